@@ -1,0 +1,264 @@
+package tarn
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// backlog holds what one subscriber has not yet seen.
+//
+// It is a queue while it is short, and a line of keys with what is pending for
+// each once it is long, so that a subscriber that stalls for an hour costs
+// memory by the number of keys, not by the number of changes.
+//
+// Why not a channel: its bound would either block the store, and with it every
+// other subscriber, or drop changes, and a dropped delete is never seen again.
+// Why not always fold: most subscribers keep up, and some count on seeing every
+// step.
+//
+// Invariants: in the queue, changes are as they were published, in batches that
+// all subscribers share; in the line each key stands once, at the place of its
+// oldest pending change, with at most a delete and an add after it; whatever is
+// folded away, the first Old of a key stays, so that a subscriber is always
+// given as old what it was last given as new.
+type backlog[T any] struct {
+	mu   sync.Mutex
+	wake chan struct{}
+	// bound is how many changes may queue up before they are folded.
+	bound func() int
+
+	queue []batch[T]
+	count int
+
+	folded bool
+	line   []*pending[T]
+	byKey  map[Key]*pending[T]
+	// dead counts places in the line where nothing is left to say.
+	dead int
+
+	closed bool
+}
+
+// batch is a run of changes published together. Nobody changes it.
+type batch[T any] struct {
+	at      time.Time
+	changes []Change[T]
+}
+
+// pending is what is left to tell about one key.
+type pending[T any] struct {
+	at   time.Time
+	next [2]Change[T]
+	n    int
+}
+
+// marked is a Change that says: here the first state was complete.
+const marked ChangeType = 0
+
+func newBacklog[T any](bound func() int) *backlog[T] {
+	return &backlog[T]{wake: make(chan struct{}, 1), bound: bound}
+}
+
+// add appends a batch.
+func (b *backlog[T]) add(at time.Time, changes []Change[T]) {
+	if len(changes) == 0 {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return
+	}
+	if b.folded {
+		for _, c := range changes {
+			b.fold(at, c)
+		}
+	} else {
+		b.queue = append(b.queue, batch[T]{at, changes})
+		b.count += len(changes)
+		if b.count > b.bound() {
+			b.foldAll()
+		}
+	}
+	b.signal()
+}
+
+func (b *backlog[T]) signal() {
+	select {
+	case b.wake <- struct{}{}:
+	default:
+	}
+}
+
+// foldAll turns the queue into the line.
+func (b *backlog[T]) foldAll() {
+	queue := b.queue
+	b.queue, b.count = nil, 0
+	b.folded = true
+	b.byKey = map[Key]*pending[T]{}
+	for _, q := range queue {
+		for _, c := range q.changes {
+			b.fold(q.at, c)
+		}
+	}
+}
+
+// fold adds a change to what is pending for its key.
+func (b *backlog[T]) fold(at time.Time, c Change[T]) {
+	if c.Type == marked {
+		b.line = append(b.line, &pending[T]{at: at, next: [2]Change[T]{c}, n: 1})
+		b.count++
+		return
+	}
+	p := b.byKey[c.Key]
+	if p == nil {
+		p = &pending[T]{at: at, next: [2]Change[T]{c}, n: 1}
+		b.byKey[c.Key] = p
+		b.line = append(b.line, p)
+		b.count++
+		return
+	}
+	before := p.n
+	p.fold(c)
+	b.count += p.n - before
+	if p.n == 0 {
+		delete(b.byKey, c.Key)
+		b.dead++
+		b.compact()
+	}
+}
+
+// fold merges a change into what is pending, so that the subscriber still gets
+// from what it has to what there is.
+func (p *pending[T]) fold(c Change[T]) {
+	last := &p.next[p.n-1]
+	switch c.Type {
+	case Sync:
+		// Something is pending for the key already; that will do.
+	case Update:
+		switch last.Type {
+		case Add, Update:
+			last.Object, last.Version = c.Object, c.Version
+		case Sync:
+			c.Old = last.Old
+			*last = c
+		}
+	case Add:
+		if last.Type == Delete {
+			p.next[1] = c
+			p.n = 2
+		}
+	case Delete:
+		switch {
+		case last.Type == Add:
+			// The subscriber never heard of this one.
+			*last = Change[T]{}
+			p.n--
+		case last.Type != Delete:
+			c.Old = last.Old
+			*last = c
+		}
+	}
+}
+
+// compact drops dead places once they are the most.
+func (b *backlog[T]) compact() {
+	if b.dead < 1024 || b.dead < len(b.line)/2 {
+		return
+	}
+	live := b.line[:0]
+	for _, p := range b.line {
+		if p.n > 0 {
+			live = append(live, p)
+		}
+	}
+	clear(b.line[len(live):])
+	b.line, b.dead = live, 0
+}
+
+// take moves the next changes, at most cap(buf) of them, into buf. It waits for
+// one, and returns nothing when ctx ends or the backlog is closed.
+func (b *backlog[T]) take(ctx context.Context, buf []Change[T]) []Change[T] {
+	for {
+		b.mu.Lock()
+		if b.closed {
+			b.mu.Unlock()
+			return nil
+		}
+		buf = b.pop(buf[:0])
+		b.mu.Unlock()
+		if len(buf) > 0 {
+			return buf
+		}
+		select {
+		case <-b.wake:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+func (b *backlog[T]) pop(buf []Change[T]) []Change[T] {
+	room := cap(buf)
+	for len(buf) < room && len(b.queue) > 0 {
+		first := &b.queue[0]
+		n := min(room-len(buf), len(first.changes))
+		buf = append(buf, first.changes[:n]...)
+		first.changes = first.changes[n:]
+		b.count -= n
+		if len(first.changes) == 0 {
+			*first = batch[T]{}
+			b.queue = b.queue[1:]
+		}
+	}
+	for len(b.line) > 0 && len(buf)+2 <= room {
+		p := b.line[0]
+		b.line[0] = nil
+		b.line = b.line[1:]
+		if p.n == 0 {
+			b.dead--
+			continue
+		}
+		buf = append(buf, p.next[:p.n]...)
+		b.count -= p.n
+		if p.next[0].Type != marked {
+			delete(b.byKey, p.next[0].Key)
+		}
+	}
+	if b.folded && len(b.line) == 0 {
+		b.folded, b.line, b.byKey = false, nil, nil
+	}
+	return buf
+}
+
+// lag is how many changes wait and since when the oldest does.
+func (b *backlog[T]) lag() (count int, since time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.queue) > 0 {
+		return b.count, b.queue[0].at
+	}
+	for _, p := range b.line {
+		if p.n > 0 {
+			return b.count, p.at
+		}
+	}
+	return 0, time.Time{}
+}
+
+// close drops what is pending and ends every take.
+func (b *backlog[T]) close() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return
+	}
+	b.closed = true
+	b.queue, b.line, b.byKey, b.count, b.dead = nil, nil, nil, 0, 0
+	select {
+	case <-b.wake:
+	default:
+	}
+	close(b.wake)
+}

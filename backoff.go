@@ -1,0 +1,69 @@
+package tarn
+
+import (
+	"math/rand/v2"
+	"sync"
+	"time"
+)
+
+// Backoff says how long to wait between attempts: Base at first, twice as long
+// each time up to Max, and Base again after Reset without a failure. Each wait
+// is stretched by a random part of itself, up to twice the length, so that a
+// thousand replicas that lost the same server do not come back in step.
+type Backoff struct {
+	Base, Max, Reset time.Duration
+}
+
+// DefaultBackoff is what [Options] without a Delay use.
+var DefaultBackoff = Backoff{Base: 800 * time.Millisecond, Max: 30 * time.Second, Reset: 2 * time.Minute}
+
+// Delay returns a function that gives the next wait each time it is called.
+func (b Backoff) Delay(clock Clock) func() time.Duration {
+	var (
+		mu   sync.Mutex
+		next = b.Base
+		last time.Time
+	)
+	return func() time.Duration {
+		mu.Lock()
+		defer mu.Unlock()
+		now := clock.Now()
+		if now.Sub(last) > b.Reset {
+			next = b.Base
+		}
+		last = now
+		d := next
+		next = min(2*next, b.Max)
+		return stretch(d)
+	}
+}
+
+// stretch lengthens d by a random part of itself.
+func stretch(d time.Duration) time.Duration {
+	if d <= 0 {
+		return 0
+	}
+	return d + rand.N(d)
+}
+
+// retryWindow bounds how long failures of one kind are retried on the spot. It
+// opens with the first failure and closes for good after length, unless a quiet
+// minute passed in between.
+type retryWindow struct {
+	first, last time.Time
+}
+
+const quietMinute = time.Minute
+
+// failed notes a failure and says whether it may be retried.
+func (w *retryWindow) failed(now time.Time, length time.Duration) bool {
+	if w.first.IsZero() || now.Sub(w.last) >= quietMinute {
+		w.first = now
+	}
+	w.last = now
+	if length > 0 && now.Sub(w.first) <= length {
+		return true
+	}
+	*w = retryWindow{}
+	return false
+}

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+)
+
+// The test binary serves as the child, with scenarios that exist only here.
+func TestMain(m *testing.M) {
+	scenarios = append(scenarios,
+		scenario{name: "self-pid", run: map[string]func(context.Context, *meter) error{
+			"client-go": func(_ context.Context, m *meter) error {
+				m.record("pid", float64(os.Getpid()), number)
+				return nil
+			},
+		}},
+		scenario{name: "self-failing", run: map[string]func(context.Context, *meter) error{
+			"client-go": func(context.Context, *meter) error { return errors.New("out of luck") },
+		}},
+	)
+	if ran, err := runAsChild(); ran {
+		exit(err)
+	}
+	os.Exit(m.Run())
+}
+
+func TestEachRunIsAProcessOfItsOwn(t *testing.T) {
+	seen := map[float64]bool{float64(os.Getpid()): true}
+	for range 2 {
+		r, err := runChild(t.Context(), "self-pid", "client-go")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(r) != 1 || r[0].Name != "pid" || r[0].Unit != number {
+			t.Fatalf("result %v, want the one measure that the child recorded", r)
+		}
+		if seen[r[0].Value] {
+			t.Errorf("process %v served twice", r[0].Value)
+		}
+		seen[r[0].Value] = true
+	}
+}
+
+func TestAFailedChildSaysWhy(t *testing.T) {
+	for task, want := range map[string]string{
+		"self-failing/client-go": "out of luck",
+		"self-pid/nobody":        "names no scenario and contender",
+		"nothing/client-go":      "names no scenario and contender",
+	} {
+		name, contender, _ := strings.Cut(task, "/")
+		_, err := runChild(t.Context(), name, contender)
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), name+", "+contender) {
+			t.Errorf("%s: error %v, want it to name the task and to say %q", task, err, want)
+		}
+	}
+}
+
+func TestCancellingEndsTheChild(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("enough"))
+	if _, err := runChild(ctx, "self-pid", "client-go"); err == nil || !strings.Contains(err.Error(), "enough") {
+		t.Errorf("error %v, want the cancellation's cause", err)
+	}
+}

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"strings"
+	"testing"
+)
+
+func TestRunPrintsATableEvenIfSomeFail(t *testing.T) {
+	var out bytes.Buffer
+	// Only client-go has these scenarios: the others' children fail.
+	err := run(t.Context(), []string{"-run", "^self-pid$", "-count", "2"}, &out, io.Discard)
+	if err == nil || !strings.Contains(err.Error(), "names no scenario") {
+		t.Errorf("error %v, want that of the contender without this scenario", err)
+	}
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	if len(lines) != 3 || !strings.HasPrefix(lines[0], "| scenario ") || !strings.HasPrefix(lines[2], "| self-pid | pid ") {
+		t.Errorf("table:\n%s\nwant a head, a rule and one row for self-pid", out.String())
+	}
+}
+
+func TestRunRefusesWhatItCannotDo(t *testing.T) {
+	for _, test := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"-run", "no-such"}, `no scenario matches "no-such"`},
+		{[]string{"-run", "("}, "-run:"},
+		{[]string{"-count", "many"}, "invalid value"},
+	} {
+		err := run(t.Context(), test.args, io.Discard, io.Discard)
+		if err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%q: error %v, want %q in it", test.args, err, test.want)
+		}
+	}
+}
+
+func TestListTellsEveryScenario(t *testing.T) {
+	var out bytes.Buffer
+	if err := run(t.Context(), []string{"-list", "-run", "fanout"}, &out, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"fanout-1\n    200,000 updates", "fanout-10\n", "fanout-100\n"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("list:\n%swant %q in it", out.String(), want)
+		}
+	}
+}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"syscall"
+	"time"
+)
+
+// result is what a contender measured, in the order of the table's rows.
+type result []measure
+
+// A measure is one figure with its unit.
+type measure struct {
+	Name  string
+	Value float64
+	Unit  unit
+}
+
+// A meter measures what happens between start and stop: wall time, CPU time,
+// the heap's growth and its peak.
+//
+//   - Growth compares live objects: both ends are taken after the garbage has
+//     been collected. The peak counts garbage too, because the process has to
+//     have room for it.
+//   - start and stop collect garbage outside of the measured time.
+//   - What the scenario itself holds must be alive at both ends, else its going
+//     shows as shrinkage.
+type meter struct {
+	result result
+
+	began time.Time
+	cpu   time.Duration
+	heap  uint64
+	peak  *peak
+}
+
+func newMeter() *meter { return &meter{} }
+
+func (m *meter) start() {
+	m.heap = liveHeap()
+	m.peak = watchPeak()
+	m.cpu = cpuTime()
+	m.began = time.Now()
+}
+
+// lap begins the wall time anew: what went before was waiting on purpose.
+func (m *meter) lap() { m.began = time.Now() }
+
+// stop takes the figures and returns the wall time.
+func (m *meter) stop() time.Duration {
+	wall := time.Since(m.began)
+	cpu := cpuTime() - m.cpu
+	peak := m.peak.stop()
+	m.record("wall time", wall.Seconds(), seconds)
+	m.record("cpu time", cpu.Seconds(), seconds)
+	m.record("heap growth", float64(liveHeap())-float64(m.heap), size)
+	m.record("peak heap over start", float64(peak)-float64(m.heap), size)
+	return wall
+}
+
+// record adds a figure that the scenario itself has counted.
+func (m *meter) record(name string, value float64, u unit) {
+	m.result = append(m.result, measure{name, value, u})
+}
+
+// cpuTime is what this process has used so far, in user and kernel mode.
+func cpuTime() time.Duration {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		panic("getrusage of the own process: " + err.Error())
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}

@@ -1,0 +1,56 @@
+package cache
+
+import (
+	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/memory"
+)
+
+// newEngine returns an engine that fills store: by difference if it is ours, by
+// client-go's calls if not. Each version reached is told to reached.
+func newEngine(src *source, store ReflectorStore, opts tarn.Options[any], reached func(tarn.Version)) (*tarn.Reflector[any], error) {
+	told := func(v tarn.Version) {
+		src.meter.reached(v)
+		reached(v)
+	}
+	if own, ok := store.(*indexer); ok && own.transform == nil {
+		src.keyOf = own.keyOf
+		return tarn.NewReflector(src, ownStore{own.memory(), own, told}, opts)
+	}
+	src.nameless = true
+	return tarn.NewReflector(src, toldStore{foreignStore{store}, told}, opts)
+}
+
+// ownStore is an indexer of ours as the engine writes it: straight to the memory
+// below, where it can be compared with.
+type ownStore struct {
+	*memory.Store[any]
+	indexer *indexer
+	reached func(tarn.Version)
+}
+
+func (s ownStore) Apply(changes []tarn.Change[any], v tarn.Version) error {
+	err := s.Store.Apply(changes, v)
+	s.indexer.publish()
+	s.reached(v)
+	return err
+}
+
+// toldStore passes on each version that a foreign store was brought to.
+type toldStore struct {
+	foreignStore
+	reached func(tarn.Version)
+}
+
+func (s toldStore) Replace(items []tarn.Item[any], v tarn.Version) error {
+	err := s.foreignStore.Replace(items, v)
+	if err == nil {
+		s.reached(v)
+	}
+	return err
+}
+
+func (s toldStore) Apply(changes []tarn.Change[any], v tarn.Version) error {
+	err := s.foreignStore.Apply(changes, v)
+	s.reached(v)
+	return err
+}

@@ -1,0 +1,70 @@
+package cache
+
+import (
+	"github.com/tarnproject/tarn"
+)
+
+// foreignStore lets the engine write a store that is not ours, by exactly the
+// calls that client-go would make: Replace for a whole state, Add, Update or
+// Delete for an event, Bookmark and UpdateResourceVersion where the store has
+// them. It cannot be asked what it holds, so nothing is compared and nothing
+// left out.
+type foreignStore struct {
+	store ReflectorStore
+}
+
+var (
+	_ tarn.Store[any] = foreignStore{}
+	_ tarn.Resyncer   = foreignStore{}
+)
+
+func (f foreignStore) Replace(items []tarn.Item[any], v tarn.Version) error {
+	list := make([]any, len(items))
+	for i := range items {
+		list[i] = items[i].Object
+	}
+	return f.store.Replace(list, string(v))
+}
+
+func (f foreignStore) Apply(changes []tarn.Change[any], v tarn.Version) error {
+	versioned, _ := f.store.(ResourceVersionUpdater)
+	reached := func(v tarn.Version) {
+		if versioned != nil && v != "" {
+			versioned.UpdateResourceVersion(string(v))
+		}
+	}
+	var refused tarn.ObjectErrors
+	for _, c := range changes {
+		if err := f.write(c); err != nil {
+			refused = append(refused, tarn.BadObject{Key: c.Key, Err: err})
+		}
+		if v != tarn.Latest && v != tarn.Any {
+			reached(c.Version)
+		}
+	}
+	if len(changes) == 0 {
+		if b, ok := f.store.(ReflectorBookmarkStore); ok {
+			if err := b.Bookmark(string(v)); err != nil {
+				return err
+			}
+		}
+		reached(v)
+	}
+	if len(refused) > 0 {
+		return refused
+	}
+	return nil
+}
+
+func (f foreignStore) write(c tarn.Change[any]) error {
+	switch c.Type {
+	case tarn.Add:
+		return f.store.Add(c.Object)
+	case tarn.Update:
+		return f.store.Update(c.Object)
+	default:
+		return f.store.Delete(c.Object)
+	}
+}
+
+func (f foreignStore) Resync() error { return f.store.Resync() }

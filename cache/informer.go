@@ -1,0 +1,254 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	upstream "k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	"github.com/tarnproject/tarn"
+)
+
+// NewSharedInformer returns an informer without indexes. See
+// [NewSharedIndexInformerWithOptions].
+func NewSharedInformer(lw ListerWatcher, exampleObject runtime.Object, defaultEventHandlerResyncPeriod time.Duration) SharedInformer {
+	return NewSharedIndexInformer(lw, exampleObject, defaultEventHandlerResyncPeriod, Indexers{})
+}
+
+// NewSharedIndexInformer returns an informer with indexes. See
+// [NewSharedIndexInformerWithOptions].
+func NewSharedIndexInformer(lw ListerWatcher, exampleObject runtime.Object, defaultEventHandlerResyncPeriod time.Duration, indexers Indexers) SharedIndexInformer {
+	return NewSharedIndexInformerWithOptions(lw, exampleObject, SharedIndexInformerOptions{
+		ResyncPeriod: defaultEventHandlerResyncPeriod,
+		Indexers:     indexers,
+	})
+}
+
+// NewSharedIndexInformerWithOptions returns an informer: a local copy of what lw
+// lists and watches, shared by any number of handlers and readers.
+//
+// Without a resync period there are no resyncs. With one, a handler that asks
+// for resyncs gets them at its own period, rounded up to the informer's, which is
+// fixed at the start as the shortest then asked for and at least a second.
+func NewSharedIndexInformerWithOptions(lw ListerWatcher, exampleObject runtime.Object, options SharedIndexInformerOptions) SharedIndexInformer {
+	description := options.ObjectDescription
+	if description == "" {
+		description = describeType(exampleObject)
+	}
+	s := &informer{
+		example:     exampleObject,
+		description: description,
+		name:        callerName(),
+		store: newIndexer(DeletionHandlingMetaNamespaceKeyFunc, options.Indexers,
+			[]StoreOption{WithStoreMetrics(options.Identifier, options.InformerMetricsProvider)}),
+		resyncs:  resyncs{check: options.ResyncPeriod, standard: options.ResyncPeriod},
+		detector: NewCacheMutationDetector(fmt.Sprintf("%T", exampleObject)),
+		metrics:  newQueueMetrics(options.Identifier, options.InformerMetricsProvider),
+	}
+	s.reflector = newNameplate(s.name, description)
+	s.replica = s.newReplica(lw)
+	s.store.replica = s.replica
+	return s
+}
+
+// informer is a shared informer: a [tarn.Replica] in client-go's clothes. The
+// replica lists, watches, compares, stores and hands out; what is left here is
+// the language of handlers, registrations and resync periods.
+//
+// There is no queue between the reflector and the store, as client-go has one:
+// changes go to the store at once and from there to each handler's own backlog,
+// which is bounded.
+type informer struct {
+	example     runtime.Object
+	description string
+	name        string
+	store       *indexer
+	replica     *tarn.Replica[any]
+	reflector   *Reflector
+	detector    MutationDetector
+	metrics     *queueMetrics
+	resyncs     resyncs
+
+	mu               sync.Mutex
+	started, stopped bool
+	handlers         []*registration
+}
+
+var _ SharedIndexInformer = (*informer)(nil)
+
+// newNameplate returns a reflector that is never run: error handlers ask it for
+// its name and what it reflects.
+func newNameplate(name, description string) *Reflector {
+	return upstream.NewReflectorWithOptions(&ListWatch{}, nil, nil, ReflectorOptions{Name: name, TypeDescription: description})
+}
+
+func (s *informer) newReplica(lw ListerWatcher) *tarn.Replica[any] {
+	src := newSource(lw, s.example, s.description)
+	src.meter = newReflectorMeter(s.name)
+	opts := engineOptions(s.description, nil, klog.Background())
+	opts.WatchList = usesWatchList(lw)
+	opts.ShouldResync = s.shouldResync
+	opts.OnError = onError(s.reflector, nil)
+	replica, err := tarn.NewReplica(src, informerStore{ownStore{s.store.memory(), s.store, src.meter.reached}, s}, opts)
+	utilruntime.Must(err)
+	return replica
+}
+
+// informerStore is the informer's store with what must see each object before
+// any handler does.
+type informerStore struct {
+	ownStore
+	informer *informer
+}
+
+func (s informerStore) Apply(changes []tarn.Change[any], v tarn.Version) error {
+	start := time.Now()
+	err := s.ownStore.Apply(changes, v)
+	for _, c := range changes {
+		if c.Type != tarn.Delete {
+			s.informer.detector.AddObject(c.Object)
+		}
+	}
+	s.informer.metrics.processed(time.Since(start).Seconds())
+	return err
+}
+
+// onError is how failures reach an error handler: the default one gets all that
+// is known, a user's what client-go would have given it.
+func onError(reflector *Reflector, handler WatchErrorHandlerWithContext) func(context.Context, error) {
+	if handler == nil {
+		return func(ctx context.Context, err error) { DefaultWatchErrorHandler(ctx, reflector, err) }
+	}
+	return func(ctx context.Context, err error) { handler(ctx, reflector, handlerError(reflector.Name(), err)) }
+}
+
+func (s *informer) Run(stopCh <-chan struct{}) {
+	s.RunWithContext(wait.ContextForChannel(stopCh))
+}
+
+func (s *informer) RunWithContext(ctx context.Context) {
+	defer utilruntime.HandleCrashWithContext(ctx)
+	if !s.start() {
+		klog.FromContext(ctx).Info("Warning: the shared informer has been started before; it runs only once", "type", s.description)
+		return
+	}
+	stop, stopDetector := context.WithCancel(context.WithoutCancel(ctx))
+	var detecting sync.WaitGroup
+	detecting.Go(func() { s.detector.Run(stop.Done()) })
+	defer func() {
+		s.mu.Lock()
+		s.stopped = true
+		s.mu.Unlock()
+		stopDetector()
+		detecting.Wait()
+	}()
+	_ = s.replica.Run(ctx) // returns why ctx ended
+}
+
+// start fixes the resync period and lets the informer run, once.
+func (s *informer) start() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.started {
+		return false
+	}
+	s.started = true
+	err := s.replica.Configure(func(o *tarn.Options[any]) { o.ResyncPeriod = s.resyncs.check })
+	return err == nil
+}
+
+// configure changes the replica before the start.
+func (s *informer) configure(change func(*tarn.Options[any])) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.started {
+		return errors.New("informer has already started")
+	}
+	return s.replica.Configure(change)
+}
+
+func (s *informer) SetTransform(transform TransformFunc) error {
+	return s.configure(func(o *tarn.Options[any]) { o.Transform = transform })
+}
+
+func (s *informer) SetWatchErrorHandler(handler WatchErrorHandler) error {
+	return s.SetWatchErrorHandlerWithContext(withoutContext(handler))
+}
+
+// withoutContext lets a handler of the older kind be used where one of the newer
+// kind is expected.
+func withoutContext(handler WatchErrorHandler) WatchErrorHandlerWithContext {
+	if handler == nil {
+		return nil
+	}
+	return func(_ context.Context, r *Reflector, err error) { handler(r, err) }
+}
+
+func (s *informer) SetWatchErrorHandlerWithContext(handler WatchErrorHandlerWithContext) error {
+	return s.configure(func(o *tarn.Options[any]) { o.OnError = onError(s.reflector, handler) })
+}
+
+func (s *informer) GetStore() Store     { return s.store }
+func (s *informer) GetIndexer() Indexer { return s.store }
+
+func (s *informer) AddIndexers(indexers Indexers) error {
+	if s.IsStopped() {
+		return errors.New("indexer was not added because it has stopped already")
+	}
+	return s.store.AddIndexers(indexers)
+}
+
+func (s *informer) HasSynced() bool { return hasSynced(s.replica.Synced()) }
+
+// hasSynced says whether done is closed, and tells a waiter about it if not.
+func hasSynced(done <-chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	default:
+		noteSynced(done)
+		return false
+	}
+}
+
+func (s *informer) HasSyncedChecker() DoneChecker {
+	return namedDone{fmt.Sprintf("SharedIndexInformer %T", s.example), s.replica.Synced()}
+}
+
+// namedDone is a channel with a name.
+type namedDone struct {
+	name string
+	done <-chan struct{}
+}
+
+func (c namedDone) Name() string          { return c.name }
+func (c namedDone) Done() <-chan struct{} { return c.done }
+
+func (s *informer) LastSyncResourceVersion() string { return string(s.replica.Health().Version) }
+
+func (s *informer) IsStopped() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stopped
+}
+
+func (s *informer) GetController() Controller { return informerController{s} }
+
+// informerController is the informer's controller as far as others may use it:
+// the informer alone decides when it runs.
+type informerController struct{ informer *informer }
+
+func (informerController) Run(<-chan struct{})             {}
+func (informerController) RunWithContext(context.Context)  {}
+func (c informerController) HasSynced() bool               { return c.informer.HasSynced() }
+func (c informerController) HasSyncedChecker() DoneChecker { return c.informer.HasSyncedChecker() }
+func (c informerController) LastSyncResourceVersion() string {
+	return c.informer.LastSyncResourceVersion()
+}

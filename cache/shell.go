@@ -1,0 +1,258 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
+	upstream "k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/tarnproject/tarn"
+)
+
+// shell lets our engine run behind client-go's Reflector type.
+//
+// Error handlers take a *Reflector by client-go's own interfaces, so the type
+// must stay client-go's, and with it come its methods: Run and ListAndWatch list
+// a lister-watcher, or stream it, replace a store and watch. The shell is that
+// lister-watcher and that store. What client-go asks of it are the steps of an
+// engine's pass over the user's lister-watcher and store:
+//
+//	list, Replace   the engine fetches the whole state (Begin), and gives it to
+//	                the user's store (Commit)
+//	watch list      the same in one step
+//	watch           the engine follows (Follow); the shell's watch carries only
+//	                the versions reached, for LastSyncResourceVersion
+//
+// What remains with client-go is to call ListAndWatch again after a pause, and
+// the pause is ours by ReflectorOptions.Backoff. Paging, streaming, retries,
+// probes, what to do about each failure: all that is decided by the engine, and
+// client-go's code for it is never reached, because its list is one empty page
+// and its watch only ever carries bookmarks.
+//
+// Two ways to begin because client-go has two: which one it takes was decided by
+// a feature gate when it was made. The engine streams or lists as it sees fit in
+// both.
+//
+// Why not a copy of the struct filled by unsafe: it would break with any change
+// of a private field. Why not our own type with the same methods: handlers of
+// type func(*Reflector, error) that users have written would no longer compile.
+type shell struct {
+	engine    *tarn.Reflector[any]
+	reflector *Reflector
+
+	mu sync.Mutex
+	// pass has been fetched and not yet followed; ctx is its.
+	pass *tarn.Pass[any]
+	ctx  context.Context
+	// feed is the watch of the pass that is followed.
+	feed *feed
+	// failure is why the pass could not begin or go on, for the next one who
+	// asks.
+	failure error
+}
+
+func newShell(lw ListerWatcher, example any, store ReflectorStore, options ReflectorOptions) *Reflector {
+	s := &shell{}
+	clk := options.Clock
+	if clk == nil {
+		clk = clock.RealClock{}
+	}
+	if options.Backoff == nil {
+		options.Backoff = defaultBackoff()
+	}
+	logger := klog.Background()
+	if options.Logger != nil {
+		logger = *options.Logger
+	}
+	s.reflector = upstream.NewReflectorWithOptions(shellSource{s}, nil, shellStore{s}, ReflectorOptions{
+		Logger:          options.Logger,
+		Name:            options.Name,
+		TypeDescription: options.TypeDescription,
+		Clock:           options.Clock,
+		Backoff:         options.Backoff,
+	})
+
+	src := newSource(lw, example, options.TypeDescription)
+	src.meter = newReflectorMeter(options.Name)
+	opts := engineOptions(options.Name, clk, logger)
+	opts.WatchList = usesWatchList(lw)
+	opts.MinWatchTimeout = options.MinWatchTimeout
+	opts.ResyncPeriod = options.ResyncPeriod
+	opts.Delay = options.Backoff.DelayWithReset(clk, tarn.DefaultBackoff.Reset)
+	opts.PageSize = func() int64 { return s.reflector.WatchListPageSize }
+	opts.RetryInternal = func() time.Duration { return s.reflector.MaxInternalErrorRetryDuration }
+	opts.ShouldResync = func() bool { return s.reflector.ShouldResync == nil || s.reflector.ShouldResync() }
+	opts.OnError = func(ctx context.Context, err error) { DefaultWatchErrorHandler(ctx, s.reflector, err) }
+	s.engine, s.failure = newEngine(src, store, opts, s.reached)
+	return s.reflector
+}
+
+// defaultBackoff is tarn.DefaultBackoff in client-go's terms.
+func defaultBackoff() *wait.Backoff {
+	b := tarn.DefaultBackoff
+	return &wait.Backoff{Duration: b.Base, Cap: b.Max, Factor: 2, Jitter: 1, Steps: 1 << 20}
+}
+
+// reached passes a version on to the shell's watch.
+func (s *shell) reached(v tarn.Version) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.feed != nil {
+		s.feed.offer(v, false)
+	}
+}
+
+// begin fetches the state of a new pass.
+func (s *shell) begin(ctx context.Context) error {
+	if s.engine == nil {
+		return s.failure
+	}
+	pass, err := s.engine.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pass, s.ctx, s.failure = pass, ctx, nil
+	context.AfterFunc(ctx, func() { s.abandon(pass) })
+	return nil
+}
+
+// commit gives the state to the user's store, whether or not the pass is being
+// stopped: it has been read, and client-go would.
+func (s *shell) commit() error {
+	s.mu.Lock()
+	pass, ctx := s.pass, s.ctx
+	s.mu.Unlock()
+	if pass == nil {
+		return nil
+	}
+	return pass.Commit(context.WithoutCancel(ctx))
+}
+
+// abandon releases a pass that was stopped before it was followed.
+func (s *shell) abandon(pass *tarn.Pass[any]) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pass == pass {
+		pass.Close()
+	}
+}
+
+// follow returns a watch that lasts as long as the pass. When the pass ends
+// because a watch could not be opened, client-go asks for another one and gets
+// to know why.
+func (s *shell) follow(ctx context.Context, initial bool) *feed {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pass == nil {
+		return stoppedFeed(ctx)
+	}
+	pass := s.pass
+	s.pass = nil
+	s.feed = newFeed(ctx, func(ctx context.Context, f *feed) {
+		err := pass.Follow(ctx)
+		pass.Close()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.feed, s.failure = nil, err
+		f.end(err == nil)
+	})
+	s.feed.offer(pass.Version(), initial)
+	return s.feed
+}
+
+// takeFailure returns why the last pass ended, once.
+func (s *shell) takeFailure() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := s.failure
+	if s.engine != nil {
+		s.failure = nil
+	}
+	return err
+}
+
+// shellSource is what client-go's reflector lists and watches.
+type shellSource struct{ *shell }
+
+func (s shellSource) List(options metav1.ListOptions) (runtime.Object, error) {
+	return s.ListWithContext(context.Background(), options)
+}
+
+func (s shellSource) Watch(options metav1.ListOptions) (watch.Interface, error) {
+	return s.WatchWithContext(context.Background(), options)
+}
+
+// ListWithContext begins a pass. The list it returns is empty but for the
+// version.
+func (s shellSource) ListWithContext(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
+	if err := s.takeFailure(); err != nil {
+		return nil, err // of the watch list that this list is to stand in for
+	}
+	if err := s.begin(ctx); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return &metav1.List{ListMeta: metav1.ListMeta{ResourceVersion: string(s.pass.Version())}}, nil
+}
+
+// WatchWithContext begins a pass, if client-go wants the initial events, and
+// follows it.
+func (s shellSource) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	initial := options.SendInitialEvents != nil && *options.SendInitialEvents
+	if initial {
+		err := s.begin(ctx)
+		if err == nil {
+			err = s.commit()
+		}
+		if err != nil {
+			if ctx.Err() != nil {
+				return stoppedFeed(ctx), nil
+			}
+			s.mu.Lock()
+			s.failure = err
+			s.mu.Unlock()
+			return nil, errBegin
+		}
+		return s.follow(ctx, true), nil
+	}
+	if err := s.takeFailure(); err != nil {
+		return nil, rawWatchError(err)
+	}
+	return s.follow(ctx, false), nil
+}
+
+// errBegin makes client-go ask for a list instead, by which it gets the error
+// itself.
+var errBegin = errors.New("the pass could not begin")
+
+// shellStore is what client-go's reflector writes.
+type shellStore struct{ *shell }
+
+// Replace commits a pass that was listed; one that was streamed has been. It is
+// called by the goroutine that runs the reflector, so that nothing is written
+// once that has returned.
+func (s shellStore) Replace([]any, string) error {
+	s.mu.Lock()
+	streamed := s.feed != nil
+	s.mu.Unlock()
+	if streamed {
+		return nil
+	}
+	return s.commit()
+}
+
+func (shellStore) Add(any) error    { return nil }
+func (shellStore) Update(any) error { return nil }
+func (shellStore) Delete(any) error { return nil }
+func (shellStore) Resync() error    { return nil }

@@ -1,0 +1,216 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/ptr"
+
+	"github.com/tarnproject/tarn"
+)
+
+// source is a ListerWatcher as the engine sees it. It speaks the protocol, that
+// is ListOptions, list types and watch events, and holds no policy.
+type source struct {
+	lw ListerWatcherWithContext
+	// description is what errors call the collection.
+	description string
+	// wantType and wantGVK are what objects must be, if known.
+	wantType reflect.Type
+	wantGVK  *schema.GroupVersionKind
+	keyOf    KeyFunc
+	// nameless lets objects without a name pass, for a store that is not ours
+	// and has a key function of its own to judge them.
+	nameless bool
+	meter    *reflectorMeter
+}
+
+var _ tarn.Source[any] = (*source)(nil)
+
+// newSource makes a source of what NewReflector and the informers are given.
+func newSource(lw ListerWatcher, example any, description string) *source {
+	return &source{
+		lw:          ToListerWatcherWithContext(lw),
+		description: description,
+		wantType:    reflect.TypeOf(example),
+		wantGVK:     wantedGVK(example),
+		keyOf:       MetaNamespaceKeyFunc,
+	}
+}
+
+// wantedGVK is the kind that an unstructured example stands for.
+func wantedGVK(example any) *schema.GroupVersionKind {
+	if u, ok := example.(*unstructured.Unstructured); ok && u != nil {
+		if gvk := u.GroupVersionKind(); !gvk.Empty() {
+			return &gvk
+		}
+	}
+	return nil
+}
+
+// describeType is how errors and logs call what a reflector reflects.
+func describeType(example any) string {
+	if gvk := wantedGVK(example); gvk != nil {
+		return gvk.String()
+	}
+	if example == nil {
+		return "<unspecified>"
+	}
+	return reflect.TypeOf(example).String()
+}
+
+// List reads one page.
+func (s *source) List(ctx context.Context, q tarn.ListQuery) (tarn.Page[any], error) {
+	options := metav1.ListOptions{ResourceVersion: string(q.AtLeast), Limit: q.Limit, Continue: q.Continue}
+	if q.Continue != "" {
+		// The token says which state is meant.
+		options.ResourceVersion = ""
+	}
+	done := s.meter.list()
+	list, err := interruptible(ctx, func() (runtime.Object, error) {
+		return s.lw.ListWithContext(ctx, options)
+	}, nil)
+	if err != nil {
+		return tarn.Page[any]{}, classify(s.advise("list", err))
+	}
+	page, err := s.page(list)
+	done(len(page.Items))
+	return page, err
+}
+
+// page takes a list apart.
+func (s *source) page(list runtime.Object) (page tarn.Page[any], err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("%w: %s: %T cannot be taken apart: %v", tarn.ErrNoList, s.description, list, v)
+		}
+	}()
+	if isNil(list) {
+		return page, fmt.Errorf("%w: %s: it is nil", tarn.ErrNoList, s.description)
+	}
+	if gvk := list.GetObjectKind().GroupVersionKind(); isTable(gvk) {
+		return page, fmt.Errorf("%w: %s: unsupported list gvk: %v; ask for objects, not for a table", tarn.ErrNoList, s.description, gvk)
+	}
+	head, err := meta.ListAccessor(list)
+	if err != nil {
+		return page, fmt.Errorf("%w: %s: %T: %w", tarn.ErrNoList, s.description, list, err)
+	}
+	items, err := meta.ExtractListWithAlloc(list)
+	if err != nil {
+		return page, fmt.Errorf("%w: %s: %T: %w", tarn.ErrNoList, s.description, list, err)
+	}
+	page.Version = tarn.Version(head.GetResourceVersion())
+	page.Continue = head.GetContinue()
+	page.Items = make([]any, 0, len(items))
+	for _, item := range items {
+		if err := s.foreign(item); err != nil {
+			page.Bad = append(page.Bad, s.bad(item, err))
+		} else {
+			page.Items = append(page.Items, item)
+		}
+	}
+	return page, nil
+}
+
+// Watch opens a stream.
+func (s *source) Watch(ctx context.Context, q tarn.WatchQuery) (tarn.Stream[any], error) {
+	options := metav1.ListOptions{
+		ResourceVersion:     string(q.From),
+		AllowWatchBookmarks: true,
+		TimeoutSeconds:      ptr.To(int64(q.Timeout.Seconds())),
+	}
+	if q.Initial {
+		options.SendInitialEvents = ptr.To(true)
+		options.ResourceVersionMatch = metav1.ResourceVersionMatchNotOlderThan
+	}
+	w, err := interruptible(ctx, func() (watch.Interface, error) {
+		return s.lw.WatchWithContext(ctx, options)
+	}, func(w watch.Interface) {
+		if !isNil(w) {
+			w.Stop()
+		}
+	})
+	if err != nil {
+		err = s.advise("watch", err)
+		if q.Initial && refusesWatchList(err) {
+			return nil, tarn.Because(tarn.NoWatchList, 0, err)
+		}
+		return nil, classify(err)
+	}
+	if isNil(w) {
+		return nil, fmt.Errorf("%s: the watch is nil: a Watch function must return a watch or an error", s.description)
+	}
+	return &stream{source: s, w: w, done: s.meter.watch()}, nil
+}
+
+// Describe reads an object's identity. Type is not checked here but where
+// objects come in, because a transform may make anything of them.
+func (s *source) Describe(object any) (tarn.Meta, error) {
+	m, err := meta.Accessor(object)
+	if err != nil {
+		return tarn.Meta{}, fmt.Errorf("%T has no metadata: %w", object, err)
+	}
+	described := tarn.Meta{Version: tarn.Version(m.GetResourceVersion()), UID: string(m.GetUID())}
+	if m.GetName() == "" && !s.nameless {
+		return described, errors.New("the object has no name")
+	}
+	key, err := s.keyOf(object)
+	if err != nil {
+		return described, KeyError{Obj: object, Err: err}
+	}
+	described.Key = tarn.Key(key)
+	return described, nil
+}
+
+// foreign says why an object does not belong into this collection.
+func (s *source) foreign(object runtime.Object) error {
+	if isNil(object) {
+		return errors.New("the object is nil")
+	}
+	if got := reflect.TypeOf(object); s.wantType != nil && got != s.wantType {
+		if status, ok := object.(*metav1.Status); ok {
+			return fmt.Errorf("a Status instead of an object: %s", status.Message)
+		}
+		return fmt.Errorf("the object is a %v, expected %v", got, s.wantType)
+	}
+	gvk := object.GetObjectKind().GroupVersionKind()
+	if s.wantGVK != nil && gvk != *s.wantGVK {
+		return fmt.Errorf("the object is of kind %v, expected %v", gvk, *s.wantGVK)
+	}
+	if _, ok := object.(*unstructured.Unstructured); ok && isTable(gvk) {
+		return fmt.Errorf("unsupported kind %v; ask for objects, not for a table", gvk)
+	}
+	return nil
+}
+
+// bad tells of an object, by name if it has one.
+func (s *source) bad(object runtime.Object, err error) tarn.BadObject {
+	b := tarn.BadObject{Err: err}
+	if !isNil(object) {
+		if m, describeErr := s.Describe(object); describeErr == nil {
+			b.Key = m.Key
+		}
+	}
+	return b
+}
+
+func isTable(gvk schema.GroupVersionKind) bool {
+	return gvk.Kind == "Table" && gvk.Group == metav1.GroupName && (gvk.Version == "v1" || gvk.Version == "v1beta1")
+}
+
+// isNil also sees a nil pointer in an interface.
+func isNil(v any) bool {
+	if v == nil {
+		return true
+	}
+	r := reflect.ValueOf(v)
+	return r.Kind() == reflect.Pointer && r.IsNil()
+}

@@ -1,0 +1,159 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+
+	"github.com/tarnproject/tarn"
+)
+
+// classify finds the reason behind an error of the API, as far as the engine
+// acts on it. The error itself stays reachable.
+func classify(err error) error {
+	var after time.Duration
+	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
+		after = time.Duration(seconds) * time.Second
+	}
+	reason := tarn.Unknown
+	switch {
+	case apierrors.IsResourceExpired(err), apierrors.IsGone(err):
+		reason = tarn.Expired
+	case isTooNew(err):
+		// The server suggests to come back in a second, which is of no use: a
+		// consistent read is possible at once.
+		reason, after = tarn.TooNew, 0
+	case utilnet.IsConnectionRefused(err):
+		reason = tarn.Refused
+	case apierrors.IsTooManyRequests(err):
+		reason = tarn.Busy
+	case apierrors.IsInternalError(err):
+		reason = tarn.Internal
+	case after == 0:
+		return err
+	}
+	return tarn.Because(reason, after, err)
+}
+
+// isTooNew recognises the answer to a version that the server has not reached.
+// Servers before 1.19 said it only in words.
+func isTooNew(err error) bool {
+	if apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge) {
+		return true
+	}
+	var status apierrors.APIStatus
+	if !apierrors.IsTimeout(err) || !errors.As(err, &status) {
+		return false
+	}
+	const words = "Too large resource version"
+	if details := status.Status().Details; details != nil {
+		for _, cause := range details.Causes {
+			if cause.Message == words {
+				return true
+			}
+		}
+	}
+	return strings.Contains(status.Status().Message, words)
+}
+
+// refusesWatchList recognises the answer of a server that does not know, or does
+// not allow, a watch with initial events.
+func refusesWatchList(err error) bool {
+	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)
+}
+
+// requestError is an error of the API with what the reader can do about it.
+type requestError struct {
+	verb, description, advice string
+	err                       error
+}
+
+func (e *requestError) Error() string {
+	s := fmt.Sprintf("failed to %s %s: %v", e.verb, e.description, e.err)
+	if e.advice != "" {
+		s += "; " + e.advice
+	}
+	return s
+}
+
+func (e *requestError) Unwrap() error { return e.err }
+
+// advise adds what the reader can do about an error.
+func (s *source) advise(verb string, err error) error {
+	e := &requestError{verb: verb, description: s.description, err: err}
+	switch {
+	case apierrors.IsForbidden(err):
+		e.advice = "grant list and watch on it, or ask for fewer namespaces"
+	case apierrors.IsUnauthorized(err):
+		e.advice = "the credentials are not accepted (any more)"
+	case apierrors.IsNotFound(err):
+		e.advice = "the server does not serve this resource: is the CRD installed, the API version right?"
+	}
+	return e
+}
+
+// rawWatchError is a watch's error as client-go passes it on: bare. Handlers have
+// been written that compare it.
+func rawWatchError(err error) error {
+	if e, ok := errors.AsType[*requestError](err); ok && e.verb == "watch" {
+		return e.err
+	}
+	return err
+}
+
+// graceful is how long a call that should have ended with its context is waited
+// for.
+const graceful = 500 * time.Millisecond
+
+// interruptible calls f and returns when it does, or when ctx has ended and f has
+// still not returned a moment later.
+//
+// ListerWatchers from before contexts came to client-go cannot be told to stop,
+// and a stop must not hang on them. Such a call is left behind until the caller's
+// own code returns; release then gets what nobody waits for. A call that honours
+// its context is always waited for.
+func interruptible[R any](ctx context.Context, f func() (R, error), release func(R)) (R, error) {
+	type result struct {
+		value    R
+		err      error
+		panicked any
+	}
+	done := make(chan result, 1)
+	go func() {
+		var r result
+		defer func() {
+			r.panicked = recover()
+			done <- r
+		}()
+		r.value, r.err = f()
+	}()
+	var r result
+	select {
+	case r = <-done:
+	case <-ctx.Done():
+		late := time.NewTimer(graceful)
+		defer late.Stop()
+		select {
+		case r = <-done:
+		case <-late.C:
+			if release != nil {
+				go func() {
+					if r := <-done; r.err == nil && r.panicked == nil {
+						release(r.value)
+					}
+				}()
+			}
+			return r.value, context.Cause(ctx)
+		}
+	}
+	if r.panicked != nil {
+		panic(r.panicked)
+	}
+	return r.value, r.err
+}

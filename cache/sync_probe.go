@@ -1,0 +1,85 @@
+package cache
+
+import (
+	"bytes"
+	"runtime"
+	"sync"
+	"sync/atomic"
+)
+
+// A syncProbe learns what a false [InformerSynced] is waiting for.
+//
+// The functions that [WaitForCacheSync] is given are bare: nothing about them
+// says when to ask again, and a method value hides its receiver. So the question
+// is put the other way round. While a waiter calls the function, a probe is open
+// for its goroutine; each HasSynced of ours that answers false on that goroutine
+// reports the channel that will close, by [noteSynced].
+//
+// Why by goroutine and not for whoever answers meanwhile: a channel that belongs
+// to a synctest bubble kills the process when another bubble waits on it, and
+// tests in parallel would hand each other such channels. Why not one probe at a
+// time under a lock: the function is the user's, and may itself wait for caches.
+//
+// When no probe is open, and outside start-up none is, noteSynced costs one
+// atomic load.
+type syncProbe struct {
+	outer *syncProbe // of the same goroutine, if the function waits itself
+	found []<-chan struct{}
+}
+
+var probes struct {
+	open        atomic.Int32
+	mu          sync.Mutex
+	byGoroutine map[string]*syncProbe
+}
+
+// noteSynced tells an open probe of this goroutine that a HasSynced answered
+// false and will answer true once done is closed.
+func noteSynced(done <-chan struct{}) {
+	if probes.open.Load() == 0 {
+		return
+	}
+	self := goroutine()
+	probes.mu.Lock()
+	defer probes.mu.Unlock()
+	if probe := probes.byGoroutine[self]; probe != nil {
+		probe.found = append(probe.found, done)
+	}
+}
+
+// askSynced asks f. If it answers false, some of the channels it waits for
+// are returned, or none if it is nothing of ours.
+func askSynced(f InformerSynced) (synced bool, waitsFor []<-chan struct{}) {
+	self, probe := goroutine(), &syncProbe{}
+
+	probes.open.Add(1)
+	defer probes.open.Add(-1)
+	probes.mu.Lock()
+	if probes.byGoroutine == nil {
+		probes.byGoroutine = map[string]*syncProbe{}
+	}
+	probe.outer = probes.byGoroutine[self]
+	probes.byGoroutine[self] = probe
+	probes.mu.Unlock()
+
+	defer func() {
+		probes.mu.Lock()
+		defer probes.mu.Unlock()
+		if probe.outer != nil {
+			probes.byGoroutine[self] = probe.outer
+		} else {
+			delete(probes.byGoroutine, self)
+		}
+		waitsFor = probe.found
+	}()
+	return f(), nil
+}
+
+// goroutine names the calling goroutine by the head of its stack trace,
+// "goroutine 7 [running]:". The runtime offers nothing better, and a changed
+// format would only cost the waiter its probe: it would poll.
+func goroutine() string {
+	var buf [64]byte
+	head, _, _ := bytes.Cut(buf[:runtime.Stack(buf[:], false)], []byte(" ["))
+	return string(head)
+}

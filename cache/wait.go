@@ -1,0 +1,174 @@
+package cache
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+	"time"
+
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/klog/v2"
+)
+
+const (
+	// foreignPoll is how often a function is asked that told nothing about what
+	// it waits for; the period is client-go's.
+	foreignPoll = 100 * time.Millisecond
+	// ownPoll is how often a function is asked although what it waits for is
+	// known: it may also depend on something else.
+	ownPoll = time.Second
+)
+
+// WaitForCacheSync waits until every function answers true. It returns false if
+// stopCh is closed before.
+//
+// Functions that come from an informer, controller, queue or registration of
+// this package are not polled: the wait ends at the moment they have synced.
+func WaitForCacheSync(stopCh <-chan struct{}, cacheSyncs ...InformerSynced) bool {
+	for {
+		unsynced, waitsFor := firstUnsynced(cacheSyncs)
+		if !unsynced {
+			return true
+		}
+		period := ownPoll
+		if len(waitsFor) == 0 {
+			period = foreignPoll
+		}
+		again := time.NewTimer(period)
+		ready := waitForAny(again.C, append(waitsFor, stopCh)...)
+		again.Stop()
+		if ready == len(waitsFor) {
+			return false
+		}
+	}
+}
+
+func firstUnsynced(cacheSyncs []InformerSynced) (unsynced bool, waitsFor []<-chan struct{}) {
+	for _, f := range cacheSyncs {
+		if synced, waitsFor := askSynced(f); !synced {
+			return true, waitsFor
+		}
+	}
+	return false, nil
+}
+
+// WaitForNamedCacheSync is [WaitForCacheSync] with a log line before and after
+// that names who waits.
+func WaitForNamedCacheSync(controllerName string, stopCh <-chan struct{}, cacheSyncs ...InformerSynced) bool {
+	ctx := klog.NewContext(context.Background(), klog.Background().WithValues("controller", controllerName))
+	return waitAloud(ctx, stopCh, cacheSyncs)
+}
+
+// WaitForNamedCacheSyncWithContext is [WaitForNamedCacheSync] where the context's
+// logger names who waits and the context ends the wait.
+func WaitForNamedCacheSyncWithContext(ctx context.Context, cacheSyncs ...InformerSynced) bool {
+	return waitAloud(ctx, ctx.Done(), cacheSyncs)
+}
+
+func waitAloud(ctx context.Context, stopCh <-chan struct{}, cacheSyncs []InformerSynced) bool {
+	logger := klog.FromContext(ctx)
+	logger.Info("Waiting for caches to sync")
+	if !WaitForCacheSync(stopCh, cacheSyncs...) {
+		utilruntime.HandleErrorWithContext(ctx, nil, "Unable to sync caches: stopped before they had")
+		return false
+	}
+	logger.Info("Caches are synced")
+	return true
+}
+
+// WaitFor waits until every checker is done and then returns true, or until ctx
+// ends and then returns whether all are done nevertheless.
+//
+// With a non-empty what it logs the beginning, each checker that is done, and at
+// the end those that are not.
+func WaitFor(ctx context.Context, what string, checkers ...DoneChecker) bool {
+	aloud := what != ""
+	helper, logger := klog.FromContext(ctx).WithCallStackHelper()
+	helper()
+	if aloud {
+		logger.Info("Waiting", "for", what)
+	}
+	pending := slices.Clone(checkers)
+	for len(pending) > 0 {
+		i := nextDone(ctx, pending)
+		if i < 0 {
+			break
+		}
+		if aloud {
+			logger.Info("Done waiting", "for", what, "instance", pending[i].Name())
+		}
+		pending = slices.Delete(pending, i, i+1)
+	}
+	if aloud && len(pending) > 0 {
+		logger.Info("Timed out waiting", "for", what, "cause", context.Cause(ctx), "instances", checkerNames(pending))
+	}
+	return len(pending) == 0
+}
+
+// nextDone gives the index of a checker that is done, -1 if the context has ended
+// and none is.
+func nextDone(ctx context.Context, checkers []DoneChecker) int {
+	channels := make([]<-chan struct{}, len(checkers)+1)
+	for i, checker := range checkers {
+		channels[i] = checker.Done()
+	}
+	channels[len(checkers)] = ctx.Done()
+	if i := waitForAny(nil, channels...); i < len(checkers) {
+		return i
+	}
+	return slices.IndexFunc(checkers, IsDone)
+}
+
+func checkerNames(checkers []DoneChecker) []string {
+	names := make([]string, len(checkers))
+	for i, checker := range checkers {
+		names[i] = checker.Name()
+	}
+	slices.Sort(names)
+	return names
+}
+
+// IsDone says whether the checker is done, without waiting.
+func IsDone(checker DoneChecker) bool {
+	select {
+	case <-checker.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+// waitForAny returns the index of a channel that is closed, or -1 once timeout
+// fires. Nil channels never do.
+//
+// One goroutine and one select of any width, instead of a goroutine for each
+// channel: nothing has to be cleaned up, and an event is seen in the order in
+// which it happened.
+func waitForAny(timeout <-chan time.Time, channels ...<-chan struct{}) int {
+	cases := make([]reflect.SelectCase, len(channels)+1)
+	for i, channel := range channels {
+		cases[i] = reflect.SelectCase{Dir: reflect.SelectRecv, Chan: reflect.ValueOf(channel)}
+	}
+	cases[len(channels)] = reflect.SelectCase{Dir: reflect.SelectRecv, Chan: reflect.ValueOf(timeout)}
+	chosen, _, _ := reflect.Select(cases)
+	if chosen == len(channels) {
+		return -1
+	}
+	return chosen
+}
+
+// ShutDownEventHandler removes the handler and waits until it has seen its last
+// event and none of its code runs any more. Never call it from the handler: it
+// would wait for itself.
+func ShutDownEventHandler(informer SharedInformer, handle ResourceEventHandlerRegistration) error {
+	if err := informer.RemoveEventHandler(handle); err != nil {
+		return err
+	}
+	stopping, ok := handle.(interface{ ShutdownChan() <-chan struct{} })
+	if !ok {
+		return fmt.Errorf("the handler is removed, but %T has no ShutdownChan to tell when it is done: handle does not support ShutdownChan()", handle)
+	}
+	<-stopping.ShutdownChan()
+	return nil
+}

@@ -1,0 +1,218 @@
+package tarn
+
+import (
+	"context"
+)
+
+// digest turns the events of one watch into changes of the store.
+//
+// For a store that can be asked, an event becomes what it means there: an Added
+// of a present key is an update, a Deleted of an absent one nothing, a state
+// that the store has, or that is older than what it has, a replay that is
+// dropped. Any other store gets each event as it is.
+type digest[T any] struct {
+	r *Reflector[T]
+	// settled is false while events may come out of the order of versions: a
+	// watch from no version begins with what is there.
+	settled bool
+	// suspect says that something was older than what had been seen.
+	suspect bool
+
+	changes []Change[T]
+	// last finds the latest change of a key within changes.
+	last map[Key]int
+	at   Version
+}
+
+func (r *Reflector[T]) newDigest() *digest[T] {
+	return &digest[T]{
+		r:       r,
+		settled: r.version != Latest && r.version != Any,
+		changes: make([]Change[T], 0, eventBatch),
+		last:    make(map[Key]int, eventBatch),
+		at:      r.version,
+	}
+}
+
+// take applies a batch of events.
+func (d *digest[T]) take(ctx context.Context, events []Event[T]) error {
+	for _, e := range events {
+		if !d.settled && e.Type != Added && e.Type != Undecodable {
+			if err := d.flush(ctx); err != nil {
+				return err
+			}
+			d.settled = true
+		}
+		switch e.Type {
+		case Added, Modified, Deleted:
+			d.object(ctx, e)
+		case Bookmark:
+			// By itself, so that a store can tell it from a change.
+			if err := d.flush(ctx); err != nil {
+				return err
+			}
+			d.reach(e.Version)
+			if err := d.write(ctx); err != nil {
+				return err
+			}
+		case Undecodable:
+			if err := d.flush(ctx); err != nil {
+				return err
+			}
+			if err := d.r.unreadable(ctx, e.Bad); err != nil {
+				return err
+			}
+		}
+	}
+	if err := d.flush(ctx); err != nil {
+		return err
+	}
+	d.r.monitor.heard(d.r.version, len(events))
+	return nil
+}
+
+// unreadable reports an event that could not be decoded and has the state read
+// anew, once in a while: the object that it was about is not known.
+func (r *Reflector[T]) unreadable(ctx context.Context, bad BadObject) error {
+	r.reject(ctx, bad.Key, bad.Err)
+	now := r.opts.Clock.Now()
+	if !r.undecoded.IsZero() && now.Sub(r.undecoded) < undecodableRelist {
+		return nil
+	}
+	r.undecoded = now
+	r.lost = true
+	r.cause = "undecodable event"
+	return errRelist
+}
+
+// object adds what an event means to the changes.
+func (d *digest[T]) object(ctx context.Context, e Event[T]) {
+	r := d.r
+	if e.Bad.Err != nil {
+		r.reject(ctx, e.Bad.Key, e.Bad.Err)
+		return
+	}
+	item, err := r.take(e.Object)
+	if err != nil && (e.Type != Deleted || item.Key == "") {
+		r.reject(ctx, item.Key, err)
+		d.reach(item.Version)
+		return
+	}
+	if err != nil {
+		// Gone is gone, whatever its last state looked like.
+		d.gone(item)
+		d.reach(item.Version)
+		return
+	}
+	if r.reader == nil {
+		d.add(Change[T]{Type: asTold[e.Type], Key: item.Key, Object: item.Object, Version: item.Version})
+	} else if c, ok := d.meaning(e.Type, item); ok {
+		d.add(c)
+	}
+	r.forgive(item.Key)
+	d.reach(item.Version)
+}
+
+// gone deletes an object whose final state could not be taken.
+func (d *digest[T]) gone(item Item[T]) {
+	d.r.forgive(item.Key)
+	if d.r.reader == nil {
+		return
+	}
+	if held, present := d.held(item.Key); present {
+		d.r.deleted.put(item.Key, item.Version)
+		d.add(Change[T]{Type: Delete, Missed: true, Key: item.Key, Old: held, Object: held, Version: item.Version})
+	}
+}
+
+var asTold = map[EventType]ChangeType{Added: Add, Modified: Update, Deleted: Delete}
+
+// forgive takes a key out of quarantine after a good word of it.
+func (r *Reflector[T]) forgive(key Key) {
+	if !r.monitor.bad.empty() {
+		r.monitor.bad.clear(key)
+	}
+}
+
+// meaning finds out what an event changes, and whether it changes anything.
+func (d *digest[T]) meaning(t EventType, item Item[T]) (Change[T], bool) {
+	held, present := d.held(item.Key)
+	c := Change[T]{Key: item.Key, Object: item.Object, Version: item.Version}
+	if !present {
+		if t == Deleted {
+			d.r.deleted.put(item.Key, item.Version)
+			return c, false
+		}
+		if d.r.deleted.covers(item.Key, item.Version) {
+			d.suspect = true
+			return c, false
+		}
+		c.Type = Add
+		return c, true
+	}
+	c.Old = held
+	before, err := d.r.describe(held)
+	if err == nil && item.Version.OlderThan(before.Version) {
+		d.suspect = true
+		return c, false
+	}
+	if t == Deleted {
+		c.Type = Delete
+		d.r.deleted.put(item.Key, item.Version)
+		return c, true
+	}
+	if err == nil && item.Version != "" && before.Version == item.Version && before.UID == item.UID && d.r.equal(held, item.Object) {
+		return c, false
+	}
+	c.Type = Update
+	return c, true
+}
+
+// held is what the store has of a key, or will have after the changes so far.
+func (d *digest[T]) held(key Key) (T, bool) {
+	if i, ok := d.last[key]; ok {
+		c := d.changes[i]
+		return c.Object, c.Type != Delete
+	}
+	return d.r.reader.Get(key)
+}
+
+func (d *digest[T]) add(c Change[T]) {
+	d.last[c.Key] = len(d.changes)
+	d.changes = append(d.changes, c)
+}
+
+// reach moves the version on. It never goes back: something older than what was
+// seen is suspect.
+func (d *digest[T]) reach(v Version) {
+	switch {
+	case !d.settled || v == "":
+	case v.OlderThan(d.at):
+		d.suspect = true
+	default:
+		if c, ok := v.Compare(d.at); ok && c > 0 {
+			d.r.doubt = false
+		}
+		d.at = v
+	}
+}
+
+// flush gives the changes so far to the store.
+func (d *digest[T]) flush(ctx context.Context) error {
+	if len(d.changes) == 0 && d.at == d.r.version {
+		return nil
+	}
+	return d.write(ctx)
+}
+
+func (d *digest[T]) write(ctx context.Context) error {
+	err := d.r.rejectSome(ctx, d.r.apply(d.changes, d.at))
+	clear(d.changes)
+	d.changes = d.changes[:0]
+	clear(d.last)
+	if err != nil {
+		return d.r.explain("the store did not take the changes up to", d.at, err)
+	}
+	d.r.version = d.at
+	return nil
+}

@@ -1,0 +1,234 @@
+package tarn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+)
+
+const (
+	// eventBatch is how many events are taken from a stream at once. A batch is
+	// one write of the store and one hand-over to each subscriber.
+	eventBatch = 128
+	// shortWatch is how long a watch without events must last to count as one.
+	shortWatch = time.Second
+	// hastyWatches is how many watches in a row may end within a second before
+	// the next one is made to wait: a few happen when a server rolls, more would
+	// be a spin.
+	hastyWatches = 5
+	// probeAfter is how long a watch opened after an abnormal loss may stay
+	// quiet before the source is asked whether it is still the same. Most speak
+	// earlier, and a word is as good as an answer.
+	probeAfter = time.Second
+	// undecodableRelist is how often, at most, unreadable events cost a list.
+	undecodableRelist = 10 * time.Minute
+)
+
+// errRelist ends a pass quietly: why has been reported.
+var errRelist = errors.New("the state must be read anew")
+
+// Follow applies changes to the store until only another pass can help. It
+// returns an error only if a watch could not be opened; why a stream ended has
+// been reported. When ctx ends it returns nil.
+func (p *Pass[T]) Follow(ctx context.Context) error {
+	r := p.r
+	stop := r.startResync(ctx)
+	defer stop.wait()
+	ctx = stop.ctx
+
+	stream := p.stream
+	p.stream = nil
+	asked := time.Duration(0)
+	for {
+		if stream == nil {
+			var err error
+			if stream, asked, err = r.open(ctx); err != nil {
+				if ctx.Err() != nil {
+					return nil
+				}
+				return err
+			}
+		}
+		r.monitor.enter(Watching)
+		opened := r.opts.Clock.Now()
+		events, err := r.consume(ctx, stream)
+		stream.Close()
+		stream = nil
+		lasted := r.opts.Clock.Now().Sub(opened)
+		if !r.mayResume(ctx, watched{err: err, events: events, lasted: lasted, asked: asked}) {
+			return nil
+		}
+	}
+}
+
+// open starts a watch where the store stands. A source that does not answer, or
+// is busy, is asked again: nothing is lost meanwhile.
+func (r *Reflector[T]) open(ctx context.Context) (Stream[T], time.Duration, error) {
+	for {
+		asked := r.watchTimeout()
+		stream, err := r.source.Watch(ctx, WatchQuery{From: r.version, Timeout: asked})
+		if err == nil {
+			r.monitor.opened()
+			return stream, asked, nil
+		}
+		err = r.explain("watch from", r.version, err)
+		reason := ReasonOf(err)
+		if reason == Expired || reason == TooNew {
+			r.lost = true
+			r.cause = "expired"
+		}
+		if ctx.Err() != nil || (reason != Refused && reason != Busy) {
+			return nil, 0, err
+		}
+		r.report(ctx, err)
+		r.monitor.enter(Waiting)
+		r.doubt = r.doubt || reason == Refused
+		if !pause(ctx, r.opts.Clock, max(r.opts.Delay(), RetryAfter(err))) {
+			return nil, 0, err
+		}
+	}
+}
+
+// consume applies a stream's events until it ends, and returns how many there
+// were and why it ended.
+func (r *Reflector[T]) consume(ctx context.Context, stream Stream[T]) (int, error) {
+	events := 0
+	d := r.newDigest()
+	buf := make([]Event[T], eventBatch)
+	ear := listen(ctx, r.opts.Clock, r.patience())
+	defer func() { ear.close() }()
+	for {
+		n, err := stream.Next(ear.ctx, buf)
+		if n == 0 && err != nil {
+			switch {
+			case ctx.Err() != nil:
+				return events, context.Cause(ctx)
+			case !ear.silent():
+				return events, err
+			case !r.doubt:
+				return events, ErrSilent
+			}
+			if err := r.dispel(ctx); err != nil {
+				return events, err
+			}
+			ear.close()
+			ear = listen(ctx, r.opts.Clock, r.patience())
+			continue
+		}
+		ear.heard()
+		events += n
+		err = d.take(ctx, buf[:n])
+		clear(buf[:n])
+		if err == nil && d.suspect {
+			d.suspect = false
+			err = r.dispel(ctx)
+		}
+		if err != nil {
+			return events, err
+		}
+	}
+}
+
+// patience is how long a watch may be silent: as long as the options say, but
+// only for a moment while it is in doubt that the source is the same.
+func (r *Reflector[T]) patience() time.Duration {
+	if _, known := r.version.Compare(r.version); !known {
+		// A source without versions has no bookmarks either, and a watch of it
+		// cannot be replaced without losing what happens in between.
+		return 0
+	}
+	if r.doubt {
+		return stretch(probeAfter)
+	}
+	return r.opts.SilenceLimit
+}
+
+// dispel settles the doubt whether the source went back.
+func (r *Reflector[T]) dispel(ctx context.Context) error {
+	ok, err := r.probe(ctx)
+	if err != nil {
+		return err
+	}
+	r.doubt = false
+	if !ok {
+		return errRelist
+	}
+	return nil
+}
+
+// watched is how a stream went.
+type watched struct {
+	err           error
+	events        int
+	lasted, asked time.Duration
+}
+
+// mayResume decides what follows the end of a stream: true means another watch
+// from where the store stands, after any wait that is due; false a new pass.
+func (r *Reflector[T]) mayResume(ctx context.Context, w watched) bool {
+	if ctx.Err() != nil {
+		return false
+	}
+	if w.err == io.EOF {
+		return r.mayResumeAfterEnd(ctx, w)
+	}
+	if errors.Is(w.err, errRelist) {
+		return false
+	}
+	r.report(ctx, r.explain("watch from", r.version, w.err))
+	switch reason := ReasonOf(w.err); {
+	case errors.Is(w.err, ErrSilent):
+		return r.mayResumeAfterSilence(ctx)
+	case reason == Expired || reason == TooNew:
+		r.lost = true
+		r.cause = "expired"
+		return false
+	case reason == Refused || reason == Busy:
+		r.doubt = r.doubt || reason == Refused
+		r.monitor.enter(Waiting)
+		return pause(ctx, r.opts.Clock, max(r.opts.Delay(), RetryAfter(w.err)))
+	case reason == Internal:
+		if !r.internal.failed(r.opts.Clock.Now(), r.opts.RetryInternal()) {
+			return false
+		}
+		// Not on the given clock: who asks for these retries and owns the clock
+		// expects them without having to move it.
+		return pause(ctx, realClock{}, r.opts.Delay())
+	default:
+		return false
+	}
+}
+
+func (r *Reflector[T]) mayResumeAfterEnd(ctx context.Context, w watched) bool {
+	if w.lasted < shortWatch && w.events == 0 {
+		r.report(ctx, fmt.Errorf("%s: %w", r.opts.Name, ErrShortWatch))
+		return false
+	}
+	if w.lasted < w.asked {
+		r.doubt = true
+	}
+	if w.lasted >= shortWatch {
+		r.hasty = 0
+		return true
+	}
+	r.hasty++
+	return r.hasty <= hastyWatches || pause(ctx, r.opts.Clock, r.opts.Delay())
+}
+
+// mayResumeAfterSilence asks the source whether it is still there and still the
+// same before the silent watch is replaced.
+func (r *Reflector[T]) mayResumeAfterSilence(ctx context.Context) bool {
+	ok, err := r.probe(ctx)
+	if err == nil {
+		return ok
+	}
+	if ctx.Err() != nil {
+		return false
+	}
+	r.report(ctx, err)
+	r.doubt = true
+	r.monitor.enter(Waiting)
+	return pause(ctx, r.opts.Clock, max(r.opts.Delay(), RetryAfter(err)))
+}

@@ -1,0 +1,194 @@
+package tarn
+
+import (
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+)
+
+// State is what a reflector is doing.
+type State uint8
+
+const (
+	// Idle: not started.
+	Idle State = iota
+	// Listing: reading the whole collection.
+	Listing
+	// Watching: following changes.
+	Watching
+	// Waiting: pausing after a failure; Health.Err says which.
+	Waiting
+	// Stopped: ended for good.
+	Stopped
+)
+
+var stateNames = [...]string{"idle", "listing", "watching", "waiting", "stopped"}
+
+func (s State) String() string {
+	if int(s) < len(stateNames) {
+		return stateNames[s]
+	}
+	return fmt.Sprintf("state %d", uint8(s))
+}
+
+// Health is what a replica knows of itself at one moment.
+type Health struct {
+	Name  string
+	State State
+	// Synced says that the whole collection was taken at least once.
+	Synced bool
+	// Version is the state reached.
+	Version Version
+	// LastWord is when the source was last heard: an event, a bookmark, a list.
+	LastWord time.Time
+	// Age is the time since then: the content may lag by that much.
+	Age time.Duration
+
+	// Err is why the replica is not following its source; nil while it is.
+	Err error
+	// ErrSince is when that began, Failures how often it was tried since.
+	ErrSince time.Time
+	Failures int
+
+	// Bad lists the objects that could not be taken; for each the content shows
+	// the last good state, or nothing. BadWithoutKey counts those that could not
+	// even be named.
+	Bad           []BadObject
+	BadWithoutKey int64
+
+	// Lists counts whole reads by cause; Watches the streams opened; Events what
+	// they brought; Rewinds how often the source went back in time.
+	Lists   map[string]int64
+	Watches int64
+	Events  int64
+	Rewinds int64
+	// WatchListGivenUp says that the source failed to stream its collection so
+	// often that it is listed instead.
+	WatchListGivenUp bool
+}
+
+// Fresh says that the replica is following its source and heard of it within
+// the given time.
+func (h Health) Fresh(within time.Duration) bool {
+	return h.Synced && h.Err == nil && h.State != Stopped && h.Age <= within
+}
+
+func (h Health) String() string {
+	s := fmt.Sprintf("%s: %s", h.Name, h.State)
+	if h.Synced {
+		s += fmt.Sprintf(" at version %s, %s old", h.Version, h.Age.Round(time.Second))
+	} else {
+		s += ", not synced"
+	}
+	if n := len(h.Bad) + int(h.BadWithoutKey); n > 0 {
+		s += fmt.Sprintf(", %d bad objects", n)
+	}
+	if h.Err != nil {
+		s += fmt.Sprintf(", failing since %s: %v", h.ErrSince.Format(time.TimeOnly), h.Err)
+	}
+	return s
+}
+
+// monitor collects Health. The loop writes it, anyone reads it.
+type monitor struct {
+	mu     sync.Mutex
+	clock  Clock
+	h      Health
+	synced chan struct{}
+	ended  chan struct{}
+	bad    quarantine
+}
+
+func newMonitor(name string, clock Clock) *monitor {
+	return &monitor{
+		clock:  clock,
+		h:      Health{Name: name, Lists: map[string]int64{}},
+		synced: make(chan struct{}),
+		ended:  make(chan struct{}),
+	}
+}
+
+func (m *monitor) update(f func(h *Health)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	f(&m.h)
+}
+
+func (m *monitor) enter(s State) { m.update(func(h *Health) { h.State = s }) }
+
+// heard notes a word from the source. It ends what was wrong, except before the
+// first sync: until then the cause must stay readable for those who wait.
+func (m *monitor) heard(v Version, events int) {
+	now := m.clock.Now()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.h.LastWord = now
+	m.h.Version = v
+	m.h.Events += int64(events)
+	m.recovered()
+}
+
+// opened notes a new stream.
+func (m *monitor) opened() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.h.Watches++
+	m.recovered()
+}
+
+func (m *monitor) recovered() {
+	if m.h.Synced {
+		m.h.Err = nil
+		m.h.Failures = 0
+	}
+}
+
+// listed notes that the whole collection was taken at a version.
+func (m *monitor) listed(cause string, v Version) {
+	now := m.clock.Now()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.h.Lists[cause]++
+	m.h.LastWord = now
+	m.h.Version = v
+	if !m.h.Synced {
+		m.h.Synced = true
+		close(m.synced)
+	}
+	m.recovered()
+}
+
+func (m *monitor) failed(err error) {
+	now := m.clock.Now()
+	m.update(func(h *Health) {
+		if h.Err == nil {
+			h.ErrSince = now
+		}
+		h.Err = err
+		h.Failures++
+	})
+}
+
+// stopped notes the end; it may come more than once.
+func (m *monitor) stopped() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.h.State != Stopped {
+		m.h.State = Stopped
+		close(m.ended)
+	}
+}
+
+func (m *monitor) health() Health {
+	now := m.clock.Now()
+	m.mu.Lock()
+	h := m.h
+	h.Lists = maps.Clone(m.h.Lists)
+	m.mu.Unlock()
+	if !h.LastWord.IsZero() {
+		h.Age = now.Sub(h.LastWord)
+	}
+	h.Bad, h.BadWithoutKey = m.bad.list()
+	return h
+}

@@ -1,0 +1,76 @@
+package informers
+
+import (
+	"maps"
+	"reflect"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers/internalinterfaces"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/tarnproject/tarn/cache"
+)
+
+// settings is all that can be chosen about a factory. It is fixed once the
+// factory has been made, and so is read without a lock.
+type settings struct {
+	client    kubernetes.Interface
+	namespace string
+	tweak     internalinterfaces.TweakListOptionsFunc
+	resync    time.Duration
+	resyncOf  map[reflect.Type]time.Duration
+	transform cache.TransformFunc
+	name      *cache.InformerName
+}
+
+// resyncFor is the resync period of informers for objects of type t.
+func (s *settings) resyncFor(t reflect.Type) time.Duration {
+	if d, ok := s.resyncOf[t]; ok {
+		return d
+	}
+	return s.resync
+}
+
+// SharedInformerOption chooses something about a factory that
+// [NewSharedInformerFactoryWithOptions] makes. Where two options say different
+// things, the later one holds.
+//
+// This is the one type that is not client-go's, whose options are functions of
+// its private factory.
+type SharedInformerOption func(*settings)
+
+// WithCustomResyncConfig gives some types, each named by any object of it, a
+// resync period other than the factory's.
+func WithCustomResyncConfig(resyncConfig map[metav1.Object]time.Duration) SharedInformerOption {
+	periods := make(map[reflect.Type]time.Duration, len(resyncConfig))
+	for object, period := range resyncConfig {
+		periods[reflect.TypeOf(object)] = period
+	}
+	return func(s *settings) { maps.Copy(s.resyncOf, periods) }
+}
+
+// WithTweakListOptions lets tweak change the options of every list and watch,
+// for example to select by label. Informers given to InformerFor make their own
+// requests and are not concerned.
+func WithTweakListOptions(tweak internalinterfaces.TweakListOptionsFunc) SharedInformerOption {
+	return func(s *settings) { s.tweak = tweak }
+}
+
+// WithNamespace confines the factory to one namespace. Collections that have no
+// namespaces are watched whole nevertheless.
+func WithNamespace(namespace string) SharedInformerOption {
+	return func(s *settings) { s.namespace = namespace }
+}
+
+// WithTransform lets transform change every object before it is stored,
+// whichever informer of the factory it comes through.
+func WithTransform(transform cache.TransformFunc) SharedInformerOption {
+	return func(s *settings) { s.transform = transform }
+}
+
+// WithInformerName names the factory's informers in metrics. The factory owns
+// the name from then on: Shutdown releases it.
+func WithInformerName(name *cache.InformerName) SharedInformerOption {
+	return func(s *settings) { s.name = name }
+}

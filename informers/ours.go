@@ -1,0 +1,72 @@
+package informers
+
+import (
+	"fmt"
+	"reflect"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/informers/internalinterfaces"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/tarnproject/tarn/cache"
+)
+
+// ours is a factory as client-go's typed packages see it: they ask for an
+// informer and say how client-go would build it, and get the one that this
+// package builds.
+type ours struct{ *factory }
+
+// InformerFor returns the informer for the type of object. Only for a type that
+// the table lacks, as one that a newer client-go has brought, is it stock's.
+func (o ours) InformerFor(object runtime.Object, stock internalinterfaces.NewInformerFunc) cache.SharedIndexInformer {
+	c, ok := known().byType[reflect.TypeOf(object)]
+	if !ok {
+		return o.factory.InformerFor(object, stock)
+	}
+	return o.factory.InformerFor(object, o.builder(c))
+}
+
+// builder says how the informer for a collection is built.
+func (f *factory) builder(c collection) internalinterfaces.NewInformerFunc {
+	return func(client kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
+		r := recipe{
+			object:   c.example(),
+			resource: c.resource,
+			name:     f.name,
+			indexers: byNamespace(),
+			tweak:    f.tweak,
+		}
+		return r.informer(client, resync, func() Client[runtime.Object] { return c.in(client, f.namespace) })
+	}
+}
+
+// GenericInformer is an informer with a lister that does not know the type.
+type GenericInformer = informers.GenericInformer
+
+// ForResource returns the informer for a resource that is known only at run
+// time. It fails for those of which client-go has no Go type.
+func (f *factory) ForResource(resource schema.GroupVersionResource) (GenericInformer, error) {
+	c, ok := known().byResource[resource]
+	if !ok {
+		return nil, fmt.Errorf("no informer found for %v", resource)
+	}
+	return generic{
+		informer: f.InformerFor(c.example(), f.builder(c)),
+		resource: resource.GroupResource(),
+	}, nil
+}
+
+// generic is the GenericInformer of ForResource.
+type generic struct {
+	informer cache.SharedIndexInformer
+	resource schema.GroupResource
+}
+
+func (g generic) Informer() cache.SharedIndexInformer { return g.informer }
+
+func (g generic) Lister() cache.GenericLister {
+	return cache.NewGenericLister(g.informer.GetIndexer(), g.resource)
+}

@@ -1,0 +1,284 @@
+package tarn_test
+
+import (
+	"bytes"
+	"fmt"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+const (
+	modulePath = "github.com/tarnproject/tarn"
+	// maxLines keeps a file to one concept.
+	maxLines = 500
+)
+
+// A folderRule says what the Go code of a folder may import from this module.
+type folderRule struct {
+	// folder is a path in the module; "x/..." means x and all below it.
+	folder string
+	// imports are folders in the same notation, "." is the root package and
+	// "*" is all but cmd.
+	imports []string
+	// noKubernetes forbids k8s.io and sigs.k8s.io too.
+	noKubernetes bool
+	// why is told to whoever breaks the rule.
+	why string
+}
+
+// layout is the architecture: data flows from sources through the root
+// package's engine into stores, and the drop-in packages only adapt. A folder
+// that is not here may not hold Go code. The first rule that fits a folder
+// holds.
+//
+// Test files are free of these rules, but for cmd.
+var layout = []folderRule{
+	{folder: ".", imports: nil, noKubernetes: true,
+		why: "the root package is the vocabulary and the engine; it knows no protocol and no storage"},
+	{folder: "storetest", imports: []string{"."},
+		why: "the suite for store implementers knows only the contract"},
+
+	{folder: "memory", imports: []string{"."},
+		why: "a store knows the vocabulary, and nothing of sources or other stores"},
+	{folder: "sqlite", imports: []string{"."},
+		why: "a store knows the vocabulary, and nothing of sources or other stores"},
+
+	{folder: "kube/...", imports: []string{".", "memory", "kube/..."},
+		why: "a source knows the vocabulary, and memory because its replicas live there; no other store"},
+
+	{folder: "cache/synctrack", imports: nil,
+		why: "it stands by itself in client-go too"},
+	{folder: "cache/testing", imports: []string{".", "memory", "cache"},
+		why: "helpers for tests of code that uses cache"},
+	{folder: "cache", imports: []string{".", "memory", "kube/...", "cache/synctrack"},
+		why: "cache adapts what lies below it; informers and ctrlcache build on it, never the other way"},
+	{folder: "informers", imports: []string{".", "memory", "kube/...", "cache"},
+		why: "informers adapts, and builds on cache"},
+	{folder: "ctrlcache", imports: []string{".", "memory", "kube/...", "cache"},
+		why: "ctrlcache adapts, and builds on cache"},
+
+	{folder: "examples/...", imports: []string{"*"},
+		why: "an example imports what a user can import"},
+	{folder: "cmd/...", imports: []string{"*", "cmd/..."},
+		why: "the program stands on top of everything"},
+}
+
+func TestLayout(t *testing.T) {
+	problems, err := checkLayout(os.DirFS("."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		t.Error(p)
+	}
+}
+
+// checkLayout returns what is wrong with the module in fsys, one sentence each.
+func checkLayout(fsys fs.FS) ([]string, error) {
+	files := map[string][]string{}
+	err := fs.WalkDir(fsys, ".", func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && name != "." && notOurs(fsys, name):
+			return fs.SkipDir
+		case !entry.IsDir() && path.Ext(name) == ".go":
+			files[path.Dir(name)] = append(files[path.Dir(name)], name)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	var problems []string
+	for folder, names := range files {
+		rule, known := ruleFor(folder)
+		if !known {
+			problems = append(problems, fmt.Sprintf("%s: a folder that the layout does not know; give it a rule in layout_test.go, or put the code where it belongs", folder))
+			continue
+		}
+		if public(folder) && !slices.Contains(names, path.Join(folder, "doc.go")) {
+			problems = append(problems, fmt.Sprintf("%s: no doc.go; say there what the package is for", folder))
+		}
+		for _, name := range names {
+			found, err := checkFile(fsys, name, rule)
+			if err != nil {
+				return nil, err
+			}
+			problems = append(problems, found...)
+		}
+	}
+	slices.Sort(problems)
+	return problems, nil
+}
+
+// notOurs tells the folders that the go command leaves out of the module.
+func notOurs(fsys fs.FS, folder string) bool {
+	base := path.Base(folder)
+	if base == "testdata" || base == "vendor" || base[0] == '.' || base[0] == '_' {
+		return true
+	}
+	_, err := fs.Stat(fsys, path.Join(folder, "go.mod"))
+	return err == nil
+}
+
+// public says whether users are meant to import the folder's package.
+func public(folder string) bool {
+	parts := strings.Split(folder, "/")
+	return parts[0] != "cmd" && parts[0] != "examples" && !slices.Contains(parts, "internal")
+}
+
+func checkFile(fsys fs.FS, name string, rule folderRule) ([]string, error) {
+	source, err := fs.ReadFile(fsys, name)
+	if err != nil {
+		return nil, err
+	}
+	positions := token.NewFileSet()
+	file, err := parser.ParseFile(positions, name, source, parser.ImportsOnly)
+	if err != nil {
+		return nil, err
+	}
+	test := strings.HasSuffix(name, "_test.go")
+	var problems []string
+	if lines := bytes.Count(source, []byte("\n")); !test && lines >= maxLines {
+		problems = append(problems, fmt.Sprintf("%s: %d lines, %d or more are too many for one concept; split it", name, lines, maxLines))
+	}
+	for _, spec := range file.Imports {
+		imported, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			return nil, err
+		}
+		if complaint := rule.check(imported, test); complaint != "" {
+			line := positions.Position(spec.Pos()).Line
+			problems = append(problems, fmt.Sprintf("%s:%d: imports %s, but %s", name, line, imported, complaint))
+		}
+	}
+	return problems, nil
+}
+
+// check returns what is wrong with an import, empty if nothing is.
+func (r folderRule) check(imported string, test bool) string {
+	if !test && r.noKubernetes && (within(imported, "k8s.io/...") || within(imported, "sigs.k8s.io/...")) {
+		return "may import nothing of Kubernetes: " + r.why
+	}
+	if !within(imported, modulePath+"/...") {
+		return ""
+	}
+	target := strings.TrimPrefix(strings.TrimPrefix(imported, modulePath), "/")
+	if target == "" {
+		target = "."
+	}
+	if within(target, "cmd/...") {
+		if slices.Contains(r.imports, "cmd/...") {
+			return ""
+		}
+		return "nothing imports the program; move what it needs into a package"
+	}
+	if test || slices.ContainsFunc(r.imports, func(pattern string) bool { return pattern == "*" || within(target, pattern) }) {
+		return ""
+	}
+	allowed := "nothing"
+	if len(r.imports) > 0 {
+		allowed = "only " + strings.Join(r.imports, ", ")
+	}
+	return fmt.Sprintf("may import %s of this module: %s", allowed, r.why)
+}
+
+func ruleFor(folder string) (folderRule, bool) {
+	i := slices.IndexFunc(layout, func(r folderRule) bool { return within(folder, r.folder) })
+	if i < 0 {
+		return folderRule{}, false
+	}
+	return layout[i], true
+}
+
+// within says whether a path fits a pattern: the same path, or with "x/..." x
+// or anything below it.
+func within(name, pattern string) bool {
+	root, tree := strings.CutSuffix(pattern, "/...")
+	return name == root || tree && strings.HasPrefix(name, root+"/")
+}
+
+// The check must see what it is there to see.
+func TestLayoutCheck(t *testing.T) {
+	const (
+		kubernetes = `import _ "k8s.io/api/core/v1"`
+		root       = `import _ "` + modulePath + `"`
+		memory     = `import _ "` + modulePath + `/memory"`
+		sqlite     = `import _ "` + modulePath + `/sqlite"`
+		wire       = `import _ "` + modulePath + `/kube/wire"`
+		cache      = `import _ "` + modulePath + `/cache"`
+		informers  = `import _ "` + modulePath + `/informers"`
+		program    = `import _ "` + modulePath + `/cmd/tarn/view"`
+	)
+	for _, test := range []struct {
+		file, content string
+		want          string
+	}{
+		{"a.go", kubernetes, "a.go:2: imports k8s.io/api/core/v1, but may import nothing of Kubernetes"},
+		{"a.go", `import _ "sigs.k8s.io/yaml"`, "may import nothing of Kubernetes"},
+		{"a.go", memory, "may import nothing of this module"},
+		{"a_test.go", kubernetes + "\n" + memory, ""},
+		{"a_test.go", program, "nothing imports the program"},
+		{"memory/a.go", root + "\n" + kubernetes, ""},
+		{"memory/a.go", sqlite, "may import only . of this module"},
+		{"memory/a.go", cache, "may import only . of this module"},
+		{"memory/a_test.go", cache, ""},
+		{"storetest/a.go", memory, "may import only . of this module"},
+		{"kube/a.go", root + "\n" + memory + "\n" + wire, ""},
+		{"kube/wire/a.go", sqlite, "may import only ., memory, kube/..."},
+		{"cache/a.go", root + "\n" + memory + "\n" + wire, ""},
+		{"cache/a.go", informers, "cache adapts what lies below it"},
+		{"informers/a.go", cache, ""},
+		{"ctrlcache/a.go", cache, ""},
+		{"ctrlcache/a.go", informers, "may import only ., memory, kube/..., cache of this module"},
+		{"examples/one/a.go", cache + "\n" + informers + "\n" + root, ""},
+		{"examples/one/a.go", program, "nothing imports the program"},
+		{"cmd/tarn/a.go", program + "\n" + cache, ""},
+		{"stray/a.go", "", "stray: a folder that the layout does not know"},
+		{"cache/deep/a.go", "", "cache/deep: a folder that the layout does not know"},
+		{"stray/testdata/a.go", cache, ""},
+		{"nested/sub/a.go", kubernetes, ""},
+		{"memory/long.go", strings.Repeat("\n", maxLines), "memory/long.go: 501 lines"},
+		{"memory/long_test.go", strings.Repeat("\n", maxLines), ""},
+	} {
+		t.Run(test.file+" "+test.want, func(t *testing.T) {
+			tree := fstest.MapFS{
+				test.file:                                {Data: []byte("package p\n" + test.content)},
+				path.Join(path.Dir(test.file), "doc.go"): {Data: []byte("package p\n")},
+				"nested/go.mod":                          {},
+			}
+			problems, err := checkLayout(tree)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if test.want == "" && len(problems) > 0 {
+				t.Errorf("complains without reason: %q", problems)
+			}
+			if test.want != "" && (len(problems) != 1 || !strings.Contains(problems[0], test.want)) {
+				t.Errorf("says %q, want one complaint with %q", problems, test.want)
+			}
+		})
+	}
+	t.Run("doc.go", func(t *testing.T) {
+		tree := fstest.MapFS{
+			"memory/a.go": {Data: []byte("package p\n")}, "cmd/tarn/main.go": {Data: []byte("package main\n")},
+			"kube/internal/x/a.go": {Data: []byte("package x\n")}, "examples/one/main.go": {Data: []byte("package main\n")},
+		}
+		problems, err := checkLayout(tree)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := []string{"memory: no doc.go; say there what the package is for"}; !slices.Equal(problems, want) {
+			t.Errorf("says %q, want %q", problems, want)
+		}
+	})
+}

@@ -1,0 +1,117 @@
+package tarn
+
+import (
+	"context"
+	"fmt"
+)
+
+// listVersion is what to ask for: the first list takes what is at hand, later
+// ones nothing older than what was seen, unless that is of no more use.
+func (r *Reflector[T]) listVersion() Version {
+	switch {
+	case r.lost:
+		return Latest
+	case r.version == "":
+		return Any
+	default:
+		return r.version
+	}
+}
+
+// pageSize is for reads that the source cannot serve from memory in one go. A
+// list of something not older than a version can be, and pages would only
+// forbid it.
+func (r *Reflector[T]) pageSize(at Version) int64 {
+	if n := r.opts.PageSize(); n > 0 {
+		return n
+	}
+	if r.paged || at == Latest || at == Any {
+		return DefaultPageSize
+	}
+	return 0
+}
+
+// listState fetches the whole collection as a list.
+func (r *Reflector[T]) listState(ctx context.Context) (*Pass[T], error) {
+	at := r.listVersion()
+	pass, paged, err := r.listAt(ctx, at)
+	if reason := ReasonOf(err); reason == Expired || reason == TooNew {
+		r.lost = true
+		at = Latest
+		pass, paged, err = r.listAt(ctx, at)
+	}
+	if err == nil && pass.version.OlderThan(r.version) {
+		// An answer older than what was asked for is no answer: only a
+		// consistent read can tell whether the source went back.
+		if at != Latest {
+			at = Latest
+			pass, paged, err = r.listAt(ctx, at)
+		}
+		if err == nil && pass.version.OlderThan(r.version) {
+			pass, paged, err = r.listRewound(ctx, pass)
+		}
+	}
+	if err != nil {
+		return nil, r.explain("list at", at, err)
+	}
+	if at == Any && paged {
+		r.paged = true
+	}
+	return pass, nil
+}
+
+// listRewound takes a state that is older than what was seen. Where versions
+// had been trusted while gathering it, it is gathered again without.
+func (r *Reflector[T]) listRewound(ctx context.Context, pass *Pass[T]) (*Pass[T], bool, error) {
+	trusted := !r.rewound
+	if trusted {
+		r.rewind(ctx, pass.version)
+	}
+	pass.cause = r.cause
+	if !trusted || r.reader == nil {
+		return pass, false, nil
+	}
+	return r.listAt(ctx, Latest)
+}
+
+// listAt reads all pages at a version. When a page token expires midway, the
+// list is read again as a whole.
+func (r *Reflector[T]) listAt(ctx context.Context, at Version) (*Pass[T], bool, error) {
+	pass := &Pass[T]{r: r, state: r.newRelisting(r.rewound), cause: r.cause}
+	q := ListQuery{AtLeast: at, Limit: r.pageSize(at)}
+	paged := false
+	for {
+		page, err := r.listPage(ctx, q)
+		if err != nil {
+			if q.Continue != "" && ReasonOf(err) == Expired {
+				pass.state = r.newRelisting(r.rewound)
+				q = ListQuery{AtLeast: at}
+				continue
+			}
+			return nil, paged, err
+		}
+		for _, object := range page.Items {
+			pass.state.put(ctx, object)
+		}
+		for _, b := range page.Bad {
+			pass.state.bad(ctx, b.Key, b.Err)
+		}
+		if page.Continue == "" {
+			pass.version = page.Version
+			return pass, paged, nil
+		}
+		paged = true
+		q.Continue = page.Continue
+	}
+}
+
+func (r *Reflector[T]) listPage(ctx context.Context, q ListQuery) (Page[T], error) {
+	page, err := r.source.List(ctx, q)
+	if err != nil {
+		return page, err
+	}
+	if page.Version == "" && r.versioned {
+		return page, fmt.Errorf("%w: it has no version, and earlier ones had; the copy stays as it was", ErrNoList)
+	}
+	return page, nil
+}

@@ -1,0 +1,214 @@
+package tarn
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// A Reflector keeps a store equal to a source. It is the only place where the
+// policy of that lives: when to list, when to resume, when to fall back, how
+// long to wait. It knows no protocol and no storage.
+//
+// The loop is a state machine whose every cell is written down, with its test,
+// in docs/protocol.md. In short: a pass reads the whole collection, as a stream
+// or as a list, and follows it from there, through any number of watches, until
+// only a new pass can help; passes are separated by a growing, jittered wait.
+//
+// Everything below the options belongs to the goroutine that runs the loop.
+type Reflector[T any] struct {
+	source  Source[T]
+	opts    Options[T]
+	monitor *monitor
+
+	// Where what is learned goes: reader is nil for a store that cannot be
+	// asked, and then replace is used for whole states.
+	reader    Reader[T]
+	replace   func([]Item[T], Version) error
+	apply     func([]Change[T], Version) error
+	resync    func() error
+	wantsSync func() bool
+	onSynced  func()
+
+	// version is the state reached; it never runs ahead of the store.
+	version Version
+	// synced says that one whole state was taken, versioned that it had a
+	// version.
+	synced, versioned bool
+	// lost says that version is of no more use to list from: it expired, or the
+	// source went back behind it.
+	lost bool
+	// rewound says that the source went back: its versions prove nothing until
+	// the next whole state.
+	rewound bool
+	// cause is why the next whole state is read.
+	cause string
+	// paged says that the source answered its cheapest read in pages.
+	paged bool
+	// watchListFailures counts streams in a row that never came to the end of
+	// their initial events.
+	watchListFailures int
+	// doubt says that the connection broke in a way after which the source may
+	// be another one than before.
+	doubt bool
+	// undecoded is when an unreadable event last cost a list.
+	undecoded time.Time
+	// hasty counts watches in a row that ended within a second.
+	hasty    int
+	internal retryWindow
+	deleted  tombstones
+}
+
+// NewReflector returns a reflector from source into store. If the store is also
+// a [Reader], relists go by difference. If it is a [Resyncer], it is resynced.
+func NewReflector[T any](source Source[T], store Store[T], opts Options[T]) (*Reflector[T], error) {
+	if source == nil || store == nil {
+		return nil, fmt.Errorf("tarn: a reflector needs a source and a store (%q has source %v, store %v)", opts.Name, source != nil, store != nil)
+	}
+	r := newReflector(source, opts)
+	r.apply = store.Apply
+	if reader, ok := store.(Reader[T]); ok {
+		r.reader = reader
+	} else {
+		r.replace = store.Replace
+	}
+	if s, ok := store.(Resyncer); ok {
+		r.resync = s.Resync
+	}
+	return r, nil
+}
+
+func newReflector[T any](source Source[T], opts Options[T]) *Reflector[T] {
+	opts = opts.withDefaults()
+	return &Reflector[T]{
+		source:    source,
+		opts:      opts,
+		monitor:   newMonitor(opts.Name, opts.Clock),
+		wantsSync: never,
+		onSynced:  func() {},
+		cause:     "start",
+	}
+}
+
+// Run keeps the store equal to the source until ctx ends, and returns why it
+// ended. It may be called once.
+func (r *Reflector[T]) Run(ctx context.Context) error {
+	defer r.monitor.stopped()
+	for {
+		err := r.ListAndWatch(ctx)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err != nil {
+			r.report(ctx, err)
+		}
+		r.monitor.enter(Waiting)
+		if !pause(ctx, r.opts.Clock, max(r.opts.Delay(), RetryAfter(err))) {
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// ListAndWatch makes one pass: it reads the whole collection and follows it
+// until only another pass can help. It returns the error that kept it from
+// listing, or from opening a watch; what ended a stream has been reported.
+func (r *Reflector[T]) ListAndWatch(ctx context.Context) error {
+	pass, err := r.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer pass.Close()
+	if err := pass.Commit(ctx); err != nil {
+		return err
+	}
+	return pass.Follow(ctx)
+}
+
+// Health tells how the reflector is doing. It may be called at any time.
+func (r *Reflector[T]) Health() Health { return r.monitor.health() }
+
+// report makes a failure visible.
+func (r *Reflector[T]) report(ctx context.Context, err error) {
+	r.monitor.failed(err)
+	r.opts.OnError(ctx, err)
+}
+
+// explain says what failed, to whom, at which version.
+func (r *Reflector[T]) explain(doing string, v Version, err error) error {
+	at := string(v)
+	switch v {
+	case Latest:
+		at = "the latest version"
+	case Any:
+		at = "any version"
+	}
+	return fmt.Errorf("%s: %s %s: %w", r.opts.Name, doing, at, err)
+}
+
+// Pass is one attempt of a [Reflector], in its three steps: the whole state has
+// been fetched, Commit gives it to the store, Follow keeps it up to date. Those
+// who only want the loop use Run; the steps are for adapters which must stand
+// between them.
+type Pass[T any] struct {
+	r       *Reflector[T]
+	state   *relisting[T]
+	version Version
+	cause   string
+	// stream goes on where the state ends; nil if it was listed.
+	stream Stream[T]
+}
+
+// Begin fetches the whole collection, as a stream of initial events if the
+// source can, else as a list. Nothing is given to the store yet.
+func (r *Reflector[T]) Begin(ctx context.Context) (*Pass[T], error) {
+	r.monitor.enter(Listing)
+	if r.useWatchList() {
+		pass, err := r.streamState(ctx)
+		if err == nil || ctx.Err() != nil {
+			return pass, err
+		}
+	}
+	return r.listState(ctx)
+}
+
+// Version is the state that the pass fetched.
+func (p *Pass[T]) Version() Version { return p.version }
+
+// Commit brings the store to the fetched state.
+func (p *Pass[T]) Commit(ctx context.Context) error {
+	r := p.r
+	if err := ctx.Err(); err != nil {
+		return context.Cause(ctx)
+	}
+	if err := p.state.commit(ctx, p.version); err != nil {
+		return r.explain("the store did not take the state at", p.version, err)
+	}
+	p.state = nil
+	r.version = p.version
+	r.versioned = p.version != ""
+	r.lost, r.rewound, r.doubt = false, false, false
+	r.deleted.clear()
+	r.cause = "watch ended"
+	r.monitor.listed(p.cause, p.version)
+	if !r.synced {
+		r.synced = true
+		r.onSynced()
+	}
+	return nil
+}
+
+// Close releases what Follow did not.
+func (p *Pass[T]) Close() {
+	if p.stream != nil {
+		p.stream.Close()
+		p.stream = nil
+	}
+}
+
+// rewind declares that the source went back in time.
+func (r *Reflector[T]) rewind(ctx context.Context, now Version) {
+	r.lost, r.rewound = true, true
+	r.cause = "rewound"
+	r.monitor.update(func(h *Health) { h.Rewinds++ })
+	r.report(ctx, fmt.Errorf("%s: version %s was seen and the source is now at %s: %w; the copy is read anew", r.opts.Name, r.version, now, ErrRewound))
+}

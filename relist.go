@@ -1,0 +1,203 @@
+package tarn
+
+import (
+	"context"
+	"errors"
+)
+
+// errUnsureGone marks what a list left out while it held items without a name.
+var errUnsureGone = errors.New("missing in a list that also held objects which could not be read; kept until a clean list tells whether it is gone")
+
+// relisting gathers one whole state of the source and brings the store to it.
+//
+// A store that can be asked is compared item by item as they come: what is
+// unchanged is dropped at once, so that a relist of a million unchanged objects
+// holds a million keys and not one object twice; at the end the differences are
+// applied in one step, and readers see the state before or the state after. A
+// store that cannot be asked gets the whole list.
+//
+// It takes puts and removes in any number, because a stream of initial events
+// carries changes too.
+type relisting[T any] struct {
+	r *Reflector[T]
+	// rewound says that equal versions prove nothing: a source that went back
+	// may have used them again for other content.
+	rewound bool
+	// at says where an item stands in news, or that it is as the store has it.
+	at   map[Key]int
+	news []Item[T]
+	// holes are the places in news that a later state left empty.
+	holes map[int]struct{}
+	// keyless counts bad items that could be any object: while there is one,
+	// nothing can be said to be gone.
+	keyless int
+}
+
+const unchanged = -1
+
+func (r *Reflector[T]) newRelisting(rewound bool) *relisting[T] {
+	return &relisting[T]{r: r, rewound: rewound, at: map[Key]int{}, holes: map[int]struct{}{}}
+}
+
+// put adds an object, or replaces it by a later state.
+func (l *relisting[T]) put(ctx context.Context, object T) {
+	if l.confirm(object) {
+		return
+	}
+	item, err := l.r.take(object)
+	if err != nil {
+		l.bad(ctx, item.Key, err)
+		return
+	}
+	if l.r.holds(item) {
+		l.keep(item.Key)
+		return
+	}
+	l.r.monitor.bad.clear(item.Key)
+	if i, ok := l.at[item.Key]; ok && i != unchanged {
+		l.news[i] = item
+		return
+	}
+	l.at[item.Key] = len(l.news)
+	l.news = append(l.news, item)
+}
+
+// confirm says whether the store already holds this very state, judged by uid
+// and version alone and before any transform.
+func (l *relisting[T]) confirm(object T) bool {
+	if l.r.reader == nil || l.rewound {
+		return false
+	}
+	m, err := l.r.describe(object)
+	if err != nil || m.Version == "" {
+		return false
+	}
+	held, ok := l.r.reader.Get(m.Key)
+	if !ok {
+		return false
+	}
+	before, err := l.r.describe(held)
+	if err != nil || before.UID != m.UID || before.Version != m.Version {
+		return false
+	}
+	l.keep(m.Key)
+	return true
+}
+
+// keep notes that the store has an object as it is.
+func (l *relisting[T]) keep(key Key) {
+	l.drop(key)
+	l.at[key] = unchanged
+	l.r.monitor.bad.clear(key)
+}
+
+// remove takes an object out again.
+func (l *relisting[T]) remove(ctx context.Context, object T) {
+	m, err := l.r.describe(object)
+	if err != nil {
+		l.bad(ctx, m.Key, err)
+		return
+	}
+	l.drop(m.Key)
+	delete(l.at, m.Key)
+	l.r.monitor.bad.clear(m.Key)
+}
+
+// bad notes an object that could not be taken: its last good state stays.
+func (l *relisting[T]) bad(ctx context.Context, key Key, err error) {
+	l.r.reject(ctx, key, err)
+	if key == "" {
+		l.keyless++
+		return
+	}
+	l.drop(key)
+	l.at[key] = unchanged
+}
+
+// drop takes an item out of the news, leaving a hole.
+func (l *relisting[T]) drop(key Key) {
+	if i, ok := l.at[key]; ok && i != unchanged {
+		l.news[i] = Item[T]{}
+		l.holes[i] = struct{}{}
+		delete(l.at, key)
+	}
+}
+
+// commit brings the store to the gathered state.
+func (l *relisting[T]) commit(ctx context.Context, v Version) error {
+	news := l.news
+	if len(l.holes) > 0 {
+		news = make([]Item[T], 0, len(l.news)-len(l.holes))
+		for i, item := range l.news {
+			if _, hole := l.holes[i]; !hole {
+				news = append(news, item)
+			}
+		}
+	}
+	if l.r.reader == nil {
+		return l.r.rejectSome(ctx, l.r.replace(news, v))
+	}
+	return l.r.rejectSome(ctx, l.r.apply(l.changes(ctx, news), v))
+}
+
+// changes is the difference between the store and the gathered state: first
+// what is gone, then what is new, then, for those who want it, what is the same.
+func (l *relisting[T]) changes(ctx context.Context, news []Item[T]) []Change[T] {
+	r := l.r
+	var changes []Change[T]
+	for key, held := range r.reader.All() {
+		if _, ok := l.at[key]; ok {
+			continue
+		}
+		if l.keyless > 0 {
+			r.reject(ctx, key, errUnsureGone)
+			continue
+		}
+		r.monitor.bad.clear(key)
+		changes = append(changes, Change[T]{Type: Delete, Missed: true, Key: key, Old: held, Object: held})
+	}
+	for _, item := range news {
+		if held, ok := r.reader.Get(item.Key); ok {
+			changes = append(changes, Change[T]{Type: Update, Key: item.Key, Old: held, Object: item.Object, Version: item.Version})
+		} else {
+			changes = append(changes, Change[T]{Type: Add, Initial: !r.synced, Key: item.Key, Object: item.Object, Version: item.Version})
+		}
+	}
+	if !r.wantsSync() {
+		return changes
+	}
+	for key, i := range l.at {
+		if i != unchanged {
+			continue
+		}
+		if held, ok := r.reader.Get(key); ok {
+			changes = append(changes, Change[T]{Type: Sync, Key: key, Old: held, Object: held})
+		}
+	}
+	return changes
+}
+
+// holds says whether the store has this state already, judged by its content.
+// It is for states whose version proves nothing.
+func (r *Reflector[T]) holds(item Item[T]) bool {
+	if r.reader == nil {
+		return false
+	}
+	held, ok := r.reader.Get(item.Key)
+	if !ok {
+		return false
+	}
+	before, err1 := r.describe(held)
+	after, err2 := r.describe(item.Object)
+	return err1 == nil && err2 == nil && before == after && r.equal(held, item.Object)
+}
+
+// equal compares content; a panic of the caller's function means no.
+func (r *Reflector[T]) equal(a, b T) (same bool) {
+	defer func() {
+		if recover() != nil {
+			same = false
+		}
+	}()
+	return r.opts.Equal(a, b)
+}

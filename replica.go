@@ -1,0 +1,178 @@
+package tarn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"sync/atomic"
+)
+
+// A Replica is a live local copy of a collection: a reflector, the store it
+// fills, and those who follow the store's changes.
+//
+//   - Reads answer from the store, at once and from one state, whether the
+//     source is reachable or not; Health tells how old the answer may be.
+//   - Nothing is read before Run; after it has ended, reads answer with what was
+//     last known.
+type Replica[T any] struct {
+	reflector *Reflector[T]
+	store     ReadStore[T]
+	hub       *hub[T]
+	started   atomic.Bool
+}
+
+// NewReplica returns a replica of source in store. Nobody else may write the
+// store.
+func NewReplica[T any](source Source[T], store ReadStore[T], opts Options[T]) (*Replica[T], error) {
+	if source == nil || store == nil {
+		return nil, fmt.Errorf("tarn: a replica needs a source and a store (%q has source %v, store %v)", opts.Name, source != nil, store != nil)
+	}
+	r := newReflector(source, opts)
+	h := &hub[T]{store: store, clock: r.opts.Clock, logger: r.opts.Logger}
+	r.reader = store
+	r.apply = h.apply
+	r.resync = h.resync
+	r.wantsSync = h.wantsSync
+	r.onSynced = h.markSynced
+	return &Replica[T]{reflector: r, store: store, hub: h}, nil
+}
+
+// Configure changes the options. It fails once Run has been called.
+func (r *Replica[T]) Configure(change func(*Options[T])) error {
+	if r.started.Load() {
+		return fmt.Errorf("%s: the replica has already started", r.reflector.opts.Name)
+	}
+	change(&r.reflector.opts)
+	r.reflector.opts = r.reflector.opts.withDefaults()
+	return nil
+}
+
+// Run keeps the copy up to date until ctx ends, and returns why it ended, after
+// every subscriber's function has returned. It may be called once.
+func (r *Replica[T]) Run(ctx context.Context) error {
+	if !r.started.CompareAndSwap(false, true) {
+		return fmt.Errorf("%s: the replica has been started before; make a new one", r.reflector.opts.Name)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(ErrStopped)
+	r.hub.start(ctx)
+	err := r.reflector.Run(ctx)
+	cancel(ErrStopped)
+	r.hub.stop()
+	return err
+}
+
+// Get returns the object under key.
+func (r *Replica[T]) Get(key Key) (T, bool) { return r.store.Get(key) }
+
+// All walks one state of the whole collection.
+func (r *Replica[T]) All() iter.Seq2[Key, T] { return r.store.All() }
+
+// Len is the number of objects.
+func (r *Replica[T]) Len() int { return r.store.Len() }
+
+// Version is the state that reads show.
+func (r *Replica[T]) Version() Version { return r.store.Version() }
+
+// Health tells how the replica is doing.
+func (r *Replica[T]) Health() Health { return r.reflector.Health() }
+
+// Synced is closed when the whole collection has been taken once.
+func (r *Replica[T]) Synced() <-chan struct{} { return r.reflector.monitor.synced }
+
+// WaitSynced waits until the whole collection has been taken once. When ctx ends
+// first, the error says why it has not: the last failure, not just the time.
+func (r *Replica[T]) WaitSynced(ctx context.Context) error {
+	m := r.reflector.monitor
+	select {
+	case <-m.synced:
+		return nil
+	default:
+	}
+	select {
+	case <-m.synced:
+		return nil
+	case <-m.ended:
+		return r.notSynced(ErrStopped)
+	case <-ctx.Done():
+		return r.notSynced(context.Cause(ctx))
+	}
+}
+
+func (r *Replica[T]) notSynced(why error) error {
+	h := r.Health()
+	switch {
+	case h.Err != nil:
+		return fmt.Errorf("%s: not synced: %w (gave up: %w)", h.Name, h.Err, why)
+	case h.State == Idle:
+		return fmt.Errorf("%s: not synced: the replica was not started: %w", h.Name, why)
+	default:
+		return fmt.Errorf("%s: not synced: the source has not answered in full yet (%s): %w", h.Name, h.State, why)
+	}
+}
+
+// WaitFor waits until reads show the state at version v or a later one: after a
+// write, wait for the version that the write returned, and read it.
+//
+// Versions that cannot be ordered cannot be waited for: [ErrOpaqueVersion].
+func (r *Replica[T]) WaitFor(ctx context.Context, v Version) error {
+	if _, ok := v.Compare(v); !ok {
+		return fmt.Errorf("%s: waiting for version %q: %w", r.reflector.opts.Name, v, ErrOpaqueVersion)
+	}
+	for {
+		reached, wait, err := r.hub.await(v)
+		if err != nil {
+			return fmt.Errorf("%s: waiting for version %s: %w", r.reflector.opts.Name, v, err)
+		}
+		if reached {
+			return nil
+		}
+		select {
+		case <-wait:
+		case <-ctx.Done():
+			r.hub.giveUp(wait)
+			return r.notReached(v, context.Cause(ctx))
+		}
+	}
+}
+
+func (r *Replica[T]) notReached(v Version, why error) error {
+	h := r.Health()
+	return fmt.Errorf("%s: version %s not reached, the copy is at %q: %w", h.Name, v, r.Version(), errors.Join(h.Err, why))
+}
+
+// Changes follows the copy: first an Add with Initial for each object, then each
+// change in order, whatever the reader's pace; a reader that falls behind gets
+// the changes of a key folded into one. It ends with ctx, or when the replica
+// stops.
+func (r *Replica[T]) Changes(ctx context.Context) iter.Seq[Change[T]] {
+	return func(yield func(Change[T]) bool) {
+		f, err := r.hub.join(0, never)
+		if err != nil {
+			return
+		}
+		defer r.hub.leave(f)
+		buf := make([]Change[T], 0, handOver)
+		for {
+			buf = f.backlog.take(ctx, buf)
+			if len(buf) == 0 {
+				return
+			}
+			for _, c := range buf {
+				if c.Type != marked && !yield(c) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Subscribe calls deliver for each change; see [Subscription]. The calls begin
+// with Run and end before it returns.
+func (r *Replica[T]) Subscribe(deliver func(Change[T]), opts SubscribeOptions) (*Subscription[T], error) {
+	if deliver == nil {
+		return nil, fmt.Errorf("%s: a subscriber needs a function", r.reflector.opts.Name)
+	}
+	return r.hub.subscribe(deliver, opts)
+}

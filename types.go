@@ -1,0 +1,203 @@
+package tarn
+
+import (
+	"context"
+	"iter"
+	"time"
+)
+
+// A Key names one object within its collection: "namespace/name" or "name" in
+// Kubernetes. It outlives the object: delete and create again gives the same
+// key with another [Meta.UID].
+type Key string
+
+// Meta is what the engine must know of an object to keep it: where it belongs,
+// which state it is, and whether it is still the same object.
+type Meta struct {
+	Key Key
+	// Version of this state of the object; empty where the source has none.
+	Version Version
+	// UID tells an object from another one created later under the same key;
+	// empty where the source has none.
+	UID string
+}
+
+// A Source is a remote collection that can be read whole at a version and
+// followed from a version.
+//
+//   - The reflector calls List and Watch from one goroutine at a time.
+//   - A version that List returned is valid for Watch until the source compacts
+//     it away; then Watch, or its stream, fails with [Expired].
+//   - Failures are told apart by [ReasonOf]: wrap them with [Because].
+//   - List, Watch and Next end promptly when ctx does.
+type Source[T any] interface {
+	List(ctx context.Context, q ListQuery) (Page[T], error)
+	Watch(ctx context.Context, q WatchQuery) (Stream[T], error)
+	// Describe reads an object's identity. An error says that the object is
+	// bad: nil, foreign, nameless. It must also work on what a Transform made
+	// of the object.
+	Describe(object T) (Meta, error)
+}
+
+// ListQuery asks for a collection, or for the next page of one.
+type ListQuery struct {
+	// AtLeast is the oldest acceptable state: [Any], [Latest] (a consistent
+	// read), or a version that was seen before.
+	AtLeast Version
+	// Limit is the largest number of items wanted in one page; 0 means all.
+	Limit int64
+	// Continue is the token of the page before, empty for the first one.
+	Continue string
+}
+
+// Page is a part of a collection, all of one state.
+type Page[T any] struct {
+	Items []T
+	// Bad holds the items that could not be made into a T.
+	Bad []BadObject
+	// Version is the state that all pages of this list show.
+	Version Version
+	// Continue is the token for the next page, empty after the last.
+	Continue string
+}
+
+// WatchQuery asks for the changes of a collection.
+type WatchQuery struct {
+	// From is the version after which changes are wanted. With Initial it is
+	// the oldest acceptable state, as in [ListQuery.AtLeast].
+	From Version
+	// Initial asks that the stream begin with the whole collection, one Added
+	// each, and mark the end of it by a Bookmark with InitialEnd.
+	Initial bool
+	// Timeout is after how long the source should end the stream by itself.
+	Timeout time.Duration
+}
+
+// A Stream delivers changes in the source's order.
+//
+//   - Next waits for an event, then stores as many as are at hand in buf and
+//     returns how many; it returns an error only with none.
+//   - Next fails with io.EOF when the source ended the stream in good order.
+//   - When ctx ends Next returns its error and loses nothing: the stream can be
+//     read on with another context.
+//   - Close releases the stream; it may be called more than once.
+type Stream[T any] interface {
+	Next(ctx context.Context, buf []Event[T]) (int, error)
+	Close()
+}
+
+// EventType says what an [Event] is.
+type EventType uint8
+
+const (
+	// Added, Modified and Deleted carry the object; for Deleted it is the last
+	// state.
+	Added EventType = iota + 1
+	Modified
+	Deleted
+	// Bookmark says only that the source has come to a version.
+	Bookmark
+	// Undecodable stands for an event of which not even the kind could be read.
+	// The stream goes on after it, but what it said is lost: the state is read
+	// anew.
+	Undecodable
+)
+
+// Event is one step of a stream.
+type Event[T any] struct {
+	Type   EventType
+	Object T
+	// Version is that of a Bookmark; other events have it in their object.
+	Version Version
+	// InitialEnd marks the Bookmark that ends the initial events.
+	InitialEnd bool
+	// Bad, if it has an Err, says what is wrong with the event: its object is
+	// not taken.
+	Bad BadObject
+}
+
+// Item is an object with what is known of it.
+type Item[T any] struct {
+	Meta
+	Object T
+}
+
+// A Store takes what a reflector learns.
+//
+//   - Replace brings the store to exactly these items at this version; Apply
+//     brings it on by some changes. Each takes effect as a whole, version
+//     included, or not at all.
+//   - Apply without changes is a bookmark: only the version moves.
+//   - One goroutine writes; the store does not keep the slices.
+//   - An error that wraps [ObjectErrors] concerns only the objects it names: all
+//     else has been taken. Any other error means that nothing has.
+type Store[T any] interface {
+	Replace(items []Item[T], v Version) error
+	Apply(changes []Change[T], v Version) error
+}
+
+// A Reader reads a store's content. Any number of goroutines may read while one
+// writes; each call sees one state that the store really had.
+type Reader[T any] interface {
+	Get(key Key) (object T, ok bool)
+	// All walks one state, whatever is written meanwhile.
+	All() iter.Seq2[Key, T]
+	Len() int
+	// Version is the state that the content shows.
+	Version() Version
+}
+
+// ReadStore is a store that can be asked. Only such a store can be relisted by
+// difference, and back a [Replica].
+type ReadStore[T any] interface {
+	Store[T]
+	Reader[T]
+}
+
+// A Resyncer is a store that can offer all its content again to whoever
+// consumes it. The reflector calls Resync by its resync timer, beside Apply.
+type Resyncer interface {
+	Resync() error
+}
+
+// ChangeType says what a [Change] does to its key.
+type ChangeType uint8
+
+const (
+	// Add is for a key that was absent.
+	Add ChangeType = iota + 1
+	// Update is for a key that was present.
+	Update
+	// Delete is for a key that was present.
+	Delete
+	// Sync offers a present object again, unchanged: on a resync, or because a
+	// relist confirmed it. Stores never see it; subscribers that ask do.
+	Sync
+)
+
+// Change is one step in the life of a key.
+type Change[T any] struct {
+	Type ChangeType
+	// Initial says that an Add is part of the first state a subscriber sees.
+	Initial bool
+	// Missed says that a Delete was found by a relist, not told by the source:
+	// Object is the last state known, perhaps not the last there was.
+	Missed bool
+	Key    Key
+	// Old is what was there before, for Update and Sync, and for a Delete what
+	// was last seen.
+	Old T
+	// Object is the new state; for Delete the final one.
+	Object T
+	// Version of Object.
+	Version Version
+}
+
+// BadObject tells of an object that could not be taken.
+type BadObject struct {
+	// Key is empty when not even that could be read.
+	Key Key
+	Err error
+	// Since is when the object was first found bad.
+	Since time.Time
+}

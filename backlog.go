@@ -2,7 +2,9 @@ package tarn
 
 import (
 	"context"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -29,6 +31,7 @@ type backlog[T any] struct {
 	bound func() int
 
 	queue []batch[T]
+	// count is how many changes wait; the mark is none.
 	count int
 
 	folded bool
@@ -37,7 +40,12 @@ type backlog[T any] struct {
 	// dead counts places in the line where nothing is left to say.
 	dead int
 
-	closed bool
+	// underway counts the changes of the last take that are not yet handed
+	// over, taken when each change of that take was published.
+	underway atomic.Int64
+	taken    []time.Time
+
+	closed atomic.Bool
 }
 
 // batch is a run of changes published together. Nobody changes it.
@@ -53,7 +61,8 @@ type pending[T any] struct {
 	n    int
 }
 
-// marked is a Change that says: here the first state was complete.
+// marked is a Change that says: here the first state was complete. It comes in a
+// batch of its own.
 const marked ChangeType = 0
 
 func newBacklog[T any](bound func() int) *backlog[T] {
@@ -67,7 +76,7 @@ func (b *backlog[T]) add(at time.Time, changes []Change[T]) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.closed {
+	if b.closed.Load() {
 		return
 	}
 	if b.folded {
@@ -80,6 +89,22 @@ func (b *backlog[T]) add(at time.Time, changes []Change[T]) {
 		if b.count > b.bound() {
 			b.foldAll()
 		}
+	}
+	b.signal()
+}
+
+// mark notes that the first state is complete.
+func (b *backlog[T]) mark(at time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed.Load() {
+		return
+	}
+	mark := Change[T]{Type: marked}
+	if b.folded {
+		b.line = append(b.line, &pending[T]{at: at, next: [2]Change[T]{mark}, n: 1})
+	} else {
+		b.queue = append(b.queue, batch[T]{at, []Change[T]{mark}})
 	}
 	b.signal()
 }
@@ -108,7 +133,6 @@ func (b *backlog[T]) foldAll() {
 func (b *backlog[T]) fold(at time.Time, c Change[T]) {
 	if c.Type == marked {
 		b.line = append(b.line, &pending[T]{at: at, next: [2]Change[T]{c}, n: 1})
-		b.count++
 		return
 	}
 	p := b.byKey[c.Key]
@@ -177,15 +201,12 @@ func (b *backlog[T]) compact() {
 	b.line, b.dead = live, 0
 }
 
-// take moves the next changes, at most cap(buf) of them, into buf. It waits for
-// one, and returns nothing when ctx ends or the backlog is closed.
+// take moves the next changes, at most cap(buf) of them, into buf, which must
+// have room for two. It waits for one, and returns nothing when ctx ends or the
+// backlog is closed.
 func (b *backlog[T]) take(ctx context.Context, buf []Change[T]) []Change[T] {
-	for {
+	for !b.over(ctx) {
 		b.mu.Lock()
-		if b.closed {
-			b.mu.Unlock()
-			return nil
-		}
 		buf = b.pop(buf[:0])
 		b.mu.Unlock()
 		if len(buf) > 0 {
@@ -194,25 +215,29 @@ func (b *backlog[T]) take(ctx context.Context, buf []Change[T]) []Change[T] {
 		select {
 		case <-b.wake:
 		case <-ctx.Done():
-			return nil
 		}
 	}
+	return nil
 }
+
+// over says whether nothing more is to be handed over, even if it was taken.
+func (b *backlog[T]) over(ctx context.Context) bool { return ctx.Err() != nil || b.closed.Load() }
 
 func (b *backlog[T]) pop(buf []Change[T]) []Change[T] {
 	room := cap(buf)
+	b.taken = b.taken[:0]
 	for len(buf) < room && len(b.queue) > 0 {
 		first := &b.queue[0]
 		n := min(room-len(buf), len(first.changes))
 		buf = append(buf, first.changes[:n]...)
+		b.took(first.at, first.changes[:n])
 		first.changes = first.changes[n:]
-		b.count -= n
 		if len(first.changes) == 0 {
 			*first = batch[T]{}
 			b.queue = b.queue[1:]
 		}
 	}
-	for len(b.line) > 0 && len(buf)+2 <= room {
+	for len(b.line) > 0 && len(buf)+b.line[0].n <= room {
 		p := b.line[0]
 		b.line[0] = nil
 		b.line = b.line[1:]
@@ -221,44 +246,71 @@ func (b *backlog[T]) pop(buf []Change[T]) []Change[T] {
 			continue
 		}
 		buf = append(buf, p.next[:p.n]...)
-		b.count -= p.n
-		if p.next[0].Type != marked {
-			delete(b.byKey, p.next[0].Key)
-		}
+		b.took(p.at, p.next[:p.n])
+		delete(b.byKey, p.next[0].Key)
 	}
 	if b.folded && len(b.line) == 0 {
 		b.folded, b.line, b.byKey = false, nil, nil
 	}
+	b.underway.Store(int64(len(b.taken)))
 	return buf
 }
 
-// lag is how many changes wait and since when the oldest does.
+// took notes what leaves the backlog.
+func (b *backlog[T]) took(at time.Time, changes []Change[T]) {
+	if changes[0].Type == marked {
+		return
+	}
+	b.count -= len(changes)
+	for range changes {
+		b.taken = append(b.taken, at)
+	}
+}
+
+// handed notes that one more change of the last take was handed over.
+func (b *backlog[T]) handed() { b.underway.Add(-1) }
+
+// lag is how many changes are not handed over, and since when the oldest waits.
 func (b *backlog[T]) lag() (count int, since time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.queue) > 0 {
-		return b.count, b.queue[0].at
+	if b.closed.Load() {
+		return 0, time.Time{}
 	}
-	for _, p := range b.line {
-		if p.n > 0 {
-			return b.count, p.at
+	if underway := int(b.underway.Load()); underway > 0 {
+		return b.count + underway, b.taken[len(b.taken)-underway]
+	}
+	if b.count == 0 {
+		return 0, time.Time{}
+	}
+	return b.count, b.oldest()
+}
+
+// oldest is when the first of the changes that wait was published. Dead places
+// at the head of the line are dropped, so that asking often is not counting them
+// often.
+func (b *backlog[T]) oldest() time.Time {
+	for _, q := range b.queue {
+		if q.changes[0].Type != marked {
+			return q.at
 		}
 	}
-	return 0, time.Time{}
+	for b.line[0].n == 0 {
+		b.line[0] = nil
+		b.line = b.line[1:]
+		b.dead--
+	}
+	i := slices.IndexFunc(b.line, func(p *pending[T]) bool { return p.n > 0 && p.next[0].Type != marked })
+	return b.line[i].at
 }
 
 // close drops what is pending and ends every take.
 func (b *backlog[T]) close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.closed {
+	if b.closed.Swap(true) {
 		return
 	}
-	b.closed = true
-	b.queue, b.line, b.byKey, b.count, b.dead = nil, nil, nil, 0, 0
-	select {
-	case <-b.wake:
-	default:
-	}
+	b.queue, b.line, b.byKey, b.taken, b.count, b.dead = nil, nil, nil, nil, 0, 0
 	close(b.wake)
 }

@@ -22,6 +22,9 @@ const (
 	// quiet before the source is asked whether it is still the same. Most speak
 	// earlier, and a word is as good as an answer.
 	probeAfter = time.Second
+	// timeoutSlack is how much earlier than asked an ordinary timeout may seem to
+	// come: sources count in whole seconds, and from before the stream was open.
+	timeoutSlack = 5 * time.Second
 	// undecodableRelist is how often, at most, unreadable events cost a list.
 	undecodableRelist = 10 * time.Minute
 )
@@ -34,13 +37,19 @@ var errRelist = errors.New("the state must be read anew")
 // been reported. When ctx ends it returns nil.
 func (p *Pass[T]) Follow(ctx context.Context) error {
 	r := p.r
-	stop := r.startResync(ctx)
-	defer stop.wait()
-	ctx = stop.ctx
+	timer := r.startResync(ctx)
+	err := p.follow(timer.ctx)
+	if resyncErr := timer.wait(); resyncErr != nil {
+		r.report(ctx, resyncErr)
+		return nil
+	}
+	return err
+}
 
-	stream := p.stream
+func (p *Pass[T]) follow(ctx context.Context) error {
+	r := p.r
+	stream, asked := p.stream, p.asked
 	p.stream = nil
-	asked := time.Duration(0)
 	for {
 		if stream == nil {
 			var err error
@@ -119,6 +128,7 @@ func (r *Reflector[T]) consume(ctx context.Context, stream Stream[T]) (int, erro
 		}
 		ear.heard()
 		events += n
+		doubted := r.doubt
 		err = d.take(ctx, buf[:n])
 		clear(buf[:n])
 		if err == nil && d.suspect {
@@ -127,6 +137,11 @@ func (r *Reflector[T]) consume(ctx context.Context, stream Stream[T]) (int, erro
 		}
 		if err != nil {
 			return events, err
+		}
+		if doubted && !r.doubt {
+			// The word dispelled it: no more reason for impatience.
+			ear.close()
+			ear = listen(ctx, r.opts.Clock, r.patience())
 		}
 	}
 }
@@ -206,7 +221,7 @@ func (r *Reflector[T]) mayResumeAfterEnd(ctx context.Context, w watched) bool {
 		r.report(ctx, fmt.Errorf("%s: %w", r.opts.Name, ErrShortWatch))
 		return false
 	}
-	if w.lasted < w.asked {
+	if w.lasted < w.asked-timeoutSlack {
 		r.doubt = true
 	}
 	if w.lasted >= shortWatch {

@@ -51,11 +51,11 @@ type Health struct {
 	ErrSince time.Time
 	Failures int
 
-	// Bad lists the objects that could not be taken; for each the content shows
-	// the last good state, or nothing. BadWithoutKey counts those that could not
-	// even be named.
-	Bad           []BadObject
-	BadWithoutKey int64
+	// Bad names objects that could not be taken, at most a hundred; for each the
+	// content shows the last good state, or nothing. BadCount counts all, also
+	// those that could not even be named.
+	Bad      []BadObject
+	BadCount int
 
 	// Lists counts whole reads by cause; Watches the streams opened; Events what
 	// they brought; Rewinds how often the source went back in time.
@@ -81,8 +81,8 @@ func (h Health) String() string {
 	} else {
 		s += ", not synced"
 	}
-	if n := len(h.Bad) + int(h.BadWithoutKey); n > 0 {
-		s += fmt.Sprintf(", %d bad objects", n)
+	if h.BadCount > 0 {
+		s += fmt.Sprintf(", %d bad objects", h.BadCount)
 	}
 	if h.Err != nil {
 		s += fmt.Sprintf(", failing since %s: %v", h.ErrSince.Format(time.TimeOnly), h.Err)
@@ -189,6 +189,6 @@ func (m *monitor) health() Health {
 	if !h.LastWord.IsZero() {
 		h.Age = now.Sub(h.LastWord)
 	}
-	h.Bad, h.BadWithoutKey = m.bad.list()
+	h.Bad, h.BadCount = m.bad.list()
 	return h
 }

@@ -2,8 +2,10 @@ package tarn
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 )
 
@@ -18,11 +20,13 @@ type hub[T any] struct {
 	clock  Clock
 	logger *slog.Logger
 
+	// describe is the reflector's.
+	describe func(T) (Meta, error)
+
 	mu        sync.Mutex
 	followers []*follower[T]
 	synced    bool
-	// waiting are the subscriptions made before start; ctx is theirs after it.
-	waiting []*Subscription[T]
+	// ctx is what subscriptions run with; nil before the start.
 	ctx     context.Context
 	closed  bool
 	running sync.WaitGroup
@@ -34,6 +38,8 @@ type hub[T any] struct {
 type follower[T any] struct {
 	backlog *backlog[T]
 	syncs   func() bool
+	// subscription is who empties the backlog; nil for an iterator.
+	subscription *Subscription[T]
 }
 
 const defaultBound = 10_000
@@ -44,7 +50,7 @@ func (h *hub[T]) apply(changes []Change[T], v Version) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	err := h.store.Apply(news, v)
-	if _, some := err.(ObjectErrors); err != nil && !some {
+	if _, some := errors.AsType[ObjectErrors](err); err != nil && !some {
 		return err
 	}
 	h.publish(news, again)
@@ -87,55 +93,70 @@ func (h *hub[T]) markSynced() {
 	h.synced = true
 	now := h.clock.Now()
 	for _, f := range h.followers {
-		f.backlog.add(now, []Change[T]{{Type: marked}})
+		f.backlog.mark(now)
 	}
+	// Only now is a content without a version known to have none.
+	h.gate.reach(h.store.Version())
 }
 
 // wantsSync says whether anyone would listen to Sync changes.
 func (h *hub[T]) wantsSync() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, f := range h.followers {
-		if f.syncs() {
-			return true
-		}
-	}
-	return false
+	return h.someSync()
+}
+
+func (h *hub[T]) someSync() bool {
+	return slices.ContainsFunc(h.followers, func(f *follower[T]) bool { return f.syncs() })
 }
 
 // resync offers everything again.
 func (h *hub[T]) resync() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if !h.someSync() {
+		return nil
+	}
 	again := make([]Change[T], 0, h.store.Len())
 	for key, object := range h.store.All() {
-		again = append(again, Change[T]{Type: Sync, Key: key, Old: object, Object: object})
+		again = append(again, Change[T]{Type: Sync, Key: key, Old: object, Object: object, Version: h.versionOf(object)})
 	}
 	h.publish(nil, again)
 	return nil
 }
 
+// versionOf is the version of an object that the store holds.
+func (h *hub[T]) versionOf(object T) Version {
+	m, _ := h.describe(object) // what cannot be described has none
+	return m.Version
+}
+
 // join adds a follower, which begins with what is there.
 func (h *hub[T]) join(bound int, syncs func() bool) (*follower[T], error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.enter(bound, syncs)
+}
+
+// enter is join under the lock.
+func (h *hub[T]) enter(bound int, syncs func() bool) (*follower[T], error) {
+	if h.closed {
+		return nil, fmt.Errorf("the subscriber was not added: the replica has %w", ErrStopped)
+	}
 	f := &follower[T]{syncs: syncs, backlog: newBacklog[T](func() int {
 		if bound > 0 {
 			return bound
 		}
 		return max(defaultBound, h.store.Len())
 	})}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.closed {
-		return nil, fmt.Errorf("the subscriber was not added: the replica has %w", ErrStopped)
-	}
 	now := h.clock.Now()
 	initial := make([]Change[T], 0, h.store.Len())
 	for key, object := range h.store.All() {
-		initial = append(initial, Change[T]{Type: Add, Initial: true, Key: key, Object: object})
+		initial = append(initial, Change[T]{Type: Add, Initial: true, Key: key, Object: object, Version: h.versionOf(object)})
 	}
 	f.backlog.add(now, initial)
 	if h.synced {
-		f.backlog.add(now, []Change[T]{{Type: marked}})
+		f.backlog.mark(now)
 	}
 	h.followers = append(h.followers, f)
 	return f, nil
@@ -144,62 +165,49 @@ func (h *hub[T]) join(bound int, syncs func() bool) (*follower[T], error) {
 func (h *hub[T]) leave(f *follower[T]) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for i, other := range h.followers {
-		if other == f {
-			h.followers = append(h.followers[:i:i], h.followers[i+1:]...)
-			break
-		}
+	if i := slices.Index(h.followers, f); i >= 0 {
+		h.followers = slices.Delete(h.followers, i, i+1)
 	}
 	f.backlog.close()
 }
 
 // subscribe adds a subscription and, if they run, starts it.
 func (h *hub[T]) subscribe(deliver func(Change[T]), opts SubscribeOptions) (*Subscription[T], error) {
-	s := &Subscription[T]{
-		opts:    opts,
-		deliver: deliver,
-		clock:   h.clock,
-		logger:  h.logger,
-		synced:  make(chan struct{}),
-		done:    make(chan struct{}),
-	}
 	if opts.Syncs == nil {
 		opts.Syncs = never
 	}
-	f, err := h.join(opts.Bound, opts.Syncs)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	f, err := h.enter(opts.Bound, opts.Syncs)
 	if err != nil {
 		return nil, err
 	}
-	s.backlog = f.backlog
-	s.leave = func() {
-		h.leave(f)
-		s.begin.Do(func() { close(s.done) })
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	h.joined++
-	if s.opts.Name == "" {
-		s.opts.Name = fmt.Sprintf("subscriber %d", h.joined)
+	if opts.Name == "" {
+		opts.Name = fmt.Sprintf("subscriber %d", h.joined)
 	}
-	switch {
-	case h.closed:
-		s.begin.Do(func() { close(s.done) })
-	case opts.Inline:
-	case h.ctx != nil:
-		h.run(s)
-	default:
-		h.waiting = append(h.waiting, s)
+	f.subscription = &Subscription[T]{
+		opts:     opts,
+		deliver:  deliver,
+		hub:      h,
+		follower: f,
+		synced:   make(chan struct{}),
+		done:     make(chan struct{}),
 	}
-	return s, nil
+	if h.ctx != nil {
+		h.run(f.subscription)
+	}
+	return f.subscription, nil
 }
 
 func never() bool { return false }
 
-// run starts a subscription unless it has been closed before.
+// run starts a subscription, unless that is the caller's business or it has been
+// closed before.
 func (h *hub[T]) run(s *Subscription[T]) {
-	s.begin.Do(func() {
+	if !s.opts.Inline && s.begun.CompareAndSwap(false, true) {
 		h.running.Go(func() { s.run(h.ctx) })
-	})
+	}
 }
 
 // start lets subscriptions run.
@@ -207,10 +215,11 @@ func (h *hub[T]) start(ctx context.Context) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.ctx = ctx
-	for _, s := range h.waiting {
-		h.run(s)
+	for _, f := range h.followers {
+		if f.subscription != nil {
+			h.run(f.subscription)
+		}
 	}
-	h.waiting = nil
 }
 
 // stop ends all followers and waits for the subscriptions that run.
@@ -219,69 +228,12 @@ func (h *hub[T]) stop() {
 	h.closed = true
 	for _, f := range h.followers {
 		f.backlog.close()
+		if f.subscription != nil {
+			f.subscription.abandon()
+		}
 	}
 	h.followers = nil
 	h.gate.close()
 	h.mu.Unlock()
 	h.running.Wait()
-}
-
-// gate lets those pass who wait for a version.
-type gate struct {
-	waiting map[chan struct{}]Version
-}
-
-func (g *gate) wait(ch chan struct{}, v Version) {
-	if g.waiting == nil {
-		g.waiting = map[chan struct{}]Version{}
-	}
-	g.waiting[ch] = v
-}
-
-// reach opens for everyone who waits for v or less. What cannot be compared is
-// let through to find that out.
-func (g *gate) reach(v Version) {
-	for ch, want := range g.waiting {
-		if c, ok := v.Compare(want); !ok || c >= 0 {
-			close(ch)
-			delete(g.waiting, ch)
-		}
-	}
-}
-
-func (g *gate) close() {
-	for ch := range g.waiting {
-		close(ch)
-	}
-	g.waiting = nil
-}
-
-// await says whether v has been reached, else gives a channel that is closed
-// when it may have been.
-func (h *hub[T]) await(v Version) (reached bool, wait chan struct{}, err error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	now := h.store.Version()
-	if now != "" {
-		c, ok := now.Compare(v)
-		if !ok {
-			return false, nil, fmt.Errorf("the source is at %q: %w", now, ErrOpaqueVersion)
-		}
-		if c >= 0 {
-			return true, nil, nil
-		}
-	}
-	if h.closed {
-		return false, nil, fmt.Errorf("the replica has %w", ErrStopped)
-	}
-	wait = make(chan struct{})
-	h.gate.wait(wait, v)
-	return false, wait, nil
-}
-
-// giveUp takes back an await.
-func (h *hub[T]) giveUp(wait chan struct{}) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	delete(h.gate.waiting, wait)
 }

@@ -2,6 +2,7 @@ package tarn
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 )
@@ -44,26 +45,65 @@ func (r *Reflector[T]) transform(object T) (kept T, err error) {
 	return r.opts.Transform(object)
 }
 
-// recoverTo turns a panic into an error that carries the stack.
+// panicError is a panic of the caller's code. The stack is told once, when the
+// object is reported, and not kept with the object.
+type panicError struct {
+	doing string
+	value any
+	stack []byte
+}
+
+func (e *panicError) Error() string {
+	s := fmt.Sprintf("panic while %s: %v", e.doing, e.value)
+	if len(e.stack) > 0 {
+		s += "\n" + string(e.stack)
+	}
+	return s
+}
+
+func withoutStack(err error) error {
+	if p, ok := errors.AsType[*panicError](err); ok {
+		return &panicError{doing: p.doing, value: p.value}
+	}
+	return err
+}
+
+// recoverTo turns a panic into an error.
 func recoverTo(err *error, doing string) {
 	if v := recover(); v != nil {
-		*err = fmt.Errorf("panic while %s: %v\n%s", doing, v, debug.Stack())
+		*err = &panicError{doing, v, debug.Stack()}
 	}
 }
 
-// reject reports a bad object.
+// reject reports a bad object, unless nothing is new about it.
 func (r *Reflector[T]) reject(ctx context.Context, key Key, err error) {
-	r.opts.OnBad(ctx, r.monitor.bad.put(key, err, r.opts.Clock.Now()))
+	if bad, news := r.monitor.bad.put(BadObject{Key: key, Err: err}, false, r.opts.Clock.Now()); news {
+		r.opts.OnBad(ctx, bad)
+	}
 }
 
-// rejectSome reports what a store could not take and returns any other error.
+// rejectSome reports what a store took only in part and returns any other error.
 func (r *Reflector[T]) rejectSome(ctx context.Context, err error) error {
-	some, ok := err.(ObjectErrors)
+	some, ok := errors.AsType[ObjectErrors](err)
 	if !ok {
 		return err
 	}
-	for _, b := range some {
-		r.reject(ctx, b.Key, b.Err)
+	for i, b := range some {
+		if bad, news := r.monitor.bad.put(b, true, r.opts.Clock.Now()); news && i < maxReports {
+			r.opts.OnBad(ctx, bad)
+		}
 	}
+	r.summarize(ctx, len(some))
 	return nil
+}
+
+// maxReports is how many bad objects of one list or batch are reported one by
+// one: a transform that fails for all of a million objects must not hold
+// everything up with a million reports.
+const maxReports = 20
+
+func (r *Reflector[T]) summarize(ctx context.Context, bad int) {
+	if bad > maxReports {
+		r.opts.OnBad(ctx, BadObject{Err: fmt.Errorf("%d more objects could not be taken; Health counts them", bad-maxReports)})
+	}
 }

@@ -14,27 +14,41 @@ import (
 // take them out again, so holding each would be a leak.
 type quarantine struct {
 	mu      sync.Mutex
-	byKey   map[Key]BadObject
+	byKey   map[Key]inmate
 	keyless int64
 }
 
-// put marks an object as bad, from now if it was not before.
-func (q *quarantine) put(key Key, err error, now time.Time) BadObject {
+// inmate is a bad object. One that the store has taken, but not in full, is not
+// redeemed by being seen again unchanged.
+type inmate struct {
+	BadObject
+	taken bool
+}
+
+// maxBadListed is how many bad objects Health names; the rest are counted.
+const maxBadListed = 100
+
+// put marks an object as bad, from now if it was not before, and says whether
+// that is news.
+func (q *quarantine) put(bad BadObject, taken bool, now time.Time) (BadObject, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	bad := BadObject{Key: key, Err: err, Since: now}
-	if key == "" {
+	bad.Since = now
+	if bad.Key == "" {
 		q.keyless++
-		return bad
+		return bad, true
 	}
-	if before, ok := q.byKey[key]; ok {
+	before, known := q.byKey[bad.Key]
+	if known {
 		bad.Since = before.Since
 	}
 	if q.byKey == nil {
-		q.byKey = map[Key]BadObject{}
+		q.byKey = map[Key]inmate{}
 	}
-	q.byKey[key] = bad
-	return bad
+	kept := bad
+	kept.Err = withoutStack(bad.Err)
+	q.byKey[bad.Key] = inmate{kept, taken}
+	return bad, !known || before.Err.Error() != kept.Err.Error()
 }
 
 // clear takes a key out: a good state has come, or the object is gone.
@@ -42,6 +56,15 @@ func (q *quarantine) clear(key Key) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	delete(q.byKey, key)
+}
+
+// confirm takes a key out whose object is as the store has it.
+func (q *quarantine) confirm(key Key) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !q.byKey[key].taken {
+		delete(q.byKey, key)
+	}
 }
 
 // empty says whether nothing is marked, which is the usual case and lets the
@@ -52,14 +75,13 @@ func (q *quarantine) empty() bool {
 	return len(q.byKey) == 0
 }
 
-// list returns the marked objects by key, and how many had none.
-func (q *quarantine) list() ([]BadObject, int64) {
+// list returns the first marked objects by key, and how many bad ones there are.
+func (q *quarantine) list() (first []BadObject, count int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	all := make([]BadObject, 0, len(q.byKey))
 	for _, b := range q.byKey {
-		all = append(all, b)
+		first = append(first, b.BadObject)
 	}
-	slices.SortFunc(all, func(a, b BadObject) int { return cmp.Compare(a.Key, b.Key) })
-	return all, q.keyless
+	slices.SortFunc(first, func(a, b BadObject) int { return cmp.Compare(a.Key, b.Key) })
+	return first[:min(len(first), maxBadListed)], len(q.byKey) + int(q.keyless)
 }

@@ -154,8 +154,10 @@ type Pass[T any] struct {
 	state   *relisting[T]
 	version Version
 	cause   string
-	// stream goes on where the state ends; nil if it was listed.
+	// stream goes on where the state ends, for the time that was asked; nil if
+	// the state was listed.
 	stream Stream[T]
+	asked  time.Duration
 }
 
 // Begin fetches the whole collection, as a stream of initial events if the

@@ -28,9 +28,9 @@ type relisting[T any] struct {
 	news []Item[T]
 	// holes are the places in news that a later state left empty.
 	holes map[int]struct{}
-	// keyless counts bad items that could be any object: while there is one,
-	// nothing can be said to be gone.
-	keyless int
+	// rejected counts bad items, keyless those that could be any object: while
+	// there is one, nothing can be said to be gone.
+	rejected, keyless int
 }
 
 const unchanged = -1
@@ -88,7 +88,7 @@ func (l *relisting[T]) confirm(object T) bool {
 func (l *relisting[T]) keep(key Key) {
 	l.drop(key)
 	l.at[key] = unchanged
-	l.r.monitor.bad.clear(key)
+	l.r.monitor.bad.confirm(key)
 }
 
 // remove takes an object out again.
@@ -105,7 +105,11 @@ func (l *relisting[T]) remove(ctx context.Context, object T) {
 
 // bad notes an object that could not be taken: its last good state stays.
 func (l *relisting[T]) bad(ctx context.Context, key Key, err error) {
-	l.r.reject(ctx, key, err)
+	if l.rejected++; l.rejected <= maxReports {
+		l.r.reject(ctx, key, err)
+	} else {
+		l.r.monitor.bad.put(BadObject{Key: key, Err: err}, false, l.r.opts.Clock.Now())
+	}
 	if key == "" {
 		l.keyless++
 		return
@@ -125,6 +129,7 @@ func (l *relisting[T]) drop(key Key) {
 
 // commit brings the store to the gathered state.
 func (l *relisting[T]) commit(ctx context.Context, v Version) error {
+	l.r.summarize(ctx, l.rejected)
 	news := l.news
 	if len(l.holes) > 0 {
 		news = make([]Item[T], 0, len(l.news)-len(l.holes))
@@ -137,44 +142,35 @@ func (l *relisting[T]) commit(ctx context.Context, v Version) error {
 	if l.r.reader == nil {
 		return l.r.rejectSome(ctx, l.r.replace(news, v))
 	}
-	return l.r.rejectSome(ctx, l.r.apply(l.changes(ctx, news), v))
+	return l.r.rejectSome(ctx, l.r.apply(l.changes(news), v))
 }
 
 // changes is the difference between the store and the gathered state: first
 // what is gone, then what is new, then, for those who want it, what is the same.
-func (l *relisting[T]) changes(ctx context.Context, news []Item[T]) []Change[T] {
+func (l *relisting[T]) changes(news []Item[T]) []Change[T] {
 	r := l.r
-	var changes []Change[T]
+	wanted := r.wantsSync()
+	var changes, same []Change[T]
 	for key, held := range r.reader.All() {
-		if _, ok := l.at[key]; ok {
-			continue
+		switch i, listed := l.at[key]; {
+		case listed && i == unchanged && wanted:
+			same = append(same, Change[T]{Type: Sync, Key: key, Old: held, Object: held})
+		case listed:
+		case l.keyless > 0:
+			r.monitor.bad.put(BadObject{Key: key, Err: errUnsureGone}, false, r.opts.Clock.Now())
+		default:
+			r.monitor.bad.clear(key)
+			changes = append(changes, Change[T]{Type: Delete, Missed: true, Key: key, Old: held, Object: held})
 		}
-		if l.keyless > 0 {
-			r.reject(ctx, key, errUnsureGone)
-			continue
-		}
-		r.monitor.bad.clear(key)
-		changes = append(changes, Change[T]{Type: Delete, Missed: true, Key: key, Old: held, Object: held})
 	}
 	for _, item := range news {
+		c := Change[T]{Type: Add, Initial: !r.synced, Key: item.Key, Object: item.Object, Version: item.Version}
 		if held, ok := r.reader.Get(item.Key); ok {
-			changes = append(changes, Change[T]{Type: Update, Key: item.Key, Old: held, Object: item.Object, Version: item.Version})
-		} else {
-			changes = append(changes, Change[T]{Type: Add, Initial: !r.synced, Key: item.Key, Object: item.Object, Version: item.Version})
+			c.Type, c.Initial, c.Old = Update, false, held
 		}
+		changes = append(changes, c)
 	}
-	if !r.wantsSync() {
-		return changes
-	}
-	for key, i := range l.at {
-		if i != unchanged {
-			continue
-		}
-		if held, ok := r.reader.Get(key); ok {
-			changes = append(changes, Change[T]{Type: Sync, Key: key, Old: held, Object: held})
-		}
-	}
-	return changes
+	return append(changes, same...)
 }
 
 // holds says whether the store has this state already, judged by its content.

@@ -2,7 +2,6 @@ package tarn
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"sync/atomic"
@@ -16,6 +15,9 @@ import (
 //   - Nothing is read before Run; after it has ended, reads answer with what was
 //     last known.
 type Replica[T any] struct {
+	// opts are as they were given, so that what Configure changes counts for
+	// the defaults too.
+	opts      Options[T]
 	reflector *Reflector[T]
 	store     ReadStore[T]
 	hub       *hub[T]
@@ -29,22 +31,27 @@ func NewReplica[T any](source Source[T], store ReadStore[T], opts Options[T]) (*
 		return nil, fmt.Errorf("tarn: a replica needs a source and a store (%q has source %v, store %v)", opts.Name, source != nil, store != nil)
 	}
 	r := newReflector(source, opts)
-	h := &hub[T]{store: store, clock: r.opts.Clock, logger: r.opts.Logger}
+	h := &hub[T]{store: store, clock: r.opts.Clock, logger: r.opts.Logger, describe: r.describe}
 	r.reader = store
 	r.apply = h.apply
 	r.resync = h.resync
 	r.wantsSync = h.wantsSync
 	r.onSynced = h.markSynced
-	return &Replica[T]{reflector: r, store: store, hub: h}, nil
+	return &Replica[T]{opts: opts, reflector: r, store: store, hub: h}, nil
 }
 
-// Configure changes the options. It fails once Run has been called.
+// Configure changes the options, which change sees as they were given. It fails
+// once Run has been called, and may not be called beside other methods.
 func (r *Replica[T]) Configure(change func(*Options[T])) error {
 	if r.started.Load() {
 		return fmt.Errorf("%s: the replica has already started", r.reflector.opts.Name)
 	}
-	change(&r.reflector.opts)
-	r.reflector.opts = r.reflector.opts.withDefaults()
+	change(&r.opts)
+	opts := r.opts.withDefaults()
+	r.reflector.opts = opts
+	r.reflector.monitor.clock = opts.Clock
+	r.reflector.monitor.update(func(h *Health) { h.Name = opts.Name })
+	r.hub.clock, r.hub.logger = opts.Clock, opts.Logger
 	return nil
 }
 
@@ -139,7 +146,14 @@ func (r *Replica[T]) WaitFor(ctx context.Context, v Version) error {
 
 func (r *Replica[T]) notReached(v Version, why error) error {
 	h := r.Health()
-	return fmt.Errorf("%s: version %s not reached, the copy is at %q: %w", h.Name, v, r.Version(), errors.Join(h.Err, why))
+	switch {
+	case h.Err != nil:
+		return fmt.Errorf("%s: version %s not reached, the copy is at %q: %w (gave up: %w)", h.Name, v, r.Version(), h.Err, why)
+	case h.State == Idle:
+		return fmt.Errorf("%s: version %s not reached: the replica was not started: %w", h.Name, v, why)
+	default:
+		return fmt.Errorf("%s: version %s not reached, the copy is at %q: %w", h.Name, v, r.Version(), why)
+	}
 }
 
 // Changes follows the copy: first an Add with Initial for each object, then each
@@ -160,7 +174,7 @@ func (r *Replica[T]) Changes(ctx context.Context) iter.Seq[Change[T]] {
 				return
 			}
 			for _, c := range buf {
-				if c.Type != marked && !yield(c) {
+				if f.backlog.over(ctx) || c.Type != marked && !yield(c) {
 					return
 				}
 			}

@@ -2,6 +2,7 @@ package tarn
 
 import (
 	"context"
+	"errors"
 	"fmt"
 )
 
@@ -9,16 +10,22 @@ import (
 // so that a resync that takes longer than its period does not follow itself.
 type resyncing struct {
 	ctx    context.Context
-	cancel context.CancelFunc
+	cancel context.CancelCauseFunc
 	done   chan struct{}
 }
+
+// resyncError is why a pass ended that should have gone on.
+type resyncError struct{ err error }
+
+func (e *resyncError) Error() string { return e.err.Error() }
+func (e *resyncError) Unwrap() error { return e.err }
 
 // startResync offers the store's content again every period for as long as the
 // pass lasts. If that fails, the pass ends and the next one reads the state
 // anew.
 func (r *Reflector[T]) startResync(ctx context.Context) resyncing {
 	s := resyncing{done: make(chan struct{})}
-	s.ctx, s.cancel = context.WithCancel(ctx)
+	s.ctx, s.cancel = context.WithCancelCause(ctx)
 	if r.opts.ResyncPeriod <= 0 || r.resync == nil {
 		close(s.done)
 		return s
@@ -30,8 +37,7 @@ func (r *Reflector[T]) startResync(ctx context.Context) resyncing {
 				continue
 			}
 			if err := r.resync(); err != nil {
-				r.report(ctx, fmt.Errorf("%s: resync: %w", r.opts.Name, err))
-				s.cancel()
+				s.cancel(&resyncError{fmt.Errorf("%s: resync: %w", r.opts.Name, err)})
 				return
 			}
 		}
@@ -39,7 +45,12 @@ func (r *Reflector[T]) startResync(ctx context.Context) resyncing {
 	return s
 }
 
-func (s resyncing) wait() {
-	s.cancel()
+// wait ends the timer and returns why it ended the pass, if it did.
+func (s resyncing) wait() error {
+	s.cancel(nil)
 	<-s.done
+	if e, ok := errors.AsType[*resyncError](context.Cause(s.ctx)); ok {
+		return e
+	}
+	return nil
 }

@@ -3,9 +3,7 @@ package tarn
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"runtime/debug"
-	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -18,7 +16,8 @@ type SubscribeOptions struct {
 	// per key; 0 means the larger of 10,000 and the number of keys.
 	Bound int
 	// Syncs says whether Sync changes are wanted too: objects offered again
-	// unchanged. It is asked each time there are some; nil means no.
+	// unchanged. It is asked each time there are some, must answer at once and
+	// must not call the replica; nil means no.
 	Syncs func() bool
 	// Inline leaves it to the caller to run the subscription, by Run, instead of
 	// giving it a goroutine.
@@ -46,18 +45,15 @@ type Lag struct {
 //   - A subscriber that falls behind too far gets the changes of a key folded
 //     into one, or into a Delete and an Add if the object was created anew.
 type Subscription[T any] struct {
-	opts    SubscribeOptions
-	deliver func(Change[T])
-	backlog *backlog[T]
-	clock   Clock
-	logger  *slog.Logger
-	// underway counts changes taken from the backlog and not yet handed over.
-	underway atomic.Int64
+	opts     SubscribeOptions
+	deliver  func(Change[T])
+	hub      *hub[T]
+	follower *follower[T]
 
-	begin  sync.Once
+	// begun says that run has been called, or never will be.
+	begun  atomic.Bool
 	synced chan struct{}
 	done   chan struct{}
-	leave  func()
 }
 
 // handOver is how many changes a subscriber takes from its backlog at once: few
@@ -73,15 +69,26 @@ func (s *Subscription[T]) Synced() <-chan struct{} { return s.synced }
 func (s *Subscription[T]) Done() <-chan struct{} { return s.done }
 
 // Close ends the subscription. A call of the function may still be running; Done
-// tells when it has returned. What is pending is dropped.
-func (s *Subscription[T]) Close() { s.leave() }
+// tells when it has returned. What is pending is dropped. The function itself
+// may call Close.
+func (s *Subscription[T]) Close() {
+	s.hub.leave(s.follower)
+	s.abandon()
+}
+
+// abandon ends a subscription that has not begun.
+func (s *Subscription[T]) abandon() {
+	if s.begun.CompareAndSwap(false, true) {
+		close(s.done)
+	}
+}
 
 // Lag tells how far the function is behind.
 func (s *Subscription[T]) Lag() Lag {
-	n, since := s.backlog.lag()
-	lag := Lag{Pending: n + int(s.underway.Load())}
-	if !since.IsZero() {
-		lag.Age = s.clock.Now().Sub(since)
+	n, since := s.follower.backlog.lag()
+	lag := Lag{Pending: n}
+	if n > 0 {
+		lag.Age = s.hub.clock.Now().Sub(since)
 	}
 	return lag
 }
@@ -90,30 +97,33 @@ func (s *Subscription[T]) Lag() Lag {
 // or ctx ends. It is for a subscription that was made Inline, and may be called
 // once.
 func (s *Subscription[T]) Run(ctx context.Context) {
-	s.begin.Do(func() { s.run(ctx) })
+	if s.begun.CompareAndSwap(false, true) {
+		s.run(ctx)
+	}
 }
 
 // run delivers until the backlog is closed or ctx ends.
 func (s *Subscription[T]) run(ctx context.Context) {
 	defer close(s.done)
+	defer s.hub.leave(s.follower)
+	backlog := s.follower.backlog
 	buf := make([]Change[T], 0, handOver)
 	for {
-		buf = s.backlog.take(ctx, buf)
+		buf = backlog.take(ctx, buf)
 		if len(buf) == 0 {
 			return
 		}
-		s.underway.Store(int64(len(buf)))
 		for i, c := range buf {
-			if ctx.Err() != nil {
+			if backlog.over(ctx) {
 				return
 			}
 			buf[i] = Change[T]{}
 			if c.Type == marked {
 				close(s.synced)
-			} else {
-				s.hand(c)
+				continue
 			}
-			s.underway.Add(-1)
+			s.hand(c)
+			backlog.handed()
 		}
 	}
 }
@@ -130,7 +140,7 @@ func (s *Subscription[T]) hand(c Change[T]) {
 			s.opts.OnPanic(v, stack)
 			return
 		}
-		s.logger.Error("a subscriber panicked", "subscriber", s.opts.Name, "key", c.Key, "panic", fmt.Sprint(v), "stack", string(stack))
+		s.hub.logger.Error("a subscriber panicked", "subscriber", s.opts.Name, "key", c.Key, "panic", fmt.Sprint(v), "stack", string(stack))
 		panic(v)
 	}()
 	s.deliver(c)

@@ -129,8 +129,9 @@ type Item[T any] struct {
 //     included, or not at all.
 //   - Apply without changes is a bookmark: only the version moves.
 //   - One goroutine writes; the store does not keep the slices.
-//   - An error that wraps [ObjectErrors] concerns only the objects it names: all
-//     else has been taken. Any other error means that nothing has.
+//   - An error that wraps [ObjectErrors] concerns only the objects it names,
+//     which were taken as far as possible; all else has been taken. Any other
+//     error means that nothing has.
 type Store[T any] interface {
 	Replace(items []Item[T], v Version) error
 	Apply(changes []Change[T], v Version) error

@@ -78,8 +78,8 @@ func (r *Reflector[T]) streamState(ctx context.Context) (*Pass[T], error) {
 
 // streamFrom makes one try.
 func (r *Reflector[T]) streamFrom(ctx context.Context, from Version) (*Pass[T], error) {
-	pass := &Pass[T]{r: r, state: r.newRelisting(r.rewound), cause: r.cause}
-	stream, err := r.source.Watch(ctx, WatchQuery{From: from, Initial: true, Timeout: r.watchTimeout()})
+	pass := &Pass[T]{r: r, state: r.newRelisting(r.rewound), cause: r.cause, asked: r.watchTimeout()}
+	stream, err := r.source.Watch(ctx, WatchQuery{From: from, Initial: true, Timeout: pass.asked})
 	if err != nil {
 		return nil, r.explain("watch list at", from, err)
 	}

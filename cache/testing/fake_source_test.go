@@ -22,12 +22,12 @@ func TestSourcesAreClientGos(t *testing.T) {
 		}
 	}
 	source := NewFakeControllerSource()
-	source.Add(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a"}})
 	w, err := source.Watch(metav1.ListOptions{ResourceVersion: "0"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer w.Stop()
+	source.Add(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a"}})
 	if event := <-w.ResultChan(); event.Object.(*corev1.Pod).Name != "a" {
 		t.Errorf("got %v", event)
 	}

@@ -1,0 +1,352 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	upstream "k8s.io/client-go/tools/cache"
+)
+
+// library is one implementation of the constructors that are compared.
+type library struct {
+	name              string
+	newSharedInformer func(ListerWatcher, runtime.Object, SharedIndexInformerOptions) SharedIndexInformer
+	newInformer       func(InformerOptions) (Store, Controller)
+	newReflector      func(ListerWatcher, any, ReflectorStore, ReflectorOptions) *Reflector
+	newIndexer        func() Indexer
+	waitForCacheSync  func(<-chan struct{}, ...InformerSynced) bool
+	shutDown          func(SharedInformer, ResourceEventHandlerRegistration) error
+}
+
+var (
+	clientGo = library{"client-go",
+		upstream.NewSharedIndexInformerWithOptions,
+		upstream.NewInformerWithOptions,
+		upstream.NewReflectorWithOptions,
+		func() Indexer { return upstream.NewIndexer(MetaNamespaceKeyFunc, Indexers{}) },
+		upstream.WaitForCacheSync,
+		upstream.ShutDownEventHandler,
+	}
+	ours = library{"ours",
+		NewSharedIndexInformerWithOptions,
+		NewInformerWithOptions,
+		NewReflectorWithOptions,
+		func() Indexer { return NewIndexer(MetaNamespaceKeyFunc, Indexers{}) },
+		WaitForCacheSync,
+		ShutDownEventHandler,
+	}
+)
+
+// client is something that lists and watches on behalf of a user.
+type client interface {
+	run(ctx context.Context)
+	// do is what the user does; it returns what came of it.
+	do(a action) string
+	// observe gives what can be seen at the end, by section.
+	observe() map[string]string
+}
+
+// kinds are the ways to use a library.
+var kinds = map[string]func(library, *scenario, ListerWatcher, *recorder) client{
+	"shared":    newSharedClient,
+	"informer":  newInformerClient,
+	"reflector": newReflectorClient,
+	"indexer":   newIndexerClient,
+}
+
+// kindNames is in the order in which sections are looked up and written.
+var kindNames = []string{"shared", "informer", "reflector", "indexer"}
+
+// sharedClient is a shared informer with handlers.
+type sharedClient struct {
+	library  library
+	scenario *scenario
+	recorder *recorder
+	informer SharedIndexInformer
+	handles  map[string]ResourceEventHandlerRegistration
+	ran      int
+}
+
+func newSharedClient(l library, s *scenario, lw ListerWatcher, r *recorder) client {
+	c := &sharedClient{library: l, scenario: s, recorder: r, handles: map[string]ResourceEventHandlerRegistration{}}
+	c.informer = l.newSharedInformer(lw, s.objects().example(), SharedIndexInformerOptions{
+		ResyncPeriod: s.duration("resync", 0),
+		Indexers:     s.indexers(),
+	})
+	if _, own := s.with["defaulthandler"]; !own {
+		must(c.informer.SetWatchErrorHandlerWithContext(func(_ context.Context, reflector *Reflector, err error) {
+			r.note("errors", "%s", showError(err))
+			if want := describeType(s.objects().example()); reflector.TypeDescription() != want {
+				r.note("errors", "the reflector is for %s", reflector.TypeDescription())
+			}
+		}))
+	}
+	if transform, ok := s.transform(); ok {
+		must(c.informer.SetTransform(transform))
+	}
+	if _, none := s.with["nohandler"]; !none {
+		c.do(action{verb: "handler", words: []string{"h"}})
+	}
+	return c
+}
+
+func (c *sharedClient) run(ctx context.Context) {
+	c.ran++
+	c.informer.RunWithContext(ctx)
+}
+
+func (c *sharedClient) do(a action) string {
+	name := ""
+	if len(a.words) > 0 {
+		name = a.words[0]
+	}
+	switch a.verb {
+	case "handler":
+		options := HandlerOptions{}
+		for _, word := range a.words[1:] {
+			if value, ok := strings.CutPrefix(word, "resync="); ok {
+				period, err := time.ParseDuration(value)
+				must(err)
+				options.ResyncPeriod = &period
+			}
+		}
+		handle, err := c.informer.AddEventHandlerWithOptions(c.recorder.handler(name), options)
+		if err != nil {
+			return stripAddress(err.Error())
+		}
+		c.handles[name] = handle
+		return ""
+	case "remove":
+		return result(c.informer.RemoveEventHandler(c.handles[name]))
+	case "shutdown":
+		return result(c.library.shutDown(c.informer, c.handles[name]))
+	case "transform":
+		return result(c.informer.SetTransform(nil))
+	case "errorhandler":
+		return result(c.informer.SetWatchErrorHandler(func(*Reflector, error) {}))
+	case "indexers":
+		return result(c.informer.AddIndexers(Indexers{name: indexByName("")}))
+	case "index":
+		objects, err := c.informer.GetIndexer().ByIndex(name, a.words[1])
+		if err != nil {
+			return err.Error()
+		}
+		return fmt.Sprintf("%d objects", len(objects))
+	case "synced":
+		start := time.Now()
+		ok := c.library.waitForCacheSync(nil, c.informer.HasSynced, c.handles["h"].HasSynced)
+		return fmt.Sprintf("%v after %v", ok, time.Since(start))
+	case "check":
+		return strings.TrimSpace(showStore(c.informer.GetStore()) + c.synced())
+	}
+	panic("a shared informer cannot " + a.verb)
+}
+
+func (c *sharedClient) synced() string {
+	text := fmt.Sprintf("informer %v", c.informer.HasSynced())
+	for _, name := range slices.Sorted(keysOf(c.handles)) {
+		text += fmt.Sprintf(", %s %v", name, c.handles[name].HasSynced())
+	}
+	return text + "\n"
+}
+
+func (c *sharedClient) observe() map[string]string {
+	store := showStore(c.informer.GetStore())
+	if v := c.informer.LastSyncResourceVersion(); !strings.Contains(store, "(version "+v+")") {
+		store += "last version " + v + "\n"
+	}
+	seen := map[string]string{
+		"handler": c.recorder.handled(),
+		"store":   store,
+		"synced":  c.synced(),
+		"errors":  c.recorder.text("errors"),
+		"panics":  c.recorder.text("panics"),
+		"results": c.recorder.text("results"),
+	}
+	if c.library.name == ours.name {
+		seen["reported"] = c.recorder.text("reported")
+	}
+	return seen
+}
+
+// informerClient is an informer with one handler, as NewInformer makes it.
+type informerClient struct {
+	recorder   *recorder
+	store      Store
+	controller Controller
+}
+
+func newInformerClient(l library, s *scenario, lw ListerWatcher, r *recorder) client {
+	c := &informerClient{recorder: r}
+	transform, _ := s.transform()
+	c.store, c.controller = l.newInformer(InformerOptions{
+		ListerWatcher: lw,
+		ObjectType:    s.objects().example(),
+		Handler:       r.handler("h"),
+		ResyncPeriod:  s.duration("resync", 0),
+		Indexers:      s.indexers(),
+		Transform:     transform,
+	})
+	return c
+}
+
+func (c *informerClient) run(ctx context.Context) { c.controller.RunWithContext(ctx) }
+func (c *informerClient) do(action) string        { return "" }
+
+func (c *informerClient) observe() map[string]string {
+	return map[string]string{
+		"handler": c.recorder.handled(),
+		"store":   showStore(c.store),
+		"synced":  fmt.Sprintf("informer %v, h %[1]v\n", c.controller.HasSynced()),
+		"panics":  c.recorder.text("panics"),
+	}
+}
+
+// reflectorClient is a reflector into a store of somebody else.
+type reflectorClient struct {
+	recorder  *recorder
+	reflector *Reflector
+}
+
+func newReflectorClient(l library, s *scenario, lw ListerWatcher, r *recorder) client {
+	var store ReflectorStore = recordingStore{r, s.with["refuses"]}
+	if s.with["store"] != "plain" {
+		store = versionedStore{store.(recordingStore), new(string)}
+	}
+	return &reflectorClient{r, newScenarioReflector(l, s, lw, store)}
+}
+
+func newScenarioReflector(l library, s *scenario, lw ListerWatcher, store ReflectorStore) *Reflector {
+	reflector := l.newReflector(lw, s.objects().example(), store, ReflectorOptions{Name: "r", ResyncPeriod: s.duration("resync", 0)})
+	reflector.WatchListPageSize = s.number("pagesize")
+	reflector.MaxInternalErrorRetryDuration = s.duration("retryinternal", 0)
+	return reflector
+}
+
+func (c *reflectorClient) run(ctx context.Context) { c.reflector.RunWithContext(ctx) }
+func (c *reflectorClient) do(action) string        { return "" }
+
+func (c *reflectorClient) observe() map[string]string {
+	return map[string]string{
+		"calls":  c.recorder.text("calls") + "last version " + c.reflector.LastSyncResourceVersion() + "\n",
+		"panics": c.recorder.text("panics"),
+	}
+}
+
+// indexerClient is a reflector into an indexer of the same library.
+type indexerClient struct {
+	reflectorClient
+	indexer Indexer
+}
+
+func newIndexerClient(l library, s *scenario, lw ListerWatcher, r *recorder) client {
+	c := &indexerClient{indexer: l.newIndexer()}
+	c.recorder, c.reflector = r, newScenarioReflector(l, s, lw, c.indexer)
+	return c
+}
+
+func (c *indexerClient) observe() map[string]string {
+	// The version is the reflector's: client-go does not tell bookmarks to an
+	// indexer.
+	content, _, _ := strings.Cut(showStore(c.indexer), " (version")
+	return map[string]string{
+		"store":  fmt.Sprintf("%s (version %s)\n", content, c.reflector.LastSyncResourceVersion()),
+		"panics": c.recorder.text("panics"),
+	}
+}
+
+func (s *scenario) objects() objects {
+	return objects{unstructured: s.with["type"] == "unstructured"}
+}
+
+// transform is the transform of a scenario: "mark" writes into each object,
+// "fail:b@7" and "panic:b" do so for that object only, "nil" is none.
+func (s *scenario) transform() (TransformFunc, bool) {
+	setting, ok := s.with["transform"]
+	if !ok || setting == "nil" {
+		return nil, ok
+	}
+	deed, which, _ := strings.Cut(setting, ":")
+	return func(object any) (any, error) {
+		text := show(object)
+		if deed == "mark" {
+			marked := object.(*corev1.ConfigMap).DeepCopy()
+			marked.Data = map[string]string{"content": "marked"}
+			return marked, nil
+		}
+		if text != which && !strings.HasPrefix(text, which+"@") {
+			return object, nil
+		}
+		switch deed {
+		case "fail":
+			return nil, errors.New("the transform failed")
+		case "panic":
+			panic("the transform panicked")
+		}
+		return &corev1.Secret{}, nil
+	}, true
+}
+
+// indexers is the index of a scenario: by name, but "fail:b" fails for b.
+func (s *scenario) indexers() Indexers {
+	setting, ok := s.with["index"]
+	if !ok {
+		return Indexers{}
+	}
+	return Indexers{"name": indexByName(strings.TrimPrefix(setting, "fail:"))}
+}
+
+func indexByName(fails string) IndexFunc {
+	return func(object any) ([]string, error) {
+		name, _, _ := strings.Cut(show(object), "@")
+		if name == fails {
+			return nil, errors.New("the index function failed")
+		}
+		return []string{name}, nil
+	}
+}
+
+// live lets a client run and its user act, for as long as the scenario lasts, and
+// returns how long it took to stop.
+func live(c client, s *scenario, r *recorder) time.Duration {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	start := time.Now()
+	ended := make(chan struct{})
+	run := func(done chan struct{}) {
+		defer close(done)
+		c.run(ctx)
+	}
+	go run(ended)
+	for _, a := range s.user {
+		time.Sleep(time.Until(start.Add(a.at)))
+		synctest.Wait()
+		switch a.verb {
+		case "stop":
+			cancel()
+			<-ended
+		case "run":
+			again := make(chan struct{})
+			go run(again)
+			<-again
+			r.note("results", "%v run: returned", a.at)
+		default:
+			if text := c.do(a); text != "" {
+				r.note("results", "%v %s %s: %s", a.at, a.verb, strings.Join(a.words, " "), text)
+			}
+		}
+	}
+	time.Sleep(time.Until(start.Add(s.duration("for", 10*time.Second))))
+	synctest.Wait()
+	stopping := time.Now()
+	cancel()
+	<-ended
+	return time.Since(stopping)
+}

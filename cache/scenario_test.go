@@ -1,0 +1,206 @@
+package cache
+
+import (
+	"flag"
+	"io"
+	"iter"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	clientfeatures "k8s.io/client-go/features"
+	clientfeaturestesting "k8s.io/client-go/features/testing"
+	"k8s.io/klog/v2"
+)
+
+var update = flag.Bool("update", false, "write what is seen into the scenarios; then read every line of the difference")
+
+// TestScenarios tells the same stories to client-go and to this package, and
+// compares what each does with what the story says. Where the two differ on
+// purpose the story has a section for client-go and says why, so that a wrong
+// claim about client-go fails as well.
+func TestScenarios(t *testing.T) {
+	quiet(t)
+	scenarios, err := readScenarios("testdata/scenarios")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range scenarios {
+		t.Run(s.name, func(t *testing.T) {
+			_, watchList := s.with["watchlist"]
+			clientfeaturestesting.SetFeatureDuringTest(t, clientfeatures.WatchListClient, watchList)
+			if *update {
+				s.update(t)
+				return
+			}
+			for _, kind := range s.kinds() {
+				for _, run := range []struct {
+					library
+					name   string
+					buffer int
+				}{{ours, "ours", 0}, {ours, "ours, in batches", 100}, {clientGo, "client-go", 0}} {
+					t.Run(kind+" of "+run.name, func(t *testing.T) {
+						s.check(t, run.library, kind, s.tell(t, run.library, kind, run.buffer))
+					})
+				}
+			}
+			s.checkClaims(t)
+		})
+	}
+}
+
+func (s *scenario) kinds() []string {
+	if len(s.only) > 0 {
+		return s.only
+	}
+	return kindNames
+}
+
+// tell runs the scenario and returns what was seen.
+func (s *scenario) tell(t *testing.T, l library, kind string, buffer int) map[string]string {
+	_, exact := s.with["exact"]
+	r := newRecorder(exact)
+	r.catchReports(t)
+	var seen map[string]string
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(s.script, s.objects(), buffer)
+		c := kinds[kind](l, s, server, r)
+		took := live(c, s, r)
+		seen = c.observe()
+		seen["requests"] = server.log()
+		if took > time.Second {
+			seen["stop"] = "later than a second\n"
+		}
+	})
+	return seen
+}
+
+// nothing stands in a section of client-go's where it does nothing.
+const nothing = "(nothing)\n"
+
+// expected finds what a kind of a library must show in a section.
+func (s *scenario) expected(l library, kind, section string) string {
+	names := []string{kind + "/" + section, section}
+	if l.name == clientGo.name {
+		names = append([]string{"client-go/" + kind + "/" + section, "client-go/" + section}, names...)
+	}
+	for _, name := range names {
+		if text, ok := s.sections[name]; ok {
+			if text == nothing {
+				return ""
+			}
+			return text
+		}
+	}
+	return ""
+}
+
+// check compares what was seen with what the scenario says.
+func (s *scenario) check(t *testing.T, l library, kind string, seen map[string]string) {
+	for _, section := range slices.Sorted(keysOf(seen)) {
+		if l.name == clientGo.name && section == "stop" && s.sections["client-go/stop"] == "" {
+			continue // how long client-go takes is of interest only where the scenario says so
+		}
+		want := s.expected(l, kind, section)
+		if got := seen[section]; got != want {
+			t.Errorf("%s of %s, section %q\n--- want\n%s--- got\n%s--- difference (-want +got)\n%s", kind, l.name, section, want, got,
+				cmp.Diff(strings.Split(want, "\n"), strings.Split(got, "\n")))
+		}
+	}
+}
+
+// checkClaims finds sections that claim a difference where there is none, and
+// differences that nobody explains.
+func (s *scenario) checkClaims(t *testing.T) {
+	for name, text := range s.sections {
+		claim, ok := strings.CutPrefix(name, "client-go/")
+		if !ok {
+			continue
+		}
+		if s.why == "" {
+			t.Errorf("section %q differs from ours, and there is no line of why", name)
+		}
+		kind, section, some := strings.Cut(claim, "/")
+		if !some {
+			kind, section = s.kinds()[0], claim
+		}
+		if text == s.expected(ours, kind, section) {
+			t.Errorf("section %q says what ours says", name)
+		}
+	}
+}
+
+// update writes what was seen into the scenario.
+func (s *scenario) update(t *testing.T) {
+	for _, name := range slices.Clone(s.order) {
+		if name != "server" && name != "user" {
+			s.set(name, "")
+		}
+	}
+	for _, l := range []library{ours, clientGo} {
+		first := map[string]bool{}
+		for _, kind := range s.kinds() {
+			seen := s.tell(t, l, kind, 0)
+			for _, section := range []string{"requests", "handler", "store", "synced", "calls", "errors", "reported", "panics", "results", "stop"} {
+				text, ok := seen[section]
+				also := first[section]
+				first[section] = also || ok
+				if !ok || text == s.expected(l, kind, section) || section == "stop" && l.name == clientGo.name {
+					continue
+				}
+				if text == "" {
+					text = nothing
+				}
+				name := section
+				if also {
+					name = kind + "/" + section
+				}
+				if l.name == clientGo.name {
+					name = "client-go/" + name
+				}
+				s.set(name, text)
+			}
+		}
+	}
+	if err := os.WriteFile(s.path, []byte(s.format()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// quiet keeps what the clients log out of the test's output.
+func quiet(t *testing.T) {
+	state := klog.CaptureState()
+	klog.LogToStderr(false)
+	klog.SetOutput(io.Discard)
+	t.Cleanup(func() {
+		klog.LogToStderr(true)
+		state.Restore()
+	})
+}
+
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+// result is the text of an error, "ok" if there is none.
+func result(err error) string {
+	if err == nil {
+		return "ok"
+	}
+	return stripAddress(err.Error())
+}
+
+var address = regexp.MustCompile(`0x[0-9a-f]+`)
+
+// stripAddress takes addresses in memory out of a text.
+func stripAddress(text string) string { return address.ReplaceAllString(text, "0x…") }
+
+func keysOf[V any](m map[string]V) iter.Seq[string] { return maps.Keys(m) }

@@ -36,7 +36,7 @@ func newScript(known string) *script {
 // object returns the one object of that name.
 func (s *script) object(name string) *entry {
 	if s.made[name] == nil {
-		s.made[name] = &entry{name: name[:1], version: Version(name)}
+		s.made[name] = &entry{name: name[:1], version: Version(name[1:])}
 	}
 	return s.made[name]
 }
@@ -66,38 +66,6 @@ func (s *script) parse(word string) Change[*entry] {
 		delete(s.held, c.Key)
 	}
 	return c
-}
-
-// show writes changes as they came out.
-func show(changes []Change[*entry]) string {
-	var words []string
-	for _, c := range changes {
-		words = append(words, showOne(c))
-	}
-	return strings.Join(words, " ")
-}
-
-func showOne(c Change[*entry]) string {
-	if c.Type == marked {
-		return "|"
-	}
-	if c.Version != c.Object.version || Key(c.Object.name) != c.Key {
-		return fmt.Sprintf("%s with key %s, version %s", c.Object.version, c.Key, c.Version)
-	}
-	switch {
-	case c.Type == Add && c.Initial:
-		return fmt.Sprintf("*%s", c.Version)
-	case c.Type == Add:
-		return fmt.Sprintf("+%s", c.Version)
-	case c.Type == Update:
-		return fmt.Sprintf("~%s>%s", c.Old.version, c.Version)
-	case c.Type == Delete && c.Missed:
-		return fmt.Sprintf("?%s>%s", c.Old.version, c.Version)
-	case c.Type == Delete:
-		return fmt.Sprintf("-%s>%s", c.Old.version, c.Version)
-	default:
-		return fmt.Sprintf("=%s", c.Version)
-	}
 }
 
 // bounded makes a backlog with a fixed bound.

@@ -47,6 +47,7 @@ func (d *digest[T]) take(ctx context.Context, events []Event[T]) error {
 		case Added, Modified, Deleted:
 			d.object(ctx, e)
 		case Bookmark:
+			d.r.bookmarked = true
 			// By itself, so that a store can tell it from a change.
 			if err := d.flush(ctx); err != nil {
 				return err

@@ -192,10 +192,11 @@ func (r *Reflector[T]) mayResume(ctx context.Context, w watched) bool {
 	if errors.Is(w.err, errRelist) {
 		return false
 	}
+	if errors.Is(w.err, ErrSilent) {
+		return r.mayResumeAfterSilence(ctx)
+	}
 	r.report(ctx, r.explain("watch from", r.version, w.err))
 	switch reason := ReasonOf(w.err); {
-	case errors.Is(w.err, ErrSilent):
-		return r.mayResumeAfterSilence(ctx)
 	case reason == Expired || reason == TooNew:
 		r.lost = true
 		r.cause = "expired"
@@ -233,8 +234,12 @@ func (r *Reflector[T]) mayResumeAfterEnd(ctx context.Context, w watched) bool {
 }
 
 // mayResumeAfterSilence asks the source whether it is still there and still the
-// same before the silent watch is replaced.
+// same before the silent watch is replaced. From a source that never sent a
+// bookmark, silence is no failure: there may be nothing to say.
 func (r *Reflector[T]) mayResumeAfterSilence(ctx context.Context) bool {
+	if r.bookmarked {
+		r.report(ctx, r.explain("watch from", r.version, ErrSilent))
+	}
 	ok, err := r.probe(ctx)
 	if err == nil {
 		return ok

@@ -48,6 +48,9 @@ type Reflector[T any] struct {
 	// watchListFailures counts streams in a row that never came to the end of
 	// their initial events.
 	watchListFailures int
+	// bookmarked says that the source sends bookmarks, so that silence is not
+	// only quiet.
+	bookmarked bool
 	// doubt says that the connection broke in a way after which the source may
 	// be another one than before.
 	doubt bool

@@ -20,7 +20,8 @@ type entry struct {
 	text      string
 }
 
-func (e *entry) String() string { return fmt.Sprintf("%s@%s", e.name, e.version) }
+// String names a state: a3 is object a as it was written at version 3.
+func (e *entry) String() string { return e.name + string(e.version) }
 
 // remote is a Source in memory: a collection that a test writes, with versions,
 // a history to watch from, and failures on request.

@@ -68,5 +68,5 @@
 //
 // These names are not in client-go:
 //
-//	FieldChange MutationReport NewMutationDetector ReplicaOf
+//	DetectMutations FieldChange MutationReport NewMutationDetector ReplicaOf
 package cache

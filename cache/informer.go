@@ -54,7 +54,7 @@ func NewSharedIndexInformerWithOptions(lw ListerWatcher, exampleObject runtime.O
 	}
 	s.reflector = newNameplate(s.name, description)
 	s.replica = s.newReplica(lw)
-	s.store.replica = s.replica
+	s.store.replica, s.store.informer = s.replica, s
 	return s
 }
 

@@ -1,6 +1,11 @@
 package cache
 
-import "github.com/tarnproject/tarn"
+import (
+	"errors"
+	"fmt"
+
+	"github.com/tarnproject/tarn"
+)
 
 // ReplicaOf returns the replica behind an informer of this package, and with it
 // what client-go's interfaces have no word for: its Health, WaitSynced that tells
@@ -18,4 +23,29 @@ func ReplicaOf(informer SharedInformer) (*tarn.Replica[any], bool) {
 		return nil, false
 	}
 	return own.replica, true
+}
+
+// DetectMutations has an informer of this package watch its objects for changes
+// that someone makes to them although they are shared, whatever the environment
+// says, and calls onMutation for each, with the field and the difference. Without
+// onMutation it prints and panics. It must be called before the informer starts.
+//
+// Objects are copied and compared every second: it is for tests and for the
+// search for a culprit, not for production.
+func DetectMutations(informer SharedInformer, onMutation func(MutationReport)) error {
+	if isNil(informer) {
+		return errors.New("mutations cannot be detected in a nil informer")
+	}
+	own, ok := informer.GetStore().(*indexer)
+	if !ok || own.informer == nil {
+		return fmt.Errorf("mutations cannot be detected in %T: it is not a shared informer of this package", informer)
+	}
+	s := own.informer
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.started {
+		return errors.New("informer has already started")
+	}
+	s.detector = NewMutationDetector(s.description, onMutation)
+	return nil
 }

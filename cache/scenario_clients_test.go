@@ -324,8 +324,13 @@ func live(c client, s *scenario, r *recorder) time.Duration {
 		defer close(done)
 		c.run(ctx)
 	}
+	user := s.user
+	for len(user) > 0 && user[0].at == before {
+		c.do(user[0])
+		user = user[1:]
+	}
 	go run(ended)
-	for _, a := range s.user {
+	for _, a := range user {
 		time.Sleep(time.Until(start.Add(a.at)))
 		synctest.Wait()
 		switch a.verb {

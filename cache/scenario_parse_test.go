@@ -30,6 +30,9 @@ type scenario struct {
 	user   []action
 }
 
+// before is the time of what is done before the client runs.
+const before time.Duration = -1
+
 // action is something that the user of a client does at a time.
 type action struct {
 	at    time.Duration
@@ -134,6 +137,9 @@ func (s *scenario) parse() error {
 			continue
 		}
 		at, err := time.ParseDuration(words[0])
+		if words[0] == "before" {
+			at, err = before, nil
+		}
 		if err != nil || len(words) < 2 {
 			return fmt.Errorf("user: %q is not a time and a deed", line)
 		}

@@ -29,16 +29,10 @@ type server struct {
 
 	mu       sync.Mutex
 	answers  map[string][]*answer
-	requests []noted
+	requests []string
 	newest   string
 	// ended is when the last answer was through.
 	ended time.Time
-}
-
-// noted is a line with when it was written.
-type noted struct {
-	at   time.Time
-	text string
 }
 
 func newServer(s *script, o objects, buffer int) *server {
@@ -117,8 +111,11 @@ func (s *server) next(verb, line string) *answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
-	line = strings.TrimSpace(strings.Join([]string{verb, line, showWait(now.Sub(s.ended))}, " "))
-	s.requests = append(s.requests, noted{now, strings.Join(strings.Fields(line), " ")})
+	text := verb
+	if verb != "probe" { // when one is due is left to chance
+		text = strings.TrimSpace(verb + " " + line + " " + showWait(now.Sub(s.ended)))
+	}
+	s.requests = append(s.requests, text)
 	for len(s.answers[verb]) > 0 {
 		if a := s.answers[verb][0]; a.times > 0 {
 			a.times--
@@ -176,10 +173,10 @@ func (s *server) log() string {
 	var b strings.Builder
 	for i := 0; i < len(s.requests); {
 		n := 1
-		for i+n < len(s.requests) && s.requests[i+n].text == s.requests[i].text {
+		for i+n < len(s.requests) && s.requests[i+n] == s.requests[i] {
 			n++
 		}
-		b.WriteString(s.requests[i].text)
+		b.WriteString(s.requests[i])
 		if n > 1 {
 			fmt.Fprintf(&b, " ×%d", n)
 		}
@@ -263,19 +260,14 @@ func (w *scriptedWatch) play(parts []string, timeout time.Duration) {
 			case <-w.stopped:
 				return
 			}
-		case "idle": // a bookmark every minute until the time is up, as servers do
-			w.server.mention(words[1])
-			for {
-				select {
-				case <-deadline:
-					w.close()
-					return
-				case <-w.stopped:
-					return
-				case <-time.After(time.Minute):
-					w.send(watch.Event{Type: watch.Bookmark, Object: w.server.objects.bookmark(words[1], false)})
-				}
+		case "idle": // until the time is up
+			if w.idle(words[1], deadline) {
+				w.close()
 			}
+			return
+		case "stay": // without end
+			w.idle(words[1], nil)
+			return
 		default:
 			if !w.send(w.event(words)) {
 				return
@@ -283,6 +275,22 @@ func (w *scriptedWatch) play(parts []string, timeout time.Duration) {
 		}
 	}
 	<-w.stopped
+}
+
+// idle sends a bookmark every minute, as servers do, and says whether the
+// deadline came before the client left.
+func (w *scriptedWatch) idle(version string, deadline <-chan time.Time) bool {
+	w.server.mention(version)
+	for {
+		select {
+		case <-deadline:
+			return true
+		case <-w.stopped:
+			return false
+		case <-time.After(time.Minute):
+			w.send(watch.Event{Type: watch.Bookmark, Object: w.server.objects.bookmark(version, false)})
+		}
+	}
 }
 
 func (w *scriptedWatch) close() {

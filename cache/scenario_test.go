@@ -118,11 +118,13 @@ func (s *scenario) check(t *testing.T, l library, kind string, seen map[string]s
 // checkClaims finds sections that claim a difference where there is none, and
 // differences that nobody explains.
 func (s *scenario) checkClaims(t *testing.T) {
+	differs := false
 	for name, text := range s.sections {
 		claim, ok := strings.CutPrefix(name, "client-go/")
 		if !ok {
 			continue
 		}
+		differs = true
 		if s.why == "" {
 			t.Errorf("section %q differs from ours, and there is no line of why", name)
 		}
@@ -133,6 +135,9 @@ func (s *scenario) checkClaims(t *testing.T) {
 		if text == s.expected(ours, kind, section) {
 			t.Errorf("section %q says what ours says", name)
 		}
+	}
+	if s.why != "" && !differs {
+		t.Error("there is a line of why, and nothing differs")
 	}
 }
 

@@ -47,6 +47,7 @@ import (
 type shell struct {
 	engine    *tarn.Reflector[any]
 	reflector *Reflector
+	clock     clock.Clock
 
 	mu sync.Mutex
 	// pass has been fetched and not yet followed; ctx is its.
@@ -57,14 +58,17 @@ type shell struct {
 	// failure is why the pass could not begin or go on, for the next one who
 	// asks.
 	failure error
+	// busyUntil is how long the server asked to be left alone. client-go's loop
+	// knows only its own backoff, so the next pass waits for the rest.
+	busyUntil time.Time
 }
 
 func newShell(lw ListerWatcher, example any, store ReflectorStore, options ReflectorOptions) *Reflector {
-	s := &shell{}
 	clk := options.Clock
 	if clk == nil {
 		clk = clock.RealClock{}
 	}
+	s := &shell{clock: clk}
 	if options.Backoff == nil {
 		options.Backoff = defaultBackoff()
 	}
@@ -115,15 +119,41 @@ func (s *shell) begin(ctx context.Context) error {
 	if s.engine == nil {
 		return s.failure
 	}
+	s.rest(ctx)
 	pass, err := s.engine.Begin(ctx)
-	if err != nil {
-		return err
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err != nil {
+		s.heed(err)
+		return err
+	}
 	s.pass, s.ctx, s.failure = pass, ctx, nil
 	context.AfterFunc(ctx, func() { s.abandon(pass) })
 	return nil
+}
+
+// heed remembers how long the server asked to be left alone. The caller holds
+// the lock.
+func (s *shell) heed(err error) {
+	if after := tarn.RetryAfter(err); after > 0 {
+		s.busyUntil = s.clock.Now().Add(after)
+	}
+}
+
+// rest waits until the server may be asked again, or until ctx ends.
+func (s *shell) rest(ctx context.Context) {
+	s.mu.Lock()
+	left := s.busyUntil.Sub(s.clock.Now())
+	s.mu.Unlock()
+	if left <= 0 {
+		return
+	}
+	timer := s.clock.NewTimer(left)
+	defer timer.Stop()
+	select {
+	case <-timer.C():
+	case <-ctx.Done():
+	}
 }
 
 // commit gives the state to the user's store, whether or not the pass is being
@@ -164,6 +194,7 @@ func (s *shell) follow(ctx context.Context, initial bool) *feed {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.feed, s.failure = nil, err
+		s.heed(err)
 		f.end(err == nil)
 	})
 	s.feed.offer(pass.Version(), initial)

@@ -11,8 +11,10 @@ type indexer struct {
 	contents
 	keyOf     KeyFunc
 	transform TransformFunc // nil leaves objects as they are
-	// replica fills the store if it is an informer's, nil otherwise.
-	replica *tarn.Replica[any]
+	// replica fills the store if it is an informer's, and informer is that one if
+	// it is shared; nil otherwise.
+	replica  *tarn.Replica[any]
+	informer *informer
 }
 
 var (

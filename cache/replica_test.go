@@ -1,0 +1,79 @@
+package cache
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	upstream "k8s.io/client-go/tools/cache"
+
+	framework "github.com/tarnproject/tarn/cache/testing"
+)
+
+func onePod(t *testing.T) *framework.FakeControllerSource {
+	source := framework.NewFakeControllerSource()
+	t.Cleanup(source.Broadcaster.Shutdown)
+	source.Add(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p"}})
+	return source
+}
+
+func TestReplicaOfTellsWhatInterfacesCannot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := onePod(t)
+		informer := NewSharedIndexInformer(source, &corev1.Pod{}, 0, Indexers{})
+		replica, ok := ReplicaOf(NewTypedSharedIndexInformer[*corev1.Pod](informer))
+		if !ok {
+			t.Fatal("no replica behind a wrapped informer")
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { defer close(done); informer.RunWithContext(ctx) }()
+		if err := replica.WaitSynced(ctx); err != nil {
+			t.Fatal(err)
+		}
+		source.Modify(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p"}})
+		if err := replica.WaitFor(ctx, "2"); err != nil {
+			t.Fatal(err)
+		}
+		if h := replica.Health(); !h.Synced || h.Version != "2" || h.Err != nil {
+			t.Errorf("health: %s", h)
+		}
+		cancel()
+		<-done
+		source.Broadcaster.Shutdown()
+	})
+	if _, ok := ReplicaOf(upstream.NewSharedIndexInformer(&ListWatch{}, &corev1.Pod{}, 0, Indexers{})); ok {
+		t.Error("a replica behind client-go's informer")
+	}
+}
+
+func TestDetectMutationsNamesTheField(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := onePod(t)
+		informer := NewSharedIndexInformer(source, &corev1.Pod{}, 0, Indexers{})
+		reports := make(chan MutationReport, 1)
+		if err := DetectMutations(informer, func(r MutationReport) { reports <- r }); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { defer close(done); informer.RunWithContext(ctx) }()
+		WaitForCacheSync(ctx.Done(), informer.HasSynced)
+		pod, _, _ := informer.GetStore().GetByKey("ns/p")
+		pod.(*corev1.Pod).Spec.NodeName = "elsewhere"
+		time.Sleep(2 * time.Second)
+		if report := (<-reports).String(); !strings.Contains(report, "ns/p") || !strings.Contains(report, "spec.nodeName") || !strings.Contains(report, "elsewhere") {
+			t.Errorf("the report does not name object, field and difference: %s", report)
+		}
+		if err := DetectMutations(informer, nil); err == nil {
+			t.Error("no error after the start")
+		}
+		cancel()
+		<-done
+		source.Broadcaster.Shutdown()
+	})
+}

@@ -15,14 +15,30 @@ RACE ?= $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
 CONFORMANCE ?= ../shared/conformance/run.sh
 ALLOW_NOT_COVERED ?= 30
 
+# How many days to simulate, from which seed on.
+SEEDS ?= 20000
+FIRST ?= 1
+
 # Flags for the benchmarks, such as BENCH='-run relist -count 3'.
 BENCH ?=
 
+# Flags for the end-to-end tests, such as E2E='-v -run Scenarios/restored'.
+E2E ?=
+
+# The real programs that the end-to-end tests run, each version in a folder of
+# its own: what is there is up to date. Building them takes some 12 minutes on
+# two cores the first time.
+KUBERNETES = $(shell awk '$$1 == "k8s.io/kubernetes" { print $$2 }' e2e/build/go.mod)
+ETCD = $(shell awk '$$1 == "go.etcd.io/etcd/server/v3" && NF > 1 { print $$2 }' e2e/build/etcd/go.mod)
+KUBERNETES_BIN = e2e/bin/kubernetes-$(KUBERNETES)
+ETCD_BIN = e2e/bin/etcd-$(ETCD)
+E2E_PROGRAMS = $(addprefix $(KUBERNETES_BIN)/,kube-apiserver kube-controller-manager kubectl) $(ETCD_BIN)/etcd $(ETCD_BIN)/etcdutl
+
 .DEFAULT_GOAL := help
-.PHONY: help run test lint bench conformance
+.PHONY: help run test lint sim e2e bench conformance
 
 help: ## say what there is to make
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: ## watch a small live collection change
 	$(GO) run ./cmd/tarn
@@ -38,6 +54,10 @@ lint: ## check the formatting, vet, and run staticcheck
 	$(GO) vet ./...
 	$(STATICCHECK) ./...
 	cd bench && $(GO) vet ./... && $(STATICCHECK) ./...
+	cd e2e && $(GO) vet ./... && $(STATICCHECK) ./...
+
+sim: ## simulate SEEDS bad days (20,000 unless given), each for a replica and for an informer
+	$(GO) test ./sim -run TestDays -seeds $(SEEDS) -first $(FIRST) -timeout 24h -v | grep -v '^=== '
 
 bench: ## compare with client-go and print a table; BENCH='-run relist' chooses
 	cd bench && $(GO) run . $(BENCH)
@@ -48,3 +68,23 @@ conformance: ## run client-go's own tests against package cache, where the scrip
 	else \
 		echo "conformance: NOT RUN: there is no script at $(CONFORMANCE); name one with make conformance CONFORMANCE=<path>"; \
 	fi
+
+e2e: e2e-build ## run against the real kube-apiserver, built on the first run; E2E='-v -run Sync' chooses
+	cd e2e && $(GO) test -count=1 -timeout 60m $(E2E) ./...
+
+e2e-build: $(E2E_PROGRAMS)
+
+# The programs ask the linker for the version that they report.
+version_flags = $(foreach package,k8s.io/component-base/version k8s.io/client-go/pkg/version,\
+	-X $(package).gitVersion=$(KUBERNETES) \
+	-X $(package).gitMajor=$(word 1,$(subst ., ,$(KUBERNETES:v%=%))) \
+	-X $(package).gitMinor=$(word 2,$(subst ., ,$(KUBERNETES:v%=%))))
+
+$(KUBERNETES_BIN)/%:
+	cd e2e/build && CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w $(strip $(version_flags))" -o $(CURDIR)/$@ k8s.io/kubernetes/cmd/$*
+
+$(ETCD_BIN)/etcd:
+	cd e2e/build/etcd && CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w" -o $(CURDIR)/$@ go.etcd.io/etcd/server/v3
+
+$(ETCD_BIN)/etcdutl:
+	cd e2e/build/etcd && CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w" -o $(CURDIR)/$@ go.etcd.io/etcd/etcdutl/v3

@@ -3,6 +3,7 @@ package tarn
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -68,8 +69,8 @@ func (s *script) parse(word string) Change[*entry] {
 	return c
 }
 
-// bounded makes a backlog with a fixed bound.
-func bounded(n int) *backlog[*entry] {
+// backlogOf makes a backlog that folds beyond n changes.
+func backlogOf(n int) *backlog[*entry] {
 	return newBacklog[*entry](func() int { return n })
 }
 
@@ -147,7 +148,7 @@ func TestFoldRules(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			for _, size := range []int{2, 3, handOver} {
-				b := bounded(0)
+				b := backlogOf(0)
 				newScript(test.known).publish(b, test.publish)
 				count, _ := b.lag()
 				got := takeAll(b, size)
@@ -162,7 +163,7 @@ func TestFoldRules(t *testing.T) {
 				}
 			}
 
-			b := bounded(math.MaxInt)
+			b := backlogOf(math.MaxInt)
 			published := newScript(test.known).publish(b, test.publish)
 			if diff := cmp.Diff(show(published), show(takeAll(b, handOver))); diff != "" {
 				t.Errorf("within its bound it is no plain queue (-want +got):\n%s", diff)
@@ -174,7 +175,7 @@ func TestFoldRules(t *testing.T) {
 // The bound decides, and only what waits counts.
 func TestFoldingBeginsAndEnds(t *testing.T) {
 	s := newScript("a0")
-	b := bounded(3)
+	b := backlogOf(3)
 	s.publish(b, "~a1 ~a2 ~a3 |")
 	if b.folded {
 		t.Fatal("three changes were folded, the bound is three")
@@ -206,14 +207,14 @@ func TestFoldingBeginsAndEnds(t *testing.T) {
 // Objects that come and go while a subscriber stalls must leave nothing behind,
 // and those that stay must be found among them.
 func TestDeadPlacesAreBounded(t *testing.T) {
-	b := bounded(0)
+	b := backlogOf(0)
 	const living, dying = 3000, 1_000_000
 	for i := range living {
 		b.add(time.Time{}, []Change[*entry]{{Type: Add, Key: Key(fmt.Sprint("living ", i))}})
 	}
 	longest := 0
 	for i := range dying {
-		key := Key(fmt.Sprint("dying ", i))
+		key := Key("dying " + strconv.Itoa(i))
 		b.add(time.Time{}, []Change[*entry]{{Type: Add, Key: key}, {Type: Delete, Key: key}})
 		longest = max(longest, len(b.line))
 	}
@@ -235,7 +236,7 @@ func TestDeadPlacesAreBounded(t *testing.T) {
 
 func TestTakeWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := bounded(10)
+		b := backlogOf(10)
 		got := make(chan string)
 		go func() { got <- show(b.take(t.Context(), make([]Change[*entry], 0, 2))) }()
 		synctest.Wait()
@@ -258,7 +259,7 @@ func TestTakeEnds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := bounded(10)
+				b := backlogOf(10)
 				ctx, cancel := cancelable(t)
 				got := make(chan []Change[*entry])
 				go func() { got <- b.take(ctx, make([]Change[*entry], 0, 2)) }()
@@ -278,7 +279,7 @@ func TestTakeEnds(t *testing.T) {
 
 func TestClosedBacklogHoldsNothing(t *testing.T) {
 	for _, bound := range []int{0, 100} {
-		b := bounded(bound)
+		b := backlogOf(bound)
 		newScript("").publish(b, "*a1 *b1 -b2 |")
 		b.close()
 		newScript("").publish(b, "+c1 |")

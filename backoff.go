@@ -18,7 +18,12 @@ type Backoff struct {
 var DefaultBackoff = Backoff{Base: 800 * time.Millisecond, Max: 30 * time.Second, Reset: 2 * time.Minute}
 
 // Delay returns a function that gives the next wait each time it is called.
-func (b Backoff) Delay(clock Clock) func() time.Duration {
+//
+// jitter gives a random part of a length; nil means any part.
+func (b Backoff) Delay(clock Clock, jitter func(time.Duration) time.Duration) func() time.Duration {
+	if jitter == nil {
+		jitter = randomPart
+	}
 	var (
 		mu   sync.Mutex
 		next = b.Base
@@ -34,16 +39,16 @@ func (b Backoff) Delay(clock Clock) func() time.Duration {
 		last = now
 		d := next
 		next = min(2*next, b.Max)
-		return stretch(d)
+		return d + jitter(d)
 	}
 }
 
-// stretch lengthens d by a random part of itself.
-func stretch(d time.Duration) time.Duration {
+// randomPart is from nothing up to d.
+func randomPart(d time.Duration) time.Duration {
 	if d <= 0 {
 		return 0
 	}
-	return d + rand.N(d)
+	return rand.N(d)
 }
 
 // retryWindow bounds how long failures of one kind are retried on the spot. It

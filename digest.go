@@ -60,9 +60,8 @@ func (d *digest[T]) take(ctx context.Context, events []Event[T]) error {
 			if err := d.flush(ctx); err != nil {
 				return err
 			}
-			if err := d.r.unreadable(ctx, e.Bad); err != nil {
-				return err
-			}
+			d.r.reject(ctx, e.Bad)
+			d.r.blind.lost(d.r.opts.Clock.Now(), true)
 		}
 	}
 	if err := d.flush(ctx); err != nil {
@@ -72,30 +71,16 @@ func (d *digest[T]) take(ctx context.Context, events []Event[T]) error {
 	return nil
 }
 
-// unreadable reports an event that could not be decoded and has the state read
-// anew, once in a while: the object that it was about is not known.
-func (r *Reflector[T]) unreadable(ctx context.Context, bad BadObject) error {
-	r.reject(ctx, bad.Key, bad.Err)
-	now := r.opts.Clock.Now()
-	if !r.undecoded.IsZero() && now.Sub(r.undecoded) < undecodableRelist {
-		return nil
-	}
-	r.undecoded = now
-	r.lost = true
-	r.cause = "undecodable event"
-	return errRelist
-}
-
 // object adds what an event means to the changes.
 func (d *digest[T]) object(ctx context.Context, e Event[T]) {
 	r := d.r
 	if e.Bad.Err != nil {
-		r.reject(ctx, e.Bad.Key, e.Bad.Err)
+		d.bad(ctx, e.Bad)
 		return
 	}
 	item, err := r.take(e.Object)
 	if err != nil && (e.Type != Deleted || item.Key == "") {
-		r.reject(ctx, item.Key, err)
+		d.bad(ctx, BadObject{Key: item.Key, Version: item.Version, Err: err})
 		d.reach(item.Version)
 		return
 	}
@@ -110,28 +95,38 @@ func (d *digest[T]) object(ctx context.Context, e Event[T]) {
 	} else if c, ok := d.meaning(e.Type, item); ok {
 		d.add(c)
 	}
-	r.forgive(item.Key)
+	r.forgive(item.Meta)
 	d.reach(item.Version)
 }
 
-// gone deletes an object whose final state could not be taken.
+// bad reports an object that could not be taken.
+func (d *digest[T]) bad(ctx context.Context, bad BadObject) {
+	d.r.reject(ctx, bad)
+	if bad.Key == "" {
+		d.r.blind.lost(d.r.opts.Clock.Now(), false)
+	}
+}
+
+// gone deletes an object whose final state could not be taken: what was held is
+// the last that is known of it.
 func (d *digest[T]) gone(item Item[T]) {
-	d.r.forgive(item.Key)
+	d.r.forgive(item.Meta)
 	if d.r.reader == nil {
 		return
 	}
-	if held, present := d.held(item.Key); present {
-		d.r.deleted.put(item.Key, item.Version)
-		d.add(Change[T]{Type: Delete, Missed: true, Key: item.Key, Old: held, Object: held, Version: item.Version})
+	if c, ok := d.meaning(Deleted, item); ok {
+		c.Missed, c.Object = true, c.Old
+		d.add(c)
 	}
 }
 
 var asTold = map[EventType]ChangeType{Added: Add, Modified: Update, Deleted: Delete}
 
-// forgive takes a key out of quarantine after a good word of it.
-func (r *Reflector[T]) forgive(key Key) {
+// forgive takes a key out of quarantine after a good word of it, unless that is
+// an old one, from before it was bad.
+func (r *Reflector[T]) forgive(m Meta) {
 	if !r.monitor.bad.empty() {
-		r.monitor.bad.clear(key)
+		r.monitor.bad.redeem(m)
 	}
 }
 
@@ -153,7 +148,9 @@ func (d *digest[T]) meaning(t EventType, item Item[T]) (Change[T], bool) {
 	}
 	c.Old = held
 	before, err := d.r.describe(held)
-	if err == nil && item.Version.OlderThan(before.Version) {
+	// What is held may itself be of a future that a rewind has undone, if no good
+	// state of it came since: then it is newer than all that was seen.
+	if err == nil && item.Version.OlderThan(before.Version) && !d.at.OlderThan(before.Version) {
 		d.suspect = true
 		return c, false
 	}

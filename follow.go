@@ -25,8 +25,6 @@ const (
 	// timeoutSlack is how much earlier than asked an ordinary timeout may seem to
 	// come: sources count in whole seconds, and from before the stream was open.
 	timeoutSlack = 5 * time.Second
-	// undecodableRelist is how often, at most, unreadable events cost a list.
-	undecodableRelist = 10 * time.Minute
 )
 
 // errRelist ends a pass quietly: why has been reported.
@@ -77,7 +75,7 @@ func (p *Pass[T]) follow(ctx context.Context) error {
 func (r *Reflector[T]) open(ctx context.Context) (Stream[T], time.Duration, error) {
 	for {
 		asked := r.watchTimeout()
-		stream, err := r.source.Watch(ctx, WatchQuery{From: r.version, Timeout: asked})
+		stream, err := r.watch(ctx, WatchQuery{From: r.version, Timeout: asked})
 		if err == nil {
 			r.monitor.opened()
 			return stream, asked, nil
@@ -106,6 +104,7 @@ func (r *Reflector[T]) consume(ctx context.Context, stream Stream[T]) (int, erro
 	events := 0
 	d := r.newDigest()
 	buf := make([]Event[T], eventBatch)
+	due, numbered := r.blind.due, r.numbered()
 	ear := listen(ctx, r.opts.Clock, r.patience())
 	defer func() { ear.close() }()
 	for {
@@ -116,7 +115,11 @@ func (r *Reflector[T]) consume(ctx context.Context, stream Stream[T]) (int, erro
 				return events, context.Cause(ctx)
 			case !ear.silent():
 				return events, err
-			case !r.doubt:
+			}
+			if err := r.overdue(); err != nil {
+				return events, err
+			}
+			if !r.doubt {
 				return events, ErrSilent
 			}
 			if err := r.dispel(ctx); err != nil {
@@ -135,8 +138,16 @@ func (r *Reflector[T]) consume(ctx context.Context, stream Stream[T]) (int, erro
 			d.suspect = false
 			err = r.dispel(ctx)
 		}
+		if err == nil {
+			err = r.overdue()
+		}
 		if err != nil {
 			return events, err
+		}
+		if r.blind.due != due || r.numbered() != numbered {
+			due, numbered = r.blind.due, r.numbered()
+			ear.close()
+			ear = listen(ctx, r.opts.Clock, r.patience())
 		}
 		if doubted && !r.doubt {
 			// The word dispelled it: no more reason for impatience.
@@ -149,15 +160,26 @@ func (r *Reflector[T]) consume(ctx context.Context, stream Stream[T]) (int, erro
 // patience is how long a watch may be silent: as long as the options say, but
 // only for a moment while it is in doubt that the source is the same.
 func (r *Reflector[T]) patience() time.Duration {
-	if _, known := r.version.Compare(r.version); !known {
+	limit := r.opts.SilenceLimit
+	if r.unversioned || r.opts.Unversioned && !r.numbered() {
 		// A source without versions has no bookmarks either, and a watch of it
 		// cannot be replaced without losing what happens in between.
-		return 0
+		limit = 0
+	} else if r.doubt {
+		limit = probeAfter + r.opts.Jitter(probeAfter)
 	}
-	if r.doubt {
-		return stretch(probeAfter)
+	if due := r.blind.due; !due.IsZero() {
+		if left := max(due.Sub(r.opts.Clock.Now()), 1); limit <= 0 || left < limit {
+			limit = left
+		}
 	}
-	return r.opts.SilenceLimit
+	return limit
+}
+
+// numbered says whether the version reached can be compared with others.
+func (r *Reflector[T]) numbered() bool {
+	_, ok := r.version.Compare(r.version)
+	return ok
 }
 
 // dispel settles the doubt whether the source went back.
@@ -237,6 +259,11 @@ func (r *Reflector[T]) mayResumeAfterEnd(ctx context.Context, w watched) bool {
 // same before the silent watch is replaced. From a source that never sent a
 // bookmark, silence is no failure: there may be nothing to say.
 func (r *Reflector[T]) mayResumeAfterSilence(ctx context.Context) bool {
+	if !r.numbered() {
+		// There is nothing to ask by, and nowhere to go on from.
+		r.cause = "silence"
+		return false
+	}
 	if r.bookmarked {
 		r.report(ctx, r.explain("watch from", r.version, ErrSilent))
 	}

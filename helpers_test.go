@@ -27,8 +27,8 @@ func showOne(c Change[*entry]) string {
 	if c.Type == marked {
 		return "|"
 	}
-	if c.Version != c.Object.version || Key(c.Object.name) != c.Key {
-		return fmt.Sprintf("(%v has key %q and version %q)", c.Object, c.Key, c.Version)
+	if Key(c.Object.name) != c.Key {
+		return fmt.Sprintf("(%v under %q)", c.Object, c.Key)
 	}
 	switch {
 	case c.Type == Add && c.Initial:
@@ -96,10 +96,13 @@ func (c *copying) stop() error {
 	return err
 }
 
-// subscribe adds an audience.
-func (c *copying) subscribe(opts SubscribeOptions) *audience {
+// subscribe adds an audience. Once the replica runs, a pause must come with it.
+func (c *copying) subscribe(opts SubscribeOptions, pause ...func(Change[*entry])) *audience {
 	c.t.Helper()
 	a := &audience{t: c.t, has: map[Key]*entry{}, seated: make(chan struct{})}
+	if len(pause) > 0 {
+		a.pause = pause[0]
+	}
 	var err error
 	if a.Subscription, err = c.Subscribe(a.take, opts); err != nil {
 		c.t.Fatal(err)

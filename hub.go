@@ -20,8 +20,8 @@ type hub[T any] struct {
 	clock  Clock
 	logger *slog.Logger
 
-	// describe is the reflector's.
-	describe func(T) (Meta, error)
+	// versionOf is the reflector's.
+	versionOf func(T) Version
 
 	mu        sync.Mutex
 	followers []*follower[T]
@@ -123,12 +123,6 @@ func (h *hub[T]) resync() error {
 	}
 	h.publish(nil, again)
 	return nil
-}
-
-// versionOf is the version of an object that the store holds.
-func (h *hub[T]) versionOf(object T) Version {
-	m, _ := h.describe(object) // what cannot be described has none
-	return m.Version
 }
 
 // join adds a follower, which begins with what is there.

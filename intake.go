@@ -25,6 +25,9 @@ func (r *Reflector[T]) take(object T) (Item[T], error) {
 	if err != nil {
 		return Item[T]{Meta: m}, err
 	}
+	if m.Version == "" {
+		r.unversioned = true
+	}
 	if r.opts.Transform == nil {
 		return Item[T]{Meta: m, Object: object}, nil
 	}
@@ -76,8 +79,8 @@ func recoverTo(err *error, doing string) {
 }
 
 // reject reports a bad object, unless nothing is new about it.
-func (r *Reflector[T]) reject(ctx context.Context, key Key, err error) {
-	if bad, news := r.monitor.bad.put(BadObject{Key: key, Err: err}, false, r.opts.Clock.Now()); news {
+func (r *Reflector[T]) reject(ctx context.Context, bad BadObject) {
+	if bad, news := r.monitor.bad.put(bad, false, r.opts.Clock.Now()); news {
 		r.opts.OnBad(ctx, bad)
 	}
 }

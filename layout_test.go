@@ -45,6 +45,11 @@ var layout = []folderRule{
 		why: "the root package is the vocabulary and the engine; it knows no protocol and no storage"},
 	{folder: "storetest", imports: []string{"."},
 		why: "the suite for store implementers knows only the contract"},
+	{folder: "faults", imports: []string{"."}, noKubernetes: true,
+		why: "faults are those of any source or connection; they know the vocabulary, and nothing of what is tested with them"},
+
+	{folder: "sim", imports: []string{".", "memory", "cache", "faults"},
+		why: "the simulation runs the whole pipeline, and nothing runs on it"},
 
 	{folder: "memory", imports: []string{"."},
 		why: "a store knows the vocabulary, and nothing of sources or other stores"},
@@ -233,6 +238,10 @@ func TestLayoutCheck(t *testing.T) {
 		{"memory/a.go", cache, "may import only . of this module"},
 		{"memory/a_test.go", cache, ""},
 		{"storetest/a.go", memory, "may import only . of this module"},
+		{"faults/a.go", root, ""},
+		{"faults/a.go", memory, "may import only . of this module"},
+		{"faults/a.go", kubernetes, "may import nothing of Kubernetes"},
+		{"faults/a_test.go", memory, ""},
 		{"kube/a.go", root + "\n" + memory + "\n" + wire, ""},
 		{"kube/wire/a.go", sqlite, "may import only ., memory, kube/..."},
 		{"cache/a.go", root + "\n" + memory + "\n" + wire, ""},

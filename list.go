@@ -40,6 +40,10 @@ func (r *Reflector[T]) listState(ctx context.Context) (*Pass[T], error) {
 		at = Latest
 		pass, paged, err = r.listAt(ctx, at)
 	}
+	if err == nil && r.dubious(pass) {
+		at = Latest
+		pass, paged, err = r.listAt(ctx, at)
+	}
 	if err == nil && pass.version.OlderThan(r.version) {
 		// An answer older than what was asked for is no answer: only a
 		// consistent read can tell whether the source went back.
@@ -58,6 +62,13 @@ func (r *Reflector[T]) listState(ctx context.Context) (*Pass[T], error) {
 		r.paged = true
 	}
 	return pass, nil
+}
+
+// dubious says whether a first answer looks like none at all: empty and without a
+// version, as an empty JSON object decodes to. Taking it would tell everyone that
+// there is nothing, so it is asked for once more.
+func (r *Reflector[T]) dubious(pass *Pass[T]) bool {
+	return !r.synced && !r.opts.Unversioned && pass.version == "" && len(pass.state.at) == 0 && pass.state.rejected == 0
 }
 
 // listRewound takes a state that is older than what was seen. Where versions
@@ -84,20 +95,23 @@ func (r *Reflector[T]) listAt(ctx context.Context, at Version) (*Pass[T], bool, 
 		page, err := r.listPage(ctx, q)
 		if err != nil {
 			if q.Continue != "" && ReasonOf(err) == Expired {
-				pass.state = r.newRelisting(r.rewound)
+				pass.state, pass.version = r.newRelisting(r.rewound), ""
 				q = ListQuery{AtLeast: at}
 				continue
 			}
 			return nil, paged, err
 		}
+		if page.Version == "" && pass.version != "" {
+			return nil, paged, fmt.Errorf("%w: a page has no version, and the one before had", ErrNoList)
+		}
+		pass.version = page.Version
 		for _, object := range page.Items {
 			pass.state.put(ctx, object)
 		}
 		for _, b := range page.Bad {
-			pass.state.bad(ctx, b.Key, b.Err)
+			pass.state.bad(ctx, b)
 		}
 		if page.Continue == "" {
-			pass.version = page.Version
 			return pass, paged, nil
 		}
 		paged = true
@@ -106,7 +120,7 @@ func (r *Reflector[T]) listAt(ctx context.Context, at Version) (*Pass[T], bool, 
 }
 
 func (r *Reflector[T]) listPage(ctx context.Context, q ListQuery) (Page[T], error) {
-	page, err := r.source.List(ctx, q)
+	page, err := r.list(ctx, q, r.opts.ListTimeout)
 	if err != nil {
 		return page, err
 	}

@@ -23,6 +23,10 @@ type Options[T any] struct {
 	// DefaultPageSize for reads that the source cannot serve from memory, none
 	// for others. It is asked before every list.
 	PageSize func() int64
+	// Unversioned says that the source is known to have no versions, as fakes
+	// have none. From any other, an empty first list without a version is only
+	// believed when it is said twice.
+	Unversioned bool
 	// WatchList lets the first state come as a stream. A source that does not do
 	// it properly is listed instead after a few tries.
 	WatchList bool
@@ -32,6 +36,9 @@ type Options[T any] struct {
 	// MinWatchTimeout is the least time for which a watch is asked to last, at
 	// random up to twice of it; 5 min if less than that.
 	MinWatchTimeout time.Duration
+	// ListTimeout is how long a list may take to answer; 5 min if 0, negative:
+	// for ever.
+	ListTimeout time.Duration
 	// SilenceLimit is how long a watch may bring neither event nor bookmark
 	// before the source is probed and the watch replaced; 150 s if 0, which
 	// suits sources that send a bookmark about every minute. Negative: never.
@@ -53,9 +60,11 @@ type Options[T any] struct {
 	OnBad func(ctx context.Context, bad BadObject)
 
 	// Clock and Delay replace the passing of time and the waits between
-	// attempts.
-	Clock Clock
-	Delay func() time.Duration
+	// attempts; Jitter what is random about waits, by returning some part of the
+	// length it is given.
+	Clock  Clock
+	Delay  func() time.Duration
+	Jitter func(time.Duration) time.Duration
 	// Logger takes what no handler took; slog.Default if nil.
 	Logger *slog.Logger
 }
@@ -67,6 +76,7 @@ const (
 	defaultWatchListDeadline = 30 * time.Second
 	defaultMinWatchTimeout   = 5 * time.Minute
 	defaultSilenceLimit      = 150 * time.Second
+	defaultListTimeout       = 5 * time.Minute
 )
 
 func (o Options[T]) withDefaults() Options[T] {
@@ -86,14 +96,20 @@ func (o Options[T]) withDefaults() Options[T] {
 	if o.SilenceLimit == 0 {
 		o.SilenceLimit = defaultSilenceLimit
 	}
+	if o.ListTimeout == 0 {
+		o.ListTimeout = defaultListTimeout
+	}
 	if o.RetryInternal == nil {
 		o.RetryInternal = func() time.Duration { return 0 }
 	}
 	if o.Clock == nil {
 		o.Clock = realClock{}
 	}
+	if o.Jitter == nil {
+		o.Jitter = randomPart
+	}
 	if o.Delay == nil {
-		o.Delay = DefaultBackoff.Delay(o.Clock)
+		o.Delay = DefaultBackoff.Delay(o.Clock, o.Jitter)
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()

@@ -2,7 +2,13 @@ package tarn
 
 import (
 	"context"
+	"time"
 )
+
+// probeDeadline is how long the answer to a probe is waited for. It is one item:
+// a source that takes longer is as good as gone, and whoever doubts the source
+// must not hang on it.
+const probeDeadline = 30 * time.Second
 
 // probe asks the source for its present version, by a consistent list of one
 // item, and declares a rewind if that is older than ours.
@@ -14,7 +20,7 @@ import (
 //
 // It returns false if the state must be read anew.
 func (r *Reflector[T]) probe(ctx context.Context) (ok bool, err error) {
-	page, err := r.source.List(ctx, ListQuery{AtLeast: Latest, Limit: 1})
+	page, err := r.list(ctx, ListQuery{AtLeast: Latest, Limit: 1}, probeDeadline)
 	if err != nil {
 		return false, r.explain("probe at", Latest, err)
 	}

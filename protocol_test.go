@@ -123,6 +123,38 @@ var stories = map[string]story{
 		errors:  "boom\nthe answer is not a list",
 		store:   "a@1",
 	},
+	"list: a page without a version after one that had one is no list": {
+		server: `
+			list any -> 5: a@1 more=t
+			list any continue=t -> : b@2
+			list any -> 5: a@1 b@2
+			watch 5 -> hang`,
+		handler: "add a@1 initial\nadd b@2 initial",
+		errors:  "the answer is not a list",
+	},
+	"list: no answer at all is given up": {
+		server: `
+			list any -> hang
+			list any -> 5: a@1
+			watch 5 -> hang`,
+		handler: "add a@1 initial",
+		errors:  "no answer",
+		atLeast: 5 * time.Minute, atMost: 5*time.Minute + 2*time.Second,
+	},
+	"list: an empty first answer without a version is asked for again": {
+		server: `
+			list any -> : 
+			list latest -> 5: a@1
+			watch 5 -> hang`,
+		handler: "add a@1 initial",
+	},
+	"list: an empty first answer without a version, said twice, is believed": {
+		server: `
+			list any -> : 
+			list latest -> : 
+			watch latest -> add a@; hang`,
+		handler: "add a@",
+	},
 	"list: a source without versions is followed all the same": {
 		server: `
 			list any -> : a@ b@
@@ -185,7 +217,7 @@ var stories = map[string]story{
 			list any -> 5: a@1 b@2
 			watch 5 -> error boom
 			list 5 -> 9: a@1 nil
-			watch 9 -> hang`,
+			watch 9 -> bookmark 10; hang`,
 		handler: "add a@1 initial\nadd b@2 initial\nsync a@1",
 		errors:  "boom",
 		bad:     "?",
@@ -196,11 +228,30 @@ var stories = map[string]story{
 			}
 		},
 	},
+	"bad: a clean list settles what is missing, ten minutes later": {
+		server: `
+			list any -> 5: a@1 b@2
+			watch 5 -> error boom
+			list 5 -> 9: a@1 nil
+			watch 9 -> hang
+			list latest -> 9: a@1
+			watch 9 -> hang`,
+		opts:    tarn.Options[*thing]{SilenceLimit: -1},
+		handler: "add a@1 initial\nadd b@2 initial\nsync a@1\ndelete b@2 missed\nsync a@1",
+		errors:  "boom",
+		bad:     "?",
+		atLeast: 10 * time.Minute,
+		then: func(t *testing.T, r *tarn.Replica[*thing]) {
+			if h := r.Health(); len(h.Bad) != 0 || h.Lists["unreadable"] != 1 {
+				t.Errorf("health: %+v", h)
+			}
+		},
+	},
 	"bad: an event is skipped, the version goes on": {
 		server: `
 			list any -> 5: a@1
-			watch 5 -> mod a@6=poison; mod nil; foreign a; add @8; add b@9; wait timeout; close
-			watch 9 -> hang`,
+			watch 5 -> mod a@6=poison; mod nil; foreign a; add @8; add b@9; wait 30s; close
+			watch 9 -> bookmark 10; hang`,
 		opts: tarn.Options[*thing]{SilenceLimit: -1, Transform: func(o *thing) (*thing, error) {
 			if o.text == "poison" {
 				return nil, errors.New("poisoned")
@@ -216,6 +267,31 @@ var stories = map[string]story{
 				t.Errorf("bad objects: %v, %d", h.Bad, h.BadCount)
 			}
 		},
+	},
+	"bad: a replayed good state does not redeem a later bad one": {
+		server: `
+			list any -> 5: a@1
+			watch 5 -> mod a@6; foreign a@7; mod a@6; hang`,
+		handler: "add a@1 initial\nupdate a@1 -> a@6",
+		bad:     "a",
+		then: func(t *testing.T, r *tarn.Replica[*thing]) {
+			if h := r.Health(); len(h.Bad) != 1 || h.Bad[0].Version != "7" {
+				t.Errorf("bad objects: %v", h.Bad)
+			}
+		},
+	},
+	"bad: what a rewind left behind is replaced by the next good state": {
+		server: `
+			list any -> 50: a@40
+			watch 50 -> wait 1m; close
+			watch 50 -> hang
+			list latest limit=1 -> 30: a@20
+			list latest -> 31: bad=a
+			watch 31 -> mod a@32; hang`,
+		handler: "add a@40 initial\nsync a@40\nupdate a@40 -> a@32",
+		errors:  "the source went back in time",
+		bad:     "a",
+		store:   "a@32",
 	},
 	"bad: a panic of the transform is an error of that object": {
 		server: `
@@ -241,6 +317,20 @@ var stories = map[string]story{
 			return o, nil
 		}},
 		handler: "add a@1 initial\ndelete a@1 missed",
+	},
+	"bad: a replayed delete whose state cannot be taken is dropped": {
+		server: `
+			list any -> 5: a@1
+			watch 5 -> del a@6=poison; add a@7; del a@6=poison; hang
+			list latest limit=1 -> 7: a@7`,
+		opts: tarn.Options[*thing]{Transform: func(o *thing) (*thing, error) {
+			if o.text == "poison" {
+				return nil, errors.New("poisoned")
+			}
+			return o, nil
+		}},
+		handler: "add a@1 initial\ndelete a@1 missed\nadd a@7",
+		store:   "a@7",
 	},
 	"watch: an ordinary end resumes where it stopped": {
 		server: `
@@ -381,6 +471,16 @@ var stories = map[string]story{
 		handler: "add a@1 initial\nsync a@1",
 		errors:  "forbidden",
 	},
+	"watch: no answer at all is given up": {
+		server: `
+			list any -> 5: a@1
+			watch 5 -> noanswer
+			list 5 -> 5: a@1
+			watch 5 -> hang`,
+		handler: "add a@1 initial\nsync a@1",
+		errors:  "no answer",
+		atLeast: 150 * time.Second, atMost: 152 * time.Second,
+	},
 	"watch: silence is probed and the watch replaced": {
 		server: `
 			list any -> 5: a@1
@@ -472,6 +572,30 @@ var stories = map[string]story{
 			watch 7 -> garbled; add b@9; hang`,
 		handler: "add a@1 initial\nupdate a@1 -> a@6\nadd b@9",
 		bad:     "?\n?",
+		atMost:  2 * time.Second,
+	},
+	"event: undecodable ones cost a list only once in a while": {
+		server: `
+			list any -> 5: a@1
+			watch 5 -> garbled; hang
+			list latest -> 7: a@6
+			watch 7 -> garbled; garbled; hang
+			list latest -> 9: a@8
+			watch 9 -> hang`,
+		opts:    tarn.Options[*thing]{SilenceLimit: -1},
+		handler: "add a@1 initial\nupdate a@1 -> a@6\nupdate a@6 -> a@8",
+		bad:     "?\n?\n?",
+		atLeast: 10 * time.Minute, atMost: 10*time.Minute + 5*time.Second,
+	},
+	"event: an object that cannot be named costs a list a minute later": {
+		server: `
+			list any -> 5: a@1 b@2
+			watch 5 -> del nil; wait 50s; bookmark 6; hang
+			list latest -> 9: a@1
+			watch 9 -> hang`,
+		handler: "add a@1 initial\nadd b@2 initial\ndelete b@2 missed\nsync a@1",
+		bad:     "?",
+		atLeast: time.Minute, atMost: 2 * time.Minute,
 	},
 	"stream: initial events are the state, and the stream goes on": {
 		opts: tarn.Options[*thing]{WatchList: true},
@@ -534,7 +658,7 @@ var stories = map[string]story{
 			watch 5 -> error expired
 			stream latest -> add a@1; end 7; hang`,
 		handler: "add a@1 initial\nsync a@1",
-		errors:  "expired",
+		errors:  "boom\nexpired",
 	},
 	"stream: nobody there or busy is tried again": {
 		opts: tarn.Options[*thing]{WatchList: true},

@@ -58,6 +58,16 @@ func (q *quarantine) clear(key Key) {
 	delete(q.byKey, key)
 }
 
+// redeem takes a key out of which a good state was told that is not older than the
+// bad one.
+func (q *quarantine) redeem(m Meta) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !m.Version.OlderThan(q.byKey[m.Key].Version) {
+		delete(q.byKey, m.Key)
+	}
+}
+
 // confirm takes a key out whose object is as the store has it.
 func (q *quarantine) confirm(key Key) {
 	q.mu.Lock()

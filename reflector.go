@@ -35,6 +35,10 @@ type Reflector[T any] struct {
 	// synced says that one whole state was taken, versioned that it had a
 	// version.
 	synced, versioned bool
+	// unversioned says that objects come without versions, so that version does
+	// not tell where a watch stands even if lists have one. client-go's fake
+	// clientsets are so.
+	unversioned bool
 	// lost says that version is of no more use to list from: it expired, or the
 	// source went back behind it.
 	lost bool
@@ -54,8 +58,8 @@ type Reflector[T any] struct {
 	// doubt says that the connection broke in a way after which the source may
 	// be another one than before.
 	doubt bool
-	// undecoded is when an unreadable event last cost a list.
-	undecoded time.Time
+	// blind is what was lost with words that could not be read.
+	blind blindness
 	// hasty counts watches in a row that ended within a second.
 	hasty    int
 	internal retryWindow
@@ -157,6 +161,8 @@ type Pass[T any] struct {
 	state   *relisting[T]
 	version Version
 	cause   string
+	// keyless says that items of the state could not even be named.
+	keyless bool
 	// stream goes on where the state ends, for the time that was asked; nil if
 	// the state was listed.
 	stream Stream[T]
@@ -188,10 +194,12 @@ func (p *Pass[T]) Commit(ctx context.Context) error {
 	if err := p.state.commit(ctx, p.version); err != nil {
 		return r.explain("the store did not take the state at", p.version, err)
 	}
+	p.keyless = p.state.keyless > 0
 	p.state = nil
 	r.version = p.version
 	r.versioned = p.version != ""
 	r.lost, r.rewound, r.doubt = false, false, false
+	r.blind.listed(r.opts.Clock.Now(), p.keyless)
 	r.deleted.clear()
 	r.cause = "watch ended"
 	r.monitor.listed(p.cause, p.version)

@@ -46,7 +46,7 @@ func (l *relisting[T]) put(ctx context.Context, object T) {
 	}
 	item, err := l.r.take(object)
 	if err != nil {
-		l.bad(ctx, item.Key, err)
+		l.bad(ctx, BadObject{Key: item.Key, Version: item.Version, Err: err})
 		return
 	}
 	if l.r.holds(item) {
@@ -95,7 +95,7 @@ func (l *relisting[T]) keep(key Key) {
 func (l *relisting[T]) remove(ctx context.Context, object T) {
 	m, err := l.r.describe(object)
 	if err != nil {
-		l.bad(ctx, m.Key, err)
+		l.bad(ctx, BadObject{Key: m.Key, Version: m.Version, Err: err})
 		return
 	}
 	l.drop(m.Key)
@@ -104,18 +104,18 @@ func (l *relisting[T]) remove(ctx context.Context, object T) {
 }
 
 // bad notes an object that could not be taken: its last good state stays.
-func (l *relisting[T]) bad(ctx context.Context, key Key, err error) {
+func (l *relisting[T]) bad(ctx context.Context, bad BadObject) {
 	if l.rejected++; l.rejected <= maxReports {
-		l.r.reject(ctx, key, err)
+		l.r.reject(ctx, bad)
 	} else {
-		l.r.monitor.bad.put(BadObject{Key: key, Err: err}, false, l.r.opts.Clock.Now())
+		l.r.monitor.bad.put(bad, false, l.r.opts.Clock.Now())
 	}
-	if key == "" {
+	if bad.Key == "" {
 		l.keyless++
 		return
 	}
-	l.drop(key)
-	l.at[key] = unchanged
+	l.drop(bad.Key)
+	l.at[bad.Key] = unchanged
 }
 
 // drop takes an item out of the news, leaving a hole.
@@ -154,13 +154,13 @@ func (l *relisting[T]) changes(news []Item[T]) []Change[T] {
 	for key, held := range r.reader.All() {
 		switch i, listed := l.at[key]; {
 		case listed && i == unchanged && wanted:
-			same = append(same, Change[T]{Type: Sync, Key: key, Old: held, Object: held})
+			same = append(same, Change[T]{Type: Sync, Key: key, Old: held, Object: held, Version: r.versionOf(held)})
 		case listed:
 		case l.keyless > 0:
 			r.monitor.bad.put(BadObject{Key: key, Err: errUnsureGone}, false, r.opts.Clock.Now())
 		default:
 			r.monitor.bad.clear(key)
-			changes = append(changes, Change[T]{Type: Delete, Missed: true, Key: key, Old: held, Object: held})
+			changes = append(changes, Change[T]{Type: Delete, Missed: true, Key: key, Old: held, Object: held, Version: r.versionOf(held)})
 		}
 	}
 	for _, item := range news {
@@ -171,6 +171,13 @@ func (l *relisting[T]) changes(news []Item[T]) []Change[T] {
 		changes = append(changes, c)
 	}
 	return append(changes, same...)
+}
+
+// versionOf is the version of an object that the store holds, empty if it cannot
+// be read.
+func (r *Reflector[T]) versionOf(held T) Version {
+	m, _ := r.describe(held)
+	return m.Version
 }
 
 // holds says whether the store has this state already, judged by its content.

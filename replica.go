@@ -31,7 +31,7 @@ func NewReplica[T any](source Source[T], store ReadStore[T], opts Options[T]) (*
 		return nil, fmt.Errorf("tarn: a replica needs a source and a store (%q has source %v, store %v)", opts.Name, source != nil, store != nil)
 	}
 	r := newReflector(source, opts)
-	h := &hub[T]{store: store, clock: r.opts.Clock, logger: r.opts.Logger, describe: r.describe}
+	h := &hub[T]{store: store, clock: r.opts.Clock, logger: r.opts.Logger, versionOf: r.versionOf}
 	r.reader = store
 	r.apply = h.apply
 	r.resync = h.resync

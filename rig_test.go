@@ -30,7 +30,7 @@ import (
 //
 // A request names only what matters to the story; limits are checked if given.
 // Answers of watches may `wait 10s` between events, and end by close, error or
-// hang (until the reflector lets go). The other sections are what must be seen.
+// hang (until the reflector lets go); noanswer does not even open one. The other sections are what must be seen.
 type story struct {
 	server string
 	// handler is what a subscriber sees, errors what OnError was given, each by
@@ -344,6 +344,10 @@ func (s *scripted) Watch(ctx context.Context, q tarn.WatchQuery) (tarn.Stream[*t
 	if text, ok := strings.CutPrefix(answer, "error "); ok {
 		return nil, parseError(text)
 	}
+	if answer == "noanswer" {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
 	s.open++
 	return &scriptedStream{source: s, steps: strings.Split(answer, ";"), timeout: q.Timeout}, nil
 }
@@ -438,7 +442,8 @@ func parseEvent(t *testing.T, verb, arg string) tarn.Event[*thing] {
 	case "garbled":
 		return tarn.Event[*thing]{Type: tarn.Undecodable, Bad: tarn.BadObject{Key: tarn.Key(arg), Err: tarn.ErrUndecodable}}
 	case "foreign":
-		return tarn.Event[*thing]{Type: tarn.Modified, Bad: tarn.BadObject{Key: tarn.Key(arg), Err: errors.New("foreign")}}
+		o := parseThing(arg)
+		return tarn.Event[*thing]{Type: tarn.Modified, Bad: tarn.BadObject{Key: tarn.Key(o.name), Version: tarn.Version(o.version), Err: errors.New("foreign")}}
 	}
 	if types[verb] == 0 {
 		t.Errorf("unknown event %q", verb)

@@ -53,16 +53,19 @@ type remote struct {
 	// open counts streams that were not closed.
 	open int
 
-	// versionless makes it a source without versions. It is set at the start.
-	versionless bool
+	// versionless makes it a source without versions, mute one that does not
+	// answer. They are set at the start.
+	versionless, mute bool
 }
 
-// newRemote makes a collection of the named objects.
+// newRemote makes a collection of the named objects, at versions from 1. An
+// empty one is at version 1 too, because 0 stands for any.
 func newRemote(names ...string) *remote {
 	r := &remote{objects: map[string]*entry{}, lists: map[string][]*entry{}, changed: make(chan struct{})}
 	for _, name := range names {
 		r.put(name, "")
 	}
+	r.now = max(r.now, 1)
 	return r
 }
 
@@ -176,6 +179,9 @@ func (r *remote) reached(v Version) (int, error) {
 }
 
 func (r *remote) List(ctx context.Context, q ListQuery) (Page[*entry], error) {
+	if r.mute {
+		<-ctx.Done()
+	}
 	if ctx.Err() != nil {
 		return Page[*entry]{}, context.Cause(ctx)
 	}

@@ -196,9 +196,10 @@ type Change[T any] struct {
 
 // BadObject tells of an object that could not be taken.
 type BadObject struct {
-	// Key is empty when not even that could be read.
-	Key Key
-	Err error
+	// Key is empty when not even that could be read, Version likewise.
+	Key     Key
+	Version Version
+	Err     error
 	// Since is when the object was first found bad.
 	Since time.Time
 }

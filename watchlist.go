@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"time"
 )
 
@@ -71,6 +70,7 @@ func (r *Reflector[T]) streamState(ctx context.Context) (*Pass[T], error) {
 				return nil, err
 			}
 		default:
+			r.report(ctx, err)
 			return nil, err
 		}
 	}
@@ -79,7 +79,7 @@ func (r *Reflector[T]) streamState(ctx context.Context) (*Pass[T], error) {
 // streamFrom makes one try.
 func (r *Reflector[T]) streamFrom(ctx context.Context, from Version) (*Pass[T], error) {
 	pass := &Pass[T]{r: r, state: r.newRelisting(r.rewound), cause: r.cause, asked: r.watchTimeout()}
-	stream, err := r.source.Watch(ctx, WatchQuery{From: from, Initial: true, Timeout: pass.asked})
+	stream, err := r.watch(ctx, WatchQuery{From: from, Initial: true, Timeout: pass.asked})
 	if err != nil {
 		return nil, r.explain("watch list at", from, err)
 	}
@@ -97,9 +97,11 @@ func (p *Pass[T]) gather(ctx context.Context, stream Stream[T]) error {
 	ear := listen(ctx, r.opts.Clock, r.opts.WatchListDeadline)
 	defer ear.close()
 	buf := make([]Event[T], eventBatch)
-	for {
+	for start := r.opts.Clock.Now(); ; {
 		n, err := stream.Next(ear.ctx, buf)
 		switch {
+		case err == nil && r.opts.Clock.Now().Sub(start) > p.asked:
+			return fmt.Errorf("%w: it went on for longer than the %s asked for", ErrNoInitialEnd, p.asked)
 		case err == nil:
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
@@ -116,7 +118,7 @@ func (p *Pass[T]) gather(ctx context.Context, stream Stream[T]) error {
 			}
 			switch {
 			case e.Bad.Err != nil:
-				p.state.bad(ctx, e.Bad.Key, e.Bad.Err)
+				p.state.bad(ctx, e.Bad)
 			case e.Type == Added || e.Type == Modified:
 				p.state.put(ctx, e.Object)
 			case e.Type == Deleted:
@@ -151,5 +153,5 @@ func (s *resumed[T]) Next(ctx context.Context, buf []Event[T]) (int, error) {
 
 // watchTimeout spreads the ends of watches over time.
 func (r *Reflector[T]) watchTimeout() time.Duration {
-	return r.opts.MinWatchTimeout + rand.N(r.opts.MinWatchTimeout)
+	return r.opts.MinWatchTimeout + r.opts.Jitter(r.opts.MinWatchTimeout)
 }

@@ -64,7 +64,7 @@ func (c *queueController) newEngine(logger klog.Logger) (*tarn.Reflector[any], e
 	src := newSource(c.config.ListerWatcher, c.config.ObjectType, description)
 	src.meter = newReflectorMeter(name)
 	opts := engineOptions(description, nil, logger)
-	opts.WatchList = usesWatchList(c.config.ListerWatcher)
+	opts.WatchList, opts.Unversioned = usesWatchList(c.config.ListerWatcher), isFake(c.config.ListerWatcher)
 	opts.MinWatchTimeout = c.config.MinWatchTimeout
 	opts.ResyncPeriod = c.config.FullResyncPeriod
 	opts.ShouldResync = c.config.ShouldResync
@@ -88,11 +88,14 @@ func (c *queueController) process(ctx context.Context) {
 		clientfeatures.FeatureGates().Enabled(clientfeatures.InOrderInformersBatchProcess) {
 		pop = func() error { return queue.PopBatch(c.config.ProcessBatch, PopProcessFunc(c.config.Process)) }
 	}
+	var guard crashGuard
 	for ctx.Err() == nil {
-		if err := pop(); errors.Is(err, ErrFIFOClosed) {
-			// A queue that somebody else closed stays closed; wait for the end.
-			<-ctx.Done()
-		}
+		guard.call(klog.FromContext(ctx), func() {
+			if err := pop(); errors.Is(err, ErrFIFOClosed) {
+				// A queue that somebody else closed stays closed; wait for the end.
+				<-ctx.Done()
+			}
+		})
 	}
 }
 

@@ -1,6 +1,10 @@
 package cache
 
 import (
+	"fmt"
+
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+
 	"github.com/tarnproject/tarn"
 )
 
@@ -45,7 +49,7 @@ func (f foreignStore) Apply(changes []tarn.Change[any], v tarn.Version) error {
 	if len(changes) == 0 {
 		if b, ok := f.store.(ReflectorBookmarkStore); ok {
 			if err := b.Bookmark(string(v)); err != nil {
-				return err
+				utilruntime.HandleError(fmt.Errorf("the store did not take the bookmark at %s, which only tells how fresh it is: %w", v, err))
 			}
 		}
 		reached(v)

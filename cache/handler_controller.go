@@ -13,8 +13,8 @@ import (
 )
 
 // handlerController is an informer with one handler, which is called by the
-// goroutine that runs the controller: so a panic of the handler reaches whoever
-// called Run.
+// goroutine that runs the controller: so a panic of the handler, unless
+// utilruntime is told to go on after it, reaches whoever called Run.
 //
 // It is the same replica as behind a shared informer, with one subscription that
 // is run inline.
@@ -41,7 +41,7 @@ func newHandlerController(options InformerOptions) (*indexer, *handlerController
 	src.meter = newReflectorMeter(name)
 	reflector := newNameplate(name, description)
 	opts := engineOptions(description, nil, logger)
-	opts.WatchList = usesWatchList(options.ListerWatcher)
+	opts.WatchList, opts.Unversioned = usesWatchList(options.ListerWatcher), isFake(options.ListerWatcher)
 	opts.MinWatchTimeout = options.MinWatchTimeout
 	opts.ResyncPeriod = max(options.ResyncPeriod, 0)
 	opts.Transform = options.Transform
@@ -55,8 +55,9 @@ func newHandlerController(options InformerOptions) (*indexer, *handlerController
 	if isNil(handler) {
 		handler = ResourceEventHandlerFuncs{}
 	}
+	var guard crashGuard
 	c.subscription, err = c.replica.Subscribe(
-		func(change tarn.Change[any]) { handle(handler, change) },
+		func(change tarn.Change[any]) { guard.call(logger, func() { handle(handler, change) }) },
 		tarn.SubscribeOptions{Name: handlerName(handler), Inline: true, Syncs: func() bool { return true }})
 	utilruntime.Must(err)
 	return c.store, c

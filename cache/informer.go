@@ -93,7 +93,7 @@ func (s *informer) newReplica(lw ListerWatcher) *tarn.Replica[any] {
 	src := newSource(lw, s.example, s.description)
 	src.meter = newReflectorMeter(s.name)
 	opts := engineOptions(s.description, nil, klog.Background())
-	opts.WatchList = usesWatchList(lw)
+	opts.WatchList, opts.Unversioned = usesWatchList(lw), isFake(lw)
 	opts.ShouldResync = s.shouldResync
 	opts.OnError = onError(s.reflector, nil)
 	replica, err := tarn.NewReplica(src, informerStore{ownStore{s.store.memory(), s.store, src.meter.reached}, s}, opts)

@@ -55,9 +55,12 @@ func NewReflectorWithOptions(lw ListerWatcher, expectedType any, store Reflector
 // usesWatchList says whether a collection may be streamed: the feature is on and
 // the lister-watcher does not say that it cannot.
 func usesWatchList(lw ListerWatcher) bool {
-	return clientfeatures.FeatureGates().Enabled(clientfeatures.WatchListClient) &&
-		!watchlist.DoesClientNotSupportWatchListSemantics(lw)
+	return clientfeatures.FeatureGates().Enabled(clientfeatures.WatchListClient) && !isFake(lw)
 }
+
+// isFake says whether a lister-watcher declares itself to be less than a real
+// server, as those of fake clientsets do.
+func isFake(lw ListerWatcher) bool { return watchlist.DoesClientNotSupportWatchListSemantics(lw) }
 
 // engineOptions is what all reflectors and informers of this package have in
 // common.

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 
@@ -28,7 +27,7 @@ type registration struct {
 	// changed. It begins so, and each resync decides anew.
 	resyncing atomic.Bool
 	resync    resyncSchedule
-	crashed   bool
+	guard     crashGuard
 }
 
 var _ ResourceEventHandlerRegistration = (*registration)(nil)
@@ -98,25 +97,21 @@ func (r *registration) HasSyncedChecker() DoneChecker {
 // runs any more.
 func (r *registration) ShutdownChan() <-chan struct{} { return r.subscription.Load().Done() }
 
-// deliver calls the handler. A panic is reported with the handler's name; then,
-// as utilruntime is told to, it ends the process or only this call.
+// deliver calls the handler. A panic is reported with the handler's name.
 func (r *registration) deliver(c tarn.Change[any]) {
-	if r.crashed {
-		r.crashed = false
-		time.Sleep(time.Second)
-	}
-	r.crashed = true
-	defer utilruntime.HandleCrashWithLogger(r.logger)
-	defer func() {
-		if r.crashed {
-			r.logger.Error(nil, "An event handler panicked", "handler", r.name, "key", c.Key)
+	r.guard.call(r.logger, func() {
+		returned := false
+		defer func() {
+			if !returned {
+				r.logger.Error(nil, "An event handler panicked", "handler", r.name, "key", c.Key)
+			}
+		}()
+		r.measure()
+		if c.Type != tarn.Update || !sameVersion(c) || r.resyncing.Load() {
+			handle(r.handler, c)
 		}
-	}()
-	r.measure()
-	if c.Type != tarn.Update || !sameVersion(c) || r.resyncing.Load() {
-		handle(r.handler, c)
-	}
-	r.crashed = false
+		returned = true
+	})
 }
 
 // measure reports how much waits for the handler.

@@ -21,6 +21,8 @@ type library struct {
 	newInformer       func(InformerOptions) (Store, Controller)
 	newReflector      func(ListerWatcher, any, ReflectorStore, ReflectorOptions) *Reflector
 	newIndexer        func() Indexer
+	newController     func(*Config) Controller
+	newQueue          func(KeyListerGetter) Queue
 	waitForCacheSync  func(<-chan struct{}, ...InformerSynced) bool
 	shutDown          func(SharedInformer, ResourceEventHandlerRegistration) error
 }
@@ -30,7 +32,11 @@ var (
 		upstream.NewSharedIndexInformerWithOptions,
 		upstream.NewInformerWithOptions,
 		upstream.NewReflectorWithOptions,
-		func() Indexer { return upstream.NewIndexer(MetaNamespaceKeyFunc, Indexers{}) },
+		func() Indexer { return upstream.NewIndexer(DeletionHandlingMetaNamespaceKeyFunc, Indexers{}) },
+		upstream.New,
+		func(known KeyListerGetter) Queue {
+			return upstream.NewDeltaFIFOWithOptions(DeltaFIFOOptions{KnownObjects: known, EmitDeltaTypeReplaced: true})
+		},
 		upstream.WaitForCacheSync,
 		upstream.ShutDownEventHandler,
 	}
@@ -38,7 +44,11 @@ var (
 		NewSharedIndexInformerWithOptions,
 		NewInformerWithOptions,
 		NewReflectorWithOptions,
-		func() Indexer { return NewIndexer(MetaNamespaceKeyFunc, Indexers{}) },
+		func() Indexer { return NewIndexer(DeletionHandlingMetaNamespaceKeyFunc, Indexers{}) },
+		New,
+		func(known KeyListerGetter) Queue {
+			return NewDeltaFIFOWithOptions(DeltaFIFOOptions{KnownObjects: known, EmitDeltaTypeReplaced: true})
+		},
 		WaitForCacheSync,
 		ShutDownEventHandler,
 	}
@@ -59,9 +69,10 @@ var kinds = map[string]func(library, *scenario, ListerWatcher, *recorder) client
 	"informer":  newInformerClient,
 	"reflector": newReflectorClient,
 	"indexer":   newIndexerClient,
+	"queue":     newQueueClient,
 }
 
-// kindNames is in the order in which sections are looked up and written.
+// kindNames are the usual ones.
 var kindNames = []string{"shared", "informer", "reflector", "indexer"}
 
 // sharedClient is a shared informer with handlers.
@@ -193,6 +204,8 @@ func newInformerClient(l library, s *scenario, lw ListerWatcher, r *recorder) cl
 		ResyncPeriod:  s.duration("resync", 0),
 		Indexers:      s.indexers(),
 		Transform:     transform,
+
+		MinWatchTimeout: s.duration("minwatch", 0),
 	})
 	return c
 }
@@ -216,7 +229,8 @@ type reflectorClient struct {
 }
 
 func newReflectorClient(l library, s *scenario, lw ListerWatcher, r *recorder) client {
-	var store ReflectorStore = recordingStore{r, s.with["refuses"]}
+	refuses := s.with["refuses"]
+	var store ReflectorStore = recordingStore{r, &refuses}
 	if s.with["store"] != "plain" {
 		store = versionedStore{store.(recordingStore), new(string)}
 	}
@@ -224,7 +238,11 @@ func newReflectorClient(l library, s *scenario, lw ListerWatcher, r *recorder) c
 }
 
 func newScenarioReflector(l library, s *scenario, lw ListerWatcher, store ReflectorStore) *Reflector {
-	reflector := l.newReflector(lw, s.objects().example(), store, ReflectorOptions{Name: "r", ResyncPeriod: s.duration("resync", 0)})
+	reflector := l.newReflector(lw, s.objects().example(), store, ReflectorOptions{
+		Name:            "r",
+		ResyncPeriod:    s.duration("resync", 0),
+		MinWatchTimeout: s.duration("minwatch", 0),
+	})
 	reflector.WatchListPageSize = s.number("pagesize")
 	reflector.MaxInternalErrorRetryDuration = s.duration("retryinternal", 0)
 	return reflector
@@ -259,6 +277,61 @@ func (c *indexerClient) observe() map[string]string {
 	return map[string]string{
 		"store":  fmt.Sprintf("%s (version %s)\n", content, c.reflector.LastSyncResourceVersion()),
 		"panics": c.recorder.text("panics"),
+	}
+}
+
+// queueClient is a controller that processes a queue of deltas.
+type queueClient struct {
+	recorder   *recorder
+	store      Indexer
+	controller Controller
+}
+
+func newQueueClient(l library, s *scenario, lw ListerWatcher, r *recorder) client {
+	c := &queueClient{recorder: r, store: l.newIndexer()}
+	handler := r.handler("h")
+	c.controller = l.newController(&Config{
+		Queue:             l.newQueue(c.store),
+		ListerWatcher:     lw,
+		ObjectType:        s.objects().example(),
+		FullResyncPeriod:  s.duration("resync", 0),
+		MinWatchTimeout:   s.duration("minwatch", 0),
+		WatchListPageSize: s.number("pagesize"),
+		WatchErrorHandler: func(_ *Reflector, err error) { r.note("errors", "%s", showError(err)) },
+		Process: func(object any, initial bool) error {
+			for _, d := range object.(Deltas) {
+				old, known, err := c.store.Get(d.Object)
+				switch {
+				case err != nil:
+					return err
+				case d.Type == Deleted:
+					must(c.store.Delete(d.Object))
+					handler.OnDelete(d.Object)
+				case known:
+					must(c.store.Update(d.Object))
+					handler.OnUpdate(old, d.Object)
+				default:
+					must(c.store.Add(d.Object))
+					handler.OnAdd(d.Object, initial)
+				}
+			}
+			return nil
+		},
+	})
+	return c
+}
+
+func (c *queueClient) run(ctx context.Context) { c.controller.RunWithContext(ctx) }
+func (c *queueClient) do(action) string        { return "" }
+
+func (c *queueClient) observe() map[string]string {
+	content, _, _ := strings.Cut(showStore(c.store), " (version")
+	return map[string]string{
+		"handler": c.recorder.handled(),
+		"store":   fmt.Sprintf("%s (version %s)\n", content, c.controller.LastSyncResourceVersion()),
+		"synced":  fmt.Sprintf("informer %v, h %[1]v\n", c.controller.HasSynced()),
+		"errors":  c.recorder.text("errors"),
+		"panics":  c.recorder.text("panics"),
 	}
 }
 

@@ -99,6 +99,11 @@ func unstructuredObject(kind string, m metav1.ObjectMeta) *unstructured.Unstruct
 
 // list makes a list of objects.
 func (o objects) list(version, token string, items []string) runtime.Object {
+	if o.unstructured && len(items) > 0 && items[0] == "table" {
+		table := &unstructured.Unstructured{Object: map[string]any{"items": []any{}}}
+		table.SetGroupVersionKind(schema.GroupVersionKind{Group: "meta.k8s.io", Version: "v1", Kind: "Table"})
+		return table
+	}
 	if o.unstructured {
 		list := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMapList"}}
 		list.SetResourceVersion(version)

@@ -20,8 +20,9 @@ type scenario struct {
 	why        string
 	// with are the settings, such as "watchlist" or "resync=10s".
 	with map[string]string
-	// only are the kinds of client that it is for; all if empty.
-	only []string
+	// only are the kinds of client that it is for, the usual ones if empty; also
+	// are those besides the usual ones.
+	only, also []string
 	// sections holds the text of each by its name; order is that of the file.
 	sections map[string]string
 	order    []string
@@ -120,6 +121,8 @@ func (s *scenario) parse() error {
 			s.why = strings.TrimSpace(value)
 		case "only":
 			s.only = strings.Fields(value)
+		case "also":
+			s.also = strings.Fields(value)
 		case "with":
 			for _, setting := range strings.Fields(value) {
 				name, value, _ := strings.Cut(setting, "=")
@@ -214,7 +217,9 @@ func parseScript(text string) (*script, error) {
 			a.parts = strings.Fields(rest)
 		} else if listed {
 			for part := range strings.SplitSeq(rest, ",") {
-				a.parts = append(a.parts, strings.TrimSpace(part))
+				if part = strings.TrimSpace(part); part != "" {
+					a.parts = append(a.parts, part)
+				}
 			}
 		}
 		s.answers[verb] = append(s.answers[verb], a)
@@ -255,10 +260,12 @@ func (a *answer) fault() ([]string, bool) {
 	return a.attributes[i+1:], true
 }
 
-// version is the first attribute; "-" stands for none.
+// version is the attribute that is a number; "-" stands for none.
 func (a *answer) version() string {
-	if len(a.attributes) == 0 || a.attributes[0] == "-" {
-		return ""
+	for _, word := range a.attributes {
+		if _, err := strconv.Atoi(word); err == nil {
+			return word
+		}
 	}
-	return a.attributes[0]
+	return ""
 }

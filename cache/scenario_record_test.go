@@ -24,6 +24,8 @@ type recorder struct {
 	// at the same moment only the order of each key's counts: nobody promises
 	// an order between keys.
 	exact bool
+	// panicsOn is an object on which handlers panic.
+	panicsOn string
 }
 
 type handlerCall struct {
@@ -31,8 +33,9 @@ type handlerCall struct {
 	handler, key, text string
 }
 
-func newRecorder(exact bool) *recorder {
-	return &recorder{lines: map[string][]string{}, exact: exact}
+func newRecorder(s *scenario) *recorder {
+	_, exact := s.with["exact"]
+	return &recorder{lines: map[string][]string{}, exact: exact, panicsOn: s.with["panics"]}
 }
 
 func (r *recorder) note(section, format string, args ...any) {
@@ -90,6 +93,9 @@ func (r *recorder) handler(name string) ResourceEventHandler {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.calls = append(r.calls, handlerCall{time.Now(), name, key, fmt.Sprintf(format, args...)})
+		if show(object) == r.panicsOn {
+			panic("the handler panicked")
+		}
 	}
 	return ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(object any, initial bool) {
@@ -139,13 +145,23 @@ func (r *recorder) catchReports(t *testing.T) {
 // it.
 type recordingStore struct {
 	recorder *recorder
-	// refuses is an object that it does not take.
-	refuses string
+	// refuses is an object that it does not take, or a call that fails, the
+	// latter only once.
+	refuses *string
+}
+
+// fails says whether a call is to fail.
+func (s recordingStore) fails(call string) error {
+	if *s.refuses != call {
+		return nil
+	}
+	*s.refuses = ""
+	return errors.New(call + " fails")
 }
 
 func (s recordingStore) note(verb string, object any) error {
 	s.recorder.noteCall(verb + " " + show(object))
-	if s.refuses != "" && strings.HasPrefix(show(object), s.refuses+"@") {
+	if *s.refuses != "" && strings.HasPrefix(show(object), *s.refuses+"@") {
 		return errors.New("refused")
 	}
 	return nil
@@ -162,12 +178,12 @@ func (s recordingStore) Replace(list []any, version string) error {
 	}
 	slices.Sort(items)
 	s.recorder.noteCall(fmt.Sprintf("replace at %q: %s", version, strings.Join(items, " ")))
-	return nil
+	return s.fails("replace")
 }
 
 func (s recordingStore) Resync() error {
 	s.recorder.noteCall("resync")
-	return nil
+	return s.fails("resync")
 }
 
 // versionedStore is a recordingStore with all that a store may have. The version
@@ -179,7 +195,7 @@ type versionedStore struct {
 
 func (s versionedStore) Bookmark(version string) error {
 	*s.bookmarked = version
-	return nil
+	return s.fails("bookmark")
 }
 
 func (s versionedStore) UpdateResourceVersion(version string) {

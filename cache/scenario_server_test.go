@@ -26,6 +26,9 @@ type server struct {
 	objects objects
 	// buffer is how many events a watch may hold.
 	buffer int
+	// lenient ends watches with their context, as those of real servers do.
+	// Otherwise only Stop ends them, so that one who forgets it is caught.
+	lenient bool
 
 	mu       sync.Mutex
 	answers  map[string][]*answer
@@ -102,6 +105,9 @@ func (s *server) WatchWithContext(ctx context.Context, options metav1.ListOption
 		return nil, nil
 	}
 	w := &scriptedWatch{server: s, results: make(chan watch.Event, s.buffer), stopped: make(chan struct{})}
+	if s.lenient {
+		context.AfterFunc(ctx, w.Stop)
+	}
 	go w.play(a.parts, time.Duration(*options.TimeoutSeconds)*time.Second)
 	return w, nil
 }
@@ -177,7 +183,7 @@ func (s *server) log() string {
 			n++
 		}
 		b.WriteString(s.requests[i])
-		if n > 1 {
+		if n > 1 && s.requests[i] != "probe" { // one for each batch of events
 			fmt.Fprintf(&b, " ×%d", n)
 		}
 		b.WriteString("\n")
@@ -208,17 +214,22 @@ func showOptions(o metav1.ListOptions) string {
 		words = append(words, "bookmarks")
 	}
 	if o.TimeoutSeconds != nil {
-		switch d := time.Duration(*o.TimeoutSeconds) * time.Second; {
-		case d >= 5*time.Minute && d <= 10*time.Minute:
-			words = append(words, "5m..10m")
-		default:
-			words = append(words, d.String())
-		}
+		words = append(words, showTimeout(time.Duration(*o.TimeoutSeconds)*time.Second))
 	}
 	if o.LabelSelector != "" || o.FieldSelector != "" || o.Watch {
 		words = append(words, fmt.Sprintf("UNEXPECTED %+v", o))
 	}
 	return strings.Join(words, " ")
+}
+
+// showTimeout is a timeout as the span that it is chosen from.
+func showTimeout(d time.Duration) string {
+	for _, least := range []time.Duration{5 * time.Minute, 20 * time.Minute} {
+		if d >= least && d <= 2*least {
+			return fmt.Sprintf("%.0fm..%.0fm", least.Minutes(), 2*least.Minutes())
+		}
+	}
+	return d.String()
 }
 
 // scriptedWatch plays events. It is open until it is told to close, or stopped:

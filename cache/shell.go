@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -53,11 +54,15 @@ type shell struct {
 	// pass has been fetched and not yet followed; ctx is its.
 	pass *tarn.Pass[any]
 	ctx  context.Context
+	// forget ends the wait for the end of ctx, which would hold the pass.
+	forget func() bool
 	// feed is the watch of the pass that is followed.
 	feed *feed
 	// failure is why the pass could not begin or go on, for the next one who
 	// asks.
 	failure error
+	// repeated says that failure has been told once already.
+	repeated bool
 	// busyUntil is how long the server asked to be left alone. client-go's loop
 	// knows only its own backoff, so the next pass waits for the rest.
 	busyUntil time.Time
@@ -87,7 +92,7 @@ func newShell(lw ListerWatcher, example any, store ReflectorStore, options Refle
 	src := newSource(lw, example, options.TypeDescription)
 	src.meter = newReflectorMeter(options.Name)
 	opts := engineOptions(options.Name, clk, logger)
-	opts.WatchList = usesWatchList(lw)
+	opts.WatchList, opts.Unversioned = usesWatchList(lw), isFake(lw)
 	opts.MinWatchTimeout = options.MinWatchTimeout
 	opts.ResyncPeriod = options.ResyncPeriod
 	opts.Delay = options.Backoff.DelayWithReset(clk, tarn.DefaultBackoff.Reset)
@@ -119,7 +124,9 @@ func (s *shell) begin(ctx context.Context) error {
 	if s.engine == nil {
 		return s.failure
 	}
-	s.rest(ctx)
+	if !s.rest(ctx) {
+		return context.Cause(ctx)
+	}
 	pass, err := s.engine.Begin(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,7 +135,10 @@ func (s *shell) begin(ctx context.Context) error {
 		return err
 	}
 	s.pass, s.ctx, s.failure = pass, ctx, nil
-	context.AfterFunc(ctx, func() { s.abandon(pass) })
+	if s.forget != nil {
+		s.forget()
+	}
+	s.forget = context.AfterFunc(ctx, func() { s.abandon(pass) })
 	return nil
 }
 
@@ -140,19 +150,22 @@ func (s *shell) heed(err error) {
 	}
 }
 
-// rest waits until the server may be asked again, or until ctx ends.
-func (s *shell) rest(ctx context.Context) {
+// rest waits until the server may be asked again; it says whether it may, or ctx
+// ended before.
+func (s *shell) rest(ctx context.Context) bool {
 	s.mu.Lock()
 	left := s.busyUntil.Sub(s.clock.Now())
 	s.mu.Unlock()
 	if left <= 0 {
-		return
+		return true
 	}
 	timer := s.clock.NewTimer(left)
 	defer timer.Stop()
 	select {
 	case <-timer.C():
+		return true
 	case <-ctx.Done():
+		return false
 	}
 }
 
@@ -165,10 +178,14 @@ func (s *shell) commit() error {
 	if pass == nil {
 		return nil
 	}
-	return pass.Commit(context.WithoutCancel(ctx))
+	err := pass.Commit(context.WithoutCancel(ctx))
+	if err != nil {
+		s.abandon(pass)
+	}
+	return err
 }
 
-// abandon releases a pass that was stopped before it was followed.
+// abandon releases a pass that will not be followed.
 func (s *shell) abandon(pass *tarn.Pass[any]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -212,6 +229,19 @@ func (s *shell) takeFailure() error {
 	return err
 }
 
+// refuse fails a list. After some errors client-go lists again at once, which the
+// engine has done already: it gets the same answer.
+func (s *shell) refuse(err error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.repeated = !s.repeated && (apierrors.IsResourceExpired(err) || apierrors.IsGone(err) ||
+		apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge))
+	if s.repeated {
+		s.failure = err
+	}
+	return err
+}
+
 // shellSource is what client-go's reflector lists and watches.
 type shellSource struct{ *shell }
 
@@ -226,11 +256,12 @@ func (s shellSource) Watch(options metav1.ListOptions) (watch.Interface, error) 
 // ListWithContext begins a pass. The list it returns is empty but for the
 // version.
 func (s shellSource) ListWithContext(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
-	if err := s.takeFailure(); err != nil {
-		return nil, err // of the watch list that this list is to stand in for
+	err := s.takeFailure() // of the watch list that this list is to stand in for
+	if err == nil {
+		err = s.begin(ctx)
 	}
-	if err := s.begin(ctx); err != nil {
-		return nil, err
+	if err != nil {
+		return nil, s.refuse(err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

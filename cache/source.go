@@ -21,6 +21,8 @@ import (
 // is ListOptions, list types and watch events, and holds no policy.
 type source struct {
 	lw ListerWatcherWithContext
+	// unusable is why lw cannot be asked at all.
+	unusable error
 	// description is what errors call the collection.
 	description string
 	// wantType and wantGVK are what objects must be, if known.
@@ -39,11 +41,27 @@ var _ tarn.Source[any] = (*source)(nil)
 func newSource(lw ListerWatcher, example any, description string) *source {
 	return &source{
 		lw:          ToListerWatcherWithContext(lw),
+		unusable:    unusable(lw, description),
 		description: description,
 		wantType:    reflect.TypeOf(example),
 		wantGVK:     wantedGVK(example),
 		keyOf:       MetaNamespaceKeyFunc,
 	}
+}
+
+// unusable says what is missing in a lister-watcher. It is told each time that it
+// would be asked, because the constructors cannot return an error.
+func unusable(lw ListerWatcher, description string) error {
+	functions, own := lw.(*ListWatch)
+	switch {
+	case isNil(lw):
+		return fmt.Errorf("%s: the ListerWatcher is nil: there is nothing to list and watch", description)
+	case own && functions.ListFunc == nil && functions.ListWithContextFunc == nil:
+		return fmt.Errorf("%s: the ListWatch has no function to list: set ListWithContextFunc", description)
+	case own && functions.WatchFunc == nil && functions.WatchFuncWithContext == nil:
+		return fmt.Errorf("%s: the ListWatch has no function to watch: set WatchFuncWithContext", description)
+	}
+	return nil
 }
 
 // wantedGVK is the kind that an unstructured example stands for.
@@ -69,6 +87,9 @@ func describeType(example any) string {
 
 // List reads one page.
 func (s *source) List(ctx context.Context, q tarn.ListQuery) (tarn.Page[any], error) {
+	if s.unusable != nil {
+		return tarn.Page[any]{}, s.unusable
+	}
 	options := metav1.ListOptions{ResourceVersion: string(q.AtLeast), Limit: q.Limit, Continue: q.Continue}
 	if q.Continue != "" {
 		// The token says which state is meant.
@@ -122,6 +143,9 @@ func (s *source) page(list runtime.Object) (page tarn.Page[any], err error) {
 
 // Watch opens a stream.
 func (s *source) Watch(ctx context.Context, q tarn.WatchQuery) (tarn.Stream[any], error) {
+	if s.unusable != nil {
+		return nil, s.unusable
+	}
 	options := metav1.ListOptions{
 		ResourceVersion:     string(q.From),
 		AllowWatchBookmarks: true,
@@ -196,7 +220,7 @@ func (s *source) bad(object runtime.Object, err error) tarn.BadObject {
 	b := tarn.BadObject{Err: err}
 	if !isNil(object) {
 		if m, describeErr := s.Describe(object); describeErr == nil {
-			b.Key = m.Key
+			b.Key, b.Version = m.Key, m.Version
 		}
 	}
 	return b

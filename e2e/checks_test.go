@@ -1,0 +1,112 @@
+package e2e
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/cache"
+)
+
+// What the scenarios rely on to find a bug must find one when there is one.
+
+func pod(name, version, uid string) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: version, UID: types.UID(uid)}}
+}
+
+func TestMirrorFindsBrokenOrder(t *testing.T) {
+	a1, a2 := pod("a", "1", "u"), pod("a", "2", "u")
+	for _, test := range []struct {
+		name  string
+		steps func(*mirror)
+		want  string // "" if all is well
+	}{
+		{"a life", func(m *mirror) { m.OnAdd(a1, true); m.OnUpdate(a1, a2); m.OnDelete(a2) }, ""},
+		{"a delete found by relist", func(m *mirror) {
+			m.OnAdd(a1, true)
+			m.OnDelete(cache.DeletedFinalStateUnknown{Key: "a", Obj: a1})
+		}, ""},
+		{"added twice", func(m *mirror) { m.OnAdd(a1, true); m.OnAdd(a2, false) }, "a key that was there"},
+		{"updated before added", func(m *mirror) { m.OnUpdate(a1, a2) }, "a key that was not there"},
+		{"updated from what was never told", func(m *mirror) { m.OnAdd(a1, true); m.OnUpdate(a2, a2) }, "what was last told is"},
+		{"deleted twice", func(m *mirror) { m.OnAdd(a1, true); m.OnDelete(a1); m.OnDelete(a1) }, "a key that was not there"},
+		{"deleted without a state", func(m *mirror) { m.OnDelete(cache.DeletedFinalStateUnknown{Key: "a"}) }, "delete of a <nil>"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			m := newMirror()
+			test.steps(m)
+			checkComplaint(t, m.complaints(), test.want)
+		})
+	}
+}
+
+func TestDifferencesAreFound(t *testing.T) {
+	labelled := pod("a", "1", "u")
+	labelled.Labels = map[string]string{"changed": "without a new version"}
+	for _, test := range []struct {
+		name       string
+		want, have *corev1.Pod // nil if absent
+		differs    string
+	}{
+		{"the same", pod("a", "1", "u"), pod("a", "1", "u"), ""},
+		{"missing", pod("a", "1", "u"), nil, "lacks a@1"},
+		{"left over", nil, pod("a", "1", "u"), "still has a@1"},
+		{"stale", pod("a", "2", "u"), pod("a", "1", "u"), "has a@1 (u), not a@2 (u)"},
+		{"another one of that name", pod("a", "1", "v"), pod("a", "1", "u"), "has a@1 (u), not a@1 (v)"},
+		{"other content", labelled, pod("a", "1", "u"), "has a@1"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			in := func(p *corev1.Pod) map[string]metav1.Object {
+				if p == nil {
+					return nil
+				}
+				return map[string]metav1.Object{keyOf(p): p}
+			}
+			checkComplaint(t, differences(in(test.want), in(test.have), sameContent), test.differs)
+		})
+	}
+}
+
+func TestStoryFindsWhatCannotBe(t *testing.T) {
+	now := time.Now()
+	well := tarn.Health{State: tarn.Watching, Synced: true, Version: "5", LastWord: now, Watches: 1, Events: 2}
+	for _, test := range []struct {
+		name string
+		then func(*tarn.Health)
+		want string
+	}{
+		{"all well", func(h *tarn.Health) { h.Version, h.Events = "6", 3 }, ""},
+		{"a declared rewind", func(h *tarn.Health) { h.Version, h.Rewinds = "4", 1 }, ""},
+		{"a silent rewind", func(h *tarn.Health) { h.Version = "4" }, "went back without a rewind"},
+		{"no longer synced", func(h *tarn.Health) { h.Synced = false }, "is no more"},
+		{"older words", func(h *tarn.Health) { h.LastWord = now.Add(-time.Second) }, "older than the one before"},
+		{"waiting for nothing", func(h *tarn.Health) { h.State = tarn.Waiting }, "for no reason"},
+		{"failing since never", func(h *tarn.Health) { h.Err, h.Failures = errors.New("x"), 1 }, "since never"},
+		{"forgotten events", func(h *tarn.Health) { h.Events = 1 }, "a counter went back"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			said := well
+			s := &story{health: func() tarn.Health { return said }}
+			s.look()
+			test.then(&said)
+			s.look()
+			checkComplaint(t, s.complaints(), test.want)
+		})
+	}
+}
+
+// checkComplaint checks that there is a complaint with these words, or none at
+// all if there are no words.
+func checkComplaint(t *testing.T, complaints []string, words string) {
+	t.Helper()
+	all := strings.Join(complaints, "\n")
+	if (words == "") != (all == "") || !strings.Contains(all, words) {
+		t.Errorf("complaints are %q; wanted %q", all, words)
+	}
+}

@@ -1,0 +1,107 @@
+package e2e
+
+import (
+	"fmt"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tarnproject/tarn/cache"
+)
+
+// mirror is what a controller has: a handler that builds its own picture from
+// what it is told. The picture must come to equal the store, and every step must
+// fit to the one before.
+type mirror struct {
+	mu      sync.Mutex
+	objects map[string]metav1.Object
+	broken  []string
+	// adds, updates and deletes count the steps.
+	adds, updates, deletes int
+}
+
+var _ cache.ResourceEventHandler = (*mirror)(nil)
+
+func newMirror() *mirror { return &mirror{objects: map[string]metav1.Object{}} }
+
+func (m *mirror) OnAdd(obj any, _ bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.adds++
+	object := obj.(metav1.Object)
+	key := keyOf(object)
+	if last, ok := m.objects[key]; ok {
+		m.blame("add of %s for a key that was there as %s", describe(object), describe(last))
+	}
+	m.objects[key] = object
+}
+
+func (m *mirror) OnUpdate(oldObj, newObj any) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.updates++
+	before, object := oldObj.(metav1.Object), newObj.(metav1.Object)
+	key := keyOf(object)
+	switch last, ok := m.objects[key]; {
+	case !ok:
+		m.blame("update to %s for a key that was not there", describe(object))
+	case describe(last) != describe(before):
+		m.blame("update to %s from %s, but what was last told is %s", describe(object), describe(before), describe(last))
+	}
+	m.objects[key] = object
+}
+
+func (m *mirror) OnDelete(obj any) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.deletes++
+	if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		obj = gone.Obj
+	}
+	object, ok := obj.(metav1.Object)
+	if !ok {
+		m.blame("delete of a %T", obj)
+		return
+	}
+	key := keyOf(object)
+	if _, ok := m.objects[key]; !ok {
+		m.blame("delete of %s, a key that was not there", describe(object))
+	}
+	delete(m.objects, key)
+}
+
+// blame notes a step that does not fit. The first few tell enough.
+func (m *mirror) blame(format string, args ...any) {
+	if len(m.broken) < 10 {
+		m.broken = append(m.broken, fmt.Sprintf(format, args...))
+	}
+}
+
+// differences compares the picture with a store's content.
+func (m *mirror) differences(store map[string]metav1.Object) []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return differences(store, m.objects, func(a, b metav1.Object) bool { return describe(a) == describe(b) })
+}
+
+// complaints returns the steps that did not fit.
+func (m *mirror) complaints() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return append([]string(nil), m.broken...)
+}
+
+func (m *mirror) String() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return fmt.Sprintf("%d adds, %d updates, %d deletes", m.adds, m.updates, m.deletes)
+}
+
+func keyOf(object metav1.Object) string {
+	return cache.MetaObjectToName(object).String()
+}
+
+// describe tells one state of an object from every other.
+func describe(object metav1.Object) string {
+	return fmt.Sprintf("%s@%s (%s)", keyOf(object), object.GetResourceVersion(), object.GetUID())
+}

@@ -1,0 +1,76 @@
+package e2e
+
+import (
+	"time"
+
+	"github.com/tarnproject/tarn"
+)
+
+// connectionsCut: the network resets connections all the time.
+func connectionsCut(s *stage) {
+	s.watchPodsByProxy()
+	before := map[string]int64{}
+	for _, subject := range s.ours() {
+		before[subject.name] = subject.replica.Health().Watches
+	}
+	churn := s.cluster.StartChurn(namespace)
+	for range 20 {
+		s.cluster.WaitWrites(churn, 20)
+		s.proxy.Cut()
+	}
+	s.settle(churn)
+	s.converge(recovery)
+	for _, subject := range s.ours() {
+		if h := subject.replica.Health(); h.Watches == before[subject.name] {
+			s.Errorf("%s: never watched anew although its connections were cut: %s", subject.name, h)
+		}
+	}
+}
+
+// connectionsFrozen: connections stay open and carry nothing. Over HTTP/2 the
+// client's pings find that out after 45 s; until then nobody can know, but the
+// age of the copy tells how much it may have missed.
+func connectionsFrozen(s *stage) {
+	s.watchPodsByProxy()
+	churn := s.cluster.StartChurn(namespace)
+	s.cluster.WaitWrites(churn, 100)
+	s.proxy.Freeze()
+	frozen := time.Now()
+	s.cluster.WaitWrites(churn, 1000)
+	s.settle(churn)
+	for _, subject := range s.ours() {
+		h := subject.replica.Health()
+		// A second for what was under way when the freeze began.
+		if silence := time.Since(frozen) - time.Second; h.Age < silence {
+			s.Errorf("%s: nothing can have come for %v, but it says: %s", subject.name, silence, h)
+		}
+	}
+	s.converge(recovery)
+}
+
+// connectionsFrozenUnpinged: the same over HTTP/1.1, where nothing below us
+// pings, as behind a proxy that answers pings itself. Only the absence of
+// bookmarks tells.
+func connectionsFrozenUnpinged(s *stage) {
+	config := s.proxy.Through(s.cluster.Config(AdminToken))
+	config.NextProtos = []string{"http/1.1"}
+	s.startPods(config)
+	s.waitSynced()
+	churn := s.cluster.StartChurn(namespace)
+	s.cluster.WaitWrites(churn, 100)
+	s.proxy.Freeze()
+	s.cluster.WaitWrites(churn, 300)
+	s.settle(churn)
+	frozen := time.Now()
+	for _, subject := range s.ours() {
+		subject.healthBecomes(s.T, time.Until(frozen.Add(4*time.Minute)), "it heard the server again", func(h tarn.Health) bool {
+			return h.LastWord.After(frozen)
+		})
+		// Health says it only until the server has answered, which takes a
+		// moment.
+		if !subject.failures.had(tarn.ErrSilent) {
+			s.Errorf("%s: its error handler was not told that the watch fell silent", subject.name)
+		}
+	}
+	s.convergeOurs(recovery, "it has no notion of silence")
+}

@@ -1,0 +1,137 @@
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tarnproject/tarn"
+)
+
+// recovery is how long a copy may take to find a server that is back: the pause
+// between attempts grows to half a minute, and is stretched by as much at random.
+const recovery = 2 * time.Minute
+
+// apiserverKilled: the server crashes and comes back, again and again, in the
+// middle of writes.
+func apiserverKilled(s *stage) {
+	s.watchPods()
+	churn := s.cluster.StartChurn(namespace)
+	for range 3 {
+		s.cluster.WaitWrites(churn, 200)
+		s.cluster.KillAPIServer()
+		killed := time.Now()
+		for _, subject := range s.ours() {
+			subject.healthBecomes(s.T, 10*time.Second, "it fails", failing)
+			if h := subject.replica.Health(); h.LastWord.After(killed) {
+				s.Errorf("%s: claims to have heard a server that was dead: %s", subject.name, h)
+			}
+		}
+		s.cluster.StartAPIServer()
+	}
+	s.cluster.WaitWrites(churn, 200)
+	s.settle(churn)
+	s.converge(recovery)
+	for _, subject := range s.ours() {
+		if h := subject.replica.Health(); h.Rewinds > 0 {
+			s.Errorf("%s: takes a restart for a rewind: %s", subject.name, h)
+		}
+	}
+}
+
+// etcdCompacted: the history that a watcher needs is gone. While it is connected
+// the API server's memory saves it; when it was away and the API server has
+// begun anew, nothing does.
+func etcdCompacted(s *stage) {
+	s.watchPodsByProxy()
+	churn := s.cluster.StartChurn(namespace)
+	for range 5 {
+		s.cluster.WaitWrites(churn, 50)
+		s.cluster.CompactEtcd(0)
+	}
+
+	before := s.expirations()
+	s.proxy.Refuse()
+	for _, subject := range s.ours() {
+		subject.healthBecomes(s.T, 10*time.Second, "it fails", failing)
+	}
+	s.cluster.WaitWrites(churn, 200)
+	s.cluster.KillAPIServer()
+	s.cluster.CompactEtcd(0)
+	s.cluster.StartAPIServer()
+	s.proxy.Accept()
+	s.cluster.WaitWrites(churn, 100)
+	s.settle(churn)
+	s.converge(recovery)
+	for name, now := range s.expirations() {
+		if now == before[name] {
+			s.Errorf("%s: did not read the state anew although its version had expired", name)
+		}
+	}
+}
+
+// expirations is how often each copy had to be read anew because its version was
+// gone.
+func (s *stage) expirations() map[string]int64 {
+	counts := map[string]int64{}
+	for _, subject := range s.ours() {
+		counts[subject.name] = subject.replica.Health().Lists["expired"]
+	}
+	return counts
+}
+
+// etcdRestored: the server goes back to an older state. What was created since
+// is gone, what was deleted is there again, and versions are given out a second
+// time, for other content.
+func etcdRestored(s *stage) {
+	pods := s.cluster.Admin().CoreV1().Pods(namespace)
+	if _, err := pods.Create(s.Context(), barePod("deleted-since"), metav1.CreateOptions{}); err != nil {
+		s.Fatal(err)
+	}
+	s.watchPods()
+	snapshot, then := s.cluster.SnapshotEtcd(), s.cluster.Revision()
+
+	churn := s.cluster.StartChurn(namespace)
+	s.cluster.WaitWrites(churn, 1000)
+	s.settle(churn)
+	// The churn may have been there first.
+	if err := pods.Delete(s.Context(), "deleted-since", metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+		s.Fatal(err)
+	}
+	if _, err := pods.Create(s.Context(), barePod("created-since"), metav1.CreateOptions{}); err != nil {
+		s.Fatal(err)
+	}
+	s.converge(promptly)
+	now := s.cluster.Revision()
+	restored := time.Now()
+
+	s.cluster.RestoreEtcd(snapshot)
+	if back := s.cluster.Revision(); back >= now {
+		s.Fatalf("the restored etcd is at %d, already past %d: this shows nothing", back, now)
+	}
+	s.Logf("versions went back from %d to %d", now, then)
+	s.convergeOurs(recovery, "it waits in silence for a version that the server has not reached")
+	for _, subject := range s.ours() {
+		subject.told(s.T, restored, "the source went back", func(h tarn.Health) bool { return errors.Is(h.Err, tarn.ErrRewound) })
+		subject.healthBecomes(s.T, 0, "there was one rewind", func(h tarn.Health) bool { return h.Rewinds == 1 })
+		subject.healthBecomes(s.T, 0, fmt.Sprintf("the version is below %d", now), func(h tarn.Health) bool {
+			return h.Version.OlderThan(tarn.Version(fmt.Sprint(now)))
+		})
+		s.presence(subject, "deleted-since", true)
+		s.presence(subject, "created-since", false)
+	}
+
+	churn = s.cluster.StartChurn(namespace)
+	s.cluster.WaitWrites(churn, 200)
+	s.settle(churn)
+	s.convergeOurs(recovery, "its copy is from before the restore")
+}
+
+func (s *stage) presence(subject *subject, pod string, want bool) {
+	if _, have := subject.replica.Get(tarn.Key(namespace + "/" + pod)); have != want {
+		s.Errorf("%s: has %s? %v, not %v", subject.name, pod, have, want)
+	}
+}

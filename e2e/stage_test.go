@@ -1,0 +1,158 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"k8s.io/client-go/rest"
+)
+
+// namespace is where the scenarios' pods are.
+const namespace = "stage"
+
+// promptly is how soon a copy must be right when nothing is in its way. It is a
+// matter of milliseconds, but the machine may be a small one.
+const promptly = 30 * time.Second
+
+// stage is a cluster with pods, and copies of them of every kind.
+type stage struct {
+	*testing.T
+	cluster  *Cluster
+	proxy    *Proxy
+	subjects []*subject
+	truth    truth
+}
+
+// newStage brings a cluster up with some pods that run. Everything is gone at
+// the end of the test, goroutines included.
+func newStage(t *testing.T, pods int) *stage {
+	t.Helper()
+	t.Cleanup(func() { goleak.VerifyNone(t) })
+	cluster := Start(t, Options{Controllers: true})
+	cluster.StartKubelet()
+	if pods > 0 {
+		cluster.Pods(namespace, pods)
+	}
+	return &stage{T: t, cluster: cluster, proxy: cluster.Proxy()}
+}
+
+// start starts copies, which will be compared with the truth.
+func (s *stage) start(kinds []kind, config *rest.Config, truth truth) {
+	s.Helper()
+	s.truth = truth
+	for _, k := range kinds {
+		s.subjects = append(s.subjects, startSubject(s.T, k, config))
+	}
+}
+
+// waitSynced waits until all copies have their first state.
+func (s *stage) waitSynced() {
+	s.Helper()
+	for _, subject := range s.subjects {
+		subject.waitSynced(s.T, time.Minute)
+	}
+}
+
+// startPods starts copies of all pods of the namespace, of every kind.
+func (s *stage) startPods(config *rest.Config) {
+	s.Helper()
+	all := selection{namespace: namespace}
+	s.start(podKinds(all), config, truthOfPods(s.cluster.Admin(), all))
+}
+
+// watchPods starts copies of all pods, straight from the server.
+func (s *stage) watchPods() {
+	s.Helper()
+	s.startPods(s.cluster.Config(AdminToken))
+	s.waitSynced()
+}
+
+// watchPodsByProxy starts copies of all pods, whose connections can be harmed.
+func (s *stage) watchPodsByProxy() {
+	s.Helper()
+	s.startPods(s.proxy.Through(s.cluster.Config(AdminToken)))
+	s.waitSynced()
+}
+
+// settle ends a churn and waits until the controllers have nothing left to do.
+func (s *stage) settle(churn *Churn) {
+	s.Helper()
+	churn.Stop()
+	s.cluster.WaitDeployed(namespace)
+}
+
+// ours returns the copies that have a Health.
+func (s *stage) ours() []*subject {
+	var found []*subject
+	for _, subject := range s.subjects {
+		if subject.ours {
+			found = append(found, subject)
+		}
+	}
+	return found
+}
+
+// converge checks that every copy comes to equal a fresh consistent list, whole
+// objects compared, and its handler's picture too; that no step broke the order;
+// and that Health of ours says so.
+func (s *stage) converge(within time.Duration) {
+	s.Helper()
+	for _, subject := range s.subjects {
+		s.convergeOne(subject, within)
+	}
+}
+
+// convergeOurs is converge where client-go is known to fail, and why; how far off
+// it is once ours are right is only told.
+func (s *stage) convergeOurs(within time.Duration, why string) {
+	s.Helper()
+	for _, subject := range s.ours() {
+		s.convergeOne(subject, within)
+	}
+	for _, subject := range s.subjects {
+		if subject.ours {
+			continue
+		}
+		if err := s.compare(subject); err != nil {
+			s.Logf("%s is wrong, since %s: %.200s …", subject.name, why, err)
+		} else {
+			s.Logf("%s is right, although %s", subject.name, why)
+		}
+	}
+}
+
+func (s *stage) convergeOne(subject *subject, within time.Duration) {
+	s.Helper()
+	began := time.Now()
+	if err := eventually(s.T, within, func() error { return s.compare(subject) }); err != nil {
+		s.Errorf("%s: %v", subject.name, err)
+	}
+	s.Logf("%s: right after %v; its handler was told of %v", subject.name, time.Since(began).Round(time.Millisecond), subject.mirror)
+	for _, complaint := range subject.mirror.complaints() {
+		s.Errorf("%s: its handler was told: %s", subject.name, complaint)
+	}
+	if subject.ours {
+		subject.healthBecomes(s.T, within, "it follows its source", following)
+	}
+}
+
+func (s *stage) compare(subject *subject) error {
+	ctx, cancel := context.WithTimeout(s.Context(), 30*time.Second)
+	defer cancel()
+	want, err := s.truth(ctx)
+	if err != nil {
+		return err
+	}
+	have := contents(subject.informer.GetStore())
+	if found := differences(want, have, sameContent); len(found) > 0 {
+		return fmt.Errorf("of %d objects, the store\n\t%s", len(want), strings.Join(found, "\n\t"))
+	}
+	if found := subject.mirror.differences(have); len(found) > 0 {
+		return fmt.Errorf("of %d objects, the handler\n\t%s", len(want), strings.Join(found, "\n\t"))
+	}
+	return nil
+}

@@ -1,0 +1,155 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/cache"
+)
+
+// subject is one copy under test, with a handler and, if it is ours, with
+// someone who writes down what its Health says.
+type subject struct {
+	kind
+	informer cache.SharedIndexInformer
+	replica  *tarn.Replica[any] // nil if not ours
+	mirror   *mirror
+	requests *requests
+	failures *failures
+	story    *story // nil if not ours
+	cancel   context.CancelFunc
+	done     chan struct{}
+}
+
+// startSubject starts a copy; it ends with the test.
+func startSubject(t *testing.T, k kind, config *rest.Config) *subject {
+	t.Helper()
+	asked := &requests{}
+	informer, run, err := k.make(asked.record(config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &subject{kind: k, informer: informer, mirror: newMirror(), requests: asked, failures: &failures{}, done: make(chan struct{})}
+	if err := informer.SetWatchErrorHandlerWithContext(s.failures.note); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := informer.AddEventHandler(s.mirror); err != nil {
+		t.Fatal(err)
+	}
+	replica, ours := cache.ReplicaOf(informer)
+	if ours != k.ours {
+		t.Fatalf("%s: is it ours? %v; it should be %v", k.name, ours, k.ours)
+	}
+	if ours {
+		s.replica = replica
+		s.story = tellStory(replica.Health)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	s.cancel = cancel
+	go func() {
+		defer close(s.done)
+		run(ctx)
+	}()
+	t.Cleanup(func() { s.stop(t) })
+	return s
+}
+
+// A copy of ours ends within a second, plus what a busy machine may take to
+// notice. client-go sleeps through its backoff.
+const (
+	oursStopsWithin     = 3 * time.Second
+	clientGoStopsWithin = time.Minute
+)
+
+// stop ends the copy, which must not take long, and closes the story.
+func (s *subject) stop(t *testing.T) {
+	t.Helper()
+	select {
+	case <-s.done:
+		return
+	default:
+	}
+	patience := clientGoStopsWithin
+	if s.ours {
+		patience = oursStopsWithin
+	}
+	s.cancel()
+	select {
+	case <-s.done:
+	case <-time.After(patience):
+		t.Errorf("%s: still running %v after it was stopped", s.name, patience)
+		<-s.done
+	}
+	if s.story == nil {
+		return
+	}
+	s.story.end()
+	if h := s.replica.Health(); h.State != tarn.Stopped {
+		t.Errorf("%s: it has stopped, but its health says %s", s.name, h)
+	}
+	for _, complaint := range s.story.complaints() {
+		t.Errorf("%s: health: %s", s.name, complaint)
+	}
+	t.Logf("%s: what health told:\n%s  and its error handler:\n%s", s.name, s.story, s.failures)
+}
+
+// waitSynced waits until the copy has its first state.
+func (s *subject) waitSynced(t *testing.T, within time.Duration) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), within)
+	defer cancel()
+	if s.replica != nil {
+		if err := s.replica.WaitSynced(ctx); err != nil {
+			t.Fatalf("%s: %v", s.name, err)
+		}
+		return
+	}
+	if !cache.WaitForCacheSync(ctx.Done(), s.informer.HasSynced) {
+		t.Fatalf("%s: not synced after %v", s.name, within)
+	}
+}
+
+// eventually waits until try has no error.
+func eventually(t *testing.T, within time.Duration, try func() error) error {
+	t.Helper()
+	deadline := time.Now().Add(within)
+	for {
+		err := try()
+		if err == nil || time.Now().After(deadline) || t.Context().Err() != nil {
+			return err
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// healthBecomes waits for a Health that fits, and says what it was waiting for
+// if none comes.
+func (s *subject) healthBecomes(t *testing.T, within time.Duration, what string, fits func(tarn.Health) bool) {
+	t.Helper()
+	err := eventually(t, within, func() error {
+		if h := s.replica.Health(); !fits(h) {
+			return errors.New(h.String())
+		}
+		return nil
+	})
+	if err != nil {
+		t.Errorf("%s: health does not say that %s after %v: %v", s.name, what, within, err)
+	}
+}
+
+// told says whether one chapter since a time fits.
+func (s *subject) told(t *testing.T, since time.Time, what string, fits func(tarn.Health) bool) {
+	t.Helper()
+	if !slices.ContainsFunc(s.story.since(since), fits) {
+		t.Errorf("%s: health never said that %s", s.name, what)
+	}
+}
+
+func failing(h tarn.Health) bool   { return h.Err != nil }
+func following(h tarn.Health) bool { return h.Synced && h.Err == nil && h.State == tarn.Watching }

@@ -1,0 +1,57 @@
+package faults
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"syscall"
+	"time"
+
+	"github.com/tarnproject/tarn"
+)
+
+// ErrInjected is wrapped by every error that is made here, so that a test can
+// tell it from one that should not be.
+var ErrInjected = errors.New("injected")
+
+func injected(err error) error { return fmt.Errorf("%w: %w", ErrInjected, err) }
+
+var (
+	errRefused  = injected(syscall.ECONNREFUSED)
+	errReset    = injected(syscall.ECONNRESET)
+	errTimedOut = injected(syscall.ETIMEDOUT)
+)
+
+// failure is what a source answers by kind. Only the busy ask for some time.
+func failure(kind Kind, after time.Duration) error {
+	switch kind {
+	case Refuse:
+		return tarn.Because(tarn.Refused, 0, errRefused)
+	case Expire, CutExpire:
+		return tarn.Because(tarn.Expired, 0, injected(errors.New("410: the version is gone")))
+	case ExpireToken:
+		return tarn.Because(tarn.Expired, 0, injected(errors.New("410: the continue token has expired")))
+	case TooNew:
+		return tarn.Because(tarn.TooNew, 0, injected(errors.New("504: the version is too large")))
+	case Busy, BusyFor, CutBusy:
+		return tarn.Because(tarn.Busy, after, injected(errors.New("429: too many requests")))
+	case Internal, CutInternal:
+		return tarn.Because(tarn.Internal, 0, injected(errors.New("500: internal error")))
+	case NoWatchList:
+		return tarn.Because(tarn.NoWatchList, 0, injected(errors.New("422: sendInitialEvents is not known here")))
+	case NoList:
+		return injected(tarn.ErrNoList)
+	case CutEnd:
+		return io.EOF
+	case CutFail:
+		return errReset
+	default:
+		return injected(errors.New("503: service unavailable"))
+	}
+}
+
+// retryAfter draws what a busy source asks for, in whole seconds as the header
+// of that name has it.
+func (d *dice) retryAfter() time.Duration {
+	return max(upTo(d.Rand, d.request.plan.limits.RetryAfter).Round(time.Second), time.Second)
+}

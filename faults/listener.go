@@ -1,0 +1,61 @@
+package faults
+
+import (
+	"context"
+	"net"
+)
+
+// Listener returns a listener whose connections misbehave as the plan says; name
+// tells it from others under the same plan. What the server sends on them is
+// delayed, garbled, cut off or lost.
+//
+//   - [Refuse] hangs up on a client that has been accepted; the server is not
+//     told.
+//   - [Reset] discards, as TCP does, what has not been delivered yet: the client
+//     gets at most the bytes before it.
+//   - [Stall] leaves the connection half open: both sides may write and neither
+//     gets anything, until one hangs up.
+//
+// Put it below TLS, so that faults are those of the network.
+func Listener(inner net.Listener, plan *Plan, name string) net.Listener {
+	return &listener{Listener: inner, plan: plan, name: name}
+}
+
+type listener struct {
+	net.Listener
+	plan *Plan
+	name string
+}
+
+func (l *listener) Accept() (net.Conn, error) {
+	for {
+		c, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		r := l.plan.request(l.name, "connection")
+		if kind, _ := r.trouble(Refuse); kind == "" {
+			return newConn(c, r, true), nil
+		}
+		hangUp(c)
+	}
+}
+
+// A DialFunc connects, as [net.Dialer.DialContext] does.
+type DialFunc func(ctx context.Context, network, address string) (net.Conn, error)
+
+// Dial is [Listener] seen from the other side: connections that the returned
+// function makes misbehave in what the server sends.
+func Dial(dial DialFunc, plan *Plan, name string) DialFunc {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		r := plan.request(name, "connection")
+		if kind, _ := r.trouble(Refuse); kind != "" {
+			return nil, errRefused
+		}
+		c, err := dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return newConn(c, r, false), nil
+	}
+}

@@ -1,0 +1,88 @@
+package tarn
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestQuarantine(t *testing.T) {
+	var q quarantine
+	at := func(s int64) time.Time { return time.Unix(s, 0) }
+	bad := func(key Key, text string) BadObject { return BadObject{Key: key, Err: errors.New(text)} }
+	put := func(b BadObject, taken bool, now, since int64, news bool) {
+		t.Helper()
+		got, isNews := q.put(b, taken, at(now))
+		if got.Key != b.Key || got.Err != b.Err || !got.Since.Equal(at(since)) || isNews != news {
+			t.Errorf("put returned %+v, news %v; want it bad since %d, news %v", got, isNews, since, news)
+		}
+	}
+	want := func(content string, count int) {
+		t.Helper()
+		list, n := q.list()
+		var words []string
+		for _, b := range list {
+			words = append(words, fmt.Sprintf("%s: %v since %d", b.Key, b.Err, b.Since.Unix()))
+		}
+		if got := strings.Join(words, ", "); got != content || n != count {
+			t.Errorf("it holds %q, %d in all; want %q, %d", got, n, content, count)
+		}
+		if q.empty() != (content == "") {
+			t.Errorf("empty is %v", q.empty())
+		}
+	}
+
+	want("", 0)
+	put(bad("b", "no spec"), false, 1, 1, true)
+	put(bad("a", "no index"), true, 2, 2, true)
+	want("a: no index since 2, b: no spec since 1", 2)
+
+	put(bad("b", "no spec"), false, 3, 1, false)
+	put(bad("b", "no name"), false, 4, 1, true)
+	want("a: no index since 2, b: no name since 1", 2)
+
+	put(bad("", "garbled"), false, 5, 5, true)
+	put(bad("", "garbled"), false, 6, 6, true)
+	want("a: no index since 2, b: no name since 1", 4)
+
+	q.confirm("a") // as the store has it, and that was the trouble
+	q.confirm("b")
+	q.confirm("nobody")
+	want("a: no index since 2", 3)
+	q.clear("a")
+	want("", 2)
+	put(bad("a", "no index"), false, 9, 9, true)
+	want("a: no index since 9", 3)
+}
+
+// Health must stay readable when everything is bad.
+func TestQuarantineListsTheFirst(t *testing.T) {
+	var q quarantine
+	for i := range 3 * maxBadListed {
+		q.put(BadObject{Key: Key(fmt.Sprintf("%04d", i)), Err: errors.New("bad")}, false, time.Unix(0, 0))
+	}
+	list, count := q.list()
+	if len(list) != maxBadListed || count != 3*maxBadListed || list[0].Key != "0000" || list[maxBadListed-1].Key != "0099" {
+		t.Errorf("%d are listed, from %q to %q, of %d", len(list), list[0].Key, list[len(list)-1].Key, count)
+	}
+}
+
+// A stack is told once and not held for as long as the object is bad.
+func TestQuarantineKeepsNoStacks(t *testing.T) {
+	var q quarantine
+	var err error
+	func() {
+		defer recoverTo(&err, "describing the object")
+		panic("boom")
+	}()
+	told, _ := q.put(BadObject{Key: "a", Err: err}, false, time.Unix(0, 0))
+	if !strings.Contains(told.Err.Error(), "goroutine") {
+		t.Errorf("what is told has no stack: %v", told.Err)
+	}
+	list, _ := q.list()
+	if want := "panic while describing the object: boom"; list[0].Err.Error() != want {
+		t.Errorf("held is %q, want %q", list[0].Err, want)
+	}
+}

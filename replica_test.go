@@ -1,0 +1,402 @@
+package tarn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestReplicaNeedsSourceAndStore(t *testing.T) {
+	for _, test := range []struct {
+		source Source[*entry]
+		store  ReadStore[*entry]
+		want   string
+	}{
+		{nil, newPlainStore(), `"entries" has source false, store true`},
+		{newRemote(), nil, `"entries" has source true, store false`},
+		{nil, nil, `"entries" has source false, store false`},
+	} {
+		r, err := NewReplica(test.source, test.store, Options[*entry]{Name: "entries"})
+		if r != nil || err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("NewReplica returned %v, %v; want an error with %q", r, err, test.want)
+		}
+	}
+}
+
+func TestReplicaRunsOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCopy(t, newRemote("a"), Options[*entry]{}).start()
+		synctest.Wait()
+		wantOnce := func() {
+			t.Helper()
+			if err := c.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "entries: the replica has been started before; make a new one") {
+				t.Errorf("a second Run returned %v", err)
+			}
+		}
+		wantOnce()
+		if h := c.Health(); h.State != Watching {
+			t.Errorf("the second Run disturbed the first: %v", h)
+		}
+		_ = c.stop()
+		wantOnce()
+	})
+}
+
+func TestRunSaysWhyItEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCopy(t, newRemote("a"), Options[*entry]{})
+		why := errors.New("the lights went out")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		go func() {
+			time.Sleep(time.Minute)
+			cancel(why)
+		}()
+		if err := c.Run(ctx); !errors.Is(err, why) {
+			t.Errorf("Run returned %v", err)
+		}
+	})
+}
+
+// Reads answer from one state, before, while and after the replica runs.
+func TestReplicaReads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRemote("a", "b")
+		c := newCopy(t, r, Options[*entry]{})
+		want := func(state string, v Version) {
+			t.Helper()
+			synctest.Wait()
+			var all []string
+			for key, e := range c.All() {
+				if got, ok := c.Get(key); !ok || got != e {
+					t.Errorf("Get(%q) is %v, %v; All shows %v", key, got, ok, e)
+				}
+				all = append(all, e.String())
+			}
+			if got := strings.Join(all, " "); got != state || c.Version() != v || c.Len() != len(all) {
+				t.Errorf("the copy holds %q (%d) at %q, want %q at %q", got, c.Len(), c.Version(), state, v)
+			}
+		}
+		want("", "")
+		c.start()
+		want("a1 b2", "2")
+		if _, ok := c.Get("c"); ok {
+			t.Error("it has what nobody wrote")
+		}
+		r.put("a", "new")
+		r.remove("b")
+		want("a3", "4")
+		r.bookmark()
+		want("a3", "5")
+		_ = c.stop()
+		r.put("c", "")
+		want("a3", "5")
+	})
+}
+
+func TestConfigure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log strings.Builder
+		r := newRemote("a", "b")
+		c := newCopy(t, r, Options[*entry]{Name: "before"})
+		s, err := c.Subscribe(boom, SubscribeOptions{Inline: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = c.Configure(func(o *Options[*entry]) {
+			if o.Name != "before" || o.Clock != nil || o.Logger != nil || o.Delay != nil {
+				t.Errorf("change is shown %+v, not what was given", o)
+			}
+			o.Name = "after"
+			o.Logger = slog.New(slog.NewTextHandler(&log, nil))
+			o.OnError = nil
+			o.Transform = func(e *entry) (*entry, error) {
+				kept := *e
+				kept.text = "transformed"
+				return &kept, nil
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := c.Health().Name; got != "after" {
+			t.Errorf("in Health it is called %q", got)
+		}
+		r.fail(errors.New("down"))
+		c.start()
+		synctest.Wait()
+		if want := "replica=after"; !strings.Contains(log.String(), want) {
+			t.Errorf("the default OnError did not log %q: %s", want, log.String())
+		}
+		r.fail(nil)
+		if err := c.WaitSynced(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if e, _ := c.Get("a"); e == nil || e.text != "transformed" {
+			t.Errorf("the transform was not used: %+v", e)
+		}
+		log.Reset()
+		func() {
+			defer func() { _ = recover() }()
+			s.Run(t.Context())
+		}()
+		if !strings.Contains(log.String(), "a subscriber panicked") {
+			t.Errorf("a subscription made before logs elsewhere; here is %q", log.String())
+		}
+
+		err = c.Configure(func(*Options[*entry]) { t.Error("changed while running") })
+		if err == nil || !strings.Contains(err.Error(), "after: the replica has already started") {
+			t.Errorf("Configure after the start returned %v", err)
+		}
+	})
+}
+
+// A clock that comes by Configure is the clock of everything.
+func TestConfigureClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCopy(t, newRemote("a"), Options[*entry]{})
+		a := c.subscribe(SubscribeOptions{Inline: true})
+		clock := &handClock{now: time.Unix(1_000_000, 0)}
+		if err := c.Configure(func(o *Options[*entry]) { o.Clock = clock }); err != nil {
+			t.Fatal(err)
+		}
+		c.start()
+		synctest.Wait()
+		if got := c.Health().LastWord; !got.Equal(clock.now) {
+			t.Errorf("the last word was at %v, the clock says %v", got, clock.now)
+		}
+		clock.now = clock.now.Add(time.Hour)
+		if age := c.Health().Age; age != time.Hour {
+			t.Errorf("the age is %v", age)
+		}
+		if lag := a.Lag(); lag != (Lag{1, time.Hour}) {
+			t.Errorf("the lag is %+v", lag)
+		}
+	})
+}
+
+// handClock is moved by hand; its timers never fire.
+type handClock struct{ now time.Time }
+
+func (c *handClock) Now() time.Time               { return c.now }
+func (c *handClock) NewTimer(time.Duration) Timer { return stillTimer{} }
+
+type stillTimer struct{}
+
+func (stillTimer) C() <-chan time.Time      { return nil }
+func (stillTimer) Stop() bool               { return true }
+func (stillTimer) Reset(time.Duration) bool { return true }
+
+func TestWaitSynced(t *testing.T) {
+	forbidden := errors.New("user ops cannot list entries")
+	synctest.Test(t, func(t *testing.T) {
+		r := newRemote("a")
+		c := newCopy(t, r, Options[*entry]{})
+
+		err := c.WaitSynced(within(t, time.Second))
+		wantError(t, err, context.DeadlineExceeded, "entries: not synced: the replica was not started")
+
+		r.fail(fmt.Errorf("refused: %w", forbidden))
+		c.start()
+		err = c.WaitSynced(within(t, time.Minute))
+		wantError(t, err, forbidden, "entries: not synced: entries: list at any version: refused: user ops cannot list entries (gave up: ")
+		wantError(t, err, context.DeadlineExceeded, "")
+
+		waited := make(chan error)
+		go func() { waited <- c.WaitSynced(t.Context()) }()
+		synctest.Wait()
+		if isClosed(c.Synced()) {
+			t.Error("synced without an answer")
+		}
+		r.fail(nil)
+		if err := <-waited; err != nil {
+			t.Errorf("WaitSynced returned %v", err)
+		}
+		if !isClosed(c.Synced()) || c.Len() != 1 {
+			t.Errorf("after the wait Synced is %v and %d objects are there", isClosed(c.Synced()), c.Len())
+		}
+
+		r.fail(forbidden)
+		synctest.Wait()
+		if err := c.WaitSynced(t.Context()); err != nil {
+			t.Errorf("once synced, always synced; WaitSynced returned %v", err)
+		}
+		_ = c.stop()
+		if err := c.WaitSynced(t.Context()); err != nil {
+			t.Errorf("stopped after it had synced, WaitSynced returned %v", err)
+		}
+	})
+}
+
+func TestWaitSyncedOfASlowSource(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRemote("a")
+		r.mute = true
+		c := newCopy(t, r, Options[*entry]{}).start()
+		err := c.WaitSynced(within(t, time.Minute))
+		wantError(t, err, context.DeadlineExceeded, "the source has not answered in full yet (listing)")
+	})
+}
+
+func TestWaitSyncedEndsWithTheReplica(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		forbidden := errors.New("forbidden")
+		r := newRemote("a")
+		r.fail(forbidden)
+		c := newCopy(t, r, Options[*entry]{}).start()
+		waited := make(chan error)
+		go func() { waited <- c.WaitSynced(t.Context()) }()
+		synctest.Wait()
+		_ = c.stop()
+		err := <-waited
+		wantError(t, err, ErrStopped, "entries: not synced")
+		wantError(t, err, forbidden, "")
+		wantError(t, c.WaitSynced(t.Context()), ErrStopped, "entries: not synced")
+	})
+}
+
+// wantError checks what an error is and what it says.
+func wantError(t *testing.T, err, is error, says string) {
+	t.Helper()
+	if !errors.Is(err, is) || !strings.Contains(err.Error(), says) {
+		t.Errorf("the error is %q; want a %q that says %q", err, is, says)
+	}
+	if err != nil && strings.Contains(err.Error(), "\n") {
+		t.Errorf("the error is not one line: %q", err)
+	}
+}
+
+// Changes gives the state and then what changes, and ends.
+func TestChanges(t *testing.T) {
+	for _, end := range []struct {
+		name string
+		end  func(c *copying, cancel func())
+	}{
+		{"with its context", func(_ *copying, cancel func()) { cancel() }},
+		{"when the replica stops", func(c *copying, _ func()) { c.cancel() }},
+	} {
+		t.Run(end.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRemote("a", "b")
+				c := newCopy(t, r, Options[*entry]{}).start()
+				ctx, cancel := cancelable(t)
+				var got []Change[*entry]
+				done := make(chan struct{})
+				go func() {
+					defer close(done)
+					for change := range c.Changes(ctx) {
+						got = append(got, change)
+					}
+				}()
+				synctest.Wait()
+				r.put("a", "new")
+				r.remove("b")
+				synctest.Wait()
+				end.end(c, cancel)
+				<-done
+				if want := "*a1 *b2 ~a1>a3 -b2>b4"; show(got) != want {
+					t.Errorf("the changes were %s, want %s", show(got), want)
+				}
+				synctest.Wait()
+				if n := len(c.hub.followers); n != 0 {
+					t.Errorf("%d followers are left", n)
+				}
+			})
+		})
+	}
+}
+
+// However much is pending, the end is the end.
+func TestChangesEndsAtOnce(t *testing.T) {
+	for _, end := range []struct {
+		name string
+		end  func(c *copying, cancel func())
+	}{
+		{"with its context", func(_ *copying, cancel func()) { cancel() }},
+		{"when the replica stops", func(c *copying, _ func()) { _ = c.stop() }},
+	} {
+		t.Run(end.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCopy(t, newRemote("a", "b", "c"), Options[*entry]{}).start()
+				synctest.Wait()
+				ctx, cancel := cancelable(t)
+				var got []Change[*entry]
+				for change := range c.Changes(ctx) {
+					got = append(got, change)
+					end.end(c, cancel)
+				}
+				if show(got) != "*a1" {
+					t.Errorf("after the end the loop went on: %s", show(got))
+				}
+			})
+		})
+	}
+}
+
+func TestLeavingChangesLeavesNothingBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCopy(t, newRemote("a", "b"), Options[*entry]{}).start()
+		synctest.Wait()
+		changes := c.Changes(t.Context())
+		for range 2 { // each loop begins anew
+			n := 0
+			for range changes {
+				if n++; len(c.hub.followers) != 1 {
+					t.Errorf("%d followers within the loop", len(c.hub.followers))
+				}
+				break
+			}
+			if n != 1 || len(c.hub.followers) != 0 {
+				t.Errorf("%d changes, %d followers after the loop", n, len(c.hub.followers))
+			}
+		}
+		func() {
+			defer func() { _ = recover() }()
+			for range changes {
+				panic("in the loop")
+			}
+		}()
+		if n := len(c.hub.followers); n != 0 {
+			t.Errorf("%d followers after a panic in the loop", n)
+		}
+	})
+}
+
+// A loop that is slow sees less, and misses nothing.
+func TestSlowChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRemote("a", "b")
+		c := newCopy(t, r, Options[*entry]{}).start()
+		synctest.Wait()
+		ctx, cancel := cancelable(t)
+		has := map[Key]*entry{}
+		n := 0
+		for change := range c.Changes(ctx) {
+			if n++; n == 2 {
+				for range 5 * defaultBound {
+					r.put("a", "")
+				}
+				r.remove("b")
+				synctest.Wait()
+			}
+			if change.Type != Add && has[change.Key] != change.Old {
+				t.Errorf("%s: the loop was last given %v", showOne(change), has[change.Key])
+			}
+			has[change.Key] = change.Object
+			if change.Type == Delete {
+				delete(has, change.Key)
+			}
+			if maps.Equal(has, r.state()) {
+				cancel()
+			}
+		}
+		if n != 4 {
+			t.Errorf("%d changes were given; two, and one for each key, would do", n)
+		}
+	})
+}

@@ -1,0 +1,152 @@
+package sim
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/faults"
+)
+
+// judge checks, after the calm, what must be true then.
+func (d *day) judge() {
+	h := d.copy.health()
+	if h.Err != nil || !h.Synced || h.State != tarn.Watching {
+		d.record.violate("copy", "convergence", "a while after the troubles it is not well: %s", h)
+	}
+	bad := map[tarn.Key]bool{}
+	for _, b := range h.Bad {
+		bad[b.Key] = true
+	}
+	want := map[tarn.Key]tarn.Version{}
+	for key, o := range d.server.State() {
+		if o.Poison && !bad[key] {
+			d.record.violate("copy", "one bad object is one bad object", "%s is bad and not marked", o)
+		}
+		if !bad[key] {
+			want[key] = o.Version
+		}
+	}
+	got := d.copy.content()
+	for key := range bad {
+		delete(got, key)
+	}
+	if !maps.Equal(got, want) {
+		d.record.violate("copy", "convergence", "holds %v, the server %v", got, want)
+	}
+	d.copy.followers(func(f *follower, lag tarn.Lag) {
+		believes := f.state()
+		for key := range bad {
+			delete(believes, key)
+		}
+		if lag.Pending == 0 && !maps.Equal(believes, want) {
+			d.record.violate(f.name, "convergence", "believes %v, the server has %v", believes, want)
+		}
+		if lag.Pending > 0 && f.stallFor == 0 && f.pace == 0 {
+			d.record.violate(f.name, "convergence", "%d changes still wait for it", lag.Pending)
+		}
+	})
+}
+
+// unreliable are faults after which the content may lack something until the next
+// whole state, by no fault of the copy.
+var unreliable = []faults.Kind{faults.Reorder, faults.Undecodable, faults.Bad, faults.Spoil, faults.Oversize}
+
+// applied is told each state that the copy's store was brought to.
+func (d *day) applied(v tarn.Version, content map[tarn.Key]tarn.Version) {
+	d.record.note("store", "at %s: %v", v, content)
+	if v == "" || d.count(unreliable) > 0 {
+		return
+	}
+	bad := map[tarn.Key]bool{}
+	for _, b := range d.copy.health().Bad {
+		bad[b.Key] = true
+	}
+	for _, m := range slices.Backward(d.server.Past()) {
+		if strconv.Itoa(m.Version) == string(v) && sameBut(content, m.State, bad) {
+			return
+		}
+	}
+	d.record.violate("store", "atomic version", "at version %s it holds %v, which the server never did", v, content)
+}
+
+// sameBut compares a content with a state, leaving out what is bad.
+func sameBut(content map[tarn.Key]tarn.Version, s State, bad map[tarn.Key]bool) bool {
+	n := 0
+	for key, o := range s {
+		if bad[key] || o.Poison {
+			continue
+		}
+		if content[key] != o.Version {
+			return false
+		}
+		n++
+	}
+	for key := range content {
+		if bad[key] {
+			continue
+		}
+		if o, ok := s[key]; ok && o.Poison {
+			continue // its last good state
+		}
+		n--
+	}
+	return n == 0
+}
+
+// late are faults by which the last word heard may be an old one: it came late,
+// or no more came while the copy was catching up.
+var late = []faults.Kind{faults.Delay, faults.Lag, faults.Stall, faults.CutEnd}
+
+// count is how many faults of some kinds there were so far.
+func (d *day) count(kinds []faults.Kind) int {
+	counts := d.plan.History().Counts()
+	n := 0
+	for _, kind := range kinds {
+		n += counts[kind]
+	}
+	return n
+}
+
+// checkBacklog looks at how much waits for each follower.
+func (d *day) checkBacklog() {
+	d.copy.followers(func(f *follower, lag tarn.Lag) {
+		// In the line at most two for each of ten keys, before it the bound, and
+		// what was handed over already.
+		if limit := max(backlogBound, 2*10) + 40; lag.Pending > limit {
+			d.record.violate(f.name, "bounded memory", "%d changes wait, allowed are %d", lag.Pending, limit)
+		}
+	})
+}
+
+// backlogBound is small, so that followers are overtaken often.
+const backlogBound = 8
+
+// checkFreshness compares what the copy knows with when it last heard.
+func (d *day) checkFreshness() {
+	if d.count(late)+d.count(unreliable) > 0 {
+		return
+	}
+	h := d.copy.health()
+	if !h.Synced || h.Rewinds > 0 || h.Err != nil || h.State != tarn.Watching {
+		return // it says itself that it is not following
+	}
+	known, err := strconv.Atoi(string(d.copy.version()))
+	if err != nil {
+		return
+	}
+	then := 0
+	for _, m := range d.server.Past() {
+		if m.What == "restore" {
+			return
+		}
+		if m.At.Before(h.LastWord.Add(-time.Millisecond)) {
+			then = m.Version
+		}
+	}
+	if known < then {
+		d.record.violate("copy", "freshness is known", "it heard at %s, when the server was at %d, and knows only %d", h.LastWord.Format(time.TimeOnly), then, known)
+	}
+}

@@ -1,0 +1,43 @@
+package sim
+
+import "github.com/tarnproject/tarn/faults"
+
+// Shrink looks for the least that still fails: first with fewer writes, then with
+// fewer faults, by leaving out halves, quarters and so on of those that happened.
+// A fault has the same place in every run of one seed, so what is left out does
+// not change the rest.
+func Shrink(cfg Config, run func(Config) *Report) *Report {
+	best := run(cfg)
+	if !best.Failed() {
+		return best
+	}
+	for writes := best.Config.Writes / 2; writes >= 5; writes /= 2 {
+		smaller := cfg
+		smaller.Writes = writes
+		if r := run(smaller); r.Failed() {
+			best, cfg = r, smaller
+		}
+	}
+	spared := map[faults.Place]bool{}
+	for size := max(len(best.Faults)/2, 1); ; size /= 2 {
+		for start := 0; start < len(best.Faults); {
+			try := cfg
+			without := map[faults.Place]bool{}
+			for p := range spared {
+				without[p] = true
+			}
+			for _, f := range best.Faults[start:min(start+size, len(best.Faults))] {
+				without[f.Place] = true
+			}
+			try.Spare = func(p faults.Place) bool { return without[p] }
+			if r := run(try); r.Failed() {
+				best, spared = r, without
+			} else {
+				start += size
+			}
+		}
+		if size <= 1 {
+			return best
+		}
+	}
+}

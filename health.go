@@ -77,7 +77,10 @@ func (h Health) Fresh(within time.Duration) bool {
 func (h Health) String() string {
 	s := fmt.Sprintf("%s: %s", h.Name, h.State)
 	if h.Synced {
-		s += fmt.Sprintf(" at version %s, %s old", h.Version, h.Age.Round(time.Second))
+		if h.Version != "" {
+			s += " at version " + string(h.Version)
+		}
+		s += fmt.Sprintf(", %s old", h.Age.Round(time.Second))
 	} else {
 		s += ", not synced"
 	}

@@ -17,7 +17,11 @@ func (t *tombstones) put(key Key, v Version) {
 	if t.at == nil {
 		t.at = map[Key]Version{}
 	}
-	if _, known := t.at[key]; !known {
+	last, known := t.at[key]
+	if known && v.OlderThan(last) {
+		return // a replayed delete, of before the last one
+	}
+	if !known {
 		if len(t.ring) < maxTombstones {
 			t.ring = append(t.ring, key)
 		} else {

@@ -35,7 +35,7 @@ type Source[T any] interface {
 	Watch(ctx context.Context, q WatchQuery) (Stream[T], error)
 	// Describe reads an object's identity. An error says that the object is
 	// bad: nil, foreign, nameless. It must also work on what a Transform made
-	// of the object.
+	// of the object, and may be called by several goroutines at a time.
 	Describe(object T) (Meta, error)
 }
 

@@ -9,6 +9,8 @@ import (
 //
 // It is opaque, except that two decimal versions can be told older from newer.
 // An empty or non-numeric version is never a duplicate and never a rewind.
+//
+// A source's own versions are never [Any]: number from 1.
 type Version string
 
 const (

@@ -70,7 +70,9 @@ func (r *Reflector[T]) streamState(ctx context.Context) (*Pass[T], error) {
 				return nil, err
 			}
 		default:
-			r.report(ctx, err)
+			// Not reported: the list that follows may do as well, and if not, it
+			// is its error that handlers have always been told.
+			r.monitor.failed(err)
 			return nil, err
 		}
 	}

@@ -21,8 +21,8 @@ import (
 // is ListOptions, list types and watch events, and holds no policy.
 type source struct {
 	lw ListerWatcherWithContext
-	// unusable is why lw cannot be asked at all.
-	unusable error
+	// given is what lw was made of.
+	given ListerWatcher
 	// description is what errors call the collection.
 	description string
 	// wantType and wantGVK are what objects must be, if known.
@@ -41,7 +41,7 @@ var _ tarn.Source[any] = (*source)(nil)
 func newSource(lw ListerWatcher, example any, description string) *source {
 	return &source{
 		lw:          ToListerWatcherWithContext(lw),
-		unusable:    unusable(lw, description),
+		given:       lw,
 		description: description,
 		wantType:    reflect.TypeOf(example),
 		wantGVK:     wantedGVK(example),
@@ -49,17 +49,18 @@ func newSource(lw ListerWatcher, example any, description string) *source {
 	}
 }
 
-// unusable says what is missing in a lister-watcher. It is told each time that it
-// would be asked, because the constructors cannot return an error.
-func unusable(lw ListerWatcher, description string) error {
-	functions, own := lw.(*ListWatch)
+// unusable says what is missing in a lister-watcher. It is looked for each time
+// that it would be asked: the constructors cannot return an error, and the
+// functions of a ListWatch may be set later.
+func (s *source) unusable() error {
+	functions, own := s.given.(*ListWatch)
 	switch {
-	case isNil(lw):
-		return fmt.Errorf("%s: the ListerWatcher is nil: there is nothing to list and watch", description)
+	case isNil(s.given):
+		return fmt.Errorf("%s: the ListerWatcher is nil: there is nothing to list and watch", s.description)
 	case own && functions.ListFunc == nil && functions.ListWithContextFunc == nil:
-		return fmt.Errorf("%s: the ListWatch has no function to list: set ListWithContextFunc", description)
+		return fmt.Errorf("%s: the ListWatch has no function to list: set ListWithContextFunc", s.description)
 	case own && functions.WatchFunc == nil && functions.WatchFuncWithContext == nil:
-		return fmt.Errorf("%s: the ListWatch has no function to watch: set WatchFuncWithContext", description)
+		return fmt.Errorf("%s: the ListWatch has no function to watch: set WatchFuncWithContext", s.description)
 	}
 	return nil
 }
@@ -87,8 +88,8 @@ func describeType(example any) string {
 
 // List reads one page.
 func (s *source) List(ctx context.Context, q tarn.ListQuery) (tarn.Page[any], error) {
-	if s.unusable != nil {
-		return tarn.Page[any]{}, s.unusable
+	if err := s.unusable(); err != nil {
+		return tarn.Page[any]{}, err
 	}
 	options := metav1.ListOptions{ResourceVersion: string(q.AtLeast), Limit: q.Limit, Continue: q.Continue}
 	if q.Continue != "" {
@@ -143,8 +144,8 @@ func (s *source) page(list runtime.Object) (page tarn.Page[any], err error) {
 
 // Watch opens a stream.
 func (s *source) Watch(ctx context.Context, q tarn.WatchQuery) (tarn.Stream[any], error) {
-	if s.unusable != nil {
-		return nil, s.unusable
+	if err := s.unusable(); err != nil {
+		return nil, err
 	}
 	options := metav1.ListOptions{
 		ResourceVersion:     string(q.From),

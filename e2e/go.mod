@@ -5,7 +5,7 @@ module github.com/tarnproject/tarn/e2e
 go 1.26.0
 
 require (
-	github.com/tarnproject/tarn v0.0.0-00010101000000-000000000000
+	github.com/tarnproject/tarn v0.0.0
 	go.uber.org/goleak v1.3.0
 	k8s.io/api v0.37.2
 	k8s.io/apimachinery v0.37.2

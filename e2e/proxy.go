@@ -96,13 +96,6 @@ func (p *Proxy) Thaw() {
 	p.each(func(l *link) { l.thaw() })
 }
 
-// Connections says how many there are.
-func (p *Proxy) Connections() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return len(p.links)
-}
-
 func (p *Proxy) each(do func(*link)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -126,8 +126,11 @@ const backlogBound = 8
 
 // checkFreshness compares what the copy knows with when it last heard.
 func (d *day) checkFreshness() {
-	if d.count(late)+d.count(unreliable) > 0 {
-		return
+	mix := d.plan.Mix()
+	for _, kind := range slices.Concat(late, unreliable) {
+		if mix[kind] > 0 {
+			return
+		}
 	}
 	h := d.copy.health()
 	if !h.Synced || h.Rewinds > 0 || h.Err != nil || h.State != tarn.Watching {

@@ -64,6 +64,7 @@ func TestRegressions(t *testing.T) {
 		{Seed: 2762, Informer: true},
 		{Seed: 8127, Informer: true},
 		{Seed: 6822, Informer: true},
+		{Seed: 19184, Informer: true},
 	} {
 		liveThrough(t, cfg)
 	}

@@ -163,7 +163,7 @@ func (p *pending[T]) fold(c Change[T]) {
 	case Update:
 		switch last.Type {
 		case Add, Update:
-			last.Object, last.Version = c.Object, c.Version
+			last.Object, last.Version, last.Rewound = c.Object, c.Version, last.Rewound || c.Rewound
 		case Sync:
 			c.Old = last.Old
 			*last = c

@@ -2,6 +2,7 @@ package tarn
 
 import (
 	"context"
+	"fmt"
 )
 
 // digest turns the events of one watch into changes of the store.
@@ -86,7 +87,7 @@ func (d *digest[T]) object(ctx context.Context, e Event[T]) {
 	}
 	if err != nil {
 		// Gone is gone, whatever its last state looked like.
-		d.gone(item)
+		d.gone(ctx, item, err)
 		d.reach(item.Version)
 		return
 	}
@@ -109,7 +110,8 @@ func (d *digest[T]) bad(ctx context.Context, bad BadObject) {
 
 // gone deletes an object whose final state could not be taken: what was held is
 // the last that is known of it.
-func (d *digest[T]) gone(item Item[T]) {
+func (d *digest[T]) gone(ctx context.Context, item Item[T], err error) {
+	d.r.opts.OnBad(ctx, BadObject{Key: item.Key, Version: item.Version, Err: fmt.Errorf("told as deleted: %w", err)})
 	d.r.forgive(item.Meta)
 	if d.r.reader == nil {
 		return

@@ -64,7 +64,7 @@ func (p *Pass[T]) follow(ctx context.Context) error {
 		stream.Close()
 		stream = nil
 		lasted := r.opts.Clock.Now().Sub(opened)
-		if !r.mayResume(ctx, watched{err: err, events: events, lasted: lasted, asked: asked}) {
+		if !r.mayResume(ctx, watched{err: err, events: events, lasted: lasted, asked: asked}) || !r.resumable() {
 			return nil
 		}
 	}
@@ -86,7 +86,7 @@ func (r *Reflector[T]) open(ctx context.Context) (Stream[T], time.Duration, erro
 			r.lost = true
 			r.cause = "expired"
 		}
-		if ctx.Err() != nil || (reason != Refused && reason != Busy) {
+		if ctx.Err() != nil || (reason != Refused && reason != Busy) || !r.resumable() {
 			return nil, 0, err
 		}
 		r.report(ctx, err)
@@ -174,6 +174,14 @@ func (r *Reflector[T]) patience() time.Duration {
 		}
 	}
 	return limit
+}
+
+// resumable says whether another watch can go on where the last one ended. One
+// from no version begins with what is there and says nothing of what is gone, so
+// the state must be read anew; unless the source has no versions at all, and
+// perhaps lists nothing of what it tells, as fakes do.
+func (r *Reflector[T]) resumable() bool {
+	return r.version != Latest && r.version != Any || r.unversioned || r.opts.Unversioned
 }
 
 // numbered says whether the version reached can be compared with others.

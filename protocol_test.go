@@ -317,6 +317,7 @@ var stories = map[string]story{
 			return o, nil
 		}},
 		handler: "add a@1 initial\ndelete a@1 missed",
+		bad:     "a",
 	},
 	"bad: a replayed delete whose state cannot be taken is dropped": {
 		server: `
@@ -330,6 +331,7 @@ var stories = map[string]story{
 			return o, nil
 		}},
 		handler: "add a@1 initial\ndelete a@1 missed\nadd a@7",
+		bad:     "a\na",
 		store:   "a@7",
 	},
 	"watch: an ordinary end resumes where it stopped": {
@@ -339,6 +341,14 @@ var stories = map[string]story{
 			watch 9 -> hang`,
 		opts:    tarn.Options[*thing]{SilenceLimit: -1},
 		handler: "add a@1 initial",
+	},
+	"watch: one from no version cannot be resumed": {
+		server: `
+			list any -> : a@1 b@2
+			watch latest -> add a@1; add b@2; wait 2s; close
+			list any -> 7: b@2
+			watch 7 -> hang`,
+		handler: "add a@1 initial\nadd b@2 initial\ndelete a@1 missed\nsync b@2",
 	},
 	"watch: an early end is in doubt; a word settles it": {
 		server: `

@@ -166,7 +166,7 @@ func (l *relisting[T]) changes(news []Item[T]) []Change[T] {
 	for _, item := range news {
 		c := Change[T]{Type: Add, Initial: !r.synced, Key: item.Key, Object: item.Object, Version: item.Version}
 		if held, ok := r.reader.Get(item.Key); ok {
-			c.Type, c.Initial, c.Old = Update, false, held
+			c.Type, c.Initial, c.Rewound, c.Old = Update, false, l.rewound, held
 		}
 		changes = append(changes, c)
 	}

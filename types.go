@@ -184,7 +184,10 @@ type Change[T any] struct {
 	// Missed says that a Delete was found by a relist, not told by the source:
 	// Object is the last state known, perhaps not the last there was.
 	Missed bool
-	Key    Key
+	// Rewound says that an Update came by reading a source anew that had gone
+	// back in time: its version may be the one before, and the content not.
+	Rewound bool
+	Key     Key
 	// Old is what was there before, for Update and Sync, and for a Delete what
 	// was last seen.
 	Old T

@@ -1,6 +1,8 @@
 package cache
 
 import (
+	"fmt"
+
 	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/memory"
 )
@@ -11,6 +13,9 @@ func newEngine(src *source, store ReflectorStore, opts tarn.Options[any], reache
 	told := func(v tarn.Version) {
 		src.meter.reached(v)
 		reached(v)
+	}
+	if isNil(store) {
+		return nil, fmt.Errorf("%s: the store is nil: there is nowhere to put what is listed", src.description)
 	}
 	if own, ok := store.(*indexer); ok && own.transform == nil {
 		src.keyOf = own.keyOf

@@ -107,7 +107,7 @@ func (r *registration) deliver(c tarn.Change[any]) {
 			}
 		}()
 		r.measure()
-		if c.Type != tarn.Update || !sameVersion(c) || r.resyncing.Load() {
+		if c.Type != tarn.Update || c.Rewound || !sameVersion(c) || r.resyncing.Load() {
 			handle(r.handler, c)
 		}
 		returned = true

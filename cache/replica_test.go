@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	upstream "k8s.io/client-go/tools/cache"
 
+	"github.com/tarnproject/tarn"
 	framework "github.com/tarnproject/tarn/cache/testing"
 )
 
@@ -80,4 +81,29 @@ func TestDetectMutationsNamesTheField(t *testing.T) {
 		<-done
 		source.Broadcaster.Shutdown()
 	})
+}
+
+// TestReflectorWithoutStore: what is missing is said by ListAndWatch.
+func TestReflectorWithoutStore(t *testing.T) {
+	r := NewReflector(onePod(t), &corev1.Pod{}, nil, 0)
+	if err := r.ListAndWatch(t.Context().Done()); err == nil || !strings.Contains(err.Error(), "the store is nil") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestRewoundUpdateIsDelivered: the same version after a rewind may be another
+// state, so it is told to every handler.
+func TestRewoundUpdateIsDelivered(t *testing.T) {
+	pod := func(node string) *corev1.Pod {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", ResourceVersion: "7"}, Spec: corev1.PodSpec{NodeName: node}}
+	}
+	var seen []string
+	r := &registration{informer: &informer{}, handler: ResourceEventHandlerFuncs{
+		UpdateFunc: func(_, now any) { seen = append(seen, now.(*corev1.Pod).Spec.NodeName) },
+	}}
+	r.deliver(tarn.Change[any]{Type: tarn.Update, Old: pod("a"), Object: pod("b")})
+	r.deliver(tarn.Change[any]{Type: tarn.Update, Old: pod("a"), Object: pod("c"), Rewound: true})
+	if len(seen) != 1 || seen[0] != "c" {
+		t.Errorf("delivered %v, expected only the rewound one", seen)
+	}
 }

@@ -65,6 +65,7 @@ func TestRegressions(t *testing.T) {
 		{Seed: 8127, Informer: true},
 		{Seed: 6822, Informer: true},
 		{Seed: 19184, Informer: true},
+		{Seed: 23163},
 	} {
 		liveThrough(t, cfg)
 	}

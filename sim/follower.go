@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -89,19 +88,3 @@ func (f *follower) take(kind tarn.ChangeType, key tarn.Key, old any, now told) {
 }
 
 var changeNames = map[tarn.ChangeType]string{tarn.Add: "add", tarn.Update: "update", tarn.Delete: "delete", tarn.Sync: "sync"}
-
-// equals compares what the follower believes with a state.
-func (f *follower) equals(want map[tarn.Key]tarn.Version) error {
-	got := f.state()
-	for k, v := range want {
-		if got[k] != v {
-			return fmt.Errorf("%s is %q, should be %q", k, got[k], v)
-		}
-	}
-	for k, v := range got {
-		if _, ok := want[k]; !ok {
-			return fmt.Errorf("%s is %q, should be gone", k, v)
-		}
-	}
-	return nil
-}

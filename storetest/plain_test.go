@@ -230,8 +230,10 @@ type allRepeats struct{ *plain }
 func (s allRepeats) All() iter.Seq2[tarn.Key, Object] {
 	return func(yield func(tarn.Key, Object) bool) {
 		for key, o := range s.plain.All() {
-			if !yield(key, o) || !yield(key, o) {
-				return
+			for range 2 {
+				if !yield(key, o) {
+					return
+				}
 			}
 		}
 	}

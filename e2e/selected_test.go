@@ -10,7 +10,7 @@ import (
 // selectedByLabels: pods that are painted another colour leave a selection or
 // enter it, which must look like a delete or an add.
 func selectedByLabels(s *stage) {
-	s.selected(selection{namespace: namespace, labels: "colour in (red,green),app!=bare"}, func(name string, i int) error {
+	s.selected(selection{namespace: namespace, labels: "colour!=blue,app!=bare"}, func(name string, i int) error {
 		return s.patch(name, fmt.Sprintf(`{"metadata":{"labels":{"colour":"%s"}}}`, []string{"red", "green", "blue"}[i%3]))
 	})
 }

@@ -59,7 +59,7 @@ func (r *Reflector[T]) overdue() error {
 	if !r.blind.owed(r.opts.Clock.Now()) {
 		return nil
 	}
-	r.lost = true
+	r.lost, r.hurry = true, true
 	r.cause = "unreadable"
 	return errRelist
 }

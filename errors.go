@@ -24,11 +24,14 @@ const (
 	Busy
 	// Internal: the source failed inside.
 	Internal
+	// Lost: the connection broke. What was said before is good, and asking again
+	// at the same version is safe.
+	Lost
 	// NoWatchList: the source cannot begin a stream with the whole collection.
 	NoWatchList
 )
 
-var reasonNames = [...]string{"failed", "expired", "version too new", "refused", "busy", "internal error", "no watch list"}
+var reasonNames = [...]string{"failed", "expired", "version too new", "refused", "busy", "internal error", "connection lost", "no watch list"}
 
 func (r Reason) String() string {
 	if int(r) < len(reasonNames) {

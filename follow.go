@@ -63,6 +63,7 @@ func (p *Pass[T]) follow(ctx context.Context) error {
 		events, err := r.consume(ctx, stream)
 		stream.Close()
 		stream = nil
+		r.monitor.enter(Waiting)
 		lasted := r.opts.Clock.Now().Sub(opened)
 		if !r.mayResume(ctx, watched{err: err, events: events, lasted: lasted, asked: asked}) || !r.resumable() {
 			return nil
@@ -83,7 +84,7 @@ func (r *Reflector[T]) open(ctx context.Context) (Stream[T], time.Duration, erro
 		err = r.explain("watch from", r.version, err)
 		reason := ReasonOf(err)
 		if reason == Expired || reason == TooNew {
-			r.lost = true
+			r.lost, r.hurry = true, true
 			r.cause = "expired"
 		}
 		if ctx.Err() != nil || (reason != Refused && reason != Busy) || !r.resumable() {
@@ -228,11 +229,11 @@ func (r *Reflector[T]) mayResume(ctx context.Context, w watched) bool {
 	r.report(ctx, r.explain("watch from", r.version, w.err))
 	switch reason := ReasonOf(w.err); {
 	case reason == Expired || reason == TooNew:
-		r.lost = true
+		r.lost, r.hurry = true, true
 		r.cause = "expired"
 		return false
-	case reason == Refused || reason == Busy:
-		r.doubt = r.doubt || reason == Refused
+	case reason == Refused || reason == Busy || reason == Lost:
+		r.doubt = r.doubt || reason != Busy
 		r.monitor.enter(Waiting)
 		return pause(ctx, r.opts.Clock, max(r.opts.Delay(), RetryAfter(w.err)))
 	case reason == Internal:

@@ -414,6 +414,29 @@ var stories = map[string]story{
 		errors:  "refused\nrefused",
 		atLeast: 2400 * time.Millisecond,
 	},
+	"watch: a lost connection is resumed at the same version, in doubt": {
+		server: `
+			list any -> 5: a@1
+			watch 5 -> add b@6; wait 1m; error lost
+			watch 6 -> hang
+			list latest limit=1 -> 6: a@1`,
+		handler: "add a@1 initial\nadd b@6",
+		errors:  "connection lost",
+	},
+	"watch: an answer that a version is gone is not made to wait for long": {
+		server: `
+			list any -> 5: a@1
+			watch 5 -> error refused
+			watch 5 -> error refused
+			watch 5 -> error refused
+			watch 5 -> error refused
+			watch 5 -> error expired
+			list latest -> 9: a@1
+			watch 9 -> hang`,
+		handler: "add a@1 initial\nsync a@1",
+		errors:  "refused\nrefused\nrefused\nrefused\nexpired",
+		atMost:  26 * time.Second,
+	},
 	"watch: busy is retried at the same version after Retry-After": {
 		server: `
 			list any -> 5: a@1

@@ -60,6 +60,10 @@ type Reflector[T any] struct {
 	doubt bool
 	// blind is what was lost with words that could not be read.
 	blind blindness
+	// hurry says that a watch ended because its source, which is there, said so;
+	// hurried is when that last made the wait for the next pass a short one.
+	hurry   bool
+	hurried time.Time
 	// hasty counts watches in a row that ended within a second.
 	hasty    int
 	internal retryWindow
@@ -110,10 +114,23 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 			r.report(ctx, err)
 		}
 		r.monitor.enter(Waiting)
-		if !pause(ctx, r.opts.Clock, max(r.opts.Delay(), RetryAfter(err))) {
+		if !pause(ctx, r.opts.Clock, r.nextPass(err)) {
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// nextPass is how long to wait before a pass. A source that has just answered,
+// only that a version is of no more use, is there: then the wait is short, however
+// long others had become while it was away; but not twice in a row.
+func (r *Reflector[T]) nextPass(err error) time.Duration {
+	now, hurry := r.opts.Clock.Now(), r.hurry
+	r.hurry = false
+	if hurry && now.Sub(r.hurried) > DefaultBackoff.Reset {
+		r.hurried = now
+		return DefaultBackoff.Base + r.opts.Jitter(DefaultBackoff.Base)
+	}
+	return max(r.opts.Delay(), RetryAfter(err))
 }
 
 // ListAndWatch makes one pass: it reads the whole collection and follows it
@@ -220,7 +237,7 @@ func (p *Pass[T]) Close() {
 
 // rewind declares that the source went back in time.
 func (r *Reflector[T]) rewind(ctx context.Context, now Version) {
-	r.lost, r.rewound = true, true
+	r.lost, r.rewound, r.hurry = true, true, true
 	r.cause = "rewound"
 	r.monitor.update(func(h *Health) { h.Rewinds++ })
 	r.report(ctx, fmt.Errorf("%s: version %s was seen and the source is now at %s: %w; the copy is read anew", r.opts.Name, r.version, now, ErrRewound))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"reflect"
 	"sync/atomic"
 )
 
@@ -41,7 +42,8 @@ func NewReplica[T any](source Source[T], store ReadStore[T], opts Options[T]) (*
 }
 
 // Configure changes the options, which change sees as they were given. It fails
-// once Run has been called, and may not be called beside other methods.
+// once Run has been called. Others may use the replica meanwhile, unless Clock or
+// Logger change.
 func (r *Replica[T]) Configure(change func(*Options[T])) error {
 	if r.started.Load() {
 		return fmt.Errorf("%s: the replica has already started", r.reflector.opts.Name)
@@ -49,11 +51,18 @@ func (r *Replica[T]) Configure(change func(*Options[T])) error {
 	change(&r.opts)
 	opts := r.opts.withDefaults()
 	r.reflector.opts = opts
-	r.reflector.monitor.clock = opts.Clock
 	r.reflector.monitor.update(func(h *Health) { h.Name = opts.Name })
-	r.hub.clock, r.hub.logger = opts.Clock, opts.Logger
+	if !identical(opts.Clock, r.hub.clock) {
+		r.reflector.monitor.clock, r.hub.clock = opts.Clock, opts.Clock
+	}
+	if opts.Logger != r.hub.logger {
+		r.hub.logger = opts.Logger
+	}
 	return nil
 }
+
+// identical compares two clocks, which may be of a type that == panics on.
+func identical(a, b Clock) bool { return reflect.ValueOf(a).Comparable() && a == b }
 
 // Run keeps the copy up to date until ctx ends, and returns why it ended, after
 // every subscriber's function has returned. It may be called once.
@@ -125,12 +134,12 @@ func (r *Replica[T]) notSynced(why error) error {
 // Versions that cannot be ordered cannot be waited for: [ErrOpaqueVersion].
 func (r *Replica[T]) WaitFor(ctx context.Context, v Version) error {
 	if _, ok := v.Compare(v); !ok {
-		return fmt.Errorf("%s: waiting for version %q: %w", r.reflector.opts.Name, v, ErrOpaqueVersion)
+		return fmt.Errorf("%s: waiting for version %q: %w", r.Health().Name, v, ErrOpaqueVersion)
 	}
 	for {
 		reached, wait, err := r.hub.await(v)
 		if err != nil {
-			return fmt.Errorf("%s: waiting for version %s: %w", r.reflector.opts.Name, v, err)
+			return fmt.Errorf("%s: waiting for version %s: %w", r.Health().Name, v, err)
 		}
 		if reached {
 			return nil
@@ -186,7 +195,7 @@ func (r *Replica[T]) Changes(ctx context.Context) iter.Seq[Change[T]] {
 // with Run and end before it returns.
 func (r *Replica[T]) Subscribe(deliver func(Change[T]), opts SubscribeOptions) (*Subscription[T], error) {
 	if deliver == nil {
-		return nil, fmt.Errorf("%s: a subscriber needs a function", r.reflector.opts.Name)
+		return nil, fmt.Errorf("%s: a subscriber needs a function", r.Health().Name)
 	}
 	return r.hub.subscribe(deliver, opts)
 }

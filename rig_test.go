@@ -366,7 +366,7 @@ func (s *scripted) Describe(o *thing) (tarn.Meta, error) {
 
 var reasons = map[string]tarn.Reason{
 	"expired": tarn.Expired, "toonew": tarn.TooNew, "refused": tarn.Refused,
-	"busy": tarn.Busy, "internal": tarn.Internal, "nowatchlist": tarn.NoWatchList,
+	"busy": tarn.Busy, "internal": tarn.Internal, "lost": tarn.Lost, "nowatchlist": tarn.NoWatchList,
 }
 
 // parseError reads "busy after=10s" or any text.

@@ -2,12 +2,14 @@ package cache
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	upstream "k8s.io/client-go/tools/cache"
 
@@ -105,5 +107,21 @@ func TestRewoundUpdateIsDelivered(t *testing.T) {
 	r.deliver(tarn.Change[any]{Type: tarn.Update, Old: pod("a"), Object: pod("c"), Rewound: true})
 	if len(seen) != 1 || seen[0] != "c" {
 		t.Errorf("delivered %v, expected only the rewound one", seen)
+	}
+}
+
+// TestLostConnections: what client-go says when a connection breaks under a
+// watch, and when an event cannot be decoded, looks almost the same.
+func TestLostConnections(t *testing.T) {
+	reporter := apierrors.NewClientErrorReporter(500, "GET", "ClientWatchDecoding")
+	for text, want := range map[string]tarn.Reason{
+		"unable to decode an event from the watch stream: http2: client connection lost":                  tarn.Lost,
+		"unable to decode an event from the watch stream: read tcp 127.0.0.1:1: connection reset by peer": tarn.Lost,
+		"unable to decode an event from the watch stream: illegal base64 data at input byte 4":            tarn.Internal,
+	} {
+		err := classify(apierrors.FromObject(reporter.AsObject(errors.New(text))))
+		if got := tarn.ReasonOf(err); got != want {
+			t.Errorf("%s: %v, want %v", text, got, want)
+		}
 	}
 }

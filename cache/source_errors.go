@@ -33,6 +33,8 @@ func classify(err error) error {
 		reason = tarn.Refused
 	case apierrors.IsTooManyRequests(err):
 		reason = tarn.Busy
+	case isLost(err):
+		reason = tarn.Lost
 	case apierrors.IsInternalError(err):
 		reason = tarn.Internal
 	case after == 0:
@@ -40,6 +42,25 @@ func classify(err error) error {
 	}
 	return tarn.Because(reason, after, err)
 }
+
+// isLost recognises a connection that broke under a watch. client-go puts that in
+// the same words as an event that could not be decoded; only the message behind
+// them tells the two apart, and what is not recognised costs no more than a list.
+func isLost(err error) bool {
+	if !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) && !apierrors.HasStatusCause(err, clientWatchDecoding) {
+		return false
+	}
+	for _, words := range []string{"connection lost", "connection reset", "broken pipe", "use of closed network connection", "i/o timeout", "unexpected EOF", "GOAWAY"} {
+		if strings.Contains(err.Error(), words) {
+			return true
+		}
+	}
+	return false
+}
+
+// clientWatchDecoding is the cause that client-go's watches give to errors of the
+// stream.
+const clientWatchDecoding metav1.CauseType = "ClientWatchDecoding"
 
 // isTooNew recognises the answer to a version that the server has not reached.
 // Servers before 1.19 said it only in words.

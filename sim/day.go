@@ -93,7 +93,7 @@ func (d *day) jitter(length time.Duration) time.Duration {
 	if length <= 0 {
 		return 0
 	}
-	return time.Duration(d.chance(time.Now().String()).Int64N(int64(length)))
+	return time.Duration(d.chance(strconv.FormatInt(time.Now().UnixNano(), 10)).Int64N(int64(length)))
 }
 
 // live lets the day pass, then the calm, and judges.
@@ -158,6 +158,9 @@ func (d *day) write(ctx context.Context) {
 		default:
 			d.server.Restart()
 		}
+		// A moment apart, so that it does not depend on the scheduler whether the
+		// write was seen before.
+		time.Sleep(time.Microsecond)
 		d.maybeRestore(left)
 	}
 }

@@ -48,12 +48,29 @@ func (f *follower) state() map[tarn.Key]tarn.Version {
 	return out
 }
 
+// stall is for how long it does not listen from now on. It does so once.
+func (f *follower) stall() time.Duration {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if time.Now().Before(f.stallAt) {
+		return 0
+	}
+	d := f.stallFor
+	f.stallFor = 0
+	return d
+}
+
+// punctual says that it will not let anything wait.
+func (f *follower) punctual() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.pace == 0 && f.stallFor == 0
+}
+
 // take is given each change.
 func (f *follower) take(kind tarn.ChangeType, key tarn.Key, old any, now told) {
-	if f.stallFor > 0 && !time.Now().Before(f.stallAt) {
-		f.record.note(f.name, "stalls for %s", f.stallFor)
-		d := f.stallFor
-		f.stallFor = 0
+	if d := f.stall(); d > 0 {
+		f.record.note(f.name, "stalls for %s", d)
 		time.Sleep(d)
 	}
 	if f.pace > 0 {

@@ -123,7 +123,7 @@ func (c *informerCopy) followers(visit func(*follower, tarn.Lag)) {
 		// How much waits is not told by client-go's interfaces; a follower that
 		// has no pace of its own has nothing waiting once all is calm.
 		lag := tarn.Lag{}
-		if f.pace > 0 || f.stallFor > 0 {
+		if !f.punctual() {
 			lag.Pending = 1
 		}
 		visit(f, lag)

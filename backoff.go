@@ -52,8 +52,8 @@ func randomPart(d time.Duration) time.Duration {
 }
 
 // retryWindow bounds how long failures of one kind are retried on the spot. It
-// opens with the first failure and closes for good after length, unless a quiet
-// minute passed in between.
+// opens with the first failure and closes after length, or after a quiet minute;
+// the next failure opens another.
 type retryWindow struct {
 	first, last time.Time
 }

@@ -2,7 +2,9 @@ package tarn
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 )
 
 // digest turns the events of one watch into changes of the store.
@@ -44,10 +46,12 @@ func (d *digest[T]) take(ctx context.Context, events []Event[T]) error {
 			}
 			d.settled = true
 		}
-		switch e.Type {
-		case Added, Modified, Deleted:
+		switch {
+		case e.Type == Bookmark && e.Bad.Err != nil:
+			d.r.reject(ctx, e.Bad) // it hides no object
+		case e.Type == Added || e.Type == Modified || e.Type == Deleted:
 			d.object(ctx, e)
-		case Bookmark:
+		case e.Type == Bookmark:
 			d.r.bookmarked = true
 			// By itself, so that a store can tell it from a change.
 			if err := d.flush(ctx); err != nil {
@@ -57,7 +61,7 @@ func (d *digest[T]) take(ctx context.Context, events []Event[T]) error {
 			if err := d.write(ctx); err != nil {
 				return err
 			}
-		case Undecodable:
+		case e.Type == Undecodable:
 			if err := d.flush(ctx); err != nil {
 				return err
 			}
@@ -75,8 +79,13 @@ func (d *digest[T]) take(ctx context.Context, events []Event[T]) error {
 // object adds what an event means to the changes.
 func (d *digest[T]) object(ctx context.Context, e Event[T]) {
 	r := d.r
-	if e.Bad.Err != nil {
-		d.bad(ctx, e.Bad)
+	if bad := e.Bad; bad.Err != nil {
+		if e.Type == Deleted && bad.Key != "" {
+			d.gone(ctx, Item[T]{Meta: Meta{Key: bad.Key, Version: bad.Version}}, bad.Err)
+			d.reach(bad.Version)
+		} else {
+			d.bad(ctx, bad)
+		}
 		return
 	}
 	item, err := r.take(e.Object)
@@ -95,8 +104,9 @@ func (d *digest[T]) object(ctx context.Context, e Event[T]) {
 		d.add(Change[T]{Type: asTold[e.Type], Key: item.Key, Object: item.Object, Version: item.Version})
 	} else if c, ok := d.meaning(e.Type, item); ok {
 		d.add(c)
+	} else {
+		r.forgive(item.Meta, false)
 	}
-	r.forgive(item.Meta)
 	d.reach(item.Version)
 }
 
@@ -112,13 +122,14 @@ func (d *digest[T]) bad(ctx context.Context, bad BadObject) {
 // the last that is known of it.
 func (d *digest[T]) gone(ctx context.Context, item Item[T], err error) {
 	d.r.opts.OnBad(ctx, BadObject{Key: item.Key, Version: item.Version, Err: fmt.Errorf("told as deleted: %w", err)})
-	d.r.forgive(item.Meta)
 	if d.r.reader == nil {
 		return
 	}
 	if c, ok := d.meaning(Deleted, item); ok {
 		c.Missed, c.Object = true, c.Old
 		d.add(c)
+	} else {
+		d.r.forgive(item.Meta, true)
 	}
 }
 
@@ -126,9 +137,9 @@ var asTold = map[EventType]ChangeType{Added: Add, Modified: Update, Deleted: Del
 
 // forgive takes a key out of quarantine after a good word of it, unless that is
 // an old one, from before it was bad.
-func (r *Reflector[T]) forgive(m Meta) {
+func (r *Reflector[T]) forgive(m Meta, written bool) {
 	if !r.monitor.bad.empty() {
-		r.monitor.bad.redeem(m)
+		r.monitor.bad.redeem(m, written)
 	}
 }
 
@@ -161,7 +172,7 @@ func (d *digest[T]) meaning(t EventType, item Item[T]) (Change[T], bool) {
 		d.r.deleted.put(item.Key, item.Version)
 		return c, true
 	}
-	if err == nil && item.Version != "" && before.Version == item.Version && before.UID == item.UID && d.r.equal(held, item.Object) {
+	if order, known := item.Version.Compare(before.Version); err == nil && known && order == 0 && before.UID == item.UID && d.r.equal(held, item.Object) {
 		return c, false
 	}
 	c.Type = Update
@@ -206,7 +217,11 @@ func (d *digest[T]) flush(ctx context.Context) error {
 }
 
 func (d *digest[T]) write(ctx context.Context) error {
-	err := d.r.rejectSome(ctx, d.r.apply(d.changes, d.at))
+	err := d.r.apply(d.changes, d.at)
+	if partly(err) {
+		d.forgiveWritten(err)
+	}
+	err = d.r.rejectSome(ctx, err)
 	clear(d.changes)
 	d.changes = d.changes[:0]
 	clear(d.last)
@@ -215,4 +230,17 @@ func (d *digest[T]) write(ctx context.Context) error {
 	}
 	d.r.version = d.at
 	return nil
+}
+
+// forgiveWritten takes out of quarantine what the store has taken in full.
+func (d *digest[T]) forgiveWritten(err error) {
+	if d.r.monitor.bad.empty() {
+		return
+	}
+	some, _ := errors.AsType[ObjectErrors](err)
+	for _, c := range d.changes {
+		if !slices.ContainsFunc(some, func(b BadObject) bool { return b.Key == c.Key }) {
+			d.r.forgive(Meta{Key: c.Key, Version: c.Version}, true)
+		}
+	}
 }

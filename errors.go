@@ -77,8 +77,8 @@ func RetryAfter(err error) time.Duration {
 	return 0
 }
 
-// ObjectErrors says which objects of a batch a store did not take. The rest of
-// the batch has been taken.
+// ObjectErrors says which objects of a batch a store did not take in full: each is
+// there, but for what its error says. The rest of the batch has been taken.
 type ObjectErrors []BadObject
 
 func (e ObjectErrors) Error() string {

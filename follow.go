@@ -63,7 +63,6 @@ func (p *Pass[T]) follow(ctx context.Context) error {
 		events, err := r.consume(ctx, stream)
 		stream.Close()
 		stream = nil
-		r.monitor.enter(Waiting)
 		lasted := r.opts.Clock.Now().Sub(opened)
 		if !r.mayResume(ctx, watched{err: err, events: events, lasted: lasted, asked: asked}) || !r.resumable() {
 			return nil
@@ -137,6 +136,7 @@ func (r *Reflector[T]) consume(ctx context.Context, stream Stream[T]) (int, erro
 		clear(buf[:n])
 		if err == nil && d.suspect {
 			d.suspect = false
+			r.doubt = true
 			err = r.dispel(ctx)
 		}
 		if err == nil {
@@ -145,16 +145,13 @@ func (r *Reflector[T]) consume(ctx context.Context, stream Stream[T]) (int, erro
 		if err != nil {
 			return events, err
 		}
-		if r.blind.due != due || r.numbered() != numbered {
+		if r.blind.due != due || r.numbered() != numbered || doubted && !r.doubt || ear.silent() {
+			// How long to be patient has changed; or it was us who took long.
 			due, numbered = r.blind.due, r.numbered()
 			ear.close()
 			ear = listen(ctx, r.opts.Clock, r.patience())
 		}
-		if doubted && !r.doubt {
-			// The word dispelled it: no more reason for impatience.
-			ear.close()
-			ear = listen(ctx, r.opts.Clock, r.patience())
-		}
+		ear.heard() // what took long until here was not the source
 	}
 }
 
@@ -162,7 +159,7 @@ func (r *Reflector[T]) consume(ctx context.Context, stream Stream[T]) (int, erro
 // only for a moment while it is in doubt that the source is the same.
 func (r *Reflector[T]) patience() time.Duration {
 	limit := r.opts.SilenceLimit
-	if r.unversioned || r.opts.Unversioned && !r.numbered() {
+	if r.versionless() {
 		// A source without versions has no bookmarks either, and a watch of it
 		// cannot be replaced without losing what happens in between.
 		limit = 0
@@ -182,7 +179,13 @@ func (r *Reflector[T]) patience() time.Duration {
 // the state must be read anew; unless the source has no versions at all, and
 // perhaps lists nothing of what it tells, as fakes do.
 func (r *Reflector[T]) resumable() bool {
-	return r.version != Latest && r.version != Any || r.unversioned || r.opts.Unversioned
+	return r.version != Latest && r.version != Any || r.versionless()
+}
+
+// versionless says that the source is known to have no versions: by declaration,
+// or by objects without one, unless it sends bookmarks all the same.
+func (r *Reflector[T]) versionless() bool {
+	return r.opts.Unversioned && !r.numbered() || r.unversioned && !r.bookmarked
 }
 
 // numbered says whether the version reached can be compared with others.
@@ -269,9 +272,10 @@ func (r *Reflector[T]) mayResumeAfterEnd(ctx context.Context, w watched) bool {
 // bookmark, silence is no failure: there may be nothing to say.
 func (r *Reflector[T]) mayResumeAfterSilence(ctx context.Context) bool {
 	if !r.numbered() {
-		// There is nothing to ask by, and nowhere to go on from.
+		// There is nothing to ask by; and without any version nowhere to go on
+		// from.
 		r.cause = "silence"
-		return false
+		return r.version != ""
 	}
 	if r.bookmarked {
 		r.report(ctx, r.explain("watch from", r.version, ErrSilent))

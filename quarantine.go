@@ -10,8 +10,8 @@ import (
 // quarantine remembers which objects are bad: what the store holds for them, if
 // anything, is the last good state and not the present one.
 //
-// Objects whose key could not even be read are only counted: nothing would ever
-// take them out again, so holding each would be a leak.
+// Objects whose key could not even be read are only counted, from one whole state
+// to the next.
 type quarantine struct {
 	mu      sync.Mutex
 	byKey   map[Key]inmate
@@ -51,29 +51,37 @@ func (q *quarantine) put(bad BadObject, taken bool, now time.Time) (BadObject, b
 	return bad, !known || before.Err.Error() != kept.Err.Error()
 }
 
-// clear takes a key out: a good state has come, or the object is gone.
-func (q *quarantine) clear(key Key) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	delete(q.byKey, key)
-}
-
 // redeem takes a key out of which a good state was told that is not older than the
-// bad one.
-func (q *quarantine) redeem(m Meta) {
+// bad one; written says that the store took it anew.
+func (q *quarantine) redeem(m Meta, written bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if !m.Version.OlderThan(q.byKey[m.Key].Version) {
+	if b := q.byKey[m.Key]; !m.Version.OlderThan(b.Version) && (written || !b.taken) {
 		delete(q.byKey, m.Key)
 	}
 }
 
-// confirm takes a key out whose object is as the store has it.
-func (q *quarantine) confirm(key Key) {
+// verdict is what a whole state says of a bad object.
+type verdict uint8
+
+const (
+	stillBad verdict = iota
+	// asHeld: it is as the store has it.
+	asHeld
+	// good: it is gone, or taken anew.
+	good
+)
+
+// settle goes through all marks after a whole state was taken, in which keyless
+// objects could not be named.
+func (q *quarantine) settle(judge func(Key) verdict, keyless int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if !q.byKey[key].taken {
-		delete(q.byKey, key)
+	q.keyless = int64(keyless)
+	for key, b := range q.byKey {
+		if v := judge(key); v == good || v == asHeld && !b.taken {
+			delete(q.byKey, key)
+		}
 	}
 }
 

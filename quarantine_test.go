@@ -47,14 +47,19 @@ func TestQuarantine(t *testing.T) {
 	put(bad("", "garbled"), false, 6, 6, true)
 	want("a: no index since 2, b: no name since 1", 4)
 
-	q.confirm("a") // as the store has it, and that was the trouble
-	q.confirm("b")
-	q.confirm("nobody")
-	want("a: no index since 2", 3)
-	q.clear("a")
-	want("", 2)
+	held := func(Key) verdict { return asHeld }
+	q.settle(held, 1) // a is as the store has it, and that was the trouble
+	want("a: no index since 2", 2)
+	q.redeem(Meta{Key: "a"}, false)
+	q.redeem(Meta{Key: "nobody"}, true)
+	want("a: no index since 2", 2)
+	q.redeem(Meta{Key: "a"}, true)
+	want("", 1)
 	put(bad("a", "no index"), false, 9, 9, true)
-	want("a: no index since 9", 3)
+	q.settle(func(Key) verdict { return stillBad }, 0)
+	want("a: no index since 9", 1)
+	q.settle(func(Key) verdict { return good }, 0)
+	want("", 0)
 }
 
 // Health must stay readable when everything is bad.

@@ -3,6 +3,7 @@ package tarn
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 )
 
@@ -29,6 +30,8 @@ type Reflector[T any] struct {
 	resync    func() error
 	wantsSync func() bool
 	onSynced  func()
+
+	started atomic.Bool
 
 	// version is the state reached; it never runs ahead of the store.
 	version Version
@@ -104,6 +107,9 @@ func newReflector[T any](source Source[T], opts Options[T]) *Reflector[T] {
 // Run keeps the store equal to the source until ctx ends, and returns why it
 // ended. It may be called once.
 func (r *Reflector[T]) Run(ctx context.Context) error {
+	if !r.started.CompareAndSwap(false, true) {
+		return fmt.Errorf("%s: the reflector has been started before; make a new one", r.opts.Name)
+	}
 	defer r.monitor.stopped()
 	for {
 		err := r.ListAndWatch(ctx)
@@ -128,7 +134,7 @@ func (r *Reflector[T]) nextPass(err error) time.Duration {
 	r.hurry = false
 	if hurry && now.Sub(r.hurried) > DefaultBackoff.Reset {
 		r.hurried = now
-		return DefaultBackoff.Base + r.opts.Jitter(DefaultBackoff.Base)
+		return max(DefaultBackoff.Base+r.opts.Jitter(DefaultBackoff.Base), RetryAfter(err))
 	}
 	return max(r.opts.Delay(), RetryAfter(err))
 }
@@ -215,7 +221,7 @@ func (p *Pass[T]) Commit(ctx context.Context) error {
 	p.state = nil
 	r.version = p.version
 	r.versioned = p.version != ""
-	r.lost, r.rewound, r.doubt = false, false, false
+	r.lost, r.rewound, r.doubt, r.hurry = false, false, false, false
 	r.blind.listed(r.opts.Clock.Now(), p.keyless)
 	r.deleted.clear()
 	r.cause = "watch ended"

@@ -28,6 +28,8 @@ type relisting[T any] struct {
 	news []Item[T]
 	// holes are the places in news that a later state left empty.
 	holes map[int]struct{}
+	// suspects are the bad items that have a name.
+	suspects map[Key]struct{}
 	// rejected counts bad items, keyless those that could be any object: while
 	// there is one, nothing can be said to be gone.
 	rejected, keyless int
@@ -36,7 +38,7 @@ type relisting[T any] struct {
 const unchanged = -1
 
 func (r *Reflector[T]) newRelisting(rewound bool) *relisting[T] {
-	return &relisting[T]{r: r, rewound: rewound, at: map[Key]int{}, holes: map[int]struct{}{}}
+	return &relisting[T]{r: r, rewound: rewound, at: map[Key]int{}, holes: map[int]struct{}{}, suspects: map[Key]struct{}{}}
 }
 
 // put adds an object, or replaces it by a later state.
@@ -53,7 +55,7 @@ func (l *relisting[T]) put(ctx context.Context, object T) {
 		l.keep(item.Key)
 		return
 	}
-	l.r.monitor.bad.clear(item.Key)
+	delete(l.suspects, item.Key)
 	if i, ok := l.at[item.Key]; ok && i != unchanged {
 		l.news[i] = item
 		return
@@ -88,19 +90,32 @@ func (l *relisting[T]) confirm(object T) bool {
 func (l *relisting[T]) keep(key Key) {
 	l.drop(key)
 	l.at[key] = unchanged
-	l.r.monitor.bad.confirm(key)
+	delete(l.suspects, key)
 }
 
 // remove takes an object out again.
 func (l *relisting[T]) remove(ctx context.Context, object T) {
-	m, err := l.r.describe(object)
-	if err != nil {
-		l.bad(ctx, BadObject{Key: m.Key, Version: m.Version, Err: err})
-		return
+	item, err := l.r.take(object)
+	switch {
+	case err == nil:
+		l.leave(item.Key)
+	case item.Key != "":
+		l.gone(ctx, BadObject{Key: item.Key, Version: item.Version, Err: err})
+	default:
+		l.bad(ctx, BadObject{Version: item.Version, Err: err})
 	}
-	l.drop(m.Key)
-	delete(l.at, m.Key)
-	l.r.monitor.bad.clear(m.Key)
+}
+
+// gone takes an object out of which only the name can be read.
+func (l *relisting[T]) gone(ctx context.Context, bad BadObject) {
+	l.r.opts.OnBad(ctx, bad)
+	l.leave(bad.Key)
+}
+
+func (l *relisting[T]) leave(key Key) {
+	l.drop(key)
+	delete(l.at, key)
+	delete(l.suspects, key)
 }
 
 // bad notes an object that could not be taken: its last good state stays.
@@ -116,6 +131,7 @@ func (l *relisting[T]) bad(ctx context.Context, bad BadObject) {
 	}
 	l.drop(bad.Key)
 	l.at[bad.Key] = unchanged
+	l.suspects[bad.Key] = struct{}{}
 }
 
 // drop takes an item out of the news, leaving a hole.
@@ -127,7 +143,8 @@ func (l *relisting[T]) drop(key Key) {
 	}
 }
 
-// commit brings the store to the gathered state.
+// commit brings the store to the gathered state, and the marks of bad objects to
+// what it showed: not before, since a state that is given up proves nothing.
 func (l *relisting[T]) commit(ctx context.Context, v Version) error {
 	l.r.summarize(ctx, l.rejected)
 	news := l.news
@@ -139,10 +156,33 @@ func (l *relisting[T]) commit(ctx context.Context, v Version) error {
 			}
 		}
 	}
+	var err error
 	if l.r.reader == nil {
-		return l.r.rejectSome(ctx, l.r.replace(news, v))
+		err = l.r.replace(news, v)
+	} else {
+		err = l.r.apply(l.changes(news), v)
 	}
-	return l.r.rejectSome(ctx, l.r.apply(l.changes(news), v))
+	if partly(err) {
+		l.r.monitor.bad.settle(l.verdict, l.keyless)
+	}
+	return l.r.rejectSome(ctx, err)
+}
+
+// verdict is what the state says of an object that was bad.
+func (l *relisting[T]) verdict(key Key) verdict {
+	if _, bad := l.suspects[key]; bad {
+		return stillBad
+	}
+	switch i, listed := l.at[key]; {
+	case listed && i == unchanged:
+		return asHeld
+	case listed:
+		return good
+	case l.keyless > 0:
+		return stillBad
+	default:
+		return good
+	}
 }
 
 // changes is the difference between the store and the gathered state: first
@@ -159,7 +199,6 @@ func (l *relisting[T]) changes(news []Item[T]) []Change[T] {
 		case l.keyless > 0:
 			r.monitor.bad.put(BadObject{Key: key, Err: errUnsureGone}, false, r.opts.Clock.Now())
 		default:
-			r.monitor.bad.clear(key)
 			changes = append(changes, Change[T]{Type: Delete, Missed: true, Key: key, Old: held, Object: held, Version: r.versionOf(held)})
 		}
 	}

@@ -71,12 +71,10 @@ func (r *Replica[T]) Run(ctx context.Context) error {
 		return fmt.Errorf("%s: the replica has been started before; make a new one", r.reflector.opts.Name)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(ErrStopped)
 	r.hub.start(ctx)
-	err := r.reflector.Run(ctx)
-	cancel(ErrStopped)
-	r.hub.stop()
-	return err
+	defer r.hub.stop()
+	defer cancel(ErrStopped)
+	return r.reflector.Run(ctx)
 }
 
 // Get returns the object under key.

@@ -439,6 +439,11 @@ func parseEvent(t *testing.T, verb, arg string) tarn.Event[*thing] {
 		return tarn.Event[*thing]{Type: tarn.Bookmark, Version: tarn.Version(arg)}
 	case "end":
 		return tarn.Event[*thing]{Type: tarn.Bookmark, Version: tarn.Version(arg), InitialEnd: true}
+	case "baddel":
+		o := parseThing(arg)
+		return tarn.Event[*thing]{Type: tarn.Deleted, Bad: tarn.BadObject{Key: tarn.Key(o.name), Version: tarn.Version(o.version), Err: errors.New("cannot be read")}}
+	case "badmark":
+		return tarn.Event[*thing]{Type: tarn.Bookmark, Bad: tarn.BadObject{Err: errors.New("cannot be read")}}
 	case "garbled":
 		return tarn.Event[*thing]{Type: tarn.Undecodable, Bad: tarn.BadObject{Key: tarn.Key(arg), Err: tarn.ErrUndecodable}}
 	case "foreign":

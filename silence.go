@@ -16,13 +16,16 @@ type ear struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	clock  Clock
-	last   atomic.Int64
-	done   chan struct{}
+	// last is when something was heard, as the time since base: an instant by
+	// itself would lose what keeps it right when the system's clock is set.
+	base time.Time
+	last atomic.Int64
+	done chan struct{}
 }
 
 // listen starts to wait. Without a positive limit it never falls silent.
 func listen(ctx context.Context, clock Clock, limit time.Duration) *ear {
-	e := &ear{clock: clock, done: make(chan struct{})}
+	e := &ear{clock: clock, base: clock.Now(), done: make(chan struct{})}
 	e.ctx, e.cancel = context.WithCancelCause(ctx)
 	e.heard()
 	if limit <= 0 {
@@ -39,7 +42,7 @@ func listen(ctx context.Context, clock Clock, limit time.Duration) *ear {
 				return
 			case <-timer.C():
 			}
-			quiet := clock.Now().Sub(time.Unix(0, e.last.Load()))
+			quiet := clock.Now().Sub(e.base) - time.Duration(e.last.Load())
 			if quiet >= limit {
 				e.cancel(ErrSilent)
 				return
@@ -50,7 +53,7 @@ func listen(ctx context.Context, clock Clock, limit time.Duration) *ear {
 	return e
 }
 
-func (e *ear) heard() { e.last.Store(e.clock.Now().UnixNano()) }
+func (e *ear) heard() { e.last.Store(int64(e.clock.Now().Sub(e.base))) }
 
 func (e *ear) silent() bool { return context.Cause(e.ctx) == ErrSilent }
 

@@ -63,3 +63,29 @@ func TestEarEndsWithItsContext(t *testing.T) {
 		}
 	})
 }
+
+// yearOne is a clock that begins with the zero time, which has no nanoseconds
+// since 1970.
+type yearOne struct{ start time.Time }
+
+func (c yearOne) Now() time.Time                 { return time.Time{}.Add(time.Since(c.start)) }
+func (c yearOne) NewTimer(d time.Duration) Timer { return realClock{}.NewTimer(d) }
+
+func TestSilenceDoesNotReadTheWall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := listen(t.Context(), yearOne{time.Now()}, time.Minute)
+		time.Sleep(50 * time.Second)
+		e.heard()
+		time.Sleep(59 * time.Second)
+		synctest.Wait()
+		if e.silent() {
+			t.Error("silent although something was heard within the limit")
+		}
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if !e.silent() {
+			t.Error("not silent after the limit")
+		}
+		e.close()
+	})
+}

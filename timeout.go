@@ -33,6 +33,9 @@ func (r *Reflector[T]) list(ctx context.Context, q ListQuery, limit time.Duratio
 func (r *Reflector[T]) watch(ctx context.Context, q WatchQuery) (Stream[T], error) {
 	limit := r.opts.SilenceLimit
 	if limit <= 0 {
+		limit = r.opts.ListTimeout
+	}
+	if limit <= 0 {
 		return r.source.Watch(ctx, q)
 	}
 	life, cancel := context.WithCancelCause(ctx)
@@ -41,14 +44,19 @@ func (r *Reflector[T]) watch(ctx context.Context, q WatchQuery) (Stream[T], erro
 	if timer.Stop() && err == nil {
 		return &leashed[T]{stream, cancel}, nil
 	}
+	late := err == nil || context.Cause(life) == ErrSilent
 	if err == nil {
 		stream.Close()
 	}
 	cancel(nil)
-	if context.Cause(life) == ErrSilent {
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case late:
 		return nil, fmt.Errorf("%w to a watch within %s", errNoAnswer, limit)
+	default:
+		return nil, err
 	}
-	return nil, err
 }
 
 // leashed is a stream that ends its context when it is closed.

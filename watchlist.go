@@ -52,7 +52,7 @@ func (r *Reflector[T]) streamState(ctx context.Context) (*Pass[T], error) {
 			return nil, err
 		case reason == Refused || reason == Busy:
 			r.report(ctx, err)
-			if !pause(ctx, r.opts.Clock, max(r.opts.Delay(), RetryAfter(err))) {
+			if !r.rest(ctx, max(r.opts.Delay(), RetryAfter(err))) {
 				return nil, err
 			}
 		case (reason == Expired || reason == TooNew) && !r.lost:
@@ -66,7 +66,7 @@ func (r *Reflector[T]) streamState(ctx context.Context) (*Pass[T], error) {
 				r.giveUpWatchList()
 				return nil, err
 			}
-			if !pause(ctx, r.opts.Clock, r.opts.Delay()) {
+			if !r.rest(ctx, r.opts.Delay()) {
 				return nil, err
 			}
 		default:
@@ -76,6 +76,13 @@ func (r *Reflector[T]) streamState(ctx context.Context) (*Pass[T], error) {
 			return nil, err
 		}
 	}
+}
+
+// rest waits between two tries.
+func (r *Reflector[T]) rest(ctx context.Context, d time.Duration) bool {
+	r.monitor.enter(Waiting)
+	defer r.monitor.enter(Listing)
+	return pause(ctx, r.opts.Clock, d)
 }
 
 // streamFrom makes one try.
@@ -89,7 +96,7 @@ func (r *Reflector[T]) streamFrom(ctx context.Context, from Version) (*Pass[T], 
 		stream.Close()
 		return nil, r.explain("watch list at", from, err)
 	}
-	r.monitor.opened()
+	r.monitor.update(func(h *Health) { h.Watches++ })
 	return pass, nil
 }
 
@@ -119,6 +126,10 @@ func (p *Pass[T]) gather(ctx context.Context, stream Stream[T]) error {
 				ear.heard()
 			}
 			switch {
+			case e.Bad.Err != nil && e.Type == Bookmark:
+				r.reject(ctx, e.Bad) // it hides no object
+			case e.Bad.Err != nil && e.Type == Deleted && e.Bad.Key != "":
+				p.state.gone(ctx, e.Bad)
 			case e.Bad.Err != nil:
 				p.state.bad(ctx, e.Bad)
 			case e.Type == Added || e.Type == Modified:

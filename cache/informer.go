@@ -76,9 +76,9 @@ type informer struct {
 	metrics     *queueMetrics
 	resyncs     resyncs
 
-	mu               sync.Mutex
-	started, stopped bool
-	handlers         []*registration
+	mu       sync.Mutex
+	started  bool
+	handlers []*registration
 }
 
 var _ SharedIndexInformer = (*informer)(nil)
@@ -126,7 +126,10 @@ func onError(reflector *Reflector, handler WatchErrorHandlerWithContext) func(co
 	if handler == nil {
 		return func(ctx context.Context, err error) { DefaultWatchErrorHandler(ctx, reflector, err) }
 	}
-	return func(ctx context.Context, err error) { handler(ctx, reflector, handlerError(reflector.Name(), err)) }
+	return func(ctx context.Context, err error) {
+		defer utilruntime.HandleCrashWithContext(ctx)
+		handler(ctx, reflector, handlerError(reflector.Name(), err))
+	}
 }
 
 func (s *informer) Run(stopCh <-chan struct{}) {
@@ -142,13 +145,8 @@ func (s *informer) RunWithContext(ctx context.Context) {
 	stop, stopDetector := context.WithCancel(context.WithoutCancel(ctx))
 	var detecting sync.WaitGroup
 	detecting.Go(func() { s.detector.Run(stop.Done()) })
-	defer func() {
-		s.mu.Lock()
-		s.stopped = true
-		s.mu.Unlock()
-		stopDetector()
-		detecting.Wait()
-	}()
+	defer detecting.Wait()
+	defer stopDetector()
 	_ = s.replica.Run(ctx) // returns why ctx ended
 }
 
@@ -233,11 +231,9 @@ func (c namedDone) Done() <-chan struct{} { return c.done }
 
 func (s *informer) LastSyncResourceVersion() string { return string(s.replica.Health().Version) }
 
-func (s *informer) IsStopped() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.stopped
-}
+// IsStopped says that nothing more is listed or watched; handlers may still be
+// busy with what came before.
+func (s *informer) IsStopped() bool { return s.replica.Health().State == tarn.Stopped }
 
 func (s *informer) GetController() Controller { return informerController{s} }
 

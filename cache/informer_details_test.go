@@ -1,6 +1,8 @@
 package cache
 
 import (
+	"context"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -12,6 +14,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 )
 
 // meters is a provider of all metrics, which notes the values of each by name.
@@ -210,5 +215,75 @@ func TestIndexersWhileRunning(t *testing.T) {
 			t.Errorf("the function gives %v, %v", values, err)
 		}
 		stop()
+	})
+}
+
+// With utilruntime told not to crash, a panic of the lister-watcher or of the
+// error handler is a failure like others: the informer tries again.
+func TestPanicsOfTheUserAreFailures(t *testing.T) {
+	crash := utilruntime.ReallyCrash
+	utilruntime.ReallyCrash = false
+	t.Cleanup(func() { utilruntime.ReallyCrash = crash })
+	handlers := utilruntime.ErrorHandlers
+	utilruntime.ErrorHandlers = nil
+	t.Cleanup(func() { utilruntime.ErrorHandlers = handlers })
+	synctest.Test(t, func(t *testing.T) {
+		lists := 0
+		lw := &ListWatch{
+			ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
+				switch lists++; lists {
+				case 1:
+					panic("once")
+				case 2:
+					return nil, errors.New("no")
+				}
+				return &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "5"}}, nil
+			},
+			WatchFuncWithContext: func(_ context.Context, o metav1.ListOptions) (watch.Interface, error) {
+				if o.SendInitialEvents != nil {
+					return nil, errors.New("not streamed")
+				}
+				return watch.NewFake(), nil
+			},
+		}
+		informer := NewSharedIndexInformer(lw, &corev1.Pod{}, 0, Indexers{})
+		if err := informer.SetWatchErrorHandler(func(*Reflector, error) { panic("handler") }); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { defer close(done); informer.RunWithContext(ctx) }()
+		if !WaitForCacheSync(ctx.Done(), informer.HasSynced) || informer.IsStopped() {
+			t.Error("a panic ended the informer")
+		}
+		cancel()
+		<-done
+		if !informer.IsStopped() {
+			t.Error("it does not say that it has stopped")
+		}
+	})
+}
+
+// A handler that is still busy sees that the informer has stopped.
+func TestIsStoppedWhileAHandlerRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := onePod(t)
+		informer := NewSharedIndexInformer(source, &corev1.Pod{}, 0, Indexers{})
+		ctx, cancel := context.WithCancel(t.Context())
+		called := make(chan struct{})
+		if _, err := informer.AddEventHandler(ResourceEventHandlerFuncs{AddFunc: func(any) {
+			close(called)
+			for !informer.IsStopped() {
+				time.Sleep(10 * time.Millisecond)
+			}
+		}}); err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan struct{})
+		go func() { defer close(done); informer.RunWithContext(ctx) }()
+		<-called
+		cancel()
+		<-done
+		source.Broadcaster.Shutdown()
 	})
 }

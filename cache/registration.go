@@ -46,7 +46,7 @@ func (s *informer) AddEventHandlerWithOptions(handler ResourceEventHandler, opti
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.stopped {
+	if s.IsStopped() {
 		return nil, stoppedError(handler)
 	}
 	r := &registration{

@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/klog/v2"
 
 	"github.com/tarnproject/tarn"
 )
@@ -144,12 +147,15 @@ func interruptible[R any](ctx context.Context, f func() (R, error), release func
 		value    R
 		err      error
 		panicked any
+		stack    []byte
 	}
 	done := make(chan result, 1)
 	go func() {
 		var r result
 		defer func() {
-			r.panicked = recover()
+			if r.panicked = recover(); r.panicked != nil {
+				r.stack = debug.Stack()
+			}
 			done <- r
 		}()
 		r.value, r.err = f()
@@ -174,7 +180,18 @@ func interruptible[R any](ctx context.Context, f func() (R, error), release func
 		}
 	}
 	if r.panicked != nil {
-		panic(r.panicked)
+		return r.value, crashed(ctx, r.panicked, r.stack)
 	}
 	return r.value, r.err
+}
+
+// crashed passes a panic of the user's code on, as utilruntime is told to: it ends
+// the process, or it is an error like others.
+func crashed(ctx context.Context, value any, stack []byte) error {
+	klog.FromContext(ctx).Error(nil, "A lister-watcher panicked", "panic", value, "stack", string(stack))
+	func() {
+		defer utilruntime.HandleCrashWithContext(ctx)
+		panic(value)
+	}()
+	return fmt.Errorf("the lister-watcher panicked: %v", value)
 }

@@ -91,6 +91,10 @@ func (s *source) event(e watch.Event) tarn.Event[any] {
 		err = fmt.Errorf("unknown watch event %q", e.Type)
 	}
 	if err != nil {
+		// Whatever is said of what does not belong here is not said of ours.
+		if out.Type == tarn.Deleted {
+			out.Type = tarn.Modified
+		}
 		out.Bad = s.bad(e.Object, err)
 		return out
 	}

@@ -12,12 +12,9 @@ import (
 )
 
 const (
-	// foreignPoll is how often a function is asked that told nothing about what
-	// it waits for; the period is client-go's.
-	foreignPoll = 100 * time.Millisecond
-	// ownPoll is how often a function is asked although what it waits for is
-	// known: it may also depend on something else.
-	ownPoll = time.Second
+	// poll is how often a function is asked that told nothing about what it waits
+	// for, or that may depend on something else too; the period is client-go's.
+	poll = 100 * time.Millisecond
 )
 
 // WaitForCacheSync waits until every function answers true. It returns false if
@@ -31,11 +28,7 @@ func WaitForCacheSync(stopCh <-chan struct{}, cacheSyncs ...InformerSynced) bool
 		if !unsynced {
 			return true
 		}
-		period := ownPoll
-		if len(waitsFor) == 0 {
-			period = foreignPoll
-		}
-		again := time.NewTimer(period)
+		again := time.NewTimer(poll)
 		ready := waitForAny(again.C, append(waitsFor, stopCh)...)
 		again.Stop()
 		if ready == len(waitsFor) {

@@ -71,9 +71,9 @@ func TestWaitForCacheSyncPolls(t *testing.T) {
 		{"a foreign function", 250 * time.Millisecond, func(_ syncing, synced *atomic.Bool) InformerSynced {
 			return foreign(synced)
 		}, 300 * time.Millisecond},
-		{"one that does not only depend on ours", 2500 * time.Millisecond, func(ours syncing, synced *atomic.Bool) InformerSynced {
+		{"one that does not only depend on ours", 2550 * time.Millisecond, func(ours syncing, synced *atomic.Bool) InformerSynced {
 			return func() bool { return ours.HasSynced() || synced.Load() }
-		}, 3 * time.Second},
+		}, 2600 * time.Millisecond},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -50,7 +50,9 @@ func (d *digest[T]) take(ctx context.Context, events []Event[T]) error {
 		case e.Type == Bookmark && e.Bad.Err != nil:
 			d.r.reject(ctx, e.Bad) // it hides no object
 		case e.Type == Added || e.Type == Modified || e.Type == Deleted:
-			d.object(ctx, e)
+			if err := d.object(ctx, e); err != nil {
+				return err
+			}
 		case e.Type == Bookmark:
 			d.r.bookmarked = true
 			// By itself, so that a store can tell it from a change.
@@ -77,28 +79,27 @@ func (d *digest[T]) take(ctx context.Context, events []Event[T]) error {
 }
 
 // object adds what an event means to the changes.
-func (d *digest[T]) object(ctx context.Context, e Event[T]) {
+func (d *digest[T]) object(ctx context.Context, e Event[T]) error {
 	r := d.r
 	if bad := e.Bad; bad.Err != nil {
 		if e.Type == Deleted && bad.Key != "" {
 			d.gone(ctx, Item[T]{Meta: Meta{Key: bad.Key, Version: bad.Version}}, bad.Err)
 			d.reach(bad.Version)
-		} else {
-			d.bad(ctx, bad)
+			return nil
 		}
-		return
+		return d.bad(ctx, bad)
 	}
 	item, err := r.take(e.Object)
 	if err != nil && (e.Type != Deleted || item.Key == "") {
-		d.bad(ctx, BadObject{Key: item.Key, Version: item.Version, Err: err})
+		err := d.bad(ctx, BadObject{Key: item.Key, Version: item.Version, Err: err})
 		d.reach(item.Version)
-		return
+		return err
 	}
 	if err != nil {
 		// Gone is gone, whatever its last state looked like.
 		d.gone(ctx, item, err)
 		d.reach(item.Version)
-		return
+		return nil
 	}
 	if r.reader == nil {
 		d.add(Change[T]{Type: asTold[e.Type], Key: item.Key, Object: item.Object, Version: item.Version})
@@ -108,14 +109,22 @@ func (d *digest[T]) object(ctx context.Context, e Event[T]) {
 		r.forgive(item.Meta, false)
 	}
 	d.reach(item.Version)
+	return nil
 }
 
-// bad reports an object that could not be taken.
-func (d *digest[T]) bad(ctx context.Context, bad BadObject) {
+// bad reports an object that could not be taken. What good was said of it before
+// is written first, so that it does not redeem what comes after.
+func (d *digest[T]) bad(ctx context.Context, bad BadObject) error {
+	if _, pending := d.last[bad.Key]; pending {
+		if err := d.flush(ctx); err != nil {
+			return err
+		}
+	}
 	d.r.reject(ctx, bad)
 	if bad.Key == "" {
 		d.r.blind.lost(d.r.opts.Clock.Now(), false)
 	}
+	return nil
 }
 
 // gone deletes an object whose final state could not be taken: what was held is

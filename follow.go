@@ -48,7 +48,7 @@ func (p *Pass[T]) follow(ctx context.Context) error {
 	r := p.r
 	stream, asked := p.stream, p.asked
 	p.stream = nil
-	for {
+	for ctx.Err() == nil {
 		if stream == nil {
 			var err error
 			if stream, asked, err = r.open(ctx); err != nil {
@@ -68,6 +68,10 @@ func (p *Pass[T]) follow(ctx context.Context) error {
 			return nil
 		}
 	}
+	if stream != nil {
+		stream.Close()
+	}
+	return nil
 }
 
 // open starts a watch where the store stands. A source that does not answer, or

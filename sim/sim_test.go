@@ -66,6 +66,7 @@ func TestRegressions(t *testing.T) {
 		{Seed: 6822, Informer: true},
 		{Seed: 19184, Informer: true},
 		{Seed: 23163},
+		{Seed: 71528},
 	} {
 		liveThrough(t, cfg)
 	}

@@ -105,6 +105,16 @@ type withoutStream struct{ cache.ListerWatcher }
 
 func (withoutStream) IsWatchListSemanticsUnSupported() bool { return true }
 
+// With their contexts, or requests that are under way when a copy is stopped
+// would go on for as long as the client retries.
+func (w withoutStream) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	return cache.ToListerWatcherWithContext(w.ListerWatcher).ListWithContext(ctx, options)
+}
+
+func (w withoutStream) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	return cache.ToListerWatcherWithContext(w.ListerWatcher).WatchWithContext(ctx, options)
+}
+
 // customKinds are the kinds of copies of a resource without Go types.
 func customKinds(resource schema.GroupVersionResource) []kind {
 	build := func(newInformer func(cache.ListerWatcher) cache.SharedIndexInformer) func(*rest.Config) (cache.SharedIndexInformer, func(context.Context), error) {

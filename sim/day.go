@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/faults"
 )
 
@@ -167,11 +168,12 @@ func (d *day) write(ctx context.Context) {
 
 // maybeRestore takes the server back, if the plan says so, so far that it cannot
 // come again to what the copy has seen: a server that has passed it cannot be
-// told from one that never went back.
+// told from one that never went back. What a copy is just reading it has seen too,
+// and nobody knows how far.
 func (d *day) maybeRestore(left int) {
 	back, ok := d.plan.Rewind("model", d.server.Version()-1)
 	seen, err := strconv.Atoi(string(d.copy.version()))
-	if !ok || err != nil {
+	if !ok || err != nil || d.copy.health().State == tarn.Listing {
 		return
 	}
 	if to := min(d.server.Version()-back, seen-left-1); to >= 1 {

@@ -41,7 +41,8 @@ help: ## say what there is to make
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: ## watch a small live collection change
-	$(GO) run ./cmd/tarn
+	@$(GO) build -o bin/tarn ./cmd/tarn
+	@bin/tarn
 
 test: ## test everything, with the race detector
 	@[ -n "$(RACE)" ] || echo "there is no C compiler: testing WITHOUT the race detector"

@@ -48,12 +48,21 @@ func Start(t testing.TB, options Options) *Cluster {
 	}
 	c.kubeconfig = c.writeKubeconfig()
 	c.etcd = newEtcd(t, dir)
+	t.Cleanup(c.stop)
+	c.etcd.start(t)
 	c.StartAPIServer()
 	if options.Controllers {
 		c.startControllers()
 	}
 	c.admin = c.Client(AdminToken)
 	return c
+}
+
+// stop ends all programs.
+func (c *Cluster) stop() {
+	c.controllers.kill()
+	c.apiserver.kill()
+	c.etcd.process.kill()
 }
 
 // Address is where the API server listens.
@@ -91,7 +100,9 @@ func (c *Cluster) Admin() kubernetes.Interface { return c.admin }
 func (c *Cluster) KillAPIServer() { c.apiserver.kill() }
 
 // StartAPIServer starts the API server, on the port it always has, and waits
-// until it is ready.
+// until it is ready. A controller-manager is started anew as well: the stage is
+// not what is tested, and one that has lost its server can wait for good for a
+// write of its own that its informers, which are client-go's, never show it.
 func (c *Cluster) StartAPIServer() {
 	c.t.Helper()
 	c.apiserver = startProcess(c.t, c.dir, "kube-apiserver", binary(c.t, "kube-apiserver"),
@@ -107,6 +118,10 @@ func (c *Cluster) StartAPIServer() {
 		"--service-account-signing-key-file="+c.credentials.serviceAccountKey,
 	)
 	c.apiserver.waitReady(c.t, 2*time.Minute, c.ready)
+	if c.controllers != nil {
+		c.controllers.kill()
+		c.startControllers()
+	}
 }
 
 // ready asks the server with a connection of its own, which does not linger.
@@ -171,19 +186,12 @@ func (c *Cluster) SnapshotEtcd() string {
 // everything is stopped, the data replaced, everything started. Versions go
 // back. Of the programs only etcd has anything to lose, and is asked to end; the
 // others are killed, because an API server takes its time when it has watchers.
-// The controller-manager is started anew as well, because its informers are
-// client-go's and would go on believing what is no more.
 func (c *Cluster) RestoreEtcd(snapshot string) {
 	c.t.Helper()
-	if c.controllers != nil {
-		c.controllers.kill()
-	}
+	c.controllers.kill()
 	c.apiserver.kill()
 	c.etcd.process.terminate()
 	c.etcd.restore(c.t, snapshot)
 	c.etcd.start(c.t)
 	c.StartAPIServer()
-	if c.controllers != nil {
-		c.startControllers()
-	}
 }

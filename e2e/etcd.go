@@ -34,7 +34,7 @@ type etcd struct {
 func newEtcd(t testing.TB, dir string) *etcd {
 	t.Helper()
 	ports := freePorts(t, 2)
-	e := &etcd{
+	return &etcd{
 		dir:        dir,
 		program:    binary(t, "etcd"),
 		clientPort: ports[0],
@@ -42,8 +42,6 @@ func newEtcd(t testing.TB, dir string) *etcd {
 		data:       filepath.Join(dir, "etcd"),
 		http:       &http.Client{Timeout: 2 * time.Minute, Transport: &http.Transport{DisableKeepAlives: true}},
 	}
-	e.start(t)
-	return e
 }
 
 func (e *etcd) clientURL() string { return fmt.Sprintf("http://127.0.0.1:%d", e.clientPort) }

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// process is a program that runs until it is killed or the test ends.
+// process is a program that runs until it is killed.
 //
 // Each has a process group of its own, which is what is killed: nothing that it
 // started outlives it. Its output goes to a file, since three servers at once
@@ -27,8 +27,10 @@ type process struct {
 // of a server that would not start fit in a few kilobytes.
 const logTail = 4 << 10
 
-// startProcess starts a program and ends it with the test. A program that was
-// started before under the same name goes on writing to the same log.
+// startProcess starts a program, which the caller ends. Not the test's own cleanup
+// does it: a server that was started anew would then end before the copies that
+// follow it, which were there first. A program that was started before under the
+// same name goes on writing to the same log.
 func startProcess(t testing.TB, dir, name, path string, args ...string) *process {
 	t.Helper()
 	logPath := filepath.Join(dir, name+".log")
@@ -49,7 +51,6 @@ func startProcess(t testing.TB, dir, name, path string, args ...string) *process
 		p.err = cmd.Wait()
 		close(p.done)
 	}()
-	t.Cleanup(p.kill)
 	return p
 }
 
@@ -73,13 +74,16 @@ func showLogs(t testing.TB, dir string) {
 }
 
 // kill ends the process at once, as a crash would, and waits for it. It may be
-// called more than once.
+// called more than once, and on a process that was never started.
 func (p *process) kill() { p.end(syscall.SIGKILL, 10*time.Second) }
 
 // terminate asks the process to end, and kills it if it does not.
 func (p *process) terminate() { p.end(syscall.SIGTERM, 30*time.Second) }
 
 func (p *process) end(signal syscall.Signal, patience time.Duration) {
+	if p == nil {
+		return
+	}
 	select {
 	case <-p.done:
 		return

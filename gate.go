@@ -32,12 +32,15 @@ func (g *gate) close() {
 	g.waiting = nil
 }
 
-// await says whether v has been reached, else gives a channel that is closed
-// when it may have been.
-func (h *hub[T]) await(v Version) (reached bool, wait chan struct{}, err error) {
+// everywhere stands for all sections.
+const everywhere = -1
+
+// await says whether a section, or everywhere, has reached v, else gives a channel
+// that is closed when it may have.
+func (h *hub[T]) await(section int, v Version) (reached bool, wait chan struct{}, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if now := h.store.Version(); now != "" || h.synced {
+	if now := h.reached(section); now != "" || h.synced {
 		c, ok := now.Compare(v)
 		if !ok {
 			return false, nil, fmt.Errorf("the copy is at %q: %w", now, ErrOpaqueVersion)
@@ -50,13 +53,27 @@ func (h *hub[T]) await(v Version) (reached bool, wait chan struct{}, err error) 
 		return false, nil, fmt.Errorf("the replica has %w", ErrStopped)
 	}
 	wait = make(chan struct{})
-	h.gate.wait(wait, v)
+	h.gateOf(section).wait(wait, v)
 	return false, wait, nil
 }
 
+func (h *hub[T]) reached(section int) Version {
+	if section == everywhere {
+		return h.store.Version()
+	}
+	return h.positions[section]
+}
+
+func (h *hub[T]) gateOf(section int) *gate {
+	if section == everywhere {
+		section = len(h.positions)
+	}
+	return &h.gates[section]
+}
+
 // giveUp takes back an await.
-func (h *hub[T]) giveUp(wait chan struct{}) {
+func (h *hub[T]) giveUp(section int, wait chan struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	delete(h.gate.waiting, wait)
+	delete(h.gateOf(section).waiting, wait)
 }

@@ -77,7 +77,7 @@ func TestWaitForWhatDoesNotCome(t *testing.T) {
 		err = c.WaitFor(within(t, time.Minute), "7")
 		wantError(t, err, down, `entries: version 7 not reached, the copy is at "2": entries: `)
 		wantError(t, err, context.DeadlineExceeded, "")
-		if n := len(c.hub.gate.waiting); n != 0 {
+		if n := len(c.hub.gateOf(everywhere).waiting); n != 0 {
 			t.Errorf("%d waits are remembered after they were given up", n)
 		}
 	})
@@ -121,7 +121,7 @@ func TestWaitForOpaqueVersions(t *testing.T) {
 // whoever asked before is told then.
 func TestSyncWithoutVersionEndsWaits(t *testing.T) {
 	h := newCopy(t, newRemote(), Options[*entry]{}).hub
-	_, wait, err := h.await("7")
+	_, wait, err := h.await(everywhere, "7")
 	if err != nil || isClosed(wait) {
 		t.Fatalf("before the first state a wait ended: %v", err)
 	}
@@ -129,7 +129,7 @@ func TestSyncWithoutVersionEndsWaits(t *testing.T) {
 	if !isClosed(wait) {
 		t.Error("after the first state without a version it still waits")
 	}
-	_, _, err = h.await("7")
+	_, _, err = h.await(everywhere, "7")
 	wantError(t, err, ErrOpaqueVersion, "the copy is at")
 }
 
@@ -181,7 +181,7 @@ func TestManyWaits(t *testing.T) {
 				t.Fatalf("at version %d a wait for %d ended", v, <-reached)
 			}
 		}
-		if n := len(c.hub.gate.waiting); n != 0 {
+		if n := len(c.hub.gateOf(everywhere).waiting); n != 0 {
 			t.Errorf("%d waits are remembered", n)
 		}
 	})

@@ -66,6 +66,9 @@ type Health struct {
 	// WatchListGivenUp says that the source failed to stream its collection so
 	// often that it is listed instead.
 	WatchListGivenUp bool
+
+	// Sections has the Health of each, where a replica has several.
+	Sections []Health
 }
 
 // Fresh says that the replica is following its source and heard of it within

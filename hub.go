@@ -25,13 +25,27 @@ type hub[T any] struct {
 
 	mu        sync.Mutex
 	followers []*follower[T]
+	// positions is the version that each section has reached, unsynced how many
+	// have none yet. allSynced is closed when all have.
+	positions []Version
+	unsynced  int
 	synced    bool
+	allSynced chan struct{}
 	// ctx is what subscriptions run with; nil before the start.
 	ctx     context.Context
 	closed  bool
 	running sync.WaitGroup
 	joined  int
-	gate    gate
+	// gates has one for each section, and one for all of them at the end.
+	gates []gate
+}
+
+func newHub[T any](store ReadStore[T], opts Options[T], versionOf func(T) Version, sections int) *hub[T] {
+	return &hub[T]{
+		store: store, clock: opts.Clock, logger: opts.Logger, versionOf: versionOf,
+		positions: make([]Version, sections), unsynced: sections, allSynced: make(chan struct{}),
+		gates: make([]gate, sections+1),
+	}
 }
 
 // follower is one backlog with whether it wants Sync changes.
@@ -44,18 +58,48 @@ type follower[T any] struct {
 
 const defaultBound = 10_000
 
-// apply writes to the store and publishes what was written.
-func (h *hub[T]) apply(changes []Change[T], v Version) error {
+// apply writes to the store what a section has learned, and publishes it.
+func (h *hub[T]) apply(section int, changes []Change[T], v Version) error {
 	news, again := split(changes)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	err := h.store.Apply(news, v)
+	before := h.positions[section]
+	h.positions[section] = v
+	err := h.store.Apply(news, h.jointVersion())
 	if _, some := errors.AsType[ObjectErrors](err); err != nil && !some {
+		h.positions[section] = before
 		return err
 	}
 	h.publish(news, again)
-	h.gate.reach(h.store.Version())
+	h.open(section)
 	return err
+}
+
+// jointVersion is the state that all sections have reached, empty while that
+// cannot be told.
+func (h *hub[T]) jointVersion() Version {
+	joint := h.positions[0]
+	for _, v := range h.positions[1:] {
+		if c, ok := v.Compare(joint); !ok {
+			return ""
+		} else if c < 0 {
+			joint = v
+		}
+	}
+	return joint
+}
+
+// position is the version that a section has reached.
+func (h *hub[T]) position(section int) Version {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.positions[section]
+}
+
+// open lets those pass who waited for what a section has reached.
+func (h *hub[T]) open(section int) {
+	h.gates[section].reach(h.positions[section])
+	h.gates[len(h.positions)].reach(h.store.Version())
 }
 
 // split separates what changes the store from what only offers it again.
@@ -83,20 +127,24 @@ func (h *hub[T]) publish(news, again []Change[T]) {
 	}
 }
 
-// markSynced tells everyone that the first whole state has been written.
+// markSynced notes that the first whole state of a section has been written, and
+// tells everyone once that holds for all.
 func (h *hub[T]) markSynced() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.synced {
+	if h.unsynced--; h.synced || h.unsynced > 0 {
 		return
 	}
 	h.synced = true
+	close(h.allSynced)
 	now := h.clock.Now()
 	for _, f := range h.followers {
 		f.backlog.mark(now)
 	}
 	// Only now is a content without a version known to have none.
-	h.gate.reach(h.store.Version())
+	for i := range h.positions {
+		h.open(i)
+	}
 }
 
 // wantsSync says whether anyone would listen to Sync changes.
@@ -110,8 +158,8 @@ func (h *hub[T]) someSync() bool {
 	return slices.ContainsFunc(h.followers, func(f *follower[T]) bool { return f.syncs() })
 }
 
-// resync offers everything again.
-func (h *hub[T]) resync() error {
+// resync offers everything again that a section owns; nil owns all.
+func (h *hub[T]) resync(owns func(Key) bool) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !h.someSync() {
@@ -119,6 +167,9 @@ func (h *hub[T]) resync() error {
 	}
 	again := make([]Change[T], 0, h.store.Len())
 	for key, object := range h.store.All() {
+		if owns != nil && !owns(key) {
+			continue
+		}
 		again = append(again, Change[T]{Type: Sync, Key: key, Old: object, Object: object, Version: h.versionOf(object)})
 	}
 	h.publish(nil, again)
@@ -227,7 +278,9 @@ func (h *hub[T]) stop() {
 		}
 	}
 	h.followers = nil
-	h.gate.close()
+	for i := range h.gates {
+		h.gates[i].close()
+	}
 	h.mu.Unlock()
 	h.running.Wait()
 }

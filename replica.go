@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"reflect"
+	"sync"
 	"sync/atomic"
 )
 
@@ -18,11 +19,15 @@ import (
 type Replica[T any] struct {
 	// opts are as they were given, so that what Configure changes counts for
 	// the defaults too.
-	opts      Options[T]
-	reflector *Reflector[T]
-	store     ReadStore[T]
-	hub       *hub[T]
-	started   atomic.Bool
+	opts    Options[T]
+	parts   []part[T]
+	store   ReadStore[T]
+	hub     *hub[T]
+	started atomic.Bool
+	// synced and ended are closed when all parts are so.
+	synced, ended chan struct{}
+	// done is closed when Run has returned.
+	done chan struct{}
 }
 
 // NewReplica returns a replica of source in store. Nobody else may write the
@@ -31,14 +36,9 @@ func NewReplica[T any](source Source[T], store ReadStore[T], opts Options[T]) (*
 	if source == nil || store == nil {
 		return nil, fmt.Errorf("tarn: a replica needs a source and a store (%q has source %v, store %v)", opts.Name, source != nil, store != nil)
 	}
-	r := newReflector(source, opts)
-	h := &hub[T]{store: store, clock: r.opts.Clock, logger: r.opts.Logger, versionOf: r.versionOf}
-	r.reader = store
-	r.apply = h.apply
-	r.resync = h.resync
-	r.wantsSync = h.wantsSync
-	r.onSynced = h.markSynced
-	return &Replica[T]{opts: opts, reflector: r, store: store, hub: h}, nil
+	r := &Replica[T]{opts: opts, store: store, parts: []part[T]{{reflector: newReflector(source, opts)}}}
+	r.connect()
+	return r, nil
 }
 
 // Configure changes the options, which change sees as they were given. It fails
@@ -46,20 +46,28 @@ func NewReplica[T any](source Source[T], store ReadStore[T], opts Options[T]) (*
 // Logger change.
 func (r *Replica[T]) Configure(change func(*Options[T])) error {
 	if r.started.Load() {
-		return fmt.Errorf("%s: the replica has already started", r.reflector.opts.Name)
+		return fmt.Errorf("%s: the replica has already started", r.name())
 	}
 	change(&r.opts)
 	opts := r.opts.withDefaults()
-	r.reflector.opts = opts
-	r.reflector.monitor.update(func(h *Health) { h.Name = opts.Name })
-	if !identical(opts.Clock, r.hub.clock) {
-		r.reflector.monitor.clock, r.hub.clock = opts.Clock, opts.Clock
+	newClock := !identical(opts.Clock, r.hub.clock)
+	for _, p := range r.parts {
+		p.reflector.opts = r.opts.withDefaults() // each waits by itself
+		p.reflector.rename(p.fullName(opts.Name))
+		if newClock {
+			p.reflector.monitor.clock = opts.Clock
+		}
+	}
+	if newClock {
+		r.hub.clock = opts.Clock
 	}
 	if opts.Logger != r.hub.logger {
 		r.hub.logger = opts.Logger
 	}
 	return nil
 }
+
+func (r *Replica[T]) name() string { return r.opts.withDefaults().Name }
 
 // identical compares two clocks, which may be of a type that == panics on.
 func identical(a, b Clock) bool { return reflect.ValueOf(a).Comparable() && a == b }
@@ -68,14 +76,32 @@ func identical(a, b Clock) bool { return reflect.ValueOf(a).Comparable() && a ==
 // every subscriber's function has returned. It may be called once.
 func (r *Replica[T]) Run(ctx context.Context) error {
 	if !r.started.CompareAndSwap(false, true) {
-		return fmt.Errorf("%s: the replica has been started before; make a new one", r.reflector.opts.Name)
+		return fmt.Errorf("%s: the replica has been started before; make a new one", r.name())
 	}
+	defer close(r.done)
 	ctx, cancel := context.WithCancelCause(ctx)
 	r.hub.start(ctx)
 	defer r.hub.stop()
 	defer cancel(ErrStopped)
-	return r.reflector.Run(ctx)
+	return r.runParts(ctx)
 }
+
+func (r *Replica[T]) runParts(ctx context.Context) error {
+	if len(r.parts) == 1 {
+		return r.parts[0].reflector.Run(ctx)
+	}
+	defer close(r.ended)
+	var running sync.WaitGroup
+	for _, p := range r.parts {
+		running.Go(func() { _ = p.reflector.Run(ctx) }) // returns why ctx ended
+	}
+	running.Wait()
+	return context.Cause(ctx)
+}
+
+// Done is closed when Run has returned. Whoever had the replica started for him
+// waits for it after he has ended its context.
+func (r *Replica[T]) Done() <-chan struct{} { return r.done }
 
 // Get returns the object under key.
 func (r *Replica[T]) Get(key Key) (T, bool) { return r.store.Get(key) }
@@ -90,24 +116,32 @@ func (r *Replica[T]) Len() int { return r.store.Len() }
 func (r *Replica[T]) Version() Version { return r.store.Version() }
 
 // Health tells how the replica is doing.
-func (r *Replica[T]) Health() Health { return r.reflector.Health() }
+func (r *Replica[T]) Health() Health {
+	if len(r.parts) == 1 {
+		return r.parts[0].reflector.Health()
+	}
+	each := make([]Health, len(r.parts))
+	for i, p := range r.parts {
+		each[i] = p.reflector.Health()
+	}
+	return together(r.name(), each)
+}
 
 // Synced is closed when the whole collection has been taken once.
-func (r *Replica[T]) Synced() <-chan struct{} { return r.reflector.monitor.synced }
+func (r *Replica[T]) Synced() <-chan struct{} { return r.synced }
 
 // WaitSynced waits until the whole collection has been taken once. When ctx ends
 // first, the error says why it has not: the last failure, not just the time.
 func (r *Replica[T]) WaitSynced(ctx context.Context) error {
-	m := r.reflector.monitor
 	select {
-	case <-m.synced:
+	case <-r.synced:
 		return nil
 	default:
 	}
 	select {
-	case <-m.synced:
+	case <-r.synced:
 		return nil
-	case <-m.ended:
+	case <-r.ended:
 		return r.notSynced(ErrStopped)
 	case <-ctx.Done():
 		return r.notSynced(context.Cause(ctx))
@@ -131,11 +165,26 @@ func (r *Replica[T]) notSynced(why error) error {
 //
 // Versions that cannot be ordered cannot be waited for: [ErrOpaqueVersion].
 func (r *Replica[T]) WaitFor(ctx context.Context, v Version) error {
+	return r.waitFor(ctx, everywhere, v)
+}
+
+// WaitForKey is WaitFor where only what is said of one key matters: in a replica
+// of several sections it does not wait for the others.
+func (r *Replica[T]) WaitForKey(ctx context.Context, key Key, v Version) error {
+	for i, p := range r.parts {
+		if p.owns != nil && p.owns(key) {
+			return r.waitFor(ctx, i, v)
+		}
+	}
+	return r.waitFor(ctx, everywhere, v)
+}
+
+func (r *Replica[T]) waitFor(ctx context.Context, section int, v Version) error {
 	if _, ok := v.Compare(v); !ok {
 		return fmt.Errorf("%s: waiting for version %q: %w", r.Health().Name, v, ErrOpaqueVersion)
 	}
 	for {
-		reached, wait, err := r.hub.await(v)
+		reached, wait, err := r.hub.await(section, v)
 		if err != nil {
 			return fmt.Errorf("%s: waiting for version %s: %w", r.Health().Name, v, err)
 		}
@@ -145,7 +194,7 @@ func (r *Replica[T]) WaitFor(ctx context.Context, v Version) error {
 		select {
 		case <-wait:
 		case <-ctx.Done():
-			r.hub.giveUp(wait)
+			r.hub.giveUp(section, wait)
 			return r.notReached(v, context.Cause(ctx))
 		}
 	}

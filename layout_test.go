@@ -65,7 +65,7 @@ var layout = []folderRule{
 		why: "helpers for tests of code that uses cache"},
 	{folder: "cache", imports: []string{".", "memory", "kube/...", "cache/synctrack"},
 		why: "cache adapts what lies below it; informers and ctrlcache build on it, never the other way"},
-	{folder: "informers", imports: []string{".", "memory", "kube/...", "cache"},
+	{folder: "informers/...", imports: []string{".", "memory", "kube/...", "cache", "informers/..."},
 		why: "informers adapts, and builds on cache"},
 	{folder: "ctrlcache", imports: []string{".", "memory", "kube/...", "cache"},
 		why: "ctrlcache adapts, and builds on cache"},

@@ -1,0 +1,93 @@
+package roster
+
+import (
+	"context"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/tarnproject/tarn/cache"
+)
+
+// Recipe is what an informer is made of, but for where its objects come from.
+type Recipe struct {
+	Resource  schema.GroupVersionResource
+	Namespace string
+	Resync    time.Duration
+	Indexers  cache.Indexers
+	Tweak     func(*metav1.ListOptions) // nil for none
+	Transform cache.TransformFunc       // nil for none
+	// Example is an object of the type that the informer holds.
+	Example runtime.Object
+	// Lister makes the lister over the informer's store.
+	Lister func(cache.Indexer, schema.GroupVersionResource) cache.GenericLister
+}
+
+// ByNamespace has the index that listers of one namespace look up.
+func ByNamespace() cache.Indexers {
+	return cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
+}
+
+// Client lists and watches one collection.
+type Client[L runtime.Object] interface {
+	List(ctx context.Context, opts metav1.ListOptions) (L, error)
+	Watch(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error)
+}
+
+// FromClient makes the informer of what open leads to. client itself only tells
+// whether it can do watch lists: fakes say that they cannot.
+func FromClient[L runtime.Object](r Recipe, client any, open func() Client[L]) *Informer {
+	requests := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
+			list, err := open().List(ctx, r.tweaked(opts))
+			if err != nil {
+				return nil, err // and not a nil L, which would not be a nil Object
+			}
+			return list, nil
+		},
+		WatchFuncWithContext: func(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
+			return open().Watch(ctx, r.tweaked(opts))
+		},
+	}
+	return r.informer(cache.NewSharedIndexInformerWithOptions(
+		cache.ToListWatcherWithWatchListSemantics(requests, client), r.Example, r.options()))
+}
+
+func (r Recipe) tweaked(opts metav1.ListOptions) metav1.ListOptions {
+	if r.Tweak != nil {
+		r.Tweak(&opts)
+	}
+	return opts
+}
+
+func (r Recipe) options() cache.SharedIndexInformerOptions {
+	return cache.SharedIndexInformerOptions{
+		ResyncPeriod:      r.Resync,
+		Indexers:          r.Indexers,
+		ObjectDescription: r.Resource.String(),
+	}
+}
+
+func (r Recipe) informer(made cache.SharedIndexInformer) *Informer {
+	if r.Transform != nil {
+		_ = made.SetTransform(r.Transform) // fails only once it runs
+	}
+	return &Informer{informer: made, recipe: r}
+}
+
+// Informer is a GenericInformer.
+type Informer struct {
+	informer cache.SharedIndexInformer
+	recipe   Recipe
+}
+
+// Informer returns the informer itself.
+func (i *Informer) Informer() cache.SharedIndexInformer { return i.informer }
+
+// Lister reads the informer's store.
+func (i *Informer) Lister() cache.GenericLister {
+	return i.recipe.Lister(i.informer.GetIndexer(), i.recipe.Resource)
+}

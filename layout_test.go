@@ -51,13 +51,19 @@ var layout = []folderRule{
 	{folder: "sim", imports: []string{".", "memory", "cache", "faults"},
 		why: "the simulation runs the whole pipeline, and nothing runs on it"},
 
-	{folder: "memory", imports: []string{"."},
+	{folder: "fieldpath", imports: nil, noKubernetes: true,
+		why: "it reads fields of any object by their JSON names, and knows nothing of where objects come from or are kept"},
+
+	{folder: "memory", imports: []string{".", "fieldpath"},
 		why: "a store knows the vocabulary, and nothing of sources or other stores"},
 	{folder: "sqlite", imports: []string{"."},
 		why: "a store knows the vocabulary, and nothing of sources or other stores"},
 
 	{folder: "kube/...", imports: []string{".", "memory", "kube/..."},
 		why: "a source knows the vocabulary, and memory because its replicas live there; no other store"},
+
+	{folder: "apiserver/...", imports: nil,
+		why: "users' tests start it beside whatever they test; it shares nothing with the clients it serves"},
 
 	{folder: "cache/synctrack", imports: nil,
 		why: "it stands by itself in client-go too"},
@@ -234,8 +240,8 @@ func TestLayoutCheck(t *testing.T) {
 		{"a_test.go", kubernetes + "\n" + memory, ""},
 		{"a_test.go", program, "nothing imports the program"},
 		{"memory/a.go", root + "\n" + kubernetes, ""},
-		{"memory/a.go", sqlite, "may import only . of this module"},
-		{"memory/a.go", cache, "may import only . of this module"},
+		{"memory/a.go", sqlite, "may import only ., fieldpath of this module"},
+		{"memory/a.go", cache, "may import only ., fieldpath of this module"},
 		{"memory/a_test.go", cache, ""},
 		{"storetest/a.go", memory, "may import only . of this module"},
 		{"faults/a.go", root, ""},

@@ -1,0 +1,95 @@
+package apiserver
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+)
+
+// setDefaults fills in what controllers expect to be there: the defaults of
+// schemas, and of the built-in types those that are looked at in practice. The
+// real server has many more.
+func (e *endpoint) setDefaults(object runtime.Object) {
+	switch o := object.(type) {
+	case *unstructured.Unstructured:
+		if validation := e.definition.Schema; validation != nil && validation.OpenAPIV3Schema != nil {
+			fill(o.Object, validation.OpenAPIV3Schema)
+		}
+	case *apiextensionsv1.CustomResourceDefinition:
+		completeDefinition(o)
+	case *corev1.Namespace:
+		defaultNamespace(o)
+	case *corev1.Pod:
+		defaultTemplate(&o.Spec)
+		setIfEmpty(&o.Status.Phase, corev1.PodPending)
+	case *corev1.Secret:
+		setIfEmpty(&o.Type, corev1.SecretTypeOpaque)
+	case *corev1.Service:
+		setIfEmpty(&o.Spec.Type, corev1.ServiceTypeClusterIP)
+		setIfEmpty(&o.Spec.SessionAffinity, corev1.ServiceAffinityNone)
+		for i := range o.Spec.Ports {
+			setIfEmpty(&o.Spec.Ports[i].Protocol, corev1.ProtocolTCP)
+		}
+	case *corev1.PersistentVolumeClaim:
+		setIfEmpty(&o.Status.Phase, corev1.ClaimPending)
+	case *corev1.PersistentVolume:
+		setIfEmpty(&o.Status.Phase, corev1.VolumePending)
+	case *appsv1.Deployment:
+		setIfNil(&o.Spec.Replicas, 1)
+		defaultTemplate(&o.Spec.Template.Spec)
+	case *appsv1.ReplicaSet:
+		setIfNil(&o.Spec.Replicas, 1)
+		defaultTemplate(&o.Spec.Template.Spec)
+	case *appsv1.StatefulSet:
+		setIfNil(&o.Spec.Replicas, 1)
+		defaultTemplate(&o.Spec.Template.Spec)
+	case *appsv1.DaemonSet:
+		defaultTemplate(&o.Spec.Template.Spec)
+	case *batchv1.Job:
+		setIfNil(&o.Spec.Completions, 1)
+		setIfNil(&o.Spec.Parallelism, 1)
+		setIfNil(&o.Spec.BackoffLimit, 6)
+	}
+}
+
+func defaultNamespace(namespace *corev1.Namespace) {
+	if namespace.DeletionTimestamp != nil {
+		return
+	}
+	if namespace.Spec.Finalizers == nil {
+		namespace.Spec.Finalizers = []corev1.FinalizerName{corev1.FinalizerKubernetes}
+	}
+	setIfEmpty(&namespace.Status.Phase, corev1.NamespaceActive)
+	if namespace.Labels == nil {
+		namespace.Labels = map[string]string{}
+	}
+	if namespace.Name != "" {
+		namespace.Labels[corev1.LabelMetadataName] = namespace.Name
+	}
+}
+
+func defaultTemplate(pod *corev1.PodSpec) {
+	setIfEmpty(&pod.RestartPolicy, corev1.RestartPolicyAlways)
+	setIfEmpty(&pod.DNSPolicy, corev1.DNSClusterFirst)
+	setIfEmpty(&pod.SchedulerName, corev1.DefaultSchedulerName)
+	if pod.SecurityContext == nil {
+		pod.SecurityContext = &corev1.PodSecurityContext{}
+	}
+	setIfNil(&pod.TerminationGracePeriodSeconds, corev1.DefaultTerminationGracePeriodSeconds)
+}
+
+func setIfEmpty[T ~string](field *T, value T) {
+	if *field == "" {
+		*field = value
+	}
+}
+
+func setIfNil[T any](field **T, value T) {
+	if *field == nil {
+		*field = ptr.To(value)
+	}
+}

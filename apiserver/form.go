@@ -1,0 +1,136 @@
+package apiserver
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// media is how things are written.
+type media uint8
+
+const (
+	asJSON media = iota
+	asYAML
+	asProtobuf
+)
+
+var mediaTypes = [...]string{"application/json", "application/yaml", "application/vnd.kubernetes.protobuf"}
+
+func (m media) String() string { return mediaTypes[m] }
+
+// shape is how much of an object is shown.
+type shape uint8
+
+const (
+	whole shape = iota
+	partial
+	table
+)
+
+var (
+	partialKind     = metav1.SchemeGroupVersion.WithKind("PartialObjectMetadata")
+	partialListKind = metav1.SchemeGroupVersion.WithKind("PartialObjectMetadataList")
+	tableKind       = metav1.SchemeGroupVersion.WithKind("Table")
+	statusKind      = schema.GroupVersionKind{Version: "v1", Kind: "Status"}
+)
+
+// form is everything that the encoding of an object depends on.
+type form struct {
+	endpoint *endpoint
+	media    media // asJSON or asProtobuf
+	shape    shape // whole or partial
+}
+
+// kind is what the encoded thing calls itself.
+func (f form) kind() schema.GroupVersionKind {
+	if f.shape == partial {
+		return partialKind
+	}
+	return f.endpoint.gvk()
+}
+
+// as encodes the entry: the protobuf message without an envelope, or the JSON
+// object with kind and apiVersion at its beginning. It is done once for each
+// form, whoever asks for it, and kept with the entry: a thousand watchers get
+// the same bytes.
+func (s *state) as(e *entry, f form) ([]byte, error) {
+	if f.shape == whole && f.endpoint.storedAs() && e.in.custom == (f.media == asJSON) {
+		return e.raw, nil
+	}
+	data, fresh, err := e.form(f)
+	if err != nil {
+		return nil, fmt.Errorf("encode %s %s as %s: %w", f.endpoint.plural, e.key, f.media, err)
+	}
+	if fresh {
+		s.keep(len(data))
+	}
+	return data, nil
+}
+
+// form also tells whether the encoding is new.
+func (e *entry) form(f form) (data []byte, fresh bool, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if data, ok := e.forms[f]; ok {
+		return data, false, nil
+	}
+	if data, err = e.encode(f); err != nil {
+		return nil, false, err
+	}
+	if e.forms == nil {
+		e.forms = map[form][]byte{}
+	}
+	e.forms[f] = data
+	return data, true, nil
+}
+
+func (e *entry) encode(f form) ([]byte, error) {
+	object, err := e.object()
+	if err != nil {
+		return nil, err
+	}
+	if f.shape == partial {
+		object, err = partialOf(object)
+	} else {
+		object, err = f.endpoint.fromStored(object)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if f.media == asJSON {
+		return encodeJSON(object)
+	}
+	typed, ok := object.(message)
+	if !ok {
+		return nil, fmt.Errorf("%T is not a protobuf message", object)
+	}
+	return typed.Marshal()
+}
+
+func partialOf(object runtime.Object) (*metav1.PartialObjectMetadata, error) {
+	accessor, err := meta.Accessor(object)
+	if err != nil {
+		return nil, err
+	}
+	part := meta.AsPartialObjectMetadata(accessor)
+	part.SetGroupVersionKind(partialKind)
+	return part, nil
+}
+
+// encodeJSON writes one line without its end.
+func encodeJSON(object any) ([]byte, error) {
+	if u, ok := object.(interface{ UnstructuredContent() map[string]any }); ok {
+		return json.Marshal(u.UnstructuredContent())
+	}
+	return json.Marshal(object)
+}
+
+// jsonHead is how the JSON of a built-in object begins.
+func jsonHead(kind schema.GroupVersionKind) []byte {
+	return fmt.Appendf(nil, `{"kind":%q,"apiVersion":%q,`, kind.Kind, kind.GroupVersion().String())
+}

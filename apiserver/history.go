@@ -1,0 +1,116 @@
+package apiserver
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// event is one change of one object.
+type event struct {
+	kind    watch.EventType
+	version int64
+	at      time.Time
+	// after is the object as it is since, or as it was when it was deleted, then
+	// with the version of the deletion. before is nil for an object that is new.
+	after, before *entry
+
+	once   sync.Once
+	leaver *entry
+}
+
+func (e *event) key() string { return e.after.key }
+
+// left is the object for a watcher for whom it ceased to match: as it was
+// before, with the version of the change.
+func (e *event) left() *entry {
+	e.once.Do(func() {
+		e.leaver = e.before
+		object, err := e.before.object()
+		if err != nil {
+			return
+		}
+		if frozen, err := e.before.in.freeze(object, e.version); err == nil {
+			e.leaver = frozen
+		}
+	})
+	return e.leaver
+}
+
+// history is what happened to a collection lately, shared by all who watch it.
+//
+// A watcher is a position in it. So a slow watcher costs nothing but its place,
+// and one whose place has been forgotten is behind too far. Why not a buffer for
+// each: a thousand watchers would hold a thousand copies of the same pointers,
+// and each write would have to fill them.
+//
+// events[0] is change number first of all; readers keep slices of events, which
+// is only ever appended to or replaced. All later than floor are there.
+type history struct {
+	events  []*event
+	first   int
+	floor   int64
+	changed chan struct{}
+}
+
+func newHistory() history { return history{changed: make(chan struct{})} }
+
+// end is the position after the newest event.
+func (h *history) end() int { return h.first + len(h.events) }
+
+func (h *history) append(e *event) {
+	h.events = append(h.events, e)
+	close(h.changed)
+	h.changed = make(chan struct{})
+}
+
+// after returns the events from a position on; false if some are forgotten.
+func (h *history) after(position int) ([]*event, bool) {
+	if position < h.first {
+		return nil, false
+	}
+	return slices.Clip(h.events[position-h.first:]), true
+}
+
+// since returns the position of the first event later than a version; false if
+// it is not known which that is.
+func (h *history) since(version int64) (int, bool) {
+	if version < h.floor {
+		return 0, false
+	}
+	i, _ := slices.BinarySearchFunc(h.events, version+1, func(e *event, v int64) int { return int(e.version - v) })
+	return h.first + i, true
+}
+
+// trim forgets what is too much or too old.
+func (h *history) trim(size int, before time.Time) {
+	n := max(0, len(h.events)-size)
+	for n < len(h.events) && h.events[n].at.Before(before) {
+		n++
+	}
+	h.forget(n)
+}
+
+// compact forgets what happened up to a version.
+func (h *history) compact(version int64) {
+	n, _ := slices.BinarySearchFunc(h.events, version+1, func(e *event, v int64) int { return int(e.version - v) })
+	h.forget(n)
+	h.floor = max(h.floor, version)
+}
+
+// forget drops the n oldest events. Growing moves the others to a new array
+// sooner or later; if they are few they move at once, so that what was dropped
+// can be collected.
+func (h *history) forget(n int) {
+	if n == 0 {
+		return
+	}
+	h.floor = max(h.floor, h.events[n-1].version)
+	h.first += n
+	h.events = h.events[n:]
+	if n > len(h.events) {
+		h.events = slices.Clone(h.events)
+	}
+}

@@ -1,0 +1,178 @@
+package apiserver
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// kubectl runs the program that the environment names, against a server.
+type kubectl struct {
+	t                testing.TB
+	program          string
+	home, kubeconfig string
+}
+
+func newKubectl(t testing.TB, server *Server) *kubectl {
+	t.Helper()
+	program := os.Getenv("KUBECTL")
+	if program == "" {
+		t.Skip("set KUBECTL to the path of a kubectl")
+	}
+	config, err := server.Kubeconfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := &kubectl{t: t, program: program, home: t.TempDir()}
+	k.kubeconfig = filepath.Join(k.home, "kubeconfig")
+	if err := os.WriteFile(k.kubeconfig, config, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+func (k *kubectl) command(input string, args ...string) *exec.Cmd {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	k.t.Cleanup(cancel)
+	command := exec.CommandContext(ctx, k.program, args...)
+	command.Env = append(os.Environ(), "KUBECONFIG="+k.kubeconfig, "HOME="+k.home)
+	command.Stdin = strings.NewReader(input)
+	return command
+}
+
+// run returns what kubectl says, and fails the test if it fails.
+func (k *kubectl) run(input string, args ...string) string {
+	k.t.Helper()
+	output, err := k.command(input, args...).CombinedOutput()
+	if err != nil {
+		k.t.Fatalf("kubectl %s: %v\n%s", strings.Join(args, " "), err, output)
+	}
+	return string(output)
+}
+
+func (k *kubectl) says(want string, input string, args ...string) {
+	k.t.Helper()
+	if got := strings.TrimSpace(k.run(input, args...)); !strings.Contains(got, want) {
+		k.t.Errorf("kubectl %s says\n%s\nwant\n%s", strings.Join(args, " "), got, want)
+	}
+}
+
+// follow starts a kubectl that does not end by itself. The line it is asked for
+// must come.
+func (k *kubectl) follow(args ...string) (await func(want string)) {
+	k.t.Helper()
+	command := k.command("", args...)
+	var seen bytes.Buffer
+	reader, writer := io.Pipe()
+	command.Stdout, command.Stderr = writer, writer
+	if err := command.Start(); err != nil {
+		k.t.Fatal(err)
+	}
+	k.t.Cleanup(func() {
+		_ = command.Process.Kill()
+		go func() { _, _ = io.Copy(io.Discard, reader) }()
+		_ = command.Wait()
+		_ = writer.Close()
+	})
+	return func(want string) {
+		k.t.Helper()
+		part := make([]byte, 4096)
+		for !strings.Contains(seen.String(), want) {
+			n, err := reader.Read(part)
+			if err != nil {
+				k.t.Fatalf("kubectl %s ended after\n%s\nwant\n%s", strings.Join(args, " "), seen.String(), want)
+			}
+			seen.Write(part[:n])
+		}
+	}
+}
+
+const definitionFile = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.example.org}
+spec:
+  group: example.org
+  scope: Namespaced
+  names: {plural: widgets, kind: Widget, shortNames: [wd], categories: [all]}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    subresources: {status: {}}
+    additionalPrinterColumns:
+    - {name: Size, type: integer, jsonPath: .spec.size}
+    - {name: Phase, type: string, jsonPath: .status.phase}
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec: {type: object, properties: {size: {type: integer, default: 3}}}
+          status: {type: object, properties: {phase: {type: string}}}
+`
+
+func TestKubectl(t *testing.T) {
+	server, err := Start(Options{TLS: true, Tokens: []string{"secret"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Close)
+	k := newKubectl(t, server)
+
+	k.says("Server Version: v1.36", "", "version")
+	k.says("ok", "", "get", "--raw", "/readyz")
+	k.says("deploy", "", "api-resources")
+	k.says("namespace/shop created", "", "create", "namespace", "shop")
+	k.says("configmap/a created", "", "create", "configmap", "a", "--from-literal=k=v", "-n", "shop")
+	k.says("deployment.apps/web created", "", "create", "deployment", "web", "--image=nginx", "--replicas=3", "-n", "shop")
+	k.says("web    0/3     0            0", "", "get", "deploy", "-n", "shop")
+	k.says("service/web created", "", "create", "service", "clusterip", "web", "--tcp=80:80", "-n", "shop")
+	k.says("web    ClusterIP", "", "get", "svc", "-n", "shop")
+
+	await := k.follow("get", "configmaps", "-n", "shop", "-w")
+	await("a      1      ")
+	k.says("configmap/a labeled", "", "label", "configmap", "a", "l=x", "-n", "shop")
+	k.says("configmap/b created", "", "create", "configmap", "b", "-n", "shop")
+	await("b      0      ")
+	k.says("configmap/a annotated", "", "annotate", "configmap", "a", "note=this", "-n", "shop")
+	k.says("configmap/a patched", "", "patch", "configmap", "a", "-n", "shop", "-p", `{"data":{"x":"y"}}`)
+	await("a      2      ")
+	k.says("configmap/a patched", "", "patch", "configmap", "a", "-n", "shop", "--type=json", "-p", `[{"op":"remove","path":"/data/x"}]`)
+	k.says("configmap/a patched", "", "patch", "configmap", "a", "-n", "shop", "--type=merge", "-p", `{"data":{"z":"y"}}`)
+	k.says("note: this", "", "get", "configmap", "a", "-n", "shop", "-o", "yaml")
+	k.says("a", "", "get", "configmap", "-l", "l=x", "-n", "shop", "-o", "name")
+	k.says("a", "", "get", "configmap", "--field-selector", "metadata.name=a", "-A", "--no-headers")
+
+	k.says("created", definitionFile, "create", "-f", "-")
+	k.says("condition met", "", "wait", "--for=condition=Established", "crd/widgets.example.org")
+	k.says("widget.example.org/w created", "apiVersion: example.org/v1\nkind: Widget\nmetadata: {name: w, namespace: shop}\nspec: {}\n", "create", "-f", "-")
+	k.says("w      3", "", "get", "wd", "-n", "shop")
+	k.says("patched", "", "patch", "widget", "w", "-n", "shop", "--type=merge", "--subresource=status", "-p", `{"status":{"phase":"Ready"}}`)
+	k.says("w      3      Ready", "", "get", "widgets", "-n", "shop")
+	k.says("condition met", "", "wait", "--for=jsonpath={.status.phase}=Ready", "widget/w", "-n", "shop")
+	k.says("widget.example.org/w", "", "get", "all", "-n", "shop")
+	if output, err := k.command("apiVersion: example.org/v1\nkind: Widget\nmetadata: {name: x}\nspec: {sise: 3}\n", "create", "-f", "-").CombinedOutput(); err == nil || !strings.Contains(string(output), `unknown field "spec.sise"`) {
+		t.Errorf("an unknown field is taken: %s", output)
+	}
+
+	k.says("configured", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: shop}\ndata: {k: w}\n", "apply", "-f", "-")
+	k.says("image updated", "", "set", "image", "deployment/web", "nginx=nginx:2", "-n", "shop")
+	k.says("yes", "", "auth", "can-i", "delete", "pods")
+	k.says("Name:         a", "", "describe", "configmap", "a", "-n", "shop")
+
+	k.says(`configmap "b" deleted`, "", "delete", "configmap", "b", "-n", "shop")
+	k.says(`"shop" deleted`, "", "delete", "namespace", "shop")
+	if output, err := k.command("", "get", "namespace", "shop").CombinedOutput(); err == nil || !strings.Contains(string(output), "NotFound") {
+		t.Errorf("the namespace is still there: %s", output)
+	}
+	k.says("deleted", "", "delete", "crd", "widgets.example.org")
+	if output, err := k.command("", "get", "widgets").CombinedOutput(); err == nil || !strings.Contains(string(output), "could not find the requested resource") {
+		t.Errorf("widgets are still served: %s", output)
+	}
+}

@@ -1,0 +1,123 @@
+package apiserver
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+)
+
+// gzipFrom is the size from which answers are compressed for those who accept
+// it; below it the time is not worth the bytes.
+const gzipFrom = 128 << 10
+
+// body is an answer in pieces, so that a list is sent out of the encodings of
+// its objects without being put together first.
+type body [][]byte
+
+func (b body) size() (n int) {
+	for _, piece := range b {
+		n += len(piece)
+	}
+	return n
+}
+
+// send writes an answer.
+func send(w http.ResponseWriter, r *http.Request, code int, media media, content body) {
+	if media != asProtobuf {
+		content = finish(r, media, content)
+	}
+	header := w.Header()
+	header.Set("Content-Type", media.String())
+	header.Set("Cache-Control", "no-cache, private")
+	size := content.size()
+	if size < gzipFrom || !strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+		header.Set("Content-Length", strconv.Itoa(size))
+		w.WriteHeader(code)
+		content.writeTo(w)
+		return
+	}
+	header.Set("Content-Encoding", "gzip")
+	header.Add("Vary", "Accept-Encoding")
+	w.WriteHeader(code)
+	compressor, _ := gzip.NewWriterLevel(w, gzip.BestSpeed)
+	content.writeTo(compressor)
+	compressor.Close()
+}
+
+// writeTo stops at the first error: the client has gone, and nobody is left to
+// be told.
+func (b body) writeTo(w io.Writer) {
+	for _, piece := range b {
+		if _, err := w.Write(piece); err != nil {
+			return
+		}
+	}
+}
+
+// finish ends the line, and makes YAML or indented JSON for those who want it.
+func finish(r *http.Request, media media, content body) body {
+	pretty, _ := strconv.ParseBool(r.URL.Query().Get("pretty"))
+	switch {
+	case media == asYAML:
+		if text, err := yaml.JSONToYAML(bytes.Join(content, nil)); err == nil {
+			return body{text}
+		}
+	case pretty:
+		var indented bytes.Buffer
+		if json.Indent(&indented, bytes.Join(content, nil), "", "  ") == nil {
+			return body{indented.Bytes(), []byte("\n")}
+		}
+	}
+	return append(content, []byte("\n"))
+}
+
+// sendError sends a status, in protobuf to those who accept nothing else.
+func sendError(w http.ResponseWriter, r *http.Request, err error) {
+	status := statusOf(err)
+	a, negotiated := negotiate(r, func(answer) bool { return true })
+	if negotiated != nil {
+		a = answer{}
+	}
+	if status.Details != nil && status.Details.RetryAfterSeconds > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(status.Details.RetryAfterSeconds)))
+	}
+	sendStatus(w, r, a.media, status)
+}
+
+func sendStatus(w http.ResponseWriter, r *http.Request, media media, status metav1.Status) {
+	code := int(status.Code)
+	if code == 0 {
+		code = http.StatusOK
+	}
+	data, err := encodeStatus(status, media)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	send(w, r, code, media, body{data})
+}
+
+func encodeStatus(status metav1.Status, media media) ([]byte, error) {
+	if media != asProtobuf {
+		return encodeJSON(status)
+	}
+	data, err := status.Marshal()
+	return envelope(statusKind, len(data), data), err
+}
+
+// send answers with an object that is in its form already; in protobuf it gets
+// its envelope.
+func (r *request) send(code int, kind schema.GroupVersionKind, data []byte) {
+	if r.answer.media == asProtobuf {
+		data = envelope(kind, len(data), data)
+	}
+	send(r.w, r.Request, code, r.answer.media, body{data})
+}

@@ -1,0 +1,117 @@
+package apiserver
+
+import (
+	"net/http"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	kjson "k8s.io/apimachinery/pkg/runtime/serializer/json"
+	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+)
+
+// everybody is who all clients are.
+const everybody = "tarn:everybody"
+
+// review answers the questions of who one is and what one may do: this server
+// lets those who are let in do everything. False if the question is another one.
+func (s *Server) review(w http.ResponseWriter, r *http.Request, to target) bool {
+	fill, known := reviews[to.gv.WithResource(to.plural)]
+	if !known || r.Method != http.MethodPost || to.name != "" {
+		return false
+	}
+	object, err := readReview(r)
+	if err != nil {
+		sendError(w, r, err)
+		return true
+	}
+	if !fill(object) {
+		sendError(w, r, generic(http.StatusBadRequest))
+		return true
+	}
+	a, err := negotiate(r, plain)
+	if err != nil {
+		sendError(w, r, err)
+		return true
+	}
+	kind := object.GetObjectKind().GroupVersionKind()
+	data, err := encodeJSON(object)
+	if typed, ok := object.(message); ok && a.media == asProtobuf {
+		if data, err = typed.Marshal(); err == nil {
+			data = envelope(kind, len(data), data)
+		}
+	}
+	if err != nil {
+		sendError(w, r, err)
+		return true
+	}
+	send(w, r, http.StatusCreated, a.media, body{data})
+	return true
+}
+
+func readReview(r *http.Request) (runtime.Object, error) {
+	written, err := bodyMedia(r)
+	if err != nil {
+		return nil, err
+	}
+	data, err := readBody(r)
+	if err != nil {
+		return nil, err
+	}
+	var decoder runtime.Decoder = protobuf.NewSerializer(scheme, scheme)
+	if written != asProtobuf {
+		decoder = kjson.NewSerializerWithOptions(kjson.DefaultMetaFactory, scheme, scheme, kjson.SerializerOptions{Yaml: written == asYAML})
+	}
+	object, kind, err := decoder.Decode(data, nil, nil)
+	if err != nil {
+		return nil, undecodableReview(err)
+	}
+	object.GetObjectKind().SetGroupVersionKind(*kind)
+	return object, nil
+}
+
+func undecodableReview(err error) error {
+	return fault(http.StatusBadRequest, "BadRequest", "the review could not be read: %v", err)
+}
+
+var allowed = authorizationv1.SubjectAccessReviewStatus{Allowed: true, Reason: "this server allows everything"}
+
+// reviews fill in the status; false if the object is of another kind.
+var reviews = map[schema.GroupVersionResource]func(runtime.Object) bool{
+	authorizationv1.SchemeGroupVersion.WithResource("selfsubjectaccessreviews"): func(object runtime.Object) bool {
+		o, ok := object.(*authorizationv1.SelfSubjectAccessReview)
+		if ok {
+			o.Status = allowed
+		}
+		return ok
+	},
+	authorizationv1.SchemeGroupVersion.WithResource("subjectaccessreviews"): func(object runtime.Object) bool {
+		o, ok := object.(*authorizationv1.SubjectAccessReview)
+		if ok {
+			o.Status = allowed
+		}
+		return ok
+	},
+	authorizationv1.SchemeGroupVersion.WithResource("localsubjectaccessreviews"): func(object runtime.Object) bool {
+		o, ok := object.(*authorizationv1.LocalSubjectAccessReview)
+		if ok {
+			o.Status = allowed
+		}
+		return ok
+	},
+	authenticationv1.SchemeGroupVersion.WithResource("selfsubjectreviews"): func(object runtime.Object) bool {
+		o, ok := object.(*authenticationv1.SelfSubjectReview)
+		if ok {
+			o.Status.UserInfo = authenticationv1.UserInfo{Username: everybody}
+		}
+		return ok
+	},
+	authenticationv1.SchemeGroupVersion.WithResource("tokenreviews"): func(object runtime.Object) bool {
+		o, ok := object.(*authenticationv1.TokenReview)
+		if ok {
+			o.Status = authenticationv1.TokenReviewStatus{Authenticated: true, User: authenticationv1.UserInfo{Username: everybody}}
+		}
+		return ok
+	},
+}

@@ -1,0 +1,167 @@
+package apiserver
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// flushFrom bounds the buffer of a watcher, but for the size of one object.
+const flushFrom = 64 << 10
+
+// stream writes the events of one watch. The first error ends it.
+type stream struct {
+	server  *Server
+	request *request
+	framer  framer
+	control *http.ResponseController
+	buffer  []byte
+	err     error
+	// headed says that the columns of a table have been told.
+	headed bool
+}
+
+func (s *Server) newStream(r *request) *stream {
+	media := r.form().media
+	kind := r.form().kind()
+	if r.answer.shape == table {
+		kind = tableKind
+	}
+	return &stream{server: s, request: r, framer: newFramer(media, kind), control: http.NewResponseController(r.w)}
+}
+
+// open sends the header, so that the client knows that it is being served.
+func (o *stream) open() {
+	name := o.framer.media.String()
+	if o.framer.media == asProtobuf {
+		name += ";stream=watch"
+	}
+	o.request.w.Header().Set("Content-Type", name)
+	o.request.w.Header().Set("Cache-Control", "no-cache, private")
+	o.request.w.WriteHeader(http.StatusOK)
+	o.write()
+}
+
+// fail sends an error as the only event.
+func (o *stream) fail(err error) {
+	o.open()
+	defer o.done()
+	status := statusOf(err)
+	encode := status.Marshal
+	if o.framer.media != asProtobuf {
+		encode = func() ([]byte, error) { return encodeJSON(status) }
+	}
+	data, err := encode()
+	if err != nil {
+		return
+	}
+	o.buffer = newFramer(o.framer.media, statusKind).append(o.buffer, watch.Error, data)
+	o.flush()
+}
+
+// done leaves the connection as it was found.
+func (o *stream) done() { _ = o.control.SetWriteDeadline(time.Time{}) }
+
+func (o *stream) emit(kind watch.EventType, e *entry) {
+	if o.err != nil {
+		return
+	}
+	var data []byte
+	if o.request.answer.shape == table {
+		data, o.err = o.tableRow(e)
+	} else {
+		data, o.err = o.server.state.as(e, o.request.form())
+	}
+	o.frame(kind, data)
+}
+
+func (o *stream) frame(kind watch.EventType, data []byte) {
+	if o.err != nil {
+		return
+	}
+	o.buffer = o.framer.append(o.buffer, kind, data)
+	if len(o.buffer) >= flushFrom {
+		o.flush()
+	}
+}
+
+// bookmark sends an object that has nothing but a version; after initial events
+// also the annotation that says so.
+func (o *stream) bookmark(version int64, initial bool) {
+	if o.err != nil {
+		return
+	}
+	var data []byte
+	data, o.err = o.request.encodeBookmark(version, initial)
+	o.frame(watch.Bookmark, data)
+}
+
+func (r *request) encodeBookmark(version int64, initial bool) ([]byte, error) {
+	object, err := r.empty()
+	if err != nil {
+		return nil, err
+	}
+	accessor, err := meta.Accessor(object)
+	if err != nil {
+		return nil, err
+	}
+	accessor.SetResourceVersion(strconv.FormatInt(version, 10))
+	if initial {
+		accessor.SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})
+	}
+	if r.answer.shape == table {
+		return encodeTableBookmark(accessor)
+	}
+	if r.form().media == asProtobuf {
+		if typed, ok := object.(message); ok {
+			return typed.Marshal()
+		}
+	}
+	return encodeJSON(object)
+}
+
+// empty is an object of the kind that the client sees.
+func (r *request) empty() (runtime.Object, error) {
+	if r.answer.shape != whole {
+		part := &metav1.PartialObjectMetadata{}
+		part.SetGroupVersionKind(partialKind)
+		return part, nil
+	}
+	if r.custom {
+		object := &unstructured.Unstructured{}
+		object.SetGroupVersionKind(r.gvk())
+		return object, nil
+	}
+	object, err := scheme.New(r.gvk())
+	if err == nil {
+		object.GetObjectKind().SetGroupVersionKind(r.gvk())
+	}
+	return object, err
+}
+
+// flush sends what has gathered.
+func (o *stream) flush() {
+	if o.err == nil && len(o.buffer) > 0 {
+		o.write()
+	}
+}
+
+// write gives the client a bounded time to take what it is sent: one that has
+// stopped reading is let go of.
+func (o *stream) write() {
+	// Writers that know no deadline, as those of tests, never block.
+	_ = o.control.SetWriteDeadline(time.Now().Add(o.server.options.WriteTimeout))
+	if len(o.buffer) > 0 {
+		_, o.err = o.request.w.Write(o.buffer)
+		o.buffer = o.buffer[:0]
+	}
+	if o.err == nil {
+		o.err = o.control.Flush()
+	}
+}

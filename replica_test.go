@@ -62,6 +62,42 @@ func TestRunSaysWhyItEnded(t *testing.T) {
 	})
 }
 
+// Done comes last of all, also after a subscriber that takes long.
+func TestDone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCopy(t, newRemote("a"), Options[*entry]{})
+		open := func() bool {
+			synctest.Wait()
+			select {
+			case <-c.Done():
+				return false
+			default:
+				return true
+			}
+		}
+		release := make(chan struct{})
+		if _, err := c.Subscribe(func(Change[*entry]) { <-release }, SubscribeOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if !open() {
+			t.Error("Done is closed before Run")
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { _ = c.Run(ctx) }()
+		if !open() {
+			t.Error("Done is closed while Run goes on")
+		}
+		cancel()
+		if !open() {
+			t.Error("Done is closed while a subscriber is at work")
+		}
+		close(release)
+		if open() {
+			t.Error("Done is open after the end")
+		}
+	})
+}
+
 // Reads answer from one state, before, while and after the replica runs.
 func TestReplicaReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

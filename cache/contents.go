@@ -61,8 +61,16 @@ func (c *contents) write(newest any, changes func(*memory.Writer[any])) {
 	reportUnindexed(err)
 }
 
+// put is write for one object, which is by far the most common.
 func (c *contents) put(key string, obj any) {
-	c.write(obj, func(w *memory.Writer[any]) { w.Put(tarn.Key(key), obj) })
+	accessor, noVersion := meta.Accessor(obj)
+	if noVersion != nil {
+		reportUnindexed(c.objects.Put(tarn.Key(key), obj))
+		return
+	}
+	err := c.objects.PutAt(tarn.Key(key), obj, tarn.Version(accessor.GetResourceVersion()))
+	c.publish()
+	reportUnindexed(err)
 }
 
 // remove takes the object under key away. final is its last state, which brings

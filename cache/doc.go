@@ -68,5 +68,6 @@
 //
 // These names are not in client-go:
 //
-//	DetectMutations FieldChange MutationReport NewMutationDetector ReplicaOf
+//	DetectMutations FieldChange MutationReport NewMutationDetector
+//	NewSharedIndexInformerFromSource ReplicaOf ShareStructure SharingSource
 package cache

@@ -38,6 +38,22 @@ func NewSharedIndexInformer(lw ListerWatcher, exampleObject runtime.Object, defa
 // for resyncs gets them at its own period, rounded up to the informer's, which is
 // fixed at the start as the shortest then asked for and at least a second.
 func NewSharedIndexInformerWithOptions(lw ListerWatcher, exampleObject runtime.Object, options SharedIndexInformerOptions) SharedIndexInformer {
+	return newSharedInformer(exampleObject, options, func(s *informer) origin {
+		src := newSource(lw, exampleObject, s.description)
+		src.meter = newReflectorMeter(s.name)
+		return origin{src, src.meter, usesWatchList(lw), isFake(lw)}
+	})
+}
+
+// origin is where an informer's objects come from, and what is known about it.
+type origin struct {
+	source                 tarn.Source[any]
+	meter                  *reflectorMeter
+	watchList, unversioned bool
+}
+
+// newSharedInformer makes an informer, and its origin when it has a name.
+func newSharedInformer(exampleObject runtime.Object, options SharedIndexInformerOptions, from func(*informer) origin) *informer {
 	description := options.ObjectDescription
 	if description == "" {
 		description = describeType(exampleObject)
@@ -53,7 +69,7 @@ func NewSharedIndexInformerWithOptions(lw ListerWatcher, exampleObject runtime.O
 		metrics:  newQueueMetrics(options.Identifier, options.InformerMetricsProvider),
 	}
 	s.reflector = newNameplate(s.name, description)
-	s.replica = s.newReplica(lw)
+	s.replica = s.newReplica(from(s))
 	s.store.replica, s.store.informer = s.replica, s
 	return s
 }
@@ -75,10 +91,13 @@ type informer struct {
 	detector    MutationDetector
 	metrics     *queueMetrics
 	resyncs     resyncs
+	supplied    tarn.Source[any] // nil if objects come from a ListerWatcher
 
-	mu       sync.Mutex
-	started  bool
-	handlers []*registration
+	mu        sync.Mutex
+	started   bool
+	transform TransformFunc
+	unshared  bool
+	handlers  []*registration
 }
 
 var _ SharedIndexInformer = (*informer)(nil)
@@ -89,14 +108,12 @@ func newNameplate(name, description string) *Reflector {
 	return upstream.NewReflectorWithOptions(&ListWatch{}, nil, nil, ReflectorOptions{Name: name, TypeDescription: description})
 }
 
-func (s *informer) newReplica(lw ListerWatcher) *tarn.Replica[any] {
-	src := newSource(lw, s.example, s.description)
-	src.meter = newReflectorMeter(s.name)
+func (s *informer) newReplica(from origin) *tarn.Replica[any] {
 	opts := engineOptions(s.description, nil, klog.Background())
-	opts.WatchList, opts.Unversioned = usesWatchList(lw), isFake(lw)
+	opts.WatchList, opts.Unversioned = from.watchList, from.unversioned
 	opts.ShouldResync = s.shouldResync
 	opts.OnError = onError(s.reflector, nil)
-	replica, err := tarn.NewReplica(src, informerStore{ownStore{s.store.memory(), s.store, src.meter.reached}, s}, opts)
+	replica, err := tarn.NewReplica(from.source, informerStore{ownStore{s.store.memory(), s.store, from.meter.reached}, s}, opts)
 	utilruntime.Must(err)
 	return replica
 }
@@ -150,7 +167,8 @@ func (s *informer) RunWithContext(ctx context.Context) {
 	_ = s.replica.Run(ctx) // returns why ctx ended
 }
 
-// start fixes the resync period and lets the informer run, once.
+// start fixes the resync period and what is done to objects, and lets the informer
+// run, once.
 func (s *informer) start() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -158,7 +176,9 @@ func (s *informer) start() bool {
 		return false
 	}
 	s.started = true
-	err := s.replica.Configure(func(o *tarn.Options[any]) { o.ResyncPeriod = s.resyncs.check })
+	err := s.replica.Configure(func(o *tarn.Options[any]) {
+		o.ResyncPeriod, o.Transform = s.resyncs.check, s.making()
+	})
 	return err == nil
 }
 
@@ -173,7 +193,7 @@ func (s *informer) configure(change func(*tarn.Options[any])) error {
 }
 
 func (s *informer) SetTransform(transform TransformFunc) error {
-	return s.configure(func(o *tarn.Options[any]) { o.Transform = transform })
+	return s.configure(func(*tarn.Options[any]) { s.transform = transform })
 }
 
 func (s *informer) SetWatchErrorHandler(handler WatchErrorHandler) error {

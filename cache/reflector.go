@@ -86,16 +86,30 @@ func (c engineClock) NewTimer(d time.Duration) tarn.Timer { return c.Clock.NewTi
 // handlerError is an engine's error as the error handlers that users write have
 // always known it.
 func handlerError(name string, err error) error {
-	if errors.Is(err, tarn.ErrShortWatch) {
+	switch {
+	case errors.Is(err, tarn.ErrShortWatch):
 		return &upstream.VeryShortWatchError{Name: name}
+	case tarn.ReasonOf(err) == tarn.Expired && !isExpired(err):
+		return expiredError{rawWatchError(err)}
+	default:
+		return rawWatchError(err)
 	}
-	return rawWatchError(err)
+}
+
+func isExpired(err error) bool { return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) }
+
+// expiredError says in the words of the API what a source that does not speak
+// them meant.
+type expiredError struct{ error }
+
+func (e expiredError) Unwrap() []error {
+	return []error{e.error, apierrors.NewResourceExpired(e.Error())}
 }
 
 // DefaultWatchErrorHandler logs why a connection was dropped, as loudly as it
 // deserves.
 func DefaultWatchErrorHandler(ctx context.Context, r *Reflector, err error) {
-	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
+	if isExpired(err) || tarn.ReasonOf(err) == tarn.Expired {
 		klog.FromContext(ctx).V(4).Info("The watched version has expired; listing again", "reflector", r.Name(), "type", r.TypeDescription(), "err", err)
 		return
 	}

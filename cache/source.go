@@ -8,9 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/ptr"
 
@@ -25,10 +23,8 @@ type source struct {
 	given ListerWatcher
 	// description is what errors call the collection.
 	description string
-	// wantType and wantGVK are what objects must be, if known.
-	wantType reflect.Type
-	wantGVK  *schema.GroupVersionKind
-	keyOf    KeyFunc
+	wanted      wanted
+	keyOf       KeyFunc
 	// nameless lets objects without a name pass, for a store that is not ours
 	// and has a key function of its own to judge them.
 	nameless bool
@@ -43,8 +39,7 @@ func newSource(lw ListerWatcher, example any, description string) *source {
 		lw:          ToListerWatcherWithContext(lw),
 		given:       lw,
 		description: description,
-		wantType:    reflect.TypeOf(example),
-		wantGVK:     wantedGVK(example),
+		wanted:      wantedLike(example),
 		keyOf:       MetaNamespaceKeyFunc,
 	}
 }
@@ -63,27 +58,6 @@ func (s *source) unusable() error {
 		return fmt.Errorf("%s: the ListWatch has no function to watch: set WatchFuncWithContext", s.description)
 	}
 	return nil
-}
-
-// wantedGVK is the kind that an unstructured example stands for.
-func wantedGVK(example any) *schema.GroupVersionKind {
-	if u, ok := example.(*unstructured.Unstructured); ok && u != nil {
-		if gvk := u.GroupVersionKind(); !gvk.Empty() {
-			return &gvk
-		}
-	}
-	return nil
-}
-
-// describeType is how errors and logs call what a reflector reflects.
-func describeType(example any) string {
-	if gvk := wantedGVK(example); gvk != nil {
-		return gvk.String()
-	}
-	if example == nil {
-		return "<unspecified>"
-	}
-	return reflect.TypeOf(example).String()
 }
 
 // List reads one page.
@@ -133,7 +107,7 @@ func (s *source) page(list runtime.Object) (page tarn.Page[any], err error) {
 	page.Continue = head.GetContinue()
 	page.Items = make([]any, 0, len(items))
 	for _, item := range items {
-		if err := s.foreign(item); err != nil {
+		if err := s.wanted.foreign(item); err != nil {
 			page.Bad = append(page.Bad, s.bad(item, err))
 		} else {
 			page.Items = append(page.Items, item)
@@ -195,27 +169,6 @@ func (s *source) Describe(object any) (tarn.Meta, error) {
 	return described, nil
 }
 
-// foreign says why an object does not belong into this collection.
-func (s *source) foreign(object runtime.Object) error {
-	if isNil(object) {
-		return errors.New("the object is nil")
-	}
-	if got := reflect.TypeOf(object); s.wantType != nil && got != s.wantType {
-		if status, ok := object.(*metav1.Status); ok {
-			return fmt.Errorf("a Status instead of an object: %s", status.Message)
-		}
-		return fmt.Errorf("the object is a %v, expected %v", got, s.wantType)
-	}
-	gvk := object.GetObjectKind().GroupVersionKind()
-	if s.wantGVK != nil && gvk != *s.wantGVK {
-		return fmt.Errorf("the object is of kind %v, expected %v", gvk, *s.wantGVK)
-	}
-	if _, ok := object.(*unstructured.Unstructured); ok && isTable(gvk) {
-		return fmt.Errorf("unsupported kind %v; ask for objects, not for a table", gvk)
-	}
-	return nil
-}
-
 // bad tells of an object, by name if it has one.
 func (s *source) bad(object runtime.Object, err error) tarn.BadObject {
 	b := tarn.BadObject{Err: err}
@@ -225,10 +178,6 @@ func (s *source) bad(object runtime.Object, err error) tarn.BadObject {
 		}
 	}
 	return b
-}
-
-func isTable(gvk schema.GroupVersionKind) bool {
-	return gvk.Kind == "Table" && gvk.Group == metav1.GroupName && (gvk.Version == "v1" || gvk.Version == "v1beta1")
 }
 
 // isNil also sees a nil pointer in an interface.

@@ -128,6 +128,9 @@ func rawWatchError(err error) error {
 	if e, ok := errors.AsType[*requestError](err); ok && e.verb == "watch" {
 		return e.err
 	}
+	if e, ok := errors.AsType[watchError](err); ok {
+		return e.error
+	}
 	return err
 }
 

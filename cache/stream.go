@@ -85,7 +85,7 @@ var eventTypes = map[watch.EventType]tarn.EventType{
 // event translates one event; what is wrong with it is noted in Bad.
 func (s *source) event(e watch.Event) tarn.Event[any] {
 	out := tarn.Event[any]{Type: eventTypes[e.Type], Object: e.Object}
-	err := s.foreign(e.Object)
+	err := s.wanted.foreign(e.Object)
 	if err == nil && out.Type == 0 {
 		out.Type = tarn.Modified
 		err = fmt.Errorf("unknown watch event %q", e.Type)

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"reflect"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,6 +17,8 @@ import (
 
 	"github.com/tarnproject/tarn/cache"
 	"github.com/tarnproject/tarn/informers"
+	"github.com/tarnproject/tarn/informers/dynamicinformer"
+	"github.com/tarnproject/tarn/kube"
 )
 
 // kind is one way to keep a live copy. Every scenario runs all kinds side by
@@ -56,6 +59,46 @@ func podKinds(s selection) []kind {
 		{name: "cache", ours: true, streams: true, make: podInformer(streamed, ours)},
 		{name: "cache by list", ours: true, make: podInformer(listed, ours)},
 		{name: "factory", ours: true, streams: true, make: podFactory(s)},
+		{name: "kube", ours: true, streams: true, make: wiredFactory(s)},
+		{name: "kube by list", ours: true, make: wiredPods(s)},
+	}
+}
+
+// wiredFactory is a factory whose informers read the wire by themselves.
+func wiredFactory(s selection) func(*rest.Config) (cache.SharedIndexInformer, func(context.Context), error) {
+	return func(config *rest.Config) (cache.SharedIndexInformer, func(context.Context), error) {
+		factory, err := informers.NewSharedInformerFactoryForConfig(config, 0,
+			informers.WithNamespace(s.namespace), informers.WithTweakListOptions(s.apply))
+		if err != nil {
+			return nil, nil, err
+		}
+		return factory.Core().V1().Pods().Informer(), runFactory(factory), nil
+	}
+}
+
+func runFactory(factory informers.SharedInformerFactory) func(context.Context) {
+	return func(ctx context.Context) {
+		factory.StartWithContext(ctx)
+		factory.Shutdown()
+	}
+}
+
+// wiredPods is the same without a factory, and begins with a list.
+func wiredPods(s selection) func(*rest.Config) (cache.SharedIndexInformer, func(context.Context), error) {
+	return func(config *rest.Config) (cache.SharedIndexInformer, func(context.Context), error) {
+		client, err := kube.NewClient(config)
+		if err != nil {
+			return nil, nil, err
+		}
+		source, err := kube.NewSource[any](client, kube.Collection{
+			Resource: corev1.SchemeGroupVersion.WithResource("pods"), Kind: corev1.SchemeGroupVersion.WithKind("Pod"),
+			Object: reflect.TypeFor[*corev1.Pod](), Namespace: s.namespace, LabelSelector: s.labels, FieldSelector: s.fields,
+		}, kube.SourceOptions{})
+		if err != nil {
+			return nil, nil, err
+		}
+		informer := cache.NewSharedIndexInformerFromSource(source, &corev1.Pod{}, cache.SharedIndexInformerOptions{}, false)
+		return informer, informer.RunWithContext, nil
 	}
 }
 
@@ -78,11 +121,7 @@ func podFactory(s selection) func(*rest.Config) (cache.SharedIndexInformer, func
 		}
 		factory := informers.NewSharedInformerFactoryWithOptions(client, 0,
 			informers.WithNamespace(s.namespace), informers.WithTweakListOptions(s.apply))
-		run := func(ctx context.Context) {
-			factory.StartWithContext(ctx)
-			factory.Shutdown()
-		}
-		return factory.Core().V1().Pods().Informer(), run, nil
+		return factory.Core().V1().Pods().Informer(), runFactory(factory), nil
 	}
 }
 
@@ -140,5 +179,15 @@ func customKinds(resource schema.GroupVersionResource) []kind {
 		{name: "cache", ours: true, make: build(func(lw cache.ListerWatcher) cache.SharedIndexInformer {
 			return cache.NewSharedIndexInformer(lw, &unstructured.Unstructured{}, 0, cache.Indexers{})
 		})},
+		{name: "kube", ours: true, make: func(config *rest.Config) (cache.SharedIndexInformer, func(context.Context), error) {
+			factory, err := dynamicinformer.NewFactoryForConfig(config, 0, "", nil)
+			if err != nil {
+				return nil, nil, err
+			}
+			return factory.ForResource(resource).Informer(), func(ctx context.Context) {
+				factory.Start(ctx.Done())
+				factory.Shutdown()
+			}, nil
+		}},
 	}
 }

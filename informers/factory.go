@@ -89,6 +89,9 @@ func (f *factory) InformerFor(object runtime.Object, build internalinterfaces.Ne
 			utilruntime.HandleError(fmt.Errorf("informer for %v: its objects will not be transformed: %w; give InformerFor an informer that is not running yet", t, err))
 		}
 	}
+	if f.unshared {
+		_ = cache.ShareStructure(informer, false) // fails for what is not ours and shares nothing
+	}
 	f.members[t] = &member{SharedIndexInformer: informer}
 	return informer
 }

@@ -10,18 +10,21 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/tarnproject/tarn/cache"
+	"github.com/tarnproject/tarn/kube"
 )
 
 // settings is all that can be chosen about a factory. It is fixed once the
 // factory has been made, and so is read without a lock.
 type settings struct {
 	client    kubernetes.Interface
+	wire      *kube.Client // nil if informers go through client
 	namespace string
 	tweak     internalinterfaces.TweakListOptionsFunc
 	resync    time.Duration
 	resyncOf  map[reflect.Type]time.Duration
 	transform cache.TransformFunc
 	name      *cache.InformerName
+	unshared  bool
 }
 
 // resyncFor is the resync period of informers for objects of type t.
@@ -73,4 +76,10 @@ func WithTransform(transform cache.TransformFunc) SharedInformerOption {
 // the name from then on: Shutdown releases it.
 func WithInformerName(name *cache.InformerName) SharedInformerOption {
 	return func(s *settings) { s.name = name }
+}
+
+// WithSharing says whether informers hold equal parts of their objects once, as
+// they do unless told otherwise: see [cache.ShareStructure].
+func WithSharing(on bool) SharedInformerOption {
+	return func(s *settings) { s.unshared = !on }
 }

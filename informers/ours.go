@@ -39,6 +39,9 @@ func (f *factory) builder(c collection) internalinterfaces.NewInformerFunc {
 			indexers: byNamespace(),
 			tweak:    f.tweak,
 		}
+		if f.wire != nil {
+			return r.fromWire(f.wire, c, f.namespace, resync)
+		}
 		return r.informer(client, resync, func() Client[runtime.Object] { return c.in(client, f.namespace) })
 	}
 }

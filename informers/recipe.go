@@ -38,14 +38,15 @@ func (r recipe) informer(client any, resync time.Duration, open func() Client[ru
 		},
 	}
 	return cache.NewSharedIndexInformerWithOptions(
-		cache.ToListWatcherWithWatchListSemantics(requests, client),
-		r.object,
-		cache.SharedIndexInformerOptions{
-			ResyncPeriod: resync,
-			Indexers:     r.indexers,
-			Identifier:   r.name.WithResource(r.resource),
-		},
-	)
+		cache.ToListWatcherWithWatchListSemantics(requests, client), r.object, r.options(resync))
+}
+
+func (r recipe) options(resync time.Duration) cache.SharedIndexInformerOptions {
+	return cache.SharedIndexInformerOptions{
+		ResyncPeriod: resync,
+		Indexers:     r.indexers,
+		Identifier:   r.name.WithResource(r.resource),
+	}
 }
 
 func (r recipe) tweaked(opts metav1.ListOptions) metav1.ListOptions {

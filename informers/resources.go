@@ -30,7 +30,9 @@ import (
 type collection struct {
 	resource schema.GroupVersionResource
 	object   reflect.Type
-	in       func(client kubernetes.Interface, namespace string) Client[runtime.Object]
+	// clusterWide says that the collection has no namespaces.
+	clusterWide bool
+	in          func(client kubernetes.Interface, namespace string) Client[runtime.Object]
 }
 
 // example returns a new, empty object of the collection.
@@ -60,7 +62,9 @@ func namespaced[V any, T typedClient[O, L], O, L runtime.Object](group, version,
 
 // clusterWide is namespaced for collections that have no namespaces.
 func clusterWide[V any, T typedClient[O, L], O, L runtime.Object](group, version, resource string, at func(kubernetes.Interface) V, client func(V) T) collection {
-	return namespaced(group, version, resource, at, func(v V, _ string) T { return client(v) })
+	c := namespaced(group, version, resource, at, func(v V, _ string) T { return client(v) })
+	c.clusterWide = true
+	return c
 }
 
 // catalogue finds collections by what the callers of a factory know.

@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/tarnproject/tarn/cache"
+	"github.com/tarnproject/tarn/informers/internal/wired"
+	"github.com/tarnproject/tarn/kube"
 )
 
 // Recipe is what an informer is made of, but for where its objects come from.
@@ -54,6 +56,12 @@ func FromClient[L runtime.Object](r Recipe, client any, open func() Client[L]) *
 	}
 	return r.informer(cache.NewSharedIndexInformerWithOptions(
 		cache.ToListWatcherWithWatchListSemantics(requests, client), r.Example, r.options()))
+}
+
+// FromWire makes the informer of the recipe's resource with package kube.
+func FromWire(r Recipe, client *kube.Client) *Informer {
+	from := kube.Collection{Resource: r.Resource, Namespace: r.Namespace, Tweak: r.Tweak}
+	return r.informer(wired.Informer(client, from, r.Example, r.options()))
 }
 
 func (r Recipe) tweaked(opts metav1.ListOptions) metav1.ListOptions {

@@ -1,0 +1,158 @@
+package cache
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tarnproject/tarn"
+)
+
+// NewSharedIndexInformerFromSource returns an informer of what a source holds,
+// for sources that are no ListerWatcher: those of package kube, a replica of
+// another process, a test's.
+//
+//   - Objects that are not of exampleObject's type, or kind if it is
+//     unstructured, are reported and left out; a nil exampleObject lets all pass.
+//   - Describe should name objects as [MetaNamespaceKeyFunc] does: listers and
+//     Get look them up so.
+//   - A transform is given a copy of each object, unless the source is a
+//     [SharingSource]: the source may still need it.
+//   - watchList lets the first state come as a stream; the source must know
+//     [tarn.WatchQuery.Initial], or fail with [tarn.NoWatchList].
+//   - Failures reach the watch error handler as they come from the source, with
+//     two translations into the words that handlers look for: a very short watch
+//     and a version that has expired.
+//
+// All else is as with [NewSharedIndexInformerWithOptions], metrics included.
+func NewSharedIndexInformerFromSource(source tarn.Source[any], exampleObject runtime.Object, options SharedIndexInformerOptions, watchList bool) SharedIndexInformer {
+	return newSharedInformer(exampleObject, options, func(s *informer) origin {
+		if isNil(source) {
+			source = noSource{s.description}
+		}
+		s.supplied = source
+		meter := newReflectorMeter(s.name)
+		return origin{source: &suppliedSource{source, wantedLike(exampleObject), meter}, meter: meter, watchList: watchList}
+	})
+}
+
+// suppliedSource is a source of somebody else's making: it is measured, and its
+// objects are checked, as those of a ListerWatcher are.
+type suppliedSource struct {
+	tarn.Source[any]
+	wanted wanted
+	meter  *reflectorMeter
+}
+
+func (s *suppliedSource) List(ctx context.Context, q tarn.ListQuery) (tarn.Page[any], error) {
+	done := s.meter.list()
+	page, err := s.Source.List(ctx, q)
+	if err != nil {
+		return page, err
+	}
+	items := page.Items
+	page.Items = make([]any, 0, len(items))
+	for _, item := range items {
+		if err := s.wanted.foreign(item); err != nil {
+			page.Bad = append(page.Bad, s.bad(item, err))
+		} else {
+			page.Items = append(page.Items, item)
+		}
+	}
+	done(len(page.Items))
+	return page, nil
+}
+
+func (s *suppliedSource) Watch(ctx context.Context, q tarn.WatchQuery) (tarn.Stream[any], error) {
+	inner, err := s.Source.Watch(ctx, q)
+	if err != nil {
+		return nil, watchError{err}
+	}
+	if isNil(inner) {
+		return nil, fmt.Errorf("%T: the stream is nil: Watch must return a stream or an error", s.Source)
+	}
+	return &suppliedStream{Stream: inner, source: s, done: s.meter.watch()}, nil
+}
+
+// bad tells of an object, by name if it has one.
+func (s *suppliedSource) bad(object any, err error) (b tarn.BadObject) {
+	b.Err = err
+	if isNil(object) {
+		return b
+	}
+	defer func() {
+		_ = recover() // the source cannot describe what it did not expect; err says more
+	}()
+	if m, describeErr := s.Describe(object); describeErr == nil {
+		b.Key, b.Version = m.Key, m.Version
+	}
+	return b
+}
+
+// watchError marks what a supplied source said of a watch, so that it can be told
+// from what the engine added.
+type watchError struct{ error }
+
+func (e watchError) Unwrap() error { return e.error }
+
+// suppliedStream is a stream of a [suppliedSource].
+type suppliedStream struct {
+	tarn.Stream[any]
+	source *suppliedSource
+	events int
+	closed bool
+	done   func(events int)
+}
+
+func (s *suppliedStream) Next(ctx context.Context, buf []tarn.Event[any]) (int, error) {
+	n, err := s.Stream.Next(ctx, buf)
+	if err != nil && err != io.EOF {
+		err = watchError{err}
+	}
+	s.events += n
+	for i := range buf[:n] {
+		s.check(&buf[i])
+	}
+	return n, err
+}
+
+// check notes in an event that its object does not belong here.
+func (s *suppliedStream) check(e *tarn.Event[any]) {
+	if e.Bad.Err != nil || e.Type == tarn.Bookmark || e.Type == tarn.Undecodable {
+		return
+	}
+	if err := s.source.wanted.foreign(e.Object); err != nil {
+		e.Bad = s.source.bad(e.Object, err)
+		if e.Type == tarn.Deleted {
+			e.Type = tarn.Modified // what is gone is not one of ours
+		}
+	}
+}
+
+func (s *suppliedStream) Close() {
+	s.Stream.Close()
+	if !s.closed {
+		s.closed = true
+		s.done(s.events)
+	}
+}
+
+// noSource stands in for a source that is nil. The constructor cannot return an
+// error, so it is told where all failures are.
+type noSource struct{ description string }
+
+func (s noSource) fail() error {
+	return fmt.Errorf("%s: the source is nil: there is nothing to list and watch", s.description)
+}
+
+func (s noSource) List(context.Context, tarn.ListQuery) (tarn.Page[any], error) {
+	return tarn.Page[any]{}, s.fail()
+}
+
+func (s noSource) Watch(context.Context, tarn.WatchQuery) (tarn.Stream[any], error) {
+	return nil, s.fail()
+}
+
+func (s noSource) Describe(any) (tarn.Meta, error) { return tarn.Meta{}, s.fail() }

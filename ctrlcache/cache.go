@@ -1,0 +1,194 @@
+package ctrlcache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	tarncache "github.com/tarnproject/tarn/cache"
+	"github.com/tarnproject/tarn/kube"
+)
+
+// NewCache is a [cache.NewCacheFunc] for ctrl.Options.NewCache and
+// cluster.Options.NewCache, with every option of controller-runtime's own.
+//
+// The first result is also a manager.LeaderElectionRunnable that needs no leader,
+// and what [NewClient] needs to let reads wait for writes.
+func NewCache(cfg *rest.Config, opts cache.Options) (cache.Cache, error) {
+	if cfg == nil {
+		return nil, errors.New("a cache needs a rest.Config")
+	}
+	cfg = rest.CopyConfig(cfg)
+	if cfg.UserAgent == "" {
+		cfg.UserAgent = rest.DefaultKubernetesUserAgent()
+	}
+	p, err := newPlan(cfg, opts)
+	if err != nil {
+		return nil, err
+	}
+	server, err := kube.NewClient(cfg, kube.WithHTTPClient(p.opts.HTTPClient))
+	if err != nil {
+		return nil, err
+	}
+	return &ctrlCache{
+		plan: p, cfg: cfg, server: server, writes: newWrites(),
+		extents: map[kind]*extent{}, parts: map[place]*part{}, started: make(chan struct{}),
+	}, nil
+}
+
+var _ cache.NewCacheFunc = NewCache
+
+// NewInformer is for [cache.Options.NewInformer]: it lets controller-runtime's
+// own cache run on informers of Tarn.
+func NewInformer(lw toolscache.ListerWatcher, example runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
+	return tarncache.NewSharedIndexInformer(lw, example, resync, indexers)
+}
+
+var _ = cache.Options{NewInformer: NewInformer}
+
+var (
+	errStopped = errors.New("the cache has stopped")
+	errRemoved = errors.New("the informer was removed")
+)
+
+// ctrlCache holds the informers of a process and reads from them.
+//
+// It is one flat map from place to part. controller-runtime nests three caches,
+// by kind, by namespace and by form; each then starts, waits and fails by itself.
+type ctrlCache struct {
+	*plan
+	cfg    *rest.Config
+	server *kube.Client
+	writes *writes
+
+	// started is closed by Start.
+	started chan struct{}
+	running sync.WaitGroup
+
+	mu      sync.RWMutex
+	extents map[kind]*extent
+	parts   map[place]*part
+	// ctx is what the informers run with; nil before Start.
+	ctx     context.Context
+	stopped bool
+}
+
+// Start runs the informers, those to come included, until ctx ends. It returns
+// when all of them and their handlers have ended.
+func (c *ctrlCache) Start(ctx context.Context) error {
+	if err := c.begin(logr.NewContext(ctx, ctrllog.Log.WithName("cache"))); err != nil {
+		return err
+	}
+	<-ctx.Done()
+	c.mu.Lock()
+	c.stopped = true
+	c.mu.Unlock()
+	c.running.Wait()
+	return nil
+}
+
+func (c *ctrlCache) begin(ctx context.Context) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ctx != nil {
+		return errors.New("the cache was started before; it runs only once")
+	}
+	c.ctx = ctx
+	for _, p := range c.parts {
+		c.run(p)
+	}
+	close(c.started)
+	return nil
+}
+
+// run starts a part's informer. The lock is held.
+func (c *ctrlCache) run(p *part) {
+	c.running.Go(func() { p.run(c.ctx) })
+}
+
+// NeedLeaderElection tells the manager to start the cache on every replica of an
+// operator.
+func (c *ctrlCache) NeedLeaderElection() bool { return false }
+
+// WaitForCacheSync waits until the cache was started and every informer that is
+// there by then has synced.
+func (c *ctrlCache) WaitForCacheSync(ctx context.Context) bool {
+	select {
+	case <-c.started:
+	case <-ctx.Done():
+		return false
+	}
+	for _, p := range c.all() {
+		if p.awaitSync(ctx) != nil && context.Cause(p.life) != errRemoved {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *ctrlCache) all() []*part {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	parts := make([]*part, 0, len(c.parts))
+	for _, p := range c.parts {
+		parts = append(parts, p)
+	}
+	return parts
+}
+
+// extent returns what is to be watched of a kind. It asks the mapper, and so
+// perhaps the server, only until it knows.
+func (c *ctrlCache) extent(k kind) (*extent, error) {
+	c.mu.RLock()
+	e, ok := c.extents[k]
+	c.mu.RUnlock()
+	if ok {
+		return e, nil
+	}
+	e, err := c.extentOf(k)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.extents[k] = e
+	return e, nil
+}
+
+// obtain returns the part at a place, made and started if need be, and whether
+// the cache runs.
+func (c *ctrlCache) obtain(at place, e *extent) (p *part, started bool, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if p, ok := c.parts[at]; ok {
+		return p, c.ctx != nil, nil
+	}
+	if c.stopped {
+		return nil, true, fmt.Errorf("no informer can be added for %v: %w", at, errStopped)
+	}
+	if p, err = c.newPart(at, e); err != nil {
+		return nil, false, err
+	}
+	p.base = c.writes.base(at.gvk)
+	c.parts[at] = p
+	if c.ctx != nil {
+		c.run(p)
+	}
+	return p, c.ctx != nil, nil
+}
+
+// peek returns the part at a place, if there is one, and whether the cache runs.
+func (c *ctrlCache) peek(at place) (p *part, started bool) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.parts[at], c.ctx != nil
+}

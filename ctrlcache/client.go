@@ -1,0 +1,222 @@
+package ctrlcache
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/tarnproject/tarn"
+)
+
+// NewClient is a [client.NewClientFunc] for ctrl.Options.NewClient. It is
+// [client.New], except that with client.CacheOptions.EnableReadYourWritesConsistency
+// and a cache of [NewCache] reads wait for what the client has written:
+//
+//   - by version and in the object's own namespace, so that a quiet namespace
+//     delays nobody;
+//   - in every form: an update of a typed object is waited for by a read of the
+//     metadata;
+//   - for deletions too, whether the cache had ever seen the object or not, and
+//     for DeleteAllOf, which controller-runtime's client refuses;
+//   - only reads that the cache answers wait, and only copies that exist are
+//     waited for: writing does not start an informer.
+//
+// With NewCache alone controller-runtime's own client keeps its promise too, in
+// several namespaces as well. But it does not tell where it has written, so all of
+// them must have come to the version of a write in one; those where nothing
+// happens are compared with the server meanwhile, by a list of metadata. What it
+// deletes without the cache ever having seen it, it waits for in vain.
+func NewClient(cfg *rest.Config, options client.Options) (client.Client, error) {
+	if options.Cache == nil || !ptr.Deref(options.Cache.EnableReadYourWritesConsistency, false) {
+		return client.New(cfg, options)
+	}
+	cache, ok := options.Cache.Reader.(*ctrlCache)
+	if !ok {
+		return client.New(cfg, options)
+	}
+	if options.HTTPClient == nil {
+		made, err := httpClient(cfg)
+		if err != nil {
+			return nil, err
+		}
+		options.HTTPClient = made
+	}
+	plain := *options.Cache
+	plain.EnableReadYourWritesConsistency = nil
+	options.Cache = &plain
+	inner, err := client.New(cfg, options)
+	if err != nil {
+		return nil, err
+	}
+	options.Cache, options.Scheme, options.Mapper = nil, inner.Scheme(), inner.RESTMapper()
+	live, err := client.New(cfg, options)
+	if err != nil {
+		return nil, err
+	}
+	w := &marking{cache: cache, cfg: rest.CopyConfig(cfg), options: options, live: live}
+	return &ownClient{Client: inner, marking: w}, nil
+}
+
+var _ client.NewClientFunc = NewClient
+
+// ownClient is a client whose writes are marked in the cache; its reads are the
+// cache's, which waits for the marks.
+type ownClient struct {
+	client.Client
+	*marking
+}
+
+func (c *ownClient) Create(ctx context.Context, object client.Object, opts ...client.CreateOption) error {
+	write := func() error { return c.Client.Create(ctx, object, opts...) }
+	if (&client.CreateOptions{}).ApplyOptions(opts).DisableReadYourWritesConsistency {
+		return write()
+	}
+	return c.object(object, object, write)
+}
+
+func (c *ownClient) Update(ctx context.Context, object client.Object, opts ...client.UpdateOption) error {
+	write := func() error { return c.Client.Update(ctx, object, opts...) }
+	if (&client.UpdateOptions{}).ApplyOptions(opts).DisableReadYourWritesConsistency {
+		return write()
+	}
+	return c.object(object, object, write)
+}
+
+func (c *ownClient) Patch(ctx context.Context, object client.Object, patch client.Patch, opts ...client.PatchOption) error {
+	write := func() error { return c.Client.Patch(ctx, object, patch, opts...) }
+	if (&client.PatchOptions{}).ApplyOptions(opts).DisableReadYourWritesConsistency {
+		return write()
+	}
+	return c.object(object, object, write)
+}
+
+func (c *ownClient) Apply(ctx context.Context, config runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+	write := func() error { return c.Client.Apply(ctx, config, opts...) }
+	if (&client.ApplyOptions{}).ApplyOptions(opts).DisableReadYourWritesConsistency {
+		return write()
+	}
+	return c.configuration(config, config, write)
+}
+
+func (c *ownClient) Status() client.SubResourceWriter { return c.SubResource("status") }
+
+func (c *ownClient) SubResource(name string) client.SubResourceClient {
+	return &ownSubResource{SubResourceClient: c.Client.SubResource(name), marking: c.marking}
+}
+
+// ownSubResource marks the writes of a subresource. What it creates, a token or an
+// eviction, is no state of the object.
+type ownSubResource struct {
+	client.SubResourceClient
+	*marking
+}
+
+func (c *ownSubResource) Update(ctx context.Context, object client.Object, opts ...client.SubResourceUpdateOption) error {
+	write := func() error { return c.SubResourceClient.Update(ctx, object, opts...) }
+	chosen := (&client.SubResourceUpdateOptions{}).ApplyOptions(opts)
+	if chosen.DisableReadYourWritesConsistency {
+		return write()
+	}
+	return c.object(object, bodyOr(chosen.SubResourceBody, object), write)
+}
+
+func (c *ownSubResource) Patch(ctx context.Context, object client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
+	write := func() error { return c.SubResourceClient.Patch(ctx, object, patch, opts...) }
+	chosen := (&client.SubResourcePatchOptions{}).ApplyOptions(opts)
+	if chosen.DisableReadYourWritesConsistency {
+		return write()
+	}
+	return c.object(object, bodyOr(chosen.SubResourceBody, object), write)
+}
+
+func (c *ownSubResource) Apply(ctx context.Context, config runtime.ApplyConfiguration, opts ...client.SubResourceApplyOption) error {
+	write := func() error { return c.SubResourceClient.Apply(ctx, config, opts...) }
+	chosen := (&client.SubResourceApplyOptions{}).ApplyOpts(opts)
+	if chosen.DisableReadYourWritesConsistency {
+		return write()
+	}
+	answer := config
+	if chosen.SubResourceBody != nil {
+		answer = chosen.SubResourceBody
+	}
+	return c.configuration(config, answer, write)
+}
+
+// bodyOr is where the answer of a subresource goes, and with it the version of
+// the object: what is called a scale has that of its deployment.
+func bodyOr(body, object client.Object) client.Object {
+	if body != nil {
+		return body
+	}
+	return object
+}
+
+// marking knows how to tell the cache of writes.
+type marking struct {
+	cache   *ctrlCache
+	cfg     *rest.Config
+	options client.Options
+	live    client.Client
+}
+
+// object makes a write of an object; answer is what the server's answer is decoded
+// into.
+func (w *marking) object(object, answer client.Object, write func() error) error {
+	gvk, err := apiutil.GVKForObject(object, w.options.Scheme)
+	if err != nil {
+		return err
+	}
+	f := w.cache.writes.begin(gvk, client.ObjectKeyFromObject(object))
+	marks := map[client.ObjectKey]mark{}
+	defer func() { w.cache.land(gvk, f, marks) }()
+	if err := write(); err != nil {
+		return err
+	}
+	m := mark{version: tarn.Version(answer.GetResourceVersion())}
+	if object == answer {
+		m.labels, m.known = object.GetLabels(), true
+	}
+	marks[client.ObjectKeyFromObject(object)] = m // with the name that was generated
+	return nil
+}
+
+// configuration is object for an apply configuration, of which only JSON tells
+// what it is about.
+func (w *marking) configuration(config, answer runtime.ApplyConfiguration, write func() error) error {
+	about, err := metadataOf(config)
+	if err != nil {
+		return err
+	}
+	gvk := about.GroupVersionKind()
+	f := w.cache.writes.begin(gvk, client.ObjectKeyFromObject(about))
+	marks := map[client.ObjectKey]mark{}
+	defer func() { w.cache.land(gvk, f, marks) }()
+	if err := write(); err != nil {
+		return err
+	}
+	told, err := metadataOf(answer)
+	if err != nil {
+		return err
+	}
+	marks[client.ObjectKeyFromObject(about)] = mark{version: tarn.Version(told.ResourceVersion)}
+	return nil
+}
+
+func metadataOf(config runtime.ApplyConfiguration) (*metav1.PartialObjectMetadata, error) {
+	raw, err := json.Marshal(config)
+	if err != nil {
+		return nil, fmt.Errorf("what a %T applies to is not known: %w", config, err)
+	}
+	about := &metav1.PartialObjectMetadata{}
+	if err := json.Unmarshal(raw, about); err != nil {
+		return nil, fmt.Errorf("what a %T applies to is not known: %w", config, err)
+	}
+	return about, nil
+}

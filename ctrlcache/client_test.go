@@ -1,0 +1,242 @@
+package ctrlcache_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tarnproject/tarn/ctrlcache"
+)
+
+// deleting is a cache whose copy of the pods stands still, and its client.
+func deleting(t *testing.T, opts cache.Options) (*stage, client.Client) {
+	x := running(t, opts)
+	c := x.client(ctrlcache.NewClient)
+	x.names(&corev1.PodList{})
+	x.server.hold("")
+	return x, c
+}
+
+var podA = client.ObjectKey{Namespace: "north", Name: "a"}
+
+// TestDeleteOfWhatTheCacheNeverSaw must not take the absence of an object that is
+// still to come for its deletion.
+func TestDeleteOfWhatTheCacheNeverSaw(t *testing.T) {
+	x, c := deleting(t, cache.Options{})
+	if err := c.Create(x.ctx, newPod("north", "brief")); err != nil {
+		t.Fatal(err)
+	}
+	x.server.put("pods", pod("south", "somebody-elses", "n1", "Running", ""))
+	if err := c.Delete(x.ctx, newPod("north", "brief")); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Delete(x.ctx, newPod("south", "somebody-elses")); err != nil {
+		t.Fatal(err)
+	}
+	var pods corev1.PodList
+	if x.late("", func() error { return c.List(x.ctx, &pods) }) {
+		t.Error("the list did not wait")
+	}
+	if got := keysOf(x, &pods); !slices.Equal(got, []string{"north/a", "north/b", "south/a", "south/c", "west/d"}) {
+		t.Errorf("the list shows %v", got)
+	}
+}
+
+func TestDeleteOfWhatStays(t *testing.T) {
+	x, c := deleting(t, cache.Options{})
+	if err := c.Patch(x.ctx, newPod("north", "a"), client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":["x/y"]}}`))); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Delete(x.ctx, newPod("north", "a")); err != nil {
+		t.Fatal(err)
+	}
+	var got corev1.Pod
+	if x.late("", func() error { return c.Get(x.ctx, podA, &got) }) {
+		t.Error("the read did not wait")
+	}
+	if got.DeletionTimestamp == nil {
+		t.Error("the read does not show that the pod is to go")
+	}
+}
+
+func TestDeleteAndCreateAgain(t *testing.T) {
+	x, c := deleting(t, cache.Options{})
+	if err := c.Delete(x.ctx, newPod("north", "a")); err != nil {
+		t.Fatal(err)
+	}
+	again := newPod("north", "a")
+	if err := c.Create(x.ctx, again); err != nil {
+		t.Fatal(err)
+	}
+	var got corev1.Pod
+	if x.late("", func() error { return c.Get(x.ctx, podA, &got) }) {
+		t.Error("the read did not wait")
+	}
+	if got.UID != again.UID {
+		t.Errorf("the read shows %s, wanted the new pod %s", got.UID, again.UID)
+	}
+}
+
+func TestDeleteAllOf(t *testing.T) {
+	x, c := deleting(t, cache.Options{})
+	if err := c.DeleteAllOf(x.ctx, &corev1.Pod{}, client.InNamespace("north")); err != nil {
+		t.Fatal(err)
+	}
+	var pods corev1.PodList
+	if x.late("", func() error { return c.List(x.ctx, &pods) }) {
+		t.Error("the list did not wait")
+	}
+	if got := keysOf(x, &pods); !slices.Equal(got, []string{"south/a", "south/c", "west/d"}) {
+		t.Errorf("the list shows %v", got)
+	}
+}
+
+// TestWritesThatNeedNoWait would hang if they were waited for.
+func TestWritesThatNeedNoWait(t *testing.T) {
+	x, c := deleting(t, cache.Options{DefaultLabelSelector: label("deep")})
+	if err := c.Delete(x.ctx, newPod("north", "none")); !apierrors.IsNotFound(err) {
+		t.Errorf("deleting what is not there: %v", err)
+	}
+	if err := c.Create(x.ctx, newPod("north", "a")); !apierrors.IsAlreadyExists(err) {
+		t.Errorf("creating what is there: %v", err)
+	}
+	if err := c.Create(x.ctx, newPod("north", "outside")); err != nil { // has no label that is selected
+		t.Fatal(err)
+	}
+	if err := c.Create(x.ctx, newPod("north", "uncared"), client.DisableReadYourWritesConsistency); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Get(x.ctx, podA, &corev1.Pod{}); err != nil {
+		t.Error(err)
+	}
+	if got := x.namesBy(c); !slices.Equal(got, []string{"north/a", "north/b", "west/d"}) {
+		t.Errorf("the list shows %v", got)
+	}
+}
+
+func (x *stage) namesBy(c client.Client) []string {
+	var pods corev1.PodList
+	if err := c.List(x.ctx, &pods); err != nil {
+		x.Fatal(err)
+	}
+	return keysOf(x, &pods)
+}
+
+// TestWritesInOneFormAreReadInAll reads metadata and unstructured after a typed
+// write, each from a copy of its own.
+func TestWritesInOneFormAreReadInAll(t *testing.T) {
+	x := running(t, cache.Options{})
+	c := x.client(ctrlcache.NewClient)
+	lakes := emptyLakes()
+	lakes.SetGroupVersionKind(podKind.GroupVersion().WithKind("PodList"))
+	if _, err := x.cache.GetInformer(x.ctx, emptyMetadata(podKind)); err != nil {
+		t.Fatal(err)
+	}
+	x.names(lakes)
+	x.names(&corev1.PodList{})
+	x.server.hold("")
+	if err := c.Create(x.ctx, newPod("north", "new")); err != nil {
+		t.Fatal(err)
+	}
+	read := func() error {
+		for _, list := range []client.ObjectList{lakes, emptyMetadatas(podKind), &corev1.PodList{}} {
+			if err := c.List(x.ctx, list); err != nil {
+				return err
+			}
+			if !slices.Contains(keysOf(x, list), "north/new") {
+				return fmt.Errorf("%T does not show the write", list)
+			}
+		}
+		return nil
+	}
+	if x.late("", read) {
+		t.Error("the reads did not wait")
+	}
+}
+
+// TestReadsWaitForWritesUnderWay reads while the server has not answered yet.
+func TestReadsWaitForWritesUnderWay(t *testing.T) {
+	x := running(t, cache.Options{})
+	c := x.client(ctrlcache.NewClient)
+	x.names(&corev1.PodList{})
+	arrived, proceed := make(chan struct{}), make(chan struct{})
+	x.server.mu.Lock()
+	x.server.refuse = func(r *http.Request) (int, string) {
+		if r.Method == http.MethodPost {
+			close(arrived)
+			<-proceed
+		}
+		return 0, ""
+	}
+	x.server.mu.Unlock()
+	written, read := make(chan error, 1), make(chan error, 1)
+	go func() { written <- c.Create(x.ctx, newPod("north", "new")) }()
+	<-arrived
+	go func() { read <- c.Get(x.ctx, client.ObjectKey{Namespace: "north", Name: "new"}, &corev1.Pod{}) }()
+	select {
+	case err := <-read:
+		t.Errorf("the read did not wait: %v", err)
+		read <- nil
+	case <-time.After(30 * time.Millisecond):
+	}
+	if err := c.Get(x.ctx, podA, &corev1.Pod{}); err != nil {
+		t.Errorf("a read of another key: %v", err)
+	}
+	close(proceed)
+	if err := <-written; err != nil {
+		t.Fatal(err)
+	}
+	if err := <-read; err != nil {
+		t.Errorf("after the write: %v", err)
+	}
+}
+
+// TestWritesAreForgotten bounds what is remembered by a client that never reads.
+func TestWritesAreForgotten(t *testing.T) {
+	for name, read := range map[string]bool{"cached": true, "not cached": false} {
+		t.Run(name, func(t *testing.T) {
+			x := running(t, cache.Options{})
+			c := x.client(ctrlcache.NewClient)
+			if read {
+				x.names(&corev1.PodList{})
+			}
+			for i := range 300 {
+				p := newPod("north", fmt.Sprint("p", i))
+				if err := c.Create(x.ctx, p); err != nil {
+					t.Fatal(err)
+				}
+				if read {
+					x.awaitVersion("north", p.Name, p.ResourceVersion)
+				}
+			}
+			if n := ctrlcache.Marks(x.cache, podKind); n > 70 {
+				t.Errorf("%d of 300 writes are remembered that every copy shows", n)
+			}
+		})
+	}
+}
+
+func TestClientWithoutTheOption(t *testing.T) {
+	x := running(t, cache.Options{})
+	for name, options := range map[string]*client.CacheOptions{
+		"no cache": nil, "off": {Reader: x.cache}, "another's cache": {Reader: otherCache{x.cache}, EnableReadYourWritesConsistency: ptr.To(true)},
+	} {
+		c, err := ctrlcache.NewClient(x.server.config(), client.Options{Mapper: newMapper(), Cache: options})
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if err := c.Get(x.ctx, podA, &corev1.Pod{}); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+type otherCache struct{ cache.Cache }

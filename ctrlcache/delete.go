@@ -1,0 +1,150 @@
+package ctrlcache
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/tarnproject/tarn"
+)
+
+// Delete deletes an object, and lets reads wait until the cache shows that: that
+// it is gone or, if it is only to go, that it was told so.
+func (c *ownClient) Delete(ctx context.Context, object client.Object, opts ...client.DeleteOption) error {
+	chosen := (&client.DeleteOptions{}).ApplyOptions(opts)
+	if chosen.DisableReadYourWritesConsistency || len(chosen.DryRun) > 0 || ptr.Deref(c.options.DryRun, false) {
+		return c.Client.Delete(ctx, object, opts...)
+	}
+	gvk, err := apiutil.GVKForObject(object, c.options.Scheme)
+	if err != nil {
+		return err
+	}
+	key := client.ObjectKeyFromObject(object)
+	f := c.cache.writes.begin(gvk, key)
+	marks := map[client.ObjectKey]mark{}
+	defer func() { c.cache.land(gvk, f, marks) }()
+	last, err := c.lastState(ctx, gvk, object)
+	if err != nil {
+		return err
+	}
+	answer, err := c.delete(ctx, gvk, key, chosen)
+	if err != nil {
+		return err
+	}
+	marks[key] = afterDelete(last, answer)
+	return nil
+}
+
+// lastState is what is known of an object before it is deleted: a version at which
+// it was there, and its uid. Without the version a copy that has not yet heard of
+// the object could not be told from one that has heard of its end.
+func (c *ownClient) lastState(ctx context.Context, gvk schema.GroupVersionKind, object client.Object) (mark, error) {
+	if object.GetUID() != "" && object.GetResourceVersion() != "" {
+		return mark{version: tarn.Version(object.GetResourceVersion()), gone: object.GetUID()}, nil
+	}
+	now := &metav1.PartialObjectMetadata{}
+	now.SetGroupVersionKind(gvk)
+	if err := c.live.Get(ctx, client.ObjectKeyFromObject(object), now); err != nil {
+		return mark{}, err
+	}
+	return mark{version: tarn.Version(now.ResourceVersion), gone: now.UID}, nil
+}
+
+// delete is the request itself: the client's own Delete throws the answer away.
+func (w *marking) delete(ctx context.Context, gvk schema.GroupVersionKind, key client.ObjectKey, chosen *client.DeleteOptions) (*unstructured.Unstructured, error) {
+	mapping, err := w.options.Mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	if err != nil {
+		return nil, err
+	}
+	requests, err := apiutil.RESTClientForGVK(gvk, true, true, w.cfg, serializer.NewCodecFactory(w.options.Scheme), w.options.HTTPClient)
+	if err != nil {
+		return nil, fmt.Errorf("%v %v cannot be deleted: %w", gvk, key, err)
+	}
+	answer := &unstructured.Unstructured{}
+	return answer, requests.Delete().NamespaceIfScoped(key.Namespace, mapping.Scope.Name() == meta.RESTScopeNameNamespace).
+		Resource(mapping.Resource.Resource).Name(key.Name).Body(chosen.AsDeleteOptions()).Do(ctx).Into(answer)
+}
+
+// afterDelete is what a copy must have seen after a delete that was answered so.
+// A Status says that the object is gone; an object may be what is left of it, or
+// the one that is left.
+func afterDelete(last mark, answer *unstructured.Unstructured) mark {
+	if answer.GetResourceVersion() == "" || answer.GetKind() == "Status" {
+		if details, ok, _ := unstructured.NestedString(answer.Object, "details", "uid"); ok && details != "" {
+			last.gone = types.UID(details)
+		}
+		return last
+	}
+	m := mark{version: tarn.Version(answer.GetResourceVersion())}
+	grace := answer.GetDeletionGracePeriodSeconds()
+	stays := answer.GetDeletionTimestamp() != nil && (len(answer.GetFinalizers()) > 0 || grace == nil || *grace > 0)
+	if !stays {
+		m.gone = answer.GetUID()
+	}
+	return m.follows(last)
+}
+
+// DeleteAllOf deletes what the options choose. Its answer tells nothing about the
+// objects, so their metadata is listed before and after.
+func (c *ownClient) DeleteAllOf(ctx context.Context, object client.Object, opts ...client.DeleteAllOfOption) error {
+	chosen := (&client.DeleteAllOfOptions{}).ApplyOptions(opts)
+	if chosen.DeleteOptions.DisableReadYourWritesConsistency || len(chosen.DryRun) > 0 || ptr.Deref(c.options.DryRun, false) {
+		return c.Client.DeleteAllOf(ctx, object, opts...)
+	}
+	gvk, err := apiutil.GVKForObject(object, c.options.Scheme)
+	if err != nil {
+		return err
+	}
+	before, err := c.listed(ctx, gvk, &chosen.ListOptions)
+	if err != nil {
+		return err
+	}
+	var flights []*flight
+	for key := range before {
+		flights = append(flights, c.cache.writes.begin(gvk, key))
+	}
+	marks := map[client.ObjectKey]mark{}
+	defer func() {
+		for _, f := range flights {
+			c.cache.land(gvk, f, marks)
+		}
+	}()
+	if err := c.Client.DeleteAllOf(ctx, object, opts...); err != nil {
+		return err
+	}
+	now, err := c.listed(ctx, gvk, &chosen.ListOptions)
+	if err != nil {
+		return err
+	}
+	for key, was := range before {
+		if is := now[key]; is.gone == was.gone {
+			was = mark{version: is.version}
+		}
+		marks[key] = was
+	}
+	return nil
+}
+
+// listed is the state of what the options choose, each object as if it were gone.
+func (c *ownClient) listed(ctx context.Context, gvk schema.GroupVersionKind, chosen *client.ListOptions) (map[client.ObjectKey]mark, error) {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
+	if err := c.live.List(ctx, list, chosen); err != nil {
+		return nil, err
+	}
+	found := map[client.ObjectKey]mark{}
+	for i := range list.Items {
+		o := &list.Items[i]
+		found[client.ObjectKeyFromObject(o)] = mark{version: tarn.Version(o.ResourceVersion), gone: o.UID}
+	}
+	return found, nil
+}

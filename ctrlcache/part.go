@@ -1,0 +1,150 @@
+package ctrlcache
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/cache"
+)
+
+// place names one informer: a kind under the settings of one namespace.
+type place struct {
+	kind
+	// namespace is a key of extent.configs.
+	namespace string
+}
+
+// part is one informer and its life. A kind that is watched in three namespaces
+// has up to three, each made when it is first needed: who may read only one of
+// the namespaces can read that one.
+type part struct {
+	place
+	*extent
+	config   ctrl.Config
+	informer toolscache.SharedIndexInformer
+	// goType is that of the objects as they come from the server.
+	goType reflect.Type
+	// replica is nil if the informer is not one of ours.
+	replica *tarn.Replica[any]
+	// current lists what the server has now; see the function.
+	current func(ctx context.Context, least tarn.Version) (map[tarn.Key]tarn.Version, tarn.Version, error)
+	// base is the version that the first state may be behind of, for a part that
+	// was made after writes which reads must show.
+	base tarn.Version
+
+	// life ends when the part is removed, or the cache stopped; end ends it.
+	life context.Context
+	end  context.CancelCauseFunc
+	// feeds are those who follow the part's version; they end with its life, and
+	// none begins after it.
+	feeding sync.Mutex
+	feeds   sync.WaitGroup
+}
+
+func newPart(at place, e *extent, informer toolscache.SharedIndexInformer, example client.Object) *part {
+	p := &part{
+		place: at, extent: e, config: e.configs[at.namespace],
+		informer: informer, goType: reflect.TypeOf(example),
+	}
+	p.replica, _ = cache.ReplicaOf(informer)
+	p.life, p.end = context.WithCancelCause(context.Background())
+	return p
+}
+
+// run runs the informer until ctx or the part's life ends.
+func (p *part) run(ctx context.Context) {
+	defer p.feeds.Wait()
+	defer func() {
+		p.feeding.Lock()
+		defer p.feeding.Unlock()
+		p.end(errStopped)
+	}()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(p.life, func() { cancel(context.Cause(p.life)) })()
+	p.informer.RunWithContext(ctx)
+}
+
+// feed runs f as long as the part lives; f ends when the part does.
+func (p *part) feed(f func()) {
+	p.feeding.Lock()
+	defer p.feeding.Unlock()
+	if p.life.Err() == nil {
+		p.feeds.Go(f)
+	}
+}
+
+// awaitSync waits until the informer has its first whole state. The error says
+// what keeps it from that, and is a timeout in controller-runtime's words.
+func (p *part) awaitSync(ctx context.Context) error {
+	if p.informer.HasSynced() {
+		return nil
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(p.life, func() { cancel(context.Cause(p.life)) })()
+	if cache.WaitForCacheSync(ctx.Done(), p.informer.HasSynced) {
+		return nil
+	}
+	why := context.Cause(ctx).Error()
+	if p.replica != nil {
+		if err := p.replica.Health().Err; err != nil {
+			why = fmt.Sprintf("%v (gave up: %s)", err, why)
+		}
+	}
+	return apierrors.NewTimeoutError(fmt.Sprintf("failed waiting for the informer of %v to sync: %s", p.place, why), 0)
+}
+
+// version is the state that reads of this part show.
+func (p *part) version() tarn.Version {
+	if p.replica != nil {
+		return p.replica.Version()
+	}
+	return tarn.Version(p.informer.GetStore().LastStoreSyncResourceVersion())
+}
+
+// foreignPoll is how often an informer is asked for its version that cannot be
+// waited for.
+const foreignPoll = 5 * time.Millisecond
+
+// reach waits until reads of this part show a version or a later one.
+func (p *part) reach(ctx context.Context, v tarn.Version) error {
+	if p.replica != nil {
+		return p.replica.WaitFor(ctx, v)
+	}
+	for p.version().OlderThan(v) || p.version() == "" {
+		select {
+		case <-time.After(foreignPoll):
+		case <-p.life.Done():
+			return fmt.Errorf("waiting for version %s of %v: %w", v, p.place, context.Cause(p.life))
+		case <-ctx.Done():
+			return fmt.Errorf("%v: version %s not reached, the copy is at %q: %w", p.place, v, p.version(), context.Cause(ctx))
+		}
+	}
+	return nil
+}
+
+func (at place) String() string {
+	if at.namespace == "" {
+		return at.gvk.String()
+	}
+	return fmt.Sprintf("%v in namespace %s", at.gvk, at.namespace)
+}
+
+// resyncPeriod is somewhere within a tenth of the period asked for, so that the
+// informers of a process do not all resync at once.
+func resyncPeriod(config ctrl.Config) time.Duration {
+	period := ptr.Deref(config.SyncPeriod, standardSyncPeriod)
+	return time.Duration(float64(period) * (0.9 + 0.2*rand.Float64()))
+}

@@ -1,0 +1,180 @@
+package ctrlcache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Get reads one object. The informer it needs is made if there is none, unless
+// the options forbid that.
+func (c *ctrlCache) Get(ctx context.Context, key client.ObjectKey, out client.Object, opts ...client.GetOption) error {
+	chosen := (&client.GetOptions{}).ApplyOptions(opts)
+	k, err := kindOf(out, c.opts.Scheme)
+	if err != nil {
+		return err
+	}
+	e, err := c.extent(k)
+	if err != nil {
+		return err
+	}
+	if !e.namespaced {
+		key.Namespace = ""
+	}
+	home, ok := e.home(key.Namespace)
+	if !ok {
+		return fmt.Errorf("unable to get %v %v: its namespace is not cached; name it in the cache's options", k.gvk, key)
+	}
+	v, err := c.view(ctx, place{k, home}, e)
+	if err != nil {
+		return err
+	}
+	if !chosen.DisableReadYourWritesConsistency {
+		if err := c.awaitKey(ctx, v.part, key); err != nil {
+			return err
+		}
+	}
+	object, err := v.get(key)
+	if err != nil {
+		return err
+	}
+	shared := v.shared || ptr.Deref(chosen.UnsafeDisableDeepCopy, false)
+	found, err := v.hand(object, shared)
+	if err != nil {
+		return err
+	}
+	to, from := reflect.ValueOf(out), reflect.ValueOf(found)
+	if from.Type() != to.Type() {
+		return fmt.Errorf("the cache holds %v as %v, but was asked for %v", k.gvk, from.Type(), to.Type())
+	}
+	to.Elem().Set(from.Elem())
+	return nil
+}
+
+// get looks an object up as it is stored.
+func (v view) get(key client.ObjectKey) (any, error) {
+	object, ok, err := v.informer.GetIndexer().GetByKey(storeKey(key))
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		// As in controller-runtime, what the message calls a resource is the kind.
+		return nil, apierrors.NewNotFound(schema.GroupResource{Group: v.gvk.Group, Resource: v.gvk.Kind}, key.Name)
+	}
+	return object, nil
+}
+
+func storeKey(key client.ObjectKey) string {
+	if key.Namespace == "" {
+		return key.Name
+	}
+	return key.Namespace + "/" + key.Name
+}
+
+var errContinue = errors.New("continue list option is not supported by the cache: a list from the cache is whole; leave Continue empty, or read from the API server")
+
+// noContinue stands where a paged list has its token, so that whoever would page
+// on is told by the next List.
+const noContinue = "continue-not-supported"
+
+// List reads the objects that the options choose, in no order.
+func (c *ctrlCache) List(ctx context.Context, out client.ObjectList, opts ...client.ListOption) error {
+	chosen := (&client.ListOptions{}).ApplyOptions(opts)
+	if chosen.Continue != "" {
+		return errContinue
+	}
+	k, err := kindOfItems(out, c.opts.Scheme)
+	if err != nil {
+		return err
+	}
+	e, err := c.extent(k)
+	if err != nil {
+		return err
+	}
+	homes, err := e.homes(k, chosen.Namespace)
+	if err != nil {
+		return err
+	}
+	items := []runtime.Object{}
+	for _, home := range homes {
+		v, err := c.view(ctx, place{k, home}, e)
+		if err != nil {
+			return err
+		}
+		if !chosen.DisableReadYourWritesConsistency {
+			if err := c.awaitAll(ctx, v.part, chosen.Namespace); err != nil {
+				return err
+			}
+		}
+		if items, err = v.list(items, chosen); err != nil {
+			return err
+		}
+		if chosen.Limit > 0 && int64(len(items)) >= chosen.Limit {
+			break
+		}
+	}
+	if err := meta.SetList(out, items); err != nil {
+		return err
+	}
+	out.SetContinue(noContinue)
+	return nil
+}
+
+// homes are the places of a kind to look at for the objects of a namespace.
+func (e *extent) homes(k kind, namespace string) ([]string, error) {
+	if !e.namespaced || namespace == cache.AllNamespaces {
+		return slices.Sorted(maps.Keys(e.configs)), nil
+	}
+	home, ok := e.home(namespace)
+	if !ok {
+		return nil, fmt.Errorf("unable to list %v in namespace %s: it is not cached; name it in the cache's options", k.gvk, namespace)
+	}
+	return []string{home}, nil
+}
+
+// list appends what is chosen of this part, up to the limit in all.
+func (v view) list(items []runtime.Object, chosen *client.ListOptions) ([]runtime.Object, error) {
+	objects, keep, err := v.candidates(chosen.Namespace, chosen.FieldSelector)
+	if err != nil {
+		return nil, err
+	}
+	shared := v.shared || ptr.Deref(chosen.UnsafeDisableDeepCopy, false)
+	if len(keep) == 0 && chosen.LabelSelector == nil {
+		items = slices.Grow(items, len(objects))
+	}
+	for _, stored := range objects {
+		if chosen.Limit > 0 && int64(len(items)) >= chosen.Limit {
+			break
+		}
+		object, ok := stored.(client.Object)
+		if !ok {
+			return nil, fmt.Errorf("the cache holds a %T for %v, which is not an object", stored, v.gvk)
+		}
+		if chosen.LabelSelector != nil && !chosen.LabelSelector.Matches(labelsOf(object)) {
+			continue
+		}
+		switch ok, err := keep.match(object); {
+		case err != nil:
+			return nil, err
+		case !ok:
+			continue
+		}
+		item, err := v.hand(object, shared)
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, item)
+	}
+	return items, nil
+}

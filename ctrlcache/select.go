@@ -1,0 +1,145 @@
+package ctrlcache
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/selection"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// The names under which every object has these fields, indexed or not.
+const (
+	nameField      = "metadata.name"
+	namespaceField = "metadata.namespace"
+)
+
+// conditions are what is left to be asked of each object.
+type conditions []condition
+
+type condition struct {
+	// has says whether the object's field has the value.
+	has func(client.Object) (bool, error)
+	// not turns the answer around.
+	not bool
+}
+
+func (c conditions) match(object client.Object) (bool, error) {
+	for _, one := range c {
+		has, err := one.has(object)
+		if err != nil || has == one.not {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// candidates returns the objects of a namespace, or of all, that may match a
+// field selector, and what must still be asked of them. It finds as few as one
+// lookup can: by key, by an index over a field that must have a value, by
+// namespace.
+func (v view) candidates(namespace string, selector fields.Selector) ([]any, conditions, error) {
+	store := v.informer.GetIndexer()
+	if selector == nil || selector.Empty() {
+		return v.all(store, namespace), nil, nil
+	}
+	required := selector.Requirements()
+	if len(required) == 0 {
+		return nil, nil, nil // fields.Nothing
+	}
+	indexed := toolscache.Indexers{}
+	if v.as == v.form {
+		// The indexes of a fuller copy are over fields that metadata has not.
+		indexed = store.GetIndexers()
+	}
+	for _, r := range required {
+		if r.Field == namespaceField && equal(r) && namespace == "" && v.namespaced && r.Value != "" {
+			namespace = r.Value
+		}
+	}
+	objects, looked, err := v.look(store, indexed, required, namespace)
+	if err != nil {
+		return nil, nil, err
+	}
+	var left conditions
+	for i, r := range required {
+		if i == looked {
+			continue
+		}
+		one, err := v.condition(r, indexed[indexName(r.Field)])
+		if err != nil {
+			return nil, nil, err
+		}
+		left = append(left, one)
+	}
+	return objects, left, nil
+}
+
+func equal(r fields.Requirement) bool {
+	return r.Operator == selection.Equals || r.Operator == selection.DoubleEquals
+}
+
+// look makes the one lookup, and says which requirement it has taken care of; -1
+// is none.
+func (v view) look(store toolscache.Indexer, indexed toolscache.Indexers, required fields.Requirements, namespace string) ([]any, int, error) {
+	for i, r := range required {
+		if _, ok := indexed[indexName(r.Field)]; ok && equal(r) {
+			objects, err := store.ByIndex(indexName(r.Field), indexValue(namespace, r.Value))
+			return objects, i, err
+		}
+	}
+	for i, r := range required {
+		if r.Field == nameField && equal(r) && (namespace != "" || !v.namespaced) {
+			object, ok, err := store.GetByKey(storeKey(client.ObjectKey{Namespace: namespace, Name: r.Value}))
+			if !ok {
+				return nil, i, err
+			}
+			return []any{object}, i, err
+		}
+	}
+	return v.all(store, namespace), -1, nil
+}
+
+// all returns the objects of a namespace, or of all.
+func (v view) all(store toolscache.Indexer, namespace string) []any {
+	if namespace == "" {
+		return store.List()
+	}
+	objects, err := store.ByIndex(toolscache.NamespaceIndex, namespace)
+	if err != nil {
+		// A user's own informer may be without the index it was given.
+		objects = slices.DeleteFunc(store.List(), func(o any) bool {
+			object, ok := o.(client.Object)
+			return !ok || object.GetNamespace() != namespace
+		})
+	}
+	return objects
+}
+
+// condition is a requirement to be asked of each object: of its index function,
+// if it has one, because only that knows what the field is; else of the object.
+func (v view) condition(r fields.Requirement, index toolscache.IndexFunc) (condition, error) {
+	c := condition{not: r.Operator == selection.NotEquals}
+	if !c.not && !equal(r) {
+		return c, fmt.Errorf("field selector %s%s%s: the operator is not known to the cache", r.Field, r.Operator, r.Value)
+	}
+	if index != nil {
+		wanted := indexValue("", r.Value)
+		c.has = func(object client.Object) (bool, error) {
+			values, err := index(object)
+			return slices.Contains(values, wanted), err
+		}
+		return c, nil
+	}
+	read, err := v.fieldReader(r.Field)
+	if err != nil {
+		return c, err
+	}
+	c.has = func(object client.Object) (bool, error) {
+		value, err := read(object)
+		return value == r.Value, err
+	}
+	return c, nil
+}

@@ -1,0 +1,285 @@
+package ctrlcache
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"sync"
+	"sync/atomic"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tarnproject/tarn"
+)
+
+// writes knows what this process has written through a client of [NewClient], as
+// far as some copy may not show it yet.
+//
+// A mark is kept per key and asked of the part that is read, whichever form and
+// namespace that is of. It goes when all parts that could show the key do, so that
+// what is kept is bounded by how far the copies are behind.
+type writes struct {
+	// used says that there is a client that marks: until then reads do not look.
+	used  atomic.Bool
+	mu    sync.RWMutex
+	kinds map[schema.GroupVersionKind]*kindWrites
+}
+
+type kindWrites struct {
+	// base is a version that covers all marks that went: parts made later must
+	// not begin before it.
+	base   tarn.Version
+	marks  map[client.ObjectKey]mark
+	flying map[*flight]struct{}
+	// swept is how many marks the last sweep left.
+	swept int
+}
+
+// mark is what a copy must have seen of a key: a version, and that an object is
+// no more.
+type mark struct {
+	version tarn.Version
+	gone    types.UID
+	// labels, if known, are those of every state that the mark stands for.
+	labels labels.Set
+	known  bool
+}
+
+// follows adds what was marked before and may not have been seen yet.
+func (m mark) follows(before mark) mark {
+	if m.version.OlderThan(before.version) {
+		m.version = before.version
+	}
+	m.known = m.known && before.known && labels.Equals(m.labels, before.labels)
+	return m
+}
+
+// flight is a write that is under way.
+type flight struct {
+	key    client.ObjectKey
+	landed chan struct{}
+}
+
+func newWrites() *writes {
+	return &writes{kinds: map[schema.GroupVersionKind]*kindWrites{}}
+}
+
+// of returns what was written of a kind. The lock is held.
+func (w *writes) of(gvk schema.GroupVersionKind) *kindWrites {
+	k, ok := w.kinds[gvk]
+	if !ok {
+		k = &kindWrites{marks: map[client.ObjectKey]mark{}, flying: map[*flight]struct{}{}}
+		w.kinds[gvk] = k
+	}
+	return k
+}
+
+func (w *writes) base(gvk schema.GroupVersionKind) tarn.Version {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	if k, ok := w.kinds[gvk]; ok {
+		return k.base
+	}
+	return ""
+}
+
+// begin notes that a write starts. Reads that start before it has landed wait for
+// it.
+func (w *writes) begin(gvk schema.GroupVersionKind, key client.ObjectKey) *flight {
+	w.used.Store(true)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	f := &flight{key, make(chan struct{})}
+	w.of(gvk).flying[f] = struct{}{}
+	return f
+}
+
+// land ends a write. What it has done is in marks.
+func (c *ctrlCache) land(gvk schema.GroupVersionKind, f *flight, marks map[client.ObjectKey]mark) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	w := c.writes
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	k := w.of(gvk)
+	delete(k.flying, f)
+	close(f.landed)
+	for key, m := range marks {
+		if _, ok := m.version.Compare(m.version); !ok {
+			continue // nothing that could be waited for
+		}
+		if before, ok := k.marks[key]; ok {
+			m = m.follows(before)
+		}
+		k.marks[key] = m
+	}
+	if len(k.marks) > 2*k.swept+64 {
+		for key := range k.marks {
+			c.sweep(gvk, k, key)
+		}
+		k.swept = len(k.marks)
+	}
+}
+
+// sweep drops a mark if every part shows it that could. Both locks are held: a
+// part that is made meanwhile must either be asked or know the base.
+func (c *ctrlCache) sweep(gvk schema.GroupVersionKind, k *kindWrites, key client.ObjectKey) {
+	m, ok := k.marks[key]
+	if !ok {
+		return
+	}
+	covered := m.version
+	for _, f := range []form{typed, unstructuredForm, metadataOnly} {
+		e, ok := c.extents[kind{gvk, f}]
+		if !ok {
+			continue
+		}
+		home, _ := e.home(key.Namespace)
+		p, ok := c.parts[place{kind{gvk, f}, home}]
+		if !ok {
+			continue
+		}
+		version := p.version() // before the object is looked at, which is then newer
+		if !p.shows(key, m) {
+			return
+		}
+		if covered.OlderThan(version) {
+			covered = version
+		}
+	}
+	delete(k.marks, key)
+	if k.base == "" || k.base.OlderThan(covered) {
+		k.base = covered
+	}
+}
+
+// shows says whether reads of this part show what was written.
+func (p *part) shows(key client.ObjectKey, m mark) bool {
+	at, ok := p.version().Compare(m.version)
+	return p.never(key, m) || ok && at >= 0 && (m.gone == "" || p.uidAt(key) != m.gone)
+}
+
+// never says that the part's label selector keeps what was written out of sight:
+// no event will tell of it. An object that is there will be told to leave.
+func (p *part) never(key client.ObjectKey, m mark) bool {
+	s := p.config.LabelSelector
+	return s != nil && m.known && !s.Matches(m.labels) && p.uidAt(key) == ""
+}
+
+// uidAt is the uid of the object that the part has under a key.
+func (p *part) uidAt(key client.ObjectKey) types.UID {
+	object, ok, err := p.informer.GetStore().GetByKey(storeKey(key))
+	if !ok || err != nil {
+		return ""
+	}
+	if held, ok := object.(client.Object); ok {
+		return held.GetUID()
+	}
+	return ""
+}
+
+// awaitKey waits until a read of key from this part shows all writes that began
+// before.
+func (c *ctrlCache) awaitKey(ctx context.Context, p *part, key client.ObjectKey) error {
+	return c.await(ctx, p, func(k client.ObjectKey) bool { return k == key }, func(k *kindWrites) map[client.ObjectKey]mark {
+		if m, ok := k.marks[key]; ok {
+			return map[client.ObjectKey]mark{key: m}
+		}
+		return nil
+	})
+}
+
+// awaitAll is awaitKey for all keys of a namespace, or of all.
+func (c *ctrlCache) awaitAll(ctx context.Context, p *part, namespace string) error {
+	concerns := func(k client.ObjectKey) bool {
+		home, ok := p.home(k.Namespace)
+		return ok && home == p.namespace && (namespace == "" || namespace == k.Namespace)
+	}
+	return c.await(ctx, p, concerns, func(k *kindWrites) map[client.ObjectKey]mark {
+		marks := maps.Clone(k.marks)
+		maps.DeleteFunc(marks, func(key client.ObjectKey, _ mark) bool { return !concerns(key) })
+		return marks
+	})
+}
+
+// await waits for the flights that concern a read, then for the marks it chooses.
+func (c *ctrlCache) await(ctx context.Context, p *part, concerns func(client.ObjectKey) bool, choose func(*kindWrites) map[client.ObjectKey]mark) error {
+	if !c.writes.used.Load() {
+		return nil
+	}
+	if p.base != "" && p.version().OlderThan(p.base) {
+		if err := p.reach(ctx, p.base); err != nil {
+			return unseen(p, err)
+		}
+	}
+	for _, f := range c.writes.underWay(p.gvk, concerns) {
+		select {
+		case <-f.landed:
+		case <-ctx.Done():
+			return unseen(p, fmt.Errorf("a write of %v has not returned: %w", f.key, context.Cause(ctx)))
+		}
+	}
+	for key, m := range c.writes.marked(p.gvk, choose) {
+		if err := p.awaitMark(ctx, key, m); err != nil {
+			return unseen(p, err)
+		}
+		c.seen(p.gvk, key)
+	}
+	return nil
+}
+
+func unseen(p *part, err error) error {
+	return fmt.Errorf("the cache of %v does not show this process's own writes yet: %w", p.place, err)
+}
+
+func (p *part) awaitMark(ctx context.Context, key client.ObjectKey, m mark) error {
+	if p.never(key, m) {
+		return nil
+	}
+	if err := p.reach(ctx, m.version); err != nil {
+		return err
+	}
+	for {
+		next, ok := after(p.version()) // before the object is looked at
+		if m.gone == "" || p.uidAt(key) != m.gone || !ok {
+			return nil
+		}
+		if err := p.reach(ctx, next); err != nil {
+			return fmt.Errorf("%v was deleted: %w", key, err)
+		}
+	}
+}
+
+func (w *writes) underWay(gvk schema.GroupVersionKind, concerns func(client.ObjectKey) bool) (found []*flight) {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	if k, ok := w.kinds[gvk]; ok {
+		for f := range k.flying {
+			if concerns(f.key) {
+				found = append(found, f)
+			}
+		}
+	}
+	return found
+}
+
+func (w *writes) marked(gvk schema.GroupVersionKind, choose func(*kindWrites) map[client.ObjectKey]mark) map[client.ObjectKey]mark {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	if k, ok := w.kinds[gvk]; ok && len(k.marks) > 0 {
+		return choose(k)
+	}
+	return nil
+}
+
+// seen drops a mark that no part is behind any more.
+func (c *ctrlCache) seen(gvk schema.GroupVersionKind, key client.ObjectKey) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	c.writes.mu.Lock()
+	defer c.writes.mu.Unlock()
+	c.sweep(gvk, c.writes.of(gvk), key)
+}

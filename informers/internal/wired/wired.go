@@ -1,0 +1,48 @@
+// Package wired makes the informers that read the wire by themselves, with the
+// source of package kube, instead of through a client of client-go's.
+package wired
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/features"
+
+	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/cache"
+	"github.com/tarnproject/tarn/kube"
+)
+
+// Informer makes an informer of a collection, whose objects are like example.
+//
+// Label and annotation maps are each object's own: users of informers have always
+// been able to get away with writing to them, and a write to a shared map would
+// end the process.
+func Informer(client *kube.Client, c kube.Collection, example runtime.Object, options cache.SharedIndexInformerOptions) cache.SharedIndexInformer {
+	c.Object = reflect.TypeOf(example)
+	source, err := kube.NewSource[any](client, c, kube.SourceOptions{
+		PrivateMaps: true,
+		OnMutation:  func(err error) { utilruntime.HandleError(fmt.Errorf("%s: %w", c, err)) },
+	})
+	if err != nil {
+		return cache.NewSharedIndexInformerFromSource(refused{err}, example, options, false)
+	}
+	return cache.NewSharedIndexInformerFromSource(source, example, options, features.FeatureGates().Enabled(features.WatchListClient))
+}
+
+// refused is a source that could not be made. Factories cannot return an error,
+// so it is told where all failures are.
+type refused struct{ err error }
+
+func (r refused) List(context.Context, tarn.ListQuery) (tarn.Page[any], error) {
+	return tarn.Page[any]{}, r.err
+}
+
+func (r refused) Watch(context.Context, tarn.WatchQuery) (tarn.Stream[any], error) {
+	return nil, r.err
+}
+
+func (r refused) Describe(any) (tarn.Meta, error) { return tarn.Meta{}, r.err }

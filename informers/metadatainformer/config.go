@@ -1,0 +1,39 @@
+package metadatainformer
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/rest"
+
+	"github.com/tarnproject/tarn/informers/internal/roster"
+	"github.com/tarnproject/tarn/kube"
+)
+
+// WithNamespace confines a factory to one namespace.
+func WithNamespace(namespace string) SharedInformerOption {
+	return func(s *settings) { s.namespace = namespace }
+}
+
+// WithTweakListOptions lets tweak change the options of every list and watch.
+func WithTweakListOptions(tweak TweakListOptionsFunc) SharedInformerOption {
+	return func(s *settings) { s.tweak = tweak }
+}
+
+// NewFactoryForConfig makes a factory that needs no client: its informers read the
+// wire with package kube, in protobuf where the server can, as it arrives, and
+// equal parts of objects become one.
+func NewFactoryForConfig(config *rest.Config, defaultResync time.Duration, options ...SharedInformerOption) (SharedInformerFactory, error) {
+	client, err := kube.NewClient(config)
+	if err != nil {
+		return nil, err
+	}
+	s := settings{resync: defaultResync}
+	for _, choose := range options {
+		choose(&s)
+	}
+	return roster.New(func(gvr schema.GroupVersionResource) informers.GenericInformer {
+		return roster.FromWire(s.recipe(gvr, roster.ByNamespace()), client)
+	}), nil
+}

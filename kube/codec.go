@@ -1,0 +1,131 @@
+package kube
+
+import (
+	"fmt"
+	"runtime/debug"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/kube/wire"
+)
+
+// codec makes objects of what a list or stream was cut into, and decides whether
+// they belong there. Any number of goroutines may use it at a time.
+//
+// Typed objects and metadata end up without apiVersion and kind, as client-go's
+// typed clients give them: the type says it. Unstructured ones always have both.
+type codec[T any] struct {
+	wire  *wire.Decoder
+	kinds kinds
+	// stamp is set on typed objects and metadata; usually empty.
+	stamp metav1.TypeMeta
+}
+
+// object decodes one object. In protobuf it is the bare message, of kind t; in
+// JSON the object says its kind itself, and t is not looked at.
+func (c *codec[T]) object(m media, raw []byte, t runtime.TypeMeta) (object T, silent bool, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			// As much of the stack as shows where: there may be many such objects.
+			stack := debug.Stack()
+			err = fmt.Errorf("%w: the decoder panicked: %v\n%s", tarn.ErrUndecodable, v, stack[:min(len(stack), 2<<10)])
+		}
+	}()
+	var decoded any
+	if m == mediaProtobuf {
+		decoded, err = c.wire.Protobuf(raw)
+	} else {
+		decoded, err = c.wire.JSON(raw)
+	}
+	if err != nil {
+		if m == mediaJSON {
+			t = glimpseOf(m, raw).TypeMeta
+		}
+		if foreign := c.kinds.foreign(t); foreign != nil {
+			return object, false, foreign
+		}
+		return object, false, fmt.Errorf("%w: %w", tarn.ErrUndecodable, err)
+	}
+	if m == mediaJSON {
+		t = typeOf(decoded)
+	}
+	if err := c.kinds.foreign(t); err != nil {
+		return object, false, err
+	}
+	c.mark(decoded)
+	object, ok := decoded.(T)
+	if !ok {
+		return object, false, fmt.Errorf("the decoder made a %T", decoded)
+	}
+	return object, t.Kind == "" || t.APIVersion == "", nil
+}
+
+// typeOf is what an object says that it is.
+func typeOf(object any) (t runtime.TypeMeta) {
+	switch o := object.(type) {
+	case *unstructured.Unstructured:
+		t.APIVersion, _ = o.Object["apiVersion"].(string)
+		t.Kind, _ = o.Object["kind"].(string)
+	case runtime.Object:
+		if own, ok := o.GetObjectKind().(*metav1.TypeMeta); ok {
+			return runtime.TypeMeta{APIVersion: own.APIVersion, Kind: own.Kind}
+		}
+		t.SetGroupVersionKind(o.GetObjectKind().GroupVersionKind())
+	}
+	return t
+}
+
+// mark sets what typed objects say that they are.
+func (c *codec[T]) mark(object any) {
+	switch o := object.(type) {
+	case *unstructured.Unstructured:
+	case runtime.Object:
+		if own, ok := o.GetObjectKind().(*metav1.TypeMeta); ok {
+			*own = c.stamp
+			return
+		}
+		o.GetObjectKind().SetGroupVersionKind(c.stamp.GroupVersionKind())
+	}
+}
+
+// name gives an unstructured object the kind that it does not say.
+func name(object any, t runtime.TypeMeta) {
+	u, ok := object.(*unstructured.Unstructured)
+	if !ok || u == nil || u.Object == nil {
+		return
+	}
+	if s, _ := u.Object["apiVersion"].(string); s == "" && t.APIVersion != "" {
+		u.Object["apiVersion"] = t.APIVersion
+	}
+	if s, _ := u.Object["kind"].(string); s == "" && t.Kind != "" {
+		u.Object["kind"] = t.Kind
+	}
+}
+
+// inEnvelope finds an object in its envelope, if it has one: in protobuf.
+func (c *codec[T]) inEnvelope(m media, raw []byte) (object []byte, t runtime.TypeMeta, err error) {
+	if m == mediaJSON {
+		return raw, t, nil
+	}
+	e, ok := openEnvelope(raw)
+	if !ok {
+		return e.raw, e.kind(), fmt.Errorf("%w: it is not a Kubernetes protobuf object", tarn.ErrUndecodable)
+	}
+	if string(e.typeMeta) == c.kinds.packed {
+		return e.raw, t, nil // it is what it should be
+	}
+	return e.raw, e.kind(), nil
+}
+
+// partial reads an object's metadata, whatever its kind.
+func partial(m media, raw []byte) (*metav1.PartialObjectMetadata, error) {
+	o := &metav1.PartialObjectMetadata{}
+	if m == mediaProtobuf {
+		return o, o.Unmarshal(raw)
+	}
+	return o, utiljson.Unmarshal(raw, o)
+}

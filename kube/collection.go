@@ -1,0 +1,86 @@
+package kube
+
+import (
+	"fmt"
+	"reflect"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+)
+
+// Collection says which objects of a server are meant, and as what.
+type Collection struct {
+	Resource schema.GroupVersionResource
+	// Kind of the objects. It may be empty for unstructured objects and for
+	// metadata: then any is taken, and unstructured objects that do not say
+	// theirs get what the list says.
+	Kind schema.GroupVersionKind
+	// Object is the type of the objects: that of *corev1.Pod,
+	// *unstructured.Unstructured or *metav1.PartialObjectMetadata.
+	Object reflect.Type
+	// Namespace narrows it; empty means all, or that there are none.
+	Namespace string
+	// LabelSelector and FieldSelector narrow it too.
+	LabelSelector, FieldSelector string
+	// Tweak may change the options of each request, last of all.
+	Tweak func(*metav1.ListOptions)
+}
+
+var (
+	unstructuredType = reflect.TypeFor[*unstructured.Unstructured]()
+	metadataType     = reflect.TypeFor[*metav1.PartialObjectMetadata]()
+)
+
+// String is how errors call the collection: "pods (kube-system)".
+func (c Collection) String() string {
+	name := c.Resource.Resource
+	if c.Resource.Group != "" {
+		name += "." + c.Resource.Group
+	}
+	if c.Namespace != "" {
+		name += " (" + c.Namespace + ")"
+	}
+	return name
+}
+
+func (c Collection) validate() error {
+	switch {
+	case c.Resource.Resource == "" || c.Resource.Version == "":
+		return fmt.Errorf("kube: a collection needs a resource and its version, and this one is %q; such as {Version: \"v1\", Resource: \"pods\"}", c.Resource)
+	case c.Object == nil:
+		return fmt.Errorf("kube: %s: Object is missing: say which type its objects have", c)
+	}
+	for _, segment := range []string{c.Resource.Group, c.Resource.Version, c.Resource.Resource, c.Namespace} {
+		if problems := rest.IsValidPathSegmentName(segment); len(problems) > 0 {
+			return fmt.Errorf("kube: %s: %q cannot be part of a path: it %s", c, segment, problems[0])
+		}
+	}
+	return nil
+}
+
+// path is where the collection is on the server.
+func (c Collection) path() []string {
+	path := []string{"apis", c.Resource.Group, c.Resource.Version}
+	if c.Resource.Group == "" {
+		path = []string{"api", c.Resource.Version}
+	}
+	if c.Namespace != "" {
+		path = append(path, "namespaces", c.Namespace)
+	}
+	return append(path, c.Resource.Resource)
+}
+
+// options completes the options of a request.
+func (c Collection) options(o metav1.ListOptions) metav1.ListOptions {
+	o.LabelSelector, o.FieldSelector = c.LabelSelector, c.FieldSelector
+	if c.Tweak != nil {
+		// Whether it is a watch is not up to it, nor told to it by client-go.
+		watch := o.Watch
+		o.Watch = false
+		c.Tweak(&o)
+		o.Watch = watch
+	}
+	return o
+}

@@ -1,0 +1,142 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tarnproject/tarn"
+)
+
+// locator finds the resource of a kind, once for all who ask. It is asked when
+// something is first read, and again each time until the resource is found: so a
+// kind whose CRD is not there yet fails like a server that is not there yet.
+type locator struct {
+	client *Client
+	mapper meta.RESTMapper
+	kind   schema.GroupVersionKind
+
+	mu         sync.Mutex
+	resource   schema.GroupVersionResource
+	namespaced bool
+}
+
+func (l *locator) locate(ctx context.Context) (schema.GroupVersionResource, bool, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.resource.Empty() {
+		return l.resource, l.namespaced, nil
+	}
+	var err error
+	if l.mapper != nil {
+		l.resource, l.namespaced, err = mapKind(l.mapper, l.kind)
+	} else {
+		l.resource, l.namespaced, err = l.client.resourceOf(ctx, l.kind)
+	}
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return l.resource, l.namespaced, classify(err)
+}
+
+// deferred is a source whose resource may still have to be found.
+type deferred[T any] struct {
+	locator    *locator
+	collection Collection
+	opts       SourceOptions
+	// found belongs to the one goroutine that reads.
+	found *Source[T]
+}
+
+func (d *deferred[T]) List(ctx context.Context, q tarn.ListQuery) (tarn.Page[T], error) {
+	if err := d.find(ctx); err != nil {
+		return tarn.Page[T]{}, err
+	}
+	return d.found.List(ctx, q)
+}
+
+func (d *deferred[T]) Watch(ctx context.Context, q tarn.WatchQuery) (tarn.Stream[T], error) {
+	if err := d.find(ctx); err != nil {
+		return nil, err
+	}
+	return d.found.Watch(ctx, q)
+}
+
+func (d *deferred[T]) Describe(object T) (tarn.Meta, error) { return describe(object) }
+
+func (d *deferred[T]) find(ctx context.Context) error {
+	if d.found != nil {
+		return nil
+	}
+	c := d.collection
+	if c.Resource.Empty() {
+		resource, namespaced, err := d.locator.locate(ctx)
+		if err != nil {
+			return err
+		}
+		if c.Namespace != "" && !namespaced {
+			return fmt.Errorf("%s are not in namespaces: leave %q out", resource.Resource, c.Namespace)
+		}
+		c.Resource = resource
+	}
+	var err error
+	d.found, err = NewSource[T](d.locator.client, c, d.opts)
+	return err
+}
+
+// resourceOf asks the server for the resource of a kind. It asks for no more than
+// the one API version: reading all there is costs a hundred times that on a
+// cluster with many CRDs.
+func (c *Client) resourceOf(ctx context.Context, kind schema.GroupVersionKind) (resource schema.GroupVersionResource, namespaced bool, err error) {
+	group := Collection{Resource: kind.GroupVersion().WithResource("")}
+	path := group.path()
+	raw, err := c.rest.Get().AbsPath(path[:len(path)-1]...).SetHeader("Accept", runtime.ContentTypeJSON).MaxRetries(0).DoRaw(ctx)
+	switch {
+	case apierrors.IsNotFound(err):
+		return resource, false, notServed(kind, err)
+	case err != nil:
+		return resource, false, fmt.Errorf("cannot ask for the resources of %s: %w", kind.GroupVersion(), err)
+	}
+	var list metav1.APIResourceList
+	if err := json.Unmarshal(raw, &list); err != nil {
+		return resource, false, fmt.Errorf("the answer to which resources %s has makes no sense: %w", kind.GroupVersion(), err)
+	}
+	for _, r := range list.APIResources {
+		if r.Kind == kind.Kind && !strings.Contains(r.Name, "/") {
+			return kind.GroupVersion().WithResource(r.Name), r.Namespaced, nil
+		}
+	}
+	return resource, false, notServed(kind, nil)
+}
+
+// mapKind asks a mapper, and once more if it may know more by now.
+func mapKind(mapper meta.RESTMapper, kind schema.GroupVersionKind) (resource schema.GroupVersionResource, namespaced bool, err error) {
+	mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if meta.IsNoMatchError(err) {
+		meta.MaybeResetRESTMapper(mapper)
+		mapping, err = mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	}
+	switch {
+	case meta.IsNoMatchError(err):
+		return resource, false, notServed(kind, err)
+	case err != nil:
+		return resource, false, fmt.Errorf("the mapper does not find the resource of %s: %w", kind, err)
+	}
+	return mapping.Resource, mapping.Scope.Name() == meta.RESTScopeNameNamespace, nil
+}
+
+func notServed(kind schema.GroupVersionKind, err error) error {
+	s := fmt.Sprintf("the server does not serve %s %s: is its CRD installed, the version right?", kind.GroupVersion(), kind.Kind)
+	if err == nil {
+		return fmt.Errorf("%s", s)
+	}
+	return fmt.Errorf("%s: %w", s, err)
+}

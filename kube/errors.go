@@ -1,0 +1,137 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"syscall"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+
+	"github.com/tarnproject/tarn"
+)
+
+// failed explains an error on making a request: what was asked of what, what the
+// server or the connection said, and what can be done about it.
+func (s *Source[T]) failed(ctx context.Context, verb string, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return classify(s.explain(verb, err))
+}
+
+func (s *Source[T]) explain(verb string, err error) error {
+	advice := ""
+	switch {
+	case apierrors.IsForbidden(err):
+		advice = fmt.Sprintf("; grant list and watch on %s, or ask for fewer namespaces", s.collection)
+	case apierrors.IsUnauthorized(err):
+		advice = "; the credentials are not accepted (any more)"
+	case apierrors.IsNotFound(err):
+		advice = "; the server does not serve this resource: is the CRD installed, the API version right?"
+	case refusesMedia(err):
+		advice = "; the config allows no other media type: let it accept application/json too"
+	case utilnet.IsConnectionRefused(err):
+		advice = "; nobody listens there: is the server up, the address right?"
+	}
+	return fmt.Errorf("cannot %s %s: %w%s", verb, s.collection, err, advice)
+}
+
+// statusInstead is the error of a good answer that holds a Status and no list.
+func (s *Source[T]) statusInstead(status *metav1.Status) error {
+	if status.Status == metav1.StatusSuccess {
+		return fmt.Errorf("%w: the list of %s is a Status: %s", tarn.ErrNoList, s.collection, status.Message)
+	}
+	return classify(s.explain("list", apierrors.FromObject(status)))
+}
+
+// brokeOff explains why a body could not be read to its end, and where.
+func (s *Source[T]) brokeOff(ctx context.Context, verb string, f *feed, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if garbled, ok := errors.AsType[*garbledError](err); ok {
+		return fmt.Errorf("the %s of %s makes no sense %w; is something between us and the server that changes what it says?", verb, s.collection, garbled)
+	}
+	err = fmt.Errorf("the %s of %s broke off at byte %d: %w", verb, s.collection, f.base+int64(f.end), err)
+	if isTimeout(err) {
+		return err
+	}
+	return tarn.Because(tarn.Lost, 0, err)
+}
+
+// classify finds the reason behind an error, as far as the engine acts on it. The
+// error itself stays reachable.
+func classify(err error) error {
+	if err == nil {
+		return nil
+	}
+	var after time.Duration
+	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
+		after = time.Duration(seconds) * time.Second
+	}
+	reason := tarn.Unknown
+	switch {
+	case apierrors.IsResourceExpired(err), apierrors.IsGone(err):
+		reason = tarn.Expired
+	case isTooNew(err):
+		// A consistent read is possible at once, whatever the server suggests.
+		reason, after = tarn.TooNew, 0
+	case utilnet.IsConnectionRefused(err):
+		reason = tarn.Refused
+	case apierrors.IsTooManyRequests(err):
+		reason = tarn.Busy
+	case isLost(err):
+		reason = tarn.Lost
+	case apierrors.IsInternalError(err):
+		reason = tarn.Internal
+	case after == 0:
+		return err
+	}
+	return tarn.Because(reason, after, err)
+}
+
+// isTooNew recognises the answer to a version that the server has not reached.
+// Servers before 1.19 said it only in words.
+func isTooNew(err error) bool {
+	if apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge) {
+		return true
+	}
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || !apierrors.IsTimeout(err) {
+		return false
+	}
+	const words = "Too large resource version"
+	if details := status.Status().Details; details != nil {
+		for _, cause := range details.Causes {
+			if cause.Message == words {
+				return true
+			}
+		}
+	}
+	return strings.Contains(status.Status().Message, words)
+}
+
+// isLost recognises a connection that broke before the answer came.
+func isLost(err error) bool {
+	var answer apierrors.APIStatus
+	return !errors.As(err, &answer) && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, net.ErrClosed) ||
+		utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err))
+}
+
+// isTimeout recognises the end of the time that the config gives to a request as
+// a whole; the connection is none the worse for it.
+func isTimeout(err error) bool { return errors.Is(err, context.DeadlineExceeded) }
+
+// refusesWatchList recognises the answer of a server that does not know, or does
+// not allow, a watch with initial events.
+func refusesWatchList(err error) bool {
+	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)
+}

@@ -1,0 +1,207 @@
+package kube
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/tarnproject/tarn"
+)
+
+// streamError is the type of an event that ends its stream; Bad.Err is why. It
+// never leaves this package.
+const streamError tarn.EventType = 0
+
+// notice is an event of which the object is still to be decoded.
+type notice struct {
+	kind   string
+	object []byte
+}
+
+// event makes an event of a frame. What is wrong with it is noted in Bad.
+func (s *Source[T]) event(m media, f frame) tarn.Event[T] {
+	n, ok := openFrame(m, f)
+	if !ok {
+		return s.unreadable(m, f, n)
+	}
+	t := eventType(n.kind)
+	raw, kind, err := s.codec.inEnvelope(m, n.object)
+	switch {
+	case n.kind == string(watch.Error):
+		return tarn.Event[T]{Type: streamError, Bad: tarn.BadObject{Err: s.streamStatus(m, raw, kind, err)}}
+	case n.kind == string(watch.Bookmark) && err == nil:
+		return s.bookmark(m, f, raw, kind)
+	}
+	var object T
+	if err == nil {
+		object, err = s.eventObject(m, raw, kind)
+	}
+	if err == nil && t == 0 {
+		err = fmt.Errorf("unknown watch event %q", n.kind)
+	}
+	if err != nil {
+		return s.badEvent(m, f, n, raw, kind, err)
+	}
+	return tarn.Event[T]{Type: t, Object: object}
+}
+
+func (s *Source[T]) eventObject(m media, raw []byte, kind runtime.TypeMeta) (T, error) {
+	object, silent, err := s.codec.object(m, raw, kind)
+	if err == nil && silent && s.collection.Object == unstructuredType {
+		name(object, s.codec.kinds.want)
+	}
+	return object, err
+}
+
+// eventType translates the types that carry an object.
+func eventType(kind string) tarn.EventType {
+	switch watch.EventType(kind) {
+	case watch.Added:
+		return tarn.Added
+	case watch.Modified:
+		return tarn.Modified
+	case watch.Deleted:
+		return tarn.Deleted
+	case watch.Bookmark:
+		return tarn.Bookmark
+	}
+	return 0
+}
+
+// badEvent reports an event whose object cannot be taken.
+func (s *Source[T]) badEvent(m media, f frame, n notice, raw []byte, kind runtime.TypeMeta, err error) tarn.Event[T] {
+	seen := glimpseOf(m, raw)
+	if m == mediaProtobuf {
+		seen.TypeMeta = kind
+	}
+	t := eventType(n.kind)
+	if t == 0 || t == tarn.Deleted && s.codec.kinds.foreign(seen.TypeMeta) != nil {
+		// Whatever is said of what does not belong here is not said of ours.
+		t = tarn.Modified
+	}
+	return tarn.Event[T]{Type: t, Bad: seen.bad(s.at(f, err))}
+}
+
+func (s *Source[T]) at(f frame, err error) error {
+	return fmt.Errorf("at byte %d of the watch of %s: %w", f.at, s.collection, err)
+}
+
+// unreadable reports a frame that is no event, or too long to be read whole. As
+// much as its start tells is told.
+func (s *Source[T]) unreadable(m media, f frame, n notice) tarn.Event[T] {
+	err := fmt.Errorf("%w: it is no watch event", tarn.ErrUndecodable)
+	if f.size > 0 {
+		err = fmt.Errorf("%w: the event has %d bytes, and %d are the limit", tarn.ErrUndecodable, f.size, s.maxItem)
+	}
+	if t := eventType(n.kind); t != 0 && t != tarn.Bookmark {
+		raw, kind, _ := s.codec.inEnvelope(m, n.object)
+		if e := s.badEvent(m, f, n, raw, kind, err); e.Bad.Key != "" {
+			return e
+		}
+	}
+	return tarn.Event[T]{Type: tarn.Undecodable, Bad: tarn.BadObject{Err: s.at(f, err)}}
+}
+
+// bookmark reads a bookmark, of which only the version and the annotation that
+// ends the initial events are of interest.
+func (s *Source[T]) bookmark(m media, f frame, raw []byte, kind runtime.TypeMeta) tarn.Event[T] {
+	e := tarn.Event[T]{Type: tarn.Bookmark}
+	o, err := partial(m, raw)
+	if err == nil && m == mediaJSON {
+		kind = typeOf(o)
+	}
+	if err == nil {
+		err = s.codec.kinds.foreign(kind)
+	}
+	if err != nil {
+		e.Bad = tarn.BadObject{Err: s.at(f, fmt.Errorf("a bookmark that cannot be taken: %w", err))}
+		return e
+	}
+	e.Version = tarn.Version(o.ResourceVersion)
+	e.InitialEnd = o.Annotations[metav1.InitialEventsAnnotationKey] == "true"
+	return e
+}
+
+// streamStatus is the error that ends a stream.
+func (s *Source[T]) streamStatus(m media, raw []byte, kind runtime.TypeMeta, err error) error {
+	status := &metav1.Status{}
+	if err == nil && m == mediaProtobuf {
+		err = status.Unmarshal(raw)
+	} else if err == nil {
+		err = utiljson.Unmarshal(raw, status)
+		kind = runtime.TypeMeta{APIVersion: status.APIVersion, Kind: status.Kind}
+	}
+	if err != nil || kind.Kind != "Status" && kind.Kind != "" {
+		return fmt.Errorf("the server ended the watch of %s with an error that is no Status (kind %q)", s.collection, kind.Kind)
+	}
+	return classify(s.explain("watch", apierrors.FromObject(status)))
+}
+
+// openFrame finds type and object in a watch event, and says whether it is one.
+func openFrame(m media, f frame) (n notice, ok bool) {
+	if m == mediaProtobuf {
+		return openProtobufFrame(f)
+	}
+	return openJSONFrame(f)
+}
+
+// openProtobufFrame reads a WatchEvent: the type is field 1, the object field 2, a
+// RawExtension with the object's envelope as field 1.
+func openProtobufFrame(f frame) (n notice, ok bool) {
+	raw := f.raw
+	if e, wrapped := openEnvelope(raw); wrapped {
+		raw = e.raw // not what servers write, but what they might
+	}
+	ok = fields(raw, func(field protoField) {
+		switch field.number {
+		case 1:
+			n.kind = string(field.data)
+		case 2:
+			fields(field.data, func(field protoField) {
+				if field.number == 1 {
+					n.object = field.data
+				}
+			})
+		}
+	})
+	return n, ok && f.size == 0 && n.kind != "" && n.object != nil
+}
+
+// openJSONFrame reads {"type":…,"object":…}. What servers write can be told by how
+// it begins, and by that there is one object in it, so that it need not be searched
+// again; anything else is taken apart in full.
+func openJSONFrame(f frame) (n notice, ok bool) {
+	if rest, begins := bytes.CutPrefix(f.raw, []byte(`{"type":"`)); begins && f.size == 0 && f.close > 0 {
+		kind, _, found := bytes.Cut(rest, []byte(`"`))
+		const between = `,"object":`
+		from := len(f.raw) - len(rest) + len(kind) + 1
+		if found && bytes.IndexByte(kind, '\\') < 0 && f.open == from+len(between) && string(f.raw[from:f.open]) == between && string(bytes.TrimSpace(f.raw[f.close:])) == "}" {
+			return notice{string(kind), f.raw[f.open:f.close]}, true
+		}
+	}
+	if f.size == 0 {
+		var whole struct {
+			Type   string          `json:"type"`
+			Object json.RawMessage `json:"object"`
+		}
+		err := utiljson.Unmarshal(f.raw, &whole)
+		if err == nil && whole.Type != "" && len(whole.Object) > 0 && string(whole.Object) != "null" {
+			return notice{whole.Type, whole.Object}, true
+		}
+	}
+	jsonFields(f.raw, func(name string, value []byte) {
+		switch name {
+		case "type":
+			n.kind = jsonText(value)
+		case "object":
+			n.object = value
+		}
+	})
+	return n, false
+}

@@ -1,0 +1,120 @@
+package kube_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/kube"
+)
+
+// newServer stands in for a cluster. It has two pods, which never change.
+func newServer() *httptest.Server {
+	const (
+		web   = `{"metadata":{"name":"web","namespace":"shop","resourceVersion":"7"},"spec":{"nodeName":"node-1"}}`
+		db    = `{"metadata":{"name":"db","namespace":"shop","resourceVersion":"8"},"spec":{"nodeName":"node-2"}}`
+		end   = `{"metadata":{"resourceVersion":"9","annotations":{"k8s.io/initial-events-end":"true"}}}`
+		event = `{"type":"%s","object":%s}` + "\n"
+	)
+	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		switch query := r.URL.Query(); {
+		case r.URL.Path == "/api/v1":
+			fmt.Fprint(w, `{"resources":[{"name":"pods","kind":"Pod","namespaced":true}]}`)
+		case query.Get("watch") == "":
+			fmt.Fprintf(w, `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"9"},"items":[%s,%s]}`, db, web)
+		case query.Get("sendInitialEvents") == "true":
+			fmt.Fprintf(w, event+event+event, "ADDED", web, "ADDED", db, "BOOKMARK", end)
+			fallthrough
+		default:
+			w.(http.Flusher).Flush()
+			<-r.Context().Done()
+		}
+	}))
+}
+
+// A live copy of all pods: the type says which.
+func ExampleReflect() {
+	server := newServer()
+	defer server.Close()
+	ctx, stop := context.WithCancel(context.Background())
+
+	cfg := &rest.Config{Host: server.URL} // from rest.InClusterConfig, say
+	pods, err := kube.Reflect[*corev1.Pod](ctx, cfg, kube.WithoutManagedFields())
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := pods.WaitSynced(ctx); err != nil {
+		log.Fatal(err) // says why: forbidden, unreachable, no such kind …
+	}
+	if web, ok := pods.Get("shop/web"); ok {
+		fmt.Println(web.Name, "runs on", web.Spec.NodeName)
+	}
+	fmt.Println(pods.Len(), "pods at version", pods.Version())
+
+	stop()
+	<-pods.Done()
+	// Output:
+	// web runs on node-1
+	// 2 pods at version 9
+}
+
+// Custom resources need no Go type.
+func ExampleReflectResource() {
+	server := newServer()
+	defer server.Close()
+	ctx, stop := context.WithCancel(context.Background())
+
+	resource := schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+	objects, err := kube.ReflectResource(ctx, &rest.Config{Host: server.URL}, resource,
+		kube.Namespace("shop"), kube.WatchList(false))
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := objects.WaitSynced(ctx); err != nil {
+		log.Fatal(err)
+	}
+	db, _ := objects.Get("shop/db")
+	fmt.Println(db.GetKind(), db.GetName(), db.GetResourceVersion())
+
+	stop()
+	<-objects.Done()
+	// Output:
+	// Pod db 8
+}
+
+// A source by itself, for a reflector and a store of one's own.
+func ExampleNewSource() {
+	server := newServer()
+	defer server.Close()
+	client, err := kube.NewClient(&rest.Config{Host: server.URL})
+	if err != nil {
+		log.Fatal(err)
+	}
+	source, err := kube.NewSource[*corev1.Pod](client, kube.Collection{
+		Resource: schema.GroupVersionResource{Version: "v1", Resource: "pods"},
+		Kind:     corev1.SchemeGroupVersion.WithKind("Pod"),
+		Object:   reflect.TypeFor[*corev1.Pod](),
+	}, kube.SourceOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	page, err := source.List(context.Background(), tarn.ListQuery{AtLeast: tarn.Any})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, pod := range page.Items {
+		fmt.Println(pod.Namespace, pod.Name)
+	}
+	// Output:
+	// shop db
+	// shop web
+}

@@ -1,0 +1,156 @@
+package kube
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/features"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/tarnproject/tarn"
+)
+
+// Option shapes what [Reflect] and its like make.
+type Option func(*settings)
+
+type settings struct {
+	namespaces                   []string
+	labelSelector, fieldSelector string
+	resource                     schema.GroupVersionResource
+	kind                         schema.GroupVersionKind
+	scheme                       *runtime.Scheme
+	mapper                       meta.RESTMapper
+	client                       *Client
+	drop                         []string
+	maxItem                      int
+
+	name      string
+	pageSize  int64
+	watchList bool
+	logger    *slog.Logger
+	onError   func(context.Context, error)
+	onBad     func(context.Context, tarn.BadObject)
+	// transform and configure are of the type that the replica's objects have; it
+	// is checked that they do.
+	transform any
+	configure []any
+}
+
+func settingsOf(opts []Option, more ...Option) *settings {
+	s := &settings{scheme: scheme.Scheme, watchList: features.FeatureGates().Enabled(features.WatchListClient)}
+	for _, o := range slices.Concat(opts, more) {
+		o(s)
+	}
+	return s
+}
+
+// Namespace narrows the copy to one namespace; without it, it has all.
+func Namespace(namespace string) Option { return Namespaces(namespace) }
+
+// Namespaces narrows the copy to these namespaces; none means all.
+func Namespaces(namespaces ...string) Option {
+	return func(s *settings) { s.namespaces = namespaces }
+}
+
+// LabelSelector narrows the copy to objects with these labels: "app=web,tier!=db".
+func LabelSelector(selector string) Option {
+	return func(s *settings) { s.labelSelector = selector }
+}
+
+// FieldSelector narrows the copy by the fields that the server can select by:
+// "spec.nodeName=node-1".
+func FieldSelector(selector string) Option {
+	return func(s *settings) { s.fieldSelector = selector }
+}
+
+// Resource says under which resource the objects are found, so that the server
+// need not be asked.
+func Resource(resource schema.GroupVersionResource) Option {
+	return func(s *settings) { s.resource = resource }
+}
+
+// Kind says of which kind the objects are: where a Go type stands for several, or
+// to have unstructured ones checked.
+func Kind(kind schema.GroupVersionKind) Option {
+	return func(s *settings) { s.kind = kind }
+}
+
+// Scheme is where the kind of a Go type is looked up; client-go's if not given.
+func Scheme(scheme *runtime.Scheme) Option {
+	return func(s *settings) { s.scheme = scheme }
+}
+
+// Mapper is asked for the resource of a kind, instead of the server.
+func Mapper(mapper meta.RESTMapper) Option {
+	return func(s *settings) { s.mapper = mapper }
+}
+
+// WithClient makes the copy use an existing client, and share structure with the
+// others that do; the config is then not looked at and may be nil.
+func WithClient(client *Client) Option {
+	return func(s *settings) { s.client = client }
+}
+
+// DropFields leaves fields out before they are decoded, by their path in JSON:
+// "metadata.managedFields", "status.conditions".
+func DropFields(paths ...string) Option {
+	return func(s *settings) { s.drop = append(s.drop, paths...) }
+}
+
+// WithoutManagedFields leaves out who owns which field, often a third of an
+// object, which only server-side apply asks for.
+func WithoutManagedFields() Option { return DropFields("metadata.managedFields") }
+
+// MaxItem is how many bytes an object may have on the wire; a longer one is
+// reported as bad. [DefaultMaxItem] if not given.
+func MaxItem(bytes int) Option {
+	return func(s *settings) { s.maxItem = bytes }
+}
+
+// Name is what errors, logs and Health call the copy; "pods (kube-system)" and the
+// like if not given.
+func Name(name string) Option {
+	return func(s *settings) { s.name = name }
+}
+
+// PageSize asks for lists in pages of this size.
+func PageSize(size int64) Option {
+	return func(s *settings) { s.pageSize = size }
+}
+
+// WatchList says whether the first state may come as a stream. It may unless this,
+// or the environment (KUBE_FEATURE_WatchListClient=false), says no.
+func WatchList(on bool) Option {
+	return func(s *settings) { s.watchList = on }
+}
+
+// Logger takes what no handler took.
+func Logger(logger *slog.Logger) Option {
+	return func(s *settings) { s.logger = logger }
+}
+
+// OnError sees every failure to list or watch.
+func OnError(handle func(ctx context.Context, err error)) Option {
+	return func(s *settings) { s.onError = handle }
+}
+
+// OnBad sees every object that could not be taken.
+func OnBad(handle func(ctx context.Context, bad tarn.BadObject)) Option {
+	return func(s *settings) { s.onBad = handle }
+}
+
+// Transform makes what is kept out of what the server sent. It owns the object and
+// may change it in place; with several namespaces it may be called by several
+// goroutines at a time. To leave fields out, [DropFields] is cheaper.
+func Transform[T any](transform func(T) (T, error)) Option {
+	return func(s *settings) { s.transform = transform }
+}
+
+// Configure may change anything about the replica, after all other options.
+func Configure[T any](change func(*tarn.Options[T])) Option {
+	return func(s *settings) { s.configure = append(s.configure, change) }
+}

@@ -1,0 +1,110 @@
+package kube
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tarnproject/tarn"
+)
+
+// glimpse is what can be read of an object that cannot be decoded, or of which
+// only the start is there. It is for reports: which object is it that is bad?
+type glimpse struct {
+	runtime.TypeMeta
+	namespace, name, version string
+}
+
+func (g glimpse) bad(err error) tarn.BadObject {
+	b := tarn.BadObject{Err: err, Version: tarn.Version(g.version)}
+	switch {
+	case g.name == "":
+	case g.namespace == "":
+		b.Key = tarn.Key(g.name)
+	default:
+		b.Key = tarn.Key(g.namespace + "/" + g.name)
+	}
+	return b
+}
+
+// glimpseOf looks at an object as it stands in a list or, in protobuf, in an
+// envelope.
+func glimpseOf(m media, raw []byte) (g glimpse) {
+	if m == mediaProtobuf {
+		fields(raw, func(f protoField) {
+			if f.number == 1 {
+				g.metadata(f.data)
+			}
+		})
+		return g
+	}
+	jsonFields(raw, func(name string, value []byte) {
+		switch name {
+		case "kind":
+			g.Kind = jsonText(value)
+		case "apiVersion":
+			g.APIVersion = jsonText(value)
+		case "metadata":
+			jsonFields(value, func(name string, value []byte) {
+				switch name {
+				case "name":
+					g.name = jsonText(value)
+				case "namespace":
+					g.namespace = jsonText(value)
+				case "resourceVersion":
+					g.version = jsonText(value)
+				}
+			})
+		}
+	})
+	return g
+}
+
+// metadata reads an ObjectMeta, as far as it is there. A text that is cut off is
+// none.
+func (g *glimpse) metadata(raw []byte) {
+	fields(raw, func(f protoField) {
+		switch {
+		case f.short:
+		case f.number == 1:
+			g.name = string(f.data)
+		case f.number == 3:
+			g.namespace = string(f.data)
+		case f.number == 6:
+			g.version = string(f.data)
+		}
+	})
+}
+
+// jsonFields walks the fields of an object as far as they make sense. The value
+// of the last may be cut off.
+func jsonFields(raw []byte, see func(name string, value []byte)) {
+	raw, ok := bytes.CutPrefix(bytes.TrimLeft(raw, jsonSpace), []byte("{"))
+	for ok {
+		raw = bytes.TrimLeft(raw, jsonSpace+",")
+		if len(raw) == 0 || raw[0] != '"' {
+			return
+		}
+		var key, value jsonScan
+		if !key.scan(raw) {
+			return
+		}
+		name := jsonText(raw[:key.pos])
+		raw = bytes.TrimLeft(raw[key.pos:], jsonSpace+":")
+		if len(raw) == 0 {
+			return
+		}
+		ok = value.scan(raw)
+		see(name, raw[:value.pos])
+		raw = raw[value.pos:]
+	}
+}
+
+const jsonSpace = " \t\r\n"
+
+// jsonText is the value of a string, empty if it is none.
+func jsonText(raw []byte) (s string) {
+	_ = json.Unmarshal(raw, &s)
+	return s
+}

@@ -1,0 +1,200 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/kube/wire"
+	"github.com/tarnproject/tarn/memory"
+)
+
+// Reflect returns a live copy of all objects of a Go type, such as *corev1.Pod. It
+// runs until ctx ends; then its Done is closed.
+//
+// The kind comes from the scheme, and the resource from the server, which is asked
+// when the copy is first read: if it does not serve the kind, because its CRD is
+// still to come, that is the error that WaitSynced and Health tell, until it does.
+func Reflect[T any](ctx context.Context, cfg *rest.Config, opts ...Option) (*tarn.Replica[T], error) {
+	s := settingsOf(opts)
+	t := reflect.TypeFor[T]()
+	if t == unstructuredType || t == metadataType {
+		if s.resource.Empty() && s.kind.Empty() {
+			return nil, fmt.Errorf("kube: %v can be of any kind: name the resource, by ReflectResource or ReflectMetadata, or the kind", t)
+		}
+	} else if s.kind.Empty() {
+		var err error
+		if s.kind, err = kindFor(s.scheme, t); err != nil {
+			return nil, err
+		}
+	}
+	return start[T](ctx, cfg, s)
+}
+
+// ReflectResource returns a live copy of a resource, custom or not, as unstructured
+// objects.
+func ReflectResource(ctx context.Context, cfg *rest.Config, resource schema.GroupVersionResource, opts ...Option) (*tarn.Replica[*unstructured.Unstructured], error) {
+	return start[*unstructured.Unstructured](ctx, cfg, settingsOf(opts, Resource(resource)))
+}
+
+// ReflectMetadata returns a live copy of the metadata of a resource's objects. The
+// server sends no more than that.
+func ReflectMetadata(ctx context.Context, cfg *rest.Config, resource schema.GroupVersionResource, opts ...Option) (*tarn.Replica[*metav1.PartialObjectMetadata], error) {
+	return start[*metav1.PartialObjectMetadata](ctx, cfg, settingsOf(opts, Resource(resource)))
+}
+
+// start makes the replica and runs it.
+func start[T any](ctx context.Context, cfg *rest.Config, s *settings) (*tarn.Replica[T], error) {
+	client := s.client
+	if client == nil {
+		var err error
+		if client, err = NewClient(cfg); err != nil {
+			return nil, err
+		}
+	}
+	collections, err := s.collections(reflect.TypeFor[T]())
+	if err != nil {
+		return nil, err
+	}
+	options, err := replicaOptions[T](s, collections, client.pool)
+	if err != nil {
+		return nil, err
+	}
+	decoding := SourceOptions{Drop: s.drop, MaxItem: s.maxItem, Unshared: options.Transform != nil}
+	locator := &locator{client: client, mapper: s.mapper, kind: s.kind}
+	var sections []tarn.Section[T]
+	for _, c := range collections {
+		source := &deferred[T]{locator: locator, collection: c, opts: decoding}
+		if !c.Resource.Empty() {
+			// Nothing needs to be asked, and what is wrong can be said at once.
+			if err := source.find(ctx); err != nil {
+				return nil, err
+			}
+		}
+		sections = append(sections, tarn.Section[T]{Name: c.Namespace, Source: source, Owns: ownedBy(c.Namespace)})
+	}
+	replica, err := newReplica(sections, options)
+	if err != nil {
+		return nil, err
+	}
+	go func() { _ = replica.Run(ctx) }()
+	return replica, nil
+}
+
+func newReplica[T any](sections []tarn.Section[T], options tarn.Options[T]) (*tarn.Replica[T], error) {
+	if len(sections) == 1 {
+		return tarn.NewReplica(sections[0].Source, memory.New[T](), options)
+	}
+	return tarn.NewReplicaOf(sections, memory.New[T](), options)
+}
+
+// ownedBy tells the keys of a namespace.
+func ownedBy(namespace string) func(tarn.Key) bool {
+	prefix := namespace + "/"
+	return func(key tarn.Key) bool { return strings.HasPrefix(string(key), prefix) }
+}
+
+// collections are what the settings mean, one for each namespace; the resource is
+// empty if that is to be found.
+func (s *settings) collections(object reflect.Type) ([]Collection, error) {
+	all := Collection{
+		Resource: s.resource, Kind: s.kind, Object: object,
+		LabelSelector: s.labelSelector, FieldSelector: s.fieldSelector,
+	}
+	namespaces := slices.Compact(slices.Sorted(slices.Values(s.namespaces)))
+	if len(namespaces) == 0 {
+		return []Collection{all}, nil
+	}
+	if len(namespaces) > 1 && namespaces[0] == metav1.NamespaceAll {
+		return nil, fmt.Errorf("kube: %q names all namespaces beside single ones; name either", s.namespaces)
+	}
+	var each []Collection
+	for _, namespace := range namespaces {
+		all.Namespace = namespace
+		each = append(each, all)
+	}
+	return each, nil
+}
+
+// replicaOptions are the engine's part of the settings.
+//
+// A transform may write to what it is given, so that must share nothing; what it
+// returns is made to share instead.
+func replicaOptions[T any](s *settings, collections []Collection, pool *wire.Pool) (tarn.Options[T], error) {
+	o := tarn.Options[T]{Name: s.name, WatchList: s.watchList, Logger: s.logger, OnError: s.onError, OnBad: s.onBad}
+	if o.Name == "" {
+		named := collections[0]
+		if len(collections) > 1 {
+			named.Namespace = "" // each section has its own behind it
+		}
+		if named.Resource.Empty() {
+			named.Resource, _ = meta.UnsafeGuessKindToResource(s.kind)
+		}
+		o.Name = named.String()
+	}
+	if s.pageSize > 0 {
+		o.PageSize = func() int64 { return s.pageSize }
+	}
+	if s.transform != nil {
+		transform, ok := s.transform.(func(T) (T, error))
+		if !ok {
+			return o, fmt.Errorf("kube: %s: the transform is a %T, and the objects are %v", o.Name, s.transform, reflect.TypeFor[T]())
+		}
+		o.Transform = transform
+	}
+	for _, change := range s.configure {
+		f, ok := change.(func(*tarn.Options[T]))
+		if !ok {
+			return o, fmt.Errorf("kube: %s: Configure has a %T, and the objects are %v", o.Name, change, reflect.TypeFor[T]())
+		}
+		f(&o)
+	}
+	if transform := o.Transform; transform != nil {
+		sharer := wire.NewSharer(pool, wire.Options{})
+		o.Transform = func(object T) (T, error) {
+			kept, err := transform(object)
+			if err != nil {
+				return kept, err
+			}
+			if shared, ok := sharer.Share(kept).(T); ok {
+				return shared, nil
+			}
+			return kept, nil
+		}
+	}
+	return o, nil
+}
+
+// kindFor looks a Go type up in a scheme.
+func kindFor(scheme *runtime.Scheme, t reflect.Type) (schema.GroupVersionKind, error) {
+	var none schema.GroupVersionKind
+	if t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
+		return none, fmt.Errorf("kube: %v is no type of objects: use a pointer to a struct, such as *corev1.Pod", t)
+	}
+	object, ok := reflect.New(t.Elem()).Interface().(runtime.Object)
+	if !ok {
+		return none, fmt.Errorf("kube: %v is no runtime.Object; its methods are generated by deepcopy-gen", t)
+	}
+	if scheme == nil {
+		return none, errors.New("kube: the scheme is nil")
+	}
+	kinds, _, err := scheme.ObjectKinds(object)
+	switch {
+	case err != nil:
+		return none, fmt.Errorf("kube: the scheme does not know %v: add its package by AddToScheme and give the scheme by the option Scheme: %w", t, err)
+	case len(kinds) > 1:
+		return none, fmt.Errorf("kube: %v stands for several kinds, %v: say which is meant by the option Kind", t, kinds)
+	}
+	return kinds[0], nil
+}

@@ -1,0 +1,183 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/kube/wire"
+)
+
+// Source is a collection of an API server as package tarn follows it.
+//
+//   - Bodies are cut into objects as they arrive and decoded by several
+//     goroutines, all of which have ended when List returns or the stream is
+//     closed. What is held of a body is a few blocks, whatever its length.
+//   - Objects are read-only: equal parts of them are the same memory.
+//   - An object that cannot be decoded, is too long, or of another kind, is a bad
+//     object; the rest is delivered.
+//   - Every request is made once. Errors have a [tarn.Reason] and the API's own
+//     error inside.
+type Source[T any] struct {
+	client     *Client
+	collection Collection
+	codec      codec[T]
+	decoding   wire.Options
+	protobuf   bool
+	maxItem    int
+}
+
+// SourceOptions shape a [Source]. The zero value is a good choice.
+type SourceOptions struct {
+	// Drop names fields that are left out before decoding, by their path in JSON:
+	// "metadata.managedFields".
+	Drop []string
+	// PrivateMaps keeps label and annotation maps from being shared, for readers
+	// that may write to them.
+	PrivateMaps bool
+	// Unshared makes every object all its own, so that it may be changed.
+	Unshared bool
+	// OnMutation is told when a shared part turns out to have been changed by
+	// someone. It may be called by several goroutines at a time.
+	OnMutation func(error)
+	// MaxItem is the longest object taken, in bytes on the wire; DefaultMaxItem if
+	// 0. A longer one is a bad object.
+	MaxItem int
+	// SetKind gives typed objects and metadata the apiVersion and kind of the
+	// collection. Without it they have none, as from client-go.
+	SetKind bool
+}
+
+// NewSource returns the source of a collection. T is the objects' type, or any.
+func NewSource[T any](client *Client, c Collection, opts SourceOptions) (*Source[T], error) {
+	if client == nil {
+		return nil, errors.New("kube: a source needs a client")
+	}
+	if err := c.validate(); err != nil {
+		return nil, err
+	}
+	if want := reflect.TypeFor[T](); !c.Object.AssignableTo(want) {
+		return nil, fmt.Errorf("kube: %s: its objects are %v, which are no %v", c, c.Object, want)
+	}
+	decoding := wire.Options{Pool: client.pool, PrivateMaps: opts.PrivateMaps, Drop: opts.Drop, OnMutation: opts.OnMutation}
+	if opts.Unshared {
+		decoding.Pool = nil
+	}
+	decoder, err := wire.NewDecoder(c.Object, decoding)
+	if err != nil {
+		return nil, fmt.Errorf("kube: %s: %w", c, err)
+	}
+	s := &Source[T]{
+		client:     client,
+		collection: c,
+		codec:      codec[T]{wire: decoder, kinds: kindsOf(c)},
+		decoding:   decoding,
+		protobuf:   decoder.HasProtobuf(),
+		maxItem:    opts.MaxItem,
+	}
+	if s.maxItem <= 0 {
+		s.maxItem = DefaultMaxItem
+	}
+	if opts.SetKind {
+		s.codec.stamp.APIVersion, s.codec.stamp.Kind = c.Kind.ToAPIVersionAndKind()
+	}
+	return s, nil
+}
+
+// ShareParts says, before the first request, whether objects may have parts in
+// common, unless the options forbid it. They may not if each is to be changed.
+func (s *Source[T]) ShareParts(on bool) {
+	decoding := s.decoding
+	if !on {
+		decoding.Pool = nil
+	}
+	if decoder, err := wire.NewDecoder(s.collection.Object, decoding); err == nil { // as it was for the source itself
+		s.codec.wire = decoder
+	}
+}
+
+// Collection is what the source reads.
+func (s *Source[T]) Collection() Collection { return s.collection }
+
+// List reads one page.
+func (s *Source[T]) List(ctx context.Context, q tarn.ListQuery) (tarn.Page[T], error) {
+	options := metav1.ListOptions{ResourceVersion: string(q.AtLeast), Limit: q.Limit, Continue: q.Continue}
+	if q.Continue != "" {
+		// The token says which state is meant.
+		options.ResourceVersion = ""
+	}
+	resp, err := s.client.get(ctx, s.request(options))
+	if err != nil {
+		return tarn.Page[T]{}, s.failed(ctx, "list", err)
+	}
+	defer resp.body.Close()
+	return s.readPage(ctx, resp)
+}
+
+// Watch opens a stream.
+func (s *Source[T]) Watch(ctx context.Context, q tarn.WatchQuery) (tarn.Stream[T], error) {
+	options := metav1.ListOptions{
+		Watch:               true,
+		ResourceVersion:     string(q.From),
+		AllowWatchBookmarks: true,
+		TimeoutSeconds:      ptr.To(int64(q.Timeout.Seconds())),
+	}
+	if q.Initial {
+		options.SendInitialEvents = ptr.To(true)
+		options.ResourceVersionMatch = metav1.ResourceVersionMatchNotOlderThan
+	}
+	life, cancel := context.WithCancel(ctx)
+	resp, err := s.client.get(life, s.request(options))
+	if err != nil {
+		cancel()
+		err = s.failed(ctx, "watch", err)
+		if q.Initial && refusesWatchList(err) {
+			err = tarn.Because(tarn.NoWatchList, 0, err)
+		}
+		return nil, err
+	}
+	return s.newStream(life, cancel, resp), nil
+}
+
+func (s *Source[T]) request(options metav1.ListOptions) request {
+	return request{collection: s.collection, options: s.collection.options(options), protobuf: s.protobuf}
+}
+
+// Describe reads an object's identity. It works on anything with metadata, since
+// a transform may have made anything of the object.
+func (s *Source[T]) Describe(object T) (tarn.Meta, error) { return describe(object) }
+
+func describe(object any) (tarn.Meta, error) {
+	var m metav1.Object
+	switch o := object.(type) {
+	case nil:
+		return tarn.Meta{}, errors.New("the object is nil")
+	case metav1.Object:
+		if v := reflect.ValueOf(o); v.Kind() == reflect.Pointer && v.IsNil() {
+			return tarn.Meta{}, errors.New("the object is nil")
+		}
+		m = o
+	default:
+		var err error
+		if m, err = meta.Accessor(o); err != nil {
+			return tarn.Meta{}, fmt.Errorf("%T has no metadata: %w", object, err)
+		}
+	}
+	described := tarn.Meta{Version: tarn.Version(m.GetResourceVersion()), UID: string(m.GetUID())}
+	name, namespace := m.GetName(), m.GetNamespace()
+	switch {
+	case name == "":
+		return described, errors.New("the object has no name")
+	case namespace == "":
+		described.Key = tarn.Key(name)
+	default:
+		described.Key = tarn.Key(namespace + "/" + name)
+	}
+	return described, nil
+}

@@ -1,0 +1,135 @@
+package kube
+
+import (
+	"context"
+	"io"
+	"sync"
+	"sync/atomic"
+
+	"github.com/tarnproject/tarn"
+)
+
+// stream is a watch. One goroutine reads it and cuts it into frames, as far ahead
+// as the inbox allows; Next decodes what has queued up, by several goroutines if
+// that is much.
+//
+// Why decode in Next and not ahead: while its reader keeps up there is nothing to
+// win, and once it does not, there is a batch, which is what is decoded in
+// parallel. Frames that nobody asked for yet cost their bytes, not objects.
+type stream[T any] struct {
+	source *Source[T]
+	media  media
+	inbox  *inbox
+	cancel context.CancelFunc
+	body   io.Closer
+	done   chan struct{}
+	closed sync.Once
+
+	// frames are those being decoded.
+	frames []frame
+	// end is why there is nothing more, once that was reached.
+	end error
+}
+
+func (s *Source[T]) newStream(life context.Context, cancel context.CancelFunc, resp *response) *stream[T] {
+	st := &stream[T]{
+		source: s,
+		media:  resp.media,
+		inbox:  newInbox(),
+		cancel: cancel,
+		body:   resp.body,
+		done:   make(chan struct{}),
+	}
+	go func() {
+		defer close(st.done)
+		st.inbox.finish(s.readFrames(life, resp, st.inbox))
+	}()
+	return st
+}
+
+// readFrames fills the inbox and returns how the stream ended.
+func (s *Source[T]) readFrames(life context.Context, resp *response, inbox *inbox) error {
+	f := newFeed(resp.body, firstBlock)
+	defer f.close()
+	err := inbox.read(f, resp.media, s.maxItem, life.Done())
+	switch {
+	case life.Err() != nil:
+		return context.Cause(life)
+	case err == io.EOF, isTimeout(err):
+		// The config may limit the time of every request: then that is how a watch
+		// ends.
+		return io.EOF
+	default:
+		return s.brokeOff(life, "watch", f, err)
+	}
+}
+
+// Next waits for an event and takes along what else has arrived.
+func (s *stream[T]) Next(ctx context.Context, buf []tarn.Event[T]) (int, error) {
+	for s.end == nil && len(buf) > 0 {
+		frames, end := s.inbox.take(s.frames[:0], len(buf))
+		s.frames = frames
+		if len(frames) > 0 {
+			if n := s.decode(buf); n > 0 {
+				return n, nil
+			}
+			continue
+		}
+		if end != nil {
+			s.end = end
+			break
+		}
+		select {
+		case <-s.inbox.news:
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		}
+	}
+	return 0, s.end
+}
+
+// decode makes events of the frames, and returns how many there are. An error that
+// the server sends is the end.
+func (s *stream[T]) decode(buf []tarn.Event[T]) int {
+	bytes := 0
+	for _, f := range s.frames {
+		bytes += len(f.raw)
+	}
+	var next atomic.Int64
+	work := func() {
+		for {
+			i := int(next.Add(1)) - 1
+			if i >= len(s.frames) {
+				return
+			}
+			buf[i] = s.source.event(s.media, s.frames[i])
+		}
+	}
+	var helpers sync.WaitGroup
+	if bytes >= parallelBytes {
+		for range min(workers(), len(s.frames)) - 1 {
+			helpers.Go(work)
+		}
+	}
+	work()
+	helpers.Wait()
+	n := len(s.frames)
+	for i := range s.frames {
+		s.frames[i].release()
+		if buf[i].Type == streamError && n == len(s.frames) {
+			n, s.end = i, buf[i].Bad.Err
+		}
+	}
+	clear(buf[n:len(s.frames)])
+	clear(s.frames)
+	return n
+}
+
+// Close ends the request and waits for its reader.
+func (s *stream[T]) Close() {
+	s.closed.Do(func() {
+		s.cancel()
+		s.body.Close()
+		<-s.done
+	})
+}

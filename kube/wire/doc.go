@@ -1,0 +1,18 @@
+// Package wire decodes Kubernetes objects so that equal parts exist once.
+//
+// Most of an object is a copy of something already in memory: the pods of one
+// ReplicaSet have the same containers, environments, tolerations, owners. A [Decoder]
+// makes objects of one type from protobuf or JSON; before it decodes a list, a map or
+// a nested message, it looks in a [Pool] for one that was made of the same bytes, and
+// points to that. A [Sharer] does the same for objects that are decoded already.
+//
+// What this means for those who use the objects:
+//
+//   - The values are exactly those of the stock decoders. What is irregular in any way
+//     is left to them, object by object.
+//   - Objects are read-only, as those of any informer are. DeepCopy before writing; an
+//     append copies by itself, for shared slices have no room to grow. Now and then a
+//     shared part is compared with its bytes, and a change is reported.
+//   - The strings of an object lie next to each other in memory: who keeps one of them
+//     keeps them all. Clone a string that is to outlive its object by far.
+package wire

@@ -1,0 +1,140 @@
+package wire
+
+import (
+	"reflect"
+	"unsafe"
+)
+
+// slice decodes the array at i. Its memory is first as long as the slice was that was
+// decoded there before, and in the end as long as the slice is.
+func (s *jsonState) slice(p *jsonPlan, dst unsafe.Pointer, i int, site uint) int {
+	if s.data[i] != '[' || s.depth >= deepest {
+		return odd
+	}
+	if i = jsonSpace(s.data, i+1); i == odd {
+		return odd
+	}
+	if s.data[i] == ']' {
+		*(*sliceHeader)(dst) = sliceHeader{ptr: reflect.MakeSlice(p.typ, 0, 0).UnsafePointer()}
+		return i + 1
+	}
+	s.depth++
+	defer func() { s.depth-- }()
+	at := s.site(site)
+	room := max(1, int(at.length))
+	memory := reflect.MakeSlice(p.typ, room, room)
+	n := 0
+	for more := true; more; n++ {
+		if n == room {
+			room *= 2
+			memory = resized(memory, room)
+		}
+		if i = s.value(p.elem, unsafe.Add(memory.UnsafePointer(), n*p.elem.size), i, site+1); i == odd {
+			return odd
+		}
+		if i, more = s.next(i, ']'); i == odd {
+			return odd
+		}
+	}
+	if n < room {
+		memory = resized(memory, n)
+	}
+	at.length = uint8(min(n, 32))
+	*(*sliceHeader)(dst) = sliceHeader{memory.UnsafePointer(), n, n}
+	return i
+}
+
+func resized(memory reflect.Value, n int) reflect.Value {
+	other := reflect.MakeSlice(memory.Type(), n, n)
+	reflect.Copy(other, memory)
+	return other
+}
+
+// jsonPair is an entry of a map of strings.
+type jsonPair struct{ key, value string }
+
+// textMap decodes the object at i into a map[string]string, or a type made of it.
+func (s *jsonState) textMap(dst unsafe.Pointer, i int) int {
+	s.pairs = s.pairs[:0]
+	i = s.entries(i, func(key []byte, i int) int {
+		pair := jsonPair{key: s.texts.string(key)}
+		if i = jsonSpace(s.data, i); i == odd {
+			return odd
+		}
+		if s.data[i] == 'n' {
+			i = jsonWord(s.data, i, "null")
+		} else {
+			var b []byte
+			b, i = s.text(i)
+			pair.value = s.texts.string(b)
+		}
+		s.pairs = append(s.pairs, pair)
+		return i
+	})
+	if i == odd {
+		return odd
+	}
+	m := make(map[string]string, len(s.pairs))
+	for _, pair := range s.pairs {
+		m[pair.key] = pair.value
+	}
+	if len(m) < len(s.pairs) {
+		return odd
+	}
+	clear(s.pairs)
+	*(*map[string]string)(dst) = m
+	return i
+}
+
+// anyMap decodes the object at i into a map from strings to what p says.
+func (s *jsonState) anyMap(p *jsonPlan, dst unsafe.Pointer, i int, site uint) int {
+	m := reflect.MakeMap(p.typ)
+	key := reflect.New(p.typ.Key()).Elem()
+	n := 0
+	i = s.entries(i, func(name []byte, i int) int {
+		key.SetString(s.texts.string(name))
+		value := reflect.New(p.elem.typ)
+		i = s.value(p.elem, value.UnsafePointer(), i, site+1)
+		if i != odd {
+			m.SetMapIndex(key, value.Elem())
+			n++
+		}
+		return i
+	})
+	if i == odd || m.Len() < n {
+		return odd
+	}
+	*(*unsafe.Pointer)(dst) = m.UnsafePointer()
+	return i
+}
+
+// entries reads the object at i, each key with the position after its colon.
+func (s *jsonState) entries(i int, each func(key []byte, i int) int) int {
+	if s.data[i] != '{' || s.depth >= deepest {
+		return odd
+	}
+	if i = jsonSpace(s.data, i+1); i == odd {
+		return odd
+	}
+	if s.data[i] == '}' {
+		return i + 1
+	}
+	s.depth++
+	defer func() { s.depth-- }()
+	for more := true; more; {
+		key, at := s.text(i)
+		if at == odd {
+			return odd
+		}
+		if at = jsonSpace(s.data, at); at == odd || s.data[at] != ':' {
+			return odd
+		}
+		if i = each(key, at+1); i == odd {
+			return odd
+		}
+		if i, more = s.next(i, '}'); i == odd {
+			return odd
+		}
+	}
+	return i
+}

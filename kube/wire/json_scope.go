@@ -1,0 +1,50 @@
+package wire
+
+import "strings"
+
+// jsonScope is what a decoder's options say about one place of the object. A value
+// that has a scope is not shared: not as a whole, that is; what is in it and has no
+// scope of its own may be.
+type jsonScope struct {
+	drop   bool // the value is skipped
+	within map[string]*jsonScope
+}
+
+// jsonScopeOf reads a decoder's options. The metadata always has a scope: in an
+// unstructured object it is a map that the object's owner may write to.
+func jsonScopeOf(opts Options) *jsonScope {
+	root := &jsonScope{}
+	root.at("metadata")
+	if opts.PrivateMaps {
+		root.at("metadata", "labels")
+		root.at("metadata", "annotations")
+	}
+	for _, path := range opts.Drop {
+		root.at(strings.Split(path, ".")...).drop = true
+	}
+	return root
+}
+
+// at returns the scope of the value at path, and makes it if need be.
+func (s *jsonScope) at(path ...string) *jsonScope {
+	for _, name := range path {
+		if s.within == nil {
+			s.within = map[string]*jsonScope{}
+		}
+		next := s.within[name]
+		if next == nil {
+			next = &jsonScope{}
+			s.within[name] = next
+		}
+		s = next
+	}
+	return s
+}
+
+// in returns the scope of a member; s may be nil.
+func (s *jsonScope) in(name string) *jsonScope {
+	if s == nil {
+		return nil
+	}
+	return s.within[name]
+}

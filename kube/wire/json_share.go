@@ -1,0 +1,221 @@
+package wire
+
+import (
+	"hash/maphash"
+	"unsafe"
+)
+
+// jsonParts finds the parts of objects that exist already.
+//
+// Most of what repeats does so at once: a list has the pods of one ReplicaSet next to
+// each other. So the last few parts of each site are kept with their bytes, and a
+// value that begins with such bytes is that part: a JSON object says itself where
+// it ends. Before, looking for ends, hashing and the pool's locks took 60 % of the
+// time for a list of real pods.
+type jsonParts struct {
+	pool       *Pool
+	onMutation func(error)
+	sites      [512]jsonSite
+	kept       int // bytes of recent parts
+	// hashable is how many more bytes may be hashed for the object at hand, for what
+	// is nested deep is hashed at every level.
+	hashable  int
+	hits      uint
+	mutations uint64 // known to the pool when the last object began
+	owner     owner
+	unowned   bool // the owner is not known yet
+}
+
+// jsonSite is what is known of the values at one place of objects: in a field, or
+// under a name. Places that fall on the same site only mislead each other.
+type jsonSite struct {
+	habit
+	length uint8 // of the last slice
+	recent *jsonRecent
+}
+
+// jsonRecent is the last parts of a site, in the order in which they came. They tend
+// to come in that order again: the environments of a pod's containers.
+type jsonRecent struct {
+	next  int
+	parts [8]jsonPart
+}
+
+// jsonPart is a part with its bytes.
+type jsonPart struct {
+	plan  *jsonPlan
+	raw   []byte
+	x     part
+	key   key
+	owner owner
+}
+
+// keptEach and keptAll bound the bytes of recent parts.
+const keptEach, keptAll = 8 << 10, 128 << 10
+
+func (ps *jsonParts) site(n uint) *jsonSite { return &ps.sites[n%uint(len(ps.sites))] }
+
+// find returns the recent part that data begins with, or nil.
+func (r *jsonRecent) find(p *jsonPlan, data []byte) *jsonPart {
+	if r == nil {
+		return nil
+	}
+	for n := range len(r.parts) {
+		n = (r.next + n) % len(r.parts)
+		x := &r.parts[n]
+		if x.plan == p && len(x.raw) <= len(data) && string(x.raw) == string(data[:len(x.raw)]) {
+			r.next = (n + 1) % len(r.parts)
+			return x
+		}
+	}
+	return nil
+}
+
+// keep makes a part the most recent one.
+func (ps *jsonParts) keep(at *jsonSite, p *jsonPlan, raw []byte, x part, k key) {
+	if len(raw) > keptEach {
+		return
+	}
+	if ps.kept > keptAll {
+		ps.forget()
+	}
+	if at.recent == nil {
+		at.recent = &jsonRecent{}
+	}
+	slot := &at.recent.parts[at.recent.next]
+	at.recent.next = (at.recent.next + 1) % len(at.recent.parts)
+	had := cap(slot.raw)
+	slot.raw = append(slot.raw[:0], raw...)
+	ps.kept += cap(slot.raw) - had
+	slot.plan, slot.x, slot.key, slot.owner = p, x, k, ps.owner
+}
+
+// forget lets all recent parts go.
+func (ps *jsonParts) forget() {
+	for i := range ps.sites {
+		ps.sites[i].recent = nil
+	}
+	ps.kept = 0
+}
+
+// begin prepares for an object of a size. When someone was found to have changed parts,
+// by whatever decoder, the recent ones are not to be trusted.
+func (ps *jsonParts) begin(size int) {
+	ps.hashable, ps.unowned = 8*size+1024, true
+	if ps.pool == nil {
+		return
+	}
+	if n := ps.pool.mutations.Load(); n != ps.mutations {
+		ps.mutations = n
+		ps.forget()
+	}
+}
+
+// part decodes the value at i, a slice, map or pointer, or finds it.
+func (s *jsonState) part(p *jsonPlan, dst unsafe.Pointer, i int, site uint) int {
+	switch s.data[i] {
+	case '{', '[', '"':
+	default:
+		return s.scalar(p, dst, i, site)
+	}
+	at := s.site(site)
+	if !at.due() {
+		return s.fresh(p, dst, i, site)
+	}
+	if known := at.recent.find(p, s.data[i:]); known != nil {
+		at.saw(true)
+		s.use(known)
+		end := i + len(known.raw)
+		p.store(dst, s.checked(p, known.key, known.x, i, end))
+		return end
+	}
+	return s.pooled(p, dst, i, site)
+}
+
+// pooled looks for the value at i in the pool, and offers it there.
+func (s *jsonState) pooled(p *jsonPlan, dst unsafe.Pointer, i int, site uint) int {
+	if s.hashable <= 0 {
+		return s.fresh(p, dst, i, site)
+	}
+	end := jsonExtent(s.data, i)
+	if end == odd {
+		return odd
+	}
+	raw := s.data[i:end]
+	if s.hashable -= len(raw); p.kind == sliceKind && len(raw) == 2 {
+		return s.fresh(p, dst, i, site)
+	}
+	s.identify()
+	at := s.site(site)
+	k := s.pool.key(p.typ, raw)
+	x, found := s.pool.shard(k).get(k, s.owner)
+	at.saw(found)
+	if found {
+		x = s.checked(p, k, x, i, end)
+		p.store(dst, x)
+		s.keep(at, p, raw, x, k)
+		return end
+	}
+	outer := s.texts.shelf
+	s.texts.shelf = sharedShelf
+	i = s.fresh(p, dst, i, site)
+	s.texts.shelf = outer
+	if i != end {
+		return odd
+	}
+	x = s.pool.shard(k).put(k, p.load(dst), p.weight(dst, len(raw)), s.owner)
+	p.store(dst, x)
+	s.keep(at, p, raw, x, k)
+	return end
+}
+
+// use tells the pool of the first other object that has a recent part.
+func (s *jsonState) use(known *jsonPart) {
+	if known.owner == several {
+		return
+	}
+	s.identify()
+	if s.owner != anyone && s.owner == known.owner {
+		return
+	}
+	known.owner = several
+	known.x = s.pool.shard(known.key).put(known.key, known.x, len(known.raw), s.owner)
+}
+
+// identify finds out whose parts these are, from the object's uid.
+func (s *jsonState) identify() {
+	if !s.unowned {
+		return
+	}
+	s.unowned = false
+	s.owner = anyone
+	i := jsonFind(s.data, jsonSpace(s.data, 0), `"metadata"`)
+	i = jsonFind(s.data, i, `"uid"`)
+	if i == odd || s.data[i] != '"' {
+		return
+	}
+	if end, _ := jsonQuote(s.data, i+1); end != odd {
+		s.owner = ownerOf(maphash.Bytes(s.pool.seedA, s.data[i:end]))
+	}
+}
+
+// jsonFind returns the position of a member of the object at i, if there is one.
+func jsonFind(data []byte, i int, name string) int {
+	if i == odd || data[i] != '{' {
+		return odd
+	}
+	for more := true; more; {
+		if i = jsonSpace(data, i+1); i == odd {
+			return odd
+		}
+		found := jsonWord(data, i, name) != odd
+		if i = jsonSkipKey(data, i); i == odd || found {
+			return jsonSpace(data, max(i, 0))
+		}
+		if i = jsonSkip(data, i, 0); i != odd {
+			i = jsonSpace(data, i)
+		}
+		more = i != odd && data[i] == ','
+	}
+	return odd
+}

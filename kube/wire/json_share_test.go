@@ -1,0 +1,341 @@
+package wire
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/maphash"
+	"reflect"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"unsafe"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"pgregory.net/rapid"
+)
+
+// podJSON is a pod with a name of its own, as servers write it.
+func podJSON(name, node string) []byte {
+	return []byte(strings.NewReplacer("web-1", name, "6183faa1", "uid-"+name, "node-1", node).Replace(somePod))
+}
+
+func decodePods(t testing.TB, d *Decoder, n int) []*corev1.Pod {
+	t.Helper()
+	pods := make([]*corev1.Pod, n)
+	for i := range pods {
+		pods[i] = wantStockJSON(t, d, podJSON(fmt.Sprint("web-", i), "node-1")).(*corev1.Pod)
+	}
+	return pods
+}
+
+func TestJSONSharesTyped(t *testing.T) {
+	pods := decodePods(t, newJSON(t, podType, Options{Pool: NewPool()}), 3)
+	a, b := pods[1], pods[2]
+	shared := map[string][2]unsafe.Pointer{
+		"containers":    {unsafe.Pointer(unsafe.SliceData(a.Spec.Containers)), unsafe.Pointer(unsafe.SliceData(b.Spec.Containers))},
+		"owners":        {unsafe.Pointer(unsafe.SliceData(a.OwnerReferences)), unsafe.Pointer(unsafe.SliceData(b.OwnerReferences))},
+		"labels":        {reflect.ValueOf(a.Labels).UnsafePointer(), reflect.ValueOf(b.Labels).UnsafePointer()},
+		"grace period":  {unsafe.Pointer(a.Spec.TerminationGracePeriodSeconds), unsafe.Pointer(b.Spec.TerminationGracePeriodSeconds)},
+		"service links": {unsafe.Pointer(a.Spec.EnableServiceLinks), unsafe.Pointer(b.Spec.EnableServiceLinks)},
+		"start time":    {unsafe.Pointer(a.Status.StartTime), unsafe.Pointer(b.Status.StartTime)},
+	}
+	for what, at := range shared {
+		if at[0] != at[1] {
+			t.Errorf("%s: two of the same", what)
+		}
+	}
+	for _, c := range []int{cap(a.Spec.Containers), cap(a.OwnerReferences), cap(a.Status.Conditions), cap(a.ManagedFields)} {
+		if c != 1 {
+			t.Errorf("a shared slice of one element has room for %d: an append would write to all who share it", c)
+		}
+	}
+}
+
+func TestJSONTexts(t *testing.T) {
+	texts := jsonTexts{seed: maphash.MakeSeed()}
+	first, second, third := texts.string([]byte("Running")), texts.string([]byte("Running")), texts.string([]byte("Running"))
+	if first != "Running" || second != first || unsafe.StringData(second) != unsafe.StringData(third) {
+		t.Errorf("%q, %q, %q: want one string from the second time on", first, second, third)
+	}
+	a, b := texts.box([]byte("Running")), texts.box([]byte("Running"))
+	if (*eface)(unsafe.Pointer(&a)).data != (*eface)(unsafe.Pointer(&b)).data || a != any("Running") {
+		t.Errorf("%v, %v: want one boxed string", a, b)
+	}
+	allocated := testing.AllocsPerRun(100, func() {
+		for i := range byte(30) {
+			texts.string([]byte{'u', 'i', 'd', i})
+		}
+	})
+	if allocated > 1 {
+		t.Errorf("%v allocations for 30 new short texts", allocated)
+	}
+	long := strings.Repeat("x", chunkBytes+1)
+	if texts.string([]byte(long)) != long || texts.box([]byte(long)) != any(long) || texts.box(nil) != any("") {
+		t.Error("a long or an empty text is not what it was")
+	}
+}
+
+func TestJSONSharesUnstructured(t *testing.T) {
+	d := newJSON(t, freeType, Options{Pool: NewPool()})
+	var all []map[string]any
+	for i := range 3 {
+		all = append(all, wantStockJSON(t, d, podJSON(fmt.Sprint("web-", i), "node-1")).(*unstructured.Unstructured).Object)
+	}
+	at := func(object map[string]any, path ...string) unsafe.Pointer {
+		x, _, err := unstructured.NestedFieldNoCopy(object, path...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a, ok := x.([]any); ok {
+			return unsafe.Pointer(unsafe.SliceData(a))
+		}
+		return reflect.ValueOf(x).UnsafePointer()
+	}
+	for path, want := range map[string]bool{"metadata": false, "spec": true, "spec.containers": true, "status.conditions": true, "metadata.labels": true} {
+		path := strings.Split(path, ".")
+		if got := at(all[1], path...) == at(all[2], path...); got != want {
+			t.Errorf("%v: shared %v, want %v", path, got, want)
+		}
+	}
+	all[1]["kind"] = "changed"
+	all[1]["metadata"].(map[string]any)["name"] = "changed"
+	if all[2]["kind"] != "Pod" || all[2]["metadata"].(map[string]any)["name"] != "web-2" {
+		t.Error("the top of one object is that of another")
+	}
+}
+
+func TestJSONPrivateMaps(t *testing.T) {
+	opts := Options{Pool: NewPool(), PrivateMaps: true}
+	pods := decodePods(t, newJSON(t, podType, opts), 3)
+	d := newJSON(t, freeType, opts)
+	var metas []map[string]any
+	for i := range 3 {
+		u := wantStockJSON(t, d, podJSON(fmt.Sprint("web-", i), "node-1")).(*unstructured.Unstructured)
+		metas = append(metas, u.Object["metadata"].(map[string]any))
+	}
+	pods[1].Labels["app"], pods[1].Annotations["note"] = "changed", "changed"
+	metas[1]["labels"].(map[string]any)["app"] = "changed"
+	metas[1]["annotations"].(map[string]any)["note"] = "changed"
+	for _, i := range []int{0, 2} {
+		if pods[i].Labels["app"] != "web" || pods[i].Annotations["note"] == "changed" {
+			t.Error("a pod's label or annotation was changed through another")
+		}
+		if metas[i]["labels"].(map[string]any)["app"] != "web" || metas[i]["annotations"].(map[string]any)["note"] == "changed" {
+			t.Error("an unstructured pod's label or annotation was changed through another")
+		}
+	}
+}
+
+func TestJSONDrop(t *testing.T) {
+	const odd = `"status":{"phase":"Running","phase":"Failed","podIP":"10.0.0.1"}}`
+	documents := map[string]string{
+		"ordinary": somePod,
+		"odd":      somePod[:strings.Index(somePod, `"status"`)] + odd,
+	}
+	paths := []string{"metadata.managedFields", "status.conditions", "spec.containers.env", "metadata.annotations"}
+	pool := NewPool()
+	for name, raw := range documents {
+		for _, of := range []reflect.Type{podType, freeType} {
+			whole := newJSON(t, of, Options{Pool: pool})
+			d := newJSON(t, of, Options{Pool: pool, Drop: paths})
+			for range 2 {
+				wantStockJSON(t, whole, []byte(raw)) // in the same pool, and not affected
+				got, err := d.JSON([]byte(raw))
+				if err != nil {
+					t.Fatal(err)
+				}
+				want, _ := stockJSONOf(of, []byte(raw))
+				if u, ok := want.(*unstructured.Unstructured); ok {
+					for _, path := range paths {
+						dropMember(u.Object, path)
+					}
+				} else {
+					pod := want.(*corev1.Pod)
+					pod.ManagedFields, pod.Annotations, pod.Status.Conditions, pod.Spec.Containers[0].Env = nil, nil, nil, nil
+				}
+				if !reflect.DeepEqual(got, want) {
+					t.Errorf("%s %v:\n got %v\nwant %v", name, of, got, want)
+				}
+			}
+		}
+	}
+	d := newJSON(t, podType, Options{Drop: []string{"spec"}})
+	if got, err := d.JSON([]byte(`{"spec":{"nodeName":17},"status":{}}`)); err != nil || got.(*corev1.Pod).Spec.NodeName != "" {
+		t.Errorf("got %v, %v: what is dropped is not decoded", got, err)
+	}
+	if _, err := d.JSON([]byte(`{"spec":{"nodeName":tru},"status":{}}`)); err == nil {
+		t.Error("no error for broken JSON in what is dropped")
+	}
+}
+
+// TestJSONMutation changes shared parts, as nobody should.
+func TestJSONMutation(t *testing.T) {
+	for _, of := range []reflect.Type{podType, freeType} {
+		var reports []error
+		pool := NewPool()
+		d := newJSON(t, of, Options{Pool: pool, OnMutation: func(err error) { reports = append(reports, err) }})
+		for i := range 4 {
+			wantStockJSON(t, d, podJSON(fmt.Sprint("web-", i), "node-1"))
+		}
+		victim, _ := d.JSON(podJSON("victim", "node-1"))
+		switch o := victim.(type) {
+		case *corev1.Pod:
+			o.Spec.Containers[0].Name = "changed"
+			_ = o.Spec.Containers[0].Resources.Limits.Memory().String() // changes nothing
+		case *unstructured.Unstructured:
+			o.Object["status"].(map[string]any)["phase"] = "changed"
+		}
+		for i := 0; len(reports) == 0 && i < 20*checkEvery; i++ {
+			if _, err := d.JSON(podJSON("again", "node-1")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if len(reports) != 1 || pool.Stats().Mutations != 1 {
+			t.Fatalf("%v: %d reports, %d mutations, want one", of, len(reports), pool.Stats().Mutations)
+		}
+		if text := reports[0].Error(); !strings.Contains(text, "changed by someone") || !strings.Contains(text, "read-only") {
+			t.Errorf("the report says %q", text)
+		}
+		for range 3 {
+			wantStockJSON(t, d, podJSON("healed", "node-1"))
+		}
+		runtime.KeepAlive(victim) // or the part goes when the pool has aged
+	}
+}
+
+func TestJSONMutationOfSmallValues(t *testing.T) {
+	var reports []error
+	pool := NewPool()
+	d := newJSON(t, podType, Options{Pool: pool, OnMutation: func(err error) { reports = append(reports, err) }})
+	pods := decodePods(t, d, 2)
+	*pods[0].Spec.TerminationGracePeriodSeconds = 99
+	decodePods(t, d, 2)
+	if len(reports) != 1 || pool.Stats().Mutations != 1 {
+		t.Errorf("reports %v, %d mutations", reports, pool.Stats().Mutations)
+	}
+}
+
+// TestJSONSharingChangesNothing decodes objects made of few pieces in any order, and
+// looks at each of them again when all are decoded.
+func TestJSONSharingChangesNothing(t *testing.T) {
+	pool := NewPool()
+	pieces := []string{`null`, `1`, `600`, `"a"`, `"bc"`, `true`, `[]`, `{}`, `["a","bc"]`, `[1,600]`, `{"a":"b"}`, `{"int8":1,"texts":["a"]}`,
+		`{"self":{"labels":{"a":"b"},"texts":["a","bc"]}}`, `{"list":[{"int32Ptr":7,"boolPtr":true},{"any":{"a":[1,{}]}}]}`, `{"textPtr":"a","int32Ptr":600}`, `"2024-01-02T03:04:05Z"`}
+	names := []string{"bool", "int32", "string", "any", "texts", "labels", "time", "boolPtr", "int32Ptr", "textPtr", "self", "list", "unknown"}
+	rapid.Check(t, func(t *rapid.T) {
+		typed, _ := NewDecoder(reflect.TypeFor[*everyKind](), Options{Pool: pool})
+		free, _ := NewDecoder(freeType, Options{Pool: pool})
+		type decoded struct {
+			object any
+			raw    []byte
+		}
+		var all []decoded
+		for range rapid.IntRange(1, 20).Draw(t, "objects") {
+			d := rapid.SampledFrom([]*Decoder{typed, free}).Draw(t, "decoder")
+			var members []string
+			for range rapid.IntRange(0, 4).Draw(t, "members") {
+				members = append(members, fmt.Sprintf("%q:%s", rapid.SampledFrom(names).Draw(t, "name"), rapid.SampledFrom(pieces).Draw(t, "piece")))
+			}
+			raw := []byte("{" + strings.Join(members, ",") + "}")
+			object, err := d.JSON(raw)
+			want, wantErr := stockJSONOf(reflect.PointerTo(d.objectType), raw)
+			if (err == nil) != (wantErr == nil) || err == nil && !reflect.DeepEqual(object, want) {
+				t.Fatalf("%s:\n got %v, %v\nwant %v, %v", raw, object, err, want, wantErr)
+			}
+			if err == nil {
+				all = append(all, decoded{object, append([]byte(nil), raw...)})
+			}
+			clear(raw) // the caller's to reuse
+		}
+		for _, d := range all {
+			if want, _ := stockJSONOf(reflect.TypeOf(d.object), d.raw); !reflect.DeepEqual(d.object, want) {
+				t.Fatalf("%s: is now %v", d.raw, d.object)
+			}
+		}
+	})
+}
+
+func TestJSONConcurrently(t *testing.T) {
+	pool := NewPool()
+	decoders := []*Decoder{newJSON(t, podType, Options{Pool: pool}), newJSON(t, freeType, Options{Pool: pool}), newJSON(t, partialType, Options{Pool: pool})}
+	var group sync.WaitGroup
+	for worker := range 4 {
+		group.Go(func() {
+			for i := range 200 {
+				d := decoders[(i+worker)%len(decoders)]
+				raw := podJSON(fmt.Sprint("web-", i, "-", worker), fmt.Sprint("node-", i%3))
+				got, err := d.JSON(raw)
+				want, _ := stockJSONOf(reflect.PointerTo(d.objectType), raw)
+				if err != nil || !reflect.DeepEqual(got, want) {
+					t.Errorf("%s: %v, %v", raw, got, err)
+				}
+				if i%50 == 0 {
+					pool.Collect()
+				}
+			}
+		})
+	}
+	group.Wait()
+}
+
+// TestJSONSortedKeys has custom resources as servers write them: by name, the uid
+// after everything else in the metadata.
+func TestJSONSortedKeys(t *testing.T) {
+	var tree map[string]any
+	if err := json.Unmarshal([]byte(somePod), &tree); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := json.Marshal(tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, of := range []reflect.Type{podType, freeType, partialType} {
+		d := newJSON(t, of, Options{Pool: NewPool()})
+		for range 3 {
+			wantStockJSON(t, d, raw)
+		}
+		if !fast(d, raw) {
+			t.Errorf("%v: left to the stock decoder", of)
+		}
+	}
+	s := &jsonState{data: raw}
+	s.pool, s.unowned = NewPool(), true
+	if s.identify(); s.owner == anyone {
+		t.Error("the object was not told apart by its uid")
+	}
+	other := &jsonState{data: podJSON("other", "node-1")}
+	other.pool, other.unowned = s.pool, true
+	if other.identify(); other.owner == s.owner {
+		t.Error("two objects count as one")
+	}
+}
+
+func BenchmarkJSON(b *testing.B) {
+	for _, of := range []reflect.Type{podType, freeType, reflect.TypeFor[*metav1.PartialObjectMetadata]()} {
+		var raws [][]byte
+		for i := range 64 {
+			raws = append(raws, podJSON(fmt.Sprint("web-", i), fmt.Sprint("node-", i%7)))
+		}
+		name := of.Elem().Name()
+		b.Run(name+"/tarn", func(b *testing.B) {
+			d := newJSON(b, of, Options{Pool: NewPool()})
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				if _, err := d.JSON(raws[i%len(raws)]); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run(name+"/stock", func(b *testing.B) {
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				if _, err := stockJSONOf(of, raws[i%len(raws)]); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,102 @@
+package wire
+
+import (
+	"hash/maphash"
+	"unsafe"
+)
+
+// jsonTexts makes the strings of objects.
+//
+// A text met before is given out again. A text that is new is cut from a chunk that
+// it shares with its neighbours, so that what never repeats (names, uids,
+// addresses) costs its bytes, and no heap object each.
+//
+// Why not one allocation for each object, as protobuf has it: the text of JSON is
+// not ready to be copied as one, and in an unstructured object a string must be
+// whole before it can go into its map.
+type jsonTexts struct {
+	seed    maphash.Seed
+	memo    textMemo
+	boxed   []any // strings of the memo in interfaces
+	shelf   int
+	shelves [2]jsonShelf
+}
+
+// jsonShelf is where new texts go. Parts that may live on in the pool have another one
+// than the objects they came with, so as not to keep text of objects long gone.
+type jsonShelf struct {
+	chunk   []byte
+	headers []string
+}
+
+const (
+	ownShelf = iota
+	sharedShelf
+)
+
+// Chunks are small, because one live string keeps its chunk: two of them at most for
+// an object's own 400 bytes of a pod.
+const chunkBytes, chunkHeaders = 1024, 16
+
+// string returns b as a string.
+func (t *jsonTexts) string(b []byte) string {
+	s, _ := t.find(b)
+	return s
+}
+
+// find returns b as a string, and whether it is one of the memo.
+func (t *jsonTexts) find(b []byte) (s string, known bool) {
+	switch {
+	case len(b) == 0:
+		return "", false
+	case len(b) > memoText:
+		return string(b), false
+	}
+	if s, known = t.memo.get(t.seed, b); known {
+		return s, true
+	}
+	shelf := &t.shelves[t.shelf]
+	if len(b) > cap(shelf.chunk)-len(shelf.chunk) {
+		shelf.chunk = make([]byte, 0, chunkBytes)
+	}
+	from := len(shelf.chunk)
+	shelf.chunk = append(shelf.chunk, b...)
+	return unsafe.String(&shelf.chunk[from], len(b)), false
+}
+
+// box returns b as a string in an interface.
+func (t *jsonTexts) box(b []byte) any {
+	s, known := t.find(b)
+	if known {
+		if t.boxed == nil {
+			t.boxed = make([]any, memoSlots)
+		}
+		at := &t.boxed[uintptr(unsafe.Pointer(unsafe.StringData(s)))>>3%memoSlots]
+		if had, _ := (*at).(string); had != s {
+			*at = s
+		}
+		return *at
+	}
+	shelf := &t.shelves[t.shelf]
+	if len(shelf.headers) == 0 {
+		shelf.headers = make([]string, chunkHeaders)
+	}
+	header := &shelf.headers[0]
+	shelf.headers = shelf.headers[1:]
+	*header = s
+	return boxString(header)
+}
+
+var stringInBox, sliceInBox = any(""), any([]any{})
+
+// boxString and boxSlice make interfaces of what nobody will change, without an
+// allocation for each.
+func boxString(s *string) (x any) {
+	*(*eface)(unsafe.Pointer(&x)) = eface{(*eface)(unsafe.Pointer(&stringInBox)).t, unsafe.Pointer(s)}
+	return x
+}
+
+func boxSlice(s *[]any) (x any) {
+	*(*eface)(unsafe.Pointer(&x)) = eface{(*eface)(unsafe.Pointer(&sliceInBox)).t, unsafe.Pointer(s)}
+	return x
+}

@@ -1,0 +1,31 @@
+package wire
+
+// fingerprintSlots makes 2 KiB for each shard, and 32,768 parts remembered by a
+// pool.
+const fingerprintSlots = 512
+
+// fingerprints remember parts that were forgotten, and who had them: a part that
+// another object brings again is shared after all, only more slowly than the young
+// stay young. A later part takes an earlier one's place; a wrong answer, one in
+// 65,536, costs a weak pointer and nothing else.
+type fingerprints []uint32
+
+func (f *fingerprints) note(k key, by owner) {
+	if *f == nil {
+		*f = make(fingerprints, fingerprintSlots)
+	}
+	(*f)[k.b%fingerprintSlots] = fingerprint(k, by)
+}
+
+// knows says whether another owner had the part before.
+func (f fingerprints) knows(k key, by owner) bool {
+	if f == nil {
+		return false
+	}
+	had, now := f[k.b%fingerprintSlots], fingerprint(k, by)
+	return had>>16 == now>>16 && (by == anyone || had != now)
+}
+
+func fingerprint(k key, by owner) uint32 {
+	return uint32(k.b>>48)<<16 | uint32(by)&0xffff
+}

@@ -1,0 +1,204 @@
+package wire
+
+import (
+	"math"
+	"sync"
+	"unsafe"
+	"weak"
+)
+
+const (
+	shardBits  = 6
+	shardCount = 1 << shardBits
+	// youngParts and youngBytes bound what a shard holds strongly; all shards
+	// together 32,768 parts and 16 MiB.
+	youngParts = 512
+	youngBytes = 256 << 10
+	// agingBatch is how many young parts leave at a time when there are too many:
+	// few, because each may need a weak pointer and others wait for the lock.
+	agingBatch = 32
+	// worthWeak is the size below which a part is not worth a weak pointer, whose
+	// cost it could never bring in.
+	worthWeak = 48
+)
+
+// shard is the part of a pool under one lock.
+//
+// Invariants: young holds the key of each entry with a strong pointer once, in
+// the order of arrival; the first aged of them have seen a garbage collection.
+type shard struct {
+	mu    sync.Mutex
+	parts map[key]pooled
+	peak  int // of len(parts) since the map was made: maps grow, but never shrink
+
+	young      []key
+	aged       int
+	youngBytes int
+	forgotten  fingerprints
+
+	hits, misses     uint64
+	promoted, lonely uint64
+
+	_ [64]byte // keeps the locks of neighbours apart
+}
+
+// pooled is a part, held strongly by ptr while it is young, by weak thereafter.
+type pooled struct {
+	ptr   unsafe.Pointer
+	weak  weak.Pointer[byte]
+	n     int
+	size  uint32
+	owner owner
+}
+
+func (s *shard) get(k key, by owner) (part, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.find(k, by)
+}
+
+// sight is get that also says whether another object had the part before it was
+// forgotten, or was not admitted, and makes a note of it for the next one.
+func (s *shard) sight(k key, by owner) (x part, found, before bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if x, found = s.find(k, by); found {
+		return x, true, true
+	}
+	if before = s.forgotten.knows(k, by); !before {
+		s.forgotten.note(k, by)
+	}
+	return part{}, false, before
+}
+
+func (s *shard) find(k key, by owner) (part, bool) {
+	e, ok := s.parts[k]
+	if !ok {
+		s.misses++
+		return part{}, false
+	}
+	ptr := e.ptr
+	if ptr == nil {
+		if ptr = unsafe.Pointer(e.weak.Value()); ptr == nil {
+			delete(s.parts, k)
+			s.misses++
+			return part{}, false
+		}
+	} else if e.owner != several && (by == anyone || by != e.owner) {
+		e.owner = several
+		s.parts[k] = e
+	}
+	s.hits++
+	return part{ptr, e.n}, true
+}
+
+func (s *shard) put(k key, x part, size int, by owner) part {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.parts[k]; ok {
+		if first, ok := s.find(k, by); ok {
+			return first
+		}
+	}
+	if s.parts == nil {
+		s.parts = map[key]pooled{}
+	}
+	if s.forgotten.knows(k, by) {
+		by = several
+	}
+	e := pooled{ptr: x.ptr, n: x.n, size: uint32(min(size, math.MaxUint32)), owner: by}
+	s.parts[k] = e
+	s.peak = max(s.peak, len(s.parts))
+	s.young = append(s.young, k)
+	s.youngBytes += int(e.size)
+	if len(s.young) > youngParts || s.youngBytes > youngBytes && len(s.young) > 1 {
+		s.age(min(agingBatch, len(s.young)-1))
+	}
+	return x
+}
+
+// replace puts a part in the place of one that is not good any more.
+func (s *shard) replace(k key, x part) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e, ok := s.parts[k]
+	if !ok {
+		return
+	}
+	if e.n = x.n; e.ptr != nil {
+		e.ptr = x.ptr
+	} else {
+		e.weak = weak.Make((*byte)(x.ptr))
+	}
+	s.parts[k] = e
+}
+
+// age takes the n parts that are young for the longest time out of youth.
+func (s *shard) age(n int) {
+	for _, k := range s.young[:n] {
+		e := s.parts[k]
+		s.youngBytes -= int(e.size)
+		if e.owner == several && e.size >= worthWeak {
+			e.weak, e.ptr = weak.Make((*byte)(e.ptr)), nil
+			s.parts[k] = e
+			s.promoted++
+			continue
+		}
+		delete(s.parts, k)
+		s.forgotten.note(k, e.owner)
+		s.lonely++
+	}
+	s.young = s.young[:copy(s.young, s.young[n:])]
+	s.aged = max(0, s.aged-n)
+}
+
+// collect follows a garbage collection: parts that were young before the last one
+// age, or all if told so, and old parts that are gone are struck off.
+func (s *shard) collect(all bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if all {
+		s.aged = len(s.young)
+	}
+	s.age(s.aged)
+	s.aged = len(s.young)
+	if len(s.young) == 0 {
+		s.young = nil
+	}
+	for k, e := range s.parts {
+		if e.ptr == nil && e.weak.Value() == nil {
+			delete(s.parts, k)
+		}
+	}
+	if len(s.parts)*4 < s.peak {
+		s.rebuild()
+	}
+}
+
+// rebuild gives back the memory of a map that was once much larger.
+func (s *shard) rebuild() {
+	s.peak = len(s.parts)
+	if s.peak == 0 {
+		s.parts = nil
+		return
+	}
+	parts := make(map[key]pooled, len(s.parts))
+	for k, e := range s.parts {
+		parts[k] = e
+	}
+	s.parts = parts
+}
+
+func (s *shard) count(stats *Stats) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	stats.Young += len(s.young)
+	stats.Old += len(s.parts) - len(s.young)
+	stats.Hits += s.hits
+	stats.Misses += s.misses
+	stats.Promoted += s.promoted
+	stats.Forgotten += s.lonely
+	for _, e := range s.parts {
+		stats.Bytes += int64(e.size)
+	}
+}

@@ -1,0 +1,108 @@
+package wire
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"unsafe"
+)
+
+// errTooDeep says that messages lie deeper in each other than is reasonable.
+var errTooDeep = fmt.Errorf("more than %d messages in each other", maxProtoDepth)
+
+// decodeProtobuf tries the fast path, and leaves to the stock decoder what is
+// irregular in any way: values and errors are the stock decoder's then.
+func (d *Decoder) decodeProtobuf(raw []byte) (object any, err error) {
+	at := 0
+	defer func() {
+		if p := recover(); p != nil { // in a type's own Unmarshal
+			object, err = nil, d.protobufError(fmt.Errorf("malformed: %v", p), at, len(raw))
+		}
+	}()
+	r, _ := d.readers.Get().(*protoReader)
+	if r == nil {
+		// Readers begin at any point between two checks, for they may not live that long.
+		r = &protoReader{decoder: d, pool: d.opts.Pool, hits: rand.Uint32()}
+	}
+	v := reflect.New(d.objectType)
+	ok := r.object(d.protobuf.root, raw, v.UnsafePointer())
+	deep := r.deep
+	at = r.at
+	d.readers.Put(r)
+	if ok {
+		return v.Interface(), nil
+	}
+	if deep || d.protobuf.root.tooDeep(raw, maxProtoDepth) {
+		return nil, d.protobufError(errTooDeep, at, len(raw))
+	}
+	object, err = d.stock(raw)
+	if err != nil {
+		return nil, d.protobufError(err, at, len(raw))
+	}
+	return object, nil
+}
+
+func (d *Decoder) protobufError(err error, at, size int) error {
+	return fmt.Errorf("wire: %v in protobuf, at byte %d of %d: %w", d.objectType, at, size, err)
+}
+
+// object decodes a whole object into the struct at base, and says whether it could.
+func (r *protoReader) object(n *protoNode, raw []byte, base unsafe.Pointer) bool {
+	r.data, r.owner, r.at, r.deep = raw, anyone, 0, false
+	ok := len(raw) <= math.MaxInt32 && r.message(n, 0, len(raw), base)
+	if ok {
+		r.texts.close(raw, deferredFrame{})
+	} else {
+		r.texts.rewind(deferredFrame{})
+	}
+	r.data, r.depth = nil, 0
+	return ok
+}
+
+// ownMessage lets a type decode itself. Groups, which some do not skip safely, go
+// to the stock decoder, behind a check of their depth.
+func (r *protoReader) ownMessage(n *protoNode, i, end int, base unsafe.Pointer) bool {
+	b := r.data[:end]
+	if !flat(b, i) {
+		return r.fail(i) > 0
+	}
+	if err := n.unmarshal(b[i:], base); err != nil {
+		return r.fail(i) > 0
+	}
+	if n.clips {
+		clip(reflect.NewAt(n.typ, base).Elem())
+	}
+	return true
+}
+
+// flat says whether a message is well-formed on its own level, and has no groups.
+func flat(b []byte, i int) bool {
+	for i < len(b) {
+		tag, next := varint(b, i)
+		if next < 0 {
+			return false
+		}
+		if i = protoSkip(b, next, uint8(tag&7)); i < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// unmarshal is the type's own decoder.
+func (n *protoNode) unmarshal(raw []byte, base unsafe.Pointer) error {
+	return reflect.NewAt(n.typ, base).Interface().(unmarshaler).Unmarshal(raw)
+}
+
+// stock decodes as generated code does, except for fields to drop.
+func (d *Decoder) stock(raw []byte) (any, error) {
+	v := reflect.New(d.objectType)
+	if err := v.Interface().(unmarshaler).Unmarshal(raw); err != nil {
+		return nil, err
+	}
+	for _, path := range d.opts.Drop {
+		dropFrom(v.Elem(), path)
+	}
+	return v.Interface(), nil
+}

@@ -1,0 +1,101 @@
+package wire
+
+import (
+	"hash/maphash"
+	"reflect"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// newProtoPlan plans a type, with what the options say of single fields.
+func newProtoPlan(t reflect.Type, opts Options) *protoPlan {
+	p := new(protoPlan)
+	p.root = p.newNode(nil, "", t)
+	for _, path := range slices.Sorted(slices.Values(opts.Drop)) {
+		p.root.dropPath(strings.Split(path, "."), opts.Pool)
+	}
+	p.root.markMetadata(opts.PrivateMaps)
+	return p
+}
+
+// dropPath marks a field to be skipped, and the nodes above it as different from
+// others of their type. It says whether there is such a field on the wire.
+func (n *protoNode) dropPath(path []string, pool *Pool) bool {
+	if n.state.Load() == decodesItself {
+		return false
+	}
+	for i := range n.fields {
+		f := &n.fields[i]
+		if f.kind == kindUnknown {
+			continue
+		}
+		rest := path
+		if f.name != "" {
+			if f.name != path[0] {
+				continue
+			}
+			rest = path[1:]
+		}
+		if len(rest) == 0 {
+			n.diverge(path, pool)
+			f.kind = kindUnknown // and what is not known is skipped
+			return true
+		}
+		if f.message != nil && f.ownChild().dropPath(rest, pool) {
+			n.diverge(path, pool)
+			f.salt = typeSalt(f.typ) ^ protobufSalt ^ f.child().dropping
+			return true
+		}
+	}
+	return false
+}
+
+// ownChild is a field's node that no other field has: what is said of it holds
+// for this path alone.
+func (f *protoField) ownChild() *protoNode {
+	n := f.node.Load()
+	if n == nil {
+		n = f.parent.plan.newNode(f.parent, f.path(), f.message)
+		f.node.Store(n)
+	}
+	return n
+}
+
+// diverge makes parts of the node differ from those of other decoders, which may
+// be in the same pool and do not drop the same.
+func (n *protoNode) diverge(path []string, pool *Pool) {
+	n.dropping |= 1
+	if pool != nil {
+		n.dropping = n.dropping*31 + maphash.String(pool.seedA, strings.Join(path, ".")) | 1
+	}
+}
+
+// markMetadata marks what is special in an object's own metadata: the uid tells
+// objects apart, and the maps may have to be private.
+func (n *protoNode) markMetadata(private bool) {
+	for i := range n.fields {
+		if f := &n.fields[i]; f.kind == kindMessage && f.message == reflect.TypeFor[metav1.ObjectMeta]() && f.name == "metadata" {
+			meta := f.child()
+			for j := range meta.fields {
+				g := &meta.fields[j]
+				if g.kind == kindUnknown {
+					continue
+				}
+				switch g.name {
+				case "uid":
+					g.identity = true
+				case "labels", "annotations":
+					g.private = private
+					if private {
+						g.salt ^= privateSalt
+					}
+				}
+			}
+		}
+	}
+}
+
+// privateSalt names the text of a private map, which is no map.
+const privateSalt = 0x7072697661746521

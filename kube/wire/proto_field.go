@@ -1,0 +1,214 @@
+package wire
+
+import (
+	"reflect"
+	"sync/atomic"
+	"unsafe"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// protoKind is how a field is decoded.
+type protoKind uint8
+
+const (
+	kindUnknown protoKind = iota
+	kindString
+	kindBytes
+	kindBool
+	kindInt32 // and uint32
+	kindInt64 // and uint64, int, uint
+	kindFloat32
+	kindFloat64
+	kindMessage
+	kindTime
+	kindPtrString
+	kindPtrBool
+	kindPtrInt32
+	kindPtrInt64
+	kindPtrFloat32
+	kindPtrFloat64
+	kindPtrMessage
+	kindPtrTime
+	kindStrings
+	kindBytesList
+	kindBools
+	kindInt32s
+	kindInt64s
+	kindMessages
+	kindTextMap
+	kindBytesMap
+	kindQuantityMap
+	kindMessageMap
+
+	// kindRuns is the first of those that are made of several fields in a row.
+	kindRuns = kindStrings
+)
+
+// protoField is how one field of a message is decoded. It is kept small: a pod has
+// some two hundred of them, and all are visited for each pod.
+type protoField struct {
+	kind     protoKind
+	wireType uint8
+	tagSize  uint8
+	// private keeps the field's map from being shared, and identity says that its
+	// text tells objects apart.
+	private, identity bool
+
+	tag      uint32
+	offset   uint32
+	elemSize uint32 // of a slice's elements, a map's values, what a pointer points to
+	stat     int32  // where a reader's habits with this field are
+	salt     uint64 // of the keys of parts
+	node     atomic.Pointer[protoNode]
+	*fieldType
+}
+
+// fieldType is what is needed of a field less often.
+type fieldType struct {
+	typ     reflect.Type // of the field
+	elem    reflect.Type
+	message reflect.Type                    // of the messages in it, nil if there are none
+	make    func(n int) unsafe.Pointer      // nil for most types
+	arrays  [5]atomic.Pointer[reflect.Type] // [i]elem
+	parent  *protoNode
+	name    string // in JSON
+}
+
+// protobufSalt keeps parts that were made of protobuf from being mistaken for
+// such that were made of the same bytes in another format.
+const protobufSalt = 0x70726f746f627566
+
+func (f *protoField) init(parent *protoNode, number int, sf reflect.StructField) {
+	f.fieldType = &fieldType{typ: sf.Type, parent: parent, name: jsonName(sf)}
+	f.offset = uint32(sf.Offset)
+	f.classify(sf.Type)
+	f.wireType = f.kind.wireType()
+	if f.elem != nil {
+		f.elemSize = uint32(f.elem.Size())
+		f.make = makers[f.elem]
+	}
+	f.salt = typeSalt(f.typ) ^ protobufSalt
+	f.stat = f.parent.plan.stats.Add(1) - 1
+	tag, size := encodeTag(number, f.wireType)
+	if f.tag, f.tagSize = tag, uint8(size); size == 0 {
+		f.kind = kindUnknown
+	}
+}
+
+var (
+	timeType        = reflect.TypeFor[metav1.Time]()
+	quantityType    = reflect.TypeFor[resource.Quantity]()
+	unmarshalerType = reflect.TypeFor[unmarshaler]()
+)
+
+// isMessage says whether a type is a struct that can be decoded.
+func isMessage(t reflect.Type) bool {
+	return t.Kind() == reflect.Struct && reflect.PointerTo(t).Implements(unmarshalerType)
+}
+
+// classify finds a field's kind by its Go type, as the generator does: the wire
+// type in the tag is not always right (floats have "bytes").
+func (f *protoField) classify(t reflect.Type) {
+	if t == timeType {
+		f.kind = kindTime
+		return
+	}
+	if isMessage(t) {
+		f.kind, f.message = kindMessage, t
+		return
+	}
+	if reflect.PointerTo(t).Implements(unmarshalerType) {
+		return // a list or map that is a message of its own, nil or not: left to the parent's Unmarshal
+	}
+	switch t.Kind() {
+	case reflect.Slice:
+		f.classifySlice(t.Elem())
+	case reflect.Map:
+		f.classifyMap(t)
+	case reflect.Pointer:
+		f.classifyPointer(t.Elem())
+	default:
+		f.kind = scalarKinds[t.Kind()]
+	}
+}
+
+var scalarKinds = map[reflect.Kind]protoKind{
+	reflect.String: kindString, reflect.Bool: kindBool,
+	reflect.Int32: kindInt32, reflect.Uint32: kindInt32,
+	reflect.Int64: kindInt64, reflect.Uint64: kindInt64,
+	reflect.Float32: kindFloat32, reflect.Float64: kindFloat64,
+}
+
+var pointerKinds = map[protoKind]protoKind{
+	kindString: kindPtrString, kindBool: kindPtrBool, kindInt32: kindPtrInt32, kindInt64: kindPtrInt64,
+	kindFloat32: kindPtrFloat32, kindFloat64: kindPtrFloat64,
+}
+
+var sliceKinds = map[protoKind]protoKind{kindString: kindStrings, kindBool: kindBools, kindInt32: kindInt32s, kindInt64: kindInt64s}
+
+var mapKinds = map[protoKind]protoKind{kindString: kindTextMap}
+
+// plain says that a type has no Unmarshal: only such numbers and texts are fields
+// of their own.
+func plain(t reflect.Type) bool {
+	return !reflect.PointerTo(t).Implements(unmarshalerType)
+}
+
+func isBytes(t reflect.Type) bool {
+	return t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8 && plain(t)
+}
+
+func (f *protoField) classifySlice(elem reflect.Type) {
+	f.elem = elem
+	switch {
+	case elem.Kind() == reflect.Uint8:
+		f.kind = kindBytes
+	case isMessage(elem):
+		f.kind, f.message = kindMessages, elem
+	case isBytes(elem):
+		f.kind = kindBytesList
+	case plain(elem):
+		f.kind = sliceKinds[scalarKinds[elem.Kind()]]
+	}
+}
+
+func (f *protoField) classifyPointer(elem reflect.Type) {
+	f.elem = elem
+	switch {
+	case elem == timeType:
+		f.kind = kindPtrTime
+	case isMessage(elem):
+		f.kind, f.message = kindPtrMessage, elem
+	case plain(elem):
+		f.kind = pointerKinds[scalarKinds[elem.Kind()]]
+	}
+}
+
+func (f *protoField) classifyMap(t reflect.Type) {
+	f.elem = t.Elem()
+	switch {
+	case t.Key().Kind() != reflect.String:
+	case f.elem == quantityType:
+		f.kind, f.message = kindQuantityMap, f.elem
+	case isMessage(f.elem):
+		f.kind, f.message = kindMessageMap, f.elem
+	case isBytes(f.elem):
+		f.kind = kindBytesMap
+	case plain(f.elem):
+		f.kind = mapKinds[scalarKinds[f.elem.Kind()]]
+	}
+}
+
+func (k protoKind) wireType() uint8 {
+	switch k {
+	case kindBool, kindInt32, kindInt64, kindPtrBool, kindPtrInt32, kindPtrInt64, kindBools, kindInt32s, kindInt64s:
+		return wireVarint
+	case kindFloat64, kindPtrFloat64:
+		return wireFixed64
+	case kindFloat32, kindPtrFloat32:
+		return wireFixed32
+	}
+	return wireBytes
+}

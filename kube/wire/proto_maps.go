@@ -1,0 +1,150 @@
+package wire
+
+import (
+	"bytes"
+	"reflect"
+	"unsafe"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// textTable makes a map, which gets its entries when the text is there.
+func (r *protoReader) textTable(f *protoField, i, end, n int) (unsafe.Pointer, bool) {
+	if at := validEntries(r.data[:end], i, int(f.tagSize)); at >= 0 {
+		return nil, r.fail(at) > 0
+	}
+	m := f.makeMap(n)
+	r.texts.entries(f, m, i, end)
+	return m, true
+}
+
+// makeMap makes a map of texts or bytes. One of a named type is made as well: it
+// differs in its name alone.
+func (f *protoField) makeMap(n int) unsafe.Pointer {
+	if f.kind == kindTextMap {
+		m := make(map[string]string, n)
+		return *(*unsafe.Pointer)(unsafe.Pointer(&m))
+	}
+	m := make(map[string][]byte, n)
+	return *(*unsafe.Pointer)(unsafe.Pointer(&m))
+}
+
+// quantityTable makes a map of quantities, such as a ResourceList.
+func (r *protoReader) quantityTable(f *protoField, i, end, n int) (unsafe.Pointer, bool) {
+	b := r.data[:end]
+	m := make(map[string]resource.Quantity, n)
+	for range n {
+		e := entryAt(b, i+int(f.tagSize))
+		if e.end < 0 || !flat(b[:e.end], e.value) {
+			return nil, r.fail(i) > 0
+		}
+		q, ok := r.quantity(b[e.value:e.end])
+		if !ok {
+			return nil, r.fail(i) > 0
+		}
+		m[r.word(b[e.key:e.keyEnd])] = q
+		i = e.end
+	}
+	return *(*unsafe.Pointer)(unsafe.Pointer(&m)), true
+}
+
+// messageTable makes a map of messages. They are decoded beside it, because what
+// is in a map cannot be completed there once the text is known.
+func (r *protoReader) messageTable(f *protoField, i, end, n int) (unsafe.Pointer, bool) {
+	b := r.data[:end]
+	keys := make([]string, n)
+	values := f.newArray(n)
+	child := f.child()
+	for k := range n {
+		e := entryAt(b, i+int(f.tagSize))
+		if e.end < 0 {
+			return nil, r.fail(i) > 0
+		}
+		r.texts.text(r.data, e.key, e.keyEnd, &keys[k])
+		if !r.message(child, e.value, e.end, unsafe.Add(values, uintptr(k)*uintptr(f.elemSize))) {
+			return nil, false
+		}
+		i = e.end
+	}
+	m := reflect.MakeMapWithSize(f.typ, n)
+	r.texts.messages(m, keys, values, f.elem)
+	return m.UnsafePointer(), true
+}
+
+// privateTable makes a map that belongs to this object alone. Its text is shared:
+// the run's bytes are kept as they are, and the strings point into them.
+func (r *protoReader) privateTable(f *protoField, i, end, n int, dst unsafe.Pointer) int {
+	if at := validEntries(r.data[:end], i, int(f.tagSize)); at >= 0 {
+		return r.fail(at)
+	}
+	m := f.makeMap(n)
+	*(*unsafe.Pointer)(dst) = m
+	text, claim := r.seek(f, i, end, end-i)
+	switch {
+	case text.ptr != nil:
+	case claim.admit:
+		run := bytes.Clone(r.data[i:end])
+		made := part{unsafe.Pointer(unsafe.SliceData(run)), len(run)}
+		if text = r.pool.shard(claim.key).put(claim.key, made, len(run), r.owner); text.n != len(run) {
+			text = made
+		}
+	default:
+		r.texts.entries(f, m, i, end)
+		return end
+	}
+	fill(f, m, unsafe.Slice((*byte)(text.ptr), text.n))
+	return end
+}
+
+// mapEntry is where a map's key and value are, in a buffer.
+type mapEntry struct{ key, keyEnd, value, end int }
+
+// entryAt finds key and value of the map entry whose length is at i. Its end is -1
+// if it is not written as writers do: the key, then the value or, for nil, nothing.
+func entryAt(b []byte, i int) mapEntry {
+	start, end := protoSpan(b, i)
+	if end < 0 || start == end || b[start] != 1<<3|wireBytes {
+		return mapEntry{end: -1}
+	}
+	b = b[:end]
+	key, keyEnd := protoSpan(b, start+1)
+	if keyEnd == end {
+		return mapEntry{key, end, end, end}
+	}
+	if keyEnd < 0 || b[keyEnd] != 2<<3|wireBytes {
+		return mapEntry{end: -1}
+	}
+	value, valueEnd := protoSpan(b, keyEnd+1)
+	if valueEnd != end {
+		return mapEntry{end: -1}
+	}
+	return mapEntry{key, keyEnd, value, end}
+}
+
+// validEntries returns where in a run the first entry is that is not written as
+// writers do, or -1.
+func validEntries(b []byte, i, tagSize int) int {
+	for i < len(b) {
+		e := entryAt(b, i+tagSize)
+		if e.end < 0 {
+			return i
+		}
+		i = e.end
+	}
+	return -1
+}
+
+// fill gives a map of texts or bytes the entries of a run, whose bytes it keeps.
+func fill(f *protoField, m unsafe.Pointer, run []byte) {
+	text := unsafe.String(unsafe.SliceData(run), len(run))
+	for i := 0; i < len(run); {
+		e := entryAt(run, i+int(f.tagSize))
+		k := text[e.key:e.keyEnd]
+		if f.kind == kindTextMap {
+			(*(*map[string]string)(unsafe.Pointer(&m)))[k] = text[e.value:e.end]
+		} else {
+			(*(*map[string][]byte)(unsafe.Pointer(&m)))[k] = run[e.value:e.end:e.end]
+		}
+		i = e.end
+	}
+}

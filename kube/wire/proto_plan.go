@@ -1,0 +1,153 @@
+package wire
+
+import (
+	"reflect"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+// protoPlan says how a type of object is decoded from protobuf. It is compiled from the
+// struct's protobuf tags, from which the generated code was made too, as far down
+// as objects turn out to reach.
+//
+// It is a tree by field path, not a table by type: what is dropped, what stays
+// private and what repeats depends on where in the object it is. Only a type
+// within itself (a JSON schema) is planned once for all levels below.
+type protoPlan struct {
+	root  *protoNode
+	mu    sync.Mutex
+	stats atomic.Int32
+}
+
+// protoNode is how a message at one place of the object is decoded.
+type protoNode struct {
+	plan   *protoPlan
+	parent *protoNode
+	path   string // as in JSON, for messages to people
+	typ    reflect.Type
+	// state is decodesItself, proven, or how often the node is still to be compared
+	// with the type's own Unmarshal.
+	state atomic.Int32
+	// clips says that the type's own decoder may leave slices with room to grow.
+	clips bool
+	// fields are found by their number.
+	fields []protoField
+	// dropping tells nodes apart that leave out a field somewhere below: nonzero,
+	// and the same number for the same fields.
+	dropping uint64
+}
+
+const (
+	// decodesItself is the state of a type whose fields have no tags, or are of types
+	// that the plan does not know, or whose Unmarshal was seen to do more than the
+	// tags say.
+	decodesItself = -1
+	proven        = 0
+)
+
+// maxFieldNumber bounds the table of fields. Kubernetes counts to some sixty.
+const maxFieldNumber = 2000
+
+func (p *protoPlan) newNode(parent *protoNode, path string, t reflect.Type) *protoNode {
+	n := &protoNode{plan: p, parent: parent, path: path, typ: t}
+	n.clips = growable(t, map[reflect.Type]bool{})
+	n.state.Store(proofs)
+	if !n.compile() {
+		n.state.Store(decodesItself)
+	}
+	return n
+}
+
+// compile makes the table of fields, and says whether all of them are understood.
+func (n *protoNode) compile() bool {
+	tagged := 0
+	for i := range n.typ.NumField() {
+		sf := n.typ.Field(i)
+		number, ok := fieldNumber(sf)
+		if !ok {
+			continue
+		}
+		tagged++
+		if number < 1 || number > maxFieldNumber || !sf.IsExported() {
+			return false
+		}
+		if number >= len(n.fields) {
+			n.fields = append(n.fields, make([]protoField, number+1-len(n.fields))...)
+		}
+		f := &n.fields[number]
+		if f.kind != kindUnknown {
+			return false
+		}
+		if f.init(n, number, sf); f.kind == kindUnknown {
+			return false
+		}
+	}
+	return tagged > 0 || n.typ.NumField() == 0
+}
+
+// fieldNumber is the number in a tag such as `protobuf:"bytes,1,opt,name=metadata"`.
+func fieldNumber(sf reflect.StructField) (int, bool) {
+	tag, ok := sf.Tag.Lookup("protobuf")
+	if !ok {
+		return 0, false
+	}
+	_, rest, _ := strings.Cut(tag, ",")
+	digits, _, _ := strings.Cut(rest, ",")
+	number, err := strconv.Atoi(digits)
+	return number, err == nil
+}
+
+// child is the node of the messages in a field.
+func (f *protoField) child() *protoNode {
+	if n := f.node.Load(); n != nil {
+		return n
+	}
+	return f.newChild()
+}
+
+func (f *protoField) newChild() *protoNode {
+	p := f.parent.plan
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if n := f.node.Load(); n != nil {
+		return n
+	}
+	n := f.ancestor()
+	if n == nil {
+		n = p.newNode(f.parent, f.path(), f.message)
+	}
+	f.node.Store(n)
+	return n
+}
+
+// ancestor finds the type of a field's messages among the nodes above it.
+func (f *protoField) ancestor() *protoNode {
+	for n := f.parent; n != nil; n = n.parent {
+		if n.typ == f.message && n.dropping == 0 {
+			return n
+		}
+	}
+	return nil
+}
+
+// path is where a field is, in the words of JSON.
+func (f *protoField) path() string {
+	switch {
+	case f.name == "":
+		return f.parent.path
+	case f.parent.path == "":
+		return f.name
+	}
+	return f.parent.path + "." + f.name
+}
+
+// jsonName is the name of a field in JSON; an inlined one has none.
+func jsonName(sf reflect.StructField) string {
+	name, options, _ := strings.Cut(sf.Tag.Get("json"), ",")
+	if name == "" && !sf.Anonymous && !strings.Contains(options, "inline") {
+		return sf.Name
+	}
+	return name
+}

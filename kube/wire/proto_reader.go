@@ -1,0 +1,182 @@
+package wire
+
+import (
+	"encoding/binary"
+	"math"
+	"unsafe"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// maxProtoDepth is how deep messages may lie in each other. The stock decoder has
+// no limit but the stack, whose overflow ends the process; a schema within schemas
+// is the only type that could come near.
+const maxProtoDepth = 1000
+
+// protoReader decodes one object at a time, and learns from each what repeats.
+//
+// It is a fast path for what well-formed writers send, straight into the memory of
+// the Go structs. Where the bytes are anything else (a field of another wire type, a
+// field given twice, a list in two runs) it stops, and the stock decoder takes the
+// whole object. So each field is set once, and in any order.
+//
+// Why the text of an object goes into one allocation at the end, not each string
+// into one as it is met: there are some forty strings in a pod that no other pod
+// has, and it is the number of allocations that costs.
+type protoReader struct {
+	pool       *Pool // nil: share nothing
+	decoder    *Decoder
+	habits     habits
+	memo       textMemo
+	times      timeMemo
+	quantities quantityMemo
+	texts      deferred
+	hits       uint32
+
+	// Of the object at hand:
+	data  []byte
+	owner owner
+	depth int
+	// at is where the fast path stopped, and deep says that it was for the depth.
+	at   int
+	deep bool
+}
+
+// fail notes where the fast path ends. It returns -1: nothing follows.
+func (r *protoReader) fail(at int) int {
+	r.at = at
+	return -1
+}
+
+// message decodes what lies between i and end into the struct at base, and says
+// whether it could.
+func (r *protoReader) message(n *protoNode, i, end int, base unsafe.Pointer) bool {
+	if n.state.Load() != proven && !r.planned(n, i, end) {
+		return r.ownMessage(n, i, end, base)
+	}
+	if r.depth++; r.depth > maxProtoDepth {
+		r.deep = true
+		return r.fail(i) > 0
+	}
+	b := r.data[:end]
+	fields := n.fields
+	seen := uint64(0) // by number; beyond 63 it begins anew, which may look like twice
+	for i < len(b) {
+		start := i
+		number, wireType := int(b[i]>>3), b[i]&7
+		if i++; b[start] >= 0x80 {
+			if number, wireType, i = longTag(b, start); i < 0 {
+				return r.fail(start) > 0
+			}
+		}
+		if number >= len(fields) || fields[number].kind == kindUnknown {
+			if i = protoSkip(b, i, wireType); i < 0 || number == 0 {
+				return r.fail(start) > 0
+			}
+			continue
+		}
+		f := &fields[number]
+		bit := uint64(1) << (number & 63)
+		if wireType != f.wireType || i-start != int(f.tagSize) || seen&bit != 0 {
+			return r.fail(start) > 0
+		}
+		seen |= bit
+		dst := unsafe.Add(base, f.offset)
+		if f.kind >= kindRuns {
+			if i = r.run(f, b, start, dst); i < 0 {
+				return false
+			}
+			continue
+		}
+		if f.wireType != wireBytes {
+			if i = r.scalar(f, b, i, dst); i < 0 {
+				return r.fail(start) > 0
+			}
+			continue
+		}
+		size := int(b[min(i, len(b)-1)])
+		from := i + 1
+		if size >= 0x80 || size > len(b)-from {
+			if from, i = protoSpan(b, i); i < 0 {
+				return r.fail(start) > 0
+			}
+		} else {
+			i = from + size
+		}
+		ok := true
+		switch f.kind {
+		case kindString:
+			r.text(f, from, i, (*string)(dst))
+		case kindMessage:
+			ok = r.message(f.child(), from, i, dst)
+		case kindPtrMessage:
+			ok = r.pointer(f, from, i, (*unsafe.Pointer)(dst))
+		case kindTime:
+			ok = r.time(from, i, (*metav1.Time)(dst))
+		case kindPtrTime:
+			ok = r.timePointer(from, i, (**metav1.Time)(dst))
+		case kindPtrString:
+			text := new(string)
+			*(**string)(dst) = text
+			r.text(f, from, i, text)
+		case kindBytes:
+			r.texts.blob(r.data, from, i, (*[]byte)(dst))
+		}
+		if !ok {
+			return false
+		}
+	}
+	r.depth--
+	return true
+}
+
+// scalar decodes a number at i, and returns where the next field begins, or -1.
+func (r *protoReader) scalar(f *protoField, b []byte, i int, dst unsafe.Pointer) int {
+	switch f.wireType {
+	case wireVarint:
+		v, next := varint(b, i)
+		if next >= 0 {
+			r.number(f, v, dst)
+		}
+		return next
+	case wireFixed64:
+		if len(b)-i < 8 {
+			return -1
+		}
+		v := math.Float64frombits(binary.LittleEndian.Uint64(b[i:]))
+		if f.kind == kindFloat64 {
+			*(*float64)(dst) = v
+		} else {
+			*(**float64)(dst) = &v
+		}
+		return i + 8
+	}
+	if len(b)-i < 4 {
+		return -1
+	}
+	v := math.Float32frombits(binary.LittleEndian.Uint32(b[i:]))
+	if f.kind == kindFloat32 {
+		*(*float32)(dst) = v
+	} else {
+		*(**float32)(dst) = &v
+	}
+	return i + 4
+}
+
+// number stores a number or a pointer to one.
+func (r *protoReader) number(f *protoField, v uint64, dst unsafe.Pointer) {
+	switch f.kind {
+	case kindInt32:
+		*(*int32)(dst) = int32(v)
+	case kindInt64:
+		*(*int64)(dst) = int64(v)
+	case kindBool:
+		*(*bool)(dst) = v != 0
+	case kindPtrInt32:
+		*(**int32)(dst) = r.pool.int32(int32(v))
+	case kindPtrInt64:
+		*(**int64)(dst) = r.pool.int64(int64(v))
+	case kindPtrBool:
+		*(**bool)(dst) = r.pool.bool(v != 0)
+	}
+}

@@ -1,0 +1,158 @@
+package wire
+
+import "unsafe"
+
+// run decodes a run of a repeated field or of a map's entries, or finds what was
+// made of the same bytes before. It returns where the next field begins, or -1.
+//
+// A slice has no room to grow, so that an append copies it.
+func (r *protoReader) run(f *protoField, b []byte, i int, dst unsafe.Pointer) int {
+	end, n := protoRun(b, i, f.tag, int(f.tagSize), f.wireType)
+	if end < 0 {
+		return r.fail(i)
+	}
+	if f.private {
+		return r.privateTable(f, i, end, n, dst)
+	}
+	found, claim := r.seek(f, i, end, n)
+	if found.ptr == nil {
+		if found.ptr = r.part(f, i, end, n, claim); found.ptr == nil {
+			return -1
+		}
+	}
+	if f.kind >= kindTextMap {
+		*(*unsafe.Pointer)(dst) = found.ptr
+	} else {
+		*(*sliceHeader)(dst) = sliceHeader{ptr: found.ptr, len: n, cap: n}
+	}
+	return end
+}
+
+// pointer decodes a message of its own, or finds one made of the same bytes.
+func (r *protoReader) pointer(f *protoField, i, end int, dst *unsafe.Pointer) bool {
+	found, claim := r.seek(f, i, end, 1)
+	if found.ptr == nil {
+		if found.ptr = r.part(f, i, end, 1, claim); found.ptr == nil {
+			return false
+		}
+	}
+	*dst = found.ptr
+	return true
+}
+
+// part decodes what could not be found, and puts it into the pool if that is
+// claimed. It returns nil if it could not.
+func (r *protoReader) part(f *protoField, i, end, n int, claim claim) unsafe.Pointer {
+	if !claim.admit {
+		return r.memory(f, i, end, n)
+	}
+	frame := r.texts.open()
+	made := r.memory(f, i, end, n)
+	if made == nil {
+		return nil
+	}
+	size := int(f.elemSize)*n + r.texts.close(r.data, frame)
+	if winner := r.pool.shard(claim.key).put(claim.key, part{made, n}, size, r.owner); winner.n == n {
+		return winner.ptr
+	}
+	return made
+}
+
+// memory decodes a slice, a map, or what a pointer points to.
+func (r *protoReader) memory(f *protoField, i, end, n int) unsafe.Pointer {
+	made := unsafe.Pointer(nil)
+	ok := false
+	switch f.kind {
+	case kindPtrMessage:
+		made = f.newArray(1)
+		ok = r.message(f.child(), i, end, made)
+	case kindTextMap, kindBytesMap:
+		made, ok = r.textTable(f, i, end, n)
+	case kindQuantityMap:
+		made, ok = r.quantityTable(f, i, end, n)
+	case kindMessageMap:
+		made, ok = r.messageTable(f, i, end, n)
+	default:
+		made = f.newArray(n)
+		ok = r.elements(f, r.data[:end], i, made, n)
+	}
+	if !ok {
+		return nil
+	}
+	return made
+}
+
+// elements decodes the entries of a run.
+func (r *protoReader) elements(f *protoField, b []byte, i int, array unsafe.Pointer, n int) bool {
+	var child *protoNode
+	if f.kind == kindMessages {
+		child = f.child()
+	}
+	for k := range n {
+		dst := unsafe.Add(array, uintptr(k)*uintptr(f.elemSize))
+		i += int(f.tagSize)
+		if f.wireType == wireVarint {
+			v, next := varint(b, i)
+			switch i = next; f.kind {
+			case kindInt32s:
+				*(*int32)(dst) = int32(v)
+			case kindInt64s:
+				*(*int64)(dst) = int64(v)
+			case kindBools:
+				*(*bool)(dst) = v != 0
+			}
+			continue
+		}
+		start, end := protoSpan(b, i)
+		switch f.kind {
+		case kindMessages:
+			if !r.message(child, start, end, dst) {
+				return false
+			}
+		case kindStrings:
+			r.texts.text(r.data, start, end, (*string)(dst))
+		case kindBytesList:
+			r.texts.blob(r.data, start, end, (*[]byte)(dst))
+		}
+		i = end
+	}
+	return true
+}
+
+// claim is the right to put a part into the pool that was not found there.
+type claim struct {
+	key   key
+	admit bool
+}
+
+// seek looks for a part made of the same bytes, which must have n elements: a
+// cheap check on the hash. Fields whose parts hardly ever repeat are not looked for.
+func (r *protoReader) seek(f *protoField, i, end, n int) (part, claim) {
+	if r.pool == nil || f.elemSize == 0 {
+		return part{}, claim{}
+	}
+	place := r.habits.of(f, end-i)
+	h := &r.habits.known[place]
+	if !h.due() {
+		return part{}, claim{}
+	}
+	raw := r.data[i:end]
+	x := r.habits.recall(place, raw)
+	known := x.ptr != nil
+	if !known {
+		k := r.pool.saltedKey(f.salt, raw)
+		var found, before bool
+		if x, found, before = r.pool.shard(k).sight(k, r.owner); !found || x.n != n {
+			h.saw(false)
+			return part{}, claim{key: k, admit: before || !h.wary}
+		}
+	}
+	h.saw(true)
+	if r.hits++; r.hits%checkEvery == 0 {
+		x, known = r.check(f, x, i, end, n), false
+	}
+	if !known {
+		r.habits.remember(place, raw, x)
+	}
+	return x, claim{}
+}

@@ -1,0 +1,168 @@
+package wire
+
+import (
+	"hash/maphash"
+	"reflect"
+	"unsafe"
+)
+
+// deferred is text that is yet to be copied out of the object's bytes: all of it
+// into one allocation, whose size is known when the object, or a shared part of it,
+// has been read to its end.
+type deferred struct {
+	texts  []deferredText
+	blobs  []deferredText
+	tables []deferredTable
+	size   int
+}
+
+// deferredText is a string or bytes to be set.
+type deferredText struct {
+	dst        unsafe.Pointer
+	start, end uint32
+}
+
+// deferredTable is a map to be filled: with the entries in a run, or with messages
+// whose own text has to come first.
+type deferredTable struct {
+	field      *protoField
+	table      unsafe.Pointer
+	start, end int
+
+	messages reflect.Value
+	keys     []string
+	values   unsafe.Pointer
+	elem     reflect.Type
+}
+
+// largeText gets an allocation of its own: it has nothing to gain, and what keeps
+// another string of the object need not keep it too.
+const largeText = 4096
+
+func (d *deferred) text(data []byte, start, end int, dst *string) {
+	switch n := end - start; {
+	case n == 0:
+		*dst = ""
+	case n > largeText:
+		*dst = string(data[start:end])
+	default:
+		d.texts = append(d.texts, deferredText{unsafe.Pointer(dst), uint32(start), uint32(end)})
+		d.size += n
+	}
+}
+
+func (d *deferred) blob(data []byte, start, end int, dst *[]byte) {
+	switch n := end - start; {
+	case n == 0:
+		*dst = []byte{}
+	case n > largeText:
+		*dst = make([]byte, n)
+		copy(*dst, data[start:end])
+	default:
+		d.blobs = append(d.blobs, deferredText{unsafe.Pointer(dst), uint32(start), uint32(end)})
+		d.size += n
+	}
+}
+
+func (d *deferred) entries(f *protoField, table unsafe.Pointer, start, end int) {
+	d.tables = append(d.tables, deferredTable{field: f, table: table, start: start, end: end})
+	d.size += end - start
+}
+
+func (d *deferred) messages(m reflect.Value, keys []string, values unsafe.Pointer, elem reflect.Type) {
+	d.tables = append(d.tables, deferredTable{messages: m, keys: keys, values: values, elem: elem})
+}
+
+// deferredFrame is where the text of a part begins.
+type deferredFrame struct{ texts, blobs, tables, size int }
+
+// open begins a part with text of its own.
+func (d *deferred) open() deferredFrame {
+	frame := deferredFrame{len(d.texts), len(d.blobs), len(d.tables), d.size}
+	d.size = 0
+	return frame
+}
+
+// close sets the text of a part, and returns how much it is.
+func (d *deferred) close(data []byte, frame deferredFrame) int {
+	size := d.size
+	slab := make([]byte, 0, size)
+	for _, t := range d.texts[frame.texts:] {
+		at := len(slab)
+		slab = append(slab, data[t.start:t.end]...)
+		*(*string)(t.dst) = unsafe.String(&slab[at], len(slab)-at)
+	}
+	for _, t := range d.blobs[frame.blobs:] {
+		at := len(slab)
+		slab = append(slab, data[t.start:t.end]...)
+		*(*[]byte)(t.dst) = slab[at:len(slab):len(slab)]
+	}
+	for i := range d.tables[frame.tables:] {
+		t := &d.tables[frame.tables+i]
+		if t.field == nil {
+			t.fillMessages()
+			continue
+		}
+		at := len(slab)
+		slab = append(slab, data[t.start:t.end]...)
+		fill(t.field, t.table, slab[at:len(slab):len(slab)])
+	}
+	d.rewind(frame)
+	return size
+}
+
+// rewind forgets what was to be set since a frame was opened.
+func (d *deferred) rewind(frame deferredFrame) {
+	clear(d.texts[frame.texts:])
+	clear(d.blobs[frame.blobs:])
+	clear(d.tables[frame.tables:])
+	d.texts, d.blobs, d.tables = d.texts[:frame.texts], d.blobs[:frame.blobs], d.tables[:frame.tables]
+	d.size = frame.size
+}
+
+func (t *deferredTable) fillMessages() {
+	keyType := t.messages.Type().Key()
+	for i := range t.keys {
+		k := reflect.NewAt(keyType, unsafe.Pointer(&t.keys[i])).Elem()
+		v := reflect.NewAt(t.elem, unsafe.Add(t.values, uintptr(i)*t.elem.Size())).Elem()
+		t.messages.SetMapIndex(k, v)
+	}
+}
+
+// text sets a string: to one that was met before, or later.
+func (r *protoReader) text(f *protoField, start, end int, dst *string) {
+	raw := r.data[start:end]
+	if r.pool == nil || len(raw) == 0 || len(raw) > memoText {
+		r.texts.text(r.data, start, end, dst)
+		return
+	}
+	if f.identity {
+		r.owner = ownerOf(maphash.Bytes(r.pool.seedA, raw))
+	}
+	place := r.habits.of(f, len(raw))
+	if h := &r.habits.known[place]; h.due() {
+		last := &r.habits.last[place].word
+		ok := *last == string(raw)
+		if !ok {
+			var known string
+			if known, ok = r.memo.get(r.pool.seedA, raw); ok {
+				*last = known
+			}
+		}
+		if h.saw(ok); ok {
+			*dst = *last
+			return
+		}
+	}
+	r.texts.text(r.data, start, end, dst)
+}
+
+// word is a string that cannot be set later.
+func (r *protoReader) word(raw []byte) string {
+	if r.pool != nil && len(raw) <= memoText {
+		if known, ok := r.memo.get(r.pool.seedA, raw); ok {
+			return known
+		}
+	}
+	return string(raw)
+}

@@ -1,0 +1,40 @@
+package wire
+
+import (
+	"reflect"
+	"unsafe"
+)
+
+// copier copies slices of one type.
+//
+// It is made once for each: naming the type of a pointer to a slice costs
+// reflection a lookup. Elements are allocated by Grow, which allocates nothing
+// else.
+type copier struct {
+	from, to         sliceHeader
+	source, received reflect.Value // from and to as slices
+}
+
+func (w *worker) copier(s *step) *copier {
+	if c := w.copiers[s]; c != nil {
+		return c
+	}
+	c := &copier{}
+	c.source = reflect.NewAt(s.slice, unsafe.Pointer(&c.from)).Elem()
+	c.received = reflect.NewAt(s.slice, unsafe.Pointer(&c.to)).Elem()
+	if w.copiers == nil {
+		w.copiers = map[*step]*copier{}
+	}
+	w.copiers[s] = c
+	return c
+}
+
+func (c *copier) copy(src unsafe.Pointer, n int) unsafe.Pointer {
+	c.from = sliceHeader{src, n, n}
+	c.received.Grow(n)
+	c.received.SetLen(n)
+	reflect.Copy(c.received, c.source)
+	dst := c.to.ptr
+	c.from, c.to = sliceHeader{}, sliceHeader{}
+	return dst
+}

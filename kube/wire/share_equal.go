@@ -1,0 +1,84 @@
+package wire
+
+import "unsafe"
+
+// equal compares two values of a type to the bit: floats by their bits, times
+// with their location, nil and empty apart. It reads no deeper than hash did.
+func (w *worker) equal(p *plan, a, b unsafe.Pointer, depth int) bool {
+	if depth > maxDepth {
+		return false
+	}
+	for i := range p.steps {
+		s := &p.steps[i]
+		x, y := unsafe.Add(a, s.off), unsafe.Add(b, s.off)
+		if s.kind == memoryStep {
+			if !equalMemory(x, y, uintptr(s.size)) {
+				return false
+			}
+			continue
+		}
+		if isNil(x) && isNil(y) {
+			continue
+		}
+		switch s.kind {
+		case stringStep:
+			if *(*string)(x) != *(*string)(y) {
+				return false
+			}
+		case sliceStep:
+			x, y := (*sliceHeader)(x), (*sliceHeader)(y)
+			if x.len != y.len || x.ptr == nil || y.ptr == nil || x.len > 0 && !w.equalPart(s, x.ptr, y.ptr, x.len, depth) {
+				return false
+			}
+		case pointerStep, mapStep:
+			if isNil(x) || isNil(y) || !w.equalPart(s, *(*unsafe.Pointer)(x), *(*unsafe.Pointer)(y), 1, depth) {
+				return false
+			}
+		case treeStep:
+			if !w.equalTree(*(*map[string]any)(x), *(*map[string]any)(y), depth) {
+				return false
+			}
+		case jsonStep:
+			if !w.equalTree(*(*any)(x), *(*any)(y), depth) {
+				return false
+			}
+		default: // of these, only what is nil is plain data
+			return false
+		}
+	}
+	return true
+}
+
+// equalPart compares what two references of one type lead to.
+func (w *worker) equalPart(s *step, a, b unsafe.Pointer, n, depth int) bool {
+	switch {
+	case a == b:
+		return true
+	case s.kind == mapStep:
+		return s.table.equal(w, a, b, depth+1)
+	case s.elem.opaque:
+		return false
+	case s.elem.memory:
+		return equalMemory(a, b, s.elem.size*uintptr(n))
+	}
+	for i := range n {
+		off := uintptr(i) * s.elem.size
+		if !w.equal(s.elem, unsafe.Add(a, off), unsafe.Add(b, off), depth+1) {
+			return false
+		}
+	}
+	return true
+}
+
+func equalMemory(a, b unsafe.Pointer, size uintptr) bool {
+	switch size {
+	case 1:
+		return *(*uint8)(a) == *(*uint8)(b)
+	case 4:
+		return *(*uint32)(a) == *(*uint32)(b)
+	case 8:
+		return *(*uint64)(a) == *(*uint64)(b)
+	default:
+		return unsafe.String((*byte)(a), size) == unsafe.String((*byte)(b), size)
+	}
+}

@@ -1,0 +1,65 @@
+package wire
+
+// site is what a worker knows of the parts in one field.
+//
+// Objects that come one after the other are often of one owner, and the nth part
+// in a field is then that of the object before: comparing it with that one needs
+// no hash, and is right nine times in ten (real pods, in a list's order).
+//
+// Where parts never repeat, looking them up is given up for a while, then tried
+// again for a few: a field may begin to repeat, as when the objects of another
+// owner come. A hit outweighs several misses: it saves memory for as long as the
+// object lives, a miss costs ten to some hundred nanoseconds once.
+type site struct {
+	sleep uint32         // how many parts are not looked up
+	epoch uint32         // the latest object
+	seen  uint16         // how many parts of it have been seen
+	debt  int16          // misses, less what hits make up for
+	naps  uint16         // how often it was given up since the last hit
+	last  [lastSeen]part // what was used for the latest object's parts
+}
+
+const (
+	lastSeen = 4
+
+	hitWorth  = 12
+	maxCredit = -96
+	maxDebt   = 48
+	trial     = 12
+	firstNap  = 256
+	maxNaps   = 7 // the longest is 256 << 7 parts
+)
+
+// next is where the part before stands with which the next one of this object is
+// compared.
+func (s *site) next(epoch uint32) *part {
+	if s.epoch != epoch {
+		s.epoch, s.seen = epoch, 0
+	}
+	p := &s.last[s.seen%lastSeen]
+	s.seen++
+	return p
+}
+
+// asleep says whether the next part is not looked up.
+func (s *site) asleep() bool {
+	if s.sleep == 0 {
+		return false
+	}
+	s.sleep--
+	return true
+}
+
+func (s *site) hit() {
+	s.naps = 0
+	s.debt = max(s.debt-hitWorth, maxCredit)
+}
+
+func (s *site) miss() {
+	if s.debt++; s.debt < maxDebt {
+		return
+	}
+	s.debt = maxDebt - trial
+	s.sleep = firstNap << s.naps
+	s.naps = min(s.naps+1, maxNaps)
+}

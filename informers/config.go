@@ -1,6 +1,7 @@
 package informers
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/client-go/kubernetes"
@@ -28,7 +29,7 @@ func NewSharedInformerFactoryForConfig(config *rest.Config, defaultResync time.D
 		return nil, err
 	}
 	throughWire := func(s *settings) { s.wire = wire }
-	return NewSharedInformerFactoryWithOptions(client, defaultResync, append(options, throughWire)...), nil
+	return NewSharedInformerFactoryWithOptions(client, defaultResync, slices.Concat(options, []SharedInformerOption{throughWire})...), nil
 }
 
 // fromWire makes the informer of a collection with package kube.

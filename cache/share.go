@@ -129,4 +129,4 @@ func newSharer() *wire.Sharer {
 // mutationsReported is how many changes are reported. The handlers wait a
 // millisecond for each, and whoever changes objects does so all day; the pool goes
 // on counting.
-const mutationsReported = 100
+const mutationsReported = 20

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -181,7 +182,8 @@ func (w *marking) object(object, answer client.Object, write func() error) error
 	}
 	m := mark{version: tarn.Version(answer.GetResourceVersion())}
 	if object == answer {
-		m.labels, m.known = object.GetLabels(), true
+		// The caller goes on with the object, and may write to its labels.
+		m.labels, m.known = maps.Clone(object.GetLabels()), true
 	}
 	marks[client.ObjectKeyFromObject(object)] = m // with the name that was generated
 	return nil

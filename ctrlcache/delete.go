@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -46,14 +47,18 @@ func (c *ownClient) Delete(ctx context.Context, object client.Object, opts ...cl
 
 // lastState is what is known of an object before it is deleted: a version at which
 // it was there, and its uid. Without the version a copy that has not yet heard of
-// the object could not be told from one that has heard of its end.
+// the object could not be told from one that has heard of its end; who may not
+// read the object has to do without.
 func (c *ownClient) lastState(ctx context.Context, gvk schema.GroupVersionKind, object client.Object) (mark, error) {
 	if object.GetUID() != "" && object.GetResourceVersion() != "" {
 		return mark{version: tarn.Version(object.GetResourceVersion()), gone: object.GetUID()}, nil
 	}
 	now := &metav1.PartialObjectMetadata{}
 	now.SetGroupVersionKind(gvk)
-	if err := c.live.Get(ctx, client.ObjectKeyFromObject(object), now); err != nil {
+	switch err := c.live.Get(ctx, client.ObjectKeyFromObject(object), now); {
+	case apierrors.IsForbidden(err):
+		return mark{version: "0"}, nil // any state; the answer to the delete has the uid
+	case err != nil:
 		return mark{}, err
 	}
 	return mark{version: tarn.Version(now.ResourceVersion), gone: now.UID}, nil

@@ -43,12 +43,12 @@ func (c *ctrlCache) newPart(at place, e *extent) (*part, error) {
 	if err != nil {
 		return nil, err
 	}
+	p := newPart(at, e, informer, example)
 	if handler := c.opts.DefaultWatchErrorHandler; handler != nil {
-		if err := informer.SetWatchErrorHandlerWithContext(handler); err != nil {
+		if err := informer.SetWatchErrorHandlerWithContext(p.detachable(handler)); err != nil {
 			return nil, fmt.Errorf("the informer of %v does not take the watch error handler: %w", at, err)
 		}
 	}
-	p := newPart(at, e, informer, example)
 	collection.Object = reflect.TypeFor[*metav1.PartialObjectMetadata]()
 	p.current = func(ctx context.Context, least tarn.Version) (map[tarn.Key]tarn.Version, tarn.Version, error) {
 		source, err := kube.NewSource[any](c.server, collection, kube.SourceOptions{Unshared: true})

@@ -74,6 +74,7 @@ func (p *part) run(ctx context.Context) {
 	defer cancel(nil)
 	defer context.AfterFunc(p.life, func() { cancel(context.Cause(p.life)) })()
 	p.informer.RunWithContext(ctx)
+	<-ctx.Done() // a user's own informer may run elsewhere and return at once
 }
 
 // feed runs f as long as the part lives; f ends when the part does.
@@ -82,6 +83,22 @@ func (p *part) feed(f func()) {
 	defer p.feeding.Unlock()
 	if p.life.Err() == nil {
 		p.feeds.Go(f)
+	}
+}
+
+// detachable is a watch error handler for which the informer waits only as long as
+// the part lives: it may remove its own informer, and waits for its end then.
+func (p *part) detachable(handler toolscache.WatchErrorHandlerWithContext) toolscache.WatchErrorHandlerWithContext {
+	return func(ctx context.Context, r *toolscache.Reflector, err error) {
+		done := make(chan struct{})
+		p.feed(func() {
+			defer close(done)
+			handler(ctx, r, err)
+		})
+		select {
+		case <-done:
+		case <-p.life.Done():
+		}
 	}
 }
 

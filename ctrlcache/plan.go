@@ -2,6 +2,7 @@ package ctrlcache
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"reflect"
 	"slices"
@@ -37,6 +38,8 @@ func newPlan(cfg *rest.Config, opts cache.Options) (*plan, error) {
 	if err := complete(cfg, &opts); err != nil {
 		return nil, err
 	}
+	// The maps are the caller's, who may go on with them.
+	opts.DefaultNamespaces = maps.Clone(opts.DefaultNamespaces)
 	p := &plan{opts: opts, byKind: map[schema.GroupVersionKind]map[form]cache.ByObject{}}
 	for object, own := range opts.ByObject {
 		gvk, err := apiutil.GVKForObject(object, opts.Scheme)
@@ -53,6 +56,7 @@ func newPlan(cfg *rest.Config, opts cache.Options) (*plan, error) {
 		if p.byKind[gvk] == nil {
 			p.byKind[gvk] = map[form]cache.ByObject{}
 		}
+		own.Namespaces = maps.Clone(own.Namespaces)
 		p.byKind[gvk][formOf(object)] = own
 	}
 	return p, nil

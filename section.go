@@ -14,7 +14,7 @@ type Section[T any] struct {
 	Name   string
 	Source Source[T]
 	// Owns tells the section's keys. What it does not own is not seen, nor
-	// taken away, by this section.
+	// taken away, by this section, and a bad object if its source tells of it.
 	Owns func(Key) bool
 }
 
@@ -40,12 +40,32 @@ func NewReplicaOf[T any](sections []Section[T], store ReadStore[T], opts Options
 		if s.Source == nil || s.Owns == nil {
 			return nil, fmt.Errorf("tarn: section %d (%s) of %q needs a source and a function that tells its keys", i, s.Name, opts.Name)
 		}
-		p := part[T]{name: s.Name, owns: s.Owns, reflector: newReflector(s.Source, opts)}
+		p := part[T]{name: s.Name, owns: s.Owns, reflector: newReflector[T](s.owned(), opts)}
 		p.reflector.rename(p.fullName(p.reflector.opts.Name))
 		r.parts = append(r.parts, p)
 	}
 	r.connect()
 	return r, nil
+}
+
+// ownedSource is the source of a section, as the section may see it. An object of
+// another's is bad: it would be added beside the other's, and never taken away.
+type ownedSource[T any] struct {
+	Source[T]
+	owns    func(Key) bool
+	foreign error
+}
+
+func (s Section[T]) owned() ownedSource[T] {
+	return ownedSource[T]{s.Source, s.Owns, fmt.Errorf("the object does not belong to the section %q", s.Name)}
+}
+
+func (o ownedSource[T]) Describe(object T) (Meta, error) {
+	m, err := o.Source.Describe(object)
+	if err == nil && !o.owns(m.Key) {
+		err = o.foreign
+	}
+	return m, err
 }
 
 // part is a section at work.

@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/tarnproject/tarn/bench/report"
 )
 
 // The test binary serves as the child, with scenarios that exist only here.
@@ -13,7 +15,7 @@ func TestMain(m *testing.M) {
 	scenarios = append(scenarios,
 		scenario{name: "self-pid", run: map[string]func(context.Context, *meter) error{
 			"client-go": func(_ context.Context, m *meter) error {
-				m.record("pid", float64(os.Getpid()), number)
+				m.record("pid", float64(os.Getpid()), report.Number)
 				return nil
 			},
 		}},
@@ -30,11 +32,11 @@ func TestMain(m *testing.M) {
 func TestEachRunIsAProcessOfItsOwn(t *testing.T) {
 	seen := map[float64]bool{float64(os.Getpid()): true}
 	for range 2 {
-		r, err := runChild(t.Context(), "self-pid", "client-go")
+		r, err := runChild(t.Context(), task{Scenario: "self-pid", Contender: "client-go"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(r) != 1 || r[0].Name != "pid" || r[0].Unit != number {
+		if len(r) != 1 || r[0].Name != "pid" || r[0].Unit != report.Number {
 			t.Fatalf("result %v, want the one measure that the child recorded", r)
 		}
 		if seen[r[0].Value] {
@@ -45,14 +47,14 @@ func TestEachRunIsAProcessOfItsOwn(t *testing.T) {
 }
 
 func TestAFailedChildSaysWhy(t *testing.T) {
-	for task, want := range map[string]string{
-		"self-failing/client-go": "out of luck",
-		"self-pid/nobody":        "names no scenario and contender",
-		"nothing/client-go":      "names no scenario and contender",
+	for task, want := range map[task]string{
+		{Scenario: "self-failing", Contender: "client-go"}: "out of luck",
+		{Scenario: "self-pid", Contender: "nobody"}:        "names no scenario and contender",
+		{Scenario: "nothing", Contender: "client-go"}:      "names no scenario and contender",
+		{Scenario: "protobuf", Contender: "nobody"}:        "names no scenario and contender",
 	} {
-		name, contender, _ := strings.Cut(task, "/")
-		_, err := runChild(t.Context(), name, contender)
-		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), name+", "+contender) {
+		_, err := runChild(t.Context(), task)
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), task.String()) {
 			t.Errorf("%s: error %v, want it to name the task and to say %q", task, err, want)
 		}
 	}
@@ -61,7 +63,7 @@ func TestAFailedChildSaysWhy(t *testing.T) {
 func TestCancellingEndsTheChild(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("enough"))
-	if _, err := runChild(ctx, "self-pid", "client-go"); err == nil || !strings.Contains(err.Error(), "enough") {
+	if _, err := runChild(ctx, task{Scenario: "self-pid", Contender: "client-go"}); err == nil || !strings.Contains(err.Error(), "enough") {
 		t.Errorf("error %v, want the cancellation's cause", err)
 	}
 }

@@ -1,15 +1,30 @@
-// Command bench runs Tarn and client-go through the same scenarios, side by
-// side, and prints one table.
+// Command bench runs Tarn, client-go and controller-runtime through the same
+// situations, side by side, and prints what each costs.
 //
-// A scenario is code against the API that both have in common, so that nothing
-// but the import path differs between the contenders. Each contender runs each
-// scenario in a process of its own: what one leaves on the heap, in the garbage
-// collector's pacing or in package variables cannot colour the other's figures.
+// Scenarios are code against the API that client-go and Tarn have in common, so
+// that nothing but the import path differs. Races have contenders copy the same
+// pods from the same API server, a replay of real ones in a process of its own
+// (package replay), each in the way that its users would (package contender);
+// then they follow bursts of updates and read.
 //
-//	go run .                    all scenarios
-//	go run . -run 'fanout'      those whose name matches
-//	go run . -count 5           medians of five rounds
-//	go run . -list              what each scenario does
+// Every contender runs every time in a process of its own: what one leaves on the
+// heap, in the garbage collector's pacing or in package variables cannot colour
+// another's figures. All have the same environment. They run in turn, round by
+// round, and what the others are compared with runs twice in each round: the
+// distance of the two is the noise. CPU time is that of the contender's process,
+// garbage collection included, and of no other.
 //
-// It needs a Unix: CPU time comes from getrusage.
+//	go run .                       everything, also with 1,000 to 100,000 objects
+//	go run . -quick -run protobuf  one race, a few minutes
+//	go run . -run 'fanout|typed'   scenarios and races whose names match
+//	go run . -only 'kube|^client-go$' -run protobuf
+//	go run . -n 1000,10000         other sizes
+//	go run . -profiles folder      profiles of every contender in races
+//	go run . -list                 what there is
+//
+// Results go to the folder results: results.json has every figure of every round,
+// the plots show memory and time against the number of objects.
+//
+// It needs a Unix: CPU time comes from getrusage. The growth of the peak memory
+// needs Linux; elsewhere it is left out.
 package main

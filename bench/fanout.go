@@ -7,6 +7,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/watch"
 	upstream "k8s.io/client-go/tools/cache"
+
+	"github.com/tarnproject/tarn/bench/report"
 )
 
 func fanout(handlers int) scenario {
@@ -14,7 +16,7 @@ func fanout(handlers int) scenario {
 	return scenario{
 		name: fmt.Sprintf("fanout-%d", handlers),
 		doc: fmt.Sprintf("%s updates of %s pods, made beforehand, go through an informer to %d counting handlers, until each has seen every pod's final state.",
-			thousands(float64(t.updates)), thousands(float64(t.keys)), handlers),
+			report.Thousands(float64(t.updates)), report.Thousands(float64(t.keys)), handlers),
 		run: forAll(func(ctx context.Context, m *meter, create newInformer) error {
 			return runFanout(ctx, m, create, t, handlers)
 		}),
@@ -63,10 +65,10 @@ func runFanout(ctx context.Context, m *meter, create newInformer, t traffic, han
 	for _, f := range followers {
 		calls += f.calls.Load()
 	}
-	m.record("events", float64(t.updates)/wall, perSecond)
-	m.record("handler calls", float64(calls), number)
+	m.record("events", float64(t.updates)/wall, report.PerSecond)
+	m.record("handler calls", float64(calls), report.Number)
 	// A contender that leaves out outdated states gets through the events sooner
 	// than it delivers; both rates together tell.
-	m.record("handler calls per second", float64(calls)/wall, perSecond)
+	m.record("handler calls per second", float64(calls)/wall, report.PerSecond)
 	return nil
 }

@@ -8,14 +8,16 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"regexp"
+	"syscall"
+
+	"github.com/tarnproject/tarn/bench/report"
 )
 
 func main() {
 	if ran, err := runAsChild(); ran {
 		exit(err)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
@@ -28,55 +30,72 @@ func exit(err error) {
 	os.Exit(0)
 }
 
-// run is the parent's side: it has every contender run every chosen scenario
-// and prints the table on out, progress on progress.
+// run is the parent's side: it has the contenders run what was chosen, prints
+// tables on out and progress on progress, and keeps the results.
 func run(ctx context.Context, args []string, out, progress io.Writer) error {
-	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
-	flags.SetOutput(progress)
-	pattern := flags.String("run", "", "run only the scenarios whose name matches this `regexp`")
-	count := flags.Int("count", 1, "run each scenario `n` times and print the medians")
-	list := flags.Bool("list", false, "say what each scenario does, and run none")
-	if err := flags.Parse(args); err != nil {
+	o, err := parse(args, progress)
+	if err != nil {
 		return err
 	}
-	match, err := regexp.Compile(*pattern)
-	if err != nil {
-		return fmt.Errorf("-run: %w", err)
-	}
-	chosen := scenariosMatching(match)
-	if len(chosen) == 0 {
-		return fmt.Errorf("no scenario matches %q; -list shows the names", *pattern)
-	}
-	if *list {
-		for _, s := range chosen {
-			fmt.Fprintf(out, "%s\n    %s\n", s.name, s.doc)
-		}
+	if o.list {
+		o.describe(out)
 		return nil
 	}
-	return compare(ctx, chosen, max(1, *count), out, progress)
+	p := &parent{options: o, out: out, progress: progress}
+	p.file.Machine = report.ThisMachine()
+	p.file.Settings = report.Settings{Rounds: o.count, Gzip: o.gzip, Environment: childEnvironment}
+	fmt.Fprintf(out, "Measured on %s; every contender with %v.\n", p.file.Machine, childEnvironment)
+	p.runScenarios(ctx)
+	p.runRaces(ctx)
+	if o.out != "" && ctx.Err() == nil {
+		p.failures = append(p.failures, p.file.Save(o.out))
+	}
+	return errors.Join(p.failures...)
 }
 
-// compare runs the contenders in turn, so that a machine that slows down over
-// time slows both. A contender that fails leaves its column empty; the others'
-// figures are printed all the same.
-func compare(ctx context.Context, chosen []scenario, rounds int, out, progress io.Writer) error {
-	var rows []row
-	var failures []error
-	for _, s := range chosen {
-		results := map[string][]result{}
-		for round := range rounds {
-			for _, contender := range contenders {
-				fmt.Fprintf(progress, "%s, round %d of %d: %s\n", s.name, round+1, rounds, contender.name)
-				r, err := runChild(ctx, s.name, contender.name)
-				if err != nil {
-					failures = append(failures, err)
-					continue
+// parent runs children and gathers what they measured. A contender that fails
+// leaves a gap; the others' figures are printed all the same.
+type parent struct {
+	options
+	out, progress io.Writer
+	file          report.File
+	failures      []error
+}
+
+// child runs one contender.
+func (p *parent) child(ctx context.Context, t task, round, rounds int, environment ...string) (report.Result, bool) {
+	if ctx.Err() != nil {
+		return nil, false
+	}
+	fmt.Fprintf(p.progress, "%s, round %d of %d: %s\n", t.Scenario, round+1, rounds, t.Contender)
+	r, err := runChild(ctx, t, environment...)
+	if err != nil {
+		p.failures = append(p.failures, err)
+		fmt.Fprintln(p.progress, "failed:", err)
+	}
+	return r, err == nil
+}
+
+// runScenarios runs the contenders in turn, so that a machine that slows down
+// over time slows both.
+func (p *parent) runScenarios(ctx context.Context) {
+	names := make([]string, len(contenders))
+	for i, c := range contenders {
+		names[i] = c.name
+	}
+	for _, s := range p.scenarios {
+		results := map[string][]report.Result{}
+		for round := range p.count {
+			for _, name := range names {
+				if r, ok := p.child(ctx, task{Scenario: s.name, Contender: name}, round, p.count); ok {
+					results[name] = append(results[name], r)
 				}
-				results[contender.name] = append(results[contender.name], r)
 			}
 		}
-		rows = append(rows, rowsOf(s.name, results)...)
+		p.file.Scenarios = append(p.file.Scenarios, report.RowsOf(s.name, names, results)...)
 	}
-	printTable(out, rows)
-	return errors.Join(failures...)
+	if len(p.scenarios) > 0 {
+		fmt.Fprintln(p.out)
+		report.SideBySide(p.out, names, p.file.Scenarios)
+	}
 }

@@ -10,13 +10,13 @@ import (
 func TestRunPrintsATableEvenIfSomeFail(t *testing.T) {
 	var out bytes.Buffer
 	// Only client-go has these scenarios: the others' children fail.
-	err := run(t.Context(), []string{"-run", "^self-pid$", "-count", "2"}, &out, io.Discard)
+	err := run(t.Context(), []string{"-run", "^self-pid$", "-count", "2", "-out", ""}, &out, io.Discard)
 	if err == nil || !strings.Contains(err.Error(), "names no scenario") {
 		t.Errorf("error %v, want that of the contender without this scenario", err)
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	if len(lines) != 3 || !strings.HasPrefix(lines[0], "| scenario ") || !strings.HasPrefix(lines[2], "| self-pid | pid ") {
-		t.Errorf("table:\n%s\nwant a head, a rule and one row for self-pid", out.String())
+	if len(lines) != 5 || !strings.HasPrefix(lines[0], "Measured on ") || !strings.HasPrefix(lines[2], "| scenario ") || !strings.HasPrefix(lines[4], "| self-pid | pid ") {
+		t.Errorf("output:\n%s\nwant the machine, a head, a rule and one row for self-pid", out.String())
 	}
 }
 
@@ -25,9 +25,11 @@ func TestRunRefusesWhatItCannotDo(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"-run", "no-such"}, `no scenario matches "no-such"`},
+		{[]string{"-run", "no-such"}, `no scenario or race matches -run "no-such"`},
 		{[]string{"-run", "("}, "-run:"},
+		{[]string{"-only", "("}, "-only:"},
 		{[]string{"-count", "many"}, "invalid value"},
+		{[]string{"-n", "1,x"}, `-n: "x" is not a number`},
 	} {
 		err := run(t.Context(), test.args, io.Discard, io.Discard)
 		if err == nil || !strings.Contains(err.Error(), test.want) {
@@ -38,10 +40,10 @@ func TestRunRefusesWhatItCannotDo(t *testing.T) {
 
 func TestListTellsEveryScenario(t *testing.T) {
 	var out bytes.Buffer
-	if err := run(t.Context(), []string{"-list", "-run", "fanout"}, &out, io.Discard); err != nil {
+	if err := run(t.Context(), []string{"-list", "-run", "fanout|protobuf"}, &out, io.Discard); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"fanout-1\n    200,000 updates", "fanout-10\n", "fanout-100\n"} {
+	for _, want := range []string{"fanout-1\n    200,000 updates", "fanout-10\n", "fanout-100\n", "protobuf\n    Pods in protobuf.\n        client-go "} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("list:\n%swant %q in it", out.String(), want)
 		}

@@ -3,17 +3,9 @@ package main
 import (
 	"syscall"
 	"time"
+
+	"github.com/tarnproject/tarn/bench/report"
 )
-
-// result is what a contender measured, in the order of the table's rows.
-type result []measure
-
-// A measure is one figure with its unit.
-type measure struct {
-	Name  string
-	Value float64
-	Unit  unit
-}
 
 // A meter measures what happens between start and stop: wall time, CPU time,
 // the heap's growth and its peak.
@@ -25,7 +17,7 @@ type measure struct {
 //   - What the scenario itself holds must be alive at both ends, else its going
 //     shows as shrinkage.
 type meter struct {
-	result result
+	result report.Result
 
 	began time.Time
 	cpu   time.Duration
@@ -50,16 +42,16 @@ func (m *meter) stop() time.Duration {
 	wall := time.Since(m.began)
 	cpu := cpuTime() - m.cpu
 	peak := m.peak.stop()
-	m.record("wall time", wall.Seconds(), seconds)
-	m.record("cpu time", cpu.Seconds(), seconds)
-	m.record("heap growth", float64(liveHeap())-float64(m.heap), size)
-	m.record("peak heap over start", float64(peak)-float64(m.heap), size)
+	m.record("wall time", wall.Seconds(), report.Seconds)
+	m.record("cpu time", cpu.Seconds(), report.Seconds)
+	m.record("heap growth", float64(liveHeap())-float64(m.heap), report.Bytes)
+	m.record("peak heap over start", float64(peak)-float64(m.heap), report.Bytes)
 	return wall
 }
 
 // record adds a figure that the scenario itself has counted.
-func (m *meter) record(name string, value float64, u unit) {
-	m.result = append(m.result, measure{name, value, u})
+func (m *meter) record(name string, value float64, u report.Unit) {
+	m.result = append(m.result, report.Measure{Name: name, Value: value, Unit: u})
 }
 
 // cpuTime is what this process has used so far, in user and kernel mode.

@@ -7,6 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	upstream "k8s.io/client-go/tools/cache"
+
+	"github.com/tarnproject/tarn/bench/report"
 )
 
 func relist(name string, streaming bool) scenario {
@@ -18,7 +20,7 @@ func relist(name string, streaming bool) scenario {
 	return scenario{
 		name: name,
 		doc: fmt.Sprintf("The watch of %s pods of about 8 KB of heap expires although none has changed; the informer reads them all again by %s. The wall time begins with that request.",
-			thousands(pods), how),
+			report.Thousands(pods), how),
 		run: forAll(func(ctx context.Context, m *meter, create newInformer) error {
 			return runRelist(ctx, m, create, newSource(largePod, pods, streaming, streamBuffer))
 		}),
@@ -57,7 +59,7 @@ func runRelist(ctx context.Context, m *meter, create newInformer, src *source) e
 	}
 
 	m.start()
-	m.record("steady heap", float64(m.heap), size)
+	m.record("steady heap", float64(m.heap), report.Bytes)
 	if st, err = relistOnce(ctx, src, st, changed, m.lap); err != nil {
 		return err
 	}
@@ -66,7 +68,7 @@ func runRelist(ctx context.Context, m *meter, create newInformer, src *source) e
 	defer debug.SetGCPercent(debug.SetGCPercent(tightGC))
 	steady, peak := liveHeap(), watchPeak()
 	_, err = relistOnce(ctx, src, st, changed, func() {})
-	m.record("peak live heap over start", float64(peak.stop())-float64(steady), size)
+	m.record("peak live heap over start", float64(peak.stop())-float64(steady), report.Bytes)
 	if err != nil {
 		return err
 	}

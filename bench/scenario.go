@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"regexp"
 	"time"
 
 	"github.com/tarnproject/tarn/cache"
@@ -50,14 +49,4 @@ var scenarios = []scenario{
 	stalled(),
 	relist("relist", true),
 	relist("relist-paged", false),
-}
-
-func scenariosMatching(match *regexp.Regexp) []scenario {
-	var found []scenario
-	for _, s := range scenarios {
-		if match.MatchString(s.name) {
-			found = append(found, s)
-		}
-	}
-	return found
 }

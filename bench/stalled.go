@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/tarnproject/tarn/bench/report"
 )
 
 func stalled() scenario {
@@ -12,7 +14,7 @@ func stalled() scenario {
 	return scenario{
 		name: "stalled",
 		doc: fmt.Sprintf("One handler hangs on its first update of %s pods while %s updates come, each an object of its own; the heap is measured when the store shows the last of them. Then the handler goes on until it has seen every pod's final state.",
-			thousands(float64(t.keys)), thousands(float64(t.updates))),
+			report.Thousands(float64(t.keys)), report.Thousands(float64(t.updates))),
 		run: forAll(func(ctx context.Context, m *meter, create newInformer) error {
 			return runStalled(ctx, m, create, t)
 		}),
@@ -48,12 +50,12 @@ func runStalled(ctx context.Context, m *meter, create newInformer, t traffic) er
 		return err
 	}
 	wall := m.stop().Seconds()
-	m.record("events", float64(t.updates)/wall, perSecond)
+	m.record("events", float64(t.updates)/wall, report.PerSecond)
 
 	g.release()
 	if _, err := receive(ctx, f.done, "the handler to see every final state"); err != nil {
 		return err
 	}
-	m.record("handler calls", float64(f.calls.Load()), number)
+	m.record("handler calls", float64(f.calls.Load()), report.Number)
 	return nil
 }

@@ -1,0 +1,78 @@
+// Package contender holds the ways to keep a live copy of a cluster's pods in a
+// process that the benchmark compares, each set up as its users would.
+package contender
+
+import (
+	"context"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/tarnproject/tarn/bench/replay"
+)
+
+// Contender is one way to keep a copy.
+type Contender struct {
+	Name string
+	Doc  string
+	// Format is what the server must serve for it.
+	Format replay.Format
+	// Environment is set for its process.
+	Environment []string
+	// Start begins to copy. It need not wait for anything; the copy ends with
+	// ctx.
+	Start func(ctx context.Context, s Setup) (Copy, error)
+}
+
+// Setup is what a contender is given.
+type Setup struct {
+	// Config leads to the server.
+	Config *rest.Config
+	// Changed is to be called with every new state of an object, by a handler
+	// of the kind that the contender offers: a copy that nobody follows is not
+	// what controllers have.
+	Changed func(object metav1.Object)
+}
+
+// Copy is what a contender has made.
+type Copy struct {
+	// Synced waits until the copy is complete.
+	Synced func(ctx context.Context) error
+	// Get reads one object in the way that users do.
+	Get func(namespace, name string) (metav1.Object, error)
+	// List reads all objects in the way that users do, and visits them.
+	List func(visit func(metav1.Object)) error
+}
+
+// All lists the contenders, client-go's first.
+func All() []Contender {
+	return slices.Concat(clientGo(), controllerRuntime(), tarns())
+}
+
+// ByName finds a contender.
+func ByName(name string) (Contender, bool) {
+	all := All()
+	i := slices.IndexFunc(all, func(c Contender) bool { return c.Name == name })
+	if i < 0 {
+		return Contender{}, false
+	}
+	return all[i], true
+}
+
+const (
+	typeJSON     = "application/json"
+	typeProtobuf = "application/vnd.kubernetes.protobuf"
+)
+
+// inProtobuf is the config of a client that prefers protobuf, as controllers
+// have it.
+func inProtobuf(c *rest.Config) *rest.Config {
+	c = rest.CopyConfig(c)
+	c.ContentType, c.AcceptContentTypes = typeProtobuf, typeProtobuf+","+typeJSON
+	return c
+}
+
+// listing is the environment in which client-go lists instead of streaming the
+// list.
+var listing = []string{"KUBE_FEATURE_WatchListClient=false"}

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/tarnproject/tarn/bench/contender"
+	"github.com/tarnproject/tarn/bench/replay"
+	"github.com/tarnproject/tarn/bench/report"
+)
+
+// What is measured of a copy. Names that end in "per object" are those that a
+// larger collection should not change.
+const (
+	heapPerObject    = "heap per object"
+	objectsPerObject = "heap objects per object"
+	peakMemory       = "peak RSS growth"
+	syncTime         = "sync time"
+	cpuPerObject     = "CPU per object"
+	allocsPerObject  = "allocations per object"
+	gcTime           = "GC time"
+	gcCPU            = "GC CPU"
+	cpuPerUpdate     = "CPU per update"
+	allocsPerUpdate  = "allocations per update"
+	heapUpdated      = "updated heap per object"
+	getTime          = "Get"
+	listTime         = "List / object"
+	listAllocs       = "List allocations / object"
+)
+
+const (
+	// burstSize is how many updates come at once: enough to queue up, as after a
+	// node's restart.
+	burstSize = 500
+	// collections is how often the heap is collected to find how long it takes.
+	collections = 7
+	// readFor is how long reads are repeated.
+	readFor = 200 * time.Millisecond
+)
+
+// measureCopy has a contender copy what a server has, and takes every figure.
+// It is run in a process of its own.
+func measureCopy(ctx context.Context, name string, t task) (report.Result, error) {
+	c, ok := contender.ByName(name)
+	if !ok {
+		return nil, fmt.Errorf("there is no contender %q", name)
+	}
+	control := replay.Control{URL: t.Server}
+	info, err := control.Info(ctx)
+	if err != nil {
+		return nil, err
+	}
+	m := &copyMeter{name: name, profiles: t.Profiles, info: info}
+	o := newObserver()
+
+	m.begin()
+	copied, err := c.Start(ctx, contender.Setup{Config: &rest.Config{Host: t.Server}, Changed: o.changed})
+	if err != nil {
+		return nil, fmt.Errorf("%s: start: %w", name, err)
+	}
+	if err := copied.Synced(ctx); err != nil {
+		return nil, fmt.Errorf("%s: sync: %w", name, err)
+	}
+	m.synced()
+	m.collect()
+	if err := m.updates(func() error { return o.follow(ctx, control, c.Format, info) }); err != nil {
+		return nil, fmt.Errorf("%s: updates: %w", name, err)
+	}
+	if err := m.reads(copied); err != nil {
+		return nil, fmt.Errorf("%s: reads: %w", name, err)
+	}
+	runtime.KeepAlive(copied)
+	return m.result, nil
+}
+
+// observer is the user that follows the copy.
+type observer struct {
+	awaited atomic.Pointer[string]
+	reached chan struct{}
+}
+
+func newObserver() *observer { return &observer{reached: make(chan struct{}, 1)} }
+
+func (o *observer) changed(object metav1.Object) {
+	if v := o.awaited.Load(); v != nil && object.GetResourceVersion() == *v {
+		select {
+		case o.reached <- struct{}{}:
+		default: // told already
+		}
+	}
+}
+
+// follow has all updates sent, burst by burst, each when the one before has come
+// through to the user.
+func (o *observer) follow(ctx context.Context, control replay.Control, format replay.Format, info replay.Info) error {
+	for from := 0; from < info.Updates; from += burstSize {
+		to := min(from+burstSize, info.Updates)
+		o.awaited.Store(new(info.UpdateVersion(to - 1)))
+		if err := control.Burst(ctx, format, from, to); err != nil {
+			return err
+		}
+		if _, err := receive(ctx, o.reached, "the last update of a burst"); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// options are what the command line says.
+type options struct {
+	scenarios []scenario
+	races     []race
+	sizes     []int // 0 is the data's own
+	count     int
+	updates   int
+	data, out string
+	profiles  string
+	gzip      bool
+	list      bool
+}
+
+const (
+	// fullSizes are those at which scaled races are held, "0" being the data's.
+	fullSizes = "0,1000,10000,100000"
+	// fullUpdates are so many that every contender's collector runs several
+	// times meanwhile; else who comes to run it once more pays for all.
+	fullUpdates, quickUpdates = 20_000, 8_000
+)
+
+func parse(args []string, usage io.Writer) (options, error) {
+	var o options
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	flags.SetOutput(usage)
+	pattern := flags.String("run", "", "run only the scenarios and races whose name matches this `regexp`")
+	only := flags.String("only", "", "in races, run only the contenders whose name matches this `regexp`")
+	sizes := flags.String("n", fullSizes, "hold races with these `numbers` of objects; 0 is the number that the data has")
+	flags.IntVar(&o.count, "count", 3, "run everything `n` times and print the medians; large collections fewer times")
+	flags.IntVar(&o.updates, "updates", fullUpdates, "send this `number` of updates to each contender, a quarter in JSON")
+	flags.StringVar(&o.data, "data", "../../shared/data/pods.pb.zst", "`file` with pods; without it pods are made up")
+	flags.StringVar(&o.out, "out", "results", "keep results and plots in this `folder`; empty for nowhere")
+	flags.StringVar(&o.profiles, "profiles", "", "have contenders in races write profiles into this `folder`")
+	flags.BoolVar(&o.gzip, "gzip", false, "have the server compress lists, as a kube-apiserver does for clients that accept it")
+	flags.BoolVar(&o.list, "list", false, "say what each scenario and race does, and run none")
+	quick := flags.Bool("quick", false, "the same as -count 2 -n 0 -updates 8000 -out '', where these are not given")
+	if err := flags.Parse(args); err != nil {
+		return o, err
+	}
+	if *quick {
+		given := map[string]bool{}
+		flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
+		for name, value := range map[string]string{"count": "2", "n": "0", "updates": strconv.Itoa(quickUpdates), "out": ""} {
+			if !given[name] {
+				flags.Set(name, value)
+			}
+		}
+	}
+	o.count = max(1, o.count)
+	for text := range strings.SplitSeq(*sizes, ",") {
+		n, err := strconv.Atoi(strings.TrimSpace(text))
+		if err != nil || n < 0 {
+			return o, fmt.Errorf("-n: %q is not a number of objects", text)
+		}
+		o.sizes = append(o.sizes, n)
+	}
+	return o, o.choose(*pattern, *only)
+}
+
+// choose finds what the patterns name.
+func (o *options) choose(pattern, only string) error {
+	match, err := regexp.Compile(pattern)
+	if err != nil {
+		return fmt.Errorf("-run: %w", err)
+	}
+	wanted, err := regexp.Compile(only)
+	if err != nil {
+		return fmt.Errorf("-only: %w", err)
+	}
+	for _, s := range scenarios {
+		if match.MatchString(s.name) && only == "" {
+			o.scenarios = append(o.scenarios, s)
+		}
+	}
+	for _, r := range races {
+		if !match.MatchString(r.name) {
+			continue
+		}
+		entries := r.entries
+		r.entries = nil
+		for _, e := range entries {
+			if wanted.MatchString(e.name) {
+				r.entries = append(r.entries, e)
+			}
+		}
+		if len(r.entries) > 0 {
+			o.races = append(o.races, r)
+		}
+	}
+	if len(o.scenarios)+len(o.races) == 0 {
+		return fmt.Errorf("no scenario or race matches -run %q with -only %q; -list shows the names", pattern, only)
+	}
+	return nil
+}
+
+func (o options) describe(out io.Writer) {
+	for _, s := range o.scenarios {
+		fmt.Fprintf(out, "%s\n    %s\n", s.name, s.doc)
+	}
+	for _, r := range o.races {
+		fmt.Fprintf(out, "%s\n    %s\n", r.name, r.doc)
+		for _, e := range r.entries {
+			fmt.Fprintf(out, "        %-22s %s\n", e.name, e.made().Doc)
+		}
+	}
+}

@@ -1,0 +1,186 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"slices"
+)
+
+// Race is what several contenders measured on the same collection.
+type Race struct {
+	Name    string
+	Pods    int
+	Entries []Entry
+	// Targets are judged only if they are given: they hold for one size.
+	Targets []Target
+}
+
+// Entry is one contender in a race.
+type Entry struct {
+	Name string
+	// Against is the entry that it is compared with, empty for none.
+	Against string
+	Rounds  []Result
+}
+
+// Target is what the ratio of two entries' figures must not exceed.
+type Target struct {
+	Entry, Against, Measure string
+	AtMost                  float64
+}
+
+// value is the median of an entry's figure.
+func (r *Race) value(entry, measure string) (values []float64, unit Unit) {
+	for _, e := range r.Entries {
+		if e.Name != entry {
+			continue
+		}
+		for _, round := range e.Rounds {
+			for _, m := range round {
+				if m.Name == measure {
+					values, unit = append(values, m.Value), m.Unit
+				}
+			}
+		}
+	}
+	return values, unit
+}
+
+// Peak is the growth of memory that an entry needed, 0 if that is not known.
+func (r *Race) Peak(entry string) float64 {
+	values, _ := r.value(entry, "peak RSS growth")
+	if len(values) == 0 {
+		return 0
+	}
+	return Median(values)
+}
+
+// measures are the names of all figures, in order.
+func (r *Race) measures() []string {
+	var names []string
+	for _, e := range r.Entries {
+		for _, round := range e.Rounds {
+			for _, m := range round {
+				if !slices.Contains(names, m.Name) {
+					names = append(names, m.Name)
+				}
+			}
+		}
+	}
+	return names
+}
+
+// Comparison is a line of a race's table.
+type Comparison struct {
+	Measure, Entry string
+	Median         float64
+	Unit           Unit
+	// Spread is the distance of the largest from the smallest round, as a part
+	// of the median.
+	Spread  float64
+	Against string
+	// Ratio is 0 where there is none.
+	Ratio float64
+	// AtMost is 0 where there is no target.
+	AtMost float64
+}
+
+// Reached says whether the target is, or there is none.
+func (c Comparison) Reached() bool { return c.AtMost == 0 || c.Ratio > 0 && c.Ratio <= c.AtMost }
+
+// Compare makes the lines: for each measure each entry against its own, then
+// against any other that a target names.
+func (r *Race) Compare() []Comparison {
+	var lines []Comparison
+	for _, measure := range r.measures() {
+		for _, e := range r.Entries {
+			against := []string{e.Against}
+			for _, t := range r.Targets {
+				if t.Entry == e.Name && t.Measure == measure && !slices.Contains(against, t.Against) {
+					against = append(against, t.Against)
+				}
+			}
+			for _, other := range against {
+				if c, ok := r.compare(measure, e.Name, other); ok {
+					lines = append(lines, c)
+				}
+			}
+		}
+	}
+	return lines
+}
+
+func (r *Race) compare(measure, entry, against string) (Comparison, bool) {
+	values, unit := r.value(entry, measure)
+	if len(values) == 0 {
+		return Comparison{}, false
+	}
+	c := Comparison{Measure: measure, Entry: entry, Median: Median(values), Unit: unit, Against: against}
+	if c.Median > 0 {
+		c.Spread = (slices.Max(values) - slices.Min(values)) / c.Median
+	}
+	// A ratio to next to nothing says nothing.
+	if others, _ := r.value(against, measure); len(others) > 0 && Median(others) > 0 && (unit != Fraction || Median(others) >= 0.05) {
+		c.Ratio = c.Median / Median(others)
+	}
+	for _, t := range r.Targets {
+		if t.Entry == entry && t.Against == against && t.Measure == measure {
+			c.AtMost = t.AtMost
+		}
+	}
+	return c, true
+}
+
+// Table writes the race with one line for each figure of each entry.
+func (r *Race) Table(out io.Writer) {
+	fmt.Fprintf(out, "\n### %s, %s objects\n\n", r.Name, Thousands(float64(r.Pods)))
+	var lines [][]string
+	for _, c := range r.Compare() {
+		line := []string{c.Measure, c.Entry, c.Against, c.Unit.Format(c.Median), fmt.Sprintf("%.0f %%", 100*c.Spread), "", "", ""}
+		if c.Ratio > 0 {
+			line[5] = fmt.Sprintf("%.3f", c.Ratio)
+		}
+		if c.AtMost > 0 {
+			line[6], line[7] = fmt.Sprintf("≤ %.3f", c.AtMost), mark(c)
+		}
+		lines = append(lines, line)
+	}
+	writeAligned(out, []string{"measure", "contender", "against", "median", "spread", "ratio", "target", ""}, lines, 3, 1)
+}
+
+func mark(c Comparison) string {
+	switch {
+	case c.Ratio == 0:
+		return "not measured"
+	case c.Reached():
+		return "ok"
+	default:
+		return "MISSED"
+	}
+}
+
+// Verdict writes how many targets of these races are reached, and which are not.
+func Verdict(out io.Writer, races []*Race) {
+	reached, total := 0, 0
+	var missed []string
+	for _, r := range races {
+		for _, c := range r.Compare() {
+			if c.AtMost == 0 {
+				continue
+			}
+			total++
+			if c.Reached() {
+				reached++
+				continue
+			}
+			missed = append(missed, fmt.Sprintf("%s, %s: %s is %.3f of %s, should be at most %.3f", r.Name, c.Measure, c.Entry, c.Ratio, c.Against, c.AtMost))
+		}
+	}
+	if total == 0 {
+		return
+	}
+	fmt.Fprintf(out, "\n%d of %d targets reached.\n", reached, total)
+	for _, m := range missed {
+		fmt.Fprintln(out, "- missed:", m)
+	}
+}

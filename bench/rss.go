@@ -1,0 +1,41 @@
+package main
+
+import (
+	"os"
+	"strconv"
+	"strings"
+)
+
+// resetPeakRSS has the kernel forget the largest resident size so far, and
+// returns the present one. Where it cannot, which is anywhere but on Linux, sizes
+// are 0.
+func resetPeakRSS() uint64 {
+	if os.WriteFile("/proc/self/clear_refs", []byte("5"), 0o200) != nil {
+		return 0
+	}
+	return status("VmRSS")
+}
+
+// peakRSS is the largest resident size since then.
+func peakRSS() uint64 { return status("VmHWM") }
+
+// memoryAvailable is how much memory programs can still take, 0 if the system
+// does not tell.
+func memoryAvailable() uint64 { return told("/proc/meminfo", "MemAvailable") }
+
+func status(name string) uint64 { return told("/proc/self/status", name) }
+
+// told reads a size in bytes from what the kernel tells.
+func told(path, name string) uint64 {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(text)) {
+		if value, ok := strings.CutPrefix(line, name+":"); ok {
+			kilobytes, _ := strconv.ParseUint(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64)
+			return kilobytes << 10
+		}
+	}
+	return 0
+}

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/tarnproject/tarn/bench/replay"
+	"github.com/tarnproject/tarn/bench/report"
+)
+
+// runRaces holds every chosen race with every chosen size.
+func (p *parent) runRaces(ctx context.Context) {
+	for _, r := range p.races {
+		for _, n := range p.sizes {
+			held := r
+			if beside := n != 0 && len(p.sizes) > 1; beside && !r.scaled {
+				continue
+			} else if beside {
+				held.entries = once(r.entries)
+			}
+			result, err := p.hold(ctx, held, n)
+			if err != nil {
+				p.failures = append(p.failures, err)
+				fmt.Fprintln(p.progress, "failed:", err)
+				continue
+			}
+			result.Table(p.out)
+			p.file.Races = append(p.file.Races, result)
+		}
+	}
+	report.Growth(p.out, p.file.Races)
+	report.Verdict(p.out, p.file.Races)
+}
+
+// once leaves out entries that run a contender again: how large the noise is shows
+// in one size.
+func once(entries []entry) []entry {
+	return slices.DeleteFunc(slices.Clone(entries), func(e entry) bool { return e.name != e.contender })
+}
+
+// rounds are fewer for large collections, in which the noise averages out by
+// itself.
+func (p *parent) rounds(n int) int { return min(p.count, max(1, p.count*30_000/max(n, 1))) }
+
+// hold has the entries run in turn, round by round, against one server.
+func (p *parent) hold(ctx context.Context, r race, n int) (*report.Race, error) {
+	fmt.Fprintf(p.progress, "%s: preparing the server\n", r.name)
+	url, stop, err := startServer(ctx, replay.Config{
+		Data: p.data, Kind: r.pods, Pods: n, Updates: p.updates / r.dearer(), Formats: r.formats(), Gzip: p.gzip,
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer stop()
+	info, err := replay.Control{URL: url}.Info(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p.file.Settings.Data = info.Origin
+	for format, size := range info.Bytes {
+		fmt.Fprintf(p.progress, "%s: %s objects (%s), %d bytes each in %s\n", r.name, report.Thousands(float64(info.Pods)), info.Origin, size/info.Pods, format)
+	}
+	held := &report.Race{Name: r.name, Pods: info.Pods}
+	if n == 0 { // the targets are for the data as it is
+		held.Targets = r.targets
+	}
+	for _, e := range r.entries {
+		held.Entries = append(held.Entries, report.Entry{Name: e.name, Against: e.against})
+	}
+	rounds := p.rounds(info.Pods)
+	for round := range rounds {
+		for i, e := range r.entries {
+			if p.tooLarge(r, e, info.Pods) {
+				continue
+			}
+			t := task{Scenario: r.name, Contender: e.name, Server: url, Profiles: p.profiles}
+			if result, ok := p.child(ctx, t, round, rounds, e.made().Environment...); ok {
+				held.Entries[i].Rounds = append(held.Entries[i].Rounds, result)
+			}
+		}
+	}
+	return held, ctx.Err()
+}
+
+// tooLarge says that an entry would need more memory than there is, going by what
+// it needed for a smaller collection. The kernel would end it, or something else.
+func (p *parent) tooLarge(r race, e entry, pods int) bool {
+	free := memoryAvailable()
+	for _, held := range p.file.Races {
+		need := held.Peak(e.name) * float64(pods) / float64(held.Pods)
+		if held.Name == r.name && free > 0 && held.Pods < pods && need > 0.9*float64(free) {
+			fmt.Fprintf(p.progress, "%s: %s is left out: it would need %s of the %s that are free\n",
+				r.name, e.name, report.Bytes.Format(need), report.Bytes.Format(float64(free)))
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"runtime/debug"
+	"strings"
+
+	"github.com/tarnproject/tarn/bench/replay"
+)
+
+// serve is the child that is a replay server. It says its address in one line on
+// out when everything is encoded, and ends when in does: with its parent, however
+// that ends.
+func serve(c replay.Config, in io.Reader, out io.Writer) error {
+	server, err := replay.New(c)
+	if err != nil {
+		return fmt.Errorf("replay server: %w", err)
+	}
+	debug.FreeOSMemory() // what encoding has left behind
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return fmt.Errorf("replay server: %w", err)
+	}
+	fmt.Fprintf(out, "http://%s\n", listener.Addr())
+	go func() {
+		io.Copy(io.Discard, in)
+		listener.Close()
+	}()
+	if err := http.Serve(listener, server); !errors.Is(err, net.ErrClosed) {
+		return fmt.Errorf("replay server: %w", err)
+	}
+	return nil
+}
+
+// startServer has a child serve, and returns its address. The returned function
+// ends it.
+func startServer(ctx context.Context, c replay.Config) (url string, stop func(), err error) {
+	t := task{Scenario: "replay server", Contender: string(c.Kind), Serve: &c}
+	child, err := newChild(ctx, t, nil)
+	if err != nil {
+		return "", nil, err
+	}
+	var stderr strings.Builder
+	child.Stderr = &stderr
+	stdin, err := child.StdinPipe()
+	if err != nil {
+		return "", nil, fmt.Errorf("replay server: %w", err)
+	}
+	stdout, err := child.StdoutPipe()
+	if err != nil {
+		return "", nil, fmt.Errorf("replay server: %w", err)
+	}
+	if err := child.Start(); err != nil {
+		return "", nil, fmt.Errorf("replay server: %w", err)
+	}
+	stop = func() {
+		stdin.Close()
+		child.Wait()
+	}
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	if err != nil {
+		stop()
+		return "", nil, fmt.Errorf("replay server: it ended before it served: %s", stderr.String())
+	}
+	return strings.TrimSpace(line), stop, nil
+}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -165,6 +166,9 @@ type marking struct {
 	cfg     *rest.Config
 	options client.Options
 	live    client.Client
+	// deleters has a rest.Interface for each GroupVersionKind: one for each, as
+	// controller-runtime's client has, so that their rate limits hold.
+	deleters sync.Map
 }
 
 // object makes a write of an object; answer is what the server's answer is decoded

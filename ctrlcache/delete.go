@@ -3,6 +3,7 @@ package ctrlcache
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
@@ -50,7 +52,7 @@ func (c *ownClient) Delete(ctx context.Context, object client.Object, opts ...cl
 // the object could not be told from one that has heard of its end; who may not
 // read the object has to do without.
 func (c *ownClient) lastState(ctx context.Context, gvk schema.GroupVersionKind, object client.Object) (mark, error) {
-	if object.GetUID() != "" && object.GetResourceVersion() != "" {
+	if object.GetUID() != "" && object.GetResourceVersion() != "" && !c.cache.hides(gvk, object) {
 		return mark{version: tarn.Version(object.GetResourceVersion()), gone: object.GetUID()}, nil
 	}
 	now := &metav1.PartialObjectMetadata{}
@@ -61,7 +63,16 @@ func (c *ownClient) lastState(ctx context.Context, gvk schema.GroupVersionKind, 
 	case err != nil:
 		return mark{}, err
 	}
-	return mark{version: tarn.Version(now.ResourceVersion), gone: now.UID}, nil
+	return mark{version: tarn.Version(now.ResourceVersion), gone: now.UID, labels: now.Labels, known: true}, nil
+}
+
+// hides says that some copy would not show an object with these labels. Whether
+// they are still its labels only the server knows.
+func (c *ctrlCache) hides(gvk schema.GroupVersionKind, object client.Object) bool {
+	return slices.ContainsFunc(c.all(), func(p *part) bool {
+		s := p.config.LabelSelector
+		return p.gvk == gvk && s != nil && !s.Matches(labelsOf(object))
+	})
 }
 
 // delete is the request itself: the client's own Delete throws the answer away.
@@ -70,13 +81,26 @@ func (w *marking) delete(ctx context.Context, gvk schema.GroupVersionKind, key c
 	if err != nil {
 		return nil, err
 	}
-	requests, err := apiutil.RESTClientForGVK(gvk, true, true, w.cfg, serializer.NewCodecFactory(w.options.Scheme), w.options.HTTPClient)
+	requests, err := w.deleter(gvk)
 	if err != nil {
 		return nil, fmt.Errorf("%v %v cannot be deleted: %w", gvk, key, err)
 	}
 	answer := &unstructured.Unstructured{}
 	return answer, requests.Delete().NamespaceIfScoped(key.Namespace, mapping.Scope.Name() == meta.RESTScopeNameNamespace).
 		Resource(mapping.Resource.Resource).Name(key.Name).Body(chosen.AsDeleteOptions()).Do(ctx).Into(answer)
+}
+
+// deleter is what deletes objects of a kind.
+func (w *marking) deleter(gvk schema.GroupVersionKind) (rest.Interface, error) {
+	if known, ok := w.deleters.Load(gvk); ok {
+		return known.(rest.Interface), nil
+	}
+	made, err := apiutil.RESTClientForGVK(gvk, true, true, w.cfg, serializer.NewCodecFactory(w.options.Scheme), w.options.HTTPClient)
+	if err != nil {
+		return nil, err
+	}
+	first, _ := w.deleters.LoadOrStore(gvk, made)
+	return first.(rest.Interface), nil
 }
 
 // afterDelete is what a copy must have seen after a delete that was answered so.
@@ -89,7 +113,7 @@ func afterDelete(last mark, answer *unstructured.Unstructured) mark {
 		}
 		return last
 	}
-	m := mark{version: tarn.Version(answer.GetResourceVersion())}
+	m := mark{version: tarn.Version(answer.GetResourceVersion()), labels: answer.GetLabels(), known: true}
 	grace := answer.GetDeletionGracePeriodSeconds()
 	stays := answer.GetDeletionTimestamp() != nil && (len(answer.GetFinalizers()) > 0 || grace == nil || *grace > 0)
 	if !stays {

@@ -87,7 +87,9 @@ func (c *ctrlCache) ownInformer(at place, collection kube.Collection, config cac
 	}
 	options.Unshared = transform != nil
 	bookmarks := ptr.Deref(config.EnableWatchBookmarks, true)
-	collection.Tweak = func(o *metav1.ListOptions) { o.AllowWatchBookmarks = o.Watch && bookmarks }
+	if !bookmarks {
+		collection.Tweak = func(o *metav1.ListOptions) { o.AllowWatchBookmarks = false }
+	}
 	source, err := kube.NewSource[any](c.server, collection, options)
 	if err != nil {
 		return nil, err

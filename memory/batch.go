@@ -1,138 +1,87 @@
 package memory
 
 import (
-	"cmp"
-	"maps"
-	"slices"
-	"time"
-
 	"github.com/tarnproject/tarn"
 )
 
-// Writer makes the writes of one [Store.Batch]. It is of use only until the
+// Writer collects the writes of one [Store.Batch]. It is of use only until the
 // function that was given it returns.
 type Writer[T any] struct {
-	store *Store[T]
-	// failed is what the batch leaves out of an index. A later write to the same
-	// key in the same batch settles it anew, so that only what still holds at
-	// the end is reported.
-	failed map[place]error
+	steps []step[T]
+	// version is what SetVersion was last given, moved whether it was.
+	version tarn.Version
+	moved   bool
 }
 
-// place is one key in one index.
-type place struct {
-	key   tarn.Key
-	index string
+type step[T any] struct {
+	key    tarn.Key
+	object T
+	remove bool
 }
 
-// Batch runs write with the store locked, so that all it writes appears at once.
-// write must neither call the store nor wait for anyone who does.
+// Batch makes all that write asks for in one step. If write panics, nothing is
+// written. It may read the store, and sees it as it was before.
 //
 // The error is a [tarn.ObjectErrors] that names the objects which some index
 // could not take. They are stored nevertheless.
-//
-// Why a function and not a list of operations: whoever has a list of his own
-// need not first rewrite it into ours.
 func (s *Store[T]) Batch(write func(w *Writer[T])) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	w := Writer[T]{store: s}
+	var w Writer[T]
 	write(&w)
-	return w.err()
-}
-
-// Put sets the object under key. See [Store.Batch] for the error.
-func (s *Store[T]) Put(key tarn.Key, object T) error {
-	return s.Batch(func(w *Writer[T]) { w.Put(key, object) })
-}
-
-// Remove takes the object under key away, if there is one.
-func (s *Store[T]) Remove(key tarn.Key) {
-	_ = s.Batch(func(w *Writer[T]) { w.Remove(key) }) // removing cannot fail
-}
-
-// SetVersion moves the version alone.
-func (s *Store[T]) SetVersion(v tarn.Version) {
-	_ = s.Batch(func(w *Writer[T]) { w.SetVersion(v) }) // nothing to index
+	return s.write(func(e *edit[T]) tarn.Version {
+		for i := range w.steps {
+			if step := &w.steps[i]; step.remove {
+				e.remove(step.key)
+			} else {
+				e.put(step.key, step.object)
+			}
+		}
+		if w.moved {
+			return w.version
+		}
+		return e.last.version
+	})
 }
 
 // Put sets the object under key.
 func (w *Writer[T]) Put(key tarn.Key, object T) {
-	old, had := w.store.objects[key]
-	w.store.objects[key] = object
-	w.index(key, old, had, object)
+	w.steps = append(w.steps, step[T]{key: key, object: object})
 }
 
 // Remove takes the object under key away, if there is one.
 func (w *Writer[T]) Remove(key tarn.Key) {
-	old, had := w.store.objects[key]
-	if !had {
-		return
-	}
-	delete(w.store.objects, key)
-	w.unindex(key, old)
+	w.steps = append(w.steps, step[T]{key: key, remove: true})
 }
 
 // SetVersion sets the version that the content shows once the batch is done.
 func (w *Writer[T]) SetVersion(v tarn.Version) {
-	w.store.version = v
+	w.version, w.moved = v, true
 }
 
-// become makes next the content, and keeps it.
-func (w *Writer[T]) become(next map[tarn.Key]T) {
-	last := w.store.objects
-	w.store.objects = next
-	if len(w.store.indexes) == 0 {
-		return
-	}
-	for key, old := range last {
-		if _, stays := next[key]; !stays {
-			w.unindex(key, old)
-		}
-	}
-	for key, object := range next {
-		old, had := last[key]
-		w.index(key, old, had, object)
-	}
-}
-
-func (w *Writer[T]) index(key tarn.Key, old T, had bool, object T) {
-	for name, x := range w.store.indexes {
-		w.note(place{key, name}, x.put(key, old, had, object))
-	}
-}
-
-func (w *Writer[T]) unindex(key tarn.Key, old T) {
-	for name, x := range w.store.indexes {
-		x.remove(key, old)
-		w.note(place{key, name}, nil)
-	}
-}
-
-func (w *Writer[T]) note(at place, err error) {
-	if err == nil {
-		delete(w.failed, at)
-		return
-	}
-	if w.failed == nil {
-		w.failed = map[place]error{}
-	}
-	w.failed[at] = err
-}
-
-// err lists the failures in a fixed order, so that the same writes give the same
-// text.
-func (w *Writer[T]) err() error {
-	if len(w.failed) == 0 {
-		return nil
-	}
-	places := slices.SortedFunc(maps.Keys(w.failed), func(a, b place) int {
-		return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.index, b.index))
+// Put sets the object under key. See [Store.Batch] for the error.
+func (s *Store[T]) Put(key tarn.Key, object T) error {
+	return s.write(func(e *edit[T]) tarn.Version {
+		e.put(key, object)
+		return e.last.version
 	})
-	now := time.Now()
-	bad := make(tarn.ObjectErrors, len(places))
-	for i, at := range places {
-		bad[i] = tarn.BadObject{Key: at.key, Err: &IndexError{Index: at.index, Err: w.failed[at]}, Since: now}
-	}
-	return bad
+}
+
+// PutAt is Put and SetVersion in one step.
+func (s *Store[T]) PutAt(key tarn.Key, object T, v tarn.Version) error {
+	return s.write(func(e *edit[T]) tarn.Version {
+		e.put(key, object)
+		return v
+	})
+}
+
+// Remove takes the object under key away, if there is one.
+func (s *Store[T]) Remove(key tarn.Key) {
+	_ = s.write(func(e *edit[T]) tarn.Version { // removing cannot fail
+		e.remove(key)
+		return e.last.version
+	})
+}
+
+// SetVersion moves the version alone.
+func (s *Store[T]) SetVersion(v tarn.Version) {
+	_ = s.write(func(*edit[T]) tarn.Version { return v }) // nothing to index
 }

@@ -1,10 +1,14 @@
 package memory
 
 import (
+	"errors"
 	"fmt"
+	"reflect"
 	"slices"
+	"strings"
+	"unsafe"
 
-	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/fieldpath"
 )
 
 // IndexError says that an index function failed for an object, which therefore
@@ -22,39 +26,76 @@ func (e *IndexError) Error() string {
 
 func (e *IndexError) Unwrap() error { return e.Err }
 
-// index finds keys by the values that a function gives for their objects.
-//
-// Under which values a key stands is not remembered: when an object goes, the
-// function is asked again. That is free of cost per object, but its answer is
-// only a hint, for the function may fail this time, or somebody may have changed
-// the object. What is remembered is in how many sets the key stands. If the hint
-// leads to as many, it was right; otherwise every set is searched. So no key is
-// ever left behind, and the search is paid only by who breaks the rules.
-//
-// Why not remember the values: a slice of strings per object and index, for
-// something that almost always can be computed.
-//
-// Invariants, for each key in the store: count holds it unless it stands in
-// exactly one set; no set is empty.
-type index[T any] struct {
+// An Index says by which values objects are to be found. It is made by
+// [IndexFunc] or [IndexPath] and given to [Store.AddIndex].
+type Index[T any] struct {
 	function func(T) ([]string, error)
-	keys     map[string]map[tarn.Key]struct{}
-	count    map[tarn.Key]int
+	paths    []*fieldpath.Path
+	err      error
 }
 
-func newIndex[T any](function func(T) ([]string, error)) *index[T] {
-	return &index[T]{
-		function: function,
-		keys:     map[string]map[tarn.Key]struct{}{},
-		count:    map[tarn.Key]int{},
+// IndexFunc finds objects by what a function gives for them: any number of
+// strings. The function is called while a write is made; it must not write to
+// the store, and should give the same for the same object each time.
+func IndexFunc[T any](function func(T) ([]string, error)) Index[T] {
+	if function == nil {
+		return Index[T]{err: errors.New("has no function: give one, or leave the name out")}
 	}
+	return Index[T]{function: function}
 }
 
-// values asks the function, and gives each value once. A panic is an error like
-// any other.
-func (x *index[T]) values(object T) (values []string, err error) {
+// IndexPath finds objects by the value of a field, or by those of several
+// fields in this order, see [fieldpath.Parse]. One of the paths may have a [*]:
+// the object is then found by each of the values. An object that has none of
+// the fields is not in the index.
+//
+// Queries use such an index by themselves.
+func IndexPath[T any](paths ...string) Index[T] {
+	x := Index[T]{}
+	multi := 0
+	for _, text := range paths {
+		path, err := fieldpath.Parse(text)
+		if err == nil {
+			err = path.Check(reflect.TypeFor[T]())
+		}
+		if err != nil {
+			return Index[T]{err: fmt.Errorf("cannot be made: %w", err)}
+		}
+		if path.Multi() {
+			multi++
+		}
+		x.paths = append(x.paths, path)
+	}
+	switch {
+	case len(paths) == 0:
+		x.err = errors.New("has no field path: name at least one")
+	case multi > 1:
+		x.err = fmt.Errorf("has more than one path with a [*] in %q: an object would stand under every pair of their values; make two indexes", paths)
+	}
+	return x
+}
+
+// index is an Index at work.
+type index[T any] struct {
+	Index[T]
+	name string
+	// slot is where cells remember their term.
+	slot int
+	// watchers wait for changes below values.
+	watchers watchers
+
+	// What follows is the writer's, to use again for the next object.
+	values []string
+	fields []fieldpath.Value
+	code   []byte
+}
+
+// valuesOf gives the values of an object, in order and each once, good until the
+// next call. A panic is an error like any other.
+func (x *index[T]) valuesOf(object T) (values []string, err error) {
 	defer func() {
 		if r := recover(); r != nil {
+			values = nil
 			if cause, ok := r.(error); ok {
 				err = fmt.Errorf("the index function panicked: %w", cause)
 			} else {
@@ -62,6 +103,9 @@ func (x *index[T]) values(object T) (values []string, err error) {
 			}
 		}
 	}()
+	if x.function == nil {
+		return x.codesOf(object)
+	}
 	values, err = x.function(object)
 	if err != nil {
 		return nil, err
@@ -72,82 +116,99 @@ func (x *index[T]) values(object T) (values []string, err error) {
 	return values, nil
 }
 
-// put moves key from where old put it, if it had one, to where object belongs:
-// nowhere, if that cannot be told.
-func (x *index[T]) put(key tarn.Key, old T, had bool, object T) error {
-	values, err := x.values(object)
-	if had {
-		if x.standsAt(key, values) {
-			return err
+// codesOf gives the ordered codes of what the paths lead to.
+func (x *index[T]) codesOf(object T) ([]string, error) {
+	x.code, x.values = x.code[:0], x.values[:0]
+	var lead []byte // what comes before the path with several values
+	var several []fieldpath.Value
+	any := false
+	var wrong error
+	for _, path := range x.paths {
+		fields, err := path.Append(x.fields[:0], object)
+		x.fields = fields
+		if err == nil && len(fields) > 0 {
+			fields = slices.DeleteFunc(fields, func(v fieldpath.Value) bool { return v.Kind() == fieldpath.Composite })
+			if len(fields) == 0 {
+				err = fmt.Errorf("%s is an object or a list, which has no order: name a field in it", path)
+			}
 		}
-		x.remove(key, old)
-	}
-	for _, value := range values {
-		set := x.keys[value]
-		if set == nil {
-			set = map[tarn.Key]struct{}{}
-			x.keys[value] = set
+		if err != nil && wrong == nil {
+			wrong = err
 		}
-		set[key] = struct{}{}
-	}
-	if len(values) != 1 {
-		x.count[key] = len(values)
-	}
-	return err
-}
-
-// remove takes key, whose object is old, out of every set.
-func (x *index[T]) remove(key tarn.Key, old T) {
-	left := x.sets(key)
-	delete(x.count, key)
-	if left == 0 {
-		return
-	}
-	hint, _ := x.values(old)
-	for _, value := range hint {
-		left -= x.drop(key, value)
-	}
-	if left == 0 {
-		return
-	}
-	for value := range x.keys {
-		left -= x.drop(key, value)
-		if left == 0 {
-			return
+		any = any || len(fields) > 0
+		switch {
+		case len(fields) > 1:
+			several = slices.Clone(fields)
+			lead, x.code = x.code, nil
+		case len(fields) == 1:
+			x.code = fields[0].AppendOrdered(x.code)
+		default:
+			x.code = fieldpath.Value{}.AppendOrdered(x.code)
 		}
 	}
+	if !any {
+		return nil, wrong
+	}
+	if several == nil {
+		x.values = append(x.values, unsafe.String(unsafe.SliceData(x.code), len(x.code)))
+		return x.values, nil
+	}
+	for _, v := range several {
+		code := v.AppendOrdered(slices.Clone(lead))
+		x.values = append(x.values, string(append(code, x.code...)))
+	}
+	slices.Sort(x.values)
+	x.values = slices.Compact(x.values)
+	return x.values, nil
 }
 
-// drop takes key out of one set and says from how many it did.
-func (x *index[T]) drop(key tarn.Key, value string) int {
-	set := x.keys[value]
-	if _, ok := set[key]; !ok {
-		return 0
+// keep makes a value one that stays. Codes lie in a buffer that is used again.
+func (x *index[T]) keep(value string) string {
+	if x.function == nil {
+		return strings.Clone(value)
 	}
-	delete(set, key)
-	if len(set) == 0 {
-		delete(x.keys, value)
-	}
-	return 1
+	return value
 }
 
-// sets counts the sets in which a key of the store stands.
-func (x *index[T]) sets(key tarn.Key) int {
-	if n, ok := x.count[key]; ok {
-		return n
+// keepAll is keep for what valuesOf gave.
+func (x *index[T]) keepAll(values []string) []string {
+	if x.function != nil {
+		return values
 	}
-	return 1
+	kept := make([]string, len(values))
+	for i, value := range values {
+		kept[i] = strings.Clone(value)
+	}
+	return kept
 }
 
-// standsAt says whether key is in exactly the sets of these values.
-func (x *index[T]) standsAt(key tarn.Key, values []string) bool {
-	if x.sets(key) != len(values) {
-		return false
+// text is a value as it is shown: the fields of a code with commas in between.
+func (x *index[T]) text(value string) string {
+	if x.function != nil {
+		return value
 	}
-	for _, value := range values {
-		if _, ok := x.keys[value][key]; !ok {
-			return false
+	var parts []string
+	for value != "" {
+		v, rest, err := fieldpath.ReadOrdered(value)
+		if err != nil {
+			break
 		}
+		parts = append(parts, v.String())
+		value = rest
 	}
-	return true
+	return strings.Join(parts, ",")
+}
+
+// texts gives what client code that knows only strings is to see.
+func (x *index[T]) texts(object T) ([]string, error) {
+	own := index[T]{Index: x.Index} // not the writer's buffers
+	values, err := own.valuesOf(object)
+	if err != nil || x.function != nil {
+		return values, err
+	}
+	out := make([]string, len(values))
+	for i, value := range values {
+		out[i] = x.text(value)
+	}
+	return out, nil
 }

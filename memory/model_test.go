@@ -132,11 +132,9 @@ func (m *model) check(t *rapid.T, s *Store[*thing]) {
 			equal(t, "errors", nil, errors.Join(err, err2))
 		}
 		equal(t, "error", nil, err)
-		for key := range s.indexes[name].count {
-			if _, ok := m.objects[key]; !ok {
-				t.Fatalf("index %s still counts %q, which is gone", name, key)
-			}
-		}
+	}
+	if complaint := s.sound(); complaint != "" {
+		t.Fatal(complaint)
 	}
 }
 
@@ -176,13 +174,19 @@ func TestModel(t *testing.T) {
 			tags     = rapid.SliceOfN(rapid.StringMatching("[x-z]"), 0, 4)
 			broken   = rapid.SampledFrom([]string{"", "", "", "error", "panic"})
 			lastID   int
+			kept     []keptState
 		)
 		aThing := rapid.Custom(func(t *rapid.T) *thing {
 			lastID++
 			return &thing{id: lastID, tags: tags.Draw(t, "tags"), broken: broken.Draw(t, "broken")}
 		})
 		t.Repeat(map[string]func(*rapid.T){
-			"": func(t *rapid.T) { m.check(t, store) },
+			"": func(t *rapid.T) {
+				m.check(t, store)
+				for _, k := range kept {
+					k.check(t)
+				}
+			},
 			"apply": func(t *rapid.T) {
 				m.version = aVersion.Draw(t, "version")
 				var changes []tarn.Change[*thing]
@@ -275,6 +279,39 @@ func TestModel(t *testing.T) {
 				equal(t, "error", nil, err)
 				equal(t, "Index", ids(want), ids(have))
 			},
+			"snapshot": func(t *rapid.T) {
+				if snap, want := store.Snapshot(), maps.Clone(m.objects); rapid.Bool().Draw(t, "keep") {
+					kept = append(kept, keptState{snap, m.version, want})
+				} else {
+					snap.Close()
+				}
+			},
+			"close": func(t *rapid.T) {
+				if len(kept) == 0 {
+					t.Skip()
+				}
+				i := rapid.IntRange(0, len(kept)-1).Draw(t, "which")
+				kept[i].snapshot.Close()
+				kept = slices.Delete(kept, i, i+1)
+			},
 		})
 	})
+}
+
+// keptState is a snapshot with what it must show, whatever is written later.
+type keptState struct {
+	snapshot *Snapshot[*thing]
+	version  tarn.Version
+	objects  map[tarn.Key]*thing
+}
+
+func (k keptState) check(t *rapid.T) {
+	equal(t, "All of a snapshot", k.objects, maps.Collect(k.snapshot.All()))
+	equal(t, "Len of a snapshot", len(k.objects), k.snapshot.Len())
+	equal(t, "Version of a snapshot", k.version, k.snapshot.Version())
+	for _, key := range []tarn.Key{"a", "b", "c", "d", "e", "f"} {
+		have, ok := k.snapshot.Get(key)
+		want, there := k.objects[key]
+		equal(t, "Get of a snapshot", fmt.Sprint(there, want), fmt.Sprint(ok, have))
+	}
 }

@@ -1,138 +1,167 @@
 package memory
 
 import (
+	"errors"
 	"fmt"
-	"maps"
+	"hash/fnv"
+	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/fieldpath"
 )
 
-// AddIndexes adds indexes by name, over what the store holds and will hold. A
-// function gives the values by which its object is to be found, any number of
-// them; it is called with the store locked, must not call it, and should give
-// the same values each time for the same object.
-//
-// A name that is taken, or a function that is nil, makes it fail with nothing
-// added. A [tarn.ObjectErrors] means that the indexes were added but could not
-// take the objects it names.
-func (s *Store[T]) AddIndexes(functions map[string]func(T) ([]string, error)) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	taken := map[string]struct{}{}
-	for name, function := range functions {
-		if function == nil {
-			return fmt.Errorf("index %q has no function: give one, or leave the name out; no index was added", name)
+// A Query says which objects are wanted and in which order. Its methods give a
+// new query and leave the old one as it is; a mistake in it is reported by the
+// method that runs it.
+type Query struct {
+	conditions []Condition
+	under      tarn.Key
+	sort       []order
+	limit      int
+	after      string
+	err        error
+}
+
+// order is a field to sort by.
+type order struct {
+	path *fieldpath.Path
+	down bool
+}
+
+func (o order) String() string {
+	if o.down {
+		return "-" + o.path.String()
+	}
+	return o.path.String()
+}
+
+// Where starts a query for the objects that fulfil all conditions; without any,
+// for all.
+func Where(conditions ...Condition) Query { return Query{}.And(conditions...) }
+
+// And adds conditions.
+func (q Query) And(conditions ...Condition) Query {
+	q.conditions = slices.Concat(q.conditions, conditions)
+	for _, c := range conditions {
+		q.err = errors.Join(q.err, c.err)
+	}
+	return q
+}
+
+// Labels adds a label selector in Kubernetes' syntax, such as
+// "app=web,tier in (front,back),!old".
+func (q Query) Labels(selector string) Query {
+	return q.selector(selector, Label, false)
+}
+
+// Fields adds a field selector, in which names are field paths and all that a
+// label selector can say can be said, such as
+// "status.phase!=Running,spec.containers[*].image in (a,b)". An empty value also
+// stands for a missing one.
+func (q Query) Fields(selector string) Query {
+	return q.selector(selector, func(name string) Field { return Field(name) }, true)
+}
+
+func (q Query) selector(text string, field func(string) Field, missing bool) Query {
+	conditions, err := parseSelector(text, field, missing)
+	q.err = errors.Join(q.err, err)
+	return q.And(conditions...)
+}
+
+// Under wants only objects whose key begins so: "namespace/".
+func (q Query) Under(prefix tarn.Key) Query {
+	q.under = prefix
+	return q
+}
+
+// Sort orders by the values of fields, a later one where all before are equal,
+// with a - in front from high to low; in the end by key. Objects without a value
+// come before all others, or after them with a -.
+func (q Query) Sort(paths ...string) Query {
+	q.sort = nil
+	for _, text := range paths {
+		name, down := strings.CutPrefix(text, "-")
+		path, err := fieldpath.Parse(name)
+		q.err = errors.Join(q.err, err)
+		q.sort = append(q.sort, order{path, down})
+	}
+	return q
+}
+
+// Limit wants at most n objects at a time; 0 is no limit.
+func (q Query) Limit(n int) Query {
+	if n < 0 {
+		q.err = errors.Join(q.err, fmt.Errorf("a limit of %d: it must not be negative", n))
+	}
+	q.limit = n
+	return q
+}
+
+// After goes on behind a page that the same query gave, by its Continue token.
+// The limit may be another one. What was written since is seen; no object that
+// stayed as it was is given twice or left out.
+func (q Query) After(token string) Query {
+	q.after = token
+	return q
+}
+
+// check says what is wrong with the query for objects of type T.
+func (q *Query) check(t reflect.Type) error {
+	if q.err != nil {
+		return fmt.Errorf("query: %w", q.err)
+	}
+	for _, path := range q.paths() {
+		if err := path.Check(t); err != nil {
+			return fmt.Errorf("query: %w", err)
 		}
-		if _, ok := s.indexes[name]; ok {
-			taken[name] = struct{}{}
-		}
 	}
-	if len(taken) > 0 {
-		return fmt.Errorf("indexer conflict: %v", taken)
-	}
-	w := Writer[T]{store: s}
-	for name, function := range functions {
-		x := newIndex(function)
-		s.indexes[name] = x
-		for key, object := range s.objects {
-			w.note(place{key, name}, x.put(key, object, false, object))
-		}
-	}
-	return w.err()
+	return nil
 }
 
-// IndexFuncs returns the function of every index, in a map of its own.
-func (s *Store[T]) IndexFuncs() map[string]func(T) ([]string, error) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	functions := make(map[string]func(T) ([]string, error), len(s.indexes))
-	for name, x := range s.indexes {
-		functions[name] = x.function
+// paths are all that the query reads.
+func (q *Query) paths() []*fieldpath.Path {
+	var paths []*fieldpath.Path
+	for i := range q.conditions {
+		paths = append(paths, q.conditions[i].path)
 	}
-	return functions
+	for _, o := range q.sort {
+		paths = append(paths, o.path)
+	}
+	return paths
 }
 
-// ByIndex returns the objects that have this value, in no order.
-func (s *Store[T]) ByIndex(name, value string) ([]T, error) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	x, err := s.find(name)
-	if err != nil {
-		return nil, err
+// fingerprint tells queries apart that must not take each other's tokens.
+func (q *Query) fingerprint() uint64 {
+	h := fnv.New64a()
+	conditions := make([]string, len(q.conditions))
+	for i, c := range q.conditions {
+		conditions[i] = c.String()
 	}
-	return s.objectsOf(x.keys[value]), nil
+	slices.Sort(conditions)
+	fmt.Fprintf(h, "%q %q %q", conditions, q.under, q.sort)
+	return h.Sum64()
 }
 
-// IndexKeys returns the keys of the objects that have this value, sorted.
-func (s *Store[T]) IndexKeys(name, value string) ([]tarn.Key, error) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	x, err := s.find(name)
-	if err != nil {
-		return nil, err
+// String shows the query.
+func (q Query) String() string {
+	var parts []string
+	for _, c := range q.conditions {
+		parts = append(parts, c.String())
 	}
-	return sortedKeys(x.keys[value]), nil
-}
-
-// IndexValues returns the values that some object has, sorted.
-func (s *Store[T]) IndexValues(name string) ([]string, error) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	x, err := s.find(name)
-	if err != nil {
-		return nil, err
+	if q.under != "" {
+		parts = append(parts, fmt.Sprintf("under %q", q.under))
 	}
-	return sortedKeys(x.keys), nil
-}
-
-// Index returns the objects that share at least one value with object, which
-// need not be in the store, each once and in no order. If the function fails for
-// object, its error is returned as it is.
-func (s *Store[T]) Index(name string, object T) ([]T, error) {
-	// The function is user code and is not called with the lock held. Indexes
-	// are never taken away, so x stays good in between.
-	s.mu.RLock()
-	x, err := s.find(name)
-	s.mu.RUnlock()
-	if err != nil {
-		return nil, err
+	if len(parts) == 0 {
+		parts = append(parts, "all")
 	}
-	values, err := x.values(object)
-	if err != nil {
-		return nil, err
+	text := strings.Join(parts, " and ")
+	if len(q.sort) > 0 {
+		text += fmt.Sprintf(" sorted by %v", q.sort)
 	}
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if len(values) == 1 {
-		return s.objectsOf(x.keys[values[0]]), nil
+	if q.limit > 0 {
+		text += fmt.Sprintf(" limit %d", q.limit)
 	}
-	union := map[tarn.Key]struct{}{}
-	for _, value := range values {
-		for key := range x.keys[value] {
-			union[key] = struct{}{}
-		}
-	}
-	return s.objectsOf(union), nil
-}
-
-func (s *Store[T]) find(name string) (*index[T], error) {
-	if x, ok := s.indexes[name]; ok {
-		return x, nil
-	}
-	return nil, fmt.Errorf("Index with name %s does not exist", name)
-}
-
-func (s *Store[T]) objectsOf(keys map[tarn.Key]struct{}) []T {
-	objects := make([]T, 0, len(keys))
-	for key := range keys {
-		objects = append(objects, s.objects[key])
-	}
-	return objects
-}
-
-func sortedKeys[K ~string, V any](m map[K]V) []K {
-	keys := slices.AppendSeq(make([]K, 0, len(m)), maps.Keys(m))
-	slices.Sort(keys)
-	return keys
+	return text
 }

@@ -1,0 +1,399 @@
+package memory_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clientgo "k8s.io/client-go/tools/cache"
+
+	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/memory"
+)
+
+// The benchmarks below run the same work over client-go's store and over this
+// one: go test -bench . -benchtime 1s ./memory
+
+type indexFunc = func(any) ([]string, error)
+
+var benchIndexes = []struct {
+	name     string
+	function indexFunc
+}{
+	{"namespace", func(o any) ([]string, error) { return []string{o.(*corev1.Pod).Namespace}, nil }},
+	{"node", func(o any) ([]string, error) { return []string{o.(*corev1.Pod).Spec.NodeName}, nil }},
+	{"phase", func(o any) ([]string, error) { return []string{string(o.(*corev1.Pod).Status.Phase)}, nil }},
+}
+
+// benchPods makes n pods in random order, on n/100 nodes in 50 namespaces.
+func benchPods(n int) (keys []string, pods []any) {
+	for i := range n {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+			Namespace: fmt.Sprintf("namespace-%02d", i%50), Name: fmt.Sprintf("deployment-%05d-7d9f8c6b5d-%05d", i/10, i), ResourceVersion: "1",
+		}}
+		pod.Spec.NodeName = fmt.Sprintf("node-%04d", i%max(1, n/100))
+		pod.Status.Phase = []corev1.PodPhase{"Pending", "Running", "Failed"}[i%3]
+		pods = append(pods, pod)
+		keys = append(keys, pod.Namespace+"/"+pod.Name)
+	}
+	rand.New(rand.NewPCG(1, 2)).Shuffle(n, func(i, j int) {
+		keys[i], keys[j] = keys[j], keys[i]
+		pods[i], pods[j] = pods[j], pods[i]
+	})
+	return keys, pods
+}
+
+// rival is what both stores can do.
+type rival interface {
+	Update(key string, obj any)
+	Get(key string) (any, bool)
+	List() []any
+	ByIndex(name, value string) ([]any, error)
+	Replace(map[string]any, string)
+}
+
+type ours struct{ *memory.Store[any] }
+
+func (s ours) Update(key string, obj any) {
+	_ = s.PutAt(tarn.Key(key), obj, tarn.Version(obj.(*corev1.Pod).ResourceVersion))
+}
+func (s ours) Get(key string) (any, bool) { return s.Store.Get(tarn.Key(key)) }
+func (s ours) Replace(items map[string]any, v string) {
+	all := make([]tarn.Item[any], 0, len(items))
+	for key, object := range items {
+		all = append(all, tarn.Item[any]{Meta: tarn.Meta{Key: tarn.Key(key)}, Object: object})
+	}
+	_ = s.Store.Replace(all, tarn.Version(v))
+}
+
+func newRivals(indexes int) map[string]func() rival {
+	return map[string]func() rival{
+		"client-go": func() rival {
+			x := clientgo.Indexers{}
+			for _, b := range benchIndexes[:indexes] {
+				x[b.name] = b.function
+			}
+			return clientgo.NewThreadSafeStore(x, clientgo.Indices{})
+		},
+		"tarn": func() rival {
+			s := memory.New[any]()
+			for _, b := range benchIndexes[:indexes] {
+				_ = s.AddIndex(b.name, memory.IndexFunc(b.function))
+			}
+			return ours{s}
+		},
+	}
+}
+
+func eachRival(b *testing.B, indexes int, n int, run func(b *testing.B, s rival, keys []string, pods []any)) {
+	keys, pods := benchPods(n)
+	for _, name := range []string{"client-go", "tarn"} {
+		b.Run(fmt.Sprintf("%s/%d", name, n), func(b *testing.B) {
+			s := newRivals(indexes)[name]()
+			for i, key := range keys {
+				s.Update(key, pods[i])
+			}
+			runtime.GC()
+			b.ReportAllocs()
+			run(b, s, keys, pods)
+		})
+	}
+}
+
+func BenchmarkUpdate(b *testing.B) {
+	for _, n := range []int{10_000, 100_000} {
+		eachRival(b, 2, n, func(b *testing.B, s rival, keys []string, pods []any) {
+			i := 0
+			for b.Loop() {
+				s.Update(keys[i], pods[i])
+				i = (i + 1) % n
+			}
+		})
+	}
+}
+
+// BenchmarkMove changes an index value each time.
+func BenchmarkMove(b *testing.B) {
+	const n = 100_000
+	eachRival(b, 2, n, func(b *testing.B, s rival, keys []string, pods []any) {
+		i := 0
+		for b.Loop() {
+			moved := *pods[i].(*corev1.Pod)
+			moved.Spec.NodeName = fmt.Sprintf("node-%04d", rand.IntN(1000))
+			s.Update(keys[i], &moved)
+			i = (i + 1) % n
+		}
+	})
+}
+
+func BenchmarkInsert(b *testing.B) {
+	keys, pods := benchPods(100_000)
+	for name, fresh := range newRivals(2) {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				s := fresh()
+				for i, key := range keys {
+					s.Update(key, pods[i])
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(keys)), "ns/insert")
+		})
+	}
+}
+
+func BenchmarkGet(b *testing.B) {
+	for _, n := range []int{10_000, 100_000} {
+		eachRival(b, 2, n, func(b *testing.B, s rival, keys []string, pods []any) {
+			i := 0
+			for b.Loop() {
+				if _, ok := s.Get(keys[i]); !ok {
+					b.Fatal("not found")
+				}
+				i = (i + 1) % n
+			}
+		})
+	}
+}
+
+// BenchmarkGetWhileWriting measures Get beside a writer that does not rest.
+func BenchmarkGetWhileWriting(b *testing.B) {
+	const n = 100_000
+	eachRival(b, 2, n, func(b *testing.B, s rival, keys []string, pods []any) {
+		stop := make(chan struct{})
+		var writer sync.WaitGroup
+		writer.Go(func() {
+			for i := 0; ; i = (i + 1) % n {
+				select {
+				case <-stop:
+					return
+				default:
+					s.Update(keys[i], pods[i])
+				}
+			}
+		})
+		i := n / 2
+		for b.Loop() {
+			s.Get(keys[i])
+			i = (i + 1) % n
+		}
+		close(stop)
+		writer.Wait()
+	})
+}
+
+func BenchmarkList(b *testing.B) {
+	const n = 100_000
+	eachRival(b, 2, n, func(b *testing.B, s rival, keys []string, pods []any) {
+		for b.Loop() {
+			if len(s.List()) != n {
+				b.Fatal("not all")
+			}
+		}
+	})
+}
+
+// BenchmarkWalk is to be compared with BenchmarkList of client-go, which has no
+// walk.
+func BenchmarkWalk(b *testing.B) {
+	const n = 100_000
+	eachRival(b, 2, n, func(b *testing.B, s rival, keys []string, pods []any) {
+		for b.Loop() {
+			count := 0
+			if own, ok := s.(ours); ok {
+				for _, o := range own.All() {
+					if o != nil {
+						count++
+					}
+				}
+			} else {
+				for _, o := range s.List() {
+					if o != nil {
+						count++
+					}
+				}
+			}
+			if count != n {
+				b.Fatal("not all")
+			}
+		}
+	})
+}
+
+func BenchmarkByIndex(b *testing.B) {
+	const n = 100_000
+	eachRival(b, 2, n, func(b *testing.B, s rival, keys []string, pods []any) {
+		i := 0
+		for b.Loop() {
+			// 2,000 hits
+			if found, err := s.ByIndex("namespace", fmt.Sprintf("namespace-%02d", i%50)); err != nil || len(found) != n/50 {
+				b.Fatal(len(found), err)
+			}
+			i++
+		}
+	})
+}
+
+func BenchmarkReplace(b *testing.B) {
+	keys, pods := benchPods(200_000)
+	items := map[string]any{}
+	for i, key := range keys {
+		items[key] = pods[i]
+	}
+	for _, full := range []bool{false, true} {
+		for name, fresh := range newRivals(3) {
+			b.Run(fmt.Sprintf("%s/full=%v", name, full), func(b *testing.B) {
+				s := fresh()
+				for b.Loop() {
+					b.StopTimer()
+					if !full {
+						s = fresh()
+					}
+					copied := map[string]any{} // client-go keeps the map
+					for key, pod := range items {
+						copied[key] = pod
+					}
+					b.StartTimer()
+					s.Replace(copied, "2")
+				}
+			})
+		}
+	}
+}
+
+// BenchmarkGetDuringReplace tells how long the slowest of many Gets took while
+// 200k objects were replaced.
+func BenchmarkGetDuringReplace(b *testing.B) {
+	keys, pods := benchPods(200_000)
+	for name, fresh := range newRivals(3) {
+		b.Run(name, func(b *testing.B) {
+			var slowest, took time.Duration
+			for b.Loop() {
+				s := fresh()
+				for range 2 {
+					items := map[string]any{}
+					for i, key := range keys {
+						items[key] = pods[i]
+					}
+					runtime.GC()
+					done := make(chan struct{})
+					go func() {
+						defer close(done)
+						start := time.Now()
+						s.Replace(items, "2")
+						took = time.Since(start)
+					}()
+					for i := 0; ; i = (i + 1) % len(keys) {
+						start := time.Now()
+						s.Get(keys[i])
+						slowest = max(slowest, time.Since(start))
+						select {
+						case <-done:
+						default:
+							continue
+						}
+						break
+					}
+				}
+			}
+			b.ReportMetric(float64(slowest.Microseconds()), "µs-slowest-Get")
+			b.ReportMetric(float64(took.Milliseconds()), "ms/Replace")
+		})
+	}
+}
+
+// BenchmarkPacedUpdate writes once a millisecond, alone and beside ten
+// goroutines that only list.
+func BenchmarkPacedUpdate(b *testing.B) {
+	for _, n := range []int{10_000, 100_000} {
+		for _, readers := range []int{0, 10} {
+			keys, pods := benchPods(n)
+			for _, name := range []string{"client-go", "tarn", "tarn-walk"} {
+				b.Run(fmt.Sprintf("%s/%d/readers=%d", name, n, readers), func(b *testing.B) {
+					base, _, walk := strings.Cut(name, "-walk")
+					s := newRivals(2)[base]()
+					list := func() { s.List() }
+					if own, ok := s.(ours); ok && walk {
+						list = func() {
+							for range own.All() {
+							}
+						}
+					}
+					for i, key := range keys {
+						s.Update(key, pods[i])
+					}
+					stop := make(chan struct{})
+					var reading sync.WaitGroup
+					for range readers {
+						reading.Go(func() {
+							for {
+								select {
+								case <-stop:
+									return
+								default:
+									list()
+								}
+							}
+						})
+					}
+					var took []time.Duration
+					i := 0
+					for b.Loop() {
+						time.Sleep(time.Millisecond)
+						start := time.Now()
+						s.Update(keys[i], pods[i])
+						took = append(took, time.Since(start))
+						i = (i + 1) % n
+					}
+					close(stop)
+					reading.Wait()
+					slices.Sort(took)
+					var sum time.Duration
+					for _, d := range took {
+						sum += d
+					}
+					b.ReportMetric(float64(took[len(took)/2].Nanoseconds()), "ns-median")
+					b.ReportMetric(float64(sum.Nanoseconds())/float64(len(took)), "ns-mean")
+					b.ReportMetric(float64(took[len(took)*99/100].Nanoseconds()), "ns-p99")
+				})
+			}
+		}
+	}
+}
+
+// BenchmarkHeap tells the heap per object of the store itself, keys included,
+// objects not.
+func BenchmarkHeap(b *testing.B) {
+	for _, n := range []int{100_000, 150_000} {
+		for name, fresh := range newRivals(2) {
+			b.Run(fmt.Sprintf("%s/%d", name, n), func(b *testing.B) {
+				for b.Loop() {
+					_, pods := benchPods(n)
+					before := heap()
+					s := fresh()
+					for _, pod := range pods {
+						meta := &pod.(*corev1.Pod).ObjectMeta
+						s.Update(meta.Namespace+"/"+meta.Name, pod)
+					}
+					b.ReportMetric(float64(heap()-before)/float64(n), "B/object")
+					runtime.KeepAlive(s)
+					runtime.KeepAlive(pods)
+				}
+			})
+		}
+	}
+}
+
+func heap() uint64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}

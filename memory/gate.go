@@ -1,0 +1,42 @@
+package memory
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// gate lets a writer change the nodes of a tree in place, which is several times
+// cheaper than copying them, as long as no reader has them.
+//
+// The writer closes the gate and then looks which states are pinned; a reader
+// pins its state and then passes the gate. So either the writer sees the pin,
+// and copies what that state has, or the reader waits at the gate, for the time
+// it takes to write an object. Readers that are through are not waited for.
+type gate struct {
+	mu     sync.Mutex
+	closed atomic.Bool
+}
+
+// close keeps readers from passing, and returns the newest state that one of
+// those before may have, 0 for none; last is the newest of all.
+func (g *gate) close(p *pins, last uint64) uint64 {
+	g.mu.Lock()
+	g.closed.Store(true)
+	if seq, ok := p.newest(); ok {
+		return seq
+	}
+	return last
+}
+
+func (g *gate) open() {
+	g.closed.Store(false)
+	g.mu.Unlock()
+}
+
+func (g *gate) pass() {
+	for g.closed.Load() {
+		g.mu.Lock()
+		//lint:ignore SA2001 the wait is all that is wanted
+		g.mu.Unlock()
+	}
+}

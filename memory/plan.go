@@ -1,0 +1,199 @@
+package memory
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tarnproject/tarn/fieldpath"
+)
+
+// Plan is how a query is answered: which objects are looked at, and what is then
+// asked of each.
+type Plan struct {
+	// Index is the index that is used, empty if there is none that fits.
+	Index string
+	// Answered are the conditions that the index answers, Filter those that each
+	// object is asked.
+	Answered, Filter []Condition
+	// Under is the beginning of the keys that are looked at, where no index is.
+	Under string
+	// Examined is how many objects are looked at, of how many.
+	Examined, Of int
+	// Sorted says that matches are collected and sorted.
+	Sorted bool
+	query  Query
+	spans  []span
+}
+
+func (p Plan) String() string {
+	var b strings.Builder
+	switch {
+	case p.Index != "":
+		fmt.Fprintf(&b, "index %s: %v", p.Index, p.Answered)
+	case p.Under != "":
+		fmt.Fprintf(&b, "keys under %q", p.Under)
+	default:
+		b.WriteString("all objects")
+	}
+	fmt.Fprintf(&b, "; %d of %d examined", p.Examined, p.Of)
+	if len(p.Filter) > 0 {
+		fmt.Fprintf(&b, "; filter %v", p.Filter)
+	}
+	if p.Sorted {
+		fmt.Fprintf(&b, "; sort by %v", p.query.sort)
+	} else {
+		b.WriteString("; in the order of keys")
+	}
+	if p.query.limit > 0 {
+		fmt.Fprintf(&b, "; limit %d", p.query.limit)
+	}
+	return b.String()
+}
+
+// plan chooses the way that looks at the fewest objects.
+func (st *state[T]) plan(q Query) (Plan, *shelf[T]) {
+	best := Plan{query: q, Filter: q.conditions, Under: string(q.under), Of: st.cells.n, Examined: st.cells.n, Sorted: len(q.sort) > 0}
+	if q.under != "" {
+		best.Examined = st.countKeys(prefixSpan(best.Under))
+	}
+	var with *shelf[T]
+	for _, x := range st.indexes {
+		spans, used := x.fit(q.conditions)
+		if spans == nil {
+			continue
+		}
+		n := x.count(spans, best.Examined+1)
+		if n > best.Examined || n == best.Examined && with != nil && !x.simpler(len(used), with, len(best.Answered)) {
+			continue
+		}
+		best.Index, best.spans, best.Examined = x.name, spans, n
+		best.Answered, best.Filter = divide(q.conditions, used)
+		with = x
+	}
+	return best, with
+}
+
+// simpler says which of two indexes that lead to as many objects to prefer: the
+// one that answers more, then the one of fewer fields, then by name.
+func (x *shelf[T]) simpler(answers int, other *shelf[T], others int) bool {
+	return cmp.Or(cmp.Compare(others, answers), cmp.Compare(len(x.paths), len(other.paths)), cmp.Compare(x.name, other.name)) < 0
+}
+
+// countKeys counts the objects in a span of keys.
+func (st *state[T]) countKeys(r span) int {
+	n := 0
+	st.cells.from(r.from, func(cells []*cell[T]) bool {
+		end, more := len(cells), true
+		if r.to != "" && string(cells[end-1].key) >= r.to {
+			end, _ = find(cells, r.to)
+			more = false
+		}
+		n += end
+		return more
+	})
+	return n
+}
+
+// divide separates the conditions that are used from the others.
+func divide(conditions []Condition, used []int) (answered, rest []Condition) {
+	for i, c := range conditions {
+		if slices.Contains(used, i) {
+			answered = append(answered, c)
+		} else {
+			rest = append(rest, c)
+		}
+	}
+	return answered, rest
+}
+
+// maxRows bounds into how many lookups a query is broken, where each of several
+// fields may have several values.
+const maxRows = 1000
+
+// fit finds the spans of the index that hold all objects which fulfil some of
+// the conditions, and only those; and which conditions these are. No span means
+// that the index is of no use.
+//
+// It goes through the fields of the index as long as conditions fix their
+// values, and may end with one that bounds them.
+func (x *index[T]) fit(conditions []Condition) (spans []span, used []int) {
+	rows := []string{""}
+	for _, path := range x.paths {
+		i := slices.IndexFunc(conditions, func(c Condition) bool {
+			return c.test == isOneOf && c.path.String() == path.String() && !slices.Contains(c.values, fieldpath.Value{})
+		})
+		if i < 0 || len(rows)*len(conditions[i].values) > maxRows {
+			return x.bounded(rows, path, conditions, used)
+		}
+		used = append(used, i)
+		var longer []string
+		for _, row := range rows {
+			for _, v := range conditions[i].values {
+				longer = append(longer, string(v.AppendOrdered([]byte(row))))
+			}
+		}
+		rows = longer
+	}
+	if len(used) == 0 {
+		return nil, nil
+	}
+	return prefixSpans(rows), used
+}
+
+// prefixSpans are the spans of all that begin with one of the rows.
+func prefixSpans(rows []string) []span {
+	spans := make([]span, len(rows))
+	for i, row := range rows {
+		spans[i] = prefixSpan(row)
+	}
+	return spans
+}
+
+// bounded ends the fit with a condition that bounds the next field.
+func (x *index[T]) bounded(rows []string, path *fieldpath.Path, conditions []Condition, used []int) ([]span, []int) {
+	var within *span
+	for i, c := range conditions {
+		bounds, ok := c.within()
+		if !ok || c.path.String() != path.String() {
+			continue
+		}
+		if within == nil {
+			within = &bounds
+		} else if path.Multi() {
+			break // another value may fulfil the other condition
+		} else {
+			within.from, within.to = max(within.from, bounds.from), min(within.to, bounds.to)
+		}
+		used = append(used, i)
+	}
+	switch {
+	case len(used) == 0:
+		return nil, nil
+	case within == nil:
+		return prefixSpans(rows), used
+	}
+	spans := make([]span, len(rows))
+	for i, row := range rows {
+		spans[i] = span{row + within.from, row + within.to}
+	}
+	return spans, used
+}
+
+// within is the span of codes of the values that fulfil the condition, if there
+// is one.
+func (c *Condition) within() (span, bool) {
+	switch c.test {
+	case hasPrefix:
+		return prefixSpan(string(fieldpath.AppendOrderedPrefix(nil, c.values[0].String()))), c.values[0].Kind() == fieldpath.String
+	case isAtLeast, isBelow:
+		code := string(c.values[0].AppendOrdered(nil))
+		kind := prefixSpan(code[:1]) // all values that compare with it
+		if c.test == isAtLeast {
+			return span{code, kind.to}, true
+		}
+		return span{kind.from, code}, true
+	}
+	return span{}, false
+}

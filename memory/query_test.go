@@ -1,0 +1,364 @@
+package memory
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"pgregory.net/rapid"
+
+	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/fieldpath"
+)
+
+type object struct {
+	Metadata struct {
+		Labels map[string]string `json:"labels,omitempty"`
+	} `json:"metadata"`
+	item
+}
+
+func labelled(o item, set map[string]string) *object {
+	out := &object{item: o}
+	out.Metadata.Labels = set
+	return out
+}
+
+var queryFields = []string{"node", "size", "tags[*]", "metadata.labels.app", "extra.x"}
+
+func aCondition() *rapid.Generator[Condition] {
+	value := rapid.SampledFrom([]any{"a", "b", "ab", "", 1, 2, 5, 2.5, true, "1"})
+	return rapid.Custom(func(t *rapid.T) Condition {
+		f := Field(rapid.SampledFrom(queryFields).Draw(t, "field"))
+		switch rapid.IntRange(0, 9).Draw(t, "test") {
+		case 0, 1:
+			return f.Is(value.Draw(t, "value"))
+		case 2:
+			return f.Not(value.Draw(t, "value"))
+		case 3:
+			return f.In(value.Draw(t, "value"), value.Draw(t, "value"))
+		case 4:
+			return f.NotIn(value.Draw(t, "value"), value.Draw(t, "value"))
+		case 5:
+			return f.Exists()
+		case 6:
+			return f.Missing()
+		case 7:
+			return f.AtLeast(value.Draw(t, "value"))
+		case 8:
+			return f.Below(value.Draw(t, "value"))
+		}
+		return f.HasPrefix(rapid.SampledFrom([]string{"", "a", "ab"}).Draw(t, "prefix"))
+	})
+}
+
+func anObject() *rapid.Generator[*object] {
+	word := rapid.SampledFrom([]string{"", "a", "b", "ab", "abc", "1"})
+	return rapid.Custom(func(t *rapid.T) *object {
+		o := labelled(item{Node: word.Draw(t, "node"), Size: rapid.IntRange(0, 5).Draw(t, "size"), Tags: rapid.SliceOfN(word, 0, 3).Draw(t, "tags")}, nil)
+		if rapid.Bool().Draw(t, "labelled") {
+			o.Metadata.Labels = map[string]string{"app": word.Draw(t, "app")}
+		}
+		if x := rapid.SampledFrom([]any{nil, "a", 1, 2.5, true, int64(2), []any{"a"}}).Draw(t, "x"); x != nil {
+			o.Extra = map[string]any{"x": x}
+		}
+		return o
+	})
+}
+
+// match is what a condition means, said as plainly as possible.
+func match(c Condition, o *object) bool {
+	values, err := c.path.Append(nil, o)
+	if err != nil {
+		return false
+	}
+	any := func(test func(v fieldpath.Value) bool) bool { return slices.ContainsFunc(values, test) }
+	listed := func(v fieldpath.Value) bool { return slices.Contains(c.values, v) }
+	comparable := func(v fieldpath.Value) bool {
+		_, a := v.Number()
+		_, b := c.values[0].Number()
+		return a && b || v.Kind() == c.values[0].Kind()
+	}
+	switch c.test {
+	case isOneOf:
+		return any(listed)
+	case isNoneOf:
+		return !any(listed)
+	case isThere:
+		return len(values) > 0
+	case isMissing:
+		return len(values) == 0
+	case isAtLeast:
+		return any(func(v fieldpath.Value) bool { return comparable(v) && v.Compare(c.values[0]) >= 0 })
+	case isBelow:
+		return any(func(v fieldpath.Value) bool { return comparable(v) && v.Compare(c.values[0]) < 0 })
+	}
+	return any(func(v fieldpath.Value) bool {
+		return v.Kind() == fieldpath.String && strings.HasPrefix(v.String(), c.values[0].String())
+	})
+}
+
+// TestQueries compares queries, over whatever indexes there are, paged and
+// whole, with a walk through all objects.
+func TestQueries(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := New[*object]()
+		objects := map[tarn.Key]*object{}
+		for _, paths := range [][]string{{"node"}, {"size"}, {"tags[*]"}, {"metadata.labels.app"}, {"extra.x"}, {"node", "size"}, {"tags[*]", "node"}, {"size", "extra.x"}} {
+			if rapid.Bool().Draw(t, "index "+strings.Join(paths, ",")) {
+				if err := s.AddIndex(strings.Join(paths, ","), IndexPath[*object](paths...)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		for i := range rapid.IntRange(0, 40).Draw(t, "objects") {
+			key := tarn.Key(fmt.Sprintf("%s/%02d", rapid.SampledFrom([]string{"n", "m"}).Draw(t, "namespace"), i))
+			objects[key] = anObject().Draw(t, "object")
+			_ = s.Put(key, objects[key])
+		}
+		q := Where(rapid.SliceOfN(aCondition(), 0, 3).Draw(t, "conditions")...)
+		if rapid.Bool().Draw(t, "under") {
+			q = q.Under("n/")
+		}
+		sort := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"node", "-node", "size", "-size", "metadata.labels.app", "-tags[0]"}), 0, 2, rapid.ID).Draw(t, "sort")
+		q = q.Sort(sort...)
+		var want []tarn.Key
+		for key, o := range objects {
+			ok := strings.HasPrefix(string(key), string(q.under))
+			for _, c := range q.conditions {
+				ok = ok && match(c, o)
+			}
+			if ok {
+				want = append(want, key)
+			}
+		}
+		slices.SortFunc(want, func(a, b tarn.Key) int {
+			for _, text := range sort {
+				name, down := strings.CutPrefix(text, "-")
+				v, _ := fieldpath.MustParse(name).First(objects[a])
+				w, _ := fieldpath.MustParse(name).First(objects[b])
+				if c := v.Compare(w); c != 0 {
+					if down {
+						return -c
+					}
+					return c
+				}
+			}
+			return strings.Compare(string(a), string(b))
+		})
+		plan, err := s.Explain(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, err := s.Count(q); err != nil || n != len(want) || n > plan.Examined {
+			t.Fatalf("%v: counts %d, %v; want %d of %d examined", q, n, err, len(want), plan.Examined)
+		}
+		whole, err := s.Select(q)
+		if err != nil || whole.Continue != "" || !slices.Equal(whole.Keys, want) {
+			t.Fatalf("%v by %v: %v, %v; want %v", q, plan, whole.Keys, err, want)
+		}
+		for i, key := range whole.Keys {
+			if whole.Objects[i] != objects[key] {
+				t.Fatalf("%s comes with another object", key)
+			}
+		}
+		var paged []tarn.Key
+		for page, token := 0, ""; page == 0 || token != ""; page++ {
+			p, err := s.Select(q.Limit(rapid.IntRange(1, 7).Draw(t, "limit")).After(token))
+			if err != nil || page > 50 {
+				t.Fatal(page, err)
+			}
+			paged = append(paged, p.Keys...)
+			token = p.Continue
+		}
+		if !slices.Equal(paged, want) {
+			t.Fatalf("%v by %v in pages: %v, want %v", q, plan, paged, want)
+		}
+	})
+}
+
+// Objects that come and go between pages shift no others.
+func TestPagesStayStable(t *testing.T) {
+	s := New[*object]()
+	for i := range 20 {
+		_ = s.Put(tarn.Key(fmt.Sprintf("%02d", i)), labelled(item{Size: i % 4}, nil))
+	}
+	q := Where().Sort("-size").Limit(5)
+	first, err := s.Select(q)
+	if err != nil || fmt.Sprint(first.Keys) != "[03 07 11 15 19]" {
+		t.Fatal(first.Keys, err)
+	}
+	s.Remove("19") // where the page ended
+	s.Remove("02")
+	_ = s.Put("00a", labelled(item{Size: 3}, nil)) // before that
+	_ = s.Put("20", labelled(item{Size: 2}, nil))
+	second, err := s.Select(q.Limit(6).After(first.Continue))
+	if err != nil || fmt.Sprint(second.Keys) != "[06 10 14 18 20 01]" {
+		t.Errorf("the second page is %v, %v", second.Keys, err)
+	}
+	for page := range second.All() {
+		if page != "06" {
+			t.Errorf("the walk of the page begins with %s", page)
+		}
+		break
+	}
+}
+
+func TestBadQueries(t *testing.T) {
+	s := items(t)
+	anything := New[any]()
+	_ = anything.Put("a", &item{Node: "n", Extra: map[string]any{"x": []any{}}})
+	sorted := Where().Sort("size")
+	page, err := s.Select(sorted.Limit(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, run := range map[string]func() error{
+		`query: field path "nod": memory.item has no "nod"; the nearest is "node"`: func() error { _, err := s.Select(Where(Field("nod").Is("x"))); return err },
+		`the nearest is "size"`:                                     func() error { _, err := s.Select(Where().Sort("sise")); return err },
+		`query: field path "nod"`:                                   func() error { _, err := anything.Select(Where(Field("nod").Is("x"))); return err },
+		`a name is missing`:                                         func() error { _, err := s.Count(Where(Field("a..b").Exists())); return err },
+		`selector "a=b c": a comma is wanted before "c"`:            func() error { _, err := s.Count(Where().Fields("a=b c")); return err },
+		`selector "a in b"`:                                         func() error { _, err := s.Explain(Where().Fields("a in b")); return err },
+		`must not be negative`:                                      func() error { _, err := s.Select(Where().Limit(-1)); return err },
+		`cannot be compared`:                                        func() error { _, err := s.Select(Where(Field("node").Is([]int{1}))); return err },
+		`extra.x of "a" is an object or a list, which has no order`: func() error { _, err := anything.Select(Where().Sort("extra.x")); return err },
+		`the continue token is of another query: `:                  func() error { _, err := s.Select(Where().Sort("-size").After(page.Continue)); return err },
+		`token is of another query`: func() error {
+			_, err := s.Select(Where(Field("node").Is("x")).Sort("size").After(page.Continue))
+			return err
+		},
+		`the continue token is damaged`: func() error { _, err := s.Select(sorted.After(page.Continue[1:])); return err },
+		`token is damaged`:              func() error { _, err := s.Select(sorted.After("x")); return err },
+	} {
+		if err := run(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+func TestExplain(t *testing.T) {
+	s := items(t)
+	for query, want := range map[string]struct {
+		q    Query
+		want string
+	}{
+		"index":    {Where(Field("node").Is("n2")), `index node: [node in ("n2")]; 1 of 5 examined; in the order of keys`},
+		"compound": {Where(Field("node").Is("n1"), Field("size").AtLeast(6), Field("size").Below(50)), `index node+size: [node in ("n1") size >= 6 size < 50]; 1 of 5 examined; in the order of keys`},
+		"filter":   {Where(Field("node").Is("n2"), Field("tags[*]").Not("x")).Sort("-size").Limit(3), `index node: [node in ("n2")]; 1 of 5 examined; filter [tags[*] notin ("x")]; sort by [-size]; limit 3`},
+		"none":     {Where(Field("node").Missing()), `all objects; 5 of 5 examined; filter [node missing]; in the order of keys`},
+		"keys":     {Where().Under("b"), `keys under "b"; 1 of 5 examined; in the order of keys`},
+		"selector": {Where().Fields("size in (9,10),node!=n1"), `index size: [size in (9, 10, "10", "9")]; 2 of 5 examined; filter [node notin ("n1")]; in the order of keys`},
+	} {
+		plan, err := s.Explain(want.q)
+		if err != nil || !strings.Contains(strings.ReplaceAll(plan.String(), "function", ""), want.want) {
+			t.Errorf("%s: %v, %v; want %s", query, plan, err, want.want)
+		}
+	}
+}
+
+var selectorSeeds = []string{
+	"", "a", "!a", "a=b", "a==b", "a!=b", "a in (b,c)", "a notin (b, c)", "a in (b", "a in ()", "a=", "a,b", "a,,b", "a>1", "a<2", "a>x", "a=b,c!=d,e in (f),!g,h", " a = b ", "a b", "(a)", "=a", "a in (,b)",
+	"example.com/x=1", "a=in", "in in (in)", "a!", "a notin b", "!a=b",
+}
+
+// FuzzSelector holds label selectors to what apimachinery makes of them: what it
+// takes is taken, and matches the same.
+func FuzzSelector(f *testing.F) {
+	for _, seed := range selectorSeeds {
+		f.Add(seed)
+	}
+	sets := []map[string]string{nil, {"a": ""}, {"a": "b"}, {"a": "c", "b": "x"}, {"a": "1"}, {"a": "3", "c": "d"}, {"example.com/x": "1", "in": "in", "h": "", "e": "f", "c": "x"}}
+	f.Fuzz(func(t *testing.T, text string) {
+		theirs, err := labels.Parse(text)
+		q := Where().Labels(text)
+		if err != nil {
+			return // ours takes more: names and values of any letters
+		}
+		if q.err != nil {
+			t.Fatalf("%q is refused: %v", text, q.err)
+		}
+		for _, set := range sets {
+			o := labelled(item{}, set)
+			ours := true
+			for _, c := range q.conditions {
+				values, err := c.path.Append(nil, o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				ours = ours && c.holds(values)
+			}
+			if want := theirs.Matches(labels.Set(set)); ours != want {
+				t.Fatalf("%q (%v) on %v: %v, apimachinery says %v", text, q, set, ours, want)
+			}
+		}
+	})
+}
+
+// FuzzFieldSelector does so for field selectors.
+func FuzzFieldSelector(f *testing.F) {
+	for _, seed := range append(selectorSeeds, "node=a,size!=3", "node=", "node!=", "size=3", "tags[*]=x", "extra['x,y']=(") {
+		f.Add(seed)
+	}
+	objects := []*item{{}, {Node: "a"}, {Node: "b", Size: 3}, {Size: 10}}
+	f.Fuzz(func(t *testing.T, text string) {
+		q := Where().Fields(text)
+		theirs, err := fields.ParseSelector(text)
+		if err != nil || q.err != nil {
+			return
+		}
+		for _, r := range theirs.Requirements() {
+			if r.Field != "node" && r.Field != "size" || strings.ContainsAny(r.Value, ` \=,!<>()[]'"`+"\t\r\n") {
+				return
+			}
+		}
+		for _, o := range objects {
+			size := ""
+			if o.Size > 0 {
+				size = fmt.Sprint(o.Size)
+			}
+			ours := true
+			for _, c := range q.conditions {
+				values, err := c.path.Append(nil, o)
+				if err != nil {
+					return
+				}
+				ours = ours && c.holds(values)
+			}
+			if want := theirs.Matches(fields.Set{"node": o.Node, "size": size}); ours != want {
+				t.Fatalf("%q (%v) on %+v: %v, apimachinery says %v", text, q, o, ours, want)
+			}
+		}
+	})
+}
+
+func FuzzToken(f *testing.F) {
+	s := New[*object]()
+	for i := range 9 {
+		_ = s.Put(tarn.Key(fmt.Sprint(i)), labelled(item{Size: i % 3}, nil))
+	}
+	q := Where().Sort("size", "-node")
+	page, err := s.Select(q.Limit(3))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(page.Continue)
+	f.Add("")
+	f.Add("AQ")
+	f.Add(cursor{q.fingerprint(), nil, "k"}.String())
+	f.Add(cursor{q.fingerprint(), []fieldpath.Value{fieldpath.StringValue("x"), {}}, ""}.String())
+	f.Fuzz(func(t *testing.T, token string) {
+		c, err := parseCursor(token)
+		if err == nil {
+			if again, err := parseCursor(c.String()); err != nil || again.query != c.query || again.key != c.key || !slices.Equal(again.values, c.values) {
+				t.Fatalf("%q is read as %+v, and that as %+v, %v", token, c, again, err)
+			}
+		}
+		if _, err := s.Select(q.After(token)); token != "" && err == nil && (c == nil || c.query != q.fingerprint()) {
+			t.Fatalf("%q was taken", token)
+		}
+	})
+}

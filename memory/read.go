@@ -1,0 +1,185 @@
+package memory
+
+import (
+	"iter"
+
+	"github.com/tarnproject/tarn"
+)
+
+// Get returns the object under key.
+func (s *Store[T]) Get(key tarn.Key) (object T, ok bool) {
+	// Most versions have nothing before them, and are good whatever the newest
+	// state is. Not to look at that saves the wait for what a writer on another
+	// processor has just changed.
+	if c := s.table.find(key); c == nil {
+		return object, false
+	} else if v := c.head.Load(); v.before.Load() == nil {
+		return v.object, !v.gone()
+	}
+	for {
+		st := s.current.Load()
+		c := s.table.find(key)
+		if c == nil {
+			return object, false
+		}
+		v := c.head.Load()
+		if v.seq() > st.seq {
+			// A write is under way, or has just ended. In the second case the
+			// version for st may have been let go, and is of no interest.
+			v = c.at(st.seq)
+			if s.current.Load() != st {
+				continue
+			}
+			if v == nil {
+				return object, false
+			}
+		}
+		return v.object, !v.gone()
+	}
+}
+
+// Len counts the objects.
+func (s *Store[T]) Len() int { return s.current.Load().cells.n }
+
+// Version is the state that the content shows, empty until one was written.
+func (s *Store[T]) Version() tarn.Version { return s.current.Load().version }
+
+// All walks the newest state when the walk begins, in the order of keys. The
+// loop may take its time and may write.
+func (s *Store[T]) All() iter.Seq2[tarn.Key, T] { return s.within(span{}) }
+
+// Prefix walks the objects whose key begins with prefix. See All.
+func (s *Store[T]) Prefix(prefix tarn.Key) iter.Seq2[tarn.Key, T] {
+	return s.within(prefixSpan(string(prefix)))
+}
+
+// Range walks the objects from key from up to but not including key to; without
+// an end if to is empty. See All.
+func (s *Store[T]) Range(from, to tarn.Key) iter.Seq2[tarn.Key, T] {
+	return s.within(span{string(from), string(to)})
+}
+
+func (s *Store[T]) within(r span) iter.Seq2[tarn.Key, T] {
+	return func(yield func(tarn.Key, T) bool) {
+		st := s.pin()
+		defer s.unpin(st)
+		st.walk(r, yield)
+	}
+}
+
+// GetWatch is Get with a channel that is closed when the object may have
+// changed.
+func (s *Store[T]) GetWatch(key tarn.Key) (object T, ok bool, changed <-chan struct{}) {
+	changed = s.watchers.key(string(key))
+	object, ok = s.Get(key)
+	return object, ok, changed
+}
+
+// LenWatch is Len with a channel that is closed when objects come or go.
+func (s *Store[T]) LenWatch() (n int, changed <-chan struct{}) {
+	changed = s.watchers.comings()
+	return s.Len(), changed
+}
+
+// AllWatch is All with a channel that is closed when any object may have
+// changed since the call. The walk begins with the state of the call or a later
+// one.
+func (s *Store[T]) AllWatch() (all iter.Seq2[tarn.Key, T], changed <-chan struct{}) {
+	changed = s.watchers.anything()
+	return s.All(), changed
+}
+
+// PrefixWatch is Prefix with a channel, see AllWatch.
+func (s *Store[T]) PrefixWatch(prefix tarn.Key) (found iter.Seq2[tarn.Key, T], changed <-chan struct{}) {
+	changed = s.watchers.prefix(string(prefix))
+	return s.Prefix(prefix), changed
+}
+
+// RangeWatch is Range with a channel, see AllWatch.
+func (s *Store[T]) RangeWatch(from, to tarn.Key) (found iter.Seq2[tarn.Key, T], changed <-chan struct{}) {
+	changed = s.watchers.span(span{string(from), string(to)})
+	return s.Range(from, to), changed
+}
+
+// Keys returns the key of every object, in order.
+func (s *Store[T]) Keys() []tarn.Key {
+	st := s.pin()
+	defer s.unpin(st)
+	keys := make([]tarn.Key, 0, st.cells.n)
+	st.cells.from("", func(cells []*cell[T]) bool {
+		for _, c := range cells {
+			keys = append(keys, c.key)
+		}
+		return true
+	})
+	return keys
+}
+
+// List returns every object, in the order of keys.
+func (s *Store[T]) List() []T {
+	st := s.pin()
+	defer s.unpin(st)
+	list := make([]T, 0, st.cells.n)
+	st.cells.leaves("", func(leaf *node[*cell[T]], _ int) bool {
+		if entries := st.entries(leaf); entries != nil {
+			for i := range entries {
+				list = append(list, entries[i].object)
+			}
+		} else {
+			list = st.objects(list, leaf.items)
+		}
+		return true
+	})
+	return list
+}
+
+// walk gives the objects of a span of keys. The state must be pinned.
+func (st *state[T]) walk(r span, yield func(tarn.Key, T) bool) {
+	st.cells.leaves(r.from, func(leaf *node[*cell[T]], first int) bool {
+		end, more := len(leaf.items), true
+		if r.to != "" && string(leaf.items[end-1].key) >= r.to {
+			end, _ = find(leaf.items, r.to)
+			end, more = max(first, end), false
+		}
+		entries := st.entries(leaf)
+		if entries == nil {
+			return st.give(leaf.items[first:end], yield) && more
+		}
+		for i := first; i < end; i++ {
+			if !yield(entries[i].key, entries[i].object) {
+				return false
+			}
+		}
+		return more
+	})
+}
+
+// give yields the objects of cells. It reads them in two rounds: first the
+// versions of many, then what is in them. In the first the processor can wait
+// for several at once, which helps where they are scattered.
+func (st *state[T]) give(cells []*cell[T], yield func(tarn.Key, T) bool) bool {
+	var versions [maxNode]*version[T]
+	for len(cells) > 0 {
+		n := min(len(cells), maxNode)
+		for i, c := range cells[:n] {
+			versions[i] = c.at(st.seq)
+		}
+		for i, c := range cells[:n] {
+			if v := versions[i]; v != nil && !yield(c.key, v.object) {
+				return false
+			}
+		}
+		cells = cells[n:]
+	}
+	return true
+}
+
+// objects appends the objects of cells.
+func (st *state[T]) objects(list []T, cells []*cell[T]) []T {
+	for _, c := range cells {
+		if v := c.at(st.seq); v != nil {
+			list = append(list, v.object)
+		}
+	}
+	return list
+}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -24,14 +23,20 @@ type locator struct {
 	mapper meta.RESTMapper
 	kind   schema.GroupVersionKind
 
-	mu         sync.Mutex
+	// turn has the token of who asks. It is no mutex because those who wait for it
+	// must be able to give up.
+	turn       chan struct{}
 	resource   schema.GroupVersionResource
 	namespaced bool
 }
 
 func (l *locator) locate(ctx context.Context) (schema.GroupVersionResource, bool, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	select {
+	case l.turn <- struct{}{}:
+		defer func() { <-l.turn }()
+	case <-ctx.Done():
+		return schema.GroupVersionResource{}, false, context.Cause(ctx)
+	}
 	if !l.resource.Empty() {
 		return l.resource, l.namespaced, nil
 	}

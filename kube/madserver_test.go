@@ -2,11 +2,13 @@ package kube
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -215,4 +217,25 @@ func TestReflectNamespaceIgnored(t *testing.T) {
 	if added["a/pod-1"] != 1 || added["b/pod-2"] != 1 || replica.Len() != 2 || bad.Load() != 2 {
 		t.Errorf("added %v, %d objects, %d of 2 bad", added, replica.Len(), bad.Load())
 	}
+}
+
+// Who waits for another to find the resource gives up with its own context.
+func TestLocateGivesUp(t *testing.T) {
+	asked := make(chan struct{})
+	s := serve(t, false, func(w http.ResponseWriter, r *http.Request) {
+		close(asked)
+		<-r.Context().Done()
+	})
+	l := &locator{client: s.client(t, nil), kind: podKind, turn: make(chan struct{}, 1)}
+	long, cancel := context.WithCancel(t.Context())
+	var asker sync.WaitGroup
+	asker.Go(func() { _, _, _ = l.locate(long) })
+	<-asked
+	short, end := context.WithTimeout(t.Context(), time.Millisecond)
+	defer end()
+	if _, _, err := l.locate(short); !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+	cancel()
+	asker.Wait()
 }

@@ -72,7 +72,7 @@ func start[T any](ctx context.Context, cfg *rest.Config, s *settings) (*tarn.Rep
 		return nil, err
 	}
 	decoding := SourceOptions{Drop: s.drop, MaxItem: s.maxItem, Unshared: options.Transform != nil}
-	locator := &locator{client: client, mapper: s.mapper, kind: s.kind}
+	locator := &locator{client: client, mapper: s.mapper, kind: s.kind, turn: make(chan struct{}, 1)}
 	var sections []tarn.Section[T]
 	for _, c := range collections {
 		source := &deferred[T]{locator: locator, collection: c, opts: decoding}

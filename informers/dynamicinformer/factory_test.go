@@ -76,9 +76,10 @@ func story(t *testing.T, construct func(dynamic.Interface, time.Duration, string
 		t.Fatal(err)
 	}
 	factory.Start(ctx.Done())
-	note("synced: %v", factory.WaitForCacheSync(ctx.Done()))
-	synctest.Wait()
-	slices.Sort(seen[3:]) // the adds come in any order
+	synced := factory.WaitForCacheSync(ctx.Done())
+	synctest.Wait() // the handler notes too
+	note("synced: %v", synced)
+	slices.Sort(seen) // the adds come in any order
 
 	if _, err := client.Resource(lakes).Namespace("north").Create(ctx, lake("north", "d"), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)

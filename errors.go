@@ -68,11 +68,15 @@ func ReasonOf(err error) Reason {
 	return Unknown
 }
 
-// RetryAfter returns how long the source asked to be left alone, 0 if it did
-// not say.
+// maxRetryAfter is how long a source is left alone at most. Servers ask for
+// seconds; what asks for days is mistaken, and must not silence a copy for good.
+const maxRetryAfter = 10 * time.Minute
+
+// RetryAfter returns how long the source asked to be left alone, up to ten
+// minutes, and 0 if it did not say.
 func RetryAfter(err error) time.Duration {
 	if e, ok := errors.AsType[*sourceError](err); ok {
-		return e.after
+		return min(e.after, maxRetryAfter)
 	}
 	return 0
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/kube/reasons"
 )
 
 // source is a ListerWatcher as the engine sees it. It speaks the protocol, that
@@ -139,7 +140,7 @@ func (s *source) Watch(ctx context.Context, q tarn.WatchQuery) (tarn.Stream[any]
 	})
 	if err != nil {
 		err = s.advise("watch", err)
-		if q.Initial && refusesWatchList(err) {
+		if q.Initial && reasons.RefusesWatchList(err) {
 			return nil, tarn.Because(tarn.NoWatchList, 0, err)
 		}
 		return nil, classify(err)

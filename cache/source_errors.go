@@ -10,41 +10,15 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	utilnet "k8s.io/apimachinery/pkg/util/net"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/klog/v2"
 
-	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/kube/reasons"
 )
 
 // classify finds the reason behind an error of the API, as far as the engine
 // acts on it. The error itself stays reachable.
-func classify(err error) error {
-	var after time.Duration
-	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
-		after = time.Duration(seconds) * time.Second
-	}
-	reason := tarn.Unknown
-	switch {
-	case apierrors.IsResourceExpired(err), apierrors.IsGone(err):
-		reason = tarn.Expired
-	case isTooNew(err):
-		// The server suggests to come back in a second, which is of no use: a
-		// consistent read is possible at once.
-		reason, after = tarn.TooNew, 0
-	case utilnet.IsConnectionRefused(err):
-		reason = tarn.Refused
-	case apierrors.IsTooManyRequests(err):
-		reason = tarn.Busy
-	case isLost(err):
-		reason = tarn.Lost
-	case apierrors.IsInternalError(err):
-		reason = tarn.Internal
-	case after == 0:
-		return err
-	}
-	return tarn.Because(reason, after, err)
-}
+func classify(err error) error { return reasons.Classify(err, isLost) }
 
 // isLost recognises a connection that broke under a watch. client-go puts that in
 // the same words as an event that could not be decoded; only the message behind
@@ -64,33 +38,6 @@ func isLost(err error) bool {
 // clientWatchDecoding is the cause that client-go's watches give to errors of the
 // stream.
 const clientWatchDecoding metav1.CauseType = "ClientWatchDecoding"
-
-// isTooNew recognises the answer to a version that the server has not reached.
-// Servers before 1.19 said it only in words.
-func isTooNew(err error) bool {
-	if apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge) {
-		return true
-	}
-	var status apierrors.APIStatus
-	if !apierrors.IsTimeout(err) || !errors.As(err, &status) {
-		return false
-	}
-	const words = "Too large resource version"
-	if details := status.Status().Details; details != nil {
-		for _, cause := range details.Causes {
-			if cause.Message == words {
-				return true
-			}
-		}
-	}
-	return strings.Contains(status.Status().Message, words)
-}
-
-// refusesWatchList recognises the answer of a server that does not know, or does
-// not allow, a watch with initial events.
-func refusesWatchList(err error) bool {
-	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)
-}
 
 // requestError is an error of the API with what the reader can do about it.
 type requestError struct {

@@ -6,15 +6,14 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"strings"
 	"syscall"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 
 	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/kube/reasons"
 )
 
 // failed explains an error on making a request: what was asked of what, what the
@@ -66,57 +65,9 @@ func (s *Source[T]) brokeOff(ctx context.Context, verb string, f *feed, err erro
 	return tarn.Because(tarn.Lost, 0, err)
 }
 
-// classify finds the reason behind an error, as far as the engine acts on it. The
-// error itself stays reachable.
-func classify(err error) error {
-	if err == nil {
-		return nil
-	}
-	var after time.Duration
-	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
-		after = time.Duration(seconds) * time.Second
-	}
-	reason := tarn.Unknown
-	switch {
-	case apierrors.IsResourceExpired(err), apierrors.IsGone(err):
-		reason = tarn.Expired
-	case isTooNew(err):
-		// A consistent read is possible at once, whatever the server suggests.
-		reason, after = tarn.TooNew, 0
-	case utilnet.IsConnectionRefused(err):
-		reason = tarn.Refused
-	case apierrors.IsTooManyRequests(err):
-		reason = tarn.Busy
-	case isLost(err):
-		reason = tarn.Lost
-	case apierrors.IsInternalError(err):
-		reason = tarn.Internal
-	case after == 0:
-		return err
-	}
-	return tarn.Because(reason, after, err)
-}
-
-// isTooNew recognises the answer to a version that the server has not reached.
-// Servers before 1.19 said it only in words.
-func isTooNew(err error) bool {
-	if apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge) {
-		return true
-	}
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) || !apierrors.IsTimeout(err) {
-		return false
-	}
-	const words = "Too large resource version"
-	if details := status.Status().Details; details != nil {
-		for _, cause := range details.Causes {
-			if cause.Message == words {
-				return true
-			}
-		}
-	}
-	return strings.Contains(status.Status().Message, words)
-}
+// classify finds the reason behind an error of the API, as far as the engine
+// acts on it. The error itself stays reachable.
+func classify(err error) error { return reasons.Classify(err, isLost) }
 
 // isLost recognises a connection that broke before the answer came.
 func isLost(err error) bool {
@@ -129,9 +80,3 @@ func isLost(err error) bool {
 // isTimeout recognises the end of the time that the config gives to a request as
 // a whole; the connection is none the worse for it.
 func isTimeout(err error) bool { return errors.Is(err, context.DeadlineExceeded) }
-
-// refusesWatchList recognises the answer of a server that does not know, or does
-// not allow, a watch with initial events.
-func refusesWatchList(err error) bool {
-	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)
-}

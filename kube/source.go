@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/kube/reasons"
 	"github.com/tarnproject/tarn/kube/wire"
 )
 
@@ -137,7 +138,7 @@ func (s *Source[T]) Watch(ctx context.Context, q tarn.WatchQuery) (tarn.Stream[T
 	if err != nil {
 		cancel()
 		err = s.failed(ctx, "watch", err)
-		if q.Initial && refusesWatchList(err) {
+		if q.Initial && reasons.RefusesWatchList(err) {
 			err = tarn.Because(tarn.NoWatchList, 0, err)
 		}
 		return nil, err

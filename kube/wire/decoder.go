@@ -13,7 +13,8 @@ type Options struct {
 	// PrivateMaps keeps label and annotation maps from being shared.
 	PrivateMaps bool
 	// Drop names fields that are skipped on the wire, by their JSON path:
-	// "metadata.managedFields".
+	// "metadata.managedFields". A path goes through lists ("spec.containers.env"), not
+	// into maps; one that the type does not have is an error.
 	Drop []string
 	// OnMutation is told when a shared part is found to have been changed by
 	// someone. It may be called by several goroutines at a time.

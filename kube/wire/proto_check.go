@@ -18,12 +18,12 @@ const proofs = 2
 // compared with what the type's own Unmarshal does: a type may have tags and do
 // something else all the same. Then it decodes itself from now on.
 func (r *protoReader) planned(n *protoNode, i, end int) bool {
-	if r.decoder == nil || n.state.Load() == decodesItself {
-		return n.state.Load() != decodesItself
-	}
 	left := n.state.Load()
-	if left <= 0 || !n.state.CompareAndSwap(left, left-1) || n.dropping != 0 {
-		return left != decodesItself // others are at it
+	switch {
+	case left == decodesItself:
+		return false
+	case left == proven || r.decoder == nil || !n.state.CompareAndSwap(left, left-1) || n.dropping != 0:
+		return true // or others are at it
 	}
 	raw := r.data[i:end]
 	ours, stock, again := reflect.New(n.typ), reflect.New(n.typ), reflect.New(n.typ)

@@ -65,10 +65,10 @@ func (r *protoReader) object(n *protoNode, raw []byte, base unsafe.Pointer) bool
 func (r *protoReader) ownMessage(n *protoNode, i, end int, base unsafe.Pointer) bool {
 	b := r.data[:end]
 	if !flat(b, i) {
-		return r.fail(i) > 0
+		return r.stop(i)
 	}
 	if err := n.unmarshal(b[i:], base); err != nil {
-		return r.fail(i) > 0
+		return r.stop(i)
 	}
 	if n.clips {
 		clip(reflect.NewAt(n.typ, base).Elem())

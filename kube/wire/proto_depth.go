@@ -1,5 +1,7 @@
 package wire
 
+import "reflect"
+
 // tooDeep says whether messages or groups in raw lie more than limit levels in each
 // other. It guards the stock decoder, which follows them with the stack; it sees what
 // that one would see before it finds something malformed.
@@ -71,4 +73,48 @@ func (f *protoField) survey(b []byte, limit int) (ok, deep bool) {
 		}
 	}
 	return true, false
+}
+
+// tooDeepHere says whether a part that was found would lie too deep where it is to
+// be used: it may have been made for a place further up. Its bytes tell, and for
+// types without themselves within, and short ones, there is no need to ask.
+func (r *protoReader) tooDeepHere(f *protoField, i, end int) bool {
+	if f.message == nil || r.depth+(end-i)/2 < maxProtoDepth || !f.child().endless {
+		return false
+	}
+	limit := maxProtoDepth + 1 - r.depth
+	if f.kind == kindPtrMessage {
+		_, deep := f.survey(r.data[i:end], limit)
+		return deep
+	}
+	for i < end {
+		start, next := protoSpan(r.data[:end], i+int(f.tagSize))
+		if _, deep := f.survey(r.data[start:next], limit); deep {
+			return true
+		}
+		i = next
+	}
+	return false
+}
+
+// endless says whether messages of a type can lie in each other without end.
+func endless(t reflect.Type, above, known map[reflect.Type]bool) bool {
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Map:
+		return endless(t.Elem(), above, known)
+	case reflect.Struct:
+	default:
+		return false
+	}
+	if above[t] || known[t] {
+		return above[t]
+	}
+	above[t] = true
+	defer func() { above[t], known[t] = false, true }()
+	for i := range t.NumField() {
+		if endless(t.Field(i).Type, above, known) {
+			return true
+		}
+	}
+	return false
 }

@@ -11,7 +11,7 @@ import (
 // textTable makes a map, which gets its entries when the text is there.
 func (r *protoReader) textTable(f *protoField, i, end, n int) (unsafe.Pointer, bool) {
 	if at := validEntries(r.data[:end], i, int(f.tagSize)); at >= 0 {
-		return nil, r.fail(at) > 0
+		return nil, r.stop(at)
 	}
 	m := f.makeMap(n)
 	r.texts.entries(f, m, i, end)
@@ -36,11 +36,11 @@ func (r *protoReader) quantityTable(f *protoField, i, end, n int) (unsafe.Pointe
 	for range n {
 		e := entryAt(b, i+int(f.tagSize))
 		if e.end < 0 || !flat(b[:e.end], e.value) {
-			return nil, r.fail(i) > 0
+			return nil, r.stop(i)
 		}
 		q, ok := r.quantity(b[e.value:e.end])
 		if !ok {
-			return nil, r.fail(i) > 0
+			return nil, r.stop(i)
 		}
 		m[r.word(b[e.key:e.keyEnd])] = q
 		i = e.end
@@ -58,7 +58,7 @@ func (r *protoReader) messageTable(f *protoField, i, end, n int) (unsafe.Pointer
 	for k := range n {
 		e := entryAt(b, i+int(f.tagSize))
 		if e.end < 0 {
-			return nil, r.fail(i) > 0
+			return nil, r.stop(i)
 		}
 		r.texts.text(r.data, e.key, e.keyEnd, &keys[k])
 		if !r.message(child, e.value, e.end, unsafe.Add(values, uintptr(k)*uintptr(f.elemSize))) {

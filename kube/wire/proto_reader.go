@@ -48,6 +48,12 @@ func (r *protoReader) fail(at int) int {
 	return -1
 }
 
+// stop is fail for those who only say whether they could.
+func (r *protoReader) stop(at int) bool {
+	r.at = at
+	return false
+}
+
 // message decodes what lies between i and end into the struct at base, and says
 // whether it could.
 func (r *protoReader) message(n *protoNode, i, end int, base unsafe.Pointer) bool {
@@ -56,7 +62,7 @@ func (r *protoReader) message(n *protoNode, i, end int, base unsafe.Pointer) boo
 	}
 	if r.depth++; r.depth > maxProtoDepth {
 		r.deep = true
-		return r.fail(i) > 0
+		return r.stop(i)
 	}
 	b := r.data[:end]
 	fields := n.fields
@@ -66,19 +72,19 @@ func (r *protoReader) message(n *protoNode, i, end int, base unsafe.Pointer) boo
 		number, wireType := int(b[i]>>3), b[i]&7
 		if i++; b[start] >= 0x80 {
 			if number, wireType, i = longTag(b, start); i < 0 {
-				return r.fail(start) > 0
+				return r.stop(start)
 			}
 		}
 		if number >= len(fields) || fields[number].kind == kindUnknown {
 			if i = protoSkip(b, i, wireType); i < 0 || number == 0 {
-				return r.fail(start) > 0
+				return r.stop(start)
 			}
 			continue
 		}
 		f := &fields[number]
 		bit := uint64(1) << (number & 63)
 		if wireType != f.wireType || i-start != int(f.tagSize) || seen&bit != 0 {
-			return r.fail(start) > 0
+			return r.stop(start)
 		}
 		seen |= bit
 		dst := unsafe.Add(base, f.offset)
@@ -90,18 +96,15 @@ func (r *protoReader) message(n *protoNode, i, end int, base unsafe.Pointer) boo
 		}
 		if f.wireType != wireBytes {
 			if i = r.scalar(f, b, i, dst); i < 0 {
-				return r.fail(start) > 0
+				return r.stop(start)
 			}
 			continue
 		}
-		size := int(b[min(i, len(b)-1)])
 		from := i + 1
-		if size >= 0x80 || size > len(b)-from {
-			if from, i = protoSpan(b, i); i < 0 {
-				return r.fail(start) > 0
-			}
-		} else {
-			i = from + size
+		if i < len(b) && b[i] < 0x80 && int(b[i]) <= len(b)-from {
+			i = from + int(b[i])
+		} else if from, i = protoSpan(b, i); i < 0 {
+			return r.stop(start)
 		}
 		ok := true
 		switch f.kind {
@@ -112,9 +115,9 @@ func (r *protoReader) message(n *protoNode, i, end int, base unsafe.Pointer) boo
 		case kindPtrMessage:
 			ok = r.pointer(f, from, i, (*unsafe.Pointer)(dst))
 		case kindTime:
-			ok = r.time(from, i, (*metav1.Time)(dst))
+			ok = r.time(from, i, (*metav1.Time)(dst)) || r.stop(start)
 		case kindPtrTime:
-			ok = r.timePointer(from, i, (**metav1.Time)(dst))
+			ok = r.timePointer(from, i, (**metav1.Time)(dst)) || r.stop(start)
 		case kindPtrString:
 			text := new(string)
 			*(**string)(dst) = text

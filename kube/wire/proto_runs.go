@@ -147,6 +147,9 @@ func (r *protoReader) seek(f *protoField, i, end, n int) (part, claim) {
 			return part{}, claim{key: k, admit: before || !h.wary}
 		}
 	}
+	if r.tooDeepHere(f, i, end) {
+		return part{}, claim{} // and decoding says so
+	}
 	h.saw(true)
 	if r.hits++; r.hits%checkEvery == 0 {
 		x, known = r.check(f, x, i, end, n), false

@@ -1,0 +1,73 @@
+package reasons
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+
+	"github.com/tarnproject/tarn"
+)
+
+// Classify finds the reason behind an error, as far as the engine acts on it, and
+// wraps the error with it. lost recognises a connection that broke: that shows
+// differently in each way to read the wire.
+func Classify(err error, lost func(error) bool) error {
+	if err == nil {
+		return nil
+	}
+	var after time.Duration
+	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
+		after = time.Duration(seconds) * time.Second
+	}
+	reason := tarn.Unknown
+	switch {
+	case apierrors.IsResourceExpired(err), apierrors.IsGone(err):
+		reason = tarn.Expired
+	case isTooNew(err):
+		// The server suggests to come back in a second, which is of no use: a
+		// consistent read is possible at once.
+		reason, after = tarn.TooNew, 0
+	case utilnet.IsConnectionRefused(err):
+		reason = tarn.Refused
+	case apierrors.IsTooManyRequests(err):
+		reason = tarn.Busy
+	case lost(err):
+		reason = tarn.Lost
+	case apierrors.IsInternalError(err):
+		reason = tarn.Internal
+	case after == 0:
+		return err
+	}
+	return tarn.Because(reason, after, err)
+}
+
+// isTooNew recognises the answer to a version that the server has not reached.
+// Servers before 1.19 said it only in words.
+func isTooNew(err error) bool {
+	if apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge) {
+		return true
+	}
+	var status apierrors.APIStatus
+	if !apierrors.IsTimeout(err) || !errors.As(err, &status) {
+		return false
+	}
+	const words = "Too large resource version"
+	if details := status.Status().Details; details != nil {
+		for _, cause := range details.Causes {
+			if cause.Message == words {
+				return true
+			}
+		}
+	}
+	return strings.Contains(status.Status().Message, words)
+}
+
+// RefusesWatchList recognises the answer of a server that does not know, or does
+// not allow, a watch with initial events.
+func RefusesWatchList(err error) bool {
+	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)
+}

@@ -36,7 +36,6 @@ func TestClassify(t *testing.T) {
 		after time.Duration
 	}{
 		"expired":                {apierrors.NewResourceExpired("compacted"), tarn.Expired, 0},
-		"gone":                   {apierrors.NewGone("compacted"), tarn.Expired, 0},
 		"too new":                {tooLarge(metav1.CauseTypeResourceVersionTooLarge, ""), tarn.TooNew, 0},
 		"too new, in words":      {tooLarge("", "Too large resource version"), tarn.TooNew, 0},
 		"another timeout":        {tooLarge("", "something else"), tarn.Unknown, time.Second},

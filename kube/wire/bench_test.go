@@ -34,7 +34,7 @@ func distinctPods(t testing.TB, n int) [][]byte {
 		c.Args = []string{word("--config=/etc/config"), word("--verbose")}
 		c.ReadinessProbe.HTTPGet.Path = word("/healthz")
 		pod.Spec.Tolerations[0].Key = word("toleration")
-		pod.ManagedFields[0].FieldsV1.Raw = []byte(word(strings.Repeat("f", 500)))
+		pod.ManagedFields[0].FieldsV1.SetRawString(word(strings.Repeat("f", 500)))
 		raws = append(raws, marshal(t, pod))
 	}
 	return raws

@@ -70,6 +70,7 @@ type jsonPlan struct {
 type jsonFields struct {
 	byName map[string]*fieldPlan
 	start  int // the id of the place before the first field
+	odd    bool
 }
 
 // jsonCompiler makes the plans of one decoder.
@@ -188,12 +189,13 @@ func (p *jsonPlan) structFields() *jsonFields {
 	f := &jsonFields{byName: map[string]*fieldPlan{}, start: c.ids}
 	c.ids++
 	all, ok := candidatesOf(p.typ)
+	f.odd = !ok
 	for i, from := range choose(all) {
 		field := &fieldPlan{name: from.name, lead: `"` + from.name + `":`, bit: i % jsonMaxFields, id: c.ids,
 			offset: from.offset, hops: from.hops, plan: c.plan(from.field.Type, p.scope.in(from.name))}
 		c.ids++
 		switch {
-		case from.odd || !ok || i >= jsonMaxFields:
+		case from.odd || i >= jsonMaxFields:
 			field.plan = &jsonPlan{kind: oddKind, typ: from.field.Type}
 		case from.quoted && field.plan.kind != dropKind:
 			field.plan = quoted(field.plan)

@@ -17,6 +17,9 @@ func (s *jsonState) structure(p *jsonPlan, dst unsafe.Pointer, i int) int {
 	if s.data[i] == '}' {
 		return i + 1
 	}
+	if fields.odd {
+		return odd
+	}
 	s.depth++
 	defer func() { s.depth-- }()
 	var met [jsonMaxFields / 64]uint64

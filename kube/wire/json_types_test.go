@@ -1,5 +1,8 @@
 package wire
 
+//lint:file-ignore SA5008 odd tags are what is tested
+//lint:file-ignore U1000 fields that nobody can set are too
+
 import (
 	"encoding/json"
 	"errors"
@@ -91,6 +94,11 @@ type (
 		left
 		right
 	}
+	bothAndMore struct {
+		left
+		right
+		Rest string
+	}
 	left    struct{ twice }
 	right   struct{ twice }
 	options struct {
@@ -123,7 +131,7 @@ var jsonTypes = []reflect.Type{
 	reflect.TypeFor[truth](), reflect.TypeFor[*truth](), reflect.TypeFor[**int](), reflect.TypeFor[*[]string](), reflect.TypeFor[[][]string](), reflect.TypeFor[[]*int32](), reflect.TypeFor[[3]int](), reflect.TypeFor[[2]byte](), reflect.TypeFor[[]byte](), reflect.TypeFor[[]int8](), reflect.TypeFor[[]uint16](),
 	reflect.TypeFor[int](), reflect.TypeFor[int16](), reflect.TypeFor[uint32](), reflect.TypeFor[uintptr](), reflect.TypeFor[*int64](), reflect.TypeFor[*uint32](), reflect.TypeFor[*float32](), reflect.TypeFor[*string](), reflect.TypeFor[complex64](), reflect.TypeFor[chan int](), reflect.TypeFor[func()](),
 	reflect.TypeFor[recursive](), reflect.TypeFor[struct{}](), reflect.TypeFor[[]struct{}](), reflect.TypeFor[*struct{}](),
-	reflect.TypeFor[inlined](), reflect.TypeFor[ambiguous](), reflect.TypeFor[tagged](), reflect.TypeFor[viaPointer](), reflect.TypeFor[viaHidden](), reflect.TypeFor[viaHiddenPointer](), reflect.TypeFor[hiddenNamed](), reflect.TypeFor[both](), reflect.TypeFor[options](),
+	reflect.TypeFor[inlined](), reflect.TypeFor[ambiguous](), reflect.TypeFor[tagged](), reflect.TypeFor[viaPointer](), reflect.TypeFor[viaHidden](), reflect.TypeFor[viaHiddenPointer](), reflect.TypeFor[hiddenNamed](), reflect.TypeFor[both](), reflect.TypeFor[bothAndMore](), reflect.TypeFor[options](),
 }
 
 var typeSnippets = []string{

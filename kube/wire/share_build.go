@@ -250,8 +250,8 @@ func (w *worker) private(m map[string]string, at *site, where uint64) (map[strin
 	at.miss()
 	kept = make(map[string]string, len(m))
 	for k, v := range m {
-		value := w.treeSite(below(where, k))
-		k, _ = w.text(w.treeSite(where), k, "")
+		value := w.wordSite(below(where, k))
+		k, _ = w.text(w.wordSite(where), k, "")
 		v, _ = w.text(value, v, "")
 		kept[k] = v
 	}

@@ -20,8 +20,8 @@ func (w *worker) copier(s *step) *copier {
 		return c
 	}
 	c := &copier{}
-	c.source = reflect.NewAt(s.slice, unsafe.Pointer(&c.from)).Elem()
-	c.received = reflect.NewAt(s.slice, unsafe.Pointer(&c.to)).Elem()
+	c.source = reflect.NewAt(s.t, unsafe.Pointer(&c.from)).Elem()
+	c.received = reflect.NewAt(s.t, unsafe.Pointer(&c.to)).Elem()
 	if w.copiers == nil {
 		w.copiers = map[*step]*copier{}
 	}

@@ -5,7 +5,7 @@ import "unsafe"
 // equal compares two values of a type to the bit: floats by their bits, times
 // with their location, nil and empty apart. It reads no deeper than hash did.
 func (w *worker) equal(p *plan, a, b unsafe.Pointer, depth int) bool {
-	if depth > maxDepth {
+	if w.compares--; depth > maxDepth || w.compares < 0 {
 		return false
 	}
 	for i := range p.steps {

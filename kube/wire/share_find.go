@@ -2,6 +2,8 @@ package wire
 
 import (
 	"fmt"
+	"reflect"
+	"strings"
 	"unsafe"
 )
 
@@ -46,6 +48,7 @@ func (w *worker) find(s *step, hash uint64, x part) (part, bool) {
 // use.
 func (w *worker) offer(s *step, hash uint64, x part, size uintptr) part {
 	if s != textStep || x.n >= worthPool {
+		x = s.onHeap(x, size)
 		y := w.sharer.pool.put(shareKey(s.seed, hash), x, int(size))
 		if y != x && w.good(s, hash, x, y) {
 			x = y
@@ -56,13 +59,26 @@ func (w *worker) offer(s *step, hash uint64, x part, size uintptr) part {
 	return x
 }
 
+// onHeap copies text that the pool may come to hold weakly: no weak pointer can be
+// made to a constant of the program, or to memory that Go does not know.
+func (s *step) onHeap(x part, size uintptr) part {
+	switch {
+	case size < worthWeak:
+	case s == textStep:
+		x.ptr = unsafe.Pointer(unsafe.StringData(strings.Clone(unsafe.String((*byte)(x.ptr), x.n))))
+	case s == textPart:
+		x.ptr = boxed(strings.Clone(*(*string)(x.ptr)))
+	}
+	return x
+}
+
 // good says whether y, which the pool has, is as x. If it is not, someone may have
 // changed it since it came there: x takes its place.
 func (w *worker) good(s *step, hash uint64, x, y part) bool {
 	if w.same(s, x, y) {
 		return true
 	}
-	if w.rehash(s, y) != hash {
+	if changed := w.rehash(s, y) != hash; changed && w.left >= 0 {
 		w.sharer.replace(s, hash, x, y)
 	}
 	return false
@@ -112,11 +128,20 @@ func (w *worker) forget(mark int) {
 func (s *Sharer) replace(at *step, hash uint64, x, y part) {
 	k := shareKey(at.seed, hash)
 	s.pool.shard(k).replace(k, x)
+	if at.kind != jsonStep && at.t != nil && sameValue(at.typed(x), at.typed(y)) {
+		return
+	}
 	s.pool.mutations.Add(1)
 	if s.opts.OnMutation == nil {
 		return
 	}
 	s.opts.OnMutation(fmt.Errorf("wire: someone changed a part that cached objects share, %s: all objects that have it show the change; copy objects with DeepCopy before changing them", at.of()))
+}
+
+// typed is a part as a value of its Go type.
+func (s *step) typed(x part) any {
+	header := sliceHeader{x.ptr, x.n, x.n} // of which pointers and maps are the first word
+	return reflect.NewAt(s.t, unsafe.Pointer(&header)).Elem().Interface()
 }
 
 // of says what a step leads to.

@@ -14,7 +14,7 @@ type worker struct {
 	// sites is how each field of each plan has done, trees the same for the keys of
 	// JSON trees.
 	sites [][]site
-	trees *[treeSites]site
+	trees *[2 * treeSites]site
 	// nodes are the hashes of what is being shared, each before those below it.
 	nodes []node
 	// entries are those of the maps of JSON trees, which give their content in
@@ -22,9 +22,11 @@ type worker struct {
 	entries []entry
 	// opaque is set when something is read that cannot be shared.
 	opaque bool
-	// left is how much may still be read of this object.
-	left    int
-	copiers map[*step]*copier
+	// left is how much may still be read of this object, compares how many parts may
+	// still be compared: one that is met on many ways is compared on each.
+	left     int
+	compares int
+	copiers  map[*step]*copier
 	// epoch is the number of the object.
 	epoch uint32
 }
@@ -51,7 +53,7 @@ const (
 )
 
 func (w *worker) begin() {
-	w.nodes, w.left, w.opaque = w.nodes[:0], maxReads, false
+	w.nodes, w.left, w.compares, w.opaque = w.nodes[:0], maxReads, maxReads, false
 	w.epoch++
 }
 

@@ -6,9 +6,17 @@ const treeSites = 512
 
 func (w *worker) treeSite(where uint64) *site {
 	if w.trees == nil {
-		w.trees = new([treeSites]site)
+		w.trees = new([2 * treeSites]site)
 	}
 	return &w.trees[where%treeSites]
+}
+
+// wordSite is that of bare strings, such as keys. They have sites of their own: in
+// a tree a string is known by the interface that holds it, and must not be taken
+// for its bytes.
+func (w *worker) wordSite(where uint64) *site {
+	w.treeSite(0)
+	return &w.trees[treeSites+where%treeSites]
 }
 
 // where names a field of a Go type that holds a tree.
@@ -53,7 +61,7 @@ func (w *worker) privateKey(key string, level int) bool {
 // member sets a member of a map that is being built, and says whether its key was
 // replaced.
 func (w *worker) member(out map[string]any, where uint64, key string, value any) bool {
-	shared, replaced := w.text(w.treeSite(where+1), key, "")
+	shared, replaced := w.text(w.wordSite(where), key, "")
 	if replaced {
 		key = shared
 	}

@@ -1,5 +1,7 @@
 package wire_test
 
+//lint:file-ignore U1000 a field that is only there is what is tested
+
 import (
 	"fmt"
 	"reflect"

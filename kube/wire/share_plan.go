@@ -42,7 +42,7 @@ type step struct {
 // reference is what is known of a step that leads elsewhere.
 type reference struct {
 	seed  uint64       // tells parts of this type from others
-	slice reflect.Type // of a slice
+	t     reflect.Type // of the slice, pointer or map
 	table table        // how to read a map
 	owner *plan        // whose step it is
 }
@@ -159,7 +159,7 @@ func (f fields) add(t reflect.Type, off uintptr, hidden bool) {
 
 // reference adds something that leads elsewhere.
 func (f fields) reference(t reflect.Type, off uintptr, hidden bool) {
-	s := step{off: uint32(off), reference: &reference{seed: maphash.Comparable(shareSeed, t), owner: f.plan}}
+	s := step{off: uint32(off), reference: &reference{seed: maphash.Comparable(shareSeed, t), t: t, owner: f.plan}}
 	switch kind := t.Kind(); {
 	case hidden:
 		f.memory(off, t.Size()) // compared, and not followed
@@ -173,7 +173,7 @@ func (f fields) reference(t reflect.Type, off uintptr, hidden bool) {
 	case kind == reflect.Map:
 		s.kind, s.table = mapStep, f.tableOf(t)
 	case kind == reflect.Slice:
-		s.kind, s.elem, s.slice = sliceStep, f.compiler.plan(t.Elem()), t
+		s.kind, s.elem = sliceStep, f.compiler.plan(t.Elem())
 	default:
 		s.kind, s.elem = pointerStep, f.compiler.plan(t.Elem())
 	}

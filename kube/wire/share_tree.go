@@ -120,7 +120,7 @@ func (w *worker) hashList(list []any, depth int) uint64 {
 
 // equalTree compares two values to the bit.
 func (w *worker) equalTree(a, b any, depth int) bool {
-	if depth > maxDepth {
+	if w.compares--; depth > maxDepth || w.compares < 0 {
 		return false
 	}
 	switch a := a.(type) {

@@ -524,6 +524,15 @@ var stories = map[string]story{
 		errors:  "the watch fell silent",
 		atLeast: 150 * time.Second, atMost: 151 * time.Second,
 	},
+	"watch: silence after a stream of initial events is a failure": {
+		opts: tarn.Options[*thing]{WatchList: true},
+		server: `
+			stream latest -> add a@1; end 5; hang
+			list latest limit=1 -> 5: a@1
+			watch 5 -> hang`,
+		handler: "add a@1 initial",
+		errors:  "the watch fell silent",
+	},
 	"watch: silence of a source without bookmarks is no failure": {
 		server: `
 			list any -> 5: a@1

@@ -137,6 +137,7 @@ func (p *Pass[T]) gather(ctx context.Context, stream Stream[T]) error {
 			case e.Type == Deleted:
 				p.state.remove(ctx, e.Object)
 			case e.Type == Bookmark && e.InitialEnd:
+				r.bookmarked = true // who marks the end sends others too
 				if e.Version == "" && r.versioned {
 					return fmt.Errorf("%w: its end has no version, and earlier ones had", ErrNoList)
 				}

@@ -90,7 +90,7 @@ func (s *jsonState) textMap(dst unsafe.Pointer, i int) int {
 func (s *jsonState) anyMap(p *jsonPlan, dst unsafe.Pointer, i int, site uint) int {
 	m := reflect.MakeMap(p.typ)
 	key := reflect.New(p.typ.Key()).Elem()
-	n := 0
+	n, lazies := 0, s.lazies
 	i = s.entries(i, func(name []byte, i int) int {
 		key.SetString(s.texts.string(name))
 		value := reflect.New(p.elem.typ)
@@ -103,6 +103,9 @@ func (s *jsonState) anyMap(p *jsonPlan, dst unsafe.Pointer, i int, site uint) in
 	})
 	if i == odd || m.Len() < n {
 		return odd
+	}
+	if p.elem.kind == quantityKind {
+		s.lazies = lazies
 	}
 	*(*unsafe.Pointer)(dst) = m.UnsafePointer()
 	return i

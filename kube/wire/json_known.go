@@ -63,6 +63,7 @@ func (s *jsonState) known(p *jsonPlan, dst unsafe.Pointer, i int) int {
 		if (*resource.Quantity)(dst).UnmarshalJSON(raw) != nil {
 			return odd
 		}
+		s.lazy()
 		return end
 	case fieldsKind:
 		if (*metav1.FieldsV1)(dst).UnmarshalJSON(raw) != nil {

@@ -24,6 +24,9 @@ type jsonParts struct {
 	mutations uint64 // known to the pool when the last object began
 	owner     owner
 	unowned   bool // the owner is not known yet
+	// lazies counts what may be written to by who only asks it something: see
+	// [jsonState.lazy].
+	lazies int
 }
 
 // jsonSite is what is known of the values at one place of objects: in a field, or
@@ -156,18 +159,27 @@ func (s *jsonState) pooled(p *jsonPlan, dst unsafe.Pointer, i int, site uint) in
 		s.keep(at, p, raw, x, k)
 		return end
 	}
-	outer := s.texts.shelf
+	outer, lazies := s.texts.shelf, s.lazies
 	s.texts.shelf = sharedShelf
 	i = s.fresh(p, dst, i, site)
 	s.texts.shelf = outer
 	if i != end {
 		return odd
 	}
+	if s.lazies != lazies {
+		return end
+	}
 	x = s.pool.shard(k).put(k, p.load(dst), p.weight(dst, len(raw)), s.owner)
 	p.store(dst, x)
 	s.keep(at, p, raw, x, k)
 	return end
 }
+
+// lazy notes that a quantity was decoded. Out of JSON it has no text until someone
+// asks for it, and then writes it down: whoever reads two objects in two goroutines
+// would race with himself if they had it in common. So what leads to one is shared
+// by nobody; the values of maps cannot be written to, and do not count.
+func (s *jsonState) lazy() { s.lazies++ }
 
 // use tells the pool of the first other object that has a recent part.
 func (s *jsonState) use(known *jsonPart) {

@@ -96,7 +96,10 @@ func fieldNumber(sf reflect.StructField) (int, bool) {
 	if !ok {
 		return 0, false
 	}
-	_, rest, _ := strings.Cut(tag, ",")
+	format, rest, _ := strings.Cut(tag, ",")
+	if strings.HasPrefix(format, "zigzag") {
+		return 0, true // numbers that look like others on the wire, and are not
+	}
 	digits, _, _ := strings.Cut(rest, ",")
 	number, err := strconv.Atoi(digits)
 	return number, err == nil

@@ -36,6 +36,8 @@ func TestShareKeysAreNoTexts(t *testing.T) {
 
 const constant = "a constant of the program, in memory to which there are no weak pointers"
 
+var lists = []any{[]any{"a", "b"}, []any{constant, true}, map[string]any{constant: constant}}
+
 // TestShareConstants: texts of the program itself are shared like any other.
 func TestShareConstants(t *testing.T) {
 	pool := wire.NewPool()
@@ -43,7 +45,7 @@ func TestShareConstants(t *testing.T) {
 	for range 4 {
 		pod := somePod("web", 1)
 		pod.Status.Message = constant
-		free := &unstructured.Unstructured{Object: map[string]any{"status": constant, constant: "x"}}
+		free := &unstructured.Unstructured{Object: map[string]any{"status": constant, constant: "x", "list": []any{constant, int64(1)}, "lists": lists}}
 		sharer := wire.NewSharer(pool, wire.Options{}) // which remembers nothing by itself
 		kept = append(kept, sharer.Share(pod), sharer.Share(free))
 	}

@@ -63,7 +63,9 @@ func (s *jsonState) known(p *jsonPlan, dst unsafe.Pointer, i int) int {
 		if (*resource.Quantity)(dst).UnmarshalJSON(raw) != nil {
 			return odd
 		}
-		s.lazy()
+		if isLazy(dst) {
+			s.lazies++
+		}
 		return end
 	case fieldsKind:
 		if (*metav1.FieldsV1)(dst).UnmarshalJSON(raw) != nil {

@@ -24,8 +24,8 @@ type jsonParts struct {
 	mutations uint64 // known to the pool when the last object began
 	owner     owner
 	unowned   bool // the owner is not known yet
-	// lazies counts what may be written to by who only asks it something: see
-	// [jsonState.lazy].
+	// lazies counts quantities that are lazy, and not the values of maps, which
+	// nobody can write to: see [isLazy].
 	lazies int
 }
 
@@ -174,12 +174,6 @@ func (s *jsonState) pooled(p *jsonPlan, dst unsafe.Pointer, i int, site uint) in
 	s.keep(at, p, raw, x, k)
 	return end
 }
-
-// lazy notes that a quantity was decoded. Out of JSON it has no text until someone
-// asks for it, and then writes it down: whoever reads two objects in two goroutines
-// would race with himself if they had it in common. So what leads to one is shared
-// by nobody; the values of maps cannot be written to, and do not count.
-func (s *jsonState) lazy() { s.lazies++ }
 
 // use tells the pool of the first other object that has a recent part.
 func (s *jsonState) use(known *jsonPart) {

@@ -51,7 +51,7 @@ func (w *worker) build(b *block, off uintptr, p *plan, like unsafe.Pointer, cur,
 		s := &p.steps[i]
 		off := off + uintptr(s.off)
 		at, like := unsafe.Add(b.src, off), like
-		if s.kind == memoryStep || isNil(at) {
+		if s.kind == memoryStep || s.kind == lazyStep || isNil(at) {
 			continue
 		}
 		if like == nil {

@@ -157,6 +157,9 @@ func shareable(v reflect.Value, private bool) bool {
 		}
 	case reflect.Struct:
 		if q, ok := v.Interface().(resource.Quantity); ok {
+			if v.CanAddr() && v.FieldByName("s").String() == "" {
+				return false // who asks it for its text writes to it
+			}
 			return q.ToDec() == nil || q.IsZero() || q.CmpInt64(1<<62) < 0 // beyond, it has a pointer of its own
 		}
 		if v.Type() == reflect.TypeFor[time.Time]() {

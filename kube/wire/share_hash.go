@@ -20,8 +20,9 @@ type worker struct {
 	// entries are those of the maps of JSON trees, which give their content in
 	// another order each time.
 	entries []entry
-	// opaque is set when something is read that cannot be shared.
-	opaque bool
+	// opaque is set when something is read that cannot be shared; mapped says that
+	// it is the value of a map, which nobody can write to in place.
+	opaque, mapped bool
 	// left is how much may still be read of this object, compares how many parts may
 	// still be compared: one that is met on many ways is compared on each.
 	left     int
@@ -117,6 +118,10 @@ func (w *worker) hash(p *plan, base unsafe.Pointer, h uint64, depth int) uint64 
 			}
 			continue
 		}
+		if s.kind == lazyStep {
+			w.opaque = w.opaque || !w.mapped && isLazy(at)
+			continue
+		}
 		if isNil(at) {
 			continue
 		}
@@ -149,7 +154,8 @@ func (w *worker) hash(p *plan, base unsafe.Pointer, h uint64, depth int) uint64 
 // hashPart notes the hash of a part and of all below it.
 func (w *worker) hashPart(s *step, x unsafe.Pointer, n, depth int) uint64 {
 	at, outer := w.enter()
-	h := s.seed
+	h, mapped := s.seed, w.mapped
+	w.mapped = s.kind == mapStep
 	switch {
 	case depth >= maxDepth || w.left < 0:
 		w.nodes[at].cut = true
@@ -166,6 +172,7 @@ func (w *worker) hashPart(s *step, x unsafe.Pointer, n, depth int) uint64 {
 			h = w.hash(s.elem, unsafe.Add(x, uintptr(i)*s.elem.size), h, depth+1)
 		}
 	}
+	w.mapped = mapped
 	return w.leave(at, outer, h)
 }
 

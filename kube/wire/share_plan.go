@@ -63,6 +63,9 @@ const (
 	jsonStep
 	// interfaceStep is plain only if it is nil.
 	interfaceStep
+	// lazyStep is a quantity, whose fields have steps of their own as well: see
+	// [isLazy].
+	lazyStep
 )
 
 // compiler makes plans, one for each type of the process. A plan is in the table
@@ -101,7 +104,7 @@ func (c *compiler) plan(t reflect.Type) *plan {
 	p.memory = len(p.steps) == 1 && p.steps[0].kind == memoryStep && uintptr(p.steps[0].size) == p.size
 	p.leaf = true
 	for i := range p.steps {
-		if k := p.steps[i].kind; k != memoryStep && k != interfaceStep {
+		if k := p.steps[i].kind; k != memoryStep && k != interfaceStep && k != lazyStep {
 			p.leaf = false
 		}
 	}
@@ -143,6 +146,9 @@ func (f fields) add(t reflect.Type, off uintptr, hidden bool) {
 				continue
 			}
 			f.add(field.Type, at, hidden || !field.IsExported())
+		}
+		if t == quantityType {
+			f.step(step{kind: lazyStep, off: uint32(off)})
 		}
 	case reflect.Array:
 		for i := range t.Len() {

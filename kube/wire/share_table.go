@@ -24,7 +24,7 @@ func (f fields) tableOf(t reflect.Type) table {
 		switch {
 		case t.Elem().Kind() == reflect.String:
 			return stringTable{}
-		case t.Elem() == reflect.TypeFor[resource.Quantity]():
+		case t.Elem() == quantityType:
 			return plainTable[resource.Quantity]{f.compiler.plan(t.Elem())}
 		case t.Elem() == reflect.TypeFor[[]byte]():
 			return plainTable[[]byte]{f.compiler.plan(t.Elem())}

@@ -1,0 +1,22 @@
+package wire
+
+import (
+	"reflect"
+	"unsafe"
+)
+
+// isLazy says whether a quantity has no text yet, as one has that is not written in
+// the usual way. Who asks for the text writes it down: whoever reads two objects in
+// two goroutines would race with himself if these had the quantity in common. So
+// what leads to a lazy one is shared by nobody.
+//
+// The text is a private field. In a version of the type without it, every quantity
+// counts as lazy: that costs memory, and nothing else.
+func isLazy(quantity unsafe.Pointer) bool {
+	return !hasText || *(*string)(unsafe.Add(quantity, textOffset)) == ""
+}
+
+var textOffset, hasText = func() (uintptr, bool) {
+	field, ok := quantityType.FieldByName("s")
+	return field.Offset, ok && field.Type.Kind() == reflect.String
+}()

@@ -180,7 +180,7 @@ func TestProtobufMutation(t *testing.T) {
 		pods[i] = decodePod(t, d, raw)
 	}
 	pods[9].Spec.Tolerations[0].Key = "changed"
-	for range 1000 {
+	for range 20_000 { // which hits are checked is left to chance
 		for i, raw := range raws {
 			pods[i] = decodePod(t, d, raw)
 		}

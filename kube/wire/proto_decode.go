@@ -50,6 +50,14 @@ func (d *Decoder) protobufError(err error, at, size int) error {
 // object decodes a whole object into the struct at base, and says whether it could.
 func (r *protoReader) object(n *protoNode, raw []byte, base unsafe.Pointer) bool {
 	r.data, r.owner, r.at, r.deep = raw, anyone, 0, false
+	if r.pool != nil {
+		// When someone was found to have changed parts, by whatever decoder, those
+		// met last are not to be trusted.
+		if n := r.pool.mutations.Load(); n != r.mutations {
+			r.mutations = n
+			r.habits.forget()
+		}
+	}
 	ok := len(raw) <= math.MaxInt32 && r.message(n, 0, len(raw), base)
 	if ok {
 		r.texts.close(raw, deferredFrame{})

@@ -108,6 +108,12 @@ func (h *habits) recall(i int, raw []byte) part {
 	return part{}
 }
 
+// forget lets all go that was met last.
+func (h *habits) forget() {
+	clear(h.last)
+	h.kept = 0
+}
+
 // remember makes a part one of the last. It must have been found in the pool, which
 // then knows that it is shared.
 func (h *habits) remember(i int, raw []byte, x part) {
@@ -115,8 +121,7 @@ func (h *habits) remember(i int, raw []byte, x part) {
 		return
 	}
 	if h.kept > lastTotal {
-		clear(h.last)
-		h.kept = 0
+		h.forget()
 	}
 	if h.last[i].parts == nil {
 		h.last[i].parts = new([4]lastPart)

@@ -32,6 +32,7 @@ type protoReader struct {
 	quantities quantityMemo
 	texts      deferred
 	hits       uint32
+	mutations  uint64 // known to the pool when the last object began
 
 	// Of the object at hand:
 	data  []byte

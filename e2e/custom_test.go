@@ -50,7 +50,7 @@ func customResource(s *stage) {
 	}
 	for _, subject := range s.subjects {
 		err := eventually(s.T, 30*time.Second, func() error {
-			if left := len(subject.informer.GetStore().ListKeys()); left > 0 {
+			if left := len(subject.live.contents()); left > 0 {
 				return fmt.Errorf("%d widgets are left of a resource that is gone", left)
 			}
 			return nil

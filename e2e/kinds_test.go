@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"context"
-	"reflect"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,8 +29,7 @@ type kind struct {
 	ours bool
 	// streams says that the first state is asked for as a stream (WatchList).
 	streams bool
-	// make returns an informer, and what runs it until a context ends.
-	make func(*rest.Config) (cache.SharedIndexInformer, func(context.Context), error)
+	make    func(*rest.Config) (live, error)
 }
 
 // selection says which objects of a resource a copy holds.
@@ -54,13 +52,14 @@ func podKinds(s selection) []kind {
 	streamed := func(c *kubernetes.Clientset) cache.ListerWatcher { return listPods(c, s) }
 	listed := func(c *kubernetes.Clientset) cache.ListerWatcher { return withoutStream{listPods(c, s)} }
 	return []kind{
-		{name: "client-go", streams: true, make: podInformer(streamed, clientGo)},
-		{name: "client-go by list", make: podInformer(listed, clientGo)},
-		{name: "cache", ours: true, streams: true, make: podInformer(streamed, ours)},
-		{name: "cache by list", ours: true, make: podInformer(listed, ours)},
-		{name: "factory", ours: true, streams: true, make: podFactory(s)},
-		{name: "kube", ours: true, streams: true, make: wiredFactory(s)},
-		{name: "kube by list", ours: true, make: wiredPods(s)},
+		{name: "client-go", streams: true, make: byInformer(podInformer(streamed, clientGo))},
+		{name: "client-go by list", make: byInformer(podInformer(listed, clientGo))},
+		{name: "cache", ours: true, streams: true, make: byInformer(podInformer(streamed, ours))},
+		{name: "cache by list", ours: true, make: byInformer(podInformer(listed, ours))},
+		{name: "factory", ours: true, streams: true, make: byInformer(podFactory(s))},
+		{name: "kube", ours: true, streams: true, make: byInformer(wiredFactory(s))},
+		{name: "kube by list", ours: true, make: byInformer(wiredPods(s))},
+		{name: "replica", ours: true, streams: true, make: typedPods(s)},
 	}
 }
 
@@ -90,10 +89,7 @@ func wiredPods(s selection) func(*rest.Config) (cache.SharedIndexInformer, func(
 		if err != nil {
 			return nil, nil, err
 		}
-		source, err := kube.NewSource[any](client, kube.Collection{
-			Resource: corev1.SchemeGroupVersion.WithResource("pods"), Kind: corev1.SchemeGroupVersion.WithKind("Pod"),
-			Object: reflect.TypeFor[*corev1.Pod](), Namespace: s.namespace, LabelSelector: s.labels, FieldSelector: s.fields,
-		}, kube.SourceOptions{})
+		source, err := kube.NewSource[any](client, podCollection(s), kube.SourceOptions{})
 		if err != nil {
 			return nil, nil, err
 		}
@@ -173,13 +169,13 @@ func customKinds(resource schema.GroupVersionResource) []kind {
 		}
 	}
 	return []kind{
-		{name: "client-go", make: build(func(lw cache.ListerWatcher) cache.SharedIndexInformer {
+		{name: "client-go", make: byInformer(build(func(lw cache.ListerWatcher) cache.SharedIndexInformer {
 			return upstream.NewSharedIndexInformer(lw, &unstructured.Unstructured{}, 0, cache.Indexers{})
-		})},
-		{name: "cache", ours: true, make: build(func(lw cache.ListerWatcher) cache.SharedIndexInformer {
+		}))},
+		{name: "cache", ours: true, make: byInformer(build(func(lw cache.ListerWatcher) cache.SharedIndexInformer {
 			return cache.NewSharedIndexInformer(lw, &unstructured.Unstructured{}, 0, cache.Indexers{})
-		})},
-		{name: "kube", ours: true, make: func(config *rest.Config) (cache.SharedIndexInformer, func(context.Context), error) {
+		}))},
+		{name: "kube", ours: true, make: byInformer(func(config *rest.Config) (cache.SharedIndexInformer, func(context.Context), error) {
 			factory, err := dynamicinformer.NewFactoryForConfig(config, 0, "", nil)
 			if err != nil {
 				return nil, nil, err
@@ -188,6 +184,6 @@ func customKinds(resource schema.GroupVersionResource) []kind {
 				factory.Start(ctx.Done())
 				factory.Shutdown()
 			}, nil
-		}},
+		})},
 	}
 }

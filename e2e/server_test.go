@@ -131,7 +131,7 @@ func etcdRestored(s *stage) {
 }
 
 func (s *stage) presence(subject *subject, pod string, want bool) {
-	if _, have := subject.replica.Get(tarn.Key(namespace + "/" + pod)); have != want {
+	if _, have := subject.live.contents()[namespace+"/"+pod]; have != want {
 		s.Errorf("%s: has %s? %v, not %v", subject.name, pod, have, want)
 	}
 }

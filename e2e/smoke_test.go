@@ -67,7 +67,7 @@ func TestSync(t *testing.T) {
 		if err := subject.replica.WaitFor(ctx, tarn.Version(created.ResourceVersion)); err != nil {
 			t.Errorf("%s: %v", subject.name, err)
 		}
-		if _, ok := subject.replica.Get(tarn.Key(keyOf(created))); !ok {
+		if _, ok := subject.live.contents()[keyOf(created)]; !ok {
 			t.Errorf("%s: lacks a pod whose version it has reached", subject.name)
 		}
 	}

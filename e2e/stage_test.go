@@ -147,7 +147,7 @@ func (s *stage) compare(subject *subject) error {
 	if err != nil {
 		return err
 	}
-	have := contents(subject.informer.GetStore())
+	have := subject.live.contents()
 	if found := differences(want, have, sameContent); len(found) > 0 {
 		return fmt.Errorf("of %d objects, the store\n\t%s", len(want), strings.Join(found, "\n\t"))
 	}

@@ -17,8 +17,8 @@ import (
 // someone who writes down what its Health says.
 type subject struct {
 	kind
-	informer cache.SharedIndexInformer
-	replica  *tarn.Replica[any] // nil if not ours
+	live     live
+	replica  replica // nil if not ours
 	mirror   *mirror
 	requests *requests
 	failures *failures
@@ -31,30 +31,28 @@ type subject struct {
 func startSubject(t *testing.T, k kind, config *rest.Config) *subject {
 	t.Helper()
 	asked := &requests{}
-	informer, run, err := k.make(asked.record(config))
+	copied, err := k.make(asked.record(config))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &subject{kind: k, informer: informer, mirror: newMirror(), requests: asked, failures: &failures{}, done: make(chan struct{})}
-	if err := informer.SetWatchErrorHandlerWithContext(s.failures.note); err != nil {
+	s := &subject{kind: k, live: copied, replica: copied.replica(), mirror: newMirror(), requests: asked, failures: &failures{}, done: make(chan struct{})}
+	if err := copied.onFailure(s.failures.note); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := informer.AddEventHandler(s.mirror); err != nil {
+	if err := copied.follow(s.mirror); err != nil {
 		t.Fatal(err)
 	}
-	replica, ours := cache.ReplicaOf(informer)
-	if ours != k.ours {
+	if ours := s.replica != nil; ours != k.ours {
 		t.Fatalf("%s: is it ours? %v; it should be %v", k.name, ours, k.ours)
 	}
-	if ours {
-		s.replica = replica
-		s.story = tellStory(replica.Health)
+	if s.replica != nil {
+		s.story = tellStory(s.replica.Health)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	s.cancel = cancel
 	go func() {
 		defer close(s.done)
-		run(ctx)
+		copied.run(ctx)
 	}()
 	t.Cleanup(func() { s.stop(t) })
 	return s
@@ -110,7 +108,7 @@ func (s *subject) waitSynced(t *testing.T, within time.Duration) {
 		}
 		return
 	}
-	if !cache.WaitForCacheSync(ctx.Done(), s.informer.HasSynced) {
+	if !cache.WaitForCacheSync(ctx.Done(), s.live.hasSynced) {
 		t.Fatalf("%s: not synced after %v", s.name, within)
 	}
 }

@@ -77,41 +77,26 @@ func undecodableReview(err error) error {
 
 var allowed = authorizationv1.SubjectAccessReviewStatus{Allowed: true, Reason: "this server allows everything"}
 
+var asEverybody = authenticationv1.UserInfo{Username: everybody}
+
+// filledIn makes a review of what fills in an object of one kind.
+func filledIn[T runtime.Object](fill func(T)) func(runtime.Object) bool {
+	return func(object runtime.Object) bool {
+		o, ok := object.(T)
+		if ok {
+			fill(o)
+		}
+		return ok
+	}
+}
+
 // reviews fill in the status; false if the object is of another kind.
 var reviews = map[schema.GroupVersionResource]func(runtime.Object) bool{
-	authorizationv1.SchemeGroupVersion.WithResource("selfsubjectaccessreviews"): func(object runtime.Object) bool {
-		o, ok := object.(*authorizationv1.SelfSubjectAccessReview)
-		if ok {
-			o.Status = allowed
-		}
-		return ok
-	},
-	authorizationv1.SchemeGroupVersion.WithResource("subjectaccessreviews"): func(object runtime.Object) bool {
-		o, ok := object.(*authorizationv1.SubjectAccessReview)
-		if ok {
-			o.Status = allowed
-		}
-		return ok
-	},
-	authorizationv1.SchemeGroupVersion.WithResource("localsubjectaccessreviews"): func(object runtime.Object) bool {
-		o, ok := object.(*authorizationv1.LocalSubjectAccessReview)
-		if ok {
-			o.Status = allowed
-		}
-		return ok
-	},
-	authenticationv1.SchemeGroupVersion.WithResource("selfsubjectreviews"): func(object runtime.Object) bool {
-		o, ok := object.(*authenticationv1.SelfSubjectReview)
-		if ok {
-			o.Status.UserInfo = authenticationv1.UserInfo{Username: everybody}
-		}
-		return ok
-	},
-	authenticationv1.SchemeGroupVersion.WithResource("tokenreviews"): func(object runtime.Object) bool {
-		o, ok := object.(*authenticationv1.TokenReview)
-		if ok {
-			o.Status = authenticationv1.TokenReviewStatus{Authenticated: true, User: authenticationv1.UserInfo{Username: everybody}}
-		}
-		return ok
-	},
+	authorizationv1.SchemeGroupVersion.WithResource("selfsubjectaccessreviews"):  filledIn(func(o *authorizationv1.SelfSubjectAccessReview) { o.Status = allowed }),
+	authorizationv1.SchemeGroupVersion.WithResource("subjectaccessreviews"):      filledIn(func(o *authorizationv1.SubjectAccessReview) { o.Status = allowed }),
+	authorizationv1.SchemeGroupVersion.WithResource("localsubjectaccessreviews"): filledIn(func(o *authorizationv1.LocalSubjectAccessReview) { o.Status = allowed }),
+	authenticationv1.SchemeGroupVersion.WithResource("selfsubjectreviews"):       filledIn(func(o *authenticationv1.SelfSubjectReview) { o.Status.UserInfo = asEverybody }),
+	authenticationv1.SchemeGroupVersion.WithResource("tokenreviews"): filledIn(func(o *authenticationv1.TokenReview) {
+		o.Status = authenticationv1.TokenReviewStatus{Authenticated: true, User: asEverybody}
+	}),
 }

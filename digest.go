@@ -238,6 +238,7 @@ func (d *digest[T]) write(ctx context.Context) error {
 		return d.r.explain("the store did not take the changes up to", d.at, err)
 	}
 	d.r.version = d.at
+	d.r.reached()
 	return nil
 }
 

@@ -36,7 +36,9 @@ var errRelist = errors.New("the state must be read anew")
 func (p *Pass[T]) Follow(ctx context.Context) error {
 	r := p.r
 	timer := r.startResync(ctx)
+	r.recheck.follows(timer.cancel)
 	err := p.follow(timer.ctx)
+	r.hurry = r.recheck.followed() || r.hurry
 	if resyncErr := timer.wait(); resyncErr != nil {
 		r.report(ctx, resyncErr)
 		return nil

@@ -38,6 +38,11 @@ type Health struct {
 	State State
 	// Synced says that the whole collection was taken at least once.
 	Synced bool
+	// FromDisk says that the content was loaded from disk and has not caught up
+	// with the source yet; Age is then how old it is.
+	FromDisk bool
+	// Disk is how the copy on disk stands; nil if there is none.
+	Disk *DiskHealth
 	// Version is the state reached.
 	Version Version
 	// LastWord is when the source was last heard: an event, a bookmark, a list.
@@ -79,7 +84,9 @@ func (h Health) Fresh(within time.Duration) bool {
 
 func (h Health) String() string {
 	s := fmt.Sprintf("%s: %s", h.Name, h.State)
-	if h.Synced {
+	if h.FromDisk {
+		s += fmt.Sprintf(", from disk, %s old, at version %s", h.Age.Round(time.Second), h.Version)
+	} else if h.Synced {
 		if h.Version != "" {
 			s += " at version " + string(h.Version)
 		}
@@ -89,6 +96,9 @@ func (h Health) String() string {
 	}
 	if h.BadCount > 0 {
 		s += fmt.Sprintf(", %d bad objects", h.BadCount)
+	}
+	if h.Disk != nil && h.Disk.Err != nil {
+		s += ", " + h.Disk.String()
 	}
 	if h.Err != nil {
 		s += fmt.Sprintf(", failing since %s: %v", h.ErrSince.Format(time.TimeOnly), h.Err)
@@ -158,11 +168,17 @@ func (m *monitor) listed(cause string, v Version) {
 	m.h.Lists[cause]++
 	m.h.LastWord = now
 	m.h.Version = v
+	m.nowSynced()
+	m.recovered()
+}
+
+// nowSynced notes that the content is the source's.
+func (m *monitor) nowSynced() {
+	m.h.FromDisk = false
 	if !m.h.Synced {
 		m.h.Synced = true
 		close(m.synced)
 	}
-	m.recovered()
 }
 
 func (m *monitor) failed(err error) {

@@ -195,16 +195,21 @@ func (h *hub[T]) enter(bound int, syncs func() bool) (*follower[T], error) {
 		return max(defaultBound, h.store.Len())
 	})}
 	now := h.clock.Now()
-	initial := make([]Change[T], 0, h.store.Len())
-	for key, object := range h.store.All() {
-		initial = append(initial, Change[T]{Type: Add, Initial: true, Key: key, Object: object, Version: h.versionOf(object)})
-	}
-	f.backlog.add(now, initial)
+	f.backlog.add(now, h.initial())
 	if h.synced {
 		f.backlog.mark(now)
 	}
 	h.followers = append(h.followers, f)
 	return f, nil
+}
+
+// initial is what there is, for one who has not seen anything.
+func (h *hub[T]) initial() []Change[T] {
+	initial := make([]Change[T], 0, h.store.Len())
+	for key, object := range h.store.All() {
+		initial = append(initial, Change[T]{Type: Add, Initial: true, Key: key, Object: object, Version: h.versionOf(object)})
+	}
+	return initial
 }
 
 func (h *hub[T]) leave(f *follower[T]) {

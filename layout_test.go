@@ -59,6 +59,8 @@ var layout = []folderRule{
 	{folder: "sqlite", imports: []string{"."},
 		why: "a store knows the vocabulary, and nothing of sources or other stores"},
 
+	{folder: "kube/ondisk", imports: []string{".", "memory", "fieldpath", "sqlite", "kube/..."},
+		why: "it says how Kubernetes objects are kept on disk: the one place where a source and the durable store meet"},
 	{folder: "kube/...", imports: []string{".", "memory", "kube/..."},
 		why: "a source knows the vocabulary, and memory because its replicas live there; no other store"},
 
@@ -75,6 +77,15 @@ var layout = []folderRule{
 		why: "informers adapts, and builds on cache"},
 	{folder: "ctrlcache", imports: []string{".", "memory", "kube/...", "cache"},
 		why: "ctrlcache adapts, and builds on cache"},
+
+	{folder: "metrics", imports: []string{".", "kube/..."},
+		why: "metrics count what replicas say of themselves, whoever made them"},
+	{folder: "verify", imports: []string{".", "memory", "kube/..."},
+		why: "verify compares a copy with its source, and belongs to neither"},
+	{folder: "mirror", imports: []string{".", "memory", "fieldpath", "kube/...", "metrics", "verify"},
+		why: "a mirror is several replicas of one cluster; those who show it stand above it"},
+	{folder: "web", imports: []string{".", "memory", "fieldpath", "mirror", "metrics"},
+		why: "the page shows a mirror and knows no cluster"},
 
 	{folder: "examples/...", imports: []string{"*"},
 		why: "an example imports what a user can import"},

@@ -88,14 +88,14 @@ func (r *Reflector[T]) listRewound(ctx context.Context, pass *Pass[T]) (*Pass[T]
 // listAt reads all pages at a version. When a page token expires midway, the
 // list is read again as a whole.
 func (r *Reflector[T]) listAt(ctx context.Context, at Version) (*Pass[T], bool, error) {
-	pass := &Pass[T]{r: r, state: r.newRelisting(r.rewound), cause: r.cause}
+	pass := &Pass[T]{r: r, state: r.newRelisting(), cause: r.cause}
 	q := ListQuery{AtLeast: at, Limit: r.pageSize(at)}
 	paged := false
 	for {
 		page, err := r.listPage(ctx, q)
 		if err != nil {
 			if q.Continue != "" && ReasonOf(err) == Expired {
-				pass.state, pass.version = r.newRelisting(r.rewound), ""
+				pass.state, pass.version = r.newRelisting(), ""
 				q = ListQuery{AtLeast: at}
 				continue
 			}

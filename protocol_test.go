@@ -759,6 +759,72 @@ var stories = map[string]story{
 		handler: "add a@1 initial\nadd b@50 initial\ndelete b@50 missed\nsync a@1",
 		errors:  "boom\nthe source went back in time",
 	},
+	"recheck: the state is read consistently, comparing content": {
+		server: `
+			list any -> 5: a@1=x b@2 c@3
+			watch 5 -> hang
+			list latest -> 5: a@1=y b@2 d@4
+			watch 5 -> hang`,
+		meanwhile: recheckAfter(10 * time.Second),
+		handler: `
+			add a@1=x initial
+			add b@2 initial
+			add c@3 initial
+			delete c@3 missed
+			update a@1=x -> a@1=y
+			add d@4
+			sync b@2`,
+		atLeast: 10 * time.Second, atMost: 12 * time.Second,
+		then: rechecked,
+	},
+	"recheck: as a stream it begins at latest": {
+		opts: tarn.Options[*thing]{WatchList: true},
+		server: `
+			stream latest -> add a@1=x; end 5; hang
+			stream latest -> add a@1=y; end 5; hang`,
+		meanwhile: recheckAfter(10 * time.Second),
+		handler:   "add a@1=x initial\nupdate a@1=x -> a@1=y",
+		then:      rechecked,
+	},
+	"recheck: it outlives failures": {
+		server: `
+			list any -> 5: a@1=x
+			watch 5 -> hang
+			list latest -> error boom
+			list latest -> 5: a@1=y
+			watch 5 -> hang`,
+		meanwhile: recheckAfter(10 * time.Second),
+		handler:   "add a@1=x initial\nupdate a@1=x -> a@1=y",
+		errors:    "boom",
+		then:      rechecked,
+	},
+	"recheck: a source that went back is still found out": {
+		server: `
+			list any -> 50: a@1=x
+			watch 50 -> hang
+			list latest -> 30: a@1=y
+			list latest -> 30: a@1=y
+			watch 30 -> hang`,
+		meanwhile: recheckAfter(10 * time.Second),
+		handler:   "add a@1=x initial\nupdate a@1=x -> a@1=y",
+		errors:    "the source went back in time",
+	},
+}
+
+func recheckAfter(d time.Duration) func(*tarn.Replica[*thing]) {
+	return func(r *tarn.Replica[*thing]) {
+		time.Sleep(d)
+		r.Recheck("doubted")
+		r.Recheck("doubted") // one with the first
+	}
+}
+
+func rechecked(t *testing.T, r *tarn.Replica[*thing]) {
+	t.Helper()
+	time.Sleep(time.Minute)
+	if h := r.Health(); h.Lists["doubted"] != 1 || h.Err != nil || h.State != tarn.Watching {
+		t.Errorf("%s; lists %v", h, h.Lists)
+	}
 }
 
 func TestProtocol(t *testing.T) {

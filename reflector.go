@@ -48,6 +48,14 @@ type Reflector[T any] struct {
 	// rewound says that the source went back: its versions prove nothing until
 	// the next whole state.
 	rewound bool
+	// mistrust says that versions prove nothing either: someone asked for a
+	// recheck, or the source is another one.
+	mistrust bool
+	recheck  recheck
+	// warm is about content that was there at the start; durable the store that
+	// brought it, where there is no replica around.
+	warm    warmth
+	durable Durable
 	// cause is why the next whole state is read.
 	cause string
 	// paged says that the source answered its cheapest read in pages.
@@ -89,6 +97,7 @@ func NewReflector[T any](source Source[T], store Store[T], opts Options[T]) (*Re
 	if s, ok := store.(Resyncer); ok {
 		r.resync = s.Resync
 	}
+	r.durable, _ = store.(Durable)
 	return r, nil
 }
 
@@ -111,6 +120,10 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 		return fmt.Errorf("%s: the reflector has been started before; make a new one", r.opts.Name)
 	}
 	defer r.monitor.stopped()
+	if r.durable != nil {
+		kept, err := r.durable.Restore(ctx)
+		r.begin(ctx, kept, err, true)
+	}
 	for {
 		err := r.ListAndWatch(ctx)
 		if ctx.Err() != nil {
@@ -180,7 +193,8 @@ func (r *Reflector[T]) explain(doing string, v Version, err error) error {
 // who only want the loop use Run; the steps are for adapters which must stand
 // between them.
 type Pass[T any] struct {
-	r       *Reflector[T]
+	r *Reflector[T]
+	// state is nil if the store has it already; see [Durable].
 	state   *relisting[T]
 	version Version
 	cause   string
@@ -196,6 +210,15 @@ type Pass[T any] struct {
 // source can, else as a list. Nothing is given to the store yet.
 func (r *Reflector[T]) Begin(ctx context.Context) (*Pass[T], error) {
 	r.monitor.enter(Listing)
+	r.beginRecheck()
+	if err := r.confirmSource(ctx); err != nil {
+		return nil, err
+	}
+	if r.warm.resumes && !r.lost {
+		if pass, err := r.resume(ctx); pass != nil || err != nil {
+			return pass, err
+		}
+	}
 	if r.useWatchList() {
 		pass, err := r.streamState(ctx)
 		if err == nil || ctx.Err() != nil {
@@ -214,6 +237,11 @@ func (p *Pass[T]) Commit(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
 	}
+	if p.state == nil {
+		r.cause = "watch ended"
+		r.reached()
+		return nil
+	}
 	if err := p.state.commit(ctx, p.version); err != nil {
 		return r.explain("the store did not take the state at", p.version, err)
 	}
@@ -221,16 +249,22 @@ func (p *Pass[T]) Commit(ctx context.Context) error {
 	p.state = nil
 	r.version = p.version
 	r.versioned = p.version != ""
-	r.lost, r.rewound, r.doubt, r.hurry = false, false, false, false
+	r.lost, r.rewound, r.mistrust, r.doubt, r.hurry = false, false, false, false, false
 	r.blind.listed(r.opts.Clock.Now(), p.keyless)
 	r.deleted.clear()
 	r.cause = "watch ended"
+	r.warm = warmth{}
 	r.monitor.listed(p.cause, p.version)
+	r.markSynced()
+	return nil
+}
+
+// markSynced notes that one whole state has been taken.
+func (r *Reflector[T]) markSynced() {
 	if !r.synced {
 		r.synced = true
 		r.onSynced()
 	}
-	return nil
 }
 
 // Close releases what Follow did not.

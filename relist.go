@@ -21,7 +21,7 @@ var errUnsureGone = errors.New("missing in a list that also held objects which c
 type relisting[T any] struct {
 	r *Reflector[T]
 	// rewound says that equal versions prove nothing: a source that went back
-	// may have used them again for other content.
+	// may have used them again for other content, and a recheck believes none.
 	rewound bool
 	// at says where an item stands in news, or that it is as the store has it.
 	at   map[Key]int
@@ -37,8 +37,8 @@ type relisting[T any] struct {
 
 const unchanged = -1
 
-func (r *Reflector[T]) newRelisting(rewound bool) *relisting[T] {
-	return &relisting[T]{r: r, rewound: rewound, at: map[Key]int{}, holes: map[int]struct{}{}, suspects: map[Key]struct{}{}}
+func (r *Reflector[T]) newRelisting() *relisting[T] {
+	return &relisting[T]{r: r, rewound: r.rewound || r.mistrust, at: map[Key]int{}, holes: map[int]struct{}{}, suspects: map[Key]struct{}{}}
 }
 
 // put adds an object, or replaces it by a later state.

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // A Replica is a live local copy of a collection: a reflector, the store it
@@ -19,9 +20,11 @@ import (
 type Replica[T any] struct {
 	// opts are as they were given, so that what Configure changes counts for
 	// the defaults too.
-	opts    Options[T]
-	parts   []part[T]
-	store   ReadStore[T]
+	opts  Options[T]
+	parts []part[T]
+	store ReadStore[T]
+	// durable is the store, if it is that.
+	durable Durable
 	hub     *hub[T]
 	started atomic.Bool
 	// synced and ended are closed when all parts are so.
@@ -83,6 +86,7 @@ func (r *Replica[T]) Run(ctx context.Context) error {
 	r.hub.start(ctx)
 	defer r.hub.stop()
 	defer cancel(ErrStopped)
+	r.restore(ctx)
 	return r.runParts(ctx)
 }
 
@@ -117,6 +121,15 @@ func (r *Replica[T]) Version() Version { return r.store.Version() }
 
 // Health tells how the replica is doing.
 func (r *Replica[T]) Health() Health {
+	h := r.health()
+	if r.durable != nil {
+		disk := r.durable.Disk()
+		h.Disk = &disk
+	}
+	return h
+}
+
+func (r *Replica[T]) health() Health {
 	if len(r.parts) == 1 {
 		return r.parts[0].reflector.Health()
 	}
@@ -155,6 +168,8 @@ func (r *Replica[T]) notSynced(why error) error {
 		return fmt.Errorf("%s: not synced: %w (gave up: %w)", h.Name, h.Err, why)
 	case h.State == Idle:
 		return fmt.Errorf("%s: not synced: the replica was not started: %w", h.Name, why)
+	case h.FromDisk:
+		return fmt.Errorf("%s: not synced: the copy is from disk, %s old, and has not caught up with the source yet (%s): %w", h.Name, h.Age.Round(time.Second), h.State, why)
 	default:
 		return fmt.Errorf("%s: not synced: the source has not answered in full yet (%s): %w", h.Name, h.State, why)
 	}

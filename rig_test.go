@@ -39,9 +39,15 @@ type story struct {
 	handler, errors, bad string
 	// store is the content at the end.
 	store string
+	// disk is what the store kept, as the answer to a list says it, 42 s ago.
+	disk string
+	// other says that it is of another source.
+	other bool
 	opts  tarn.Options[*thing]
 	// took is how long the story may take: at least and at most, if not zero.
 	atLeast, atMost time.Duration
+	// meanwhile is run beside the story, from before its start.
+	meanwhile func(r *tarn.Replica[*thing])
 	// then is run at the end, while the last watch hangs.
 	then func(t *testing.T, r *tarn.Replica[*thing])
 }
@@ -82,7 +88,10 @@ func (s story) run(t *testing.T) {
 		opts.Name = "things"
 		opts.OnError = func(_ context.Context, err error) { seen.add("error", describeError(err)) }
 		opts.OnBad = func(_ context.Context, b tarn.BadObject) { seen.add("bad", stdcmp.Or(string(b.Key), "?")) }
-		store := memory.New[*thing]()
+		var store tarn.ReadStore[*thing] = memory.New[*thing]()
+		if s.disk != "" {
+			store = &diskStore{ReadStore: store, kept: s.disk, other: s.other}
+		}
 		r, err := tarn.NewReplica(source, store, opts)
 		if err != nil {
 			t.Fatal(err)
@@ -90,6 +99,10 @@ func (s story) run(t *testing.T) {
 		if _, err := r.Subscribe(func(c tarn.Change[*thing]) { seen.add("handler", describeChange(c)) },
 			tarn.SubscribeOptions{Syncs: func() bool { return true }}); err != nil {
 			t.Fatal(err)
+		}
+		if s.meanwhile != nil {
+			go s.meanwhile(r)
+			synctest.Wait()
 		}
 		start := time.Now()
 		done := make(chan error, 1)

@@ -94,6 +94,7 @@ func (r *Reflector[T]) rename(name string) {
 func (r *Replica[T]) connect() {
 	r.done = make(chan struct{})
 	first := r.parts[0].reflector
+	r.durable, _ = r.store.(Durable)
 	r.hub = newHub(r.store, first.opts, first.versionOf, len(r.parts))
 	r.synced, r.ended = first.monitor.synced, first.monitor.ended
 	if len(r.parts) > 1 {
@@ -162,6 +163,7 @@ func together(name string, sections []Health) Health {
 			all.Version = h.Version
 		}
 		all.Synced = all.Synced && h.Synced
+		all.FromDisk = all.FromDisk || h.FromDisk
 		words = append(words, h.LastWord)
 		all.Age = max(all.Age, h.Age)
 		if h.Err != nil && (all.Err == nil || h.ErrSince.Before(all.ErrSince)) {

@@ -48,6 +48,10 @@ type ListQuery struct {
 	Limit int64
 	// Continue is the token of the page before, empty for the first one.
 	Continue string
+	// Exact asks for the state at AtLeast itself and for no newer one, to compare
+	// it with a copy. A source that cannot may take no notice: Page.Version tells
+	// which state it is.
+	Exact bool
 }
 
 // Page is a part of a collection, all of one state.
@@ -185,7 +189,8 @@ type Change[T any] struct {
 	// Object is the last state known, perhaps not the last there was.
 	Missed bool
 	// Rewound says that an Update came by reading a source anew that had gone
-	// back in time: its version may be the one before, and the content not.
+	// back in time, or by a recheck: its version may be the one before, and the
+	// content not.
 	Rewound bool
 	Key     Key
 	// Old is what was there before, for Update and Sync, and for a Delete what

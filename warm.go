@@ -1,0 +1,194 @@
+package tarn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// A Durable store keeps its content beyond the process, so that the next one can
+// begin with it: a replica that has such a store serves at once what was kept,
+// marked with its age, asks the source only for its present version, and follows
+// it from the version that was kept. It lists only if that version is gone, or the
+// source is another one, and then as a difference.
+type Durable interface {
+	// Restore brings the content back and tells what it is. It is called once,
+	// before anything is written. Without anything to begin with, Kept.Version is
+	// empty, and so is the content; with an error too.
+	Restore(ctx context.Context) (Kept, error)
+	// Disk tells how far what is kept has followed. It may be called at any time.
+	Disk() DiskHealth
+}
+
+// Kept is what a store brought back.
+type Kept struct {
+	// Version is the state that the content shows, empty if there is none.
+	Version Version
+	// Heard is when the source was last heard before that state was kept.
+	Heard time.Time
+	// Confirm, if there is one, is asked before anything is read from the source
+	// whether it is the one that the content is of; without content too, so that it
+	// can note which one that will be. It fails with [ErrOtherSource] if it is
+	// another; any other error means that this cannot be told yet.
+	Confirm func(ctx context.Context) error
+}
+
+// ErrOtherSource says that kept content is of another source.
+var ErrOtherSource = errors.New("the content on disk is of another source")
+
+// DiskHealth is how a copy on disk stands behind what is read.
+type DiskHealth struct {
+	// Version is the state that is on disk.
+	Version Version
+	// Pending is how many objects have changed since, Lag since when the oldest of
+	// these changes waits.
+	Pending int
+	Lag     time.Duration
+	// Err is why nothing can be written; nil while it can. The copy goes on in
+	// memory, and what waits is written when that is possible again.
+	Err      error
+	ErrSince time.Time
+	// Note is why what was found at the start was not used, empty if it was.
+	Note string
+}
+
+func (d DiskHealth) String() string {
+	s := "on disk at version " + string(d.Version)
+	if d.Version == "" {
+		s = "nothing on disk yet"
+	}
+	if d.Pending > 0 {
+		s += fmt.Sprintf(", %d objects waiting for %s", d.Pending, d.Lag.Round(time.Millisecond))
+	}
+	if d.Err != nil {
+		s += fmt.Sprintf(", in memory only since %s: %v", d.ErrSince.Format(time.TimeOnly), d.Err)
+	}
+	return s
+}
+
+// warmth is what a reflector knows of the content that it began with.
+type warmth struct {
+	// confirm is Kept.Confirm, until it was answered.
+	confirm func(ctx context.Context) error
+	// resumes says that the source can be followed from the version that was kept,
+	// once it was asked for its own.
+	resumes bool
+	// target is the version that the source said it has: the copy is synced when
+	// that is reached.
+	target Version
+}
+
+// restore loads what a durable store has, before Run does anything else. If that
+// fails, the replica begins as one without.
+func (r *Replica[T]) restore(ctx context.Context) {
+	if r.durable == nil {
+		return
+	}
+	kept, err := r.hub.restore(ctx, r.durable)
+	for _, p := range r.parts {
+		p.reflector.begin(ctx, kept, err, len(r.parts) == 1)
+	}
+}
+
+// begin takes over what was kept. The version of several sections together is not
+// where each of them stood, so they are read anew, as differences.
+func (r *Reflector[T]) begin(ctx context.Context, kept Kept, err error, alone bool) {
+	if err != nil {
+		if ctx.Err() == nil {
+			r.report(ctx, fmt.Errorf("%s: %w; the copy begins with a list", r.opts.Name, err))
+		}
+		return
+	}
+	r.warm.confirm = kept.Confirm
+	if kept.Version == "" {
+		return
+	}
+	r.version, r.versioned = kept.Version, true
+	r.cause = "restart"
+	r.warm.resumes = alone
+	r.monitor.update(func(h *Health) {
+		h.FromDisk, h.Version, h.LastWord = true, kept.Version, kept.Heard
+	})
+}
+
+// resume begins a pass where the process before stopped. It returns nil without
+// an error if the state must be read instead.
+func (r *Reflector[T]) resume(ctx context.Context) (*Pass[T], error) {
+	page, err := r.list(ctx, ListQuery{AtLeast: Latest, Limit: 1}, probeDeadline)
+	if err != nil {
+		return nil, r.explain("probe at", Latest, err)
+	}
+	r.warm.resumes = false
+	switch c, comparable := page.Version.Compare(r.version); {
+	case !comparable:
+		return nil, nil
+	case c < 0:
+		r.rewind(ctx, page.Version)
+		return nil, nil
+	}
+	r.warm.target = page.Version
+	return &Pass[T]{r: r, version: r.version}, nil
+}
+
+// confirmSource asks whether the content, if there is any, is of this source. If
+// it is not, versions prove nothing.
+func (r *Reflector[T]) confirmSource(ctx context.Context) error {
+	if r.warm.confirm == nil {
+		return nil
+	}
+	err := r.warm.confirm(ctx)
+	switch {
+	case err == nil:
+	case errors.Is(err, ErrOtherSource):
+		r.version, r.versioned = "", false // it is no version of this source
+		r.lost, r.mistrust = true, true
+		r.cause = "other source"
+		r.report(ctx, fmt.Errorf("%s: %w; the copy is read anew", r.opts.Name, err))
+	default:
+		return fmt.Errorf("%s: asking whether the source is the one that the disk is a copy of: %w", r.opts.Name, err)
+	}
+	r.warm.confirm = nil
+	return nil
+}
+
+// reached notes that a copy which began from disk has come to where the source was
+// when it was asked.
+func (r *Reflector[T]) reached() {
+	if r.warm.target == "" || r.version.OlderThan(r.warm.target) {
+		return
+	}
+	r.warm.target = ""
+	r.monitor.caughtUp(r.version)
+	r.markSynced()
+}
+
+// caughtUp notes that the content is the source's.
+func (m *monitor) caughtUp(v Version) {
+	now := m.clock.Now()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.h.LastWord, m.h.Version = now, v
+	m.nowSynced()
+	m.recovered()
+}
+
+// restore brings back what a store has kept, and publishes it to those who are
+// there already.
+func (h *hub[T]) restore(ctx context.Context, store Durable) (Kept, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	before := h.store.Len()
+	kept, err := store.Restore(ctx)
+	if err != nil || kept.Version == "" {
+		return kept, err
+	}
+	if before == 0 {
+		h.publish(h.initial(), nil)
+	}
+	for i := range h.positions {
+		h.positions[i] = kept.Version
+		h.open(i)
+	}
+	return kept, nil
+}

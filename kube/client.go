@@ -28,6 +28,10 @@ type Client struct {
 	pool  *wire.Pool
 	media mediaPolicy
 	gzip  bool
+	// server tells it from another, as far as the config says.
+	server string
+
+	decoded decodeCounter
 
 	mu sync.Mutex
 	// plain are the resources of which the server refused all but JSON.
@@ -77,10 +81,11 @@ func NewClient(cfg *rest.Config, opts ...ClientOption) (*Client, error) {
 		s.pool = wire.NewPool()
 	}
 	c := &Client{
-		pool:  s.pool,
-		media: mediaPolicyOf(cfg),
-		gzip:  !cfg.DisableCompression,
-		plain: map[schema.GroupVersionResource]bool{},
+		pool:   s.pool,
+		media:  mediaPolicyOf(cfg),
+		gzip:   !cfg.DisableCompression,
+		server: serverOf(cfg),
+		plain:  map[schema.GroupVersionResource]bool{},
 	}
 	// The REST client is told the path and the types of each request.
 	cfg.GroupVersion, cfg.APIPath = &schema.GroupVersion{}, "/"

@@ -25,9 +25,9 @@ type codec[T any] struct {
 	stamp metav1.TypeMeta
 }
 
-// object decodes one object. In protobuf it is the bare message, of kind t; in
-// JSON the object says its kind itself, and t is not looked at.
-func (c *codec[T]) object(m media, raw []byte, t runtime.TypeMeta) (object T, silent bool, err error) {
+// object decodes one object, or another state of one. In protobuf it is the bare
+// message, of kind t; in JSON the object says its kind itself, and t is not looked at.
+func (c *codec[T]) object(m media, raw []byte, t runtime.TypeMeta, again bool) (object T, silent bool, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			// As much of the stack as shows where: there may be many such objects.
@@ -36,10 +36,13 @@ func (c *codec[T]) object(m media, raw []byte, t runtime.TypeMeta) (object T, si
 		}
 	}()
 	var decoded any
-	if m == mediaProtobuf {
-		decoded, err = c.wire.Protobuf(raw)
-	} else {
+	switch {
+	case m == mediaJSON:
 		decoded, err = c.wire.JSON(raw)
+	case again:
+		decoded, err = c.wire.ProtobufAgain(raw)
+	default:
+		decoded, err = c.wire.Protobuf(raw)
 	}
 	if err != nil {
 		if m == mediaJSON {

@@ -40,7 +40,7 @@ func (s *Source[T]) event(m media, f frame) tarn.Event[T] {
 	}
 	var object T
 	if err == nil {
-		object, err = s.eventObject(m, raw, kind)
+		object, err = s.eventObject(m, raw, kind, t == tarn.Modified)
 	}
 	if err == nil && t == 0 {
 		err = fmt.Errorf("unknown watch event %q", n.kind)
@@ -51,8 +51,8 @@ func (s *Source[T]) event(m media, f frame) tarn.Event[T] {
 	return tarn.Event[T]{Type: t, Object: object}
 }
 
-func (s *Source[T]) eventObject(m media, raw []byte, kind runtime.TypeMeta) (T, error) {
-	object, silent, err := s.codec.object(m, raw, kind)
+func (s *Source[T]) eventObject(m media, raw []byte, kind runtime.TypeMeta, again bool) (T, error) {
+	object, silent, err := s.codec.object(m, raw, kind, again)
 	if err == nil && silent && s.collection.Object == unstructuredType {
 		name(object, s.codec.kinds.want)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -141,8 +142,11 @@ func (g *gathering[T]) typed() bool { return g.source.collection.Object != unstr
 
 func (b *batch[T]) decode(s *Source[T], m media, items []cut) {
 	b.items = make([]T, 0, len(items))
+	began, bytes := time.Now(), 0
+	defer func() { s.decoded.add(len(items), bytes, time.Since(began)) }()
 	for _, item := range items {
-		object, silent, err := s.codec.object(m, item.raw, runtime.TypeMeta{})
+		bytes += len(item.raw)
+		object, silent, err := s.codec.object(m, item.raw, runtime.TypeMeta{}, false)
 		if err != nil {
 			err = fmt.Errorf("at byte %d of the list of %s: %w", item.at, s.collection, err)
 			seen := glimpseOf(m, item.raw)

@@ -32,6 +32,7 @@ type Source[T any] struct {
 	decoding   wire.Options
 	protobuf   bool
 	maxItem    int
+	decoded    *decodeCounter
 }
 
 // SourceOptions shape a [Source]. The zero value is a good choice.
@@ -81,6 +82,7 @@ func NewSource[T any](client *Client, c Collection, opts SourceOptions) (*Source
 		decoding:   decoding,
 		protobuf:   decoder.HasProtobuf(),
 		maxItem:    opts.MaxItem,
+		decoded:    &decodeCounter{also: &client.decoded},
 	}
 	if s.maxItem <= 0 {
 		s.maxItem = DefaultMaxItem
@@ -103,6 +105,15 @@ func (s *Source[T]) ShareParts(on bool) {
 	}
 }
 
+// Unshared is a source of the same collection and options, whose objects have
+// nothing in common with others: what someone changed in a shared part does not
+// show in them, and they may be changed.
+func (s *Source[T]) Unshared() *Source[T] {
+	unshared := *s
+	unshared.ShareParts(false)
+	return &unshared
+}
+
 // Collection is what the source reads.
 func (s *Source[T]) Collection() Collection { return s.collection }
 
@@ -112,6 +123,8 @@ func (s *Source[T]) List(ctx context.Context, q tarn.ListQuery) (tarn.Page[T], e
 	if q.Continue != "" {
 		// The token says which state is meant.
 		options.ResourceVersion = ""
+	} else if q.Exact {
+		options.ResourceVersionMatch = metav1.ResourceVersionMatchExact
 	}
 	resp, err := s.client.get(ctx, s.request(options))
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/tarnproject/tarn"
 )
@@ -95,8 +96,11 @@ func (s *stream[T]) decode(buf []tarn.Event[T]) int {
 	for _, f := range s.frames {
 		bytes += len(f.raw)
 	}
+	s.source.decoded.add(len(s.frames), bytes, 0)
 	var next atomic.Int64
 	work := func() {
+		began := time.Now()
+		defer func() { s.source.decoded.add(0, 0, time.Since(began)) }()
 		for {
 			i := int(next.Add(1)) - 1
 			if i >= len(s.frames) {

@@ -31,6 +31,7 @@ type Decoder struct {
 	opts       Options
 	protobuf   *protoPlan // nil without a protobuf form
 	readers    sync.Pool  // of *protoReader
+	past       past
 	json       jsonDecoder
 }
 
@@ -66,7 +67,16 @@ func (d *Decoder) Protobuf(raw []byte) (any, error) {
 	if d.protobuf == nil {
 		return nil, fmt.Errorf("wire: %v has no protobuf form; ask the server for JSON", d.objectType)
 	}
-	return d.decodeProtobuf(raw)
+	return d.decodeProtobuf(raw, false)
+}
+
+// ProtobufAgain is Protobuf for a later state of an object that is held already: what
+// it left as it was is taken over, even where no other object has the same.
+func (d *Decoder) ProtobufAgain(raw []byte) (any, error) {
+	if d.protobuf == nil {
+		return d.Protobuf(raw)
+	}
+	return d.decodeProtobuf(raw, true)
 }
 
 // JSON decodes an object.

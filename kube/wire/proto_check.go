@@ -2,14 +2,14 @@ package wire
 
 import (
 	"bytes"
-	"fmt"
 	"reflect"
 	"unsafe"
 )
 
 // checkEvery is how many hits of a reader go by until one is checked for having been
-// changed by someone. It takes as long as decoding the part.
-const checkEvery = 4096
+// changed by someone. It takes as long as decoding the part. It is a prime: objects
+// that are alike have as many hits each, and each of them has to have its turn.
+const checkEvery = 4093
 
 // proofs is how often a node is compared with its type's own decoder.
 const proofs = 2
@@ -51,11 +51,7 @@ func (r *protoReader) check(f *protoField, x part, i, end, n int) part {
 	}
 	k := r.pool.saltedKey(f.salt, r.data[i:end])
 	r.pool.shard(k).replace(k, fresh)
-	r.pool.mutations.Add(1)
-	if tell := r.decoder.opts.OnMutation; tell != nil {
-		tell(fmt.Errorf("wire: %v: a part of %s (%v) that objects share was changed by someone; "+
-			"objects of a cache are read-only: DeepCopy before writing", r.decoder.objectType, f.path(), f.typ))
-	}
+	r.changedBySomeone(f)
 	return fresh
 }
 
@@ -66,7 +62,7 @@ func (r *protoReader) unshared(f *protoField, i, end, n int) (part, bool) {
 		return part{unsafe.Pointer(unsafe.SliceData(run)), len(run)}, true
 	}
 	plain := protoReader{data: r.data, depth: r.depth}
-	made := plain.memory(f, i, end, n)
+	made := plain.memory(f, i, end, n, nil)
 	if made == nil {
 		return part{}, false
 	}

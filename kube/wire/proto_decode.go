@@ -13,7 +13,7 @@ var errTooDeep = fmt.Errorf("more than %d messages in each other", maxProtoDepth
 
 // decodeProtobuf tries the fast path, and leaves to the stock decoder what is
 // irregular in any way: values and errors are the stock decoder's then.
-func (d *Decoder) decodeProtobuf(raw []byte) (object any, err error) {
+func (d *Decoder) decodeProtobuf(raw []byte, again bool) (object any, err error) {
 	at := 0
 	defer func() {
 		if p := recover(); p != nil { // in a type's own Unmarshal
@@ -26,6 +26,7 @@ func (d *Decoder) decodeProtobuf(raw []byte) (object any, err error) {
 		r = &protoReader{decoder: d, pool: d.opts.Pool, hits: rand.Uint32()}
 	}
 	v := reflect.New(d.objectType)
+	r.begin(v.UnsafePointer(), d.objectType.Size(), again && r.pool != nil)
 	ok := r.object(d.protobuf.root, raw, v.UnsafePointer())
 	deep := r.deep
 	at = r.at
@@ -56,15 +57,21 @@ func (r *protoReader) object(n *protoNode, raw []byte, base unsafe.Pointer) bool
 		if n := r.pool.mutations.Load(); n != r.mutations {
 			r.mutations = n
 			r.habits.forget()
+			if r.decoder != nil {
+				r.decoder.past.clear()
+			}
 		}
 	}
 	ok := len(raw) <= math.MaxInt32 && r.message(n, 0, len(raw), base)
 	if ok {
 		r.texts.close(raw, deferredFrame{})
+		if r.again && r.uid != 0 {
+			r.decoder.past.note(r.uid, base, &r.now)
+		}
 	} else {
 		r.texts.rewind(deferredFrame{})
 	}
-	r.data, r.depth = nil, 0
+	r.data, r.depth, r.window = nil, 0, window{}
 	return ok
 }
 

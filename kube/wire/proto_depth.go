@@ -83,7 +83,7 @@ func (r *protoReader) tooDeepHere(f *protoField, i, end int) bool {
 		return false
 	}
 	limit := maxProtoDepth + 1 - r.depth
-	if f.kind == kindPtrMessage {
+	if f.kind == kindPtrMessage || f.kind == kindMessage {
 		_, deep := f.survey(r.data[i:end], limit)
 		return deep
 	}

@@ -76,7 +76,12 @@ func (n *protoNode) diverge(path []string, pool *Pool) {
 // objects apart, and the maps may have to be private.
 func (n *protoNode) markMetadata(private bool) {
 	for i := range n.fields {
-		if f := &n.fields[i]; f.kind == kindMessage && f.message == reflect.TypeFor[metav1.ObjectMeta]() && f.name == "metadata" {
+		f := &n.fields[i]
+		if f.kind != kindMessage {
+			continue
+		}
+		f.takeable = f.message != reflect.TypeFor[metav1.ObjectMeta]()
+		if f.name == "metadata" && !f.takeable {
 			meta := f.child()
 			for j := range meta.fields {
 				g := &meta.fields[j]

@@ -55,6 +55,8 @@ type protoField struct {
 	// private keeps the field's map from being shared, and identity says that its
 	// text tells objects apart.
 	private, identity bool
+	// takeable says that the message may be taken over from an object's last state.
+	takeable bool
 
 	tag      uint32
 	offset   uint32

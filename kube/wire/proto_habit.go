@@ -59,6 +59,7 @@ func (h *habit) saw(hit bool) {
 // former is small, so that a field at rest costs one look at it.
 type habits struct {
 	known []habit
+	past  []habit
 	last  []lastContent
 	kept  int // bytes in last
 }
@@ -90,6 +91,7 @@ func (h *habits) of(f *protoField, size int) int {
 	if i >= len(h.known) {
 		more := i + 64 - len(h.known)
 		h.known = append(h.known, make([]habit, more)...)
+		h.past = append(h.past, make([]habit, more)...)
 		h.last = append(h.last, make([]lastContent, more)...)
 	}
 	return i

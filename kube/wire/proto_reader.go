@@ -38,6 +38,7 @@ type protoReader struct {
 	data  []byte
 	owner owner
 	depth int
+	lineage
 	// at is where the fast path stopped, and deep says that it was for the depth.
 	at   int
 	deep bool
@@ -112,7 +113,7 @@ func (r *protoReader) message(n *protoNode, i, end int, base unsafe.Pointer) boo
 		case kindString:
 			r.text(f, from, i, (*string)(dst))
 		case kindMessage:
-			ok = r.message(f.child(), from, i, dst)
+			ok = r.whole(f, from, i, dst)
 		case kindPtrMessage:
 			ok = r.pointer(f, from, i, (*unsafe.Pointer)(dst))
 		case kindTime:

@@ -14,44 +14,52 @@ func (r *protoReader) run(f *protoField, b []byte, i int, dst unsafe.Pointer) in
 	if f.private {
 		return r.privateTable(f, i, end, n, dst)
 	}
-	found, claim := r.seek(f, i, end, n)
-	if found.ptr == nil {
-		if found.ptr = r.part(f, i, end, n, claim); found.ptr == nil {
-			return -1
-		}
+	found := r.shared(f, i, end, n, dst)
+	if found == nil {
+		return -1
 	}
 	if f.kind >= kindTextMap {
-		*(*unsafe.Pointer)(dst) = found.ptr
+		*(*unsafe.Pointer)(dst) = found
 	} else {
-		*(*sliceHeader)(dst) = sliceHeader{ptr: found.ptr, len: n, cap: n}
+		*(*sliceHeader)(dst) = sliceHeader{ptr: found, len: n, cap: n}
 	}
 	return end
 }
 
 // pointer decodes a message of its own, or finds one made of the same bytes.
 func (r *protoReader) pointer(f *protoField, i, end int, dst *unsafe.Pointer) bool {
-	found, claim := r.seek(f, i, end, 1)
-	if found.ptr == nil {
-		if found.ptr = r.part(f, i, end, 1, claim); found.ptr == nil {
-			return false
-		}
+	*dst = r.shared(f, i, end, 1, unsafe.Pointer(dst))
+	return *dst != nil
+}
+
+// shared finds a part that was made of the same bytes, in the object's last state or
+// in the pool, or makes it. It returns nil if it could not.
+func (r *protoReader) shared(f *protoField, i, end, n int, dst unsafe.Pointer) unsafe.Pointer {
+	if kept, ok := r.keptPart(f, i, end, n, dst); ok {
+		return kept.ptr
 	}
-	*dst = found.ptr
-	return true
+	found, claim := r.seek(f, i, end, n)
+	if found.ptr != nil {
+		return found.ptr
+	}
+	return r.part(f, i, end, n, claim, dst)
 }
 
 // part decodes what could not be found, and puts it into the pool if that is
 // claimed. It returns nil if it could not.
-func (r *protoReader) part(f *protoField, i, end, n int, claim claim) unsafe.Pointer {
-	if !claim.admit {
-		return r.memory(f, i, end, n)
+func (r *protoReader) part(f *protoField, i, end, n int, claim claim, dst unsafe.Pointer) unsafe.Pointer {
+	if !claim.admit && !(r.again && end-i >= pastApart) {
+		return r.memory(f, i, end, n, dst)
 	}
 	frame := r.texts.open()
-	made := r.memory(f, i, end, n)
+	made := r.memory(f, i, end, n, dst)
 	if made == nil {
 		return nil
 	}
 	size := int(f.elemSize)*n + r.texts.close(r.data, frame)
+	if !claim.admit {
+		return made
+	}
 	if winner := r.pool.shard(claim.key).put(claim.key, part{made, n}, size, r.owner); winner.n == n {
 		return winner.ptr
 	}
@@ -59,13 +67,15 @@ func (r *protoReader) part(f *protoField, i, end, n int, claim claim) unsafe.Poi
 }
 
 // memory decodes a slice, a map, or what a pointer points to.
-func (r *protoReader) memory(f *protoField, i, end, n int) unsafe.Pointer {
+func (r *protoReader) memory(f *protoField, i, end, n int, dst unsafe.Pointer) unsafe.Pointer {
 	made := unsafe.Pointer(nil)
 	ok := false
 	switch f.kind {
 	case kindPtrMessage:
 		made = f.newArray(1)
+		outer := r.enter(f, dst, made, 1)
 		ok = r.message(f.child(), i, end, made)
+		r.window = outer
 	case kindTextMap, kindBytesMap:
 		made, ok = r.textTable(f, i, end, n)
 	case kindQuantityMap:
@@ -74,7 +84,9 @@ func (r *protoReader) memory(f *protoField, i, end, n int) unsafe.Pointer {
 		made, ok = r.messageTable(f, i, end, n)
 	default:
 		made = f.newArray(n)
+		outer := r.enter(f, dst, made, n)
 		ok = r.elements(f, r.data[:end], i, made, n)
+		r.window = outer
 	}
 	if !ok {
 		return nil

@@ -267,7 +267,14 @@ func TestProtobufRandomBytes(t *testing.T) {
 // wantStockProtobuf compares what the stock decoder makes of raw with what d does.
 func wantStockProtobuf(t testing.TB, d *Decoder, raw []byte) {
 	t.Helper()
-	got, err := d.Protobuf(slices.Clone(raw))
+	for _, decode := range []func([]byte) (any, error){d.Protobuf, d.ProtobufAgain} {
+		wantStock(t, d, decode, raw)
+	}
+}
+
+func wantStock(t testing.TB, d *Decoder, decode func([]byte) (any, error), raw []byte) {
+	t.Helper()
+	got, err := decode(slices.Clone(raw))
 	if d.protobuf.root.tooDeep(raw, maxProtoDepth) {
 		if err == nil {
 			t.Errorf("%v: deeper than the limit, and no error: %x", d.objectType, raw)

@@ -137,7 +137,9 @@ func (r *protoReader) text(f *protoField, start, end int, dst *string) {
 		return
 	}
 	if f.identity {
-		r.owner = ownerOf(maphash.Bytes(r.pool.seedA, raw))
+		uid := maphash.Bytes(r.pool.seedA, raw)
+		r.owner = ownerOf(uid)
+		r.identify(uid)
 	}
 	place := r.habits.of(f, len(raw))
 	if h := &r.habits.known[place]; h.due() {

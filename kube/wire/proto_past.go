@@ -1,0 +1,184 @@
+package wire
+
+import (
+	"fmt"
+	"hash/maphash"
+	"reflect"
+	"unsafe"
+)
+
+// pastBytes is how much a part must be made of to be compared with the past, and
+// pastApart to get text of its own when it is to be taken over: else an object's
+// next states would keep all of its text for the sake of some.
+const (
+	pastBytes = 64
+	pastApart = 128
+)
+
+// lineage is what a reader knows of the object at hand in its last state.
+type lineage struct {
+	// again says that there may be one.
+	again bool
+	// uid is the hash of what identifies the object, 0 until that was read.
+	uid uint64
+	// before are the parts that the last state had, now those of this one.
+	before, now pastHashes
+	window      window
+}
+
+// window is the memory being decoded into, and the same memory of the last state,
+// nil if there is none. The place tells it from other windows of the object.
+type window struct {
+	base, past unsafe.Pointer
+	size       uintptr
+	place      uint64
+}
+
+// begin is for a new object at base.
+func (l *lineage) begin(base unsafe.Pointer, size uintptr, again bool) {
+	l.again, l.uid = again, 0
+	l.before.n, l.now.n = 0, 0
+	l.window = window{base: base, size: size}
+}
+
+// identify looks for the last state of the object.
+func (r *protoReader) identify(uid uint64) {
+	r.uid = uid
+	if r.again && r.decoder != nil {
+		r.window.past = r.decoder.past.recall(uid, &r.before)
+	}
+}
+
+// enter makes what is about to be decoded for a field the window, and returns the one
+// that was.
+func (r *protoReader) enter(f *protoField, dst, base unsafe.Pointer, n int) window {
+	outer := r.window
+	if r.again {
+		r.window = window{base: base, size: uintptr(f.elemSize) * uintptr(n), place: r.place(f, dst)}
+		if past := outer.at(dst); past != nil {
+			r.window.past = f.partAt(past, n).ptr
+		}
+	}
+	return outer
+}
+
+// at is where in the last state a field at dst is.
+func (w *window) at(dst unsafe.Pointer) unsafe.Pointer {
+	offset := uintptr(dst) - uintptr(w.base)
+	if w.past == nil || offset >= w.size {
+		return nil
+	}
+	return unsafe.Add(w.past, offset)
+}
+
+// place is a number for where in the object a field is.
+func (r *protoReader) place(f *protoField, dst unsafe.Pointer) uint64 {
+	offset := uint64(uintptr(dst) - uintptr(r.window.base))
+	return (r.window.place+offset)*0x9E3779B97F4A7C15 + f.salt
+}
+
+// partAt is the part that a field has, nil if it has not n elements.
+func (f *protoField) partAt(field unsafe.Pointer, n int) part {
+	if f.kind >= kindRuns && f.kind < kindTextMap {
+		if s := (*sliceHeader)(field); s.len == n {
+			return part{s.ptr, n}
+		}
+		return part{}
+	}
+	return part{*(*unsafe.Pointer)(field), n}
+}
+
+// unchanged says whether a field's bytes are those of the last state, and where that
+// has the field. What changes with every state is not compared each time.
+func (r *protoReader) unchanged(f *protoField, i, end int, dst unsafe.Pointer) (past unsafe.Pointer, ok bool) {
+	if !r.again || r.uid == 0 || end-i < pastBytes || uintptr(dst)-uintptr(r.window.base) >= r.window.size {
+		return nil, false
+	}
+	h := &r.habits.past[r.habits.of(f, end-i)]
+	if !h.due() {
+		return nil, false
+	}
+	hash := maphash.Bytes(r.pool.seedA, r.data[i:end]) ^ r.place(f, dst)
+	r.now.add(hash)
+	if past = r.window.at(dst); past == nil {
+		return nil, false
+	}
+	ok = r.before.has(hash) && !r.tooDeepHere(f, i, end)
+	h.saw(ok)
+	return past, ok
+}
+
+// keptPart takes a part over from the last state.
+func (r *protoReader) keptPart(f *protoField, i, end, n int, dst unsafe.Pointer) (part, bool) {
+	past, ok := r.unchanged(f, i, end, dst)
+	if !ok {
+		return part{}, false
+	}
+	x := f.partAt(past, n)
+	if x.ptr == nil {
+		return part{}, false
+	}
+	if r.hits++; r.hits%checkEvery == 0 {
+		x = r.check(f, x, i, end, n)
+	}
+	return x, true
+}
+
+// whole decodes a message that is part of its struct, or takes it over.
+func (r *protoReader) whole(f *protoField, i, end int, dst unsafe.Pointer) bool {
+	if !r.again || !f.takeable {
+		return r.message(f.child(), i, end, dst)
+	}
+	if past, ok := r.unchanged(f, i, end, dst); ok {
+		return r.takeOver(f, i, end, dst, past)
+	}
+	if end-i < pastApart {
+		return r.message(f.child(), i, end, dst)
+	}
+	frame := r.texts.open()
+	if !r.message(f.child(), i, end, dst) {
+		return false
+	}
+	r.texts.close(r.data, frame)
+	return true
+}
+
+// takeOver copies a message from the last state. Now and then it is checked, as
+// shared parts are.
+func (r *protoReader) takeOver(f *protoField, i, end int, dst, past unsafe.Pointer) bool {
+	kept := reflect.NewAt(f.typ, past)
+	if r.hits++; r.hits%checkEvery == 0 {
+		kept = r.checkWhole(f, kept, i, end)
+	}
+	reflect.NewAt(f.typ, dst).Elem().Set(kept.Elem())
+	return true
+}
+
+// checkWhole compares a message of the last state with what its bytes say, and returns
+// the one to use.
+func (r *protoReader) checkWhole(f *protoField, kept reflect.Value, i, end int) reflect.Value {
+	fresh, again := r.unsharedWhole(f, i, end), r.unsharedWhole(f, i, end)
+	if reflect.DeepEqual(kept.Interface(), fresh.Interface()) || !reflect.DeepEqual(fresh.Interface(), again.Interface()) {
+		return kept // or it holds a NaN, which equals nothing
+	}
+	r.changedBySomeone(f)
+	return fresh
+}
+
+func (r *protoReader) unsharedWhole(f *protoField, i, end int) reflect.Value {
+	v := reflect.New(f.typ)
+	plain := protoReader{data: r.data, depth: r.depth}
+	if plain.message(f.child(), i, end, v.UnsafePointer()) {
+		plain.texts.close(r.data, deferredFrame{})
+	}
+	return v
+}
+
+// changedBySomeone tells of a part that is not what it was made of.
+func (r *protoReader) changedBySomeone(f *protoField) {
+	r.pool.mutations.Add(1)
+	if tell := r.decoder.opts.OnMutation; tell != nil {
+		tell(fmt.Errorf("wire: %v: a part of %s (%v) that objects share was changed by someone; "+
+			"objects of a cache are read-only: DeepCopy before writing", r.decoder.objectType, f.path(), f.typ))
+	}
+}

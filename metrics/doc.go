@@ -1,0 +1,53 @@
+// Package metrics shows replicas to Prometheus.
+//
+//	collector := metrics.NewCollector(metrics.Options{})
+//	collector.Add("pods", replica)                    // a *tarn.Replica of any type
+//	prometheus.MustRegister(collector)
+//
+// A replica counts by itself whether anyone looks or not; the collector only
+// reads, when it is scraped. What is behind an informer of package cache, a
+// factory's or controller-runtime's included, is found by cache.ReplicaOf:
+//
+//	replica, _ := cache.ReplicaOf(informer)
+//	collector.Add("pods", replica)
+//
+// What the Kubernetes source does is added beside it:
+//
+//	collector.AddDecoding("pods", metrics.Decoding(client.Decoded))
+//	collector.AddPool("pods", metrics.Pooling(client.Pool().Stats))
+//
+// # Names
+//
+// The label replica, source or pool is the name that was given to Add,
+// AddDecoding or AddPool.
+//
+//	tarn_objects                     gauge    replica             objects in the copy
+//	tarn_object_bytes                gauge    replica             memory per object, about; see AddBytes
+//	tarn_synced                      gauge    replica             1 once the whole collection was taken
+//	tarn_fresh                       gauge    replica             1 while the copy follows its source and heard of it lately
+//	tarn_failing                     gauge    replica             1 while the copy cannot follow its source
+//	tarn_failures                    gauge    replica             attempts that failed since that began
+//	tarn_age_seconds                 gauge    replica             time since the last word of the source
+//	tarn_bad_objects                 gauge    replica             objects that could not be taken
+//	tarn_events_total                counter  replica             events of watches, bookmarks included
+//	tarn_watches_total               counter  replica             watches opened
+//	tarn_lists_total                 counter  replica,cause       whole reads of the collection
+//	tarn_rewinds_total               counter  replica             times that the source went back in time
+//	tarn_subscriber_pending          gauge    replica,subscriber  changes that a subscriber has not taken
+//	tarn_subscriber_lag_seconds      gauge    replica,subscriber  how long the oldest of them has waited
+//	tarn_decoded_objects_total       counter  source              objects and events decoded
+//	tarn_decoded_bytes_total         counter  source              bytes that they had on the wire
+//	tarn_decode_seconds_total        counter  source              time that it took, of all processors
+//	tarn_pool_parts                  gauge    pool                parts of objects that can be shared
+//	tarn_pool_bytes                  gauge    pool                memory of these parts, about
+//	tarn_pool_hits_total             counter  pool                parts that were found again
+//	tarn_pool_misses_total           counter  pool                parts that were not
+//	tarn_pool_mutations_total        counter  pool                shared parts that someone has changed
+//
+// A read of the whole collection has the cause "start", "watch ended", "expired",
+// "rewound" and the like; the first of a replica, and of each of its sections, is
+// "start". Readers of Changes are the subscriber "changes".
+//
+// Watch tarn_fresh for alerts: it is 0 whatever the reason is. A
+// tarn_pool_mutations_total above 0 is a bug in whoever reads the copy.
+package metrics

@@ -1,0 +1,57 @@
+package metrics
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// metric is one name, as it is described and sent.
+type metric struct {
+	name   string
+	kind   prometheus.ValueType
+	labels []string
+	desc   *prometheus.Desc
+}
+
+// all are the metrics in the order of the package's documentation, which a test
+// compares with it.
+var all []*metric
+
+func gauge(name, help string, labels ...string) *metric {
+	return register(name, help, prometheus.GaugeValue, labels)
+}
+
+func counter(name, help string, labels ...string) *metric {
+	return register(name, help, prometheus.CounterValue, labels)
+}
+
+func register(name, help string, kind prometheus.ValueType, labels []string) *metric {
+	m := &metric{name: name, kind: kind, labels: labels, desc: prometheus.NewDesc(name, help, labels, nil)}
+	all = append(all, m)
+	return m
+}
+
+var (
+	objects     = gauge("tarn_objects", "Objects in the copy.", "replica")
+	objectBytes = gauge("tarn_object_bytes", "Memory per object, about.", "replica")
+	synced      = gauge("tarn_synced", "1 once the whole collection was taken.", "replica")
+	fresh       = gauge("tarn_fresh", "1 while the copy follows its source and heard of it lately.", "replica")
+	failing     = gauge("tarn_failing", "1 while the copy cannot follow its source.", "replica")
+	failures    = gauge("tarn_failures", "Attempts that failed since the copy cannot follow its source.", "replica")
+	age         = gauge("tarn_age_seconds", "Time since the last word of the source.", "replica")
+	badObjects  = gauge("tarn_bad_objects", "Objects that could not be taken.", "replica")
+	events      = counter("tarn_events_total", "Events of watches, bookmarks included.", "replica")
+	watches     = counter("tarn_watches_total", "Watches opened.", "replica")
+	lists       = counter("tarn_lists_total", "Whole reads of the collection, by cause.", "replica", "cause")
+	rewinds     = counter("tarn_rewinds_total", "Times that the source went back in time.", "replica")
+
+	pending = gauge("tarn_subscriber_pending", "Changes that a subscriber has not taken.", "replica", "subscriber")
+	lag     = gauge("tarn_subscriber_lag_seconds", "How long the oldest change that a subscriber has not taken has waited.", "replica", "subscriber")
+
+	decodedObjects = counter("tarn_decoded_objects_total", "Objects and events decoded.", "source")
+	decodedBytes   = counter("tarn_decoded_bytes_total", "Bytes that decoded objects had on the wire.", "source")
+	decodeSeconds  = counter("tarn_decode_seconds_total", "Time that decoding took, of all processors.", "source")
+
+	poolParts     = gauge("tarn_pool_parts", "Parts of objects that can be shared.", "pool")
+	poolBytes     = gauge("tarn_pool_bytes", "Memory of the parts that can be shared, about.", "pool")
+	poolHits      = counter("tarn_pool_hits_total", "Parts that were found again.", "pool")
+	poolMisses    = counter("tarn_pool_misses_total", "Parts that were not found.", "pool")
+	poolMutations = counter("tarn_pool_mutations_total", "Shared parts that someone has changed.", "pool")
+)

@@ -1,0 +1,66 @@
+package metrics
+
+import (
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/tarnproject/tarn"
+)
+
+// sender sends metrics.
+type sender chan<- prometheus.Metric
+
+func (s sender) send(m *metric, value float64, labels ...string) {
+	sent, err := prometheus.NewConstMetric(m.desc, m.kind, value, labels...)
+	if err != nil {
+		sent = prometheus.NewInvalidMetric(m.desc, err)
+	}
+	s <- sent
+}
+
+func (s sender) replica(name string, replica Observed, freshWithin time.Duration) {
+	h := replica.Health()
+	s.send(objects, float64(replica.Len()), name)
+	s.send(synced, number(h.Synced), name)
+	s.send(fresh, number(h.Fresh(freshWithin)), name)
+	s.send(failing, number(h.Err != nil), name)
+	s.send(failures, float64(h.Failures), name)
+	if !h.LastWord.IsZero() {
+		s.send(age, h.Age.Seconds(), name)
+	}
+	s.send(badObjects, float64(h.BadCount), name)
+	s.send(events, float64(h.Events), name)
+	s.send(watches, float64(h.Watches), name)
+	for cause, n := range h.Lists {
+		s.send(lists, float64(n), name, cause)
+	}
+	s.send(rewinds, float64(h.Rewinds), name)
+	for subscriber, l := range byName(replica.Subscribers()) {
+		s.send(pending, float64(l.Pending), name, subscriber)
+		s.send(lag, l.Age.Seconds(), name, subscriber)
+	}
+}
+
+// byName puts those together that have the same name: all that they have not
+// taken, and the oldest of it.
+func byName(subscribers []tarn.SubscriberLag) map[string]tarn.Lag {
+	lags := map[string]tarn.Lag{}
+	for _, s := range subscribers {
+		name := strings.ToValidUTF8(s.Name, "?")
+		if name == "" {
+			name = "changes"
+		}
+		l := lags[name]
+		lags[name] = tarn.Lag{Pending: l.Pending + s.Pending, Age: max(l.Age, s.Age)}
+	}
+	return lags
+}
+
+func number(yes bool) float64 {
+	if yes {
+		return 1
+	}
+	return 0
+}

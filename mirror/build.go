@@ -1,0 +1,129 @@
+package mirror
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/features"
+
+	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/kube"
+	"github.com/tarnproject/tarn/memory"
+)
+
+// check finds what is wrong with what is asked for, before anything is started.
+func check(resources []Resource, opts Options) error {
+	if len(resources) == 0 {
+		return errors.New("mirror: no resources to copy: name some, as Catalog.Find or Catalog.All give them")
+	}
+	seen := map[string]bool{}
+	for _, r := range resources {
+		switch {
+		case seen[r.Name()]:
+			return fmt.Errorf("mirror: %s is asked for twice", r.Name())
+		case len(r.Verbs) > 0 && !r.copyable():
+			return fmt.Errorf("mirror: %s cannot be copied: the server offers no list and watch of it, only %s", r.Name(), strings.Join(r.Verbs, ", "))
+		}
+		seen[r.Name()] = true
+	}
+	if _, err := labels.Parse(opts.LabelSelector); err != nil {
+		return fmt.Errorf("mirror: the label selector %q makes no sense: %w", opts.LabelSelector, err)
+	}
+	if _, err := fields.ParseSelector(opts.FieldSelector); err != nil {
+		return fmt.Errorf("mirror: the field selector %q makes no sense: %w", opts.FieldSelector, err)
+	}
+	if len(opts.Namespaces) > 1 && slices.Contains(opts.Namespaces, metav1.NamespaceAll) {
+		return fmt.Errorf("mirror: %q names all namespaces beside single ones; name either", opts.Namespaces)
+	}
+	return nil
+}
+
+// newTable makes the table of a resource, which does not run yet.
+func (m *Mirror) newTable(r Resource, opts Options) (*Table, error) {
+	t := &Table{resource: r, store: memory.New[Object]()}
+	decoding := kube.SourceOptions{}
+	if !opts.KeepManagedFields {
+		decoding.Drop = []string{"metadata.managedFields"}
+	}
+	if isSecrets(r.GVR.GroupResource()) && !opts.ShowSecrets {
+		t.transform = hideSecret
+		decoding.Unshared = true
+	}
+	kind := r.GVK()
+	if r.Kind == "" {
+		kind = schema.GroupVersionKind{} // any
+	}
+	var sections []tarn.Section[Object]
+	for _, namespace := range namespacesOf(r, opts) {
+		source, err := kube.NewSource[Object](m.client, kube.Collection{
+			Resource: r.GVR, Kind: kind, Object: reflect.TypeFor[Object](), Namespace: namespace,
+			LabelSelector: opts.LabelSelector, FieldSelector: opts.FieldSelector,
+		}, decoding)
+		if err != nil {
+			return nil, err
+		}
+		counted := &counting{Source: source}
+		t.sources = append(t.sources, source)
+		t.intake = append(t.intake, counted)
+		prefix := namespace + "/"
+		sections = append(sections, tarn.Section[Object]{
+			Name: namespace, Source: counted,
+			Owns: func(key tarn.Key) bool { return strings.HasPrefix(string(key), prefix) },
+		})
+	}
+	var err error
+	if options := m.replicaOptions(t, opts); len(sections) == 1 {
+		t.replica, err = tarn.NewReplica(sections[0].Source, t.store, options)
+	} else {
+		t.replica, err = tarn.NewReplicaOf(sections, t.store, options)
+	}
+	return t, err
+}
+
+// namespacesOf are those that a table reads one by one; a single empty one stands
+// for all, or for none.
+func namespacesOf(r Resource, opts Options) []string {
+	if !r.Namespaced || len(opts.Namespaces) == 0 {
+		return []string{metav1.NamespaceAll}
+	}
+	return slices.Compact(slices.Sorted(slices.Values(opts.Namespaces)))
+}
+
+func (m *Mirror) replicaOptions(t *Table, opts Options) tarn.Options[Object] {
+	name := t.resource.Name()
+	var transform func(Object) (Object, error)
+	if t.transform != nil {
+		transform = thenShare(t.transform, m.client.Pool())
+	}
+	return tarn.Options[Object]{
+		Name:      name,
+		Transform: transform,
+		WatchList: features.FeatureGates().Enabled(features.WatchListClient),
+		Logger:    opts.Logger,
+		OnError: func(ctx context.Context, err error) {
+			m.problems.met(time.Now(), t.resource, diagnose(err))
+			if opts.OnError != nil {
+				opts.OnError(name, err)
+				return
+			}
+			opts.Logger.WarnContext(ctx, "the copy is not following the server", "table", name, "err", err)
+		},
+		OnBad: func(ctx context.Context, bad tarn.BadObject) {
+			m.problems.met(time.Now(), t.resource, diagnoseBad(bad))
+			if opts.OnBad != nil {
+				opts.OnBad(name, bad)
+				return
+			}
+			opts.Logger.ErrorContext(ctx, "an object could not be taken; its last good state stays", "table", name, "key", bad.Key, "err", bad.Err)
+		},
+	}
+}

@@ -1,0 +1,33 @@
+package mirror
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/tarnproject/tarn/metrics"
+)
+
+// Collector shows the mirror to Prometheus: each table under its name, and the
+// pool that they share as "mirror". Package metrics says which metrics there are.
+func (m *Mirror) Collector() prometheus.Collector {
+	c := metrics.NewCollector(metrics.Options{})
+	for _, t := range m.tables {
+		name := t.resource.Name()
+		// Names of tables are unique and not empty, which is all that could fail.
+		_ = c.Add(name, t.replica)
+		_ = c.AddBytes(name, t.weight.perObject)
+		_ = c.AddDecoding(name, t.decoded)
+	}
+	_ = c.AddPool("mirror", metrics.Pooling(m.client.Pool().Stats))
+	return c
+}
+
+// decoded is what all sources of the table have decoded.
+func (t *Table) decoded() (sum metrics.Decoded) {
+	for _, source := range t.sources {
+		d := source.Decoded()
+		sum.Objects += d.Objects
+		sum.Bytes += d.Bytes
+		sum.Time += d.Time
+	}
+	return sum
+}

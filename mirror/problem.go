@@ -1,0 +1,127 @@
+package mirror
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/tarnproject/tarn"
+)
+
+// Problem is something that is or was wrong with a table. What is wrong in the
+// same way is one problem, however often it happens.
+type Problem struct {
+	Table string
+	// What is wrong, in a few words that are the same each time; Detail is the
+	// last error in full, Advice what can be done.
+	What, Detail, Advice string
+	Since                time.Time
+	// Until is when it ended; zero while it lasts.
+	Until time.Time
+	// Count is how often it was met.
+	Count int
+}
+
+// Over says that the problem has ended.
+func (p Problem) Over() bool { return !p.Until.IsZero() }
+
+const (
+	// maxProblems is how many are kept; those that last are, in any case.
+	maxProblems = 200
+	// relapse is how soon a problem must come back to be the same one. One that
+	// comes and goes would else fill the list.
+	relapse = 5 * time.Minute
+)
+
+// problems are those of all tables.
+//
+// Whether one lasts is up to Health alone, which is looked at whenever someone
+// asks and once a second; what handlers are told only adds how often it was met.
+// So nothing is shown as wrong that is not, and nothing that is wrong is left out
+// because it was said before.
+type problems struct {
+	mu   sync.Mutex
+	list []*Problem
+}
+
+// met notes that something went wrong.
+func (ps *problems) met(now time.Time, table Resource, d diagnosis) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	p := ps.open(now, table, d)
+	p.Count++
+	p.Detail = d.detail
+}
+
+// open returns the problem of a table, as one that lasts.
+func (ps *problems) open(now time.Time, table Resource, d diagnosis) *Problem {
+	for _, p := range slices.Backward(ps.list) {
+		if p.Table == table.Name() && p.What == d.what && (!p.Over() || now.Sub(p.Until) < relapse) {
+			p.Until = time.Time{}
+			return p
+		}
+	}
+	p := &Problem{Table: table.Name(), What: d.what, Detail: d.detail, Advice: d.advice(table), Since: now}
+	ps.list = append(ps.list, p)
+	if len(ps.list) > maxProblems {
+		if i := slices.IndexFunc(ps.list, func(p *Problem) bool { return p.Over() }); i >= 0 {
+			ps.list = slices.Delete(ps.list, i, i+1)
+		}
+	}
+	return p
+}
+
+// review brings the problems of a table in line with its health, which is read
+// under the lock: who reports a problem has let Health know before.
+func (ps *problems) review(now time.Time, table Resource, health func() tarn.Health) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	var lasting []*Problem
+	for _, d := range diagnosesOf(health()) {
+		p := ps.open(now, table, d)
+		p.Detail = d.detail
+		lasting = append(lasting, p)
+	}
+	for _, p := range ps.list {
+		if p.Table == table.Name() && !p.Over() && !slices.Contains(lasting, p) {
+			p.Until = now
+		}
+	}
+}
+
+// all returns them, newest first.
+func (ps *problems) all() []Problem {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	all := make([]Problem, len(ps.list))
+	for i, p := range ps.list {
+		all[i] = *p
+		all[i].Count = max(p.Count, 1) // Health may know before the handler is told
+	}
+	slices.SortStableFunc(all, func(a, b Problem) int {
+		return cmp.Or(b.Since.Compare(a.Since), cmp.Compare(a.Table, b.Table), cmp.Compare(a.What, b.What))
+	})
+	return all
+}
+
+// diagnosesOf says what health shows to be wrong now.
+func diagnosesOf(health tarn.Health) (found []diagnosis) {
+	sections := health.Sections
+	if len(sections) == 0 {
+		sections = []tarn.Health{health}
+	}
+	for _, h := range sections {
+		if h.Err != nil {
+			found = append(found, diagnose(h.Err))
+		}
+	}
+	if health.BadCount > 0 {
+		var bad tarn.BadObject
+		if len(health.Bad) > 0 {
+			bad = health.Bad[0]
+		}
+		found = append(found, diagnoseBad(bad))
+	}
+	return found
+}

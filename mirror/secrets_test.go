@@ -1,0 +1,115 @@
+package mirror
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/apiserver"
+)
+
+func secret(name, password string, annotations map[string]string) *corev1.Secret {
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, Annotations: annotations, Labels: map[string]string{"app": "web"}},
+		Data:       map[string][]byte{"password": []byte(password), "user": []byte(password)},
+	}
+}
+
+func TestSecretsAreHidden(t *testing.T) {
+	const password = "correct horse battery staple"
+	const coded = "Y29ycmVjdCBob3JzZSBiYXR0ZXJ5IHN0YXBsZQ==" // of the password
+	inBubble(t, func(r *rig) {
+		if err := r.server.Register(apiserver.Kind{Group: "example.org", Version: "v1", Kind: "Secret"}); err != nil {
+			r.Fatal(err)
+		}
+		var err error
+		if r.catalog, err = Discover(r.Context(), r.config()); err != nil {
+			r.Fatal(err)
+		}
+		foreign := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "example.org/v1", "kind": "Secret", "data": map[string]any{"password": "open"},
+			"metadata": map[string]any{"namespace": "shop", "name": "other"},
+		}}
+		if err := r.server.Put(
+			secret("plain", password, nil),
+			secret("applied", password, map[string]string{lastApplied: coded, "team": "a"}),
+			foreign,
+		); err != nil {
+			r.Fatal(err)
+		}
+		for _, show := range []bool{false, true} {
+			for _, namespaces := range [][]string{nil, {"shop", "default"}} {
+				m, end := r.start(Options{ShowSecrets: show, Namespaces: namespaces}, "secrets", "secrets.example.org")
+				r.synced(m)
+				table := r.table(m, "secrets")
+				if err := r.server.Put(secret("later", fmt.Sprint(password, r.server.Version()), map[string]string{lastApplied: coded})); err != nil {
+					r.Fatal(err)
+				}
+				if err := table.Replica().WaitForKey(r.Context(), "shop/later", tarn.Version(r.server.Version())); err != nil {
+					r.Fatal(err)
+				}
+				for key, object := range table.Replica().All() {
+					text, err := json.Marshal(object)
+					if err != nil {
+						r.Fatal(err)
+					}
+					leaks := strings.Contains(string(text), strings.TrimRight(coded, "=")[:20])
+					if leaks != show {
+						r.Errorf("%s, show %v: %s", key, show, text)
+					}
+					want := Hidden
+					if show {
+						want = object.Object["data"].(map[string]any)["user"].(string)
+					}
+					if got, _, _ := unstructured.NestedString(object.Object, "data", "password"); got != want {
+						r.Errorf("%s: password %q, want %q", key, got, want)
+					}
+					if object.GetLabels()["app"] != "web" {
+						r.Errorf("%s has lost its labels: %s", key, text)
+					}
+				}
+				if (table.Transform() == nil) != show {
+					r.Error("the transform tells whether anything is hidden")
+				}
+				applied, _ := table.Store().Get("shop/applied")
+				if applied.GetAnnotations()["team"] != "a" {
+					r.Errorf("other annotations are gone: %v", applied.GetAnnotations())
+				}
+				other, ok := r.table(m, "secrets.example.org").Store().Get("shop/other")
+				if got, _, _ := unstructured.NestedString(other.Object, "data", "password"); !ok || got != "open" {
+					r.Errorf("a Secret of another group: %v", other)
+				}
+				end()
+			}
+		}
+	})
+}
+
+// Whatever shape a Secret has, its values are gone.
+func TestHideSecretOfAnyShape(t *testing.T) {
+	const value = "c2VjcmV0"
+	for _, object := range []map[string]any{
+		{"data": value},
+		{"data": []any{value}},
+		{"data": map[string]any{"a": map[string]any{"b": value}, "c": []any{value}}},
+		{"stringData": map[string]any{"a": value}, "data": nil},
+		{"data": map[string]any{}, "metadata": map[string]any{"annotations": map[string]any{lastApplied: value}}},
+		{"metadata": map[string]any{"annotations": value}},
+		{"metadata": value[:0]},
+		{},
+	} {
+		hidden, err := hideSecret(&unstructured.Unstructured{Object: object})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, _ := json.Marshal(hidden.Object); strings.Contains(string(text), value) {
+			t.Errorf("left: %s", text)
+		}
+	}
+}

@@ -1,0 +1,156 @@
+package mirror
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"github.com/tarnproject/tarn"
+)
+
+const (
+	// weighRuns samples of weighRun neighbours each are weighed.
+	weighRuns, weighRun = 8, 32
+	// weighEvery is how often at most; a store in which that takes long is
+	// weighed less often, so that it never costs more than a thousandth of a
+	// processor.
+	weighEvery = 30 * time.Second
+	weighShare = 1000
+)
+
+// weight estimates how much memory an object takes.
+//
+// Some hundred objects are looked at, and the memory that can be reached from
+// them is counted, each piece once however many of them share it. Neighbours by
+// key are taken together, for that is where most is shared: the pods of one
+// ReplicaSet stand side by side. What they share with objects that were not looked
+// at is counted in full, so the estimate is rather too high than too low; what the
+// store needs beside the objects is not in it.
+type weight struct {
+	estimate atomic.Int64
+
+	mu     sync.Mutex
+	next   time.Time
+	events int64
+}
+
+func (w *weight) perObject() int { return int(w.estimate.Load()) }
+
+// update weighs anew if that is due and there is news.
+func (w *weight) update(now time.Time, store tarn.Reader[Object], events int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if now.Before(w.next) || !w.next.IsZero() && events == w.events {
+		return
+	}
+	began := time.Now()
+	w.estimate.Store(int64(weigh(store)))
+	w.events = events
+	w.next = now.Add(max(weighEvery, weighShare*time.Since(began)))
+}
+
+func weigh(store tarn.Reader[Object]) int {
+	s := &scales{seen: map[unsafe.Pointer]struct{}{}}
+	of, at, objects := store.Len(), 0, 0
+	for _, object := range store.All() {
+		if sampled(at, of) {
+			objects++
+			s.add(object)
+		}
+		at++
+	}
+	if objects == 0 {
+		return 0
+	}
+	return s.bytes / objects
+}
+
+// sampled says whether the object at a place is looked at, of so many: one of each
+// of the runs, which are spread evenly.
+func sampled(at, of int) bool { return at%max(of/weighRuns, weighRun) < weighRun }
+
+// scales add up memory, each piece once.
+type scales struct {
+	seen  map[unsafe.Pointer]struct{}
+	bytes int
+}
+
+func (s *scales) add(object Object) {
+	if object == nil {
+		return
+	}
+	s.bytes += int(unsafe.Sizeof(*object))
+	s.value(object.Object)
+}
+
+// once says that a piece of memory was not there before.
+func (s *scales) once(p unsafe.Pointer) bool {
+	if _, seen := s.seen[p]; seen || p == nil {
+		return false
+	}
+	s.seen[p] = struct{}{}
+	return true
+}
+
+// value adds what an interface points to.
+func (s *scales) value(v any) {
+	behind := (*[2]unsafe.Pointer)(unsafe.Pointer(&v))[1]
+	switch v := v.(type) {
+	case map[string]any:
+		if !s.once(behind) {
+			return
+		}
+		s.bytes += mapBytes(len(v))
+		for key, value := range v {
+			s.text(key)
+			s.value(value)
+		}
+	case []any:
+		if !s.once(behind) {
+			return
+		}
+		s.bytes += int(unsafe.Sizeof(v))
+		if len(v) == 0 || !s.once(unsafe.Pointer(unsafe.SliceData(v))) {
+			return
+		}
+		s.bytes += cap(v) * int(unsafe.Sizeof(v[0]))
+		for _, value := range v {
+			s.value(value)
+		}
+	case string:
+		if s.once(behind) {
+			s.bytes += int(unsafe.Sizeof(v))
+		}
+		s.text(v)
+	case int64, float64:
+		if s.once(behind) {
+			s.bytes += 8
+		}
+	}
+}
+
+func (s *scales) text(v string) {
+	if len(v) > 0 && s.once(unsafe.Pointer(unsafe.StringData(v))) {
+		s.bytes += len(v)
+	}
+}
+
+// mapBytes is about what a map of n entries takes: a header, and groups of eight
+// slots with a word of control each, of which an eighth stays free once there is
+// more than one.
+func mapBytes(n int) int {
+	const header, table = 48, 48
+	const group = 8 + 8*int(unsafe.Sizeof("")+unsafe.Sizeof(any(nil)))
+	switch {
+	case n == 0:
+		return header
+	case n <= 8:
+		return header + group
+	}
+	slots := 16
+	for slots*7/8 < n {
+		slots *= 2
+	}
+	return header + table + slots/8*group
+}

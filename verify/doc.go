@@ -1,0 +1,34 @@
+// Package verify proves a replica equal to its server, or finds where it is not.
+//
+// The engine believes versions: what has the same uid and version as before is not
+// looked at again. That is what makes it cheap, and it is why it cannot see a
+// server that was restored and has passed the old version since, a word lost on the
+// way, or an object that somebody changed in memory. This package compares content.
+//
+//	result, err := verify.Once(ctx, verify.Target[*unstructured.Unstructured]{
+//		Name: "pods", Replica: replica, Store: store, Sources: sources,
+//	}, verify.Options{})
+//	fmt.Println(result) // pods: equal at version 184467, 6752 objects, digest 9f1c…
+//
+// # How two moving things are compared
+//
+// A snapshot of the copy costs nothing and has a version. The server is then asked
+// for its state at exactly that version, page by page, so there is nothing to wait
+// for and no change in between that could look like a difference. When the server
+// has forgotten the version, a newer snapshot is taken.
+//
+// Servers that cannot show their past, and copies of several sections, whose
+// versions differ, are read at their latest state instead. What differs then may
+// only have changed in between: it counts as a difference when versions prove that
+// it has not, and is left out otherwise, which the [Result] says.
+//
+// Either side passes by object by object. What is held is a page of the server's
+// objects and the keys of all.
+//
+// # What counts as equal
+//
+// Key, uid, version and content, as encoding/json writes it. The server's objects
+// go through the transform that the copy's went through, and are decoded apart from
+// them: parts that the copy shares with others, and that somebody may have written
+// to, are not used again for what they are compared with.
+package verify

@@ -1,0 +1,63 @@
+package web
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"strings"
+)
+
+// failure is an error with the status that a client should see. Every error of
+// the API looks the same: {"error": "…"}.
+type failure struct {
+	status  int
+	message string
+}
+
+func (f *failure) Error() string { return f.message }
+
+func badRequest(err error) *failure { return &failure{http.StatusBadRequest, err.Error()} }
+
+func notFound(message string) *failure { return &failure{http.StatusNotFound, message} }
+
+// answer makes a handler of a function that returns what is to be sent.
+func answer(f func(r *http.Request) (any, *failure)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		value, problem := f(r)
+		if problem != nil {
+			fail(w, problem)
+			return
+		}
+		if text, ok := value.(yaml); ok {
+			w.Header().Set("Content-Type", "application/yaml; charset=utf-8")
+			w.Write([]byte(text))
+			return
+		}
+		writeJSON(w, http.StatusOK, value)
+	}
+}
+
+// yaml is an answer that is not JSON.
+type yaml string
+
+func fail(w http.ResponseWriter, f *failure) {
+	writeJSON(w, f.status, map[string]string{"error": f.message})
+}
+
+func writeJSON(w http.ResponseWriter, status int, value any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	w.Write(append([]byte(encodeJSON(value)), '\n'))
+}
+
+// encodeJSON leaves < and > as they are: nothing of it is ever put into HTML.
+func encodeJSON(value any) string {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		return `{"error":"this cannot be written as JSON"}`
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}

@@ -1,0 +1,70 @@
+// Package web shows a mirror: a page for people, an HTTP API for programs, and
+// what those who operate it ask for.
+//
+//	server, err := web.Listen(m, web.Options{})   // m is a *mirror.Mirror
+//	fmt.Println(server.URL())                     // http://127.0.0.1:8276/
+//	err = server.Serve(ctx)
+//
+// [New] gives the same as an http.Handler, for a server of one's own.
+//
+// # The page
+//
+// The overview shows how each table is doing, the explorer finds and sorts
+// objects as one types, an object is shown with its changes as they happen and
+// with what owns it and what it owns, and the problems say what to do. The page
+// is a few scripts without a framework, all embedded; it loads nothing from
+// anywhere else. Press ? for its keys.
+//
+// # The API
+//
+// Everything is read by GET and answered in JSON. An error has a status that
+// fits and the body {"error": "what is wrong and what to do"}. Times are in
+// RFC 3339.
+//
+//	/api/tables                      how every table is doing; with history=1 also how it was
+//	/api/tables/{table}              rows of a table
+//	  q=…                            what they must match, see below
+//	  sort=path, sort=-path          by a field, see package fieldpath; by key if missing
+//	  limit=100                      at most so many, up to 1,000
+//	  continue=…                     from where the page before ended, by its token
+//	  offset=…                       from a place on, with the total; instead of continue
+//	/api/objects/{table}/{key}       an object with its owners and dependents; as=yaml for YAML
+//	/api/problems                    what is and was wrong, and the objects that could not be taken
+//	/api/events                      a stream of server-sent events: overview, once a second
+//	  table={table}                  also table, when rows of it have changed
+//	  object={table}/{key}           also object with its differences, and related
+//	/api/session                     exchanges the bearer token for a cookie
+//	/metrics                         for Prometheus, see package metrics
+//	/healthz                         200 while the mirror runs
+//	/readyz                          200 while every table is synced and fresh; else why not
+//	/debug/pprof/                    with Options.Profiles only
+//
+// A table is named as in "pods" or "deployments.apps", a key is "namespace/name"
+// or "name". A page that was followed by token may be shorter than its limit,
+// even empty, as long as it has a token. A page by offset is read from an order
+// of keys that is kept for a quarter of a second, or ten times as long as it took
+// to make; the objects are always the newest. It says "behind" if the table has
+// changed since.
+//
+// A query has terms with spaces between them, all of which must hold:
+//
+//	web                       a word in the key, or in a label's name=value
+//	"two words"               the same with a space
+//	app=web tier!=db !old     labels
+//	tier in (web, api)        a label
+//	status.phase!=Running     a field of metadata, spec or status
+//	.reason=Failed            any other field
+//	spec.replicas>3           a number
+//
+// # Who may see it
+//
+// [Listen] takes a loopback address by default; any other needs TLS and a token.
+// The token is sent as "Authorization: Bearer …", typed into the page, or put
+// behind the page's address as #token=…, where no server or log sees it.
+//
+// Requests must name this server in their Host header and must not come from
+// another site's page. Nothing but GET and HEAD is answered. The page may be in
+// no frame and run no script but its own. Values of Secrets, and their copies in
+// last-applied-configuration, are not shown, nor can anything be filtered or
+// sorted by them, unless [Options.ShowSecrets] is set.
+package web

@@ -1,0 +1,67 @@
+package web_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tarnproject/tarn/apiserver"
+	"github.com/tarnproject/tarn/mirror"
+	"github.com/tarnproject/tarn/web"
+)
+
+// A page over a mirror of all nodes.
+func Example() {
+	cluster := apiserver.New(apiserver.Options{})
+	defer cluster.Close()
+	if err := cluster.Put(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1", Labels: map[string]string{"zone": "a"}}}); err != nil {
+		log.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	catalog, err := mirror.Discover(ctx, cluster.Config())
+	if err != nil {
+		log.Fatal(err)
+	}
+	nodes, err := catalog.Find("nodes")
+	if err != nil {
+		log.Fatal(err)
+	}
+	m, err := mirror.Start(ctx, cluster.Config(), []mirror.Resource{nodes}, mirror.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := m.WaitSynced(ctx); err != nil {
+		log.Fatal(err)
+	}
+
+	server, err := web.Listen(m, web.Options{Name: "example", Address: "127.0.0.1:0"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(ctx) }()
+
+	answer, err := http.Get(server.URL() + "api/tables/nodes?q=zone=a")
+	if err != nil {
+		log.Fatal(err)
+	}
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		log.Fatal(err)
+	}
+	answer.Body.Close()
+	http.DefaultClient.CloseIdleConnections()
+	fmt.Println(answer.Status, len(body) > 0)
+
+	cancel()
+	fmt.Println(<-done)
+	<-m.Done()
+	// Output:
+	// 200 OK true
+	// <nil>
+}

@@ -1,0 +1,70 @@
+package web
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/tarnproject/tarn"
+)
+
+// alive answers /healthz: whether starting the program anew would help. A
+// cluster that cannot be reached is no reason for that.
+func (s *Site) alive(w http.ResponseWriter, _ *http.Request) {
+	if closed(s.mirror.Done()) {
+		probeAnswer(w, http.StatusServiceUnavailable, "the mirror has ended")
+		return
+	}
+	probeAnswer(w, http.StatusOK, "ok")
+}
+
+// ready answers /readyz: whether every table is synced and fresh. Why not is
+// told only to those who may read the tables.
+func (s *Site) ready(w http.ResponseWriter, r *http.Request) {
+	reasons := s.unready()
+	switch {
+	case len(reasons) == 0:
+		probeAnswer(w, http.StatusOK, "ok")
+	case s.guard.trusts(r):
+		probeAnswer(w, http.StatusServiceUnavailable, strings.Join(reasons, "\n"))
+	default:
+		probeAnswer(w, http.StatusServiceUnavailable, "not ready; ask with the token to learn why")
+	}
+}
+
+func (s *Site) unready() []string {
+	var reasons []string
+	if closed(s.mirror.Done()) {
+		reasons = append(reasons, "the mirror has ended")
+	}
+	for _, table := range s.mirror.Tables() {
+		if h := table.Replica().Health(); !h.Fresh(s.options.FreshWithin) {
+			reasons = append(reasons, table.Resource().Name()+": "+staleness(h, s.options.FreshWithin))
+		}
+	}
+	return reasons
+}
+
+func staleness(h tarn.Health, within time.Duration) string {
+	var why string
+	switch {
+	case !h.Synced:
+		why = fmt.Sprintf("not synced, %s", h.State)
+	case h.Age > within:
+		why = fmt.Sprintf("last word from the server %s ago, more than %s", h.Age.Round(time.Second), within)
+	default:
+		why = h.State.String()
+	}
+	if h.Err != nil {
+		why += fmt.Sprintf("; failing since %s: %v", h.ErrSince.Format(time.RFC3339), h.Err)
+	}
+	return why
+}
+
+func probeAnswer(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	fmt.Fprintln(w, text)
+}

@@ -1,0 +1,169 @@
+package web
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/tarnproject/tarn/mirror"
+)
+
+// ExposedError says that an address can be reached from other machines and that
+// what protects it is missing.
+type ExposedError struct {
+	Address string
+	// NoTLS and WeakToken are what is missing: a certificate with its key, and a
+	// token of at least 16 characters.
+	NoTLS, WeakToken bool
+}
+
+func (e *ExposedError) Error() string {
+	var missing []string
+	if e.NoTLS {
+		missing = append(missing, "a certificate and its key")
+	}
+	if e.WeakToken {
+		missing = append(missing, fmt.Sprintf("a token of %d or more characters", minToken))
+	}
+	return fmt.Sprintf("web: %s can be reached from other machines, and %s missing: give it, or listen on 127.0.0.1", e.Address, plural(missing))
+}
+
+func plural(missing []string) string {
+	if len(missing) > 1 {
+		return strings.Join(missing, " and ") + " are"
+	}
+	return strings.Join(missing, "") + " is"
+}
+
+// minToken keeps tokens from being guessed.
+const minToken = 16
+
+// Server is a [Site] that listens.
+type Server struct {
+	site     *Site
+	listener net.Listener
+	secure   bool
+	server   *http.Server
+}
+
+// Listen opens the address of the options. One that is not a loopback address
+// needs TLS and a token; without, the error is an [ExposedError].
+func Listen(m *mirror.Mirror, opts Options) (*Server, error) {
+	opts = opts.withDefaults()
+	if err := opts.Check(); err != nil {
+		return nil, err
+	}
+	site, err := New(m, opts)
+	if err != nil {
+		return nil, err
+	}
+	config, leaf, err := opts.certificate()
+	if err != nil {
+		return nil, err
+	}
+	site.guard.leaf = leaf
+	listener, err := net.Listen("tcp", opts.Address)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, fmt.Errorf("web: %s is taken by another program (%w): stop that, or choose another port; 0 is any free one", opts.Address, syscall.EADDRINUSE)
+	case err != nil:
+		return nil, fmt.Errorf("web: cannot listen on %s: %w", opts.Address, err)
+	}
+	s := &Server{site: site, listener: listener, secure: config != nil}
+	if s.secure {
+		s.listener = tls.NewListener(listener, config)
+	}
+	s.server = &http.Server{
+		Handler: site, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10,
+		ErrorLog: slogLogger(opts.Logger),
+	}
+	return s, nil
+}
+
+// Check says what Listen would find wrong with the options, before there is a
+// mirror.
+func (o Options) Check() error {
+	o = o.withDefaults()
+	host, _, err := net.SplitHostPort(o.Address)
+	if err != nil {
+		return fmt.Errorf("web: %q is no address: host:port is wanted, such as %s", o.Address, DefaultAddress)
+	}
+	if _, _, err := o.certificate(); err != nil {
+		return err
+	}
+	if host == "localhost" || net.ParseIP(host).IsLoopback() {
+		return nil
+	}
+	e := &ExposedError{o.Address, o.CertFile == "", len(o.Token) < minToken}
+	if e.NoTLS || e.WeakToken {
+		return e
+	}
+	return nil
+}
+
+// certificate reads the files, nil if there are none. The leaf says by which
+// names the server may be asked for.
+func (o Options) certificate() (*tls.Config, *x509.Certificate, error) {
+	if o.CertFile == "" && o.KeyFile == "" {
+		return nil, nil, nil
+	}
+	pair, err := tls.LoadX509KeyPair(o.CertFile, o.KeyFile)
+	if err != nil {
+		return nil, nil, fmt.Errorf("web: the certificate %q and its key %q cannot be used: %w", o.CertFile, o.KeyFile, err)
+	}
+	config := &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}
+	return config, pair.Leaf, nil
+}
+
+// URL is where the page is, from this machine.
+func (s *Server) URL() string {
+	scheme := "http"
+	if s.secure {
+		scheme = "https"
+	}
+	host, port, _ := net.SplitHostPort(s.listener.Addr().String())
+	if ip := net.ParseIP(host); ip.IsUnspecified() {
+		host = "localhost"
+	}
+	return scheme + "://" + net.JoinHostPort(host, port) + "/"
+}
+
+// Serve answers until ctx ends, then lets requests that have begun come to their
+// end for a moment. It returns nil if ctx ended it. It can be called once.
+func (s *Server) Serve(ctx context.Context) error {
+	s.server.BaseContext = func(net.Listener) context.Context { return ctx }
+	stopped := make(chan struct{})
+	unwatch := context.AfterFunc(ctx, func() {
+		defer close(stopped)
+		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		if s.server.Shutdown(grace) != nil {
+			s.server.Close()
+		}
+	})
+	err := s.server.Serve(s.listener)
+	if !unwatch() {
+		<-stopped
+	}
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return fmt.Errorf("web: %w", err)
+}
+
+// Close stops listening, for a server that is not served after all.
+func (s *Server) Close() error { return s.listener.Close() }
+
+// slogLogger takes what net/http has to say, mostly of handshakes that failed.
+func slogLogger(logger *slog.Logger) *log.Logger {
+	return slog.NewLogLogger(logger.Handler(), slog.LevelDebug)
+}

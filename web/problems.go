@@ -1,0 +1,55 @@
+package web
+
+import (
+	"net/http"
+
+	"github.com/tarnproject/tarn"
+)
+
+// problemsAnswer is what is and was wrong.
+type problemsAnswer struct {
+	// Problems are the newest first; those that lasted until some time are over.
+	Problems []problem `json:"problems"`
+	// Bad are the objects that could not be taken, at most a hundred of each
+	// table.
+	Bad []badObject `json:"bad"`
+}
+
+type problem struct {
+	Table  string `json:"table"`
+	What   string `json:"what"`
+	Detail string `json:"detail,omitempty"`
+	Advice string `json:"advice,omitempty"`
+	Since  string `json:"since"`
+	Until  string `json:"until,omitempty"`
+	Count  int    `json:"count"`
+}
+
+type badObject struct {
+	Table   string       `json:"table"`
+	Key     tarn.Key     `json:"key,omitempty"`
+	Version tarn.Version `json:"version,omitempty"`
+	Error   string       `json:"error"`
+	Since   string       `json:"since"`
+}
+
+// problems answers /api/problems.
+func (s *Site) problems(*http.Request) (any, *failure) {
+	found := problemsAnswer{Problems: []problem{}, Bad: []badObject{}}
+	for _, p := range s.mirror.Problems() {
+		found.Problems = append(found.Problems, problem{
+			Table: p.Table, What: p.What, Detail: p.Detail, Advice: p.Advice,
+			Since: stamp(p.Since), Until: stamp(p.Until), Count: p.Count,
+		})
+	}
+	for _, table := range s.mirror.Tables() {
+		for _, bad := range table.Status().Health.Bad {
+			b := badObject{Table: table.Resource().Name(), Key: bad.Key, Version: bad.Version, Since: stamp(bad.Since)}
+			if bad.Err != nil {
+				b.Error = bad.Err.Error()
+			}
+			found.Bad = append(found.Bad, b)
+		}
+	}
+	return found, nil
+}

@@ -1,0 +1,200 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/apiserver"
+	"github.com/tarnproject/tarn/mirror"
+)
+
+// rig is a cluster in the process, a mirror of it, and the site over that.
+type rig struct {
+	t      *testing.T
+	server *apiserver.Server
+	mirror *mirror.Mirror
+	site   *Site
+}
+
+type rigOptions struct {
+	mirror  mirror.Options
+	web     Options
+	objects []runtime.Object
+}
+
+// newRig starts everything and waits until the mirror has synced.
+func newRig(t *testing.T, opts rigOptions) *rig {
+	t.Helper()
+	server := apiserver.New(apiserver.Options{})
+	if err := server.Put(opts.objects...); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	catalog, err := mirror.Discover(ctx, server.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var resources []mirror.Resource
+	for _, name := range []string{"pods", "replicasets", "deployments", "secrets", "nodes"} {
+		resource, err := catalog.Find(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resources = append(resources, resource)
+	}
+	opts.mirror.Logger = slog.New(slog.DiscardHandler)
+	m, err := mirror.Start(ctx, server.Config(), resources, opts.mirror)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cancel()
+		<-m.Done()
+		server.Close()
+	})
+	waiting, stop := context.WithTimeout(ctx, 20*time.Second)
+	defer stop()
+	if err := m.WaitSynced(waiting); err != nil {
+		t.Fatal(err)
+	}
+	opts.web.Logger = opts.mirror.Logger
+	site, err := New(m, opts.web)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &rig{t, server, m, site}
+}
+
+// put writes objects and waits until the mirror has them.
+func (r *rig) put(objects ...runtime.Object) {
+	r.t.Helper()
+	if err := r.server.Put(objects...); err != nil {
+		r.t.Fatal(err)
+	}
+	for _, object := range objects {
+		r.catchUp(r.tableOf(object))
+	}
+}
+
+func (r *rig) remove(objects ...runtime.Object) {
+	r.t.Helper()
+	if err := r.server.Delete(objects...); err != nil {
+		r.t.Fatal(err)
+	}
+	for _, object := range objects {
+		r.catchUp(r.tableOf(object))
+	}
+}
+
+func (r *rig) catchUp(table *mirror.Table) {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	if err := table.Replica().WaitFor(ctx, tarn.Version(r.server.Version())); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *rig) tableOf(object runtime.Object) *mirror.Table {
+	name := map[string]string{
+		"*v1.Pod": "pods", "*v1.Node": "nodes", "*v1.Secret": "secrets", "*v1.ReplicaSet": "replicasets.apps", "*v1.Deployment": "deployments.apps",
+	}[fmt.Sprintf("%T", object)]
+	table, ok := r.mirror.Table(name)
+	if !ok {
+		r.t.Fatalf("%T has no table", object)
+	}
+	return table
+}
+
+// ask makes a request as curl would, changed by the functions.
+func (r *rig) ask(path string, change ...func(*http.Request)) *httptest.ResponseRecorder {
+	request := httptest.NewRequest(http.MethodGet, path, nil)
+	request.Host = "localhost:8276"
+	for _, c := range change {
+		c(request)
+	}
+	recorder := httptest.NewRecorder()
+	r.site.ServeHTTP(recorder, request)
+	return recorder
+}
+
+// get decodes the JSON of a request that must succeed.
+func get[T any](r *rig, path string) T {
+	r.t.Helper()
+	answer := r.ask(path)
+	var value T
+	if answer.Code != http.StatusOK {
+		r.t.Fatalf("%s: %d %s", path, answer.Code, answer.Body)
+	}
+	if err := json.Unmarshal(answer.Body.Bytes(), &value); err != nil {
+		r.t.Fatalf("%s: %v in %s", path, err, answer.Body)
+	}
+	return value
+}
+
+func header(name, value string) func(*http.Request) {
+	return func(r *http.Request) { r.Header.Set(name, value) }
+}
+
+func host(name string) func(*http.Request) {
+	return func(r *http.Request) { r.Host = name }
+}
+
+func pod(namespace, name string, change ...func(*corev1.Pod)) *corev1.Pod {
+	p := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{"app": strings.Split(name, "-")[0]}},
+		Spec:       corev1.PodSpec{NodeName: "node-1", Containers: []corev1.Container{{Name: "main", Image: "app:1"}}},
+		Status:     corev1.PodStatus{Phase: corev1.PodRunning},
+	}
+	for _, c := range change {
+		c(p)
+	}
+	return p
+}
+
+func phase(p corev1.PodPhase) func(*corev1.Pod) {
+	return func(pod *corev1.Pod) { pod.Status.Phase = p }
+}
+
+func ownedBy(kind, name string, uid types.UID) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: kind, Name: name, UID: uid}}
+	}
+}
+
+func replicaSet(namespace, name string) *appsv1.ReplicaSet {
+	return &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+}
+
+func secret(name, value string) *corev1.Secret {
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, Annotations: map[string]string{
+			lastApplied: `{"stringData":{"password":"` + value + `"}}`, "note": "mine",
+		}},
+		Data: map[string][]byte{"password": []byte(value)},
+	}
+}
+
+func body(t *testing.T, r *http.Response) string {
+	t.Helper()
+	content, err := io.ReadAll(r.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}

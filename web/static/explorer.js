@@ -1,0 +1,142 @@
+// The objects of one table: search, sort, scroll.
+
+import { el, fill, setText } from './dom.js'
+import { get, tablePath, objectPath } from './api.js'
+import { Grid } from './grid.js'
+import { count, rate, span } from './format.js'
+import { model, condition, table as tableOf } from './model.js'
+
+export function explorerView({ go, replace, name, params }) {
+  let q = params.get('q') || ''
+  let sort = params.get('sort') || ''
+  let failed = ''
+
+  const search = el('input', {
+    type: 'search', id: 'search', value: q, spellcheck: 'false', autocomplete: 'off', 'aria-label': 'Search ' + name,
+    placeholder: 'Search: a word, app=web, status.phase!=Running …', 'aria-describedby': 'found',
+  })
+  const found = el('span', { id: 'found', class: 'found', role: 'status' })
+  const facts = el('span', { class: 'facts' })
+  const sidebar = el('nav', { class: 'sidebar', 'aria-label': 'Resources' })
+  const choice = el('select', { class: 'choice', 'aria-label': 'Resource', onchange: () => go(tablePath(choice.value)) })
+  const empty = el('p', { class: 'empty', hidden: true })
+
+  const grid = new Grid({
+    label: name,
+    load: async (offset, limit, signal) => {
+      try {
+        const path = `/api/tables/${encodeURIComponent(name)}?` + new URLSearchParams({ q, sort, offset, limit })
+        const answer = await get(path, { signal })
+        failed = ''
+        tell(answer.total)
+        return answer
+      } catch (error) {
+        if (error.name === 'AbortError') return null
+        failed = error.status === 0 ? '' : error.message
+        tell(grid.total)
+        return null
+      }
+    },
+    open: row => go(objectPath(name, row.key)),
+    sort: path => {
+      sort = sort === path ? '-' + path : sort === '-' + path ? '' : path
+      ask()
+    },
+  })
+  grid.sorted(sort)
+
+  const root = el('div', { class: 'explorer' }, sidebar,
+    el('section', { class: 'table' },
+      el('h1', { class: 'visually-hidden' }, name),
+      el('div', { class: 'bar' }, choice, el('label', { class: 'search' }, search, el('kbd', { 'aria-hidden': 'true' }, '/')), found, facts),
+      grid.node, empty))
+
+  let shown = -1
+  function tell(total) {
+    shown = total
+    search.setAttribute('aria-invalid', String(failed !== ''))
+    found.classList.toggle('alarm', failed !== '')
+    const all = tableOf(name)?.objects ?? total
+    setText(found, failed || (q.trim() ? `${count(total)} of ${count(all)}` : `${count(all)} objects`))
+    found.title = failed
+    empty.hidden = total > 0 || failed !== ''
+    if (!empty.hidden) setText(empty, tableOf(name)?.synced === false ? 'Not synced yet: nothing is here.' : q.trim() ? 'Nothing matches.' : 'There are none.')
+  }
+
+  // ask begins anew with another query or order.
+  function ask() {
+    const address = new URLSearchParams()
+    if (q.trim()) address.set('q', q)
+    if (sort) address.set('sort', sort)
+    replace(tablePath(name) + (address.size ? '?' + address : ''))
+    grid.sorted(sort)
+    const columns = grid.columns
+    grid.reset()
+    if (columns) grid.columns = columns
+    grid.want()
+  }
+
+  let typing
+  search.addEventListener('input', () => {
+    clearTimeout(typing)
+    typing = setTimeout(() => { q = search.value; ask() }, 80)
+  })
+
+  let listed = ''
+  function draw() {
+    const t = tableOf(name)
+    const lines = model.tables.map(t => [t.name, count(t.objects), condition(t).tone])
+    const names = lines.map(line => line[0]).join(' ')
+    if (names !== listed) {
+      listed = names
+      fill(sidebar, lines.map(([table]) => el('a', { href: tablePath(table), 'aria-current': table === name && 'page' },
+        el('span', { class: 'dot' }), el('span', { class: 'label', title: table }, table.split('.')[0]), el('span', { class: 'count' }))))
+      fill(choice, lines.map(([table]) => el('option', { value: table, selected: table === name }, table)))
+    }
+    lines.forEach(([, n, tone], i) => {
+      sidebar.children[i].children[0].className = 'dot ' + tone
+      setText(sidebar.children[i].children[2], n)
+    })
+    if (!t) return
+    setText(facts, `${condition(t).word} · ${rate(t.eventsPerSecond)} events/s · last word ${span(t.age)} ago`)
+    if (shown >= 0) tell(shown)
+  }
+
+  function neighbour(step) {
+    const i = model.tables.findIndex(t => t.name === name)
+    const next = model.tables[i + step]
+    if (next) go(tablePath(next.name))
+  }
+
+  return {
+    root, title: name, nav: 'explorer', live: { table: name },
+    draw,
+    start() {
+      grid.want()
+      if (location.hash === '#search') search.focus()
+      else grid.node.focus({ preventScroll: true })
+    },
+    stop() { clearTimeout(typing); grid.close() },
+    onEvent(event) {
+      if (event === 'overview') draw()
+      if (event === 'table') grid.refresh()
+    },
+    onRegained() { grid.refresh() },
+    onKey(event) {
+      if (event.target === search) {
+        if (event.key === 'Escape' || event.key === 'Enter' || event.key === 'ArrowDown') {
+          grid.node.focus({ preventScroll: true })
+          return true
+        }
+        return false
+      }
+      if (event.target.closest('button, select, a') && event.key === 'Enter') return false
+      if (event.target === choice) return false
+      if (event.key === '/') { search.focus(); search.select(); return true }
+      if (event.key === '[') { neighbour(-1); return true }
+      if (event.key === ']') { neighbour(1); return true }
+      if (event.key === 'Escape') { go('/'); return true }
+      return grid.onKey(event)
+    },
+  }
+}

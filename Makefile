@@ -40,9 +40,12 @@ E2E_PROGRAMS = $(addprefix $(KUBERNETES_BIN)/,kube-apiserver kube-controller-man
 help: ## say what there is to make
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: ## watch a small live collection change
+# Flags for the demonstration, such as DEMO='--faults --pods 5000'.
+DEMO ?=
+
+run: ## start a lively cluster in the process, mirror it, and show it in the terminal and on a page
 	@$(GO) build -o bin/tarn ./cmd/tarn
-	@bin/tarn
+	@bin/tarn demo $(DEMO)
 
 test: ## test everything, with the race detector
 	@[ -n "$(RACE)" ] || echo "there is no C compiler: testing WITHOUT the race detector"

@@ -1,0 +1,56 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// executeSelf runs this program again and returns what it printed.
+func executeSelf(ctx context.Context, args, environment []string, stdin io.Reader) ([]byte, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("the program cannot find itself to start it again: %w", err)
+	}
+	child := exec.CommandContext(ctx, self, args...)
+	child.Env = append(os.Environ(), environment...)
+	child.Stdin = stdin
+	var complaint bytes.Buffer
+	child.Stderr = &complaint
+	out, err := child.Output()
+	if err == nil {
+		return out, nil
+	}
+	if said := strings.TrimSpace(complaint.String()); said != "" {
+		lines := strings.Split(said, "\n")
+		return nil, errors.New(strings.TrimPrefix(lines[len(lines)-1], "tarn: "))
+	}
+	return nil, fmt.Errorf("the process that measures failed: %w", err)
+}
+
+// inherited is how a child process gets the flags that all commands take: by the
+// environment, since others can read command lines and a token may be among
+// them. Flags that can be repeated do not fit in there, and hold no secrets.
+func inherited(cmd *cobra.Command) (args, environment []string) {
+	cmd.Root().PersistentFlags().VisitAll(func(f *pflag.Flag) {
+		if !f.Changed {
+			return
+		}
+		if several, ok := f.Value.(pflag.SliceValue); ok {
+			for _, value := range several.GetSlice() {
+				args = append(args, "--"+f.Name+"="+value)
+			}
+			return
+		}
+		environment = append(environment, variable(f.Name)+"="+f.Value.String())
+	})
+	return args, environment
+}

@@ -1,0 +1,216 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/tarnproject/tarn/cmd/internal/demo"
+	"github.com/tarnproject/tarn/web"
+)
+
+// demoOptions are the flags of demo.
+type demoOptions struct {
+	pods, databases int
+	rate            float64
+	seed            uint64
+	faults          bool
+	faultSeed       uint64
+	lasts           time.Duration
+	interval        time.Duration
+	listen, api     string
+	kubeconfig      string
+}
+
+func (a *app) demoCommand() *cobra.Command {
+	var opts demoOptions
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Mirror a lively cluster that needs no machines, and show it",
+		Long: `Start an API server in memory with a lively cluster on it: deployments are
+rolled out and scaled, pods start, crash and recover, now and then a node fails.
+Mirror it, and show the copy here and on a page until Ctrl-C.
+
+kubectl can be pointed at the cluster: change, create or delete what you like;
+the cluster reacts, and the copy follows.
+
+With --faults the way from the copy to the server is a bad one: connections are
+cut, garbled and silenced, versions expire, the server is busy. The copy is
+compared with the server every few seconds.
+
+The same --seed makes the same cluster and the same life, until you interfere;
+another --fault-seed makes another bad day.`,
+		Example: `  tarn demo
+
+  # A large and busy one
+  tarn demo --pods 5000 --rate 500
+
+  # See the copy stay right on a bad day
+  tarn demo --faults
+
+  # For scripts
+  tarn demo --for 10s --listen 127.0.0.1:0`,
+		Args: a.noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.demo(cmd.Context(), &opts)
+		},
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	flags := cmd.Flags()
+	flags.IntVar(&opts.pods, "pods", 500, "how many pods the cluster has on an ordinary day")
+	flags.IntVar(&opts.databases, "crs", 40, "how many custom resources it has")
+	flags.Float64Var(&opts.rate, "rate", 25, "how many changes a second there are; 0 for none")
+	flags.Uint64Var(&opts.seed, "seed", 1, "what the cluster's life is drawn from")
+	flags.BoolVar(&opts.faults, "faults", false, "make things go wrong between the copy and the server")
+	flags.Uint64Var(&opts.faultSeed, "fault-seed", 1, "what the faults are drawn from")
+	flags.DurationVar(&opts.lasts, "for", 0, "end after this time; 0 for when Ctrl-C does")
+	flags.DurationVar(&opts.interval, "interval", 10*time.Second, "how often to print when not in a terminal")
+	flags.StringVar(&opts.listen, "listen", web.DefaultAddress, "where the page is served, on this machine; port 0 for a free one")
+	flags.StringVar(&opts.api, "api-listen", "127.0.0.1:0", "where the API server listens, on this machine")
+	flags.StringVar(&opts.kubeconfig, "kubeconfig-out", "", "file to write the kubeconfig to while the demonstration lasts; a temporary one if empty")
+	return cmd
+}
+
+func (o *demoOptions) check() error {
+	switch {
+	case o.pods < 1 || o.pods > 100_000:
+		return usagef("--pods is from 1 to 100000, not %d", o.pods)
+	case o.databases < 0 || o.databases > 100_000:
+		return usagef("--crs is from 0 to 100000, not %d", o.databases)
+	case !(o.rate >= 0) || math.IsInf(o.rate, 0):
+		return usagef("--rate is 0 or more, not %v", o.rate)
+	case o.lasts < 0:
+		return usagef("--for is a time such as 30s, not %v", o.lasts)
+	case o.interval <= 0:
+		return usagef("--interval is a time such as 10s, not %v", o.interval)
+	}
+	return cmp.Or(onThisMachine("--listen", o.listen), onThisMachine("--api-listen", o.api))
+}
+
+// demo shows the demonstration until ctx ends, or its time is over: both are its
+// ordinary end.
+func (a *app) demo(parent context.Context, opts *demoOptions) error {
+	if err := opts.check(); err != nil {
+		return err
+	}
+	live, leave, err := a.screen()
+	if err != nil {
+		return err
+	}
+	defer leave()
+	ctx, cancel := context.WithCancelCause(parent)
+	defer cancel(nil)
+
+	stage, err := demo.Open(ctx, demo.StageOptions{
+		Config:  demo.Config{Pods: opts.pods, Databases: opts.databases, Rate: opts.rate, Seed: opts.seed, Logger: a.logger},
+		Address: opts.api, Faults: opts.faults, FaultSeed: opts.faultSeed,
+	})
+	if err != nil {
+		if parent.Err() != nil {
+			return nil
+		}
+		return explainListen("--api-listen", err)
+	}
+	defer stage.Close()
+	kubeconfig, err := writeKubeconfig(stage, opts.kubeconfig)
+	if err != nil {
+		return err
+	}
+	defer os.Remove(kubeconfig)
+	page, err := web.Listen(stage.Mirror, web.Options{Name: "demo", Address: opts.listen, Logger: a.logger})
+	if err != nil {
+		return explainListen("--listen", err)
+	}
+
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	defer cancel(nil)
+	beside.Go(func() {
+		if err := page.Serve(ctx); err != nil {
+			cancel(fmt.Errorf("the page is not served any longer: %w", err))
+		}
+	})
+	a.introduce(stage, opts, page.URL(), kubeconfig)
+	if opts.lasts > 0 {
+		timer := time.AfterFunc(opts.lasts, func() { cancel(errTimeIsUp) })
+		defer timer.Stop()
+	}
+	view := &demoView{stage: stage, live: live, out: a.out, interval: opts.interval}
+	beside.Go(func() { view.compare(ctx) })
+	view.run(ctx)
+	if cause := context.Cause(ctx); parent.Err() == nil && cause != errTimeIsUp {
+		return cause
+	}
+	return a.conclude(stage)
+}
+
+var errTimeIsUp = errors.New("the time is up")
+
+// introduce says what there is to see, and where.
+func (a *app) introduce(stage *demo.Stage, opts *demoOptions, page, kubeconfig string) {
+	fmt.Fprintf(a.out, "A cluster of %s on %s, with about %g changes a second.\n\n",
+		plural(opts.pods, "pod"), plural(stage.Workload.Nodes(), "node"), opts.rate)
+	fmt.Fprintf(a.out, "  see it      %s\n", page)
+	fmt.Fprintf(a.out, "  change it   export KUBECONFIG=%s\n", kubeconfig)
+	fmt.Fprintf(a.out, "              kubectl get pods -A -w\n")
+	fmt.Fprintf(a.out, "              kubectl -n shop set image deployment/storefront storefront=mine:2\n")
+	if opts.faults {
+		fmt.Fprintf(a.out, "\nThe way to the server is a bad one: faults of seed %d.\n", opts.faultSeed)
+	}
+	fmt.Fprint(a.out, "\nCtrl-C ends it.\n\n")
+}
+
+// conclude compares the copy with the server a last time, both at rest.
+func (a *app) conclude(stage *demo.Stage) error {
+	stage.Rest()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	finding := stage.Comparison.Compare(ctx)
+	text := fmt.Sprintf("Ended after %s", plural(int(stage.Workload.Writes()), "change"))
+	if stage.Trouble != nil {
+		text += fmt.Sprintf(" and %s (%s)", plural(stage.Trouble.Faults(), "injected fault"), stage.Trouble)
+	}
+	fmt.Fprintf(a.out, "%s: %s.\n", text, findingText(finding))
+	if len(finding.Different) > 0 {
+		return errors.New("the copy is not equal to the server, which is a bug of Tarn; please report it with the flags you used")
+	}
+	return nil
+}
+
+// writeKubeconfig writes the way to the server to a file: to the one named, which
+// must not be there yet, for it might be somebody's; or to a temporary one.
+func writeKubeconfig(stage *demo.Stage, name string) (string, error) {
+	content, err := stage.Server.Kubeconfig()
+	if err != nil {
+		return "", err
+	}
+	var file *os.File
+	if name == "" {
+		file, err = os.CreateTemp("", "tarn-demo-*.kubeconfig")
+	} else {
+		file, err = os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	}
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return "", fmt.Errorf("--kubeconfig-out: %s is there already; remove it, or name another file", name)
+	case err != nil:
+		return "", fmt.Errorf("the kubeconfig cannot be written: %w; name another file with --kubeconfig-out", err)
+	}
+	_, err = file.Write(content)
+	if err = errors.Join(err, file.Close()); err != nil {
+		os.Remove(file.Name())
+		return "", fmt.Errorf("the kubeconfig cannot be written: %w; name another file with --kubeconfig-out", err)
+	}
+	if absolute, err := filepath.Abs(file.Name()); err == nil {
+		return absolute, nil
+	}
+	return file.Name(), nil
+}

@@ -1,0 +1,167 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/tarnproject/tarn/cmd/internal/demo"
+	"github.com/tarnproject/tarn/cmd/internal/term"
+)
+
+// compareEvery is how often the copy is held against the server.
+const compareEvery = 5 * time.Second
+
+// demoView shows a demonstration: what "tarn mirror" shows of any cluster, and
+// what goes wrong on purpose.
+type demoView struct {
+	stage    *demo.Stage
+	live     *term.Live // nil for plain lines
+	out      io.Writer
+	interval time.Duration
+
+	found atomic.Pointer[compared]
+}
+
+// compared is a finding and when it was made.
+type compared struct {
+	at      time.Time
+	finding demo.Finding
+}
+
+// compare keeps a finding at hand until ctx ends. Without faults there is nothing
+// to prove but at the end.
+func (v *demoView) compare(ctx context.Context) {
+	if v.stage.Trouble == nil {
+		return
+	}
+	ticker := time.NewTicker(compareEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			finding := v.stage.Comparison.Compare(ctx)
+			if ctx.Err() == nil {
+				v.found.Store(&compared{time.Now(), finding})
+			}
+		}
+	}
+}
+
+// run shows it until ctx ends.
+func (v *demoView) run(ctx context.Context) {
+	show := v.lines()
+	if v.live != nil {
+		show = v.table()
+	}
+	ticker := time.NewTicker(redrawEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case now := <-ticker.C:
+			show(now)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// table draws in the terminal.
+func (v *demoView) table() func(now time.Time) {
+	inner := &mirrorView{live: v.live, mirror: v.stage.Mirror, begun: v.stage.Began}
+	var trouble string
+	var counted time.Time
+	return func(now time.Time) {
+		lines := inner.lines(now)
+		if v.stage.Trouble != nil && len(lines) > 1 {
+			if now.Sub(counted) >= time.Second {
+				trouble, counted = v.trouble(), now
+			}
+			news := []term.Line{{{Text: trouble, Style: term.Yellow}}}
+			if found := v.found.Load(); found != nil {
+				style := term.Green
+				if len(found.finding.Different) > 0 {
+					style = term.Red
+				}
+				news = append(news, term.Line{{Text: fmt.Sprintf("%s ago: %s", seconds(now.Sub(found.at)), findingText(found.finding)), Style: style}})
+			}
+			lines = append(append(lines[:1:1], news...), lines[1:]...)
+		}
+		_ = v.live.Draw(lines)
+	}
+}
+
+func (v *demoView) trouble() string {
+	return fmt.Sprintf("%s: %s", plural(v.stage.Trouble.Faults(), "injected fault"), v.stage.Trouble)
+}
+
+// lines prints where there is no terminal.
+func (v *demoView) lines() func(now time.Time) {
+	begun := v.stage.Began
+	inner := &mirrorLines{
+		out: v.out, mirror: v.stage.Mirror, begun: begun, interval: v.interval,
+		synced: map[string]bool{}, failed: map[string]string{}, told: begun,
+	}
+	told := begun
+	var last *compared
+	return func(now time.Time) {
+		inner.step(now)
+		if v.stage.Trouble == nil || now.Sub(told) < v.interval {
+			return
+		}
+		told = now
+		inner.say(now, "%s", v.trouble())
+		if found := v.found.Load(); found != last {
+			last = found
+			inner.say(now, "%s", findingText(found.finding))
+		}
+	}
+}
+
+// findingText says how a comparison went, in one line.
+func findingText(f demo.Finding) string {
+	text := fmt.Sprintf("%d of %d copies equal the server, %s", f.Equal, f.Tables, plural(f.Objects, "object"))
+	if f.Equal == f.Tables {
+		text = fmt.Sprintf("all %d copies equal the server, %s", f.Tables, plural(f.Objects, "object"))
+	}
+	if len(f.Different) > 0 {
+		text += "; DIFFERENT: " + strings.Join(f.Different, "; ")
+	}
+	if len(f.Open) > 0 {
+		text += "; not compared: " + strings.Join(f.Open, "; ")
+	}
+	return text
+}
+
+// onThisMachine finds addresses that the demonstration would be seen at by
+// others: everybody who reaches it may do everything.
+func onThisMachine(flag, address string) error {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return usagef("%s is host:port, such as 127.0.0.1:0, not %q", flag, address)
+	}
+	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return usagef("%s: the demonstration is for this machine only: listen on 127.0.0.1, not on %q", flag, host)
+	}
+	return nil
+}
+
+// explainListen says which flag is meant when an address cannot be used.
+func explainListen(flag string, err error) error {
+	var refused *net.OpError
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return fmt.Errorf("%s: the port is taken by another program; choose another, or port 0 for a free one", flag)
+	case errors.As(err, &refused):
+		return fmt.Errorf("%s: %w", flag, err)
+	}
+	return err
+}

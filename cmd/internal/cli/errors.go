@@ -1,0 +1,107 @@
+package cli
+
+import (
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"syscall"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// usageError is a command line that cannot be meant.
+type usageError struct{ text string }
+
+func (e *usageError) Error() string { return e.text }
+
+func usagef(format string, args ...any) error {
+	return &usageError{text: fmt.Sprintf(format, args...)}
+}
+
+// exitError ends the program with a code of its own; without an error, all has
+// been said.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit code %d", e.code)
+	}
+	return e.err.Error()
+}
+
+func (e *exitError) Unwrap() error { return e.err }
+
+// oneLine keeps an error to the one line that it may have, whoever wrote it.
+func oneLine(err error) string {
+	text := strings.TrimPrefix(err.Error(), "mirror: ")
+	lines := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' })
+	for i, line := range lines {
+		lines[i] = strings.TrimSpace(line)
+	}
+	return strings.Join(lines, " ")
+}
+
+// explain says what to do about errors of the way to the server and of the
+// server, where they do not say so themselves.
+func (a *app) explain(err error) error {
+	var request *url.Error
+	switch {
+	case apierrors.IsUnauthorized(err):
+		return fmt.Errorf("the server does not know who asks: %w; log in anew, or choose with --context, --user or --token", err)
+	case apierrors.IsForbidden(err) && !strings.Contains(err.Error(), "grant list and watch"):
+		return fmt.Errorf("%w; name a namespace that you may read with -n, or have list and watch granted", err)
+	case errors.As(err, &request):
+		return explainRequest(request)
+	}
+	return err
+}
+
+// explainRequest is about requests that got no answer.
+func explainRequest(request *url.Error) error {
+	advice := "check the network, --server and --context"
+	switch {
+	case isCertificate(request):
+		advice = "check the cluster's certificate-authority in the kubeconfig, or --certificate-authority"
+	case errors.Is(request, syscall.ECONNREFUSED):
+		advice = "is it running? check --server and --context"
+	case request.Timeout():
+		advice = "check the network and --server, or allow more with --request-timeout"
+	}
+	return fmt.Errorf("%s; %s", unreachable(request), advice)
+}
+
+// unreachable says that a request got no answer. What was asked for does not
+// matter then, and is left out.
+func unreachable(request *url.Error) string {
+	server := request.URL
+	if u, err := url.Parse(server); err == nil {
+		server = u.Scheme + "://" + u.Host
+	}
+	cause := request.Err
+	if op := new(net.OpError); errors.As(cause, &op) {
+		cause = op.Err
+	}
+	return fmt.Sprintf("cannot reach the server at %s: %v", server, cause)
+}
+
+// brief is an error in as few words as fit in a line of a view.
+func brief(err error) string {
+	var request *url.Error
+	if errors.As(err, &request) {
+		return unreachable(request)
+	}
+	return oneLine(err)
+}
+
+func isCertificate(err error) bool {
+	var authority x509.UnknownAuthorityError
+	var host x509.HostnameError
+	var invalid x509.CertificateInvalidError
+	return errors.As(err, &authority) || errors.As(err, &host) || errors.As(err, &invalid)
+}

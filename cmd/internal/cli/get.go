@@ -1,0 +1,206 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/tarnproject/tarn/mirror"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// getOptions are the flags of get.
+type getOptions struct {
+	scope
+	output
+	watch bool
+}
+
+func (a *app) getCommand() *cobra.Command {
+	var opts getOptions
+	cmd := &cobra.Command{
+		Use:   "get RESOURCES [NAMES…] | RESOURCE/NAME…",
+		Short: "Show objects once, as kubectl does",
+		Long: `Show objects once, with the columns and the flags of kubectl get.
+
+Resources may be named in full, in singular, by their short names, with their
+group (deployments.apps), several with commas between them, or by a category
+such as "all". Values of Secrets are hidden unless --show-secrets is given.`,
+		Example: `  # All pods of the current namespace, of all, and of some labels
+  tarn get pods
+  tarn get pods -A
+  tarn get po -l app=web --field-selector status.phase=Running
+
+  # By name
+  tarn get pods web-1 web-2
+  tarn get deployments/web services/web
+
+  # Other forms
+  tarn get pods -o wide --sort-by .status.startTime
+  tarn get pod web-1 -o yaml
+  tarn get pods -o jsonpath='{.items[*].metadata.name}'
+  tarn get pods -o custom-columns=NAME:.metadata.name,NODE:.spec.nodeName`,
+		Args: a.someResources,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if opts.watch {
+				return a.watch(cmd.Context(), args, &watchOptions{scope: opts.scope, format: opts.format})
+			}
+			return a.get(cmd.Context(), args, &opts)
+		},
+		ValidArgsFunction: a.completeTargets,
+	}
+	opts.scope.bind(cmd)
+	opts.output.bind(cmd)
+	cmd.Flags().BoolVarP(&opts.watch, "watch", "w", false, "go on as the command watch does")
+	return cmd
+}
+
+func (a *app) get(ctx context.Context, args []string, opts *getOptions) error {
+	if err := errors.Join(opts.scope.check(), opts.output.check()); err != nil {
+		return err
+	}
+	cfg, namespace, err := a.config()
+	if err != nil {
+		return err
+	}
+	catalog, err := a.catalogOf(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	wanted, err := targets(readable(catalog), args)
+	if err != nil {
+		return err
+	}
+	places, err := opts.locations(wanted, namespace)
+	if err != nil {
+		return err
+	}
+	reader, err := newReader(cfg)
+	if err != nil {
+		return err
+	}
+	list := metav1.ListOptions{LabelSelector: opts.labels, FieldSelector: opts.fields}
+	var failed []error
+	if opts.tabular() {
+		failed = a.getTables(ctx, reader, places, list, opts)
+	} else {
+		failed = a.getObjects(ctx, reader, places, list, opts)
+	}
+	for i, err := range failed {
+		failed[i] = withHint(err, catalog, args)
+	}
+	return errors.Join(failed...)
+}
+
+// locations are the requests to make, in the order of the output.
+func (s *scope) locations(wanted []target, namespace string) ([]location, error) {
+	if s.allNamespaces {
+		namespace = ""
+	}
+	var places []location
+	for _, t := range wanted {
+		if len(t.names) == 0 {
+			places = append(places, location{resource: t.resource, namespace: namespace})
+			continue
+		}
+		switch {
+		case s.labels != "" || s.fields != "":
+			return nil, usagef("names and selectors do not go together: leave out %q or the selector", t.names[0])
+		case s.allNamespaces && t.resource.Namespaced:
+			return nil, usagef("%s %q cannot be found by name in all namespaces: give one with -n, or use --field-selector metadata.name=%s", t.resource.Name(), t.names[0], t.names[0])
+		}
+		for _, name := range t.names {
+			places = append(places, location{t.resource, namespace, name})
+		}
+	}
+	return places, nil
+}
+
+func (a *app) getTables(ctx context.Context, r *reader, places []location, list metav1.ListOptions, opts *getOptions) (failed []error) {
+	var tables []*shownTable
+	for _, place := range places {
+		table, err := r.table(ctx, place, list, opts.sortBy != "")
+		if err != nil {
+			failed = append(failed, place.failed(err))
+			continue
+		}
+		if last := len(tables) - 1; last >= 0 && tables[last].resource.GVR == place.resource.GVR {
+			tables[last].Rows = append(tables[last].Rows, table.Rows...)
+			continue
+		}
+		tables = append(tables, &shownTable{table, place.resource})
+	}
+	tables = slices.DeleteFunc(tables, func(t *shownTable) bool { return len(t.Rows) == 0 })
+	if len(tables) == 0 && len(failed) == 0 {
+		a.sayNothingFound(places)
+	}
+	if err := opts.printTables(a.out, tables, kinds(places) > 1, opts.allNamespaces); err != nil {
+		failed = append(failed, err)
+	}
+	return failed
+}
+
+func (a *app) getObjects(ctx context.Context, r *reader, places []location, list metav1.ListOptions, opts *getOptions) (failed []error) {
+	var all []unstructured.Unstructured
+	hidden := false
+	for _, place := range places {
+		objects, err := r.objects(ctx, place, list)
+		if err != nil {
+			failed = append(failed, place.failed(err))
+			continue
+		}
+		if isSecrets(place.resource) && !opts.showSecrets {
+			for i := range objects {
+				hidden = hideValues(&objects[i]) || hidden
+			}
+		}
+		all = append(all, objects...)
+	}
+	if hidden {
+		fmt.Fprintln(a.errOut, "Values of Secrets are hidden; --show-secrets shows them.")
+	}
+	if len(failed) == len(places) {
+		return failed
+	}
+	single := len(places) == 1 && places[0].name != ""
+	if err := opts.printObjects(a.out, all, single); err != nil {
+		failed = append(failed, err)
+	}
+	return failed
+}
+
+// sayNothingFound says so in kubectl's words, which scripts look for.
+func (a *app) sayNothingFound(places []location) {
+	if p := places[0]; p.resource.Namespaced && p.namespace != "" {
+		fmt.Fprintf(a.errOut, "No resources found in %s namespace.\n", p.namespace)
+		return
+	}
+	fmt.Fprintln(a.errOut, "No resources found")
+}
+
+func kinds(places []location) int {
+	seen := map[string]bool{}
+	for _, p := range places {
+		seen[p.resource.Name()] = true
+	}
+	return len(seen)
+}
+
+// withHint tells those who write "pods deployments" that the second is taken for
+// a name.
+func withHint(err error, catalog *mirror.Catalog, args []string) error {
+	if !apierrors.IsNotFound(err) || len(args) < 2 {
+		return err
+	}
+	for _, arg := range args[1:] {
+		if _, unknown := catalog.Find(arg); unknown == nil && strings.Contains(err.Error(), `"`+arg+`"`) {
+			return fmt.Errorf("%w; for several resources write %s", err, strings.Join(args, ","))
+		}
+	}
+	return err
+}

@@ -1,0 +1,125 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/tarnproject/tarn/mirror"
+)
+
+// mirrorOptions are the flags of mirror.
+type mirrorOptions struct {
+	scope
+	verifying
+	interval time.Duration
+}
+
+func (a *app) mirrorCommand() *cobra.Command {
+	var opts mirrorOptions
+	cmd := &cobra.Command{
+		Use:   "mirror RESOURCES…",
+		Short: "Keep a live copy of resources, and show how it is doing",
+		Long: `Keep a live copy of resources in memory, and show how it is doing until Ctrl-C:
+first how far the copy has come, then for each resource how many objects there
+are, how much happens, how fresh it is, and what went wrong last.
+
+Resources are named as for "tarn get", any number of them; "all" is kubectl's
+category of that name, and '*' is everything that the server has.`,
+		Example: `  tarn mirror pods
+  tarn mirror pods deployments services -A
+  tarn mirror all -n shop
+
+  # Everything there is
+  tarn mirror '*' -A
+
+  # Compare with the server all the time, and repair what differs
+  tarn mirror all -A --verify=10m`,
+		Args: a.someResources,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.mirror(cmd.Context(), args, &opts)
+		},
+		ValidArgsFunction: a.completeResources,
+	}
+	opts.scope.bind(cmd)
+	opts.verifying.bind(cmd)
+	cmd.Flags().DurationVar(&opts.interval, "interval", 10*time.Second, "how often to print when not in a terminal")
+	return cmd
+}
+
+func (a *app) mirror(parent context.Context, args []string, opts *mirrorOptions) error {
+	if opts.interval <= 0 {
+		return usagef("--interval is a time such as 10s, not %v", opts.interval)
+	}
+	if err := opts.verifying.check(); err != nil {
+		return err
+	}
+	live, leave, err := a.screen()
+	if err != nil {
+		return err
+	}
+	defer leave()
+	ctx, cancel := context.WithCancelCause(parent)
+	defer cancel(nil)
+	begun := time.Now()
+	m, err := a.startMirror(ctx, cancel, args, &opts.scope)
+	if err != nil {
+		return err
+	}
+	var beside sync.WaitGroup
+	if err := opts.verifying.start(ctx, a, m, &beside); err != nil {
+		return err
+	}
+	if live != nil {
+		(&mirrorView{live: live, mirror: m, begun: begun}).run(ctx)
+	} else {
+		(&mirrorLines{out: a.out, mirror: m, begun: begun, interval: opts.interval}).run(ctx)
+	}
+	beside.Wait()
+	<-m.Done()
+	if parent.Err() != nil {
+		return nil
+	}
+	return context.Cause(ctx)
+}
+
+// startMirror starts a mirror of what a command line names. It is given up, with
+// its cause, if nothing of it may be read.
+func (a *app) startMirror(ctx context.Context, giveUp context.CancelCauseFunc, args []string, s *scope) (*mirror.Mirror, error) {
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	cfg, namespace, err := a.config()
+	if err != nil {
+		return nil, err
+	}
+	catalog, err := a.catalogOf(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	wanted, err := resources(catalog, args)
+	if err != nil {
+		return nil, err
+	}
+	cfg.Timeout = 0 // that is for requests that come to an end
+	hopeless := newHopeless(len(wanted), giveUp)
+	var m *mirror.Mirror
+	started := make(chan struct{})
+	m, err = mirror.Start(ctx, cfg, wanted, mirror.Options{
+		Namespaces: s.namespaces(namespace), LabelSelector: s.labels, FieldSelector: s.fields, Logger: a.logger,
+		OnError: func(name string, err error) {
+			<-started
+			a.logger.Info("copy failed", "resource", name, "error", err)
+			if table, ok := m.Table(name); ok {
+				hopeless.see(name, table.Replica().Synced(), err)
+			}
+		},
+	})
+	close(started)
+	if err != nil {
+		return nil, fmt.Errorf("the mirror cannot be started: %w", err)
+	}
+	return m, nil
+}

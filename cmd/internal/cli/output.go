@@ -1,0 +1,147 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/tarnproject/tarn/mirror"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/printers"
+)
+
+// output is the flags about how objects are printed, kubectl's own. The printing
+// itself is done by cli-runtime's printers, which are kubectl's.
+type output struct {
+	format            string
+	noHeaders         bool
+	showLabels        bool
+	showManagedFields bool
+	showSecrets       bool
+	sortBy            string
+}
+
+// formats are the values of -o; those with a = at the end take what follows it.
+var formats = []string{"wide", "name", "json", "yaml", "jsonpath=", "go-template=", "custom-columns="}
+
+func (o *output) bind(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVarP(&o.format, "output", "o", "", "how to print: wide, name, json, yaml, jsonpath=…, go-template=…, custom-columns=…")
+	flags.BoolVar(&o.noHeaders, "no-headers", false, "print no column headings")
+	flags.BoolVar(&o.showLabels, "show-labels", false, "add a column of labels")
+	flags.BoolVar(&o.showManagedFields, "show-managed-fields", false, "keep metadata.managedFields in json and yaml")
+	flags.BoolVar(&o.showSecrets, "show-secrets", false, "show the values of Secrets")
+	flags.StringVar(&o.sortBy, "sort-by", "", "field to sort by: .metadata.creationTimestamp")
+	_ = cmd.RegisterFlagCompletionFunc("output", choices(formats...))
+}
+
+// check finds wrong formats before the server is asked.
+func (o *output) check() error {
+	if _, err := newOrder(o.sortBy); err != nil {
+		return err
+	}
+	if o.tabular() {
+		return nil
+	}
+	_, err := o.printer()
+	return err
+}
+
+// tabular says whether columns are wanted.
+func (o *output) tabular() bool { return o.format == "" || o.format == "wide" }
+
+// printer is what prints a single object, or a list of any kinds.
+func (o *output) printer() (printers.ResourcePrinter, error) {
+	name, argument, _ := strings.Cut(o.format, "=")
+	var p printers.ResourcePrinter
+	var err error
+	switch name {
+	case "name":
+		return &printers.NamePrinter{ShortOutput: true}, nil
+	case "json":
+		p = &printers.JSONPrinter{}
+	case "yaml":
+		p = &printers.YAMLPrinter{}
+	case "jsonpath":
+		var path *printers.JSONPathPrinter
+		if path, err = printers.NewJSONPathPrinter(argument); err == nil {
+			path.AllowMissingKeys(true)
+			p = path
+		}
+	case "go-template":
+		var template *printers.GoTemplatePrinter
+		if template, err = printers.NewGoTemplatePrinter([]byte(argument)); err == nil {
+			template.AllowMissingKeys(true)
+			p = template
+		}
+	case "custom-columns":
+		return newColumnsPrinter(argument, o.noHeaders)
+	default:
+		return nil, usagef("-o cannot be %q%s; it is one of %s", o.format, didYouMean(near(name, formats)), strings.Join(formats, ", "))
+	}
+	if err != nil {
+		return nil, usagef("-o %s: %v", o.format, err)
+	}
+	if argument == "" && slices.Contains(formats, name+"=") {
+		return nil, usagef("-o %s needs to be told what to print: -o %s=…", name, name)
+	}
+	if !o.showManagedFields {
+		p = &printers.OmitManagedFieldsPrinter{Delegate: p}
+	}
+	return p, nil
+}
+
+// printObjects prints objects as what -o says: one as itself, several as a list.
+func (o *output) printObjects(out io.Writer, objects []unstructured.Unstructured, single bool) error {
+	order, err := newOrder(o.sortBy)
+	if err != nil {
+		return err
+	}
+	order.sort(objects)
+	printer, err := o.printer()
+	if err != nil {
+		return err
+	}
+	if single && len(objects) == 1 {
+		return printer.PrintObj(&objects[0], out)
+	}
+	list := &unstructured.UnstructuredList{Items: objects}
+	list.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "List"})
+	list.SetResourceVersion("")
+	return printer.PrintObj(list, out)
+}
+
+// shownTable is the server's table of a resource.
+type shownTable struct {
+	*metav1.Table
+	resource mirror.Resource
+}
+
+// printTables prints tables one after the other, with kinds before the names if
+// there may be several.
+func (o *output) printTables(out io.Writer, tables []*shownTable, withKind, withNamespace bool) error {
+	order, err := newOrder(o.sortBy)
+	if err != nil {
+		return err
+	}
+	for i, table := range tables {
+		if i > 0 && !o.noHeaders {
+			fmt.Fprintln(out)
+		}
+		order.sortRows(table.Rows)
+		printer := printers.NewTablePrinter(printers.PrintOptions{
+			Wide: o.format == "wide", NoHeaders: o.noHeaders, ShowLabels: o.showLabels,
+			WithNamespace: withNamespace && table.resource.Namespaced,
+			WithKind:      withKind,
+			Kind:          schema.GroupKind{Group: table.resource.GVR.Group, Kind: table.resource.Kind},
+		})
+		if err := printer.PrintObj(table.Table, out); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,75 @@
+package cli
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/tarnproject/tarn/mirror"
+)
+
+// progress is how far a mirror has come with its first state.
+type progress struct {
+	tables, synced     int
+	received, expected int
+	// known says that expected is known of all tables.
+	known   bool
+	elapsed time.Duration
+}
+
+func progressOf(m *mirror.Mirror, elapsed time.Duration) progress {
+	p := progress{known: true, elapsed: elapsed}
+	for _, t := range m.Tables() {
+		status := t.Status()
+		p.tables++
+		if status.Health.Synced {
+			p.synced++
+		} else if status.Expected == 0 {
+			p.known = false
+		}
+		p.received += status.Received
+		p.expected += max(status.Expected, status.Received)
+	}
+	return p
+}
+
+func (p progress) done() bool { return p.synced == p.tables }
+
+// part is how much is done: by objects if it is known how many there are, else
+// by tables.
+func (p progress) part() float64 {
+	switch {
+	case p.known && p.expected > 0:
+		return float64(p.received) / float64(p.expected)
+	case p.tables > 0:
+		return float64(p.synced) / float64(p.tables)
+	}
+	return 0
+}
+
+func (p progress) perSecond() float64 {
+	if p.elapsed <= 0 {
+		return 0
+	}
+	return float64(p.received) / p.elapsed.Seconds()
+}
+
+// left is how long it will take at this rate, if that can be said.
+func (p progress) left() (time.Duration, bool) {
+	if !p.known || p.received == 0 || p.elapsed < time.Second || p.received >= p.expected {
+		return 0, false
+	}
+	return time.Duration(float64(p.expected-p.received) / p.perSecond() * float64(time.Second)), true
+}
+
+// String says it in a few words: 1,200 of 5,000 objects, 240/s, 16s left.
+func (p progress) String() string {
+	text := plural(p.received, "object")
+	if p.known && p.expected > 0 {
+		text = fmt.Sprintf("%s of %s", thousands(p.received), plural(p.expected, "object"))
+	}
+	text += fmt.Sprintf(", %s/s", figure(p.perSecond()))
+	if left, ok := p.left(); ok {
+		text += ", " + seconds(left) + " left"
+	}
+	return text
+}

@@ -1,0 +1,204 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/tarnproject/tarn/mirror"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+)
+
+const (
+	acceptObjects = "application/json"
+	// acceptTable asks the server for the columns that kubectl shows; servers
+	// that have none answer with objects.
+	acceptTable = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
+	// pageSize is kubectl's.
+	pageSize = 500
+)
+
+// reader reads objects, or the server's tables of them, as they come.
+type reader struct{ client rest.Interface }
+
+func newReader(cfg *rest.Config) (*reader, error) {
+	cfg = rest.CopyConfig(cfg)
+	cfg.APIPath = "/"
+	cfg.ContentConfig = rest.ContentConfig{NegotiatedSerializer: scheme.Codecs.WithoutConversion()}
+	client, err := rest.UnversionedRESTClientFor(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &reader{client}, nil
+}
+
+// location is where objects are: a collection, or a single one if it has a name.
+type location struct {
+	resource        mirror.Resource
+	namespace, name string
+}
+
+func (l location) path() []string {
+	gvr := l.resource.GVR
+	path := []string{"api", gvr.Version}
+	if gvr.Group != "" {
+		path = []string{"apis", gvr.Group, gvr.Version}
+	}
+	if l.resource.Namespaced && l.namespace != "" {
+		path = append(path, "namespaces", l.namespace)
+	}
+	path = append(path, gvr.Resource)
+	if l.name != "" {
+		path = append(path, l.name)
+	}
+	return path
+}
+
+// failed says where an object was looked for in vain.
+func (l location) failed(err error) error {
+	if !apierrors.IsNotFound(err) || l.name == "" || !l.resource.Namespaced {
+		return err
+	}
+	return fmt.Errorf("%w in namespace %q", err, l.namespace)
+}
+
+func (r *reader) request(l location, accept string, opts metav1.ListOptions) *rest.Request {
+	request := r.client.Get().AbsPath(l.path()...).SetHeader("Accept", accept)
+	if l.name == "" {
+		request.VersionedParams(&opts, metav1.ParameterCodec)
+	}
+	return request
+}
+
+// objects reads all, page by page.
+func (r *reader) objects(ctx context.Context, l location, opts metav1.ListOptions) ([]unstructured.Unstructured, error) {
+	opts.Limit = pageSize
+	var all []unstructured.Unstructured
+	for {
+		raw, err := body(r.request(l, acceptObjects, opts).Do(ctx))
+		if err != nil {
+			return nil, err
+		}
+		page, list, err := parseObjects(raw)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, page...)
+		if opts.Continue = list.Continue; opts.Continue == "" {
+			return all, nil
+		}
+	}
+}
+
+// parseObjects reads an object or a list.
+func parseObjects(raw []byte) (objects []unstructured.Unstructured, list metav1.ListMeta, err error) {
+	object, err := runtime.Decode(unstructured.UnstructuredJSONScheme, raw)
+	switch object := object.(type) {
+	case *unstructured.Unstructured:
+		return []unstructured.Unstructured{*object}, list, nil
+	case *unstructured.UnstructuredList:
+		return object.Items, metav1.ListMeta{ResourceVersion: object.GetResourceVersion(), Continue: object.GetContinue()}, nil
+	}
+	return nil, list, fmt.Errorf("the server's answer cannot be read: %w", err)
+}
+
+// table reads the server's table of all, page by page. With whole it brings the
+// objects, otherwise their metadata only.
+func (r *reader) table(ctx context.Context, l location, opts metav1.ListOptions, whole bool) (*metav1.Table, error) {
+	opts.Limit = pageSize
+	var all *metav1.Table
+	for {
+		page, err := r.tablePage(ctx, l, opts, whole)
+		if err != nil {
+			return nil, err
+		}
+		if all == nil {
+			all = page
+		} else {
+			all.Rows = append(all.Rows, page.Rows...)
+		}
+		if opts.Continue = page.Continue; opts.Continue == "" {
+			return all, nil
+		}
+	}
+}
+
+func (r *reader) tablePage(ctx context.Context, l location, opts metav1.ListOptions, whole bool) (*metav1.Table, error) {
+	request := r.request(l, acceptTable, opts)
+	if whole {
+		request.Param("includeObject", string(metav1.IncludeObject))
+	}
+	raw, err := body(request.Do(ctx))
+	if err != nil {
+		return nil, err
+	}
+	return parseTable(raw)
+}
+
+// body is what the server answered, or the error that it answered with, which
+// only Error reads from the body.
+func body(result rest.Result) ([]byte, error) {
+	if err := result.Error(); err != nil {
+		return nil, err
+	}
+	return result.Raw()
+}
+
+// parseTable reads a table, with the object of each row, or makes one of
+// objects that came instead.
+func parseTable(raw []byte) (*metav1.Table, error) {
+	var table metav1.Table
+	if err := json.Unmarshal(raw, &table); err != nil {
+		return nil, fmt.Errorf("the server's answer cannot be read: %w", err)
+	}
+	if table.Kind != "Table" {
+		return plainTable(raw)
+	}
+	for i := range table.Rows {
+		row := &table.Rows[i]
+		if len(row.Object.Raw) == 0 {
+			continue
+		}
+		object := &unstructured.Unstructured{}
+		if err := json.Unmarshal(row.Object.Raw, &object.Object); err != nil {
+			return nil, fmt.Errorf("the server's table cannot be read: row %d: %w", i+1, err)
+		}
+		row.Object.Object, row.Object.Raw = object, nil
+	}
+	return &table, nil
+}
+
+func plainTable(raw []byte) (*metav1.Table, error) {
+	objects, list, err := parseObjects(raw)
+	if err != nil {
+		return nil, err
+	}
+	table := &metav1.Table{
+		ListMeta: list,
+		ColumnDefinitions: []metav1.TableColumnDefinition{
+			{Name: "Name", Type: "string", Format: "name"}, {Name: "Age", Type: "string"},
+		},
+	}
+	for _, object := range objects {
+		table.Rows = append(table.Rows, metav1.TableRow{
+			Cells:  []any{object.GetName(), age(object.GetCreationTimestamp().Time)},
+			Object: runtime.RawExtension{Object: &object},
+		})
+	}
+	return table, nil
+}
+
+// age is how kubectl writes the time since a moment.
+func age(since time.Time) string {
+	if since.IsZero() {
+		return "<unknown>"
+	}
+	return duration.HumanDuration(time.Since(since))
+}

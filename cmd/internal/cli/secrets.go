@@ -1,0 +1,33 @@
+package cli
+
+import (
+	"github.com/tarnproject/tarn/mirror"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// lastApplied is the annotation in which kubectl repeats the whole object.
+const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+
+func isSecrets(r mirror.Resource) bool {
+	return r.GVR.GroupResource() == schema.GroupResource{Resource: "secrets"}
+}
+
+// hideValues takes the values out of a Secret, and says whether there were any.
+// What mirrors hide, they hide by themselves.
+func hideValues(secret *unstructured.Unstructured) (hidden bool) {
+	for _, field := range []string{"data", "stringData"} {
+		values, _ := secret.Object[field].(map[string]any)
+		for key := range values {
+			values[key] = mirror.Hidden
+			hidden = true
+		}
+	}
+	annotations := secret.GetAnnotations()
+	if _, ok := annotations[lastApplied]; ok {
+		annotations[lastApplied] = mirror.Hidden
+		secret.SetAnnotations(annotations)
+		hidden = true
+	}
+	return hidden
+}

@@ -1,0 +1,165 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/tarnproject/tarn/mirror"
+	"github.com/tarnproject/tarn/web"
+)
+
+// serveOptions are the flags of serve.
+type serveOptions struct {
+	scope
+	page      web.Options
+	tokenFile string
+}
+
+// pageToken is the variable that may hold the page's token itself. --token is
+// kubectl's flag for the token that the cluster wants.
+const pageToken = "TARN_PAGE_TOKEN"
+
+func (a *app) serveCommand() *cobra.Command {
+	var opts serveOptions
+	cmd := &cobra.Command{
+		Use:   "serve RESOURCES…",
+		Short: "Keep a live copy of resources, and serve it as a page and an API",
+		Long: `Keep a live copy of resources in memory, and serve it until Ctrl-C: as a page to
+look at, as an HTTP API, with metrics for Prometheus at /metrics and the probes
+/healthz and /readyz (ready is synced and fresh).
+
+It listens on this machine only, for everybody on it. With --page-token-file, or
+the token itself in TARN_PAGE_TOKEN, one must sign in. Any other address needs a
+certificate and a token of 16 characters or more. The page may be asked for by
+the names in the certificate, and by those given with --page-host.
+
+Everything is read-only. Values of Secrets are neither kept nor shown unless
+--show-secrets is given.`,
+		Example: `  # At http://127.0.0.1:8276/
+  tarn serve pods deployments replicasets -A
+
+  # For others: with TLS and a token
+  openssl rand -hex 16 > token
+  tarn serve all -A --listen 0.0.0.0:8276 --page-token-file token \
+    --tls-cert-file page.crt --tls-private-key-file page.key
+
+  # Everything there is, for scripts
+  tarn serve '*' -A &
+  curl 'http://127.0.0.1:8276/api/tables/pods?q=status.phase!=Running'`,
+		Args: a.someResources,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.serve(cmd.Context(), args, &opts)
+		},
+		ValidArgsFunction: a.completeResources,
+	}
+	opts.scope.bind(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&opts.page.Address, "listen", web.DefaultAddress, "where to listen; port 0 for a free one")
+	flags.StringVar(&opts.page.CertFile, "tls-cert-file", "", "certificate to serve HTTPS with")
+	flags.StringVar(&opts.page.KeyFile, "tls-private-key-file", "", "key of the certificate")
+	flags.StringVar(&opts.tokenFile, "page-token-file", "", "file with the token that visitors must show")
+	flags.StringSliceVar(&opts.page.Hosts, "page-host", nil, "further names by which the page may be asked for")
+	flags.BoolVar(&opts.page.ShowSecrets, "show-secrets", false, "keep and show the values of Secrets")
+	flags.BoolVar(&opts.page.Profiles, "pprof", false, "serve Go's profiles at /debug/pprof/")
+	flags.DurationVar(&opts.page.FreshWithin, "fresh-within", 3*time.Minute, "how old the last word from the server may be for /readyz to say yes")
+	return cmd
+}
+
+// serve mirrors and serves until ctx ends. What cannot be copied is shown on the
+// page as a problem and tried again: who serves others does not give up as a
+// view in a terminal does.
+func (a *app) serve(ctx context.Context, args []string, opts *serveOptions) error {
+	if err := errors.Join(opts.scope.check(), a.checkPage(opts)); err != nil {
+		return err
+	}
+	cfg, namespace, err := a.config()
+	if err != nil {
+		return err
+	}
+	catalog, err := a.catalogOf(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	wanted, err := resources(catalog, args)
+	if err != nil {
+		return err
+	}
+	cfg.Timeout = 0 // that is for requests that come to an end
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	m, err := mirror.Start(ctx, cfg, wanted, mirror.Options{
+		Namespaces: opts.namespaces(namespace), LabelSelector: opts.labels, FieldSelector: opts.fields,
+		ShowSecrets: opts.page.ShowSecrets, Logger: a.logger,
+	})
+	if err != nil {
+		return fmt.Errorf("the mirror cannot be started: %w", err)
+	}
+	defer func() { <-m.Done() }()
+	defer cancel()
+	opts.page.Name, opts.page.Logger = strings.TrimPrefix(cfg.Host, "https://"), a.logger
+	page, err := web.Listen(m, opts.page)
+	if err != nil {
+		return explainListen("--listen", err)
+	}
+	fmt.Fprintf(a.out, "Serving %s of %s at %s\n", plural(len(wanted), "resource"), cfg.Host, page.URL())
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	defer cancel()
+	beside.Go(func() { a.tellSynced(ctx, m) })
+	return page.Serve(ctx)
+}
+
+// checkPage reads the token and finds what the page cannot be served with,
+// before the cluster is asked for anything.
+func (a *app) checkPage(opts *serveOptions) error {
+	if opts.page.FreshWithin <= 0 {
+		return usagef("--fresh-within is a time such as 3m, not %v", opts.page.FreshWithin)
+	}
+	token, set := a.getenv(pageToken)
+	if opts.tokenFile != "" {
+		content, err := os.ReadFile(opts.tokenFile)
+		if err != nil {
+			return fmt.Errorf("the token cannot be read: %w; name another file with --page-token-file", err)
+		}
+		token, set = string(content), true
+	}
+	opts.page.Token = strings.TrimSpace(token)
+	if set && opts.page.Token == "" {
+		return usagef("the token is empty; openssl rand -hex 16 makes one")
+	}
+	err := opts.page.Check()
+	var exposed *web.ExposedError
+	switch {
+	case err == nil:
+		return nil
+	case !errors.As(err, &exposed):
+		return errors.New(strings.TrimPrefix(err.Error(), "web: "))
+	}
+	var missing []string
+	if exposed.NoTLS {
+		missing = append(missing, "--tls-cert-file and --tls-private-key-file")
+	}
+	if exposed.WeakToken {
+		missing = append(missing, "--page-token-file with a token of 16 characters or more")
+	}
+	return usagef("--listen %s can be reached from other machines: give %s, or listen on 127.0.0.1", exposed.Address, strings.Join(missing, " and "))
+}
+
+// tellSynced says when everything is there.
+func (a *app) tellSynced(ctx context.Context, m *mirror.Mirror) {
+	begun := time.Now()
+	if m.WaitSynced(ctx) != nil {
+		return
+	}
+	objects := 0
+	for _, table := range m.Tables() {
+		objects += table.Store().Len()
+	}
+	fmt.Fprintf(a.out, "Synced %s in %s.\n", plural(objects, "object"), time.Since(begun).Round(time.Millisecond))
+}

@@ -1,0 +1,158 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// serving runs serve until the function returns; address is where the page is.
+func (r *rig) serving(do func(address string), args ...string) result {
+	r.t.Helper()
+	ctx, interrupt := context.WithCancel(r.t.Context())
+	defer interrupt()
+	var errOut lockedBuffer
+	a := r.app(&lockedBuffer{}, &errOut)
+	lines, out := io.Pipe()
+	a.out = out
+	ended := make(chan int, 1)
+	go func() {
+		ended <- a.main(ctx, append([]string{"serve", "--listen=127.0.0.1:0"}, args...))
+		out.Close()
+	}()
+	var said strings.Builder
+	address := regexp.MustCompile(` at (https?://\S+/)$`)
+	for scanner := bufio.NewScanner(lines); scanner.Scan(); {
+		said.WriteString(scanner.Text() + "\n")
+		if found := address.FindStringSubmatch(scanner.Text()); found != nil {
+			do(found[1])
+			http.DefaultClient.CloseIdleConnections()
+			interrupt()
+		}
+	}
+	return result{<-ended, said.String(), errOut.String()}
+}
+
+func fetch(t *testing.T, address, token string) (status int, body string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	content, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer.StatusCode, string(content)
+}
+
+func TestServe(t *testing.T) {
+	r := newRig(t, pod("web-1", corev1.PodRunning), secret("key", "hunter2hunter2"))
+	ended := r.serving(func(address string) {
+		for { // until it is ready; each request takes its time
+			if status, _ := fetch(t, address+"readyz", ""); status == http.StatusOK {
+				break
+			}
+		}
+		_, body := fetch(t, address+"api/tables", "")
+		var overview struct{ Tables []struct{ Name string } }
+		if err := json.Unmarshal([]byte(body), &overview); err != nil || len(overview.Tables) != 2 || overview.Tables[0].Name != "pods" {
+			t.Errorf("%v in %s", err, body)
+		}
+		if _, body := fetch(t, address+"api/objects/secrets/default/key", ""); !strings.Contains(body, "(hidden)") || strings.Contains(body, "hunter2") || strings.Contains(body, "aHVudGVyM") {
+			t.Errorf("the Secret is %s", body)
+		}
+		if status, _ := fetch(t, address+"debug/pprof/", ""); status != http.StatusNotFound {
+			t.Errorf("profiles: %d", status)
+		}
+		if _, body := fetch(t, address+"metrics", ""); !strings.Contains(body, `tarn_objects{replica="pods"} 1`) {
+			t.Errorf("metrics: %s", body)
+		}
+	}, "pods", "secrets")
+	if ended.code != 0 || !strings.HasPrefix(ended.out, "Serving 2 resources of ") || ended.err != "" {
+		t.Errorf("ended with\n%s", ended)
+	}
+}
+
+func TestServeOptions(t *testing.T) {
+	r := newRig(t, secret("key", "hunter2hunter2"))
+	token := filepath.Join(t.TempDir(), "token")
+	write(t, token, "from a file\n")
+	for _, test := range []struct {
+		token string
+		env   map[string]string
+		args  []string
+	}{
+		{token: "from a file", args: []string{"--page-token-file=" + token}},
+		{token: "from the environment", env: map[string]string{"TARN_PAGE_TOKEN": "from the environment"}},
+		{token: "from a file", env: map[string]string{"TARN_PAGE_TOKEN": "from the environment", "TARN_PAGE_TOKEN_FILE": token}},
+	} {
+		r.env = test.env
+		r.serving(func(address string) {
+			if status, _ := fetch(t, address+"api/tables", ""); status != http.StatusUnauthorized {
+				t.Errorf("without the token: %d", status)
+			}
+			if status, _ := fetch(t, address+"api/tables", test.token); status != http.StatusOK {
+				t.Errorf("with the token: %d", status)
+			}
+			if status, _ := fetch(t, address+"debug/pprof/", test.token); status != http.StatusOK {
+				t.Errorf("profiles: %d", status)
+			}
+			for {
+				if status, _ := fetch(t, address+"readyz", test.token); status == http.StatusOK {
+					break
+				}
+			}
+			if _, body := fetch(t, address+"api/objects/secrets/default/key", test.token); !strings.Contains(body, "aHVudGVyM") {
+				t.Errorf("the Secret is %s", body)
+			}
+		}, append(test.args, "secrets", "--show-secrets", "--pprof")...)
+	}
+}
+
+func TestServeMisuse(t *testing.T) {
+	r := newRig(t)
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	empty := filepath.Join(t.TempDir(), "empty")
+	write(t, empty, " \n")
+	for _, test := range []struct {
+		args  string
+		code  int
+		words []string
+	}{
+		{"--listen 0.0.0.0:0", 2, []string{"--listen 0.0.0.0:0 can be reached from other machines", "--tls-cert-file", "--page-token-file", "127.0.0.1"}},
+		{"--listen nowhere", 1, []string{`"nowhere" is no address`, "host:port"}},
+		{"--listen " + taken.Addr().String(), 1, []string{"--listen: the port is taken"}},
+		{"--tls-cert-file none", 1, []string{"none", "cannot be used"}},
+		{"--page-token-file none", 1, []string{"the token cannot be read", "--page-token-file"}},
+		{"--page-token-file " + empty, 2, []string{"the token is empty", "openssl rand"}},
+		{"--fresh-within -1s", 2, []string{"--fresh-within is a time such as 3m"}},
+		{"pots", 1, []string{`no resource "pots"`, "pods"}},
+	} {
+		args := append([]string{"serve", "pods"}, strings.Fields(test.args)...)
+		if err := r.run(args...).check(test.code, test.words...); err != nil {
+			t.Errorf("%s: %v", test.args, err)
+		}
+	}
+}

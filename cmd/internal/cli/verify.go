@@ -1,0 +1,223 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/mirror"
+	"github.com/tarnproject/tarn/verify"
+)
+
+// Exit codes of verify, those of diff and cmp.
+const (
+	exitDifferent = 1
+	exitUnknown   = 2
+)
+
+// verifyOptions are the flags of verify.
+type verifyOptions struct {
+	scope
+	format    string
+	chunkSize int64
+	timeout   time.Duration
+}
+
+func (a *app) verifyCommand() *cobra.Command {
+	var opts verifyOptions
+	cmd := &cobra.Command{
+		Use:   "verify RESOURCES…",
+		Short: "Prove that a copy equals the server",
+		Long: `Make a live copy of resources, and prove that it equals the server, which is
+asked for its state at exactly the version that the copy shows: every object is
+compared by its content. For each resource there is a digest of that content,
+which is the same for whoever copies it at that version. Then come the objects
+that differ, with the fields in which they do; values are not shown. Those of
+Secrets are not copied, and therefore not compared.
+
+Resources are named as for "tarn get". "tarn mirror --verify=10m" compares all
+the time, and repairs what it finds.
+
+Exit codes: 0 equal, 1 different, 2 it could not be told.`,
+		Example: `  tarn verify pods -A
+  tarn verify pods,deployments,services -n shop
+  tarn verify all -A -o json && echo equal`,
+		Args: a.someResources,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.verify(cmd.Context(), args, &opts)
+		},
+		ValidArgsFunction: a.completeResources,
+	}
+	opts.scope.bind(cmd)
+	flags := cmd.Flags()
+	flags.StringVarP(&opts.format, "output", "o", "", "how to print: a table, or json")
+	flags.Int64Var(&opts.chunkSize, "chunk-size", tarn.DefaultPageSize, "how many objects to ask the server for at once")
+	flags.DurationVar(&opts.timeout, "timeout", 10*time.Minute, "how long to try")
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"json"}, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func (a *app) verify(parent context.Context, args []string, opts *verifyOptions) error {
+	switch {
+	case opts.format != "" && opts.format != "json":
+		return usagef("-o cannot be %q: leave it out for a table, or say json", opts.format)
+	case opts.chunkSize < 1 || opts.timeout <= 0:
+		return usagef("--chunk-size and --timeout must be more than 0, such as 500 and 10m")
+	}
+	late := fmt.Errorf("not done within %s; --timeout allows more", opts.timeout)
+	timed, stop := context.WithTimeoutCause(parent, opts.timeout, late)
+	defer stop()
+	ctx, cancel := context.WithCancelCause(timed)
+	defer cancel(nil)
+	m, err := a.startMirror(ctx, cancel, args, &opts.scope)
+	if err != nil {
+		return a.cannotTell(parent, err)
+	}
+	var all verified
+	for _, table := range m.Tables() {
+		result, err := verifyTable(ctx, table, opts.chunkSize)
+		if err != nil {
+			// Of one resource of several the rest can still be told.
+			a.logger.Info("cannot be verified", "resource", table.Resource().Name(), "error", err)
+			result.Note = oneLine(a.explain(err))
+		}
+		all.add(result)
+	}
+	cancel(nil)
+	<-m.Done()
+	if parent.Err() != nil {
+		return context.Cause(parent)
+	}
+	if err := all.print(a.out, opts.format); err != nil {
+		return a.cannotTell(parent, err)
+	}
+	switch all.Verdict {
+	case verify.Different:
+		return &exitError{code: exitDifferent}
+	case verify.Unknown:
+		return &exitError{code: exitUnknown}
+	}
+	return nil
+}
+
+// cannotTell is a failure that must not be taken for a difference.
+func (a *app) cannotTell(ctx context.Context, err error) error {
+	if usage := (*usageError)(nil); ctx.Err() != nil || errors.As(err, &usage) {
+		return err
+	}
+	return &exitError{code: exitUnknown, err: a.explain(err)}
+}
+
+// verifyTable compares one table. A resource that may not be read is not waited
+// for.
+func verifyTable(ctx context.Context, table *mirror.Table, chunkSize int64) (verify.Result, error) {
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for waiting := true; waiting; {
+		select {
+		case <-table.Replica().Synced():
+			waiting = false
+		case <-ctx.Done():
+			waiting = false // Once says what kept it
+		case <-tick.C:
+			if err := table.Replica().Health().Err; denied(err) {
+				return verify.Result{Name: table.Resource().Name(), Verdict: verify.Unknown}, err
+			}
+		}
+	}
+	return verify.Once(ctx, verifyTarget(table), verify.Options{PageSize: chunkSize})
+}
+
+func verifyTarget(table *mirror.Table) verify.Target[mirror.Object] {
+	t := verify.Target[mirror.Object]{
+		Name: table.Resource().Name(), Replica: table.Replica(), Store: table.Store(), Transform: table.Transform(),
+	}
+	for _, source := range table.Sources() {
+		t.Sources = append(t.Sources, source)
+	}
+	return t
+}
+
+// verified is what a command found.
+type verified struct {
+	Verdict verify.Verdict  `json:"verdict"`
+	Results []verify.Result `json:"results"`
+}
+
+// add puts a result to the others: one difference makes the whole different, and
+// only if there is none one doubt makes it doubtful.
+func (v *verified) add(r verify.Result) {
+	v.Results = append(v.Results, r)
+	switch {
+	case len(v.Results) == 1 || r.Verdict == verify.Different:
+		v.Verdict = r.Verdict
+	case v.Verdict == verify.Equal:
+		v.Verdict = r.Verdict
+	}
+}
+
+func (v *verified) print(out io.Writer, format string) error {
+	if format == "json" {
+		e := json.NewEncoder(out)
+		e.SetIndent("", "  ")
+		return e.Encode(v)
+	}
+	w := tabwriter.NewWriter(out, 0, 8, 3, ' ', 0)
+	fmt.Fprintln(w, "RESOURCE\tOBJECTS\tVERSION\tDIGEST\tVERDICT")
+	for _, r := range v.Results {
+		version, digest := string(r.Version), r.Digest.String()
+		if version == "" {
+			version, digest = "-", "-"
+		}
+		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\n", r.Name, r.Objects, version, digest, r.Verdict)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for _, r := range v.Results {
+		if err := printDetails(out, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// printDetails tells what a row of the table cannot.
+func printDetails(out io.Writer, r verify.Result) error {
+	var lines []string
+	for _, d := range r.Differences {
+		lines = append(lines, d.String())
+	}
+	if more := r.Count() - len(r.Differences); more > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more", more))
+	}
+	if r.Skipped > 0 {
+		lines = append(lines, fmt.Sprintf("%d objects changed meanwhile and were not compared", r.Skipped))
+	}
+	if r.Undecided > 0 {
+		lines = append(lines, fmt.Sprintf("%d objects differ, perhaps only because the copy is behind", r.Undecided))
+	}
+	if r.Unreadable > 0 {
+		lines = append(lines, fmt.Sprintf("%d objects could not be read", r.Unreadable))
+	}
+	if r.Note != "" {
+		lines = append(lines, r.Note)
+	}
+	for i, line := range lines {
+		if i == 0 {
+			line = "\n" + r.Name + ":\n  " + line
+		} else {
+			line = "  " + line
+		}
+		if _, err := fmt.Fprintln(out, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}

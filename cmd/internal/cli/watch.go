@@ -1,0 +1,208 @@
+package cli
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/spf13/cobra"
+	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/memory"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+)
+
+// watchOptions are the flags of watch.
+type watchOptions struct {
+	scope
+	format      string
+	diff        bool
+	watchOnly   bool
+	showSecrets bool
+}
+
+func (a *app) watchCommand() *cobra.Command {
+	var opts watchOptions
+	cmd := &cobra.Command{
+		Use:   "watch RESOURCES [NAMES…] | RESOURCE/NAME…",
+		Short: "Show objects and what happens to them, live",
+		Long: `Show objects and what happens to them until Ctrl-C.
+
+In a terminal it is a table with the columns of kubectl get, in which changes
+stand out for some seconds: + new, ~ changed, - deleted. When there are more
+objects than lines, those that changed last are shown. Elsewhere each change is
+a line: time, ADDED, MODIFIED or DELETED, object, and what changed.
+
+With --diff it shows each field that changes, its old value and its new one.
+
+A lost connection is taken up again without missing anything that lasts; the
+heading says how fresh the table is.`,
+		Example: `  tarn watch pods
+  tarn watch deployments,pods -n shop
+  tarn watch pods -A -l app=web
+
+  # One object, field by field
+  tarn watch deployment/web --diff
+
+  # Lines for other programs
+  tarn watch pods -A --watch-only | grep DELETED`,
+		Args: a.someResources,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.watch(cmd.Context(), args, &opts)
+		},
+		ValidArgsFunction: a.completeTargets,
+	}
+	opts.scope.bind(cmd)
+	flags := cmd.Flags()
+	flags.StringVarP(&opts.format, "output", "o", "", "wide shows more columns")
+	flags.BoolVar(&opts.diff, "diff", false, "show the fields that change, with their old and new values")
+	flags.BoolVar(&opts.watchOnly, "watch-only", false, "in plain lines, leave out the objects that are there at first")
+	flags.BoolVar(&opts.showSecrets, "show-secrets", false, "show the values of Secrets that change, with --diff")
+	_ = cmd.RegisterFlagCompletionFunc("output", choices("wide"))
+	return cmd
+}
+
+func (a *app) watch(ctx context.Context, args []string, opts *watchOptions) error {
+	if opts.format != "" && opts.format != "wide" {
+		return usagef("-o of watch can only be wide, not %q; see %q for other formats", opts.format, a.program+" get --help")
+	}
+	if err := opts.scope.check(); err != nil {
+		return err
+	}
+	cfg, namespace, err := a.config()
+	if err != nil {
+		return err
+	}
+	catalog, err := a.catalogOf(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	wanted, err := targets(copyable(catalog), args)
+	if err != nil {
+		return err
+	}
+	if _, err := opts.locations(wanted, namespace); err != nil {
+		return err
+	}
+	wanted = merged(wanted)
+	cfg.Timeout = 0 // that is for requests that come to an end
+	if opts.diff {
+		return a.watchFields(ctx, cfg, wanted, opts, namespace)
+	}
+	err = a.watchTables(ctx, cfg, wanted, opts, namespace)
+	return withHint(err, catalog, args)
+}
+
+// watched is one resource being watched.
+type watched struct {
+	target
+	source  *rowSource
+	replica *tarn.Replica[*row]
+}
+
+// rowChange is what happened to a row of a watched resource.
+type rowChange struct {
+	of     *watched
+	change tarn.Change[*row]
+}
+
+// watchTables follows the server's tables and shows them until ctx ends.
+func (a *app) watchTables(parent context.Context, cfg *rest.Config, wanted []target, opts *watchOptions, namespace string) error {
+	reader, err := newReader(cfg)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(parent)
+	defer cancel(nil)
+	hopeless := newHopeless(len(wanted), cancel)
+	changes := make(chan rowChange, 256)
+	var all []*watched
+	for _, t := range wanted {
+		w, err := a.newWatched(reader, t, opts, namespace, hopeless)
+		if err != nil {
+			return err
+		}
+		_, err = w.replica.Subscribe(func(c tarn.Change[*row]) {
+			if len(w.names) > 1 && !slices.Contains(w.names, c.Object.name) {
+				return
+			}
+			select {
+			case changes <- rowChange{w, c}:
+			case <-ctx.Done():
+			}
+		}, tarn.SubscribeOptions{Name: "view"})
+		if err != nil {
+			return err
+		}
+		all = append(all, w)
+	}
+	live, leave, err := a.screen()
+	if err != nil {
+		return err
+	}
+	defer leave()
+	var running sync.WaitGroup
+	for _, w := range all {
+		running.Go(func() { _ = w.replica.Run(ctx) })
+		running.Go(func() {
+			if err := missing(ctx, w.replica, w.target, namespace); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	if live != nil {
+		newWatchView(live, all, opts).run(ctx, changes)
+	} else {
+		a.printChanges(ctx, changes, opts)
+	}
+	running.Wait()
+	if parent.Err() != nil {
+		return nil
+	}
+	return context.Cause(ctx)
+}
+
+func (a *app) newWatched(reader *reader, t target, opts *watchOptions, namespace string, hopeless *hopeless) (*watched, error) {
+	if opts.allNamespaces {
+		namespace = ""
+	}
+	source := &rowSource{
+		reader: reader,
+		place:  location{resource: t.resource, namespace: namespace},
+		list:   metav1.ListOptions{LabelSelector: opts.labels, FieldSelector: opts.fields},
+	}
+	if len(t.names) == 1 {
+		source.list.FieldSelector = "metadata.name=" + t.names[0]
+	}
+	name := t.resource.Name()
+	w := &watched{target: t, source: source}
+	var err error
+	w.replica, err = tarn.NewReplica(source, memory.New[*row](), tarn.Options[*row]{
+		Name: name, Equal: sameRow, Logger: a.logger,
+		OnError: func(ctx context.Context, err error) {
+			a.logger.Info("watch failed", "resource", name, "error", err)
+			hopeless.see(name, w.replica.Synced(), err)
+		},
+	})
+	return w, err
+}
+
+// missing waits for the first state, and then says which of the objects that
+// were asked for by name is not there.
+func missing[T any](ctx context.Context, replica *tarn.Replica[T], wanted target, namespace string) error {
+	if len(wanted.names) == 0 || replica.WaitSynced(ctx) != nil {
+		return nil
+	}
+	for _, name := range wanted.names {
+		key := tarn.Key(name)
+		if wanted.resource.Namespaced {
+			key = tarn.Key(namespace + "/" + name)
+		}
+		if _, ok := replica.Get(key); !ok {
+			place := location{wanted.resource, namespace, name}
+			return place.failed(apierrors.NewNotFound(wanted.resource.GVR.GroupResource(), name))
+		}
+	}
+	return nil
+}

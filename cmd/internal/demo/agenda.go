@@ -1,0 +1,76 @@
+package demo
+
+import (
+	"container/heap"
+	"time"
+)
+
+// agenda is what will happen, in order of time, and among things of one moment in
+// the order in which they were planned.
+//
+// Its clock moves only when something happens, so that whatever an action reads
+// or plans depends on nothing but the agenda itself. Why not a timer for each:
+// timers of one moment fire in any order, and then a seed would tell little.
+type agenda struct {
+	now     time.Time
+	planned plans
+	count   uint64
+}
+
+type plan struct {
+	at    time.Time
+	order uint64
+	do    func()
+}
+
+func (a *agenda) after(d time.Duration, do func()) {
+	a.count++
+	heap.Push(&a.planned, plan{at: a.now.Add(d), order: a.count, do: do})
+}
+
+// next says when the next thing happens.
+func (a *agenda) next() (time.Time, bool) {
+	if len(a.planned) == 0 {
+		return time.Time{}, false
+	}
+	return a.planned[0].at, true
+}
+
+// step does the next thing if it is due by then, and says whether it was.
+func (a *agenda) step(until time.Time) bool {
+	if at, ok := a.next(); !ok || at.After(until) {
+		return false
+	}
+	p := heap.Pop(&a.planned).(plan)
+	a.now = p.at
+	p.do()
+	return true
+}
+
+// postpone puts everything off, as after a machine has slept: what would have
+// happened meanwhile has not.
+func (a *agenda) postpone(d time.Duration) {
+	a.now = a.now.Add(d)
+	for i := range a.planned {
+		a.planned[i].at = a.planned[i].at.Add(d)
+	}
+}
+
+type plans []plan
+
+func (p plans) Len() int { return len(p) }
+func (p plans) Less(i, j int) bool {
+	if !p[i].at.Equal(p[j].at) {
+		return p[i].at.Before(p[j].at)
+	}
+	return p[i].order < p[j].order
+}
+func (p plans) Swap(i, j int) { p[i], p[j] = p[j], p[i] }
+func (p *plans) Push(x any)   { *p = append(*p, x.(plan)) }
+func (p *plans) Pop() any {
+	last := len(*p) - 1
+	popped := (*p)[last]
+	(*p)[last] = plan{}
+	*p = (*p)[:last]
+	return popped
+}

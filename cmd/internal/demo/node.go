@@ -1,0 +1,194 @@
+package demo
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const (
+	// evictAfter is for how long pods stay on a node that does not answer; five
+	// minutes in real clusters, which is too long to watch.
+	evictAfter = 8 * time.Second
+	renewEvery = 10 * time.Second
+	roomOfNode = 110
+)
+
+// node is a machine that is not there.
+type node struct {
+	w       *Workload
+	object  *corev1.Node
+	lease   *coordinationv1.Lease
+	address string
+	pods    []*pod
+	up      bool
+	number  int
+	// addresses counts the ones given to pods.
+	addresses int
+}
+
+func (n *node) name() string { return n.object.Name }
+func (n *node) zone() string { return n.object.Labels[corev1.LabelTopologyZone] }
+
+func (n *node) podAddress() string {
+	n.addresses++
+	return fmt.Sprintf("10.%d.%d.%d", 128+n.number/256, n.number%256, 2+n.addresses%250)
+}
+
+// addNode puts up a machine and its lease.
+func (w *Workload) addNode() {
+	number := len(w.nodes)
+	address := fmt.Sprintf("10.0.%d.%d", number/250, 10+number%240)
+	zone := fmt.Sprintf("zone-%c", 'a'+number%3)
+	name := fmt.Sprintf("node-%02d", number+1)
+	capacity := corev1.ResourceList{
+		corev1.ResourceCPU: resource.MustParse("16"), corev1.ResourceMemory: resource.MustParse("65536Mi"),
+		corev1.ResourcePods: resource.MustParse(fmt.Sprint(roomOfNode)), corev1.ResourceEphemeralStorage: resource.MustParse("200Gi"),
+	}
+	allocatable := capacity.DeepCopy()
+	allocatable[corev1.ResourceCPU] = resource.MustParse("15500m")
+	allocatable[corev1.ResourceMemory] = resource.MustParse("62000Mi")
+	n := &node{w: w, up: true, number: number, address: address, object: &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
+			corev1.LabelHostname: name, corev1.LabelTopologyZone: zone, corev1.LabelTopologyRegion: "eu-demo", corev1.LabelInstanceTypeStable: "m16.large",
+			corev1.LabelArchStable: "amd64", corev1.LabelOSStable: "linux",
+		}},
+		Spec: corev1.NodeSpec{PodCIDR: fmt.Sprintf("10.%d.%d.0/24", 128+number/256, number%256), ProviderID: "demo:///" + zone + "/" + name},
+		Status: corev1.NodeStatus{
+			Capacity: capacity, Allocatable: allocatable,
+			Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: address}, {Type: corev1.NodeHostName, Address: name}},
+			NodeInfo: corev1.NodeSystemInfo{
+				MachineID: w.hex(32), SystemUUID: w.hex(32), BootID: w.hex(32), KernelVersion: "6.12.0", OSImage: "Demo Linux 12",
+				ContainerRuntimeVersion: "containerd://2.1.0", KubeletVersion: "v1.36.0", OperatingSystem: "linux", Architecture: "amd64",
+			},
+			DaemonEndpoints: corev1.NodeDaemonEndpoints{KubeletEndpoint: corev1.DaemonEndpoint{Port: 10250}},
+		},
+	}}
+	for _, image := range []string{"mesh/proxy:1.27.1", "observability/log-shipper:3.2.0"} {
+		n.object.Status.Images = append(n.object.Status.Images, corev1.ContainerImage{
+			Names: []string{registry + "/" + image, registry + "/sha256:" + digest(image)}, SizeBytes: int64(w.between(20, 400)) << 20,
+		})
+	}
+	n.setConditions(corev1.ConditionFalse, corev1.ConditionTrue, "KubeletReady", "kubelet is posting ready status")
+	w.create(n.object)
+	n.lease = &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Namespace: corev1.NamespaceNodeLease, Name: name, OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: name, UID: n.object.UID}}},
+		Spec:       coordinationv1.LeaseSpec{HolderIdentity: new(name), LeaseDurationSeconds: new(int32(40))},
+	}
+	n.renew()
+	w.nodes = append(w.nodes, n)
+	w.agenda.after(w.within(0, renewEvery), n.keepAlive)
+}
+
+// keepAlive renews the lease for ever, while the node answers and the cluster is
+// not at rest.
+func (n *node) keepAlive() {
+	if n.up && n.w.rate() > 0 {
+		n.renew()
+	}
+	n.w.agenda.after(renewEvery, n.keepAlive)
+}
+
+func (n *node) renew() {
+	n.lease.Spec.RenewTime = new(metav1.NewMicroTime(n.w.agenda.now))
+	n.w.put(n.lease)
+}
+
+// setConditions says how the node is: whether it lacks anything, and whether it
+// is ready.
+func (n *node) setConditions(pressure, ready corev1.ConditionStatus, reason, message string) {
+	now := n.w.time()
+	before := n.object.Status.Conditions
+	n.object.Status.Conditions = nil
+	add := func(kind corev1.NodeConditionType, status corev1.ConditionStatus, reason, message string) {
+		c := corev1.NodeCondition{Type: kind, Status: status, LastHeartbeatTime: now, LastTransitionTime: now, Reason: reason, Message: message}
+		for _, b := range before {
+			if b.Type == kind && b.Status == status {
+				c.LastTransitionTime = b.LastTransitionTime
+			}
+		}
+		n.object.Status.Conditions = append(n.object.Status.Conditions, c)
+	}
+	for _, kind := range []struct {
+		kind            corev1.NodeConditionType
+		reason, message string
+	}{
+		{corev1.NodeMemoryPressure, "KubeletHasSufficientMemory", "kubelet has sufficient memory available"},
+		{corev1.NodeDiskPressure, "KubeletHasNoDiskPressure", "kubelet has no disk pressure"},
+		{corev1.NodePIDPressure, "KubeletHasSufficientPID", "kubelet has sufficient PID available"},
+	} {
+		if pressure == corev1.ConditionUnknown {
+			kind.reason, kind.message = reason, message
+		}
+		add(kind.kind, pressure, kind.reason, kind.message)
+	}
+	add(corev1.NodeReady, ready, reason, message)
+}
+
+// fail takes a node away for a while. Its pods are not ready from then on, are
+// evicted a little later, and are gone when it is back.
+func (n *node) fail() {
+	n.up = false
+	n.setConditions(corev1.ConditionUnknown, corev1.ConditionUnknown, "NodeStatusUnknown", "Kubelet stopped posting node status.")
+	now := n.w.time()
+	n.object.Spec.Taints = []corev1.Taint{
+		{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoSchedule, TimeAdded: &now},
+		{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute, TimeAdded: &now},
+	}
+	n.w.put(n.object)
+	n.w.event(n.object, "Node", corev1.EventTypeNormal, "NodeNotReady", fmt.Sprintf("Node %s status is now: NodeNotReady", n.name()), "node-controller")
+	for _, p := range slices.Clone(n.pods) {
+		p.interrupt()
+		if p.ready {
+			p.ready = false
+			p.setCondition(corev1.PodReady, corev1.ConditionFalse, "NodeNotReady", "the node does not answer")
+			p.write()
+			p.warn("NodeNotReady", "Node is not ready", "node-controller")
+		}
+		p.set.app.wake()
+	}
+	n.w.agenda.after(evictAfter, func() {
+		for _, p := range slices.Clone(n.pods) {
+			if !p.leaving {
+				p.leave()
+				p.set.app.wake()
+			}
+		}
+	})
+	n.w.agenda.after(evictAfter+n.w.within(8*time.Second, 20*time.Second), n.recover)
+}
+
+func (n *node) recover() {
+	n.up = true
+	n.object.Spec.Taints = nil
+	n.setConditions(corev1.ConditionFalse, corev1.ConditionTrue, "KubeletReady", "kubelet is posting ready status")
+	n.w.put(n.object)
+	n.renew()
+	n.w.event(n.object, "Node", corev1.EventTypeNormal, "NodeReady", fmt.Sprintf("Node %s status is now: NodeReady", n.name()), "kubelet")
+	for _, p := range slices.Clone(n.pods) {
+		p.gone()
+	}
+}
+
+// freeNode is the emptiest of three, so that pods spread without looking at all
+// nodes; or any that has room, if none of the three has.
+func (w *Workload) freeNode() *node {
+	var found *node
+	consider := func(n *node) {
+		if n.up && len(n.pods) < roomOfNode && (found == nil || len(n.pods) < len(found.pods)) {
+			found = n
+		}
+	}
+	for range 3 {
+		consider(pick(w.chance, w.nodes))
+	}
+	for i := 0; found == nil && i < len(w.nodes); i++ {
+		consider(w.nodes[i])
+	}
+	return found
+}

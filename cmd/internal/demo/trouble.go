@@ -1,0 +1,142 @@
+package demo
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/tarnproject/tarn/faults"
+)
+
+// Trouble is a bad way to a good server, by seed: connections are refused, cut,
+// garbled and silenced, and answers are late, or refusals, or that the version
+// is gone.
+//
+// What happens to bytes happens below TLS, as on a real network: a garbled byte
+// then breaks a connection. Above TLS it could make another object of an object,
+// and no client could tell.
+//
+// Faults strike requests and connections, and a watch that goes well would be
+// spared for many minutes. So watches are also asked to end after some seconds,
+// and no connection is used twice.
+type Trouble struct{ wire, answers *faults.Plan }
+
+// NewTrouble draws what goes wrong from a seed.
+func NewTrouble(seed uint64) *Trouble {
+	return &Trouble{
+		wire: faults.New(seed, faults.Mix{
+			faults.Refuse: 0.02, faults.Reset: 0.12, faults.Truncate: 0.05, faults.Garble: 0.08, faults.Delay: 0.1,
+			// Rare, because a silent watch is given two and a half minutes.
+			faults.Stall: 0.005,
+		}).Within(faults.Limits{Delay: time.Second, Burst: 2, Bytes: 1 << 20}),
+		answers: faults.New(seed, faults.Mix{
+			faults.Expire: 0.06, faults.Busy: 0.02, faults.BusyFor: 0.02, faults.Internal: 0.03, faults.Fail: 0.03,
+			faults.Hang: 0.01, faults.Delay: 0.1,
+		}).Within(faults.Limits{Delay: time.Second, RetryAfter: 2 * time.Second, Hang: 3 * time.Second, Burst: 2}),
+	}
+}
+
+// Config leads through the trouble to the server that another config leads to.
+// Initial is how long a watch may go on that begins with the whole collection.
+func (t *Trouble) Config(good *rest.Config, initial time.Duration) (*rest.Config, error) {
+	secure, err := rest.TLSConfigFor(good)
+	if err != nil {
+		return nil, err
+	}
+	if secure == nil {
+		return nil, fmt.Errorf("demo: %s is not served by TLS, so that garbled bytes could go unnoticed", good.Host)
+	}
+	wire := &http.Transport{
+		DialContext:       faults.Dial((&net.Dialer{Timeout: 10 * time.Second}).DialContext, t.wire, "wire"),
+		TLSClientConfig:   secure,
+		DisableKeepAlives: true,
+	}
+	bad := rest.AnonymousClientConfig(good)
+	bad.BearerToken = good.BearerToken
+	bad.TLSClientConfig = rest.TLSClientConfig{}
+	bad.QPS, bad.Burst = good.QPS, good.Burst
+	bad.Transport = shortWatches{
+		inner:   faults.Transport(wire, t.answers, faults.TransportOptions{Name: "answers", Status: statusOf}),
+		initial: initial,
+	}
+	return bad, nil
+}
+
+// End lets everything go well from now on.
+func (t *Trouble) End() {
+	t.wire.End()
+	t.answers.End()
+}
+
+// Faults is how many there have been.
+func (t *Trouble) Faults() int { return len(t.wire.History()) + len(t.answers.History()) }
+
+// String says what has happened, the most frequent first: 12 reset, 3 busy.
+func (t *Trouble) String() string {
+	counts := t.wire.History().Counts()
+	for kind, n := range t.answers.History().Counts() {
+		counts[kind] += n
+	}
+	kinds := slices.SortedFunc(maps.Keys(counts), func(a, b faults.Kind) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
+	})
+	var parts []string
+	for _, kind := range kinds {
+		parts = append(parts, fmt.Sprintf("%d %s", counts[kind], kind))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// statusOf is a failure in the words of an API server.
+func statusOf(code int) (contentType string, body []byte) {
+	status := metav1.Status{
+		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
+		Status:   metav1.StatusFailure, Code: int32(code), Message: "injected: " + http.StatusText(code),
+	}
+	switch code {
+	case http.StatusGone:
+		status.Reason, status.Message = metav1.StatusReasonExpired, "injected: the resourceVersion is too old"
+	case http.StatusTooManyRequests:
+		status.Reason = metav1.StatusReasonTooManyRequests
+	case http.StatusInternalServerError:
+		status.Reason = metav1.StatusReasonInternalError
+	case http.StatusServiceUnavailable:
+		status.Reason = metav1.StatusReasonServiceUnavailable
+	}
+	encoded, err := json.Marshal(status)
+	if err != nil {
+		return "text/plain", []byte(err.Error())
+	}
+	return "application/json", encoded
+}
+
+// shortWatches has watches end early.
+type shortWatches struct {
+	inner   http.RoundTripper
+	initial time.Duration
+}
+
+func (s shortWatches) RoundTrip(r *http.Request) (*http.Response, error) {
+	query := r.URL.Query()
+	if query.Get("watch") == "" || query.Get("watch") == "false" {
+		return s.inner.RoundTrip(r)
+	}
+	lasts := 10 * time.Second
+	if query.Get("sendInitialEvents") == "true" {
+		lasts = s.initial
+	}
+	query.Set("timeoutSeconds", strconv.Itoa(int(lasts.Seconds())))
+	r = r.Clone(r.Context())
+	r.URL.RawQuery = query.Encode()
+	return s.inner.RoundTrip(r)
+}

@@ -1,0 +1,213 @@
+package demo
+
+import (
+	"cmp"
+	"context"
+	"encoding/hex"
+	"fmt"
+	"hash/fnv"
+	"log/slog"
+	"math"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Config says what a workload is like.
+type Config struct {
+	// Pods is how many there are on an ordinary day, Databases how many custom
+	// resources.
+	Pods, Databases int
+	// Rate is how many changes a second there are in the long run. At 0 nothing
+	// begins; what has begun comes to its end.
+	Rate float64
+	// Seed makes all choices.
+	Seed uint64
+	// Logger is told what the target refuses; slog.Default if nil.
+	Logger *slog.Logger
+}
+
+// Workload is the life of a cluster.
+//
+//   - The same seed makes the same choices: names, sizes, what happens to what
+//     and when, as long as nobody else writes to the cluster.
+//   - SetRate and Writes may be called from anywhere, at any time. The rest
+//     belongs to one goroutine.
+type Workload struct {
+	chance
+	config Config
+	target Target
+	ctx    context.Context // of the calls that are under way
+
+	agenda    agenda
+	budget    budget
+	journal   journal
+	nodes     []*node
+	apps      []*app
+	databases []*database
+
+	wantedRate atomic.Uint64 // as math.Float64bits has it
+	writes     atomic.Uint64
+	refused    error // the first one
+
+	visitors chan func()     // what others did, for Run to see
+	closed   map[string]bool // namespaces that somebody deletes
+}
+
+// Build puts a cluster up on a target, as of now, with everything running.
+func Build(ctx context.Context, target Target, config Config) (*Workload, error) {
+	config.Logger = cmp.Or(config.Logger, slog.Default())
+	w := &Workload{
+		chance: newChance(config.Seed), config: config, target: target, ctx: ctx,
+		agenda:   agenda{now: time.Now()},
+		journal:  journal{most: 200 + config.Pods, latest: map[story]*corev1.Event{}},
+		visitors: make(chan func()), closed: map[string]bool{},
+	}
+	w.SetRate(config.Rate)
+	for _, place := range places {
+		w.put(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: place.namespace, Labels: map[string]string{teamLabel: place.team}}})
+	}
+	for range 3 + config.Pods/24 {
+		w.addNode()
+	}
+	sizes := w.sizes(config.Pods)
+	for i, who := range identities(len(sizes)) {
+		w.found(who, sizes[i])
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+	}
+	w.put(databases())
+	for i := range config.Databases {
+		w.addDatabase(i)
+	}
+	if w.refused != nil {
+		return nil, fmt.Errorf("demo: the cluster cannot be put up: %w", w.refused)
+	}
+	w.budget.left = 0
+	w.writes.Store(0)
+	w.agenda.after(tick, w.tick)
+	return w, nil
+}
+
+// sizes spreads pods over apps: a few large ones, many small ones, none empty.
+func (w *Workload) sizes(pods int) []int32 {
+	sizes := make([]int32, min(pods, 4+pods/20))
+	var weights []int
+	for i := range sizes {
+		sizes[i] = 1
+		for range 1 + int(4*w.ExpFloat64()) {
+			weights = append(weights, i)
+		}
+	}
+	for range pods - len(sizes) {
+		sizes[pick(w.chance, weights)]++
+	}
+	return sizes
+}
+
+// SetRate changes [Config.Rate].
+func (w *Workload) SetRate(rate float64) { w.wantedRate.Store(math.Float64bits(rate)) }
+
+func (w *Workload) rate() float64 { return math.Float64frombits(w.wantedRate.Load()) }
+
+// Writes is how many changes have been made since the cluster was put up.
+func (w *Workload) Writes() uint64 { return w.writes.Load() }
+
+// Nodes is how many the cluster has.
+func (w *Workload) Nodes() int { return len(w.nodes) }
+
+// Run lives until ctx ends.
+//
+// It does not try to make up for lost time: when the machine sleeps, or is too
+// slow for the rate, the cluster's life just goes on later.
+func (w *Workload) Run(ctx context.Context) {
+	const late = time.Second
+	w.ctx = ctx
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for ctx.Err() == nil {
+		now := time.Now()
+		next, _ := w.agenda.next() // there is always the next tick
+		if behind := now.Sub(next); behind > late {
+			w.agenda.postpone(behind)
+		}
+		if w.agenda.step(now) {
+			continue
+		}
+		timer.Reset(next.Sub(now))
+		select {
+		case <-ctx.Done():
+		case <-timer.C:
+		case heed := <-w.visitors:
+			if now := time.Now(); now.Before(next) {
+				w.agenda.now = now
+			}
+			heed()
+		}
+	}
+}
+
+// advance lives through a time at once.
+func (w *Workload) advance(d time.Duration) {
+	until := w.agenda.now.Add(d)
+	for w.agenda.step(until) {
+	}
+	w.agenda.now = until
+}
+
+// put writes an object. Into a namespace that is being deleted only pods are
+// written, to let them go.
+func (w *Workload) put(object Object) {
+	if _, isPod := object.(*corev1.Pod); !isPod && w.closed[object.GetNamespace()] {
+		w.budget.left--
+		return
+	}
+	w.wrote(object, w.target.Put(object))
+}
+
+// create puts an object that others will refer to.
+func (w *Workload) create(object Object) {
+	w.put(object)
+	if w.closed[object.GetNamespace()] {
+		return
+	}
+	uid, err := w.target.UID(w.ctx, object)
+	if err != nil {
+		w.refuse(object, err)
+		return
+	}
+	object.SetUID(uid)
+}
+
+func (w *Workload) delete(object Object) { w.wrote(object, w.target.Delete(object)) }
+
+func (w *Workload) wrote(object Object, err error) {
+	w.budget.left--
+	w.writes.Add(1)
+	if err != nil {
+		w.refuse(object, err)
+	}
+}
+
+// refuse notes what the target did not take. Life goes on: whoever else writes to
+// the cluster may have reasons, and the next write of the object may do.
+func (w *Workload) refuse(object Object, err error) {
+	if w.ctx.Err() != nil {
+		return
+	}
+	if w.refused == nil {
+		w.refused = err
+	}
+	w.config.Logger.Debug("the demonstration's cluster refuses a write", "object", fmt.Sprintf("%T %s/%s", object, object.GetNamespace(), object.GetName()), "err", err)
+}
+
+// digest makes up what identifies an image: always the same for the same name.
+func digest(image string) string {
+	sum := fnv.New128a()
+	sum.Write([]byte(image))
+	half := hex.EncodeToString(sum.Sum(nil))
+	return half + half
+}

@@ -1,0 +1,123 @@
+// Package measure finds out what it costs a process to hold a live copy of a
+// resource: with client-go's informer, and with Tarn.
+//
+// Each is set up as its users would: built-in kinds as Go types over protobuf,
+// others untyped over JSON, with one handler that is called for every object. A
+// process measures one copy and ends, so that nothing of another is in its
+// figures.
+package measure
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+)
+
+// The holders of copies.
+const (
+	ClientGo = "client-go"
+	Tarn     = "tarn"
+)
+
+// Task is what one process measures.
+type Task struct {
+	Holder   string
+	Resource schema.GroupVersionResource
+	Kind     string
+	// Namespace, Labels and Fields narrow what is copied.
+	Namespace, Labels, Fields string
+}
+
+// Result is what it found.
+type Result struct {
+	Objects int `json:"objects"`
+	// Typed says that the objects were Go structs and not maps.
+	Typed bool `json:"typed"`
+	// Sync is how long it took until the copy was complete and the handler had
+	// seen it, CPU how much processor time that was.
+	Sync time.Duration `json:"sync"`
+	CPU  time.Duration `json:"cpu"`
+	// Heap is what the copy holds once the garbage is gone; HeapObjects in how
+	// many pieces.
+	Heap        uint64 `json:"heap"`
+	HeapObjects uint64 `json:"heapObjects"`
+	// Peak is by how much the memory of the process grew at most while copying,
+	// 0 where the system does not tell.
+	Peak uint64 `json:"peak,omitempty"`
+}
+
+// A holding is a copy being kept.
+type holding struct {
+	// synced waits until the copy is complete.
+	synced func(ctx context.Context) error
+	count  func() int
+	typed  bool
+}
+
+// Run measures one copy. It is to be the only thing that its process does.
+func Run(ctx context.Context, cfg *rest.Config, task Task) (Result, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	start, ok := map[string]func(context.Context, *rest.Config, Task) (*holding, error){
+		ClientGo: startInformer, Tarn: startReplica,
+	}[task.Holder]
+	if !ok {
+		return Result{}, fmt.Errorf("nobody called %q is known to hold a copy", task.Holder)
+	}
+	resident := beginPeak()
+	before := use()
+	copied, err := start(ctx, cfg, task)
+	if err != nil {
+		return Result{}, err
+	}
+	if err := copied.synced(ctx); err != nil {
+		return Result{}, err
+	}
+	after, peak := use(), peakSince(resident)
+	collect()
+	held := use()
+	result := Result{
+		Objects: copied.count(), Typed: copied.typed,
+		Sync: after.at.Sub(before.at), CPU: after.cpu - before.cpu,
+		Heap: held.heap - min(before.heap, held.heap), HeapObjects: held.objects - min(before.objects, held.objects),
+		Peak: peak,
+	}
+	runtime.KeepAlive(copied)
+	return result, nil
+}
+
+// usage is what the process has used so far.
+type usage struct {
+	at            time.Time
+	cpu           time.Duration
+	heap, objects uint64
+}
+
+func use() usage {
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return usage{at: time.Now(), cpu: cpuTime(), heap: stats.HeapAlloc, objects: stats.HeapObjects}
+}
+
+// collect goes twice: the first collection may leave what only a finalizer or a
+// sync.Pool's victims held.
+func collect() {
+	runtime.GC()
+	runtime.GC()
+}
+
+func beginPeak() uint64 {
+	collect()
+	debug.FreeOSMemory()
+	return resetPeak()
+}
+
+func peakSince(resident uint64) uint64 {
+	peak := peakMemory()
+	return peak - min(resident, peak)
+}

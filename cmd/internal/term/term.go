@@ -1,0 +1,42 @@
+// Package term draws on terminals: it knows their size, what they can show, and
+// how to draw over what was drawn before.
+package term
+
+import (
+	"io"
+	"os"
+
+	"golang.org/x/term"
+)
+
+// A Terminal is a screen on which one can write.
+type Terminal interface {
+	io.Writer
+	// Size is asked before each drawing, because users resize windows. Numbers of
+	// zero mean that it is not known.
+	Size() (width, height int)
+	// Colour says whether colours are wanted.
+	Colour() bool
+}
+
+// Of gives the terminal that w is, if it is one that can be drawn on.
+func Of(w io.Writer) (Terminal, bool) {
+	file, ok := w.(*os.File)
+	if !ok || !term.IsTerminal(int(file.Fd())) || os.Getenv("TERM") == "dumb" {
+		return nil, false
+	}
+	return &fileTerminal{file}, true
+}
+
+type fileTerminal struct{ *os.File }
+
+func (t *fileTerminal) Size() (width, height int) {
+	width, height, err := term.GetSize(int(t.Fd()))
+	if err != nil {
+		return 0, 0
+	}
+	return width, height
+}
+
+// Colour follows the convention of no-color.org.
+func (t *fileTerminal) Colour() bool { return os.Getenv("NO_COLOR") == "" }

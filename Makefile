@@ -76,6 +76,7 @@ conformance: ## run client-go's own tests against package cache, where the scrip
 e2e: e2e-build ## run against the real kube-apiserver, built on the first run; E2E='-v -run Sync' chooses
 	cd e2e && $(GO) test -count=1 -timeout 60m $(E2E) ./...
 	KUBECTL=$(CURDIR)/$(KUBERNETES_BIN)/kubectl $(GO) test -count=1 -run TestKubectl ./apiserver
+	KUBECTL=$(CURDIR)/$(KUBERNETES_BIN)/kubectl $(GO) test -count=1 -run TestDocs ./cmd/internal/cli
 
 e2e-build: $(E2E_PROGRAMS)
 

@@ -27,6 +27,8 @@ func TestCompletion(t *testing.T) {
 			"get pods -n sh":             "shop",
 			"watch po web-2":             "web-2",
 			"mirror pods replicas":       "replicasets.apps",
+			"query pods --continu":       "--continue",
+			"query pods replicas":        "replicasets.apps",
 			"bench endpoints":            "endpoints endpointslices.discovery.k8s.io",
 			"get pods -o custom":         "custom-columns=",
 			"get pods --log-level=d":     "debug",

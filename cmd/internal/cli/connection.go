@@ -61,6 +61,11 @@ func (a *app) config() (*rest.Config, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
+	if namespace != "" {
+		if err := checkSegment("namespace", namespace); err != nil {
+			return nil, "", err
+		}
+	}
 	cfg = rest.CopyConfig(cfg)
 	if cfg.UserAgent == "" {
 		cfg.UserAgent = "tarn/" + buildVersion().Version

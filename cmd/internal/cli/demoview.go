@@ -80,12 +80,12 @@ func (v *demoView) table() func(now time.Time) {
 	var trouble string
 	var counted time.Time
 	return func(now time.Time) {
-		lines := inner.lines(now)
-		if v.stage.Trouble != nil && len(lines) > 1 {
+		var news []term.Line
+		if v.stage.Trouble != nil {
 			if now.Sub(counted) >= time.Second {
 				trouble, counted = v.trouble(), now
 			}
-			news := []term.Line{{{Text: trouble, Style: term.Yellow}}}
+			news = append(news, term.Line{{Text: trouble, Style: term.Yellow}})
 			if found := v.found.Load(); found != nil {
 				style := term.Green
 				if len(found.finding.Different) > 0 {
@@ -93,6 +93,10 @@ func (v *demoView) table() func(now time.Time) {
 				}
 				news = append(news, term.Line{{Text: fmt.Sprintf("%s ago: %s", seconds(now.Sub(found.at)), findingText(found.finding)), Style: style}})
 			}
+		}
+		inner.above = len(news)
+		lines := inner.lines(now)
+		if len(lines) > 1 {
 			lines = append(append(lines[:1:1], news...), lines[1:]...)
 		}
 		_ = v.live.Draw(lines)

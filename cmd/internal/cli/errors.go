@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/tarnproject/tarn/cmd/internal/term"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
@@ -37,14 +38,15 @@ func (e *exitError) Error() string {
 
 func (e *exitError) Unwrap() error { return e.err }
 
-// oneLine keeps an error to the one line that it may have, whoever wrote it.
+// oneLine keeps an error to the one line that it may have, whoever wrote it, and
+// from commanding the terminal.
 func oneLine(err error) string {
 	text := strings.TrimPrefix(err.Error(), "mirror: ")
 	lines := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' })
 	for i, line := range lines {
 		lines[i] = strings.TrimSpace(line)
 	}
-	return strings.Join(lines, " ")
+	return term.Clean(strings.Join(lines, " "))
 }
 
 // explain says what to do about errors of the way to the server and of the
@@ -87,7 +89,7 @@ func unreachable(request *url.Error) string {
 	if op := new(net.OpError); errors.As(cause, &op) {
 		cause = op.Err
 	}
-	return fmt.Sprintf("cannot reach the server at %s: %v", server, cause)
+	return term.Clean(fmt.Sprintf("cannot reach the server at %s: %v", server, cause))
 }
 
 // brief is an error in as few words as fit in a line of a view.

@@ -48,6 +48,9 @@ such as "all". Values of Secrets are hidden unless --show-secrets is given.`,
 		Args: a.someResources,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if opts.watch {
+				if flag := opts.output.unheeded(cmd); flag != "" {
+					return usagef("--%s and -w do not go together: what is watched is shown as %q shows it", flag, a.program+" watch")
+				}
 				return a.watch(cmd.Context(), args, &watchOptions{scope: opts.scope, format: opts.format})
 			}
 			return a.get(cmd.Context(), args, &opts)
@@ -56,6 +59,7 @@ such as "all". Values of Secrets are hidden unless --show-secrets is given.`,
 	}
 	opts.scope.bind(cmd)
 	opts.output.bind(cmd)
+	opts.output.bindSort(cmd)
 	cmd.Flags().BoolVarP(&opts.watch, "watch", "w", false, "go on as the command watch does")
 	return cmd
 }

@@ -100,11 +100,21 @@ func (a *app) report(ctx context.Context, err error) int {
 }
 
 func (a *app) complain(err error) {
-	if several, ok := err.(interface{ Unwrap() []error }); ok {
-		for _, err := range several.Unwrap() {
+	if several := joined(err); several != nil {
+		for _, err := range several {
 			a.complain(err)
 		}
 		return
 	}
 	fmt.Fprintf(a.errOut, "tarn: %s\n", oneLine(a.explain(err)))
+}
+
+// joined are the errors that errors.Join made one of. One that merely wraps
+// several says more than they do, and is left whole.
+func joined(err error) []error {
+	several, ok := err.(interface{ Unwrap() []error })
+	if !ok || err.Error() != errors.Join(several.Unwrap()...).Error() {
+		return nil
+	}
+	return several.Unwrap()
 }

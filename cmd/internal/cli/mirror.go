@@ -64,7 +64,7 @@ func (a *app) mirror(parent context.Context, args []string, opts *mirrorOptions)
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
 	begun := time.Now()
-	m, err := a.startMirror(ctx, cancel, args, &opts.scope)
+	m, err := a.startMirror(ctx, cancel, args, &opts.scope, mirror.Options{})
 	if err != nil {
 		return err
 	}
@@ -85,9 +85,10 @@ func (a *app) mirror(parent context.Context, args []string, opts *mirrorOptions)
 	return context.Cause(ctx)
 }
 
-// startMirror starts a mirror of what a command line names. It is given up, with
-// its cause, if nothing of it may be read.
-func (a *app) startMirror(ctx context.Context, giveUp context.CancelCauseFunc, args []string, s *scope) (*mirror.Mirror, error) {
+// startMirror starts a mirror of what a command line names, with what options say
+// of how objects are kept. It is given up, with its cause, if nothing of it may be
+// read.
+func (a *app) startMirror(ctx context.Context, giveUp context.CancelCauseFunc, args []string, s *scope, options mirror.Options) (*mirror.Mirror, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
@@ -96,6 +97,9 @@ func (a *app) startMirror(ctx context.Context, giveUp context.CancelCauseFunc, a
 		return nil, err
 	}
 	catalog, err := a.catalogOf(ctx, cfg)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -107,16 +111,16 @@ func (a *app) startMirror(ctx context.Context, giveUp context.CancelCauseFunc, a
 	hopeless := newHopeless(len(wanted), giveUp)
 	var m *mirror.Mirror
 	started := make(chan struct{})
-	m, err = mirror.Start(ctx, cfg, wanted, mirror.Options{
-		Namespaces: s.namespaces(namespace), LabelSelector: s.labels, FieldSelector: s.fields, Logger: a.logger,
-		OnError: func(name string, err error) {
-			<-started
-			a.logger.Info("copy failed", "resource", name, "error", err)
-			if table, ok := m.Table(name); ok {
-				hopeless.see(name, table.Replica().Synced(), err)
-			}
-		},
-	})
+	options.Namespaces, options.LabelSelector, options.FieldSelector = s.namespaces(namespace), s.labels, s.fields
+	options.Logger = a.logger
+	options.OnError = func(name string, err error) {
+		<-started
+		a.logger.Info("copy failed", "resource", name, "error", err)
+		if table, ok := m.Table(name); ok {
+			hopeless.see(name, table.Replica().Synced(), err)
+		}
+	}
+	m, err = mirror.Start(ctx, cfg, wanted, options)
 	close(started)
 	if err != nil {
 		return nil, fmt.Errorf("the mirror cannot be started: %w", err)

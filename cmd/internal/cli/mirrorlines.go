@@ -6,6 +6,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/tarnproject/tarn/cmd/internal/term"
 	"github.com/tarnproject/tarn/mirror"
 )
 
@@ -93,5 +94,5 @@ func (p *mirrorLines) news(now time.Time, t *mirror.Table) {
 }
 
 func (p *mirrorLines) say(now time.Time, format string, args ...any) {
-	fmt.Fprintf(p.out, "%s %s\n", stamp(now), fmt.Sprintf(format, args...))
+	fmt.Fprintf(p.out, "%s %s\n", stamp(now), term.Clean(fmt.Sprintf(format, args...)))
 }

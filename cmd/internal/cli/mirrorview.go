@@ -18,6 +18,9 @@ type mirrorView struct {
 	live   *term.Live
 	mirror *mirror.Mirror
 	begun  time.Time
+	// above is how many lines somebody else draws between the summary and the
+	// tables.
+	above int
 	// took is how long the first state took; 0 while it is not there.
 	took time.Duration
 }
@@ -45,7 +48,7 @@ func (v *mirrorView) lines(now time.Time) []term.Line {
 	if v.took == 0 && p.done() {
 		v.took = now.Sub(v.begun)
 	}
-	return append([]term.Line{v.heading(p, width)}, v.tables(now, height-3)...)
+	return append([]term.Line{v.heading(p, width)}, v.tables(now, height-3-v.above)...)
 }
 
 func (v *mirrorView) heading(p progress, width int) term.Line {

@@ -69,7 +69,7 @@ users:
 	config, undecided := filepath.Join(folder, "config"), filepath.Join(folder, "undecided")
 	write(t, config, contexts+"current-context: home\nclusters: [{name: here, cluster: {server: 'http://"+nowhere(t)+"'}}]\n")
 	write(t, undecided, contexts)
-	for _, command := range []string{"get pods", "watch pods", "mirror pods", "bench pods", "verify pods", "serve pods"} {
+	for _, command := range []string{"get pods", "watch pods", "mirror pods", "bench pods", "verify pods", "serve pods", "query pods"} {
 		for _, test := range []struct {
 			flags string
 			code  int
@@ -208,7 +208,7 @@ func TestInterrupted(t *testing.T) {
 			<-request.Context().Done()
 			return nil, request.Context().Err()
 		}
-		for _, line := range []string{"get pods", "bench pods", "mirror pods", "watch pods"} {
+		for _, line := range []string{"get pods", "query pods", "bench pods", "mirror pods", "watch pods"} {
 			got := r.during(func(*lockedBuffer) { time.Sleep(time.Second) }, strings.Fields(line)...)
 			if got.code != exitInterrupted || got.err != "tarn: interrupted\n" {
 				t.Errorf("%s ended with\n%s", line, got)

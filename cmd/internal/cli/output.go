@@ -35,8 +35,23 @@ func (o *output) bind(cmd *cobra.Command) {
 	flags.BoolVar(&o.showLabels, "show-labels", false, "add a column of labels")
 	flags.BoolVar(&o.showManagedFields, "show-managed-fields", false, "keep metadata.managedFields in json and yaml")
 	flags.BoolVar(&o.showSecrets, "show-secrets", false, "show the values of Secrets")
-	flags.StringVar(&o.sortBy, "sort-by", "", "field to sort by: .metadata.creationTimestamp")
 	_ = cmd.RegisterFlagCompletionFunc("output", choices(formats...))
+}
+
+// bindSort is for commands that sort what they print, and not before.
+func (o *output) bindSort(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&o.sortBy, "sort-by", "", "field to sort by: .metadata.creationTimestamp")
+}
+
+// unheeded is a flag that was given and that a watch does not heed, if there is
+// one.
+func (o *output) unheeded(cmd *cobra.Command) string {
+	for _, flag := range []string{"no-headers", "show-labels", "show-managed-fields", "show-secrets", "sort-by"} {
+		if cmd.Flags().Changed(flag) {
+			return flag
+		}
+	}
+	return ""
 }
 
 // check finds wrong formats before the server is asked.
@@ -70,16 +85,17 @@ func (o *output) printer() (printers.ResourcePrinter, error) {
 		var path *printers.JSONPathPrinter
 		if path, err = printers.NewJSONPathPrinter(argument); err == nil {
 			path.AllowMissingKeys(true)
-			p = path
+			p = wholePrinter{path}
 		}
 	case "go-template":
 		var template *printers.GoTemplatePrinter
 		if template, err = printers.NewGoTemplatePrinter([]byte(argument)); err == nil {
 			template.AllowMissingKeys(true)
-			p = template
+			p = wholePrinter{template}
 		}
 	case "custom-columns":
-		return newColumnsPrinter(argument, o.noHeaders)
+		columns, err := newColumnsPrinter(argument, o.noHeaders)
+		return wholePrinter{columns}, err
 	default:
 		return nil, usagef("-o cannot be %q%s; it is one of %s", o.format, didYouMean(near(name, formats)), strings.Join(formats, ", "))
 	}

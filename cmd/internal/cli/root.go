@@ -84,6 +84,7 @@ line is wrong; 130 interrupted before it was done.`,
 	a.logging.bind(root.PersistentFlags())
 	root.AddCommand(
 		a.getCommand(),
+		a.queryCommand(),
 		a.watchCommand(),
 		a.mirrorCommand(),
 		a.verifyCommand(),

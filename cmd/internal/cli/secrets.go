@@ -17,16 +17,28 @@ func isSecrets(r mirror.Resource) bool {
 // What mirrors hide, they hide by themselves.
 func hideValues(secret *unstructured.Unstructured) (hidden bool) {
 	for _, field := range []string{"data", "stringData"} {
-		values, _ := secret.Object[field].(map[string]any)
-		for key := range values {
-			values[key] = mirror.Hidden
+		switch values := secret.Object[field].(type) {
+		case nil:
+		case map[string]any:
+			for key := range values {
+				values[key] = mirror.Hidden
+				hidden = true
+			}
+		default: // of no shape that a server sends
+			secret.Object[field] = mirror.Hidden
 			hidden = true
 		}
 	}
-	annotations := secret.GetAnnotations()
-	if _, ok := annotations[lastApplied]; ok {
-		annotations[lastApplied] = mirror.Hidden
-		secret.SetAnnotations(annotations)
+	metadata, _ := secret.Object["metadata"].(map[string]any)
+	switch annotations := metadata["annotations"].(type) {
+	case nil:
+	case map[string]any:
+		if _, ok := annotations[lastApplied]; ok {
+			annotations[lastApplied] = mirror.Hidden
+			hidden = true
+		}
+	default:
+		metadata["annotations"] = mirror.Hidden
 		hidden = true
 	}
 	return hidden

@@ -18,10 +18,15 @@ import (
 // serving runs serve until the function returns; address is where the page is.
 func (r *rig) serving(do func(address string), args ...string) result {
 	r.t.Helper()
-	ctx, interrupt := context.WithCancel(r.t.Context())
-	defer interrupt()
 	var errOut lockedBuffer
-	a := r.app(&lockedBuffer{}, &errOut)
+	ended := serving(r.t.Context(), r.app(nil, &errOut), do, args...)
+	ended.err = errOut.String()
+	return ended
+}
+
+func serving(ctx context.Context, a *app, do func(address string), args ...string) result {
+	ctx, interrupt := context.WithCancel(ctx)
+	defer interrupt()
 	lines, out := io.Pipe()
 	a.out = out
 	ended := make(chan int, 1)
@@ -39,7 +44,7 @@ func (r *rig) serving(do func(address string), args ...string) result {
 			interrupt()
 		}
 	}
-	return result{<-ended, said.String(), errOut.String()}
+	return result{code: <-ended, out: said.String()}
 }
 
 func fetch(t *testing.T, address, token string) (status int, body string) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/tarnproject/tarn/mirror"
+	"k8s.io/apimachinery/pkg/api/validation/path"
 	"k8s.io/client-go/rest"
 )
 
@@ -44,6 +45,18 @@ type finder func(name string) ([]mirror.Resource, error)
 // targets reads arguments as kubectl does: "pods,services", "pods web-1 web-2",
 // "pods/web-1 services/web".
 func targets(find finder, args []string) ([]target, error) {
+	wanted, err := readTargets(find, args)
+	for _, t := range wanted {
+		for _, name := range t.names {
+			if err := checkSegment("name", name); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return wanted, err
+}
+
+func readTargets(find finder, args []string) ([]target, error) {
 	if slices.ContainsFunc(args, func(arg string) bool { return strings.Contains(arg, "/") }) {
 		return namedTargets(find, args)
 	}
@@ -80,6 +93,19 @@ func namedTargets(find finder, args []string) ([]target, error) {
 	return all, nil
 }
 
+// checkSegment refuses what would lead to another place of the server: in a path,
+// .. is no name.
+func checkSegment(what, text string) error {
+	wrong := path.IsValidPathSegmentName(text)
+	if text == "" {
+		wrong = []string{"it is empty"}
+	}
+	if len(wrong) == 0 {
+		return nil
+	}
+	return usagef("a %s cannot be %q: %s", what, text, strings.Join(wrong, ", "))
+}
+
 // merged has each resource once, with all of its names.
 func merged(wanted []target) []target {
 	var all []target
@@ -105,6 +131,9 @@ func (find finder) all(args []string) ([]mirror.Resource, error) {
 	var all []mirror.Resource
 	for _, arg := range args {
 		for name := range strings.SplitSeq(arg, ",") {
+			if name == "" {
+				return nil, usagef("a resource's name is empty in %q; write pods,deployments", arg)
+			}
 			found, err := find(name)
 			if err != nil {
 				return nil, err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/cmd/internal/term"
 	"github.com/tarnproject/tarn/mirror"
 	"github.com/tarnproject/tarn/verify"
 )
@@ -75,7 +76,7 @@ func (a *app) verify(parent context.Context, args []string, opts *verifyOptions)
 	defer stop()
 	ctx, cancel := context.WithCancelCause(timed)
 	defer cancel(nil)
-	m, err := a.startMirror(ctx, cancel, args, &opts.scope)
+	m, err := a.startMirror(ctx, cancel, args, &opts.scope, mirror.Options{})
 	if err != nil {
 		return a.cannotTell(parent, err)
 	}
@@ -114,24 +115,37 @@ func (a *app) cannotTell(ctx context.Context, err error) error {
 	return &exitError{code: exitUnknown, err: a.explain(err)}
 }
 
-// verifyTable compares one table. A resource that may not be read is not waited
-// for.
+// verifyTable compares one table.
 func verifyTable(ctx context.Context, table *mirror.Table, chunkSize int64) (verify.Result, error) {
+	if err := untilSynced(ctx, table); err != nil {
+		switch why := table.Replica().Health().Err; {
+		case denied(why):
+			err = why
+		case why != nil:
+			err = fmt.Errorf("%s; %w", brief(why), err)
+		}
+		return verify.Result{Name: table.Resource().Name(), Verdict: verify.Unknown}, err
+	}
+	return verify.Once(ctx, verifyTarget(table), verify.Options{PageSize: chunkSize}) // says what kept it, if ctx ended
+}
+
+// untilSynced waits for the whole of a table. A resource that may not be read is
+// not waited for.
+func untilSynced(ctx context.Context, table *mirror.Table) error {
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
-	for waiting := true; waiting; {
+	for {
 		select {
 		case <-table.Replica().Synced():
-			waiting = false
+			return nil
 		case <-ctx.Done():
-			waiting = false // Once says what kept it
+			return context.Cause(ctx)
 		case <-tick.C:
 			if err := table.Replica().Health().Err; denied(err) {
-				return verify.Result{Name: table.Resource().Name(), Verdict: verify.Unknown}, err
+				return err
 			}
 		}
 	}
-	return verify.Once(ctx, verifyTarget(table), verify.Options{PageSize: chunkSize})
 }
 
 func verifyTarget(table *mirror.Table) verify.Target[mirror.Object] {
@@ -210,6 +224,7 @@ func printDetails(out io.Writer, r verify.Result) error {
 		lines = append(lines, r.Note)
 	}
 	for i, line := range lines {
+		line = term.Clean(line)
 		if i == 0 {
 			line = "\n" + r.Name + ":\n  " + line
 		} else {

@@ -18,7 +18,7 @@ func (a *app) printChanges(ctx context.Context, changes <-chan rowChange, opts *
 			if opts.watchOnly && c.change.Initial {
 				continue
 			}
-			fmt.Fprintf(a.out, "%s %-8s %s %s\n", stamp(time.Now()), eventName(c.change.Type), c.of.key(c.change.Key), c.summary(opts.format == "wide"))
+			fmt.Fprintf(a.out, "%s %-8s %s %s\n", stamp(time.Now()), eventName(c.change.Type), term.Clean(c.of.key(c.change.Key)), c.summary(opts.format == "wide"))
 		case <-ctx.Done():
 			return
 		}

@@ -51,6 +51,7 @@ func TestCleanTakesOutWhatMovesTheCursor(t *testing.T) {
 		"two\nlines\tand a tab":    "two lines and a tab",
 		"\x1b[2Jgone":              "\uFFFD[2Jgone",
 		"\u009b31mred":             "\uFFFD31mred",
+		"\x9b31mred":               "\uFFFD31mred", // the same for a terminal of eight bits
 		"safe\u202Etxt.exe":        "safe\uFFFDtxt.exe",
 		"ring\a back\b delete\x7f": "ring\uFFFD back\uFFFD delete\uFFFD",
 	} {

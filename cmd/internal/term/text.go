@@ -115,6 +115,7 @@ func Pad(text string, columns int) string {
 // Clean takes out what would move the cursor or change the terminal: objects
 // come from people whom the one at the terminal need not trust.
 func Clean(text string) string {
+	text = strings.ToValidUTF8(text, "\uFFFD")
 	if strings.IndexFunc(text, unprintable) < 0 {
 		return text
 	}

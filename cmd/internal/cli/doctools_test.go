@@ -1,0 +1,175 @@
+package cli
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// make tries a target without running it. That knows no wrong names of variables,
+// so these are looked for.
+func (s *docStage) make(args []string) error {
+	program, err := exec.LookPath("make")
+	if err != nil {
+		return fmt.Errorf("%w: there is no make", errNotHere)
+	}
+	makefile, err := os.ReadFile(filepath.Join(s.repository, "Makefile"))
+	if err != nil {
+		return err
+	}
+	for _, arg := range args {
+		parts := assignment.FindStringSubmatch(arg)
+		if parts != nil && !regexp.MustCompile(`(?m)^`+parts[1]+` \?=`).Match(makefile) {
+			return fmt.Errorf("the Makefile has no variable %s that could be set", parts[1])
+		}
+	}
+	command := exec.CommandContext(s.t.Context(), program, append([]string{"-n"}, args...)...)
+	command.Dir = s.repository
+	command.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { // of the make that runs this test
+		return strings.HasPrefix(v, "MAKE") || strings.HasPrefix(v, "MFLAGS=")
+	})
+	out, err := command.CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("make -n: %w\n%s", err, out)
+	}
+	return s.recipe(string(out))
+}
+
+var goInRecipe = regexp.MustCompile(`(?m)^(?:cd (\S+) && )?(?:\w+=\S* )*(go (?:test|run) .*)$`)
+
+// recipe looks at what make would run of the go tool, which is where a variable's
+// value comes to stand.
+func (s *docStage) recipe(text string) error {
+	for _, found := range goInRecipe.FindAllStringSubmatch(text, -1) {
+		words, err := shellWords(found[2], s.expand)
+		if err != nil {
+			return err
+		}
+		s.directory = found[1]
+		if _, err := s.run(words); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *docStage) isFolder(path string) error {
+	if info, err := os.Stat(filepath.Join(s.repository, s.directory, path)); err != nil || !info.IsDir() {
+		return fmt.Errorf("there is no folder %s", filepath.Join(s.directory, path))
+	}
+	return nil
+}
+
+// goTool looks at a line for the go tool: packages must be there, and with them
+// the tests and flags that it names. Running or only listing them would mean to
+// build them, which takes longer than all the rest.
+func (s *docStage) goTool(args []string) error {
+	if len(args) == 0 || !slices.Contains([]string{"test", "run", "build", "install"}, args[0]) {
+		return fmt.Errorf("no rule of this test knows \"go %s\"", strings.Join(args, " "))
+	}
+	var packages []string
+	flags := map[string]string{}
+	for rest := args[1:]; len(rest) > 0; rest = rest[1:] {
+		name, value, assigned := strings.Cut(strings.TrimLeft(rest[0], "-"), "=")
+		switch {
+		case !strings.HasPrefix(rest[0], "-"):
+			packages = append(packages, rest[0])
+		case !assigned && len(rest) > 1 && !slices.Contains(switches, name):
+			flags[name], rest = rest[1], rest[1:]
+		default:
+			flags[name] = value
+		}
+		if args[0] == "run" && len(packages) > 0 {
+			break // what follows is the program's
+		}
+	}
+	if len(packages) == 0 {
+		packages = []string{"."}
+	}
+	source, err := s.source(packages, args[0] == "test", len(flags) > 0)
+	if err != nil || args[0] != "test" {
+		return err
+	}
+	return checkTestFlags(source, flags)
+}
+
+var (
+	// switches are flags of go test without a value, others those that it has
+	// itself.
+	switches = []string{"v", "race", "short", "benchmem", "failfast", "json"}
+	others   = []string{"count", "timeout", "benchtime", "cpu", "parallel", "tags", "o"}
+)
+
+func checkTestFlags(source string, flags map[string]string) error {
+	for name, value := range flags {
+		switch {
+		case name == "run" || name == "bench" || name == "fuzz":
+			first, inner, _ := strings.Cut(value, "/")
+			pattern, err := regexp.Compile(first)
+			if err != nil {
+				return err
+			}
+			if !slices.ContainsFunc(testName.FindAllStringSubmatch(source, -1), func(m []string) bool { return pattern.MatchString(m[1]) }) {
+				return fmt.Errorf("-%s %s matches no test", name, first)
+			}
+			if !strings.Contains(strings.ReplaceAll(source, " ", "_"), inner) {
+				return fmt.Errorf("-%s %s: nothing there is called %s", name, value, inner)
+			}
+		case slices.Contains(switches, name), slices.Contains(others, name):
+		case !regexp.MustCompile(`flag\.\w+\([^\n]*"` + regexp.QuoteMeta(name) + `"`).MatchString(source):
+			return fmt.Errorf("the tests have no flag -%s", name)
+		}
+	}
+	return nil
+}
+
+var testName = regexp.MustCompile(`(?m)^func ((?:Test|Benchmark|Fuzz|Example)\w*)\(`)
+
+// source is the text of packages, of their tests or of the rest, if it is wanted.
+// Each must have some; packages of other modules are none of ours.
+func (s *docStage) source(packages []string, tests, wanted bool) (string, error) {
+	var all strings.Builder
+	for _, path := range packages {
+		folder, tree := strings.CutSuffix(path, "/...")
+		if folder != "." && !strings.HasPrefix(folder, "./") {
+			continue
+		}
+		if err := s.isFolder(folder); err != nil {
+			return "", err
+		}
+		found := false
+		start := filepath.Join(s.repository, s.directory, folder)
+		err := filepath.WalkDir(start, func(file string, entry fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			if entry.IsDir() {
+				if file != start && (!tree || strings.HasPrefix(entry.Name(), ".")) {
+					return fs.SkipDir
+				}
+				return nil
+			}
+			if !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") != tests {
+				return nil
+			}
+			if found = true; !wanted {
+				return nil
+			}
+			text, err := os.ReadFile(file)
+			all.Write(text)
+			return err
+		})
+		if err != nil {
+			return "", err
+		}
+		if !found {
+			return "", fmt.Errorf("%s has nothing to be run", path)
+		}
+	}
+	return all.String(), nil
+}

@@ -1,0 +1,200 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/tarnproject/tarn/memory"
+	"github.com/tarnproject/tarn/mirror"
+)
+
+// queryOptions are the flags of query.
+type queryOptions struct {
+	scope
+	output
+	where, sort, indexes []string
+	limit                int
+	after                string
+	count, explain       bool
+	timeout              time.Duration
+}
+
+func (a *app) queryCommand() *cobra.Command {
+	var opts queryOptions
+	cmd := &cobra.Command{
+		Use:   "query RESOURCES…",
+		Short: "Find objects by any of their fields, sorted and in pages",
+		Long: `Copy resources, and ask the copy: by any fields, sorted by any fields, in pages.
+A server selects by labels and by few fields, and does not sort. Where that is
+enough, "tarn get" is quicker.
+
+Selectors are in Kubernetes' syntax, and all of them must hold:
+
+  -l 'app=web,tier in (front,back),!old'
+  --where 'status.phase!=Running,spec.nodeName in (node-1,node-2)'
+  --where 'spec.containers[*].image=nginx:1,!spec.nodeName,spec.replicas>3'
+
+--sort-by takes several paths, each with a - in front from high to low. Objects
+that are equal in all of them are sorted by namespace and name.
+
+With --limit a page ends with a token for the next, on standard error and as
+metadata.continue of json and yaml. The token fits the same query only.
+
+The table shows the fields that the query is about; -o wide adds owner and
+version, -o custom-columns whatever you name. --explain shows how the query is
+answered instead of answering it, and --index declares an index for it to use,
+of several fields with commas between them.`,
+		Example: `  # What does not run, oldest first
+  tarn query pods -A --where status.phase!=Running --sort-by metadata.creationTimestamp
+
+  # The five pods that restarted most
+  tarn query pods -A --sort-by '-status.containerStatuses[0].restartCount' --limit 5
+
+  # How many there are
+  tarn query pods -A -l app=web --where 'spec.nodeName in (node-1,node-2)' --count
+
+  # Page by page
+  tarn query pods -A --limit 100
+  tarn query pods -A --limit 100 --continue "$TOKEN"
+
+  # What an index would do for it
+  tarn query pods -A --where spec.nodeName=node-1 --index spec.nodeName --explain`,
+		Args: a.someResources,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.query(cmd.Context(), args, &opts)
+		},
+		ValidArgsFunction: a.completeResources,
+	}
+	opts.scope.bind(cmd)
+	opts.output.bind(cmd)
+	flags := cmd.Flags()
+	flags.Lookup("field-selector").Usage = "the same as --where"
+	flags.StringArrayVar(&opts.where, "where", nil, "only objects with these fields: spec.nodeName=node-1,status.phase!=Running; may be repeated")
+	flags.StringArrayVar(&opts.sort, "sort-by", nil, "fields to sort by, with a - from high to low: -spec.priority,metadata.name")
+	flags.IntVar(&opts.limit, "limit", 0, "show at most so many of each resource; 0 for all")
+	flags.StringVar(&opts.after, "continue", "", "go on behind a page, by the token it ended with")
+	flags.BoolVar(&opts.count, "count", false, "print how many there are instead")
+	flags.BoolVar(&opts.explain, "explain", false, "print how the query is answered instead")
+	flags.StringArrayVar(&opts.indexes, "index", nil, "make an index of a field first; may be repeated")
+	flags.DurationVar(&opts.timeout, "timeout", 10*time.Minute, "how long to try")
+	return cmd
+}
+
+// query makes a copy, and asks it once it is complete.
+func (a *app) query(parent context.Context, args []string, opts *queryOptions) error {
+	asked, err := opts.question()
+	if err != nil {
+		return err
+	}
+	late := fmt.Errorf("not done within %s; --timeout allows more", opts.timeout)
+	timed, stop := context.WithTimeoutCause(parent, opts.timeout, late)
+	defer stop()
+	ctx, cancel := context.WithCancelCause(timed)
+	defer cancel(nil)
+	m, err := a.startMirror(ctx, cancel, args, opts.copied(), mirror.Options{
+		ShowSecrets: opts.showSecrets, KeepManagedFields: opts.showManagedFields || asked.about("metadata.managedFields"),
+	})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		// client-go logs an error for each request that is cut off, such as the one
+		// by which a mirror learns how much there will be.
+		a.logging.sink.redirect(io.Discard)
+		cancel(nil)
+		<-m.Done()
+	}()
+	if opts.after != "" && len(m.Tables()) > 1 {
+		return usagef("--continue goes on with one resource, and %d are named", len(m.Tables()))
+	}
+	var answers []*answer
+	var failed []error
+	for _, table := range m.Tables() {
+		found, err := a.ask(ctx, table, asked, opts)
+		usage := (*usageError)(nil)
+		switch {
+		case ctx.Err() != nil:
+			return unfinished(ctx, table)
+		case errors.As(err, &usage):
+			return err
+		case err != nil:
+			failed = append(failed, err)
+		default:
+			answers = append(answers, found)
+		}
+	}
+	if len(answers) > 0 {
+		failed = append(failed, a.printAnswers(answers, opts))
+	}
+	return errors.Join(failed...)
+}
+
+// unfinished says why a copy did not become complete.
+func unfinished(ctx context.Context, table *mirror.Table) error {
+	last := table.Replica().Health().Err
+	if last != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return fmt.Errorf("%s; %w", brief(last), context.Cause(ctx))
+	}
+	return context.Cause(ctx)
+}
+
+// copied is what is asked of the server. It may leave out what has other labels:
+// the query would not find it. But what a plan is about is the whole.
+func (o *queryOptions) copied() *scope {
+	s := &scope{allNamespaces: o.allNamespaces, labels: o.labels}
+	if o.explain {
+		s.labels = ""
+	}
+	return s
+}
+
+// answer is what a query found in one table.
+type answer struct {
+	resource mirror.Resource
+	question
+	memory.Page[mirror.Object]
+	// namespace is where was looked, empty if everywhere.
+	namespace string
+	count     int
+	plan      memory.Plan
+}
+
+// ask puts the question to a table when it is complete. What can be found wrong
+// with it before, is.
+func (a *app) ask(ctx context.Context, table *mirror.Table, asked question, opts *queryOptions) (*answer, error) {
+	found := &answer{resource: table.Resource(), question: asked, namespace: table.Source().Collection().Namespace}
+	query, err := asked.of(found.resource, found.namespace, opts.after)
+	if err != nil {
+		return nil, err
+	}
+	found.query = query
+	if err := untilSynced(ctx, table); err != nil {
+		return nil, err
+	}
+	if err := asked.addIndexes(table.Store()); err != nil {
+		return nil, err
+	}
+	state := table.Store().Snapshot()
+	defer state.Close()
+	if err := a.checkFields(state, found); err != nil {
+		return nil, err
+	}
+	switch {
+	case opts.explain:
+		if found.plan, err = state.Explain(query); err == nil {
+			found.count, err = state.Count(query)
+		}
+	case opts.count:
+		found.count, err = state.Count(query)
+	default:
+		found.Page, err = state.Select(query)
+	}
+	if err != nil {
+		return nil, wrongQuery(err)
+	}
+	return found, nil
+}

@@ -1,0 +1,93 @@
+package cli
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/tarnproject/tarn/fieldpath"
+	"github.com/tarnproject/tarn/memory"
+	"github.com/tarnproject/tarn/mirror"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/scheme"
+)
+
+// checkFields finds fields that a resource does not have. The Go type of a
+// built-in kind knows them all, unless the server is newer than the program: so a
+// field that some object has is right in any case.
+//
+// Of other kinds only objects tell, and a field that none of them has may still be
+// right. Then it is only said.
+func (a *app) checkFields(state *memory.Snapshot[mirror.Object], found *answer) error {
+	for _, field := range slices.Concat(found.fields, slices.Concat(found.indexes...)) {
+		known, ok := typeOf(found.resource, field)
+		var wrong error
+		if ok {
+			wrong = field.Check(known)
+		}
+		switch {
+		case ok && wrong == nil, !ok && state.Len() == 0, someHas(state, field):
+		case ok:
+			return usagef("%s", strings.ReplaceAll(wrong.Error(), known.String(), "a "+found.resource.Kind))
+		default:
+			fmt.Fprintf(a.errOut, "No object of %s has a field %s%s.\n", found.resource.Name(), field, didYouMean(near(field.String(), fieldsSeen(state))))
+		}
+	}
+	return nil
+}
+
+// typeOf is the Go type that knows a field, if there is one. Metadata is the same
+// for all kinds.
+func typeOf(r mirror.Resource, field *fieldpath.Path) (reflect.Type, bool) {
+	if object, err := scheme.Scheme.New(r.GVK()); err == nil {
+		return reflect.TypeOf(object), true
+	}
+	return reflect.TypeFor[*metav1.PartialObjectMetadata](), strings.HasPrefix(field.String(), "metadata.")
+}
+
+func someHas(state *memory.Snapshot[mirror.Object], field *fieldpath.Path) bool {
+	for _, object := range state.All() {
+		if value, err := field.First(object); err == nil && !value.IsMissing() {
+			return true
+		}
+	}
+	return false
+}
+
+// fieldsSeen are the paths of what the first objects have.
+func fieldsSeen(state *memory.Snapshot[mirror.Object]) []string {
+	const enough = 100
+	paths, n := map[string]bool{}, 0
+	for _, object := range state.All() {
+		addFields(paths, "", object.Object)
+		if n++; n == enough {
+			break
+		}
+	}
+	return slices.Sorted(maps.Keys(paths))
+}
+
+var plainName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
+
+// addFields leaves out what has to be quoted: those are names that users made up,
+// and so many that something is always near.
+func addFields(paths map[string]bool, at string, value any) {
+	switch value := value.(type) {
+	case map[string]any:
+		for name, inner := range value {
+			if !plainName.MatchString(name) {
+				continue
+			}
+			path := strings.TrimPrefix(at+"."+name, ".")
+			paths[path] = true
+			addFields(paths, path, inner)
+		}
+	case []any:
+		for _, inner := range value {
+			addFields(paths, at+"[*]", inner)
+		}
+	}
+}

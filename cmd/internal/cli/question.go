@@ -1,0 +1,212 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/fieldpath"
+	"github.com/tarnproject/tarn/memory"
+	"github.com/tarnproject/tarn/mirror"
+)
+
+// question is a query as the flags give it, the same for every resource.
+type question struct {
+	query memory.Query
+	// fields are what it selects and sorts by, each once.
+	fields []*fieldpath.Path
+	// indexes are those to be made first, each of one field or several.
+	indexes [][]*fieldpath.Path
+}
+
+// nothing is a store to try queries on.
+var nothing = memory.New[mirror.Object]()
+
+// question finds what is wrong with the flags before a cluster is asked for
+// anything.
+func (o *queryOptions) question() (question, error) {
+	if err := o.checkQuery(); err != nil {
+		return question{}, err
+	}
+	q := question{query: memory.Where().Labels(o.labels)}
+	if o.fields != "" {
+		if err := q.where("--field-selector", o.fields); err != nil {
+			return question{}, err
+		}
+	}
+	for _, selector := range o.where {
+		if err := q.where("--where", selector); err != nil {
+			return question{}, err
+		}
+	}
+	if err := q.sortBy(o.sort); err != nil {
+		return question{}, err
+	}
+	for _, text := range o.indexes {
+		paths, _, err := readPaths("--index", text)
+		if err != nil {
+			return question{}, err
+		}
+		q.indexes = append(q.indexes, paths)
+	}
+	q.query = q.query.Limit(o.limit)
+	return q, nil
+}
+
+// checkQuery finds what does not go together.
+func (o *queryOptions) checkQuery() error {
+	if err := (&scope{labels: o.labels}).check(); err != nil {
+		return err
+	}
+	instead := "--count"
+	if o.explain {
+		instead = "--explain"
+	}
+	switch {
+	case o.limit < 0:
+		return usagef("--limit is a number from 1 on, or 0 for all; not %d", o.limit)
+	case o.timeout <= 0:
+		return usagef("--timeout is a time such as 10m, not %v", o.timeout)
+	case o.count && o.explain:
+		return usagef("--count and --explain are both asked for: leave one out")
+	case (o.count || o.explain) && o.format != "":
+		return usagef("%s prints no objects: leave out -o %s", instead, o.format)
+	case (o.count || o.explain) && o.after != "":
+		return usagef("%s is about all pages: leave out --continue", instead)
+	case o.count && o.limit > 0:
+		return usagef("--count counts all: leave out --limit")
+	}
+	return o.output.check()
+}
+
+// where adds a field selector.
+func (q *question) where(flag, selector string) error {
+	query := memory.Where().Fields(selector)
+	plan, err := nothing.Explain(query)
+	if err != nil {
+		return usagef("%s: %s; write it as spec.nodeName=node-1,status.phase!=Running", flag, strings.TrimPrefix(err.Error(), "query: "))
+	}
+	for _, condition := range plan.Filter {
+		q.mention(pathOf(condition))
+	}
+	q.query = q.query.And(plan.Filter...)
+	return nil
+}
+
+// pathOf is what a condition is about, which it begins with. A path has no space
+// but in quotes, and is none if it ends in the midst of them.
+func pathOf(condition memory.Condition) *fieldpath.Path {
+	text := condition.String()
+	for i, r := range text {
+		if r != ' ' {
+			continue
+		}
+		if path, err := fieldpath.Parse(text[:i]); err == nil {
+			return path
+		}
+	}
+	return nil
+}
+
+func (q *question) sortBy(flags []string) error {
+	var all []string
+	for _, text := range flags {
+		paths, orders, err := readPaths("--sort-by", text)
+		if err != nil {
+			return err
+		}
+		for i, path := range paths {
+			q.mention(path)
+			all = append(all, orders[i]+path.String())
+		}
+	}
+	q.query = q.query.Sort(all...)
+	return nil
+}
+
+// readPaths reads paths with commas between them, as kubectl's users write them.
+// An order is "-", or empty.
+func readPaths(flag, text string) (paths []*fieldpath.Path, orders []string, err error) {
+	for part := range strings.SplitSeq(text, ",") {
+		name, down := strings.CutPrefix(strings.TrimSpace(part), "-")
+		if down && flag == "--index" {
+			return nil, nil, usagef("--index %s: an index has no order; leave out the -", text)
+		}
+		path, err := fieldpath.Parse(strings.TrimSuffix(strings.TrimPrefix(name, "{"), "}"))
+		if err != nil {
+			return nil, nil, usagef("%s %s: %v; write it as metadata.creationTimestamp", flag, text, err)
+		}
+		order := ""
+		if down {
+			order = "-"
+		}
+		paths, orders = append(paths, path), append(orders, order)
+	}
+	return paths, orders, nil
+}
+
+func (q *question) mention(path *fieldpath.Path) {
+	known := func(p *fieldpath.Path) bool { return p.String() == path.String() }
+	if path != nil && !slices.ContainsFunc(q.fields, known) {
+		q.fields = append(q.fields, path)
+	}
+}
+
+// about says whether the question is about a field or one in it.
+func (q *question) about(field string) bool {
+	return slices.ContainsFunc(q.fields, func(p *fieldpath.Path) bool {
+		rest, ok := strings.CutPrefix(p.String(), field)
+		return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+	})
+}
+
+// of is the query for one resource, behind the page that a token ended.
+//
+// A query of memory says nothing of where it is asked. So the namespace is made
+// part of it, and the token names the resource: one of another place would be
+// taken for a place in the wrong order.
+func (q *question) of(r mirror.Resource, namespace, token string) (memory.Query, error) {
+	query := q.query
+	if namespace != "" {
+		query = query.Under(tarn.Key(namespace + "/"))
+	}
+	if token == "" {
+		return query, nil
+	}
+	end := max(strings.LastIndex(token, "."), 0)
+	if of := token[:end]; of != "" && of != r.Name() {
+		return query, usagef("--continue: the token is of a query for %s, not for %s", of, r.Name())
+	}
+	query = query.After(strings.TrimPrefix(token[end:], "."))
+	if _, err := nothing.Select(query); err != nil {
+		return query, wrongQuery(err)
+	}
+	return query, nil
+}
+
+// token is what goes on behind a page; empty behind the last.
+func (f *answer) token() string {
+	if f.Continue == "" {
+		return ""
+	}
+	return f.resource.Name() + "." + f.Continue
+}
+
+func (q *question) addIndexes(store *memory.Store[mirror.Object]) error {
+	for _, fields := range q.indexes {
+		var paths []string
+		for _, field := range fields {
+			paths = append(paths, field.String())
+		}
+		name := strings.Join(paths, ",")
+		if err := store.AddIndex(name, memory.IndexPath[mirror.Object](paths...)); err != nil {
+			return usagef("--index: %v", err)
+		}
+	}
+	return nil
+}
+
+// wrongQuery is what the store says of a query that it cannot answer.
+func wrongQuery(err error) error {
+	return usagef("%s", strings.TrimPrefix(err.Error(), "query: "))
+}

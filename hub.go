@@ -65,6 +65,9 @@ func (h *hub[T]) apply(section int, changes []Change[T], v Version) error {
 	defer h.mu.Unlock()
 	before := h.positions[section]
 	h.positions[section] = v
+	if s, ok := h.store.(Sectioned); ok && len(h.positions) > 1 {
+		s.KeepPositions(h.positions)
+	}
 	err := h.store.Apply(news, h.jointVersion())
 	if _, some := errors.AsType[ObjectErrors](err); err != nil && !some {
 		h.positions[section] = before

@@ -89,7 +89,7 @@ func (r *Reflector[T]) listRewound(ctx context.Context, pass *Pass[T]) (*Pass[T]
 // list is read again as a whole.
 func (r *Reflector[T]) listAt(ctx context.Context, at Version) (*Pass[T], bool, error) {
 	pass := &Pass[T]{r: r, state: r.newRelisting(), cause: r.cause}
-	q := ListQuery{AtLeast: at, Limit: r.pageSize(at)}
+	q := ListQuery{AtLeast: at, Limit: r.pageSize(at), Afresh: r.mistrust}
 	paged := false
 	for {
 		page, err := r.listPage(ctx, q)

@@ -5,10 +5,10 @@ import (
 	"sync"
 )
 
-// recheck is a request from outside of the loop: read the state anew, consistently,
-// and believe no version while comparing, as after a rewind. It is for those who
-// have seen that the copy is wrong although its versions are right, which the loop
-// cannot see by itself.
+// recheck is a request from outside of the loop: read the state anew, consistently
+// and afresh, and believe no version while comparing, as after a rewind. It is for
+// those who have seen that the copy is wrong although its versions are right, which
+// the loop cannot see by itself.
 //
 // Requests made before a read begins are one request. A read that is under way
 // when one is made is followed by another, since what it has compared already may

@@ -52,6 +52,9 @@ type ListQuery struct {
 	// it with a copy. A source that cannot may take no notice: Page.Version tells
 	// which state it is.
 	Exact bool
+	// Afresh asks that nothing be used again that was made for earlier answers, such
+	// as parts that objects have in common: someone may have changed it.
+	Afresh bool
 }
 
 // Page is a part of a collection, all of one state.
@@ -73,6 +76,8 @@ type WatchQuery struct {
 	// Initial asks that the stream begin with the whole collection, one Added
 	// each, and mark the end of it by a Bookmark with InitialEnd.
 	Initial bool
+	// Afresh is that of [ListQuery].
+	Afresh bool
 	// Timeout is after how long the source should end the stream by itself.
 	Timeout time.Duration
 }

@@ -25,6 +25,9 @@ type Durable interface {
 type Kept struct {
 	// Version is the state that the content shows, empty if there is none.
 	Version Version
+	// Positions is where each section stood, if the store is [Sectioned] and the
+	// replica has several.
+	Positions []Version
 	// Heard is when the source was last heard before that state was kept.
 	Heard time.Time
 	// Confirm, if there is one, is asked before anything is read from the source
@@ -32,6 +35,15 @@ type Kept struct {
 	// can note which one that will be. It fails with [ErrOtherSource] if it is
 	// another; any other error means that this cannot be told yet.
 	Confirm func(ctx context.Context) error
+}
+
+// A Sectioned store is a [Durable] one that also keeps where each section of a
+// replica stands, since the version of all together is that of the oldest. Without
+// it sections are read anew after a restart, as differences.
+type Sectioned interface {
+	// KeepPositions comes before an Apply and is about the state after it. The
+	// store does not keep the slice.
+	KeepPositions(positions []Version)
 }
 
 // ErrOtherSource says that kept content is of another source.
@@ -86,14 +98,19 @@ func (r *Replica[T]) restore(ctx context.Context) {
 		return
 	}
 	kept, err := r.hub.restore(ctx, r.durable)
-	for _, p := range r.parts {
-		p.reflector.begin(ctx, kept, err, len(r.parts) == 1)
+	known := len(kept.Positions) == len(r.parts)
+	for i, p := range r.parts {
+		own := kept
+		if known && len(r.parts) > 1 && kept.Version != "" {
+			own.Version = kept.Positions[i]
+		}
+		p.reflector.begin(ctx, own, err, known || len(r.parts) == 1)
 	}
 }
 
-// begin takes over what was kept. The version of several sections together is not
-// where each of them stood, so they are read anew, as differences.
-func (r *Reflector[T]) begin(ctx context.Context, kept Kept, err error, alone bool) {
+// begin takes over what was kept. If the version is not where this section stood,
+// only the oldest one of several, the state is read anew, as a difference.
+func (r *Reflector[T]) begin(ctx context.Context, kept Kept, err error, exact bool) {
 	if err != nil {
 		if ctx.Err() == nil {
 			r.report(ctx, fmt.Errorf("%s: %w; the copy begins with a list", r.opts.Name, err))
@@ -106,7 +123,7 @@ func (r *Reflector[T]) begin(ctx context.Context, kept Kept, err error, alone bo
 	}
 	r.version, r.versioned = kept.Version, true
 	r.cause = "restart"
-	r.warm.resumes = alone
+	r.warm.resumes = exact
 	r.monitor.update(func(h *Health) {
 		h.FromDisk, h.Version, h.LastWord = true, kept.Version, kept.Heard
 	})
@@ -137,9 +154,13 @@ func (r *Reflector[T]) confirmSource(ctx context.Context) error {
 	if r.warm.confirm == nil {
 		return nil
 	}
-	err := r.warm.confirm(ctx)
+	ear := listen(ctx, r.opts.Clock, probeDeadline)
+	defer ear.close()
+	err := r.warm.confirm(ear.ctx)
 	switch {
 	case err == nil:
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
 	case errors.Is(err, ErrOtherSource):
 		r.version, r.versioned = "", false // it is no version of this source
 		r.lost, r.mistrust = true, true
@@ -188,6 +209,9 @@ func (h *hub[T]) restore(ctx context.Context, store Durable) (Kept, error) {
 	}
 	for i := range h.positions {
 		h.positions[i] = kept.Version
+		if len(kept.Positions) == len(h.positions) {
+			h.positions[i] = kept.Positions[i]
+		}
 		h.open(i)
 	}
 	return kept, nil

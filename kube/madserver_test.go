@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/memory"
 )
 
 // An event that lost a bracket ends the stream when the next one comes, and does
@@ -196,7 +197,7 @@ func TestReflectNamespaceIgnored(t *testing.T) {
 		sections = append(sections, tarn.Section[*corev1.Pod]{Name: namespace, Source: newSource[*corev1.Pod](t, s, c, SourceOptions{}), Owns: ownedBy(namespace)})
 	}
 	var bad atomic.Int32
-	replica, err := newReplica(sections, tarn.Options[*corev1.Pod]{OnBad: func(_ context.Context, b tarn.BadObject) {
+	replica, err := newReplica(sections, memory.New[*corev1.Pod](), tarn.Options[*corev1.Pod]{OnBad: func(_ context.Context, b tarn.BadObject) {
 		if bad.Add(1); !strings.Contains(b.Err.Error(), "does not belong to the section") {
 			t.Error(b)
 		}

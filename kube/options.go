@@ -37,6 +37,7 @@ type settings struct {
 	// transform and configure are of the type that the replica's objects have; it
 	// is checked that they do.
 	transform any
+	keep      any
 	configure []any
 }
 

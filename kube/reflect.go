@@ -17,7 +17,6 @@ import (
 
 	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/kube/wire"
-	"github.com/tarnproject/tarn/memory"
 )
 
 // Reflect returns a live copy of all objects of a Go type, such as *corev1.Pod. It
@@ -84,7 +83,11 @@ func start[T any](ctx context.Context, cfg *rest.Config, s *settings) (*tarn.Rep
 		}
 		sections = append(sections, tarn.Section[T]{Name: c.Namespace, Source: source, Owns: ownedBy(c.Namespace)})
 	}
-	replica, err := newReplica(sections, options)
+	store, err := keptStore[T](s, client, collections, options)
+	if err != nil {
+		return nil, err
+	}
+	replica, err := newReplica(sections, store, options)
 	if err != nil {
 		return nil, err
 	}
@@ -92,11 +95,11 @@ func start[T any](ctx context.Context, cfg *rest.Config, s *settings) (*tarn.Rep
 	return replica, nil
 }
 
-func newReplica[T any](sections []tarn.Section[T], options tarn.Options[T]) (*tarn.Replica[T], error) {
+func newReplica[T any](sections []tarn.Section[T], store tarn.ReadStore[T], options tarn.Options[T]) (*tarn.Replica[T], error) {
 	if len(sections) == 1 {
-		return tarn.NewReplica(sections[0].Source, memory.New[T](), options)
+		return tarn.NewReplica(sections[0].Source, store, options)
 	}
-	return tarn.NewReplicaOf(sections, memory.New[T](), options)
+	return tarn.NewReplicaOf(sections, store, options)
 }
 
 // ownedBy tells the keys of a namespace.

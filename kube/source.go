@@ -119,6 +119,9 @@ func (s *Source[T]) Collection() Collection { return s.collection }
 
 // List reads one page.
 func (s *Source[T]) List(ctx context.Context, q tarn.ListQuery) (tarn.Page[T], error) {
+	if q.Continue == "" {
+		s.begin(q.Afresh)
+	}
 	options := metav1.ListOptions{ResourceVersion: string(q.AtLeast), Limit: q.Limit, Continue: q.Continue}
 	if q.Continue != "" {
 		// The token says which state is meant.
@@ -136,6 +139,7 @@ func (s *Source[T]) List(ctx context.Context, q tarn.ListQuery) (tarn.Page[T], e
 
 // Watch opens a stream.
 func (s *Source[T]) Watch(ctx context.Context, q tarn.WatchQuery) (tarn.Stream[T], error) {
+	s.begin(q.Afresh)
 	options := metav1.ListOptions{
 		Watch:               true,
 		ResourceVersion:     string(q.From),
@@ -157,6 +161,14 @@ func (s *Source[T]) Watch(ctx context.Context, q tarn.WatchQuery) (tarn.Stream[T
 		return nil, err
 	}
 	return s.newStream(life, cancel, resp), nil
+}
+
+// begin prepares for what is to be read, perhaps without anything that was made
+// before.
+func (s *Source[T]) begin(afresh bool) {
+	if pool := s.decoding.Pool; afresh && pool != nil {
+		pool.Distrust()
+	}
 }
 
 func (s *Source[T]) request(options metav1.ListOptions) request {

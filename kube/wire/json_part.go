@@ -109,7 +109,7 @@ func (s *jsonState) checked(p *jsonPlan, k key, x part, i, end int) part {
 	}
 	s.pool = pool
 	s.mutated(p, s.data[i:end])
-	pool.mutations.Add(1)
+	pool.mutated()
 	x = p.load(want.UnsafePointer())
 	pool.shard(k).replace(k, x)
 	return x

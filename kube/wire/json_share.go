@@ -19,11 +19,11 @@ type jsonParts struct {
 	kept       int // bytes of recent parts
 	// hashable is how many more bytes may be hashed for the object at hand, for what
 	// is nested deep is hashed at every level.
-	hashable  int
-	hits      uint
-	mutations uint64 // known to the pool when the last object began
-	owner     owner
-	unowned   bool // the owner is not known yet
+	hashable int
+	hits     uint
+	epoch    uint64 // of the pool when the last object began
+	owner    owner
+	unowned  bool // the owner is not known yet
 	// lazies counts quantities that are lazy, and not the values of maps, which
 	// nobody can write to: see [isLazy].
 	lazies int
@@ -108,8 +108,8 @@ func (ps *jsonParts) begin(size int) {
 	if ps.pool == nil {
 		return
 	}
-	if n := ps.pool.mutations.Load(); n != ps.mutations {
-		ps.mutations = n
+	if n := ps.pool.epoch.Load(); n != ps.epoch {
+		ps.epoch = n
 		ps.forget()
 	}
 }

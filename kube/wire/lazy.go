@@ -20,3 +20,25 @@ var textOffset, hasText = func() (uintptr, bool) {
 	field, ok := quantityType.FieldByName("s")
 	return field.Offset, ok && field.Type.Kind() == reflect.String
 }()
+
+// leadsTo says whether there can be values of type to in values of type t, other
+// than as those of maps, which nobody can write to.
+func leadsTo(t, to reflect.Type, within map[reflect.Type]bool) bool {
+	if t == to || within[t] {
+		return t == to
+	}
+	within[t] = true
+	switch t.Kind() {
+	case reflect.Map:
+		return t.Elem() != to && leadsTo(t.Elem(), to, within)
+	case reflect.Pointer, reflect.Slice, reflect.Array:
+		return leadsTo(t.Elem(), to, within)
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if leadsTo(t.Field(i).Type, to, within) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"sync"
+	"sync/atomic"
 	"unsafe"
 	"weak"
 )
@@ -16,6 +17,8 @@ import (
 // most never do.
 type past struct {
 	shards [pastShards]pastShard
+	// epoch is that of the pool in which all was last forgotten.
+	epoch atomic.Uint64
 }
 
 const (
@@ -52,6 +55,13 @@ func (h *pastHashes) add(hash uint64) {
 	if h.n < len(h.hashes) {
 		h.hashes[h.n] = hash
 		h.n++
+	}
+}
+
+// strike takes back what was added as the nth: it cannot be taken over after all.
+func (h *pastHashes) strike(n int) {
+	if n < h.n {
+		h.hashes[n] = 0
 	}
 }
 
@@ -99,8 +109,13 @@ func (p *past) note(uid uint64, object unsafe.Pointer, parts *pastHashes) {
 	state.object, state.parts = w, *parts
 }
 
-// clear forgets all, because parts of what is remembered may have been changed.
-func (p *past) clear() {
+// distrust forgets all, because parts of what is remembered may have been changed,
+// unless that has been done in this epoch of the pool.
+func (p *past) distrust(epoch uint64) {
+	if p.epoch.Load() == epoch {
+		return
+	}
+	defer p.epoch.Store(epoch)
 	for i := range p.shards {
 		s := &p.shards[i]
 		s.mu.Lock()

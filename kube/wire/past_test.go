@@ -214,3 +214,31 @@ func TestPastConcurrently(t *testing.T) {
 	}
 	group.Wait()
 }
+
+// What was met before someone was found out is forgotten once, not by each reader that
+// comes into being after that.
+func TestPastOutlivesReaders(t *testing.T) {
+	pool := NewPool()
+	pool.mutated()
+	d := newProtobuf(t, reflect.TypeFor[corev1.Pod](), Options{Pool: pool})
+	remembered := func() (n int) {
+		for i := range d.past.shards {
+			n += len(d.past.shards[i].states)
+		}
+		return n
+	}
+	var pods []*corev1.Pod
+	for i := range 5 {
+		d.readers = sync.Pool{} // as a garbage collection leaves it
+		pods = append(pods, decodeAgain(t, d, marshal(t, replica("set", i))))
+	}
+	if n := remembered(); n != 5 {
+		t.Errorf("%d of 5 states are remembered", n)
+	}
+	pool.mutated()
+	pods = append(pods, decodeAgain(t, d, marshal(t, replica("set", 5))))
+	if n := remembered(); n != 1 {
+		t.Errorf("%d states are remembered, should be the last one", n)
+	}
+	runtime.KeepAlive(pods)
+}

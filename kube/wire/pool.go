@@ -30,6 +30,9 @@ type Pool struct {
 	shards       [shardCount]shard
 	small        atomic.Pointer[smallValues]
 	mutations    atomic.Uint64
+	// epoch changes when parts have become doubtful: what was met in another one is
+	// not to be used again.
+	epoch atomic.Uint64
 }
 
 // NewPool returns an empty pool.
@@ -108,6 +111,23 @@ func (p *Pool) Collect() {
 	for i := range p.shards {
 		p.shards[i].collect(true)
 	}
+}
+
+// Distrust lets go of every part, in use or not: what is decoded from now on has
+// nothing in common with what was decoded before. It is for those who have seen that
+// objects are not what they were made of, because someone wrote to a part that they
+// share.
+func (p *Pool) Distrust() {
+	for i := range p.shards {
+		p.shards[i].clear()
+	}
+	p.epoch.Add(1)
+}
+
+// mutated notes that a part was found to have been changed by someone.
+func (p *Pool) mutated() {
+	p.mutations.Add(1)
+	p.epoch.Add(1)
 }
 
 // Stats is what a pool holds and what it was good for.

@@ -133,6 +133,14 @@ func (s *shard) replace(k key, x part) {
 	s.parts[k] = e
 }
 
+// clear strikes all parts off.
+func (s *shard) clear() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.parts, s.peak = nil, 0
+	s.young, s.aged, s.youngBytes = nil, 0, 0
+}
+
 // age takes the n parts that are young for the longest time out of youth.
 func (s *shard) age(n int) {
 	for _, k := range s.young[:n] {

@@ -27,7 +27,7 @@ func newSmallValues() *smallValues {
 func (p *Pool) heal(changed *smallValues) *smallValues {
 	fresh := newSmallValues()
 	if p.small.CompareAndSwap(changed, fresh) {
-		p.mutations.Add(1)
+		p.mutated()
 		return fresh
 	}
 	return p.small.Load()

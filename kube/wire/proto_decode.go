@@ -54,18 +54,18 @@ func (r *protoReader) object(n *protoNode, raw []byte, base unsafe.Pointer) bool
 	if r.pool != nil {
 		// When someone was found to have changed parts, by whatever decoder, those
 		// met last are not to be trusted.
-		if n := r.pool.mutations.Load(); n != r.mutations {
-			r.mutations = n
+		if n := r.pool.epoch.Load(); n != r.epoch {
+			r.epoch = n
 			r.habits.forget()
 			if r.decoder != nil {
-				r.decoder.past.clear()
+				r.decoder.past.distrust(n)
 			}
 		}
 	}
 	ok := len(raw) <= math.MaxInt32 && r.message(n, 0, len(raw), base)
 	if ok {
 		r.texts.close(raw, deferredFrame{})
-		if r.again && r.uid != 0 {
+		if r.again && r.uid != 0 && r.pool.epoch.Load() == r.epoch {
 			r.decoder.past.note(r.uid, base, &r.now)
 		}
 	} else {
@@ -87,6 +87,9 @@ func (r *protoReader) ownMessage(n *protoNode, i, end int, base unsafe.Pointer) 
 	}
 	if n.clips {
 		clip(reflect.NewAt(n.typ, base).Elem())
+	}
+	if n.quantities && (n.typ != quantityType || isLazy(base)) {
+		r.lazies++
 	}
 	return true
 }

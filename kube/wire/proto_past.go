@@ -129,17 +129,24 @@ func (r *protoReader) whole(f *protoField, i, end int, dst unsafe.Pointer) bool 
 	if !r.again || !f.takeable {
 		return r.message(f.child(), i, end, dst)
 	}
+	noted, lazies := r.now.n, r.lazies
 	if past, ok := r.unchanged(f, i, end, dst); ok {
 		return r.takeOver(f, i, end, dst, past)
 	}
-	if end-i < pastApart {
-		return r.message(f.child(), i, end, dst)
+	apart := end-i >= pastApart
+	var frame deferredFrame
+	if apart {
+		frame = r.texts.open()
 	}
-	frame := r.texts.open()
 	if !r.message(f.child(), i, end, dst) {
 		return false
 	}
-	r.texts.close(r.data, frame)
+	if apart {
+		r.texts.close(r.data, frame)
+	}
+	if r.lazies != lazies {
+		r.now.strike(noted)
+	}
 	return true
 }
 
@@ -176,7 +183,7 @@ func (r *protoReader) unsharedWhole(f *protoField, i, end int) reflect.Value {
 
 // changedBySomeone tells of a part that is not what it was made of.
 func (r *protoReader) changedBySomeone(f *protoField) {
-	r.pool.mutations.Add(1)
+	r.pool.mutated()
 	if tell := r.decoder.opts.OnMutation; tell != nil {
 		tell(fmt.Errorf("wire: %v: a part of %s (%v) that objects share was changed by someone; "+
 			"objects of a cache are read-only: DeepCopy before writing", r.decoder.objectType, f.path(), f.typ))

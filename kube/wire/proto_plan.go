@@ -32,6 +32,8 @@ type protoNode struct {
 	state atomic.Int32
 	// clips says that the type's own decoder may leave slices with room to grow.
 	clips bool
+	// quantities says that there are some in the type; see [isLazy].
+	quantities bool
 	// endless says that messages of the type can lie in each other without end.
 	endless bool
 	// fields are found by their number.
@@ -55,6 +57,7 @@ const maxFieldNumber = 2000
 func (p *protoPlan) newNode(parent *protoNode, path string, t reflect.Type) *protoNode {
 	n := &protoNode{plan: p, parent: parent, path: path, typ: t}
 	n.clips = growable(t, map[reflect.Type]bool{})
+	n.quantities = leadsTo(t, quantityType, map[reflect.Type]bool{})
 	n.endless = endless(t, map[reflect.Type]bool{}, map[reflect.Type]bool{})
 	n.state.Store(proofs)
 	if !n.compile() {

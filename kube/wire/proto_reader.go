@@ -32,7 +32,9 @@ type protoReader struct {
 	quantities quantityMemo
 	texts      deferred
 	hits       uint32
-	mutations  uint64 // known to the pool when the last object began
+	epoch      uint64 // of the pool when the last object began
+	// lazies counts quantities that are lazy, and not the values of maps: see [isLazy].
+	lazies int
 
 	// Of the object at hand:
 	data  []byte

@@ -35,6 +35,7 @@ func (r *protoReader) pointer(f *protoField, i, end int, dst *unsafe.Pointer) bo
 // shared finds a part that was made of the same bytes, in the object's last state or
 // in the pool, or makes it. It returns nil if it could not.
 func (r *protoReader) shared(f *protoField, i, end, n int, dst unsafe.Pointer) unsafe.Pointer {
+	noted, lazies := r.now.n, r.lazies
 	if kept, ok := r.keptPart(f, i, end, n, dst); ok {
 		return kept.ptr
 	}
@@ -42,7 +43,11 @@ func (r *protoReader) shared(f *protoField, i, end, n int, dst unsafe.Pointer) u
 	if found.ptr != nil {
 		return found.ptr
 	}
-	return r.part(f, i, end, n, claim, dst)
+	made := r.part(f, i, end, n, claim, dst)
+	if r.lazies != lazies {
+		r.now.strike(noted)
+	}
+	return made
 }
 
 // part decodes what could not be found, and puts it into the pool if that is
@@ -51,13 +56,13 @@ func (r *protoReader) part(f *protoField, i, end, n int, claim claim, dst unsafe
 	if !claim.admit && !(r.again && end-i >= pastApart) {
 		return r.memory(f, i, end, n, dst)
 	}
-	frame := r.texts.open()
+	frame, lazies := r.texts.open(), r.lazies
 	made := r.memory(f, i, end, n, dst)
 	if made == nil {
 		return nil
 	}
 	size := int(f.elemSize)*n + r.texts.close(r.data, frame)
-	if !claim.admit {
+	if !claim.admit || r.lazies != lazies {
 		return made
 	}
 	if winner := r.pool.shard(claim.key).put(claim.key, part{made, n}, size, r.owner); winner.n == n {

@@ -131,7 +131,7 @@ func (s *Sharer) replace(at *step, hash uint64, x, y part) {
 	if at.kind != jsonStep && at.t != nil && sameValue(at.typed(x), at.typed(y)) {
 		return
 	}
-	s.pool.mutations.Add(1)
+	s.pool.mutated()
 	if s.opts.OnMutation == nil {
 		return
 	}

@@ -1,0 +1,130 @@
+package kube
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/kube/wire"
+	"github.com/tarnproject/tarn/memory"
+)
+
+// Keep says where a copy lives: keep is given the store in memory that it would
+// live in, and what it is a copy of, and returns the store to use, such as the same
+// with a disk behind it.
+func Keep[T any](keep func(of Origin, front tarn.ReadStore[T]) (tarn.ReadStore[T], error)) Option {
+	return func(s *settings) { s.keep = keep }
+}
+
+// Origin is what a copy is of.
+type Origin struct {
+	// Resource of the objects. If it is still to be found by the kind, it is what it
+	// is by the rules of names.
+	Resource schema.GroupVersionResource
+	Kind     schema.GroupVersionKind
+	// Object is the objects' Go type.
+	Object reflect.Type
+	// Namespaces and selectors narrow the copy.
+	Namespaces                   []string
+	LabelSelector, FieldSelector string
+	// Drop are the fields that are left out, Transformed says that objects are
+	// changed before they are kept.
+	Drop        []string
+	Transformed bool
+
+	client *Client
+}
+
+// Selection is which objects of the resource the copy has, and what of them.
+func (o Origin) Selection() string {
+	return fmt.Sprintf("namespaces %q labels %q fields %q without %q transformed %v", o.Namespaces, o.LabelSelector, o.FieldSelector, o.Drop, o.Transformed)
+}
+
+// Server tells the server from others, as far as the config says: by its address
+// and by who vouches for it.
+func (o Origin) Server() string { return o.client.server }
+
+// ServerUID asks for what tells a cluster from every other one: the uid of its
+// namespace kube-system. It is empty if that may not be read, or is not there; an
+// error means that it cannot be told yet.
+func (o Origin) ServerUID(ctx context.Context) (string, error) {
+	raw, err := o.client.rest.Get().AbsPath("api", "v1", "namespaces", metav1.NamespaceSystem).
+		SetHeader("Accept", runtime.ContentTypeJSON).MaxRetries(0).DoRaw(ctx)
+	switch {
+	case err == nil:
+		return glimpseUID(raw), nil
+	case apierrors.IsForbidden(err), apierrors.IsNotFound(err), apierrors.IsUnauthorized(err):
+		return "", nil
+	default:
+		return "", classify(fmt.Errorf("the namespace %s cannot be read: %w", metav1.NamespaceSystem, err))
+	}
+}
+
+// Decoder makes objects that share structure with those of the copy.
+func (o Origin) Decoder() (*wire.Decoder, error) {
+	return wire.NewDecoder(o.Object, wire.Options{Pool: o.client.pool})
+}
+
+func glimpseUID(raw []byte) (uid string) {
+	jsonFields(raw, func(name string, value []byte) {
+		if name == "metadata" {
+			jsonFields(value, func(name string, value []byte) {
+				if name == "uid" {
+					uid = jsonText(value)
+				}
+			})
+		}
+	})
+	return uid
+}
+
+// keptStore is the store of a replica.
+func keptStore[T any](s *settings, client *Client, collections []Collection, options tarn.Options[T]) (tarn.ReadStore[T], error) {
+	front := memory.New[T]()
+	if s.keep == nil {
+		return front, nil
+	}
+	keep, ok := s.keep.(func(Origin, tarn.ReadStore[T]) (tarn.ReadStore[T], error))
+	if !ok {
+		return nil, fmt.Errorf("kube: %s: Keep has a %T, and the objects are %v", options.Name, s.keep, reflect.TypeFor[T]())
+	}
+	of := Origin{
+		Resource: s.resource, Kind: s.kind, Object: collections[0].Object,
+		LabelSelector: s.labelSelector, FieldSelector: s.fieldSelector,
+		Drop: slices.Sorted(slices.Values(s.drop)), Transformed: options.Transform != nil, client: client,
+	}
+	if of.Resource.Empty() {
+		of.Resource, _ = meta.UnsafeGuessKindToResource(s.kind)
+	}
+	for _, c := range collections {
+		if c.Namespace != "" {
+			of.Namespaces = append(of.Namespaces, c.Namespace)
+		}
+	}
+	return keep(of, front)
+}
+
+// serverOf reads from a config what tells its server from another.
+func serverOf(cfg *rest.Config) string {
+	ca := cfg.CAData
+	if len(ca) == 0 && cfg.CAFile != "" {
+		ca, _ = os.ReadFile(cfg.CAFile) // without it no request will succeed either
+	}
+	s := strings.TrimSuffix(cfg.Host, "/") + cfg.APIPath
+	if len(ca) > 0 {
+		s += fmt.Sprintf(" ca %x", sha256.Sum256(ca))
+	}
+	return s
+}

@@ -1,0 +1,171 @@
+package ondisk
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tarnproject/tarn/fieldpath"
+	"github.com/tarnproject/tarn/kube"
+)
+
+// Column is a column of a resource's table: the value of a field.
+type Column struct {
+	// Name in SQL, Type one of TEXT, INTEGER, REAL and JSON.
+	Name, Type string
+	// Path to the field, see [fieldpath.Parse].
+	Path string
+	// Index says that rows are to be found by it.
+	Index bool
+}
+
+// Columns are the columns that a resource's table has beside those of all: what
+// kubectl shows, or what is often asked. Some are computed, and have no Path.
+func Columns(resource schema.GroupResource) []Column {
+	var all []Column
+	for _, c := range append(kindColumns[resource], computedColumns(resource)...) {
+		all = append(all, c.Column)
+	}
+	return all
+}
+
+// column is a column with how it is read.
+type column struct {
+	Column
+	indexed bool
+	read    func(metav1.Object) (any, error)
+}
+
+// field makes a column of a field.
+func field(name, kind, path string) column {
+	p := fieldpath.MustParse(path)
+	return column{Column: Column{Name: name, Type: kind, Path: path}, read: func(o metav1.Object) (any, error) {
+		v, err := p.First(o)
+		return sqlValue(v, kind), err
+	}}
+}
+
+func (c column) index() column {
+	c.indexed, c.Index = true, true
+	return c
+}
+
+// sqlValue is a field's value as SQL has it. A field that is not there is NULL.
+func sqlValue(v fieldpath.Value, kind string) any {
+	n, isNumber := v.Number()
+	switch {
+	case v.IsMissing():
+		return nil
+	case kind == "REAL" && isNumber:
+		return n
+	case kind == "INTEGER" && isNumber:
+		return int64(n)
+	case v.Kind() == fieldpath.Bool:
+		return v == fieldpath.BoolValue(true)
+	}
+	return v.String()
+}
+
+// columnsFor are all columns of a resource's table, in their order: metadata, the
+// kind's own, those asked for. The object itself comes behind them, in parts.
+func columnsFor(of kube.Origin, more []Column) ([]column, error) {
+	all := append([]column(nil), metadataColumns...)
+	resource := of.Resource.GroupResource()
+	if of.Object == metadataType {
+		resource = schema.GroupResource{} // there is nothing else to read
+	}
+	all = append(all, kindColumns[resource]...)
+	if of.Object != unstructuredType {
+		all = append(all, computedColumns(resource)...)
+	}
+	for _, c := range more {
+		p, err := fieldpath.Parse(c.Path)
+		if err != nil {
+			return nil, fmt.Errorf("the column %s: %w", c.Name, err)
+		}
+		if err := p.Check(of.Object); err != nil {
+			return nil, fmt.Errorf("the column %s: %w", c.Name, err)
+		}
+		col := field(c.Name, c.Type, c.Path)
+		col.indexed, col.Index = c.Index, c.Index
+		all = append(all, col)
+	}
+	return all, nil
+}
+
+// TableName is what a resource's table is called.
+func TableName(resource schema.GroupResource) string {
+	name := resource.Resource
+	if resource.Group != "" {
+		name += "_" + resource.Group
+	}
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '_'
+	}, name)
+}
+
+// computed makes a column of anything.
+func computed(name, kind string, read func(o metav1.Object) any) column {
+	return column{Column: Column{Name: name, Type: kind}, read: func(o metav1.Object) (any, error) { return read(o), nil }}
+}
+
+// seconds is a moment as SQL can reckon with: unixepoch('now') - created.
+func seconds(t time.Time) any {
+	if t.IsZero() {
+		return nil
+	}
+	return t.Unix()
+}
+
+// text is a string, NULL if it is empty.
+func text(s string) any {
+	if s == "" {
+		return nil
+	}
+	return s
+}
+
+// owner is the controller of an object, or its first owner.
+func owner(o metav1.Object, read func(metav1.OwnerReference) string) any {
+	owners := o.GetOwnerReferences()
+	for _, r := range owners {
+		if r.Controller != nil && *r.Controller {
+			return text(read(r))
+		}
+	}
+	if len(owners) > 0 {
+		return text(read(owners[0]))
+	}
+	return nil
+}
+
+// metadataColumns are those that every table has.
+var metadataColumns = []column{
+	computed("namespace", "TEXT", func(o metav1.Object) any { return text(o.GetNamespace()) }),
+	computed("name", "TEXT", func(o metav1.Object) any { return o.GetName() }),
+	computed("uid", "TEXT", func(o metav1.Object) any { return text(string(o.GetUID())) }),
+	computed("resource_version", "TEXT", func(o metav1.Object) any { return text(o.GetResourceVersion()) }),
+	computed("generation", "INTEGER", func(o metav1.Object) any { return o.GetGeneration() }),
+	computed("created", "INTEGER", func(o metav1.Object) any { return seconds(o.GetCreationTimestamp().Time) }),
+	computed("deleted", "INTEGER", func(o metav1.Object) any {
+		if t := o.GetDeletionTimestamp(); t != nil {
+			return seconds(t.Time)
+		}
+		return nil
+	}),
+	computed("owner_kind", "TEXT", func(o metav1.Object) any {
+		return owner(o, func(r metav1.OwnerReference) string { return r.Kind })
+	}),
+	computed("owner_name", "TEXT", func(o metav1.Object) any {
+		return owner(o, func(r metav1.OwnerReference) string { return r.Name })
+	}),
+	computed("owner_uid", "TEXT", func(o metav1.Object) any {
+		return owner(o, func(r metav1.OwnerReference) string { return string(r.UID) })
+	}),
+}

@@ -1,0 +1,23 @@
+// Package ondisk keeps replicas of Kubernetes resources on disk: after a restart
+// they serve at once what they knew, follow the server from there without listing,
+// and SQL can be asked of the same file.
+//
+//	db, err := sqlite.Open("/var/lib/app/replica", sqlite.Options{})
+//	pods, err := kube.Reflect[*corev1.Pod](ctx, cfg, ondisk.In[*corev1.Pod](db))
+//	rows, err := db.Query(ctx, "SELECT namespace, name, status FROM pods WHERE node = 'node-1'", sqlite.Limits{})
+//
+// It is a package by itself so that a program without it does not carry a
+// database.
+//
+// # Tables
+//
+// A resource of the core group is a table of its own name, pods; any other has its
+// group behind it, deployments_apps, certificates_cert_manager_io. All have the
+// columns key, namespace, name, uid, resource_version, generation, created and
+// deleted (as Unix seconds), owner_kind, owner_name, owner_uid (of the controller,
+// or the first owner), labels and object: all of it as kubectl get -o json shows
+// it, without managed fields; and object_metadata, object_spec, object_status and
+// object_rest, the parts that it is put together from, which is quicker where one
+// of them will do. What kubectl shows of the usual kinds are columns
+// too; see [Columns]. Labels are also in a table with _labels behind its name.
+package ondisk

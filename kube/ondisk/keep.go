@@ -1,0 +1,177 @@
+package ondisk
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/kube"
+	"github.com/tarnproject/tarn/sqlite"
+)
+
+// Option shapes how a copy is kept.
+type Option func(*settings)
+
+type settings struct {
+	name    string
+	secrets bool
+	only    bool
+	plain   bool
+	columns []Column
+}
+
+// WithSecrets writes Secrets too. Without it they are kept in memory only. Think
+// of [sqlite.Options].Key, which encrypts them.
+func WithSecrets() Option { return func(s *settings) { s.secrets = true } }
+
+// Only keeps the copy on disk and not in memory: each read looks into the file, and
+// memory does not grow with the number of objects.
+func Only() Option { return func(s *settings) { s.only = true } }
+
+// Plain keeps objects without a table for SQL, which halves what is written.
+func Plain() Option { return func(s *settings) { s.plain = true } }
+
+// WithColumns adds columns to the resource's table: of a custom resource those that
+// its definition has as printer columns, or any others.
+func WithColumns(columns ...Column) Option {
+	return func(s *settings) { s.columns = append(s.columns, columns...) }
+}
+
+// Name is the table's, where a directory holds several copies of a resource, with
+// other selectors; [TableName] gives it if it is not set.
+func Name(name string) Option { return func(s *settings) { s.name = name } }
+
+// In keeps a copy in db, which must stay open for as long as the copy runs. T is
+// that of the copy.
+//
+// What another process, or this one before, kept there is served from the start;
+// content of another server, of other namespaces, selectors or fields is dropped.
+func In[T any](db *sqlite.DB, opts ...Option) kube.Option {
+	var s settings
+	for _, o := range opts {
+		o(&s)
+	}
+	return kube.Keep(func(of kube.Origin, front tarn.ReadStore[T]) (tarn.ReadStore[T], error) {
+		return open(db, s, of, front)
+	})
+}
+
+// secret says whether objects of a resource are not to be written unasked.
+func secret(r schema.GroupResource) bool { return r == core("secrets") }
+
+func open[T any](db *sqlite.DB, s settings, of kube.Origin, front tarn.ReadStore[T]) (tarn.ReadStore[T], error) {
+	resource := of.Resource.GroupResource()
+	if secret(resource) && !s.secrets {
+		if s.only {
+			return nil, fmt.Errorf("ondisk: %s are not written unless asked for by WithSecrets, and are to be kept only there", resource)
+		}
+		return unwritten[T]{front}, nil
+	}
+	if s.name == "" {
+		s.name = TableName(resource)
+	}
+	codec, err := newCodec[T](of, s.columns)
+	if err != nil {
+		return nil, fmt.Errorf("ondisk: %s: %w", resource, err)
+	}
+	identity := fmt.Sprintf("%s of %s, %s", resource, of.Server(), of.Selection())
+	var written sqlite.Codec[T] = codec
+	if s.plain {
+		written = struct{ sqlite.Codec[T] }{codec} // without the methods of a table
+	}
+	store, err := sqlite.NewStore(db, sqlite.Collection{Name: s.name, Identity: identity}, written)
+	if err != nil {
+		return nil, err
+	}
+	if s.only {
+		return &kept[T]{ReadStore: store, durable: store, label: store, of: of}, nil
+	}
+	backed := sqlite.Behind(front, store)
+	return &kept[T]{ReadStore: backed, durable: backed, label: store, of: of}, nil
+}
+
+// kept is a store on disk that knows which cluster its content is of.
+//
+// Address and authority are compared before anything is served, without asking
+// anyone. That another cluster may answer at the same address is noticed when the
+// server answers, before anything is read from it.
+type kept[T any] struct {
+	tarn.ReadStore[T]
+	durable tarn.Durable
+	label   labelled
+	of      kube.Origin
+
+	mu       sync.Mutex
+	answered bool
+	verdict  error
+}
+
+type labelled interface {
+	Label() string
+	SetLabel(label string, distrust bool) error
+}
+
+// Behind lets [tarn.StoreAs] find what the stores can do.
+func (k *kept[T]) Behind() tarn.ReadStore[T] { return k.ReadStore }
+
+// Disk is the store's.
+func (k *kept[T]) Disk() tarn.DiskHealth { return k.durable.Disk() }
+
+// KeepPositions is the store's.
+func (k *kept[T]) KeepPositions(positions []tarn.Version) {
+	if s, ok := k.ReadStore.(tarn.Sectioned); ok {
+		s.KeepPositions(positions)
+	}
+}
+
+// Restore is the store's, and adds which cluster it is.
+func (k *kept[T]) Restore(ctx context.Context) (tarn.Kept, error) {
+	what, err := k.durable.Restore(ctx)
+	what.Confirm = k.confirm
+	return what, err
+}
+
+// confirm asks the cluster for its uid. It is asked once for all sections, and
+// answers all of them the same.
+func (k *kept[T]) confirm(ctx context.Context) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.answered {
+		return k.verdict
+	}
+	uid, err := k.of.ServerUID(ctx)
+	if err != nil {
+		return err
+	}
+	k.answered = true
+	before := k.label.Label()
+	if uid == "" || uid == before {
+		return nil
+	}
+	other := before != ""
+	if other {
+		k.verdict = fmt.Errorf("%w: it is of the cluster %s, and this is %s", tarn.ErrOtherSource, before, uid)
+	}
+	if err := k.label.SetLabel(uid, other); err != nil && !other {
+		return nil // it will be told to the one who writes objects
+	}
+	return k.verdict
+}
+
+// unwritten is a copy that stays in memory.
+type unwritten[T any] struct{ tarn.ReadStore[T] }
+
+func (u unwritten[T]) Behind() tarn.ReadStore[T] { return u.ReadStore }
+
+func (u unwritten[T]) Restore(context.Context) (tarn.Kept, error) { return tarn.Kept{}, nil }
+
+func (u unwritten[T]) Disk() tarn.DiskHealth {
+	return tarn.DiskHealth{Note: "Secrets are not written to disk unless asked for"}
+}
+
+func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }

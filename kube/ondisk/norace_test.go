@@ -1,0 +1,5 @@
+//go:build !race
+
+package ondisk
+
+const raceEnabled = false

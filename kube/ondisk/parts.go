@@ -1,0 +1,213 @@
+package ondisk
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/tarnproject/tarn/kube"
+	"github.com/tarnproject/tarn/sqlite"
+)
+
+// parts shows whole objects to SQL in four columns, object_metadata, object_spec,
+// object_status and object_rest, and one that puts them together, object.
+//
+// Why in parts: an object is written some ten times for each time that its spec
+// changes, and of real pods the spec is most of what there is without the managed
+// fields. A part that is as it was is neither made into JSON nor written, which is
+// told by its bytes in protobuf.
+type parts struct {
+	apiVersion, kind string
+	// fields are the object's own, without its metadata; nil for unstructured
+	// objects.
+	fields []part
+	// protobuf says that raw objects are that.
+	protobuf bool
+}
+
+// part is a field at the top of an object.
+type part struct {
+	// name is that in JSON, number that in protobuf; index is of the struct.
+	name   string
+	number uint64
+	index  int
+}
+
+func partsOf(of kube.Origin, protobuf bool) parts {
+	p := parts{protobuf: protobuf}
+	p.apiVersion, p.kind = of.Kind.ToAPIVersionAndKind()
+	if of.Object == unstructuredType {
+		return p
+	}
+	t := of.Object.Elem()
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.Anonymous || name == "" || name == "-" || name == "metadata" {
+			continue
+		}
+		number := uint64(0)
+		if fields := strings.Split(f.Tag.Get("protobuf"), ","); len(fields) > 1 {
+			number, _ = strconv.ParseUint(fields[1], 10, 32)
+		}
+		p.fields = append(p.fields, part{name, number, i})
+	}
+	return p
+}
+
+// columns are those behind all others. The whole object is as kubectl get -o json
+// shows it: without managed fields.
+func (p parts) columns() []sqlite.Column {
+	head, _ := json.Marshal(map[string]string{"apiVersion": p.apiVersion, "kind": p.kind})
+	start := strings.ReplaceAll(strings.TrimSuffix(string(head), "}"), "'", "''")
+	if p.kind == "" {
+		// Unstructured objects say theirs themselves, among the rest.
+		start = `{"metadata":`
+	} else {
+		start += `,"metadata":`
+	}
+	expr := "'" + start + `' || {object_metadata} || coalesce(',"spec":' || {object_spec}, '') || coalesce(',"status":' || {object_status}, '') || coalesce(',' || substr({object_rest}, 2), '}')`
+	return []sqlite.Column{
+		{Name: "object_metadata", Type: "JSON", Wide: true}, {Name: "object_spec", Type: "JSON", Wide: true},
+		{Name: "object_status", Type: "JSON", Wide: true}, {Name: "object_rest", Type: "JSON", Wide: true},
+		{Name: "object", Type: "JSON", Expr: expr},
+	}
+}
+
+// add gives the parts of an object. They are made, if at all, while the object is
+// still at hand; raw is not.
+func (p parts) add(row *sqlite.Row, o metav1.Object, raw []byte) error {
+	if u, ok := o.(*unstructured.Unstructured); ok {
+		return p.addUnstructured(row, u)
+	}
+	sums := map[uint64][16]byte{}
+	if p.protobuf {
+		sums = sumsOf(raw)
+	}
+	v := reflect.ValueOf(o).Elem()
+	spec, status := sqlite.Part{}, sqlite.Part{}
+	var rest []part
+	for _, f := range p.fields {
+		switch {
+		case f.name == "spec":
+			spec = p.partOf(v, f, sums)
+		case f.name == "status":
+			status = p.partOf(v, f, sums)
+		default:
+			rest = append(rest, f)
+		}
+	}
+	row.Values = append(row.Values, madeNow(func() (sqlite.JSON, error) { return metadataJSON(o) }), spec, status, restOf(v, rest))
+	return nil
+}
+
+// partOf is a field that is only made if its bytes are not those of before.
+func (p parts) partOf(v reflect.Value, f part, sums map[uint64][16]byte) sqlite.Part {
+	encode := func() (sqlite.JSON, error) { return json.Marshal(v.Field(f.index).Addr().Interface()) }
+	if !p.protobuf || f.number == 0 {
+		return madeNow(encode)
+	}
+	return sqlite.Part{Sum: sums[f.number], Make: encode}
+}
+
+// madeNow is a part that is told from others by its JSON.
+func madeNow(encode func() (sqlite.JSON, error)) sqlite.Part {
+	raw, err := encode()
+	hash := sha256.Sum256(raw)
+	return sqlite.Part{Sum: [16]byte(hash[:]), Make: func() (sqlite.JSON, error) { return raw, err }}
+}
+
+// restOf puts the fields together that are neither spec nor status, as an object
+// of those that are not empty; none if there are none.
+func restOf(v reflect.Value, fields []part) sqlite.Part {
+	all := map[string]any{}
+	for _, f := range fields {
+		if field := v.Field(f.index); !field.IsZero() {
+			all[f.name] = field.Interface()
+		}
+	}
+	return objectOf(all)
+}
+
+func objectOf(all map[string]any) sqlite.Part {
+	if len(all) == 0 {
+		return sqlite.Part{}
+	}
+	return madeNow(func() (sqlite.JSON, error) { return json.Marshal(all) })
+}
+
+// metadataJSON is an object's metadata without managed fields.
+func metadataJSON(o metav1.Object) (sqlite.JSON, error) {
+	held, ok := o.(metav1.ObjectMetaAccessor)
+	if !ok {
+		return nil, fmt.Errorf("a %T does not give its metadata", o)
+	}
+	m, ok := held.GetObjectMeta().(*metav1.ObjectMeta)
+	if !ok {
+		return nil, fmt.Errorf("a %T has other metadata", o)
+	}
+	shown := *m
+	shown.ManagedFields = nil
+	return json.Marshal(&shown)
+}
+
+func (p parts) addUnstructured(row *sqlite.Row, u *unstructured.Unstructured) error {
+	metadata, _ := u.Object["metadata"].(map[string]any)
+	if metadata["managedFields"] != nil {
+		metadata = maps.Clone(metadata)
+		delete(metadata, "managedFields")
+	}
+	if metadata == nil {
+		metadata = map[string]any{}
+	}
+	rest := maps.Clone(u.Object)
+	leftOut := []string{"metadata", "spec", "status"}
+	if p.kind != "" {
+		leftOut = append(leftOut, "apiVersion", "kind")
+	}
+	maps.DeleteFunc(rest, func(name string, _ any) bool { return slices.Contains(leftOut, name) })
+	field := func(name string) sqlite.Part {
+		v, ok := u.Object[name]
+		if !ok {
+			return sqlite.Part{}
+		}
+		return madeNow(func() (sqlite.JSON, error) { return json.Marshal(v) })
+	}
+	row.Values = append(row.Values, madeNow(func() (sqlite.JSON, error) { return json.Marshal(metadata) }), field("spec"), field("status"), objectOf(rest))
+	return nil
+}
+
+// metadataField is the number of metadata in the protobuf of all objects.
+const metadataField = 1
+
+// sumsOf hashes the fields at the top of a protobuf message, but for the metadata,
+// which are another each time.
+func sumsOf(raw []byte) map[uint64][16]byte {
+	sums := make(map[uint64][16]byte, 4)
+	for len(raw) > 0 {
+		tag, n := binary.Uvarint(raw)
+		if n <= 0 || tag&7 != 2 {
+			return sums // not what objects are made of: nothing is known to be the same
+		}
+		size, m := binary.Uvarint(raw[n:])
+		if m <= 0 || size > uint64(len(raw)-n-m) {
+			return sums
+		}
+		from := n + m
+		if tag>>3 != metadataField {
+			hash := sha256.Sum256(raw[from : from+int(size)])
+			sums[tag>>3] = [16]byte(hash[:])
+		}
+		raw = raw[from+int(size):]
+	}
+	return sums
+}

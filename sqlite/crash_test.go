@@ -1,0 +1,105 @@
+package sqlite
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/memory"
+)
+
+var (
+	crashes = flag.Int("crashes", 8, "how often TestKill kills its child")
+	seeds   = flag.Int("seeds", 5, "how much TestDamage and TestPowerLoss try")
+)
+
+const crashEnvironment = "TARN_TEST_CRASH"
+
+// TestKill kills a process that writes, at random moments, and looks each time
+// whether the file holds a state that there was. The child is this test again.
+func TestKill(t *testing.T) {
+	if dir := os.Getenv(crashEnvironment); dir != "" {
+		writeForEver(t, dir)
+	}
+	dice := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 1))
+	dir := directory(t)
+	moved, last := 0, tarn.Version("")
+	for i := range *crashes {
+		cmd := exec.Command(os.Args[0], "-test.run=^TestKill$")
+		cmd.Env = append(os.Environ(), crashEnvironment+"="+dir)
+		out, err := cmd.StdoutPipe()
+		must(t, err)
+		must(t, cmd.Start())
+		ready := make([]byte, 1)
+		if _, err := out.Read(ready); err != nil {
+			t.Fatalf("crash %d: the child did not come up: %v, %v", i, err, cmd.Wait())
+		}
+		time.Sleep(time.Duration(dice.IntN(120)) * time.Millisecond) // real: it is the other process that lives
+		must(t, cmd.Process.Kill())
+		_ = cmd.Wait() // it was killed
+
+		db := open(t, dir, Options{})
+		s := openStore(t, db)
+		at, err := strconv.Atoi("0" + string(s.Version()))
+		must(t, err)
+		h := newHistory(1)
+		for range at {
+			h.step()
+		}
+		v := h.verify(t, s)
+		if v.OlderThan(last) {
+			t.Errorf("crash %d: the file went back from %s to %s", i, last, v)
+		}
+		if v != last {
+			moved++
+		}
+		last = v
+		if n := len(aside(t, dir)); n > 0 {
+			t.Fatalf("crash %d: the file was found damaged", i)
+		}
+		must(t, db.Close())
+		if t.Failed() {
+			return
+		}
+	}
+	if moved < *crashes/2 {
+		t.Errorf("of %d children only %d wrote anything", *crashes, moved)
+	}
+	t.Logf("%d crashes, at version %s", *crashes, last)
+}
+
+// writeForEver goes on with the history where the file stands, by turns directly
+// and from behind memory.
+func writeForEver(t *testing.T, dir string) {
+	db, err := Open(dir, Options{Logger: quiet, GroupDelay: time.Millisecond})
+	must(t, err)
+	must(t, db.writer.Exec("PRAGMA wal_autocheckpoint=50"))
+	s := openStore(t, db)
+	at, err := strconv.Atoi("0" + string(s.Version()))
+	must(t, err)
+	h := newHistory(1)
+	for range at {
+		h.step()
+	}
+	var store tarn.ReadStore[thing] = s
+	if os.Getpid()%2 == 0 {
+		b := Behind(memory.New[thing](), s)
+		_, err := b.Restore(t.Context())
+		must(t, err)
+		store = b
+	}
+	fmt.Print("!")
+	for {
+		changes, v := h.step()
+		must(t, store.Apply(changes, v))
+		if os.Getpid()%2 == 0 {
+			time.Sleep(time.Duration(rand.IntN(500)) * time.Microsecond) // so that groups end
+		}
+	}
+}

@@ -1,0 +1,28 @@
+// Package sqlite is the store on disk: what a replica knew survives the process,
+// and the same file answers SQL.
+//
+//	db, err := sqlite.Open(dir, sqlite.Options{})
+//	pods, err := sqlite.NewStore(db, sqlite.Collection{Name: "pods"}, codec)
+//	replica, err := tarn.NewReplica(source, sqlite.Behind(memory.New[*Pod](), pods), opts)
+//
+// A [Store] is a [tarn.ReadStore] by itself: a replica that has only it needs
+// little memory, whatever the number of its objects, and pays for each read.
+// [Behind] puts it behind a store in memory: reads and writes are the memory's,
+// the disk follows in groups, and when it cannot, the replica goes on without and
+// Health says so.
+//
+// What is promised:
+//
+//   - Objects and the version that they show are committed in one transaction.
+//     After a crash at any moment the file holds a state that the store really
+//     had, with that state's version.
+//   - A file that is damaged is moved aside, reported and built anew. It is a
+//     copy: nothing is lost that the source does not have.
+//   - Content of another source, selector, schema or format is never taken for
+//     this one's.
+//   - Files are 0600 in a directory of 0700, and one process writes it at a time.
+//
+// The file is an ordinary SQLite database in WAL mode. Any SQLite tool can read
+// it while it is written; [Query] does so from Go, read-only beyond what mode=ro
+// can promise.
+package sqlite

@@ -1,0 +1,204 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"strings"
+	"sync"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/tarnproject/tarn"
+)
+
+// loaded is what the file held when it was opened.
+type loaded[T any] struct {
+	state
+	items []tarn.Change[T]
+}
+
+// rows is some rows as they were read, back to back.
+type rows struct {
+	keys  []tarn.Key
+	sums  []uint32
+	ends  []int
+	bytes []byte
+}
+
+const (
+	// loadRows is how many rows a worker decodes at a time.
+	loadRows = 128
+)
+
+// load reads the whole collection: one goroutine reads the file, the others
+// decode. What turns out to be damaged is moved aside, and nothing was held.
+func (s *Store[T]) load(ctx context.Context) (loaded[T], error) {
+	all, err := s.tryLoad(ctx)
+	if err == nil || !damaged(err) {
+		return all, err
+	}
+	db := s.c.db
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	if err := db.usable(); err != nil {
+		return loaded[T]{}, err
+	}
+	s.c.note = "it was damaged: " + err.Error()
+	if err := db.rescue(err); err != nil {
+		return loaded[T]{}, err
+	}
+	s.c.tell()
+	s.epoch = db.epoch
+	return loaded[T]{}, nil
+}
+
+func (s *Store[T]) tryLoad(ctx context.Context) (all loaded[T], err error) {
+	work, done := make(chan *rows, runtime.GOMAXPROCS(0)), make(chan decoded[T])
+	var workers sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) { // reading needs little
+		workers.Go(func() {
+			for r := range work {
+				done <- s.decodeRows(r)
+			}
+		})
+	}
+	collected := make(chan error)
+	go func() {
+		var first error
+		for d := range done {
+			all.items = append(all.items, d.items...)
+			if first == nil {
+				first = d.err
+			}
+		}
+		collected <- first
+	}()
+	err = s.c.db.pool.with(func(r *reader) error { return s.readRows(ctx, r, &all.state, work) })
+	close(work)
+	workers.Wait()
+	close(done)
+	if decoding := <-collected; err == nil {
+		err = decoding
+	}
+	return all, err
+}
+
+// readRows reads the state and all rows of one moment.
+func (s *Store[T]) readRows(ctx context.Context, r *reader, st *state, work chan<- *rows) (err error) {
+	if err := r.conn.Exec("BEGIN"); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.conn.Exec("COMMIT")) }()
+	if err := s.c.readState(r, st); err != nil {
+		return err
+	}
+	next, found := &rows{}, state{}
+	err = r.query("SELECT key, sum, body FROM "+s.c.objectsTable()+" ORDER BY id", func(row *sqlite3.Stmt) error {
+		next.keys = append(next.keys, tarn.Key(row.ColumnText(0)))
+		next.sums = append(next.sums, uint32(row.ColumnInt64(1)))
+		next.bytes = append(next.bytes, row.ColumnRawBlob(2)...)
+		next.ends = append(next.ends, len(next.bytes))
+		found.objects++
+		found.sum += uint64(row.ColumnInt64(1))
+		if len(next.keys) == loadRows {
+			work <- next
+			next = &rows{bytes: make([]byte, 0, len(next.bytes))}
+		}
+		return ctx.Err()
+	})
+	if err == nil && (found.objects != st.objects || found.sum != st.sum) {
+		err = fmt.Errorf("%w: rows were lost, or are there twice: %d are there, and %d belong there", errBadRow, found.objects, st.objects)
+	}
+	if err == nil {
+		work <- next
+	}
+	return err
+}
+
+// decoded is what came of some rows.
+type decoded[T any] struct {
+	items []tarn.Change[T]
+	err   error
+}
+
+func (s *Store[T]) decodeRows(r *rows) (d decoded[T]) {
+	d.items = make([]tarn.Change[T], 0, len(r.keys))
+	buf := make([]byte, 0, 64<<10)
+	from := 0
+	for i, key := range r.keys {
+		object, err := s.decode(key, r.sums[i], r.bytes[from:r.ends[i]], buf)
+		if err != nil {
+			d.err = fmt.Errorf("%s: %w", key, err)
+			return d
+		}
+		from = r.ends[i]
+		d.items = append(d.items, tarn.Change[T]{Type: tarn.Add, Key: key, Object: object})
+	}
+	return d
+}
+
+// kept is what the engine may start from.
+func (s *Store[T]) kept(st state) tarn.Kept {
+	if !st.whole || st.version == "" {
+		return tarn.Kept{}
+	}
+	kept := tarn.Kept{Version: st.version, Heard: st.heard}
+	if st.positions != "" {
+		for line := range strings.SplitSeq(st.positions, "\n") {
+			kept.Positions = append(kept.Positions, tarn.Version(line))
+		}
+	}
+	return kept
+}
+
+// Restore tells what the file holds; see [tarn.Durable]. A state that is not whole
+// is dropped, since it was never the source's.
+func (s *Store[T]) Restore(ctx context.Context) (tarn.Kept, error) {
+	st := s.shown()
+	if kept := s.kept(st); kept.Version != "" || st.objects == 0 {
+		return kept, ctx.Err()
+	}
+	s.c.db.log(slog.LevelWarn, "what is on disk is not whole and is dropped", "collection", s.c.Name)
+	return tarn.Kept{}, s.Replace(nil, "")
+}
+
+// Label is what [Store.SetLabel] last wrote, empty if the content was built anew
+// since.
+func (s *Store[T]) Label() (label string) {
+	s.failed(s.c.db.pool.with(func(r *reader) error {
+		return r.query("SELECT label FROM tarn_collections WHERE name=?", func(row *sqlite3.Stmt) error {
+			label = row.ColumnText(0)
+			return nil
+		}, s.c.Name)
+	}))
+	return label
+}
+
+// SetLabel keeps a word of the caller's beside the content, such as which server
+// it turned out to be of. With distrust, the content is not to be started from
+// before more of it was written.
+func (s *Store[T]) SetLabel(label string, distrust bool) error {
+	db := s.c.db
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	if err := db.usable(); err != nil {
+		return err
+	}
+	next := s.c.state
+	next.whole = next.whole && !distrust
+	err := db.transact(func(conn *sqlite3.Conn) error {
+		return execute(conn, "UPDATE tarn_collections SET label=?, whole=? WHERE id=?", label, next.whole, s.c.id)
+	})
+	if err == nil {
+		s.c.state = next
+	}
+	return db.explain("write "+s.c.Name+" to", err)
+}
+
+// Disk tells how the file is doing; see [tarn.Durable].
+func (s *Store[T]) Disk() tarn.DiskHealth {
+	return *s.c.health.Load()
+}

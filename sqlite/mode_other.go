@@ -1,0 +1,6 @@
+//go:build !unix
+
+package sqlite
+
+// modesMatter says that a file's mode tells who may read it.
+const modesMatter = false

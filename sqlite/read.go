@@ -1,0 +1,122 @@
+package sqlite
+
+import (
+	"errors"
+	"iter"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/tarnproject/tarn"
+)
+
+// suspicion is what a reader found wrong with the file.
+type suspicion struct {
+	mu    sync.Mutex
+	cause error
+}
+
+func (s *suspicion) put(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cause == nil {
+		s.cause = err
+	}
+}
+
+func (s *suspicion) take() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := s.cause
+	s.cause = nil
+	return err
+}
+
+// failed notes that something could not be read.
+func (s *Store[T]) failed(err error) {
+	if err == nil || errors.Is(err, errClosed) {
+		return
+	}
+	s.c.db.log(slog.LevelError, "something could not be read from disk", "collection", s.c.Name, "err", err)
+	if damaged(err) {
+		s.suspicion.put(err)
+	}
+}
+
+// Get returns the object under key.
+func (s *Store[T]) Get(key tarn.Key) (object T, ok bool) {
+	s.failed(s.c.db.pool.with(func(r *reader) error {
+		return r.query("SELECT sum, body FROM "+s.c.objectsTable()+" WHERE key=?", func(row *sqlite3.Stmt) (err error) {
+			object, err = s.decode(key, uint32(row.ColumnInt64(0)), row.ColumnRawBlob(1), nil)
+			ok = err == nil
+			return err
+		}, string(key))
+	}))
+	return object, ok
+}
+
+// decode makes an object of a row.
+func (s *Store[T]) decode(key tarn.Key, sum uint32, packed, buf []byte) (object T, err error) {
+	plain, err := s.c.packer.unpack(key, sum, packed, buf)
+	if err != nil {
+		return object, err
+	}
+	defer recoverTo(&err)
+	return s.codec.Decode(plain)
+}
+
+// All walks one state of the file, whatever is written meanwhile.
+func (s *Store[T]) All() iter.Seq2[tarn.Key, T] {
+	return func(yield func(tarn.Key, T) bool) {
+		var buf []byte
+		s.failed(s.c.db.pool.with(func(r *reader) error {
+			err := r.query("SELECT key, sum, body FROM "+s.c.objectsTable(), func(row *sqlite3.Stmt) error {
+				key := tarn.Key(row.ColumnText(0))
+				if buf == nil {
+					buf = make([]byte, 0, 64<<10)
+				}
+				object, err := s.decode(key, uint32(row.ColumnInt64(1)), row.ColumnRawBlob(2), buf)
+				if err != nil {
+					return err
+				}
+				if !yield(key, object) {
+					return errEnough
+				}
+				return nil
+			})
+			if errors.Is(err, errEnough) {
+				return nil
+			}
+			return err
+		}))
+	}
+}
+
+// errEnough ends a walk that somebody has seen enough of.
+var errEnough = errors.New("enough")
+
+// Len is the number of objects.
+func (s *Store[T]) Len() int { return int(s.shown().objects) }
+
+// Version is the state that the content shows.
+func (s *Store[T]) Version() tarn.Version { return s.shown().version }
+
+// shown reads what the collection's row says.
+func (s *Store[T]) shown() (shown state) {
+	s.failed(s.c.db.pool.with(func(r *reader) error {
+		return s.c.readState(r, &shown)
+	}))
+	return shown
+}
+
+func (c *collection) readState(r *reader, into *state) error {
+	return r.query("SELECT version, heard_ms, objects, whole, sum, positions FROM tarn_collections WHERE name=?", func(row *sqlite3.Stmt) error {
+		*into = state{
+			version: tarn.Version(row.ColumnText(0)), heard: time.UnixMilli(row.ColumnInt64(1)),
+			objects: row.ColumnInt64(2), whole: row.ColumnBool(3), sum: uint64(row.ColumnInt64(4)), positions: row.ColumnText(5),
+		}
+		return nil
+	}, c.Name)
+}

@@ -1,0 +1,237 @@
+package sqlite
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/tarnproject/tarn"
+)
+
+// A Codec writes objects as bytes and reads them again. Any number of goroutines
+// may use it at a time.
+type Codec[T any] interface {
+	// Append adds the object's bytes to buf.
+	Append(buf []byte, object T) ([]byte, error)
+	// Decode makes an object of bytes that Append wrote. It does not keep them.
+	Decode(raw []byte) (T, error)
+	// Schema names how the bytes are to be read: what was written under another
+	// one is dropped.
+	Schema() string
+}
+
+// Tabular is a [Codec] that also shows its objects to SQL.
+type Tabular[T any] interface {
+	Codec[T]
+	Table() Table
+	// Row is given the object and what Append wrote of it.
+	Row(object T, raw []byte) (Row, error)
+}
+
+// Store is a collection on disk. It is a [tarn.ReadStore]: every Apply and Replace
+// is one transaction, every read looks into the file.
+//
+// Reads have no error to return. A row that cannot be read is as good as absent,
+// and noted: the next write finds the file damaged, moves it aside, and says so
+// to the reflector, which fills the new one from the source.
+type Store[T any] struct {
+	c     *collection
+	codec Codec[T]
+	table Tabular[T]
+
+	// epoch is the file that was last written to.
+	epoch int
+	buf   []byte
+	// positions are for the next Apply.
+	positions string
+	// unwritten are the keys whose objects could not be encoded: until each was
+	// written or is gone, the content is not whole.
+	unwritten map[tarn.Key]struct{}
+	suspicion suspicion
+}
+
+// NewStore opens a collection of db, which is empty if it was not there, or was of
+// another identity.
+func NewStore[T any](db *DB, c Collection, codec Codec[T]) (*Store[T], error) {
+	if db == nil || codec == nil {
+		return nil, fmt.Errorf("sqlite: the store of %s needs a database and a codec", c.Name)
+	}
+	s := &Store[T]{codec: codec, unwritten: map[tarn.Key]struct{}{}}
+	s.c = &collection{Collection: c, db: db, packer: &packer{owner: c.Name, seal: db.seal}}
+	s.c.identity = c.Identity + "\n" + codec.Schema()
+	if tabular, ok := codec.(Tabular[T]); ok && db.seal == nil {
+		table := tabular.Table()
+		if err := table.validate(c.Name); err != nil {
+			return nil, err
+		}
+		s.c.table, s.table = prepareTable(table), tabular
+		s.c.identity += "\n" + table.ddl(c.Name, 0)
+	}
+	if err := db.add(s.c); err != nil {
+		return nil, err
+	}
+	s.epoch = db.epoch
+	return s, nil
+}
+
+// Replace brings the store to exactly these items.
+func (s *Store[T]) Replace(items []tarn.Item[T], v tarn.Version) error {
+	changes := make([]tarn.Change[T], len(items))
+	for i, item := range items {
+		changes[i] = tarn.Change[T]{Type: tarn.Add, Key: item.Key, Object: item.Object, Version: item.Version}
+	}
+	return s.write(batch[T]{changes: changes, all: true, version: v, heard: time.Now()})
+}
+
+// Apply brings the store on by some changes.
+func (s *Store[T]) Apply(changes []tarn.Change[T], v tarn.Version) error {
+	return s.write(batch[T]{changes: changes, version: v, positions: s.positions, heard: time.Now()})
+}
+
+// KeepPositions notes where the sections of a replica will stand after the next
+// Apply; see [tarn.Sectioned].
+func (s *Store[T]) KeepPositions(positions []tarn.Version) { s.positions = joinPositions(positions) }
+
+func joinPositions(positions []tarn.Version) string {
+	lines := make([]string, len(positions))
+	for i, v := range positions {
+		lines[i] = string(v)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// batch is one transaction.
+type batch[T any] struct {
+	changes []tarn.Change[T]
+	// all says that what is not named is gone.
+	all bool
+	// part says that more is to come before the content is that of a version.
+	part    bool
+	version tarn.Version
+	// positions are those of the sections, one to a line.
+	positions string
+	heard     time.Time
+}
+
+func (s *Store[T]) write(b batch[T]) error {
+	entries, bad := s.encode(b.changes)
+	db := s.c.db
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	if err := db.usable(); err != nil {
+		return err
+	}
+	if cause := s.suspicion.take(); cause != nil && s.epoch == db.epoch {
+		if err := db.rescue(cause); err != nil {
+			return err
+		}
+	}
+	if s.epoch != db.epoch && !b.all {
+		s.epoch = db.epoch
+		return fmt.Errorf("sqlite: %s: %w", s.c.Name, errRebuilt)
+	}
+	s.epoch = db.epoch
+	next := s.c.state
+	next.version, next.positions, next.heard = b.version, b.positions, b.heard
+	next.whole = !b.part && len(s.unwritten) == 0
+	err := db.transact(func(conn *sqlite3.Conn) error { return s.c.write(conn, entries, b.all, &next) })
+	if damaged(err) {
+		if err := db.rescue(err); err != nil {
+			return err
+		}
+		s.epoch = db.epoch
+		return fmt.Errorf("sqlite: %s: %w: %w", s.c.Name, errRebuilt, err)
+	}
+	if err != nil {
+		return db.explain("write "+s.c.Name+" to", err)
+	}
+	s.c.state = next
+	s.c.tell()
+	if s.c.packer.dict.Load() != nil {
+		s.c.packer.saved = true
+	}
+	if len(bad) > 0 {
+		return bad
+	}
+	return nil
+}
+
+// encode makes of changes what is to be written: for each key what it comes to in
+// the end. An object that cannot be encoded is taken out.
+func (s *Store[T]) encode(changes []tarn.Change[T]) (entries []entry, bad tarn.ObjectErrors) {
+	last := make(map[tarn.Key]int, len(changes))
+	for i, c := range changes {
+		last[c.Key] = i
+	}
+	s.sample(changes)
+	entries = make([]entry, 0, len(last))
+	for i, c := range changes {
+		if last[c.Key] != i {
+			continue
+		}
+		e := entry{key: c.Key, gone: c.Type == tarn.Delete}
+		delete(s.unwritten, c.Key)
+		if !e.gone {
+			if err := s.fill(&e, c.Object); err != nil {
+				e = entry{key: c.Key, gone: true}
+				s.unwritten[c.Key] = struct{}{}
+				bad = append(bad, tarn.BadObject{Key: c.Key, Version: c.Version, Err: fmt.Errorf("cannot be written to disk: %w", err)})
+			}
+		}
+		entries = append(entries, e)
+	}
+	return entries, bad
+}
+
+// fill encodes an object.
+func (s *Store[T]) fill(e *entry, object T) (err error) {
+	defer recoverTo(&err)
+	if s.buf, err = s.codec.Append(s.buf[:0], object); err != nil {
+		return err
+	}
+	if s.table != nil {
+		if e.row, err = s.table.Row(object, s.buf); err != nil {
+			return err
+		}
+		if e.parts, err = s.c.table.check(e.row); err != nil {
+			return err
+		}
+		e.labels = labelsJSON(e.row.Labels)
+		e.found = s.c.table.found(e.row, e.labels)
+	}
+	s.c.packer.sample(s.buf)
+	e.sum, e.body = sum(e.key, s.buf), s.c.packer.pack(e.key, s.buf)
+	return nil
+}
+
+// sample makes the dictionary of objects from all over a large batch, since
+// neighbours are more alike than most.
+func (s *Store[T]) sample(changes []tarn.Change[T]) {
+	const enough = 64
+	if len(changes) < enough {
+		return
+	}
+	for i := 0; i < len(changes) && s.c.packer.wants(); i += max(len(changes)/enough, 1) {
+		if changes[i].Type == tarn.Delete {
+			continue
+		}
+		raw, err := s.append(changes[i].Object)
+		if err == nil {
+			s.c.packer.sample(raw)
+		}
+	}
+}
+
+func (s *Store[T]) append(object T) (raw []byte, err error) {
+	defer recoverTo(&err)
+	return s.codec.Append(nil, object)
+}
+
+// recoverTo turns a panic of the codec into an error of the object.
+func recoverTo(err *error) {
+	if v := recover(); v != nil {
+		*err = fmt.Errorf("the codec panicked: %v", v)
+	}
+}

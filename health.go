@@ -203,13 +203,13 @@ func (m *monitor) stopped() {
 }
 
 func (m *monitor) health() Health {
-	now := m.clock.Now()
 	m.mu.Lock()
+	now := m.clock.Now() // not before: the last word may come while the lock is waited for
 	h := m.h
 	h.Lists = maps.Clone(m.h.Lists)
 	m.mu.Unlock()
 	if !h.LastWord.IsZero() {
-		h.Age = now.Sub(h.LastWord)
+		h.Age = max(0, now.Sub(h.LastWord)) // clocks are set back
 	}
 	h.Bad, h.BadCount = m.bad.list()
 	return h

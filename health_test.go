@@ -123,3 +123,22 @@ func TestFirstFailureStaysReadable(t *testing.T) {
 	m.stopped()
 	m.stopped()
 }
+
+// setBack is a clock that is set back by an hour after each look.
+type setBack struct {
+	realClock
+	looks int
+}
+
+func (c *setBack) Now() time.Time {
+	c.looks++
+	return time.Unix(1_800_000_000, 0).Add(-time.Duration(c.looks) * time.Hour)
+}
+
+func TestAgeIsNeverNegative(t *testing.T) {
+	m := newMonitor("pods", &setBack{})
+	m.heard("7", 1)
+	if age := m.health().Age; age < 0 {
+		t.Errorf("the last word will be heard in %v", -age)
+	}
+}

@@ -190,6 +190,26 @@ func TestTypedClient(t *testing.T) {
 	}
 }
 
+// A pod that could not be scheduled says so no longer once it is bound.
+func TestBinding(t *testing.T) {
+	server := New(Options{})
+	t.Cleanup(server.Close)
+	refused := corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Status: corev1.PodStatus{Conditions: []corev1.PodCondition{refused}}}
+	if err := server.Put(pod); err != nil {
+		t.Fatal(err)
+	}
+	pods := kubernetes.NewForConfigOrDie(protobufConfig(server)).CoreV1().Pods("default")
+	binding := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Target: corev1.ObjectReference{Kind: "Node", Name: "n"}}
+	if err := pods.Bind(t.Context(), binding, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	bound := must[*corev1.Pod](t)(pods.Get(t.Context(), "p", metav1.GetOptions{}))
+	if len(bound.Status.Conditions) != 1 || bound.Status.Conditions[0].Status != corev1.ConditionTrue || bound.Spec.NodeName != "n" {
+		t.Errorf("on %q, %v", bound.Spec.NodeName, bound.Status.Conditions)
+	}
+}
+
 func TestDynamicClientAndDefinition(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, server *Server) {
 		if err := server.Register(Kind{Group: "example.org", Version: "v1", Kind: "Widget"}); err != nil {

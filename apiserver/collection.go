@@ -27,11 +27,27 @@ type collection struct {
 	entries []*entry
 	history history
 	// gone is closed when the resource is no longer served.
-	gone chan struct{}
+	gone  chan struct{}
+	ended bool
 }
 
 func newCollection(kind schema.GroupVersionKind, custom bool) *collection {
 	return &collection{kind: kind, custom: custom, gone: make(chan struct{}), history: newHistory()}
+}
+
+// end tells those who watch that the resource is no longer served.
+func (c *collection) end() {
+	if !c.ended {
+		close(c.gone)
+		c.ended = true
+	}
+}
+
+// revive takes back that the resource is gone.
+func (c *collection) revive() {
+	if c.ended {
+		c.gone, c.ended = make(chan struct{}), false
+	}
 }
 
 // message is what generated types can do in protobuf.

@@ -37,6 +37,8 @@ var conversations = map[string][]call{
 	"custom":  custom(),
 	"errors":  mistakes(),
 	"many":    versions(),
+	"bound":   assignments(),
+	"filled":  defaults(),
 }
 
 func lists() []call {

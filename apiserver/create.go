@@ -75,6 +75,8 @@ type manner struct {
 	dry bool
 	// whole takes the status with all the rest, as no client can.
 	whole bool
+	// uncounted leaves the generation as it is, whatever changes.
+	uncounted bool
 }
 
 // add stores a new object.

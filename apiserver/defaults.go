@@ -11,8 +11,8 @@ import (
 )
 
 // setDefaults fills in what controllers expect to be there: the defaults of
-// schemas, and of the built-in types those that are looked at in practice. The
-// real server has many more.
+// schemas, and of the built-in types those of pods, workloads and what goes with
+// them. The real server has more.
 func (e *endpoint) setDefaults(object runtime.Object) {
 	switch o := object.(type) {
 	case *unstructured.Unstructured:
@@ -24,35 +24,29 @@ func (e *endpoint) setDefaults(object runtime.Object) {
 	case *corev1.Namespace:
 		defaultNamespace(o)
 	case *corev1.Pod:
-		defaultTemplate(&o.Spec)
-		setIfEmpty(&o.Status.Phase, corev1.PodPending)
+		defaultPod(o)
 	case *corev1.Secret:
 		setIfEmpty(&o.Type, corev1.SecretTypeOpaque)
 	case *corev1.Service:
-		setIfEmpty(&o.Spec.Type, corev1.ServiceTypeClusterIP)
-		setIfEmpty(&o.Spec.SessionAffinity, corev1.ServiceAffinityNone)
-		for i := range o.Spec.Ports {
-			setIfEmpty(&o.Spec.Ports[i].Protocol, corev1.ProtocolTCP)
-		}
+		defaultService(&o.Spec)
 	case *corev1.PersistentVolumeClaim:
 		setIfEmpty(&o.Status.Phase, corev1.ClaimPending)
 	case *corev1.PersistentVolume:
 		setIfEmpty(&o.Status.Phase, corev1.VolumePending)
 	case *appsv1.Deployment:
-		setIfNil(&o.Spec.Replicas, 1)
-		defaultTemplate(&o.Spec.Template.Spec)
+		defaultDeployment(&o.Spec)
 	case *appsv1.ReplicaSet:
 		setIfNil(&o.Spec.Replicas, 1)
 		defaultTemplate(&o.Spec.Template.Spec)
 	case *appsv1.StatefulSet:
-		setIfNil(&o.Spec.Replicas, 1)
-		defaultTemplate(&o.Spec.Template.Spec)
+		defaultStatefulSet(&o.Spec)
 	case *appsv1.DaemonSet:
-		defaultTemplate(&o.Spec.Template.Spec)
+		defaultDaemonSet(&o.Spec)
 	case *batchv1.Job:
-		setIfNil(&o.Spec.Completions, 1)
-		setIfNil(&o.Spec.Parallelism, 1)
-		setIfNil(&o.Spec.BackoffLimit, 6)
+		defaultJob(&o.Spec)
+		defaultSelector(o)
+	case *batchv1.CronJob:
+		defaultCronJob(&o.Spec)
 	}
 }
 
@@ -70,16 +64,6 @@ func defaultNamespace(namespace *corev1.Namespace) {
 	if namespace.Name != "" {
 		namespace.Labels[corev1.LabelMetadataName] = namespace.Name
 	}
-}
-
-func defaultTemplate(pod *corev1.PodSpec) {
-	setIfEmpty(&pod.RestartPolicy, corev1.RestartPolicyAlways)
-	setIfEmpty(&pod.DNSPolicy, corev1.DNSClusterFirst)
-	setIfEmpty(&pod.SchedulerName, corev1.DefaultSchedulerName)
-	if pod.SecurityContext == nil {
-		pod.SecurityContext = &corev1.PodSecurityContext{}
-	}
-	setIfNil(&pod.TerminationGracePeriodSeconds, corev1.DefaultTerminationGracePeriodSeconds)
 }
 
 func setIfEmpty[T ~string](field *T, value T) {

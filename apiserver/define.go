@@ -149,8 +149,8 @@ func (s *Server) undefine(name string) {
 	s.catalog.Store(newCatalog(s.builtin, s.custom))
 	s.state.mu.Lock()
 	delete(s.state.collections, gone)
+	gone.end()
 	s.state.mu.Unlock()
-	close(gone.gone)
 }
 
 // releaseDefinition lets a definition go that is on its way out, once there is

@@ -113,11 +113,19 @@ func (c *catalog) resourceList(gv schema.GroupVersion) any {
 				Name: e.plural + "/status", Namespaced: e.namespaced, Kind: e.kind, Verbs: statusVerbs,
 			})
 		}
+		if e.binds() {
+			list.APIResources = append(list.APIResources, metav1.APIResource{
+				Name: e.plural + "/binding", Namespaced: e.namespaced, Kind: bindings.kind, Verbs: bindingVerbs,
+			})
+		}
 	}
 	return list
 }
 
-var statusVerbs = []string{"get", "patch", "update"}
+var (
+	statusVerbs  = []string{"get", "patch", "update"}
+	bindingVerbs = []string{"create"}
+)
 
 // discover tells everything at once: of the group without a name, or of the
 // others.
@@ -152,6 +160,10 @@ func (c *catalog) discoverVersion(gv schema.GroupVersion) apidiscoveryv2.APIVers
 		}
 		if e.status {
 			r.Subresources = []apidiscoveryv2.APISubresourceDiscovery{{Subresource: "status", ResponseKind: kind, Verbs: statusVerbs}}
+		}
+		if e.binds() {
+			bound := &metav1.GroupVersionKind{Group: e.group, Version: e.version, Kind: bindings.kind}
+			r.Subresources = append(r.Subresources, apidiscoveryv2.APISubresourceDiscovery{Subresource: "binding", ResponseKind: bound, Verbs: bindingVerbs})
 		}
 		found.Resources = append(found.Resources, r)
 	}

@@ -11,8 +11,13 @@
 //
 // [New] makes a server that is an [http.Handler] and starts nothing;
 // [Server.Config] then leads to it without a socket, also inside of a
-// testing/synctest bubble. [Start] makes one that listens, and [Server.Kubeconfig]
-// lets kubectl find it.
+// testing/synctest bubble. [Start] makes one that listens, on loopback unless told
+// otherwise, and [Server.Kubeconfig] lets kubectl find it.
+//
+// For tests of bad days: [Server.Compact] forgets the past, [Server.Snapshot] and
+// [Server.Restore] take the server back in time as a restored etcd does,
+// [Server.SetTokens] rotates tokens. What it does not do is done by a handler
+// around it: refuse, delay, fail.
 //
 // # What it does as the real one does
 //
@@ -20,8 +25,13 @@
 // that show one version, watches with bookmarks, initial events, selectors and
 // expiry, optimistic concurrency, generated names, finalizers, preconditions, dry
 // runs, the status subresource, server-side tables and partial metadata, JSON,
-// YAML and protobuf. Answers, errors included, have been recorded from a real
-// kube-apiserver and are compared in the tests.
+// YAML and protobuf, schemas for kubectl explain and for patches. Answers, errors
+// included, have been recorded from a real kube-apiserver and are compared in the
+// tests; and what informers see on bad days is compared end to end (module e2e).
+// kubectl, controller-runtime and the real kube-controller-manager work with it.
+//
+// An event is encoded once for each media type, whoever watches. A watcher that
+// does not read, or falls out of the history, is closed and has to come again.
 //
 // All types of client-go's scheme are served in the versions that a current
 // server has. Other kinds are added by creating a CustomResourceDefinition, or by
@@ -31,9 +41,9 @@
 //
 // It admits everybody, or everybody with a token: there is no RBAC. It validates
 // metadata, and custom resources by the plain rules of their schema, but not the
-// specs of built-in types; only the defaults that controllers commonly rely on
-// are filled in. Server-side apply, scale, eviction, logs and the like, admission
-// webhooks and conversion webhooks are not there, and managedFields are not kept.
-// No controller runs: owner references collect nothing, and a deleted pod is gone
-// at once.
+// specs of built-in types; defaults are filled in of pods, workloads and what goes
+// with them, without what admission adds. Server-side apply, scale, eviction, logs
+// and the like, admission webhooks and conversion webhooks are not there, and
+// managedFields are not kept. No controller runs: owner references collect
+// nothing, and a deleted pod is gone at once.
 package apiserver

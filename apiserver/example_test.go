@@ -3,9 +3,12 @@ package apiserver_test
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -108,4 +111,67 @@ func ExampleServer_Compact() {
 	event := <-stream.ResultChan()
 	fmt.Println(event.Type, event.Object.(*metav1.Status).Reason)
 	// Output: ERROR Expired
+}
+
+// The server is restored from a backup: what was written since has never been,
+// and versions that were seen come again.
+func ExampleServer_Restore() {
+	server := apiserver.New(apiserver.Options{})
+	defer server.Close()
+	backup := server.Snapshot()
+	if err := server.Put(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}); err != nil {
+		fmt.Println(err)
+		return
+	}
+	seen := server.Version()
+	if err := server.Restore(backup); err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := server.Put(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "b"}}); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(server.Version() == seen)
+
+	configs, err := kubernetes.NewForConfigOrDie(server.Config()).CoreV1().ConfigMaps("default").List(context.Background(), metav1.ListOptions{})
+	fmt.Println(len(configs.Items), configs.Items[0].Name, err)
+	// Output:
+	// true
+	// 1 b <nil>
+}
+
+// A token that has been replaced is refused from the next request on.
+func ExampleServer_SetTokens() {
+	server := apiserver.New(apiserver.Options{Tokens: []string{"first"}})
+	defer server.Close()
+	client := kubernetes.NewForConfigOrDie(server.Config())
+	server.SetTokens("second")
+	_, err := client.CoreV1().Pods("").List(context.Background(), metav1.ListOptions{})
+	fmt.Println(err)
+	// Output: Unauthorized
+}
+
+// There is no RBAC. What a controller does when it may not is tested with a
+// handler in between.
+func ExampleServer_ServeHTTP() {
+	server := apiserver.New(apiserver.Options{})
+	defer server.Close()
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/secrets") {
+			http.Error(w, "not for you", http.StatusForbidden)
+			return
+		}
+		server.ServeHTTP(w, r)
+	}))
+	defer front.Close()
+
+	client := kubernetes.NewForConfigOrDie(&rest.Config{Host: front.URL})
+	_, err := client.CoreV1().Secrets("default").List(context.Background(), metav1.ListOptions{})
+	fmt.Println(apierrors.IsForbidden(err))
+	_, err = client.CoreV1().ConfigMaps("default").List(context.Background(), metav1.ListOptions{})
+	fmt.Println(err)
+	// Output:
+	// true
+	// <nil>
 }

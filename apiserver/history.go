@@ -47,7 +47,8 @@ func (e *event) left() *entry {
 // and each write would have to fill them.
 //
 // events[0] is change number first of all; readers keep slices of events, which
-// is only ever appended to or replaced. All later than floor are there.
+// is only ever appended to or replaced. All later than floor are there, and what
+// is not later is not told to those who come.
 type history struct {
 	events  []*event
 	first   int
@@ -93,11 +94,19 @@ func (h *history) trim(size int, before time.Time) {
 	h.forget(n)
 }
 
-// compact forgets what happened up to a version.
-func (h *history) compact(version int64) {
-	n, _ := slices.BinarySearchFunc(h.events, version+1, func(e *event, v int64) int { return int(e.version - v) })
-	h.forget(n)
-	h.floor = max(h.floor, version)
+// compact forgets what happened up to a version, for those who ask for it from
+// now on. Who is on the way already goes on: a real server keeps in its own memory
+// what etcd has compacted. The events go when there are too many of them.
+func (h *history) compact(version int64) { h.floor = max(h.floor, version) }
+
+// reset forgets everything, and begins anew at a version, which may be one of
+// before. Whoever had a place in it has none any more, and is woken to see that.
+func (h *history) reset(version int64) {
+	h.first = h.end() + 1
+	h.events = nil
+	h.floor = version
+	close(h.changed)
+	h.changed = make(chan struct{})
 }
 
 // forget drops the n oldest events. Growing moves the others to a new array

@@ -21,9 +21,7 @@ func (s *Server) Config() *rest.Config {
 		config.Host = s.URL()
 		config.TLSClientConfig.CAData = s.authority
 	}
-	if len(s.options.Tokens) > 0 {
-		config.BearerToken = s.options.Tokens[0]
-	}
+	config.BearerToken = s.token()
 	return config
 }
 

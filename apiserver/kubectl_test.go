@@ -161,10 +161,18 @@ func TestKubectl(t *testing.T) {
 		t.Errorf("an unknown field is taken: %s", output)
 	}
 
-	k.says("configured", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: shop}\ndata: {k: w}\n", "apply", "-f", "-")
 	k.says("image updated", "", "set", "image", "deployment/web", "nginx=nginx:2", "-n", "shop")
 	k.says("yes", "", "auth", "can-i", "delete", "pods")
 	k.says("Name:         a", "", "describe", "configmap", "a", "-n", "shop")
+
+	for path, want := range map[string]string{
+		"deployments.spec.template.spec.containers.image": "Container image name", "widgets.spec": "size",
+		"crd.spec.versions.schema.openAPIV3Schema": "additionalProperties", "hpa": "autoscaling",
+	} {
+		k.says(want, "", "explain", path)
+	}
+	kubectlApply(k)
+	kubectlGone(k)
 
 	k.says(`configmap "b" deleted`, "", "delete", "configmap", "b", "-n", "shop")
 	k.says(`"shop" deleted`, "", "delete", "namespace", "shop")
@@ -175,4 +183,54 @@ func TestKubectl(t *testing.T) {
 	if output, err := k.command("", "get", "widgets").CombinedOutput(); err == nil || !strings.Contains(string(output), "could not find the requested resource") {
 		t.Errorf("widgets are still served: %s", output)
 	}
+}
+
+const applied = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: applied, namespace: shop}
+spec:
+  selector: {matchLabels: {app: applied}}
+  template:
+    metadata: {labels: {app: applied}}
+    spec:
+      containers:
+      - {name: main, image: main:1, env: [{name: A, value: a}, {name: B, value: b}]}
+      - {name: side, image: side:1}
+`
+
+// kubectlApply: what is applied is merged with what others did, by key in lists,
+// and what is no longer applied is taken out, on built-in and custom resources.
+func kubectlApply(k *kubectl) {
+	k.t.Helper()
+	k.says("deployment.apps/applied created", applied, "apply", "-f", "-")
+	k.says("deployment.apps/applied unchanged", applied, "apply", "-f", "-")
+	k.says("env updated", "", "set", "env", "deployment/applied", "-n", "shop", "-c", "main", "C=c")
+	changed := strings.NewReplacer("main:1", "main:2", "{name: A, value: a}, ", "", "\n      - {name: side, image: side:1}", "").Replace(applied)
+	k.says("deployment.apps/applied configured", changed, "apply", "-f", "-")
+	if got := k.run("", "get", "deployment", "applied", "-n", "shop", "-o", "jsonpath={.spec.template.spec.containers[*].image} {.spec.template.spec.containers[0].env[*].name}"); got != "main:2 B C" {
+		k.t.Errorf("after the second apply: %s", got)
+	}
+	k.says("condition met", "", "wait", "--for=jsonpath={.spec.replicas}=1", "deployment/applied", "-n", "shop")
+	widget := "apiVersion: example.org/v1\nkind: Widget\nmetadata: {name: applied, namespace: shop, labels: {l: x}}\nspec: {size: 4}\n"
+	k.says("widget.example.org/applied created", widget, "apply", "-f", "-")
+	k.says("widget.example.org/applied configured", strings.Replace(widget, ", labels: {l: x}", "", 1), "apply", "-f", "-")
+	if got := k.run("", "get", "widgets", "-n", "shop", "-l", "l=x", "-o", "name"); got != "" {
+		k.t.Errorf("a label that is no longer applied is still there: %s", got)
+	}
+	if output, err := k.command(applied, "apply", "--server-side", "-f", "-").CombinedOutput(); err == nil || !strings.Contains(string(output), "does not do server-side apply") {
+		k.t.Errorf("server-side apply: %s", output)
+	}
+}
+
+// kubectlGone: deletes by file, by label, and with a finalizer, are waited for.
+func kubectlGone(k *kubectl) {
+	k.t.Helper()
+	k.says(`"applied" deleted`, applied, "delete", "-f", "-")
+	k.says("created", "", "create", "configmap", "c", "-n", "shop")
+	k.says("patched", "", "patch", "configmap", "c", "-n", "shop", "--type=merge", "-p", `{"metadata":{"finalizers":["x.io/y"],"labels":{"gone":"soon"}}}`)
+	k.says(`"c" deleted`, "", "delete", "configmap", "-l", "gone=soon", "-n", "shop", "--wait=false")
+	await := k.follow("wait", "--for=delete", "configmap/c", "-n", "shop")
+	k.says("patched", "", "patch", "configmap", "c", "-n", "shop", "--type=json", "-p", `[{"op":"remove","path":"/metadata/finalizers"}]`)
+	await("condition met")
 }

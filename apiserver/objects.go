@@ -135,7 +135,8 @@ func (s *Server) Delete(objects ...runtime.Object) error {
 func (s *Server) Version() string { return versionText(s.state.now()) }
 
 // Compact forgets all changes up to now: watches and lists that ask for an older
-// version expire, and so do the pages of lists that began before.
+// version expire, and so do the pages of lists that began before. Watches that are
+// under way go on.
 func (s *Server) Compact() { s.state.compact(s.state.now()) }
 
 // Kind describes a custom resource in short.

@@ -10,6 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	patchtypes "k8s.io/apimachinery/pkg/types"
 	apiversion "k8s.io/apimachinery/pkg/version"
 )
 
@@ -18,9 +19,9 @@ var serverVersion = &apiversion.Info{
 	GoVersion: runtime.Version(), Compiler: runtime.Compiler, Platform: runtime.GOOS + "/" + runtime.GOARCH,
 }
 
-// serveSchema answers under /openapi. What is told is what clients look for
-// before they write: that there is a server-side check of fields. The schemas of
-// the types are not there, so kubectl explain has nothing to say.
+// serveSchema answers under /openapi: what clients look for before they write,
+// which is that there is a server-side check of fields, and the types, for
+// kubectl explain and for those who make patches by schema.
 func serveSchema(w http.ResponseWriter, r *http.Request, c *catalog, parts []string) bool {
 	switch {
 	case len(parts) == 1 && parts[0] == "v3":
@@ -89,8 +90,9 @@ func (c *catalog) schemaOf(gv schema.GroupVersion) any {
 	for _, name := range []string{"dryRun", "fieldManager", "fieldValidation"} {
 		parameters = append(parameters, map[string]any{"name": name, "in": "query", "schema": map[string]any{"type": "string"}})
 	}
-	paths := map[string]any{}
+	paths, types := map[string]any{}, models{}
 	for _, e := range c.of(gv) {
+		types.addEndpoint(e)
 		path := "/" + versionPath(gv) + "/"
 		if e.namespaced {
 			path += "namespaces/{namespace}/"
@@ -101,6 +103,7 @@ func (c *catalog) schemaOf(gv schema.GroupVersion) any {
 				"x-kubernetes-action":             "patch",
 				"x-kubernetes-group-version-kind": metav1.GroupVersionKind{Group: e.group, Version: e.version, Kind: e.kind},
 				"parameters":                      parameters,
+				"requestBody":                     map[string]any{"content": e.patchTypes()},
 				"responses":                       map[string]any{"200": map[string]any{"description": "OK"}},
 			},
 		}
@@ -109,6 +112,15 @@ func (c *catalog) schemaOf(gv schema.GroupVersion) any {
 		"openapi":    "3.0.0",
 		"info":       map[string]any{"title": "Kubernetes", "version": serverVersion.GitVersion},
 		"paths":      paths,
-		"components": map[string]any{"schemas": map[string]any{}},
+		"components": map[string]any{"schemas": types},
 	}
+}
+
+// patchTypes are the media types of patches that an endpoint takes.
+func (e *endpoint) patchTypes() map[string]any {
+	taken := map[string]any{string(patchtypes.JSONPatchType): map[string]any{}, string(patchtypes.MergePatchType): map[string]any{}}
+	if !e.custom {
+		taken[string(patchtypes.StrategicMergePatchType)] = map[string]any{}
+	}
+	return taken
 }

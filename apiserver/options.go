@@ -11,7 +11,7 @@ type Options struct {
 	// which [Server.Config] and [Server.Kubeconfig] trust.
 	TLS bool
 	// Tokens are the bearer tokens that are let in; everybody is if there are
-	// none.
+	// none. [Server.SetTokens] replaces them.
 	Tokens []string
 
 	// AnyNamespace accepts objects in namespaces that do not exist. The real

@@ -39,7 +39,7 @@ func (s *Server) patch(r *request) error {
 	if err != nil {
 		return err
 	}
-	patched, err := s.change(r, len(options.DryRun) > 0, func(current runtime.Object) (runtime.Object, error) {
+	patched, err := s.change(r, manner{dry: len(options.DryRun) > 0}, func(current runtime.Object) (runtime.Object, error) {
 		return r.patched(current, data, apply, strictness(options.FieldValidation))
 	})
 	if err != nil {

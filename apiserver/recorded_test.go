@@ -227,6 +227,9 @@ func strip(value any, newest int) {
 		delete(value, "managedFields")
 		delete(value, "storageVersionHash")
 		delete(value, "serverAddressByClientCIDRs")
+		if annotations, ok := value["annotations"].(map[string]any); ok && annotations["deprecated.daemonset.template.generation"] != nil {
+			delete(value, "annotations")
+		}
 		if metadata, ok := value["metadata"].(map[string]any); ok && metadata["name"] == nil {
 			text, _ := metadata["resourceVersion"].(string)
 			if n, _ := strconv.Atoi(text); n > 0 && n >= newest {

@@ -24,6 +24,8 @@ import (
 //   - [Server.Close] ends it and all that it started.
 type Server struct {
 	options Options
+	// tokens are those that are let in; nil means everybody.
+	tokens  atomic.Pointer[[]string]
 	state   *state
 	catalog atomic.Pointer[catalog]
 
@@ -52,6 +54,9 @@ type Server struct {
 func New(options Options) *Server {
 	s := &Server{options: options.withDefaults(), builtin: builtins()}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
+	if len(options.Tokens) > 0 {
+		s.SetTokens(options.Tokens...)
+	}
 	s.state = newState(s.options)
 	for _, r := range s.builtin {
 		s.state.collections[r.content] = true
@@ -142,6 +147,8 @@ func (r *request) hasPart() bool {
 		return r.status
 	case "finalize":
 		return r.isNamespaces()
+	case "binding":
+		return r.binds()
 	}
 	return false
 }
@@ -149,6 +156,11 @@ func (r *request) hasPart() bool {
 // handler finds out what a request wants done; nil if that cannot be.
 func (s *Server) handler(r *request) func(*request) error {
 	switch {
+	case r.sub == "binding":
+		if r.Method == http.MethodPost {
+			return s.bind
+		}
+		return nil
 	case r.Method == http.MethodGet && r.name == "" && (r.target.watch || openWatch(r.Request)):
 		return s.watch
 	case r.Method == http.MethodGet && r.name == "":

@@ -154,6 +154,33 @@ func TestTokensAndTLS(t *testing.T) {
 	if err := list(must[*rest.Config](t)(clientcmd.RESTConfigFromKubeConfig(file))); err != nil {
 		t.Errorf("by kubeconfig: %v", err)
 	}
+
+	old := server.Config()
+	server.SetTokens("rotated")
+	if err := list(old); !apierrors.IsUnauthorized(err) {
+		t.Errorf("a token that was replaced: %v", err)
+	}
+	if err := list(server.Config()); err != nil {
+		t.Errorf("the token that replaced it: %v", err)
+	}
+	server.SetTokens()
+	if err := list(server.Config()); !apierrors.IsUnauthorized(err) {
+		t.Errorf("without any token that is let in: %v", err)
+	}
+}
+
+// Tokens of a server that let everybody in shut the others out.
+func TestTokensLater(t *testing.T) {
+	server := New(Options{})
+	t.Cleanup(server.Close)
+	open := server.Config()
+	server.SetTokens("secret")
+	for config, let := range map[*rest.Config]bool{open: false, server.Config(): true} {
+		_, err := kubernetes.NewForConfigOrDie(config).CoreV1().Pods("").List(t.Context(), metav1.ListOptions{})
+		if let && err != nil || !let && !apierrors.IsUnauthorized(err) {
+			t.Errorf("token %q: %v", config.BearerToken, err)
+		}
+	}
 }
 
 func closeIdle(t *testing.T, config *rest.Config) {

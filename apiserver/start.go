@@ -78,11 +78,7 @@ func (s *Server) Kubeconfig() ([]byte, error) {
 	}
 	config := clientcmdapi.NewConfig()
 	config.Clusters["tarn"] = &clientcmdapi.Cluster{Server: s.URL(), CertificateAuthorityData: s.authority}
-	user := &clientcmdapi.AuthInfo{}
-	if len(s.options.Tokens) > 0 {
-		user.Token = s.options.Tokens[0]
-	}
-	config.AuthInfos["tarn"] = user
+	config.AuthInfos["tarn"] = &clientcmdapi.AuthInfo{Token: s.token()}
 	config.Contexts["tarn"] = &clientcmdapi.Context{Cluster: "tarn", AuthInfo: "tarn", Namespace: "default"}
 	config.CurrentContext = "tarn"
 	return clientcmd.Write(*config)

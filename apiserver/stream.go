@@ -51,7 +51,6 @@ func (o *stream) open() {
 // fail sends an error as the only event.
 func (o *stream) fail(err error) {
 	o.open()
-	defer o.done()
 	status := statusOf(err)
 	encode := status.Marshal
 	if o.framer.media != asProtobuf {
@@ -64,9 +63,6 @@ func (o *stream) fail(err error) {
 	o.buffer = newFramer(o.framer.media, statusKind).append(o.buffer, watch.Error, data)
 	o.flush()
 }
-
-// done leaves the connection as it was found.
-func (o *stream) done() { _ = o.control.SetWriteDeadline(time.Time{}) }
 
 func (o *stream) emit(kind watch.EventType, e *entry) {
 	if o.err != nil {
@@ -153,10 +149,12 @@ func (o *stream) flush() {
 }
 
 // write gives the client a bounded time to take what it is sent: one that has
-// stopped reading is let go of.
+// stopped reading is let go of. In between there is no deadline, or a quiet watch
+// over HTTP/2 would be reset by it, although nothing is being written.
 func (o *stream) write() {
 	// Writers that know no deadline, as those of tests, never block.
 	_ = o.control.SetWriteDeadline(time.Now().Add(o.server.options.WriteTimeout))
+	defer o.control.SetWriteDeadline(time.Time{})
 	if len(o.buffer) > 0 {
 		_, o.err = o.request.w.Write(o.buffer)
 		o.buffer = o.buffer[:0]

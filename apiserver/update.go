@@ -29,7 +29,7 @@ func (s *Server) update(r *request) error {
 	if err != nil {
 		return err
 	}
-	updated, err := s.change(r, len(options.DryRun) > 0, func(runtime.Object) (runtime.Object, error) {
+	updated, err := s.change(r, manner{dry: len(options.DryRun) > 0}, func(runtime.Object) (runtime.Object, error) {
 		return object.DeepCopyObject(), nil
 	})
 	if err != nil {
@@ -41,7 +41,7 @@ func (s *Server) update(r *request) error {
 // change makes the successor of an object, of the version the client speaks, and
 // stores it. If the object changes under it, next is asked again, unless the
 // client said which version it means.
-func (s *Server) change(r *request, dry bool, next func(current runtime.Object) (runtime.Object, error)) (*entry, error) {
+func (s *Server) change(r *request, how manner, next func(current runtime.Object) (runtime.Object, error)) (*entry, error) {
 	for {
 		before := s.state.find(r.content, r.key())
 		if before == nil {
@@ -65,7 +65,7 @@ func (s *Server) change(r *request, dry bool, next func(current runtime.Object) 
 		if object, err = r.toStored(object); err != nil {
 			return nil, err
 		}
-		updated, err := s.replace(r.endpoint, r.sub, before, old, object, manner{dry: dry})
+		updated, err := s.replace(r.endpoint, r.sub, before, old, object, how)
 		if errors.Is(err, errMoved) {
 			continue
 		}
@@ -112,7 +112,9 @@ func (r *request) checkIdentity(old, object runtime.Object) error {
 func (s *Server) replace(e *endpoint, sub string, before *entry, old, object runtime.Object, how manner) (*entry, error) {
 	e.inherit(old, object, sub, how)
 	e.setDefaults(object)
-	e.count(old, object)
+	if !how.uncounted {
+		e.count(old, object)
+	}
 	if err := e.validateChange(old, object); err != nil {
 		return nil, err
 	}

@@ -55,6 +55,7 @@ type start struct {
 	initial  bool
 	version  int64
 	position int
+	gone     <-chan struct{}
 }
 
 // begin finds the start of a watch; an error is sent inside of the stream.
@@ -63,7 +64,7 @@ func (s *Server) begin(r *request, q *query, version int64) (*start, error) {
 	state, c := s.state, r.content
 	state.mu.RLock()
 	defer state.mu.RUnlock()
-	here := &start{version: state.version, position: c.history.end()}
+	here := &start{version: state.version, position: c.history.end(), gone: c.gone}
 	wanted := q.SendInitialEvents != nil && *q.SendInitialEvents
 	switch {
 	case wanted && version > state.version:
@@ -94,7 +95,6 @@ type watcher struct {
 
 func (w *watcher) run(ctx context.Context, from *start, parting bool) {
 	w.open()
-	defer w.done()
 	for _, e := range from.entries {
 		if w.selects(e) {
 			w.emit(watch.Added, e)
@@ -107,19 +107,14 @@ func (w *watcher) run(ctx context.Context, from *start, parting bool) {
 	ticker := time.NewTicker(w.options.BookmarkInterval)
 	defer ticker.Stop()
 	for w.err == nil {
-		events, version, changed, ok := w.state.follow(w.content, w.position)
+		told, version, changed, ok := w.catchUp()
 		if !ok {
 			return // too far behind
 		}
-		for _, change := range events {
-			w.tell(change)
-		}
-		w.position += len(events)
-		w.flush()
-		if len(events) > 0 {
+		if told {
 			continue
 		}
-		switch w.wait(ctx, w.request, changed, ticker.C) {
+		switch w.wait(ctx, changed, from.gone, ticker.C) {
 		case woken:
 		case ticked:
 			w.mark(version)
@@ -128,10 +123,24 @@ func (w *watcher) run(ctx context.Context, from *start, parting bool) {
 				w.mark(version)
 			}
 			return
+		case vanished:
+			w.catchUp() // how it ended
+			return
 		case ended:
 			return
 		}
 	}
+}
+
+// catchUp tells what has happened since it was last called.
+func (w *watcher) catchUp() (told bool, version int64, changed <-chan struct{}, ok bool) {
+	events, version, changed, ok := w.state.follow(w.content, w.position)
+	for _, change := range events {
+		w.tell(change)
+	}
+	w.position += len(events)
+	w.flush()
+	return len(events) > 0, version, changed, ok
 }
 
 // mark sends a bookmark to those who want them. A version that the watch itself
@@ -181,25 +190,26 @@ const (
 	woken waking = iota
 	ticked
 	timedOut
+	vanished
 	ended
 )
 
 // wait ends when one of the channels speaks, or the watch must.
-func (s *Server) wait(ctx context.Context, r *request, changed <-chan struct{}, tick <-chan time.Time) waking {
+func (w *watcher) wait(ctx context.Context, changed, gone <-chan struct{}, tick <-chan time.Time) waking {
 	select {
 	case <-changed:
 		return woken
 	case <-tick:
 		return ticked
 	case <-ctx.Done():
-		if r.Context().Err() != nil {
+		if w.Context().Err() != nil {
 			return ended
 		}
 		return timedOut
-	case <-s.ctx.Done():
+	case <-w.Server.ctx.Done():
 		return ended
-	case <-r.content.gone:
-		return ended
+	case <-gone:
+		return vanished
 	}
 }
 

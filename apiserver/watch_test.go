@@ -1,15 +1,9 @@
 package apiserver
 
 import (
-	"bufio"
 	"fmt"
-	"io"
-	"net"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -131,6 +125,27 @@ func TestHistoryIsBounded(t *testing.T) {
 	})
 }
 
+// A compaction harms nobody who is watching, however far behind.
+func TestCompactionSparesWatchers(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, server *Server) {
+		client := kubernetes.NewForConfigOrDie(server.Config()).CoreV1().ConfigMaps("default")
+		stream := must[watch.Interface](t)(client.Watch(t.Context(), metav1.ListOptions{ResourceVersion: server.Version()}))
+		defer stream.Stop()
+		for i := range 100 { // nobody reads
+			if err := server.Put(configMapNamed(fmt.Sprint("c", i), nil)); err != nil {
+				t.Fatal(err)
+			}
+			server.Compact()
+		}
+		for i := range 100 {
+			event, more := <-stream.ResultChan()
+			if object, ok := event.Object.(*corev1.ConfigMap); !more || !ok || object.Name != fmt.Sprint("c", i) {
+				t.Fatalf("event %d is %v", i, event)
+			}
+		}
+	})
+}
+
 // Pages show one version, whatever happens between them; when that has been
 // forgotten, the client is told, and may go on with what is there.
 func TestExpiredPages(t *testing.T) {
@@ -170,84 +185,4 @@ func names(list *corev1.ConfigMapList) string {
 		found = append(found, item.Name)
 	}
 	return strings.Join(found, " ")
-}
-
-// A watcher that has fallen out of the history is closed, without an error, so
-// that it starts anew from where it was.
-func TestSlowWatcherIsClosed(t *testing.T) {
-	inBubble(t, Options{HistorySize: 10}, func(t *testing.T, server *Server) {
-		request, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://server/api/v1/configmaps?watch=1&resourceVersion="+server.Version(), nil)
-		response := must[*http.Response](t)(server.transport().RoundTrip(request))
-		defer response.Body.Close()
-		for i := range 100 {
-			if err := server.Put(configMapNamed(fmt.Sprint("c", i), nil)); err != nil {
-				t.Fatal(err)
-			}
-			synctest.Wait() // the first is being written to a client that does not read
-		}
-		lines := 0
-		reader := bufio.NewReader(response.Body)
-		for {
-			if _, err := reader.ReadString('\n'); err == io.EOF {
-				break
-			} else if err != nil {
-				t.Fatal(err)
-			}
-			lines++
-		}
-		if lines != 1 {
-			t.Errorf("%d events were told, want the one that was under way", lines)
-		}
-	})
-}
-
-// A client that has stopped reading is let go of although its connection is up.
-func TestStuckWatcherIsClosed(t *testing.T) {
-	server := New(Options{WriteTimeout: 10 * time.Millisecond, HistorySize: 100_000})
-	defer server.Close()
-	ended := make(chan struct{})
-	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		defer close(ended)
-		server.ServeHTTP(w, r)
-	}))
-	defer front.Close()
-	connection := must[net.Conn](t)(net.Dial("tcp", front.Listener.Addr().String()))
-	defer connection.Close()
-	fmt.Fprintf(connection, "GET /api/v1/configmaps?watch=1&resourceVersion=%s HTTP/1.1\r\nHost: x\r\n\r\n", server.Version())
-	object := configMapNamed("c", nil)
-	object.Data["k"] = strings.Repeat("x", 1<<20)
-	for i := range 64 { // far more than any socket takes
-		object.Data["n"] = fmt.Sprint(i)
-		if err := server.Put(object); err != nil {
-			t.Fatal(err)
-		}
-	}
-	select {
-	case <-ended:
-	case <-time.After(30 * time.Second):
-		t.Error("the watch is still being served")
-	}
-}
-
-// Closing the server ends the watches that it serves.
-func TestCloseEndsWatches(t *testing.T) {
-	for name, start := range map[string]func() (*Server, error){
-		"in process": func() (*Server, error) { return New(Options{}), nil },
-		"on a port":  func() (*Server, error) { return Start(Options{}) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			server, err := start()
-			if err != nil {
-				t.Fatal(err)
-			}
-			config := server.Config()
-			stream := must[watch.Interface](t)(kubernetes.NewForConfigOrDie(config).CoreV1().Pods("").Watch(t.Context(), metav1.ListOptions{}))
-			server.Close()
-			for range stream.ResultChan() {
-			}
-			if _, err := kubernetes.NewForConfigOrDie(config).CoreV1().Pods("").List(t.Context(), metav1.ListOptions{}); err == nil {
-				t.Error("a closed server answers")
-			}
-		})
-	}
 }

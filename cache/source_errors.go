@@ -27,7 +27,7 @@ func isLost(err error) bool {
 	if !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) && !apierrors.HasStatusCause(err, clientWatchDecoding) {
 		return false
 	}
-	for _, words := range []string{"connection lost", "connection reset", "broken pipe", "use of closed network connection", "i/o timeout", "unexpected EOF", "GOAWAY"} {
+	for _, words := range []string{"connection lost", "connection force closed", "connection reset", "broken pipe", "use of closed network connection", "i/o timeout", "unexpected EOF", "GOAWAY"} {
 		if strings.Contains(err.Error(), words) {
 			return true
 		}

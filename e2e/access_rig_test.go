@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
-	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -20,7 +18,7 @@ func (s *stage) createReaderRole() {
 		ObjectMeta: metav1.ObjectMeta{Name: reader},
 		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list", "watch"}}},
 	}
-	if _, err := s.cluster.Admin().RbacV1().Roles(namespace).Create(s.Context(), role, metav1.CreateOptions{}); err != nil {
+	if _, err := s.server.Admin().RbacV1().Roles(namespace).Create(s.Context(), role, metav1.CreateOptions{}); err != nil {
 		s.Fatal(err)
 	}
 }
@@ -33,27 +31,9 @@ func (s *stage) grant(to rbacv1.Subject) {
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: reader},
 		Subjects:   []rbacv1.Subject{to},
 	}
-	if _, err := s.cluster.Admin().RbacV1().RoleBindings(namespace).Create(s.Context(), binding, metav1.CreateOptions{}); err != nil {
+	if _, err := s.server.Admin().RbacV1().RoleBindings(namespace).Create(s.Context(), binding, metav1.CreateOptions{}); err != nil {
 		s.Fatal(err)
 	}
-}
-
-// issueToken returns a token of the account that is good as long as a secret of
-// that name is there: deleting the secret is how it is revoked.
-func (s *stage) issueToken(name string) string {
-	s.Helper()
-	secret, err := s.cluster.Admin().CoreV1().Secrets(namespace).Create(s.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
-	if err != nil {
-		s.Fatal(err)
-	}
-	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
-		BoundObjectRef: &authenticationv1.BoundObjectReference{Kind: "Secret", APIVersion: "v1", Name: name, UID: secret.UID},
-	}}
-	issued, err := s.cluster.Admin().CoreV1().ServiceAccounts(namespace).CreateToken(s.Context(), reader, request, metav1.CreateOptions{})
-	if err != nil {
-		s.Fatal(err)
-	}
-	return issued.Status.Token
 }
 
 // refusedWith waits until the server refuses a client: it remembers what it

@@ -20,7 +20,7 @@ const reader = "reader"
 // accessRemoved: a user who may not read, then may, then may not for a while.
 func accessRemoved(s *stage) {
 	s.createReaderRole()
-	s.startPods(s.proxy.Through(s.cluster.Config(GuestToken)))
+	s.startPods(s.proxy.Through(s.server.Config(GuestToken)))
 	forbidden := func(h tarn.Health) bool { return apierrors.IsForbidden(h.Err) }
 	for _, subject := range s.ours() {
 		subject.healthBecomes(s.T, 10*time.Second, "it is forbidden and not synced", func(h tarn.Health) bool {
@@ -31,19 +31,22 @@ func accessRemoved(s *stage) {
 	guest := rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: Guest}
 	s.grant(guest)
 	s.waitSynced()
-	churn := s.cluster.StartChurn(namespace)
-	s.cluster.WaitWrites(churn, 100)
+	s.round()
+	churn := s.server.StartChurn(namespace)
+	s.server.WaitWrites(churn, 100)
 
 	// The server asks only at the start of a watch.
-	if err := s.cluster.Admin().RbacV1().RoleBindings(namespace).Delete(s.Context(), reader, metav1.DeleteOptions{}); err != nil {
+	if err := s.server.Admin().RbacV1().RoleBindings(namespace).Delete(s.Context(), reader, metav1.DeleteOptions{}); err != nil {
 		s.Fatal(err)
 	}
-	s.refusedWith(s.cluster.Config(GuestToken), apierrors.IsForbidden)
+	s.refusedWith(s.server.Config(GuestToken), apierrors.IsForbidden)
 	s.proxy.Cut()
 	for _, subject := range s.ours() {
 		subject.healthBecomes(s.T, 30*time.Second, "it is forbidden", forbidden)
 	}
-	s.cluster.WaitWrites(churn, 300)
+	s.roundUnseen()
+	s.server.WaitWrites(churn, 300)
+	s.roundUnseen()
 	for _, subject := range s.ours() {
 		h := subject.replica.Health()
 		if !forbidden(h) || !h.Synced || h.Fresh(time.Hour) || subject.replica.Len() == 0 {
@@ -53,7 +56,9 @@ func accessRemoved(s *stage) {
 	}
 
 	s.grant(guest)
-	s.cluster.WaitWrites(churn, 100)
+	s.follow()
+	s.round()
+	s.server.WaitWrites(churn, 100)
 	s.settle(churn)
 	s.converge(recovery)
 }
@@ -63,7 +68,7 @@ func accessRemoved(s *stage) {
 func tokenRotated(s *stage) {
 	s.createReaderRole()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: reader}}
-	if _, err := s.cluster.Admin().CoreV1().ServiceAccounts(namespace).Create(s.Context(), account, metav1.CreateOptions{}); err != nil {
+	if _, err := s.server.Admin().CoreV1().ServiceAccounts(namespace).Create(s.Context(), account, metav1.CreateOptions{}); err != nil {
 		s.Fatal(err)
 	}
 	s.grant(rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: reader})
@@ -74,27 +79,30 @@ func tokenRotated(s *stage) {
 			s.Fatal(err)
 		}
 	}
-	first, second := s.issueToken("first"), s.issueToken("second")
+	first, second := s.server.IssueToken(namespace, reader, "first"), s.server.IssueToken(namespace, reader, "second")
 	write(first)
-	config := s.proxy.Through(s.cluster.Config(""))
+	config := s.proxy.Through(s.server.Config(""))
 	config.BearerTokenFile = file
 	s.startPods(config)
 	s.waitSynced()
-	churn := s.cluster.StartChurn(namespace)
-	s.cluster.WaitWrites(churn, 100)
+	s.round()
+	churn := s.server.StartChurn(namespace)
+	s.server.WaitWrites(churn, 100)
 
-	if err := s.cluster.Admin().CoreV1().Secrets(namespace).Delete(s.Context(), "first", metav1.DeleteOptions{}); err != nil {
-		s.Fatal(err)
-	}
-	s.refusedWith(s.cluster.Config(first), apierrors.IsUnauthorized)
+	s.server.RevokeToken(namespace, "first")
+	s.refusedWith(s.server.Config(first), apierrors.IsUnauthorized)
 	s.proxy.Cut()
 	for _, subject := range s.ours() {
 		subject.healthBecomes(s.T, 30*time.Second, "it is unauthorized", func(h tarn.Health) bool { return apierrors.IsUnauthorized(h.Err) })
 	}
-	s.cluster.WaitWrites(churn, 300)
+	s.roundUnseen()
+	s.server.WaitWrites(churn, 300)
+	s.roundUnseen()
 
 	write(second)
-	s.cluster.WaitWrites(churn, 100)
+	s.follow()
+	s.round()
+	s.server.WaitWrites(churn, 100)
 	s.settle(churn)
 	s.converge(recovery)
 }

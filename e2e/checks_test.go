@@ -2,12 +2,15 @@ package e2e
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/tarnproject/tarn"
@@ -43,6 +46,52 @@ func TestMirrorFindsBrokenOrder(t *testing.T) {
 			test.steps(m)
 			checkComplaint(t, m.complaints(), test.want)
 		})
+	}
+}
+
+func TestMirrorNotesSteps(t *testing.T) {
+	at := func(version, round string) *corev1.Pod {
+		p := pod("a", version, "u")
+		p.Labels = map[string]string{"round": round}
+		return p
+	}
+	m := newMirror()
+	m.OnAdd(at("1", "1"), true)
+	m.OnUpdate(at("1", "1"), at("2", "1")) // what the kubelet does is no step
+	m.OnUpdate(at("2", "1"), at("3", "2"))
+	m.OnDelete(at("4", "2"))
+	m.OnAdd(pod("other", "5", "v"), false)
+	if got := fmt.Sprint(m.lives()); got != "map[a:[add@1 update@2 delete@2]]" {
+		t.Errorf("noted %s", got)
+	}
+}
+
+func TestReasonsAreNoted(t *testing.T) {
+	pods := schema.GroupResource{Resource: "pods"}
+	f := &failures{}
+	for _, err := range []error{
+		apierrors.NewUnauthorized("no"), apierrors.NewForbidden(pods, "", nil), apierrors.NewForbidden(pods, "", nil),
+		fmt.Errorf("watch: %w", apierrors.NewResourceExpired("old")), apierrors.NewNotFound(pods, ""),
+		fmt.Errorf("it %w", tarn.ErrRewound), fmt.Errorf("it %w", tarn.ErrSilent), errors.New("connection refused"),
+	} {
+		f.note(t.Context(), nil, err)
+	}
+	if got := strings.Join(f.reasons(), " "); got != "expired forbidden not-found silent unauthorized went-back" {
+		t.Errorf("noted %s", got)
+	}
+}
+
+func TestAccidentsAreLeftOut(t *testing.T) {
+	one, other := pod("a", "1", "u"), pod("a", "2", "v")
+	other.Status.StartTime = new(metav1.Now())
+	other.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, LastTransitionTime: metav1.Now()}}
+	one.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady}}
+	if plain(one) != plain(other) {
+		t.Errorf("%s\n%s", plain(one), plain(other))
+	}
+	other.Spec.NodeName = "n"
+	if plain(one) == plain(other) {
+		t.Error("another node is not seen")
 	}
 }
 

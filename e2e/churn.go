@@ -26,7 +26,8 @@ const (
 )
 
 // Churn changes, labels, deletes and creates the pods of a namespace without
-// pause. It does not mind failures: the server may be away on purpose.
+// pause, but for those that have a part to play. It does not mind failures: the
+// server may be away on purpose.
 type Churn struct {
 	client    kubernetes.Interface
 	namespace string
@@ -37,20 +38,20 @@ type Churn struct {
 
 // StartChurn starts changing the pods of a namespace, until it is stopped or the
 // test ends.
-func (c *Cluster) StartChurn(namespace string) *Churn {
-	c.t.Helper()
-	config := c.Config(AdminToken)
+func (e *Endpoint) StartChurn(namespace string) *Churn {
+	e.t.Helper()
+	config := e.Config(AdminToken)
 	config.Timeout = 10 * time.Second
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		c.t.Fatal(err)
+		e.t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	churn := &Churn{client: client, namespace: namespace, cancel: cancel}
 	for worker := range churnWorkers {
 		churn.workers.Go(func() { churn.run(ctx, worker) })
 	}
-	c.t.Cleanup(churn.Stop)
+	e.t.Cleanup(churn.Stop)
 	return churn
 }
 
@@ -59,10 +60,10 @@ func (c *Churn) Writes() int64 { return c.writes.Load() }
 
 // WaitWrites waits until n more writes have succeeded, and fails the test if
 // they do not in a minute.
-func (c *Cluster) WaitWrites(churn *Churn, n int64) {
-	c.t.Helper()
+func (e *Endpoint) WaitWrites(churn *Churn, n int64) {
+	e.t.Helper()
 	until := churn.Writes() + n
-	c.eventually(time.Minute, func(context.Context) error {
+	e.eventually(time.Minute, func(context.Context) error {
 		if done := churn.Writes(); done < until {
 			return fmt.Errorf("%d of %d writes", done-until+n, n)
 		}
@@ -97,7 +98,7 @@ func (c *Churn) run(ctx context.Context, worker int) {
 // glance lists the names of the pods that there are, as the server remembers
 // them.
 func (c *Churn) glance(ctx context.Context) []string {
-	list, err := c.client.CoreV1().Pods(c.namespace).List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+	list, err := c.client.CoreV1().Pods(c.namespace).List(ctx, metav1.ListOptions{ResourceVersion: "0", LabelSelector: "app!=" + actor})
 	if err != nil {
 		return nil
 	}

@@ -1,14 +1,10 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
 	"path/filepath"
 	"testing"
 	"time"
-
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 )
 
 // Options shape a [Cluster].
@@ -23,7 +19,7 @@ type Options struct {
 // the test if they cannot do what they say; they are called from the test's own
 // goroutine.
 type Cluster struct {
-	t           testing.TB
+	*Endpoint
 	dir         string
 	credentials credentials
 	etcd        *etcd
@@ -32,7 +28,6 @@ type Cluster struct {
 	controllers *process // nil if there are none
 	kubeconfig  string
 	snapshots   int
-	admin       kubernetes.Interface
 }
 
 // Start brings a cluster up and waits until it can be used.
@@ -40,21 +35,21 @@ func Start(t testing.TB, options Options) *Cluster {
 	t.Helper()
 	dir := t.TempDir()
 	t.Cleanup(func() { showLogs(t, dir) })
+	port, credentials := freePorts(t, 1)[0], newCredentials(t, dir)
 	c := &Cluster{
-		t:           t,
+		Endpoint:    newEndpoint(t, fmt.Sprintf("127.0.0.1:%d", port), credentials.authority),
 		dir:         dir,
-		credentials: newCredentials(t, dir),
-		port:        freePorts(t, 1)[0],
+		credentials: credentials,
+		port:        port,
 	}
-	c.kubeconfig = c.writeKubeconfig()
+	c.kubeconfig = c.writeKubeconfig(dir)
 	c.etcd = newEtcd(t, dir)
 	t.Cleanup(c.stop)
 	c.etcd.start(t)
-	c.StartAPIServer()
+	c.Start()
 	if options.Controllers {
 		c.startControllers()
 	}
-	c.admin = c.Client(AdminToken)
 	return c
 }
 
@@ -65,45 +60,14 @@ func (c *Cluster) stop() {
 	c.etcd.process.kill()
 }
 
-// Address is where the API server listens.
-func (c *Cluster) Address() string { return fmt.Sprintf("127.0.0.1:%d", c.port) }
+// Kill ends the API server as a crash would. etcd stays.
+func (c *Cluster) Kill() { c.apiserver.kill() }
 
-// Config is for clients who identify themselves by a token. They are not slowed
-// down by client-go's own limits.
-func (c *Cluster) Config(token string) *rest.Config {
-	return &rest.Config{
-		Host:            "https://" + c.Address(),
-		BearerToken:     token,
-		TLSClientConfig: rest.TLSClientConfig{CAData: c.credentials.authority},
-		QPS:             -1,
-		ContentConfig: rest.ContentConfig{
-			ContentType:        "application/vnd.kubernetes.protobuf",
-			AcceptContentTypes: "application/vnd.kubernetes.protobuf,application/json",
-		},
-	}
-}
-
-// Client is a typed client straight to the server, for a token.
-func (c *Cluster) Client(token string) kubernetes.Interface {
-	c.t.Helper()
-	client, err := kubernetes.NewForConfig(c.Config(token))
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	return client
-}
-
-// Admin is the client of a user who may do everything.
-func (c *Cluster) Admin() kubernetes.Interface { return c.admin }
-
-// KillAPIServer ends the API server as a crash would.
-func (c *Cluster) KillAPIServer() { c.apiserver.kill() }
-
-// StartAPIServer starts the API server, on the port it always has, and waits
+// Start starts the API server, on the port it always has, and waits
 // until it is ready. A controller-manager is started anew as well: the stage is
 // not what is tested, and one that has lost its server can wait for good for a
 // write of its own that its informers, which are client-go's, never show it.
-func (c *Cluster) StartAPIServer() {
+func (c *Cluster) Start() {
 	c.t.Helper()
 	c.apiserver = startProcess(c.t, c.dir, "kube-apiserver", binary(c.t, "kube-apiserver"),
 		"--etcd-servers="+c.etcd.clientURL(),
@@ -124,39 +88,32 @@ func (c *Cluster) StartAPIServer() {
 	}
 }
 
-// ready asks the server with a connection of its own, which does not linger.
-func (c *Cluster) ready() error {
-	config := c.Config(AdminToken)
-	config.Timeout = 10 * time.Second
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return err
-	}
-	return client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(context.Background()).Error()
-}
-
 func (c *Cluster) startControllers() {
 	c.t.Helper()
-	c.controllers = startProcess(c.t, c.dir, "kube-controller-manager", binary(c.t, "kube-controller-manager"),
-		"--kubeconfig="+c.kubeconfig,
+	c.controllers = startControllerManager(c.t, c.dir, c.kubeconfig, c.credentials)
+}
+
+// startControllerManager starts a controller-manager for the server that a
+// kubeconfig leads to.
+func startControllerManager(t testing.TB, dir, kubeconfig string, credentials credentials) *process {
+	t.Helper()
+	return startProcess(t, dir, "kube-controller-manager", binary(t, "kube-controller-manager"),
+		"--kubeconfig="+kubeconfig,
 		"--controllers=deployment-controller,replicaset-controller,serviceaccount-controller,root-ca-certificate-publisher-controller,namespace-controller,garbage-collector-controller",
 		"--leader-elect=false",
 		"--secure-port=0",
-		"--service-account-private-key-file="+c.credentials.serviceAccountKey,
-		"--root-ca-file="+c.credentials.certificate,
+		"--service-account-private-key-file="+credentials.serviceAccountKey,
+		"--root-ca-file="+credentials.certificate,
 		"--kube-api-qps=2000", "--kube-api-burst=4000",
 		"--concurrent-deployment-syncs=20", "--concurrent-replicaset-syncs=20",
 	)
 }
 
-// CompactEtcd forgets everything before a revision; 0 means before now. Watchers
-// do not notice while the API server remembers; see KillAPIServer.
-func (c *Cluster) CompactEtcd(revision int64) {
+// Compact forgets everything before now. Watchers do not notice while the API
+// server remembers; see Kill.
+func (c *Cluster) Compact() {
 	c.t.Helper()
-	if revision == 0 {
-		revision = c.Revision()
-	}
-	if err := c.etcd.compact(revision); err != nil {
+	if err := c.etcd.compact(c.Revision()); err != nil {
 		c.t.Fatal(err)
 	}
 }
@@ -171,27 +128,26 @@ func (c *Cluster) Revision() int64 {
 	return revision
 }
 
-// SnapshotEtcd writes down the state of the cluster and returns the file.
-func (c *Cluster) SnapshotEtcd() string {
+// Snapshot writes down the state of the cluster.
+func (c *Cluster) Snapshot() (restore func()) {
 	c.t.Helper()
 	c.snapshots++
 	path := filepath.Join(c.dir, fmt.Sprintf("snapshot-%d.db", c.snapshots))
 	if err := c.etcd.snapshot(path); err != nil {
 		c.t.Fatal(err)
 	}
-	return path
+	return func() { c.restore(path) }
 }
 
-// RestoreEtcd takes the cluster back to a snapshot, as an administrator would:
-// everything is stopped, the data replaced, everything started. Versions go
-// back. Of the programs only etcd has anything to lose, and is asked to end; the
-// others are killed, because an API server takes its time when it has watchers.
-func (c *Cluster) RestoreEtcd(snapshot string) {
+// restore takes the cluster back to a snapshot. Of the programs only etcd has
+// anything to lose, and is asked to end; the others are killed, because an API
+// server takes its time when it has watchers.
+func (c *Cluster) restore(snapshot string) {
 	c.t.Helper()
 	c.controllers.kill()
 	c.apiserver.kill()
 	c.etcd.process.terminate()
 	c.etcd.restore(c.t, snapshot)
 	c.etcd.start(c.t)
-	c.StartAPIServer()
+	c.Start()
 }

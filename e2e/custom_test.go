@@ -23,7 +23,7 @@ var (
 // customResource: a resource is defined, used, removed while it is watched, and
 // defined again.
 func customResource(s *stage) {
-	config := s.cluster.Config(AdminToken)
+	config := s.server.Config(AdminToken)
 	config.ContentConfig = rest.ContentConfig{} // custom resources are not served in protobuf
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
@@ -89,11 +89,11 @@ func (s *stage) define(client dynamic.Interface) {
 		},
 	}}
 	// The old definition may still be on its way out.
-	s.cluster.eventually(time.Minute, func(ctx context.Context) error {
+	s.insist(time.Minute, func(ctx context.Context) error {
 		_, err := client.Resource(definitions).Create(ctx, definition, metav1.CreateOptions{})
 		return err
 	})
-	s.cluster.eventually(time.Minute, func(ctx context.Context) error {
+	s.insist(time.Minute, func(ctx context.Context) error {
 		_, err := client.Resource(widgets).List(ctx, metav1.ListOptions{})
 		return err
 	})
@@ -103,7 +103,7 @@ func (s *stage) define(client dynamic.Interface) {
 // can be listed a little earlier than written.
 func (s *stage) putWidget(client dynamic.Interface, i int, size string) {
 	s.Helper()
-	s.cluster.eventually(30*time.Second, func(ctx context.Context) error {
+	s.insist(30*time.Second, func(ctx context.Context) error {
 		existing, err := client.Resource(widgets).Get(ctx, widgetName(i), metav1.GetOptions{})
 		if err == nil {
 			existing.Object["spec"] = map[string]any{"size": size}

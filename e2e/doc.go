@@ -7,5 +7,11 @@
 // scheduler: pods come from Deployments by the controller-manager, and a
 // [Kubelet] binds them and says that they run.
 //
-// The programs are built by `make e2e` into the folder bin.
+// [StartEmbedded] does the same with the server of package apiserver. Both are a
+// [Server], and every scenario runs on both: what the copies saw on the real one
+// is written down in testdata/observed, and each run on either is compared with
+// it.
+//
+// The programs are built by `make e2e` into the folder bin. With -short only the
+// embedded server is used, which needs none of them.
 package e2e

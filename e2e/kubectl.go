@@ -25,17 +25,18 @@ func (c *Cluster) Kubectl(arguments ...string) string {
 	return string(output)
 }
 
-func (c *Cluster) writeKubeconfig() string {
-	c.t.Helper()
+// writeKubeconfig writes a file for programs who may do everything.
+func (e *Endpoint) writeKubeconfig(dir string) string {
+	e.t.Helper()
 	const name = "e2e"
 	config := api.NewConfig()
-	config.Clusters[name] = &api.Cluster{Server: "https://" + c.Address(), CertificateAuthorityData: c.credentials.authority}
+	config.Clusters[name] = &api.Cluster{Server: "https://" + e.address, CertificateAuthorityData: e.authority}
 	config.AuthInfos[name] = &api.AuthInfo{Token: AdminToken}
 	config.Contexts[name] = &api.Context{Cluster: name, AuthInfo: name}
 	config.CurrentContext = name
-	path := filepath.Join(c.dir, "kubeconfig")
+	path := filepath.Join(dir, "kubeconfig")
 	if err := clientcmd.WriteToFile(*config, path); err != nil {
-		c.t.Fatal(err)
+		e.t.Fatal(err)
 	}
 	return path
 }

@@ -37,19 +37,19 @@ type Kubelet struct {
 
 // StartKubelet makes the nodes, and runs pods until it is stopped or the test
 // ends.
-func (c *Cluster) StartKubelet() *Kubelet {
-	c.t.Helper()
+func (e *Endpoint) StartKubelet() *Kubelet {
+	e.t.Helper()
 	for i := range Nodes {
 		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName(i)}}
-		if _, err := c.admin.CoreV1().Nodes().Create(c.t.Context(), node, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
-			c.t.Fatal(err)
+		if _, err := e.admin.CoreV1().Nodes().Create(e.t.Context(), node, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+			e.t.Fatal(err)
 		}
 	}
-	config := c.Config(AdminToken)
+	config := e.Config(AdminToken)
 	config.Timeout = 30 * time.Second
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		c.t.Fatal(err)
+		e.t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	k := &Kubelet{client: client, cancel: cancel, done: make(chan struct{})}
@@ -57,7 +57,7 @@ func (c *Cluster) StartKubelet() *Kubelet {
 		defer close(k.done)
 		k.run(ctx)
 	}()
-	c.t.Cleanup(k.Stop)
+	e.t.Cleanup(k.Stop)
 	return k
 }
 

@@ -20,10 +20,12 @@ import (
 
 // A controller-runtime manager whose one changed line is its NewCache: its
 // reconciler reads pods through the cache and writes a label to each.
-func TestManager(t *testing.T) {
+func TestManager(t *testing.T) { onEach(t, 50, managed) }
+
+func managed(s *stage) {
+	t := s.T
 	ctrl.SetLogger(logr.Discard())
-	s := newStage(t, 50)
-	manager, err := ctrl.NewManager(s.cluster.Config(AdminToken), ctrl.Options{
+	manager, err := ctrl.NewManager(s.server.Config(AdminToken), ctrl.Options{
 		NewCache:   ctrlcache.NewCache,
 		Metrics:    server.Options{BindAddress: "0"},
 		Controller: config.Controller{SkipNameValidation: new(true)},
@@ -56,7 +58,7 @@ func TestManager(t *testing.T) {
 	}
 
 	err = eventually(t, 2*time.Minute, func() error {
-		list, err := s.cluster.Admin().CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "seen!=yes"})
+		list, err := s.server.Admin().CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "seen!=yes"})
 		if err == nil && len(list.Items) > 0 {
 			err = errUnmarked
 		}

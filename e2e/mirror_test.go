@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"maps"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,11 +19,15 @@ type mirror struct {
 	broken  []string
 	// adds, updates and deletes count the steps.
 	adds, updates, deletes int
+	// steps are those of the objects that play a part, by key.
+	steps map[string][]string
 }
 
 var _ cache.ResourceEventHandler = (*mirror)(nil)
 
-func newMirror() *mirror { return &mirror{objects: map[string]metav1.Object{}} }
+func newMirror() *mirror {
+	return &mirror{objects: map[string]metav1.Object{}, steps: map[string][]string{}}
+}
 
 func (m *mirror) OnAdd(obj any, _ bool) {
 	m.mu.Lock()
@@ -30,6 +35,7 @@ func (m *mirror) OnAdd(obj any, _ bool) {
 	m.adds++
 	object := obj.(metav1.Object)
 	key := keyOf(object)
+	m.step("add", key, object)
 	if last, ok := m.objects[key]; ok {
 		m.blame("add of %s for a key that was there as %s", describe(object), describe(last))
 	}
@@ -42,6 +48,9 @@ func (m *mirror) OnUpdate(oldObj, newObj any) {
 	m.updates++
 	before, object := oldObj.(metav1.Object), newObj.(metav1.Object)
 	key := keyOf(object)
+	if mark(before) != mark(object) {
+		m.step("update", key, object)
+	}
 	switch last, ok := m.objects[key]; {
 	case !ok:
 		m.blame("update to %s for a key that was not there", describe(object))
@@ -64,10 +73,32 @@ func (m *mirror) OnDelete(obj any) {
 		return
 	}
 	key := keyOf(object)
+	m.step("delete", key, object)
 	if _, ok := m.objects[key]; !ok {
 		m.blame("delete of %s, a key that was not there", describe(object))
 	}
 	delete(m.objects, key)
+}
+
+// step notes what happened to an object that plays a part.
+func (m *mirror) step(what, key string, object metav1.Object) {
+	if state := mark(object); state != "" {
+		m.steps[key] = append(m.steps[key], what+"@"+state)
+	}
+}
+
+// lives returns the steps that were noted, by key.
+func (m *mirror) lives() map[string][]string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return maps.Clone(m.steps)
+}
+
+// picture is what the handler thinks is there.
+func (m *mirror) picture() map[string]metav1.Object {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return maps.Clone(m.objects)
 }
 
 // blame notes a step that does not fit. The first few tell enough.

@@ -13,11 +13,21 @@ func connectionsCut(s *stage) {
 	for _, subject := range s.ours() {
 		before[subject.name] = subject.replica.Health().Watches
 	}
-	churn := s.cluster.StartChurn(namespace)
+	s.round()
+	churn := s.server.StartChurn(namespace)
 	for range 20 {
-		s.cluster.WaitWrites(churn, 20)
+		s.server.WaitWrites(churn, 20)
 		s.proxy.Cut()
 	}
+	for range 2 { // so that everybody has a watch again, and not only the state
+		s.round()
+	}
+	s.proxy.Refuse()
+	s.roundUnseen()
+	s.roundUnseen()
+	s.proxy.Accept()
+	s.follow()
+	s.round()
 	s.settle(churn)
 	s.converge(recovery)
 	for _, subject := range s.ours() {
@@ -36,11 +46,14 @@ const pingFails = 45 * time.Second
 // copy tells how much it may have missed.
 func connectionsFrozen(s *stage) {
 	s.watchPodsByProxy()
-	churn := s.cluster.StartChurn(namespace)
-	s.cluster.WaitWrites(churn, 100)
+	s.round()
+	churn := s.server.StartChurn(namespace)
+	s.server.WaitWrites(churn, 100)
 	s.proxy.Freeze()
 	frozen := time.Now()
-	s.cluster.WaitWrites(churn, 500)
+	s.roundUnseen()
+	s.server.WaitWrites(churn, 500)
+	s.roundUnseen()
 	for _, subject := range s.ours() {
 		h := subject.replica.Health()
 		// A second for what was under way when the freeze began.
@@ -57,14 +70,17 @@ func connectionsFrozen(s *stage) {
 // pings, as behind a proxy that answers pings itself. Only the absence of
 // bookmarks tells.
 func connectionsFrozenUnpinged(s *stage) {
-	config := s.proxy.Through(s.cluster.Config(AdminToken))
+	config := s.proxy.Through(s.server.Config(AdminToken))
 	config.NextProtos = []string{"http/1.1"}
 	s.startPods(config)
 	s.waitSynced()
-	churn := s.cluster.StartChurn(namespace)
-	s.cluster.WaitWrites(churn, 100)
+	s.round()
+	churn := s.server.StartChurn(namespace)
+	s.server.WaitWrites(churn, 100)
 	s.proxy.Freeze()
-	s.cluster.WaitWrites(churn, 300)
+	s.roundUnseen()
+	s.server.WaitWrites(churn, 300)
+	s.roundUnseen()
 	s.settle(churn)
 	frozen := time.Now()
 	for _, subject := range s.ours() {

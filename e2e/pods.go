@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 )
 
 // largestDeployment is how many pods one Deployment makes at most, so that
@@ -29,17 +30,14 @@ func (c *Cluster) Pods(namespace string, n int) {
 			c.t.Fatal(err)
 		}
 	}
-	c.WaitDeployed(namespace)
+	c.Settle(namespace)
 }
 
 // Namespace creates a namespace and waits for the account that its pods run
 // under, without which no pod is admitted.
 func (c *Cluster) Namespace(name string) {
 	c.t.Helper()
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	if _, err := c.admin.CoreV1().Namespaces().Create(c.t.Context(), namespace, metav1.CreateOptions{}); err != nil {
-		c.t.Fatal(err)
-	}
+	c.Endpoint.Namespace(name)
 	if c.controllers == nil {
 		return
 	}
@@ -49,46 +47,25 @@ func (c *Cluster) Namespace(name string) {
 	})
 }
 
-// WaitDeployed waits until all Deployments of a namespace have the pods that
-// they want, and these are ready.
-func (c *Cluster) WaitDeployed(namespace string) {
+// Settle waits until all Deployments of a namespace have the pods that they want,
+// and these are ready.
+func (c *Cluster) Settle(namespace string) {
 	c.t.Helper()
-	c.eventually(5*time.Minute, func(ctx context.Context) error {
-		list, err := c.admin.AppsV1().Deployments(namespace).List(ctx, metav1.ListOptions{})
-		if err != nil {
-			return err
-		}
-		for _, d := range list.Items {
-			want := *d.Spec.Replicas
-			if d.Status.ObservedGeneration != d.Generation || d.Status.Replicas != want || d.Status.ReadyReplicas != want {
-				return fmt.Errorf("%s/%s: wants %d pods, has %d, ready are %d", namespace, d.Name, want, d.Status.Replicas, d.Status.ReadyReplicas)
-			}
-		}
-		return nil
-	})
+	c.eventually(5*time.Minute, func(ctx context.Context) error { return deployed(ctx, c.admin, namespace) })
 }
 
-// eventually tries until there is no error, and fails the test with the last one
-// when the time is over.
-func (c *Cluster) eventually(within time.Duration, try func(context.Context) error) {
-	c.t.Helper()
-	ctx, cancel := context.WithTimeout(c.t.Context(), within)
-	defer cancel()
-	var last error
-	for {
-		err := try(ctx)
-		if err == nil {
-			return
-		}
-		if ctx.Err() == nil {
-			last = err // not that the time was over while it was tried
-		}
-		select {
-		case <-ctx.Done():
-			c.t.Fatalf("not so after %v: %v", within, last)
-		case <-time.After(200 * time.Millisecond):
+func deployed(ctx context.Context, client kubernetes.Interface, namespace string) error {
+	list, err := client.AppsV1().Deployments(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	for _, d := range list.Items {
+		want := *d.Spec.Replicas
+		if d.Status.ObservedGeneration != d.Generation || d.Status.Replicas != want || d.Status.ReadyReplicas != want {
+			return fmt.Errorf("%s/%s: wants %d pods, has %d, ready are %d", namespace, d.Name, want, d.Status.Replicas, d.Status.ReadyReplicas)
 		}
 	}
+	return nil
 }
 
 // newDeployment returns a Deployment whose pods go at once when they are
@@ -124,9 +101,15 @@ func podSpec() corev1.PodSpec {
 }
 
 // barePod returns a pod that no Deployment owns.
-func barePod(name string) *corev1.Pod {
+func barePod(name string) *corev1.Pod { return podOf("bare", name) }
+
+func podOf(app, name string) *corev1.Pod {
 	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": "bare"}},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": app}},
 		Spec:       podSpec(),
 	}
 }
+
+// actor is the app of pods that have a part to play in a test, and are left alone
+// by the churn.
+const actor = "actor"

@@ -24,12 +24,6 @@ type Proxy struct {
 	links    map[*link]struct{}
 }
 
-// Proxy puts a proxy before the API server. It ends with the test.
-func (c *Cluster) Proxy() *Proxy {
-	c.t.Helper()
-	return NewProxy(c.t, c.Address())
-}
-
 // NewProxy puts a proxy before an address. It ends with the test.
 func NewProxy(t testing.TB, target string) *Proxy {
 	t.Helper()

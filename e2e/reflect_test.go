@@ -19,10 +19,12 @@ import (
 
 // Replicas of every form, made by one call each: typed, of two namespaces,
 // unstructured, and metadata alone. After a churn each shows what the server has.
-func TestReflect(t *testing.T) {
-	s := newStage(t, 50)
-	s.cluster.Namespace("other")
-	config := s.cluster.Config(AdminToken)
+func TestReflect(t *testing.T) { onEach(t, 50, reflects) }
+
+func reflects(s *stage) {
+	t := s.T
+	s.server.Namespace("other")
+	config := s.server.Config(AdminToken)
 	pods := corev1.SchemeGroupVersion.WithResource("pods")
 
 	typed := reflected(t, config, kube.Reflect[*corev1.Pod], kube.Namespace(namespace), kube.WithoutManagedFields())
@@ -34,10 +36,10 @@ func TestReflect(t *testing.T) {
 		return kube.ReflectMetadata(ctx, c, pods, opts...)
 	}, kube.Namespace(namespace))
 
-	churn := s.cluster.StartChurn(namespace)
-	s.cluster.WaitWrites(churn, 500)
+	churn := s.server.StartChurn(namespace)
+	s.server.WaitWrites(churn, 500)
 	s.settle(churn)
-	written, err := s.cluster.Admin().CoreV1().Pods("other").Create(t.Context(), barePod("mine"), metav1.CreateOptions{})
+	written, err := s.server.Admin().CoreV1().Pods("other").Create(t.Context(), barePod("mine"), metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +112,7 @@ func contentOf[T metav1.Object](replica *tarn.Replica[T]) func() map[string]meta
 func (s *stage) equals(name string, content func() map[string]metav1.Object) {
 	s.Helper()
 	err := eventually(s.T, promptly, func() error {
-		want, err := truthOfPods(s.cluster.Admin(), selection{namespace: namespace})(s.Context())
+		want, err := truthOfPods(s.server.Admin(), selection{namespace: namespace})(s.Context())
 		if err != nil {
 			return err
 		}

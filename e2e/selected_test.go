@@ -27,12 +27,15 @@ func selectedByFields(s *stage) {
 
 // selected watches a selection while pods enter and leave it.
 func (s *stage) selected(which selection, touch func(pod string, i int) error) {
-	s.start(podKinds(which), s.cluster.Config(AdminToken), truthOfPods(s.cluster.Admin(), which))
+	s.start(podKinds(which), s.server.Config(AdminToken), truthOfPods(s.server.Admin(), which))
 	s.waitSynced()
 	s.converge(promptly)
+	for range 5 {
+		s.round()
+	}
 
-	churn := s.cluster.StartChurn(namespace)
-	pods, err := s.cluster.Admin().CoreV1().Pods(namespace).List(s.Context(), metav1.ListOptions{LabelSelector: "app=app-0"})
+	churn := s.server.StartChurn(namespace)
+	pods, err := s.server.Admin().CoreV1().Pods(namespace).List(s.Context(), metav1.ListOptions{LabelSelector: "app=app-0"})
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -46,7 +49,7 @@ func (s *stage) selected(which selection, touch func(pod string, i int) error) {
 	if touched == 0 {
 		s.Error("no pod could be changed: this shows nothing")
 	}
-	s.cluster.WaitWrites(churn, 300)
+	s.server.WaitWrites(churn, 300)
 	s.settle(churn)
 	s.converge(promptly)
 	for _, subject := range s.subjects {
@@ -57,6 +60,6 @@ func (s *stage) selected(which selection, touch func(pod string, i int) error) {
 }
 
 func (s *stage) patch(pod, patch string, subresources ...string) error {
-	_, err := s.cluster.Admin().CoreV1().Pods(namespace).Patch(s.Context(), pod, types.MergePatchType, []byte(patch), metav1.PatchOptions{}, subresources...)
+	_, err := s.server.Admin().CoreV1().Pods(namespace).Patch(s.Context(), pod, types.MergePatchType, []byte(patch), metav1.PatchOptions{}, subresources...)
 	return err
 }

@@ -14,16 +14,21 @@ import (
 // The cluster is what it says: of the right versions, and its pods are made by
 // Deployments, bound and running.
 func TestCluster(t *testing.T) {
-	s := newStage(t, 50)
+	if testing.Short() {
+		t.Skip("the real server is left out with -short")
+	}
+	cluster := Start(t, Options{Controllers: true})
+	cluster.StartKubelet()
+	cluster.Pods(namespace, 50)
 
-	version := s.cluster.Kubectl("version")
+	version := cluster.Kubectl("version")
 	for _, line := range []string{"Client Version: v1.36.3", "Server Version: v1.36.3"} {
 		if !strings.Contains(version, line) {
 			t.Errorf("kubectl version does not say %q:\n%s", line, version)
 		}
 	}
 
-	lines := strings.Split(strings.TrimSpace(s.cluster.Kubectl("get", "pods", "-n", namespace, "--no-headers", "-o", "wide")), "\n")
+	lines := strings.Split(strings.TrimSpace(cluster.Kubectl("get", "pods", "-n", namespace, "--no-headers", "-o", "wide")), "\n")
 	if len(lines) != 50 {
 		t.Errorf("kubectl lists %d pods, not 50", len(lines))
 	}
@@ -33,7 +38,7 @@ func TestCluster(t *testing.T) {
 		}
 	}
 
-	list, err := s.cluster.Admin().CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{})
+	list, err := cluster.Admin().CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,29 +51,30 @@ func TestCluster(t *testing.T) {
 
 // Every kind of copy comes to equal the server and follows it; a write of one's
 // own can be waited for.
-func TestSync(t *testing.T) {
-	s := newStage(t, 50)
+func TestSync(t *testing.T) { onEach(t, 50, synced) }
+
+func synced(s *stage) {
 	s.watchPods()
 	s.converge(promptly)
 
-	churn := s.cluster.StartChurn(namespace)
-	s.cluster.WaitWrites(churn, 500)
+	churn := s.server.StartChurn(namespace)
+	s.server.WaitWrites(churn, 500)
 	churn.Stop()
-	s.cluster.WaitDeployed(namespace)
+	s.server.Settle(namespace)
 	s.converge(promptly)
 
-	created, err := s.cluster.Admin().CoreV1().Pods(namespace).Create(t.Context(), barePod("mine"), metav1.CreateOptions{})
+	created, err := s.server.Admin().CoreV1().Pods(namespace).Create(s.Context(), barePod("mine"), metav1.CreateOptions{})
 	if err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(s.Context(), 10*time.Second)
 	defer cancel()
 	for _, subject := range s.ours() {
 		if err := subject.replica.WaitFor(ctx, tarn.Version(created.ResourceVersion)); err != nil {
-			t.Errorf("%s: %v", subject.name, err)
+			s.Errorf("%s: %v", subject.name, err)
 		}
 		if _, ok := subject.live.contents()[keyOf(created)]; !ok {
-			t.Errorf("%s: lacks a pod whose version it has reached", subject.name)
+			s.Errorf("%s: lacks a pod whose version it has reached", subject.name)
 		}
 	}
 }

@@ -18,26 +18,65 @@ const namespace = "stage"
 // matter of milliseconds, but the machine may be a small one.
 const promptly = 30 * time.Second
 
-// stage is a cluster with pods, and copies of them of every kind.
+// stage is a server with pods, and copies of them of every kind.
 type stage struct {
 	*testing.T
-	cluster  *Cluster
+	on       string // the name of the server
+	server   Server
 	proxy    *Proxy
 	subjects []*subject
 	truth    truth
+	rounds   int // of the actors
+	// peersLost says that client-go is known to be wrong from now on, and is not
+	// waited for.
+	peersLost bool
 }
 
-// newStage brings a cluster up with some pods that run. Everything is gone at
-// the end of the test, goroutines included.
-func newStage(t *testing.T, pods int) *stage {
+// servers are what a stage can stand on.
+var servers = []struct {
+	name  string
+	start func(*testing.T) Server
+}{
+	{embeddedServer, func(t *testing.T) Server { return StartEmbedded(t) }},
+	{realServer, func(t *testing.T) Server { return Start(t, Options{Controllers: true}) }},
+}
+
+const embeddedServer, realServer = "embedded", "real"
+
+// onEach runs a test on each server. With -short it is only the embedded one,
+// which needs no programs and little of the machine: then tests run side by side,
+// since most of their time is spent waiting.
+func onEach(t *testing.T, pods int, test func(*stage)) {
 	t.Helper()
-	t.Cleanup(func() { goleak.VerifyNone(t) })
-	cluster := Start(t, Options{Controllers: true})
-	cluster.StartKubelet()
-	if pods > 0 {
-		cluster.Pods(namespace, pods)
+	if testing.Short() {
+		t.Parallel()
 	}
-	return &stage{T: t, cluster: cluster, proxy: cluster.Proxy()}
+	for _, server := range servers {
+		t.Run(server.name, func(t *testing.T) {
+			if server.name == realServer && testing.Short() {
+				t.Skip("the real server is left out with -short")
+			}
+			s := newStage(t, server.start, pods)
+			s.on = server.name
+			test(s)
+		})
+	}
+}
+
+// newStage brings a server up with some pods that run. Everything is gone at the
+// end of the test, goroutines included; of tests that run side by side, at the end
+// of all.
+func newStage(t *testing.T, start func(*testing.T) Server, pods int) *stage {
+	t.Helper()
+	if !testing.Short() {
+		t.Cleanup(func() { goleak.VerifyNone(t) })
+	}
+	server := start(t)
+	server.StartKubelet()
+	if pods > 0 {
+		server.Pods(namespace, pods)
+	}
+	return &stage{T: t, server: server, proxy: server.Proxy()}
 }
 
 // start starts copies, which will be compared with the truth.
@@ -61,20 +100,20 @@ func (s *stage) waitSynced() {
 func (s *stage) startPods(config *rest.Config) {
 	s.Helper()
 	all := selection{namespace: namespace}
-	s.start(podKinds(all), config, truthOfPods(s.cluster.Admin(), all))
+	s.start(podKinds(all), config, truthOfPods(s.server.Admin(), all))
 }
 
 // watchPods starts copies of all pods, straight from the server.
 func (s *stage) watchPods() {
 	s.Helper()
-	s.startPods(s.cluster.Config(AdminToken))
+	s.startPods(s.server.Config(AdminToken))
 	s.waitSynced()
 }
 
 // watchPodsByProxy starts copies of all pods, whose connections can be harmed.
 func (s *stage) watchPodsByProxy() {
 	s.Helper()
-	s.startPods(s.proxy.Through(s.cluster.Config(AdminToken)))
+	s.startPods(s.proxy.Through(s.server.Config(AdminToken)))
 	s.waitSynced()
 }
 
@@ -82,7 +121,7 @@ func (s *stage) watchPodsByProxy() {
 func (s *stage) settle(churn *Churn) {
 	s.Helper()
 	churn.Stop()
-	s.cluster.WaitDeployed(namespace)
+	s.server.Settle(namespace)
 }
 
 // ours returns the copies that have a Health.
@@ -110,6 +149,7 @@ func (s *stage) converge(within time.Duration) {
 // it is once ours are right is only told.
 func (s *stage) convergeOurs(within time.Duration, why string) {
 	s.Helper()
+	s.peersLost = true
 	for _, subject := range s.ours() {
 		s.convergeOne(subject, within)
 	}
@@ -155,4 +195,17 @@ func (s *stage) compare(subject *subject) error {
 		return fmt.Errorf("of %d objects, the handler\n\t%s", len(want), strings.Join(found, "\n\t"))
 	}
 	return nil
+}
+
+// insist tries until there is no error, or fails the test.
+func (s *stage) insist(within time.Duration, try func(context.Context) error) {
+	s.Helper()
+	err := eventually(s.T, within, func() error {
+		ctx, cancel := context.WithTimeout(s.Context(), 10*time.Second)
+		defer cancel()
+		return try(ctx)
+	})
+	if err != nil {
+		s.Fatalf("not so after %v: %v", within, err)
+	}
 }

@@ -1,0 +1,130 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Actors are pods whose lives are the same on every server, amid those that the
+// churn changes as luck has it. Each round creates one, changes those that there
+// are, and deletes those that were created three rounds before. What a copy was
+// told of them, step by step, can be compared between servers.
+
+// lifespan is in how many rounds an actor is there.
+const lifespan = 3
+
+// round makes the next round, and waits until every copy has followed. So one
+// round is one step, whatever happens in between.
+func (s *stage) round() {
+	s.Helper()
+	s.roundUnseen()
+	s.follow()
+}
+
+// follow waits until every copy has the actors as they are.
+func (s *stage) follow() {
+	s.Helper()
+	for _, subject := range s.subjects {
+		if !subject.ours && s.peersLost {
+			continue
+		}
+		if err := eventually(s.T, recovery, func() error { return s.followed(subject) }); err != nil {
+			s.Fatalf("%s has not followed round %d: %v", subject.name, s.rounds, err)
+		}
+	}
+}
+
+// roundUnseen makes the next round while nobody can follow, or nobody is waited
+// for. A server that is away is waited for.
+func (s *stage) roundUnseen() {
+	s.Helper()
+	s.rounds++
+	pods := s.server.Admin().CoreV1().Pods(namespace)
+	var there []corev1.Pod
+	s.insist(promptly, func(ctx context.Context) error {
+		list, err := pods.List(ctx, metav1.ListOptions{LabelSelector: "app=" + actor})
+		if err == nil {
+			there = list.Items
+		}
+		return err
+	})
+	change := fmt.Appendf(nil, `{"metadata":{"labels":{"round":"%d","colour":%q}}}`, s.rounds, colourOf(s.rounds))
+	for _, pod := range there {
+		s.insist(promptly, func(ctx context.Context) error {
+			if bornIn(pod.Name) > s.rounds-lifespan {
+				_, err := pods.Patch(ctx, pod.Name, types.MergePatchType, change, metav1.PatchOptions{})
+				return err
+			}
+			err := pods.Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))})
+			if apierrors.IsNotFound(err) {
+				return nil // the answer to the attempt before was lost
+			}
+			return err
+		})
+	}
+	born := podOf(actor, fmt.Sprintf("%s-%d", actor, s.rounds))
+	born.Labels["round"], born.Labels["colour"] = strconv.Itoa(s.rounds), colourOf(s.rounds)
+	born.Spec.NodeName = nodeName(1 + s.rounds%2*2) // node-3 or node-1
+	s.insist(promptly, func(ctx context.Context) error {
+		_, err := pods.Create(ctx, born, metav1.CreateOptions{})
+		if apierrors.IsAlreadyExists(err) {
+			return nil
+		}
+		return err
+	})
+	s.insist(promptly, func(ctx context.Context) error {
+		pod, err := pods.Get(ctx, born.Name, metav1.GetOptions{})
+		if err == nil && pod.Status.Phase != corev1.PodRunning {
+			err = fmt.Errorf("%s is %s", pod.Name, pod.Status.Phase)
+		}
+		return err
+	})
+}
+
+func colourOf(round int) string { return []string{"red", "green", "blue"}[round%3] }
+
+func bornIn(name string) int {
+	round, _ := strconv.Atoi(strings.TrimPrefix(name, actor+"-"))
+	return round
+}
+
+// followed says whether a copy, and its handler, have the actors as they are.
+func (s *stage) followed(subject *subject) error {
+	all, err := s.truth(s.Context())
+	if err != nil {
+		return err
+	}
+	actors := func(objects map[string]metav1.Object) map[string]metav1.Object {
+		some := map[string]metav1.Object{}
+		for key, object := range objects {
+			if object.GetLabels()["app"] == actor {
+				some[key] = object
+			}
+		}
+		return some
+	}
+	same := func(a, b metav1.Object) bool { return describe(a) == describe(b) }
+	found := differences(actors(all), actors(subject.mirror.picture()), same)
+	if len(found) > 0 {
+		return fmt.Errorf("the handler %s", strings.Join(found, ", "))
+	}
+	return nil
+}
+
+// mark is what tells the states of an actor, or of a custom resource, from each
+// other on every server; empty for what plays no part.
+func mark(object metav1.Object) string {
+	if custom, ok := object.(*unstructured.Unstructured); ok {
+		size, _, _ := unstructured.NestedString(custom.Object, "spec", "size")
+		return size
+	}
+	return object.GetLabels()["round"]
+}

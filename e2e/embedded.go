@@ -1,0 +1,196 @@
+package e2e
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/cert"
+
+	"github.com/tarnproject/tarn/apiserver"
+)
+
+// Embedded is the API server of package apiserver behind TLS on loopback, as a
+// [Cluster] is. It needs no programs and is up in milliseconds. No controllers
+// run: pods are made by hand.
+type Embedded struct {
+	*Endpoint
+	api         *apiserver.Server
+	door        *door
+	certificate tls.Certificate
+	http        *http.Server  // of the last start
+	entrance    *entrance     // of the same
+	ended       chan struct{} // closed when http has
+}
+
+// StartEmbedded brings the server up. It ends with the test.
+func StartEmbedded(t testing.TB) *Embedded {
+	t.Helper()
+	authority, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv4(127, 0, 0, 1)}, []string{"localhost"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	certificate, err := tls.X509KeyPair(authority, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &Embedded{
+		Endpoint:    newEndpoint(t, fmt.Sprintf("127.0.0.1:%d", freePorts(t, 1)[0]), authority),
+		api:         apiserver.New(apiserver.Options{Tokens: []string{AdminToken, GuestToken}}),
+		certificate: certificate,
+	}
+	t.Cleanup(func() {
+		e.Kill()
+		e.api.Close()
+	})
+	e.door = newDoor(t, e.api)
+	e.listen()
+	return e
+}
+
+// listen serves on the port that the server always has.
+func (e *Embedded) listen() {
+	e.t.Helper()
+	listener, err := net.Listen("tcp", e.address)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	server, ended := &http.Server{
+		Handler:   e.door,
+		TLSConfig: &tls.Config{Certificates: []tls.Certificate{e.certificate}},
+		ErrorLog:  log.New(io.Discard, "", 0), // clients are cut off on purpose
+	}, make(chan struct{})
+	e.http, e.entrance, e.ended = server, &entrance{Listener: listener}, ended
+	go func() {
+		defer close(ended)
+		_ = server.ServeTLS(e.entrance, "", "") // says that it was closed
+	}()
+}
+
+// Kill stops listening and resets all connections.
+func (e *Embedded) Kill() {
+	if e.http == nil {
+		return
+	}
+	e.entrance.reset()
+	_ = e.http.Close()
+	<-e.ended
+}
+
+// entrance remembers the connections that came through, so that they can end as
+// those of a program that crashed.
+type entrance struct {
+	net.Listener
+	mu     sync.Mutex
+	shut   bool
+	passed []net.Conn
+}
+
+func (e *entrance) Accept() (net.Conn, error) {
+	conn, err := e.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.passed = append(e.passed, conn)
+	if e.shut {
+		reset(conn)
+	}
+	return conn, nil
+}
+
+func (e *entrance) reset() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.shut = true
+	for _, conn := range e.passed {
+		reset(conn)
+	}
+}
+
+// Start listens again. When the real server comes back it writes a lease, and has
+// lost what it remembered of before, although etcd has it; so has this one.
+func (e *Embedded) Start() {
+	e.t.Helper()
+	lease := &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: "apiserver"},
+		Spec:       coordinationv1.LeaseSpec{RenewTime: new(metav1.NowMicro())},
+	}
+	if err := e.api.Put(lease); err != nil {
+		e.t.Fatal(err)
+	}
+	e.api.Compact()
+	e.listen()
+}
+
+// Compact forgets everything before now.
+func (e *Embedded) Compact() { e.api.Compact() }
+
+// Snapshot writes down the state.
+func (e *Embedded) Snapshot() (restore func()) {
+	snapshot := e.api.Snapshot()
+	return func() {
+		e.t.Helper()
+		e.Kill()
+		if err := e.api.Restore(snapshot); err != nil {
+			e.t.Fatal(err)
+		}
+		e.listen()
+	}
+}
+
+// Revision is the newest version of anything.
+func (e *Embedded) Revision() int64 {
+	e.t.Helper()
+	revision, err := strconv.ParseInt(e.api.Version(), 10, 64)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	return revision
+}
+
+// Pods makes a namespace with n pods, as Deployments would have them, and waits
+// until a running [Kubelet] has made each of them ready.
+func (e *Embedded) Pods(namespace string, n int) {
+	e.t.Helper()
+	e.Namespace(namespace)
+	for i := range n {
+		pod := podOf(fmt.Sprintf("app-%d", i/largestDeployment), "")
+		pod.GenerateName = pod.Labels["app"] + "-"
+		if _, err := e.admin.CoreV1().Pods(namespace).Create(e.t.Context(), pod, metav1.CreateOptions{}); err != nil {
+			e.t.Fatal(err)
+		}
+	}
+	e.Settle(namespace)
+}
+
+// Settle waits until all pods of a namespace run.
+func (e *Embedded) Settle(namespace string) {
+	e.t.Helper()
+	e.eventually(time.Minute, func(ctx context.Context) error {
+		pending, err := e.admin.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{FieldSelector: "status.phase=Pending"})
+		if err == nil && len(pending.Items) > 0 {
+			err = fmt.Errorf("%d pods are pending", len(pending.Items))
+		}
+		return err
+	})
+}
+
+// IssueToken returns a token of an account.
+func (e *Embedded) IssueToken(namespace, account, name string) string {
+	return e.door.issue(namespace, account, name)
+}
+
+// RevokeToken makes a token worthless.
+func (e *Embedded) RevokeToken(_, name string) { e.door.revoke(name) }

@@ -109,6 +109,9 @@ func (s *Site) readSort(table *mirror.Table, text string) (string, error) {
 	if text == "" {
 		return "", nil
 	}
+	if len(text) > maxQuery {
+		return "", fmt.Errorf("sort has %d bytes: %d are enough for any field", len(text), maxQuery)
+	}
 	name, down := strings.CutPrefix(text, "-")
 	path, err := fieldpath.Parse(name)
 	if err != nil {

@@ -80,6 +80,7 @@ func (v *views) get(ctx context.Context, table *mirror.Table, text string, q que
 	select {
 	case v.building <- struct{}{}:
 	case <-ctx.Done(): // who types on does not wait for what was typed before
+		v.drop(key, at)
 		return order{}, ctx.Err()
 	}
 	start := v.now()
@@ -87,6 +88,7 @@ func (v *views) get(ctx context.Context, table *mirror.Table, text string, q que
 	keys, version, err := find(table.Store(), q, sort)
 	<-v.building
 	if err != nil {
+		v.drop(key, at)
 		return order{}, err
 	}
 	at.keys, at.version, at.changed = keys, version, changed
@@ -117,6 +119,16 @@ func (v *views) entry(key viewKey) *view {
 	}
 	at.used = now
 	return at
+}
+
+// drop forgets a view that was never made, which no bound counts. The view is
+// locked.
+func (v *views) drop(key viewKey, at *view) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if at.changed == nil && v.all[key] == at {
+		delete(v.all, key)
+	}
 }
 
 // account notes how large a view is and lets go of the oldest ones while there

@@ -27,6 +27,13 @@ export async function get(path, options = {}) {
   return body
 }
 
+// getText is for what is not JSON.
+export async function getText(path) {
+  const response = await fetch(path, { credentials: 'same-origin' })
+  if (!response.ok) throw new ApiError(response.status, response.statusText)
+  return response.text()
+}
+
 // signIn exchanges a token for a cookie.
 export const signIn = token => get('/api/session', { headers: { Authorization: 'Bearer ' + token } })
 

@@ -31,8 +31,6 @@ const live = new Live({
     document.body.classList.toggle('stale', state !== 'live')
     if (state === 'lost') {
       setText(byId('lost'), `The server does not answer since ${clock(Date.now())}. What you see is from then. Trying again …`)
-      // A stream does not say why it was refused.
-      get('/api/session').catch(error => { if (error.status === 401) askToken() })
     }
     if (state === 'live' && before === 'lost') {
       await load().catch(() => {})
@@ -40,6 +38,9 @@ const live = new Live({
       view?.onRegained?.()
     }
   },
+  // A stream does not say why it was refused. It may also be a server that came
+  // back with another token.
+  onLost() { get('/api/session').catch(error => { if (error.status === 401) askToken() }) },
 })
 
 function drawTop() {
@@ -82,8 +83,7 @@ function show(next) {
     else link.removeAttribute('aria-current')
   }
   next.draw()
-  if (next.live) live.follow(next.live)
-  else live.close()
+  live.follow(next.live)
   scrollTo(0, 0)
   main.focus({ preventScroll: true })
   next.start?.()
@@ -104,6 +104,7 @@ function back(otherwise) {
 }
 
 function askToken() {
+  byId('lost').hidden = true // it does answer
   if (view?.title !== 'Sign in') show(signInView(start))
 }
 

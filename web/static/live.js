@@ -9,17 +9,18 @@ const retryMin = 500
 const retryMax = 5000
 
 export class Live {
-  constructor({ onEvent, onState }) {
+  constructor({ onEvent, onState, onLost }) {
     this.onEvent = onEvent
     this.onState = onState
-    this.params = {}
+    this.onLost = onLost
+    this.params = null
     this.state = 'wait'
     this.retry = retryMin
     document.addEventListener('visibilitychange', () => document.hidden ? this.close() : this.open())
     addEventListener('pagehide', () => this.close())
   }
 
-  // follow changes what is followed beside the overview.
+  // follow changes what is followed beside the overview; null follows nothing.
   follow(params) {
     this.params = params
     this.retry = retryMin
@@ -28,6 +29,7 @@ export class Live {
 
   open() {
     this.close()
+    if (!this.params) return
     const source = new EventSource('/api/events?' + new URLSearchParams(this.params))
     this.source = source
     for (const name of ['overview', 'table', 'object', 'related']) {
@@ -61,6 +63,7 @@ export class Live {
   lose() {
     this.close()
     this.enter('lost')
+    this.onLost()
     this.timer = setTimeout(() => this.open(), this.retry)
     this.retry = Math.min(this.retry * 2, retryMax)
   }

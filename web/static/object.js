@@ -1,11 +1,14 @@
 // One object: its YAML, its changes as they happen, what owns it and what it owns.
 
 import { el, fill, setText } from './dom.js'
-import { objectApi, objectPath, tablePath } from './api.js'
+import { getText, objectApi, objectPath, tablePath } from './api.js'
 import { clock, since, tone } from './format.js'
 import { Yaml } from './yaml.js'
 
 const keptChanges = 100
+// As the server bounds what it tells.
+const mostEdits = 200
+const longestValue = 240
 
 export function objectView({ go, back, table, key }) {
   const yaml = new Yaml()
@@ -34,6 +37,7 @@ export function objectView({ go, back, table, key }) {
 
   function show(next) {
     if (next.gone) {
+      if (root.classList.contains('gone')) return // another stream tells it again
       notice.hidden = false
       setText(notice, state ? `Deleted, seen at ${clock(Date.now())}. Below is its last state.` : 'There is no such object in the mirror. If it comes, it is shown here.')
       root.classList.add('gone')
@@ -42,12 +46,14 @@ export function objectView({ go, back, table, key }) {
     }
     notice.hidden = true
     root.classList.remove('gone')
-    if (next.again) note([{ op: 'add', path: 'another object of the same name', new: '' }])
+    if (state && state.uid !== next.uid) note([{ op: 'add', path: 'another object of the same name', new: '' }])
+    // A stream does not know what the one before it has told.
+    const edits = next.edits || (state ? editsOf(state.lines, next.lines) : [])
     state = next
-    yaml.show(next.lines, next.edits)
+    yaml.show(next.lines, edits)
     more.hidden = !next.more
     if (next.more) setText(more, `${next.more} more lines: see Raw.`)
-    if (next.edits) note(next.edits)
+    if (edits.length) note(edits)
     drawFacts()
   }
 
@@ -75,10 +81,10 @@ export function objectView({ go, back, table, key }) {
 
   async function take() {
     try {
-      await navigator.clipboard.writeText(yaml.text())
+      await navigator.clipboard.writeText(state?.more ? await getText(objectApi(table, key) + '?as=yaml') : yaml.text())
       setText(copy, 'Copied')
     } catch {
-      setText(copy, 'Not allowed')
+      setText(copy, 'Not copied')
     }
     setTimeout(() => setText(copy, 'Copy'), 1500)
   }
@@ -104,6 +110,26 @@ export function objectView({ go, back, table, key }) {
     },
   }
 }
+
+// editsOf tells by its lines what of an object differs.
+function editsOf(before, now) {
+  const [was, is] = [before, now].map(lines => {
+    const values = new Map()
+    for (const { path, value } of lines) {
+      if (value && !/^metadata\.(resourceVersion|managedFields)\b/.test(path)) values.set(path, values.has(path) ? values.get(path) + '\n' + value : value)
+    }
+    return values
+  })
+  const edits = []
+  for (const [path, value] of is) {
+    if (!was.has(path)) edits.push({ op: 'add', path, new: brief(value) })
+    else if (was.get(path) !== value) edits.push({ op: 'change', path, old: brief(was.get(path)), new: brief(value) })
+  }
+  for (const [path, value] of was) if (!is.has(path)) edits.push({ op: 'remove', path, old: brief(value) })
+  return edits.slice(0, mostEdits)
+}
+
+const brief = text => text.length > longestValue ? text.slice(0, longestValue) + '…' : text
 
 function editNode(edit, reveal) {
   return el('div', { class: 'edit ' + edit.op },

@@ -171,7 +171,7 @@ func (a *app) introduce(stage *demo.Stage, opts *demoOptions, page, kubeconfig s
 // conclude compares the copy with the server a last time, both at rest.
 func (a *app) conclude(stage *demo.Stage) error {
 	stage.Rest()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), stage.Comparison.Patience())
 	defer cancel()
 	finding := stage.Comparison.Compare(ctx)
 	text := fmt.Sprintf("Ended after %s", plural(int(stage.Workload.Writes()), "change"))

@@ -51,15 +51,33 @@ type Finding struct {
 	Different, Open []string
 }
 
-// patience is for a table that has nothing yet, or is too far behind for the
-// server to remember.
-const patience = 3 * time.Second
+const (
+	// patience is for a table that has nothing yet, or is too far behind for the
+	// server to remember.
+	patience = 3 * time.Second
+	// reading is what an object may take beyond that, on a busy machine.
+	reading = time.Millisecond
+)
+
+// Patience is how long to wait for Compare when somebody waits for the end: most
+// tables are right at once.
+func (c *Comparison) Patience() time.Duration {
+	all := 3 * patience
+	for _, target := range c.targets {
+		all += patienceWith(target) - patience
+	}
+	return all
+}
+
+func patienceWith(target verify.Target[mirror.Object]) time.Duration {
+	return patience + time.Duration(target.Replica.Len())*reading
+}
 
 // Compare looks at all tables, until ctx ends.
 func (c *Comparison) Compare(ctx context.Context) Finding {
 	f := Finding{Tables: len(c.targets)}
 	for _, target := range c.targets {
-		within, cancel := context.WithTimeout(ctx, patience)
+		within, cancel := context.WithTimeout(ctx, patienceWith(target))
 		result, err := verify.Once(within, target, verify.Options{NoDigest: true})
 		cancel()
 		switch {

@@ -1,0 +1,96 @@
+package web
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp/kb"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// A server that comes back with another token answers: it is asked for the token
+// and not said to be gone, whatever is done with the tab meanwhile.
+func TestBrowserAsksForAnotherToken(t *testing.T) {
+	b := newBrowser(t)
+	r := newRig(t, rigOptions{objects: manyPods(1)})
+	address, stop := r.serveOn("127.0.0.1:0", Options{Token: testToken})
+	b.open(address + "t/pods#token=" + testToken)
+	b.text("#link", "live")
+	stop()
+	b.text("#lost", "does not answer since")
+	host := strings.TrimSuffix(strings.TrimPrefix(address, "http://"), "/")
+	r.serveOn(host, Options{Token: "another" + testToken})
+	b.text("main", "This server wants a token")
+	b.sees("no alarm", "document.getElementById('lost').hidden")
+
+	// Coming back to the tab opens no stream, which would be refused.
+	eval[bool](b, `window.opened = 0, window.EventSource = class extends EventSource { constructor(url) { super(url); window.opened++ } }, true`)
+	eval[bool](b, `document.dispatchEvent(new Event('visibilitychange'))`)
+	if n := eval[int](b, "window.opened"); n != 0 {
+		t.Errorf("%d streams were opened", n)
+	}
+	b.press("another" + testToken + kb.Enter)
+	b.text(".row", "web-0000")
+	b.text("#link", "live")
+}
+
+// What is copied is the whole object, also if the page shows only its beginning.
+func TestBrowserCopiesAll(t *testing.T) {
+	b := newBrowser(t)
+	long := pod("default", "long", func(p *corev1.Pod) {
+		p.Annotations = map[string]string{}
+		for i := range maxLines + 100 {
+			p.Annotations[fmt.Sprintf("note-%05d", i)] = "x"
+		}
+	})
+	r := newRig(t, rigOptions{})
+	r.put(long)
+	address, _ := r.serveOn("127.0.0.1:0", Options{})
+	b.open(address + "o/pods/default/long")
+	b.text(".more", "more lines")
+	eval[bool](b, `navigator.clipboard.writeText = async text => { window.copied = text }, true`)
+	b.press("y")
+	b.sees("it is copied", "window.copied !== undefined")
+	if want, got := r.ask("/api/objects/pods/default/long?as=yaml").Body.String(), eval[string](b, "window.copied"); got != want {
+		t.Errorf("%d bytes were copied, of %d", len(got), len(want))
+	}
+}
+
+// A tab that nobody sees has no stream. What it missed is told when somebody does
+// again, and what was told is not told twice.
+func TestBrowserTellsWhatItMissed(t *testing.T) {
+	b := newBrowser(t)
+	r := newRig(t, rigOptions{objects: manyPods(1)})
+	address, _ := r.serveOn("127.0.0.1:0", Options{})
+	hide := func(hidden bool) {
+		eval[bool](b, fmt.Sprintf(`Object.defineProperty(document, 'hidden', { value: %v, configurable: true }), document.dispatchEvent(new Event('visibilitychange'))`, hidden))
+	}
+	b.open(address + "o/pods/default/web-0000")
+	b.text(".yaml", "image: app:1")
+	hide(true)
+	r.put(pod("default", "web-0000", phase(corev1.PodFailed), func(p *corev1.Pod) { p.Spec.Containers[0].Image, p.Labels = "app:2", nil }))
+	hide(false)
+	b.text(".yaml .line.lit", "image: app:2")
+	b.text(".changes .change .path", "spec.containers[main].image")
+	b.text(".changes .change ins", "Failed")
+	b.text(".changes .remove .path", "metadata.labels.app")
+	if n := eval[int](b, "document.querySelectorAll('.changes .edit').length"); n != 4 { // the generation too
+		t.Errorf("%d edits are told: %s", n, eval[string](b, "document.querySelector('.changes').innerText"))
+	}
+	hide(true)
+	hide(false)
+	b.text("#link", "live")
+	r.remove(pod("default", "web-0000"))
+	b.text(".notice", "Deleted")
+	for range 2 {
+		hide(true)
+		hide(false)
+	}
+	r.put(pod("default", "web-0000"))
+	b.sees("it is back", "document.querySelector('.notice').hidden")
+	if n := eval[int](b, "[...document.querySelectorAll('.changes .path')].filter(e => e.innerText === 'the object').length"); n != 1 {
+		t.Errorf("it is told %d times that it was deleted", n)
+	}
+	b.text(".changes .add .path", "another object of the same name")
+}

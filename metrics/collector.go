@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -49,7 +50,7 @@ func NewCollector(opts Options) *Collector {
 
 // Add shows a replica. It fails if there is one of that name.
 func (c *Collector) Add(name string, replica Observed) error {
-	if replica == nil {
+	if v := reflect.ValueOf(replica); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		return errNil(name)
 	}
 	c.mu.Lock()

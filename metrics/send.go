@@ -33,7 +33,11 @@ func (s sender) replica(name string, replica Observed, freshWithin time.Duration
 	s.send(badObjects, float64(h.BadCount), name)
 	s.send(events, float64(h.Events), name)
 	s.send(watches, float64(h.Watches), name)
+	causes := map[string]int64{}
 	for cause, n := range h.Lists {
+		causes[valid(cause)] += n
+	}
+	for cause, n := range causes {
 		s.send(lists, float64(n), name, cause)
 	}
 	s.send(rewinds, float64(h.Rewinds), name)
@@ -48,7 +52,7 @@ func (s sender) replica(name string, replica Observed, freshWithin time.Duration
 func byName(subscribers []tarn.SubscriberLag) map[string]tarn.Lag {
 	lags := map[string]tarn.Lag{}
 	for _, s := range subscribers {
-		name := strings.ToValidUTF8(s.Name, "?")
+		name := valid(s.Name)
 		if name == "" {
 			name = "changes"
 		}
@@ -57,6 +61,9 @@ func byName(subscribers []tarn.SubscriberLag) map[string]tarn.Lag {
 	}
 	return lags
 }
+
+// valid is a text as a label can have it.
+func valid(text string) string { return strings.ToValidUTF8(text, "?") }
 
 func number(yes bool) float64 {
 	if yes {

@@ -73,7 +73,7 @@ func (c *comparison[T]) second(now *memory.Snapshot[T], key tarn.Key, u unsure[T
 	case ok && u.listed != nil && held.same(*u.listed):
 		c.agree(*u.listed)
 	case !ok && u.listed == nil: // deleted, as the server said
-	case !reached:
+	case !reached || ok && !numbered(held.Version): // a transform may leave versions out
 		c.result.Undecided++
 	case ok && notNewer(held.Version, u.at):
 		c.differ(&held, u.listed)

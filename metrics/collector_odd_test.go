@@ -1,0 +1,36 @@
+package metrics_test
+
+import (
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/cache"
+	"github.com/tarnproject/tarn/metrics"
+)
+
+// What cache.ReplicaOf has for an informer that is not ours is refused, and does not end
+// the process when it is read.
+func TestNilReplica(t *testing.T) {
+	c := metrics.NewCollector(metrics.Options{})
+	replica, _ := cache.ReplicaOf(nil)
+	if err := c.Add("pods", replica); err == nil || !strings.Contains(err.Error(), `"pods" is nil`) {
+		t.Fatalf("error %v", err)
+	}
+	gather(t, c)
+}
+
+// A recheck may have any cause: one that is no UTF-8 does not spoil all metrics.
+func TestAnyCause(t *testing.T) {
+	c := metrics.NewCollector(metrics.Options{})
+	if err := c.Add("x", fake{health: tarn.Health{Lists: map[string]int64{"start": 1, "b\xff": 2, "b\xfe": 3}}}); err != nil {
+		t.Fatal(err)
+	}
+	got := gather(t, c)
+	maps.DeleteFunc(got, func(key string, _ float64) bool { return !strings.Contains(key, "cause") })
+	want := map[string]float64{"tarn_lists_total{cause=start,replica=x}": 1, "tarn_lists_total{cause=b?,replica=x}": 5}
+	if !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}

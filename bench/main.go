@@ -46,7 +46,9 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	p.file.Settings = report.Settings{Rounds: o.count, Gzip: o.gzip, Environment: childEnvironment}
 	fmt.Fprintf(out, "Measured on %s; every contender with %v.\n", p.file.Machine, childEnvironment)
 	p.runScenarios(ctx)
+	p.runTrials(ctx)
 	p.runRaces(ctx)
+	report.Verdict(out, p.file.Races)
 	if o.out != "" && ctx.Err() == nil {
 		p.failures = append(p.failures, p.file.Save(o.out))
 	}

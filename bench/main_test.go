@@ -25,7 +25,7 @@ func TestRunRefusesWhatItCannotDo(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"-run", "no-such"}, `no scenario or race matches -run "no-such"`},
+		{[]string{"-run", "no-such"}, `no scenario, trial or race matches -run "no-such"`},
 		{[]string{"-run", "("}, "-run:"},
 		{[]string{"-only", "("}, "-only:"},
 		{[]string{"-count", "many"}, "invalid value"},

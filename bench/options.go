@@ -12,6 +12,7 @@ import (
 // options are what the command line says.
 type options struct {
 	scenarios []scenario
+	trials    []trial
 	races     []race
 	sizes     []int // 0 is the data's own
 	count     int
@@ -34,8 +35,8 @@ func parse(args []string, usage io.Writer) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(usage)
-	pattern := flags.String("run", "", "run only the scenarios and races whose name matches this `regexp`")
-	only := flags.String("only", "", "in races, run only the contenders whose name matches this `regexp`")
+	pattern := flags.String("run", "", "run only the scenarios, trials and races whose name matches this `regexp`")
+	only := flags.String("only", "", "in trials and races, run only the contenders whose name matches this `regexp`")
 	sizes := flags.String("n", fullSizes, "hold races with these `numbers` of objects; 0 is the number that the data has")
 	flags.IntVar(&o.count, "count", 3, "run everything `n` times and print the medians; large collections fewer times")
 	flags.IntVar(&o.updates, "updates", fullUpdates, "send this `number` of updates to each contender, a quarter in JSON")
@@ -43,7 +44,7 @@ func parse(args []string, usage io.Writer) (options, error) {
 	flags.StringVar(&o.out, "out", "results", "keep results and plots in this `folder`; empty for nowhere")
 	flags.StringVar(&o.profiles, "profiles", "", "have contenders in races write profiles into this `folder`")
 	flags.BoolVar(&o.gzip, "gzip", false, "have the server compress lists, as a kube-apiserver does for clients that accept it")
-	flags.BoolVar(&o.list, "list", false, "say what each scenario and race does, and run none")
+	flags.BoolVar(&o.list, "list", false, "say what each scenario, trial and race does, and run none")
 	quick := flags.Bool("quick", false, "the same as -count 2 -n 0 -updates 8000 -out '', where these are not given")
 	if err := flags.Parse(args); err != nil {
 		return o, err
@@ -83,30 +84,40 @@ func (o *options) choose(pattern, only string) error {
 			o.scenarios = append(o.scenarios, s)
 		}
 	}
+	for _, t := range trials {
+		t.entries = chosen(t.entries, func(r runner) bool { return match.MatchString(t.name) && wanted.MatchString(r.name) })
+		if len(t.entries) > 0 {
+			o.trials = append(o.trials, t)
+		}
+	}
 	for _, r := range races {
-		if !match.MatchString(r.name) {
-			continue
-		}
-		entries := r.entries
-		r.entries = nil
-		for _, e := range entries {
-			if wanted.MatchString(e.name) {
-				r.entries = append(r.entries, e)
-			}
-		}
+		r.entries = chosen(r.entries, func(e entry) bool { return match.MatchString(r.name) && wanted.MatchString(e.name) })
 		if len(r.entries) > 0 {
 			o.races = append(o.races, r)
 		}
 	}
-	if len(o.scenarios)+len(o.races) == 0 {
-		return fmt.Errorf("no scenario or race matches -run %q with -only %q; -list shows the names", pattern, only)
+	if len(o.scenarios)+len(o.trials)+len(o.races) == 0 {
+		return fmt.Errorf("no scenario, trial or race matches -run %q with -only %q; -list shows the names", pattern, only)
 	}
 	return nil
+}
+
+// chosen are those of some that are wanted, in a slice of its own.
+func chosen[E any](all []E, want func(E) bool) (some []E) {
+	for _, e := range all {
+		if want(e) {
+			some = append(some, e)
+		}
+	}
+	return some
 }
 
 func (o options) describe(out io.Writer) {
 	for _, s := range o.scenarios {
 		fmt.Fprintf(out, "%s\n    %s\n", s.name, s.doc)
+	}
+	for _, t := range o.trials {
+		fmt.Fprintln(out, strings.Join(t.describe(), "\n"))
 	}
 	for _, r := range o.races {
 		fmt.Fprintf(out, "%s\n    %s\n", r.name, r.doc)

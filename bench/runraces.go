@@ -30,7 +30,6 @@ func (p *parent) runRaces(ctx context.Context) {
 		}
 	}
 	report.Growth(p.out, p.file.Races)
-	report.Verdict(p.out, p.file.Races)
 }
 
 // once leaves out entries that run a contender again: how large the noise is shows

@@ -3,6 +3,7 @@ package cache
 import (
 	"context"
 	"errors"
+	"iter"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -95,8 +96,9 @@ func (c *contents) transact(txns []ThreadSafeStoreTransaction) {
 	})
 }
 
-func (c *contents) replace(items []tarn.Item[any], resourceVersion string) {
-	err := c.objects.Replace(items, tarn.Version(resourceVersion))
+// replace makes objects, of which there are so many, the whole content.
+func (c *contents) replace(size int, objects iter.Seq2[tarn.Key, any], resourceVersion string) {
+	err := c.objects.ReplaceAll(size, objects, tarn.Version(resourceVersion))
 	c.publish()
 	reportUnindexed(err)
 }

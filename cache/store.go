@@ -114,15 +114,21 @@ func (x *indexer) GetByKey(key string) (item any, exists bool, err error) {
 // Replace makes the list the whole content, or changes nothing if one of its
 // objects has no key or cannot be transformed.
 func (x *indexer) Replace(list []any, resourceVersion string) error {
-	items := make([]tarn.Item[any], len(list))
+	keys, objects := make([]tarn.Key, len(list)), make([]any, len(list))
 	for i, obj := range list {
 		key, stored, err := x.admit(obj)
 		if err != nil {
 			return err
 		}
-		items[i] = tarn.Item[any]{Meta: tarn.Meta{Key: tarn.Key(key)}, Object: stored}
+		keys[i], objects[i] = tarn.Key(key), stored
 	}
-	x.replace(items, resourceVersion)
+	x.replace(len(keys), func(yield func(tarn.Key, any) bool) {
+		for i, key := range keys {
+			if !yield(key, objects[i]) {
+				return
+			}
+		}
+	}, resourceVersion)
 	return nil
 }
 

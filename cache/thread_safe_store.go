@@ -45,11 +45,13 @@ func (s *threadSafeStore) Get(key string) (item any, exists bool) {
 }
 
 func (s *threadSafeStore) Replace(items map[string]any, resourceVersion string) {
-	all := make([]tarn.Item[any], 0, len(items))
-	for key, obj := range items {
-		all = append(all, tarn.Item[any]{Meta: tarn.Meta{Key: tarn.Key(key)}, Object: obj})
-	}
-	s.replace(all, resourceVersion)
+	s.replace(len(items), func(yield func(tarn.Key, any) bool) {
+		for key, obj := range items {
+			if !yield(tarn.Key(key), obj) {
+				return
+			}
+		}
+	}, resourceVersion)
 }
 
 // Transaction makes several writes one step. The version becomes that of the

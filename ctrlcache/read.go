@@ -15,6 +15,8 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tarnproject/tarn/memory"
 )
 
 // Get reads one object. The informer it needs is made if there is none, unless
@@ -145,36 +147,32 @@ func (e *extent) homes(k kind, namespace string) ([]string, error) {
 
 // list appends what is chosen of this part, up to the limit in all.
 func (v view) list(items []runtime.Object, chosen *client.ListOptions) ([]runtime.Object, error) {
-	objects, keep, err := v.candidates(chosen.Namespace, chosen.FieldSelector)
+	most := 0
+	if chosen.Limit > 0 {
+		most = int(chosen.Limit) - len(items)
+	}
+	objects, err := v.find(chosen, most)
 	if err != nil {
 		return nil, err
 	}
 	shared := v.shared || ptr.Deref(chosen.UnsafeDisableDeepCopy, false)
-	if len(keep) == 0 && chosen.LabelSelector == nil {
-		items = slices.Grow(items, len(objects))
-	}
+	items = slices.Grow(items, len(objects))
 	for _, stored := range objects {
-		if chosen.Limit > 0 && int64(len(items)) >= chosen.Limit {
-			break
-		}
-		object, ok := stored.(client.Object)
-		if !ok {
-			return nil, fmt.Errorf("the cache holds a %T for %v, which is not an object", stored, v.gvk)
-		}
-		if chosen.LabelSelector != nil && !chosen.LabelSelector.Matches(labelsOf(object)) {
-			continue
-		}
-		switch ok, err := keep.match(object); {
-		case err != nil:
-			return nil, err
-		case !ok:
-			continue
-		}
-		item, err := v.hand(object, shared)
+		item, err := v.hand(stored, shared)
 		if err != nil {
 			return nil, err
 		}
 		items = append(items, item)
 	}
 	return items, nil
+}
+
+// find returns the stored objects that are chosen, at most so many, 0 for all.
+func (v view) find(chosen *client.ListOptions, most int) ([]any, error) {
+	if v.replica != nil {
+		if store, ok := memory.Of(v.replica); ok {
+			return v.ask(store, chosen, most)
+		}
+	}
+	return v.sift(chosen, most)
 }

@@ -26,14 +26,55 @@ type condition struct {
 	not bool
 }
 
+func (c condition) match(object client.Object) (bool, error) {
+	has, err := c.has(object)
+	return has != c.not && err == nil, err
+}
+
 func (c conditions) match(object client.Object) (bool, error) {
 	for _, one := range c {
-		has, err := one.has(object)
-		if err != nil || has == one.not {
+		if ok, err := one.match(object); !ok {
 			return false, err
 		}
 	}
 	return true, nil
+}
+
+// sift finds what is chosen in an informer that is not ours, by what every
+// informer can do; see ask for those that are.
+func (v view) sift(chosen *client.ListOptions, most int) ([]any, error) {
+	objects, keep, err := v.candidates(chosen.Namespace, chosen.FieldSelector)
+	if err != nil {
+		return nil, err
+	}
+	var found []any
+	for _, stored := range objects {
+		object, ok := stored.(client.Object)
+		if !ok {
+			return nil, fmt.Errorf("the cache holds a %T for %v, which is not an object", stored, v.gvk)
+		}
+		if chosen.LabelSelector != nil && !chosen.LabelSelector.Matches(labelsOf(object)) {
+			continue
+		}
+		switch ok, err := keep.match(object); {
+		case err != nil:
+			return nil, err
+		case ok:
+			found = append(found, stored)
+		}
+		if len(found) == most && most > 0 {
+			break
+		}
+	}
+	return found, nil
+}
+
+// indexed are the indexes by which fields can be found.
+func (v view) indexed(store toolscache.Indexer) toolscache.Indexers {
+	if v.as != v.form {
+		return nil // those of a fuller copy are over fields that metadata has not
+	}
+	return store.GetIndexers()
 }
 
 // candidates returns the objects of a namespace, or of all, that may match a
@@ -49,16 +90,8 @@ func (v view) candidates(namespace string, selector fields.Selector) ([]any, con
 	if len(required) == 0 {
 		return nil, nil, nil // fields.Nothing
 	}
-	indexed := toolscache.Indexers{}
-	if v.as == v.form {
-		// The indexes of a fuller copy are over fields that metadata has not.
-		indexed = store.GetIndexers()
-	}
-	for _, r := range required {
-		if r.Field == namespaceField && equal(r) && namespace == "" && v.namespaced && r.Value != "" {
-			namespace = r.Value
-		}
-	}
+	indexed := v.indexed(store)
+	namespace = v.namespaceOf(namespace, required)
 	objects, looked, err := v.look(store, indexed, required, namespace)
 	if err != nil {
 		return nil, nil, err

@@ -89,8 +89,9 @@ func (s *Store[T]) takeSlot() int {
 // writing.
 func (s *Store[T]) reshelve(change func([]*shelf[T]) []*shelf[T]) {
 	last := s.current.Load()
-	next := &books[T]{cells: last.cells, indexes: change(last.indexes)}
-	s.current.Store(&state[T]{seq: last.seq + 1, version: last.version, books: next})
+	next := &state[T]{seq: last.seq + 1, version: last.version, books: &books[T]{cells: last.cells, indexes: change(last.indexes)}}
+	s.current.Store(next)
+	s.stale.settle(last, next, nil)
 }
 
 // fillChunk is how many objects are put into a new index before writers get

@@ -87,6 +87,8 @@ func (c *cell[T]) setTerm(slot int, t *term) {
 type term struct {
 	value string
 	parts []*term
+	// place is for a rebuilder to find the term's list by.
+	place int
 }
 
 // each gives the single terms of a set; t may be nil, which is none.

@@ -97,6 +97,39 @@ func TestReadersSeeWholeStates(t *testing.T) {
 	look()
 }
 
+// A key that is written again and again is there at every moment, with a number
+// that never goes back.
+func TestGetOfABusyKey(t *testing.T) {
+	s := New[int]()
+	_ = s.Put("busy", 0)
+	done := make(chan struct{})
+	var reading sync.WaitGroup
+	for range 2 {
+		reading.Go(func() {
+			for last := 0; ; {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				for range 100 {
+					n, ok := s.Get("busy")
+					if !ok || n < last {
+						t.Errorf("%d, %t after %d", n, ok, last)
+						return
+					}
+					last = n
+				}
+			}
+		})
+	}
+	for n := range 200_000 {
+		_ = s.Put("busy", n)
+	}
+	close(done)
+	reading.Wait()
+}
+
 func atoi(t *testing.T, s string) int {
 	n, err := strconv.Atoi(s)
 	if err != nil {

@@ -21,6 +21,13 @@ type Condition struct {
 	// values are those of isOneOf and isNoneOf, in order; the bound is the first.
 	values []fieldpath.Value
 	err    error
+
+	// index and under are those of Indexed.
+	index, under string
+	// name is that of Holds; decide says whether the condition holds, if there is
+	// no index that does.
+	name   string
+	decide func(object any) bool
 }
 
 type test uint8
@@ -103,8 +110,13 @@ func (c *Condition) order() {
 // String is the condition as Explain shows it. It also tells one condition from
 // another, kinds of values included.
 func (c Condition) String() string {
-	if c.err != nil {
+	switch {
+	case c.err != nil:
 		return c.err.Error()
+	case c.index != "":
+		return fmt.Sprintf("index %s has it under %q", c.index, c.under)
+	case c.path == nil:
+		return c.name
 	}
 	texts := make([]string, len(c.values))
 	for i, v := range c.values {

@@ -48,14 +48,23 @@ func (s *Store[T]) begin() *edit[T] {
 	return &s.edit
 }
 
+// expect makes room for so many writes.
+func (e *edit[T]) expect(writes int) {
+	if writes > maxTouched {
+		e.touched = slices.Grow(e.touched, writes)
+	}
+	e.store.table.reserve(writes)
+}
+
 func (e *edit[T]) put(key tarn.Key, object T) {
 	v := &version[T]{object: object, stamp: e.seq << 1}
-	c := e.store.table.find(key)
+	hash := e.store.table.hash(key)
+	c := e.store.table.seek(key, hash)
 	if c == nil {
 		c = &cell[T]{key: key}
 		v.before.Store(&e.store.nothing)
 		c.head.Store(v)
-		e.store.table.insert(c)
+		e.store.table.insert(c, hash)
 		e.touched = append(e.touched, touch[T]{c, true})
 		return
 	}
@@ -102,6 +111,18 @@ func (e *edit[T]) keepOnly() {
 	})
 }
 
+// abandon takes everything back.
+func (e *edit[T]) abandon() {
+	for _, t := range e.touched {
+		if t.fresh {
+			e.store.table.remove(t.cell)
+		} else {
+			t.cell.head.Store(t.cell.head.Load().before.Load())
+		}
+	}
+	clear(e.touched)
+}
+
 // publish makes the edit the newest state, lets go of what it replaced and tells
 // those who wait.
 func (e *edit[T]) publish(v tarn.Version) error {
@@ -116,7 +137,7 @@ func (e *edit[T]) publish(v tarn.Version) error {
 			s.table.remove(t.cell)
 		}
 	}
-	s.stale.settle(&s.pins, e.touched)
+	s.stale.settle(e.last, next, e.touched)
 	e.tell(next.books)
 	err := objectErrors(e.failed)
 	clear(e.touched)
@@ -154,26 +175,9 @@ func (e *edit[T]) books() *books[T] {
 	}
 	if len(e.touched) <= maxInPlace {
 		e.inPlace = true
-		p.clean = e.store.gate.close(&e.store.pins, e.last.seq)
+		p.clean = e.store.close(e.last)
 	}
 	return &books[T]{cells: e.cells(p), indexes: e.shelve(p, shelves, moves)}
-}
-
-// rebuild makes the ordered parts anew where much has changed.
-func (e *edit[T]) rebuild(p pen, shelves []*shelf[T]) *books[T] {
-	b := &books[T]{cells: e.last.cells, indexes: make([]*shelf[T], len(e.last.indexes))}
-	if e.come+e.gone > 0 {
-		b.cells = e.cells(p)
-	}
-	for i, x := range shelves {
-		y := e.rebuilt(x, b.cells, p)
-		if i < len(b.indexes) {
-			b.indexes[i] = y
-		} else {
-			*x = *y
-		}
-	}
-	return b
 }
 
 // turn says whether the object of a cell is one that came or that has gone.

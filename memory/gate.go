@@ -19,13 +19,13 @@ type gate struct {
 
 // close keeps readers from passing, and returns the newest state that one of
 // those before may have, 0 for none; last is the newest of all.
-func (g *gate) close(p *pins, last uint64) uint64 {
-	g.mu.Lock()
-	g.closed.Store(true)
-	if seq, ok := p.newest(); ok {
-		return seq
+func (s *Store[T]) close(last *state[T]) uint64 {
+	s.gate.mu.Lock()
+	s.gate.closed.Store(true)
+	if last.readers.Load() > 0 {
+		return last.seq
 	}
-	return last
+	return s.stale.newest(0)
 }
 
 func (g *gate) open() {

@@ -283,3 +283,45 @@ func TestLargeWrites(t *testing.T) {
 		before.Close()
 	}
 }
+
+// An index function that changes its mind loses nothing: an object stays where it
+// was put until it is written again, and is taken from there.
+func TestIndexFunctionThatChangesItsMind(t *testing.T) {
+	mood := "sunny"
+	s := New[string]()
+	if err := s.AddIndex("mood", IndexFunc(func(o string) ([]string, error) { return []string{mood, mood + " " + o}, nil })); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 200 {
+		if err := s.Put(tarn.Key(fmt.Sprintf("%03d", i)), fmt.Sprint(i%2)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	count := func(value string) int {
+		found, err := s.ByIndex("mood", value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(found)
+	}
+	mood = "rainy"
+	if sunny, rainy := count("sunny"), count("rainy"); sunny != 200 || rainy != 0 {
+		t.Errorf("before anything is written: %d sunny, %d rainy", sunny, rainy)
+	}
+	s.Remove("000")
+	_ = s.Put("001", "1") // the same object
+	_ = s.Put("new", "0")
+	if sunny, rainy, new := count("sunny"), count("rainy"), count("rainy 0"); sunny != 198 || rainy != 2 || new != 1 {
+		t.Errorf("after three writes: %d sunny, %d rainy, %d of them new", sunny, rainy, new)
+	}
+	mood = "snowy"
+	if err := s.Replace(nil, "9"); err != nil || count("sunny")+count("rainy")+count("snowy") != 0 {
+		t.Errorf("in an empty store the index has %d, %d, %d; %v", count("sunny"), count("rainy"), count("snowy"), err)
+	}
+	if values, err := s.IndexValues("mood"); err != nil || len(values) != 0 {
+		t.Errorf("values %q are left, %v", values, err)
+	}
+	if wrong := s.sound(); wrong != "" {
+		t.Error(wrong)
+	}
+}

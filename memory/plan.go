@@ -119,10 +119,13 @@ const maxRows = 1000
 // It goes through the fields of the index as long as conditions fix their
 // values, and may end with one that bounds them.
 func (x *index[T]) fit(conditions []Condition) (spans []span, used []int) {
+	if i := slices.IndexFunc(conditions, func(c Condition) bool { return c.index == x.name }); i >= 0 {
+		return x.textSpans(conditions[i].under), []int{i}
+	}
 	rows := []string{""}
 	for _, path := range x.paths {
 		i := slices.IndexFunc(conditions, func(c Condition) bool {
-			return c.test == isOneOf && c.path.String() == path.String() && !slices.Contains(c.values, fieldpath.Value{})
+			return c.test == isOneOf && c.about(path) && !slices.Contains(c.values, fieldpath.Value{})
 		})
 		if i < 0 || len(rows)*len(conditions[i].values) > maxRows {
 			return x.bounded(rows, path, conditions, used)
@@ -155,8 +158,8 @@ func prefixSpans(rows []string) []span {
 func (x *index[T]) bounded(rows []string, path *fieldpath.Path, conditions []Condition, used []int) ([]span, []int) {
 	var within *span
 	for i, c := range conditions {
-		bounds, ok := c.within()
-		if !ok || c.path.String() != path.String() {
+		bounds, ok := c.within(path)
+		if !ok {
 			continue
 		}
 		if within == nil {
@@ -181,9 +184,17 @@ func (x *index[T]) bounded(rows []string, path *fieldpath.Path, conditions []Con
 	return spans, used
 }
 
-// within is the span of codes of the values that fulfil the condition, if there
-// is one.
-func (c *Condition) within() (span, bool) {
+// about says whether the condition is about the field with this path.
+func (c *Condition) about(path *fieldpath.Path) bool {
+	return c.path != nil && c.path.String() == path.String()
+}
+
+// within is the span of codes of the values that fulfil the condition, if it is
+// about this path and there is one.
+func (c *Condition) within(path *fieldpath.Path) (span, bool) {
+	if !c.about(path) {
+		return span{}, false
+	}
 	switch c.test {
 	case hasPrefix:
 		return prefixSpan(string(fieldpath.AppendOrderedPrefix(nil, c.values[0].String()))), c.values[0].Kind() == fieldpath.String

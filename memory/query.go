@@ -124,7 +124,9 @@ func (q *Query) check(t reflect.Type) error {
 func (q *Query) paths() []*fieldpath.Path {
 	var paths []*fieldpath.Path
 	for i := range q.conditions {
-		paths = append(paths, q.conditions[i].path)
+		if c := &q.conditions[i]; c.byPath() {
+			paths = append(paths, c.path)
+		}
 	}
 	for _, o := range q.sort {
 		paths = append(paths, o.path)

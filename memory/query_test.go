@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
 	"pgregory.net/rapid"
 
 	"github.com/tarnproject/tarn"
@@ -33,7 +31,7 @@ func aCondition() *rapid.Generator[Condition] {
 	value := rapid.SampledFrom([]any{"a", "b", "ab", "", 1, 2, 5, 2.5, true, "1"})
 	return rapid.Custom(func(t *rapid.T) Condition {
 		f := Field(rapid.SampledFrom(queryFields).Draw(t, "field"))
-		switch rapid.IntRange(0, 9).Draw(t, "test") {
+		switch rapid.IntRange(0, 12).Draw(t, "test") {
 		case 0, 1:
 			return f.Is(value.Draw(t, "value"))
 		case 2:
@@ -50,6 +48,13 @@ func aCondition() *rapid.Generator[Condition] {
 			return f.AtLeast(value.Draw(t, "value"))
 		case 8:
 			return f.Below(value.Draw(t, "value"))
+		case 9:
+			return Indexed("words", rapid.SampledFrom([]string{"", "a", "b", "nothing"}).Draw(t, "word"))
+		case 10:
+			return Holds("odd", func(o any) bool { return o.(*object).Size%2 == 1 })
+		case 11:
+			// The path is one that no object has, and perhaps one of an index.
+			return rapid.SampledFrom([]Field{"no.such.path", "node"}).Draw(t, "path").Is("a").By(func(o any) bool { return o.(*object).Node == "a" })
 		}
 		return f.HasPrefix(rapid.SampledFrom([]string{"", "a", "ab"}).Draw(t, "prefix"))
 	})
@@ -69,8 +74,23 @@ func anObject() *rapid.Generator[*object] {
 	})
 }
 
+// wordsOf is an index function that does not take everything.
+func wordsOf(o *object) ([]string, error) {
+	if o.Size == 5 {
+		return nil, errBroken
+	}
+	return append([]string{o.Node}, o.Tags...), nil
+}
+
 // match is what a condition means, said as plainly as possible.
 func match(c Condition, o *object) bool {
+	if c.decide != nil {
+		return c.decide(o)
+	}
+	if c.index != "" {
+		values, err := wordsOf(o)
+		return err == nil && slices.Contains(values, c.under)
+	}
 	values, err := c.path.Append(nil, o)
 	if err != nil {
 		return false
@@ -107,6 +127,9 @@ func TestQueries(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := New[*object]()
 		objects := map[tarn.Key]*object{}
+		if err := s.AddIndex("words", IndexFunc(wordsOf)); err != nil {
+			t.Fatal(err)
+		}
 		for _, paths := range [][]string{{"node"}, {"size"}, {"tags[*]"}, {"metadata.labels.app"}, {"extra.x"}, {"node", "size"}, {"tags[*]", "node"}, {"size", "extra.x"}} {
 			if rapid.Bool().Draw(t, "index "+strings.Join(paths, ",")) {
 				if err := s.AddIndex(strings.Join(paths, ","), IndexPath[*object](paths...)); err != nil {
@@ -223,6 +246,9 @@ func TestBadQueries(t *testing.T) {
 		`a name is missing`:                                         func() error { _, err := s.Count(Where(Field("a..b").Exists())); return err },
 		`selector "a=b c": a comma is wanted before "c"`:            func() error { _, err := s.Count(Where().Fields("a=b c")); return err },
 		`selector "a in b"`:                                         func() error { _, err := s.Explain(Where().Fields("a in b")); return err },
+		`query: Index with name nope does not exist`:                func() error { _, err := s.Select(Where(Indexed("nope", "x"))); return err },
+		`the condition names no index`:                              func() error { _, err := s.Count(Where(Indexed("", "x"))); return err },
+		`condition odd has no function`:                             func() error { _, err := s.Count(Where(Holds("odd", nil))); return err },
 		`must not be negative`:                                      func() error { _, err := s.Select(Where().Limit(-1)); return err },
 		`cannot be compared`:                                        func() error { _, err := s.Select(Where(Field("node").Is([]int{1}))); return err },
 		`extra.x of "a" is an object or a list, which has no order`: func() error { _, err := anything.Select(Where().Sort("extra.x")); return err },
@@ -250,6 +276,9 @@ func TestExplain(t *testing.T) {
 		"compound": {Where(Field("node").Is("n1"), Field("size").AtLeast(6), Field("size").Below(50)), `index node+size: [node in ("n1") size >= 6 size < 50]; 1 of 5 examined; in the order of keys`},
 		"filter":   {Where(Field("node").Is("n2"), Field("tags[*]").Not("x")).Sort("-size").Limit(3), `index node: [node in ("n2")]; 1 of 5 examined; filter [tags[*] notin ("x")]; sort by [-size]; limit 3`},
 		"none":     {Where(Field("node").Missing()), `all objects; 5 of 5 examined; filter [node missing]; in the order of keys`},
+		"function": {Where(Indexed("function", "n2"), Holds("large", func(any) bool { return true })), `index : [index  has it under "n2"]; 1 of 5 examined; filter [large]; in the order of keys`},
+		"two":      {Where(Indexed("function", "n1"), Indexed("size", "9")), `index size: [index size has it under "9"]; 1 of 5 examined; filter [index  has it under "n1"]; in the order of keys`},
+		"by code":  {Where(Field("node").Is("n2").By(func(any) bool { return false })), `index node: [node in ("n2")]; 1 of 5 examined; in the order of keys`},
 		"keys":     {Where().Under("b"), `keys under "b"; 1 of 5 examined; in the order of keys`},
 		"selector": {Where().Fields("size in (9,10),node!=n1"), `index size: [size in (9, 10, "10", "9")]; 2 of 5 examined; filter [node notin ("n1")]; in the order of keys`},
 	} {
@@ -260,105 +289,13 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-var selectorSeeds = []string{
-	"", "a", "!a", "a=b", "a==b", "a!=b", "a in (b,c)", "a notin (b, c)", "a in (b", "a in ()", "a=", "a,b", "a,,b", "a>1", "a<2", "a>x", "a=b,c!=d,e in (f),!g,h", " a = b ", "a b", "(a)", "=a", "a in (,b)",
-	"example.com/x=1", "a=in", "in in (in)", "a!", "a notin b", "!a=b",
-}
-
-// FuzzSelector holds label selectors to what apimachinery makes of them: what it
-// takes is taken, and matches the same.
-func FuzzSelector(f *testing.F) {
-	for _, seed := range selectorSeeds {
-		f.Add(seed)
+// Of several values, one may answer one condition and another one the next: an
+// index must not take both for one range.
+func TestSeveralValuesAnswerSeveralBounds(t *testing.T) {
+	s := items(t)
+	q := Where(Field("tags[*]").AtLeast("y"), Field("tags[*]").Below("y"))
+	page, err := s.Select(q)
+	if plan, _ := s.Explain(q); err != nil || fmt.Sprint(page.Keys) != "[a]" {
+		t.Errorf("%v, %v by %v; want the one with x and y", page.Keys, err, plan)
 	}
-	sets := []map[string]string{nil, {"a": ""}, {"a": "b"}, {"a": "c", "b": "x"}, {"a": "1"}, {"a": "3", "c": "d"}, {"example.com/x": "1", "in": "in", "h": "", "e": "f", "c": "x"}}
-	f.Fuzz(func(t *testing.T, text string) {
-		theirs, err := labels.Parse(text)
-		q := Where().Labels(text)
-		if err != nil {
-			return // ours takes more: names and values of any letters
-		}
-		if q.err != nil {
-			t.Fatalf("%q is refused: %v", text, q.err)
-		}
-		for _, set := range sets {
-			o := labelled(item{}, set)
-			ours := true
-			for _, c := range q.conditions {
-				values, err := c.path.Append(nil, o)
-				if err != nil {
-					t.Fatal(err)
-				}
-				ours = ours && c.holds(values)
-			}
-			if want := theirs.Matches(labels.Set(set)); ours != want {
-				t.Fatalf("%q (%v) on %v: %v, apimachinery says %v", text, q, set, ours, want)
-			}
-		}
-	})
-}
-
-// FuzzFieldSelector does so for field selectors.
-func FuzzFieldSelector(f *testing.F) {
-	for _, seed := range append(selectorSeeds, "node=a,size!=3", "node=", "node!=", "size=3", "tags[*]=x", "extra['x,y']=(") {
-		f.Add(seed)
-	}
-	objects := []*item{{}, {Node: "a"}, {Node: "b", Size: 3}, {Size: 10}}
-	f.Fuzz(func(t *testing.T, text string) {
-		q := Where().Fields(text)
-		theirs, err := fields.ParseSelector(text)
-		if err != nil || q.err != nil {
-			return
-		}
-		for _, r := range theirs.Requirements() {
-			if r.Field != "node" && r.Field != "size" || strings.ContainsAny(r.Value, ` \=,!<>()[]'"`+"\t\r\n") {
-				return
-			}
-		}
-		for _, o := range objects {
-			size := ""
-			if o.Size > 0 {
-				size = fmt.Sprint(o.Size)
-			}
-			ours := true
-			for _, c := range q.conditions {
-				values, err := c.path.Append(nil, o)
-				if err != nil {
-					return
-				}
-				ours = ours && c.holds(values)
-			}
-			if want := theirs.Matches(fields.Set{"node": o.Node, "size": size}); ours != want {
-				t.Fatalf("%q (%v) on %+v: %v, apimachinery says %v", text, q, o, ours, want)
-			}
-		}
-	})
-}
-
-func FuzzToken(f *testing.F) {
-	s := New[*object]()
-	for i := range 9 {
-		_ = s.Put(tarn.Key(fmt.Sprint(i)), labelled(item{Size: i % 3}, nil))
-	}
-	q := Where().Sort("size", "-node")
-	page, err := s.Select(q.Limit(3))
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(page.Continue)
-	f.Add("")
-	f.Add("AQ")
-	f.Add(cursor{q.fingerprint(), nil, "k"}.String())
-	f.Add(cursor{q.fingerprint(), []fieldpath.Value{fieldpath.StringValue("x"), {}}, ""}.String())
-	f.Fuzz(func(t *testing.T, token string) {
-		c, err := parseCursor(token)
-		if err == nil {
-			if again, err := parseCursor(c.String()); err != nil || again.query != c.query || again.key != c.key || !slices.Equal(again.values, c.values) {
-				t.Fatalf("%q is read as %+v, and that as %+v, %v", token, c, again, err)
-			}
-		}
-		if _, err := s.Select(q.After(token)); token != "" && err == nil && (c == nil || c.query != q.fingerprint()) {
-			t.Fatalf("%q was taken", token)
-		}
-	})
 }

@@ -1,9 +1,6 @@
 package memory
 
-import (
-	"cmp"
-	"slices"
-)
+import "slices"
 
 // A move takes a cell to other values of an index.
 type move[T any] struct {
@@ -71,92 +68,4 @@ func (e *edit[T]) shelve(p pen, shelves []*shelf[T], moves []move[T]) []*shelf[T
 		x.move(with, m.cell, m.values)
 	}
 	return next[:public:public]
-}
-
-// rebuilt makes an index anew from the terms of all cells, which is cheaper than
-// moving many. Cells come in the order of their keys, and so the lists of each
-// value are in order as they grow.
-func (e *edit[T]) rebuilt(x *shelf[T], cells tree[*cell[T]], p pen) *shelf[T] {
-	r := rebuilder[T]{shelf: x, terms: map[string]*term{}, lists: map[*term]*[]*cell[T]{}}
-	changed := false
-	for _, t := range e.touched {
-		values := e.valuesOf(x, t.cell)
-		if t.cell.term(x.slot).equals(values) {
-			continue
-		}
-		changed = true
-		e.leave(x, t.cell)
-		t.cell.setTerm(x.slot, r.termOf(values))
-	}
-	if !changed {
-		return x
-	}
-	cells.from("", func(cells []*cell[T]) bool {
-		for _, c := range cells {
-			c.term(x.slot).each(func(t *term) { r.add(t, c) })
-		}
-		return true
-	})
-	return r.build(p)
-}
-
-type rebuilder[T any] struct {
-	shelf *shelf[T]
-	terms map[string]*term
-	lists map[*term]*[]*cell[T]
-	// latest is the list that was added to last: objects that follow each other
-	// by key often have the same value.
-	latest     *[]*cell[T]
-	latestTerm *term
-	entries    int
-}
-
-func (r *rebuilder[T]) termOf(values []string) *term {
-	switch len(values) {
-	case 0:
-		return nil
-	case 1:
-		return r.single(values[0])
-	}
-	set := &term{parts: make([]*term, len(values))}
-	for i, value := range values {
-		set.parts[i] = r.single(value)
-	}
-	return set
-}
-
-func (r *rebuilder[T]) single(value string) *term {
-	t, ok := r.terms[value]
-	if ok {
-		return t
-	}
-	if p, ok := r.shelf.postings.get(value); ok {
-		t = p.term
-	} else {
-		t = &term{value: r.shelf.keep(value)}
-	}
-	r.terms[t.value] = t
-	return t
-}
-
-func (r *rebuilder[T]) add(t *term, c *cell[T]) {
-	if t != r.latestTerm {
-		list, ok := r.lists[t]
-		if !ok {
-			list = new([]*cell[T])
-			r.lists[t] = list
-		}
-		r.latest, r.latestTerm = list, t
-	}
-	*r.latest = append(*r.latest, c)
-	r.entries++
-}
-
-func (r *rebuilder[T]) build(p pen) *shelf[T] {
-	postings := make([]posting[T], 0, len(r.lists))
-	for t, list := range r.lists {
-		postings = append(postings, postingOf(p, t, *list))
-	}
-	slices.SortFunc(postings, func(a, b posting[T]) int { return cmp.Compare(a.term.value, b.term.value) })
-	return &shelf[T]{index: r.shelf.index, postings: build(p, postings, false), entries: r.entries}
 }

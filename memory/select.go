@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"cmp"
 	"container/heap"
 	"fmt"
 	"iter"
@@ -90,13 +89,6 @@ func (st *state[T]) count(q Query) (int, error) {
 	return n, err
 }
 
-// row is a match with what it is sorted by.
-type row[T any] struct {
-	values []fieldpath.Value
-	key    tarn.Key
-	object T
-}
-
 // selected collects the first rows behind the token. They are kept in a heap
 // with the last one on top, one more than wanted, so that a short page of many
 // matches neither keeps nor sorts them all.
@@ -105,12 +97,11 @@ func (st *state[T]) selected(q Query) (Page[T], error) {
 	if err != nil {
 		return Page[T]{}, err
 	}
-	from := ""
-	if after != nil && len(q.sort) == 0 {
-		from = string(after.key)
+	if len(q.sort) == 0 {
+		return st.inOrder(q, after)
 	}
 	rows := rowHeap[T]{sort: q.sort}
-	err = st.matches(q, from, func(c *cell[T], object T) (bool, error) {
+	err = st.matches(q, "", func(c *cell[T], object T) (bool, error) {
 		values, err := q.sortValues(c.key, object)
 		if err != nil {
 			return false, err
@@ -126,8 +117,7 @@ func (st *state[T]) selected(q Query) (Page[T], error) {
 			rows.rows[0] = r
 			heap.Fix(&rows, 0)
 		}
-		// Without a sort, matches come in the order of the result.
-		return len(q.sort) > 0 || q.limit == 0 || rows.Len() <= q.limit, nil
+		return true, nil
 	})
 	if err != nil {
 		return Page[T]{}, err
@@ -135,76 +125,51 @@ func (st *state[T]) selected(q Query) (Page[T], error) {
 	return rows.page(q, st.version), nil
 }
 
-// sortValues reads what an object is sorted by.
-func (q *Query) sortValues(key tarn.Key, object any) ([]fieldpath.Value, error) {
-	if len(q.sort) == 0 {
-		return nil, nil
-	}
-	values := make([]fieldpath.Value, len(q.sort))
-	for i, o := range q.sort {
-		values[i], _ = o.path.First(object) // a path that its type does not have is missing
-		if values[i].Kind() == fieldpath.Composite {
-			return nil, fmt.Errorf("query: %s of %q is an object or a list, which has no order: sort by a field in it", o.path, key)
+// inOrder is selected without a sort: matches come in the order of the result.
+func (st *state[T]) inOrder(q Query, after *cursor) (Page[T], error) {
+	p := Page[T]{Version: st.version}
+	if len(q.conditions) == 0 && q.under == "" {
+		n := st.cells.n
+		if q.limit > 0 {
+			n = min(n, q.limit)
 		}
+		p.Keys, p.Objects = make([]tarn.Key, 0, n), make([]T, 0, n)
 	}
-	return values, nil
-}
-
-// compareRows orders two matches.
-func compareRows(sort []order, a []fieldpath.Value, aKey tarn.Key, b []fieldpath.Value, bKey tarn.Key) int {
-	for i, o := range sort {
-		if c := a[i].Compare(b[i]); c != 0 {
-			if o.down {
-				return -c
-			}
-			return c
+	from := ""
+	if after != nil {
+		from = string(after.key) + "\x00" // the next key that there can be
+	}
+	err := st.matches(q, from, func(c *cell[T], object T) (bool, error) {
+		if q.limit > 0 && len(p.Keys) == q.limit {
+			p.Continue = cursor{query: q.fingerprint(), key: p.Keys[q.limit-1]}.String()
+			return false, nil
 		}
+		p.Keys, p.Objects = append(p.Keys, c.key), append(p.Objects, object)
+		return true, nil
+	})
+	if err != nil {
+		return Page[T]{}, err
 	}
-	return cmp.Compare(aKey, bKey)
-}
-
-// rowHeap has the row that comes last on top.
-type rowHeap[T any] struct {
-	sort []order
-	rows []row[T]
-}
-
-func (h *rowHeap[T]) before(a, b row[T]) bool {
-	return compareRows(h.sort, a.values, a.key, b.values, b.key) < 0
-}
-func (h *rowHeap[T]) Len() int           { return len(h.rows) }
-func (h *rowHeap[T]) Less(i, j int) bool { return h.before(h.rows[j], h.rows[i]) }
-func (h *rowHeap[T]) Swap(i, j int)      { h.rows[i], h.rows[j] = h.rows[j], h.rows[i] }
-func (h *rowHeap[T]) Push(x any)         { h.rows = append(h.rows, x.(row[T])) }
-func (h *rowHeap[T]) Pop() any {
-	last := h.rows[len(h.rows)-1]
-	h.rows = h.rows[:len(h.rows)-1]
-	return last
-}
-
-// page makes the rows a page; one more than the limit means that there is more.
-func (h *rowHeap[T]) page(q Query, v tarn.Version) Page[T] {
-	slices.SortFunc(h.rows, func(a, b row[T]) int { return compareRows(h.sort, a.values, a.key, b.values, b.key) })
-	p := Page[T]{Version: v}
-	rows := h.rows
-	if q.limit > 0 && len(rows) > q.limit {
-		rows = rows[:q.limit]
-		last := rows[len(rows)-1]
-		p.Continue = cursor{q.fingerprint(), last.values, last.key}.String()
-	}
-	for _, r := range rows {
-		p.Keys = append(p.Keys, r.key)
-		p.Objects = append(p.Objects, r.object)
-	}
-	return p
+	return p, nil
 }
 
 // checked says what is wrong with a query here. Where T says nothing of the
 // fields, the first objects are asked.
 func (st *state[T]) checked(q Query) error {
 	t := reflect.TypeFor[T]()
-	if err := q.check(t); err != nil || t.Kind() != reflect.Interface {
+	if err := q.check(t); err != nil {
 		return err
+	}
+	for _, c := range q.conditions {
+		if c.index == "" {
+			continue
+		}
+		if _, err := st.shelf(c.index); err != nil {
+			return fmt.Errorf("query: %w", err)
+		}
+	}
+	if t.Kind() != reflect.Interface {
+		return nil
 	}
 	for _, path := range q.paths() {
 		if err := st.checkPath(path); err != nil {
@@ -235,7 +200,10 @@ func (st *state[T]) matches(q Query, from string, yield func(*cell[T], T) (bool,
 		return err
 	}
 	p, x := st.plan(q)
-	var values []fieldpath.Value
+	tests := make([]func(T) bool, len(p.Filter))
+	for i := range p.Filter {
+		tests[i] = st.test(&p.Filter[i])
+	}
 	under := prefixSpan(string(q.under))
 	each := func(cells []*cell[T]) bool {
 		for _, c := range cells {
@@ -246,13 +214,7 @@ func (st *state[T]) matches(q Query, from string, yield func(*cell[T], T) (bool,
 			if v == nil {
 				continue
 			}
-			ok := true
-			for i := 0; ok && i < len(p.Filter); i++ {
-				// A path that the object's type does not have is missing.
-				values, _ = p.Filter[i].path.Append(values[:0], v.object)
-				ok = p.Filter[i].holds(values)
-			}
-			if !ok {
+			if slices.ContainsFunc(tests, func(holds func(T) bool) bool { return !holds(v.object) }) {
 				continue
 			}
 			var more bool

@@ -21,6 +21,9 @@ import (
 func parseSelector(text string, field func(name string) Field, missing bool) ([]Condition, error) {
 	r := selectorReader{text: text}
 	var conditions []Condition
+	if strings.IndexByte(text, 0) >= 0 {
+		return nil, fmt.Errorf("selector %q: it has a NUL byte, which is in no name and in no value", text)
+	}
 	if r.peek() == "" {
 		return nil, nil
 	}

@@ -31,6 +31,10 @@ func (s *Store[T]) Snapshot() *Snapshot[T] {
 	return snap
 }
 
+// TakeSnapshot is Snapshot for those who know stores only by their interfaces. What
+// it returns is a *[Snapshot].
+func (s *Store[T]) TakeSnapshot() tarn.Snapshot[T] { return s.Snapshot() }
+
 // held is what a snapshot keeps from being let go.
 type held[T any] struct {
 	store *Store[T]

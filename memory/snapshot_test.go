@@ -163,8 +163,8 @@ func TestHistory(t *testing.T) {
 		t.Error(wrong)
 	}
 	s.SetVersion("")
-	if s.pins.count.Load() != 0 || len(s.pins.held) != 0 || s.stale.size.Load() != 0 {
-		t.Errorf("readers are gone, but %d pins and %d old versions are there", s.pins.count.Load(), s.stale.size.Load())
+	if s.pinned.Load() != 0 || len(s.stale.held) != 0 || s.stale.size.Load() != 0 {
+		t.Errorf("readers are gone, but %d pins, %d states and %d old versions are there", s.pinned.Load(), len(s.stale.held), s.stale.size.Load())
 	}
 }
 
@@ -176,7 +176,7 @@ func TestForgottenSnapshot(t *testing.T) {
 			t.Error("not one object")
 		}
 	}()
-	for i := 0; s.pins.count.Load() > 0; i++ {
+	for i := 0; s.pinned.Load() > 0; i++ {
 		if i == 1000 {
 			t.Fatal("the snapshot is still held after 1000 collections")
 		}
@@ -186,7 +186,7 @@ func TestForgottenSnapshot(t *testing.T) {
 	snap := s.Snapshot()
 	snap.Close()
 	snap.Close()
-	if n := s.pins.count.Load(); n != 0 {
+	if n := s.pinned.Load(); n != 0 {
 		t.Errorf("%d states held after Close", n)
 	}
 }

@@ -10,7 +10,7 @@ import (
 func (s *Store[T]) sound() string {
 	// What a reader that left had alone goes when the cell is next written or
 	// there is enough of it to sweep.
-	s.stale.sweep(&s.pins)
+	s.stale.sweep()
 	st := s.current.Load()
 	var cells []*cell[T]
 	if wrong := st.cells.sound(func(c *cell[T]) { cells = append(cells, c) }); wrong != "" {
@@ -25,15 +25,15 @@ func (s *Store[T]) sound() string {
 			return fmt.Sprintf("%q has gone, but stands in the tree", c.key)
 		case head.seq() > st.seq:
 			return fmt.Sprintf("%q has a version of state %d, which is not published", c.key, head.seq())
-		case head.before.Load() != nil && s.pins.count.Load() == 0:
+		case head.before.Load() != nil && s.pinned.Load() == 0:
 			return fmt.Sprintf("%q keeps an old version that nobody can see", c.key)
 		}
 		older := 0
 		for v := head.before.Load(); v != nil; v = v.before.Load() {
 			older++
 		}
-		if older > len(s.pins.held) {
-			return fmt.Sprintf("%q keeps %d old versions for %d states", c.key, older, len(s.pins.held))
+		if older > len(s.stale.held) {
+			return fmt.Sprintf("%q keeps %d old versions for %d states", c.key, older, len(s.stale.held))
 		}
 	}
 	if live := s.table.live(); live != len(cells) {

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"fmt"
+	"sync/atomic"
 
 	"github.com/tarnproject/tarn"
 )
@@ -11,6 +12,8 @@ type state[T any] struct {
 	seq     uint64
 	version tarn.Version
 	*books[T]
+	// readers counts those who hold it, see pin.
+	readers atomic.Int64
 }
 
 // books are the ordered parts of a state. They are one piece because most writes
@@ -36,32 +39,4 @@ func (b *books[T]) shelf(name string) (*shelf[T], error) {
 		}
 	}
 	return nil, fmt.Errorf("Index with name %s does not exist", name)
-}
-
-// pin takes the newest state and keeps what it shows until unpin.
-func (s *Store[T]) pin() *state[T] {
-	for {
-		st := s.current.Load()
-		s.pins.add(st.seq)
-		s.gate.pass()
-		if s.current.Load() == st {
-			return st
-		}
-		s.unpin(st)
-	}
-}
-
-func (s *Store[T]) unpin(st *state[T]) {
-	if s.pins.remove(st.seq) {
-		s.tidy()
-	}
-}
-
-// tidy lets go of what nobody can see, unless a writer is at work, which does
-// that at its end, or there is so little of it that the next writer may.
-func (s *Store[T]) tidy() {
-	for s.stale.size.Load() > minStale && s.pins.count.Load() == 0 && s.writing.TryLock() {
-		s.stale.sweep(&s.pins)
-		s.writing.Unlock()
-	}
 }

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"fmt"
+	"iter"
 	"sync"
 	"sync/atomic"
 
@@ -22,9 +23,14 @@ import (
 //     they gave may have changed.
 //   - An object that an index cannot take is kept all the same; see [IndexError].
 type Store[T any] struct {
+	// table is by itself because Get needs no more, and would else wait for what
+	// writers on other processors change beside it.
+	table *table[T]
+	_     [56]byte
+
 	current atomic.Pointer[state[T]]
-	table   *table[T]
-	pins    pins
+	// pinned counts the states that readers hold.
+	pinned  atomic.Int64
 	nothing version[T]
 	gate    gate
 
@@ -41,7 +47,11 @@ type Store[T any] struct {
 	used []bool
 }
 
-var _ tarn.ReadStore[any] = (*Store[any])(nil)
+var (
+	_ tarn.ReadStore[any]     = (*Store[any])(nil)
+	_ tarn.SnapshotStore[any] = (*Store[any])(nil)
+	_ tarn.IndexStore[any]    = (*Store[any])(nil)
+)
 
 // New makes an empty store without a version.
 func New[T any]() *Store[T] {
@@ -49,6 +59,20 @@ func New[T any]() *Store[T] {
 	s.current.Store(&state[T]{books: &books[T]{cells: tree[*cell[T]]{paged: true}}})
 	return s
 }
+
+// Of returns the store in which a replica keeps its copy, for what Replica has no
+// word for: indexes, queries, snapshots, reads that tell of changes. It is false
+// if the replica has another store. Only the replica may write it.
+func Of[T any](r *tarn.Replica[T]) (*Store[T], bool) {
+	s, ok := tarn.StoreAs[interface{ self() *Store[T] }](r)
+	if !ok {
+		return nil, false
+	}
+	return s.self(), true
+}
+
+// self is found in whatever embeds a store.
+func (s *Store[T]) self() *Store[T] { return s }
 
 // Apply makes the changes in their order and moves to version v. Add and Update
 // both set the key, whether it was there or not; deleting an absent key changes
@@ -65,7 +89,7 @@ func (s *Store[T]) Apply(changes []tarn.Change[T], v tarn.Version) error {
 		}
 	}
 	return s.write(func(e *edit[T]) tarn.Version {
-		s.table.reserve(len(changes))
+		e.expect(len(changes))
 		for i := range changes {
 			if c := &changes[i]; c.Type == tarn.Delete {
 				e.remove(c.Key)
@@ -81,11 +105,32 @@ func (s *Store[T]) Apply(changes []tarn.Change[T], v tarn.Version) error {
 // twice, the last one counts. Objects that an index could not take are named in
 // a [tarn.ObjectErrors].
 func (s *Store[T]) Replace(items []tarn.Item[T], v tarn.Version) error {
-	return s.write(func(e *edit[T]) tarn.Version {
-		s.table.reserve(len(items))
+	return s.ReplaceAll(len(items), func(yield func(tarn.Key, T) bool) {
 		for i := range items {
-			e.put(items[i].Key, items[i].Object)
+			if !yield(items[i].Key, items[i].Object) {
+				return
+			}
 		}
+	}, v)
+}
+
+// ReplaceAll is Replace by a walk over the new content, of about so many objects,
+// for those who have it in another form. The walk must not write to the store; if
+// it panics, nothing is written.
+func (s *Store[T]) ReplaceAll(size int, objects iter.Seq2[tarn.Key, T], v tarn.Version) error {
+	return s.write(func(e *edit[T]) tarn.Version {
+		done := false
+		defer func() {
+			if !done {
+				e.abandon()
+				s.writing.Unlock()
+			}
+		}()
+		e.expect(size)
+		for key, object := range objects {
+			e.put(key, object)
+		}
+		done = true
 		e.keepOnly()
 		return v
 	})

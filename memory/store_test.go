@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -197,5 +198,41 @@ func TestAllWhileWriting(t *testing.T) {
 	}
 	for range s.All() {
 		break
+	}
+}
+
+// A walk that panics, or ends its goroutine, leaves the store as it was.
+func TestReplaceAllThatPanics(t *testing.T) {
+	for name, give := range map[string]func(){"panic": func() { panic("enough") }, "goexit": runtime.Goexit} {
+		s := filled(t, map[tarn.Key]string{"a": "one", "b": "two"})
+		if err := s.AddIndex("words", IndexFunc(words)); err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan any)
+		go func() {
+			defer func() {
+				recover()
+				close(done)
+			}()
+			_ = s.ReplaceAll(3, func(yield func(tarn.Key, string) bool) {
+				yield("a", "changed")
+				yield("c", "new")
+				yield("a", "changed again")
+				if o, _ := s.Get("a"); o != "one" {
+					t.Errorf("%s: %q is seen before all is there", name, o)
+				}
+				give()
+			}, "7")
+		}()
+		<-done
+		if got := fmt.Sprint(maps.Collect(s.All()), s.Version()); got != "map[a:one b:two]" {
+			t.Errorf("%s: left behind is %s", name, got)
+		}
+		if _, ok := s.Get("c"); ok || s.sound() != "" {
+			t.Errorf("%s: %s", name, s.sound())
+		}
+		if err := s.ReplaceAll(1, maps.All(map[tarn.Key]string{"d": "later"}), "8"); err != nil || s.Len() != 1 || s.sound() != "" {
+			t.Errorf("%s: the next write gives %d objects, %v; %s", name, s.Len(), err, s.sound())
+		}
 	}
 }

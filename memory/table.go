@@ -93,8 +93,10 @@ func setTag(tags uint64, slot int, tag uint64) uint64 {
 }
 
 // find returns the cell of a key, nil if there is none.
-func (t *table[T]) find(key tarn.Key) *cell[T] {
-	hash := t.hash(key)
+func (t *table[T]) find(key tarn.Key) *cell[T] { return t.seek(key, t.hash(key)) }
+
+// seek is find where the hash is known.
+func (t *table[T]) seek(key tarn.Key, hash uint64) *cell[T] {
 	s := t.dir.Load().shard(hash)
 	mask := len(s.groups) - 1
 	at := int(hash>>7) & mask
@@ -113,9 +115,8 @@ func (t *table[T]) find(key tarn.Key) *cell[T] {
 	}
 }
 
-// insert adds a cell whose key is not there.
-func (t *table[T]) insert(c *cell[T]) {
-	hash := t.hash(c.key)
+// insert adds a cell whose key, of this hash, is not there.
+func (t *table[T]) insert(c *cell[T], hash uint64) {
 	for {
 		s := t.dir.Load().shard(hash)
 		if s.taken < len(s.groups)*slots*7/8 {

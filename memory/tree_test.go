@@ -107,7 +107,7 @@ func TestTable(t *testing.T) {
 					delete(want, key)
 				case !remove && !ok:
 					want[key] = &cell[int]{key: key}
-					tb.insert(want[key])
+					tb.insert(want[key], tb.hash(key))
 				}
 			}
 			for i := range 6000 {

@@ -154,3 +154,36 @@ func TestOpenChannelMeansUnchanged(t *testing.T) {
 		})
 	})
 }
+
+// A large write tells those who watch a value that an object has left, or come to.
+func TestWatchALargeWrite(t *testing.T) {
+	s := New[string]()
+	if err := s.AddIndex("words", IndexFunc(words)); err != nil {
+		t.Fatal(err)
+	}
+	content := func(first string) (all []tarn.Item[string]) {
+		for i := range 500 {
+			all = append(all, tarn.Item[string]{Meta: tarn.Meta{Key: tarn.Key(fmt.Sprintf("%03d", i))}, Object: "blue"})
+		}
+		all[0].Object = first
+		return all
+	}
+	if err := s.Replace(content("red"), "1"); err != nil {
+		t.Fatal(err)
+	}
+	channels := map[string]<-chan struct{}{}
+	for _, value := range []string{"red", "green", "grey"} {
+		var err error
+		if _, channels[value], err = s.LookupWatch("words", value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Replace(content("green"), "2"); err != nil {
+		t.Fatal(err)
+	}
+	for value, want := range map[string]bool{"red": true, "green": true, "grey": false} {
+		if closed(channels[value]) != want {
+			t.Errorf("the channel of %s is closed: %t, want %t", value, !want, want)
+		}
+	}
+}

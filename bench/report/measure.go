@@ -25,9 +25,11 @@ const (
 	Seconds   Unit = "s" // short times are written in smaller units
 	Bytes     Unit = "bytes"
 	Small     Unit = "bytes of one object"
+	Single    Unit = "single bytes"
 	PerSecond Unit = "per second"
 	Number    Unit = "number"
 	Fraction  Unit = "number with decimals"
+	Times     Unit = "ratio of two figures"
 )
 
 // Format writes a figure.
@@ -39,8 +41,12 @@ func (u Unit) Format(v float64) string {
 		return fmt.Sprintf("%.1f MiB", v/(1<<20))
 	case Small:
 		return fmt.Sprintf("%.2f KB", v/1000)
+	case Single:
+		return fmt.Sprintf("%.1f B", v)
 	case PerSecond:
 		return Thousands(v) + "/s"
+	case Times:
+		return fmt.Sprintf("%.2f ×", v)
 	case Fraction:
 		return fmt.Sprintf("%.1f", v)
 	default:

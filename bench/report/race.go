@@ -23,7 +23,8 @@ type Entry struct {
 	Rounds  []Result
 }
 
-// Target is what the ratio of two entries' figures must not exceed.
+// Target is what the ratio of two entries' figures must not exceed, or, if Against
+// is empty, the entry's own figure.
 type Target struct {
 	Entry, Against, Measure string
 	AtMost                  float64
@@ -86,7 +87,25 @@ type Comparison struct {
 }
 
 // Reached says whether the target is, or there is none.
-func (c Comparison) Reached() bool { return c.AtMost == 0 || c.Ratio > 0 && c.Ratio <= c.AtMost }
+func (c Comparison) Reached() bool { return c.AtMost == 0 || c.measured() && c.judged() <= c.AtMost }
+
+// judged is the figure that a target is about.
+func (c Comparison) judged() float64 {
+	if c.Against == "" {
+		return c.Median
+	}
+	return c.Ratio
+}
+
+func (c Comparison) measured() bool { return c.Against == "" || c.Ratio > 0 }
+
+// limit writes the target.
+func (c Comparison) limit() string {
+	if c.Against == "" {
+		return c.Unit.Format(c.AtMost)
+	}
+	return fmt.Sprintf("%.3f", c.AtMost)
+}
 
 // Compare makes the lines: for each measure each entry against its own, then
 // against any other that a target names.
@@ -141,7 +160,7 @@ func (r *Race) Table(out io.Writer) {
 			line[5] = fmt.Sprintf("%.3f", c.Ratio)
 		}
 		if c.AtMost > 0 {
-			line[6], line[7] = fmt.Sprintf("≤ %.3f", c.AtMost), mark(c)
+			line[6], line[7] = "≤ "+c.limit(), mark(c)
 		}
 		lines = append(lines, line)
 	}
@@ -150,13 +169,21 @@ func (r *Race) Table(out io.Writer) {
 
 func mark(c Comparison) string {
 	switch {
-	case c.Ratio == 0:
+	case !c.measured():
 		return "not measured"
 	case c.Reached():
 		return "ok"
 	default:
 		return "MISSED"
 	}
+}
+
+// complaint says what a missed target is, and what it should be.
+func (c Comparison) complaint() string {
+	if c.Against == "" {
+		return fmt.Sprintf("%s: %s has %s, should have at most %s", c.Measure, c.Entry, c.Unit.Format(c.Median), c.limit())
+	}
+	return fmt.Sprintf("%s: %s is %.3f of %s, should be at most %s", c.Measure, c.Entry, c.Ratio, c.Against, c.limit())
 }
 
 // Verdict writes how many targets of these races are reached, and which are not.
@@ -173,7 +200,7 @@ func Verdict(out io.Writer, races []*Race) {
 				reached++
 				continue
 			}
-			missed = append(missed, fmt.Sprintf("%s, %s: %s is %.3f of %s, should be at most %.3f", r.Name, c.Measure, c.Entry, c.Ratio, c.Against, c.AtMost))
+			missed = append(missed, r.Name+", "+c.complaint())
 		}
 	}
 	if total == 0 {

@@ -74,6 +74,45 @@ func TestRaceTable(t *testing.T) {
 	}
 }
 
+// A target without an entry to compare with is about the figure itself, and may
+// ask for nothing at all.
+func TestAbsoluteTargets(t *testing.T) {
+	r := &Race{
+		Name: "store", Pods: 10,
+		Entries: []Entry{
+			{Name: "client-go", Rounds: []Result{{{"slowest Get", 0.5, Seconds}, {"garbage", 16, Single}}}},
+			{Name: "tarn", Against: "client-go", Rounds: []Result{{{"slowest Get", 0.006, Seconds}, {"garbage", 0, Single}}}},
+		},
+		Targets: []Target{
+			{"tarn", "", "slowest Get", 0.005},
+			{"tarn", "", "garbage", 0.5},
+			{"tarn", "client-go", "garbage", 0.5},
+		},
+	}
+	var out bytes.Buffer
+	r.Table(&out)
+	Verdict(&out, []*Race{r})
+	want := `
+### store, 10 objects
+
+| measure     | contender | against   | median | spread | ratio |   target |              |
+| ---         | ---       | ---       |   ---: |   ---: |  ---: |     ---: |         ---: |
+| slowest Get | client-go |           | 0.50 s |    0 % |       |          |              |
+|             | tarn      | client-go | 6.0 ms |    0 % | 0.012 |          |              |
+|             | tarn      |           | 6.0 ms |    0 % |       | ≤ 5.0 ms |       MISSED |
+| garbage     | client-go |           | 16.0 B |    0 % |       |          |              |
+|             | tarn      | client-go |  0.0 B |    0 % |       |  ≤ 0.500 | not measured |
+|             | tarn      |           |  0.0 B |    0 % |       |  ≤ 0.5 B |           ok |
+
+1 of 3 targets reached.
+- missed: store, slowest Get: tarn has 6.0 ms, should have at most 5.0 ms
+- missed: store, garbage: tarn is 0.000 of client-go, should be at most 0.500
+`
+	if got := out.String(); got != want {
+		t.Errorf("table:%swant:%s", got, want)
+	}
+}
+
 // sizes are two races of one name: what the example needs for 1,000 objects, and
 // somewhat more per object for ten times as many.
 func sizes() []*Race {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/tarnproject/tarn/mirror"
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/client-go/rest"
 )
 
@@ -96,7 +96,7 @@ func namedTargets(find finder, args []string) ([]target, error) {
 // checkSegment refuses what would lead to another place of the server: in a path,
 // .. is no name.
 func checkSegment(what, text string) error {
-	wrong := path.IsValidPathSegmentName(text)
+	wrong := content.IsPathSegmentName(text)
 	if text == "" {
 		wrong = []string{"it is empty"}
 	}

@@ -26,7 +26,9 @@ import (
 // own, all else may belong to others too, of this informer or another one. While
 // mutations are detected, nothing is shared.
 //
-// Objects in a cache are read-only whether they share or not. Changes to parts
+// Objects in a cache are read-only whether they share or not. What someone writes
+// into one all the same may show in others, and in its own next states where these
+// come from a source that takes over what an update left as it was. Changes to parts
 // that are shared are found in passing, counted by the pool, [wire.Shared], and
 // reported to the error handlers of package utilruntime. [DetectMutations] finds
 // out who makes them.

@@ -5,7 +5,8 @@
 // that nothing but the import path differs. Races have contenders copy the same
 // pods from the same API server, a replay of real ones in a process of its own
 // (package replay), each in the way that its users would (package contender);
-// then they follow bursts of updates and read.
+// then they follow bursts of updates and read. Trials put contenders to the same
+// work with no server around: stores are written and read, fields are found.
 //
 // Every contender runs every time in a process of its own: what one leaves on the
 // heap, in the garbage collector's pacing or in package variables cannot colour
@@ -16,7 +17,8 @@
 //
 //	go run .                       everything, also with 1,000 to 100,000 objects
 //	go run . -quick -run protobuf  one race, a few minutes
-//	go run . -run 'fanout|typed'   scenarios and races whose names match
+//	go run . -run 'fanout|typed'   scenarios, trials and races whose names match
+//	go run . -run '^store'         the store alone
 //	go run . -only 'kube|^client-go$' -run protobuf
 //	go run . -n 1000,10000         other sizes
 //	go run . -profiles folder      profiles of every contender in races

@@ -13,7 +13,8 @@ import (
 const (
 	replaceEmpty = "Replace of an empty store"
 	replaceFull  = "Replace of a full store"
-	slowestGet   = "slowest Get during both"
+	slowestGet   = "slowest Get during all"
+	calmestGet   = "slowest Get in the calmest of three runs"
 	storeHeap    = "heap per object"
 	walkedHeap   = "heap per object, after reading all"
 	entryHeap    = "heap per index entry"
@@ -58,11 +59,12 @@ func measureReplace(m *meter, create func(int) store, objects int) error {
 		}
 		slowest = append(slowest, slowestNow)
 	}
-	// The best of three: what a store does it does each time, what the machine
-	// does besides it does not.
 	m.record(replaceEmpty, slices.Min(took[false]), report.Seconds)
 	m.record(replaceFull, slices.Min(took[true]), report.Seconds)
-	m.record(slowestGet, slices.Min(slowest), report.Seconds)
+	m.record(slowestGet, slices.Max(slowest), report.Seconds)
+	// What a store does it does each time, what the machine does besides it does
+	// not. This is to tell them apart, and is not judged.
+	m.record(calmestGet, slices.Min(slowest), report.Seconds)
 	return nil
 }
 

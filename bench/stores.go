@@ -145,18 +145,22 @@ const (
 	ourStore   = "tarn memory"
 )
 
+var (
+	newClientGo = newThreadSafe(func(x upstream.Indexers) upstream.ThreadSafeStore {
+		return upstream.NewThreadSafeStore(x, upstream.Indices{})
+	})
+	newDropIn = newThreadSafe(func(x upstream.Indexers) upstream.ThreadSafeStore {
+		return cache.NewThreadSafeStore(x, cache.Indices{})
+	})
+)
+
 // storeRunners has every contender run the same body; that which the others are
 // compared with runs twice.
 func storeRunners(body func(m *meter, create func(indexes int) store) error) []runner {
 	run := func(create func(int) store) func(context.Context, *meter) error {
 		return func(_ context.Context, m *meter) error { return body(m, create) }
 	}
-	theirs := run(newThreadSafe(func(x upstream.Indexers) upstream.ThreadSafeStore {
-		return upstream.NewThreadSafeStore(x, upstream.Indices{})
-	}))
-	ours := run(newThreadSafe(func(x upstream.Indexers) upstream.ThreadSafeStore {
-		return cache.NewThreadSafeStore(x, cache.Indices{})
-	}))
+	theirs, ours := run(newClientGo), run(newDropIn)
 	return []runner{
 		{theirStore, "", theirs}, {theirStore + " again", theirStore, theirs},
 		{ourDropIn, theirStore, ours}, {ourStore, theirStore, run(newTyped)},

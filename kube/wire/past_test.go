@@ -48,7 +48,7 @@ func TestPastEveryType(t *testing.T) {
 			private := newProtobuf(t, of, Options{Pool: pool, PrivateMaps: true})
 			var states [2]reflect.Value
 			var kept, copies []any
-			for round := range 30 {
+			for round := range 16 {
 				i := round % len(states)
 				if !states[i].IsValid() {
 					states[i] = reflect.New(of)

@@ -81,9 +81,16 @@ func (s *stage) view(subject *subject) string {
 		return b.String() // what became of it is a matter of luck
 	}
 	reasons := subject.failures.reasons()
+	if s.mayExpire {
+		reasons = without(reasons, "expired")
+	}
 	if subject.ours {
 		h := subject.replica.Health()
-		line("read at", causes(h.Lists, len(reasons) > 0))
+		read := causes(h.Lists, len(reasons) > 0)
+		if s.mayExpire {
+			read = without(read, "expired")
+		}
+		line("read at", read)
 		line("went back", []string{fmt.Sprint(h.Rewinds, " times")})
 	}
 	line("was told", reasons)
@@ -97,6 +104,10 @@ func (s *stage) view(subject *subject) string {
 		line(key, steps[key])
 	}
 	return b.String()
+}
+
+func without(words []string, word string) []string {
+	return slices.DeleteFunc(words, func(w string) bool { return w == word })
 }
 
 // causes are why a copy read the whole state, each once. The end of a watch is one

@@ -18,6 +18,7 @@ const recovery = 2 * time.Minute
 // apiserverKilled: the server crashes and comes back, again and again, in the
 // middle of writes.
 func apiserverKilled(s *stage) {
+	s.mayExpire = true // who was up to date when it crashed goes on from there
 	s.watchPods()
 	s.round()
 	churn := s.server.StartChurn(namespace)

@@ -30,6 +30,8 @@ type stage struct {
 	// peersLost says that client-go is known to be wrong from now on, and is not
 	// waited for.
 	peersLost bool
+	// mayExpire says that it is a matter of luck whose version expires.
+	mayExpire bool
 }
 
 // servers are what a stage can stand on.

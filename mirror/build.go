@@ -54,7 +54,7 @@ func (m *Mirror) newTable(r Resource, opts Options) (*Table, error) {
 	if !opts.KeepManagedFields {
 		decoding.Drop = []string{"metadata.managedFields"}
 	}
-	if isSecrets(r.GVR.GroupResource()) && !opts.ShowSecrets {
+	if r.Secret() && !opts.ShowSecrets {
 		t.transform = hideSecret
 		decoding.Unshared = true
 	}

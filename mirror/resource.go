@@ -27,5 +27,10 @@ func (r Resource) GVK() schema.GroupVersionKind { return r.GVR.GroupVersion().Wi
 // Can says whether the server knows a verb for the resource, such as "watch".
 func (r Resource) Can(verb string) bool { return slices.Contains(r.Verbs, verb) }
 
+// Secret says whether the resource's objects have values to be hidden.
+func (r Resource) Secret() bool {
+	return r.GVR.GroupResource() == schema.GroupResource{Resource: "secrets"}
+}
+
 // copyable says whether a copy of the resource can be kept.
 func (r Resource) copyable() bool { return r.Can("list") && r.Can("watch") }

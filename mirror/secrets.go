@@ -2,7 +2,6 @@ package mirror
 
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tarnproject/tarn/kube/wire"
 )
@@ -14,37 +13,41 @@ const Hidden = "(hidden)"
 // lastApplied is the annotation in which kubectl repeats the whole object.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// isSecrets says whether objects of the resource have values to be hidden.
-func isSecrets(gr schema.GroupResource) bool { return gr == schema.GroupResource{Resource: "secrets"} }
-
-// hideSecret takes the values out of a Secret. Names of keys stay, since that is
-// what people look for.
-func hideSecret(secret Object) (Object, error) {
+// HideValues takes the values out of a Secret, in place, and says whether there were
+// any. Names of keys stay, since that is what people look for. What has a shape that
+// no server sends is hidden as a whole.
+func HideValues(secret Object) (hidden bool) {
 	for _, field := range []string{"data", "stringData"} {
-		value, ok := secret.Object[field]
-		if !ok || value == nil {
-			continue
-		}
-		keys, ok := value.(map[string]any)
-		if !ok {
+		switch values := secret.Object[field].(type) {
+		case nil:
+		case map[string]any:
+			for key := range values {
+				values[key] = Hidden
+				hidden = true
+			}
+		default:
 			secret.Object[field] = Hidden
-			continue
-		}
-		for key := range keys {
-			keys[key] = Hidden
+			hidden = true
 		}
 	}
 	metadata, _ := secret.Object["metadata"].(map[string]any)
 	switch annotations := metadata["annotations"].(type) {
 	case nil:
 	case map[string]any:
-		delete(annotations, lastApplied)
-		if len(annotations) == 0 {
-			delete(metadata, "annotations")
+		if _, ok := annotations[lastApplied]; ok {
+			annotations[lastApplied] = Hidden
+			hidden = true
 		}
 	default:
 		delete(metadata, "annotations")
+		hidden = true
 	}
+	return hidden
+}
+
+// hideSecret is HideValues as a transform.
+func hideSecret(secret Object) (Object, error) {
+	HideValues(secret)
 	return secret, nil
 }
 

@@ -2,65 +2,32 @@ package web
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"github.com/tarnproject/tarn/mirror"
 )
-
-// lastApplied is where kubectl apply leaves a copy of the whole object.
-const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
 // curtain keeps the values of Secrets from being shown. A mirror does not even
 // keep them unless it is told to; this is the second door, for mirrors that were
 // made for something else.
 type curtain struct{ open bool }
 
-func (c curtain) covers(resource schema.GroupVersionResource) bool {
-	return !c.open && resource.Group == "" && resource.Resource == "secrets"
-}
+func (c curtain) covers(r mirror.Resource) bool { return !c.open && r.Secret() }
 
 // content is what may be seen of an object. What it returns is read-only.
 func (c curtain) content(table *mirror.Table, object mirror.Object) map[string]any {
-	if !c.covers(table.Resource().GVR) {
+	if !c.covers(table.Resource()) {
 		return object.Object
 	}
-	shown := maps.Clone(object.Object)
-	for _, field := range []string{"data", "stringData"} {
-		if values, ok := shown[field]; ok {
-			shown[field] = hidden(values)
-		}
-	}
-	metadata, _ := shown["metadata"].(map[string]any)
-	annotations, _ := metadata["annotations"].(map[string]any)
-	if _, ok := annotations[lastApplied]; ok {
-		annotations = maps.Clone(annotations)
-		annotations[lastApplied] = mirror.Hidden
-		metadata = maps.Clone(metadata)
-		metadata["annotations"] = annotations
-		shown["metadata"] = metadata
-	}
-	return shown
-}
-
-func hidden(values any) any {
-	m, ok := values.(map[string]any)
-	if !ok {
-		return mirror.Hidden
-	}
-	covered := make(map[string]any, len(m))
-	for name := range m {
-		covered[name] = mirror.Hidden
-	}
-	return covered
+	shown := object.DeepCopy()
+	mirror.HideValues(shown)
+	return shown.Object
 }
 
 // permits says whether a table may be asked for what a query filters by. To
 // filter or sort by what is hidden would tell it bit by bit.
-func (c curtain) permits(resource schema.GroupVersionResource, q query) error {
+func (c curtain) permits(resource mirror.Resource, q query) error {
 	if !c.covers(resource) {
 		return nil
 	}
@@ -78,7 +45,7 @@ func (c curtain) permits(resource schema.GroupVersionResource, q query) error {
 }
 
 // permitsPath is permits for one field.
-func (c curtain) permitsPath(resource schema.GroupVersionResource, path string) error {
+func (c curtain) permitsPath(resource mirror.Resource, path string) error {
 	if !c.covers(resource) {
 		return nil
 	}

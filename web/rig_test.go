@@ -23,6 +23,9 @@ import (
 	"github.com/tarnproject/tarn/mirror"
 )
 
+// lastApplied is where kubectl apply leaves a copy of the whole object.
+const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+
 // rig is a cluster in the process, a mirror of it, and the site over that.
 type rig struct {
 	t      *testing.T

@@ -87,7 +87,7 @@ func (s *Site) readRowsQuery(table *mirror.Table, values url.Values) (q rowsQuer
 	if q.query, err = parseQuery(q.text); err != nil {
 		return q, err
 	}
-	if err := s.curtain.permits(table.Resource().GVR, q.query); err != nil {
+	if err := s.curtain.permits(table.Resource(), q.query); err != nil {
 		return q, err
 	}
 	if q.sort, err = s.readSort(table, values.Get("sort")); err != nil {
@@ -117,7 +117,7 @@ func (s *Site) readSort(table *mirror.Table, text string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := s.curtain.permitsPath(table.Resource().GVR, path.String()); err != nil {
+	if err := s.curtain.permitsPath(table.Resource(), path.String()); err != nil {
 		return "", err
 	}
 	if down {

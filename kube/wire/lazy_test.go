@@ -26,6 +26,12 @@ func TestJSONQuantitiesArePrivate(t *testing.T) {
 		}
 		pods = append(pods, object.(*corev1.Pod))
 	}
+	wantPrivateQuantities(t, pods)
+}
+
+// wantPrivateQuantities looks whether pods share what they may, and nothing else.
+func wantPrivateQuantities(t *testing.T, pods []*corev1.Pod) {
+	t.Helper()
 	for i, one := range pods {
 		for _, other := range pods[i+1:] {
 			if one.Spec.Volumes[0].EmptyDir.SizeLimit == other.Spec.Volumes[0].EmptyDir.SizeLimit {

@@ -73,21 +73,17 @@ func (a *app) bench(cmd *cobra.Command, args []string, opts *benchOptions) error
 	if err := opts.scope.check(); err != nil {
 		return err
 	}
-	cfg, namespace, err := a.config()
+	at, err := a.cluster(cmd.Context())
 	if err != nil {
 		return err
 	}
-	catalog, err := a.catalogOf(cmd.Context(), cfg)
-	if err != nil {
-		return err
-	}
-	wanted, err := resources(catalog, args)
+	wanted, err := resources(at.catalog, args)
 	if err != nil {
 		return err
 	}
 	var verdicts []verdict
 	for _, r := range wanted {
-		v, err := a.compare(cmd, r, namespace, opts)
+		v, err := a.compare(cmd, r, at.namespace, opts)
 		if err != nil {
 			return err
 		}

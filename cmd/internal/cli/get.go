@@ -68,14 +68,11 @@ func (a *app) get(ctx context.Context, args []string, opts *getOptions) error {
 	if err := errors.Join(opts.scope.check(), opts.output.check()); err != nil {
 		return err
 	}
-	cfg, namespace, err := a.config()
+	at, err := a.cluster(ctx)
 	if err != nil {
 		return err
 	}
-	catalog, err := a.catalogOf(ctx, cfg)
-	if err != nil {
-		return err
-	}
+	cfg, namespace, catalog := at.cfg, at.namespace, at.catalog
 	wanted, err := targets(readable(catalog), args)
 	if err != nil {
 		return err
@@ -158,9 +155,9 @@ func (a *app) getObjects(ctx context.Context, r *reader, places []location, list
 			failed = append(failed, place.failed(err))
 			continue
 		}
-		if isSecrets(place.resource) && !opts.showSecrets {
+		if place.resource.Secret() && !opts.showSecrets {
 			for i := range objects {
-				hidden = hideValues(&objects[i]) || hidden
+				hidden = mirror.HideValues(&objects[i]) || hidden
 			}
 		}
 		all = append(all, objects...)

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -15,7 +14,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/tarnproject/tarn/cmd/internal/demo"
 	"github.com/tarnproject/tarn/cmd/internal/term"
@@ -155,33 +153,6 @@ func TestVerifySaysWhy(t *testing.T) {
 			t.Errorf("%s", got)
 		}
 	})
-}
-
-// Whatever shape a Secret has, get shows nothing of its values.
-func TestSecretsOfAnyShapeAreHidden(t *testing.T) {
-	const value = "c2VjcmV0"
-	for _, object := range []map[string]any{
-		{"data": value},
-		{"data": []any{value}},
-		{"data": map[string]any{"a": map[string]any{"b": value}}},
-		{"stringData": map[string]any{"a": value}, "data": nil},
-		{"metadata": map[string]any{"annotations": map[string]any{lastApplied: value}}},
-		{"metadata": map[string]any{"annotations": map[string]any{lastApplied: value, "other": int64(1)}}},
-		{"metadata": map[string]any{"annotations": value}},
-	} {
-		before, _ := json.Marshal(object)
-		if hidden := hideValues(&unstructured.Unstructured{Object: object}); !hidden {
-			t.Errorf("%s: it does not say that something is hidden", before)
-		}
-		if text, _ := json.Marshal(object); strings.Contains(string(text), value) {
-			t.Errorf("left: %s", text)
-		}
-	}
-	for _, object := range []map[string]any{{}, {"data": nil}, {"data": map[string]any{}}, {"metadata": map[string]any{"annotations": map[string]any{"a": "b"}}}} {
-		if hideValues(&unstructured.Unstructured{Object: object}) {
-			t.Errorf("%v: there is nothing to hide", object)
-		}
-	}
 }
 
 // What a demonstration says of faults takes room from the tables, and not from

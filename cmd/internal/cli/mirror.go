@@ -92,17 +92,11 @@ func (a *app) startMirror(ctx context.Context, giveUp context.CancelCauseFunc, a
 	if err := s.check(); err != nil {
 		return nil, err
 	}
-	cfg, namespace, err := a.config()
+	at, err := a.cluster(ctx)
 	if err != nil {
 		return nil, err
 	}
-	catalog, err := a.catalogOf(ctx, cfg)
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
-	if err != nil {
-		return nil, err
-	}
+	cfg, namespace, catalog := at.cfg, at.namespace, at.catalog
 	wanted, err := resources(catalog, args)
 	if err != nil {
 		return nil, err

@@ -60,7 +60,7 @@ func (a *app) tellHidden(answers []*answer, opts *queryOptions) {
 		return
 	}
 	for _, found := range answers {
-		if isSecrets(found.resource) && (!opts.tabular() || found.about("data") || found.about("stringData")) {
+		if found.resource.Secret() && (!opts.tabular() || found.about("data") || found.about("stringData")) {
 			fmt.Fprintln(a.errOut, "Values of Secrets are hidden; --show-secrets shows them.")
 			return
 		}

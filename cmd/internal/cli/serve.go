@@ -78,14 +78,11 @@ func (a *app) serve(ctx context.Context, args []string, opts *serveOptions) erro
 	if err := errors.Join(opts.scope.check(), a.checkPage(opts)); err != nil {
 		return err
 	}
-	cfg, namespace, err := a.config()
+	at, err := a.cluster(ctx)
 	if err != nil {
 		return err
 	}
-	catalog, err := a.catalogOf(ctx, cfg)
-	if err != nil {
-		return err
-	}
+	cfg, namespace, catalog := at.cfg, at.namespace, at.catalog
 	wanted, err := resources(catalog, args)
 	if err != nil {
 		return err

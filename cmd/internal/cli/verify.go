@@ -126,7 +126,7 @@ func verifyTable(ctx context.Context, table *mirror.Table, chunkSize int64) (ver
 		}
 		return verify.Result{Name: table.Resource().Name(), Verdict: verify.Unknown}, err
 	}
-	return verify.Once(ctx, verifyTarget(table), verify.Options{PageSize: chunkSize}) // says what kept it, if ctx ended
+	return verify.Once(ctx, table.Target(), verify.Options{PageSize: chunkSize}) // says what kept it, if ctx ended
 }
 
 // untilSynced waits for the whole of a table. A resource that may not be read is
@@ -146,16 +146,6 @@ func untilSynced(ctx context.Context, table *mirror.Table) error {
 			}
 		}
 	}
-}
-
-func verifyTarget(table *mirror.Table) verify.Target[mirror.Object] {
-	t := verify.Target[mirror.Object]{
-		Name: table.Resource().Name(), Replica: table.Replica(), Store: table.Store(), Transform: table.Transform(),
-	}
-	for _, source := range table.Sources() {
-		t.Sources = append(t.Sources, source)
-	}
-	return t
 }
 
 // verified is what a command found.

@@ -35,7 +35,7 @@ func (v *verifying) start(ctx context.Context, a *app, m *mirror.Mirror, running
 	}
 	var all []*verify.Rolling[mirror.Object]
 	for _, table := range m.Tables() {
-		rolling, err := verify.NewRolling(verifyTarget(table), verify.RollingOptions{Period: v.period, Logger: a.logger})
+		rolling, err := verify.NewRolling(table.Target(), verify.RollingOptions{Period: v.period, Logger: a.logger})
 		if err != nil {
 			return err
 		}

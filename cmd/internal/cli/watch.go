@@ -70,14 +70,11 @@ func (a *app) watch(ctx context.Context, args []string, opts *watchOptions) erro
 	if err := opts.scope.check(); err != nil {
 		return err
 	}
-	cfg, namespace, err := a.config()
+	at, err := a.cluster(ctx)
 	if err != nil {
 		return err
 	}
-	catalog, err := a.catalogOf(ctx, cfg)
-	if err != nil {
-		return err
-	}
+	cfg, namespace, catalog := at.cfg, at.namespace, at.catalog
 	wanted, err := targets(copyable(catalog), args)
 	if err != nil {
 		return err

@@ -111,7 +111,7 @@ func describeChange(of target, c tarn.Change[mirror.Object], now time.Time) []te
 	}
 	if len(found) == 0 {
 		why := "no field that is kept differs"
-		if isSecrets(of.resource) {
+		if of.resource.Secret() {
 			why = "values that are hidden may differ; --show-secrets shows them"
 		}
 		lines = append(lines, term.Line{{Text: "  (" + why + ")", Style: term.Dim}})

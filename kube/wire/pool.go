@@ -83,15 +83,19 @@ func typeSalt(t reflect.Type) uint64 {
 
 // saltedKey is the name of what raw means where salt tells the meaning.
 func (p *Pool) saltedKey(salt uint64, raw []byte) key {
-	return key{
-		maphash.Bytes(p.seedA, raw) ^ salt*0x9E3779B97F4A7C15,
-		maphash.Bytes(p.seedB, raw) + salt,
-	}
+	return key{firstHalf(maphash.Bytes(p.seedA, raw), salt), p.secondHalf(salt, raw)}
 }
 
-func (p *Pool) shard(k key) *shard {
-	return &p.shards[k.a>>(64-shardBits)]
+// firstHalf makes the first half of a key of the hash of raw by seedA.
+func firstHalf(hash, salt uint64) uint64 { return hash ^ salt*0x9E3779B97F4A7C15 }
+
+func (p *Pool) secondHalf(salt uint64, raw []byte) uint64 {
+	return maphash.Bytes(p.seedB, raw) + salt
 }
+
+func (p *Pool) shard(k key) *shard { return p.shardOf(k.a) }
+
+func (p *Pool) shardOf(a uint64) *shard { return &p.shards[a>>(64-shardBits)] }
 
 // get finds a part for an object that is not told apart from others.
 func (p *Pool) get(k key) (part, bool) {

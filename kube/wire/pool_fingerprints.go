@@ -10,22 +10,22 @@ const fingerprintSlots = 512
 // 65,536, costs a weak pointer and nothing else.
 type fingerprints []uint32
 
-func (f *fingerprints) note(k key, by owner) {
+func (f *fingerprints) note(a uint64, by owner) {
 	if *f == nil {
 		*f = make(fingerprints, fingerprintSlots)
 	}
-	(*f)[k.b%fingerprintSlots] = fingerprint(k, by)
+	(*f)[a>>16%fingerprintSlots] = fingerprint(a, by)
 }
 
 // knows says whether another owner had the part before.
-func (f fingerprints) knows(k key, by owner) bool {
+func (f fingerprints) knows(a uint64, by owner) bool {
 	if f == nil {
 		return false
 	}
-	had, now := f[k.b%fingerprintSlots], fingerprint(k, by)
+	had, now := f[a>>16%fingerprintSlots], fingerprint(a, by)
 	return had>>16 == now>>16 && (by == anyone || had != now)
 }
 
-func fingerprint(k key, by owner) uint32 {
-	return uint32(k.b>>48)<<16 | uint32(by)&0xffff
+func fingerprint(a uint64, by owner) uint32 {
+	return uint32(a&0xffff)<<16 | uint32(by)&0xffff
 }

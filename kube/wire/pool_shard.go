@@ -24,14 +24,19 @@ const (
 
 // shard is the part of a pool under one lock.
 //
+// Parts are filed under the first half of their key; the second is compared. So one
+// who looks for a part that is mostly not there makes one hash of it, not two. That
+// two parts have the first half in common does not happen by chance, and if it did,
+// the later one would not be shared.
+//
 // Invariants: young holds the key of each entry with a strong pointer once, in
 // the order of arrival; the first aged of them have seen a garbage collection.
 type shard struct {
 	mu    sync.Mutex
-	parts map[key]pooled
+	parts map[uint64]pooled
 	peak  int // of len(parts) since the map was made: maps grow, but never shrink
 
-	young      []key
+	young      []uint64
 	aged       int
 	youngBytes int
 	forgotten  fingerprints
@@ -46,6 +51,7 @@ type shard struct {
 type pooled struct {
 	ptr   unsafe.Pointer
 	weak  weak.Pointer[byte]
+	b     uint64 // of the key
 	n     int
 	size  uint32
 	owner owner
@@ -54,62 +60,70 @@ type pooled struct {
 func (s *shard) get(k key, by owner) (part, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.find(k, by)
+	x, b, found := s.find(k.a, by)
+	if !found || b != k.b {
+		return part{}, false
+	}
+	return x, true
 }
 
-// sight is get that also says whether another object had the part before it was
-// forgotten, or was not admitted, and makes a note of it for the next one.
-func (s *shard) sight(k key, by owner) (x part, found, before bool) {
+// sight finds what is filed under the first half of a key, and returns the second,
+// which is to be compared. If there is nothing, it says whether another object had it
+// before it was forgotten, or was not admitted, and makes a note of it for the next
+// one.
+func (s *shard) sight(a uint64, by owner) (x part, b uint64, found, before bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if x, found = s.find(k, by); found {
-		return x, true, true
+	if x, b, found = s.find(a, by); found {
+		return x, b, true, true
 	}
-	if before = s.forgotten.knows(k, by); !before {
-		s.forgotten.note(k, by)
+	if before = s.forgotten.knows(a, by); !before {
+		s.forgotten.note(a, by)
 	}
-	return part{}, false, before
+	return part{}, 0, false, before
 }
 
-func (s *shard) find(k key, by owner) (part, bool) {
-	e, ok := s.parts[k]
+func (s *shard) find(a uint64, by owner) (x part, b uint64, found bool) {
+	e, ok := s.parts[a]
 	if !ok {
 		s.misses++
-		return part{}, false
+		return part{}, 0, false
 	}
 	ptr := e.ptr
 	if ptr == nil {
 		if ptr = unsafe.Pointer(e.weak.Value()); ptr == nil {
-			delete(s.parts, k)
+			delete(s.parts, a)
 			s.misses++
-			return part{}, false
+			return part{}, 0, false
 		}
 	} else if e.owner != several && (by == anyone || by != e.owner) {
 		e.owner = several
-		s.parts[k] = e
+		s.parts[a] = e
 	}
 	s.hits++
-	return part{ptr, e.n}, true
+	return part{ptr, e.n}, e.b, true
 }
 
 func (s *shard) put(k key, x part, size int, by owner) part {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, ok := s.parts[k]; ok {
-		if first, ok := s.find(k, by); ok {
+	if _, ok := s.parts[k.a]; ok {
+		if first, b, ok := s.find(k.a, by); ok && b == k.b {
 			return first
+		} else if ok {
+			return x
 		}
 	}
 	if s.parts == nil {
-		s.parts = map[key]pooled{}
+		s.parts = map[uint64]pooled{}
 	}
-	if s.forgotten.knows(k, by) {
+	if s.forgotten.knows(k.a, by) {
 		by = several
 	}
-	e := pooled{ptr: x.ptr, n: x.n, size: uint32(min(size, math.MaxUint32)), owner: by}
-	s.parts[k] = e
+	e := pooled{ptr: x.ptr, b: k.b, n: x.n, size: uint32(min(size, math.MaxUint32)), owner: by}
+	s.parts[k.a] = e
 	s.peak = max(s.peak, len(s.parts))
-	s.young = append(s.young, k)
+	s.young = append(s.young, k.a)
 	s.youngBytes += int(e.size)
 	if len(s.young) > youngParts || s.youngBytes > youngBytes && len(s.young) > 1 {
 		s.age(min(agingBatch, len(s.young)-1))
@@ -121,8 +135,8 @@ func (s *shard) put(k key, x part, size int, by owner) part {
 func (s *shard) replace(k key, x part) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e, ok := s.parts[k]
-	if !ok {
+	e, ok := s.parts[k.a]
+	if !ok || e.b != k.b {
 		return
 	}
 	if e.n = x.n; e.ptr != nil {
@@ -130,7 +144,7 @@ func (s *shard) replace(k key, x part) {
 	} else {
 		e.weak = weak.Make((*byte)(x.ptr))
 	}
-	s.parts[k] = e
+	s.parts[k.a] = e
 }
 
 // clear strikes all parts off.
@@ -143,17 +157,17 @@ func (s *shard) clear() {
 
 // age takes the n parts that are young for the longest time out of youth.
 func (s *shard) age(n int) {
-	for _, k := range s.young[:n] {
-		e := s.parts[k]
+	for _, a := range s.young[:n] {
+		e := s.parts[a]
 		s.youngBytes -= int(e.size)
 		if e.owner == several && e.size >= worthWeak {
 			e.weak, e.ptr = weak.Make((*byte)(e.ptr)), nil
-			s.parts[k] = e
+			s.parts[a] = e
 			s.promoted++
 			continue
 		}
-		delete(s.parts, k)
-		s.forgotten.note(k, e.owner)
+		delete(s.parts, a)
+		s.forgotten.note(a, e.owner)
 		s.lonely++
 	}
 	s.young = s.young[:copy(s.young, s.young[n:])]
@@ -173,9 +187,9 @@ func (s *shard) collect(all bool) {
 	if len(s.young) == 0 {
 		s.young = nil
 	}
-	for k, e := range s.parts {
+	for a, e := range s.parts {
 		if e.ptr == nil && e.weak.Value() == nil {
-			delete(s.parts, k)
+			delete(s.parts, a)
 		}
 	}
 	if len(s.parts)*4 < s.peak {
@@ -190,9 +204,9 @@ func (s *shard) rebuild() {
 		s.parts = nil
 		return
 	}
-	parts := make(map[key]pooled, len(s.parts))
-	for k, e := range s.parts {
-		parts[k] = e
+	parts := make(map[uint64]pooled, len(s.parts))
+	for a, e := range s.parts {
+		parts[a] = e
 	}
 	s.parts = parts
 }

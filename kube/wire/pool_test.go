@@ -48,6 +48,24 @@ func settle(t testing.TB, done func() bool) {
 	t.Fatal("garbage collections do not lead there")
 }
 
+func TestPoolComparesBothHalvesOfAKey(t *testing.T) {
+	p := NewPool()
+	k := numbered(p, 1)
+	other := key{k.a, k.b + 1}
+	first, second := &payload{n: 1}, &payload{n: 2}
+	p.offer(k, first, 1)
+	if got := p.lookup(other, 2); got != nil {
+		t.Errorf("half a key finds %v", got)
+	}
+	if got := p.offer(other, second, 2); got != second {
+		t.Errorf("half a key gets %v instead of its own", got)
+	}
+	p.shard(other).replace(other, part{unsafe.Pointer(second), 1})
+	if got := p.lookup(k, 3); got != first {
+		t.Errorf("half a key has replaced the part: %v", got)
+	}
+}
+
 func TestPoolFirstOneStays(t *testing.T) {
 	p := NewPool()
 	k := numbered(p, 1)

@@ -85,9 +85,7 @@ func (r *protoReader) privateTable(f *protoField, i, end, n int, dst unsafe.Poin
 	case claim.admit:
 		run := bytes.Clone(r.data[i:end])
 		made := part{unsafe.Pointer(unsafe.SliceData(run)), len(run)}
-		if text = r.pool.shard(claim.key).put(claim.key, made, len(run), r.owner); text.n != len(run) {
-			text = made
-		}
+		text = r.offer(f, claim, i, end, made, len(run))
 	default:
 		r.texts.entries(f, m, i, end)
 		return end

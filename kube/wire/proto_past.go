@@ -24,6 +24,10 @@ type lineage struct {
 	// before are the parts that the last state had, now those of this one.
 	before, now pastHashes
 	window      window
+	hashed      struct {
+		i, end int
+		hash   uint64
+	}
 }
 
 // window is the memory being decoded into, and the same memory of the last state,
@@ -38,6 +42,7 @@ type window struct {
 func (l *lineage) begin(base unsafe.Pointer, size uintptr, again bool) {
 	l.again, l.uid = again, 0
 	l.before.n, l.now.n = 0, 0
+	l.hashed.end = 0
 	l.window = window{base: base, size: size}
 }
 
@@ -77,6 +82,15 @@ func (r *protoReader) place(f *protoField, dst unsafe.Pointer) uint64 {
 	return (r.window.place+offset)*0x9E3779B97F4A7C15 + f.salt
 }
 
+// hash is that of the bytes between i and end. It is asked for the same bytes twice in
+// a row: by who looks in the last state, then by who looks in the pool.
+func (r *protoReader) hash(i, end int) uint64 {
+	if r.hashed.i != i || r.hashed.end != end {
+		r.hashed.i, r.hashed.end, r.hashed.hash = i, end, maphash.Bytes(r.pool.seedA, r.data[i:end])
+	}
+	return r.hashed.hash
+}
+
 // partAt is the part that a field has, nil if it has not n elements.
 func (f *protoField) partAt(field unsafe.Pointer, n int) part {
 	if f.kind >= kindRuns && f.kind < kindTextMap {
@@ -98,7 +112,7 @@ func (r *protoReader) unchanged(f *protoField, i, end int, dst unsafe.Pointer) (
 	if !h.due() {
 		return nil, false
 	}
-	hash := maphash.Bytes(r.pool.seedA, r.data[i:end]) ^ r.place(f, dst)
+	hash := r.hash(i, end) ^ r.place(f, dst)
 	r.now.add(hash)
 	if past = r.window.at(dst); past == nil {
 		return nil, false

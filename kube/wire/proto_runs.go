@@ -65,8 +65,14 @@ func (r *protoReader) part(f *protoField, i, end, n int, claim claim, dst unsafe
 	if !claim.admit || r.lazies != lazies {
 		return made
 	}
-	if winner := r.pool.shard(claim.key).put(claim.key, part{made, n}, size, r.owner); winner.n == n {
-		return winner.ptr
+	return r.offer(f, claim, i, end, part{made, n}, size).ptr
+}
+
+// offer puts a part that was claimed into the pool, and returns the one to use.
+func (r *protoReader) offer(f *protoField, claim claim, i, end int, made part, size int) part {
+	k := key{claim.first, r.pool.secondHalf(f.salt, r.data[i:end])}
+	if winner := r.pool.shard(k).put(k, made, size, r.owner); winner.n == made.n {
+		return winner
 	}
 	return made
 }
@@ -136,9 +142,10 @@ func (r *protoReader) elements(f *protoField, b []byte, i int, array unsafe.Poin
 	return true
 }
 
-// claim is the right to put a part into the pool that was not found there.
+// claim is the right to put a part into the pool that was not found there; first is
+// the first half of its key.
 type claim struct {
-	key   key
+	first uint64
 	admit bool
 }
 
@@ -157,11 +164,13 @@ func (r *protoReader) seek(f *protoField, i, end, n int) (part, claim) {
 	x := r.habits.recall(place, raw)
 	known := x.ptr != nil
 	if !known {
-		k := r.pool.saltedKey(f.salt, raw)
+		a := firstHalf(r.hash(i, end), f.salt)
+		var b uint64
 		var found, before bool
-		if x, found, before = r.pool.shard(k).sight(k, r.owner); !found || x.n != n {
+		x, b, found, before = r.pool.shardOf(a).sight(a, r.owner)
+		if !found || x.n != n || b != r.pool.secondHalf(f.salt, raw) {
 			h.saw(false)
-			return part{}, claim{key: k, admit: before || !h.wary}
+			return part{}, claim{first: a, admit: before || !h.wary}
 		}
 	}
 	if r.tooDeepHere(f, i, end) {

@@ -89,8 +89,8 @@ func (st *state[T]) count(q Query) (int, error) {
 	return n, err
 }
 
-// selected collects the first rows behind the token. They are kept in a heap
-// with the last one on top, one more than wanted, so that a short page of many
+// selected collects the rows behind the token. If there is a limit, they are kept in
+// a heap with the last one on top, one more than wanted, so that a short page of many
 // matches neither keeps nor sorts them all.
 func (st *state[T]) selected(q Query) (Page[T], error) {
 	after, err := q.token()
@@ -111,7 +111,9 @@ func (st *state[T]) selected(q Query) (Page[T], error) {
 			return true, nil
 		}
 		switch {
-		case q.limit == 0 || rows.Len() <= q.limit:
+		case q.limit == 0:
+			rows.rows = append(rows.rows, r)
+		case rows.Len() <= q.limit:
 			heap.Push(&rows, r)
 		case rows.before(r, rows.rows[0]):
 			rows.rows[0] = r

@@ -89,7 +89,7 @@ func (s *Store[T]) takeSlot() int {
 // writing.
 func (s *Store[T]) reshelve(change func([]*shelf[T]) []*shelf[T]) {
 	last := s.current.Load()
-	next := &state[T]{seq: last.seq + 1, version: last.version, books: &books[T]{cells: last.cells, indexes: change(last.indexes)}}
+	next := &state[T]{seq: last.seq + 1, version: last.version, writing: &s.writing, books: &books[T]{cells: last.cells, indexes: change(last.indexes)}}
 	s.current.Store(next)
 	s.stale.settle(last, next, nil)
 }

@@ -127,7 +127,7 @@ func (e *edit[T]) abandon() {
 // those who wait.
 func (e *edit[T]) publish(v tarn.Version) error {
 	s := e.store
-	next := &state[T]{seq: e.seq, version: v, books: e.books()}
+	next := &state[T]{seq: e.seq, version: v, writing: &e.store.writing, books: e.books()}
 	s.current.Store(next)
 	if e.inPlace {
 		s.gate.open()

@@ -120,7 +120,7 @@ func (s *Store[T]) List() []T {
 	st := s.pin()
 	defer s.unpin(st)
 	list := make([]T, 0, st.cells.n)
-	st.cells.leaves("", func(leaf *node[*cell[T]], _ int) bool {
+	st.leaves("", func(leaf *node[*cell[T]], _ int) bool {
 		if entries := st.entries(leaf); entries != nil {
 			for i := range entries {
 				list = append(list, entries[i].object)
@@ -135,7 +135,7 @@ func (s *Store[T]) List() []T {
 
 // walk gives the objects of a span of keys. The state must be pinned.
 func (st *state[T]) walk(r span, yield func(tarn.Key, T) bool) {
-	st.cells.leaves(r.from, func(leaf *node[*cell[T]], first int) bool {
+	st.leaves(r.from, func(leaf *node[*cell[T]], first int) bool {
 		end, more := len(leaf.items), true
 		if r.to != "" && string(leaf.items[end-1].key) >= r.to {
 			end, _ = find(leaf.items, r.to)

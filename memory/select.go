@@ -230,7 +230,8 @@ func (st *state[T]) matches(q Query, from string, yield func(*cell[T], T) (bool,
 		x.cells(p.spans, each)
 		return err
 	}
-	st.cells.from(max(from, under.from), func(cells []*cell[T]) bool {
+	st.leaves(max(from, under.from), func(leaf *node[*cell[T]], first int) bool {
+		cells := leaf.items[first:]
 		return each(cells) && (under.to == "" || string(cells[len(cells)-1].key) < under.to)
 	})
 	return err

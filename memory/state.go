@@ -11,6 +11,7 @@ import (
 type state[T any] struct {
 	seq     uint64
 	version tarn.Version
+	writing *writeLock // of the store
 	*books[T]
 	// readers counts those who hold it, see pin.
 	readers atomic.Int64

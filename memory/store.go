@@ -3,7 +3,6 @@ package memory
 import (
 	"fmt"
 	"iter"
-	"sync"
 	"sync/atomic"
 
 	"github.com/tarnproject/tarn"
@@ -37,7 +36,7 @@ type Store[T any] struct {
 	watchers watchers
 
 	// writing is held by the one who writes, who alone may use what follows.
-	writing sync.Mutex
+	writing writeLock
 	stale   stale[T]
 	edit    edit[T]
 	// building are indexes that are being filled. Writers keep them up to date,
@@ -56,7 +55,7 @@ var (
 // New makes an empty store without a version.
 func New[T any]() *Store[T] {
 	s := &Store[T]{table: newTable[T](), nothing: version[T]{stamp: nothing}}
-	s.current.Store(&state[T]{books: &books[T]{cells: tree[*cell[T]]{paged: true}}})
+	s.current.Store(&state[T]{writing: &s.writing, books: &books[T]{cells: tree[*cell[T]]{paged: true}}})
 	return s
 }
 

@@ -19,6 +19,12 @@ ALLOW_NOT_COVERED ?= 30
 SEEDS ?= 20000
 FIRST ?= 1
 
+# How long each fuzzer runs.
+FUZZTIME ?= 1m
+
+# How often a process that writes to disk is killed.
+CRASHES ?= 250
+
 # Flags for the benchmarks, such as BENCH='-run relist -count 3'.
 BENCH ?=
 
@@ -35,7 +41,7 @@ ETCD_BIN = e2e/bin/etcd-$(ETCD)
 E2E_PROGRAMS = $(addprefix $(KUBERNETES_BIN)/,kube-apiserver kube-controller-manager kubectl) $(ETCD_BIN)/etcd $(ETCD_BIN)/etcdutl
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint sim e2e bench conformance
+.PHONY: help run test lint sim fuzz crash e2e bench conformance
 
 help: ## say what there is to make
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -62,6 +68,14 @@ lint: ## check the formatting, vet, and run staticcheck
 
 sim: ## simulate SEEDS bad days (20,000 unless given), each for a replica and for an informer
 	$(GO) test ./sim -run TestDays -seeds $(SEEDS) -first $(FIRST) -timeout 24h -v | grep -v '^=== '
+
+fuzz: ## run every fuzzer, each for FUZZTIME (1m unless given)
+	@grep -rno --include='*_test.go' '^func Fuzz[A-Za-z]*' . | sed 's|/[^/]*:[0-9]*:func | |' | while read folder name; do \
+		echo "$$folder $$name"; \
+		$(GO) test $$folder -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1x || exit 1; done
+
+crash: ## kill a process that writes to disk CRASHES times (250 unless given), and look at what it leaves
+	$(GO) test ./sqlite -count=1 -timeout 2h -run TestKill -crashes $(CRASHES)
 
 bench: ## compare with client-go and print a table; BENCH='-run relist' chooses
 	cd bench && $(GO) run . $(BENCH)

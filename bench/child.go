@@ -24,6 +24,10 @@ type task struct {
 	// Server is where its pods are, and Profiles a folder for profiles, if any.
 	Scenario, Contender string
 	Server, Profiles    string
+	// Folder is where the contenders of a round keep files, Paced has updates come a
+	// thousand a second.
+	Folder string
+	Paced  bool
 	// Serve has the child be a replay server instead.
 	Serve *replay.Config
 }

@@ -32,12 +32,16 @@ const (
 	getTime          = "Get"
 	listTime         = "List / object"
 	listAllocs       = "List allocations / object"
+	diskSize         = "files / JSON of the objects"
 )
 
 const (
 	// burstSize is how many updates come at once: enough to queue up, as after a
 	// node's restart.
 	burstSize = 500
+	// paceSize is how many come at once where they come at a pace, paceTime how often.
+	paceSize = 50
+	paceTime = 50 * time.Millisecond
 	// collections is how often the heap is collected to find how long it takes.
 	collections = 7
 	// readFor is how long reads are repeated.
@@ -60,7 +64,7 @@ func measureCopy(ctx context.Context, name string, t task) (report.Result, error
 	o := newObserver()
 
 	m.begin()
-	copied, err := c.Start(ctx, contender.Setup{Config: &rest.Config{Host: t.Server}, Changed: o.changed})
+	copied, err := c.Start(ctx, contender.Setup{Config: &rest.Config{Host: t.Server}, Changed: o.changed, Folder: t.Folder})
 	if err != nil {
 		return nil, fmt.Errorf("%s: start: %w", name, err)
 	}
@@ -68,8 +72,12 @@ func measureCopy(ctx context.Context, name string, t task) (report.Result, error
 		return nil, fmt.Errorf("%s: sync: %w", name, err)
 	}
 	m.synced()
+	if c.Leaves != "" {
+		err := m.leave(ctx, copied)
+		return m.result, err
+	}
 	m.collect()
-	if err := m.updates(func() error { return o.follow(ctx, control, c.Format, info) }); err != nil {
+	if err := m.updates(func() error { return o.follow(ctx, control, t.Paced, c.Format, info, copied) }); err != nil {
 		return nil, fmt.Errorf("%s: updates: %w", name, err)
 	}
 	if err := m.reads(copied); err != nil {
@@ -97,10 +105,17 @@ func (o *observer) changed(object metav1.Object) {
 }
 
 // follow has all updates sent, burst by burst, each when the one before has come
-// through to the user.
-func (o *observer) follow(ctx context.Context, control replay.Control, format replay.Format, info replay.Info) error {
-	for from := 0; from < info.Updates; from += burstSize {
-		to := min(from+burstSize, info.Updates)
+// through to the user, and waits until the copy has settled. At a pace, bursts are
+// small and come at their time.
+func (o *observer) follow(ctx context.Context, control replay.Control, paced bool, format replay.Format, info replay.Info, copied contender.Copy) error {
+	size, pace := burstSize, time.Duration(0)
+	if paced {
+		size, pace = paceSize, paceTime
+	}
+	began := time.Now()
+	for from := 0; from < info.Updates; from += size {
+		time.Sleep(time.Until(began.Add(time.Duration(from/size) * pace)))
+		to := min(from+size, info.Updates)
 		o.awaited.Store(new(info.UpdateVersion(to - 1)))
 		if err := control.Burst(ctx, format, from, to); err != nil {
 			return err
@@ -108,6 +123,9 @@ func (o *observer) follow(ctx context.Context, control replay.Control, format re
 		if _, err := receive(ctx, o.reached, "the last update of a burst"); err != nil {
 			return err
 		}
+	}
+	if copied.Settled != nil {
+		return copied.Settled(ctx)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
@@ -70,6 +71,19 @@ func (m *copyMeter) synced() {
 	m.record(cpuPerObject, m.perObject((after.cpu - m.before.cpu).Seconds()), report.Seconds)
 	m.record(allocsPerObject, m.perObject(float64(after.mallocs-m.before.mallocs)), report.Fraction)
 	heapProfile(m.profiles, m.name)
+}
+
+// leave has the copy complete on disk, and measures its size there.
+func (m *copyMeter) leave(ctx context.Context, copied contender.Copy) error {
+	if err := copied.Settled(ctx); err != nil {
+		return err
+	}
+	files, json, err := copied.Sizes(ctx)
+	if err != nil {
+		return err
+	}
+	m.record(diskSize, float64(files)/float64(json), report.Times)
+	return copied.Close()
 }
 
 // collect measures what the copy adds to every collection.

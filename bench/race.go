@@ -18,6 +18,10 @@ type race struct {
 	targets   []report.Target
 	// scaled races are also held with other sizes than the data's.
 	scaled bool
+	// targetSize is the size that the targets are for, 0 being the data's.
+	targetSize int
+	// paced has updates come a thousand a second, and not as fast as they are taken.
+	paced bool
 }
 
 // entry is a contender in a race; one may run twice under two names.

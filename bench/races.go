@@ -65,6 +65,17 @@ var races = []race{
 		),
 	},
 	{
+		name: "disk", pods: podset.ReplicaSets, scaled: true, targetSize: 100_000, paced: true,
+		doc:     "Pods in protobuf, kept on disk too, after a restart; a thousand updates a second.",
+		entries: field("client-go", "tarn kube", "tarn disk first", "tarn disk", "tarn disk only first", "tarn disk only"),
+		targets: slices.Concat(
+			limits("tarn disk", "client-go", map[string]float64{syncTime: 1 / 5., cpuPerUpdate: 2}),
+			limits("tarn disk only", "client-go", map[string]float64{syncTime: 1 / 5.}),
+			within("tarn disk first", map[string]float64{diskSize: 1.2}),
+			within("tarn disk only first", map[string]float64{diskSize: 1.2}),
+		),
+	},
+	{
 		name: "metadata", pods: podset.ReplicaSets,
 		doc:     "The metadata of the same pods, in protobuf.",
 		entries: field("client-go metadata", "tarn metadata"),

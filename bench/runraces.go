@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 
 	"github.com/tarnproject/tarn/bench/replay"
@@ -61,7 +62,7 @@ func (p *parent) hold(ctx context.Context, r race, n int) (*report.Race, error) 
 		fmt.Fprintf(p.progress, "%s: %s objects (%s), %d bytes each in %s\n", r.name, report.Thousands(float64(info.Pods)), info.Origin, size/info.Pods, format)
 	}
 	held := &report.Race{Name: r.name, Pods: info.Pods}
-	if n == 0 { // the targets are for the data as it is
+	if n == r.targetSize {
 		held.Targets = r.targets
 	}
 	for _, e := range r.entries {
@@ -69,11 +70,16 @@ func (p *parent) hold(ctx context.Context, r race, n int) (*report.Race, error) 
 	}
 	rounds := p.rounds(info.Pods)
 	for round := range rounds {
+		folder, err := os.MkdirTemp("", "tarn-bench-")
+		if err != nil {
+			return nil, err
+		}
+		defer os.RemoveAll(folder)
 		for i, e := range r.entries {
 			if p.tooLarge(r, e, info.Pods) {
 				continue
 			}
-			t := task{Scenario: r.name, Contender: e.name, Server: url, Profiles: p.profiles}
+			t := task{Scenario: r.name, Contender: e.name, Server: url, Profiles: p.profiles, Folder: folder, Paced: r.paced}
 			if result, ok := p.child(ctx, t, round, rounds, e.made().Environment...); ok {
 				held.Entries[i].Rounds = append(held.Entries[i].Rounds, result)
 			}

@@ -20,6 +20,9 @@ type Contender struct {
 	Format replay.Format
 	// Environment is set for its process.
 	Environment []string
+	// Leaves names what it leaves in the setup's folder for one who comes after it;
+	// that is all it is for.
+	Leaves string
 	// Start begins to copy. It need not wait for anything; the copy ends with
 	// ctx.
 	Start func(ctx context.Context, s Setup) (Copy, error)
@@ -33,6 +36,8 @@ type Setup struct {
 	// of the kind that the contender offers: a copy that nobody follows is not
 	// what controllers have.
 	Changed func(object metav1.Object)
+	// Folder is for those who keep files.
+	Folder string
 }
 
 // Copy is what a contender has made.
@@ -43,11 +48,17 @@ type Copy struct {
 	Get func(namespace, name string) (metav1.Object, error)
 	// List reads all objects in the way that users do, and visits them.
 	List func(visit func(metav1.Object)) error
+
+	// Those who keep files also have: Settled, which waits until all is in them; Sizes,
+	// which are those of the files and of the objects' JSON; and Close.
+	Settled func(ctx context.Context) error
+	Sizes   func(ctx context.Context) (files, json int64, err error)
+	Close   func() error
 }
 
 // All lists the contenders, client-go's first.
 func All() []Contender {
-	return slices.Concat(clientGo(), controllerRuntime(), tarns())
+	return slices.Concat(clientGo(), controllerRuntime(), tarns(), onDisk())
 }
 
 // ByName finds a contender.

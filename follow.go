@@ -80,7 +80,7 @@ func (p *Pass[T]) follow(ctx context.Context) error {
 // is busy, is asked again: nothing is lost meanwhile.
 func (r *Reflector[T]) open(ctx context.Context) (Stream[T], time.Duration, error) {
 	for {
-		asked := r.watchTimeout()
+		asked := r.watchFor()
 		stream, err := r.watch(ctx, WatchQuery{From: r.version, Timeout: asked})
 		if err == nil {
 			r.monitor.opened()
@@ -262,6 +262,7 @@ func (r *Reflector[T]) mayResumeAfterEnd(ctx context.Context, w watched) bool {
 		r.report(ctx, fmt.Errorf("%s: %w", r.opts.Name, ErrShortWatch))
 		return false
 	}
+	r.warm.glanced()
 	if w.lasted < w.asked-timeoutSlack {
 		r.doubt = true
 	}

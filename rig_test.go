@@ -25,6 +25,7 @@ import (
 //	list any -> 5: a@3 b@5
 //	list any limit=500 -> 5: a@3 more=t1
 //	watch 5 -> mod a@6; bookmark 9; close
+//	watch 5 for 3s -> wait timeout; close
 //	stream latest -> add a@3; end 5; hang
 //	list latest -> error expired
 //
@@ -347,10 +348,14 @@ func (s *scripted) Watch(ctx context.Context, q tarn.WatchQuery) (tarn.Stream[*t
 	if q.Initial {
 		request = "stream "
 	}
-	if q.Timeout < 5*time.Minute || q.Timeout >= 10*time.Minute {
+	request += showVersion(q.From)
+	if q.Timeout < 5*time.Minute {
+		request += " for " + q.Timeout.String()
+	}
+	if q.Timeout >= 10*time.Minute {
 		s.t.Errorf("a watch was asked to last %s", q.Timeout)
 	}
-	answer, err := s.step(ctx, request+showVersion(q.From), 0)
+	answer, err := s.step(ctx, request, 0)
 	if err != nil {
 		return nil, err
 	}

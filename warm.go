@@ -89,7 +89,33 @@ type warmth struct {
 	// target is the version that the source said it has: the copy is synced when
 	// that is reached.
 	target Version
+	// glance is how long the next watch is asked for until then.
+	glance time.Duration
 }
+
+// firstGlance is how long the first watch after a restart is asked for. The
+// version that a server tells moves on with everything else it holds, so that a
+// quiet collection comes to it only by a bookmark. API servers send one a minute,
+// and one two seconds before a watch is over: so a short watch is told within a
+// second or two that nothing happened, and a minute is not waited for.
+//
+// Why not a stream that begins with the collection, whose end is marked at once:
+// that is a list.
+const firstGlance = 3 * time.Second
+
+// watchFor is how long the next watch is asked for: the usual time, which spreads
+// the ends of watches; a short one while a copy from disk catches up.
+func (r *Reflector[T]) watchFor() time.Duration {
+	usual := r.watchTimeout()
+	if r.warm.target == "" {
+		return usual
+	}
+	return min(usual, r.warm.glance)
+}
+
+// glanced notes that a short watch was over before it told enough: the source may
+// be slow, or send no bookmarks. The next one is longer.
+func (w *warmth) glanced() { w.glance *= 2 }
 
 // restore loads what a durable store has, before Run does anything else. If that
 // fails, the replica begins as one without.
@@ -144,7 +170,7 @@ func (r *Reflector[T]) resume(ctx context.Context) (*Pass[T], error) {
 		r.rewind(ctx, page.Version)
 		return nil, nil
 	}
-	r.warm.target = page.Version
+	r.warm.target, r.warm.glance = page.Version, firstGlance
 	return &Pass[T]{r: r, version: r.version}, nil
 }
 

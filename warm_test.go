@@ -47,7 +47,7 @@ var warmStories = map[string]story{
 		disk: "5: a@3 b@5",
 		server: `
 			list latest limit=1 -> 9: a@3
-			watch 5 -> mod a@7; del b@8; bookmark 9; hang`,
+			watch 5 for 3s -> mod a@7; del b@8; bookmark 9; hang`,
 		handler: "add a@3 initial\nadd b@5 initial\nupdate a@3 -> a@7\ndelete b@8",
 		store:   "a@7",
 		then:    synced("9", map[string]int64{}),
@@ -65,7 +65,7 @@ var warmStories = map[string]story{
 		disk: "5: a@3",
 		server: `
 			list latest limit=1 -> 9: a@3
-			watch 5 -> mod a@7; hang`,
+			watch 5 for 3s -> mod a@7; hang`,
 		handler: "add a@3 initial\nupdate a@3 -> a@7",
 		then: func(t *testing.T, r *tarn.Replica[*thing]) {
 			if h := r.Health(); h.Synced || !h.FromDisk {
@@ -73,11 +73,31 @@ var warmStories = map[string]story{
 			}
 		},
 	},
+	"disk: a quiet collection is told so by the end of a short watch": {
+		disk: "5: a@3",
+		server: `
+			list latest limit=1 -> 900: a@3
+			watch 5 for 3s -> wait 1s; bookmark 901; wait 2s; close
+			watch 901 -> hang`,
+		handler: "add a@3 initial",
+		atMost:  4 * time.Second,
+		then:    synced("901", map[string]int64{}),
+	},
+	"disk: short watches that tell nothing become longer": {
+		disk: "5: a@3",
+		server: `
+			list latest limit=1 -> 900: a@3
+			watch 5 for 3s -> wait timeout; close
+			watch 5 for 6s -> bookmark 890; wait timeout; close
+			watch 890 for 12s -> wait 10s; bookmark 900; hang`,
+		handler: "add a@3 initial",
+		then:    synced("900", map[string]int64{}),
+	},
 	"disk: a version that is gone costs a list, as a difference": {
 		disk: "5: a@3 b@5 c@4",
 		server: `
 			list latest limit=1 -> 90: a@3
-			watch 5 -> error expired
+			watch 5 for 3s -> error expired
 			list latest -> 91: a@3 b@80
 			watch 91 -> hang`,
 		handler: "add a@3 initial\nadd b@5 initial\nadd c@4 initial\ndelete c@4 missed\nupdate b@5 -> b@80\nsync a@3",
@@ -89,7 +109,7 @@ var warmStories = map[string]story{
 		disk: "5: a@3",
 		server: `
 			list latest limit=1 -> 90: a@3
-			watch 5 -> mod a@6; error expired
+			watch 5 for 3s -> mod a@6; error expired
 			list latest -> 91: a@90
 			watch 91 -> hang`,
 		handler: "add a@3 initial\nupdate a@3 -> a@6\nupdate a@6 -> a@90",
@@ -121,7 +141,7 @@ var warmStories = map[string]story{
 			list latest limit=1 -> error refused
 			list latest limit=1 -> error forbidden
 			list latest limit=1 -> 6: a@3
-			watch 5 -> add b@6; hang`,
+			watch 5 for 3s -> add b@6; hang`,
 		handler: "add a@3 initial\nadd b@6",
 		errors:  "refused\nforbidden",
 		then:    synced("6", map[string]int64{}),
@@ -130,8 +150,8 @@ var warmStories = map[string]story{
 		disk: "5: a@3",
 		server: `
 			list latest limit=1 -> 9: a@3
-			watch 5 -> mod a@6; error lost
-			watch 6 -> mod a@9; hang`,
+			watch 5 for 3s -> mod a@6; error lost
+			watch 6 for 3s -> mod a@9; hang`,
 		handler: "add a@3 initial\nupdate a@3 -> a@6\nupdate a@6 -> a@9",
 		errors:  "connection lost",
 		then:    synced("9", map[string]int64{}),
@@ -140,7 +160,7 @@ var warmStories = map[string]story{
 		disk: "5: a@3",
 		server: `
 			list latest limit=1 -> 9: a@3
-			watch 5 -> error internal
+			watch 5 for 3s -> error internal
 			list 5 -> 9: a@3 b@9
 			watch 9 -> hang`,
 		handler: "add a@3 initial\nadd b@9 initial\nsync a@3",
@@ -291,7 +311,7 @@ func TestADiskThatCannotBeRead(t *testing.T) {
 // A plain reflector resumes too.
 func TestWarmReflector(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		source := newScripted(t, "list latest limit=1 -> 7: a@3\nwatch 5 -> mod a@7; hang")
+		source := newScripted(t, "list latest limit=1 -> 7: a@3\nwatch 5 for 3s -> mod a@7; hang")
 		store := &diskStore{ReadStore: memory.New[*thing](), kept: "5: a@3"}
 		r, err := tarn.NewReflector(source, store, tarn.Options[*thing]{Name: "things"})
 		if err != nil {

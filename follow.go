@@ -262,7 +262,9 @@ func (r *Reflector[T]) mayResumeAfterEnd(ctx context.Context, w watched) bool {
 		r.report(ctx, fmt.Errorf("%s: %w", r.opts.Name, ErrShortWatch))
 		return false
 	}
-	r.warm.glanced()
+	if !r.glanced(w.events) {
+		return false
+	}
 	if w.lasted < w.asked-timeoutSlack {
 		r.doubt = true
 	}

@@ -121,6 +121,7 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 	}
 	defer r.monitor.stopped()
 	if r.durable != nil {
+		defer release(r.durable)
 		kept, err := r.durable.Restore(ctx)
 		r.begin(ctx, kept, err, true)
 	}

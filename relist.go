@@ -186,10 +186,11 @@ func (l *relisting[T]) verdict(key Key) verdict {
 }
 
 // changes is the difference between the store and the gathered state: first
-// what is gone, then what is new, then, for those who want it, what is the same.
+// what is gone, then what is new, then, for those who want it, what is the same;
+// but not while a copy from disk catches up: all of that has just been told.
 func (l *relisting[T]) changes(news []Item[T]) []Change[T] {
 	r := l.r
-	wanted := r.wantsSync()
+	wanted := r.synced && r.wantsSync()
 	var changes, same []Change[T]
 	for key, held := range r.reader.All() {
 		switch i, listed := l.at[key]; {

@@ -46,6 +46,12 @@ type Sectioned interface {
 	KeepPositions(positions []Version)
 }
 
+// A Releaser is a [Durable] store that is told when its replica reads and writes no
+// more, so that another one can take its place.
+type Releaser interface {
+	Release()
+}
+
 // ErrOtherSource says that kept content is of another source.
 var ErrOtherSource = errors.New("the content on disk is of another source")
 
@@ -113,17 +119,52 @@ func (r *Reflector[T]) watchFor() time.Duration {
 	return min(usual, r.warm.glance)
 }
 
-// glanced notes that a short watch was over before it told enough: the source may
-// be slow, or send no bookmarks. The next one is longer.
-func (w *warmth) glanced() { w.glance *= 2 }
+// lastGlance is how long the last of the short watches is, 21 s after the first
+// began, which may be told nothing at all: a source that sends no bookmarks cannot
+// say that nothing happened.
+const lastGlance = 4 * firstGlance
+
+// glanced notes that a watch is over. While the copy catches up the next one is
+// longer; false says that it had better be listed.
+func (r *Reflector[T]) glanced(events int) bool {
+	if r.warm.target == "" {
+		return true
+	}
+	if events == 0 && r.warm.glance >= lastGlance {
+		r.cause = "restart"
+		return false
+	}
+	r.warm.glance *= 2
+	return true
+}
+
+// SetDurable has the replica begin with what d brings back, where that is not the
+// store itself but something around it. It fails once Run has been called.
+func (r *Replica[T]) SetDurable(d Durable) error {
+	return r.Configure(func(*Options[T]) { r.durable.Store(&d) })
+}
+
+// release tells the durable store that the replica has ended.
+func (r *Replica[T]) release() {
+	if durable := r.durable.Load(); durable != nil {
+		release(*durable)
+	}
+}
+
+func release(d Durable) {
+	if r, ok := d.(Releaser); ok {
+		r.Release()
+	}
+}
 
 // restore loads what a durable store has, before Run does anything else. If that
 // fails, the replica begins as one without.
 func (r *Replica[T]) restore(ctx context.Context) {
-	if r.durable == nil {
+	durable := r.durable.Load()
+	if durable == nil {
 		return
 	}
-	kept, err := r.hub.restore(ctx, r.durable)
+	kept, err := r.hub.restore(ctx, *durable)
 	known := len(kept.Positions) == len(r.parts)
 	for i, p := range r.parts {
 		own := kept

@@ -93,6 +93,19 @@ var warmStories = map[string]story{
 		handler: "add a@3 initial",
 		then:    synced("900", map[string]int64{}),
 	},
+	"disk: a source without bookmarks is listed in the end": {
+		disk: "5: a@3",
+		server: `
+			list latest limit=1 -> 900: a@3
+			watch 5 for 3s -> wait timeout; close
+			watch 5 for 6s -> wait timeout; close
+			watch 5 for 12s -> wait timeout; close
+			list 5 -> 900: a@3
+			watch 900 -> hang`,
+		handler: "add a@3 initial",
+		atMost:  25 * time.Second,
+		then:    synced("900", map[string]int64{"restart": 1}),
+	},
 	"disk: a version that is gone costs a list, as a difference": {
 		disk: "5: a@3 b@5 c@4",
 		server: `
@@ -100,7 +113,7 @@ var warmStories = map[string]story{
 			watch 5 for 3s -> error expired
 			list latest -> 91: a@3 b@80
 			watch 91 -> hang`,
-		handler: "add a@3 initial\nadd b@5 initial\nadd c@4 initial\ndelete c@4 missed\nupdate b@5 -> b@80\nsync a@3",
+		handler: "add a@3 initial\nadd b@5 initial\nadd c@4 initial\ndelete c@4 missed\nupdate b@5 -> b@80",
 		errors:  "expired",
 		store:   "a@3 b@80",
 		then:    synced("91", map[string]int64{"expired": 1}),
@@ -122,7 +135,7 @@ var warmStories = map[string]story{
 			list latest limit=1 -> 30: a@3
 			list latest -> 30: a@3=new b@5
 			watch 30 -> hang`,
-		handler: "add a@3=old initial\nadd b@5 initial\nupdate a@3=old -> a@3=new\nsync b@5",
+		handler: "add a@3=old initial\nadd b@5 initial\nupdate a@3=old -> a@3=new",
 		errors:  "the source went back in time",
 		then:    synced("30", map[string]int64{"rewound": 1}),
 	},
@@ -163,7 +176,7 @@ var warmStories = map[string]story{
 			watch 5 for 3s -> error internal
 			list 5 -> 9: a@3 b@9
 			watch 9 -> hang`,
-		handler: "add a@3 initial\nadd b@9 initial\nsync a@3",
+		handler: "add a@3 initial\nadd b@9 initial",
 		errors:  "internal error",
 		then:    synced("9", map[string]int64{"watch ended": 1}),
 	},
@@ -173,7 +186,7 @@ var warmStories = map[string]story{
 			list latest limit=1 -> x9: a@3
 			list x5 -> x9: a@3 b@x9
 			watch x9 -> hang`,
-		handler: "add a@3 initial\nadd b@x9 initial\nsync a@3",
+		handler: "add a@3 initial\nadd b@x9 initial",
 		then:    synced("x9", map[string]int64{"restart": 1}),
 	},
 	"disk: as a stream, if a state must be read": {
@@ -181,7 +194,7 @@ var warmStories = map[string]story{
 		server: `
 			list latest limit=1 -> 30: a@3
 			stream latest -> add a@3; end 30; hang`,
-		handler: "add a@3 initial\nsync a@3",
+		handler: "add a@3 initial",
 		errors:  "the source went back in time",
 		then:    synced("30", map[string]int64{"rewound": 1}),
 	},

@@ -123,6 +123,9 @@ func (s *Store[T]) write(b batch[T]) error {
 	if err := db.usable(); err != nil {
 		return err
 	}
+	if s.c.released {
+		return fmt.Errorf("sqlite: the store of %s was released and is not written any more", s.c.Name)
+	}
 	if cause := s.suspicion.take(); cause != nil && s.epoch == db.epoch {
 		if err := db.rescue(cause); err != nil {
 			return err
@@ -156,6 +159,24 @@ func (s *Store[T]) write(b batch[T]) error {
 		return bad
 	}
 	return nil
+}
+
+// Release lets another store have the collection; see [tarn.Releaser]. This one
+// can be read until then.
+func (s *Store[T]) Release() {
+	db := s.c.db
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	if s.c.released {
+		return
+	}
+	s.c.released = true
+	if db.collections[s.c.Name] == s.c {
+		delete(db.collections, s.c.Name)
+	}
+	if db.writer != nil {
+		s.c.stmts.close()
+	}
 }
 
 // encode makes of changes what is to be written: for each key what it comes to in

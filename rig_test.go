@@ -42,6 +42,8 @@ type story struct {
 	store string
 	// disk is what the store kept, as the answer to a list says it, 42 s ago.
 	disk string
+	// fill says that the store takes its first state in pieces.
+	fill bool
 	// other says that it is of another source.
 	other bool
 	opts  tarn.Options[*thing]
@@ -91,7 +93,11 @@ func (s story) run(t *testing.T) {
 		opts.OnBad = func(_ context.Context, b tarn.BadObject) { seen.add("bad", stdcmp.Or(string(b.Key), "?")) }
 		var store tarn.ReadStore[*thing] = memory.New[*thing]()
 		if s.disk != "" {
-			store = &diskStore{ReadStore: store, kept: s.disk, other: s.other}
+			disk := &diskStore{ReadStore: store, kept: s.disk, other: s.other}
+			store = disk
+			if s.fill {
+				store = &fillStore{diskStore: disk}
+			}
 		}
 		r, err := tarn.NewReplica(source, store, opts)
 		if err != nil {

@@ -102,6 +102,9 @@ func (r *Replica[T]) connect() {
 	if len(r.parts) > 1 {
 		r.synced, r.ended = r.hub.allSynced, make(chan struct{})
 	}
+	if len(r.parts) == 1 {
+		first.fillFrom(r.store, r.hub.filled)
+	}
 	for i, p := range r.parts {
 		p.reflector.reader = r.store
 		if p.owns != nil {

@@ -178,6 +178,7 @@ func (r *Replica[T]) restore(ctx context.Context) {
 // begin takes over what was kept. If the version is not where this section stood,
 // only the oldest one of several, the state is read anew, as a difference.
 func (r *Reflector[T]) begin(ctx context.Context, kept Kept, err error, exact bool) {
+	r.fresh = kept.Version == ""
 	if err != nil {
 		if ctx.Err() == nil {
 			r.report(ctx, fmt.Errorf("%s: %w; the copy begins with a list", r.opts.Name, err))
@@ -271,7 +272,7 @@ func (h *hub[T]) restore(ctx context.Context, store Durable) (Kept, error) {
 	if err != nil || kept.Version == "" {
 		return kept, err
 	}
-	if before == 0 {
+	if before == 0 && len(h.followers) > 0 {
 		h.publish(h.initial(), nil)
 	}
 	for i := range h.positions {

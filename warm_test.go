@@ -3,6 +3,7 @@ package tarn_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -39,6 +40,45 @@ func (d *diskStore) Restore(context.Context) (tarn.Kept, error) {
 }
 
 func (d *diskStore) Disk() tarn.DiskHealth { return tarn.DiskHealth{Version: d.Version()} }
+
+// fillStore is a disk that takes its first state in pieces. It refuses one that has
+// "refused" in it.
+type fillStore struct {
+	*diskStore
+	filled map[tarn.Key]tarn.Change[*thing]
+}
+
+func (d *fillStore) Fill(changes []tarn.Change[*thing], first bool) error {
+	if first {
+		d.filled = map[tarn.Key]tarn.Change[*thing]{}
+	}
+	var bad tarn.ObjectErrors
+	for _, c := range changes {
+		switch {
+		case c.Type == tarn.Delete:
+			delete(d.filled, c.Key)
+		case c.Key == "refused":
+			return errors.New("the disk is full")
+		case c.Key == "unwritable":
+			bad = append(bad, tarn.BadObject{Key: c.Key, Err: errors.New("cannot be written")})
+		default:
+			d.filled[c.Key] = c
+		}
+	}
+	if bad != nil {
+		return bad
+	}
+	return nil
+}
+
+func (d *fillStore) Filled(v tarn.Version) error {
+	var all []tarn.Change[*thing]
+	for _, key := range slices.Sorted(maps.Keys(d.filled)) {
+		all = append(all, d.filled[key])
+	}
+	d.filled = nil
+	return d.ReadStore.Apply(all, v)
+}
 
 // warmStories are what happens when a replica begins with what another process
 // left on disk.
@@ -205,6 +245,52 @@ var warmStories = map[string]story{
 			watch 5 -> hang`,
 		handler: "add a@3 initial",
 		then:    synced("5", map[string]int64{"start": 1}),
+	},
+	"disk: a first state flows through, in pages of a consistent read": {
+		disk: "none", fill: true,
+		server: `
+			list latest limit=500 -> 5: a@3 b@4 more=t1
+			list latest continue=t1 -> 5: c@5
+			watch 5 -> mod a@6; hang`,
+		handler: "add a@3 initial\nadd b@4 initial\nadd c@5 initial\nupdate a@3 -> a@6",
+		store:   "a@6 b@4 c@5",
+		then:    synced("6", map[string]int64{"start": 1}),
+	},
+	"disk: a first state that flows and breaks off is begun anew": {
+		disk: "none", fill: true,
+		server: `
+			list latest limit=500 -> 5: a@3 gone@4 more=t1
+			list latest continue=t1 -> error expired
+			list latest -> 8: a@7
+			watch 8 -> hang`,
+		handler: "add a@7 initial",
+		store:   "a@7",
+		then:    synced("8", map[string]int64{"start": 1}),
+	},
+	"disk: a first state that the disk does not take is tried again": {
+		disk: "none", fill: true,
+		server: `
+			list latest -> 5: a@3 refused@4
+			list latest -> 6: a@3
+			watch 6 -> hang`,
+		handler: "add a@3 initial",
+		errors:  "the disk is full",
+		store:   "a@3",
+		then:    synced("6", map[string]int64{"start": 1}),
+	},
+	"disk: a first state that flows as a stream": {
+		disk: "none", fill: true, opts: tarn.Options[*thing]{WatchList: true},
+		server: `
+			stream latest -> add a@3; add b@4; mod a@5; del b@6; add nil; add unwritable@7; end 9; hang`,
+		handler: "add a@5 initial",
+		bad:     "?\nunwritable",
+		store:   "a@5",
+		then: func(t *testing.T, r *tarn.Replica[*thing]) {
+			synced("9", map[string]int64{"start": 1})(t, r)
+			if h := r.Health(); h.BadCount != 2 {
+				t.Errorf("%d bad objects: %v", h.BadCount, h.Bad)
+			}
+		},
 	},
 	"disk: a recheck asked for before is made": {
 		disk:      "5: a@3=wrong",

@@ -125,7 +125,7 @@ func open[T any](db *sqlite.DB, s settings, of kube.Origin, front tarn.ReadStore
 		return nil, err
 	}
 	if s.only {
-		return &kept[T]{ReadStore: store, durable: store, label: store, of: of}, nil
+		return only[T]{&kept[T]{ReadStore: store, durable: store, label: store, of: of}, store}, nil
 	}
 	backed := sqlite.Behind(front, store)
 	return &kept[T]{ReadStore: backed, durable: backed, label: store, of: of}, nil
@@ -145,6 +145,13 @@ type kept[T any] struct {
 	mu       sync.Mutex
 	answered bool
 	verdict  error
+}
+
+// only is kept without a memory in front, so that its first state flows to disk
+// while it comes.
+type only[T any] struct {
+	*kept[T]
+	tarn.Filler[T]
 }
 
 type labelled interface {

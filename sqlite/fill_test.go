@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -55,22 +53,6 @@ func TestFill(t *testing.T) {
 	if kept, err := s.Restore(t.Context()); err != nil || kept.Version != "7" {
 		t.Errorf("a state that was filled is restored as %+v, %v", kept, err)
 	}
-}
-
-// copyOf is what a crash leaves: the files as they are.
-func copyOf(t testing.TB, dir string) string {
-	t.Helper()
-	to := directory(t)
-	must(t, os.Mkdir(to, 0o700))
-	for _, name := range []string{fileName, fileName + "-wal"} {
-		raw, err := os.ReadFile(filepath.Join(dir, name))
-		if os.IsNotExist(err) {
-			continue
-		}
-		must(t, err)
-		must(t, os.WriteFile(filepath.Join(to, name), raw, 0o600))
-	}
-	return to
 }
 
 // An Apply after a state that was given up does not bring its parts to light.

@@ -3,6 +3,7 @@ package ondisk
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +14,8 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	ctrlclient "sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -22,6 +25,8 @@ import (
 	"github.com/tarnproject/tarn/cache"
 	"github.com/tarnproject/tarn/ctrlcache"
 	"github.com/tarnproject/tarn/informers"
+	"github.com/tarnproject/tarn/kube"
+	"github.com/tarnproject/tarn/memory"
 	"github.com/tarnproject/tarn/sqlite"
 )
 
@@ -228,4 +233,30 @@ func TestKeepRefuses(t *testing.T) {
 		}
 		l.end()
 	})
+}
+
+// The same resource in another version of its API is another content.
+func TestAnotherVersionOfTheAPI(t *testing.T) {
+	client, err := kube.NewClient(&rest.Config{Host: "nowhere"})
+	must(t, err)
+	dir := directory(t)
+	for _, version := range []string{"v1beta1", "v1"} {
+		db, err := sqlite.Open(dir, sqlite.Options{Logger: quiet})
+		must(t, err)
+		of := client.Origin(kube.Collection{
+			Resource: schema.GroupVersionResource{Group: "example.com", Version: version, Resource: "lakes"},
+			Object:   reflect.TypeFor[*unstructured.Unstructured](),
+		}, kube.SourceOptions{})
+		store, err := Keeper(db)(of, memory.New[any]())
+		must(t, err)
+		kept, err := store.(tarn.Durable).Restore(t.Context())
+		if err != nil || kept.Version != "" {
+			t.Errorf("%s begins with version %q: %v", version, kept.Version, err)
+		}
+		lake := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "example.com/" + version, "kind": "Lake", "metadata": map[string]any{"name": "a"},
+		}}
+		must(t, store.Apply([]tarn.Change[any]{{Type: tarn.Add, Key: "a", Object: lake}}, "7"))
+		must(t, db.Close())
+	}
 }

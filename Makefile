@@ -35,7 +35,7 @@ ETCD_BIN = e2e/bin/etcd-$(ETCD)
 E2E_PROGRAMS = $(addprefix $(KUBERNETES_BIN)/,kube-apiserver kube-controller-manager kubectl) $(ETCD_BIN)/etcd $(ETCD_BIN)/etcdutl
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint sim e2e bench conformance
+.PHONY: help run test lint sim simdisk e2e bench conformance
 
 help: ## say what there is to make
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -62,6 +62,9 @@ lint: ## check the formatting, vet, and run staticcheck
 
 sim: ## simulate SEEDS bad days (20,000 unless given), each for a replica and for an informer
 	$(GO) test ./sim -run TestDays -seeds $(SEEDS) -first $(FIRST) -timeout 24h -v | grep -v '^=== '
+
+simdisk: ## simulate SEEDS bad days (1,000 unless given) of replicas on disks that fail
+	$(GO) test ./sqlite -run TestDays -days $(if $(filter file,$(origin SEEDS)),1000,$(SEEDS)) -first $(FIRST) -timeout 24h -v | grep -v '^=== \|--- PASS: TestDays/'
 
 bench: ## compare with client-go and print a table; BENCH='-run relist' chooses
 	cd bench && $(GO) run . $(BENCH)

@@ -41,7 +41,7 @@ ETCD_BIN = e2e/bin/etcd-$(ETCD)
 E2E_PROGRAMS = $(addprefix $(KUBERNETES_BIN)/,kube-apiserver kube-controller-manager kubectl) $(ETCD_BIN)/etcd $(ETCD_BIN)/etcdutl
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint sim fuzz crash e2e bench conformance
+.PHONY: help run test lint sim simdisk fuzz crash e2e bench conformance
 
 help: ## say what there is to make
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -68,6 +68,9 @@ lint: ## check the formatting, vet, and run staticcheck
 
 sim: ## simulate SEEDS bad days (20,000 unless given), each for a replica and for an informer
 	$(GO) test ./sim -run TestDays -seeds $(SEEDS) -first $(FIRST) -timeout 24h -v | grep -v '^=== '
+
+simdisk: ## simulate SEEDS bad days (1,000 unless given) of replicas on disks that fail
+	$(GO) test ./sqlite -run TestDays -days $(if $(filter file,$(origin SEEDS)),1000,$(SEEDS)) -first $(FIRST) -timeout 24h -v | grep -v '^=== \|--- PASS: TestDays/'
 
 fuzz: ## run every fuzzer, each for FUZZTIME (1m unless given)
 	@grep -rno --include='*_test.go' '^func Fuzz[A-Za-z]*' . | sed 's|/[^/]*:[0-9]*:func | |' | while read folder name; do \

@@ -80,7 +80,7 @@ func (p *Pass[T]) follow(ctx context.Context) error {
 // is busy, is asked again: nothing is lost meanwhile.
 func (r *Reflector[T]) open(ctx context.Context) (Stream[T], time.Duration, error) {
 	for {
-		asked := r.watchTimeout()
+		asked := r.watchFor()
 		stream, err := r.watch(ctx, WatchQuery{From: r.version, Timeout: asked})
 		if err == nil {
 			r.monitor.opened()
@@ -260,6 +260,9 @@ func (r *Reflector[T]) mayResume(ctx context.Context, w watched) bool {
 func (r *Reflector[T]) mayResumeAfterEnd(ctx context.Context, w watched) bool {
 	if w.lasted < shortWatch && w.events == 0 {
 		r.report(ctx, fmt.Errorf("%s: %w", r.opts.Name, ErrShortWatch))
+		return false
+	}
+	if !r.glanced(w.events) {
 		return false
 	}
 	if w.lasted < w.asked-timeoutSlack {

@@ -9,7 +9,9 @@ import (
 // ones nothing older than what was seen, unless that is of no more use.
 func (r *Reflector[T]) listVersion() Version {
 	switch {
-	case r.lost:
+	case r.lost, r.fills():
+		// What is to flow through must come in pages, which servers give of a
+		// consistent read only.
 		return Latest
 	case r.version == "":
 		return Any
@@ -68,7 +70,7 @@ func (r *Reflector[T]) listState(ctx context.Context) (*Pass[T], error) {
 // version, as an empty JSON object decodes to. Taking it would tell everyone that
 // there is nothing, so it is asked for once more.
 func (r *Reflector[T]) dubious(pass *Pass[T]) bool {
-	return !r.synced && !r.opts.Unversioned && pass.version == "" && len(pass.state.at) == 0 && pass.state.rejected == 0
+	return !r.synced && !r.opts.Unversioned && pass.version == "" && pass.state.empty()
 }
 
 // listRewound takes a state that is older than what was seen. Where versions

@@ -56,6 +56,11 @@ type Reflector[T any] struct {
 	// brought it, where there is no replica around.
 	warm    warmth
 	durable Durable
+	// fresh says that the store was empty at the start and still is; filler takes
+	// the first state in pieces then, and filled shows it.
+	fresh  bool
+	filler Filler[T]
+	filled func(Version) error
 	// cause is why the next whole state is read.
 	cause string
 	// paged says that the source answered its cheapest read in pages.
@@ -97,7 +102,9 @@ func NewReflector[T any](source Source[T], store Store[T], opts Options[T]) (*Re
 	if s, ok := store.(Resyncer); ok {
 		r.resync = s.Resync
 	}
-	r.durable, _ = store.(Durable)
+	if r.durable, _ = store.(Durable); r.durable != nil && r.reader != nil {
+		r.fillFrom(store, Filler[T].Filled)
+	}
 	return r, nil
 }
 
@@ -121,6 +128,7 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 	}
 	defer r.monitor.stopped()
 	if r.durable != nil {
+		defer release(r.durable)
 		kept, err := r.durable.Restore(ctx)
 		r.begin(ctx, kept, err, true)
 	}
@@ -253,7 +261,7 @@ func (p *Pass[T]) Commit(ctx context.Context) error {
 	r.blind.listed(r.opts.Clock.Now(), p.keyless)
 	r.deleted.clear()
 	r.cause = "watch ended"
-	r.warm = warmth{}
+	r.warm, r.fresh = warmth{}, false
 	r.monitor.listed(p.cause, p.version)
 	r.markSynced()
 	return nil

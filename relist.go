@@ -30,6 +30,8 @@ type relisting[T any] struct {
 	holes map[int]struct{}
 	// suspects are the bad items that have a name.
 	suspects map[Key]struct{}
+	// fill takes the items instead, if the store has nothing to compare them with.
+	fill *filling[T]
 	// rejected counts bad items, keyless those that could be any object: while
 	// there is one, nothing can be said to be gone.
 	rejected, keyless int
@@ -38,7 +40,11 @@ type relisting[T any] struct {
 const unchanged = -1
 
 func (r *Reflector[T]) newRelisting() *relisting[T] {
-	return &relisting[T]{r: r, rewound: r.rewound || r.mistrust, at: map[Key]int{}, holes: map[int]struct{}{}, suspects: map[Key]struct{}{}}
+	l := &relisting[T]{r: r, rewound: r.rewound || r.mistrust, at: map[Key]int{}, holes: map[int]struct{}{}, suspects: map[Key]struct{}{}}
+	if r.fills() {
+		l.fill = &filling[T]{r: r}
+	}
+	return l
 }
 
 // put adds an object, or replaces it by a later state.
@@ -56,6 +62,10 @@ func (l *relisting[T]) put(ctx context.Context, object T) {
 		return
 	}
 	delete(l.suspects, item.Key)
+	if l.fill != nil {
+		l.fill.put(Change[T]{Type: Add, Key: item.Key, Object: item.Object, Version: item.Version})
+		return
+	}
 	if i, ok := l.at[item.Key]; ok && i != unchanged {
 		l.news[i] = item
 		return
@@ -84,6 +94,11 @@ func (l *relisting[T]) confirm(object T) bool {
 	}
 	l.keep(m.Key)
 	return true
+}
+
+// empty says that no item was put.
+func (l *relisting[T]) empty() bool {
+	return len(l.at) == 0 && l.rejected == 0 && (l.fill == nil || l.fill.empty())
 }
 
 // keep notes that the store has an object as it is.
@@ -136,6 +151,10 @@ func (l *relisting[T]) bad(ctx context.Context, bad BadObject) {
 
 // drop takes an item out of the news, leaving a hole.
 func (l *relisting[T]) drop(key Key) {
+	if l.fill != nil {
+		l.fill.put(Change[T]{Type: Delete, Key: key})
+		return
+	}
 	if i, ok := l.at[key]; ok && i != unchanged {
 		l.news[i] = Item[T]{}
 		l.holes[i] = struct{}{}
@@ -157,9 +176,12 @@ func (l *relisting[T]) commit(ctx context.Context, v Version) error {
 		}
 	}
 	var err error
-	if l.r.reader == nil {
+	switch {
+	case l.fill != nil:
+		err = l.fill.commit(v)
+	case l.r.reader == nil:
 		err = l.r.replace(news, v)
-	} else {
+	default:
 		err = l.r.apply(l.changes(news), v)
 	}
 	if partly(err) {
@@ -173,8 +195,12 @@ func (l *relisting[T]) verdict(key Key) verdict {
 	if _, bad := l.suspects[key]; bad {
 		return stillBad
 	}
-	switch i, listed := l.at[key]; {
-	case listed && i == unchanged:
+	i, listed := l.at[key]
+	if l.fill != nil {
+		_, listed = l.r.reader.Get(key)
+	}
+	switch {
+	case listed && l.fill == nil && i == unchanged:
 		return asHeld
 	case listed:
 		return good
@@ -186,10 +212,11 @@ func (l *relisting[T]) verdict(key Key) verdict {
 }
 
 // changes is the difference between the store and the gathered state: first
-// what is gone, then what is new, then, for those who want it, what is the same.
+// what is gone, then what is new, then, for those who want it, what is the same;
+// but not while a copy from disk catches up: all of that has just been told.
 func (l *relisting[T]) changes(news []Item[T]) []Change[T] {
 	r := l.r
-	wanted := r.wantsSync()
+	wanted := r.synced && r.wantsSync()
 	var changes, same []Change[T]
 	for key, held := range r.reader.All() {
 		switch i, listed := l.at[key]; {

@@ -23,8 +23,8 @@ type Replica[T any] struct {
 	opts  Options[T]
 	parts []part[T]
 	store ReadStore[T]
-	// durable is the store, if it is that.
-	durable Durable
+	// durable brings content back; nil if nothing does.
+	durable atomic.Pointer[Durable]
 	hub     *hub[T]
 	started atomic.Bool
 	// synced and ended are closed when all parts are so.
@@ -86,6 +86,7 @@ func (r *Replica[T]) Run(ctx context.Context) error {
 	r.hub.start(ctx)
 	defer r.hub.stop()
 	defer cancel(ErrStopped)
+	defer r.release()
 	r.restore(ctx)
 	return r.runParts(ctx)
 }
@@ -122,8 +123,8 @@ func (r *Replica[T]) Version() Version { return r.store.Version() }
 // Health tells how the replica is doing.
 func (r *Replica[T]) Health() Health {
 	h := r.health()
-	if r.durable != nil {
-		disk := r.durable.Disk()
+	if durable := r.durable.Load(); durable != nil {
+		disk := (*durable).Disk()
 		h.Disk = &disk
 	}
 	return h

@@ -25,6 +25,7 @@ import (
 //	list any -> 5: a@3 b@5
 //	list any limit=500 -> 5: a@3 more=t1
 //	watch 5 -> mod a@6; bookmark 9; close
+//	watch 5 for 3s -> wait timeout; close
 //	stream latest -> add a@3; end 5; hang
 //	list latest -> error expired
 //
@@ -41,6 +42,8 @@ type story struct {
 	store string
 	// disk is what the store kept, as the answer to a list says it, 42 s ago.
 	disk string
+	// fill says that the store takes its first state in pieces.
+	fill bool
 	// other says that it is of another source.
 	other bool
 	opts  tarn.Options[*thing]
@@ -90,7 +93,11 @@ func (s story) run(t *testing.T) {
 		opts.OnBad = func(_ context.Context, b tarn.BadObject) { seen.add("bad", stdcmp.Or(string(b.Key), "?")) }
 		var store tarn.ReadStore[*thing] = memory.New[*thing]()
 		if s.disk != "" {
-			store = &diskStore{ReadStore: store, kept: s.disk, other: s.other}
+			disk := &diskStore{ReadStore: store, kept: s.disk, other: s.other}
+			store = disk
+			if s.fill {
+				store = &fillStore{diskStore: disk}
+			}
 		}
 		r, err := tarn.NewReplica(source, store, opts)
 		if err != nil {
@@ -347,10 +354,14 @@ func (s *scripted) Watch(ctx context.Context, q tarn.WatchQuery) (tarn.Stream[*t
 	if q.Initial {
 		request = "stream "
 	}
-	if q.Timeout < 5*time.Minute || q.Timeout >= 10*time.Minute {
+	request += showVersion(q.From)
+	if q.Timeout < 5*time.Minute {
+		request += " for " + q.Timeout.String()
+	}
+	if q.Timeout >= 10*time.Minute {
 		s.t.Errorf("a watch was asked to last %s", q.Timeout)
 	}
-	answer, err := s.step(ctx, request+showVersion(q.From), 0)
+	answer, err := s.step(ctx, request, 0)
 	if err != nil {
 		return nil, err
 	}

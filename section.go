@@ -94,11 +94,16 @@ func (r *Reflector[T]) rename(name string) {
 func (r *Replica[T]) connect() {
 	r.done = make(chan struct{})
 	first := r.parts[0].reflector
-	r.durable, _ = r.store.(Durable)
+	if durable, ok := r.store.(Durable); ok {
+		r.durable.Store(&durable)
+	}
 	r.hub = newHub(r.store, first.opts, first.versionOf, len(r.parts))
 	r.synced, r.ended = first.monitor.synced, first.monitor.ended
 	if len(r.parts) > 1 {
 		r.synced, r.ended = r.hub.allSynced, make(chan struct{})
+	}
+	if len(r.parts) == 1 {
+		first.fillFrom(r.store, r.hub.filled)
 	}
 	for i, p := range r.parts {
 		p.reflector.reader = r.store

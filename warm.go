@@ -46,6 +46,12 @@ type Sectioned interface {
 	KeepPositions(positions []Version)
 }
 
+// A Releaser is a [Durable] store that is told when its replica reads and writes no
+// more, so that another one can take its place.
+type Releaser interface {
+	Release()
+}
+
 // ErrOtherSource says that kept content is of another source.
 var ErrOtherSource = errors.New("the content on disk is of another source")
 
@@ -89,15 +95,76 @@ type warmth struct {
 	// target is the version that the source said it has: the copy is synced when
 	// that is reached.
 	target Version
+	// glance is how long the next watch is asked for until then.
+	glance time.Duration
+}
+
+// firstGlance is how long the first watch after a restart is asked for. The
+// version that a server tells moves on with everything else it holds, so that a
+// quiet collection comes to it only by a bookmark. API servers send one a minute,
+// and one two seconds before a watch is over: so a short watch is told within a
+// second or two that nothing happened, and a minute is not waited for.
+//
+// Why not a stream that begins with the collection, whose end is marked at once:
+// that is a list.
+const firstGlance = 3 * time.Second
+
+// watchFor is how long the next watch is asked for: the usual time, which spreads
+// the ends of watches; a short one while a copy from disk catches up.
+func (r *Reflector[T]) watchFor() time.Duration {
+	usual := r.watchTimeout()
+	if r.warm.target == "" {
+		return usual
+	}
+	return min(usual, r.warm.glance)
+}
+
+// lastGlance is how long the last of the short watches is, 21 s after the first
+// began, which may be told nothing at all: a source that sends no bookmarks cannot
+// say that nothing happened.
+const lastGlance = 4 * firstGlance
+
+// glanced notes that a watch is over. While the copy catches up the next one is
+// longer; false says that it had better be listed.
+func (r *Reflector[T]) glanced(events int) bool {
+	if r.warm.target == "" {
+		return true
+	}
+	if events == 0 && r.warm.glance >= lastGlance {
+		r.cause = "restart"
+		return false
+	}
+	r.warm.glance *= 2
+	return true
+}
+
+// SetDurable has the replica begin with what d brings back, where that is not the
+// store itself but something around it. It fails once Run has been called.
+func (r *Replica[T]) SetDurable(d Durable) error {
+	return r.Configure(func(*Options[T]) { r.durable.Store(&d) })
+}
+
+// release tells the durable store that the replica has ended.
+func (r *Replica[T]) release() {
+	if durable := r.durable.Load(); durable != nil {
+		release(*durable)
+	}
+}
+
+func release(d Durable) {
+	if r, ok := d.(Releaser); ok {
+		r.Release()
+	}
 }
 
 // restore loads what a durable store has, before Run does anything else. If that
 // fails, the replica begins as one without.
 func (r *Replica[T]) restore(ctx context.Context) {
-	if r.durable == nil {
+	durable := r.durable.Load()
+	if durable == nil {
 		return
 	}
-	kept, err := r.hub.restore(ctx, r.durable)
+	kept, err := r.hub.restore(ctx, *durable)
 	known := len(kept.Positions) == len(r.parts)
 	for i, p := range r.parts {
 		own := kept
@@ -111,6 +178,7 @@ func (r *Replica[T]) restore(ctx context.Context) {
 // begin takes over what was kept. If the version is not where this section stood,
 // only the oldest one of several, the state is read anew, as a difference.
 func (r *Reflector[T]) begin(ctx context.Context, kept Kept, err error, exact bool) {
+	r.fresh = kept.Version == ""
 	if err != nil {
 		if ctx.Err() == nil {
 			r.report(ctx, fmt.Errorf("%s: %w; the copy begins with a list", r.opts.Name, err))
@@ -144,7 +212,7 @@ func (r *Reflector[T]) resume(ctx context.Context) (*Pass[T], error) {
 		r.rewind(ctx, page.Version)
 		return nil, nil
 	}
-	r.warm.target = page.Version
+	r.warm.target, r.warm.glance = page.Version, firstGlance
 	return &Pass[T]{r: r, version: r.version}, nil
 }
 
@@ -204,7 +272,7 @@ func (h *hub[T]) restore(ctx context.Context, store Durable) (Kept, error) {
 	if err != nil || kept.Version == "" {
 		return kept, err
 	}
-	if before == 0 {
+	if before == 0 && len(h.followers) > 0 {
 		h.publish(h.initial(), nil)
 	}
 	for i := range h.positions {

@@ -3,6 +3,7 @@ package tarn_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -40,6 +41,45 @@ func (d *diskStore) Restore(context.Context) (tarn.Kept, error) {
 
 func (d *diskStore) Disk() tarn.DiskHealth { return tarn.DiskHealth{Version: d.Version()} }
 
+// fillStore is a disk that takes its first state in pieces. It refuses one that has
+// "refused" in it.
+type fillStore struct {
+	*diskStore
+	filled map[tarn.Key]tarn.Change[*thing]
+}
+
+func (d *fillStore) Fill(changes []tarn.Change[*thing], first bool) error {
+	if first {
+		d.filled = map[tarn.Key]tarn.Change[*thing]{}
+	}
+	var bad tarn.ObjectErrors
+	for _, c := range changes {
+		switch {
+		case c.Type == tarn.Delete:
+			delete(d.filled, c.Key)
+		case c.Key == "refused":
+			return errors.New("the disk is full")
+		case c.Key == "unwritable":
+			bad = append(bad, tarn.BadObject{Key: c.Key, Err: errors.New("cannot be written")})
+		default:
+			d.filled[c.Key] = c
+		}
+	}
+	if bad != nil {
+		return bad
+	}
+	return nil
+}
+
+func (d *fillStore) Filled(v tarn.Version) error {
+	var all []tarn.Change[*thing]
+	for _, key := range slices.Sorted(maps.Keys(d.filled)) {
+		all = append(all, d.filled[key])
+	}
+	d.filled = nil
+	return d.ReadStore.Apply(all, v)
+}
+
 // warmStories are what happens when a replica begins with what another process
 // left on disk.
 var warmStories = map[string]story{
@@ -47,7 +87,7 @@ var warmStories = map[string]story{
 		disk: "5: a@3 b@5",
 		server: `
 			list latest limit=1 -> 9: a@3
-			watch 5 -> mod a@7; del b@8; bookmark 9; hang`,
+			watch 5 for 3s -> mod a@7; del b@8; bookmark 9; hang`,
 		handler: "add a@3 initial\nadd b@5 initial\nupdate a@3 -> a@7\ndelete b@8",
 		store:   "a@7",
 		then:    synced("9", map[string]int64{}),
@@ -65,7 +105,7 @@ var warmStories = map[string]story{
 		disk: "5: a@3",
 		server: `
 			list latest limit=1 -> 9: a@3
-			watch 5 -> mod a@7; hang`,
+			watch 5 for 3s -> mod a@7; hang`,
 		handler: "add a@3 initial\nupdate a@3 -> a@7",
 		then: func(t *testing.T, r *tarn.Replica[*thing]) {
 			if h := r.Health(); h.Synced || !h.FromDisk {
@@ -73,14 +113,47 @@ var warmStories = map[string]story{
 			}
 		},
 	},
+	"disk: a quiet collection is told so by the end of a short watch": {
+		disk: "5: a@3",
+		server: `
+			list latest limit=1 -> 900: a@3
+			watch 5 for 3s -> wait 1s; bookmark 901; wait 2s; close
+			watch 901 -> hang`,
+		handler: "add a@3 initial",
+		atMost:  4 * time.Second,
+		then:    synced("901", map[string]int64{}),
+	},
+	"disk: short watches that tell nothing become longer": {
+		disk: "5: a@3",
+		server: `
+			list latest limit=1 -> 900: a@3
+			watch 5 for 3s -> wait timeout; close
+			watch 5 for 6s -> bookmark 890; wait timeout; close
+			watch 890 for 12s -> wait 10s; bookmark 900; hang`,
+		handler: "add a@3 initial",
+		then:    synced("900", map[string]int64{}),
+	},
+	"disk: a source without bookmarks is listed in the end": {
+		disk: "5: a@3",
+		server: `
+			list latest limit=1 -> 900: a@3
+			watch 5 for 3s -> wait timeout; close
+			watch 5 for 6s -> wait timeout; close
+			watch 5 for 12s -> wait timeout; close
+			list 5 -> 900: a@3
+			watch 900 -> hang`,
+		handler: "add a@3 initial",
+		atMost:  25 * time.Second,
+		then:    synced("900", map[string]int64{"restart": 1}),
+	},
 	"disk: a version that is gone costs a list, as a difference": {
 		disk: "5: a@3 b@5 c@4",
 		server: `
 			list latest limit=1 -> 90: a@3
-			watch 5 -> error expired
+			watch 5 for 3s -> error expired
 			list latest -> 91: a@3 b@80
 			watch 91 -> hang`,
-		handler: "add a@3 initial\nadd b@5 initial\nadd c@4 initial\ndelete c@4 missed\nupdate b@5 -> b@80\nsync a@3",
+		handler: "add a@3 initial\nadd b@5 initial\nadd c@4 initial\ndelete c@4 missed\nupdate b@5 -> b@80",
 		errors:  "expired",
 		store:   "a@3 b@80",
 		then:    synced("91", map[string]int64{"expired": 1}),
@@ -89,7 +162,7 @@ var warmStories = map[string]story{
 		disk: "5: a@3",
 		server: `
 			list latest limit=1 -> 90: a@3
-			watch 5 -> mod a@6; error expired
+			watch 5 for 3s -> mod a@6; error expired
 			list latest -> 91: a@90
 			watch 91 -> hang`,
 		handler: "add a@3 initial\nupdate a@3 -> a@6\nupdate a@6 -> a@90",
@@ -102,7 +175,7 @@ var warmStories = map[string]story{
 			list latest limit=1 -> 30: a@3
 			list latest -> 30: a@3=new b@5
 			watch 30 -> hang`,
-		handler: "add a@3=old initial\nadd b@5 initial\nupdate a@3=old -> a@3=new\nsync b@5",
+		handler: "add a@3=old initial\nadd b@5 initial\nupdate a@3=old -> a@3=new",
 		errors:  "the source went back in time",
 		then:    synced("30", map[string]int64{"rewound": 1}),
 	},
@@ -121,7 +194,7 @@ var warmStories = map[string]story{
 			list latest limit=1 -> error refused
 			list latest limit=1 -> error forbidden
 			list latest limit=1 -> 6: a@3
-			watch 5 -> add b@6; hang`,
+			watch 5 for 3s -> add b@6; hang`,
 		handler: "add a@3 initial\nadd b@6",
 		errors:  "refused\nforbidden",
 		then:    synced("6", map[string]int64{}),
@@ -130,8 +203,8 @@ var warmStories = map[string]story{
 		disk: "5: a@3",
 		server: `
 			list latest limit=1 -> 9: a@3
-			watch 5 -> mod a@6; error lost
-			watch 6 -> mod a@9; hang`,
+			watch 5 for 3s -> mod a@6; error lost
+			watch 6 for 3s -> mod a@9; hang`,
 		handler: "add a@3 initial\nupdate a@3 -> a@6\nupdate a@6 -> a@9",
 		errors:  "connection lost",
 		then:    synced("9", map[string]int64{}),
@@ -140,10 +213,10 @@ var warmStories = map[string]story{
 		disk: "5: a@3",
 		server: `
 			list latest limit=1 -> 9: a@3
-			watch 5 -> error internal
+			watch 5 for 3s -> error internal
 			list 5 -> 9: a@3 b@9
 			watch 9 -> hang`,
-		handler: "add a@3 initial\nadd b@9 initial\nsync a@3",
+		handler: "add a@3 initial\nadd b@9 initial",
 		errors:  "internal error",
 		then:    synced("9", map[string]int64{"watch ended": 1}),
 	},
@@ -153,7 +226,7 @@ var warmStories = map[string]story{
 			list latest limit=1 -> x9: a@3
 			list x5 -> x9: a@3 b@x9
 			watch x9 -> hang`,
-		handler: "add a@3 initial\nadd b@x9 initial\nsync a@3",
+		handler: "add a@3 initial\nadd b@x9 initial",
 		then:    synced("x9", map[string]int64{"restart": 1}),
 	},
 	"disk: as a stream, if a state must be read": {
@@ -161,7 +234,7 @@ var warmStories = map[string]story{
 		server: `
 			list latest limit=1 -> 30: a@3
 			stream latest -> add a@3; end 30; hang`,
-		handler: "add a@3 initial\nsync a@3",
+		handler: "add a@3 initial",
 		errors:  "the source went back in time",
 		then:    synced("30", map[string]int64{"rewound": 1}),
 	},
@@ -172,6 +245,52 @@ var warmStories = map[string]story{
 			watch 5 -> hang`,
 		handler: "add a@3 initial",
 		then:    synced("5", map[string]int64{"start": 1}),
+	},
+	"disk: a first state flows through, in pages of a consistent read": {
+		disk: "none", fill: true,
+		server: `
+			list latest limit=500 -> 5: a@3 b@4 more=t1
+			list latest continue=t1 -> 5: c@5
+			watch 5 -> mod a@6; hang`,
+		handler: "add a@3 initial\nadd b@4 initial\nadd c@5 initial\nupdate a@3 -> a@6",
+		store:   "a@6 b@4 c@5",
+		then:    synced("6", map[string]int64{"start": 1}),
+	},
+	"disk: a first state that flows and breaks off is begun anew": {
+		disk: "none", fill: true,
+		server: `
+			list latest limit=500 -> 5: a@3 gone@4 more=t1
+			list latest continue=t1 -> error expired
+			list latest -> 8: a@7
+			watch 8 -> hang`,
+		handler: "add a@7 initial",
+		store:   "a@7",
+		then:    synced("8", map[string]int64{"start": 1}),
+	},
+	"disk: a first state that the disk does not take is tried again": {
+		disk: "none", fill: true,
+		server: `
+			list latest -> 5: a@3 refused@4
+			list latest -> 6: a@3
+			watch 6 -> hang`,
+		handler: "add a@3 initial",
+		errors:  "the disk is full",
+		store:   "a@3",
+		then:    synced("6", map[string]int64{"start": 1}),
+	},
+	"disk: a first state that flows as a stream": {
+		disk: "none", fill: true, opts: tarn.Options[*thing]{WatchList: true},
+		server: `
+			stream latest -> add a@3; add b@4; mod a@5; del b@6; add nil; add unwritable@7; end 9; hang`,
+		handler: "add a@5 initial",
+		bad:     "?\nunwritable",
+		store:   "a@5",
+		then: func(t *testing.T, r *tarn.Replica[*thing]) {
+			synced("9", map[string]int64{"start": 1})(t, r)
+			if h := r.Health(); h.BadCount != 2 {
+				t.Errorf("%d bad objects: %v", h.BadCount, h.Bad)
+			}
+		},
 	},
 	"disk: a recheck asked for before is made": {
 		disk:      "5: a@3=wrong",
@@ -291,7 +410,7 @@ func TestADiskThatCannotBeRead(t *testing.T) {
 // A plain reflector resumes too.
 func TestWarmReflector(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		source := newScripted(t, "list latest limit=1 -> 7: a@3\nwatch 5 -> mod a@7; hang")
+		source := newScripted(t, "list latest limit=1 -> 7: a@3\nwatch 5 for 3s -> mod a@7; hang")
 		store := &diskStore{ReadStore: memory.New[*thing](), kept: "5: a@3"}
 		r, err := tarn.NewReflector(source, store, tarn.Options[*thing]{Name: "things"})
 		if err != nil {

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// lastBookmark is the least time that a watch must be asked for to get a
-// bookmark at its end.
+// lastBookmark is how long before its end a watch gets a last bookmark. One that
+// is asked for less gets none.
 const lastBookmark = 2 * time.Second
 
 // watch sends what happens to a collection until its time is over, its client
@@ -44,7 +44,7 @@ func (s *Server) watch(r *request) error {
 		return nil
 	}
 	w := &watcher{Server: s, request: r, query: q, stream: out, position: start.position, after: version}
-	w.run(ctx, start, timeout > lastBookmark)
+	w.run(ctx, start, timeout-lastBookmark)
 	return nil
 }
 
@@ -93,7 +93,7 @@ type watcher struct {
 	after int64
 }
 
-func (w *watcher) run(ctx context.Context, from *start, parting bool) {
+func (w *watcher) run(ctx context.Context, from *start, parting time.Duration) {
 	w.open()
 	for _, e := range from.entries {
 		if w.selects(e) {
@@ -106,6 +106,12 @@ func (w *watcher) run(ctx context.Context, from *start, parting bool) {
 	w.flush()
 	ticker := time.NewTicker(w.options.BookmarkInterval)
 	defer ticker.Stop()
+	var last <-chan time.Time
+	if parting > 0 {
+		timer := time.NewTimer(parting)
+		defer timer.Stop()
+		last = timer.C
+	}
 	for w.err == nil {
 		told, version, changed, ok := w.catchUp()
 		if !ok {
@@ -114,15 +120,10 @@ func (w *watcher) run(ctx context.Context, from *start, parting bool) {
 		if told {
 			continue
 		}
-		switch w.wait(ctx, changed, from.gone, ticker.C) {
+		switch w.wait(ctx, changed, from.gone, ticker.C, last) {
 		case woken:
 		case ticked:
 			w.mark(version)
-		case timedOut:
-			if parting {
-				w.mark(version)
-			}
-			return
 		case vanished:
 			w.catchUp() // how it ended
 			return
@@ -189,23 +190,21 @@ type waking uint8
 const (
 	woken waking = iota
 	ticked
-	timedOut
 	vanished
 	ended
 )
 
 // wait ends when one of the channels speaks, or the watch must.
-func (w *watcher) wait(ctx context.Context, changed, gone <-chan struct{}, tick <-chan time.Time) waking {
+func (w *watcher) wait(ctx context.Context, changed, gone <-chan struct{}, tick, last <-chan time.Time) waking {
 	select {
 	case <-changed:
 		return woken
 	case <-tick:
 		return ticked
+	case <-last:
+		return ticked
 	case <-ctx.Done():
-		if w.Context().Err() != nil {
-			return ended
-		}
-		return timedOut
+		return ended
 	case <-w.Server.ctx.Done():
 		return ended
 	case <-gone:

@@ -68,6 +68,6 @@
 //
 // These names are not in client-go:
 //
-//	DetectMutations FieldChange MutationReport NewMutationDetector
+//	DetectMutations FieldChange Front Keep MutationReport NewMutationDetector
 //	NewSharedIndexInformerFromSource ReplicaOf ShareStructure SharingSource
 package cache

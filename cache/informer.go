@@ -92,6 +92,7 @@ type informer struct {
 	metrics     *queueMetrics
 	resyncs     resyncs
 	supplied    tarn.Source[any] // nil if objects come from a ListerWatcher
+	disk        disk
 
 	mu        sync.Mutex
 	started   bool
@@ -113,7 +114,9 @@ func (s *informer) newReplica(from origin) *tarn.Replica[any] {
 	opts.WatchList, opts.Unversioned = from.watchList, from.unversioned
 	opts.ShouldResync = s.shouldResync
 	opts.OnError = onError(s.reflector, nil)
-	replica, err := tarn.NewReplica(from.source, informerStore{ownStore{s.store.memory(), s.store, from.meter.reached}, s}, opts)
+	store := informerStore{ownStore{s.store.memory(), s.store, from.meter.reached}, s}
+	s.disk.front.ReadStore = store
+	replica, err := tarn.NewReplica(from.source, keepingStore{store}, opts)
 	utilruntime.Must(err)
 	return replica
 }

@@ -24,6 +24,23 @@ import (
 // The first result is also a manager.LeaderElectionRunnable that needs no leader,
 // and what [NewClient] needs to let reads wait for writes.
 func NewCache(cfg *rest.Config, opts cache.Options) (cache.Cache, error) {
+	return newCache(cfg, opts, nil)
+}
+
+var _ cache.NewCacheFunc = NewCache
+
+// WithDisk is [NewCache] with informers that keep what they know beyond the
+// process: see package ondisk for keep. The next process begins with it, and
+// follows the server from there without a list; reads wait, as ever, until the
+// informer has synced. Informers that cache.Options.NewInformer makes are not
+// concerned.
+func WithDisk(keep kube.Keeper) cache.NewCacheFunc {
+	return func(cfg *rest.Config, opts cache.Options) (cache.Cache, error) {
+		return newCache(cfg, opts, keep)
+	}
+}
+
+func newCache(cfg *rest.Config, opts cache.Options, keep kube.Keeper) (cache.Cache, error) {
 	if cfg == nil {
 		return nil, errors.New("a cache needs a rest.Config")
 	}
@@ -40,12 +57,10 @@ func NewCache(cfg *rest.Config, opts cache.Options) (cache.Cache, error) {
 		return nil, err
 	}
 	return &ctrlCache{
-		plan: p, cfg: cfg, server: server, writes: newWrites(),
+		plan: p, cfg: cfg, server: server, keep: keep, writes: newWrites(),
 		extents: map[kind]*extent{}, parts: map[place]*part{}, started: make(chan struct{}),
 	}, nil
 }
-
-var _ cache.NewCacheFunc = NewCache
 
 // NewInformer is for [cache.Options.NewInformer]: it lets controller-runtime's
 // own cache run on informers of Tarn.
@@ -68,6 +83,7 @@ type ctrlCache struct {
 	*plan
 	cfg    *rest.Config
 	server *kube.Client
+	keep   kube.Keeper // nil for none
 	writes *writes
 
 	// started is closed by Start.

@@ -18,6 +18,8 @@
 //   - Read-your-writes holds for several namespaces, for deletions, and when
 //     events are folded: it waits for versions, not for events. [NewClient]
 //     makes it exact; see there for what it adds to controller-runtime's client.
+//   - [WithDisk] lets the cache survive a restart: it begins with what it knew, and
+//     follows the server from there without a list.
 //   - A read that fails because its informer cannot sync says why.
 //   - Removing an informer ends its requests before RemoveInformer returns, and
 //     whoever waits for it is told.

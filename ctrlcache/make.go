@@ -97,6 +97,11 @@ func (c *ctrlCache) ownInformer(at place, collection kube.Collection, config cac
 	informer := tarncache.NewSharedIndexInformerFromSource(source, example, toolscache.SharedIndexInformerOptions{
 		ResyncPeriod: resyncPeriod(config), Indexers: byNamespace(), ObjectDescription: at.String(),
 	}, bookmarks && features.FeatureGates().Enabled(features.WatchListClient))
+	if c.keep != nil {
+		if err := c.kept(informer, at, collection, options); err != nil {
+			return nil, err
+		}
+	}
 	return informer, informer.SetTransform(transform)
 }
 

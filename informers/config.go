@@ -33,7 +33,8 @@ func NewSharedInformerFactoryForConfig(config *rest.Config, defaultResync time.D
 }
 
 // fromWire makes the informer of a collection with package kube.
-func (r recipe) fromWire(client *kube.Client, c collection, namespace string, resync time.Duration) cache.SharedIndexInformer {
+func (r recipe) fromWire(f *factory, c collection, resync time.Duration) cache.SharedIndexInformer {
+	namespace := f.namespace
 	if c.clusterWide {
 		namespace = ""
 	}
@@ -41,5 +42,5 @@ func (r recipe) fromWire(client *kube.Client, c collection, namespace string, re
 	if kinds, _, err := scheme.Scheme.ObjectKinds(r.object); err == nil {
 		from.Kind = kinds[0]
 	}
-	return wired.Informer(client, from, r.object, r.options(resync))
+	return wired.Informer(f.wire, from, r.object, r.options(resync), f.keep)
 }

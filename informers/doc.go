@@ -25,6 +25,10 @@
 // so. [For] makes the function with which they take an informer of package
 // cache, one line for each resource.
 //
+// [NewSharedInformerFactoryForConfig] needs no clientset and reads the wire by
+// itself. With [WithDisk] its informers survive a restart: the next process has
+// their objects at once, and follows the server from there without a list.
+//
 // Nothing here lists, watches or stores: this package only puts together what
 // client-go's packages and package cache provide.
 package informers

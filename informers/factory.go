@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/tarnproject/tarn/cache"
+	"github.com/tarnproject/tarn/informers/internal/roster"
 )
 
 // SharedInformerFactory makes at most one informer for each type, starts those
@@ -49,6 +50,9 @@ func NewSharedInformerFactoryWithOptions(client kubernetes.Interface, defaultRes
 	}
 	for _, choose := range options {
 		choose(&f.settings)
+	}
+	if f.keep != nil && f.wire == nil {
+		roster.ReportUnkept()
 	}
 	return f
 }

@@ -25,6 +25,7 @@ type settings struct {
 	transform cache.TransformFunc
 	name      *cache.InformerName
 	unshared  bool
+	keep      kube.Keeper
 }
 
 // resyncFor is the resync period of informers for objects of type t.
@@ -82,4 +83,12 @@ func WithInformerName(name *cache.InformerName) SharedInformerOption {
 // they do unless told otherwise: see [cache.ShareStructure].
 func WithSharing(on bool) SharedInformerOption {
 	return func(s *settings) { s.unshared = !on }
+}
+
+// WithDisk keeps what the informers know beyond the process: see package ondisk
+// for keep. The next process begins with it, and follows the server from there
+// without a list. It is for [NewSharedInformerFactoryForConfig]; a factory with a
+// client reports that it cannot. Informers given to InformerFor are not concerned.
+func WithDisk(keep kube.Keeper) SharedInformerOption {
+	return func(s *settings) { s.keep = keep }
 }

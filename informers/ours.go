@@ -40,7 +40,7 @@ func (f *factory) builder(c collection) internalinterfaces.NewInformerFunc {
 			tweak:    f.tweak,
 		}
 		if f.wire != nil {
-			return r.fromWire(f.wire, c, f.namespace, resync)
+			return r.fromWire(f, c, resync)
 		}
 		return r.informer(client, resync, func() Client[runtime.Object] { return c.in(client, f.namespace) })
 	}

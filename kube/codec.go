@@ -59,7 +59,7 @@ func (c *codec[T]) object(m media, raw []byte, t runtime.TypeMeta, again bool) (
 	if err := c.kinds.foreign(t); err != nil {
 		return object, false, err
 	}
-	c.mark(decoded)
+	mark(decoded, c.stamp)
 	object, ok := decoded.(T)
 	if !ok {
 		return object, false, fmt.Errorf("the decoder made a %T", decoded)
@@ -83,15 +83,15 @@ func typeOf(object any) (t runtime.TypeMeta) {
 }
 
 // mark sets what typed objects say that they are.
-func (c *codec[T]) mark(object any) {
+func mark(object any, stamp metav1.TypeMeta) {
 	switch o := object.(type) {
 	case *unstructured.Unstructured:
 	case runtime.Object:
 		if own, ok := o.GetObjectKind().(*metav1.TypeMeta); ok {
-			*own = c.stamp
+			*own = stamp
 			return
 		}
-		o.GetObjectKind().SetGroupVersionKind(c.stamp.GroupVersionKind())
+		o.GetObjectKind().SetGroupVersionKind(stamp.GroupVersionKind())
 	}
 }
 

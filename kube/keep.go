@@ -28,6 +28,11 @@ func Keep[T any](keep func(of Origin, front tarn.ReadStore[T]) (tarn.ReadStore[T
 	return func(s *settings) { s.keep = keep }
 }
 
+// A Keeper is to informers what [Keep] is to replicas: it is asked for the store of
+// each informer of a factory, or of a cache, when that starts. An error leaves the
+// informer with the store in memory, and is told where all its failures are.
+type Keeper func(of Origin, front tarn.ReadStore[any]) (tarn.ReadStore[any], error)
+
 // Origin is what a copy is of.
 type Origin struct {
 	// Resource of the objects. If it is still to be found by the kind, it is what it
@@ -43,8 +48,27 @@ type Origin struct {
 	// changed before they are kept.
 	Drop        []string
 	Transformed bool
+	// Part tells the copy from others of the same resource beside it, where there
+	// may be some: of other namespaces, or in another form. Empty if there are none.
+	Part string
 
-	client *Client
+	client   *Client
+	decoding SourceOptions
+}
+
+// Origin says what a copy of a collection is of, for a [Keeper]. Of the options,
+// it tells which fields are left out and how objects that are read again are made.
+func (c *Client) Origin(of Collection, opts SourceOptions) Origin {
+	asked := of.options(metav1.ListOptions{})
+	o := Origin{
+		Resource: of.Resource, Kind: of.Kind, Object: of.Object,
+		LabelSelector: asked.LabelSelector, FieldSelector: asked.FieldSelector,
+		Drop: slices.Sorted(slices.Values(opts.Drop)), client: c, decoding: opts,
+	}
+	if of.Namespace != "" {
+		o.Namespaces = []string{of.Namespace}
+	}
+	return o
 }
 
 // Selection is which objects of the resource the copy has, and what of them.
@@ -72,9 +96,23 @@ func (o Origin) ServerUID(ctx context.Context) (string, error) {
 	}
 }
 
-// Decoder makes objects that share structure with those of the copy.
+// Decoder makes objects that share structure with those of the copy, if these do.
 func (o Origin) Decoder() (*wire.Decoder, error) {
-	return wire.NewDecoder(o.Object, wire.Options{Pool: o.client.pool})
+	decoding := wire.Options{Pool: o.client.pool, PrivateMaps: o.decoding.PrivateMaps, OnMutation: o.decoding.OnMutation}
+	if o.decoding.Unshared {
+		decoding.Pool = nil
+	}
+	return wire.NewDecoder(o.Object, decoding)
+}
+
+// Mark gives an object that was read again the kind that those of the copy have:
+// most have none, and protobuf does not write it.
+func (o Origin) Mark(object any) {
+	if o.decoding.SetKind {
+		var stamp metav1.TypeMeta
+		stamp.APIVersion, stamp.Kind = o.Kind.ToAPIVersionAndKind()
+		mark(object, stamp)
+	}
 }
 
 func glimpseUID(raw []byte) (uid string) {

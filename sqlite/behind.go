@@ -357,6 +357,17 @@ func (b *Backed[T]) Disk() tarn.DiskHealth {
 	return h
 }
 
+// Release writes what waits, and lets another store have the collection; see
+// [tarn.Releaser]. The front can be read on.
+func (b *Backed[T]) Release() {
+	if b.disk.c.db.forget(b) {
+		if err := b.close(); err != nil {
+			b.disk.c.db.log(slog.LevelError, "what was last known could not be written to disk: the next start begins with an older state", "collection", b.disk.c.Name, "err", err)
+		}
+	}
+	b.disk.Release()
+}
+
 // close writes what waits, and stops.
 func (b *Backed[T]) close() error {
 	b.mu.Lock()

@@ -48,6 +48,8 @@ type collection struct {
 	packer   *packer
 	// put and others are the statements of the writing connection.
 	stmts writeStmts
+	// released says that another store may have the collection now.
+	released bool
 	// note is what happened to the content when it was opened.
 	note string
 	// health is what is told without the lock, which may be held for long.
@@ -64,6 +66,14 @@ type writeStmts struct {
 	table                               tableStmts
 }
 
+// close ends the statements, which a file that goes on would keep otherwise.
+func (w writeStmts) close() {
+	all := []*sqlite3.Stmt{w.find, w.update, w.insert, w.remove, w.state}
+	for _, stmt := range append(all, w.table.all()...) {
+		_ = stmt.Close() // it tells again how it last went
+	}
+}
+
 func (c *collection) objectsTable() string { return fmt.Sprintf("tarn_objects_%d", c.id) }
 
 // add makes a collection known and opens it.
@@ -77,7 +87,7 @@ func (db *DB) add(c *collection) error {
 		return err
 	}
 	if _, ok := db.collections[c.Name]; ok {
-		return fmt.Errorf("sqlite: the collection %s of %s has been opened before", c.Name, db.dir)
+		return fmt.Errorf("sqlite: the collection %s of %s has been opened before: give one of the two another name, or a directory of its own", c.Name, db.dir)
 	}
 	err := c.attach()
 	if damaged(err) {

@@ -259,6 +259,17 @@ func (db *DB) leave() []follower {
 	return behind
 }
 
+// forget takes one of them out, and says whether it was there.
+func (db *DB) forget(f follower) bool {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	i := slices.Index(db.behind, f)
+	if i >= 0 {
+		db.behind = slices.Delete(db.behind, i, i+1)
+	}
+	return i >= 0
+}
+
 // transact makes changes in one transaction.
 func (db *DB) transact(do func(conn *sqlite3.Conn) error) (err error) {
 	conn := db.writer

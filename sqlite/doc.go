@@ -6,7 +6,8 @@
 //	replica, err := tarn.NewReplica(source, sqlite.Behind(memory.New[*Pod](), pods), opts)
 //
 // A [Store] is a [tarn.ReadStore] by itself: a replica that has only it needs
-// little memory, whatever the number of its objects, and pays for each read.
+// little memory, whatever the number of its objects, and pays for each read. Its
+// first state flows to disk while it comes.
 // [Behind] puts it behind a store in memory: reads and writes are the memory's,
 // the disk follows in groups, and when it cannot, the replica goes on without and
 // Health says so.

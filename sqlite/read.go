@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"errors"
+	"fmt"
 	"iter"
 	"log/slog"
 	"sync"
@@ -48,7 +49,7 @@ func (s *Store[T]) failed(err error) {
 // Get returns the object under key.
 func (s *Store[T]) Get(key tarn.Key) (object T, ok bool) {
 	s.failed(s.c.db.pool.with(func(r *reader) error {
-		return r.query("SELECT sum, body FROM "+s.c.objectsTable()+" WHERE key=?", func(row *sqlite3.Stmt) (err error) {
+		return r.query("SELECT sum, body FROM "+s.c.objectsTable()+" WHERE key=?1 AND "+shownIf(s.c.id), func(row *sqlite3.Stmt) (err error) {
 			object, err = s.decode(key, uint32(row.ColumnInt64(0)), row.ColumnRawBlob(1), nil)
 			ok = err == nil
 			return err
@@ -72,7 +73,7 @@ func (s *Store[T]) All() iter.Seq2[tarn.Key, T] {
 	return func(yield func(tarn.Key, T) bool) {
 		var buf []byte
 		s.failed(s.c.db.pool.with(func(r *reader) error {
-			err := r.query("SELECT key, sum, body FROM "+s.c.objectsTable(), func(row *sqlite3.Stmt) error {
+			err := r.query("SELECT key, sum, body FROM "+s.c.objectsTable()+" WHERE "+shownIf(s.c.id), func(row *sqlite3.Stmt) error {
 				key := tarn.Key(row.ColumnText(0))
 				if buf == nil {
 					buf = make([]byte, 0, 64<<10)
@@ -98,7 +99,18 @@ func (s *Store[T]) All() iter.Seq2[tarn.Key, T] {
 var errEnough = errors.New("enough")
 
 // Len is the number of objects.
-func (s *Store[T]) Len() int { return int(s.shown().objects) }
+func (s *Store[T]) Len() int {
+	if st := s.shown(); st.version != "" || st.whole {
+		return int(st.objects)
+	}
+	return 0
+}
+
+// shownIf is the condition under which anything of a collection is seen: there is
+// a state, and not only parts of one.
+func shownIf(id int64) string {
+	return fmt.Sprintf("(SELECT version <> '' OR whole FROM tarn_collections WHERE id = %d)", id)
+}
 
 // Version is the state that the content shows.
 func (s *Store[T]) Version() tarn.Version { return s.shown().version }

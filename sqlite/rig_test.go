@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"maps"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -95,4 +96,31 @@ func must(t testing.TB, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// filesOf reads the files of a database by their paths.
+func filesOf(t testing.TB, dir string) map[string][]byte {
+	t.Helper()
+	files := map[string][]byte{}
+	for _, suffix := range []string{"", "-wal"} {
+		name := filepath.Join(dir, fileName+suffix)
+		raw, err := os.ReadFile(name)
+		if os.IsNotExist(err) {
+			continue
+		}
+		must(t, err)
+		files[name] = raw
+	}
+	return files
+}
+
+// copyOf is what a kill leaves: the files as they are.
+func copyOf(t testing.TB, dir string) string {
+	t.Helper()
+	to := directory(t)
+	must(t, os.Mkdir(to, 0o700))
+	for name, raw := range filesOf(t, dir) {
+		must(t, os.WriteFile(filepath.Join(to, filepath.Base(name)), raw, 0o600))
+	}
+	return to
 }

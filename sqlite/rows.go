@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/ncruces/go-sqlite3"
 )
@@ -27,6 +28,10 @@ func (p *prepared) stmts(name string, id int64, prepare func(sql string) *sqlite
 		s.removeWide = append(s.removeWide, prepare(removeFrom(wideTable(id, p.Columns[i].Name))))
 	}
 	return s
+}
+
+func (s *tableStmts) all() []*sqlite3.Stmt {
+	return slices.Concat([]*sqlite3.Stmt{s.insert, s.update, s.touch, s.remove, s.label, s.unlabel}, s.wide, s.removeWide)
 }
 
 // rowChange is what happens to a row.

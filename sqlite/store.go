@@ -46,6 +46,8 @@ type Store[T any] struct {
 	buf   []byte
 	// positions are for the next Apply.
 	positions string
+	// filling says that a first state has begun to be filled, and is not shown yet.
+	filling bool
 	// unwritten are the keys whose objects could not be encoded: until each was
 	// written or is gone, the content is not whole.
 	unwritten map[tarn.Key]struct{}
@@ -82,12 +84,32 @@ func (s *Store[T]) Replace(items []tarn.Item[T], v tarn.Version) error {
 	for i, item := range items {
 		changes[i] = tarn.Change[T]{Type: tarn.Add, Key: item.Key, Object: item.Object, Version: item.Version}
 	}
+	s.filling = false
 	return s.write(batch[T]{changes: changes, all: true, version: v, heard: time.Now()})
 }
 
 // Apply brings the store on by some changes.
 func (s *Store[T]) Apply(changes []tarn.Change[T], v tarn.Version) error {
-	return s.write(batch[T]{changes: changes, version: v, positions: s.positions, heard: time.Now()})
+	all := s.filling // what was filled so far is no state
+	s.filling = false
+	return s.write(batch[T]{changes: changes, all: all, version: v, positions: s.positions, heard: time.Now()})
+}
+
+// Fill takes a piece of the first state; see [tarn.Filler]. It is on disk from then
+// on, but nobody sees it: a collection without a version that is not whole has no
+// content.
+func (s *Store[T]) Fill(changes []tarn.Change[T], first bool) error {
+	s.filling = true
+	return s.write(batch[T]{changes: changes, all: first, part: true, heard: time.Now()})
+}
+
+// Filled shows what was filled as the content at a version; see [tarn.Filler].
+func (s *Store[T]) Filled(v tarn.Version) error {
+	err := s.write(batch[T]{version: v, heard: time.Now()})
+	if err == nil {
+		s.filling = false
+	}
+	return err
 }
 
 // KeepPositions notes where the sections of a replica will stand after the next
@@ -116,12 +138,18 @@ type batch[T any] struct {
 }
 
 func (s *Store[T]) write(b batch[T]) error {
+	if b.all {
+		clear(s.unwritten)
+	}
 	entries, bad := s.encode(b.changes)
 	db := s.c.db
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	if err := db.usable(); err != nil {
 		return err
+	}
+	if s.c.released {
+		return fmt.Errorf("sqlite: the store of %s was released and is not written any more", s.c.Name)
 	}
 	if cause := s.suspicion.take(); cause != nil && s.epoch == db.epoch {
 		if err := db.rescue(cause); err != nil {
@@ -156,6 +184,24 @@ func (s *Store[T]) write(b batch[T]) error {
 		return bad
 	}
 	return nil
+}
+
+// Release lets another store have the collection; see [tarn.Releaser]. This one
+// can be read until then.
+func (s *Store[T]) Release() {
+	db := s.c.db
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	if s.c.released {
+		return
+	}
+	s.c.released = true
+	if db.collections[s.c.Name] == s.c {
+		delete(db.collections, s.c.Name)
+	}
+	if db.writer != nil {
+		s.c.stmts.close()
+	}
 }
 
 // encode makes of changes what is to be written: for each key what it comes to in

@@ -120,7 +120,7 @@ func (t Table) ddl(name string, id int64) string {
 	labels := quote(labelsTable(name))
 	all = append(all,
 		fmt.Sprintf("CREATE TABLE %s (%s)", quote(rowsTable(id)), strings.Join(near, ", ")),
-		fmt.Sprintf("CREATE VIEW %s AS SELECT %s FROM %s r", quote(name), strings.Join(view, ", "), quote(rowsTable(id))),
+		fmt.Sprintf("CREATE VIEW %s AS SELECT %s FROM %s r WHERE %s", quote(name), strings.Join(view, ", "), quote(rowsTable(id)), shownIf(id)),
 		fmt.Sprintf("CREATE TABLE %s (id INTEGER NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (id, name)) WITHOUT ROWID", labels),
 		fmt.Sprintf("CREATE INDEX %s ON %s (name, value, id)", quote(labelsTable(name)+"_by_name_value"), labels),
 	)

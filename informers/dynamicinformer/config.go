@@ -11,15 +11,29 @@ import (
 	"github.com/tarnproject/tarn/kube"
 )
 
+// Option chooses something about a factory that [NewFactoryForConfig] makes.
+type Option func(*settings)
+
+type settings struct{ keep kube.Keeper }
+
+// WithDisk keeps what the informers know beyond the process: see package ondisk
+// for keep. The next process begins with it, and follows the server from there
+// without a list.
+func WithDisk(keep kube.Keeper) Option { return func(s *settings) { s.keep = keep } }
+
 // NewFactoryForConfig makes a factory that needs no client: its informers read the
 // wire with package kube, as it arrives, on all cores, and equal parts of objects
 // become one. namespace may be empty for all, tweakListOptions nil.
-func NewFactoryForConfig(config *rest.Config, defaultResync time.Duration, namespace string, tweakListOptions TweakListOptionsFunc) (DynamicSharedInformerFactory, error) {
+func NewFactoryForConfig(config *rest.Config, defaultResync time.Duration, namespace string, tweakListOptions TweakListOptionsFunc, options ...Option) (DynamicSharedInformerFactory, error) {
 	client, err := kube.NewClient(config)
 	if err != nil {
 		return nil, err
 	}
+	var s settings
+	for _, choose := range options {
+		choose(&s)
+	}
 	return roster.New(func(gvr schema.GroupVersionResource) informers.GenericInformer {
-		return roster.FromWire(recipe(gvr, namespace, defaultResync, roster.ByNamespace(), tweakListOptions), client)
+		return roster.FromWire(recipe(gvr, namespace, defaultResync, roster.ByNamespace(), tweakListOptions), client, s.keep)
 	}), nil
 }

@@ -9,5 +9,6 @@
 // its constructor by name, so that only another factory can give other informers.
 //
 // [NewFactoryForConfig] goes further: it needs no client, and reads the wire with
-// package kube, which decodes equal parts of objects once and on all cores.
+// package kube, which decodes equal parts of objects once and on all cores. Its
+// informers survive a restart with [WithDisk].
 package dynamicinformer

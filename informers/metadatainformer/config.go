@@ -21,6 +21,14 @@ func WithTweakListOptions(tweak TweakListOptionsFunc) SharedInformerOption {
 	return func(s *settings) { s.tweak = tweak }
 }
 
+// WithDisk keeps what the informers know beyond the process: see package ondisk
+// for keep. The next process begins with it, and follows the server from there
+// without a list. It is for factories from a config; one with a client reports
+// that it cannot.
+func WithDisk(keep kube.Keeper) SharedInformerOption {
+	return func(s *settings) { s.keep = keep }
+}
+
 // NewFactoryForConfig makes a factory that needs no client: its informers read the
 // wire with package kube, in protobuf where the server can, as it arrives, and
 // equal parts of objects become one.
@@ -34,6 +42,6 @@ func NewFactoryForConfig(config *rest.Config, defaultResync time.Duration, optio
 		choose(&s)
 	}
 	return roster.New(func(gvr schema.GroupVersionResource) informers.GenericInformer {
-		return roster.FromWire(s.recipe(gvr, roster.ByNamespace()), client)
+		return roster.FromWire(s.recipe(gvr, roster.ByNamespace()), client, s.keep)
 	}), nil
 }

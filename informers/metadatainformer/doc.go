@@ -9,5 +9,5 @@
 // All else stays: the interfaces are client-go's own, but for
 // [SharedInformerOption], whose namesake is a function of client-go's private
 // factory. [NewFactoryForConfig] goes further: it needs no client, and reads the
-// wire with package kube.
+// wire with package kube. Its informers survive a restart with [WithDisk].
 package metadatainformer

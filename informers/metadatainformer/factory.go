@@ -12,6 +12,7 @@ import (
 
 	"github.com/tarnproject/tarn/cache"
 	"github.com/tarnproject/tarn/informers/internal/roster"
+	"github.com/tarnproject/tarn/kube"
 )
 
 type (
@@ -30,6 +31,7 @@ type settings struct {
 	resync    time.Duration
 	tweak     TweakListOptionsFunc
 	transform cache.TransformFunc
+	keep      kube.Keeper
 }
 
 // WithTransform lets transform change every object before it is stored.
@@ -58,6 +60,9 @@ func NewSharedInformerFactoryWithOptions(client metadata.Interface, defaultResyn
 }
 
 func fromClient(client metadata.Interface, s settings) SharedInformerFactory {
+	if s.keep != nil {
+		roster.ReportUnkept()
+	}
 	return roster.New(func(gvr schema.GroupVersionResource) informers.GenericInformer {
 		return s.informer(client, gvr, roster.ByNamespace())
 	})

@@ -53,15 +53,16 @@ func (c *codec[T]) Schema() string {
 	if c.protobuf {
 		how = "protobuf"
 	}
-	return fmt.Sprintf("%s %s as %v", c.of.Kind.GroupVersion(), how, c.of.Object)
+	return fmt.Sprintf("%s %s as %v", c.of.Resource.GroupVersion(), how, c.of.Object)
 }
 
 func (c *codec[T]) Append(buf []byte, object T) ([]byte, error) {
+	if reflect.TypeOf(object) != c.of.Object {
+		// Read again it would be another type's, perhaps without an error.
+		return nil, fmt.Errorf("a transform made a %T of it, and what is kept on disk is %v", object, c.of.Object)
+	}
 	if c.protobuf {
-		m, ok := any(object).(message)
-		if !ok {
-			return nil, fmt.Errorf("a %T is no %v", object, c.of.Object)
-		}
+		m := any(object).(message)
 		at, size := len(buf), m.Size()
 		if cap(buf)-at < size {
 			buf = append(make([]byte, 0, at+size+size/4), buf...)
@@ -96,6 +97,7 @@ func (c *codec[T]) Decode(raw []byte) (object T, err error) {
 	if !ok {
 		return object, fmt.Errorf("the decoder made a %T", decoded)
 	}
+	c.of.Mark(object)
 	return object, nil
 }
 

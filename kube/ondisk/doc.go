@@ -6,6 +6,9 @@
 //	pods, err := kube.Reflect[*corev1.Pod](ctx, cfg, ondisk.In[*corev1.Pod](db))
 //	rows, err := db.Query(ctx, "SELECT namespace, name, status FROM pods WHERE node = 'node-1'", sqlite.Limits{})
 //
+// Informers are kept by [Keeper], which informers.WithDisk, ctrlcache.WithDisk and
+// their like take.
+//
 // It is a package by itself so that a program without it does not carry a
 // database.
 //

@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"sync"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tarnproject/tarn"
@@ -23,6 +25,8 @@ type settings struct {
 	only    bool
 	plain   bool
 	columns []Column
+	// transform names what the transform does.
+	transform string
 }
 
 // WithSecrets writes Secrets too. Without it they are kept in memory only. Think
@@ -61,6 +65,35 @@ func In[T any](db *sqlite.DB, opts ...Option) kube.Option {
 	})
 }
 
+// Keeper keeps the informers of a factory, or of a controller's cache, in db, which
+// must stay open for as long as they run. Each resource is a table by its name; one
+// that is kept as metadata has _metadata behind it, and one of which a cache has
+// several copies what tells them apart, such as pods_in_kube_system.
+//
+// Informers have their objects in memory too: [Only] is not for them.
+func Keeper(db *sqlite.DB, opts ...Option) kube.Keeper {
+	var s settings
+	for _, o := range opts {
+		o(&s)
+	}
+	return func(of kube.Origin, front tarn.ReadStore[any]) (tarn.ReadStore[any], error) {
+		own := s
+		if own.name == "" {
+			own.name = TableName(of.Resource.GroupResource())
+			if of.Object == reflect.TypeFor[*metav1.PartialObjectMetadata]() {
+				own.name += "_metadata"
+			}
+			if of.Part != "" {
+				own.name = TableName(schema.GroupResource{Resource: own.name + "_" + of.Part})
+			}
+		}
+		if own.only {
+			return nil, fmt.Errorf("ondisk: %s: an informer keeps its objects in memory: leave out Only", own.name)
+		}
+		return open(db, own, of, front)
+	}
+}
+
 // secret says whether objects of a resource are not to be written unasked.
 func secret(r schema.GroupResource) bool { return r == core("secrets") }
 
@@ -80,6 +113,9 @@ func open[T any](db *sqlite.DB, s settings, of kube.Origin, front tarn.ReadStore
 		return nil, fmt.Errorf("ondisk: %s: %w", resource, err)
 	}
 	identity := fmt.Sprintf("%s of %s, %s", resource, of.Server(), of.Selection())
+	if of.Transformed {
+		identity += ", " + transformName(s.transform)
+	}
 	var written sqlite.Codec[T] = codec
 	if s.plain {
 		written = struct{ sqlite.Codec[T] }{codec} // without the methods of a table
@@ -89,7 +125,7 @@ func open[T any](db *sqlite.DB, s settings, of kube.Origin, front tarn.ReadStore
 		return nil, err
 	}
 	if s.only {
-		return &kept[T]{ReadStore: store, durable: store, label: store, of: of}, nil
+		return only[T]{&kept[T]{ReadStore: store, durable: store, label: store, of: of}, store}, nil
 	}
 	backed := sqlite.Behind(front, store)
 	return &kept[T]{ReadStore: backed, durable: backed, label: store, of: of}, nil
@@ -111,6 +147,13 @@ type kept[T any] struct {
 	verdict  error
 }
 
+// only is kept without a memory in front, so that its first state flows to disk
+// while it comes.
+type only[T any] struct {
+	*kept[T]
+	tarn.Filler[T]
+}
+
 type labelled interface {
 	Label() string
 	SetLabel(label string, distrust bool) error
@@ -121,6 +164,13 @@ func (k *kept[T]) Behind() tarn.ReadStore[T] { return k.ReadStore }
 
 // Disk is the store's.
 func (k *kept[T]) Disk() tarn.DiskHealth { return k.durable.Disk() }
+
+// Release is the store's.
+func (k *kept[T]) Release() {
+	if r, ok := k.durable.(tarn.Releaser); ok {
+		r.Release()
+	}
+}
 
 // KeepPositions is the store's.
 func (k *kept[T]) KeepPositions(positions []tarn.Version) {

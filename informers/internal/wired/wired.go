@@ -21,16 +21,28 @@ import (
 // Label and annotation maps are each object's own: users of informers have always
 // been able to get away with writing to them, and a write to a shared map would
 // end the process.
-func Informer(client *kube.Client, c kube.Collection, example runtime.Object, options cache.SharedIndexInformerOptions) cache.SharedIndexInformer {
+//
+// With keep, which may be nil, the informer is kept.
+func Informer(client *kube.Client, c kube.Collection, example runtime.Object, options cache.SharedIndexInformerOptions, keep kube.Keeper) cache.SharedIndexInformer {
 	c.Object = reflect.TypeOf(example)
-	source, err := kube.NewSource[any](client, c, kube.SourceOptions{
+	decoding := kube.SourceOptions{
 		PrivateMaps: true,
 		OnMutation:  func(err error) { utilruntime.HandleError(fmt.Errorf("%s: %w", c, err)) },
-	})
+	}
+	source, err := kube.NewSource[any](client, c, decoding)
 	if err != nil {
 		return cache.NewSharedIndexInformerFromSource(refused{err}, example, options, false)
 	}
-	return cache.NewSharedIndexInformerFromSource(source, example, options, features.FeatureGates().Enabled(features.WatchListClient))
+	informer := cache.NewSharedIndexInformerFromSource(source, example, options, features.FeatureGates().Enabled(features.WatchListClient))
+	if keep != nil {
+		_ = cache.Keep(informer, func(front cache.Front) (tarn.ReadStore[any], error) { // it is ours, and not started
+			decoding.Unshared = !front.Shared
+			of := client.Origin(c, decoding)
+			of.Transformed = front.Transformed
+			return keep(of, front)
+		})
+	}
+	return informer
 }
 
 // refused is a source that could not be made. Factories cannot return an error,

@@ -1,0 +1,36 @@
+package ctrlcache
+
+import (
+	"strings"
+
+	toolscache "k8s.io/client-go/tools/cache"
+
+	"github.com/tarnproject/tarn"
+	tarncache "github.com/tarnproject/tarn/cache"
+	"github.com/tarnproject/tarn/kube"
+)
+
+// kept has the informer of a place kept on disk.
+func (c *ctrlCache) kept(informer toolscache.SharedIndexInformer, at place, collection kube.Collection, options kube.SourceOptions) error {
+	named := c.partName(at)
+	return tarncache.Keep(informer, func(front tarncache.Front) (tarn.ReadStore[any], error) {
+		options.Unshared = !front.Shared
+		of := c.server.Origin(collection, options)
+		of.Transformed, of.Part = front.Transformed, named
+		return c.keep(of, front)
+	})
+}
+
+// partName tells the informer of a place from others of the same resource that the
+// cache may have, whichever of them is asked for first: unstructured ones from
+// typed ones, and those of named namespaces.
+func (c *ctrlCache) partName(at place) string {
+	var names []string
+	if at.form == unstructuredForm && c.opts.Scheme.Recognizes(at.gvk) {
+		names = append(names, "unstructured")
+	}
+	if at.namespace != "" {
+		names = append(names, "in", at.namespace)
+	}
+	return strings.Join(names, "_")
+}

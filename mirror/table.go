@@ -8,6 +8,7 @@ import (
 
 	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/kube"
+	"github.com/tarnproject/tarn/kube/ondisk"
 	"github.com/tarnproject/tarn/memory"
 )
 
@@ -22,6 +23,10 @@ type Table struct {
 	store     *memory.Store[Object]
 	sources   []*kube.Source[Object]
 	transform func(Object) (Object, error)
+	// hides says that transform takes values out of Secrets.
+	hides bool
+	// columns are those that the resource's definition adds, if that was asked for.
+	columns []ondisk.Column
 
 	intake   intake
 	expected expectation
@@ -60,9 +65,12 @@ func (t *Table) Status() Status {
 		EventsPerSecond: t.history.rate(time.Now(), health.Events),
 		BytesPerObject:  t.weight.perObject(),
 	}
-	if health.Synced {
+	switch {
+	case health.Synced:
 		s.Received, s.Expected = s.Objects, s.Objects
-	} else {
+	case health.FromDisk:
+		s.Received, s.Expected = s.Objects, max(s.Objects, t.expected.count())
+	default:
 		s.Received, s.Expected = t.intake.count(), t.expected.count()
 	}
 	return s

@@ -45,12 +45,17 @@ func (t *Table) Replica() *tarn.Replica[Object] { return t.replica }
 func (t *Table) Store() *memory.Store[Object] { return t.store }
 
 // Source is where the copy comes from, of the first namespace if there are
-// several; see [Table.Sources].
+// several; see [Table.Sources]. A table of a [Directory] has one only if it is to
+// be compared with a server.
 func (t *Table) Source() *kube.Source[Object] { return t.sources[0] }
 
 // Sources are where the copy comes from, one for each namespace. They give
 // objects as the server has them, before Transform.
 func (t *Table) Sources() []*kube.Source[Object] { return t.sources }
+
+// Columns are those that the resource's definition adds to its table in SQL, as far
+// as that was asked for.
+func (t *Table) Columns() []ondisk.Column { return t.columns }
 
 // Transform makes what the table keeps out of what its sources give; nil if that
 // is the same. It may change the object in place.

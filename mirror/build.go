@@ -50,7 +50,7 @@ func check(resources []Resource, opts Options) error {
 
 // newTable makes the table of a resource, which does not run yet.
 func (m *Mirror) newTable(r Resource, columns []ondisk.Column, opts Options) (*Table, error) {
-	t := &Table{resource: r, store: memory.New[Object](), columns: columns}
+	t := &Table{resource: r, store: memory.New[Object](), columns: columns, namespaces: narrowed(r, opts)}
 	decoding := t.decoding(opts)
 	collections, err := t.readFrom(m.client, opts, decoding)
 	if err != nil {
@@ -132,6 +132,11 @@ func (t *Table) readFrom(client *kube.Client, opts Options, decoding kube.Source
 		t.sources, collections = append(t.sources, source), append(collections, c)
 	}
 	return collections, nil
+}
+
+// narrowed are the namespaces that a table is asked for, none if it is all.
+func narrowed(r Resource, opts Options) []string {
+	return slices.DeleteFunc(namespacesOf(r, opts), func(n string) bool { return n == metav1.NamespaceAll })
 }
 
 // namespacesOf are those that a table reads one by one; a single empty one stands

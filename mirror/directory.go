@@ -202,7 +202,7 @@ func (d *Directory) table(m *Mirror, r Resource, opts Options) (*Table, error) {
 		return nil, err
 	}
 	known, _ := d.record(r)
-	t := &Table{resource: r, store: memory.New[Object](), columns: known.Columns}
+	t := &Table{resource: r, store: memory.New[Object](), columns: known.Columns, namespaces: narrowed(r, opts)}
 	if m.client != nil {
 		// The server's state is made what the directory's was made, and then what is
 		// hidden from the reader here.

@@ -25,6 +25,8 @@ type Table struct {
 	transform func(Object) (Object, error)
 	// hides says that transform takes values out of Secrets.
 	hides bool
+	// namespaces are those that it is narrowed to.
+	namespaces []string
 	// columns are those that the resource's definition adds, if that was asked for.
 	columns []ondisk.Column
 
@@ -52,6 +54,9 @@ func (t *Table) Source() *kube.Source[Object] { return t.sources[0] }
 // Sources are where the copy comes from, one for each namespace. They give
 // objects as the server has them, before Transform.
 func (t *Table) Sources() []*kube.Source[Object] { return t.sources }
+
+// Namespaces are those that the table is narrowed to; none means that it is not.
+func (t *Table) Namespaces() []string { return t.namespaces }
 
 // Columns are those that the resource's definition adds to its table in SQL, as far
 // as that was asked for.

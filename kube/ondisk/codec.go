@@ -135,21 +135,6 @@ func (c *codec[T]) Row(object T, raw []byte) (sqlite.Row, error) {
 	if !ok {
 		return sqlite.Row{}, errors.New("the object has no metadata")
 	}
-	typed := o
-	if u, ok := o.(*unstructured.Unstructured); ok && c.typed != nil {
-		typed = c.typed(u)
-	}
-	row := sqlite.Row{Values: make([]any, 0, len(c.columns)), Labels: o.GetLabels()}
-	for _, col := range c.columns {
-		from := o
-		if col.computed {
-			from = typed
-		}
-		v, err := col.read(from)
-		if err != nil {
-			v = nil // a column is no reason not to keep an object
-		}
-		row.Values = append(row.Values, v)
-	}
+	row := sqlite.Row{Values: valuesOf(c.columns, o, c.typed), Labels: o.GetLabels()}
 	return row, c.parts.add(&row, o, raw)
 }

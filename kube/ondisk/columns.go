@@ -6,6 +6,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tarnproject/tarn/fieldpath"
@@ -179,4 +180,43 @@ var metadataColumns = []column{
 	computed("owner_uid", "TEXT", func(o metav1.Object) any {
 		return owner(o, func(r metav1.OwnerReference) string { return string(r.UID) })
 	}),
+}
+
+// Show gives the columns that a resource's table has beside its metadata, with
+// those that its definition adds, and what reads them from an object, for whoever
+// shows objects as SQL would. Any number of goroutines may use it.
+func Show(resource schema.GroupVersionResource, more ...Column) (columns []Column, read func(*unstructured.Unstructured) []any, err error) {
+	of := kube.Origin{Resource: resource, Object: unstructuredType}
+	all, err := columnsFor(of, more)
+	if err != nil {
+		return nil, nil, err
+	}
+	all = all[len(metadataColumns):]
+	for _, c := range all {
+		columns = append(columns, c.Column)
+	}
+	typed := typedFor(of)
+	return columns, func(u *unstructured.Unstructured) []any { return valuesOf(all, u, typed) }, nil
+}
+
+// valuesOf reads columns. One that cannot be read is no reason not to keep an
+// object, nor to show it.
+func valuesOf(columns []column, o metav1.Object, typed func(*unstructured.Unstructured) metav1.Object) []any {
+	from := o
+	if u, ok := o.(*unstructured.Unstructured); ok && typed != nil {
+		from = typed(u)
+	}
+	values := make([]any, 0, len(columns)+4) // with room for the parts
+	for _, c := range columns {
+		read := o
+		if c.computed {
+			read = from
+		}
+		v, err := c.read(read)
+		if err != nil {
+			v = nil
+		}
+		values = append(values, v)
+	}
+	return values
 }

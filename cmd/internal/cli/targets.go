@@ -93,26 +93,6 @@ func namedTargets(find finder, args []string) ([]target, error) {
 	return all, nil
 }
 
-// cluster is where a command works: how to reach it, the namespace that is meant
-// unless another is named, and what there is.
-type cluster struct {
-	cfg       *rest.Config
-	namespace string
-	catalog   *mirror.Catalog
-}
-
-func (a *app) cluster(ctx context.Context) (cluster, error) {
-	cfg, namespace, err := a.config()
-	if err != nil {
-		return cluster{}, err
-	}
-	catalog, err := a.catalogOf(ctx, cfg)
-	if ctx.Err() != nil {
-		return cluster{}, context.Cause(ctx)
-	}
-	return cluster{cfg, namespace, catalog}, err
-}
-
 // checkSegment refuses what would lead to another place of the server: in a path,
 // .. is no name.
 func checkSegment(what, text string) error {

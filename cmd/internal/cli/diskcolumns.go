@@ -1,0 +1,68 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tarnproject/tarn/kube/ondisk"
+	"github.com/tarnproject/tarn/mirror"
+	"github.com/tarnproject/tarn/sqlite"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// diskColumns makes rows of objects that come from a directory. A server makes
+// its own, from what only it knows of its kinds; here they are the columns that SQL
+// has.
+type diskColumns struct {
+	definitions []metav1.TableColumnDefinition
+	read        func(mirror.Object) []any
+}
+
+// usual are the columns that are shown without -o wide, where a resource has more
+// than fit.
+var usual = map[string][]string{
+	"pods":  {"ready_containers", "containers", "status", "restarts", "node"},
+	"nodes": {"ready", "roles", "kubelet_version", "unschedulable"},
+}
+
+// few is how many columns of others are.
+const few = 5
+
+func newDiskColumns(r mirror.Resource, columns []ondisk.Column, read func(mirror.Object) []any) *diskColumns {
+	c := &diskColumns{read: read}
+	c.definitions = []metav1.TableColumnDefinition{{Name: "Name", Type: "string", Format: "name"}}
+	for i, column := range columns {
+		priority := int32(0)
+		if names, ok := usual[r.Name()]; ok && !slices.Contains(names, column.Name) || !ok && i >= few {
+			priority = 1
+		}
+		c.definitions = append(c.definitions, metav1.TableColumnDefinition{Name: strings.ReplaceAll(column.Name, "_", " "), Type: "string", Priority: priority})
+	}
+	c.definitions = append(c.definitions, metav1.TableColumnDefinition{Name: ageColumn, Type: "string"})
+	return c
+}
+
+// cells are those of an object.
+func (c *diskColumns) cells(object mirror.Object) []any {
+	cells := []any{object.GetName()}
+	for _, v := range c.read(object) {
+		cells = append(cells, cellText(v))
+	}
+	return append(cells, age(object.GetCreationTimestamp().Time))
+}
+
+func cellText(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "<none>"
+	case sqlite.JSON:
+		return string(v)
+	case bool:
+		if v {
+			return "true"
+		}
+		return "false"
+	}
+	return fmt.Sprint(v)
+}

@@ -16,13 +16,15 @@ import (
 // has.
 type diskColumns struct {
 	definitions []metav1.TableColumnDefinition
-	read        func(mirror.Object) []any
+	// places are those of the columns among what read gives.
+	places []int
+	read   func(mirror.Object) []any
 }
 
 // usual are the columns that are shown without -o wide, where a resource has more
 // than fit.
 var usual = map[string][]string{
-	"pods":  {"ready_containers", "containers", "status", "restarts", "node"},
+	"pods":  {"status", "ready_containers", "containers", "restarts", "node"},
 	"nodes": {"ready", "roles", "kubelet_version", "unschedulable"},
 }
 
@@ -32,12 +34,24 @@ const few = 5
 func newDiskColumns(r mirror.Resource, columns []ondisk.Column, read func(mirror.Object) []any) *diskColumns {
 	c := &diskColumns{read: read}
 	c.definitions = []metav1.TableColumnDefinition{{Name: "Name", Type: "string", Format: "name"}}
-	for i, column := range columns {
-		priority := int32(0)
-		if names, ok := usual[r.Name()]; ok && !slices.Contains(names, column.Name) || !ok && i >= few {
-			priority = 1
+	add := func(i int, priority int32) {
+		c.places = append(c.places, i)
+		c.definitions = append(c.definitions, metav1.TableColumnDefinition{Name: strings.ReplaceAll(columns[i].Name, "_", " "), Type: "string", Priority: priority})
+	}
+	first, chosen := usual[r.Name()]
+	for _, name := range first {
+		if i := slices.IndexFunc(columns, func(c ondisk.Column) bool { return c.Name == name }); i >= 0 {
+			add(i, 0)
 		}
-		c.definitions = append(c.definitions, metav1.TableColumnDefinition{Name: strings.ReplaceAll(column.Name, "_", " "), Type: "string", Priority: priority})
+	}
+	for i, column := range columns {
+		switch {
+		case slices.Contains(first, column.Name):
+		case chosen || i >= few:
+			add(i, 1)
+		default:
+			add(i, 0)
+		}
 	}
 	c.definitions = append(c.definitions, metav1.TableColumnDefinition{Name: ageColumn, Type: "string"})
 	return c
@@ -46,8 +60,9 @@ func newDiskColumns(r mirror.Resource, columns []ondisk.Column, read func(mirror
 // cells are those of an object.
 func (c *diskColumns) cells(object mirror.Object) []any {
 	cells := []any{object.GetName()}
-	for _, v := range c.read(object) {
-		cells = append(cells, cellText(v))
+	values := c.read(object)
+	for _, i := range c.places {
+		cells = append(cells, cellText(values[i]))
 	}
 	return append(cells, age(object.GetCreationTimestamp().Time))
 }

@@ -19,7 +19,7 @@ import (
 type from struct{ dir, keyFile string }
 
 func (f *from) bind(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.dir, "from", "", `read this replica directory, which "tarn mirror --to" keeps or kept, and not the cluster`)
+	cmd.Flags().StringVar(&f.dir, "from", "", "read this replica directory, which mirror --to keeps or kept, and not the cluster")
 	bindKey(cmd, &f.keyFile)
 	_ = cmd.MarkFlagDirname("from")
 }

@@ -81,7 +81,7 @@ func (a *app) get(ctx context.Context, args []string, opts *getOptions) error {
 	namespace, catalog := at.namespace, at.catalog
 	wanted, err := targets(readable(catalog), args)
 	if err != nil {
-		return err
+		return at.notInDirectory(err)
 	}
 	places, err := opts.locations(wanted, namespace)
 	if err != nil {

@@ -116,7 +116,7 @@ func (a *app) startMirror(ctx context.Context, giveUp context.CancelCauseFunc, a
 	}
 	wanted, err := resources(at.catalog, args)
 	if err != nil {
-		return nil, err
+		return nil, at.notInDirectory(err)
 	}
 	if at.cfg != nil {
 		at.cfg.Timeout = 0 // that is for requests that come to an end

@@ -155,7 +155,7 @@ func (a *app) sqlOfDirectory(ctx context.Context, statement string, opts *sqlOpt
 	}
 	result, err := sqlite.Query(ctx, opts.dir, statement, opts.limits())
 	if err != nil {
-		return explainSQL(err, tables)
+		return mirror.ExplainSQL(err, tables)
 	}
 	if age := time.Since(oldest); !oldest.IsZero() && age > oldWords {
 		defer fmt.Fprintf(a.errOut, "As of %s ago: the server was not heard since.\n", seconds(age))
@@ -189,7 +189,7 @@ func (a *app) sqlOfCluster(parent context.Context, statement string, opts *sqlOp
 	}
 	result, err := db.Query(parent, statement, opts.limits())
 	if err != nil {
-		return explainSQL(err, tables)
+		return mirror.ExplainSQL(err, tables)
 	}
 	return a.printResult(result, opts.format)
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -146,6 +147,19 @@ func (find finder) all(args []string) ([]mirror.Resource, error) {
 		}
 	}
 	return all, nil
+}
+
+// notInDirectory says of a resource that a directory does not have what it has.
+func (at cluster) notInDirectory(err error) error {
+	var unknown *mirror.UnknownResource
+	if at.directory == nil || !errors.As(err, &unknown) {
+		return err
+	}
+	var names []string
+	for _, r := range at.catalog.All() {
+		names = append(names, r.Name())
+	}
+	return fmt.Errorf("--from: the directory has no resource %q; it has %s (Secrets are written only with --with-secrets)", unknown.Name, strings.Join(names, ", "))
 }
 
 // copyable finds what can be listed and watched.

@@ -80,7 +80,7 @@ func (a *app) watch(ctx context.Context, args []string, opts *watchOptions) erro
 	namespace, catalog := at.namespace, at.catalog
 	wanted, err := targets(copyable(catalog), args)
 	if err != nil {
-		return err
+		return at.notInDirectory(err)
 	}
 	if _, err := opts.locations(wanted, namespace); err != nil {
 		return err

@@ -110,7 +110,7 @@ func (v *View) with(ctx context.Context, read func(*sqlite3.Conn) error) error {
 }
 
 func (v *View) open() error {
-	conn, err := sqlite3.OpenFlags(fileURI(v.path)+"?mode=ro", sqlite3.OPEN_READONLY|sqlite3.OPEN_URI)
+	conn, err := openReading(v.path)
 	if err != nil {
 		return err
 	}
@@ -123,6 +123,28 @@ func (v *View) open() error {
 	}
 	v.conn = conn
 	return nil
+}
+
+// openReading opens a file that others may write. Beside it SQLite keeps a file by
+// which readers and writer know of each other; where that cannot be made, because
+// the directory is on a medium that is read-only, and nothing is left in a log,
+// nobody writes it.
+func openReading(path string) (*sqlite3.Conn, error) {
+	conn, err := sqlite3.OpenFlags(fileURI(path)+"?mode=ro", sqlite3.OPEN_READONLY|sqlite3.OPEN_URI)
+	if err != nil {
+		return nil, err
+	}
+	_, err = number(conn, "SELECT count(*) FROM sqlite_schema")
+	if !errors.Is(err, sqlite3.READONLY) && !errors.Is(err, sqlite3.CANTOPEN) {
+		return conn, nil // what else is wrong is told when it is read
+	}
+	if log, missing := os.Stat(path + "-wal"); missing == nil && log.Size() > 0 {
+		return nil, errors.Join(err, conn.Close())
+	}
+	if err := conn.Close(); err != nil {
+		return nil, err
+	}
+	return sqlite3.OpenFlags(fileURI(path)+"?mode=ro&immutable=1", sqlite3.OPEN_READONLY|sqlite3.OPEN_URI)
 }
 
 // checkReadable says whether a file can be read as it is, by whom it does not

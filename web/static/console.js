@@ -13,7 +13,7 @@ const questions = [
   ['Images in use', ['pods'],
     'SELECT i.value AS image, count(DISTINCT p.node) AS nodes, count(*) AS containers\nFROM pods p, json_each(p.images) i\nGROUP BY image ORDER BY containers DESC'],
   ['Restarts by workload', ['pods'],
-    'SELECT namespace, owner_kind, owner_name, sum(restarts) AS restarts\nFROM pods WHERE owner_uid IS NOT NULL\nGROUP BY namespace, owner_uid HAVING sum(restarts) > 0\nORDER BY restarts DESC LIMIT 20'],
+    'SELECT namespace, owner_kind, owner_name, sum(restarts) AS restarts\nFROM pods WHERE restarts > 0 AND owner_uid IS NOT NULL\nGROUP BY namespace, owner_uid\nORDER BY restarts DESC LIMIT 20'],
   ['What is in this directory', ['api_resources'], 'SELECT name, table_name, kind, server FROM api_resources ORDER BY name'],
 ]
 

@@ -28,10 +28,10 @@ func (a *app) mirrorCommand() *cobra.Command {
 first how far the copy has come, then for each resource how many objects there
 are, how much happens, how fresh it is, and what went wrong last.
 
-With --to the copy is kept in a directory too. When the command is started again,
-it has at once what it knew, says how old that is, and goes on from there without
-reading everything anew. Meanwhile and afterwards get, watch, query, sql and
-verify read the directory with --from. Secrets are not written without
+With --to the copy is kept in a directory too. When the command is started
+again, it has at once what it knew, says how old that is, and goes on from there
+without reading everything anew. Meanwhile and afterwards get, watch, query, sql
+and verify read the directory with --from. Secrets are not written without
 --with-secrets, and with it they are written with their values; --key-file
 encrypts everything, and then there are no tables for SQL.
 
@@ -90,6 +90,7 @@ func (a *app) mirror(parent context.Context, args []string, opts *mirrorOptions)
 	if err != nil {
 		return err
 	}
+	defer func() { cancel(nil); <-m.Done() }() // before the directory is closed
 	var beside sync.WaitGroup
 	if err := opts.verifying.start(ctx, a, m, &beside); err != nil {
 		return err

@@ -40,8 +40,8 @@ the token itself in TARN_PAGE_TOKEN, one must sign in. Any other address needs a
 certificate and a token of 16 characters or more. The page may be asked for by
 the names in the certificate, and by those given with --page-host.
 
-With --to the copy is kept in a directory too, as "tarn mirror --to" does it, and
-the page and the API answer SQL.
+With --to the copy is kept in a directory too, as by "tarn mirror --to", and the
+page and the API answer SQL.
 
 Everything is read-only. Values of Secrets are neither kept nor shown unless
 --show-secrets is given; Secrets are on disk, as they are kept, only with

@@ -17,11 +17,10 @@ import (
 // sqlOptions are the flags of sql.
 type sqlOptions struct {
 	scope
-	from
-	format, file string
-	timeout      time.Duration
-	rows         int
-	showSecrets  bool
+	dir, format, file string
+	timeout           time.Duration
+	rows              int
+	showSecrets       bool
 }
 
 func (a *app) sqlCommand() *cobra.Command {
@@ -29,13 +28,13 @@ func (a *app) sqlCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sql [QUERY]",
 		Short: "Ask in SQL, of a replica directory, a page, or the cluster",
-		Long: `Answer a statement in SQLite's SQL, of any number of resources. It can do nothing
-but read.
+		Long: `Answer a statement in SQLite's SQL, of any number of resources. It can do
+nothing but read.
 
-With --from the tables are those of a replica directory, which "tarn mirror --to"
-keeps, while that runs or after; or, by its address, of a page of
-"tarn serve --to". Without, the resources that the statement names are copied from
-the cluster first.
+With --from the tables are those of a replica directory, which
+"tarn mirror --to" keeps, while that runs or after; or, by its address, those of
+a page of "tarn serve --to". Without, the resources that the statement names are
+copied from the cluster first.
 
 A resource of the core group is a table of its name, others have their group
 behind it: pods, deployments_apps, certificates_cert_manager_io. The table
@@ -64,9 +63,9 @@ standard input.`,
 			return nil, noFiles
 		},
 	}
-	opts.from.bind(cmd)
 	flags := cmd.Flags()
-	flags.Lookup("from").Usage = `ask this replica directory, or the page at this address, and not the cluster`
+	flags.StringVar(&opts.dir, "from", "", "ask this replica directory, or the page at this address, and not the cluster")
+	_ = cmd.MarkFlagDirname("from")
 	flags.BoolVarP(&opts.allNamespaces, "all-namespaces", "A", false, "copy all namespaces, without --from")
 	flags.StringVarP(&opts.format, "output", "o", "table", "how to print: table, json, csv")
 	flags.StringVarP(&opts.file, "filename", "f", "", "read the statement from this file; - is standard input")
@@ -128,21 +127,17 @@ func (opts *sqlOptions) limits() sqlite.Limits {
 }
 
 func (a *app) sqlOfDirectory(ctx context.Context, statement string, opts *sqlOptions) error {
-	key, err := a.key(opts.keyFile)
-	if err != nil {
-		return err
-	}
-	view, err := sqlite.NewView(opts.dir, key)
-	if err != nil {
+	view, err := sqlite.NewView(opts.dir, nil)
+	switch {
+	case errors.Is(err, sqlite.ErrKey):
+		return fmt.Errorf("--from: %s is encrypted, and has no tables that SQL could read; get, watch, query and verify read it", opts.dir)
+	case err != nil:
 		return explainDirectory("--from", err)
 	}
 	defer view.Close()
 	held, err := view.Holdings(ctx)
 	if err != nil {
 		return explainDirectory("--from", err)
-	}
-	if key != nil {
-		return fmt.Errorf("%s is encrypted, and has no tables that SQL could read; get, watch, query and verify read it", opts.dir)
 	}
 	var tables []string
 	oldest := time.Time{}

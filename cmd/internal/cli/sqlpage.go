@@ -40,7 +40,11 @@ func (a *app) sqlOfPage(ctx context.Context, statement string, opts *sqlOptions)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		return fmt.Errorf("the page cannot be reached: %w", err)
+		cause := err
+		if failed := (*url.Error)(nil); errors.As(err, &failed) {
+			cause = failed.Err
+		}
+		return fmt.Errorf("the page cannot be reached at %s: %s", opts.dir, cause)
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -108,7 +107,11 @@ func TestColumnsOfTypedAndUnstructured(t *testing.T) {
 		must(t, err)
 		a, err := typed.Row(p, raw)
 		must(t, err)
-		b, err := plain.Row(asUnstructured(t, p), nil)
+		u := asUnstructured(t, p)
+		if raw, err = plain.Append(nil, u); err != nil {
+			t.Fatal(err)
+		}
+		b, err := plain.Row(u, raw)
 		must(t, err)
 		for i, c := range typed.columns {
 			if !reflect.DeepEqual(a.Values[i], b.Values[i]) {
@@ -168,16 +171,18 @@ func anyQuestion(rt *rapid.T) (q pair) {
 // deleted before.
 func TestSQLAgainstMemory(t *testing.T) {
 	of := originOf[*unstructured.Unstructured](t, "pods", "Pod")
-	dirs := 0
-	folder := t.TempDir()
+	db, err := sqlite.Open(directory(t), sqlite.Options{Logger: slog.New(slog.DiscardHandler)})
+	must(t, err)
+	defer db.Close()
+	front := memory.New[*unstructured.Unstructured]()
+	store, err := Open(db, of, tarn.ReadStore[*unstructured.Unstructured](front))
+	must(t, err)
 	rapid.Check(t, func(rt *rapid.T) {
-		dirs++
-		db, err := sqlite.Open(filepath.Join(folder, fmt.Sprint("d", dirs)), sqlite.Options{Logger: slog.New(slog.DiscardHandler)})
-		must(t, err)
-		defer db.Close()
-		front := memory.New[*unstructured.Unstructured]()
-		store, err := Open(db, of, tarn.ReadStore[*unstructured.Unstructured](front))
-		must(t, err)
+		var gone []tarn.Change[*unstructured.Unstructured]
+		for key, object := range front.All() {
+			gone = append(gone, tarn.Change[*unstructured.Unstructured]{Type: tarn.Delete, Key: key, Object: object, Old: object})
+		}
+		must(t, store.Apply(gone, "1"))
 		for n := range rapid.IntRange(1, 4).Draw(rt, "batches") {
 			must(t, store.Apply(anyBatch(rt, t, front), tarn.Version(fmt.Sprint(n+1))))
 			must(t, db.Flush())

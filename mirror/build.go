@@ -42,6 +42,9 @@ func check(resources []Resource, opts Options) error {
 	if _, err := fields.ParseSelector(opts.FieldSelector); err != nil {
 		return fmt.Errorf("mirror: the field selector %q makes no sense: %w", opts.FieldSelector, err)
 	}
+	if opts.Disk != nil && opts.Disk.DB == nil {
+		return errors.New("mirror: a disk without a database: sqlite.Open gives one")
+	}
 	if len(opts.Namespaces) > 1 && slices.Contains(opts.Namespaces, metav1.NamespaceAll) {
 		return fmt.Errorf("mirror: %q names all namespaces beside single ones; name either", opts.Namespaces)
 	}

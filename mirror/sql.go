@@ -2,6 +2,7 @@ package mirror
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -16,7 +17,7 @@ import (
 // mirror must have a disk.
 func (m *Mirror) SQL(ctx context.Context, statement string, limits sqlite.Limits) (*sqlite.Result, error) {
 	if m.disk == nil {
-		return nil, fmt.Errorf("mirror: SQL needs a mirror that is kept on disk: see Options.Disk")
+		return nil, errors.New("mirror: SQL needs a mirror that is kept on disk: see Options.Disk")
 	}
 	result, err := m.disk.DB.Query(ctx, statement, limits)
 	if err != nil {

@@ -98,15 +98,14 @@ func (v *View) with(ctx context.Context, read func(*sqlite3.Conn) error) error {
 		v.opened = info
 	}
 	v.conn.SetInterrupt(ctx)
-	defer v.conn.SetInterrupt(context.Background())
-	err = read(v.conn)
-	switch {
-	case err == nil:
+	if err = read(v.conn); err == nil {
 		return nil
-	case ctx.Err() != nil:
+	}
+	err = errors.Join(err, v.close()) // which may be in the midst of something
+	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	return fmt.Errorf("sqlite: read %s: %w", v.path, errors.Join(err, v.close()))
+	return fmt.Errorf("sqlite: read %s: %w", v.path, err)
 }
 
 func (v *View) open() error {

@@ -102,8 +102,8 @@ func (at cluster) close() {
 	}
 }
 
-// start copies resources from where the command works. With compare the copy can
-// be compared with the server, also if it is of a directory.
+// start copies resources from where the command works. A copy of a directory can be
+// compared with the server if the config is set too.
 func (at cluster) start(ctx context.Context, resources []mirror.Resource, options mirror.Options) (*mirror.Mirror, error) {
 	if at.directory != nil {
 		return at.directory.Start(ctx, at.cfg, resources, options)

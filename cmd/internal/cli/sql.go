@@ -210,18 +210,10 @@ func (a *app) copyInto(parent context.Context, at cluster, wanted []mirror.Resou
 	}
 	for _, table := range m.Tables() {
 		if err := untilSynced(ctx, table); err != nil {
-			return done, errors.Join(err, unsaid(parent, ctx, err))
+			return done, err
 		}
 	}
 	return done, db.Flush()
-}
-
-// unsaid is the cause of a given-up copy, if the error does not tell it.
-func unsaid(parent, ctx context.Context, err error) error {
-	if cause := context.Cause(ctx); parent.Err() == nil && cause != nil && !errors.Is(err, cause) {
-		return cause
-	}
-	return nil
 }
 
 func (a *app) printResult(result *sqlite.Result, format string) error {

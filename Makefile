@@ -41,7 +41,7 @@ ETCD_BIN = e2e/bin/etcd-$(ETCD)
 E2E_PROGRAMS = $(addprefix $(KUBERNETES_BIN)/,kube-apiserver kube-controller-manager kubectl) $(ETCD_BIN)/etcd $(ETCD_BIN)/etcdutl
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint sim simdisk fuzz crash e2e bench conformance
+.PHONY: help run test lint sim simdisk fuzz crash questions e2e bench conformance
 
 help: ## say what there is to make
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -57,6 +57,9 @@ test: ## test everything, with the race detector
 	@[ -n "$(RACE)" ] || echo "there is no C compiler: testing WITHOUT the race detector"
 	$(GO) test $(RACE) ./...
 	cd bench && $(GO) vet ./... && $(GO) test ./...
+
+questions: ## ask the questions of docs/sql.md of 10,000 pods, and print how long each takes
+	$(GO) test -run 'TestQuestions$$' -v -count 1 ./kube/ondisk -question.pods 10000
 
 lint: ## check the formatting, vet, and run staticcheck
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then \

@@ -82,9 +82,9 @@ var layout = []folderRule{
 		why: "metrics count what replicas say of themselves, whoever made them"},
 	{folder: "verify", imports: []string{".", "memory", "kube/..."},
 		why: "verify compares a copy with its source, and belongs to neither"},
-	{folder: "mirror", imports: []string{".", "memory", "fieldpath", "kube/...", "metrics", "verify"},
+	{folder: "mirror", imports: []string{".", "memory", "fieldpath", "sqlite", "kube/...", "metrics", "verify"},
 		why: "a mirror is several replicas of one cluster; those who show it stand above it"},
-	{folder: "web", imports: []string{".", "memory", "fieldpath", "mirror", "metrics"},
+	{folder: "web", imports: []string{".", "memory", "fieldpath", "sqlite", "mirror", "metrics"},
 		why: "the page shows a mirror and knows no cluster"},
 
 	{folder: "examples/...", imports: []string{"*"},

@@ -138,20 +138,33 @@ func keptStore[T any](s *settings, client *Client, collections []Collection, opt
 	if !ok {
 		return nil, fmt.Errorf("kube: %s: Keep has a %T, and the objects are %v", options.Name, s.keep, reflect.TypeFor[T]())
 	}
+	of := OriginOf(client, collections...)
+	of.Drop = slices.Sorted(slices.Values(s.drop))
+	for _, name := range slices.Sorted(slices.Values(s.dropAnnotations)) {
+		of.Drop = append(of.Drop, annotationPath(name))
+	}
+	of.Transformed = options.Transform != nil
+	return keep(of, front)
+}
+
+// OriginOf is what a copy of collections is of, which differ in nothing but their
+// namespace, if it is made without [Reflect]. What is left out of objects is for
+// the caller to add.
+func OriginOf(client *Client, collections ...Collection) Origin {
+	first := collections[0]
 	of := Origin{
-		Resource: s.resource, Kind: s.kind, Object: collections[0].Object,
-		LabelSelector: s.labelSelector, FieldSelector: s.fieldSelector,
-		Drop: slices.Sorted(slices.Values(s.drop)), Transformed: options.Transform != nil, client: client,
+		Resource: first.Resource, Kind: first.Kind, Object: first.Object,
+		LabelSelector: first.LabelSelector, FieldSelector: first.FieldSelector, client: client,
 	}
 	if of.Resource.Empty() {
-		of.Resource, _ = meta.UnsafeGuessKindToResource(s.kind)
+		of.Resource, _ = meta.UnsafeGuessKindToResource(of.Kind)
 	}
 	for _, c := range collections {
 		if c.Namespace != "" {
 			of.Namespaces = append(of.Namespaces, c.Namespace)
 		}
 	}
-	return keep(of, front)
+	return of
 }
 
 // serverOf reads from a config what tells its server from another.

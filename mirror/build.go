@@ -17,6 +17,7 @@ import (
 
 	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/kube"
+	"github.com/tarnproject/tarn/kube/ondisk"
 	"github.com/tarnproject/tarn/memory"
 )
 
@@ -41,6 +42,9 @@ func check(resources []Resource, opts Options) error {
 	if _, err := fields.ParseSelector(opts.FieldSelector); err != nil {
 		return fmt.Errorf("mirror: the field selector %q makes no sense: %w", opts.FieldSelector, err)
 	}
+	if opts.Disk != nil && opts.Disk.DB == nil {
+		return errors.New("mirror: a disk without a database: sqlite.Open gives one")
+	}
 	if len(opts.Namespaces) > 1 && slices.Contains(opts.Namespaces, metav1.NamespaceAll) {
 		return fmt.Errorf("mirror: %q names all namespaces beside single ones; name either", opts.Namespaces)
 	}
@@ -48,45 +52,94 @@ func check(resources []Resource, opts Options) error {
 }
 
 // newTable makes the table of a resource, which does not run yet.
-func (m *Mirror) newTable(r Resource, opts Options) (*Table, error) {
-	t := &Table{resource: r, store: memory.New[Object]()}
+func (m *Mirror) newTable(r Resource, columns []ondisk.Column, opts Options) (*Table, error) {
+	t := &Table{resource: r, store: memory.New[Object](), columns: columns, namespaces: narrowed(r, opts)}
+	decoding := t.decoding(opts)
+	collections, err := t.readFrom(m.client, opts, decoding)
+	if err != nil {
+		return nil, err
+	}
+	var sections []tarn.Section[Object]
+	for i, source := range t.sources {
+		counted := &counting{Source: source}
+		t.intake = append(t.intake, counted)
+		prefix := collections[i].Namespace + "/"
+		sections = append(sections, tarn.Section[Object]{
+			Name: collections[i].Namespace, Source: counted,
+			Owns: func(key tarn.Key) bool { return strings.HasPrefix(string(key), prefix) },
+		})
+	}
+	var store tarn.ReadStore[Object] = t.store
+	if opts.Disk != nil {
+		of := kube.OriginOf(m.client, collections...)
+		of.Drop, of.Transformed = t.leftOut(decoding, opts), t.hides
+		if store, err = opts.Disk.kept(m, t, of, t.store); err != nil {
+			return nil, err
+		}
+	}
+	if options := m.replicaOptions(t, opts); len(sections) == 1 {
+		t.replica, err = tarn.NewReplica(sections[0].Source, store, options)
+	} else {
+		t.replica, err = tarn.NewReplicaOf(sections, store, options)
+	}
+	return t, err
+}
+
+// decoding says what is left out of objects and how, and sets the table's
+// transform.
+func (t *Table) decoding(opts Options) kube.SourceOptions {
 	decoding := kube.SourceOptions{}
 	if !opts.KeepManagedFields {
 		decoding.Drop = []string{"metadata.managedFields"}
 	}
-	if r.Secret() && !opts.ShowSecrets {
+	if opts.Disk != nil {
+		decoding.Drop = append(decoding.Drop, opts.Disk.Without...)
+		if !opts.Disk.LastApplied {
+			t.transform = withoutLastApplied
+		}
+	}
+	if t.hides = t.resource.Secret() && !opts.ShowSecrets; t.hides {
 		t.transform = hideSecret
+		if opts.Disk != nil && !opts.Disk.LastApplied {
+			t.transform = hideAndForget
+		}
 		decoding.Unshared = true
 	}
-	kind := r.GVK()
-	if r.Kind == "" {
+	return decoding
+}
+
+// leftOut names all that is left out.
+func (t *Table) leftOut(decoding kube.SourceOptions, opts Options) []string {
+	all := slices.Sorted(slices.Values(decoding.Drop))
+	if !opts.Disk.LastApplied {
+		all = append(all, "metadata.annotations['"+ondisk.LastApplied+"']")
+	}
+	return all
+}
+
+// readFrom makes the sources of the table, one for each namespace.
+func (t *Table) readFrom(client *kube.Client, opts Options, decoding kube.SourceOptions) (collections []kube.Collection, err error) {
+	kind := t.resource.GVK()
+	if t.resource.Kind == "" {
 		kind = schema.GroupVersionKind{} // any
 	}
-	var sections []tarn.Section[Object]
-	for _, namespace := range namespacesOf(r, opts) {
-		source, err := kube.NewSource[Object](m.client, kube.Collection{
-			Resource: r.GVR, Kind: kind, Object: reflect.TypeFor[Object](), Namespace: namespace,
+	for _, namespace := range namespacesOf(t.resource, opts) {
+		c := kube.Collection{
+			Resource: t.resource.GVR, Kind: kind, Object: reflect.TypeFor[Object](), Namespace: namespace,
 			LabelSelector: opts.LabelSelector, FieldSelector: opts.FieldSelector,
-		}, decoding)
+		}
+		source, err := kube.NewSource[Object](client, c, decoding)
 		if err != nil {
 			return nil, err
 		}
-		counted := &counting{Source: source}
-		t.sources = append(t.sources, source)
-		t.intake = append(t.intake, counted)
-		prefix := namespace + "/"
-		sections = append(sections, tarn.Section[Object]{
-			Name: namespace, Source: counted,
-			Owns: func(key tarn.Key) bool { return strings.HasPrefix(string(key), prefix) },
-		})
+		t.sources, collections = append(t.sources, source), append(collections, c)
 	}
-	var err error
-	if options := m.replicaOptions(t, opts); len(sections) == 1 {
-		t.replica, err = tarn.NewReplica(sections[0].Source, t.store, options)
-	} else {
-		t.replica, err = tarn.NewReplicaOf(sections, t.store, options)
-	}
-	return t, err
+	return collections, nil
+}
+
+// narrowed are the namespaces that a table is asked for, none if it is all.
+func narrowed(r Resource, opts Options) []string {
+	return slices.DeleteFunc(namespacesOf(r, opts), func(n string) bool { return n == metav1.NamespaceAll })
 }
 
 // namespacesOf are those that a table reads one by one; a single empty one stands
@@ -100,8 +153,8 @@ func namespacesOf(r Resource, opts Options) []string {
 
 func (m *Mirror) replicaOptions(t *Table, opts Options) tarn.Options[Object] {
 	name := t.resource.Name()
-	var transform func(Object) (Object, error)
-	if t.transform != nil {
+	transform := t.transform
+	if t.hides {
 		transform = thenShare(t.transform, m.client.Pool())
 	}
 	return tarn.Options[Object]{

@@ -17,7 +17,9 @@ func (m *Mirror) Collector() prometheus.Collector {
 		_ = c.AddBytes(name, t.weight.perObject)
 		_ = c.AddDecoding(name, t.decoded)
 	}
-	_ = c.AddPool("mirror", metrics.Pooling(m.client.Pool().Stats))
+	if m.client != nil {
+		_ = c.AddPool("mirror", metrics.Pooling(m.client.Pool().Stats))
+	}
 	return c
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/tarnproject/tarn/kube/ondisk"
 	"github.com/tarnproject/tarn/verify"
 )
 
@@ -55,7 +56,7 @@ func TestCollector(t *testing.T) {
 func TestTarget(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		r.put("a", "one", "two")
-		if err := r.server.Put(secret("s", "password", map[string]string{lastApplied: "x"})); err != nil {
+		if err := r.server.Put(secret("s", "password", map[string]string{ondisk.LastApplied: "x"})); err != nil {
 			r.Fatal(err)
 		}
 		m, end := r.start(Options{}, "configmaps", "secrets")

@@ -15,5 +15,10 @@
 // All tables of a mirror share one connection and one pool of equal parts, so
 // that a mirror of a whole cluster is much less than the sum of its objects.
 //
+// With [Options.Disk] a mirror is on disk too: started again it serves at once what
+// it knew, and [Mirror.SQL] answers statements. [OpenDirectory] reads such a
+// directory beside the mirror that writes it, or without one, as a mirror of its
+// own.
+//
 // Values of Secrets are not kept unless [Options.ShowSecrets] says so.
 package mirror

@@ -8,10 +8,13 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
 	"github.com/tarnproject/tarn/kube"
+	"github.com/tarnproject/tarn/kube/ondisk"
+	"github.com/tarnproject/tarn/sqlite"
 )
 
 // Mirror is a set of tables, each the live copy of one resource of a cluster.
@@ -26,6 +29,9 @@ type Mirror struct {
 	tables   []*Table
 	problems problems
 	done     chan struct{}
+	// disk is where it is kept, nil if nowhere; ledger what it says of itself there.
+	disk   *Disk
+	ledger *ledger
 }
 
 const (
@@ -38,7 +44,9 @@ const (
 
 // Start begins to copy the resources, and returns without waiting for any of
 // them. It runs until ctx ends; then Done is closed. The error is of what can be
-// known without asking the server; all else is in Problems.
+// known without asking the server; all else is in Problems. Only a mirror that is
+// kept on disk asks first, for some seconds at most, how custom resources are
+// defined.
 func Start(ctx context.Context, cfg *rest.Config, resources []Resource, opts Options) (*Mirror, error) {
 	if cfg == nil {
 		return nil, errors.New("mirror: the config is nil: get one from rest.InClusterConfig or clientcmd")
@@ -65,15 +73,40 @@ func Start(ctx context.Context, cfg *rest.Config, resources []Resource, opts Opt
 	if err != nil {
 		return nil, fmt.Errorf("mirror: the config of %s is not usable: %w", cfg.Host, err)
 	}
+	var columns map[string][]ondisk.Column
+	if opts.Disk != nil {
+		m.disk = opts.Disk
+		if m.ledger, err = openLedger(m.disk.DB); err != nil {
+			return nil, err
+		}
+		reading, err := rest.UnversionedRESTClientForConfigAndClient(plainConfig(cfg), connections)
+		if err != nil {
+			return nil, fmt.Errorf("mirror: the config of %s is not usable: %w", cfg.Host, err)
+		}
+		columns = definitions(ctx, reading, resources, m.ledger.before)
+	}
 	for _, r := range resources {
-		t, err := m.newTable(r, opts)
+		t, err := m.newTable(r, columns[r.Name()], opts)
 		if err != nil {
 			return nil, err
 		}
 		m.tables = append(m.tables, t)
 	}
+	if m.ledger != nil {
+		if err := m.ledger.write(m.disk.DB); err != nil {
+			return nil, err
+		}
+	}
 	m.start(ctx, asking)
 	return m, nil
+}
+
+// plainConfig is for requests whose answers are read as they come.
+func plainConfig(cfg *rest.Config) *rest.Config {
+	cfg = rest.CopyConfig(cfg)
+	cfg.APIPath = "/"
+	cfg.ContentConfig = rest.ContentConfig{NegotiatedSerializer: scheme.Codecs.WithoutConversion()}
+	return cfg
 }
 
 // start lets everything run; done is closed when all of it has ended.
@@ -82,7 +115,9 @@ func (m *Mirror) start(ctx context.Context, asking metadata.Interface) {
 	for _, t := range m.tables {
 		t.history.began = time.Now()
 		running.Go(func() { t.run(ctx) })
-		running.Go(func() { t.expected.learn(ctx, asking, t.sources) })
+		if asking != nil {
+			running.Go(func() { t.expected.learn(ctx, asking, t.sources) })
+		}
 	}
 	running.Go(func() { m.observe(ctx) })
 	go func() {
@@ -129,6 +164,14 @@ func (m *Mirror) Table(name string) (*Table, bool) {
 
 // Client is what the tables read with.
 func (m *Mirror) Client() *kube.Client { return m.client }
+
+// DB is the directory that the mirror is kept in, nil if it is not.
+func (m *Mirror) DB() *sqlite.DB {
+	if m.disk == nil {
+		return nil
+	}
+	return m.disk.DB
+}
 
 // Done is closed when all that the mirror started has ended. What the tables
 // hold can still be read.

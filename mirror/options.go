@@ -17,6 +17,8 @@ type Options struct {
 	// ShowSecrets keeps the values of Secrets. Without it they are replaced by
 	// [Hidden] before anything is kept.
 	ShowSecrets bool
+	// Disk, if set, keeps the tables on disk too.
+	Disk *Disk
 	// Logger takes what there is to say beside OnError and OnBad; slog.Default
 	// if nil.
 	Logger *slog.Logger

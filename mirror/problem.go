@@ -116,6 +116,9 @@ func diagnosesOf(health tarn.Health) (found []diagnosis) {
 			found = append(found, diagnose(h.Err))
 		}
 	}
+	if d := health.Disk; d != nil && d.Err != nil {
+		found = append(found, diagnosis{what: "cannot be written to disk", detail: d.Err.Error(), advice: always(adviceDisk)})
+	}
 	if health.BadCount > 0 {
 		var bad tarn.BadObject
 		if len(health.Bad) > 0 {
@@ -125,3 +128,5 @@ func diagnosesOf(health tarn.Health) (found []diagnosis) {
 	}
 	return found
 }
+
+const adviceDisk = "the copy goes on in memory, and what waits is written when that is possible again: is the disk full, read-only or failing?"

@@ -3,15 +3,13 @@ package mirror
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/tarnproject/tarn/kube/ondisk"
 	"github.com/tarnproject/tarn/kube/wire"
 )
 
 // Hidden stands for each value of a Secret that is not kept. It is no base64, so
 // that nobody takes it for the value.
 const Hidden = "(hidden)"
-
-// lastApplied is the annotation in which kubectl repeats the whole object.
-const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
 // HideValues takes the values out of a Secret, in place, and says whether there were
 // any. Names of keys stay, since that is what people look for. What has a shape that
@@ -34,8 +32,8 @@ func HideValues(secret Object) (hidden bool) {
 	switch annotations := metadata["annotations"].(type) {
 	case nil:
 	case map[string]any:
-		if _, ok := annotations[lastApplied]; ok {
-			annotations[lastApplied] = Hidden
+		if _, ok := annotations[ondisk.LastApplied]; ok {
+			annotations[ondisk.LastApplied] = Hidden
 			hidden = true
 		}
 	default:

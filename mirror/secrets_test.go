@@ -12,6 +12,7 @@ import (
 
 	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/apiserver"
+	"github.com/tarnproject/tarn/kube/ondisk"
 )
 
 func secret(name, password string, annotations map[string]string) *corev1.Secret {
@@ -38,7 +39,7 @@ func TestSecretsAreHidden(t *testing.T) {
 		}}
 		if err := r.server.Put(
 			secret("plain", password, nil),
-			secret("applied", password, map[string]string{lastApplied: coded, "team": "a"}),
+			secret("applied", password, map[string]string{ondisk.LastApplied: coded, "team": "a"}),
 			foreign,
 		); err != nil {
 			r.Fatal(err)
@@ -48,7 +49,7 @@ func TestSecretsAreHidden(t *testing.T) {
 				m, end := r.start(Options{ShowSecrets: show, Namespaces: namespaces}, "secrets", "secrets.example.org")
 				r.synced(m)
 				table := r.table(m, "secrets")
-				if err := r.server.Put(secret("later", fmt.Sprint(password, r.server.Version()), map[string]string{lastApplied: coded})); err != nil {
+				if err := r.server.Put(secret("later", fmt.Sprint(password, r.server.Version()), map[string]string{ondisk.LastApplied: coded})); err != nil {
 					r.Fatal(err)
 				}
 				if err := table.Replica().WaitForKey(r.Context(), "shop/later", tarn.Version(r.server.Version())); err != nil {
@@ -99,8 +100,8 @@ func TestHideValuesOfAnyShape(t *testing.T) {
 		{"data": []any{value}},
 		{"data": map[string]any{"a": map[string]any{"b": value}, "c": []any{value}}},
 		{"stringData": map[string]any{"a": value}, "data": nil},
-		{"data": map[string]any{}, "metadata": map[string]any{"annotations": map[string]any{lastApplied: value}}},
-		{"metadata": map[string]any{"annotations": map[string]any{lastApplied: value, "other": int64(1)}}},
+		{"data": map[string]any{}, "metadata": map[string]any{"annotations": map[string]any{ondisk.LastApplied: value}}},
+		{"metadata": map[string]any{"annotations": map[string]any{ondisk.LastApplied: value, "other": int64(1)}}},
 		{"metadata": map[string]any{"annotations": value}},
 	} {
 		before, _ := json.Marshal(object)

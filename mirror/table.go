@@ -8,6 +8,7 @@ import (
 
 	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/kube"
+	"github.com/tarnproject/tarn/kube/ondisk"
 	"github.com/tarnproject/tarn/memory"
 )
 
@@ -22,6 +23,12 @@ type Table struct {
 	store     *memory.Store[Object]
 	sources   []*kube.Source[Object]
 	transform func(Object) (Object, error)
+	// hides says that transform takes values out of Secrets.
+	hides bool
+	// namespaces are those that it is narrowed to.
+	namespaces []string
+	// columns are those that the resource's definition adds, if that was asked for.
+	columns []ondisk.Column
 
 	intake   intake
 	expected expectation
@@ -40,12 +47,20 @@ func (t *Table) Replica() *tarn.Replica[Object] { return t.replica }
 func (t *Table) Store() *memory.Store[Object] { return t.store }
 
 // Source is where the copy comes from, of the first namespace if there are
-// several; see [Table.Sources].
+// several; see [Table.Sources]. A table of a [Directory] has one only if it is to
+// be compared with a server.
 func (t *Table) Source() *kube.Source[Object] { return t.sources[0] }
 
 // Sources are where the copy comes from, one for each namespace. They give
 // objects as the server has them, before Transform.
 func (t *Table) Sources() []*kube.Source[Object] { return t.sources }
+
+// Namespaces are those that the table is narrowed to; none means that it is not.
+func (t *Table) Namespaces() []string { return t.namespaces }
+
+// Columns are those that the resource's definition adds to its table in SQL, as far
+// as that was asked for.
+func (t *Table) Columns() []ondisk.Column { return t.columns }
 
 // Transform makes what the table keeps out of what its sources give; nil if that
 // is the same. It may change the object in place.
@@ -60,9 +75,12 @@ func (t *Table) Status() Status {
 		EventsPerSecond: t.history.rate(time.Now(), health.Events),
 		BytesPerObject:  t.weight.perObject(),
 	}
-	if health.Synced {
+	switch {
+	case health.Synced:
 		s.Received, s.Expected = s.Objects, s.Objects
-	} else {
+	case health.FromDisk:
+		s.Received, s.Expected = s.Objects, max(s.Objects, t.expected.count())
+	default:
 		s.Received, s.Expected = t.intake.count(), t.expected.count()
 	}
 	return s

@@ -115,6 +115,9 @@ func Open(dir string, opts Options) (*DB, error) {
 // Dir is the directory.
 func (db *DB) Dir() string { return db.dir }
 
+// Encrypted says that there is a key: then SQL has no tables of objects.
+func (db *DB) Encrypted() bool { return db.seal != nil }
+
 func (db *DB) path() string { return filepath.Join(db.dir, fileName) }
 
 // openFile opens the file for writing. One that is damaged, or one that

@@ -108,7 +108,7 @@ func (db *DB) Query(ctx context.Context, sql string, limits Limits, args ...any)
 }
 
 func openForQuery(ctx context.Context, path string) (*sqlite3.Conn, error) {
-	conn, err := sqlite3.OpenFlags(fileURI(path)+"?mode=ro", sqlite3.OPEN_READONLY|sqlite3.OPEN_URI)
+	conn, err := openReading(path)
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,7 @@
 //
 // # The API
 //
-// Everything is read by GET and answered in JSON. An error has a status that
+// Everything but SQL is read by GET, and answered in JSON. An error has a status that
 // fits and the body {"error": "what is wrong and what to do"}. Times are in
 // RFC 3339.
 //
@@ -33,6 +33,10 @@
 //	/api/events                      a stream of server-sent events: overview, once a second
 //	  table={table}                  also table, when rows of it have changed
 //	  object={table}/{key}           also object with its differences, and related
+//	/api/sql                         what SQL can be asked about; with table={table} its columns
+//	  POST, as application/sql       answers a statement: columns, rows, cut, seconds
+//	  format=csv, json, table        as that instead
+//	  rows=1000, timeout=10s         its limits, up to 100,000 and 20s
 //	/api/session                     exchanges the bearer token for a cookie
 //	/metrics                         for Prometheus, see package metrics
 //	/healthz                         200 while the mirror runs
@@ -63,7 +67,8 @@
 // behind the page's address as #token=…, where no server or log sees it.
 //
 // Requests must name this server in their Host header and must not come from
-// another site's page. Nothing but GET and HEAD is answered. The page may be in
+// another site's page. Nothing but GET and HEAD is answered, and POST of SQL that
+// reads. The page may be in
 // no frame and run no script but its own. Values of Secrets, and their copies in
 // last-applied-configuration, are not shown, nor can anything be filtered or
 // sorted by them, unless [Options.ShowSecrets] is set.

@@ -71,5 +71,5 @@ func (f *files) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // pageAddress says whether the page shows something at a path.
 func pageAddress(path string) bool {
-	return path == "/" || path == "/problems" || strings.HasPrefix(path, "/t/") || strings.HasPrefix(path, "/o/")
+	return path == "/" || path == "/problems" || path == "/sql" || strings.HasPrefix(path, "/t/") || strings.HasPrefix(path, "/o/")
 }

@@ -15,7 +15,9 @@ import (
 
 // guard decides who is answered. In this order:
 //
-//   - Only GET and HEAD: nothing here changes anything.
+//   - Only GET and HEAD, since nothing here changes anything; and POST where a
+//     statement of SQL is sent, which changes nothing either. It must say that it
+//     is one (application/sql), which the form of a foreign page cannot.
 //   - A request must name this server in its Host header. A page of a foreign
 //     site whose name was bound to our address (DNS rebinding) does not.
 //   - It must come from our own page or from no page at all. Links of other
@@ -72,9 +74,9 @@ func accessOf(path string) access {
 func (g *guard) protect(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		setHeaders(w.Header())
-		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		if problem := checkMethod(r); problem != nil {
 			w.Header().Set("Allow", "GET, HEAD")
-			fail(w, &failure{http.StatusMethodNotAllowed, "this is read-only: GET and HEAD are answered"})
+			fail(w, problem)
 			return
 		}
 		if problem := g.check(r); problem != nil {
@@ -86,6 +88,19 @@ func (g *guard) protect(next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// checkMethod lets pass what reads.
+func checkMethod(r *http.Request) *failure {
+	switch {
+	case r.Method == http.MethodGet || r.Method == http.MethodHead:
+		return nil
+	case r.Method != http.MethodPost || r.URL.Path != sqlPath:
+		return &failure{http.StatusMethodNotAllowed, "this is read-only: GET and HEAD are answered"}
+	case r.Header.Get("Content-Type") != "application/sql":
+		return &failure{http.StatusUnsupportedMediaType, "a statement is sent with Content-Type: application/sql"}
+	}
+	return nil
 }
 
 func (g *guard) check(r *http.Request) *failure {

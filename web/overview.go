@@ -31,6 +31,8 @@ type overview struct {
 	Tables []tableStatus `json:"tables"`
 	// Problems counts those that last.
 	Problems int `json:"problems"`
+	// SQL says that statements can be asked.
+	SQL bool `json:"sql"`
 }
 
 // tableStatus is how one table is doing.
@@ -48,6 +50,8 @@ type tableStatus struct {
 	LastWord string       `json:"lastWord,omitempty"`
 	// Age is the seconds since LastWord.
 	Age float64 `json:"age"`
+	// FromDisk says that the content is what a process before this one knew.
+	FromDisk bool `json:"fromDisk,omitempty"`
 
 	Objects         int     `json:"objects"`
 	Received        int     `json:"received"`
@@ -96,7 +100,7 @@ func (s *Site) tables(r *http.Request) (any, *failure) {
 
 func (s *Site) overview() overview {
 	now := time.Now()
-	found := overview{Name: s.options.Name, Time: stamp(now), Tables: []tableStatus{}}
+	found := overview{Name: s.options.Name, Time: stamp(now), Tables: []tableStatus{}, SQL: s.noSQL() == nil}
 	for _, table := range s.mirror.Tables() {
 		found.Tables = append(found.Tables, s.tableStatus(table))
 	}
@@ -114,7 +118,7 @@ func (s *Site) tableStatus(table *mirror.Table) tableStatus {
 	t := tableStatus{
 		Name: r.Name(), Group: r.GVR.Group, APIVersion: r.GVR.GroupVersion().String(), Kind: r.Kind, Namespaced: r.Namespaced,
 		State: h.State.String(), Synced: h.Synced, Fresh: h.Fresh(s.options.FreshWithin), Version: h.Version,
-		LastWord: stamp(h.LastWord), Age: rounded(h.Age.Seconds()),
+		LastWord: stamp(h.LastWord), Age: rounded(h.Age.Seconds()), FromDisk: h.FromDisk,
 		Objects: status.Objects, Received: status.Received, Expected: status.Expected,
 		EventsPerSecond: rounded(status.EventsPerSecond), BytesPerObject: status.BytesPerObject,
 		Failures: h.Failures, Bad: h.BadCount,

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +22,7 @@ import (
 	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/apiserver"
 	"github.com/tarnproject/tarn/mirror"
+	"github.com/tarnproject/tarn/sqlite"
 )
 
 // lastApplied is where kubectl apply leaves a copy of the whole object.
@@ -38,6 +40,9 @@ type rigOptions struct {
 	mirror  mirror.Options
 	web     Options
 	objects []runtime.Object
+	// disk keeps the mirror on disk, as it says.
+	disk *mirror.Disk
+	key  []byte
 }
 
 // newRig starts everything and waits until the mirror has synced.
@@ -61,6 +66,14 @@ func newRig(t *testing.T, opts rigOptions) *rig {
 		resources = append(resources, resource)
 	}
 	opts.mirror.Logger = slog.New(slog.DiscardHandler)
+	if opts.disk != nil {
+		db, err := sqlite.Open(filepath.Join(t.TempDir(), "replica"), sqlite.Options{Logger: opts.mirror.Logger, Key: opts.key})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { db.Close() })
+		opts.disk.DB, opts.mirror.Disk = db, opts.disk
+	}
 	m, err := mirror.Start(ctx, server.Config(), resources, opts.mirror)
 	if err != nil {
 		t.Fatal(err)

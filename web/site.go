@@ -29,6 +29,8 @@ type Site struct {
 	views   *views
 	pulse   pulse
 	clients chan struct{}
+	// asking has a place for each statement of SQL that may be computed at a time.
+	asking  chan struct{}
 	handler http.Handler
 }
 
@@ -44,7 +46,7 @@ func New(m *mirror.Mirror, opts Options) (*Site, error) {
 	}
 	s := &Site{
 		mirror: m, options: opts, guard: newGuard(opts.Token, opts.Hosts), curtain: curtain{open: opts.ShowSecrets},
-		views: newViews(), clients: make(chan struct{}, maxClients),
+		views: newViews(), clients: make(chan struct{}, maxClients), asking: make(chan struct{}, maxStatements),
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/api/session", s.session)
@@ -52,6 +54,8 @@ func New(m *mirror.Mirror, opts Options) (*Site, error) {
 	mux.HandleFunc("/api/tables/{table}", answer(s.rows))
 	mux.HandleFunc("/api/objects/{table}/{key...}", answer(s.object))
 	mux.HandleFunc("/api/problems", answer(s.problems))
+	mux.HandleFunc("GET /api/sql", answer(s.sqlTables))
+	mux.HandleFunc("POST /api/sql", s.sql)
 	mux.HandleFunc("/api/events", s.events)
 	mux.HandleFunc("/api/", unknown)
 	mux.HandleFunc("/debug/", unknown)

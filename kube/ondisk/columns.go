@@ -6,6 +6,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tarnproject/tarn/fieldpath"
@@ -16,7 +17,8 @@ import (
 type Column struct {
 	// Name in SQL, Type one of TEXT, INTEGER, REAL and JSON.
 	Name, Type string
-	// Path to the field, see [fieldpath.Parse].
+	// Path to the field, see [fieldpath.Parse]; or, of unstructured objects, a
+	// JSONPath in braces, as kubectl has it: {.status.conditions[?(@.type=="Ready")].status}.
 	Path string
 	// Index says that rows are to be found by it.
 	Index bool
@@ -36,7 +38,9 @@ func Columns(resource schema.GroupResource) []Column {
 type column struct {
 	Column
 	indexed bool
-	read    func(metav1.Object) (any, error)
+	// computed says that it is read from typed objects.
+	computed bool
+	read     func(metav1.Object) (any, error)
 }
 
 // field makes a column of a field.
@@ -78,10 +82,18 @@ func columnsFor(of kube.Origin, more []Column) ([]column, error) {
 		resource = schema.GroupResource{} // there is nothing else to read
 	}
 	all = append(all, kindColumns[resource]...)
-	if of.Object != unstructuredType {
+	if of.Object != unstructuredType || typedFor(of) != nil {
 		all = append(all, computedColumns(resource)...)
 	}
 	for _, c := range more {
+		if of.Object == unstructuredType && strings.HasPrefix(c.Path, "{") {
+			col, err := byJSONPath(c)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, col)
+			continue
+		}
 		p, err := fieldpath.Parse(c.Path)
 		if err != nil {
 			return nil, fmt.Errorf("the column %s: %w", c.Name, err)
@@ -168,4 +180,43 @@ var metadataColumns = []column{
 	computed("owner_uid", "TEXT", func(o metav1.Object) any {
 		return owner(o, func(r metav1.OwnerReference) string { return string(r.UID) })
 	}),
+}
+
+// Show gives the columns that a resource's table has beside its metadata, with
+// those that its definition adds, and what reads them from an object, for whoever
+// shows objects as SQL would. Any number of goroutines may use it.
+func Show(resource schema.GroupVersionResource, more ...Column) (columns []Column, read func(*unstructured.Unstructured) []any, err error) {
+	of := kube.Origin{Resource: resource, Object: unstructuredType}
+	all, err := columnsFor(of, more)
+	if err != nil {
+		return nil, nil, err
+	}
+	all = all[len(metadataColumns):]
+	for _, c := range all {
+		columns = append(columns, c.Column)
+	}
+	typed := typedFor(of)
+	return columns, func(u *unstructured.Unstructured) []any { return valuesOf(all, u, typed) }, nil
+}
+
+// valuesOf reads columns. One that cannot be read is no reason not to keep an
+// object, nor to show it.
+func valuesOf(columns []column, o metav1.Object, typed func(*unstructured.Unstructured) metav1.Object) []any {
+	from := o
+	if u, ok := o.(*unstructured.Unstructured); ok && typed != nil {
+		from = typed(u)
+	}
+	values := make([]any, 0, len(columns)+4) // with room for the parts
+	for _, c := range columns {
+		read := o
+		if c.computed {
+			read = from
+		}
+		v, err := c.read(read)
+		if err != nil {
+			v = nil
+		}
+		values = append(values, v)
+	}
+	return values
 }

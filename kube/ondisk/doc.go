@@ -22,5 +22,13 @@
 // it, without managed fields; and object_metadata, object_spec, object_status and
 // object_rest, the parts that it is put together from, which is quicker where one
 // of them will do. What kubectl shows of the usual kinds are columns
-// too; see [Columns]. Labels are also in a table with _labels behind its name.
+// too; see [Columns]; of custom resources those that their definition names, see
+// [DefinedColumns]. Labels are also in a table with _labels behind its name.
+//
+// # What is not written
+//
+// Secrets, the annotation in which kubectl apply repeats whole objects, and what
+// [Without] names. The copy in memory does not have the last two either, so that it
+// is the same before and after a restart. Where copies are made by others than
+// package kube, the annotation may be there until a restart.
 package ondisk

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -87,7 +86,7 @@ func (p parts) columns() []sqlite.Column {
 // still at hand; raw is not.
 func (p parts) add(row *sqlite.Row, o metav1.Object, raw []byte) error {
 	if u, ok := o.(*unstructured.Unstructured); ok {
-		return p.addUnstructured(row, u)
+		return p.addUnstructured(row, u, raw)
 	}
 	sums := map[uint64][16]byte{}
 	if p.protobuf {
@@ -160,29 +159,40 @@ func metadataJSON(o metav1.Object) (sqlite.JSON, error) {
 	return json.Marshal(&shown)
 }
 
-func (p parts) addUnstructured(row *sqlite.Row, u *unstructured.Unstructured) error {
-	metadata, _ := u.Object["metadata"].(map[string]any)
-	if metadata["managedFields"] != nil {
+// addUnstructured cuts the parts out of the object's JSON, which is quicker than to
+// write them once more.
+func (p parts) addUnstructured(row *sqlite.Row, u *unstructured.Unstructured, raw []byte) error {
+	pieces := map[string]json.RawMessage{}
+	if err := json.Unmarshal(raw, &pieces); err != nil {
+		return fmt.Errorf("its JSON cannot be taken to pieces: %w", err)
+	}
+	if metadata, _ := u.Object["metadata"].(map[string]any); metadata["managedFields"] != nil {
 		metadata = maps.Clone(metadata)
 		delete(metadata, "managedFields")
-	}
-	if metadata == nil {
-		metadata = map[string]any{}
-	}
-	rest := maps.Clone(u.Object)
-	leftOut := []string{"metadata", "spec", "status"}
-	if p.kind != "" {
-		leftOut = append(leftOut, "apiVersion", "kind")
-	}
-	maps.DeleteFunc(rest, func(name string, _ any) bool { return slices.Contains(leftOut, name) })
-	field := func(name string) sqlite.Part {
-		v, ok := u.Object[name]
-		if !ok {
-			return sqlite.Part{}
+		shown, err := json.Marshal(metadata)
+		if err != nil {
+			return err
 		}
-		return madeNow(func() (sqlite.JSON, error) { return json.Marshal(v) })
+		pieces["metadata"] = shown
 	}
-	row.Values = append(row.Values, madeNow(func() (sqlite.JSON, error) { return json.Marshal(metadata) }), field("spec"), field("status"), objectOf(rest))
+	if pieces["metadata"] == nil {
+		pieces["metadata"] = json.RawMessage("{}")
+	}
+	for _, name := range []string{"metadata", "spec", "status"} {
+		part := sqlite.Part{}
+		if piece, ok := pieces[name]; ok {
+			part = madeNow(func() (sqlite.JSON, error) { return sqlite.JSON(piece), nil })
+		}
+		row.Values = append(row.Values, part)
+		delete(pieces, name)
+	}
+	rest := make(map[string]any, len(pieces))
+	for name, piece := range pieces {
+		if p.kind == "" || name != "apiVersion" && name != "kind" {
+			rest[name] = piece
+		}
+	}
+	row.Values = append(row.Values, objectOf(rest))
 	return nil
 }
 

@@ -27,6 +27,16 @@ export async function get(path, options = {}) {
   return body
 }
 
+// ask sends a statement of SQL. With a format it gives the answer as a file.
+export async function ask(statement, { rows, format = '', signal } = {}) {
+  const path = '/api/sql?' + new URLSearchParams({ rows, ...(format && { format }) })
+  const options = { method: 'POST', headers: { 'Content-Type': 'application/sql' }, body: statement, signal }
+  if (!format) return get(path, options)
+  const response = await fetch(path, { credentials: 'same-origin', ...options })
+  if (!response.ok) throw new ApiError(response.status, (await response.json().catch(() => ({}))).error || response.statusText)
+  return response.blob()
+}
+
 // getText is for what is not JSON.
 export async function getText(path) {
   const response = await fetch(path, { credentials: 'same-origin' })

@@ -9,6 +9,7 @@ import { overviewView } from './overview.js'
 import { explorerView } from './explorer.js'
 import { objectView } from './object.js'
 import { problemsView } from './problems.js'
+import { consoleView } from './console.js'
 import { signInView } from './signin.js'
 
 const byId = id => document.getElementById(id)
@@ -48,6 +49,7 @@ function drawTop() {
   const count = byId('problem-count')
   count.hidden = model.problems === 0
   setText(count, String(model.problems))
+  byId('sql-link').hidden = !model.sql
 }
 
 function route() {
@@ -60,6 +62,7 @@ function route() {
   }
   if (kind === 'o' && table && key.length) return objectView({ go, back, table, key: key.join('/') })
   if (kind === 'problems') return problemsView()
+  if (kind === 'sql') return consoleView({ replace, params })
   return overviewView({ go })
 }
 
@@ -118,6 +121,7 @@ function toggleTheme() {
 
 const everywhere = {
   1: () => go('/'), 2: () => go(model.tables[0] ? tablePath(model.tables[0].name) : '/t/'), 3: () => go('/problems'),
+  4: () => model.sql && go('/sql'),
   t: toggleTheme, '?': () => byId('keys').showModal(),
 }
 

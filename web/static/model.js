@@ -4,7 +4,7 @@ import { get } from './api.js'
 
 const kept = 300
 
-export const model = { name: '', tables: [], problems: 0, histories: new Map() }
+export const model = { name: '', tables: [], problems: 0, sql: false, histories: new Map() }
 
 export async function load() {
   const found = await get('/api/tables?history=1')
@@ -19,6 +19,7 @@ function take(overview) {
   model.name = overview.name
   model.tables = overview.tables
   model.problems = overview.problems
+  model.sql = overview.sql
 }
 
 // pulse takes what the stream tells every second.
@@ -48,7 +49,7 @@ export const table = name => model.tables.find(t => t.name === name)
 export function condition(t) {
   if (t.state === 'stopped') return { word: 'stopped', tone: 'bad' }
   if (t.error) return { word: t.synced ? 'failing' : 'not synced', tone: 'bad' }
-  if (!t.synced) return { word: 'syncing', tone: 'busy' }
+  if (!t.synced) return { word: t.fromDisk ? 'from disk' : 'syncing', tone: 'busy' }
   if (!t.fresh) return { word: 'stale', tone: 'bad' }
   if (t.state === 'listing') return { word: 'relisting', tone: 'busy' }
   return { word: 'following', tone: 'good' }

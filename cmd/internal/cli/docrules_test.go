@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -73,36 +75,94 @@ func (s *docStage) kubectl(args []string) (string, error) {
 	return out.String(), nil
 }
 
-// curl asks a page for what the line asks of the one that documents speak of.
-func (s *docStage) curl(args []string) (out string, err error) {
-	var asked []*url.URL
-	for _, arg := range args {
-		if strings.HasPrefix(arg, "-") && strings.Trim(arg[1:], "sSfN") == "" {
-			continue
-		}
-		address, err := url.Parse(arg)
-		if err != nil || address.Host != "127.0.0.1:8276" {
-			return "", fmt.Errorf("no rule of this test knows %s for curl", arg)
-		}
-		asked = append(asked, address)
-	}
+// docPage is the page that documents speak of.
+const docPage = "http://127.0.0.1:8276"
+
+// withPage serves a page with a copy on disk, and gives its address.
+func (s *docStage) withPage(use func(page string)) error {
 	var complaint lockedBuffer
 	ended := serving(s.t.Context(), s.app("tarn", nil, nil, &complaint, nil), func(page string) {
 		for status := 0; status != http.StatusOK; { // each request takes its time
 			status, _ = fetch(s.t, page+"readyz", "")
 		}
+		use(strings.TrimSuffix(page, "/"))
+	}, "pods", "deployments", "-A", "--to", filepath.Join(s.t.TempDir(), "page"))
+	if ended.code != exitOK {
+		return errors.New(complaint.String())
+	}
+	return nil
+}
+
+// sqlOfPage runs a line that asks the page of the documents.
+func (s *docStage) sqlOfPage(args []string, environment map[string]string) (out string, err error) {
+	failed := s.withPage(func(page string) {
+		args = slices.Clone(args)
+		args[slices.Index(args, docPage)] = page
+		var said, complaint lockedBuffer
+		if code := s.app("tarn", strings.NewReader(""), &said, &complaint, environment).main(s.t.Context(), args); code != exitOK {
+			err = errors.New(result{code, said.String(), complaint.String()}.String())
+		}
+		out = said.String()
+	})
+	return out, errors.Join(failed, err)
+}
+
+// curl asks a page for what the line asks of the one that documents speak of.
+func (s *docStage) curl(args []string) (out string, err error) {
+	var asked []*url.URL
+	header, data := "", ""
+	for i := 0; i < len(args); i++ {
+		switch arg := args[i]; {
+		case strings.HasPrefix(arg, "-") && strings.Trim(arg[1:], "sSfN") == "":
+		case arg == "-H" && i+1 < len(args):
+			i++
+			header = args[i]
+		case arg == "--data-binary" && i+1 < len(args):
+			i++
+			data = args[i]
+		default:
+			address, err := url.Parse(arg)
+			if err != nil || "http://"+address.Host != docPage {
+				return "", fmt.Errorf("no rule of this test knows %s for curl", arg)
+			}
+			asked = append(asked, address)
+		}
+	}
+	failed := s.withPage(func(page string) {
 		for _, address := range asked {
-			status, body := fetch(s.t, strings.TrimSuffix(page, "/")+address.RequestURI(), "")
+			status, body := s.request(page+address.RequestURI(), header, data)
 			if status != http.StatusOK || body == "" {
 				err = errors.Join(err, fmt.Errorf("%s is answered by %d: %s", address, status, body))
 			}
 			out += body
 		}
-	}, "pods", "deployments", "-A")
-	if ended.code != exitOK {
-		return "", errors.New(complaint.String())
+	})
+	return out, errors.Join(failed, err)
+}
+
+// request is a GET, or a POST of data.
+func (s *docStage) request(address, header, data string) (status int, body string) {
+	if data == "" {
+		return fetch(s.t, address, "")
 	}
-	return out, err
+	request, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, address, strings.NewReader(data))
+	if err != nil {
+		return 0, err.Error()
+	}
+	name, value, _ := strings.Cut(header, ": ")
+	request.Header.Set(name, value)
+	client := &http.Client{Transport: &http.Transport{}}
+	defer client.CloseIdleConnections()
+	response, err := client.Do(request)
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer response.Body.Close()
+	raw, err := io.ReadAll(response.Body)
+	if err != nil {
+		return 0, err.Error()
+	}
+	return response.StatusCode, string(raw)
 }
 
 // The rules must see what they are there to see.
@@ -139,6 +199,8 @@ func TestDocRules(t *testing.T) {
 		"curl -s http://127.0.0.1:8276/metrics":             "",
 		"curl -s http://127.0.0.1:8276/nothing":             "is answered by 404",
 		"curl https://example.com/":                         "no rule",
+		"tarn sql --from http://127.0.0.1:8276 'SELECT 1'":  "",
+		"tarn sql --from http://127.0.0.1:8276 'SELEC 1'":   "syntax error",
 		"openssl rand -hex 16 > token":                      "",
 		"frobnicate the server":                             `knows "frobnicate the server"`,
 	} {

@@ -256,8 +256,8 @@ func (s *docStage) command(words []string) (out string, err error) {
 	case "echo":
 		return strings.Join(args, " ") + "\n", nil
 	case "openssl":
-		if strings.Join(args, " ") == "rand -hex 16" {
-			secret := make([]byte, 16)
+		if size := map[string]int{"rand -hex 16": 16, "rand -hex 32": 32}[strings.Join(args, " ")]; size > 0 {
+			secret := make([]byte, size)
 			rand.Read(secret)
 			return hex.EncodeToString(secret) + "\n", nil
 		}
@@ -285,6 +285,14 @@ func (s *docStage) tarn(program string, args []string, environment map[string]st
 	out, errOut := &alarm{}, &lockedBuffer{}
 	if live {
 		out.text, out.ring = "\n", interrupt
+	}
+	switch {
+	case live && args[0] == "mirror" && slices.Contains(args, "--to"):
+		out.text = "synced " // all of it, for lines that read the directory
+	case live && args[0] == "serve" && slices.Contains(args, "--to"):
+		out.text = "Synced "
+	case slices.Contains(args, docPage):
+		return s.sqlOfPage(full, environment)
 	}
 	code := s.app(program, strings.NewReader(""), out, errOut, environment).main(ctx, full)
 	if code != exitOK || strings.Contains(errOut.String(), "tarn: ") || out.String() == "" {

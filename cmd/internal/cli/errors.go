@@ -41,7 +41,7 @@ func (e *exitError) Unwrap() error { return e.err }
 // oneLine keeps an error to the one line that it may have, whoever wrote it, and
 // from commanding the terminal.
 func oneLine(err error) string {
-	text := strings.TrimPrefix(err.Error(), "mirror: ")
+	text := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "mirror: "), "sqlite: ")
 	lines := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' })
 	for i, line := range lines {
 		lines[i] = strings.TrimSpace(line)

@@ -18,6 +18,7 @@ import (
 type getOptions struct {
 	scope
 	output
+	from
 	watch bool
 }
 
@@ -44,14 +45,17 @@ such as "all". Values of Secrets are hidden unless --show-secrets is given.`,
   tarn get pods -o wide --sort-by .status.startTime
   tarn get pod web-1 -o yaml
   tarn get pods -o jsonpath='{.items[*].metadata.name}'
-  tarn get pods -o custom-columns=NAME:.metadata.name,NODE:.spec.nodeName`,
+  tarn get pods -o custom-columns=NAME:.metadata.name,NODE:.spec.nodeName
+
+  # From a replica directory, whether its mirror runs or not
+  tarn get pods -A --from replica`,
 		Args: a.someResources,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if opts.watch {
 				if flag := opts.output.unheeded(cmd); flag != "" {
 					return usagef("--%s and -w do not go together: what is watched is shown as %q shows it", flag, a.program+" watch")
 				}
-				return a.watch(cmd.Context(), args, &watchOptions{scope: opts.scope, format: opts.format})
+				return a.watch(cmd.Context(), args, &watchOptions{scope: opts.scope, from: opts.from, format: opts.format})
 			}
 			return a.get(cmd.Context(), args, &opts)
 		},
@@ -60,6 +64,7 @@ such as "all". Values of Secrets are hidden unless --show-secrets is given.`,
 	opts.scope.bind(cmd)
 	opts.output.bind(cmd)
 	opts.output.bindSort(cmd)
+	opts.from.bind(cmd)
 	cmd.Flags().BoolVarP(&opts.watch, "watch", "w", false, "go on as the command watch does")
 	return cmd
 }
@@ -68,23 +73,25 @@ func (a *app) get(ctx context.Context, args []string, opts *getOptions) error {
 	if err := errors.Join(opts.scope.check(), opts.output.check()); err != nil {
 		return err
 	}
-	at, err := a.cluster(ctx)
+	at, err := a.place(ctx, &opts.from)
 	if err != nil {
 		return err
 	}
-	cfg, namespace, catalog := at.cfg, at.namespace, at.catalog
+	defer at.close()
+	namespace, catalog := at.namespace, at.catalog
 	wanted, err := targets(readable(catalog), args)
 	if err != nil {
-		return err
+		return at.notInDirectory(err)
 	}
 	places, err := opts.locations(wanted, namespace)
 	if err != nil {
 		return err
 	}
-	reader, err := newReader(cfg)
+	reader, err := at.reader()
 	if err != nil {
 		return err
 	}
+	defer a.tellAge(ctx, at, resourcesOf(wanted))
 	list := metav1.ListOptions{LabelSelector: opts.labels, FieldSelector: opts.fields}
 	var failed []error
 	if opts.tabular() {
@@ -122,7 +129,7 @@ func (s *scope) locations(wanted []target, namespace string) ([]location, error)
 	return places, nil
 }
 
-func (a *app) getTables(ctx context.Context, r *reader, places []location, list metav1.ListOptions, opts *getOptions) (failed []error) {
+func (a *app) getTables(ctx context.Context, r objectReader, places []location, list metav1.ListOptions, opts *getOptions) (failed []error) {
 	var tables []*shownTable
 	for _, place := range places {
 		table, err := r.table(ctx, place, list, opts.sortBy != "")
@@ -146,7 +153,7 @@ func (a *app) getTables(ctx context.Context, r *reader, places []location, list 
 	return failed
 }
 
-func (a *app) getObjects(ctx context.Context, r *reader, places []location, list metav1.ListOptions, opts *getOptions) (failed []error) {
+func (a *app) getObjects(ctx context.Context, r objectReader, places []location, list metav1.ListOptions, opts *getOptions) (failed []error) {
 	var all []unstructured.Unstructured
 	hidden := false
 	for _, place := range places {
@@ -204,4 +211,11 @@ func withHint(err error, catalog *mirror.Catalog, args []string) error {
 		}
 	}
 	return err
+}
+
+func resourcesOf(wanted []target) (all []mirror.Resource) {
+	for _, t := range wanted {
+		all = append(all, t.resource)
+	}
+	return all
 }

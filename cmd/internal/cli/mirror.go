@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -14,6 +15,7 @@ import (
 type mirrorOptions struct {
 	scope
 	verifying
+	keeping
 	interval time.Duration
 }
 
@@ -26,6 +28,13 @@ func (a *app) mirrorCommand() *cobra.Command {
 first how far the copy has come, then for each resource how many objects there
 are, how much happens, how fresh it is, and what went wrong last.
 
+With --to the copy is kept in a directory too. When the command is started
+again, it has at once what it knew, says how old that is, and goes on from there
+without reading everything anew. Meanwhile and afterwards get, watch, query, sql
+and verify read the directory with --from. Secrets are not written without
+--with-secrets, and with it they are written with their values; --key-file
+encrypts everything, and then there are no tables for SQL.
+
 Resources are named as for "tarn get", any number of them; "all" is kubectl's
 category of that name, and '*' is everything that the server has.`,
 		Example: `  tarn mirror pods
@@ -36,7 +45,10 @@ category of that name, and '*' is everything that the server has.`,
   tarn mirror '*' -A
 
   # Compare with the server all the time, and repair what differs
-  tarn mirror all -A --verify=10m`,
+  tarn mirror all -A --verify=10m
+
+  # On disk too, for SQL and to be there at once the next time
+  tarn mirror all nodes -A --to replica`,
 		Args: a.someResources,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.mirror(cmd.Context(), args, &opts)
@@ -45,17 +57,27 @@ category of that name, and '*' is everything that the server has.`,
 	}
 	opts.scope.bind(cmd)
 	opts.verifying.bind(cmd)
+	opts.keeping.bind(cmd)
 	cmd.Flags().DurationVar(&opts.interval, "interval", 10*time.Second, "how often to print when not in a terminal")
 	return cmd
 }
 
-func (a *app) mirror(parent context.Context, args []string, opts *mirrorOptions) error {
+func (a *app) mirror(parent context.Context, args []string, opts *mirrorOptions) (failed error) {
 	if opts.interval <= 0 {
 		return usagef("--interval is a time such as 10s, not %v", opts.interval)
 	}
-	if err := opts.verifying.check(); err != nil {
+	if err := errors.Join(opts.verifying.check(), opts.keeping.check()); err != nil {
 		return err
 	}
+	at, err := a.clusterOr(parent, &opts.keeping)
+	if err != nil {
+		return err
+	}
+	disk, closeDisk, err := a.open(&opts.keeping)
+	if err != nil {
+		return err
+	}
+	defer func() { failed = errors.Join(failed, closeDisk()) }()
 	live, leave, err := a.screen()
 	if err != nil {
 		return err
@@ -64,10 +86,11 @@ func (a *app) mirror(parent context.Context, args []string, opts *mirrorOptions)
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
 	begun := time.Now()
-	m, err := a.startMirror(ctx, cancel, args, &opts.scope, mirror.Options{})
+	m, err := a.startMirror(ctx, cancel, at, args, &opts.scope, mirror.Options{Disk: disk, ShowSecrets: opts.keeping.secrets})
 	if err != nil {
 		return err
 	}
+	defer func() { cancel(nil); <-m.Done() }() // before the directory is closed
 	var beside sync.WaitGroup
 	if err := opts.verifying.start(ctx, a, m, &beside); err != nil {
 		return err
@@ -88,24 +111,21 @@ func (a *app) mirror(parent context.Context, args []string, opts *mirrorOptions)
 // startMirror starts a mirror of what a command line names, with what options say
 // of how objects are kept. It is given up, with its cause, if nothing of it may be
 // read.
-func (a *app) startMirror(ctx context.Context, giveUp context.CancelCauseFunc, args []string, s *scope, options mirror.Options) (*mirror.Mirror, error) {
+func (a *app) startMirror(ctx context.Context, giveUp context.CancelCauseFunc, at cluster, args []string, s *scope, options mirror.Options) (*mirror.Mirror, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
-	at, err := a.cluster(ctx)
+	wanted, err := resources(at.catalog, args)
 	if err != nil {
-		return nil, err
+		return nil, at.notInDirectory(err)
 	}
-	cfg, namespace, catalog := at.cfg, at.namespace, at.catalog
-	wanted, err := resources(catalog, args)
-	if err != nil {
-		return nil, err
+	if at.cfg != nil {
+		at.cfg.Timeout = 0 // that is for requests that come to an end
 	}
-	cfg.Timeout = 0 // that is for requests that come to an end
 	hopeless := newHopeless(len(wanted), giveUp)
 	var m *mirror.Mirror
 	started := make(chan struct{})
-	options.Namespaces, options.LabelSelector, options.FieldSelector = s.namespaces(namespace), s.labels, s.fields
+	options.Namespaces, options.LabelSelector, options.FieldSelector = s.namespaces(at.namespace), s.labels, s.fields
 	options.Logger = a.logger
 	options.OnError = func(name string, err error) {
 		<-started
@@ -114,7 +134,7 @@ func (a *app) startMirror(ctx context.Context, giveUp context.CancelCauseFunc, a
 			hopeless.see(name, table.Replica().Synced(), err)
 		}
 	}
-	m, err = mirror.Start(ctx, cfg, wanted, options)
+	m, err = at.start(ctx, wanted, options)
 	close(started)
 	if err != nil {
 		return nil, fmt.Errorf("the mirror cannot be started: %w", err)

@@ -20,6 +20,7 @@ type mirrorLines struct {
 	interval time.Duration
 
 	synced map[string]bool
+	loaded map[string]bool
 	failed map[string]string
 	told   time.Time
 	all    bool
@@ -27,7 +28,7 @@ type mirrorLines struct {
 
 // run prints until ctx ends.
 func (p *mirrorLines) run(ctx context.Context) {
-	p.synced, p.failed, p.told = map[string]bool{}, map[string]string{}, p.begun
+	p.synced, p.loaded, p.failed, p.told = map[string]bool{}, map[string]bool{}, map[string]string{}, p.begun
 	ticker := time.NewTicker(redrawEvery)
 	defer ticker.Stop()
 	for {
@@ -74,6 +75,10 @@ func (p *mirrorLines) every() time.Duration {
 // news tells what is new about a table.
 func (p *mirrorLines) news(now time.Time, t *mirror.Table) {
 	name, status := t.Resource().Name(), t.Status()
+	if h := status.Health; h.FromDisk && !p.loaded[name] {
+		p.loaded[name] = true
+		p.say(now, "%s: from disk, %s old, %s", name, seconds(h.Age), plural(status.Objects, "object"))
+	}
 	if status.Health.Synced && !p.synced[name] {
 		p.synced[name] = true
 		p.say(now, "%s: synced, %s", name, plural(status.Objects, "object"))
@@ -81,6 +86,8 @@ func (p *mirrorLines) news(now time.Time, t *mirror.Table) {
 	failure := ""
 	if err := status.Health.Err; err != nil {
 		failure = brief(err)
+	} else if d := status.Health.Disk; d != nil && d.Err != nil {
+		failure = "in memory only: " + brief(d.Err)
 	}
 	if failure == p.failed[name] {
 		return

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/cmd/internal/term"
 	"github.com/tarnproject/tarn/mirror"
 )
@@ -108,7 +109,7 @@ func newTableLine(t *mirror.Table, problems []mirror.Problem, now time.Time) tab
 		heard = seconds(status.Health.Age)
 	}
 	line := tableLine{
-		cells:     []string{t.Resource().Name(), objects, figure(status.EventsPerSecond), heard, status.Health.State.String()},
+		cells:     []string{t.Resource().Name(), objects, figure(status.EventsPerSecond), heard, stateOf(status.Health)},
 		perSecond: status.EventsPerSecond,
 	}
 	i := slices.IndexFunc(problems, func(p mirror.Problem) bool { return p.Table == t.Resource().Name() })
@@ -121,6 +122,15 @@ func newTableLine(t *mirror.Table, problems []mirror.Problem, now time.Time) tab
 		line.trouble, line.err, line.errStyle = 1, p.What, term.Red
 	}
 	return line
+}
+
+// stateOf is what a table is doing, and where its content is from if not from the
+// server.
+func stateOf(h tarn.Health) string {
+	if h.FromDisk {
+		return fmt.Sprintf("%s, from disk, %s old", h.State, seconds(h.Age))
+	}
+	return h.State.String()
 }
 
 // advice says what to do about the newest problem that lasts.

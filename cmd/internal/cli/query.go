@@ -16,6 +16,7 @@ import (
 type queryOptions struct {
 	scope
 	output
+	from
 	where, sort, indexes []string
 	limit                int
 	after                string
@@ -71,6 +72,7 @@ of several fields with commas between them.`,
 	}
 	opts.scope.bind(cmd)
 	opts.output.bind(cmd)
+	opts.from.bind(cmd)
 	flags := cmd.Flags()
 	flags.Lookup("field-selector").Usage = "the same as --where"
 	flags.StringArrayVar(&opts.where, "where", nil, "only objects with these fields: spec.nodeName=node-1,status.phase!=Running; may be repeated")
@@ -95,7 +97,12 @@ func (a *app) query(parent context.Context, args []string, opts *queryOptions) e
 	defer stop()
 	ctx, cancel := context.WithCancelCause(timed)
 	defer cancel(nil)
-	m, err := a.startMirror(ctx, cancel, args, opts.copied(), mirror.Options{
+	at, err := a.place(ctx, &opts.from)
+	if err != nil {
+		return err
+	}
+	defer at.close()
+	m, err := a.startMirror(ctx, cancel, at, args, opts.copied(), mirror.Options{
 		ShowSecrets: opts.showSecrets, KeepManagedFields: opts.showManagedFields || asked.about("metadata.managedFields"),
 	})
 	if err != nil {
@@ -108,6 +115,7 @@ func (a *app) query(parent context.Context, args []string, opts *queryOptions) e
 		cancel(nil)
 		<-m.Done()
 	}()
+	defer a.tellAge(parent, at, tablesOf(m))
 	if opts.after != "" && len(m.Tables()) > 1 {
 		return usagef("--continue goes on with one resource, and %d are named", len(m.Tables()))
 	}
@@ -131,6 +139,13 @@ func (a *app) query(parent context.Context, args []string, opts *queryOptions) e
 		failed = append(failed, a.printAnswers(answers, opts))
 	}
 	return errors.Join(failed...)
+}
+
+func tablesOf(m *mirror.Mirror) (all []mirror.Resource) {
+	for _, t := range m.Tables() {
+		all = append(all, t.Resource())
+	}
+	return all
 }
 
 // unfinished says why a copy did not become complete.
@@ -166,7 +181,10 @@ type answer struct {
 // ask puts the question to a table when it is complete. What can be found wrong
 // with it before, is.
 func (a *app) ask(ctx context.Context, table *mirror.Table, asked question, opts *queryOptions) (*answer, error) {
-	found := &answer{resource: table.Resource(), question: asked, namespace: table.Source().Collection().Namespace}
+	found := &answer{resource: table.Resource(), question: asked}
+	for _, namespace := range table.Namespaces() {
+		found.namespace = namespace // there is one at most
+	}
 	query, err := asked.of(found.resource, found.namespace, opts.after)
 	if err != nil {
 		return nil, err

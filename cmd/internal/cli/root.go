@@ -85,6 +85,7 @@ line is wrong; 130 interrupted before it was done.`,
 	root.AddCommand(
 		a.getCommand(),
 		a.queryCommand(),
+		a.sqlCommand(),
 		a.watchCommand(),
 		a.mirrorCommand(),
 		a.verifyCommand(),

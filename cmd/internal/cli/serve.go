@@ -17,6 +17,7 @@ import (
 // serveOptions are the flags of serve.
 type serveOptions struct {
 	scope
+	keeping
 	page      web.Options
 	tokenFile string
 }
@@ -39,8 +40,12 @@ the token itself in TARN_PAGE_TOKEN, one must sign in. Any other address needs a
 certificate and a token of 16 characters or more. The page may be asked for by
 the names in the certificate, and by those given with --page-host.
 
+With --to the copy is kept in a directory too, as by "tarn mirror --to", and the
+page and the API answer SQL.
+
 Everything is read-only. Values of Secrets are neither kept nor shown unless
---show-secrets is given.`,
+--show-secrets is given; Secrets are on disk, as they are kept, only with
+--with-secrets.`,
 		Example: `  # At http://127.0.0.1:8276/
   tarn serve pods deployments replicasets -A
 
@@ -59,6 +64,7 @@ Everything is read-only. Values of Secrets are neither kept nor shown unless
 		ValidArgsFunction: a.completeResources,
 	}
 	opts.scope.bind(cmd)
+	opts.keeping.bind(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&opts.page.Address, "listen", web.DefaultAddress, "where to listen; port 0 for a free one")
 	flags.StringVar(&opts.page.CertFile, "tls-cert-file", "", "certificate to serve HTTPS with")
@@ -74,11 +80,11 @@ Everything is read-only. Values of Secrets are neither kept nor shown unless
 // serve mirrors and serves until ctx ends. What cannot be copied is shown on the
 // page as a problem and tried again: who serves others does not give up as a
 // view in a terminal does.
-func (a *app) serve(ctx context.Context, args []string, opts *serveOptions) error {
-	if err := errors.Join(opts.scope.check(), a.checkPage(opts)); err != nil {
+func (a *app) serve(ctx context.Context, args []string, opts *serveOptions) (failed error) {
+	if err := errors.Join(opts.scope.check(), opts.keeping.check(), a.checkPage(opts)); err != nil {
 		return err
 	}
-	at, err := a.cluster(ctx)
+	at, err := a.clusterOr(ctx, &opts.keeping)
 	if err != nil {
 		return err
 	}
@@ -87,12 +93,17 @@ func (a *app) serve(ctx context.Context, args []string, opts *serveOptions) erro
 	if err != nil {
 		return err
 	}
+	disk, closeDisk, err := a.open(&opts.keeping)
+	if err != nil {
+		return err
+	}
+	defer func() { failed = errors.Join(failed, closeDisk()) }()
 	cfg.Timeout = 0 // that is for requests that come to an end
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	m, err := mirror.Start(ctx, cfg, wanted, mirror.Options{
 		Namespaces: opts.namespaces(namespace), LabelSelector: opts.labels, FieldSelector: opts.fields,
-		ShowSecrets: opts.page.ShowSecrets, Logger: a.logger,
+		ShowSecrets: opts.page.ShowSecrets, Disk: disk, Logger: a.logger,
 	})
 	if err != nil {
 		return fmt.Errorf("the mirror cannot be started: %w", err)

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -93,26 +94,6 @@ func namedTargets(find finder, args []string) ([]target, error) {
 	return all, nil
 }
 
-// cluster is where a command works: how to reach it, the namespace that is meant
-// unless another is named, and what there is.
-type cluster struct {
-	cfg       *rest.Config
-	namespace string
-	catalog   *mirror.Catalog
-}
-
-func (a *app) cluster(ctx context.Context) (cluster, error) {
-	cfg, namespace, err := a.config()
-	if err != nil {
-		return cluster{}, err
-	}
-	catalog, err := a.catalogOf(ctx, cfg)
-	if ctx.Err() != nil {
-		return cluster{}, context.Cause(ctx)
-	}
-	return cluster{cfg, namespace, catalog}, err
-}
-
 // checkSegment refuses what would lead to another place of the server: in a path,
 // .. is no name.
 func checkSegment(what, text string) error {
@@ -166,6 +147,19 @@ func (find finder) all(args []string) ([]mirror.Resource, error) {
 		}
 	}
 	return all, nil
+}
+
+// notInDirectory says of a resource that a directory does not have what it has.
+func (at cluster) notInDirectory(err error) error {
+	var unknown *mirror.UnknownResource
+	if at.directory == nil || !errors.As(err, &unknown) {
+		return err
+	}
+	var names []string
+	for _, r := range at.catalog.All() {
+		names = append(names, r.Name())
+	}
+	return fmt.Errorf("--from: the directory has no resource %q; it has %s (Secrets are written only with --with-secrets)", unknown.Name, strings.Join(names, ", "))
 }
 
 // copyable finds what can be listed and watched.

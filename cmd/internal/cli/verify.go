@@ -25,6 +25,7 @@ const (
 // verifyOptions are the flags of verify.
 type verifyOptions struct {
 	scope
+	from
 	format    string
 	chunkSize int64
 	timeout   time.Duration
@@ -42,6 +43,9 @@ which is the same for whoever copies it at that version. Then come the objects
 that differ, with the fields in which they do; values are not shown. Those of
 Secrets are not copied, and therefore not compared.
 
+With --from it is the content of a replica directory that is compared with the
+server, at the version that the directory shows.
+
 Resources are named as for "tarn get". "tarn mirror --verify=10m" compares all
 the time, and repairs what it finds.
 
@@ -56,6 +60,7 @@ Exit codes: 0 equal, 1 different, 2 it could not be told.`,
 		ValidArgsFunction: a.completeResources,
 	}
 	opts.scope.bind(cmd)
+	opts.from.bind(cmd)
 	flags := cmd.Flags()
 	flags.StringVarP(&opts.format, "output", "o", "", "how to print: a table, or json")
 	flags.Int64Var(&opts.chunkSize, "chunk-size", tarn.DefaultPageSize, "how many objects to ask the server for at once")
@@ -76,7 +81,12 @@ func (a *app) verify(parent context.Context, args []string, opts *verifyOptions)
 	defer stop()
 	ctx, cancel := context.WithCancelCause(timed)
 	defer cancel(nil)
-	m, err := a.startMirror(ctx, cancel, args, &opts.scope, mirror.Options{})
+	at, err := a.compared(ctx, &opts.from)
+	if err != nil {
+		return a.cannotTell(parent, err)
+	}
+	defer at.close()
+	m, err := a.startMirror(ctx, cancel, at, args, &opts.scope, mirror.Options{})
 	if err != nil {
 		return a.cannotTell(parent, err)
 	}
@@ -105,6 +115,20 @@ func (a *app) verify(parent context.Context, args []string, opts *verifyOptions)
 		return &exitError{code: exitUnknown}
 	}
 	return nil
+}
+
+// compared is where the copy is made that is to be compared with the cluster: of
+// the cluster itself, or of a directory.
+func (a *app) compared(ctx context.Context, f *from) (cluster, error) {
+	at, err := a.place(ctx, f)
+	if err != nil || at.directory == nil {
+		return at, err
+	}
+	if at.cfg, _, err = a.config(); err != nil {
+		at.close()
+		return at, err
+	}
+	return at, nil
 }
 
 // cannotTell is a failure that must not be taken for a difference.

@@ -8,14 +8,15 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/memory"
+	"github.com/tarnproject/tarn/mirror"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 )
 
 // watchOptions are the flags of watch.
 type watchOptions struct {
 	scope
+	from
 	format      string
 	diff        bool
 	watchOnly   bool
@@ -54,6 +55,7 @@ heading says how fresh the table is.`,
 		ValidArgsFunction: a.completeTargets,
 	}
 	opts.scope.bind(cmd)
+	opts.from.bind(cmd)
 	flags := cmd.Flags()
 	flags.StringVarP(&opts.format, "output", "o", "", "wide shows more columns")
 	flags.BoolVar(&opts.diff, "diff", false, "show the fields that change, with their old and new values")
@@ -70,31 +72,35 @@ func (a *app) watch(ctx context.Context, args []string, opts *watchOptions) erro
 	if err := opts.scope.check(); err != nil {
 		return err
 	}
-	at, err := a.cluster(ctx)
+	at, err := a.place(ctx, &opts.from)
 	if err != nil {
 		return err
 	}
-	cfg, namespace, catalog := at.cfg, at.namespace, at.catalog
+	defer at.close()
+	namespace, catalog := at.namespace, at.catalog
 	wanted, err := targets(copyable(catalog), args)
 	if err != nil {
-		return err
+		return at.notInDirectory(err)
 	}
 	if _, err := opts.locations(wanted, namespace); err != nil {
 		return err
 	}
 	wanted = merged(wanted)
-	cfg.Timeout = 0 // that is for requests that come to an end
-	if opts.diff {
-		return a.watchFields(ctx, cfg, wanted, opts, namespace)
+	if at.cfg != nil {
+		at.cfg.Timeout = 0 // that is for requests that come to an end
 	}
-	err = a.watchTables(ctx, cfg, wanted, opts, namespace)
+	a.tellAge(ctx, at, resourcesOf(wanted))
+	if opts.diff {
+		return a.watchFields(ctx, at, wanted, opts, namespace)
+	}
+	err = a.watchTables(ctx, at, wanted, opts, namespace)
 	return withHint(err, catalog, args)
 }
 
 // watched is one resource being watched.
 type watched struct {
 	target
-	source  *rowSource
+	source  rowTable
 	replica *tarn.Replica[*row]
 }
 
@@ -105,18 +111,14 @@ type rowChange struct {
 }
 
 // watchTables follows the server's tables and shows them until ctx ends.
-func (a *app) watchTables(parent context.Context, cfg *rest.Config, wanted []target, opts *watchOptions, namespace string) error {
-	reader, err := newReader(cfg)
-	if err != nil {
-		return err
-	}
+func (a *app) watchTables(parent context.Context, at cluster, wanted []target, opts *watchOptions, namespace string) error {
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
 	hopeless := newHopeless(len(wanted), cancel)
 	changes := make(chan rowChange, 256)
 	var all []*watched
 	for _, t := range wanted {
-		w, err := a.newWatched(reader, t, opts, namespace, hopeless)
+		w, err := a.newWatched(at, t, opts, namespace, hopeless)
 		if err != nil {
 			return err
 		}
@@ -160,21 +162,20 @@ func (a *app) watchTables(parent context.Context, cfg *rest.Config, wanted []tar
 	return context.Cause(ctx)
 }
 
-func (a *app) newWatched(reader *reader, t target, opts *watchOptions, namespace string, hopeless *hopeless) (*watched, error) {
+func (a *app) newWatched(at cluster, t target, opts *watchOptions, namespace string, hopeless *hopeless) (*watched, error) {
 	if opts.allNamespaces {
 		namespace = ""
 	}
-	source := &rowSource{
-		reader: reader,
-		place:  location{resource: t.resource, namespace: namespace},
-		list:   metav1.ListOptions{LabelSelector: opts.labels, FieldSelector: opts.fields},
-	}
+	list := metav1.ListOptions{LabelSelector: opts.labels, FieldSelector: opts.fields}
 	if len(t.names) == 1 {
-		source.list.FieldSelector = "metadata.name=" + t.names[0]
+		list.FieldSelector = "metadata.name=" + t.names[0]
+	}
+	source, err := at.rows(location{resource: t.resource, namespace: namespace}, list)
+	if err != nil {
+		return nil, err
 	}
 	name := t.resource.Name()
 	w := &watched{target: t, source: source}
-	var err error
 	w.replica, err = tarn.NewReplica(source, memory.New[*row](), tarn.Options[*row]{
 		Name: name, Equal: sameRow, Logger: a.logger,
 		OnError: func(ctx context.Context, err error) {
@@ -183,6 +184,24 @@ func (a *app) newWatched(reader *reader, t target, opts *watchOptions, namespace
 		},
 	})
 	return w, err
+}
+
+// rows is where the rows of a location come from.
+func (at cluster) rows(place location, list metav1.ListOptions) (rowTable, error) {
+	if at.directory == nil {
+		reader, err := newReader(at.cfg)
+		return &rowSource{reader: reader, place: place, list: list}, err
+	}
+	options := mirror.Options{LabelSelector: list.LabelSelector, FieldSelector: list.FieldSelector}
+	if place.namespace != "" {
+		options.Namespaces = []string{place.namespace}
+	}
+	source, err := at.directory.Source(place.resource, options)
+	if err != nil {
+		return nil, err
+	}
+	columns, err := shownColumns(at.directory, place.resource)
+	return &diskRows{Source: source, columns: columns}, err
 }
 
 // missing waits for the first state, and then says which of the objects that

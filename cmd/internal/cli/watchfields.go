@@ -11,11 +11,10 @@ import (
 	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/cmd/internal/term"
 	"github.com/tarnproject/tarn/mirror"
-	"k8s.io/client-go/rest"
 )
 
 // watchFields follows objects and prints the fields that change until ctx ends.
-func (a *app) watchFields(parent context.Context, cfg *rest.Config, wanted []target, opts *watchOptions, namespace string) error {
+func (a *app) watchFields(parent context.Context, at cluster, wanted []target, opts *watchOptions, namespace string) error {
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
 	hopeless := newHopeless(len(wanted), cancel)
@@ -35,12 +34,8 @@ func (a *app) watchFields(parent context.Context, cfg *rest.Config, wanted []tar
 	if len(wanted) == 1 && len(wanted[0].names) == 1 {
 		options.FieldSelector = "metadata.name=" + wanted[0].names[0]
 	}
-	var all []mirror.Resource
-	for _, t := range wanted {
-		all = append(all, t.resource)
-	}
 	var err error
-	m, err = mirror.Start(ctx, cfg, all, options)
+	m, err = at.start(ctx, resourcesOf(wanted), options)
 	close(started)
 	if err != nil {
 		return err

@@ -1,0 +1,83 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tarnproject/tarn/kube/ondisk"
+	"github.com/tarnproject/tarn/mirror"
+	"github.com/tarnproject/tarn/sqlite"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// diskColumns makes rows of objects that come from a directory. A server makes
+// its own, from what only it knows of its kinds; here they are the columns that SQL
+// has.
+type diskColumns struct {
+	definitions []metav1.TableColumnDefinition
+	// places are those of the columns among what read gives.
+	places []int
+	read   func(mirror.Object) []any
+}
+
+// usual are the columns that are shown without -o wide, where a resource has more
+// than fit.
+var usual = map[string][]string{
+	"pods":  {"status", "ready_containers", "containers", "restarts", "node"},
+	"nodes": {"ready", "roles", "kubelet_version", "unschedulable"},
+}
+
+// few is how many columns of others are.
+const few = 5
+
+func newDiskColumns(r mirror.Resource, columns []ondisk.Column, read func(mirror.Object) []any) *diskColumns {
+	c := &diskColumns{read: read}
+	c.definitions = []metav1.TableColumnDefinition{{Name: "Name", Type: "string", Format: "name"}}
+	add := func(i int, priority int32) {
+		c.places = append(c.places, i)
+		c.definitions = append(c.definitions, metav1.TableColumnDefinition{Name: strings.ReplaceAll(columns[i].Name, "_", " "), Type: "string", Priority: priority})
+	}
+	first, chosen := usual[r.Name()]
+	for _, name := range first {
+		if i := slices.IndexFunc(columns, func(c ondisk.Column) bool { return c.Name == name }); i >= 0 {
+			add(i, 0)
+		}
+	}
+	for i, column := range columns {
+		switch {
+		case slices.Contains(first, column.Name):
+		case chosen || i >= few:
+			add(i, 1)
+		default:
+			add(i, 0)
+		}
+	}
+	c.definitions = append(c.definitions, metav1.TableColumnDefinition{Name: ageColumn, Type: "string"})
+	return c
+}
+
+// cells are those of an object.
+func (c *diskColumns) cells(object mirror.Object) []any {
+	cells := []any{object.GetName()}
+	values := c.read(object)
+	for _, i := range c.places {
+		cells = append(cells, cellText(values[i]))
+	}
+	return append(cells, age(object.GetCreationTimestamp().Time))
+}
+
+func cellText(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "<none>"
+	case sqlite.JSON:
+		return string(v)
+	case bool:
+		if v {
+			return "true"
+		}
+		return "false"
+	}
+	return fmt.Sprint(v)
+}

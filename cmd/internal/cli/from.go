@@ -1,0 +1,169 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/tarnproject/tarn/kube/ondisk"
+	"github.com/tarnproject/tarn/mirror"
+	"github.com/tarnproject/tarn/sqlite"
+	"k8s.io/client-go/rest"
+)
+
+// from is the flags by which a command reads a replica directory in the place of
+// a cluster.
+type from struct{ dir, keyFile string }
+
+func (f *from) bind(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.dir, "from", "", "read this replica directory, which mirror --to keeps or kept, and not the cluster")
+	bindKey(cmd, &f.keyFile)
+	_ = cmd.MarkFlagDirname("from")
+}
+
+// keyVariable may hold the key itself.
+const keyVariable = "TARN_KEY"
+
+func bindKey(cmd *cobra.Command, file *string) {
+	cmd.Flags().StringVar(file, "key-file", "", "file with the key that the replica directory is encrypted with; the key itself may be in "+keyVariable)
+}
+
+// key is what a directory is encrypted with, nil if it is not.
+func (a *app) key(file string) ([]byte, error) {
+	if file != "" {
+		return sqlite.KeyFromFile(file)
+	}
+	if _, ok := a.getenv(keyVariable); ok {
+		return sqlite.KeyFromEnvironment(keyVariable)
+	}
+	return nil, nil
+}
+
+// cluster is where a command works: how to reach it, the namespace that is meant
+// unless another is named, and what there is.
+type cluster struct {
+	cfg       *rest.Config
+	namespace string
+	catalog   *mirror.Catalog
+	// directory, if set, is what is read in the place of the server.
+	directory *mirror.Directory
+}
+
+func (a *app) cluster(ctx context.Context) (cluster, error) {
+	cfg, namespace, err := a.config()
+	if err != nil {
+		return cluster{}, err
+	}
+	catalog, err := a.catalogOf(ctx, cfg)
+	if ctx.Err() != nil {
+		return cluster{}, context.Cause(ctx)
+	}
+	return cluster{cfg: cfg, namespace: namespace, catalog: catalog}, err
+}
+
+// place is a cluster, or what a directory has of one, for which no server is
+// needed.
+func (a *app) place(ctx context.Context, f *from) (cluster, error) {
+	if f.dir == "" {
+		return a.cluster(ctx)
+	}
+	if isAddress(f.dir) {
+		return cluster{}, usagef("--from %s: only %q can ask a page; name the directory that it keeps", f.dir, a.program+" sql")
+	}
+	key, err := a.key(f.keyFile)
+	if err != nil {
+		return cluster{}, err
+	}
+	directory, err := mirror.OpenDirectory(ctx, f.dir, key)
+	if err != nil {
+		return cluster{}, explainDirectory("--from", err)
+	}
+	at := cluster{directory: directory, catalog: directory.Catalog(), namespace: a.connection.overrides.Context.Namespace}
+	switch held := directory.Namespaces(); {
+	case at.namespace != "":
+	case len(held) == 1:
+		at.namespace = held[0]
+	default:
+		// What the kubeconfig names is meant here as elsewhere, if there is one.
+		at.namespace = "default"
+		if _, namespace, err := a.load(); err == nil {
+			at.namespace = namespace
+		}
+	}
+	return at, nil
+}
+
+func (at cluster) close() {
+	if at.directory != nil {
+		_ = at.directory.Close() // it was only read
+	}
+}
+
+// start copies resources from where the command works. A copy of a directory can be
+// compared with the server if the config is set too.
+func (at cluster) start(ctx context.Context, resources []mirror.Resource, options mirror.Options) (*mirror.Mirror, error) {
+	if at.directory != nil {
+		return at.directory.Start(ctx, at.cfg, resources, options)
+	}
+	return mirror.Start(ctx, at.cfg, resources, options)
+}
+
+// reader reads objects and tables of them.
+func (at cluster) reader() (objectReader, error) {
+	if at.directory != nil {
+		return &directoryReader{at.directory}, nil
+	}
+	return newReader(at.cfg)
+}
+
+// oldWords is from when on the age of a directory is told.
+const oldWords = 15 * time.Second
+
+// tellAge says how old what is read from a directory is, if nobody seems to write
+// it.
+func (a *app) tellAge(ctx context.Context, at cluster, resources []mirror.Resource) {
+	if at.directory == nil {
+		return
+	}
+	oldest := time.Time{}
+	for _, r := range resources {
+		heard, err := at.directory.Heard(ctx, r)
+		if err == nil && !heard.IsZero() && (oldest.IsZero() || heard.Before(oldest)) {
+			oldest = heard
+		}
+	}
+	if age := time.Since(oldest); !oldest.IsZero() && age > oldWords {
+		fmt.Fprintf(a.errOut, "As of %s ago: the server was not heard since.\n", seconds(age))
+	}
+}
+
+// explainDirectory words what is wrong with a replica directory.
+func explainDirectory(flag string, err error) error {
+	text := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "sqlite: "), "mirror: ")
+	if slices.ContainsFunc([]string{"is encrypted", "another key", "a key was given"}, func(s string) bool { return strings.Contains(text, s) }) {
+		text += "; the key is given by --key-file or " + keyVariable
+	}
+	return fmt.Errorf("%s: %w", flag, rewordedError{text, err})
+}
+
+// rewordedError says the same in other words.
+type rewordedError struct {
+	text string
+	err  error
+}
+
+func (e rewordedError) Error() string { return e.text }
+func (e rewordedError) Unwrap() error { return e.err }
+
+// shownColumns are the columns of a resource that get and watch show from a
+// directory: those of its table in SQL.
+func shownColumns(d *mirror.Directory, r mirror.Resource) (*diskColumns, error) {
+	columns, read, err := ondisk.Show(r.GVR, d.Columns(r)...)
+	if err != nil {
+		return nil, err
+	}
+	return newDiskColumns(r, columns, read), nil
+}

@@ -1,0 +1,81 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"github.com/tarnproject/tarn/mirror"
+	"github.com/tarnproject/tarn/sqlite"
+)
+
+// keeping is the flags by which a mirror is kept in a directory.
+//
+// Memory always stays in front: what a mirror is for, its view, its page, its
+// comparing, reads from it.
+type keeping struct {
+	dir, keyFile         string
+	secrets, lastApplied bool
+	without              []string
+}
+
+func (k *keeping) bind(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&k.dir, "to", "", "keep the copy in this directory too: it survives a restart, and SQL can be asked of it")
+	bindKey(cmd, &k.keyFile)
+	flags.BoolVar(&k.secrets, "with-secrets", false, "with --to, write Secrets too")
+	flags.BoolVar(&k.lastApplied, "with-last-applied", false, "with --to, keep the annotation in which kubectl apply repeats whole objects")
+	flags.StringSliceVar(&k.without, "without", nil, "with --to, leave out these fields: spec.template")
+	_ = cmd.MarkFlagDirname("to")
+}
+
+func (k *keeping) check() error {
+	if k.dir == "" && (k.keyFile != "" || k.secrets || k.lastApplied || len(k.without) > 0) {
+		return usagef("--key-file, --with-secrets, --with-last-applied and --without are about a directory: name it with --to")
+	}
+	return nil
+}
+
+// open opens the directory, nil if there is none to be. What is returned closes
+// it, after the mirror is done, and says what is then not on disk.
+func (a *app) open(k *keeping) (*mirror.Disk, func() error, error) {
+	if k.dir == "" {
+		return nil, func() error { return nil }, nil
+	}
+	key, err := a.key(k.keyFile)
+	if err != nil {
+		return nil, nil, err
+	}
+	db, err := sqlite.Open(k.dir, sqlite.Options{Key: key, Logger: a.logger})
+	if err != nil {
+		return nil, nil, explainDirectory("--to", err)
+	}
+	disk := &mirror.Disk{DB: db, Secrets: k.secrets, LastApplied: k.lastApplied, Without: k.without}
+	return disk, func() error {
+		if err := db.Close(); err != nil {
+			return explainDirectory("--to", fmt.Errorf("not all was written: %w", err))
+		}
+		return nil
+	}, nil
+}
+
+// clusterOr is the cluster, or, if that does not answer, what the directory
+// remembers of it: what is on disk can be served all the same.
+func (a *app) clusterOr(ctx context.Context, k *keeping) (cluster, error) {
+	at, err := a.cluster(ctx)
+	if err == nil || k.dir == "" || at.cfg == nil || ctx.Err() != nil {
+		return at, err
+	}
+	key, wrong := a.key(k.keyFile)
+	if wrong != nil {
+		return at, err
+	}
+	directory, wrong := mirror.OpenDirectory(ctx, k.dir, key)
+	if wrong != nil {
+		return at, err
+	}
+	defer directory.Close()
+	a.logger.Warn("the server does not say what it has; the directory remembers", "error", brief(err))
+	at.catalog = directory.Catalog()
+	return at, nil
+}

@@ -1,0 +1,224 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/tarnproject/tarn/mirror"
+	"github.com/tarnproject/tarn/sqlite"
+)
+
+// sqlOptions are the flags of sql.
+type sqlOptions struct {
+	scope
+	dir, format, file string
+	timeout           time.Duration
+	rows              int
+	showSecrets       bool
+}
+
+func (a *app) sqlCommand() *cobra.Command {
+	var opts sqlOptions
+	cmd := &cobra.Command{
+		Use:   "sql [QUERY]",
+		Short: "Ask in SQL, of a replica directory, a page, or the cluster",
+		Long: `Answer a statement in SQLite's SQL, of any number of resources. It can do
+nothing but read.
+
+With --from the tables are those of a replica directory, which
+"tarn mirror --to" keeps, while that runs or after; or, by its address, those of
+a page of "tarn serve --to". Without, the resources that the statement names are
+copied from the cluster first.
+
+A resource of the core group is a table of its name, others have their group
+behind it: pods, deployments_apps, certificates_cert_manager_io. The table
+api_resources lists what a directory has; labels are in tables with _labels
+behind the name. docs/sql.md has all columns, and ten questions with their
+answers.
+
+The statement is the argument, or it is read from a file with -f, or from
+standard input.`,
+		Example: `  # What does not run, and why
+  tarn sql "SELECT namespace, name, status, restarts FROM pods WHERE ready = 0" -A
+
+  # Of a directory, as CSV
+  tarn sql --from replica -o csv "SELECT node, count(*) AS pods FROM pods GROUP BY node"
+
+  # From a file
+  tarn sql --from replica -f question.sql -o json --timeout 1m --max-rows 100000`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usagef("a statement is one argument, and there are %d: put it in quotes", len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return a.sql(cmd.Context(), args, &opts) },
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return nil, noFiles
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&opts.dir, "from", "", "ask this replica directory, or the page at this address, and not the cluster")
+	_ = cmd.MarkFlagDirname("from")
+	flags.BoolVarP(&opts.allNamespaces, "all-namespaces", "A", false, "copy all namespaces, without --from")
+	flags.StringVarP(&opts.format, "output", "o", "table", "how to print: table, json, csv")
+	flags.StringVarP(&opts.file, "filename", "f", "", "read the statement from this file; - is standard input")
+	flags.DurationVar(&opts.timeout, "timeout", 10*time.Second, "how long the statement may take")
+	flags.IntVar(&opts.rows, "max-rows", 10_000, "how many rows to print at most")
+	flags.BoolVar(&opts.showSecrets, "show-secrets", false, "without --from, copy the values of Secrets too")
+	_ = cmd.RegisterFlagCompletionFunc("output", choices("table", "json", "csv"))
+	return cmd
+}
+
+func (a *app) sql(ctx context.Context, args []string, opts *sqlOptions) error {
+	switch {
+	case opts.format != "table" && opts.format != "json" && opts.format != "csv":
+		return usagef("-o cannot be %q%s; it is table, json or csv", opts.format, didYouMean(near(opts.format, []string{"table", "json", "csv"})))
+	case opts.timeout <= 0 || opts.rows < 1:
+		return usagef("--timeout and --max-rows must be more than 0, such as 10s and 1000")
+	case len(args) == 1 && opts.file != "":
+		return usagef("there is a statement, and -f names another: leave one out")
+	}
+	statement, err := a.statement(args, opts.file)
+	if err != nil {
+		return err
+	}
+	switch {
+	case isAddress(opts.dir):
+		return a.sqlOfPage(ctx, statement, opts)
+	case opts.dir != "":
+		return a.sqlOfDirectory(ctx, statement, opts)
+	}
+	return a.sqlOfCluster(ctx, statement, opts)
+}
+
+// statement is what is asked.
+func (a *app) statement(args []string, file string) (string, error) {
+	if len(args) == 1 {
+		return args[0], nil
+	}
+	raw, err := []byte(nil), error(nil)
+	if file == "" || file == "-" {
+		raw, err = io.ReadAll(io.LimitReader(a.in, longestStatement))
+	} else {
+		raw, err = os.ReadFile(file)
+	}
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("the statement cannot be read: %w", err)
+	case strings.TrimSpace(string(raw)) == "":
+		return "", usagef("there is no statement: write one in quotes, name a file with -f, or send it to standard input")
+	}
+	return string(raw), nil
+}
+
+// longestStatement is SQLite's limit here too.
+const longestStatement = 1 << 20
+
+func (opts *sqlOptions) limits() sqlite.Limits {
+	// The rows are to be had, however large they are.
+	return sqlite.Limits{Rows: opts.rows, Bytes: 1 << 30, Time: opts.timeout}
+}
+
+func (a *app) sqlOfDirectory(ctx context.Context, statement string, opts *sqlOptions) error {
+	view, err := sqlite.NewView(opts.dir, nil)
+	switch {
+	case errors.Is(err, sqlite.ErrKey):
+		return fmt.Errorf("--from: %s is encrypted, and has no tables that SQL could read; get, watch, query and verify read it", opts.dir)
+	case err != nil:
+		return explainDirectory("--from", err)
+	}
+	defer view.Close()
+	held, err := view.Holdings(ctx)
+	if err != nil {
+		return explainDirectory("--from", err)
+	}
+	var tables []string
+	oldest := time.Time{}
+	named := identifiers(statement)
+	for _, h := range held {
+		tables = append(tables, h.Name)
+		if named[strings.ToLower(h.Name)] && h.Whole && h.Name != "api_resources" && (oldest.IsZero() || h.Heard.Before(oldest)) {
+			oldest = h.Heard
+		}
+	}
+	result, err := sqlite.Query(ctx, opts.dir, statement, opts.limits())
+	if err != nil {
+		return mirror.ExplainSQL(err, tables)
+	}
+	if age := time.Since(oldest); !oldest.IsZero() && age > oldWords {
+		defer fmt.Fprintf(a.errOut, "As of %s ago: the server was not heard since.\n", seconds(age))
+	}
+	return a.printResult(result, opts.format)
+}
+
+// sqlOfCluster copies what the statement names, and asks the copy.
+func (a *app) sqlOfCluster(parent context.Context, statement string, opts *sqlOptions) error {
+	at, err := a.cluster(parent)
+	if err != nil {
+		return err
+	}
+	wanted, tables := tablesIn(at.catalog, statement)
+	folder, err := os.MkdirTemp("", "tarn-sql-")
+	if err != nil {
+		return fmt.Errorf("there is no place for a copy: %w; set TMPDIR", err)
+	}
+	defer os.RemoveAll(folder)
+	db, err := sqlite.Open(folder, sqlite.Options{Logger: a.logger})
+	if err != nil {
+		return fmt.Errorf("the copy cannot be made: %w", err)
+	}
+	defer db.Close()
+	if len(wanted) > 0 {
+		done, err := a.copyInto(parent, at, wanted, opts, db)
+		defer done()
+		if err != nil {
+			return err
+		}
+	}
+	result, err := db.Query(parent, statement, opts.limits())
+	if err != nil {
+		return mirror.ExplainSQL(err, tables)
+	}
+	return a.printResult(result, opts.format)
+}
+
+// copyInto makes a whole copy of resources on disk. What is returned ends it.
+func (a *app) copyInto(parent context.Context, at cluster, wanted []mirror.Resource, opts *sqlOptions, db *sqlite.DB) (done func(), err error) {
+	ctx, cancel := context.WithCancelCause(parent)
+	names := make([]string, len(wanted))
+	for i, r := range wanted {
+		names[i] = r.Name()
+	}
+	m, err := a.startMirror(ctx, cancel, at, names, &opts.scope, mirror.Options{
+		ShowSecrets: opts.showSecrets, Disk: &mirror.Disk{DB: db, Secrets: true},
+	})
+	if err != nil {
+		cancel(nil)
+		return func() {}, err
+	}
+	done = func() {
+		a.logging.sink.redirect(io.Discard) // client-go's words about requests that are cut off
+		cancel(nil)
+		<-m.Done()
+	}
+	for _, table := range m.Tables() {
+		if err := untilSynced(ctx, table); err != nil {
+			return done, err
+		}
+	}
+	return done, db.Flush()
+}
+
+func (a *app) printResult(result *sqlite.Result, format string) error {
+	if result.Cut && format != "table" {
+		defer fmt.Fprintf(a.errOut, "There is more than these %d rows; --max-rows allows more.\n", len(result.Rows))
+	}
+	return result.Write(a.out, format)
+}

@@ -1,0 +1,239 @@
+package mirror
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"reflect"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/kube/wire"
+	"github.com/tarnproject/tarn/sqlite"
+)
+
+var objectType = reflect.TypeFor[Object]()
+
+// diskSource is a table in a directory as a source: it is listed from one state of
+// the file, and followed by looking for a newer one.
+//
+// Why by looking again and again, and not by notices of the file system: those do
+// not come from network file systems and containers' mounts, and a look at one row
+// costs 20 µs. What has changed between two states is told by the checksum of each
+// object, so nothing needs to be logged for readers that may never come.
+type diskSource struct {
+	view    *sqlite.View
+	table   string
+	sieve   sieve
+	decoder *wire.Decoder
+	// hide takes values out of Secrets.
+	hide bool
+
+	// state is the last one that was read, known what it has.
+	state sqlite.Holding
+	known map[tarn.Key]knownObject
+}
+
+type knownObject struct {
+	sum    uint32
+	object Object
+	// shown says that it is among those asked for.
+	shown bool
+}
+
+// lookEvery is how often a directory is looked into. The mirror writes once a
+// second.
+const lookEvery = 250 * time.Millisecond
+
+// List reads all, or for a probe nothing but the version.
+func (s *diskSource) List(ctx context.Context, q tarn.ListQuery) (page tarn.Page[Object], err error) {
+	if q.Limit == 1 {
+		h, err := s.view.State(ctx, s.table)
+		if err == nil {
+			err = s.whole(h)
+		}
+		return tarn.Page[Object]{Version: h.Version}, err
+	}
+	next, h, bad, err := s.read(ctx)
+	if err != nil {
+		return page, err
+	}
+	s.state, s.known = h, next
+	page.Version, page.Bad = h.Version, bad
+	for _, o := range next {
+		if o.shown {
+			page.Items = append(page.Items, o.object)
+		}
+	}
+	return page, nil
+}
+
+func (s *diskSource) whole(h sqlite.Holding) error {
+	if h.Whole && h.Version != "" {
+		return nil
+	}
+	return fmt.Errorf("the directory has no whole state of %s yet", s.table)
+}
+
+// read reads a state; objects that are as they were are not made again.
+func (s *diskSource) read(ctx context.Context) (next map[tarn.Key]knownObject, h sqlite.Holding, bad []tarn.BadObject, err error) {
+	next = make(map[tarn.Key]knownObject, len(s.known))
+	h, err = s.view.Walk(ctx, s.table, func(e sqlite.Entry) error {
+		if old, ok := s.known[e.Key]; ok && old.sum == e.Sum {
+			next[e.Key] = old
+			return nil
+		}
+		object, err := s.decode(e)
+		if err != nil {
+			bad = append(bad, tarn.BadObject{Key: e.Key, Err: err})
+			return nil
+		}
+		next[e.Key] = knownObject{e.Sum, object, s.sieve.passes(e.Key, object)}
+		return nil
+	})
+	if err == nil {
+		err = s.whole(h)
+	}
+	return next, h, bad, err
+}
+
+func (s *diskSource) decode(e sqlite.Entry) (Object, error) {
+	raw, err := e.Bytes()
+	if err != nil {
+		return nil, err
+	}
+	decoded, err := s.decoder.JSON(raw)
+	if err != nil {
+		return nil, err
+	}
+	object, ok := decoded.(Object)
+	if !ok {
+		return nil, fmt.Errorf("the decoder made a %T", decoded)
+	}
+	if s.hide {
+		object = object.DeepCopy() // parts of it may be others' too
+		HideValues(object)
+	}
+	return object, nil
+}
+
+// Watch follows the file from the state that was read last.
+func (s *diskSource) Watch(_ context.Context, q tarn.WatchQuery) (tarn.Stream[Object], error) {
+	if q.From != s.state.Version {
+		return nil, tarn.Because(tarn.Expired, 0, fmt.Errorf("the directory is at another version than %s", q.From))
+	}
+	return &diskStream{source: s, until: time.Now().Add(q.Timeout)}, nil
+}
+
+// Describe reads an object's identity.
+func (s *diskSource) Describe(object Object) (tarn.Meta, error) {
+	if object == nil || object.GetName() == "" {
+		return tarn.Meta{}, fmt.Errorf("an object of %s has no name", s.table)
+	}
+	key := tarn.Key(object.GetName())
+	if namespace := object.GetNamespace(); namespace != "" {
+		key = tarn.Key(namespace + "/" + object.GetName())
+	}
+	return tarn.Meta{Key: key, Version: tarn.Version(object.GetResourceVersion()), UID: string(object.GetUID())}, nil
+}
+
+// diskStream is what happens to a table of a directory.
+type diskStream struct {
+	source *diskSource
+	until  time.Time
+	events []tarn.Event[Object]
+}
+
+// Next looks until there is something new.
+func (d *diskStream) Next(ctx context.Context, buf []tarn.Event[Object]) (int, error) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for len(d.events) == 0 {
+		select {
+		case <-ctx.Done():
+			return 0, context.Cause(ctx)
+		case <-timer.C:
+			timer.Reset(lookEvery)
+		}
+		if time.Now().After(d.until) {
+			return 0, io.EOF
+		}
+		if err := d.look(ctx); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(buf, d.events)
+	d.events = d.events[n:]
+	return n, nil
+}
+
+// Close does nothing: nothing is held.
+func (d *diskStream) Close() {}
+
+// look reads what is new. A state that is written in several pieces is waited for.
+func (d *diskStream) look(ctx context.Context) error {
+	s := d.source
+	h, err := s.view.State(ctx, s.table)
+	if err != nil || s.whole(h) != nil {
+		return err
+	}
+	if h.Version != s.state.Version {
+		next, now, bad, err := s.read(ctx)
+		if err != nil {
+			return err
+		}
+		h = now
+		d.events = differences(s.known, next, h.Version)
+		for _, b := range bad {
+			d.events = append(d.events, tarn.Event[Object]{Type: tarn.Modified, Bad: b})
+		}
+		s.known = next
+	} else if h.Heard.Equal(s.state.Heard) {
+		return nil
+	}
+	s.state = h
+	d.events = append(d.events, tarn.Event[Object]{Type: tarn.Bookmark, Version: h.Version})
+	return nil
+}
+
+// differences are the events that lead from one state to the next, in the order of
+// their versions. What is deleted has the version of the state that does not have it
+// any more, as a server says it.
+func differences(before, next map[tarn.Key]knownObject, version tarn.Version) (events []tarn.Event[Object]) {
+	for key, o := range next {
+		old, was := before[key]
+		was = was && old.shown
+		switch {
+		case o.shown && !was:
+			events = append(events, tarn.Event[Object]{Type: tarn.Added, Object: o.object})
+		case o.shown && old.object != o.object:
+			events = append(events, tarn.Event[Object]{Type: tarn.Modified, Object: o.object})
+		}
+	}
+	slices.SortFunc(events, func(a, b tarn.Event[Object]) int {
+		x, y := tarn.Version(a.Object.GetResourceVersion()), tarn.Version(b.Object.GetResourceVersion())
+		c, _ := x.Compare(y)
+		return cmp.Or(c, cmp.Compare(a.Object.GetName(), b.Object.GetName()))
+	})
+	for key, old := range before {
+		if o, ok := next[key]; old.shown && !(ok && o.shown) {
+			events = append(events, tarn.Event[Object]{Type: tarn.Deleted, Object: atVersion(old.object, version)})
+		}
+	}
+	return events
+}
+
+// atVersion is an object with another version; the rest is shared.
+func atVersion(object Object, version tarn.Version) Object {
+	all := maps.Clone(object.Object)
+	metadata, _ := all["metadata"].(map[string]any)
+	metadata = maps.Clone(metadata)
+	metadata["resourceVersion"] = string(version)
+	all["metadata"] = metadata
+	return &unstructured.Unstructured{Object: all}
+}

@@ -1,0 +1,269 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/tarnproject/tarn"
+)
+
+// View reads a directory that another process may be writing meanwhile. It takes
+// no lock that the writer would meet, and writes nothing. Any number of goroutines
+// may use it; they take turns.
+type View struct {
+	path string
+	seal *seal
+
+	mu     sync.Mutex
+	conn   *sqlite3.Conn
+	opened fs.FileInfo
+}
+
+// Holding is what a directory has of a collection.
+type Holding struct {
+	Collection
+	// Schema is that of the codec which wrote it.
+	Schema string
+	// Label is the caller's, see [Store.SetLabel].
+	Label   string
+	Version tarn.Version
+	// Heard is when the source was last heard before that state was written.
+	Heard   time.Time
+	Objects int
+	// Whole says that everything is there which belongs to the version.
+	Whole bool
+
+	id         int64
+	dictionary []byte
+}
+
+// NewView looks into a directory. It fails if there is no replica in it, if it was
+// written by a newer Tarn, or if it was encrypted with another key than this one,
+// which is nil for none.
+func NewView(dir string, key []byte) (*View, error) {
+	v := &View{path: filepath.Join(dir, fileName)}
+	if key != nil {
+		var err error
+		if v.seal, err = newSeal(key); err != nil {
+			return nil, err
+		}
+	}
+	if err := v.with(context.Background(), func(*sqlite3.Conn) error { return nil }); err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// Close lets the file go.
+func (v *View) Close() error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.close()
+}
+
+func (v *View) close() error {
+	if v.conn == nil {
+		return nil
+	}
+	err := closeAll(v.conn)
+	v.conn = nil
+	return err
+}
+
+// with lends the connection, to the file that has the name now: the writer may
+// have moved one aside that was damaged.
+func (v *View) with(ctx context.Context, read func(*sqlite3.Conn) error) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	info, err := os.Stat(v.path)
+	if err != nil {
+		return noReplica(filepath.Dir(v.path), err)
+	}
+	if v.conn != nil && !os.SameFile(info, v.opened) {
+		_ = v.close() // it was only read
+	}
+	if v.conn == nil {
+		if err := v.open(); err != nil {
+			return fmt.Errorf("sqlite: open %s: %w", v.path, err)
+		}
+		v.opened = info
+	}
+	v.conn.SetInterrupt(ctx)
+	if err = read(v.conn); err == nil {
+		return nil
+	}
+	err = errors.Join(err, v.close()) // which may be in the midst of something
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return fmt.Errorf("sqlite: read %s: %w", v.path, err)
+}
+
+func (v *View) open() error {
+	conn, err := openReading(v.path)
+	if err != nil {
+		return err
+	}
+	err = errors.Join(conn.BusyTimeout(busyTimeout), conn.Exec("PRAGMA query_only=1; PRAGMA temp_store=MEMORY"))
+	if err == nil {
+		err = checkReadable(conn, v.seal)
+	}
+	if err != nil {
+		return errors.Join(err, conn.Close())
+	}
+	v.conn = conn
+	return nil
+}
+
+// openReading opens a file that others may write. Beside it SQLite keeps a file by
+// which readers and writer know of each other; where that cannot be made, because
+// the directory is on a medium that is read-only, and nothing is left in a log,
+// nobody writes it.
+func openReading(path string) (*sqlite3.Conn, error) {
+	conn, err := sqlite3.OpenFlags(fileURI(path)+"?mode=ro", sqlite3.OPEN_READONLY|sqlite3.OPEN_URI)
+	if err != nil {
+		return nil, err
+	}
+	_, err = number(conn, "SELECT count(*) FROM sqlite_schema")
+	if !errors.Is(err, sqlite3.READONLY) && !errors.Is(err, sqlite3.CANTOPEN) {
+		return conn, nil // what else is wrong is told when it is read
+	}
+	if log, missing := os.Stat(path + "-wal"); missing == nil && log.Size() > 0 {
+		return nil, errors.Join(err, conn.Close())
+	}
+	if err := conn.Close(); err != nil {
+		return nil, err
+	}
+	return sqlite3.OpenFlags(fileURI(path)+"?mode=ro&immutable=1", sqlite3.OPEN_READONLY|sqlite3.OPEN_URI)
+}
+
+// checkReadable says whether a file can be read as it is, by whom it does not
+// belong to.
+func checkReadable(conn *sqlite3.Conn, s *seal) error {
+	id, err := number(conn, "PRAGMA application_id")
+	if err != nil {
+		return err
+	}
+	version, err := number(conn, "PRAGMA user_version")
+	switch {
+	case err != nil:
+		return err
+	case id != applicationID:
+		return errors.New("it is a database of something else")
+	case version > format:
+		return fmt.Errorf("it was %w (format %d; this one reads %d): use that", ErrNewerFormat, version, format)
+	case version < format:
+		return fmt.Errorf("it has the older format %d (this one reads %d): whoever keeps it will build it anew when started", version, format)
+	}
+	err = (&DB{seal: s}).checkKey(conn)
+	if errors.Is(err, errOutdated) {
+		return fmt.Errorf("%w%s", ErrKey, strings.TrimPrefix(err.Error(), errOutdated.Error()))
+	}
+	return err
+}
+
+// ErrKey says that a directory cannot be read with the key that was given, or
+// without one.
+var ErrKey = errors.New("the key does not fit")
+
+// noReplica says that a directory is none of ours.
+func noReplica(dir string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("sqlite: %s holds no replica: it has no %s", dir, fileName)
+	}
+	return fmt.Errorf("sqlite: %s cannot be read: %w", dir, err)
+}
+
+const holdings = "SELECT name, identity, label, version, heard_ms, objects, whole, id, dictionary FROM tarn_collections"
+
+// Holdings are the collections that the directory has.
+func (v *View) Holdings(ctx context.Context) (all []Holding, err error) {
+	err = v.with(ctx, func(conn *sqlite3.Conn) error {
+		all = nil
+		return query(conn, holdings+" ORDER BY name", func(row *sqlite3.Stmt) error {
+			all = append(all, holdingOf(row))
+			return nil
+		})
+	})
+	return all, err
+}
+
+func holdingOf(row *sqlite3.Stmt) Holding {
+	h := Holding{
+		Collection: Collection{Name: row.ColumnText(0)}, Label: row.ColumnText(2), Version: tarn.Version(row.ColumnText(3)),
+		Heard: time.UnixMilli(row.ColumnInt64(4)), Objects: int(row.ColumnInt64(5)), Whole: row.ColumnBool(6),
+		id: row.ColumnInt64(7), dictionary: row.ColumnBlob(8, nil),
+	}
+	h.Identity, h.Schema, _ = strings.Cut(row.ColumnText(1), "\n")
+	h.Schema, _, _ = strings.Cut(h.Schema, "\n")
+	return h
+}
+
+// ErrNoCollection says that a directory does not have a collection, or not any
+// more.
+var ErrNoCollection = errors.New("there is no such collection")
+
+// Entry is an object as it is stored.
+type Entry struct {
+	Key tarn.Key
+	// Sum is a checksum, by which changes are told.
+	Sum uint32
+
+	stored []byte
+	packer *packer
+}
+
+// Bytes are the object's, as the codec wrote them.
+func (e Entry) Bytes() ([]byte, error) { return e.packer.unpack(e.Key, e.Sum, e.stored, nil) }
+
+// Walk goes through one state of a collection, and says which that is. An entry is
+// good until each returns.
+func (v *View) Walk(ctx context.Context, collection string, each func(Entry) error) (h Holding, err error) {
+	err = v.with(ctx, func(conn *sqlite3.Conn) (err error) {
+		if err := conn.Exec("BEGIN"); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, conn.Exec("COMMIT")) }()
+		if h, err = v.find(conn, collection); err != nil {
+			return err
+		}
+		p := &packer{owner: collection, seal: v.seal}
+		if err := p.load(h.dictionary); err != nil {
+			return err
+		}
+		objects := fmt.Sprintf("tarn_objects_%d", h.id)
+		return query(conn, "SELECT key, sum, body FROM "+objects, func(row *sqlite3.Stmt) error {
+			return each(Entry{Key: tarn.Key(row.ColumnText(0)), Sum: uint32(row.ColumnInt64(1)), stored: row.ColumnRawBlob(2), packer: p})
+		})
+	})
+	return h, err
+}
+
+// State is which state of a collection the file has.
+func (v *View) State(ctx context.Context, collection string) (h Holding, err error) {
+	err = v.with(ctx, func(conn *sqlite3.Conn) (err error) {
+		h, err = v.find(conn, collection)
+		return err
+	})
+	return h, err
+}
+
+func (v *View) find(conn *sqlite3.Conn, collection string) (h Holding, err error) {
+	err = query(conn, holdings+" WHERE name=?", func(row *sqlite3.Stmt) error {
+		h = holdingOf(row)
+		return nil
+	}, collection)
+	if err == nil && h.id == 0 {
+		err = fmt.Errorf("%s: %w", collection, ErrNoCollection)
+	}
+	return h, err
+}

@@ -1,0 +1,184 @@
+package web
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/tarnproject/tarn/sqlite"
+)
+
+const (
+	sqlPath = "/api/sql"
+	// maxStatements is how many are computed at a time: each may need much memory.
+	maxStatements = 4
+	// longestStatement is how much of one is read.
+	longestStatement = 1 << 20
+	// usualRows and mostRows are how many a statement gives, if it does not say and
+	// if it does.
+	usualRows, mostRows = 1_000, 100_000
+	// usualTime and mostTime are how long it may take. The answer must be read by
+	// answerTime.
+	usualTime, mostTime = 10 * time.Second, 20 * time.Second
+)
+
+// noSQL says why statements cannot be asked; nil if they can.
+//
+// Values of Secrets cannot be hidden from a statement, which may take them to pieces
+// before it shows them. So where they are on disk and not to be shown, nothing is
+// answered.
+func (s *Site) noSQL() *failure {
+	switch db := s.mirror.DB(); {
+	case db == nil:
+		return notFound("SQL needs a mirror that is kept on disk: tarn serve --to DIR")
+	case db.Encrypted():
+		return notFound("what is on disk is encrypted, and has no tables that SQL could read")
+	case s.mirror.SecretsInSQL() && !s.curtain.open:
+		return &failure{http.StatusForbidden, "values of Secrets are on disk, and are not to be shown here"}
+	}
+	return nil
+}
+
+// sqlTables answers GET /api/sql: what can be asked about, and with ?table= the
+// columns of a table.
+func (s *Site) sqlTables(r *http.Request) (any, *failure) {
+	if problem := s.noSQL(); problem != nil {
+		return nil, problem
+	}
+	tables := s.mirror.SQLTables()
+	name := r.URL.Query().Get("table")
+	if name == "" {
+		return map[string]any{"tables": tables, "rows": usualRows, "mostRows": mostRows, "seconds": usualTime.Seconds()}, nil
+	}
+	if !slices.Contains(tables, name) {
+		return nil, notFound(fmt.Sprintf("there is no table %q", name))
+	}
+	found, err := s.mirror.SQL(r.Context(), "SELECT * FROM "+name+" LIMIT 0", sqlite.Limits{Time: usualTime})
+	if err != nil {
+		return nil, badRequest(err)
+	}
+	return map[string]any{"table": name, "columns": found.Columns}, nil
+}
+
+// sql answers POST /api/sql, whose body is a statement.
+func (s *Site) sql(w http.ResponseWriter, r *http.Request) {
+	if problem := s.noSQL(); problem != nil {
+		fail(w, problem)
+		return
+	}
+	limits, format, problem := sqlLimits(r)
+	if problem != nil {
+		fail(w, problem)
+		return
+	}
+	statement, err := io.ReadAll(http.MaxBytesReader(w, r.Body, longestStatement))
+	if err != nil {
+		fail(w, &failure{http.StatusRequestEntityTooLarge, "the statement is too long"})
+		return
+	}
+	select {
+	case s.asking <- struct{}{}:
+		defer func() { <-s.asking }()
+	default:
+		w.Header().Set("Retry-After", "1")
+		fail(w, &failure{http.StatusTooManyRequests, "too many statements are being answered; try again"})
+		return
+	}
+	result, err := s.mirror.SQL(r.Context(), string(statement), limits)
+	if err != nil {
+		fail(w, sqlFailure(err))
+		return
+	}
+	s.sendResult(w, result, format)
+}
+
+func sqlFailure(err error) *failure {
+	if errors.Is(err, sqlite.ErrNotReading) {
+		return &failure{http.StatusForbidden, err.Error()}
+	}
+	return badRequest(err)
+}
+
+// sqlLimits reads what a request says beside the statement.
+func sqlLimits(r *http.Request) (limits sqlite.Limits, format string, problem *failure) {
+	limits = sqlite.Limits{Rows: usualRows, Time: usualTime}
+	query := r.URL.Query()
+	if text := query.Get("rows"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 {
+			return limits, "", badRequest(fmt.Errorf("rows is a number from 1 to %d, not %q", mostRows, text))
+		}
+		limits.Rows = min(n, mostRows)
+	}
+	if text := query.Get("timeout"); text != "" {
+		d, err := time.ParseDuration(text)
+		if err != nil || d <= 0 {
+			return limits, "", badRequest(fmt.Errorf("timeout is a time such as 10s, not %q", text))
+		}
+		limits.Time = min(d, mostTime)
+	}
+	format = query.Get("format")
+	if _, ok := resultTypes[format]; format != "" && !ok {
+		return limits, "", badRequest(fmt.Errorf("format is csv, json or table, not %q", format))
+	}
+	return limits, format, nil
+}
+
+var resultTypes = map[string]string{
+	"csv": "text/csv; charset=utf-8", "json": "application/json", "table": "text/plain; charset=utf-8",
+}
+
+// sqlAnswer is what the page is told.
+type sqlAnswer struct {
+	Columns []string `json:"columns"`
+	Rows    [][]any  `json:"rows"`
+	// Cut says that there were more rows.
+	Cut bool `json:"cut"`
+	// Seconds is how long it took.
+	Seconds float64 `json:"seconds"`
+}
+
+func (s *Site) sendResult(w http.ResponseWriter, result *sqlite.Result, format string) {
+	if format == "" {
+		found := sqlAnswer{Columns: result.Columns, Rows: make([][]any, len(result.Rows)), Cut: result.Cut, Seconds: result.Took.Seconds()}
+		for i, row := range result.Rows {
+			found.Rows[i] = make([]any, len(row))
+			for j, v := range row {
+				found.Rows[i][j] = exact(v)
+			}
+		}
+		writeJSON(w, http.StatusOK, found)
+		return
+	}
+	w.Header().Set("Content-Type", resultTypes[format])
+	w.Header().Set("Cache-Control", "no-store")
+	if result.Cut {
+		w.Header().Set("Tarn-More-Rows", "true")
+	}
+	_ = result.Write(w, format) // the client is gone, or too slow
+}
+
+// exact is a value that means the same to a browser: numbers that it would round
+// are text.
+func exact(v any) any {
+	const most = 1 << 53
+	switch v := v.(type) {
+	case int64:
+		if v > most || v < -most {
+			return strconv.FormatInt(v, 10)
+		}
+	case float64:
+		if math.IsInf(v, 0) || math.IsNaN(v) {
+			return strconv.FormatFloat(v, 'g', -1, 64)
+		}
+	case []byte:
+		return base64.StdEncoding.EncodeToString(v)
+	}
+	return v
+}

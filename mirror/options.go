@@ -2,6 +2,7 @@ package mirror
 
 import (
 	"log/slog"
+	"time"
 
 	"github.com/tarnproject/tarn"
 )
@@ -17,6 +18,12 @@ type Options struct {
 	// ShowSecrets keeps the values of Secrets. Without it they are replaced by
 	// [Hidden] before anything is kept.
 	ShowSecrets bool
+	// Verify compares each table with the server once in this time, slowly, and
+	// repairs what differs; 0 is never. What is found is in [Mirror.Problems].
+	Verify time.Duration
+	// SilenceLimit is how long the server may say nothing before a watch is
+	// replaced; see [tarn.Options].
+	SilenceLimit time.Duration
 	// Logger takes what there is to say beside OnError and OnBad; slog.Default
 	// if nil.
 	Logger *slog.Logger

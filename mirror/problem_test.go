@@ -212,7 +212,7 @@ func TestProblemsAreBounded(t *testing.T) {
 	d := func(i int) diagnosis {
 		return diagnosis{what: fmt.Sprint("problem ", i), detail: "x", advice: always("do this")}
 	}
-	healthy := func() tarn.Health { return tarn.Health{} }
+	healthy := func() []diagnosis { return nil }
 	for i := range 3 * maxProblems {
 		now = now.Add(time.Second)
 		ps.met(now, table, d(i))

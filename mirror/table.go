@@ -9,6 +9,7 @@ import (
 	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/kube"
 	"github.com/tarnproject/tarn/memory"
+	"github.com/tarnproject/tarn/verify"
 )
 
 // Object is what tables hold. Equal parts of objects are the same memory: they
@@ -27,6 +28,8 @@ type Table struct {
 	expected expectation
 	history  history
 	weight   weight
+	// rolling compares the table with the server; nil if nobody asked for it.
+	rolling *verify.Rolling[Object]
 }
 
 // Resource is what the table is a copy of.

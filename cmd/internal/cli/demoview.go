@@ -111,8 +111,7 @@ func (v *demoView) trouble() string {
 func (v *demoView) lines() func(now time.Time) {
 	begun := v.stage.Began
 	inner := &mirrorLines{
-		out: v.out, mirror: v.stage.Mirror, begun: begun, interval: v.interval,
-		synced: map[string]bool{}, failed: map[string]string{}, told: begun,
+		out: v.out, mirror: v.stage.Mirror, begun: begun, interval: v.interval, told: begun,
 	}
 	told := begun
 	var last *compared

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -64,12 +63,8 @@ func (a *app) mirror(parent context.Context, args []string, opts *mirrorOptions)
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
 	begun := time.Now()
-	m, err := a.startMirror(ctx, cancel, args, &opts.scope, mirror.Options{})
+	m, err := a.startMirror(ctx, cancel, args, &opts.scope, mirror.Options{Verify: opts.period})
 	if err != nil {
-		return err
-	}
-	var beside sync.WaitGroup
-	if err := opts.verifying.start(ctx, a, m, &beside); err != nil {
 		return err
 	}
 	if live != nil {
@@ -77,7 +72,6 @@ func (a *app) mirror(parent context.Context, args []string, opts *mirrorOptions)
 	} else {
 		(&mirrorLines{out: a.out, mirror: m, begun: begun, interval: opts.interval}).run(ctx)
 	}
-	beside.Wait()
 	<-m.Done()
 	if parent.Err() != nil {
 		return nil

@@ -17,6 +17,7 @@ import (
 // serveOptions are the flags of serve.
 type serveOptions struct {
 	scope
+	verifying
 	page      web.Options
 	tokenFile string
 }
@@ -59,6 +60,7 @@ Everything is read-only. Values of Secrets are neither kept nor shown unless
 		ValidArgsFunction: a.completeResources,
 	}
 	opts.scope.bind(cmd)
+	opts.verifying.bind(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&opts.page.Address, "listen", web.DefaultAddress, "where to listen; port 0 for a free one")
 	flags.StringVar(&opts.page.CertFile, "tls-cert-file", "", "certificate to serve HTTPS with")
@@ -75,7 +77,7 @@ Everything is read-only. Values of Secrets are neither kept nor shown unless
 // page as a problem and tried again: who serves others does not give up as a
 // view in a terminal does.
 func (a *app) serve(ctx context.Context, args []string, opts *serveOptions) error {
-	if err := errors.Join(opts.scope.check(), a.checkPage(opts)); err != nil {
+	if err := errors.Join(opts.scope.check(), opts.verifying.check(), a.checkPage(opts)); err != nil {
 		return err
 	}
 	at, err := a.cluster(ctx)
@@ -92,7 +94,7 @@ func (a *app) serve(ctx context.Context, args []string, opts *serveOptions) erro
 	defer cancel()
 	m, err := mirror.Start(ctx, cfg, wanted, mirror.Options{
 		Namespaces: opts.namespaces(namespace), LabelSelector: opts.labels, FieldSelector: opts.fields,
-		ShowSecrets: opts.page.ShowSecrets, Logger: a.logger,
+		ShowSecrets: opts.page.ShowSecrets, Verify: opts.period, Logger: a.logger,
 	})
 	if err != nil {
 		return fmt.Errorf("the mirror cannot be started: %w", err)

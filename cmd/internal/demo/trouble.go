@@ -36,8 +36,8 @@ func NewTrouble(seed uint64) *Trouble {
 	return &Trouble{
 		wire: faults.New(seed, faults.Mix{
 			faults.Refuse: 0.02, faults.Reset: 0.12, faults.Truncate: 0.05, faults.Garble: 0.08, faults.Delay: 0.1,
-			// Rare, because a silent watch is given two and a half minutes.
-			faults.Stall: 0.005,
+			// Rare, because a silent watch is given a while, and a list more.
+			faults.Stall: 0.01,
 		}).Within(faults.Limits{Delay: time.Second, Burst: 2, Bytes: 1 << 20}),
 		answers: faults.New(seed, faults.Mix{
 			faults.Expire: 0.06, faults.Busy: 0.02, faults.BusyFor: 0.02, faults.Internal: 0.03, faults.Fail: 0.03,

@@ -25,6 +25,9 @@ type Config struct {
 	Rate float64
 	// Seed makes all choices.
 	Seed uint64
+	// Progress, if there is one, is told how many pods there are while the cluster
+	// is put up.
+	Progress func(pods int)
 	// Logger is told what the target refuses; slog.Default if nil.
 	Logger *slog.Logger
 }
@@ -72,9 +75,12 @@ func Build(ctx context.Context, target Target, config Config) (*Workload, error)
 	for range 3 + config.Pods/24 {
 		w.addNode()
 	}
-	sizes := w.sizes(config.Pods)
+	sizes, pods := w.sizes(config.Pods), 0
 	for i, who := range identities(len(sizes)) {
 		w.found(who, sizes[i])
+		if pods += int(sizes[i]); config.Progress != nil {
+			config.Progress(pods)
+		}
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}

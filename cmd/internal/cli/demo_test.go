@@ -155,6 +155,8 @@ func TestDemoBadInput(t *testing.T) {
 		{[]string{"--interval", "0s"}, exitUsage, "--interval is a time"},
 		{[]string{"--listen", "0.0.0.0:80"}, exitUsage, "--listen: the demonstration is for this machine only"},
 		{[]string{"--listen", "nowhere"}, exitUsage, "--listen is host:port"},
+		{[]string{"--listen", "127.0.0.1:99999"}, exitUsage, `--listen: there is no port "99999"`},
+		{[]string{"--api-listen", "127.0.0.1:99999"}, exitUsage, `--api-listen: there is no port "99999"`},
 		{[]string{"--api-listen", ":0"}, exitUsage, "--api-listen: the demonstration is for this machine only"},
 		{[]string{"pods"}, exitUsage, "pods"},
 		{append(small, "--listen", taken.Addr().String()), exitFailed, "is taken by another program"},

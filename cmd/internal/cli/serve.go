@@ -120,6 +120,9 @@ func (a *app) checkPage(opts *serveOptions) error {
 	if opts.page.FreshWithin <= 0 {
 		return usagef("--fresh-within is a time such as 3m, not %v", opts.page.FreshWithin)
 	}
+	if _, err := checkAddress("--listen", opts.page.Address); err != nil {
+		return err
+	}
 	token, set := a.getenv(pageToken)
 	if opts.tokenFile != "" {
 		content, err := os.ReadFile(opts.tokenFile)

@@ -61,6 +61,7 @@ func (t *Table) Status() Status {
 		Health:          health,
 		Objects:         t.store.Len(),
 		EventsPerSecond: t.history.rate(time.Now(), health.Events),
+		Lag:             t.history.lag(),
 		BytesPerObject:  t.weight.perObject(),
 	}
 	if health.Synced {
@@ -81,7 +82,16 @@ func (t *Table) sample(now time.Time) {
 	if health.Synced {
 		t.weight.update(now, t.store, health.Events)
 	}
-	t.history.add(Sample{Time: now, Objects: t.store.Len(), Age: health.Age, BytesPerObject: t.weight.perObject()}, health.Events)
+	t.history.add(Sample{Time: now, Objects: t.store.Len(), Age: health.Age, Lag: t.lag(), BytesPerObject: t.weight.perObject()}, health.Events)
+}
+
+// lag is the longest that a change has waited since it was last asked for.
+func (t *Table) lag() time.Duration {
+	longest := t.intake.lag()
+	for _, s := range t.replica.Subscribers() {
+		longest = max(longest, s.Age)
+	}
+	return longest
 }
 
 // run keeps the copy until ctx ends.

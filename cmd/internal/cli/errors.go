@@ -65,7 +65,7 @@ func (a *app) explain(err error) error {
 		err = fmt.Errorf("the server does not know who asks: %w; log in anew, or choose with --context, --user or --token", unprefixed{err})
 	case apierrors.IsForbidden(err) && !strings.Contains(err.Error(), "grant list and watch"):
 		err = fmt.Errorf("%w; name a namespace that you may read with -n, or have list and watch granted", err)
-	case apierrors.IsBadRequest(err) && strings.Contains(err.Error(), "field label not supported"):
+	case apierrors.IsBadRequest(err) && (strings.Contains(err.Error(), "field label not supported") || strings.Contains(err.Error(), "known field selector")):
 		err = fmt.Errorf("--field-selector: %w; servers select by few fields, %q by all", err, a.program+" query --where")
 	case errors.As(err, &request):
 		err = explainRequest(request)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/tarnproject/tarn/cmd/internal/term"
@@ -106,7 +107,7 @@ func (p *mirrorLines) news(now time.Time, t *mirror.Table) {
 	}
 	failure := ""
 	if err := status.Health.Err; err != nil {
-		failure = brief(err)
+		failure = strings.TrimPrefix(brief(err), name+": ")
 	}
 	if failure == told.failed {
 		return

@@ -32,6 +32,9 @@ type Config struct {
 	Logger *slog.Logger
 }
 
+// nodes is how many the pods need.
+func (c Config) nodes() int { return 3 + c.Pods/24 }
+
 // Workload is the life of a cluster.
 //
 //   - The same seed makes the same choices: names, sizes, what happens to what
@@ -72,7 +75,7 @@ func Build(ctx context.Context, target Target, config Config) (*Workload, error)
 	for _, place := range places {
 		w.put(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: place.namespace, Labels: map[string]string{teamLabel: place.team}}})
 	}
-	for range 3 + config.Pods/24 {
+	for range config.nodes() {
 		w.addNode()
 	}
 	sizes, pods := w.sizes(config.Pods), 0

@@ -187,6 +187,19 @@ func TestKubectl(t *testing.T) {
 	}
 }
 
+// A server that lets everybody in is reached by kubectl without being asked for
+// anything, with TLS and without.
+func TestKubectlIsAskedForNothing(t *testing.T) {
+	for _, secure := range []bool{false, true} {
+		server, err := Start(Options{TLS: secure})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(server.Close)
+		newKubectl(t, server).says("namespace/default", "", "get", "namespaces", "-o", "name")
+	}
+}
+
 const applied = `
 apiVersion: apps/v1
 kind: Deployment

@@ -267,6 +267,8 @@ func TestDiagnose(t *testing.T) {
 		{fmt.Errorf("x: %w", &tls.CertificateVerificationError{Err: errors.New("x")}), "not trusted", "certificate authority"},
 		{fmt.Errorf("x: %w", &net.OpError{Op: "dial", Err: syscall.EHOSTUNREACH}), "cannot be reached", "network"},
 		{fmt.Errorf("x: %w", context.DeadlineExceeded), "in time", "readyz"},
+		{fmt.Errorf("x: %w", syscall.ETIMEDOUT), "in time", "readyz"},
+		{fmt.Errorf("x: %w", tls.RecordHeaderError{Msg: "first record does not look like a TLS handshake"}), "not encrypted", "proxy"},
 		{apierrors.NewTimeoutError("x", 1), "in time", "readyz"},
 		{apierrors.NewServiceUnavailable("x"), "fails inside", "apiservices"},
 		{apierrors.NewInternalError(errors.New("x")), "fails inside", "log"},

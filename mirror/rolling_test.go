@@ -63,7 +63,9 @@ func TestRepairedDifferencesAreProblems(t *testing.T) {
 func TestLastingDifferencesAreProblems(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		r.put("shop", "a")
-		r.interfere(forge(func(query map[string][]string) bool { return len(query["resourceVersionMatch"]) > 0 && query["resourceVersionMatch"][0] == "Exact" }))
+		r.interfere(forge(func(query map[string][]string) bool {
+			return len(query["resourceVersionMatch"]) > 0 && query["resourceVersionMatch"][0] == "Exact"
+		}))
 		m, end := r.start(Options{Verify: time.Minute}, "configmaps")
 		defer end()
 		time.Sleep(3 * time.Minute)

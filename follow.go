@@ -63,7 +63,7 @@ func (p *Pass[T]) follow(ctx context.Context) error {
 		opened := r.opts.Clock.Now()
 		r.monitor.follows(opened)
 		events, err := r.consume(ctx, stream)
-		r.monitor.follows(time.Time{})
+		r.monitor.left()
 		stream.Close()
 		stream = nil
 		lasted := r.opts.Clock.Now().Sub(opened)

@@ -161,15 +161,12 @@ func (m *monitor) opened() {
 	m.recovered()
 }
 
-// follows notes since when a watch is followed, zero that it has ended.
+// follows notes since when a watch is followed, left that it has ended.
 func (m *monitor) follows(since time.Time) {
-	m.update(func(h *Health) {
-		h.WatchSince = since
-		if !since.IsZero() {
-			h.State = Watching
-		}
-	})
+	m.update(func(h *Health) { h.State, h.WatchSince = Watching, since })
 }
+
+func (m *monitor) left() { m.update(func(h *Health) { h.WatchSince = time.Time{} }) }
 
 func (m *monitor) recovered() {
 	if m.h.Synced {

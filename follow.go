@@ -60,9 +60,10 @@ func (p *Pass[T]) follow(ctx context.Context) error {
 				return err
 			}
 		}
-		r.monitor.enter(Watching)
 		opened := r.opts.Clock.Now()
+		r.monitor.follows(opened)
 		events, err := r.consume(ctx, stream)
+		r.monitor.left()
 		stream.Close()
 		stream = nil
 		lasted := r.opts.Clock.Now().Sub(opened)

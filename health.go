@@ -50,6 +50,12 @@ type Health struct {
 	// Age is the time since then: the content may lag by that much.
 	Age time.Duration
 
+	// WatchSince is since when the present watch is followed, zero while there is
+	// none; WatchAge is the time since then. A watch that is hours old is odd:
+	// servers end them after minutes.
+	WatchSince time.Time
+	WatchAge   time.Duration
+
 	// Err is why the replica is not following its source; nil while it is.
 	Err error
 	// ErrSince is when that began, Failures how often it was tried since.
@@ -63,11 +69,13 @@ type Health struct {
 	BadCount int
 
 	// Lists counts whole reads by cause; Watches the streams opened; Events what
-	// they brought; Rewinds how often the source went back in time.
-	Lists   map[string]int64
-	Watches int64
-	Events  int64
-	Rewinds int64
+	// they brought; Rewinds how often the source went back in time; AllFailures
+	// every attempt that failed, where Failures begins anew after each recovery.
+	Lists       map[string]int64
+	Watches     int64
+	Events      int64
+	Rewinds     int64
+	AllFailures int64
 	// WatchListGivenUp says that the source failed to stream its collection so
 	// often that it is listed instead.
 	WatchListGivenUp bool
@@ -153,6 +161,13 @@ func (m *monitor) opened() {
 	m.recovered()
 }
 
+// follows notes since when a watch is followed, left that it has ended.
+func (m *monitor) follows(since time.Time) {
+	m.update(func(h *Health) { h.State, h.WatchSince = Watching, since })
+}
+
+func (m *monitor) left() { m.update(func(h *Health) { h.WatchSince = time.Time{} }) }
+
 func (m *monitor) recovered() {
 	if m.h.Synced {
 		m.h.Err = nil
@@ -189,6 +204,7 @@ func (m *monitor) failed(err error) {
 		}
 		h.Err = err
 		h.Failures++
+		h.AllFailures++
 	})
 }
 
@@ -210,6 +226,9 @@ func (m *monitor) health() Health {
 	m.mu.Unlock()
 	if !h.LastWord.IsZero() {
 		h.Age = max(0, now.Sub(h.LastWord)) // clocks are set back
+	}
+	if !h.WatchSince.IsZero() {
+		h.WatchAge = max(0, now.Sub(h.WatchSince))
 	}
 	h.Bad, h.BadCount = m.bad.list()
 	return h

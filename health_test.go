@@ -74,7 +74,7 @@ func TestHealthOfAReplica(t *testing.T) {
 		}
 		synctest.Wait()
 		h = c.Health()
-		if h.State != Watching || !h.Synced || h.Err != nil || h.Failures != 0 || h.Version != "2" || h.Age != 0 || h.Lists["start"] != 1 || h.Watches != 1 || h.Events != 0 {
+		if h.State != Watching || !h.Synced || h.Err != nil || h.Failures != 0 || h.Version != "2" || h.Age != 0 || h.Lists["start"] != 1 || h.Watches != 1 || h.Events != 0 || !h.WatchSince.Equal(time.Now()) {
 			t.Errorf("while it works: %+v", h)
 		}
 		h.Lists["start"] = 99
@@ -83,7 +83,11 @@ func TestHealthOfAReplica(t *testing.T) {
 		}
 
 		time.Sleep(10 * time.Second)
-		if h = c.Health(); h.Age != 10*time.Second || !h.Fresh(10*time.Second) || h.Fresh(9*time.Second) {
+		failed := h.AllFailures
+		if failed < 2 {
+			t.Errorf("the recovery took back that there were failures: %d are left", failed)
+		}
+		if h = c.Health(); h.Age != 10*time.Second || h.WatchAge != 10*time.Second || !h.Fresh(10*time.Second) || h.Fresh(9*time.Second) {
 			t.Errorf("after ten quiet seconds: %+v", h)
 		}
 		r.bookmark()
@@ -96,7 +100,7 @@ func TestHealthOfAReplica(t *testing.T) {
 		r.fail(down)
 		broke := time.Now()
 		time.Sleep(10 * time.Minute)
-		if h = c.Health(); !errors.Is(h.Err, down) || !h.ErrSince.Equal(broke) || h.Age != 10*time.Minute || h.Version != "4" || h.Fresh(time.Hour) {
+		if h = c.Health(); !errors.Is(h.Err, down) || !h.ErrSince.Equal(broke) || !h.WatchSince.IsZero() || h.WatchAge != 0 || h.AllFailures != failed+int64(h.Failures) || h.Age != 10*time.Minute || h.Version != "4" || h.Fresh(time.Hour) {
 			t.Errorf("after it broke: %+v", h)
 		}
 		_ = c.stop()

@@ -157,6 +157,7 @@ func (o ownedReader[T]) Version() Version { return o.hub.position(o.section) }
 func together(name string, sections []Health) Health {
 	all := Health{Name: name, Synced: true, Lists: map[string]int64{}, Sections: sections}
 	all.State, all.Version = sections[0].State, sections[0].Version
+	all.WatchSince, all.WatchAge = sections[0].WatchSince, sections[0].WatchAge
 	var words []time.Time
 	for _, h := range sections {
 		if badness(h.State) > badness(all.State) {
@@ -174,7 +175,13 @@ func together(name string, sections []Health) Health {
 		if h.Err != nil && (all.Err == nil || h.ErrSince.Before(all.ErrSince)) {
 			all.Err, all.ErrSince = h.Err, h.ErrSince
 		}
+		if all.WatchSince.IsZero() || h.WatchSince.IsZero() {
+			all.WatchSince, all.WatchAge = time.Time{}, 0
+		} else if h.WatchSince.After(all.WatchSince) {
+			all.WatchSince, all.WatchAge = h.WatchSince, h.WatchAge
+		}
 		all.Failures += h.Failures
+		all.AllFailures += h.AllFailures
 		all.Bad = append(all.Bad, h.Bad...)
 		all.BadCount += h.BadCount
 		for cause, n := range h.Lists {

@@ -127,7 +127,7 @@ func TestSectionHealth(t *testing.T) {
 		c, north, south := twoLakes(t, Options[*entry]{})
 		c.start()
 		synctest.Wait()
-		if h := c.Health(); h.State != Watching || h.Err != nil || len(h.Sections) != 2 || h.Sections[1].Name != "lakes (south)" {
+		if h := c.Health(); h.State != Watching || h.Err != nil || len(h.Sections) != 2 || h.Sections[1].Name != "lakes (south)" || !h.WatchSince.Equal(time.Now()) {
 			t.Errorf("%s: %+v", h, h.Sections)
 		}
 		frozen := errors.New("frozen over")
@@ -141,6 +141,12 @@ func TestSectionHealth(t *testing.T) {
 		}
 		if _, ok := c.Get("south/d"); !ok {
 			t.Error("the south is held up by the north")
+		}
+		if !h.WatchSince.IsZero() || h.Sections[1].WatchAge != time.Second {
+			t.Errorf("not all are watched, and together they are since %s; the south for %s", h.WatchSince, h.Sections[1].WatchAge)
+		}
+		if h.AllFailures == 0 || h.AllFailures != h.Sections[0].AllFailures {
+			t.Errorf("%d failures of %d", h.AllFailures, h.Sections[0].AllFailures)
 		}
 		if got := h.Events; got != h.Sections[0].Events+h.Sections[1].Events {
 			t.Errorf("%d events", got)

@@ -6,10 +6,13 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batchv1 "k8s.io/api/batch/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -139,16 +142,46 @@ var builtinColumns = map[schema.GroupKind][]column{
 		show("Status", jobStatus),
 		show("Completions", func(o *batchv1.Job) any {
 			return fmt.Sprintf("%d/%d", o.Status.Succeeded, ptr.Deref(o.Spec.Completions, 1))
-		}), ageColumn,
+		}), show("Duration", jobDuration), ageColumn,
 	},
 	kindOf("batch", "CronJob"): {
 		show("Schedule", func(o *batchv1.CronJob) any { return o.Spec.Schedule }),
-		show("Suspend", func(o *batchv1.CronJob) any { return ptr.Deref(o.Spec.Suspend, false) }),
-		show("Active", func(o *batchv1.CronJob) any { return len(o.Status.Active) }), ageColumn,
+		show("Timezone", func(o *batchv1.CronJob) any { return orNone(ptr.Deref(o.Spec.TimeZone, "")) }),
+		show("Suspend", func(o *batchv1.CronJob) any { return yesNo(ptr.Deref(o.Spec.Suspend, false)) }),
+		show("Active", func(o *batchv1.CronJob) any { return len(o.Status.Active) }),
+		show("Last Schedule", func(o *batchv1.CronJob) any {
+			if o.Status.LastScheduleTime == nil {
+				return "<none>"
+			}
+			return age(*o.Status.LastScheduleTime)
+		}), ageColumn,
 	},
 	kindOf("networking.k8s.io", "Ingress"): {
 		show("Class", func(o *networkingv1.Ingress) any { return orNone(ptr.Deref(o.Spec.IngressClassName, "")) }),
-		show("Hosts", ingressHosts), ageColumn,
+		show("Hosts", ingressHosts), show("Address", ingressAddresses), show("Ports", ingressPorts), ageColumn,
+	},
+	kindOf("autoscaling", "HorizontalPodAutoscaler"): {
+		show("Reference", func(o *autoscalingv2.HorizontalPodAutoscaler) any {
+			return o.Spec.ScaleTargetRef.Kind + "/" + o.Spec.ScaleTargetRef.Name
+		}),
+		show("Targets", autoscalerTargets),
+		show("MinPods", func(o *autoscalingv2.HorizontalPodAutoscaler) any {
+			if o.Spec.MinReplicas == nil {
+				return "<unset>"
+			}
+			return fmt.Sprint(*o.Spec.MinReplicas)
+		}),
+		show("MaxPods", func(o *autoscalingv2.HorizontalPodAutoscaler) any { return o.Spec.MaxReplicas }),
+		show("Replicas", func(o *autoscalingv2.HorizontalPodAutoscaler) any { return o.Status.CurrentReplicas }), ageColumn,
+	},
+	kindOf("policy", "PodDisruptionBudget"): {
+		show("Min Available", func(o *policyv1.PodDisruptionBudget) any { return orNotApplicable(o.Spec.MinAvailable) }),
+		show("Max Unavailable", func(o *policyv1.PodDisruptionBudget) any { return orNotApplicable(o.Spec.MaxUnavailable) }),
+		show("Allowed Disruptions", func(o *policyv1.PodDisruptionBudget) any { return o.Status.DisruptionsAllowed }), ageColumn,
+	},
+	kindOf("discovery.k8s.io", "EndpointSlice"): {
+		show("AddressType", func(o *discoveryv1.EndpointSlice) any { return string(o.AddressType) }),
+		show("Ports", slicePorts), show("Endpoints", sliceEndpoints), ageColumn,
 	},
 	kindOf("coordination.k8s.io", "Lease"): {
 		show("Holder", func(o *coordinationv1.Lease) any { return ptr.Deref(o.Spec.HolderIdentity, "") }), ageColumn,

@@ -39,6 +39,8 @@ var conversations = map[string][]call{
 	"many":    versions(),
 	"bound":   assignments(),
 	"filled":  defaults(),
+	"scaled":  scaling(),
+	"secrets": secrets(),
 }
 
 func lists() []call {

@@ -26,6 +26,7 @@ func (e *endpoint) setDefaults(object runtime.Object) {
 	case *corev1.Pod:
 		defaultPod(o)
 	case *corev1.Secret:
+		mergeText(o)
 		setIfEmpty(&o.Type, corev1.SecretTypeOpaque)
 	case *corev1.Service:
 		defaultService(&o.Spec)
@@ -64,6 +65,18 @@ func defaultNamespace(namespace *corev1.Namespace) {
 	if namespace.Name != "" {
 		namespace.Labels[corev1.LabelMetadataName] = namespace.Name
 	}
+}
+
+// mergeText takes what was written as text into the data: it can be written, and
+// is never read back.
+func mergeText(secret *corev1.Secret) {
+	if len(secret.StringData) > 0 && secret.Data == nil {
+		secret.Data = map[string][]byte{}
+	}
+	for name, text := range secret.StringData {
+		secret.Data[name] = []byte(text)
+	}
+	secret.StringData = nil
 }
 
 func setIfEmpty[T ~string](field *T, value T) {

@@ -108,24 +108,42 @@ func (c *catalog) resourceList(gv schema.GroupVersion) any {
 			Name: e.plural, SingularName: e.singular, Namespaced: e.namespaced, Kind: e.kind,
 			Verbs: e.verbs(), ShortNames: e.shortNames, Categories: e.categories,
 		})
-		if e.status {
-			list.APIResources = append(list.APIResources, metav1.APIResource{
-				Name: e.plural + "/status", Namespaced: e.namespaced, Kind: e.kind, Verbs: statusVerbs,
-			})
-		}
-		if e.binds() {
-			list.APIResources = append(list.APIResources, metav1.APIResource{
-				Name: e.plural + "/binding", Namespaced: e.namespaced, Kind: bindings.kind, Verbs: bindingVerbs,
-			})
+		for _, p := range e.parts() {
+			part := metav1.APIResource{Name: e.plural + "/" + p.name, Namespaced: e.namespaced, Kind: p.kind.Kind, Verbs: p.verbs}
+			if p.kind.Group != e.group {
+				part.Group, part.Version = p.kind.Group, p.kind.Version
+			}
+			list.APIResources = append(list.APIResources, part)
 		}
 	}
 	return list
 }
 
-var (
-	statusVerbs  = []string{"get", "patch", "update"}
-	bindingVerbs = []string{"create"}
-)
+// part is a subresource as discovery tells of it.
+type part struct {
+	name  string
+	kind  metav1.GroupVersionKind
+	verbs []string
+}
+
+// parts are the subresources, in the order in which real servers list them.
+func (e *endpoint) parts() (parts []part) {
+	verbs := []string{"get", "patch", "update"}
+	scale := part{"scale", metav1.GroupVersionKind{Group: scales.group, Version: scales.version, Kind: scales.kind}, verbs}
+	if e.scalable() && !e.custom {
+		parts = append(parts, scale)
+	}
+	if e.status {
+		parts = append(parts, part{"status", metav1.GroupVersionKind{Group: e.group, Version: e.version, Kind: e.kind}, verbs})
+	}
+	if e.scalable() && e.custom {
+		parts = append(parts, scale)
+	}
+	if e.binds() {
+		parts = append(parts, part{"binding", metav1.GroupVersionKind{Group: e.group, Version: e.version, Kind: bindings.kind}, []string{"create"}})
+	}
+	return parts
+}
 
 // discover tells everything at once: of the group without a name, or of the
 // others.
@@ -158,12 +176,8 @@ func (c *catalog) discoverVersion(gv schema.GroupVersion) apidiscoveryv2.APIVers
 		if e.namespaced {
 			r.Scope = apidiscoveryv2.ScopeNamespace
 		}
-		if e.status {
-			r.Subresources = []apidiscoveryv2.APISubresourceDiscovery{{Subresource: "status", ResponseKind: kind, Verbs: statusVerbs}}
-		}
-		if e.binds() {
-			bound := &metav1.GroupVersionKind{Group: e.group, Version: e.version, Kind: bindings.kind}
-			r.Subresources = append(r.Subresources, apidiscoveryv2.APISubresourceDiscovery{Subresource: "binding", ResponseKind: bound, Verbs: bindingVerbs})
+		for _, p := range e.parts() {
+			r.Subresources = append(r.Subresources, apidiscoveryv2.APISubresourceDiscovery{Subresource: p.name, ResponseKind: &p.kind, Verbs: p.verbs})
 		}
 		found.Resources = append(found.Resources, r)
 	}

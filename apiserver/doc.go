@@ -24,7 +24,7 @@
 // Lists at every combination of resourceVersion and resourceVersionMatch, pages
 // that show one version, watches with bookmarks, initial events, selectors and
 // expiry, optimistic concurrency, generated names, finalizers, preconditions, dry
-// runs, the status subresource, server-side tables and partial metadata, JSON,
+// runs, the status and scale subresources, server-side tables and partial metadata, JSON,
 // YAML and protobuf, schemas for kubectl explain and for patches. Answers, errors
 // included, have been recorded from a real kube-apiserver and are compared in the
 // tests; and what informers see on bad days is compared end to end (module e2e).
@@ -42,8 +42,8 @@
 // It admits everybody, or everybody with a token: there is no RBAC. It validates
 // metadata, and custom resources by the plain rules of their schema, but not the
 // specs of built-in types; defaults are filled in of pods, workloads and what goes
-// with them, without what admission adds. Server-side apply, scale, eviction, logs
-// and the like, admission webhooks and conversion webhooks are not there, and
+// with them, without what admission adds. Server-side apply, eviction, logs and
+// the like, admission webhooks and conversion webhooks are not there, and
 // managedFields are not kept. No controller runs: owner references collect
 // nothing, and a deleted pod is gone at once.
 package apiserver

@@ -172,6 +172,8 @@ func TestKubectl(t *testing.T) {
 		k.says(want, "", "explain", path)
 	}
 	kubectlApply(k)
+	kubectlScale(k)
+	kubectlShows(k)
 	kubectlGone(k)
 
 	k.says(`configmap "b" deleted`, "", "delete", "configmap", "b", "-n", "shop")
@@ -182,6 +184,19 @@ func TestKubectl(t *testing.T) {
 	k.says("deleted", "", "delete", "crd", "widgets.example.org")
 	if output, err := k.command("", "get", "widgets").CombinedOutput(); err == nil || !strings.Contains(string(output), "could not find the requested resource") {
 		t.Errorf("widgets are still served: %s", output)
+	}
+}
+
+// A server that lets everybody in is reached by kubectl without being asked for
+// anything, with TLS and without.
+func TestKubectlIsAskedForNothing(t *testing.T) {
+	for _, secure := range []bool{false, true} {
+		server, err := Start(Options{TLS: secure})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(server.Close)
+		newKubectl(t, server).says("namespace/default", "", "get", "namespaces", "-o", "name")
 	}
 }
 
@@ -221,6 +236,44 @@ func kubectlApply(k *kubectl) {
 	if output, err := k.command(applied, "apply", "--server-side", "-f", "-").CombinedOutput(); err == nil || !strings.Contains(string(output), "does not do server-side apply") {
 		k.t.Errorf("server-side apply: %s", output)
 	}
+}
+
+// kubectlScale: replicas are changed without knowing the kind, and rollouts are
+// followed by whatever somebody writes into the status.
+func kubectlScale(k *kubectl) {
+	k.t.Helper()
+	k.says("deployment.apps/web scaled", "", "scale", "deployment", "web", "--replicas=5", "-n", "shop")
+	k.says("5 0", "", "get", "deployment", "web", "--subresource=scale", "-n", "shop", "-o", "jsonpath={.spec.replicas} {.status.replicas}")
+	k.says("web    5         0           ", "", "get", "deployment", "web", "--subresource=scale", "-n", "shop")
+	if output, err := k.command("", "scale", "deployment", "web", "--replicas=7", "--current-replicas=3", "-n", "shop").CombinedOutput(); err == nil || !strings.Contains(string(output), "Expected replicas to be 3, was 5") {
+		k.t.Errorf("scaled under a wrong condition: %s", output)
+	}
+	await := k.follow("rollout", "status", "deployment/web", "-n", "shop")
+	await("Waiting for deployment")
+	generation := k.run("", "get", "deployment", "web", "-n", "shop", "-o", "jsonpath={.metadata.generation}")
+	k.says("patched", "", "patch", "deployment", "web", "-n", "shop", "--subresource=status", "--type=merge", "-p",
+		`{"status":{"observedGeneration":`+generation+`,"replicas":5,"updatedReplicas":5,"availableReplicas":5,"readyReplicas":5}}`)
+	await("successfully rolled out")
+	k.says("deployment.apps/web restarted", "", "rollout", "restart", "deployment/web", "-n", "shop")
+	k.says("Replicas:               5 desired | 5 updated | 5 total | 5 available", "", "describe", "deployment", "web", "-n", "shop")
+}
+
+// kubectlShows: the tables that people are used to.
+func kubectlShows(k *kubectl) {
+	k.t.Helper()
+	k.says("autoscaled", "", "autoscale", "deployment", "web", "--min=1", "--max=3", "--cpu=50%", "-n", "shop")
+	k.says("web    Deployment/web   cpu: <unknown>/50%   1         3         0          ", "", "get", "hpa", "-n", "shop")
+	k.says("created", "", "create", "cronjob", "c", "--image=x", "--schedule=* * * * *", "-n", "shop")
+	k.says("c      * * * * *   <none>     False     0        <none>          ", "", "get", "cronjobs", "-n", "shop")
+	k.says("created", "", "create", "job", "j", "--image=x", "-n", "shop")
+	k.says("j      Running   0/1                      ", "", "get", "jobs", "-n", "shop")
+	k.says("created", "", "create", "pdb", "p", "--selector=app=web", "--min-available=1", "-n", "shop")
+	k.says("p      1               N/A               0                     ", "", "get", "pdb", "-n", "shop")
+	k.says("created", "", "create", "ingress", "i", "--rule=a.b/c=web:80", "-n", "shop")
+	k.says("i      <none>   a.b               80      ", "", "get", "ingress", "-n", "shop")
+	k.says("created", "", "create", "secret", "generic", "s", "--from-literal=k=v", "-n", "shop")
+	k.says("patched", "", "patch", "secret", "s", "-n", "shop", "-p", `{"stringData":{"t":"text"}}`)
+	k.says("dGV4dA==", "", "get", "secret", "s", "-n", "shop", "-o", "jsonpath={.data.t}{.stringData}")
 }
 
 // kubectlGone: deletes by file, by label, and with a finalizer, are waited for.

@@ -20,41 +20,56 @@ import (
 // maxOperations bounds a JSON patch, as the real server does.
 const maxOperations = 10_000
 
+// patch is one as it was asked for.
+type patch struct {
+	metav1.PatchOptions
+	data  []byte
+	apply patcher
+}
+
+func (p *patch) manner() manner { return manner{dry: len(p.DryRun) > 0} }
+
 func (s *Server) patch(r *request) error {
-	name, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	kind := patchtypes.PatchType(name)
-	apply, err := r.patcher(kind)
+	p, err := r.readPatch(r.custom)
 	if err != nil {
 		return err
 	}
-	options := metav1.PatchOptions{}
-	query := r.URL.Query()
-	if err := metav1.Convert_url_Values_To_v1_PatchOptions(&query, &options, nil); err != nil {
-		return apierrors.NewBadRequest(err.Error())
-	}
-	if err := invalid("PatchOptions", metav1validation.ValidatePatchOptions(&options, kind)); err != nil {
-		return err
-	}
-	data, err := readBody(r.Request)
-	if err != nil {
-		return err
-	}
-	patched, err := s.change(r, manner{dry: len(options.DryRun) > 0}, func(current runtime.Object) (runtime.Object, error) {
-		return r.patched(current, data, apply, strictness(options.FieldValidation))
-	})
+	patched, err := s.change(r, p.manner(), func(current runtime.Object) (runtime.Object, error) { return r.patched(current, p) })
 	if err != nil {
 		return err
 	}
 	return s.sendEntry(r, http.StatusOK, patched)
 }
 
+// readPatch reads a patch of the request's kind, which can be a strategic one if
+// the object behind it is not custom.
+func (r *request) readPatch(custom bool) (*patch, error) {
+	name, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	kind := patchtypes.PatchType(name)
+	apply, err := r.patcher(kind, custom)
+	if err != nil {
+		return nil, err
+	}
+	p := &patch{apply: apply}
+	query := r.URL.Query()
+	if err := metav1.Convert_url_Values_To_v1_PatchOptions(&query, &p.PatchOptions, nil); err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	if err := invalid("PatchOptions", metav1validation.ValidatePatchOptions(&p.PatchOptions, kind)); err != nil {
+		return nil, err
+	}
+	p.data, err = readBody(r.Request)
+	return p, err
+}
+
 // patched applies a patch to an object, in JSON as all patches are made for.
-func (r *request) patched(current runtime.Object, patch []byte, apply patcher, care strictness) (runtime.Object, error) {
+func (r *request) patched(current runtime.Object, p *patch) (runtime.Object, error) {
+	care := strictness(p.FieldValidation)
 	before, err := encodeJSON(current)
 	if err != nil {
 		return nil, err
 	}
-	after, err := apply(before, patch)
+	after, err := p.apply(before, p.data)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +78,7 @@ func (r *request) patched(current runtime.Object, patch []byte, apply patcher, c
 		err = r.strictError(complaints)
 	}
 	if err != nil {
-		problem := field.Invalid(field.NewPath("patch"), string(patch), err.Error())
+		problem := field.Invalid(field.NewPath("patch"), string(p.data), err.Error())
 		return nil, apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{problem})
 	}
 	return object, r.object(complaints, care)
@@ -72,14 +87,14 @@ func (r *request) patched(current runtime.Object, patch []byte, apply patcher, c
 // patcher applies a patch to the JSON of an object.
 type patcher func(object, patch []byte) ([]byte, error)
 
-func (r *request) patcher(kind patchtypes.PatchType) (patcher, error) {
+func (r *request) patcher(kind patchtypes.PatchType, custom bool) (patcher, error) {
 	switch kind {
 	case patchtypes.JSONPatchType:
 		return jsonPatch, nil
 	case patchtypes.MergePatchType:
 		return mergePatch, nil
 	case patchtypes.StrategicMergePatchType:
-		if r.custom {
+		if custom {
 			return nil, unsupportedMedia("application/json-patch+json, application/merge-patch+json")
 		}
 		sample, err := scheme.New(r.gvk())

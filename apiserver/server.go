@@ -129,7 +129,11 @@ func (s *Server) serveObjects(w http.ResponseWriter, r *http.Request, path strin
 		return
 	}
 	var err error
-	if req.answer, err = negotiate(r, req.suits); err != nil {
+	suits := req.suits
+	if req.sub == "scale" {
+		suits = scales.suitsScale
+	}
+	if req.answer, err = negotiate(r, suits); err != nil {
 		sendError(w, r, err)
 		return
 	}
@@ -149,6 +153,8 @@ func (r *request) hasPart() bool {
 		return r.isNamespaces()
 	case "binding":
 		return r.binds()
+	case "scale":
+		return r.scalable()
 	}
 	return false
 }
@@ -161,6 +167,10 @@ func (s *Server) handler(r *request) func(*request) error {
 			return s.bind
 		}
 		return nil
+	case r.sub == "scale":
+		return map[string]func(*request) error{
+			http.MethodGet: s.getScale, http.MethodPut: s.updateScale, http.MethodPatch: s.patchScale,
+		}[r.Method]
 	case r.Method == http.MethodGet && r.name == "" && (r.target.watch || openWatch(r.Request)):
 		return s.watch
 	case r.Method == http.MethodGet && r.name == "":

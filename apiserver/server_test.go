@@ -242,3 +242,20 @@ func TestWebPagesAreKeptOut(t *testing.T) {
 		}
 	}
 }
+
+// kubectl asks its user for a name where a kubeconfig with TLS has no credentials.
+func TestKubeconfigHasCredentials(t *testing.T) {
+	server, err := Start(Options{TLS: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Close)
+	config := must[*rest.Config](t)(clientcmd.RESTConfigFromKubeConfig(must[[]byte](t)(server.Kubeconfig())))
+	defer closeIdle(t, config)
+	if config.BearerToken == "" {
+		t.Error("there is no token")
+	}
+	if _, err := kubernetes.NewForConfigOrDie(config).CoreV1().Pods("").List(t.Context(), metav1.ListOptions{}); err != nil {
+		t.Error(err)
+	}
+}

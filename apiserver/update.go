@@ -77,15 +77,8 @@ func (s *Server) change(r *request, how manner, next func(current runtime.Object
 // the version that it has.
 func (r *request) checkIdentity(old, object runtime.Object) error {
 	before, after := accessor(old), accessor(object)
-	switch name := after.GetName(); name {
-	case r.name:
-	case "":
-		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s based on URL) was undeterminable: name must be provided", r.name))
-	default:
-		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", name, r.name))
-	}
-	if namespace := after.GetNamespace(); namespace != "" && namespace != r.namespace {
-		return apierrors.NewBadRequest(fmt.Sprintf("the namespace of the object (%s) does not match the namespace on the request (%s)", namespace, r.namespace))
+	if err := r.checkName(after); err != nil {
+		return err
 	}
 	if uid := after.GetUID(); uid != "" && uid != before.GetUID() {
 		return apierrors.NewConflict(r.groupResource(), r.name, fmt.Errorf("the uid in the request (%s) is not that of the object (%s)", uid, before.GetUID()))
@@ -102,6 +95,21 @@ func (r *request) checkIdentity(old, object runtime.Object) error {
 			return internal(err)
 		}
 		return apierrors.NewConflict(r.groupResource(), r.name, errors.New("the object has been modified; please apply your changes to the latest version and try again"))
+	}
+	return nil
+}
+
+// checkName says whether an object is called as the path has it.
+func (r *request) checkName(object metav1.Object) error {
+	switch name := object.GetName(); name {
+	case r.name:
+	case "":
+		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s based on URL) was undeterminable: name must be provided", r.name))
+	default:
+		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", name, r.name))
+	}
+	if namespace := object.GetNamespace(); namespace != "" && namespace != r.namespace {
+		return apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
 	}
 	return nil
 }

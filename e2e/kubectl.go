@@ -25,7 +25,8 @@ func (c *Cluster) Kubectl(arguments ...string) string {
 	return string(output)
 }
 
-// writeKubeconfig writes a file for programs who may do everything.
+// writeKubeconfig writes a file for programs who may do everything, and returns
+// its path.
 func (e *Endpoint) writeKubeconfig(dir string) string {
 	e.t.Helper()
 	const name = "e2e"

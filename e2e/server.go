@@ -15,6 +15,9 @@ type Server interface {
 	// Config is for clients with a token, Admin one who may do everything.
 	Config(token string) *rest.Config
 	Admin() kubernetes.Interface
+	// writeKubeconfig writes a file for programs who may do everything, and returns
+	// its path.
+	writeKubeconfig(dir string) string
 	// Proxy is a new one before the server.
 	Proxy() *Proxy
 

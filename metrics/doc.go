@@ -26,8 +26,9 @@
 //	tarn_synced                      gauge    replica             1 once the whole collection was taken
 //	tarn_fresh                       gauge    replica             1 while the copy follows its source and heard of it lately
 //	tarn_failing                     gauge    replica             1 while the copy cannot follow its source
-//	tarn_failures                    gauge    replica             attempts that failed since that began
+//	tarn_failures_total              counter  replica             attempts to list or watch that failed
 //	tarn_age_seconds                 gauge    replica             time since the last word of the source
+//	tarn_watch_age_seconds           gauge    replica             how long the present watch has been followed; not there without one
 //	tarn_bad_objects                 gauge    replica             objects that could not be taken
 //	tarn_events_total                counter  replica             events of watches, bookmarks included
 //	tarn_watches_total               counter  replica             watches opened

@@ -304,7 +304,7 @@ func badDay(t *testing.T, compare func(before, after map[string]float64)) {
 	})
 
 	time.Sleep(10 * time.Second)
-	look("quiet", map[string]float64{"tarn_age_seconds" + me: 10, "tarn_subscriber_lag_seconds" + stalled: 10})
+	look("quiet", map[string]float64{"tarn_age_seconds" + me: 10, "tarn_watch_age_seconds" + me: 10, "tarn_failures_total" + me: 0, "tarn_subscriber_lag_seconds" + stalled: 10})
 
 	put(widget("bad", "poison"), widget("later", "fine"))
 	look("events, one of them bad", map[string]float64{
@@ -315,8 +315,12 @@ func badDay(t *testing.T, compare func(before, after map[string]float64)) {
 	connection.set(func() { connection.down = true })
 	time.Sleep(time.Minute)
 	look("the server is away", map[string]float64{"tarn_failing" + me: 1, "tarn_fresh" + me: 0, "tarn_synced" + me: 1})
-	if failures := before["tarn_failures"+me]; failures < 2 {
-		t.Errorf("%v failures", failures)
+	failed := before["tarn_failures_total"+me]
+	if failed < 2 {
+		t.Errorf("%v failures", failed)
+	}
+	if age, there := before["tarn_watch_age_seconds"+me]; there {
+		t.Errorf("a watch is %v s old, and there is no server", age)
 	}
 
 	put(widget("later", "changed"))
@@ -324,8 +328,15 @@ func badDay(t *testing.T, compare func(before, after map[string]float64)) {
 	connection.set(func() { connection.down = false })
 	time.Sleep(5 * time.Minute)
 	look("it is back, and has forgotten what happened", map[string]float64{
-		"tarn_failing" + me: 0, "tarn_failures" + me: 0, "tarn_lists_total{cause=expired,replica=widgets}": 1,
+		"tarn_failing" + me: 0, "tarn_lists_total{cause=expired,replica=widgets}": 1,
 	})
+
+	if now := before["tarn_failures_total"+me]; now < failed {
+		t.Errorf("the recovery took failures back: %v of %v are left", now, failed)
+	}
+	if age, there := before["tarn_watch_age_seconds"+me]; !there || age <= 0 || age > 5*60 {
+		t.Errorf("the watch that was opened after the recovery is %v s old (there: %v)", age, there)
+	}
 
 	mutate(t, replica, client.Pool())
 	connection.set(func() { connection.to, connection.expire = older.Config().Transport, true })

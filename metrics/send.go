@@ -26,9 +26,12 @@ func (s sender) replica(name string, replica Observed, freshWithin time.Duration
 	s.send(synced, number(h.Synced), name)
 	s.send(fresh, number(h.Fresh(freshWithin)), name)
 	s.send(failing, number(h.Err != nil), name)
-	s.send(failures, float64(h.Failures), name)
+	s.send(failures, float64(h.AllFailures), name)
 	if !h.LastWord.IsZero() {
 		s.send(age, h.Age.Seconds(), name)
+	}
+	if !h.WatchSince.IsZero() {
+		s.send(watchAge, h.WatchAge.Seconds(), name)
 	}
 	s.send(badObjects, float64(h.BadCount), name)
 	s.send(events, float64(h.Events), name)

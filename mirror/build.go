@@ -158,10 +158,11 @@ func (m *Mirror) replicaOptions(t *Table, opts Options) tarn.Options[Object] {
 		transform = thenShare(t.transform, m.client.Pool())
 	}
 	return tarn.Options[Object]{
-		Name:      name,
-		Transform: transform,
-		WatchList: features.FeatureGates().Enabled(features.WatchListClient),
-		Logger:    opts.Logger,
+		Name:         name,
+		Transform:    transform,
+		SilenceLimit: opts.SilenceLimit,
+		WatchList:    features.FeatureGates().Enabled(features.WatchListClient),
+		Logger:       opts.Logger,
 		OnError: func(ctx context.Context, err error) {
 			m.problems.met(time.Now(), t.resource, diagnose(err))
 			if opts.OnError != nil {

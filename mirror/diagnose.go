@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"syscall"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -45,6 +46,8 @@ var complaints = []complaint{
 		always("it is overloaded, or limits this user (API priority and fairness); copy less, or give the user a better priority level")},
 	{as[*tls.CertificateVerificationError], "the server's certificate is not trusted",
 		always("the kubeconfig's certificate authority is not the server's, the certificate has expired, or something stands in between")},
+	{as[tls.RecordHeaderError], "the answer is not encrypted as it should be",
+		always("the address may be of something else, such as a proxy or a port for http: check it in the kubeconfig")},
 	{as[*net.DNSError], "the server's name cannot be found",
 		always("is the address in the kubeconfig right, the VPN up, DNS working?")},
 	{because(tarn.Refused), "nobody answers at the server's address",
@@ -134,7 +137,7 @@ func contains(text string) func(error) bool {
 
 func isTimeout(err error) bool {
 	timeout, ok := errors.AsType[net.Error](err)
-	return ok && timeout.Timeout() || errors.Is(err, context.DeadlineExceeded) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err)
+	return ok && timeout.Timeout() || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, syscall.ETIMEDOUT) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err)
 }
 
 func isInternal(err error) bool {

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/tarnproject/tarn"
 )
 
 func TestHistory(t *testing.T) {
@@ -53,5 +55,63 @@ func TestHistory(t *testing.T) {
 		if again := table.History(); &again[0] == &h[0] {
 			r.Error("the history is not the reader's own")
 		}
+	})
+}
+
+// A subscriber who does not take what he is told is a lag, and so is a batch that
+// takes its time to be in the copy.
+func TestLagIsSampled(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		m, end := r.start(Options{}, "configmaps")
+		defer end()
+		r.synced(m)
+		table := r.table(m, "configmaps")
+		held, release := make(chan struct{}), make(chan struct{})
+		if _, err := table.Replica().Subscribe(func(tarn.Change[Object]) {
+			held <- struct{}{}
+			<-release
+		}, tarn.SubscribeOptions{}); err != nil {
+			r.Fatal(err)
+		}
+		time.Sleep(2 * time.Second)
+		if lag := table.Status().Lag; lag != 0 {
+			r.Errorf("a lag of %s with nothing to do", lag)
+		}
+		r.put("a", "one")
+		<-held
+		time.Sleep(10*time.Second + 500*time.Millisecond)
+		if lag := table.Status().Lag; lag < 9*time.Second || lag > 11*time.Second {
+			r.Errorf("after ten seconds in which nothing was taken the lag is %s", lag)
+		}
+		close(release)
+		time.Sleep(3 * time.Second)
+		h := table.History()
+		if last := h[len(h)-1].Lag; last != 0 {
+			r.Errorf("the lag is still %s", last)
+		}
+		if before := h[len(h)-5].Lag; before < 5*time.Second {
+			r.Errorf("the history has forgotten the lag: %s", before)
+		}
+	})
+}
+
+func TestStopwatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var w stopwatch
+		for _, d := range []time.Duration{2, 5, 3} {
+			w.start()
+			time.Sleep(d * time.Second)
+			w.stop()
+		}
+		if got := w.longest(); got != 5*time.Second {
+			t.Errorf("the longest is %s", got)
+		}
+		w.start()
+		time.Sleep(time.Second)
+		if got := w.longest(); got != time.Second {
+			t.Errorf("what lasts is %s", got)
+		}
+		w.stop()
+		w.stop()
 	})
 }

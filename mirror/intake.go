@@ -3,6 +3,7 @@ package mirror
 import (
 	"context"
 	"sync/atomic"
+	"time"
 
 	"github.com/tarnproject/tarn"
 )
@@ -19,10 +20,22 @@ func (in intake) count() int {
 	return int(sum)
 }
 
-// counting is a source that counts the objects of the whole state being read.
+// lag is the longest that an event has waited to be in the copy since it was last
+// asked for.
+func (in intake) lag() time.Duration {
+	longest := time.Duration(0)
+	for _, c := range in {
+		longest = max(longest, c.taking.longest())
+	}
+	return longest
+}
+
+// counting is a source that counts the objects of the whole state being read, and
+// takes the time of what is read after it.
 type counting struct {
 	tarn.Source[Object]
 	arrived atomic.Int64
+	taking  stopwatch
 }
 
 func (c *counting) List(ctx context.Context, q tarn.ListQuery) (tarn.Page[Object], error) {
@@ -36,23 +49,30 @@ func (c *counting) List(ctx context.Context, q tarn.ListQuery) (tarn.Page[Object
 
 func (c *counting) Watch(ctx context.Context, q tarn.WatchQuery) (tarn.Stream[Object], error) {
 	stream, err := c.Source.Watch(ctx, q)
-	if err != nil || !q.Initial {
-		return stream, err
+	if err != nil {
+		return nil, err
 	}
-	c.arrived.Store(0)
-	return &countingStream{Stream: stream, arrived: &c.arrived}, nil
+	if q.Initial {
+		c.arrived.Store(0)
+	}
+	return &countingStream{Stream: stream, source: c, ended: !q.Initial}, nil
 }
 
 type countingStream struct {
 	tarn.Stream[Object]
-	arrived *atomic.Int64
+	source *counting
 	// ended says that the initial events are over: the rest is not counted.
 	ended bool
 }
 
 func (s *countingStream) Next(ctx context.Context, buf []tarn.Event[Object]) (int, error) {
+	// Who asks for more has taken what there was.
+	s.source.taking.stop()
 	n, err := s.Stream.Next(ctx, buf)
 	if s.ended {
+		if n > 0 {
+			s.source.taking.start()
+		}
 		return n, err
 	}
 	for _, e := range buf[:n] {
@@ -60,8 +80,13 @@ func (s *countingStream) Next(ctx context.Context, buf []tarn.Event[Object]) (in
 			break
 		}
 		if e.Type == tarn.Added {
-			s.arrived.Add(1)
+			s.source.arrived.Add(1)
 		}
 	}
 	return n, err
+}
+
+func (s *countingStream) Close() {
+	s.source.taking.stop()
+	s.Stream.Close()
 }

@@ -90,6 +90,9 @@ func Start(ctx context.Context, cfg *rest.Config, resources []Resource, opts Opt
 		if err != nil {
 			return nil, err
 		}
+		if err := m.rolling(t, opts); err != nil {
+			return nil, err
+		}
 		m.tables = append(m.tables, t)
 	}
 	if m.ledger != nil {
@@ -115,6 +118,7 @@ func (m *Mirror) start(ctx context.Context, asking metadata.Interface) {
 	for _, t := range m.tables {
 		t.history.began = time.Now()
 		running.Go(func() { t.run(ctx) })
+		running.Go(func() { t.verify(ctx) })
 		if asking != nil {
 			running.Go(func() { t.expected.learn(ctx, asking, t.sources) })
 		}
@@ -145,7 +149,7 @@ func (m *Mirror) observe(ctx context.Context) {
 
 func (m *Mirror) review() {
 	for _, t := range m.tables {
-		m.problems.review(time.Now(), t.resource, t.replica.Health)
+		m.problems.review(time.Now(), t.resource, t.diagnoses)
 	}
 }
 

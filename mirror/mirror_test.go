@@ -232,3 +232,18 @@ func TestExpectedUnknown(t *testing.T) {
 		}
 	})
 }
+
+// A server that says nothing for longer than it may is asked again.
+func TestSilenceLimit(t *testing.T) {
+	for limit, want := range map[time.Duration]int64{0: 1, 10 * time.Second: 4} {
+		inBubble(t, func(r *rig) {
+			m, end := r.start(Options{SilenceLimit: limit}, "configmaps")
+			defer end()
+			r.synced(m)
+			time.Sleep(35 * time.Second) // less than until a bookmark
+			if got := r.table(m, "configmaps").Replica().Health().Watches; got != want {
+				r.Errorf("with a limit of %s there were %d watches, want %d", limit, got, want)
+			}
+		})
+	}
+}

@@ -2,6 +2,7 @@ package mirror
 
 import (
 	"log/slog"
+	"time"
 
 	"github.com/tarnproject/tarn"
 )
@@ -19,6 +20,12 @@ type Options struct {
 	ShowSecrets bool
 	// Disk, if set, keeps the tables on disk too.
 	Disk *Disk
+	// Verify compares each table with the server once in this time, slowly, and
+	// repairs what differs; 0 is never. What is found is in [Mirror.Problems].
+	Verify time.Duration
+	// SilenceLimit is how long the server may say nothing before a watch is
+	// replaced; see [tarn.Options].
+	SilenceLimit time.Duration
 	// Logger takes what there is to say beside OnError and OnBad; slog.Default
 	// if nil.
 	Logger *slog.Logger

@@ -36,8 +36,9 @@ const (
 
 // problems are those of all tables.
 //
-// Whether one lasts is up to Health alone, which is looked at whenever someone
-// asks and once a second; what handlers are told only adds how often it was met.
+// Whether one lasts is up to Health and the last comparison alone, which are looked
+// at whenever someone asks and once a second; what handlers are told only adds how
+// often it was met.
 // So nothing is shown as wrong that is not, and nothing that is wrong is left out
 // because it was said before.
 type problems struct {
@@ -72,13 +73,13 @@ func (ps *problems) open(now time.Time, table Resource, d diagnosis) *Problem {
 	return p
 }
 
-// review brings the problems of a table in line with its health, which is read
-// under the lock: who reports a problem has let Health know before.
-func (ps *problems) review(now time.Time, table Resource, health func() tarn.Health) {
+// review brings the problems of a table in line with what is wrong now, which is
+// read under the lock: who reports a problem has let Health know before.
+func (ps *problems) review(now time.Time, table Resource, wrong func() []diagnosis) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	var lasting []*Problem
-	for _, d := range diagnosesOf(health()) {
+	for _, d := range wrong() {
 		p := ps.open(now, table, d)
 		p.Detail = d.detail
 		lasting = append(lasting, p)

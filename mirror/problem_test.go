@@ -212,7 +212,7 @@ func TestProblemsAreBounded(t *testing.T) {
 	d := func(i int) diagnosis {
 		return diagnosis{what: fmt.Sprint("problem ", i), detail: "x", advice: always("do this")}
 	}
-	healthy := func() tarn.Health { return tarn.Health{} }
+	healthy := func() []diagnosis { return nil }
 	for i := range 3 * maxProblems {
 		now = now.Add(time.Second)
 		ps.met(now, table, d(i))
@@ -267,6 +267,8 @@ func TestDiagnose(t *testing.T) {
 		{fmt.Errorf("x: %w", &tls.CertificateVerificationError{Err: errors.New("x")}), "not trusted", "certificate authority"},
 		{fmt.Errorf("x: %w", &net.OpError{Op: "dial", Err: syscall.EHOSTUNREACH}), "cannot be reached", "network"},
 		{fmt.Errorf("x: %w", context.DeadlineExceeded), "in time", "readyz"},
+		{fmt.Errorf("x: %w", syscall.ETIMEDOUT), "in time", "readyz"},
+		{fmt.Errorf("x: %w", tls.RecordHeaderError{Msg: "first record does not look like a TLS handshake"}), "not encrypted", "proxy"},
 		{apierrors.NewTimeoutError("x", 1), "in time", "readyz"},
 		{apierrors.NewServiceUnavailable("x"), "fails inside", "apiservices"},
 		{apierrors.NewInternalError(errors.New("x")), "fails inside", "log"},

@@ -18,6 +18,10 @@ type Status struct {
 	Expected int
 	// EventsPerSecond is the rate of the last ten seconds.
 	EventsPerSecond float64
+	// Lag is the longest that a change waited in the last second: from being read
+	// until it was in the copy, and from there until all who follow the table had
+	// taken it. How long it was on its way here nobody tells.
+	Lag time.Duration
 	// BytesPerObject is about how much memory an object takes, 0 while that is
 	// not known: what can be reached from some hundred of them, counted once
 	// however many share it, by their number. Beyond those few, sharing is not
@@ -33,6 +37,8 @@ type Sample struct {
 	// EventsPerSecond is the rate since the sample before.
 	EventsPerSecond float64
 	// Age is the time since the last word of the server.
-	Age            time.Duration
+	Age time.Duration
+	// Lag is as in [Status].
+	Lag            time.Duration
 	BytesPerObject int
 }

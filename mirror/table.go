@@ -10,6 +10,7 @@ import (
 	"github.com/tarnproject/tarn/kube"
 	"github.com/tarnproject/tarn/kube/ondisk"
 	"github.com/tarnproject/tarn/memory"
+	"github.com/tarnproject/tarn/verify"
 )
 
 // Object is what tables hold. Equal parts of objects are the same memory: they
@@ -34,6 +35,8 @@ type Table struct {
 	expected expectation
 	history  history
 	weight   weight
+	// rolling compares the table with the server; nil if nobody asked for it.
+	rolling *verify.Rolling[Object]
 }
 
 // Resource is what the table is a copy of.
@@ -73,6 +76,7 @@ func (t *Table) Status() Status {
 		Health:          health,
 		Objects:         t.store.Len(),
 		EventsPerSecond: t.history.rate(time.Now(), health.Events),
+		Lag:             t.history.lag(),
 		BytesPerObject:  t.weight.perObject(),
 	}
 	switch {
@@ -96,7 +100,16 @@ func (t *Table) sample(now time.Time) {
 	if health.Synced {
 		t.weight.update(now, t.store, health.Events)
 	}
-	t.history.add(Sample{Time: now, Objects: t.store.Len(), Age: health.Age, BytesPerObject: t.weight.perObject()}, health.Events)
+	t.history.add(Sample{Time: now, Objects: t.store.Len(), Age: health.Age, Lag: t.lag(), BytesPerObject: t.weight.perObject()}, health.Events)
+}
+
+// lag is the longest that a change has waited since it was last asked for.
+func (t *Table) lag() time.Duration {
+	longest := t.intake.lag()
+	for _, s := range t.replica.Subscribers() {
+		longest = max(longest, s.Age)
+	}
+	return longest
 }
 
 // run keeps the copy until ctx ends.

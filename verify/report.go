@@ -2,6 +2,7 @@ package verify
 
 import (
 	"fmt"
+	"log/slog"
 	"strings"
 )
 
@@ -28,18 +29,19 @@ func (r Round) String() string {
 	return s.String()
 }
 
-// log is what is told of a round to those who gave no function.
-func (r *Rolling[T]) log(round Round) {
+// Log tells of the round, those without a fault for debugging only.
+func (r Round) Log(to *slog.Logger) {
+	name := r.Result.Name
 	switch {
-	case round.Result.Verdict == Different && !round.Repaired():
-		r.opts.Logger.Error("the copy is not as the server has it, and could not be repaired", "replica", r.target.Name, "round", round.String(), "differences", round.Result.Differences)
-	case round.Result.Verdict == Different || round.Passed > 0:
-		r.opts.Logger.Warn("the copy was not as the server has it, and has been repaired", "replica", r.target.Name, "round", round.String(), "differences", round.Result.Differences)
-	case round.Err != nil:
-		r.opts.Logger.Warn("the copy could not be compared with the server; the next round will try again", "replica", r.target.Name, "err", round.Err)
-	case round.Result.Verdict == Unknown:
-		r.opts.Logger.Warn("the copy could not be compared in full", "replica", r.target.Name, "round", round.String())
+	case r.Result.Verdict == Different && !r.Repaired():
+		to.Error("the copy is not as the server has it, and could not be repaired", "replica", name, "round", r.String(), "differences", r.Result.Differences)
+	case r.Result.Verdict == Different || r.Passed > 0:
+		to.Warn("the copy was not as the server has it, and has been repaired", "replica", name, "round", r.String(), "differences", r.Result.Differences)
+	case r.Err != nil:
+		to.Warn("the copy could not be compared with the server; the next round will try again", "replica", name, "err", r.Err)
+	case r.Result.Verdict == Unknown:
+		to.Warn("the copy could not be compared in full", "replica", name, "round", r.String())
 	default:
-		r.opts.Logger.Debug("the copy is as the server has it", "replica", r.target.Name, "round", round.String())
+		to.Debug("the copy is as the server has it", "replica", name, "round", r.String())
 	}
 }

@@ -106,7 +106,7 @@ func NewRolling[T any](t Target[T], o RollingOptions) (*Rolling[T], error) {
 	r := &Rolling[T]{target: t.apart(), opts: o, spread: min(o.Period, maxSpread)}
 	r.looker = looker[T]{target: r.target, opts: o.Options, hurry: r.hurried}
 	if r.opts.OnRound == nil {
-		r.opts.OnRound = r.log
+		r.opts.OnRound = func(round Round) { round.Log(r.opts.Logger) }
 	}
 	return r, nil
 }

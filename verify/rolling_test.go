@@ -231,7 +231,7 @@ func TestRollingStops(t *testing.T) {
 // Without a function, what went wrong is logged, and the rest is for debugging.
 func TestRollingLogs(t *testing.T) {
 	var out bytes.Buffer
-	r := &Rolling[object]{target: Target[object]{Name: "pods"}, opts: RollingOptions{Logger: slog.New(slog.NewTextHandler(&out, nil))}}
+	logger := slog.New(slog.NewTextHandler(&out, nil))
 	equal, different := Result{Verdict: Equal}, Result{Verdict: Different, Missing: 1}
 	for _, test := range []struct {
 		round Round
@@ -246,7 +246,7 @@ func TestRollingLogs(t *testing.T) {
 		{Round{Err: errors.New("x")}, "WARN"},
 	} {
 		out.Reset()
-		r.log(test.round)
+		test.round.Log(logger)
 		if got := out.String(); (got == "") != (test.want == "") || !strings.Contains(got, test.want) {
 			t.Errorf("%s is logged as %q, want %q", test.round, got, test.want)
 		}

@@ -12,6 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tarnproject/tarn/mirror"
 )
 
 func keys(a rowsAnswer) []string {
@@ -147,6 +149,12 @@ func TestOverview(t *testing.T) {
 	pods := found.Tables[0]
 	if found.Name != "here" || pods.Name != "pods" || pods.Objects != 1 || !pods.Synced || !pods.Fresh || pods.Relists["start"] != 1 || pods.History == nil {
 		t.Errorf("got %+v", found)
+	}
+	at := time.Unix(1_800_000_000, 0)
+	h := historyOf([]mirror.Sample{{Time: at, Objects: 3, EventsPerSecond: 1.23456, Age: time.Second, Lag: 2340 * time.Microsecond, BytesPerObject: 70}})
+	want := &history{Times: []int64{at.Unix()}, Objects: []int{3}, Events: []float64{1.235}, Ages: []float64{1}, Lags: []float64{0.00234}, Bytes: []int{70}}
+	if diff := cmp.Diff(want, h); diff != "" {
+		t.Errorf("the history (-want +got):\n%s", diff)
 	}
 	if got := get[problemsAnswer](r, "/api/problems"); len(got.Problems)+len(got.Bad) != 0 {
 		t.Errorf("problems: %+v", got)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -23,6 +24,9 @@ func stamp(t time.Time) string {
 
 // rounded has three digits behind the point: more would only be sent.
 func rounded(x float64) float64 { return math.Round(x*1000) / 1000 }
+
+// fine has a hundredth of a millisecond.
+func fine(d time.Duration) float64 { return math.Round(d.Seconds()*1e5) / 1e5 }
 
 // overview is how all tables are doing.
 type overview struct {
@@ -52,6 +56,9 @@ type tableStatus struct {
 	Age float64 `json:"age"`
 	// FromDisk says that the content is what a process before this one knew.
 	FromDisk bool `json:"fromDisk,omitempty"`
+	// Lag is the most seconds that a change waited lately to be in the copy, and
+	// with all who follow it.
+	Lag float64 `json:"lag"`
 
 	Objects         int     `json:"objects"`
 	Received        int     `json:"received"`
@@ -80,6 +87,7 @@ type history struct {
 	Objects []int     `json:"objects"`
 	Events  []float64 `json:"eventsPerSecond"`
 	Ages    []float64 `json:"age"`
+	Lags    []float64 `json:"lag"`
 	Bytes   []int     `json:"bytesPerObject"`
 }
 
@@ -118,7 +126,7 @@ func (s *Site) tableStatus(table *mirror.Table) tableStatus {
 	t := tableStatus{
 		Name: r.Name(), Group: r.GVR.Group, APIVersion: r.GVR.GroupVersion().String(), Kind: r.Kind, Namespaced: r.Namespaced,
 		State: h.State.String(), Synced: h.Synced, Fresh: h.Fresh(s.options.FreshWithin), Version: h.Version,
-		LastWord: stamp(h.LastWord), Age: rounded(h.Age.Seconds()), FromDisk: h.FromDisk,
+		LastWord: stamp(h.LastWord), Age: rounded(h.Age.Seconds()), Lag: fine(status.Lag), FromDisk: h.FromDisk,
 		Objects: status.Objects, Received: status.Received, Expected: status.Expected,
 		EventsPerSecond: rounded(status.EventsPerSecond), BytesPerObject: status.BytesPerObject,
 		Failures: h.Failures, Bad: h.BadCount,
@@ -128,18 +136,22 @@ func (s *Site) tableStatus(table *mirror.Table) tableStatus {
 		t.Relists = map[string]int64{}
 	}
 	if h.Err != nil {
-		t.Error, t.ErrorSince = h.Err.Error(), stamp(h.ErrSince)
+		t.Error, t.ErrorSince = unnamed(t.Name, h.Err.Error()), stamp(h.ErrSince)
 	}
 	return t
 }
 
+// unnamed is an error without the name of its table, which stands beside it.
+func unnamed(table, text string) string { return strings.TrimPrefix(text, table+": ") }
+
 func historyOf(samples []mirror.Sample) *history {
-	h := &history{Times: []int64{}, Objects: []int{}, Events: []float64{}, Ages: []float64{}, Bytes: []int{}}
+	h := &history{Times: []int64{}, Objects: []int{}, Events: []float64{}, Ages: []float64{}, Lags: []float64{}, Bytes: []int{}}
 	for _, sample := range samples {
 		h.Times = append(h.Times, sample.Time.Unix())
 		h.Objects = append(h.Objects, sample.Objects)
 		h.Events = append(h.Events, rounded(sample.EventsPerSecond))
 		h.Ages = append(h.Ages, rounded(sample.Age.Seconds()))
+		h.Lags = append(h.Lags, fine(sample.Lag))
 		h.Bytes = append(h.Bytes, sample.BytesPerObject)
 	}
 	return h

@@ -38,7 +38,7 @@ func (s *Site) problems(*http.Request) (any, *failure) {
 	found := problemsAnswer{Problems: []problem{}, Bad: []badObject{}}
 	for _, p := range s.mirror.Problems() {
 		found.Problems = append(found.Problems, problem{
-			Table: p.Table, What: p.What, Detail: p.Detail, Advice: p.Advice,
+			Table: p.Table, What: p.What, Detail: unnamed(p.Table, p.Detail), Advice: p.Advice,
 			Since: stamp(p.Since), Until: stamp(p.Until), Count: p.Count,
 		})
 	}

@@ -28,6 +28,15 @@ export function span(seconds) {
   return two(seconds, 86400, 'd', 3600, 'h', 10)
 }
 
+// lapse is a short time, to the millisecond.
+export function lapse(seconds) {
+  if (!(seconds >= 0)) return '–'
+  if (seconds < 0.001) return seconds ? '<1 ms' : '0 ms'
+  if (seconds < 1) return Math.round(seconds * 1000) + ' ms'
+  if (seconds < 60) return seconds.toFixed(1) + ' s'
+  return span(seconds)
+}
+
 function two(seconds, big, bigName, small, smallName, until) {
   const a = Math.floor(seconds / big)
   const b = Math.floor((seconds % big) / small)

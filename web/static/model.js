@@ -34,6 +34,7 @@ export function pulse(overview) {
     push(h.objects, table.objects)
     push(h.eventsPerSecond, table.eventsPerSecond)
     push(h.age, table.age)
+    push(h.lag, table.lag)
     push(h.bytesPerObject, table.bytesPerObject)
   }
 }

@@ -2,7 +2,7 @@
 
 import { el, fill, setText } from './dom.js'
 import { chart, spark } from './chart.js'
-import { bytes, count, rate, span, clock } from './format.js'
+import { bytes, count, lapse, rate, span, clock } from './format.js'
 import { model, condition, series } from './model.js'
 import { tablePath } from './api.js'
 
@@ -10,6 +10,7 @@ export function overviewView({ go }) {
   const tiles = el('dl', { class: 'tiles' })
   const charts = {
     events: chart('Events per second', rate),
+    lag: chart('Lag of the copy, the largest', lapse),
     age: chart('Age of the last word, the oldest', span),
     memory: chart('Memory of the objects', bytes),
   }
@@ -20,11 +21,11 @@ export function overviewView({ go }) {
   const root = el('div', { class: 'overview' },
     el('h1', { class: 'visually-hidden' }, 'Overview'),
     tiles,
-    el('section', { class: 'charts', 'aria-label': 'The last five minutes' }, charts.events.node, charts.age.node, charts.memory.node),
+    el('section', { class: 'charts', 'aria-label': 'The last five minutes' }, charts.events.node, charts.lag.node, charts.age.node, charts.memory.node),
     el('div', { class: 'scroll' },
       el('table', { class: 'tables' },
         el('thead', {}, el('tr', {},
-          ...[['Resource'], ['State'], ['Objects', 'n'], ['Age', 'n', 'time since the last word from the server'], ['Events/s', 'n wide'],
+          ...[['Resource'], ['State'], ['Objects', 'n'], ['Age', 'n', 'time since the last word from the server'], ['Lag', 'n', 'how long a change waited to be in the copy, at most'], ['Events/s', 'n wide'],
             ['Relists', '', 'whole reads after the first, and why'], ['Bad', 'n', 'objects that could not be taken'],
             ['Per object', 'n', 'memory, about'], ['Memory', 'n', 'objects times memory per object']]
             .map(([name, kind, title]) => el('th', { scope: 'col', class: kind, title }, name)))),
@@ -34,6 +35,7 @@ export function overviewView({ go }) {
     drawTiles()
     const names = model.tables.map(t => t.name)
     charts.events.draw(series(names, (h, i) => h.eventsPerSecond[i], (a, b) => a + b))
+    charts.lag.draw(series(names, (h, i) => h.lag[i], Math.max))
     charts.age.draw(series(names, (h, i) => h.age[i], Math.max))
     charts.memory.draw(series(names, (h, i) => h.bytesPerObject[i] * h.objects[i], (a, b) => a + b))
     if (rows.size !== model.tables.length || model.tables.some(t => !rows.has(t.name))) {
@@ -87,7 +89,7 @@ export function overviewView({ go }) {
 
 function tableRow(t, go) {
   const cells = {
-    state: el('td', { class: 'state' }), objects: el('td', { class: 'n' }), age: el('td', { class: 'n' }), relists: el('td', { class: 'relists' }),
+    state: el('td', { class: 'state' }), objects: el('td', { class: 'n' }), age: el('td', { class: 'n' }), lag: el('td', { class: 'n' }), relists: el('td', { class: 'relists' }),
     bad: el('td', { class: 'n' }), each: el('td', { class: 'n' }), memory: el('td', { class: 'n' }),
   }
   const line = spark()
@@ -98,9 +100,9 @@ function tableRow(t, go) {
   const bar = el('progress', { max: 1, hidden: true, 'aria-label': 'progress' })
   fill(cells.state, dot, word, bar)
   const row = el('tr', { onclick: event => { if (!event.target.closest('a')) go(tablePath(t.name)) } },
-    el('th', { scope: 'row' }, link), cells.state, cells.objects, cells.age, el('td', { class: 'n wide' }, line.node, now),
+    el('th', { scope: 'row' }, link), cells.state, cells.objects, cells.age, cells.lag, el('td', { class: 'n wide' }, line.node, now),
     cells.relists, cells.bad, cells.each, cells.memory)
-  const why = el('td', { colspan: 9 })
+  const why = el('td', { colspan: 10 })
   const trouble = el('tr', { class: 'why', hidden: true }, why)
 
   return {
@@ -114,6 +116,7 @@ function tableRow(t, go) {
       if (!bar.hidden) bar.value = t.received / t.expected
       setText(cells.objects, count(t.synced ? t.objects : t.received))
       setText(cells.age, t.lastWord ? span(t.age) : '–')
+      setText(cells.lag, t.synced ? lapse(t.lag) : '–')
       const h = model.histories.get(t.name)
       line.draw(h ? h.eventsPerSecond.slice(-120) : [])
       setText(now, rate(t.eventsPerSecond))

@@ -2,10 +2,15 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -117,4 +122,61 @@ func TestInherited(t *testing.T) {
 	if got, want := strings.Join(environment, " "), "TARN_AS=me TARN_NAMESPACE=shop TARN_TOKEN=s3cret"; got != want {
 		t.Errorf("the environment is %q, want %q", got, want)
 	}
+}
+
+// A server that fails for a while costs a measurement, not the whole comparison.
+func TestBenchOutlivesAPassingFailure(t *testing.T) {
+	server, err := apiserver.Start(apiserver.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Close)
+	if err := server.Put(pod("web-1", corev1.PodRunning)); err != nil {
+		t.Fatal(err)
+	}
+	var left atomic.Int32
+	behind := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/pods") && left.Add(-1) >= 0 {
+			http.Error(w, "the server is being replaced", http.StatusBadGateway)
+			return
+		}
+		server.ServeHTTP(w, r)
+	}))
+	t.Cleanup(behind.Close)
+	t.Setenv(asProgram, "1")
+	run := func(failures int32) result {
+		left.Store(failures)
+		var out, errOut lockedBuffer
+		a := &app{
+			program: "tarn", in: strings.NewReader(""), out: &out, errOut: &errOut, getenv: os.LookupEnv,
+			terminal: func() (term.Terminal, bool) { return nil, false }, execute: executeSelf,
+		}
+		code := a.main(t.Context(), []string{"bench", "pods", "--rounds", "1", "--server", behind.URL})
+		return result{code, out.String(), errOut.String()}
+	}
+	got := run(2) // the stream and the list after it
+	if got.code != 0 || !strings.Contains(got.out, "median of 1 round") || !strings.Contains(got.err, "that failed: ") || !strings.Contains(got.err, "trying again in 1s") {
+		t.Errorf("after a failure that passed it says\n%s", got)
+	}
+}
+
+// What fails again and again, or for good, ends it.
+func TestBenchGivesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, test := range []struct {
+			err   error
+			tries int
+			want  string
+		}{
+			{passing{errors.New("bad gateway")}, benchTries, "failed 5 times in a row"},
+			{errors.New("forbidden"), 1, "forbidden"},
+		} {
+			var errOut lockedBuffer
+			a, tries := &app{errOut: &errOut}, 0
+			_, err := a.persist(t.Context(), func() (measure.Result, error) { tries++; return measure.Result{}, test.err })
+			if tries != test.tries || err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("%v: %d tries, %v", test.err, tries, err)
+			}
+		}
+	})
 }

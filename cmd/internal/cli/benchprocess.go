@@ -29,11 +29,17 @@ func executeSelf(ctx context.Context, args, environment []string, stdin io.Reade
 	if err == nil {
 		return out, nil
 	}
+	failure := func(err error) error {
+		if child.ProcessState != nil && child.ProcessState.ExitCode() == exitPassing {
+			return passing{err}
+		}
+		return err
+	}
 	if said := strings.TrimSpace(complaint.String()); said != "" {
 		lines := strings.Split(said, "\n")
-		return nil, errors.New(strings.TrimPrefix(lines[len(lines)-1], "tarn: "))
+		return nil, failure(errors.New(strings.TrimPrefix(lines[len(lines)-1], "tarn: ")))
 	}
-	return nil, fmt.Errorf("the process that measures failed: %w", err)
+	return nil, failure(fmt.Errorf("the process that measures failed: %w", err))
 }
 
 // inherited is how a child process gets the flags that all commands take: by the

@@ -152,6 +152,8 @@ func (a *app) explainEmpty(loader clientcmd.ClientConfig) error {
 	config, err := loader.RawConfig()
 	current := cmp.Or(a.connection.overrides.CurrentContext, config.CurrentContext)
 	switch {
+	case err == nil && a.connection.kubeconfig != "" && len(config.Contexts) == 0 && len(config.Clusters) == 0:
+		return fmt.Errorf("there is no cluster in the kubeconfig %s; name another one by --kubeconfig or KUBECONFIG, or an address by --server", a.connection.kubeconfig)
 	case err != nil || len(config.Contexts) == 0 && len(config.Clusters) == 0:
 		return fmt.Errorf("no cluster is configured: there is no kubeconfig; name one by --kubeconfig or KUBECONFIG, or an address by --server, or run %q, which needs no cluster", a.program+" demo")
 	case current == "":

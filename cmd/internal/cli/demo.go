@@ -109,10 +109,12 @@ func (a *app) demo(parent context.Context, opts *demoOptions) error {
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
 
+	building := &buildView{live: live, out: a.out, pods: opts.pods, begun: time.Now()}
 	stage, err := demo.Open(ctx, demo.StageOptions{
-		Config:  demo.Config{Pods: opts.pods, Databases: opts.databases, Rate: opts.rate, Seed: opts.seed, Logger: a.logger},
+		Config:  demo.Config{Pods: opts.pods, Databases: opts.databases, Rate: opts.rate, Seed: opts.seed, Logger: a.logger, Progress: building.step},
 		Address: opts.api, Faults: opts.faults, FaultSeed: opts.faultSeed,
 	})
+	building.done()
 	if err != nil {
 		if parent.Err() != nil {
 			return nil
@@ -152,6 +154,9 @@ func (a *app) demo(parent context.Context, opts *demoOptions) error {
 	return a.conclude(stage)
 }
 
+// longConclusion is how long the end may take without a word.
+const longConclusion = 15 * time.Second
+
 var errTimeIsUp = errors.New("the time is up")
 
 // introduce says what there is to see, and where.
@@ -171,7 +176,11 @@ func (a *app) introduce(stage *demo.Stage, opts *demoOptions, page, kubeconfig s
 // conclude compares the copy with the server a last time, both at rest.
 func (a *app) conclude(stage *demo.Stage) error {
 	stage.Rest()
-	ctx, cancel := context.WithTimeout(context.Background(), stage.Comparison.Patience())
+	patience := stage.Comparison.Patience()
+	if patience > longConclusion {
+		fmt.Fprintf(a.out, "Comparing the copy with the server a last time, which may take up to %s.\n", seconds(patience))
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	finding := stage.Comparison.Compare(ctx)
 	text := fmt.Sprintf("Ended after %s", plural(int(stage.Workload.Writes()), "change"))

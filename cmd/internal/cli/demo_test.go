@@ -10,8 +10,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/tarnproject/tarn/cmd/internal/term"
+	"github.com/tarnproject/tarn/cmd/internal/term/termtest"
 	"go.uber.org/goleak"
 )
 
@@ -152,6 +155,8 @@ func TestDemoBadInput(t *testing.T) {
 		{[]string{"--interval", "0s"}, exitUsage, "--interval is a time"},
 		{[]string{"--listen", "0.0.0.0:80"}, exitUsage, "--listen: the demonstration is for this machine only"},
 		{[]string{"--listen", "nowhere"}, exitUsage, "--listen is host:port"},
+		{[]string{"--listen", "127.0.0.1:99999"}, exitUsage, `--listen: there is no port "99999"`},
+		{[]string{"--api-listen", "127.0.0.1:99999"}, exitUsage, `--api-listen: there is no port "99999"`},
 		{[]string{"--api-listen", ":0"}, exitUsage, "--api-listen: the demonstration is for this machine only"},
 		{[]string{"pods"}, exitUsage, "pods"},
 		{append(small, "--listen", taken.Addr().String()), exitFailed, "is taken by another program"},
@@ -169,4 +174,34 @@ func TestDemoBadInput(t *testing.T) {
 	if content, err := os.ReadFile(mine); err != nil || string(content) != "mine" {
 		t.Errorf("the user's file is now %q, %v", content, err)
 	}
+}
+
+// A large cluster takes a while to put up, and says so.
+func TestDemoShowsHowFarItIs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		build := func(v *buildView) {
+			v.pods, v.begun = 1000, time.Now()
+			for pods := 100; pods <= 1000; pods += 100 {
+				time.Sleep(time.Second)
+				v.step(pods)
+			}
+			v.done()
+		}
+		var lines strings.Builder
+		build(&buildView{out: &lines})
+		if got := lines.String(); strings.Count(got, "\n") != 5 || !strings.Contains(got, "putting up a cluster: 200 of 1,000 pods, 100/s, 8.0s left\n") {
+			t.Errorf("without a terminal it says\n%s", got)
+		}
+		screen := termtest.New(100, 12).WithoutColour()
+		view := &buildView{live: term.NewLive(screen)}
+		build(view)
+		if got := screen.String(); strings.TrimSpace(got) != "" {
+			t.Errorf("what is left on the screen is %q", got)
+		}
+		view.told = time.Time{}
+		view.step(500)
+		if got := screen.String(); !strings.Contains(got, "putting up a cluster: 500 of 1,000 pods") {
+			t.Errorf("the screen shows %q", got)
+		}
+	})
 }

@@ -2,13 +2,10 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"net"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/tarnproject/tarn/cmd/internal/demo"
@@ -111,8 +108,7 @@ func (v *demoView) trouble() string {
 func (v *demoView) lines() func(now time.Time) {
 	begun := v.stage.Began
 	inner := &mirrorLines{
-		out: v.out, mirror: v.stage.Mirror, begun: begun, interval: v.interval,
-		synced: map[string]bool{}, failed: map[string]string{}, told: begun,
+		out: v.out, mirror: v.stage.Mirror, begun: begun, interval: v.interval, told: begun,
 	}
 	told := begun
 	var last *compared
@@ -143,29 +139,4 @@ func findingText(f demo.Finding) string {
 		text += "; not compared: " + strings.Join(f.Open, "; ")
 	}
 	return text
-}
-
-// onThisMachine finds addresses that the demonstration would be seen at by
-// others: everybody who reaches it may do everything.
-func onThisMachine(flag, address string) error {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return usagef("%s is host:port, such as 127.0.0.1:0, not %q", flag, address)
-	}
-	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return usagef("%s: the demonstration is for this machine only: listen on 127.0.0.1, not on %q", flag, host)
-	}
-	return nil
-}
-
-// explainListen says which flag is meant when an address cannot be used.
-func explainListen(flag string, err error) error {
-	var refused *net.OpError
-	switch {
-	case errors.Is(err, syscall.EADDRINUSE):
-		return fmt.Errorf("%s: the port is taken by another program; choose another, or port 0 for a free one", flag)
-	case errors.As(err, &refused):
-		return fmt.Errorf("%s: %w", flag, err)
-	}
-	return err
 }

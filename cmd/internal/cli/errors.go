@@ -49,20 +49,39 @@ func oneLine(err error) string {
 	return term.Clean(strings.Join(lines, " "))
 }
 
+// explained is an error that says what to do.
+type explained struct{ error }
+
+func (e explained) Unwrap() error { return e.error }
+
 // explain says what to do about errors of the way to the server and of the
 // server, where they do not say so themselves.
 func (a *app) explain(err error) error {
 	var request *url.Error
 	switch {
+	case err == nil || errors.As(err, new(explained)):
+		return err
 	case apierrors.IsUnauthorized(err):
-		return fmt.Errorf("the server does not know who asks: %w; log in anew, or choose with --context, --user or --token", err)
+		err = fmt.Errorf("the server does not know who asks: %w; log in anew, or choose with --context, --user or --token", unprefixed{err})
 	case apierrors.IsForbidden(err) && !strings.Contains(err.Error(), "grant list and watch"):
-		return fmt.Errorf("%w; name a namespace that you may read with -n, or have list and watch granted", err)
+		err = fmt.Errorf("%w; name a namespace that you may read with -n, or have list and watch granted", err)
+	case apierrors.IsBadRequest(err) && (strings.Contains(err.Error(), "field label not supported") || strings.Contains(err.Error(), "known field selector")):
+		err = fmt.Errorf("--field-selector: %w; servers select by few fields, %q by all", err, a.program+" query --where")
 	case errors.As(err, &request):
-		return explainRequest(request)
+		err = explainRequest(request)
+	case apierrors.IsNotFound(err) && strings.Contains(err.Error(), "what it offers"):
+		err = fmt.Errorf("%w; is it the API server of a cluster? check --server and --context", err)
+	case strings.Contains(err.Error(), "root certificates"):
+		err = fmt.Errorf("%w; check --certificate-authority and the cluster in the kubeconfig", err)
 	}
-	return err
+	return explained{err}
 }
+
+// unprefixed is an error without the name of the package that it comes from.
+type unprefixed struct{ error }
+
+func (e unprefixed) Error() string { return strings.TrimPrefix(e.error.Error(), "mirror: ") }
+func (e unprefixed) Unwrap() error { return e.error }
 
 // explainRequest is about requests that got no answer.
 func explainRequest(request *url.Error) error {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -86,21 +85,16 @@ func (a *app) mirror(parent context.Context, args []string, opts *mirrorOptions)
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
 	begun := time.Now()
-	m, err := a.startMirror(ctx, cancel, at, args, &opts.scope, mirror.Options{Disk: disk, ShowSecrets: opts.keeping.secrets})
+	m, err := a.startMirror(ctx, cancel, at, args, &opts.scope, mirror.Options{Disk: disk, ShowSecrets: opts.keeping.secrets, Verify: opts.period})
 	if err != nil {
 		return err
 	}
 	defer func() { cancel(nil); <-m.Done() }() // before the directory is closed
-	var beside sync.WaitGroup
-	if err := opts.verifying.start(ctx, a, m, &beside); err != nil {
-		return err
-	}
 	if live != nil {
 		(&mirrorView{live: live, mirror: m, begun: begun}).run(ctx)
 	} else {
 		(&mirrorLines{out: a.out, mirror: m, begun: begun, interval: opts.interval}).run(ctx)
 	}
-	beside.Wait()
 	<-m.Done()
 	if parent.Err() != nil {
 		return nil

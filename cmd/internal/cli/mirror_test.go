@@ -11,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tarnproject/tarn/cmd/internal/term/termtest"
 )
@@ -94,6 +95,23 @@ func TestMirrorDrawsProgressAndTables(t *testing.T) {
 			t.Errorf("ended with %v", got)
 		}
 	})
+}
+
+// What comparing with the server finds stands in the table's own line.
+func TestMirrorDrawsWhatItVerifies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, configMap("one", "right"))
+		r.meddle = lie
+		r.screen = termtest.New(160, 10).WithoutColour()
+		r.during(func(*lockedBuffer) { time.Sleep(3 * time.Minute) }, "mirror", "configmaps", "--verify=1m")
+		if screen := r.screen.String(); !strings.Contains(screen, "   the copy is not as the server has it") || !strings.Contains(screen, "configmaps: it was read anew and still differs") {
+			t.Errorf("the view shows\n%s", screen)
+		}
+	})
+}
+
+func configMap(name, text string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Data: map[string]string{"text": text}}
 }
 
 // What does not fit is said to be there, and what is in trouble is not left out.

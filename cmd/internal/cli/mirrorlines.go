@@ -4,31 +4,40 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/tarnproject/tarn/cmd/internal/term"
 	"github.com/tarnproject/tarn/mirror"
+	"github.com/tarnproject/tarn/verify"
 )
 
 // mirrorLines prints how a mirror is doing where there is no terminal: progress,
-// each table when it is synced, errors when they begin and end, and now and then
-// where all tables are.
+// each table when it is synced, errors when they begin and end, bad objects and
+// what comparing with the server found, and now and then where all tables are.
 type mirrorLines struct {
 	out      io.Writer
 	mirror   *mirror.Mirror
 	begun    time.Time
 	interval time.Duration
 
-	synced map[string]bool
-	loaded map[string]bool
-	failed map[string]string
-	told   time.Time
-	all    bool
+	known map[string]*tableNews
+	told  time.Time
+	all   bool
+}
+
+// tableNews is what has been told of a table.
+type tableNews struct {
+	loaded bool
+	synced bool
+	failed string
+	bad    int
+	rounds int
 }
 
 // run prints until ctx ends.
 func (p *mirrorLines) run(ctx context.Context) {
-	p.synced, p.loaded, p.failed, p.told = map[string]bool{}, map[string]bool{}, map[string]string{}, p.begun
+	p.told = p.begun
 	ticker := time.NewTicker(redrawEvery)
 	defer ticker.Stop()
 	for {
@@ -75,24 +84,42 @@ func (p *mirrorLines) every() time.Duration {
 // news tells what is new about a table.
 func (p *mirrorLines) news(now time.Time, t *mirror.Table) {
 	name, status := t.Resource().Name(), t.Status()
-	if h := status.Health; h.FromDisk && !p.loaded[name] {
-		p.loaded[name] = true
+	told := p.known[name]
+	if told == nil {
+		if p.known == nil {
+			p.known = map[string]*tableNews{}
+		}
+		told = &tableNews{}
+		p.known[name] = told
+	}
+	if h := status.Health; h.FromDisk && !told.loaded {
+		told.loaded = true
 		p.say(now, "%s: from disk, %s old, %s", name, seconds(h.Age), plural(status.Objects, "object"))
 	}
-	if status.Health.Synced && !p.synced[name] {
-		p.synced[name] = true
+	if status.Health.Synced && !told.synced {
+		told.synced = true
 		p.say(now, "%s: synced, %s", name, plural(status.Objects, "object"))
+	}
+	if bad := status.Health.BadCount; bad != told.bad {
+		told.bad = bad
+		p.say(now, "%s: %s that could not be taken", name, plural(bad, "object"))
+	}
+	if verified := t.Verified(); verified.Rounds > told.rounds {
+		told.rounds = verified.Rounds
+		if round := verified.Last; round.Result.Verdict != verify.Equal || round.Passed > 0 {
+			p.say(now, "compared with the server: %s", round)
+		}
 	}
 	failure := ""
 	if err := status.Health.Err; err != nil {
-		failure = brief(err)
+		failure = strings.TrimPrefix(brief(err), name+": ")
 	} else if d := status.Health.Disk; d != nil && d.Err != nil {
 		failure = "in memory only: " + brief(d.Err)
 	}
-	if failure == p.failed[name] {
+	if failure == told.failed {
 		return
 	}
-	p.failed[name] = failure
+	told.failed = failure
 	if failure == "" {
 		p.say(now, "%s: well again", name)
 		return

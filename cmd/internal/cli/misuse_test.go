@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -59,6 +60,8 @@ func TestClustersThatCannotBeFound(t *testing.T) {
 	t.Setenv("KUBECONFIG", "")
 	broken := filepath.Join(folder, "broken")
 	write(t, broken, "{")
+	empty := filepath.Join(folder, "empty")
+	write(t, empty, "kind: Config\n")
 	const contexts = `
 contexts:
 - {name: home, context: {cluster: here, user: me, namespace: shop}}
@@ -77,6 +80,7 @@ users:
 		}{
 			{"", 1, []string{"no cluster is configured", "--kubeconfig", "KUBECONFIG", `"tarn demo"`}},
 			{"--kubeconfig=" + folder + "/none", 1, []string{"/none", "no such file", "check --kubeconfig"}},
+			{"--kubeconfig=" + empty, 1, []string{"there is no cluster in the kubeconfig " + empty, "--kubeconfig", "--server"}},
 			{"--kubeconfig=" + broken, 1, []string{"the kubeconfig is of no use", "check --kubeconfig"}},
 			{"--kubeconfig=" + config, 1, []string{"cannot reach the server at http://127.0.0.1:", "connection refused", "is it running?"}},
 			{"--kubeconfig=" + undecided, 1, []string{"no current context", "--context", "home, work"}},
@@ -115,12 +119,20 @@ func TestServersThatDoNotLetOneIn(t *testing.T) {
 	defer server.Close()
 	for flags, words := range map[string][]string{
 		"--token=right": {"certificate", "check the cluster's certificate-authority"},
-		"--token=wrong --insecure-skip-tls-verify": {"the server does not know who asks", "log in anew", "--token"},
+		"--token=wrong --insecure-skip-tls-verify": {"the server does not know who asks: cannot ask https://", "log in anew", "--token"},
 	} {
 		args := append([]string{"get", "pods", "--server=" + server.URL()}, strings.Fields(flags)...)
 		if err := alone(t, args...).check(1, words...); err != nil {
 			t.Errorf("%s: %v", flags, err)
 		}
+	}
+	if err := alone(t, "verify", "pods", "--server="+server.URL(), "--token=wrong", "--insecure-skip-tls-verify").check(2, "the server does not know who asks: cannot ask"); err != nil {
+		t.Error(err)
+	}
+	other := httptest.NewServer(http.NotFoundHandler())
+	defer other.Close()
+	if err := alone(t, "get", "pods", "--server="+other.URL).check(1, "is it the API server of a cluster?", "--server"); err != nil {
+		t.Error(err)
 	}
 	file := filepath.Join(t.TempDir(), "config")
 	config, err := server.Kubeconfig()
@@ -161,6 +173,7 @@ func TestCommandLinesThatCannotBeMeant(t *testing.T) {
 			{"watch pods/nope --diff", 1, []string{`pods "nope" not found in namespace "default"`}},
 			{"mirror podz", 1, []string{`no resource "podz"`, "did you mean pods?"}},
 			{"mirror pods --interval=0s", 2, []string{"--interval is a time such as 10s"}},
+			{"get pods --field-selector=spec.nope=x", 1, []string{"--field-selector: field label not supported: spec.nope", `"tarn query --where"`}},
 			{"mirror pods -l ,", 2, []string{"--selector", "app=web"}},
 			{"bench pods --rounds=0", 2, []string{"--rounds is a number from 1 on"}},
 			{"bench pods -o yaml", 2, []string{"-o is json"}},

@@ -62,10 +62,13 @@ func (p progress) left() (time.Duration, bool) {
 }
 
 // String says it in a few words: 1,200 of 5,000 objects, 240/s, 16s left.
-func (p progress) String() string {
-	text := plural(p.received, "object")
+func (p progress) String() string { return p.of("object") }
+
+// of says it of things of that name.
+func (p progress) of(thing string) string {
+	text := plural(p.received, thing)
 	if p.known && p.expected > 0 {
-		text = fmt.Sprintf("%s of %s", thousands(p.received), plural(p.expected, "object"))
+		text = fmt.Sprintf("%s of %s", thousands(p.received), plural(p.expected, thing))
 	}
 	text += fmt.Sprintf(", %s/s", figure(p.perSecond()))
 	if left, ok := p.left(); ok {

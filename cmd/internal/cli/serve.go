@@ -18,6 +18,7 @@ import (
 type serveOptions struct {
 	scope
 	keeping
+	verifying
 	page      web.Options
 	tokenFile string
 }
@@ -65,6 +66,7 @@ Everything is read-only. Values of Secrets are neither kept nor shown unless
 	}
 	opts.scope.bind(cmd)
 	opts.keeping.bind(cmd)
+	opts.verifying.bind(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&opts.page.Address, "listen", web.DefaultAddress, "where to listen; port 0 for a free one")
 	flags.StringVar(&opts.page.CertFile, "tls-cert-file", "", "certificate to serve HTTPS with")
@@ -81,7 +83,7 @@ Everything is read-only. Values of Secrets are neither kept nor shown unless
 // page as a problem and tried again: who serves others does not give up as a
 // view in a terminal does.
 func (a *app) serve(ctx context.Context, args []string, opts *serveOptions) (failed error) {
-	if err := errors.Join(opts.scope.check(), opts.keeping.check(), a.checkPage(opts)); err != nil {
+	if err := errors.Join(opts.scope.check(), opts.verifying.check(), opts.keeping.check(), a.checkPage(opts)); err != nil {
 		return err
 	}
 	at, err := a.clusterOr(ctx, &opts.keeping)
@@ -103,7 +105,7 @@ func (a *app) serve(ctx context.Context, args []string, opts *serveOptions) (fai
 	defer cancel()
 	m, err := mirror.Start(ctx, cfg, wanted, mirror.Options{
 		Namespaces: opts.namespaces(namespace), LabelSelector: opts.labels, FieldSelector: opts.fields,
-		ShowSecrets: opts.page.ShowSecrets, Disk: disk, Logger: a.logger,
+		ShowSecrets: opts.page.ShowSecrets, Disk: disk, Verify: opts.period, Logger: a.logger,
 	})
 	if err != nil {
 		return fmt.Errorf("the mirror cannot be started: %w", err)
@@ -128,6 +130,9 @@ func (a *app) serve(ctx context.Context, args []string, opts *serveOptions) (fai
 func (a *app) checkPage(opts *serveOptions) error {
 	if opts.page.FreshWithin <= 0 {
 		return usagef("--fresh-within is a time such as 3m, not %v", opts.page.FreshWithin)
+	}
+	if _, err := checkAddress("--listen", opts.page.Address); err != nil {
+		return err
 	}
 	token, set := a.getenv(pageToken)
 	if opts.tokenFile != "" {

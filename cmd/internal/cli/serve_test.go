@@ -147,7 +147,9 @@ func TestServeMisuse(t *testing.T) {
 		words []string
 	}{
 		{"--listen 0.0.0.0:0", 2, []string{"--listen 0.0.0.0:0 can be reached from other machines", "--tls-cert-file", "--page-token-file", "127.0.0.1"}},
-		{"--listen nowhere", 1, []string{`"nowhere" is no address`, "host:port"}},
+		{"--listen nowhere", 2, []string{`--listen is host:port`, `"nowhere"`}},
+		{"--listen 127.0.0.1:99999", 2, []string{`--listen: there is no port "99999"`, "65535"}},
+		{"--listen 127.0.0.1:http", 2, []string{`--listen: there is no port "http"`}},
 		{"--listen " + taken.Addr().String(), 1, []string{"--listen: the port is taken"}},
 		{"--tls-cert-file none", 1, []string{"none", "cannot be used"}},
 		{"--page-token-file none", 1, []string{"the token cannot be read", "--page-token-file"}},

@@ -223,7 +223,8 @@ func TestMirrorVerifies(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
 		code, out, errOut := rig.run(ctx, "mirror", "configmaps", "secrets", "-A", "--verify=1m", "--log-level=debug")
-		if code != exitOK || !strings.Contains(errOut, "could not be repaired") || !strings.Contains(errOut, "the copy is as the server has it") {
+		if code != exitOK || !strings.Contains(errOut, "could not be repaired") || !strings.Contains(errOut, "the copy is as the server has it") ||
+			!strings.Contains(out, " compared with the server: configmaps: different at version ") || !strings.Contains(out, "still not equal") {
 			t.Errorf("%d: %s%s", code, out, errOut)
 		}
 		code, _, errOut = rig.run(t.Context(), "mirror", "configmaps", "--verify=1ms")

@@ -16,6 +16,8 @@ const (
 	// minutes in real clusters, which is too long to watch.
 	evictAfter = 8 * time.Second
 	renewEvery = 10 * time.Second
+	// renewals is what part of all changes leases may be.
+	renewals   = 0.5
 	roomOfNode = 110
 )
 
@@ -82,7 +84,7 @@ func (w *Workload) addNode() {
 	}
 	n.renew()
 	w.nodes = append(w.nodes, n)
-	w.agenda.after(w.within(0, renewEvery), n.keepAlive)
+	w.agenda.after(w.within(0, w.renewal()), n.keepAlive)
 }
 
 // keepAlive renews the lease for ever, while the node answers and the cluster is
@@ -91,7 +93,18 @@ func (n *node) keepAlive() {
 	if n.up && n.w.rate() > 0 {
 		n.renew()
 	}
-	n.w.agenda.after(renewEvery, n.keepAlive)
+	n.w.agenda.after(n.w.renewal(), n.keepAlive)
+}
+
+// renewal is how often a lease is renewed: as in real clusters, unless there are so
+// many nodes that little else would happen at the rate asked for.
+func (w *Workload) renewal() time.Duration {
+	rate := w.rate()
+	if rate <= 0 {
+		return renewEvery
+	}
+	seconds := float64(w.config.nodes()) / (renewals * rate)
+	return max(renewEvery, time.Duration(min(seconds, 3600)*float64(time.Second)))
 }
 
 func (n *node) renew() {

@@ -41,6 +41,14 @@ type Stage struct {
 	living    sync.WaitGroup
 }
 
+const (
+	// bookmarks come often, so that a quiet copy is seen to be fresh.
+	bookmarks = 5 * time.Second
+	// silence is therefore noticed soon: whoever watches a demonstration would not
+	// see a frozen connection be replaced after minutes.
+	silence = 4 * bookmarks
+)
+
 // Open puts everything up. Until it has, ctx ends it; later only Close does.
 func Open(ctx context.Context, options StageOptions) (_ *Stage, err error) {
 	s := &Stage{}
@@ -50,8 +58,7 @@ func Open(ctx context.Context, options StageOptions) (_ *Stage, err error) {
 			s.Close()
 		}
 	}()
-	// Bookmarks come often, so that a quiet copy is seen to be fresh.
-	serving := apiserver.Options{Address: options.Address, TLS: options.Faults, BookmarkInterval: 5 * time.Second}
+	serving := apiserver.Options{Address: options.Address, TLS: options.Faults, BookmarkInterval: bookmarks}
 	if s.Server, err = apiserver.Start(serving); err != nil {
 		return nil, err
 	}
@@ -107,7 +114,7 @@ func (s *Stage) startMirror(ctx context.Context, way *rest.Config, resources []m
 	running, end := context.WithCancel(context.WithoutCancel(ctx))
 	s.Began = time.Now()
 	s.Mirror, err = mirror.Start(running, way, resources, mirror.Options{
-		Logger:  logger,
+		Logger: logger, SilenceLimit: silence,
 		OnError: func(table string, err error) { logger.Info("copy failed", "resource", table, "error", err) },
 	})
 	if err != nil {

@@ -27,21 +27,23 @@ import (
 // and no client could tell.
 //
 // Faults strike requests and connections, and a watch that goes well would be
-// spared for many minutes. So watches are also asked to end after some seconds,
-// and no connection is used twice.
+// spared for many minutes. So watches are also asked to end after half a minute,
+// and no connection is used twice. One request in five goes wrong: with a dozen
+// resources that is something every few seconds, and each of them has the time to
+// recover, since pauses between attempts grow while failures follow each other.
 type Trouble struct{ wire, answers *faults.Plan }
 
 // NewTrouble draws what goes wrong from a seed.
 func NewTrouble(seed uint64) *Trouble {
 	return &Trouble{
 		wire: faults.New(seed, faults.Mix{
-			faults.Refuse: 0.02, faults.Reset: 0.12, faults.Truncate: 0.05, faults.Garble: 0.08, faults.Delay: 0.1,
-			// Rare, because a silent watch is given two and a half minutes.
-			faults.Stall: 0.005,
+			faults.Refuse: 0.01, faults.Reset: 0.05, faults.Truncate: 0.02, faults.Garble: 0.04, faults.Delay: 0.1,
+			// Rare, because a silent watch is given a while, and a list more.
+			faults.Stall: 0.01,
 		}).Within(faults.Limits{Delay: time.Second, Burst: 2, Bytes: 1 << 20}),
 		answers: faults.New(seed, faults.Mix{
-			faults.Expire: 0.06, faults.Busy: 0.02, faults.BusyFor: 0.02, faults.Internal: 0.03, faults.Fail: 0.03,
-			faults.Hang: 0.01, faults.Delay: 0.1,
+			faults.Expire: 0.03, faults.Busy: 0.01, faults.BusyFor: 0.01, faults.Internal: 0.015, faults.Fail: 0.015,
+			faults.Hang: 0.005, faults.Delay: 0.1,
 		}).Within(faults.Limits{Delay: time.Second, RetryAfter: 2 * time.Second, Hang: 3 * time.Second, Burst: 2}),
 	}
 }
@@ -131,7 +133,7 @@ func (s shortWatches) RoundTrip(r *http.Request) (*http.Response, error) {
 	if query.Get("watch") == "" || query.Get("watch") == "false" {
 		return s.inner.RoundTrip(r)
 	}
-	lasts := 10 * time.Second
+	lasts := 30 * time.Second
 	if query.Get("sendInitialEvents") == "true" {
 		lasts = s.initial
 	}

@@ -23,8 +23,8 @@ func TestShortWatches(t *testing.T) {
 	for _, test := range []struct{ asked, want string }{
 		{"/api/v1/pods?limit=1", ""},
 		{"/api/v1/pods?watch=false&timeoutSeconds=400", "400"},
-		{"/api/v1/pods?watch=true&timeoutSeconds=400", "10"},
-		{"/api/v1/pods?watch=true", "10"},
+		{"/api/v1/pods?watch=true&timeoutSeconds=400", "30"},
+		{"/api/v1/pods?watch=true", "30"},
 		{"/api/v1/pods?sendInitialEvents=true&timeoutSeconds=400&watch=true", "20"},
 	} {
 		request := httptest.NewRequest(http.MethodGet, test.asked, nil)

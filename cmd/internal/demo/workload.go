@@ -25,9 +25,15 @@ type Config struct {
 	Rate float64
 	// Seed makes all choices.
 	Seed uint64
+	// Progress, if there is one, is told how many pods there are while the cluster
+	// is put up.
+	Progress func(pods int)
 	// Logger is told what the target refuses; slog.Default if nil.
 	Logger *slog.Logger
 }
+
+// nodes is how many the pods need.
+func (c Config) nodes() int { return 3 + c.Pods/24 }
 
 // Workload is the life of a cluster.
 //
@@ -69,12 +75,15 @@ func Build(ctx context.Context, target Target, config Config) (*Workload, error)
 	for _, place := range places {
 		w.put(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: place.namespace, Labels: map[string]string{teamLabel: place.team}}})
 	}
-	for range 3 + config.Pods/24 {
+	for range config.nodes() {
 		w.addNode()
 	}
-	sizes := w.sizes(config.Pods)
+	sizes, pods := w.sizes(config.Pods), 0
 	for i, who := range identities(len(sizes)) {
 		w.found(who, sizes[i])
+		if pods += int(sizes[i]); config.Progress != nil {
+			config.Progress(pods)
+		}
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}

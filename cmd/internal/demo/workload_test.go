@@ -9,6 +9,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -207,5 +208,35 @@ func TestRate(t *testing.T) {
 				t.Errorf("%.1f writes a second, want %.0f", got, rate)
 			}
 		})
+	}
+}
+
+// leaseCounter counts how often leases are renewed.
+type leaseCounter struct {
+	*ledger
+	renewed int
+}
+
+func (c *leaseCounter) Put(object Object) error {
+	if _, ok := object.(*coordinationv1.Lease); ok {
+		c.renewed++
+	}
+	return c.ledger.Put(object)
+}
+
+// A cluster of many nodes has a life beside their leases.
+func TestLeasesAreNotAll(t *testing.T) {
+	target := &leaseCounter{ledger: newLedger(t)}
+	w, err := Build(t.Context(), target, Config{Pods: 5000, Rate: 10, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	target.builds = false
+	w.advance(time.Minute)
+	writes, leases := w.Writes(), target.renewed
+	w.advance(2 * time.Minute)
+	all := int(w.Writes() - writes)
+	if leases = target.renewed - leases; leases == 0 || leases > all*2/3 {
+		t.Errorf("of %d changes %d are leases", all, leases)
 	}
 }

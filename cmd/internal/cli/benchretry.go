@@ -1,0 +1,49 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tarnproject/tarn/cmd/internal/measure"
+)
+
+const (
+	// exitPassing is how a process that measures tells that the server failed in a
+	// way that may pass; it is sysexits' code for that.
+	exitPassing = 75
+	// benchTries is how often a measurement is begun, benchPause how long the first
+	// pause between two is; each further one is twice as long.
+	benchTries = 5
+	benchPause = time.Second
+)
+
+// passing is a failure that may be gone at the next try.
+type passing struct{ error }
+
+func (p passing) Unwrap() error { return p.error }
+
+// persist measures until nothing fails meanwhile. A figure that a failure is in
+// would be of the failure, so the whole measurement is made again; what was
+// measured before is kept.
+func (a *app) persist(ctx context.Context, run func() (measure.Result, error)) (measure.Result, error) {
+	pause := benchPause
+	for try := 1; ; try++ {
+		result, err := run()
+		var passes passing
+		switch {
+		case err == nil || !errors.As(err, &passes):
+			return result, err
+		case try == benchTries:
+			return result, fmt.Errorf("%w; it failed %d times in a row, try again when the server is well", err, benchTries)
+		}
+		fmt.Fprintf(a.errOut, "that failed: %s; trying again in %s\n", oneLine(err), pause)
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return result, ctx.Err()
+		}
+		pause *= 2
+	}
+}

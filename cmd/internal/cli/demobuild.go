@@ -1,0 +1,53 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/tarnproject/tarn/cmd/internal/term"
+)
+
+// buildView shows how far a large cluster has been put up: as a bar in the
+// terminal, else as a line now and then. Of a small one nothing is seen.
+type buildView struct {
+	live  *term.Live // nil for plain lines
+	out   io.Writer
+	pods  int
+	begun time.Time
+
+	told  time.Time
+	drawn bool
+}
+
+// step is told how many pods there are.
+func (v *buildView) step(pods int) {
+	now := time.Now()
+	every := 2 * time.Second
+	if v.live != nil {
+		every = redrawEvery
+	}
+	if v.told.IsZero() {
+		v.told = v.begun
+	}
+	if now.Sub(v.told) < every {
+		return
+	}
+	v.told = now
+	p := progress{received: pods, expected: v.pods, known: true, elapsed: now.Sub(v.begun)}
+	text := fmt.Sprintf("putting up a cluster: %s", p.of("pod"))
+	if v.live == nil {
+		fmt.Fprintf(v.out, "%s %s\n", stamp(now), text)
+		return
+	}
+	width, _ := v.live.Size()
+	v.drawn = true
+	_ = v.live.Draw([]term.Line{{{Text: term.Bar(min(30, width/3), p.part()), Style: term.Green}, {Text: " " + text, Style: term.Bold}}})
+}
+
+// done takes the bar away.
+func (v *buildView) done() {
+	if v.drawn {
+		_ = v.live.Draw(nil)
+	}
+}

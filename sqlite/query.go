@@ -71,6 +71,9 @@ func Query(ctx context.Context, dir, sql string, limits Limits, args ...any) (*R
 	ctx, cancel := context.WithTimeoutCause(ctx, limits.Time, errTooLong)
 	defer cancel()
 	conn, err := openForQuery(ctx, path)
+	if errors.Is(err, sqlite3.INTERRUPT) {
+		return nil, stopped(ctx, limits)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("sqlite: open %s: %w", path, err)
 	}
@@ -89,14 +92,20 @@ func Query(ctx context.Context, dir, sql string, limits Limits, args ...any) (*R
 	case strings.Contains(err.Error(), "because it is a view"):
 		// SQLite says so before it asks the authorizer.
 		return nil, fmt.Errorf("sqlite: %w: %w", ErrNotReading, err)
-	case errors.Is(err, sqlite3.INTERRUPT) && errors.Is(context.Cause(ctx), errTooLong):
-		return nil, fmt.Errorf("sqlite: the query was stopped after %s: %w", limits.Time, errTooLong)
 	case errors.Is(err, sqlite3.INTERRUPT):
-		return nil, fmt.Errorf("sqlite: the query was stopped: %w", context.Cause(ctx))
+		return nil, stopped(ctx, limits)
 	case errors.Is(err, sqlite3.NOMEM):
 		return nil, fmt.Errorf("sqlite: the query needs more than %d MiB of memory", queryMemory>>20)
 	}
 	return nil, fmt.Errorf("sqlite: %w", err)
+}
+
+// stopped says why a query was.
+func stopped(ctx context.Context, limits Limits) error {
+	if errors.Is(context.Cause(ctx), errTooLong) {
+		return fmt.Errorf("sqlite: the query was stopped after %s: %w", limits.Time, errTooLong)
+	}
+	return fmt.Errorf("sqlite: the query was stopped: %w", context.Cause(ctx))
 }
 
 var errTooLong = errors.New("it took too long")

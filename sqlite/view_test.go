@@ -142,3 +142,14 @@ func TestForget(t *testing.T) {
 		t.Errorf("there are %v, %v; want the table of others alone", r, err)
 	}
 }
+
+// A query whose time is over before the file is open says that, too.
+func TestQueryStoppedWhileOpening(t *testing.T) {
+	dir := directory(t)
+	open(t, dir, Options{})
+	for range 20 {
+		if _, err := Query(t.Context(), dir, "SELECT 1", Limits{Time: 1}); err == nil || !strings.Contains(err.Error(), "the query was stopped after 1ns") {
+			t.Fatalf("it says %v", err)
+		}
+	}
+}

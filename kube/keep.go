@@ -28,11 +28,6 @@ func Keep[T any](keep func(of Origin, front tarn.ReadStore[T]) (tarn.ReadStore[T
 	return func(s *settings) { s.keep = keep }
 }
 
-// A Keeper is to informers what [Keep] is to replicas: it is asked for the store of
-// each informer of a factory, or of a cache, when that starts. An error leaves the
-// informer with the store in memory, and is told where all its failures are.
-type Keeper func(of Origin, front tarn.ReadStore[any]) (tarn.ReadStore[any], error)
-
 // Origin is what a copy is of.
 type Origin struct {
 	// Resource of the objects. If it is still to be found by the kind, it is what it
@@ -54,21 +49,6 @@ type Origin struct {
 
 	client   *Client
 	decoding SourceOptions
-}
-
-// Origin says what a copy of a collection is of, for a [Keeper]. Of the options,
-// it tells which fields are left out and how objects that are read again are made.
-func (c *Client) Origin(of Collection, opts SourceOptions) Origin {
-	asked := of.options(metav1.ListOptions{})
-	o := Origin{
-		Resource: of.Resource, Kind: of.Kind, Object: of.Object,
-		LabelSelector: asked.LabelSelector, FieldSelector: asked.FieldSelector,
-		Drop: slices.Sorted(slices.Values(opts.Drop)), client: c, decoding: opts,
-	}
-	if of.Namespace != "" {
-		o.Namespaces = []string{of.Namespace}
-	}
-	return o
 }
 
 // Selection is which objects of the resource the copy has, and what of them.
@@ -138,20 +118,33 @@ func keptStore[T any](s *settings, client *Client, collections []Collection, opt
 	if !ok {
 		return nil, fmt.Errorf("kube: %s: Keep has a %T, and the objects are %v", options.Name, s.keep, reflect.TypeFor[T]())
 	}
+	of := OriginOf(client, collections...)
+	of.Drop = slices.Sorted(slices.Values(s.drop))
+	for _, name := range slices.Sorted(slices.Values(s.dropAnnotations)) {
+		of.Drop = append(of.Drop, annotationPath(name))
+	}
+	of.Transformed = options.Transform != nil
+	return keep(of, front)
+}
+
+// OriginOf is what a copy of collections is of, which differ in nothing but their
+// namespace, if it is made without [Reflect]. What is left out of objects is for
+// the caller to add.
+func OriginOf(client *Client, collections ...Collection) Origin {
+	first := collections[0]
 	of := Origin{
-		Resource: s.resource, Kind: s.kind, Object: collections[0].Object,
-		LabelSelector: s.labelSelector, FieldSelector: s.fieldSelector,
-		Drop: slices.Sorted(slices.Values(s.drop)), Transformed: options.Transform != nil, client: client,
+		Resource: first.Resource, Kind: first.Kind, Object: first.Object,
+		LabelSelector: first.LabelSelector, FieldSelector: first.FieldSelector, client: client,
 	}
 	if of.Resource.Empty() {
-		of.Resource, _ = meta.UnsafeGuessKindToResource(s.kind)
+		of.Resource, _ = meta.UnsafeGuessKindToResource(of.Kind)
 	}
 	for _, c := range collections {
 		if c.Namespace != "" {
 			of.Namespaces = append(of.Namespaces, c.Namespace)
 		}
 	}
-	return keep(of, front)
+	return of
 }
 
 // serverOf reads from a config what tells its server from another.

@@ -25,7 +25,7 @@ type settings struct {
 	scheme                       *runtime.Scheme
 	mapper                       meta.RESTMapper
 	client                       *Client
-	drop                         []string
+	drop, dropAnnotations        []string
 	maxItem                      int
 
 	name      string
@@ -105,6 +105,21 @@ func DropFields(paths ...string) Option {
 // WithoutManagedFields leaves out who owns which field, often a third of an
 // object, which only server-side apply asks for.
 func WithoutManagedFields() Option { return DropFields("metadata.managedFields") }
+
+// DropAnnotations leaves annotations out by their names. Only objects that have one
+// of them are copied for it, and those no further than to their annotations.
+func DropAnnotations(names ...string) Option {
+	return func(s *settings) { s.dropAnnotations = append(s.dropAnnotations, names...) }
+}
+
+// Options makes one option of several.
+func Options(opts ...Option) Option {
+	return func(s *settings) {
+		for _, o := range opts {
+			o(s)
+		}
+	}
+}
 
 // MaxItem is how many bytes an object may have on the wire; a longer one is
 // reported as bad. [DefaultMaxItem] if not given.

@@ -87,6 +87,7 @@ func start[T any](ctx context.Context, cfg *rest.Config, s *settings) (*tarn.Rep
 	if err != nil {
 		return nil, err
 	}
+	options.Transform = withoutAnnotations(s.dropAnnotations, options.Transform)
 	replica, err := newReplica(sections, store, options)
 	if err != nil {
 		return nil, err

@@ -26,6 +26,11 @@ type codec[T any] struct {
 	protobuf bool
 	columns  []column
 	parts    parts
+	// lastApplied says that [LastApplied] is written.
+	lastApplied bool
+	// typed makes of an unstructured object what computed columns are read from; nil
+	// if there are none.
+	typed func(*unstructured.Unstructured) metav1.Object
 }
 
 // message is what generated protobuf types have.
@@ -34,15 +39,15 @@ type message interface {
 	MarshalToSizedBuffer([]byte) (int, error)
 }
 
-func newCodec[T any](of kube.Origin, more []Column) (*codec[T], error) {
+func newCodec[T any](of kube.Origin, s settings) (*codec[T], error) {
 	decoder, err := of.Decoder()
 	if err != nil {
 		return nil, err
 	}
-	c := &codec[T]{of: of, decoder: decoder}
+	c := &codec[T]{of: of, decoder: decoder, lastApplied: s.lastApplied, typed: typedFor(of)}
 	c.protobuf = decoder.HasProtobuf() && of.Object.Implements(reflect.TypeFor[message]())
 	c.parts = partsOf(of, c.protobuf)
-	c.columns, err = columnsFor(of, more)
+	c.columns, err = columnsFor(of, s.columns)
 	return c, err
 }
 
@@ -53,6 +58,9 @@ func (c *codec[T]) Schema() string {
 	if c.protobuf {
 		how = "protobuf"
 	}
+	if c.lastApplied {
+		how += " whole"
+	}
 	return fmt.Sprintf("%s %s as %v", c.of.Resource.GroupVersion(), how, c.of.Object)
 }
 
@@ -61,6 +69,7 @@ func (c *codec[T]) Append(buf []byte, object T) ([]byte, error) {
 		// Read again it would be another type's, perhaps without an error.
 		return nil, fmt.Errorf("a transform made a %T of it, and what is kept on disk is %v", object, c.of.Object)
 	}
+	object = c.written(object)
 	if c.protobuf {
 		m := any(object).(message)
 		at, size := len(buf), m.Size()
@@ -73,6 +82,14 @@ func (c *codec[T]) Append(buf []byte, object T) ([]byte, error) {
 	}
 	raw, err := plainJSON(object)
 	return append(buf, raw...), err
+}
+
+// written is what may be on disk of an object.
+func (c *codec[T]) written(object T) T {
+	if c.lastApplied {
+		return object
+	}
+	return kube.WithoutAnnotations(object, LastApplied)
 }
 
 // plainJSON writes an object, an unstructured one as the map that it is.
@@ -116,13 +133,21 @@ func (c *codec[T]) Table() sqlite.Table {
 
 // Row gives the values of the columns.
 func (c *codec[T]) Row(object T, raw []byte) (sqlite.Row, error) {
-	o, ok := any(object).(metav1.Object)
+	o, ok := any(c.written(object)).(metav1.Object)
 	if !ok {
 		return sqlite.Row{}, errors.New("the object has no metadata")
 	}
+	typed := o
+	if u, ok := o.(*unstructured.Unstructured); ok && c.typed != nil {
+		typed = c.typed(u)
+	}
 	row := sqlite.Row{Values: make([]any, 0, len(c.columns)), Labels: o.GetLabels()}
 	for _, col := range c.columns {
-		v, err := col.read(o)
+		from := o
+		if col.computed {
+			from = typed
+		}
+		v, err := col.read(from)
 		if err != nil {
 			v = nil // a column is no reason not to keep an object
 		}

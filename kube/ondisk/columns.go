@@ -16,7 +16,8 @@ import (
 type Column struct {
 	// Name in SQL, Type one of TEXT, INTEGER, REAL and JSON.
 	Name, Type string
-	// Path to the field, see [fieldpath.Parse].
+	// Path to the field, see [fieldpath.Parse]; or, of unstructured objects, a
+	// JSONPath in braces, as kubectl has it: {.status.conditions[?(@.type=="Ready")].status}.
 	Path string
 	// Index says that rows are to be found by it.
 	Index bool
@@ -36,7 +37,9 @@ func Columns(resource schema.GroupResource) []Column {
 type column struct {
 	Column
 	indexed bool
-	read    func(metav1.Object) (any, error)
+	// computed says that it is read from typed objects.
+	computed bool
+	read     func(metav1.Object) (any, error)
 }
 
 // field makes a column of a field.
@@ -78,10 +81,18 @@ func columnsFor(of kube.Origin, more []Column) ([]column, error) {
 		resource = schema.GroupResource{} // there is nothing else to read
 	}
 	all = append(all, kindColumns[resource]...)
-	if of.Object != unstructuredType {
+	if of.Object != unstructuredType || typedFor(of) != nil {
 		all = append(all, computedColumns(resource)...)
 	}
 	for _, c := range more {
+		if of.Object == unstructuredType && strings.HasPrefix(c.Path, "{") {
+			col, err := byJSONPath(c)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, col)
+			continue
+		}
 		p, err := fieldpath.Parse(c.Path)
 		if err != nil {
 			return nil, fmt.Errorf("the column %s: %w", c.Name, err)

@@ -20,11 +20,13 @@ import (
 type Option func(*settings)
 
 type settings struct {
-	name    string
-	secrets bool
-	only    bool
-	plain   bool
-	columns []Column
+	name        string
+	secrets     bool
+	only        bool
+	plain       bool
+	lastApplied bool
+	without     []string
+	columns     []Column
 	// transform names what the transform does.
 	transform string
 }
@@ -32,6 +34,19 @@ type settings struct {
 // WithSecrets writes Secrets too. Without it they are kept in memory only. Think
 // of [sqlite.Options].Key, which encrypts them.
 func WithSecrets() Option { return func(s *settings) { s.secrets = true } }
+
+// LastApplied is the annotation in which kubectl apply repeats the whole object, with
+// all that was secret in it.
+const LastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+
+// WithLastApplied keeps the annotation [LastApplied], which is else left out.
+func WithLastApplied() Option { return func(s *settings) { s.lastApplied = true } }
+
+// Without leaves fields out, by their path in JSON: "spec.template", as
+// [kube.DropFields] does.
+func Without(paths ...string) Option {
+	return func(s *settings) { s.without = append(s.without, paths...) }
+}
 
 // Only keeps the copy on disk and not in memory: each read looks into the file, and
 // memory does not grow with the number of objects.
@@ -55,14 +70,37 @@ func Name(name string) Option { return func(s *settings) { s.name = name } }
 //
 // What another process, or this one before, kept there is served from the start;
 // content of another server, of other namespaces, selectors or fields is dropped.
+//
+// What is not to be on disk, [LastApplied] and the fields of [Without], is not in
+// the copy at all. Why not only leave it out of the file: then an object would have
+// it or not depending on whether it has changed since the process was started, and
+// nobody who reads it could tell.
 func In[T any](db *sqlite.DB, opts ...Option) kube.Option {
+	s := settingsOf(opts)
+	all := []kube.Option{kube.DropFields(s.without...)}
+	if !s.lastApplied {
+		all = append(all, kube.DropAnnotations(LastApplied))
+	}
+	all = append(all, kube.Keep(func(of kube.Origin, front tarn.ReadStore[T]) (tarn.ReadStore[T], error) {
+		return open(db, s, of, front)
+	}))
+	return kube.Options(all...)
+}
+
+// Open gives the store of a copy that is made without [kube.Reflect]: front with
+// the disk behind it, or only the disk. Whoever makes the copy leaves out what
+// [Without] names, and says so in of.Drop; [LastApplied] is not written in any case,
+// and should be left out of the copy too ([kube.WithoutAnnotations]).
+func Open[T any](db *sqlite.DB, of kube.Origin, front tarn.ReadStore[T], opts ...Option) (tarn.ReadStore[T], error) {
+	return open(db, settingsOf(opts), of, front)
+}
+
+func settingsOf(opts []Option) settings {
 	var s settings
 	for _, o := range opts {
 		o(&s)
 	}
-	return kube.Keep(func(of kube.Origin, front tarn.ReadStore[T]) (tarn.ReadStore[T], error) {
-		return open(db, s, of, front)
-	})
+	return s
 }
 
 // Keeper keeps the informers of a factory, or of a controller's cache, in db, which
@@ -70,13 +108,16 @@ func In[T any](db *sqlite.DB, opts ...Option) kube.Option {
 // that is kept as metadata has _metadata behind it, and one of which a cache has
 // several copies what tells them apart, such as pods_in_kube_system.
 //
-// Informers have their objects in memory too: [Only] is not for them.
+// What is not to be on disk, [LastApplied] and the fields of [Without] where objects
+// have them, is not in the informers either; see [In]. Informers have their objects
+// in memory too: [Only] is not for them.
 func Keeper(db *sqlite.DB, opts ...Option) kube.Keeper {
-	var s settings
-	for _, o := range opts {
-		o(&s)
+	s := settingsOf(opts)
+	keeper := kube.Keeper{Fields: s.without}
+	if !s.lastApplied {
+		keeper.Annotations = []string{LastApplied}
 	}
-	return func(of kube.Origin, front tarn.ReadStore[any]) (tarn.ReadStore[any], error) {
+	keeper.Store = func(of kube.Origin, front tarn.ReadStore[any]) (tarn.ReadStore[any], error) {
 		own := s
 		if own.name == "" {
 			own.name = TableName(of.Resource.GroupResource())
@@ -92,6 +133,7 @@ func Keeper(db *sqlite.DB, opts ...Option) kube.Keeper {
 		}
 		return open(db, own, of, front)
 	}
+	return keeper
 }
 
 // secret says whether objects of a resource are not to be written unasked.
@@ -108,7 +150,7 @@ func open[T any](db *sqlite.DB, s settings, of kube.Origin, front tarn.ReadStore
 	if s.name == "" {
 		s.name = TableName(resource)
 	}
-	codec, err := newCodec[T](of, s.columns)
+	codec, err := newCodec[T](of, s)
 	if err != nil {
 		return nil, fmt.Errorf("ondisk: %s: %w", resource, err)
 	}

@@ -70,8 +70,14 @@ func computedColumns(r schema.GroupResource) []column {
 	return nil
 }
 
+func fromTyped(name, kind string, read func(o metav1.Object) any) column {
+	c := computed(name, kind, read)
+	c.computed = true
+	return c
+}
+
 func ofPod(name, kind string, read func(*corev1.Pod) any) column {
-	return computed(name, kind, func(o metav1.Object) any {
+	return fromTyped(name, kind, func(o metav1.Object) any {
 		if p, ok := o.(*corev1.Pod); ok {
 			return read(p)
 		}
@@ -80,7 +86,7 @@ func ofPod(name, kind string, read func(*corev1.Pod) any) column {
 }
 
 func ofNode(name, kind string, read func(*corev1.Node) any) column {
-	return computed(name, kind, func(o metav1.Object) any {
+	return fromTyped(name, kind, func(o metav1.Object) any {
 		if n, ok := o.(*corev1.Node); ok {
 			return read(n)
 		}

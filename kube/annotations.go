@@ -1,0 +1,89 @@
+package kube
+
+import (
+	"maps"
+	"reflect"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// annotationPath is how an annotation is named as a field.
+func annotationPath(name string) string { return "metadata.annotations['" + name + "']" }
+
+// withoutAnnotations takes annotations out before a transform, which may be nil.
+func withoutAnnotations[T any](names []string, then func(T) (T, error)) func(T) (T, error) {
+	if len(names) == 0 {
+		return then
+	}
+	return func(object T) (T, error) {
+		object = WithoutAnnotations(object, names...)
+		if then == nil {
+			return object, nil
+		}
+		return then(object)
+	}
+}
+
+// WithoutAnnotations returns an object without these annotations: itself if it has
+// none of them, else a copy that shares all but its annotations with it, since
+// others may have the same parts.
+func WithoutAnnotations[T any](object T, names ...string) T {
+	switch o := any(object).(type) {
+	case *unstructured.Unstructured:
+		if o == nil {
+			return object
+		}
+		metadata, _ := o.Object["metadata"].(map[string]any)
+		annotations, _ := metadata["annotations"].(map[string]any)
+		left := without(annotations, names)
+		if len(left) == len(annotations) {
+			return object
+		}
+		metadata = maps.Clone(metadata)
+		metadata["annotations"] = left
+		if len(left) == 0 {
+			delete(metadata, "annotations")
+		}
+		all := maps.Clone(o.Object)
+		all["metadata"] = metadata
+		return any(&unstructured.Unstructured{Object: all}).(T)
+	case metav1.Object:
+		v := reflect.ValueOf(o)
+		if v.Kind() != reflect.Pointer || v.IsNil() {
+			return object
+		}
+		annotations := o.GetAnnotations()
+		left := without(annotations, names)
+		if len(left) == len(annotations) {
+			return object
+		}
+		copied := reflect.New(v.Type().Elem())
+		copied.Elem().Set(v.Elem())
+		if len(left) == 0 {
+			left = nil
+		}
+		shown, ok := copied.Interface().(metav1.Object)
+		if !ok {
+			return object
+		}
+		shown.SetAnnotations(left)
+		return copied.Interface().(T)
+	}
+	return object
+}
+
+// without is a map without some keys: itself if it has none of them.
+func without[V any](m map[string]V, names []string) map[string]V {
+	left := m
+	for _, name := range names {
+		if _, ok := left[name]; !ok {
+			continue
+		}
+		if len(left) == len(m) {
+			left = maps.Clone(m)
+		}
+		delete(left, name)
+	}
+	return left
+}

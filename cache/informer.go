@@ -180,7 +180,7 @@ func (s *informer) start() bool {
 	}
 	s.started = true
 	err := s.replica.Configure(func(o *tarn.Options[any]) {
-		o.ResyncPeriod, o.Transform = s.resyncs.check, s.making()
+		o.ResyncPeriod, o.Transform = s.resyncs.check, s.disk.stripping(s.making())
 	})
 	return err == nil
 }

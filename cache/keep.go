@@ -31,12 +31,14 @@ type Front struct {
 //     only of what differs.
 //   - HasSynced, of the informer and of handlers, is false until the copy has come to
 //     where the source was when it was asked.
+//   - What strip, which may be nil, takes out of an object is in no store: it returns
+//     the object itself or a copy without, and writes into nothing.
 //   - If keep fails, the informer goes on without, and the error is told to its watch
 //     error handler and in the Health of its replica.
 //
 // The options WithDisk of packages informers and ctrlcache do this for all
 // informers of a factory or cache.
-func Keep(informer SharedInformer, keep func(Front) (tarn.ReadStore[any], error)) error {
+func Keep(informer SharedInformer, keep func(Front) (tarn.ReadStore[any], error), strip func(object any) any) error {
 	if isNil(informer) {
 		return errors.New("a nil informer has nothing to keep")
 	}
@@ -50,13 +52,14 @@ func Keep(informer SharedInformer, keep func(Front) (tarn.ReadStore[any], error)
 	if s.started {
 		return errors.New("informer has already started")
 	}
-	s.disk.keep = keep
+	s.disk.keep, s.disk.strip = keep, strip
 	return s.replica.SetDurable(&s.disk)
 }
 
 // disk is what keeps the content of an informer, if something does.
 type disk struct {
 	keep  func(Front) (tarn.ReadStore[any], error)
+	strip func(object any) any
 	front Front
 	kept  atomic.Pointer[keptStore]
 }
@@ -110,6 +113,19 @@ func (d *disk) Release() {
 		if r, ok := k.durable.(tarn.Releaser); ok {
 			r.Release()
 		}
+	}
+}
+
+// stripping takes out of objects what is not to be kept, before all else.
+func (d *disk) stripping(then TransformFunc) TransformFunc {
+	if d.strip == nil {
+		return then
+	}
+	return func(object any) (any, error) {
+		if object = d.strip(object); then == nil {
+			return object, nil
+		}
+		return then(object)
 	}
 }
 

@@ -24,7 +24,7 @@ import (
 // The first result is also a manager.LeaderElectionRunnable that needs no leader,
 // and what [NewClient] needs to let reads wait for writes.
 func NewCache(cfg *rest.Config, opts cache.Options) (cache.Cache, error) {
-	return newCache(cfg, opts, nil)
+	return newCache(cfg, opts, kube.Keeper{})
 }
 
 var _ cache.NewCacheFunc = NewCache
@@ -83,7 +83,7 @@ type ctrlCache struct {
 	*plan
 	cfg    *rest.Config
 	server *kube.Client
-	keep   kube.Keeper // nil for none
+	keep   kube.Keeper // without a Store for none
 	writes *writes
 
 	// started is closed by Start.

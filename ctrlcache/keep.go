@@ -17,8 +17,8 @@ func (c *ctrlCache) kept(informer toolscache.SharedIndexInformer, at place, coll
 		options.Unshared = !front.Shared
 		of := c.server.Origin(collection, options)
 		of.Transformed, of.Part = front.Transformed, named
-		return c.keep(of, front)
-	})
+		return c.keep.Open(of, front)
+	}, c.keep.Strip)
 }
 
 // partName tells the informer of a place from others of the same resource that the

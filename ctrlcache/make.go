@@ -85,6 +85,7 @@ func (c *ctrlCache) ownInformer(at place, collection kube.Collection, config cac
 	if strips(transform) {
 		transform, options.Drop = nil, []string{"metadata.managedFields"}
 	}
+	options.Drop = append(options.Drop, c.keep.Drop(collection.Object)...)
 	options.Unshared = transform != nil
 	bookmarks := ptr.Deref(config.EnableWatchBookmarks, true)
 	if !bookmarks {
@@ -97,7 +98,7 @@ func (c *ctrlCache) ownInformer(at place, collection kube.Collection, config cac
 	informer := tarncache.NewSharedIndexInformerFromSource(source, example, toolscache.SharedIndexInformerOptions{
 		ResyncPeriod: resyncPeriod(config), Indexers: byNamespace(), ObjectDescription: at.String(),
 	}, bookmarks && features.FeatureGates().Enabled(features.WatchListClient))
-	if c.keep != nil {
+	if c.keep.Store != nil {
 		if err := c.kept(informer, at, collection, options); err != nil {
 			return nil, err
 		}

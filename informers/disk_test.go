@@ -25,7 +25,7 @@ func TestWithDiskNeedsAConfig(t *testing.T) {
 		t.Error("something was to be kept")
 		return nil, nil
 	}
-	informers.NewSharedInformerFactoryWithOptions(fake.NewClientset(), 0, informers.WithDisk(keep))
+	informers.NewSharedInformerFactoryWithOptions(fake.NewClientset(), 0, informers.WithDisk(kube.Keeper{Store: keep}))
 	if len(told) != 1 || !strings.Contains(told[0], "make the factory from a rest.Config") {
 		t.Errorf("told: %q", told)
 	}

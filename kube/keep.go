@@ -28,11 +28,6 @@ func Keep[T any](keep func(of Origin, front tarn.ReadStore[T]) (tarn.ReadStore[T
 	return func(s *settings) { s.keep = keep }
 }
 
-// A Keeper is to informers what [Keep] is to replicas: it is asked for the store of
-// each informer of a factory, or of a cache, when that starts. An error leaves the
-// informer with the store in memory, and is told where all its failures are.
-type Keeper func(of Origin, front tarn.ReadStore[any]) (tarn.ReadStore[any], error)
-
 // Origin is what a copy is of.
 type Origin struct {
 	// Resource of the objects. If it is still to be found by the kind, it is what it
@@ -54,21 +49,6 @@ type Origin struct {
 
 	client   *Client
 	decoding SourceOptions
-}
-
-// Origin says what a copy of a collection is of, for a [Keeper]. Of the options,
-// it tells which fields are left out and how objects that are read again are made.
-func (c *Client) Origin(of Collection, opts SourceOptions) Origin {
-	asked := of.options(metav1.ListOptions{})
-	o := Origin{
-		Resource: of.Resource, Kind: of.Kind, Object: of.Object,
-		LabelSelector: asked.LabelSelector, FieldSelector: asked.FieldSelector,
-		Drop: slices.Sorted(slices.Values(opts.Drop)), client: c, decoding: opts,
-	}
-	if of.Namespace != "" {
-		o.Namespaces = []string{of.Namespace}
-	}
-	return o
 }
 
 // Selection is which objects of the resource the copy has, and what of them.

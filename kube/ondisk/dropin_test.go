@@ -106,8 +106,8 @@ var dropIns = map[string]func(t *testing.T, cfg *rest.Config, keep kube.Keeper, 
 			of := client.Origin(kube.Collection{Resource: podsResource, Object: podType, Namespace: c.namespace, LabelSelector: c.labels},
 				kube.SourceOptions{PrivateMaps: true, Unshared: !front.Shared})
 			of.Transformed = front.Transformed
-			return keep(of, front)
-		}))
+			return keep.Open(of, front)
+		}, keep.Strip))
 		return informer, informer.RunWithContext
 	},
 }

@@ -108,10 +108,16 @@ func settingsOf(opts []Option) settings {
 // that is kept as metadata has _metadata behind it, and one of which a cache has
 // several copies what tells them apart, such as pods_in_kube_system.
 //
-// Informers have their objects in memory too: [Only] is not for them.
+// What is not to be on disk, [LastApplied] and the fields of [Without] where objects
+// have them, is not in the informers either; see [In]. Informers have their objects
+// in memory too: [Only] is not for them.
 func Keeper(db *sqlite.DB, opts ...Option) kube.Keeper {
 	s := settingsOf(opts)
-	return func(of kube.Origin, front tarn.ReadStore[any]) (tarn.ReadStore[any], error) {
+	keeper := kube.Keeper{Fields: s.without}
+	if !s.lastApplied {
+		keeper.Annotations = []string{LastApplied}
+	}
+	keeper.Store = func(of kube.Origin, front tarn.ReadStore[any]) (tarn.ReadStore[any], error) {
 		own := s
 		if own.name == "" {
 			own.name = TableName(of.Resource.GroupResource())
@@ -127,6 +133,7 @@ func Keeper(db *sqlite.DB, opts ...Option) kube.Keeper {
 		}
 		return open(db, own, of, front)
 	}
+	return keeper
 }
 
 // secret says whether objects of a resource are not to be written unasked.

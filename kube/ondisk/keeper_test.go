@@ -213,11 +213,11 @@ func TestATransformToAnotherType(t *testing.T) {
 // Keep says what it cannot do.
 func TestKeepRefuses(t *testing.T) {
 	none := func(cache.Front) (tarn.ReadStore[any], error) { return nil, nil }
-	if err := cache.Keep(nil, none); err == nil {
+	if err := cache.Keep(nil, none, nil); err == nil {
 		t.Error("a nil informer was kept")
 	}
 	foreign := toolscache.NewSharedIndexInformer(&toolscache.ListWatch{}, &corev1.Pod{}, 0, nil)
-	if err := cache.Keep(foreign, none); err == nil || !strings.Contains(err.Error(), "not a shared informer of this package") {
+	if err := cache.Keep(foreign, none, nil); err == nil || !strings.Contains(err.Error(), "not a shared informer of this package") {
 		t.Errorf("client-go's informer: %v", err)
 	}
 	synctest.Test(t, func(t *testing.T) {
@@ -225,7 +225,7 @@ func TestKeepRefuses(t *testing.T) {
 		defer server.Close()
 		l := liveInformer(t, directory(t), "informers", server, &tap{}, choice{}, Only())
 		l.sync()
-		if err := cache.Keep(l.SharedIndexInformer, none); err == nil || !strings.Contains(err.Error(), "already started") {
+		if err := cache.Keep(l.SharedIndexInformer, none, nil); err == nil || !strings.Contains(err.Error(), "already started") {
 			t.Errorf("one that runs: %v", err)
 		}
 		if disk := l.health().Disk; disk == nil || disk.Err == nil || !strings.Contains(disk.Err.Error(), "leave out Only") {
@@ -247,7 +247,7 @@ func TestAnotherVersionOfTheAPI(t *testing.T) {
 			Resource: schema.GroupVersionResource{Group: "example.com", Version: version, Resource: "lakes"},
 			Object:   reflect.TypeFor[*unstructured.Unstructured](),
 		}, kube.SourceOptions{})
-		store, err := Keeper(db)(of, memory.New[any]())
+		store, err := Keeper(db).Open(of, memory.New[any]())
 		must(t, err)
 		kept, err := store.(tarn.Durable).Restore(t.Context())
 		if err != nil || kept.Version != "" {
@@ -258,5 +258,47 @@ func TestAnotherVersionOfTheAPI(t *testing.T) {
 		}}
 		must(t, store.Apply([]tarn.Change[any]{{Type: tarn.Add, Key: "a", Object: lake}}, "7"))
 		must(t, db.Close())
+	}
+}
+
+// What kubectl applied is neither on disk nor in the informers, whether they were
+// restarted or not, unless it is asked for; fields that are left out likewise.
+func TestKeeperLeavesOutEverywhere(t *testing.T) {
+	for dropIn := range dropIns {
+		for _, asked := range []bool{false, true} {
+			t.Run(fmt.Sprint(dropIn, ", asked for: ", asked), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					server := apiserver.New(apiserver.Options{AnyNamespace: true})
+					defer server.Close()
+					p := pod("a1", "node-1")
+					p.Annotations = map[string]string{LastApplied: "{}", "mine": "yes"}
+					must(t, server.Put(p))
+					opts := []Option{Without("spec.nodeName", "no.such.field")}
+					if asked {
+						opts = []Option{WithLastApplied()}
+					}
+					w, dir := &tap{}, directory(t)
+					for life := range 2 {
+						w.taken()
+						l := liveInformer(t, dir, dropIn, server, w, choice{}, opts...)
+						l.sync()
+						for _, o := range l.GetStore().List() {
+							m, err := apimeta.Accessor(o)
+							must(t, err)
+							if _, ok := m.GetAnnotations()[LastApplied]; ok != asked || m.GetAnnotations()["mine"] != "yes" {
+								t.Errorf("life %d: the annotations are %v", life, m.GetAnnotations())
+							}
+							if p, ok := o.(*corev1.Pod); ok && !strings.HasPrefix(dropIn, "cache") && (p.Spec.NodeName != "") != asked {
+								t.Errorf("life %d: the node is %q", life, p.Spec.NodeName)
+							}
+						}
+						if resumed := !strings.Contains(w.taken(), "stream"); resumed != (life == 1) {
+							t.Errorf("life %d: resumed %v", life, resumed)
+						}
+						l.end()
+					}
+				})
+			})
+		}
 	}
 }

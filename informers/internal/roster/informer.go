@@ -58,8 +58,8 @@ func FromClient[L runtime.Object](r Recipe, client any, open func() Client[L]) *
 		cache.ToListWatcherWithWatchListSemantics(requests, client), r.Example, r.options()))
 }
 
-// FromWire makes the informer of the recipe's resource with package kube; with keep,
-// which may be nil, it is kept.
+// FromWire makes the informer of the recipe's resource with package kube; with a
+// Store in keep, it is kept.
 func FromWire(r Recipe, client *kube.Client, keep kube.Keeper) *Informer {
 	from := kube.Collection{Resource: r.Resource, Namespace: r.Namespace, Tweak: r.Tweak}
 	return r.informer(wired.Informer(client, from, r.Example, r.options(), keep))

@@ -22,11 +22,12 @@ import (
 // been able to get away with writing to them, and a write to a shared map would
 // end the process.
 //
-// With keep, which may be nil, the informer is kept.
+// With a Store in keep, the informer is kept.
 func Informer(client *kube.Client, c kube.Collection, example runtime.Object, options cache.SharedIndexInformerOptions, keep kube.Keeper) cache.SharedIndexInformer {
 	c.Object = reflect.TypeOf(example)
 	decoding := kube.SourceOptions{
 		PrivateMaps: true,
+		Drop:        keep.Drop(c.Object),
 		OnMutation:  func(err error) { utilruntime.HandleError(fmt.Errorf("%s: %w", c, err)) },
 	}
 	source, err := kube.NewSource[any](client, c, decoding)
@@ -34,13 +35,13 @@ func Informer(client *kube.Client, c kube.Collection, example runtime.Object, op
 		return cache.NewSharedIndexInformerFromSource(refused{err}, example, options, false)
 	}
 	informer := cache.NewSharedIndexInformerFromSource(source, example, options, features.FeatureGates().Enabled(features.WatchListClient))
-	if keep != nil {
+	if keep.Store != nil {
 		_ = cache.Keep(informer, func(front cache.Front) (tarn.ReadStore[any], error) { // it is ours, and not started
 			decoding.Unshared = !front.Shared
 			of := client.Origin(c, decoding)
 			of.Transformed = front.Transformed
-			return keep(of, front)
-		})
+			return keep.Open(of, front)
+		}, keep.Strip)
 	}
 	return informer
 }

@@ -2,7 +2,7 @@ package sqlite
 
 import (
 	"bytes"
-	"slices"
+	"fmt"
 
 	"github.com/ncruces/go-sqlite3"
 )
@@ -11,28 +11,60 @@ import (
 type tableStmts struct {
 	insert, update, touch, remove *sqlite3.Stmt
 	label, unlabel                *sqlite3.Stmt
-	// wide and removeWide have one for each wide column.
-	wide, removeWide []*sqlite3.Stmt
-	// columns are the wide ones' places.
-	columns []int
+	// wide has the wide columns.
+	wide []wideColumn
+}
+
+// wideColumn writes the values of a wide column.
+type wideColumn interface {
+	put(conn *sqlite3.Conn, id int64, value any, words []string) error
+	remove(id int64) error
+	all() []*sqlite3.Stmt
+	// place is the column's.
+	place() int
 }
 
 func (p *prepared) stmts(name string, id int64, prepare func(sql string) *sqlite3.Stmt) tableStmts {
 	s := tableStmts{
 		insert: prepare(p.insert(id)), update: prepare(p.update(id, false)), touch: prepare(p.update(id, true)),
 		label: prepare(p.label(name)), unlabel: prepare(removeFrom(labelsTable(name))), remove: prepare(removeFrom(rowsTable(id))),
-		columns: p.wide,
 	}
 	for _, i := range p.wide {
-		s.wide = append(s.wide, prepare(p.putWide(id, p.Columns[i].Name)))
-		s.removeWide = append(s.removeWide, prepare(removeFrom(wideTable(id, p.Columns[i].Name))))
+		if c := p.Columns[i]; c.Shared {
+			s.wide = append(s.wide, newSharedColumn(id, i, c.Name, prepare))
+		} else {
+			s.wide = append(s.wide, newOwnColumn(id, i, c.Name, prepare))
+		}
 	}
 	return s
 }
 
 func (s *tableStmts) all() []*sqlite3.Stmt {
-	return slices.Concat([]*sqlite3.Stmt{s.insert, s.update, s.touch, s.remove, s.label, s.unlabel}, s.wide, s.removeWide)
+	all := []*sqlite3.Stmt{s.insert, s.update, s.touch, s.remove, s.label, s.unlabel}
+	for _, w := range s.wide {
+		all = append(all, w.all()...)
+	}
+	return all
 }
+
+// ownColumn is a wide column in which each row has a value of its own.
+type ownColumn struct {
+	at           int
+	write, erase *sqlite3.Stmt
+}
+
+func newOwnColumn(id int64, at int, name string, prepare func(sql string) *sqlite3.Stmt) *ownColumn {
+	table := wideTable(id, name)
+	return &ownColumn{at, prepare(fmt.Sprintf("REPLACE INTO %s (id, value) VALUES (?1, ?2)", quote(table))), prepare(removeFrom(table))}
+}
+
+func (c *ownColumn) put(_ *sqlite3.Conn, id int64, value any, _ []string) error {
+	return run(c.write, noRow, id, value)
+}
+
+func (c *ownColumn) remove(id int64) error { return run(c.erase, noRow, id) }
+func (c *ownColumn) all() []*sqlite3.Stmt  { return []*sqlite3.Stmt{c.write, c.erase} }
+func (c *ownColumn) place() int            { return c.at }
 
 // rowChange is what happens to a row.
 type rowChange uint8
@@ -46,11 +78,11 @@ const (
 )
 
 // write writes a row. before are the sums of the wide values that are stored.
-func (s *tableStmts) write(how rowChange, id int64, e entry, before []byte) error {
+func (s *tableStmts) write(conn *sqlite3.Conn, how rowChange, id int64, e entry, before []byte) error {
 	if how == rowGone {
 		return s.removeRow(id)
 	}
-	if err := s.writeWide(id, e, before); err != nil {
+	if err := s.writeWide(conn, id, e, before); err != nil {
 		return err
 	}
 	args := append(make([]any, 0, 3+len(e.row.Values)), id, string(e.key), e.labels)
@@ -81,18 +113,19 @@ func (s *tableStmts) write(how rowChange, id int64, e entry, before []byte) erro
 }
 
 // writeWide makes and writes the wide values that are not the same as before.
-func (s *tableStmts) writeWide(id int64, e entry, before []byte) error {
+func (s *tableStmts) writeWide(conn *sqlite3.Conn, id int64, e entry, before []byte) error {
 	const size = len(Part{}.Sum)
-	for n, i := range s.columns {
+	for n, w := range s.wide {
 		from := n * size
 		if len(before) >= from+size && bytes.Equal(before[from:from+size], e.parts[from:from+size]) {
 			continue
 		}
-		value, err := e.row.Values[i].(Part).make()
+		part := e.row.Values[w.place()].(Part)
+		value, err := part.make()
 		if err != nil {
 			value = nil // the object itself is kept, and SQL sees that this is missing
 		}
-		if err := run(s.wide[n], noRow, id, value); err != nil {
+		if err := w.put(conn, id, value, part.Words); err != nil {
 			return err
 		}
 	}
@@ -101,8 +134,8 @@ func (s *tableStmts) writeWide(id int64, e entry, before []byte) error {
 
 func (s *tableStmts) removeRow(id int64) error {
 	err := first(run(s.unlabel, noRow, id), func() error { return run(s.remove, noRow, id) })
-	for _, stmt := range s.removeWide {
-		err = first(err, func() error { return run(stmt, noRow, id) })
+	for _, w := range s.wide {
+		err = first(err, func() error { return w.remove(id) })
 	}
 	return err
 }

@@ -30,6 +30,9 @@ type Column struct {
 	// through all rows without asking for them reads little, and a value that did
 	// not change is not written again.
 	Wide bool
+	// Shared, for wide columns, says that many rows have the same value but for a
+	// few words: one of the value is kept for all of them.
+	Shared bool
 	// Expr, if it is set, is SQL that gives the column's values, in which {name}
 	// stands for another column. Nothing is stored, and a Row has no value for it.
 	Expr string
@@ -56,6 +59,9 @@ type Part struct {
 	Sum [16]byte
 	// Make gives the value; nil, or an error, makes it NULL.
 	Make func() (JSON, error)
+	// Words are those, [MaxWords] at most, by which the value may differ from that of
+	// other rows, if the column is shared: the row's name, say.
+	Words []string
 }
 
 func (t Table) validate(name string) error {
@@ -67,6 +73,8 @@ func (t Table) validate(name string) error {
 			return fmt.Errorf("sqlite: %s: %q cannot be the name of a column", name, c.Name)
 		case known[lower]:
 			return fmt.Errorf("sqlite: %s: the column %q is there twice", name, c.Name)
+		case c.Shared && !c.Wide:
+			return fmt.Errorf("sqlite: %s: the column %s is shared and not wide", name, c.Name)
 		case c.Type != "TEXT" && c.Type != "INTEGER" && c.Type != "REAL" && c.Type != "JSON":
 			return fmt.Errorf("sqlite: %s: the column %s has the type %q; there are TEXT, INTEGER, REAL and JSON", name, c.Name, c.Type)
 		}
@@ -107,6 +115,9 @@ func (t Table) ddl(name string, id int64) string {
 		switch {
 		case c.Expr != "":
 			sql = "(" + strings.NewReplacer(columns...).Replace(c.Expr) + ")"
+		case c.Shared:
+			all = append(all, sharedTables(id, c))
+			sql = sharedValue(id, c.Name)
 		case c.Wide:
 			wide := quote(wideTable(id, c.Name))
 			all = append(all, fmt.Sprintf("CREATE TABLE %s (id INTEGER PRIMARY KEY, value %s)", wide, c.Type))
@@ -141,6 +152,9 @@ func (t Table) storing(name string, id int64) []string {
 		if c.Wide {
 			all = append(all, wideTable(id, c.Name))
 		}
+		if c.Shared {
+			all = append(all, valuesTable(id, c.Name))
+		}
 	}
 	return all
 }
@@ -171,10 +185,6 @@ func (t Table) update(id int64, touch bool) string {
 		}
 	}
 	return fmt.Sprintf("UPDATE %s SET %s WHERE id=?1", quote(rowsTable(id)), strings.Join(set, ", "))
-}
-
-func (t Table) putWide(id int64, column string) string {
-	return fmt.Sprintf("REPLACE INTO %s (id, value) VALUES (?1, ?2)", quote(wideTable(id, column)))
 }
 
 func (t Table) label(name string) string {

@@ -241,7 +241,7 @@ func (v *View) Walk(ctx context.Context, collection string, each func(Entry) err
 			return err
 		}
 		objects := fmt.Sprintf("tarn_objects_%d", h.id)
-		return query(conn, "SELECT key, sum, body FROM "+objects, func(row *sqlite3.Stmt) error {
+		return query(conn, "SELECT key, sum, body FROM "+objects+" WHERE "+shownIf(h.id), func(row *sqlite3.Stmt) error {
 			return each(Entry{Key: tarn.Key(row.ColumnText(0)), Sum: uint32(row.ColumnInt64(1)), stored: row.ColumnRawBlob(2), packer: p})
 		})
 	})

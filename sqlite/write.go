@@ -96,7 +96,7 @@ func (c *collection) writeEntry(conn *sqlite3.Conn, e entry, next *state) error 
 	if err != nil || c.table == nil {
 		return err
 	}
-	return c.stmts.table.write(how, id, e, parts)
+	return c.stmts.table.write(conn, how, id, e, parts)
 }
 
 func noRow(*sqlite3.Stmt) error { return nil }

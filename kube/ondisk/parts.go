@@ -76,7 +76,7 @@ func (p parts) columns() []sqlite.Column {
 	}
 	expr := "'" + start + `' || {object_metadata} || coalesce(',"spec":' || {object_spec}, '') || coalesce(',"status":' || {object_status}, '') || coalesce(',' || substr({object_rest}, 2), '}')`
 	return []sqlite.Column{
-		{Name: "object_metadata", Type: "JSON", Wide: true}, {Name: "object_spec", Type: "JSON", Wide: true},
+		{Name: "object_metadata", Type: "JSON", Wide: true}, {Name: "object_spec", Type: "JSON", Wide: true, Shared: true},
 		{Name: "object_status", Type: "JSON", Wide: true}, {Name: "object_rest", Type: "JSON", Wide: true},
 		{Name: "object", Type: "JSON", Expr: expr},
 	}
@@ -99,6 +99,7 @@ func (p parts) add(row *sqlite.Row, o metav1.Object, raw []byte) error {
 		switch {
 		case f.name == "spec":
 			spec = p.partOf(v, f, sums)
+			spec.Words = specWords(o)
 		case f.name == "status":
 			status = p.partOf(v, f, sums)
 		default:
@@ -182,6 +183,9 @@ func (p parts) addUnstructured(row *sqlite.Row, u *unstructured.Unstructured, ra
 		part := sqlite.Part{}
 		if piece, ok := pieces[name]; ok {
 			part = madeNow(func() (sqlite.JSON, error) { return sqlite.JSON(piece), nil })
+		}
+		if name == "spec" {
+			part.Words = specWords(u)
 		}
 		row.Values = append(row.Values, part)
 		delete(pieces, name)

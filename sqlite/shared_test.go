@@ -1,0 +1,104 @@
+package sqlite
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/tarnproject/tarn"
+)
+
+// siblings shows things with a value that their names and numbers go into.
+type siblings struct{ things }
+
+func (siblings) Table() Table {
+	return Table{Columns: []Column{{Name: "spec", Type: "JSON", Wide: true, Shared: true}}}
+}
+
+func (siblings) Row(o thing, _ []byte) (Row, error) {
+	raw := specOf(o)
+	sum := sha256.Sum256(raw)
+	part := Part{Sum: [16]byte(sum[:]), Make: func() (JSON, error) { return raw, nil }, Words: []string{o.Name, "", fmt.Sprint("number-", o.N)}}
+	if o.Pad == "none" {
+		part = Part{}
+	}
+	return Row{Values: []any{part}}, nil
+}
+
+func specOf(o thing) JSON {
+	raw, _ := json.Marshal(map[string]string{"host": o.Name + ".example", "volume": o.Name, "n": fmt.Sprint("number-", o.N), "template": o.Pad})
+	return raw
+}
+
+func TestSharedColumn(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		db := open(t, directory(t), Options{})
+		defer db.Close()
+		s, err := NewStore(db, Collection{Name: "things", Identity: "test"}, siblings{})
+		must(t, err)
+		model := map[tarn.Key]thing{}
+		one := func(query string, args ...any) any {
+			t.Helper()
+			found, err := db.Query(t.Context(), query, Limits{}, args...)
+			must(t, err)
+			if len(found.Rows) != 1 {
+				t.Fatalf("%s: %d rows", query, len(found.Rows))
+			}
+			return found.Rows[0][0]
+		}
+		for range rapid.IntRange(1, 6).Draw(rt, "batches") {
+			var changes []tarn.Change[thing]
+			for range rapid.IntRange(1, 5).Draw(rt, "changes") {
+				// Names of which one is in another, and that stand in the template.
+				name := rapid.SampledFrom([]string{"a", "web", "web-0", "template", "ü\"{}"}).Draw(rt, "name")
+				o := thing{Name: name, N: rapid.IntRange(0, 2).Draw(rt, "n"), Pad: rapid.SampledFrom([]string{"", "web-0 a web", "none"}).Draw(rt, "pad")}
+				if rapid.IntRange(0, 4).Draw(rt, "gone") == 0 {
+					changes = append(changes, gone(name))
+					delete(model, tarn.Key(name))
+					continue
+				}
+				changes = append(changes, tarn.Change[thing]{Type: tarn.Update, Key: tarn.Key(name), Object: o})
+				model[tarn.Key(name)] = o
+			}
+			must(t, s.Apply(changes, "1"))
+			for key, o := range model {
+				got := one("SELECT spec FROM things WHERE key = ?", string(key))
+				if want := string(specOf(o)); o.Pad == "none" && got != nil || o.Pad != "none" && got != want {
+					rt.Errorf("%s has %v, want %s", key, got, want)
+				}
+			}
+			stray := one("SELECT count(*) FROM tarn_wide_1_spec_values WHERE id NOT IN (SELECT value FROM tarn_wide_1_spec WHERE value IS NOT NULL)")
+			if stray != int64(0) {
+				rt.Errorf("%v values are nobody's", stray)
+			}
+		}
+	})
+}
+
+func TestSharedValuesAreKeptOnce(t *testing.T) {
+	db := open(t, directory(t), Options{})
+	s, err := NewStore(db, Collection{Name: "things", Identity: "test"}, siblings{})
+	must(t, err)
+	template := strings.Repeat("long ", 1000)
+	var items []tarn.Item[thing]
+	for i := range 100 {
+		name := fmt.Sprint("pod-", i)
+		items = append(items, tarn.Item[thing]{Meta: tarn.Meta{Key: tarn.Key(name)}, Object: thing{Name: name, N: i, Pad: template}})
+	}
+	must(t, s.Replace(items, "1"))
+	found, err := db.Query(t.Context(), "SELECT (SELECT count(*) FROM tarn_wide_1_spec_values), count(*), sum(length(spec)) > 500000 FROM things", Limits{})
+	must(t, err)
+	if got := fmt.Sprint(found.Rows[0]); got != "[1 100 1]" {
+		t.Errorf("values, rows, and whether each shows its own: %s", got)
+	}
+	must(t, s.Replace(nil, "2"))
+	found, err = db.Query(t.Context(), "SELECT count(*) FROM tarn_wide_1_spec_values", Limits{})
+	must(t, err)
+	if found.Rows[0][0] != int64(0) {
+		t.Errorf("%v values are left of nothing", found.Rows[0][0])
+	}
+}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -256,6 +258,9 @@ func (b *Backed[T]) writeOut(w waiting[T]) error {
 	for _, c := range w.changes {
 		changes = append(changes, c)
 	}
+	// Siblings are to lie next to each other: who loads them finds most of each in the
+	// one before, and pages of indexes are filled one after the other.
+	slices.SortFunc(changes, func(a, b tarn.Change[T]) int { return strings.Compare(string(a.Key), string(b.Key)) })
 	all := w.all
 	if empty := b.disk.c.snapshot().objects == 0; empty || all && len(changes) > largeState {
 		for len(changes) > largeState {

@@ -30,6 +30,9 @@ type Kept struct {
 	Positions []Version
 	// Heard is when the source was last heard before that state was kept.
 	Heard time.Time
+	// Unsound says that the content lacks something that the source said, so that
+	// its state must be read; see [Candid].
+	Unsound bool
 	// Confirm, if there is one, is asked before anything is read from the source
 	// whether it is the one that the content is of; without content too, so that it
 	// can note which one that will be. It fails with [ErrOtherSource] if it is
@@ -138,6 +141,16 @@ func (r *Reflector[T]) glanced(events int) bool {
 	return true
 }
 
+// mayGlanceAgain is false after a watch that was asked to be short, never ended and
+// said nothing, while a copy from disk catches up: another one would be no better.
+func (r *Reflector[T]) mayGlanceAgain() bool {
+	if r.warm.target == "" {
+		return true
+	}
+	r.cause = "restart"
+	return false
+}
+
 // SetDurable has the replica begin with what d brings back, where that is not the
 // store itself but something around it. It fails once Run has been called.
 func (r *Replica[T]) SetDurable(d Durable) error {
@@ -191,7 +204,7 @@ func (r *Reflector[T]) begin(ctx context.Context, kept Kept, err error, exact bo
 	}
 	r.version, r.versioned = kept.Version, true
 	r.cause = "restart"
-	r.warm.resumes = exact
+	r.warm.resumes = exact && !kept.Unsound
 	r.monitor.update(func(h *Health) {
 		h.FromDisk, h.Version, h.LastWord = true, kept.Version, kept.Heard
 	})
@@ -214,6 +227,16 @@ func (r *Reflector[T]) resume(ctx context.Context) (*Pass[T], error) {
 	}
 	r.warm.target, r.warm.glance = page.Version, firstGlance
 	return &Pass[T]{r: r, version: r.version}, nil
+}
+
+// needsNoProbe says whether a state can be had although a probe cannot: who may
+// watch and not list can still be given it as a stream.
+func (r *Reflector[T]) needsNoProbe(err error) bool {
+	if ReasonOf(err) != Unknown || errors.Is(err, errNoAnswer) || !r.useWatchList() {
+		return false
+	}
+	r.monitor.failed(err) // if the stream fails too, the list after it is reported
+	return true
 }
 
 // confirmSource asks whether the content, if there is any, is of this source. If

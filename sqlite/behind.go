@@ -34,9 +34,8 @@ type Backed[T any] struct {
 
 	mu      sync.Mutex
 	waiting waiting[T]
-	// positions are where the sections stand, next where they will after the next
-	// Apply.
-	positions, next string
+	// now is how the front stands, next how it will after the next Apply.
+	now, next standing
 	// failure is what keeps the disk from following.
 	failure error
 	since   time.Time
@@ -54,12 +53,18 @@ type waiting[T any] struct {
 	// all says that the disk must be brought to these alone.
 	all     bool
 	version tarn.Version
-	// positions are those of the sections at that version.
-	positions string
+	standing
 	// heard is when the source last said something, oldest when the first of these
 	// was noted.
 	heard, oldest time.Time
 	any           bool
+}
+
+// standing is what belongs to a version: where the sections are, and whether the
+// content lacks something that the source said.
+type standing struct {
+	positions string
+	unsound   bool
 }
 
 // Behind puts disk behind front. Nobody else may write either of them. The
@@ -102,7 +107,7 @@ func (b *Backed[T]) Apply(changes []tarn.Change[T], v tarn.Version) error {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.positions = b.next
+	b.now = b.next
 	for _, c := range changes {
 		b.waiting.put(c)
 	}
@@ -115,7 +120,15 @@ func (b *Backed[T]) Apply(changes []tarn.Change[T], v tarn.Version) error {
 func (b *Backed[T]) KeepPositions(positions []tarn.Version) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.next = joinPositions(positions)
+	b.next.positions = joinPositions(positions)
+}
+
+// KeepSound notes whether the content will be all that the source said after the
+// next Apply; see [tarn.Candid].
+func (b *Backed[T]) KeepSound(sound bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.next.unsound = !sound
 }
 
 // taken says whether a store has taken what it was given, if not all in full.
@@ -150,7 +163,7 @@ func (b *Backed[T]) noteAll() {
 // noted wakes the writer.
 func (b *Backed[T]) noted(v tarn.Version) {
 	now := time.Now()
-	b.waiting.version, b.waiting.positions, b.waiting.heard = v, b.positions, now
+	b.waiting.version, b.waiting.standing, b.waiting.heard = v, b.now, now
 	if !b.waiting.any {
 		b.waiting.any, b.waiting.oldest = true, now
 	}
@@ -266,7 +279,7 @@ func (b *Backed[T]) writeOut(w waiting[T]) error {
 			changes, all = changes[largeState:], false
 		}
 	}
-	err := b.disk.write(batch[T]{changes: changes, all: all, version: w.version, positions: w.positions, heard: w.heard})
+	err := b.disk.write(batch[T]{changes: changes, all: all, version: w.version, positions: w.positions, unsound: w.unsound, heard: w.heard})
 	if taken(err) {
 		if err != nil {
 			b.disk.c.db.log(slog.LevelWarn, "objects could not be written to disk: the next start lists", "collection", b.disk.c.Name, "err", err)
@@ -297,7 +310,7 @@ func (b *Backed[T]) putBack(w waiting[T]) {
 		w.changes[key] = c
 	}
 	if b.waiting.any {
-		w.version, w.positions, w.heard = b.waiting.version, b.waiting.positions, b.waiting.heard
+		w.version, w.standing, w.heard = b.waiting.version, b.waiting.standing, b.waiting.heard
 	}
 	b.waiting = w
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -15,7 +16,8 @@ import (
 type Durable interface {
 	// Restore brings the content back and tells what it is. It is called once,
 	// before anything is written. Without anything to begin with, Kept.Version is
-	// empty, and so is the content; with an error too.
+	// empty, and so is the content; with an error too, but for [ObjectErrors], which
+	// say as those of Apply what was not brought back in full.
 	Restore(ctx context.Context) (Kept, error)
 	// Disk tells how far what is kept has followed. It may be called at any time.
 	Disk() DiskHealth
@@ -184,15 +186,28 @@ func (r *Replica[T]) restore(ctx context.Context) {
 		if known && len(r.parts) > 1 && kept.Version != "" {
 			own.Version = kept.Positions[i]
 		}
-		p.reflector.begin(ctx, own, err, known || len(r.parts) == 1)
+		p.reflector.begin(ctx, own, p.share(err), known || len(r.parts) == 1)
 	}
+}
+
+// share is what of an error concerns a part: of objects its own.
+func (p part[T]) share(err error) error {
+	some, ok := errors.AsType[ObjectErrors](err)
+	if !ok || p.owns == nil {
+		return err
+	}
+	own := slices.DeleteFunc(slices.Clone(some), func(b BadObject) bool { return !p.owns(b.Key) })
+	if len(own) == 0 {
+		return nil
+	}
+	return own
 }
 
 // begin takes over what was kept. If the version is not where this section stood,
 // only the oldest one of several, the state is read anew, as a difference.
 func (r *Reflector[T]) begin(ctx context.Context, kept Kept, err error, exact bool) {
 	r.fresh = kept.Version == ""
-	if err != nil {
+	if err = r.rejectSome(ctx, err); err != nil {
 		if ctx.Err() == nil {
 			r.report(ctx, fmt.Errorf("%s: %w; the copy begins with a list", r.opts.Name, err))
 		}
@@ -292,7 +307,7 @@ func (h *hub[T]) restore(ctx context.Context, store Durable) (Kept, error) {
 	defer h.mu.Unlock()
 	before := h.store.Len()
 	kept, err := store.Restore(ctx)
-	if err != nil || kept.Version == "" {
+	if !partly(err) || kept.Version == "" {
 		return kept, err
 	}
 	if before == 0 && len(h.followers) > 0 {
@@ -305,5 +320,5 @@ func (h *hub[T]) restore(ctx context.Context, store Durable) (Kept, error) {
 		}
 		h.open(i)
 	}
-	return kept, nil
+	return kept, err
 }

@@ -349,10 +349,11 @@ func (b *Backed[T]) Restore(ctx context.Context) (tarn.Kept, error) {
 		b.mu.Unlock()
 		return kept, nil
 	}
-	if err := b.ReadStore.Apply(all.items, kept.Version); !taken(err) {
-		return tarn.Kept{}, err
+	err = b.ReadStore.Apply(all.items, kept.Version)
+	if !taken(err) {
+		kept = tarn.Kept{}
 	}
-	return kept, nil
+	return kept, err
 }
 
 // Disk tells how far the disk has followed; see [tarn.Durable].

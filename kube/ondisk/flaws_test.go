@@ -1,6 +1,7 @@
 package ondisk
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"strings"
@@ -8,6 +9,9 @@ import (
 	"testing/synctest"
 
 	"github.com/tarnproject/tarn/apiserver"
+	"github.com/tarnproject/tarn/cache"
+	"github.com/tarnproject/tarn/informers"
+	"github.com/tarnproject/tarn/sqlite"
 )
 
 // An object that could not be taken is told of by the next process too, which
@@ -53,6 +57,43 @@ func TestBadObjectsAreKnownAfterARestart(t *testing.T) {
 		poisoned = "none"
 		life("", "+a1* +b1* ~a1", "uid stream")
 		life("", "+a1* +b1*", "uid probe watch")
+	})
+}
+
+// An object that an index function fails on is known after a restart too.
+func TestIndexFailuresAreKnownAfterARestart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := apiserver.New(apiserver.Options{AnyNamespace: true})
+		defer server.Close()
+		must(t, server.Put(pod("a1", "node-1"), pod("b1", "node-1")))
+		w, dir := &tap{}, directory(t)
+		for life, wire := range []string{"uid stream", "uid probe watch", "uid probe watch"} {
+			w.taken()
+			db, err := sqlite.Open(dir, sqlite.Options{Logger: quiet})
+			must(t, err)
+			factory, err := informers.NewSharedInformerFactoryForConfig(w.config(server), 0, informers.WithDisk(Keeper(db)))
+			must(t, err)
+			pods := factory.Core().V1().Pods().Informer()
+			must(t, pods.AddIndexers(cache.Indexers{"odd": func(o any) ([]string, error) {
+				if key(o) == "default/a1" {
+					return nil, errors.New("odd")
+				}
+				return []string{"x"}, nil
+			}}))
+			ctx, cancel := context.WithCancel(t.Context())
+			factory.StartWithContext(ctx)
+			must(t, factory.WaitForCacheSyncWithContext(ctx).Err)
+			replica, _ := cache.ReplicaOf(pods)
+			if h := replica.Health(); h.BadCount != 1 || h.Bad[0].Key != "default/a1" || len(pods.GetStore().List()) != 2 {
+				t.Errorf("life %d: Health is %+v", life, h)
+			}
+			if got := w.taken(); !strings.HasPrefix(got, wire) {
+				t.Errorf("life %d: the wire shows %q, want %q", life, got, wire)
+			}
+			cancel()
+			factory.Shutdown()
+			must(t, db.Close())
+		}
 	})
 }
 

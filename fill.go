@@ -74,10 +74,12 @@ func (r *Reflector[T]) fillFrom(store any, filled func(Filler[T], Version) error
 }
 
 // filled makes what was filled the content, and publishes it.
-func (h *hub[T]) filled(store Filler[T], v Version) error {
+func (h *hub[T]) filled(store Filler[T], v Version, sound bool) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if err := store.Filled(v); !partly(err) {
+	h.noteSound(0, sound)
+	err := store.Filled(v)
+	if !partly(err) {
 		return err
 	}
 	h.positions[0] = v
@@ -85,5 +87,5 @@ func (h *hub[T]) filled(store Filler[T], v Version) error {
 		h.publish(h.initial(), nil)
 	}
 	h.open(0)
-	return nil
+	return err
 }

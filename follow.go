@@ -242,6 +242,8 @@ func (r *Reflector[T]) mayResume(ctx context.Context, w watched) bool {
 		r.lost, r.hurry = true, true
 		r.cause = "expired"
 		return false
+	case reason == Lost && w.events == 0 && !r.glanced(0):
+		return false
 	case reason == Refused || reason == Busy || reason == Lost:
 		r.doubt = r.doubt || reason != Busy
 		r.monitor.enter(Waiting)
@@ -292,7 +294,7 @@ func (r *Reflector[T]) mayResumeAfterSilence(ctx context.Context) bool {
 	}
 	ok, err := r.probe(ctx)
 	if err == nil {
-		return ok
+		return ok && r.mayGlanceAgain()
 	}
 	if ctx.Err() != nil {
 		return false

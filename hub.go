@@ -30,6 +30,8 @@ type hub[T any] struct {
 	positions []Version
 	unsynced  int
 	synced    bool
+	// sound says of each section whether it lacks nothing; see Candid.
+	sound     []bool
 	allSynced chan struct{}
 	// ctx is what subscriptions run with; nil before the start.
 	ctx     context.Context
@@ -44,6 +46,7 @@ func newHub[T any](store ReadStore[T], opts Options[T], versionOf func(T) Versio
 	return &hub[T]{
 		store: store, clock: opts.Clock, logger: opts.Logger, versionOf: versionOf,
 		positions: make([]Version, sections), unsynced: sections, allSynced: make(chan struct{}),
+		sound: make([]bool, sections),
 		gates: make([]gate, sections+1),
 	}
 }
@@ -58,8 +61,9 @@ type follower[T any] struct {
 
 const defaultBound = 10_000
 
-// apply writes to the store what a section has learned, and publishes it.
-func (h *hub[T]) apply(section int, changes []Change[T], v Version) error {
+// apply writes to the store what a section has learned, and publishes it; sound
+// says that nothing is missing.
+func (h *hub[T]) apply(section int, changes []Change[T], v Version, sound bool) error {
 	news, again := split(changes)
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -68,6 +72,7 @@ func (h *hub[T]) apply(section int, changes []Change[T], v Version) error {
 	if s, ok := h.store.(Sectioned); ok && len(h.positions) > 1 {
 		s.KeepPositions(h.positions)
 	}
+	h.noteSound(section, sound)
 	err := h.store.Apply(news, h.jointVersion())
 	if _, some := errors.AsType[ObjectErrors](err); err != nil && !some {
 		h.positions[section] = before

@@ -93,7 +93,10 @@ func NewReflector[T any](source Source[T], store Store[T], opts Options[T]) (*Re
 		return nil, fmt.Errorf("tarn: a reflector needs a source and a store (%q has source %v, store %v)", opts.Name, source != nil, store != nil)
 	}
 	r := newReflector(source, opts)
-	r.apply = store.Apply
+	r.apply = func(changes []Change[T], v Version) error {
+		keepSound(store, r.sound())
+		return store.Apply(changes, v)
+	}
 	if reader, ok := store.(Reader[T]); ok {
 		r.reader = reader
 	} else {
@@ -103,7 +106,10 @@ func NewReflector[T any](source Source[T], store Store[T], opts Options[T]) (*Re
 		r.resync = s.Resync
 	}
 	if r.durable, _ = store.(Durable); r.durable != nil && r.reader != nil {
-		r.fillFrom(store, Filler[T].Filled)
+		r.fillFrom(store, func(filler Filler[T], v Version) error {
+			keepSound(filler, r.sound())
+			return filler.Filled(v)
+		})
 	}
 	return r, nil
 }
@@ -223,7 +229,7 @@ func (r *Reflector[T]) Begin(ctx context.Context) (*Pass[T], error) {
 		return nil, err
 	}
 	if r.warm.resumes && !r.lost {
-		if pass, err := r.resume(ctx); pass != nil || err != nil {
+		if pass, err := r.resume(ctx); pass != nil || err != nil && !r.needsNoProbe(err) {
 			return pass, err
 		}
 	}

@@ -44,9 +44,9 @@ type story struct {
 	disk string
 	// fill says that the store takes its first state in pieces.
 	fill bool
-	// other says that it is of another source.
-	other bool
-	opts  tarn.Options[*thing]
+	// other says that it is of another source, unsound that it lacks something.
+	other, unsound bool
+	opts           tarn.Options[*thing]
 	// took is how long the story may take: at least and at most, if not zero.
 	atLeast, atMost time.Duration
 	// meanwhile is run beside the story, from before its start.
@@ -93,7 +93,7 @@ func (s story) run(t *testing.T) {
 		opts.OnBad = func(_ context.Context, b tarn.BadObject) { seen.add("bad", stdcmp.Or(string(b.Key), "?")) }
 		var store tarn.ReadStore[*thing] = memory.New[*thing]()
 		if s.disk != "" {
-			disk := &diskStore{ReadStore: store, kept: s.disk, other: s.other}
+			disk := &diskStore{ReadStore: store, kept: s.disk, other: s.other, unsound: s.unsound}
 			store = disk
 			if s.fill {
 				store = &fillStore{diskStore: disk}

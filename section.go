@@ -103,14 +103,14 @@ func (r *Replica[T]) connect() {
 		r.synced, r.ended = r.hub.allSynced, make(chan struct{})
 	}
 	if len(r.parts) == 1 {
-		first.fillFrom(r.store, r.hub.filled)
+		first.fillFrom(r.store, func(store Filler[T], v Version) error { return r.hub.filled(store, v, first.sound()) })
 	}
 	for i, p := range r.parts {
 		p.reflector.reader = r.store
 		if p.owns != nil {
 			p.reflector.reader = ownedReader[T]{r.store, p.owns, r.hub, i}
 		}
-		p.reflector.apply = func(changes []Change[T], v Version) error { return r.hub.apply(i, changes, v) }
+		p.reflector.apply = func(changes []Change[T], v Version) error { return r.hub.apply(i, changes, v, p.reflector.sound()) }
 		p.reflector.resync = func() error { return r.hub.resync(p.owns) }
 		p.reflector.wantsSync = r.hub.wantsSync
 		p.reflector.onSynced = r.hub.markSynced

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -15,7 +16,8 @@ import (
 type Durable interface {
 	// Restore brings the content back and tells what it is. It is called once,
 	// before anything is written. Without anything to begin with, Kept.Version is
-	// empty, and so is the content; with an error too.
+	// empty, and so is the content; with an error too, but for [ObjectErrors], which
+	// say as those of Apply what was not brought back in full.
 	Restore(ctx context.Context) (Kept, error)
 	// Disk tells how far what is kept has followed. It may be called at any time.
 	Disk() DiskHealth
@@ -30,6 +32,9 @@ type Kept struct {
 	Positions []Version
 	// Heard is when the source was last heard before that state was kept.
 	Heard time.Time
+	// Unsound says that the content lacks something that the source said, so that
+	// its state must be read; see [Candid].
+	Unsound bool
 	// Confirm, if there is one, is asked before anything is read from the source
 	// whether it is the one that the content is of; without content too, so that it
 	// can note which one that will be. It fails with [ErrOtherSource] if it is
@@ -138,6 +143,16 @@ func (r *Reflector[T]) glanced(events int) bool {
 	return true
 }
 
+// mayGlanceAgain is false after a watch that was asked to be short, never ended and
+// said nothing, while a copy from disk catches up: another one would be no better.
+func (r *Reflector[T]) mayGlanceAgain() bool {
+	if r.warm.target == "" {
+		return true
+	}
+	r.cause = "restart"
+	return false
+}
+
 // SetDurable has the replica begin with what d brings back, where that is not the
 // store itself but something around it. It fails once Run has been called.
 func (r *Replica[T]) SetDurable(d Durable) error {
@@ -171,15 +186,28 @@ func (r *Replica[T]) restore(ctx context.Context) {
 		if known && len(r.parts) > 1 && kept.Version != "" {
 			own.Version = kept.Positions[i]
 		}
-		p.reflector.begin(ctx, own, err, known || len(r.parts) == 1)
+		p.reflector.begin(ctx, own, p.share(err), known || len(r.parts) == 1)
 	}
+}
+
+// share is what of an error concerns a part: of objects its own.
+func (p part[T]) share(err error) error {
+	some, ok := errors.AsType[ObjectErrors](err)
+	if !ok || p.owns == nil {
+		return err
+	}
+	own := slices.DeleteFunc(slices.Clone(some), func(b BadObject) bool { return !p.owns(b.Key) })
+	if len(own) == 0 {
+		return nil
+	}
+	return own
 }
 
 // begin takes over what was kept. If the version is not where this section stood,
 // only the oldest one of several, the state is read anew, as a difference.
 func (r *Reflector[T]) begin(ctx context.Context, kept Kept, err error, exact bool) {
 	r.fresh = kept.Version == ""
-	if err != nil {
+	if err = r.rejectSome(ctx, err); err != nil {
 		if ctx.Err() == nil {
 			r.report(ctx, fmt.Errorf("%s: %w; the copy begins with a list", r.opts.Name, err))
 		}
@@ -191,7 +219,7 @@ func (r *Reflector[T]) begin(ctx context.Context, kept Kept, err error, exact bo
 	}
 	r.version, r.versioned = kept.Version, true
 	r.cause = "restart"
-	r.warm.resumes = exact
+	r.warm.resumes = exact && !kept.Unsound
 	r.monitor.update(func(h *Health) {
 		h.FromDisk, h.Version, h.LastWord = true, kept.Version, kept.Heard
 	})
@@ -214,6 +242,16 @@ func (r *Reflector[T]) resume(ctx context.Context) (*Pass[T], error) {
 	}
 	r.warm.target, r.warm.glance = page.Version, firstGlance
 	return &Pass[T]{r: r, version: r.version}, nil
+}
+
+// needsNoProbe says whether a state can be had although a probe cannot: who may
+// watch and not list can still be given it as a stream.
+func (r *Reflector[T]) needsNoProbe(err error) bool {
+	if ReasonOf(err) != Unknown || errors.Is(err, errNoAnswer) || !r.useWatchList() {
+		return false
+	}
+	r.monitor.failed(err) // if the stream fails too, the list after it is reported
+	return true
 }
 
 // confirmSource asks whether the content, if there is any, is of this source. If
@@ -269,7 +307,7 @@ func (h *hub[T]) restore(ctx context.Context, store Durable) (Kept, error) {
 	defer h.mu.Unlock()
 	before := h.store.Len()
 	kept, err := store.Restore(ctx)
-	if err != nil || kept.Version == "" {
+	if !partly(err) || kept.Version == "" {
 		return kept, err
 	}
 	if before == 0 && len(h.followers) > 0 {
@@ -282,5 +320,5 @@ func (h *hub[T]) restore(ctx context.Context, store Durable) (Kept, error) {
 		}
 		h.open(i)
 	}
-	return kept, nil
+	return kept, err
 }

@@ -3,23 +3,32 @@ package tarn_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/tarnproject/tarn"
-	"github.com/tarnproject/tarn/memory"
 )
 
 // diskStore is a store with content from a process before.
 type diskStore struct {
 	tarn.ReadStore[*thing]
-	kept  string
-	other bool
-	err   error
+	kept           string
+	other, unsound bool
+	err            error
+	// sound is what the store was told with each version that it was given.
+	sound []string
+	next  bool
+}
+
+func (d *diskStore) KeepSound(sound bool) { d.next = sound }
+
+func (d *diskStore) Apply(changes []tarn.Change[*thing], v tarn.Version) error {
+	d.sound = append(d.sound, fmt.Sprint(v, " ", d.next))
+	return d.ReadStore.Apply(changes, v)
 }
 
 func (d *diskStore) Restore(context.Context) (tarn.Kept, error) {
@@ -36,7 +45,8 @@ func (d *diskStore) Restore(context.Context) (tarn.Kept, error) {
 	if d.other {
 		kept.Confirm = func(context.Context) error { return tarn.ErrOtherSource }
 	}
-	return kept, d.Apply(changes, kept.Version)
+	kept.Unsound = d.unsound
+	return kept, d.ReadStore.Apply(changes, kept.Version)
 }
 
 func (d *diskStore) Disk() tarn.DiskHealth { return tarn.DiskHealth{Version: d.Version()} }
@@ -77,7 +87,13 @@ func (d *fillStore) Filled(v tarn.Version) error {
 		all = append(all, d.filled[key])
 	}
 	d.filled = nil
-	return d.ReadStore.Apply(all, v)
+	if err := d.Apply(all, v); err != nil {
+		return err
+	}
+	if _, ok := d.Get("late"); ok {
+		return tarn.ObjectErrors{{Key: "late", Err: errors.New("cannot be written")}}
+	}
+	return nil
 }
 
 // warmStories are what happens when a replica begins with what another process
@@ -292,6 +308,56 @@ var warmStories = map[string]story{
 			}
 		},
 	},
+	"disk: what could not be written at the end of a first state is bad": {
+		disk: "none", fill: true,
+		server: `
+			list latest -> 5: a@3 late@4
+			watch 5 -> hang`,
+		handler: "add a@3 initial\nadd late@4 initial",
+		bad:     "late",
+		then:    synced("5", map[string]int64{"start": 1}),
+	},
+	"disk: content that lacks something is served, and read as a difference": {
+		disk: "5: a@3 b@5", unsound: true,
+		server: `
+			list 5 -> 9: a@3 b@8
+			watch 9 -> hang`,
+		handler: "add a@3 initial\nadd b@5 initial\nupdate b@5 -> b@8",
+		then:    synced("9", map[string]int64{"restart": 1}),
+	},
+	"disk: a source whose watches are silent and never end is listed in the end": {
+		disk: "5: a@3",
+		server: `
+			list latest limit=1 -> 900: a@3
+			watch 5 for 3s -> hang
+			list latest limit=1 -> 900: a@3
+			list 5 -> 900: a@3
+			watch 900 -> hang`,
+		handler: "add a@3 initial",
+		atMost:  10 * time.Minute,
+		then:    synced("900", map[string]int64{"restart": 1}),
+	},
+	"disk: a source whose watches break before they tell anything is listed in the end": {
+		disk: "5: a@3",
+		server: `
+			list latest limit=1 -> 900: a@3
+			watch 5 for 3s -> wait 500ms; error lost
+			watch 5 for 6s -> wait 500ms; error lost
+			watch 5 for 12s -> wait 500ms; error lost
+			list 5 -> 900: a@3
+			watch 900 -> hang`,
+		handler: "add a@3 initial",
+		errors:  "connection lost\nconnection lost\nconnection lost",
+		then:    synced("900", map[string]int64{"restart": 1}),
+	},
+	"disk: who may watch and not list is given the state as a stream": {
+		disk: "5: a@3 b@4", opts: tarn.Options[*thing]{WatchList: true},
+		server: `
+			list latest limit=1 -> error forbidden
+			stream 5 -> add a@7; end 9; hang`,
+		handler: "add a@3 initial\nadd b@4 initial\ndelete b@4 missed\nupdate a@3 -> a@7",
+		then:    synced("9", map[string]int64{"restart": 1}),
+	},
 	"disk: a recheck asked for before is made": {
 		disk:      "5: a@3=wrong",
 		meanwhile: func(r *tarn.Replica[*thing]) { r.Recheck("verify") },
@@ -301,165 +367,4 @@ var warmStories = map[string]story{
 		handler: "add a@3=wrong initial\nupdate a@3=wrong -> a@3=right",
 		then:    synced("5", map[string]int64{"verify": 1}),
 	},
-}
-
-// synced checks that the copy has caught up, with these lists.
-func synced(v tarn.Version, lists map[string]int64) func(t *testing.T, r *tarn.Replica[*thing]) {
-	return func(t *testing.T, r *tarn.Replica[*thing]) {
-		t.Helper()
-		if err := r.WaitSynced(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		h := r.Health()
-		if !h.Synced || h.FromDisk || h.Version != v || r.Version() != v {
-			t.Errorf("not at version %s: %v (the store at %s)", v, h, r.Version())
-		}
-		for cause, n := range lists {
-			if h.Lists[cause] != n {
-				t.Errorf("%d lists because of %q, want %d", h.Lists[cause], cause, n)
-			}
-		}
-		if len(h.Lists) != len(lists) {
-			t.Errorf("lists by cause: %v, want %v", h.Lists, lists)
-		}
-	}
-}
-
-func TestWarmRestart(t *testing.T) {
-	for name, s := range warmStories {
-		t.Run(name, s.run)
-	}
-}
-
-// What comes from disk is served at once, and says so, while the source is away.
-func TestServingFromDisk(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		source := newScripted(t, "list latest limit=1 -> hang")
-		store := &diskStore{ReadStore: memory.New[*thing](), kept: "5: a@3 b@5"}
-		r, err := tarn.NewReplica(source, store, tarn.Options[*thing]{Name: "things", OnError: func(context.Context, error) {}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error, 1)
-		go func() { done <- r.Run(ctx) }()
-		synctest.Wait()
-		if r.Len() != 2 || r.Version() != "5" {
-			t.Errorf("%d objects at version %q are served", r.Len(), r.Version())
-		}
-		if err := r.WaitFor(t.Context(), "5"); err != nil {
-			t.Errorf("the version on disk cannot be waited for: %v", err)
-		}
-		h := r.Health()
-		if !h.FromDisk || h.Synced || h.Age != 42*time.Second || h.Fresh(time.Hour) || h.Disk == nil {
-			t.Errorf("Health is %+v", h)
-		}
-		if s := h.String(); !strings.Contains(s, "from disk, 42s old, at version 5") {
-			t.Errorf("Health says %q", s)
-		}
-		short, stop := context.WithTimeout(t.Context(), time.Second)
-		defer stop()
-		if err := r.WaitSynced(short); err == nil || !strings.Contains(err.Error(), "from disk") {
-			t.Errorf("WaitSynced says %v", err)
-		}
-		// One who comes late begins with what is there too.
-		var late []string
-		for c := range r.Changes(short) {
-			late = append(late, describeChange(c))
-		}
-		if len(late) != 0 {
-			t.Errorf("after the end there was %v", late)
-		}
-		more, stopMore := context.WithTimeout(t.Context(), time.Second)
-		defer stopMore()
-		for c := range r.Changes(more) {
-			late = append(late, describeChange(c))
-		}
-		if slices.Sort(late); strings.Join(late, ", ") != "add a@3 initial, add b@5 initial" {
-			t.Errorf("a late subscriber sees %v", late)
-		}
-		cancel()
-		<-done
-	})
-}
-
-// A disk that cannot be read costs a list, and is reported.
-func TestADiskThatCannotBeRead(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		source := newScripted(t, "list any -> 5: a@3\nwatch 5 -> hang")
-		store := &diskStore{ReadStore: memory.New[*thing](), err: errors.New("no disk")}
-		var told []error
-		r, err := tarn.NewReplica(source, store, tarn.Options[*thing]{Name: "things", OnError: func(_ context.Context, err error) { told = append(told, err) }})
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error, 1)
-		go func() { done <- r.Run(ctx) }()
-		if err := r.WaitSynced(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if len(told) != 1 || !strings.Contains(told[0].Error(), "no disk; the copy begins with a list") {
-			t.Errorf("reported: %v", told)
-		}
-		cancel()
-		<-done
-	})
-}
-
-// A plain reflector resumes too.
-func TestWarmReflector(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		source := newScripted(t, "list latest limit=1 -> 7: a@3\nwatch 5 for 3s -> mod a@7; hang")
-		store := &diskStore{ReadStore: memory.New[*thing](), kept: "5: a@3"}
-		r, err := tarn.NewReflector(source, store, tarn.Options[*thing]{Name: "things"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error, 1)
-		go func() { done <- r.Run(ctx) }()
-		synctest.Wait()
-		if h := r.Health(); !h.Synced || h.Version != "7" || len(h.Lists) != 0 {
-			t.Errorf("Health is %+v", h)
-		}
-		cancel()
-		<-done
-	})
-}
-
-// Several sections begin with what is there, and are read as differences.
-func TestWarmSections(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		section := func(name, server string) tarn.Section[*thing] {
-			return tarn.Section[*thing]{Name: name, Source: newScripted(t, server), Owns: func(k tarn.Key) bool { return strings.HasPrefix(string(k), name) }}
-		}
-		store := &diskStore{ReadStore: memory.New[*thing](), kept: "5: a1@3 b1@5"}
-		r, err := tarn.NewReplicaOf([]tarn.Section[*thing]{
-			section("a", "list 5 -> 9: a1@3\nwatch 9 -> hang"), section("b", "list 5 -> 8: b1@8\nwatch 8 -> hang"),
-		}, store, tarn.Options[*thing]{Name: "things"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		var told []string
-		if _, err := r.Subscribe(func(c tarn.Change[*thing]) { told = append(told, describeChange(c)) }, tarn.SubscribeOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error, 1)
-		go func() { done <- r.Run(ctx) }()
-		if err := r.WaitSynced(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		synctest.Wait()
-		slices.Sort(told)
-		if got := strings.Join(told, ", "); got != "add a1@3 initial, add b1@5 initial, update b1@5 -> b1@8" {
-			t.Errorf("the handler saw %s", got)
-		}
-		if h := r.Health(); h.FromDisk || h.Version != "8" {
-			t.Errorf("Health is %v", h)
-		}
-		cancel()
-		<-done
-	})
 }

@@ -144,3 +144,10 @@ type keepingStore struct{ informerStore }
 func (s keepingStore) Apply(changes []tarn.Change[any], v tarn.Version) error {
 	return s.informer.disk.writer(s.informerStore).Apply(changes, v)
 }
+
+// KeepSound is that of what was kept; see [tarn.Candid].
+func (s keepingStore) KeepSound(sound bool) {
+	if c, ok := s.informer.disk.writer(s.informerStore).(tarn.Candid); ok {
+		c.KeepSound(sound)
+	}
+}

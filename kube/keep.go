@@ -3,7 +3,9 @@ package kube
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"reflect"
 	"slices"
@@ -69,7 +71,7 @@ func (o Origin) ServerUID(ctx context.Context) (string, error) {
 	switch {
 	case err == nil:
 		return glimpseUID(raw), nil
-	case apierrors.IsForbidden(err), apierrors.IsNotFound(err), apierrors.IsUnauthorized(err):
+	case denied(err):
 		return "", nil
 	default:
 		return "", classify(fmt.Errorf("the namespace %s cannot be read: %w", metav1.NamespaceSystem, err))
@@ -92,6 +94,21 @@ func (o Origin) Mark(object any) {
 		var stamp metav1.TypeMeta
 		stamp.APIVersion, stamp.Kind = o.Kind.ToAPIVersionAndKind()
 		mark(object, stamp)
+	}
+}
+
+// denied says that a server has no answer to a question, for this client or at all,
+// and will not have one if it is asked again.
+func denied(err error) bool {
+	var answer apierrors.APIStatus
+	if !errors.As(err, &answer) {
+		return false
+	}
+	switch code := answer.Status().Code; code {
+	case http.StatusUnauthorized, http.StatusRequestTimeout, http.StatusTooManyRequests:
+		return false
+	default:
+		return code >= 400 && code < 500
 	}
 }
 

@@ -36,9 +36,8 @@ type Backed[T any] struct {
 
 	mu      sync.Mutex
 	waiting waiting[T]
-	// positions are where the sections stand, next where they will after the next
-	// Apply.
-	positions, next string
+	// now is how the front stands, next how it will after the next Apply.
+	now, next standing
 	// failure is what keeps the disk from following.
 	failure error
 	since   time.Time
@@ -56,12 +55,18 @@ type waiting[T any] struct {
 	// all says that the disk must be brought to these alone.
 	all     bool
 	version tarn.Version
-	// positions are those of the sections at that version.
-	positions string
+	standing
 	// heard is when the source last said something, oldest when the first of these
 	// was noted.
 	heard, oldest time.Time
 	any           bool
+}
+
+// standing is what belongs to a version: where the sections are, and whether the
+// content lacks something that the source said.
+type standing struct {
+	positions string
+	unsound   bool
 }
 
 // Behind puts disk behind front. Nobody else may write either of them. The
@@ -104,7 +109,7 @@ func (b *Backed[T]) Apply(changes []tarn.Change[T], v tarn.Version) error {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.positions = b.next
+	b.now = b.next
 	for _, c := range changes {
 		b.waiting.put(c)
 	}
@@ -117,7 +122,15 @@ func (b *Backed[T]) Apply(changes []tarn.Change[T], v tarn.Version) error {
 func (b *Backed[T]) KeepPositions(positions []tarn.Version) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.next = joinPositions(positions)
+	b.next.positions = joinPositions(positions)
+}
+
+// KeepSound notes whether the content will be all that the source said after the
+// next Apply; see [tarn.Candid].
+func (b *Backed[T]) KeepSound(sound bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.next.unsound = !sound
 }
 
 // taken says whether a store has taken what it was given, if not all in full.
@@ -152,7 +165,7 @@ func (b *Backed[T]) noteAll() {
 // noted wakes the writer.
 func (b *Backed[T]) noted(v tarn.Version) {
 	now := time.Now()
-	b.waiting.version, b.waiting.positions, b.waiting.heard = v, b.positions, now
+	b.waiting.version, b.waiting.standing, b.waiting.heard = v, b.now, now
 	if !b.waiting.any {
 		b.waiting.any, b.waiting.oldest = true, now
 	}
@@ -271,7 +284,7 @@ func (b *Backed[T]) writeOut(w waiting[T]) error {
 			changes, all = changes[largeState:], false
 		}
 	}
-	err := b.disk.write(batch[T]{changes: changes, all: all, version: w.version, positions: w.positions, heard: w.heard})
+	err := b.disk.write(batch[T]{changes: changes, all: all, version: w.version, positions: w.positions, unsound: w.unsound, heard: w.heard})
 	if taken(err) {
 		if err != nil {
 			b.disk.c.db.log(slog.LevelWarn, "objects could not be written to disk: the next start lists", "collection", b.disk.c.Name, "err", err)
@@ -302,7 +315,7 @@ func (b *Backed[T]) putBack(w waiting[T]) {
 		w.changes[key] = c
 	}
 	if b.waiting.any {
-		w.version, w.positions, w.heard = b.waiting.version, b.waiting.positions, b.waiting.heard
+		w.version, w.standing, w.heard = b.waiting.version, b.waiting.standing, b.waiting.heard
 	}
 	b.waiting = w
 }
@@ -341,10 +354,11 @@ func (b *Backed[T]) Restore(ctx context.Context) (tarn.Kept, error) {
 		b.mu.Unlock()
 		return kept, nil
 	}
-	if err := b.ReadStore.Apply(all.items, kept.Version); !taken(err) {
-		return tarn.Kept{}, err
+	err = b.ReadStore.Apply(all.items, kept.Version)
+	if !taken(err) {
+		kept = tarn.Kept{}
 	}
-	return kept, nil
+	return kept, err
 }
 
 // Disk tells how far the disk has followed; see [tarn.Durable].

@@ -34,6 +34,26 @@ type state struct {
 	sum uint64
 	// whole says that everything is there that belongs to the version.
 	whole bool
+	// unsound says that the source said more, which could not be taken.
+	unsound bool
+}
+
+// Of whole and unsound one column is made.
+const (
+	notWhole int64 = iota
+	wholeAndSound
+	wholeUnsound
+)
+
+func (s state) soundness() int64 {
+	switch {
+	case !s.whole:
+		return notWhole
+	case s.unsound:
+		return wholeUnsound
+	default:
+		return wholeAndSound
+	}
 }
 
 // collection is a collection in its file. It belongs to whoever has the DB's lock.
@@ -153,7 +173,7 @@ func (c *collection) find(conn *sqlite3.Conn) (found bool, err error) {
 		c.id, identity = row.ColumnInt64(0), row.ColumnText(1)
 		c.state = state{
 			version: tarn.Version(row.ColumnText(2)), heard: time.UnixMilli(row.ColumnInt64(3)),
-			objects: row.ColumnInt64(4), whole: row.ColumnBool(5), sum: uint64(row.ColumnInt64(6)),
+			objects: row.ColumnInt64(4), whole: row.ColumnInt64(5) != notWhole, unsound: row.ColumnInt64(5) == wholeUnsound, sum: uint64(row.ColumnInt64(6)),
 		}
 		dictionary = row.ColumnBlob(7, nil)
 		return nil

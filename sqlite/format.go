@@ -28,8 +28,9 @@ var (
 //
 // tarn_collections has one row for each: what it is a copy of, and the state that
 // it shows. The version belongs to the objects: both are written in the same
-// transaction. whole is 0 if something could not be written, so that the version
-// is not to be resumed from. sum is that of all rows' own, so that a page which was
+// transaction. whole is 0 if something could not be written, so that the content
+// is not to be begun with, and 2 if all of it is there, but the source said more that
+// could not be taken, so that the version is not to be resumed from. sum is that of all rows' own, so that a page which was
 // lost, or is another one's, is told although each row is right. positions is
 // where each section stood, one to a line; label is the caller's.
 const tables = `

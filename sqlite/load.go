@@ -145,7 +145,7 @@ func (s *Store[T]) kept(st state) tarn.Kept {
 	if !st.whole || st.version == "" {
 		return tarn.Kept{}
 	}
-	kept := tarn.Kept{Version: st.version, Heard: st.heard}
+	kept := tarn.Kept{Version: st.version, Heard: st.heard, Unsound: st.unsound}
 	if st.positions != "" {
 		for line := range strings.SplitSeq(st.positions, "\n") {
 			kept.Positions = append(kept.Positions, tarn.Version(line))
@@ -190,7 +190,7 @@ func (s *Store[T]) SetLabel(label string, distrust bool) error {
 	next := s.c.state
 	next.whole = next.whole && !distrust
 	err := db.transact(func(conn *sqlite3.Conn) error {
-		return execute(conn, "UPDATE tarn_collections SET label=?, whole=? WHERE id=?", label, next.whole, s.c.id)
+		return execute(conn, "UPDATE tarn_collections SET label=?, whole=? WHERE id=?", label, next.soundness(), s.c.id)
 	})
 	if err == nil {
 		s.c.state = next

@@ -127,7 +127,7 @@ func (c *collection) readState(r *reader, into *state) error {
 	return r.query("SELECT version, heard_ms, objects, whole, sum, positions FROM tarn_collections WHERE name=?", func(row *sqlite3.Stmt) error {
 		*into = state{
 			version: tarn.Version(row.ColumnText(0)), heard: time.UnixMilli(row.ColumnInt64(1)),
-			objects: row.ColumnInt64(2), whole: row.ColumnBool(3), sum: uint64(row.ColumnInt64(4)), positions: row.ColumnText(5),
+			objects: row.ColumnInt64(2), whole: row.ColumnInt64(3) != notWhole, unsound: row.ColumnInt64(3) == wholeUnsound, sum: uint64(row.ColumnInt64(4)), positions: row.ColumnText(5),
 		}
 		return nil
 	}, c.Name)

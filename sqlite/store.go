@@ -44,8 +44,10 @@ type Store[T any] struct {
 	// epoch is the file that was last written to.
 	epoch int
 	buf   []byte
-	// positions are for the next Apply.
+	// positions are for the next Apply, and so is unsound, which is for the next
+	// Filled too.
 	positions string
+	unsound   bool
 	// filling says that a first state has begun to be filled, and is not shown yet.
 	filling bool
 	// unwritten are the keys whose objects could not be encoded: until each was
@@ -92,7 +94,7 @@ func (s *Store[T]) Replace(items []tarn.Item[T], v tarn.Version) error {
 func (s *Store[T]) Apply(changes []tarn.Change[T], v tarn.Version) error {
 	all := s.filling // what was filled so far is no state
 	s.filling = false
-	return s.write(batch[T]{changes: changes, all: all, version: v, positions: s.positions, heard: time.Now()})
+	return s.write(batch[T]{changes: changes, all: all, version: v, positions: s.positions, unsound: s.unsound, heard: time.Now()})
 }
 
 // Fill takes a piece of the first state; see [tarn.Filler]. It is on disk from then
@@ -105,7 +107,7 @@ func (s *Store[T]) Fill(changes []tarn.Change[T], first bool) error {
 
 // Filled shows what was filled as the content at a version; see [tarn.Filler].
 func (s *Store[T]) Filled(v tarn.Version) error {
-	err := s.write(batch[T]{version: v, heard: time.Now()})
+	err := s.write(batch[T]{version: v, unsound: s.unsound, heard: time.Now()})
 	if err == nil {
 		s.filling = false
 	}
@@ -115,6 +117,10 @@ func (s *Store[T]) Filled(v tarn.Version) error {
 // KeepPositions notes where the sections of a replica will stand after the next
 // Apply; see [tarn.Sectioned].
 func (s *Store[T]) KeepPositions(positions []tarn.Version) { s.positions = joinPositions(positions) }
+
+// KeepSound notes whether the content will be all that the source said after the
+// next Apply or Filled; see [tarn.Candid].
+func (s *Store[T]) KeepSound(sound bool) { s.unsound = !sound }
 
 func joinPositions(positions []tarn.Version) string {
 	lines := make([]string, len(positions))
@@ -134,7 +140,9 @@ type batch[T any] struct {
 	version tarn.Version
 	// positions are those of the sections, one to a line.
 	positions string
-	heard     time.Time
+	// unsound says that the content lacks something that the source said.
+	unsound bool
+	heard   time.Time
 }
 
 func (s *Store[T]) write(b batch[T]) error {
@@ -163,6 +171,7 @@ func (s *Store[T]) write(b batch[T]) error {
 	s.epoch = db.epoch
 	next := s.c.state
 	next.version, next.positions, next.heard = b.version, b.positions, b.heard
+	next.unsound = b.unsound
 	next.whole = !b.part && len(s.unwritten) == 0
 	err := db.transact(func(conn *sqlite3.Conn) error { return s.c.write(conn, entries, b.all, &next) })
 	if damaged(err) {

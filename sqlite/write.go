@@ -39,7 +39,7 @@ func (c *collection) write(conn *sqlite3.Conn, entries []entry, all bool, next *
 			return err
 		}
 	}
-	return run(c.stmts.state, noRow, c.id, string(next.version), next.heard.UnixMilli(), next.objects, next.whole, int64(next.sum), next.positions)
+	return run(c.stmts.state, noRow, c.id, string(next.version), next.heard.UnixMilli(), next.objects, next.soundness(), int64(next.sum), next.positions)
 }
 
 func (c *collection) clear(conn *sqlite3.Conn) error {

@@ -221,6 +221,13 @@ func (k *kept[T]) KeepPositions(positions []tarn.Version) {
 	}
 }
 
+// KeepSound is the store's.
+func (k *kept[T]) KeepSound(sound bool) {
+	if s, ok := k.ReadStore.(tarn.Candid); ok {
+		s.KeepSound(sound)
+	}
+}
+
 // Restore is the store's, and adds which cluster it is.
 func (k *kept[T]) Restore(ctx context.Context) (tarn.Kept, error) {
 	what, err := k.durable.Restore(ctx)

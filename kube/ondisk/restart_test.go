@@ -30,6 +30,8 @@ type tap struct {
 	requests []string
 	// ready is closed when requests may be made.
 	ready chan struct{}
+	// refuse has the status that some requests are answered with.
+	refuse map[string]int
 }
 
 func (w *tap) config(server *apiserver.Server) *rest.Config {
@@ -74,6 +76,9 @@ func (r recorder) RoundTrip(q *http.Request) (*http.Response, error) {
 	r.w.mu.Lock()
 	r.w.requests = append(r.w.requests, what)
 	r.w.mu.Unlock()
+	if status := r.w.refuse[what]; status != 0 {
+		return &http.Response{StatusCode: status, Header: http.Header{}, Body: http.NoBody, Request: q}, nil
+	}
 	return r.rt.RoundTrip(q)
 }
 

@@ -1,10 +1,18 @@
 package e2e
 
 import (
+	"fmt"
+	"os"
 	"testing"
 
 	"go.uber.org/goleak"
 )
 
 // Whatever a test starts, it ends; scenarios check it one by one as well.
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if told := os.Getenv(lifeVariable); told != "" {
+		fmt.Fprintln(os.Stderr, runLife(told, os.Stdin, os.Stdout))
+		os.Exit(1)
+	}
+	goleak.VerifyTestMain(m)
+}

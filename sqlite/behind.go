@@ -255,7 +255,9 @@ func (b *Backed[T]) take() waiting[T] {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	w := b.waiting
-	b.waiting = waiting[T]{}
+	if w.any { // else all of it is about what is still to come
+		b.waiting = waiting[T]{}
+	}
 	return w
 }
 

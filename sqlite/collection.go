@@ -123,16 +123,22 @@ func (db *DB) add(c *collection) error {
 	return nil
 }
 
-// plainName says whether a name can stand in SQL as it is, and is none of ours.
+// plainName says whether a name can be a table's: it is a plain word, and none of
+// ours.
 func plainName(name string) bool {
+	lower := strings.ToLower(name)
+	return plainWord(name) && !strings.HasPrefix(lower, "tarn_") && !strings.HasPrefix(lower, "sqlite_")
+}
+
+// plainWord says whether a name can stand in SQL as it is.
+func plainWord(name string) bool {
 	for i, r := range name {
 		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
 		if !letter && (i == 0 || r != '_' && (r < '0' || r > '9')) {
 			return false
 		}
 	}
-	lower := strings.ToLower(name)
-	return name != "" && len(name) <= 200 && !strings.HasPrefix(lower, "tarn_") && !strings.HasPrefix(lower, "sqlite_")
+	return name != "" && len(name) <= 200
 }
 
 // resumeCollections opens in a new file, or connection, what was open before.
@@ -150,6 +156,7 @@ func (db *DB) resumeCollections() error {
 // another identity is dropped.
 func (c *collection) attach() error {
 	defer c.tell()
+	defer c.db.erase()
 	return c.db.transact(func(conn *sqlite3.Conn) error {
 		found, err := c.find(conn)
 		if err != nil {
@@ -197,23 +204,27 @@ func firstLine(s string) string {
 	return fmt.Sprintf("%q", line)
 }
 
+// drop removes the collection, and its bytes from the file: what they say may be
+// what is not to be on disk any more. They are in the log until [DB.erase].
 func (c *collection) drop(conn *sqlite3.Conn) error {
 	var drops []string
 	// The tables may be those of another version, with other columns.
-	err := query(conn, `SELECT type, name FROM sqlite_schema WHERE type = 'view' AND name = ?1
-		OR type = 'table' AND (name IN (?2, ?3) OR substr(name, 1, length(?4)) = ?4)`,
+	err := query(conn, `SELECT type, name FROM sqlite_schema WHERE type = 'view' AND name IN (?1, ?2)
+		OR type = 'table' AND (name IN (?3, ?4) OR substr(name, 1, length(?5)) = ?5)`,
 		func(row *sqlite3.Stmt) error {
 			drops = append(drops, "DROP "+row.ColumnText(0)+" "+quote(row.ColumnText(1)))
 			return nil
-		}, c.Name, labelsTable(c.Name), rowsTable(c.id), wideTable(c.id, ""))
+		}, c.Name, labelsView(c.Name), labelsTable(c.id), rowsTable(c.id), wideTable(c.id, ""))
 	if err != nil {
 		return err
 	}
-	for _, sql := range append(drops, "DROP TABLE IF EXISTS "+c.objectsTable()) {
+	drops = append([]string{"PRAGMA secure_delete=ON"}, drops...)
+	for _, sql := range append(drops, "DROP TABLE IF EXISTS "+c.objectsTable(), "PRAGMA secure_delete=OFF") {
 		if err := conn.Exec(sql); err != nil {
 			return err
 		}
 	}
+	c.db.dropped = true
 	return execute(conn, "DELETE FROM tarn_collections WHERE id=?", c.id)
 }
 
@@ -251,7 +262,7 @@ func (c *collection) prepare(conn *sqlite3.Conn) (err error) {
 		state:  make("UPDATE tarn_collections SET version=?2, heard_ms=?3, objects=?4, whole=?5, sum=?6, positions=?7 WHERE id=?1"),
 	}
 	if c.table != nil {
-		c.stmts.table = c.table.stmts(c.Name, c.id, make)
+		c.stmts.table = c.table.stmts(c.id, make)
 	}
 	return err
 }

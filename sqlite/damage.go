@@ -68,12 +68,25 @@ func (db *DB) rescue(cause error) error {
 	if err := db.moveAside(cause); err != nil {
 		return err
 	}
+	return db.reopen()
+}
+
+// reopen opens the file when none is open, with all collections or not at all. It
+// may be another file than before, so that everything is to be written, and those
+// who read the one before let it go.
+func (db *DB) reopen() error {
+	err := db.openFile()
 	db.epoch++
 	db.pool.renew()
-	if err := db.openFile(); err != nil {
+	if err != nil {
 		return err
 	}
-	return db.resumeCollections()
+	if err := db.resumeCollections(); err != nil {
+		_ = closeAll(db.writer) // nothing was written
+		db.writer = nil
+		return err
+	}
+	return nil
 }
 
 func rename(from, to string) error {

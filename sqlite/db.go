@@ -72,7 +72,9 @@ type DB struct {
 	mu     sync.Mutex
 	writer *sqlite3.Conn
 	// epoch counts the files: it moves on when one was moved aside.
-	epoch       int
+	epoch int
+	// dropped says that the log still has what was removed.
+	dropped     bool
 	closed      bool
 	collections map[string]*collection
 	behind      []follower
@@ -172,9 +174,22 @@ func (db *DB) touchFiles() error {
 // closeAll closes a connection with its statements.
 func closeAll(conn *sqlite3.Conn) error {
 	for _, stmt := range slices.Collect(conn.Stmts()) {
-		_ = stmt.Close() // it tells again how it last went
+		_ = withoutPanic(stmt.Close) // it tells again how it last went
 	}
 	return conn.Close()
+}
+
+// errPanicked says that SQLite did: by that it tells that there is no memory.
+var errPanicked = errors.New("the database gave up")
+
+// withoutPanic makes an error of a panic.
+func withoutPanic(do func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("%w: %v", errPanicked, v)
+		}
+	}()
+	return do()
 }
 
 // setUp brings a connection that writes, and a new file, into shape.
@@ -296,13 +311,7 @@ func (db *DB) usable() error {
 	case db.closed:
 		return fmt.Errorf("sqlite: %s has been closed", db.dir)
 	case db.writer == nil:
-		// It may be another file than before, so that all is to be written.
-		db.epoch++
-		db.pool.renew()
-		if err := db.openFile(); err != nil {
-			return err
-		}
-		return db.resumeCollections()
+		return db.reopen()
 	}
 	return nil
 }

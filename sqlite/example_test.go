@@ -80,5 +80,5 @@ func Example() {
 	// HARBOUR      SHIPS
 	// Karlskrona   1
 	// Oslo         2
-	// sqlite: only reading is allowed here: a DELETE of ships_labels
+	// sqlite: only reading is allowed here: sqlite3: SQL logic error: cannot modify ships_labels because it is a view
 }

@@ -180,3 +180,37 @@ func TestAFullDiskIsNotInTheWay(t *testing.T) {
 		must(t, db.Close())
 	})
 }
+
+// A file that is damaged on a disk that is full, or fills up while the new file is
+// made, at whichever write, is built anew when there is room.
+func TestDamageOnAFullDisk(t *testing.T) {
+	for writes := range 60 {
+		disk, opts := newBadDisk(t)
+		dir := directory(t) + strconv.Itoa(writes)
+		db := open(t, dir, opts)
+		one, two := openTabular(t, db, "one"), openTabular(t, db, "two")
+		a, b := Behind(memory.New[thing](), one), Behind(memory.New[thing](), two)
+		must(t, a.ReadStore.Apply([]tarn.Change[thing]{put("x", 1)}, "1"))
+		must(t, b.ReadStore.Apply([]tarn.Change[thing]{put("y", 1)}, "1"))
+		one.suspicion.put(errBadRow)
+		disk.failing(func(op, name string) error {
+			if writes--; writes < 0 {
+				return sqlite3.FULL
+			}
+			return nil
+		})
+		a.waiting.any, b.waiting.any = true, true
+		for range 3 {
+			_ = errors.Join(a.flush(), b.flush()) // it may be full before or behind
+		}
+		disk.failing(nil)
+		must(t, a.flush())
+		must(t, b.flush())
+		must(t, a.Apply([]tarn.Change[thing]{put("z", 1)}, "2"))
+		must(t, db.Close())
+		db = open(t, dir, opts)
+		expect(t, openTabular(t, db, "one"), "2", map[tarn.Key]int{"x": 1, "z": 1})
+		expect(t, openTabular(t, db, "two"), "1", map[tarn.Key]int{"y": 1})
+		must(t, db.Close())
+	}
+}

@@ -34,6 +34,11 @@ func TestFill(t *testing.T) {
 		if got := rows.Rows[0][0]; got != int64(n) {
 			t.Errorf("SQL sees %v objects, want %d", got, n)
 		}
+		rows, err = Query(t.Context(), s.c.db.Dir(), "SELECT count(DISTINCT id) FROM things_labels", Limits{})
+		must(t, err)
+		if got := rows.Rows[0][0]; got != int64(n) {
+			t.Errorf("SQL sees labels of %v objects, want %d", got, n)
+		}
 	}
 	must(t, s.Fill([]tarn.Change[thing]{put("old", 1), put("a", 1)}, true))
 	must(t, s.Fill([]tarn.Change[thing]{put("b", 1), put("c", 1)}, true)) // begun anew
@@ -59,6 +64,20 @@ func TestFill(t *testing.T) {
 func TestFillGivenUp(t *testing.T) {
 	s := openStore(t, open(t, directory(t), Options{}))
 	must(t, s.Fill([]tarn.Change[thing]{put("a", 1)}, true))
+	must(t, s.Apply([]tarn.Change[thing]{put("b", 2)}, "2"))
+	expect(t, s, "2", map[tarn.Key]int{"b": 2})
+}
+
+// Nor does one that had to be tried twice.
+func TestFillGivenUpOnAFullDisk(t *testing.T) {
+	disk, opts := newBadDisk(t)
+	s := openStore(t, open(t, directory(t), opts))
+	must(t, s.Fill([]tarn.Change[thing]{put("a", 1)}, true))
+	disk.failing(func(op, name string) error { return sqlite3.FULL })
+	if err := s.Apply([]tarn.Change[thing]{put("b", 2)}, "2"); !errors.Is(err, sqlite3.FULL) {
+		t.Errorf("a full disk says %v", err)
+	}
+	disk.failing(nil)
 	must(t, s.Apply([]tarn.Change[thing]{put("b", 2)}, "2"))
 	expect(t, s, "2", map[tarn.Key]int{"b": 2})
 }

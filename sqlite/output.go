@@ -131,7 +131,8 @@ func (r *Result) WriteJSON(w io.Writer) error {
 
 // WriteCSV writes a line of names and one for each row.
 func (r *Result) WriteCSV(w io.Writer) error {
-	c := csv.NewWriter(w)
+	b := bufio.NewWriter(w)
+	c := csv.NewWriter(b)
 	if err := c.Write(r.Columns); err != nil {
 		return err
 	}
@@ -140,10 +141,19 @@ func (r *Result) WriteCSV(w io.Writer) error {
 		for i, v := range row {
 			cells[i] = text(v)
 		}
+		if len(cells) == 1 && cells[0] == "" {
+			// An empty line would be no row to who reads it.
+			c.Flush()
+			b.WriteString("\"\"\n")
+			continue
+		}
 		if err := c.Write(cells); err != nil {
 			return err
 		}
 	}
 	c.Flush()
-	return c.Error()
+	if err := c.Error(); err != nil {
+		return err
+	}
+	return b.Flush()
 }

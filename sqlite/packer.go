@@ -45,8 +45,13 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// sum is a checksum over a key and its object's bytes.
-func sum(key tarn.Key, plain []byte) uint32 {
+// sum is a checksum over a key and its object's bytes. Of what is encrypted it is
+// one that nobody can make without the key, or who has the file could try out what
+// an object may be.
+func (p *packer) sum(key tarn.Key, plain []byte) uint32 {
+	if p.seal != nil {
+		return p.seal.sum(p.belongs(key), plain)
+	}
 	return crc32.Update(crc32.Checksum([]byte(key), castagnoli), castagnoli, plain)
 }
 
@@ -120,7 +125,7 @@ func (p *packer) unpack(key tarn.Key, want uint32, packed, buf []byte) ([]byte, 
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errBadRow, err)
 	}
-	if sum(key, plain) != want {
+	if p.sum(key, plain) != want {
 		return nil, fmt.Errorf("%w: its checksum does not fit", errBadRow)
 	}
 	return plain, nil

@@ -36,8 +36,13 @@ func (l Limits) withDefaults() Limits {
 }
 
 // longestValue is how long a value may become while a query is computed. No object
-// is longer.
-const longestValue = 64 << 20
+// is longer. A query is stopped between the steps that it is made of, so no step may
+// have much to do.
+const longestValue = 8 << 20
+
+// longestPattern is how long one of LIKE and GLOB may be, for the same reason: at
+// worst each character is compared with each.
+const longestPattern = 160
 
 // queryMemory is what SQLite may use for one query, to sort or to build a text.
 const queryMemory = 256 << 20
@@ -82,7 +87,11 @@ func Query(ctx context.Context, dir, sql string, limits Limits, args ...any) (*R
 	if err := conn.SetAuthorizer(guard.authorize); err != nil {
 		return nil, fmt.Errorf("sqlite: open %s: %w", path, err)
 	}
-	result, err := ask(conn, sql, limits, args)
+	var result *Result
+	err = withoutPanic(func() (err error) {
+		result, err = ask(conn, sql, limits, args)
+		return err
+	})
 	switch {
 	case err == nil:
 		result.Took = time.Since(start)
@@ -94,7 +103,7 @@ func Query(ctx context.Context, dir, sql string, limits Limits, args ...any) (*R
 		return nil, fmt.Errorf("sqlite: %w: %w", ErrNotReading, err)
 	case errors.Is(err, sqlite3.INTERRUPT):
 		return nil, stopped(ctx, limits)
-	case errors.Is(err, sqlite3.NOMEM):
+	case errors.Is(err, errPanicked) && strings.Contains(err.Error(), "out of memory"):
 		return nil, fmt.Errorf("sqlite: the query needs more than %d MiB of memory", queryMemory>>20)
 	}
 	return nil, fmt.Errorf("sqlite: %w", err)
@@ -126,9 +135,10 @@ func openForQuery(ctx context.Context, path string) (*sqlite3.Conn, error) {
 	conn.Limit(sqlite3.LIMIT_ATTACHED, 0)
 	conn.Limit(sqlite3.LIMIT_SQL_LENGTH, 1<<20)
 	conn.Limit(sqlite3.LIMIT_LENGTH, longestValue)
+	conn.Limit(sqlite3.LIMIT_LIKE_PATTERN_LENGTH, longestPattern)
 	_, err1 := conn.Config(sqlite3.DBCONFIG_DEFENSIVE, true)
 	_, err2 := conn.Config(sqlite3.DBCONFIG_TRUSTED_SCHEMA, false)
-	err = errors.Join(err1, err2, conn.BusyTimeout(busyTimeout), conn.Exec("PRAGMA temp_store=MEMORY"))
+	err = errors.Join(err1, err2, quickFunctions(conn), conn.BusyTimeout(busyTimeout), conn.Exec("PRAGMA temp_store=MEMORY"))
 	if err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
@@ -203,8 +213,12 @@ type authorizer struct {
 	refused string
 }
 
-// forbidden are the functions that do more than compute.
-var forbidden = map[string]bool{"load_extension": true, "fts3_tokenizer": true, "readfile": true, "writefile": true, "edit": true}
+// forbidden are the functions that do more than compute, and those that cannot be
+// stopped and take the square of what they are given.
+var forbidden = map[string]bool{
+	"load_extension": true, "fts3_tokenizer": true, "readfile": true, "writefile": true, "edit": true, "sqlite_log": true,
+	"decimal_mul": true, "decimal_pow2": true, "json_patch": true, "jsonb_patch": true,
+}
 
 func (a *authorizer) authorize(action sqlite3.AuthorizerActionCode, third, fourth, schema, inner string) sqlite3.AuthorizerReturnCode {
 	switch action {

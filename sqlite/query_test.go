@@ -4,13 +4,17 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/csv"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/ncruces/go-sqlite3"
 
 	"github.com/tarnproject/tarn"
 )
@@ -81,6 +85,8 @@ func TestQuery(t *testing.T) {
 			{"WITH RECURSIVE x(n) AS (SELECT 1 UNION ALL SELECT n+1 FROM x WHERE n<5) SELECT sum(n) FROM x; -- the end", "15"},
 			{"SELECT twice->>1 FROM a WHERE name='t0'", "100"},
 			{"SELECT upper('x'), NULL, x'00ff', 1.5", "X,,AP8=,1.5"},
+			{"SELECT name FROM a WHERE name REGEXP '^t[23]$' ORDER BY 1", "t2 t3"},
+			{"SELECT 'T' REGEXP 't', regexpi('t', 'T'), NULL REGEXP 't'", "0,1,"},
 		} {
 			if got := ask1(t, dir, test.sql); got != test.want {
 				t.Errorf("closed %v: %s gives %q, want %q", closed, test.sql, got, test.want)
@@ -223,5 +229,101 @@ func TestOutput(t *testing.T) {
 	}
 	if err := r.Write(&bytes.Buffer{}, "xml"); err == nil {
 		t.Error("xml was written")
+	}
+}
+
+// A row of one value that is missing is a row all the same.
+func TestCSVOfNothing(t *testing.T) {
+	r := &Result{Columns: []string{"node"}, Rows: [][]any{{nil}, {""}, {"n"}}}
+	var b bytes.Buffer
+	must(t, r.WriteCSV(&b))
+	rows, err := csv.NewReader(&b).ReadAll()
+	if err != nil || len(rows) != 4 {
+		t.Errorf("three rows and their head are read as %q, %v", rows, err)
+	}
+}
+
+// Functions that compare much with much cannot be interrupted, and must not take
+// long in the first place.
+func TestQuickFunctions(t *testing.T) {
+	dir := directory(t)
+	openTabular(t, open(t, dir, Options{}), "a")
+	for _, sql := range []string{
+		"SELECT instr(hay, needle)", "SELECT length(replace(hay, needle, ''))", "SELECT hay LIKE '%a' || printf('%.40000c', '_') || 'b'",
+		"SELECT hay REGEXP '(a|aa|b?)*(a|aa)*a{50}c'", "SELECT substr(hay, 1, 1000000) REGEXP '(a|aa|b?)*(a|aa)*a{50}c'", "SELECT length(trim(hay, chars))", "SELECT length(ltrim(hay, chars))", "SELECT length(rtrim(hay, chars))",
+		"SELECT decimal_mul(digits, digits)", "SELECT json_patch(object, object)",
+		"SELECT sum(length(hex(randomblob(4000000)))) FROM (WITH RECURSIVE x(n) AS (SELECT 1 UNION ALL SELECT n+1 FROM x) SELECT n FROM x), (SELECT 1)",
+	} {
+		if !strings.Contains(sql, "FROM") {
+			sql += " FROM (SELECT printf('%.4000000c', 'a') AS hay, printf('%.1000000c', 'a') || 'b' AS needle, printf('%.2000000c', 'b') || 'a' AS chars, printf('%.2000000c', '7') AS digits, " +
+				"(WITH RECURSIVE x(n) AS (SELECT 1 UNION ALL SELECT n+1 FROM x WHERE n < 100000) SELECT json_group_object('k' || n, n) FROM x) AS object)"
+		}
+		start := time.Now()
+		_, err := Query(t.Context(), dir, sql, Limits{Time: time.Second})
+		if took := time.Since(start); took > 10*time.Second {
+			t.Errorf("%.50s… took %v: %v", sql, took, err)
+		}
+	}
+}
+
+// What was put in the place of SQLite's functions answers as they do.
+func TestFunctionsAnswerAsSQLite(t *testing.T) {
+	dir := directory(t)
+	openTabular(t, open(t, dir, Options{}), "a")
+	plain, err := sqlite3.Open(":memory:")
+	must(t, err)
+	defer plain.Close()
+	values := []string{"NULL", "''", "'a'", "'ab'", "'aba'", "'äöä'", "'ö'", "x'61'", "x'6162'", "x''", "121", "12", "1.5", "'x' || char(0) || 'a'", "char(0)", "'  a '", "' '"}
+	check := func(sql string) {
+		t.Helper()
+		sql = "SELECT quote(" + sql + "), typeof(" + sql + ")"
+		want := ""
+		must(t, query(plain, sql, func(row *sqlite3.Stmt) error { want = row.ColumnText(0) + " " + row.ColumnText(1); return nil }))
+		r, err := Query(t.Context(), dir, sql, Limits{})
+		must(t, err)
+		if got := r.Rows[0][0].(string) + " " + r.Rows[0][1].(string); got != want {
+			t.Errorf("%s gives %q, want %q", sql, got, want)
+		}
+	}
+	for _, a := range values {
+		for _, b := range values {
+			for _, f := range []string{"instr", "trim", "ltrim", "rtrim"} {
+				check(f + "(" + a + ", " + b + ")")
+			}
+			for _, c := range []string{"NULL", "''", "'-'", "x'2d'", "7"} {
+				check("replace(" + a + ", " + b + ", " + c + ")")
+			}
+		}
+	}
+}
+
+// A query that needs too much memory, when it is compiled or computed, is told so,
+// and leaves nothing open.
+func TestQueryMemory(t *testing.T) {
+	dir := directory(t)
+	db := open(t, dir, Options{})
+	openTabular(t, db, "a")
+	doubled := "WITH c0(x) AS (SELECT 1)"
+	for i := range 30 {
+		doubled += fmt.Sprintf(", c%d AS (SELECT * FROM c%d UNION ALL SELECT * FROM c%d)", i+1, i, i)
+	}
+	files := func() int {
+		all, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Skip("open files cannot be counted here")
+		}
+		return len(all)
+	}
+	before := files()
+	for _, sql := range []string{
+		doubled + " SELECT count(*) FROM c30",
+		"WITH RECURSIVE x(n) AS (SELECT 1 UNION ALL SELECT n+1 FROM x) SELECT count(DISTINCT v) FROM (SELECT n || printf('%.1000000c', 'x') AS v FROM x)",
+	} {
+		if _, err := Query(t.Context(), dir, sql, Limits{Time: time.Minute}); err == nil || !strings.Contains(err.Error(), "needs more than 256 MiB") {
+			t.Errorf("%.40s… says %v", sql, err)
+		}
+	}
+	if now := files(); now > before {
+		t.Errorf("%d files were open, and %d are now", before, now)
 	}
 }

@@ -24,10 +24,10 @@ type wideColumn interface {
 	place() int
 }
 
-func (p *prepared) stmts(name string, id int64, prepare func(sql string) *sqlite3.Stmt) tableStmts {
+func (p *prepared) stmts(id int64, prepare func(sql string) *sqlite3.Stmt) tableStmts {
 	s := tableStmts{
 		insert: prepare(p.insert(id)), update: prepare(p.update(id, false)), touch: prepare(p.update(id, true)),
-		label: prepare(p.label(name)), unlabel: prepare(removeFrom(labelsTable(name))), remove: prepare(removeFrom(rowsTable(id))),
+		label: prepare(p.label(id)), unlabel: prepare(removeFrom(labelsTable(id))), remove: prepare(removeFrom(rowsTable(id))),
 	}
 	for _, i := range p.wide {
 		if c := p.Columns[i]; c.Shared {

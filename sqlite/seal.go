@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"crypto/aes"
 	"crypto/cipher"
+	"crypto/hmac"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"os"
@@ -16,7 +19,11 @@ const keySize = 32
 
 // seal encrypts what is written. Each text has a random nonce before it; what it
 // belongs to is authenticated along with it, so that rows cannot be exchanged.
-type seal struct{ aead cipher.AEAD }
+type seal struct {
+	aead cipher.AEAD
+	// sums is the key of checksums.
+	sums []byte
+}
 
 func newSeal(key []byte) (*seal, error) {
 	if len(key) != keySize {
@@ -30,7 +37,20 @@ func newSeal(key []byte) (*seal, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &seal{aead}, nil
+	return &seal{aead, hashed(key, []byte("checksums"))}, nil
+}
+
+// sum is a checksum of what belongs to an owner.
+func (s *seal) sum(owner, plain []byte) uint32 {
+	return binary.BigEndian.Uint32(hashed(s.sums, owner, []byte{0}, plain))
+}
+
+func hashed(key []byte, texts ...[]byte) []byte {
+	h := hmac.New(sha256.New, key)
+	for _, text := range texts {
+		_, _ = h.Write(text) // never fails
+	}
+	return h.Sum(nil)
 }
 
 func (s *seal) close(to, plain, owner []byte) []byte {

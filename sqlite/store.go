@@ -86,15 +86,13 @@ func (s *Store[T]) Replace(items []tarn.Item[T], v tarn.Version) error {
 	for i, item := range items {
 		changes[i] = tarn.Change[T]{Type: tarn.Add, Key: item.Key, Object: item.Object, Version: item.Version}
 	}
-	s.filling = false
-	return s.write(batch[T]{changes: changes, all: true, version: v, heard: time.Now()})
+	return s.finish(batch[T]{changes: changes, all: true, version: v, heard: time.Now()})
 }
 
 // Apply brings the store on by some changes.
 func (s *Store[T]) Apply(changes []tarn.Change[T], v tarn.Version) error {
 	all := s.filling // what was filled so far is no state
-	s.filling = false
-	return s.write(batch[T]{changes: changes, all: all, version: v, positions: s.positions, unsound: s.unsound, heard: time.Now()})
+	return s.finish(batch[T]{changes: changes, all: all, version: v, positions: s.positions, unsound: s.unsound, heard: time.Now()})
 }
 
 // Fill takes a piece of the first state; see [tarn.Filler]. It is on disk from then
@@ -107,8 +105,13 @@ func (s *Store[T]) Fill(changes []tarn.Change[T], first bool) error {
 
 // Filled shows what was filled as the content at a version; see [tarn.Filler].
 func (s *Store[T]) Filled(v tarn.Version) error {
-	err := s.write(batch[T]{version: v, unsound: s.unsound, heard: time.Now()})
-	if err == nil {
+	return s.finish(batch[T]{version: v, unsound: s.unsound, heard: time.Now()})
+}
+
+// finish writes what ends a filling. Until that is on disk, it has not ended.
+func (s *Store[T]) finish(b batch[T]) error {
+	err := s.write(b)
+	if taken(err) {
 		s.filling = false
 	}
 	return err
@@ -257,7 +260,7 @@ func (s *Store[T]) fill(e *entry, object T) (err error) {
 		e.found = s.c.table.found(e.row, e.labels)
 	}
 	s.c.packer.sample(s.buf)
-	e.sum, e.body = sum(e.key, s.buf), s.c.packer.pack(e.key, s.buf)
+	e.sum, e.body = s.c.packer.sum(e.key, s.buf), s.c.packer.pack(e.key, s.buf)
 	return nil
 }
 

@@ -12,8 +12,8 @@ import (
 )
 
 // Table is how SQL sees a collection: under the collection's name, with the columns
-// id, key, labels (as JSON) and those given here; and beside it a table with
-// _labels behind its name, which has each label as a row of id, name and value.
+// id, key, labels (as JSON) and those given here; and beside it, with _labels behind
+// its name, each label as a row of id, name and value.
 type Table struct {
 	Columns []Column
 	// Indexes are the columns, one or more each, by which rows are to be found
@@ -69,7 +69,7 @@ func (t Table) validate(name string) error {
 	for i, c := range t.Columns {
 		lower := strings.ToLower(c.Name)
 		switch {
-		case !plainName(c.Name):
+		case !plainWord(c.Name):
 			return fmt.Errorf("sqlite: %s: %q cannot be the name of a column", name, c.Name)
 		case known[lower]:
 			return fmt.Errorf("sqlite: %s: the column %q is there twice", name, c.Name)
@@ -94,14 +94,16 @@ func (t Table) validate(name string) error {
 	return nil
 }
 
-func labelsTable(name string) string { return name + "_labels" }
-func rowsTable(id int64) string      { return fmt.Sprintf("tarn_rows_%d", id) }
+func labelsView(name string) string { return name + "_labels" }
+func labelsTable(id int64) string   { return fmt.Sprintf("tarn_labels_%d", id) }
+func rowsTable(id int64) string     { return fmt.Sprintf("tarn_rows_%d", id) }
 
 func wideTable(id int64, column string) string { return fmt.Sprintf("tarn_wide_%d_%s", id, column) }
 
 func quote(name string) string { return sqlite3.QuoteIdentifier(name) }
 
-// ddl makes the tables, and the view of them that has the collection's name. Its
+// ddl makes the tables, and the views of them that have the collection's name: what
+// is being filled is in the tables, and not to be seen. The first one's
 // wide columns are subqueries: unlike a join, they cost nothing where they are not
 // asked for, wherever the view stands in a query.
 //
@@ -128,12 +130,13 @@ func (t Table) ddl(name string, id int64) string {
 		columns = append(columns, "{"+c.Name+"}", sql)
 		view = append(view, sql+" AS "+quote(c.Name))
 	}
-	labels := quote(labelsTable(name))
+	labels := quote(labelsTable(id))
 	all = append(all,
 		fmt.Sprintf("CREATE TABLE %s (%s)", quote(rowsTable(id)), strings.Join(near, ", ")),
 		fmt.Sprintf("CREATE VIEW %s AS SELECT %s FROM %s r WHERE %s", quote(name), strings.Join(view, ", "), quote(rowsTable(id)), shownIf(id)),
 		fmt.Sprintf("CREATE TABLE %s (id INTEGER NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (id, name)) WITHOUT ROWID", labels),
-		fmt.Sprintf("CREATE INDEX %s ON %s (name, value, id)", quote(labelsTable(name)+"_by_name_value"), labels),
+		fmt.Sprintf("CREATE INDEX %s ON %s (name, value, id)", quote(labelsView(name)+"_by_name_value"), labels),
+		fmt.Sprintf("CREATE VIEW %s AS SELECT id, name, value FROM %s WHERE %s", quote(labelsView(name)), labels, shownIf(id)),
 	)
 	for _, index := range t.Indexes {
 		columns := make([]string, len(index))
@@ -146,8 +149,8 @@ func (t Table) ddl(name string, id int64) string {
 }
 
 // storing are the tables that ddl makes, for what is stored.
-func (t Table) storing(name string, id int64) []string {
-	all := []string{labelsTable(name), rowsTable(id)}
+func (t Table) storing(id int64) []string {
+	all := []string{labelsTable(id), rowsTable(id)}
 	for _, c := range t.Columns {
 		if c.Wide {
 			all = append(all, wideTable(id, c.Name))
@@ -187,8 +190,8 @@ func (t Table) update(id int64, touch bool) string {
 	return fmt.Sprintf("UPDATE %s SET %s WHERE id=?1", quote(rowsTable(id)), strings.Join(set, ", "))
 }
 
-func (t Table) label(name string) string {
-	return fmt.Sprintf("INSERT INTO %s (id, name, value) VALUES (?1, ?2, ?3)", quote(labelsTable(name)))
+func (t Table) label(id int64) string {
+	return fmt.Sprintf("INSERT INTO %s (id, name, value) VALUES (?1, ?2, ?3)", quote(labelsTable(id)))
 }
 
 func removeFrom(table string) string { return fmt.Sprintf("DELETE FROM %s WHERE id=?1", quote(table)) }

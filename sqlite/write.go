@@ -45,7 +45,7 @@ func (c *collection) write(conn *sqlite3.Conn, entries []entry, all bool, next *
 func (c *collection) clear(conn *sqlite3.Conn) error {
 	tables := []string{c.objectsTable()}
 	if c.table != nil {
-		for _, name := range c.table.storing(c.Name, c.id) {
+		for _, name := range c.table.storing(c.id) {
 			tables = append(tables, quote(name))
 		}
 	}

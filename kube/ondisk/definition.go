@@ -86,10 +86,13 @@ func described(version map[string]any) []Column {
 // nobody, and each is written with every object.
 const maxDefined = 64
 
+// longestName is what a column's may be: a longer one is nothing to ask for.
+const longestName = 100
+
 // add puts a column to the others if it can be one and is not there yet.
 func add(columns *[]Column, c Column) {
 	taken := func(known Column) bool { return known.Name == c.Name }
-	if c.Name == "" || len(*columns) == maxDefined || slices.ContainsFunc(*columns, taken) || slices.Contains(reserved, c.Name) || strings.HasPrefix(c.Name, "object_") {
+	if c.Name == "" || len(c.Name) > longestName || len(*columns) == maxDefined || slices.ContainsFunc(*columns, taken) || slices.Contains(reserved, c.Name) || strings.HasPrefix(c.Name, "object_") {
 		return
 	}
 	if slices.ContainsFunc(metadataColumns, func(m column) bool { return m.Name == c.Name }) {

@@ -208,20 +208,45 @@ const metadataField = 1
 func sumsOf(raw []byte) map[uint64][16]byte {
 	sums := make(map[uint64][16]byte, 4)
 	for len(raw) > 0 {
-		tag, n := binary.Uvarint(raw)
-		if n <= 0 || tag&7 != 2 {
-			return sums // not what objects are made of: nothing is known to be the same
+		number, value, rest, ok := cutField(raw)
+		if !ok {
+			return sums // it is what we wrote ourselves
 		}
-		size, m := binary.Uvarint(raw[n:])
-		if m <= 0 || size > uint64(len(raw)-n-m) {
-			return sums
+		if number != metadataField {
+			hash := sha256.Sum256(value)
+			sums[number] = [16]byte(hash[:])
 		}
-		from := n + m
-		if tag>>3 != metadataField {
-			hash := sha256.Sum256(raw[from : from+int(size)])
-			sums[tag>>3] = [16]byte(hash[:])
-		}
-		raw = raw[from+int(size):]
+		raw = rest
 	}
 	return sums
+}
+
+// cutField takes the first field off a protobuf message.
+func cutField(raw []byte) (number uint64, value, rest []byte, ok bool) {
+	tag, from := binary.Uvarint(raw)
+	if from <= 0 {
+		return 0, nil, nil, false
+	}
+	size := uint64(0)
+	switch tag & 7 {
+	case 0: // a number
+		_, n := binary.Uvarint(raw[from:])
+		size = uint64(max(n, 0))
+	case 1:
+		size = 8
+	case 2: // a text or a message, behind its length
+		length, n := binary.Uvarint(raw[from:])
+		if n <= 0 {
+			return 0, nil, nil, false
+		}
+		from, size = from+n, length
+	case 5:
+		size = 4
+	default:
+		return 0, nil, nil, false
+	}
+	if size > uint64(len(raw)-from) {
+		return 0, nil, nil, false
+	}
+	return tag >> 3, raw[from : from+int(size)], raw[from+int(size):], true
 }

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/cmd/internal/term/termtest"
 	"github.com/tarnproject/tarn/sqlite"
 )
@@ -98,6 +99,43 @@ func TestEndlessSQL(t *testing.T) {
 	defer db.Close()
 	if err := alone(t, "sql", endless, "--from", dir, "--timeout", "20ms").check(exitFailed, "stopped after 20ms"); err != nil {
 		t.Error(err)
+	}
+}
+
+// texts are kept as they are.
+type texts struct{}
+
+func (texts) Append(buf []byte, word string) ([]byte, error)  { return append(buf, word...), nil }
+func (texts) Decode(raw []byte) (string, error)               { return string(raw), nil }
+func (texts) Schema() string                                  { return "texts" }
+func (texts) Table() sqlite.Table                             { return sqlite.Table{} }
+func (texts) Row(word string, raw []byte) (sqlite.Row, error) { return sqlite.Row{}, nil }
+
+// An answer about what is not all there yet says so.
+func TestSQLOfWhatIsNotThereYet(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "replica")
+	db, err := sqlite.Open(dir, sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	store, err := sqlite.NewStore(db, sqlite.Collection{Name: "pods"}, texts{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Fill([]tarn.Change[string]{{Type: tarn.Add, Key: "a", Object: "a"}}, true); err != nil {
+		t.Fatal(err)
+	}
+	for _, sql := range []string{"SELECT count(*) FROM pods", "SELECT count(*) FROM Pods_Labels"} {
+		if got := alone(t, "sql", sql, "-o", "csv", "--from", dir); got.out != "count(*)\n0\n" || got.err != "pods: the first state is not all on disk yet.\n" {
+			t.Errorf("before: %s", got)
+		}
+	}
+	if err := store.Filled("1"); err != nil {
+		t.Fatal(err)
+	}
+	if got := alone(t, "sql", "SELECT count(*) FROM pods", "-o", "csv", "--from", dir); got.out != "count(*)\n1\n" || got.err != "" {
+		t.Errorf("after: %s", got)
 	}
 }
 

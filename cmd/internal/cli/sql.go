@@ -144,7 +144,12 @@ func (a *app) sqlOfDirectory(ctx context.Context, statement string, opts *sqlOpt
 	named := identifiers(statement)
 	for _, h := range held {
 		tables = append(tables, h.Name)
-		if named[strings.ToLower(h.Name)] && h.Whole && h.Name != "api_resources" && (oldest.IsZero() || h.Heard.Before(oldest)) {
+		name := strings.ToLower(h.Name)
+		switch {
+		case !named[name] && !named[name+"_labels"] || name == "api_resources":
+		case !h.Whole && h.Version == "":
+			defer fmt.Fprintf(a.errOut, "%s: the first state is not all on disk yet.\n", h.Name)
+		case h.Whole && (oldest.IsZero() || h.Heard.Before(oldest)):
 			oldest = h.Heard
 		}
 	}

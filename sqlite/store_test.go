@@ -305,6 +305,31 @@ func TestBehindCloseAndRestore(t *testing.T) {
 	expect(t, b, "3", map[tarn.Key]int{"b": 2, "c": 3})
 }
 
+// What could not be loaded, though it is not damaged, is no part of the state that
+// comes instead: the file must not keep what is gone.
+func TestWhatCannotBeLoadedIsReplaced(t *testing.T) {
+	dir := directory(t)
+	db := open(t, dir, Options{})
+	b := Behind(memory.New[thing](), openStore(t, db))
+	must(t, b.Apply([]tarn.Change[thing]{put("a", 1), put("gone", 2)}, "2"))
+	must(t, db.Close())
+
+	db = open(t, dir, Options{})
+	b = Behind(memory.New[thing](), openStore(t, db))
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if kept, err := b.Restore(ended); err == nil || kept.Version != "" {
+		t.Fatalf("Restore tells %+v, %v", kept, err)
+	}
+	must(t, b.Apply([]tarn.Change[thing]{put("a", 3)}, "3"))
+	must(t, db.Close())
+
+	b = Behind(memory.New[thing](), openStore(t, open(t, dir, Options{})))
+	_, err := b.Restore(t.Context())
+	must(t, err)
+	expect(t, b, "3", map[tarn.Key]int{"a": 3})
+}
+
 // A large first state is written in parts, and none of them is ever taken for a
 // state.
 func TestPartsAreNoState(t *testing.T) {

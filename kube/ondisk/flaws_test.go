@@ -83,6 +83,7 @@ func TestIndexFailuresAreKnownAfterARestart(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			factory.StartWithContext(ctx)
 			must(t, factory.WaitForCacheSyncWithContext(ctx).Err)
+			synctest.Wait()
 			replica, _ := cache.ReplicaOf(pods)
 			if h := replica.Health(); h.BadCount != 1 || h.Bad[0].Key != "default/a1" || len(pods.GetStore().List()) != 2 {
 				t.Errorf("life %d: Health is %+v", life, h)

@@ -63,9 +63,12 @@ type collection struct {
 	// identity is all that must be the same for the content to be of use.
 	identity string
 	id       int64
-	table    *prepared
-	state    state
-	packer   *packer
+	// label is the caller's: it goes to the file that takes the place of a damaged
+	// one too.
+	label  string
+	table  *prepared
+	state  state
+	packer *packer
 	// put and others are the statements of the writing connection.
 	stmts writeStmts
 	// released says that another store may have the collection now.
@@ -173,16 +176,16 @@ func (c *collection) attach() error {
 
 // find reads the collection's row, and says whether it can be used.
 func (c *collection) find(conn *sqlite3.Conn) (found bool, err error) {
-	var identity string
+	var identity, label string
 	var dictionary []byte
 	c.id = 0
-	err = query(conn, "SELECT id, identity, version, heard_ms, objects, whole, sum, dictionary FROM tarn_collections WHERE name=?", func(row *sqlite3.Stmt) error {
+	err = query(conn, "SELECT id, identity, version, heard_ms, objects, whole, sum, dictionary, label FROM tarn_collections WHERE name=?", func(row *sqlite3.Stmt) error {
 		c.id, identity = row.ColumnInt64(0), row.ColumnText(1)
 		c.state = state{
 			version: tarn.Version(row.ColumnText(2)), heard: time.UnixMilli(row.ColumnInt64(3)),
 			objects: row.ColumnInt64(4), whole: row.ColumnInt64(5) != notWhole, unsound: row.ColumnInt64(5) == wholeUnsound, sum: uint64(row.ColumnInt64(6)),
 		}
-		dictionary = row.ColumnBlob(7, nil)
+		dictionary, label = row.ColumnBlob(7, nil), row.ColumnText(8)
 		return nil
 	}, c.Name)
 	if err != nil || c.id == 0 {
@@ -196,6 +199,7 @@ func (c *collection) find(conn *sqlite3.Conn) (found bool, err error) {
 		c.db.log(slog.LevelWarn, "a collection on disk is built anew from the source", "collection", c.Name, "cause", c.note)
 		return false, c.drop(conn)
 	}
+	c.label = label
 	return true, c.packer.load(dictionary)
 }
 
@@ -231,7 +235,7 @@ func (c *collection) drop(conn *sqlite3.Conn) error {
 func (c *collection) create(conn *sqlite3.Conn) error {
 	c.state = state{}
 	c.packer.unsaved()
-	err := execute(conn, "INSERT INTO tarn_collections (name, identity, version, heard_ms, objects, whole, sum) VALUES (?, ?, '', 0, 0, 0, 0)", c.Name, c.identity)
+	err := execute(conn, "INSERT INTO tarn_collections (name, identity, version, heard_ms, objects, whole, sum, label) VALUES (?, ?, '', 0, 0, 0, 0, ?)", c.Name, c.identity, c.label)
 	if err != nil {
 		return err
 	}

@@ -165,8 +165,7 @@ func (s *Store[T]) Restore(ctx context.Context) (tarn.Kept, error) {
 	return tarn.Kept{}, s.Replace(nil, "")
 }
 
-// Label is what [Store.SetLabel] last wrote, empty if the content was built anew
-// since.
+// Label is what [Store.SetLabel] last wrote, empty if that was of another identity.
 func (s *Store[T]) Label() (label string) {
 	s.failed(s.c.db.pool.with(func(r *reader) error {
 		return r.query("SELECT label FROM tarn_collections WHERE name=?", func(row *sqlite3.Stmt) error {
@@ -193,7 +192,7 @@ func (s *Store[T]) SetLabel(label string, distrust bool) error {
 		return execute(conn, "UPDATE tarn_collections SET label=?, whole=? WHERE id=?", label, next.soundness(), s.c.id)
 	})
 	if err == nil {
-		s.c.state = next
+		s.c.state, s.c.label = next, label
 	}
 	return db.explain("write "+s.c.Name+" to", err)
 }

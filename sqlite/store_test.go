@@ -153,8 +153,18 @@ func TestBadDirectories(t *testing.T) {
 
 func TestNobodyElseMayRead(t *testing.T) {
 	dir := directory(t)
-	s := openStore(t, open(t, dir, Options{}))
-	must(t, s.Apply([]tarn.Change[thing]{put("a", 1)}, "1"))
+	db := open(t, dir, Options{})
+	must(t, openStore(t, db).Apply([]tarn.Change[thing]{put("a", 1)}, "1"))
+	onlyOurs(t, dir)
+	must(t, db.Close())
+	if _, err := Query(t.Context(), dir, "SELECT 1", Limits{}); err != nil {
+		t.Fatal(err)
+	}
+	onlyOurs(t, dir) // readers make the files that go with a log anew
+}
+
+func onlyOurs(t *testing.T, dir string) {
+	t.Helper()
 	files := 0
 	must(t, filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -434,5 +444,34 @@ func TestDroppedContentIsGone(t *testing.T) {
 				t.Errorf("%s: it is still in %s", name, filepath.Base(file))
 			}
 		}
+	}
+}
+
+// Which cluster the content is of is known to the file that takes the place of a
+// damaged one, and not to content of another identity.
+func TestLabelOutlivesDamage(t *testing.T) {
+	dir := directory(t)
+	db := open(t, dir, Options{})
+	s := openStore(t, db)
+	b := Behind(memory.New[thing](), s)
+	must(t, b.Apply([]tarn.Change[thing]{put("x", 1)}, "1"))
+	must(t, db.Flush())
+	must(t, s.SetLabel("cluster", false))
+	s.suspicion.put(errBadRow)
+	must(t, b.Apply([]tarn.Change[thing]{put("x", 2)}, "2"))
+	must(t, db.Flush())
+	if len(aside(t, dir)) != 1 || s.Label() != "cluster" || s.Version() != "2" {
+		t.Errorf("after a rebuild of version %q the label is %q", s.Version(), s.Label())
+	}
+	must(t, db.Close())
+	db = open(t, dir, Options{})
+	if s := openStore(t, db); s.Label() != "cluster" {
+		t.Errorf("after a restart the label is %q", s.Label())
+	}
+	must(t, db.Close())
+	s, err := NewStore(open(t, dir, Options{}), Collection{Name: "things", Identity: "another"}, things{})
+	must(t, err)
+	if s.Label() != "" {
+		t.Errorf("the label of another identity is %q", s.Label())
 	}
 }

@@ -134,6 +134,7 @@ func openReading(path string) (*sqlite3.Conn, error) {
 		return nil, err
 	}
 	_, err = number(conn, "SELECT count(*) FROM sqlite_schema")
+	keepToUs(path)
 	if !errors.Is(err, sqlite3.READONLY) && !errors.Is(err, sqlite3.CANTOPEN) {
 		return conn, nil // what else is wrong is told when it is read
 	}
@@ -144,6 +145,20 @@ func openReading(path string) (*sqlite3.Conn, error) {
 		return nil, err
 	}
 	return sqlite3.OpenFlags(fileURI(path)+"?mode=ro&immutable=1", sqlite3.OPEN_READONLY|sqlite3.OPEN_URI)
+}
+
+// keepToUs closes the files to others that SQLite makes beside one which is closed
+// to them.
+func keepToUs(path string) {
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().Perm()&0o077 != 0 {
+		return
+	}
+	for _, suffix := range []string{"-wal", "-shm"} {
+		if info, err := os.Stat(path + suffix); err == nil && info.Mode().Perm()&0o077 != 0 {
+			_ = os.Chmod(path+suffix, 0o600) // on file systems without modes there is nothing to do
+		}
+	}
 }
 
 // checkReadable says whether a file can be read as it is, by whom it does not

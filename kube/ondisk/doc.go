@@ -21,9 +21,11 @@
 // or the first owner), labels and object: all of it as kubectl get -o json shows
 // it, without managed fields; and object_metadata, object_spec, object_status and
 // object_rest, the parts that it is put together from, which is quicker where one
-// of them will do. What kubectl shows of the usual kinds are columns
-// too; see [Columns]; of custom resources those that their definition names, see
-// [DefinedColumns]. Labels are also in a table with _labels behind its name.
+// of them will do. Specs that objects have in common are kept once, which only who
+// reads the tables behind these views notices. What kubectl shows of the usual kinds
+// are columns too; see [Columns]; of custom resources those that their definition
+// names, see [DefinedColumns]. Labels are also in a table with _labels behind its
+// name.
 //
 // # What is not written
 //

@@ -8,6 +8,10 @@ import (
 // sound says what is wrong inside the store, if anything is. Nobody may write
 // meanwhile.
 func (s *Store[T]) sound() string {
+	// A snapshot that nobody holds any more is let go by the collector, at any time.
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	pinned := s.pinned.Load()
 	// What a reader that left had alone goes when the cell is next written or
 	// there is enough of it to sweep.
 	s.stale.sweep()
@@ -25,7 +29,7 @@ func (s *Store[T]) sound() string {
 			return fmt.Sprintf("%q has gone, but stands in the tree", c.key)
 		case head.seq() > st.seq:
 			return fmt.Sprintf("%q has a version of state %d, which is not published", c.key, head.seq())
-		case head.before.Load() != nil && s.pinned.Load() == 0:
+		case head.before.Load() != nil && pinned == 0:
 			return fmt.Sprintf("%q keeps an old version that nobody can see", c.key)
 		}
 		older := 0

@@ -60,6 +60,7 @@ test: ## test everything, with the race detector
 
 questions: ## ask the questions of docs/sql.md of 10,000 pods, and print how long each takes
 	$(GO) test -run 'TestQuestions$$' -v -count 1 ./kube/ondisk -question.pods 10000
+	$(GO) test -run TestQuickFunctions -count 1 ./sqlite
 
 lint: ## check the formatting, vet, and run staticcheck
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then \

@@ -246,6 +246,9 @@ func TestCSVOfNothing(t *testing.T) {
 // Functions that compare much with much cannot be interrupted, and must not take
 // long in the first place.
 func TestQuickFunctions(t *testing.T) {
+	if raceEnabled {
+		t.Skip("it is about time, of which the race detector takes the most; make questions runs it")
+	}
 	dir := directory(t)
 	openTabular(t, open(t, dir, Options{}), "a")
 	for _, sql := range []string{

@@ -100,7 +100,13 @@ func TestBrokenStoresFail(t *testing.T) {
 				t.Fatalf("there is no check %q", broken.check)
 			}
 			var r recorder
-			checks[i].run(&rig{T: &r, store: broken.store(), patience: 50 * time.Millisecond})
+			// Readers that are to catch a writer in the act may be kept from running all
+			// the while, where others want the processors too.
+			for range 20 {
+				if checks[i].run(&rig{T: &r, store: broken.store(), patience: 50 * time.Millisecond}); len(r.errors) > 0 {
+					break
+				}
+			}
 			if len(r.errors) == 0 {
 				t.Fatalf("the check %q let it pass", broken.check)
 			}

@@ -57,9 +57,12 @@ func TestEveryContenderHoldsWhatTheServerHas(t *testing.T) {
 			t.Cleanup(cancel)
 
 			f := newFollower()
-			copied, err := c.Start(ctx, Setup{Config: &rest.Config{Host: listener.URL}, Changed: f.changed})
+			copied, err := c.Start(ctx, Setup{Config: &rest.Config{Host: listener.URL}, Changed: f.changed, Folder: t.TempDir()})
 			if err != nil {
 				t.Fatal(err)
+			}
+			if copied.Close != nil {
+				t.Cleanup(func() { copied.Close() })
 			}
 			if err := copied.Synced(ctx); err != nil {
 				t.Fatal(err)

@@ -78,12 +78,12 @@ func (m *copyMeter) leave(ctx context.Context, copied contender.Copy) error {
 	if err := copied.Settled(ctx); err != nil {
 		return err
 	}
-	files, json, err := copied.Sizes(ctx)
+	files, json, err := copied.Leave(ctx)
 	if err != nil {
 		return err
 	}
 	m.record(diskSize, float64(files)/float64(json), report.Times)
-	return copied.Close()
+	return nil
 }
 
 // collect measures what the copy adds to every collection.

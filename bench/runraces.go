@@ -74,7 +74,6 @@ func (p *parent) hold(ctx context.Context, r race, n int) (*report.Race, error) 
 		if err != nil {
 			return nil, err
 		}
-		defer os.RemoveAll(folder)
 		for i, e := range r.entries {
 			if p.tooLarge(r, e, info.Pods) {
 				continue
@@ -83,6 +82,9 @@ func (p *parent) hold(ctx context.Context, r race, n int) (*report.Race, error) 
 			if result, ok := p.child(ctx, t, round, rounds, e.made().Environment...); ok {
 				held.Entries[i].Rounds = append(held.Entries[i].Rounds, result)
 			}
+		}
+		if err := os.RemoveAll(folder); err != nil {
+			return nil, err
 		}
 	}
 	return held, ctx.Err()

@@ -49,11 +49,11 @@ type Copy struct {
 	// List reads all objects in the way that users do, and visits them.
 	List func(visit func(metav1.Object)) error
 
-	// Those who keep files also have: Settled, which waits until all is in them; Sizes,
-	// which are those of the files and of the objects' JSON; and Close.
+	// Those who keep files also have: Settled, which waits until all is in them; Close;
+	// and Leave, which closes them, and tells their size and that of the objects' JSON.
 	Settled func(ctx context.Context) error
-	Sizes   func(ctx context.Context) (files, json int64, err error)
 	Close   func() error
+	Leave   func(ctx context.Context) (files, json int64, err error)
 }
 
 // All lists the contenders, client-go's first.

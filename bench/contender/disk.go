@@ -47,7 +47,8 @@ func startDisk(folder string, opts ...ondisk.Option) func(context.Context, Setup
 			}
 			return db.Flush()
 		}
-		c.Sizes = func(ctx context.Context) (disk, json int64, err error) {
+		c.Close = db.Close
+		c.Leave = func(ctx context.Context) (disk, json int64, err error) {
 			found, err := db.Query(ctx, "SELECT sum(length(CAST(object AS BLOB))) FROM pods", sqlite.Limits{Time: time.Minute})
 			if err != nil {
 				return 0, 0, err
@@ -55,6 +56,9 @@ func startDisk(folder string, opts ...ondisk.Option) func(context.Context, Setup
 			json, ok := found.Rows[0][0].(int64)
 			if !ok {
 				return 0, 0, fmt.Errorf("the JSON of all pods has %v bytes", found.Rows[0][0])
+			}
+			if err := db.Close(); err != nil {
+				return 0, 0, err
 			}
 			files, err := os.ReadDir(db.Dir())
 			if err != nil {
@@ -69,7 +73,6 @@ func startDisk(folder string, opts ...ondisk.Option) func(context.Context, Setup
 			}
 			return disk, json, nil
 		}
-		c.Close = db.Close
 		return c, nil
 	}
 }

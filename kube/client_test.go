@@ -46,7 +46,7 @@ func TestClientRespectsConfig(t *testing.T) {
 	if page, err := source.List(t.Context(), tarn.ListQuery{}); err != nil || len(page.Items) != 2 {
 		t.Fatal(len(page.Items), err)
 	}
-	r := s.requests[0]
+	r := s.first()
 	for header, want := range map[string]string{
 		"Authorization": "Bearer secret", "User-Agent": "me/1", "Impersonate-User": "ops", "Impersonate-Group": "g",
 		"Wrapped": "yes", "Accept-Encoding": "identity",
@@ -79,7 +79,7 @@ func TestClientUserAgent(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, _ = source.List(t.Context(), tarn.ListQuery{})
-	if got := s.requests[0].UserAgent(); got != rest.DefaultKubernetesUserAgent() {
+	if got := s.first().UserAgent(); got != rest.DefaultKubernetesUserAgent() {
 		t.Errorf("User-Agent %q", got)
 	}
 }

@@ -209,7 +209,7 @@ func TestReflectOptionsReachTheServer(t *testing.T) {
 		return Reflect[*corev1.Pod](ctx, nil, c.with(t, Resource(podResource), LabelSelector("a=b"), FieldSelector("c=d"), PageSize(7), WatchList(false), Name("mine"), WithoutManagedFields())...)
 	})
 	synced(t, pods)
-	query := c.requests[0].URL.Query()
+	query := c.first().URL.Query()
 	if query.Get("labelSelector") != "a=b" || query.Get("fieldSelector") != "c=d" || query.Get("limit") != "7" {
 		t.Errorf("query %v", query)
 	}

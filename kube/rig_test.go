@@ -73,6 +73,13 @@ func (s *server) seen(get func(*http.Request) string) []string {
 	return all
 }
 
+// first is the first request; others may come meanwhile.
+func (s *server) first() *http.Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.requests[0]
+}
+
 func (s *server) config() *rest.Config { return &rest.Config{Host: s.URL, QPS: -1} }
 
 func (s *server) client(t testing.TB, change func(*rest.Config)) *Client {

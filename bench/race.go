@@ -61,12 +61,15 @@ func (r race) dearer() int {
 // field makes entries of contenders: the first is what the others are compared
 // with, and runs twice, so that the noise shows.
 func field(base string, others ...string) []entry {
-	entries := []entry{{base, base, ""}, {base + " again", base, base}}
+	entries := []entry{{base, base, ""}, {again(base), base, base}}
 	for _, name := range others {
 		entries = append(entries, entry{name, name, base})
 	}
 	return entries
 }
+
+// again names the second run of the same.
+func again(name string) string { return name + " again" }
 
 // limits makes targets of one entry.
 func limits(entry, against string, atMost map[string]float64) []report.Target {

@@ -66,7 +66,7 @@ func (p *parent) hold(ctx context.Context, r race, n int) (*report.Race, error) 
 		held.Targets = r.targets
 	}
 	for _, e := range r.entries {
-		held.Entries = append(held.Entries, report.Entry{Name: e.name, Against: e.against})
+		held.Entries = append(held.Entries, report.Entry{Name: e.name, Against: e.against, Again: e.contender == e.against})
 	}
 	rounds := p.rounds(info.Pods)
 	for round := range rounds {

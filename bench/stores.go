@@ -162,7 +162,7 @@ func storeRunners(body func(m *meter, create func(indexes int) store) error) []r
 	}
 	theirs, ours := run(newClientGo), run(newDropIn)
 	return []runner{
-		{theirStore, "", theirs}, {theirStore + " again", theirStore, theirs},
+		{theirStore, "", theirs}, {again(theirStore), theirStore, theirs},
 		{ourDropIn, theirStore, ours}, {ourStore, theirStore, run(newTyped)},
 	}
 }

@@ -58,7 +58,7 @@ func (p *parent) runTrials(ctx context.Context) {
 	for _, t := range p.trials {
 		held := &report.Race{Name: t.name, Pods: t.objects, Targets: t.targets}
 		for _, r := range t.entries {
-			held.Entries = append(held.Entries, report.Entry{Name: r.name, Against: r.against})
+			held.Entries = append(held.Entries, report.Entry{Name: r.name, Against: r.against, Again: r.name == again(r.against)})
 		}
 		for round := range p.count {
 			for i, r := range t.entries {

@@ -12,18 +12,32 @@ import (
 	"github.com/tarnproject/tarn/sqlite"
 )
 
+// Answer is what a statement finds.
+type Answer struct {
+	*sqlite.Result
+	// Unwritten are the tables that it names whose first state is not all on disk
+	// yet: they seem to be empty.
+	Unwritten []string
+}
+
 // SQL answers a statement from what the mirror has on disk, which is up to a second
 // behind what it has in memory. It can do nothing but read; see [sqlite.Query]. The
 // mirror must have a disk.
-func (m *Mirror) SQL(ctx context.Context, statement string, limits sqlite.Limits) (*sqlite.Result, error) {
+func (m *Mirror) SQL(ctx context.Context, statement string, limits sqlite.Limits) (*Answer, error) {
 	if m.disk == nil {
 		return nil, errors.New("mirror: SQL needs a mirror that is kept on disk: see Options.Disk")
+	}
+	// Asked before: a table that is written meanwhile is then called unwritten, not
+	// taken for empty.
+	missing, err := m.unwritten(ctx, statement, limits)
+	if err != nil {
+		return nil, ExplainSQL(err, m.SQLTables())
 	}
 	result, err := m.disk.DB.Query(ctx, statement, limits)
 	if err != nil {
 		return nil, ExplainSQL(err, m.SQLTables())
 	}
-	return result, nil
+	return &Answer{result, missing}, nil
 }
 
 // SQLTables are the names of the tables that SQL has, sorted.

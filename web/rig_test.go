@@ -43,9 +43,26 @@ type rigOptions struct {
 	// disk keeps the mirror on disk, as it says.
 	disk *mirror.Disk
 	key  []byte
+	// missing is a resource about which the server keeps silent.
+	missing string
 }
 
-// newRig starts everything and waits until the mirror has synced.
+// without is a server that does not have a resource's objects ready.
+type without struct {
+	missing string
+	next    http.RoundTripper
+}
+
+func (w without) RoundTrip(r *http.Request) (*http.Response, error) {
+	if strings.HasSuffix(r.URL.Path, "/"+w.missing) {
+		<-r.Context().Done()
+		return nil, r.Context().Err()
+	}
+	return w.next.RoundTrip(r)
+}
+
+// newRig starts everything and waits until the mirror has synced, which it does not
+// if a resource is missing.
 func newRig(t *testing.T, opts rigOptions) *rig {
 	t.Helper()
 	server := apiserver.New(apiserver.Options{})
@@ -74,7 +91,11 @@ func newRig(t *testing.T, opts rigOptions) *rig {
 		t.Cleanup(func() { db.Close() })
 		opts.disk.DB, opts.mirror.Disk = db, opts.disk
 	}
-	m, err := mirror.Start(ctx, server.Config(), resources, opts.mirror)
+	config := server.Config()
+	if opts.missing != "" {
+		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return without{opts.missing, next} })
+	}
+	m, err := mirror.Start(ctx, config, resources, opts.mirror)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,10 +104,12 @@ func newRig(t *testing.T, opts rigOptions) *rig {
 		<-m.Done()
 		server.Close()
 	})
-	waiting, stop := context.WithTimeout(ctx, 20*time.Second)
-	defer stop()
-	if err := m.WaitSynced(waiting); err != nil {
-		t.Fatal(err)
+	if opts.missing == "" {
+		waiting, stop := context.WithTimeout(ctx, 20*time.Second)
+		defer stop()
+		if err := m.WaitSynced(waiting); err != nil {
+			t.Fatal(err)
+		}
 	}
 	opts.web.Logger = opts.mirror.Logger
 	site, err := New(m, opts.web)

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/tarnproject/tarn/mirror"
 	"github.com/tarnproject/tarn/sqlite"
 )
 
@@ -140,13 +141,15 @@ type sqlAnswer struct {
 	Rows    [][]any  `json:"rows"`
 	// Cut says that there were more rows.
 	Cut bool `json:"cut"`
+	// Unwritten are the tables that seem to be empty because they are not on disk yet.
+	Unwritten []string `json:"unwritten,omitempty"`
 	// Seconds is how long it took.
 	Seconds float64 `json:"seconds"`
 }
 
-func (s *Site) sendResult(w http.ResponseWriter, result *sqlite.Result, format string) {
+func (s *Site) sendResult(w http.ResponseWriter, result *mirror.Answer, format string) {
 	if format == "" {
-		found := sqlAnswer{Columns: result.Columns, Rows: make([][]any, len(result.Rows)), Cut: result.Cut, Seconds: result.Took.Seconds()}
+		found := sqlAnswer{Columns: result.Columns, Rows: make([][]any, len(result.Rows)), Cut: result.Cut, Unwritten: result.Unwritten, Seconds: result.Took.Seconds()}
 		for i, row := range result.Rows {
 			found.Rows[i] = make([]any, len(row))
 			for j, v := range row {
@@ -160,6 +163,9 @@ func (s *Site) sendResult(w http.ResponseWriter, result *sqlite.Result, format s
 	w.Header().Set("Cache-Control", "no-store")
 	if result.Cut {
 		w.Header().Set("Tarn-More-Rows", "true")
+	}
+	for _, table := range result.Unwritten {
+		w.Header().Add("Tarn-Unwritten", table)
 	}
 	_ = result.Write(w, format) // the client is gone, or too slow
 }

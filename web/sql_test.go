@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -83,6 +84,20 @@ func TestSQL(t *testing.T) {
 	}
 	if !get[overview](r, "/api/tables").SQL {
 		t.Error("the page is not told that there is SQL")
+	}
+}
+
+// What is not on disk yet seems to be empty, and is said to be so.
+func TestSQLOfWhatIsNotThereYet(t *testing.T) {
+	r := newRig(t, rigOptions{disk: &mirror.Disk{}, missing: "nodes", objects: []runtime.Object{pod("default", "web-1")}})
+	const question = "SELECT count(*) AS n FROM nodes, api_resources WHERE 'pods' <> ''"
+	answer := r.ask("/api/sql", statement(question))
+	if body := answer.Body.String(); answer.Code != http.StatusOK || !strings.Contains(body, `"rows":[[0]],"cut":false,"unwritten":["nodes"]`) {
+		t.Errorf("%d %s, want no rows, and that nodes are not written", answer.Code, body)
+	}
+	answer = r.ask("/api/sql?format=csv", statement(question))
+	if got := answer.Header().Values("Tarn-Unwritten"); !slices.Equal(got, []string{"nodes"}) {
+		t.Errorf("the header names %q, want nodes", got)
 	}
 }
 

@@ -20,7 +20,10 @@ type Entry struct {
 	Name string
 	// Against is the entry that it is compared with, empty for none.
 	Against string
-	Rounds  []Result
+	// Again says that this is the program that it is compared with, once more, so
+	// that the noise shows.
+	Again  bool
+	Rounds []Result
 }
 
 // Target is what the ratio of two entries' figures must not exceed, or, if Against
@@ -30,7 +33,7 @@ type Target struct {
 	AtMost                  float64
 }
 
-// value is the median of an entry's figure.
+// value is an entry's figure in each of its rounds.
 func (r *Race) value(entry, measure string) (values []float64, unit Unit) {
 	for _, e := range r.Entries {
 		if e.Name != entry {
@@ -80,7 +83,12 @@ type Comparison struct {
 	// of the median.
 	Spread  float64
 	Against string
-	// Ratio is 0 where there is none.
+	// Ratio is the median of those of the rounds, in each of which the contenders
+	// ran one after the other; what it is compared with counts with the mean of its
+	// runs in that round. It is 0 where there is none.
+	//
+	// Why not the ratio of the medians: a machine that others use is slow for minutes
+	// and quick for minutes. Within a round that hits all alike.
 	Ratio float64
 	// AtMost is 0 where there is no target.
 	AtMost float64
@@ -139,8 +147,8 @@ func (r *Race) compare(measure, entry, against string) (Comparison, bool) {
 		c.Spread = (slices.Max(values) - slices.Min(values)) / c.Median
 	}
 	// A ratio to next to nothing says nothing.
-	if others, _ := r.value(against, measure); len(others) > 0 && Median(others) > 0 && (unit != Fraction || Median(others) >= 0.05) {
-		c.Ratio = c.Median / Median(others)
+	if others := r.others(measure, entry, against); len(others) > 0 && slices.Min(others) > 0 && (unit != Fraction || Median(others) >= 0.05) {
+		c.Ratio = ratioOfRounds(values, others)
 	}
 	for _, t := range r.Targets {
 		if t.Entry == entry && t.Against == against && t.Measure == measure {
@@ -148,6 +156,40 @@ func (r *Race) compare(measure, entry, against string) (Comparison, bool) {
 		}
 	}
 	return c, true
+}
+
+// others are the figures that an entry's are compared with, one for each round:
+// the mean of all runs of that program, but for the entry's own.
+func (r *Race) others(measure, entry, against string) []float64 {
+	sums, _ := r.value(against, measure)
+	runs := 1.
+	for _, e := range r.Entries {
+		if !e.Again || e.Against != against || e.Name == entry {
+			continue
+		}
+		if again, _ := r.value(e.Name, measure); len(again) == len(sums) {
+			runs++
+			for i := range sums {
+				sums[i] += again[i]
+			}
+		}
+	}
+	for i := range sums {
+		sums[i] /= runs
+	}
+	return sums
+}
+
+// ratioOfRounds falls back to the ratio of the medians if a round lacks a figure.
+func ratioOfRounds(values, others []float64) float64 {
+	if len(values) != len(others) {
+		return Median(values) / Median(others)
+	}
+	ratios := make([]float64, len(values))
+	for i := range values {
+		ratios[i] = values[i] / others[i]
+	}
+	return Median(ratios)
 }
 
 // Table writes the race with one line for each figure of each entry.

@@ -6,6 +6,7 @@ import (
 	"encoding/xml"
 	"errors"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -71,6 +72,27 @@ func TestRaceTable(t *testing.T) {
 	Verdict(&out, []*Race{{Name: "none"}})
 	if out.Len() > 0 {
 		t.Errorf("without targets the verdict is %q", out.String())
+	}
+}
+
+// Rounds are compared with themselves: a machine that is slow in one of them is
+// slow for all, and of two runs of the same program neither counts more.
+func TestRatioOfRounds(t *testing.T) {
+	r := &Race{Entries: []Entry{
+		{Name: "client-go", Rounds: rounds(90, 1, 300, 1, 100, 1)},
+		{Name: "client-go again", Against: "client-go", Again: true, Rounds: rounds(110, 1, 500, 1, 120, 1)},
+		{Name: "tarn kube", Against: "client-go", Rounds: rounds(20, 1, 100, 1, 33, 1)},
+		{Name: "tarn failed once", Against: "client-go", Rounds: rounds(22, 1, 33, 1)},
+	}}
+	for entry, want := range map[string]float64{
+		"client-go again":  1.222, // of 110/90, 500/300 and 120/100
+		"tarn kube":        0.25,  // of 20/100, 100/400 and 33/110
+		"tarn failed once": 0.25,  // 27.5/110
+	} {
+		c, ok := r.compare("heap per object", entry, "client-go")
+		if !ok || math.Abs(c.Ratio-want) > 0.001 {
+			t.Errorf("%s: the ratio is %.3f, want %.3f", entry, c.Ratio, want)
+		}
 	}
 }
 

@@ -91,6 +91,7 @@ export function consoleView({ replace, params }) {
     const parts = [`${count(found.rows.length)} ${found.rows.length === 1 ? 'row' : 'rows'} in ${(found.seconds * 1000).toFixed(found.seconds < 0.1 ? 1 : 0)} ms`]
     if (found.cut) parts.push('there are more: allow more rows, or ask for less')
     if (found.rows.length > drawn) parts.push(`the first ${count(drawn)} are shown, a download has all`)
+    if (found.unwritten) parts.push(`the first state of ${found.unwritten.join(' and ')} is not all on disk yet`)
     say(parts.join('; '))
   }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -139,16 +140,17 @@ func (a *app) sqlOfDirectory(ctx context.Context, statement string, opts *sqlOpt
 	if err != nil {
 		return explainDirectory("--from", err)
 	}
-	var tables []string
+	tables := make([]string, len(held))
+	for i, h := range held {
+		tables[i] = h.Name
+	}
+	named := mirror.NamedInSQL(statement, tables)
 	oldest := time.Time{}
-	named := identifiers(statement)
 	for _, h := range held {
-		tables = append(tables, h.Name)
-		name := strings.ToLower(h.Name)
 		switch {
-		case !named[name] && !named[name+"_labels"] || name == "api_resources":
+		case !slices.Contains(named, h.Name) || h.Name == "api_resources":
 		case !h.Whole && h.Version == "":
-			defer fmt.Fprintf(a.errOut, "%s: the first state is not all on disk yet.\n", h.Name)
+			defer a.tellUnwritten(h.Name)
 		case h.Whole && (oldest.IsZero() || h.Heard.Before(oldest)):
 			oldest = h.Heard
 		}

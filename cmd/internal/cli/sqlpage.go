@@ -53,6 +53,9 @@ func (a *app) sqlOfPage(ctx context.Context, statement string, opts *sqlOptions)
 	if response.Header.Get("Tarn-More-Rows") != "" && opts.format != "table" {
 		defer fmt.Fprintf(a.errOut, "There is more than these rows; --max-rows allows more.\n")
 	}
+	for _, table := range response.Header.Values("Tarn-Unwritten") {
+		defer a.tellUnwritten(table)
+	}
 	_, err = io.Copy(a.out, response.Body)
 	return err
 }

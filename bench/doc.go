@@ -12,8 +12,9 @@
 // heap, in the garbage collector's pacing or in package variables cannot colour
 // another's figures. All have the same environment. They run in turn, round by
 // round, and what the others are compared with runs twice in each round: the
-// distance of the two is the noise. CPU time is that of the contender's process,
-// garbage collection included, and of no other.
+// distance of the two is the noise. A ratio is the median of those of the rounds, in
+// each to the mean of both. CPU time is that of the contender's process, garbage
+// collection included, and of no other.
 //
 //	go run .                       everything, also with 1,000 to 100,000 objects
 //	go run . -quick -run protobuf  one race, a few minutes

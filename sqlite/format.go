@@ -14,7 +14,7 @@ const (
 	applicationID = 0x5461726e
 	// format is the layout of the tables. It moves on when an older Tarn would
 	// misread them, or this one an older file.
-	format = 2
+	format = 3
 )
 
 var (

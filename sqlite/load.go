@@ -20,7 +20,8 @@ type loaded[T any] struct {
 	items []tarn.Change[T]
 }
 
-// rows is some rows as they were read, back to back.
+// rows is some rows as they were read, back to back. It is used again once they are
+// decoded: all together take more memory than what is made of them.
 type rows struct {
 	keys  []tarn.Key
 	sums  []uint32
@@ -28,10 +29,12 @@ type rows struct {
 	bytes []byte
 }
 
-const (
-	// loadRows is how many rows a worker decodes at a time.
-	loadRows = 128
-)
+// loadRows is how many rows a worker decodes at a time.
+const loadRows = 128
+
+func (r *rows) reset() {
+	r.keys, r.sums, r.ends, r.bytes = r.keys[:0], r.sums[:0], r.ends[:0], r.bytes[:0]
+}
 
 // load reads the whole collection: one goroutine reads the file, the others
 // decode. What turns out to be damaged is moved aside, and nothing was held.
@@ -56,12 +59,22 @@ func (s *Store[T]) load(ctx context.Context) (loaded[T], error) {
 }
 
 func (s *Store[T]) tryLoad(ctx context.Context) (all loaded[T], err error) {
-	work, done := make(chan *rows, runtime.GOMAXPROCS(0)), make(chan decoded[T])
+	n := runtime.GOMAXPROCS(0) // all: reading needs little
+	work, done := make(chan *rows, n), make(chan decoded[T])
+	// Each worker has some, some wait for one, and one is being read.
+	spare := make(chan *rows, 2*n+1)
+	for range cap(spare) {
+		spare <- &rows{}
+	}
 	var workers sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) { // reading needs little
+	for range n {
 		workers.Go(func() {
+			buf := make([]byte, 0, 64<<10)
 			for r := range work {
-				done <- s.decodeRows(r)
+				d := s.decodeRows(r, buf)
+				r.reset()
+				spare <- r
+				done <- d
 			}
 		})
 	}
@@ -69,6 +82,9 @@ func (s *Store[T]) tryLoad(ctx context.Context) (all loaded[T], err error) {
 	go func() {
 		var first error
 		for d := range done {
+			if all.items == nil {
+				all.items = make([]tarn.Change[T], 0, min(max(all.objects, 0), 1<<20)) // what the file says may not be so
+			}
 			all.items = append(all.items, d.items...)
 			if first == nil {
 				first = d.err
@@ -76,7 +92,7 @@ func (s *Store[T]) tryLoad(ctx context.Context) (all loaded[T], err error) {
 		}
 		collected <- first
 	}()
-	err = s.c.db.pool.with(func(r *reader) error { return s.readRows(ctx, r, &all.state, work) })
+	err = s.c.db.pool.with(func(r *reader) error { return s.readRows(ctx, r, &all.state, work, spare) })
 	close(work)
 	workers.Wait()
 	close(done)
@@ -87,7 +103,7 @@ func (s *Store[T]) tryLoad(ctx context.Context) (all loaded[T], err error) {
 }
 
 // readRows reads the state and all rows of one moment.
-func (s *Store[T]) readRows(ctx context.Context, r *reader, st *state, work chan<- *rows) (err error) {
+func (s *Store[T]) readRows(ctx context.Context, r *reader, st *state, work chan<- *rows, spare <-chan *rows) (err error) {
 	if err := r.conn.Exec("BEGIN"); err != nil {
 		return err
 	}
@@ -95,7 +111,7 @@ func (s *Store[T]) readRows(ctx context.Context, r *reader, st *state, work chan
 	if err := s.c.readState(r, st); err != nil {
 		return err
 	}
-	next, found := &rows{}, state{}
+	next, found := <-spare, state{}
 	err = r.query("SELECT key, sum, body FROM "+s.c.objectsTable()+" ORDER BY id", func(row *sqlite3.Stmt) error {
 		next.keys = append(next.keys, tarn.Key(row.ColumnText(0)))
 		next.sums = append(next.sums, uint32(row.ColumnInt64(1)))
@@ -105,7 +121,7 @@ func (s *Store[T]) readRows(ctx context.Context, r *reader, st *state, work chan
 		found.sum += uint64(row.ColumnInt64(1))
 		if len(next.keys) == loadRows {
 			work <- next
-			next = &rows{bytes: make([]byte, 0, len(next.bytes))}
+			next = <-spare
 		}
 		return ctx.Err()
 	})
@@ -124,9 +140,9 @@ type decoded[T any] struct {
 	err   error
 }
 
-func (s *Store[T]) decodeRows(r *rows) (d decoded[T]) {
+// decodeRows decodes rows. buf is memory to unpack them into.
+func (s *Store[T]) decodeRows(r *rows, buf []byte) (d decoded[T]) {
 	d.items = make([]tarn.Change[T], 0, len(r.keys))
-	buf := make([]byte, 0, 64<<10)
 	from := 0
 	for i, key := range r.keys {
 		object, err := s.decode(key, r.sums[i], r.bytes[from:r.ends[i]], buf)

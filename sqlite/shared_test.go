@@ -102,3 +102,49 @@ func TestSharedValuesAreKeptOnce(t *testing.T) {
 		t.Errorf("%v values are left of nothing", found.Rows[0][0])
 	}
 }
+
+// stamped shows things with a value that their name goes into, from its own column.
+type stamped struct{ things }
+
+func (stamped) Table() Table {
+	return Table{Columns: []Column{{Name: "name", Type: "TEXT"}, {Name: "spec", Type: "JSON", Wide: true, Fill: "name"}}}
+}
+
+func (stamped) Row(o thing, _ []byte) (Row, error) {
+	sum := sha256.Sum256([]byte(o.Pad))
+	part := Part{Sum: [16]byte(sum[:]), Make: func() (JSON, error) { return JSON(`{"name":"` + Hole + `","pad":"` + o.Pad + `"}`), nil }}
+	name := any(o.Name)
+	if o.Name == "" {
+		name = nil
+	}
+	return Row{Values: []any{name, part}}, nil
+}
+
+// A value shows what another column has, though it is not written again.
+func TestFilledColumn(t *testing.T) {
+	db := open(t, directory(t), Options{})
+	s, err := NewStore(db, Collection{Name: "things", Identity: "test"}, stamped{})
+	must(t, err)
+	for i, o := range []thing{{Name: "first", Pad: "x"}, {Name: "second", Pad: "x"}, {Pad: "x"}, {Name: "first", Pad: "y"}} {
+		must(t, s.Apply([]tarn.Change[thing]{{Type: tarn.Update, Key: "a", Object: o}}, tarn.Version(fmt.Sprint(i))))
+		found, err := db.Query(t.Context(), "SELECT spec FROM things", Limits{})
+		must(t, err)
+		if want := fmt.Sprintf(`{"name":%q,"pad":%q}`, o.Name, o.Pad); found.Rows[0][0] != want {
+			t.Errorf("the value is %v, want %s", found.Rows[0][0], want)
+		}
+	}
+}
+
+func TestFillFromNoColumn(t *testing.T) {
+	name := Column{Name: "name", Type: "TEXT"}
+	for _, columns := range [][]Column{
+		{{Name: "spec", Type: "JSON", Wide: true, Fill: "name"}},
+		{name, {Name: "spec", Type: "JSON", Fill: "name"}},
+		{name, {Name: "spec", Type: "JSON", Wide: true, Shared: true, Fill: "name"}},
+		{{Name: "name", Type: "TEXT", Wide: true}, {Name: "spec", Type: "JSON", Wide: true, Fill: "name"}},
+	} {
+		if err := (Table{Columns: columns}).validate("things"); err == nil || !strings.Contains(err.Error(), `filled from "name"`) {
+			t.Errorf("%v: the error is %v", columns, err)
+		}
+	}
+}

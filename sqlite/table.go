@@ -33,9 +33,20 @@ type Column struct {
 	// Shared, for wide columns, says that many rows have the same value but for a
 	// few words: one of the value is kept for all of them.
 	Shared bool
+	// Fill, for other wide columns, names the column whose text belongs where values
+	// have a [Hole], so that they need not be written again when only that changes.
+	Fill string
 	// Expr, if it is set, is SQL that gives the column's values, in which {name}
 	// stands for another column. Nothing is stored, and a Row has no value for it.
 	Expr string
+}
+
+// filled is SQL that gives a wide value.
+func (c Column) filled() string {
+	if c.Fill == "" {
+		return "w.value"
+	}
+	return fmt.Sprintf("replace(w.value, char(%d), coalesce(r.%s, ''))", Hole[0], quote(c.Fill))
 }
 
 // apart says that the column is not among the others.
@@ -51,6 +62,10 @@ type Row struct {
 
 // JSON is the text of a JSON value in a column.
 type JSON []byte
+
+// Hole stands in a value for what another column has. It is a control character, of
+// which JSON has none but in an escape.
+const Hole = "\x01"
 
 // Part is a value that is only made if it is not the one which is stored.
 type Part struct {
@@ -75,6 +90,8 @@ func (t Table) validate(name string) error {
 			return fmt.Errorf("sqlite: %s: the column %q is there twice", name, c.Name)
 		case c.Shared && !c.Wide:
 			return fmt.Errorf("sqlite: %s: the column %s is shared and not wide", name, c.Name)
+		case c.Fill != "" && (!c.Wide || c.Shared || !t.plain(c.Fill)):
+			return fmt.Errorf("sqlite: %s: the column %s is to be filled from %q: it must be wide and not shared, and that a column which is neither wide nor computed", name, c.Name, c.Fill)
 		case c.Type != "TEXT" && c.Type != "INTEGER" && c.Type != "REAL" && c.Type != "JSON":
 			return fmt.Errorf("sqlite: %s: the column %s has the type %q; there are TEXT, INTEGER, REAL and JSON", name, c.Name, c.Type)
 		}
@@ -85,13 +102,17 @@ func (t Table) validate(name string) error {
 	}
 	for _, index := range t.Indexes {
 		for _, column := range index {
-			i := slices.IndexFunc(t.Columns, func(c Column) bool { return strings.EqualFold(c.Name, column) })
-			if i < 0 || t.Columns[i].apart() {
+			if !t.plain(column) {
 				return fmt.Errorf("sqlite: %s: an index is to be on %q, which is no column, or a wide one", name, column)
 			}
 		}
 	}
 	return nil
+}
+
+// plain says whether there is a column that is among the others.
+func (t Table) plain(column string) bool {
+	return slices.ContainsFunc(t.Columns, func(c Column) bool { return strings.EqualFold(c.Name, column) && !c.apart() })
 }
 
 func labelsView(name string) string { return name + "_labels" }
@@ -123,7 +144,7 @@ func (t Table) ddl(name string, id int64) string {
 		case c.Wide:
 			wide := quote(wideTable(id, c.Name))
 			all = append(all, fmt.Sprintf("CREATE TABLE %s (id INTEGER PRIMARY KEY, value %s)", wide, c.Type))
-			sql = fmt.Sprintf("(SELECT w.value FROM %s w WHERE w.id = r.id)", wide)
+			sql = fmt.Sprintf("(SELECT %s FROM %s w WHERE w.id = r.id)", c.filled(), wide)
 		default:
 			near = append(near, quote(c.Name)+" "+c.Type)
 		}

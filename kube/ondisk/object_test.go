@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"reflect"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -45,7 +46,7 @@ func TestObjectsInSQL(t *testing.T) {
 			compareObjects(t, db, "pod_metadata", "", metadata)
 		}
 		p := pod("a1", "node-1")
-		p.Annotations = map[string]string{"quote": `it's "quoted" \ and ünïcödé`}
+		p.Annotations = map[string]string{"quote": `it's "quoted" \ and ünïcödé`, "resourceVersion": `"resourceVersion":"1"`}
 		config := &corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "c"},
 			Data: map[string]string{"a": "b"}, BinaryData: map[string][]byte{"x": {0, 255}}}
 		empty := &corev1.ConfigMap{TypeMeta: config.TypeMeta, ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "empty"}}
@@ -54,6 +55,9 @@ func TestObjectsInSQL(t *testing.T) {
 		must(t, server.Put(p, config, empty, service))
 		check()
 		p.Status.Phase = corev1.PodRunning
+		must(t, server.Put(p))
+		check()
+		p.Annotations["resourceVersion"] = "\x01"
 		must(t, server.Put(p))
 		check()
 		p.Spec.NodeName, p.Labels = "node-2", map[string]string{"x": "y"}
@@ -69,6 +73,40 @@ func TestObjectsInSQL(t *testing.T) {
 		<-metadata.Done()
 		must(t, db.Close())
 	})
+}
+
+// Metadata are told apart by all but their version and managed fields; the version
+// is put in again where it was.
+func TestMetadataWithoutVersion(t *testing.T) {
+	part := func(o *corev1.Pod) (sum [16]byte, value string) {
+		raw, err := o.Marshal()
+		must(t, err)
+		made := parts{protobuf: true}.metadata(o, sumsOf(raw))
+		text, err := made.Make()
+		must(t, err)
+		return made.Sum, string(text)
+	}
+	first := pod("a1", "node-1")
+	first.Annotations = map[string]string{"5": `"resourceVersion":"5"`}
+	for _, version := range []string{"", "5", "18446744073709551616", "a.B-9", `a"b`, "\x01", "ü", "5 "} {
+		o, next := first.DeepCopy(), first.DeepCopy()
+		o.ResourceVersion, next.ResourceVersion = version, version+"7"
+		next.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubelet"}}
+		sum, value := part(o)
+		want, err := metadataJSON(o)
+		must(t, err)
+		if got := strings.ReplaceAll(value, sqlite.Hole, version); got != string(want) {
+			t.Errorf("%q: filled in, it is\n%s, want\n%s", version, got, want)
+		}
+		after, changed := part(next)
+		if (sum == after) != (value == changed) {
+			t.Errorf("%q: the sums are equal: %t; the values are\n%s and\n%s", version, sum == after, value, changed)
+		}
+		next.Labels = map[string]string{"more": "so"}
+		if more, _ := part(next); more == after {
+			t.Errorf("%q: a label more makes no difference", version)
+		}
+	}
 }
 
 // compareObjects compares what SQL has with what the copy in memory has.

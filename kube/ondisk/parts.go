@@ -1,6 +1,7 @@
 package ondisk
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
@@ -76,7 +77,7 @@ func (p parts) columns() []sqlite.Column {
 	}
 	expr := "'" + start + `' || {object_metadata} || coalesce(',"spec":' || {object_spec}, '') || coalesce(',"status":' || {object_status}, '') || coalesce(',' || substr({object_rest}, 2), '}')`
 	return []sqlite.Column{
-		{Name: "object_metadata", Type: "JSON", Wide: true}, {Name: "object_spec", Type: "JSON", Wide: true, Shared: true},
+		{Name: "object_metadata", Type: "JSON", Wide: true, Fill: "resource_version"}, {Name: "object_spec", Type: "JSON", Wide: true, Shared: true},
 		{Name: "object_status", Type: "JSON", Wide: true}, {Name: "object_rest", Type: "JSON", Wide: true},
 		{Name: "object", Type: "JSON", Expr: expr},
 	}
@@ -106,7 +107,7 @@ func (p parts) add(row *sqlite.Row, o metav1.Object, raw []byte) error {
 			rest = append(rest, f)
 		}
 	}
-	row.Values = append(row.Values, madeNow(func() (sqlite.JSON, error) { return metadataJSON(o) }), spec, status, restOf(v, rest))
+	row.Values = append(row.Values, p.metadata(o, sums), spec, status, restOf(v, rest))
 	return nil
 }
 
@@ -145,6 +146,37 @@ func objectOf(all map[string]any) sqlite.Part {
 	return madeNow(func() (sqlite.JSON, error) { return json.Marshal(all) })
 }
 
+// metadata is all of an object's but its managed fields. The version, which is
+// another each time, is left to the column that has it.
+func (p parts) metadata(o metav1.Object, sums map[uint64][16]byte) sqlite.Part {
+	version := o.GetResourceVersion()
+	encode := func() (sqlite.JSON, error) {
+		raw, err := metadataJSON(o)
+		return withoutVersion(raw, version), err
+	}
+	if !p.protobuf || !plainVersion(version) {
+		return madeNow(encode)
+	}
+	return sqlite.Part{Sum: sums[metadataField], Make: encode}
+}
+
+// withoutVersion makes a hole of the version in metadata. Whatever else reads the
+// same becomes one too, and is filled with the same again.
+func withoutVersion(metadata sqlite.JSON, version string) sqlite.JSON {
+	if !plainVersion(version) {
+		return metadata
+	}
+	const name = `"resourceVersion":"`
+	return bytes.ReplaceAll(metadata, []byte(name+version+`"`), []byte(name+sqlite.Hole+`"`))
+}
+
+// plainVersion says whether a version is written in JSON as it is.
+func plainVersion(version string) bool {
+	return version != "" && !strings.ContainsFunc(version, func(r rune) bool {
+		return !('0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || r == '-' || r == '.')
+	})
+}
+
 // metadataJSON is an object's metadata without managed fields.
 func metadataJSON(o metav1.Object) (sqlite.JSON, error) {
 	held, ok := o.(metav1.ObjectMetaAccessor)
@@ -179,6 +211,7 @@ func (p parts) addUnstructured(row *sqlite.Row, u *unstructured.Unstructured, ra
 	if pieces["metadata"] == nil {
 		pieces["metadata"] = json.RawMessage("{}")
 	}
+	pieces["metadata"] = json.RawMessage(withoutVersion(sqlite.JSON(pieces["metadata"]), u.GetResourceVersion()))
 	for _, name := range []string{"metadata", "spec", "status"} {
 		part := sqlite.Part{}
 		if piece, ok := pieces[name]; ok {
@@ -200,11 +233,16 @@ func (p parts) addUnstructured(row *sqlite.Row, u *unstructured.Unstructured, ra
 	return nil
 }
 
-// metadataField is the number of metadata in the protobuf of all objects.
-const metadataField = 1
+// The numbers of metadata in the protobuf of all objects, and of what changes with
+// every write in that of metadata.
+const (
+	metadataField      = 1
+	versionField       = 6
+	managedFieldsField = 17
+)
 
-// sumsOf hashes the fields at the top of a protobuf message, but for the metadata,
-// which are another each time.
+// sumsOf hashes the fields at the top of a protobuf message: of the metadata, what
+// does not change with every write.
 func sumsOf(raw []byte) map[uint64][16]byte {
 	sums := make(map[uint64][16]byte, 4)
 	for len(raw) > 0 {
@@ -212,13 +250,30 @@ func sumsOf(raw []byte) map[uint64][16]byte {
 		if !ok {
 			return sums // it is what we wrote ourselves
 		}
-		if number != metadataField {
+		if number == metadataField {
+			sums[number] = sumOfMetadata(value)
+		} else {
 			hash := sha256.Sum256(value)
 			sums[number] = [16]byte(hash[:])
 		}
 		raw = rest
 	}
 	return sums
+}
+
+func sumOfMetadata(raw []byte) [16]byte {
+	hash := sha256.New()
+	for len(raw) > 0 {
+		number, _, rest, ok := cutField(raw)
+		if !ok {
+			rest = nil
+		}
+		if !ok || number != versionField && number != managedFieldsField {
+			_, _ = hash.Write(raw[:len(raw)-len(rest)]) // cannot fail
+		}
+		raw = rest
+	}
+	return [16]byte(hash.Sum(nil))
 }
 
 // cutField takes the first field off a protobuf message.

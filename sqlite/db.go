@@ -20,9 +20,9 @@ const (
 	// pageSize is SQLite's own choice, written down because the format's checksums
 	// depend on it.
 	pageSize = 4096
-	// walPages is after how many pages the log is moved into the file: 16 MB, so
+	// walPages is after how many pages the log is moved into the file: 32 MB, so
 	// that a page which is written often is moved once.
-	walPages = 4096
+	walPages = 8192
 )
 
 // Options shape a [DB]. The zero value is a good choice.

@@ -11,6 +11,8 @@ import (
 type tableStmts struct {
 	insert, update, touch, remove *sqlite3.Stmt
 	label, unlabel                *sqlite3.Stmt
+	// touching are the columns that touch sets.
+	touching []int
 	// wide has the wide columns.
 	wide []wideColumn
 }
@@ -26,7 +28,7 @@ type wideColumn interface {
 
 func (p *prepared) stmts(id int64, prepare func(sql string) *sqlite3.Stmt) tableStmts {
 	s := tableStmts{
-		insert: prepare(p.insert(id)), update: prepare(p.update(id, false)), touch: prepare(p.update(id, true)),
+		insert: prepare(p.insert(id)), update: prepare(p.update(id)), touch: prepare(p.touch(id)), touching: p.touching,
 		label: prepare(p.label(id)), unlabel: prepare(removeFrom(labelsTable(id))), remove: prepare(removeFrom(rowsTable(id))),
 	}
 	for _, i := range p.wide {
@@ -85,24 +87,26 @@ func (s *tableStmts) write(conn *sqlite3.Conn, how rowChange, id int64, e entry,
 	if err := s.writeWide(conn, id, e, before); err != nil {
 		return err
 	}
-	args := append(make([]any, 0, 3+len(e.row.Values)), id, string(e.key), e.labels)
+	if how == rowTouched {
+		args := append(make([]any, 0, 1+len(s.touching)), id)
+		for _, i := range s.touching {
+			args = append(args, e.row.Values[i])
+		}
+		return run(s.touch, noRow, args...)
+	}
+	args := append(make([]any, 0, 3+len(e.row.Values)), id, string(e.key), labelsJSON(e.row.Labels))
 	for _, v := range e.row.Values {
 		if _, wide := v.(Part); wide {
 			v = nil // no statement here has a use for it
 		}
 		args = append(args, v)
 	}
-	switch how {
-	case rowTouched:
-		return runWith(s.touch, args)
-	case rowAdded:
+	if how == rowAdded {
 		if err := runWith(s.insert, args); err != nil {
 			return err
 		}
-	default:
-		if err := first(run(s.unlabel, noRow, id), func() error { return runWith(s.update, args) }); err != nil {
-			return err
-		}
+	} else if err := first(run(s.unlabel, noRow, id), func() error { return runWith(s.update, args) }); err != nil {
+		return err
 	}
 	for name, value := range e.row.Labels {
 		if err := run(s.label, noRow, id, name, value); err != nil {

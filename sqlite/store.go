@@ -256,8 +256,7 @@ func (s *Store[T]) fill(e *entry, object T) (err error) {
 		if e.parts, err = s.c.table.check(e.row); err != nil {
 			return err
 		}
-		e.labels = labelsJSON(e.row.Labels)
-		e.found = s.c.table.found(e.row, e.labels)
+		e.found = s.c.table.found(e.row)
 	}
 	s.c.packer.sample(s.buf)
 	e.sum, e.body = s.c.packer.sum(e.key, s.buf), s.c.packer.pack(e.key, s.buf)

@@ -1,10 +1,11 @@
 package sqlite
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
-	"hash/fnv"
-	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -195,18 +196,26 @@ func (t Table) insert(id int64) string {
 	return fmt.Sprintf("INSERT INTO %s (%s) VALUES (%s)", quote(rowsTable(id)), strings.Join(columns, ", "), strings.Join(values, ", "))
 }
 
-// update sets all columns, or only those that no index is on. SQLite writes an
-// index anew whenever one of its columns is set, the same value or not, and most
-// updates of an object change nothing that it is found by.
-func (t Table) update(id int64, touch bool) string {
-	set := []string{"key=?2"}
-	if !touch {
-		set = append(set, "labels=?3")
-	}
+func (t Table) update(id int64) string {
+	set := []string{"key=?2", "labels=?3"}
 	for i, c := range t.Columns {
-		if !c.apart() && (!touch || !t.indexed(c.Name)) {
+		if !c.apart() {
 			set = append(set, fmt.Sprintf("%s=?%d", quote(c.Name), i+4))
 		}
+	}
+	return fmt.Sprintf("UPDATE %s SET %s WHERE id=?1", quote(rowsTable(id)), strings.Join(set, ", "))
+}
+
+// touch sets only the columns that no index is on, from ?2 on: SQLite writes an
+// index anew whenever one of its columns is set, the same value or not, and most
+// updates of an object change nothing that it is found by.
+func (p *prepared) touch(id int64) string {
+	var set []string
+	for n, i := range p.touching {
+		set = append(set, fmt.Sprintf("%s=?%d", quote(p.Columns[i].Name), n+2))
+	}
+	if set == nil {
+		set = []string{"id=?1"} // there is nothing to set
 	}
 	return fmt.Sprintf("UPDATE %s SET %s WHERE id=?1", quote(rowsTable(id)), strings.Join(set, ", "))
 }
@@ -226,8 +235,9 @@ func (t Table) indexed(column string) bool {
 // prepared is a table with what is needed for each row.
 type prepared struct {
 	Table
-	// finding are the columns that an index is on, wide the wide ones.
-	finding, wide []int
+	// finding are the columns that an index is on, touching those that a row has
+	// beside them, wide the wide ones.
+	finding, touching, wide []int
 	// values is how many a row has: those of the columns up to the first that is
 	// computed.
 	values int
@@ -236,11 +246,13 @@ type prepared struct {
 func prepareTable(t Table) *prepared {
 	p := &prepared{Table: t}
 	for i, c := range t.Columns {
-		if t.indexed(c.Name) {
+		switch {
+		case t.indexed(c.Name):
 			p.finding = append(p.finding, i)
-		}
-		if c.Wide {
+		case c.Wide:
 			p.wide = append(p.wide, i)
+		case c.Expr == "":
+			p.touching = append(p.touching, i)
 		}
 		if c.Expr == "" {
 			p.values = i + 1
@@ -267,21 +279,25 @@ func (p *prepared) check(r Row) (parts []byte, err error) {
 
 // found is a checksum of all that a row can be found by: while it is the same,
 // neither indexes nor labels need be written.
-func (p *prepared) found(r Row, labels JSON) int64 {
-	h := fnv.New64a()
+func (p *prepared) found(r Row) int64 {
+	text := make([]byte, 0, 512)
+	add := func(s string) { text = append(binary.AppendUvarint(text, 1+uint64(len(s))), s...) }
 	for _, i := range p.finding {
 		switch v := r.Values[i].(type) {
 		case string:
-			_, _ = io.WriteString(h, v) // cannot fail, nor can the others
+			add(v)
 		case nil:
-			_, _ = h.Write([]byte{1})
+			text = append(text, 0)
 		default:
-			fmt.Fprint(h, v)
+			add(fmt.Sprint(v))
 		}
-		_, _ = h.Write([]byte{0})
 	}
-	_, _ = h.Write(labels)
-	return int64(h.Sum64())
+	for _, name := range slices.Sorted(maps.Keys(r.Labels)) {
+		add(name)
+		add(r.Labels[name])
+	}
+	sum := sha256.Sum256(text)
+	return int64(binary.LittleEndian.Uint64(sum[:]))
 }
 
 func labelsJSON(labels map[string]string) JSON {

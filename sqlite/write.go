@@ -13,8 +13,6 @@ type entry struct {
 	sum  uint32
 	body []byte
 	row  Row
-	// labels are the row's, as JSON.
-	labels JSON
 	// found is a checksum of what the row is found by, parts the sums of its wide
 	// values.
 	found int64

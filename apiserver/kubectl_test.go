@@ -74,11 +74,16 @@ func (k *kubectl) follow(args ...string) (await func(want string)) {
 	if err := command.Start(); err != nil {
 		k.t.Fatal(err)
 	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = command.Wait() // what it says tells why
+		_ = writer.Close()
+	}()
 	k.t.Cleanup(func() {
 		_ = command.Process.Kill()
-		go func() { _, _ = io.Copy(io.Discard, reader) }()
-		_ = command.Wait()
-		_ = writer.Close()
+		_, _ = io.Copy(io.Discard, reader)
+		<-ended
 	})
 	return func(want string) {
 		k.t.Helper()
@@ -283,7 +288,8 @@ func kubectlGone(k *kubectl) {
 	k.says("created", "", "create", "configmap", "c", "-n", "shop")
 	k.says("patched", "", "patch", "configmap", "c", "-n", "shop", "--type=merge", "-p", `{"metadata":{"finalizers":["x.io/y"],"labels":{"gone":"soon"}}}`)
 	k.says(`"c" deleted`, "", "delete", "configmap", "-l", "gone=soon", "-n", "shop", "--wait=false")
-	await := k.follow("wait", "--for=delete", "configmap/c", "-n", "shop")
+	await := k.follow("wait", "--for=delete", "configmap/c", "-n", "shop", "-v=6")
+	await("watch=true") // one that begins to wait later finds nothing to wait for
 	k.says("patched", "", "patch", "configmap", "c", "-n", "shop", "--type=json", "-p", `[{"op":"remove","path":"/metadata/finalizers"}]`)
 	await("condition met")
 }

@@ -33,12 +33,6 @@ type codec[T any] struct {
 	typed func(*unstructured.Unstructured) metav1.Object
 }
 
-// message is what generated protobuf types have.
-type message interface {
-	Size() int
-	MarshalToSizedBuffer([]byte) (int, error)
-}
-
 func newCodec[T any](of kube.Origin, s settings) (*codec[T], error) {
 	decoder, err := of.Decoder()
 	if err != nil {
@@ -71,14 +65,7 @@ func (c *codec[T]) Append(buf []byte, object T) ([]byte, error) {
 	}
 	object = c.written(object)
 	if c.protobuf {
-		m := any(object).(message)
-		at, size := len(buf), m.Size()
-		if cap(buf)-at < size {
-			buf = append(make([]byte, 0, at+size+size/4), buf...)
-		}
-		buf = buf[:at+size]
-		_, err := m.MarshalToSizedBuffer(buf[at:])
-		return buf, err
+		return appendMessage(buf, any(object).(message))
 	}
 	raw, err := plainJSON(object)
 	return append(buf, raw...), err

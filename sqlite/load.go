@@ -32,6 +32,14 @@ type rows struct {
 // loadRows is how many rows a worker decodes at a time.
 const loadRows = 128
 
+// add takes a row of key, sum and body.
+func (r *rows) add(row *sqlite3.Stmt) {
+	r.keys = append(r.keys, tarn.Key(row.ColumnText(0)))
+	r.sums = append(r.sums, uint32(row.ColumnInt64(1)))
+	r.bytes = append(r.bytes, row.ColumnRawBlob(2)...)
+	r.ends = append(r.ends, len(r.bytes))
+}
+
 func (r *rows) reset() {
 	r.keys, r.sums, r.ends, r.bytes = r.keys[:0], r.sums[:0], r.ends[:0], r.bytes[:0]
 }
@@ -113,10 +121,7 @@ func (s *Store[T]) readRows(ctx context.Context, r *reader, st *state, work chan
 	}
 	next, found := <-spare, state{}
 	err = r.query("SELECT key, sum, body FROM "+s.c.objectsTable()+" ORDER BY id", func(row *sqlite3.Stmt) error {
-		next.keys = append(next.keys, tarn.Key(row.ColumnText(0)))
-		next.sums = append(next.sums, uint32(row.ColumnInt64(1)))
-		next.bytes = append(next.bytes, row.ColumnRawBlob(2)...)
-		next.ends = append(next.ends, len(next.bytes))
+		next.add(row)
 		found.objects++
 		found.sum += uint64(row.ColumnInt64(1))
 		if len(next.keys) == loadRows {

@@ -71,22 +71,13 @@ func (s *Store[T]) decode(key tarn.Key, sum uint32, packed, buf []byte) (object 
 // All walks one state of the file, whatever is written meanwhile.
 func (s *Store[T]) All() iter.Seq2[tarn.Key, T] {
 	return func(yield func(tarn.Key, T) bool) {
-		var buf []byte
 		s.failed(s.c.db.pool.with(func(r *reader) error {
-			err := r.query("SELECT key, sum, body FROM "+s.c.objectsTable()+" WHERE "+shownIf(s.c.id), func(row *sqlite3.Stmt) error {
-				key := tarn.Key(row.ColumnText(0))
-				if buf == nil {
-					buf = make([]byte, 0, 64<<10)
-				}
-				object, err := s.decode(key, uint32(row.ColumnInt64(1)), row.ColumnRawBlob(2), buf)
-				if err != nil {
-					return err
-				}
-				if !yield(key, object) {
-					return errEnough
-				}
-				return nil
-			})
+			w := newWalk(s, yield)
+			defer w.wait()
+			err := r.query("SELECT key, sum, body FROM "+s.c.objectsTable()+" WHERE "+shownIf(s.c.id), w.add)
+			if err == nil {
+				err = w.end()
+			}
 			if errors.Is(err, errEnough) {
 				return nil
 			}

@@ -1,0 +1,117 @@
+package sqlite
+
+import (
+	"runtime"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/tarnproject/tarn"
+)
+
+const (
+	// walkRows is how many rows are decoded at a time: as many as pay for handing them
+	// over. A walk begins with fewer, for it may be about the first.
+	walkRows, firstRows = 32, 4
+)
+
+// walk gives objects to somebody in the order in which their rows are read. They are
+// decoded on the other cores meanwhile, some batches ahead: a row takes longer to
+// decode than to read.
+type walk[T any] struct {
+	store *Store[T]
+	yield func(tarn.Key, T) bool
+	// size is how many rows the next batch is to have, ahead how many batches there
+	// may be.
+	size, ahead int
+	next        *walked[T]
+	// pending are being decoded, spare are to be used again.
+	pending, spare []*walked[T]
+}
+
+// walked is a batch.
+type walked[T any] struct {
+	rows rows
+	buf  []byte
+	decoded[T]
+	done chan struct{}
+}
+
+func newWalk[T any](s *Store[T], yield func(tarn.Key, T) bool) *walk[T] {
+	return &walk[T]{store: s, yield: yield, size: firstRows, ahead: runtime.GOMAXPROCS(0) - 1, next: &walked[T]{}}
+}
+
+// add takes a row of key, sum and body.
+func (w *walk[T]) add(row *sqlite3.Stmt) error {
+	w.next.rows.add(row)
+	if len(w.next.rows.keys) < w.size {
+		return nil
+	}
+	w.size = min(2*w.size, walkRows)
+	return w.decode()
+}
+
+// decode has the rows of a batch decoded, and gives away the oldest one if there are
+// enough.
+func (w *walk[T]) decode() error {
+	b := w.next
+	b.done = make(chan struct{})
+	w.next = &walked[T]{}
+	if n := len(w.spare); n > 0 {
+		w.next, w.spare = w.spare[n-1], w.spare[:n-1]
+	}
+	w.pending = append(w.pending, b)
+	work := func() {
+		defer close(b.done)
+		if b.buf == nil {
+			b.buf = make([]byte, 0, 64<<10)
+		}
+		b.decoded = w.store.decodeRows(&b.rows, b.buf)
+	}
+	if w.ahead == 0 {
+		work()
+	} else {
+		go work() // wait and give wait for it
+	}
+	if len(w.pending) <= w.ahead {
+		return nil
+	}
+	return w.give()
+}
+
+// give hands out the oldest batch.
+func (w *walk[T]) give() error {
+	b := w.pending[0]
+	<-b.done
+	w.pending = w.pending[1:]
+	for _, item := range b.items {
+		if !w.yield(item.Key, item.Object) {
+			return errEnough
+		}
+	}
+	if b.err != nil {
+		return b.err
+	}
+	b.rows.reset()
+	w.spare = append(w.spare, b)
+	return nil
+}
+
+// end gives away what is left.
+func (w *walk[T]) end() error {
+	if err := w.decode(); err != nil {
+		return err
+	}
+	for len(w.pending) > 0 {
+		if err := w.give(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wait waits for those who still decode what nobody wants any more.
+func (w *walk[T]) wait() {
+	for _, b := range w.pending {
+		<-b.done
+	}
+}

@@ -12,7 +12,7 @@ import (
 )
 
 var (
-	seeds = flag.Int("seeds", 1500, "how many days to simulate, each for a replica and for an informer")
+	seeds = flag.Int("seeds", 1000, "how many days to simulate, each for a replica and for an informer")
 	first = flag.Uint64("first", 1, "the seed of the first day")
 )
 

@@ -44,8 +44,9 @@ const longestValue = 8 << 20
 // worst each character is compared with each.
 const longestPattern = 160
 
-// queryMemory is what SQLite may use for one query, to sort or to build a text.
-const queryMemory = 256 << 20
+// queryMemory is what SQLite may use for one query, to sort or to build a text. It
+// is a variable for the sake of tests.
+var queryMemory int64 = 256 << 20
 
 // Result is what a query found.
 type Result struct {

@@ -35,11 +35,11 @@ func specOf(o thing) JSON {
 }
 
 func TestSharedColumn(t *testing.T) {
+	db := open(t, directory(t), Options{})
+	s, err := NewStore(db, Collection{Name: "things", Identity: "test"}, siblings{})
+	must(t, err)
 	rapid.Check(t, func(rt *rapid.T) {
-		db := open(t, directory(t), Options{})
-		defer db.Close()
-		s, err := NewStore(db, Collection{Name: "things", Identity: "test"}, siblings{})
-		must(t, err)
+		must(t, s.Replace(nil, "0"))
 		model := map[tarn.Key]thing{}
 		one := func(query string, args ...any) any {
 			t.Helper()

@@ -90,13 +90,17 @@ func protobufFast(d *Decoder, raw []byte) bool {
 func TestProtobufEveryType(t *testing.T) {
 	pool := NewPool()
 	filler := newFiller(1)
+	rounds := 12
+	if raceEnabled {
+		rounds = 5 // nothing runs beside it, and reflection is slow then
+	}
 	for _, of := range protobufTypes() {
 		t.Run(of.String(), func(t *testing.T) {
 			shared := newProtobuf(t, of, Options{Pool: pool})
 			private := newProtobuf(t, of, Options{Pool: pool, PrivateMaps: true})
 			alone := newProtobuf(t, of, Options{})
 			var kept, copies []any
-			for round := range 12 {
+			for round := range rounds {
 				original := reflect.New(of)
 				if round > 0 { // the first is empty
 					filler.Fill(original.Interface())

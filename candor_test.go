@@ -44,14 +44,11 @@ func TestWhatIsMissingIsKept(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				ctx, cancel := context.WithCancel(t.Context())
-				done := make(chan error, 1)
-				go func() { done <- r.Run(ctx) }()
+				stop := start(t, r.Run)
 				<-source.over
 				time.Sleep(5 * time.Second)
 				synctest.Wait()
-				cancel()
-				<-done
+				stop()
 				if got := strings.Join(disk.sound, ", "); got != test.sound {
 					t.Errorf("the store was told %q, want %q", got, test.sound)
 				}

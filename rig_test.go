@@ -489,3 +489,14 @@ func (s *scriptedStream) Close() {
 		s.source.open--
 	}
 }
+
+// start runs something until stop, which waits for its end.
+func start(t *testing.T, run func(context.Context) error) (stop func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- run(ctx) }()
+	return func() {
+		cancel()
+		<-done
+	}
+}

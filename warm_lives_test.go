@@ -50,9 +50,7 @@ func TestServingFromDisk(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error, 1)
-		go func() { done <- r.Run(ctx) }()
+		stop := start(t, r.Run)
 		synctest.Wait()
 		if r.Len() != 2 || r.Version() != "5" {
 			t.Errorf("%d objects at version %q are served", r.Len(), r.Version())
@@ -88,8 +86,7 @@ func TestServingFromDisk(t *testing.T) {
 		if slices.Sort(late); strings.Join(late, ", ") != "add a@3 initial, add b@5 initial" {
 			t.Errorf("a late subscriber sees %v", late)
 		}
-		cancel()
-		<-done
+		stop()
 	})
 }
 
@@ -103,17 +100,14 @@ func TestADiskThatCannotBeRead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error, 1)
-		go func() { done <- r.Run(ctx) }()
+		stop := start(t, r.Run)
 		if err := r.WaitSynced(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if len(told) != 1 || !strings.Contains(told[0].Error(), "no disk; the copy begins with a list") {
 			t.Errorf("reported: %v", told)
 		}
-		cancel()
-		<-done
+		stop()
 	})
 }
 
@@ -126,15 +120,12 @@ func TestWarmReflector(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error, 1)
-		go func() { done <- r.Run(ctx) }()
+		stop := start(t, r.Run)
 		synctest.Wait()
 		if h := r.Health(); !h.Synced || h.Version != "7" || len(h.Lists) != 0 {
 			t.Errorf("Health is %+v", h)
 		}
-		cancel()
-		<-done
+		stop()
 	})
 }
 
@@ -155,9 +146,7 @@ func TestWarmSections(t *testing.T) {
 		if _, err := r.Subscribe(func(c tarn.Change[*thing]) { told = append(told, describeChange(c)) }, tarn.SubscribeOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error, 1)
-		go func() { done <- r.Run(ctx) }()
+		stop := start(t, r.Run)
 		if err := r.WaitSynced(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -169,7 +158,6 @@ func TestWarmSections(t *testing.T) {
 		if h := r.Health(); h.FromDisk || h.Version != "8" {
 			t.Errorf("Health is %v", h)
 		}
-		cancel()
-		<-done
+		stop()
 	})
 }

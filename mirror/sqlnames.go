@@ -33,8 +33,8 @@ func NamedInSQL(statement string, tables []string) (named []string) {
 	return named
 }
 
-// unwritten asks for the collections whose first state is not all on disk.
-const unwritten = "SELECT name FROM tarn_collections WHERE NOT whole AND version = ''"
+// askUnwritten asks for the collections whose first state is not all on disk.
+const askUnwritten = "SELECT name FROM tarn_collections WHERE NOT whole AND version = ''"
 
 // unwritten are those of the tables that a statement names whose first state is not
 // all on disk yet.
@@ -43,7 +43,7 @@ func (m *Mirror) unwritten(ctx context.Context, statement string, limits sqlite.
 	if len(named) == 0 {
 		return nil, nil
 	}
-	result, err := m.disk.DB.Query(ctx, unwritten, sqlite.Limits{Time: limits.Time})
+	result, err := m.disk.DB.Query(ctx, askUnwritten, sqlite.Limits{Time: limits.Time})
 	if err != nil {
 		return nil, err
 	}

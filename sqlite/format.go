@@ -30,9 +30,10 @@ var (
 // it shows. The version belongs to the objects: both are written in the same
 // transaction. whole is 0 if something could not be written, so that the content
 // is not to be begun with, and 2 if all of it is there, but the source said more that
-// could not be taken, so that the version is not to be resumed from. sum is that of all rows' own, so that a page which was
-// lost, or is another one's, is told although each row is right. positions is
-// where each section stood, one to a line; label is the caller's.
+// could not be taken, so that the version is not to be resumed from. sum is that of
+// all rows' own, so that a page which was lost, or is another one's, is told although
+// each row is right. positions is where each section stood, one to a line; label is
+// the caller's.
 const tables = `
 CREATE TABLE tarn_format (name TEXT PRIMARY KEY, value BLOB) WITHOUT ROWID;
 CREATE TABLE tarn_collections (

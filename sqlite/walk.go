@@ -8,11 +8,9 @@ import (
 	"github.com/tarnproject/tarn"
 )
 
-const (
-	// walkRows is how many rows are decoded at a time: as many as pay for handing them
-	// over. A walk begins with fewer, for it may be about the first.
-	walkRows, firstRows = 32, 4
-)
+// walkRows is how many rows are decoded at a time: as many as pay for handing them
+// over. A walk begins with firstRows, for it may be about the first.
+const walkRows, firstRows = 32, 4
 
 // walk gives objects to somebody in the order in which their rows are read. They are
 // decoded on the other cores meanwhile, some batches ahead: a row takes longer to

@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -95,6 +96,11 @@ func TestSQLOfWhatIsNotThereYet(t *testing.T) {
 	if body := answer.Body.String(); answer.Code != http.StatusOK || !strings.Contains(body, `"rows":[[0]],"cut":false,"unwritten":["nodes"]`) {
 		t.Errorf("%d %s, want no rows, and that nodes are not written", answer.Code, body)
 	}
+	b := newBrowser(t)
+	address, _ := r.serveOn("127.0.0.1:0", Options{})
+	b.open(address + "/sql?" + url.Values{"q": {question}}.Encode())
+	b.do(chromedp.Click(chromedp.CSS("#ask")))
+	b.text("#sql-said", "the first state of nodes is not all on disk yet")
 	answer = r.ask("/api/sql?format=csv", statement(question))
 	if got := answer.Header().Values("Tarn-Unwritten"); !slices.Equal(got, []string{"nodes"}) {
 		t.Errorf("the header names %q, want nodes", got)

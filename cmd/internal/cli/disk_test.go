@@ -2,7 +2,9 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -136,6 +138,20 @@ func TestSQLOfWhatIsNotThereYet(t *testing.T) {
 	}
 	if got := alone(t, "sql", "SELECT count(*) FROM pods", "-o", "csv", "--from", dir); got.out != "count(*)\n1\n" || got.err != "" {
 		t.Errorf("after: %s", got)
+	}
+}
+
+// What a page says beside its answer is said to the user.
+func TestSQLOfAPageWhereSomethingIsNotThereYet(t *testing.T) {
+	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Add("Tarn-Unwritten", "pods")
+		w.Header().Set("Tarn-More-Rows", "true")
+		fmt.Fprint(w, "name\n")
+	}))
+	defer page.Close()
+	got := alone(t, "sql", "SELECT name FROM pods", "-o", "csv", "--from", page.URL)
+	if got.out != "name\n" || !strings.Contains(got.err, "pods: the first state is not all on disk yet.\n") || !strings.Contains(got.err, "--max-rows") {
+		t.Errorf("it says %s", got)
 	}
 }
 

@@ -50,7 +50,7 @@ func TestServingFromDisk(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		stop := start(t, r.Run)
+		end := start(t, r.Run)
 		synctest.Wait()
 		if r.Len() != 2 || r.Version() != "5" {
 			t.Errorf("%d objects at version %q are served", r.Len(), r.Version())
@@ -86,7 +86,7 @@ func TestServingFromDisk(t *testing.T) {
 		if slices.Sort(late); strings.Join(late, ", ") != "add a@3 initial, add b@5 initial" {
 			t.Errorf("a late subscriber sees %v", late)
 		}
-		stop()
+		end()
 	})
 }
 

@@ -25,6 +25,11 @@ func (r *Reflector[T]) take(object T) (Item[T], error) {
 	if err != nil {
 		return Item[T]{Meta: m}, err
 	}
+	return r.takeAs(m, object)
+}
+
+// takeAs is take for an object that was described already.
+func (r *Reflector[T]) takeAs(m Meta, object T) (Item[T], error) {
 	if m.Version == "" {
 		r.unversioned = true
 	}

@@ -49,10 +49,14 @@ func (r *Reflector[T]) newRelisting() *relisting[T] {
 
 // put adds an object, or replaces it by a later state.
 func (l *relisting[T]) put(ctx context.Context, object T) {
-	if l.confirm(object) {
+	m, err := l.r.describe(object)
+	if err == nil && l.confirm(m) {
 		return
 	}
-	item, err := l.r.take(object)
+	item := Item[T]{Meta: m}
+	if err == nil {
+		item, err = l.r.takeAs(m, object)
+	}
 	if err != nil {
 		l.bad(ctx, BadObject{Key: item.Key, Version: item.Version, Err: err})
 		return
@@ -76,12 +80,8 @@ func (l *relisting[T]) put(ctx context.Context, object T) {
 
 // confirm says whether the store already holds this very state, judged by uid
 // and version alone and before any transform.
-func (l *relisting[T]) confirm(object T) bool {
-	if l.r.reader == nil || l.rewound {
-		return false
-	}
-	m, err := l.r.describe(object)
-	if err != nil || m.Version == "" {
+func (l *relisting[T]) confirm(m Meta) bool {
+	if l.r.reader == nil || l.rewound || m.Version == "" {
 		return false
 	}
 	held, ok := l.r.reader.Get(m.Key)
@@ -217,7 +217,8 @@ func (l *relisting[T]) verdict(key Key) verdict {
 func (l *relisting[T]) changes(news []Item[T]) []Change[T] {
 	r := l.r
 	wanted := r.synced && r.wantsSync()
-	var changes, same []Change[T]
+	changes := make([]Change[T], 0, len(news))
+	var same []Change[T]
 	for key, held := range r.reader.All() {
 		switch i, listed := l.at[key]; {
 		case listed && i == unchanged && wanted:

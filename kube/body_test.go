@@ -241,7 +241,7 @@ func TestWatchTruncated(t *testing.T) {
 		body := append(bytes.Clone(one), event(t, contentType, "MODIFIED", newPod(2))...)
 		for n := range len(body) + 1 {
 			ctx, cancel := context.WithCancel(t.Context())
-			stream := source.newStream(ctx, cancel, bodyOf(m, bytes.NewReader(body[:n])))
+			stream := source.newStream(ctx, cancel, bodyOf(m, bytes.NewReader(body[:n])), n%2 == 0)
 			events, err := collect(t, stream, 4)
 			stream.Close()
 			whole := n == 0 || n == len(one) || n == len(body)
@@ -284,7 +284,7 @@ func TestJSONEventShapes(t *testing.T) {
 		`{"type":"ADDED","object":{"metadata":{"name":"a","namespace":"b"]}}`: "bad",
 	} {
 		ctx, cancel := context.WithCancel(t.Context())
-		stream := source.newStream(ctx, cancel, bodyOf(mediaJSON, strings.NewReader(body+`{"type":"ADDED","object":`+pod+`}`)))
+		stream := source.newStream(ctx, cancel, bodyOf(mediaJSON, strings.NewReader(body+`{"type":"ADDED","object":`+pod+`}`)), false)
 		events, err := collect(t, stream, 1)
 		stream.Close()
 		if err != io.EOF || len(events) != 2 || events[1].Type != tarn.Added {

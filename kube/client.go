@@ -73,7 +73,7 @@ func NewClient(cfg *rest.Config, opts ...ClientOption) (*Client, error) {
 	}
 	if s.http == nil {
 		var err error
-		if s.http, err = rest.HTTPClientFor(cfg); err != nil {
+		if s.http, err = httpClientFor(cfg); err != nil {
 			return nil, fmt.Errorf("kube: no connection can be made to %s: %w", cfg.Host, err)
 		}
 	}

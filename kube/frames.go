@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"io"
 	"sync"
+	"time"
 )
 
 // frame is one event as it stands in a stream.
@@ -198,10 +199,13 @@ func wake(c chan struct{}) {
 	}
 }
 
-// read cuts a stream into frames until it ends or stop does.
-func (i *inbox) read(f *feed, m media, limit int, stop <-chan struct{}) error {
+// read cuts a stream into frames until it ends or stop does. What has arrived is put
+// into the inbox before more is waited for, but for initial events, which come a block
+// at a time: nobody can use any before their end, and to wake someone for each costs
+// more than to read it. They do not wait for long, since they are signs of life.
+func (i *inbox) read(f *feed, m media, limit int, initial bool, stop <-chan struct{}) error {
 	var ready []frame
-	stopped := false
+	stopped, last := false, time.Now()
 	deliver := func() {
 		if len(ready) == 0 || stopped {
 			return
@@ -212,9 +216,14 @@ func (i *inbox) read(f *feed, m media, limit int, stop <-chan struct{}) error {
 			}
 		}
 		clear(ready)
-		ready = ready[:0]
+		ready, last = ready[:0], time.Now()
 	}
-	f.onRead, f.onLeave = deliver, deliver
+	f.onRead = func() {
+		if !initial || time.Since(last) > patience {
+			deliver()
+		}
+	}
+	f.onLeave = deliver
 	defer deliver()
 	for !stopped {
 		next, err := nextFrame(f, m, limit)
@@ -223,6 +232,13 @@ func (i *inbox) read(f *feed, m media, limit int, stop <-chan struct{}) error {
 			return err
 		}
 		ready = append(ready, next)
+		initial = initial && bytes.HasPrefix(next.raw, added[m])
 	}
 	return io.EOF
+}
+
+// added is how an event begins that may be an initial one.
+var added = [...][]byte{
+	mediaJSON:     []byte(`{"type":"ADDED"`),
+	mediaProtobuf: []byte("\x0a\x05ADDED"),
 }

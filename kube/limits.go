@@ -1,6 +1,9 @@
 package kube
 
-import "runtime"
+import (
+	"runtime"
+	"time"
+)
 
 const (
 	// DefaultMaxItem is how many bytes one object may have on the wire. API servers
@@ -18,6 +21,10 @@ const (
 	// reader; one block, or one frame that is longer, may come on top.
 	maxQueuedFrames = 1024
 	maxQueuedBytes  = 4 << 20
+
+	// patience is for how long initial events may wait for others: a moment that
+	// nobody notices, and thousands of events where it pays.
+	patience = 50 * time.Millisecond
 
 	// parallelBytes is from how many bytes on several cores decode a batch of
 	// frames: about a dozen pods, 100 µs of work against 2 µs to share it.

@@ -160,7 +160,7 @@ func (s *Source[T]) Watch(ctx context.Context, q tarn.WatchQuery) (tarn.Stream[T
 		}
 		return nil, err
 	}
-	return s.newStream(life, cancel, resp), nil
+	return s.newStream(life, cancel, resp, q.Initial), nil
 }
 
 // begin prepares for what is to be read, perhaps without anything that was made

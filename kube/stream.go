@@ -32,7 +32,7 @@ type stream[T any] struct {
 	end error
 }
 
-func (s *Source[T]) newStream(life context.Context, cancel context.CancelFunc, resp *response) *stream[T] {
+func (s *Source[T]) newStream(life context.Context, cancel context.CancelFunc, resp *response, initial bool) *stream[T] {
 	st := &stream[T]{
 		source: s,
 		media:  resp.media,
@@ -43,16 +43,16 @@ func (s *Source[T]) newStream(life context.Context, cancel context.CancelFunc, r
 	}
 	go func() {
 		defer close(st.done)
-		st.inbox.finish(s.readFrames(life, resp, st.inbox))
+		st.inbox.finish(s.readFrames(life, resp, initial, st.inbox))
 	}()
 	return st
 }
 
 // readFrames fills the inbox and returns how the stream ended.
-func (s *Source[T]) readFrames(life context.Context, resp *response, inbox *inbox) error {
+func (s *Source[T]) readFrames(life context.Context, resp *response, initial bool, inbox *inbox) error {
 	f := newFeed(resp.body, firstBlock)
 	defer f.close()
-	err := inbox.read(f, resp.media, s.maxItem, life.Done())
+	err := inbox.read(f, resp.media, s.maxItem, initial, life.Done())
 	switch {
 	case life.Err() != nil:
 		return context.Cause(life)

@@ -51,6 +51,7 @@ func (d *Decoder) protobufError(err error, at, size int) error {
 // object decodes a whole object into the struct at base, and says whether it could.
 func (r *protoReader) object(n *protoNode, raw []byte, base unsafe.Pointer) bool {
 	r.data, r.owner, r.at, r.deep = raw, anyone, 0, false
+	r.habits.objects++
 	if r.pool != nil {
 		// When someone was found to have changed parts, by whatever decoder, those
 		// met last are not to be trusted.

@@ -62,13 +62,28 @@ type habits struct {
 	past  []habit
 	last  []lastContent
 	kept  int // bytes in last
+	// objects counts them.
+	objects uint32
 }
 
-// lastContent is what was met last in a field: its text, or the parts that were
-// found in the pool, with their bytes, by length.
+// lastContent is what was met last in a field: its texts, or the parts that were
+// found in the pool, with their bytes. What comes for the nth time in an object, as
+// the ports of its nth container, is compared with what came for the nth time in the
+// one before.
 type lastContent struct {
-	word  string
-	parts *[4]lastPart
+	object uint32 // the last one that had something here
+	turn   uint32 // how much it had
+	words  [lastWords]string
+	parts  *[lastParts]lastPart
+}
+
+// next counts what an object has here.
+func (l *lastContent) next(object uint32) (turn uint32) {
+	if l.object != object {
+		l.object, l.turn = object, 0
+	}
+	l.turn++
+	return l.turn - 1
 }
 
 type lastPart struct {
@@ -81,6 +96,8 @@ type lastPart struct {
 const (
 	lastBytes = 16 << 10
 	lastTotal = 512 << 10
+	lastWords = 2
+	lastParts = 4
 )
 
 // of returns the place of a field with content of about this size: where a list has
@@ -99,15 +116,22 @@ func (h *habits) of(f *protoField, size int) int {
 
 // recall finds a part among the last. To compare bytes takes a tenth of the time of
 // hashing them, and in a list the next object is often like the last one.
-func (h *habits) recall(i int, raw []byte) part {
-	parts := h.last[i].parts
-	if parts == nil {
-		return part{}
+func (h *habits) recall(i int, raw []byte) (x part, turn uint32) {
+	l := &h.last[i]
+	turn = l.next(h.objects)
+	if l.parts == nil {
+		return part{}, turn
 	}
-	if l := &parts[len(raw)%len(parts)]; l.ptr != nil && bytes.Equal(l.raw, raw) {
-		return l.part
+	if l := &l.parts[turn%lastParts]; l.ptr != nil && bytes.Equal(l.raw, raw) {
+		return l.part, turn
 	}
-	return part{}
+	return part{}, turn
+}
+
+// word is where the text stands that was met last.
+func (h *habits) word(i int) *string {
+	l := &h.last[i]
+	return &l.words[l.next(h.objects)%lastWords]
 }
 
 // forget lets all go that was met last.
@@ -118,7 +142,7 @@ func (h *habits) forget() {
 
 // remember makes a part one of the last. It must have been found in the pool, which
 // then knows that it is shared.
-func (h *habits) remember(i int, raw []byte, x part) {
+func (h *habits) remember(i int, turn uint32, raw []byte, x part) {
 	if len(raw) > lastBytes {
 		return
 	}
@@ -126,9 +150,9 @@ func (h *habits) remember(i int, raw []byte, x part) {
 		h.forget()
 	}
 	if h.last[i].parts == nil {
-		h.last[i].parts = new([4]lastPart)
+		h.last[i].parts = new([lastParts]lastPart)
 	}
-	l := &h.last[i].parts[len(raw)%4]
+	l := &h.last[i].parts[turn%lastParts]
 	h.kept -= cap(l.raw)
 	l.raw, l.part = append(l.raw[:0], raw...), x
 	h.kept += cap(l.raw)

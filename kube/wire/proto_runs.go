@@ -161,7 +161,7 @@ func (r *protoReader) seek(f *protoField, i, end, n int) (part, claim) {
 		return part{}, claim{}
 	}
 	raw := r.data[i:end]
-	x := r.habits.recall(place, raw)
+	x, turn := r.habits.recall(place, raw)
 	known := x.ptr != nil
 	if !known {
 		a := firstHalf(r.hash(i, end), f.salt)
@@ -181,7 +181,7 @@ func (r *protoReader) seek(f *protoField, i, end, n int) (part, claim) {
 		x, known = r.check(f, x, i, end, n), false
 	}
 	if !known {
-		r.habits.remember(place, raw, x)
+		r.habits.remember(place, turn, raw, x)
 	}
 	return x, claim{}
 }

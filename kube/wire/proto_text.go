@@ -143,7 +143,7 @@ func (r *protoReader) text(f *protoField, start, end int, dst *string) {
 	}
 	place := r.habits.of(f, len(raw))
 	if h := &r.habits.known[place]; h.due() {
-		last := &r.habits.last[place].word
+		last := r.habits.word(place)
 		ok := *last == string(raw)
 		if !ok {
 			var known string

@@ -99,6 +99,7 @@ func (w *worker) object(object, like any) any {
 	}
 	b := block{w: w, src: src, of: p, n: 1}
 	w.build(&b, 0, p, model, unhashed, 0)
+	w.gather(&b, 0)
 	if b.dst == nil {
 		return object
 	}

@@ -62,8 +62,12 @@ func (w *worker) build(b *block, off uintptr, p *plan, like unsafe.Pointer, cur,
 		switch s.kind {
 		case stringStep:
 			if text := *(*string)(at); text != "" {
-				if shared, ok := w.text(&sites[i], text, *(*string)(like)); ok {
+				shared, ok, own := w.text(&sites[i], text, *(*string)(like))
+				switch {
+				case ok:
 					*(*string)(b.at(off)) = shared
+				case own && w.offered == 0:
+					w.texts = append(w.texts, ownText{off, text})
 				}
 			}
 		case sliceStep:
@@ -157,7 +161,10 @@ func (w *worker) lookUp(s *step, at *site, last *part, x, like part, room, cur, 
 		at.hit()
 	} else {
 		at.miss()
-		y = w.offer(s, n.hash, w.below(s, x, like, room, cur+1, depth), s.bytes(x.n))
+		w.offered++
+		made := w.below(s, x, like, room, cur+1, depth)
+		w.offered--
+		y = w.offer(s, n.hash, made, s.bytes(x.n))
 	}
 	*last = y
 	return y
@@ -187,6 +194,7 @@ func (w *worker) below(s *step, x, like part, room, cur, depth int) part {
 		b.slice = s
 	}
 	if !s.elem.leaf {
+		mark := len(w.texts)
 		for i := range x.n {
 			off, like := uintptr(i)*s.elem.size, like
 			if i < like.n && like.ptr != nil {
@@ -196,6 +204,7 @@ func (w *worker) below(s *step, x, like part, room, cur, depth int) part {
 			}
 			cur = w.build(&b, off, s.elem, like.ptr, cur, depth+1)
 		}
+		w.gather(&b, mark)
 	}
 	if b.dst == nil && uintptr(room-x.n)*s.elem.size >= worthwhile {
 		b.copy()
@@ -206,19 +215,19 @@ func (w *worker) below(s *step, x, like part, room, cur, depth int) part {
 // textStep stands for all strings.
 var textStep = &step{reference: &reference{seed: salted(1 << 32)}}
 
-// text shares a string.
-func (w *worker) text(at *site, text, like string) (string, bool) {
+// text shares a string, or says that it is the object's own.
+func (w *worker) text(at *site, text, like string) (shared string, ok, own bool) {
 	x := part{unsafe.Pointer(unsafe.StringData(text)), len(text)}
 	if like == text {
-		return like, unsafe.Pointer(unsafe.StringData(like)) != x.ptr
+		return like, unsafe.Pointer(unsafe.StringData(like)) != x.ptr, false
 	}
 	if at.asleep() {
-		return text, false
+		return text, false, true
 	}
 	last := at.next(w.epoch)
 	if last.n == x.n && unsafe.String((*byte)(last.ptr), last.n) == text {
 		at.hit()
-		return unsafe.String((*byte)(last.ptr), last.n), last.ptr != x.ptr
+		return unsafe.String((*byte)(last.ptr), last.n), last.ptr != x.ptr, false
 	}
 	hash := hashString(text)
 	y, ok := w.find(textStep, hash, x)
@@ -229,7 +238,7 @@ func (w *worker) text(at *site, text, like string) (string, bool) {
 		y = w.offer(textStep, hash, x, uintptr(x.n))
 	}
 	*last = y
-	return unsafe.String((*byte)(y.ptr), y.n), y.ptr != x.ptr
+	return unsafe.String((*byte)(y.ptr), y.n), y.ptr != x.ptr, false
 }
 
 // private makes a map of the same strings.
@@ -251,8 +260,8 @@ func (w *worker) private(m map[string]string, at *site, where uint64) (map[strin
 	kept = make(map[string]string, len(m))
 	for k, v := range m {
 		value := w.wordSite(below(where, k))
-		k, _ = w.text(w.wordSite(where), k, "")
-		v, _ = w.text(value, v, "")
+		k, _, _ = w.text(w.wordSite(where), k, "")
+		v, _, _ = w.text(value, v, "")
 		kept[k] = v
 	}
 	*last = part{*(*unsafe.Pointer)(unsafe.Pointer(&kept)), 1}

@@ -20,6 +20,10 @@ type worker struct {
 	// entries are those of the maps of JSON trees, which give their content in
 	// another order each time.
 	entries []entry
+	// texts are strings that belong to the object alone, of the blocks being built.
+	texts []ownText
+	// offered counts the parts being built that the pool will be offered.
+	offered int
 	// opaque is set when something is read that cannot be shared; mapped says that
 	// it is the value of a map, which nobody can write to in place.
 	opaque, mapped bool
@@ -55,6 +59,7 @@ const (
 
 func (w *worker) begin() {
 	w.nodes, w.left, w.compares, w.opaque = w.nodes[:0], maxReads, maxReads, false
+	w.texts, w.offered = w.texts[:0], 0
 	w.epoch++
 }
 

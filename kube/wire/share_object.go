@@ -61,7 +61,7 @@ func (w *worker) privateKey(key string, level int) bool {
 // member sets a member of a map that is being built, and says whether its key was
 // replaced.
 func (w *worker) member(out map[string]any, where uint64, key string, value any) bool {
-	shared, replaced := w.text(w.wordSite(where), key, "")
+	shared, replaced, _ := w.text(w.wordSite(where), key, "")
 	if replaced {
 		key = shared
 	}

@@ -50,13 +50,14 @@ func (r *Reflector[T]) newRelisting() *relisting[T] {
 // put adds an object, or replaces it by a later state.
 func (l *relisting[T]) put(ctx context.Context, object T) {
 	m, err := l.r.describe(object)
-	if err == nil && l.confirm(m) {
+	if err != nil {
+		l.bad(ctx, BadObject{Key: m.Key, Version: m.Version, Err: err})
 		return
 	}
-	item := Item[T]{Meta: m}
-	if err == nil {
-		item, err = l.r.takeAs(m, object)
+	if l.confirm(m) {
+		return
 	}
+	item, err := l.r.takeAs(m, object)
 	if err != nil {
 		l.bad(ctx, BadObject{Key: item.Key, Version: item.Version, Err: err})
 		return

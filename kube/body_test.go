@@ -239,9 +239,10 @@ func TestWatchTruncated(t *testing.T) {
 	for m, contentType := range medias {
 		one := event(t, contentType, "ADDED", newPod(1))
 		body := append(bytes.Clone(one), event(t, contentType, "MODIFIED", newPod(2))...)
-		for n := range len(body) + 1 {
+		for i := range 2 * (len(body) + 1) {
+			n, initial := i/2, i%2 == 1
 			ctx, cancel := context.WithCancel(t.Context())
-			stream := source.newStream(ctx, cancel, bodyOf(m, bytes.NewReader(body[:n])), n%2 == 0)
+			stream := source.newStream(ctx, cancel, bodyOf(m, bytes.NewReader(body[:n])), initial)
 			events, err := collect(t, stream, 4)
 			stream.Close()
 			whole := n == 0 || n == len(one) || n == len(body)

@@ -16,8 +16,8 @@ const readAhead = 64 << 10
 
 // readingAhead dials as client-go does where a config says nothing, and reads ahead.
 //
-// HTTP reads a connection 4 KiB at a time: two calls of the kernel and more for every
-// event of a watch, and a sixth of what it costs to fetch a large collection.
+// HTTP reads a connection 4 KiB at a time, which is two calls of the kernel and more
+// for every event of a watch; with these, there is one for several.
 //
 // There is one for the process, because client-go tells transports apart by their
 // dialers: so all clients of one server still share its connections.

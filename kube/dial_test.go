@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -67,10 +68,10 @@ func TestReadAhead(t *testing.T) {
 	here, there := net.Pipe()
 	counted := &countedConn{Conn: here}
 	conn := readAheadOf(counted)
-	go func() {
-		_, _ = there.Write(make([]byte, size))
-		_ = there.Close()
-	}()
+	var writer sync.WaitGroup
+	defer writer.Wait()
+	defer here.Close()
+	writer.Go(func() { _, _ = there.Write(make([]byte, size)) })
 	for got := 0; got < size; {
 		n, err := conn.Read(make([]byte, 100))
 		if err != nil {

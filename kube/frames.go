@@ -201,8 +201,8 @@ func wake(c chan struct{}) {
 
 // read cuts a stream into frames until it ends or stop does. What has arrived is put
 // into the inbox before more is waited for, but for initial events, which come a block
-// at a time: nobody can use any before their end, and to wake someone for each costs
-// more than to read it. They do not wait for long, since they are signs of life.
+// at a time: nobody can use any before their end, so that to wake someone for each is
+// for nothing. They do not wait for long, since they are signs of life.
 func (i *inbox) read(f *feed, m media, limit int, initial bool, stop <-chan struct{}) error {
 	var ready []frame
 	stopped, last := false, time.Now()

@@ -22,8 +22,8 @@ func TestInitialEventsComeInBlocks(t *testing.T) {
 		end := bookmark(t, contentType, "9", true)
 		for name, c := range map[string]struct {
 			live bool
-			// The time between two pieces, how many events have been told after each,
-			// and the stream's end.
+			// pause is the time before each piece, told how many events have been told
+			// after it.
 			pause  time.Duration
 			pieces [][]byte
 			told   []int

@@ -69,7 +69,7 @@ func TestShareOwnTextIsLetGo(t *testing.T) {
 		return stats.HeapAlloc
 	}
 	base := heapOf(0)
-	if updated := heapOf(60); updated > base+pods*1024 {
+	if updated := heapOf(60); updated > base+pods*512 {
 		t.Errorf("%d pods hold %d KB more after 60 updates", pods, (updated-base)/1024)
 	}
 }

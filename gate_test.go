@@ -63,6 +63,23 @@ func TestWaitForAWrite(t *testing.T) {
 	})
 }
 
+// What was waited for is in Health too, although the loop has yet to note when it
+// heard of it.
+func TestHealthAfterAWait(t *testing.T) {
+	c := newCopy(t, newRemote(), Options[*entry]{})
+	for _, v := range []Version{"1", "2"} {
+		if err := c.hub.apply(0, nil, v, true); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.WaitFor(t.Context(), v); err != nil {
+			t.Fatal(err)
+		}
+		if h := c.Health(); h.Version != v {
+			t.Errorf("after the wait for %s Health has version %q", v, h.Version)
+		}
+	}
+}
+
 func TestWaitForWhatDoesNotCome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRemote("a", "b")

@@ -22,6 +22,9 @@ type hub[T any] struct {
 
 	// versionOf is the reflector's.
 	versionOf func(T) Version
+	// noteReached has Health know what a section has reached, before anyone who
+	// waited for it can look.
+	noteReached func(section int, v Version)
 
 	mu        sync.Mutex
 	followers []*follower[T]
@@ -106,6 +109,7 @@ func (h *hub[T]) position(section int) Version {
 
 // open lets those pass who waited for what a section has reached.
 func (h *hub[T]) open(section int) {
+	h.noteReached(section, h.positions[section])
 	h.gates[section].reach(h.positions[section])
 	h.gates[len(h.positions)].reach(h.store.Version())
 }

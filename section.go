@@ -98,6 +98,9 @@ func (r *Replica[T]) connect() {
 		r.durable.Store(&durable)
 	}
 	r.hub = newHub(r.store, first.opts, first.versionOf, len(r.parts))
+	r.hub.noteReached = func(section int, v Version) {
+		r.parts[section].reflector.monitor.update(func(h *Health) { h.Version = v })
+	}
 	r.synced, r.ended = first.monitor.synced, first.monitor.ended
 	if len(r.parts) > 1 {
 		r.synced, r.ended = r.hub.allSynced, make(chan struct{})

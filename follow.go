@@ -82,7 +82,7 @@ func (p *Pass[T]) follow(ctx context.Context) error {
 func (r *Reflector[T]) open(ctx context.Context) (Stream[T], time.Duration, error) {
 	for {
 		asked := r.watchFor()
-		stream, err := r.watch(ctx, WatchQuery{From: r.version, Timeout: asked})
+		stream, err := r.watch(ctx, WatchQuery{From: r.version, Held: r.held(), Timeout: asked})
 		if err == nil {
 			r.monitor.opened()
 			return stream, asked, nil

@@ -91,14 +91,14 @@ func (r *Reflector[T]) listRewound(ctx context.Context, pass *Pass[T]) (*Pass[T]
 // list is read again as a whole.
 func (r *Reflector[T]) listAt(ctx context.Context, at Version) (*Pass[T], bool, error) {
 	pass := &Pass[T]{r: r, state: r.newRelisting(), cause: r.cause}
-	q := ListQuery{AtLeast: at, Limit: r.pageSize(at), Afresh: r.mistrust}
+	q := ListQuery{AtLeast: at, Limit: r.pageSize(at), Afresh: r.mistrust, Held: r.held()}
 	paged := false
 	for {
 		page, err := r.listPage(ctx, q)
 		if err != nil {
 			if q.Continue != "" && ReasonOf(err) == Expired {
 				pass.state, pass.version = r.newRelisting(), ""
-				q = ListQuery{AtLeast: at}
+				q.Limit, q.Continue = 0, ""
 				continue
 			}
 			return nil, paged, err

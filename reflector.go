@@ -30,6 +30,8 @@ type Reflector[T any] struct {
 	resync    func() error
 	wantsSync func() bool
 	onSynced  func()
+	// holder is where the store's objects are in memory; nil if they are not.
+	holder Holder
 
 	started atomic.Bool
 
@@ -97,8 +99,9 @@ func NewReflector[T any](source Source[T], store Store[T], opts Options[T]) (*Re
 		keepSound(store, r.sound())
 		return store.Apply(changes, v)
 	}
-	if reader, ok := store.(Reader[T]); ok {
-		r.reader = reader
+	if readable, ok := store.(ReadStore[T]); ok {
+		r.reader = readable
+		r.holder, _ = storeAs[Holder](readable)
 	} else {
 		r.replace = store.Replace
 	}
@@ -124,6 +127,14 @@ func newReflector[T any](source Source[T], opts Options[T]) *Reflector[T] {
 		onSynced:  func() {},
 		cause:     "start",
 	}
+}
+
+// held is where the objects of a source can be found as it gave them.
+func (r *Reflector[T]) held() Holder {
+	if r.opts.Transform != nil {
+		return nil
+	}
+	return r.holder
 }
 
 // Run keeps the store equal to the source until ctx ends, and returns why it

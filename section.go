@@ -108,8 +108,9 @@ func (r *Replica[T]) connect() {
 	if len(r.parts) == 1 {
 		first.fillFrom(r.store, func(store Filler[T], v Version) error { return r.hub.filled(store, v, first.sound()) })
 	}
+	holder, _ := storeAs[Holder](r.store)
 	for i, p := range r.parts {
-		p.reflector.reader = r.store
+		p.reflector.reader, p.reflector.holder = r.store, holder
 		if p.owns != nil {
 			p.reflector.reader = ownedReader[T]{r.store, p.owns, r.hub, i}
 		}

@@ -55,6 +55,10 @@ type ListQuery struct {
 	// Afresh asks that nothing be used again that was made for earlier answers, such
 	// as parts that objects have in common: someone may have changed it.
 	Afresh bool
+	// Held is where objects will be held, if they are as the source gives them and
+	// stay in memory; else nil. A source can use what is there again for the next
+	// states of the same objects.
+	Held Holder
 }
 
 // Page is a part of a collection, all of one state.
@@ -78,6 +82,8 @@ type WatchQuery struct {
 	Initial bool
 	// Afresh is that of [ListQuery].
 	Afresh bool
+	// Held is that of [ListQuery].
+	Held Holder
 	// Timeout is after how long the source should end the stream by itself.
 	Timeout time.Duration
 }

@@ -88,7 +88,7 @@ func (r *Reflector[T]) rest(ctx context.Context, d time.Duration) bool {
 // streamFrom makes one try.
 func (r *Reflector[T]) streamFrom(ctx context.Context, from Version) (*Pass[T], error) {
 	pass := &Pass[T]{r: r, state: r.newRelisting(), cause: r.cause, asked: r.watchTimeout()}
-	stream, err := r.watch(ctx, WatchQuery{From: from, Initial: true, Afresh: r.mistrust, Timeout: pass.asked})
+	stream, err := r.watch(ctx, WatchQuery{From: from, Initial: true, Afresh: r.mistrust, Held: r.held(), Timeout: pass.asked})
 	if err != nil {
 		return nil, r.explain("watch list at", from, err)
 	}

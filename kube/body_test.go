@@ -47,7 +47,7 @@ func TestListTruncated(t *testing.T) {
 			complete -= len("\x1a\x00\x22\x00") // the envelope's last fields, which are empty
 		}
 		for n := range complete {
-			page, err := source.readPage(t.Context(), bodyOf(m, bytes.NewReader(body[:n])))
+			page, err := source.readPage(t.Context(), bodyOf(m, bytes.NewReader(body[:n])), nil)
 			if tarn.ReasonOf(err) != tarn.Lost || len(page.Items) != 0 {
 				t.Fatalf("%s cut at %d of %d: %v", contentType, n, len(body), err)
 			}
@@ -55,7 +55,7 @@ func TestListTruncated(t *testing.T) {
 				t.Fatalf("%s cut at %d: %v", contentType, n, err)
 			}
 		}
-		if page, err := source.readPage(t.Context(), bodyOf(m, bytes.NewReader(body[:complete]))); err != nil || len(page.Items) != 3 {
+		if page, err := source.readPage(t.Context(), bodyOf(m, bytes.NewReader(body[:complete])), nil); err != nil || len(page.Items) != 3 {
 			t.Errorf("%s: %v", contentType, err)
 		}
 	}
@@ -66,11 +66,11 @@ func TestListReadError(t *testing.T) {
 	source := offline[*corev1.Pod](t, pods, SourceOptions{})
 	reset := errors.New("connection reset")
 	body := podList(t, protobufType, newPods(3), "9")
-	_, err := source.readPage(t.Context(), bodyOf(mediaProtobuf, io.MultiReader(bytes.NewReader(body[:200]), iotest.ErrReader(reset))))
+	_, err := source.readPage(t.Context(), bodyOf(mediaProtobuf, io.MultiReader(bytes.NewReader(body[:200]), iotest.ErrReader(reset))), nil)
 	if !errors.Is(err, reset) || tarn.ReasonOf(err) != tarn.Lost || !strings.Contains(err.Error(), "at byte 200") {
 		t.Error(err)
 	}
-	_, err = source.readPage(t.Context(), bodyOf(mediaJSON, stuck{}))
+	_, err = source.readPage(t.Context(), bodyOf(mediaJSON, stuck{}), nil)
 	if !errors.Is(err, io.ErrNoProgress) {
 		t.Error(err)
 	}
@@ -88,7 +88,7 @@ func TestListInAnyPieces(t *testing.T) {
 		for name, read := range map[string]func(io.Reader) io.Reader{
 			"one byte": iotest.OneByteReader, "half": iotest.HalfReader, "error with data": iotest.DataErrReader,
 		} {
-			page, err := source.readPage(t.Context(), bodyOf(m, read(bytes.NewReader(body))))
+			page, err := source.readPage(t.Context(), bodyOf(m, read(bytes.NewReader(body))), nil)
 			if err != nil || len(page.Items) != 20 || page.Items[19].Name != "pod-19" {
 				t.Errorf("%s, %s: %v, %d items", contentType, name, err, len(page.Items))
 			}
@@ -106,7 +106,7 @@ func TestListLargeItems(t *testing.T) {
 	for m, contentType := range medias {
 		body := podList(t, contentType, all, "9")
 		for _, read := range []func(io.Reader) io.Reader{iotest.HalfReader, func(r io.Reader) io.Reader { return r }} {
-			page, err := source.readPage(t.Context(), bodyOf(m, read(bytes.NewReader(body))))
+			page, err := source.readPage(t.Context(), bodyOf(m, read(bytes.NewReader(body))), nil)
 			if err != nil || len(page.Items) != len(all) {
 				t.Fatalf("%s: %v, %d items", contentType, err, len(page.Items))
 			}
@@ -126,7 +126,7 @@ func TestListItemTooLong(t *testing.T) {
 		for _, size := range []int{5000, 100_000, 2 << 20} {
 			all := newPods(5)
 			all[2].Status.Message = strings.Repeat(`"`, size)
-			page, err := source.readPage(t.Context(), bodyOf(m, bytes.NewReader(podList(t, contentType, all, "9"))))
+			page, err := source.readPage(t.Context(), bodyOf(m, bytes.NewReader(podList(t, contentType, all, "9"))), nil)
 			if err != nil || len(page.Items) != 4 || len(page.Bad) != 1 {
 				t.Fatalf("%s: %v, %d items, bad %v", contentType, err, len(page.Items), page.Bad)
 			}
@@ -168,7 +168,7 @@ func TestJSONListShapes(t *testing.T) {
 		`{"kind":"Pod","metadata":{"name":"x"}}`:                                                                     "and has no items",
 		`{}`:                                                                                                         "and has no items",
 	} {
-		page, err := source.readPage(t.Context(), bodyOf(mediaJSON, strings.NewReader(body)))
+		page, err := source.readPage(t.Context(), bodyOf(mediaJSON, strings.NewReader(body)), nil)
 		got := fmt.Sprintf("%d at %s", len(page.Items), page.Version)
 		if err != nil {
 			got = err.Error()
@@ -214,7 +214,7 @@ func TestProtobufListShapes(t *testing.T) {
 		"endless number":     {kind + strings.Repeat("\xff", 20), "a number does not end"},
 		"field over the end": {kind + "\x12\x03\x1a\x05" + strings.Repeat("a", 50), "a field is longer than the list"},
 	} {
-		page, err := source.readPage(t.Context(), bodyOf(mediaProtobuf, strings.NewReader("k8s\x00"+test.body)))
+		page, err := source.readPage(t.Context(), bodyOf(mediaProtobuf, strings.NewReader("k8s\x00"+test.body)), nil)
 		got := fmt.Sprintf("%d at %s", len(page.Items), page.Version)
 		if err != nil {
 			got = err.Error()
@@ -242,7 +242,7 @@ func TestWatchTruncated(t *testing.T) {
 		for i := range 2 * (len(body) + 1) {
 			n, initial := i/2, i%2 == 1
 			ctx, cancel := context.WithCancel(t.Context())
-			stream := source.newStream(ctx, cancel, bodyOf(m, bytes.NewReader(body[:n])), initial)
+			stream := source.newStream(ctx, cancel, bodyOf(m, bytes.NewReader(body[:n])), tarn.WatchQuery{Initial: initial})
 			events, err := collect(t, stream, 4)
 			stream.Close()
 			whole := n == 0 || n == len(one) || n == len(body)
@@ -285,7 +285,7 @@ func TestJSONEventShapes(t *testing.T) {
 		`{"type":"ADDED","object":{"metadata":{"name":"a","namespace":"b"]}}`: "bad",
 	} {
 		ctx, cancel := context.WithCancel(t.Context())
-		stream := source.newStream(ctx, cancel, bodyOf(mediaJSON, strings.NewReader(body+`{"type":"ADDED","object":`+pod+`}`)), false)
+		stream := source.newStream(ctx, cancel, bodyOf(mediaJSON, strings.NewReader(body+`{"type":"ADDED","object":`+pod+`}`)), tarn.WatchQuery{})
 		events, err := collect(t, stream, 1)
 		stream.Close()
 		if err != io.EOF || len(events) != 2 || events[1].Type != tarn.Added {

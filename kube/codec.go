@@ -25,9 +25,16 @@ type codec[T any] struct {
 	stamp metav1.TypeMeta
 }
 
-// object decodes one object, or another state of one. In protobuf it is the bare
+// life is what is known of an object before it is decoded: at which moment it is, and
+// where its states are held, if they are.
+type life struct {
+	moment wire.Moment
+	held   wire.Held
+}
+
+// object decodes one state of an object. In protobuf it is the bare
 // message, of kind t; in JSON the object says its kind itself, and t is not looked at.
-func (c *codec[T]) object(m media, raw []byte, t runtime.TypeMeta, again bool) (object T, silent bool, err error) {
+func (c *codec[T]) object(m media, raw []byte, t runtime.TypeMeta, l life) (object T, silent bool, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			// As much of the stack as shows where: there may be many such objects.
@@ -36,13 +43,10 @@ func (c *codec[T]) object(m media, raw []byte, t runtime.TypeMeta, again bool) (
 		}
 	}()
 	var decoded any
-	switch {
-	case m == mediaJSON:
+	if m == mediaJSON {
 		decoded, err = c.wire.JSON(raw)
-	case again:
-		decoded, err = c.wire.ProtobufAgain(raw)
-	default:
-		decoded, err = c.wire.Protobuf(raw)
+	} else {
+		decoded, err = c.wire.ProtobufAt(l.moment, raw, l.held)
 	}
 	if err != nil {
 		if m == mediaJSON {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/kube/wire"
 )
 
 // streamError is the type of an event that ends its stream; Bad.Err is why. It
@@ -25,7 +26,7 @@ type notice struct {
 }
 
 // event makes an event of a frame. What is wrong with it is noted in Bad.
-func (s *Source[T]) event(m media, f frame) tarn.Event[T] {
+func (s *Source[T]) event(m media, f frame, held wire.Held) tarn.Event[T] {
 	n, ok := openFrame(m, f)
 	if !ok {
 		return s.unreadable(m, f, n)
@@ -40,7 +41,7 @@ func (s *Source[T]) event(m media, f frame) tarn.Event[T] {
 	}
 	var object T
 	if err == nil {
-		object, err = s.eventObject(m, raw, kind, t == tarn.Modified)
+		object, err = s.eventObject(m, raw, kind, life{moments[t], held})
 	}
 	if err == nil && t == 0 {
 		err = fmt.Errorf("unknown watch event %q", n.kind)
@@ -51,13 +52,16 @@ func (s *Source[T]) event(m media, f frame) tarn.Event[T] {
 	return tarn.Event[T]{Type: t, Object: object}
 }
 
-func (s *Source[T]) eventObject(m media, raw []byte, kind runtime.TypeMeta, again bool) (T, error) {
-	object, silent, err := s.codec.object(m, raw, kind, again)
+func (s *Source[T]) eventObject(m media, raw []byte, kind runtime.TypeMeta, l life) (T, error) {
+	object, silent, err := s.codec.object(m, raw, kind, l)
 	if err == nil && silent && s.collection.Object == unstructuredType {
 		name(object, s.codec.kinds.want)
 	}
 	return object, err
 }
+
+// moments are those of an object's life that events are of.
+var moments = [...]wire.Moment{tarn.Added: wire.First, tarn.Modified: wire.Again, tarn.Deleted: wire.Last, tarn.Bookmark: wire.Once}
 
 // eventType translates the types that carry an object.
 func eventType(kind string) tarn.EventType {

@@ -184,7 +184,7 @@ func FuzzFrames(f *testing.F) {
 					return frames, events, err
 				}
 				frames = append(frames, string(f.raw))
-				events = append(events, source.event(m, f))
+				events = append(events, source.event(m, f, nil))
 				f.release()
 			}
 		}

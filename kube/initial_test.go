@@ -40,7 +40,7 @@ func TestInitialEventsComeInBlocks(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					in, out := io.Pipe()
 					ctx, cancel := context.WithCancel(t.Context())
-					stream := offline[*corev1.Pod](t, pods, SourceOptions{}).newStream(ctx, cancel, &response{media: m, body: in}, !c.live)
+					stream := offline[*corev1.Pod](t, pods, SourceOptions{}).newStream(ctx, cancel, &response{media: m, body: in}, tarn.WatchQuery{Initial: !c.live})
 					told := make(chan int, 10)
 					go func() {
 						buf, sum := make([]tarn.Event[*corev1.Pod], 10), 0

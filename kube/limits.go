@@ -26,6 +26,10 @@ const (
 	// nobody notices, and thousands of events where it pays.
 	patience = 50 * time.Millisecond
 
+	// fewObjects is of how many objects that are gone something may be remembered,
+	// beside as many as there are.
+	fewObjects = 1024
+
 	// parallelBytes is from how many bytes on several cores decode a batch of
 	// frames: about a dozen pods, 100 µs of work against 2 µs to share it.
 	parallelBytes = 128 << 10

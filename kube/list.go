@@ -9,13 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/kube/wire"
 )
 
 // readPage makes a page of a response.
-func (s *Source[T]) readPage(ctx context.Context, resp *response) (tarn.Page[T], error) {
+func (s *Source[T]) readPage(ctx context.Context, resp *response, held wire.Held) (tarn.Page[T], error) {
 	f := newFeed(resp.body, blockSize)
 	defer f.close()
-	g := &gathering[T]{source: s, media: resp.media, slots: make(chan struct{}, workers())}
+	g := &gathering[T]{source: s, media: resp.media, held: held, slots: make(chan struct{}, workers())}
 	f.onLeave = g.handOver
 	head, err := readList(f, resp.media, s.maxItem, g)
 	g.finish()
@@ -48,6 +49,7 @@ func (s *Source[T]) readPage(ctx context.Context, resp *response) (tarn.Page[T],
 type gathering[T any] struct {
 	source *Source[T]
 	media  media
+	held   wire.Held
 	slots  chan struct{}
 	group  sync.WaitGroup
 
@@ -103,7 +105,7 @@ func (g *gathering[T]) handOver() {
 	g.block, g.items = nil, make([]cut, 0, len(items)+len(items)/4)
 	g.slots <- struct{}{}
 	g.group.Go(func() {
-		b.decode(g.source, g.media, items)
+		b.decode(g, items)
 		block.release()
 		<-g.slots
 	})
@@ -114,7 +116,7 @@ func (g *gathering[T]) finish() {
 	if g.block != nil {
 		b := &batch[T]{}
 		g.batches = append(g.batches, b)
-		b.decode(g.source, g.media, g.items)
+		b.decode(g, g.items)
 		g.block.release()
 		g.block, g.items = nil, nil
 	}
@@ -140,13 +142,14 @@ func (g *gathering[T]) page() (page tarn.Page[T], silent bool) {
 // typed says whether the objects' type tells their kind.
 func (g *gathering[T]) typed() bool { return g.source.collection.Object != unstructuredType }
 
-func (b *batch[T]) decode(s *Source[T], m media, items []cut) {
+func (b *batch[T]) decode(g *gathering[T], items []cut) {
+	s, m := g.source, g.media
 	b.items = make([]T, 0, len(items))
 	began, bytes := time.Now(), 0
 	defer func() { s.decoded.add(len(items), bytes, time.Since(began)) }()
 	for _, item := range items {
 		bytes += len(item.raw)
-		object, silent, err := s.codec.object(m, item.raw, runtime.TypeMeta{}, false)
+		object, silent, err := s.codec.object(m, item.raw, runtime.TypeMeta{}, life{wire.First, g.held})
 		if err != nil {
 			err = fmt.Errorf("at byte %d of the list of %s: %w", item.at, s.collection, err)
 			seen := glimpseOf(m, item.raw)

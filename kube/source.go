@@ -134,12 +134,15 @@ func (s *Source[T]) List(ctx context.Context, q tarn.ListQuery) (tarn.Page[T], e
 		return tarn.Page[T]{}, s.failed(ctx, "list", err)
 	}
 	defer resp.body.Close()
-	return s.readPage(ctx, resp)
+	return s.readPage(ctx, resp, heldBy(q.Held))
 }
 
 // Watch opens a stream.
 func (s *Source[T]) Watch(ctx context.Context, q tarn.WatchQuery) (tarn.Stream[T], error) {
 	s.begin(q.Afresh)
+	if q.Held != nil {
+		s.codec.wire.ForgetAbove(2*q.Held.Len() + fewObjects)
+	}
 	options := metav1.ListOptions{
 		Watch:               true,
 		ResourceVersion:     string(q.From),
@@ -160,7 +163,7 @@ func (s *Source[T]) Watch(ctx context.Context, q tarn.WatchQuery) (tarn.Stream[T
 		}
 		return nil, err
 	}
-	return s.newStream(life, cancel, resp, q.Initial), nil
+	return s.newStream(life, cancel, resp, q), nil
 }
 
 // begin prepares for what is to be read, perhaps without anything that was made
@@ -168,6 +171,17 @@ func (s *Source[T]) Watch(ctx context.Context, q tarn.WatchQuery) (tarn.Stream[T
 func (s *Source[T]) begin(afresh bool) {
 	if pool := s.decoding.Pool; afresh && pool != nil {
 		pool.Distrust()
+	}
+}
+
+// heldBy finds objects where a replica holds them.
+func heldBy(h tarn.Holder) wire.Held {
+	if h == nil {
+		return nil
+	}
+	return func(namespace, name string) any {
+		object, _ := h.Held(keyOf(namespace, name))
+		return object
 	}
 }
 
@@ -197,13 +211,16 @@ func describe(object any) (tarn.Meta, error) {
 	}
 	described := tarn.Meta{Version: tarn.Version(m.GetResourceVersion()), UID: string(m.GetUID())}
 	name, namespace := m.GetName(), m.GetNamespace()
-	switch {
-	case name == "":
+	if name == "" {
 		return described, errors.New("the object has no name")
-	case namespace == "":
-		described.Key = tarn.Key(name)
-	default:
-		described.Key = tarn.Key(namespace + "/" + name)
 	}
+	described.Key = keyOf(namespace, name)
 	return described, nil
+}
+
+func keyOf(namespace, name string) tarn.Key {
+	if namespace == "" {
+		return tarn.Key(name)
+	}
+	return tarn.Key(namespace + "/" + name)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/kube/wire"
 )
 
 // stream is a watch. One goroutine reads it and cuts it into frames, as far ahead
@@ -20,6 +21,7 @@ import (
 type stream[T any] struct {
 	source *Source[T]
 	media  media
+	held   wire.Held
 	inbox  *inbox
 	cancel context.CancelFunc
 	body   io.Closer
@@ -32,10 +34,11 @@ type stream[T any] struct {
 	end error
 }
 
-func (s *Source[T]) newStream(life context.Context, cancel context.CancelFunc, resp *response, initial bool) *stream[T] {
+func (s *Source[T]) newStream(life context.Context, cancel context.CancelFunc, resp *response, q tarn.WatchQuery) *stream[T] {
 	st := &stream[T]{
 		source: s,
 		media:  resp.media,
+		held:   heldBy(q.Held),
 		inbox:  newInbox(),
 		cancel: cancel,
 		body:   resp.body,
@@ -43,7 +46,7 @@ func (s *Source[T]) newStream(life context.Context, cancel context.CancelFunc, r
 	}
 	go func() {
 		defer close(st.done)
-		st.inbox.finish(s.readFrames(life, resp, initial, st.inbox))
+		st.inbox.finish(s.readFrames(life, resp, q.Initial, st.inbox))
 	}()
 	return st
 }
@@ -106,7 +109,7 @@ func (s *stream[T]) decode(buf []tarn.Event[T]) int {
 			if i >= len(s.frames) {
 				return
 			}
-			buf[i] = s.source.event(s.media, s.frames[i])
+			buf[i] = s.source.event(s.media, s.frames[i], s.held)
 		}
 	}
 	var helpers sync.WaitGroup

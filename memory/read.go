@@ -38,6 +38,9 @@ func (s *Store[T]) Get(key tarn.Key) (object T, ok bool) {
 	}
 }
 
+// Held is Get for a [tarn.Holder].
+func (s *Store[T]) Held(key tarn.Key) (object any, ok bool) { return s.Get(key) }
+
 // Len counts the objects.
 func (s *Store[T]) Len() int { return s.current.Load().cells.n }
 

@@ -343,6 +343,34 @@ func (s ghosts) Get(key tarn.Key) (Object, bool) {
 	return s.gone[key], false
 }
 
+// holdsGone and holdsFirst give other objects to those who look for what is held.
+type holdsGone struct {
+	*plain
+	last map[tarn.Key]Object
+}
+
+func (s holdsGone) Held(key tarn.Key) (any, bool) {
+	if o, ok := s.Get(key); ok {
+		s.last[key] = o
+	}
+	o, ok := s.last[key]
+	return o, ok
+}
+
+type holdsFirst struct {
+	*plain
+	first map[tarn.Key]Object
+}
+
+func (s holdsFirst) Held(key tarn.Key) (any, bool) {
+	o, ok := s.Get(key)
+	if first, known := s.first[key]; known && ok {
+		return first, true
+	}
+	s.first[key] = o
+	return o, ok
+}
+
 type countsWrites struct {
 	*plain
 	n *atomic.Int64

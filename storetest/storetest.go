@@ -184,6 +184,11 @@ func (r *rig) expect(want state, v tarn.Version) {
 		if o, ok := r.store.Get(key); !ok || o != object(key, generation) {
 			r.errorf("Get(%q) gave %+v, %t, want %+v", key, o, ok, object(key, generation))
 		}
+		if holder, is := r.store.(tarn.Holder); is {
+			if o, ok := holder.Held(key); !ok || o != any(object(key, generation)) {
+				r.errorf("Held(%q) gave %+v, %t, want %+v", key, o, ok, object(key, generation))
+			}
+		}
 	}
 	if n := r.store.Len(); n != len(want) {
 		r.errorf("Len is %d, want %d", n, len(want))
@@ -199,6 +204,11 @@ func (r *rig) expectAbsent(keys ...tarn.Key) {
 	for _, key := range keys {
 		if o, ok := r.store.Get(key); ok || o != (Object{}) {
 			r.errorf("Get(%q) gave %+v, %t, want none", key, o, ok)
+		}
+		if holder, is := r.store.(tarn.Holder); is {
+			if o, ok := holder.Held(key); ok {
+				r.errorf("Held(%q) gave %+v, want none", key, o)
+			}
 		}
 	}
 }

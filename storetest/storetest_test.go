@@ -39,6 +39,10 @@ func TestBrokenStoresFail(t *testing.T) {
 		check string // which has to fail
 		says  string // in one of its errors
 	}{
+		{"holds what was deleted", func() tarn.ReadStore[Object] { return holdsGone{newPlain(), map[tarn.Key]Object{}} },
+			"apply adds, updates and deletes", `Held("a") gave {Name:a Generation:2}, want none`},
+		{"holds what was first", func() tarn.ReadStore[Object] { return holdsFirst{newPlain(), map[tarn.Key]Object{}} },
+			"apply adds, updates and deletes", `Held("a") gave {Name:a Generation:1}, true, want {Name:a Generation:2}`},
 		{"loses deletes", func() tarn.ReadStore[Object] { return losesDeletes{newPlain()} },
 			"apply adds, updates and deletes", `"a" has generation 2, want none`},
 		{"replace merges", func() tarn.ReadStore[Object] { return replaceMerges{newPlain()} },

@@ -27,12 +27,13 @@ type Options struct {
 //   - The bytes are not kept and may be reused.
 //   - Any number of goroutines may decode at a time.
 type Decoder struct {
-	objectType reflect.Type // of the struct
-	opts       Options
-	protobuf   *protoPlan // nil without a protobuf form
-	readers    sync.Pool  // of *protoReader
-	past       past
-	json       jsonDecoder
+	objectType  reflect.Type // of the struct
+	pointerType reflect.Type
+	opts        Options
+	protobuf    *protoPlan // nil without a protobuf form
+	readers     sync.Pool  // of *protoReader
+	past        past
+	json        jsonDecoder
 }
 
 // NewDecoder returns a decoder of objects of type t, a pointer to a struct:
@@ -41,7 +42,7 @@ func NewDecoder(t reflect.Type, opts Options) (*Decoder, error) {
 	if t == nil || t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
 		return nil, fmt.Errorf("wire: %v is not a pointer to a struct", t)
 	}
-	d := &Decoder{objectType: t.Elem(), opts: opts}
+	d := &Decoder{objectType: t.Elem(), pointerType: t, opts: opts}
 	if err := d.checkDrop(); err != nil {
 		return nil, err
 	}
@@ -67,16 +68,45 @@ func (d *Decoder) Protobuf(raw []byte) (any, error) {
 	if d.protobuf == nil {
 		return nil, fmt.Errorf("wire: %v has no protobuf form; ask the server for JSON", d.objectType)
 	}
-	return d.decodeProtobuf(raw, false)
+	return d.decodeProtobuf(raw, Once, nil)
 }
 
-// ProtobufAgain is Protobuf for a later state of an object that is held already: what
-// it left as it was is taken over, even where no other object has the same.
-func (d *Decoder) ProtobufAgain(raw []byte) (any, error) {
-	if d.protobuf == nil {
+// Moment is when in the life of an object a state of it is decoded.
+type Moment uint8
+
+const (
+	// Once: nothing is known of what was before or comes after.
+	Once Moment = iota
+	// First: the object is held from now on, and may change.
+	First
+	// Again: it is held, in an earlier state.
+	Again
+	// Last: it is held, and will be no more.
+	Last
+)
+
+// Held finds the state of an object that is held, by its namespace and name; nil if
+// there is none. Several goroutines may call it at a time.
+type Held func(namespace, name string) any
+
+// ProtobufAt is Protobuf for states of an object that is held. What the next one
+// leaves as it was is taken over, even where no other object has the same.
+//
+// It need not be true that what was decoded is held, nor that held finds it: a state
+// takes over from that one only whose bytes were compared.
+func (d *Decoder) ProtobufAt(m Moment, raw []byte, held Held) (any, error) {
+	if d.protobuf == nil || d.opts.Pool == nil || held == nil {
 		return d.Protobuf(raw)
 	}
-	return d.decodeProtobuf(raw, true)
+	return d.decodeProtobuf(raw, m, held)
+}
+
+// ForgetAbove forgets what was noted for next states if there are more than n
+// objects of which something was: some were not seen to go.
+func (d *Decoder) ForgetAbove(n int) {
+	if d.past.len() > n {
+		d.past.clear()
+	}
 }
 
 // JSON decodes an object.

@@ -12,15 +12,15 @@ import (
 // is decoded after the pool was told not to trust them.
 func TestPoolDistrust(t *testing.T) {
 	pool := NewPool()
-	d := newProtobuf(t, reflect.TypeFor[corev1.Pod](), Options{Pool: pool})
+	h := hold(newProtobuf(t, reflect.TypeFor[corev1.Pod](), Options{Pool: pool}))
 	pod := replica("set", 1)
 	var held []*corev1.Pod
 	for n := range 5 {
-		held = append(held, decodeAgain(t, d, marshal(t, restarted(pod, n))))
+		held = append(held, h.pod(t, Again, restarted(pod, n)))
 	}
 	last := held[len(held)-1]
 	last.Spec.NodeName, last.Spec.Containers[0].Image, last.Labels["app"] = "changed", "changed", "changed"
-	next := decodeAgain(t, d, marshal(t, restarted(pod, 6)))
+	next := h.pod(t, Again, restarted(pod, 6))
 	if next.Spec.NodeName != "changed" || next.Spec.Containers[0].Image != "changed" {
 		t.Fatal("nothing is taken over, and the test tests nothing")
 	}
@@ -28,10 +28,9 @@ func TestPoolDistrust(t *testing.T) {
 	if n := pool.Stats().Parts; n != 0 {
 		t.Errorf("%d parts are left", n)
 	}
-	raw := marshal(t, restarted(pod, 7))
-	want, _ := stockProtobuf(reflect.TypeFor[corev1.Pod](), raw)
+	want, _ := stockProtobuf(reflect.TypeFor[corev1.Pod](), marshal(t, restarted(pod, 7)))
 	for range 3 {
-		if got := decodeAgain(t, d, raw); !reflect.DeepEqual(got, want) {
+		if got := h.pod(t, Again, restarted(pod, 7)); !reflect.DeepEqual(got, want) {
 			t.Errorf("got\n%+v, want\n%+v", got, want)
 		}
 	}

@@ -44,11 +44,11 @@ func TestProtobufQuantitiesArePrivate(t *testing.T) {
 
 // Nor do two states of one object have such a quantity in common.
 func TestPastQuantitiesArePrivate(t *testing.T) {
-	d := newProtobuf(t, reflect.TypeFor[corev1.Pod](), Options{Pool: NewPool(), OnMutation: func(err error) { t.Error(err) }})
+	h := hold(newProtobuf(t, reflect.TypeFor[corev1.Pod](), Options{Pool: NewPool(), OnMutation: func(err error) { t.Error(err) }}))
 	pod := scratched("a")
-	last := decodeAgain(t, d, marshal(t, pod))
+	last := h.pod(t, First, pod)
 	for n := range 5 {
-		next := decodeAgain(t, d, marshal(t, restarted(pod, n)))
+		next := h.pod(t, Again, restarted(pod, n))
 		if next.Spec.Volumes[0].EmptyDir.SizeLimit == last.Spec.Volumes[0].EmptyDir.SizeLimit {
 			t.Fatal("two states have a quantity in common that can be asked in place")
 		}

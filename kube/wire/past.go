@@ -3,18 +3,21 @@ package wire
 import (
 	"sync"
 	"sync/atomic"
-	"unsafe"
-	"weak"
 )
 
-// past remembers the states in which objects were last met, so that the next state
-// can take over what it left unchanged: an update mostly changes the status, and
-// leaves a spec that no other object has in full as it was. One look here stands for
-// some twenty in the pool, each on cold memory.
+// past remembers of the states in which objects were last met what they were made of,
+// so that the next state can take over what it left unchanged: an update mostly
+// changes the status, and leaves a spec that no other object has in full as it was.
+// One look here stands for some twenty in the pool, each on cold memory.
 //
 // It is each decoder's own, for a state is only good for the same Go type with the
-// same fields. It keeps no object alive. Only objects that came again are noted:
-// most never do.
+// same fields. It has hashes only, for 21 bytes an object, and whoever holds the
+// objects is asked for the state itself. Why not a weak pointer to it: that takes ten
+// times the memory, and 2 µs for each object of a list, most of which never change.
+//
+// Each hash has the salt of its state, which is where that lies in memory and its
+// version: hashes of one state never match in another, even in one of the same version
+// that a server which went back in time has told.
 type past struct {
 	shards [pastShards]pastShard
 	// epoch is that of the pool in which all was last forgotten.
@@ -25,27 +28,20 @@ const (
 	pastShards = 16
 	// pastParts is how many parts of a state are told apart.
 	pastParts = 12
-	// pastSweep is how many states a shard notes at least before it looks for those
-	// that are gone.
-	pastSweep = 64
 )
 
+// pastShard has the objects of some uids: those that were met once by the one part
+// that is noted then, the others by several.
 type pastShard struct {
-	mu     sync.Mutex
-	states map[uint64]*pastState
-	sweep  int // the number of states at which to look next
+	mu    sync.Mutex
+	first map[uint64]uint64
+	again map[uint64]pastHashes
 }
 
-// pastState is a state of an object: where it is, and hashes of what the parts were
-// made of that can be taken over.
+// pastHashes are hashes of the bytes of parts that can be taken over.
 //
 // A hash has 64 bits, where shared parts have 128: it is compared with those of a
 // dozen parts, not with those of all there are, and its seed is secret.
-type pastState struct {
-	object weak.Pointer[byte]
-	parts  pastHashes
-}
-
 type pastHashes struct {
 	n      int
 	hashes [pastParts]uint64
@@ -74,64 +70,92 @@ func (h *pastHashes) has(hash uint64) bool {
 	return false
 }
 
+// salted turns hashes into those of a state, and back.
+func (h *pastHashes) salted(salt uint64) {
+	for i := range h.hashes[:h.n] {
+		h.hashes[i] ^= salt
+	}
+}
+
 func (p *past) shard(uid uint64) *pastShard { return &p.shards[uid%pastShards] }
 
-// recall returns the last state of an object, nil if it is not known or gone.
-func (p *past) recall(uid uint64, parts *pastHashes) unsafe.Pointer {
+// recall tells what the last state of an object was made of.
+func (p *past) recall(uid uint64, parts *pastHashes) {
 	s := p.shard(uid)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	state := s.states[uid]
-	if state == nil {
-		return nil
+	if known, ok := s.again[uid]; ok {
+		*parts = known
+	} else if hash, ok := s.first[uid]; ok {
+		parts.n, parts.hashes[0] = 1, hash
 	}
-	*parts = state.parts
-	return unsafe.Pointer(state.object.Value())
+}
+
+// knows says whether a state of an object is remembered.
+func (p *past) knows(uid uint64) bool {
+	s := p.shard(uid)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, first := s.first[uid]
+	_, again := s.again[uid]
+	return first || again
 }
 
 // note makes a state the last one of its object.
-func (p *past) note(uid uint64, object unsafe.Pointer, parts *pastHashes) {
-	w := weak.Make((*byte)(object))
+func (p *past) note(uid uint64, parts *pastHashes) {
 	s := p.shard(uid)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	state := s.states[uid]
-	if state == nil {
-		if s.states == nil {
-			s.states = map[uint64]*pastState{}
+	if parts.n == 1 {
+		if s.first == nil {
+			s.first = map[uint64]uint64{}
 		}
-		if len(s.states) >= max(s.sweep, pastSweep) {
-			s.forget()
-		}
-		state = new(pastState)
-		s.states[uid] = state
+		s.first[uid] = parts.hashes[0]
+		delete(s.again, uid)
+		return
 	}
-	state.object, state.parts = w, *parts
+	if s.again == nil {
+		s.again = map[uint64]pastHashes{}
+	}
+	s.again[uid] = *parts
+	delete(s.first, uid)
+}
+
+// forget is for an object that is gone.
+func (p *past) forget(uid uint64) {
+	s := p.shard(uid)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.first, uid)
+	delete(s.again, uid)
+}
+
+// len is how many objects are remembered.
+func (p *past) len() (n int) {
+	for i := range p.shards {
+		s := &p.shards[i]
+		s.mu.Lock()
+		n += len(s.first) + len(s.again)
+		s.mu.Unlock()
+	}
+	return n
+}
+
+// clear forgets all.
+func (p *past) clear() {
+	for i := range p.shards {
+		s := &p.shards[i]
+		s.mu.Lock()
+		s.first, s.again = nil, nil
+		s.mu.Unlock()
+	}
 }
 
 // distrust forgets all, because parts of what is remembered may have been changed,
 // unless that has been done in this epoch of the pool.
 func (p *past) distrust(epoch uint64) {
-	if p.epoch.Load() == epoch {
-		return
+	if p.epoch.Load() != epoch {
+		p.clear()
+		p.epoch.Store(epoch)
 	}
-	defer p.epoch.Store(epoch)
-	for i := range p.shards {
-		s := &p.shards[i]
-		s.mu.Lock()
-		s.states, s.sweep = nil, 0
-		s.mu.Unlock()
-	}
-}
-
-// forget strikes off states that are gone. It is called when there are twice as many
-// as it left the last time, so that it costs little for each.
-func (s *pastShard) forget() {
-	left := make(map[uint64]*pastState, len(s.states))
-	for uid, state := range s.states {
-		if state.object.Value() != nil {
-			left[uid] = state
-		}
-	}
-	s.states, s.sweep = left, 2*len(left)
 }

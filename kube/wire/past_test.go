@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"unsafe"
 	"weak"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,13 +17,36 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-func decodeAgain(t testing.TB, d *Decoder, raw []byte) *corev1.Pod {
+// holding is a decoder and what became of what it decoded, by namespace and name.
+type holding struct {
+	*Decoder
+	mu      sync.Mutex
+	objects map[string]any
+}
+
+func hold(d *Decoder) *holding { return &holding{Decoder: d, objects: map[string]any{}} }
+
+func (h *holding) held(namespace, name string) any {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.objects[namespace+"/"+name]
+}
+
+func (h *holding) put(namespace, name string, object any) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.objects[namespace+"/"+name] = object
+}
+
+// pod decodes a state of a pod, which is held then.
+func (h *holding) pod(t testing.TB, m Moment, pod *corev1.Pod) *corev1.Pod {
 	t.Helper()
-	pod, err := d.ProtobufAgain(slices.Clone(raw))
+	object, err := h.ProtobufAt(m, marshal(t, pod), h.held)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return pod.(*corev1.Pod)
+	h.put(pod.Namespace, pod.Name, object)
+	return object.(*corev1.Pod)
 }
 
 // restarted is a later state of a pod: its status and version differ.
@@ -44,8 +68,8 @@ func TestPastEveryType(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, of := range protobufTypes() {
 		t.Run(of.String(), func(t *testing.T) {
-			shared := newProtobuf(t, of, Options{Pool: pool})
-			private := newProtobuf(t, of, Options{Pool: pool, PrivateMaps: true})
+			shared := hold(newProtobuf(t, of, Options{Pool: pool}))
+			private := hold(newProtobuf(t, of, Options{Pool: pool, PrivateMaps: true}))
 			var states [2]reflect.Value
 			var kept, copies []any
 			for round := range 16 {
@@ -57,6 +81,8 @@ func TestPastEveryType(t *testing.T) {
 				state := states[i].Elem()
 				if meta, ok := states[i].Interface().(metav1.Object); ok {
 					meta.SetUID(types.UID(fmt.Sprint("object-", i)))
+					meta.SetName(fmt.Sprint(i))
+					meta.SetNamespace("")
 					meta.SetResourceVersion(fmt.Sprint(round))
 				}
 				// Every third state is another one in one field, every seventh in all.
@@ -71,11 +97,13 @@ func TestPastEveryType(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				for _, d := range []*Decoder{shared, private} {
-					got, err := d.ProtobufAgain(slices.Clone(raw))
+				for _, d := range []*holding{shared, private} {
+					moment := []Moment{First, Again, Again, Again, Last}[round/2%5]
+					got, err := d.ProtobufAt(moment, slices.Clone(raw), d.held)
 					if err != nil {
 						t.Fatal(err)
 					}
+					d.put("", fmt.Sprint(i), got)
 					if !reflect.DeepEqual(got, want) {
 						t.Fatalf("round %d: got\n%#v, want\n%#v", round, got, want)
 					}
@@ -90,27 +118,94 @@ func TestPastEveryType(t *testing.T) {
 	}
 }
 
-// What a status update leaves as it was costs no memory, though no other pod has it.
+// What a status update leaves as it was costs no memory, though no other pod has it,
+// and be it the first update.
 func TestPastIsTakenOver(t *testing.T) {
-	d := newProtobuf(t, reflect.TypeFor[corev1.Pod](), Options{Pool: NewPool()})
+	h := hold(newProtobuf(t, reflect.TypeFor[corev1.Pod](), Options{Pool: NewPool()}))
 	pod := replica("set", 1)
-	first := decodeAgain(t, d, marshal(t, restarted(pod, 1)))
-	second := decodeAgain(t, d, marshal(t, restarted(pod, 2)))
-	runtime.KeepAlive(first)
-	if !samePointer(first.Spec.Containers, second.Spec.Containers) {
+	first := h.pod(t, First, pod)
+	second := h.pod(t, Again, restarted(pod, 2))
+	third := h.pod(t, Again, restarted(pod, 3))
+	if !samePointer(first.Spec.Containers, second.Spec.Containers) || !samePointer(second.Spec.Containers, third.Spec.Containers) {
 		t.Error("the containers were made anew")
 	}
-	pod.Spec.NodeName = "another"
-	third := decodeAgain(t, d, marshal(t, restarted(pod, 3)))
-	if third.Spec.NodeName != "another" || second.Spec.NodeName == "another" {
-		t.Errorf("the node is %q, and was %q", third.Spec.NodeName, second.Spec.NodeName)
+	// A list brings what is held again.
+	h.put(pod.Namespace, pod.Name, third)
+	if _, err := h.ProtobufAt(First, marshal(t, third), h.held); err != nil {
+		t.Fatal(err)
 	}
-	runtime.KeepAlive(second)
+	fourth := h.pod(t, Again, restarted(pod, 4))
+	if !samePointer(third.Spec.Containers, fourth.Spec.Containers) {
+		t.Error("after a list the containers were made anew")
+	}
+	pod.Spec.NodeName = "another"
+	fifth := h.pod(t, Again, restarted(pod, 5))
+	if fifth.Spec.NodeName != "another" || fourth.Spec.NodeName == "another" {
+		t.Errorf("the node is %q, and was %q", fifth.Spec.NodeName, fourth.Spec.NodeName)
+	}
+}
+
+// A state takes over only from that one which its bytes were compared with, whatever
+// is held by then: an earlier one, a later one, one of the same version with another
+// content, another object of the same name, something else, or nothing.
+func TestPastOfAnotherState(t *testing.T) {
+	of := reflect.TypeFor[corev1.Pod]()
+	random := rand.New(rand.NewPCG(3, 4))
+	h := hold(newProtobuf(t, of, Options{Pool: NewPool(), OnMutation: func(err error) { t.Error(err) }}))
+	state := func() *corev1.Pod {
+		pod := restarted(replica("set", random.IntN(2)), random.IntN(3))
+		pod.Name = fmt.Sprint("pod-", random.IntN(2))
+		pod.Spec.NodeName = fmt.Sprint("node-", random.IntN(3))
+		return pod
+	}
+	takenOver := 0
+	for round := range 5_000 {
+		pod := state()
+		raw := marshal(t, pod)
+		last, _ := h.held(pod.Namespace, pod.Name).(*corev1.Pod)
+		got, err := h.ProtobufAt([]Moment{First, Again, Again, Last}[random.IntN(4)], raw, h.held)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want, _ := stockProtobuf(of, raw); !reflect.DeepEqual(got, want) {
+			t.Fatalf("round %d: got\n%+v, want\n%+v", round, got, want)
+		}
+		if last != nil && samePointer(last.Spec.Containers, got.(*corev1.Pod).Spec.Containers) {
+			takenOver++
+		}
+		switch random.IntN(6) {
+		case 0: // it was not taken
+		case 1:
+			h.put(pod.Namespace, pod.Name, state())
+		case 2:
+			h.put(pod.Namespace, pod.Name, []any{nil, (*corev1.Pod)(nil), &corev1.Node{}, "text"}[random.IntN(4)])
+		default:
+			h.put(pod.Namespace, pod.Name, got)
+		}
+	}
+	if takenOver == 0 {
+		t.Error("nothing was taken over")
+	}
+}
+
+// Hashes of a state do not match in another that lies where it lay.
+func TestPastSalt(t *testing.T) {
+	r := &protoReader{pool: NewPool()}
+	var here, there corev1.Pod
+	salts := map[uint64]bool{}
+	for _, state := range []*corev1.Pod{&here, &there} {
+		for _, version := range []string{"1", "2", ""} {
+			salts[r.salt(unsafe.Pointer(state), version)] = true
+		}
+	}
+	if len(salts) != 6 {
+		t.Errorf("%d salts of 6 states", len(salts))
+	}
 }
 
 // Entries of a list that change places are not mistaken for each other.
 func TestPastKnowsPlaces(t *testing.T) {
-	d := newProtobuf(t, reflect.TypeFor[corev1.Pod](), Options{Pool: NewPool()})
+	h := hold(newProtobuf(t, reflect.TypeFor[corev1.Pod](), Options{Pool: NewPool()}))
 	pod := replica("set", 1)
 	for i := range 3 {
 		entry := metav1.ManagedFieldsEntry{Manager: fmt.Sprint("manager-", i), FieldsV1: &metav1.FieldsV1{}}
@@ -121,51 +216,81 @@ func TestPastKnowsPlaces(t *testing.T) {
 		pod.ResourceVersion = fmt.Sprint(round)
 		n := len(pod.ManagedFields)
 		pod.ManagedFields[round%n], pod.ManagedFields[(round+1)%n] = pod.ManagedFields[(round+1)%n], pod.ManagedFields[round%n]
-		raw := marshal(t, pod)
-		want, _ := stockProtobuf(reflect.TypeFor[corev1.Pod](), raw)
-		if got := decodeAgain(t, d, raw); !reflect.DeepEqual(got, want) {
+		want, _ := stockProtobuf(reflect.TypeFor[corev1.Pod](), marshal(t, pod))
+		if got := h.pod(t, Again, pod); !reflect.DeepEqual(got, want) {
 			t.Fatalf("round %d: got\n%+v, want\n%+v", round, got.ManagedFields, want.(*corev1.Pod).ManagedFields)
 		}
 	}
 }
 
-// A state takes over parts of the last one, and does not keep the rest of it.
+// A state takes over parts of the last one, and does not keep the rest of it, nor its
+// text.
 func TestPastIsLetGo(t *testing.T) {
-	d := newProtobuf(t, reflect.TypeFor[corev1.Pod](), Options{Pool: NewPool()})
+	h := hold(newProtobuf(t, reflect.TypeFor[corev1.Pod](), Options{Pool: NewPool()}))
 	pod := replica("set", 1)
-	old := decodeAgain(t, d, marshal(t, restarted(pod, 1)))
-	gone := weak.Make(old)
-	now := decodeAgain(t, d, marshal(t, restarted(pod, 2)))
-	old = nil
-	settle(t, func() bool { return gone.Value() == nil })
-	runtime.KeepAlive(now)
+	for _, moment := range []Moment{First, Again} {
+		old := h.pod(t, moment, restarted(pod, 1))
+		gone, text := weak.Make(old), weak.Make(unsafe.StringData(old.Status.Message))
+		now := h.pod(t, Again, restarted(pod, 2))
+		if !samePointer(old.Spec.Containers, now.Spec.Containers) {
+			t.Error("nothing was taken over")
+		}
+		old = nil
+		settle(t, func() bool { return gone.Value() == nil && text.Value() == nil })
+		runtime.KeepAlive(now)
+	}
 }
 
-// What is remembered of objects that are gone is forgotten.
+// What is remembered of objects that are gone is forgotten: of those that are seen to
+// go at once, of others when there are too many.
 func TestPastForgets(t *testing.T) {
-	d := newProtobuf(t, reflect.TypeFor[corev1.Pod](), Options{Pool: NewPool()})
-	for i := range 20_000 {
-		decodeAgain(t, d, marshal(t, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "pod", UID: replica("set", i).UID}}))
-		if i%1000 == 0 {
-			runtime.GC()
+	h := hold(newProtobuf(t, reflect.TypeFor[corev1.Pod](), Options{Pool: NewPool()}))
+	for i := range 100 {
+		h.pod(t, First, replica("set", i))
+		if i%2 == 0 {
+			h.pod(t, Again, restarted(replica("set", i), i))
 		}
 	}
-	remembered := 0
-	for i := range d.past.shards {
-		remembered += len(d.past.shards[i].states)
+	if n := h.past.len(); n != 100 {
+		t.Errorf("%d of 100 pods are remembered", n)
 	}
-	if remembered > 8_000 {
-		t.Errorf("%d states of objects are remembered that are gone", remembered)
+	for i := range 30 {
+		h.pod(t, Last, restarted(replica("set", i), i+1))
+	}
+	if n := h.past.len(); n != 70 {
+		t.Errorf("of 100 pods 30 were deleted, and %d are remembered", n)
+	}
+	if h.ForgetAbove(70); h.past.len() != 70 {
+		t.Error("what is not too many was forgotten")
+	}
+	if h.ForgetAbove(69); h.past.len() != 0 {
+		t.Errorf("%d pods are remembered", h.past.len())
+	}
+}
+
+// What nobody holds is not remembered.
+func TestPastOfNothing(t *testing.T) {
+	d := newProtobuf(t, reflect.TypeFor[corev1.Pod](), Options{Pool: NewPool()})
+	raw := marshal(t, replica("set", 1))
+	for _, moment := range []Moment{Once, First, Again, Last} {
+		if _, err := d.ProtobufAt(moment, raw, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := d.ProtobufAt(Once, raw, func(_, _ string) any { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if n := d.past.len(); n != 0 {
+		t.Errorf("%d objects are remembered", n)
 	}
 }
 
 // Private maps stay private from state to state.
 func TestPastPrivateMaps(t *testing.T) {
-	d := newProtobuf(t, reflect.TypeFor[corev1.Pod](), Options{Pool: NewPool(), PrivateMaps: true})
-	raw := marshal(t, replica("set", 1))
+	h := hold(newProtobuf(t, reflect.TypeFor[corev1.Pod](), Options{Pool: NewPool(), PrivateMaps: true}))
 	want := replica("set", 1).Labels
-	for range 5 {
-		pod := decodeAgain(t, d, raw)
+	for i := range 5 {
+		pod := h.pod(t, Again, restarted(replica("set", 1), i))
 		if !reflect.DeepEqual(pod.Labels, want) {
 			t.Fatalf("labels %v", pod.Labels)
 		}
@@ -177,19 +302,16 @@ func TestPastPrivateMaps(t *testing.T) {
 func TestPastMutation(t *testing.T) {
 	var told []string
 	pool := NewPool()
-	d := newProtobuf(t, reflect.TypeFor[corev1.Pod](), Options{Pool: pool, OnMutation: func(err error) { told = append(told, err.Error()) }})
+	h := hold(newProtobuf(t, reflect.TypeFor[corev1.Pod](), Options{Pool: pool, OnMutation: func(err error) { told = append(told, err.Error()) }}))
 	pod := replica("set", 1)
-	last := decodeAgain(t, d, marshal(t, pod))
-	last.Spec.NodeName = "changed"
+	h.pod(t, First, pod).Spec.NodeName = "changed"
 	for n := 0; len(told) == 0 && n < 200_000; n++ { // which hits are checked is left to chance
-		next := decodeAgain(t, d, marshal(t, restarted(pod, n)))
-		runtime.KeepAlive(last)
-		last = next
+		h.pod(t, Again, restarted(pod, n))
 	}
 	if len(told) != 1 || !strings.Contains(told[0], "a part of spec (v1.PodSpec)") {
 		t.Fatalf("told %q", told)
 	}
-	last = decodeAgain(t, d, marshal(t, restarted(pod, 1)))
+	last := h.pod(t, Again, restarted(pod, 1))
 	if want := replica("set", 1).Spec.NodeName; last.Spec.NodeName != want {
 		t.Errorf("the node is %q, should be %q", last.Spec.NodeName, want)
 	}
@@ -197,15 +319,15 @@ func TestPastMutation(t *testing.T) {
 
 // Many goroutines decode states of the same objects.
 func TestPastConcurrently(t *testing.T) {
-	d := newProtobuf(t, reflect.TypeFor[corev1.Pod](), Options{Pool: NewPool(), OnMutation: func(err error) { t.Error(err) }})
+	h := hold(newProtobuf(t, reflect.TypeFor[corev1.Pod](), Options{Pool: NewPool(), OnMutation: func(err error) { t.Error(err) }}))
 	var group sync.WaitGroup
 	for g := range 4 {
 		group.Go(func() {
 			for round := range 40 {
 				for i := range 10 {
-					raw := marshal(t, restarted(replica("set", i), round+g))
-					want, _ := stockProtobuf(reflect.TypeFor[corev1.Pod](), raw)
-					if got := decodeAgain(t, d, raw); !reflect.DeepEqual(got, want) {
+					pod := restarted(replica("set", i), round+g)
+					want, _ := stockProtobuf(reflect.TypeFor[corev1.Pod](), marshal(t, pod))
+					if got := h.pod(t, Moment(round%4), pod); !reflect.DeepEqual(got, want) {
 						t.Errorf("pod %d, state %d: got\n%+v, want\n%+v", i, round, got, want)
 					}
 				}
@@ -220,25 +342,17 @@ func TestPastConcurrently(t *testing.T) {
 func TestPastOutlivesReaders(t *testing.T) {
 	pool := NewPool()
 	pool.mutated()
-	d := newProtobuf(t, reflect.TypeFor[corev1.Pod](), Options{Pool: pool})
-	remembered := func() (n int) {
-		for i := range d.past.shards {
-			n += len(d.past.shards[i].states)
-		}
-		return n
-	}
-	var pods []*corev1.Pod
+	h := hold(newProtobuf(t, reflect.TypeFor[corev1.Pod](), Options{Pool: pool}))
 	for i := range 5 {
-		d.readers = sync.Pool{} // as a garbage collection leaves it
-		pods = append(pods, decodeAgain(t, d, marshal(t, replica("set", i))))
+		h.readers = sync.Pool{} // as a garbage collection leaves it
+		h.pod(t, First, replica("set", i))
 	}
-	if n := remembered(); n != 5 {
+	if n := h.past.len(); n != 5 {
 		t.Errorf("%d of 5 states are remembered", n)
 	}
 	pool.mutated()
-	pods = append(pods, decodeAgain(t, d, marshal(t, replica("set", 5))))
-	if n := remembered(); n != 1 {
+	h.pod(t, Again, replica("set", 5))
+	if n := h.past.len(); n != 1 {
 		t.Errorf("%d states are remembered, should be the last one", n)
 	}
-	runtime.KeepAlive(pods)
 }

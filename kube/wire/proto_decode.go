@@ -13,7 +13,7 @@ var errTooDeep = fmt.Errorf("more than %d messages in each other", maxProtoDepth
 
 // decodeProtobuf tries the fast path, and leaves to the stock decoder what is
 // irregular in any way: values and errors are the stock decoder's then.
-func (d *Decoder) decodeProtobuf(raw []byte, again bool) (object any, err error) {
+func (d *Decoder) decodeProtobuf(raw []byte, m Moment, held Held) (object any, err error) {
 	at := 0
 	defer func() {
 		if p := recover(); p != nil { // in a type's own Unmarshal
@@ -26,7 +26,7 @@ func (d *Decoder) decodeProtobuf(raw []byte, again bool) (object any, err error)
 		r = &protoReader{decoder: d, pool: d.opts.Pool, hits: rand.Uint32()}
 	}
 	v := reflect.New(d.objectType)
-	r.begin(v.UnsafePointer(), d.objectType.Size(), again && r.pool != nil)
+	r.begin(v.UnsafePointer(), d.objectType.Size(), m, held)
 	ok := r.object(d.protobuf.root, raw, v.UnsafePointer())
 	deep := r.deep
 	at = r.at
@@ -66,13 +66,13 @@ func (r *protoReader) object(n *protoNode, raw []byte, base unsafe.Pointer) bool
 	ok := len(raw) <= math.MaxInt32 && r.message(n, 0, len(raw), base)
 	if ok {
 		r.texts.close(raw, deferredFrame{})
-		if r.again && r.uid != 0 && r.pool.epoch.Load() == r.epoch {
-			r.decoder.past.note(r.uid, base, &r.now)
+		if r.uid != 0 {
+			r.note(base)
 		}
 	} else {
 		r.texts.rewind(deferredFrame{})
 	}
-	r.data, r.depth, r.window = nil, 0, window{}
+	r.data, r.depth, r.window, r.held = nil, 0, window{}, nil
 	return ok
 }
 

@@ -81,6 +81,7 @@ func (n *protoNode) markMetadata(private bool) {
 			continue
 		}
 		f.takeable = f.message != reflect.TypeFor[metav1.ObjectMeta]()
+		f.lasting = f.takeable && f.name != "status"
 		if f.name == "metadata" && !f.takeable {
 			meta := f.child()
 			for j := range meta.fields {
@@ -89,8 +90,12 @@ func (n *protoNode) markMetadata(private bool) {
 					continue
 				}
 				switch g.name {
+				case "name":
+					g.identity = isName
+				case "namespace":
+					g.identity = isNamespace
 				case "uid":
-					g.identity = true
+					g.identity = isUID
 				case "labels", "annotations":
 					g.private = private
 					if private {

@@ -52,11 +52,13 @@ type protoField struct {
 	kind     protoKind
 	wireType uint8
 	tagSize  uint8
-	// private keeps the field's map from being shared, and identity says that its
-	// text tells objects apart.
-	private, identity bool
-	// takeable says that the message may be taken over from an object's last state.
-	takeable bool
+	// private keeps the field's map from being shared.
+	private bool
+	// identity says in which way the text tells objects apart.
+	identity identity
+	// takeable says that the message may be taken over from an object's last state,
+	// lasting that it mostly is.
+	takeable, lasting bool
 
 	tag      uint32
 	offset   uint32
@@ -66,6 +68,16 @@ type protoField struct {
 	node     atomic.Pointer[protoNode]
 	*fieldType
 }
+
+// identity is what the text of a field has to do with which object it is.
+type identity uint8
+
+const (
+	isNone identity = iota
+	isName
+	isNamespace
+	isUID
+)
 
 // fieldType is what is needed of a field less often.
 type fieldType struct {

@@ -5,6 +5,8 @@ import (
 	"hash/maphash"
 	"reflect"
 	"unsafe"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // pastBytes is how much a part must be made of to be compared with the past, and
@@ -17,10 +19,14 @@ const (
 
 // lineage is what a reader knows of the object at hand in its last state.
 type lineage struct {
-	// again says that there may be one.
+	moment Moment
+	held   Held
+	// again says that there may be a last state.
 	again bool
-	// uid is the hash of what identifies the object, 0 until that was read.
-	uid uint64
+	// name and namespace are where they are in the bytes, uid is the hash of what
+	// identifies the object, 0 until that was read.
+	name, namespace []byte
+	uid             uint64
 	// before are the parts that the last state had, now those of this one.
 	before, now pastHashes
 	window      window
@@ -39,18 +45,86 @@ type window struct {
 }
 
 // begin is for a new object at base.
-func (l *lineage) begin(base unsafe.Pointer, size uintptr, again bool) {
-	l.again, l.uid = again, 0
+func (l *lineage) begin(base unsafe.Pointer, size uintptr, m Moment, held Held) {
+	l.moment, l.held, l.again = m, held, m >= Again
+	l.name, l.namespace, l.uid = nil, nil, 0
 	l.before.n, l.now.n = 0, 0
 	l.hashed.end = 0
 	l.window = window{base: base, size: size}
 }
 
-// identify looks for the last state of the object.
-func (r *protoReader) identify(uid uint64) {
-	r.uid = uid
-	if r.again && r.decoder != nil {
-		r.window.past = r.decoder.past.recall(uid, &r.before)
+// identify notes which object it is. With the uid, which comes after the name in what
+// servers write, its last state is looked for.
+func (r *protoReader) identify(what identity, raw []byte) {
+	switch what {
+	case isName:
+		r.name = raw
+	case isNamespace:
+		r.namespace = raw
+	case isUID:
+		r.uid = maphash.Bytes(r.pool.seedA, raw)
+		r.owner = ownerOf(r.uid)
+		if r.again {
+			r.recall()
+		}
+	}
+}
+
+// recall finds the last state, and what it was made of.
+func (r *protoReader) recall() {
+	past, version := r.lastState()
+	if past == nil {
+		return
+	}
+	if r.decoder.past.recall(r.uid, &r.before); r.before.n > 0 {
+		r.before.salted(r.salt(past, version))
+		r.window.past = past
+	}
+}
+
+// lastState is what is held of the object, nil if there is nothing, and its version.
+func (r *protoReader) lastState() (state unsafe.Pointer, version string) {
+	if len(r.name) == 0 {
+		return nil, ""
+	}
+	last := r.held(string(r.namespace), string(r.name))
+	meta, ok := last.(metav1.Object)
+	if !ok || reflect.TypeOf(last) != r.decoder.pointerType {
+		return nil, ""
+	}
+	if state = boxed(last); state == nil {
+		return nil, ""
+	}
+	return state, meta.GetResourceVersion()
+}
+
+// salt tells a state from every other one. A state that is gone may have lain where
+// another one does now, but not in the same version.
+func (r *protoReader) salt(state unsafe.Pointer, version string) uint64 {
+	return maphash.String(r.pool.seedA, version) + uint64(uintptr(state))*0x9E3779B97F4A7C15
+}
+
+// note remembers what the object at base was made of, if it is held. An object that is
+// listed again as it was is not: the one that was there stays.
+func (r *protoReader) note(base unsafe.Pointer) {
+	p := &r.decoder.past
+	switch {
+	case r.moment == Once || r.pool.epoch.Load() != r.epoch:
+	case r.moment == Last:
+		p.forget(r.uid)
+	case r.now.n > 1 || r.now.n == 1 && r.now.hashes[0] != 0:
+		meta, ok := reflect.NewAt(r.decoder.objectType, base).Interface().(metav1.Object)
+		if !ok {
+			return
+		}
+		version := meta.GetResourceVersion()
+		if r.moment == First && p.knows(r.uid) {
+			if state, held := r.lastState(); state != nil && held == version {
+				return
+			}
+		}
+		r.now.salted(r.salt(base, version))
+		p.note(r.uid, &r.now)
 	}
 }
 
@@ -105,7 +179,7 @@ func (f *protoField) partAt(field unsafe.Pointer, n int) part {
 // unchanged says whether a field's bytes are those of the last state, and where that
 // has the field. What changes with every state is not compared each time.
 func (r *protoReader) unchanged(f *protoField, i, end int, dst unsafe.Pointer) (past unsafe.Pointer, ok bool) {
-	if !r.again || r.uid == 0 || end-i < pastBytes || uintptr(dst)-uintptr(r.window.base) >= r.window.size {
+	if r.moment == Once || r.uid == 0 || end-i < pastBytes || uintptr(dst)-uintptr(r.window.base) >= r.window.size {
 		return nil, false
 	}
 	h := &r.habits.past[r.habits.of(f, end-i)]
@@ -124,6 +198,9 @@ func (r *protoReader) unchanged(f *protoField, i, end int, dst unsafe.Pointer) (
 
 // keptPart takes a part over from the last state.
 func (r *protoReader) keptPart(f *protoField, i, end, n int, dst unsafe.Pointer) (part, bool) {
+	if !r.again {
+		return part{}, false
+	}
 	past, ok := r.unchanged(f, i, end, dst)
 	if !ok {
 		return part{}, false
@@ -140,7 +217,7 @@ func (r *protoReader) keptPart(f *protoField, i, end, n int, dst unsafe.Pointer)
 
 // whole decodes a message that is part of its struct, or takes it over.
 func (r *protoReader) whole(f *protoField, i, end int, dst unsafe.Pointer) bool {
-	if !r.again || !f.takeable {
+	if !f.takeable || !r.again && (r.moment != First || !f.lasting || r.now.n > 0) {
 		return r.message(f.child(), i, end, dst)
 	}
 	noted, lazies := r.now.n, r.lazies

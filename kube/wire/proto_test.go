@@ -271,8 +271,14 @@ func TestProtobufRandomBytes(t *testing.T) {
 // wantStockProtobuf compares what the stock decoder makes of raw with what d does.
 func wantStockProtobuf(t testing.TB, d *Decoder, raw []byte) {
 	t.Helper()
-	for _, decode := range []func([]byte) (any, error){d.Protobuf, d.ProtobufAgain} {
-		wantStock(t, d, decode, raw)
+	wantStock(t, d, d.Protobuf, raw)
+	var last any
+	for _, moment := range []Moment{First, Again, Last} {
+		wantStock(t, d, func(raw []byte) (any, error) {
+			object, err := d.ProtobufAt(moment, raw, func(_, _ string) any { return last })
+			last = object
+			return object, err
+		}, raw)
 	}
 }
 

@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"hash/maphash"
 	"reflect"
 	"unsafe"
 )
@@ -136,10 +135,8 @@ func (r *protoReader) text(f *protoField, start, end int, dst *string) {
 		r.texts.text(r.data, start, end, dst)
 		return
 	}
-	if f.identity {
-		uid := maphash.Bytes(r.pool.seedA, raw)
-		r.owner = ownerOf(uid)
-		r.identify(uid)
+	if f.identity != isNone {
+		r.identify(f.identity, raw)
 	}
 	place := r.habits.of(f, len(raw))
 	if h := &r.habits.known[place]; h.due() {

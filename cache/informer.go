@@ -91,6 +91,7 @@ type informer struct {
 	detector    MutationDetector
 	metrics     *queueMetrics
 	resyncs     resyncs
+	source      *source          // of a ListerWatcher, nil if there is none
 	supplied    tarn.Source[any] // nil if objects come from a ListerWatcher
 	disk        disk
 
@@ -116,6 +117,7 @@ func (s *informer) newReplica(from origin) *tarn.Replica[any] {
 	opts.OnError = onError(s.reflector, nil)
 	store := informerStore{ownStore{s.store.memory(), s.store, from.meter.reached}, s}
 	s.disk.front.ReadStore = store
+	s.source, _ = from.source.(*source)
 	replica, err := tarn.NewReplica(from.source, keepingStore{store}, opts)
 	utilruntime.Must(err)
 	return replica

@@ -21,10 +21,10 @@ import (
 // Pods of one ReplicaSet, nodes of one pool, custom resources made from one
 // template are mostly alike: sharing takes a quarter of the memory, and less work
 // for the garbage collector, for some microseconds when an object arrives. What is
-// stored is a copy of what the source gave, with the same content, built beside it
-// after the transform; the object itself, its labels and its annotations are its
-// own, all else may belong to others too, of this informer or another one. While
-// mutations are detected, nothing is shared.
+// stored has the same content as what the source gave, built after the transform: in
+// a copy, or in its place if it was decoded for this informer. The object itself, its
+// labels and its annotations are its own, all else may belong to others too, of this
+// informer or another one. While mutations are detected, nothing is shared.
 //
 // Objects in a cache are read-only whether they share or not. What someone writes
 // into one all the same may show in others, and in its own next states where these
@@ -70,7 +70,7 @@ func (s *informer) making() TransformFunc {
 	if !share {
 		return transform
 	}
-	return sharing(transform, s.store, ourSharer())
+	return sharing(transform, s.store, ourSharer(), s.source)
 }
 
 // onCopy lets a transform work on a copy, for objects of a source that may still
@@ -85,14 +85,22 @@ func onCopy(transform TransformFunc) TransformFunc {
 }
 
 // sharing adds to a transform that the parts of what it makes are shared: with the
-// state that store has of the same object, and with others.
-func sharing(transform TransformFunc, store *indexer, sharer *wire.Sharer) TransformFunc {
-	return func(object any) (any, error) {
-		if transform != nil {
-			var err error
-			if object, err = transform(object); err != nil {
-				return object, err
+// state that store has of the same object, and with others. Objects that from has
+// decoded for us alone are shared where they are, unless there is a transform, which
+// may return anything.
+func sharing(transform TransformFunc, store *indexer, sharer *wire.Sharer, from *source) TransformFunc {
+	if transform == nil {
+		return func(object any) (any, error) {
+			if from != nil && from.fresh {
+				return sharer.ShareOwn(object, store.held(object)), nil
 			}
+			return sharer.ShareLike(object, store.held(object)), nil
+		}
+	}
+	return func(object any) (any, error) {
+		object, err := transform(object)
+		if err != nil {
+			return object, err
 		}
 		return sharer.ShareLike(object, store.held(object)), nil
 	}

@@ -204,7 +204,7 @@ func TestSharedMutationsAreReported(t *testing.T) {
 	recorder := newRecorder(&scenario{})
 	recorder.catchReports(t)
 	before := wire.Shared().Stats().Mutations
-	transform := sharing(nil, newIndexer(MetaNamespaceKeyFunc, Indexers{}, nil), newSharer())
+	transform := sharing(nil, newIndexer(MetaNamespaceKeyFunc, Indexers{}, nil), newSharer(), nil)
 	share := func(name string) *corev1.Pod {
 		object, err := transform(tolerant(name))
 		must(err)

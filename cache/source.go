@@ -30,6 +30,9 @@ type source struct {
 	// and has a key function of its own to judge them.
 	nameless bool
 	meter    *reflectorMeter
+	// fresh says that nobody else has the objects that were handed over last. It
+	// belongs to the goroutine that reads, which takes them in before it reads on.
+	fresh bool
 }
 
 var _ tarn.Source[any] = (*source)(nil)
@@ -78,6 +81,7 @@ func (s *source) List(ctx context.Context, q tarn.ListQuery) (tarn.Page[any], er
 	if err != nil {
 		return tarn.Page[any]{}, classify(s.advise("list", err))
 	}
+	s.fresh = false // whoever made the list may keep it
 	page, err := s.page(list)
 	done(len(page.Items))
 	return page, err
@@ -148,7 +152,8 @@ func (s *source) Watch(ctx context.Context, q tarn.WatchQuery) (tarn.Stream[any]
 	if isNil(w) {
 		return nil, fmt.Errorf("%s: the watch is nil: a Watch function must return a watch or an error", s.description)
 	}
-	return &stream{source: s, w: w, done: s.meter.watch()}, nil
+	_, decoded := w.(*watch.StreamWatcher)
+	return &stream{source: s, w: w, decoded: decoded, done: s.meter.watch()}, nil
 }
 
 // Describe reads an object's identity. Type is not checked here but where

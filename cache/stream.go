@@ -17,6 +17,9 @@ import (
 type stream struct {
 	source *source
 	w      watch.Interface
+	// decoded says that the watch makes its objects out of bytes, for whoever reads
+	// it. Other watches may give theirs to several.
+	decoded bool
 	// end is why there is nothing more, once that is known.
 	end    error
 	events int
@@ -29,6 +32,7 @@ func (s *stream) Next(ctx context.Context, buf []tarn.Event[any]) (int, error) {
 	if s.end != nil {
 		return 0, s.end
 	}
+	s.source.fresh = s.decoded
 	n := 0
 	events := s.w.ResultChan()
 	select {

@@ -71,3 +71,30 @@ func TestShareQuantitiesArePrivate(t *testing.T) {
 		t.Error("containers are not shared although their quantities are in maps")
 	}
 }
+
+// Nor do two states of one object have such a quantity in common.
+func TestShareLikeQuantitiesArePrivate(t *testing.T) {
+	sharer := NewSharer(NewPool(), Options{})
+	state := func() *corev1.Pod { // whose quantities are without a text
+		limit := *resource.NewQuantity(1<<30, resource.BinarySI)
+		return &corev1.Pod{Spec: corev1.PodSpec{
+			Volumes: []corev1.Volume{{Name: "scratch", VolumeSource: corev1.VolumeSource{
+				EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: &limit}}}},
+			Containers: []corev1.Container{{Name: "main", Resources: corev1.ResourceRequirements{
+				Limits: corev1.ResourceList{corev1.ResourceMemory: limit}}}},
+		}}
+	}
+	for name, share := range map[string]func(object, like any) any{"like": sharer.ShareLike, "own": sharer.ShareOwn} {
+		last := share(state(), nil).(*corev1.Pod)
+		for range 3 {
+			next := share(state(), last).(*corev1.Pod)
+			if next.Spec.Volumes[0].EmptyDir.SizeLimit == last.Spec.Volumes[0].EmptyDir.SizeLimit {
+				t.Fatalf("%s: two states have a quantity in common that can be asked in place", name)
+			}
+			if &next.Spec.Containers[0] != &last.Spec.Containers[0] {
+				t.Errorf("%s: containers are not shared although their quantities are in maps", name)
+			}
+			last = next
+		}
+	}
+}

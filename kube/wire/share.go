@@ -14,6 +14,7 @@ import (
 //   - The object given is never written to: it may still belong to someone. What
 //     Share returns has the same content, to the bit, and is built beside it out
 //     of the pool's parts, the object's own parts and copies of what lies between.
+//     Only [Sharer.ShareOwn] builds it where the object is.
 //   - The object itself is never shared: its own fields may be set. Its parts are
 //     read-only from then on, as everything in a cache is.
 //   - Parts of slices have no room behind them, so that an append copies.
@@ -53,13 +54,21 @@ func (s *Sharer) Share(object any) any { return s.ShareLike(object, nil) }
 // shared before, such as an older state of it: what both have in common is taken
 // from there, which is quicker than to look it up. like may be nil or of another
 // type. Labels and annotations of like are not read if maps are private.
-func (s *Sharer) ShareLike(object, like any) any {
+func (s *Sharer) ShareLike(object, like any) any { return s.share(object, like, false) }
+
+// ShareOwn is [Sharer.ShareLike] for an object that was just decoded and that nobody
+// else has, nor any part of it: it may be written to, so that nothing of a Go type has
+// to be copied. The object given is not to be used any more.
+func (s *Sharer) ShareOwn(object, like any) any { return s.share(object, like, true) }
+
+func (s *Sharer) share(object, like any, inPlace bool) any {
 	if s.pool == nil || object == nil {
 		return object
 	}
 	w := s.worker()
 	defer s.release(w)
 	w.begin()
+	w.inPlace = inPlace
 	switch o := object.(type) {
 	case *unstructured.Unstructured:
 		if o == nil {
@@ -97,7 +106,7 @@ func (w *worker) object(object, like any) any {
 	if reflect.TypeOf(like) == t {
 		model = boxed(like)
 	}
-	b := block{w: w, src: src, of: p, n: 1}
+	b := w.block(src, p, 1)
 	w.build(&b, 0, p, model, unhashed, 0)
 	w.gather(&b, 0)
 	if b.dst == nil {

@@ -16,6 +16,14 @@ type block struct {
 	slice    *step // nil for a struct
 }
 
+func (w *worker) block(src unsafe.Pointer, of *plan, n int) block {
+	b := block{w: w, src: src, of: of, n: n}
+	if w.inPlace {
+		b.dst = src
+	}
+	return b
+}
+
 // at is where to write what belongs at off.
 func (b *block) at(off uintptr) unsafe.Pointer {
 	if b.dst == nil {
@@ -189,7 +197,7 @@ func (w *worker) below(s *step, x, like part, room, cur, depth int) part {
 	if s.kind == mapStep || s.elem.opaque {
 		return x
 	}
-	b := block{w: w, src: x.ptr, of: s.elem, n: x.n}
+	b := w.block(x.ptr, s.elem, x.n)
 	if s.kind == sliceStep {
 		b.slice = s
 	}
@@ -206,7 +214,7 @@ func (w *worker) below(s *step, x, like part, room, cur, depth int) part {
 		}
 		w.gather(&b, mark)
 	}
-	if b.dst == nil && uintptr(room-x.n)*s.elem.size >= worthwhile {
+	if (b.dst == nil || b.dst == b.src) && uintptr(room-x.n)*s.elem.size >= worthwhile {
 		b.copy()
 	}
 	return part{b.result(), x.n}

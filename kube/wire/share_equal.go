@@ -3,7 +3,8 @@ package wire
 import "unsafe"
 
 // equal compares two values of a type to the bit: floats by their bits, times
-// with their location, nil and empty apart. It reads no deeper than hash did.
+// with their location, nil and empty apart. It reads no deeper than hash did. What
+// cannot be shared is equal to nothing.
 func (w *worker) equal(p *plan, a, b unsafe.Pointer, depth int) bool {
 	if w.compares--; depth > maxDepth || w.compares < 0 {
 		return false
@@ -17,11 +18,16 @@ func (w *worker) equal(p *plan, a, b unsafe.Pointer, depth int) bool {
 			}
 			continue
 		}
+		if s.kind == lazyStep {
+			if !w.mapped && isLazy(x) {
+				return false
+			}
+			continue // its text is a step of its own
+		}
 		if isNil(x) && isNil(y) {
 			continue
 		}
 		switch s.kind {
-		case lazyStep: // compared by the step of the text
 		case stringStep:
 			if *(*string)(x) != *(*string)(y) {
 				return false
@@ -52,11 +58,20 @@ func (w *worker) equal(p *plan, a, b unsafe.Pointer, depth int) bool {
 
 // equalPart compares what two references of one type lead to.
 func (w *worker) equalPart(s *step, a, b unsafe.Pointer, n, depth int) bool {
-	switch {
-	case a == b:
+	if a == b {
 		return true
+	}
+	mapped := w.mapped
+	w.mapped = s.kind == mapStep
+	same := w.equalElements(s, a, b, n, depth+1)
+	w.mapped = mapped
+	return same
+}
+
+func (w *worker) equalElements(s *step, a, b unsafe.Pointer, n, depth int) bool {
+	switch {
 	case s.kind == mapStep:
-		return s.table.equal(w, a, b, depth+1)
+		return s.table.equal(w, a, b, depth)
 	case s.elem.opaque:
 		return false
 	case s.elem.memory:
@@ -64,7 +79,7 @@ func (w *worker) equalPart(s *step, a, b unsafe.Pointer, n, depth int) bool {
 	}
 	for i := range n {
 		off := uintptr(i) * s.elem.size
-		if !w.equal(s.elem, unsafe.Add(a, off), unsafe.Add(b, off), depth+1) {
+		if !w.equal(s.elem, unsafe.Add(a, off), unsafe.Add(b, off), depth) {
 			return false
 		}
 	}

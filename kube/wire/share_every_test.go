@@ -93,6 +93,18 @@ func TestShareEveryType(t *testing.T) {
 						t.Fatalf("%v round %d: it is different after another one", kind, round)
 					}
 				}
+				for _, like := range []any{nil, shared, other} {
+					got := sharer.ShareOwn(before.DeepCopyObject(), like)
+					if !reflect.DeepEqual(got, before) {
+						t.Fatalf("%v round %d: it is different in its place\n%#v\n%#v", kind, round, got, before)
+					}
+					if like == nil {
+						compareParts(t, kind.String(), reflect.ValueOf(shared).Elem(), reflect.ValueOf(got).Elem(), private)
+					}
+				}
+				if !reflect.DeepEqual(shared, before) || !reflect.DeepEqual(again, before) {
+					t.Fatalf("%v round %d: others changed", kind, round)
+				}
 				other = again
 			}
 		}

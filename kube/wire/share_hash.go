@@ -22,6 +22,8 @@ type worker struct {
 	entries []entry
 	// texts are strings that belong to the object alone, of the blocks being built.
 	texts []ownText
+	// inPlace says that the object may be written to.
+	inPlace bool
 	// offered counts the parts being built that the pool will be offered.
 	offered int
 	// opaque is set when something is read that cannot be shared; mapped says that

@@ -29,6 +29,8 @@ type Options struct {
 type Decoder struct {
 	objectType  reflect.Type // of the struct
 	pointerType reflect.Type
+	meta        uintptr // where in the struct its metadata are, if it has any
+	hasMeta     bool
 	opts        Options
 	protobuf    *protoPlan // nil without a protobuf form
 	readers     sync.Pool  // of *protoReader
@@ -43,6 +45,9 @@ func NewDecoder(t reflect.Type, opts Options) (*Decoder, error) {
 		return nil, fmt.Errorf("wire: %v is not a pointer to a struct", t)
 	}
 	d := &Decoder{objectType: t.Elem(), pointerType: t, opts: opts}
+	if f, ok := t.Elem().FieldByName("ObjectMeta"); ok && f.Type == objectMetaType && len(f.Index) == 1 {
+		d.meta, d.hasMeta = f.Offset, true
+	}
 	if err := d.checkDrop(); err != nil {
 		return nil, err
 	}
@@ -95,7 +100,7 @@ type Held func(namespace, name string) any
 // It need not be true that what was decoded is held, nor that held finds it: a state
 // takes over from that one only whose bytes were compared.
 func (d *Decoder) ProtobufAt(m Moment, raw []byte, held Held) (any, error) {
-	if d.protobuf == nil || d.opts.Pool == nil || held == nil {
+	if d.protobuf == nil || d.opts.Pool == nil || held == nil || !d.hasMeta {
 		return d.Protobuf(raw)
 	}
 	return d.decodeProtobuf(raw, m, held)

@@ -91,34 +91,32 @@ func (p *past) recall(uid uint64, parts *pastHashes) {
 	}
 }
 
-// knows says whether a state of an object is remembered.
-func (p *past) knows(uid uint64) bool {
+// note makes a state the last one of its object; if it is to be the first one, only
+// if none is remembered, and says whether that is so.
+func (p *past) note(uid uint64, parts *pastHashes, first bool) bool {
 	s := p.shard(uid)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, first := s.first[uid]
-	_, again := s.again[uid]
-	return first || again
-}
-
-// note makes a state the last one of its object.
-func (p *past) note(uid uint64, parts *pastHashes) {
-	s := p.shard(uid)
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	if first {
+		_, once := s.first[uid]
+		if _, again := s.again[uid]; once || again {
+			return false
+		}
+	}
 	if parts.n == 1 {
 		if s.first == nil {
 			s.first = map[uint64]uint64{}
 		}
 		s.first[uid] = parts.hashes[0]
 		delete(s.again, uid)
-		return
+		return true
 	}
 	if s.again == nil {
 		s.again = map[uint64]pastHashes{}
 	}
 	s.again[uid] = *parts
 	delete(s.first, uid)
+	return true
 }
 
 // forget is for an object that is gone.

@@ -72,36 +72,36 @@ func (r *protoReader) identify(what identity, raw []byte) {
 
 // recall finds the last state, and what it was made of.
 func (r *protoReader) recall() {
-	past, version := r.lastState()
+	past := r.lastState()
 	if past == nil {
 		return
 	}
 	if r.decoder.past.recall(r.uid, &r.before); r.before.n > 0 {
-		r.before.salted(r.salt(past, version))
+		r.before.salted(r.salt(past))
 		r.window.past = past
 	}
 }
 
-// lastState is what is held of the object, nil if there is nothing, and its version.
-func (r *protoReader) lastState() (state unsafe.Pointer, version string) {
+// lastState is what is held of the object, nil if that is nothing of its type.
+func (r *protoReader) lastState() unsafe.Pointer {
 	if len(r.name) == 0 {
-		return nil, ""
+		return nil
 	}
 	last := r.held(string(r.namespace), string(r.name))
-	meta, ok := last.(metav1.Object)
-	if !ok || reflect.TypeOf(last) != r.decoder.pointerType {
-		return nil, ""
+	if reflect.TypeOf(last) != r.decoder.pointerType {
+		return nil
 	}
-	if state = boxed(last); state == nil {
-		return nil, ""
-	}
-	return state, meta.GetResourceVersion()
+	return boxed(last)
+}
+
+func (d *Decoder) version(state unsafe.Pointer) string {
+	return (*metav1.ObjectMeta)(unsafe.Add(state, d.meta)).ResourceVersion
 }
 
 // salt tells a state from every other one. A state that is gone may have lain where
 // another one does now, but not in the same version.
-func (r *protoReader) salt(state unsafe.Pointer, version string) uint64 {
-	return maphash.String(r.pool.seedA, version) + uint64(uintptr(state))*0x9E3779B97F4A7C15
+func (r *protoReader) salt(state unsafe.Pointer) uint64 {
+	return maphash.String(r.pool.seedA, r.decoder.version(state)) + uint64(uintptr(state))*0x9E3779B97F4A7C15
 }
 
 // note remembers what the object at base was made of, if it is held. An object that is
@@ -113,18 +113,13 @@ func (r *protoReader) note(base unsafe.Pointer) {
 	case r.moment == Last:
 		p.forget(r.uid)
 	case r.now.n > 1 || r.now.n == 1 && r.now.hashes[0] != 0:
-		meta, ok := reflect.NewAt(r.decoder.objectType, base).Interface().(metav1.Object)
-		if !ok {
+		r.now.salted(r.salt(base))
+		if p.note(r.uid, &r.now, r.moment == First) {
 			return
 		}
-		version := meta.GetResourceVersion()
-		if r.moment == First && p.knows(r.uid) {
-			if state, held := r.lastState(); state != nil && held == version {
-				return
-			}
+		if held := r.lastState(); held == nil || r.decoder.version(held) != r.decoder.version(base) {
+			p.note(r.uid, &r.now, false)
 		}
-		r.now.salted(r.salt(base, version))
-		p.note(r.uid, &r.now)
 	}
 }
 

@@ -129,6 +129,9 @@ type inbox struct {
 	mu     sync.Mutex
 	frames []frame
 	bytes  int
+	// full says that the writer waits until half of what there may be is left: to
+	// read much in one go costs less than to take turns with the reader.
+	full bool
 	// end is what follows the frames, once that is known.
 	end error
 
@@ -146,7 +149,7 @@ func newInbox() *inbox {
 func (i *inbox) put(frames []frame, stop <-chan struct{}) bool {
 	for {
 		i.mu.Lock()
-		if i.bytes < maxQueuedBytes && len(i.frames) < maxQueuedFrames {
+		if i.full = i.bytes >= maxQueuedBytes || len(i.frames) >= maxQueuedFrames; !i.full {
 			for _, f := range frames {
 				i.bytes += len(f.raw)
 			}
@@ -188,7 +191,10 @@ func (i *inbox) take(into []frame, limit int) ([]frame, error) {
 	left := copy(i.frames, i.frames[n:])
 	clear(i.frames[left:])
 	i.frames = i.frames[:left]
-	wake(i.room)
+	if i.full && i.bytes <= maxQueuedBytes/2 && len(i.frames) <= maxQueuedFrames/2 {
+		i.full = false
+		wake(i.room)
+	}
 	return into, nil
 }
 

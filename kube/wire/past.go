@@ -79,16 +79,20 @@ func (h *pastHashes) salted(salt uint64) {
 
 func (p *past) shard(uid uint64) *pastShard { return &p.shards[uid%pastShards] }
 
-// recall tells what the last state of an object was made of.
-func (p *past) recall(uid uint64, parts *pastHashes) {
+// recall tells what the last state of an object was made of; all says that more than
+// one part was noted.
+func (p *past) recall(uid uint64, parts *pastHashes) (all bool) {
 	s := p.shard(uid)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if known, ok := s.again[uid]; ok {
 		*parts = known
-	} else if hash, ok := s.first[uid]; ok {
+		return true
+	}
+	if hash, ok := s.first[uid]; ok {
 		parts.n, parts.hashes[0] = 1, hash
 	}
+	return false
 }
 
 // note makes a state the last one of its object; if it is to be the first one, only

@@ -145,6 +145,34 @@ func TestPastIsTakenOver(t *testing.T) {
 	}
 }
 
+// Of a first state only the spec is noted. That nothing else of it can be taken over is
+// no reason to give up on the states after it.
+func TestPastIsNotGivenUp(t *testing.T) {
+	h := hold(newProtobuf(t, reflect.TypeFor[corev1.Pod](), Options{Pool: NewPool()}))
+	const pods = 200
+	turn := func(m Moment, nth int) (all []*corev1.Pod) {
+		for i := range pods {
+			pod := restarted(replica("set", i), nth)
+			entry := metav1.ManagedFieldsEntry{Manager: "kubelet", FieldsV1: &metav1.FieldsV1{}}
+			entry.FieldsV1.SetRawString(strings.Repeat(fmt.Sprint("fields of pod ", i, ", "), 20))
+			pod.ManagedFields = []metav1.ManagedFieldsEntry{entry}
+			all = append(all, h.pod(t, m, pod))
+		}
+		return all
+	}
+	turn(First, 1)
+	second, third := turn(Again, 2), turn(Again, 3)
+	kept := 0
+	for i := range pods {
+		if second[i].ManagedFields[0].FieldsV1 == third[i].ManagedFields[0].FieldsV1 {
+			kept++
+		}
+	}
+	if kept < pods*3/4 {
+		t.Errorf("of %d pods %d have taken over what the update before did not change", pods, kept)
+	}
+}
+
 // A state takes over only from that one which its bytes were compared with, whatever
 // is held by then: an earlier one, a later one, one of the same version with another
 // content, another object of the same name, something else, or nothing.

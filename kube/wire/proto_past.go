@@ -27,8 +27,10 @@ type lineage struct {
 	// identifies the object, 0 until that was read.
 	name, namespace []byte
 	uid             uint64
-	// before are the parts that the last state had, now those of this one.
+	// before are the parts that the last state had, now those of this one. all says
+	// that of the last one more than one part was noted.
 	before, now pastHashes
+	all         bool
 	window      window
 	hashed      struct {
 		i, end int
@@ -76,7 +78,7 @@ func (r *protoReader) recall() {
 	if past == nil {
 		return
 	}
-	if r.decoder.past.recall(r.uid, &r.before); r.before.n > 0 {
+	if r.all = r.decoder.past.recall(r.uid, &r.before); r.before.n > 0 {
 		r.before.salted(r.salt(past))
 		r.window.past = past
 	}
@@ -187,7 +189,9 @@ func (r *protoReader) unchanged(f *protoField, i, end int, dst unsafe.Pointer) (
 		return nil, false
 	}
 	ok = r.before.has(hash) && !r.tooDeepHere(f, i, end)
-	h.saw(ok)
+	if ok || r.all {
+		h.saw(ok)
+	}
 	return past, ok
 }
 

@@ -11,13 +11,15 @@ import (
 // One look here stands for some twenty in the pool, each on cold memory.
 //
 // It is each decoder's own, for a state is only good for the same Go type with the
-// same fields. It has hashes only, for 21 bytes an object, and whoever holds the
-// objects is asked for the state itself. Why not a weak pointer to it: that takes ten
-// times the memory, and 2 µs for each object of a list, most of which never change.
+// same fields. It has hashes only, one for an object that was met once, in 20 to 40
+// bytes, and whoever holds the objects is asked for the state itself. Why not a weak
+// pointer to it: that takes 200 bytes, and 2 µs for each object of a list, most of
+// which never change.
 //
 // Each hash has the salt of its state, which is where that lies in memory and its
-// version: hashes of one state never match in another, even in one of the same version
-// that a server which went back in time has told.
+// version, so that it matches in no other: not in one of the same version that a server
+// which went back in time has told, nor in a later one that lies in the same place. A
+// state without a version is not noted.
 type past struct {
 	shards [pastShards]pastShard
 	// epoch is that of the pool in which all was last forgotten.
@@ -30,12 +32,41 @@ const (
 	pastParts = 12
 )
 
-// pastShard has the objects of some uids: those that were met once by the one part
-// that is noted then, the others by several.
+// pastShard has the objects of some uids: in once those of which one part is noted, as
+// of all that were met once, in more the others.
 type pastShard struct {
-	mu    sync.Mutex
-	first map[uint64]uint64
-	again map[uint64]pastHashes
+	mu   sync.Mutex
+	once pastTable[uint64]
+	more pastTable[pastHashes]
+}
+
+// pastTable is a map that gives back its memory when it has become empty by far.
+type pastTable[V any] struct {
+	entries map[uint64]V
+	peak    int
+}
+
+// pastPeak is from how many entries on a table is made smaller.
+const pastPeak = 64
+
+func (t *pastTable[V]) put(uid uint64, v V) {
+	if t.entries == nil {
+		t.entries = map[uint64]V{}
+	}
+	t.entries[uid] = v
+	t.peak = max(t.peak, len(t.entries))
+}
+
+func (t *pastTable[V]) drop(uid uint64) {
+	delete(t.entries, uid)
+	if t.peak < pastPeak || len(t.entries) > t.peak/4 {
+		return
+	}
+	left := make(map[uint64]V, len(t.entries))
+	for uid, v := range t.entries {
+		left[uid] = v
+	}
+	t.entries, t.peak = left, len(left)
 }
 
 // pastHashes are hashes of the bytes of parts that can be taken over.
@@ -85,11 +116,11 @@ func (p *past) recall(uid uint64, parts *pastHashes) (all bool) {
 	s := p.shard(uid)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if known, ok := s.again[uid]; ok {
+	if known, ok := s.more.entries[uid]; ok {
 		*parts = known
 		return true
 	}
-	if hash, ok := s.first[uid]; ok {
+	if hash, ok := s.once.entries[uid]; ok {
 		parts.n, parts.hashes[0] = 1, hash
 	}
 	return false
@@ -101,35 +132,32 @@ func (p *past) note(uid uint64, parts *pastHashes, first bool) bool {
 	s := p.shard(uid)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if first {
-		_, once := s.first[uid]
-		if _, again := s.again[uid]; once || again {
-			return false
-		}
+	_, once := s.once.entries[uid]
+	_, more := s.more.entries[uid]
+	if first && (once || more) {
+		return false
 	}
 	if parts.n == 1 {
-		if s.first == nil {
-			s.first = map[uint64]uint64{}
+		s.once.put(uid, parts.hashes[0])
+		if more {
+			s.more.drop(uid)
 		}
-		s.first[uid] = parts.hashes[0]
-		delete(s.again, uid)
 		return true
 	}
-	if s.again == nil {
-		s.again = map[uint64]pastHashes{}
+	s.more.put(uid, *parts)
+	if once {
+		s.once.drop(uid)
 	}
-	s.again[uid] = *parts
-	delete(s.first, uid)
 	return true
 }
 
-// forget is for an object that is gone.
+// forget is for an object that is gone, or in a state of which nothing is noted.
 func (p *past) forget(uid uint64) {
 	s := p.shard(uid)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.first, uid)
-	delete(s.again, uid)
+	s.once.drop(uid)
+	s.more.drop(uid)
 }
 
 // len is how many objects are remembered.
@@ -137,7 +165,7 @@ func (p *past) len() (n int) {
 	for i := range p.shards {
 		s := &p.shards[i]
 		s.mu.Lock()
-		n += len(s.first) + len(s.again)
+		n += len(s.once.entries) + len(s.more.entries)
 		s.mu.Unlock()
 	}
 	return n
@@ -148,7 +176,7 @@ func (p *past) clear() {
 	for i := range p.shards {
 		s := &p.shards[i]
 		s.mu.Lock()
-		s.first, s.again = nil, nil
+		s.once, s.more = pastTable[uint64]{}, pastTable[pastHashes]{}
 		s.mu.Unlock()
 	}
 }

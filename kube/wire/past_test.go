@@ -216,6 +216,58 @@ func TestPastOfAnotherState(t *testing.T) {
 	}
 }
 
+// A state of the same version as the one before, which a server that went back in time
+// may tell, is noted in its place; one without a version never is.
+func TestPastOfTheSameVersion(t *testing.T) {
+	h := hold(newProtobuf(t, reflect.TypeFor[corev1.Pod](), Options{Pool: NewPool()}))
+	on := func(node, version, message string) *corev1.Pod {
+		pod := replica("set", 1)
+		pod.Spec.NodeName, pod.ResourceVersion, pod.Status.Message = node, version, message
+		return pod
+	}
+	h.pod(t, First, on("x", "1", ""))
+	second := h.pod(t, First, on("y", "1", ""))
+	third := h.pod(t, Again, on("y", "2", "changed"))
+	if unsafe.StringData(second.Spec.NodeName) != unsafe.StringData(third.Spec.NodeName) {
+		t.Error("the state that is held was not noted")
+	}
+	for _, moment := range []Moment{First, Again} {
+		h.pod(t, moment, on("z", "", ""))
+		if n := h.past.len(); n != 0 {
+			t.Errorf("%d states without a version are remembered", n)
+		}
+		h.pod(t, First, on("x", "1", ""))
+	}
+}
+
+// Memory for what was noted is given back.
+func TestPastShrinks(t *testing.T) {
+	var p past
+	one, two := pastHashes{n: 1}, pastHashes{n: 2}
+	const objects = 16_000
+	for uid := range uint64(objects) {
+		p.note(uid, &one, true)
+	}
+	for uid := range uint64(objects) {
+		p.note(uid, &two, false)
+	}
+	room := func() (once, more int) {
+		for i := range p.shards {
+			once, more = once+p.shards[i].once.peak, more+p.shards[i].more.peak
+		}
+		return once, more
+	}
+	if once, more := room(); once > objects/8 || more < objects {
+		t.Errorf("room for %d and %d, of %d objects all of which changed", once, more, objects)
+	}
+	for uid := range uint64(objects) {
+		p.forget(uid)
+	}
+	if once, more := room(); once+more > 2*pastShards*pastPeak {
+		t.Errorf("room for %d and %d, of objects all of which are gone", once, more)
+	}
+}
+
 // Hashes of a state do not match in another that lies where it lay.
 func TestPastSalt(t *testing.T) {
 	d := newProtobuf(t, reflect.TypeFor[corev1.Pod](), Options{Pool: NewPool()})

@@ -72,7 +72,8 @@ func (r *protoReader) object(n *protoNode, raw []byte, base unsafe.Pointer) bool
 	} else {
 		r.texts.rewind(deferredFrame{})
 	}
-	r.data, r.depth, r.window, r.held = nil, 0, window{}, nil
+	r.data, r.depth = nil, 0
+	r.leave()
 	return ok
 }
 

@@ -48,11 +48,15 @@ type window struct {
 
 // begin is for a new object at base.
 func (l *lineage) begin(base unsafe.Pointer, size uintptr, m Moment, held Held) {
-	l.moment, l.held, l.again = m, held, m >= Again
-	l.name, l.namespace, l.uid = nil, nil, 0
+	l.moment, l.held, l.again, l.uid = m, held, m >= Again, 0
 	l.before.n, l.now.n = 0, 0
 	l.hashed.end = 0
 	l.window = window{base: base, size: size}
+}
+
+// leave lets go of an object, of what is held of it, and of its bytes.
+func (l *lineage) leave() {
+	l.held, l.name, l.namespace, l.window = nil, nil, nil, window{}
 }
 
 // identify notes which object it is. With the uid, which comes after the name in what
@@ -100,29 +104,41 @@ func (d *Decoder) version(state unsafe.Pointer) string {
 	return (*metav1.ObjectMeta)(unsafe.Add(state, d.meta)).ResourceVersion
 }
 
-// salt tells a state from every other one. A state that is gone may have lain where
-// another one does now, but not in the same version.
+// salt tells a state from every other one that is noted. One that is gone may have lain
+// where another does now, but not in the same version, unless a server went back in
+// time; and then what was noted of it is gone as well: see note.
 func (r *protoReader) salt(state unsafe.Pointer) uint64 {
 	return maphash.String(r.pool.seedA, r.decoder.version(state)) + uint64(uintptr(state))*0x9E3779B97F4A7C15
 }
 
-// note remembers what the object at base was made of, if it is held. An object that is
-// listed again as it was is not: the one that was there stays.
+// note remembers what the object at base was made of, if it is held, in place of what
+// was noted of any state before. Only if it was listed again as it was does the note
+// stay: so does the object that is held.
 func (r *protoReader) note(base unsafe.Pointer) {
 	p := &r.decoder.past
-	switch {
-	case r.moment == Once || r.pool.epoch.Load() != r.epoch:
-	case r.moment == Last:
-		p.forget(r.uid)
-	case r.now.n > 1 || r.now.n == 1 && r.now.hashes[0] != 0:
-		r.now.salted(r.salt(base))
-		if p.note(r.uid, &r.now, r.moment == First) {
-			return
-		}
-		if held := r.lastState(); held == nil || r.decoder.version(held) != r.decoder.version(base) {
-			p.note(r.uid, &r.now, false)
-		}
+	if r.moment == Once || r.pool.epoch.Load() != r.epoch {
+		return
 	}
+	noted := r.now.n > 1 || r.now.n == 1 && r.now.hashes[0] != 0
+	if r.moment == Last || !noted || r.decoder.version(base) == "" {
+		p.forget(r.uid)
+		return
+	}
+	hash := r.now.hashes[0]
+	r.now.salted(r.salt(base))
+	if p.note(r.uid, &r.now, r.moment == First) {
+		return
+	}
+	if held := r.lastState(); held == nil || r.decoder.version(held) != r.decoder.version(base) || !r.noted(held, hash) {
+		p.note(r.uid, &r.now, false)
+	}
+}
+
+// noted says whether it is this state that is remembered, with this part.
+func (r *protoReader) noted(state unsafe.Pointer, hash uint64) bool {
+	r.decoder.past.recall(r.uid, &r.before)
+	r.before.salted(r.salt(state))
+	return r.before.has(hash)
 }
 
 // enter makes what is about to be decoded for a field the window, and returns the one
@@ -189,7 +205,7 @@ func (r *protoReader) unchanged(f *protoField, i, end int, dst unsafe.Pointer) (
 		return nil, false
 	}
 	ok = r.before.has(hash) && !r.tooDeepHere(f, i, end)
-	if ok || r.all {
+	if ok || r.all || f.lasting {
 		h.saw(ok)
 	}
 	return past, ok

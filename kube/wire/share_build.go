@@ -7,7 +7,8 @@ import (
 )
 
 // block is memory that may have to be copied: a struct, or a slice's elements.
-// It is, as a whole, when the first of its parts is replaced.
+// It is, as a whole, when the first of its parts is replaced, unless it may be written
+// to.
 type block struct {
 	w        *worker
 	src, dst unsafe.Pointer

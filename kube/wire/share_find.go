@@ -37,7 +37,13 @@ func (w *worker) find(s *step, hash uint64, x part) (part, bool) {
 		return part{}, false
 	}
 	y, ok := w.sharer.pool.get(shareKey(s.seed, hash))
-	if !ok || !w.good(s, hash, x, y) {
+	if !ok {
+		return part{}, false
+	}
+	same, replaced := w.good(s, hash, x, y)
+	if replaced {
+		y = x // which others may have by now: nothing is to be built in it
+	} else if !same {
 		return part{}, false
 	}
 	r.hash, r.seed, r.part = hash, s.seed, y
@@ -50,8 +56,10 @@ func (w *worker) offer(s *step, hash uint64, x part, size uintptr) part {
 	if s != textStep || x.n >= worthPool {
 		x = s.onHeap(x, size)
 		y := w.sharer.pool.put(shareKey(s.seed, hash), x, int(size))
-		if y != x && w.good(s, hash, x, y) {
-			x = y
+		if y != x {
+			if same, _ := w.good(s, hash, x, y); same {
+				x = y
+			}
 		}
 	}
 	r := &w.recent[hash%uint64(len(w.recent))]
@@ -73,15 +81,16 @@ func (s *step) onHeap(x part, size uintptr) part {
 }
 
 // good says whether y, which the pool has, is as x. If it is not, someone may have
-// changed it since it came there: x takes its place.
-func (w *worker) good(s *step, hash uint64, x, y part) bool {
+// changed it since it came there: then x takes its place.
+func (w *worker) good(s *step, hash uint64, x, y part) (same, replaced bool) {
 	if w.same(s, x, y) {
-		return true
+		return true, false
 	}
 	if changed := w.rehash(s, y) != hash; changed && w.left >= 0 {
 		w.sharer.replace(s, hash, x, y)
+		return false, true
 	}
-	return false
+	return false, false
 }
 
 // same compares two parts.

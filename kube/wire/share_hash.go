@@ -61,6 +61,7 @@ const (
 
 func (w *worker) begin() {
 	w.nodes, w.left, w.compares, w.opaque = w.nodes[:0], maxReads, maxReads, false
+	w.mapped = false
 	w.texts, w.offered = w.texts[:0], 0
 	w.epoch++
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -331,4 +332,33 @@ func TestShareLike(t *testing.T) {
 	}
 	close(stop)
 	writer.Wait()
+}
+
+// A part that takes the place of a changed one in the pool may be somebody's from then
+// on, and is not written to.
+func TestShareOwnLeavesWhatIsInThePool(t *testing.T) {
+	pool := wire.NewPool()
+	second := wire.NewSharer(pool, wire.Options{})
+	var other *corev1.Pod
+	texts := func() (all []*byte) {
+		for _, env := range other.Spec.Containers[0].Env {
+			all = append(all, unsafe.StringData(env.Value))
+		}
+		return all
+	}
+	var before []*byte
+	first := wire.NewSharer(pool, wire.Options{OnMutation: func(error) {
+		if other == nil {
+			other = second.ShareOwn(somePod("web", 3), nil).(*corev1.Pod)
+			before = texts()
+		}
+	}})
+	first.ShareOwn(somePod("web", 1), nil).(*corev1.Pod).Spec.Containers[0].Env[0].Value = "changed"
+	first.ShareOwn(somePod("web", 2), nil)
+	if other == nil {
+		t.Fatal("the change was not found")
+	}
+	if !slices.Equal(before, texts()) {
+		t.Error("a part of an object was written to after it was shared")
+	}
 }

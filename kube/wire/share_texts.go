@@ -9,8 +9,8 @@ type ownText struct {
 }
 
 // gather puts the strings from mark on, which are all of one block, into one
-// allocation, if the block is a copy. A decoder makes one of each, and it is their
-// number that costs whenever the garbage collector comes by.
+// allocation, if the block may be written to. A decoder makes one of each, and it is
+// their number that costs whenever the garbage collector comes by.
 //
 // Why not those of the whole object into one: the object's next state takes over what
 // has not changed, and would keep all text for the sake of that.

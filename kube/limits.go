@@ -20,7 +20,7 @@ const (
 	// maxQueuedFrames and maxQueuedBytes bound what a stream reads ahead of its
 	// reader; one block, or one frame that is longer, may come on top.
 	maxQueuedFrames = 1024
-	maxQueuedBytes  = 4 << 20
+	maxQueuedBytes  = 2 << 20
 
 	// patience is for how long initial events may wait for others: a moment that
 	// nobody notices, and thousands of events where it pays.

@@ -6,7 +6,6 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
-	"time"
 )
 
 // inMemory is a store whose objects can be found as they were written.
@@ -18,29 +17,6 @@ func (s inMemory) Held(key Key) (any, bool) { return s.Get(key) }
 type inFront struct{ ReadStore[*entry] }
 
 func (f inFront) Behind() ReadStore[*entry] { return f.ReadStore }
-
-// asked is a source that notes where its objects are said to be held.
-type asked struct {
-	*remote
-	mu   sync.Mutex
-	held []Holder
-}
-
-func (a *asked) note(h Holder) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.held = append(a.held, h)
-}
-
-func (a *asked) List(ctx context.Context, q ListQuery) (Page[*entry], error) {
-	a.note(q.Held)
-	return a.remote.List(ctx, q)
-}
-
-func (a *asked) Watch(ctx context.Context, q WatchQuery) (Stream[*entry], error) {
-	a.note(q.Held)
-	return a.remote.Watch(ctx, q)
-}
 
 // A source is told where its objects are held, if they are in memory and nobody has
 // made something else of them.
@@ -81,13 +57,13 @@ func TestSourcesKnowWhatIsHeld(t *testing.T) {
 					var running sync.WaitGroup
 					for _, run := range []func(context.Context) error{replica.Run, of.Run, reflector.Run} {
 						running.Go(func() { _ = run(ctx) })
-						time.Sleep(time.Second)
+						synctest.Wait()
 					}
 					cancel()
 					running.Wait()
 					for _, source := range []*asked{whole, section, bare} {
-						if len(source.held) == 0 || slices.ContainsFunc(source.held, func(h Holder) bool { return h != test.want }) {
-							t.Errorf("told %v, should be %v", source.held, test.want)
+						if len(source.questions) == 0 || slices.ContainsFunc(source.questions, func(q question) bool { return q.held != test.want }) {
+							t.Errorf("told %v, should be %v", source.questions, test.want)
 						}
 					}
 				})

@@ -197,3 +197,33 @@ func within(t *testing.T, d time.Duration) context.Context {
 	t.Cleanup(cancel)
 	return ctx
 }
+
+// asked is a source that notes what it was asked, in order.
+type asked struct {
+	*remote
+	mu        sync.Mutex
+	questions []question
+}
+
+// question is what a list and a watch are asked alike; whole says that it was for a
+// whole state.
+type question struct {
+	whole, afresh bool
+	held          Holder
+}
+
+func (a *asked) note(q question) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.questions = append(a.questions, q)
+}
+
+func (a *asked) List(ctx context.Context, q ListQuery) (Page[*entry], error) {
+	a.note(question{true, q.Afresh, q.Held})
+	return a.remote.List(ctx, q)
+}
+
+func (a *asked) Watch(ctx context.Context, q WatchQuery) (Stream[*entry], error) {
+	a.note(question{q.Initial, q.Afresh, q.Held})
+	return a.remote.Watch(ctx, q)
+}

@@ -89,18 +89,14 @@ func onCopy(transform TransformFunc) TransformFunc {
 // decoded for us alone are shared where they are, unless there is a transform, which
 // may return anything.
 func sharing(transform TransformFunc, store *indexer, sharer *wire.Sharer, from *source) TransformFunc {
-	if transform == nil {
-		return func(object any) (any, error) {
-			if from != nil && from.fresh {
-				return sharer.ShareOwn(object, store.held(object)), nil
-			}
-			return sharer.ShareLike(object, store.held(object)), nil
-		}
-	}
 	return func(object any) (any, error) {
-		object, err := transform(object)
-		if err != nil {
-			return object, err
+		if transform != nil {
+			var err error
+			if object, err = transform(object); err != nil {
+				return object, err
+			}
+		} else if from != nil && from.fresh {
+			return sharer.ShareOwn(object, store.held(object)), nil
 		}
 		return sharer.ShareLike(object, store.held(object)), nil
 	}

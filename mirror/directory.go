@@ -143,7 +143,7 @@ func (d *Directory) Source(r Resource, opts Options) (tarn.Source[Object], error
 	if err != nil {
 		return nil, err
 	}
-	s := &diskSource{view: d.view, table: known.Table, sieve: sieve, decoder: decoder}
+	s := &diskSource{view: d.view, table: known.Table, sieve: sieve, decoder: decoder, pool: d.pool}
 	s.hide = r.Secret() && !opts.ShowSecrets && !known.Hidden
 	return s, nil
 }

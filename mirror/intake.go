@@ -38,6 +38,8 @@ type counting struct {
 	taking  stopwatch
 }
 
+func (c *counting) Unwrap() tarn.Source[Object] { return c.Source }
+
 func (c *counting) List(ctx context.Context, q tarn.ListQuery) (tarn.Page[Object], error) {
 	if q.Continue == "" {
 		c.arrived.Store(0)

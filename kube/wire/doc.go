@@ -11,8 +11,12 @@
 //   - The values are exactly those of the stock decoders. What is irregular in any way
 //     is left to them, object by object.
 //   - Objects are read-only, as those of any informer are. DeepCopy before writing; an
-//     append copies by itself, for shared slices have no room to grow. Now and then a
-//     shared part is compared with its bytes, and a change is reported.
-//   - The strings of an object lie next to each other in memory: who keeps one of them
-//     keeps them all. Clone a string that is to outlive its object by far.
+//     append copies by itself, for shared slices have no room to grow.
+//   - A program that writes to an object by mistake changes that object, and those that
+//     share the very part. Metadata but for the managed fields, and single values that are
+//     pointed to, belong to one object. Parts are verified when they are used again, at
+//     most once a minute, and every five minutes by a [Guard], which finds the objects
+//     that have what was written to and has them read again.
+//   - The strings of an object lie next to each other in memory, so that keeping one of
+//     them keeps them all. Clone a string that must outlive its object by far.
 package wire

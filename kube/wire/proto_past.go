@@ -233,7 +233,7 @@ func (r *protoReader) keptPart(f *protoField, i, end, n int, dst unsafe.Pointer)
 	if r.verify || r.admitting {
 		x = r.verifiedPart(f, x, i, end, n)
 	}
-	return x, true
+	return x, x.ptr != nil
 }
 
 // whole decodes a message that is part of its struct, or takes it over.
@@ -243,11 +243,10 @@ func (r *protoReader) whole(f *protoField, i, end int, dst unsafe.Pointer) bool 
 	}
 	noted, lazies := r.now.n, r.lazies
 	if past, ok := r.unchanged(f, i, end, dst); ok {
-		kept := reflect.NewAt(f.typ, past)
 		if r.verify {
-			kept = r.verifiedMessage(f, kept, i, end)
+			return r.verifiedMessage(f, past, i, end, dst)
 		}
-		reflect.NewAt(f.typ, dst).Elem().Set(kept.Elem())
+		reflect.NewAt(f.typ, dst).Elem().Set(reflect.NewAt(f.typ, past).Elem())
 		return true
 	}
 	apart := end-i >= pastApart

@@ -11,67 +11,73 @@ import (
 // Why not by a digest, as parts of the pool are: it would have to be made of every state
 // of every object, while most never change. Here the bytes are at hand.
 
-// verifiedPart is a part of the last state if it is as its bytes say, else one that is.
+// verifiedPart is a part of the last state if it is as its bytes say, else one that is;
+// nil if the bytes cannot be read.
 func (r *protoReader) verifiedPart(f *protoField, x part, i, end, n int) part {
-	fresh, ok := r.unshared(f, i, end, n)
-	if !ok {
-		return x
+	var fresh part
+	if !r.afresh(func() bool {
+		fresh = part{r.memory(f, i, end, n, nil), n}
+		return fresh.ptr != nil
+	}) {
+		return part{}
 	}
-	again, _ := r.unshared(f, i, end, n)
-	if r.intact(f, f.value(x), f.value(fresh), f.value(again), end-i) {
+	if r.intact(f, f.header(x), f.header(fresh), end-i) {
 		return x
 	}
 	return fresh
 }
 
-// verifiedMessage is verifiedPart for a message that is part of its struct.
-func (r *protoReader) verifiedMessage(f *protoField, kept reflect.Value, i, end int) reflect.Value {
-	fresh := r.unsharedMessage(f, i, end)
-	if r.intact(f, kept, fresh, r.unsharedMessage(f, i, end), end-i) {
-		return kept
+// verifiedMessage decodes a message that is part of its struct to dst, if the last state
+// has it otherwise than its bytes say, else takes it over from there.
+func (r *protoReader) verifiedMessage(f *protoField, past unsafe.Pointer, i, end int, dst unsafe.Pointer) bool {
+	if !r.afresh(func() bool { return r.message(f.child(), i, end, dst) }) {
+		return false
 	}
-	return fresh
+	if r.intact(f, past, dst, end-i) {
+		reflect.NewAt(f.typ, dst).Elem().Set(reflect.NewAt(f.typ, past).Elem())
+	}
+	return true
 }
 
-// intact compares what is held with what its bytes say, and reports it if they differ.
-// What does not even equal itself, because it holds a NaN, counts as intact.
-func (r *protoReader) intact(f *protoField, held, fresh, again reflect.Value, size int) bool {
+// afresh decodes without taking anything over from the last state, and out of parts of
+// the pool only after these were verified. Nothing of it is noted for the next state.
+func (r *protoReader) afresh(decode func() bool) bool {
+	again, admitting, noted, lazies := r.again, r.admitting, r.now.n, r.lazies
+	r.again, r.admitting = false, true
+	frame := r.texts.open()
+	ok := decode()
+	if ok {
+		r.texts.close(r.data, frame)
+	} else {
+		r.texts.rewind(frame)
+	}
+	r.again, r.admitting, r.now.n, r.lazies = again, admitting, noted, lazies
+	return ok
+}
+
+// intact compares what is held of a field with what its bytes say, and reports it if
+// they differ.
+func (r *protoReader) intact(f *protoField, held, fresh unsafe.Pointer, size int) bool {
 	r.pool.verified.Add(uint64(size))
-	if sameValue(held.Interface(), fresh.Interface()) || !reflect.DeepEqual(fresh.Interface(), again.Interface()) {
+	c := comparer{compares: maxReads}
+	if c.equal(planFor(f.typ, false), held, fresh, 0) {
+		return true
+	}
+	a, b := reflect.NewAt(f.typ, held).Elem(), reflect.NewAt(f.typ, fresh).Elem()
+	if sameValue(a.Interface(), b.Interface()) {
 		return true
 	}
 	key := string(r.name)
 	if len(r.namespace) > 0 {
 		key = string(r.namespace) + "/" + key
 	}
-	for _, d := range differences(f.path(), held, fresh) {
+	for _, d := range differences(f.path(), a, b) {
 		r.pool.stray(strayWrite{by: r.decoder, object: key, field: d.field, memory: d.memory})
 	}
 	return false
 }
 
-// unshared decodes a part by itself.
-func (r *protoReader) unshared(f *protoField, i, end, n int) (part, bool) {
-	plain := protoReader{data: r.data, depth: r.depth}
-	made := plain.memory(f, i, end, n, nil)
-	if made == nil {
-		return part{}, false
-	}
-	plain.texts.close(r.data, deferredFrame{})
-	return part{made, n}, true
-}
-
-func (r *protoReader) unsharedMessage(f *protoField, i, end int) reflect.Value {
-	v := reflect.New(f.typ)
-	plain := protoReader{data: r.data, depth: r.depth}
-	if plain.message(f.child(), i, end, v.UnsafePointer()) {
-		plain.texts.close(r.data, deferredFrame{})
-	}
-	return v
-}
-
-// value is a part as a value of the field's type.
-func (f *protoField) value(x part) reflect.Value {
-	header := &sliceHeader{ptr: x.ptr, len: x.n, cap: x.n} // of which pointers and maps are the first word
-	return reflect.NewAt(f.typ, unsafe.Pointer(header)).Elem()
+// header is a part as the field has it.
+func (f *protoField) header(x part) unsafe.Pointer {
+	return unsafe.Pointer(&sliceHeader{ptr: x.ptr, len: x.n, cap: x.n}) // of which pointers and maps are the first word
 }

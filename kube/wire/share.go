@@ -109,6 +109,7 @@ func (w *worker) object(object, like any) any {
 	b := w.block(src, p, 1)
 	w.build(&b, 0, p, model, unhashed, 0)
 	w.gather(&b, 0)
+	w.scalars.gather()
 	if b.dst == nil {
 		return object
 	}

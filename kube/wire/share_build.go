@@ -89,6 +89,9 @@ func (w *worker) build(b *block, off uintptr, p *plan, like unsafe.Pointer, cur,
 			}
 		case pointerStep, mapStep:
 			x := *(*unsafe.Pointer)(at)
+			if s.scalar && b.dst != nil && w.offered == 0 {
+				w.scalars.add((*unsafe.Pointer)(unsafe.Add(b.dst, off)), s.elem)
+			}
 			var y part
 			y, cur = w.part(s, &sites[i], part{x, 1}, part{*(*unsafe.Pointer)(like), 1}, 1, cur, depth)
 			if y.ptr != x {

@@ -2,11 +2,20 @@ package wire
 
 import "unsafe"
 
+// comparer compares values by their plans. It bounds what is compared of one object:
+// parts that are met on many ways are compared on each.
+type comparer struct {
+	compares int
+	// mapped says that what is read is the value of a map, which nobody can write to in
+	// place.
+	mapped bool
+}
+
 // equal compares two values of a type to the bit: floats by their bits, times
 // with their location, nil and empty apart. It reads no deeper than hash did. What
 // cannot be shared is equal to nothing.
-func (w *worker) equal(p *plan, a, b unsafe.Pointer, depth int) bool {
-	if w.compares--; depth > maxDepth || w.compares < 0 {
+func (c *comparer) equal(p *plan, a, b unsafe.Pointer, depth int) bool {
+	if c.compares--; depth > maxDepth || c.compares < 0 {
 		return false
 	}
 	for i := range p.steps {
@@ -19,7 +28,7 @@ func (w *worker) equal(p *plan, a, b unsafe.Pointer, depth int) bool {
 			continue
 		}
 		if s.kind == lazyStep {
-			if !w.mapped && isLazy(x) {
+			if !c.mapped && isLazy(x) {
 				return false
 			}
 			continue // its text is a step of its own
@@ -34,19 +43,19 @@ func (w *worker) equal(p *plan, a, b unsafe.Pointer, depth int) bool {
 			}
 		case sliceStep:
 			x, y := (*sliceHeader)(x), (*sliceHeader)(y)
-			if x.len != y.len || x.ptr == nil || y.ptr == nil || x.len > 0 && !w.equalPart(s, x.ptr, y.ptr, x.len, depth) {
+			if x.len != y.len || x.ptr == nil || y.ptr == nil || x.len > 0 && !c.equalPart(s, x.ptr, y.ptr, x.len, depth) {
 				return false
 			}
 		case pointerStep, mapStep:
-			if isNil(x) || isNil(y) || !w.equalPart(s, *(*unsafe.Pointer)(x), *(*unsafe.Pointer)(y), 1, depth) {
+			if isNil(x) || isNil(y) || !c.equalPart(s, *(*unsafe.Pointer)(x), *(*unsafe.Pointer)(y), 1, depth) {
 				return false
 			}
 		case treeStep:
-			if !w.equalTree(*(*map[string]any)(x), *(*map[string]any)(y), depth) {
+			if !c.equalTree(*(*map[string]any)(x), *(*map[string]any)(y), depth) {
 				return false
 			}
 		case jsonStep:
-			if !w.equalTree(*(*any)(x), *(*any)(y), depth) {
+			if !c.equalTree(*(*any)(x), *(*any)(y), depth) {
 				return false
 			}
 		default: // of these, only what is nil is plain data
@@ -57,21 +66,21 @@ func (w *worker) equal(p *plan, a, b unsafe.Pointer, depth int) bool {
 }
 
 // equalPart compares what two references of one type lead to.
-func (w *worker) equalPart(s *step, a, b unsafe.Pointer, n, depth int) bool {
+func (c *comparer) equalPart(s *step, a, b unsafe.Pointer, n, depth int) bool {
 	if a == b {
 		return true
 	}
-	mapped := w.mapped
-	w.mapped = s.kind == mapStep
-	same := w.equalElements(s, a, b, n, depth+1)
-	w.mapped = mapped
+	mapped := c.mapped
+	c.mapped = s.kind == mapStep
+	same := c.equalElements(s, a, b, n, depth+1)
+	c.mapped = mapped
 	return same
 }
 
-func (w *worker) equalElements(s *step, a, b unsafe.Pointer, n, depth int) bool {
+func (c *comparer) equalElements(s *step, a, b unsafe.Pointer, n, depth int) bool {
 	switch {
 	case s.kind == mapStep:
-		return s.table.equal(w, a, b, depth)
+		return s.table.equal(c, a, b, depth)
 	case s.elem.opaque:
 		return false
 	case s.elem.memory:
@@ -79,7 +88,7 @@ func (w *worker) equalElements(s *step, a, b unsafe.Pointer, n, depth int) bool 
 	}
 	for i := range n {
 		off := uintptr(i) * s.elem.size
-		if !w.equal(s.elem, unsafe.Add(a, off), unsafe.Add(b, off), depth) {
+		if !c.equal(s.elem, unsafe.Add(a, off), unsafe.Add(b, off), depth) {
 			return false
 		}
 	}

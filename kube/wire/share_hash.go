@@ -21,19 +21,18 @@ type worker struct {
 	// another order each time.
 	entries []entry
 	// texts are strings that belong to the object alone, of the blocks being built.
-	texts []ownText
+	texts   []ownText
+	scalars ownScalars
 	// inPlace says that the object may be written to.
 	inPlace bool
 	// offered counts the parts being built that the pool will be offered.
 	offered int
-	// opaque is set when something is read that cannot be shared; mapped says that
-	// it is the value of a map, which nobody can write to in place.
-	opaque, mapped bool
-	// left is how much may still be read of this object, compares how many parts may
-	// still be compared: one that is met on many ways is compared on each.
-	left     int
-	compares int
-	copiers  map[*step]*copier
+	comparer
+	// opaque is set when something is read that cannot be shared.
+	opaque bool
+	// left is how much may still be read of this object.
+	left    int
+	copiers map[*step]*copier
 	// epoch is the number of the object, time when it came.
 	epoch uint32
 	time  seconds
@@ -64,6 +63,7 @@ func (w *worker) begin() {
 	w.nodes, w.left, w.compares, w.opaque = w.nodes[:0], maxReads, maxReads, false
 	w.mapped = false
 	w.texts, w.offered = w.texts[:0], 0
+	w.scalars.forget()
 	w.epoch++
 	w.time = secondsNow()
 }

@@ -16,7 +16,7 @@ import (
 type table interface {
 	// hash adds the content to h, whatever its order.
 	hash(w *worker, m unsafe.Pointer, h uint64, depth int) uint64
-	equal(w *worker, a, b unsafe.Pointer, depth int) bool
+	equal(c *comparer, a, b unsafe.Pointer, depth int) bool
 }
 
 func (f fields) tableOf(t reflect.Type) table {
@@ -51,7 +51,7 @@ func (stringTable) hash(_ *worker, m unsafe.Pointer, h uint64, _ int) uint64 {
 	return mix(h, sum, boolSalt)
 }
 
-func (stringTable) equal(_ *worker, a, b unsafe.Pointer, _ int) bool {
+func (stringTable) equal(_ *comparer, a, b unsafe.Pointer, _ int) bool {
 	x, y := *(*map[string]string)(unsafe.Pointer(&a)), *(*map[string]string)(unsafe.Pointer(&b))
 	if len(x) != len(y) {
 		return false
@@ -75,14 +75,14 @@ func (t plainTable[V]) hash(w *worker, m unsafe.Pointer, h uint64, depth int) ui
 	return mix(h, sum, boolSalt)
 }
 
-func (t plainTable[V]) equal(w *worker, a, b unsafe.Pointer, depth int) bool {
+func (t plainTable[V]) equal(c *comparer, a, b unsafe.Pointer, depth int) bool {
 	x, y := *(*map[string]V)(unsafe.Pointer(&a)), *(*map[string]V)(unsafe.Pointer(&b))
 	if len(x) != len(y) {
 		return false
 	}
 	for k, v := range x {
 		other, ok := y[k]
-		if !ok || !w.equal(t.elem, unsafe.Pointer(&v), unsafe.Pointer(&other), depth) {
+		if !ok || !c.equal(t.elem, unsafe.Pointer(&v), unsafe.Pointer(&other), depth) {
 			return false
 		}
 	}
@@ -111,7 +111,7 @@ func (t *reflectTable) hash(w *worker, m unsafe.Pointer, h uint64, depth int) ui
 	return mix(h, sum, boolSalt)
 }
 
-func (t *reflectTable) equal(w *worker, a, b unsafe.Pointer, depth int) bool {
+func (t *reflectTable) equal(c *comparer, a, b unsafe.Pointer, depth int) bool {
 	x, y := reflect.NewAt(t.t, unsafe.Pointer(&a)).Elem(), reflect.NewAt(t.t, unsafe.Pointer(&b)).Elem()
 	if x.Len() != y.Len() {
 		return false
@@ -124,7 +124,7 @@ func (t *reflectTable) equal(w *worker, a, b unsafe.Pointer, depth int) bool {
 		}
 		elem.Elem().SetIterValue(i)
 		other.Elem().Set(found)
-		if !w.equal(t.elem, elem.UnsafePointer(), other.UnsafePointer(), depth) {
+		if !c.equal(t.elem, elem.UnsafePointer(), other.UnsafePointer(), depth) {
 			return false
 		}
 	}
@@ -139,4 +139,4 @@ func (opaqueTable) hash(w *worker, _ unsafe.Pointer, h uint64, _ int) uint64 {
 	return h
 }
 
-func (opaqueTable) equal(*worker, unsafe.Pointer, unsafe.Pointer, int) bool { return false }
+func (opaqueTable) equal(*comparer, unsafe.Pointer, unsafe.Pointer, int) bool { return false }

@@ -120,8 +120,8 @@ func (w *worker) hashList(list []any, depth int) uint64 {
 }
 
 // equalTree compares two values to the bit.
-func (w *worker) equalTree(a, b any, depth int) bool {
-	if w.compares--; depth > maxDepth || w.compares < 0 {
+func (c *comparer) equalTree(a, b any, depth int) bool {
+	if c.compares--; depth > maxDepth || c.compares < 0 {
 		return false
 	}
 	switch a := a.(type) {
@@ -146,7 +146,7 @@ func (w *worker) equalTree(a, b any, depth int) bool {
 		}
 		for k, v := range a {
 			other, ok := b[k]
-			if !ok || !w.equalTree(v, other, depth+1) {
+			if !ok || !c.equalTree(v, other, depth+1) {
 				return false
 			}
 		}
@@ -157,7 +157,7 @@ func (w *worker) equalTree(a, b any, depth int) bool {
 			return false
 		}
 		for i := range a {
-			if !w.equalTree(a[i], b[i], depth+1) {
+			if !c.equalTree(a[i], b[i], depth+1) {
 				return false
 			}
 		}

@@ -31,13 +31,14 @@ BENCH ?=
 # Flags for the end-to-end tests, such as E2E='-v -run Scenarios/restored'.
 E2E ?=
 
-# The real programs that the end-to-end tests run, each version in a folder of
-# its own: what is there is up to date. Building them takes some 12 minutes on
-# two cores the first time.
+# The real programs that the end-to-end tests run, each version in a folder of its
+# own. They are kept in the user's cache, so that a fresh clone finds what another one
+# has built: that takes some 12 minutes on two cores.
+E2E_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/tarn/e2e
 KUBERNETES = $(shell awk '$$1 == "k8s.io/kubernetes" { print $$2 }' e2e/build/go.mod)
 ETCD = $(shell awk '$$1 == "go.etcd.io/etcd/server/v3" && NF > 1 { print $$2 }' e2e/build/etcd/go.mod)
-KUBERNETES_BIN = e2e/bin/kubernetes-$(KUBERNETES)
-ETCD_BIN = e2e/bin/etcd-$(ETCD)
+KUBERNETES_BIN = $(E2E_CACHE)/kubernetes-$(KUBERNETES)
+ETCD_BIN = $(E2E_CACHE)/etcd-$(ETCD)
 E2E_PROGRAMS = $(addprefix $(KUBERNETES_BIN)/,kube-apiserver kube-controller-manager kubectl) $(ETCD_BIN)/etcd $(ETCD_BIN)/etcdutl
 
 .DEFAULT_GOAL := help
@@ -96,9 +97,9 @@ conformance: ## run client-go's own tests against package cache, where the scrip
 	fi
 
 e2e: e2e-build ## run against the real kube-apiserver, built on the first run; E2E='-v -run Sync' chooses
-	cd e2e && $(GO) test -count=1 -timeout 60m $(E2E) ./...
-	KUBECTL=$(CURDIR)/$(KUBERNETES_BIN)/kubectl $(GO) test -count=1 -run TestKubectl ./apiserver
-	KUBECTL=$(CURDIR)/$(KUBERNETES_BIN)/kubectl $(GO) test -count=1 -run TestDocs ./cmd/internal/cli
+	cd e2e && TARN_E2E_BIN=$(KUBERNETES_BIN):$(ETCD_BIN) $(GO) test -count=1 -timeout 60m $(E2E) ./...
+	KUBECTL=$(KUBERNETES_BIN)/kubectl $(GO) test -count=1 -run TestKubectl ./apiserver
+	KUBECTL=$(KUBERNETES_BIN)/kubectl $(GO) test -count=1 -run TestDocs ./cmd/internal/cli
 
 e2e-build: $(E2E_PROGRAMS)
 
@@ -109,10 +110,10 @@ version_flags = $(foreach package,k8s.io/component-base/version k8s.io/client-go
 	-X $(package).gitMinor=$(word 2,$(subst ., ,$(KUBERNETES:v%=%))))
 
 $(KUBERNETES_BIN)/%:
-	cd e2e/build && CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w $(strip $(version_flags))" -o $(CURDIR)/$@ k8s.io/kubernetes/cmd/$*
+	cd e2e/build && CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w $(strip $(version_flags))" -o $@ k8s.io/kubernetes/cmd/$*
 
 $(ETCD_BIN)/etcd:
-	cd e2e/build/etcd && CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w" -o $(CURDIR)/$@ go.etcd.io/etcd/server/v3
+	cd e2e/build/etcd && CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w" -o $@ go.etcd.io/etcd/server/v3
 
 $(ETCD_BIN)/etcdutl:
-	cd e2e/build/etcd && CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w" -o $(CURDIR)/$@ go.etcd.io/etcd/etcdutl/v3
+	cd e2e/build/etcd && CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w" -o $@ go.etcd.io/etcd/etcdutl/v3

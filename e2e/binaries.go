@@ -1,19 +1,19 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
 )
 
-// binDirVariable names the folder that holds the programs, if they are not in
-// the place where make puts them.
-const binDirVariable = "TARN_E2E_BIN"
+// binVariable names the folders that hold the programs, as PATH does. `make e2e` sets
+// it.
+const binVariable = "TARN_E2E_BIN"
 
-// binary finds a program that make has built. Each version has a folder of its
-// own, so that changing a version builds anew; a program found twice would leave
-// open which one is meant.
+// binary finds a program that make has built.
 func binary(t testing.TB, name string) string {
 	t.Helper()
 	path, err := findBinary(name)
@@ -24,18 +24,14 @@ func binary(t testing.TB, name string) string {
 }
 
 func findBinary(name string) (string, error) {
-	dir := os.Getenv(binDirVariable)
-	if dir == "" {
-		dir = "bin"
+	folders := os.Getenv(binVariable)
+	for _, folder := range filepath.SplitList(folders) {
+		path := filepath.Join(folder, name)
+		if _, err := os.Stat(path); err == nil {
+			return filepath.Abs(path)
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return "", err
+		}
 	}
-	found, err := filepath.Glob(filepath.Join(dir, "*", name))
-	switch {
-	case err != nil:
-		return "", err
-	case len(found) == 0:
-		return "", fmt.Errorf("no %s below %s: build it with `make e2e-build`, or name the folder in %s", name, dir, binDirVariable)
-	case len(found) > 1:
-		return "", fmt.Errorf("more than one %s: %v; remove the folders of old versions", name, found)
-	}
-	return filepath.Abs(found[0])
+	return "", fmt.Errorf("no %s in %q: run the tests by `make e2e`, which builds it, or name the folders in %s", name, folders, binVariable)
 }

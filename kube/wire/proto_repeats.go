@@ -12,8 +12,8 @@ type repeats struct {
 		salt       uint64 // of the field
 		start, end int
 		ptr        unsafe.Pointer
-		// admitting is that of the reader when it made the part.
-		admitting bool
+		// frame is the one that was open when the part was made.
+		frame int
 	}
 	next int
 }
@@ -22,26 +22,28 @@ type repeats struct {
 const worthRepeating = 32
 
 // find returns the part that was made of the same bytes, for this field or one of the
-// same type. What is to go into the pool is made of such parts only as could go there.
-func (r *repeats) find(f *protoField, data []byte, start, end int, admitting bool) unsafe.Pointer {
+// same type, since the frame was opened. The text of an earlier one is not there yet when
+// the frame is closed, and it may have been taken over from the object's last state, which
+// is not to go into the pool unverified.
+func (r *repeats) find(f *protoField, data []byte, start, end, frame int) unsafe.Pointer {
 	if end-start < worthRepeating {
 		return nil
 	}
 	for i := range r.parts {
 		p := &r.parts[i]
-		if p.salt == f.salt && p.ptr != nil && (p.admitting || !admitting) && p.end-p.start == end-start && bytes.Equal(data[p.start:p.end], data[start:end]) {
+		if p.salt == f.salt && p.ptr != nil && p.frame >= frame && p.end-p.start == end-start && bytes.Equal(data[p.start:p.end], data[start:end]) {
 			return p.ptr
 		}
 	}
 	return nil
 }
 
-func (r *repeats) add(f *protoField, start, end int, ptr unsafe.Pointer, admitting bool) {
+func (r *repeats) add(f *protoField, start, end int, ptr unsafe.Pointer, frame int) {
 	if end-start < worthRepeating || ptr == nil {
 		return
 	}
 	p := &r.parts[r.next%len(r.parts)]
-	p.salt, p.start, p.end, p.ptr, p.admitting = f.salt, start, end, ptr, admitting
+	p.salt, p.start, p.end, p.ptr, p.frame = f.salt, start, end, ptr, frame
 	r.next++
 }
 

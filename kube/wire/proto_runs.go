@@ -47,14 +47,14 @@ func (r *protoReader) shared(f *protoField, i, end, n int, dst unsafe.Pointer) u
 	if found.ptr != nil {
 		return found.ptr
 	}
-	if made := r.repeats.find(f, r.data, i, end, r.admitting); made != nil {
+	if made := r.repeats.find(f, r.data, i, end, r.texts.frame); made != nil {
 		return made
 	}
 	made := r.part(f, i, end, n, claim, dst)
 	if r.lazies != lazies {
 		r.now.strike(noted)
 	} else {
-		r.repeats.add(f, i, end, made, r.admitting)
+		r.repeats.add(f, i, end, made, r.texts.frame)
 	}
 	return made
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -259,4 +260,47 @@ func TestProtobufLeavesNothing(t *testing.T) {
 		decodePod(t, d, raw)
 	}
 	settle(t, func() bool { return pool.Stats().Parts == 0 })
+}
+
+// probed is a pod whose two probes ask the same, under a path that its workload alone has.
+func probed(workload, n int, readiness bool) *corev1.Pod {
+	get := func() *corev1.HTTPGetAction {
+		return &corev1.HTTPGetAction{Path: fmt.Sprintf("/the/health/of/workload/number-%03d", workload), Port: intstr.FromInt32(8080), Scheme: "HTTP"}
+	}
+	container := corev1.Container{
+		Name: fmt.Sprintf("container-%03d", workload), Image: fmt.Sprintf("registry.example.com/images/number-%03d:v1", workload),
+		LivenessProbe: &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: get()}, PeriodSeconds: 10},
+	}
+	if readiness {
+		container.ReadinessProbe = &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: get()}, PeriodSeconds: 5}
+	}
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: fmt.Sprintf("pod-%03d-%d", workload, n), Namespace: "ns",
+			UID: types.UID(fmt.Sprintf("uid-%d-%d", workload, n)), ResourceVersion: strconv.Itoa(workload*100 + n),
+		},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{container}},
+	}
+}
+
+// What goes into the pool is whole by then, also where an object repeats within itself.
+func TestRepeatsWithinAnObject(t *testing.T) {
+	pool := NewPool()
+	d := newProtobuf(t, reflect.TypeFor[corev1.Pod](), Options{Pool: pool})
+	var held []any
+	for workload := range 60 {
+		for n := range 3 {
+			want := probed(workload, n, workload > 40)
+			got, err := d.Protobuf(marshal(t, want))
+			if err != nil || !reflect.DeepEqual(got, want) {
+				t.Fatalf("pod %d of workload %d differs, or %v", n, workload, err)
+			}
+			held = append(held, got)
+		}
+	}
+	pool.Verify()
+	if s := pool.Stats(); s.StrayWrites != 0 {
+		t.Errorf("nobody wrote to an object, and %d writes are reported", s.StrayWrites)
+	}
+	runtime.KeepAlive(held)
 }

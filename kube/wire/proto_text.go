@@ -18,6 +18,9 @@ type deferred struct {
 	size    int
 	// large is how many bytes of text got an allocation of their own.
 	large int
+	// frame is the number of the frame that was opened last and is not closed, opened
+	// that of the last one. A frame within another has the larger number.
+	frame, opened int
 }
 
 // deferredText is a string or bytes to be set.
@@ -83,15 +86,18 @@ func (d *deferred) messages(m reflect.Value, keys []string, values unsafe.Pointe
 type deferredFrame struct {
 	texts, blobs, tables, times, size, large int
 	numbers                                  [numberSizes]int
+	outer                                    int
 }
 
 // open begins a part with text of its own.
 func (d *deferred) open() deferredFrame {
-	frame := deferredFrame{texts: len(d.texts), blobs: len(d.blobs), tables: len(d.tables), times: len(d.times), size: d.size, large: d.large}
+	frame := deferredFrame{texts: len(d.texts), blobs: len(d.blobs), tables: len(d.tables), times: len(d.times), size: d.size, large: d.large, outer: d.frame}
 	for i := range d.numbers {
 		frame.numbers[i] = len(d.numbers[i])
 	}
 	d.size, d.large = 0, 0
+	d.opened++
+	d.frame = d.opened
 	return frame
 }
 
@@ -137,7 +143,7 @@ func (d *deferred) rewind(frame deferredFrame) {
 		clear(d.numbers[i][frame.numbers[i]:])
 		d.numbers[i] = d.numbers[i][:frame.numbers[i]]
 	}
-	d.size, d.large = frame.size, frame.large
+	d.size, d.large, d.frame = frame.size, frame.large, frame.outer
 }
 
 func (t *deferredTable) fillMessages() {

@@ -89,6 +89,25 @@ func event[T any](s *stream, name string) (value T) {
 	return value
 }
 
+// A stream may name any object. What it watches is forgotten with it.
+func TestStreamsLeaveNothingBehind(t *testing.T) {
+	r := newRig(t, rigOptions{})
+	table, _ := r.mirror.Table("pods")
+	for i := range 10 {
+		s := r.follow(fmt.Sprintf("/api/events?table=pods&object=pods/nowhere/absent-%d", i))
+		if state := event[objectState](s, "object"); !state.Gone {
+			t.Errorf("there is %+v", state)
+		}
+		if table.Store().Watching() == 0 {
+			t.Error("nothing is watched while a page follows")
+		}
+		s.close()
+		for table.Store().Watching() > 0 { // until the test's own time is over
+			r.ask("/healthz")
+		}
+	}
+}
+
 func TestEventsOfAnObject(t *testing.T) {
 	r := newRig(t, rigOptions{objects: []runtime.Object{replicaSet("default", "web"), pod("default", "web-1", phase(corev1.PodPending))}})
 	s := r.follow("/api/events?object=pods/default/web-1")
@@ -173,18 +192,18 @@ func TestEventsAreFolded(t *testing.T) {
 	r := newRig(t, rigOptions{objects: []runtime.Object{pod("default", "web-1", func(p *corev1.Pod) { p.Labels["n"] = "start" })}})
 	table, _ := r.mirror.Table("pods")
 	w := &objectWatch{site: r.site, table: table, key: "default/web-1"}
-	if _, ok := w.next(); !ok {
+	if _, ok := w.next(t.Context()); !ok {
 		t.Fatal("the first state is not told")
 	}
 	for i := range 100 {
 		r.put(pod("default", "web-1", func(p *corev1.Pod) { p.Labels["n"] = fmt.Sprint(i) }))
 	}
-	state, ok := w.next()
+	state, ok := w.next(t.Context())
 	want := []edit{{Path: "metadata.labels.n", Old: "start", New: "99", Op: "change"}}
 	if diff := cmp.Diff(want, state.Edits); !ok || diff != "" {
 		t.Errorf("%t, want -, got +\n%s", ok, diff)
 	}
-	if again, ok := w.next(); ok {
+	if again, ok := w.next(t.Context()); ok {
 		t.Errorf("told twice: %+v", again)
 	}
 }

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 
@@ -87,11 +88,11 @@ type objectWatch struct {
 }
 
 // next gives the state if it is not the one that was told last.
-func (w *objectWatch) next() (objectState, bool) {
+func (w *objectWatch) next(ctx context.Context) (objectState, bool) {
 	if w.told && !closed(w.changed) {
 		return objectState{}, false
 	}
-	object, ok, changed := w.table.Store().GetWatch(w.key)
+	object, ok, changed := w.table.Store().GetWatch(ctx, w.key)
 	w.changed = changed
 	switch {
 	case !ok && w.told && w.gone:

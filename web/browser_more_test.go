@@ -40,7 +40,7 @@ func TestBrowserCopiesAll(t *testing.T) {
 	b := newBrowser(t)
 	long := pod("default", "long", func(p *corev1.Pod) {
 		p.Annotations = map[string]string{}
-		for i := range maxLines + 100 {
+		for i := range shownOfAnObject.Lines + 100 {
 			p.Annotations[fmt.Sprintf("note-%05d", i)] = "x"
 		}
 	})

@@ -16,6 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tarnproject/tarn/internal/render"
 )
 
 // stream is a client of /api/events.
@@ -126,11 +128,11 @@ func TestEventsOfAnObject(t *testing.T) {
 	set, _ := table.Store().Get("default/web")
 	r.put(pod("default", "web-1", ownedBy("ReplicaSet", "web", set.GetUID()), func(p *corev1.Pod) { p.Spec.Containers[0].Image = "app:2" }))
 	next := event[objectState](s, "object")
-	got := map[string]edit{}
+	got := map[string]render.Edit{}
 	for _, e := range next.Edits {
 		got[e.Path] = e
 	}
-	for _, want := range []edit{
+	for _, want := range []render.Edit{
 		{Path: "spec.containers[main].image", Old: "app:1", New: "app:2", Op: "change"},
 		{Path: "status.phase", Old: "Pending", New: "Running", Op: "change"},
 	} {
@@ -199,7 +201,7 @@ func TestEventsAreFolded(t *testing.T) {
 		r.put(pod("default", "web-1", func(p *corev1.Pod) { p.Labels["n"] = fmt.Sprint(i) }))
 	}
 	state, ok := w.next(t.Context())
-	want := []edit{{Path: "metadata.labels.n", Old: "start", New: "99", Op: "change"}}
+	want := []render.Edit{{Path: "metadata.labels.n", Old: "start", New: "99", Op: "change"}}
 	if diff := cmp.Diff(want, state.Edits); !ok || diff != "" {
 		t.Errorf("%t, want -, got +\n%s", ok, diff)
 	}

@@ -147,6 +147,7 @@ func (a *app) getTables(ctx context.Context, r objectReader, places []location, 
 	if len(tables) == 0 && len(failed) == 0 {
 		a.sayNothingFound(places)
 	}
+	a.cutCells(tables)
 	if err := opts.printTables(a.out, tables, kinds(places) > 1, opts.allNamespaces); err != nil {
 		failed = append(failed, err)
 	}

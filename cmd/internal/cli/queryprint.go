@@ -77,6 +77,7 @@ func (a *app) printFound(answers []*answer, opts *queryOptions) error {
 	if len(tables) == 0 {
 		a.sayNothingFound([]location{{resource: answers[0].resource, namespace: answers[0].namespace}})
 	}
+	a.cutCells(tables)
 	err := opts.printTables(a.out, tables, len(answers) > 1, opts.allNamespaces)
 	a.tellMore(answers)
 	return err
@@ -147,11 +148,17 @@ func cell(field *fieldpath.Path, object *unstructured.Unstructured) string {
 	if len(values) == 0 {
 		return "<none>"
 	}
-	texts := make([]string, len(values))
+	var text strings.Builder
 	for i, value := range values {
-		texts[i] = value.String()
+		if i > 0 {
+			text.WriteByte(',')
+		}
+		text.WriteString(value.String())
+		if text.Len() > widestCell {
+			break // the rest would be cut
+		}
 	}
-	return strings.Join(texts, ",")
+	return text.String()
 }
 
 func ownerOf(object *unstructured.Unstructured) string {

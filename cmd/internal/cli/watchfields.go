@@ -101,9 +101,7 @@ func describeChange(of target, c tarn.Change[mirror.Object], now time.Time) []te
 		return lines
 	}
 	found := differences(c.Old.Object, c.Object.Object)
-	for _, d := range found {
-		lines = append(lines, d.line())
-	}
+	lines = append(lines, found...)
 	if len(found) == 0 {
 		why := "no field that is kept differs"
 		if of.resource.Secret() {

@@ -106,8 +106,9 @@ func DropFields(paths ...string) Option {
 // object, which only server-side apply asks for.
 func WithoutManagedFields() Option { return DropFields("metadata.managedFields") }
 
-// DropAnnotations leaves annotations out by their names. Only objects that have one
-// of them are copied for it, and those no further than to their annotations.
+// DropAnnotations leaves annotations out by their names; a * at the beginning or at
+// the end stands for any text. Only objects that have one of them are copied for it,
+// and those no further than to their annotations.
 func DropAnnotations(names ...string) Option {
 	return func(s *settings) { s.dropAnnotations = append(s.dropAnnotations, names...) }
 }

@@ -36,6 +36,23 @@ type counting struct {
 	tarn.Source[Object]
 	arrived atomic.Int64
 	taking  stopwatch
+	// hides says that errors about objects must not quote them.
+	hides bool
+}
+
+// unquoted is why an object could not be taken, without what it may quote of it.
+type unquoted struct{ err error }
+
+func (u unquoted) Error() string {
+	return "it cannot be read; why is not told, since that may quote values of the Secret"
+}
+
+func (u unquoted) Unwrap() error { return u.err }
+
+func (c *counting) unquote(bad *tarn.BadObject) {
+	if c.hides && bad.Err != nil {
+		bad.Err = unquoted{bad.Err}
+	}
 }
 
 func (c *counting) List(ctx context.Context, q tarn.ListQuery) (tarn.Page[Object], error) {
@@ -43,6 +60,9 @@ func (c *counting) List(ctx context.Context, q tarn.ListQuery) (tarn.Page[Object
 		c.arrived.Store(0)
 	}
 	page, err := c.Source.List(ctx, q)
+	for i := range page.Bad {
+		c.unquote(&page.Bad[i])
+	}
 	c.arrived.Add(int64(len(page.Items)))
 	return page, err
 }
@@ -69,6 +89,9 @@ func (s *countingStream) Next(ctx context.Context, buf []tarn.Event[Object]) (in
 	// Who asks for more has taken what there was.
 	s.source.taking.stop()
 	n, err := s.Stream.Next(ctx, buf)
+	for i := range buf[:n] {
+		s.source.unquote(&buf[i].Bad)
+	}
 	if s.ended {
 		if n > 0 {
 			s.source.taking.start()

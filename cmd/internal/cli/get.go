@@ -165,7 +165,8 @@ func (a *app) getObjects(ctx context.Context, r objectReader, places []location,
 		}
 		if place.resource.Secret() && !opts.showSecrets {
 			for i := range objects {
-				hidden = mirror.HideValues(&objects[i]) || hidden
+				shown, some := mirror.HideValues(&objects[i], a.appliedCopies()...)
+				objects[i], hidden = *shown, hidden || some
 			}
 		}
 		all = append(all, objects...)

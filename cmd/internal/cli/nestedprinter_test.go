@@ -95,8 +95,8 @@ func TestWideCells(t *testing.T) {
 			note  string
 			whole bool
 		}{
-			"get pods": {"Cells are cut after", false},
-			"query pods --where status.reason!=x":                               {"Cells are cut after", false},
+			"get pods":                            {"Cells are cut after", false},
+			"query pods --where status.reason!=x": {"Cells are cut after", false},
 			"get pods -o custom-columns=NAME:.metadata.name,WHY:.status.reason": {"", true},
 			"get pods -o jsonpath={.items[*].status.reason}":                    {"", true},
 		} {

@@ -105,7 +105,7 @@ func (a *app) serve(ctx context.Context, args []string, opts *serveOptions) (fai
 	defer cancel()
 	m, err := mirror.Start(ctx, cfg, wanted, mirror.Options{
 		Namespaces: opts.namespaces(namespace), LabelSelector: opts.labels, FieldSelector: opts.fields,
-		ShowSecrets: opts.page.ShowSecrets, Disk: disk, Verify: opts.period, Logger: a.logger,
+		ShowSecrets: opts.page.ShowSecrets, AppliedCopies: a.appliedCopies(), Disk: disk, Verify: opts.period, Logger: a.logger,
 	})
 	if err != nil {
 		return fmt.Errorf("the mirror cannot be started: %w", err)

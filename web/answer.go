@@ -48,7 +48,6 @@ func fail(w http.ResponseWriter, f *failure) {
 
 func writeJSON(w http.ResponseWriter, status int, value any) {
 	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
 	w.Write(append([]byte(encodeJSON(value)), '\n'))
 }

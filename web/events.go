@@ -13,8 +13,6 @@ import (
 )
 
 const (
-	// maxClients bounds how many event streams are open at once.
-	maxClients = 100
 	// beat is how often a stream looks whether there is something to tell.
 	beat = 200 * time.Millisecond
 	// clientPatience is how long a client may not read before it is dropped.
@@ -33,16 +31,14 @@ func (s *Site) events(w http.ResponseWriter, r *http.Request) {
 		fail(w, problem)
 		return
 	}
-	select {
-	case s.clients <- struct{}{}:
-		defer func() { <-s.clients }()
-	default:
+	leave, problem := s.streams.enter(s.guard.client(r))
+	if problem != nil {
 		w.Header().Set("Retry-After", "5")
-		fail(w, &failure{http.StatusServiceUnavailable, fmt.Sprintf("%d pages are following already: close one", maxClients)})
+		fail(w, problem)
 		return
 	}
+	defer leave()
 	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Accel-Buffering", "no")
 	if r.Method == http.MethodHead {
 		return
@@ -50,7 +46,7 @@ func (s *Site) events(w http.ResponseWriter, r *http.Request) {
 	f.out = sink{w, http.NewResponseController(w)}
 	ticker := time.NewTicker(beat)
 	defer ticker.Stop()
-	for f.step(r.Context(), time.Now()) == nil {
+	for s.guard.knows(r) && f.step(r.Context(), time.Now()) == nil {
 		select {
 		case <-r.Context().Done():
 			return

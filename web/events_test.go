@@ -27,13 +27,16 @@ type stream struct {
 	close  context.CancelFunc
 }
 
-func (r *rig) follow(path string) *stream {
+func (r *rig) follow(path string, change ...func(*http.Request)) *stream {
 	r.t.Helper()
 	server := httptest.NewServer(r.site)
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+path, nil)
 	if err != nil {
 		r.t.Fatal(err)
+	}
+	for _, c := range change {
+		c(request)
 	}
 	answer, err := http.DefaultClient.Do(request)
 	if err != nil {
@@ -222,7 +225,7 @@ func TestEventsSlowClient(t *testing.T) {
 		if got := time.Until(w.deadline); got != clientPatience {
 			t.Errorf("a client has %s, want %s", got, clientPatience)
 		}
-		if len(r.site.clients) != 0 {
+		if r.site.streams.open != 0 || len(r.site.streams.byClient) != 0 {
 			t.Error("its place is not free")
 		}
 	})
@@ -230,12 +233,26 @@ func TestEventsSlowClient(t *testing.T) {
 
 func TestEventsAreBounded(t *testing.T) {
 	r := newRig(t, rigOptions{})
-	for range maxClients {
-		r.site.clients <- struct{}{}
+	for i := range maxStreams {
+		client := fmt.Sprint("somebody else ", i/maxOwnStreams)
+		if i < maxOwnStreams {
+			client = "address 192.0.2.1" // who asks here
+		}
+		leave, problem := r.site.streams.enter(client)
+		if problem != nil {
+			t.Fatalf("%d: %v", i, problem)
+		}
+		t.Cleanup(leave)
+		if i != maxOwnStreams {
+			continue
+		}
+		if answer := r.ask("/api/events"); answer.Code != http.StatusTooManyRequests || answer.Header().Get("Retry-After") == "" || !strings.Contains(answer.Body.String(), "close one") {
+			t.Errorf("one client: %d %s", answer.Code, answer.Body)
+		}
 	}
-	answer := r.ask("/api/events")
+	answer := r.ask("/api/events", func(r *http.Request) { r.RemoteAddr = "192.0.2.2:1" })
 	if answer.Code != http.StatusServiceUnavailable || answer.Header().Get("Retry-After") == "" || !strings.Contains(answer.Body.String(), "close one") {
-		t.Errorf("%d %s", answer.Code, answer.Body)
+		t.Errorf("all: %d %s", answer.Code, answer.Body)
 	}
 }
 

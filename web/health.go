@@ -65,7 +65,6 @@ func staleness(h tarn.Health, within time.Duration) string {
 
 func probeAnswer(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
 	fmt.Fprintln(w, text)
 }

@@ -10,22 +10,39 @@ import (
 // "tarn" on a telephone.
 const DefaultAddress = "127.0.0.1:8276"
 
-// Options shape a [Site]. The zero value is a good choice on one's own machine.
+// Options shape a [Site]. The zero value is a good choice on one's own machine: it
+// makes a token, and [Server.SignInURL] is the link that signs in.
 type Options struct {
 	// Name is what is mirrored, for the page's title: a context, a cluster.
 	Name string
 
 	// Address is where [Listen] listens; [DefaultAddress] if empty. Any address
-	// that is not a loopback one needs CertFile, KeyFile and Token.
+	// that is not a loopback one needs CertFile and KeyFile, and a Token or
+	// TokenFile.
 	Address string
-	// CertFile and KeyFile make Listen serve HTTPS.
+	// CertFile and KeyFile make Listen serve HTTPS. They are read again when they
+	// change.
 	CertFile, KeyFile string
-	// Token is what everybody must show who wants more than to know whether the
-	// program lives. Everybody is let in if it is empty.
-	Token string
 	// Hosts are names by which the page may be asked for, beside those of this
 	// machine's loopback and those in the certificate.
 	Hosts []string
+
+	// Token is what everybody must show who wants more than to know whether the
+	// program lives. It has 16 characters or more.
+	Token string
+	// TokenFile has the token instead. It is read again when it changes, which
+	// ends all sessions.
+	TokenFile string
+	// Anonymous lets everybody in who reaches the address, without a token: other
+	// users of the machine too. It is for loopback addresses, and for a Site that
+	// is behind a sign-in of one's own.
+	Anonymous bool
+	// SessionLife is for how long one may look at the page before one must sign in
+	// again; 12 h if 0.
+	SessionLife time.Duration
+	// ClientConnections is how many connections one address may have open at a
+	// time; 256 if 0.
+	ClientConnections int
 
 	// ShowSecrets shows the values of Secrets, as far as the mirror has kept
 	// them.
@@ -41,11 +58,20 @@ type Options struct {
 	Metrics http.Handler
 	// Logger takes what there is to say; slog.Default if nil.
 	Logger *slog.Logger
+	// AccessLog takes a line for each request: who asked for what, from where, and
+	// how it was answered. There is none if it is nil.
+	AccessLog *slog.Logger
 }
 
 func (o Options) withDefaults() Options {
 	if o.Address == "" {
 		o.Address = DefaultAddress
+	}
+	if o.SessionLife == 0 {
+		o.SessionLife = 12 * time.Hour
+	}
+	if o.ClientConnections == 0 {
+		o.ClientConnections = 256
 	}
 	if o.FreshWithin == 0 {
 		o.FreshWithin = 3 * time.Minute

@@ -119,6 +119,7 @@ func newRig(t *testing.T, opts rigOptions) *rig {
 		}
 	}
 	opts.web.Logger = opts.mirror.Logger
+	opts.web.Anonymous = opts.web.Token == "" && opts.web.TokenFile == ""
 	site, err := New(m, opts.web)
 	if err != nil {
 		t.Fatal(err)
@@ -181,9 +182,9 @@ func (r *rig) ask(path string, change ...func(*http.Request)) *httptest.Response
 }
 
 // get decodes the JSON of a request that must succeed.
-func get[T any](r *rig, path string) T {
+func get[T any](r *rig, path string, change ...func(*http.Request)) T {
 	r.t.Helper()
-	answer := r.ask(path)
+	answer := r.ask(path, change...)
 	var value T
 	if answer.Code != http.StatusOK {
 		r.t.Fatalf("%s: %d %s", path, answer.Code, answer.Body)
@@ -245,3 +246,6 @@ func body(t *testing.T, r *http.Response) string {
 	}
 	return string(content)
 }
+
+// logTo is a logger whose lines a test reads.
+func logTo(w io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(w, nil)) }

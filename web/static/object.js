@@ -25,7 +25,7 @@ export function objectView({ go, back, table, key }) {
     el('div', { class: 'bar' },
       el('h1', {}, el('a', { href: tablePath(table) }, table),
         parts.map((part, i) => [el('span', { class: 'slash' }, '/'), i === parts.length - 1 ? el('b', {}, part) : el('span', {}, part)])),
-      copy, el('a', { class: 'button', href: objectApi(table, key) + '?as=yaml', target: '_blank', rel: 'noopener' }, 'Raw')),
+      copy, el('button', { type: 'button', class: 'quiet', id: 'raw', title: 'The whole object as YAML, in a tab of its own', onclick: () => raw() }, 'Raw')),
     notice,
     el('div', { class: 'columns' },
       el('section', { class: 'text', 'aria-label': 'YAML' }, yaml.node, more),
@@ -80,6 +80,21 @@ export function objectView({ go, back, table, key }) {
         el('div', {}, el('h3', {}, group.kind, el('span', { class: 'count' }, group.count)), el('ul', {}, group.links.map(link => linkNode(link))),
           group.count > group.links.length && el('p', { class: 'empty' }, `and ${group.count - group.links.length} more`)))
         : el('p', { class: 'empty' }, 'None among what is mirrored.')))
+  }
+
+  // raw opens the whole object in another tab, which cannot send the session itself.
+  async function raw() {
+    const tab = open('', '_blank') // now, while the browser still knows that somebody asked for it
+    try {
+      const address = URL.createObjectURL(new Blob([await getText(objectApi(table, key) + '?as=yaml')], { type: 'text/plain;charset=utf-8' }))
+      if (tab) tab.location = address
+      else el('a', { download: parts.at(-1) + '.yaml', href: address }).click()
+      setTimeout(() => URL.revokeObjectURL(address), 60000)
+    } catch (error) {
+      tab?.close()
+      more.hidden = false
+      setText(more, error.message)
+    }
   }
 
   async function take() {

@@ -62,7 +62,7 @@ func TestSpanTree(t *testing.T) {
 // A write visits the spans that have its key, and few others, however many there
 // are: prefixes beside it, around it, nested in each other, and ranges.
 func TestWritesVisitOnlyWhatCoversTheirKey(t *testing.T) {
-	const n = 10_000
+	const n = 3000
 	for name, spanOf := range map[string]func(i int) (from, to string){
 		"prefixes before it": func(i int) (string, string) { p := prefixSpan(fmt.Sprintf("a-%d/", i)); return p.from, p.to },
 		"prefixes behind it": func(i int) (string, string) { p := prefixSpan(fmt.Sprintf("z-%d/", i)); return p.from, p.to },

@@ -13,8 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// What a client may ask for is bounded, so that a small request cannot take much
-// time or memory.
+// Limits on requests, so that a small one cannot take much time or memory.
 const (
 	// maxBody is what a real server accepts, and how large an object may become.
 	maxBody = 3 << 20
@@ -45,9 +44,9 @@ func entityTooLarge() error {
 	return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", maxBody))
 }
 
-// checkNesting turns down a body in protobuf that is nested too deep: generated code
-// calls itself for each level, and a stack that overflows ends the process. The
-// decoders of JSON and YAML have a limit of their own.
+// checkNesting refuses a protobuf body that is nested too deep: generated decoders
+// recurse once per level, and a stack overflow ends the process. The decoders of JSON
+// and YAML have limits of their own.
 func checkNesting(data []byte) error {
 	message, ok := bytes.CutPrefix(data, []byte("k8s\x00"))
 	if ok && deeper(message, maxNesting) {
@@ -56,8 +55,9 @@ func checkNesting(data []byte) error {
 	return nil
 }
 
-// deeper says whether a message may have more levels than that. A text that reads as
-// a message is taken for one, which matters only if somebody made it so.
+// deeper reports whether a message may have more than that many levels. It cannot tell
+// a string from a nested message, so it may count a string that was crafted to look
+// like one.
 func deeper(data []byte, levels int) bool {
 	if levels == 0 {
 		return true
@@ -97,8 +97,8 @@ func deeper(data []byte, levels int) bool {
 	return false
 }
 
-// indentable says whether JSON can be indented without becoming a multiple of itself:
-// an object of 1 MB, nested 9,000 deep, would become gigabytes.
+// indentable reports whether JSON can be indented at a reasonable size: an object of 1
+// MB that is nested 9,000 levels deep would become gigabytes.
 func indentable(content []byte) bool {
 	const perByte, free = 16, 1 << 20
 	depth, indentation, quoted := 0, 0, false
@@ -158,9 +158,9 @@ func (c *clients) watch(server *http.Server) {
 	}
 }
 
-// patient lets a request take its time, once its body has come: the deadline until
-// which a server must have read a request would end watches too.
-func patient(next http.Handler) http.Handler {
+// withoutReadDeadline removes the server's read deadline from requests that have no
+// body: it would end watches.
+func withoutReadDeadline(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		control := http.NewResponseController(w)
 		if r.Body == nil || r.Body == http.NoBody {

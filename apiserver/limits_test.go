@@ -37,8 +37,8 @@ func stillOpen(conn net.Conn) bool {
 	return errors.As(err, &timeout) && timeout.Timeout()
 }
 
-// Whoever does not send what was announced is not waited for, with a token or
-// without; a watch is not cut off.
+// A connection that does not send what it announced is closed, authenticated or not. A
+// watch stays open.
 func TestConnectionsThatSendNothingEnd(t *testing.T) {
 	const short = 100 * time.Millisecond
 	server, err := startWith(Options{Tokens: []string{"secret"}}, deadlines{short, short, short})

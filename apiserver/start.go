@@ -42,7 +42,7 @@ func startWith(options Options, patience deadlines) (*Server, error) {
 	}
 	s.listener = listener
 	s.http = &http.Server{
-		Handler:           patient(s.guarded()),
+		Handler:           withoutReadDeadline(s.guarded()),
 		BaseContext:       func(net.Listener) context.Context { return s.ctx },
 		ReadHeaderTimeout: patience.header, ReadTimeout: patience.body, IdleTimeout: patience.idle,
 		ErrorLog: log.New(io.Discard, "", 0), // clients that go away are no news

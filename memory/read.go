@@ -83,7 +83,7 @@ func (s *Store[T]) GetWatch(ctx context.Context, key tarn.Key) (object T, ok boo
 // LenWatch is Len with a channel that is closed when objects come or go, or ctx
 // ends.
 func (s *Store[T]) LenWatch(ctx context.Context) (n int, changed <-chan struct{}) {
-	changed = s.watchers.comings(ctx)
+	changed = s.watchers.length(ctx)
 	return s.Len(), changed
 }
 

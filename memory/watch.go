@@ -16,15 +16,14 @@ import (
 //     closes.
 //   - Asking for the same again with the same context gives the same channel, so a
 //     reader that asks in a loop costs nothing more.
-//   - When a context ends, all that was registered with it goes. What nobody waits
-//     for any more costs neither memory nor the time of a writer.
-//   - A write looks up the watchers of its keys. It does not visit others.
+//   - When a context ends, its registrations are removed. Stale registrations cost
+//     neither memory nor a writer's time.
+//   - A write looks up the watchers of its keys and visits no others.
 //
-// Why a context and not a handle to close: whoever waits for a channel has a
-// context already, and a handle that is forgotten is a leak which no test of the
-// caller shows. Why not a channel in every node of the tree, as others do it:
-// nodes do not change when an object does, and most stores are never watched this
-// way.
+// Why a context and not a handle to close: code that waits on a channel has a context
+// already, and a forgotten handle is a leak that no test of the caller shows. Why not
+// a channel in every node of the tree, as other stores do: nodes do not change when an
+// object does, and most stores are never watched.
 type watchers struct {
 	// count is that of registrations. A writer passes by without the lock while
 	// there are none.
@@ -77,8 +76,8 @@ type registration struct {
 	changed chan struct{}
 }
 
-// past is the channel of those who ask with a context that has ended.
-var past = func() <-chan struct{} {
+// alreadyClosed is returned for a context that has ended.
+var alreadyClosed = func() <-chan struct{} {
 	ch := make(chan struct{})
 	close(ch)
 	return ch
@@ -92,7 +91,7 @@ func (w *watchers) within(ctx context.Context, of span) <-chan struct{} {
 	return w.watch(ctx, subject{ofSpan, of})
 }
 
-func (w *watchers) comings(ctx context.Context) <-chan struct{} {
+func (w *watchers) length(ctx context.Context) <-chan struct{} {
 	return w.watch(ctx, subject{kind: ofSize})
 }
 
@@ -100,7 +99,7 @@ func (w *watchers) watch(ctx context.Context, of subject) <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.ended || ctx.Err() != nil {
-		return past
+		return alreadyClosed
 	}
 	l := w.lease(ctx)
 	if r, again := l.registered[of]; again {

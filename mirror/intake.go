@@ -40,18 +40,18 @@ type counting struct {
 	hides bool
 }
 
-// unquoted is why an object could not be taken, without what it may quote of it.
-type unquoted struct{ err error }
+// redactedError hides the text of an error that may quote values of a Secret.
+type redactedError struct{ err error }
 
-func (u unquoted) Error() string {
-	return "it cannot be read; why is not told, since that may quote values of the Secret"
+func (u redactedError) Error() string {
+	return "it cannot be read; the reason is not shown because it may quote values of the Secret: show Secrets to see it"
 }
 
-func (u unquoted) Unwrap() error { return u.err }
+func (u redactedError) Unwrap() error { return u.err }
 
-func (c *counting) unquote(bad *tarn.BadObject) {
+func (c *counting) redact(bad *tarn.BadObject) {
 	if c.hides && bad.Err != nil {
-		bad.Err = unquoted{bad.Err}
+		bad.Err = redactedError{bad.Err}
 	}
 }
 
@@ -61,7 +61,7 @@ func (c *counting) List(ctx context.Context, q tarn.ListQuery) (tarn.Page[Object
 	}
 	page, err := c.Source.List(ctx, q)
 	for i := range page.Bad {
-		c.unquote(&page.Bad[i])
+		c.redact(&page.Bad[i])
 	}
 	c.arrived.Add(int64(len(page.Items)))
 	return page, err
@@ -90,7 +90,7 @@ func (s *countingStream) Next(ctx context.Context, buf []tarn.Event[Object]) (in
 	s.source.taking.stop()
 	n, err := s.Stream.Next(ctx, buf)
 	for i := range buf[:n] {
-		s.source.unquote(&buf[i].Bad)
+		s.source.redact(&buf[i].Bad)
 	}
 	if s.ended {
 		if n > 0 {

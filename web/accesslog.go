@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// answered notes what became of a request, for the access log.
+// answered records the status and size of an answer, for the access log.
 type answered struct {
 	http.ResponseWriter
 	status int
@@ -32,8 +32,8 @@ func (a *answered) Write(data []byte) (int, error) {
 	return n, err
 }
 
-// logged writes a line for each request when it has been answered. It has no query
-// and no header: those may hold what somebody looked for, or a token.
+// logged writes a line per request once it is answered. It leaves out the query and
+// the headers, which may hold search texts and tokens.
 func (s *Site) logged(next http.Handler) http.Handler {
 	if s.options.AccessLog == nil {
 		return next

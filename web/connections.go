@@ -14,34 +14,35 @@ import (
 // and some kilobytes.
 const maxConnections = 2000
 
-// connections bounds how many connections an address may hold, so that nobody can
-// keep others out by holding all.
+// connections limits how many connections one address may hold.
 //
-// Where there are too many, the oldest one goes that has not shown the token: on a
-// machine with several users all of them have the address 127.0.0.1, and who waits
-// to be let in must not be kept out by who only holds connections. If all have shown
-// it, the new one is turned away.
+// Above the limit, it closes the oldest connection that has not authenticated. On a
+// machine with several users they all have the address 127.0.0.1, and a user who only
+// holds connections open must not lock out one who has the token. If all connections
+// of the address have authenticated, the new one is closed.
 type connections struct {
 	perClient int
 
 	mu      sync.Mutex
 	open    map[net.Conn]*connection
 	clients map[netip.Addr]*client
-	// unproven are the connections of all clients that have not shown the token.
-	unproven linked.List
+	// unauthenticated are the connections, of all clients, that have not shown the
+	// token yet, oldest first.
+	unauthenticated linked.List
 }
 
 type client struct {
-	count    int
-	unproven linked.List
+	count           int
+	unauthenticated linked.List
 }
 
 type connection struct {
 	conn    net.Conn
 	address netip.Addr
 	of      *client
-	// among and own are where it is among the unproven, nil if it is not.
-	among, own *linked.Element
+	// inAll and inOwn are its places in the lists of unauthenticated connections,
+	// nil once it has authenticated.
+	inAll, inOwn *linked.Element
 }
 
 func newConnections(perClient int) *connections {
@@ -78,13 +79,13 @@ func (c *connections) add(conn net.Conn) {
 		c.clients[address] = of
 	}
 	added := &connection{conn: conn, address: address, of: of}
-	added.among, added.own = c.unproven.PushBack(added), of.unproven.PushBack(added)
+	added.inAll, added.inOwn = c.unauthenticated.PushBack(added), of.unauthenticated.PushBack(added)
 	c.open[conn] = added
 	of.count++
 	if of.count > c.perClient {
-		c.close(of.unproven.Front().Value.(*connection))
+		c.close(of.unauthenticated.Front().Value.(*connection))
 	} else if len(c.open) > maxConnections {
-		c.close(c.unproven.Front().Value.(*connection))
+		c.close(c.unauthenticated.Front().Value.(*connection))
 	}
 }
 
@@ -107,28 +108,28 @@ func (c *connections) remove(conn net.Conn) {
 }
 
 func (c *connections) forget(one *connection) {
-	c.proven(one)
+	c.unlist(one)
 	delete(c.open, one.conn)
 	if one.of.count--; one.of.count == 0 {
 		delete(c.clients, one.address)
 	}
 }
 
-// proven takes a connection out of those that may go.
-func (c *connections) proven(one *connection) {
-	if one.among != nil {
-		c.unproven.Remove(one.among)
-		one.of.unproven.Remove(one.own)
-		one.among, one.own = nil, nil
+// unlist takes a connection out of the lists of unauthenticated ones.
+func (c *connections) unlist(one *connection) {
+	if one.inAll != nil {
+		c.unauthenticated.Remove(one.inAll)
+		one.of.unauthenticated.Remove(one.inOwn)
+		one.inAll, one.inOwn = nil, nil
 	}
 }
 
-// prove notes that the connection of a request has shown the token.
-func (c *connections) prove(r *http.Request) {
+// authenticated notes that the connection of a request has shown the token.
+func (c *connections) authenticated(r *http.Request) {
 	conn, _ := r.Context().Value(connectionKey{}).(net.Conn)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if one := c.open[conn]; one != nil {
-		c.proven(one)
+		c.unlist(one)
 	}
 }

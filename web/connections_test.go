@@ -66,8 +66,8 @@ func ends(t *testing.T, what string, conn net.Conn) string {
 	return string(said)
 }
 
-// Whoever does not send what was announced is not waited for, whether it has shown
-// the token or not; and who follows is not cut off.
+// A connection that does not send what it announced is closed, authenticated or not.
+// An event stream stays open.
 func TestConnectionsThatSendNothingEnd(t *testing.T) {
 	r := newRig(t, rigOptions{})
 	const short = 100 * time.Millisecond
@@ -116,8 +116,7 @@ func TestConnectionsThatSendNothingEnd(t *testing.T) {
 	}
 }
 
-// Who only holds connections does not keep those out who show the token, nor those who
-// have shown it.
+// A client that only holds connections open does not lock out one that has the token.
 func TestConnectionsOfOneClient(t *testing.T) {
 	r := newRig(t, rigOptions{})
 	server, address := r.started(Options{Token: testToken, ClientConnections: 10}, nil)
@@ -182,14 +181,14 @@ type fakeAddr string
 func (fakeAddr) Network() string  { return "tcp" }
 func (a fakeAddr) String() string { return string(a) }
 
-// The books of connections agree with each other whatever comes and goes, the bound
-// holds, and nobody who has shown the token is closed.
+// The lists stay consistent, the limit holds, and no authenticated connection is
+// closed.
 func TestConnectionsModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const most = 3
 		c := newConnections(most)
 		var open []*fakeConn
-		proven := map[*fakeConn]bool{}
+		known := map[*fakeConn]bool{}
 		t.Repeat(map[string]func(*rapid.T){
 			"add": func(t *rapid.T) {
 				conn := &fakeConn{from: rapid.SampledFrom([]string{"127.0.0.1:1", "[::1]:2", "[::ffff:127.0.0.1]:3", "pipe"}).Draw(t, "from")}
@@ -200,8 +199,8 @@ func TestConnectionsModel(t *testing.T) {
 				if len(open) > 0 {
 					conn := rapid.SampledFrom(open).Draw(t, "conn")
 					r := &http.Request{}
-					c.prove(r.WithContext(context.WithValue(t.Context(), connectionKey{}, net.Conn(conn))))
-					proven[conn] = !conn.closed
+					c.authenticated(r.WithContext(context.WithValue(t.Context(), connectionKey{}, net.Conn(conn))))
+					known[conn] = !conn.closed
 				}
 			},
 			"remove": func(t *rapid.T) {
@@ -212,26 +211,26 @@ func TestConnectionsModel(t *testing.T) {
 				}
 			},
 			"": func(t *rapid.T) {
-				counts, left, unproven := map[*client]int{}, 0, 0
+				counts, left, unauthenticated := map[*client]int{}, 0, 0
 				for _, conn := range open {
 					one := c.open[conn]
 					if (one == nil) != conn.closed {
 						t.Fatalf("closed %v, and forgotten %v", conn.closed, one == nil)
 					}
 					if conn.closed {
-						if proven[conn] {
+						if known[conn] {
 							t.Fatal("one that has shown the token was closed")
 						}
 						continue
 					}
 					left++
 					counts[one.of]++
-					if one.among != nil {
-						unproven++
+					if one.inAll != nil {
+						unauthenticated++
 					}
 				}
-				if left != len(c.open) || len(counts) != len(c.clients) || unproven != c.unproven.Len() {
-					t.Fatalf("%d are left of %d, %d clients of %d, %d unproven of %d", left, len(c.open), len(counts), len(c.clients), unproven, c.unproven.Len())
+				if left != len(c.open) || len(counts) != len(c.clients) || unauthenticated != c.unauthenticated.Len() {
+					t.Fatalf("%d are left of %d, %d clients of %d, %d unauthenticated of %d", left, len(c.open), len(counts), len(c.clients), unauthenticated, c.unauthenticated.Len())
 				}
 				for of, n := range counts {
 					if n > most || n != of.count {

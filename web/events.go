@@ -46,7 +46,7 @@ func (s *Site) events(w http.ResponseWriter, r *http.Request) {
 	f.out = sink{w, http.NewResponseController(w)}
 	ticker := time.NewTicker(beat)
 	defer ticker.Stop()
-	for s.guard.knows(r) && f.step(r.Context(), time.Now()) == nil {
+	for s.guard.stillAuthenticated(r) && f.step(r.Context(), time.Now()) == nil {
 		select {
 		case <-r.Context().Done():
 			return

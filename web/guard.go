@@ -46,7 +46,7 @@ func newGuard(t *token, opts Options) *guard {
 	return g
 }
 
-// visitor is who sends a request.
+// visitor is the sender of a request.
 type visitor struct {
 	as string
 	// text and until are those of a session.
@@ -54,12 +54,12 @@ type visitor struct {
 	until time.Time
 }
 
-// What a visitor has shown.
+// How a visitor has authenticated.
 const (
 	asNobody    = "nobody"
 	asToken     = "token"
 	asSession   = "session"
-	asAnonymous = "anonymous" // where nothing needs to be shown
+	asAnonymous = "anonymous" // no token is needed here
 )
 
 func (g *guard) visitor(r *http.Request) visitor {
@@ -113,7 +113,7 @@ func (g *guard) protect(next http.Handler) http.Handler {
 			fail(w, problem)
 			return
 		}
-		awaitBody(w, r)
+		limitBodyTime(w, r)
 		next.ServeHTTP(w, r)
 	})
 }
@@ -149,7 +149,7 @@ func checkMethod(r *http.Request) *failure {
 func (g *guard) check(r *http.Request) *failure {
 	needs, v := accessOf(r.URL.Path), g.visitor(r)
 	if v.as == asToken {
-		g.prove(r)
+		g.authenticated(r)
 		return nil
 	}
 	if needs == probe {
@@ -167,21 +167,21 @@ func (g *guard) check(r *http.Request) *failure {
 	if v.as == asNobody {
 		return &failure{http.StatusUnauthorized, "a token is needed: Authorization: Bearer …, or sign in on the page"}
 	}
-	g.prove(r)
+	g.authenticated(r)
 	return nil
 }
 
-func (g *guard) prove(r *http.Request) {
+func (g *guard) authenticated(r *http.Request) {
 	if g.connections != nil {
-		g.connections.prove(r)
+		g.connections.authenticated(r)
 	}
 }
 
-// knows says whether somebody who was let in still would be: a session may have
-// ended, and the token changed.
-func (g *guard) knows(r *http.Request) bool { return g.visitor(r).as != asNobody }
+// stillAuthenticated reports whether a request that was let in still would be: its
+// session may have ended, and the token may have changed.
+func (g *guard) stillAuthenticated(r *http.Request) bool { return g.visitor(r).as != asNobody }
 
-// trusts says whether somebody who asks a probe may read data.
+// trusts reports whether the sender of a probe may read data.
 func (g *guard) trusts(r *http.Request) bool {
 	v := g.visitor(r)
 	return v.as == asToken || v.as != asNobody && g.named(r.Host) && ownOrigin(r)

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/tarnproject/tarn/apiserver"
+	"github.com/tarnproject/tarn/mirror"
 )
 
 // thing is a custom resource of any content, nested as deep as a server lets it be.
@@ -90,4 +91,32 @@ func TestManyOwners(t *testing.T) {
 	if len(found.Owners) != maxRelated || found.MoreOwners != 500-maxRelated || len(found.Owners[0].Name) > maxCell+len("…") {
 		t.Errorf("%d owners and %d more, one with a name of %d bytes", len(found.Owners), found.MoreOwners, len(found.Owners[0].Name))
 	}
+}
+
+// FuzzCells shows any object in the columns of every resource.
+func FuzzCells(f *testing.F) {
+	f.Add([]byte(`{"metadata":{"name":"a","deletionTimestamp":1},"status":{"phase":["x"],"conditions":[{"type":"Ready","status":"true"},1],"containerStatuses":[{"state":{"waiting":{"reason":"y"}},"ready":true},null]}}`))
+	f.Add([]byte(`{"metadata":[],"spec":{"replicas":"three","containers":{}},"status":{"conditions":{},"phase":{"a":{"b":["c"]}}},"data":[]}`))
+	f.Add([]byte(`{"status":{"phase":"` + strings.Repeat("é", 2*maxCell) + `"}}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		object := &unstructured.Unstructured{}
+		if json.Unmarshal(text, &object.Object) != nil || object.Object == nil {
+			return
+		}
+		for name := range ownColumns {
+			for _, c := range ownColumns[name] {
+				if cell := c.cell(object.Object); len(cell) > maxCell+len("…") {
+					t.Errorf("%s of %s has %d bytes", c.Name, name, len(cell))
+				}
+			}
+		}
+		for _, c := range columnsOf(mirror.Resource{Namespaced: true}) {
+			if cell := c.cell(object.Object); len(cell) > maxCell+len("…") {
+				t.Errorf("%s has %d bytes", c.Name, len(cell))
+			}
+		}
+		if shown, _ := mirror.HideValues(object); shown.Object == nil {
+			t.Error("nothing is left of it")
+		}
+	})
 }

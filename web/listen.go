@@ -92,9 +92,9 @@ func Listen(m *mirror.Mirror, opts Options) (*Server, error) {
 	return s, nil
 }
 
-// A connection is closed that does not send a request's header, its body, or the next
-// request for so long. Requests that were let in have their own deadlines; see
-// awaitBody.
+// The server closes a connection that does not send a header, a body or the next
+// request within these times. Requests that were let in have deadlines of their own;
+// see limitBodyTime.
 const (
 	headerTime = 5 * time.Second
 	bodyTime   = 20 * time.Second
@@ -153,8 +153,8 @@ func (s *Server) URL() string {
 	return scheme + "://" + net.JoinHostPort(host, port) + "/"
 }
 
-// SignInURL is the link that signs in whoever opens it, if the token was made here; see
-// [Site.SignInPath]. The token is behind the #, where no server or log sees it.
+// SignInURL is a link that signs in, if the site made its own token; see
+// [Site.SignInPath]. The token is in the fragment, which browsers do not send.
 func (s *Server) SignInURL() string { return strings.TrimSuffix(s.URL(), "/") + s.site.SignInPath() }
 
 // Site is what is served.

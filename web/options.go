@@ -27,18 +27,17 @@ type Options struct {
 	// machine's loopback and those in the certificate.
 	Hosts []string
 
-	// Token is what everybody must show who wants more than to know whether the
-	// program lives. It has 16 characters or more.
+	// Token is needed for everything but the page's own files and the probes. It must
+	// have 16 characters or more.
 	Token string
 	// TokenFile has the token instead. It is read again when it changes, which
 	// ends all sessions.
 	TokenFile string
-	// Anonymous lets everybody in who reaches the address, without a token: other
-	// users of the machine too. It is for loopback addresses, and for a Site that
-	// is behind a sign-in of one's own.
+	// Anonymous serves without a token, to everybody who can reach the address,
+	// including other users of the machine. It is for loopback addresses, and for a
+	// Site behind an authenticating proxy.
 	Anonymous bool
-	// SessionLife is for how long one may look at the page before one must sign in
-	// again; 12 h if 0.
+	// SessionLife is how long a session of the page lasts; 12 h if 0.
 	SessionLife time.Duration
 	// ClientConnections is how many connections one address may have open at a
 	// time; 256 if 0.
@@ -58,8 +57,7 @@ type Options struct {
 	Metrics http.Handler
 	// Logger takes what there is to say; slog.Default if nil.
 	Logger *slog.Logger
-	// AccessLog takes a line for each request: who asked for what, from where, and
-	// how it was answered. There is none if it is nil.
+	// AccessLog gets a line per request: sender, path and answer. Nil is none.
 	AccessLog *slog.Logger
 }
 

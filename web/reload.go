@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// reloaded is a value that is made from files, and made again when one of them has
-// changed: a certificate that is renewed, a token that is rotated.
+// reloaded is a value that is read from files, and read again when one of them
+// changes: a renewed certificate, a rotated token.
 //
-// It looks when the value is used, at most once a second. Why not notices of the
-// file system: they do not come from network file systems, and a mount of a
-// Kubernetes Secret changes by a link that is exchanged, in another directory.
+// It checks the files when the value is used, at most once a second. Why not file
+// notifications: network file systems do not send them, and a mounted Kubernetes
+// Secret changes through a symbolic link in another directory.
 //
-// Files that cannot be used are reported, and the last good value stays: a
+// If the files cannot be used, it reports that and keeps the last good value: a
 // certificate is usually written before its key.
 type reloaded[T any] struct {
 	files  []string

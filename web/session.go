@@ -10,17 +10,16 @@ import (
 // maxSessions bounds how many there are; the one that ends first makes room.
 const maxSessions = 1000
 
-// sessions are those who have signed in on the page. A session is a random text
-// that stands for the token for some hours.
+// sessions holds the open sessions of the page. A session is a random text that
+// stands for the token for some hours.
 //
-// The page keeps it in the browser's storage for its own origin and sends it as a
-// bearer token. Why not a cookie: cookies do not tell ports apart, so that every
-// other server on 127.0.0.1, another user's among them, would be sent it. Why not
-// the token itself: it cannot be ended in one browser, and would stay there for
-// good.
+// The page keeps its session in the browser's storage, which is per origin, and sends
+// it as a bearer token. Why not a cookie: cookies ignore ports, so the browser would
+// send it to every other server on 127.0.0.1, including those of other users. Why not
+// the token itself: it cannot be revoked in one browser.
 //
-// They are in memory: the end of the program ends them. They end with the token that
-// they stand for too.
+// Sessions are in memory, so they end with the program. They also end when the token
+// changes.
 type sessions struct {
 	life time.Duration
 	now  func() time.Time
@@ -38,7 +37,7 @@ func newSessions(life time.Duration) *sessions {
 	return &sessions{life: life, now: time.Now, open: map[string]session{}}
 }
 
-// begin opens a session for somebody who has shown the token.
+// begin opens a session for a visitor with this token.
 func (s *sessions) begin(token []byte) (text string, until time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -51,13 +50,13 @@ func (s *sessions) begin(token []byte) (text string, until time.Time) {
 	return text, until
 }
 
-// find looks for a session that lasts, of somebody who showed this token.
+// find returns an open session that was begun with this token.
 func (s *sessions) find(text string, token []byte) (session, bool) {
-	key := string(digest("session", text))
+	key := digest("session", text)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.expire(token)
-	found, ok := s.open[key]
+	found, ok := s.open[string(key)]
 	return found, ok
 }
 
@@ -75,7 +74,7 @@ func (s *sessions) endAll() {
 	clear(s.open)
 }
 
-// expire forgets what is over: sessions whose time is up, and all of another token.
+// expire removes sessions whose time is up, and all sessions of another token.
 func (s *sessions) expire(token []byte) {
 	if !bytes.Equal(s.of, token) {
 		clear(s.open)
@@ -100,15 +99,15 @@ func (s *sessions) endFirst() {
 
 // sessionAnswer is what /api/session tells.
 type sessionAnswer struct {
-	// As is how the one who asks has shown who it is: token, session or nothing.
+	// As is how the request was authenticated: token, session, anonymous or nobody.
 	As string `json:"as"`
 	// Session is a new one, only in the answer to POST.
 	Session string `json:"session,omitempty"`
 	Expires string `json:"expires,omitempty"`
 }
 
-// session answers /api/session. GET says who one is, POST with the token opens a
-// session, DELETE ends one's own, and with all=true every one.
+// session answers /api/session. GET describes the caller, POST with the token opens a
+// session, DELETE ends the caller's session, or with all=true every session.
 func (s *Site) session(r *http.Request) (any, *failure) {
 	v := s.guard.visitor(r)
 	switch r.Method {

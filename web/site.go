@@ -80,9 +80,8 @@ func New(m *mirror.Mirror, opts Options) (*Site, error) {
 	return s, nil
 }
 
-// SignInPath is the address on this site that signs in whoever opens it, for a token
-// that was made here. It is just the page's where the token came from the options, or
-// there is none.
+// SignInPath is the path of a link that signs in, if the site made its own token. It
+// is the page's path if the token came from the options, or if there is none.
 func (s *Site) SignInPath() string {
 	if t := s.guard.token; t != nil && t.made != "" {
 		return "/#token=" + t.made
@@ -96,23 +95,23 @@ func (s *Site) EndSessions() { s.guard.sessions.endAll() }
 // ServeHTTP answers a request.
 func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
-// awaitBody lets a request that was let in take its time, once its body has come: the
-// deadline until which a server must have read a request would end streams too.
-func awaitBody(w http.ResponseWriter, r *http.Request) {
+// limitBodyTime keeps the server's read deadline until the body of a request has
+// arrived, and removes it then: it would end streams and long answers too.
+func limitBodyTime(w http.ResponseWriter, r *http.Request) {
 	control := http.NewResponseController(w)
 	if r.Body == nil || r.Body == http.NoBody {
-		_ = control.SetReadDeadline(time.Time{}) // where there is no connection, none is needed
+		_ = control.SetReadDeadline(time.Time{}) // a recorder in a test has none
 		return
 	}
-	r.Body = &awaitedBody{r.Body, control}
+	r.Body = &timedBody{r.Body, control}
 }
 
-type awaitedBody struct {
+type timedBody struct {
 	io.ReadCloser
 	control *http.ResponseController
 }
 
-func (b *awaitedBody) Read(buf []byte) (int, error) {
+func (b *timedBody) Read(buf []byte) (int, error) {
 	n, err := b.ReadCloser.Read(buf)
 	if err == io.EOF {
 		_ = b.control.SetReadDeadline(time.Time{})

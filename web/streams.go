@@ -7,13 +7,13 @@ import (
 )
 
 const (
-	// maxStreams bounds how many event streams are open at once, maxOwnStreams how
-	// many of them one client has: a session, or for others an address.
+	// maxStreams is how many event streams may be open at once, and maxOwnStreams how
+	// many per client.
 	maxStreams    = 100
 	maxOwnStreams = 20
 )
 
-// streams counts those who follow.
+// streams counts the open event streams.
 type streams struct {
 	mu       sync.Mutex
 	open     int
@@ -45,7 +45,7 @@ func (s *streams) enter(client string) (leave func(), problem *failure) {
 	}, nil
 }
 
-// client tells those who follow apart.
+// client names the client of a stream: its session, or else its address.
 func (g *guard) client(r *http.Request) string {
 	if v := g.visitor(r); v.as == asSession {
 		return "session " + v.text

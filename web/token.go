@@ -27,10 +27,11 @@ func CheckToken(token string) error {
 
 // token is the secret that signs in.
 type token struct {
-	// digest is of the token, made from a file if there is one.
+	// file holds the digest of a token that comes from a file, digest that of any
+	// other.
 	file   *reloaded[[]byte]
 	digest []byte
-	// made is the token itself if it was made here, for the link that signs in.
+	// made is the token itself if the site made it, for the link that signs in.
 	made string
 }
 
@@ -73,7 +74,7 @@ func (o Options) tokenOfFile() (*token, error) {
 	return &token{file: file}, err
 }
 
-// warnOfToken says that others can read the token where it is.
+// warnOfToken warns if other users can read the token file.
 func (o Options) warnOfToken() {
 	if info, err := os.Stat(o.TokenFile); o.TokenFile != "" && err == nil && info.Mode().Perm()&0o077 != 0 {
 		o.Logger.Warn("the file with the page's token can be read by other users of this machine: chmod 600", "file", o.TokenFile)

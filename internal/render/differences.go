@@ -14,13 +14,14 @@ type Edit struct {
 	Op  string `json:"op"` // add, change, remove
 }
 
-// Differences tells what changed, as deep as it can: an object that came as a whole
-// is one edit. What changes with every write is left out. There are at most most
-// edits, with values of at most longest bytes; more says that there are others.
+// Differences lists what changed between two states, at the deepest level possible; a
+// new subtree is one edit. It leaves out fields that change with every write. It
+// returns at most most edits, with values of at most longest bytes; more reports that
+// there are others.
 //
-// Elements of lists are told apart by what they are called, as the API does, so that
-// a container that is put in front of others is one difference and not one for each.
-// What is nested deeper than [MaxDepth] is compared as a whole.
+// Elements of lists are matched by name, as the API does, so that a container inserted
+// at the front is one difference. Values deeper than [MaxDepth] are compared as a
+// whole.
 func Differences(old, new map[string]any, most, longest int) (edits []Edit, more bool) {
 	d := differ{most: most, longest: longest}
 	d.maps(old, new, nil)

@@ -8,11 +8,11 @@ import (
 	"unicode"
 )
 
-// outline walks over an object and writes it as YAML, line by line.
+// outline walks an object and writes it as YAML, line by line.
 //
 // Why not a YAML library: the page needs to know which line belongs to which field,
-// and would have to parse the library's output to learn it; and the libraries there
-// are put the whole text together, indented as deep as the object is nested.
+// and would have to parse the library's output to learn it. And the libraries build
+// the whole text in memory, indented as deep as the object is nested.
 type outline struct {
 	to lineWriter
 	// more counts the lines that were not written because the writer was full.
@@ -23,10 +23,10 @@ type outline struct {
 type lineWriter interface {
 	// line takes the next line. lead is indentation and dashes, key has no colon.
 	line(path *Path, lead, key, value string)
-	// full says that no more lines are taken; they are only counted.
+	// full reports that the writer takes no more lines. The rest is only counted.
 	full() bool
-	// inline says that a value at a depth is to be written in one line, and as
-	// writes it so.
+	// inline reports whether a value at this depth belongs on one line, and as
+	// formats it so.
 	inline(value any, depth int) bool
 	as(value any) string
 }
@@ -161,8 +161,7 @@ func (o *outline) countField(name string, value any, depth int) int {
 	return o.count(value, depth, 1)
 }
 
-// count is how many lines a value takes that is not written, own of which is the
-// line of its key.
+// count is how many lines a value would take. own is 1 if its key has a line.
 func (o *outline) count(value any, depth, own int) int {
 	if o.to.inline(value, depth) {
 		return 1

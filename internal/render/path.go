@@ -8,23 +8,23 @@ import (
 // Path leads from an object to one of its fields, in the notation of package
 // fieldpath; elements of lists may be called by a name instead of a number.
 //
-// It is a list that grows at its end, and becomes a text only where it is shown:
-// to put the text of each of 100,000 paths together, 9,000 steps long, takes
-// gigabytes. The nil path is the object itself.
+// It is a linked list that becomes text only when it is shown: building the text of
+// 100,000 paths with 9,000 steps each would take gigabytes. The nil path is the
+// object itself.
 type Path struct {
 	parent *Path
 	step   string
 	// element says that the step leads to an element of a list.
 	element bool
 	depth   int
-	// text is what String gave, for the paths that go on from here.
+	// text caches String, for the paths below this one.
 	text string
 }
 
-// Field goes on to a field of an object.
+// Field is the path to a field of the object at p.
 func (p *Path) Field(name string) *Path { return &Path{parent: p, step: name, depth: p.Depth() + 1} }
 
-// Element goes on to an element of a list.
+// Element is the path to an element of the list at p.
 func (p *Path) Element(name string) *Path {
 	return &Path{parent: p, step: name, element: true, depth: p.Depth() + 1}
 }

@@ -31,9 +31,8 @@ func CutNote(text string, most int) string {
 	return fmt.Sprintf("%s (cut: it has %d bytes in all)", Cut(text, most), len(text))
 }
 
-// Brief is a value in one line of at most most bytes and a … if that is not all: a
-// text as it is, anything else as JSON. It looks at no more of the value than it
-// shows.
+// Brief is a value on one line: a string as it is, anything else as JSON. It ends
+// with … if it has more than most bytes. It reads no more of the value than it shows.
 func Brief(value any, most int) string {
 	text, ok := value.(string)
 	if ok {
@@ -48,8 +47,8 @@ func Brief(value any, most int) string {
 	return Cut(f.String(), most)
 }
 
-// flow writes a value in one line, as JSON that is YAML too. It ends soon after most
-// bytes if that is not 0.
+// flow writes a value on one line, in YAML's flow style, which is also JSON unless a
+// key is very long. If most is not 0, it stops soon after that many bytes.
 type flow struct {
 	strings.Builder
 	most int
@@ -96,7 +95,7 @@ func (f *flow) value(value any) {
 	}
 }
 
-// quoted leaves out what would not be shown.
+// quoted skips what would be cut anyway.
 func (f *flow) quoted(text string) string {
 	if f.most > 0 {
 		text = Cut(text, f.most)

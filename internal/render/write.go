@@ -26,8 +26,8 @@ type wholeText struct {
 
 func (w *wholeText) full() bool { return false }
 
-// inline foresees what the lines of a map or list will take: once it has begun line
-// by line, it must go on so.
+// inline estimates the indentation that a map or list needs before it begins: a block
+// that was begun line by line cannot switch to one line.
 func (w *wholeText) inline(value any, depth int) bool {
 	lines, content := 0, 0
 	switch value := value.(type) {
@@ -65,9 +65,9 @@ func (w *wholeText) line(_ *Path, lead, key, value string) {
 	w.WriteByte('\n')
 }
 
-// Fits says whether indented text of a value stays within the bounds of this package,
-// so that any printer may print it. Indentation is taken for that of kubectl's JSON,
-// four spaces.
+// Fits reports whether the indented text of a value stays within the bounds of this
+// package, so that any printer may print it. It assumes the four spaces of kubectl's
+// JSON.
 func Fits(value any) bool {
 	indent := freeIndent
 	return fits(value, 0, &indent)
@@ -175,7 +175,7 @@ func (w *jsonWriter) next(i, depth int) {
 	w.line(depth)
 }
 
-// line begins a line, unless all that is left is written in one.
+// line begins a new line, unless the rest belongs on one line.
 func (w *jsonWriter) line(depth int) {
 	if depth > MaxDepth || w.indent <= 0 {
 		return

@@ -13,6 +13,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/tarnproject/tarn/apiserver"
+	"github.com/tarnproject/tarn/fieldpath"
+	"github.com/tarnproject/tarn/internal/render"
+	"github.com/tarnproject/tarn/mirror"
 )
 
 // thing is a custom resource, nested as deep as a server lets it be.
@@ -119,4 +122,40 @@ func TestAnswerWithoutAKind(t *testing.T) {
 	if err == nil || strings.Contains(err.Error(), "hunter2") || !strings.Contains(err.Error(), "has no kind") {
 		t.Errorf("the error is %v", err)
 	}
+}
+
+// FuzzTables prints any object as a table, in custom columns, and as changes.
+func FuzzTables(f *testing.F) {
+	f.Add([]byte(`{"metadata":{"name":"a","ownerReferences":[{"kind":"x"}]},"spec":{"a":["b",{"c":null}]}}`), "spec.a")
+	f.Add([]byte(`{"metadata":{"name":["a"],"creationTimestamp":1},"spec":"`+strings.Repeat("x", 3*widestCell)+`"}`), "spec")
+	f.Add([]byte(`{"metadata":{"name":"a\u001b[2J"},"spec":{"a":{"b":{"c":{}}}}}`), "spec.a[*].b")
+	f.Fuzz(func(t *testing.T, text []byte, path string) {
+		object := &unstructured.Unstructured{}
+		field, err := fieldpath.Parse(path)
+		if json.Unmarshal(text, &object.Object) != nil || object.Object == nil || err != nil {
+			return
+		}
+		var out, errOut lockedBuffer
+		a := &app{out: &out, errOut: &errOut}
+		found := &answer{resource: mirror.Resource{Kind: "Thing"}, question: question{fields: []*fieldpath.Path{field}}}
+		for range 20 {
+			found.Objects = append(found.Objects, object)
+		}
+		tables := []*shownTable{{found.table(), found.resource}}
+		a.cutCells(tables)
+		if err := (&output{}).printTables(a.out, tables, false, false); err != nil {
+			t.Fatal(err)
+		}
+		if columns := len(tables[0].ColumnDefinitions); len(out.String()) > 21*columns*5*widestCell {
+			t.Errorf("%d bytes", len(out.String()))
+		}
+		if strings.Contains(out.String(), "\x1b") {
+			t.Errorf("an escape code reaches the terminal: %q", out.String())
+		}
+		for _, line := range differences(object.Object, map[string]any{"spec": path}) {
+			if text := line.Render(false); len(text) > 10*longestValue+2*render.MaxPath*4 || strings.ContainsAny(text, "\x1b\n") {
+				t.Errorf("%d bytes: %.200q", len(text), text)
+			}
+		}
+	})
 }

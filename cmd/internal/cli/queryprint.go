@@ -7,6 +7,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/tarnproject/tarn/cmd/internal/term"
 	"github.com/tarnproject/tarn/fieldpath"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -125,7 +126,7 @@ func (f *answer) table() *metav1.Table {
 	})
 	table := &metav1.Table{ColumnDefinitions: []metav1.TableColumnDefinition{{Name: "Name", Type: "string", Format: "name"}}}
 	for i, name := range headings(fields) {
-		table.ColumnDefinitions = append(table.ColumnDefinitions, metav1.TableColumnDefinition{Name: name, Type: "string", Description: fields[i].String()})
+		table.ColumnDefinitions = append(table.ColumnDefinitions, metav1.TableColumnDefinition{Name: term.Clean(name), Type: "string", Description: fields[i].String()})
 	}
 	table.ColumnDefinitions = append(table.ColumnDefinitions,
 		metav1.TableColumnDefinition{Name: "Age", Type: "string"},

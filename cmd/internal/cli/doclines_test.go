@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"testing"
 )
 
 // root is where the repository begins, as seen from here.
@@ -165,4 +166,53 @@ func variableAt(text string) (name string, length int) {
 		}
 	}
 	return "", 0
+}
+
+// Every attack that docs/testing.md lists names tests that exist, in the packages that
+// it names.
+func TestAttacksAreTested(t *testing.T) {
+	content, err := os.ReadFile(filepath.Join(root, "docs", "testing.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(content), "\n## Attacks\n")
+	text, _, _ = strings.Cut(text, "\n## ")
+	named := regexp.MustCompile("((?:`(?:Test|Fuzz)\\w+`(?:, )?)+) \\(((?:`[\\w/]+`(?:, )?)+)\\)")
+	quoted := regexp.MustCompile("`([^`]+)`")
+	rows := 0
+	for line := range strings.Lines(text) {
+		_, tests, ok := strings.Cut(strings.Trim(line, "| \n"), " | ")
+		if !ok || !strings.Contains(tests, "`") {
+			continue
+		}
+		rows++
+		groups := named.FindAllStringSubmatch(tests, -1)
+		if len(groups) == 0 {
+			t.Errorf("no test with its package in %q", tests)
+		}
+		for _, group := range groups {
+			for _, folder := range quoted.FindAllStringSubmatch(group[2], -1) {
+				files, err := filepath.Glob(filepath.Join(root, folder[1], "*_test.go"))
+				if err != nil || len(files) == 0 {
+					t.Errorf("%s has no tests: %v", folder[1], err)
+				}
+				code := ""
+				for _, file := range files {
+					text, err := os.ReadFile(file)
+					if err != nil {
+						t.Fatal(err)
+					}
+					code += string(text)
+				}
+				for _, test := range quoted.FindAllStringSubmatch(group[1], -1) {
+					if !strings.Contains(code, "func "+test[1]+"(") {
+						t.Errorf("there is no %s in %s", test[1], folder[1])
+					}
+				}
+			}
+		}
+	}
+	if rows < 10 {
+		t.Errorf("only %d attacks were found", rows)
+	}
 }

@@ -56,6 +56,7 @@ run: ## start a lively cluster in the process, mirror it, and show it in the ter
 test: ## test everything, with the race detector
 	@[ -n "$(RACE)" ] || echo "there is no C compiler: testing WITHOUT the race detector"
 	$(GO) test $(RACE) ./...
+	$(if $(RACE),$(GO) test -run StrayWrite ./ctrlcache) # which are data races by themselves
 	cd bench && $(GO) vet ./... && $(GO) test ./...
 
 questions: ## ask the questions of docs/sql.md of 10,000 pods, and print how long each takes

@@ -112,19 +112,31 @@ func (r *Reflector[T]) consume(ctx context.Context, stream Stream[T]) (int, erro
 	d := r.newDigest()
 	buf := make([]Event[T], eventBatch)
 	due, numbered := r.blind.due, r.numbered()
-	ear := listen(ctx, r.opts.Clock, r.patience())
-	defer func() { ear.close() }()
+	ear := r.listenForWords(ctx)
+	defer func() {
+		r.monitor.damage.waitsWith(nil)
+		ear.close()
+	}()
 	for {
 		n, err := stream.Next(ear.ctx, buf)
 		if n == 0 && err != nil {
 			switch {
 			case ctx.Err() != nil:
 				return events, context.Cause(ctx)
-			case !ear.silent():
+			case !ear.silent() && !ear.interrupted():
 				return events, err
 			}
+			repairing := r.monitor.damage.any()
 			if err := r.overdue(); err != nil {
 				return events, err
+			}
+			if err := r.repairSome(ctx); err != nil {
+				return events, err
+			}
+			if repairing || ear.interrupted() {
+				ear.close()
+				ear = r.listenForWords(ctx)
+				continue
 			}
 			if !r.doubt {
 				return events, ErrSilent
@@ -133,7 +145,7 @@ func (r *Reflector[T]) consume(ctx context.Context, stream Stream[T]) (int, erro
 				return events, err
 			}
 			ear.close()
-			ear = listen(ctx, r.opts.Clock, r.patience())
+			ear = r.listenForWords(ctx)
 			continue
 		}
 		ear.heard()
@@ -149,17 +161,28 @@ func (r *Reflector[T]) consume(ctx context.Context, stream Stream[T]) (int, erro
 		if err == nil {
 			err = r.overdue()
 		}
+		if err == nil {
+			err = r.repairSome(ctx)
+		}
 		if err != nil {
 			return events, err
 		}
-		if r.blind.due != due || r.numbered() != numbered || doubted && !r.doubt || ear.silent() {
+		if r.blind.due != due || r.numbered() != numbered || doubted && !r.doubt || ear.silent() || ear.interrupted() {
 			// How long to be patient has changed; or it was us who took long.
 			due, numbered = r.blind.due, r.numbered()
 			ear.close()
-			ear = listen(ctx, r.opts.Clock, r.patience())
+			ear = r.listenForWords(ctx)
 		}
 		ear.heard() // what took long until here was not the source
 	}
+}
+
+// listenForWords waits for words of the source for as long as the reflector is patient,
+// or until there is an object to repair.
+func (r *Reflector[T]) listenForWords(ctx context.Context) *ear {
+	ear := listen(ctx, r.opts.Clock, r.patience())
+	r.monitor.damage.waitsWith(func() { ear.cancel(errDamaged) })
+	return ear
 }
 
 // patience is how long a watch may be silent: as long as the options say, but
@@ -174,6 +197,11 @@ func (r *Reflector[T]) patience() time.Duration {
 		limit = probeAfter + r.opts.Jitter(probeAfter)
 	}
 	if due := r.blind.due; !due.IsZero() {
+		if left := max(due.Sub(r.opts.Clock.Now()), 1); limit <= 0 || left < limit {
+			limit = left
+		}
+	}
+	if due := r.repairDue(); !due.IsZero() {
 		if left := max(due.Sub(r.opts.Clock.Now()), 1); limit <= 0 || left < limit {
 			limit = left
 		}

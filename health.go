@@ -68,6 +68,9 @@ type Health struct {
 	Bad      []BadObject
 	BadCount int
 
+	// Damage is what is known of objects that a program wrote to by mistake.
+	Damage DamageHealth
+
 	// Lists counts whole reads by cause; Watches the streams opened; Events what
 	// they brought; Rewinds how often the source went back in time; AllFailures
 	// every attempt that failed, where Failures begins anew after each recovery.
@@ -105,6 +108,9 @@ func (h Health) String() string {
 	if h.BadCount > 0 {
 		s += fmt.Sprintf(", %d bad objects", h.BadCount)
 	}
+	if h.Damage.Found > 0 {
+		s += fmt.Sprintf(", %d objects written to by mistake (%d to be read again)", h.Damage.Found, h.Damage.Waiting)
+	}
 	if h.Disk != nil && h.Disk.Err != nil {
 		s += ", " + h.Disk.String()
 	}
@@ -122,6 +128,7 @@ type monitor struct {
 	synced chan struct{}
 	ended  chan struct{}
 	bad    quarantine
+	damage damages
 }
 
 func newMonitor(name string, clock Clock) *monitor {
@@ -231,5 +238,6 @@ func (m *monitor) health() Health {
 		h.WatchAge = max(0, now.Sub(h.WatchSince))
 	}
 	h.Bad, h.BadCount = m.bad.list()
+	h.Damage = m.damage.tell()
 	return h
 }

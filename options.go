@@ -59,6 +59,11 @@ type Options[T any] struct {
 	// OnBad sees every object that could not be taken. If nil, they are logged.
 	OnBad func(ctx context.Context, bad BadObject)
 
+	// OnDamage sees objects of the copy that a program wrote to by mistake; of many
+	// in one field only one a minute. They are read again, and Health counts all. If
+	// nil, they are logged and given to OnError.
+	OnDamage func(ctx context.Context, damage Damage)
+
 	// Clock and Delay replace the passing of time and the waits between
 	// attempts; Jitter what is random about waits, by returning some part of the
 	// length it is given.
@@ -113,6 +118,10 @@ func (o Options[T]) withDefaults() Options[T] {
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()
+	}
+	if o.OnDamage == nil {
+		told := o
+		o.OnDamage = func(ctx context.Context, damage Damage) { told.logDamage(ctx, damage) }
 	}
 	if o.OnError == nil {
 		o.OnError = func(ctx context.Context, err error) {

@@ -86,6 +86,7 @@ type Reflector[T any] struct {
 	hasty    int
 	internal retryWindow
 	deleted  tombstones
+	pace     repairPace
 }
 
 // NewReflector returns a reflector from source into store. If the store is also
@@ -144,6 +145,9 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 		return fmt.Errorf("%s: the reflector has been started before; make a new one", r.opts.Name)
 	}
 	defer r.monitor.stopped()
+	ctx, end := context.WithCancel(ctx)
+	defer r.maintain(ctx)()
+	defer end()
 	if r.durable != nil {
 		defer release(r.durable)
 		kept, err := r.durable.Restore(ctx)

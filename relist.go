@@ -30,6 +30,9 @@ type relisting[T any] struct {
 	holes map[int]struct{}
 	// suspects are the bad items that have a name.
 	suspects map[Key]struct{}
+	// damaged are the objects that are compared by content because a program wrote to
+	// them.
+	damaged map[Key]bool
 	// fill takes the items instead, if the store has nothing to compare them with.
 	fill *filling[T]
 	// rejected counts bad items, keyless those that could be any object: while
@@ -40,7 +43,7 @@ type relisting[T any] struct {
 const unchanged = -1
 
 func (r *Reflector[T]) newRelisting() *relisting[T] {
-	l := &relisting[T]{r: r, rewound: r.rewound || r.mistrust, at: map[Key]int{}, holes: map[int]struct{}{}, suspects: map[Key]struct{}{}}
+	l := &relisting[T]{r: r, rewound: r.rewound || r.mistrust, at: map[Key]int{}, holes: map[int]struct{}{}, suspects: map[Key]struct{}{}, damaged: r.monitor.damage.keys()}
 	if r.fills() {
 		l.fill = &filling[T]{r: r}
 	}
@@ -82,7 +85,7 @@ func (l *relisting[T]) put(ctx context.Context, object T) {
 // confirm says whether the store already holds this very state, judged by uid
 // and version alone and before any transform.
 func (l *relisting[T]) confirm(m Meta) bool {
-	if l.r.reader == nil || l.rewound || m.Version == "" {
+	if l.r.reader == nil || l.rewound || m.Version == "" || l.damaged[m.Key] {
 		return false
 	}
 	held, ok := l.r.reader.Get(m.Key)
@@ -187,6 +190,9 @@ func (l *relisting[T]) commit(ctx context.Context, v Version) error {
 	}
 	if partly(err) {
 		l.r.monitor.bad.settle(l.verdict, l.keyless)
+		for key := range l.damaged {
+			l.r.monitor.damage.repaired(key)
+		}
 	}
 	return l.r.rejectSome(ctx, err)
 }
@@ -234,7 +240,7 @@ func (l *relisting[T]) changes(news []Item[T]) []Change[T] {
 	for _, item := range news {
 		c := Change[T]{Type: Add, Initial: !r.synced, Key: item.Key, Object: item.Object, Version: item.Version}
 		if held, ok := r.reader.Get(item.Key); ok {
-			c.Type, c.Initial, c.Rewound, c.Old = Update, false, l.rewound, held
+			c.Type, c.Initial, c.Rewound, c.Old = Update, false, l.rewound || l.damaged[item.Key], held
 		}
 		changes = append(changes, c)
 	}

@@ -60,6 +60,8 @@ func (s Section[T]) owned() ownedSource[T] {
 	return ownedSource[T]{s.Source, s.Owns, fmt.Errorf("the object does not belong to the section %q", s.Name)}
 }
 
+func (o ownedSource[T]) Unwrap() Source[T] { return o.Source }
+
 func (o ownedSource[T]) Describe(object T) (Meta, error) {
 	m, err := o.Source.Describe(object)
 	if err == nil && !o.owns(m.Key) {
@@ -188,6 +190,10 @@ func together(name string, sections []Health) Health {
 		all.AllFailures += h.AllFailures
 		all.Bad = append(all.Bad, h.Bad...)
 		all.BadCount += h.BadCount
+		all.Damage.Found += h.Damage.Found
+		all.Damage.Repaired += h.Damage.Repaired
+		all.Damage.Waiting += h.Damage.Waiting
+		all.Damage.Recent = append(all.Damage.Recent, h.Damage.Recent...)
 		for cause, n := range h.Lists {
 			all.Lists[cause] += n
 		}
@@ -198,6 +204,8 @@ func together(name string, sections []Health) Health {
 	}
 	all.LastWord = slices.MinFunc(words, time.Time.Compare)
 	all.Bad = all.Bad[:min(len(all.Bad), maxBadListed)]
+	slices.SortStableFunc(all.Damage.Recent, func(a, b Damage) int { return a.Since.Compare(b.Since) })
+	all.Damage.Recent = all.Damage.Recent[max(0, len(all.Damage.Recent)-maxDamageListed):]
 	return all
 }
 

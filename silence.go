@@ -57,6 +57,9 @@ func (e *ear) heard() { e.last.Store(int64(e.clock.Now().Sub(e.base))) }
 
 func (e *ear) silent() bool { return context.Cause(e.ctx) == ErrSilent }
 
+// interrupted says that the wait was ended because an object is to be repaired.
+func (e *ear) interrupted() bool { return context.Cause(e.ctx) == errDamaged }
+
 // close ends the wait and waits for the goroutine.
 func (e *ear) close() {
 	e.cancel(nil)

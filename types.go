@@ -59,6 +59,9 @@ type ListQuery struct {
 	// stay in memory; else nil. A source can use what is there again for the next
 	// states of the same objects.
 	Held Holder
+	// Key asks for one object instead of all. A source that cannot read just one may
+	// return more.
+	Key Key
 }
 
 // Page is a part of a collection, all of one state.
@@ -200,8 +203,8 @@ type Change[T any] struct {
 	// Object is the last state known, perhaps not the last there was.
 	Missed bool
 	// Rewound says that an Update came by reading a source anew that had gone
-	// back in time, or by a recheck: its version may be the one before, and the
-	// content not.
+	// back in time, by a recheck, or by the repair of a damaged object: its version
+	// may be the one before, and the content not.
 	Rewound bool
 	Key     Key
 	// Old is what was there before, for Update and Sync, and for a Delete what

@@ -93,6 +93,7 @@ type informer struct {
 	resyncs     resyncs
 	source      *source          // of a ListerWatcher, nil if there is none
 	supplied    tarn.Source[any] // nil if objects come from a ListerWatcher
+	sharing     bool             // by value, in the pool of the process; set before the start
 	disk        disk
 
 	mu        sync.Mutex
@@ -118,7 +119,7 @@ func (s *informer) newReplica(from origin) *tarn.Replica[any] {
 	store := informerStore{ownStore{s.store.memory(), s.store, from.meter.reached}, s}
 	s.disk.front.ReadStore = store
 	s.source, _ = from.source.(*source)
-	replica, err := tarn.NewReplica(from.source, keepingStore{store}, opts)
+	replica, err := tarn.NewReplica(guardedSource{from.source, s}, keepingStore{store}, opts)
 	utilruntime.Must(err)
 	return replica
 }

@@ -72,6 +72,10 @@ func engineOptions(name string, clk clock.Clock, logger klog.Logger) tarn.Option
 			utilruntime.HandleErrorWithContext(ctx, bad.Err, "An object could not be taken; its last good state stays", "reflector", name, "key", bad.Key)
 		},
 	}
+	opts.OnDamage = func(ctx context.Context, damage tarn.Damage) {
+		utilruntime.HandleErrorWithContext(ctx, tarn.ErrStrayWrite, "An object of the cache was written to; it is read again",
+			"reflector", name, "key", damage.Key, "field", damage.Field)
+	}
 	if clk != nil {
 		opts.Clock = engineClock{clk}
 	}

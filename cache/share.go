@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
 	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/kube/wire"
@@ -23,15 +21,16 @@ import (
 // for the garbage collector, for some microseconds when an object arrives. What is
 // stored has the same content as what the source gave, built after the transform: in
 // a copy, or in its place if it was decoded for this informer. The object itself, its
-// labels and its annotations are its own, all else may belong to others too, of this
-// informer or another one. While mutations are detected, nothing is shared.
+// metadata but for the managed fields, and numbers that it points to are its own; other
+// parts may belong to objects of the same template too, of this informer or another
+// one. While mutations are detected, nothing is shared.
 //
-// Objects in a cache are read-only whether they share or not. What someone writes
-// into one all the same may show in others, and in its own next states where these
-// come from a source that takes over what an update left as it was. Changes to parts
-// that are shared are found in passing, counted by the pool, [wire.Shared], and
-// reported to the error handlers of package utilruntime. [DetectMutations] finds
-// out who makes them.
+// Objects in a cache are read-only whether they share or not. What a program writes to
+// a shared part by mistake shows in the objects that have this very part. It is found
+// when the part is used again, and within ten minutes if it is not; then it is reported
+// to the error handlers of package utilruntime, with the object and the field, and
+// counted in the replica's Health, and the objects are read again. [DetectMutations]
+// finds out who does it.
 func ShareStructure(informer SharedInformer, on bool) error {
 	if isNil(informer) {
 		return errors.New("a nil informer has nothing to share")
@@ -67,6 +66,7 @@ func (s *informer) making() TransformFunc {
 	} else if s.supplied != nil && transform != nil {
 		transform = onCopy(transform)
 	}
+	s.sharing = share
 	if !share {
 		return transform
 	}
@@ -117,23 +117,22 @@ func (x *indexer) held(object any) any {
 
 // ourSharer is that of all informers of the process: what it needs and learns is
 // by type, and need not be there once for each of fifty informers.
-var ourSharer = sync.OnceValue(newSharer)
+var ourSharer = sync.OnceValue(func() *wire.Sharer { return wire.NewSharer(wire.Shared(), wire.Options{}) })
 
-// newSharer returns a sharer into the pool of the process that reports changes to
-// shared parts.
-func newSharer() *wire.Sharer {
-	var reported atomic.Int32
-	return wire.NewSharer(wire.Shared(), wire.Options{
-		PrivateMaps: true,
-		OnMutation: func(err error) {
-			if n := reported.Add(1); n <= mutationsReported {
-				utilruntime.HandleErrorWithContext(context.Background(), err, "Someone changes objects in a cache", "report", n, "of", mutationsReported)
-			}
-		},
-	})
+// guardedSource is the source of an informer. Beside the source's own maintenance, it
+// watches over the parts that the informer shares by itself.
+type guardedSource struct {
+	tarn.Source[any]
+	informer *informer
 }
 
-// mutationsReported is how many changes are reported. The handlers wait a
-// millisecond for each, and whoever changes objects does so all day; the pool goes
-// on counting.
-const mutationsReported = 20
+func (s guardedSource) Maintain(ctx context.Context, held tarn.Copy[any]) {
+	var running sync.WaitGroup
+	defer running.Wait()
+	if m, ok := s.informer.supplied.(tarn.Maintainer[any]); ok {
+		running.Go(func() { m.Maintain(ctx, held) })
+	}
+	if s.informer.sharing {
+		running.Go(func() { wire.Guard[any]{Pool: wire.Shared()}.Run(ctx, held) })
+	}
+}

@@ -16,7 +16,6 @@ import (
 	upstream "k8s.io/client-go/tools/cache"
 
 	"github.com/tarnproject/tarn"
-	"github.com/tarnproject/tarn/kube/wire"
 )
 
 // tolerant is a pod with parts that others have too.
@@ -196,33 +195,6 @@ func TestSharingSources(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-// TestSharedMutationsAreReported: whoever changes what he shares is told on.
-func TestSharedMutationsAreReported(t *testing.T) {
-	recorder := newRecorder(&scenario{})
-	recorder.catchReports(t)
-	before := wire.Shared().Stats().Mutations
-	transform := sharing(nil, newIndexer(MetaNamespaceKeyFunc, Indexers{}, nil), newSharer(), nil)
-	share := func(name string) *corev1.Pod {
-		object, err := transform(tolerant(name))
-		must(err)
-		return object.(*corev1.Pod)
-	}
-	share("a").Spec.Tolerations[1].Key = "changed"
-	for range 2 * mutationsReported {
-		share("b").Spec.Tolerations[1].Key = "changed too"
-	}
-	if got := share("c"); !reflect.DeepEqual(got, tolerant("c")) {
-		t.Errorf("the change shows in another object: %v", got)
-	}
-	reports := strings.Count(recorder.text("reported"), "v1.Pod.Spec.Tolerations")
-	if reports != mutationsReported {
-		t.Errorf("%d reports:\n%s", reports, recorder.text("reported"))
-	}
-	if n := wire.Shared().Stats().Mutations - before; n <= mutationsReported {
-		t.Errorf("%d counted", n)
 	}
 }
 

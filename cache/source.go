@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/ptr"
@@ -69,7 +70,7 @@ func (s *source) List(ctx context.Context, q tarn.ListQuery) (tarn.Page[any], er
 	if err := s.unusable(); err != nil {
 		return tarn.Page[any]{}, err
 	}
-	options := metav1.ListOptions{ResourceVersion: string(q.AtLeast), Limit: q.Limit, Continue: q.Continue}
+	options := metav1.ListOptions{ResourceVersion: string(q.AtLeast), Limit: q.Limit, Continue: q.Continue, FieldSelector: selecting(q.Key)}
 	if q.Continue != "" {
 		// The token says which state is meant.
 		options.ResourceVersion = ""
@@ -85,6 +86,19 @@ func (s *source) List(ctx context.Context, q tarn.ListQuery) (tarn.Page[any], er
 	page, err := s.page(list)
 	done(len(page.Items))
 	return page, err
+}
+
+// selecting is the field selector for one object; empty for all.
+func selecting(key tarn.Key) string {
+	namespace, name, err := SplitMetaNamespaceKey(string(key))
+	if err != nil || name == "" {
+		return ""
+	}
+	selector := fields.Set{metav1.ObjectNameField: name}
+	if namespace != "" {
+		selector["metadata.namespace"] = namespace
+	}
+	return selector.AsSelector().String()
 }
 
 // page takes a list apart.

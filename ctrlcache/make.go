@@ -80,7 +80,7 @@ func byNamespace() toolscache.Indexers {
 // itself; the informer shares them by value afterwards. Removing the managed
 // fields, the most common transform, needs none: they are skipped on the wire.
 func (c *ctrlCache) ownInformer(at place, collection kube.Collection, config cache.Config, example client.Object) (toolscache.SharedIndexInformer, error) {
-	options := kube.SourceOptions{PrivateMaps: true, SetKind: at.form == metadataOnly}
+	options := kube.SourceOptions{SetKind: at.form == metadataOnly}
 	transform := config.Transform
 	if strips(transform) {
 		transform, options.Drop = nil, []string{"metadata.managedFields"}

@@ -35,6 +35,9 @@ type source[T any] struct {
 	opts  SourceOptions[T]
 }
 
+// Unwrap is the source that works.
+func (s *source[T]) Unwrap() tarn.Source[T] { return s.inner }
+
 // Describe is never wrong: it is part of the program, not of the wire.
 func (s *source[T]) Describe(object T) (tarn.Meta, error) { return s.inner.Describe(object) }
 

@@ -3,11 +3,15 @@ package kube
 import (
 	"fmt"
 	"reflect"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	fieldselectors "k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
+
+	"github.com/tarnproject/tarn"
 )
 
 // Collection says which objects of a server are meant, and as what.
@@ -70,6 +74,24 @@ func (c Collection) path() []string {
 		path = append(path, "namespaces", c.Namespace)
 	}
 	return append(path, c.Resource.Resource)
+}
+
+// only is the collection with nothing but one of its objects. It asks for a list with a
+// selector: who may list may do so, and need not be allowed to get.
+func (c Collection) only(key tarn.Key) Collection {
+	namespace, name, ok := strings.Cut(string(key), "/")
+	if !ok {
+		namespace, name = "", namespace
+	}
+	if namespace != "" {
+		c.Namespace = namespace
+	}
+	named := fieldselectors.OneTermEqualSelector(metav1.ObjectNameField, name).String()
+	if c.FieldSelector != "" {
+		named = c.FieldSelector + "," + named
+	}
+	c.FieldSelector = named
+	return c
 }
 
 // options completes the options of a request.

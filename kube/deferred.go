@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/kube/wire"
 )
 
 // locator finds the resource of a kind, once for all who ask. It is asked when
@@ -57,28 +59,28 @@ type deferred[T any] struct {
 	locator    *locator
 	collection Collection
 	opts       SourceOptions
-	// found belongs to the one goroutine that reads.
-	found *Source[T]
+	// found is set by the one goroutine that reads.
+	found atomic.Pointer[Source[T]]
 }
 
 func (d *deferred[T]) List(ctx context.Context, q tarn.ListQuery) (tarn.Page[T], error) {
 	if err := d.find(ctx); err != nil {
 		return tarn.Page[T]{}, err
 	}
-	return d.found.List(ctx, q)
+	return d.found.Load().List(ctx, q)
 }
 
 func (d *deferred[T]) Watch(ctx context.Context, q tarn.WatchQuery) (tarn.Stream[T], error) {
 	if err := d.find(ctx); err != nil {
 		return nil, err
 	}
-	return d.found.Watch(ctx, q)
+	return d.found.Load().Watch(ctx, q)
 }
 
 func (d *deferred[T]) Describe(object T) (tarn.Meta, error) { return describe(object) }
 
 func (d *deferred[T]) find(ctx context.Context) error {
-	if d.found != nil {
+	if d.found.Load() != nil {
 		return nil
 	}
 	c := d.collection
@@ -92,9 +94,22 @@ func (d *deferred[T]) find(ctx context.Context) error {
 		}
 		c.Resource = resource
 	}
-	var err error
-	d.found, err = NewSource[T](d.locator.client, c, d.opts)
+	found, err := NewSource[T](d.locator.client, c, d.opts)
+	if err == nil {
+		d.found.Store(found)
+	}
 	return err
+}
+
+// Maintain is that of the source, which may still have to be found.
+func (d *deferred[T]) Maintain(ctx context.Context, held tarn.Copy[T]) {
+	decoder := func() *wire.Decoder {
+		if found := d.found.Load(); found != nil {
+			return found.codec.wire
+		}
+		return nil
+	}
+	wire.Guard[T]{Pool: d.locator.client.pool, Decoder: decoder}.Run(ctx, held)
 }
 
 // resourceOf asks the server for the resource of a kind. It asks for no more than

@@ -128,7 +128,9 @@ func (s *Source[T]) bookmark(m media, f frame, raw []byte, kind runtime.TypeMeta
 		return e
 	}
 	e.Version = tarn.Version(o.ResourceVersion)
-	e.InitialEnd = o.Annotations[metav1.InitialEventsAnnotationKey] == "true"
+	if e.InitialEnd = o.Annotations[metav1.InitialEventsAnnotationKey] == "true"; e.InitialEnd {
+		s.client.pool.Settle()
+	}
 	return e
 }
 

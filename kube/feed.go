@@ -141,6 +141,9 @@ func (f *feed) adapt(got int, full bool) {
 	}
 }
 
+// quiet expects little from now on.
+func (f *feed) quiet() { f.size = f.least }
+
 // makeRoom moves the window to where it can grow: to the start of its block, if
 // nobody else has a hold on that, else to a new one.
 func (f *feed) makeRoom(n int) {

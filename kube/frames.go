@@ -238,7 +238,10 @@ func (i *inbox) read(f *feed, m media, limit int, initial bool, stop <-chan stru
 			return err
 		}
 		ready = append(ready, next)
-		initial = initial && bytes.HasPrefix(next.raw, added[m])
+		if initial && !bytes.HasPrefix(next.raw, added[m]) {
+			initial = false
+			f.quiet() // from here on events come one by one
+		}
 	}
 	return io.EOF
 }

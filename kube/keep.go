@@ -80,7 +80,7 @@ func (o Origin) ServerUID(ctx context.Context) (string, error) {
 
 // Decoder makes objects that share structure with those of the copy, if these do.
 func (o Origin) Decoder() (*wire.Decoder, error) {
-	decoding := wire.Options{Pool: o.client.pool, PrivateMaps: o.decoding.PrivateMaps, OnMutation: o.decoding.OnMutation}
+	decoding := wire.Options{Pool: o.client.pool, SharedMetadata: o.decoding.UnsafeSharedMetadata}
 	if o.decoding.Unshared {
 		decoding.Pool = nil
 	}

@@ -27,6 +27,7 @@ type settings struct {
 	client                       *Client
 	drop, dropAnnotations        []string
 	maxItem                      int
+	sharedMetadata               bool
 
 	name      string
 	pageSize  int64
@@ -105,6 +106,14 @@ func DropFields(paths ...string) Option {
 // WithoutManagedFields leaves out who owns which field, often a third of an
 // object, which only server-side apply asks for.
 func WithoutManagedFields() Option { return DropFields("metadata.managedFields") }
+
+// UnsafeSharedMetadata lets objects have labels, annotations, owner references and
+// finalizers in common, which saves some 700 bytes for each. A program that writes to
+// one of them by mistake then changes other objects too, and ends if another goroutine
+// reads the same map.
+func UnsafeSharedMetadata() Option {
+	return func(s *settings) { s.sharedMetadata = true }
+}
 
 // DropAnnotations leaves annotations out by their names; a * at the beginning or at
 // the end stands for any text. Only objects that have one of them are copied for it,

@@ -70,7 +70,7 @@ func start[T any](ctx context.Context, cfg *rest.Config, s *settings) (*tarn.Rep
 	if err != nil {
 		return nil, err
 	}
-	decoding := SourceOptions{Drop: s.drop, MaxItem: s.maxItem, Unshared: options.Transform != nil}
+	decoding := SourceOptions{Drop: s.drop, MaxItem: s.maxItem, Unshared: options.Transform != nil, UnsafeSharedMetadata: s.sharedMetadata}
 	locator := &locator{client: client, mapper: s.mapper, kind: s.kind, turn: make(chan struct{}, 1)}
 	var sections []tarn.Section[T]
 	for _, c := range collections {
@@ -165,7 +165,7 @@ func replicaOptions[T any](s *settings, collections []Collection, pool *wire.Poo
 		f(&o)
 	}
 	if transform := o.Transform; transform != nil {
-		sharer := wire.NewSharer(pool, wire.Options{})
+		sharer := wire.NewSharer(pool, wire.Options{SharedMetadata: s.sharedMetadata})
 		o.Transform = func(object T) (T, error) {
 			kept, err := transform(object)
 			if err != nil {

@@ -8,17 +8,23 @@ import (
 
 // cell is the place of one object, from its coming to its going.
 //
-// Readers follow head without a lock. page, terms and more are the writer's: under
+// Readers follow head without a lock. page, term0 and more are the writer's: under
 // which values the object stands in the index of each slot. They are remembered
 // because nobody can be asked later: a function may change its mind, and an
-// object may be changed behind our back. Three slots are inline because most
-// stores have no more indexes, and a slice costs 48 bytes; a cell has 64.
+// object may be changed behind our back. One slot is inline because most stores have
+// one index or none; so a cell takes 48 bytes, and 80 with up to four indexes.
 type cell[T any] struct {
 	key   tarn.Key
 	head  atomic.Pointer[version[T]]
 	page  *page
+	term0 *term
+	more  *moreTerms
+}
+
+// moreTerms are the terms of the slots after the first one.
+type moreTerms struct {
 	terms [3]*term
-	more  *[]*term
+	next  *moreTerms
 }
 
 // version is an object as a state showed it, with the version before, as long as
@@ -55,31 +61,40 @@ func (c *cell[T]) at(seq uint64) *version[T] {
 
 // term is where the cell stands in the index of a slot, nil for nowhere.
 func (c *cell[T]) term(slot int) *term {
-	if slot < len(c.terms) {
-		return c.terms[slot]
+	if slot == 0 {
+		return c.term0
 	}
-	if slot -= len(c.terms); c.more != nil && slot < len(*c.more) {
-		return (*c.more)[slot]
+	slot--
+	for m := c.more; m != nil; m = m.next {
+		if slot < len(m.terms) {
+			return m.terms[slot]
+		}
+		slot -= len(m.terms)
 	}
 	return nil
 }
 
 func (c *cell[T]) setTerm(slot int, t *term) {
-	if slot < len(c.terms) {
-		c.terms[slot] = t
+	if slot == 0 {
+		c.term0 = t
 		return
 	}
-	slot -= len(c.terms)
-	if c.more == nil {
-		if t == nil {
+	slot--
+	at := &c.more
+	for {
+		if *at == nil {
+			if t == nil {
+				return
+			}
+			*at = new(moreTerms)
+		}
+		if slot < len((*at).terms) {
+			(*at).terms[slot] = t
 			return
 		}
-		c.more = new([]*term)
+		slot -= len((*at).terms)
+		at = &(*at).next
 	}
-	if missing := slot + 1 - len(*c.more); missing > 0 {
-		*c.more = append(*c.more, make([]*term, missing)...)
-	}
-	(*c.more)[slot] = t
 }
 
 // term is one value of an index, or, for an object that has several, the set of

@@ -134,7 +134,8 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 		s.send(poolBytes, float64(p.Bytes), name)
 		s.send(poolHits, float64(p.Hits), name)
 		s.send(poolMisses, float64(p.Misses), name)
-		s.send(poolMutations, float64(p.Mutations), name)
+		s.send(poolStrayWrites, float64(p.StrayWrites), name)
+		s.send(poolVerified, float64(p.Verified), name)
 	}
 }
 

@@ -30,6 +30,8 @@
 //	tarn_age_seconds                 gauge    replica             time since the last word of the source
 //	tarn_watch_age_seconds           gauge    replica             how long the present watch has been followed; not there without one
 //	tarn_bad_objects                 gauge    replica             objects that could not be taken
+//	tarn_damaged_objects_total       counter  replica             objects that a program wrote to by mistake
+//	tarn_repaired_objects_total      counter  replica             objects that were put right after that
 //	tarn_events_total                counter  replica             events of watches, bookmarks included
 //	tarn_watches_total               counter  replica             watches opened
 //	tarn_lists_total                 counter  replica,cause       whole reads of the collection
@@ -43,12 +45,14 @@
 //	tarn_pool_bytes                  gauge    pool                memory of these parts, about
 //	tarn_pool_hits_total             counter  pool                parts that were found again
 //	tarn_pool_misses_total           counter  pool                parts that were not
-//	tarn_pool_mutations_total        counter  pool                shared parts that someone has changed
+//	tarn_pool_stray_writes_total     counter  pool                pieces of shared memory that a program wrote to
+//	tarn_pool_verified_bytes_total   counter  pool                bytes of shared memory that were verified
 //
 // A read of the whole collection has the cause "start", "watch ended", "expired",
 // "rewound" and the like; the first of a replica, and of each of its sections, is
 // "start". Readers of Changes are the subscriber "changes".
 //
 // Watch tarn_fresh for alerts: it is 0 whatever the reason is. A
-// tarn_pool_mutations_total above 0 is a bug in whoever reads the copy.
+// tarn_damaged_objects_total above 0 is a bug in a program that reads the copy: it
+// writes to objects without a DeepCopy.
 package metrics

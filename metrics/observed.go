@@ -35,7 +35,8 @@ type PoolStats struct {
 	Bytes               int64
 	Hits, Misses        uint64
 	Promoted, Forgotten uint64
-	Mutations           uint64
+	StrayWrites         uint64
+	Verified            uint64
 }
 
 // Pooling makes what [Collector.AddPool] wants of the method Stats of a pool of
@@ -45,7 +46,8 @@ func Pooling[S ~struct {
 	Bytes               int64
 	Hits, Misses        uint64
 	Promoted, Forgotten uint64
-	Mutations           uint64
+	StrayWrites         uint64
+	Verified            uint64
 }](read func() S) func() PoolStats {
 	return func() PoolStats { return PoolStats(read()) }
 }

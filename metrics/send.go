@@ -34,6 +34,8 @@ func (s sender) replica(name string, replica Observed, freshWithin time.Duration
 		s.send(watchAge, h.WatchAge.Seconds(), name)
 	}
 	s.send(badObjects, float64(h.BadCount), name)
+	s.send(damaged, float64(h.Damage.Found), name)
+	s.send(repaired, float64(h.Damage.Repaired), name)
 	s.send(events, float64(h.Events), name)
 	s.send(watches, float64(h.Watches), name)
 	causes := map[string]int64{}

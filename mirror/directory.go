@@ -143,7 +143,7 @@ func (d *Directory) Source(r Resource, opts Options) (tarn.Source[Object], error
 	if err != nil {
 		return nil, err
 	}
-	s := &diskSource{view: d.view, table: known.Table, sieve: sieve, decoder: decoder, appliedCopies: opts.appliedCopies()}
+	s := &diskSource{view: d.view, table: known.Table, sieve: sieve, decoder: decoder, pool: d.pool, appliedCopies: opts.appliedCopies()}
 	s.hide = r.Secret() && !opts.ShowSecrets && !known.Hidden
 	return s, nil
 }

@@ -31,6 +31,7 @@ type diskSource struct {
 	table   string
 	sieve   sieve
 	decoder *wire.Decoder
+	pool    *wire.Pool
 	// hide takes values out of Secrets, and the annotations that repeat them.
 	hide          bool
 	appliedCopies []string
@@ -50,6 +51,11 @@ type knownObject struct {
 // lookEvery is how often a directory is looked into. The mirror writes once a
 // second.
 const lookEvery = 250 * time.Millisecond
+
+// Maintain watches over the objects of a copy, which share memory.
+func (s *diskSource) Maintain(ctx context.Context, held tarn.Copy[Object]) {
+	wire.Guard[Object]{Pool: s.pool, Decoder: func() *wire.Decoder { return s.decoder }}.Run(ctx, held)
+}
 
 // List reads all, or for a probe nothing but the version.
 func (s *diskSource) List(ctx context.Context, q tarn.ListQuery) (page tarn.Page[Object], err error) {

@@ -55,6 +55,8 @@ func (c *counting) redact(bad *tarn.BadObject) {
 	}
 }
 
+func (c *counting) Unwrap() tarn.Source[Object] { return c.Source }
+
 func (c *counting) List(ctx context.Context, q tarn.ListQuery) (tarn.Page[Object], error) {
 	if q.Continue == "" {
 		c.arrived.Store(0)

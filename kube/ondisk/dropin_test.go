@@ -104,7 +104,7 @@ var dropIns = map[string]func(t *testing.T, cfg *rest.Config, keep kube.Keeper, 
 		must(t, informer.SetTransform(c.transform))
 		must(t, cache.Keep(informer, func(front cache.Front) (tarn.ReadStore[any], error) {
 			of := client.Origin(kube.Collection{Resource: podsResource, Object: podType, Namespace: c.namespace, LabelSelector: c.labels},
-				kube.SourceOptions{PrivateMaps: true, Unshared: !front.Shared})
+				kube.SourceOptions{Unshared: !front.Shared})
 			of.Transformed = front.Transformed
 			return keep.Open(of, front)
 		}, keep.Strip))

@@ -15,7 +15,7 @@ func ExampleSharer() {
 		p.Name = name
 		return p
 	}
-	sharer := wire.NewSharer(wire.NewPool(), wire.Options{PrivateMaps: true})
+	sharer := wire.NewSharer(wire.NewPool(), wire.Options{})
 	heron := sharer.Share(pod("heron")).(*corev1.Pod)
 	teal := sharer.Share(pod("teal")).(*corev1.Pod)
 	fmt.Println(heron.Name, teal.Name, &heron.Spec.Tolerations[0] == &teal.Spec.Tolerations[0])

@@ -2,7 +2,6 @@ package wire
 
 import (
 	"hash/maphash"
-	"math/rand/v2"
 	"reflect"
 	"strings"
 	"sync"
@@ -38,8 +37,7 @@ func (j *jsonDecoder) compile(t reflect.Type, opts Options) {
 	j.states.New = func() any {
 		s := &jsonState{}
 		s.texts.seed = maphash.MakeSeed()
-		s.pool, s.onMutation = opts.Pool, opts.OnMutation
-		s.hits = rand.UintN(checkEvery) // states that do not live long check as often
+		s.pool = opts.Pool
 		return s
 	}
 }

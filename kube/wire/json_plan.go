@@ -108,6 +108,9 @@ func (c *jsonCompiler) plan(t reflect.Type, s *jsonScope) *jsonPlan {
 		p.shared = s == nil
 	case sliceKind, pointerKind:
 		p.shared = s == nil && t.Elem().Size() > 0 // what has no size has no address of its own
+		if p.kind == pointerKind && isScalar(t.Elem()) {
+			p.shared = false
+		}
 	}
 	return p
 }

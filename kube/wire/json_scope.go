@@ -15,15 +15,19 @@ type jsonScope struct {
 func jsonScopeOf(opts Options) *jsonScope {
 	root := &jsonScope{}
 	root.at("metadata")
-	if opts.PrivateMaps {
-		root.at("metadata", "labels")
-		root.at("metadata", "annotations")
+	if !opts.SharedMetadata {
+		for _, name := range privateMetadata {
+			root.at("metadata", name)
+		}
 	}
 	for _, path := range opts.Drop {
 		root.at(strings.Split(path, ".")...).drop = true
 	}
 	return root
 }
+
+// privateMetadata is what of its metadata is an object's own.
+var privateMetadata = []string{"labels", "annotations", "ownerReferences", "finalizers"}
 
 // at returns the scope of the value at path, and makes it if need be.
 func (s *jsonScope) at(path ...string) *jsonScope {

@@ -13,20 +13,21 @@ import (
 // it ends. Before, looking for ends, hashing and the pool's locks took 60 % of the
 // time for a list of real pods.
 type jsonParts struct {
-	pool       *Pool
-	onMutation func(error)
-	sites      [512]jsonSite
-	kept       int // bytes of recent parts
+	pool  *Pool
+	sites [512]jsonSite
+	kept  int // bytes of recent parts
 	// hashable is how many more bytes may be hashed for the object at hand, for what
 	// is nested deep is hashed at every level.
 	hashable int
-	hits     uint
 	epoch    uint64 // of the pool when the last object began
+	time     seconds
 	owner    owner
 	unowned  bool // the owner is not known yet
 	// lazies counts quantities that are lazy, and not the values of maps, which
 	// nobody can write to: see [isLazy].
 	lazies int
+	// admitting says that what is being read goes into the pool.
+	admitting bool
 }
 
 // jsonSite is what is known of the values at one place of objects: in a field, or
@@ -48,7 +49,7 @@ type jsonRecent struct {
 type jsonPart struct {
 	plan  *jsonPlan
 	raw   []byte
-	x     part
+	x     sample
 	key   key
 	owner owner
 }
@@ -58,15 +59,16 @@ const keptEach, keptAll = 8 << 10, 128 << 10
 
 func (ps *jsonParts) site(n uint) *jsonSite { return &ps.sites[n%uint(len(ps.sites))] }
 
-// find returns the recent part that data begins with, or nil.
-func (r *jsonRecent) find(p *jsonPlan, data []byte) *jsonPart {
+// find returns the recent part that data begins with, or nil. One that the pool would
+// verify is not found here.
+func (r *jsonRecent) find(p *jsonPlan, data []byte, now seconds) *jsonPart {
 	if r == nil {
 		return nil
 	}
 	for n := range len(r.parts) {
 		n = (r.next + n) % len(r.parts)
 		x := &r.parts[n]
-		if x.plan == p && len(x.raw) <= len(data) && string(x.raw) == string(data[:len(x.raw)]) {
+		if x.plan == p && !x.x.checked.due(now) && len(x.raw) <= len(data) && string(x.raw) == string(data[:len(x.raw)]) {
 			r.next = (n + 1) % len(r.parts)
 			return x
 		}
@@ -75,7 +77,7 @@ func (r *jsonRecent) find(p *jsonPlan, data []byte) *jsonPart {
 }
 
 // keep makes a part the most recent one.
-func (ps *jsonParts) keep(at *jsonSite, p *jsonPlan, raw []byte, x part, k key) {
+func (ps *jsonParts) keep(at *jsonSite, p *jsonPlan, raw []byte, x sample, k key) {
 	if len(raw) > keptEach {
 		return
 	}
@@ -101,13 +103,14 @@ func (ps *jsonParts) forget() {
 	ps.kept = 0
 }
 
-// begin prepares for an object of a size. When someone was found to have changed parts,
-// by whatever decoder, the recent ones are not to be trusted.
+// begin prepares for an object of a size. Recent parts are used without asking the
+// pool, and so forgotten when a part was found written to, by whatever decoder.
 func (ps *jsonParts) begin(size int) {
-	ps.hashable, ps.unowned = 8*size+1024, true
+	ps.hashable, ps.unowned, ps.admitting = 8*size+1024, true, false
 	if ps.pool == nil {
 		return
 	}
+	ps.time = secondsNow()
 	if n := ps.pool.epoch.Load(); n != ps.epoch {
 		ps.epoch = n
 		ps.forget()
@@ -119,18 +122,17 @@ func (s *jsonState) part(p *jsonPlan, dst unsafe.Pointer, i int, site uint) int 
 	switch s.data[i] {
 	case '{', '[', '"':
 	default:
-		return s.scalar(p, dst, i, site)
+		return s.fresh(p, dst, i, site)
 	}
 	at := s.site(site)
 	if !at.due() {
 		return s.fresh(p, dst, i, site)
 	}
-	if known := at.recent.find(p, s.data[i:]); known != nil {
+	if known := at.recent.find(p, s.data[i:], s.time); known != nil && (!s.admitting || known.x.intact()) {
 		at.saw(true)
 		s.use(known)
-		end := i + len(known.raw)
-		p.store(dst, s.checked(p, known.key, known.x, i, end))
-		return end
+		p.store(dst, known.x.part)
+		return i + len(known.raw)
 	}
 	return s.pooled(p, dst, i, site)
 }
@@ -151,27 +153,27 @@ func (s *jsonState) pooled(p *jsonPlan, dst unsafe.Pointer, i int, site uint) in
 	s.identify()
 	at := s.site(site)
 	k := s.pool.key(p.typ, raw)
-	x, found := s.pool.shard(k).get(k, s.owner)
+	x, found := s.pool.get(k, request{s.owner, s.time, s.admitting})
 	at.saw(found)
 	if found {
-		x = s.checked(p, k, x, i, end)
-		p.store(dst, x)
+		p.store(dst, x.part)
 		s.keep(at, p, raw, x, k)
 		return end
 	}
-	outer, lazies := s.texts.shelf, s.lazies
-	s.texts.shelf = sharedShelf
+	outer, lazies, admitting := s.texts.shelf, s.lazies, s.admitting
+	s.texts.shelf, s.admitting = sharedShelf, true
 	i = s.fresh(p, dst, i, site)
-	s.texts.shelf = outer
+	s.texts.shelf, s.admitting = outer, admitting
 	if i != end {
 		return odd
 	}
-	if s.lazies != lazies {
+	size := p.weight(dst, len(raw))
+	if s.lazies != lazies || size < worthSharing {
 		return end
 	}
-	x = s.pool.shard(k).put(k, p.load(dst), p.weight(dst, len(raw)), s.owner)
-	p.store(dst, x)
-	s.keep(at, p, raw, x, k)
+	made := s.pool.put(k, sampleOf(refOf(p.typ), p.load(dst), size, s.time), s.owner)
+	p.store(dst, made.part)
+	s.keep(at, p, raw, made, k)
 	return end
 }
 
@@ -185,7 +187,7 @@ func (s *jsonState) use(known *jsonPart) {
 		return
 	}
 	known.owner = several
-	known.x = s.pool.shard(known.key).put(known.key, known.x, len(known.raw), s.owner)
+	known.x = s.pool.put(known.key, known.x, s.owner)
 }
 
 // identify finds out whose parts these are, from the object's uid.

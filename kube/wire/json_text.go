@@ -27,6 +27,7 @@ type jsonTexts struct {
 type jsonShelf struct {
 	chunk   []byte
 	headers []string
+	numbers []uint64
 }
 
 const (
@@ -36,7 +37,18 @@ const (
 
 // Chunks are small, because one live string keeps its chunk: two of them at most for
 // an object's own 400 bytes of a pod.
-const chunkBytes, chunkHeaders = 1024, 16
+const chunkBytes, chunkHeaders, chunkNumbers = 1024, 16, 8
+
+// number returns memory for a number or boolean that is pointed to: nobody else's.
+func (t *jsonTexts) number() unsafe.Pointer {
+	shelf := &t.shelves[t.shelf]
+	if len(shelf.numbers) == 0 {
+		shelf.numbers = make([]uint64, chunkNumbers)
+	}
+	n := &shelf.numbers[0]
+	shelf.numbers = shelf.numbers[1:]
+	return unsafe.Pointer(n)
+}
 
 // string returns b as a string.
 func (t *jsonTexts) string(b []byte) string {

@@ -83,7 +83,12 @@ func (s *jsonState) fresh(p *jsonPlan, dst unsafe.Pointer, i int, site uint) int
 	case sliceKind:
 		return s.slice(p, dst, i, site)
 	case pointerKind:
-		target := reflect.New(p.elem.typ).UnsafePointer()
+		var target unsafe.Pointer
+		if p.elem.isNumber() {
+			target = s.texts.number()
+		} else {
+			target = reflect.New(p.elem.typ).UnsafePointer()
+		}
 		*(*unsafe.Pointer)(dst) = target
 		return s.value(p.elem, target, i, site)
 	case textMapKind:

@@ -44,7 +44,7 @@ func TestProtobufQuantitiesArePrivate(t *testing.T) {
 
 // Nor do two states of one object have such a quantity in common.
 func TestPastQuantitiesArePrivate(t *testing.T) {
-	h := hold(newProtobuf(t, reflect.TypeFor[corev1.Pod](), Options{Pool: NewPool(), OnMutation: func(err error) { t.Error(err) }}))
+	h := hold(newProtobuf(t, reflect.TypeFor[corev1.Pod](), Options{Pool: NewPool()}))
 	pod := scratched("a")
 	last := h.pod(t, First, pod)
 	for n := range 5 {

@@ -1,9 +1,6 @@
 package wire
 
-import (
-	"sync"
-	"sync/atomic"
-)
+import "sync"
 
 // past remembers of the states in which objects were last met what they were made of,
 // so that the next state can take over what it left unchanged: an update mostly
@@ -22,8 +19,6 @@ import (
 // state without a version is not noted.
 type past struct {
 	shards [pastShards]pastShard
-	// epoch is that of the pool in which all was last forgotten.
-	epoch atomic.Uint64
 }
 
 const (
@@ -36,8 +31,15 @@ const (
 // of all that were met once, in more the others.
 type pastShard struct {
 	mu   sync.Mutex
-	once pastTable[uint64]
+	once pastTable[pastHash]
 	more pastTable[pastHashes]
+}
+
+// pastHash is what is noted of an object that was met once. Its hash is in two halves,
+// so that it takes 12 bytes.
+type pastHash struct {
+	high, low uint32
+	checked   seconds
 }
 
 // pastTable is a map that gives back its memory when it has become empty by far.
@@ -74,19 +76,21 @@ func (t *pastTable[V]) drop(uid uint64) {
 // A hash has 64 bits, where shared parts have 128: it is compared with those of a
 // dozen parts, not with those of all there are, and its seed is secret.
 type pastHashes struct {
-	n      int
-	hashes [pastParts]uint64
+	n int32
+	// checked is when the parts were last known to be what their bytes say.
+	checked seconds
+	hashes  [pastParts]uint64
 }
 
 func (h *pastHashes) add(hash uint64) {
-	if h.n < len(h.hashes) {
+	if int(h.n) < len(h.hashes) {
 		h.hashes[h.n] = hash
 		h.n++
 	}
 }
 
 // strike takes back what was added as the nth: it cannot be taken over after all.
-func (h *pastHashes) strike(n int) {
+func (h *pastHashes) strike(n int32) {
 	if n < h.n {
 		h.hashes[n] = 0
 	}
@@ -120,8 +124,8 @@ func (p *past) recall(uid uint64, parts *pastHashes) (all bool) {
 		*parts = known
 		return true
 	}
-	if hash, ok := s.once.entries[uid]; ok {
-		parts.n, parts.hashes[0] = 1, hash
+	if known, ok := s.once.entries[uid]; ok {
+		parts.n, parts.hashes[0], parts.checked = 1, uint64(known.high)<<32|uint64(known.low), known.checked
 	}
 	return false
 }
@@ -138,7 +142,7 @@ func (p *past) note(uid uint64, parts *pastHashes, first bool) bool {
 		return false
 	}
 	if parts.n == 1 {
-		s.once.put(uid, parts.hashes[0])
+		s.once.put(uid, pastHash{uint32(parts.hashes[0] >> 32), uint32(parts.hashes[0]), parts.checked})
 		if more {
 			s.more.drop(uid)
 		}
@@ -176,16 +180,7 @@ func (p *past) clear() {
 	for i := range p.shards {
 		s := &p.shards[i]
 		s.mu.Lock()
-		s.once, s.more = pastTable[uint64]{}, pastTable[pastHashes]{}
+		s.once, s.more = pastTable[pastHash]{}, pastTable[pastHashes]{}
 		s.mu.Unlock()
-	}
-}
-
-// distrust forgets all, because parts of what is remembered may have been changed,
-// unless that has been done in this epoch of the pool.
-func (p *past) distrust(epoch uint64) {
-	if p.epoch.Load() != epoch {
-		p.clear()
-		p.epoch.Store(epoch)
 	}
 }

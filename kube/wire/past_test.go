@@ -68,8 +68,8 @@ func TestPastEveryType(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, of := range protobufTypes() {
 		t.Run(of.String(), func(t *testing.T) {
-			shared := hold(newProtobuf(t, of, Options{Pool: pool}))
-			private := hold(newProtobuf(t, of, Options{Pool: pool, PrivateMaps: true}))
+			shared := hold(newProtobuf(t, of, Options{Pool: pool, SharedMetadata: true}))
+			private := hold(newProtobuf(t, of, Options{Pool: pool}))
 			var states [2]reflect.Value
 			var kept, copies []any
 			for round := range 16 {
@@ -179,7 +179,7 @@ func TestPastIsNotGivenUp(t *testing.T) {
 func TestPastOfAnotherState(t *testing.T) {
 	of := reflect.TypeFor[corev1.Pod]()
 	random := rand.New(rand.NewPCG(3, 4))
-	h := hold(newProtobuf(t, of, Options{Pool: NewPool(), OnMutation: func(err error) { t.Error(err) }}))
+	h := hold(newProtobuf(t, of, Options{Pool: NewPool()}))
 	state := func() *corev1.Pod {
 		pod := restarted(replica("set", random.IntN(2)), random.IntN(3))
 		pod.Name = fmt.Sprint("pod-", random.IntN(2))
@@ -369,7 +369,7 @@ func TestPastOfNothing(t *testing.T) {
 
 // Private maps stay private from state to state.
 func TestPastPrivateMaps(t *testing.T) {
-	h := hold(newProtobuf(t, reflect.TypeFor[corev1.Pod](), Options{Pool: NewPool(), PrivateMaps: true}))
+	h := hold(newProtobuf(t, reflect.TypeFor[corev1.Pod](), Options{Pool: NewPool()}))
 	want := replica("set", 1).Labels
 	for i := range 5 {
 		pod := h.pod(t, Again, restarted(replica("set", 1), i))
@@ -380,28 +380,9 @@ func TestPastPrivateMaps(t *testing.T) {
 	}
 }
 
-// Someone who changes an object is found out, and what he did is not handed on.
-func TestPastMutation(t *testing.T) {
-	var told []string
-	pool := NewPool()
-	h := hold(newProtobuf(t, reflect.TypeFor[corev1.Pod](), Options{Pool: pool, OnMutation: func(err error) { told = append(told, err.Error()) }}))
-	pod := replica("set", 1)
-	h.pod(t, First, pod).Spec.NodeName = "changed"
-	for n := 0; len(told) == 0 && n < 200_000; n++ { // which hits are checked is left to chance
-		h.pod(t, Again, restarted(pod, n))
-	}
-	if len(told) != 1 || !strings.Contains(told[0], "a part of spec (v1.PodSpec)") {
-		t.Fatalf("told %q", told)
-	}
-	last := h.pod(t, Again, restarted(pod, 1))
-	if want := replica("set", 1).Spec.NodeName; last.Spec.NodeName != want {
-		t.Errorf("the node is %q, should be %q", last.Spec.NodeName, want)
-	}
-}
-
 // Many goroutines decode states of the same objects.
 func TestPastConcurrently(t *testing.T) {
-	h := hold(newProtobuf(t, reflect.TypeFor[corev1.Pod](), Options{Pool: NewPool(), OnMutation: func(err error) { t.Error(err) }}))
+	h := hold(newProtobuf(t, reflect.TypeFor[corev1.Pod](), Options{Pool: NewPool()}))
 	var group sync.WaitGroup
 	for g := range 4 {
 		group.Go(func() {
@@ -417,24 +398,4 @@ func TestPastConcurrently(t *testing.T) {
 		})
 	}
 	group.Wait()
-}
-
-// What was met before someone was found out is forgotten once, not by each reader that
-// comes into being after that.
-func TestPastOutlivesReaders(t *testing.T) {
-	pool := NewPool()
-	pool.mutated()
-	h := hold(newProtobuf(t, reflect.TypeFor[corev1.Pod](), Options{Pool: pool}))
-	for i := range 5 {
-		h.readers = sync.Pool{} // as a garbage collection leaves it
-		h.pod(t, First, replica("set", i))
-	}
-	if n := h.past.len(); n != 5 {
-		t.Errorf("%d of 5 states are remembered", n)
-	}
-	pool.mutated()
-	h.pod(t, Again, replica("set", 5))
-	if n := h.past.len(); n != 1 {
-		t.Errorf("%d states are remembered, should be the last one", n)
-	}
 }

@@ -14,6 +14,9 @@ import (
 //   - A part that is in use is found, however long ago it was last asked for.
 //   - A part that nobody uses any more is let go of within a few garbage
 //     collections.
+//   - A part that a program wrote to by mistake is found: when it is used again, at
+//     most once a minute, and by [Pool.Sweep]. It is not used any more then, and
+//     reported to those who hold objects: see [Guard].
 //   - Any number of goroutines and decoders, of any types, may use one pool.
 //
 // A part is young first: held strongly, so that the thousandth pod of a list
@@ -28,17 +31,18 @@ import (
 type Pool struct {
 	seedA, seedB maphash.Seed
 	shards       [shardCount]shard
-	small        atomic.Pointer[smallValues]
-	mutations    atomic.Uint64
-	// epoch changes when parts have become doubtful: what was met in another one is
-	// not to be used again.
+	sweep        sweep
+	strays       strayLog
+	// epoch changes when a part was found written to: what a decoder remembers from
+	// another one is not to be used again.
 	epoch atomic.Uint64
+	// verified counts the bytes that were hashed to verify parts.
+	verified atomic.Uint64
 }
 
 // NewPool returns an empty pool.
 func NewPool() *Pool {
 	p := &Pool{seedA: maphash.MakeSeed(), seedB: maphash.MakeSeed()}
-	p.small.Store(newSmallValues())
 	onCollection(weak.Make(p))
 	return p
 }
@@ -52,6 +56,36 @@ type key struct{ a, b uint64 }
 type part struct {
 	ptr unsafe.Pointer
 	n   int
+}
+
+// sample is a part with what is needed to put it into a pool.
+type sample struct {
+	part
+	// ref leads to the part; nil for text, which nobody can write to.
+	ref    *ref
+	digest digest
+	// size is about how many bytes the part takes.
+	size int
+	// checked is when the part was last known to be as it was made.
+	checked seconds
+}
+
+// sampleOf describes a part that was just made.
+func sampleOf(r *ref, x part, size int, now seconds) sample {
+	s := sample{part: x, ref: r, size: size, checked: now}
+	if r != nil {
+		s.digest, _ = digestOf(r, x)
+	}
+	return s
+}
+
+// intact says whether the part is as it was made.
+func (s sample) intact() bool {
+	if s.ref == nil {
+		return true
+	}
+	d, _ := digestOf(s.ref, s.part)
+	return d == s.digest
 }
 
 // owner tells the objects that use parts apart. A part that only ever one object
@@ -69,6 +103,10 @@ const (
 func ownerOf(hash uint64) owner {
 	return owner(1 + hash%(1<<32-2))
 }
+
+// worthSharing is the size below which a part is not shared: a weak pointer to it would
+// cost more than it saves, and without one nobody could verify it.
+const worthSharing = 16
 
 // key is the name of what a decoder makes of raw for type t. Decoders of
 // different formats must not mean different things by the same type and bytes.
@@ -97,15 +135,55 @@ func (p *Pool) shard(k key) *shard { return p.shardOf(k.a) }
 
 func (p *Pool) shardOf(a uint64) *shard { return &p.shards[a>>(64-shardBits)] }
 
-// get finds a part for an object that is not told apart from others.
-func (p *Pool) get(k key) (part, bool) {
-	return p.shard(k).get(k, anyone)
+// request is how a part is asked for.
+type request struct {
+	by  owner
+	now seconds
+	// verified asks that the part be verified whether it is due or not, because another
+	// part is being made of it: what goes into a pool must be made of bytes, or of parts
+	// that are as they should be, or a write would be there from the start.
+	verified bool
 }
 
-// put offers a part of about size bytes, and returns the one to use: another may
-// have been there first.
-func (p *Pool) put(k key, x part, size int) part {
-	return p.shard(k).put(k, x, size, anyone)
+// get finds a part. One that is due is verified first, and not found if a program
+// wrote to it.
+func (p *Pool) get(k key, r request) (sample, bool) {
+	s := p.shard(k)
+	s.mu.Lock()
+	e, due, found := s.find(k.a, r)
+	s.mu.Unlock()
+	if !found || e.b != k.b || due && !p.intact(k.a, e) {
+		return sample{}, false
+	}
+	return e.sample(), true
+}
+
+// sight finds what is filed under the first half of a key, and returns the second,
+// which is to be compared. If there is nothing, it says whether another object had it
+// before it was forgotten, or was not admitted, and makes a note of it for the next
+// one.
+func (p *Pool) sight(a uint64, r request) (x sample, b uint64, found, before bool) {
+	s := p.shardOf(a)
+	s.mu.Lock()
+	e, due, found := s.find(a, r)
+	if !found {
+		if before = s.forgotten.knows(a, r.by); !before {
+			s.forgotten.note(a, r.by)
+		}
+	}
+	s.mu.Unlock()
+	if !found || due && !p.intact(a, e) {
+		return sample{}, 0, false, before
+	}
+	return e.sample(), e.b, true, true
+}
+
+// put offers a part, and returns the one to use: another may have been there first.
+func (p *Pool) put(k key, x sample, by owner) sample {
+	s := p.shard(k)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.put(k, x, by)
 }
 
 // Collect lets go of every part that is not in use. The pool does so by itself
@@ -117,41 +195,35 @@ func (p *Pool) Collect() {
 	}
 }
 
-// Distrust lets go of every part, in use or not: what is decoded from now on has
-// nothing in common with what was decoded before. It is for those who have seen that
-// objects are not what they were made of, because someone wrote to a part that they
-// share.
-func (p *Pool) Distrust() {
+// Settle ends the youth of all parts. It is called when a whole collection was read: what
+// its objects did not share by then is not held for them any longer.
+func (p *Pool) Settle() {
 	for i := range p.shards {
-		p.shards[i].clear()
+		p.shards[i].settle()
 	}
-	p.epoch.Add(1)
-}
-
-// mutated notes that a part was found to have been changed by someone.
-func (p *Pool) mutated() {
-	p.mutations.Add(1)
-	p.epoch.Add(1)
 }
 
 // Stats is what a pool holds and what it was good for.
 type Stats struct {
 	// Parts are those held, Young and Old ones together.
 	Parts, Young, Old int
-	// Bytes is about what the parts take; what the pool itself needs is some 80
+	// Bytes is about what the parts take; what the pool itself needs is some 100
 	// bytes for each young and 200 for each old part.
 	Bytes int64
 	// Hits and Misses count lookups.
 	Hits, Misses uint64
 	// Promoted counts young parts that became old, Forgotten those that did not.
 	Promoted, Forgotten uint64
-	// Mutations counts parts that were found to have been changed by someone.
-	Mutations uint64
+	// StrayWrites counts the parts, and the objects' own memory, that a program was
+	// found to have written to.
+	StrayWrites uint64
+	// Verified counts the bytes that were hashed or compared to find that out.
+	Verified uint64
 }
 
 // Stats counts. It takes time by the number of parts.
 func (p *Pool) Stats() Stats {
-	stats := Stats{Mutations: p.mutations.Load()}
+	stats := Stats{StrayWrites: p.strays.count(), Verified: p.verified.Load()}
 	for i := range p.shards {
 		p.shards[i].count(&stats)
 	}

@@ -1,8 +1,8 @@
 package wire
 
-// fingerprintSlots makes 2 KiB for each shard, and 32,768 parts remembered by a
+// fingerprintSlots makes 1 KiB for each shard, and 16,384 parts remembered by a
 // pool.
-const fingerprintSlots = 512
+const fingerprintSlots = 256
 
 // fingerprints remember parts that were forgotten, and who had them: a part that
 // another object brings again is shared after all, only more slowly than the young

@@ -25,11 +25,11 @@ func numbered(p *Pool, n int) key {
 }
 
 func (p *Pool) offer(k key, x *payload, by owner) *payload {
-	return (*payload)(p.shard(k).put(k, part{unsafe.Pointer(x), 1}, int(unsafe.Sizeof(*x)), by).ptr)
+	return (*payload)(p.put(k, sample{part: part{unsafe.Pointer(x), 1}, size: int(unsafe.Sizeof(*x))}, by).ptr)
 }
 
 func (p *Pool) lookup(k key, by owner) *payload {
-	x, _ := p.shard(k).get(k, by)
+	x, _ := p.get(k, request{by: by})
 	return (*payload)(x.ptr)
 }
 
@@ -60,9 +60,9 @@ func TestPoolComparesBothHalvesOfAKey(t *testing.T) {
 	if got := p.offer(other, second, 2); got != second {
 		t.Errorf("half a key gets %v instead of its own", got)
 	}
-	p.shard(other).replace(other, part{unsafe.Pointer(second), 1})
+	p.shard(other).remove(other.a, unsafe.Pointer(second))
 	if got := p.lookup(k, 3); got != first {
-		t.Errorf("half a key has replaced the part: %v", got)
+		t.Errorf("the part was removed for another one: %v", got)
 	}
 }
 
@@ -185,7 +185,7 @@ func TestPoolIsBounded(t *testing.T) {
 	big := NewPool()
 	for n := range 1000 {
 		k := numbered(big, n)
-		big.shard(k).put(k, part{unsafe.Pointer(&payload{}), 1}, 1<<20, anyone)
+		big.put(k, sample{part: part{unsafe.Pointer(&payload{}), 1}, size: 1 << 20}, anyone)
 	}
 	if stats := big.Stats(); stats.Bytes > 2*shardCount<<20 {
 		t.Errorf("stats %+v", stats)
@@ -214,8 +214,8 @@ func TestPoolKindsOfParts(t *testing.T) {
 		{unsafe.Pointer(unsafe.StringData(word)), len(word)},
 	}
 	for n, x := range parts {
-		p.put(numbered(p, n), x, 100)
-		p.get(numbered(p, n))
+		p.put(numbered(p, n), sample{part: x, size: 100}, anyone)
+		p.get(numbered(p, n), request{})
 	}
 	last := &list[2]
 	tail := word[70:]
@@ -227,7 +227,7 @@ func TestPoolKindsOfParts(t *testing.T) {
 		p.Collect()
 	}
 	for n, want := range addresses {
-		if x, ok := p.get(numbered(p, n)); !ok || uintptr(x.ptr) != want {
+		if x, ok := p.get(numbered(p, n), request{}); !ok || uintptr(x.ptr) != want {
 			t.Errorf("part %d is lost", n)
 		}
 	}

@@ -2,6 +2,8 @@ package wire
 
 import (
 	"reflect"
+	"sync"
+	"sync/atomic"
 	"unsafe"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,15 +21,33 @@ func (f *protoField) newArray(n int) unsafe.Pointer {
 	case n == 1:
 		return reflect.New(f.elem).UnsafePointer()
 	case n < len(f.arrays):
-		t := f.arrays[n].Load()
-		if t == nil {
-			array := reflect.ArrayOf(n, f.elem)
-			t = &array
-			f.arrays[n].Store(t)
-		}
-		return reflect.New(*t).UnsafePointer()
+		return reflect.New(f.arrays.of(f.elem, n)).UnsafePointer()
 	}
 	return reflect.MakeSlice(reflect.SliceOf(f.elem), n, n).UnsafePointer()
+}
+
+// arrayTypes are the types of short arrays of one type. They are the same for all fields
+// of all decoders.
+type arrayTypes [5]atomic.Pointer[reflect.Type]
+
+var arrays sync.Map // of *arrayTypes by the reflect.Type of their elements
+
+func arraysOf(elem reflect.Type) *arrayTypes {
+	if known, ok := arrays.Load(elem); ok {
+		return known.(*arrayTypes)
+	}
+	known, _ := arrays.LoadOrStore(elem, new(arrayTypes))
+	return known.(*arrayTypes)
+}
+
+func (a *arrayTypes) of(elem reflect.Type, n int) reflect.Type {
+	t := a[n].Load()
+	if t == nil {
+		array := reflect.ArrayOf(n, elem)
+		t = &array
+		a[n].Store(t)
+	}
+	return *t
 }
 
 // makers allocate the types that pods are made of without the detour by reflection,

@@ -3,7 +3,6 @@ package wire
 import (
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"reflect"
 	"unsafe"
 )
@@ -22,8 +21,7 @@ func (d *Decoder) decodeProtobuf(raw []byte, m Moment, held Held) (object any, e
 	}()
 	r, _ := d.readers.Get().(*protoReader)
 	if r == nil {
-		// Readers begin at any point between two checks, for they may not live that long.
-		r = &protoReader{decoder: d, pool: d.opts.Pool, hits: rand.Uint32()}
+		r = &protoReader{decoder: d, pool: d.opts.Pool}
 	}
 	v := reflect.New(d.objectType)
 	r.begin(v.UnsafePointer(), d.objectType.Size(), m, held)
@@ -53,14 +51,11 @@ func (r *protoReader) object(n *protoNode, raw []byte, base unsafe.Pointer) bool
 	r.data, r.owner, r.at, r.deep = raw, anyone, 0, false
 	r.habits.objects++
 	if r.pool != nil {
-		// When someone was found to have changed parts, by whatever decoder, those
-		// met last are not to be trusted.
+		// What was met last is used without asking the pool, and so forgotten when a part
+		// was found written to, by whatever decoder.
 		if n := r.pool.epoch.Load(); n != r.epoch {
 			r.epoch = n
 			r.habits.forget()
-			if r.decoder != nil {
-				r.decoder.past.distrust(n)
-			}
 		}
 	}
 	ok := len(raw) <= math.MaxInt32 && r.message(n, 0, len(raw), base)
@@ -72,7 +67,8 @@ func (r *protoReader) object(n *protoNode, raw []byte, base unsafe.Pointer) bool
 	} else {
 		r.texts.rewind(deferredFrame{})
 	}
-	r.data, r.depth = nil, 0
+	r.data, r.depth, r.admitting = nil, 0, false
+	r.repeats.forget()
 	r.leave()
 	return ok
 }

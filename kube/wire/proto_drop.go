@@ -16,7 +16,7 @@ func newProtoPlan(t reflect.Type, opts Options) *protoPlan {
 	for _, path := range slices.Sorted(slices.Values(opts.Drop)) {
 		p.root.dropPath(strings.Split(path, "."), opts.Pool)
 	}
-	p.root.markMetadata(opts.PrivateMaps)
+	p.root.markMetadata(!opts.SharedMetadata)
 	return p
 }
 
@@ -73,7 +73,7 @@ func (n *protoNode) diverge(path []string, pool *Pool) {
 }
 
 // markMetadata marks what is special in an object's own metadata: the uid tells
-// objects apart, and the maps may have to be private.
+// objects apart, and what programs write to may have to be private.
 func (n *protoNode) markMetadata(private bool) {
 	for i := range n.fields {
 		f := &n.fields[i]
@@ -96,11 +96,9 @@ func (n *protoNode) markMetadata(private bool) {
 					g.identity = isNamespace
 				case "uid":
 					g.identity = isUID
-				case "labels", "annotations":
-					g.private = private
-					if private {
-						g.salt ^= privateSalt
-					}
+				}
+				if g.private = private && slices.Contains(privateMetadata, g.name); g.private {
+					g.salt ^= privateSalt
 				}
 			}
 		}

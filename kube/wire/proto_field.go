@@ -52,7 +52,7 @@ type protoField struct {
 	kind     protoKind
 	wireType uint8
 	tagSize  uint8
-	// private keeps the field's map from being shared.
+	// private keeps the field's map or list, or what it points to, from being shared.
 	private bool
 	// identity says in which way the text tells objects apart.
 	identity identity
@@ -83,9 +83,10 @@ const (
 type fieldType struct {
 	typ     reflect.Type // of the field
 	elem    reflect.Type
-	message reflect.Type                    // of the messages in it, nil if there are none
-	make    func(n int) unsafe.Pointer      // nil for most types
-	arrays  [5]atomic.Pointer[reflect.Type] // [i]elem
+	message reflect.Type               // of the messages in it, nil if there are none
+	make    func(n int) unsafe.Pointer // nil for most types
+	toPart  atomic.Pointer[ref]
+	arrays  *arrayTypes
 	parent  *protoNode
 	name    string // in JSON
 }
@@ -101,7 +102,7 @@ func (f *protoField) init(parent *protoNode, number int, sf reflect.StructField)
 	f.wireType = f.kind.wireType()
 	if f.elem != nil {
 		f.elemSize = uint32(f.elem.Size())
-		f.make = makers[f.elem]
+		f.make, f.arrays = makers[f.elem], arraysOf(f.elem)
 	}
 	f.salt = typeSalt(f.typ) ^ protobufSalt
 	f.stat = f.parent.plan.stats.Add(1) - 1
@@ -195,6 +196,7 @@ func (f *protoField) classifyPointer(elem reflect.Type) {
 		f.kind = kindPtrTime
 	case isMessage(elem):
 		f.kind, f.message = kindPtrMessage, elem
+		f.private = isScalar(elem)
 	case plain(elem):
 		f.kind = pointerKinds[scalarKinds[elem.Kind()]]
 	}
@@ -225,4 +227,14 @@ func (k protoKind) wireType() uint8 {
 		return wireFixed32
 	}
 	return wireBytes
+}
+
+// ref leads to the parts of the field.
+func (f *protoField) ref() *ref {
+	r := f.toPart.Load()
+	if r == nil {
+		r = refOf(f.typ)
+		f.toPart.Store(r)
+	}
+	return r
 }

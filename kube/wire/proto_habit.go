@@ -86,9 +86,11 @@ func (l *lastContent) next(object uint32) (turn uint32) {
 	return l.turn - 1
 }
 
+// lastPart is good until the pool would verify it.
 type lastPart struct {
 	raw []byte
 	part
+	checked seconds
 }
 
 // lastBytes is the size up to which bytes are kept for comparison, lastTotal how
@@ -116,16 +118,16 @@ func (h *habits) of(f *protoField, size int) int {
 
 // recall finds a part among the last. To compare bytes takes a tenth of the time of
 // hashing them, and in a list the next object is often like the last one.
-func (h *habits) recall(i int, raw []byte) (x part, turn uint32) {
+func (h *habits) recall(i int, raw []byte, now seconds) (x sample, turn uint32) {
 	l := &h.last[i]
 	turn = l.next(h.objects)
 	if l.parts == nil {
-		return part{}, turn
+		return sample{}, turn
 	}
-	if l := &l.parts[turn%lastParts]; l.ptr != nil && bytes.Equal(l.raw, raw) {
-		return l.part, turn
+	if l := &l.parts[turn%lastParts]; l.ptr != nil && !l.checked.due(now) && bytes.Equal(l.raw, raw) {
+		return sample{part: l.part}, turn
 	}
-	return part{}, turn
+	return sample{}, turn
 }
 
 // word is where the text stands that was met last.
@@ -142,7 +144,7 @@ func (h *habits) forget() {
 
 // remember makes a part one of the last. It must have been found in the pool, which
 // then knows that it is shared.
-func (h *habits) remember(i int, turn uint32, raw []byte, x part) {
+func (h *habits) remember(i int, turn uint32, raw []byte, x sample) {
 	if len(raw) > lastBytes {
 		return
 	}
@@ -154,6 +156,6 @@ func (h *habits) remember(i int, turn uint32, raw []byte, x part) {
 	}
 	l := &h.last[i].parts[turn%lastParts]
 	h.kept -= cap(l.raw)
-	l.raw, l.part = append(l.raw[:0], raw...), x
+	l.raw, l.part, l.checked = append(l.raw[:0], raw...), x.part, x.checked
 	h.kept += cap(l.raw)
 }

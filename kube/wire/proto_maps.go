@@ -85,7 +85,7 @@ func (r *protoReader) privateTable(f *protoField, i, end, n int, dst unsafe.Poin
 	case claim.admit:
 		run := bytes.Clone(r.data[i:end])
 		made := part{unsafe.Pointer(unsafe.SliceData(run)), len(run)}
-		text = r.offer(f, claim, i, end, made, len(run))
+		text = r.offer(f, claim, i, end, sample{part: made, size: len(run)})
 	default:
 		r.texts.entries(f, m, i, end)
 		return end

@@ -13,7 +13,7 @@ import (
 // and images come again and again; some 300 bytes of each pod.
 const (
 	memoText  = 256
-	memoSlots = 1024
+	memoSlots = 4096
 )
 
 // textMemo remembers strings by their hash, in one place each.
@@ -79,10 +79,6 @@ func (r *protoReader) quantity(raw []byte) (resource.Quantity, bool) {
 	return q.DeepCopy(), true
 }
 
-// timeMemo remembers times that were pointed to: many things happen in the same
-// second.
-type timeMemo [64]*metav1.Time
-
 // time decodes a time, and says whether it could.
 func (r *protoReader) time(i, end int, dst *metav1.Time) bool {
 	if i == end {
@@ -114,16 +110,6 @@ func (r *protoReader) timePointer(i, end int, dst **metav1.Time) bool {
 	if !r.time(i, end, &t) {
 		return false
 	}
-	if r.pool == nil {
-		own := t
-		*dst = &own
-		return true
-	}
-	known := &r.times[uint64(t.Unix())%uint64(len(r.times))]
-	if *known == nil || **known != t {
-		fresh := t
-		*known = &fresh
-	}
-	*dst = *known
+	r.texts.time(t, dst)
 	return true
 }

@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"fmt"
 	"hash/maphash"
 	"reflect"
 	"unsafe"
@@ -21,8 +20,11 @@ const (
 type lineage struct {
 	moment Moment
 	held   Held
-	// again says that there may be a last state.
-	again bool
+	// again says that there may be a last state, verify that what is taken over from it
+	// is to be verified.
+	again, verify bool
+	// readAt is when the object was read.
+	readAt seconds
 	// name and namespace are where they are in the bytes, uid is the hash of what
 	// identifies the object, 0 until that was read.
 	name, namespace []byte
@@ -49,7 +51,8 @@ type window struct {
 // begin is for a new object at base.
 func (l *lineage) begin(base unsafe.Pointer, size uintptr, m Moment, held Held) {
 	l.moment, l.held, l.again, l.uid = m, held, m >= Again, 0
-	l.before.n, l.now.n = 0, 0
+	l.verify, l.readAt = false, secondsNow()
+	l.before.n, l.now.n, l.now.checked = 0, 0, l.readAt
 	l.hashed.end = 0
 	l.window = window{base: base, size: size}
 }
@@ -85,6 +88,9 @@ func (r *protoReader) recall() {
 	if r.all = r.decoder.past.recall(r.uid, &r.before); r.before.n > 0 {
 		r.before.salted(r.salt(past))
 		r.window.past = past
+		if r.verify = r.before.checked.due(r.readAt); !r.verify {
+			r.now.checked = r.before.checked
+		}
 	}
 }
 
@@ -116,7 +122,7 @@ func (r *protoReader) salt(state unsafe.Pointer) uint64 {
 // stay: so does the object that is held.
 func (r *protoReader) note(base unsafe.Pointer) {
 	p := &r.decoder.past
-	if r.moment == Once || r.pool.epoch.Load() != r.epoch {
+	if r.moment == Once {
 		return
 	}
 	noted := r.now.n > 1 || r.now.n == 1 && r.now.hashes[0] != 0
@@ -224,8 +230,8 @@ func (r *protoReader) keptPart(f *protoField, i, end, n int, dst unsafe.Pointer)
 	if x.ptr == nil {
 		return part{}, false
 	}
-	if r.hits++; r.hits%checkEvery == 0 {
-		x = r.check(f, x, i, end, n)
+	if r.verify || r.admitting {
+		x = r.verifiedPart(f, x, i, end, n)
 	}
 	return x, true
 }
@@ -237,7 +243,12 @@ func (r *protoReader) whole(f *protoField, i, end int, dst unsafe.Pointer) bool 
 	}
 	noted, lazies := r.now.n, r.lazies
 	if past, ok := r.unchanged(f, i, end, dst); ok {
-		return r.takeOver(f, i, end, dst, past)
+		kept := reflect.NewAt(f.typ, past)
+		if r.verify {
+			kept = r.verifiedMessage(f, kept, i, end)
+		}
+		reflect.NewAt(f.typ, dst).Elem().Set(kept.Elem())
+		return true
 	}
 	apart := end-i >= pastApart
 	var frame deferredFrame
@@ -254,44 +265,4 @@ func (r *protoReader) whole(f *protoField, i, end int, dst unsafe.Pointer) bool 
 		r.now.strike(noted)
 	}
 	return true
-}
-
-// takeOver copies a message from the last state. Now and then it is checked, as
-// shared parts are.
-func (r *protoReader) takeOver(f *protoField, i, end int, dst, past unsafe.Pointer) bool {
-	kept := reflect.NewAt(f.typ, past)
-	if r.hits++; r.hits%checkEvery == 0 {
-		kept = r.checkWhole(f, kept, i, end)
-	}
-	reflect.NewAt(f.typ, dst).Elem().Set(kept.Elem())
-	return true
-}
-
-// checkWhole compares a message of the last state with what its bytes say, and returns
-// the one to use.
-func (r *protoReader) checkWhole(f *protoField, kept reflect.Value, i, end int) reflect.Value {
-	fresh, again := r.unsharedWhole(f, i, end), r.unsharedWhole(f, i, end)
-	if reflect.DeepEqual(kept.Interface(), fresh.Interface()) || !reflect.DeepEqual(fresh.Interface(), again.Interface()) {
-		return kept // or it holds a NaN, which equals nothing
-	}
-	r.changedBySomeone(f)
-	return fresh
-}
-
-func (r *protoReader) unsharedWhole(f *protoField, i, end int) reflect.Value {
-	v := reflect.New(f.typ)
-	plain := protoReader{data: r.data, depth: r.depth}
-	if plain.message(f.child(), i, end, v.UnsafePointer()) {
-		plain.texts.close(r.data, deferredFrame{})
-	}
-	return v
-}
-
-// changedBySomeone tells of a part that is not what it was made of.
-func (r *protoReader) changedBySomeone(f *protoField) {
-	r.pool.mutated()
-	if tell := r.decoder.opts.OnMutation; tell != nil {
-		tell(fmt.Errorf("wire: %v: a part of %s (%v) that objects share was changed by someone; "+
-			"objects of a cache are read-only: DeepCopy before writing", r.decoder.objectType, f.path(), f.typ))
-	}
 }

@@ -28,10 +28,8 @@ type protoReader struct {
 	decoder    *Decoder
 	habits     habits
 	memo       textMemo
-	times      timeMemo
 	quantities quantityMemo
 	texts      deferred
-	hits       uint32
 	epoch      uint64 // of the pool when the last object began
 	// lazies counts quantities that are lazy, and not the values of maps: see [isLazy].
 	lazies int
@@ -41,6 +39,9 @@ type protoReader struct {
 	owner owner
 	depth int
 	lineage
+	repeats repeats
+	// admitting says that what is being read goes into the pool.
+	admitting bool
 	// at is where the fast path stopped, and deep says that it was for the depth.
 	at   int
 	deep bool
@@ -150,22 +151,22 @@ func (r *protoReader) scalar(f *protoField, b []byte, i int, dst unsafe.Pointer)
 		if len(b)-i < 8 {
 			return -1
 		}
-		v := math.Float64frombits(binary.LittleEndian.Uint64(b[i:]))
+		v := binary.LittleEndian.Uint64(b[i:])
 		if f.kind == kindFloat64 {
-			*(*float64)(dst) = v
+			*(*float64)(dst) = math.Float64frombits(v)
 		} else {
-			*(**float64)(dst) = &v
+			r.texts.number(number8, v, dst)
 		}
 		return i + 8
 	}
 	if len(b)-i < 4 {
 		return -1
 	}
-	v := math.Float32frombits(binary.LittleEndian.Uint32(b[i:]))
+	v := binary.LittleEndian.Uint32(b[i:])
 	if f.kind == kindFloat32 {
-		*(*float32)(dst) = v
+		*(*float32)(dst) = math.Float32frombits(v)
 	} else {
-		*(**float32)(dst) = &v
+		r.texts.number(number4, uint64(v), dst)
 	}
 	return i + 4
 }
@@ -180,10 +181,10 @@ func (r *protoReader) number(f *protoField, v uint64, dst unsafe.Pointer) {
 	case kindBool:
 		*(*bool)(dst) = v != 0
 	case kindPtrInt32:
-		*(**int32)(dst) = r.pool.int32(int32(v))
+		r.texts.number(number4, v, dst)
 	case kindPtrInt64:
-		*(**int64)(dst) = r.pool.int64(int64(v))
+		r.texts.number(number8, v, dst)
 	case kindPtrBool:
-		*(**bool)(dst) = r.pool.bool(v != 0)
+		r.texts.number(number1, min(v, 1), dst)
 	}
 }

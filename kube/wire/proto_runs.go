@@ -11,7 +11,7 @@ func (r *protoReader) run(f *protoField, b []byte, i int, dst unsafe.Pointer) in
 	if end < 0 {
 		return r.fail(i)
 	}
-	if f.private {
+	if f.private && f.kind >= kindTextMap {
 		return r.privateTable(f, i, end, n, dst)
 	}
 	found := r.shared(f, i, end, n, dst)
@@ -33,8 +33,12 @@ func (r *protoReader) pointer(f *protoField, i, end int, dst *unsafe.Pointer) bo
 }
 
 // shared finds a part that was made of the same bytes, in the object's last state or
-// in the pool, or makes it. It returns nil if it could not.
+// in the pool, or makes it, as it does for one that is the object's own. It returns nil
+// if it could not.
 func (r *protoReader) shared(f *protoField, i, end, n int, dst unsafe.Pointer) unsafe.Pointer {
+	if f.private {
+		return r.memory(f, i, end, n, dst)
+	}
 	noted, lazies := r.now.n, r.lazies
 	if kept, ok := r.keptPart(f, i, end, n, dst); ok {
 		return kept.ptr
@@ -43,9 +47,14 @@ func (r *protoReader) shared(f *protoField, i, end, n int, dst unsafe.Pointer) u
 	if found.ptr != nil {
 		return found.ptr
 	}
+	if made := r.repeats.find(f, r.data, i, end, r.admitting); made != nil {
+		return made
+	}
 	made := r.part(f, i, end, n, claim, dst)
 	if r.lazies != lazies {
 		r.now.strike(noted)
+	} else {
+		r.repeats.add(f, i, end, made, r.admitting)
 	}
 	return made
 }
@@ -56,25 +65,27 @@ func (r *protoReader) part(f *protoField, i, end, n int, claim claim, dst unsafe
 	if !claim.admit && !(r.again && end-i >= pastApart) {
 		return r.memory(f, i, end, n, dst)
 	}
-	frame, lazies := r.texts.open(), r.lazies
+	frame, lazies, admitting := r.texts.open(), r.lazies, r.admitting
+	r.admitting = r.admitting || claim.admit
 	made := r.memory(f, i, end, n, dst)
+	r.admitting = admitting
 	if made == nil {
 		return nil
 	}
 	size := int(f.elemSize)*n + r.texts.close(r.data, frame)
-	if !claim.admit || r.lazies != lazies {
+	if !claim.admit || r.lazies != lazies || size < worthSharing {
 		return made
 	}
-	return r.offer(f, claim, i, end, part{made, n}, size).ptr
+	return r.offer(f, claim, i, end, sampleOf(f.ref(), part{made, n}, size, r.readAt)).ptr
 }
 
 // offer puts a part that was claimed into the pool, and returns the one to use.
-func (r *protoReader) offer(f *protoField, claim claim, i, end int, made part, size int) part {
+func (r *protoReader) offer(f *protoField, claim claim, i, end int, made sample) part {
 	k := key{claim.first, r.pool.secondHalf(f.salt, r.data[i:end])}
-	if winner := r.pool.shard(k).put(k, made, size, r.owner); winner.n == made.n {
-		return winner
+	if winner := r.pool.put(k, made, r.owner); winner.n == made.n {
+		return winner.part
 	}
-	return made
+	return made.part
 }
 
 // memory decodes a slice, a map, or what a pointer points to.
@@ -161,13 +172,13 @@ func (r *protoReader) seek(f *protoField, i, end, n int) (part, claim) {
 		return part{}, claim{}
 	}
 	raw := r.data[i:end]
-	x, turn := r.habits.recall(place, raw)
-	known := x.ptr != nil
+	x, turn := r.habits.recall(place, raw, r.readAt)
+	known := x.ptr != nil && !r.admitting
 	if !known {
 		a := firstHalf(r.hash(i, end), f.salt)
 		var b uint64
 		var found, before bool
-		x, b, found, before = r.pool.shardOf(a).sight(a, r.owner)
+		x, b, found, before = r.pool.sight(a, request{r.owner, r.readAt, r.admitting})
 		if !found || x.n != n || b != r.pool.secondHalf(f.salt, raw) {
 			h.saw(false)
 			return part{}, claim{first: a, admit: before || !h.wary}
@@ -177,11 +188,8 @@ func (r *protoReader) seek(f *protoField, i, end, n int) (part, claim) {
 		return part{}, claim{} // and decoding says so
 	}
 	h.saw(true)
-	if r.hits++; r.hits%checkEvery == 0 {
-		x, known = r.check(f, x, i, end, n), false
-	}
 	if !known {
 		r.habits.remember(place, turn, raw, x)
 	}
-	return x, claim{}
+	return x.part, claim{}
 }

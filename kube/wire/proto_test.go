@@ -96,8 +96,8 @@ func TestProtobufEveryType(t *testing.T) {
 	}
 	for _, of := range protobufTypes() {
 		t.Run(of.String(), func(t *testing.T) {
-			shared := newProtobuf(t, of, Options{Pool: pool})
-			private := newProtobuf(t, of, Options{Pool: pool, PrivateMaps: true})
+			shared := newProtobuf(t, of, Options{Pool: pool, SharedMetadata: true})
+			private := newProtobuf(t, of, Options{Pool: pool})
 			alone := newProtobuf(t, of, Options{})
 			var kept, copies []any
 			for round := range rounds {

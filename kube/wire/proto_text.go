@@ -5,14 +5,19 @@ import (
 	"unsafe"
 )
 
-// deferred is text that is yet to be copied out of the object's bytes: all of it
-// into one allocation, whose size is known when the object, or a shared part of it,
-// has been read to its end.
+// deferred is what is yet to be copied out of the object's bytes: text, and numbers
+// that are pointed to. All of it goes into one allocation, whose size is known when the
+// object, or a shared part of it, has been read to its end. So a number that is pointed
+// to belongs to one object or to one shared part.
 type deferred struct {
-	texts  []deferredText
-	blobs  []deferredText
-	tables []deferredTable
-	size   int
+	texts   []deferredText
+	blobs   []deferredText
+	tables  []deferredTable
+	numbers [numberSizes][]deferredNumber
+	times   []deferredTime
+	size    int
+	// large is how many bytes of text got an allocation of their own.
+	large int
 }
 
 // deferredText is a string or bytes to be set.
@@ -44,6 +49,7 @@ func (d *deferred) text(data []byte, start, end int, dst *string) {
 		*dst = ""
 	case n > largeText:
 		*dst = string(data[start:end])
+		d.large += n
 	default:
 		d.texts = append(d.texts, deferredText{unsafe.Pointer(dst), uint32(start), uint32(end)})
 		d.size += n
@@ -57,6 +63,7 @@ func (d *deferred) blob(data []byte, start, end int, dst *[]byte) {
 	case n > largeText:
 		*dst = make([]byte, n)
 		copy(*dst, data[start:end])
+		d.large += n
 	default:
 		d.blobs = append(d.blobs, deferredText{unsafe.Pointer(dst), uint32(start), uint32(end)})
 		d.size += n
@@ -72,20 +79,28 @@ func (d *deferred) messages(m reflect.Value, keys []string, values unsafe.Pointe
 	d.tables = append(d.tables, deferredTable{messages: m, keys: keys, values: values, elem: elem})
 }
 
-// deferredFrame is where the text of a part begins.
-type deferredFrame struct{ texts, blobs, tables, size int }
+// deferredFrame is where what is deferred of a part begins.
+type deferredFrame struct {
+	texts, blobs, tables, times, size, large int
+	numbers                                  [numberSizes]int
+}
 
 // open begins a part with text of its own.
 func (d *deferred) open() deferredFrame {
-	frame := deferredFrame{len(d.texts), len(d.blobs), len(d.tables), d.size}
-	d.size = 0
+	frame := deferredFrame{texts: len(d.texts), blobs: len(d.blobs), tables: len(d.tables), times: len(d.times), size: d.size, large: d.large}
+	for i := range d.numbers {
+		frame.numbers[i] = len(d.numbers[i])
+	}
+	d.size, d.large = 0, 0
 	return frame
 }
 
-// close sets the text of a part, and returns how much it is.
+// close sets what was deferred of a part, and returns how many bytes that are.
 func (d *deferred) close(data []byte, frame deferredFrame) int {
-	size := d.size
-	slab := make([]byte, 0, size)
+	size := d.size + d.large
+	slab := make([]byte, 0, (d.size+7)&^7) // aligned for numbers, however small
+	slab = d.setNumbers(slab, frame)
+	size += d.setTimes(frame)
 	for _, t := range d.texts[frame.texts:] {
 		at := len(slab)
 		slab = append(slab, data[t.start:t.end]...)
@@ -115,8 +130,14 @@ func (d *deferred) rewind(frame deferredFrame) {
 	clear(d.texts[frame.texts:])
 	clear(d.blobs[frame.blobs:])
 	clear(d.tables[frame.tables:])
+	clear(d.times[frame.times:])
 	d.texts, d.blobs, d.tables = d.texts[:frame.texts], d.blobs[:frame.blobs], d.tables[:frame.tables]
-	d.size = frame.size
+	d.times = d.times[:frame.times]
+	for i := range d.numbers {
+		clear(d.numbers[i][frame.numbers[i]:])
+		d.numbers[i] = d.numbers[i][:frame.numbers[i]]
+	}
+	d.size, d.large = frame.size, frame.large
 }
 
 func (t *deferredTable) fillMessages() {

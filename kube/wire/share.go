@@ -39,8 +39,7 @@ type Sharer struct {
 	idle idleWorkers
 }
 
-// NewSharer returns a sharer into pool. Of the options it heeds PrivateMaps and
-// OnMutation.
+// NewSharer returns a sharer into pool. Of the options it heeds SharedMetadata.
 func NewSharer(pool *Pool, opts Options) *Sharer {
 	return &Sharer{pool: pool, opts: opts}
 }
@@ -53,7 +52,8 @@ func (s *Sharer) Share(object any) any { return s.ShareLike(object, nil) }
 // ShareLike is [Sharer.Share] for an object that is like another one which was
 // shared before, such as an older state of it: what both have in common is taken
 // from there, which is quicker than to look it up. like may be nil or of another
-// type. Labels and annotations of like are not read if maps are private.
+// type. Its labels, annotations, owner references and finalizers are not read if these
+// are each object's own.
 func (s *Sharer) ShareLike(object, like any) any { return s.share(object, like, false) }
 
 // ShareOwn is [Sharer.ShareLike] for an object that was just decoded and that nobody

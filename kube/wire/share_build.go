@@ -94,8 +94,14 @@ func (w *worker) build(b *block, off uintptr, p *plan, like unsafe.Pointer, cur,
 			if y.ptr != x {
 				*(*unsafe.Pointer)(b.at(off)) = y.ptr
 			}
+		case ownListStep:
+			if x := *(*sliceHeader)(at); x.len > 0 {
+				if y := w.below(s, part{x.ptr, x.len}, part{}, x.cap, unhashed, depth); y.ptr != x.ptr || x.cap != x.len {
+					*(*sliceHeader)(b.at(off)) = sliceHeader{y.ptr, y.n, y.n}
+				}
+			}
 		case privateStep:
-			if m, changed := w.private(*(*map[string]string)(at), &sites[i], p.where(i)); changed {
+			if m, changed := w.privateMap(*(*map[string]string)(at), &sites[i], p.where(i)); changed {
 				*(*map[string]string)(b.at(off)) = m
 			}
 		case treeStep:
@@ -135,7 +141,7 @@ func (w *worker) part(s *step, at *site, x, like part, room, cur, depth int) (pa
 	if like.ptr != nil && like.n == x.n && w.equalPart(s, x.ptr, like.ptr, x.n, depth) {
 		return like, next
 	}
-	if at.asleep() {
+	if s.scalar || s.bytes(x.n) < worthSharing || at.asleep() {
 		if cur != unhashed {
 			cur++
 		}
@@ -165,18 +171,17 @@ func (w *worker) lookUp(s *step, at *site, last *part, x, like part, room, cur, 
 	if n.opaque {
 		return w.below(s, x, like, room, cur+1, depth)
 	}
-	y, ok := w.find(s, n.hash, x)
-	if ok {
+	if y, ok := w.find(s, n.hash, x); ok {
 		at.hit()
-	} else {
-		at.miss()
-		w.offered++
-		made := w.below(s, x, like, room, cur+1, depth)
-		w.offered--
-		y = w.offer(s, n.hash, made, s.bytes(x.n))
+		*last = y // which the pool knows to be shared
+		return y
 	}
-	*last = y
-	return y
+	at.miss()
+	*last = part{}
+	w.offered++
+	made := w.below(s, x, like, room, cur+1, depth)
+	w.offered--
+	return w.offer(s, n.hash, made, s.bytes(x.n))
 }
 
 func (s *step) bytes(n int) uintptr {
@@ -199,7 +204,7 @@ func (w *worker) below(s *step, x, like part, room, cur, depth int) part {
 		return x
 	}
 	b := w.block(x.ptr, s.elem, x.n)
-	if s.kind == sliceStep {
+	if s.kind == sliceStep || s.kind == ownListStep {
 		b.slice = s
 	}
 	if !s.elem.leaf {
@@ -250,12 +255,12 @@ func (w *worker) text(at *site, text, like string) (shared string, ok, own bool)
 	return unsafe.String((*byte)(y.ptr), y.n), y.ptr != x.ptr, false
 }
 
-// private makes a map of the same strings.
+// privateMap makes a map of the same strings.
 //
 // The map of the object before is not touched, since somebody may write to it; a
 // copy is kept that nobody has, and copied again for each object that has the
 // same labels.
-func (w *worker) private(m map[string]string, at *site, where uint64) (map[string]string, bool) {
+func (w *worker) privateMap(m map[string]string, at *site, where uint64) (map[string]string, bool) {
 	if len(m) == 0 || at.asleep() {
 		return nil, false
 	}

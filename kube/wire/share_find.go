@@ -1,8 +1,6 @@
 package wire
 
 import (
-	"fmt"
-	"reflect"
 	"strings"
 	"unsafe"
 )
@@ -10,9 +8,14 @@ import (
 // recent remembers the parts that were found last, by hash: most lookups are of
 // the same few, and need not go to the pool. It holds them fast, so it is small,
 // and goes with its worker: see [idleWorkers].
-type recent [1024]struct {
+type recent [1024]recentPart
+
+type recentPart struct {
 	hash, seed uint64
-	part       part
+	sample
+	// shared says that the pool knows of a second object that has the part, or that
+	// it need not, because it is text.
+	shared bool
 }
 
 // worthPool is the size from which on a string goes to the pool. There are a few
@@ -31,66 +34,55 @@ func shareKey(seed, hash uint64) key {
 func (w *worker) find(s *step, hash uint64, x part) (part, bool) {
 	r := &w.recent[hash%uint64(len(w.recent))]
 	if r.hash == hash && r.seed == s.seed && w.same(s, x, r.part) {
+		if !r.shared {
+			r.shared = true
+			if y := w.sharer.pool.put(shareKey(s.seed, hash), r.sample, anyone); w.same(s, x, y.part) {
+				r.sample = y
+			}
+		}
 		return r.part, true
 	}
 	if s == textStep && x.n < worthPool {
 		return part{}, false
 	}
-	y, ok := w.sharer.pool.get(shareKey(s.seed, hash))
+	k := shareKey(s.seed, hash)
+	y, ok := w.sharer.pool.get(k, request{by: anyone, now: w.time})
 	if !ok {
 		return part{}, false
 	}
-	same, replaced := w.good(s, hash, x, y)
-	if replaced {
-		y = x // which others may have by now: nothing is to be built in it
-	} else if !same {
+	if !w.same(s, x, y.part) {
+		w.sharer.pool.verify(k)
 		return part{}, false
 	}
-	r.hash, r.seed, r.part = hash, s.seed, y
-	return y, true
+	*r = recentPart{hash, s.seed, y, true}
+	return y.part, true
 }
 
 // offer gives a part to the pool that was not found there, and returns the one to
 // use.
 func (w *worker) offer(s *step, hash uint64, x part, size uintptr) part {
+	made := sample{part: x}
 	if s != textStep || x.n >= worthPool {
-		x = s.onHeap(x, size)
-		y := w.sharer.pool.put(shareKey(s.seed, hash), x, int(size))
-		if y != x {
-			if same, _ := w.good(s, hash, x, y); same {
-				x = y
-			}
+		made = sampleOf(s.toPart(), s.onHeap(x, size), int(size), w.time)
+		if y := w.sharer.pool.put(shareKey(s.seed, hash), made, anyone); y.part != made.part && w.same(s, x, y.part) {
+			made = y
 		}
 	}
-	r := &w.recent[hash%uint64(len(w.recent))]
-	r.hash, r.seed, r.part = hash, s.seed, x
-	return x
+	w.recent[hash%uint64(len(w.recent))] = recentPart{hash, s.seed, made, made.ref == nil}
+	return made.part
 }
 
 // onHeap copies text that the pool may come to hold weakly: no weak pointer can be
 // made to a constant of the program, or to memory that Go does not know.
 func (s *step) onHeap(x part, size uintptr) part {
 	switch {
-	case size < worthWeak:
+	case size < worthSharing:
 	case s == textStep:
 		x.ptr = unsafe.Pointer(unsafe.StringData(strings.Clone(unsafe.String((*byte)(x.ptr), x.n))))
 	case s == textPart:
 		x.ptr = boxed(strings.Clone(*(*string)(x.ptr)))
 	}
 	return x
-}
-
-// good says whether y, which the pool has, is as x. If it is not, someone may have
-// changed it since it came there: then x takes its place.
-func (w *worker) good(s *step, hash uint64, x, y part) (same, replaced bool) {
-	if w.same(s, x, y) {
-		return true, false
-	}
-	if changed := w.rehash(s, y) != hash; changed && w.left >= 0 {
-		w.sharer.replace(s, hash, x, y)
-		return false, true
-	}
-	return false, false
 }
 
 // same compares two parts.
@@ -109,20 +101,6 @@ func (w *worker) same(s *step, x, y part) bool {
 	}
 }
 
-// rehash hashes a part of the pool again.
-func (w *worker) rehash(s *step, y part) uint64 {
-	mark, opaque := len(w.nodes), w.opaque
-	defer func() { w.forget(mark); w.opaque = opaque }()
-	switch {
-	case s == textStep:
-		return hashString(unsafe.String((*byte)(y.ptr), y.n))
-	case s.kind == jsonStep:
-		return w.hashTree(s.value(y), 0)
-	default:
-		return w.hashPart(s, y.ptr, y.n, 0)
-	}
-}
-
 // forget drops the nodes from mark on.
 func (w *worker) forget(mark int) {
 	w.nodes = w.nodes[:mark]
@@ -130,33 +108,4 @@ func (w *worker) forget(mark int) {
 		clear(w.entries)
 		w.entries = w.entries[:0]
 	}
-}
-
-// replace puts x in the place of y, which is not what it was when it came into the
-// pool, and tells about it.
-func (s *Sharer) replace(at *step, hash uint64, x, y part) {
-	k := shareKey(at.seed, hash)
-	s.pool.shard(k).replace(k, x)
-	if at.kind != jsonStep && at.t != nil && sameValue(at.typed(x), at.typed(y)) {
-		return
-	}
-	s.pool.mutated()
-	if s.opts.OnMutation == nil {
-		return
-	}
-	s.opts.OnMutation(fmt.Errorf("wire: someone changed a part that cached objects share, %s: all objects that have it show the change; copy objects with DeepCopy before changing them", at.of()))
-}
-
-// typed is a part as a value of its Go type.
-func (s *step) typed(x part) any {
-	header := sliceHeader{x.ptr, x.n, x.n} // of which pointers and maps are the first word
-	return reflect.NewAt(s.t, unsafe.Pointer(&header)).Elem().Interface()
-}
-
-// of says what a step leads to.
-func (s *step) of() string {
-	if s.owner == nil {
-		return "in a JSON tree"
-	}
-	return "at " + s.owner.name(uintptr(s.off))
 }

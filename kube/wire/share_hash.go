@@ -34,8 +34,9 @@ type worker struct {
 	left     int
 	compares int
 	copiers  map[*step]*copier
-	// epoch is the number of the object.
+	// epoch is the number of the object, time when it came.
 	epoch uint32
+	time  seconds
 }
 
 // node is the hash of a part and all below it.
@@ -64,12 +65,13 @@ func (w *worker) begin() {
 	w.mapped = false
 	w.texts, w.offered = w.texts[:0], 0
 	w.epoch++
+	w.time = secondsNow()
 }
 
 // plan returns the plan for an object, which is most often that of the last one.
 func (w *worker) plan(t reflect.Type) *plan {
 	if w.root == nil || w.root.t != t {
-		w.root = planFor(t, w.sharer.opts.PrivateMaps)
+		w.root = planFor(t, !w.sharer.opts.SharedMetadata)
 	}
 	return w.root
 }

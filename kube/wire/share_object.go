@@ -1,5 +1,7 @@
 package wire
 
+import "slices"
+
 // treeSites is how many fields of trees are told apart, by the hash of their
 // keys: two that meet share what is learned of them, which costs some lookups.
 const treeSites = 512
@@ -25,19 +27,19 @@ func (p *plan) where(step int) uint64 { return uint64(p.id)<<16 | uint64(step) }
 // below names the field of a tree under a key.
 func below(where uint64, key string) uint64 { return mix(where, hashString(key), numberSalt) }
 
-// own shares the parts of a map that stays its object's own: the object itself,
-// its metadata and, if so wished, labels and annotations.
+// own shares the parts of a map that stays its object's own: the object itself and
+// its metadata.
 func (w *worker) own(m, like map[string]any, where uint64, level int) (map[string]any, bool) {
 	out, changed := make(map[string]any, len(m)), false
 	for key, value := range m {
 		where, now := below(where, key), false
-		if member, ok := value.(map[string]any); ok && member != nil && w.ownToo(key, level) {
-			var members map[string]any
-			if !w.privateKey(key, level) {
-				members, _ = like[key].(map[string]any)
-			}
+		switch member, isMap := value.(map[string]any); {
+		case level == 1 && !w.sharer.opts.SharedMetadata && slices.Contains(privateMetadata, key):
+			value, now = w.private(value, where, level+1)
+		case level == 0 && key == "metadata" && isMap && member != nil:
+			members, _ := like[key].(map[string]any)
 			value, now = w.own(member, members, where, level+1)
-		} else {
+		default:
 			value, _, now = w.tree(value, like[key], where, unhashed, level+1)
 		}
 		changed = w.member(out, where, key, value) || now || changed
@@ -48,14 +50,39 @@ func (w *worker) own(m, like map[string]any, where uint64, level int) (map[strin
 	return out, true
 }
 
-func (w *worker) ownToo(key string, level int) bool {
-	return level == 0 && key == "metadata" || w.privateKey(key, level)
-}
-
-// privateKey says whether somebody may write to what is under a key: another
-// object's is not even read.
-func (w *worker) privateKey(key string, level int) bool {
-	return level == 1 && w.sharer.opts.PrivateMaps && (key == "labels" || key == "annotations")
+// private copies the maps and lists of metadata that belongs to its object alone; only
+// its text is shared. What another state of the object has is not even read, because
+// somebody may write to it.
+func (w *worker) private(v any, where uint64, depth int) (any, bool) {
+	if depth >= maxDepth {
+		return v, false
+	}
+	switch x := v.(type) {
+	case string:
+		return w.treeText(x, v, nil, where)
+	case map[string]any:
+		if x == nil {
+			return v, false
+		}
+		out := make(map[string]any, len(x))
+		for key, value := range x {
+			where := below(where, key)
+			value, _ = w.private(value, where, depth+1)
+			w.member(out, where, key, value)
+		}
+		return out, true
+	case []any:
+		if x == nil {
+			return v, false
+		}
+		out := make([]any, len(x))
+		for i, value := range x {
+			out[i], _ = w.private(value, mix(where, 0, listSalt), depth+1)
+		}
+		return out, true
+	default:
+		return v, false
+	}
 }
 
 // member sets a member of a map that is being built, and says whether its key was

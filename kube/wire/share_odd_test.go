@@ -119,7 +119,7 @@ func TestShareCycles(t *testing.T) {
 // again when they begin to.
 func TestShareGivesUp(t *testing.T) {
 	pool := wire.NewPool()
-	sharer := wire.NewSharer(pool, wire.Options{PrivateMaps: true})
+	sharer := wire.NewSharer(pool, wire.Options{})
 	lookups := func() uint64 { s := pool.Stats(); return s.Hits + s.Misses }
 	config := func(n int) *corev1.ConfigMap {
 		return &corev1.ConfigMap{
@@ -157,7 +157,7 @@ func TestShareGivesUp(t *testing.T) {
 // no object has.
 func TestShareLetsGo(t *testing.T) {
 	pool := wire.NewPool()
-	sharer := wire.NewSharer(pool, wire.Options{PrivateMaps: true})
+	sharer := wire.NewSharer(pool, wire.Options{})
 	for n := range 3000 {
 		sharer.Share(somePod(fmt.Sprint("owner-", n/2), n))
 	}

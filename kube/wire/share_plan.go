@@ -4,6 +4,7 @@ import (
 	"hash/maphash"
 	"math"
 	"reflect"
+	"slices"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -44,8 +45,14 @@ type reference struct {
 	seed  uint64       // tells parts of this type from others
 	t     reflect.Type // of the slice, pointer or map
 	table table        // how to read a map
-	owner *plan        // whose step it is
+	leads *ref         // how to verify a part; nil for text
+	// scalar says that it is a pointer to a single value, which is not shared by
+	// itself.
+	scalar bool
 }
+
+// toPart is the reference to the parts of a step; nil for text.
+func (s *step) toPart() *ref { return s.leads }
 
 type stepKind uint8
 
@@ -56,8 +63,10 @@ const (
 	sliceStep
 	pointerStep
 	mapStep
-	// privateStep is a map[string]string that belongs to its object alone.
+	// privateStep is a map[string]string that belongs to its object alone, ownListStep
+	// a list.
 	privateStep
+	ownListStep
 	// treeStep is a map[string]any, jsonStep an any.
 	treeStep
 	jsonStep
@@ -71,19 +80,19 @@ const (
 // compiler makes plans, one for each type of the process. A plan is in the table
 // before it is complete, so that types may contain themselves.
 type compiler struct {
-	mu          sync.Mutex
-	plans       map[reflect.Type]*plan
-	privateMaps bool
+	mu      sync.Mutex
+	plans   map[reflect.Type]*plan
+	private bool
 }
 
-// compilers are those for shared and for private maps.
+// compilers are those for shared and for private metadata.
 var compilers = map[bool]*compiler{
 	false: {plans: map[reflect.Type]*plan{}},
-	true:  {plans: map[reflect.Type]*plan{}, privateMaps: true},
+	true:  {plans: map[reflect.Type]*plan{}, private: true},
 }
 
-func planFor(t reflect.Type, privateMaps bool) *plan {
-	c := compilers[privateMaps]
+func planFor(t reflect.Type, private bool) *plan {
+	c := compilers[private]
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.plan(t)
@@ -141,8 +150,8 @@ func (f fields) add(t reflect.Type, off uintptr, hidden bool) {
 				continue
 			}
 			at := off + field.Offset
-			if f.privateMaps && t == objectMetaType && (field.Name == "Labels" || field.Name == "Annotations") {
-				f.step(step{kind: privateStep, off: uint32(at)})
+			if f.private && t == objectMetaType && slices.Contains(privateMetadata, jsonName(field)) {
+				f.own(field.Type, at)
 				continue
 			}
 			f.add(field.Type, at, hidden || !field.IsExported())
@@ -163,9 +172,19 @@ func (f fields) add(t reflect.Type, off uintptr, hidden bool) {
 	}
 }
 
+// own adds metadata that belongs to its object alone.
+func (f fields) own(t reflect.Type, off uintptr) {
+	if t.Kind() == reflect.Map {
+		f.step(step{kind: privateStep, off: uint32(off)})
+		return
+	}
+	f.reference(t, off, false)
+	f.plan.steps[len(f.plan.steps)-1].kind = ownListStep
+}
+
 // reference adds something that leads elsewhere.
 func (f fields) reference(t reflect.Type, off uintptr, hidden bool) {
-	s := step{off: uint32(off), reference: &reference{seed: maphash.Comparable(shareSeed, t), t: t, owner: f.plan}}
+	s := step{off: uint32(off), reference: &reference{seed: maphash.Comparable(shareSeed, t), t: t, leads: refOf(t)}}
 	switch kind := t.Kind(); {
 	case hidden:
 		f.memory(off, t.Size()) // compared, and not followed
@@ -182,6 +201,7 @@ func (f fields) reference(t reflect.Type, off uintptr, hidden bool) {
 		s.kind, s.elem = sliceStep, f.compiler.plan(t.Elem())
 	default:
 		s.kind, s.elem = pointerStep, f.compiler.plan(t.Elem())
+		s.scalar = isScalar(t.Elem())
 	}
 	f.step(s)
 }
@@ -223,23 +243,4 @@ func isLock(t reflect.Type) bool {
 	default:
 		return false
 	}
-}
-
-// name is the path of the field at off, for reports.
-func (p *plan) name(off uintptr) string {
-	name := p.t.String()
-	for t := p.t; t.Kind() == reflect.Struct; {
-		i := t.NumField() - 1
-		for i > 0 && t.Field(i).Offset > off {
-			i--
-		}
-		if i < 0 {
-			break
-		}
-		field := t.Field(i)
-		name += "." + field.Name
-		off -= field.Offset
-		t = field.Type
-	}
-	return name
 }

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"math"
+	"reflect"
 	"unsafe"
 )
 
@@ -17,8 +18,8 @@ type entry struct {
 //
 // Anything else in a tree is left as it is, and what is above it is not shared.
 var (
-	mapPart  = &step{kind: jsonStep, reference: &reference{seed: salted(2 << 32)}}
-	listPart = &step{kind: jsonStep, reference: &reference{seed: salted(3 << 32)}}
+	mapPart  = &step{kind: jsonStep, reference: &reference{seed: salted(2 << 32), leads: refOf(freeMapType)}}
+	listPart = &step{kind: jsonStep, reference: &reference{seed: salted(3 << 32), leads: refOf(reflect.TypeFor[*[]any]())}}
 	textPart = &step{kind: jsonStep, reference: &reference{seed: salted(4 << 32)}}
 )
 

@@ -27,7 +27,7 @@ func at(u *unstructured.Unstructured, path ...string) any {
 }
 
 func TestShareUnstructured(t *testing.T) {
-	sharer := wire.NewSharer(wire.NewPool(), wire.Options{PrivateMaps: true})
+	sharer := wire.NewSharer(wire.NewPool(), wire.Options{})
 	given := freePod(t, "web", 1)
 	a, b := sharer.Share(given).(*unstructured.Unstructured), sharer.Share(freePod(t, "web", 2)).(*unstructured.Unstructured)
 	if !reflect.DeepEqual(given, freePod(t, "web", 1)) {
@@ -36,13 +36,13 @@ func TestShareUnstructured(t *testing.T) {
 	if !reflect.DeepEqual(a, freePod(t, "web", 1)) || !reflect.DeepEqual(b, freePod(t, "web", 2)) {
 		t.Error("the content is different")
 	}
-	for _, path := range [][]string{{"spec", "tolerations"}, {"metadata", "ownerReferences"}} {
+	for _, path := range [][]string{{"spec", "tolerations"}} {
 		x, y := at(a, path...).([]any), at(b, path...).([]any)
 		if &x[0] != &y[0] || cap(x) != len(x) {
 			t.Errorf("%v: not shared, or with room behind", path)
 		}
 	}
-	for _, path := range [][]string{{}, {"metadata"}, {"metadata", "labels"}, {"metadata", "annotations"}} {
+	for _, path := range [][]string{{}, {"metadata"}, {"metadata", "labels"}, {"metadata", "annotations"}, {"metadata", "ownerReferences"}} {
 		if reflect.ValueOf(at(a, path...)).Pointer() == reflect.ValueOf(at(b, path...)).Pointer() {
 			t.Errorf("%v: shared", path)
 		}
@@ -67,7 +67,7 @@ func TestShareTrees(t *testing.T) {
 			rapid.Just[any](map[string]any(nil)), rapid.Just[any]([]any(nil)))
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		sharer := wire.NewSharer(wire.NewPool(), wire.Options{PrivateMaps: rapid.Bool().Draw(t, "private"), OnMutation: func(err error) { t.Error(err) }})
+		sharer := wire.NewSharer(wire.NewPool(), wire.Options{SharedMetadata: rapid.Bool().Draw(t, "shared")})
 		var like any
 		for range rapid.IntRange(1, 6).Draw(t, "objects") {
 			object := rapid.MapOfN(keys, value(3), 0, 5).Draw(t, "object")
@@ -82,20 +82,6 @@ func TestShareTrees(t *testing.T) {
 			}
 		}
 	})
-}
-
-// TestShareFindsMutatedTrees: the same for trees as for Go types.
-func TestShareFindsMutatedTrees(t *testing.T) {
-	var reports []error
-	sharer := wire.NewSharer(wire.NewPool(), wire.Options{OnMutation: func(err error) { reports = append(reports, err) }})
-	a := sharer.Share(freePod(t, "web", 1)).(*unstructured.Unstructured)
-	at(a, "spec", "tolerations").([]any)[0].(map[string]any)["key"] = "changed"
-	if got := sharer.Share(freePod(t, "web", 2)); !reflect.DeepEqual(got, freePod(t, "web", 2)) {
-		t.Error("the change shows in another object")
-	}
-	if len(reports) == 0 {
-		t.Error("nothing was reported")
-	}
 }
 
 // BenchmarkShare: pods of ReplicaSets of ten. First is without a pool, as at the
@@ -117,21 +103,21 @@ func BenchmarkShare(b *testing.B) {
 			var sharer *wire.Sharer
 			for n := 0; b.Loop(); n++ {
 				if n%len(objects) == 0 {
-					sharer = wire.NewSharer(wire.NewPool(), wire.Options{PrivateMaps: true})
+					sharer = wire.NewSharer(wire.NewPool(), wire.Options{})
 				}
 				sharer.Share(objects[n%len(objects)])
 			}
 		})
 		b.Run(name+"/again", func(b *testing.B) {
 			b.ReportAllocs()
-			sharer := wire.NewSharer(wire.NewPool(), wire.Options{PrivateMaps: true})
+			sharer := wire.NewSharer(wire.NewPool(), wire.Options{})
 			for n := 0; b.Loop(); n++ {
 				sharer.Share(objects[n%len(objects)])
 			}
 		})
 	}
 	b.Run("concurrent", func(b *testing.B) {
-		sharer := wire.NewSharer(wire.NewPool(), wire.Options{PrivateMaps: true})
+		sharer := wire.NewSharer(wire.NewPool(), wire.Options{})
 		b.RunParallel(func(pb *testing.PB) {
 			for n := 0; pb.Next(); n++ {
 				sharer.Share(pods[n%len(pods)])

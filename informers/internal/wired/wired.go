@@ -4,11 +4,9 @@ package wired
 
 import (
 	"context"
-	"fmt"
 	"reflect"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/features"
 
 	"github.com/tarnproject/tarn"
@@ -18,18 +16,10 @@ import (
 
 // Informer makes an informer of a collection, whose objects are like example.
 //
-// Label and annotation maps are each object's own: users of informers have always
-// been able to get away with writing to them, and a write to a shared map would
-// end the process.
-//
 // With a Store in keep, the informer is kept.
 func Informer(client *kube.Client, c kube.Collection, example runtime.Object, options cache.SharedIndexInformerOptions, keep kube.Keeper) cache.SharedIndexInformer {
 	c.Object = reflect.TypeOf(example)
-	decoding := kube.SourceOptions{
-		PrivateMaps: true,
-		Drop:        keep.Drop(c.Object),
-		OnMutation:  func(err error) { utilruntime.HandleError(fmt.Errorf("%s: %w", c, err)) },
-	}
+	decoding := kube.SourceOptions{Drop: keep.Drop(c.Object)}
 	source, err := kube.NewSource[any](client, c, decoding)
 	if err != nil {
 		return cache.NewSharedIndexInformerFromSource(refused{err}, example, options, false)

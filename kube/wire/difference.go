@@ -1,0 +1,97 @@
+package wire
+
+import (
+	"reflect"
+	"unsafe"
+)
+
+// difference is a place where two objects differ.
+type difference struct {
+	field string
+	// memory is what the first object has the field in: a list, a map, or what a
+	// pointer points to; nil if it is the object itself.
+	memory unsafe.Pointer
+}
+
+// maxDifferences is how many differences are told apart. Each is a piece of memory
+// that was written to.
+const maxDifferences = 32
+
+// differences compares two values of one type, and returns the first difference within
+// each piece of memory that differs. Elements of lists are called as their list.
+func differences(field string, a, b reflect.Value) []difference {
+	c := comparison{}
+	c.compare(field, a, b, nil, 0)
+	return c.found
+}
+
+type comparison struct{ found []difference }
+
+func (c *comparison) add(field string, memory unsafe.Pointer) {
+	for _, d := range c.found {
+		if d.memory == memory {
+			return
+		}
+	}
+	if len(c.found) < maxDifferences {
+		c.found = append(c.found, difference{field, memory})
+	}
+}
+
+func (c *comparison) compare(field string, a, b reflect.Value, in unsafe.Pointer, depth int) {
+	if depth > digestDepth {
+		return
+	}
+	switch a.Kind() {
+	case reflect.Struct:
+		if !exported(a.Type()) {
+			break
+		}
+		for i := range a.NumField() {
+			c.compare(under(field, jsonName(a.Type().Field(i))), a.Field(i), b.Field(i), in, depth+1)
+		}
+		return
+	case reflect.Pointer:
+		if a.IsNil() != b.IsNil() {
+			c.add(field, in)
+		} else if !a.IsNil() {
+			c.compare(field, a.Elem(), b.Elem(), a.UnsafePointer(), depth+1)
+		}
+		return
+	case reflect.Slice:
+		if a.Len() != b.Len() || a.IsNil() != b.IsNil() {
+			c.add(field, in)
+			return
+		}
+		for i := range a.Len() {
+			c.compare(field, a.Index(i), b.Index(i), a.UnsafePointer(), depth+1)
+		}
+		return
+	case reflect.Map:
+		if !sameValue(a.Interface(), b.Interface()) {
+			c.add(field, a.UnsafePointer())
+		}
+		return
+	}
+	if !sameValue(a.Interface(), b.Interface()) {
+		c.add(field, in)
+	}
+}
+
+// exported says whether all fields of a struct can be read.
+func exported(t reflect.Type) bool {
+	for i := range t.NumField() {
+		if !t.Field(i).IsExported() {
+			return false
+		}
+	}
+	return true
+}
+
+// under is the path of a field within another; a field without a name is inlined.
+func under(path, name string) string {
+	if path == "" || name == "" {
+		return path + name
+	}
+	return path + "." + name
+}

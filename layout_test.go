@@ -43,6 +43,8 @@ type folderRule struct {
 var layout = []folderRule{
 	{folder: ".", imports: nil, noKubernetes: true,
 		why: "the root package is the vocabulary and the engine; it knows no protocol and no storage"},
+	{folder: "internal/render", imports: nil, noKubernetes: true,
+		why: "it writes any object for people to read, and knows nothing of where it comes from"},
 	{folder: "storetest", imports: []string{"."},
 		why: "the suite for store implementers knows only the contract"},
 	{folder: "faults", imports: []string{"."}, noKubernetes: true,
@@ -80,11 +82,11 @@ var layout = []folderRule{
 
 	{folder: "metrics", imports: []string{".", "kube/..."},
 		why: "metrics count what replicas say of themselves, whoever made them"},
-	{folder: "verify", imports: []string{".", "memory", "kube/..."},
+	{folder: "verify", imports: []string{".", "memory", "kube/...", "internal/render"},
 		why: "verify compares a copy with its source, and belongs to neither"},
-	{folder: "mirror", imports: []string{".", "memory", "fieldpath", "sqlite", "kube/...", "metrics", "verify"},
+	{folder: "mirror", imports: []string{".", "memory", "fieldpath", "sqlite", "kube/...", "metrics", "verify", "internal/render"},
 		why: "a mirror is several replicas of one cluster; those who show it stand above it"},
-	{folder: "web", imports: []string{".", "memory", "fieldpath", "sqlite", "mirror", "metrics"},
+	{folder: "web", imports: []string{".", "memory", "fieldpath", "sqlite", "mirror", "metrics", "internal/render"},
 		why: "the page shows a mirror and knows no cluster"},
 
 	{folder: "examples/...", imports: []string{"*"},

@@ -18,18 +18,15 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// maxBody is what a real server accepts.
-const maxBody = 3 << 20
-
 func readBody(r *http.Request) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
 	if err != nil {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("the body of the request could not be read: %v", err))
 	}
 	if len(data) > maxBody {
-		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", maxBody))
+		return nil, entityTooLarge()
 	}
-	return data, nil
+	return data, checkNesting(data)
 }
 
 // bodyMedia is what a body is written in; JSON if it does not say.
@@ -66,12 +63,14 @@ func (e *endpoint) decode(data []byte, media media) (runtime.Object, []string, e
 	}
 	wanted := e.gvk()
 	object, actual, err := decoder.Decode(data, &wanted, nil)
-	var complaints []string
+	var objections []string
 	if runtime.IsStrictDecodingError(err) {
 		strict, _ := runtime.AsStrictDecodingError(err)
+		var found complaints
 		for _, problem := range strict.Errors() {
-			complaints = append(complaints, problem.Error())
+			found.add(problem.Error)
 		}
+		objections = found.all()
 		err = nil
 	}
 	switch {
@@ -83,7 +82,7 @@ func (e *endpoint) decode(data []byte, media media) (runtime.Object, []string, e
 		return nil, nil, e.unfit(actual.Kind, actual.Version, fmt.Errorf("%s is wanted here", wanted))
 	}
 	object.GetObjectKind().SetGroupVersionKind(wanted)
-	return object, complaints, nil
+	return object, objections, nil
 }
 
 func (e *endpoint) unrecognized(err error, data []byte) error {
@@ -126,8 +125,7 @@ func (e *endpoint) decodeCustom(data []byte, media media) (runtime.Object, []str
 	if err := checkMetadata(object); err != nil {
 		return nil, nil, e.unfit(e.kind, e.version, err)
 	}
-	complaints := prune(object.Object, e.definition.Schema)
-	return object, complaints, nil
+	return object, prune(object.Object, e.definition.Schema), nil
 }
 
 // checkMetadata turns down metadata that no accessor could read, rather than

@@ -33,6 +33,12 @@
 // An event is encoded once for each media type, whoever watches. A watcher that
 // does not read, or falls out of the history, is closed and has to come again.
 //
+// What a request may cost is bounded: bodies and objects to 3 MiB, what the copies of a
+// JSON patch add up to as well (a limit of the library that holds for the process,
+// unless the program has set it), nesting to 10,000 levels, the history by number,
+// bytes and age. A server that listens closes connections that send nothing, and has a
+// limit for each address.
+//
 // All types of client-go's scheme are served in the versions that a current
 // server has. Other kinds are added by creating a CustomResourceDefinition, or by
 // [Server.Register].

@@ -54,6 +54,20 @@ type history struct {
 	first   int
 	floor   int64
 	changed chan struct{}
+	// bytes is what the events hold beside the newest objects.
+	bytes int64
+}
+
+// size is what an event keeps in memory: the object as it was before, which is in
+// the collection no more, and one that is gone.
+func (e *event) size() (n int64) {
+	if e.before != nil {
+		n += int64(len(e.before.raw))
+	}
+	if e.kind == watch.Deleted {
+		n += int64(len(e.after.raw))
+	}
+	return n
 }
 
 func newHistory() history { return history{changed: make(chan struct{})} }
@@ -63,6 +77,7 @@ func (h *history) end() int { return h.first + len(h.events) }
 
 func (h *history) append(e *event) {
 	h.events = append(h.events, e)
+	h.bytes += e.size()
 	close(h.changed)
 	h.changed = make(chan struct{})
 }
@@ -85,12 +100,19 @@ func (h *history) since(version int64) (int, bool) {
 	return h.first + i, true
 }
 
-// trim forgets what is too much or too old.
-func (h *history) trim(size int, before time.Time) {
+// trim forgets what is too much or too old. The newest event stays, unless it is too
+// old, for those who are about to be told.
+func (h *history) trim(size int, bytes int64, before time.Time) {
 	n := max(0, len(h.events)-size)
-	for n < len(h.events) && h.events[n].at.Before(before) {
+	left := h.bytes
+	for _, e := range h.events[:n] {
+		left -= e.size()
+	}
+	for n < len(h.events) && (h.events[n].at.Before(before) || left > bytes && n < len(h.events)-1) {
+		left -= h.events[n].size()
 		n++
 	}
+	h.bytes = left
 	h.forget(n)
 }
 
@@ -103,13 +125,13 @@ func (h *history) compact(version int64) { h.floor = max(h.floor, version) }
 // before. Whoever had a place in it has none any more, and is woken to see that.
 func (h *history) reset(version int64) {
 	h.first = h.end() + 1
-	h.events = nil
+	h.events, h.bytes = nil, 0
 	h.floor = version
 	close(h.changed)
 	h.changed = make(chan struct{})
 }
 
-// forget drops the n oldest events. Growing moves the others to a new array
+// forget drops the n oldest events, whose bytes are counted off already. Growing moves the others to a new array
 // sooner or later; if they are few they move at once, so that what was dropped
 // can be collected.
 func (h *history) forget(n int) {

@@ -22,6 +22,9 @@ type Options struct {
 	// watches and lists of the past; 10,000 if 0. A watcher that is further
 	// behind is closed.
 	HistorySize int
+	// HistoryBytes is how much the remembered changes of each resource may take; 64
+	// MiB if 0. The newest one is remembered in any case.
+	HistoryBytes int64
 	// HistoryAge is for how long they are remembered; 5 min if 0.
 	HistoryAge time.Duration
 	// BookmarkInterval is how often a watch that allows bookmarks gets one; 1 min
@@ -30,6 +33,9 @@ type Options struct {
 	// WriteTimeout is for how long a watcher may not read before it is closed;
 	// 30 s if 0.
 	WriteTimeout time.Duration
+	// ClientConnections is how many connections one address may have open to a
+	// server that listens; 5,000 if 0.
+	ClientConnections int
 	// CacheBytes bounds what is kept of encodings beside the state itself;
 	// 256 MiB if 0.
 	CacheBytes int64
@@ -41,6 +47,12 @@ func (o Options) withDefaults() Options {
 	}
 	if o.HistorySize <= 0 {
 		o.HistorySize = 10_000
+	}
+	if o.HistoryBytes <= 0 {
+		o.HistoryBytes = 64 << 20
+	}
+	if o.ClientConnections <= 0 {
+		o.ClientConnections = 5000
 	}
 	if o.HistoryAge <= 0 {
 		o.HistoryAge = 5 * time.Minute

@@ -73,6 +73,9 @@ func (r *request) patched(current runtime.Object, p *patch) (runtime.Object, err
 	if err != nil {
 		return nil, err
 	}
+	if len(after) > maxBody {
+		return nil, entityTooLarge()
+	}
 	object, complaints, err := r.decode(after, asJSON)
 	if err == nil && care == metav1.FieldValidationStrict && len(complaints) > 0 {
 		err = r.strictError(complaints)

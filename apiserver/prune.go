@@ -3,10 +3,11 @@ package apiserver
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
-	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 )
 
@@ -24,46 +25,69 @@ func prune(object map[string]any, validation *apiextensionsv1.CustomResourceVali
 			delete(object, name)
 		}
 	}
-	complaints := pruneMap("", object, &root)
+	var found complaints
+	found.pruneMap(nil, object, &root)
 	for name, value := range kept {
 		object[name] = value
 	}
-	slices.Sort(complaints)
-	return complaints
+	slices.Sort(found.list)
+	return found.all()
 }
 
-func pruneMap(path string, object map[string]any, schema *apiextensionsv1.JSONSchemaProps) (complaints []string) {
+// complaints are what a careful reader would object to: the first of them, and how
+// many more there are.
+type complaints struct {
+	list []string
+	more int
+}
+
+// add makes the text of a complaint only if there is room for it.
+func (c *complaints) add(text func() string) {
+	if len(c.list) >= maxComplaints {
+		c.more++
+		return
+	}
+	c.list = append(c.list, text())
+}
+
+func (c *complaints) all() []string {
+	if c.more > 0 {
+		c.list = append(c.list, fmt.Sprintf("and %d more", c.more))
+	}
+	return c.list
+}
+
+// pruneMap goes on below a path, whose text is made only where it is told.
+func (c *complaints) pruneMap(path *field.Path, object map[string]any, schema *apiextensionsv1.JSONSchemaProps) {
 	open := ptr.Deref(schema.XPreserveUnknownFields, false)
-	for name, value := range object {
-		here := strings.TrimPrefix(path+"."+name, ".")
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		value := object[name]
 		switch property, known := schema.Properties[name]; {
 		case known:
-			complaints = append(complaints, pruneValue(here, value, &property)...)
+			c.pruneValue(child(path, name), value, &property)
 		case schema.AdditionalProperties != nil && schema.AdditionalProperties.Schema != nil:
-			complaints = append(complaints, pruneValue(here, value, schema.AdditionalProperties.Schema)...)
+			c.pruneValue(child(path, name), value, schema.AdditionalProperties.Schema)
 		case open || schema.AdditionalProperties != nil && schema.AdditionalProperties.Allows:
 		case schema.XEmbeddedResource && slices.Contains([]string{"apiVersion", "kind", "metadata"}, name):
 		default:
 			delete(object, name)
-			complaints = append(complaints, fmt.Sprintf("unknown field %q", here))
+			c.add(func() string { return fmt.Sprintf("unknown field %q", child(path, name)) })
 		}
 	}
-	return complaints
 }
 
-func pruneValue(path string, value any, schema *apiextensionsv1.JSONSchemaProps) (complaints []string) {
+func (c *complaints) pruneValue(path *field.Path, value any, schema *apiextensionsv1.JSONSchemaProps) {
 	switch value := value.(type) {
 	case map[string]any:
-		return pruneMap(path, value, schema)
+		c.pruneMap(path, value, schema)
 	case []any:
 		if schema.Items == nil || schema.Items.Schema == nil {
-			return nil
+			return
 		}
 		for i, item := range value {
-			complaints = append(complaints, pruneValue(fmt.Sprintf("%s[%d]", path, i), item, schema.Items.Schema)...)
+			c.pruneValue(path.Index(i), item, schema.Items.Schema)
 		}
 	}
-	return complaints
 }
 
 // fill puts the defaults of a schema where nothing is, at all depths that exist.

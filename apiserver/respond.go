@@ -62,21 +62,28 @@ func (b body) writeTo(w io.Writer) {
 	}
 }
 
-// finish ends the line, and makes YAML or indented JSON for those who want it.
+// finish ends the line, and makes YAML or indented JSON for those who want it. What
+// is nested too deep for that is sent as it is, in one line, which is YAML too.
 func finish(r *http.Request, media media, content body) body {
 	pretty, _ := strconv.ParseBool(r.URL.Query().Get("pretty"))
-	switch {
-	case media == asYAML:
-		if text, err := yaml.JSONToYAML(bytes.Join(content, nil)); err == nil {
+	if media != asYAML && !pretty {
+		return append(content, []byte("\n"))
+	}
+	whole := bytes.Join(content, nil)
+	if !indentable(whole) {
+		return body{whole, []byte("\n")}
+	}
+	if media == asYAML {
+		if text, err := yaml.JSONToYAML(whole); err == nil {
 			return body{text}
 		}
-	case pretty:
+	} else {
 		var indented bytes.Buffer
-		if json.Indent(&indented, bytes.Join(content, nil), "", "  ") == nil {
+		if json.Indent(&indented, whole, "", "  ") == nil {
 			return body{indented.Bytes(), []byte("\n")}
 		}
 	}
-	return append(content, []byte("\n"))
+	return body{whole, []byte("\n")}
 }
 
 // sendError sends a status, in protobuf to those who accept nothing else.

@@ -2,9 +2,11 @@ package apiserver
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"regexp"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -15,6 +17,8 @@ import (
 // check holds a custom resource against its schema: types, required fields,
 // enumerations, bounds of numbers, sizes and patterns. Rules in CEL, formats and
 // the logical combinations are not looked at.
+//
+// It ends at [maxComplaints] problems.
 func check(path *field.Path, value any, schema *apiextensionsv1.JSONSchemaProps) (problems field.ErrorList) {
 	if value == nil && schema.Nullable {
 		return nil
@@ -27,7 +31,7 @@ func check(path *field.Path, value any, schema *apiextensionsv1.JSONSchemaProps)
 		for i, allowed := range schema.Enum {
 			names[i] = unquote(allowed.Raw)
 		}
-		problems = append(problems, field.NotSupported(path, value, names))
+		problems = append(problems, field.NotSupported(path, shown(value), names))
 	}
 	switch value := value.(type) {
 	case map[string]any:
@@ -36,6 +40,9 @@ func check(path *field.Path, value any, schema *apiextensionsv1.JSONSchemaProps)
 		problems = append(problems, checkSize(path, value, len(value), schema.MinItems, schema.MaxItems, "items")...)
 		if schema.Items != nil && schema.Items.Schema != nil {
 			for i, item := range value {
+				if len(problems) >= maxComplaints {
+					break
+				}
 				problems = append(problems, check(path.Index(i), item, schema.Items.Schema)...)
 			}
 		}
@@ -43,7 +50,7 @@ func check(path *field.Path, value any, schema *apiextensionsv1.JSONSchemaProps)
 		problems = append(problems, checkSize(path, value, utf8.RuneCountInString(value), schema.MinLength, schema.MaxLength, "chars long")...)
 		if schema.Pattern != "" {
 			if pattern, err := regexp.Compile(schema.Pattern); err == nil && !pattern.MatchString(value) {
-				problems = append(problems, field.Invalid(path, value, fmt.Sprintf("%s in body should match '%s'", path, schema.Pattern)))
+				problems = append(problems, field.Invalid(path, shown(value), fmt.Sprintf("%s in body should match '%s'", path, schema.Pattern)))
 			}
 		}
 	case int64:
@@ -60,7 +67,11 @@ func checkObject(path *field.Path, object map[string]any, schema *apiextensionsv
 			problems = append(problems, field.Required(child(path, name), ""))
 		}
 	}
-	for name, value := range object {
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		if len(problems) >= maxComplaints {
+			break
+		}
+		value := object[name]
 		if property, known := schema.Properties[name]; known {
 			problems = append(problems, check(child(path, name), value, &property)...)
 		} else if schema.AdditionalProperties != nil && schema.AdditionalProperties.Schema != nil {
@@ -85,20 +96,20 @@ func child(path *field.Path, name string) *field.Path {
 
 func checkSize(path *field.Path, value any, size int, least, most *int64, unit string) (problems field.ErrorList) {
 	if least != nil && int64(size) < *least {
-		problems = append(problems, field.Invalid(path, value, fmt.Sprintf("%s in body should be at least %d %s", path, *least, unit)))
+		problems = append(problems, field.Invalid(path, shown(value), fmt.Sprintf("%s in body should be at least %d %s", path, *least, unit)))
 	}
 	if most != nil && int64(size) > *most {
-		problems = append(problems, field.Invalid(path, value, fmt.Sprintf("%s in body should be at most %d %s", path, *most, unit)))
+		problems = append(problems, field.Invalid(path, shown(value), fmt.Sprintf("%s in body should be at most %d %s", path, *most, unit)))
 	}
 	return problems
 }
 
 func checkBounds(path *field.Path, value any, number float64, schema *apiextensionsv1.JSONSchemaProps) (problems field.ErrorList) {
 	if schema.Minimum != nil && (number < *schema.Minimum || schema.ExclusiveMinimum && number == *schema.Minimum) {
-		problems = append(problems, field.Invalid(path, value, fmt.Sprintf("%s in body should be greater than or equal to %v", path, *schema.Minimum)))
+		problems = append(problems, field.Invalid(path, shown(value), fmt.Sprintf("%s in body should be greater than or equal to %v", path, *schema.Minimum)))
 	}
 	if schema.Maximum != nil && (number > *schema.Maximum || schema.ExclusiveMaximum && number == *schema.Maximum) {
-		problems = append(problems, field.Invalid(path, value, fmt.Sprintf("%s in body should be less than or equal to %v", path, *schema.Maximum)))
+		problems = append(problems, field.Invalid(path, shown(value), fmt.Sprintf("%s in body should be less than or equal to %v", path, *schema.Maximum)))
 	}
 	return problems
 }
@@ -113,6 +124,19 @@ func typed(value any, schema *apiextensionsv1.JSONSchemaProps) bool {
 		return name == "integer"
 	}
 	return schema.XIntOrString && (name == "integer" || name == "string")
+}
+
+// shown is what is repeated of a value that is complained about.
+func shown(value any) any {
+	switch value := value.(type) {
+	case string:
+		if len(value) > maxShown {
+			return strings.ToValidUTF8(value[:maxShown], "") + "…"
+		}
+	case map[string]any, []any:
+		return typeName(value)
+	}
+	return value
 }
 
 func typeName(value any) string {

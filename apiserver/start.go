@@ -25,7 +25,9 @@ import (
 
 // Start makes a server that listens, on a free port of this machine only unless
 // the options say otherwise.
-func Start(options Options) (*Server, error) {
+func Start(options Options) (*Server, error) { return startWith(options, usualDeadlines) }
+
+func startWith(options Options, patience deadlines) (*Server, error) {
 	s := New(options)
 	host, _, err := net.SplitHostPort(s.options.Address)
 	if err != nil {
@@ -40,11 +42,12 @@ func Start(options Options) (*Server, error) {
 	}
 	s.listener = listener
 	s.http = &http.Server{
-		Handler:           s.guarded(),
+		Handler:           withoutReadDeadline(s.guarded()),
 		BaseContext:       func(net.Listener) context.Context { return s.ctx },
-		ReadHeaderTimeout: 30 * time.Second,
-		ErrorLog:          log.New(io.Discard, "", 0), // clients that go away are no news
+		ReadHeaderTimeout: patience.header, ReadTimeout: patience.body, IdleTimeout: patience.idle,
+		ErrorLog: log.New(io.Discard, "", 0), // clients that go away are no news
 	}
+	(&clients{most: s.options.ClientConnections}).watch(s.http)
 	serve := s.http.Serve
 	if s.options.TLS {
 		certificate, authority, err := selfSigned(host)

@@ -21,11 +21,12 @@ var errMoved = errors.New("the object has changed in the meantime")
 // decode, to patch, to compare, to encode for clients, happens outside, and a
 // write that comes too late for that is made again.
 type state struct {
-	mu          sync.RWMutex
-	version     int64
-	collections map[*collection]bool
-	historySize int
-	historyAge  time.Duration
+	mu           sync.RWMutex
+	version      int64
+	collections  map[*collection]bool
+	historySize  int
+	historyBytes int64
+	historyAge   time.Duration
 
 	// derived counts the bytes of encodings that were kept since the last time
 	// they were all dropped.
@@ -41,9 +42,9 @@ func newState(options Options) *state {
 	return &state{
 		version:     firstVersion,
 		collections: map[*collection]bool{},
-		historySize: options.HistorySize,
-		historyAge:  options.HistoryAge,
-		derivedMax:  options.CacheBytes,
+		historySize: options.HistorySize, historyBytes: options.HistoryBytes,
+		historyAge: options.HistoryAge,
+		derivedMax: options.CacheBytes,
 	}
 }
 
@@ -85,7 +86,7 @@ func (s *state) commit(c *collection, key string, before *entry, after runtime.O
 		c.put(change.after)
 	}
 	c.history.append(change)
-	c.history.trim(s.historySize, change.at.Add(-s.historyAge))
+	c.history.trim(s.historySize, s.historyBytes, change.at.Add(-s.historyAge))
 	return change.after, nil
 }
 
@@ -114,7 +115,7 @@ func (s *state) age(c *collection) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c.history.trim(s.historySize, limit)
+	c.history.trim(s.historySize, s.historyBytes, limit)
 }
 
 // compact forgets what happened up to a version.

@@ -3,6 +3,7 @@ package kube
 import (
 	"maps"
 	"reflect"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -25,8 +26,8 @@ func withoutAnnotations[T any](names []string, then func(T) (T, error)) func(T) 
 	}
 }
 
-// WithoutAnnotations returns an object without these annotations: itself if it has
-// none of them, else a copy that shares all but its annotations with it, since
+// WithoutAnnotations returns an object without these annotations, which may be named
+// as [NamesAnnotation] does: itself if it has none of them, else a copy that shares all but its annotations with it, since
 // others may have the same parts.
 func WithoutAnnotations[T any](object T, names ...string) T {
 	switch o := any(object).(type) {
@@ -76,14 +77,53 @@ func WithoutAnnotations[T any](object T, names ...string) T {
 // without is a map without some keys: itself if it has none of them.
 func without[V any](m map[string]V, names []string) map[string]V {
 	left := m
-	for _, name := range names {
-		if _, ok := left[name]; !ok {
+	for key := range m {
+		if !NamesAnnotation(names, key) {
 			continue
 		}
 		if len(left) == len(m) {
 			left = maps.Clone(m)
 		}
-		delete(left, name)
+		delete(left, key)
 	}
 	return left
+}
+
+// NamesAnnotation says whether a list of names has an annotation. A * at the
+// beginning or at the end of a name stands for any text.
+func NamesAnnotation(names []string, annotation string) bool {
+	for _, name := range names {
+		ending, any := strings.CutPrefix(name, "*")
+		if any && strings.HasSuffix(annotation, ending) {
+			return true
+		}
+		beginning, any := strings.CutSuffix(name, "*")
+		if any && strings.HasPrefix(annotation, beginning) || name == annotation {
+			return true
+		}
+	}
+	return false
+}
+
+// AppliedCopies names the annotations in which tools keep a copy of an object as it
+// was applied, with all that was secret in it:
+//
+//   - kubectl apply, KubeVela, TiDB's operator, HyperShift and others under names that
+//     end in last-applied-configuration, last-applied-config or last-applied-spec,
+//   - operators that use k8s-objectmatcher (banzaicloud.com and others) in last-applied,
+//   - KubeVirt's and Kyma's operators in lastAppliedConfiguration,
+//   - the Kustomization provider of Terraform in last-applied-config-gzip,
+//   - operators that are written with kopf in last-handled-configuration,
+//   - kapp in original and, for debugging, original-diff,
+//   - Rancher, Fleet and k3s in objectset.rio.cattle.io/applied,
+//   - Config Sync in declared-config.
+//
+// Helm, Argo CD and Flux keep none, or use kubectl's.
+func AppliedCopies() []string {
+	return []string{
+		"*last-applied-configuration", "*last-applied-config", "*last-applied-config-gzip", "*last-applied-spec",
+		"*/last-applied", "*/lastAppliedConfiguration", "*/last-handled-configuration",
+		"kapp.k14s.io/original", "kapp.k14s.io/original-diff*",
+		"objectset.rio.cattle.io/applied", "configmanagement.gke.io/declared-config",
+	}
 }

@@ -48,3 +48,43 @@ func TestWithoutAnnotations(t *testing.T) {
 		t.Errorf("of a text it makes %v", got)
 	}
 }
+
+// The names under which appliers were found to keep copies, in public code, and some
+// that only look like them.
+func TestAppliedCopies(t *testing.T) {
+	for name, want := range map[string]bool{
+		"kubectl.kubernetes.io/last-applied-configuration":      true,
+		"app.oam.dev/last-applied-configuration":                true,
+		"pingcap.com/last-applied-configuration":                true,
+		"hypershift.openshift.io/last-applied-configuration":    true,
+		"codis.k8s.io/last-applied-config":                      true,
+		"kustomization.kubestack.com/last-applied-config-gzip":  true,
+		"operator.victoriametrics/last-applied-spec":            true,
+		"virtualization.deckhouse.io/vm.last-applied-spec":      true,
+		"banzaicloud.com/last-applied":                          true,
+		"crdb.io/last-applied":                                  true,
+		"operator.cdi.kubevirt.io/lastAppliedConfiguration":     true,
+		"operator.kyma-project.io/lastAppliedConfiguration":     true,
+		"kopf.zalando.org/last-handled-configuration":           true,
+		"kapp.k14s.io/original":                                 true,
+		"kapp.k14s.io/original-diff":                            true,
+		"kapp.k14s.io/original-diff-full":                       true,
+		"objectset.rio.cattle.io/applied":                       true,
+		"configmanagement.gke.io/declared-config":               true,
+		"kapp.k14s.io/identity":                                 false,
+		"objectset.rio.cattle.io/id":                            false,
+		"app.oam.dev/last-applied-time":                         false,
+		"hypershift.openshift.io/last-applied-security-group-x": false,
+		"example.com/applied":                                   false,
+		"deployment.kubernetes.io/revision":                     false,
+	} {
+		if got := NamesAnnotation(AppliedCopies(), name); got != want {
+			t.Errorf("%s: %v, want %v", name, got, want)
+		}
+	}
+	for name, want := range map[string]bool{"a": true, "b": false, "xb": true, "cx": true, "c": true, "ac": false, "*": false, "": false} {
+		if got := NamesAnnotation([]string{"a", "*xb", "c*"}, name); got != want {
+			t.Errorf("%q: %v, want %v", name, got, want)
+		}
+	}
+}

@@ -115,8 +115,9 @@ func UnsafeSharedMetadata() Option {
 	return func(s *settings) { s.sharedMetadata = true }
 }
 
-// DropAnnotations leaves annotations out by their names. Only objects that have one
-// of them are copied for it, and those no further than to their annotations.
+// DropAnnotations leaves annotations out by their names; a * at the beginning or at
+// the end stands for any text. Only objects that have one of them are copied for it,
+// and those no further than to their annotations.
 func DropAnnotations(names ...string) Option {
 	return func(s *settings) { s.dropAnnotations = append(s.dropAnnotations, names...) }
 }

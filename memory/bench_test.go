@@ -266,3 +266,34 @@ func BenchmarkReplace(b *testing.B) {
 		}
 	}
 }
+
+// What a write costs beside watches of other keys, prefixes and ranges, and what
+// a watch costs its reader.
+func BenchmarkWatches(b *testing.B) {
+	for _, others := range []int{0, 100, 10_000, 1_000_000} {
+		b.Run(fmt.Sprintf("write beside %d", others), func(b *testing.B) {
+			s := memory.New[string]()
+			for i := range others {
+				switch key := tarn.Key(fmt.Sprintf("%c%d/", 'a'+rune(i%26), i)); i % 3 {
+				case 0:
+					s.GetWatch(b.Context(), key)
+				case 1:
+					s.PrefixWatch(b.Context(), key)
+				case 2:
+					s.RangeWatch(b.Context(), key, key+"5")
+				}
+			}
+			for b.Loop() {
+				_ = s.Put("m/1", "x")
+			}
+		})
+	}
+	b.Run("watch and write", func(b *testing.B) {
+		s := memory.New[string]()
+		for b.Loop() {
+			_, _, changed := s.GetWatch(b.Context(), "m/1")
+			_ = s.Put("m/1", "x")
+			<-changed
+		}
+	})
+}

@@ -151,7 +151,7 @@ func (s *Store[T]) DropIndex(name string) error {
 		return slices.DeleteFunc(slices.Clone(public), func(y *shelf[T]) bool { return y.name == name })
 	})
 	s.writing.Unlock()
-	x.watchers.end()
+	x.watchers.finish()
 	s.vacate(x.slot)
 	return nil
 }

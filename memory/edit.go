@@ -254,7 +254,7 @@ func (e *edit[T]) tell(b *books[T]) {
 			w.touch(string(t.cell.key))
 		}
 		if e.come+e.gone > 0 {
-			w.close(&w.size)
+			w.resized()
 		}
 		w.mu.Unlock()
 	}

@@ -1,6 +1,7 @@
 package memory_test
 
 import (
+	"context"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -103,7 +104,9 @@ func ExampleStore_Snapshot() {
 // Wait for a change of what was read.
 func ExampleStore_PrefixWatch() {
 	pods := somePods()
-	web, changed := pods.PrefixWatch("shop/web-")
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel() // nothing is remembered of the watch from then on
+	web, changed := pods.PrefixWatch(ctx, "shop/web-")
 	n := 0
 	for range web {
 		n++

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"context"
 	"fmt"
 	"iter"
 	"slices"
@@ -238,19 +239,19 @@ func (s *Store[T]) LookupRange(index string, from, to []any) (iter.Seq2[tarn.Key
 }
 
 // LookupWatch is Lookup with a channel that is closed when what it finds may
-// have changed since the call, or the index was dropped.
-func (s *Store[T]) LookupWatch(index string, values ...any) (iter.Seq2[tarn.Key, T], <-chan struct{}, error) {
-	return s.watching(exactLookup(index, values))
+// have changed since the call, the index was dropped, or ctx ends.
+func (s *Store[T]) LookupWatch(ctx context.Context, index string, values ...any) (iter.Seq2[tarn.Key, T], <-chan struct{}, error) {
+	return s.watching(ctx, exactLookup(index, values))
 }
 
 // LookupPrefixWatch is LookupPrefix with a channel, see LookupWatch.
-func (s *Store[T]) LookupPrefixWatch(index, prefix string, values ...any) (iter.Seq2[tarn.Key, T], <-chan struct{}, error) {
-	return s.watching(prefixLookup(index, prefix, values))
+func (s *Store[T]) LookupPrefixWatch(ctx context.Context, index, prefix string, values ...any) (iter.Seq2[tarn.Key, T], <-chan struct{}, error) {
+	return s.watching(ctx, prefixLookup(index, prefix, values))
 }
 
 // LookupRangeWatch is LookupRange with a channel, see LookupWatch.
-func (s *Store[T]) LookupRangeWatch(index string, from, to []any) (iter.Seq2[tarn.Key, T], <-chan struct{}, error) {
-	return s.watching(rangeLookup(index, from, to))
+func (s *Store[T]) LookupRangeWatch(ctx context.Context, index string, from, to []any) (iter.Seq2[tarn.Key, T], <-chan struct{}, error) {
+	return s.watching(ctx, rangeLookup(index, from, to))
 }
 
 func (s *Store[T]) looking(l lookup) (iter.Seq2[tarn.Key, T], error) {
@@ -264,12 +265,12 @@ func (s *Store[T]) looking(l lookup) (iter.Seq2[tarn.Key, T], error) {
 	}, nil
 }
 
-func (s *Store[T]) watching(l lookup) (iter.Seq2[tarn.Key, T], <-chan struct{}, error) {
+func (s *Store[T]) watching(ctx context.Context, l lookup) (iter.Seq2[tarn.Key, T], <-chan struct{}, error) {
 	x, spans, err := locate(s.current.Load(), l)
 	if err != nil {
 		return nil, nil, err
 	}
-	changed := x.watchers.span(spans[0])
+	changed := x.watchers.within(ctx, spans[0])
 	found, err := s.looking(l)
 	return found, changed, err
 }

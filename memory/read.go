@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"context"
 	"iter"
 
 	"github.com/tarnproject/tarn"
@@ -70,38 +71,50 @@ func (s *Store[T]) within(r span) iter.Seq2[tarn.Key, T] {
 	}
 }
 
-// GetWatch is Get with a channel that is closed when the object may have
-// changed.
-func (s *Store[T]) GetWatch(key tarn.Key) (object T, ok bool, changed <-chan struct{}) {
-	changed = s.watchers.key(string(key))
+// GetWatch is Get with a channel that is closed when the object may have changed,
+// and at the latest when ctx ends. With a context that never ends, the store
+// remembers the channel until the object changes.
+func (s *Store[T]) GetWatch(ctx context.Context, key tarn.Key) (object T, ok bool, changed <-chan struct{}) {
+	changed = s.watchers.key(ctx, string(key))
 	object, ok = s.Get(key)
 	return object, ok, changed
 }
 
-// LenWatch is Len with a channel that is closed when objects come or go.
-func (s *Store[T]) LenWatch() (n int, changed <-chan struct{}) {
-	changed = s.watchers.comings()
+// LenWatch is Len with a channel that is closed when objects come or go, or ctx
+// ends.
+func (s *Store[T]) LenWatch(ctx context.Context) (n int, changed <-chan struct{}) {
+	changed = s.watchers.length(ctx)
 	return s.Len(), changed
 }
 
-// AllWatch is All with a channel that is closed when any object may have
-// changed since the call. The walk begins with the state of the call or a later
-// one.
-func (s *Store[T]) AllWatch() (all iter.Seq2[tarn.Key, T], changed <-chan struct{}) {
-	changed = s.watchers.anything()
+// AllWatch is All with a channel that is closed when any object may have changed
+// since the call, or ctx ends. The walk begins with the state of the call or a
+// later one.
+func (s *Store[T]) AllWatch(ctx context.Context) (all iter.Seq2[tarn.Key, T], changed <-chan struct{}) {
+	changed = s.watchers.within(ctx, span{})
 	return s.All(), changed
 }
 
 // PrefixWatch is Prefix with a channel, see AllWatch.
-func (s *Store[T]) PrefixWatch(prefix tarn.Key) (found iter.Seq2[tarn.Key, T], changed <-chan struct{}) {
-	changed = s.watchers.prefix(string(prefix))
+func (s *Store[T]) PrefixWatch(ctx context.Context, prefix tarn.Key) (found iter.Seq2[tarn.Key, T], changed <-chan struct{}) {
+	changed = s.watchers.within(ctx, prefixSpan(string(prefix)))
 	return s.Prefix(prefix), changed
 }
 
 // RangeWatch is Range with a channel, see AllWatch.
-func (s *Store[T]) RangeWatch(from, to tarn.Key) (found iter.Seq2[tarn.Key, T], changed <-chan struct{}) {
-	changed = s.watchers.span(span{string(from), string(to)})
+func (s *Store[T]) RangeWatch(ctx context.Context, from, to tarn.Key) (found iter.Seq2[tarn.Key, T], changed <-chan struct{}) {
+	changed = s.watchers.within(ctx, span{string(from), string(to)})
 	return s.Range(from, to), changed
+}
+
+// Watching counts the channels that reads ending in Watch have given out and that
+// are still open. A count that only grows is a sign of contexts that never end.
+func (s *Store[T]) Watching() int {
+	n := s.watchers.count.Load()
+	for _, x := range s.current.Load().indexes {
+		n += x.watchers.count.Load()
+	}
+	return int(n)
 }
 
 // Keys returns the key of every object, in order.

@@ -19,7 +19,8 @@ import (
 //     calls.
 //   - Walks and results are in the order of keys. The objects are not copied.
 //   - Reads whose name ends in Watch also give a channel that is closed when what
-//     they gave may have changed.
+//     they gave may have changed, or when their context ends. Until then the
+//     channel is registered, whether somebody waits for it or not.
 //   - An object that an index cannot take is kept all the same; see [IndexError].
 type Store[T any] struct {
 	// table is by itself because Get needs no more, and would else wait for what

@@ -1,156 +1,246 @@
 package memory
 
 import (
-	"slices"
+	"context"
 	"strings"
 	"sync"
 	"sync/atomic"
 )
 
-// watchers are channels that are closed when something changes: one key, those
-// with a prefix, a range of them, or anything. Those who wait for the same share
-// one channel, so a reader who asks again and again costs nothing more.
+// watchers are the channels that reads ending in Watch have given out. Each is
+// closed when what was read may have changed, or when the context of the read
+// ends.
 //
-// A reader asks for its channel before it takes its state, and a writer closes
-// channels after it has published: a change that the reader did not see always
-// closes.
+//   - A reader asks for its channel before it takes its state, and a writer closes
+//     channels after it has published: a change that the reader did not see always
+//     closes.
+//   - Asking for the same again with the same context gives the same channel, so a
+//     reader that asks in a loop costs nothing more.
+//   - When a context ends, its registrations are removed. Stale registrations cost
+//     neither memory nor a writer's time.
+//   - A write looks up the watchers of its keys and visits no others.
 //
-// Why not a channel in every node of the tree, as others do it: nodes do not
-// change when an object does, and most stores are never watched this way. What
-// is paid instead is a comparison per write with every range that is watched.
+// Why a context and not a handle to close: code that waits on a channel has a context
+// already, and a forgotten handle is a leak that no test of the caller shows. Why not
+// a channel in every node of the tree, as other stores do: nodes do not change when an
+// object does, and most stores are never watched.
 type watchers struct {
+	// count is that of registrations. A writer passes by without the lock while
+	// there are none.
 	count atomic.Int64
+
 	mu    sync.Mutex
-	all   chan struct{}
+	keys  map[string]*topic
+	spans spanTree
 	// size waits for objects to come or go.
-	size     chan struct{}
-	keys     map[string]chan struct{}
-	prefixes map[string]chan struct{}
-	ranges   []rangeWatch
+	size topic
+	// leases are by the channel that tells of a context's end, nil for one that
+	// never ends.
+	leases map[<-chan struct{}]*lease
+	// ended says that what was watched is no more.
+	ended bool
+	// covering is to use again for the next key that is written.
+	covering []*topic
 }
 
-type rangeWatch struct {
-	span
+// subject is what can be watched.
+type subject struct {
+	kind subjectKind
+	span // a key is its beginning
+}
+
+type subjectKind uint8
+
+const (
+	ofKey subjectKind = iota
+	ofSpan
+	ofSize
+)
+
+// topic is a subject that somebody watches.
+type topic struct{ waiting []*registration }
+
+// lease is all that was registered with one context.
+type lease struct {
+	done       <-chan struct{}
+	registered map[subject]*registration
+	// release keeps the end of the context from being noticed.
+	release func() bool
+}
+
+type registration struct {
+	subject
+	lease   *lease
+	topic   *topic
+	index   int // in topic.waiting
 	changed chan struct{}
 }
 
-// span is the keys from from up to but not including to; no bound if that is "".
-type span struct{ from, to string }
-
-func (r span) has(key string) bool { return key >= r.from && (r.to == "" || key < r.to) }
-
-// prefixSpan is the span of all that begin with prefix.
-func prefixSpan(prefix string) span {
-	end := []byte(prefix)
-	for len(end) > 0 && end[len(end)-1] == 255 {
-		end = end[:len(end)-1]
-	}
-	if len(end) > 0 {
-		end[len(end)-1]++
-	}
-	return span{prefix, string(end)}
-}
-
-func (w *watchers) anything() <-chan struct{} {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.open(&w.all)
-}
-
-func (w *watchers) comings() <-chan struct{} {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.open(&w.size)
-}
-
-func (w *watchers) open(ch *chan struct{}) <-chan struct{} {
-	if *ch == nil {
-		*ch = make(chan struct{})
-		w.count.Add(1)
-	}
-	return *ch
-}
-
-func (w *watchers) key(key string) <-chan struct{} { return w.named(&w.keys, key) }
-
-func (w *watchers) prefix(prefix string) <-chan struct{} {
-	if prefix == "" {
-		return w.anything()
-	}
-	return w.named(&w.prefixes, prefix)
-}
-
-func (w *watchers) named(m *map[string]chan struct{}, name string) <-chan struct{} {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	ch, ok := (*m)[name]
-	if !ok {
-		if *m == nil {
-			*m = map[string]chan struct{}{}
-		}
-		ch = make(chan struct{})
-		(*m)[strings.Clone(name)] = ch
-		w.count.Add(1)
-	}
-	return ch
-}
-
-func (w *watchers) span(r span) <-chan struct{} {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if i := slices.IndexFunc(w.ranges, func(have rangeWatch) bool { return have.span == r }); i >= 0 {
-		return w.ranges[i].changed
-	}
+// alreadyClosed is returned for a context that has ended.
+var alreadyClosed = func() <-chan struct{} {
 	ch := make(chan struct{})
-	w.ranges = append(w.ranges, rangeWatch{r, ch})
-	w.count.Add(1)
+	close(ch)
 	return ch
+}()
+
+func (w *watchers) key(ctx context.Context, key string) <-chan struct{} {
+	return w.watch(ctx, subject{ofKey, span{from: key}})
 }
 
-// touch closes what waits for a key. The caller has locked mu.
-func (w *watchers) touch(key string) {
-	w.close(&w.all)
-	if ch, ok := w.keys[key]; ok {
-		delete(w.keys, key)
-		w.close(&ch)
-	}
-	for prefix, ch := range w.prefixes {
-		if strings.HasPrefix(key, prefix) {
-			delete(w.prefixes, prefix)
-			w.close(&ch)
-		}
-	}
-	w.ranges = slices.DeleteFunc(w.ranges, func(r rangeWatch) bool {
-		if !r.has(key) {
-			return false
-		}
-		w.close(&r.changed)
-		return true
-	})
+func (w *watchers) within(ctx context.Context, of span) <-chan struct{} {
+	return w.watch(ctx, subject{ofSpan, of})
 }
 
-func (w *watchers) close(ch *chan struct{}) {
-	if *ch != nil {
-		close(*ch)
-		*ch = nil
-		w.count.Add(-1)
-	}
+func (w *watchers) length(ctx context.Context) <-chan struct{} {
+	return w.watch(ctx, subject{kind: ofSize})
 }
 
-// end closes everything, because what was watched is no more.
-func (w *watchers) end() {
+func (w *watchers) watch(ctx context.Context, of subject) <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.close(&w.all)
-	w.close(&w.size)
-	for _, m := range []map[string]chan struct{}{w.keys, w.prefixes} {
-		for _, ch := range m {
-			w.close(&ch)
+	if w.ended || ctx.Err() != nil {
+		return alreadyClosed
+	}
+	l := w.lease(ctx)
+	if r, again := l.registered[of]; again {
+		return r.changed
+	}
+	of.from, of.to = strings.Clone(of.from), strings.Clone(of.to) // they may be parts of a request
+	t := w.topicOf(of)
+	r := &registration{subject: of, lease: l, topic: t, index: len(t.waiting), changed: make(chan struct{})}
+	t.waiting = append(t.waiting, r)
+	l.registered[of] = r
+	w.count.Add(1)
+	return r.changed
+}
+
+func (w *watchers) lease(ctx context.Context) *lease {
+	done := ctx.Done()
+	l := w.leases[done]
+	if l == nil {
+		l = &lease{done: done, registered: map[subject]*registration{}, release: func() bool { return true }}
+		if done != nil {
+			l.release = context.AfterFunc(ctx, func() { w.expire(l) })
 		}
-		clear(m)
+		if w.leases == nil {
+			w.leases = map[<-chan struct{}]*lease{}
+		}
+		w.leases[done] = l
 	}
-	for i := range w.ranges {
-		w.close(&w.ranges[i].changed)
+	return l
+}
+
+func (w *watchers) topicOf(of subject) *topic {
+	switch of.kind {
+	case ofSize:
+		return &w.size
+	case ofSpan:
+		return w.spans.topicOf(of.span)
 	}
-	w.ranges = nil
+	t := w.keys[of.from]
+	if t == nil {
+		if w.keys == nil {
+			w.keys = map[string]*topic{}
+		}
+		t = &topic{}
+		w.keys[of.from] = t
+	}
+	return t
+}
+
+// expireChunk is how many registrations of a context that has ended go at a time.
+// Writers get their turn in between.
+const expireChunk = 256
+
+// expire closes all that was registered with a context that has ended.
+func (w *watchers) expire(l *lease) {
+	for more := true; more; {
+		more = w.expireSome(l)
+	}
+}
+
+func (w *watchers) expireSome(l *lease) (more bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := 0
+	for _, r := range l.registered {
+		if n++; n > expireChunk {
+			return true
+		}
+		w.end(r)
+	}
+	return false
+}
+
+// end closes one registration. The caller of this and of what follows has locked
+// mu.
+func (w *watchers) end(r *registration) {
+	t, last := r.topic, len(r.topic.waiting)-1
+	if last == 0 {
+		w.fire(t)
+		return
+	}
+	t.waiting[r.index] = t.waiting[last]
+	t.waiting[r.index].index = r.index
+	t.waiting[last] = nil
+	t.waiting = t.waiting[:last]
+	w.close(r)
+}
+
+// fire closes all that waits for a topic, which is forgotten.
+func (w *watchers) fire(t *topic) {
+	waiting := t.waiting
+	if len(waiting) == 0 {
+		return
+	}
+	t.waiting = nil
+	switch of := waiting[0].subject; of.kind {
+	case ofKey:
+		delete(w.keys, of.from)
+	case ofSpan:
+		w.spans.remove(of.span)
+	}
+	for _, r := range waiting {
+		w.close(r)
+	}
+}
+
+// close closes the channel of a registration that is in no topic any more. The
+// last one of a context takes the lease with it.
+func (w *watchers) close(r *registration) {
+	close(r.changed)
+	w.count.Add(-1)
+	l := r.lease
+	delete(l.registered, r.subject)
+	if len(l.registered) == 0 {
+		l.release()
+		delete(w.leases, l.done)
+	}
+}
+
+// touch closes what waits for a key that was written.
+func (w *watchers) touch(key string) {
+	if t := w.keys[key]; t != nil {
+		w.fire(t)
+	}
+	w.covering = w.spans.covering(w.covering[:0], key)
+	for _, t := range w.covering {
+		w.fire(t)
+	}
+	clear(w.covering)
+}
+
+// resized closes what waits for objects to come or go.
+func (w *watchers) resized() { w.fire(&w.size) }
+
+// finish closes everything, because what was watched is no more.
+func (w *watchers) finish() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ended = true
+	for _, l := range w.leases {
+		for _, r := range l.registered {
+			w.end(r)
+		}
+	}
 }

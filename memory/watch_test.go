@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -43,20 +44,21 @@ func TestWatch(t *testing.T) {
 		{"drop", func(s *Store[string]) { _ = s.DropIndex("words") }, "lookup lookup-prefix lookup-range"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			ctx := t.Context()
 			s := filled(t, map[tarn.Key]string{"a": "blue", "b/1": "red big"})
 			if err := s.AddIndex("words", IndexFunc(words)); err != nil {
 				t.Fatal(err)
 			}
 			channels := map[string]<-chan struct{}{}
-			_, _, channels["get"] = s.GetWatch("b/1")
-			_, channels["len"] = s.LenWatch()
-			_, channels["all"] = s.AllWatch()
-			_, channels["prefix"] = s.PrefixWatch("b/")
-			_, channels["range"] = s.RangeWatch("b", "c")
+			_, _, channels["get"] = s.GetWatch(ctx, "b/1")
+			_, channels["len"] = s.LenWatch(ctx)
+			_, channels["all"] = s.AllWatch(ctx)
+			_, channels["prefix"] = s.PrefixWatch(ctx, "b/")
+			_, channels["range"] = s.RangeWatch(ctx, "b", "c")
 			var err [3]error
-			_, channels["lookup"], err[0] = s.LookupWatch("words", "red")
-			_, channels["lookup-prefix"], err[1] = s.LookupPrefixWatch("words", "re")
-			_, channels["lookup-range"], err[2] = s.LookupRangeWatch("words", []any{"r"}, []any{"s"})
+			_, channels["lookup"], err[0] = s.LookupWatch(ctx, "words", "red")
+			_, channels["lookup-prefix"], err[1] = s.LookupPrefixWatch(ctx, "words", "re")
+			_, channels["lookup-range"], err[2] = s.LookupRangeWatch(ctx, "words", []any{"r"}, []any{"s"})
 			if err != [3]error{} {
 				t.Fatal(err)
 			}
@@ -87,7 +89,8 @@ func splitWords(text string) func(func(string) bool) {
 	}
 }
 
-// While a channel is open, what it was given with holds.
+// While a channel is open, what it was given with holds and its context lasts; and
+// the store remembers no more than the channels that are open.
 func TestOpenChannelMeansUnchanged(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := New[string]()
@@ -100,16 +103,33 @@ func TestOpenChannelMeansUnchanged(t *testing.T) {
 			what    string
 			read    func() string
 			was     string
+			ctx     context.Context
 			changed <-chan struct{}
 		}
 		var all []watched
+		readers := make([]context.Context, 3)
+		ends := make([]context.CancelFunc, len(readers))
+		for i := range readers {
+			readers[i], ends[i] = context.WithCancel(context.Background())
+			defer func() { ends[i]() }()
+		}
 		text := func(found func(func(tarn.Key, string) bool)) string { return fmt.Sprint(maps.Collect(found)) }
 		t.Repeat(map[string]func(*rapid.T){
 			"": func(t *rapid.T) {
+				open := map[<-chan struct{}]bool{}
 				for _, w := range all {
-					if now := w.read(); now != w.was && !closed(w.changed) {
+					switch now := w.read(); {
+					case closed(w.changed):
+					case now != w.was:
 						t.Fatalf("%s was %s and is %s, but its channel is open", w.what, w.was, now)
+					case w.ctx.Err() != nil:
+						t.Fatalf("the context of %s has ended, but its channel is open", w.what)
+					default:
+						open[w.changed] = true
 					}
+				}
+				if n := registered(s); n != len(open) {
+					t.Fatalf("%d channels are open, and %d are registered", len(open), n)
 				}
 				all = slices.DeleteFunc(all, func(w watched) bool { return closed(w.changed) })
 			},
@@ -122,37 +142,173 @@ func TestOpenChannelMeansUnchanged(t *testing.T) {
 				}
 				_ = s.Replace(items, "")
 			},
+			"end": func(t *rapid.T) {
+				i := rapid.IntRange(0, len(readers)-1).Draw(t, "reader")
+				ends[i]()
+				for _, w := range all {
+					if w.ctx == readers[i] {
+						<-w.changed
+					}
+				}
+				readers[i], ends[i] = context.WithCancel(context.Background())
+			},
 			"watch": func(t *rapid.T) {
 				key, to := aKey.Draw(t, "key"), aKey.Draw(t, "to")
-				w := watched{}
+				ctx := rapid.SampledFrom(readers).Draw(t, "reader")
+				w := watched{ctx: ctx}
 				switch rapid.IntRange(0, 6).Draw(t, "what") {
 				case 0:
 					w.what, w.read = "Get", func() string { o, ok := s.Get(key); return fmt.Sprint(o, ok) }
-					_, _, w.changed = s.GetWatch(key)
+					_, _, w.changed = s.GetWatch(ctx, key)
 				case 1:
 					w.what, w.read = "Prefix", func() string { return text(s.Prefix(key)) }
-					_, w.changed = s.PrefixWatch(key)
+					_, w.changed = s.PrefixWatch(ctx, key)
 				case 2:
 					w.what, w.read = "Range", func() string { return text(s.Range(key, to)) }
-					_, w.changed = s.RangeWatch(key, to)
+					_, w.changed = s.RangeWatch(ctx, key, to)
 				case 3:
 					w.what, w.read = "Len", func() string { return fmt.Sprint(s.Len()) }
-					_, w.changed = s.LenWatch()
+					_, w.changed = s.LenWatch(ctx)
 				case 4:
 					w.what, w.read = "All", func() string { return text(s.All()) }
-					_, w.changed = s.AllWatch()
+					_, w.changed = s.AllWatch(ctx)
 				case 5:
 					w.what, w.read = "Lookup", func() string { found, _ := s.Lookup("words", "red"); return text(found) }
-					_, w.changed, _ = s.LookupWatch("words", "red")
+					_, w.changed, _ = s.LookupWatch(ctx, "words", "red")
 				case 6:
 					w.what, w.read = "LookupPrefix", func() string { found, _ := s.LookupPrefix("words", "r"); return text(found) }
-					_, w.changed, _ = s.LookupPrefixWatch("words", "r")
+					_, w.changed, _ = s.LookupPrefixWatch(ctx, "words", "r")
 				}
 				w.was = w.read()
 				all = append(all, w)
 			},
 		})
 	})
+}
+
+// registered counts the channels that a store and its indexes remember, having
+// looked whether their own books agree.
+func registered[T any](s *Store[T]) (n int) {
+	all := []*watchers{&s.watchers}
+	for _, x := range s.current.Load().indexes {
+		all = append(all, &x.watchers)
+	}
+	for _, w := range all {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		topics := []*topic{&w.size}
+		topics = slices.AppendSeq(topics, maps.Values(w.keys))
+		topics = w.spans.root.all(topics)
+		waiting, leased := 0, 0
+		for _, t := range topics {
+			waiting += len(t.waiting)
+			if len(t.waiting) == 0 && t != &w.size {
+				panic("a topic that nobody waits for is kept")
+			}
+		}
+		for _, l := range w.leases {
+			leased += len(l.registered)
+			if len(l.registered) == 0 {
+				panic("a lease without a registration is kept")
+			}
+		}
+		if waiting != leased || int64(leased) != w.count.Load() {
+			panic(fmt.Sprintf("%d wait, %d are leased, %d are counted", waiting, leased, w.count.Load()))
+		}
+		n += leased
+	}
+	if n != s.Watching() {
+		panic(fmt.Sprintf("%d are registered, Watching says %d", n, s.Watching()))
+	}
+	return n
+}
+
+func (n *spanNode) all(topics []*topic) []*topic {
+	if n == nil {
+		return topics
+	}
+	return n.right.all(append(n.left.all(topics), &n.topic))
+}
+
+// Asking again with the same context gives the same channel; another context has
+// its own, which ends with it alone.
+func TestWatchPerContext(t *testing.T) {
+	s := New[string]()
+	first, end := context.WithCancel(t.Context())
+	second := t.Context()
+	_, _, a := s.GetWatch(first, "a")
+	_, _, again := s.GetWatch(first, "a")
+	_, _, b := s.GetWatch(second, "a")
+	if a != again || a == b || registered(s) != 2 {
+		t.Fatalf("same %v, other %v, %d are registered", a == again, a == b, registered(s))
+	}
+	end()
+	<-a
+	if closed(b) || registered(s) != 1 {
+		t.Errorf("the other is closed %v, %d are registered", closed(b), registered(s))
+	}
+	if _, _, late := s.GetWatch(first, "a"); !closed(late) || registered(s) != 1 {
+		t.Errorf("after the end: closed %v, %d are registered", closed(late), registered(s))
+	}
+	_, forever := s.PrefixWatch(context.Background(), "a")
+	if err := s.Put("a", "x"); err != nil {
+		t.Fatal(err)
+	}
+	if !closed(b) || !closed(forever) || registered(s) != 0 {
+		t.Errorf("after the write: closed %v and %v, %d are registered", closed(b), closed(forever), registered(s))
+	}
+}
+
+// What was registered with a context goes with it, however much it is.
+func TestWatchesOfAContextGo(t *testing.T) {
+	s := New[string]()
+	if err := s.AddIndex("words", IndexFunc(words)); err != nil {
+		t.Fatal(err)
+	}
+	ctx, end := context.WithCancel(t.Context())
+	var channels []<-chan struct{}
+	for i := range 3 * expireChunk {
+		name := fmt.Sprint("absent-", i)
+		_, _, key := s.GetWatch(ctx, tarn.Key(name))
+		_, prefix := s.PrefixWatch(ctx, tarn.Key(name))
+		_, value, err := s.LookupWatch(ctx, "words", name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		channels = append(channels, key, prefix, value)
+	}
+	if n := registered(s); n != len(channels) {
+		t.Fatalf("%d of %d are registered", n, len(channels))
+	}
+	end()
+	for _, changed := range channels {
+		<-changed
+	}
+	if n := registered(s); n != 0 {
+		t.Errorf("%d are still registered", n)
+	}
+	if s.watchers.spans.root != nil || len(s.watchers.keys) != 0 {
+		t.Error("something is kept for them")
+	}
+}
+
+// A channel of an index that was dropped is closed, also one that is asked for
+// while it is.
+func TestWatchADroppedIndex(t *testing.T) {
+	s := New[string]()
+	if err := s.AddIndex("words", IndexFunc(words)); err != nil {
+		t.Fatal(err)
+	}
+	x, err := s.current.Load().shelf("words")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.DropIndex("words"); err != nil {
+		t.Fatal(err)
+	}
+	if changed := x.watchers.within(t.Context(), exactly("red")); !closed(changed) || x.watchers.count.Load() != 0 {
+		t.Error("an index that is no more is watched")
+	}
 }
 
 // A large write tells those who watch a value that an object has left, or come to.
@@ -174,7 +330,7 @@ func TestWatchALargeWrite(t *testing.T) {
 	channels := map[string]<-chan struct{}{}
 	for _, value := range []string{"red", "green", "grey"} {
 		var err error
-		if _, channels[value], err = s.LookupWatch("words", value); err != nil {
+		if _, channels[value], err = s.LookupWatch(t.Context(), "words", value); err != nil {
 			t.Fatal(err)
 		}
 	}

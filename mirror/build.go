@@ -53,7 +53,7 @@ func check(resources []Resource, opts Options) error {
 
 // newTable makes the table of a resource, which does not run yet.
 func (m *Mirror) newTable(r Resource, columns []ondisk.Column, opts Options) (*Table, error) {
-	t := &Table{resource: r, store: memory.New[Object](), columns: columns, namespaces: narrowed(r, opts)}
+	t := &Table{resource: r, store: memory.New[Object](), columns: columns, namespaces: narrowed(r, opts), appliedCopies: opts.appliedCopies()}
 	decoding := t.decoding(opts)
 	collections, err := t.readFrom(m.client, opts, decoding)
 	if err != nil {
@@ -61,7 +61,7 @@ func (m *Mirror) newTable(r Resource, columns []ondisk.Column, opts Options) (*T
 	}
 	var sections []tarn.Section[Object]
 	for i, source := range t.sources {
-		counted := &counting{Source: source}
+		counted := &counting{Source: source, hides: t.hides}
 		t.intake = append(t.intake, counted)
 		prefix := collections[i].Namespace + "/"
 		sections = append(sections, tarn.Section[Object]{
@@ -94,27 +94,44 @@ func (t *Table) decoding(opts Options) kube.SourceOptions {
 	}
 	if opts.Disk != nil {
 		decoding.Drop = append(decoding.Drop, opts.Disk.Without...)
-		if !opts.Disk.LastApplied {
-			t.transform = withoutLastApplied
-		}
 	}
-	if t.hides = t.resource.Secret() && !opts.ShowSecrets; t.hides {
-		t.transform = hideSecret
-		if opts.Disk != nil && !opts.Disk.LastApplied {
-			t.transform = hideAndForget
-		}
-		decoding.Unshared = true
-	}
+	t.hides = t.resource.Secret() && !opts.ShowSecrets
+	decoding.Unshared = t.hides
+	t.transform = t.transformOf(t.unwritten(opts), t.hides)
 	return decoding
+}
+
+// unwritten are the annotations that the table does not have because they are not to
+// be on disk.
+func (t *Table) unwritten(opts Options) []string {
+	if opts.Disk == nil || opts.Disk.LastApplied {
+		return nil
+	}
+	return t.appliedCopies
 }
 
 // leftOut names all that is left out.
 func (t *Table) leftOut(decoding kube.SourceOptions, opts Options) []string {
 	all := slices.Sorted(slices.Values(decoding.Drop))
-	if !opts.Disk.LastApplied {
-		all = append(all, "metadata.annotations['"+ondisk.LastApplied+"']")
+	for _, name := range slices.Sorted(slices.Values(t.unwritten(opts))) {
+		all = append(all, annotationPath(name))
 	}
 	return all
+}
+
+// annotationPath is how an annotation that is left out is written down, and
+// annotationsIn are those among what is left out.
+func annotationPath(name string) string { return annotationField + name + "']" }
+
+const annotationField = "metadata.annotations['"
+
+func annotationsIn(leftOut []string) (names []string) {
+	for _, path := range leftOut {
+		if name, ok := strings.CutPrefix(path, annotationField); ok {
+			names = append(names, strings.TrimSuffix(name, "']"))
+		}
+	}
+	return names
 }
 
 // readFrom makes the sources of the table, one for each namespace.
@@ -169,7 +186,7 @@ func (m *Mirror) replicaOptions(t *Table, opts Options) tarn.Options[Object] {
 				opts.OnError(name, err)
 				return
 			}
-			opts.Logger.WarnContext(ctx, "the copy is not following the server", "table", name, "err", err)
+			opts.Logger.WarnContext(ctx, "the copy is not following the server", "table", name, "err", detailOf(err))
 		},
 		OnBad: func(ctx context.Context, bad tarn.BadObject) {
 			m.problems.met(time.Now(), t.resource, diagnoseBad(bad))
@@ -177,7 +194,7 @@ func (m *Mirror) replicaOptions(t *Table, opts Options) tarn.Options[Object] {
 				opts.OnBad(name, bad)
 				return
 			}
-			opts.Logger.ErrorContext(ctx, "an object could not be taken; its last good state stays", "table", name, "key", bad.Key, "err", bad.Err)
+			opts.Logger.ErrorContext(ctx, "an object could not be taken; its last good state stays", "table", name, "key", bad.Key, "err", detailOf(bad.Err))
 		},
 	}
 }

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/internal/render"
 )
 
 // diagnosis is what an error means to people.
@@ -70,14 +71,25 @@ var complaints = []complaint{
 		always("its log tells why; for an aggregated API see kubectl get apiservices, for a CRD its conversion webhook")},
 }
 
+// longestDetail is how much of an error is shown and logged: servers, and whatever
+// stands between, may answer with anything.
+const longestDetail = 4000
+
+func detailOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	return render.CutNote(err.Error(), longestDetail)
+}
+
 // diagnose says what an error of listing or watching means.
 func diagnose(err error) diagnosis {
 	for _, c := range complaints {
 		if c.is(err) {
-			return diagnosis{what: c.what, detail: err.Error(), advice: c.advice}
+			return diagnosis{what: c.what, detail: detailOf(err), advice: c.advice}
 		}
 	}
-	return diagnosis{what: "cannot be listed or watched", detail: err.Error(), advice: always("the detail tells what went wrong; it is tried again by itself")}
+	return diagnosis{what: "cannot be listed or watched", detail: detailOf(err), advice: always("the detail tells what went wrong; it is tried again by itself")}
 }
 
 // diagnoseBad says what a bad object means.
@@ -89,9 +101,9 @@ func diagnoseBad(bad tarn.BadObject) diagnosis {
 	}
 	switch {
 	case bad.Key != "":
-		d.detail = fmt.Sprintf("%s: %v", bad.Key, bad.Err)
+		d.detail = render.CutNote(fmt.Sprintf("%s: %v", bad.Key, bad.Err), longestDetail)
 	case bad.Err != nil:
-		d.detail = bad.Err.Error()
+		d.detail = detailOf(bad.Err)
 	}
 	return d
 }

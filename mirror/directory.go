@@ -143,7 +143,7 @@ func (d *Directory) Source(r Resource, opts Options) (tarn.Source[Object], error
 	if err != nil {
 		return nil, err
 	}
-	s := &diskSource{view: d.view, table: known.Table, sieve: sieve, decoder: decoder, pool: d.pool}
+	s := &diskSource{view: d.view, table: known.Table, sieve: sieve, decoder: decoder, pool: d.pool, appliedCopies: opts.appliedCopies()}
 	s.hide = r.Secret() && !opts.ShowSecrets && !known.Hidden
 	return s, nil
 }
@@ -202,20 +202,13 @@ func (d *Directory) table(m *Mirror, r Resource, opts Options) (*Table, error) {
 		return nil, err
 	}
 	known, _ := d.record(r)
-	t := &Table{resource: r, store: memory.New[Object](), columns: known.Columns, namespaces: narrowed(r, opts)}
+	t := &Table{resource: r, store: memory.New[Object](), columns: known.Columns, namespaces: narrowed(r, opts), appliedCopies: opts.appliedCopies()}
 	if m.client != nil {
 		// The server's state is made what the directory's was made, and then what is
 		// hidden from the reader here.
 		decoding := kube.SourceOptions{Drop: slices.DeleteFunc(slices.Clone(known.Without), isAnnotation)}
-		if slices.ContainsFunc(known.Without, isAnnotation) {
-			t.transform = withoutLastApplied
-		}
-		if r.Secret() && (known.Hidden || !opts.ShowSecrets) {
-			t.transform, decoding.Unshared = hideSecret, true
-			if slices.ContainsFunc(known.Without, isAnnotation) {
-				t.transform = hideAndForget
-			}
-		}
+		decoding.Unshared = r.Secret() && (known.Hidden || !opts.ShowSecrets)
+		t.transform = t.transformOf(annotationsIn(known.Without), decoding.Unshared)
 		compared := opts
 		if len(compared.Namespaces) == 0 {
 			compared.Namespaces = known.Namespaces
@@ -243,4 +236,4 @@ func both(a, b string) string {
 	return a + "," + b
 }
 
-func isAnnotation(path string) bool { return strings.HasPrefix(path, "metadata.annotations[") }
+func isAnnotation(path string) bool { return strings.HasPrefix(path, annotationField) }

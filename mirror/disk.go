@@ -26,8 +26,8 @@ type Disk struct {
 	// Secrets writes Secrets too, as they are kept: with their values only if
 	// Options.ShowSecrets says so.
 	Secrets bool
-	// LastApplied keeps the annotation in which kubectl repeats whole objects; see
-	// [ondisk.LastApplied]. Without it the mirror does not have it at all.
+	// LastApplied keeps the annotations in which appliers repeat whole objects; see
+	// Options.AppliedCopies. Without it the mirror does not have them at all.
 	LastApplied bool
 	// Without are fields that the mirror does not have: "spec.template".
 	Without []string
@@ -40,7 +40,7 @@ func (d *Disk) kept(m *Mirror, t *Table, of kube.Origin, front tarn.ReadStore[Ob
 		Namespaces: of.Namespaces, LabelSelector: of.LabelSelector, FieldSelector: of.FieldSelector,
 		Without: of.Drop, Hidden: of.Transformed,
 	}
-	opts := []ondisk.Option{ondisk.WithColumns(t.columns...)}
+	opts := []ondisk.Option{ondisk.WithColumns(t.columns...), ondisk.AppliedCopies(t.appliedCopies...)}
 	if d.Secrets {
 		opts = append(opts, ondisk.WithSecrets())
 	}
@@ -102,14 +102,4 @@ func definition(ctx context.Context, client rest.Interface, r Resource) ([]ondis
 		return nil, false
 	}
 	return ondisk.DefinedColumns(found, r.GVR.Version), true
-}
-
-// withoutLastApplied is a transform that leaves objects alone which have no such
-// annotation, and copies no more of others than it must.
-func withoutLastApplied(object Object) (Object, error) {
-	return kube.WithoutAnnotations(object, ondisk.LastApplied), nil
-}
-
-func hideAndForget(secret Object) (Object, error) {
-	return hideSecret(kube.WithoutAnnotations(secret, ondisk.LastApplied))
 }

@@ -54,7 +54,7 @@ func (r *rig) kept(dir string, disk Disk, opts Options, names ...string) (*Mirro
 func applied(name, value string) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "default", Name: name, Labels: map[string]string{"app": name},
-		Annotations: map[string]string{ondisk.LastApplied: value, "kept": "yes"},
+		Annotations: map[string]string{ondisk.LastApplied: value, "kapp.k14s.io/original": value, "kept": "yes"},
 	}, Status: corev1.PodStatus{Phase: corev1.PodRunning}}
 }
 

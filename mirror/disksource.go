@@ -32,8 +32,9 @@ type diskSource struct {
 	sieve   sieve
 	decoder *wire.Decoder
 	pool    *wire.Pool
-	// hide takes values out of Secrets.
-	hide bool
+	// hide takes values out of Secrets, and the annotations that repeat them.
+	hide          bool
+	appliedCopies []string
 
 	// state is the last one that was read, known what it has.
 	state sqlite.Holding
@@ -122,8 +123,7 @@ func (s *diskSource) decode(e sqlite.Entry) (Object, error) {
 		return nil, fmt.Errorf("the decoder made a %T", decoded)
 	}
 	if s.hide {
-		object = object.DeepCopy() // parts of it may be others' too
-		HideValues(object)
+		object, _ = HideValues(object, s.appliedCopies...)
 	}
 	return object, nil
 }

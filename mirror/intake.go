@@ -36,6 +36,23 @@ type counting struct {
 	tarn.Source[Object]
 	arrived atomic.Int64
 	taking  stopwatch
+	// hides says that errors about objects must not quote them.
+	hides bool
+}
+
+// redactedError hides the text of an error that may quote values of a Secret.
+type redactedError struct{ err error }
+
+func (u redactedError) Error() string {
+	return "it cannot be read; the reason is not shown because it may quote values of the Secret: show Secrets to see it"
+}
+
+func (u redactedError) Unwrap() error { return u.err }
+
+func (c *counting) redact(bad *tarn.BadObject) {
+	if c.hides && bad.Err != nil {
+		bad.Err = redactedError{bad.Err}
+	}
 }
 
 func (c *counting) Unwrap() tarn.Source[Object] { return c.Source }
@@ -45,6 +62,9 @@ func (c *counting) List(ctx context.Context, q tarn.ListQuery) (tarn.Page[Object
 		c.arrived.Store(0)
 	}
 	page, err := c.Source.List(ctx, q)
+	for i := range page.Bad {
+		c.redact(&page.Bad[i])
+	}
 	c.arrived.Add(int64(len(page.Items)))
 	return page, err
 }
@@ -71,6 +91,9 @@ func (s *countingStream) Next(ctx context.Context, buf []tarn.Event[Object]) (in
 	// Who asks for more has taken what there was.
 	s.source.taking.stop()
 	n, err := s.Stream.Next(ctx, buf)
+	for i := range buf[:n] {
+		s.source.redact(&buf[i].Bad)
+	}
 	if s.ended {
 		if n > 0 {
 			s.source.taking.start()

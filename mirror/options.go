@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/kube"
 )
 
 // Options shape a [Mirror]. The zero value is a good choice.
@@ -18,6 +19,11 @@ type Options struct {
 	// ShowSecrets keeps the values of Secrets. Without it they are replaced by
 	// [Hidden] before anything is kept.
 	ShowSecrets bool
+	// AppliedCopies names the annotations in which an applier keeps a copy of the
+	// object, with all that is secret in it; [kube.AppliedCopies] if nil. They are
+	// hidden in Secrets, and are not written to disk unless Disk.LastApplied says so.
+	// A * at the beginning or at the end of a name stands for any text.
+	AppliedCopies []string
 	// Disk, if set, keeps the tables on disk too.
 	Disk *Disk
 	// Verify compares each table with the server once in this time, slowly, and
@@ -35,4 +41,12 @@ type Options struct {
 	// return soon.
 	OnError func(table string, err error)
 	OnBad   func(table string, bad tarn.BadObject)
+}
+
+// appliedCopies is AppliedCopies with its default.
+func (o Options) appliedCopies() []string {
+	if o.AppliedCopies == nil {
+		return kube.AppliedCopies()
+	}
+	return o.AppliedCopies
 }

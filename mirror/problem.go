@@ -118,7 +118,7 @@ func diagnosesOf(health tarn.Health) (found []diagnosis) {
 		}
 	}
 	if d := health.Disk; d != nil && d.Err != nil {
-		found = append(found, diagnosis{what: "cannot be written to disk", detail: d.Err.Error(), advice: always(adviceDisk)})
+		found = append(found, diagnosis{what: "cannot be written to disk", detail: detailOf(d.Err), advice: always(adviceDisk)})
 	}
 	if health.BadCount > 0 {
 		var bad tarn.BadObject

@@ -1,9 +1,11 @@
 package mirror
 
 import (
+	"maps"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/tarnproject/tarn/kube/ondisk"
+	"github.com/tarnproject/tarn/kube"
 	"github.com/tarnproject/tarn/kube/wire"
 )
 
@@ -11,42 +13,89 @@ import (
 // that nobody takes it for the value.
 const Hidden = "(hidden)"
 
-// HideValues takes the values out of a Secret, in place, and says whether there were
-// any. Names of keys stay, since that is what people look for. What has a shape that
-// no server sends is hidden as a whole.
-func HideValues(secret Object) (hidden bool) {
+// HideValues returns a Secret without its values, and says whether there were any.
+// Names of keys stay, since that is what people look for. The annotations that
+// appliedCopies names, [kube.AppliedCopies] if there are none, are hidden too. What
+// has a shape that no server sends is hidden as a whole.
+//
+// The secret itself is left as it is; what is returned shares its other parts.
+func HideValues(secret Object, appliedCopies ...string) (shown Object, hidden bool) {
+	if len(appliedCopies) == 0 {
+		appliedCopies = kube.AppliedCopies()
+	}
+	content := maps.Clone(secret.Object)
 	for _, field := range []string{"data", "stringData"} {
-		switch values := secret.Object[field].(type) {
+		switch values := content[field].(type) {
 		case nil:
 		case map[string]any:
-			for key := range values {
-				values[key] = Hidden
-				hidden = true
+			if len(values) > 0 {
+				content[field], hidden = hideAll(values), true
 			}
 		default:
-			secret.Object[field] = Hidden
-			hidden = true
+			content[field], hidden = Hidden, true
 		}
 	}
-	metadata, _ := secret.Object["metadata"].(map[string]any)
-	switch annotations := metadata["annotations"].(type) {
-	case nil:
-	case map[string]any:
-		if _, ok := annotations[ondisk.LastApplied]; ok {
-			annotations[ondisk.LastApplied] = Hidden
-			hidden = true
-		}
-	default:
-		delete(metadata, "annotations")
-		hidden = true
+	metadata, _ := content["metadata"].(map[string]any)
+	if kept, found := hideCopies(metadata, appliedCopies); found {
+		content["metadata"], hidden = kept, true
+	}
+	return &unstructured.Unstructured{Object: content}, hidden
+}
+
+func hideAll(values map[string]any) map[string]any {
+	hidden := make(map[string]any, len(values))
+	for key := range values {
+		hidden[key] = Hidden
 	}
 	return hidden
 }
 
-// hideSecret is HideValues as a transform.
-func hideSecret(secret Object) (Object, error) {
-	HideValues(secret)
-	return secret, nil
+// hideCopies returns metadata without the values of annotations that repeat the
+// object, and false if there are none.
+func hideCopies(metadata map[string]any, names []string) (map[string]any, bool) {
+	switch annotations := metadata["annotations"].(type) {
+	case nil:
+		return nil, false
+	case map[string]any:
+		kept, found := maps.Clone(annotations), false
+		for name := range annotations {
+			if kube.NamesAnnotation(names, name) {
+				kept[name], found = Hidden, true
+			}
+		}
+		metadata = maps.Clone(metadata)
+		metadata["annotations"] = kept
+		return metadata, found
+	}
+	metadata = maps.Clone(metadata)
+	delete(metadata, "annotations")
+	return metadata, true
+}
+
+// Shown is what may be seen of an object: a Secret without its values, as
+// [HideValues] returns it, and any other as it is.
+func (t *Table) Shown(object Object) Object {
+	if !t.resource.Secret() {
+		return object
+	}
+	shown, _ := HideValues(object, t.appliedCopies...)
+	return shown
+}
+
+// transformOf makes what a table keeps out of what its sources give: without some
+// annotations, and without the values of Secrets. It is nil if nothing changes.
+func (t *Table) transformOf(dropped []string, hide bool) func(Object) (Object, error) {
+	if len(dropped) == 0 && !hide {
+		return nil
+	}
+	return func(object Object) (Object, error) {
+		// Objects that have none of the annotations stay as they are.
+		object = kube.WithoutAnnotations(object, dropped...)
+		if hide {
+			object, _ = HideValues(object, t.appliedCopies...)
+		}
+		return object, nil
+	}
 }
 
 // thenShare makes what a transform returns share its equal parts with others. What

@@ -1,7 +1,9 @@
 package mirror
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/apiserver"
+	"github.com/tarnproject/tarn/kube"
 	"github.com/tarnproject/tarn/kube/ondisk"
 )
 
@@ -105,16 +108,98 @@ func TestHideValuesOfAnyShape(t *testing.T) {
 		{"metadata": map[string]any{"annotations": value}},
 	} {
 		before, _ := json.Marshal(object)
-		if !HideValues(&unstructured.Unstructured{Object: object}) {
+		shown, hidden := HideValues(&unstructured.Unstructured{Object: object})
+		if !hidden {
 			t.Errorf("%s: it does not say that something is hidden", before)
 		}
-		if text, _ := json.Marshal(object); strings.Contains(string(text), value) {
+		if text, _ := json.Marshal(shown.Object); strings.Contains(string(text), value) {
 			t.Errorf("left: %s", text)
+		}
+		if after, _ := json.Marshal(object); string(after) != string(before) {
+			t.Errorf("what is stored has changed: %s", after)
 		}
 	}
 	for _, object := range []map[string]any{{}, {"data": nil}, {"data": map[string]any{}}, {"metadata": value}, {"metadata": map[string]any{"annotations": map[string]any{"a": "b"}}}} {
-		if HideValues(&unstructured.Unstructured{Object: object}) {
+		if _, hidden := HideValues(&unstructured.Unstructured{Object: object}); hidden {
 			t.Errorf("%v: there is nothing to hide", object)
 		}
+	}
+}
+
+// Whatever applied a Secret, its copy of it is not kept; and a name can be added.
+func TestCopiesOfAppliersAreHidden(t *testing.T) {
+	const value = "hunter2hunter2"
+	own := "example.com/our-own-copy"
+	annotations := map[string]string{"team": "a", own: value}
+	for _, name := range []string{
+		"kubectl.kubernetes.io/last-applied-configuration", "banzaicloud.com/last-applied", "kapp.k14s.io/original", "kapp.k14s.io/original-diff-full",
+		"objectset.rio.cattle.io/applied", "app.oam.dev/last-applied-configuration", "kopf.zalando.org/last-handled-configuration",
+	} {
+		annotations[name] = value
+	}
+	inBubble(t, func(r *rig) {
+		if err := r.server.Put(secret("applied", "password", annotations)); err != nil {
+			r.Fatal(err)
+		}
+		for _, further := range []bool{false, true} {
+			opts := Options{}
+			if further {
+				opts.AppliedCopies = append(kube.AppliedCopies(), "example.com/*")
+			}
+			m, end := r.start(opts, "secrets")
+			r.synced(m)
+			kept, _ := r.table(m, "secrets").Store().Get("shop/applied")
+			for name, text := range kept.GetAnnotations() {
+				if shown := text == value; shown != (name == own && !further) {
+					r.Errorf("%s is %q", name, text)
+				}
+			}
+			if kept.GetAnnotations()["team"] != "a" {
+				r.Errorf("other annotations are gone: %v", kept.GetAnnotations())
+			}
+			end()
+		}
+	})
+}
+
+// quoting is a source whose errors quote objects.
+type quoting struct{ tarn.Source[Object] }
+
+var errQuoting = errors.New("cannot read hunter2")
+
+func (quoting) List(context.Context, tarn.ListQuery) (tarn.Page[Object], error) {
+	return tarn.Page[Object]{Bad: []tarn.BadObject{{Key: "a/b", Err: errQuoting}}}, nil
+}
+
+func (quoting) Watch(context.Context, tarn.WatchQuery) (tarn.Stream[Object], error) {
+	return quotingStream{}, nil
+}
+
+type quotingStream struct{ tarn.Stream[Object] }
+
+func (quotingStream) Next(_ context.Context, buf []tarn.Event[Object]) (int, error) {
+	buf[0] = tarn.Event[Object]{Type: tarn.Modified, Bad: tarn.BadObject{Key: "a/b", Err: errQuoting}}
+	return 1, nil
+}
+
+// Why a Secret could not be read is not told, since it may quote it; that of others is.
+func TestErrorsDoNotQuoteSecrets(t *testing.T) {
+	for _, hides := range []bool{false, true} {
+		source := &counting{Source: quoting{}, hides: hides}
+		page, _ := source.List(t.Context(), tarn.ListQuery{})
+		stream, _ := source.Watch(t.Context(), tarn.WatchQuery{})
+		buf := make([]tarn.Event[Object], 1)
+		_, _ = stream.Next(t.Context(), buf)
+		for _, bad := range []tarn.BadObject{page.Bad[0], buf[0].Bad} {
+			if strings.Contains(bad.Err.Error(), "hunter2") == hides || !errors.Is(bad.Err, errQuoting) {
+				t.Errorf("hides %v: %v", hides, bad.Err)
+			}
+			if strings.Contains(diagnoseBad(bad).detail, "hunter2") == hides {
+				t.Errorf("hides %v: %s", hides, diagnoseBad(bad).detail)
+			}
+		}
+	}
+	if d := diagnose(errors.New(strings.Repeat("x", 1_000_000))); len(d.detail) > longestDetail+100 || !strings.Contains(d.detail, "1000000 bytes in all") {
+		t.Errorf("the detail has %d bytes", len(d.detail))
 	}
 }

@@ -26,6 +26,8 @@ type Table struct {
 	transform func(Object) (Object, error)
 	// hides says that transform takes values out of Secrets.
 	hides bool
+	// appliedCopies are the annotations that repeat objects.
+	appliedCopies []string
 	// namespaces are those that it is narrowed to.
 	namespaces []string
 	// columns are those that the resource's definition adds, if that was asked for.

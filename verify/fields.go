@@ -2,10 +2,11 @@ package verify
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
-	"strings"
+	"strconv"
+
+	"github.com/tarnproject/tarn/internal/render"
 )
 
 // differingFields are the paths, in the notation of package fieldpath, at which two
@@ -20,7 +21,7 @@ func differingFields(a, b any, max int) []string {
 		return nil
 	}
 	d := fieldDiff{max: max}
-	d.compare("", left, right)
+	d.compare(nil, left, right)
 	return d.paths
 }
 
@@ -38,31 +39,37 @@ func generic(object any) (any, error) {
 	return c, err
 }
 
+// fieldDiff looks at each part of two objects once. What is nested deeper than
+// [render.MaxDepth] is compared as a whole.
 type fieldDiff struct {
 	max   int
 	paths []string
 }
 
-func (d *fieldDiff) compare(path string, a, b any) {
-	if len(d.paths) >= d.max || equal(a, b) {
+func (d *fieldDiff) compare(path *render.Path, a, b any) {
+	if len(d.paths) >= d.max {
 		return
 	}
-	switch a := a.(type) {
-	case map[string]any:
-		if b, ok := b.(map[string]any); ok {
-			d.compareMaps(path, a, b)
-			return
-		}
-	case []any:
-		if b, ok := b.([]any); ok {
-			d.compareLists(path, a, b)
-			return
+	if path.Depth() < render.MaxDepth {
+		switch a := a.(type) {
+		case map[string]any:
+			if b, ok := b.(map[string]any); ok && (a == nil) == (b == nil) {
+				d.compareMaps(path, a, b)
+				return
+			}
+		case []any:
+			if b, ok := b.([]any); ok && (a == nil) == (b == nil) {
+				d.compareLists(path, a, b)
+				return
+			}
 		}
 	}
-	d.paths = append(d.paths, strings.TrimPrefix(path, "."))
+	if !equal(a, b) {
+		d.paths = append(d.paths, path.String())
+	}
 }
 
-func (d *fieldDiff) compareMaps(path string, a, b map[string]any) {
+func (d *fieldDiff) compareMaps(path *render.Path, a, b map[string]any) {
 	names := slices.AppendSeq(slices.Collect(maps.Keys(a)), maps.Keys(b))
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
@@ -71,27 +78,16 @@ func (d *fieldDiff) compareMaps(path string, a, b map[string]any) {
 		if inA != inB {
 			left, right = inA, inB // also where the other is null
 		}
-		d.compare(path+step(name), left, right)
+		d.compare(path.Field(name), left, right)
 	}
 }
 
-func (d *fieldDiff) compareLists(path string, a, b []any) {
+func (d *fieldDiff) compareLists(path *render.Path, a, b []any) {
 	for i := range max(len(a), len(b)) {
 		left, right := any(i < len(a)), any(i < len(b))
 		if i < len(a) && i < len(b) {
 			left, right = a[i], b[i]
 		}
-		d.compare(fmt.Sprintf("%s[%d]", path, i), left, right)
+		d.compare(path.Element(strconv.Itoa(i)), left, right)
 	}
-}
-
-// step is how a path goes on to a name, which is quoted if it must be.
-func step(name string) string {
-	plain := name != "" && strings.IndexFunc(name, func(r rune) bool {
-		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_'
-	}) < 0
-	if plain {
-		return "." + name
-	}
-	return "['" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(name) + "']"
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
+
+	"github.com/tarnproject/tarn/internal/render"
 )
 
 // failure is an error with the status that a client should see. Every error of
@@ -28,17 +30,17 @@ func answer(f func(r *http.Request) (any, *failure)) http.HandlerFunc {
 			fail(w, problem)
 			return
 		}
-		if text, ok := value.(yaml); ok {
+		if object, ok := value.(yaml); ok {
 			w.Header().Set("Content-Type", "application/yaml; charset=utf-8")
-			w.Write([]byte(text))
+			_ = render.WriteYAML(w, object) // the client is gone, or too slow
 			return
 		}
 		writeJSON(w, http.StatusOK, value)
 	}
 }
 
-// yaml is an answer that is not JSON.
-type yaml string
+// yaml is an answer that is not JSON. It is written as it is made.
+type yaml map[string]any
 
 func fail(w http.ResponseWriter, f *failure) {
 	writeJSON(w, f.status, map[string]string{"error": f.message})
@@ -46,7 +48,6 @@ func fail(w http.ResponseWriter, f *failure) {
 
 func writeJSON(w http.ResponseWriter, status int, value any) {
 	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
 	w.Write(append([]byte(encodeJSON(value)), '\n'))
 }

@@ -25,7 +25,7 @@ func TestBrowserAsksForAnotherToken(t *testing.T) {
 	b.sees("no alarm", "document.getElementById('lost').hidden")
 
 	// Coming back to the tab opens no stream, which would be refused.
-	eval[bool](b, `window.opened = 0, window.EventSource = class extends EventSource { constructor(url) { super(url); window.opened++ } }, true`)
+	eval[bool](b, `window.opened = 0, window.asked = window.fetch, window.fetch = (path, options) => { if (path.startsWith('/api/events')) window.opened++; return window.asked(path, options) }, true`)
 	eval[bool](b, `document.dispatchEvent(new Event('visibilitychange'))`)
 	if n := eval[int](b, "window.opened"); n != 0 {
 		t.Errorf("%d streams were opened", n)
@@ -40,7 +40,7 @@ func TestBrowserCopiesAll(t *testing.T) {
 	b := newBrowser(t)
 	long := pod("default", "long", func(p *corev1.Pod) {
 		p.Annotations = map[string]string{}
-		for i := range maxLines + 100 {
+		for i := range shownOfAnObject.Lines + 100 {
 			p.Annotations[fmt.Sprintf("note-%05d", i)] = "x"
 		}
 	})

@@ -132,6 +132,7 @@ func (b *browser) console() []string {
 func (r *rig) serveOn(address string, opts Options) (url string, stop func()) {
 	r.t.Helper()
 	opts.Address, opts.Logger = address, r.site.options.Logger
+	opts.Anonymous = opts.Token == "" && opts.TokenFile == ""
 	server, err := Listen(r.mirror, opts)
 	if err != nil {
 		r.t.Fatal(err)
@@ -274,9 +275,66 @@ func TestBrowserSignIn(t *testing.T) {
 	if at := eval[string](another, "location.href"); strings.Contains(at, testToken) {
 		t.Errorf("the address is %s", at)
 	}
-	if cookies := eval[string](another, "document.cookie"); cookies != "" {
-		t.Errorf("a script can read %s", cookies)
+	if kept := eval[string](another, "document.cookie + JSON.stringify(localStorage) + JSON.stringify(sessionStorage)"); strings.Contains(kept, testToken) || !strings.Contains(kept, "tarn-session") {
+		t.Errorf("the browser keeps %s", kept)
 	}
+
+	// Signing out ends one session, or all of them; the token stays good.
+	another.open(address + "o/pods/default/web-0000")
+	another.text(".yaml", "image: app:1")
+	another.do(chromedp.Click(chromedp.CSS("#signout")))
+	another.text("main", "This server wants a token")
+	another.sees("nothing is kept", "localStorage.length === 0")
+	another.open(address + "t/pods")
+	another.text("main", "This server wants a token")
+	b.text("#link", "live")
+	another.press(testToken + kb.Enter)
+	another.text(".row", "web-0000")
+	another.press("?")
+	another.do(chromedp.Click(chromedp.CSS("#signout-all")))
+	another.text("main", "This server wants a token")
+	b.text("main", "This server wants a token")
+	b.sees("no alarm", "document.getElementById('lost').hidden")
+}
+
+// The link that is printed signs in, and a session ends by itself, whatever the page
+// shows.
+func TestBrowserSessionEnds(t *testing.T) {
+	b := newBrowser(t)
+	r := newRig(t, rigOptions{objects: manyPods(1)})
+	server, err := Listen(r.mirror, Options{Address: "127.0.0.1:0", Logger: r.site.options.Logger})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(ctx) }()
+	defer func() { cancel(); <-served }()
+	if link := server.SignInURL(); !strings.HasPrefix(link, server.URL()+"#token=") {
+		t.Fatalf("the link is %s", link)
+	}
+	b.open(server.SignInURL())
+	b.text(".tables tr", "pods")
+	b.text("#link", "live")
+	b.open(server.URL() + "t/pods") // the session is remembered
+	b.text(".row", "web-0000")
+
+	// The whole of an object, in a tab of its own.
+	b.open(server.URL() + "o/pods/default/web-0000")
+	b.text(".yaml", "image: app:1")
+	eval[bool](b, `window.opened = {}, window.open = () => window.opened, window.make = URL.createObjectURL, URL.createObjectURL = blob => { window.blob = blob; return window.make(blob) }, true`)
+	b.do(chromedp.Click(chromedp.CSS("#raw")))
+	b.sees("the tab is given an address", "String(window.opened.location).startsWith('blob:')")
+	if text := eval[string](b, "window.blob.text()"); text != r.ask("/api/objects/pods/default/web-0000?as=yaml").Body.String() {
+		t.Errorf("the tab shows %s", text)
+	}
+
+	sessions := server.Site().guard.sessions
+	sessions.mu.Lock()
+	sessions.now = func() time.Time { return time.Now().Add(sessions.life) }
+	sessions.mu.Unlock()
+	b.text("main", "This server wants a token")
+	b.sees("nothing is kept", "localStorage.length === 0")
 }
 
 func TestBrowserThemes(t *testing.T) {

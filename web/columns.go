@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/tarnproject/tarn/fieldpath"
+	"github.com/tarnproject/tarn/internal/render"
 	"github.com/tarnproject/tarn/mirror"
 )
 
@@ -20,6 +21,12 @@ type column struct {
 
 	show func(object map[string]any) string
 }
+
+// maxCell bounds what a cell shows; the object's own page shows more.
+const maxCell = 500
+
+// cell is what the column shows of an object.
+func (c column) cell(object map[string]any) string { return render.Cut(c.show(object), maxCell) }
 
 // columnsOf says what is shown of a resource: what everything has, and for what
 // people look at most what they look for. A server's own columns

@@ -2,7 +2,7 @@
 // what those who operate it ask for.
 //
 //	server, err := web.Listen(m, web.Options{})   // m is a *mirror.Mirror
-//	fmt.Println(server.URL())                     // http://127.0.0.1:8276/
+//	fmt.Println(server.SignInURL())               // http://127.0.0.1:8276/#token=…
 //	err = server.Serve(ctx)
 //
 // [New] gives the same as an http.Handler, for a server of one's own.
@@ -37,7 +37,9 @@
 //	  POST, as application/sql       answers a statement: columns, rows, cut, seconds
 //	  format=csv, json, table        as that instead
 //	  rows=1000, timeout=10s         its limits, up to 100,000 and 20s
-//	/api/session                     exchanges the bearer token for a cookie
+//	/api/session                     who one is
+//	  POST, with the token           opens a session, which stands for the token for some hours
+//	  DELETE                         ends one's own session; with all=true every one
 //	/metrics                         for Prometheus, see package metrics
 //	/healthz                         200 while the mirror runs
 //	/readyz                          200 while every table is synced and fresh; else why not
@@ -62,14 +64,26 @@
 //
 // # Who may see it
 //
-// [Listen] takes a loopback address by default; any other needs TLS and a token.
-// The token is sent as "Authorization: Bearer …", typed into the page, or put
-// behind the page's address as #token=…, where no server or log sees it.
+// [Listen] takes a loopback address by default; any other needs TLS and a token of
+// one's own. On loopback a token is made, since a machine may have other users, and
+// [Server.SignInURL] is the link that signs in; [Options.Anonymous] does without.
+//
+// The token is sent as "Authorization: Bearer …", typed into the page, or put behind
+// the page's address as #token=…, where no server or log sees it. The page exchanges
+// it for a session, which ends by itself, by signing out, with the program, and with
+// the token. Certificate and token are read again when their files change.
 //
 // Requests must name this server in their Host header and must not come from
 // another site's page. Nothing but GET and HEAD is answered, and POST of SQL that
-// reads. The page may be in
-// no frame and run no script but its own. Values of Secrets, and their copies in
-// last-applied-configuration, are not shown, nor can anything be filtered or
+// reads. The page may be in no frame and run no script but its own. Nothing that is
+// answered may be stored by browsers and proxies. Values of Secrets, and their copies
+// in annotations (see package kube, AppliedCopies), are not shown, nor can anything be filtered or
 // sorted by them, unless [Options.ShowSecrets] is set.
+//
+// # What it takes from whom
+//
+// A connection that sends no request is closed after seconds, one that has not shown
+// the token also when its address holds too many. An answer must be read within half a
+// minute, and a stream is ended when its client does not read. Objects are shown within
+// bounds, whatever they are; what is left out is said, and as=yaml gives all.
 package web

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -12,8 +13,6 @@ import (
 )
 
 const (
-	// maxClients bounds how many event streams are open at once.
-	maxClients = 100
 	// beat is how often a stream looks whether there is something to tell.
 	beat = 200 * time.Millisecond
 	// clientPatience is how long a client may not read before it is dropped.
@@ -32,16 +31,14 @@ func (s *Site) events(w http.ResponseWriter, r *http.Request) {
 		fail(w, problem)
 		return
 	}
-	select {
-	case s.clients <- struct{}{}:
-		defer func() { <-s.clients }()
-	default:
+	leave, problem := s.streams.enter(s.guard.client(r))
+	if problem != nil {
 		w.Header().Set("Retry-After", "5")
-		fail(w, &failure{http.StatusServiceUnavailable, fmt.Sprintf("%d pages are following already: close one", maxClients)})
+		fail(w, problem)
 		return
 	}
+	defer leave()
 	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Accel-Buffering", "no")
 	if r.Method == http.MethodHead {
 		return
@@ -49,7 +46,7 @@ func (s *Site) events(w http.ResponseWriter, r *http.Request) {
 	f.out = sink{w, http.NewResponseController(w)}
 	ticker := time.NewTicker(beat)
 	defer ticker.Stop()
-	for f.step(time.Now()) == nil {
+	for s.guard.stillAuthenticated(r) && f.step(r.Context(), time.Now()) == nil {
 		select {
 		case <-r.Context().Done():
 			return
@@ -98,7 +95,7 @@ const (
 )
 
 // step tells what is new. An error means that the client is gone.
-func (f *feed) step(now time.Time) error {
+func (f *feed) step(ctx context.Context, now time.Time) error {
 	if now.Sub(f.pulsed) >= pulseInterval-beat/2 {
 		f.pulsed = now
 		if err := f.out.send("overview", f.site.pulse.get(f.site.overview)); err != nil {
@@ -106,7 +103,7 @@ func (f *feed) step(now time.Time) error {
 		}
 	}
 	if f.table != nil {
-		if state, ok := f.table.next(now); ok {
+		if state, ok := f.table.next(ctx, now); ok {
 			if err := f.out.send("table", encodeJSON(state)); err != nil {
 				return err
 			}
@@ -115,7 +112,7 @@ func (f *feed) step(now time.Time) error {
 	if f.object == nil {
 		return nil
 	}
-	if state, ok := f.object.next(); ok {
+	if state, ok := f.object.next(ctx); ok {
 		if err := f.out.send("object", encodeJSON(state)); err != nil {
 			return err
 		}
@@ -144,11 +141,11 @@ type tableState struct {
 	Objects int          `json:"objects"`
 }
 
-func (w *tableWatch) next(now time.Time) (tableState, bool) {
+func (w *tableWatch) next(ctx context.Context, now time.Time) (tableState, bool) {
 	if w.changed != nil && (now.Sub(w.told) < tableInterval || !closed(w.changed)) {
 		return tableState{}, false
 	}
-	_, w.changed = w.table.Store().AllWatch()
+	_, w.changed = w.table.Store().AllWatch(ctx)
 	w.told = now
 	return tableState{w.table.Resource().Name(), w.table.Store().Version(), w.table.Store().Len()}, true
 }

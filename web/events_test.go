@@ -16,6 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tarnproject/tarn/internal/render"
 )
 
 // stream is a client of /api/events.
@@ -25,13 +27,16 @@ type stream struct {
 	close  context.CancelFunc
 }
 
-func (r *rig) follow(path string) *stream {
+func (r *rig) follow(path string, change ...func(*http.Request)) *stream {
 	r.t.Helper()
 	server := httptest.NewServer(r.site)
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+path, nil)
 	if err != nil {
 		r.t.Fatal(err)
+	}
+	for _, c := range change {
+		c(request)
 	}
 	answer, err := http.DefaultClient.Do(request)
 	if err != nil {
@@ -89,6 +94,25 @@ func event[T any](s *stream, name string) (value T) {
 	return value
 }
 
+// A stream may name any object. What it watches is forgotten with it.
+func TestStreamsLeaveNothingBehind(t *testing.T) {
+	r := newRig(t, rigOptions{})
+	table, _ := r.mirror.Table("pods")
+	for i := range 10 {
+		s := r.follow(fmt.Sprintf("/api/events?table=pods&object=pods/nowhere/absent-%d", i))
+		if state := event[objectState](s, "object"); !state.Gone {
+			t.Errorf("there is %+v", state)
+		}
+		if table.Store().Watching() == 0 {
+			t.Error("nothing is watched while a page follows")
+		}
+		s.close()
+		for table.Store().Watching() > 0 { // until the test's own time is over
+			r.ask("/healthz")
+		}
+	}
+}
+
 func TestEventsOfAnObject(t *testing.T) {
 	r := newRig(t, rigOptions{objects: []runtime.Object{replicaSet("default", "web"), pod("default", "web-1", phase(corev1.PodPending))}})
 	s := r.follow("/api/events?object=pods/default/web-1")
@@ -107,11 +131,11 @@ func TestEventsOfAnObject(t *testing.T) {
 	set, _ := table.Store().Get("default/web")
 	r.put(pod("default", "web-1", ownedBy("ReplicaSet", "web", set.GetUID()), func(p *corev1.Pod) { p.Spec.Containers[0].Image = "app:2" }))
 	next := event[objectState](s, "object")
-	got := map[string]edit{}
+	got := map[string]render.Edit{}
 	for _, e := range next.Edits {
 		got[e.Path] = e
 	}
-	for _, want := range []edit{
+	for _, want := range []render.Edit{
 		{Path: "spec.containers[main].image", Old: "app:1", New: "app:2", Op: "change"},
 		{Path: "status.phase", Old: "Pending", New: "Running", Op: "change"},
 	} {
@@ -173,18 +197,18 @@ func TestEventsAreFolded(t *testing.T) {
 	r := newRig(t, rigOptions{objects: []runtime.Object{pod("default", "web-1", func(p *corev1.Pod) { p.Labels["n"] = "start" })}})
 	table, _ := r.mirror.Table("pods")
 	w := &objectWatch{site: r.site, table: table, key: "default/web-1"}
-	if _, ok := w.next(); !ok {
+	if _, ok := w.next(t.Context()); !ok {
 		t.Fatal("the first state is not told")
 	}
 	for i := range 100 {
 		r.put(pod("default", "web-1", func(p *corev1.Pod) { p.Labels["n"] = fmt.Sprint(i) }))
 	}
-	state, ok := w.next()
-	want := []edit{{Path: "metadata.labels.n", Old: "start", New: "99", Op: "change"}}
+	state, ok := w.next(t.Context())
+	want := []render.Edit{{Path: "metadata.labels.n", Old: "start", New: "99", Op: "change"}}
 	if diff := cmp.Diff(want, state.Edits); !ok || diff != "" {
 		t.Errorf("%t, want -, got +\n%s", ok, diff)
 	}
-	if again, ok := w.next(); ok {
+	if again, ok := w.next(t.Context()); ok {
 		t.Errorf("told twice: %+v", again)
 	}
 }
@@ -201,7 +225,7 @@ func TestEventsSlowClient(t *testing.T) {
 		if got := time.Until(w.deadline); got != clientPatience {
 			t.Errorf("a client has %s, want %s", got, clientPatience)
 		}
-		if len(r.site.clients) != 0 {
+		if r.site.streams.open != 0 || len(r.site.streams.byClient) != 0 {
 			t.Error("its place is not free")
 		}
 	})
@@ -209,12 +233,26 @@ func TestEventsSlowClient(t *testing.T) {
 
 func TestEventsAreBounded(t *testing.T) {
 	r := newRig(t, rigOptions{})
-	for range maxClients {
-		r.site.clients <- struct{}{}
+	for i := range maxStreams {
+		client := fmt.Sprint("somebody else ", i/maxOwnStreams)
+		if i < maxOwnStreams {
+			client = "address 192.0.2.1" // who asks here
+		}
+		leave, problem := r.site.streams.enter(client)
+		if problem != nil {
+			t.Fatalf("%d: %v", i, problem)
+		}
+		t.Cleanup(leave)
+		if i != maxOwnStreams {
+			continue
+		}
+		if answer := r.ask("/api/events"); answer.Code != http.StatusTooManyRequests || answer.Header().Get("Retry-After") == "" || !strings.Contains(answer.Body.String(), "close one") {
+			t.Errorf("one client: %d %s", answer.Code, answer.Body)
+		}
 	}
-	answer := r.ask("/api/events")
+	answer := r.ask("/api/events", func(r *http.Request) { r.RemoteAddr = "192.0.2.2:1" })
 	if answer.Code != http.StatusServiceUnavailable || answer.Header().Get("Retry-After") == "" || !strings.Contains(answer.Body.String(), "close one") {
-		t.Errorf("%d %s", answer.Code, answer.Body)
+		t.Errorf("all: %d %s", answer.Code, answer.Body)
 	}
 }
 

@@ -39,14 +39,21 @@ func Example() {
 		log.Fatal(err)
 	}
 
-	server, err := web.Listen(m, web.Options{Name: "example", Address: "127.0.0.1:0"})
+	// Without a token one is made, and server.SignInURL() is the link that signs in.
+	const token = "a secret of sixteen or more characters"
+	server, err := web.Listen(m, web.Options{Name: "example", Address: "127.0.0.1:0", Token: token})
 	if err != nil {
 		log.Fatal(err)
 	}
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(ctx) }()
 
-	answer, err := http.Get(server.URL() + "api/tables/nodes?q=zone=a")
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL()+"api/tables/nodes?q=zone=a", nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+token)
+	answer, err := http.DefaultClient.Do(request)
 	if err != nil {
 		log.Fatal(err)
 	}

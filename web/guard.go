@@ -1,55 +1,82 @@
 package web
 
 import (
-	"crypto/sha256"
-	"crypto/subtle"
-	"crypto/x509"
-	"encoding/hex"
+	"crypto/tls"
 	"fmt"
 	"net"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 )
 
 // guard decides who is answered. In this order:
 //
-//   - Only GET and HEAD, since nothing here changes anything; and POST where a
-//     statement of SQL is sent, which changes nothing either. It must say that it
-//     is one (application/sql), which the form of a foreign page cannot.
+//   - Only GET and HEAD, since nothing here changes anything; POST where a statement
+//     of SQL is sent, which changes nothing either, and must say that it is one
+//     (application/sql), which the form of a foreign page cannot; and what opens and
+//     ends sessions.
 //   - A request must name this server in its Host header. A page of a foreign
 //     site whose name was bound to our address (DNS rebinding) does not.
 //   - It must come from our own page or from no page at all. Links of other
 //     sites may lead to the page itself, not to data.
-//   - With a token set, data needs it.
+//   - Data needs the token, or a session that was opened with it.
 //
-// A right token in the Authorization header is enough for the second and third:
-// no foreign page can know it. Probes are answered to everybody, without detail.
+// The token itself is enough for the second and third: no foreign page can know it,
+// and programs ask by addresses that are in no certificate. Probes are answered to everybody, without
+// detail.
 type guard struct {
 	hosts []string
-	// leaf is our certificate, which also says how we are called.
-	leaf *x509.Certificate
-	// token and session are digests, nil if there is no token.
-	token, session []byte
+	// certificate gives ours, which also says how we are called; nil if there is
+	// none.
+	certificate func() *tls.Certificate
+	// token is nil if everybody is let in.
+	token    *token
+	sessions *sessions
+	// connections are those of a server; nil for a handler in somebody else's.
+	connections *connections
 }
 
-func newGuard(token string, hosts []string) *guard {
-	g := &guard{}
-	for _, host := range hosts {
+func newGuard(t *token, opts Options) *guard {
+	g := &guard{token: t, sessions: newSessions(opts.SessionLife)}
+	for _, host := range opts.Hosts {
 		g.hosts = append(g.hosts, strings.ToLower(hostOf(host)))
-	}
-	if token != "" {
-		g.token = digest("token", token)
-		g.session = digest("session", hex.EncodeToString(digest("cookie", token)))
 	}
 	return g
 }
 
-// digest makes two strings comparable in a time that tells nothing of them.
-func digest(purpose, text string) []byte {
-	sum := sha256.Sum256([]byte("tarn web " + purpose + "\x00" + text))
-	return sum[:]
+// visitor is the sender of a request.
+type visitor struct {
+	as string
+	// text and until are those of a session.
+	text  string
+	until time.Time
+}
+
+// How a visitor has authenticated.
+const (
+	asNobody    = "nobody"
+	asToken     = "token"
+	asSession   = "session"
+	asAnonymous = "anonymous" // no token is needed here
+)
+
+func (g *guard) visitor(r *http.Request) visitor {
+	if g.token == nil {
+		return visitor{as: asAnonymous}
+	}
+	text, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if !ok {
+		return visitor{as: asNobody}
+	}
+	if g.token.is(text) {
+		return visitor{as: asToken}
+	}
+	if found, ok := g.sessions.find(text, g.token.now()); ok {
+		return visitor{as: asSession, text: text, until: found.until}
+	}
+	return visitor{as: asNobody}
 }
 
 // access is what a path needs.
@@ -75,7 +102,7 @@ func (g *guard) protect(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		setHeaders(w.Header())
 		if problem := checkMethod(r); problem != nil {
-			w.Header().Set("Allow", "GET, HEAD")
+			w.Header().Set("Allow", allowed(r.URL.Path))
 			fail(w, problem)
 			return
 		}
@@ -86,14 +113,30 @@ func (g *guard) protect(next http.Handler) http.Handler {
 			fail(w, problem)
 			return
 		}
+		limitBodyTime(w, r)
 		next.ServeHTTP(w, r)
 	})
 }
 
-// checkMethod lets pass what reads.
+// allowed are the methods that a path answers.
+func allowed(path string) string {
+	switch path {
+	case sqlPath:
+		return "GET, HEAD, POST"
+	case sessionPath:
+		return "GET, HEAD, POST, DELETE"
+	}
+	return "GET, HEAD"
+}
+
+const sessionPath = "/api/session"
+
+// checkMethod lets pass what reads, and what is about one's own session.
 func checkMethod(r *http.Request) *failure {
 	switch {
 	case r.Method == http.MethodGet || r.Method == http.MethodHead:
+		return nil
+	case r.URL.Path == sessionPath && (r.Method == http.MethodPost || r.Method == http.MethodDelete):
 		return nil
 	case r.Method != http.MethodPost || r.URL.Path != sqlPath:
 		return &failure{http.StatusMethodNotAllowed, "this is read-only: GET and HEAD are answered"}
@@ -104,8 +147,12 @@ func checkMethod(r *http.Request) *failure {
 }
 
 func (g *guard) check(r *http.Request) *failure {
-	needs := accessOf(r.URL.Path)
-	if needs == probe || g.bearer(r) {
+	needs, v := accessOf(r.URL.Path), g.visitor(r)
+	if v.as == asToken {
+		g.authenticated(r)
+		return nil
+	}
+	if needs == probe {
 		return nil
 	}
 	if !g.named(r.Host) {
@@ -114,25 +161,30 @@ func (g *guard) check(r *http.Request) *failure {
 	if !ownOrigin(r) && (needs != page || !navigation(r)) {
 		return &failure{http.StatusForbidden, "the request comes from a page of another site"}
 	}
-	if needs == data && g.token != nil && !g.cookie(r) {
+	if needs != data {
+		return nil
+	}
+	if v.as == asNobody {
 		return &failure{http.StatusUnauthorized, "a token is needed: Authorization: Bearer …, or sign in on the page"}
 	}
+	g.authenticated(r)
 	return nil
 }
 
-// trusts says whether somebody who asks a probe may read data.
+func (g *guard) authenticated(r *http.Request) {
+	if g.connections != nil {
+		g.connections.authenticated(r)
+	}
+}
+
+// stillAuthenticated reports whether a request that was let in still would be: its
+// session may have ended, and the token may have changed.
+func (g *guard) stillAuthenticated(r *http.Request) bool { return g.visitor(r).as != asNobody }
+
+// trusts reports whether the sender of a probe may read data.
 func (g *guard) trusts(r *http.Request) bool {
-	return g.bearer(r) || g.named(r.Host) && ownOrigin(r) && (g.token == nil || g.cookie(r))
-}
-
-func (g *guard) bearer(r *http.Request) bool {
-	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	return ok && g.token != nil && subtle.ConstantTimeCompare(digest("token", token), g.token) == 1
-}
-
-func (g *guard) cookie(r *http.Request) bool {
-	cookie, err := r.Cookie(cookieName(r))
-	return err == nil && subtle.ConstantTimeCompare(digest("session", cookie.Value), g.session) == 1
+	v := g.visitor(r)
+	return v.as == asToken || v.as != asNobody && g.named(r.Host) && ownOrigin(r)
 }
 
 // named says whether a Host header means us: this machine's loopback, a name
@@ -147,7 +199,11 @@ func (g *guard) named(host string) bool {
 	case slices.Contains(g.hosts, name):
 		return true
 	}
-	return name != "" && g.leaf != nil && g.leaf.VerifyHostname(name) == nil
+	if name == "" || g.certificate == nil {
+		return false
+	}
+	leaf := g.certificate().Leaf
+	return leaf != nil && leaf.VerifyHostname(name) == nil
 }
 
 // hostOf is a host without its port and brackets.

@@ -1,10 +1,14 @@
 package web
 
 import (
+	"encoding/json"
+	"errors"
 	"net/http"
-	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -15,8 +19,11 @@ func TestReadOnly(t *testing.T) {
 	r := newRig(t, rigOptions{})
 	for _, method := range []string{"POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE", "PROPFIND"} {
 		for _, path := range []string{"/", "/api/tables", "/api/session", "/healthz", "/metrics"} {
+			if path == sessionPath && (method == "POST" || method == "DELETE") {
+				continue
+			}
 			answer := r.ask(path, func(r *http.Request) { r.Method = method })
-			if answer.Code != http.StatusMethodNotAllowed || answer.Header().Get("Allow") != "GET, HEAD" {
+			if answer.Code != http.StatusMethodNotAllowed || !strings.HasPrefix(answer.Header().Get("Allow"), "GET, HEAD") {
 				t.Errorf("%s %s: %d", method, path, answer.Code)
 			}
 		}
@@ -83,7 +90,6 @@ func TestToken(t *testing.T) {
 		"a beginning":                header("Authorization", "Bearer "+testToken[:8]),
 		"empty":                      header("Authorization", "Bearer "),
 		"Basic":                      header("Authorization", "Basic "+testToken),
-		"a cookie":                   header("Cookie", "tarn=rubbish"),
 		"the token itself as cookie": header("Cookie", "tarn="+testToken),
 		"in the address":             func(r *http.Request) { r.URL.RawQuery = "token=" + testToken },
 	} {
@@ -105,42 +111,180 @@ func TestToken(t *testing.T) {
 	}
 }
 
+// method and bearer change a request.
+func method(name string) func(*http.Request) {
+	return func(r *http.Request) { r.Method = name }
+}
+
+func bearer(text string) func(*http.Request) { return header("Authorization", "Bearer "+text) }
+
+// openSession signs in.
+func (r *rig) openSession() string {
+	r.t.Helper()
+	answer := r.ask("/api/session", method("POST"), bearer(testToken))
+	var opened sessionAnswer
+	if err := json.Unmarshal(answer.Body.Bytes(), &opened); answer.Code != http.StatusOK || err != nil || len(opened.Session) != 32 || opened.Session == testToken {
+		r.t.Fatalf("%d %s", answer.Code, answer.Body)
+	}
+	if len(answer.Result().Cookies()) != 0 {
+		r.t.Error("there is a cookie, which other ports of this machine would get too")
+	}
+	return opened.Session
+}
+
+// A session stands for the token until it is over, is ended, or the token is another.
 func TestSession(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "token")
+	write := func(text string, at time.Time) {
+		t.Helper()
+		if err := errors.Join(os.WriteFile(file, []byte(text+"\n"), 0o600), os.Chtimes(file, at, at)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(testToken, time.Now())
+	r := newRig(t, rigOptions{web: Options{TokenFile: file}})
+	now := time.Now()
+	r.site.guard.sessions.now = func() time.Time { return now }
+	admitted := func(session string) bool {
+		t.Helper()
+		switch answer := r.ask("/api/tables", bearer(session)); answer.Code {
+		case http.StatusOK:
+			return true
+		case http.StatusUnauthorized:
+			return false
+		default:
+			t.Fatalf("%d %s", answer.Code, answer.Body)
+			return false
+		}
+	}
+	first, second := r.openSession(), r.openSession()
+	if first == second || !admitted(first) || !admitted(second) || admitted(first+"x") || admitted("") {
+		t.Error("sessions do not admit whom they should")
+	}
+	if who := get[sessionAnswer](r, "/api/session", bearer(first)); who.As != asSession || who.Expires != stamp(now.Add(12*time.Hour)) || who.Session != "" {
+		t.Errorf("it is %+v", who)
+	}
+	if answer := r.ask("/api/session", method("POST"), bearer(first)); answer.Code != http.StatusForbidden {
+		t.Errorf("a session opens another, and so never ends: %d", answer.Code)
+	}
+	for _, m := range []string{"POST", "DELETE", "GET"} {
+		if answer := r.ask("/api/session", method(m)); answer.Code != http.StatusUnauthorized {
+			t.Errorf("%s by nobody: %d", m, answer.Code)
+		}
+	}
+
+	if r.ask("/api/session", method("DELETE"), bearer(first)); admitted(first) || !admitted(second) {
+		t.Error("signing out ends one's own session, and no other")
+	}
+	third := r.openSession()
+	if r.ask("/api/session?all=true", method("DELETE"), bearer(testToken)); admitted(second) || admitted(third) || !admitted(testToken) {
+		t.Error("not all sessions have ended")
+	}
+	fourth := r.openSession()
+	if r.site.EndSessions(); admitted(fourth) {
+		t.Error("EndSessions does not")
+	}
+
+	fifth := r.openSession()
+	now = now.Add(12*time.Hour - 1)
+	if !admitted(fifth) {
+		t.Error("a session ends early")
+	}
+	if now = now.Add(1); admitted(fifth) || len(r.site.guard.sessions.open) != 0 {
+		t.Error("a session does not end by itself, or is kept")
+	}
+
+	// Another token ends the sessions of the one before. What cannot be a token is not
+	// taken.
+	sixth := r.openSession()
+	again := func() { r.site.guard.token.file.looked = time.Time{} }
+	write("short", time.Now().Add(time.Second))
+	if again(); !admitted(sixth) || !admitted(testToken) || admitted("short") {
+		t.Error("a token that can be guessed takes the place of a good one")
+	}
+	write("another"+testToken, time.Now().Add(2*time.Second))
+	if again(); admitted(sixth) || admitted(testToken) || !admitted("another"+testToken) {
+		t.Error("the token in the file is another, and the one before still admits")
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if again(); !admitted("another" + testToken) {
+		t.Error("without the file nobody is admitted")
+	}
+}
+
+func TestSessionsAreBounded(t *testing.T) {
+	s := newSessions(12 * time.Hour)
+	now := time.Now()
+	s.now = func() time.Time { return now }
+	token := []byte("token")
+	first, _ := s.begin(token)
+	second := ""
+	for i := range maxSessions {
+		now = now.Add(time.Second)
+		text, _ := s.begin(token)
+		if i == 0 {
+			second = text
+		}
+	}
+	_, firstThere := s.find(first, token)
+	if _, secondThere := s.find(second, token); firstThere || !secondThere || len(s.open) != maxSessions {
+		t.Errorf("the first is there: %v, the second: %v, of %d", firstThere, secondThere, len(s.open))
+	}
+}
+
+// A stream ends with the session that it was opened with.
+func TestStreamEndsWithItsSession(t *testing.T) {
 	r := newRig(t, rigOptions{web: Options{Token: testToken}})
-	for _, secure := range []bool{false, true} {
-		overTLS := func(q *http.Request) {
-			if secure {
-				q.TLS = httptest.NewRequest("GET", "https://localhost/", nil).TLS
-			}
+	session := r.openSession()
+	s := r.follow("/api/events", bearer(session))
+	s.event("overview")
+	r.ask("/api/session", method("DELETE"), bearer(session))
+	for range s.events { // until the stream has ended
+	}
+}
+
+func TestTokenOptions(t *testing.T) {
+	r := newRig(t, rigOptions{})
+	for _, test := range []struct {
+		opts Options
+		want string
+	}{
+		{Options{Token: "short"}, "16 or more"},
+		{Options{Token: testToken, TokenFile: "x"}, "leave one out"},
+		{Options{Token: testToken, Anonymous: true}, "leave one out"},
+		{Options{TokenFile: filepath.Join(t.TempDir(), "none")}, "cannot be read"},
+	} {
+		if _, err := New(r.mirror, test.opts); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%+v: %v, want %q", test.opts, err, test.want)
 		}
-		answer := r.ask("/api/session", header("Authorization", "Bearer "+testToken), overTLS)
-		cookies := answer.Result().Cookies()
-		if answer.Code != http.StatusNoContent || len(cookies) != 1 {
-			t.Fatalf("%d, cookies %v", answer.Code, cookies)
-		}
-		c := cookies[0]
-		if !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Secure != secure || c.Path != "/" || c.Domain != "" || strings.Contains(c.Value, testToken) {
-			t.Errorf("the cookie is %v", c)
-		}
-		if secure != strings.HasPrefix(c.Name, "__Host-") {
-			t.Errorf("the cookie is called %s", c.Name)
-		}
-		withCookie := func(q *http.Request) { q.AddCookie(c) }
-		if answer := r.ask("/api/tables", withCookie, overTLS); answer.Code != http.StatusOK {
-			t.Errorf("with the cookie: %d", answer.Code)
-		}
-		if answer := r.ask("/api/tables", withCookie, overTLS, host("evil.example.com")); answer.Code != http.StatusForbidden {
-			t.Errorf("with the cookie, by another name: %d", answer.Code)
-		}
-		if answer := r.ask("/api/tables", withCookie, overTLS, header("Sec-Fetch-Site", "cross-site")); answer.Code != http.StatusForbidden {
-			t.Errorf("with the cookie, from another site: %d", answer.Code)
-		}
+	}
+	// Without any of them there is a token, and a link that has it.
+	first, err := New(r.mirror, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := New(r.mirror, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, ok := strings.CutPrefix(first.SignInPath(), "/#token=")
+	if !ok || len(token) != 32 || first.SignInPath() == second.SignInPath() {
+		t.Errorf("the links are %s and %s", first.SignInPath(), second.SignInPath())
+	}
+	r.site = first
+	if r.ask("/api/tables").Code != http.StatusUnauthorized || r.ask("/api/tables", bearer(token)).Code != http.StatusOK {
+		t.Error("the token in the link is not the one that is wanted")
+	}
+	if given, err := New(r.mirror, Options{Token: testToken}); err != nil || given.SignInPath() != "/" {
+		t.Errorf("a token of one's own is shown: %v", err)
 	}
 }
 
 func TestHeaders(t *testing.T) {
-	r := newRig(t, rigOptions{})
-	for _, path := range []string{"/", "/static/app.js", "/api/tables", "/none", "/healthz"} {
+	r := newRig(t, rigOptions{web: Options{Profiles: true}, objects: []runtime.Object{pod("default", "web-1")}})
+	for _, path := range []string{"/", "/static/app.js", "/api/tables", "/none", "/healthz", "/metrics", "/debug/pprof/", "/api/objects/pods/default/web-1?as=yaml", "/api/objects/pods/default/none", "/api/session"} {
 		h := r.ask(path).Header()
 		for name, want := range map[string]string{
 			"X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer",
@@ -156,12 +300,16 @@ func TestHeaders(t *testing.T) {
 				t.Errorf("%s: no %s in %q", path, want, csp)
 			}
 		}
+		wantStored := "no-store"
+		if path == "/" || strings.HasPrefix(path, "/static/") {
+			wantStored = "no-cache" // there is nothing of the mirror in them
+		}
+		if got := h.Get("Cache-Control"); got != wantStored {
+			t.Errorf("%s: Cache-Control is %q", path, got)
+		}
 		if strings.Contains(csp, "unsafe") || h.Get("Access-Control-Allow-Origin") != "" {
 			t.Errorf("%s: too much is allowed: %v", path, h)
 		}
-	}
-	if h := r.ask("/api/tables").Header(); h.Get("Cache-Control") != "no-store" {
-		t.Errorf("data may be kept: %q", h.Get("Cache-Control"))
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/internal/render"
 )
 
 // alive answers /healthz: whether starting the program anew would help. A
@@ -57,14 +58,13 @@ func staleness(h tarn.Health, within time.Duration) string {
 		why = h.State.String()
 	}
 	if h.Err != nil {
-		why += fmt.Sprintf("; failing since %s: %v", h.ErrSince.Format(time.RFC3339), h.Err)
+		why += fmt.Sprintf("; failing since %s: %s", h.ErrSince.Format(time.RFC3339), render.CutNote(h.Err.Error(), maxError))
 	}
 	return why
 }
 
 func probeAnswer(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
 	fmt.Fprintln(w, text)
 }

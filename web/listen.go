@@ -3,7 +3,6 @@ package web
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"log"
@@ -44,19 +43,17 @@ func plural(missing []string) string {
 	return strings.Join(missing, "") + " is"
 }
 
-// minToken keeps tokens from being guessed.
-const minToken = 16
-
 // Server is a [Site] that listens.
 type Server struct {
 	site     *Site
 	listener net.Listener
-	secure   bool
-	server   *http.Server
+	// certificate is nil for a server without TLS.
+	certificate *reloaded[*tls.Certificate]
+	server      *http.Server
 }
 
 // Listen opens the address of the options. One that is not a loopback address
-// needs TLS and a token; without, the error is an [ExposedError].
+// needs TLS and a token of one's own; without, the error is an [ExposedError].
 func Listen(m *mirror.Mirror, opts Options) (*Server, error) {
 	opts = opts.withDefaults()
 	if err := opts.Check(); err != nil {
@@ -66,11 +63,10 @@ func Listen(m *mirror.Mirror, opts Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	config, leaf, err := opts.certificate()
+	certificate, err := opts.certificate()
 	if err != nil {
 		return nil, err
 	}
-	site.guard.leaf = leaf
 	listener, err := net.Listen("tcp", opts.Address)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
@@ -78,16 +74,32 @@ func Listen(m *mirror.Mirror, opts Options) (*Server, error) {
 	case err != nil:
 		return nil, fmt.Errorf("web: cannot listen on %s: %w", opts.Address, err)
 	}
-	s := &Server{site: site, listener: listener, secure: config != nil}
-	if s.secure {
-		s.listener = tls.NewListener(listener, config)
+	s := &Server{site: site, listener: listener, certificate: certificate}
+	if certificate := s.certificate; certificate != nil {
+		site.guard.certificate = certificate.get
+		s.listener = tls.NewListener(listener, &tls.Config{
+			GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return certificate.get(), nil },
+			MinVersion:     tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
+		})
 	}
 	s.server = &http.Server{
-		Handler: site, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10,
-		ErrorLog: slogLogger(opts.Logger),
+		Handler: site, MaxHeaderBytes: 32 << 10, ErrorLog: slogLogger(opts.Logger),
+		ReadHeaderTimeout: headerTime, ReadTimeout: bodyTime, IdleTimeout: idleTime,
+		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: 100},
 	}
+	site.guard.connections = newConnections(opts.ClientConnections)
+	site.guard.connections.watch(s.server)
 	return s, nil
 }
+
+// The server closes a connection that does not send a header, a body or the next
+// request within these times. Requests that were let in have deadlines of their own;
+// see limitBodyTime.
+const (
+	headerTime = 5 * time.Second
+	bodyTime   = 20 * time.Second
+	idleTime   = time.Minute
+)
 
 // Check says what Listen would find wrong with the options, before there is a
 // mirror.
@@ -97,37 +109,41 @@ func (o Options) Check() error {
 	if err != nil {
 		return fmt.Errorf("web: %q is no address: host:port is wanted, such as %s", o.Address, DefaultAddress)
 	}
-	if _, _, err := o.certificate(); err != nil {
+	if _, err := o.certificate(); err != nil {
 		return err
 	}
-	if host == "localhost" || net.ParseIP(host).IsLoopback() {
-		return nil
+	if loopback := host == "localhost" || net.ParseIP(host).IsLoopback(); !loopback {
+		e := &ExposedError{o.Address, o.CertFile == "", o.TokenFile == "" && len(o.Token) < minToken}
+		if e.NoTLS || e.WeakToken {
+			return e
+		}
 	}
-	e := &ExposedError{o.Address, o.CertFile == "", len(o.Token) < minToken}
-	if e.NoTLS || e.WeakToken {
-		return e
-	}
-	return nil
+	_, err = o.newToken()
+	return err
 }
 
-// certificate reads the files, nil if there are none. The leaf says by which
-// names the server may be asked for.
-func (o Options) certificate() (*tls.Config, *x509.Certificate, error) {
+// certificate reads the files, nil if there are none. The leaf says by which names
+// the server may be asked for.
+func (o Options) certificate() (*reloaded[*tls.Certificate], error) {
 	if o.CertFile == "" && o.KeyFile == "" {
-		return nil, nil, nil
+		return nil, nil
 	}
-	pair, err := tls.LoadX509KeyPair(o.CertFile, o.KeyFile)
-	if err != nil {
-		return nil, nil, fmt.Errorf("web: the certificate %q and its key %q cannot be used: %w", o.CertFile, o.KeyFile, err)
+	read := func() (*tls.Certificate, error) {
+		pair, err := tls.LoadX509KeyPair(o.CertFile, o.KeyFile)
+		if err != nil {
+			return nil, fmt.Errorf("web: the certificate %q and its key %q cannot be used: %w", o.CertFile, o.KeyFile, err)
+		}
+		return &pair, nil
 	}
-	config := &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}
-	return config, pair.Leaf, nil
+	return newReloaded(read, func(err error) {
+		o.Logger.Error("the page's certificate has changed and cannot be used; the one before stays", "error", err)
+	}, o.CertFile, o.KeyFile)
 }
 
 // URL is where the page is, from this machine.
 func (s *Server) URL() string {
 	scheme := "http"
-	if s.secure {
+	if s.certificate != nil {
 		scheme = "https"
 	}
 	host, port, _ := net.SplitHostPort(s.listener.Addr().String())
@@ -136,6 +152,13 @@ func (s *Server) URL() string {
 	}
 	return scheme + "://" + net.JoinHostPort(host, port) + "/"
 }
+
+// SignInURL is a link that signs in, if the site made its own token; see
+// [Site.SignInPath]. The token is in the fragment, which browsers do not send.
+func (s *Server) SignInURL() string { return strings.TrimSuffix(s.URL(), "/") + s.site.SignInPath() }
+
+// Site is what is served.
+func (s *Server) Site() *Site { return s.site }
 
 // Serve answers until ctx ends, then lets requests that have begun come to their
 // end for a moment. It returns nil if ctx ended it. It can be called once.

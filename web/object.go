@@ -1,10 +1,12 @@
 package web
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 
 	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/internal/render"
 	"github.com/tarnproject/tarn/mirror"
 )
 
@@ -33,7 +35,7 @@ func (s *Site) object(r *http.Request) (any, *failure) {
 	content := s.curtain.content(table, object)
 	switch as := r.URL.Query().Get("as"); as {
 	case "yaml":
-		return yaml(yamlText(content)), nil
+		return yaml(content), nil
 	case "", "json":
 	default:
 		return nil, &failure{http.StatusBadRequest, fmt.Sprintf("as=%s: json or yaml is wanted", as)}
@@ -53,6 +55,16 @@ func missing(table *mirror.Table, key tarn.Key) *failure {
 	return notFound(fmt.Sprintf("%s: there is no %q in the mirror, at version %s", table.Resource().Name(), key, table.Store().Version()))
 }
 
+// shownOfAnObject bounds what the page shows of one; a reader is lost long before.
+// The whole is one request away, see as=yaml.
+var shownOfAnObject = render.Limits{Lines: 4000, Bytes: 1 << 20, Value: 16 << 10}
+
+const (
+	// maxEdits bounds what is told of one change, maxBrief each of the values.
+	maxEdits = 200
+	maxBrief = 240
+)
+
 // objectState is what the page is told of an object when it changes.
 type objectState struct {
 	Key     tarn.Key     `json:"key"`
@@ -62,10 +74,13 @@ type objectState struct {
 	Status  string       `json:"status,omitempty"`
 	// Lines is the object as YAML, Edits what is new in it since the state that
 	// was told before.
-	Lines []line `json:"lines"`
-	// More is how many lines are left out.
-	More  int    `json:"more,omitempty"`
-	Edits []edit `json:"edits,omitempty"`
+	Lines []render.Line `json:"lines"`
+	Edits []render.Edit `json:"edits,omitempty"`
+	// More is how many lines are left out, Shortened how many values are not whole;
+	// as=yaml gives all. MoreEdits says that not all edits are told.
+	More      int  `json:"more,omitempty"`
+	Shortened int  `json:"shortened,omitempty"`
+	MoreEdits bool `json:"moreEdits,omitempty"`
 	// Again says that another object has come under the same name.
 	Again bool `json:"again,omitempty"`
 	// Gone says that there is none any more.
@@ -87,11 +102,11 @@ type objectWatch struct {
 }
 
 // next gives the state if it is not the one that was told last.
-func (w *objectWatch) next() (objectState, bool) {
+func (w *objectWatch) next(ctx context.Context) (objectState, bool) {
 	if w.told && !closed(w.changed) {
 		return objectState{}, false
 	}
-	object, ok, changed := w.table.Store().GetWatch(w.key)
+	object, ok, changed := w.table.Store().GetWatch(ctx, w.key)
 	w.changed = changed
 	switch {
 	case !ok && w.told && w.gone:
@@ -105,18 +120,16 @@ func (w *objectWatch) next() (objectState, bool) {
 	content := w.site.curtain.content(w.table, object)
 	state := objectState{
 		Key: w.key, UID: string(object.GetUID()), Version: tarn.Version(object.GetResourceVersion()),
-		Status: w.site.status(w.table, object), Lines: yamlLines(content),
+		Status: w.site.status(w.table, object),
 	}
+	shown := render.Lines(content, shownOfAnObject)
+	state.Lines, state.More, state.Shortened = shown.Lines, shown.More, shown.Shortened
 	if created := object.GetCreationTimestamp(); !created.IsZero() {
 		state.Created = created.UTC().Format(timeFormat)
 	}
-	if len(state.Lines) > maxLines {
-		state.More = len(state.Lines) - maxLines
-		state.Lines = state.Lines[:maxLines]
-	}
 	if w.last != nil {
 		state.Again = w.last.GetUID() != object.GetUID()
-		state.Edits = differences(w.content, content)
+		state.Edits, state.MoreEdits = render.Differences(w.content, content, maxEdits, maxBrief)
 	}
 	w.told, w.gone, w.last, w.content = true, false, object, content
 	return state, true

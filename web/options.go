@@ -10,22 +10,38 @@ import (
 // "tarn" on a telephone.
 const DefaultAddress = "127.0.0.1:8276"
 
-// Options shape a [Site]. The zero value is a good choice on one's own machine.
+// Options shape a [Site]. The zero value is a good choice on one's own machine: it
+// makes a token, and [Server.SignInURL] is the link that signs in.
 type Options struct {
 	// Name is what is mirrored, for the page's title: a context, a cluster.
 	Name string
 
 	// Address is where [Listen] listens; [DefaultAddress] if empty. Any address
-	// that is not a loopback one needs CertFile, KeyFile and Token.
+	// that is not a loopback one needs CertFile and KeyFile, and a Token or
+	// TokenFile.
 	Address string
-	// CertFile and KeyFile make Listen serve HTTPS.
+	// CertFile and KeyFile make Listen serve HTTPS. They are read again when they
+	// change.
 	CertFile, KeyFile string
-	// Token is what everybody must show who wants more than to know whether the
-	// program lives. Everybody is let in if it is empty.
-	Token string
 	// Hosts are names by which the page may be asked for, beside those of this
 	// machine's loopback and those in the certificate.
 	Hosts []string
+
+	// Token is needed for everything but the page's own files and the probes. It must
+	// have 16 characters or more.
+	Token string
+	// TokenFile has the token instead. It is read again when it changes, which
+	// ends all sessions.
+	TokenFile string
+	// Anonymous serves without a token, to everybody who can reach the address,
+	// including other users of the machine. It is for loopback addresses, and for a
+	// Site behind an authenticating proxy.
+	Anonymous bool
+	// SessionLife is how long a session of the page lasts; 12 h if 0.
+	SessionLife time.Duration
+	// ClientConnections is how many connections one address may have open at a
+	// time; 256 if 0.
+	ClientConnections int
 
 	// ShowSecrets shows the values of Secrets, as far as the mirror has kept
 	// them.
@@ -41,11 +57,19 @@ type Options struct {
 	Metrics http.Handler
 	// Logger takes what there is to say; slog.Default if nil.
 	Logger *slog.Logger
+	// AccessLog gets a line per request: sender, path and answer. Nil is none.
+	AccessLog *slog.Logger
 }
 
 func (o Options) withDefaults() Options {
 	if o.Address == "" {
 		o.Address = DefaultAddress
+	}
+	if o.SessionLife == 0 {
+		o.SessionLife = 12 * time.Hour
+	}
+	if o.ClientConnections == 0 {
+		o.ClientConnections = 256
 	}
 	if o.FreshWithin == 0 {
 		o.FreshWithin = 3 * time.Minute

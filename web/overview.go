@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/internal/render"
 	"github.com/tarnproject/tarn/mirror"
 )
 
@@ -136,7 +137,7 @@ func (s *Site) tableStatus(table *mirror.Table) tableStatus {
 		t.Relists = map[string]int64{}
 	}
 	if h.Err != nil {
-		t.Error, t.ErrorSince = unnamed(t.Name, h.Err.Error()), stamp(h.ErrSince)
+		t.Error, t.ErrorSince = render.CutNote(unnamed(t.Name, h.Err.Error()), maxError), stamp(h.ErrSince)
 	}
 	return t
 }

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/internal/render"
 )
 
 // problemsAnswer is what is and was wrong.
@@ -33,6 +34,9 @@ type badObject struct {
 	Since   string       `json:"since"`
 }
 
+// maxError bounds what is shown of an error, which may be a server's answer.
+const maxError = 4000
+
 // problems answers /api/problems.
 func (s *Site) problems(*http.Request) (any, *failure) {
 	found := problemsAnswer{Problems: []problem{}, Bad: []badObject{}}
@@ -46,7 +50,7 @@ func (s *Site) problems(*http.Request) (any, *failure) {
 		for _, bad := range table.Status().Health.Bad {
 			b := badObject{Table: table.Resource().Name(), Key: bad.Key, Version: bad.Version, Since: stamp(bad.Since)}
 			if bad.Err != nil {
-				b.Error = bad.Err.Error()
+				b.Error = render.CutNote(bad.Err.Error(), maxError)
 			}
 			found.Bad = append(found.Bad, b)
 		}

@@ -20,9 +20,7 @@ func (c curtain) content(table *mirror.Table, object mirror.Object) map[string]a
 	if !c.covers(table.Resource()) {
 		return object.Object
 	}
-	shown := object.DeepCopy()
-	mirror.HideValues(shown)
-	return shown.Object
+	return table.Shown(object).Object
 }
 
 // permits says whether a table may be asked for what a query filters by. To

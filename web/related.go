@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/internal/render"
 	"github.com/tarnproject/tarn/memory"
 	"github.com/tarnproject/tarn/mirror"
 )
@@ -15,8 +16,9 @@ import (
 // ownerIndex is the name of the index that finds what an object owns.
 const ownerIndex = "owner uid"
 
-// maxDependents is how many objects of each table are named; all are counted.
-const maxDependents = 50
+// maxRelated is how many owners, and how many dependents of each table, are named;
+// all are counted.
+const maxRelated = 50
 
 // addOwnerIndexes prepares the tables. A mirror may have several sites; they
 // share the indexes.
@@ -36,7 +38,9 @@ func addOwnerIndexes(m *mirror.Mirror) error {
 
 // related is what belongs to an object, in both directions.
 type related struct {
-	Owners     []link       `json:"owners"`
+	Owners []link `json:"owners"`
+	// MoreOwners is how many owners are not named.
+	MoreOwners int          `json:"moreOwners,omitempty"`
 	Dependents []dependents `json:"dependents"`
 }
 
@@ -60,7 +64,12 @@ type dependents struct {
 
 func (s *Site) related(object mirror.Object) (related, error) {
 	found := related{Owners: []link{}, Dependents: []dependents{}}
-	for _, owner := range object.GetOwnerReferences() {
+	owners := object.GetOwnerReferences()
+	if len(owners) > maxRelated {
+		found.MoreOwners = len(owners) - maxRelated
+		owners = owners[:maxRelated]
+	}
+	for _, owner := range owners {
 		found.Owners = append(found.Owners, s.owner(object.GetNamespace(), owner))
 	}
 	for _, table := range s.mirror.Tables() {
@@ -76,7 +85,7 @@ func (s *Site) related(object mirror.Object) (related, error) {
 }
 
 func (s *Site) owner(namespace string, owner metav1.OwnerReference) link {
-	l := link{Kind: owner.Kind, Name: owner.Name}
+	l := link{Kind: render.Cut(owner.Kind, maxCell), Name: render.Cut(owner.Name, maxCell)}
 	gv, err := schema.ParseGroupVersion(owner.APIVersion)
 	if err != nil {
 		return l
@@ -109,7 +118,7 @@ func (s *Site) dependents(table *mirror.Table, uid string) (dependents, error) {
 	}
 	for key, object := range owned {
 		d.Count++
-		if d.Count <= maxDependents {
+		if d.Count <= maxRelated {
 			d.Links = append(d.Links, link{Kind: r.Kind, Name: object.GetName(), Table: r.Name(), Key: key, Status: s.status(table, object)})
 		}
 	}
@@ -120,7 +129,7 @@ func (s *Site) dependents(table *mirror.Table, uid string) (dependents, error) {
 func (s *Site) status(table *mirror.Table, object mirror.Object) string {
 	for _, c := range columnsOf(table.Resource()) {
 		if c.Type == "status" {
-			return c.show(s.curtain.content(table, object))
+			return c.cell(s.curtain.content(table, object))
 		}
 	}
 	return ""

@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -43,6 +44,8 @@ type rigOptions struct {
 	// disk keeps the mirror on disk, as it says.
 	disk *mirror.Disk
 	key  []byte
+	// kinds are custom resources that are mirrored too.
+	kinds []apiserver.Kind
 	// missing is a resource about which the server keeps silent.
 	missing string
 }
@@ -66,7 +69,7 @@ func (w without) RoundTrip(r *http.Request) (*http.Response, error) {
 func newRig(t *testing.T, opts rigOptions) *rig {
 	t.Helper()
 	server := apiserver.New(apiserver.Options{})
-	if err := server.Put(opts.objects...); err != nil {
+	if err := errors.Join(server.Register(opts.kinds...), server.Put(opts.objects...)); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -75,7 +78,11 @@ func newRig(t *testing.T, opts rigOptions) *rig {
 		t.Fatal(err)
 	}
 	var resources []mirror.Resource
-	for _, name := range []string{"pods", "replicasets", "deployments", "secrets", "nodes"} {
+	names := []string{"pods", "replicasets", "deployments", "secrets", "nodes"}
+	for _, kind := range opts.kinds {
+		names = append(names, kind.Kind)
+	}
+	for _, name := range names {
 		resource, err := catalog.Find(name)
 		if err != nil {
 			t.Fatal(err)
@@ -112,6 +119,7 @@ func newRig(t *testing.T, opts rigOptions) *rig {
 		}
 	}
 	opts.web.Logger = opts.mirror.Logger
+	opts.web.Anonymous = opts.web.Token == "" && opts.web.TokenFile == ""
 	site, err := New(m, opts.web)
 	if err != nil {
 		t.Fatal(err)
@@ -152,6 +160,7 @@ func (r *rig) catchUp(table *mirror.Table) {
 func (r *rig) tableOf(object runtime.Object) *mirror.Table {
 	name := map[string]string{
 		"*v1.Pod": "pods", "*v1.Node": "nodes", "*v1.Secret": "secrets", "*v1.ReplicaSet": "replicasets.apps", "*v1.Deployment": "deployments.apps",
+		"*unstructured.Unstructured": "things.example.com",
 	}[fmt.Sprintf("%T", object)]
 	table, ok := r.mirror.Table(name)
 	if !ok {
@@ -173,9 +182,9 @@ func (r *rig) ask(path string, change ...func(*http.Request)) *httptest.Response
 }
 
 // get decodes the JSON of a request that must succeed.
-func get[T any](r *rig, path string) T {
+func get[T any](r *rig, path string, change ...func(*http.Request)) T {
 	r.t.Helper()
-	answer := r.ask(path)
+	answer := r.ask(path, change...)
 	var value T
 	if answer.Code != http.StatusOK {
 		r.t.Fatalf("%s: %d %s", path, answer.Code, answer.Body)
@@ -237,3 +246,6 @@ func body(t *testing.T, r *http.Response) string {
 	}
 	return string(content)
 }
+
+// logTo is a logger whose lines a test reads.
+func logTo(w io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(w, nil)) }

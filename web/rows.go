@@ -190,7 +190,7 @@ func (s *Site) row(table *mirror.Table, columns []column, key tarn.Key, object m
 	content := s.curtain.content(table, object)
 	cells := make([]string, len(columns))
 	for i, c := range columns {
-		cells[i] = c.show(content)
+		cells[i] = c.cell(content)
 	}
 	return row{Key: key, Cells: cells}
 }

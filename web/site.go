@@ -3,6 +3,7 @@ package web
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/pprof"
 	"strings"
@@ -13,7 +14,7 @@ import (
 
 // Site is the page and the HTTP API over a mirror.
 //
-//   - It only reads: nothing that is sent to it changes anything.
+//   - It only reads: nothing that is sent to it changes anything but who is signed in.
 //   - It may be served by any number of connections at once, and more than one
 //     Site may show the same mirror.
 //   - It sends nothing without bound: rows come in parts, streams tell the newest
@@ -28,7 +29,7 @@ type Site struct {
 	curtain curtain
 	views   *views
 	pulse   pulse
-	clients chan struct{}
+	streams streams
 	// asking has a place for each statement of SQL that may be computed at a time.
 	asking  chan struct{}
 	handler http.Handler
@@ -41,15 +42,20 @@ func New(m *mirror.Mirror, opts Options) (*Site, error) {
 		return nil, errors.New("web: the mirror is nil: mirror.Start gives one")
 	}
 	opts = opts.withDefaults()
+	token, err := opts.newToken()
+	if err != nil {
+		return nil, err
+	}
+	opts.warnOfToken()
 	if err := addOwnerIndexes(m); err != nil {
 		return nil, err
 	}
 	s := &Site{
-		mirror: m, options: opts, guard: newGuard(opts.Token, opts.Hosts), curtain: curtain{open: opts.ShowSecrets},
-		views: newViews(), clients: make(chan struct{}, maxClients), asking: make(chan struct{}, maxStatements),
+		mirror: m, options: opts, guard: newGuard(token, opts), curtain: curtain{open: opts.ShowSecrets},
+		views: newViews(), asking: make(chan struct{}, maxStatements),
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("/api/session", s.session)
+	mux.HandleFunc(sessionPath, answer(s.session))
 	mux.HandleFunc("/api/tables", answer(s.tables))
 	mux.HandleFunc("/api/tables/{table}", answer(s.rows))
 	mux.HandleFunc("/api/objects/{table}/{key...}", answer(s.object))
@@ -70,12 +76,48 @@ func New(m *mirror.Mirror, opts Options) (*Site, error) {
 		mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 	}
 	mux.Handle("/", newFiles())
-	s.handler = s.guard.protect(deadline(mux))
+	s.handler = s.logged(s.guard.protect(deadline(mux)))
 	return s, nil
 }
 
+// SignInPath is the path of a link that signs in, if the site made its own token. It
+// is the page's path if the token came from the options, or if there is none.
+func (s *Site) SignInPath() string {
+	if t := s.guard.token; t != nil && t.made != "" {
+		return "/#token=" + t.made
+	}
+	return "/"
+}
+
+// EndSessions makes everybody sign in again.
+func (s *Site) EndSessions() { s.guard.sessions.endAll() }
+
 // ServeHTTP answers a request.
 func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
+
+// limitBodyTime keeps the server's read deadline until the body of a request has
+// arrived, and removes it then: it would end streams and long answers too.
+func limitBodyTime(w http.ResponseWriter, r *http.Request) {
+	control := http.NewResponseController(w)
+	if r.Body == nil || r.Body == http.NoBody {
+		_ = control.SetReadDeadline(time.Time{}) // a recorder in a test has none
+		return
+	}
+	r.Body = &timedBody{r.Body, control}
+}
+
+type timedBody struct {
+	io.ReadCloser
+	control *http.ResponseController
+}
+
+func (b *timedBody) Read(buf []byte) (int, error) {
+	n, err := b.ReadCloser.Read(buf)
+	if err == io.EOF {
+		_ = b.control.SetReadDeadline(time.Time{})
+	}
+	return n, err
+}
 
 // answerTime is how long a client may take to read an answer. Streams set their
 // own, and profiles take as long as was asked for.

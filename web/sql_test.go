@@ -118,9 +118,7 @@ func texts(list any) (all []string) {
 // A statement comes from our page, or from a program that says what it is.
 func TestSQLIsProtected(t *testing.T) {
 	r := durable(t, rigOptions{web: Options{Token: testToken}})
-	signedIn := func(request *http.Request) {
-		request.AddCookie(r.ask("/api/session", header("Authorization", "Bearer "+testToken)).Result().Cookies()[0])
-	}
+	signedIn := bearer(r.openSession())
 	ask := func(change ...func(*http.Request)) *httptest.ResponseRecorder {
 		return r.ask("/api/sql", append([]func(*http.Request){statement("SELECT 1")}, change...)...)
 	}

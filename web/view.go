@@ -84,7 +84,8 @@ func (v *views) get(ctx context.Context, table *mirror.Table, text string, q que
 		return order{}, ctx.Err()
 	}
 	start := v.now()
-	_, changed := table.Store().AllWatch()
+	// The view outlives the request. All views of a table share this one channel.
+	_, changed := table.Store().AllWatch(context.Background())
 	keys, version, err := find(table.Store(), q, sort)
 	<-v.building
 	if err != nil {

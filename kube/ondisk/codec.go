@@ -26,8 +26,8 @@ type codec[T any] struct {
 	protobuf bool
 	columns  []column
 	parts    parts
-	// lastApplied says that [LastApplied] is written.
-	lastApplied bool
+	// leftOut are the annotations that are not written.
+	leftOut []string
 	// typed makes of an unstructured object what computed columns are read from; nil
 	// if there are none.
 	typed func(*unstructured.Unstructured) metav1.Object
@@ -38,7 +38,7 @@ func newCodec[T any](of kube.Origin, s settings) (*codec[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &codec[T]{of: of, decoder: decoder, lastApplied: s.lastApplied, typed: typedFor(of)}
+	c := &codec[T]{of: of, decoder: decoder, leftOut: s.leftOut(), typed: typedFor(of)}
 	c.protobuf = decoder.HasProtobuf() && of.Object.Implements(reflect.TypeFor[message]())
 	c.parts = partsOf(of, c.protobuf)
 	c.columns, err = columnsFor(of, s.columns)
@@ -52,7 +52,7 @@ func (c *codec[T]) Schema() string {
 	if c.protobuf {
 		how = "protobuf"
 	}
-	if c.lastApplied {
+	if len(c.leftOut) == 0 {
 		how += " whole"
 	}
 	return fmt.Sprintf("%s %s as %v", c.of.Resource.GroupVersion(), how, c.of.Object)
@@ -73,10 +73,7 @@ func (c *codec[T]) Append(buf []byte, object T) ([]byte, error) {
 
 // written is what may be on disk of an object.
 func (c *codec[T]) written(object T) T {
-	if c.lastApplied {
-		return object
-	}
-	return kube.WithoutAnnotations(object, LastApplied)
+	return kube.WithoutAnnotations(object, c.leftOut...)
 }
 
 // plainJSON writes an object, an unstructured one as the map that it is.

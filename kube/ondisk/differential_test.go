@@ -250,9 +250,9 @@ func TestLastAppliedIsNotWritten(t *testing.T) {
 	p := pod("a1", "node-1")
 	p.Annotations = map[string]string{LastApplied: "topsecret", "kept": "yes"}
 	for _, keep := range []bool{false, true} {
-		typed, err := newCodec[*corev1.Pod](originOf[*corev1.Pod](t, "pods", "Pod"), settings{lastApplied: keep})
+		typed, err := newCodec[*corev1.Pod](originOf[*corev1.Pod](t, "pods", "Pod"), settings{applied: kube.AppliedCopies(), lastApplied: keep})
 		must(t, err)
-		plain, err := newCodec[*unstructured.Unstructured](originOf[*unstructured.Unstructured](t, "pods", "Pod"), settings{lastApplied: keep})
+		plain, err := newCodec[*unstructured.Unstructured](originOf[*unstructured.Unstructured](t, "pods", "Pod"), settings{applied: kube.AppliedCopies(), lastApplied: keep})
 		must(t, err)
 		a, err := typed.Append(nil, p)
 		must(t, err)

@@ -25,8 +25,10 @@ type settings struct {
 	only        bool
 	plain       bool
 	lastApplied bool
-	without     []string
-	columns     []Column
+	// applied are the annotations with copies of objects, unless lastApplied.
+	applied []string
+	without []string
+	columns []Column
 	// transform names what the transform does.
 	transform string
 }
@@ -39,8 +41,21 @@ func WithSecrets() Option { return func(s *settings) { s.secrets = true } }
 // all that was secret in it.
 const LastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// WithLastApplied keeps the annotation [LastApplied], which is else left out.
+// WithLastApplied keeps the annotations in which objects are repeated as they were
+// applied, [LastApplied] and its like, which are else left out.
 func WithLastApplied() Option { return func(s *settings) { s.lastApplied = true } }
+
+// AppliedCopies says which annotations repeat objects as they were applied, instead of
+// [kube.AppliedCopies].
+func AppliedCopies(names ...string) Option { return func(s *settings) { s.applied = names } }
+
+// leftOut are the annotations that are not written.
+func (s settings) leftOut() []string {
+	if s.lastApplied {
+		return nil
+	}
+	return s.applied
+}
 
 // Without leaves fields out, by their path in JSON: "spec.template", as
 // [kube.DropFields] does.
@@ -71,16 +86,13 @@ func Name(name string) Option { return func(s *settings) { s.name = name } }
 // What another process, or this one before, kept there is served from the start;
 // content of another server, of other namespaces, selectors or fields is dropped.
 //
-// What is not to be on disk, [LastApplied] and the fields of [Without], is not in
-// the copy at all. Why not only leave it out of the file: then an object would have
+// What is not to be on disk, [LastApplied] with its like and the fields of [Without],
+// is not in the copy at all. Why not only leave it out of the file: then an object would have
 // it or not depending on whether it has changed since the process was started, and
 // nobody who reads it could tell.
 func In[T any](db *sqlite.DB, opts ...Option) kube.Option {
 	s := settingsOf(opts)
-	all := []kube.Option{kube.DropFields(s.without...)}
-	if !s.lastApplied {
-		all = append(all, kube.DropAnnotations(LastApplied))
-	}
+	all := []kube.Option{kube.DropFields(s.without...), kube.DropAnnotations(s.leftOut()...)}
 	all = append(all, kube.Keep(func(of kube.Origin, front tarn.ReadStore[T]) (tarn.ReadStore[T], error) {
 		return open(db, s, of, front)
 	}))
@@ -96,7 +108,7 @@ func Open[T any](db *sqlite.DB, of kube.Origin, front tarn.ReadStore[T], opts ..
 }
 
 func settingsOf(opts []Option) settings {
-	var s settings
+	s := settings{applied: kube.AppliedCopies()}
 	for _, o := range opts {
 		o(&s)
 	}
@@ -113,10 +125,7 @@ func settingsOf(opts []Option) settings {
 // in memory too: [Only] is not for them.
 func Keeper(db *sqlite.DB, opts ...Option) kube.Keeper {
 	s := settingsOf(opts)
-	keeper := kube.Keeper{Fields: s.without}
-	if !s.lastApplied {
-		keeper.Annotations = []string{LastApplied}
-	}
+	keeper := kube.Keeper{Fields: s.without, Annotations: s.leftOut()}
 	keeper.Store = func(of kube.Origin, front tarn.ReadStore[any]) (tarn.ReadStore[any], error) {
 		own := s
 		if own.name == "" {

@@ -17,19 +17,20 @@ import (
 // asked for is in both.
 func TestCopyIsTheSameAfterARestart(t *testing.T) {
 	for name, c := range map[string]struct {
-		opts              []Option
-		applied, tolerant bool
+		opts                   []Option
+		applied, own, tolerant bool
 	}{
-		"as it is":     {nil, false, true},
-		"with applied": {[]Option{WithLastApplied()}, true, true},
-		"without":      {[]Option{Without("spec.tolerations")}, false, false},
+		"as it is":     {nil, false, true, true},
+		"with applied": {[]Option{WithLastApplied()}, true, true, true},
+		"another list": {[]Option{AppliedCopies("example.com/*")}, true, false, true},
+		"without":      {[]Option{Without("spec.tolerations")}, false, true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := apiserver.New(apiserver.Options{})
 				defer server.Close()
 				p := pod("a1", "node-1")
-				p.Annotations = map[string]string{LastApplied: "x", "kept": "yes"}
+				p.Annotations = map[string]string{LastApplied: "x", "kapp.k14s.io/original": "x", "example.com/own": "x", "kept": "yes"}
 				p.Spec.Tolerations = []corev1.Toleration{{Key: "x"}}
 				must(t, server.Put(p))
 				dir := directory(t)
@@ -45,7 +46,9 @@ func TestCopyIsTheSameAfterARestart(t *testing.T) {
 						t.Fatalf("in its %s life the copy has no pod", life)
 					}
 					_, applied := held.Annotations[LastApplied]
-					if applied != c.applied || held.Annotations["kept"] != "yes" || (len(held.Spec.Tolerations) > 0) != c.tolerant {
+					_, kapp := held.Annotations["kapp.k14s.io/original"]
+					_, own := held.Annotations["example.com/own"]
+					if applied != c.applied || kapp != c.applied || own != c.own || held.Annotations["kept"] != "yes" || (len(held.Spec.Tolerations) > 0) != c.tolerant {
 						t.Errorf("in its %s life the copy has %v and %v", life, held.Annotations, held.Spec.Tolerations)
 					}
 					if lists := pods.Health().Lists; life == "second" && len(lists) > 0 {

@@ -1,7 +1,7 @@
 // Ties the parts together: addresses to views, events to whoever shows them.
 
 import { el, fill, setText } from './dom.js'
-import { get, signIn, tokenFromAddress, tablePath } from './api.js'
+import { forget, signedIn, signIn, signOut, tokenFromAddress, tablePath } from './api.js'
 import { Live } from './live.js'
 import { model, load, pulse, table as tableOf } from './model.js'
 import { clock } from './format.js'
@@ -39,9 +39,8 @@ const live = new Live({
       view?.onRegained?.()
     }
   },
-  // A stream does not say why it was refused. It may also be a server that came
-  // back with another token.
-  onLost() { get('/api/session').catch(error => { if (error.status === 401) askToken() }) },
+  // The session is over, or the server came back without it.
+  onRefused(status) { if (status === 401) askToken() },
 })
 
 function drawTop() {
@@ -107,8 +106,21 @@ function back(otherwise) {
 }
 
 function askToken() {
+  forget()
+  drawSession()
   byId('lost').hidden = true // it does answer
   if (view?.title !== 'Sign in') show(signInView(start))
+}
+
+function drawSession() {
+  byId('signout').hidden = byId('signout-all').hidden = !signedIn()
+}
+
+async function leave(all) {
+  byId('keys').close()
+  live.follow(null)
+  await signOut(all).catch(() => {}) // the session ends by itself
+  askToken()
 }
 
 function toggleTheme() {
@@ -148,6 +160,8 @@ addEventListener('popstate', event => {
 
 byId('theme').addEventListener('click', toggleTheme)
 byId('help').addEventListener('click', () => byId('keys').showModal())
+byId('signout').addEventListener('click', () => leave(false))
+byId('signout-all').addEventListener('click', () => leave(true))
 
 async function start() {
   const token = tokenFromAddress()
@@ -156,11 +170,12 @@ async function start() {
     await load()
   } catch (error) {
     if (error.status === 401) return askToken()
-    live.lose()
+    live.enter('lost')
     setTimeout(start, 2000)
     return
   }
   drawTop()
+  drawSession()
   show(route())
 }
 

@@ -25,7 +25,7 @@ export function objectView({ go, back, table, key }) {
     el('div', { class: 'bar' },
       el('h1', {}, el('a', { href: tablePath(table) }, table),
         parts.map((part, i) => [el('span', { class: 'slash' }, '/'), i === parts.length - 1 ? el('b', {}, part) : el('span', {}, part)])),
-      copy, el('a', { class: 'button', href: objectApi(table, key) + '?as=yaml', target: '_blank', rel: 'noopener' }, 'Raw')),
+      copy, el('button', { type: 'button', class: 'quiet', id: 'raw', title: 'The whole object as YAML, in a tab of its own', onclick: () => raw() }, 'Raw')),
     notice,
     el('div', { class: 'columns' },
       el('section', { class: 'text', 'aria-label': 'YAML' }, yaml.node, more),
@@ -51,15 +51,17 @@ export function objectView({ go, back, table, key }) {
     const edits = next.edits || (state ? editsOf(state.lines, next.lines) : [])
     state = next
     yaml.show(next.lines, edits)
-    more.hidden = !next.more
-    if (next.more) setText(more, `${next.more} more lines: see Raw.`)
-    if (edits.length) note(edits)
+    const cut = [next.more && `${next.more} more lines are not shown`, next.shortened && `${next.shortened} values are shortened`].filter(Boolean)
+    more.hidden = !cut.length
+    if (cut.length) setText(more, `${cut.join(', and ')}: Raw has the whole object.`)
+    if (edits.length) note(edits, next.moreEdits)
     drawFacts()
   }
 
-  function note(edits) {
+  function note(edits, more) {
     quiet.hidden = true
-    changes.prepend(el('li', {}, el('time', {}, clock(Date.now())), edits.map(edit => editNode(edit, path => yaml.reveal(path)))))
+    changes.prepend(el('li', {}, el('time', {}, clock(Date.now())), edits.map(edit => editNode(edit, path => yaml.reveal(path))),
+      more && el('p', { class: 'empty' }, 'More fields differ than are shown: Raw has the whole object.')))
     while (changes.children.length > keptChanges) changes.lastChild.remove()
   }
 
@@ -72,16 +74,32 @@ export function objectView({ go, back, table, key }) {
 
   function relate(found) {
     fill(relations,
-      el('section', {}, el('h2', {}, 'Owners'), found.owners.length ? el('ul', {}, found.owners.map(owner => linkNode(owner, owner.kind))) : el('p', { class: 'empty' }, 'None.')),
+      el('section', {}, el('h2', {}, 'Owners'), found.owners.length ? el('ul', {}, found.owners.map(owner => linkNode(owner, owner.kind))) : el('p', { class: 'empty' }, 'None.'),
+        found.moreOwners && el('p', { class: 'empty' }, `and ${found.moreOwners} more`)),
       el('section', {}, el('h2', {}, 'Dependents'), found.dependents.length ? found.dependents.map(group =>
         el('div', {}, el('h3', {}, group.kind, el('span', { class: 'count' }, group.count)), el('ul', {}, group.links.map(link => linkNode(link))),
           group.count > group.links.length && el('p', { class: 'empty' }, `and ${group.count - group.links.length} more`)))
         : el('p', { class: 'empty' }, 'None among what is mirrored.')))
   }
 
+  // raw opens the whole object in another tab, which cannot send the session itself.
+  async function raw() {
+    const tab = open('', '_blank') // now, while the browser still knows that somebody asked for it
+    try {
+      const address = URL.createObjectURL(new Blob([await getText(objectApi(table, key) + '?as=yaml')], { type: 'text/plain;charset=utf-8' }))
+      if (tab) tab.location = address
+      else el('a', { download: parts.at(-1) + '.yaml', href: address }).click()
+      setTimeout(() => URL.revokeObjectURL(address), 60000)
+    } catch (error) {
+      tab?.close()
+      more.hidden = false
+      setText(more, error.message)
+    }
+  }
+
   async function take() {
     try {
-      await navigator.clipboard.writeText(state?.more ? await getText(objectApi(table, key) + '?as=yaml') : yaml.text())
+      await navigator.clipboard.writeText(state?.more || state?.shortened ? await getText(objectApi(table, key) + '?as=yaml') : yaml.text())
       setText(copy, 'Copied')
     } catch {
       setText(copy, 'Not copied')

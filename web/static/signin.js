@@ -8,7 +8,7 @@ export function signInView(done) {
   const problem = el('p', { class: 'alarm', role: 'alert' })
   const form = el('form', { class: 'signin' },
     el('h1', {}, 'This server wants a token'),
-    el('p', {}, 'It is the one that the program was started with. It stays in this browser until it is closed.'),
+    el('p', {}, 'The program prints a link that signs in, or it was started with a token of your own. You stay signed in for some hours.'),
     el('label', { for: 'token' }, 'Token'), input, el('button', {}, 'Sign in'), problem)
   form.addEventListener('submit', async event => {
     event.preventDefault()

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -43,29 +44,52 @@ func braced(path string) string {
 	return "{." + strings.TrimPrefix(path, ".") + "}"
 }
 
-// PrintObj prints an object, or each of a list.
+// PrintObj prints an object, or each of a list, in columns. Where a value is so long
+// that it would make all rows as wide, there are tabs between the values instead.
 func (p *columnsPrinter) PrintObj(object runtime.Object, out io.Writer) error {
-	w := printers.GetNewTabWriter(out)
-	defer w.Flush()
+	rows, aligned := [][]string{}, true
 	if !p.noHeaders {
-		fmt.Fprintln(w, strings.Join(p.names, "\t"))
+		rows = append(rows, p.names)
 	}
-	if !meta.IsListType(object) {
-		return p.print(object, w)
+	add := func(item runtime.Object) error {
+		cells, err := p.cells(item)
+		rows = append(rows, cells)
+		aligned = aligned && !slices.ContainsFunc(cells, func(cell string) bool { return len(cell) > widestCell })
+		return err
 	}
-	return meta.EachListItem(object, func(item runtime.Object) error { return p.print(item, w) })
+	var err error
+	if meta.IsListType(object) {
+		err = meta.EachListItem(object, add)
+	} else {
+		err = add(object)
+	}
+	if err != nil {
+		return err
+	}
+	w := io.Writer(out)
+	if aligned {
+		columns := printers.GetNewTabWriter(out)
+		defer columns.Flush()
+		w = columns
+	}
+	for _, cells := range rows {
+		if _, err := fmt.Fprintln(w, strings.Join(cells, "\t")); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-func (p *columnsPrinter) print(object runtime.Object, w io.Writer) error {
+func (p *columnsPrinter) cells(object runtime.Object) ([]string, error) {
 	content, ok := object.(*unstructured.Unstructured)
 	if !ok {
-		return fmt.Errorf("custom columns of a %T cannot be printed", object)
+		return nil, fmt.Errorf("custom columns of a %T cannot be printed", object)
 	}
 	cells := make([]string, len(p.paths))
 	for i, path := range p.paths {
 		found, err := path.FindResults(content.Object)
 		if err != nil {
-			return fmt.Errorf("-o custom-columns: %s of %s: %w", p.names[i], content.GetName(), err)
+			return nil, fmt.Errorf("-o custom-columns: %s of %s: %w", p.names[i], content.GetName(), err)
 		}
 		var values []string
 		for _, result := range found {
@@ -77,6 +101,5 @@ func (p *columnsPrinter) print(object runtime.Object, w io.Writer) error {
 			cells[i] = "<none>"
 		}
 	}
-	_, err := fmt.Fprintln(w, strings.Join(cells, "\t"))
-	return err
+	return cells, nil
 }

@@ -28,6 +28,7 @@ type demoOptions struct {
 	interval        time.Duration
 	listen, api     string
 	kubeconfig      string
+	pageFlags
 }
 
 func (a *app) demoCommand() *cobra.Command {
@@ -37,7 +38,9 @@ func (a *app) demoCommand() *cobra.Command {
 		Short: "Mirror a lively cluster that needs no machines, and show it",
 		Long: `Start an API server in memory with a lively cluster on it: deployments are
 rolled out and scaled, pods start, crash and recover, now and then a node fails.
-Mirror it, and show the copy here and on a page until Ctrl-C.
+Mirror it, and show the copy here and on a page until Ctrl-C. The link that is
+printed signs in; without it nobody else on this machine sees the page, nor can
+anybody without the kubeconfig change the cluster.
 
 kubectl can be pointed at the cluster: change, create or delete what you like;
 the cluster reacts, and the copy follows.
@@ -73,6 +76,7 @@ another --fault-seed makes another bad day.`,
 	flags.Uint64Var(&opts.faultSeed, "fault-seed", 1, "what the faults are drawn from")
 	flags.DurationVar(&opts.lasts, "for", 0, "end after this time; 0 for when Ctrl-C does")
 	flags.DurationVar(&opts.interval, "interval", 10*time.Second, "how often to print when not in a terminal")
+	opts.pageFlags.bindOpen(cmd)
 	flags.StringVar(&opts.listen, "listen", web.DefaultAddress, "where the page is served, on this machine; port 0 for a free one")
 	flags.StringVar(&opts.api, "api-listen", "127.0.0.1:0", "where the API server listens, on this machine")
 	flags.StringVar(&opts.kubeconfig, "kubeconfig-out", "", "file to write the kubeconfig to while the demonstration lasts; a temporary one if empty")
@@ -127,7 +131,7 @@ func (a *app) demo(parent context.Context, opts *demoOptions) error {
 		return err
 	}
 	defer os.Remove(kubeconfig)
-	page, err := web.Listen(stage.Mirror, web.Options{Name: "demo", Address: opts.listen, Logger: a.logger})
+	page, err := web.Listen(stage.Mirror, web.Options{Name: "demo", Address: opts.listen, Anonymous: opts.noToken, Logger: a.logger})
 	if err != nil {
 		return explainListen("--listen", err)
 	}
@@ -140,7 +144,7 @@ func (a *app) demo(parent context.Context, opts *demoOptions) error {
 			cancel(fmt.Errorf("the page is not served any longer: %w", err))
 		}
 	})
-	a.introduce(stage, opts, page.URL(), kubeconfig)
+	a.introduce(stage, opts, page.SignInURL(), kubeconfig)
 	if opts.lasts > 0 {
 		timer := time.AfterFunc(opts.lasts, func() { cancel(errTimeIsUp) })
 		defer timer.Stop()

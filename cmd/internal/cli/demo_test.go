@@ -88,6 +88,9 @@ func TestDemo(t *testing.T) {
 			t.Errorf("does not say %q:\n%s", want, run.out)
 		}
 	}
+	if link := regexp.MustCompile(`see it      http://127\.0\.0\.1:\d+/#token=[0-9a-f]{32}\n`); !link.MatchString(run.out) {
+		t.Errorf("there is no link that signs in:\n%s", run.out)
+	}
 	if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v %v", left, err)
 	}
@@ -97,7 +100,10 @@ func TestDemo(t *testing.T) {
 }
 
 func TestDemoEndsByItself(t *testing.T) {
-	run := runDemo(t, nil, "", "--for", "500ms", "--pods", "20", "--rate", "0", "--listen", "127.0.0.1:0")
+	run := runDemo(t, nil, "", "--for", "500ms", "--pods", "20", "--rate", "0", "--listen", "127.0.0.1:0", "--no-page-token")
+	if strings.Contains(run.out, "#token") {
+		t.Errorf("there is a token though none was wanted:\n%s", run.out)
+	}
 	if run.code != exitOK || run.errOut != "" || !strings.Contains(run.out, "Ended after 0 changes: ") {
 		t.Errorf("exit code %d: %s\n%s", run.code, run.errOut, run.out)
 	}

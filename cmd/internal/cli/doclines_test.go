@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"testing"
 )
 
 // root is where the repository begins, as seen from here.
@@ -44,7 +45,7 @@ func docLines() ([]docLine, error) {
 var (
 	// commandWords begin a line that is meant to be typed. Indented text may also be
 	// a drawing or some Go; in a block that says it is for a shell, every line counts.
-	commandWords = regexp.MustCompile(`^(\w+=\S* )*(\w+=\$\(.*|tarn|(\./)?bin/\S+|kubectl|make|go (test|run|build|install|vet|get|tool|generate|mod)|cd|curl|docker|export|git|helm|ln|openssl|source|sudo|apt(-get)?|brew)( |$)`)
+	commandWords = regexp.MustCompile(`^(\w+=\S* )*(\w+=\$\(.*|tarn|(\./)?bin/\S+|kubectl|make|go (test|run|build|install|vet|get|tool|generate|mod)|cd|chmod|curl|docker|echo|export|git|helm|ln|openssl|source|sudo|apt(-get)?|brew)( |$)`)
 	// mentioned are commands of which a sentence speaks.
 	mentioned   = regexp.MustCompile("`((?:kubectl )?tarn [^`]+|make [a-z][^`]*|go (?:test|run) [^`]+)`")
 	shellFences = []string{"sh", "bash", "shell", "console"}
@@ -165,4 +166,53 @@ func variableAt(text string) (name string, length int) {
 		}
 	}
 	return "", 0
+}
+
+// Every attack that docs/testing.md lists names tests that exist, in the packages that
+// it names.
+func TestAttacksAreTested(t *testing.T) {
+	content, err := os.ReadFile(filepath.Join(root, "docs", "testing.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(content), "\n## Attacks\n")
+	text, _, _ = strings.Cut(text, "\n## ")
+	named := regexp.MustCompile("((?:`(?:Test|Fuzz)\\w+`(?:, )?)+) \\(((?:`[\\w/]+`(?:, )?)+)\\)")
+	quoted := regexp.MustCompile("`([^`]+)`")
+	rows := 0
+	for line := range strings.Lines(text) {
+		_, tests, ok := strings.Cut(strings.Trim(line, "| \n"), " | ")
+		if !ok || !strings.Contains(tests, "`") {
+			continue
+		}
+		rows++
+		groups := named.FindAllStringSubmatch(tests, -1)
+		if len(groups) == 0 {
+			t.Errorf("no test with its package in %q", tests)
+		}
+		for _, group := range groups {
+			for _, folder := range quoted.FindAllStringSubmatch(group[2], -1) {
+				files, err := filepath.Glob(filepath.Join(root, folder[1], "*_test.go"))
+				if err != nil || len(files) == 0 {
+					t.Errorf("%s has no tests: %v", folder[1], err)
+				}
+				code := ""
+				for _, file := range files {
+					text, err := os.ReadFile(file)
+					if err != nil {
+						t.Fatal(err)
+					}
+					code += string(text)
+				}
+				for _, test := range quoted.FindAllStringSubmatch(group[1], -1) {
+					if !strings.Contains(code, "func "+test[1]+"(") {
+						t.Errorf("there is no %s in %s", test[1], folder[1])
+					}
+				}
+			}
+		}
+	}
+	if rows < 10 {
+		t.Errorf("only %d attacks were found", rows)
+	}
 }

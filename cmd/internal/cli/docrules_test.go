@@ -78,7 +78,8 @@ func (s *docStage) kubectl(args []string) (string, error) {
 // docPage is the page that documents speak of.
 const docPage = "http://127.0.0.1:8276"
 
-// withPage serves a page with a copy on disk, and gives its address.
+// withPage serves a page with a copy on disk, and gives its address. Its token is in a
+// file that some line before has made.
 func (s *docStage) withPage(use func(page string)) error {
 	var complaint lockedBuffer
 	ended := serving(s.t.Context(), s.app("tarn", nil, nil, &complaint, nil), func(page string) {
@@ -86,7 +87,7 @@ func (s *docStage) withPage(use func(page string)) error {
 			status, _ = fetch(s.t, page+"readyz", "")
 		}
 		use(strings.TrimSuffix(page, "/"))
-	}, "pods", "deployments", "-A", "--to", filepath.Join(s.t.TempDir(), "page"))
+	}, "pods", "deployments", "-A", "--to", filepath.Join(s.t.TempDir(), "page"), "--page-token-file", "token")
 	if ended.code != exitOK {
 		return errors.New(complaint.String())
 	}
@@ -110,13 +111,22 @@ func (s *docStage) sqlOfPage(args []string, environment map[string]string) (out 
 // curl asks a page for what the line asks of the one that documents speak of.
 func (s *docStage) curl(args []string) (out string, err error) {
 	var asked []*url.URL
-	header, data := "", ""
+	header, data := http.Header{}, ""
 	for i := 0; i < len(args); i++ {
 		switch arg := args[i]; {
 		case strings.HasPrefix(arg, "-") && strings.Trim(arg[1:], "sSfN") == "":
 		case arg == "-H" && i+1 < len(args):
 			i++
-			header = args[i]
+			line := args[i]
+			if file, ok := strings.CutPrefix(line, "@"); ok {
+				content, err := os.ReadFile(file)
+				if err != nil {
+					return "", err
+				}
+				line = strings.TrimSpace(string(content))
+			}
+			name, value, _ := strings.Cut(line, ": ")
+			header.Set(name, value)
 		case arg == "--data-binary" && i+1 < len(args):
 			i++
 			data = args[i]
@@ -141,16 +151,16 @@ func (s *docStage) curl(args []string) (out string, err error) {
 }
 
 // request is a GET, or a POST of data.
-func (s *docStage) request(address, header, data string) (status int, body string) {
-	if data == "" {
-		return fetch(s.t, address, "")
+func (s *docStage) request(address string, header http.Header, data string) (status int, body string) {
+	method := http.MethodGet
+	if data != "" {
+		method = http.MethodPost
 	}
-	request, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, address, strings.NewReader(data))
+	request, err := http.NewRequestWithContext(s.t.Context(), method, address, strings.NewReader(data))
 	if err != nil {
 		return 0, err.Error()
 	}
-	name, value, _ := strings.Cut(header, ": ")
-	request.Header.Set(name, value)
+	request.Header = header
 	client := &http.Client{Transport: &http.Transport{}}
 	defer client.CloseIdleConnections()
 	response, err := client.Do(request)
@@ -168,6 +178,8 @@ func (s *docStage) request(address, header, data string) (status int, body strin
 // The rules must see what they are there to see.
 func TestDocRules(t *testing.T) {
 	stage := newDocStage(t)
+	write(t, "token", "0123456789abcdef")
+	write(t, "auth", "Authorization: Bearer 0123456789abcdef\n")
 	for text, want := range map[string]string{
 		"tarn get pods -A # all":                            "",
 		"tarn gte pods":                                     `no command "gte"`,
@@ -196,13 +208,21 @@ func TestDocRules(t *testing.T) {
 		"go run ./docs":                                     "nothing to be run",
 		"go fmt ./...":                                      `knows "go fmt`,
 		"cd nothing && go test":                             "no folder nothing",
-		"curl -s http://127.0.0.1:8276/metrics":             "",
-		"curl -s http://127.0.0.1:8276/nothing":             "is answered by 404",
-		"curl https://example.com/":                         "no rule",
-		"tarn sql --from http://127.0.0.1:8276 'SELECT 1'":  "",
-		"tarn sql --from http://127.0.0.1:8276 'SELEC 1'":   "syntax error",
-		"openssl rand -hex 16 > token":                      "",
-		"frobnicate the server":                             `knows "frobnicate the server"`,
+		"curl -s http://127.0.0.1:8276/healthz":             "",
+		"curl -s http://127.0.0.1:8276/metrics":             "is answered by 401",
+		"curl -s -H @auth http://127.0.0.1:8276/metrics":    "",
+		"curl -s -H @auth http://127.0.0.1:8276/nothing":    "is answered by 404",
+		"curl -s -H @none http://127.0.0.1:8276/metrics":    "none: no such file",
+		"chmod 600 token":                                   "",
+		"chmod 600 none":                                    "none: no such file",
+		"echo \"Authorization: Bearer $(cat token)\" > a":   "",
+		"cat none":                  "none: no such file",
+		"curl https://example.com/": "no rule",
+		"tarn sql --from http://127.0.0.1:8276 'SELECT 1'":                         "wants a token",
+		"tarn sql --from http://127.0.0.1:8276 'SELECT 1' --page-token-file token": "",
+		"tarn sql --from http://127.0.0.1:8276 'SELEC 1' --page-token-file token":  "syntax error",
+		"openssl rand -hex 16 > other":                                             "",
+		"frobnicate the server":                                                    `knows "frobnicate the server"`,
 	} {
 		switch err := stage.try(docLine{text: text}); {
 		case errors.Is(err, errNotHere):

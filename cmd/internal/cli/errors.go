@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/tarnproject/tarn/cmd/internal/term"
+	"github.com/tarnproject/tarn/internal/render"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
@@ -38,6 +39,9 @@ func (e *exitError) Error() string {
 
 func (e *exitError) Unwrap() error { return e.err }
 
+// longestError is how much of an error is shown. Servers may answer with anything.
+const longestError = 4000
+
 // oneLine keeps an error to the one line that it may have, whoever wrote it, and
 // from commanding the terminal.
 func oneLine(err error) string {
@@ -46,7 +50,7 @@ func oneLine(err error) string {
 	for i, line := range lines {
 		lines[i] = strings.TrimSpace(line)
 	}
-	return term.Clean(strings.Join(lines, " "))
+	return term.Clean(render.CutNote(strings.Join(lines, " "), longestError))
 }
 
 // explained is an error that says what to do.

@@ -147,6 +147,7 @@ func (a *app) getTables(ctx context.Context, r objectReader, places []location, 
 	if len(tables) == 0 && len(failed) == 0 {
 		a.sayNothingFound(places)
 	}
+	a.cutCells(tables)
 	if err := opts.printTables(a.out, tables, kinds(places) > 1, opts.allNamespaces); err != nil {
 		failed = append(failed, err)
 	}
@@ -164,7 +165,8 @@ func (a *app) getObjects(ctx context.Context, r objectReader, places []location,
 		}
 		if place.resource.Secret() && !opts.showSecrets {
 			for i := range objects {
-				hidden = mirror.HideValues(&objects[i]) || hidden
+				shown, some := mirror.HideValues(&objects[i], a.appliedCopies()...)
+				objects[i], hidden = *shown, hidden || some
 			}
 		}
 		all = append(all, objects...)

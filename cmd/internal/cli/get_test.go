@@ -140,3 +140,22 @@ func TestSecretsStaySecret(t *testing.T) {
 		}
 	})
 }
+
+// What some other applier left in a Secret is hidden if it is named.
+func TestFurtherAppliedAnnotations(t *testing.T) {
+	r := newRig(t)
+	s := secret("login", "hunter2")
+	s.Annotations["example.com/our-copy"], s.Annotations["kapp.k14s.io/original"] = "hunter2", "hunter2"
+	r.put(s)
+	for _, args := range [][]string{
+		{"get", "secret/login", "-o", "yaml", "--applied-annotations", "*/our-copy"},
+		{"query", "secrets", "-o", "yaml", "--applied-annotations", "example.com/*"},
+	} {
+		if got := r.run(args...); got.code != exitOK || strings.Contains(got.out, "hunter2") || !strings.Contains(got.out, "our-copy: (hidden)") {
+			t.Errorf("%q prints\n%s", args, got)
+		}
+	}
+	if got := r.run("get", "secret/login", "-o", "yaml"); strings.Count(got.out, "hunter2") != 1 {
+		t.Errorf("without the flag it prints\n%s", got)
+	}
+}

@@ -24,7 +24,7 @@ func (k *keeping) bind(cmd *cobra.Command) {
 	flags.StringVar(&k.dir, "to", "", "keep the copy in this directory too: it survives a restart, and SQL can be asked of it")
 	bindKey(cmd, &k.keyFile)
 	flags.BoolVar(&k.secrets, "with-secrets", false, "with --to, write Secrets too")
-	flags.BoolVar(&k.lastApplied, "with-last-applied", false, "with --to, keep the annotation in which kubectl apply repeats whole objects")
+	flags.BoolVar(&k.lastApplied, "with-last-applied", false, "with --to, keep the annotations in which kubectl apply and others repeat whole objects")
 	flags.StringSliceVar(&k.without, "without", nil, "with --to, leave out these fields: spec.template")
 	_ = cmd.MarkFlagDirname("to")
 }

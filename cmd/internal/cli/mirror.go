@@ -120,7 +120,7 @@ func (a *app) startMirror(ctx context.Context, giveUp context.CancelCauseFunc, a
 	var m *mirror.Mirror
 	started := make(chan struct{})
 	options.Namespaces, options.LabelSelector, options.FieldSelector = s.namespaces(at.namespace), s.labels, s.fields
-	options.Logger = a.logger
+	options.Logger, options.AppliedCopies = a.logger, a.appliedCopies()
 	options.OnError = func(name string, err error) {
 		<-started
 		a.logger.Info("copy failed", "resource", name, "error", err)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/tarnproject/tarn/internal/render"
 	"github.com/tarnproject/tarn/mirror"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -78,9 +79,9 @@ func (o *output) printer() (printers.ResourcePrinter, error) {
 	case "name":
 		return &printers.NamePrinter{ShortOutput: true}, nil
 	case "json":
-		p = &printers.JSONPrinter{}
+		p = &nestedPrinter{&printers.JSONPrinter{}, func(out io.Writer, content map[string]any) error { return render.WriteJSON(out, content) }}
 	case "yaml":
-		p = &printers.YAMLPrinter{}
+		p = &nestedPrinter{&printers.YAMLPrinter{}, render.WriteYAML}
 	case "jsonpath":
 		var path *printers.JSONPathPrinter
 		if path, err = printers.NewJSONPathPrinter(argument); err == nil {

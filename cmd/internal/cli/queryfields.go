@@ -57,37 +57,53 @@ func someHas(state *memory.Snapshot[mirror.Object], field *fieldpath.Path) bool 
 	return false
 }
 
+// What is looked at for a field that somebody may have meant: so many objects, so
+// deep, and so many fields in all.
+const (
+	suggestObjects = 100
+	suggestDepth   = 20
+	suggestFields  = 5000
+)
+
 // fieldsSeen are the paths of what the first objects have.
 func fieldsSeen(state *memory.Snapshot[mirror.Object]) []string {
-	const enough = 100
 	paths, n := map[string]bool{}, 0
 	for _, object := range state.All() {
-		addFields(paths, "", object.Object)
-		if n++; n == enough {
+		addFields(paths, "", object.Object, suggestDepth)
+		if n++; n == suggestObjects {
 			break
 		}
 	}
 	return slices.Sorted(maps.Keys(paths))
 }
 
-var plainName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
+var plainName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,62}$`)
 
 // addFields leaves out what has to be quoted: those are names that users made up,
 // and so many that something is always near.
-func addFields(paths map[string]bool, at string, value any) {
+func addFields(paths map[string]bool, at string, value any, depth int) {
+	if depth == 0 {
+		return
+	}
 	switch value := value.(type) {
 	case map[string]any:
 		for name, inner := range value {
+			if len(paths) >= suggestFields {
+				return
+			}
 			if !plainName.MatchString(name) {
 				continue
 			}
 			path := strings.TrimPrefix(at+"."+name, ".")
 			paths[path] = true
-			addFields(paths, path, inner)
+			addFields(paths, path, inner, depth-1)
 		}
 	case []any:
 		for _, inner := range value {
-			addFields(paths, at+"[*]", inner)
+			if len(paths) >= suggestFields {
+				return
+			}
+			addFields(paths, at+"[*]", inner, depth-1)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/tarnproject/tarn/cmd/internal/term"
 	"github.com/tarnproject/tarn/fieldpath"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -77,6 +78,7 @@ func (a *app) printFound(answers []*answer, opts *queryOptions) error {
 	if len(tables) == 0 {
 		a.sayNothingFound([]location{{resource: answers[0].resource, namespace: answers[0].namespace}})
 	}
+	a.cutCells(tables)
 	err := opts.printTables(a.out, tables, len(answers) > 1, opts.allNamespaces)
 	a.tellMore(answers)
 	return err
@@ -124,7 +126,7 @@ func (f *answer) table() *metav1.Table {
 	})
 	table := &metav1.Table{ColumnDefinitions: []metav1.TableColumnDefinition{{Name: "Name", Type: "string", Format: "name"}}}
 	for i, name := range headings(fields) {
-		table.ColumnDefinitions = append(table.ColumnDefinitions, metav1.TableColumnDefinition{Name: name, Type: "string", Description: fields[i].String()})
+		table.ColumnDefinitions = append(table.ColumnDefinitions, metav1.TableColumnDefinition{Name: term.Clean(name), Type: "string", Description: fields[i].String()})
 	}
 	table.ColumnDefinitions = append(table.ColumnDefinitions,
 		metav1.TableColumnDefinition{Name: "Age", Type: "string"},
@@ -147,11 +149,17 @@ func cell(field *fieldpath.Path, object *unstructured.Unstructured) string {
 	if len(values) == 0 {
 		return "<none>"
 	}
-	texts := make([]string, len(values))
+	var text strings.Builder
 	for i, value := range values {
-		texts[i] = value.String()
+		if i > 0 {
+			text.WriteByte(',')
+		}
+		text.WriteString(value.String())
+		if text.Len() > widestCell {
+			break // the rest would be cut
+		}
 	}
-	return strings.Join(texts, ",")
+	return text.String()
 }
 
 func ownerOf(object *unstructured.Unstructured) string {

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -105,6 +106,10 @@ func parseObjects(raw []byte) (objects []unstructured.Unstructured, list metav1.
 		return []unstructured.Unstructured{*object}, list, nil
 	case *unstructured.UnstructuredList:
 		return object.Items, metav1.ListMeta{ResourceVersion: object.GetResourceVersion(), Continue: object.GetContinue()}, nil
+	}
+	if runtime.IsMissingKind(err) {
+		// The error repeats all that was sent, which may be secret.
+		err = errors.New("it has no kind")
 	}
 	return nil, list, fmt.Errorf("the server's answer cannot be read: %w", err)
 }

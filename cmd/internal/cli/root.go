@@ -28,7 +28,8 @@ type app struct {
 	terminal func() (term.Terminal, bool)
 
 	connection connection
-	logging    logging
+	applied
+	logging logging
 	// logger writes as --log-level and --log-format say, to errOut, or above the
 	// live view while there is one. It is set before a command runs.
 	logger *slog.Logger
@@ -81,6 +82,7 @@ line is wrong; 130 interrupted before it was done.`,
 	root.SetErr(a.errOut)
 	root.SetFlagErrorFunc(a.wrongFlag)
 	a.connection.bind(root.PersistentFlags())
+	a.applied.bind(root.PersistentFlags())
 	a.logging.bind(root.PersistentFlags())
 	root.AddCommand(
 		a.getCommand(),

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/internal/render"
 	"github.com/tarnproject/tarn/kube/reasons"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -113,7 +114,7 @@ func rowOf(r metav1.TableRow) *row {
 	made := &row{cells: make([]string, len(r.Cells))}
 	for i, cell := range r.Cells {
 		if cell != nil {
-			made.cells[i] = strings.TrimSpace(fmt.Sprint(cell))
+			made.cells[i] = render.Cut(strings.TrimSpace(fmt.Sprint(cell)), widestCell)
 		}
 	}
 	object, ok := r.Object.Object.(metav1.Object)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"sync"
 	"time"
@@ -19,13 +18,9 @@ type serveOptions struct {
 	scope
 	keeping
 	verifying
-	page      web.Options
-	tokenFile string
+	pageFlags
+	page web.Options
 }
-
-// pageToken is the variable that may hold the page's token itself. --token is
-// kubectl's flag for the token that the cluster wants.
-const pageToken = "TARN_PAGE_TOKEN"
 
 func (a *app) serveCommand() *cobra.Command {
 	var opts serveOptions
@@ -36,10 +31,13 @@ func (a *app) serveCommand() *cobra.Command {
 look at, as an HTTP API, with metrics for Prometheus at /metrics and the probes
 /healthz and /readyz (ready is synced and fresh).
 
-It listens on this machine only, for everybody on it. With --page-token-file, or
-the token itself in TARN_PAGE_TOKEN, one must sign in. Any other address needs a
-certificate and a token of 16 characters or more. The page may be asked for by
-the names in the certificate, and by those given with --page-host.
+It listens on this machine only, and prints a link that signs in: a machine may
+have other users. The token in it is made for the occasion, or it is yours, from
+--page-token-file or TARN_PAGE_TOKEN; programs send it as "Authorization: Bearer
+…". --no-page-token does without. Any other address needs a certificate and a
+token of your own, of 16 characters or more. The page may be asked for by the
+names in the certificate, and by those given with --page-host. Certificate and
+token are read again when their files change; another token ends all sessions.
 
 With --to the copy is kept in a directory too, as by "tarn mirror --to", and the
 page and the API answer SQL.
@@ -51,13 +49,14 @@ Everything is read-only. Values of Secrets are neither kept nor shown unless
   tarn serve pods deployments replicasets -A
 
   # For others: with TLS and a token
-  openssl rand -hex 16 > token
+  openssl rand -hex 16 > token && chmod 600 token
   tarn serve all -A --listen 0.0.0.0:8276 --page-token-file token \
     --tls-cert-file page.crt --tls-private-key-file page.key
 
   # Everything there is, for scripts
-  tarn serve '*' -A &
-  curl 'http://127.0.0.1:8276/api/tables/pods?q=status.phase!=Running'`,
+  tarn serve '*' -A --page-token-file token &
+  curl -H "Authorization: Bearer $(cat token)" \
+    'http://127.0.0.1:8276/api/tables/pods?q=status.phase!=Running'`,
 		Args: a.someResources,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.serve(cmd.Context(), args, &opts)
@@ -67,11 +66,11 @@ Everything is read-only. Values of Secrets are neither kept nor shown unless
 	opts.scope.bind(cmd)
 	opts.keeping.bind(cmd)
 	opts.verifying.bind(cmd)
+	opts.pageFlags.bind(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&opts.page.Address, "listen", web.DefaultAddress, "where to listen; port 0 for a free one")
 	flags.StringVar(&opts.page.CertFile, "tls-cert-file", "", "certificate to serve HTTPS with")
 	flags.StringVar(&opts.page.KeyFile, "tls-private-key-file", "", "key of the certificate")
-	flags.StringVar(&opts.tokenFile, "page-token-file", "", "file with the token that visitors must show")
 	flags.StringSliceVar(&opts.page.Hosts, "page-host", nil, "further names by which the page may be asked for")
 	flags.BoolVar(&opts.page.ShowSecrets, "show-secrets", false, "keep and show the values of Secrets")
 	flags.BoolVar(&opts.page.Profiles, "pprof", false, "serve Go's profiles at /debug/pprof/")
@@ -105,7 +104,7 @@ func (a *app) serve(ctx context.Context, args []string, opts *serveOptions) (fai
 	defer cancel()
 	m, err := mirror.Start(ctx, cfg, wanted, mirror.Options{
 		Namespaces: opts.namespaces(namespace), LabelSelector: opts.labels, FieldSelector: opts.fields,
-		ShowSecrets: opts.page.ShowSecrets, Disk: disk, Verify: opts.period, Logger: a.logger,
+		ShowSecrets: opts.page.ShowSecrets, AppliedCopies: a.appliedCopies(), Disk: disk, Verify: opts.period, Logger: a.logger,
 	})
 	if err != nil {
 		return fmt.Errorf("the mirror cannot be started: %w", err)
@@ -113,11 +112,21 @@ func (a *app) serve(ctx context.Context, args []string, opts *serveOptions) (fai
 	defer func() { <-m.Done() }()
 	defer cancel()
 	opts.page.Name, opts.page.Logger = strings.TrimPrefix(cfg.Host, "https://"), a.logger
+	accessLog, closeLog, err := opts.pageFlags.openAccessLog(a)
+	if err != nil {
+		return err
+	}
+	defer func() { failed = errors.Join(failed, closeLog()) }()
+	opts.page.AccessLog = accessLog
 	page, err := web.Listen(m, opts.page)
 	if err != nil {
 		return explainListen("--listen", err)
 	}
-	fmt.Fprintf(a.out, "Serving %s of %s at %s\n", plural(len(wanted), "resource"), cfg.Host, page.URL())
+	said := fmt.Sprintf("Serving %s of %s at %s\n", plural(len(wanted), "resource"), cfg.Host, page.URL())
+	if link := page.SignInURL(); link != page.URL() {
+		said += fmt.Sprintf("Sign in by this link: %s\n", link)
+	}
+	fmt.Fprint(a.out, said)
 	var beside sync.WaitGroup
 	defer beside.Wait()
 	defer cancel()
@@ -125,8 +134,8 @@ func (a *app) serve(ctx context.Context, args []string, opts *serveOptions) (fai
 	return page.Serve(ctx)
 }
 
-// checkPage reads the token and finds what the page cannot be served with,
-// before the cluster is asked for anything.
+// checkPage finds what the page cannot be served with, before the cluster is asked for
+// anything.
 func (a *app) checkPage(opts *serveOptions) error {
 	if opts.page.FreshWithin <= 0 {
 		return usagef("--fresh-within is a time such as 3m, not %v", opts.page.FreshWithin)
@@ -134,34 +143,13 @@ func (a *app) checkPage(opts *serveOptions) error {
 	if _, err := checkAddress("--listen", opts.page.Address); err != nil {
 		return err
 	}
-	token, set := a.getenv(pageToken)
-	if opts.tokenFile != "" {
-		content, err := os.ReadFile(opts.tokenFile)
-		if err != nil {
-			return fmt.Errorf("the token cannot be read: %w; name another file with --page-token-file", err)
-		}
-		token, set = string(content), true
+	if err := opts.pageFlags.check(a, &opts.page); err != nil {
+		return err
 	}
-	opts.page.Token = strings.TrimSpace(token)
-	if set && opts.page.Token == "" {
-		return usagef("the token is empty; openssl rand -hex 16 makes one")
+	if err := opts.page.Check(); err != nil {
+		return explainPage(err)
 	}
-	err := opts.page.Check()
-	var exposed *web.ExposedError
-	switch {
-	case err == nil:
-		return nil
-	case !errors.As(err, &exposed):
-		return errors.New(strings.TrimPrefix(err.Error(), "web: "))
-	}
-	var missing []string
-	if exposed.NoTLS {
-		missing = append(missing, "--tls-cert-file and --tls-private-key-file")
-	}
-	if exposed.WeakToken {
-		missing = append(missing, "--page-token-file with a token of 16 characters or more")
-	}
-	return usagef("--listen %s can be reached from other machines: give %s, or listen on 127.0.0.1", exposed.Address, strings.Join(missing, " and "))
+	return nil
 }
 
 // tellSynced says when everything is there.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -25,6 +26,11 @@ func (r *rig) serving(do func(address string), args ...string) result {
 }
 
 func serving(ctx context.Context, a *app, do func(address string), args ...string) result {
+	return servingUntil(ctx, a, regexp.MustCompile(` at (https?://\S+/)$`), do, args...)
+}
+
+// servingUntil looks for the address in what is printed.
+func servingUntil(ctx context.Context, a *app, address *regexp.Regexp, do func(address string), args ...string) result {
 	ctx, interrupt := context.WithCancel(ctx)
 	defer interrupt()
 	lines, out := io.Pipe()
@@ -35,7 +41,6 @@ func serving(ctx context.Context, a *app, do func(address string), args ...strin
 		out.Close()
 	}()
 	var said strings.Builder
-	address := regexp.MustCompile(` at (https?://\S+/)$`)
 	for scanner := bufio.NewScanner(lines); scanner.Scan(); {
 		said.WriteString(scanner.Text() + "\n")
 		if found := address.FindStringSubmatch(scanner.Text()); found != nil {
@@ -90,24 +95,63 @@ func TestServe(t *testing.T) {
 		if _, body := fetch(t, address+"metrics", ""); !strings.Contains(body, `tarn_objects{replica="pods"} 1`) {
 			t.Errorf("metrics: %s", body)
 		}
-	}, "pods", "secrets")
+	}, "pods", "secrets", "--no-page-token")
 	if ended.code != 0 || !strings.HasPrefix(ended.out, "Serving 2 resources of ") || ended.err != "" {
 		t.Errorf("ended with\n%s", ended)
 	}
 }
 
+// Without being told otherwise, the page wants a token, which only the link that is
+// printed has.
+func TestServeMakesAToken(t *testing.T) {
+	r := newRig(t, pod("web-1", corev1.PodRunning))
+	log := filepath.Join(t.TempDir(), "access.log")
+	statuses := map[string]int{}
+	var said string
+	r.serving(func(address string) {
+		said = address
+		statuses["nobody"], _ = fetch(t, address+"api/tables", "")
+	}, "pods", "--access-log", log)
+	if statuses["nobody"] != http.StatusUnauthorized {
+		t.Errorf("without the token: %d at %s", statuses["nobody"], said)
+	}
+	text, err := os.ReadFile(log)
+	if err != nil || !strings.Contains(string(text), "as=nobody method=GET") || !strings.Contains(string(text), "path=/api/tables status=401") {
+		t.Errorf("%v; the access log is %s", err, text)
+	}
+	if info, err := os.Stat(log); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the access log can be read by others: %v, %v", info.Mode(), err)
+	}
+
+	ended := servingLink(t, r, func(link string) {
+		address, token, _ := strings.Cut(link, "#token=")
+		if status, _ := fetch(t, address+"api/tables", token); status != http.StatusOK {
+			t.Errorf("with the token of the link: %d", status)
+		}
+	}, "pods")
+	if ended.code != 0 || strings.Count(ended.out, "#token=") != 1 {
+		t.Errorf("ended with\n%s", ended)
+	}
+}
+
+// servingLink is serving for the link that signs in.
+func servingLink(t *testing.T, r *rig, do func(link string), args ...string) result {
+	t.Helper()
+	return servingUntil(t.Context(), r.app(nil, &lockedBuffer{}), regexp.MustCompile(`^Sign in by this link: (https?://\S+)$`), do, args...)
+}
+
 func TestServeOptions(t *testing.T) {
 	r := newRig(t, secret("key", "hunter2hunter2"))
 	token := filepath.Join(t.TempDir(), "token")
-	write(t, token, "from a file\n")
+	write(t, token, "a token from a file\n")
 	for _, test := range []struct {
 		token string
 		env   map[string]string
 		args  []string
 	}{
-		{token: "from a file", args: []string{"--page-token-file=" + token}},
-		{token: "from the environment", env: map[string]string{"TARN_PAGE_TOKEN": "from the environment"}},
-		{token: "from a file", env: map[string]string{"TARN_PAGE_TOKEN": "from the environment", "TARN_PAGE_TOKEN_FILE": token}},
+		{token: "a token from a file", args: []string{"--page-token-file=" + token}},
+		{token: "a token from the environment", env: map[string]string{"TARN_PAGE_TOKEN": "a token from the environment"}},
+		{token: "a token from a file", env: map[string]string{"TARN_PAGE_TOKEN": "a token from the environment", "TARN_PAGE_TOKEN_FILE": token}},
 	} {
 		r.env = test.env
 		r.serving(func(address string) {
@@ -141,6 +185,8 @@ func TestServeMisuse(t *testing.T) {
 	defer taken.Close()
 	empty := filepath.Join(t.TempDir(), "empty")
 	write(t, empty, " \n")
+	short := filepath.Join(t.TempDir(), "short")
+	write(t, short, "short\n")
 	for _, test := range []struct {
 		args  string
 		code  int
@@ -154,6 +200,11 @@ func TestServeMisuse(t *testing.T) {
 		{"--tls-cert-file none", 1, []string{"none", "cannot be used"}},
 		{"--page-token-file none", 1, []string{"the token cannot be read", "--page-token-file"}},
 		{"--page-token-file " + empty, 2, []string{"the token is empty", "openssl rand"}},
+		{"--page-token-file " + short, 2, []string{"the token has 5 characters", "16 or more"}},
+		{"--no-page-token --page-token-file " + empty, 2, []string{"--no-page-token lets everybody in"}},
+		{"--no-page-token --listen 0.0.0.0:0", 2, []string{"--listen 0.0.0.0:0 can be reached from other machines", "--page-token-file"}},
+		{"--session-life 0s", 2, []string{"--session-life is a time such as 12h"}},
+		{"--access-log " + t.TempDir(), 1, []string{"--access-log", "is a directory"}},
 		{"--fresh-within -1s", 2, []string{"--fresh-within is a time such as 3m"}},
 		{"pots", 1, []string{`no resource "pots"`, "pods"}},
 	} {

@@ -22,6 +22,8 @@ type sqlOptions struct {
 	timeout           time.Duration
 	rows              int
 	showSecrets       bool
+	// pageTokenFile and pageProxy are for a page.
+	pageTokenFile, pageProxy string
 }
 
 func (a *app) sqlCommand() *cobra.Command {
@@ -73,6 +75,8 @@ standard input.`,
 	flags.DurationVar(&opts.timeout, "timeout", 10*time.Second, "how long the statement may take")
 	flags.IntVar(&opts.rows, "max-rows", 10_000, "how many rows to print at most")
 	flags.BoolVar(&opts.showSecrets, "show-secrets", false, "without --from, copy the values of Secrets too")
+	bindTokenFile(cmd, &opts.pageTokenFile, "file with the token of the page; "+pageToken+" may hold the token itself")
+	flags.StringVar(&opts.pageProxy, "page-proxy", "", "reach the page through this proxy; $HTTP_PROXY is not heeded")
 	_ = cmd.RegisterFlagCompletionFunc("output", choices("table", "json", "csv"))
 	return cmd
 }

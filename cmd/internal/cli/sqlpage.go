@@ -6,10 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
+
+	"github.com/tarnproject/tarn/cmd/internal/term"
 )
 
 // isAddress tells a page from a directory.
@@ -17,25 +20,85 @@ func isAddress(from string) bool {
 	return strings.HasPrefix(from, "http://") || strings.HasPrefix(from, "https://")
 }
 
+// pageClient talks to a page with its token.
+//
+//   - The token is not sent unencrypted to another machine, where others could read it
+//     on the way, nor after a redirect, which leads to somebody else.
+//   - No proxy is used unless one is named: $HTTP_PROXY is set for other purposes, and
+//     would be told the token.
+type pageClient struct {
+	address *url.URL
+	token   string
+	proxy   *url.URL
+}
+
+// newPageClient finds what cannot be meant, and what must not be done.
+func (a *app) newPageClient(from, tokenFile, proxy string) (*pageClient, error) {
+	address, err := url.Parse(from)
+	switch {
+	case err != nil || address.Host == "":
+		return nil, usagef("--from %s is no address of a page, such as http://127.0.0.1:8276", from)
+	case address.Fragment != "" || address.User != nil:
+		return nil, usagef("--from: other users can see command lines, and there is a secret in this address; put the token into %s, or into a file and name it with --page-token-file", pageToken)
+	}
+	c := &pageClient{address: address}
+	if tokenFile != "" {
+		if c.token, err = readToken(tokenFile); err != nil {
+			return nil, err
+		}
+	} else if token, ok := a.getenv(pageToken); ok {
+		c.token = strings.TrimSpace(token)
+	}
+	if c.token != "" && address.Scheme != "https" && !isLoopback(address.Hostname()) {
+		return nil, usagef("--from %s is another machine, and the token would be sent unencrypted: take https, or ask without a token", from)
+	}
+	if proxy != "" {
+		if c.proxy, err = url.Parse(proxy); err != nil || c.proxy.Host == "" {
+			return nil, usagef("--page-proxy %s is no address of a proxy, such as http://proxy.example.com:3128", proxy)
+		}
+		if c.token != "" && address.Scheme != "https" {
+			return nil, usagef("--page-proxy: the proxy would be told the token: take https")
+		}
+	}
+	return c, nil
+}
+
+func isLoopback(host string) bool {
+	return host == "localhost" || strings.HasSuffix(host, ".localhost") || net.ParseIP(host).IsLoopback()
+}
+
+// do sends a request. What is returned must be called when its answer has been read.
+func (c *pageClient) do(request *http.Request) (*http.Response, func(), error) {
+	if c.token != "" {
+		request.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	transport := &http.Transport{}
+	if c.proxy != nil {
+		transport.Proxy = http.ProxyURL(c.proxy)
+	}
+	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	response, err := client.Do(request)
+	if err != nil {
+		transport.CloseIdleConnections()
+		return nil, nil, err
+	}
+	return response, func() { response.Body.Close(); transport.CloseIdleConnections() }, nil
+}
+
 // sqlOfPage asks a page, which has the limits and the formats too.
 func (a *app) sqlOfPage(ctx context.Context, statement string, opts *sqlOptions) error {
-	address, err := url.Parse(opts.dir)
-	if err != nil || address.Host == "" {
-		return usagef("--from %s is no address of a page, such as http://127.0.0.1:8276", opts.dir)
+	client, err := a.newPageClient(opts.dir, opts.pageTokenFile, opts.pageProxy)
+	if err != nil {
+		return err
 	}
-	address = address.JoinPath("api", "sql")
+	address := client.address.JoinPath("api", "sql")
 	address.RawQuery = url.Values{"format": {opts.format}, "rows": {strconv.Itoa(opts.rows)}, "timeout": {opts.timeout.String()}}.Encode()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address.String(), strings.NewReader(statement))
 	if err != nil {
 		return err
 	}
 	request.Header.Set("Content-Type", "application/sql")
-	if token, ok := a.getenv(pageToken); ok {
-		request.Header.Set("Authorization", "Bearer "+strings.TrimSpace(token))
-	}
-	client := &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment}}
-	defer client.CloseIdleConnections()
-	response, err := client.Do(request)
+	response, done, err := client.do(request)
 	if err != nil {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -46,7 +109,7 @@ func (a *app) sqlOfPage(ctx context.Context, statement string, opts *sqlOptions)
 		}
 		return fmt.Errorf("the page cannot be reached at %s: %s", opts.dir, cause)
 	}
-	defer response.Body.Close()
+	defer done()
 	if response.StatusCode != http.StatusOK {
 		return refusedByPage(response)
 	}
@@ -62,12 +125,15 @@ func (a *app) sqlOfPage(ctx context.Context, statement string, opts *sqlOptions)
 
 func refusedByPage(response *http.Response) error {
 	var said struct{ Error string }
+	if to := response.Header.Get("Location"); response.StatusCode/100 == 3 && to != "" {
+		return fmt.Errorf("the page answers with %s to %s; if that is meant, name that address with --from", response.Status, term.Clean(to))
+	}
 	raw, _ := io.ReadAll(io.LimitReader(response.Body, 64<<10))
 	if json.Unmarshal(raw, &said) != nil || said.Error == "" {
 		return fmt.Errorf("the page answers with %s; is it one of tarn serve?", response.Status)
 	}
 	if response.StatusCode == http.StatusUnauthorized {
-		return fmt.Errorf("the page wants a token: set %s", pageToken)
+		return fmt.Errorf("the page wants a token, or another one: set %s, or name a file with --page-token-file", pageToken)
 	}
 	return errors.New(said.Error)
 }

@@ -22,7 +22,7 @@ func (a *app) watchFields(parent context.Context, at cluster, wanted []target, o
 	started := make(chan struct{})
 	options := mirror.Options{
 		Namespaces: opts.namespaces(namespace), LabelSelector: opts.labels, FieldSelector: opts.fields,
-		ShowSecrets: opts.showSecrets, Logger: a.logger,
+		ShowSecrets: opts.showSecrets, AppliedCopies: a.appliedCopies(), Logger: a.logger,
 		OnError: func(name string, err error) {
 			<-started
 			a.logger.Info("watch failed", "resource", name, "error", err)
@@ -101,9 +101,7 @@ func describeChange(of target, c tarn.Change[mirror.Object], now time.Time) []te
 		return lines
 	}
 	found := differences(c.Old.Object, c.Object.Object)
-	for _, d := range found {
-		lines = append(lines, d.line())
-	}
+	lines = append(lines, found...)
 	if len(found) == 0 {
 		why := "no field that is kept differs"
 		if of.resource.Secret() {

@@ -3,6 +3,7 @@ package demo
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"log/slog"
 	"sync"
@@ -58,7 +59,8 @@ func Open(ctx context.Context, options StageOptions) (_ *Stage, err error) {
 			s.Close()
 		}
 	}()
-	serving := apiserver.Options{Address: options.Address, TLS: options.Faults, BookmarkInterval: bookmarks}
+	// Other users of this machine have no part in it.
+	serving := apiserver.Options{Address: options.Address, TLS: options.Faults, Tokens: []string{rand.Text()}, BookmarkInterval: bookmarks}
 	if s.Server, err = apiserver.Start(serving); err != nil {
 		return nil, err
 	}

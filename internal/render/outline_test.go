@@ -1,4 +1,4 @@
-package web
+package render
 
 import (
 	"encoding/json"
@@ -57,11 +57,11 @@ spec:
     three
   share: 0.5
 `, "\n")
-	if diff := cmp.Diff(want, yamlText(object)); diff != "" {
+	if diff := cmp.Diff(want, text(t, object)); diff != "" {
 		t.Errorf("want -, got +\n%s", diff)
 	}
 	paths := map[string]string{}
-	for _, l := range yamlLines(object) {
+	for _, l := range Lines(object, everything).Lines {
 		paths[strings.TrimSpace(l.String())] = l.Path
 	}
 	for text, want := range map[string]string{
@@ -75,11 +75,30 @@ spec:
 	}
 }
 
+// everything is more than any object of these tests has.
+var everything = Limits{Lines: 1 << 30, Bytes: 1 << 30, Value: 1 << 30}
+
+// text is an object as YAML, written and line by line.
+func text(t interface{ Fatalf(string, ...any) }, object map[string]any) string {
+	var written, lines strings.Builder
+	if err := WriteYAML(&written, object); err != nil {
+		t.Fatalf("%v", err)
+	}
+	shown := Lines(object, everything)
+	for _, l := range shown.Lines {
+		lines.WriteString(l.String() + "\n")
+	}
+	if lines.String() != written.String() || !shown.Whole() {
+		t.Fatalf("line by line (whole: %v) it is\n%s\nand written\n%s", shown.Whole(), lines.String(), written.String())
+	}
+	return written.String()
+}
+
 // What is shown is YAML, and says what the object says.
 func TestYAMLIsTrue(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		object := map[string]any{"a": anyValue(3).Draw(t, "value")}
-		text := yamlText(object)
+		text := text(t, object)
 		encoded, err := sigsyaml.YAMLToJSON([]byte(text))
 		if err != nil {
 			t.Fatalf("%v in\n%s", err, text)
@@ -103,6 +122,7 @@ func anyValue(depth int) *rapid.Generator[any] {
 	text := rapid.OneOf(
 		rapid.SampledFrom([]string{
 			"", "yes", "No", "null", "~", "1e3", "0x1f", "1:20", "12", "-", "- a", "a: b", "a #b", "#", "a:", "*x", "&x", "!t", "|", "> x", "@", "%",
+			strings.Repeat("k", 999), strings.Repeat("é ", 600), strings.Repeat("long", 300),
 			"2026-01-01", "1_000", ".inf", "=", "<<", "10.0.0.1", "100m", "a\nb", "a\nb\n", "\na\n", " a\nb", "a\n b\n\n", "a\tb\nc", "é", "\u2028", "\ufeff", "\u0085", "a\r\nb",
 		}),
 		rapid.StringN(0, 12, -1),

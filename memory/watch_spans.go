@@ -1,0 +1,170 @@
+package memory
+
+import (
+	"cmp"
+	"math/rand/v2"
+)
+
+// span is the keys from from up to but not including to; without an end if to is
+// empty.
+type span struct{ from, to string }
+
+func (r span) has(key string) bool { return key >= r.from && (r.to == "" || key < r.to) }
+
+// compare orders spans by their beginning, then by their end.
+func (r span) compare(other span) int {
+	return cmp.Or(cmp.Compare(r.from, other.from), cmp.Compare(r.to, other.to))
+}
+
+// prefixSpan is the span of all keys that begin with prefix.
+func prefixSpan(prefix string) span {
+	end := []byte(prefix)
+	for len(end) > 0 && end[len(end)-1] == 255 {
+		end = end[:len(end)-1]
+	}
+	if len(end) > 0 {
+		end[len(end)-1]++
+	}
+	return span{prefix, string(end)}
+}
+
+// spanTree finds the spans that cover a key: prefixes, ranges, and everything,
+// which is the span without bounds.
+//
+// It is an interval tree: ordered by where spans begin, and each node knows the
+// farthest end below it, so that a search leaves out whatever ends before the key
+// or begins after it. A search that finds k of n spans visits about (k+1) log n
+// nodes.
+//
+// Why not a list of spans: every write would compare its key with all of them; 10,000
+// prefixes without a match made a write 600 times as slow. Why not a radix tree, which
+// finds prefixes without a logarithm: ranges would need a second structure.
+//
+// It is a treap. Priorities are random, so that nobody can choose spans that make
+// it deep.
+type spanTree struct {
+	root *spanNode
+	// visits counts the nodes that searches looked at, for tests.
+	visits int
+}
+
+type spanNode struct {
+	span
+	topic
+	priority    uint64
+	left, right *spanNode
+	// farthest is the latest end in this subtree, empty for no end.
+	farthest string
+}
+
+// topicOf gives the topic of a span, which is added if it is not there.
+func (t *spanTree) topicOf(of span) *topic {
+	for n := t.root; n != nil; {
+		switch c := of.compare(n.span); {
+		case c == 0:
+			return &n.topic
+		case c < 0:
+			n = n.left
+		default:
+			n = n.right
+		}
+	}
+	added := &spanNode{span: of, priority: rand.Uint64(), farthest: of.to}
+	t.root = t.root.insert(added)
+	return &added.topic
+}
+
+func (t *spanTree) remove(of span) { t.root = t.root.remove(of) }
+
+// covering adds to found the topics of all spans that have a key.
+func (t *spanTree) covering(found []*topic, key string) []*topic {
+	return t.collect(t.root, found, key)
+}
+
+func (t *spanTree) collect(n *spanNode, found []*topic, key string) []*topic {
+	for n != nil && !endsBy(n.farthest, key) {
+		t.visits++
+		if n.from > key {
+			n = n.left
+			continue
+		}
+		found = t.collect(n.left, found, key)
+		if n.has(key) {
+			found = append(found, &n.topic)
+		}
+		n = n.right
+	}
+	return found
+}
+
+// endsBy says that a span which ends at end does not reach key.
+func endsBy(end, key string) bool { return end != "" && end <= key }
+
+// update recomputes what a node knows of its subtree.
+func (n *spanNode) update() *spanNode {
+	n.farthest = n.to
+	for _, child := range []*spanNode{n.left, n.right} {
+		if child != nil && n.farthest != "" && (child.farthest == "" || child.farthest > n.farthest) {
+			n.farthest = child.farthest
+		}
+	}
+	return n
+}
+
+func (n *spanNode) insert(added *spanNode) *spanNode {
+	switch {
+	case n == nil:
+		return added
+	case added.priority > n.priority:
+		added.left, added.right = n.split(added.span)
+		return added.update()
+	case added.compare(n.span) < 0:
+		n.left = n.left.insert(added)
+	default:
+		n.right = n.right.insert(added)
+	}
+	return n.update()
+}
+
+// split divides a subtree into what is before a span and what is after it.
+func (n *spanNode) split(at span) (before, after *spanNode) {
+	if n == nil {
+		return nil, nil
+	}
+	if n.compare(at) < 0 {
+		n.right, after = n.right.split(at)
+		return n.update(), after
+	}
+	before, n.left = n.left.split(at)
+	return before, n.update()
+}
+
+func (n *spanNode) remove(of span) *spanNode {
+	if n == nil {
+		return nil
+	}
+	switch c := of.compare(n.span); {
+	case c == 0:
+		return merge(n.left, n.right)
+	case c < 0:
+		n.left = n.left.remove(of)
+	default:
+		n.right = n.right.remove(of)
+	}
+	return n.update()
+}
+
+// merge makes one subtree of two, all of before being in front of all of after.
+func merge(before, after *spanNode) *spanNode {
+	switch {
+	case before == nil:
+		return after
+	case after == nil:
+		return before
+	case before.priority > after.priority:
+		before.right = merge(before.right, after)
+		return before.update()
+	}
+	after.left = merge(before, after.left)
+	return after.update()
+}

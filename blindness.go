@@ -2,13 +2,12 @@ package tarn
 
 import "time"
 
-// blindness is what a reflector knows that it does not know: something was said
-// about an object that could not be named, so that the copy may be wrong without
-// anyone being able to say where. Only a whole state helps.
+// unreadable is about events that could not be read, or whose object could not be
+// named: the copy may be wrong, and nobody can say where. Only a whole state helps.
 //
 // The first time it is read at once. Something that stays unreadable must not
 // cost a list each time it is said, so after that once in a while is enough.
-type blindness struct {
+type unreadable struct {
 	// due is when the state must be read anew, zero if it need not.
 	due time.Time
 	// paid is when that was last done.
@@ -16,50 +15,49 @@ type blindness struct {
 }
 
 const (
-	// blindLists is how often, at most, unreadable words cost a list.
-	blindLists = 10 * time.Minute
-	// blindPatience is how long an object that could not be named is waited for
+	// unreadableLists is how often, at most, unreadable events cost a list.
+	unreadableLists = 10 * time.Minute
+	// unnamedPatience is how long an object that could not be named is waited for
 	// to be told again in words that can be read.
-	blindPatience = time.Minute
+	unnamedPatience = time.Minute
 )
 
 // lost notes that something was said that could not be read, at all or but for
 // its object.
-func (b *blindness) lost(now time.Time, atAll bool) {
+func (u *unreadable) lost(now time.Time, atAll bool) {
 	due := now
 	if !atAll {
-		due = now.Add(blindPatience)
+		due = now.Add(unnamedPatience)
 	}
-	if next := b.paid.Add(blindLists); !b.paid.IsZero() && due.Before(next) {
+	if next := u.paid.Add(unreadableLists); !u.paid.IsZero() && due.Before(next) {
 		due = next
 	}
-	if b.due.IsZero() || due.Before(b.due) {
-		b.due = due
+	if u.due.IsZero() || due.Before(u.due) {
+		u.due = due
 	}
 }
 
 // listed notes that a whole state was read, perhaps itself with items that could
 // not be named.
-func (b *blindness) listed(now time.Time, keyless bool) {
-	owed := !b.due.IsZero() && !now.Before(b.due)
-	b.due = time.Time{}
+func (u *unreadable) listed(now time.Time, keyless bool) {
+	owed := !u.due.IsZero() && !now.Before(u.due)
+	u.due = time.Time{}
 	if owed || keyless {
-		b.paid = now
+		u.paid = now
 	}
 	if keyless {
-		b.due = now.Add(blindLists)
+		u.due = now.Add(unreadableLists)
 	}
 }
 
 // owed says whether the state must be read anew now.
-func (b *blindness) owed(now time.Time) bool { return !b.due.IsZero() && !now.Before(b.due) }
+func (u *unreadable) owed(now time.Time) bool { return !u.due.IsZero() && !now.Before(u.due) }
 
 // overdue ends the pass if a whole state is owed.
 func (r *Reflector[T]) overdue() error {
-	if !r.blind.owed(r.opts.Clock.Now()) {
+	if !r.unreadable.owed(r.opts.Clock.Now()) {
 		return nil
 	}
-	r.lost, r.hurry = true, true
-	r.cause = "unreadable"
+	r.readNext(nextRead{cause: causeUnreadable, version: consistent, soon: true})
 	return errRelist
 }

@@ -13,7 +13,7 @@ type Candid interface {
 // sound says whether the content is what the source said up to now. What a store
 // has taken, but not in full, does not count: it would take no more of it from a
 // list.
-func (r *Reflector[T]) sound() bool { return r.blind.due.IsZero() && !r.monitor.bad.lacking() }
+func (r *Reflector[T]) sound() bool { return r.unreadable.due.IsZero() && !r.monitor.bad.lacking() }
 
 // keepSound tells a store which wants to know.
 func keepSound(store any, sound bool) {

@@ -54,7 +54,7 @@ func (d *digest[T]) take(ctx context.Context, events []Event[T]) error {
 				return err
 			}
 		case e.Type == Bookmark:
-			d.r.bookmarked = true
+			d.r.traits.bookmarks = true
 			// By itself, so that a store can tell it from a change.
 			if err := d.flush(ctx); err != nil {
 				return err
@@ -68,7 +68,7 @@ func (d *digest[T]) take(ctx context.Context, events []Event[T]) error {
 				return err
 			}
 			d.r.reject(ctx, e.Bad)
-			d.r.blind.lost(d.r.opts.Clock.Now(), true)
+			d.r.unreadable.lost(d.r.opts.Clock.Now(), true)
 		}
 	}
 	if err := d.flush(ctx); err != nil {
@@ -122,7 +122,7 @@ func (d *digest[T]) bad(ctx context.Context, bad BadObject) error {
 	}
 	d.r.reject(ctx, bad)
 	if bad.Key == "" {
-		d.r.blind.lost(d.r.opts.Clock.Now(), false)
+		d.r.unreadable.lost(d.r.opts.Clock.Now(), false)
 	}
 	return nil
 }
@@ -211,7 +211,7 @@ func (d *digest[T]) reach(v Version) {
 		d.suspect = true
 	default:
 		if c, ok := v.Compare(d.at); ok && c > 0 {
-			d.r.doubt = false
+			d.r.rewindSuspected = false
 		}
 		d.at = v
 	}

@@ -14,10 +14,10 @@ const (
 	eventBatch = 128
 	// shortWatch is how long a watch without events must last to count as one.
 	shortWatch = time.Second
-	// hastyWatches is how many watches in a row may end within a second before
+	// maxShortWatches is how many watches in a row may end within a second before
 	// the next one is made to wait: a few happen when a server rolls, more would
 	// be a spin.
-	hastyWatches = 5
+	maxShortWatches = 5
 	// probeAfter is how long a watch opened after an abnormal loss may stay
 	// quiet before the source is asked whether it is still the same. Most speak
 	// earlier, and a word is as good as an answer.
@@ -38,7 +38,7 @@ func (p *Pass[T]) Follow(ctx context.Context) error {
 	timer := r.startResync(ctx)
 	r.recheck.follows(timer.cancel)
 	err := p.follow(timer.ctx)
-	r.hurry = r.recheck.followed() || r.hurry
+	r.readNext(nextRead{soon: r.recheck.followed()})
 	if resyncErr := timer.wait(); resyncErr != nil {
 		r.report(ctx, resyncErr)
 		return nil
@@ -90,15 +90,14 @@ func (r *Reflector[T]) open(ctx context.Context) (Stream[T], time.Duration, erro
 		err = r.explain("watch from", r.version, err)
 		reason := ReasonOf(err)
 		if reason == Expired || reason == TooNew {
-			r.lost, r.hurry = true, true
-			r.cause = "expired"
+			r.expired()
 		}
 		if ctx.Err() != nil || (reason != Refused && reason != Busy) || !r.resumable() {
 			return nil, 0, err
 		}
 		r.report(ctx, err)
 		r.monitor.enter(Waiting)
-		r.doubt = r.doubt || reason == Refused
+		r.rewindSuspected = r.rewindSuspected || reason == Refused
 		if !pause(ctx, r.opts.Clock, max(r.opts.Delay(), RetryAfter(err))) {
 			return nil, 0, err
 		}
@@ -111,19 +110,19 @@ func (r *Reflector[T]) consume(ctx context.Context, stream Stream[T]) (int, erro
 	events := 0
 	d := r.newDigest()
 	buf := make([]Event[T], eventBatch)
-	due, numbered := r.blind.due, r.numbered()
-	ear := r.listenForWords(ctx)
+	due, numbered := r.unreadable.due, r.numbered()
+	timer := r.startSilenceTimer(ctx)
 	defer func() {
 		r.monitor.damage.waitsWith(nil)
-		ear.close()
+		timer.close()
 	}()
 	for {
-		n, err := stream.Next(ear.ctx, buf)
+		n, err := stream.Next(timer.ctx, buf)
 		if n == 0 && err != nil {
 			switch {
 			case ctx.Err() != nil:
 				return events, context.Cause(ctx)
-			case !ear.silent() && !ear.interrupted():
+			case !timer.expired() && !timer.interrupted():
 				return events, err
 			}
 			repairing := r.monitor.damage.any()
@@ -133,30 +132,30 @@ func (r *Reflector[T]) consume(ctx context.Context, stream Stream[T]) (int, erro
 			if err := r.repairSome(ctx); err != nil {
 				return events, err
 			}
-			if repairing || ear.interrupted() {
-				ear.close()
-				ear = r.listenForWords(ctx)
+			if repairing || timer.interrupted() {
+				timer.close()
+				timer = r.startSilenceTimer(ctx)
 				continue
 			}
-			if !r.doubt {
+			if !r.rewindSuspected {
 				return events, ErrSilent
 			}
-			if err := r.dispel(ctx); err != nil {
+			if err := r.settleSuspicion(ctx); err != nil {
 				return events, err
 			}
-			ear.close()
-			ear = r.listenForWords(ctx)
+			timer.close()
+			timer = r.startSilenceTimer(ctx)
 			continue
 		}
-		ear.heard()
+		timer.reset()
 		events += n
-		doubted := r.doubt
+		suspected := r.rewindSuspected
 		err = d.take(ctx, buf[:n])
 		clear(buf[:n])
 		if err == nil && d.suspect {
 			d.suspect = false
-			r.doubt = true
-			err = r.dispel(ctx)
+			r.rewindSuspected = true
+			err = r.settleSuspicion(ctx)
 		}
 		if err == nil {
 			err = r.overdue()
@@ -167,36 +166,36 @@ func (r *Reflector[T]) consume(ctx context.Context, stream Stream[T]) (int, erro
 		if err != nil {
 			return events, err
 		}
-		if r.blind.due != due || r.numbered() != numbered || doubted && !r.doubt || ear.silent() || ear.interrupted() {
+		if r.unreadable.due != due || r.numbered() != numbered || suspected && !r.rewindSuspected || timer.expired() || timer.interrupted() {
 			// How long to be patient has changed; or it was us who took long.
-			due, numbered = r.blind.due, r.numbered()
-			ear.close()
-			ear = r.listenForWords(ctx)
+			due, numbered = r.unreadable.due, r.numbered()
+			timer.close()
+			timer = r.startSilenceTimer(ctx)
 		}
-		ear.heard() // what took long until here was not the source
+		timer.reset() // what took long until here was not the source
 	}
 }
 
-// listenForWords waits for words of the source for as long as the reflector is patient,
-// or until there is an object to repair.
-func (r *Reflector[T]) listenForWords(ctx context.Context) *ear {
-	ear := listen(ctx, r.opts.Clock, r.patience())
-	r.monitor.damage.waitsWith(func() { ear.cancel(errDamaged) })
-	return ear
+// startSilenceTimer waits for the source for as long as the reflector is patient, or until there
+// is an object to repair.
+func (r *Reflector[T]) startSilenceTimer(ctx context.Context) *silenceTimer {
+	timer := newSilenceTimer(ctx, r.opts.Clock, r.patience())
+	r.monitor.damage.waitsWith(func() { timer.cancel(errDamaged) })
+	return timer
 }
 
 // patience is how long a watch may be silent: as long as the options say, but
-// only for a moment while it is in doubt that the source is the same.
+// only for a moment while a rewind is suspected.
 func (r *Reflector[T]) patience() time.Duration {
 	limit := r.opts.SilenceLimit
 	if r.versionless() {
 		// A source without versions has no bookmarks either, and a watch of it
 		// cannot be replaced without losing what happens in between.
 		limit = 0
-	} else if r.doubt {
+	} else if r.rewindSuspected {
 		limit = probeAfter + r.opts.Jitter(probeAfter)
 	}
-	if due := r.blind.due; !due.IsZero() {
+	if due := r.unreadable.due; !due.IsZero() {
 		if left := max(due.Sub(r.opts.Clock.Now()), 1); limit <= 0 || left < limit {
 			limit = left
 		}
@@ -220,7 +219,7 @@ func (r *Reflector[T]) resumable() bool {
 // versionless says that the source is known to have no versions: by declaration,
 // or by objects without one, unless it sends bookmarks all the same.
 func (r *Reflector[T]) versionless() bool {
-	return r.opts.Unversioned && !r.numbered() || r.unversioned && !r.bookmarked
+	return r.opts.Unversioned && !r.numbered() || r.traits.unversioned && !r.traits.bookmarks
 }
 
 // numbered says whether the version reached can be compared with others.
@@ -229,13 +228,13 @@ func (r *Reflector[T]) numbered() bool {
 	return ok
 }
 
-// dispel settles the doubt whether the source went back.
-func (r *Reflector[T]) dispel(ctx context.Context) error {
+// settleSuspicion asks the source whether it went back.
+func (r *Reflector[T]) settleSuspicion(ctx context.Context) error {
 	ok, err := r.probe(ctx)
 	if err != nil {
 		return err
 	}
-	r.doubt = false
+	r.rewindSuspected = false
 	if !ok {
 		return errRelist
 	}
@@ -267,13 +266,12 @@ func (r *Reflector[T]) mayResume(ctx context.Context, w watched) bool {
 	r.report(ctx, r.explain("watch from", r.version, w.err))
 	switch reason := ReasonOf(w.err); {
 	case reason == Expired || reason == TooNew:
-		r.lost, r.hurry = true, true
-		r.cause = "expired"
+		r.expired()
 		return false
-	case reason == Lost && w.events == 0 && !r.glanced(0):
+	case reason == Lost && w.events == 0 && !r.shortWatchEnded(0):
 		return false
 	case reason == Refused || reason == Busy || reason == Lost:
-		r.doubt = r.doubt || reason != Busy
+		r.rewindSuspected = r.rewindSuspected || reason != Busy
 		r.monitor.enter(Waiting)
 		return pause(ctx, r.opts.Clock, max(r.opts.Delay(), RetryAfter(w.err)))
 	case reason == Internal:
@@ -293,18 +291,18 @@ func (r *Reflector[T]) mayResumeAfterEnd(ctx context.Context, w watched) bool {
 		r.report(ctx, fmt.Errorf("%s: %w", r.opts.Name, ErrShortWatch))
 		return false
 	}
-	if !r.glanced(w.events) {
+	if !r.shortWatchEnded(w.events) {
 		return false
 	}
 	if w.lasted < w.asked-timeoutSlack {
-		r.doubt = true
+		r.rewindSuspected = true
 	}
 	if w.lasted >= shortWatch {
-		r.hasty = 0
+		r.shortWatches = 0
 		return true
 	}
-	r.hasty++
-	return r.hasty <= hastyWatches || pause(ctx, r.opts.Clock, r.opts.Delay())
+	r.shortWatches++
+	return r.shortWatches <= maxShortWatches || pause(ctx, r.opts.Clock, r.opts.Delay())
 }
 
 // mayResumeAfterSilence asks the source whether it is still there and still the
@@ -314,21 +312,21 @@ func (r *Reflector[T]) mayResumeAfterSilence(ctx context.Context) bool {
 	if !r.numbered() {
 		// There is nothing to ask by; and without any version nowhere to go on
 		// from.
-		r.cause = "silence"
+		r.next.cause = causeSilence
 		return r.version != ""
 	}
-	if r.bookmarked {
+	if r.traits.bookmarks {
 		r.report(ctx, r.explain("watch from", r.version, ErrSilent))
 	}
 	ok, err := r.probe(ctx)
 	if err == nil {
-		return ok && r.mayGlanceAgain()
+		return ok && r.mayWatchShortlyAgain()
 	}
 	if ctx.Err() != nil {
 		return false
 	}
 	r.report(ctx, err)
-	r.doubt = true
+	r.rewindSuspected = true
 	r.monitor.enter(Waiting)
 	return pause(ctx, r.opts.Clock, max(r.opts.Delay(), RetryAfter(err)))
 }

@@ -31,7 +31,7 @@ func (r *Reflector[T]) take(object T) (Item[T], error) {
 // takeAs is take for an object that was described already.
 func (r *Reflector[T]) takeAs(m Meta, object T) (Item[T], error) {
 	if m.Version == "" {
-		r.unversioned = true
+		r.traits.unversioned = true
 	}
 	if r.opts.Transform == nil {
 		return Item[T]{Meta: m, Object: object}, nil

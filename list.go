@@ -9,7 +9,7 @@ import (
 // ones nothing older than what was seen, unless that is of no more use.
 func (r *Reflector[T]) listVersion() Version {
 	switch {
-	case r.lost, r.fills():
+	case r.next.version >= consistent, r.fills():
 		// What is to flow through must come in pages, which servers give of a
 		// consistent read only.
 		return Latest
@@ -27,7 +27,7 @@ func (r *Reflector[T]) pageSize(at Version) int64 {
 	if n := r.opts.PageSize(); n > 0 {
 		return n
 	}
-	if r.paged || at == Latest || at == Any {
+	if r.traits.pages || at == Latest || at == Any {
 		return DefaultPageSize
 	}
 	return 0
@@ -38,7 +38,7 @@ func (r *Reflector[T]) listState(ctx context.Context) (*Pass[T], error) {
 	at := r.listVersion()
 	pass, paged, err := r.listAt(ctx, at)
 	if reason := ReasonOf(err); reason == Expired || reason == TooNew {
-		r.lost = true
+		r.readNext(nextRead{version: consistent})
 		at = Latest
 		pass, paged, err = r.listAt(ctx, at)
 	}
@@ -61,7 +61,7 @@ func (r *Reflector[T]) listState(ctx context.Context) (*Pass[T], error) {
 		return nil, r.explain("list at", at, err)
 	}
 	if at == Any && paged {
-		r.paged = true
+		r.traits.pages = true
 	}
 	return pass, nil
 }
@@ -76,11 +76,11 @@ func (r *Reflector[T]) dubious(pass *Pass[T]) bool {
 // listRewound takes a state that is older than what was seen. Where versions
 // had been trusted while gathering it, it is gathered again without.
 func (r *Reflector[T]) listRewound(ctx context.Context, pass *Pass[T]) (*Pass[T], bool, error) {
-	trusted := !r.rewound
+	trusted := r.next.version < anyAfterRewind
 	if trusted {
 		r.rewind(ctx, pass.version)
 	}
-	pass.cause = r.cause
+	pass.cause = r.next.cause
 	if !trusted || r.reader == nil {
 		return pass, false, nil
 	}
@@ -90,8 +90,8 @@ func (r *Reflector[T]) listRewound(ctx context.Context, pass *Pass[T]) (*Pass[T]
 // listAt reads all pages at a version. When a page token expires midway, the
 // list is read again as a whole.
 func (r *Reflector[T]) listAt(ctx context.Context, at Version) (*Pass[T], bool, error) {
-	pass := &Pass[T]{r: r, state: r.newRelisting(), cause: r.cause}
-	q := ListQuery{AtLeast: at, Limit: r.pageSize(at), Afresh: r.mistrust, Held: r.held()}
+	pass := &Pass[T]{r: r, state: r.newRelisting(), cause: r.next.cause}
+	q := ListQuery{AtLeast: at, Limit: r.pageSize(at), Afresh: r.next.afresh, Held: r.held()}
 	paged := false
 	for {
 		page, err := r.listPage(ctx, q)
@@ -126,7 +126,7 @@ func (r *Reflector[T]) listPage(ctx context.Context, q ListQuery) (Page[T], erro
 	if err != nil {
 		return page, err
 	}
-	if page.Version == "" && r.versioned {
+	if page.Version == "" && r.traits.versioned {
 		return page, fmt.Errorf("%w: it has no version, and earlier ones had; the copy stays as it was", ErrNoList)
 	}
 	return page, nil

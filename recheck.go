@@ -80,7 +80,6 @@ func (c *recheck) take() (cause string) {
 // state has been taken, through any number of failures.
 func (r *Reflector[T]) beginRecheck() {
 	if cause := r.recheck.take(); cause != "" {
-		r.lost, r.mistrust = true, true
-		r.cause = cause
+		r.readNext(nextRead{cause: cause, version: consistent, afresh: true})
 	}
 }

@@ -135,8 +135,7 @@ func (r *Reflector[T]) repairSome(ctx context.Context) error {
 // relistDamaged ends the pass so that the whole state is read, and compared by content.
 func (r *Reflector[T]) relistDamaged(now time.Time) error {
 	r.pace.listed = now
-	r.lost, r.mistrust, r.hurry = true, true, true
-	r.cause = "damaged"
+	r.readNext(nextRead{cause: causeDamaged, version: consistent, afresh: true, soon: true})
 	return errRelist
 }
 

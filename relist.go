@@ -20,9 +20,9 @@ var errUnsureGone = errors.New("missing in a list that also held objects which c
 // carries changes too.
 type relisting[T any] struct {
 	r *Reflector[T]
-	// rewound says that equal versions prove nothing: a source that went back
-	// may have used them again for other content, and a recheck believes none.
-	rewound bool
+	// byContent says that equal versions prove nothing: a source that went back may
+	// have used them again for other content, and a recheck believes none.
+	byContent bool
 	// at says where an item stands in news, or that it is as the store has it.
 	at   map[Key]int
 	news []Item[T]
@@ -43,7 +43,7 @@ type relisting[T any] struct {
 const unchanged = -1
 
 func (r *Reflector[T]) newRelisting() *relisting[T] {
-	l := &relisting[T]{r: r, rewound: r.rewound || r.mistrust, at: map[Key]int{}, holes: map[int]struct{}{}, suspects: map[Key]struct{}{}, damaged: r.monitor.damage.keys()}
+	l := &relisting[T]{r: r, byContent: r.next.byContent(), at: map[Key]int{}, holes: map[int]struct{}{}, suspects: map[Key]struct{}{}, damaged: r.monitor.damage.keys()}
 	if r.fills() {
 		l.fill = &filling[T]{r: r}
 	}
@@ -85,7 +85,7 @@ func (l *relisting[T]) put(ctx context.Context, object T) {
 // confirm says whether the store already holds this very state, judged by uid
 // and version alone and before any transform.
 func (l *relisting[T]) confirm(m Meta) bool {
-	if l.r.reader == nil || l.rewound || m.Version == "" || l.damaged[m.Key] {
+	if l.r.reader == nil || l.byContent || m.Version == "" || l.damaged[m.Key] {
 		return false
 	}
 	held, ok := l.r.reader.Get(m.Key)
@@ -240,7 +240,7 @@ func (l *relisting[T]) changes(news []Item[T]) []Change[T] {
 	for _, item := range news {
 		c := Change[T]{Type: Add, Initial: !r.synced, Key: item.Key, Object: item.Object, Version: item.Version}
 		if held, ok := r.reader.Get(item.Key); ok {
-			c.Type, c.Initial, c.Rewound, c.Old = Update, false, l.rewound || l.damaged[item.Key], held
+			c.Type, c.Initial, c.Rewound, c.Old = Update, false, l.byContent || l.damaged[item.Key], held
 		}
 		changes = append(changes, c)
 	}

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// ear ends a wait for words that do not come.
+// silenceTimer ends a wait for a source that says nothing.
 //
 // Its context is for the one who waits; it ends with [ErrSilent] as cause when
-// nothing was heard for longer than the limit. Hearing costs an atomic store:
+// nothing came for longer than the limit. What comes costs an atomic store:
 // the timer is not touched, the goroutine behind it looks at the clock only when
 // the limit could have passed.
-type ear struct {
+type silenceTimer struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	clock  Clock
@@ -23,45 +23,45 @@ type ear struct {
 	done chan struct{}
 }
 
-// listen starts to wait. Without a positive limit it never falls silent.
-func listen(ctx context.Context, clock Clock, limit time.Duration) *ear {
-	e := &ear{clock: clock, base: clock.Now(), done: make(chan struct{})}
-	e.ctx, e.cancel = context.WithCancelCause(ctx)
-	e.heard()
+// newSilenceTimer starts to wait. Without a positive limit it never ends the wait.
+func newSilenceTimer(ctx context.Context, clock Clock, limit time.Duration) *silenceTimer {
+	s := &silenceTimer{clock: clock, base: clock.Now(), done: make(chan struct{})}
+	s.ctx, s.cancel = context.WithCancelCause(ctx)
+	s.reset()
 	if limit <= 0 {
-		close(e.done)
-		return e
+		close(s.done)
+		return s
 	}
 	go func() {
-		defer close(e.done)
+		defer close(s.done)
 		timer := clock.NewTimer(limit)
 		defer timer.Stop()
 		for {
 			select {
-			case <-e.ctx.Done():
+			case <-s.ctx.Done():
 				return
 			case <-timer.C():
 			}
-			quiet := clock.Now().Sub(e.base) - time.Duration(e.last.Load())
-			if quiet >= limit {
-				e.cancel(ErrSilent)
+			idle := clock.Now().Sub(s.base) - time.Duration(s.last.Load())
+			if idle >= limit {
+				s.cancel(ErrSilent)
 				return
 			}
-			timer.Reset(limit - quiet)
+			timer.Reset(limit - idle)
 		}
 	}()
-	return e
+	return s
 }
 
-func (e *ear) heard() { e.last.Store(int64(e.clock.Now().Sub(e.base))) }
+func (s *silenceTimer) reset() { s.last.Store(int64(s.clock.Now().Sub(s.base))) }
 
-func (e *ear) silent() bool { return context.Cause(e.ctx) == ErrSilent }
+func (s *silenceTimer) expired() bool { return context.Cause(s.ctx) == ErrSilent }
 
 // interrupted says that the wait was ended because an object is to be repaired.
-func (e *ear) interrupted() bool { return context.Cause(e.ctx) == errDamaged }
+func (s *silenceTimer) interrupted() bool { return context.Cause(s.ctx) == errDamaged }
 
 // close ends the wait and waits for the goroutine.
-func (e *ear) close() {
-	e.cancel(nil)
-	<-e.done
+func (s *silenceTimer) close() {
+	s.cancel(nil)
+	<-s.done
 }

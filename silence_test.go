@@ -8,21 +8,21 @@ import (
 	"time"
 )
 
-func TestEarFallsSilent(t *testing.T) {
+func TestSilenceTimerFallsSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
-		e := listen(t.Context(), realClock{}, time.Minute)
-		defer e.close()
+		s := newSilenceTimer(t.Context(), realClock{}, time.Minute)
+		defer s.close()
 		for range 3 {
 			time.Sleep(50 * time.Second)
-			e.heard()
+			s.reset()
 		}
-		if e.silent() || e.ctx.Err() != nil {
+		if s.expired() || s.ctx.Err() != nil {
 			t.Error("silent, although something was heard every 50 seconds")
 		}
-		<-e.ctx.Done()
-		if !e.silent() || !errors.Is(context.Cause(e.ctx), ErrSilent) {
-			t.Errorf("ended by %v", context.Cause(e.ctx))
+		<-s.ctx.Done()
+		if !s.expired() || !errors.Is(context.Cause(s.ctx), ErrSilent) {
+			t.Errorf("ended by %v", context.Cause(s.ctx))
 		}
 		if took, want := time.Since(start), 150*time.Second+time.Minute; took != want {
 			t.Errorf("fell silent after %s, want a minute after the last word, %s", took, want)
@@ -30,36 +30,36 @@ func TestEarFallsSilent(t *testing.T) {
 	})
 }
 
-func TestEarWithoutLimitNeverFallsSilent(t *testing.T) {
+func TestSilenceTimerWithoutLimitNeverFallsSilent(t *testing.T) {
 	for _, limit := range []time.Duration{0, -1} {
 		synctest.Test(t, func(t *testing.T) {
-			e := listen(t.Context(), realClock{}, limit)
+			s := newSilenceTimer(t.Context(), realClock{}, limit)
 			time.Sleep(100 * time.Hour)
-			if e.silent() || e.ctx.Err() != nil {
-				t.Errorf("limit %s: ended by %v", limit, context.Cause(e.ctx))
+			if s.expired() || s.ctx.Err() != nil {
+				t.Errorf("limit %s: ended by %v", limit, context.Cause(s.ctx))
 			}
-			e.close()
+			s.close()
 		})
 	}
 }
 
 // An end that is not silence is not taken for it.
-func TestEarEndsWithItsContext(t *testing.T) {
+func TestSilenceTimerEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := cancelable(t)
-		e := listen(ctx, realClock{}, time.Minute)
+		s := newSilenceTimer(ctx, realClock{}, time.Minute)
 		cancel()
-		<-e.ctx.Done()
-		if e.silent() {
+		<-s.ctx.Done()
+		if s.expired() {
 			t.Error("the context ended, and it calls that silence")
 		}
-		e.close()
+		s.close()
 
-		e = listen(t.Context(), realClock{}, time.Minute)
-		e.close()
-		e.close()
-		if e.ctx.Err() == nil || e.silent() {
-			t.Errorf("closed, it says %v", context.Cause(e.ctx))
+		s = newSilenceTimer(t.Context(), realClock{}, time.Minute)
+		s.close()
+		s.close()
+		if s.ctx.Err() == nil || s.expired() {
+			t.Errorf("closed, it says %v", context.Cause(s.ctx))
 		}
 	})
 }
@@ -73,19 +73,19 @@ func (c yearOne) NewTimer(d time.Duration) Timer { return realClock{}.NewTimer(d
 
 func TestSilenceDoesNotReadTheWall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := listen(t.Context(), yearOne{time.Now()}, time.Minute)
+		s := newSilenceTimer(t.Context(), yearOne{time.Now()}, time.Minute)
 		time.Sleep(50 * time.Second)
-		e.heard()
+		s.reset()
 		time.Sleep(59 * time.Second)
 		synctest.Wait()
-		if e.silent() {
+		if s.expired() {
 			t.Error("silent although something was heard within the limit")
 		}
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		if !e.silent() {
+		if !s.expired() {
 			t.Error("not silent after the limit")
 		}
-		e.close()
+		s.close()
 	})
 }

@@ -15,10 +15,10 @@ var errNoAnswer = errors.New("no answer")
 
 // list asks the source for a page, for at most the given time.
 func (r *Reflector[T]) list(ctx context.Context, q ListQuery, limit time.Duration) (Page[T], error) {
-	ear := listen(ctx, r.opts.Clock, limit)
-	defer ear.close()
-	page, err := r.source.List(ear.ctx, q)
-	if err != nil && ear.silent() {
+	timer := newSilenceTimer(ctx, r.opts.Clock, limit)
+	defer timer.close()
+	page, err := r.source.List(timer.ctx, q)
+	if err != nil && timer.expired() {
 		return page, fmt.Errorf("%w to a list within %s", errNoAnswer, limit)
 	}
 	return page, err
@@ -42,7 +42,7 @@ func (r *Reflector[T]) watch(ctx context.Context, q WatchQuery) (Stream[T], erro
 	timer := time.AfterFunc(limit, func() { cancel(ErrSilent) })
 	stream, err := r.source.Watch(life, q)
 	if timer.Stop() && err == nil {
-		return &leashed[T]{stream, cancel}, nil
+		return &cancelledStream[T]{stream, cancel}, nil
 	}
 	late := err == nil || context.Cause(life) == ErrSilent
 	if err == nil {
@@ -59,13 +59,13 @@ func (r *Reflector[T]) watch(ctx context.Context, q WatchQuery) (Stream[T], erro
 	}
 }
 
-// leashed is a stream that ends its context when it is closed.
-type leashed[T any] struct {
+// cancelledStream is a stream that ends its context when it is closed.
+type cancelledStream[T any] struct {
 	Stream[T]
 	cancel context.CancelCauseFunc
 }
 
-func (s *leashed[T]) Close() {
+func (s *cancelledStream[T]) Close() {
 	s.Stream.Close()
 	s.cancel(nil)
 }

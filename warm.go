@@ -90,8 +90,8 @@ func (d DiskHealth) String() string {
 	return s
 }
 
-// warmth is what a reflector knows of the content that it began with.
-type warmth struct {
+// restart is what a reflector knows of the content that it began with.
+type restart struct {
 	// confirm is Kept.Confirm, until it was answered.
 	confirm func(ctx context.Context) error
 	// resumes says that the source can be followed from the version that was kept,
@@ -100,8 +100,8 @@ type warmth struct {
 	// target is the version that the source said it has: the copy is synced when
 	// that is reached.
 	target Version
-	// glance is how long the next watch is asked for until then.
-	glance time.Duration
+	// watch is how long the next watch is asked for until then.
+	watch time.Duration
 }
 
 // SetDurable has the replica begin with what d brings back, where that is not the
@@ -164,13 +164,13 @@ func (r *Reflector[T]) begin(ctx context.Context, kept Kept, err error, exact bo
 		}
 		return
 	}
-	r.warm.confirm = kept.Confirm
+	r.restart.confirm = kept.Confirm
 	if kept.Version == "" {
 		return
 	}
-	r.version, r.versioned = kept.Version, true
-	r.cause = "restart"
-	r.warm.resumes = exact && !kept.Unsound
+	r.version, r.traits.versioned = kept.Version, true
+	r.next.cause = causeRestart
+	r.restart.resumes = exact && !kept.Unsound
 	r.monitor.update(func(h *Health) {
 		h.FromDisk, h.Version, h.LastWord = true, kept.Version, kept.Heard
 	})
@@ -183,7 +183,7 @@ func (r *Reflector[T]) resume(ctx context.Context) (*Pass[T], error) {
 	if err != nil {
 		return nil, r.explain("probe at", Latest, err)
 	}
-	r.warm.resumes = false
+	r.restart.resumes = false
 	switch c, comparable := page.Version.Compare(r.version); {
 	case !comparable:
 		return nil, nil
@@ -191,7 +191,7 @@ func (r *Reflector[T]) resume(ctx context.Context) (*Pass[T], error) {
 		r.rewind(ctx, page.Version)
 		return nil, nil
 	}
-	r.warm.target, r.warm.glance = page.Version, firstGlance
+	r.restart.target, r.restart.watch = page.Version, firstShortWatch
 	return &Pass[T]{r: r, version: r.version}, nil
 }
 
@@ -208,35 +208,34 @@ func (r *Reflector[T]) needsNoProbe(err error) bool {
 // confirmSource asks whether the content, if there is any, is of this source. If
 // it is not, versions prove nothing.
 func (r *Reflector[T]) confirmSource(ctx context.Context) error {
-	if r.warm.confirm == nil {
+	if r.restart.confirm == nil {
 		return nil
 	}
-	ear := listen(ctx, r.opts.Clock, probeDeadline)
-	defer ear.close()
-	err := r.warm.confirm(ear.ctx)
+	timer := newSilenceTimer(ctx, r.opts.Clock, probeDeadline)
+	defer timer.close()
+	err := r.restart.confirm(timer.ctx)
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case errors.Is(err, ErrOtherSource):
-		r.version, r.versioned = "", false // it is no version of this source
-		r.lost, r.mistrust = true, true
-		r.cause = "other source"
+		r.version, r.traits.versioned = "", false // it is no version of this source
+		r.readNext(nextRead{cause: causeOtherSource, version: consistent, afresh: true})
 		r.report(ctx, fmt.Errorf("%s: %w; the copy is read anew", r.opts.Name, err))
 	default:
 		return fmt.Errorf("%s: asking whether the source is the one that the disk is a copy of: %w", r.opts.Name, err)
 	}
-	r.warm.confirm = nil
+	r.restart.confirm = nil
 	return nil
 }
 
 // reached notes that a copy which began from disk has come to where the source was
 // when it was asked.
 func (r *Reflector[T]) reached() {
-	if r.warm.target == "" || r.version.OlderThan(r.warm.target) {
+	if r.restart.target == "" || r.version.OlderThan(r.restart.target) {
 		return
 	}
-	r.warm.target = ""
+	r.restart.target = ""
 	r.monitor.caughtUp(r.version)
 	r.markSynced()
 }

@@ -14,12 +14,12 @@ import (
 const maxWatchListFailures = 3
 
 func (r *Reflector[T]) useWatchList() bool {
-	return r.opts.WatchList && r.watchListFailures < maxWatchListFailures
+	return r.opts.WatchList && r.traits.watchListFailures < maxWatchListFailures
 }
 
 // giveUpWatchList remembers that this source cannot stream its collection.
 func (r *Reflector[T]) giveUpWatchList() {
-	r.watchListFailures = maxWatchListFailures
+	r.traits.watchListFailures = maxWatchListFailures
 	r.monitor.update(func(h *Health) { h.WatchListGivenUp = true })
 }
 
@@ -29,16 +29,16 @@ func (r *Reflector[T]) giveUpWatchList() {
 func (r *Reflector[T]) streamState(ctx context.Context) (*Pass[T], error) {
 	for {
 		from := r.version
-		if r.lost {
+		if r.next.version >= consistent {
 			from = Latest
 		}
 		pass, err := r.streamFrom(ctx, from)
 		switch reason := ReasonOf(err); {
 		case err == nil && !pass.version.OlderThan(r.version):
-			r.watchListFailures = 0
+			r.traits.watchListFailures = 0
 			return pass, nil
-		case err == nil && from == Latest && r.rewound:
-			r.watchListFailures = 0
+		case err == nil && from == Latest && r.next.version == anyAfterRewind:
+			r.traits.watchListFailures = 0
 			return pass, nil
 		case err == nil:
 			// Older than what was seen: read consistently, and if that is no
@@ -47,7 +47,7 @@ func (r *Reflector[T]) streamState(ctx context.Context) (*Pass[T], error) {
 			if from == Latest {
 				r.rewind(ctx, pass.version)
 			}
-			r.lost = true
+			r.readNext(nextRead{version: consistent})
 		case ctx.Err() != nil:
 			return nil, err
 		case reason == Refused || reason == Busy:
@@ -55,14 +55,14 @@ func (r *Reflector[T]) streamState(ctx context.Context) (*Pass[T], error) {
 			if !r.rest(ctx, max(r.opts.Delay(), RetryAfter(err))) {
 				return nil, err
 			}
-		case (reason == Expired || reason == TooNew) && !r.lost:
-			r.lost = true
+		case (reason == Expired || reason == TooNew) && r.next.version == notOlder:
+			r.readNext(nextRead{version: consistent})
 		case reason == NoWatchList:
 			r.giveUpWatchList()
 			return nil, err
 		case errors.Is(err, ErrNoInitialEnd):
 			r.report(ctx, err)
-			if r.watchListFailures++; r.watchListFailures >= maxWatchListFailures {
+			if r.traits.watchListFailures++; r.traits.watchListFailures >= maxWatchListFailures {
 				r.giveUpWatchList()
 				return nil, err
 			}
@@ -87,8 +87,8 @@ func (r *Reflector[T]) rest(ctx context.Context, d time.Duration) bool {
 
 // streamFrom makes one try.
 func (r *Reflector[T]) streamFrom(ctx context.Context, from Version) (*Pass[T], error) {
-	pass := &Pass[T]{r: r, state: r.newRelisting(), cause: r.cause, asked: r.watchTimeout()}
-	stream, err := r.watch(ctx, WatchQuery{From: from, Initial: true, Afresh: r.mistrust, Held: r.held(), Timeout: pass.asked})
+	pass := &Pass[T]{r: r, state: r.newRelisting(), cause: r.next.cause, asked: r.watchTimeout()}
+	stream, err := r.watch(ctx, WatchQuery{From: from, Initial: true, Afresh: r.next.afresh, Held: r.held(), Timeout: pass.asked})
 	if err != nil {
 		return nil, r.explain("watch list at", from, err)
 	}
@@ -103,18 +103,18 @@ func (r *Reflector[T]) streamFrom(ctx context.Context, from Version) (*Pass[T], 
 // gather reads initial events up to their end.
 func (p *Pass[T]) gather(ctx context.Context, stream Stream[T]) error {
 	r := p.r
-	ear := listen(ctx, r.opts.Clock, r.opts.WatchListDeadline)
-	defer ear.close()
+	timer := newSilenceTimer(ctx, r.opts.Clock, r.opts.WatchListDeadline)
+	defer timer.close()
 	buf := make([]Event[T], eventBatch)
 	for start := r.opts.Clock.Now(); ; {
-		n, err := stream.Next(ear.ctx, buf)
+		n, err := stream.Next(timer.ctx, buf)
 		switch {
 		case err == nil && r.opts.Clock.Now().Sub(start) > p.asked:
 			return fmt.Errorf("%w: it went on for longer than the %s asked for", ErrNoInitialEnd, p.asked)
 		case err == nil:
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case ear.silent():
+		case timer.expired():
 			return fmt.Errorf("%w: none came for %s", ErrNoInitialEnd, r.opts.WatchListDeadline)
 		case err == io.EOF:
 			return fmt.Errorf("%w: it was closed before", ErrNoInitialEnd)
@@ -123,7 +123,7 @@ func (p *Pass[T]) gather(ctx context.Context, stream Stream[T]) error {
 		}
 		for i, e := range buf[:n] {
 			if e.Type == Added {
-				ear.heard()
+				timer.reset()
 			}
 			switch {
 			case e.Bad.Err != nil && e.Type == Bookmark:
@@ -137,8 +137,8 @@ func (p *Pass[T]) gather(ctx context.Context, stream Stream[T]) error {
 			case e.Type == Deleted:
 				p.state.remove(ctx, e.Object)
 			case e.Type == Bookmark && e.InitialEnd:
-				r.bookmarked = true // who marks the end sends others too
-				if e.Version == "" && r.versioned {
+				r.traits.bookmarks = true // who marks the end sends others too
+				if e.Version == "" && r.traits.versioned {
 					return fmt.Errorf("%w: its end has no version, and earlier ones had", ErrNoList)
 				}
 				p.version = e.Version

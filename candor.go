@@ -41,7 +41,7 @@ func (q *quarantine) lacking() bool {
 // noteSound notes of a section whether it is sound, and tells the store whether all
 // are. One of which nothing was written yet counts as not: it may turn out to be
 // that of another source. The lock is held.
-func (h *hub[T]) noteSound(section int, sound bool) {
+func (h *fanout[T]) noteSound(section int, sound bool) {
 	h.sound[section] = sound
 	all := true
 	for _, s := range h.sound {

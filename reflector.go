@@ -60,9 +60,9 @@ type Reflector[T any] struct {
 	unreadable unreadable
 	// shortWatches counts watches in a row that ended within a second.
 	shortWatches int
-	internal retryWindow
-	deleted  tombstones
-	pace     repairPace
+	internal     retryWindow
+	deleted      tombstones
+	pace         repairPace
 }
 
 // NewReflector returns a reflector from source into store. If the store is also

@@ -25,7 +25,7 @@ type Replica[T any] struct {
 	store ReadStore[T]
 	// durable brings content back; nil if nothing does.
 	durable atomic.Pointer[Durable]
-	hub     *hub[T]
+	fanout  *fanout[T]
 	started atomic.Bool
 	// synced and ended are closed when all parts are so.
 	synced, ended chan struct{}
@@ -53,7 +53,7 @@ func (r *Replica[T]) Configure(change func(*Options[T])) error {
 	}
 	change(&r.opts)
 	opts := r.opts.withDefaults()
-	newClock := !identical(opts.Clock, r.hub.clock)
+	newClock := !identical(opts.Clock, r.fanout.clock)
 	for _, p := range r.parts {
 		p.reflector.opts = r.opts.withDefaults() // each waits by itself
 		p.reflector.rename(p.fullName(opts.Name))
@@ -62,10 +62,10 @@ func (r *Replica[T]) Configure(change func(*Options[T])) error {
 		}
 	}
 	if newClock {
-		r.hub.clock = opts.Clock
+		r.fanout.clock = opts.Clock
 	}
-	if opts.Logger != r.hub.logger {
-		r.hub.logger = opts.Logger
+	if opts.Logger != r.fanout.logger {
+		r.fanout.logger = opts.Logger
 	}
 	return nil
 }
@@ -83,8 +83,8 @@ func (r *Replica[T]) Run(ctx context.Context) error {
 	}
 	defer close(r.done)
 	ctx, cancel := context.WithCancelCause(ctx)
-	r.hub.start(ctx)
-	defer r.hub.stop()
+	r.fanout.start(ctx)
+	defer r.fanout.stop()
 	defer cancel(ErrStopped)
 	defer r.release()
 	r.restore(ctx)
@@ -200,7 +200,7 @@ func (r *Replica[T]) waitFor(ctx context.Context, section int, v Version) error 
 		return fmt.Errorf("%s: waiting for version %q: %w", r.Health().Name, v, ErrOpaqueVersion)
 	}
 	for {
-		reached, wait, err := r.hub.await(section, v)
+		reached, wait, err := r.fanout.await(section, v)
 		if err != nil {
 			return fmt.Errorf("%s: waiting for version %s: %w", r.Health().Name, v, err)
 		}
@@ -210,7 +210,7 @@ func (r *Replica[T]) waitFor(ctx context.Context, section int, v Version) error 
 		select {
 		case <-wait:
 		case <-ctx.Done():
-			r.hub.giveUp(section, wait)
+			r.fanout.giveUp(section, wait)
 			return r.notReached(v, context.Cause(ctx))
 		}
 	}
@@ -234,11 +234,11 @@ func (r *Replica[T]) notReached(v Version, why error) error {
 // stops.
 func (r *Replica[T]) Changes(ctx context.Context) iter.Seq[Change[T]] {
 	return func(yield func(Change[T]) bool) {
-		f, err := r.hub.join(0, never)
+		f, err := r.fanout.join(0, never)
 		if err != nil {
 			return
 		}
-		defer r.hub.leave(f)
+		defer r.fanout.leave(f)
 		buf := make([]Change[T], 0, handOver)
 		for {
 			buf = f.backlog.take(ctx, buf)
@@ -260,5 +260,5 @@ func (r *Replica[T]) Subscribe(deliver func(Change[T]), opts SubscribeOptions) (
 	if deliver == nil {
 		return nil, fmt.Errorf("%s: a subscriber needs a function", r.Health().Name)
 	}
-	return r.hub.subscribe(deliver, opts)
+	return r.fanout.subscribe(deliver, opts)
 }

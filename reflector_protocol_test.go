@@ -351,14 +351,14 @@ var stories = map[string]story{
 			watch 7 -> hang`,
 		handler: "add a@1 initial\nadd b@2 initial\ndelete a@1 missed\nsync b@2",
 	},
-	"watch: an early end is in doubt; a word settles it": {
+	"watch: after an early end a newer version shows that there was no rewind": {
 		server: `
 			list any -> 5: a@1
 			watch 5 -> wait 1m; close
 			watch 5 -> bookmark 9; hang`,
 		handler: "add a@1 initial",
 	},
-	"watch: an early end is in doubt; silence is probed": {
+	"watch: after an early end silence is probed": {
 		server: `
 			list any -> 5: a@1
 			watch 5 -> wait 1m; close
@@ -367,7 +367,7 @@ var stories = map[string]story{
 		handler: "add a@1 initial",
 		atLeast: time.Minute + time.Second, atMost: time.Minute + 2*time.Second,
 	},
-	"watch: an early end is in doubt; a source that went back is read anew": {
+	"watch: after an early end a source that went back is read anew": {
 		server: `
 			list any -> 50: a@1 b@50
 			watch 50 -> wait 1m; close
@@ -415,7 +415,7 @@ var stories = map[string]story{
 		errors:  "refused\nrefused",
 		atLeast: 2400 * time.Millisecond,
 	},
-	"watch: a lost connection is resumed at the same version, in doubt": {
+	"watch: a lost connection is resumed at the same version, and a rewind suspected": {
 		server: `
 			list any -> 5: a@1
 			watch 5 -> add b@6; wait 1m; error lost

@@ -12,12 +12,12 @@ type SubscriberLag struct {
 // Subscribers tells of everyone who follows the replica how far he is behind, in
 // the order in which they came.
 func (r *Replica[T]) Subscribers() []SubscriberLag {
-	followers := r.hub.present()
+	followers := r.fanout.present()
 	all := make([]SubscriberLag, len(followers))
 	for i, f := range followers {
 		s := f.subscription
 		if s == nil {
-			s = &Subscription[T]{hub: r.hub, follower: f} // only to be asked
+			s = &Subscription[T]{fanout: r.fanout, follower: f} // only to be asked
 		}
 		all[i] = SubscriberLag{Name: s.opts.Name, Lag: s.Lag()}
 	}
@@ -25,7 +25,7 @@ func (r *Replica[T]) Subscribers() []SubscriberLag {
 }
 
 // present are the followers of this moment.
-func (h *hub[T]) present() []*follower[T] {
+func (h *fanout[T]) present() []*follower[T] {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Clone(h.followers)

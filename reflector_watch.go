@@ -108,7 +108,7 @@ func (r *Reflector[T]) open(ctx context.Context) (Stream[T], time.Duration, erro
 // were and why it ended.
 func (r *Reflector[T]) consume(ctx context.Context, stream Stream[T]) (int, error) {
 	events := 0
-	d := r.newDigest()
+	d := r.newChangeBuilder()
 	buf := make([]Event[T], eventBatch)
 	due, numbered := r.unreadable.due, r.numbered()
 	timer := r.startSilenceTimer(ctx)

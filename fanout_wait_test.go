@@ -68,7 +68,7 @@ func TestWaitForAWrite(t *testing.T) {
 func TestHealthAfterAWait(t *testing.T) {
 	c := newCopy(t, newRemote(), Options[*entry]{})
 	for _, v := range []Version{"1", "2"} {
-		if err := c.hub.apply(0, nil, v, true); err != nil {
+		if err := c.fanout.apply(0, nil, v, true); err != nil {
 			t.Fatal(err)
 		}
 		if err := c.WaitFor(t.Context(), v); err != nil {
@@ -94,7 +94,7 @@ func TestWaitForWhatDoesNotCome(t *testing.T) {
 		err = c.WaitFor(within(t, time.Minute), "7")
 		wantError(t, err, down, `entries: version 7 not reached, the copy is at "2": entries: `)
 		wantError(t, err, context.DeadlineExceeded, "")
-		if n := len(c.hub.gateOf(everywhere).waiting); n != 0 {
+		if n := len(c.fanout.waitersOf(everywhere).waiting); n != 0 {
 			t.Errorf("%d waits are remembered after they were given up", n)
 		}
 	})
@@ -137,7 +137,7 @@ func TestWaitForOpaqueVersions(t *testing.T) {
 // That a content has no version is known only when the first state is complete:
 // whoever asked before is told then.
 func TestSyncWithoutVersionEndsWaits(t *testing.T) {
-	h := newCopy(t, newRemote(), Options[*entry]{}).hub
+	h := newCopy(t, newRemote(), Options[*entry]{}).fanout
 	_, wait, err := h.await(everywhere, "7")
 	if err != nil || isClosed(wait) {
 		t.Fatalf("before the first state a wait ended: %v", err)
@@ -198,7 +198,7 @@ func TestManyWaits(t *testing.T) {
 				t.Fatalf("at version %d a wait for %d ended", v, <-reached)
 			}
 		}
-		if n := len(c.hub.gateOf(everywhere).waiting); n != 0 {
+		if n := len(c.fanout.waitersOf(everywhere).waiting); n != 0 {
 			t.Errorf("%d waits are remembered", n)
 		}
 	})

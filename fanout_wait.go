@@ -2,34 +2,34 @@ package tarn
 
 import "fmt"
 
-// gate lets those pass who wait for a version.
-type gate struct {
+// versionWaiters are those who wait for a version.
+type versionWaiters struct {
 	waiting map[chan struct{}]Version
 }
 
-func (g *gate) wait(ch chan struct{}, v Version) {
-	if g.waiting == nil {
-		g.waiting = map[chan struct{}]Version{}
+func (w *versionWaiters) wait(ch chan struct{}, v Version) {
+	if w.waiting == nil {
+		w.waiting = map[chan struct{}]Version{}
 	}
-	g.waiting[ch] = v
+	w.waiting[ch] = v
 }
 
 // reach opens for everyone who waits for v or less. What cannot be compared is
 // let through to find that out.
-func (g *gate) reach(v Version) {
-	for ch, want := range g.waiting {
+func (w *versionWaiters) reach(v Version) {
+	for ch, want := range w.waiting {
 		if c, ok := v.Compare(want); !ok || c >= 0 {
 			close(ch)
-			delete(g.waiting, ch)
+			delete(w.waiting, ch)
 		}
 	}
 }
 
-func (g *gate) close() {
-	for ch := range g.waiting {
+func (w *versionWaiters) close() {
+	for ch := range w.waiting {
 		close(ch)
 	}
-	g.waiting = nil
+	w.waiting = nil
 }
 
 // everywhere stands for all sections.
@@ -37,7 +37,7 @@ const everywhere = -1
 
 // await says whether a section, or everywhere, has reached v, else gives a channel
 // that is closed when it may have.
-func (h *hub[T]) await(section int, v Version) (reached bool, wait chan struct{}, err error) {
+func (h *fanout[T]) await(section int, v Version) (reached bool, wait chan struct{}, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if now := h.reached(section); now != "" || h.synced {
@@ -53,27 +53,27 @@ func (h *hub[T]) await(section int, v Version) (reached bool, wait chan struct{}
 		return false, nil, fmt.Errorf("the replica has %w", ErrStopped)
 	}
 	wait = make(chan struct{})
-	h.gateOf(section).wait(wait, v)
+	h.waitersOf(section).wait(wait, v)
 	return false, wait, nil
 }
 
-func (h *hub[T]) reached(section int) Version {
+func (h *fanout[T]) reached(section int) Version {
 	if section == everywhere {
 		return h.store.Version()
 	}
 	return h.positions[section]
 }
 
-func (h *hub[T]) gateOf(section int) *gate {
+func (h *fanout[T]) waitersOf(section int) *versionWaiters {
 	if section == everywhere {
 		section = len(h.positions)
 	}
-	return &h.gates[section]
+	return &h.waiters[section]
 }
 
 // giveUp takes back an await.
-func (h *hub[T]) giveUp(section int, wait chan struct{}) {
+func (h *fanout[T]) giveUp(section int, wait chan struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	delete(h.gateOf(section).waiting, wait)
+	delete(h.waitersOf(section).waiting, wait)
 }

@@ -92,34 +92,34 @@ func (r *Reflector[T]) rename(name string) {
 	r.monitor.update(func(h *Health) { h.Name = name })
 }
 
-// connect puts the hub between the parts and the store.
+// connect puts the fan-out between the parts and the store.
 func (r *Replica[T]) connect() {
 	r.done = make(chan struct{})
 	first := r.parts[0].reflector
 	if durable, ok := r.store.(Durable); ok {
 		r.durable.Store(&durable)
 	}
-	r.hub = newHub(r.store, first.opts, first.versionOf, len(r.parts))
-	r.hub.noteReached = func(section int, v Version) {
+	r.fanout = newFanout(r.store, first.opts, first.versionOf, len(r.parts))
+	r.fanout.noteReached = func(section int, v Version) {
 		r.parts[section].reflector.monitor.update(func(h *Health) { h.Version = v })
 	}
 	r.synced, r.ended = first.monitor.synced, first.monitor.ended
 	if len(r.parts) > 1 {
-		r.synced, r.ended = r.hub.allSynced, make(chan struct{})
+		r.synced, r.ended = r.fanout.allSynced, make(chan struct{})
 	}
 	if len(r.parts) == 1 {
-		first.fillFrom(r.store, func(store Filler[T], v Version) error { return r.hub.filled(store, v, first.sound()) })
+		first.fillFrom(r.store, func(store Filler[T], v Version) error { return r.fanout.filled(store, v, first.sound()) })
 	}
 	holder, _ := storeAs[Holder](r.store)
 	for i, p := range r.parts {
 		p.reflector.reader, p.reflector.holder = r.store, holder
 		if p.owns != nil {
-			p.reflector.reader = ownedReader[T]{r.store, p.owns, r.hub, i}
+			p.reflector.reader = ownedReader[T]{r.store, p.owns, r.fanout, i}
 		}
-		p.reflector.apply = func(changes []Change[T], v Version) error { return r.hub.apply(i, changes, v, p.reflector.sound()) }
-		p.reflector.resync = func() error { return r.hub.resync(p.owns) }
-		p.reflector.wantsSync = r.hub.wantsSync
-		p.reflector.onSynced = r.hub.markSynced
+		p.reflector.apply = func(changes []Change[T], v Version) error { return r.fanout.apply(i, changes, v, p.reflector.sound()) }
+		p.reflector.resync = func() error { return r.fanout.resync(p.owns) }
+		p.reflector.wantsSync = r.fanout.wantsSync
+		p.reflector.onSynced = r.fanout.markSynced
 	}
 }
 
@@ -127,7 +127,7 @@ func (r *Replica[T]) connect() {
 type ownedReader[T any] struct {
 	store   Reader[T]
 	owns    func(Key) bool
-	hub     *hub[T]
+	fanout  *fanout[T]
 	section int
 }
 
@@ -156,7 +156,7 @@ func (o ownedReader[T]) Len() int {
 	return n
 }
 
-func (o ownedReader[T]) Version() Version { return o.hub.position(o.section) }
+func (o ownedReader[T]) Version() Version { return o.fanout.position(o.section) }
 
 // together is the Health of several sections as one: what is said holds for all
 // of them.

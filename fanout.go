@@ -9,13 +9,13 @@ import (
 	"sync"
 )
 
-// hub stands between a reflector and a store: what is written to the store is
+// fanout stands between a reflector and a store: what is written to the store is
 // handed to the subscribers, in the same order.
 //
 // mu makes writing and joining exclude each other, so that one who joins sees
 // each object either in the state it starts with or as a change after it, never
 // both and never neither. Readers of the store do not pass here.
-type hub[T any] struct {
+type fanout[T any] struct {
 	store  ReadStore[T]
 	clock  Clock
 	logger *slog.Logger
@@ -41,16 +41,16 @@ type hub[T any] struct {
 	closed  bool
 	running sync.WaitGroup
 	joined  int
-	// gates has one for each section, and one for all of them at the end.
-	gates []gate
+	// waiters has one for each section, and one for all of them at the end.
+	waiters []versionWaiters
 }
 
-func newHub[T any](store ReadStore[T], opts Options[T], versionOf func(T) Version, sections int) *hub[T] {
-	return &hub[T]{
+func newFanout[T any](store ReadStore[T], opts Options[T], versionOf func(T) Version, sections int) *fanout[T] {
+	return &fanout[T]{
 		store: store, clock: opts.Clock, logger: opts.Logger, versionOf: versionOf,
 		positions: make([]Version, sections), unsynced: sections, allSynced: make(chan struct{}),
-		sound: make([]bool, sections),
-		gates: make([]gate, sections+1),
+		sound:   make([]bool, sections),
+		waiters: make([]versionWaiters, sections+1),
 	}
 }
 
@@ -66,7 +66,7 @@ const defaultBound = 10_000
 
 // apply writes to the store what a section has learned, and publishes it; sound
 // says that nothing is missing.
-func (h *hub[T]) apply(section int, changes []Change[T], v Version, sound bool) error {
+func (h *fanout[T]) apply(section int, changes []Change[T], v Version, sound bool) error {
 	news, again := split(changes)
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -88,7 +88,7 @@ func (h *hub[T]) apply(section int, changes []Change[T], v Version, sound bool) 
 
 // jointVersion is the state that all sections have reached, empty while that
 // cannot be told.
-func (h *hub[T]) jointVersion() Version {
+func (h *fanout[T]) jointVersion() Version {
 	joint := h.positions[0]
 	for _, v := range h.positions[1:] {
 		if c, ok := v.Compare(joint); !ok {
@@ -101,17 +101,17 @@ func (h *hub[T]) jointVersion() Version {
 }
 
 // position is the version that a section has reached.
-func (h *hub[T]) position(section int) Version {
+func (h *fanout[T]) position(section int) Version {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.positions[section]
 }
 
 // open lets those pass who waited for what a section has reached.
-func (h *hub[T]) open(section int) {
+func (h *fanout[T]) open(section int) {
 	h.noteReached(section, h.positions[section])
-	h.gates[section].reach(h.positions[section])
-	h.gates[len(h.positions)].reach(h.store.Version())
+	h.waiters[section].reach(h.positions[section])
+	h.waiters[len(h.positions)].reach(h.store.Version())
 }
 
 // split separates what changes the store from what only offers it again.
@@ -124,7 +124,7 @@ func split[T any](changes []Change[T]) (news, again []Change[T]) {
 	return changes, nil
 }
 
-func (h *hub[T]) publish(news, again []Change[T]) {
+func (h *fanout[T]) publish(news, again []Change[T]) {
 	if len(h.followers) == 0 || len(news)+len(again) == 0 {
 		return
 	}
@@ -141,7 +141,7 @@ func (h *hub[T]) publish(news, again []Change[T]) {
 
 // markSynced notes that the first whole state of a section has been written, and
 // tells everyone once that holds for all.
-func (h *hub[T]) markSynced() {
+func (h *fanout[T]) markSynced() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.unsynced--; h.synced || h.unsynced > 0 {
@@ -160,18 +160,18 @@ func (h *hub[T]) markSynced() {
 }
 
 // wantsSync says whether anyone would listen to Sync changes.
-func (h *hub[T]) wantsSync() bool {
+func (h *fanout[T]) wantsSync() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.someSync()
 }
 
-func (h *hub[T]) someSync() bool {
+func (h *fanout[T]) someSync() bool {
 	return slices.ContainsFunc(h.followers, func(f *follower[T]) bool { return f.syncs() })
 }
 
 // resync offers everything again that a section owns; nil owns all.
-func (h *hub[T]) resync(owns func(Key) bool) error {
+func (h *fanout[T]) resync(owns func(Key) bool) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !h.someSync() {
@@ -189,14 +189,14 @@ func (h *hub[T]) resync(owns func(Key) bool) error {
 }
 
 // join adds a follower, which begins with what is there.
-func (h *hub[T]) join(bound int, syncs func() bool) (*follower[T], error) {
+func (h *fanout[T]) join(bound int, syncs func() bool) (*follower[T], error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.enter(bound, syncs)
 }
 
 // enter is join under the lock.
-func (h *hub[T]) enter(bound int, syncs func() bool) (*follower[T], error) {
+func (h *fanout[T]) enter(bound int, syncs func() bool) (*follower[T], error) {
 	if h.closed {
 		return nil, fmt.Errorf("the subscriber was not added: the replica has %w", ErrStopped)
 	}
@@ -216,7 +216,7 @@ func (h *hub[T]) enter(bound int, syncs func() bool) (*follower[T], error) {
 }
 
 // initial is what there is, for one who has not seen anything.
-func (h *hub[T]) initial() []Change[T] {
+func (h *fanout[T]) initial() []Change[T] {
 	initial := make([]Change[T], 0, h.store.Len())
 	for key, object := range h.store.All() {
 		initial = append(initial, Change[T]{Type: Add, Initial: true, Key: key, Object: object, Version: h.versionOf(object)})
@@ -224,7 +224,7 @@ func (h *hub[T]) initial() []Change[T] {
 	return initial
 }
 
-func (h *hub[T]) leave(f *follower[T]) {
+func (h *fanout[T]) leave(f *follower[T]) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if i := slices.Index(h.followers, f); i >= 0 {
@@ -234,7 +234,7 @@ func (h *hub[T]) leave(f *follower[T]) {
 }
 
 // subscribe adds a subscription and, if they run, starts it.
-func (h *hub[T]) subscribe(deliver func(Change[T]), opts SubscribeOptions) (*Subscription[T], error) {
+func (h *fanout[T]) subscribe(deliver func(Change[T]), opts SubscribeOptions) (*Subscription[T], error) {
 	if opts.Syncs == nil {
 		opts.Syncs = never
 	}
@@ -251,7 +251,7 @@ func (h *hub[T]) subscribe(deliver func(Change[T]), opts SubscribeOptions) (*Sub
 	f.subscription = &Subscription[T]{
 		opts:     opts,
 		deliver:  deliver,
-		hub:      h,
+		fanout:   h,
 		follower: f,
 		synced:   make(chan struct{}),
 		done:     make(chan struct{}),
@@ -266,14 +266,14 @@ func never() bool { return false }
 
 // run starts a subscription, unless that is the caller's business or it has been
 // closed before.
-func (h *hub[T]) run(s *Subscription[T]) {
+func (h *fanout[T]) run(s *Subscription[T]) {
 	if !s.opts.Inline && s.begun.CompareAndSwap(false, true) {
 		h.running.Go(func() { s.run(h.ctx) })
 	}
 }
 
 // start lets subscriptions run.
-func (h *hub[T]) start(ctx context.Context) {
+func (h *fanout[T]) start(ctx context.Context) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.ctx = ctx
@@ -285,7 +285,7 @@ func (h *hub[T]) start(ctx context.Context) {
 }
 
 // stop ends all followers and waits for the subscriptions that run.
-func (h *hub[T]) stop() {
+func (h *fanout[T]) stop() {
 	h.mu.Lock()
 	h.closed = true
 	for _, f := range h.followers {
@@ -295,8 +295,8 @@ func (h *hub[T]) stop() {
 		}
 	}
 	h.followers = nil
-	for i := range h.gates {
-		h.gates[i].close()
+	for i := range h.waiters {
+		h.waiters[i].close()
 	}
 	h.mu.Unlock()
 	h.running.Wait()

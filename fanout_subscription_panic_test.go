@@ -44,7 +44,7 @@ func TestPanicGoesOn(t *testing.T) {
 			if !isClosed(s.Done()) {
 				t.Error("not done after a panic")
 			}
-			if n := len(c.hub.followers); n != 1 {
+			if n := len(c.fanout.followers); n != 1 {
 				t.Errorf("%d followers after a panic, want the other one", n)
 			}
 		}

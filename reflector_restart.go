@@ -130,7 +130,7 @@ func (r *Replica[T]) restore(ctx context.Context) {
 	if durable == nil {
 		return
 	}
-	kept, err := r.hub.restore(ctx, *durable)
+	kept, err := r.fanout.restore(ctx, *durable)
 	known := len(kept.Positions) == len(r.parts)
 	for i, p := range r.parts {
 		own := kept
@@ -252,7 +252,7 @@ func (m *monitor) caughtUp(v Version) {
 
 // restore brings back what a store has kept, and publishes it to those who are
 // there already.
-func (h *hub[T]) restore(ctx context.Context, store Durable) (Kept, error) {
+func (h *fanout[T]) restore(ctx context.Context, store Durable) (Kept, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	before := h.store.Len()

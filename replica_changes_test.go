@@ -38,7 +38,7 @@ func TestChanges(t *testing.T) {
 					t.Errorf("the changes were %s, want %s", show(got), want)
 				}
 				synctest.Wait()
-				if n := len(c.hub.followers); n != 0 {
+				if n := len(c.fanout.followers); n != 0 {
 					t.Errorf("%d followers are left", n)
 				}
 			})
@@ -81,13 +81,13 @@ func TestLeavingChangesLeavesNothingBehind(t *testing.T) {
 		for range 2 { // each loop begins anew
 			n := 0
 			for range changes {
-				if n++; len(c.hub.followers) != 1 {
-					t.Errorf("%d followers within the loop", len(c.hub.followers))
+				if n++; len(c.fanout.followers) != 1 {
+					t.Errorf("%d followers within the loop", len(c.fanout.followers))
 				}
 				break
 			}
-			if n != 1 || len(c.hub.followers) != 0 {
-				t.Errorf("%d changes, %d followers after the loop", n, len(c.hub.followers))
+			if n != 1 || len(c.fanout.followers) != 0 {
+				t.Errorf("%d changes, %d followers after the loop", n, len(c.fanout.followers))
 			}
 		}
 		func() {
@@ -96,7 +96,7 @@ func TestLeavingChangesLeavesNothingBehind(t *testing.T) {
 				panic("in the loop")
 			}
 		}()
-		if n := len(c.hub.followers); n != 0 {
+		if n := len(c.fanout.followers); n != 0 {
 			t.Errorf("%d followers after a panic in the loop", n)
 		}
 	})

@@ -112,7 +112,7 @@ func TestCloseWhileTheFunctionRuns(t *testing.T) {
 				<-a.Done()
 				synctest.Wait()
 				a.wantHeard("*a1")
-				if n := len(c.hub.followers); n != 0 {
+				if n := len(c.fanout.followers); n != 0 {
 					t.Errorf("%d followers are left", n)
 				}
 			})
@@ -207,7 +207,7 @@ func TestInlineIsLeftToTheCaller(t *testing.T) {
 
 		cancel()
 		<-a.Done()
-		if n := len(c.hub.followers); n != 0 {
+		if n := len(c.fanout.followers); n != 0 {
 			t.Errorf("run to its end, it still follows: %d followers", n)
 		}
 		r.put("a", "new")

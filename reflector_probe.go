@@ -6,7 +6,7 @@ import (
 )
 
 // probeDeadline is how long the answer to a probe is waited for. It is one item:
-// a source that takes longer is as good as gone, and whoever doubts the source
+// a source that takes longer is as good as gone, and whoever asks it
 // must not hang on it.
 const probeDeadline = 30 * time.Second
 

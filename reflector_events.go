@@ -7,13 +7,13 @@ import (
 	"slices"
 )
 
-// digest turns the events of one watch into changes of the store.
+// changeBuilder turns the events of one watch into changes of the store.
 //
 // For a store that can be asked, an event becomes what it means there: an Added
 // of a present key is an update, a Deleted of an absent one nothing, a state
 // that the store has, or that is older than what it has, a replay that is
 // dropped. Any other store gets each event as it is.
-type digest[T any] struct {
+type changeBuilder[T any] struct {
 	r *Reflector[T]
 	// settled is false while events may come out of the order of versions: a
 	// watch from no version begins with what is there.
@@ -27,8 +27,8 @@ type digest[T any] struct {
 	at   Version
 }
 
-func (r *Reflector[T]) newDigest() *digest[T] {
-	return &digest[T]{
+func (r *Reflector[T]) newChangeBuilder() *changeBuilder[T] {
+	return &changeBuilder[T]{
 		r:       r,
 		settled: r.version != Latest && r.version != Any,
 		changes: make([]Change[T], 0, eventBatch),
@@ -38,7 +38,7 @@ func (r *Reflector[T]) newDigest() *digest[T] {
 }
 
 // take applies a batch of events.
-func (d *digest[T]) take(ctx context.Context, events []Event[T]) error {
+func (d *changeBuilder[T]) take(ctx context.Context, events []Event[T]) error {
 	for _, e := range events {
 		if !d.settled && e.Type != Added && e.Type != Undecodable {
 			if err := d.flush(ctx); err != nil {
@@ -79,7 +79,7 @@ func (d *digest[T]) take(ctx context.Context, events []Event[T]) error {
 }
 
 // object adds what an event means to the changes.
-func (d *digest[T]) object(ctx context.Context, e Event[T]) error {
+func (d *changeBuilder[T]) object(ctx context.Context, e Event[T]) error {
 	r := d.r
 	if bad := e.Bad; bad.Err != nil {
 		if e.Type == Deleted && bad.Key != "" {
@@ -114,7 +114,7 @@ func (d *digest[T]) object(ctx context.Context, e Event[T]) error {
 
 // bad reports an object that could not be taken. What good was said of it before
 // is written first, so that it does not redeem what comes after.
-func (d *digest[T]) bad(ctx context.Context, bad BadObject) error {
+func (d *changeBuilder[T]) bad(ctx context.Context, bad BadObject) error {
 	if _, pending := d.last[bad.Key]; pending {
 		if err := d.flush(ctx); err != nil {
 			return err
@@ -129,7 +129,7 @@ func (d *digest[T]) bad(ctx context.Context, bad BadObject) error {
 
 // gone deletes an object whose final state could not be taken: what was held is
 // the last that is known of it.
-func (d *digest[T]) gone(ctx context.Context, item Item[T], err error) {
+func (d *changeBuilder[T]) gone(ctx context.Context, item Item[T], err error) {
 	d.r.opts.OnBad(ctx, BadObject{Key: item.Key, Version: item.Version, Err: fmt.Errorf("told as deleted: %w", err)})
 	if d.r.reader == nil {
 		return
@@ -153,7 +153,7 @@ func (r *Reflector[T]) forgive(m Meta, written bool) {
 }
 
 // meaning finds out what an event changes, and whether it changes anything.
-func (d *digest[T]) meaning(t EventType, item Item[T]) (Change[T], bool) {
+func (d *changeBuilder[T]) meaning(t EventType, item Item[T]) (Change[T], bool) {
 	held, present := d.held(item.Key)
 	c := Change[T]{Key: item.Key, Object: item.Object, Version: item.Version}
 	if !present {
@@ -189,7 +189,7 @@ func (d *digest[T]) meaning(t EventType, item Item[T]) (Change[T], bool) {
 }
 
 // held is what the store has of a key, or will have after the changes so far.
-func (d *digest[T]) held(key Key) (T, bool) {
+func (d *changeBuilder[T]) held(key Key) (T, bool) {
 	if i, ok := d.last[key]; ok {
 		c := d.changes[i]
 		return c.Object, c.Type != Delete
@@ -197,14 +197,14 @@ func (d *digest[T]) held(key Key) (T, bool) {
 	return d.r.reader.Get(key)
 }
 
-func (d *digest[T]) add(c Change[T]) {
+func (d *changeBuilder[T]) add(c Change[T]) {
 	d.last[c.Key] = len(d.changes)
 	d.changes = append(d.changes, c)
 }
 
 // reach moves the version on. It never goes back: something older than what was
 // seen is suspect.
-func (d *digest[T]) reach(v Version) {
+func (d *changeBuilder[T]) reach(v Version) {
 	switch {
 	case !d.settled || v == "":
 	case v.OlderThan(d.at):
@@ -218,14 +218,14 @@ func (d *digest[T]) reach(v Version) {
 }
 
 // flush gives the changes so far to the store.
-func (d *digest[T]) flush(ctx context.Context) error {
+func (d *changeBuilder[T]) flush(ctx context.Context) error {
 	if len(d.changes) == 0 && d.at == d.r.version {
 		return nil
 	}
 	return d.write(ctx)
 }
 
-func (d *digest[T]) write(ctx context.Context) error {
+func (d *changeBuilder[T]) write(ctx context.Context) error {
 	err := d.r.apply(d.changes, d.at)
 	if partly(err) {
 		d.forgiveWritten(err)
@@ -243,7 +243,7 @@ func (d *digest[T]) write(ctx context.Context) error {
 }
 
 // forgiveWritten takes out of quarantine what the store has taken in full.
-func (d *digest[T]) forgiveWritten(err error) {
+func (d *changeBuilder[T]) forgiveWritten(err error) {
 	if d.r.monitor.bad.empty() {
 		return
 	}

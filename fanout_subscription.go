@@ -47,7 +47,7 @@ type Lag struct {
 type Subscription[T any] struct {
 	opts     SubscribeOptions
 	deliver  func(Change[T])
-	hub      *hub[T]
+	fanout   *fanout[T]
 	follower *follower[T]
 
 	// begun says that run has been called, or never will be.
@@ -72,7 +72,7 @@ func (s *Subscription[T]) Done() <-chan struct{} { return s.done }
 // tells when it has returned. What is pending is dropped. The function itself
 // may call Close.
 func (s *Subscription[T]) Close() {
-	s.hub.leave(s.follower)
+	s.fanout.leave(s.follower)
 	s.abandon()
 }
 
@@ -88,7 +88,7 @@ func (s *Subscription[T]) Lag() Lag {
 	n, since := s.follower.backlog.lag()
 	lag := Lag{Pending: n}
 	if n > 0 {
-		lag.Age = s.hub.clock.Now().Sub(since)
+		lag.Age = s.fanout.clock.Now().Sub(since)
 	}
 	return lag
 }
@@ -105,7 +105,7 @@ func (s *Subscription[T]) Run(ctx context.Context) {
 // run delivers until the backlog is closed or ctx ends.
 func (s *Subscription[T]) run(ctx context.Context) {
 	defer close(s.done)
-	defer s.hub.leave(s.follower)
+	defer s.fanout.leave(s.follower)
 	backlog := s.follower.backlog
 	buf := make([]Change[T], 0, handOver)
 	for {
@@ -140,7 +140,7 @@ func (s *Subscription[T]) hand(c Change[T]) {
 			s.opts.OnPanic(v, stack)
 			return
 		}
-		s.hub.logger.Error("a subscriber panicked", "subscriber", s.opts.Name, "key", c.Key, "panic", fmt.Sprint(v), "stack", string(stack))
+		s.fanout.logger.Error("a subscriber panicked", "subscriber", s.opts.Name, "key", c.Key, "panic", fmt.Sprint(v), "stack", string(stack))
 		panic(v)
 	}()
 	s.deliver(c)

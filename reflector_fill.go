@@ -74,7 +74,7 @@ func (r *Reflector[T]) fillFrom(store any, filled func(Filler[T], Version) error
 }
 
 // filled makes what was filled the content, and publishes it.
-func (h *hub[T]) filled(store Filler[T], v Version, sound bool) error {
+func (h *fanout[T]) filled(store Filler[T], v Version, sound bool) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.noteSound(0, sound)

@@ -25,27 +25,28 @@ func (r *Reflector[T]) take(object T) (Item[T], error) {
 	if err != nil {
 		return Item[T]{Meta: m}, err
 	}
-	return r.takeAs(m, object)
+	item, _, err := r.takeAs(m, object)
+	return item, err
 }
 
-// takeAs is take for an object that was described already.
-func (r *Reflector[T]) takeAs(m Meta, object T) (Item[T], error) {
+// takeAs is take for an object that was described already. It also returns how what is
+// kept describes itself.
+func (r *Reflector[T]) takeAs(m Meta, object T) (item Item[T], kept Meta, err error) {
 	if m.Version == "" {
 		r.traits.unversioned = true
 	}
+	item = Item[T]{Meta: m, Object: object}
 	if r.opts.Transform == nil {
-		return Item[T]{Meta: m, Object: object}, nil
+		return item, m, nil
 	}
-	kept, err := r.transform(object)
-	if err != nil {
-		return Item[T]{Meta: m}, err
+	if item.Object, err = r.transform(object); err != nil {
+		return Item[T]{Meta: m}, m, err
 	}
-	after, err := r.describe(kept)
-	if err != nil {
-		return Item[T]{Meta: m}, fmt.Errorf("after the transform: %w", err)
+	if kept, err = r.describe(item.Object); err != nil {
+		return Item[T]{Meta: m}, kept, fmt.Errorf("after the transform: %w", err)
 	}
-	m.Key = after.Key
-	return Item[T]{Meta: m, Object: kept}, nil
+	item.Key = kept.Key
+	return item, kept, nil
 }
 
 func (r *Reflector[T]) transform(object T) (kept T, err error) {

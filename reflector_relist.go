@@ -25,7 +25,7 @@ type relisting[T any] struct {
 	byContent bool
 	// at says where an item stands in news, or that it is as the store has it.
 	at   map[Key]int
-	news []Item[T]
+	news []newItem[T]
 	// holes are the places in news that a later state left empty.
 	holes map[int]struct{}
 	// suspects are the bad items that have a name.
@@ -42,6 +42,33 @@ type relisting[T any] struct {
 
 const unchanged = -1
 
+// newItem is an item that is not in the store as it is, with what is there instead.
+type newItem[T any] struct {
+	Item[T]
+	old     T
+	present bool
+}
+
+// heldObject is what the store has under a key.
+type heldObject[T any] struct {
+	object T
+	// meta is what the object says of itself, readable whether it says that.
+	meta              Meta
+	present, readable bool
+}
+
+// lookUp asks the store for an object, which is done once for each item of a state.
+func (r *Reflector[T]) lookUp(key Key) (held heldObject[T]) {
+	if r.reader == nil {
+		return held
+	}
+	if held.object, held.present = r.reader.Get(key); held.present {
+		meta, err := r.describe(held.object)
+		held.meta, held.readable = meta, err == nil
+	}
+	return held
+}
+
 func (r *Reflector[T]) newRelisting() *relisting[T] {
 	l := &relisting[T]{r: r, byContent: r.next.byContent(), at: map[Key]int{}, holes: map[int]struct{}{}, suspects: map[Key]struct{}{}, damaged: r.monitor.damage.keys()}
 	if r.fills() {
@@ -57,15 +84,20 @@ func (l *relisting[T]) put(ctx context.Context, object T) {
 		l.bad(ctx, BadObject{Key: m.Key, Version: m.Version, Err: err})
 		return
 	}
-	if l.confirm(m) {
+	held := l.r.lookUp(m.Key)
+	if l.confirms(held, m) {
+		l.keep(m.Key)
 		return
 	}
-	item, err := l.r.takeAs(m, object)
+	item, kept, err := l.r.takeAs(m, object)
 	if err != nil {
 		l.bad(ctx, BadObject{Key: item.Key, Version: item.Version, Err: err})
 		return
 	}
-	if l.r.holds(item) {
+	if item.Key != m.Key {
+		held = l.r.lookUp(item.Key)
+	}
+	if l.r.same(held, item, kept) {
 		l.keep(item.Key)
 		return
 	}
@@ -75,29 +107,18 @@ func (l *relisting[T]) put(ctx context.Context, object T) {
 		return
 	}
 	if i, ok := l.at[item.Key]; ok && i != unchanged {
-		l.news[i] = item
+		l.news[i].Item = item
 		return
 	}
 	l.at[item.Key] = len(l.news)
-	l.news = append(l.news, item)
+	l.news = append(l.news, newItem[T]{item, held.object, held.present})
 }
 
-// confirm says whether the store already holds this very state, judged by uid
-// and version alone and before any transform.
-func (l *relisting[T]) confirm(m Meta) bool {
-	if l.r.reader == nil || l.byContent || m.Version == "" || l.damaged[m.Key] {
-		return false
-	}
-	held, ok := l.r.reader.Get(m.Key)
-	if !ok {
-		return false
-	}
-	before, err := l.r.describe(held)
-	if err != nil || before.UID != m.UID || before.Version != m.Version {
-		return false
-	}
-	l.keep(m.Key)
-	return true
+// confirms says whether what is held is this very state, judged by uid and version
+// alone and before any transform.
+func (l *relisting[T]) confirms(held heldObject[T], m Meta) bool {
+	return held.readable && held.meta.UID == m.UID && held.meta.Version == m.Version &&
+		m.Version != "" && !l.byContent && !l.damaged[m.Key]
 }
 
 // empty says that no item was put.
@@ -160,7 +181,7 @@ func (l *relisting[T]) drop(key Key) {
 		return
 	}
 	if i, ok := l.at[key]; ok && i != unchanged {
-		l.news[i] = Item[T]{}
+		l.news[i] = newItem[T]{}
 		l.holes[i] = struct{}{}
 		delete(l.at, key)
 	}
@@ -172,7 +193,7 @@ func (l *relisting[T]) commit(ctx context.Context, v Version) error {
 	l.r.summarize(ctx, l.rejected)
 	news := l.news
 	if len(l.holes) > 0 {
-		news = make([]Item[T], 0, len(l.news)-len(l.holes))
+		news = make([]newItem[T], 0, len(l.news)-len(l.holes))
 		for i, item := range l.news {
 			if _, hole := l.holes[i]; !hole {
 				news = append(news, item)
@@ -184,7 +205,7 @@ func (l *relisting[T]) commit(ctx context.Context, v Version) error {
 	case l.fill != nil:
 		err = l.fill.commit(v)
 	case l.r.reader == nil:
-		err = l.r.replace(news, v)
+		err = l.r.replace(itemsOf(news), v)
 	default:
 		err = l.r.apply(l.changes(news), v)
 	}
@@ -221,7 +242,7 @@ func (l *relisting[T]) verdict(key Key) verdict {
 // changes is the difference between the store and the gathered state: first
 // what is gone, then what is new, then, for those who want it, what is the same;
 // but not while a copy from disk catches up: all of that has just been told.
-func (l *relisting[T]) changes(news []Item[T]) []Change[T] {
+func (l *relisting[T]) changes(news []newItem[T]) []Change[T] {
 	r := l.r
 	wanted := r.synced && r.wantsSync()
 	changes := make([]Change[T], 0, len(news))
@@ -239,8 +260,8 @@ func (l *relisting[T]) changes(news []Item[T]) []Change[T] {
 	}
 	for _, item := range news {
 		c := Change[T]{Type: Add, Initial: !r.synced, Key: item.Key, Object: item.Object, Version: item.Version}
-		if held, ok := r.reader.Get(item.Key); ok {
-			c.Type, c.Initial, c.Rewound, c.Old = Update, false, l.byContent || l.damaged[item.Key], held
+		if item.present {
+			c.Type, c.Initial, c.Rewound, c.Old = Update, false, l.byContent || l.damaged[item.Key], item.old
 		}
 		changes = append(changes, c)
 	}
@@ -254,19 +275,19 @@ func (r *Reflector[T]) versionOf(held T) Version {
 	return m.Version
 }
 
-// holds says whether the store has this state already, judged by its content.
-// It is for states whose version proves nothing.
-func (r *Reflector[T]) holds(item Item[T]) bool {
-	if r.reader == nil {
-		return false
+// same says whether the store has an item already, judged by its content, for states
+// whose version proves nothing; kept is how the item's object describes itself.
+func (r *Reflector[T]) same(held heldObject[T], item Item[T], kept Meta) bool {
+	return held.readable && held.meta == kept && r.equal(held.object, item.Object)
+}
+
+// itemsOf are the items without what they replace.
+func itemsOf[T any](news []newItem[T]) []Item[T] {
+	items := make([]Item[T], len(news))
+	for i := range news {
+		items[i] = news[i].Item
 	}
-	held, ok := r.reader.Get(item.Key)
-	if !ok {
-		return false
-	}
-	before, err1 := r.describe(held)
-	after, err2 := r.describe(item.Object)
-	return err1 == nil && err2 == nil && before == after && r.equal(held, item.Object)
+	return items
 }
 
 // equal compares content; a panic of the caller's function means no.

@@ -152,10 +152,10 @@ func (r *Reflector[T]) repairFrom(ctx context.Context, asked Key, page Page[T]) 
 		if !ok || m.Version != r.versionOf(held) {
 			continue // the watch brings it
 		}
-		item, err := r.takeAs(m, object)
+		item, kept, err := r.takeAs(m, object)
 		switch {
 		case err != nil: // what the transform refuses stays as it is
-		case r.holds(item):
+		case r.same(r.lookUp(item.Key), item, kept):
 			r.monitor.damage.repaired(m.Key)
 		default:
 			changes = append(changes, Change[T]{Type: Update, Rewound: true, Key: item.Key, Old: held, Object: item.Object, Version: item.Version})

@@ -170,18 +170,18 @@ func (h *fanout[T]) someSync() bool {
 	return slices.ContainsFunc(h.followers, func(f *follower[T]) bool { return f.syncs() })
 }
 
-// resync offers everything again that a section owns; nil owns all.
-func (h *fanout[T]) resync(owns func(Key) bool) error {
+// resync offers everything again whose key has a prefix.
+func (h *fanout[T]) resync(prefix Key) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !h.someSync() {
 		return nil
 	}
-	again := make([]Change[T], 0, h.store.Len())
-	for key, object := range h.store.All() {
-		if owns != nil && !owns(key) {
-			continue
-		}
+	var again []Change[T]
+	if prefix == "" {
+		again = make([]Change[T], 0, h.store.Len())
+	}
+	for key, object := range withPrefix(h.store, prefix) {
 		again = append(again, Change[T]{Type: Sync, Key: key, Old: object, Object: object, Version: h.versionOf(object)})
 	}
 	h.publish(nil, again)

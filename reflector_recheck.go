@@ -33,7 +33,7 @@ func (r *Replica[T]) Recheck(cause string) {
 	if cause == "" {
 		cause = "recheck"
 	}
-	for _, p := range r.parts {
+	for _, p := range r.sections {
 		p.reflector.recheck.ask(cause)
 	}
 }

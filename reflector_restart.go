@@ -131,23 +131,23 @@ func (r *Replica[T]) restore(ctx context.Context) {
 		return
 	}
 	kept, err := r.fanout.restore(ctx, *durable)
-	known := len(kept.Positions) == len(r.parts)
-	for i, p := range r.parts {
+	known := len(kept.Positions) == len(r.sections)
+	for i, p := range r.sections {
 		own := kept
-		if known && len(r.parts) > 1 && kept.Version != "" {
+		if known && len(r.sections) > 1 && kept.Version != "" {
 			own.Version = kept.Positions[i]
 		}
-		p.reflector.begin(ctx, own, p.share(err), known || len(r.parts) == 1)
+		p.reflector.begin(ctx, own, p.share(err), known || len(r.sections) == 1)
 	}
 }
 
-// share is what of an error concerns a part: of objects its own.
-func (p part[T]) share(err error) error {
+// share is what of an error concerns a section: of objects its own.
+func (s section[T]) share(err error) error {
 	some, ok := errors.AsType[ObjectErrors](err)
-	if !ok || p.owns == nil {
+	if !ok {
 		return err
 	}
-	own := slices.DeleteFunc(slices.Clone(some), func(b BadObject) bool { return !p.owns(b.Key) })
+	own := slices.DeleteFunc(slices.Clone(some), func(b BadObject) bool { return !b.Key.HasPrefix(s.prefix) })
 	if len(own) == 0 {
 		return nil
 	}

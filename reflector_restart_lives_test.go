@@ -133,7 +133,7 @@ func TestWarmReflector(t *testing.T) {
 func TestWarmSections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		section := func(name, server string) tarn.Section[*thing] {
-			return tarn.Section[*thing]{Name: name, Source: newScripted(t, server), Owns: func(k tarn.Key) bool { return strings.HasPrefix(string(k), name) }}
+			return tarn.Section[*thing]{Name: name, Source: newScripted(t, server), Prefix: tarn.Key(name)}
 		}
 		store := &diskStore{ReadStore: memory.New[*thing](), kept: "5: a1@3 b1@5"}
 		r, err := tarn.NewReplicaOf([]tarn.Section[*thing]{

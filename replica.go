@@ -20,14 +20,14 @@ import (
 type Replica[T any] struct {
 	// opts are as they were given, so that what Configure changes counts for
 	// the defaults too.
-	opts  Options[T]
-	parts []part[T]
-	store ReadStore[T]
+	opts     Options[T]
+	sections []section[T]
+	store    ReadStore[T]
 	// durable brings content back; nil if nothing does.
 	durable atomic.Pointer[Durable]
 	fanout  *fanout[T]
 	started atomic.Bool
-	// synced and ended are closed when all parts are so.
+	// synced and ended are closed when all sections are so.
 	synced, ended chan struct{}
 	// done is closed when Run has returned.
 	done chan struct{}
@@ -39,7 +39,7 @@ func NewReplica[T any](source Source[T], store ReadStore[T], opts Options[T]) (*
 	if source == nil || store == nil {
 		return nil, fmt.Errorf("tarn: a replica needs a source and a store (%q has source %v, store %v)", opts.Name, source != nil, store != nil)
 	}
-	r := &Replica[T]{opts: opts, store: store, parts: []part[T]{{reflector: newReflector(source, opts)}}}
+	r := &Replica[T]{opts: opts, store: store, sections: []section[T]{{reflector: newReflector(source, opts)}}}
 	r.connect()
 	return r, nil
 }
@@ -54,7 +54,7 @@ func (r *Replica[T]) Configure(change func(*Options[T])) error {
 	change(&r.opts)
 	opts := r.opts.withDefaults()
 	newClock := !identical(opts.Clock, r.fanout.clock)
-	for _, p := range r.parts {
+	for _, p := range r.sections {
 		p.reflector.opts = r.opts.withDefaults() // each waits by itself
 		p.reflector.rename(p.fullName(opts.Name))
 		if newClock {
@@ -88,16 +88,16 @@ func (r *Replica[T]) Run(ctx context.Context) error {
 	defer cancel(ErrStopped)
 	defer r.release()
 	r.restore(ctx)
-	return r.runParts(ctx)
+	return r.runSections(ctx)
 }
 
-func (r *Replica[T]) runParts(ctx context.Context) error {
-	if len(r.parts) == 1 {
-		return r.parts[0].reflector.Run(ctx)
+func (r *Replica[T]) runSections(ctx context.Context) error {
+	if len(r.sections) == 1 {
+		return r.sections[0].reflector.Run(ctx)
 	}
 	defer close(r.ended)
 	var running sync.WaitGroup
-	for _, p := range r.parts {
+	for _, p := range r.sections {
 		running.Go(func() { _ = p.reflector.Run(ctx) }) // returns why ctx ended
 	}
 	running.Wait()
@@ -131,11 +131,11 @@ func (r *Replica[T]) Health() Health {
 }
 
 func (r *Replica[T]) health() Health {
-	if len(r.parts) == 1 {
-		return r.parts[0].reflector.Health()
+	if len(r.sections) == 1 {
+		return r.sections[0].reflector.Health()
 	}
-	each := make([]Health, len(r.parts))
-	for i, p := range r.parts {
+	each := make([]Health, len(r.sections))
+	for i, p := range r.sections {
 		each[i] = p.reflector.Health()
 	}
 	return together(r.name(), each)
@@ -187,8 +187,8 @@ func (r *Replica[T]) WaitFor(ctx context.Context, v Version) error {
 // WaitForKey is WaitFor where only what is said of one key matters: in a replica
 // of several sections it does not wait for the others.
 func (r *Replica[T]) WaitForKey(ctx context.Context, key Key, v Version) error {
-	for i, p := range r.parts {
-		if p.owns != nil && p.owns(key) {
+	for i, p := range r.sections {
+		if p.prefix != "" && key.HasPrefix(p.prefix) {
 			return r.waitFor(ctx, i, v)
 		}
 	}

@@ -65,10 +65,10 @@ func IndexBy[T any](r *Replica[T], value func(T) string) *Index[T] {
 // reportUnindexed reports objects that an index which was added could not take.
 func (r *Replica[T]) reportUnindexed(err error) {
 	some, _ := errors.AsType[ObjectErrors](err)
-	for _, p := range r.parts {
+	for _, p := range r.sections {
 		var own ObjectErrors
 		for _, bad := range some {
-			if p.owns == nil || p.owns(bad.Key) {
+			if bad.Key.HasPrefix(p.prefix) {
 				own = append(own, bad)
 			}
 		}

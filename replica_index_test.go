@@ -107,7 +107,7 @@ func TestIndexByReportsToTheSection(t *testing.T) {
 		for _, name := range []string{"north", "south"} {
 			source := &Lakes{now: map[string]Lake{}, more: make(chan struct{})}
 			source.Set(name, 1)
-			sections = append(sections, tarn.Section[Lake]{Name: name, Source: source, Owns: func(key tarn.Key) bool { return string(key) == name }})
+			sections = append(sections, tarn.Section[Lake]{Name: name, Source: source, Prefix: tarn.Key(name)})
 		}
 		lakes, err := tarn.NewReplicaOf(sections, memory.New[Lake](), tarn.Options[Lake]{Name: "lakes", OnBad: func(context.Context, tarn.BadObject) {}})
 		if err != nil {

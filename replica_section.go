@@ -1,21 +1,28 @@
 package tarn
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 	"time"
 )
 
 // A Section is one of several sources that a replica copies side by side, such
 // as one namespace of many: its part of the keys is no other's.
 type Section[T any] struct {
-	// Name stands behind the replica's in errors and Health.
+	// Name tells the section from the others. It stands behind the replica's in errors
+	// and Health.
 	Name   string
 	Source Source[T]
-	// Owns tells the section's keys. What it does not own is not seen, nor
-	// taken away, by this section, and a bad object if its source tells of it.
-	Owns func(Key) bool
+	// Prefix is what the section's keys begin with, and no other section's do, such as
+	// "kube-system/". Other keys are not seen, nor taken away, by this section, and bad
+	// objects if its source tells of them.
+	//
+	// Why not a function: then a list of one namespace would have to be compared with all
+	// objects of all namespaces.
+	Prefix Key
 }
 
 // NewReplicaOf returns one replica of several sections. Each is listed, watched
@@ -36,54 +43,72 @@ func NewReplicaOf[T any](sections []Section[T], store ReadStore[T], opts Options
 		return nil, fmt.Errorf("tarn: a replica needs a source and a store (%q has %d sections, store %v)", opts.Name, len(sections), store != nil)
 	}
 	r := &Replica[T]{opts: opts, store: store}
-	for i, s := range sections {
-		if s.Source == nil || s.Owns == nil {
-			return nil, fmt.Errorf("tarn: section %d (%s) of %q needs a source and a function that tells its keys", i, s.Name, opts.Name)
-		}
-		p := part[T]{name: s.Name, owns: s.Owns, reflector: newReflector[T](s.owned(), opts)}
+	if err := checkSections(sections); err != nil {
+		return nil, fmt.Errorf("tarn: %q: %w", opts.Name, err)
+	}
+	for _, s := range sections {
+		p := section[T]{name: s.Name, prefix: s.Prefix, reflector: newReflector[T](s.owned(), opts)}
 		p.reflector.rename(p.fullName(p.reflector.opts.Name))
-		r.parts = append(r.parts, p)
+		r.sections = append(r.sections, p)
 	}
 	r.connect()
 	return r, nil
+}
+
+// checkSections says what keeps sections from standing side by side.
+func checkSections[T any](sections []Section[T]) error {
+	sorted := slices.SortedFunc(slices.Values(sections), func(a, b Section[T]) int { return cmp.Compare(a.Prefix, b.Prefix) })
+	names := map[string]bool{}
+	for i, s := range sorted {
+		switch {
+		case s.Source == nil:
+			return fmt.Errorf("section %q has no source", s.Name)
+		case names[s.Name]:
+			return fmt.Errorf("two sections are called %q; give each a name of its own", s.Name)
+		case i > 0 && strings.HasPrefix(string(s.Prefix), string(sorted[i-1].Prefix)):
+			return fmt.Errorf("the keys of section %q, which begin with %q, are also those of section %q (%q)", s.Name, s.Prefix, sorted[i-1].Name, sorted[i-1].Prefix)
+		}
+		names[s.Name] = true
+	}
+	return nil
 }
 
 // ownedSource is the source of a section, as the section may see it. An object of
 // another's is bad: it would be added beside the other's, and never taken away.
 type ownedSource[T any] struct {
 	Source[T]
-	owns    func(Key) bool
+	prefix  Key
 	foreign error
 }
 
 func (s Section[T]) owned() ownedSource[T] {
-	return ownedSource[T]{s.Source, s.Owns, fmt.Errorf("the object does not belong to the section %q", s.Name)}
+	return ownedSource[T]{s.Source, s.Prefix, fmt.Errorf("the object does not belong to the section %q", s.Name)}
 }
 
 func (o ownedSource[T]) Unwrap() Source[T] { return o.Source }
 
 func (o ownedSource[T]) Describe(object T) (Meta, error) {
 	m, err := o.Source.Describe(object)
-	if err == nil && !o.owns(m.Key) {
+	if err == nil && !m.Key.HasPrefix(o.prefix) {
 		err = o.foreign
 	}
 	return m, err
 }
 
-// part is a section at work.
-type part[T any] struct {
-	name string
-	// owns is nil if there is no other part.
-	owns      func(Key) bool
+// section is one at work. A replica of a single source has one without a name, which
+// owns all keys.
+type section[T any] struct {
+	name      string
+	prefix    Key
 	reflector *Reflector[T]
 }
 
-// fullName is what the part's reflector is called in a replica of this name.
-func (p part[T]) fullName(replica string) string {
-	if p.name == "" {
+// fullName is what the section's reflector is called in a replica of this name.
+func (s section[T]) fullName(replica string) string {
+	if s.name == "" {
 		return replica
 	}
-	return fmt.Sprintf("%s (%s)", replica, p.name)
+	return fmt.Sprintf("%s (%s)", replica, s.name)
 }
 
 // rename gives the reflector another name, before it runs.
@@ -92,32 +117,32 @@ func (r *Reflector[T]) rename(name string) {
 	r.monitor.update(func(h *Health) { h.Name = name })
 }
 
-// connect puts the fan-out between the parts and the store.
+// connect puts the fan-out between the sections and the store.
 func (r *Replica[T]) connect() {
 	r.done = make(chan struct{})
-	first := r.parts[0].reflector
+	first := r.sections[0].reflector
 	if durable, ok := r.store.(Durable); ok {
 		r.durable.Store(&durable)
 	}
-	r.fanout = newFanout(r.store, first.opts, first.versionOf, len(r.parts))
+	r.fanout = newFanout(r.store, first.opts, first.versionOf, len(r.sections))
 	r.fanout.noteReached = func(section int, v Version) {
-		r.parts[section].reflector.monitor.update(func(h *Health) { h.Version = v })
+		r.sections[section].reflector.monitor.update(func(h *Health) { h.Version = v })
 	}
 	r.synced, r.ended = first.monitor.synced, first.monitor.ended
-	if len(r.parts) > 1 {
+	if len(r.sections) > 1 {
 		r.synced, r.ended = r.fanout.allSynced, make(chan struct{})
 	}
-	if len(r.parts) == 1 {
+	if len(r.sections) == 1 {
 		first.fillFrom(r.store, func(store Filler[T], v Version) error { return r.fanout.filled(store, v, first.sound()) })
 	}
 	holder, _ := storeAs[Holder](r.store)
-	for i, p := range r.parts {
+	for i, p := range r.sections {
 		p.reflector.reader, p.reflector.holder = r.store, holder
-		if p.owns != nil {
-			p.reflector.reader = ownedReader[T]{r.store, p.owns, r.fanout, i}
+		if p.prefix != "" {
+			p.reflector.reader = ownedReader[T]{r.store, p.prefix, r.fanout, i}
 		}
 		p.reflector.apply = func(changes []Change[T], v Version) error { return r.fanout.apply(i, changes, v, p.reflector.sound()) }
-		p.reflector.resync = func() error { return r.fanout.resync(p.owns) }
+		p.reflector.resync = func() error { return r.fanout.resync(p.prefix) }
 		p.reflector.wantsSync = r.fanout.wantsSync
 		p.reflector.onSynced = r.fanout.markSynced
 	}
@@ -125,23 +150,33 @@ func (r *Replica[T]) connect() {
 
 // ownedReader shows a section its own part of the store.
 type ownedReader[T any] struct {
-	store   Reader[T]
-	owns    func(Key) bool
+	store   ReadStore[T]
+	prefix  Key
 	fanout  *fanout[T]
 	section int
 }
 
 func (o ownedReader[T]) Get(key Key) (object T, ok bool) {
-	if !o.owns(key) {
+	if !key.HasPrefix(o.prefix) {
 		return object, false
 	}
 	return o.store.Get(key)
 }
 
-func (o ownedReader[T]) All() iter.Seq2[Key, T] {
+func (o ownedReader[T]) All() iter.Seq2[Key, T] { return withPrefix(o.store, o.prefix) }
+
+// withPrefix walks the objects whose keys have a prefix, and no others if the store is
+// in the order of keys.
+func withPrefix[T any](store ReadStore[T], prefix Key) iter.Seq2[Key, T] {
+	if prefix == "" {
+		return store.All()
+	}
+	if ordered, ok := storeAs[PrefixReader[T]](store); ok {
+		return ordered.Prefix(prefix)
+	}
 	return func(yield func(Key, T) bool) {
-		for key, object := range o.store.All() {
-			if o.owns(key) && !yield(key, object) {
+		for key, object := range store.All() {
+			if key.HasPrefix(prefix) && !yield(key, object) {
 				return
 			}
 		}

@@ -3,6 +3,7 @@ package tarn
 import (
 	"context"
 	"errors"
+	"iter"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -17,7 +18,7 @@ func twoLakes(t *testing.T, opts Options[*entry]) (c *copying, north, south *rem
 	opts.Name = "lakes"
 	opts.OnError = func(context.Context, error) {}
 	var err error
-	c.Replica, err = NewReplicaOf([]Section[*entry]{section("north", north), section("south", south)}, c.store, opts)
+	c.Replica, err = NewReplicaOf([]Section[*entry]{sectionOf("north", north), sectionOf("south", south)}, c.store, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,8 +26,8 @@ func twoLakes(t *testing.T, opts Options[*entry]) (c *copying, north, south *rem
 	return c, north, south
 }
 
-func section(name string, r *remote) Section[*entry] {
-	return Section[*entry]{Name: name, Source: r, Owns: func(key Key) bool { return strings.HasPrefix(string(key), name+"/") }}
+func sectionOf(name string, r *remote) Section[*entry] {
+	return Section[*entry]{Name: name, Source: r, Prefix: Key(name + "/")}
 }
 
 func TestSectionsAreOneCollection(t *testing.T) {
@@ -183,8 +184,73 @@ func TestSectionsResync(t *testing.T) {
 func TestSectionsNeedSourcesAndKeys(t *testing.T) {
 	_, err := NewReplicaOf(nil, newPlainStore(), Options[*entry]{Name: "lakes"})
 	wantText(t, err, `"lakes" has 0 sections`)
-	_, err = NewReplicaOf([]Section[*entry]{{Name: "north", Source: newRemote()}}, newPlainStore(), Options[*entry]{Name: "lakes"})
-	wantText(t, err, `section 0 (north) of "lakes" needs a source and a function`)
+	for says, sections := range map[string][]Section[*entry]{
+		`"lakes": section "north" has no source`:     {{Name: "north", Prefix: "north/"}},
+		`two sections are called "north"`:            {sectionOf("north", newRemote()), {Name: "north", Source: newRemote(), Prefix: "south/"}},
+		`are also those of section "north" ("north/`: {{Name: "bay", Source: newRemote(), Prefix: "north/bay/"}, sectionOf("north", newRemote())},
+		`are also those of section "all" ("")`:       {{Name: "all", Source: newRemote()}, sectionOf("north", newRemote())},
+	} {
+		_, err := NewReplicaOf(sections, newPlainStore(), Options[*entry]{Name: "lakes"})
+		wantText(t, err, says)
+	}
+}
+
+// prefixStore counts the objects that are walked.
+type prefixStore struct {
+	*plainStore
+	walked *int
+}
+
+func (s prefixStore) All() iter.Seq2[Key, *entry] { return s.walk("") }
+
+func (s prefixStore) Prefix(prefix Key) iter.Seq2[Key, *entry] { return s.walk(prefix) }
+
+func (s prefixStore) walk(prefix Key) iter.Seq2[Key, *entry] {
+	return func(yield func(Key, *entry) bool) {
+		for key, object := range s.plainStore.All() {
+			if !key.HasPrefix(prefix) {
+				continue
+			}
+			*s.walked++
+			if !yield(key, object) {
+				return
+			}
+		}
+	}
+}
+
+// What concerns one section costs that section, where the store is in the order of keys.
+func TestSectionsWalkOnlyTheirOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		north, south := newRemote("north/a", "north/b"), newRemote("south/a", "south/b", "south/c")
+		walked := 0
+		replica, err := NewReplicaOf([]Section[*entry]{sectionOf("north", north), sectionOf("south", south)},
+			prefixStore{newPlainStore(), &walked}, Options[*entry]{Name: "lakes", ResyncPeriod: time.Hour})
+		if err != nil {
+			t.Fatal(err)
+		}
+		subscription, err := replica.Subscribe(func(Change[*entry]) {}, SubscribeOptions{Syncs: func() bool { return true }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer subscription.Close()
+		ctx, cancel := cancelable(t)
+		go func() { _ = replica.Run(ctx) }()
+		synctest.Wait()
+		walked = 0
+		replica.Recheck("asked")
+		time.Sleep(5 * time.Second)
+		if lists := replica.Health().Lists["asked"]; lists != 2 || walked != 5 {
+			t.Errorf("%d relists, of each section, walked %d objects, want 5", lists, walked)
+		}
+		walked = 0
+		time.Sleep(time.Hour)
+		if walked != 5 {
+			t.Errorf("a resync of each section walked %d objects, want 5", walked)
+		}
+		cancel()
+		<-replica.Done()
+	})
 }
 
 func wantText(t *testing.T, err error, says string) {

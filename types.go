@@ -3,6 +3,7 @@ package tarn
 import (
 	"context"
 	"iter"
+	"strings"
 	"time"
 )
 
@@ -10,6 +11,9 @@ import (
 // Kubernetes. It outlives the object: delete and create again gives the same
 // key with another [Meta.UID].
 type Key string
+
+// HasPrefix says whether the key begins with prefix.
+func (k Key) HasPrefix(prefix Key) bool { return strings.HasPrefix(string(k), string(prefix)) }
 
 // Meta is what the engine must know of an object to keep it: where it belongs,
 // which state it is, and whether it is still the same object.
@@ -171,6 +175,13 @@ type Reader[T any] interface {
 type ReadStore[T any] interface {
 	Store[T]
 	Reader[T]
+}
+
+// A PrefixReader is a store in the order of keys: what concerns one section of a
+// replica does not walk the others.
+type PrefixReader[T any] interface {
+	// Prefix walks one state of the objects whose keys have a prefix.
+	Prefix(prefix Key) iter.Seq2[Key, T]
 }
 
 // A Resyncer is a store that can offer all its content again to whoever

@@ -63,10 +63,8 @@ func (m *Mirror) newTable(r Resource, columns []ondisk.Column, opts Options) (*T
 	for i, source := range t.sources {
 		counted := &counting{Source: source, hides: t.hides}
 		t.intake = append(t.intake, counted)
-		prefix := collections[i].Namespace + "/"
 		sections = append(sections, tarn.Section[Object]{
-			Name: collections[i].Namespace, Source: counted,
-			Owns: func(key tarn.Key) bool { return strings.HasPrefix(string(key), prefix) },
+			Name: collections[i].Namespace, Source: counted, Prefix: kube.KeyPrefix(collections[i].Namespace),
 		})
 	}
 	var store tarn.ReadStore[Object] = t.store

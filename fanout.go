@@ -2,11 +2,11 @@ package tarn
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 )
 
 // fanout stands between a reflector and a store: what is written to the store is
@@ -25,16 +25,16 @@ type fanout[T any] struct {
 	// noteReached has Health know what a section has reached, before anyone who
 	// waited for it can look.
 	noteReached func(section int, v Version)
+	// joint is the version that all sections have reached.
+	joint atomic.Value
 
 	mu        sync.Mutex
 	followers []*follower[T]
-	// positions is the version that each section has reached, unsynced how many
-	// have none yet. allSynced is closed when all have.
-	positions []Version
+	// positions are those of the sections, unsynced how many have none yet. allSynced is
+	// closed when all have.
+	positions []Position
 	unsynced  int
 	synced    bool
-	// sound says of each section whether it lacks nothing; see Candid.
-	sound     []bool
 	allSynced chan struct{}
 	// ctx is what subscriptions run with; nil before the start.
 	ctx     context.Context
@@ -45,13 +45,17 @@ type fanout[T any] struct {
 	waiters []versionWaiters
 }
 
-func newFanout[T any](store ReadStore[T], opts Options[T], versionOf func(T) Version, sections int) *fanout[T] {
-	return &fanout[T]{
+func newFanout[T any](store ReadStore[T], opts Options[T], versionOf func(T) Version, sections []section[T]) *fanout[T] {
+	h := &fanout[T]{
 		store: store, clock: opts.Clock, logger: opts.Logger, versionOf: versionOf,
-		positions: make([]Version, sections), unsynced: sections, allSynced: make(chan struct{}),
-		sound:   make([]bool, sections),
-		waiters: make([]versionWaiters, sections+1),
+		positions: make([]Position, len(sections)), unsynced: len(sections), allSynced: make(chan struct{}),
+		waiters: make([]versionWaiters, len(sections)+1),
 	}
+	for i, s := range sections {
+		h.positions[i].Section = s.name
+	}
+	h.joint.Store(Version(""))
+	return h
 }
 
 // follower is one backlog with whether it wants Sync changes.
@@ -64,54 +68,43 @@ type follower[T any] struct {
 
 const defaultBound = 10_000
 
-// apply writes to the store what a section has learned, and publishes it; sound
-// says that nothing is missing.
-func (h *fanout[T]) apply(section int, changes []Change[T], v Version, sound bool) error {
+// apply writes to the store what a section has learned, and publishes it.
+func (h *fanout[T]) apply(section int, changes []Change[T], at Position) error {
 	news, again := split(changes)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	before := h.positions[section]
-	h.positions[section] = v
-	if s, ok := h.store.(Sectioned); ok && len(h.positions) > 1 {
-		s.KeepPositions(h.positions)
-	}
-	h.noteSound(section, sound)
-	err := h.store.Apply(news, h.jointVersion())
-	if _, some := errors.AsType[ObjectErrors](err); err != nil && !some {
-		h.positions[section] = before
+	at.Section = h.positions[section].Section
+	err := h.store.Apply(news, at)
+	if !partly(err) {
 		return err
 	}
 	h.publish(news, again)
-	h.open(section)
+	h.moveTo(section, at)
 	return err
 }
 
-// jointVersion is the state that all sections have reached, empty while that
-// cannot be told.
-func (h *fanout[T]) jointVersion() Version {
-	joint := h.positions[0]
-	for _, v := range h.positions[1:] {
-		if c, ok := v.Compare(joint); !ok {
-			return ""
-		} else if c < 0 {
-			joint = v
-		}
-	}
-	return joint
-}
+// version is the one that all sections have reached, empty while that cannot be told.
+func (h *fanout[T]) version() Version { return h.joint.Load().(Version) }
 
 // position is the version that a section has reached.
 func (h *fanout[T]) position(section int) Version {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.positions[section]
+	return h.positions[section].Version
 }
 
-// open lets those pass who waited for what a section has reached.
-func (h *fanout[T]) open(section int) {
-	h.noteReached(section, h.positions[section])
-	h.waiters[section].reach(h.positions[section])
-	h.waiters[len(h.positions)].reach(h.store.Version())
+// moveTo notes where a section is, and wakes those who waited for it.
+func (h *fanout[T]) moveTo(section int, at Position) {
+	h.positions[section] = at
+	h.joint.Store(oldest(h.positions))
+	h.wake(section)
+}
+
+// wake wakes those who waited for what a section has reached.
+func (h *fanout[T]) wake(section int) {
+	h.noteReached(section, h.positions[section].Version)
+	h.waiters[section].reach(h.positions[section].Version)
+	h.waiters[len(h.positions)].reach(h.version())
 }
 
 // split separates what changes the store from what only offers it again.
@@ -155,7 +148,7 @@ func (h *fanout[T]) markSynced() {
 	}
 	// Only now is a content without a version known to have none.
 	for i := range h.positions {
-		h.open(i)
+		h.wake(i)
 	}
 }
 

@@ -59,9 +59,9 @@ func (h *fanout[T]) await(section int, v Version) (reached bool, wait chan struc
 
 func (h *fanout[T]) reached(section int) Version {
 	if section == everywhere {
-		return h.store.Version()
+		return h.version()
 	}
-	return h.positions[section]
+	return h.positions[section].Version
 }
 
 func (h *fanout[T]) waitersOf(section int) *versionWaiters {

@@ -25,8 +25,8 @@ type Reflector[T any] struct {
 	// Where what is learned goes: reader is nil for a store that cannot be
 	// asked, and then replace is used for whole states.
 	reader    Reader[T]
-	replace   func([]Item[T], Version) error
-	apply     func([]Change[T], Version) error
+	replace   func([]Item[T], Position) error
+	apply     func([]Change[T], Position) error
 	resync    func() error
 	wantsSync func() bool
 	onSynced  func()
@@ -35,8 +35,10 @@ type Reflector[T any] struct {
 
 	started atomic.Bool
 
-	// version is the state reached; it never runs ahead of the store.
+	// version is the state reached; it never runs ahead of the store. epoch is that of
+	// [Position].
 	version Version
+	epoch   string
 	// synced says that one whole state was taken.
 	synced bool
 	next   nextRead
@@ -52,7 +54,7 @@ type Reflector[T any] struct {
 	// the first state in pieces then, and filled shows it.
 	fresh  bool
 	filler Filler[T]
-	filled func(Version) error
+	filled func(Position) error
 	// rewindSuspected says that the connection broke in a way after which the source
 	// may have gone back. A newer version, or a probe, settles it.
 	rewindSuspected bool
@@ -72,10 +74,7 @@ func NewReflector[T any](source Source[T], store Store[T], opts Options[T]) (*Re
 		return nil, fmt.Errorf("tarn: a reflector needs a source and a store (%q has source %v, store %v)", opts.Name, source != nil, store != nil)
 	}
 	r := newReflector(source, opts)
-	r.apply = func(changes []Change[T], v Version) error {
-		keepSound(store, r.sound())
-		return store.Apply(changes, v)
-	}
+	r.apply = store.Apply
 	if readable, ok := store.(ReadStore[T]); ok {
 		r.reader = readable
 		r.holder, _ = storeAs[Holder](readable)
@@ -86,10 +85,7 @@ func NewReflector[T any](source Source[T], store Store[T], opts Options[T]) (*Re
 		r.resync = s.Resync
 	}
 	if r.durable, _ = store.(Durable); r.durable != nil && r.reader != nil {
-		r.fillFrom(store, func(filler Filler[T], v Version) error {
-			keepSound(filler, r.sound())
-			return filler.Filled(v)
-		})
+		r.fillFrom(store, Filler[T].Filled)
 	}
 	return r, nil
 }
@@ -269,6 +265,7 @@ func (p *Pass[T]) Close() {
 // rewind declares that the source went back in time.
 func (r *Reflector[T]) rewind(ctx context.Context, now Version) {
 	r.readNext(nextRead{cause: causeRewound, version: anyAfterRewind, soon: true})
+	r.newEpoch()
 	r.monitor.update(func(h *Health) { h.Rewinds++ })
 	r.report(ctx, fmt.Errorf("%s: version %s was seen and the source is now at %s: %w; the copy is read anew", r.opts.Name, r.version, now, ErrRewound))
 }

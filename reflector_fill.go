@@ -7,13 +7,13 @@ import "context"
 //
 //   - Fill takes some changes; first says that they are the first of a state, and
 //     that what was filled before is forgotten.
-//   - Readers see none of it before Filled, which makes it the content, at a version,
-//     in one step.
+//   - Readers see none of it before Filled, which makes it the content, at a
+//     position, in one step.
 //   - Both are called only where the store has nothing to compare with. Errors are
 //     those of Apply.
 type Filler[T any] interface {
 	Fill(changes []Change[T], first bool) error
-	Filled(v Version) error
+	Filled(at Position) error
 }
 
 // fillGroup is how many objects are gathered before they are passed on: as many as
@@ -59,33 +59,31 @@ func (f *filling[T]) commit(v Version) error {
 	if f.err != nil {
 		return f.err
 	}
-	return f.r.filled(v)
+	return f.r.filled(f.r.at(v))
 }
 
 func (f *filling[T]) empty() bool { return !f.begun && len(f.group) == 0 }
 
 // fillFrom lets a reflector fill a store that can be filled. A store of several
 // sections has content when the second of them begins, so that it is not for them.
-func (r *Reflector[T]) fillFrom(store any, filled func(Filler[T], Version) error) {
+func (r *Reflector[T]) fillFrom(store any, filled func(Filler[T], Position) error) {
 	if filler, ok := store.(Filler[T]); ok {
 		r.filler = filler
-		r.filled = func(v Version) error { return filled(filler, v) }
+		r.filled = func(at Position) error { return filled(filler, at) }
 	}
 }
 
 // filled makes what was filled the content, and publishes it.
-func (h *fanout[T]) filled(store Filler[T], v Version, sound bool) error {
+func (h *fanout[T]) filled(store Filler[T], at Position) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.noteSound(0, sound)
-	err := store.Filled(v)
+	err := store.Filled(at)
 	if !partly(err) {
 		return err
 	}
-	h.positions[0] = v
 	if len(h.followers) > 0 {
 		h.publish(h.initial(), nil)
 	}
-	h.open(0)
+	h.moveTo(0, at)
 	return err
 }

@@ -205,9 +205,9 @@ func (l *relisting[T]) commit(ctx context.Context, v Version) error {
 	case l.fill != nil:
 		err = l.fill.commit(v)
 	case l.r.reader == nil:
-		err = l.r.replace(itemsOf(news), v)
+		err = l.r.replace(itemsOf(news), l.r.at(v))
 	default:
-		err = l.r.apply(l.changes(news), v)
+		err = l.r.apply(l.changes(news), l.r.at(v))
 	}
 	if partly(err) {
 		l.r.monitor.bad.settle(l.verdict, l.keyless)

@@ -174,7 +174,7 @@ func (r *Reflector[T]) applyRepaired(ctx context.Context, changes []Change[T]) e
 	if len(changes) == 0 {
 		return nil
 	}
-	if err := r.rejectSome(ctx, r.apply(changes, r.version)); err != nil {
+	if err := r.rejectSome(ctx, r.apply(changes, r.at(r.version))); err != nil {
 		return r.explain("the store did not take repaired objects at", r.version, err)
 	}
 	for _, c := range changes {

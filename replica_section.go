@@ -124,7 +124,7 @@ func (r *Replica[T]) connect() {
 	if durable, ok := r.store.(Durable); ok {
 		r.durable.Store(&durable)
 	}
-	r.fanout = newFanout(r.store, first.opts, first.versionOf, len(r.sections))
+	r.fanout = newFanout(r.store, first.opts, first.versionOf, r.sections)
 	r.fanout.noteReached = func(section int, v Version) {
 		r.sections[section].reflector.monitor.update(func(h *Health) { h.Version = v })
 	}
@@ -133,7 +133,7 @@ func (r *Replica[T]) connect() {
 		r.synced, r.ended = r.fanout.allSynced, make(chan struct{})
 	}
 	if len(r.sections) == 1 {
-		first.fillFrom(r.store, func(store Filler[T], v Version) error { return r.fanout.filled(store, v, first.sound()) })
+		first.fillFrom(r.store, r.fanout.filled)
 	}
 	holder, _ := storeAs[Holder](r.store)
 	for i, p := range r.sections {
@@ -141,7 +141,7 @@ func (r *Replica[T]) connect() {
 		if p.prefix != "" {
 			p.reflector.reader = ownedReader[T]{r.store, p.prefix, r.fanout, i}
 		}
-		p.reflector.apply = func(changes []Change[T], v Version) error { return r.fanout.apply(i, changes, v, p.reflector.sound()) }
+		p.reflector.apply = func(changes []Change[T], at Position) error { return r.fanout.apply(i, changes, at) }
 		p.reflector.resync = func() error { return r.fanout.resync(p.prefix) }
 		p.reflector.wantsSync = r.fanout.wantsSync
 		p.reflector.onSynced = r.fanout.markSynced

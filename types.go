@@ -146,17 +146,17 @@ type Item[T any] struct {
 
 // A Store takes what a reflector learns.
 //
-//   - Replace brings the store to exactly these items at this version; Apply
-//     brings it on by some changes. Each takes effect as a whole, version
-//     included, or not at all.
-//   - Apply without changes is a bookmark: only the version moves.
+//   - Replace brings the store to exactly these items at this position, and leaves
+//     no other one; Apply brings it on by some changes, and one section to a position.
+//     Each takes effect as a whole, position included, or not at all.
+//   - Apply without changes is a bookmark: only the position moves.
 //   - One goroutine writes; the store does not keep the slices.
 //   - An error that wraps [ObjectErrors] concerns only the objects it names,
 //     which were taken as far as possible; all else has been taken. Any other
 //     error means that nothing has.
 type Store[T any] interface {
-	Replace(items []Item[T], v Version) error
-	Apply(changes []Change[T], v Version) error
+	Replace(items []Item[T], at Position) error
+	Apply(changes []Change[T], at Position) error
 }
 
 // A Reader reads a store's content. Any number of goroutines may read while one
@@ -166,7 +166,7 @@ type Reader[T any] interface {
 	// All walks one state, whatever is written meanwhile.
 	All() iter.Seq2[Key, T]
 	Len() int
-	// Version is the state that the content shows.
+	// Version is the state that the content shows, of several sections the oldest.
 	Version() Version
 }
 

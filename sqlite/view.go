@@ -124,27 +124,50 @@ func (v *View) open() error {
 	return nil
 }
 
-// openReading opens a file that others may write. Beside it SQLite keeps a file by
-// which readers and writer know of each other; where that cannot be made, because
-// the directory is on a medium that is read-only, and nothing is left in a log,
-// nobody writes it.
+// openReading opens a file that others may write.
 func openReading(path string) (*sqlite3.Conn, error) {
-	conn, err := sqlite3.OpenFlags(fileURI(path)+"?mode=ro", sqlite3.OPEN_READONLY|sqlite3.OPEN_URI)
+	conn, err := connectReading(path, false, "")
 	if err != nil {
 		return nil, err
 	}
-	_, err = number(conn, "SELECT count(*) FROM sqlite_schema")
-	keepToUs(path)
-	if !errors.Is(err, sqlite3.READONLY) && !errors.Is(err, sqlite3.CANTOPEN) {
-		return conn, nil // what else is wrong is told when it is read
-	}
-	if log, missing := os.Stat(path + "-wal"); missing == nil && log.Size() > 0 {
+	err = probeReading(conn, path)
+	switch {
+	case err == nil:
+		return conn, nil
+	case !errors.Is(err, errNoSharedMemory):
 		return nil, errors.Join(err, conn.Close())
 	}
 	if err := conn.Close(); err != nil {
 		return nil, err
 	}
-	return sqlite3.OpenFlags(fileURI(path)+"?mode=ro&immutable=1", sqlite3.OPEN_READONLY|sqlite3.OPEN_URI)
+	return connectReading(path, true, "")
+}
+
+func connectReading(path string, immutable bool, parameters string) (*sqlite3.Conn, error) {
+	name := fileURI(path) + "?mode=ro" + parameters
+	if immutable {
+		name += "&immutable=1"
+	}
+	return sqlite3.OpenFlags(name, sqlite3.OPEN_READONLY|sqlite3.OPEN_URI)
+}
+
+// errNoSharedMemory says that a file can only be read as one that nobody writes.
+var errNoSharedMemory = errors.New("it is on a medium that is read-only")
+
+// probeReading looks whether a file can be read beside who writes it. SQLite keeps a
+// file beside it by which readers and writer know of each other. Where that cannot be
+// made, because the directory is on a medium that is read-only, and nothing is left
+// in a log, nobody writes it. What else is wrong is told when it is read.
+func probeReading(conn *sqlite3.Conn, path string) error {
+	_, err := number(conn, "SELECT count(*) FROM sqlite_schema")
+	keepToUs(path)
+	if !errors.Is(err, sqlite3.READONLY) && !errors.Is(err, sqlite3.CANTOPEN) {
+		return nil
+	}
+	if log, missing := os.Stat(path + "-wal"); missing == nil && log.Size() > 0 {
+		return err
+	}
+	return errNoSharedMemory
 }
 
 // keepToUs closes the files to others that SQLite makes beside one which is closed
@@ -210,6 +233,19 @@ func (v *View) Holdings(ctx context.Context) (all []Holding, err error) {
 		})
 	})
 	return all, err
+}
+
+// Holdings are the collections that the directory has. They are read from the file:
+// what still waits to be written is not in them.
+func (db *DB) Holdings() (all []Holding, err error) {
+	err = db.pool.with(func(r *reader) error {
+		all = nil
+		return r.query(holdings+" ORDER BY name", func(row *sqlite3.Stmt) error {
+			all = append(all, holdingOf(row))
+			return nil
+		})
+	})
+	return all, db.explain("read", err)
 }
 
 func holdingOf(row *sqlite3.Stmt) Holding {

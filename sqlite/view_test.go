@@ -148,7 +148,7 @@ func TestQueryStoppedWhileOpening(t *testing.T) {
 	dir := directory(t)
 	open(t, dir, Options{})
 	for range 20 {
-		if _, err := Query(t.Context(), dir, "SELECT 1", Limits{Time: 1}); err == nil || !strings.Contains(err.Error(), "the query was stopped after 1ns") {
+		if _, err := Query(t.Context(), dir, "SELECT 1", Limits{Time: 1}); err == nil || !strings.Contains(err.Error(), "the statement was stopped after 1ns") {
 			t.Fatalf("it says %v", err)
 		}
 	}

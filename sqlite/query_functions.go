@@ -2,21 +2,19 @@ package sqlite
 
 import (
 	"bytes"
+	"context"
 	"errors"
-	"fmt"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/ncruces/go-sqlite3"
 )
 
-// quickFunctions puts others in the place of those of SQLite's functions that compare
-// each byte of one text with each of another. A query is stopped between its steps
-// and not within one, and a single instr of two long texts would go on for days.
+// quickFunctions replaces those of SQLite's functions that compare each byte of one
+// text with each of another: a single instr of two long texts would run for days.
 //
-// They answer as SQLite's own do, but for regular expressions, which are Go's.
-func quickFunctions(conn *sqlite3.Conn) error {
+// They answer as SQLite's own do, except that regular expressions are Go's.
+func quickFunctions(ctx context.Context, conn *sqlite3.Conn) error {
 	const flags = sqlite3.DETERMINISTIC | sqlite3.INNOCUOUS
 	return errors.Join(
 		conn.CreateFunction("instr", 2, flags, unlessNull(instr)),
@@ -24,8 +22,8 @@ func quickFunctions(conn *sqlite3.Conn) error {
 		conn.CreateFunction("trim", 2, flags, unlessNull(trimmed(strings.TrimFunc))),
 		conn.CreateFunction("ltrim", 2, flags, unlessNull(trimmed(strings.TrimLeftFunc))),
 		conn.CreateFunction("rtrim", 2, flags, unlessNull(trimmed(strings.TrimRightFunc))),
-		conn.CreateFunction("regexp", 2, flags, unlessNull(matches(""))),
-		conn.CreateFunction("regexpi", 2, flags, unlessNull(matches("(?i)"))),
+		conn.CreateFunction("regexp", 2, flags, unlessNull(matches(ctx, ""))),
+		conn.CreateFunction("regexpi", 2, flags, unlessNull(matches(ctx, "(?i)"))),
 	)
 }
 
@@ -84,30 +82,5 @@ func trimmed(trim func(string, func(rune) bool) string) sqlite3.ScalarFunction {
 			chars[r] = true
 		}
 		ctx.ResultText(trim(args[0].Text(), func(r rune) bool { return chars[r] }))
-	}
-}
-
-// longestMatched is how long a text may be that is held against a regular expression:
-// each of its bytes may be against each part of one.
-const longestMatched = 1 << 20
-
-// matches says whether a text has what an expression, the first argument, describes.
-func matches(mode string) sqlite3.ScalarFunction {
-	return func(ctx sqlite3.Context, args ...sqlite3.Value) {
-		known, _ := ctx.GetAuxData(0).(*regexp.Regexp)
-		if known == nil {
-			var err error
-			if known, err = regexp.Compile(mode + args[0].Text()); err != nil {
-				ctx.ResultError(err)
-				return
-			}
-			ctx.SetAuxData(0, known)
-		}
-		text := args[1].RawText()
-		if len(text) > longestMatched {
-			ctx.ResultError(fmt.Errorf("REGEXP is for texts of up to %d bytes, not %d", longestMatched, len(text)))
-			return
-		}
-		ctx.ResultBool(known.Match(text))
 	}
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // Collector shows the mirror to Prometheus: each table under its name, and the
-// pool that they share as "mirror". Package metrics says which metrics there are.
+// pool that they share and the directory that they are kept in as "mirror". Package metrics says which metrics there are.
 func (m *Mirror) Collector() prometheus.Collector {
 	c := metrics.NewCollector(metrics.Options{})
 	for _, t := range m.tables {
@@ -19,6 +19,9 @@ func (m *Mirror) Collector() prometheus.Collector {
 	}
 	if m.client != nil {
 		_ = c.AddPool("mirror", metrics.Pooling(m.client.Pool().Stats))
+	}
+	if m.disk != nil {
+		_ = c.AddDisk("mirror", metrics.Disk(m.disk.DB.Stats))
 	}
 	return c
 }

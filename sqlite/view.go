@@ -21,10 +21,11 @@ import (
 // may use it; they take turns.
 type View struct {
 	path string
-	seal *seal
+	key  []byte
 
 	mu     sync.Mutex
 	conn   *sqlite3.Conn
+	keys   *fileKeys
 	opened fs.FileInfo
 }
 
@@ -42,21 +43,14 @@ type Holding struct {
 	// Whole says that everything is there which belongs to the version.
 	Whole bool
 
-	id         int64
-	dictionary []byte
+	id int64
 }
 
 // NewView looks into a directory. It fails if there is no replica in it, if it was
 // written by a newer Tarn, or if it was encrypted with another key than this one,
 // which is nil for none.
 func NewView(dir string, key []byte) (*View, error) {
-	v := &View{path: filepath.Join(dir, fileName)}
-	if key != nil {
-		var err error
-		if v.seal, err = newSeal(key); err != nil {
-			return nil, err
-		}
-	}
+	v := &View{path: filepath.Join(dir, fileName), key: key}
 	if err := v.with(context.Background(), func(*sqlite3.Conn) error { return nil }); err != nil {
 		return nil, err
 	}
@@ -113,12 +107,15 @@ func (v *View) open() error {
 	if err != nil {
 		return err
 	}
-	err = errors.Join(conn.BusyTimeout(busyTimeout), conn.Exec("PRAGMA query_only=1; PRAGMA temp_store=MEMORY"))
-	if err == nil {
-		err = checkReadable(conn, v.seal)
-	}
+	err = withoutPanic(func() (err error) {
+		err = errors.Join(distrust(conn), conn.BusyTimeout(busyTimeout), conn.Exec("PRAGMA query_only=1; PRAGMA temp_store=MEMORY"))
+		if err == nil {
+			v.keys, err = checkReadable(conn, v.key)
+		}
+		return err
+	})
 	if err != nil {
-		return errors.Join(err, conn.Close())
+		return errors.Join(err, closeAll(conn))
 	}
 	v.conn = conn
 	return nil
@@ -170,48 +167,15 @@ func probeReading(conn *sqlite3.Conn, path string) error {
 	return errNoSharedMemory
 }
 
-// keepToUs closes the files to others that SQLite makes beside one which is closed
-// to them.
-func keepToUs(path string) {
-	info, err := os.Stat(path)
-	if err != nil || info.Mode().Perm()&0o077 != 0 {
-		return
-	}
-	for _, suffix := range []string{"-wal", "-shm"} {
-		if info, err := os.Stat(path + suffix); err == nil && info.Mode().Perm()&0o077 != 0 {
-			_ = os.Chmod(path+suffix, 0o600) // on file systems without modes there is nothing to do
-		}
-	}
-}
-
 // checkReadable says whether a file can be read as it is, by whom it does not
 // belong to.
-func checkReadable(conn *sqlite3.Conn, s *seal) error {
-	id, err := number(conn, "PRAGMA application_id")
-	if err != nil {
-		return err
-	}
-	version, err := number(conn, "PRAGMA user_version")
-	switch {
-	case err != nil:
-		return err
-	case id != applicationID:
-		return errors.New("it is a database of something else")
-	case version > format:
-		return fmt.Errorf("it was %w (format %d; this one reads %d): use that", ErrNewerFormat, version, format)
-	case version < format:
-		return fmt.Errorf("it has the older format %d (this one reads %d): whoever keeps it will build it anew when started", version, format)
-	}
-	err = (&DB{seal: s}).checkKey(conn)
+func checkReadable(conn *sqlite3.Conn, key []byte) (*fileKeys, error) {
+	keys, err := readFormat(conn, key)
 	if errors.Is(err, errOutdated) {
-		return fmt.Errorf("%w%s", ErrKey, strings.TrimPrefix(err.Error(), errOutdated.Error()))
+		return nil, fmt.Errorf("%w: whoever keeps it will build it anew when started", err)
 	}
-	return err
+	return keys, err
 }
-
-// ErrKey says that a directory cannot be read with the key that was given, or
-// without one.
-var ErrKey = errors.New("the key does not fit")
 
 // noReplica says that a directory is none of ours.
 func noReplica(dir string, err error) error {
@@ -221,15 +185,16 @@ func noReplica(dir string, err error) error {
 	return fmt.Errorf("sqlite: %s cannot be read: %w", dir, err)
 }
 
-const holdings = "SELECT name, identity, label, version, heard_ms, objects, whole, id, dictionary FROM tarn_collections"
+const holdings = "SELECT " + collectionColumns + " FROM tarn_collections"
 
 // Holdings are the collections that the directory has.
 func (v *View) Holdings(ctx context.Context) (all []Holding, err error) {
 	err = v.with(ctx, func(conn *sqlite3.Conn) error {
 		all = nil
 		return query(conn, holdings+" ORDER BY name", func(row *sqlite3.Stmt) error {
-			all = append(all, holdingOf(row))
-			return nil
+			h, err := holdingOf(row, v.keys)
+			all = append(all, h)
+			return err
 		})
 	})
 	return all, err
@@ -241,22 +206,23 @@ func (db *DB) Holdings() (all []Holding, err error) {
 	err = db.pool.with(func(r *reader) error {
 		all = nil
 		return r.query(holdings+" ORDER BY name", func(row *sqlite3.Stmt) error {
-			all = append(all, holdingOf(row))
-			return nil
+			h, err := holdingOf(row, db.keys)
+			all = append(all, h)
+			return err
 		})
 	})
 	return all, db.explain("read", err)
 }
 
-func holdingOf(row *sqlite3.Stmt) Holding {
+func holdingOf(row *sqlite3.Stmt, keys *fileKeys) (Holding, error) {
+	r, err := scanCollection(row, keys)
 	h := Holding{
-		Collection: Collection{Name: row.ColumnText(0)}, Label: row.ColumnText(2), Version: tarn.Version(row.ColumnText(3)),
-		Heard: time.UnixMilli(row.ColumnInt64(4)), Objects: int(row.ColumnInt64(5)), Whole: row.ColumnBool(6),
-		id: row.ColumnInt64(7), dictionary: row.ColumnBlob(8, nil),
+		Collection: Collection{Name: r.name}, Label: r.label, Version: r.state.version,
+		Heard: r.state.heard, Objects: int(r.state.objects), Whole: r.state.whole, id: r.id,
 	}
-	h.Identity, h.Schema, _ = strings.Cut(row.ColumnText(1), "\n")
+	h.Identity, h.Schema, _ = strings.Cut(r.identity, "\n")
 	h.Schema, _, _ = strings.Cut(h.Schema, "\n")
-	return h
+	return h, err
 }
 
 // ErrNoCollection says that a directory does not have a collection, or not any
@@ -267,7 +233,7 @@ var ErrNoCollection = errors.New("there is no such collection")
 type Entry struct {
 	Key tarn.Key
 	// Sum is a checksum, by which changes are told.
-	Sum uint32
+	Sum Sum
 
 	stored []byte
 	packer *packer
@@ -287,13 +253,17 @@ func (v *View) Walk(ctx context.Context, collection string, each func(Entry) err
 		if h, err = v.find(conn, collection); err != nil {
 			return err
 		}
-		p := &packer{owner: collection, seal: v.seal}
-		if err := p.load(h.dictionary); err != nil {
+		p := &packer{owner: collection, keys: v.keys}
+		dictionary, err := readDictionary(conn, h.id)
+		if err == nil {
+			err = p.use(dictionary)
+		}
+		if err != nil {
 			return err
 		}
 		objects := fmt.Sprintf("tarn_objects_%d", h.id)
 		return query(conn, "SELECT key, sum, body FROM "+objects+" WHERE "+shownIf(h.id), func(row *sqlite3.Stmt) error {
-			return each(Entry{Key: tarn.Key(row.ColumnText(0)), Sum: uint32(row.ColumnInt64(1)), stored: row.ColumnRawBlob(2), packer: p})
+			return each(Entry{Key: tarn.Key(row.ColumnText(0)), Sum: sumOf(row.ColumnRawBlob(1)), stored: row.ColumnRawBlob(2), packer: p})
 		})
 	})
 	return h, err
@@ -309,9 +279,9 @@ func (v *View) State(ctx context.Context, collection string) (h Holding, err err
 }
 
 func (v *View) find(conn *sqlite3.Conn, collection string) (h Holding, err error) {
-	err = query(conn, holdings+" WHERE name=?", func(row *sqlite3.Stmt) error {
-		h = holdingOf(row)
-		return nil
+	err = query(conn, holdings+" WHERE name=?", func(row *sqlite3.Stmt) (err error) {
+		h, err = holdingOf(row, v.keys)
+		return err
 	}, collection)
 	if err == nil && h.id == 0 {
 		err = fmt.Errorf("%s: %w", collection, ErrNoCollection)

@@ -74,7 +74,7 @@ func TestViewOfWhatCannotBeRead(t *testing.T) {
 	key := []byte(strings.Repeat("k", 32))
 	newer, sealed, foreign := directory(t), directory(t), directory(t)
 	db := open(t, newer, Options{})
-	if err := db.writer.Exec("PRAGMA user_version=99"); err != nil {
+	if err := db.writer.Exec("PRAGMA user_version=99; UPDATE tarn_format SET value=99 WHERE name='format'"); err != nil {
 		t.Fatal(err)
 	}
 	db.Close()

@@ -41,7 +41,7 @@ func TestDirectoriesThatCannotBeUsed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	change("newer", "PRAGMA user_version=99")
+	change("newer", "PRAGMA user_version=99; UPDATE tarn_format SET value=99 WHERE name='format'")
 	for name, mode := range map[string]os.FileMode{"empty": 0o700, "foreign": 0o700, "open": 0o755} {
 		if err := os.Mkdir(at(name), mode); err != nil {
 			t.Fatal(err)

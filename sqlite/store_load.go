@@ -24,7 +24,7 @@ type loaded[T any] struct {
 // decoded: all together take more memory than what is made of them.
 type rows struct {
 	keys  []tarn.Key
-	sums  []uint32
+	sums  []Sum
 	ends  []int
 	bytes []byte
 }
@@ -35,7 +35,7 @@ const loadRows = 128
 // add takes a row of key, sum and body.
 func (r *rows) add(row *sqlite3.Stmt) {
 	r.keys = append(r.keys, tarn.Key(row.ColumnText(0)))
-	r.sums = append(r.sums, uint32(row.ColumnInt64(1)))
+	r.sums = append(r.sums, sumOf(row.ColumnRawBlob(1)))
 	r.bytes = append(r.bytes, row.ColumnRawBlob(2)...)
 	r.ends = append(r.ends, len(r.bytes))
 }
@@ -45,25 +45,30 @@ func (r *rows) reset() {
 }
 
 // load reads the whole collection: one goroutine reads the file, the others
-// decode. What turns out to be damaged is moved aside, and nothing was held.
+// decode. What turns out to be damaged is given up, and nothing was held.
 func (s *Store[T]) load(ctx context.Context) (loaded[T], error) {
 	all, err := s.tryLoad(ctx)
 	if err == nil || !damaged(err) {
 		return all, err
 	}
+	return loaded[T]{}, s.rebuild(err)
+}
+
+// rebuild takes an empty file in the place of one that is damaged.
+func (s *Store[T]) rebuild(cause error) error {
 	db := s.c.db
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	if err := db.usable(); err != nil {
-		return loaded[T]{}, err
+		return err
 	}
-	s.c.note = "it was damaged: " + err.Error()
-	if err := db.rescue(err); err != nil {
-		return loaded[T]{}, err
+	s.c.note = "it was damaged: " + cause.Error()
+	if err := db.rescue(cause); err != nil {
+		return err
 	}
 	s.c.tell()
 	s.epoch = db.epoch
-	return loaded[T]{}, nil
+	return nil
 }
 
 func (s *Store[T]) tryLoad(ctx context.Context) (all loaded[T], err error) {
@@ -89,13 +94,20 @@ func (s *Store[T]) tryLoad(ctx context.Context) (all loaded[T], err error) {
 	collected := make(chan error)
 	go func() {
 		var first error
+		keys := map[tarn.Key]struct{}{}
 		for d := range done {
 			if all.items == nil {
-				all.items = make([]tarn.Change[T], 0, min(max(all.objects, 0), 1<<20)) // what the file says may not be so
+				all.items = make([]tarn.Change[T], 0, min(max(all.objects, 0), 1<<16)) // what the file says may not be so
 			}
 			all.items = append(all.items, d.items...)
 			if first == nil {
 				first = d.err
+			}
+			for _, item := range d.items {
+				if _, twice := keys[item.Key]; twice && first == nil {
+					first = fmt.Errorf("%w: %s is there twice", errBadRow, item.Key)
+				}
+				keys[item.Key] = struct{}{}
 			}
 		}
 		collected <- first
@@ -123,7 +135,7 @@ func (s *Store[T]) readRows(ctx context.Context, r *reader, st *state, work chan
 	err = r.query("SELECT key, sum, body FROM "+s.c.objectsTable()+" ORDER BY id", func(row *sqlite3.Stmt) error {
 		next.add(row)
 		found.objects++
-		found.sum += uint64(row.ColumnInt64(1))
+		found.sum += sumOf(row.ColumnRawBlob(1)).number()
 		if len(next.keys) == loadRows {
 			work <- next
 			next = <-spare
@@ -135,8 +147,20 @@ func (s *Store[T]) readRows(ctx context.Context, r *reader, st *state, work chan
 	}
 	if err == nil {
 		work <- next
+		err = s.c.checkIndex(r)
 	}
 	return err
+}
+
+// checkIndex says whether objects are found by their keys: one that is not would be
+// written a second time, and not be deleted. It takes 0.3 s for 100,000 objects.
+func (c *collection) checkIndex(r *reader) error {
+	return r.query("PRAGMA integrity_check("+c.objectsTable()+")", func(row *sqlite3.Stmt) error {
+		if found := row.ColumnText(0); found != "ok" {
+			return fmt.Errorf("%w: %s", errBadRow, found)
+		}
+		return nil
+	})
 }
 
 // decoded is what came of some rows.
@@ -179,19 +203,24 @@ func (s *Store[T]) kept(st state) tarn.Kept {
 // is dropped, since it was never the source's.
 func (s *Store[T]) Restore(ctx context.Context) (tarn.Kept, error) {
 	st := s.shown()
-	if kept := s.kept(st); kept.Version != "" || st.objects == 0 {
-		return kept, ctx.Err()
+	err := s.c.db.pool.with(s.c.checkIndex)
+	if damaged(err) {
+		return tarn.Kept{}, s.rebuild(err)
 	}
-	s.c.db.log(slog.LevelWarn, "what is on disk is not whole and is dropped", "collection", s.c.Name)
+	if kept := s.kept(st); kept.Version != "" || st.objects == 0 {
+		return kept, errors.Join(err, ctx.Err())
+	}
+	s.c.db.tell(slog.LevelWarn, "what is on disk is not whole and is dropped", "collection", s.c.Name)
 	return tarn.Kept{}, s.Replace(nil, "")
 }
 
 // Label is what [Store.SetLabel] last wrote, empty if that was of another identity.
 func (s *Store[T]) Label() (label string) {
 	s.failed(s.c.db.pool.with(func(r *reader) error {
-		return r.query("SELECT label FROM tarn_collections WHERE name=?", func(row *sqlite3.Stmt) error {
-			label = row.ColumnText(0)
-			return nil
+		return r.query("SELECT "+collectionColumns+" FROM tarn_collections WHERE name=?", func(row *sqlite3.Stmt) error {
+			found, err := scanCollection(row, s.c.db.keys)
+			label = found.label
+			return err
 		}, s.c.Name)
 	}))
 	return label
@@ -209,9 +238,7 @@ func (s *Store[T]) SetLabel(label string, distrust bool) error {
 	}
 	next := s.c.state
 	next.whole = next.whole && !distrust
-	err := db.transact(func(conn *sqlite3.Conn) error {
-		return execute(conn, "UPDATE tarn_collections SET label=?, whole=? WHERE id=?", label, next.soundness(), s.c.id)
-	})
+	err := db.transact(func(conn *sqlite3.Conn) error { return s.c.writeRow(conn, "REPLACE INTO", next, label) })
 	if err == nil {
 		s.c.state, s.c.label = next, label
 	}

@@ -14,7 +14,6 @@ func (db *DB) Forget() (names []string, err error) {
 	if err := db.usable(); err != nil {
 		return nil, err
 	}
-	defer db.erase()
 	err = db.transact(func(conn *sqlite3.Conn) error {
 		var left []*collection
 		err := query(conn, "SELECT id, name FROM tarn_collections", func(row *sqlite3.Stmt) error {
@@ -36,19 +35,8 @@ func (db *DB) Forget() (names []string, err error) {
 		return nil, db.explain("remove old collections from", err)
 	}
 	if len(names) > 0 {
-		db.log(slog.LevelInfo, "collections that nobody keeps any more were removed", "collections", names)
+		db.erase()
+		db.tell(slog.LevelInfo, "collections that nobody keeps any more were removed", "collections", names)
 	}
 	return names, nil
-}
-
-// erase moves the log into the file after something was dropped, and empties it. A
-// reader may be in the way for now: then that is done when the file is closed.
-func (db *DB) erase() {
-	if !db.dropped || db.writer == nil {
-		return
-	}
-	db.dropped = false
-	if err := db.writer.Exec("PRAGMA wal_checkpoint(TRUNCATE)"); err != nil {
-		db.log(slog.LevelWarn, "what was removed is in the log until the file is closed", "err", err)
-	}
 }

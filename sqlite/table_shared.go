@@ -4,9 +4,10 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"fmt"
-	"strings"
 
 	"github.com/ncruces/go-sqlite3"
+
+	"github.com/tarnproject/tarn"
 )
 
 // MaxWords is how many words a row of a shared column may have for itself.
@@ -23,7 +24,9 @@ const MaxWords = 3
 //
 // Why not compress the values instead: then other tools could not read them.
 type sharedColumn struct {
-	at int
+	at   int
+	name string
+	sums rowSums
 	// find and add are about values, by their checksum; refer, forget and look about
 	// which one a row has. sweep takes out a value that no row has.
 	find, add, refer, forget, look, sweep *sqlite3.Stmt
@@ -34,17 +37,17 @@ func valuesTable(id int64, column string) string { return wideTable(id, column) 
 // hole is what stands for the nth word, in a value and in SQL.
 func hole(n int) (text, sql string) { return string(rune(1 + n)), fmt.Sprintf("char(%d)", 1+n) }
 
-func sharedTables(id int64, c Column) string {
+func sharedTables(id int64, c Column) []string {
 	words := ""
 	for n := range MaxWords {
 		words += fmt.Sprintf(", word%d TEXT", n)
 	}
 	wide := wideTable(id, c.Name)
-	return strings.Join([]string{
-		fmt.Sprintf("CREATE TABLE %s (id INTEGER PRIMARY KEY, value INTEGER%s)", quote(wide), words),
+	return []string{
+		fmt.Sprintf("CREATE TABLE %s (id INTEGER PRIMARY KEY, value INTEGER%s, tarn_sum BLOB NOT NULL)", quote(wide), words),
 		fmt.Sprintf("CREATE INDEX %s ON %s (value)", quote(wide+"_by_value"), quote(wide)),
-		fmt.Sprintf("CREATE TABLE %s (id INTEGER PRIMARY KEY, sum BLOB NOT NULL UNIQUE, value %s)", quote(valuesTable(id, c.Name)), c.Type),
-	}, ";\n")
+		fmt.Sprintf("CREATE TABLE %s (id INTEGER PRIMARY KEY, sum BLOB NOT NULL UNIQUE, value TEXT)", quote(valuesTable(id, c.Name))),
+	}
 }
 
 // sharedValue is SQL that gives the value of a row.
@@ -58,14 +61,14 @@ func sharedValue(id int64, column string) string {
 		value, quote(wideTable(id, column)), quote(valuesTable(id, column)))
 }
 
-func newSharedColumn(id int64, at int, name string, prepare func(sql string) *sqlite3.Stmt) *sharedColumn {
+func newSharedColumn(id int64, at int, name string, sums rowSums, prepare func(sql string) *sqlite3.Stmt) *sharedColumn {
 	wide, values := quote(wideTable(id, name)), quote(valuesTable(id, name))
-	columns, places := "id, value", "?1, ?2"
+	columns, places := "id, value, tarn_sum", "?1, ?2, ?3"
 	for n := range MaxWords {
-		columns, places = fmt.Sprintf("%s, word%d", columns, n), fmt.Sprintf("%s, ?%d", places, n+3)
+		columns, places = fmt.Sprintf("%s, word%d", columns, n), fmt.Sprintf("%s, ?%d", places, n+4)
 	}
 	return &sharedColumn{
-		at:     at,
+		at: at, name: name, sums: sums,
 		find:   prepare(fmt.Sprintf("SELECT id FROM %s WHERE sum=?1", values)),
 		add:    prepare(fmt.Sprintf("INSERT INTO %s (sum, value) VALUES (?1, ?2)", values)),
 		refer:  prepare(fmt.Sprintf("REPLACE INTO %s (%s) VALUES (%s)", wide, columns, places)),
@@ -81,20 +84,23 @@ func (c *sharedColumn) all() []*sqlite3.Stmt {
 	return []*sqlite3.Stmt{c.find, c.add, c.refer, c.forget, c.look, c.sweep}
 }
 
-func (c *sharedColumn) put(conn *sqlite3.Conn, id int64, value any, words []string) error {
+func (c *sharedColumn) put(conn *sqlite3.Conn, id int64, key tarn.Key, part Part, value any) error {
 	before, err := c.number(c.look, id)
 	if err != nil {
 		return err
 	}
-	args := make([]any, 2+MaxWords)
+	args := make([]any, 3+MaxWords)
 	args[0] = id
+	var sum []byte
 	if raw, ok := value.(JSON); ok && !hasHoles(raw) {
-		raw, own := punch(raw, words)
-		copy(args[2:], own)
-		if args[1], err = c.keep(conn, raw); err != nil {
+		raw, own := punch(raw, part.Words)
+		copy(args[3:], own)
+		sum = sharedSum(raw)
+		if args[1], err = c.keep(conn, raw, sum); err != nil {
 			return err
 		}
 	}
+	args[2] = c.sums.shared(key, c.name, part.Sum, sum, args[3:])
 	if err := run(c.refer, noRow, args...); err != nil || before == 0 || args[1] == before {
 		return err
 	}
@@ -112,14 +118,19 @@ func (c *sharedColumn) remove(id int64) error {
 	return run(c.sweep, noRow, before)
 }
 
+// sharedSum is that of a value that rows share, by which it is found.
+func sharedSum(value []byte) []byte {
+	hash := sha256.Sum256(value)
+	return hash[:len(Sum{})]
+}
+
 // keep finds a value, or adds it.
-func (c *sharedColumn) keep(conn *sqlite3.Conn, raw JSON) (int64, error) {
-	hash := sha256.Sum256(raw)
-	known, err := c.number(c.find, hash[:16])
+func (c *sharedColumn) keep(conn *sqlite3.Conn, raw JSON, sum []byte) (int64, error) {
+	known, err := c.number(c.find, sum)
 	if err != nil || known != 0 {
 		return known, err
 	}
-	if err := run(c.add, noRow, hash[:16], raw); err != nil {
+	if err := run(c.add, noRow, sum, raw); err != nil {
 		return 0, err
 	}
 	return conn.LastInsertRowID(), nil

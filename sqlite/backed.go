@@ -37,9 +37,10 @@ type Backed[T any] struct {
 	// now is how the front stands, next how it will after the next Apply.
 	now, next standing
 	// failure is what keeps the disk from following.
-	failure error
-	since   time.Time
-	closed  bool
+	failure  error
+	since    time.Time
+	failures int64
+	closed   bool
 
 	// wake has a token when something waits, full when that is much.
 	wake, full chan struct{}
@@ -287,7 +288,7 @@ func (b *Backed[T]) writeOut(w waiting[T]) error {
 	err := b.disk.write(batch[T]{changes: changes, all: all, version: w.version, positions: w.positions, unsound: w.unsound, heard: w.heard})
 	if taken(err) {
 		if err != nil {
-			b.disk.c.db.log(slog.LevelWarn, "objects could not be written to disk: the next start lists", "collection", b.disk.c.Name, "err", err)
+			b.disk.c.db.tell(slog.LevelWarn, "objects could not be written to disk: the next start lists", "collection", b.disk.c.Name, "err", err)
 		}
 		return nil
 	}
@@ -325,6 +326,9 @@ func (b *Backed[T]) failed(err error) {
 	b.mu.Lock()
 	before := b.failure
 	b.failure = err
+	if err != nil {
+		b.failures++
+	}
 	if before == nil && err != nil {
 		b.since = time.Now()
 	}
@@ -332,8 +336,8 @@ func (b *Backed[T]) failed(err error) {
 	db := b.disk.c.db
 	switch {
 	case err != nil && (before == nil || before.Error() != err.Error()):
-		db.log(slog.LevelError, "the disk cannot be written: the replica goes on in memory, and tries again", "collection", b.disk.c.Name, "err", err)
+		db.tell(slog.LevelError, "the disk cannot be written: the replica goes on in memory, and tries again", "collection", b.disk.c.Name, "err", err)
 	case err == nil && before != nil:
-		db.log(slog.LevelInfo, "the disk is written again", "collection", b.disk.c.Name)
+		db.tell(slog.LevelInfo, "the disk is written again", "collection", b.disk.c.Name)
 	}
 }

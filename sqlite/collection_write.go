@@ -10,7 +10,7 @@ import (
 type entry struct {
 	key  tarn.Key
 	gone bool
-	sum  uint32
+	sum  Sum
 	body []byte
 	row  Row
 	// found is a checksum of what the row is found by, parts the sums of its wide
@@ -27,17 +27,12 @@ func (c *collection) write(conn *sqlite3.Conn, entries []entry, all bool, next *
 		}
 		next.objects, next.sum = 0, 0
 	}
-	if dictionary := c.packer.stored(); dictionary != nil {
-		if err := execute(conn, "UPDATE tarn_collections SET dictionary=? WHERE id=?", dictionary, c.id); err != nil {
-			return err
-		}
-	}
 	for _, e := range entries {
 		if err := c.writeEntry(conn, e, next); err != nil {
 			return err
 		}
 	}
-	return run(c.stmts.state, noRow, c.id, string(next.version), next.heard.UnixMilli(), next.objects, next.soundness(), int64(next.sum), next.positions)
+	return c.writeRow(conn, "REPLACE INTO", *next, c.label)
 }
 
 func (c *collection) clear(conn *sqlite3.Conn) error {
@@ -59,17 +54,17 @@ func (c *collection) clear(conn *sqlite3.Conn) error {
 // upsert: it tells neither whether the row was there nor its checksum.
 func (c *collection) writeEntry(conn *sqlite3.Conn, e entry, next *state) error {
 	var id, found int64
-	var before uint32
+	var before Sum
 	var parts []byte
 	err := run(c.stmts.find, func(row *sqlite3.Stmt) error {
-		id, before, found = row.ColumnInt64(0), uint32(row.ColumnInt64(1)), row.ColumnInt64(2)
+		id, before, found = row.ColumnInt64(0), sumOf(row.ColumnRawBlob(1)), row.ColumnInt64(2)
 		parts = row.ColumnBlob(3, nil)
 		return nil
 	}, string(e.key))
 	if err != nil {
 		return err
 	}
-	next.sum -= uint64(before)
+	next.sum -= before.number()
 	how := rowUpdated
 	switch {
 	case e.gone && id == 0:
@@ -81,15 +76,15 @@ func (c *collection) writeEntry(conn *sqlite3.Conn, e entry, next *state) error 
 	case id == 0:
 		how = rowAdded
 		next.objects++
-		next.sum += uint64(e.sum)
-		err = run(c.stmts.insert, noRow, string(e.key), int64(e.sum), e.found, e.parts, e.body)
+		next.sum += e.sum.number()
+		err = run(c.stmts.insert, noRow, string(e.key), e.sum, e.found, e.parts, e.body)
 		id = conn.LastInsertRowID()
 	default:
 		if e.found == found {
 			how = rowTouched
 		}
-		next.sum += uint64(e.sum)
-		err = run(c.stmts.update, noRow, id, int64(e.sum), e.found, e.parts, e.body)
+		next.sum += e.sum.number()
+		err = run(c.stmts.update, noRow, id, e.sum, e.found, e.parts, e.body)
 	}
 	if err != nil || c.table == nil {
 		return err

@@ -6,7 +6,6 @@ import (
 	"iter"
 	"log/slog"
 	"sync"
-	"time"
 
 	"github.com/ncruces/go-sqlite3"
 
@@ -40,7 +39,7 @@ func (s *Store[T]) failed(err error) {
 	if err == nil || errors.Is(err, errClosed) {
 		return
 	}
-	s.c.db.log(slog.LevelError, "something could not be read from disk", "collection", s.c.Name, "err", err)
+	s.c.db.tell(slog.LevelError, "something could not be read from disk", "collection", s.c.Name, "err", err)
 	if damaged(err) {
 		s.suspicion.put(err)
 	}
@@ -50,7 +49,7 @@ func (s *Store[T]) failed(err error) {
 func (s *Store[T]) Get(key tarn.Key) (object T, ok bool) {
 	s.failed(s.c.db.pool.with(func(r *reader) error {
 		return r.query("SELECT sum, body FROM "+s.c.objectsTable()+" WHERE key=?1 AND "+shownIf(s.c.id), func(row *sqlite3.Stmt) (err error) {
-			object, err = s.decode(key, uint32(row.ColumnInt64(0)), row.ColumnRawBlob(1), nil)
+			object, err = s.decode(key, sumOf(row.ColumnRawBlob(0)), row.ColumnRawBlob(1), nil)
 			ok = err == nil
 			return err
 		}, string(key))
@@ -59,7 +58,7 @@ func (s *Store[T]) Get(key tarn.Key) (object T, ok bool) {
 }
 
 // decode makes an object of a row.
-func (s *Store[T]) decode(key tarn.Key, sum uint32, packed, buf []byte) (object T, err error) {
+func (s *Store[T]) decode(key tarn.Key, sum Sum, packed, buf []byte) (object T, err error) {
 	plain, err := s.c.packer.unpack(key, sum, packed, buf)
 	if err != nil {
 		return object, err
@@ -115,11 +114,9 @@ func (s *Store[T]) shown() (shown state) {
 }
 
 func (c *collection) readState(r *reader, into *state) error {
-	return r.query("SELECT version, heard_ms, objects, whole, sum, positions FROM tarn_collections WHERE name=?", func(row *sqlite3.Stmt) error {
-		*into = state{
-			version: tarn.Version(row.ColumnText(0)), heard: time.UnixMilli(row.ColumnInt64(1)),
-			objects: row.ColumnInt64(2), whole: row.ColumnInt64(3) != notWhole, unsound: row.ColumnInt64(3) == wholeUnsound, sum: uint64(row.ColumnInt64(4)), positions: row.ColumnText(5),
-		}
-		return nil
+	return r.query("SELECT "+collectionColumns+" FROM tarn_collections WHERE name=?", func(row *sqlite3.Stmt) error {
+		found, err := scanCollection(row, c.db.keys)
+		*into = found.state
+		return err
 	}, c.Name)
 }

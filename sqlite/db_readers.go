@@ -127,7 +127,7 @@ func (db *DB) openReader() (*sqlite3.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := conn.Exec("PRAGMA query_only=1; PRAGMA temp_store=MEMORY"); err != nil {
+	if err := errors.Join(distrust(conn), conn.Exec("PRAGMA query_only=1; PRAGMA temp_store=MEMORY")); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
 	return conn, nil

@@ -5,37 +5,46 @@ import (
 	"fmt"
 
 	"github.com/ncruces/go-sqlite3"
+
+	"github.com/tarnproject/tarn"
 )
 
 // tableStmts write what SQL sees of a collection.
 type tableStmts struct {
 	insert, update, touch, remove *sqlite3.Stmt
 	label, unlabel                *sqlite3.Stmt
-	// touching are the columns that touch sets.
-	touching []int
+	sums                          rowSums
+	// plain are the columns that a row has beside its labels, touching those of them
+	// that touch sets.
+	plain, touching []int
 	// wide has the wide columns.
 	wide []wideColumn
 }
 
 // wideColumn writes the values of a wide column.
 type wideColumn interface {
-	put(conn *sqlite3.Conn, id int64, value any, words []string) error
+	put(conn *sqlite3.Conn, id int64, key tarn.Key, part Part, value any) error
 	remove(id int64) error
 	all() []*sqlite3.Stmt
 	// place is the column's.
 	place() int
 }
 
-func (p *prepared) stmts(id int64, prepare func(sql string) *sqlite3.Stmt) tableStmts {
+func (p *prepared) stmts(id int64, sums rowSums, prepare func(sql string) *sqlite3.Stmt) tableStmts {
 	s := tableStmts{
-		insert: prepare(p.insert(id)), update: prepare(p.update(id)), touch: prepare(p.touch(id)), touching: p.touching,
+		insert: prepare(p.insert(id)), update: prepare(p.update(id)), touch: prepare(p.touch(id)), touching: p.touching, sums: sums,
 		label: prepare(p.label(id)), unlabel: prepare(removeFrom(labelsTable(id))), remove: prepare(removeFrom(rowsTable(id))),
+	}
+	for i, c := range p.Columns {
+		if !c.apart() {
+			s.plain = append(s.plain, i)
+		}
 	}
 	for _, i := range p.wide {
 		if c := p.Columns[i]; c.Shared {
-			s.wide = append(s.wide, newSharedColumn(id, i, c.Name, prepare))
+			s.wide = append(s.wide, newSharedColumn(id, i, c.Name, sums, prepare))
 		} else {
-			s.wide = append(s.wide, newOwnColumn(id, i, c.Name, prepare))
+			s.wide = append(s.wide, newOwnColumn(id, i, c.Name, sums, prepare))
 		}
 	}
 	return s
@@ -49,19 +58,69 @@ func (s *tableStmts) all() []*sqlite3.Stmt {
 	return all
 }
 
+// rowSums make the checksums of a collection's rows for SQL. Each binds what it is of
+// to the object: a row that is right in itself may still be an older one.
+type rowSums struct {
+	sums  *summer
+	owner string
+}
+
+// row is that of a row's plain values.
+func (r rowSums) row(key tarn.Key, object Sum, labels any, values []any) Sum {
+	return r.sums.sum(func(h *sumHash) {
+		r.begin(h, "row", key)
+		h.bytes(object[:])
+		h.value(labels)
+		for _, v := range values {
+			h.value(v)
+		}
+	})
+}
+
+// wide is that of a wide value of a row's own. part is the codec's sum of it.
+func (r rowSums) wide(key tarn.Key, column string, part Sum, value any) Sum {
+	return r.sums.sum(func(h *sumHash) {
+		r.begin(h, "wide", key)
+		h.text(column)
+		h.bytes(part[:])
+		h.value(value)
+	})
+}
+
+// shared is that of a reference to a value that rows share, which has a sum itself.
+func (r rowSums) shared(key tarn.Key, column string, part Sum, value []byte, words []any) Sum {
+	return r.sums.sum(func(h *sumHash) {
+		r.begin(h, "shared", key)
+		h.text(column)
+		h.bytes(part[:])
+		h.bytes(value)
+		for _, word := range words {
+			h.value(word)
+		}
+	})
+}
+
+func (r rowSums) begin(h *sumHash, what string, key tarn.Key) {
+	h.text(what)
+	h.text(r.owner)
+	h.text(string(key))
+}
+
 // ownColumn is a wide column in which each row has a value of its own.
 type ownColumn struct {
 	at           int
+	name         string
+	sums         rowSums
 	write, erase *sqlite3.Stmt
 }
 
-func newOwnColumn(id int64, at int, name string, prepare func(sql string) *sqlite3.Stmt) *ownColumn {
+func newOwnColumn(id int64, at int, name string, sums rowSums, prepare func(sql string) *sqlite3.Stmt) *ownColumn {
 	table := wideTable(id, name)
-	return &ownColumn{at, prepare(fmt.Sprintf("REPLACE INTO %s (id, value) VALUES (?1, ?2)", quote(table))), prepare(removeFrom(table))}
+	return &ownColumn{at, name, sums, prepare(fmt.Sprintf("REPLACE INTO %s (id, value, tarn_sum) VALUES (?1, ?2, ?3)", quote(table))), prepare(removeFrom(table))}
 }
 
-func (c *ownColumn) put(_ *sqlite3.Conn, id int64, value any, _ []string) error {
-	return run(c.write, noRow, id, value)
+func (c *ownColumn) put(_ *sqlite3.Conn, id int64, key tarn.Key, part Part, value any) error {
+	return run(c.write, noRow, id, value, c.sums.wide(key, c.name, part.Sum, value))
 }
 
 func (c *ownColumn) remove(id int64) error { return run(c.erase, noRow, id) }
@@ -87,14 +146,19 @@ func (s *tableStmts) write(conn *sqlite3.Conn, how rowChange, id int64, e entry,
 	if err := s.writeWide(conn, id, e, before); err != nil {
 		return err
 	}
+	labels, values := labelsJSON(e.row.Labels), make([]any, len(s.plain))
+	for n, i := range s.plain {
+		values[n] = e.row.Values[i]
+	}
+	sum := s.sums.row(e.key, e.sum, labels, values)
 	if how == rowTouched {
-		args := append(make([]any, 0, 1+len(s.touching)), id)
+		args := append(make([]any, 0, 2+len(s.touching)), id, sum)
 		for _, i := range s.touching {
 			args = append(args, e.row.Values[i])
 		}
 		return run(s.touch, noRow, args...)
 	}
-	args := append(make([]any, 0, 3+len(e.row.Values)), id, string(e.key), labelsJSON(e.row.Labels))
+	args := append(make([]any, 0, 4+len(e.row.Values)), id, string(e.key), labels, sum)
 	for _, v := range e.row.Values {
 		if _, wide := v.(Part); wide {
 			v = nil // no statement here has a use for it
@@ -129,7 +193,7 @@ func (s *tableStmts) writeWide(conn *sqlite3.Conn, id int64, e entry, before []b
 		if err != nil {
 			value = nil // the object itself is kept, and SQL sees that this is missing
 		}
-		if err := w.put(conn, id, value, part.Words); err != nil {
+		if err := w.put(conn, id, e.key, part, value); err != nil {
 			return err
 		}
 	}

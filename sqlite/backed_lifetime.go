@@ -46,7 +46,7 @@ func (b *Backed[T]) Disk() tarn.DiskHealth {
 	h := b.disk.Disk()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	h.Pending, h.Err, h.ErrSince = len(b.waiting.changes), b.failure, b.since
+	h.Pending, h.Err, h.ErrSince, h.Failures = len(b.waiting.changes), b.failure, b.since, b.failures
 	if b.failure == nil {
 		h.ErrSince = time.Time{}
 	}
@@ -61,7 +61,7 @@ func (b *Backed[T]) Disk() tarn.DiskHealth {
 func (b *Backed[T]) Release() {
 	if b.disk.c.db.forget(b) {
 		if err := b.close(); err != nil {
-			b.disk.c.db.log(slog.LevelError, "what was last known could not be written to disk: the next start begins with an older state", "collection", b.disk.c.Name, "err", err)
+			b.disk.c.db.tell(slog.LevelError, "what was last known could not be written to disk: the next start begins with an older state", "collection", b.disk.c.Name, "err", err)
 		}
 	}
 	b.disk.Release()

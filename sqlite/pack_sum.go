@@ -4,6 +4,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"hash"
 	"math"
 	"strconv"
@@ -103,17 +104,18 @@ func (h *sumHash) value(v any) {
 
 func (h *sumHash) numeric(s string) {
 	trimmed := strings.TrimSpace(s)
-	if trimmed == "" || len(trimmed) > 100 || strings.ContainsFunc(trimmed, notInNumbers) {
-		h.text("text")
-		h.text(s)
-	} else if n, err := strconv.ParseInt(trimmed, 10, 64); err == nil {
-		h.whole(n)
-	} else if x, err := strconv.ParseFloat(trimmed, 64); err == nil {
-		h.real(x)
-	} else {
-		h.text("text")
-		h.text(s)
+	if trimmed != "" && !strings.ContainsFunc(trimmed, notInNumbers) {
+		if n, err := strconv.ParseInt(trimmed, 10, 64); err == nil {
+			h.whole(n)
+			return
+		}
+		if x, err := strconv.ParseFloat(trimmed, 64); err == nil || errors.Is(err, strconv.ErrRange) {
+			h.real(x)
+			return
+		}
 	}
+	h.text("text")
+	h.text(s)
 }
 
 func notInNumbers(r rune) bool { return !strings.ContainsRune("0123456789+-.eE", r) }
@@ -125,6 +127,10 @@ func (h *sumHash) whole(n int64) {
 
 // real takes twelve digits: SQLite does not read texts of more to the last bit.
 func (h *sumHash) real(x float64) {
+	if math.IsNaN(x) {
+		h.text("null") // which SQLite has in its place
+		return
+	}
 	if n := int64(x); float64(n) == x && math.Abs(x) < 1<<62 {
 		h.whole(n)
 		return

@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -104,7 +103,15 @@ func (w writeStmts) close() {
 	}
 }
 
-func (c *collection) objectsTable() string { return fmt.Sprintf("tarn_objects_%d", c.id) }
+func (c *collection) objectsTable() string { return objectsTable(c.id) }
+
+func objectsTable(id int64) string { return fmt.Sprintf("tarn_objects_%d", id) }
+
+// objectsDDL makes the table of objects. sum is a checksum of key and object, found one
+// of what the row is found by, parts those of its wide values.
+func objectsDDL(id int64) string {
+	return "CREATE TABLE " + objectsTable(id) + " (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, sum BLOB NOT NULL, found INTEGER NOT NULL, parts BLOB, body BLOB NOT NULL)"
+}
 
 // add makes a collection known and opens it.
 func (db *DB) add(c *collection) error {
@@ -222,7 +229,7 @@ func readDictionary(conn *sqlite3.Conn, id int64) (dictionary []byte, err error)
 
 // made are the statements that make the collection's tables.
 func (c *collection) made() []string {
-	all := []string{"CREATE TABLE " + c.objectsTable() + " (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, sum BLOB NOT NULL, found INTEGER NOT NULL, parts BLOB, body BLOB NOT NULL)"}
+	all := []string{objectsDDL(c.id)}
 	if c.table != nil {
 		all = append(all, c.table.ddl(c.Name, c.id)...)
 	}
@@ -253,7 +260,7 @@ func (c *collection) drop(conn *sqlite3.Conn) error {
 			return err
 		}
 	}
-	return errors.Join(execute(conn, "DELETE FROM tarn_dictionaries WHERE id=?", c.id), execute(conn, "DELETE FROM tarn_collections WHERE id=?", c.id))
+	return first(execute(conn, "DELETE FROM tarn_dictionaries WHERE id=?", c.id), execute(conn, "DELETE FROM tarn_collections WHERE id=?", c.id))
 }
 
 func (c *collection) create(conn *sqlite3.Conn) error {

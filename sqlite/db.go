@@ -116,8 +116,8 @@ func Open(dir string, opts Options) (*DB, error) {
 	}
 	db.mu.Lock()
 	defer db.mu.Unlock()
-	if err := errors.Join(removeAside(dir), db.openFile()); err != nil {
-		return nil, errors.Join(err, db.lock.Close())
+	if err := first(removeAside(dir), removeRepair(dir), db.openFile()); err != nil {
+		return nil, first(err, db.lock.Close())
 	}
 	db.pool.open = db.openReader
 	return db, nil
@@ -158,11 +158,12 @@ func (db *DB) tryFile() error {
 		return err
 	}
 	if err := withoutPanic(func() error { return db.setUp(conn) }); err != nil {
-		return errors.Join(db.explain("open", err), closeAll(conn))
+		_ = closeAll(conn) // nothing was written
+		return db.explain("open", err)
 	}
 	// A log is made anew when a file becomes one that has a log.
 	if err := db.touchFiles(); err != nil {
-		return errors.Join(err, closeAll(conn))
+		return first(err, closeAll(conn))
 	}
 	db.writer = conn
 	return nil
@@ -238,16 +239,27 @@ func (db *DB) setUp(conn *sqlite3.Conn) error {
 // triggers, no views in the place of tables, no values that are longer than objects.
 // Files may have been made by others.
 func distrust(conn *sqlite3.Conn) error {
-	var all []error
+	conn.Limit(sqlite3.LIMIT_LENGTH, largestObject+largestObject/4)
 	for op, on := range map[sqlite3.DBConfig]bool{
 		sqlite3.DBCONFIG_DEFENSIVE: true, sqlite3.DBCONFIG_TRUSTED_SCHEMA: false,
 		sqlite3.DBCONFIG_ENABLE_TRIGGER: false, sqlite3.DBCONFIG_ENABLE_VIEW: false,
 	} {
-		_, err := conn.Config(op, on)
-		all = append(all, err)
+		if _, err := conn.Config(op, on); err != nil {
+			return err
+		}
 	}
-	conn.Limit(sqlite3.LIMIT_LENGTH, largestObject+largestObject/4)
-	return errors.Join(all...)
+	return nil
+}
+
+// first is the first error, if there is one: whoever set up a connection to a file that
+// is damaged is told the same by every step.
+func first(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (db *DB) connect(flags sqlite3.OpenFlag) (*sqlite3.Conn, error) {
@@ -260,7 +272,7 @@ func (db *DB) connect(flags sqlite3.OpenFlag) (*sqlite3.Conn, error) {
 		return nil, db.explain("open", err)
 	}
 	if err := conn.BusyTimeout(busyTimeout); err != nil {
-		return nil, errors.Join(db.explain("open", err), conn.Close())
+		return nil, first(db.explain("open", err), conn.Close())
 	}
 	return conn, nil
 }
@@ -338,7 +350,7 @@ func (db *DB) transact(do func(conn *sqlite3.Conn) error) error {
 				err = conn.Exec("COMMIT")
 			}
 			if err != nil && !conn.GetAutocommit() {
-				err = errors.Join(err, conn.Exec("ROLLBACK"))
+				err = first(err, conn.Exec("ROLLBACK"))
 			}
 		}()
 		return do(conn)

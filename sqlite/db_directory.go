@@ -60,11 +60,41 @@ func prepareDirectory(dir string) error {
 		if err != nil {
 			return fmt.Errorf("sqlite: %s cannot be used: %w", name, err)
 		}
-		if err := errors.Join(regular(name, info), ours(name, info)); err != nil {
+		if err := first(regular(name, info), ours(name, info)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// looseEnds are what makes a directory and its files readable by others than their
+// owner, in words. Whose they are is not asked: root may look at anybody's.
+func looseEnds(dir string) (all []string) {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	owner, _, known := ownerOf(info)
+	if mode := info.Mode().Perm(); mode&0o077 != 0 && modesMatter {
+		all = append(all, fmt.Sprintf("the directory is open to others (mode %04o): chmod 700 it", mode))
+	}
+	for _, name := range filesOfDirectory(dir) {
+		info, err := os.Lstat(name)
+		if err != nil {
+			continue // it need not be there
+		}
+		if err := regular(name, info); err != nil {
+			all = append(all, strings.TrimPrefix(err.Error(), "sqlite: "))
+			continue
+		}
+		if user, _, _ := ownerOf(info); known && user != owner {
+			all = append(all, fmt.Sprintf("%s belongs to the user %d, and the directory to %d: chown it", filepath.Base(name), user, owner))
+		}
+		if mode := info.Mode().Perm(); mode&0o077 != 0 && modesMatter {
+			all = append(all, fmt.Sprintf("%s is open to others (mode %04o): chmod 600 it", filepath.Base(name), mode))
+		}
+	}
+	return all
 }
 
 // filesOfDirectory are the files that a process writes which has a directory open.

@@ -85,7 +85,7 @@ func readFormat(conn *sqlite3.Conn, key []byte) (*fileKeys, error) {
 	id, err1 := number(conn, "PRAGMA application_id")
 	version, err2 := number(conn, "PRAGMA user_version")
 	ours, err3 := number(conn, "SELECT count(*) FROM sqlite_schema WHERE name='tarn_format'")
-	switch err := errors.Join(err1, err2, err3); {
+	switch err := first(err1, err2, err3); {
 	case err != nil:
 		return nil, err
 	case ours == 0 && id != applicationID:
@@ -240,7 +240,7 @@ func run(stmt *sqlite3.Stmt, each func(row *sqlite3.Stmt) error, args ...any) er
 			return err
 		}
 		if err := each(stmt); err != nil {
-			return errors.Join(err, stmt.Reset())
+			return first(err, stmt.Reset())
 		}
 	}
 }

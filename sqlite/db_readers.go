@@ -127,8 +127,8 @@ func (db *DB) openReader() (*sqlite3.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(distrust(conn), conn.Exec("PRAGMA query_only=1; PRAGMA temp_store=MEMORY")); err != nil {
-		return nil, errors.Join(err, conn.Close())
+	if err := first(distrust(conn), conn.Exec("PRAGMA query_only=1; PRAGMA temp_store=MEMORY")); err != nil {
+		return nil, first(err, closeAll(conn))
 	}
 	return conn, nil
 }

@@ -104,6 +104,10 @@ func (h *sumHash) value(v any) {
 
 func (h *sumHash) numeric(s string) {
 	trimmed := strings.TrimSpace(s)
+	if trimmed == "Inf" || trimmed == "-Inf" { // as a column of text has it
+		h.real(math.Inf(len("Inf") - len(trimmed)))
+		return
+	}
 	if trimmed != "" && !strings.ContainsFunc(trimmed, notInNumbers) {
 		if n, err := strconv.ParseInt(trimmed, 10, 64); err == nil {
 			h.whole(n)

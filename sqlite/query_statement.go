@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 
 	"github.com/ncruces/go-sqlite3"
 )
@@ -42,29 +41,13 @@ type statement struct {
 // and authorizer would have to be taken off it again, and a connection that was
 // stopped by force is of no further use.
 func (s *statement) run(ctx context.Context, path, sql string, args []any) error {
-	err := s.attempt(ctx, path, false, sql, args)
-	if errors.Is(err, errNoSharedMemory) {
-		err = s.attempt(ctx, path, true, sql, args)
-	}
-	if s.sinkPanic != nil {
-		panic(s.sinkPanic)
-	}
-	return err
-}
-
-func (s *statement) attempt(ctx context.Context, path string, immutable bool, sql string, args []any) error {
-	files := openedFiles.enter()
-	defer files.leave()
-	conn, err := connectReading(path, immutable, "&vfs="+queryVFS+"&"+files.parameter())
-	if err != nil {
-		return err
-	}
-	s.stopper = newStopper(conn)
-	end := s.stopper.watch(ctx, min(s.limits.Time/4, maxGrace))
-	err = s.withoutPanic(func() error {
-		if err := probeReading(conn, path); err != nil && !immutable {
-			return err
-		}
+	err := readGuarded(ctx, path, min(s.limits.Time/4, maxGrace), func(conn *sqlite3.Conn, stopper *stopper) error {
+		defer func() {
+			if s.inSink {
+				s.sinkPanic = recover() // the sink's panic is for its caller
+			}
+		}()
+		s.stopper = stopper
 		if err := limit(ctx, conn); err != nil {
 			return err
 		}
@@ -73,27 +56,10 @@ func (s *statement) attempt(ctx context.Context, path string, immutable bool, sq
 		}
 		return s.answer(conn, sql, args)
 	})
-	if stopped := end(); stopped {
-		files.close() // before the memory goes, part of which is a mapped file
-		s.stopper.memory.release()
-		return errStopped
+	if s.sinkPanic != nil {
+		panic(s.sinkPanic)
 	}
-	return errors.Join(err, withoutPanic(func() error { return closeAll(conn) }))
-}
-
-// withoutPanic makes an error of what SQLite panics with, which is how the library
-// tells that there is no memory, and of a fault in memory that was taken away. What
-// the sink panics with is kept for the caller.
-func (s *statement) withoutPanic(do func() error) error {
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	return withoutPanic(func() error {
-		defer func() {
-			if s.inSink {
-				s.sinkPanic = recover()
-			}
-		}()
-		return do()
-	})
+	return err
 }
 
 // limit sets up a connection that runs a statement of anybody's.
@@ -106,7 +72,7 @@ func limit(ctx context.Context, conn *sqlite3.Conn) error {
 	conn.Limit(sqlite3.LIMIT_LIKE_PATTERN_LENGTH, longestPattern)
 	_, err1 := conn.Config(sqlite3.DBCONFIG_DEFENSIVE, true)
 	_, err2 := conn.Config(sqlite3.DBCONFIG_TRUSTED_SCHEMA, false)
-	return errors.Join(err1, err2, quickFunctions(ctx, conn), conn.BusyTimeout(busyTimeout), conn.Exec("PRAGMA temp_store=MEMORY"))
+	return first(err1, err2, quickFunctions(ctx, conn), conn.BusyTimeout(busyTimeout), conn.Exec("PRAGMA temp_store=MEMORY"))
 }
 
 // answer compiles and runs the statement.

@@ -127,7 +127,7 @@ func (s *Store[T]) readRows(ctx context.Context, r *reader, st *state, work chan
 	if err := r.conn.Exec("BEGIN"); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, r.conn.Exec("COMMIT")) }()
+	defer func() { err = first(err, r.conn.Exec("COMMIT")) }()
 	if err := s.c.readState(r, st); err != nil {
 		return err
 	}

@@ -169,7 +169,7 @@ func (s *tableStmts) write(conn *sqlite3.Conn, how rowChange, id int64, e entry,
 		if err := runWith(s.insert, args); err != nil {
 			return err
 		}
-	} else if err := first(run(s.unlabel, noRow, id), func() error { return runWith(s.update, args) }); err != nil {
+	} else if err := inTurn(run(s.unlabel, noRow, id), func() error { return runWith(s.update, args) }); err != nil {
 		return err
 	}
 	for name, value := range e.row.Labels {
@@ -201,9 +201,9 @@ func (s *tableStmts) writeWide(conn *sqlite3.Conn, id int64, e entry, before []b
 }
 
 func (s *tableStmts) removeRow(id int64) error {
-	err := first(run(s.unlabel, noRow, id), func() error { return run(s.remove, noRow, id) })
+	err := inTurn(run(s.unlabel, noRow, id), func() error { return run(s.remove, noRow, id) })
 	for _, w := range s.wide {
-		err = first(err, func() error { return w.remove(id) })
+		err = inTurn(err, func() error { return w.remove(id) })
 	}
 	return err
 }
@@ -226,8 +226,8 @@ func runWith(stmt *sqlite3.Stmt, args []any) error {
 	return run(stmt, noRow, args[:min(len(args), stmt.BindCount())]...)
 }
 
-// first goes on until something fails.
-func first(err error, next ...func() error) error {
+// inTurn goes on until something fails.
+func inTurn(err error, next ...func() error) error {
 	for _, do := range next {
 		if err != nil {
 			return err

@@ -95,7 +95,7 @@ func (v *View) with(ctx context.Context, read func(*sqlite3.Conn) error) error {
 	if err = read(v.conn); err == nil {
 		return nil
 	}
-	err = errors.Join(err, v.close()) // which may be in the midst of something
+	err = first(err, v.close()) // which may be in the midst of something
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -108,14 +108,14 @@ func (v *View) open() error {
 		return err
 	}
 	err = withoutPanic(func() (err error) {
-		err = errors.Join(distrust(conn), conn.BusyTimeout(busyTimeout), conn.Exec("PRAGMA query_only=1; PRAGMA temp_store=MEMORY"))
+		err = first(distrust(conn), conn.BusyTimeout(busyTimeout), conn.Exec("PRAGMA query_only=1; PRAGMA temp_store=MEMORY"))
 		if err == nil {
 			v.keys, err = checkReadable(conn, v.key)
 		}
 		return err
 	})
 	if err != nil {
-		return errors.Join(err, closeAll(conn))
+		return first(err, closeAll(conn))
 	}
 	v.conn = conn
 	return nil
@@ -132,7 +132,7 @@ func openReading(path string) (*sqlite3.Conn, error) {
 	case err == nil:
 		return conn, nil
 	case !errors.Is(err, errNoSharedMemory):
-		return nil, errors.Join(err, conn.Close())
+		return nil, first(err, conn.Close())
 	}
 	if err := conn.Close(); err != nil {
 		return nil, err
@@ -249,7 +249,7 @@ func (v *View) Walk(ctx context.Context, collection string, each func(Entry) err
 		if err := conn.Exec("BEGIN"); err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, conn.Exec("COMMIT")) }()
+		defer func() { err = first(err, conn.Exec("COMMIT")) }()
 		if h, err = v.find(conn, collection); err != nil {
 			return err
 		}

@@ -3,18 +3,62 @@ package sqlite
 import (
 	"context"
 	"errors"
+	"runtime/debug"
 	"sync"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
 )
 
-// maxGrace is how long a statement whose time is over may go on until it stops by
+// maxGrace is how long a computation whose time is over may go on until it stops by
 // itself.
 const maxGrace = time.Second
 
-// errStopped says that a statement was stopped by force.
+// errStopped says that a computation was stopped by force.
 var errStopped = errors.New("stopped by force")
+
+// readGuarded calls do with a connection that reads a file, which others may write
+// meanwhile, and ends it by force if it goes on for longer than grace after ctx has
+// ended. What SQLite panics with is an error.
+func readGuarded(ctx context.Context, path string, grace time.Duration, do func(*sqlite3.Conn, *stopper) error) error {
+	err := tryGuarded(ctx, path, false, grace, do)
+	if errors.Is(err, errNoSharedMemory) {
+		err = tryGuarded(ctx, path, true, grace, do)
+	}
+	return err
+}
+
+func tryGuarded(ctx context.Context, path string, immutable bool, grace time.Duration, do func(*sqlite3.Conn, *stopper) error) error {
+	files := openedFiles.enter()
+	defer files.leave()
+	conn, err := connectReading(path, immutable, "&vfs="+guardedVFS+"&"+files.parameter())
+	if err != nil {
+		return err
+	}
+	s := newStopper(conn)
+	end := s.watch(ctx, grace)
+	err = withoutFaults(func() error {
+		if !immutable {
+			if err := probeReading(conn, path); err != nil {
+				return err
+			}
+		}
+		return do(conn, s)
+	})
+	if stopped := end(); stopped {
+		files.close() // before the memory goes, part of which is a mapped file
+		s.memory.release()
+		return errStopped
+	}
+	return first(err, closeAll(conn))
+}
+
+// withoutFaults makes an error of a panic, and of a fault in memory that was taken
+// away.
+func withoutFaults(do func() error) error {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	return withoutPanic(do)
+}
 
 // stopper ends what a connection computes.
 //

@@ -7,12 +7,12 @@ import (
 	"github.com/ncruces/go-sqlite3/vfs"
 )
 
-// queryVFS is the name of the file system that statements read through.
-const queryVFS = "tarn-query"
+// guardedVFS is the name of the file system that guarded connections read through.
+const guardedVFS = "tarn-guarded"
 
-// openedFiles is the system's file system, and remembers which files a statement has
-// open: a connection that was stopped by force cannot be closed, and its locks would
-// keep the log from being emptied until the garbage collector finds them.
+// openedFiles is the system's file system, and remembers which files each connection
+// has open: one that was stopped by force cannot be closed, and its locks would keep
+// the log from being emptied until the garbage collector finds them.
 var openedFiles = newFileRegister()
 
 type fileRegister struct {
@@ -20,43 +20,43 @@ type fileRegister struct {
 
 	mu   sync.Mutex
 	last uint64
-	open map[string]*statementFiles
+	open map[string]*connectionFiles
 }
 
-// statementFiles are those of one statement.
-type statementFiles struct {
+// connectionFiles are those of one connection.
+type connectionFiles struct {
 	all   *fileRegister
 	id    string
 	files []vfs.File
 }
 
-const fileParameter = "statement"
+const fileParameter = "connection"
 
 func newFileRegister() *fileRegister {
-	r := &fileRegister{VFSFilename: vfs.Find("").(vfs.VFSFilename), open: map[string]*statementFiles{}}
-	vfs.Register(queryVFS, r)
+	r := &fileRegister{VFSFilename: vfs.Find("").(vfs.VFSFilename), open: map[string]*connectionFiles{}}
+	vfs.Register(guardedVFS, r)
 	return r
 }
 
-// enter begins to remember the files of a statement, leave ends it.
-func (r *fileRegister) enter() *statementFiles {
+// enter begins to remember the files of a connection, leave ends it.
+func (r *fileRegister) enter() *connectionFiles {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.last++
-	s := &statementFiles{all: r, id: strconv.FormatUint(r.last, 10)}
+	s := &connectionFiles{all: r, id: strconv.FormatUint(r.last, 10)}
 	r.open[s.id] = s
 	return s
 }
 
-func (s *statementFiles) leave() {
+func (s *connectionFiles) leave() {
 	s.all.mu.Lock()
 	defer s.all.mu.Unlock()
 	delete(s.all.open, s.id)
 }
 
 // parameter is what the name of the database must have, for files to be known as this
-// statement's.
-func (s *statementFiles) parameter() string { return fileParameter + "=" + s.id }
+// connection's.
+func (s *connectionFiles) parameter() string { return fileParameter + "=" + s.id }
 
 // OpenFilename opens a file and remembers it.
 func (r *fileRegister) OpenFilename(name *vfs.Filename, flags vfs.OpenFlag) (vfs.File, vfs.OpenFlag, error) {
@@ -74,7 +74,7 @@ func (r *fileRegister) OpenFilename(name *vfs.Filename, flags vfs.OpenFlag) (vfs
 }
 
 // close closes what SQLite left open. The files are only read.
-func (s *statementFiles) close() {
+func (s *connectionFiles) close() {
 	for _, file := range s.files {
 		_ = file.Close()
 	}

@@ -69,11 +69,23 @@ func (db *DB) checkFormat(conn *sqlite3.Conn) (empty bool, err error) {
 		return false, fmt.Errorf("%w: %w", errOutdated, err)
 	case err != nil:
 		return false, err
+	case reserved(conn) != 0:
+		// Up to format 3 Tarn adds checksums to the pages of any file that it is pointed
+		// at, before it looks at its format. Other tools do not keep them, and SQLite has
+		// no way to take them out again.
+		return false, fmt.Errorf("%w: an older Tarn has added checksums to its pages", errOutdated)
 	case db.keys != nil && !bytes.Equal(db.keys.salt, keys.salt):
 		return false, fmt.Errorf("%w: it is another file than the one that was open", errSchema)
 	}
 	db.keys = keys
 	return false, nil
+}
+
+// reserved is how many bytes of each page SQLite leaves to others.
+func reserved(conn *sqlite3.Conn) int {
+	n, _ := conn.FileControl("main", sqlite3.FCNTL_RESERVE_BYTES)
+	bytes, _ := n.(int)
+	return bytes
 }
 
 // readFormat says whether a file can be read as it is, and gives its keys.

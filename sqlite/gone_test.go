@@ -155,6 +155,15 @@ func TestGoneMeansGone(t *testing.T) {
 			}
 			return db
 		},
+		"lost by a repair": func(t *testing.T, dir string, db *DB, b *Backed[thing], new secrets) *DB {
+			must(t, db.Close())
+			sql("UPDATE tarn_rows_1 SET n=n+1")(t, nil, db.path())
+			done, err := Repair(t.Context(), dir, nil)
+			if err != nil || done.Saved["secrets"] != 0 {
+				t.Errorf("the repair saved %+v, %v", done, err)
+			}
+			return open(t, dir, Options{})
+		},
 		"kept as damaged by an older version": func(t *testing.T, dir string, db *DB, b *Backed[thing], new secrets) *DB {
 			must(t, db.Close())
 			must(t, os.Rename(db.path(), db.path()+".damaged-20260101T000000.000"))

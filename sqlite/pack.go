@@ -42,20 +42,11 @@ type packer struct {
 	room []byte
 }
 
-// sum is the checksum of an object.
-func (p *packer) sum(key tarn.Key, plain []byte) Sum {
-	return p.keys.sums.sum(func(h *sumHash) {
-		h.text("object")
-		h.text(p.owner)
-		h.text(string(key))
-		h.bytes(plain)
-	})
-}
-
-// pack returns a new slice.
-func (p *packer) pack(key tarn.Key, plain []byte) ([]byte, error) {
+// pack makes what is stored of an object, and its checksum. The checksum is of the
+// compressed bytes, which are the same for the same object and a quarter as many.
+func (p *packer) pack(key tarn.Key, plain []byte) (stored []byte, sum Sum, err error) {
 	if len(plain) > largestObject {
-		return nil, fmt.Errorf("it has %d bytes; objects of up to %d are kept on disk", len(plain), largestObject)
+		return nil, sum, fmt.Errorf("it has %d bytes; objects of up to %d are kept on disk", len(plain), largestObject)
 	}
 	packed := []byte{packedPlain}
 	dict := p.dict.Load()
@@ -67,10 +58,21 @@ func (p *packer) pack(key tarn.Key, plain []byte) ([]byte, error) {
 	default:
 		packed = p.compress(packedAlone, plain, s2.Encode)
 	}
+	sum = p.sum(key, packed)
 	if p.keys.seal != nil {
-		return p.keys.seal.close(packed, p.belongs(key))
+		packed, err = p.keys.seal.close(packed, p.belongs(key))
 	}
-	return packed, nil
+	return packed, sum, err
+}
+
+// sum is the checksum of an object.
+func (p *packer) sum(key tarn.Key, packed []byte) Sum {
+	return p.keys.sums.sum(func(h *sumHash) {
+		h.text("object")
+		h.text(p.owner)
+		h.text(string(key))
+		h.bytes(packed)
+	})
 }
 
 func (p *packer) compress(how byte, plain []byte, encode func(dst, src []byte) []byte) []byte {
@@ -82,26 +84,27 @@ func (p *packer) compress(how byte, plain []byte, encode func(dst, src []byte) [
 	return append([]byte(nil), p.room[:1+n]...)
 }
 
-// unpack gives the object's bytes, which may be those of packed or of buf, and
-// checks that they are the ones that were written.
-func (p *packer) unpack(key tarn.Key, want Sum, packed, buf []byte) ([]byte, error) {
-	var err error
+// unpack gives the object's bytes, which may be those of stored or of buf, and checks
+// that they are the ones that were written.
+func (p *packer) unpack(key tarn.Key, want Sum, stored, buf []byte) ([]byte, error) {
+	packed := stored
 	if p.keys.seal != nil {
-		if packed, err = p.keys.seal.open(packed, p.belongs(key)); err != nil {
+		var err error
+		if packed, err = p.keys.seal.open(stored, p.belongs(key)); err != nil {
 			return nil, err
 		}
 	}
-	if len(packed) == 0 {
+	switch {
+	case len(packed) == 0:
 		return nil, fmt.Errorf("%w: it is empty", errBadRow)
-	}
-	plain := packed[1:]
-	if packed[0] != packedPlain {
-		if plain, err = p.expand(packed[0], plain, buf); err != nil {
-			return nil, fmt.Errorf("%w: %w", errBadRow, err)
-		}
-	}
-	if p.sum(key, plain) != want {
+	case p.sum(key, packed) != want:
 		return nil, fmt.Errorf("%w: its checksum does not fit", errBadRow)
+	case packed[0] == packedPlain:
+		return packed[1:], nil
+	}
+	plain, err := p.expand(packed[0], packed[1:], buf)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errBadRow, err)
 	}
 	return plain, nil
 }

@@ -39,9 +39,9 @@ func newFileKeys(key, salt []byte) (*fileKeys, error) {
 	if err != nil {
 		return nil, err
 	}
-	keys := &fileKeys{salt: salt, sums: newSummer(sums)}
-	if key == nil {
-		return keys, nil
+	keys := &fileKeys{salt: salt}
+	if keys.sums, err = newSummer(sums); err != nil || key == nil {
+		return keys, err
 	}
 	base, err := hkdf.Key(sha256.New, key, salt, "tarn objects", keySize)
 	keys.seal = &seal{base}

@@ -1,8 +1,6 @@
 package sqlite
 
 import (
-	"crypto/hmac"
-	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"hash"
@@ -10,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"golang.org/x/crypto/blake2b"
 )
 
 // Sum is a checksum of a row, by which damage is found and changes are told.
@@ -26,13 +26,22 @@ func sumOf(raw []byte) (s Sum) {
 	return s
 }
 
-// summer makes sums: HMAC-SHA256, cut to 16 bytes. The key is derived from the
-// encryption key where there is one, so that whoever has the file cannot try out
-// what an object may be. Any number of goroutines may use it.
+// summer makes sums by BLAKE2b with a key. The key is derived from the encryption key
+// where there is one, so that whoever has the file cannot try out what an object may
+// be. Any number of goroutines may use it.
+//
+// Why not HMAC-SHA256: where the processor has no instructions for it, that takes four
+// times as long, which is a third of the time to load a collection.
 type summer struct{ hashes sync.Pool }
 
-func newSummer(key []byte) *summer {
-	return &summer{sync.Pool{New: func() any { return &sumHash{h: hmac.New(sha256.New, key)} }}}
+func newSummer(key []byte) (*summer, error) {
+	if _, err := blake2b.New(len(Sum{}), key); err != nil {
+		return nil, err
+	}
+	return &summer{sync.Pool{New: func() any {
+		h, _ := blake2b.New(len(Sum{}), key) // it was tried
+		return &sumHash{h: h}
+	}}}, nil
 }
 
 // sumHash takes fields, each with its length before it.
@@ -47,7 +56,7 @@ func (s *summer) sum(write func(*sumHash)) Sum {
 	defer s.hashes.Put(h)
 	h.h.Reset()
 	write(h)
-	return Sum(h.h.Sum(h.buf[:0])[:len(Sum{})])
+	return Sum(h.h.Sum(h.buf[:0]))
 }
 
 func (h *sumHash) length(n int) {

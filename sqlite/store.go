@@ -257,8 +257,7 @@ func (s *Store[T]) fill(e *entry, object T) (err error) {
 		}
 		e.found = s.c.table.found(e.row)
 	}
-	e.sum = s.c.packer.sum(e.key, s.buf)
-	e.body, err = s.c.packer.pack(e.key, s.buf)
+	e.body, e.sum, err = s.c.packer.pack(e.key, s.buf)
 	return err
 }
 

@@ -100,8 +100,13 @@ func TestBadDirectories(t *testing.T) {
 		db := open(t, dir, Options{})
 		must(t, db.writer.Exec("PRAGMA user_version=99; UPDATE tarn_format SET value=99 WHERE name='format'"))
 		must(t, db.Close())
-		if _, err := Open(dir, Options{}); !errors.Is(err, ErrNewerFormat) {
+		before, err := os.ReadFile(filepath.Join(dir, fileName))
+		must(t, err)
+		if _, err := Open(dir, Options{}); !errors.Is(err, ErrNewerFormat) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("Open says %v", err)
+		}
+		if after, err := os.ReadFile(filepath.Join(dir, fileName)); err != nil || !bytes.Equal(before, after) {
+			t.Errorf("a file that is refused was changed: %v", err)
 		}
 		// It is left as it was.
 		conn, err := sqlite3.Open(filepath.Join(dir, fileName))
@@ -146,6 +151,21 @@ func TestBadDirectories(t *testing.T) {
 			t.Errorf("Open says %v", err)
 		}
 	})
+}
+
+// An older Tarn that was pointed at a newer file refuses it, but gives its pages
+// checksums before, which other tools do not keep: it is built anew.
+func TestPageChecksumsOfAnOlderVersion(t *testing.T) {
+	dir, _ := richDirectory(t, 30, nil)
+	conn, err := sqlite3.Open(filepath.Join(dir, fileName))
+	must(t, err)
+	must(t, conn.EnableChecksums("main"))
+	must(t, conn.Close())
+	db := open(t, dir, Options{})
+	if n := reserved(db.writer); n != 0 || len(reports(t, dir)) > 0 {
+		t.Errorf("%d bytes of each page are reserved, or it is taken for damaged: %v", n, reports(t, dir))
+	}
+	expect(t, openRich(t, db), "", map[tarn.Key]int{})
 }
 
 func TestNobodyElseMayRead(t *testing.T) {

@@ -153,6 +153,7 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 		d := read()
 		s.send(diskBytes, float64(d.Bytes), name)
 		s.send(diskLogBytes, float64(d.LogBytes), name)
+		s.send(diskFailed, float64(d.Failures), name)
 	}
 }
 

@@ -81,7 +81,7 @@ func badDisk(t *testing.T, compare func(before, after map[string]float64)) {
 	full := gather(t, c)
 	compare(first, full)
 	if full["tarn_disk_failing{replica=texts}"] != 1 || full["tarn_disk_pending{replica=texts}"] != 1 || full["tarn_disk_failures_total{replica=texts}"] == 0 ||
-		full["tarn_disk_lag_seconds{replica=texts}"] < 1 || full["tarn_disk_log_bytes{directory=here}"] < 100<<10 {
+		full["tarn_disk_lag_seconds{replica=texts}"] < 1 || full["tarn_disk_log_bytes{directory=here}"] < 100<<10 || full["tarn_disk_failed_transactions_total{directory=here}"] == 0 {
 		t.Errorf("beside a reader that stays: %v", full)
 	}
 	if err := conn.Close(); err != nil {

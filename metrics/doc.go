@@ -46,6 +46,7 @@
 //	tarn_disk_failures_total         counter  replica             attempts to write that failed
 //	tarn_disk_bytes                  gauge    directory           size of the database
 //	tarn_disk_log_bytes              gauge    directory           size of the log beside it, which grows while somebody reads for long
+//	tarn_disk_failed_transactions_total counter directory          transactions that could not be written, of all copies in it, those without memory in front included
 //	tarn_decoded_objects_total       counter  source              objects and events decoded
 //	tarn_decoded_bytes_total         counter  source              bytes that they had on the wire
 //	tarn_decode_seconds_total        counter  source              time that it took, of all processors

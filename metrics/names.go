@@ -52,6 +52,7 @@ var (
 	diskFailures = counter("tarn_disk_failures_total", "Attempts to write to disk that failed.", "replica")
 	diskBytes    = gauge("tarn_disk_bytes", "Size of the database.", "directory")
 	diskLogBytes = gauge("tarn_disk_log_bytes", "Size of the log beside the database.", "directory")
+	diskFailed   = counter("tarn_disk_failed_transactions_total", "Transactions that could not be written, of all copies in the directory.", "directory")
 
 	decodedObjects = counter("tarn_decoded_objects_total", "Objects and events decoded.", "source")
 	decodedBytes   = counter("tarn_decoded_bytes_total", "Bytes that decoded objects had on the wire.", "source")

@@ -6,8 +6,9 @@ import (
 	"github.com/tarnproject/tarn/metrics"
 )
 
-// Collector shows the mirror to Prometheus: each table under its name, and the
-// pool that they share and the directory that they are kept in as "mirror". Package metrics says which metrics there are.
+// Collector shows the mirror to Prometheus: each table under its name, and the pool
+// that they share and the directory that they are kept in as "mirror". Package metrics
+// says which metrics there are.
 func (m *Mirror) Collector() prometheus.Collector {
 	c := metrics.NewCollector(metrics.Options{})
 	for _, t := range m.tables {

@@ -13,11 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Secrets that are switched off, rotated or deleted are in no file of the directory
-// any more: not as they are, and not as they come from the server.
+// Secrets that are switched off, rotated, deleted or encrypted are in no file of the
+// directory any more: not as they are, and not as they come from the server.
 func TestSecretsThatAreGone(t *testing.T) {
 	const n = 300
-	value := func(i, round int) string { return fmt.Sprintf("hunter-%d-of-%d-%x", i, round, (i+1)*(round+1)*7919*104729) }
+	value := func(i, round int) string {
+		return fmt.Sprintf("hunter-%d-of-%d-%x", i, round, (i+1)*(round+1)*7919*104729)
+	}
 	left := func(t *testing.T, dir string, round int) (found int) {
 		t.Helper()
 		files, err := filepath.Glob(filepath.Join(dir, "*"))
@@ -40,7 +42,7 @@ func TestSecretsThatAreGone(t *testing.T) {
 		}
 		return found
 	}
-	for _, how := range []string{"switched off", "rotated", "deleted"} {
+	for _, how := range []string{"switched off", "rotated", "deleted", "encrypted"} {
 		t.Run(how, func(t *testing.T) {
 			inBubble(t, func(r *rig) {
 				put := func(round int) {
@@ -69,6 +71,23 @@ func TestSecretsThatAreGone(t *testing.T) {
 					disk, opts = Disk{}, Options{}
 					m, end = r.kept(dir, disk, opts, "secrets", "configmaps")
 					r.synced(m)
+				case "encrypted":
+					end()
+					// As versions before format 4 left it, and as a kill leaves a log.
+					plain, err := os.ReadFile(filepath.Join(dir, "replica.db"))
+					if err != nil {
+						r.Fatal(err)
+					}
+					for _, name := range []string{"replica.db.damaged-20260101T000000.000", "replica.db.damaged-20260101T000000.000-wal", "replica.db-wal"} {
+						if err := os.WriteFile(filepath.Join(dir, name), plain, 0o600); err != nil {
+							r.Fatal(err)
+						}
+					}
+					disk.DB = r.db(dir, bytes.Repeat([]byte{7}, 32))
+					opts.Disk = &disk
+					m, end = r.start(opts, "secrets", "configmaps")
+					r.synced(m)
+					end = closing(r, end, disk.DB)
 				case "rotated":
 					put(1)
 				case "deleted":

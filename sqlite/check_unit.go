@@ -223,7 +223,7 @@ func (r *unitReader) shared(column string, id int64) sharedUnit {
 	}
 	u := sharedUnit{id: id}
 	value, err := r.sharedValue(column, id, &u.sum)
-	if text, _ := value.(string); err == nil && (u.sum == nil || !bytes.Equal(sharedSum([]byte(text)), u.sum)) {
+	if text, _ := value.(string); err == nil && (u.sum == nil || !bytes.Equal(r.sums.value([]byte(text)), u.sum)) {
 		err = fmt.Errorf("%w: a value of its column %s that others have too", errBadRow, column)
 	}
 	u.err = err

@@ -156,7 +156,7 @@ func fileSize(name string) int64 {
 type Stats struct {
 	// Bytes is how long the file is, LogBytes its log.
 	Bytes, LogBytes int64
-	// Failures counts the transactions that could not be written.
+	// Failures counts the transactions that could not be written, of all collections.
 	Failures int64
 }
 

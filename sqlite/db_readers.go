@@ -102,7 +102,7 @@ func (r *reader) close() {
 	_ = closeAll(r.conn)
 }
 
-// renew lets go of the connections to a file that was moved aside.
+// renew lets go of the connections to a file that was removed.
 func (p *readers) renew() {
 	p.mu.Lock()
 	idle := p.idle

@@ -111,7 +111,8 @@ func TestStockWriter(t *testing.T) {
 
 func startWriter(t testing.TB, dir string) *process {
 	cmd := exec.Command(os.Args[0], "-test.run=^TestStockWriter$")
-	cmd.Env = append(os.Environ(), writerEnvironment+"="+dir)
+	// The race detector waits for a second at the end of a process.
+	cmd.Env = append(os.Environ(), writerEnvironment+"="+dir, "GORACE=atexit_sleep_ms=0 "+os.Getenv("GORACE"))
 	return startProcess(t, cmd)
 }
 

@@ -34,7 +34,7 @@ type Tabular[T any] interface {
 // is one transaction, every read looks into the file.
 //
 // Reads have no error to return. A row that cannot be read is as good as absent,
-// and noted: the next write finds the file damaged, moves it aside, and says so
+// and noted: the next write finds the file damaged, removes it, and says so
 // to the reflector, which fills the new one from the source.
 type Store[T any] struct {
 	c     *collection
@@ -255,7 +255,7 @@ func (s *Store[T]) fill(e *entry, object T) (err error) {
 		if e.parts, err = s.c.table.check(e.row); err != nil {
 			return err
 		}
-		e.found = s.c.table.found(e.row)
+		e.found = s.c.table.found(s.c.packer.keys.sums, e.row)
 	}
 	e.body, e.sum, err = s.c.packer.pack(e.key, s.buf)
 	return err

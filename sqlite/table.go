@@ -1,8 +1,6 @@
 package sqlite
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -278,26 +276,28 @@ func (p *prepared) check(r Row) (parts []byte, err error) {
 }
 
 // found is a checksum of all that a row can be found by: while it is the same,
-// neither indexes nor labels need be written.
-func (p *prepared) found(r Row) int64 {
-	text := make([]byte, 0, 512)
-	add := func(s string) { text = append(binary.AppendUvarint(text, 1+uint64(len(s))), s...) }
-	for _, i := range p.finding {
-		switch v := r.Values[i].(type) {
-		case string:
-			add(v)
-		case nil:
-			text = append(text, 0)
-		default:
-			add(fmt.Sprint(v))
+// neither indexes nor labels need be written. It has 64 bits, of which whoever may
+// write objects finds two equal ones in minutes, unless there is a key.
+func (p *prepared) found(sums *summer, r Row) int64 {
+	return int64(sums.sum(func(h *sumHash) {
+		h.text("found")
+		for _, i := range p.finding {
+			switch v := r.Values[i].(type) {
+			case string:
+				h.text("text")
+				h.text(v)
+			case nil:
+				h.text("null")
+			default:
+				h.text("value")
+				h.text(fmt.Sprint(v))
+			}
 		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(r.Labels)) {
-		add(name)
-		add(r.Labels[name])
-	}
-	sum := sha256.Sum256(text)
-	return int64(binary.LittleEndian.Uint64(sum[:]))
+		for _, name := range slices.Sorted(maps.Keys(r.Labels)) {
+			h.text(name)
+			h.text(r.Labels[name])
+		}
+	}).number())
 }
 
 func labelsJSON(labels map[string]string) JSON {

@@ -100,6 +100,15 @@ func (r rowSums) shared(key tarn.Key, column string, part Sum, value []byte, wor
 	})
 }
 
+// value is that of a value that rows share, by which it is found.
+func (r rowSums) value(raw []byte) []byte {
+	sum := r.sums.sum(func(h *sumHash) {
+		h.text("value")
+		h.bytes(raw)
+	})
+	return sum[:]
+}
+
 func (r rowSums) begin(h *sumHash, what string, key tarn.Key) {
 	h.text(what)
 	h.text(r.owner)

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"fmt"
 
 	"github.com/ncruces/go-sqlite3"
@@ -95,7 +94,7 @@ func (c *sharedColumn) put(conn *sqlite3.Conn, id int64, key tarn.Key, part Part
 	if raw, ok := value.(JSON); ok && !hasHoles(raw) {
 		raw, own := punch(raw, part.Words)
 		copy(args[3:], own)
-		sum = sharedSum(raw)
+		sum = c.sums.value(raw)
 		if args[1], err = c.keep(conn, raw, sum); err != nil {
 			return err
 		}
@@ -116,12 +115,6 @@ func (c *sharedColumn) remove(id int64) error {
 		return err
 	}
 	return run(c.sweep, noRow, before)
-}
-
-// sharedSum is that of a value that rows share, by which it is found.
-func sharedSum(value []byte) []byte {
-	hash := sha256.Sum256(value)
-	return hash[:len(Sum{})]
 }
 
 // keep finds a value, or adds it.

@@ -74,7 +74,7 @@ func (v *View) close() error {
 }
 
 // with lends the connection, to the file that has the name now: the writer may
-// have moved one aside that was damaged.
+// have built it anew.
 func (v *View) with(ctx context.Context, read func(*sqlite3.Conn) error) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -3,7 +3,9 @@ package web
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"runtime"
 	"strings"
@@ -136,5 +138,42 @@ func TestSQLEndsWithItsClients(t *testing.T) {
 			t.Fatal("the statements of clients that are gone are still computed")
 		}
 		time.Sleep(10 * time.Millisecond) // real: SQLite computes meanwhile
+	}
+}
+
+// A client that does not read its answer is given up: others are answered within twice
+// the time that its statement has.
+func TestSQLOfClientsThatDoNotRead(t *testing.T) {
+	r := durable(t, rigOptions{})
+	address, _ := r.serveOn("127.0.0.1:0", Options{})
+	host := strings.TrimSuffix(strings.TrimPrefix(address, "http://"), "/")
+	const long = "SELECT printf('%.1000000c', 'x') FROM generate_series(1, 60)"
+	for range maxStatements {
+		conn, err := net.Dial("tcp", host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		fmt.Fprintf(conn, "POST /api/sql?timeout=500ms&format=csv HTTP/1.1\r\nHost: %s\r\nContent-Type: application/sql\r\nContent-Length: %d\r\n\r\n%s", host, len(long), long)
+	}
+	began := time.Now()
+	held := false
+	for {
+		response, err := post(t.Context(), t, address, "", "SELECT 1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		switch full := response.StatusCode == http.StatusTooManyRequests; {
+		case full:
+			held = true
+		case held:
+			t.Logf("others were kept out for %v", time.Since(began))
+			return
+		}
+		if time.Since(began) > 15*time.Second { // by rights one
+			t.Fatalf("clients that do not read keep others out; was the page full: %v", held)
+		}
+		time.Sleep(10 * time.Millisecond) // real: sockets are
 	}
 }

@@ -48,6 +48,9 @@ func TestDirectoriesThatCannotBeUsed(t *testing.T) {
 		}
 	}
 	change("foreign", "CREATE TABLE mine (x)")
+	if err := os.Symlink(at("good"), at("link")); err != nil {
+		t.Fatal(err)
+	}
 	write(t, at("file"), "text")
 	write(t, at("badkey"), "short")
 	inUse, err := sqlite.Open(at("used"), sqlite.Options{})
@@ -70,6 +73,7 @@ func TestDirectoriesThatCannotBeUsed(t *testing.T) {
 		{"mirror pods --to file", []string{"no directory"}},
 		{"mirror pods --to file/below", []string{"cannot be used", "not a directory"}},
 		{"mirror pods --to open", []string{"chmod 700"}},
+		{"mirror pods --to link", []string{"symbolic link", "name the directory itself"}},
 		{"mirror pods --to good --key-file badkey", []string{"32 bytes", "openssl rand"}},
 		{"mirror pods --to good --key-file nothing", []string{"no such file"}},
 		{"get pods --from nothing", []string{"holds no replica"}},

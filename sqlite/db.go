@@ -79,6 +79,9 @@ type DB struct {
 	// mu is held while the file is written.
 	mu     sync.Mutex
 	writer *sqlite3.Conn
+	// file is the writer's, and swept says that it was cleared of what other tools left.
+	file  *scrubbedFile
+	swept bool
 	// keys are set when the file is first opened, and stay.
 	keys *fileKeys
 	// epoch counts the files: it moves on when one was damaged and another took its
@@ -227,11 +230,12 @@ func (db *DB) setUp(conn *sqlite3.Conn) error {
 	if empty {
 		return db.create(conn)
 	}
-	// What a process that was killed left in the log is not to stay there.
+	// What a process that was killed left in the log is not to stay there. In a while it
+	// is emptied once more, and the file is swept.
+	db.log.written(db)
 	if err := db.log.empty(conn); !errors.Is(err, errLogBusy) {
 		return err
 	}
-	db.log.written(db)
 	return nil
 }
 
@@ -263,11 +267,19 @@ func first(errs ...error) error {
 }
 
 func (db *DB) connect(flags sqlite3.OpenFlag) (*sqlite3.Conn, error) {
-	name := fileURI(db.path())
-	if db.opts.vfs != "" {
+	name, id := fileURI(db.path()), ""
+	switch {
+	case flags&sqlite3.OPEN_READWRITE != 0:
+		var parameters string
+		id, parameters = scrubbing.parameters(db.opts.vfs)
+		name += parameters
+	case db.opts.vfs != "":
 		name += "?vfs=" + db.opts.vfs
 	}
 	conn, err := sqlite3.OpenFlags(name, flags|sqlite3.OPEN_URI)
+	if file := scrubbing.take(id); file != nil {
+		db.file, db.swept = file, false
+	}
 	if err != nil {
 		return nil, db.explain("open", err)
 	}

@@ -99,7 +99,7 @@ func (db *DB) emptyLog() {
 	if db.closed || db.writer == nil {
 		return
 	}
-	err := withoutPanic(func() error { return db.log.empty(db.writer) })
+	err := withoutPanic(func() error { return inTurn(db.log.empty(db.writer), db.sweepFile) })
 	if err == nil {
 		return
 	}

@@ -145,11 +145,11 @@ func TestGoneMeansGone(t *testing.T) {
 			must(t, open(t, dir, Options{}).Close())
 			return open(t, dir, Options{Key: key})
 		},
-		"damaged": func(t *testing.T, dir string, db *DB, b *Backed[thing], new secrets) *DB {
+		"damaged": func(t *testing.T, dir string, db *DB, _ *Backed[thing], new secrets) *DB {
 			must(t, db.Close())
 			flip(t, dir)
 			db = open(t, dir, Options{})
-			b = Behind(memory.New[thing](), openTabular(t, db, "secrets"))
+			b := Behind(memory.New[thing](), openTabular(t, db, "secrets"))
 			if kept, err := b.Restore(t.Context()); err != nil || kept.Version != "" {
 				t.Errorf("what is damaged is restored as %+v, %v", kept, err)
 			}

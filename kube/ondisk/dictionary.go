@@ -51,8 +51,8 @@ func usualPod() *corev1.Pod {
 		Annotations:     words("checksum/config", "cluster-autoscaler.kubernetes.io/safe-to-evict", "kubectl.kubernetes.io/default-container", "kubectl.kubernetes.io/restartedAt", "prometheus.io/path", "prometheus.io/port", "prometheus.io/scrape"),
 		OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "app-5d78c9869d", UID: uid, Controller: new(true), BlockOwnerDeletion: new(true)}},
 		ManagedFields: []metav1.ManagedFieldsEntry{
-			{Manager: "kube-controller-manager", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1", Time: &then, FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(managedByControllers)}},
-			{Manager: "kubelet", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1", Time: &then, FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(managedByKubelet)}, Subresource: "status"},
+			{Manager: "kube-controller-manager", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1", Time: &then, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(managedByControllers)},
+			{Manager: "kubelet", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1", Time: &then, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(managedByKubelet), Subresource: "status"},
 		},
 	}}
 	pod.Spec = usualSpec()

@@ -72,6 +72,8 @@ type DiskHealth struct {
 	// memory, and what waits is written when that is possible again.
 	Err      error
 	ErrSince time.Time
+	// Failures counts the attempts to write that failed, in all.
+	Failures int64
 	// Note is why what was found at the start was not used, empty if it was.
 	Note string
 }

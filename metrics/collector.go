@@ -22,7 +22,8 @@ type Options struct {
 
 const defaultFreshWithin = 3 * time.Minute
 
-// Collector shows any number of replicas, pools and decoders, each under a name.
+// Collector shows any number of replicas, pools, decoders and directories, each under a
+// name.
 // It is a [prometheus.Collector].
 //
 //   - What is shown is read when it is asked for: nothing runs in between.
@@ -38,6 +39,7 @@ type Collector struct {
 	bytes    shelf[func() int]
 	decoding shelf[func() Decoded]
 	pools    shelf[func() PoolStats]
+	disks    shelf[func() DiskStats]
 }
 
 // NewCollector returns a collector that shows nothing yet.
@@ -89,6 +91,16 @@ func (c *Collector) AddPool(name string, read func() PoolStats) error {
 	return c.pools.put("pool", name, read)
 }
 
+// AddDisk shows a directory that replicas are kept in; see [Disk].
+func (c *Collector) AddDisk(name string, read func() DiskStats) error {
+	if read == nil {
+		return errNil(name)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.disks.put("directory", name, read)
+}
+
 func errNil(name string) error { return fmt.Errorf("metrics: what is to be shown as %q is nil", name) }
 
 // Remove shows no more of whatever has the name.
@@ -99,6 +111,7 @@ func (c *Collector) Remove(name string) {
 	delete(c.bytes, name)
 	delete(c.decoding, name)
 	delete(c.pools, name)
+	delete(c.disks, name)
 }
 
 // Describe names all metrics.
@@ -111,7 +124,7 @@ func (c *Collector) Describe(out chan<- *prometheus.Desc) {
 // Collect reads all that is shown.
 func (c *Collector) Collect(out chan<- prometheus.Metric) {
 	c.mu.Lock()
-	replicas, bytes, decoding, pools := maps.Clone(c.replicas), maps.Clone(c.bytes), maps.Clone(c.decoding), maps.Clone(c.pools)
+	replicas, bytes, decoding, pools, disks := maps.Clone(c.replicas), maps.Clone(c.bytes), maps.Clone(c.decoding), maps.Clone(c.pools), maps.Clone(c.disks)
 	c.mu.Unlock()
 	s := sender(out)
 	for name, replica := range replicas {
@@ -136,6 +149,12 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 		s.send(poolMisses, float64(p.Misses), name)
 		s.send(poolStrayWrites, float64(p.StrayWrites), name)
 		s.send(poolVerified, float64(p.Verified), name)
+	}
+	for name, read := range disks {
+		d := read()
+		s.send(diskBytes, float64(d.Bytes), name)
+		s.send(diskLogBytes, float64(d.LogBytes), name)
+		s.send(diskFailed, float64(d.Failures), name)
 	}
 }
 

@@ -73,9 +73,10 @@ func TestAddAndRemove(t *testing.T) {
 	c := metrics.NewCollector(metrics.Options{})
 	decoded := func() metrics.Decoded { return metrics.Decoded{} }
 	pool := func() metrics.PoolStats { return metrics.PoolStats{} }
+	disk := func() metrics.DiskStats { return metrics.DiskStats{} }
 	bytes := func() int { return 1 }
 	add := func(name string) []error {
-		return []error{c.Add(name, fake{}), c.AddBytes(name, bytes), c.AddDecoding(name, decoded), c.AddPool(name, pool)}
+		return []error{c.Add(name, fake{}), c.AddBytes(name, bytes), c.AddDecoding(name, decoded), c.AddPool(name, pool), c.AddDisk(name, disk)}
 	}
 	for _, err := range add("x") {
 		if err != nil {
@@ -90,7 +91,7 @@ func TestAddAndRemove(t *testing.T) {
 			}
 		}
 	}
-	for _, err := range []error{c.Add("y", nil), c.AddBytes("y", nil), c.AddDecoding("y", nil), c.AddPool("y", nil)} {
+	for _, err := range []error{c.Add("y", nil), c.AddBytes("y", nil), c.AddDecoding("y", nil), c.AddPool("y", nil), c.AddDisk("y", nil)} {
 		if err == nil || !strings.Contains(err.Error(), `"y" is nil`) {
 			t.Error(err)
 		}

@@ -16,10 +16,14 @@
 //	collector.AddDecoding("pods", metrics.Decoding(client.Decoded))
 //	collector.AddPool("pods", metrics.Pooling(client.Pool().Stats))
 //
+// and so is a directory that copies are kept in:
+//
+//	collector.AddDisk("cache", metrics.Disk(db.Stats))
+//
 // # Names
 //
-// The label replica, source or pool is the name that was given to Add,
-// AddDecoding or AddPool.
+// The label replica, source, pool or directory is the name that was given to Add,
+// AddDecoding, AddPool or AddDisk.
 //
 //	tarn_objects                     gauge    replica             objects in the copy
 //	tarn_object_bytes                gauge    replica             memory per object, about; see AddBytes
@@ -38,6 +42,13 @@
 //	tarn_rewinds_total               counter  replica             times that the source went back in time
 //	tarn_subscriber_pending          gauge    replica,subscriber  changes that a subscriber has not taken
 //	tarn_subscriber_lag_seconds      gauge    replica,subscriber  how long the oldest of them has waited
+//	tarn_disk_pending                gauge    replica             objects that have changed and are not on disk yet; like the next three, only of a copy that is kept there
+//	tarn_disk_lag_seconds            gauge    replica             how long the oldest of these changes has waited
+//	tarn_disk_failing                gauge    replica             1 while the copy cannot be written to disk
+//	tarn_disk_failures_total         counter  replica             attempts to write that failed
+//	tarn_disk_bytes                  gauge    directory           size of the database
+//	tarn_disk_log_bytes              gauge    directory           size of the log beside it, which grows while somebody reads for long
+//	tarn_disk_failed_transactions_total counter directory          transactions that could not be written, of all copies in it, those without memory in front included
 //	tarn_decoded_objects_total       counter  source              objects and events decoded
 //	tarn_decoded_bytes_total         counter  source              bytes that they had on the wire
 //	tarn_decode_seconds_total        counter  source              time that it took, of all processors

@@ -48,6 +48,14 @@ var (
 	pending = gauge("tarn_subscriber_pending", "Changes that a subscriber has not taken.", "replica", "subscriber")
 	lag     = gauge("tarn_subscriber_lag_seconds", "How long the oldest change that a subscriber has not taken has waited.", "replica", "subscriber")
 
+	diskPending  = gauge("tarn_disk_pending", "Objects that have changed and are not on disk yet.", "replica")
+	diskLag      = gauge("tarn_disk_lag_seconds", "How long the oldest change that is not on disk has waited.", "replica")
+	diskFailing  = gauge("tarn_disk_failing", "1 while the copy cannot be written to disk.", "replica")
+	diskFailures = counter("tarn_disk_failures_total", "Attempts to write to disk that failed.", "replica")
+	diskBytes    = gauge("tarn_disk_bytes", "Size of the database.", "directory")
+	diskLogBytes = gauge("tarn_disk_log_bytes", "Size of the log beside the database.", "directory")
+	diskFailed   = counter("tarn_disk_failed_transactions_total", "Transactions that could not be written, of all copies in the directory.", "directory")
+
 	decodedObjects = counter("tarn_decoded_objects_total", "Objects and events decoded.", "source")
 	decodedBytes   = counter("tarn_decoded_bytes_total", "Bytes that decoded objects had on the wire.", "source")
 	decodeSeconds  = counter("tarn_decode_seconds_total", "Time that decoding took, of all processors.", "source")

@@ -51,3 +51,12 @@ func Pooling[S ~struct {
 }](read func() S) func() PoolStats {
 	return func() PoolStats { return PoolStats(read()) }
 }
+
+// DiskStats are figures of a directory, as package sqlite gives them.
+type DiskStats struct{ Bytes, LogBytes, Failures int64 }
+
+// Disk makes what [Collector.AddDisk] wants of the method Stats of a database of
+// package sqlite. See [Decoding].
+func Disk[S ~struct{ Bytes, LogBytes, Failures int64 }](read func() S) func() DiskStats {
+	return func() DiskStats { return DiskStats(read()) }
+}

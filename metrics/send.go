@@ -46,6 +46,12 @@ func (s sender) replica(name string, replica Observed, freshWithin time.Duration
 		s.send(lists, float64(n), name, cause)
 	}
 	s.send(rewinds, float64(h.Rewinds), name)
+	if d := h.Disk; d != nil {
+		s.send(diskPending, float64(d.Pending), name)
+		s.send(diskLag, d.Lag.Seconds(), name)
+		s.send(diskFailing, number(d.Err != nil), name)
+		s.send(diskFailures, float64(d.Failures), name)
+	}
 	for subscriber, l := range byName(replica.Subscribers()) {
 		s.send(pending, float64(l.Pending), name, subscriber)
 		s.send(lag, l.Age.Seconds(), name, subscriber)

@@ -6,8 +6,9 @@ import (
 	"github.com/tarnproject/tarn/metrics"
 )
 
-// Collector shows the mirror to Prometheus: each table under its name, and the
-// pool that they share as "mirror". Package metrics says which metrics there are.
+// Collector shows the mirror to Prometheus: each table under its name, and the pool
+// that they share and the directory that they are kept in as "mirror". Package metrics
+// says which metrics there are.
 func (m *Mirror) Collector() prometheus.Collector {
 	c := metrics.NewCollector(metrics.Options{})
 	for _, t := range m.tables {
@@ -19,6 +20,9 @@ func (m *Mirror) Collector() prometheus.Collector {
 	}
 	if m.client != nil {
 		_ = c.AddPool("mirror", metrics.Pooling(m.client.Pool().Stats))
+	}
+	if m.disk != nil {
+		_ = c.AddDisk("mirror", metrics.Disk(m.disk.DB.Stats))
 	}
 	return c
 }

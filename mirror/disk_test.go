@@ -43,9 +43,14 @@ func (r *rig) kept(dir string, disk Disk, opts Options, names ...string) (*Mirro
 	disk.DB = r.db(dir, nil)
 	opts.Disk = &disk
 	m, end := r.start(opts, names...)
-	return m, func() {
+	return m, closing(r, end, disk.DB)
+}
+
+// closing ends a mirror and then its directory.
+func closing(r *rig, end func(), db *sqlite.DB) func() {
+	return func() {
 		end()
-		if err := disk.DB.Close(); err != nil {
+		if err := db.Close(); err != nil {
 			r.Error(err)
 		}
 	}

@@ -42,7 +42,7 @@ type diskSource struct {
 }
 
 type knownObject struct {
-	sum    uint32
+	sum    sqlite.Sum
 	object Object
 	// shown says that it is among those asked for.
 	shown bool

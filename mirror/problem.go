@@ -2,11 +2,13 @@ package mirror
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/sqlite"
 )
 
 // Problem is something that is or was wrong with a table. What is wrong in the
@@ -118,7 +120,11 @@ func diagnosesOf(health tarn.Health) (found []diagnosis) {
 		}
 	}
 	if d := health.Disk; d != nil && d.Err != nil {
-		found = append(found, diagnosis{what: "cannot be written to disk", detail: detailOf(d.Err), advice: always(adviceDisk)})
+		advice := adviceDisk
+		if errors.Is(d.Err, sqlite.ErrLogFull) {
+			advice = adviceLog
+		}
+		found = append(found, diagnosis{what: "cannot be written to disk", detail: detailOf(d.Err), advice: always(advice)})
 	}
 	if health.BadCount > 0 {
 		var bad tarn.BadObject
@@ -130,4 +136,7 @@ func diagnosesOf(health tarn.Health) (found []diagnosis) {
 	return found
 }
 
-const adviceDisk = "the copy goes on in memory, and what waits is written when that is possible again: is the disk full, read-only or failing?"
+const (
+	adviceDisk = "the copy goes on in memory, and what waits is written when that is possible again: is the disk full, read-only or failing?"
+	adviceLog  = "the copy goes on in memory, and what waits is written when the reader is gone: end the tool that has the database open in a transaction, or let it read in shorter ones"
+)

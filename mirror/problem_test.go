@@ -23,6 +23,7 @@ import (
 
 	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/apiserver"
+	"github.com/tarnproject/tarn/sqlite"
 )
 
 // A problem begins with the first failure and ends when the table follows again.
@@ -292,6 +293,20 @@ func TestDiagnose(t *testing.T) {
 	} {
 		if d := diagnoseBad(test.bad); d.detail != test.want {
 			t.Errorf("%s, want %s", d.detail, test.want)
+		}
+	}
+}
+
+// A log that a reader keeps from being emptied is a problem of its own, with another
+// advice than a full disk.
+func TestDiskProblems(t *testing.T) {
+	for _, c := range []struct {
+		err    error
+		advice string
+	}{{errors.New("disk full"), "is the disk full"}, {fmt.Errorf("x: %w", sqlite.ErrLogFull), "end the tool"}} {
+		found := diagnosesOf(tarn.Health{Disk: &tarn.DiskHealth{Err: c.err}})
+		if len(found) != 1 || found[0].what != "cannot be written to disk" || !strings.Contains(found[0].advice(Resource{}), c.advice) {
+			t.Errorf("%v is told as %+v", c.err, found)
 		}
 	}
 }

@@ -21,17 +21,14 @@ type Answer struct {
 }
 
 // SQL answers a statement from what the mirror has on disk, which is up to a second
-// behind what it has in memory. It can do nothing but read; see [sqlite.Query]. The
-// mirror must have a disk.
+// behind what it has in memory, and gathers the answer. It can do nothing but read;
+// see [sqlite.Query]. The mirror must have a disk.
 func (m *Mirror) SQL(ctx context.Context, statement string, limits sqlite.Limits) (*Answer, error) {
-	if m.disk == nil {
-		return nil, errors.New("mirror: SQL needs a mirror that is kept on disk: see Options.Disk")
-	}
 	// Asked before: a table that is written meanwhile is then called unwritten, not
 	// taken for empty.
-	missing, err := m.unwritten(ctx, statement, limits)
+	missing, err := m.Unwritten(statement)
 	if err != nil {
-		return nil, ExplainSQL(err, m.SQLTables())
+		return nil, err
 	}
 	result, err := m.disk.DB.Query(ctx, statement, limits)
 	if err != nil {
@@ -39,6 +36,21 @@ func (m *Mirror) SQL(ctx context.Context, statement string, limits sqlite.Limits
 	}
 	return &Answer{result, missing}, nil
 }
+
+// StreamSQL answers a statement as [Mirror.SQL] does, and gives the rows away one by
+// one; see [sqlite.Stream]. An error of the sink is returned as it is.
+func (m *Mirror) StreamSQL(ctx context.Context, statement string, limits sqlite.Limits, to sqlite.Sink) (sqlite.Summary, error) {
+	if m.disk == nil {
+		return sqlite.Summary{}, errNoDisk
+	}
+	summary, err := m.disk.DB.Stream(ctx, statement, limits, to)
+	if err != nil {
+		err = ExplainSQL(err, m.SQLTables())
+	}
+	return summary, err
+}
+
+var errNoDisk = errors.New("mirror: SQL needs a mirror that is kept on disk: see Options.Disk")
 
 // SQLTables are the names of the tables that SQL has, sorted.
 func (m *Mirror) SQLTables() (names []string) {

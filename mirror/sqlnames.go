@@ -1,12 +1,9 @@
 package mirror
 
 import (
-	"context"
 	"regexp"
 	"slices"
 	"strings"
-
-	"github.com/tarnproject/tarn/sqlite"
 )
 
 // notWords is what has no names in it that could be tables: strings and comments.
@@ -33,23 +30,23 @@ func NamedInSQL(statement string, tables []string) (named []string) {
 	return named
 }
 
-// askUnwritten asks for the collections whose first state is not all on disk.
-const askUnwritten = "SELECT name FROM tarn_collections WHERE NOT whole AND version = ''"
-
-// unwritten are those of the tables that a statement names whose first state is not
-// all on disk yet.
-func (m *Mirror) unwritten(ctx context.Context, statement string, limits sqlite.Limits) ([]string, error) {
+// Unwritten are the tables that a statement names whose first state is not all on disk
+// yet: they seem to be empty. Ask before the statement is answered.
+func (m *Mirror) Unwritten(statement string) ([]string, error) {
+	if m.disk == nil {
+		return nil, errNoDisk
+	}
 	named := NamedInSQL(statement, m.SQLTables())
 	if len(named) == 0 {
 		return nil, nil
 	}
-	result, err := m.disk.DB.Query(ctx, askUnwritten, sqlite.Limits{Time: limits.Time})
+	held, err := m.disk.DB.Holdings()
 	if err != nil {
 		return nil, err
 	}
-	missing := map[any]bool{}
-	for _, row := range result.Rows {
-		missing[row[0]] = true
+	missing := map[string]bool{}
+	for _, h := range held {
+		missing[h.Name] = !h.Whole && h.Version == ""
 	}
 	return slices.DeleteFunc(named, func(name string) bool { return name == recordTable || !missing[name] }), nil
 }

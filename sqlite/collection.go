@@ -20,6 +20,10 @@ type Collection struct {
 	// Identity says of what the content is a copy: which server, which objects of
 	// it. Content of another identity is dropped, not taken for this one's.
 	Identity string
+	// Dictionary is what its objects are likely to have in common, at best an object of
+	// the kind that is made up; they are compressed against it. It is kept in the file,
+	// also after they are gone, so it must not be made of objects.
+	Dictionary []byte
 }
 
 // state is what a collection shows, as it was last committed.
@@ -69,8 +73,10 @@ type collection struct {
 	table  *prepared
 	state  state
 	packer *packer
-	// put and others are the statements of the writing connection.
+	// stmts are those of the writing connection.
 	stmts writeStmts
+	// dropped says that content was, when the collection was attached.
+	dropped bool
 	// released says that another store may have the collection now.
 	released bool
 	// note is what happened to the content when it was opened.
@@ -85,19 +91,27 @@ func (c *collection) tell() {
 }
 
 type writeStmts struct {
-	find, update, insert, remove, state *sqlite3.Stmt
-	table                               tableStmts
+	find, update, insert, remove *sqlite3.Stmt
+	table                        tableStmts
 }
 
 // close ends the statements, which a file that goes on would keep otherwise.
 func (w writeStmts) close() {
-	all := []*sqlite3.Stmt{w.find, w.update, w.insert, w.remove, w.state}
+	all := []*sqlite3.Stmt{w.find, w.update, w.insert, w.remove}
 	for _, stmt := range append(all, w.table.all()...) {
 		_ = stmt.Close() // it tells again how it last went
 	}
 }
 
-func (c *collection) objectsTable() string { return fmt.Sprintf("tarn_objects_%d", c.id) }
+func (c *collection) objectsTable() string { return objectsTable(c.id) }
+
+func objectsTable(id int64) string { return fmt.Sprintf("tarn_objects_%d", id) }
+
+// objectsDDL makes the table of objects. sum is a checksum of key and object, found one
+// of what the row is found by, parts those of its wide values.
+func objectsDDL(id int64) string {
+	return "CREATE TABLE " + objectsTable(id) + " (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, sum BLOB NOT NULL, found INTEGER NOT NULL, parts BLOB, body BLOB NOT NULL)"
+}
 
 // add makes a collection known and opens it.
 func (db *DB) add(c *collection) error {
@@ -159,8 +173,8 @@ func (db *DB) resumeCollections() error {
 // another identity is dropped.
 func (c *collection) attach() error {
 	defer c.tell()
-	defer c.db.erase()
-	return c.db.transact(func(conn *sqlite3.Conn) error {
+	c.packer.keys, c.dropped = c.db.keys, false
+	err := c.db.transact(func(conn *sqlite3.Conn) error {
 		found, err := c.find(conn)
 		if err != nil {
 			return err
@@ -172,35 +186,54 @@ func (c *collection) attach() error {
 		}
 		return c.prepare(conn)
 	})
+	if err == nil && c.dropped {
+		c.db.erase()
+	}
+	return err
 }
 
 // find reads the collection's row, and says whether it can be used.
 func (c *collection) find(conn *sqlite3.Conn) (found bool, err error) {
-	var identity, label string
-	var dictionary []byte
-	c.id = 0
-	err = query(conn, "SELECT id, identity, version, heard_ms, objects, whole, sum, dictionary, label FROM tarn_collections WHERE name=?", func(row *sqlite3.Stmt) error {
-		c.id, identity = row.ColumnInt64(0), row.ColumnText(1)
-		c.state = state{
-			version: tarn.Version(row.ColumnText(2)), heard: time.UnixMilli(row.ColumnInt64(3)),
-			objects: row.ColumnInt64(4), whole: row.ColumnInt64(5) != notWhole, unsound: row.ColumnInt64(5) == wholeUnsound, sum: uint64(row.ColumnInt64(6)),
-		}
-		dictionary, label = row.ColumnBlob(7, nil), row.ColumnText(8)
-		return nil
-	}, c.Name)
-	if err != nil || c.id == 0 {
+	row, err := readCollection(conn, c.db.keys, c.Name)
+	c.id = row.id
+	if err != nil || row.id == 0 {
 		return false, err
 	}
-	if identity != c.identity {
-		c.note = "it was of " + firstLine(identity) + ", and is now of " + firstLine(c.identity)
-		if firstLine(identity) == firstLine(c.identity) {
+	if row.identity != c.identity {
+		c.note = "it was of " + firstLine(row.identity) + ", and is now of " + firstLine(c.identity)
+		if firstLine(row.identity) == firstLine(c.identity) {
 			c.note = "it was written by another version, with other fields"
 		}
-		c.db.log(slog.LevelWarn, "a collection on disk is built anew from the source", "collection", c.Name, "cause", c.note)
+		c.db.tell(slog.LevelWarn, "a collection on disk is built anew from the source", "collection", c.Name, "cause", c.note)
+		c.dropped = true
 		return false, c.drop(conn)
 	}
-	c.label = label
-	return true, c.packer.load(dictionary)
+	if err := checkSchema(conn, c.made()); err != nil {
+		return false, err
+	}
+	c.state, c.label = row.state, row.label
+	dictionary, err := readDictionary(conn, c.id)
+	if err != nil {
+		return false, err
+	}
+	return true, c.packer.use(dictionary)
+}
+
+func readDictionary(conn *sqlite3.Conn, id int64) (dictionary []byte, err error) {
+	err = query(conn, "SELECT value FROM tarn_dictionaries WHERE id=?", func(row *sqlite3.Stmt) error {
+		dictionary = row.ColumnBlob(0, nil)
+		return nil
+	}, id)
+	return dictionary, err
+}
+
+// made are the statements that make the collection's tables.
+func (c *collection) made() []string {
+	all := []string{objectsDDL(c.id)}
+	if c.table != nil {
+		all = append(all, c.table.ddl(c.Name, c.id)...)
+	}
+	return all
 }
 
 func firstLine(s string) string {
@@ -208,43 +241,53 @@ func firstLine(s string) string {
 	return fmt.Sprintf("%q", line)
 }
 
-// drop removes the collection, and its bytes from the file: what they say may be
-// what is not to be on disk any more. They are in the log until [DB.erase].
+// drop removes the collection. Its bytes are overwritten in the file, and are in the
+// log until [DB.erase].
 func (c *collection) drop(conn *sqlite3.Conn) error {
-	var drops []string
 	// The tables may be those of another version, with other columns.
+	var drops []string
 	err := query(conn, `SELECT type, name FROM sqlite_schema WHERE type = 'view' AND name IN (?1, ?2)
-		OR type = 'table' AND (name IN (?3, ?4) OR substr(name, 1, length(?5)) = ?5)`,
+		OR type = 'table' AND (name IN (?3, ?4, ?5) OR substr(name, 1, length(?6)) = ?6)`,
 		func(row *sqlite3.Stmt) error {
 			drops = append(drops, "DROP "+row.ColumnText(0)+" "+quote(row.ColumnText(1)))
 			return nil
-		}, c.Name, labelsView(c.Name), labelsTable(c.id), rowsTable(c.id), wideTable(c.id, ""))
+		}, c.Name, labelsView(c.Name), c.objectsTable(), labelsTable(c.id), rowsTable(c.id), wideTable(c.id, ""))
 	if err != nil {
 		return err
 	}
-	drops = append([]string{"PRAGMA secure_delete=ON"}, drops...)
-	for _, sql := range append(drops, "DROP TABLE IF EXISTS "+c.objectsTable(), "PRAGMA secure_delete=OFF") {
+	for _, sql := range drops {
 		if err := conn.Exec(sql); err != nil {
 			return err
 		}
 	}
-	c.db.dropped = true
-	return execute(conn, "DELETE FROM tarn_collections WHERE id=?", c.id)
+	return first(execute(conn, "DELETE FROM tarn_dictionaries WHERE id=?", c.id), execute(conn, "DELETE FROM tarn_collections WHERE id=?", c.id))
 }
 
 func (c *collection) create(conn *sqlite3.Conn) error {
 	c.state = state{}
-	c.packer.unsaved()
-	err := execute(conn, "INSERT INTO tarn_collections (name, identity, version, heard_ms, objects, whole, sum, label) VALUES (?, ?, '', 0, 0, 0, 0, ?)", c.Name, c.identity, c.label)
+	id, err := number(conn, "SELECT coalesce(max(id), 0) + 1 FROM tarn_collections")
 	if err != nil {
 		return err
 	}
-	c.id = conn.LastInsertRowID()
-	err = conn.Exec("CREATE TABLE " + c.objectsTable() + " (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, sum INTEGER NOT NULL, found INTEGER NOT NULL, parts BLOB, body BLOB NOT NULL)")
-	if err != nil || c.table == nil {
+	c.id = id
+	if err := c.writeRow(conn, "INSERT INTO", c.state, c.label); err != nil {
 		return err
 	}
-	return conn.Exec(c.table.ddl(c.Name, c.id))
+	if dictionary := storedDictionary(c.Dictionary); dictionary != nil {
+		if err := execute(conn, "INSERT INTO tarn_dictionaries (id, value) VALUES (?, ?)", c.id, dictionary); err != nil {
+			return err
+		}
+		if err := c.packer.use(dictionary); err != nil {
+			return err
+		}
+	}
+	return conn.Exec(strings.Join(c.made(), ";\n"))
+}
+
+// writeRow writes the collection's row.
+func (c *collection) writeRow(conn *sqlite3.Conn, how string, s state, label string) error {
+	r := collectionRow{id: c.id, name: c.Name, identity: c.identity, state: s, label: label}
+	return execute(conn, how+" tarn_collections ("+collectionColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", r.values(c.db.keys)...)
 }
 
 // prepare makes the statements that write.
@@ -263,10 +306,9 @@ func (c *collection) prepare(conn *sqlite3.Conn) (err error) {
 		update: make("UPDATE " + t + " SET sum=?2, found=?3, parts=?4, body=?5 WHERE id=?1"),
 		insert: make("INSERT INTO " + t + " (key, sum, found, parts, body) VALUES (?1, ?2, ?3, ?4, ?5)"),
 		remove: make("DELETE FROM " + t + " WHERE id=?1"),
-		state:  make("UPDATE tarn_collections SET version=?2, heard_ms=?3, objects=?4, whole=?5, sum=?6, positions=?7 WHERE id=?1"),
 	}
 	if c.table != nil {
-		c.stmts.table = c.table.stmts(c.id, make)
+		c.stmts.table = c.table.stmts(c.id, rowSums{c.db.keys.sums, c.Name}, make)
 	}
 	return err
 }

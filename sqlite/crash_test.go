@@ -60,7 +60,7 @@ func TestKill(t *testing.T) {
 			moved++
 		}
 		last = v
-		if n := len(aside(t, dir)); n > 0 {
+		if n := len(reports(t, dir)); n > 0 {
 			t.Fatalf("crash %d: the file was found damaged", i)
 		}
 		must(t, db.Close())

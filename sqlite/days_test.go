@@ -303,7 +303,7 @@ func (d *day) verify(dir string) (at tarn.Version, content map[tarn.Key]tarn.Ver
 	s, err := NewStore(db, Collection{Name: "objects", Identity: "day"}, objectCodec{})
 	must(d.t, err)
 	all, err := s.tryLoad(d.t.Context())
-	if err != nil || len(aside(d.t, dir)) > 0 {
+	if err != nil || len(reports(d.t, dir)) > 0 {
 		d.t.Errorf("what was left is damaged: %v", err)
 	}
 	content = map[tarn.Key]tarn.Version{}

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
@@ -17,12 +17,14 @@ import (
 const (
 	fileName = "replica.db"
 	lockName = "lock"
-	// pageSize is SQLite's own choice, written down because the format's checksums
-	// depend on it.
+	// pageSize is SQLite's own choice, written down because sizes are reckoned in it.
 	pageSize = 4096
 	// walPages is after how many pages the log is moved into the file: 32 MB, so
 	// that a page which is written often is moved once.
 	walPages = 8192
+	// busyTimeout is how long a write waits for somebody who has the file locked, as
+	// only a tool that writes to it does.
+	busyTimeout = 10 * time.Second
 )
 
 // Options shape a [DB]. The zero value is a good choice.
@@ -36,8 +38,12 @@ type Options struct {
 	GroupDelay time.Duration
 	// GroupSize is how many changed keys make it write at once; 4,096 if 0.
 	GroupSize int
-	// Logger is told when a file was moved aside or built anew, and of disk
-	// trouble; slog.Default if nil.
+	// LogLimit is up to how many bytes the log beside the file may grow while somebody
+	// who reads keeps it from being emptied; 64 MiB if 0. Beyond it nothing is written
+	// until the reader is gone.
+	LogLimit int64
+	// Logger is told when a file was built anew, and of disk trouble; slog.Default if
+	// nil.
 	Logger *slog.Logger
 
 	// vfs is the file system, for tests that let it fail.
@@ -51,6 +57,9 @@ func (o Options) withDefaults() Options {
 	if o.GroupSize <= 0 {
 		o.GroupSize = 4096
 	}
+	if o.LogLimit <= 0 {
+		o.LogLimit = 64 << 20
+	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
@@ -59,25 +68,30 @@ func (o Options) withDefaults() Options {
 
 // DB is a directory with one SQLite file, in which any number of collections are
 // kept side by side, so that SQL can join them. One process has it open at a time;
-// others may read the file.
+// others may read the file, by any tool.
 //
 // One connection writes; readers have their own and never wait for it.
 type DB struct {
 	dir  string
 	opts Options
-	seal *seal
 	lock *sqlite3.Conn
 
 	// mu is held while the file is written.
 	mu     sync.Mutex
 	writer *sqlite3.Conn
-	// epoch counts the files: it moves on when one was moved aside.
-	epoch int
-	// dropped says that the log still has what was removed.
-	dropped     bool
+	// file is the writer's, and swept says that it was cleared of what other tools left.
+	file  *scrubbedFile
+	swept bool
+	// keys are set when the file is first opened, and stay.
+	keys *fileKeys
+	// epoch counts the files: it moves on when one was damaged and another took its
+	// place.
+	epoch       int
 	closed      bool
 	collections map[string]*collection
 	behind      []follower
+	log         fileLog
+	failures    atomic.Int64
 
 	pool readers
 }
@@ -89,26 +103,24 @@ type follower interface {
 }
 
 // Open opens a directory, and makes it if it is not there. It fails if another
-// process has it open, if a newer Tarn wrote it, or if it cannot be written; what
-// is damaged is moved aside.
+// process has it open, if a newer Tarn wrote it, if it belongs to somebody else, or if
+// it cannot be written; what is damaged is built anew.
 func Open(dir string, opts Options) (*DB, error) {
 	db := &DB{dir: dir, opts: opts.withDefaults(), collections: map[string]*collection{}}
-	var err error
-	if opts.Key != nil {
-		if db.seal, err = newSeal(opts.Key); err != nil {
-			return nil, err
-		}
+	if opts.Key != nil && len(opts.Key) != keySize {
+		return nil, fmt.Errorf("sqlite: the key has %d bytes; AES-256 needs %d", len(opts.Key), keySize)
 	}
 	if err := prepareDirectory(dir); err != nil {
 		return nil, err
 	}
+	var err error
 	if db.lock, err = lockDirectory(dir); err != nil {
 		return nil, err
 	}
 	db.mu.Lock()
 	defer db.mu.Unlock()
-	if err := db.openFile(); err != nil {
-		return nil, errors.Join(err, db.lock.Close())
+	if err := first(removeAside(dir), removeRepair(dir), db.openFile()); err != nil {
+		return nil, first(err, db.lock.Close())
 	}
 	db.pool.open = db.openReader
 	return db, nil
@@ -118,7 +130,7 @@ func Open(dir string, opts Options) (*DB, error) {
 func (db *DB) Dir() string { return db.dir }
 
 // Encrypted says that there is a key: then SQL has no tables of objects.
-func (db *DB) Encrypted() bool { return db.seal != nil }
+func (db *DB) Encrypted() bool { return db.opts.Key != nil }
 
 func (db *DB) path() string { return filepath.Join(db.dir, fileName) }
 
@@ -128,14 +140,13 @@ func (db *DB) openFile() error {
 	err := db.tryFile()
 	switch {
 	case damaged(err):
-		if err := db.moveAside(err); err != nil {
-			return err
-		}
+		err = db.giveUp(err)
 	case errors.Is(err, errOutdated):
-		if err := db.discard(err); err != nil {
-			return err
-		}
+		err = db.discard(err)
 	default:
+		return err
+	}
+	if err != nil {
 		return err
 	}
 	return db.tryFile()
@@ -149,12 +160,13 @@ func (db *DB) tryFile() error {
 	if err != nil {
 		return err
 	}
-	if err := db.setUp(conn); err != nil {
-		return errors.Join(db.explain("open", err), closeAll(conn))
+	if err := withoutPanic(func() error { return db.setUp(conn) }); err != nil {
+		_ = closeAll(conn) // nothing was written
+		return db.explain("open", err)
 	}
 	// A log is made anew when a file becomes one that has a log.
 	if err := db.touchFiles(); err != nil {
-		return errors.Join(err, closeAll(conn))
+		return first(err, closeAll(conn))
 	}
 	db.writer = conn
 	return nil
@@ -163,7 +175,7 @@ func (db *DB) tryFile() error {
 // touchFiles makes the files before SQLite does, so that nobody else can read
 // them.
 func (db *DB) touchFiles() error {
-	for _, suffix := range []string{"", "-wal", "-shm"} {
+	for _, suffix := range suffixes {
 		if err := touch(db.path() + suffix); err != nil {
 			return fmt.Errorf("sqlite: %s cannot be written: %w", db.dir, err)
 		}
@@ -173,13 +185,16 @@ func (db *DB) touchFiles() error {
 
 // closeAll closes a connection with its statements.
 func closeAll(conn *sqlite3.Conn) error {
-	for _, stmt := range slices.Collect(conn.Stmts()) {
-		_ = withoutPanic(stmt.Close) // it tells again how it last went
-	}
-	return conn.Close()
+	return withoutPanic(func() error {
+		for _, stmt := range slices.Collect(conn.Stmts()) {
+			_ = withoutPanic(stmt.Close) // it tells again how it last went
+		}
+		return conn.Close()
+	})
 }
 
-// errPanicked says that SQLite did: by that it tells that there is no memory.
+// errPanicked says that SQLite did: by that the library tells that there is no memory,
+// or that a file has led it astray.
 var errPanicked = errors.New("the database gave up")
 
 // withoutPanic makes an error of a panic.
@@ -194,39 +209,85 @@ func withoutPanic(do func() error) (err error) {
 
 // setUp brings a connection that writes, and a new file, into shape.
 func (db *DB) setUp(conn *sqlite3.Conn) error {
-	if err := conn.EnableChecksums("main"); err != nil {
+	if err := distrust(conn); err != nil {
+		return err
+	}
+	empty, err := db.checkFormat(conn)
+	if err != nil {
 		return err
 	}
 	for _, pragma := range []string{
 		fmt.Sprintf("page_size=%d", pageSize), "journal_mode=WAL", "synchronous=NORMAL",
-		fmt.Sprintf("wal_autocheckpoint=%d", walPages), "journal_size_limit=67108864",
+		fmt.Sprintf("wal_autocheckpoint=%d", walPages), fmt.Sprintf("journal_size_limit=%d", db.opts.LogLimit),
 		"cache_size=-16000", "temp_store=MEMORY", "foreign_keys=OFF",
+		// What is deleted is overwritten: it may be what is not to be on disk any more.
+		"secure_delete=ON",
 	} {
 		if err := conn.Exec("PRAGMA " + pragma); err != nil {
 			return err
 		}
 	}
-	return db.checkFormat(conn)
+	if empty {
+		return db.create(conn)
+	}
+	// What a process that was killed left in the log is not to stay there. In a while it
+	// is emptied once more, and the file is swept.
+	db.log.written(db)
+	if err := db.log.empty(conn); !errors.Is(err, errLogBusy) {
+		return err
+	}
+	return nil
+}
+
+// distrust sets up a connection such that the file does nothing but hold tables: no
+// triggers, no views in the place of tables, no values that are longer than objects.
+// Files may have been made by others.
+func distrust(conn *sqlite3.Conn) error {
+	conn.Limit(sqlite3.LIMIT_LENGTH, largestObject+largestObject/4)
+	for op, on := range map[sqlite3.DBConfig]bool{
+		sqlite3.DBCONFIG_DEFENSIVE: true, sqlite3.DBCONFIG_TRUSTED_SCHEMA: false,
+		sqlite3.DBCONFIG_ENABLE_TRIGGER: false, sqlite3.DBCONFIG_ENABLE_VIEW: false,
+	} {
+		if _, err := conn.Config(op, on); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// first is the first error, if there is one: whoever set up a connection to a file that
+// is damaged is told the same by every step.
+func first(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (db *DB) connect(flags sqlite3.OpenFlag) (*sqlite3.Conn, error) {
-	name := fileURI(db.path())
-	if db.opts.vfs != "" {
+	name, id := fileURI(db.path()), ""
+	switch {
+	case flags&sqlite3.OPEN_READWRITE != 0:
+		var parameters string
+		id, parameters = scrubbing.parameters(db.opts.vfs)
+		name += parameters
+	case db.opts.vfs != "":
 		name += "?vfs=" + db.opts.vfs
 	}
 	conn, err := sqlite3.OpenFlags(name, flags|sqlite3.OPEN_URI)
+	if file := scrubbing.take(id); file != nil {
+		db.file, db.swept = file, false
+	}
 	if err != nil {
 		return nil, db.explain("open", err)
 	}
 	if err := conn.BusyTimeout(busyTimeout); err != nil {
-		return nil, errors.Join(db.explain("open", err), conn.Close())
+		return nil, first(db.explain("open", err), conn.Close())
 	}
 	return conn, nil
 }
-
-// busyTimeout is how long a write waits for somebody who has the file locked, as
-// only a tool that writes to it does.
-const busyTimeout = 10 * time.Second
 
 func (db *DB) explain(doing string, err error) error {
 	if err == nil {
@@ -254,6 +315,7 @@ func (db *DB) Close() error {
 	for _, b := range db.leave() {
 		all = append(all, b.close())
 	}
+	db.log.stop()
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	if db.closed {
@@ -288,21 +350,29 @@ func (db *DB) forget(f follower) bool {
 	return i >= 0
 }
 
-// transact makes changes in one transaction.
-func (db *DB) transact(do func(conn *sqlite3.Conn) error) (err error) {
+// transact makes changes in one transaction. mu is held.
+func (db *DB) transact(do func(conn *sqlite3.Conn) error) error {
 	conn := db.writer
-	if err := conn.Exec("BEGIN IMMEDIATE"); err != nil {
+	err := withoutPanic(func() (err error) {
+		if err := conn.Exec("BEGIN IMMEDIATE"); err != nil {
+			return err
+		}
+		defer func() {
+			if err == nil {
+				err = conn.Exec("COMMIT")
+			}
+			if err != nil && !conn.GetAutocommit() {
+				err = first(err, conn.Exec("ROLLBACK"))
+			}
+		}()
+		return do(conn)
+	})
+	if err != nil {
+		db.failures.Add(1)
 		return err
 	}
-	defer func() {
-		if err == nil {
-			err = conn.Exec("COMMIT")
-		}
-		if err != nil && !conn.GetAutocommit() {
-			err = errors.Join(err, conn.Exec("ROLLBACK"))
-		}
-	}()
-	return do(conn)
+	db.log.written(db)
+	return nil
 }
 
 // usable says whether the file can be written, and tries to make it so.
@@ -316,19 +386,7 @@ func (db *DB) usable() error {
 	return nil
 }
 
-// log is for what happened to the files.
-func (db *DB) log(level slog.Level, text string, args ...any) {
+// tell logs what happened to the files.
+func (db *DB) tell(level slog.Level, text string, args ...any) {
 	db.opts.Logger.Log(context.Background(), level, text, append([]any{"dir", db.dir}, args...)...)
-}
-
-// touch makes a file that only we can read, and leaves one that is there.
-func touch(name string) error {
-	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return err
-	}
-	if info, err := f.Stat(); err == nil && info.Mode().Perm()&0o077 != 0 {
-		_ = f.Chmod(0o600) // on file systems without modes there is nothing to do
-	}
-	return f.Close()
 }

@@ -71,7 +71,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if err := result.WriteTable(os.Stdout); err != nil {
+	if err := result.Write(os.Stdout, "table"); err != nil {
 		log.Fatal(err)
 	}
 	_, err = sqlite.Query(context.Background(), dir, "DELETE FROM ships_labels", sqlite.Limits{})

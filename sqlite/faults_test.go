@@ -94,7 +94,7 @@ func TestPowerLoss(t *testing.T) {
 		if v := h.verify(t, openStore(t, again)); v != tarn.Version(strconv.Itoa(h.at)) {
 			lost++
 		}
-		if n := len(aside(t, after)); n > 0 {
+		if n := len(reports(t, after)); n > 0 {
 			t.Errorf("seed %d: a power loss was taken for damage", seed)
 		}
 		must(t, again.Close())

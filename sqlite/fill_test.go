@@ -156,14 +156,14 @@ func (s *endlessStream) Close() {}
 // objects while it is first filled, from a list or from a stream.
 func TestFirstStateDoesNotPassThroughMemory(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it fills 24,000 objects")
+		t.Skip("it fills 12,000 objects")
 	}
 	for _, streamed := range []bool{false, true} {
 		t.Run(fmt.Sprint("streamed: ", streamed), func(t *testing.T) {
-			few, many := peakOfFilling(t, 2_000, streamed), peakOfFilling(t, 10_000, streamed)
-			t.Logf("2,000 objects: %d KB, 10,000 objects: %d KB", few>>10, many>>10)
+			few, many := peakOfFilling(t, 1_000, streamed), peakOfFilling(t, 5_000, streamed)
+			t.Logf("1,000 objects: %d KB, 5,000 objects: %d KB", few>>10, many>>10)
 			if many > few+few/2 {
-				t.Errorf("filling 10,000 objects took %d KB of heap, 2,000 took %d KB", many>>10, few>>10)
+				t.Errorf("filling 5,000 objects took %d KB of heap, 1,000 took %d KB", many>>10, few>>10)
 			}
 		})
 	}

@@ -54,7 +54,7 @@ func ask1(t testing.TB, dir, sql string, args ...any) string {
 		t.Fatalf("%s: %v", sql, err)
 	}
 	var b bytes.Buffer
-	must(t, r.WriteCSV(&b))
+	must(t, r.Write(&b, "csv"))
 	_, rows, _ := strings.Cut(b.String(), "\n")
 	return strings.ReplaceAll(strings.TrimSpace(rows), "\n", " ")
 }
@@ -236,7 +236,7 @@ func TestOutput(t *testing.T) {
 func TestCSVOfNothing(t *testing.T) {
 	r := &Result{Columns: []string{"node"}, Rows: [][]any{{nil}, {""}, {"n"}}}
 	var b bytes.Buffer
-	must(t, r.WriteCSV(&b))
+	must(t, r.Write(&b, "csv"))
 	rows, err := csv.NewReader(&b).ReadAll()
 	if err != nil || len(rows) != 4 {
 		t.Errorf("three rows and their head are read as %q, %v", rows, err)

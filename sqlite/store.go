@@ -34,7 +34,7 @@ type Tabular[T any] interface {
 // is one transaction, every read looks into the file.
 //
 // Reads have no error to return. A row that cannot be read is as good as absent,
-// and noted: the next write finds the file damaged, moves it aside, and says so
+// and noted: the next write finds the file damaged, removes it, and says so
 // to the reflector, which fills the new one from the source.
 type Store[T any] struct {
 	c     *collection
@@ -63,15 +63,15 @@ func NewStore[T any](db *DB, c Collection, codec Codec[T]) (*Store[T], error) {
 		return nil, fmt.Errorf("sqlite: the store of %s needs a database and a codec", c.Name)
 	}
 	s := &Store[T]{codec: codec, unwritten: map[tarn.Key]struct{}{}}
-	s.c = &collection{Collection: c, db: db, packer: &packer{owner: c.Name, seal: db.seal}}
+	s.c = &collection{Collection: c, db: db, packer: &packer{owner: c.Name, keys: db.keys}}
 	s.c.identity = c.Identity + "\n" + codec.Schema()
-	if tabular, ok := codec.(Tabular[T]); ok && db.seal == nil {
+	if tabular, ok := codec.(Tabular[T]); ok && !db.Encrypted() {
 		table := tabular.Table()
 		if err := table.validate(c.Name); err != nil {
 			return nil, err
 		}
 		s.c.table, s.table = prepareTable(table), tabular
-		s.c.identity += "\n" + table.ddl(c.Name, 0)
+		s.c.identity += "\n" + strings.Join(table.ddl(c.Name, 0), ";\n")
 	}
 	if err := db.add(s.c); err != nil {
 		return nil, err
@@ -162,6 +162,9 @@ func (s *Store[T]) write(b batch[T]) error {
 	if s.c.released {
 		return fmt.Errorf("sqlite: the store of %s was released and is not written any more", s.c.Name)
 	}
+	if err := db.room(); err != nil {
+		return err
+	}
 	if cause := s.suspicion.take(); cause != nil && s.epoch == db.epoch {
 		if err := db.rescue(cause); err != nil {
 			return err
@@ -189,9 +192,6 @@ func (s *Store[T]) write(b batch[T]) error {
 	}
 	s.c.state = next
 	s.c.tell()
-	if s.c.packer.dict.Load() != nil {
-		s.c.packer.saved = true
-	}
 	if len(bad) > 0 {
 		return bad
 	}
@@ -223,7 +223,6 @@ func (s *Store[T]) encode(changes []tarn.Change[T]) (entries []entry, bad tarn.O
 	for i, c := range changes {
 		last[c.Key] = i
 	}
-	s.sample(changes)
 	entries = make([]entry, 0, len(last))
 	for i, c := range changes {
 		if last[c.Key] != i {
@@ -256,34 +255,10 @@ func (s *Store[T]) fill(e *entry, object T) (err error) {
 		if e.parts, err = s.c.table.check(e.row); err != nil {
 			return err
 		}
-		e.found = s.c.table.found(e.row)
+		e.found = s.c.table.found(s.c.packer.keys.sums, e.row)
 	}
-	s.c.packer.sample(s.buf)
-	e.sum, e.body = s.c.packer.sum(e.key, s.buf), s.c.packer.pack(e.key, s.buf)
-	return nil
-}
-
-// sample makes the dictionary of objects from all over a large batch, since
-// neighbours are more alike than most.
-func (s *Store[T]) sample(changes []tarn.Change[T]) {
-	const enough = 64
-	if len(changes) < enough {
-		return
-	}
-	for i := 0; i < len(changes) && s.c.packer.wants(); i += max(len(changes)/enough, 1) {
-		if changes[i].Type == tarn.Delete {
-			continue
-		}
-		raw, err := s.append(changes[i].Object)
-		if err == nil {
-			s.c.packer.sample(raw)
-		}
-	}
-}
-
-func (s *Store[T]) append(object T) (raw []byte, err error) {
-	defer recoverTo(&err)
-	return s.codec.Append(nil, object)
+	e.body, e.sum, err = s.c.packer.pack(e.key, s.buf)
+	return err
 }
 
 // recoverTo turns a panic of the codec into an error of the object.

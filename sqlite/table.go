@@ -1,8 +1,6 @@
 package sqlite
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -81,7 +79,7 @@ type Part struct {
 }
 
 func (t Table) validate(name string) error {
-	known := map[string]bool{"id": true, "key": true, "labels": true}
+	known := map[string]bool{"id": true, "key": true, "labels": true, "tarn_sum": true}
 	for i, c := range t.Columns {
 		lower := strings.ToLower(c.Name)
 		switch {
@@ -124,14 +122,16 @@ func wideTable(id int64, column string) string { return fmt.Sprintf("tarn_wide_%
 
 func quote(name string) string { return sqlite3.QuoteIdentifier(name) }
 
-// ddl makes the tables, and the views of them that have the collection's name: what
-// is being filled is in the tables, and not to be seen. The first one's
-// wide columns are subqueries: unlike a join, they cost nothing where they are not
-// asked for, wherever the view stands in a query.
+// ddl are the statements that make the tables, and the views of them that have the
+// collection's name: what is being filled is in the tables, and not to be seen. The
+// first view's wide columns are subqueries: unlike a join, they cost nothing where
+// they are not asked for, wherever the view stands in a query.
+//
+// Every row has a checksum, tarn_sum, that binds it to its object; see [Check].
 //
 // STRICT tables would say more, but tools of before 2022 cannot read them, and
 // JSON is no type of theirs.
-func (t Table) ddl(name string, id int64) string {
+func (t Table) ddl(name string, id int64) []string {
 	near, view := []string{"id INTEGER PRIMARY KEY", "key TEXT NOT NULL", "labels JSON"}, []string{"id", "key", "labels"}
 	var all, columns []string
 	for _, c := range t.Columns {
@@ -140,11 +140,11 @@ func (t Table) ddl(name string, id int64) string {
 		case c.Expr != "":
 			sql = "(" + strings.NewReplacer(columns...).Replace(c.Expr) + ")"
 		case c.Shared:
-			all = append(all, sharedTables(id, c))
+			all = append(all, sharedTables(id, c)...)
 			sql = sharedValue(id, c.Name)
 		case c.Wide:
 			wide := quote(wideTable(id, c.Name))
-			all = append(all, fmt.Sprintf("CREATE TABLE %s (id INTEGER PRIMARY KEY, value %s)", wide, c.Type))
+			all = append(all, fmt.Sprintf("CREATE TABLE %s (id INTEGER PRIMARY KEY, value TEXT, tarn_sum BLOB NOT NULL)", wide))
 			sql = fmt.Sprintf("(SELECT %s FROM %s w WHERE w.id = r.id)", c.filled(), wide)
 		default:
 			near = append(near, quote(c.Name)+" "+c.Type)
@@ -152,6 +152,7 @@ func (t Table) ddl(name string, id int64) string {
 		columns = append(columns, "{"+c.Name+"}", sql)
 		view = append(view, sql+" AS "+quote(c.Name))
 	}
+	near = append(near, "tarn_sum BLOB NOT NULL")
 	labels := quote(labelsTable(id))
 	all = append(all,
 		fmt.Sprintf("CREATE TABLE %s (%s)", quote(rowsTable(id)), strings.Join(near, ", ")),
@@ -167,7 +168,7 @@ func (t Table) ddl(name string, id int64) string {
 		}
 		all = append(all, fmt.Sprintf("CREATE INDEX %s ON %s (%s)", quote(name+"_by_"+strings.Join(index, "_")), quote(rowsTable(id)), strings.Join(columns, ", ")))
 	}
-	return strings.Join(all, ";\n") + ";"
+	return all
 }
 
 // storing are the tables that ddl makes, for what is stored.
@@ -184,38 +185,35 @@ func (t Table) storing(id int64) []string {
 	return all
 }
 
-// The statements have the id as ?1, the key as ?2, the labels as ?3 and the
-// columns from ?4 on.
+// The statements have the id as ?1, the key as ?2, the labels as ?3, the checksum as
+// ?4 and the columns from ?5 on.
 func (t Table) insert(id int64) string {
-	columns, values := []string{"id", "key", "labels"}, []string{"?1", "?2", "?3"}
+	columns, values := []string{"id", "key", "labels", "tarn_sum"}, []string{"?1", "?2", "?3", "?4"}
 	for i, c := range t.Columns {
 		if !c.apart() {
-			columns, values = append(columns, quote(c.Name)), append(values, fmt.Sprintf("?%d", i+4))
+			columns, values = append(columns, quote(c.Name)), append(values, fmt.Sprintf("?%d", i+5))
 		}
 	}
 	return fmt.Sprintf("INSERT INTO %s (%s) VALUES (%s)", quote(rowsTable(id)), strings.Join(columns, ", "), strings.Join(values, ", "))
 }
 
 func (t Table) update(id int64) string {
-	set := []string{"key=?2", "labels=?3"}
+	set := []string{"key=?2", "labels=?3", "tarn_sum=?4"}
 	for i, c := range t.Columns {
 		if !c.apart() {
-			set = append(set, fmt.Sprintf("%s=?%d", quote(c.Name), i+4))
+			set = append(set, fmt.Sprintf("%s=?%d", quote(c.Name), i+5))
 		}
 	}
 	return fmt.Sprintf("UPDATE %s SET %s WHERE id=?1", quote(rowsTable(id)), strings.Join(set, ", "))
 }
 
-// touch sets only the columns that no index is on, from ?2 on: SQLite writes an
-// index anew whenever one of its columns is set, the same value or not, and most
-// updates of an object change nothing that it is found by.
+// touch sets the checksum, ?2, and only the columns that no index is on, from ?3 on:
+// SQLite writes an index anew whenever one of its columns is set, the same value or
+// not, and most updates of an object change nothing that it is found by.
 func (p *prepared) touch(id int64) string {
-	var set []string
+	set := []string{"tarn_sum=?2"}
 	for n, i := range p.touching {
-		set = append(set, fmt.Sprintf("%s=?%d", quote(p.Columns[i].Name), n+2))
-	}
-	if set == nil {
-		set = []string{"id=?1"} // there is nothing to set
+		set = append(set, fmt.Sprintf("%s=?%d", quote(p.Columns[i].Name), n+3))
 	}
 	return fmt.Sprintf("UPDATE %s SET %s WHERE id=?1", quote(rowsTable(id)), strings.Join(set, ", "))
 }
@@ -278,26 +276,28 @@ func (p *prepared) check(r Row) (parts []byte, err error) {
 }
 
 // found is a checksum of all that a row can be found by: while it is the same,
-// neither indexes nor labels need be written.
-func (p *prepared) found(r Row) int64 {
-	text := make([]byte, 0, 512)
-	add := func(s string) { text = append(binary.AppendUvarint(text, 1+uint64(len(s))), s...) }
-	for _, i := range p.finding {
-		switch v := r.Values[i].(type) {
-		case string:
-			add(v)
-		case nil:
-			text = append(text, 0)
-		default:
-			add(fmt.Sprint(v))
+// neither indexes nor labels need be written. It has 64 bits, of which whoever may
+// write objects finds two equal ones in minutes, unless there is a key.
+func (p *prepared) found(sums *summer, r Row) int64 {
+	return int64(sums.sum(func(h *sumHash) {
+		h.text("found")
+		for _, i := range p.finding {
+			switch v := r.Values[i].(type) {
+			case string:
+				h.text("text")
+				h.text(v)
+			case nil:
+				h.text("null")
+			default:
+				h.text("value")
+				h.text(fmt.Sprint(v))
+			}
 		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(r.Labels)) {
-		add(name)
-		add(r.Labels[name])
-	}
-	sum := sha256.Sum256(text)
-	return int64(binary.LittleEndian.Uint64(sum[:]))
+		for _, name := range slices.Sorted(maps.Keys(r.Labels)) {
+			h.text(name)
+			h.text(r.Labels[name])
+		}
+	}).number())
 }
 
 func labelsJSON(labels map[string]string) JSON {

@@ -21,10 +21,11 @@ import (
 // may use it; they take turns.
 type View struct {
 	path string
-	seal *seal
+	key  []byte
 
 	mu     sync.Mutex
 	conn   *sqlite3.Conn
+	keys   *fileKeys
 	opened fs.FileInfo
 }
 
@@ -42,21 +43,14 @@ type Holding struct {
 	// Whole says that everything is there which belongs to the version.
 	Whole bool
 
-	id         int64
-	dictionary []byte
+	id int64
 }
 
 // NewView looks into a directory. It fails if there is no replica in it, if it was
 // written by a newer Tarn, or if it was encrypted with another key than this one,
 // which is nil for none.
 func NewView(dir string, key []byte) (*View, error) {
-	v := &View{path: filepath.Join(dir, fileName)}
-	if key != nil {
-		var err error
-		if v.seal, err = newSeal(key); err != nil {
-			return nil, err
-		}
-	}
+	v := &View{path: filepath.Join(dir, fileName), key: key}
 	if err := v.with(context.Background(), func(*sqlite3.Conn) error { return nil }); err != nil {
 		return nil, err
 	}
@@ -80,7 +74,7 @@ func (v *View) close() error {
 }
 
 // with lends the connection, to the file that has the name now: the writer may
-// have moved one aside that was damaged.
+// have built it anew.
 func (v *View) with(ctx context.Context, read func(*sqlite3.Conn) error) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -101,7 +95,7 @@ func (v *View) with(ctx context.Context, read func(*sqlite3.Conn) error) error {
 	if err = read(v.conn); err == nil {
 		return nil
 	}
-	err = errors.Join(err, v.close()) // which may be in the midst of something
+	err = first(err, v.close()) // which may be in the midst of something
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -113,82 +107,75 @@ func (v *View) open() error {
 	if err != nil {
 		return err
 	}
-	err = errors.Join(conn.BusyTimeout(busyTimeout), conn.Exec("PRAGMA query_only=1; PRAGMA temp_store=MEMORY"))
-	if err == nil {
-		err = checkReadable(conn, v.seal)
-	}
+	err = withoutPanic(func() (err error) {
+		err = first(distrust(conn), conn.BusyTimeout(busyTimeout), conn.Exec("PRAGMA query_only=1; PRAGMA temp_store=MEMORY"))
+		if err == nil {
+			v.keys, err = checkReadable(conn, v.key)
+		}
+		return err
+	})
 	if err != nil {
-		return errors.Join(err, conn.Close())
+		return first(err, closeAll(conn))
 	}
 	v.conn = conn
 	return nil
 }
 
-// openReading opens a file that others may write. Beside it SQLite keeps a file by
-// which readers and writer know of each other; where that cannot be made, because
-// the directory is on a medium that is read-only, and nothing is left in a log,
-// nobody writes it.
+// openReading opens a file that others may write.
 func openReading(path string) (*sqlite3.Conn, error) {
-	conn, err := sqlite3.OpenFlags(fileURI(path)+"?mode=ro", sqlite3.OPEN_READONLY|sqlite3.OPEN_URI)
+	conn, err := connectReading(path, false, "")
 	if err != nil {
 		return nil, err
 	}
-	_, err = number(conn, "SELECT count(*) FROM sqlite_schema")
-	keepToUs(path)
-	if !errors.Is(err, sqlite3.READONLY) && !errors.Is(err, sqlite3.CANTOPEN) {
-		return conn, nil // what else is wrong is told when it is read
-	}
-	if log, missing := os.Stat(path + "-wal"); missing == nil && log.Size() > 0 {
-		return nil, errors.Join(err, conn.Close())
+	err = probeReading(conn, path)
+	switch {
+	case err == nil:
+		return conn, nil
+	case !errors.Is(err, errNoSharedMemory):
+		return nil, first(err, conn.Close())
 	}
 	if err := conn.Close(); err != nil {
 		return nil, err
 	}
-	return sqlite3.OpenFlags(fileURI(path)+"?mode=ro&immutable=1", sqlite3.OPEN_READONLY|sqlite3.OPEN_URI)
+	return connectReading(path, true, "")
 }
 
-// keepToUs closes the files to others that SQLite makes beside one which is closed
-// to them.
-func keepToUs(path string) {
-	info, err := os.Stat(path)
-	if err != nil || info.Mode().Perm()&0o077 != 0 {
-		return
+func connectReading(path string, immutable bool, parameters string) (*sqlite3.Conn, error) {
+	name := fileURI(path) + "?mode=ro" + parameters
+	if immutable {
+		name += "&immutable=1"
 	}
-	for _, suffix := range []string{"-wal", "-shm"} {
-		if info, err := os.Stat(path + suffix); err == nil && info.Mode().Perm()&0o077 != 0 {
-			_ = os.Chmod(path+suffix, 0o600) // on file systems without modes there is nothing to do
-		}
+	return sqlite3.OpenFlags(name, sqlite3.OPEN_READONLY|sqlite3.OPEN_URI)
+}
+
+// errNoSharedMemory says that a file can only be read as one that nobody writes.
+var errNoSharedMemory = errors.New("it is on a medium that is read-only")
+
+// probeReading looks whether a file can be read beside who writes it. SQLite keeps a
+// file beside it by which readers and writer know of each other. Where that cannot be
+// made, because the directory is on a medium that is read-only, and nothing is left
+// in a log, nobody writes it. What else is wrong is told when it is read.
+func probeReading(conn *sqlite3.Conn, path string) error {
+	_, err := number(conn, "SELECT count(*) FROM sqlite_schema")
+	keepToUs(path)
+	if !errors.Is(err, sqlite3.READONLY) && !errors.Is(err, sqlite3.CANTOPEN) {
+		return nil
 	}
+	if log, missing := os.Stat(path + "-wal"); missing == nil && log.Size() > 0 {
+		return err
+	}
+	return errNoSharedMemory
 }
 
 // checkReadable says whether a file can be read as it is, by whom it does not
 // belong to.
-func checkReadable(conn *sqlite3.Conn, s *seal) error {
-	id, err := number(conn, "PRAGMA application_id")
-	if err != nil {
-		return err
-	}
-	version, err := number(conn, "PRAGMA user_version")
-	switch {
-	case err != nil:
-		return err
-	case id != applicationID:
-		return errors.New("it is a database of something else")
-	case version > format:
-		return fmt.Errorf("it was %w (format %d; this one reads %d): use that", ErrNewerFormat, version, format)
-	case version < format:
-		return fmt.Errorf("it has the older format %d (this one reads %d): whoever keeps it will build it anew when started", version, format)
-	}
-	err = (&DB{seal: s}).checkKey(conn)
+func checkReadable(conn *sqlite3.Conn, key []byte) (*fileKeys, error) {
+	keys, err := readFormat(conn, key)
 	if errors.Is(err, errOutdated) {
-		return fmt.Errorf("%w%s", ErrKey, strings.TrimPrefix(err.Error(), errOutdated.Error()))
+		return nil, fmt.Errorf("%w: whoever keeps it will build it anew when started", err)
 	}
-	return err
+	return keys, err
 }
-
-// ErrKey says that a directory cannot be read with the key that was given, or
-// without one.
-var ErrKey = errors.New("the key does not fit")
 
 // noReplica says that a directory is none of ours.
 func noReplica(dir string, err error) error {
@@ -198,29 +185,44 @@ func noReplica(dir string, err error) error {
 	return fmt.Errorf("sqlite: %s cannot be read: %w", dir, err)
 }
 
-const holdings = "SELECT name, identity, label, version, heard_ms, objects, whole, id, dictionary FROM tarn_collections"
+const holdings = "SELECT " + collectionColumns + " FROM tarn_collections"
 
 // Holdings are the collections that the directory has.
 func (v *View) Holdings(ctx context.Context) (all []Holding, err error) {
 	err = v.with(ctx, func(conn *sqlite3.Conn) error {
 		all = nil
 		return query(conn, holdings+" ORDER BY name", func(row *sqlite3.Stmt) error {
-			all = append(all, holdingOf(row))
-			return nil
+			h, err := holdingOf(row, v.keys)
+			all = append(all, h)
+			return err
 		})
 	})
 	return all, err
 }
 
-func holdingOf(row *sqlite3.Stmt) Holding {
+// Holdings are the collections that the directory has. They are read from the file:
+// what still waits to be written is not in them.
+func (db *DB) Holdings() (all []Holding, err error) {
+	err = db.pool.with(func(r *reader) error {
+		all = nil
+		return r.query(holdings+" ORDER BY name", func(row *sqlite3.Stmt) error {
+			h, err := holdingOf(row, db.keys)
+			all = append(all, h)
+			return err
+		})
+	})
+	return all, db.explain("read", err)
+}
+
+func holdingOf(row *sqlite3.Stmt, keys *fileKeys) (Holding, error) {
+	r, err := scanCollection(row, keys)
 	h := Holding{
-		Collection: Collection{Name: row.ColumnText(0)}, Label: row.ColumnText(2), Version: tarn.Version(row.ColumnText(3)),
-		Heard: time.UnixMilli(row.ColumnInt64(4)), Objects: int(row.ColumnInt64(5)), Whole: row.ColumnBool(6),
-		id: row.ColumnInt64(7), dictionary: row.ColumnBlob(8, nil),
+		Collection: Collection{Name: r.name}, Label: r.label, Version: r.state.version,
+		Heard: r.state.heard, Objects: int(r.state.objects), Whole: r.state.whole, id: r.id,
 	}
-	h.Identity, h.Schema, _ = strings.Cut(row.ColumnText(1), "\n")
+	h.Identity, h.Schema, _ = strings.Cut(r.identity, "\n")
 	h.Schema, _, _ = strings.Cut(h.Schema, "\n")
-	return h
+	return h, err
 }
 
 // ErrNoCollection says that a directory does not have a collection, or not any
@@ -231,7 +233,7 @@ var ErrNoCollection = errors.New("there is no such collection")
 type Entry struct {
 	Key tarn.Key
 	// Sum is a checksum, by which changes are told.
-	Sum uint32
+	Sum Sum
 
 	stored []byte
 	packer *packer
@@ -247,17 +249,21 @@ func (v *View) Walk(ctx context.Context, collection string, each func(Entry) err
 		if err := conn.Exec("BEGIN"); err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, conn.Exec("COMMIT")) }()
+		defer func() { err = first(err, conn.Exec("COMMIT")) }()
 		if h, err = v.find(conn, collection); err != nil {
 			return err
 		}
-		p := &packer{owner: collection, seal: v.seal}
-		if err := p.load(h.dictionary); err != nil {
+		p := &packer{owner: collection, keys: v.keys}
+		dictionary, err := readDictionary(conn, h.id)
+		if err == nil {
+			err = p.use(dictionary)
+		}
+		if err != nil {
 			return err
 		}
 		objects := fmt.Sprintf("tarn_objects_%d", h.id)
 		return query(conn, "SELECT key, sum, body FROM "+objects+" WHERE "+shownIf(h.id), func(row *sqlite3.Stmt) error {
-			return each(Entry{Key: tarn.Key(row.ColumnText(0)), Sum: uint32(row.ColumnInt64(1)), stored: row.ColumnRawBlob(2), packer: p})
+			return each(Entry{Key: tarn.Key(row.ColumnText(0)), Sum: sumOf(row.ColumnRawBlob(1)), stored: row.ColumnRawBlob(2), packer: p})
 		})
 	})
 	return h, err
@@ -273,9 +279,9 @@ func (v *View) State(ctx context.Context, collection string) (h Holding, err err
 }
 
 func (v *View) find(conn *sqlite3.Conn, collection string) (h Holding, err error) {
-	err = query(conn, holdings+" WHERE name=?", func(row *sqlite3.Stmt) error {
-		h = holdingOf(row)
-		return nil
+	err = query(conn, holdings+" WHERE name=?", func(row *sqlite3.Stmt) (err error) {
+		h, err = holdingOf(row, v.keys)
+		return err
 	}, collection)
 	if err == nil && h.id == 0 {
 		err = fmt.Errorf("%s: %w", collection, ErrNoCollection)

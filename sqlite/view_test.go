@@ -74,7 +74,7 @@ func TestViewOfWhatCannotBeRead(t *testing.T) {
 	key := []byte(strings.Repeat("k", 32))
 	newer, sealed, foreign := directory(t), directory(t), directory(t)
 	db := open(t, newer, Options{})
-	if err := db.writer.Exec("PRAGMA user_version=99"); err != nil {
+	if err := db.writer.Exec("PRAGMA user_version=99; UPDATE tarn_format SET value=99 WHERE name='format'"); err != nil {
 		t.Fatal(err)
 	}
 	db.Close()
@@ -148,7 +148,7 @@ func TestQueryStoppedWhileOpening(t *testing.T) {
 	dir := directory(t)
 	open(t, dir, Options{})
 	for range 20 {
-		if _, err := Query(t.Context(), dir, "SELECT 1", Limits{Time: 1}); err == nil || !strings.Contains(err.Error(), "the query was stopped after 1ns") {
+		if _, err := Query(t.Context(), dir, "SELECT 1", Limits{Time: 1}); err == nil || !strings.Contains(err.Error(), "the statement was stopped after 1ns") {
 			t.Fatalf("it says %v", err)
 		}
 	}

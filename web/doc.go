@@ -34,7 +34,7 @@
 //	  table={table}                  also table, when rows of it have changed
 //	  object={table}/{key}           also object with its differences, and related
 //	/api/sql                         what SQL can be asked about; with table={table} its columns
-//	  POST, as application/sql       answers a statement: columns, rows, cut, seconds
+//	  POST, as application/sql       answers a statement: columns, rows, cut, seconds, and error if it failed after some rows
 //	  format=csv, json, table        as that instead
 //	  rows=1000, timeout=10s         its limits, up to 100,000 and 20s
 //	/api/session                     who one is

@@ -20,8 +20,8 @@ func (s *Site) alive(w http.ResponseWriter, _ *http.Request) {
 	probeAnswer(w, http.StatusOK, "ok")
 }
 
-// ready answers /readyz: whether every table is synced and fresh. Why not is
-// told only to those who may read the tables.
+// ready answers /readyz: whether every table is synced and fresh, on disk too if it is
+// kept there. Why not is told only to those who may read the tables.
 func (s *Site) ready(w http.ResponseWriter, r *http.Request) {
 	reasons := s.unready()
 	switch {
@@ -40,8 +40,12 @@ func (s *Site) unready() []string {
 		reasons = append(reasons, "the mirror has ended")
 	}
 	for _, table := range s.mirror.Tables() {
-		if h := table.Replica().Health(); !h.Fresh(s.options.FreshWithin) {
+		h := table.Replica().Health()
+		if !h.Fresh(s.options.FreshWithin) {
 			reasons = append(reasons, table.Resource().Name()+": "+staleness(h, s.options.FreshWithin))
+		}
+		if h.Disk != nil && h.Disk.Lag > s.options.FreshWithin {
+			reasons = append(reasons, table.Resource().Name()+": what is on disk, and in SQL, is too old: "+h.Disk.String())
 		}
 	}
 	return reasons

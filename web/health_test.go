@@ -4,10 +4,12 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/ncruces/go-sqlite3"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tarnproject/tarn/apiserver"
@@ -32,6 +34,36 @@ func TestStale(t *testing.T) {
 	}
 	if answer := r.ask("/healthz"); answer.Code != http.StatusOK {
 		t.Errorf("stale is not dead: %d", answer.Code)
+	}
+}
+
+// A disk that does not follow makes the page unready, since SQL answers from it.
+func TestReadyKnowsTheDisk(t *testing.T) {
+	r := durable(t, rigOptions{web: Options{FreshWithin: time.Millisecond}})
+	conn, err := sqlite3.Open(filepath.Join(r.mirror.DB().Dir(), "replica.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	// Somebody who has the file locked is as good as a disk that is full.
+	if err := conn.Exec("BEGIN IMMEDIATE"); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.server.Put(pod("default", "new")); err != nil {
+		t.Fatal(err)
+	}
+	pods, _ := r.mirror.Table("pods")
+	for begin := time.Now(); pods.Replica().Health().Disk.Lag < 2*time.Millisecond; time.Sleep(time.Millisecond) { // real: the server is not in a bubble
+		if time.Since(begin) > 10*time.Second {
+			t.Fatal("the disk never fell behind")
+		}
+	}
+	answer := r.ask("/readyz")
+	if answer.Code != http.StatusServiceUnavailable || !strings.Contains(answer.Body.String(), "pods: what is on disk, and in SQL, is too old: ") {
+		t.Errorf("%d %s", answer.Code, answer.Body)
+	}
+	if err := conn.Exec("ROLLBACK"); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -1,17 +1,14 @@
 package web
 
 import (
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"net/http"
 	"slices"
 	"strconv"
 	"time"
 
-	"github.com/tarnproject/tarn/mirror"
 	"github.com/tarnproject/tarn/sqlite"
 )
 
@@ -24,8 +21,7 @@ const (
 	// usualRows and mostRows are how many a statement gives, if it does not say and
 	// if it does.
 	usualRows, mostRows = 1_000, 100_000
-	// usualTime and mostTime are how long it may take. The answer must be read by
-	// answerTime.
+	// usualTime and mostTime are how long it may take.
 	usualTime, mostTime = 10 * time.Second, 20 * time.Second
 )
 
@@ -91,17 +87,24 @@ func (s *Site) sql(w http.ResponseWriter, r *http.Request) {
 		fail(w, &failure{http.StatusTooManyRequests, "too many statements are being answered; try again"})
 		return
 	}
-	result, err := s.mirror.SQL(r.Context(), string(statement), limits)
+	unwritten, err := s.mirror.Unwritten(string(statement))
 	if err != nil {
 		fail(w, sqlFailure(err))
 		return
 	}
-	s.sendResult(w, result, format)
+	// The client may take as long to read as the statement to be computed.
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(2 * limits.Time))
+	answer := newSQLAnswer(w, format, unwritten)
+	summary, err := s.mirror.StreamSQL(r.Context(), string(statement), limits, answer)
+	answer.end(summary, err)
 }
 
 func sqlFailure(err error) *failure {
-	if errors.Is(err, sqlite.ErrNotReading) {
+	switch {
+	case errors.Is(err, sqlite.ErrNotReading):
 		return &failure{http.StatusForbidden, err.Error()}
+	case errors.Is(err, sqlite.ErrTooMany):
+		return &failure{http.StatusTooManyRequests, err.Error()}
 	}
 	return badRequest(err)
 }
@@ -129,62 +132,4 @@ func sqlLimits(r *http.Request) (limits sqlite.Limits, format string, problem *f
 		return limits, "", badRequest(fmt.Errorf("format is csv, json or table, not %q", format))
 	}
 	return limits, format, nil
-}
-
-var resultTypes = map[string]string{
-	"csv": "text/csv; charset=utf-8", "json": "application/json", "table": "text/plain; charset=utf-8",
-}
-
-// sqlAnswer is what the page is told.
-type sqlAnswer struct {
-	Columns []string `json:"columns"`
-	Rows    [][]any  `json:"rows"`
-	// Cut says that there were more rows.
-	Cut bool `json:"cut"`
-	// Unwritten are the tables that seem to be empty because they are not on disk yet.
-	Unwritten []string `json:"unwritten,omitempty"`
-	// Seconds is how long it took.
-	Seconds float64 `json:"seconds"`
-}
-
-func (s *Site) sendResult(w http.ResponseWriter, result *mirror.Answer, format string) {
-	if format == "" {
-		found := sqlAnswer{Columns: result.Columns, Rows: make([][]any, len(result.Rows)), Cut: result.Cut, Unwritten: result.Unwritten, Seconds: result.Took.Seconds()}
-		for i, row := range result.Rows {
-			found.Rows[i] = make([]any, len(row))
-			for j, v := range row {
-				found.Rows[i][j] = exact(v)
-			}
-		}
-		writeJSON(w, http.StatusOK, found)
-		return
-	}
-	w.Header().Set("Content-Type", resultTypes[format])
-	w.Header().Set("Cache-Control", "no-store")
-	if result.Cut {
-		w.Header().Set("Tarn-More-Rows", "true")
-	}
-	for _, table := range result.Unwritten {
-		w.Header().Add("Tarn-Unwritten", table)
-	}
-	_ = result.Write(w, format) // the client is gone, or too slow
-}
-
-// exact is a value that means the same to a browser: numbers that it would round
-// are text.
-func exact(v any) any {
-	const most = 1 << 53
-	switch v := v.(type) {
-	case int64:
-		if v > most || v < -most {
-			return strconv.FormatInt(v, 10)
-		}
-	case float64:
-		if math.IsInf(v, 0) || math.IsNaN(v) {
-			return strconv.FormatFloat(v, 'g', -1, 64)
-		}
-	case []byte:
-		return base64.StdEncoding.EncodeToString(v)
-	}
-	return v
 }

@@ -57,7 +57,7 @@ func ExampleIn() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if err := result.WriteTable(os.Stdout); err != nil {
+	if err := result.Write(os.Stdout, "table"); err != nil {
 		log.Fatal(err)
 	}
 	cancel()

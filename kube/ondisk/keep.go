@@ -171,7 +171,7 @@ func open[T any](db *sqlite.DB, s settings, of kube.Origin, front tarn.ReadStore
 	if s.plain {
 		written = struct{ sqlite.Codec[T] }{codec} // without the methods of a table
 	}
-	store, err := sqlite.NewStore(db, sqlite.Collection{Name: s.name, Identity: identity}, written)
+	store, err := sqlite.NewStore(db, sqlite.Collection{Name: s.name, Identity: identity, Dictionary: dictionary(codec.protobuf)}, written)
 	if err != nil {
 		return nil, err
 	}

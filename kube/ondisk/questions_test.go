@@ -325,7 +325,7 @@ func TestQuestions(t *testing.T) {
 			}
 			best = min(best, r.Took)
 			var b bytes.Buffer
-			must(t, r.WriteCSV(&b))
+			must(t, r.Write(&b, "csv"))
 			got := strings.Split(strings.TrimSpace(b.String()), "\n")[1:]
 			if !slices.Equal(got, want) {
 				t.Errorf("%s\nSQL says\n%s\nwant\n%s", q[1], strings.Join(got, "\n"), strings.Join(want, "\n"))

@@ -82,7 +82,7 @@ func TestJSONEveryType(t *testing.T) {
 	}
 	slices.Sort(kinds)
 	slow := map[string]int{}
-	for _, kind := range kinds {
+	for _, kind := range Some(kinds) {
 		d := newJSON(t, reflect.PointerTo(byName[kind]), Options{Pool: pool})
 		for round := range 3 {
 			fill.NilChance(float64(round)/5).NumElements(0, 3).MaxDepth(10)
@@ -159,7 +159,7 @@ func TestJSONNasty(t *testing.T) {
 			documents = append(documents, fmt.Sprintf(`{%q:%s}`, name, snippet), fmt.Sprintf("{ %q\n: %s\t, \"int64\":7}", name, snippet),
 				fmt.Sprintf(`{"self":{%q:%s},"list":[{},{%q:%s}]}`, name, snippet, name, snippet))
 		}
-		for _, document := range documents {
+		for _, document := range Some(documents) {
 			for range 2 {
 				wantStockJSON(t, typed, []byte(document))
 				wantStockJSON(t, free, []byte(document))
@@ -189,6 +189,9 @@ func TestJSONTruncatedAndBroken(t *testing.T) {
 			t.Errorf("%v: an ordinary pod was left to the stock decoder", of)
 		}
 		for n := range somePod {
+			if raceEnabled && n%16 != 0 {
+				continue
+			}
 			wantStockJSON(t, d, []byte(somePod[:n]))
 			if n%3 != 0 {
 				continue
@@ -205,7 +208,7 @@ func TestJSONTruncatedAndBroken(t *testing.T) {
 func TestJSONDepth(t *testing.T) {
 	typed := newJSON(t, reflect.TypeFor[*everyKind](), Options{Pool: NewPool()})
 	free := newJSON(t, freeType, Options{Pool: NewPool()})
-	for _, n := range []int{10, deepest - 2, deepest - 1, deepest, deepest + 1, 9998, 10001, 200_000} {
+	for _, n := range Some([]int{deepest, 10, deepest - 2, deepest - 1, deepest + 1, 9998, 10001, 200_000}) {
 		for _, around := range [][2]string{{`{"self":`, `}`}, {`{"any":`, `}`}, {`{"unknown":[`, `]}`}, {`{"any":[`, `]}`}} {
 			raw := []byte(strings.Repeat(around[0], n) + "null" + strings.Repeat(around[1], n))
 			wantStockJSON(t, typed, raw)

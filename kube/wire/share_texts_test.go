@@ -2,6 +2,7 @@ package wire
 
 import (
 	"fmt"
+	"math"
 	"reflect"
 	"runtime"
 	"testing"
@@ -59,14 +60,16 @@ func TestShareOwnTextIsLetGo(t *testing.T) {
 				kept[n] = sharer.ShareLike(pod, like).(*corev1.Pod)
 			}
 		}
-		for range 3 {
+		least := uint64(math.MaxUint64)
+		for range 10 { // cleanups run beside, and not at once
 			runtime.GC()
 			sharer.pool.Collect()
+			var stats runtime.MemStats
+			runtime.ReadMemStats(&stats)
+			least = min(least, stats.HeapAlloc)
 		}
-		var stats runtime.MemStats
-		runtime.ReadMemStats(&stats)
 		runtime.KeepAlive(kept)
-		return stats.HeapAlloc
+		return least
 	}
 	base := heapOf(0)
 	if updated := heapOf(60); updated > base+pods*512 {

@@ -92,7 +92,8 @@ export function consoleView({ replace, params }) {
     if (found.cut) parts.push('there are more: allow more rows, or ask for less')
     if (found.rows.length > drawn) parts.push(`the first ${count(drawn)} are shown, a download has all`)
     if (found.unwritten) parts.push(`the first state of ${found.unwritten.join(' and ')} is not all on disk yet`)
-    say(parts.join('; '))
+    if (found.error) parts.push(found.error)
+    say(parts.join('; '), Boolean(found.error))
   }
 
   async function save(format) {

@@ -41,13 +41,16 @@ func TestDirectoriesThatCannotBeUsed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	change("newer", "PRAGMA user_version=99")
+	change("newer", "PRAGMA user_version=99; UPDATE tarn_format SET value=99 WHERE name='format'")
 	for name, mode := range map[string]os.FileMode{"empty": 0o700, "foreign": 0o700, "open": 0o755} {
 		if err := os.Mkdir(at(name), mode); err != nil {
 			t.Fatal(err)
 		}
 	}
 	change("foreign", "CREATE TABLE mine (x)")
+	if err := os.Symlink(at("good"), at("link")); err != nil {
+		t.Fatal(err)
+	}
 	write(t, at("file"), "text")
 	write(t, at("badkey"), "short")
 	inUse, err := sqlite.Open(at("used"), sqlite.Options{})
@@ -70,6 +73,7 @@ func TestDirectoriesThatCannotBeUsed(t *testing.T) {
 		{"mirror pods --to file", []string{"no directory"}},
 		{"mirror pods --to file/below", []string{"cannot be used", "not a directory"}},
 		{"mirror pods --to open", []string{"chmod 700"}},
+		{"mirror pods --to link", []string{"symbolic link", "name the directory itself"}},
 		{"mirror pods --to good --key-file badkey", []string{"32 bytes", "openssl rand"}},
 		{"mirror pods --to good --key-file nothing", []string{"no such file"}},
 		{"get pods --from nothing", []string{"holds no replica"}},

@@ -145,8 +145,9 @@ func TestSQLOfWhatIsNotThereYet(t *testing.T) {
 func TestSQLOfAPageWhereSomethingIsNotThereYet(t *testing.T) {
 	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Add("Tarn-Unwritten", "pods")
-		w.Header().Set("Tarn-More-Rows", "true")
+		w.Header().Set("Trailer", "Tarn-More-Rows")
 		fmt.Fprint(w, "name\n")
+		w.Header().Set("Tarn-More-Rows", "true")
 	}))
 	defer page.Close()
 	got := alone(t, "sql", "SELECT name FROM pods", "-o", "csv", "--from", page.URL)

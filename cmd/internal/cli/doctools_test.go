@@ -102,7 +102,7 @@ var (
 	// switches are flags of go test without a value, others those that it has
 	// itself.
 	switches = []string{"v", "race", "short", "benchmem", "failfast", "json"}
-	others   = []string{"count", "timeout", "benchtime", "cpu", "parallel", "tags", "o"}
+	others   = []string{"count", "timeout", "benchtime", "cpu", "parallel", "tags", "o", "gcflags"}
 )
 
 func checkTestFlags(source string, flags map[string]string) error {

@@ -74,7 +74,7 @@ Everything is read-only. Values of Secrets are neither kept nor shown unless
 	flags.StringSliceVar(&opts.page.Hosts, "page-host", nil, "further names by which the page may be asked for")
 	flags.BoolVar(&opts.page.ShowSecrets, "show-secrets", false, "keep and show the values of Secrets")
 	flags.BoolVar(&opts.page.Profiles, "pprof", false, "serve Go's profiles at /debug/pprof/")
-	flags.DurationVar(&opts.page.FreshWithin, "fresh-within", 3*time.Minute, "how old the last word from the server may be for /readyz to say yes")
+	flags.DurationVar(&opts.page.FreshWithin, "fresh-within", 3*time.Minute, "how old the last word from the server, and what waits for the disk, may be for /readyz to say yes")
 	return cmd
 }
 

@@ -127,7 +127,7 @@ func (a *app) statement(args []string, file string) (string, error) {
 const longestStatement = 1 << 20
 
 func (opts *sqlOptions) limits() sqlite.Limits {
-	// The rows are to be had, however large they are.
+	// Rows are printed as they come, so they may be large.
 	return sqlite.Limits{Rows: opts.rows, Bytes: 1 << 30, Time: opts.timeout}
 }
 
@@ -159,14 +159,13 @@ func (a *app) sqlOfDirectory(ctx context.Context, statement string, opts *sqlOpt
 			oldest = h.Heard
 		}
 	}
-	result, err := sqlite.Query(ctx, opts.dir, statement, opts.limits())
-	if err != nil {
-		return mirror.ExplainSQL(err, tables)
+	if err := a.answer(ctx, opts.dir, statement, tables, opts); err != nil {
+		return err
 	}
 	if age := time.Since(oldest); !oldest.IsZero() && age > oldWords {
-		defer fmt.Fprintf(a.errOut, "As of %s ago: the server was not heard since.\n", seconds(age))
+		fmt.Fprintf(a.errOut, "As of %s ago: the server was not heard since.\n", seconds(age))
 	}
-	return a.printResult(result, opts.format)
+	return nil
 }
 
 // sqlOfCluster copies what the statement names, and asks the copy.
@@ -193,11 +192,7 @@ func (a *app) sqlOfCluster(parent context.Context, statement string, opts *sqlOp
 			return err
 		}
 	}
-	result, err := db.Query(parent, statement, opts.limits())
-	if err != nil {
-		return mirror.ExplainSQL(err, tables)
-	}
-	return a.printResult(result, opts.format)
+	return a.answer(parent, folder, statement, tables, opts)
 }
 
 // copyInto makes a whole copy of resources on disk. What is returned ends it.
@@ -227,9 +222,24 @@ func (a *app) copyInto(parent context.Context, at cluster, wanted []mirror.Resou
 	return done, db.Flush()
 }
 
-func (a *app) printResult(result *sqlite.Result, format string) error {
-	if result.Cut && format != "table" {
-		defer fmt.Fprintf(a.errOut, "There is more than these %d rows; --max-rows allows more.\n", len(result.Rows))
+// answer prints the rows of a statement while they are computed.
+func (a *app) answer(ctx context.Context, dir, statement string, tables []string, opts *sqlOptions) error {
+	encoder, err := sqlite.NewEncoder(a.out, opts.format)
+	if err != nil {
+		return err
 	}
-	return result.Write(a.out, format)
+	summary, err := sqlite.Stream(ctx, dir, statement, opts.limits(), encoder)
+	if err != nil && summary.Rows > 0 {
+		_ = encoder.End(summary) // what it failed with is to be told
+	}
+	if err != nil {
+		return mirror.ExplainSQL(err, tables)
+	}
+	if err := encoder.End(summary); err != nil {
+		return err
+	}
+	if summary.Cut && opts.format != "table" {
+		fmt.Fprintf(a.errOut, "There is more than these %d rows; --max-rows allows more.\n", summary.Rows)
+	}
+	return nil
 }

@@ -113,14 +113,19 @@ func (a *app) sqlOfPage(ctx context.Context, statement string, opts *sqlOptions)
 	if response.StatusCode != http.StatusOK {
 		return refusedByPage(response)
 	}
-	if response.Header.Get("Tarn-More-Rows") != "" && opts.format != "table" {
-		defer fmt.Fprintf(a.errOut, "There is more than these rows; --max-rows allows more.\n")
-	}
 	for _, table := range response.Header.Values("Tarn-Unwritten") {
 		defer a.tellUnwritten(table)
 	}
-	_, err = io.Copy(a.out, response.Body)
-	return err
+	if _, err = io.Copy(a.out, response.Body); err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return fmt.Errorf("the answer is not complete: the page broke it off (%w); did it take longer than --timeout?", err)
+	}
+	if response.Trailer.Get("Tarn-More-Rows") != "" && opts.format != "table" {
+		fmt.Fprintf(a.errOut, "There is more than these rows; --max-rows allows more.\n")
+	}
+	return nil
 }
 
 func refusedByPage(response *http.Response) error {

@@ -1,0 +1,297 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/tarnproject/tarn"
+)
+
+// maxFindings is how many findings a report has at most.
+const maxFindings = 100
+
+// Report is what [Check] found.
+type Report struct {
+	Dir string
+	// Bytes is how long the file is, LogBytes its log.
+	Bytes, LogBytes int64
+	Encrypted       bool
+	Collections     []Checked
+	// Findings are what is wrong; More counts those beyond the first hundred.
+	Findings []Finding
+	More     int
+}
+
+// Checked is what was found of a collection.
+type Checked struct {
+	Name    string
+	Version tarn.Version
+	// Heard is when the source was last heard before that state was written.
+	Heard time.Time
+	// Objects is how many there are, Bad how many of them are damaged, Missing how many
+	// more there should be.
+	Objects, Bad, Missing int
+	// Complete says that the next start serves the collection and resumes from its
+	// version.
+	Complete bool
+}
+
+// Finding is one thing that is wrong. It has names, and no content.
+type Finding struct {
+	// Collection and Key say where, as far as that is known.
+	Collection string
+	Key        tarn.Key
+	Text       string
+}
+
+func (f Finding) String() string {
+	where := f.Collection
+	if f.Key != "" {
+		where += ": " + string(f.Key)
+	}
+	if where != "" {
+		where += ": "
+	}
+	return where + f.Text
+}
+
+// Sound says that nothing is wrong.
+func (r *Report) Sound() bool { return len(r.Findings) == 0 }
+
+func (r *Report) found(collection string, key tarn.Key, text string) {
+	if len(r.Findings) == maxFindings {
+		r.More++
+		return
+	}
+	r.Findings = append(r.Findings, Finding{collection, key, strings.ReplaceAll(text, "\n", "; ")})
+}
+
+// Check looks at all that a directory holds, as fsck does at a file system: the
+// directory's owner and mode, the structure of the database, its tables, and every
+// row by its checksum. It changes nothing, and may run beside a mirror, of which it
+// then sees one state. The key is nil if the directory is not encrypted.
+//
+// It fails if there is nothing to check: no replica, another key, another format.
+// What is damaged is a finding.
+func Check(ctx context.Context, dir string, key []byte) (*Report, error) {
+	path := filepath.Join(dir, fileName)
+	if _, err := os.Stat(path); err != nil {
+		return nil, noReplica(dir, err)
+	}
+	r := &Report{Dir: dir, Encrypted: key != nil, Bytes: fileSize(path), LogBytes: fileSize(path + "-wal")}
+	for _, text := range looseEnds(dir) {
+		r.found("", "", text)
+	}
+	err := readGuarded(ctx, path, maxGrace, func(conn *sqlite3.Conn, _ *stopper) error { return r.file(ctx, conn, key, nil) })
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case errors.Is(err, ErrKey) || errors.Is(err, ErrNewerFormat) || errors.Is(err, errForeign):
+		return nil, fmt.Errorf("sqlite: %s cannot be checked: %w", dir, err)
+	case errors.Is(err, errOutdated):
+		return nil, fmt.Errorf("sqlite: %s cannot be checked: %w: whoever keeps it will build it anew when started", dir, err)
+	case unreadable(err):
+		r.found("", "", withoutKind(err))
+	case err != nil:
+		return nil, fmt.Errorf("sqlite: check %s: %w", dir, err)
+	}
+	return r, nil
+}
+
+// file checks one state of a database. saved, if it is set, is told of each
+// collection, and of each of its units that is good.
+func (r *Report) file(ctx context.Context, conn *sqlite3.Conn, key []byte, saved func(*unitReader) (func(*unit) error, error)) error {
+	conn.SetInterrupt(ctx)
+	if err := first(distrust(conn), conn.BusyTimeout(busyTimeout), tolerate(conn), conn.Exec("PRAGMA temp_store=MEMORY; BEGIN")); err != nil {
+		return err
+	}
+	defer func() { _ = conn.Exec("COMMIT") }() // it was only read
+	keys, err := r.keys(conn, key)
+	if err != nil {
+		return err
+	}
+	if err := r.structure(conn); err != nil {
+		return err
+	}
+	rows, err := r.collections(conn, keys)
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		if err := r.collection(conn, keys, row, saved); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keys are those of the file. Where its header or its list of tables is damaged, they
+// may still be found, and with them what is not.
+func (r *Report) keys(conn *sqlite3.Conn, key []byte) (*fileKeys, error) {
+	keys, err := readFormat(conn, key)
+	if !unreadable(err) {
+		return keys, err
+	}
+	if keys, also := readKeys(conn, key); also == nil {
+		r.found("", "", withoutKind(err))
+		return keys, nil
+	}
+	return nil, err
+}
+
+// tolerate lets a file be read of which the end is missing: SQLite refuses that unless
+// whoever reads it may repair it.
+func tolerate(conn *sqlite3.Conn) error {
+	if _, err := number(conn, "SELECT count(*) FROM sqlite_schema"); !errors.Is(err, sqlite3.CORRUPT) {
+		return nil // what else is wrong is told when it is read
+	}
+	if _, err := conn.Config(sqlite3.DBCONFIG_DEFENSIVE, false); err != nil {
+		return err
+	}
+	return conn.Exec("PRAGMA writable_schema=ON")
+}
+
+// structure has SQLite check its pages and indexes.
+func (r *Report) structure(conn *sqlite3.Conn) error {
+	err := query(conn, "PRAGMA integrity_check", func(row *sqlite3.Stmt) error {
+		if text := row.ColumnText(0); text != "ok" {
+			r.found("", "", "the database is not as SQLite wrote it: "+text)
+		}
+		return nil
+	})
+	if unreadable(err) {
+		r.found("", "", "the database cannot be read: "+err.Error())
+		return nil // some of it may be
+	}
+	return err
+}
+
+// collections are those whose rows are good.
+func (r *Report) collections(conn *sqlite3.Conn, keys *fileKeys) (rows []collectionRow, err error) {
+	err = query(conn, "SELECT "+collectionColumns+" FROM tarn_collections ORDER BY id", func(row *sqlite3.Stmt) error {
+		c, wrong := scanCollection(row, keys)
+		if wrong != nil {
+			r.found(c.name, "", "what is known of its state is damaged: all of it must come from the source again")
+			return nil
+		}
+		rows = append(rows, c)
+		return nil
+	})
+	if unreadable(err) {
+		r.found("", "", "the collections cannot be read: "+err.Error())
+		err = nil
+	}
+	return rows, err
+}
+
+// collection checks the units of a collection.
+func (r *Report) collection(conn *sqlite3.Conn, keys *fileKeys, row collectionRow, saved func(*unitReader) (func(*unit) error, error)) error {
+	c := Checked{Name: row.name, Version: row.state.version, Heard: row.state.heard, Complete: row.state.whole && !row.state.unsound && row.state.version != ""}
+	before := len(r.Findings) + r.More
+	units, err := newUnitReader(conn, keys, row)
+	if unreadable(err) {
+		r.found(row.name, "", withoutKind(err))
+		c.Complete, c.Missing = false, int(row.state.objects)
+		r.Collections = append(r.Collections, c)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	// What objects say can be right although somebody has changed the tables.
+	if err := checkSchema(conn, units.layout.made); unreadable(err) {
+		r.found(row.name, "", err.Error())
+	} else if err != nil {
+		return err
+	}
+	save := func(*unit) error { return nil }
+	if saved != nil {
+		if save, err = saved(units); err != nil {
+			return err
+		}
+	}
+	sum := uint64(0)
+	lost := units.all(func(u *unit, wrong error) error {
+		c.Objects++
+		sum += u.sum.number()
+		if wrong == nil {
+			return save(u)
+		}
+		c.Bad++
+		r.found(row.name, u.key, withoutKind(wrong))
+		return nil
+	})
+	if lost != nil && !unreadable(lost) {
+		return lost
+	}
+	if lost != nil {
+		r.found(row.name, "", withoutKind(lost))
+	}
+	c.Missing = max(int(row.state.objects)-c.Objects, 0)
+	switch n := row.state.objects; {
+	case int64(c.Objects) != n:
+		r.found(row.name, "", fmt.Sprintf("%d objects are there, and %d belong there", c.Objects, n))
+	case sum != row.state.sum && c.Bad == 0:
+		r.found(row.name, "", "objects are there that were written at another time than the rest")
+	}
+	if err := r.strays(conn, row, units.layout); err != nil {
+		return err
+	}
+	c.Complete = c.Complete && len(r.Findings)+r.More == before
+	r.Collections = append(r.Collections, c)
+	return nil
+}
+
+// unreadable says that something cannot be read because of what the file has, or has
+// not: of a table that is missing SQLite says no more than that there is an error.
+func unreadable(err error) bool { return damaged(err) || errors.Is(err, sqlite3.ERROR) }
+
+// withoutKind is what is wrong, without saying that it is.
+func withoutKind(err error) string { return strings.TrimPrefix(err.Error(), errBadRow.Error()+": ") }
+
+// strays counts the rows that belong to no object.
+func (r *Report) strays(conn *sqlite3.Conn, row collectionRow, l layout) error {
+	if !l.shown {
+		return nil
+	}
+	tables := []string{rowsTable(row.id), labelsTable(row.id)}
+	for _, w := range l.wide {
+		tables = append(tables, wideTable(row.id, w.name))
+	}
+	for _, table := range tables {
+		n, err := number(conn, fmt.Sprintf("SELECT count(*) FROM %s WHERE id NOT IN (SELECT id FROM %s)", quote(table), objectsTable(row.id)))
+		switch {
+		case unreadable(err):
+			r.found(row.name, "", fmt.Sprintf("%s cannot be read: %v", table, err))
+		case err != nil:
+			return err
+		case n > 0:
+			r.found(row.name, "", fmt.Sprintf("%s has %d rows that belong to no object", table, n))
+		}
+	}
+	return nil
+}
+
+// examine is what a report says of a file that is given up, in lines.
+func examine(dir string, key []byte, limit time.Duration) (lines []string) {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	report, err := Check(ctx, dir, key)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	for _, f := range report.Findings {
+		lines = append(lines, f.String())
+	}
+	if report.More > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more", report.More))
+	}
+	return lines
+}

@@ -1,0 +1,95 @@
+package sqlite
+
+import (
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/tarnproject/tarn"
+)
+
+// entry is what a transaction does to one key.
+type entry struct {
+	key  tarn.Key
+	gone bool
+	sum  Sum
+	body []byte
+	row  Row
+	// found is a checksum of what the row is found by, parts the sums of its wide
+	// values.
+	found int64
+	parts []byte
+}
+
+// write makes the changes of one transaction.
+func (c *collection) write(conn *sqlite3.Conn, entries []entry, all bool, next *state) error {
+	if all {
+		if err := c.clear(conn); err != nil {
+			return err
+		}
+		next.objects, next.sum = 0, 0
+	}
+	for _, e := range entries {
+		if err := c.writeEntry(conn, e, next); err != nil {
+			return err
+		}
+	}
+	return c.writeRow(conn, "REPLACE INTO", *next, c.label)
+}
+
+func (c *collection) clear(conn *sqlite3.Conn) error {
+	tables := []string{c.objectsTable()}
+	if c.table != nil {
+		for _, name := range c.table.storing(c.id) {
+			tables = append(tables, quote(name))
+		}
+	}
+	for _, t := range tables {
+		if err := conn.Exec("DELETE FROM " + t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeEntry writes one object, or takes it out, and keeps count. Why not an
+// upsert: it tells neither whether the row was there nor its checksum.
+func (c *collection) writeEntry(conn *sqlite3.Conn, e entry, next *state) error {
+	var id, found int64
+	var before Sum
+	var parts []byte
+	err := run(c.stmts.find, func(row *sqlite3.Stmt) error {
+		id, before, found = row.ColumnInt64(0), sumOf(row.ColumnRawBlob(1)), row.ColumnInt64(2)
+		parts = row.ColumnBlob(3, nil)
+		return nil
+	}, string(e.key))
+	if err != nil {
+		return err
+	}
+	next.sum -= before.number()
+	how := rowUpdated
+	switch {
+	case e.gone && id == 0:
+		return nil
+	case e.gone:
+		how = rowGone
+		next.objects--
+		err = run(c.stmts.remove, noRow, id)
+	case id == 0:
+		how = rowAdded
+		next.objects++
+		next.sum += e.sum.number()
+		err = run(c.stmts.insert, noRow, string(e.key), e.sum, e.found, e.parts, e.body)
+		id = conn.LastInsertRowID()
+	default:
+		if e.found == found {
+			how = rowTouched
+		}
+		next.sum += e.sum.number()
+		err = run(c.stmts.update, noRow, id, e.sum, e.found, e.parts, e.body)
+	}
+	if err != nil || c.table == nil {
+		return err
+	}
+	return c.stmts.table.write(conn, how, id, e, parts)
+}
+
+func noRow(*sqlite3.Stmt) error { return nil }

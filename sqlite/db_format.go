@@ -1,0 +1,296 @@
+package sqlite
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/ncruces/go-sqlite3"
+)
+
+const (
+	// applicationID stands in the file's header, so that tools can tell what it is:
+	// "Tarn" in ASCII.
+	applicationID = 0x5461726e
+	// format is the layout of the tables. It moves on when an older Tarn would
+	// misread them, or this one an older file.
+	format = 4
+)
+
+var (
+	// errOutdated says that a file is whole but cannot be read any more.
+	errOutdated = errors.New("the file is of no more use")
+	// ErrNewerFormat says that a later version of Tarn wrote the file.
+	ErrNewerFormat = errors.New("written by a newer Tarn")
+	// ErrKey says that a directory cannot be read with the key that was given, or
+	// without one.
+	ErrKey = errors.New("the key does not fit")
+	// errSchema says that tables are not those that were made.
+	errSchema = errors.New("the tables were changed by somebody else")
+)
+
+// tables are those that are there once; each collection has its own besides.
+//
+// tarn_format has the format once more, which every later format keeps; the salt that
+// the file's keys are derived with; and a proof by which a wrong key is told.
+//
+// tarn_collections has one row for each collection: what it is a copy of, and the
+// state that it shows. The version belongs to the objects: both are written in the
+// same transaction. whole is 0 if something could not be written, so that the content
+// is not to be begun with, and 2 if all of it is there, but the source said more that
+// could not be taken, so that the version is not to be resumed from. sum adds up those
+// of all rows, so that a page which was lost, or is another one's, is found although
+// each row is right. positions is where each section stood, one to a line; label is
+// the caller's. proof is a checksum of the row itself.
+var tables = []string{
+	`CREATE TABLE tarn_format (name TEXT PRIMARY KEY, value BLOB) WITHOUT ROWID`,
+	`CREATE TABLE tarn_collections (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, identity TEXT NOT NULL, version TEXT NOT NULL, heard_ms INTEGER NOT NULL, objects INTEGER NOT NULL, whole INTEGER NOT NULL, sum INTEGER NOT NULL, positions TEXT NOT NULL, label TEXT NOT NULL, proof BLOB NOT NULL)`,
+	`CREATE TABLE tarn_dictionaries (id INTEGER PRIMARY KEY, value BLOB NOT NULL)`,
+}
+
+// keyProof is encrypted into the file, to tell later whether the key is the same.
+const keyProof = "the key that this file was written with"
+
+var errForeign = errors.New("it is a database of something else")
+
+// checkFormat tells whether a file can be used, before anything in it is changed. A
+// file that is empty can.
+func (db *DB) checkFormat(conn *sqlite3.Conn) (empty bool, err error) {
+	content, err := number(conn, "SELECT count(*) FROM sqlite_schema")
+	if err != nil || content == 0 {
+		return err == nil, err
+	}
+	keys, err := readFormat(conn, db.opts.Key)
+	switch {
+	case errors.Is(err, errForeign) || errors.Is(err, ErrNewerFormat):
+		return false, fmt.Errorf("%w, or name another directory", err)
+	case errors.Is(err, ErrKey):
+		return false, fmt.Errorf("%w: %w", errOutdated, err)
+	case err != nil:
+		return false, err
+	case reserved(conn) != 0:
+		// Up to format 3 Tarn adds checksums to the pages of any file that it is pointed
+		// at, before it looks at its format. Other tools do not keep them, and SQLite has
+		// no way to take them out again.
+		return false, fmt.Errorf("%w: an older Tarn has added checksums to its pages", errOutdated)
+	case db.keys != nil && !bytes.Equal(db.keys.salt, keys.salt):
+		return false, fmt.Errorf("%w: it is another file than the one that was open", errSchema)
+	}
+	db.keys = keys
+	return false, nil
+}
+
+// reserved is how many bytes of each page SQLite leaves to others.
+func reserved(conn *sqlite3.Conn) int {
+	n, _ := conn.FileControl("main", sqlite3.FCNTL_RESERVE_BYTES)
+	bytes, _ := n.(int)
+	return bytes
+}
+
+// readFormat says whether a file can be read as it is, and gives its keys.
+//
+// The format stands in the header and in a table. Where the two differ, one of them is
+// damaged: a flipped bit of the header must not make a file that is of a newer Tarn,
+// or of something else, and is therefore left alone for ever.
+func readFormat(conn *sqlite3.Conn, key []byte) (*fileKeys, error) {
+	id, err1 := number(conn, "PRAGMA application_id")
+	version, err2 := number(conn, "PRAGMA user_version")
+	ours, err3 := number(conn, "SELECT count(*) FROM sqlite_schema WHERE name='tarn_format'")
+	switch err := first(err1, err2, err3); {
+	case err != nil:
+		return nil, err
+	case ours == 0 && id != applicationID:
+		return nil, fmt.Errorf("%w: use that", errForeign)
+	case id == applicationID && version < format:
+		return nil, fmt.Errorf("%w: it has the older format %d (this one reads %d)", errOutdated, version, format)
+	}
+	noted, err := number(conn, "SELECT value FROM tarn_format WHERE name='format'")
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%w: %w", errSchema, err)
+	case id != applicationID || version != noted:
+		return nil, fmt.Errorf("%w: the header says format %d, and the table %d", errBadRow, version, noted)
+	case version > format:
+		return nil, fmt.Errorf("it was %w (format %d; this one reads %d): use that", ErrNewerFormat, version, format)
+	}
+	if err := checkSchema(conn, tables); err != nil {
+		return nil, err
+	}
+	return readKeys(conn, key)
+}
+
+// readKeys derives the keys of a file.
+func readKeys(conn *sqlite3.Conn, key []byte) (*fileKeys, error) {
+	found := map[string][]byte{}
+	err := query(conn, "SELECT name, value FROM tarn_format", func(row *sqlite3.Stmt) error {
+		found[row.ColumnText(0)] = row.ColumnBlob(1, nil)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	salt, proof := found["salt"], found["key"]
+	switch {
+	case len(salt) != saltSize:
+		return nil, fmt.Errorf("%w: the salt is missing in tarn_format", errBadRow)
+	case len(proof) == 0 && key != nil:
+		return nil, fmt.Errorf("%w: it is not encrypted, and a key was given", ErrKey)
+	case len(proof) > 0 && key == nil:
+		return nil, fmt.Errorf("%w: it is encrypted, and no key was given", ErrKey)
+	}
+	keys, err := newFileKeys(key, salt)
+	if err != nil || key == nil {
+		return keys, err
+	}
+	if plain, err := keys.seal.open(proof, []byte(keyProof)); err != nil || !bytes.Equal(plain, []byte(keyProof)) {
+		return nil, fmt.Errorf("%w: it was encrypted with another key", ErrKey)
+	}
+	return keys, nil
+}
+
+// create makes the tables of a new file. A file that takes the place of another gets
+// its keys, since there may still be readers of rows that were written with them.
+func (db *DB) create(conn *sqlite3.Conn) (err error) {
+	if db.keys == nil {
+		if db.keys, err = newFileKeys(db.opts.Key, newSalt()); err != nil {
+			return err
+		}
+	}
+	proof := []byte(nil)
+	if db.keys.seal != nil {
+		if proof, err = db.keys.seal.close([]byte(keyProof), []byte(keyProof)); err != nil {
+			return err
+		}
+	}
+	if err := conn.Exec("BEGIN IMMEDIATE;" + strings.Join(tables, ";")); err != nil {
+		return err
+	}
+	if err := execute(conn, "INSERT INTO tarn_format VALUES ('format', ?), ('key', ?), ('salt', ?)", format, proof, db.keys.salt); err != nil {
+		return err
+	}
+	return conn.Exec(fmt.Sprintf("PRAGMA application_id=%d; PRAGMA user_version=%d; COMMIT", applicationID, format))
+}
+
+// checkSchema says whether tables, indexes and views are there as they were made, and
+// nothing hangs on the tables that was not: a trigger or an index of somebody else
+// would compute what it likes whenever a row is written.
+func checkSchema(conn *sqlite3.Conn, made []string) error {
+	want, tables := map[string]string{}, map[string]bool{}
+	for _, sql := range made {
+		kind, name := madeBy(sql)
+		want[name] = sql
+		if kind != "INDEX" {
+			tables[name] = true
+		}
+	}
+	err := query(conn, "SELECT type, name, tbl_name, sql FROM sqlite_schema", func(row *sqlite3.Stmt) error {
+		name, sql := row.ColumnText(1), row.ColumnText(3)
+		switch expected, ours := want[name]; {
+		case ours && sql == expected:
+			delete(want, name)
+		case ours:
+			return fmt.Errorf("%w: %s is not as it was made", errSchema, name)
+		case tables[row.ColumnText(2)] && row.ColumnType(3) != sqlite3.NULL: // NULL: made by a constraint
+			return fmt.Errorf("%w: %s has a %s %s", errSchema, row.ColumnText(2), row.ColumnText(0), name)
+		}
+		return nil
+	})
+	for name := range want {
+		if err == nil {
+			err = fmt.Errorf("%w: %s is missing", errSchema, name)
+		}
+	}
+	return err
+}
+
+// madeBy reads what a statement of ours makes.
+func madeBy(sql string) (kind, name string) {
+	words := strings.SplitN(sql, " ", 4)
+	return words[1], strings.Trim(words[2], `"`)
+}
+
+// number asks for one number.
+func number(conn *sqlite3.Conn, sql string, args ...any) (n int64, err error) {
+	err = query(conn, sql, func(row *sqlite3.Stmt) error {
+		n = row.ColumnInt64(0)
+		return nil
+	}, args...)
+	return n, err
+}
+
+// execute runs one statement.
+func execute(conn *sqlite3.Conn, sql string, args ...any) error {
+	return query(conn, sql, func(*sqlite3.Stmt) error { return nil }, args...)
+}
+
+// query runs one statement and calls each for every row.
+func query(conn *sqlite3.Conn, sql string, each func(row *sqlite3.Stmt) error, args ...any) error {
+	var stmt *sqlite3.Stmt
+	err := withoutPanic(func() (err error) {
+		stmt, _, err = conn.Prepare(sql)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = withoutPanic(stmt.Close) }() // it tells again how it last went
+	return run(stmt, each, args...)
+}
+
+// run runs a prepared statement, which can be run again.
+func run(stmt *sqlite3.Stmt, each func(row *sqlite3.Stmt) error, args ...any) error {
+	for i, arg := range args {
+		if err := bind(stmt, i+1, arg); err != nil {
+			return err
+		}
+	}
+	for {
+		more, err := step(stmt)
+		if err != nil || !more {
+			_ = stmt.Reset() // it tells again what step told
+			return err
+		}
+		if err := each(stmt); err != nil {
+			return first(err, stmt.Reset())
+		}
+	}
+}
+
+// step makes the next row. What SQLite panics with is an error: files may lead it
+// astray. What the caller's function panics with is its own.
+func step(stmt *sqlite3.Stmt) (more bool, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("%w: %v", errPanicked, v)
+		}
+	}()
+	return stmt.Step(), stmt.Err()
+}
+
+func bind(stmt *sqlite3.Stmt, i int, arg any) error {
+	switch v := arg.(type) {
+	case nil:
+		return stmt.BindNull(i)
+	case string:
+		return stmt.BindText(i, v)
+	case []byte:
+		if v == nil {
+			return stmt.BindNull(i)
+		}
+		return stmt.BindBlob(i, v)
+	case Sum:
+		return stmt.BindBlob(i, v[:])
+	case int:
+		return stmt.BindInt64(i, int64(v))
+	case int64:
+		return stmt.BindInt64(i, v)
+	case float64:
+		return stmt.BindFloat(i, v)
+	case bool:
+		return stmt.BindBool(i, v)
+	case JSON:
+		return stmt.BindRawText(i, v)
+	}
+	return fmt.Errorf("a %T cannot be stored in a column", arg)
+}

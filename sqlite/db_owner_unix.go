@@ -1,0 +1,27 @@
+//go:build unix
+
+package sqlite
+
+import (
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// modesMatter says that a file's mode tells who may read it.
+const modesMatter = true
+
+// noFollow opens no file that is a symbolic link.
+const noFollow = syscall.O_NOFOLLOW
+
+// ownerOf is the user and group that a file belongs to.
+func ownerOf(info fs.FileInfo) (user, group int, known bool) {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0, 0, false
+	}
+	return int(stat.Uid), int(stat.Gid), true
+}
+
+// ourselves is the user that this process acts as.
+func ourselves() int { return os.Geteuid() }

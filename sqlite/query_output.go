@@ -1,0 +1,251 @@
+package sqlite
+
+import (
+	"bufio"
+	"encoding/base64"
+	"encoding/csv"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Formats are the names that [NewEncoder] knows.
+var Formats = []string{"table", "json", "csv"}
+
+// An Encoder writes an answer while it is computed. It is a [Sink]; End writes what
+// follows the last row.
+type Encoder interface {
+	Sink
+	End(Summary) error
+}
+
+// NewEncoder writes to w as "table", which is for people and shows long values cut,
+// as "json", an array with an object for each row, or as "csv", with a line of names
+// first. Nothing is written before the first row or the end.
+func NewEncoder(w io.Writer, format string) (Encoder, error) {
+	b := bufio.NewWriterSize(w, 32<<10)
+	switch format {
+	case "table", "":
+		return &tableEncoder{w: b}, nil
+	case "json":
+		return &jsonEncoder{w: b}, nil
+	case "csv":
+		return &csvEncoder{w: b, csv: csv.NewWriter(b)}, nil
+	}
+	return nil, fmt.Errorf("there is no format %q: take table, json or csv", format)
+}
+
+// Write writes the result in one of the [Formats].
+func (r *Result) Write(w io.Writer, format string) error {
+	e, err := NewEncoder(w, format)
+	if err != nil {
+		return err
+	}
+	if err := e.Columns(r.Columns); err != nil {
+		return err
+	}
+	values := make([]any, len(r.Columns))
+	for _, row := range r.Rows {
+		for i, v := range row {
+			if text, ok := v.(string); ok {
+				v = Text(text)
+			}
+			values[i] = v
+		}
+		if err := e.Row(values); err != nil {
+			return err
+		}
+	}
+	return e.End(Summary{Rows: len(r.Rows), Cut: r.Cut, Took: r.Took})
+}
+
+const (
+	// widest is how many characters of a value a table shows.
+	widest = 80
+	// measured is how many rows a table is measured by, and measuredBytes how many
+	// bytes: a value of a later row that is wider moves the rest of its line.
+	measured, measuredBytes = 1_000, 1 << 20
+)
+
+// tableEncoder shows columns side by side. The first rows wait until it is known how
+// wide the columns are.
+type tableEncoder struct {
+	w       *bufio.Writer
+	waiting [][]string
+	bytes   int
+	widths  []int
+}
+
+func (t *tableEncoder) Columns(names []string) error {
+	cells := make([]string, len(names))
+	for i, name := range names {
+		cells[i] = cell(Text(strings.ToUpper(name)))
+	}
+	t.waiting = [][]string{cells}
+	return nil
+}
+
+func (t *tableEncoder) Row(values []any) error {
+	cells := make([]string, len(values))
+	for i, v := range values {
+		cells[i] = cell(v)
+		t.bytes += len(cells[i])
+	}
+	if t.widths != nil {
+		return t.line(cells)
+	}
+	t.waiting = append(t.waiting, cells)
+	if len(t.waiting) > measured || t.bytes > measuredBytes {
+		return t.measure()
+	}
+	return nil
+}
+
+// measure writes the rows that have waited.
+func (t *tableEncoder) measure() error {
+	t.widths = make([]int, 0)
+	for _, line := range t.waiting {
+		for i, c := range line {
+			if i == len(t.widths) {
+				t.widths = append(t.widths, 0)
+			}
+			t.widths[i] = max(t.widths[i], utf8.RuneCountInString(c))
+		}
+	}
+	for _, line := range t.waiting {
+		if err := t.line(line); err != nil {
+			return err
+		}
+	}
+	t.waiting = nil
+	return nil
+}
+
+func (t *tableEncoder) line(cells []string) error {
+	var s strings.Builder
+	for i, c := range cells {
+		s.WriteString(c)
+		s.WriteString(strings.Repeat(" ", max(0, t.widths[i]-utf8.RuneCountInString(c))+3))
+	}
+	_, err := t.w.WriteString(strings.TrimRight(s.String(), " ") + "\n")
+	return err
+}
+
+func (t *tableEncoder) End(s Summary) error {
+	if t.widths == nil {
+		if err := t.measure(); err != nil {
+			return err
+		}
+	}
+	if s.Cut {
+		fmt.Fprintf(t.w, "(there is more than these %d rows)\n", s.Rows)
+	}
+	return t.w.Flush()
+}
+
+// cell is a value on one line. What would move the cursor of a terminal is not shown
+// as it is: values come from whoever may write objects.
+func cell(v any) string {
+	if t, ok := v.(Text); ok && len(t) > 4*widest {
+		v = t[:4*widest] // more characters than are shown
+	}
+	if b, ok := v.([]byte); ok && len(b) > widest {
+		v = b[:widest]
+	}
+	s := strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || r == utf8.RuneError {
+			return ' '
+		}
+		return r
+	}, text(v))
+	if utf8.RuneCountInString(s) > widest {
+		s = string([]rune(s)[:widest-1]) + "…"
+	}
+	return s
+}
+
+// text is a value as text; nothing for NULL.
+func text(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case int64:
+		return strconv.FormatInt(v, 10)
+	case float64:
+		return strconv.FormatFloat(v, 'g', -1, 64)
+	case Text:
+		return string(v)
+	case []byte:
+		return base64.StdEncoding.EncodeToString(v)
+	}
+	return fmt.Sprint(v)
+}
+
+// jsonEncoder writes an array with an object for each row, in the order of columns.
+type jsonEncoder struct {
+	w     *bufio.Writer
+	names [][]byte
+	rows  int
+}
+
+func (j *jsonEncoder) Columns(names []string) error {
+	for _, name := range names {
+		j.names = append(j.names, jsonName(name))
+	}
+	return j.w.WriteByte('[')
+}
+
+func (j *jsonEncoder) Row(values []any) error {
+	if j.rows++; j.rows > 1 {
+		j.w.WriteByte(',')
+	}
+	j.w.WriteString("\n{")
+	for i, v := range values {
+		if i > 0 {
+			j.w.WriteString(", ")
+		}
+		j.w.Write(j.names[i])
+		if err := WriteJSON(j.w, v); err != nil {
+			return err
+		}
+	}
+	return j.w.WriteByte('}') // which tells of earlier errors too
+}
+
+func (j *jsonEncoder) End(Summary) error {
+	j.w.WriteString("\n]\n")
+	return j.w.Flush()
+}
+
+// csvEncoder writes a line of names and one for each row.
+type csvEncoder struct {
+	w   *bufio.Writer
+	csv *csv.Writer
+}
+
+func (c *csvEncoder) Columns(names []string) error { return c.csv.Write(names) }
+
+func (c *csvEncoder) Row(values []any) error {
+	cells := make([]string, len(values))
+	for i, v := range values {
+		cells[i] = text(v)
+	}
+	if len(cells) == 1 && cells[0] == "" {
+		// A reader would skip an empty line.
+		c.csv.Flush()
+		_, err := c.w.WriteString("\"\"\n")
+		return err
+	}
+	return c.csv.Write(cells)
+}
+
+func (c *csvEncoder) End(Summary) error {
+	c.csv.Flush()
+	if err := c.csv.Error(); err != nil {
+		return err
+	}
+	return c.w.Flush()
+}

@@ -1,0 +1,14 @@
+//go:build !unix
+
+package sqlite
+
+import "github.com/ncruces/go-sqlite3"
+
+// sqliteMemory cannot be taken away here.
+type sqliteMemory struct{}
+
+func memoryOf(*sqlite3.Conn) sqliteMemory { return sqliteMemory{} }
+
+func (sqliteMemory) takeAway() bool { return false }
+
+func (sqliteMemory) release() {}

@@ -1,0 +1,251 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"strings"
+	"sync"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/tarnproject/tarn"
+)
+
+// loaded is what the file held when it was opened.
+type loaded[T any] struct {
+	state
+	items []tarn.Change[T]
+}
+
+// rows is some rows as they were read, back to back. It is used again once they are
+// decoded: all together take more memory than what is made of them.
+type rows struct {
+	keys  []tarn.Key
+	sums  []Sum
+	ends  []int
+	bytes []byte
+}
+
+// loadRows is how many rows a worker decodes at a time.
+const loadRows = 128
+
+// add takes a row of key, sum and body.
+func (r *rows) add(row *sqlite3.Stmt) {
+	r.keys = append(r.keys, tarn.Key(row.ColumnText(0)))
+	r.sums = append(r.sums, sumOf(row.ColumnRawBlob(1)))
+	r.bytes = append(r.bytes, row.ColumnRawBlob(2)...)
+	r.ends = append(r.ends, len(r.bytes))
+}
+
+func (r *rows) reset() {
+	r.keys, r.sums, r.ends, r.bytes = r.keys[:0], r.sums[:0], r.ends[:0], r.bytes[:0]
+}
+
+// load reads the whole collection: one goroutine reads the file, the others
+// decode. What turns out to be damaged is given up, and nothing was held.
+func (s *Store[T]) load(ctx context.Context) (loaded[T], error) {
+	all, err := s.tryLoad(ctx)
+	if err == nil || !damaged(err) {
+		return all, err
+	}
+	return loaded[T]{}, s.rebuild(err)
+}
+
+// rebuild takes an empty file in the place of one that is damaged.
+func (s *Store[T]) rebuild(cause error) error {
+	db := s.c.db
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	if err := db.usable(); err != nil {
+		return err
+	}
+	s.c.note = "it was damaged: " + cause.Error()
+	if err := db.rescue(cause); err != nil {
+		return err
+	}
+	s.c.tell()
+	s.epoch = db.epoch
+	return nil
+}
+
+func (s *Store[T]) tryLoad(ctx context.Context) (all loaded[T], err error) {
+	n := runtime.GOMAXPROCS(0) // all: reading needs little
+	work, done := make(chan *rows, n), make(chan decoded[T])
+	// Each worker has some, some wait for one, and one is being read.
+	spare := make(chan *rows, 2*n+1)
+	for range cap(spare) {
+		spare <- &rows{}
+	}
+	var workers sync.WaitGroup
+	for range n {
+		workers.Go(func() {
+			buf := make([]byte, 0, 64<<10)
+			for r := range work {
+				d := s.decodeRows(r, buf)
+				r.reset()
+				spare <- r
+				done <- d
+			}
+		})
+	}
+	collected := make(chan error)
+	go func() {
+		var first error
+		keys := map[tarn.Key]struct{}{}
+		for d := range done {
+			if all.items == nil {
+				all.items = make([]tarn.Change[T], 0, min(max(all.objects, 0), 1<<16)) // what the file says may not be so
+			}
+			all.items = append(all.items, d.items...)
+			if first == nil {
+				first = d.err
+			}
+			for _, item := range d.items {
+				if _, twice := keys[item.Key]; twice && first == nil {
+					first = fmt.Errorf("%w: %s is there twice", errBadRow, item.Key)
+				}
+				keys[item.Key] = struct{}{}
+			}
+		}
+		collected <- first
+	}()
+	err = s.c.db.pool.with(func(r *reader) error { return s.readRows(ctx, r, &all.state, work, spare) })
+	close(work)
+	workers.Wait()
+	close(done)
+	if decoding := <-collected; err == nil {
+		err = decoding
+	}
+	return all, err
+}
+
+// readRows reads the state and all rows of one moment.
+func (s *Store[T]) readRows(ctx context.Context, r *reader, st *state, work chan<- *rows, spare <-chan *rows) (err error) {
+	if err := r.conn.Exec("BEGIN"); err != nil {
+		return err
+	}
+	defer func() { err = first(err, r.conn.Exec("COMMIT")) }()
+	if err := s.c.readState(r, st); err != nil {
+		return err
+	}
+	next, found := <-spare, state{}
+	err = r.query("SELECT key, sum, body FROM "+s.c.objectsTable()+" ORDER BY id", func(row *sqlite3.Stmt) error {
+		next.add(row)
+		found.objects++
+		found.sum += sumOf(row.ColumnRawBlob(1)).number()
+		if len(next.keys) == loadRows {
+			work <- next
+			next = <-spare
+		}
+		return ctx.Err()
+	})
+	if err == nil && (found.objects != st.objects || found.sum != st.sum) {
+		err = fmt.Errorf("%w: rows were lost, or are there twice: %d are there, and %d belong there", errBadRow, found.objects, st.objects)
+	}
+	if err == nil {
+		work <- next
+		err = s.c.checkIndex(r)
+	}
+	return err
+}
+
+// checkIndex says whether objects are found by their keys: one that is not would be
+// written a second time, and not be deleted. It takes 0.3 s for 100,000 objects.
+func (c *collection) checkIndex(r *reader) error {
+	return r.query("PRAGMA integrity_check("+c.objectsTable()+")", func(row *sqlite3.Stmt) error {
+		if found := row.ColumnText(0); found != "ok" {
+			return fmt.Errorf("%w: %s", errBadRow, found)
+		}
+		return nil
+	})
+}
+
+// decoded is what came of some rows.
+type decoded[T any] struct {
+	items []tarn.Change[T]
+	err   error
+}
+
+// decodeRows decodes rows. buf is memory to unpack them into.
+func (s *Store[T]) decodeRows(r *rows, buf []byte) (d decoded[T]) {
+	d.items = make([]tarn.Change[T], 0, len(r.keys))
+	from := 0
+	for i, key := range r.keys {
+		object, err := s.decode(key, r.sums[i], r.bytes[from:r.ends[i]], buf)
+		if err != nil {
+			d.err = fmt.Errorf("%s: %w", key, err)
+			return d
+		}
+		from = r.ends[i]
+		d.items = append(d.items, tarn.Change[T]{Type: tarn.Add, Key: key, Object: object})
+	}
+	return d
+}
+
+// kept is what the engine may start from.
+func (s *Store[T]) kept(st state) tarn.Kept {
+	if !st.whole || st.version == "" {
+		return tarn.Kept{}
+	}
+	kept := tarn.Kept{Version: st.version, Heard: st.heard, Unsound: st.unsound}
+	if st.positions != "" {
+		for line := range strings.SplitSeq(st.positions, "\n") {
+			kept.Positions = append(kept.Positions, tarn.Version(line))
+		}
+	}
+	return kept
+}
+
+// Restore tells what the file holds; see [tarn.Durable]. A state that is not whole
+// is dropped, since it was never the source's.
+func (s *Store[T]) Restore(ctx context.Context) (tarn.Kept, error) {
+	st := s.shown()
+	err := s.c.db.pool.with(s.c.checkIndex)
+	if damaged(err) {
+		return tarn.Kept{}, s.rebuild(err)
+	}
+	if kept := s.kept(st); kept.Version != "" || st.objects == 0 {
+		return kept, errors.Join(err, ctx.Err())
+	}
+	s.c.db.tell(slog.LevelWarn, "what is on disk is not whole and is dropped", "collection", s.c.Name)
+	return tarn.Kept{}, s.Replace(nil, "")
+}
+
+// Label is what [Store.SetLabel] last wrote, empty if that was of another identity.
+func (s *Store[T]) Label() (label string) {
+	s.failed(s.c.db.pool.with(func(r *reader) error {
+		return r.query("SELECT "+collectionColumns+" FROM tarn_collections WHERE name=?", func(row *sqlite3.Stmt) error {
+			found, err := scanCollection(row, s.c.db.keys)
+			label = found.label
+			return err
+		}, s.c.Name)
+	}))
+	return label
+}
+
+// SetLabel keeps a word of the caller's beside the content, such as which server
+// it turned out to be of. With distrust, the content is not to be started from
+// before more of it was written.
+func (s *Store[T]) SetLabel(label string, distrust bool) error {
+	db := s.c.db
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	if err := db.usable(); err != nil {
+		return err
+	}
+	next := s.c.state
+	next.whole = next.whole && !distrust
+	err := db.transact(func(conn *sqlite3.Conn) error { return s.c.writeRow(conn, "REPLACE INTO", next, label) })
+	if err == nil {
+		s.c.state, s.c.label = next, label
+	}
+	return db.explain("write "+s.c.Name+" to", err)
+}
+
+// Disk tells how the file is doing; see [tarn.Durable].
+func (s *Store[T]) Disk() tarn.DiskHealth {
+	return *s.c.health.Load()
+}

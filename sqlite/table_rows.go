@@ -1,0 +1,247 @@
+package sqlite
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/tarnproject/tarn"
+)
+
+// tableStmts write what SQL sees of a collection.
+type tableStmts struct {
+	insert, update, touch, remove *sqlite3.Stmt
+	label, unlabel                *sqlite3.Stmt
+	sums                          rowSums
+	// plain are the columns that a row has beside its labels, touching those of them
+	// that touch sets.
+	plain, touching []int
+	// wide has the wide columns.
+	wide []wideColumn
+}
+
+// wideColumn writes the values of a wide column.
+type wideColumn interface {
+	put(conn *sqlite3.Conn, id int64, key tarn.Key, part Part, value any) error
+	remove(id int64) error
+	all() []*sqlite3.Stmt
+	// place is the column's.
+	place() int
+}
+
+func (p *prepared) stmts(id int64, sums rowSums, prepare func(sql string) *sqlite3.Stmt) tableStmts {
+	s := tableStmts{
+		insert: prepare(p.insert(id)), update: prepare(p.update(id)), touch: prepare(p.touch(id)), touching: p.touching, sums: sums,
+		label: prepare(p.label(id)), unlabel: prepare(removeFrom(labelsTable(id))), remove: prepare(removeFrom(rowsTable(id))),
+	}
+	for i, c := range p.Columns {
+		if !c.apart() {
+			s.plain = append(s.plain, i)
+		}
+	}
+	for _, i := range p.wide {
+		if c := p.Columns[i]; c.Shared {
+			s.wide = append(s.wide, newSharedColumn(id, i, c.Name, sums, prepare))
+		} else {
+			s.wide = append(s.wide, newOwnColumn(id, i, c.Name, sums, prepare))
+		}
+	}
+	return s
+}
+
+func (s *tableStmts) all() []*sqlite3.Stmt {
+	all := []*sqlite3.Stmt{s.insert, s.update, s.touch, s.remove, s.label, s.unlabel}
+	for _, w := range s.wide {
+		all = append(all, w.all()...)
+	}
+	return all
+}
+
+// rowSums make the checksums of a collection's rows for SQL. Each binds what it is of
+// to the object: a row that is right in itself may still be an older one.
+type rowSums struct {
+	sums  *summer
+	owner string
+}
+
+// row is that of a row's plain values.
+func (r rowSums) row(key tarn.Key, object Sum, labels any, values []any) Sum {
+	return r.sums.sum(func(h *sumHash) {
+		r.begin(h, "row", key)
+		h.bytes(object[:])
+		h.value(labels)
+		for _, v := range values {
+			h.value(v)
+		}
+	})
+}
+
+// wide is that of a wide value of a row's own. part is the codec's sum of it.
+func (r rowSums) wide(key tarn.Key, column string, part Sum, value any) Sum {
+	return r.sums.sum(func(h *sumHash) {
+		r.begin(h, "wide", key)
+		h.text(column)
+		h.bytes(part[:])
+		h.value(value)
+	})
+}
+
+// shared is that of a reference to a value that rows share, which has a sum itself.
+func (r rowSums) shared(key tarn.Key, column string, part Sum, value []byte, words []any) Sum {
+	return r.sums.sum(func(h *sumHash) {
+		r.begin(h, "shared", key)
+		h.text(column)
+		h.bytes(part[:])
+		h.bytes(value)
+		for _, word := range words {
+			h.value(word)
+		}
+	})
+}
+
+// value is that of a value that rows share, by which it is found.
+func (r rowSums) value(raw []byte) []byte {
+	sum := r.sums.sum(func(h *sumHash) {
+		h.text("value")
+		h.bytes(raw)
+	})
+	return sum[:]
+}
+
+func (r rowSums) begin(h *sumHash, what string, key tarn.Key) {
+	h.text(what)
+	h.text(r.owner)
+	h.text(string(key))
+}
+
+// ownColumn is a wide column in which each row has a value of its own.
+type ownColumn struct {
+	at           int
+	name         string
+	sums         rowSums
+	write, erase *sqlite3.Stmt
+}
+
+func newOwnColumn(id int64, at int, name string, sums rowSums, prepare func(sql string) *sqlite3.Stmt) *ownColumn {
+	table := wideTable(id, name)
+	return &ownColumn{at, name, sums, prepare(fmt.Sprintf("REPLACE INTO %s (id, value, tarn_sum) VALUES (?1, ?2, ?3)", quote(table))), prepare(removeFrom(table))}
+}
+
+func (c *ownColumn) put(_ *sqlite3.Conn, id int64, key tarn.Key, part Part, value any) error {
+	return run(c.write, noRow, id, value, c.sums.wide(key, c.name, part.Sum, value))
+}
+
+func (c *ownColumn) remove(id int64) error { return run(c.erase, noRow, id) }
+func (c *ownColumn) all() []*sqlite3.Stmt  { return []*sqlite3.Stmt{c.write, c.erase} }
+func (c *ownColumn) place() int            { return c.at }
+
+// rowChange is what happens to a row.
+type rowChange uint8
+
+const (
+	rowAdded rowChange = iota
+	rowUpdated
+	// rowTouched changes nothing that the row is found by.
+	rowTouched
+	rowGone
+)
+
+// write writes a row. before are the sums of the wide values that are stored.
+func (s *tableStmts) write(conn *sqlite3.Conn, how rowChange, id int64, e entry, before []byte) error {
+	if how == rowGone {
+		return s.removeRow(id)
+	}
+	if err := s.writeWide(conn, id, e, before); err != nil {
+		return err
+	}
+	labels, values := labelsJSON(e.row.Labels), make([]any, len(s.plain))
+	for n, i := range s.plain {
+		values[n] = e.row.Values[i]
+	}
+	sum := s.sums.row(e.key, e.sum, labels, values)
+	if how == rowTouched {
+		args := append(make([]any, 0, 2+len(s.touching)), id, sum)
+		for _, i := range s.touching {
+			args = append(args, e.row.Values[i])
+		}
+		return run(s.touch, noRow, args...)
+	}
+	args := append(make([]any, 0, 4+len(e.row.Values)), id, string(e.key), labels, sum)
+	for _, v := range e.row.Values {
+		if _, wide := v.(Part); wide {
+			v = nil // no statement here has a use for it
+		}
+		args = append(args, v)
+	}
+	if how == rowAdded {
+		if err := runWith(s.insert, args); err != nil {
+			return err
+		}
+	} else if err := inTurn(run(s.unlabel, noRow, id), func() error { return runWith(s.update, args) }); err != nil {
+		return err
+	}
+	for name, value := range e.row.Labels {
+		if err := run(s.label, noRow, id, name, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeWide makes and writes the wide values that are not the same as before.
+func (s *tableStmts) writeWide(conn *sqlite3.Conn, id int64, e entry, before []byte) error {
+	const size = len(Part{}.Sum)
+	for n, w := range s.wide {
+		from := n * size
+		if len(before) >= from+size && bytes.Equal(before[from:from+size], e.parts[from:from+size]) {
+			continue
+		}
+		part := e.row.Values[w.place()].(Part)
+		value, err := part.make()
+		if err != nil {
+			value = nil // the object itself is kept, and SQL sees that this is missing
+		}
+		if err := w.put(conn, id, e.key, part, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *tableStmts) removeRow(id int64) error {
+	err := inTurn(run(s.unlabel, noRow, id), func() error { return run(s.remove, noRow, id) })
+	for _, w := range s.wide {
+		err = inTurn(err, func() error { return w.remove(id) })
+	}
+	return err
+}
+
+// make gives the value for SQL.
+func (p Part) make() (value any, err error) {
+	if p.Make == nil {
+		return nil, nil
+	}
+	defer recoverTo(&err)
+	raw, err := p.Make()
+	if err != nil || raw == nil {
+		return nil, err
+	}
+	return raw, nil
+}
+
+// runWith runs a statement with as many values as it has a use for.
+func runWith(stmt *sqlite3.Stmt, args []any) error {
+	return run(stmt, noRow, args[:min(len(args), stmt.BindCount())]...)
+}
+
+// inTurn goes on until something fails.
+func inTurn(err error, next ...func() error) error {
+	for _, do := range next {
+		if err != nil {
+			return err
+		}
+		err = do()
+	}
+	return err
+}

@@ -1,0 +1,157 @@
+package web
+
+import (
+	"bufio"
+	"math"
+	"net/http"
+	"strconv"
+
+	"github.com/tarnproject/tarn/sqlite"
+)
+
+// resultTypes are the formats that a program may ask for.
+var resultTypes = map[string]string{
+	"csv": "text/csv; charset=utf-8", "json": "application/json", "table": "text/plain; charset=utf-8",
+}
+
+// moreRows is the trailer that says that there were more rows than asked for; whether
+// there are is known at the end.
+const moreRows = "Tarn-More-Rows"
+
+// sqlAnswer sends the answer to a statement while it is computed, so that nothing of
+// it is held.
+//
+// The first bytes wait in a buffer: a statement that fails early is answered with a
+// status. One that fails later has its cause behind the rows that the page was sent,
+// and is broken off in the other formats, which have no place for it: a file that
+// looks complete must be.
+type sqlAnswer struct {
+	sqlite.Encoder
+	w       http.ResponseWriter
+	format  string
+	buffer  *bufio.Writer
+	started bool
+}
+
+// heldBack is how much of an answer waits.
+const heldBack = 64 << 10
+
+func newSQLAnswer(w http.ResponseWriter, format string, unwritten []string) *sqlAnswer {
+	a := &sqlAnswer{w: w, format: format}
+	a.buffer = bufio.NewWriterSize(startingWriter{a}, heldBack)
+	if format == "" {
+		a.Encoder = &pageEncoder{w: a.buffer, unwritten: unwritten}
+	} else {
+		a.Encoder, _ = sqlite.NewEncoder(a.buffer, format) // it is one of resultTypes
+		for _, table := range unwritten {
+			w.Header().Add("Tarn-Unwritten", table)
+		}
+	}
+	return a
+}
+
+// startingWriter sends the head of the answer before its first bytes.
+type startingWriter struct{ *sqlAnswer }
+
+func (s startingWriter) Write(p []byte) (int, error) {
+	if !s.started {
+		s.started = true
+		head := s.w.Header()
+		head.Set("Cache-Control", "no-store")
+		head.Set("Content-Type", "application/json")
+		if s.format != "" {
+			head.Set("Content-Type", resultTypes[s.format])
+			head.Set("Trailer", moreRows)
+		}
+	}
+	return s.w.Write(p)
+}
+
+// end sends what is left, or what was wrong.
+func (a *sqlAnswer) end(summary sqlite.Summary, err error) {
+	page, forPage := a.Encoder.(*pageEncoder)
+	switch {
+	case err != nil && !a.started:
+		a.w.Header().Del("Tarn-Unwritten")
+		fail(a.w, sqlFailure(err))
+		return
+	case err != nil && !forPage:
+		panic(http.ErrAbortHandler)
+	case err != nil:
+		page.failure = err.Error()
+	}
+	err = a.End(summary)
+	if err == nil {
+		err = a.buffer.Flush()
+	}
+	if err == nil && summary.Cut && !forPage {
+		a.w.Header().Set(moreRows, "true")
+	}
+	// What is wrong by now is that the client is gone, or too slow.
+}
+
+// pageEncoder writes what the page is told, an object with
+//
+//   - columns and rows, an array for each;
+//   - cut, if there were more rows;
+//   - unwritten, the tables that seem to be empty because they are not on disk yet;
+//   - seconds, how long it took;
+//   - error, if it failed after some rows were sent.
+type pageEncoder struct {
+	w         *bufio.Writer
+	unwritten []string
+	rows      int
+	failure   string
+}
+
+func (p *pageEncoder) Columns(names []string) error {
+	p.w.WriteString(`{"columns":`)
+	p.w.WriteString(encodeJSON(names))
+	_, err := p.w.WriteString(`,"rows":[`)
+	return err
+}
+
+func (p *pageEncoder) Row(values []any) error {
+	if p.rows++; p.rows > 1 {
+		p.w.WriteByte(',')
+	}
+	p.w.WriteByte('[')
+	for i, v := range values {
+		if i > 0 {
+			p.w.WriteByte(',')
+		}
+		if err := sqlite.WriteJSON(p.w, exact(v)); err != nil {
+			return err
+		}
+	}
+	return p.w.WriteByte(']')
+}
+
+func (p *pageEncoder) End(s sqlite.Summary) error {
+	p.w.WriteString(`],"cut":` + strconv.FormatBool(s.Cut))
+	if len(p.unwritten) > 0 {
+		p.w.WriteString(`,"unwritten":` + encodeJSON(p.unwritten))
+	}
+	if p.failure != "" {
+		p.w.WriteString(`,"error":` + encodeJSON(p.failure))
+	}
+	_, err := p.w.WriteString(`,"seconds":` + encodeJSON(s.Took.Seconds()) + "}\n")
+	return err
+}
+
+// exact is a value that means the same to a browser: numbers that it would round are
+// text.
+func exact(v any) any {
+	const most = 1 << 53
+	switch v := v.(type) {
+	case int64:
+		if v > most || v < -most {
+			return strconv.FormatInt(v, 10)
+		}
+	case float64:
+		if math.IsInf(v, 0) || math.IsNaN(v) {
+			return strconv.FormatFloat(v, 'g', -1, 64)
+		}
+	}
+	return v
+}

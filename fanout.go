@@ -83,8 +83,14 @@ func (h *fanout[T]) apply(section int, changes []Change[T], at Position) error {
 	return err
 }
 
-// version is the one that all sections have reached, empty while that cannot be told.
-func (h *fanout[T]) version() Version { return h.joint.Load().(Version) }
+// version is the one that all sections have reached, empty while that cannot be told. A
+// store knows of a section only when that was written for the first time.
+func (h *fanout[T]) version() Version {
+	if len(h.positions) == 1 {
+		return h.store.Version()
+	}
+	return h.joint.Load().(Version)
+}
 
 // position is the version that a section has reached.
 func (h *fanout[T]) position(section int) Version {

@@ -13,7 +13,7 @@ import (
 func TestJoiningBeforeTheEndOfTheFirstState(t *testing.T) {
 	h := newCopy(t, newRemote(), Options[*entry]{}).fanout
 	a := &entry{name: "a", version: "1"}
-	if err := h.apply(0, []Change[*entry]{{Type: Add, Initial: true, Key: "a", Object: a, Version: "1"}}, "1", true); err != nil {
+	if err := h.apply(0, []Change[*entry]{{Type: Add, Initial: true, Key: "a", Object: a, Version: "1"}}, At("1")); err != nil {
 		t.Fatal(err)
 	}
 	f, err := h.join(0, never)
@@ -111,7 +111,7 @@ func TestOnlyWhatTheStoreTookIsTold(t *testing.T) {
 			}
 			c.store.refuse = func([]Change[*entry]) error { return test.refusal }
 			object := &entry{name: "a", version: "1"}
-			if err := c.fanout.apply(0, []Change[*entry]{{Type: Add, Key: "a", Object: object, Version: "1"}}, "1", true); !errors.Is(err, test.refusal) && err.Error() != test.refusal.Error() {
+			if err := c.fanout.apply(0, []Change[*entry]{{Type: Add, Key: "a", Object: object, Version: "1"}}, At("1")); !errors.Is(err, test.refusal) && err.Error() != test.refusal.Error() {
 				t.Errorf("the error is %v", err)
 			}
 			if got := show(takeAll(f.backlog, handOver)); got != test.want {

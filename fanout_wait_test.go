@@ -68,7 +68,7 @@ func TestWaitForAWrite(t *testing.T) {
 func TestHealthAfterAWait(t *testing.T) {
 	c := newCopy(t, newRemote(), Options[*entry]{})
 	for _, v := range []Version{"1", "2"} {
-		if err := c.fanout.apply(0, nil, v, true); err != nil {
+		if err := c.fanout.apply(0, nil, At(v)); err != nil {
 			t.Fatal(err)
 		}
 		if err := c.WaitFor(t.Context(), v); err != nil {

@@ -59,6 +59,9 @@ func (p *Positions) Move(at Position) {
 	}
 }
 
+// Clone returns positions that change by themselves.
+func (p *Positions) Clone() Positions { return Positions{p.only, slices.Clone(p.more)} }
+
 // All returns the positions, by section.
 func (p *Positions) All() []Position {
 	switch {

@@ -123,7 +123,7 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 	if r.durable != nil {
 		defer release(r.durable)
 		kept, err := r.durable.Restore(ctx)
-		r.begin(ctx, kept, err, true)
+		r.startFrom(ctx, kept, "", err)
 	}
 	for {
 		err := r.ListAndWatch(ctx)

@@ -873,21 +873,21 @@ func TestResyncOffersAgain(t *testing.T) {
 // blindStore cannot be asked; it notes what it is told.
 type blindStore struct{ seen *transcript }
 
-func (s blindStore) Replace(items []tarn.Item[*thing], v tarn.Version) error {
+func (s blindStore) Replace(items []tarn.Item[*thing], at tarn.Position) error {
 	line := "replace"
 	for _, item := range items {
 		line += " " + item.Object.String()
 	}
-	s.seen.add("store", line+" at "+string(v))
+	s.seen.add("store", line+" at "+string(at.Version))
 	return nil
 }
 
-func (s blindStore) Apply(changes []tarn.Change[*thing], v tarn.Version) error {
+func (s blindStore) Apply(changes []tarn.Change[*thing], at tarn.Position) error {
 	line := "apply"
 	for _, c := range changes {
 		line += " " + map[tarn.ChangeType]string{tarn.Add: "add ", tarn.Update: "update ", tarn.Delete: "delete "}[c.Type] + c.Object.String()
 	}
-	s.seen.add("store", line+" at "+string(v))
+	s.seen.add("store", line+" at "+string(at.Version))
 	return nil
 }
 

@@ -15,7 +15,7 @@ import (
 // source is another one, and then as a difference.
 type Durable interface {
 	// Restore brings the content back and tells what it is. It is called once,
-	// before anything is written. Without anything to begin with, Kept.Version is
+	// before anything is written. Without anything to begin with, Kept.Positions is
 	// empty, and so is the content; with an error too, but for [ObjectErrors], which
 	// say as those of Apply what was not brought back in full.
 	Restore(ctx context.Context) (Kept, error)
@@ -25,16 +25,10 @@ type Durable interface {
 
 // Kept is what a store brought back.
 type Kept struct {
-	// Version is the state that the content shows, empty if there is none.
-	Version Version
-	// Positions is where each section stood, if the store is [Sectioned] and the
-	// replica has several.
-	Positions []Version
+	// Positions is where each section stood, in any order; empty if there is no content.
+	Positions []Position
 	// Heard is when the source was last heard before that state was kept.
 	Heard time.Time
-	// Unsound says that the content lacks something that the source said, so that
-	// its state must be read; see [Candid].
-	Unsound bool
 	// Confirm, if there is one, is asked before anything is read from the source
 	// whether it is the one that the content is of; without content too, so that it
 	// can note which one that will be. It fails with [ErrOtherSource] if it is
@@ -42,13 +36,21 @@ type Kept struct {
 	Confirm func(ctx context.Context) error
 }
 
-// A Sectioned store is a [Durable] one that also keeps where each section of a
-// replica stands, since the version of all together is that of the oldest. Without
-// it sections are read anew after a restart, as differences.
-type Sectioned interface {
-	// KeepPositions comes before an Apply and is about the state after it. The
-	// store does not keep the slice.
-	KeepPositions(positions []Version)
+// Version is the one that all sections had reached, empty if there is no content.
+func (k Kept) Version() Version {
+	if len(k.Positions) == 0 {
+		return ""
+	}
+	return oldest(k.Positions)
+}
+
+// of is where a section stood. A position without a version is of no use.
+func (k Kept) of(section string) (Position, bool) {
+	i := slices.IndexFunc(k.Positions, func(p Position) bool { return p.Section == section })
+	if i < 0 || k.Positions[i].Version == "" {
+		return Position{Section: section}, false
+	}
+	return k.Positions[i], true
 }
 
 // A Releaser is a [Durable] store that is told when its replica reads and writes no
@@ -132,14 +134,9 @@ func (r *Replica[T]) restore(ctx context.Context) {
 	if durable == nil {
 		return
 	}
-	kept, err := r.fanout.restore(ctx, *durable)
-	known := len(kept.Positions) == len(r.sections)
-	for i, p := range r.sections {
-		own := kept
-		if known && len(r.sections) > 1 && kept.Version != "" {
-			own.Version = kept.Positions[i]
-		}
-		p.reflector.begin(ctx, own, p.share(err), known || len(r.sections) == 1)
+	kept, err := r.fanout.restore(ctx, *durable, r.sections)
+	for _, s := range r.sections {
+		s.reflector.startFrom(ctx, kept, s.name, s.share(err))
 	}
 }
 
@@ -156,10 +153,9 @@ func (s section[T]) share(err error) error {
 	return own
 }
 
-// begin takes over what was kept. If the version is not where this section stood,
-// only the oldest one of several, the state is read anew, as a difference.
-func (r *Reflector[T]) begin(ctx context.Context, kept Kept, err error, exact bool) {
-	r.fresh = kept.Version == ""
+// startFrom takes over what was kept of a section.
+func (r *Reflector[T]) startFrom(ctx context.Context, kept Kept, section string, err error) {
+	r.fresh = len(kept.Positions) == 0
 	if err = r.rejectSome(ctx, err); err != nil {
 		if ctx.Err() == nil {
 			r.report(ctx, fmt.Errorf("%s: %w; the copy begins with a list", r.opts.Name, err))
@@ -167,14 +163,15 @@ func (r *Reflector[T]) begin(ctx context.Context, kept Kept, err error, exact bo
 		return
 	}
 	r.restart.confirm = kept.Confirm
-	if kept.Version == "" {
+	at, known := kept.of(section)
+	if !known {
 		return
 	}
-	r.version, r.traits.versioned = kept.Version, true
+	r.version, r.epoch, r.traits.versioned = at.Version, at.Epoch, true
 	r.next.cause = causeRestart
-	r.restart.resumes = exact && !kept.Unsound
+	r.restart.resumes = at.Complete
 	r.monitor.update(func(h *Health) {
-		h.FromDisk, h.Version, h.LastWord = true, kept.Version, kept.Heard
+		h.FromDisk, h.Version, h.LastWord = true, at.Version, kept.Heard
 	})
 }
 
@@ -222,6 +219,7 @@ func (r *Reflector[T]) confirmSource(ctx context.Context) error {
 		return context.Cause(ctx)
 	case errors.Is(err, ErrOtherSource):
 		r.version, r.traits.versioned = "", false // it is no version of this source
+		r.newEpoch()
 		r.readNext(nextRead{cause: causeOtherSource, version: consistent, afresh: true})
 		r.report(ctx, fmt.Errorf("%s: %w; the copy is read anew", r.opts.Name, err))
 	default:
@@ -253,24 +251,48 @@ func (m *monitor) caughtUp(v Version) {
 }
 
 // restore brings back what a store has kept, and publishes it to those who are
-// there already.
-func (h *fanout[T]) restore(ctx context.Context, store Durable) (Kept, error) {
+// there already. What is of no section any more is taken out.
+func (h *fanout[T]) restore(ctx context.Context, store Durable, sections []section[T]) (Kept, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	before := h.store.Len()
 	kept, err := store.Restore(ctx)
-	if !partly(err) || kept.Version == "" {
+	if !partly(err) || len(kept.Positions) == 0 {
 		return kept, err
+	}
+	if dropErr := h.dropOthers(kept, sections); dropErr != nil {
+		return Kept{Confirm: kept.Confirm}, dropErr
 	}
 	if before == 0 && len(h.followers) > 0 {
 		h.publish(h.initial(), nil)
 	}
-	for i := range h.positions {
-		h.positions[i] = kept.Version
-		if len(kept.Positions) == len(h.positions) {
-			h.positions[i] = kept.Positions[i]
-		}
-		h.open(i)
+	for i, s := range sections {
+		at, _ := kept.of(s.name)
+		h.moveTo(i, at)
 	}
 	return kept, err
+}
+
+// dropOthers takes out the positions of sections that there are not any more, and the
+// objects that belong to none.
+func (h *fanout[T]) dropOthers(kept Kept, sections []section[T]) error {
+	gone := slices.DeleteFunc(slices.Clone(kept.Positions), func(p Position) bool {
+		return slices.ContainsFunc(sections, func(s section[T]) bool { return s.name == p.Section })
+	})
+	if len(gone) == 0 {
+		return nil
+	}
+	var deletes []Change[T]
+	for key, object := range h.store.All() {
+		if !slices.ContainsFunc(sections, func(s section[T]) bool { return key.HasPrefix(s.prefix) }) {
+			deletes = append(deletes, Change[T]{Type: Delete, Missed: true, Key: key, Old: object, Object: object, Version: h.versionOf(object)})
+		}
+	}
+	for _, p := range gone {
+		if err := h.store.Apply(deletes, Position{Section: p.Section}); !partly(err) {
+			return fmt.Errorf("taking out the section %q, which is not copied any more: %w", p.Section, err)
+		}
+		deletes = nil
+	}
+	return nil
 }

@@ -19,16 +19,17 @@ type diskStore struct {
 	kept           string
 	other, unsound bool
 	err            error
-	// sound is what the store was told with each version that it was given.
-	sound []string
-	next  bool
+	// at is what the store was told with each version that it was given.
+	at []string
 }
 
-func (d *diskStore) KeepSound(sound bool) { d.next = sound }
+func (d *diskStore) Apply(changes []tarn.Change[*thing], at tarn.Position) error {
+	d.note(at)
+	return d.ReadStore.Apply(changes, at)
+}
 
-func (d *diskStore) Apply(changes []tarn.Change[*thing], v tarn.Version) error {
-	d.sound = append(d.sound, fmt.Sprint(v, " ", d.next))
-	return d.ReadStore.Apply(changes, v)
+func (d *diskStore) note(at tarn.Position) {
+	d.at = append(d.at, fmt.Sprint(at.Version, " ", at.Complete))
 }
 
 func (d *diskStore) Restore(context.Context) (tarn.Kept, error) {
@@ -41,12 +42,12 @@ func (d *diskStore) Restore(context.Context) (tarn.Kept, error) {
 		o := parseThing(item)
 		changes = append(changes, tarn.Change[*thing]{Type: tarn.Add, Key: tarn.Key(o.name), Object: o})
 	}
-	kept := tarn.Kept{Version: tarn.Version(version), Heard: time.Now().Add(-42 * time.Second)}
+	at := tarn.Position{Version: tarn.Version(version), Complete: !d.unsound}
+	kept := tarn.Kept{Positions: []tarn.Position{at}, Heard: time.Now().Add(-42 * time.Second)}
 	if d.other {
 		kept.Confirm = func(context.Context) error { return tarn.ErrOtherSource }
 	}
-	kept.Unsound = d.unsound
-	return kept, d.ReadStore.Apply(changes, kept.Version)
+	return kept, d.ReadStore.Apply(changes, at)
 }
 
 func (d *diskStore) Disk() tarn.DiskHealth { return tarn.DiskHealth{Version: d.Version()} }
@@ -81,13 +82,13 @@ func (d *fillStore) Fill(changes []tarn.Change[*thing], first bool) error {
 	return nil
 }
 
-func (d *fillStore) Filled(v tarn.Version) error {
+func (d *fillStore) Filled(at tarn.Position) error {
 	var all []tarn.Change[*thing]
 	for _, key := range slices.Sorted(maps.Keys(d.filled)) {
 		all = append(all, d.filled[key])
 	}
 	d.filled = nil
-	if err := d.Apply(all, v); err != nil {
+	if err := d.Apply(all, at); err != nil {
 		return err
 	}
 	if _, ok := d.Get("late"); ok {

@@ -118,12 +118,7 @@ func (r *Replica[T]) All() iter.Seq2[Key, T] { return r.store.All() }
 func (r *Replica[T]) Len() int { return r.store.Len() }
 
 // Version is the state that reads show.
-func (r *Replica[T]) Version() Version {
-	if len(r.sections) == 1 {
-		return r.store.Version()
-	}
-	return r.fanout.version()
-}
+func (r *Replica[T]) Version() Version { return r.fanout.version() }
 
 // Health tells how the replica is doing.
 func (r *Replica[T]) Health() Health {

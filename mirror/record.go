@@ -84,7 +84,7 @@ func (l *ledger) add(r record) {
 
 // write replaces the records, and removes the tables that are not kept any more.
 func (l *ledger) write(db *sqlite.DB) error {
-	if err := l.store.Replace(l.now, "1"); err != nil {
+	if err := l.store.Replace(l.now, tarn.At("1")); err != nil {
 		return fmt.Errorf("mirror: %s cannot be written: %w", db.Dir(), err)
 	}
 	_, err := db.Forget()

@@ -38,7 +38,7 @@ func fill(t *testing.T, n int, make func(i int) map[string]any) *memory.Store[Ob
 	for i := range n {
 		items = append(items, tarn.Item[Object]{Meta: tarn.Meta{Key: tarn.Key(fmt.Sprintf("%06d", i))}, Object: &unstructured.Unstructured{Object: make(i)}})
 	}
-	if err := store.Replace(items, "1"); err != nil {
+	if err := store.Replace(items, tarn.At("1")); err != nil {
 		t.Fatal(err)
 	}
 	return store

@@ -60,11 +60,11 @@ type buggyStore struct {
 	late    []tarn.Change[*Object]
 }
 
-func (s *buggyStore) Apply(changes []tarn.Change[*Object], v tarn.Version) error {
+func (s *buggyStore) Apply(changes []tarn.Change[*Object], at tarn.Position) error {
 	if s.bug == VersionAhead {
 		late := s.late
 		s.late = append([]tarn.Change[*Object](nil), changes...)
-		return s.recordingStore.Apply(late, v)
+		return s.recordingStore.Apply(late, at)
 	}
 	var kept []tarn.Change[*Object]
 	for _, c := range changes {
@@ -75,7 +75,7 @@ func (s *buggyStore) Apply(changes []tarn.Change[*Object], v tarn.Version) error
 		}
 		kept = append(kept, c)
 	}
-	return s.recordingStore.Apply(kept, v)
+	return s.recordingStore.Apply(kept, at)
 }
 
 // deliver puts a bug before a follower.

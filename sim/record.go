@@ -61,11 +61,11 @@ func newRecordingStore() *recordingStore {
 	return s
 }
 
-func (s *recordingStore) Apply(changes []tarn.Change[*Object], v tarn.Version) error {
-	err := s.Store.Apply(changes, v)
+func (s *recordingStore) Apply(changes []tarn.Change[*Object], at tarn.Position) error {
+	err := s.Store.Apply(changes, at)
 	content := s.content()
 	s.remember(content)
-	s.judge(v, content)
+	s.judge(at.Version, content)
 	return err
 }
 

@@ -25,7 +25,7 @@ func BenchmarkFind(b *testing.B) {
 		}}
 		items = append(items, tarn.Item[*unstructured.Unstructured]{Meta: tarn.Meta{Key: tarn.Key("default/" + name)}, Object: object})
 	}
-	if err := store.Replace(items, "1"); err != nil {
+	if err := store.Replace(items, tarn.At("1")); err != nil {
 		b.Fatal(err)
 	}
 	for _, c := range []struct{ name, q, sort string }{

@@ -182,9 +182,9 @@ func TestSQLAgainstMemory(t *testing.T) {
 		for key, object := range front.All() {
 			gone = append(gone, tarn.Change[*unstructured.Unstructured]{Type: tarn.Delete, Key: key, Object: object, Old: object})
 		}
-		must(t, store.Apply(gone, "1"))
+		must(t, store.Apply(gone, tarn.At("1")))
 		for n := range rapid.IntRange(1, 4).Draw(rt, "batches") {
-			must(t, store.Apply(anyBatch(rt, t, front), tarn.Version(fmt.Sprint(n+1))))
+			must(t, store.Apply(anyBatch(rt, t, front), tarn.At(tarn.Version(fmt.Sprint(n+1)))))
 			must(t, db.Flush())
 		}
 		for range 3 {

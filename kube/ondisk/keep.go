@@ -223,20 +223,6 @@ func (k *kept[T]) Release() {
 	}
 }
 
-// KeepPositions is the store's.
-func (k *kept[T]) KeepPositions(positions []tarn.Version) {
-	if s, ok := k.ReadStore.(tarn.Sectioned); ok {
-		s.KeepPositions(positions)
-	}
-}
-
-// KeepSound is the store's.
-func (k *kept[T]) KeepSound(sound bool) {
-	if s, ok := k.ReadStore.(tarn.Candid); ok {
-		s.KeepSound(sound)
-	}
-}
-
 // Restore is the store's, and adds which cluster it is.
 func (k *kept[T]) Restore(ctx context.Context) (tarn.Kept, error) {
 	what, err := k.durable.Restore(ctx)

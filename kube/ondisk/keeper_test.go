@@ -250,13 +250,13 @@ func TestAnotherVersionOfTheAPI(t *testing.T) {
 		store, err := Keeper(db).Open(of, memory.New[any]())
 		must(t, err)
 		kept, err := store.(tarn.Durable).Restore(t.Context())
-		if err != nil || kept.Version != "" {
-			t.Errorf("%s begins with version %q: %v", version, kept.Version, err)
+		if err != nil || kept.Version() != "" {
+			t.Errorf("%s begins with version %q: %v", version, kept.Version(), err)
 		}
 		lake := &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "example.com/" + version, "kind": "Lake", "metadata": map[string]any{"name": "a"},
 		}}
-		must(t, store.Apply([]tarn.Change[any]{{Type: tarn.Add, Key: "a", Object: lake}}, "7"))
+		must(t, store.Apply([]tarn.Change[any]{{Type: tarn.Add, Key: "a", Object: lake}}, tarn.At("7")))
 		must(t, db.Close())
 	}
 }

@@ -44,14 +44,19 @@ func (p *Positions) Move(at Position) {
 	if p.more == nil {
 		if p.only == (Position{}) || p.only.Section == at.Section {
 			p.only = at
+			if at == (Position{Section: at.Section}) {
+				p.only = Position{}
+			}
 			return
 		}
 		p.more = []Position{p.only}
 	}
 	i, known := slices.BinarySearchFunc(p.more, at.Section, func(x Position, section string) int { return cmp.Compare(x.Section, section) })
 	switch {
-	case known && at == Position{Section: at.Section}:
-		p.more = slices.Delete(p.more, i, i+1)
+	case at == Position{Section: at.Section}:
+		if known {
+			p.more = slices.Delete(p.more, i, i+1)
+		}
 	case known:
 		p.more[i] = at
 	default:
@@ -75,8 +80,11 @@ func (p *Positions) All() []Position {
 
 // Oldest is the version that all sections have reached, empty while that cannot be told.
 func (p *Positions) Oldest() Version {
-	if len(p.more) == 0 {
+	switch {
+	case p.more == nil:
 		return p.only.Version
+	case len(p.more) == 0:
+		return ""
 	}
 	return oldest(p.more)
 }

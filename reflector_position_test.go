@@ -55,3 +55,35 @@ func TestWhatIsMissingIsKept(t *testing.T) {
 		})
 	}
 }
+
+// Versions before and after a rewind, or of another source, are of other epochs.
+func TestEpochs(t *testing.T) {
+	for _, test := range []struct {
+		name, kept, server string
+		other              bool
+		at                 string
+	}{
+		{name: "no rewind", kept: "none", server: "list any -> 5: a@3\nwatch 5 -> mod a@6; hang", at: "5, 6"},
+		{name: "a rewind", kept: "5: a@3", server: "list latest limit=1 -> 4: a@2\nlist latest -> 4: a@2\nwatch 4 -> mod a@6; hang",
+			at: "4 2000-01-01T00:00:00Z, 6 2000-01-01T00:00:00Z"},
+		{name: "another source", kept: "5: a@3", other: true, server: "list latest -> 7: a@7\nwatch 7 -> hang", at: "7 2000-01-01T00:00:00Z"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				disk := &diskStore{ReadStore: memory.New[*thing](), kept: test.kept, other: test.other}
+				source := newScripted(t, test.server)
+				r, err := tarn.NewReplica(source, disk, tarn.Options[*thing]{OnError: func(context.Context, error) {}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				stop := start(t, r.Run)
+				<-source.over
+				synctest.Wait()
+				stop()
+				if got := strings.Join(disk.epochs, ", "); got != test.at {
+					t.Errorf("the store was told %q, want %q", got, test.at)
+				}
+			})
+		})
+	}
+}

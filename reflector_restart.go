@@ -260,8 +260,10 @@ func (h *fanout[T]) restore(ctx context.Context, store Durable, sections []secti
 	if !partly(err) || len(kept.Positions) == 0 {
 		return kept, err
 	}
-	if dropErr := h.dropOthers(kept, sections); dropErr != nil {
-		return Kept{Confirm: kept.Confirm}, dropErr
+	if len(kept.Positions) > 1 || len(sections) > 1 {
+		if dropErr := h.dropOthers(kept, sections); dropErr != nil {
+			return Kept{Confirm: kept.Confirm}, dropErr
+		}
 	}
 	if before == 0 && len(h.followers) > 0 {
 		h.publish(h.initial(), nil)
@@ -273,24 +275,25 @@ func (h *fanout[T]) restore(ctx context.Context, store Durable, sections []secti
 	return kept, err
 }
 
-// dropOthers takes out the positions of sections that there are not any more, and the
-// objects that belong to none.
+// dropOthers takes out the objects that belong to no section, and the positions of
+// sections that there are not any more.
 func (h *fanout[T]) dropOthers(kept Kept, sections []section[T]) error {
-	gone := slices.DeleteFunc(slices.Clone(kept.Positions), func(p Position) bool {
-		return slices.ContainsFunc(sections, func(s section[T]) bool { return s.name == p.Section })
-	})
-	if len(gone) == 0 {
-		return nil
-	}
 	var deletes []Change[T]
 	for key, object := range h.store.All() {
 		if !slices.ContainsFunc(sections, func(s section[T]) bool { return key.HasPrefix(s.prefix) }) {
 			deletes = append(deletes, Change[T]{Type: Delete, Missed: true, Key: key, Old: object, Object: object, Version: h.versionOf(object)})
 		}
 	}
-	for _, p := range gone {
-		if err := h.store.Apply(deletes, Position{Section: p.Section}); !partly(err) {
-			return fmt.Errorf("taking out the section %q, which is not copied any more: %w", p.Section, err)
+	for _, p := range kept.Positions {
+		gone := !slices.ContainsFunc(sections, func(s section[T]) bool { return s.name == p.Section })
+		if gone {
+			p = Position{Section: p.Section}
+		}
+		if !gone && len(deletes) == 0 {
+			continue
+		}
+		if err := h.store.Apply(deletes, p); !partly(err) {
+			return fmt.Errorf("taking out what is in no section any more: %w", err)
 		}
 		deletes = nil
 	}

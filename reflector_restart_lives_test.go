@@ -129,35 +129,77 @@ func TestWarmReflector(t *testing.T) {
 	})
 }
 
-// Several sections begin with what is there, and are read as differences.
+// Sections resume where they were, found by their names. One that is new is listed, as
+// a difference to whatever is there, and one that is gone leaves nothing behind.
 func TestWarmSections(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		section := func(name, server string) tarn.Section[*thing] {
-			return tarn.Section[*thing]{Name: name, Source: newScripted(t, server), Prefix: tarn.Key(name)}
-		}
-		store := &diskStore{ReadStore: memory.New[*thing](), kept: "5: a1@3 b1@5"}
-		r, err := tarn.NewReplicaOf([]tarn.Section[*thing]{
-			section("a", "list 5 -> 9: a1@3\nwatch 9 -> hang"), section("b", "list 5 -> 8: b1@8\nwatch 8 -> hang"),
-		}, store, tarn.Options[*thing]{Name: "things"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		var told []string
-		if _, err := r.Subscribe(func(c tarn.Change[*thing]) { told = append(told, describeChange(c)) }, tarn.SubscribeOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		stop := start(t, r.Run)
-		if err := r.WaitSynced(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		synctest.Wait()
-		slices.Sort(told)
-		if got := strings.Join(told, ", "); got != "add a1@3 initial, add b1@5 initial, update b1@5 -> b1@8" {
-			t.Errorf("the handler saw %s", got)
-		}
-		if h := r.Health(); h.FromDisk || h.Version != "8" {
-			t.Errorf("Health is %v", h)
-		}
-		stop()
-	})
+	at := func(section string, v tarn.Version) tarn.Position {
+		return tarn.Position{Section: section, Version: v, Complete: true}
+	}
+	for _, test := range []struct {
+		name      string
+		positions []tarn.Position
+		a, b      string
+		told      string
+		version   tarn.Version
+	}{
+		{
+			name: "each where it was", positions: []tarn.Position{at("b", "7"), at("a", "5")},
+			a:    "list latest limit=1 -> 9: a1@3\nwatch 5 for 3s -> mod a1@9; hang",
+			b:    "list latest limit=1 -> 9: b1@5\nwatch 7 for 3s -> bookmark 9; hang",
+			told: "add a1@3 initial, add b1@5 initial, update a1@3 -> a1@9", version: "9",
+		},
+		{
+			name: "one that is new", positions: []tarn.Position{at("a", "5")},
+			a:    "list latest limit=1 -> 5: a1@3\nwatch 5 -> hang",
+			b:    "list any -> 8: b1@8\nwatch 8 -> hang",
+			told: "add a1@3 initial, add b1@5 initial, update b1@5 -> b1@8", version: "5",
+		},
+		{
+			name: "one that lacks something", positions: []tarn.Position{at("a", "5"), {Section: "b", Version: "5"}},
+			a:    "list latest limit=1 -> 5: a1@3\nwatch 5 -> hang",
+			b:    "list 5 -> 8: b1@8\nwatch 8 -> hang",
+			told: "add a1@3 initial, add b1@5 initial, update b1@5 -> b1@8", version: "5",
+		},
+		{
+			name: "one that is gone", positions: []tarn.Position{at("a", "5"), at("b", "6"), at("c", "2")},
+			a:    "list latest limit=1 -> 6: a1@3\nwatch 5 for 3s -> bookmark 6; hang",
+			b:    "list latest limit=1 -> 6: b1@5\nwatch 6 -> hang",
+			told: "add a1@3 initial, add b1@5 initial", version: "6",
+		},
+		{
+			name: "what was not in sections", positions: []tarn.Position{at("", "5")},
+			a:    "list any -> 9: a1@3\nwatch 9 -> hang",
+			b:    "list any -> 8: b1@8\nwatch 8 -> hang",
+			told: "add a1@3 initial, add b1@5 initial, update b1@5 -> b1@8", version: "8",
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := &diskStore{ReadStore: memory.New[*thing](), kept: "5: a1@3 b1@5 c1@2", positions: test.positions}
+				r, err := tarn.NewReplicaOf([]tarn.Section[*thing]{
+					{Name: "a", Source: newScripted(t, test.a), Prefix: "a"}, {Name: "b", Source: newScripted(t, test.b), Prefix: "b"},
+				}, store, tarn.Options[*thing]{Name: "things"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				var told []string
+				if _, err := r.Subscribe(func(c tarn.Change[*thing]) { told = append(told, describeChange(c)) }, tarn.SubscribeOptions{}); err != nil {
+					t.Fatal(err)
+				}
+				stop := start(t, r.Run)
+				if err := r.WaitSynced(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				synctest.Wait()
+				slices.Sort(told)
+				if got := strings.Join(told, ", "); got != test.told {
+					t.Errorf("the handler saw %s", got)
+				}
+				if h := r.Health(); h.FromDisk || h.Version != test.version || r.Version() != test.version || store.Version() != test.version || r.Len() != 2 {
+					t.Errorf("Health is %v, the store has %d objects at %s", h, r.Len(), store.Version())
+				}
+				stop()
+			})
+		})
+	}
 }

@@ -19,8 +19,10 @@ type diskStore struct {
 	kept           string
 	other, unsound bool
 	err            error
+	// positions are those of sections, if it has several.
+	positions []tarn.Position
 	// at is what the store was told with each version that it was given.
-	at []string
+	at, epochs []string
 }
 
 func (d *diskStore) Apply(changes []tarn.Change[*thing], at tarn.Position) error {
@@ -30,6 +32,7 @@ func (d *diskStore) Apply(changes []tarn.Change[*thing], at tarn.Position) error
 
 func (d *diskStore) note(at tarn.Position) {
 	d.at = append(d.at, fmt.Sprint(at.Version, " ", at.Complete))
+	d.epochs = append(d.epochs, strings.TrimSpace(fmt.Sprint(at.Version, " ", at.Epoch)))
 }
 
 func (d *diskStore) Restore(context.Context) (tarn.Kept, error) {
@@ -43,11 +46,21 @@ func (d *diskStore) Restore(context.Context) (tarn.Kept, error) {
 		changes = append(changes, tarn.Change[*thing]{Type: tarn.Add, Key: tarn.Key(o.name), Object: o})
 	}
 	at := tarn.Position{Version: tarn.Version(version), Complete: !d.unsound}
-	kept := tarn.Kept{Positions: []tarn.Position{at}, Heard: time.Now().Add(-42 * time.Second)}
+	positions := []tarn.Position{at}
+	if d.positions != nil {
+		positions = d.positions
+	}
+	kept := tarn.Kept{Positions: positions, Heard: time.Now().Add(-42 * time.Second)}
 	if d.other {
 		kept.Confirm = func(context.Context) error { return tarn.ErrOtherSource }
 	}
-	return kept, d.ReadStore.Apply(changes, at)
+	for _, p := range positions {
+		if err := d.ReadStore.Apply(changes, p); err != nil {
+			return kept, err
+		}
+		changes = nil
+	}
+	return kept, nil
 }
 
 func (d *diskStore) Disk() tarn.DiskHealth { return tarn.DiskHealth{Version: d.Version()} }

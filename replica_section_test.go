@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -198,7 +199,7 @@ func TestSectionsNeedSourcesAndKeys(t *testing.T) {
 // prefixStore counts the objects that are walked.
 type prefixStore struct {
 	*plainStore
-	walked *int
+	walked *atomic.Int64
 }
 
 func (s prefixStore) All() iter.Seq2[Key, *entry] { return s.walk("") }
@@ -211,7 +212,7 @@ func (s prefixStore) walk(prefix Key) iter.Seq2[Key, *entry] {
 			if !key.HasPrefix(prefix) {
 				continue
 			}
-			*s.walked++
+			s.walked.Add(1)
 			if !yield(key, object) {
 				return
 			}
@@ -223,7 +224,7 @@ func (s prefixStore) walk(prefix Key) iter.Seq2[Key, *entry] {
 func TestSectionsWalkOnlyTheirOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		north, south := newRemote("north/a", "north/b"), newRemote("south/a", "south/b", "south/c")
-		walked := 0
+		var walked atomic.Int64
 		replica, err := NewReplicaOf([]Section[*entry]{sectionOf("north", north), sectionOf("south", south)},
 			prefixStore{newPlainStore(), &walked}, Options[*entry]{Name: "lakes", ResyncPeriod: time.Hour})
 		if err != nil {
@@ -237,16 +238,18 @@ func TestSectionsWalkOnlyTheirOwn(t *testing.T) {
 		ctx, cancel := cancelable(t)
 		go func() { _ = replica.Run(ctx) }()
 		synctest.Wait()
-		walked = 0
+		walked.Store(0)
 		replica.Recheck("asked")
 		time.Sleep(5 * time.Second)
-		if lists := replica.Health().Lists["asked"]; lists != 2 || walked != 5 {
-			t.Errorf("%d relists, of each section, walked %d objects, want 5", lists, walked)
+		synctest.Wait()
+		if lists := replica.Health().Lists["asked"]; lists != 2 || walked.Load() != 5 {
+			t.Errorf("%d relists, of each section, walked %d objects, want 5", lists, walked.Load())
 		}
-		walked = 0
+		walked.Store(0)
 		time.Sleep(time.Hour)
-		if walked != 5 {
-			t.Errorf("a resync of each section walked %d objects, want 5", walked)
+		synctest.Wait()
+		if walked.Load() != 5 {
+			t.Errorf("a resync of each section walked %d objects, want 5", walked.Load())
 		}
 		cancel()
 		<-replica.Done()

@@ -204,6 +204,8 @@ func TestDamageOnAFullDisk(t *testing.T) {
 			}
 			return nil
 		})
+		a.positions.Move(tarn.At("1"))
+		b.positions.Move(tarn.At("1"))
 		a.waiting.any, b.waiting.any = true, true
 		for range 3 {
 			_ = errors.Join(a.flush(), b.flush()) // it may be full before or behind

@@ -57,6 +57,9 @@ func (p *Positions) Move(at Position) {
 		if known {
 			p.more = slices.Delete(p.more, i, i+1)
 		}
+		if len(p.more) == 0 {
+			*p = Positions{}
+		}
 	case known:
 		p.more[i] = at
 	default:
@@ -80,11 +83,8 @@ func (p *Positions) All() []Position {
 
 // Oldest is the version that all sections have reached, empty while that cannot be told.
 func (p *Positions) Oldest() Version {
-	switch {
-	case p.more == nil:
+	if p.more == nil {
 		return p.only.Version
-	case len(p.more) == 0:
-		return ""
 	}
 	return oldest(p.more)
 }

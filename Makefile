@@ -3,9 +3,15 @@
 
 GO ?= go
 
+# The modules that are released, and those that prove something about them. go.work
+# joins them, so that one command can name packages of several.
+MODULES = . cmd ctrlcache metrics sqlite
+PROOFS = bench e2e
+PACKAGES = ./... $(patsubst %,./%/...,$(filter-out .,$(MODULES)))
+
 # staticcheck comes from a module of its own, so that the version is pinned and
-# the library's go.mod does not carry its dependencies.
-STATICCHECK = $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck
+# the library's go.mod does not carry its dependencies. It is not part of the workspace.
+STATICCHECK = GOWORK=off $(GO) tool -modfile=$(CURDIR)/tools/go.mod staticcheck
 
 # The race detector needs a C compiler. It leaves out SQLite itself, which is C
 # translated to Go: watched, everything that uses a disk takes three to five times
@@ -58,25 +64,24 @@ run: ## start a lively cluster in the process, mirror it, and show it in the ter
 
 test: ## test everything, with the race detector
 	@[ -n "$(RACE)" ] || echo "there is no C compiler: testing WITHOUT the race detector"
-	$(GO) test $(RACE) ./...
+	$(GO) test $(RACE) $(PACKAGES)
 	$(if $(RACE),$(GO) test -run StrayWrite ./ctrlcache) # which are data races by themselves
 	$(if $(RACE),$(GO) test ./kube/wire) # all cases of tests that have no goroutines
 	cd bench && $(GO) vet ./... && $(GO) test ./...
 
 questions: ## ask the questions of docs/sql.md of 10,000 pods, and print how long each takes
-	$(GO) test -run 'TestQuestions$$' -v -count 1 ./kube/ondisk -question.pods 10000
+	$(GO) test -run 'TestQuestions$$' -v -count 1 ./sqlite/ondisk -question.pods 10000
 	$(GO) test -run TestQuickFunctions -count 1 ./sqlite
 
 lint: ## check the formatting, vet, and run staticcheck
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then \
 		echo "not formatted; run gofmt -w on:"; echo "$$unformatted"; exit 1; fi
-	$(GO) vet ./...
-	$(STATICCHECK) ./...
-	cd bench && $(GO) vet ./... && $(STATICCHECK) ./...
-	cd e2e && $(GO) vet ./... && $(STATICCHECK) ./...
+	@for module in $(MODULES) $(PROOFS); do \
+		echo "vet and staticcheck $$module"; \
+		(cd $$module && $(GO) mod tidy -diff && $(GO) vet ./... && $(STATICCHECK) ./...) || exit 1; done
 
 sim: ## simulate SEEDS bad days (20,000 unless given), each for a replica and for an informer
-	$(GO) test ./sim -run TestDays -seeds $(SEEDS) -first $(FIRST) -timeout 24h -v | grep -v '^=== '
+	$(GO) test ./internal/sim -run TestDays -seeds $(SEEDS) -first $(FIRST) -timeout 24h -v | grep -v '^=== '
 
 simdisk: ## simulate SEEDS bad days (1,000 unless given) of replicas on disks that fail
 	$(GO) test ./sqlite -run TestDays -days $(if $(filter file,$(origin SEEDS)),1000,$(SEEDS)) -first $(FIRST) -timeout 24h -v | grep -v '^=== \|--- PASS: TestDays/'
@@ -113,10 +118,10 @@ version_flags = $(foreach package,k8s.io/component-base/version k8s.io/client-go
 	-X $(package).gitMinor=$(word 2,$(subst ., ,$(KUBERNETES:v%=%))))
 
 $(KUBERNETES_BIN)/%:
-	cd e2e/build && CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w $(strip $(version_flags))" -o $@ k8s.io/kubernetes/cmd/$*
+	cd e2e/build && GOWORK=off CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w $(strip $(version_flags))" -o $@ k8s.io/kubernetes/cmd/$*
 
 $(ETCD_BIN)/etcd:
-	cd e2e/build/etcd && CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w" -o $@ go.etcd.io/etcd/server/v3
+	cd e2e/build/etcd && GOWORK=off CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w" -o $@ go.etcd.io/etcd/server/v3
 
 $(ETCD_BIN)/etcdutl:
-	cd e2e/build/etcd && CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w" -o $@ go.etcd.io/etcd/etcdutl/v3
+	cd e2e/build/etcd && GOWORK=off CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w" -o $@ go.etcd.io/etcd/etcdutl/v3

@@ -14,7 +14,7 @@ func TestDurabilityIsProved(t *testing.T) {
 		t.Fatal(err)
 	}
 	there := map[string]bool{}
-	for _, folder := range []string{".", "sqlite", "kube/ondisk", "metrics", "mirror", "web"} {
+	for _, folder := range []string{".", "sqlite", "sqlite/ondisk", "metrics", "cmd/internal/mirror", "cmd/internal/web"} {
 		files, err := filepath.Glob(filepath.Join(folder, "*_test.go"))
 		if err != nil {
 			t.Fatal(err)

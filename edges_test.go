@@ -175,12 +175,14 @@ type (
 	refusingStore struct{ *memory.Store[*thing] }
 )
 
-func (s slowStore) Apply(c []tarn.Change[*thing], v tarn.Version) error {
+func (s slowStore) Apply(c []tarn.Change[*thing], at tarn.Position) error {
 	time.Sleep(160 * time.Second)
-	return s.Store.Apply(c, v)
+	return s.Store.Apply(c, at)
 }
 
-func (refusingStore) Apply([]tarn.Change[*thing], tarn.Version) error { return errors.New("disk full") }
+func (refusingStore) Apply([]tarn.Change[*thing], tarn.Position) error {
+	return errors.New("disk full")
+}
 
 func TestSlowStoreIsNotSilence(t *testing.T) {
 	seen := reflect(t, `

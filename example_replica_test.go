@@ -21,20 +21,20 @@ type Printer struct {
 }
 
 // Replace takes a whole state.
-func (p Printer) Replace(items []tarn.Item[Lake], v tarn.Version) error {
+func (p Printer) Replace(items []tarn.Item[Lake], at tarn.Position) error {
 	for _, item := range items {
-		fmt.Println("at version", v, "there is", item.Key, "at", item.Object.Level)
+		fmt.Println("at version", at.Version, "there is", item.Key, "at", item.Object.Level)
 	}
-	p.after(v)
+	p.after(at.Version)
 	return nil
 }
 
 // Apply takes changes.
-func (p Printer) Apply(changes []tarn.Change[Lake], v tarn.Version) error {
+func (p Printer) Apply(changes []tarn.Change[Lake], at tarn.Position) error {
 	for _, change := range changes {
-		fmt.Println("at version", v, change.Key, "came to", change.Object.Level)
+		fmt.Println("at version", at.Version, change.Key, "came to", change.Object.Level)
 	}
-	p.after(v)
+	p.after(at.Version)
 	return nil
 }
 

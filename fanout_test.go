@@ -1,208 +1,122 @@
 package tarn
 
 import (
+	"errors"
 	"fmt"
-	"maps"
-	"math/rand/v2"
-	"slices"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 )
 
-// The whole fan-out at once: a source that changes, breaks and forgets, and
-// subscribers that come and go, each at its own pace. Whoever stayed, and
-// whoever came last, must end with what the source has; and whatever happened,
-// nobody may have been told what the contract forbids (see [audience]).
-func TestFanOut(t *testing.T) {
-	kinds := map[string]int{}
-	for seed := range uint64(20) {
-		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { fanOut(t, rand.New(rand.NewPCG(seed, 1)), kinds) })
-		})
-	}
-	for _, kind := range []string{"*", "|", "+", "~", "-", "?", "="} {
-		if kinds[kind] < 100 {
-			t.Errorf("all seeds together made only %d changes of kind %s", kinds[kind], kind)
-		}
-	}
-}
-
-// fanOut plays one seed and counts what subscribers were told by kind.
-func fanOut(t *testing.T, random *rand.Rand, kinds map[string]int) {
-	r := newRemote("a", "b", "c")
-	var quiet atomic.Bool
-	c := newCopy(t, r, Options[*entry]{
-		WatchList:    random.IntN(2) == 0,
-		ResyncPeriod: time.Minute,
-		ShouldResync: func() bool { return !quiet.Load() },
-	})
-	crowd := &crowd{copying: c, random: random}
-	for range 3 {
-		crowd.join()
-	}
-	c.start()
-	for range 3000 {
-		step(r, random)
-		switch random.IntN(40) {
-		case 0:
-			crowd.join()
-		case 1:
-			crowd.leave()
-		case 2, 3, 4, 5:
-			time.Sleep(time.Duration(random.IntN(1000)) * time.Millisecond)
-		}
-	}
-	quiet.Store(true)
-	r.fail(nil)
-	crowd.join()
-	v := r.put("last", "")
-	if err := c.WaitFor(t.Context(), v); err != nil {
+// One who joins between the first state and its end sees both.
+func TestJoiningBeforeTheEndOfTheFirstState(t *testing.T) {
+	h := newCopy(t, newRemote(), Options[*entry]{}).fanout
+	a := &entry{name: "a", version: "1"}
+	if err := h.apply(0, []Change[*entry]{{Type: Add, Initial: true, Key: "a", Object: a, Version: "1"}}, At("1")); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(time.Hour)
-	want := r.state()
-	if !maps.Equal(c.store.state(), want) {
-		t.Fatalf("the store holds %v, the source %v", c.store.state(), want)
+	f, err := h.join(0, never)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for i, a := range crowd.present {
-		if got := a.state(); !maps.Equal(got, want) {
-			t.Errorf("subscriber %d of %d ends with %v, want %v", i, len(crowd.present), got, want)
-		}
-		if !isClosed(a.Synced()) {
-			t.Errorf("subscriber %d of %d never synced", i, len(crowd.present))
-		}
-		if lag := a.Lag(); lag != (Lag{}) {
-			t.Errorf("subscriber %d of %d still lags by %+v", i, len(crowd.present), lag)
-		}
-	}
-	if len(c.hub.followers) != len(crowd.present) {
-		t.Errorf("%d followers for %d subscribers", len(c.hub.followers), len(crowd.present))
-	}
-	_ = c.stop()
-	crowd.running.Wait()
-	for i, a := range slices.Concat(crowd.present, crowd.gone) {
-		if !isClosed(a.Done()) {
-			t.Errorf("subscriber %d is not done after the end", i)
-		}
-		for _, c := range a.heard {
-			kinds[showOne(c)[:1]]++
-		}
+	h.markSynced()
+	h.markSynced()
+	if got := show(takeAll(f.backlog, handOver)); got != "*a1 |" {
+		t.Errorf("the follower is given %s", got)
 	}
 }
 
-// step lets something happen at the source.
-func step(r *remote, random *rand.Rand) {
-	name := fmt.Sprint("object ", random.IntN(30))
-	_, present := r.state()[Key(name)]
-	switch n := random.IntN(1000); {
-	case n < 5:
-		r.hangUp()
-	case n < 10:
-		r.fail(Because(Refused, 0, fmt.Errorf("refused")))
-	case n < 15:
+// Objects offered again go to those who want them, as long as they do.
+func TestSyncsGoToThoseWhoAsk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRemote("a", "b")
+		c := newCopy(t, r, Options[*entry]{ResyncPeriod: time.Minute})
+		var wants atomic.Bool
+		wants.Store(true)
+		eager := c.subscribe(SubscribeOptions{Syncs: wants.Load})
+		plain := c.subscribe(SubscribeOptions{})
+		c.start()
+		time.Sleep(90 * time.Second)
+		eager.wantHeard("*a1 *b2 | =a1 =b2")
+		wants.Store(false)
+		time.Sleep(time.Minute)
+		eager.wantHeard("*a1 *b2 | =a1 =b2")
+		plain.wantHeard("*a1 *b2 |")
+	})
+}
+
+// A relist confirms what it finds unchanged, to those who want it.
+func TestRelistOffersAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRemote("a", "b", "c")
+		c := newCopy(t, r, Options[*entry]{})
+		eager := c.subscribe(SubscribeOptions{Syncs: func() bool { return true }})
+		plain := c.subscribe(SubscribeOptions{})
+		c.start()
+		synctest.Wait()
+		r.fail(errors.New("down"))
+		r.remove("a")
+		r.put("b", "new")
 		r.compact()
-	case n < 60:
 		r.fail(nil)
-	case n < 80:
-		r.bookmark()
-	case present && n < 400:
-		r.remove(name)
-	default:
-		r.put(name, "")
-	}
+		time.Sleep(time.Minute)
+		eager.wantHeard("*a1 *b2 *c3 | ?a1>a1 ~b2>b5 =c3")
+		plain.wantHeard("*a1 *b2 *c3 | ?a1>a1 ~b2>b5")
+	})
 }
 
-// crowd is a changing number of subscribers.
-type crowd struct {
-	*copying
-	random  *rand.Rand
-	present []*audience
-	gone    []*audience
-	running sync.WaitGroup
-}
-
-func (c *crowd) join() {
-	opts := SubscribeOptions{Bound: []int{0, 1, 10}[c.random.IntN(3)], Inline: c.random.IntN(4) == 0}
-	if c.random.IntN(2) == 0 {
-		opts.Syncs = func() bool { return true }
-	}
-	pace := time.Duration(c.random.IntN(3)*c.random.IntN(200)) * time.Millisecond
-	a := c.subscribe(opts, func(Change[*entry]) { time.Sleep(pace) })
-	if opts.Inline {
-		c.running.Go(func() { a.Run(c.t.Context()) })
-	}
-	c.present = append(c.present, a)
-}
-
-func (c *crowd) leave() {
-	if len(c.present) == 0 {
-		return
-	}
-	i := c.random.IntN(len(c.present))
-	a := c.present[i]
-	c.present = slices.Delete(c.present, i, i+1)
-	a.Close()
-	c.gone = append(c.gone, a)
-}
-
-// Everything at once, for the race detector: subscribers that join, run and
-// leave in goroutines of their own while changes are published and the replica
-// is started and stopped.
-func TestConcurrentFanOut(t *testing.T) {
-	r := newRemote("a", "b", "c")
-	c := newCopy(t, r, Options[*entry]{})
-	var all sync.WaitGroup
-	for i := range 8 {
-		all.Go(func() {
-			for j := range 40 {
-				opts := SubscribeOptions{Inline: (i+j)%3 == 0, Bound: j % 5, Syncs: func() bool { return j%2 == 0 }}
-				var heard sync.Map
-				s, err := c.Subscribe(func(c Change[*entry]) { heard.Store(c.Key, c.Version) }, opts)
-				if err != nil {
-					return // the replica has stopped
-				}
-				if opts.Inline {
-					all.Go(func() { s.Run(t.Context()) })
-				}
-				if j%2 == 0 {
-					select {
-					case <-s.Synced():
-					case <-s.Done():
-					}
-				}
-				_ = s.Lag()
-				if j%4 != 3 {
-					all.Go(s.Close)
-					s.Close()
-					<-s.Done()
-				}
+// Every change tells the version of its object, whatever made it: a join, an
+// event, a resync, a relist.
+func TestEveryChangeHasItsVersion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRemote("a", "b", "c")
+		c := newCopy(t, r, Options[*entry]{ResyncPeriod: 45 * time.Second}).start()
+		synctest.Wait()
+		a := c.subscribe(SubscribeOptions{Syncs: func() bool { return true }})
+		r.put("d", "")
+		r.put("b", "new")
+		r.remove("d")
+		time.Sleep(50 * time.Second)
+		r.fail(errors.New("down"))
+		r.remove("a")
+		r.compact()
+		r.fail(nil)
+		time.Sleep(30 * time.Second)
+		a.wantHeard("*a1 *b2 *c3 | +d4 ~b2>b5 -d4>d6 =a1 =b5 =c3 ?a1>a1 =b5 =c3")
+		for _, c := range a.heard {
+			if c.Type != marked && c.Version != c.Object.version {
+				t.Errorf("%s says version %q", showOne(c), c.Version)
 			}
-		})
-		all.Go(func() {
-			for range c.Changes(t.Context()) {
-				if i%2 == 0 {
-					break
-				}
-			}
-		})
-		all.Go(func() { _ = c.WaitFor(t.Context(), Version(fmt.Sprint(i*10))) })
-	}
-	c.start()
-	for i := range 300 {
-		r.put(fmt.Sprint("object ", i%7), "")
-		if i%50 == 49 {
-			r.hangUp()
 		}
-	}
-	if err := c.WaitFor(t.Context(), "303"); err != nil {
-		t.Error(err)
-	}
-	_ = c.stop()
-	all.Wait()
-	if n := len(c.hub.followers); n != 0 {
-		t.Errorf("%d followers are left", n)
+	})
+}
+
+// What the store did not take is not told; what it took with a complaint is.
+func TestOnlyWhatTheStoreTookIsTold(t *testing.T) {
+	for _, test := range []struct {
+		refusal error
+		want    string
+	}{
+		{errors.New("disk full"), "|"},
+		{ObjectErrors{{Key: "a", Err: errors.New("no index")}}, "| +a1"},
+		{fmt.Errorf("wrapped: %w", ObjectErrors{{Key: "a", Err: errors.New("no index")}}), "| +a1"},
+	} {
+		t.Run(test.refusal.Error(), func(t *testing.T) {
+			c := newCopy(t, newRemote(), Options[*entry]{})
+			c.fanout.markSynced()
+			f, err := c.fanout.join(0, never)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.store.refuse = func([]Change[*entry]) error { return test.refusal }
+			object := &entry{name: "a", version: "1"}
+			if err := c.fanout.apply(0, []Change[*entry]{{Type: Add, Key: "a", Object: object, Version: "1"}}, At("1")); !errors.Is(err, test.refusal) && err.Error() != test.refusal.Error() {
+				t.Errorf("the error is %v", err)
+			}
+			if got := show(takeAll(f.backlog, handOver)); got != test.want {
+				t.Errorf("the follower is given %q, want %q", got, test.want)
+			}
+		})
 	}
 }

@@ -43,7 +43,7 @@ func TestSourcesKnowWhatIsHeld(t *testing.T) {
 						t.Fatal(err)
 					}
 					section := &asked{remote: newRemote("a")}
-					sections := []Section[*entry]{{Name: "a", Source: section, Owns: func(Key) bool { return true }}}
+					sections := []Section[*entry]{{Name: "a", Source: section, Prefix: ""}}
 					of, err := NewReplicaOf(sections, test.store, opts)
 					if err != nil {
 						t.Fatal(err)

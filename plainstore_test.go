@@ -23,18 +23,18 @@ var _ ReadStore[*entry] = (*plainStore)(nil)
 
 func newPlainStore() *plainStore { return &plainStore{objects: map[Key]*entry{}} }
 
-func (s *plainStore) Replace(items []Item[*entry], v Version) error {
+func (s *plainStore) Replace(items []Item[*entry], at Position) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	clear(s.objects)
 	for _, i := range items {
 		s.objects[i.Key] = i.Object
 	}
-	s.version = v
+	s.version = at.Version
 	return nil
 }
 
-func (s *plainStore) Apply(changes []Change[*entry], v Version) error {
+func (s *plainStore) Apply(changes []Change[*entry], at Position) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var err error
@@ -51,7 +51,7 @@ func (s *plainStore) Apply(changes []Change[*entry], v Version) error {
 			s.objects[c.Key] = c.Object
 		}
 	}
-	s.version = v
+	s.version = at.Version
 	return err
 }
 

@@ -25,8 +25,8 @@ type Reflector[T any] struct {
 	// Where what is learned goes: reader is nil for a store that cannot be
 	// asked, and then replace is used for whole states.
 	reader    Reader[T]
-	replace   func([]Item[T], Version) error
-	apply     func([]Change[T], Version) error
+	replace   func([]Item[T], Position) error
+	apply     func([]Change[T], Position) error
 	resync    func() error
 	wantsSync func() bool
 	onSynced  func()
@@ -35,58 +35,36 @@ type Reflector[T any] struct {
 
 	started atomic.Bool
 
-	// version is the state reached; it never runs ahead of the store.
+	// version is the state reached; it never runs ahead of the store. epoch is that of
+	// [Position].
 	version Version
-	// synced says that one whole state was taken, versioned that it had a
-	// version.
-	synced, versioned bool
-	// unversioned says that objects come without versions, so that version does
-	// not tell where a watch stands even if lists have one. client-go's fake
-	// clientsets are so.
-	unversioned bool
-	// lost says that version is of no more use to list from: it expired, or the
-	// source went back behind it.
-	lost bool
-	// rewound says that the source went back: its versions prove nothing until
-	// the next whole state.
-	rewound bool
-	// mistrust says that versions prove nothing either: someone asked for a
-	// recheck, or the source is another one.
-	mistrust bool
-	recheck  recheck
-	// warm is about content that was there at the start; durable the store that
+	epoch   string
+	// synced says that one whole state was taken.
+	synced bool
+	next   nextRead
+	// shortened is when the wait for a pass was last made a short one.
+	shortened time.Time
+	traits    traits
+	recheck   recheck
+	// restart is about content that was there at the start; durable the store that
 	// brought it, where there is no replica around.
-	warm    warmth
+	restart restart
 	durable Durable
 	// fresh says that the store was empty at the start and still is; filler takes
 	// the first state in pieces then, and filled shows it.
 	fresh  bool
 	filler Filler[T]
-	filled func(Version) error
-	// cause is why the next whole state is read.
-	cause string
-	// paged says that the source answered its cheapest read in pages.
-	paged bool
-	// watchListFailures counts streams in a row that never came to the end of
-	// their initial events.
-	watchListFailures int
-	// bookmarked says that the source sends bookmarks, so that silence is not
-	// only quiet.
-	bookmarked bool
-	// doubt says that the connection broke in a way after which the source may
-	// be another one than before.
-	doubt bool
-	// blind is what was lost with words that could not be read.
-	blind blindness
-	// hurry says that a watch ended because its source, which is there, said so;
-	// hurried is when that last made the wait for the next pass a short one.
-	hurry   bool
-	hurried time.Time
-	// hasty counts watches in a row that ended within a second.
-	hasty    int
-	internal retryWindow
-	deleted  tombstones
-	pace     repairPace
+	filled func(Position) error
+	// rewindSuspected says that the connection broke in a way after which the source
+	// may have gone back. A newer version, or a probe, settles it.
+	rewindSuspected bool
+	// unreadable is what was lost with events that could not be read.
+	unreadable unreadable
+	// shortWatches counts watches in a row that ended within a second.
+	shortWatches int
+	internal     retryWindow
+	deleted      tombstones
+	pace         repairPace
 }
 
 // NewReflector returns a reflector from source into store. If the store is also
@@ -96,10 +74,7 @@ func NewReflector[T any](source Source[T], store Store[T], opts Options[T]) (*Re
 		return nil, fmt.Errorf("tarn: a reflector needs a source and a store (%q has source %v, store %v)", opts.Name, source != nil, store != nil)
 	}
 	r := newReflector(source, opts)
-	r.apply = func(changes []Change[T], v Version) error {
-		keepSound(store, r.sound())
-		return store.Apply(changes, v)
-	}
+	r.apply = store.Apply
 	if readable, ok := store.(ReadStore[T]); ok {
 		r.reader = readable
 		r.holder, _ = storeAs[Holder](readable)
@@ -110,10 +85,7 @@ func NewReflector[T any](source Source[T], store Store[T], opts Options[T]) (*Re
 		r.resync = s.Resync
 	}
 	if r.durable, _ = store.(Durable); r.durable != nil && r.reader != nil {
-		r.fillFrom(store, func(filler Filler[T], v Version) error {
-			keepSound(filler, r.sound())
-			return filler.Filled(v)
-		})
+		r.fillFrom(store, Filler[T].Filled)
 	}
 	return r, nil
 }
@@ -126,7 +98,7 @@ func newReflector[T any](source Source[T], opts Options[T]) *Reflector[T] {
 		monitor:   newMonitor(opts.Name, opts.Clock),
 		wantsSync: never,
 		onSynced:  func() {},
-		cause:     "start",
+		next:      nextRead{cause: causeStart},
 	}
 }
 
@@ -151,7 +123,7 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 	if r.durable != nil {
 		defer release(r.durable)
 		kept, err := r.durable.Restore(ctx)
-		r.begin(ctx, kept, err, true)
+		r.startFrom(ctx, kept, "", err)
 	}
 	for {
 		err := r.ListAndWatch(ctx)
@@ -166,19 +138,6 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 	}
-}
-
-// nextPass is how long to wait before a pass. A source that has just answered,
-// only that a version is of no more use, is there: then the wait is short, however
-// long others had become while it was away; but not twice in a row.
-func (r *Reflector[T]) nextPass(err error) time.Duration {
-	now, hurry := r.opts.Clock.Now(), r.hurry
-	r.hurry = false
-	if hurry && now.Sub(r.hurried) > DefaultBackoff.Reset {
-		r.hurried = now
-		return max(DefaultBackoff.Base+r.opts.Jitter(DefaultBackoff.Base), RetryAfter(err))
-	}
-	return max(r.opts.Delay(), RetryAfter(err))
 }
 
 // ListAndWatch makes one pass: it reads the whole collection and follows it
@@ -243,7 +202,7 @@ func (r *Reflector[T]) Begin(ctx context.Context) (*Pass[T], error) {
 	if err := r.confirmSource(ctx); err != nil {
 		return nil, err
 	}
-	if r.warm.resumes && !r.lost {
+	if r.restart.resumes && r.next.version == notOlder {
 		if pass, err := r.resume(ctx); pass != nil || err != nil && !r.needsNoProbe(err) {
 			return pass, err
 		}
@@ -267,7 +226,7 @@ func (p *Pass[T]) Commit(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	if p.state == nil {
-		r.cause = "watch ended"
+		r.next.cause = causeWatchEnded
 		r.reached()
 		return nil
 	}
@@ -277,12 +236,11 @@ func (p *Pass[T]) Commit(ctx context.Context) error {
 	p.keyless = p.state.keyless > 0
 	p.state = nil
 	r.version = p.version
-	r.versioned = p.version != ""
-	r.lost, r.rewound, r.mistrust, r.doubt, r.hurry = false, false, false, false, false
-	r.blind.listed(r.opts.Clock.Now(), p.keyless)
+	r.traits.versioned = p.version != ""
+	r.next, r.rewindSuspected = nextRead{cause: causeWatchEnded}, false
+	r.unreadable.listed(r.opts.Clock.Now(), p.keyless)
 	r.deleted.clear()
-	r.cause = "watch ended"
-	r.warm, r.fresh = warmth{}, false
+	r.restart, r.fresh = restart{}, false
 	r.monitor.listed(p.cause, p.version)
 	r.markSynced()
 	return nil
@@ -306,8 +264,8 @@ func (p *Pass[T]) Close() {
 
 // rewind declares that the source went back in time.
 func (r *Reflector[T]) rewind(ctx context.Context, now Version) {
-	r.lost, r.rewound, r.hurry = true, true, true
-	r.cause = "rewound"
+	r.readNext(nextRead{cause: causeRewound, version: anyAfterRewind, soon: true})
+	r.newEpoch()
 	r.monitor.update(func(h *Health) { h.Rewinds++ })
 	r.report(ctx, fmt.Errorf("%s: version %s was seen and the source is now at %s: %w; the copy is read anew", r.opts.Name, r.version, now, ErrRewound))
 }

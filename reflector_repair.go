@@ -135,8 +135,7 @@ func (r *Reflector[T]) repairSome(ctx context.Context) error {
 // relistDamaged ends the pass so that the whole state is read, and compared by content.
 func (r *Reflector[T]) relistDamaged(now time.Time) error {
 	r.pace.listed = now
-	r.lost, r.mistrust, r.hurry = true, true, true
-	r.cause = "damaged"
+	r.readNext(nextRead{cause: causeDamaged, version: consistent, afresh: true, soon: true})
 	return errRelist
 }
 
@@ -153,10 +152,10 @@ func (r *Reflector[T]) repairFrom(ctx context.Context, asked Key, page Page[T]) 
 		if !ok || m.Version != r.versionOf(held) {
 			continue // the watch brings it
 		}
-		item, err := r.takeAs(m, object)
+		item, kept, err := r.takeAs(m, object)
 		switch {
 		case err != nil: // what the transform refuses stays as it is
-		case r.holds(item):
+		case r.same(r.lookUp(item.Key), item, kept):
 			r.monitor.damage.repaired(m.Key)
 		default:
 			changes = append(changes, Change[T]{Type: Update, Rewound: true, Key: item.Key, Old: held, Object: item.Object, Version: item.Version})
@@ -175,7 +174,7 @@ func (r *Reflector[T]) applyRepaired(ctx context.Context, changes []Change[T]) e
 	if len(changes) == 0 {
 		return nil
 	}
-	if err := r.rejectSome(ctx, r.apply(changes, r.version)); err != nil {
+	if err := r.rejectSome(ctx, r.apply(changes, r.at(r.version))); err != nil {
 		return r.explain("the store did not take repaired objects at", r.version, err)
 	}
 	for _, c := range changes {

@@ -241,8 +241,8 @@ func TestMaintainWrapped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &maintained{remote: newRemote("a", "b"), single: true}
 		replica, err := NewReplicaOf([]Section[*entry]{
-			{Name: "a", Source: m, Owns: func(k Key) bool { return k == "a" }},
-			{Name: "others", Source: newRemote(), Owns: func(k Key) bool { return k != "a" }},
+			{Name: "a", Source: m, Prefix: "a"},
+			{Name: "others", Source: newRemote(), Prefix: "b"},
 		}, newPlainStore(), Options[*entry]{OnBad: func(context.Context, BadObject) {}})
 		if err != nil {
 			t.Fatal(err)

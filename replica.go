@@ -20,14 +20,14 @@ import (
 type Replica[T any] struct {
 	// opts are as they were given, so that what Configure changes counts for
 	// the defaults too.
-	opts  Options[T]
-	parts []part[T]
-	store ReadStore[T]
+	opts     Options[T]
+	sections []section[T]
+	store    ReadStore[T]
 	// durable brings content back; nil if nothing does.
 	durable atomic.Pointer[Durable]
-	hub     *hub[T]
+	fanout  *fanout[T]
 	started atomic.Bool
-	// synced and ended are closed when all parts are so.
+	// synced and ended are closed when all sections are so.
 	synced, ended chan struct{}
 	// done is closed when Run has returned.
 	done chan struct{}
@@ -39,7 +39,7 @@ func NewReplica[T any](source Source[T], store ReadStore[T], opts Options[T]) (*
 	if source == nil || store == nil {
 		return nil, fmt.Errorf("tarn: a replica needs a source and a store (%q has source %v, store %v)", opts.Name, source != nil, store != nil)
 	}
-	r := &Replica[T]{opts: opts, store: store, parts: []part[T]{{reflector: newReflector(source, opts)}}}
+	r := &Replica[T]{opts: opts, store: store, sections: []section[T]{{reflector: newReflector(source, opts)}}}
 	r.connect()
 	return r, nil
 }
@@ -53,8 +53,8 @@ func (r *Replica[T]) Configure(change func(*Options[T])) error {
 	}
 	change(&r.opts)
 	opts := r.opts.withDefaults()
-	newClock := !identical(opts.Clock, r.hub.clock)
-	for _, p := range r.parts {
+	newClock := !identical(opts.Clock, r.fanout.clock)
+	for _, p := range r.sections {
 		p.reflector.opts = r.opts.withDefaults() // each waits by itself
 		p.reflector.rename(p.fullName(opts.Name))
 		if newClock {
@@ -62,10 +62,10 @@ func (r *Replica[T]) Configure(change func(*Options[T])) error {
 		}
 	}
 	if newClock {
-		r.hub.clock = opts.Clock
+		r.fanout.clock = opts.Clock
 	}
-	if opts.Logger != r.hub.logger {
-		r.hub.logger = opts.Logger
+	if opts.Logger != r.fanout.logger {
+		r.fanout.logger = opts.Logger
 	}
 	return nil
 }
@@ -83,21 +83,21 @@ func (r *Replica[T]) Run(ctx context.Context) error {
 	}
 	defer close(r.done)
 	ctx, cancel := context.WithCancelCause(ctx)
-	r.hub.start(ctx)
-	defer r.hub.stop()
+	r.fanout.start(ctx)
+	defer r.fanout.stop()
 	defer cancel(ErrStopped)
 	defer r.release()
 	r.restore(ctx)
-	return r.runParts(ctx)
+	return r.runSections(ctx)
 }
 
-func (r *Replica[T]) runParts(ctx context.Context) error {
-	if len(r.parts) == 1 {
-		return r.parts[0].reflector.Run(ctx)
+func (r *Replica[T]) runSections(ctx context.Context) error {
+	if len(r.sections) == 1 {
+		return r.sections[0].reflector.Run(ctx)
 	}
 	defer close(r.ended)
 	var running sync.WaitGroup
-	for _, p := range r.parts {
+	for _, p := range r.sections {
 		running.Go(func() { _ = p.reflector.Run(ctx) }) // returns why ctx ended
 	}
 	running.Wait()
@@ -118,7 +118,7 @@ func (r *Replica[T]) All() iter.Seq2[Key, T] { return r.store.All() }
 func (r *Replica[T]) Len() int { return r.store.Len() }
 
 // Version is the state that reads show.
-func (r *Replica[T]) Version() Version { return r.store.Version() }
+func (r *Replica[T]) Version() Version { return r.fanout.version() }
 
 // Health tells how the replica is doing.
 func (r *Replica[T]) Health() Health {
@@ -131,11 +131,11 @@ func (r *Replica[T]) Health() Health {
 }
 
 func (r *Replica[T]) health() Health {
-	if len(r.parts) == 1 {
-		return r.parts[0].reflector.Health()
+	if len(r.sections) == 1 {
+		return r.sections[0].reflector.Health()
 	}
-	each := make([]Health, len(r.parts))
-	for i, p := range r.parts {
+	each := make([]Health, len(r.sections))
+	for i, p := range r.sections {
 		each[i] = p.reflector.Health()
 	}
 	return together(r.name(), each)
@@ -187,8 +187,8 @@ func (r *Replica[T]) WaitFor(ctx context.Context, v Version) error {
 // WaitForKey is WaitFor where only what is said of one key matters: in a replica
 // of several sections it does not wait for the others.
 func (r *Replica[T]) WaitForKey(ctx context.Context, key Key, v Version) error {
-	for i, p := range r.parts {
-		if p.owns != nil && p.owns(key) {
+	for i, p := range r.sections {
+		if p.prefix != "" && key.HasPrefix(p.prefix) {
 			return r.waitFor(ctx, i, v)
 		}
 	}
@@ -200,7 +200,7 @@ func (r *Replica[T]) waitFor(ctx context.Context, section int, v Version) error 
 		return fmt.Errorf("%s: waiting for version %q: %w", r.Health().Name, v, ErrOpaqueVersion)
 	}
 	for {
-		reached, wait, err := r.hub.await(section, v)
+		reached, wait, err := r.fanout.await(section, v)
 		if err != nil {
 			return fmt.Errorf("%s: waiting for version %s: %w", r.Health().Name, v, err)
 		}
@@ -210,7 +210,7 @@ func (r *Replica[T]) waitFor(ctx context.Context, section int, v Version) error 
 		select {
 		case <-wait:
 		case <-ctx.Done():
-			r.hub.giveUp(section, wait)
+			r.fanout.giveUp(section, wait)
 			return r.notReached(v, context.Cause(ctx))
 		}
 	}
@@ -234,11 +234,11 @@ func (r *Replica[T]) notReached(v Version, why error) error {
 // stops.
 func (r *Replica[T]) Changes(ctx context.Context) iter.Seq[Change[T]] {
 	return func(yield func(Change[T]) bool) {
-		f, err := r.hub.join(0, never)
+		f, err := r.fanout.join(0, never)
 		if err != nil {
 			return
 		}
-		defer r.hub.leave(f)
+		defer r.fanout.leave(f)
 		buf := make([]Change[T], 0, handOver)
 		for {
 			buf = f.backlog.take(ctx, buf)
@@ -260,5 +260,5 @@ func (r *Replica[T]) Subscribe(deliver func(Change[T]), opts SubscribeOptions) (
 	if deliver == nil {
 		return nil, fmt.Errorf("%s: a subscriber needs a function", r.Health().Name)
 	}
-	return r.hub.subscribe(deliver, opts)
+	return r.fanout.subscribe(deliver, opts)
 }

@@ -3,6 +3,7 @@ package tarn
 import (
 	"context"
 	"iter"
+	"strings"
 	"time"
 )
 
@@ -10,6 +11,9 @@ import (
 // Kubernetes. It outlives the object: delete and create again gives the same
 // key with another [Meta.UID].
 type Key string
+
+// HasPrefix says whether the key begins with prefix.
+func (k Key) HasPrefix(prefix Key) bool { return strings.HasPrefix(string(k), string(prefix)) }
 
 // Meta is what the engine must know of an object to keep it: where it belongs,
 // which state it is, and whether it is still the same object.
@@ -142,17 +146,17 @@ type Item[T any] struct {
 
 // A Store takes what a reflector learns.
 //
-//   - Replace brings the store to exactly these items at this version; Apply
-//     brings it on by some changes. Each takes effect as a whole, version
-//     included, or not at all.
-//   - Apply without changes is a bookmark: only the version moves.
+//   - Replace brings the store to exactly these items at this position, and leaves
+//     no other one; Apply brings it on by some changes, and one section to a position.
+//     Each takes effect as a whole, position included, or not at all.
+//   - Apply without changes is a bookmark: only the position moves.
 //   - One goroutine writes; the store does not keep the slices.
 //   - An error that wraps [ObjectErrors] concerns only the objects it names,
 //     which were taken as far as possible; all else has been taken. Any other
 //     error means that nothing has.
 type Store[T any] interface {
-	Replace(items []Item[T], v Version) error
-	Apply(changes []Change[T], v Version) error
+	Replace(items []Item[T], at Position) error
+	Apply(changes []Change[T], at Position) error
 }
 
 // A Reader reads a store's content. Any number of goroutines may read while one
@@ -162,7 +166,7 @@ type Reader[T any] interface {
 	// All walks one state, whatever is written meanwhile.
 	All() iter.Seq2[Key, T]
 	Len() int
-	// Version is the state that the content shows.
+	// Version is the state that the content shows, of several sections the oldest.
 	Version() Version
 }
 
@@ -171,6 +175,13 @@ type Reader[T any] interface {
 type ReadStore[T any] interface {
 	Store[T]
 	Reader[T]
+}
+
+// A PrefixReader is a store in the order of keys: what concerns one section of a
+// replica does not walk the others.
+type PrefixReader[T any] interface {
+	// Prefix walks one state of the objects whose keys have a prefix.
+	Prefix(prefix Key) iter.Seq2[Key, T]
 }
 
 // A Resyncer is a store that can offer all its content again to whoever

@@ -6,6 +6,8 @@ require (
 	github.com/google/go-cmp v0.7.0
 	github.com/klauspost/compress v1.20.3
 	github.com/tarnproject/tarn v0.0.0
+	github.com/tarnproject/tarn/ctrlcache v0.0.0
+	github.com/tarnproject/tarn/sqlite v0.0.0
 	github.com/tkrajina/go-reflector v0.5.6
 	google.golang.org/protobuf v1.36.12
 	k8s.io/api v0.37.2
@@ -72,4 +74,8 @@ require (
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
 
-replace github.com/tarnproject/tarn => ../
+replace (
+	github.com/tarnproject/tarn => ../
+	github.com/tarnproject/tarn/ctrlcache => ../ctrlcache
+	github.com/tarnproject/tarn/sqlite => ../sqlite
+)

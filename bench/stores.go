@@ -136,7 +136,7 @@ func (s typed) replacing(keys []string, pods []*corev1.Pod) func() {
 	for i, key := range keys {
 		items[i] = tarn.Item[*corev1.Pod]{Meta: tarn.Meta{Key: tarn.Key(key)}, Object: pods[i]}
 	}
-	return func() { _ = s.Replace(items, "2") }
+	return func() { _ = s.Replace(items, tarn.At("2")) }
 }
 
 const (

@@ -98,7 +98,7 @@ func (c *contents) transact(txns []ThreadSafeStoreTransaction) {
 
 // replace makes objects, of which there are so many, the whole content.
 func (c *contents) replace(size int, objects iter.Seq2[tarn.Key, any], resourceVersion string) {
-	err := c.objects.ReplaceAll(size, objects, tarn.Version(resourceVersion))
+	err := c.objects.ReplaceAll(size, objects, tarn.At(tarn.Version(resourceVersion)))
 	c.publish()
 	reportUnindexed(err)
 }

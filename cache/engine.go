@@ -33,10 +33,10 @@ type ownStore struct {
 	reached func(tarn.Version)
 }
 
-func (s ownStore) Apply(changes []tarn.Change[any], v tarn.Version) error {
-	err := s.Store.Apply(changes, v)
+func (s ownStore) Apply(changes []tarn.Change[any], at tarn.Position) error {
+	err := s.Store.Apply(changes, at)
 	s.indexer.publish()
-	s.reached(v)
+	s.reached(at.Version)
 	return err
 }
 
@@ -46,16 +46,16 @@ type toldStore struct {
 	reached func(tarn.Version)
 }
 
-func (s toldStore) Replace(items []tarn.Item[any], v tarn.Version) error {
-	err := s.foreignStore.Replace(items, v)
+func (s toldStore) Replace(items []tarn.Item[any], at tarn.Position) error {
+	err := s.foreignStore.Replace(items, at)
 	if err == nil {
-		s.reached(v)
+		s.reached(at.Version)
 	}
 	return err
 }
 
-func (s toldStore) Apply(changes []tarn.Change[any], v tarn.Version) error {
-	err := s.foreignStore.Apply(changes, v)
-	s.reached(v)
+func (s toldStore) Apply(changes []tarn.Change[any], at tarn.Position) error {
+	err := s.foreignStore.Apply(changes, at)
+	s.reached(at.Version)
 	return err
 }

@@ -22,15 +22,15 @@ var (
 	_ tarn.Resyncer   = foreignStore{}
 )
 
-func (f foreignStore) Replace(items []tarn.Item[any], v tarn.Version) error {
+func (f foreignStore) Replace(items []tarn.Item[any], at tarn.Position) error {
 	list := make([]any, len(items))
 	for i := range items {
 		list[i] = items[i].Object
 	}
-	return f.store.Replace(list, string(v))
+	return f.store.Replace(list, string(at.Version))
 }
 
-func (f foreignStore) Apply(changes []tarn.Change[any], v tarn.Version) error {
+func (f foreignStore) Apply(changes []tarn.Change[any], at tarn.Position) error {
 	versioned, _ := f.store.(ResourceVersionUpdater)
 	reached := func(v tarn.Version) {
 		if versioned != nil && v != "" {
@@ -42,17 +42,17 @@ func (f foreignStore) Apply(changes []tarn.Change[any], v tarn.Version) error {
 		if err := f.write(c); err != nil {
 			refused = append(refused, tarn.BadObject{Key: c.Key, Err: err})
 		}
-		if v != tarn.Latest && v != tarn.Any {
+		if v := at.Version; v != tarn.Latest && v != tarn.Any {
 			reached(c.Version)
 		}
 	}
 	if len(changes) == 0 {
 		if b, ok := f.store.(ReflectorBookmarkStore); ok {
-			if err := b.Bookmark(string(v)); err != nil {
-				utilruntime.HandleError(fmt.Errorf("the store did not take the bookmark at %s, which only tells how fresh it is: %w", v, err))
+			if err := b.Bookmark(string(at.Version)); err != nil {
+				utilruntime.HandleError(fmt.Errorf("the store did not take the bookmark at %s, which only tells how fresh it is: %w", at.Version, err))
 			}
 		}
-		reached(v)
+		reached(at.Version)
 	}
 	if len(refused) > 0 {
 		return refused

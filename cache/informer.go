@@ -131,9 +131,9 @@ type informerStore struct {
 	informer *informer
 }
 
-func (s informerStore) Apply(changes []tarn.Change[any], v tarn.Version) error {
+func (s informerStore) Apply(changes []tarn.Change[any], at tarn.Position) error {
 	start := time.Now()
-	err := s.ownStore.Apply(changes, v)
+	err := s.ownStore.Apply(changes, at)
 	for _, c := range changes {
 		if c.Type != tarn.Delete {
 			s.informer.detector.AddObject(c.Object)

@@ -141,13 +141,6 @@ func (d *disk) writer(front tarn.ReadStore[any]) tarn.ReadStore[any] {
 // keepingStore is an informer's store as its replica writes it.
 type keepingStore struct{ informerStore }
 
-func (s keepingStore) Apply(changes []tarn.Change[any], v tarn.Version) error {
-	return s.informer.disk.writer(s.informerStore).Apply(changes, v)
-}
-
-// KeepSound is that of what was kept; see [tarn.Candid].
-func (s keepingStore) KeepSound(sound bool) {
-	if c, ok := s.informer.disk.writer(s.informerStore).(tarn.Candid); ok {
-		c.KeepSound(sound)
-	}
+func (s keepingStore) Apply(changes []tarn.Change[any], at tarn.Position) error {
+	return s.informer.disk.writer(s.informerStore).Apply(changes, at)
 }

@@ -14,7 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/tarnproject/tarn"
-	"github.com/tarnproject/tarn/kube/reasons"
+	"github.com/tarnproject/tarn/internal/reasons"
 )
 
 // source is a ListerWatcher as the engine sees it. It speaks the protocol, that

@@ -13,7 +13,7 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/klog/v2"
 
-	"github.com/tarnproject/tarn/kube/reasons"
+	"github.com/tarnproject/tarn/internal/reasons"
 )
 
 // classify finds the reason behind an error of the API, as far as the engine

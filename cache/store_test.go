@@ -198,7 +198,7 @@ func TestIndexerOverItsMemory(t *testing.T) {
 	x := newIndexer(MetaNamespaceKeyFunc, Indexers{NamespaceIndex: MetaNamespaceIndexFunc},
 		[]StoreOption{WithStoreMetrics(reserved(t), gauge)})
 	obj := &metav1.ObjectMeta{Namespace: "ns", Name: "a"}
-	if err := x.memory().Apply([]tarn.Change[any]{{Type: tarn.Add, Key: "ns/a", Object: obj}}, "12"); err != nil {
+	if err := x.memory().Apply([]tarn.Change[any]{{Type: tarn.Add, Key: "ns/a", Object: obj}}, tarn.At("12")); err != nil {
 		t.Fatal(err)
 	}
 	x.publish()

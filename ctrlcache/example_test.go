@@ -13,31 +13,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tarnproject/tarn/ctrlcache"
-	"github.com/tarnproject/tarn/kube/ondisk"
-	"github.com/tarnproject/tarn/sqlite"
 )
 
 // An operator switches to Tarn by one line.
 func ExampleNewCache() {
 	mgr, err := ctrl.NewManager(ctrl.GetConfigOrDie(), ctrl.Options{
 		NewCache: ctrlcache.NewCache,
-	})
-	if err != nil {
-		panic(err)
-	}
-	_ = mgr.Start(ctrl.SetupSignalHandler())
-}
-
-// An operator that keeps its cache on disk begins, after a restart, with what it
-// knew, and lists nothing.
-func ExampleWithDisk() {
-	db, err := sqlite.Open("/var/lib/operator/replica", sqlite.Options{})
-	if err != nil {
-		panic(err)
-	}
-	defer db.Close()
-	mgr, err := ctrl.NewManager(ctrl.GetConfigOrDie(), ctrl.Options{
-		NewCache: ctrlcache.WithDisk(ondisk.Keeper(db)),
 	})
 	if err != nil {
 		panic(err)

@@ -7,6 +7,8 @@ go 1.26.0
 require (
 	github.com/go-logr/logr v1.4.3
 	github.com/tarnproject/tarn v0.0.0
+	github.com/tarnproject/tarn/ctrlcache v0.0.0
+	github.com/tarnproject/tarn/sqlite v0.0.0
 	go.uber.org/goleak v1.3.0
 	k8s.io/api v0.37.2
 	k8s.io/apimachinery v0.37.2
@@ -77,4 +79,8 @@ require (
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
 
-replace github.com/tarnproject/tarn => ../
+replace (
+	github.com/tarnproject/tarn => ../
+	github.com/tarnproject/tarn/ctrlcache => ../ctrlcache
+	github.com/tarnproject/tarn/sqlite => ../sqlite
+)

@@ -20,8 +20,8 @@ import (
 	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/informers"
 	"github.com/tarnproject/tarn/kube"
-	"github.com/tarnproject/tarn/kube/ondisk"
 	"github.com/tarnproject/tarn/sqlite"
+	"github.com/tarnproject/tarn/sqlite/ondisk"
 )
 
 // lifeVariable has this program be a process with copies on disk, and not a test:

@@ -13,7 +13,7 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 
 	"github.com/tarnproject/tarn"
-	"github.com/tarnproject/tarn/kube/reasons"
+	"github.com/tarnproject/tarn/internal/reasons"
 )
 
 // failed explains an error on making a request: what was asked of what, what the

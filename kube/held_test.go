@@ -86,7 +86,7 @@ func TestUpdatesTakeOverWhatIsHeld(t *testing.T) {
 				}
 				old = page.Items[len(page.Items)-1]
 			}
-			if err := store.Apply([]tarn.Change[*corev1.Pod]{{Type: tarn.Add, Key: keyOf(old.Namespace, old.Name), Object: old}}, "1"); err != nil {
+			if err := store.Apply([]tarn.Change[*corev1.Pod]{{Type: tarn.Add, Key: keyOf(old.Namespace, old.Name), Object: old}}, tarn.At("1")); err != nil {
 				t.Fatal(err)
 			}
 			now := watch(tarn.WatchQuery{From: "1"})

@@ -194,7 +194,7 @@ func TestReflectNamespaceIgnored(t *testing.T) {
 	for _, namespace := range []string{"a", "b"} {
 		c := pods
 		c.Namespace = namespace
-		sections = append(sections, tarn.Section[*corev1.Pod]{Name: namespace, Source: newSource[*corev1.Pod](t, s, c, SourceOptions{}), Owns: ownedBy(namespace)})
+		sections = append(sections, tarn.Section[*corev1.Pod]{Name: namespace, Source: newSource[*corev1.Pod](t, s, c, SourceOptions{}), Prefix: KeyPrefix(namespace)})
 	}
 	var bad atomic.Int32
 	replica, err := newReplica(sections, memory.New[*corev1.Pod](), tarn.Options[*corev1.Pod]{OnBad: func(_ context.Context, b tarn.BadObject) {

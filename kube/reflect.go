@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -81,7 +80,7 @@ func start[T any](ctx context.Context, cfg *rest.Config, s *settings) (*tarn.Rep
 				return nil, err
 			}
 		}
-		sections = append(sections, tarn.Section[T]{Name: c.Namespace, Source: source, Owns: ownedBy(c.Namespace)})
+		sections = append(sections, tarn.Section[T]{Name: c.Namespace, Source: source, Prefix: KeyPrefix(c.Namespace)})
 	}
 	store, err := keptStore[T](s, client, collections, options)
 	if err != nil {
@@ -103,10 +102,13 @@ func newReplica[T any](sections []tarn.Section[T], store tarn.ReadStore[T], opti
 	return tarn.NewReplicaOf(sections, store, options)
 }
 
-// ownedBy tells the keys of a namespace.
-func ownedBy(namespace string) func(tarn.Key) bool {
-	prefix := namespace + "/"
-	return func(key tarn.Key) bool { return strings.HasPrefix(string(key), prefix) }
+// KeyPrefix is what the keys of a namespace's objects begin with; nothing, for all
+// namespaces.
+func KeyPrefix(namespace string) tarn.Key {
+	if namespace == metav1.NamespaceAll {
+		return ""
+	}
+	return tarn.Key(namespace + "/")
 }
 
 // collections are what the settings mean, one for each namespace; the resource is

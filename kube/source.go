@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/tarnproject/tarn"
-	"github.com/tarnproject/tarn/kube/reasons"
+	"github.com/tarnproject/tarn/internal/reasons"
 	"github.com/tarnproject/tarn/kube/wire"
 )
 

@@ -36,7 +36,7 @@ func (s *Store[T]) Batch(write func(w *Writer[T])) error {
 			}
 		}
 		if w.moved {
-			return w.version
+			return s.moveTo(w.version)
 		}
 		return e.last.version
 	})
@@ -69,7 +69,7 @@ func (s *Store[T]) Put(key tarn.Key, object T) error {
 func (s *Store[T]) PutAt(key tarn.Key, object T, v tarn.Version) error {
 	return s.write(func(e *edit[T]) tarn.Version {
 		e.put(key, object)
-		return v
+		return s.moveTo(v)
 	})
 }
 
@@ -83,5 +83,5 @@ func (s *Store[T]) Remove(key tarn.Key) {
 
 // SetVersion moves the version alone.
 func (s *Store[T]) SetVersion(v tarn.Version) {
-	_ = s.write(func(*edit[T]) tarn.Version { return v }) // nothing to index
+	_ = s.write(func(*edit[T]) tarn.Version { return s.moveTo(v) }) // nothing to index
 }

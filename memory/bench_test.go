@@ -70,7 +70,7 @@ func (s ours) Replace(items map[string]any, v string) {
 				return
 			}
 		}
-	}, tarn.Version(v))
+	}, tarn.At(tarn.Version(v)))
 }
 
 func newRivals(indexes int) map[string]func() rival {

@@ -29,9 +29,9 @@ func TestReadersSeeWholeStates(t *testing.T) {
 		var err error
 		switch n % 3 {
 		case 0:
-			err = s.Replace(items, version)
+			err = s.Replace(items, tarn.At(version))
 		case 1:
-			err = s.Apply(changes, version)
+			err = s.Apply(changes, tarn.At(version))
 		case 2:
 			err = s.Batch(func(w *Writer[int]) {
 				for _, c := range changes {

@@ -24,10 +24,10 @@ func Example() {
 	_ = pods.Replace([]tarn.Item[Pod]{
 		{Meta: tarn.Meta{Key: "default/a"}, Object: Pod{"a", "n1"}},
 		{Meta: tarn.Meta{Key: "default/b"}, Object: Pod{"b", "n2"}},
-	}, "10")
+	}, tarn.At("10"))
 	_ = pods.Apply([]tarn.Change[Pod]{
 		{Type: tarn.Update, Key: "default/b", Object: Pod{"b", "n1"}},
-	}, "11")
+	}, tarn.At("11"))
 
 	keys, _ := pods.IndexKeys("node", "n1")
 	fmt.Println(pods.Len(), "pods at", pods.Version(), "on n1:", keys)

@@ -17,7 +17,7 @@ func TestWalksGiveWay(t *testing.T) {
 	for i := range 5_000 {
 		items = append(items, tarn.Item[int]{Meta: tarn.Meta{Key: tarn.Key(fmt.Sprintf("%05d", i))}, Object: i})
 	}
-	if err := s.Replace(items, "1"); err != nil {
+	if err := s.Replace(items, tarn.At("1")); err != nil {
 		t.Fatal(err)
 	}
 	everything := Query{}.Limit(len(items))

@@ -43,7 +43,7 @@ func historyWrite(s *Store[int], writer, n int) error {
 	if n%2 == 1 {
 		last.Type, last.Object = tarn.Add, n
 	}
-	return s.Apply(append(changes, last), "")
+	return s.Apply(append(changes, last), tarn.At(""))
 }
 
 // historySeen reads from a content how far the writers had come, and says what is
@@ -242,7 +242,7 @@ func TestQueriesBesideAWriter(t *testing.T) {
 			changes = append(changes, c)
 		}
 		written[n].Store(&now)
-		_ = s.Apply(changes, tarn.Version(strconv.Itoa(n))) // words does not take all
+		_ = s.Apply(changes, tarn.At(tarn.Version(strconv.Itoa(n)))) // words does not take all
 	}
 	close(done)
 	reading.Wait()

@@ -168,7 +168,7 @@ func TestIndexesComeAndGoWhileWriting(t *testing.T) {
 			}
 			changes = append(changes, tarn.Change[int]{Type: kind, Key: key, Object: n})
 		}
-		return s.Apply(changes, "")
+		return s.Apply(changes, tarn.At(""))
 	}
 	for n := range 3000 {
 		if err := write(n); err != nil {
@@ -270,9 +270,9 @@ func TestLargeWrites(t *testing.T) {
 		before := s.Snapshot()
 		was := keysOf(before.All(), nil)
 		if round%2 == 0 {
-			_ = s.Replace(items, "")
+			_ = s.Replace(items, tarn.At(""))
 		} else {
-			_ = s.Apply(changes, "")
+			_ = s.Apply(changes, tarn.At(""))
 		}
 		if wrong := s.sound(); wrong != "" {
 			t.Fatalf("round %d: %s", round, wrong)
@@ -315,7 +315,7 @@ func TestIndexFunctionThatChangesItsMind(t *testing.T) {
 		t.Errorf("after three writes: %d sunny, %d rainy, %d of them new", sunny, rainy, new)
 	}
 	mood = "snowy"
-	if err := s.Replace(nil, "9"); err != nil || count("sunny")+count("rainy")+count("snowy") != 0 {
+	if err := s.Replace(nil, tarn.At("9")); err != nil || count("sunny")+count("rainy")+count("snowy") != 0 {
 		t.Errorf("in an empty store the index has %d, %d, %d; %v", count("sunny"), count("rainy"), count("snowy"), err)
 	}
 	if values, err := s.IndexValues("mood"); err != nil || len(values) != 0 {

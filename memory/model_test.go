@@ -202,7 +202,7 @@ func TestModel(t *testing.T) {
 					}
 					changes = append(changes, c)
 				}
-				equal(t, "failures", m.failures(touched, names...), reported(t, store.Apply(changes, m.version)))
+				equal(t, "failures", m.failures(touched, names...), reported(t, store.Apply(changes, tarn.At(m.version))))
 			},
 			"replace": func(t *rapid.T) {
 				kept := maps.Clone(m.objects)
@@ -222,7 +222,7 @@ func TestModel(t *testing.T) {
 					touched[key] = true
 					items = append(items, tarn.Item[*thing]{Meta: tarn.Meta{Key: key}, Object: object})
 				}
-				equal(t, "failures", m.failures(touched, names...), reported(t, store.Replace(items, m.version)))
+				equal(t, "failures", m.failures(touched, names...), reported(t, store.Replace(items, tarn.At(m.version))))
 			},
 			"put": func(t *rapid.T) {
 				key, object := aKey.Draw(t, "key"), aThing.Draw(t, "object")

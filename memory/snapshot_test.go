@@ -132,9 +132,9 @@ func TestHistory(t *testing.T) {
 			for key, o := range state {
 				items = append(items, tarn.Item[int]{Meta: tarn.Meta{Key: key}, Object: o})
 			}
-			err = s.Replace(items, version)
+			err = s.Replace(items, tarn.At(version))
 		} else {
-			err = s.Apply(changes, version)
+			err = s.Apply(changes, tarn.At(version))
 		}
 		if err != nil {
 			t.Fatal(err)

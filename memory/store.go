@@ -40,6 +40,8 @@ type Store[T any] struct {
 	writing writeLock
 	stale   stale[T]
 	edit    edit[T]
+	// positions are those of the sections, whose oldest version the content shows.
+	positions tarn.Positions
 	// building are indexes that are being filled. Writers keep them up to date,
 	// readers do not see them.
 	building []*shelf[T]
@@ -74,12 +76,12 @@ func Of[T any](r *tarn.Replica[T]) (*Store[T], bool) {
 // self is found in whatever embeds a store.
 func (s *Store[T]) self() *Store[T] { return s }
 
-// Apply makes the changes in their order and moves to version v. Add and Update
+// Apply makes the changes in their order and moves one section to a position. Add and Update
 // both set the key, whether it was there or not; deleting an absent key changes
 // nothing. Objects that an index could not take are named in a
 // [tarn.ObjectErrors]; a change that is none of the three makes Apply fail with
 // nothing done.
-func (s *Store[T]) Apply(changes []tarn.Change[T], v tarn.Version) error {
+func (s *Store[T]) Apply(changes []tarn.Change[T], at tarn.Position) error {
 	for i := range changes {
 		switch changes[i].Type {
 		case tarn.Add, tarn.Update, tarn.Delete:
@@ -97,27 +99,28 @@ func (s *Store[T]) Apply(changes []tarn.Change[T], v tarn.Version) error {
 				e.put(c.Key, c.Object)
 			}
 		}
-		return v
+		s.positions.Move(at)
+		return s.positions.Oldest()
 	})
 }
 
-// Replace makes the items the whole content, at version v. If a key is given
+// Replace makes the items the whole content, at a position. If a key is given
 // twice, the last one counts. Objects that an index could not take are named in
 // a [tarn.ObjectErrors].
-func (s *Store[T]) Replace(items []tarn.Item[T], v tarn.Version) error {
+func (s *Store[T]) Replace(items []tarn.Item[T], at tarn.Position) error {
 	return s.ReplaceAll(len(items), func(yield func(tarn.Key, T) bool) {
 		for i := range items {
 			if !yield(items[i].Key, items[i].Object) {
 				return
 			}
 		}
-	}, v)
+	}, at)
 }
 
 // ReplaceAll is Replace by a walk over the new content, of about so many objects,
 // for those who have it in another form. The walk must not write to the store; if
 // it panics, nothing is written.
-func (s *Store[T]) ReplaceAll(size int, objects iter.Seq2[tarn.Key, T], v tarn.Version) error {
+func (s *Store[T]) ReplaceAll(size int, objects iter.Seq2[tarn.Key, T], at tarn.Position) error {
 	return s.write(func(e *edit[T]) tarn.Version {
 		done := false
 		defer func() {
@@ -132,8 +135,16 @@ func (s *Store[T]) ReplaceAll(size int, objects iter.Seq2[tarn.Key, T], v tarn.V
 		}
 		done = true
 		e.keepOnly()
-		return v
+		s.positions.Reset(at)
+		return s.positions.Oldest()
 	})
+}
+
+// moveTo sets the position of the section without a name, and returns the version that
+// the content shows then. writing is held.
+func (s *Store[T]) moveTo(v tarn.Version) tarn.Version {
+	s.positions.Move(tarn.At(v))
+	return s.positions.Oldest()
 }
 
 // write makes an edit; change gives the version it brings.

@@ -37,7 +37,7 @@ func TestApplyRefusesWhatIsNoWrite(t *testing.T) {
 		err := s.Apply([]tarn.Change[string]{
 			{Type: tarn.Delete, Key: "a"},
 			{Type: kind, Key: "b", Object: "two"},
-		}, "6")
+		}, tarn.At("6"))
 		if err == nil || !strings.Contains(err.Error(), `change 2 of 2, for "b"`) {
 			t.Errorf("type %d: error %v does not say which change is wrong", kind, err)
 		}
@@ -222,7 +222,7 @@ func TestReplaceAllThatPanics(t *testing.T) {
 					t.Errorf("%s: %q is seen before all is there", name, o)
 				}
 				give()
-			}, "7")
+			}, tarn.At("7"))
 		}()
 		<-done
 		if got := fmt.Sprint(maps.Collect(s.All()), s.Version()); got != "map[a:one b:two]" {
@@ -231,7 +231,7 @@ func TestReplaceAllThatPanics(t *testing.T) {
 		if _, ok := s.Get("c"); ok || s.sound() != "" {
 			t.Errorf("%s: %s", name, s.sound())
 		}
-		if err := s.ReplaceAll(1, maps.All(map[tarn.Key]string{"d": "later"}), "8"); err != nil || s.Len() != 1 || s.sound() != "" {
+		if err := s.ReplaceAll(1, maps.All(map[tarn.Key]string{"d": "later"}), tarn.At("8")); err != nil || s.Len() != 1 || s.sound() != "" {
 			t.Errorf("%s: the next write gives %d objects, %v; %s", name, s.Len(), err, s.sound())
 		}
 	}

@@ -38,7 +38,7 @@ func TestWatch(t *testing.T) {
 		{"remove nothing", func(s *Store[string]) { s.Remove("nothing") }, ""},
 		{"bookmark", func(s *Store[string]) { s.SetVersion("9") }, ""},
 		{"replace by the same", func(s *Store[string]) {
-			_ = s.Replace([]tarn.Item[string]{{Meta: tarn.Meta{Key: "a"}, Object: "blue"}, {Meta: tarn.Meta{Key: "b/1"}, Object: "red big"}}, "5")
+			_ = s.Replace([]tarn.Item[string]{{Meta: tarn.Meta{Key: "a"}, Object: "blue"}, {Meta: tarn.Meta{Key: "b/1"}, Object: "red big"}}, tarn.At("5"))
 		}, "get prefix range all lookup lookup-prefix lookup-range"},
 		{"another leaves its value", func(s *Store[string]) { _ = s.Put("a", "green") }, "all"},
 		{"drop", func(s *Store[string]) { _ = s.DropIndex("words") }, "lookup lookup-prefix lookup-range"},
@@ -140,7 +140,7 @@ func TestOpenChannelMeansUnchanged(t *testing.T) {
 				for key := range rapid.MapOfN(aKey, rapid.Just(true), 0, 4).Draw(t, "keys") {
 					items = append(items, tarn.Item[string]{Meta: tarn.Meta{Key: key}, Object: aText.Draw(t, "text")})
 				}
-				_ = s.Replace(items, "")
+				_ = s.Replace(items, tarn.At(""))
 			},
 			"end": func(t *rapid.T) {
 				i := rapid.IntRange(0, len(readers)-1).Draw(t, "reader")
@@ -324,7 +324,7 @@ func TestWatchALargeWrite(t *testing.T) {
 		all[0].Object = first
 		return all
 	}
-	if err := s.Replace(content("red"), "1"); err != nil {
+	if err := s.Replace(content("red"), tarn.At("1")); err != nil {
 		t.Fatal(err)
 	}
 	channels := map[string]<-chan struct{}{}
@@ -334,7 +334,7 @@ func TestWatchALargeWrite(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := s.Replace(content("green"), "2"); err != nil {
+	if err := s.Replace(content("green"), tarn.At("2")); err != nil {
 		t.Fatal(err)
 	}
 	for value, want := range map[string]bool{"red": true, "green": true, "grey": false} {

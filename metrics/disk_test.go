@@ -72,7 +72,7 @@ func badDisk(t *testing.T, compare func(before, after map[string]float64)) {
 		for at := range text {
 			text[at] = byte((at*at + i) % 251)
 		}
-		if err := backed.Apply([]tarn.Change[string]{{Type: tarn.Update, Key: "a", Object: string(text)}}, "1"); err != nil {
+		if err := backed.Apply([]tarn.Change[string]{{Type: tarn.Update, Key: "a", Object: string(text)}}, tarn.At("1")); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * time.Second)

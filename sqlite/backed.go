@@ -34,8 +34,8 @@ type Backed[T any] struct {
 
 	mu      sync.Mutex
 	waiting waiting[T]
-	// now is how the front stands, next how it will after the next Apply.
-	now, next standing
+	// positions are those of the front.
+	positions tarn.Positions
 	// failure is what keeps the disk from following.
 	failure  error
 	since    time.Time
@@ -52,20 +52,12 @@ type Backed[T any] struct {
 type waiting[T any] struct {
 	changes map[tarn.Key]tarn.Change[T]
 	// all says that the disk must be brought to these alone.
-	all     bool
-	version tarn.Version
-	standing
+	all       bool
+	positions tarn.Positions
 	// heard is when the source last said something, oldest when the first of these
 	// was noted.
 	heard, oldest time.Time
 	any           bool
-}
-
-// standing is what belongs to a version: where the sections are, and whether the
-// content lacks something that the source said.
-type standing struct {
-	positions string
-	unsound   bool
 }
 
 // Behind puts disk behind front. Nobody else may write either of them. The
@@ -87,49 +79,36 @@ func Behind[T any](front tarn.ReadStore[T], disk *Store[T]) *Backed[T] {
 func (b *Backed[T]) Behind() tarn.ReadStore[T] { return b.ReadStore }
 
 // Replace brings the front to exactly these items; the disk follows.
-func (b *Backed[T]) Replace(items []tarn.Item[T], v tarn.Version) error {
+func (b *Backed[T]) Replace(items []tarn.Item[T], at tarn.Position) error {
 	b.writing.Lock()
 	defer b.writing.Unlock()
-	err := b.ReadStore.Replace(items, v)
+	err := b.ReadStore.Replace(items, at)
 	if !taken(err) {
 		return err
 	}
+	b.mu.Lock()
+	b.positions.Reset(at)
+	b.mu.Unlock()
 	b.noteAll()
 	return err
 }
 
 // Apply brings the front on by some changes; the disk follows.
-func (b *Backed[T]) Apply(changes []tarn.Change[T], v tarn.Version) error {
+func (b *Backed[T]) Apply(changes []tarn.Change[T], at tarn.Position) error {
 	b.writing.Lock()
 	defer b.writing.Unlock()
-	err := b.ReadStore.Apply(changes, v)
+	err := b.ReadStore.Apply(changes, at)
 	if !taken(err) {
 		return err
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.now = b.next
 	for _, c := range changes {
 		b.waiting.put(c)
 	}
-	b.noted(v)
+	b.positions.Move(at)
+	b.noted()
 	return err
-}
-
-// KeepPositions notes where the sections of a replica will stand after the next
-// Apply; see [tarn.Sectioned].
-func (b *Backed[T]) KeepPositions(positions []tarn.Version) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.next.positions = joinPositions(positions)
-}
-
-// KeepSound notes whether the content will be all that the source said after the
-// next Apply; see [tarn.Candid].
-func (b *Backed[T]) KeepSound(sound bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.next.unsound = !sound
 }
 
 // taken says whether a store has taken what it was given, if not all in full.
@@ -158,13 +137,13 @@ func (b *Backed[T]) noteAll() {
 	for key, object := range b.ReadStore.All() {
 		b.waiting.put(tarn.Change[T]{Type: tarn.Add, Key: key, Object: object})
 	}
-	b.noted(b.ReadStore.Version())
+	b.noted()
 }
 
 // noted wakes the writer.
-func (b *Backed[T]) noted(v tarn.Version) {
+func (b *Backed[T]) noted() {
 	now := time.Now()
-	b.waiting.version, b.waiting.standing, b.waiting.heard = v, b.now, now
+	b.waiting.positions, b.waiting.heard = b.positions.Clone(), now
 	if !b.waiting.any {
 		b.waiting.any, b.waiting.oldest = true, now
 	}
@@ -285,7 +264,7 @@ func (b *Backed[T]) writeOut(w waiting[T]) error {
 			changes, all = changes[largeState:], false
 		}
 	}
-	err := b.disk.write(batch[T]{changes: changes, all: all, version: w.version, positions: w.positions, unsound: w.unsound, heard: w.heard})
+	err := b.disk.write(batch[T]{changes: changes, all: all, positions: w.positions, heard: w.heard})
 	if taken(err) {
 		if err != nil {
 			b.disk.c.db.tell(slog.LevelWarn, "objects could not be written to disk: the next start lists", "collection", b.disk.c.Name, "err", err)
@@ -316,7 +295,7 @@ func (b *Backed[T]) putBack(w waiting[T]) {
 		w.changes[key] = c
 	}
 	if b.waiting.any {
-		w.version, w.standing, w.heard = b.waiting.version, b.waiting.standing, b.waiting.heard
+		w.positions, w.heard = b.waiting.positions, b.waiting.heard
 	}
 	b.waiting = w
 }

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -20,18 +21,39 @@ func (b *Backed[T]) Restore(ctx context.Context) (tarn.Kept, error) {
 		b.replaceAll()
 		return tarn.Kept{}, fmt.Errorf("nothing could be loaded from disk: %w", err)
 	}
-	kept := b.disk.kept(all.state)
-	if kept.Version == "" {
+	kept, err := b.disk.kept(all.state)
+	if err != nil {
+		b.replaceAll()
+		return tarn.Kept{}, fmt.Errorf("nothing could be loaded from disk: %w", err)
+	}
+	if len(kept.Positions) == 0 {
 		if len(all.items) > 0 {
 			b.replaceAll()
 		}
 		return kept, nil
 	}
-	if err = b.ReadStore.Apply(all.items, kept.Version); !taken(err) {
+	if err = fill(b.ReadStore, all.items, kept.Positions); !taken(err) {
 		b.replaceAll()
-		kept = tarn.Kept{}
+		return tarn.Kept{}, err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, p := range kept.Positions {
+		b.positions.Move(p)
 	}
 	return kept, err
+}
+
+// fill brings an empty store to what was loaded.
+func fill[T any](store tarn.ReadStore[T], items []tarn.Change[T], positions []tarn.Position) error {
+	err := store.Apply(items, positions[0])
+	for _, p := range positions[1:] {
+		if !taken(err) {
+			break
+		}
+		err = errors.Join(err, store.Apply(nil, p))
+	}
+	return err
 }
 
 // replaceAll lets the next state be all that the disk has.

@@ -87,8 +87,8 @@ func richDirectory(t testing.TB, n int, key []byte) (dir string, want map[tarn.K
 		c.Object.Pad = strings.Repeat(strconv.Itoa(i*7919), i%50)
 		changes, want[c.Key] = append(changes, c), i
 	}
-	must(t, s.Apply(changes, "7"))
-	must(t, other.Apply([]tarn.Change[thing]{put("x", 1), put("y", 2)}, "3"))
+	must(t, s.Apply(changes, tarn.At("7")))
+	must(t, other.Apply([]tarn.Change[thing]{put("x", 1), put("y", 2)}, tarn.At("3")))
 	must(t, db.Close())
 	return dir, want
 }
@@ -112,7 +112,7 @@ func TestCheckOfWhatIsSound(t *testing.T) {
 	db := open(t, dir, Options{})
 	s := openRich(t, db)
 	rapid.Check(t, func(rt *rapid.T) {
-		must(t, s.Replace(nil, "0"))
+		must(t, s.Replace(nil, tarn.At("0")))
 		steps := rapid.IntRange(1, 6).Draw(rt, "steps")
 		for v := range steps {
 			var changes []tarn.Change[thing]
@@ -126,7 +126,7 @@ func TestCheckOfWhatIsSound(t *testing.T) {
 				c.Object.Pad = rapid.StringN(0, 300, -1).Draw(rt, "pad")
 				changes = append(changes, c)
 			}
-			must(t, s.Apply(changes, tarn.Version(strconv.Itoa(v+1))))
+			must(t, s.Apply(changes, tarn.At(tarn.Version(strconv.Itoa(v+1)))))
 		}
 		r := sound(t, dir, nil)
 		if len(r.Collections) != 1 || r.Collections[0].Objects != s.Len() || !r.Collections[0].Complete || string(r.Collections[0].Version) != strconv.Itoa(steps) {
@@ -284,9 +284,9 @@ func judgeRepair(t *testing.T, seed uint64, dir string, want map[tarn.Key]int, k
 		}
 	}
 	switch complete := maps.Equal(got, want); {
-	case kept.Version != "" && kept.Version != "7":
-		t.Errorf("seed %d: it is at version %q", seed, kept.Version)
-	case kept.Version == "7" && !kept.Unsound && !complete:
+	case kept.Version() != "" && kept.Version() != "7":
+		t.Errorf("seed %d: it is at version %q", seed, kept.Version())
+	case kept.Version() == "7" && kept.Positions[0].Complete && !complete:
 		t.Errorf("seed %d: %d of %d objects are there, and it is not told that some are lost", seed, len(got), len(want))
 	case keeps && !complete:
 		t.Errorf("seed %d: %d of %d objects are left", seed, len(got), len(want))
@@ -311,7 +311,7 @@ func TestCheckWithoutTheLog(t *testing.T) {
 		h := newHistory(seed)
 		for range 30 {
 			changes, v := h.step()
-			must(t, s.Apply(changes, v))
+			must(t, s.Apply(changes, tarn.At(v)))
 		}
 		after := copyOf(t, dir)
 		must(t, db.Close())
@@ -322,8 +322,8 @@ func TestCheckWithoutTheLog(t *testing.T) {
 		b := Behind(memory.New[thing](), openTabular(t, again, "things"))
 		kept, err := b.Restore(t.Context())
 		must(t, err)
-		if want, known := h.states[kept.Version]; !known || !maps.Equal(content(b), want) {
-			t.Errorf("seed %d: at version %q there is what there never was", seed, kept.Version)
+		if want, known := h.states[kept.Version()]; !known || !maps.Equal(content(b), want) {
+			t.Errorf("seed %d: at version %q there is what there never was", seed, kept.Version())
 		}
 		if r.Sound() && len(reports(t, after)) > 0 {
 			t.Errorf("seed %d: Check finds nothing, and the file is damaged", seed)
@@ -422,7 +422,7 @@ func TestRepairOfAnEncryptedDirectory(t *testing.T) {
 	sound(t, dir, key)
 	b := Behind(memory.New[thing](), openRich(t, open(t, dir, Options{Key: key})))
 	kept, err := b.Restore(t.Context())
-	if err != nil || !kept.Unsound || kept.Version != "7" || len(content(b)) != len(want)-2 {
+	if err != nil || len(kept.Positions) != 1 || kept.Positions[0].Complete || kept.Version() != "7" || len(content(b)) != len(want)-2 {
 		t.Errorf("it is restored as %+v with %d objects, %v", kept, len(content(b)), err)
 	}
 }

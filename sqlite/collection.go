@@ -29,7 +29,7 @@ type Collection struct {
 // state is what a collection shows, as it was last committed.
 type state struct {
 	version tarn.Version
-	// positions is where each section stood, one to a line.
+	// positions is where each section stood; see encodePositions.
 	positions string
 	// heard is when the source was last heard before.
 	heard   time.Time

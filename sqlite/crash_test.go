@@ -97,7 +97,7 @@ func writeForEver(t *testing.T, dir string) {
 	fmt.Print("!")
 	for {
 		changes, v := h.step()
-		must(t, store.Apply(changes, v))
+		must(t, store.Apply(changes, tarn.At(v)))
 		if os.Getpid()%2 == 0 {
 			time.Sleep(time.Duration(rand.IntN(500)) * time.Microsecond) // so that groups end
 		}

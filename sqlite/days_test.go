@@ -18,8 +18,8 @@ import (
 
 	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/faults"
+	"github.com/tarnproject/tarn/internal/sim"
 	"github.com/tarnproject/tarn/memory"
-	"github.com/tarnproject/tarn/sim"
 )
 
 var (

@@ -30,7 +30,7 @@ func fillFile(t testing.TB, dir string, n int) map[tarn.Key]int {
 		c.Object.Pad = string(pad)
 		changes, want[c.Key] = append(changes, c), i
 	}
-	must(t, s.Apply(changes, tarn.Version(strconv.Itoa(n))))
+	must(t, s.Apply(changes, tarn.At(tarn.Version(strconv.Itoa(n)))))
 	must(t, db.Close())
 	return want
 }
@@ -86,7 +86,7 @@ func TestDamage(t *testing.T) {
 				if err != nil {
 					t.Fatalf("seed %d: %v", seed, err)
 				}
-				switch kept.Version {
+				switch kept.Version() {
 				case "200":
 					if got := content(b); !maps.Equal(got, want) {
 						t.Errorf("seed %d: it was opened with %d objects that were not written so", seed, len(got))
@@ -97,12 +97,12 @@ func TestDamage(t *testing.T) {
 						t.Errorf("seed %d: there is no version, but content", seed)
 					}
 				default:
-					t.Errorf("seed %d: it was opened at version %q", seed, kept.Version)
+					t.Errorf("seed %d: it was opened at version %q", seed, kept.Version())
 				}
-				must(t, b.Apply([]tarn.Change[thing]{put("new", 1)}, "201"))
+				must(t, b.Apply([]tarn.Change[thing]{put("new", 1)}, tarn.At("201")))
 				must(t, db.Close())
 				b = Behind(memory.New[thing](), openStore(t, open(t, dir, Options{})))
-				if kept, err := b.Restore(t.Context()); err != nil || kept.Version != "201" {
+				if kept, err := b.Restore(t.Context()); err != nil || kept.Version() != "201" {
 					t.Errorf("seed %d: what was written afterwards is %+v, %v", seed, kept, err)
 				}
 			}
@@ -123,7 +123,7 @@ func TestDamageWhileInUse(t *testing.T) {
 	other, err := NewStore(db, Collection{Name: "others"}, things{})
 	must(t, err)
 	o := Behind(memory.New[thing](), other)
-	must(t, o.Apply([]tarn.Change[thing]{put("x", 1)}, "1"))
+	must(t, o.Apply([]tarn.Change[thing]{put("x", 1)}, tarn.At("1")))
 	must(t, o.flush())
 	if _, err := b.Restore(t.Context()); err != nil {
 		t.Fatal(err)
@@ -145,10 +145,10 @@ func TestDamageWhileInUse(t *testing.T) {
 	for i := range 3 * len(want) {
 		key := "ns/" + strconv.Itoa(i%len(want))
 		want[tarn.Key(key)] = i
-		must(t, b.Apply([]tarn.Change[thing]{put(key, i)}, "500"))
+		must(t, b.Apply([]tarn.Change[thing]{put(key, i)}, tarn.At("500")))
 		if i%100 == 0 {
 			must(t, b.flush())
-			must(t, o.Apply([]tarn.Change[thing]{put("x", i)}, "2"))
+			must(t, o.Apply([]tarn.Change[thing]{put("x", i)}, tarn.At("2")))
 			must(t, o.flush())
 		}
 	}

@@ -92,7 +92,7 @@ func TestFilesAreClosedToOthers(t *testing.T) {
 	}
 	dir := directory(t)
 	db := open(t, dir, Options{})
-	must(t, openStore(t, db).Apply([]tarn.Change[thing]{put("a", 1)}, "1"))
+	must(t, openStore(t, db).Apply([]tarn.Change[thing]{put("a", 1)}, tarn.At("1")))
 	must(t, db.Close())
 	for _, name := range filesOfDirectory(dir) {
 		if _, err := os.Stat(name); err == nil {
@@ -100,7 +100,7 @@ func TestFilesAreClosedToOthers(t *testing.T) {
 		}
 	}
 	db = open(t, dir, Options{})
-	must(t, openStore(t, db).Apply([]tarn.Change[thing]{put("a", 2)}, "2"))
+	must(t, openStore(t, db).Apply([]tarn.Change[thing]{put("a", 2)}, tarn.At("2")))
 	onlyOurs(t, dir)
 }
 
@@ -112,7 +112,7 @@ func TestRootReadsADirectory(t *testing.T) {
 	const nobody = 65534
 	dir := directory(t)
 	db := open(t, dir, Options{})
-	must(t, openStore(t, db).Apply([]tarn.Change[thing]{put("a", 1)}, "1"))
+	must(t, openStore(t, db).Apply([]tarn.Change[thing]{put("a", 1)}, tarn.At("1")))
 	must(t, db.Close())
 	must(t, os.Remove(filepath.Join(dir, lockName)))
 	must(t, os.Chown(filepath.Join(dir, fileName), nobody, nobody))

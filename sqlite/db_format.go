@@ -41,7 +41,7 @@ var (
 // is not to be begun with, and 2 if all of it is there, but the source said more that
 // could not be taken, so that the version is not to be resumed from. sum adds up those
 // of all rows, so that a page which was lost, or is another one's, is found although
-// each row is right. positions is where each section stood, one to a line; label is
+// each row is right. positions is where each section stood, in JSON; label is
 // the caller's. proof is a checksum of the row itself.
 var tables = []string{
 	`CREATE TABLE tarn_format (name TEXT PRIMARY KEY, value BLOB) WITHOUT ROWID`,

@@ -36,14 +36,14 @@ func TestLogIsBounded(t *testing.T) {
 		db := open(t, dir, Options{LogLimit: limit, Logger: logger})
 		s := openStore(t, db)
 		b := Behind(memory.New[thing](), s)
-		must(t, b.Apply([]tarn.Change[thing]{put("first", 1)}, "1"))
+		must(t, b.Apply([]tarn.Change[thing]{put("first", 1)}, tarn.At("1")))
 		must(t, db.Flush())
 		leave := lingering(t, db)
 		most, want := int64(0), map[tarn.Key]int{"first": 1}
 		for i := range 300 {
 			c := put("t"+strconv.Itoa(i%50), i)
 			c.Object.Pad = strings.Repeat(strconv.Itoa(i*7919), 2000)
-			must(t, b.Apply([]tarn.Change[thing]{c}, tarn.Version(strconv.Itoa(i+2))))
+			must(t, b.Apply([]tarn.Change[thing]{c}, tarn.At(tarn.Version(strconv.Itoa(i+2)))))
 			want[c.Key] = i
 			time.Sleep(2 * time.Second)
 			synctest.Wait()
@@ -84,13 +84,13 @@ func TestLogIsBounded(t *testing.T) {
 func TestLogOfAStoreOnDiskOnly(t *testing.T) {
 	db := open(t, directory(t), Options{LogLimit: 64 << 10})
 	s := openStore(t, db)
-	must(t, s.Apply([]tarn.Change[thing]{put("a", 1)}, "1"))
+	must(t, s.Apply([]tarn.Change[thing]{put("a", 1)}, tarn.At("1")))
 	leave := lingering(t, db)
 	var err error
 	for i := range 100 {
 		c := put("a", i)
 		c.Object.Pad = strings.Repeat(strconv.Itoa(i*7919), 1000)
-		if err = s.Apply([]tarn.Change[thing]{c}, "2"); err != nil {
+		if err = s.Apply([]tarn.Change[thing]{c}, tarn.At("2")); err != nil {
 			break
 		}
 	}
@@ -98,6 +98,6 @@ func TestLogOfAStoreOnDiskOnly(t *testing.T) {
 		t.Errorf("Apply says %v", err)
 	}
 	leave()
-	must(t, s.Apply([]tarn.Change[thing]{put("a", 200)}, "3"))
+	must(t, s.Apply([]tarn.Change[thing]{put("a", 200)}, tarn.At("3")))
 	expect(t, s, "3", map[tarn.Key]int{"a": 200})
 }

@@ -60,7 +60,7 @@ func Example() {
 		{Type: tarn.Add, Key: "fram", Object: Ship{"Fram", "Oslo"}},
 		{Type: tarn.Add, Key: "gjøa", Object: Ship{"Gjøa", "Oslo"}},
 		{Type: tarn.Add, Key: "vega", Object: Ship{"Vega", "Karlskrona"}},
-	}, "3"); err != nil {
+	}, tarn.At("3")); err != nil {
 		log.Fatal(err)
 	}
 	if err := db.Close(); err != nil {

@@ -83,7 +83,7 @@ func TestPowerLoss(t *testing.T) {
 		s := openStore(t, db)
 		for range 1 + h.dice.IntN(40) {
 			changes, v := h.step()
-			must(t, s.Apply(changes, v))
+			must(t, s.Apply(changes, tarn.At(v)))
 		}
 		after := directory(t)
 		disk.powerLoss(t, dir, after, h.dice)
@@ -123,7 +123,7 @@ func TestFailingWrites(t *testing.T) {
 				}
 				return nil
 			})
-			err := s.Apply(changes, v)
+			err := s.Apply(changes, tarn.At(v))
 			disk.failing(nil)
 			if err != nil {
 				failed++
@@ -131,7 +131,7 @@ func TestFailingWrites(t *testing.T) {
 					t.Errorf("step %d: %v", i, err)
 				}
 				h.verify(t, s)
-				must(t, s.Apply(changes, v))
+				must(t, s.Apply(changes, tarn.At(v)))
 			}
 			expect(t, s, v, h.now)
 		}
@@ -152,7 +152,7 @@ func TestAFullDiskIsNotInTheWay(t *testing.T) {
 		b := Behind(memory.New[thing](), s)
 		h := newHistory(1)
 		changes, first := h.step()
-		must(t, b.Apply(changes, first))
+		must(t, b.Apply(changes, tarn.At(first)))
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
 		before := maps.Clone(h.now)
@@ -160,7 +160,7 @@ func TestAFullDiskIsNotInTheWay(t *testing.T) {
 		disk.failing(func(op, name string) error { return sqlite3.FULL })
 		for range 100 {
 			changes, v := h.step()
-			must(t, b.Apply(changes, v))
+			must(t, b.Apply(changes, tarn.At(v)))
 			time.Sleep(time.Second)
 		}
 		synctest.Wait()
@@ -195,8 +195,8 @@ func TestDamageOnAFullDisk(t *testing.T) {
 		db := open(t, dir, opts)
 		one, two := openTabular(t, db, "one"), openTabular(t, db, "two")
 		a, b := Behind(memory.New[thing](), one), Behind(memory.New[thing](), two)
-		must(t, a.ReadStore.Apply([]tarn.Change[thing]{put("x", 1)}, "1"))
-		must(t, b.ReadStore.Apply([]tarn.Change[thing]{put("y", 1)}, "1"))
+		must(t, a.ReadStore.Apply([]tarn.Change[thing]{put("x", 1)}, tarn.At("1")))
+		must(t, b.ReadStore.Apply([]tarn.Change[thing]{put("y", 1)}, tarn.At("1")))
 		one.suspicion.put(errBadRow)
 		disk.failing(func(op, name string) error {
 			if writes--; writes < 0 {
@@ -204,6 +204,8 @@ func TestDamageOnAFullDisk(t *testing.T) {
 			}
 			return nil
 		})
+		a.positions.Move(tarn.At("1"))
+		b.positions.Move(tarn.At("1"))
 		a.waiting.any, b.waiting.any = true, true
 		for range 3 {
 			_ = errors.Join(a.flush(), b.flush()) // it may be full before or behind
@@ -211,7 +213,7 @@ func TestDamageOnAFullDisk(t *testing.T) {
 		disk.failing(nil)
 		must(t, a.flush())
 		must(t, b.flush())
-		must(t, a.Apply([]tarn.Change[thing]{put("z", 1)}, "2"))
+		must(t, a.Apply([]tarn.Change[thing]{put("z", 1)}, tarn.At("2")))
 		must(t, db.Close())
 		db = open(t, dir, opts)
 		expect(t, openTabular(t, db, "one"), "2", map[tarn.Key]int{"x": 1, "z": 1})

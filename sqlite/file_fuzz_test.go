@@ -77,7 +77,7 @@ func openHostile(t testing.TB, dir string, oneLine func(string, error)) {
 	b := Behind(memory.New[thing](), s)
 	_, err = b.Restore(t.Context())
 	oneLine("Restore", err)
-	must(t, b.Apply([]tarn.Change[thing]{put("new", 1)}, "8"))
+	must(t, b.Apply([]tarn.Change[thing]{put("new", 1)}, tarn.At("8")))
 	if err := db.Flush(); err != nil {
 		t.Errorf("what was opened cannot be written: %v", err)
 	}
@@ -113,7 +113,7 @@ func unclosed(t testing.TB) map[string][]byte {
 	dir, _ := richDirectory(t, 12, nil)
 	db := open(t, dir, Options{})
 	s := openRich(t, db)
-	must(t, s.Apply([]tarn.Change[thing]{put("ns/thing-1", 50), gone("ns/thing-2")}, "7"))
+	must(t, s.Apply([]tarn.Change[thing]{put("ns/thing-1", 50), gone("ns/thing-2")}, tarn.At("7")))
 	files := filesOf(t, copyOf(t, dir))
 	must(t, db.Close())
 	return files

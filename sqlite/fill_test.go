@@ -48,14 +48,14 @@ func TestFill(t *testing.T) {
 	crashed := open(t, copyOf(t, dir), Options{})
 	again := openTabular(t, crashed, "things")
 	look(again, "", 0)
-	if kept, err := again.Restore(t.Context()); err != nil || kept.Version != "" {
+	if kept, err := again.Restore(t.Context()); err != nil || kept.Version() != "" {
 		t.Errorf("after a crash there is %+v, %v", kept, err)
 	}
 	look(again, "", 0)
 
-	must(t, s.Filled("7"))
+	must(t, s.Filled(tarn.At("7")))
 	look(s, "7", 2)
-	if kept, err := s.Restore(t.Context()); err != nil || kept.Version != "7" {
+	if kept, err := s.Restore(t.Context()); err != nil || kept.Version() != "7" {
 		t.Errorf("a state that was filled is restored as %+v, %v", kept, err)
 	}
 }
@@ -64,7 +64,7 @@ func TestFill(t *testing.T) {
 func TestFillGivenUp(t *testing.T) {
 	s := openStore(t, open(t, directory(t), Options{}))
 	must(t, s.Fill([]tarn.Change[thing]{put("a", 1)}, true))
-	must(t, s.Apply([]tarn.Change[thing]{put("b", 2)}, "2"))
+	must(t, s.Apply([]tarn.Change[thing]{put("b", 2)}, tarn.At("2")))
 	expect(t, s, "2", map[tarn.Key]int{"b": 2})
 }
 
@@ -74,11 +74,11 @@ func TestFillGivenUpOnAFullDisk(t *testing.T) {
 	s := openStore(t, open(t, directory(t), opts))
 	must(t, s.Fill([]tarn.Change[thing]{put("a", 1)}, true))
 	disk.failing(func(op, name string) error { return sqlite3.FULL })
-	if err := s.Apply([]tarn.Change[thing]{put("b", 2)}, "2"); !errors.Is(err, sqlite3.FULL) {
+	if err := s.Apply([]tarn.Change[thing]{put("b", 2)}, tarn.At("2")); !errors.Is(err, sqlite3.FULL) {
 		t.Errorf("a full disk says %v", err)
 	}
 	disk.failing(nil)
-	must(t, s.Apply([]tarn.Change[thing]{put("b", 2)}, "2"))
+	must(t, s.Apply([]tarn.Change[thing]{put("b", 2)}, tarn.At("2")))
 	expect(t, s, "2", map[tarn.Key]int{"b": 2})
 }
 
@@ -209,6 +209,6 @@ func TestFillOnAFullDisk(t *testing.T) {
 	disk.failing(nil)
 	expect(t, s, "", map[tarn.Key]int{})
 	must(t, s.Fill([]tarn.Change[thing]{put("c", 1)}, true))
-	must(t, s.Filled("3"))
+	must(t, s.Filled(tarn.At("3")))
 	expect(t, s, "3", map[tarn.Key]int{"c": 1})
 }

@@ -49,7 +49,7 @@ func goneInAnyOrder(t *testing.T, seed uint64, foreign bool) {
 			c.Object.Pad = strings.Repeat("padding ", dice.IntN(30)*dice.IntN(30)) + now[c.Key]
 			changes = append(changes, c)
 		}
-		must(t, s.Apply(changes, tarn.Version(strconv.Itoa(round+1))))
+		must(t, s.Apply(changes, tarn.At(tarn.Version(strconv.Itoa(round+1)))))
 		if dice.IntN(2) == 0 {
 			empty()
 		}

@@ -99,11 +99,11 @@ func TestGoneMeansGone(t *testing.T) {
 	}
 	for name, remove := range map[string]func(t *testing.T, dir string, db *DB, b *Backed[thing], new secrets) *DB{
 		"rotated": func(t *testing.T, dir string, db *DB, b *Backed[thing], new secrets) *DB {
-			must(t, b.Apply(new.changes(), "2"))
+			must(t, b.Apply(new.changes(), tarn.At("2")))
 			return db
 		},
 		"rotated and closed": func(t *testing.T, dir string, db *DB, b *Backed[thing], new secrets) *DB {
-			must(t, b.Apply(new.changes(), "2"))
+			must(t, b.Apply(new.changes(), tarn.At("2")))
 			must(t, db.Close())
 			return open(t, dir, Options{})
 		},
@@ -112,11 +112,11 @@ func TestGoneMeansGone(t *testing.T) {
 			for i := range n {
 				all = append(all, gone("ns/secret-"+strconv.Itoa(i)))
 			}
-			must(t, b.Apply(all, "2"))
+			must(t, b.Apply(all, tarn.At("2")))
 			return db
 		},
 		"replaced by nothing": func(t *testing.T, dir string, db *DB, b *Backed[thing], new secrets) *DB {
-			must(t, b.Replace(nil, "2"))
+			must(t, b.Replace(nil, tarn.At("2")))
 			return db
 		},
 		"of another identity": func(t *testing.T, dir string, db *DB, b *Backed[thing], new secrets) *DB {
@@ -136,7 +136,7 @@ func TestGoneMeansGone(t *testing.T) {
 		"encrypted": func(t *testing.T, dir string, db *DB, b *Backed[thing], new secrets) *DB {
 			must(t, db.Close())
 			db = open(t, dir, Options{Key: key})
-			must(t, openStore(t, db).Apply(new.changes(), "2"))
+			must(t, openStore(t, db).Apply(new.changes(), tarn.At("2")))
 			return db
 		},
 		"damaged, then encrypted": func(t *testing.T, dir string, db *DB, b *Backed[thing], new secrets) *DB {
@@ -150,7 +150,7 @@ func TestGoneMeansGone(t *testing.T) {
 			flip(t, dir)
 			db = open(t, dir, Options{})
 			b := Behind(memory.New[thing](), openTabular(t, db, "secrets"))
-			if kept, err := b.Restore(t.Context()); err != nil || kept.Version != "" {
+			if kept, err := b.Restore(t.Context()); err != nil || kept.Version() != "" {
 				t.Errorf("what is damaged is restored as %+v, %v", kept, err)
 			}
 			return db
@@ -178,7 +178,7 @@ func TestGoneMeansGone(t *testing.T) {
 				dir := directory(t)
 				db := open(t, dir, Options{})
 				b := Behind(memory.New[thing](), openTabular(t, db, "secrets"))
-				must(t, b.Apply(old.changes(), "1"))
+				must(t, b.Apply(old.changes(), tarn.At("1")))
 				must(t, db.Flush())
 				if found, _ := old.left(t, dir); found != n {
 					t.Fatalf("of %d secrets %d are found, so nothing is tested", n, found)

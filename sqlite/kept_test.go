@@ -22,11 +22,11 @@ func TestPartsGoAfterAFlush(t *testing.T) {
 	b := Behind(memory.New[thing](), openStore(t, db))
 	kept, err := b.Restore(t.Context())
 	must(t, err)
-	if kept.Version != "" {
+	if kept.Version() != "" {
 		t.Fatalf("a part of a state was restored: %+v", kept)
 	}
 	must(t, db.Flush())
-	must(t, b.Apply([]tarn.Change[thing]{put("a", 1)}, "1"))
+	must(t, b.Apply([]tarn.Change[thing]{put("a", 1)}, tarn.At("1")))
 	must(t, db.Close())
 	expect(t, openStore(t, open(t, dir, Options{})), "1", map[tarn.Key]int{"a": 1})
 }
@@ -65,7 +65,7 @@ func TestDroppedContentIsGone(t *testing.T) {
 		s := openStore(t, db)
 		for i := range 300 {
 			c := put(secret+strconv.Itoa(i), i)
-			must(t, s.Apply([]tarn.Change[thing]{c}, "1"))
+			must(t, s.Apply([]tarn.Change[thing]{c}, tarn.At("1")))
 		}
 		must(t, db.Close())
 		db = open(t, dir, Options{})
@@ -85,11 +85,11 @@ func TestLabelOutlivesDamage(t *testing.T) {
 	db := open(t, dir, Options{})
 	s := openStore(t, db)
 	b := Behind(memory.New[thing](), s)
-	must(t, b.Apply([]tarn.Change[thing]{put("x", 1)}, "1"))
+	must(t, b.Apply([]tarn.Change[thing]{put("x", 1)}, tarn.At("1")))
 	must(t, db.Flush())
 	must(t, s.SetLabel("cluster", false))
 	s.suspicion.put(errBadRow)
-	must(t, b.Apply([]tarn.Change[thing]{put("x", 2)}, "2"))
+	must(t, b.Apply([]tarn.Change[thing]{put("x", 2)}, tarn.At("2")))
 	must(t, db.Flush())
 	if len(reports(t, dir)) != 1 || s.Label() != "cluster" || s.Version() != "2" {
 		t.Errorf("after a rebuild of version %q the label is %q", s.Version(), s.Label())

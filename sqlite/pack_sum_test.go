@@ -33,7 +33,7 @@ func TestObjectsOfTheSameCRC(t *testing.T) {
 	for _, pad := range []string{one, other} {
 		c := put("a", 1)
 		c.Object.Pad = pad
-		must(t, s.Apply([]tarn.Change[thing]{c}, "1"))
+		must(t, s.Apply([]tarn.Change[thing]{c}, tarn.At("1")))
 		seen = append(seen, sumsOf(t, dir)["a"])
 		if got := ask1(t, dir, "SELECT status ->> 'pad' FROM things"); got != pad {
 			t.Errorf("SQL shows %s of %s", got, pad)

@@ -20,7 +20,7 @@ func attacked(t testing.TB) string {
 	t.Helper()
 	dir := directory(t)
 	s := openTabular(t, open(t, dir, Options{}), "a")
-	must(t, s.Apply([]tarn.Change[thing]{put("x", 1), put("y", 2), put("z", 3)}, "1"))
+	must(t, s.Apply([]tarn.Change[thing]{put("x", 1), put("y", 2), put("z", 3)}, tarn.At("1")))
 	return dir
 }
 
@@ -117,12 +117,12 @@ func TestStoppedStatementsHoldNoLock(t *testing.T) {
 	dir := directory(t)
 	db := open(t, dir, Options{})
 	s := openTabular(t, db, "a")
-	must(t, s.Apply([]tarn.Change[thing]{put("x", 1)}, "1"))
+	must(t, s.Apply([]tarn.Change[thing]{put("x", 1)}, tarn.At("1")))
 	sql := "SELECT count(*) FROM a, (WITH RECURSIVE x(n) AS (SELECT 1 UNION ALL SELECT n+1 FROM x LIMIT 3000000) SELECT n FROM x ORDER BY n*7919%1000003, n)"
 	if _, err := Query(t.Context(), dir, sql, Limits{Time: 50 * time.Millisecond}); err == nil {
 		t.Fatal("it was not stopped")
 	}
-	must(t, s.Apply([]tarn.Change[thing]{put("x", 2)}, "2"))
+	must(t, s.Apply([]tarn.Change[thing]{put("x", 2)}, tarn.At("2")))
 	busy, err := number(db.writer, "PRAGMA wal_checkpoint(TRUNCATE)")
 	if info, missing := os.Stat(db.path() + "-wal"); err != nil || busy != 0 || missing != nil || info.Size() != 0 {
 		t.Errorf("the log cannot be emptied: %d, %v, %v", busy, info, err)

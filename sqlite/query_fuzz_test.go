@@ -30,7 +30,7 @@ func newFuzzed(t testing.TB) *fuzzed {
 	for i := range 50 {
 		changes = append(changes, put(fmt.Sprintf("ns/t%d", i), i))
 	}
-	must(t, s.Apply(changes, "1"))
+	must(t, s.Apply(changes, tarn.At("1")))
 	must(t, db.Close())
 	f := &fuzzed{dir: dir}
 	f.sum = f.read(t)

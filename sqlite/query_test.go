@@ -67,9 +67,9 @@ func TestQuery(t *testing.T) {
 	for i := range 10 {
 		changes = append(changes, put("t"+strconv.Itoa(i), i))
 	}
-	must(t, a.Apply(changes, "1"))
-	must(t, b.Apply(changes[:3], "1"))
-	must(t, a.Apply([]tarn.Change[thing]{put("t0", 100), gone("t1"), put("t5", 5)}, "2"))
+	must(t, a.Apply(changes, tarn.At("1")))
+	must(t, b.Apply(changes[:3], tarn.At("1")))
+	must(t, a.Apply([]tarn.Change[thing]{put("t0", 100), gone("t1"), put("t5", 5)}, tarn.At("2")))
 	for _, closed := range []bool{false, true} {
 		if closed {
 			must(t, db.Close())
@@ -106,18 +106,18 @@ func TestQuery(t *testing.T) {
 func TestTablesFollowUpdates(t *testing.T) {
 	dir := directory(t)
 	s := openTabular(t, open(t, dir, Options{}), "a")
-	must(t, s.Apply([]tarn.Change[thing]{put("x", 6)}, "1"))
+	must(t, s.Apply([]tarn.Change[thing]{put("x", 6)}, tarn.At("1")))
 	touched := put("x", 6)
 	touched.Object.Pad = "more"
-	must(t, s.Apply([]tarn.Change[thing]{touched}, "2"))
+	must(t, s.Apply([]tarn.Change[thing]{touched}, tarn.At("2")))
 	if got := ask1(t, dir, "SELECT json->>'Pad', (SELECT count(*) FROM a_labels) FROM a WHERE n=6"); got != "more,2" {
 		t.Errorf("after a touch: %q", got)
 	}
-	must(t, s.Apply([]tarn.Change[thing]{put("x", 7)}, "3"))
+	must(t, s.Apply([]tarn.Change[thing]{put("x", 7)}, tarn.At("3")))
 	if got := ask1(t, dir, "SELECT n, labels, (SELECT group_concat(name||value) FROM a_labels) FROM a WHERE n=7"); got != `7,"{""parity"":""odd""}",parityodd` {
 		t.Errorf("after an update: %q", got)
 	}
-	must(t, s.Replace(nil, "4"))
+	must(t, s.Replace(nil, tarn.At("4")))
 	if got := ask1(t, dir, "SELECT (SELECT count(*) FROM a), (SELECT count(*) FROM a_labels)"); got != "0,0" {
 		t.Errorf("after a replace: %q", got)
 	}
@@ -127,7 +127,7 @@ func TestTablesFollowUpdates(t *testing.T) {
 func TestQueriesOnlyRead(t *testing.T) {
 	dir := directory(t)
 	s := openTabular(t, open(t, dir, Options{}), "a")
-	must(t, s.Apply([]tarn.Change[thing]{put("x", 1)}, "1"))
+	must(t, s.Apply([]tarn.Change[thing]{put("x", 1)}, tarn.At("1")))
 	other := filepath.Join(t.TempDir(), "other.db")
 	for _, sql := range []string{
 		"DELETE FROM a", "UPDATE a SET n=2", "DELETE FROM tarn_rows_1", "UPDATE tarn_rows_1 SET n=2", "DELETE FROM a_labels", "INSERT INTO a (key) VALUES ('y')", "REPLACE INTO a (id, key) VALUES (1, 'y')",
@@ -162,7 +162,7 @@ func TestQueriesOnlyRead(t *testing.T) {
 func TestQueryLimits(t *testing.T) {
 	dir := directory(t)
 	s := openTabular(t, open(t, dir, Options{}), "a")
-	must(t, s.Apply([]tarn.Change[thing]{put("x", 1), put("y", 2), put("z", 3)}, "1"))
+	must(t, s.Apply([]tarn.Change[thing]{put("x", 1), put("y", 2), put("z", 3)}, tarn.At("1")))
 	const endless = "WITH RECURSIVE x(n) AS (SELECT 1 UNION ALL SELECT n+1 FROM x) SELECT "
 
 	start := time.Now()

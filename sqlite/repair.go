@@ -177,7 +177,9 @@ func (w *repairWriter) collection(from *unitReader) (func(*unit) error, error) {
 	w.finish = func() error {
 		lost := units.objects != row.state.objects || units.sum != row.state.sum
 		row.state.objects, row.state.sum = units.objects, units.sum
-		row.state.unsound = row.state.unsound || lost
+		if lost {
+			row.state.markIncomplete()
+		}
 		w.saved[row.name] = int(units.objects)
 		return execute(conn, "INSERT INTO tarn_collections ("+collectionColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row.values(w.db.keys)...)
 	}

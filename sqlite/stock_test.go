@@ -102,7 +102,7 @@ func TestStockWriter(t *testing.T) {
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
 		if lines.Text() == "step" {
 			changes, v := h.step()
-			must(t, s.Apply(changes, v))
+			must(t, s.Apply(changes, tarn.At(v)))
 		}
 		fmt.Printf("%d\ndone\n", h.at)
 	}

@@ -42,12 +42,9 @@ type Store[T any] struct {
 	table Tabular[T]
 
 	// epoch is the file that was last written to.
-	epoch int
-	buf   []byte
-	// positions are for the next Apply, and so is unsound, which is for the next
-	// Filled too.
-	positions string
-	unsound   bool
+	epoch     int
+	buf       []byte
+	positions tarn.Positions
 	// filling says that a first state has begun to be filled, and is not shown yet.
 	filling bool
 	// unwritten are the keys whose objects could not be encoded: until each was
@@ -81,18 +78,22 @@ func NewStore[T any](db *DB, c Collection, codec Codec[T]) (*Store[T], error) {
 }
 
 // Replace brings the store to exactly these items.
-func (s *Store[T]) Replace(items []tarn.Item[T], v tarn.Version) error {
+func (s *Store[T]) Replace(items []tarn.Item[T], at tarn.Position) error {
 	changes := make([]tarn.Change[T], len(items))
 	for i, item := range items {
 		changes[i] = tarn.Change[T]{Type: tarn.Add, Key: item.Key, Object: item.Object, Version: item.Version}
 	}
-	return s.finish(batch[T]{changes: changes, all: true, version: v, heard: time.Now()})
+	var next tarn.Positions
+	next.Reset(at)
+	return s.finish(batch[T]{changes: changes, all: true, positions: next, heard: time.Now()})
 }
 
 // Apply brings the store on by some changes.
-func (s *Store[T]) Apply(changes []tarn.Change[T], v tarn.Version) error {
+func (s *Store[T]) Apply(changes []tarn.Change[T], at tarn.Position) error {
 	all := s.filling // what was filled so far is no state
-	return s.finish(batch[T]{changes: changes, all: all, version: v, positions: s.positions, unsound: s.unsound, heard: time.Now()})
+	next := s.positions.Clone()
+	next.Move(at)
+	return s.finish(batch[T]{changes: changes, all: all, positions: next, heard: time.Now()})
 }
 
 // Fill takes a piece of the first state; see [tarn.Filler]. It is on disk from then
@@ -104,33 +105,19 @@ func (s *Store[T]) Fill(changes []tarn.Change[T], first bool) error {
 }
 
 // Filled shows what was filled as the content at a version; see [tarn.Filler].
-func (s *Store[T]) Filled(v tarn.Version) error {
-	return s.finish(batch[T]{version: v, unsound: s.unsound, heard: time.Now()})
+func (s *Store[T]) Filled(at tarn.Position) error {
+	var next tarn.Positions
+	next.Reset(at)
+	return s.finish(batch[T]{positions: next, heard: time.Now()})
 }
 
 // finish writes what ends a filling. Until that is on disk, it has not ended.
 func (s *Store[T]) finish(b batch[T]) error {
 	err := s.write(b)
 	if taken(err) {
-		s.filling = false
+		s.filling, s.positions = false, b.positions
 	}
 	return err
-}
-
-// KeepPositions notes where the sections of a replica will stand after the next
-// Apply; see [tarn.Sectioned].
-func (s *Store[T]) KeepPositions(positions []tarn.Version) { s.positions = joinPositions(positions) }
-
-// KeepSound notes whether the content will be all that the source said after the
-// next Apply or Filled; see [tarn.Candid].
-func (s *Store[T]) KeepSound(sound bool) { s.unsound = !sound }
-
-func joinPositions(positions []tarn.Version) string {
-	lines := make([]string, len(positions))
-	for i, v := range positions {
-		lines[i] = string(v)
-	}
-	return strings.Join(lines, "\n")
 }
 
 // batch is one transaction.
@@ -139,13 +126,9 @@ type batch[T any] struct {
 	// all says that what is not named is gone.
 	all bool
 	// part says that more is to come before the content is that of a version.
-	part    bool
-	version tarn.Version
-	// positions are those of the sections, one to a line.
-	positions string
-	// unsound says that the content lacks something that the source said.
-	unsound bool
-	heard   time.Time
+	part      bool
+	positions tarn.Positions
+	heard     time.Time
 }
 
 func (s *Store[T]) write(b batch[T]) error {
@@ -176,8 +159,9 @@ func (s *Store[T]) write(b batch[T]) error {
 	}
 	s.epoch = db.epoch
 	next := s.c.state
-	next.version, next.positions, next.heard = b.version, b.positions, b.heard
-	next.unsound = b.unsound
+	positions := b.positions.All()
+	next.version, next.positions, next.heard = b.positions.Oldest(), encodePositions(positions), b.heard
+	next.unsound = !complete(positions)
 	next.whole = !b.part && len(s.unwritten) == 0
 	err := db.transact(func(conn *sqlite3.Conn) error { return s.c.write(conn, entries, b.all, &next) })
 	if damaged(err) {

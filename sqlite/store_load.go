@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
-	"strings"
 	"sync"
 
 	"github.com/ncruces/go-sqlite3"
@@ -186,17 +185,12 @@ func (s *Store[T]) decodeRows(r *rows, buf []byte) (d decoded[T]) {
 }
 
 // kept is what the engine may start from.
-func (s *Store[T]) kept(st state) tarn.Kept {
+func (s *Store[T]) kept(st state) (tarn.Kept, error) {
 	if !st.whole || st.version == "" {
-		return tarn.Kept{}
+		return tarn.Kept{}, nil
 	}
-	kept := tarn.Kept{Version: st.version, Heard: st.heard, Unsound: st.unsound}
-	if st.positions != "" {
-		for line := range strings.SplitSeq(st.positions, "\n") {
-			kept.Positions = append(kept.Positions, tarn.Version(line))
-		}
-	}
-	return kept
+	positions, err := decodePositions(st.positions)
+	return tarn.Kept{Positions: positions, Heard: st.heard}, err
 }
 
 // Restore tells what the file holds; see [tarn.Durable]. A state that is not whole
@@ -207,11 +201,15 @@ func (s *Store[T]) Restore(ctx context.Context) (tarn.Kept, error) {
 	if damaged(err) {
 		return tarn.Kept{}, s.rebuild(err)
 	}
-	if kept := s.kept(st); kept.Version != "" || st.objects == 0 {
+	kept, keptErr := s.kept(st)
+	if keptErr == nil && (len(kept.Positions) > 0 || st.objects == 0) {
+		for _, p := range kept.Positions {
+			s.positions.Move(p)
+		}
 		return kept, errors.Join(err, ctx.Err())
 	}
 	s.c.db.tell(slog.LevelWarn, "what is on disk is not whole and is dropped", "collection", s.c.Name)
-	return tarn.Kept{}, s.Replace(nil, "")
+	return tarn.Kept{}, s.Replace(nil, tarn.Position{})
 }
 
 // Label is what [Store.SetLabel] last wrote, empty if that was of another identity.

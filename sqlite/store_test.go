@@ -32,8 +32,8 @@ func TestContentOutlivesTheProcess(t *testing.T) {
 				c.Object.Pad = strings.Repeat("all alike ", 40)
 				changes, want[c.Key] = append(changes, c), i
 			}
-			must(t, s.Apply(changes, "300"))
-			must(t, s.Apply([]tarn.Change[thing]{gone("ns/thing-7"), put("ns/thing-8", 88), gone("ns/none")}, "301"))
+			must(t, s.Apply(changes, tarn.At("300")))
+			must(t, s.Apply([]tarn.Change[thing]{gone("ns/thing-7"), put("ns/thing-8", 88), gone("ns/none")}, tarn.At("301")))
 			delete(want, "ns/thing-7")
 			want["ns/thing-8"] = 88
 			expect(t, s, "301", want)
@@ -43,7 +43,7 @@ func TestContentOutlivesTheProcess(t *testing.T) {
 			expect(t, s, "301", want)
 			kept, err := s.Restore(t.Context())
 			must(t, err)
-			if kept.Version != "301" || time.Since(kept.Heard) > time.Minute {
+			if kept.Version() != "301" || time.Since(kept.Heard) > time.Minute {
 				t.Errorf("Restore tells %+v", kept)
 			}
 		})
@@ -58,7 +58,7 @@ func TestAnotherIdentityIsBuiltAnew(t *testing.T) {
 		db := open(t, dir, opts)
 		s, err := NewStore(db, c, codec)
 		must(t, err)
-		must(t, s.Apply([]tarn.Change[thing]{put("a", 1)}, "1"))
+		must(t, s.Apply([]tarn.Change[thing]{put("a", 1)}, tarn.At("1")))
 		must(t, db.Close())
 	}
 	for _, test := range []struct {
@@ -171,7 +171,7 @@ func TestPageChecksumsOfAnOlderVersion(t *testing.T) {
 func TestNobodyElseMayRead(t *testing.T) {
 	dir := directory(t)
 	db := open(t, dir, Options{})
-	must(t, openStore(t, db).Apply([]tarn.Change[thing]{put("a", 1)}, "1"))
+	must(t, openStore(t, db).Apply([]tarn.Change[thing]{put("a", 1)}, tarn.At("1")))
 	onlyOurs(t, dir)
 	must(t, db.Close())
 	if _, err := Query(t.Context(), dir, "SELECT 1", Limits{}); err != nil {
@@ -221,7 +221,7 @@ func TestEncryptedContentIsNotInTheFile(t *testing.T) {
 			c.Object.Pad = strings.Repeat(secret, 20)
 			changes = append(changes, c)
 		}
-		must(t, s.Apply(changes, "1"))
+		must(t, s.Apply(changes, tarn.At("1")))
 		must(t, db.Close())
 		raw, err := os.ReadFile(filepath.Join(dir, fileName))
 		must(t, err)
@@ -259,7 +259,7 @@ func TestAnObjectThatCannotBeWritten(t *testing.T) {
 	s := openStore(t, open(t, directory(t), Options{}))
 	bad := put("b", 2)
 	bad.Object.Name = "unwritable"
-	err := s.Apply([]tarn.Change[thing]{put("a", 1), bad}, "2")
+	err := s.Apply([]tarn.Change[thing]{put("a", 1), bad}, tarn.At("2"))
 	some, ok := errors.AsType[tarn.ObjectErrors](err)
 	if !ok || len(some) != 1 || some[0].Key != "b" {
 		t.Fatalf("Apply says %v", err)
@@ -269,11 +269,11 @@ func TestAnObjectThatCannotBeWritten(t *testing.T) {
 	if whole() {
 		t.Error("the content is whole without the object")
 	}
-	must(t, s.Apply(nil, "3"))
+	must(t, s.Apply(nil, tarn.At("3")))
 	if whole() {
 		t.Error("a bookmark made the content whole")
 	}
-	must(t, s.Apply([]tarn.Change[thing]{put("b", 4)}, "4"))
+	must(t, s.Apply([]tarn.Change[thing]{put("b", 4)}, tarn.At("4")))
 	if !whole() {
 		t.Error("the content is still not whole")
 	}
@@ -286,7 +286,7 @@ func TestBehindWritesInGroups(t *testing.T) {
 		b := Behind(memory.New[thing](), s)
 		start := time.Now()
 		for i := range 50 {
-			must(t, b.Apply([]tarn.Change[thing]{put("a", i)}, tarn.Version(strconv.Itoa(i+1))))
+			must(t, b.Apply([]tarn.Change[thing]{put("a", i)}, tarn.At(tarn.Version(strconv.Itoa(i+1)))))
 		}
 		expect(t, b, "50", map[tarn.Key]int{"a": 49})
 		if h := b.Disk(); h.Pending != 1 || h.Version != "" {
@@ -302,12 +302,12 @@ func TestBehindWritesInGroups(t *testing.T) {
 		for i := range 10 {
 			many = append(many, put("b"+strconv.Itoa(i), i))
 		}
-		must(t, b.Apply(many, "60"))
+		must(t, b.Apply(many, tarn.At("60")))
 		synctest.Wait()
 		if s.Len() != 11 || time.Since(start) > time.Second {
 			t.Errorf("a full group was not written at once: %d after %v", s.Len(), time.Since(start))
 		}
-		must(t, b.Apply([]tarn.Change[thing]{gone("a")}, "61"))
+		must(t, b.Apply([]tarn.Change[thing]{gone("a")}, tarn.At("61")))
 		must(t, db.Close())
 	})
 }
@@ -318,15 +318,15 @@ func TestBehindCloseAndRestore(t *testing.T) {
 	db := open(t, dir, Options{GroupDelay: time.Hour})
 	b := Behind(memory.New[thing](), openStore(t, db))
 	must(t, b.Replace([]tarn.Item[thing]{
-		{Meta: tarn.Meta{Key: "a"}, Object: thing{N: 1}}, {Meta: tarn.Meta{Key: "b"}, Object: thing{N: 2}}}, "2"))
-	must(t, b.Apply([]tarn.Change[thing]{gone("a"), put("c", 3)}, "3"))
+		{Meta: tarn.Meta{Key: "a"}, Object: thing{N: 1}}, {Meta: tarn.Meta{Key: "b"}, Object: thing{N: 2}}}, tarn.At("2")))
+	must(t, b.Apply([]tarn.Change[thing]{gone("a"), put("c", 3)}, tarn.At("3")))
 	must(t, db.Close())
 
 	b = Behind(memory.New[thing](), openStore(t, open(t, dir, Options{})))
 	expect(t, b, "", map[tarn.Key]int{})
 	kept, err := b.Restore(context.Background())
 	must(t, err)
-	if kept.Version != "3" {
+	if kept.Version() != "3" {
 		t.Errorf("Restore tells %+v", kept)
 	}
 	expect(t, b, "3", map[tarn.Key]int{"b": 2, "c": 3})
@@ -338,17 +338,17 @@ func TestWhatCannotBeLoadedIsReplaced(t *testing.T) {
 	dir := directory(t)
 	db := open(t, dir, Options{})
 	b := Behind(memory.New[thing](), openStore(t, db))
-	must(t, b.Apply([]tarn.Change[thing]{put("a", 1), put("gone", 2)}, "2"))
+	must(t, b.Apply([]tarn.Change[thing]{put("a", 1), put("gone", 2)}, tarn.At("2")))
 	must(t, db.Close())
 
 	db = open(t, dir, Options{})
 	b = Behind(memory.New[thing](), openStore(t, db))
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if kept, err := b.Restore(ended); err == nil || kept.Version != "" {
+	if kept, err := b.Restore(ended); err == nil || kept.Version() != "" {
 		t.Fatalf("Restore tells %+v, %v", kept, err)
 	}
-	must(t, b.Apply([]tarn.Change[thing]{put("a", 3)}, "3"))
+	must(t, b.Apply([]tarn.Change[thing]{put("a", 3)}, tarn.At("3")))
 	must(t, db.Close())
 
 	b = Behind(memory.New[thing](), openStore(t, open(t, dir, Options{})))
@@ -370,10 +370,10 @@ func TestPartsAreNoState(t *testing.T) {
 	b := Behind(memory.New[thing](), openStore(t, db))
 	kept, err := b.Restore(t.Context())
 	must(t, err)
-	if kept.Version != "" || b.Len() != 0 {
+	if kept.Version() != "" || b.Len() != 0 {
 		t.Errorf("a part was restored: %+v, %d objects", kept, b.Len())
 	}
-	must(t, b.Apply([]tarn.Change[thing]{put("b", 2)}, "2"))
+	must(t, b.Apply([]tarn.Change[thing]{put("b", 2)}, tarn.At("2")))
 	must(t, db.Close())
 	s = openStore(t, open(t, dir, Options{}))
 	expect(t, s, "2", map[tarn.Key]int{"b": 2})
@@ -389,7 +389,7 @@ func TestALargeFirstState(t *testing.T) {
 		c := put("t"+strconv.Itoa(i), i)
 		changes, want[c.Key] = append(changes, c), i
 	}
-	must(t, b.Apply(changes, "9"))
+	must(t, b.Apply(changes, tarn.At("9")))
 	must(t, db.Close())
 	b = Behind(memory.New[thing](), openStore(t, open(t, dir, Options{})))
 	if _, err := b.Restore(t.Context()); err != nil {

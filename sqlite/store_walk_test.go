@@ -18,7 +18,7 @@ func TestWalk(t *testing.T) {
 			name := fmt.Sprintf("thing-%04d", i)
 			items = append(items, tarn.Item[thing]{Meta: tarn.Meta{Key: tarn.Key(name)}, Object: thing{Name: name, N: i}})
 		}
-		must(t, s.Replace(items, "1"))
+		must(t, s.Replace(items, tarn.At("1")))
 		for _, limit := range []int{1, 2, firstRows, 3*firstRows + 1, 3 * walkRows, n, n + 1} {
 			var seen []string
 			for key, object := range s.All() {
@@ -51,7 +51,7 @@ func TestWalkOfDamage(t *testing.T) {
 		name := fmt.Sprintf("thing-%04d", i)
 		items = append(items, tarn.Item[thing]{Meta: tarn.Meta{Key: tarn.Key(name)}, Object: thing{Name: name, N: i}})
 	}
-	must(t, s.Replace(items, "1"))
+	must(t, s.Replace(items, tarn.At("1")))
 	must(t, db.writer.Exec("UPDATE "+s.c.objectsTable()+" SET body=x'00' WHERE key='thing-0050'"))
 	n := 0
 	for range s.All() {

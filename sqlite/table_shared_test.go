@@ -40,7 +40,7 @@ func TestSharedColumn(t *testing.T) {
 	s, err := NewStore(db, Collection{Name: "things", Identity: "test"}, siblings{})
 	must(t, err)
 	rapid.Check(t, func(rt *rapid.T) {
-		must(t, s.Replace(nil, "0"))
+		must(t, s.Replace(nil, tarn.At("0")))
 		model := map[tarn.Key]thing{}
 		for range rapid.IntRange(1, 6).Draw(rt, "batches") {
 			var changes []tarn.Change[thing]
@@ -56,7 +56,7 @@ func TestSharedColumn(t *testing.T) {
 				changes = append(changes, tarn.Change[thing]{Type: tarn.Update, Key: tarn.Key(name), Object: o})
 				model[tarn.Key(name)] = o
 			}
-			must(t, s.Apply(changes, "1"))
+			must(t, s.Apply(changes, tarn.At("1")))
 			const stray = "(SELECT count(*) FROM tarn_wide_1_spec_values WHERE id NOT IN (SELECT value FROM tarn_wide_1_spec WHERE value IS NOT NULL))"
 			found, err := db.Query(t.Context(), "SELECT key, spec FROM things UNION ALL SELECT 'stray values', "+stray, Limits{})
 			must(t, err)
@@ -87,13 +87,13 @@ func TestSharedValuesAreKeptOnce(t *testing.T) {
 		name := fmt.Sprint("pod-", i)
 		items = append(items, tarn.Item[thing]{Meta: tarn.Meta{Key: tarn.Key(name)}, Object: thing{Name: name, N: i, Pad: template}})
 	}
-	must(t, s.Replace(items, "1"))
+	must(t, s.Replace(items, tarn.At("1")))
 	found, err := db.Query(t.Context(), "SELECT (SELECT count(*) FROM tarn_wide_1_spec_values), count(*), sum(length(spec)) > 500000 FROM things", Limits{})
 	must(t, err)
 	if got := fmt.Sprint(found.Rows[0]); got != "[1 100 1]" {
 		t.Errorf("values, rows, and whether each shows its own: %s", got)
 	}
-	must(t, s.Replace(nil, "2"))
+	must(t, s.Replace(nil, tarn.At("2")))
 	found, err = db.Query(t.Context(), "SELECT count(*) FROM tarn_wide_1_spec_values", Limits{})
 	must(t, err)
 	if found.Rows[0][0] != int64(0) {
@@ -124,7 +124,7 @@ func TestFilledColumn(t *testing.T) {
 	s, err := NewStore(db, Collection{Name: "things", Identity: "test"}, stamped{})
 	must(t, err)
 	for i, o := range []thing{{Name: "first", Pad: "x"}, {Name: "second", Pad: "x"}, {Pad: "x"}, {Name: "first", Pad: "y"}} {
-		must(t, s.Apply([]tarn.Change[thing]{{Type: tarn.Update, Key: "a", Object: o}}, tarn.Version(fmt.Sprint(i))))
+		must(t, s.Apply([]tarn.Change[thing]{{Type: tarn.Update, Key: "a", Object: o}}, tarn.At(tarn.Version(fmt.Sprint(i)))))
 		found, err := db.Query(t.Context(), "SELECT spec FROM things", Limits{})
 		must(t, err)
 		if want := fmt.Sprintf(`{"name":%q,"pad":%q}`, o.Name, o.Pad); found.Rows[0][0] != want {

@@ -36,7 +36,7 @@ func TestViewBesideTheWriter(t *testing.T) {
 			dir := directory(t)
 			db := open(t, dir, Options{Key: key})
 			store := openStore(t, db)
-			if err := store.Apply([]tarn.Change[thing]{put("a", 1), put("b", 2)}, "7"); err != nil {
+			if err := store.Apply([]tarn.Change[thing]{put("a", 1), put("b", 2)}, tarn.At("7")); err != nil {
 				t.Fatal(err)
 			}
 			v, err := NewView(dir, key)
@@ -51,7 +51,7 @@ func TestViewBesideTheWriter(t *testing.T) {
 			if h.Version != "7" || h.Objects != 2 || !h.Whole || h.Identity != "test" || h.Schema != "things " {
 				t.Errorf("it says %+v", h)
 			}
-			if err := store.Apply([]tarn.Change[thing]{gone("a")}, "8"); err != nil {
+			if err := store.Apply([]tarn.Change[thing]{gone("a")}, tarn.At("8")); err != nil {
 				t.Fatal(err)
 			}
 			if got, h := seen(t, v); len(got) != 1 || h.Version != "8" {
@@ -123,7 +123,7 @@ func TestForget(t *testing.T) {
 	dir := directory(t)
 	db := open(t, dir, Options{})
 	store := openStore(t, db)
-	if err := store.Apply([]tarn.Change[thing]{put("a", 1)}, "7"); err != nil {
+	if err := store.Apply([]tarn.Change[thing]{put("a", 1)}, tarn.At("7")); err != nil {
 		t.Fatal(err)
 	}
 	if names, err := db.Forget(); err != nil || len(names) > 0 {

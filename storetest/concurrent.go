@@ -14,17 +14,17 @@ var concurrent = []check{
 	{"a walk shows one state although a batch is applied meanwhile", func(r *rig) {
 		before, after := numbered(40, 1), numbered(60, 2)
 		delete(after, "ns/00000")
-		r.walkDuring(before, after, func() error { return r.store.Apply(before.to(after), "2") })
+		r.walkDuring(before, after, func() error { return r.store.Apply(before.to(after), tarn.At("2")) })
 	}},
 	{"a walk shows one state although all is replaced meanwhile", func(r *rig) {
 		before, after := numbered(40, 1), numbered(20, 2)
-		r.walkDuring(before, after, func() error { return r.store.Replace(after.items(), "2") })
+		r.walkDuring(before, after, func() error { return r.store.Replace(after.items(), tarn.At("2")) })
 	}},
 	{"readers see each apply whole, with its version", func(r *rig) {
-		r.readDuring(func(last, next state, v tarn.Version) error { return r.store.Apply(last.to(next), v) })
+		r.readDuring(func(last, next state, v tarn.Version) error { return r.store.Apply(last.to(next), tarn.At(v)) })
 	}},
 	{"readers see each replace whole, with its version", func(r *rig) {
-		r.readDuring(func(_, next state, v tarn.Version) error { return r.store.Replace(next.items(), v) })
+		r.readDuring(func(_, next state, v tarn.Version) error { return r.store.Replace(next.items(), tarn.At(v)) })
 	}},
 }
 

@@ -22,24 +22,24 @@ type plain struct {
 
 func newPlain() *plain { return &plain{objects: map[tarn.Key]Object{}} }
 
-func (p *plain) Replace(items []tarn.Item[Object], v tarn.Version) error {
+func (p *plain) Replace(items []tarn.Item[Object], at tarn.Position) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.objects = map[tarn.Key]Object{}
 	for _, item := range items {
 		p.objects[item.Key] = item.Object
 	}
-	p.version = v
+	p.version = at.Version
 	return nil
 }
 
-func (p *plain) Apply(changes []tarn.Change[Object], v tarn.Version) error {
+func (p *plain) Apply(changes []tarn.Change[Object], at tarn.Position) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, c := range changes {
 		p.change(c)
 	}
-	p.version = v
+	p.version = at.Version
 	return nil
 }
 
@@ -89,30 +89,30 @@ func (p *plain) step(do func()) {
 
 type losesDeletes struct{ *plain }
 
-func (s losesDeletes) Apply(changes []tarn.Change[Object], v tarn.Version) error {
+func (s losesDeletes) Apply(changes []tarn.Change[Object], at tarn.Position) error {
 	for _, c := range changes {
 		if c.Type != tarn.Delete {
 			s.step(func() { s.change(c) })
 		}
 	}
-	return s.plain.Apply(nil, v)
+	return s.plain.Apply(nil, at)
 }
 
 type replaceMerges struct{ *plain }
 
-func (s replaceMerges) Replace(items []tarn.Item[Object], v tarn.Version) error {
+func (s replaceMerges) Replace(items []tarn.Item[Object], at tarn.Position) error {
 	s.step(func() {
 		for _, item := range items {
 			s.objects[item.Key] = item.Object
 		}
-		s.version = v
+		s.version = at.Version
 	})
 	return nil
 }
 
 type replaceKeepsOld struct{ *plain }
 
-func (s replaceKeepsOld) Replace(items []tarn.Item[Object], v tarn.Version) error {
+func (s replaceKeepsOld) Replace(items []tarn.Item[Object], at tarn.Position) error {
 	next := make([]tarn.Item[Object], len(items))
 	for i, item := range items {
 		next[i] = item
@@ -120,45 +120,45 @@ func (s replaceKeepsOld) Replace(items []tarn.Item[Object], v tarn.Version) erro
 			next[i].Object = old
 		}
 	}
-	return s.plain.Replace(next, v)
+	return s.plain.Replace(next, at)
 }
 
 type versionAhead struct{ *plain }
 
-func (s versionAhead) Apply(changes []tarn.Change[Object], v tarn.Version) error {
-	s.step(func() { s.version = v })
-	return s.plain.Apply(changes, v)
+func (s versionAhead) Apply(changes []tarn.Change[Object], at tarn.Position) error {
+	s.step(func() { s.version = at.Version })
+	return s.plain.Apply(changes, at)
 }
 
-func (s versionAhead) Replace(items []tarn.Item[Object], v tarn.Version) error {
-	s.step(func() { s.version = v })
-	return s.plain.Replace(items, v)
+func (s versionAhead) Replace(items []tarn.Item[Object], at tarn.Position) error {
+	s.step(func() { s.version = at.Version })
+	return s.plain.Replace(items, at)
 }
 
 type versionBehind struct{ *plain }
 
-func (s versionBehind) Apply(changes []tarn.Change[Object], v tarn.Version) error {
-	if err := s.plain.Apply(changes, s.Version()); err != nil {
+func (s versionBehind) Apply(changes []tarn.Change[Object], at tarn.Position) error {
+	if err := s.plain.Apply(changes, tarn.At(s.Version())); err != nil {
 		return err
 	}
 	runtime.Gosched()
-	return s.plain.Apply(nil, v)
+	return s.plain.Apply(nil, at)
 }
 
 type tornApply struct{ *plain }
 
-func (s tornApply) Apply(changes []tarn.Change[Object], v tarn.Version) error {
+func (s tornApply) Apply(changes []tarn.Change[Object], at tarn.Position) error {
 	for _, c := range changes {
 		s.step(func() { s.change(c) })
 	}
-	return s.plain.Apply(nil, v)
+	return s.plain.Apply(nil, at)
 }
 
 type tornReplace struct{ *plain }
 
-func (s tornReplace) Replace(items []tarn.Item[Object], v tarn.Version) error {
+func (s tornReplace) Replace(items []tarn.Item[Object], at tarn.Position) error {
 	s.step(func() { s.objects = map[tarn.Key]Object{} })
-	return s.plain.Replace(items, v)
+	return s.plain.Replace(items, at)
 }
 
 // keepsSlices remembers what it was given and builds its content when asked.
@@ -168,14 +168,14 @@ type keepsSlices struct {
 	changes []tarn.Change[Object]
 }
 
-func (s *keepsSlices) Replace(items []tarn.Item[Object], v tarn.Version) error {
+func (s *keepsSlices) Replace(items []tarn.Item[Object], at tarn.Position) error {
 	s.items, s.changes = items, nil
-	return s.plain.Replace(items, v)
+	return s.plain.Replace(items, at)
 }
 
-func (s *keepsSlices) Apply(changes []tarn.Change[Object], v tarn.Version) error {
+func (s *keepsSlices) Apply(changes []tarn.Change[Object], at tarn.Position) error {
 	s.changes = changes
-	return s.plain.Apply(changes, v)
+	return s.plain.Apply(changes, at)
 }
 
 func (s *keepsSlices) Get(key tarn.Key) (Object, bool) {
@@ -241,25 +241,25 @@ func (s allRepeats) All() iter.Seq2[tarn.Key, Object] {
 
 type ignoresBookmarks struct{ *plain }
 
-func (s ignoresBookmarks) Apply(changes []tarn.Change[Object], v tarn.Version) error {
+func (s ignoresBookmarks) Apply(changes []tarn.Change[Object], at tarn.Position) error {
 	if len(changes) == 0 {
 		return nil
 	}
-	return s.plain.Apply(changes, v)
+	return s.plain.Apply(changes, at)
 }
 
 type bookmarkClears struct{ *plain }
 
-func (s bookmarkClears) Apply(changes []tarn.Change[Object], v tarn.Version) error {
+func (s bookmarkClears) Apply(changes []tarn.Change[Object], at tarn.Position) error {
 	if len(changes) == 0 {
-		return s.Replace(nil, v)
+		return s.Replace(nil, at)
 	}
-	return s.plain.Apply(changes, v)
+	return s.plain.Apply(changes, at)
 }
 
 type deleteNeedsKey struct{ *plain }
 
-func (s deleteNeedsKey) Apply(changes []tarn.Change[Object], v tarn.Version) error {
+func (s deleteNeedsKey) Apply(changes []tarn.Change[Object], at tarn.Position) error {
 	present := map[tarn.Key]bool{}
 	for key := range s.All() {
 		present[key] = true
@@ -270,13 +270,13 @@ func (s deleteNeedsKey) Apply(changes []tarn.Change[Object], v tarn.Version) err
 		}
 		present[c.Key] = c.Type != tarn.Delete
 	}
-	return s.plain.Apply(changes, v)
+	return s.plain.Apply(changes, at)
 }
 
 // deletesLast sorts a batch by type.
 type deletesLast struct{ *plain }
 
-func (s deletesLast) Apply(changes []tarn.Change[Object], v tarn.Version) error {
+func (s deletesLast) Apply(changes []tarn.Change[Object], at tarn.Position) error {
 	var sorted []tarn.Change[Object]
 	for _, deletes := range []bool{false, true} {
 		for _, c := range changes {
@@ -285,7 +285,7 @@ func (s deletesLast) Apply(changes []tarn.Change[Object], v tarn.Version) error 
 			}
 		}
 	}
-	return s.plain.Apply(sorted, v)
+	return s.plain.Apply(sorted, at)
 }
 
 type trimsVersions struct{ *plain }
@@ -296,28 +296,28 @@ func (s trimsVersions) Version() tarn.Version {
 
 type onlyForward struct{ *plain }
 
-func (s onlyForward) Replace(items []tarn.Item[Object], v tarn.Version) error {
-	if v.OlderThan(s.Version()) {
+func (s onlyForward) Replace(items []tarn.Item[Object], at tarn.Position) error {
+	if at.Version.OlderThan(s.Version()) {
 		return nil
 	}
-	return s.plain.Replace(items, v)
+	return s.plain.Replace(items, at)
 }
 
 type foldsCase struct{ *plain }
 
-func (s foldsCase) Replace(items []tarn.Item[Object], v tarn.Version) error {
+func (s foldsCase) Replace(items []tarn.Item[Object], at tarn.Position) error {
 	folded := make([]tarn.Item[Object], len(items))
 	for i, item := range items {
 		folded[i] = item
 		folded[i].Key = tarn.Key(strings.ToLower(string(item.Key)))
 	}
-	return s.plain.Replace(folded, v)
+	return s.plain.Replace(folded, at)
 }
 
 type smallBatches struct{ *plain }
 
-func (s smallBatches) Replace(items []tarn.Item[Object], v tarn.Version) error {
-	return s.plain.Replace(items[:min(len(items), 999)], v)
+func (s smallBatches) Replace(items []tarn.Item[Object], at tarn.Position) error {
+	return s.plain.Replace(items[:min(len(items), 999)], at)
 }
 
 type ghosts struct {
@@ -325,13 +325,13 @@ type ghosts struct {
 	gone map[tarn.Key]Object
 }
 
-func (s ghosts) Apply(changes []tarn.Change[Object], v tarn.Version) error {
+func (s ghosts) Apply(changes []tarn.Change[Object], at tarn.Position) error {
 	s.step(func() {
 		for _, c := range changes {
 			s.gone[c.Key] = c.Object
 		}
 	})
-	return s.plain.Apply(changes, v)
+	return s.plain.Apply(changes, at)
 }
 
 func (s ghosts) Get(key tarn.Key) (Object, bool) {
@@ -376,21 +376,21 @@ type countsWrites struct {
 	n *atomic.Int64
 }
 
-func (s countsWrites) Apply(changes []tarn.Change[Object], v tarn.Version) error {
+func (s countsWrites) Apply(changes []tarn.Change[Object], at tarn.Position) error {
 	s.n.Add(int64(len(changes)))
-	return s.plain.Apply(changes, v)
+	return s.plain.Apply(changes, at)
 }
 
-func (s countsWrites) Replace(items []tarn.Item[Object], v tarn.Version) error {
+func (s countsWrites) Replace(items []tarn.Item[Object], at tarn.Position) error {
 	s.n.Store(int64(len(items)))
-	return s.plain.Replace(items, v)
+	return s.plain.Replace(items, at)
 }
 
 func (s countsWrites) Len() int { return int(s.n.Load()) }
 
 type refuses struct{ *plain }
 
-func (s refuses) Apply([]tarn.Change[Object], tarn.Version) error { return errors.New("read-only") }
+func (s refuses) Apply([]tarn.Change[Object], tarn.Position) error { return errors.New("read-only") }
 
 type notEmpty struct{ *plain }
 

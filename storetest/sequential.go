@@ -61,7 +61,7 @@ var sequential = []check{
 		r.replace(state{"a": 1}, "1")
 		r.apply("7")
 		r.expect(state{"a": 1}, "7")
-		if err := r.store.Apply([]tarn.Change[Object]{}, "8"); err != nil {
+		if err := r.store.Apply([]tarn.Change[Object]{}, tarn.At("8")); err != nil {
 			r.errorf("Apply of an empty slice failed: %v", err)
 		}
 		r.expect(state{"a": 1}, "8")
@@ -96,7 +96,7 @@ var sequential = []check{
 	}},
 	{"the slice of a replace is not kept", func(r *rig) {
 		items := state{"a": 1, "b": 2}.items()
-		if err := r.store.Replace(items, "2"); err != nil {
+		if err := r.store.Replace(items, tarn.At("2")); err != nil {
 			r.errorf("Replace failed: %v", err)
 		}
 		for i := range items {
@@ -109,7 +109,7 @@ var sequential = []check{
 	}},
 	{"the slice of an apply is not kept", func(r *rig) {
 		changes := []tarn.Change[Object]{addition("a", 1), addition("b", 2)}
-		if err := r.store.Apply(changes, "2"); err != nil {
+		if err := r.store.Apply(changes, tarn.At("2")); err != nil {
 			r.errorf("Apply failed: %v", err)
 		}
 		for i := range changes {

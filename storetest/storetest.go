@@ -152,14 +152,14 @@ func deletion(key tarn.Key, generation int) tarn.Change[Object] {
 
 func (r *rig) replace(s state, v tarn.Version) {
 	r.T.Helper()
-	if err := r.store.Replace(s.items(), v); err != nil {
+	if err := r.store.Replace(s.items(), tarn.At(v)); err != nil {
 		r.errorf("Replace with %d items at version %q failed: %v", len(s), v, err)
 	}
 }
 
 func (r *rig) apply(v tarn.Version, changes ...tarn.Change[Object]) {
 	r.T.Helper()
-	if err := r.store.Apply(changes, v); err != nil {
+	if err := r.store.Apply(changes, tarn.At(v)); err != nil {
 		r.errorf("Apply of %d changes at version %q failed: %v", len(changes), v, err)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/internal/sim"
 	"github.com/tarnproject/tarn/memory"
-	"github.com/tarnproject/tarn/sim"
 )
 
 // churn writes the server at random until it is stopped.

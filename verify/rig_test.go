@@ -64,9 +64,7 @@ func newLake(t *testing.T, s shape) *lake {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sections = append(sections, tarn.Section[object]{Name: namespace, Source: source, Owns: func(key tarn.Key) bool {
-			return len(s.namespaces) == 1 || len(key) > len(namespace) && string(key[:len(namespace)+1]) == namespace+"/"
-		}})
+		sections = append(sections, tarn.Section[object]{Name: namespace, Source: source, Prefix: kube.KeyPrefix(namespace)})
 		// Unshared as what has no wrapper would be.
 		l.target.Sources = append(l.target.Sources, &meddler{Source: source.Unshared(), lake: l})
 	}

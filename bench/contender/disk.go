@@ -11,8 +11,8 @@ import (
 
 	"github.com/tarnproject/tarn/bench/replay"
 	"github.com/tarnproject/tarn/kube"
-	"github.com/tarnproject/tarn/kube/ondisk"
 	"github.com/tarnproject/tarn/sqlite"
+	"github.com/tarnproject/tarn/sqlite/ondisk"
 )
 
 // onDisk are the contenders that keep their copy on disk too. The first of each pair

@@ -258,7 +258,7 @@ func (r *protoReader) whole(f *protoField, i, end int, dst unsafe.Pointer) bool 
 		return false
 	}
 	if apart {
-		r.texts.close(r.data, frame)
+		r.closeFrame(frame)
 	}
 	if r.lazies != lazies {
 		r.now.strike(noted)

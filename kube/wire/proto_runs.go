@@ -47,24 +47,27 @@ func (r *protoReader) shared(f *protoField, i, end, n int, dst unsafe.Pointer) u
 	if found.ptr != nil {
 		return found.ptr
 	}
-	if made := r.repeats.find(f, r.data, i, end, r.texts.frame); made != nil {
+	if made := r.repeats.find(f, r.data, i, end, r.texts.frame, r.admitting); made != nil {
 		return made
 	}
-	made := r.part(f, i, end, n, claim, dst)
+	frame := r.texts.frame
+	var made unsafe.Pointer
+	if claim.admit || r.again && end-i >= pastApart {
+		made, frame = r.part(f, i, end, n, claim, dst), complete
+	} else {
+		made = r.memory(f, i, end, n, dst)
+	}
 	if r.lazies != lazies {
 		r.now.strike(noted)
 	} else {
-		r.repeats.add(f, i, end, made, r.texts.frame)
+		r.repeats.add(f, i, end, made, frame, r.admitting || claim.admit)
 	}
 	return made
 }
 
-// part decodes what could not be found, and puts it into the pool if that is
-// claimed. It returns nil if it could not.
+// part decodes what could not be found, with text of its own, and puts it into the pool
+// if that is claimed. It returns nil if it could not.
 func (r *protoReader) part(f *protoField, i, end, n int, claim claim, dst unsafe.Pointer) unsafe.Pointer {
-	if !claim.admit && !(r.again && end-i >= pastApart) {
-		return r.memory(f, i, end, n, dst)
-	}
 	frame, lazies, admitting := r.texts.open(), r.lazies, r.admitting
 	r.admitting = r.admitting || claim.admit
 	made := r.memory(f, i, end, n, dst)
@@ -72,11 +75,19 @@ func (r *protoReader) part(f *protoField, i, end, n int, claim claim, dst unsafe
 	if made == nil {
 		return nil
 	}
-	size := int(f.elemSize)*n + r.texts.close(r.data, frame)
+	size := int(f.elemSize)*n + r.closeFrame(frame)
 	if !claim.admit || r.lazies != lazies || size < worthSharing {
 		return made
 	}
 	return r.offer(f, claim, i, end, sampleOf(f.ref(), part{made, n}, size, r.readAt)).ptr
+}
+
+// closeFrame sets what was deferred of a part, and returns how many bytes that are.
+func (r *protoReader) closeFrame(frame deferredFrame) int {
+	closing := r.texts.frame
+	size := r.texts.close(r.data, frame)
+	r.repeats.closed(closing)
+	return size
 }
 
 // offer puts a part that was claimed into the pool, and returns the one to use.

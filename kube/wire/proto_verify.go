@@ -47,7 +47,7 @@ func (r *protoReader) afresh(decode func() bool) bool {
 	frame := r.texts.open()
 	ok := decode()
 	if ok {
-		r.texts.close(r.data, frame)
+		r.closeFrame(frame)
 	} else {
 		r.texts.rewind(frame)
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/tarnproject/tarn/cmd/internal/measure"
-	"github.com/tarnproject/tarn/mirror"
+	"github.com/tarnproject/tarn/cmd/internal/mirror"
 )
 
 // benchOptions are the flags of bench.

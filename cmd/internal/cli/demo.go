@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/tarnproject/tarn/cmd/internal/demo"
-	"github.com/tarnproject/tarn/web"
+	"github.com/tarnproject/tarn/cmd/internal/web"
 )
 
 // demoOptions are the flags of demo.

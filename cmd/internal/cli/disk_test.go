@@ -133,7 +133,7 @@ func TestSQLOfWhatIsNotThereYet(t *testing.T) {
 			t.Errorf("before: %s", got)
 		}
 	}
-	if err := store.Filled("1"); err != nil {
+	if err := store.Filled(tarn.At("1")); err != nil {
 		t.Fatal(err)
 	}
 	if got := alone(t, "sql", "SELECT count(*) FROM pods", "-o", "csv", "--from", dir); got.out != "count(*)\n1\n" || got.err != "" {

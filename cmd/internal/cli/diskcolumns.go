@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tarnproject/tarn/kube/ondisk"
-	"github.com/tarnproject/tarn/mirror"
+	"github.com/tarnproject/tarn/cmd/internal/mirror"
 	"github.com/tarnproject/tarn/sqlite"
+	"github.com/tarnproject/tarn/sqlite/ondisk"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 

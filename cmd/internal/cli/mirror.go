@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/tarnproject/tarn/mirror"
+	"github.com/tarnproject/tarn/cmd/internal/mirror"
 )
 
 // mirrorOptions are the flags of mirror.

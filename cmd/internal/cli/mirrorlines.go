@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tarnproject/tarn/cmd/internal/mirror"
 	"github.com/tarnproject/tarn/cmd/internal/term"
-	"github.com/tarnproject/tarn/mirror"
 	"github.com/tarnproject/tarn/verify"
 )
 

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/cmd/internal/mirror"
 	"github.com/tarnproject/tarn/cmd/internal/term"
-	"github.com/tarnproject/tarn/mirror"
 )
 
 // mirrorView draws how a mirror is doing: while it syncs a progress bar, then a

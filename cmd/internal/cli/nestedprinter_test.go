@@ -13,9 +13,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/tarnproject/tarn/apiserver"
+	"github.com/tarnproject/tarn/cmd/internal/mirror"
 	"github.com/tarnproject/tarn/fieldpath"
 	"github.com/tarnproject/tarn/internal/render"
-	"github.com/tarnproject/tarn/mirror"
 )
 
 // thing is a custom resource, nested as deep as a server lets it be.

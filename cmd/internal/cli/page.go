@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/tarnproject/tarn/web"
+	"github.com/tarnproject/tarn/cmd/internal/web"
 )
 
 // pageToken is the variable that may hold the page's token itself. --token is

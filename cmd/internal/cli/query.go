@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/tarnproject/tarn/cmd/internal/mirror"
 	"github.com/tarnproject/tarn/memory"
-	"github.com/tarnproject/tarn/mirror"
 )
 
 // queryOptions are the flags of query.

@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/tarnproject/tarn/apiserver"
+	"github.com/tarnproject/tarn/cmd/internal/mirror"
 	"github.com/tarnproject/tarn/memory"
-	"github.com/tarnproject/tarn/mirror"
 )
 
 // queryRig has four pods in two namespaces, which came one after the other, a

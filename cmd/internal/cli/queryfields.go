@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tarnproject/tarn/cmd/internal/mirror"
 	"github.com/tarnproject/tarn/fieldpath"
 	"github.com/tarnproject/tarn/memory"
-	"github.com/tarnproject/tarn/mirror"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/scheme"
 )

@@ -5,9 +5,9 @@ import (
 	"strings"
 
 	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/cmd/internal/mirror"
 	"github.com/tarnproject/tarn/fieldpath"
 	"github.com/tarnproject/tarn/memory"
-	"github.com/tarnproject/tarn/mirror"
 )
 
 // question is a query as the flags give it, the same for every resource.

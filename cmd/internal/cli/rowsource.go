@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/internal/reasons"
 	"github.com/tarnproject/tarn/internal/render"
-	"github.com/tarnproject/tarn/kube/reasons"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 )

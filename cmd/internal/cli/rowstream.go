@@ -10,7 +10,7 @@ import (
 	"syscall"
 
 	"github.com/tarnproject/tarn"
-	"github.com/tarnproject/tarn/kube/reasons"
+	"github.com/tarnproject/tarn/internal/reasons"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/tarnproject/tarn/mirror"
-	"github.com/tarnproject/tarn/web"
+	"github.com/tarnproject/tarn/cmd/internal/mirror"
+	"github.com/tarnproject/tarn/cmd/internal/web"
 )
 
 // serveOptions are the flags of serve.

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/tarnproject/tarn/mirror"
+	"github.com/tarnproject/tarn/cmd/internal/mirror"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/client-go/rest"
 )

@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/cmd/internal/mirror"
 	"github.com/tarnproject/tarn/cmd/internal/term"
-	"github.com/tarnproject/tarn/mirror"
 	"github.com/tarnproject/tarn/verify"
 )
 

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/cmd/internal/mirror"
 	"github.com/tarnproject/tarn/cmd/internal/term"
-	"github.com/tarnproject/tarn/mirror"
 )
 
 // watchFields follows objects and prints the fields that change until ctx ends.

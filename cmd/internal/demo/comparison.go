@@ -8,8 +8,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/cmd/internal/mirror"
 	"github.com/tarnproject/tarn/kube"
-	"github.com/tarnproject/tarn/mirror"
 	"github.com/tarnproject/tarn/verify"
 )
 

@@ -1,0 +1,198 @@
+package mirror
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/features"
+
+	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/kube"
+	"github.com/tarnproject/tarn/memory"
+	"github.com/tarnproject/tarn/sqlite/ondisk"
+)
+
+// check finds what is wrong with what is asked for, before anything is started.
+func check(resources []Resource, opts Options) error {
+	if len(resources) == 0 {
+		return errors.New("mirror: no resources to copy: name some, as Catalog.Find or Catalog.All give them")
+	}
+	seen := map[string]bool{}
+	for _, r := range resources {
+		switch {
+		case seen[r.Name()]:
+			return fmt.Errorf("mirror: %s is asked for twice", r.Name())
+		case len(r.Verbs) > 0 && !r.copyable():
+			return fmt.Errorf("mirror: %s cannot be copied: the server offers no list and watch of it, only %s", r.Name(), strings.Join(r.Verbs, ", "))
+		}
+		seen[r.Name()] = true
+	}
+	if _, err := labels.Parse(opts.LabelSelector); err != nil {
+		return fmt.Errorf("mirror: the label selector %q makes no sense: %w", opts.LabelSelector, err)
+	}
+	if _, err := fields.ParseSelector(opts.FieldSelector); err != nil {
+		return fmt.Errorf("mirror: the field selector %q makes no sense: %w", opts.FieldSelector, err)
+	}
+	if opts.Disk != nil && opts.Disk.DB == nil {
+		return errors.New("mirror: a disk without a database: sqlite.Open gives one")
+	}
+	if len(opts.Namespaces) > 1 && slices.Contains(opts.Namespaces, metav1.NamespaceAll) {
+		return fmt.Errorf("mirror: %q names all namespaces beside single ones; name either", opts.Namespaces)
+	}
+	return nil
+}
+
+// newTable makes the table of a resource, which does not run yet.
+func (m *Mirror) newTable(r Resource, columns []ondisk.Column, opts Options) (*Table, error) {
+	t := &Table{resource: r, store: memory.New[Object](), columns: columns, namespaces: narrowed(r, opts), appliedCopies: opts.appliedCopies()}
+	decoding := t.decoding(opts)
+	collections, err := t.readFrom(m.client, opts, decoding)
+	if err != nil {
+		return nil, err
+	}
+	var sections []tarn.Section[Object]
+	for i, source := range t.sources {
+		counted := &counting{Source: source, hides: t.hides}
+		t.intake = append(t.intake, counted)
+		sections = append(sections, tarn.Section[Object]{
+			Name: collections[i].Namespace, Source: counted, Prefix: kube.KeyPrefix(collections[i].Namespace),
+		})
+	}
+	var store tarn.ReadStore[Object] = t.store
+	if opts.Disk != nil {
+		of := kube.OriginOf(m.client, collections...)
+		of.Drop, of.Transformed = t.leftOut(decoding, opts), t.hides
+		if store, err = opts.Disk.kept(m, t, of, t.store); err != nil {
+			return nil, err
+		}
+	}
+	if options := m.replicaOptions(t, opts); len(sections) == 1 {
+		t.replica, err = tarn.NewReplica(sections[0].Source, store, options)
+	} else {
+		t.replica, err = tarn.NewReplicaOf(sections, store, options)
+	}
+	return t, err
+}
+
+// decoding says what is left out of objects and how, and sets the table's
+// transform.
+func (t *Table) decoding(opts Options) kube.SourceOptions {
+	decoding := kube.SourceOptions{}
+	if !opts.KeepManagedFields {
+		decoding.Drop = []string{"metadata.managedFields"}
+	}
+	if opts.Disk != nil {
+		decoding.Drop = append(decoding.Drop, opts.Disk.Without...)
+	}
+	t.hides = t.resource.Secret() && !opts.ShowSecrets
+	decoding.Unshared = t.hides
+	t.transform = t.transformOf(t.unwritten(opts), t.hides)
+	return decoding
+}
+
+// unwritten are the annotations that the table does not have because they are not to
+// be on disk.
+func (t *Table) unwritten(opts Options) []string {
+	if opts.Disk == nil || opts.Disk.LastApplied {
+		return nil
+	}
+	return t.appliedCopies
+}
+
+// leftOut names all that is left out.
+func (t *Table) leftOut(decoding kube.SourceOptions, opts Options) []string {
+	all := slices.Sorted(slices.Values(decoding.Drop))
+	for _, name := range slices.Sorted(slices.Values(t.unwritten(opts))) {
+		all = append(all, annotationPath(name))
+	}
+	return all
+}
+
+// annotationPath is how an annotation that is left out is written down, and
+// annotationsIn are those among what is left out.
+func annotationPath(name string) string { return annotationField + name + "']" }
+
+const annotationField = "metadata.annotations['"
+
+func annotationsIn(leftOut []string) (names []string) {
+	for _, path := range leftOut {
+		if name, ok := strings.CutPrefix(path, annotationField); ok {
+			names = append(names, strings.TrimSuffix(name, "']"))
+		}
+	}
+	return names
+}
+
+// readFrom makes the sources of the table, one for each namespace.
+func (t *Table) readFrom(client *kube.Client, opts Options, decoding kube.SourceOptions) (collections []kube.Collection, err error) {
+	kind := t.resource.GVK()
+	if t.resource.Kind == "" {
+		kind = schema.GroupVersionKind{} // any
+	}
+	for _, namespace := range namespacesOf(t.resource, opts) {
+		c := kube.Collection{
+			Resource: t.resource.GVR, Kind: kind, Object: reflect.TypeFor[Object](), Namespace: namespace,
+			LabelSelector: opts.LabelSelector, FieldSelector: opts.FieldSelector,
+		}
+		source, err := kube.NewSource[Object](client, c, decoding)
+		if err != nil {
+			return nil, err
+		}
+		t.sources, collections = append(t.sources, source), append(collections, c)
+	}
+	return collections, nil
+}
+
+// narrowed are the namespaces that a table is asked for, none if it is all.
+func narrowed(r Resource, opts Options) []string {
+	return slices.DeleteFunc(namespacesOf(r, opts), func(n string) bool { return n == metav1.NamespaceAll })
+}
+
+// namespacesOf are those that a table reads one by one; a single empty one stands
+// for all, or for none.
+func namespacesOf(r Resource, opts Options) []string {
+	if !r.Namespaced || len(opts.Namespaces) == 0 {
+		return []string{metav1.NamespaceAll}
+	}
+	return slices.Compact(slices.Sorted(slices.Values(opts.Namespaces)))
+}
+
+func (m *Mirror) replicaOptions(t *Table, opts Options) tarn.Options[Object] {
+	name := t.resource.Name()
+	transform := t.transform
+	if t.hides {
+		transform = thenShare(t.transform, m.client.Pool())
+	}
+	return tarn.Options[Object]{
+		Name:         name,
+		Transform:    transform,
+		SilenceLimit: opts.SilenceLimit,
+		WatchList:    features.FeatureGates().Enabled(features.WatchListClient),
+		Logger:       opts.Logger,
+		OnError: func(ctx context.Context, err error) {
+			m.problems.met(time.Now(), t.resource, diagnose(err))
+			if opts.OnError != nil {
+				opts.OnError(name, err)
+				return
+			}
+			opts.Logger.WarnContext(ctx, "the copy is not following the server", "table", name, "err", detailOf(err))
+		},
+		OnBad: func(ctx context.Context, bad tarn.BadObject) {
+			m.problems.met(time.Now(), t.resource, diagnoseBad(bad))
+			if opts.OnBad != nil {
+				opts.OnBad(name, bad)
+				return
+			}
+			opts.Logger.ErrorContext(ctx, "an object could not be taken; its last good state stays", "table", name, "key", bad.Key, "err", detailOf(bad.Err))
+		},
+	}
+}

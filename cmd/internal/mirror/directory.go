@@ -1,0 +1,239 @@
+package mirror
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/kube"
+	"github.com/tarnproject/tarn/kube/wire"
+	"github.com/tarnproject/tarn/memory"
+	"github.com/tarnproject/tarn/sqlite"
+	"github.com/tarnproject/tarn/sqlite/ondisk"
+)
+
+// Directory is what a mirror has on disk, for whoever reads it: beside the mirror
+// while that runs, or after it has ended.
+//
+// It is a source as a server is: [Directory.Start] makes a mirror of it, so that
+// everything which works on a mirror works on a directory.
+type Directory struct {
+	dir     string
+	view    *sqlite.View
+	pool    *wire.Pool
+	records []record
+}
+
+// OpenDirectory looks into a directory that a mirror wrote. The key is the one that
+// it was encrypted with, nil for none.
+func OpenDirectory(ctx context.Context, dir string, key []byte) (*Directory, error) {
+	view, err := sqlite.NewView(dir, key)
+	if err != nil {
+		return nil, err
+	}
+	d := &Directory{dir: dir, view: view, pool: wire.NewPool()}
+	_, err = view.Walk(ctx, recordTable, func(e sqlite.Entry) error {
+		raw, err := e.Bytes()
+		if err != nil {
+			return err
+		}
+		r, err := records{}.Decode(raw)
+		d.records = append(d.records, r)
+		return err
+	})
+	switch {
+	case errors.Is(err, sqlite.ErrNoCollection):
+		err = fmt.Errorf("mirror: %s is a replica directory, but no mirror wrote it: only SQL can be asked of it", dir)
+	case err == nil && len(d.records) == 0:
+		err = fmt.Errorf("mirror: %s holds nothing yet", dir)
+	}
+	if err != nil {
+		return nil, errors.Join(err, view.Close())
+	}
+	slices.SortFunc(d.records, func(a, b record) int { return strings.Compare(a.Name(), b.Name()) })
+	return d, nil
+}
+
+// Close lets the directory go. What was started from it must be done before.
+func (d *Directory) Close() error { return d.view.Close() }
+
+// Catalog is what the directory has.
+func (d *Directory) Catalog() *Catalog {
+	c := &Catalog{}
+	for _, r := range d.records {
+		c.preferred = append(c.preferred, r.Resource)
+	}
+	return c
+}
+
+// Columns are those that a resource's definition had.
+func (d *Directory) Columns(r Resource) []ondisk.Column {
+	found, _ := d.record(r)
+	return found.Columns
+}
+
+// Namespaces are those that the directory is narrowed to; none means that it is not.
+func (d *Directory) Namespaces() []string {
+	for _, r := range d.records {
+		if r.Namespaced {
+			return r.Namespaces
+		}
+	}
+	return nil
+}
+
+// Server is the address of what the directory is a copy of.
+func (d *Directory) Server() string {
+	if len(d.records) == 0 {
+		return ""
+	}
+	address, _, _ := strings.Cut(d.records[0].Server, " ")
+	return address
+}
+
+func (d *Directory) record(r Resource) (record, bool) {
+	i := slices.IndexFunc(d.records, func(known record) bool { return known.Name() == r.Name() })
+	if i < 0 {
+		return record{}, false
+	}
+	return d.records[i], true
+}
+
+// Heard is when the server was last heard by what is on disk of a resource; zero
+// if nothing is.
+func (d *Directory) Heard(ctx context.Context, r Resource) (time.Time, error) {
+	known, ok := d.record(r)
+	if !ok {
+		return time.Time{}, nil
+	}
+	h, err := d.view.State(ctx, known.Table)
+	if err != nil || !h.Whole {
+		return time.Time{}, err
+	}
+	return h.Heard, nil
+}
+
+// Source is what the directory has of a resource, narrowed as the options say. It
+// never sees more than the mirror that writes it.
+func (d *Directory) Source(r Resource, opts Options) (tarn.Source[Object], error) {
+	known, ok := d.record(r)
+	if !ok {
+		return nil, fmt.Errorf("mirror: %s has no %s", d.dir, r.Name())
+	}
+	if n := known.Namespaces; r.Namespaced && len(n) > 0 {
+		for _, asked := range opts.Namespaces {
+			if asked != metav1.NamespaceAll && !slices.Contains(n, asked) {
+				return nil, fmt.Errorf("mirror: %s has %s of the namespaces %s only, not of %s", d.dir, r.Name(), strings.Join(n, ", "), asked)
+			}
+		}
+	}
+	sieve, err := newSieve(r, opts)
+	if err != nil {
+		return nil, err
+	}
+	decoder, err := wire.NewDecoder(objectType, wire.Options{Pool: d.pool})
+	if err != nil {
+		return nil, err
+	}
+	s := &diskSource{view: d.view, table: known.Table, sieve: sieve, decoder: decoder, pool: d.pool, appliedCopies: opts.appliedCopies()}
+	s.hide = r.Secret() && !opts.ShowSecrets && !known.Hidden
+	return s, nil
+}
+
+// Start makes a mirror of what the directory has. With a config, its tables can be
+// compared with that server ([Table.Target]); without, no server is needed.
+func (d *Directory) Start(ctx context.Context, cfg *rest.Config, resources []Resource, opts Options) (*Mirror, error) {
+	if err := check(resources, opts); err != nil {
+		return nil, err
+	}
+	if opts.Logger == nil {
+		opts.Logger = slog.Default()
+	}
+	m := &Mirror{done: make(chan struct{})}
+	if cfg != nil {
+		var err error
+		if m.client, err = kube.NewClient(cfg); err != nil {
+			return nil, err
+		}
+	}
+	for _, r := range resources {
+		t, err := d.table(m, r, opts)
+		if err != nil {
+			return nil, err
+		}
+		m.tables = append(m.tables, t)
+	}
+	if err := d.sameCluster(ctx, m); err != nil {
+		return nil, err
+	}
+	m.start(ctx, nil)
+	return m, nil
+}
+
+// sameCluster finds out whether the server that tables are to be compared with is
+// the one that they are a copy of, as far as that can be told.
+func (d *Directory) sameCluster(ctx context.Context, m *Mirror) error {
+	if m.client == nil {
+		return nil
+	}
+	known, _ := d.record(m.tables[0].resource)
+	h, err := d.view.State(ctx, known.Table)
+	if err != nil || h.Label == "" {
+		return err
+	}
+	uid, err := kube.OriginOf(m.client, m.tables[0].Source().Collection()).ServerUID(ctx)
+	if err != nil || uid == "" || uid == h.Label {
+		return err
+	}
+	return fmt.Errorf("mirror: %s: %w: it is of the cluster %s, and this is %s", d.dir, tarn.ErrOtherSource, h.Label, uid)
+}
+
+func (d *Directory) table(m *Mirror, r Resource, opts Options) (*Table, error) {
+	source, err := d.Source(r, opts)
+	if err != nil {
+		return nil, err
+	}
+	known, _ := d.record(r)
+	t := &Table{resource: r, store: memory.New[Object](), columns: known.Columns, namespaces: narrowed(r, opts), appliedCopies: opts.appliedCopies()}
+	if m.client != nil {
+		// The server's state is made what the directory's was made, and then what is
+		// hidden from the reader here.
+		decoding := kube.SourceOptions{Drop: slices.DeleteFunc(slices.Clone(known.Without), isAnnotation)}
+		decoding.Unshared = r.Secret() && (known.Hidden || !opts.ShowSecrets)
+		t.transform = t.transformOf(annotationsIn(known.Without), decoding.Unshared)
+		compared := opts
+		if len(compared.Namespaces) == 0 {
+			compared.Namespaces = known.Namespaces
+		}
+		compared.LabelSelector = both(known.LabelSelector, opts.LabelSelector)
+		compared.FieldSelector = both(known.FieldSelector, opts.FieldSelector)
+		if _, err := t.readFrom(m.client, compared, decoding); err != nil {
+			return nil, err
+		}
+	}
+	options := m.replicaOptions(t, opts)
+	options.Transform, options.WatchList = nil, false
+	t.replica, err = tarn.NewReplica(source, t.store, options)
+	return t, err
+}
+
+// both is what two selectors ask for together.
+func both(a, b string) string {
+	switch {
+	case a == "" || a == b:
+		return b
+	case b == "":
+		return a
+	}
+	return a + "," + b
+}
+
+func isAnnotation(path string) bool { return strings.HasPrefix(path, annotationField) }

@@ -1,0 +1,105 @@
+package mirror
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+
+	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/kube"
+	"github.com/tarnproject/tarn/sqlite"
+	"github.com/tarnproject/tarn/sqlite/ondisk"
+)
+
+// Disk says where and how a mirror is kept beyond the process.
+//
+// Memory stays in front, since that is what a mirror is read from; the disk
+// follows. A mirror that is started again serves at once what the one before knew.
+type Disk struct {
+	// DB must stay open until the mirror is done. What it holds of which nobody has
+	// opened the collection when the mirror is started is removed.
+	DB *sqlite.DB
+	// Secrets writes Secrets too, as they are kept: with their values only if
+	// Options.ShowSecrets says so.
+	Secrets bool
+	// LastApplied keeps the annotations in which appliers repeat whole objects; see
+	// Options.AppliedCopies. Without it the mirror does not have them at all.
+	LastApplied bool
+	// Without are fields that the mirror does not have: "spec.template".
+	Without []string
+}
+
+// kept puts the disk behind the store of a table.
+func (d *Disk) kept(m *Mirror, t *Table, of kube.Origin, front tarn.ReadStore[Object]) (tarn.ReadStore[Object], error) {
+	r := record{
+		Resource: t.resource, Table: ondisk.TableName(t.resource.GVR.GroupResource()), Columns: t.columns, Server: of.Server(),
+		Namespaces: of.Namespaces, LabelSelector: of.LabelSelector, FieldSelector: of.FieldSelector,
+		Without: of.Drop, Hidden: of.Transformed,
+	}
+	opts := []ondisk.Option{ondisk.WithColumns(t.columns...), ondisk.AppliedCopies(t.appliedCopies...)}
+	if d.Secrets {
+		opts = append(opts, ondisk.WithSecrets())
+	}
+	if d.LastApplied {
+		opts = append(opts, ondisk.WithLastApplied())
+	}
+	store, err := ondisk.Open(d.DB, of, front, opts...)
+	if err != nil {
+		return nil, err
+	}
+	if !t.resource.Secret() || d.Secrets {
+		m.ledger.add(r)
+	}
+	return store, nil
+}
+
+// definitionsTimeout is how long a server may take to say how its custom resources
+// are defined. A mirror that is started again has their columns on disk.
+const definitionsTimeout = 5 * time.Second
+
+// definitions asks how custom resources are defined, for the columns of their
+// tables. What cannot be learned is as it was when the directory was last written,
+// or has the columns that every table has.
+func definitions(ctx context.Context, client rest.Interface, resources []Resource, before map[string]record) map[string][]ondisk.Column {
+	ctx, cancel := context.WithTimeout(ctx, definitionsTimeout)
+	defer cancel()
+	var mu sync.Mutex
+	var asking sync.WaitGroup
+	turns := make(chan struct{}, 8)
+	columns := map[string][]ondisk.Column{}
+	for _, r := range resources {
+		if r.GVR.Group == "" || scheme.Scheme.Recognizes(r.GVK()) {
+			continue
+		}
+		asking.Go(func() {
+			turns <- struct{}{}
+			defer func() { <-turns }()
+			found, ok := definition(ctx, client, r)
+			if !ok {
+				found = before[r.Name()].Columns
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			columns[r.Name()] = found
+		})
+	}
+	asking.Wait()
+	return columns
+}
+
+func definition(ctx context.Context, client rest.Interface, r Resource) ([]ondisk.Column, bool) {
+	raw, err := client.Get().AbsPath("apis", "apiextensions.k8s.io", "v1", "customresourcedefinitions", r.Name()).
+		SetHeader("Accept", "application/json").DoRaw(ctx)
+	if err != nil {
+		return nil, false
+	}
+	found := &unstructured.Unstructured{}
+	if err := found.UnmarshalJSON(raw); err != nil {
+		return nil, false
+	}
+	return ondisk.DefinedColumns(found, r.GVR.Version), true
+}

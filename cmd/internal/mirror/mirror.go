@@ -1,0 +1,189 @@
+package mirror
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+
+	"github.com/tarnproject/tarn/kube"
+	"github.com/tarnproject/tarn/sqlite"
+	"github.com/tarnproject/tarn/sqlite/ondisk"
+)
+
+// Mirror is a set of tables, each the live copy of one resource of a cluster.
+//
+//   - The tables share connections, a limit of requests, and the pool in which
+//     equal parts of objects are found.
+//   - What goes wrong with one table is told in its Health and in Problems, and
+//     does not concern the others.
+//   - Any number of goroutines may use it.
+type Mirror struct {
+	client   *kube.Client
+	tables   []*Table
+	problems problems
+	done     chan struct{}
+	// disk is where it is kept, nil if nowhere; ledger what it says of itself there.
+	disk   *Disk
+	ledger *ledger
+}
+
+const (
+	// requestsPerSecond and requestBurst hold where the config does not say:
+	// client-go's five per second are for a program that reads a few resources,
+	// and a mirror begins with one list for each of many.
+	requestsPerSecond = 50
+	requestBurst      = 300
+)
+
+// Start begins to copy the resources, and returns without waiting for any of
+// them. It runs until ctx ends; then Done is closed. The error is of what can be
+// known without asking the server; all else is in Problems. Only a mirror that is
+// kept on disk asks first, for some seconds at most, how custom resources are
+// defined.
+func Start(ctx context.Context, cfg *rest.Config, resources []Resource, opts Options) (*Mirror, error) {
+	if cfg == nil {
+		return nil, errors.New("mirror: the config is nil: get one from rest.InClusterConfig or clientcmd")
+	}
+	if err := check(resources, opts); err != nil {
+		return nil, err
+	}
+	if opts.Logger == nil {
+		opts.Logger = slog.Default()
+	}
+	cfg = rest.CopyConfig(cfg)
+	if cfg.QPS == 0 && cfg.RateLimiter == nil {
+		cfg.QPS, cfg.Burst = requestsPerSecond, requestBurst
+	}
+	connections, err := rest.HTTPClientFor(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("mirror: no connection can be made to %s: %w", cfg.Host, err)
+	}
+	m := &Mirror{done: make(chan struct{})}
+	if m.client, err = kube.NewClient(cfg, kube.WithHTTPClient(connections)); err != nil {
+		return nil, err
+	}
+	asking, err := metadata.NewForConfigAndClient(metadata.ConfigFor(cfg), connections)
+	if err != nil {
+		return nil, fmt.Errorf("mirror: the config of %s is not usable: %w", cfg.Host, err)
+	}
+	var columns map[string][]ondisk.Column
+	if opts.Disk != nil {
+		m.disk = opts.Disk
+		if m.ledger, err = openLedger(m.disk.DB); err != nil {
+			return nil, err
+		}
+		reading, err := rest.UnversionedRESTClientForConfigAndClient(plainConfig(cfg), connections)
+		if err != nil {
+			return nil, fmt.Errorf("mirror: the config of %s is not usable: %w", cfg.Host, err)
+		}
+		columns = definitions(ctx, reading, resources, m.ledger.before)
+	}
+	for _, r := range resources {
+		t, err := m.newTable(r, columns[r.Name()], opts)
+		if err != nil {
+			return nil, err
+		}
+		if err := m.rolling(t, opts); err != nil {
+			return nil, err
+		}
+		m.tables = append(m.tables, t)
+	}
+	if m.ledger != nil {
+		if err := m.ledger.write(m.disk.DB); err != nil {
+			return nil, err
+		}
+	}
+	m.start(ctx, asking)
+	return m, nil
+}
+
+// plainConfig is for requests whose answers are read as they come.
+func plainConfig(cfg *rest.Config) *rest.Config {
+	cfg = rest.CopyConfig(cfg)
+	cfg.APIPath = "/"
+	cfg.ContentConfig = rest.ContentConfig{NegotiatedSerializer: scheme.Codecs.WithoutConversion()}
+	return cfg
+}
+
+// start lets everything run; done is closed when all of it has ended.
+func (m *Mirror) start(ctx context.Context, asking metadata.Interface) {
+	var running sync.WaitGroup
+	for _, t := range m.tables {
+		t.history.began = time.Now()
+		running.Go(func() { t.run(ctx) })
+		running.Go(func() { t.verify(ctx) })
+		if asking != nil {
+			running.Go(func() { t.expected.learn(ctx, asking, t.sources) })
+		}
+	}
+	running.Go(func() { m.observe(ctx) })
+	go func() {
+		running.Wait()
+		close(m.done)
+	}()
+}
+
+// observe samples the tables until ctx ends.
+func (m *Mirror) observe(ctx context.Context) {
+	ticker := time.NewTicker(sampleEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			for _, t := range m.tables {
+				t.sample(time.Now())
+			}
+			m.review()
+		}
+	}
+}
+
+func (m *Mirror) review() {
+	for _, t := range m.tables {
+		m.problems.review(time.Now(), t.resource, t.diagnoses)
+	}
+}
+
+// Tables are the copies, in the order in which they were asked for.
+func (m *Mirror) Tables() []*Table { return m.tables }
+
+// Table returns the copy of a resource by its name: "pods", "deployments.apps".
+func (m *Mirror) Table(name string) (*Table, bool) {
+	for _, t := range m.tables {
+		if t.resource.Name() == name {
+			return t, true
+		}
+	}
+	return nil, false
+}
+
+// Client is what the tables read with.
+func (m *Mirror) Client() *kube.Client { return m.client }
+
+// DB is the directory that the mirror is kept in, nil if it is not.
+func (m *Mirror) DB() *sqlite.DB {
+	if m.disk == nil {
+		return nil
+	}
+	return m.disk.DB
+}
+
+// Done is closed when all that the mirror started has ended. What the tables
+// hold can still be read.
+func (m *Mirror) Done() <-chan struct{} { return m.done }
+
+// Problems are what is and was wrong, newest first. Those that ended have Until
+// set; the oldest of them are forgotten.
+func (m *Mirror) Problems() []Problem {
+	m.review()
+	return m.problems.all()
+}

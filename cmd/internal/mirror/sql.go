@@ -1,0 +1,131 @@
+package mirror
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/tarnproject/tarn/sqlite"
+	"github.com/tarnproject/tarn/sqlite/ondisk"
+)
+
+// Answer is what a statement finds.
+type Answer struct {
+	*sqlite.Result
+	// Unwritten are the tables that it names whose first state is not all on disk
+	// yet: they seem to be empty.
+	Unwritten []string
+}
+
+// SQL answers a statement from what the mirror has on disk, which is up to a second
+// behind what it has in memory, and gathers the answer. It can do nothing but read;
+// see [sqlite.Query]. The mirror must have a disk.
+func (m *Mirror) SQL(ctx context.Context, statement string, limits sqlite.Limits) (*Answer, error) {
+	// Asked before: a table that is written meanwhile is then called unwritten, not
+	// taken for empty.
+	missing, err := m.Unwritten(statement)
+	if err != nil {
+		return nil, err
+	}
+	result, err := m.disk.DB.Query(ctx, statement, limits)
+	if err != nil {
+		return nil, ExplainSQL(err, m.SQLTables())
+	}
+	return &Answer{result, missing}, nil
+}
+
+// StreamSQL answers a statement as [Mirror.SQL] does, and gives the rows away one by
+// one; see [sqlite.Stream]. An error of the sink is returned as it is.
+func (m *Mirror) StreamSQL(ctx context.Context, statement string, limits sqlite.Limits, to sqlite.Sink) (sqlite.Summary, error) {
+	if m.disk == nil {
+		return sqlite.Summary{}, errNoDisk
+	}
+	summary, err := m.disk.DB.Stream(ctx, statement, limits, to)
+	if err != nil {
+		err = ExplainSQL(err, m.SQLTables())
+	}
+	return summary, err
+}
+
+var errNoDisk = errors.New("mirror: SQL needs a mirror that is kept on disk: see Options.Disk")
+
+// SQLTables are the names of the tables that SQL has, sorted.
+func (m *Mirror) SQLTables() (names []string) {
+	if m.disk == nil || m.disk.DB.Encrypted() {
+		return nil
+	}
+	for _, t := range m.tables {
+		if !t.resource.Secret() || m.disk.Secrets {
+			names = append(names, SQLName(t.resource))
+		}
+	}
+	names = append(names, recordTable)
+	slices.Sort(names)
+	return names
+}
+
+// SQLName is what a resource's table is called: pods, deployments_apps.
+func SQLName(r Resource) string { return ondisk.TableName(r.GVR.GroupResource()) }
+
+// SecretsInSQL says that values of Secrets are among what SQL can read.
+func (m *Mirror) SecretsInSQL() bool {
+	return m.disk != nil && m.disk.Secrets && slices.ContainsFunc(m.tables, func(t *Table) bool { return t.resource.Secret() && !t.hides })
+}
+
+var noSuchTable = regexp.MustCompile(`no such table: (\S+)`)
+
+// ExplainSQL words what SQLite says of a statement, and names the tables that there
+// are if it asks for another.
+func ExplainSQL(err error, tables []string) error {
+	text := strings.TrimPrefix(err.Error(), "sqlite: ")
+	for _, noise := range []string{"sqlite3: ", "SQL logic error: "} {
+		text = strings.ReplaceAll(text, noise, "")
+	}
+	missing := noSuchTable.FindStringSubmatch(err.Error())
+	if missing == nil {
+		return explained{text, err}
+	}
+	tables = slices.Sorted(slices.Values(tables))
+	name := strings.TrimPrefix(missing[1], "main.")
+	text = "there is no table " + name
+	if near := nearestTable(strings.ToLower(name), tables); near != "" {
+		text += " (did you mean " + near + "?)"
+	}
+	const most = 12
+	switch n := len(tables); {
+	case n == 0:
+		text += ", nor any other"
+	case n <= most:
+		text += "; there are " + strings.Join(tables, ", ")
+	default:
+		text += fmt.Sprintf("; there are %s and %d more: resources by their names, with the group behind it as in deployments_apps", strings.Join(tables[:most], ", "), n-most)
+	}
+	return explained{text, err}
+}
+
+// explained is an error in other words.
+type explained struct {
+	text string
+	err  error
+}
+
+func (e explained) Error() string { return e.text }
+func (e explained) Unwrap() error { return e.err }
+
+// nearestTable finds a table by its resource's name without the group, or by a
+// mistyped one.
+func nearestTable(name string, tables []string) string {
+	best, distance := "", max(1, len(name)/3)+1
+	for _, table := range tables {
+		if rest, ok := strings.CutPrefix(table, strings.TrimSuffix(name, "s")+"s"); ok && rest != "" && rest[0] == '_' {
+			return table
+		}
+		if d := editDistance(name, table); d < distance {
+			best, distance = table, d
+		}
+	}
+	return best
+}

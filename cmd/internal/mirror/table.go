@@ -1,0 +1,118 @@
+package mirror
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/kube"
+	"github.com/tarnproject/tarn/memory"
+	"github.com/tarnproject/tarn/sqlite/ondisk"
+	"github.com/tarnproject/tarn/verify"
+)
+
+// Object is what tables hold. Equal parts of objects are the same memory: they
+// are read-only.
+type Object = *unstructured.Unstructured
+
+// Table is the live copy of one resource. Any number of goroutines may use it.
+type Table struct {
+	resource  Resource
+	replica   *tarn.Replica[Object]
+	store     *memory.Store[Object]
+	sources   []*kube.Source[Object]
+	transform func(Object) (Object, error)
+	// hides says that transform takes values out of Secrets.
+	hides bool
+	// appliedCopies are the annotations that repeat objects.
+	appliedCopies []string
+	// namespaces are those that it is narrowed to.
+	namespaces []string
+	// columns are those that the resource's definition adds, if that was asked for.
+	columns []ondisk.Column
+
+	intake   intake
+	expected expectation
+	history  history
+	weight   weight
+	// rolling compares the table with the server; nil if nobody asked for it.
+	rolling *verify.Rolling[Object]
+}
+
+// Resource is what the table is a copy of.
+func (t *Table) Resource() Resource { return t.resource }
+
+// Replica is the copy, with Health, WaitFor and Changes.
+func (t *Table) Replica() *tarn.Replica[Object] { return t.replica }
+
+// Store is where the copy is kept, with snapshots, indexes and queries. Nobody
+// but the replica may write to it.
+func (t *Table) Store() *memory.Store[Object] { return t.store }
+
+// Source is where the copy comes from, of the first namespace if there are
+// several; see [Table.Sources]. A table of a [Directory] has one only if it is to
+// be compared with a server.
+func (t *Table) Source() *kube.Source[Object] { return t.sources[0] }
+
+// Sources are where the copy comes from, one for each namespace. They give
+// objects as the server has them, before Transform.
+func (t *Table) Sources() []*kube.Source[Object] { return t.sources }
+
+// Namespaces are those that the table is narrowed to; none means that it is not.
+func (t *Table) Namespaces() []string { return t.namespaces }
+
+// Columns are those that the resource's definition adds to its table in SQL, as far
+// as that was asked for.
+func (t *Table) Columns() []ondisk.Column { return t.columns }
+
+// Transform makes what the table keeps out of what its sources give; nil if that
+// is the same. It may change the object in place.
+func (t *Table) Transform() func(Object) (Object, error) { return t.transform }
+
+// Status tells how the table is doing.
+func (t *Table) Status() Status {
+	health := t.replica.Health()
+	s := Status{
+		Health:          health,
+		Objects:         t.store.Len(),
+		EventsPerSecond: t.history.rate(time.Now(), health.Events),
+		Lag:             t.history.lag(),
+		BytesPerObject:  t.weight.perObject(),
+	}
+	switch {
+	case health.Synced:
+		s.Received, s.Expected = s.Objects, s.Objects
+	case health.FromDisk:
+		s.Received, s.Expected = s.Objects, max(s.Objects, t.expected.count())
+	default:
+		s.Received, s.Expected = t.intake.count(), t.expected.count()
+	}
+	return s
+}
+
+// History is how the table was doing, one sample a second for the last five
+// minutes, oldest first.
+func (t *Table) History() []Sample { return t.history.list() }
+
+// sample adds to the history.
+func (t *Table) sample(now time.Time) {
+	health := t.replica.Health()
+	if health.Synced {
+		t.weight.update(now, t.store, health.Events)
+	}
+	t.history.add(Sample{Time: now, Objects: t.store.Len(), Age: health.Age, Lag: t.lag(), BytesPerObject: t.weight.perObject()}, health.Events)
+}
+
+// lag is the longest that a change has waited since it was last asked for.
+func (t *Table) lag() time.Duration {
+	longest := t.intake.lag()
+	for _, s := range t.replica.Subscribers() {
+		longest = max(longest, s.Age)
+	}
+	return longest
+}
+
+// run keeps the copy until ctx ends.
+func (t *Table) run(ctx context.Context) { _ = t.replica.Run(ctx) } // returns why ctx ended

@@ -1,0 +1,162 @@
+package web
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/cmd/internal/mirror"
+	"github.com/tarnproject/tarn/internal/render"
+)
+
+// objectAnswer is one object.
+type objectAnswer struct {
+	Table   string         `json:"table"`
+	Key     tarn.Key       `json:"key"`
+	Kind    string         `json:"kind"`
+	UID     string         `json:"uid"`
+	Version tarn.Version   `json:"version"`
+	Object  map[string]any `json:"object"`
+	related
+}
+
+// object answers /api/objects/{table}/{key...}.
+func (s *Site) object(r *http.Request) (any, *failure) {
+	table, problem := s.table(r.PathValue("table"))
+	if problem != nil {
+		return nil, problem
+	}
+	key := tarn.Key(r.PathValue("key"))
+	object, ok := table.Store().Get(key)
+	if !ok {
+		return nil, missing(table, key)
+	}
+	content := s.curtain.content(table, object)
+	switch as := r.URL.Query().Get("as"); as {
+	case "yaml":
+		return yaml(content), nil
+	case "", "json":
+	default:
+		return nil, &failure{http.StatusBadRequest, fmt.Sprintf("as=%s: json or yaml is wanted", as)}
+	}
+	around, err := s.related(object)
+	if err != nil {
+		return nil, &failure{http.StatusInternalServerError, err.Error()}
+	}
+	return objectAnswer{
+		Table: table.Resource().Name(), Key: key, Kind: table.Resource().Kind,
+		UID: string(object.GetUID()), Version: tarn.Version(object.GetResourceVersion()),
+		Object: content, related: around,
+	}, nil
+}
+
+func missing(table *mirror.Table, key tarn.Key) *failure {
+	return notFound(fmt.Sprintf("%s: there is no %q in the mirror, at version %s", table.Resource().Name(), key, table.Store().Version()))
+}
+
+// shownOfAnObject bounds what the page shows of one; a reader is lost long before.
+// The whole is one request away, see as=yaml.
+var shownOfAnObject = render.Limits{Lines: 4000, Bytes: 1 << 20, Value: 16 << 10}
+
+const (
+	// maxEdits bounds what is told of one change, maxBrief each of the values.
+	maxEdits = 200
+	maxBrief = 240
+)
+
+// objectState is what the page is told of an object when it changes.
+type objectState struct {
+	Key     tarn.Key     `json:"key"`
+	UID     string       `json:"uid"`
+	Version tarn.Version `json:"version"`
+	Created string       `json:"created,omitempty"`
+	Status  string       `json:"status,omitempty"`
+	// Lines is the object as YAML, Edits what is new in it since the state that
+	// was told before.
+	Lines []render.Line `json:"lines"`
+	Edits []render.Edit `json:"edits,omitempty"`
+	// More is how many lines are left out, Shortened how many values are not whole;
+	// as=yaml gives all. MoreEdits says that not all edits are told.
+	More      int  `json:"more,omitempty"`
+	Shortened int  `json:"shortened,omitempty"`
+	MoreEdits bool `json:"moreEdits,omitempty"`
+	// Again says that another object has come under the same name.
+	Again bool `json:"again,omitempty"`
+	// Gone says that there is none any more.
+	Gone bool `json:"gone,omitempty"`
+}
+
+// objectWatch follows one object. Only the newest state is ever looked at, so
+// that a client which is slow misses steps and nothing piles up for it.
+type objectWatch struct {
+	site    *Site
+	table   *mirror.Table
+	key     tarn.Key
+	changed <-chan struct{}
+	told    bool
+	gone    bool
+	last    mirror.Object
+	content map[string]any
+	related string
+}
+
+// next gives the state if it is not the one that was told last.
+func (w *objectWatch) next(ctx context.Context) (objectState, bool) {
+	if w.told && !closed(w.changed) {
+		return objectState{}, false
+	}
+	object, ok, changed := w.table.Store().GetWatch(ctx, w.key)
+	w.changed = changed
+	switch {
+	case !ok && w.told && w.gone:
+		return objectState{}, false
+	case !ok:
+		w.told, w.gone = true, true
+		return objectState{Key: w.key, Gone: true}, true
+	case w.told && !w.gone && w.last == object:
+		return objectState{}, false
+	}
+	content := w.site.curtain.content(w.table, object)
+	state := objectState{
+		Key: w.key, UID: string(object.GetUID()), Version: tarn.Version(object.GetResourceVersion()),
+		Status: w.site.status(w.table, object),
+	}
+	shown := render.Lines(content, shownOfAnObject)
+	state.Lines, state.More, state.Shortened = shown.Lines, shown.More, shown.Shortened
+	if created := object.GetCreationTimestamp(); !created.IsZero() {
+		state.Created = created.UTC().Format(timeFormat)
+	}
+	if w.last != nil {
+		state.Again = w.last.GetUID() != object.GetUID()
+		state.Edits, state.MoreEdits = render.Differences(w.content, content, maxEdits, maxBrief)
+	}
+	w.told, w.gone, w.last, w.content = true, false, object, content
+	return state, true
+}
+
+// around gives owners and dependents if they changed.
+func (w *objectWatch) around() (string, bool) {
+	if w.last == nil {
+		return "", false
+	}
+	found, err := w.site.related(w.last)
+	if err != nil {
+		return "", false
+	}
+	text := encodeJSON(found)
+	if text == w.related {
+		return "", false
+	}
+	w.related = text
+	return text, true
+}
+
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}

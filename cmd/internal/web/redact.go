@@ -1,0 +1,63 @@
+package web
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tarnproject/tarn/cmd/internal/mirror"
+)
+
+// curtain keeps the values of Secrets from being shown. A mirror does not even
+// keep them unless it is told to; this is the second door, for mirrors that were
+// made for something else.
+type curtain struct{ open bool }
+
+func (c curtain) covers(r mirror.Resource) bool { return !c.open && r.Secret() }
+
+// content is what may be seen of an object. What it returns is read-only.
+func (c curtain) content(table *mirror.Table, object mirror.Object) map[string]any {
+	if !c.covers(table.Resource()) {
+		return object.Object
+	}
+	return table.Shown(object).Object
+}
+
+// permits says whether a table may be asked for what a query filters by. To
+// filter or sort by what is hidden would tell it bit by bit.
+func (c curtain) permits(resource mirror.Resource, q query) error {
+	if !c.covers(resource) {
+		return nil
+	}
+	for _, selector := range q.fields {
+		if strings.ContainsAny(selector, `[]'"`) {
+			return fmt.Errorf("%s: Secrets can only be asked for plain fields, without brackets and quotes", selector)
+		}
+	}
+	for _, path := range q.paths {
+		if err := c.permitsPath(resource, path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// permitsPath is permits for one field.
+func (c curtain) permitsPath(resource mirror.Resource, path string) error {
+	if !c.covers(resource) {
+		return nil
+	}
+	for _, field := range []string{"metadata.annotations", "metadata.managedFields"} {
+		if strings.HasPrefix(path, field) {
+			return hiddenField(path)
+		}
+	}
+	if slices.Contains([]string{"type", "immutable", "kind", "apiVersion"}, path) || strings.HasPrefix(path, "metadata.") {
+		return nil
+	}
+	return hiddenField(path)
+}
+
+func hiddenField(path string) error {
+	return fmt.Errorf("%s of Secrets is hidden, and cannot be asked for: start with the option that shows Secrets", path)
+}

@@ -1,0 +1,195 @@
+package web
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/cmd/internal/mirror"
+	"github.com/tarnproject/tarn/memory"
+)
+
+// views keeps the order of keys that recent queries found, so that a page can
+// jump to row 50,000 and back without anything being searched or sorted again.
+//
+// Why not continue tokens for the page too: they lead only forward, and a
+// scrollbar goes anywhere. Why keys and not objects: old states of objects would
+// stay in memory, and the page wants the newest anyway.
+//
+// A view that the store has moved on from is made anew at most so often that
+// making it takes a tenth of one core; until then it is behind: rows may be
+// missing or in their old place, never with old content.
+type views struct {
+	mu  sync.Mutex
+	all map[viewKey]*view
+	// building bounds how many are made at a time.
+	building chan struct{}
+	now      func() time.Time
+}
+
+type viewKey struct{ table, query, sort string }
+
+type view struct {
+	mu      sync.Mutex
+	keys    []tarn.Key
+	version tarn.Version
+	changed <-chan struct{}
+	made    time.Time
+	cost    time.Duration
+	// used and size are guarded by views.mu.
+	used time.Time
+	size int
+}
+
+const (
+	// maxViewed is how many keys all views together may hold: 32 MB of them.
+	maxViewed = 2_000_000
+	// viewOverhead is how many keys a view counts for that found none.
+	viewOverhead = 1000
+	// viewsAtOnce is how many views are made at a time.
+	viewsAtOnce = 2
+	// viewRest is how long a view serves at least.
+	viewRest = 250 * time.Millisecond
+	// viewIdle is how long a view is kept that nobody asks for.
+	viewIdle = 2 * time.Minute
+)
+
+func newViews() *views {
+	return &views{all: map[viewKey]*view{}, building: make(chan struct{}, viewsAtOnce), now: time.Now}
+}
+
+// order is what a view gives. The keys are read-only.
+type order struct {
+	keys    []tarn.Key
+	version tarn.Version
+	behind  bool
+}
+
+// get gives the keys that a query finds, in order.
+func (v *views) get(ctx context.Context, table *mirror.Table, text string, q query, sort string) (order, error) {
+	key := viewKey{table.Resource().Name(), text, sort}
+	at := v.entry(key)
+	at.mu.Lock()
+	defer at.mu.Unlock()
+	if at.serves(v.now()) {
+		return order{at.keys, at.version, closed(at.changed)}, nil
+	}
+	select {
+	case v.building <- struct{}{}:
+	case <-ctx.Done(): // who types on does not wait for what was typed before
+		v.drop(key, at)
+		return order{}, ctx.Err()
+	}
+	start := v.now()
+	// The view outlives the request. All views of a table share this one channel.
+	_, changed := table.Store().AllWatch(context.Background())
+	keys, version, err := find(table.Store(), q, sort)
+	<-v.building
+	if err != nil {
+		v.drop(key, at)
+		return order{}, err
+	}
+	at.keys, at.version, at.changed = keys, version, changed
+	at.made = v.now()
+	at.cost = at.made.Sub(start)
+	v.account(at, len(keys))
+	return order{keys, version, closed(changed)}, nil
+}
+
+// serves says whether the view is good enough.
+func (v *view) serves(now time.Time) bool {
+	return v.changed != nil && (!closed(v.changed) || now.Sub(v.made) < max(viewRest, 10*v.cost))
+}
+
+func (v *views) entry(key viewKey) *view {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	now := v.now()
+	for other, at := range v.all {
+		if now.Sub(at.used) > viewIdle {
+			delete(v.all, other)
+		}
+	}
+	at := v.all[key]
+	if at == nil {
+		at = &view{}
+		v.all[key] = at
+	}
+	at.used = now
+	return at
+}
+
+// drop forgets a view that was never made, which no bound counts. The view is
+// locked.
+func (v *views) drop(key viewKey, at *view) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if at.changed == nil && v.all[key] == at {
+		delete(v.all, key)
+	}
+}
+
+// account notes how large a view is and lets go of the oldest ones while there
+// is too much.
+func (v *views) account(at *view, keys int) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	at.size = keys + viewOverhead
+	total := 0
+	for _, other := range v.all {
+		total += other.size
+	}
+	for total > maxViewed {
+		var oldest viewKey
+		var found *view
+		for key, other := range v.all {
+			if other != at && (found == nil || other.used.Before(found.used)) {
+				oldest, found = key, other
+			}
+		}
+		if found == nil {
+			return
+		}
+		total -= found.size
+		delete(v.all, oldest)
+	}
+}
+
+// find looks through one state of a store.
+func find(store *memory.Store[*unstructured.Unstructured], q query, sort string) ([]tarn.Key, tarn.Version, error) {
+	if q.all() && sort == "" {
+		version := store.Version()
+		return store.Keys(), version, nil
+	}
+	if sort == "" && len(q.labels)+len(q.fields) == 0 {
+		version := store.Version()
+		var keys []tarn.Key
+		for key, object := range store.All() {
+			if q.matches(key, object) {
+				keys = append(keys, key)
+			}
+		}
+		return keys, version, nil
+	}
+	mq := q.memory()
+	if sort != "" {
+		mq = mq.Sort(sort)
+	}
+	page, err := store.Select(mq)
+	if err != nil {
+		return nil, "", err
+	}
+	if len(q.words) == 0 {
+		return page.Keys, page.Version, nil
+	}
+	keys := page.Keys[:0]
+	for key, object := range page.All() {
+		if q.matches(key, object) {
+			keys = append(keys, key)
+		}
+	}
+	return keys, page.Version, nil
+}

@@ -1,0 +1,302 @@
+package tarn
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// fanout stands between a reflector and a store: what is written to the store is
+// handed to the subscribers, in the same order.
+//
+// mu makes writing and joining exclude each other, so that one who joins sees
+// each object either in the state it starts with or as a change after it, never
+// both and never neither. Readers of the store do not pass here.
+type fanout[T any] struct {
+	store  ReadStore[T]
+	clock  Clock
+	logger *slog.Logger
+
+	// versionOf is the reflector's.
+	versionOf func(T) Version
+	// noteReached has Health know what a section has reached, before anyone who
+	// waited for it can look.
+	noteReached func(section int, v Version)
+	// joint is the version that all sections have reached.
+	joint atomic.Value
+
+	mu        sync.Mutex
+	followers []*follower[T]
+	// positions are those of the sections, unsynced how many have none yet. allSynced is
+	// closed when all have.
+	positions []Position
+	unsynced  int
+	synced    bool
+	allSynced chan struct{}
+	// ctx is what subscriptions run with; nil before the start.
+	ctx     context.Context
+	closed  bool
+	running sync.WaitGroup
+	joined  int
+	// waiters has one for each section, and one for all of them at the end.
+	waiters []versionWaiters
+}
+
+func newFanout[T any](store ReadStore[T], opts Options[T], versionOf func(T) Version, sections []section[T]) *fanout[T] {
+	h := &fanout[T]{
+		store: store, clock: opts.Clock, logger: opts.Logger, versionOf: versionOf,
+		positions: make([]Position, len(sections)), unsynced: len(sections), allSynced: make(chan struct{}),
+		waiters: make([]versionWaiters, len(sections)+1),
+	}
+	for i, s := range sections {
+		h.positions[i].Section = s.name
+	}
+	h.joint.Store(Version(""))
+	return h
+}
+
+// follower is one backlog with whether it wants Sync changes.
+type follower[T any] struct {
+	backlog *backlog[T]
+	syncs   func() bool
+	// subscription is who empties the backlog; nil for an iterator.
+	subscription *Subscription[T]
+}
+
+const defaultBound = 10_000
+
+// apply writes to the store what a section has learned, and publishes it.
+func (h *fanout[T]) apply(section int, changes []Change[T], at Position) error {
+	news, again := split(changes)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	at.Section = h.positions[section].Section
+	err := h.store.Apply(news, at)
+	if !partly(err) {
+		return err
+	}
+	h.publish(news, again)
+	h.moveTo(section, at)
+	return err
+}
+
+// version is the one that all sections have reached, empty while that cannot be told. A
+// store knows of a section only when that was written for the first time.
+func (h *fanout[T]) version() Version {
+	if len(h.positions) == 1 {
+		return h.store.Version()
+	}
+	return h.joint.Load().(Version)
+}
+
+// position is the version that a section has reached.
+func (h *fanout[T]) position(section int) Version {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.positions[section].Version
+}
+
+// moveTo notes where a section is, and wakes those who waited for it.
+func (h *fanout[T]) moveTo(section int, at Position) {
+	h.positions[section] = at
+	h.joint.Store(oldest(h.positions))
+	h.wake(section)
+}
+
+// wake wakes those who waited for what a section has reached.
+func (h *fanout[T]) wake(section int) {
+	h.noteReached(section, h.positions[section].Version)
+	h.waiters[section].reach(h.positions[section].Version)
+	h.waiters[len(h.positions)].reach(h.version())
+}
+
+// split separates what changes the store from what only offers it again.
+func split[T any](changes []Change[T]) (news, again []Change[T]) {
+	for i := range changes {
+		if changes[i].Type == Sync {
+			return changes[:i], changes[i:]
+		}
+	}
+	return changes, nil
+}
+
+func (h *fanout[T]) publish(news, again []Change[T]) {
+	if len(h.followers) == 0 || len(news)+len(again) == 0 {
+		return
+	}
+	now := h.clock.Now()
+	// The writer uses its slice again; the followers share one copy.
+	news = append([]Change[T](nil), news...)
+	for _, f := range h.followers {
+		f.backlog.add(now, news)
+		if len(again) > 0 && f.syncs() {
+			f.backlog.add(now, again)
+		}
+	}
+}
+
+// markSynced notes that the first whole state of a section has been written, and
+// tells everyone once that holds for all.
+func (h *fanout[T]) markSynced() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.unsynced--; h.synced || h.unsynced > 0 {
+		return
+	}
+	h.synced = true
+	close(h.allSynced)
+	now := h.clock.Now()
+	for _, f := range h.followers {
+		f.backlog.mark(now)
+	}
+	// Only now is a content without a version known to have none.
+	for i := range h.positions {
+		h.wake(i)
+	}
+}
+
+// wantsSync says whether anyone would listen to Sync changes.
+func (h *fanout[T]) wantsSync() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.someSync()
+}
+
+func (h *fanout[T]) someSync() bool {
+	return slices.ContainsFunc(h.followers, func(f *follower[T]) bool { return f.syncs() })
+}
+
+// resync offers everything again whose key has a prefix.
+func (h *fanout[T]) resync(prefix Key) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.someSync() {
+		return nil
+	}
+	var again []Change[T]
+	if prefix == "" {
+		again = make([]Change[T], 0, h.store.Len())
+	}
+	for key, object := range withPrefix(h.store, prefix) {
+		again = append(again, Change[T]{Type: Sync, Key: key, Old: object, Object: object, Version: h.versionOf(object)})
+	}
+	h.publish(nil, again)
+	return nil
+}
+
+// join adds a follower, which begins with what is there.
+func (h *fanout[T]) join(bound int, syncs func() bool) (*follower[T], error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.enter(bound, syncs)
+}
+
+// enter is join under the lock.
+func (h *fanout[T]) enter(bound int, syncs func() bool) (*follower[T], error) {
+	if h.closed {
+		return nil, fmt.Errorf("the subscriber was not added: the replica has %w", ErrStopped)
+	}
+	f := &follower[T]{syncs: syncs, backlog: newBacklog[T](func() int {
+		if bound > 0 {
+			return bound
+		}
+		return max(defaultBound, h.store.Len())
+	})}
+	now := h.clock.Now()
+	f.backlog.add(now, h.initial())
+	if h.synced {
+		f.backlog.mark(now)
+	}
+	h.followers = append(h.followers, f)
+	return f, nil
+}
+
+// initial is what there is, for one who has not seen anything.
+func (h *fanout[T]) initial() []Change[T] {
+	initial := make([]Change[T], 0, h.store.Len())
+	for key, object := range h.store.All() {
+		initial = append(initial, Change[T]{Type: Add, Initial: true, Key: key, Object: object, Version: h.versionOf(object)})
+	}
+	return initial
+}
+
+func (h *fanout[T]) leave(f *follower[T]) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if i := slices.Index(h.followers, f); i >= 0 {
+		h.followers = slices.Delete(h.followers, i, i+1)
+	}
+	f.backlog.close()
+}
+
+// subscribe adds a subscription and, if they run, starts it.
+func (h *fanout[T]) subscribe(deliver func(Change[T]), opts SubscribeOptions) (*Subscription[T], error) {
+	if opts.Syncs == nil {
+		opts.Syncs = never
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	f, err := h.enter(opts.Bound, opts.Syncs)
+	if err != nil {
+		return nil, err
+	}
+	h.joined++
+	if opts.Name == "" {
+		opts.Name = fmt.Sprintf("subscriber %d", h.joined)
+	}
+	f.subscription = &Subscription[T]{
+		opts:     opts,
+		deliver:  deliver,
+		fanout:   h,
+		follower: f,
+		synced:   make(chan struct{}),
+		done:     make(chan struct{}),
+	}
+	if h.ctx != nil {
+		h.run(f.subscription)
+	}
+	return f.subscription, nil
+}
+
+func never() bool { return false }
+
+// run starts a subscription, unless that is the caller's business or it has been
+// closed before.
+func (h *fanout[T]) run(s *Subscription[T]) {
+	if !s.opts.Inline && s.begun.CompareAndSwap(false, true) {
+		h.running.Go(func() { s.run(h.ctx) })
+	}
+}
+
+// start lets subscriptions run.
+func (h *fanout[T]) start(ctx context.Context) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.ctx = ctx
+	for _, f := range h.followers {
+		if f.subscription != nil {
+			h.run(f.subscription)
+		}
+	}
+}
+
+// stop ends all followers and waits for the subscriptions that run.
+func (h *fanout[T]) stop() {
+	h.mu.Lock()
+	h.closed = true
+	for _, f := range h.followers {
+		f.backlog.close()
+		if f.subscription != nil {
+			f.subscription.abandon()
+		}
+	}
+	h.followers = nil
+	for i := range h.waiters {
+		h.waiters[i].close()
+	}
+	h.mu.Unlock()
+	h.running.Wait()
+}

@@ -1,0 +1,79 @@
+package tarn
+
+import "fmt"
+
+// versionWaiters are those who wait for a version.
+type versionWaiters struct {
+	waiting map[chan struct{}]Version
+}
+
+func (w *versionWaiters) wait(ch chan struct{}, v Version) {
+	if w.waiting == nil {
+		w.waiting = map[chan struct{}]Version{}
+	}
+	w.waiting[ch] = v
+}
+
+// reach opens for everyone who waits for v or less. What cannot be compared is
+// let through to find that out.
+func (w *versionWaiters) reach(v Version) {
+	for ch, want := range w.waiting {
+		if c, ok := v.Compare(want); !ok || c >= 0 {
+			close(ch)
+			delete(w.waiting, ch)
+		}
+	}
+}
+
+func (w *versionWaiters) close() {
+	for ch := range w.waiting {
+		close(ch)
+	}
+	w.waiting = nil
+}
+
+// everywhere stands for all sections.
+const everywhere = -1
+
+// await says whether a section, or everywhere, has reached v, else gives a channel
+// that is closed when it may have.
+func (h *fanout[T]) await(section int, v Version) (reached bool, wait chan struct{}, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if now := h.reached(section); now != "" || h.synced {
+		c, ok := now.Compare(v)
+		if !ok {
+			return false, nil, fmt.Errorf("the copy is at %q: %w", now, ErrOpaqueVersion)
+		}
+		if c >= 0 {
+			return true, nil, nil
+		}
+	}
+	if h.closed {
+		return false, nil, fmt.Errorf("the replica has %w", ErrStopped)
+	}
+	wait = make(chan struct{})
+	h.waitersOf(section).wait(wait, v)
+	return false, wait, nil
+}
+
+func (h *fanout[T]) reached(section int) Version {
+	if section == everywhere {
+		return h.version()
+	}
+	return h.positions[section].Version
+}
+
+func (h *fanout[T]) waitersOf(section int) *versionWaiters {
+	if section == everywhere {
+		section = len(h.positions)
+	}
+	return &h.waiters[section]
+}
+
+// giveUp takes back an await.
+func (h *fanout[T]) giveUp(section int, wait chan struct{}) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.waitersOf(section).waiting, wait)
+}

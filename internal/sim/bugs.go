@@ -1,0 +1,169 @@
+package sim
+
+import (
+	"context"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/tarnproject/tarn"
+)
+
+// Bug is a fault of the pipeline itself, planted to show that it would be found.
+type Bug int
+
+const (
+	NoBug Bug = iota
+	// LostDelete: now and then the store does not take a delete.
+	LostDelete
+	// VersionAhead: the store takes the version before what belongs to it.
+	VersionAhead
+	// ReorderedKey: a follower is given two changes of a key in the wrong order.
+	ReorderedKey
+	// DroppedOnReconnect: the first event of each watch but the first is lost.
+	DroppedOnReconnect
+	// UnboundedQueue: what waits for a follower is never folded.
+	UnboundedQueue
+	// MissedRewind: the source's present version is not looked at.
+	MissedRewind
+	// SyntheticDelete: a bad object in a list is taken for a missing one.
+	SyntheticDelete
+)
+
+var bugNames = [...]string{"no bug", "lost delete", "version ahead of content", "reordered key",
+	"dropped event on reconnect", "unbounded queue", "missed rewind", "synthetic delete for a bad object"}
+
+func (b Bug) String() string { return bugNames[b] }
+
+func cmpNames(a, b *follower) int { return strings.Compare(a.name, b.name) }
+
+// bound is that of a follower's backlog.
+func (b Bug) bound(right int) int {
+	if b == UnboundedQueue {
+		return math.MaxInt
+	}
+	return right
+}
+
+// store puts a bug before the store.
+func (b Bug) store(right *recordingStore) tarn.ReadStore[*Object] {
+	if b == LostDelete || b == VersionAhead {
+		return &buggyStore{recordingStore: right, bug: b}
+	}
+	return right
+}
+
+type buggyStore struct {
+	*recordingStore
+	bug     Bug
+	deletes int
+	late    []tarn.Change[*Object]
+}
+
+func (s *buggyStore) Apply(changes []tarn.Change[*Object], at tarn.Position) error {
+	if s.bug == VersionAhead {
+		late := s.late
+		s.late = append([]tarn.Change[*Object](nil), changes...)
+		return s.recordingStore.Apply(late, at)
+	}
+	var kept []tarn.Change[*Object]
+	for _, c := range changes {
+		if c.Type == tarn.Delete {
+			if s.deletes++; s.deletes%3 == 0 {
+				continue
+			}
+		}
+		kept = append(kept, c)
+	}
+	return s.recordingStore.Apply(kept, at)
+}
+
+// deliver puts a bug before a follower.
+func (b Bug) deliver(right func(tarn.Change[*Object])) func(tarn.Change[*Object]) {
+	if b != ReorderedKey {
+		return right
+	}
+	var held *tarn.Change[*Object]
+	return func(c tarn.Change[*Object]) {
+		if held == nil && c.Type == tarn.Update {
+			held = &c
+			return
+		}
+		right(c)
+		if held != nil && held.Key == c.Key {
+			right(*held)
+			held = nil
+		}
+	}
+}
+
+// source puts a bug behind the wire.
+func (b Bug) source(right tarn.Source[*Object]) tarn.Source[*Object] {
+	switch b {
+	case DroppedOnReconnect, MissedRewind, SyntheticDelete:
+		return &buggySource{Source: right, bug: b}
+	default:
+		return right
+	}
+}
+
+type buggySource struct {
+	tarn.Source[*Object]
+	bug     Bug
+	watches int
+	highest int
+}
+
+func (s *buggySource) List(ctx context.Context, q tarn.ListQuery) (tarn.Page[*Object], error) {
+	page, err := s.Source.List(ctx, q)
+	if err != nil {
+		return page, err
+	}
+	switch s.bug {
+	case MissedRewind:
+		if q.Limit == 1 && q.AtLeast == tarn.Latest {
+			n, _ := strconv.Atoi(string(page.Version))
+			s.highest = max(s.highest, n)
+			page.Version = "999999"
+		}
+	case SyntheticDelete:
+		good := page.Items[:0:0]
+		for _, o := range page.Items {
+			if o != nil && o.Name != "" && !o.Poison {
+				good = append(good, o)
+			}
+		}
+		page.Items, page.Bad = good, nil
+	}
+	return page, nil
+}
+
+func (s *buggySource) Watch(ctx context.Context, q tarn.WatchQuery) (tarn.Stream[*Object], error) {
+	stream, err := s.Source.Watch(ctx, q)
+	if err != nil || s.bug != DroppedOnReconnect {
+		return stream, err
+	}
+	if s.watches++; s.watches == 1 || q.Initial {
+		return stream, nil
+	}
+	return &forgetful{Stream: stream}, nil
+}
+
+// forgetful loses the first event.
+type forgetful struct {
+	tarn.Stream[*Object]
+	done bool
+}
+
+func (s *forgetful) Next(ctx context.Context, buf []tarn.Event[*Object]) (int, error) {
+	for {
+		n, err := s.Stream.Next(ctx, buf)
+		if err != nil || s.done {
+			return n, err
+		}
+		s.done = true
+		if copy(buf, buf[1:n]); n > 1 {
+			return n - 1, nil
+		}
+	}
+}

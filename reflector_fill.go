@@ -1,0 +1,89 @@
+package tarn
+
+import "context"
+
+// A Filler is a [Durable] store that can take its first state in pieces, so that a
+// collection need not fit into memory to be kept on disk.
+//
+//   - Fill takes some changes; first says that they are the first of a state, and
+//     that what was filled before is forgotten.
+//   - Readers see none of it before Filled, which makes it the content, at a
+//     position, in one step.
+//   - Both are called only where the store has nothing to compare with. Errors are
+//     those of Apply.
+type Filler[T any] interface {
+	Fill(changes []Change[T], first bool) error
+	Filled(at Position) error
+}
+
+// fillGroup is how many objects are gathered before they are passed on: as many as
+// a page has.
+const fillGroup = DefaultPageSize
+
+// filling is a first state on its way into a [Filler]. It holds one group.
+type filling[T any] struct {
+	r     *Reflector[T]
+	group []Change[T]
+	// begun says that the store has the first group, err why it did not take one.
+	begun bool
+	err   error
+}
+
+// fills says whether the next whole state goes to the store piece by piece: where
+// there is nothing to compare it with, which is the one time when all of it is new.
+func (r *Reflector[T]) fills() bool { return r.filler != nil && r.fresh }
+
+func (f *filling[T]) put(c Change[T]) {
+	f.group = append(f.group, c)
+	if len(f.group) >= fillGroup {
+		f.pass()
+	}
+}
+
+// pass gives the store the group.
+func (f *filling[T]) pass() {
+	if f.err == nil {
+		err := f.r.filler.Fill(f.group, !f.begun)
+		f.err = f.r.rejectSome(context.Background(), err)
+		f.begun = true
+	}
+	clear(f.group)
+	f.group = f.group[:0]
+}
+
+// commit shows what the store was given.
+func (f *filling[T]) commit(v Version) error {
+	if len(f.group) > 0 || !f.begun {
+		f.pass()
+	}
+	if f.err != nil {
+		return f.err
+	}
+	return f.r.filled(f.r.at(v))
+}
+
+func (f *filling[T]) empty() bool { return !f.begun && len(f.group) == 0 }
+
+// fillFrom lets a reflector fill a store that can be filled. A store of several
+// sections has content when the second of them begins, so that it is not for them.
+func (r *Reflector[T]) fillFrom(store any, filled func(Filler[T], Position) error) {
+	if filler, ok := store.(Filler[T]); ok {
+		r.filler = filler
+		r.filled = func(at Position) error { return filled(filler, at) }
+	}
+}
+
+// filled makes what was filled the content, and publishes it.
+func (h *fanout[T]) filled(store Filler[T], at Position) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	err := store.Filled(at)
+	if !partly(err) {
+		return err
+	}
+	if len(h.followers) > 0 {
+		h.publish(h.initial(), nil)
+	}
+	h.moveTo(0, at)
+	return err
+}

@@ -1,0 +1,133 @@
+package tarn
+
+import (
+	"context"
+	"fmt"
+)
+
+// listVersion is what to ask for: the first list takes what is at hand, later
+// ones nothing older than what was seen, unless that is of no more use.
+func (r *Reflector[T]) listVersion() Version {
+	switch {
+	case r.next.version >= consistent, r.fills():
+		// What is to flow through must come in pages, which servers give of a
+		// consistent read only.
+		return Latest
+	case r.version == "":
+		return Any
+	default:
+		return r.version
+	}
+}
+
+// pageSize is for reads that the source cannot serve from memory in one go. A
+// list of something not older than a version can be, and pages would only
+// forbid it.
+func (r *Reflector[T]) pageSize(at Version) int64 {
+	if n := r.opts.PageSize(); n > 0 {
+		return n
+	}
+	if r.traits.pages || at == Latest || at == Any {
+		return DefaultPageSize
+	}
+	return 0
+}
+
+// listState fetches the whole collection as a list.
+func (r *Reflector[T]) listState(ctx context.Context) (*Pass[T], error) {
+	at := r.listVersion()
+	pass, paged, err := r.listAt(ctx, at)
+	if reason := ReasonOf(err); reason == Expired || reason == TooNew {
+		r.readNext(nextRead{version: consistent})
+		at = Latest
+		pass, paged, err = r.listAt(ctx, at)
+	}
+	if err == nil && r.dubious(pass) {
+		at = Latest
+		pass, paged, err = r.listAt(ctx, at)
+	}
+	if err == nil && pass.version.OlderThan(r.version) {
+		// An answer older than what was asked for is no answer: only a
+		// consistent read can tell whether the source went back.
+		if at != Latest {
+			at = Latest
+			pass, paged, err = r.listAt(ctx, at)
+		}
+		if err == nil && pass.version.OlderThan(r.version) {
+			pass, paged, err = r.listRewound(ctx, pass)
+		}
+	}
+	if err != nil {
+		return nil, r.explain("list at", at, err)
+	}
+	if at == Any && paged {
+		r.traits.pages = true
+	}
+	return pass, nil
+}
+
+// dubious says whether a first answer looks like none at all: empty and without a
+// version, as an empty JSON object decodes to. Taking it would tell everyone that
+// there is nothing, so it is asked for once more.
+func (r *Reflector[T]) dubious(pass *Pass[T]) bool {
+	return !r.synced && !r.opts.Unversioned && pass.version == "" && pass.state.empty()
+}
+
+// listRewound takes a state that is older than what was seen. Where versions
+// had been trusted while gathering it, it is gathered again without.
+func (r *Reflector[T]) listRewound(ctx context.Context, pass *Pass[T]) (*Pass[T], bool, error) {
+	trusted := r.next.version < anyAfterRewind
+	if trusted {
+		r.rewind(ctx, pass.version)
+	}
+	pass.cause = r.next.cause
+	if !trusted || r.reader == nil {
+		return pass, false, nil
+	}
+	return r.listAt(ctx, Latest)
+}
+
+// listAt reads all pages at a version. When a page token expires midway, the
+// list is read again as a whole.
+func (r *Reflector[T]) listAt(ctx context.Context, at Version) (*Pass[T], bool, error) {
+	pass := &Pass[T]{r: r, state: r.newRelisting(), cause: r.next.cause}
+	q := ListQuery{AtLeast: at, Limit: r.pageSize(at), Afresh: r.next.afresh, Held: r.held()}
+	paged := false
+	for {
+		page, err := r.listPage(ctx, q)
+		if err != nil {
+			if q.Continue != "" && ReasonOf(err) == Expired {
+				pass.state, pass.version = r.newRelisting(), ""
+				q.Limit, q.Continue = 0, ""
+				continue
+			}
+			return nil, paged, err
+		}
+		if page.Version == "" && pass.version != "" {
+			return nil, paged, fmt.Errorf("%w: a page has no version, and the one before had", ErrNoList)
+		}
+		pass.version = page.Version
+		for _, object := range page.Items {
+			pass.state.put(ctx, object)
+		}
+		for _, b := range page.Bad {
+			pass.state.bad(ctx, b)
+		}
+		if page.Continue == "" {
+			return pass, paged, nil
+		}
+		paged = true
+		q.Continue = page.Continue
+	}
+}
+
+func (r *Reflector[T]) listPage(ctx context.Context, q ListQuery) (Page[T], error) {
+	page, err := r.list(ctx, q, r.opts.ListTimeout)
+	if err != nil {
+		return page, err
+	}
+	if page.Version == "" && r.traits.versioned {
+		return page, fmt.Errorf("%w: it has no version, and earlier ones had; the copy stays as it was", ErrNoList)
+	}
+	return page, nil
+}

@@ -1,0 +1,301 @@
+package tarn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// A Durable store keeps its content beyond the process, so that the next one can
+// begin with it: a replica that has such a store serves at once what was kept,
+// marked with its age, asks the source only for its present version, and follows
+// it from the version that was kept. It lists only if that version is gone, or the
+// source is another one, and then as a difference.
+type Durable interface {
+	// Restore brings the content back and tells what it is. It is called once,
+	// before anything is written. Without anything to begin with, Kept.Positions is
+	// empty, and so is the content; with an error too, but for [ObjectErrors], which
+	// say as those of Apply what was not brought back in full.
+	Restore(ctx context.Context) (Kept, error)
+	// Disk tells how far what is kept has followed. It may be called at any time.
+	Disk() DiskHealth
+}
+
+// Kept is what a store brought back.
+type Kept struct {
+	// Positions is where each section stood, in any order; empty if there is no content.
+	Positions []Position
+	// Heard is when the source was last heard before that state was kept.
+	Heard time.Time
+	// Confirm, if there is one, is asked before anything is read from the source
+	// whether it is the one that the content is of; without content too, so that it
+	// can note which one that will be. It fails with [ErrOtherSource] if it is
+	// another; any other error means that this cannot be told yet.
+	Confirm func(ctx context.Context) error
+}
+
+// Version is the one that all sections had reached, empty if there is no content.
+func (k Kept) Version() Version {
+	if len(k.Positions) == 0 {
+		return ""
+	}
+	return oldest(k.Positions)
+}
+
+// of is where a section stood. A position without a version is of no use.
+func (k Kept) of(section string) (Position, bool) {
+	i := slices.IndexFunc(k.Positions, func(p Position) bool { return p.Section == section })
+	if i < 0 || k.Positions[i].Version == "" {
+		return Position{Section: section}, false
+	}
+	return k.Positions[i], true
+}
+
+// A Releaser is a [Durable] store that is told when its replica reads and writes no
+// more, so that another one can take its place.
+type Releaser interface {
+	Release()
+}
+
+// ErrOtherSource says that kept content is of another source.
+var ErrOtherSource = errors.New("the content on disk is of another source")
+
+// DiskHealth is how a copy on disk stands behind what is read.
+type DiskHealth struct {
+	// Version is the state that is on disk.
+	Version Version
+	// Pending is how many objects have changed since, Lag since when the oldest of
+	// these changes waits.
+	Pending int
+	Lag     time.Duration
+	// Err is why nothing can be written; nil while it can. The copy goes on in
+	// memory, and what waits is written when that is possible again.
+	Err      error
+	ErrSince time.Time
+	// Failures counts the attempts to write that failed, in all.
+	Failures int64
+	// Note is why what was found at the start was not used, empty if it was.
+	Note string
+}
+
+func (d DiskHealth) String() string {
+	s := "on disk at version " + string(d.Version)
+	if d.Version == "" {
+		s = "nothing on disk yet"
+	}
+	if d.Pending > 0 {
+		s += fmt.Sprintf(", %d objects waiting for %s", d.Pending, d.Lag.Round(time.Millisecond))
+	}
+	if d.Err != nil {
+		s += fmt.Sprintf(", in memory only since %s: %v", d.ErrSince.Format(time.TimeOnly), d.Err)
+	}
+	return s
+}
+
+// restart is what a reflector knows of the content that it began with.
+type restart struct {
+	// confirm is Kept.Confirm, until it was answered.
+	confirm func(ctx context.Context) error
+	// resumes says that the source can be followed from the version that was kept,
+	// once it was asked for its own.
+	resumes bool
+	// target is the version that the source said it has: the copy is synced when
+	// that is reached.
+	target Version
+	// watch is how long the next watch is asked for until then.
+	watch time.Duration
+}
+
+// SetDurable has the replica begin with what d brings back, where that is not the
+// store itself but something around it. It fails once Run has been called.
+func (r *Replica[T]) SetDurable(d Durable) error {
+	return r.Configure(func(*Options[T]) { r.durable.Store(&d) })
+}
+
+// release tells the durable store that the replica has ended.
+func (r *Replica[T]) release() {
+	if durable := r.durable.Load(); durable != nil {
+		release(*durable)
+	}
+}
+
+func release(d Durable) {
+	if r, ok := d.(Releaser); ok {
+		r.Release()
+	}
+}
+
+// restore loads what a durable store has, before Run does anything else. If that
+// fails, the replica begins as one without.
+func (r *Replica[T]) restore(ctx context.Context) {
+	durable := r.durable.Load()
+	if durable == nil {
+		return
+	}
+	kept, err := r.fanout.restore(ctx, *durable, r.sections)
+	for _, s := range r.sections {
+		s.reflector.startFrom(ctx, kept, s.name, s.share(err))
+	}
+}
+
+// share is what of an error concerns a section: of objects its own.
+func (s section[T]) share(err error) error {
+	some, ok := errors.AsType[ObjectErrors](err)
+	if !ok {
+		return err
+	}
+	own := slices.DeleteFunc(slices.Clone(some), func(b BadObject) bool { return !b.Key.HasPrefix(s.prefix) })
+	if len(own) == 0 {
+		return nil
+	}
+	return own
+}
+
+// startFrom takes over what was kept of a section.
+func (r *Reflector[T]) startFrom(ctx context.Context, kept Kept, section string, err error) {
+	r.fresh = len(kept.Positions) == 0
+	if err = r.rejectSome(ctx, err); err != nil {
+		if ctx.Err() == nil {
+			r.report(ctx, fmt.Errorf("%s: %w; the copy begins with a list", r.opts.Name, err))
+		}
+		return
+	}
+	r.restart.confirm = kept.Confirm
+	at, known := kept.of(section)
+	if !known {
+		return
+	}
+	r.version, r.epoch, r.traits.versioned = at.Version, at.Epoch, true
+	r.next.cause = causeRestart
+	r.restart.resumes = at.Complete
+	r.monitor.update(func(h *Health) {
+		h.FromDisk, h.Version, h.LastWord = true, at.Version, kept.Heard
+	})
+}
+
+// resume begins a pass where the process before stopped. It returns nil without
+// an error if the state must be read instead.
+func (r *Reflector[T]) resume(ctx context.Context) (*Pass[T], error) {
+	page, err := r.list(ctx, ListQuery{AtLeast: Latest, Limit: 1}, probeDeadline)
+	if err != nil {
+		return nil, r.explain("probe at", Latest, err)
+	}
+	r.restart.resumes = false
+	switch c, comparable := page.Version.Compare(r.version); {
+	case !comparable:
+		return nil, nil
+	case c < 0:
+		r.rewind(ctx, page.Version)
+		return nil, nil
+	}
+	r.restart.target, r.restart.watch = page.Version, firstShortWatch
+	return &Pass[T]{r: r, version: r.version}, nil
+}
+
+// needsNoProbe says whether a state can be had although a probe cannot: who may
+// watch and not list can still be given it as a stream.
+func (r *Reflector[T]) needsNoProbe(err error) bool {
+	if ReasonOf(err) != Unknown || errors.Is(err, errNoAnswer) || !r.useWatchList() {
+		return false
+	}
+	r.monitor.failed(err) // if the stream fails too, the list after it is reported
+	return true
+}
+
+// confirmSource asks whether the content, if there is any, is of this source. If
+// it is not, versions prove nothing.
+func (r *Reflector[T]) confirmSource(ctx context.Context) error {
+	if r.restart.confirm == nil {
+		return nil
+	}
+	timer := newSilenceTimer(ctx, r.opts.Clock, probeDeadline)
+	defer timer.close()
+	err := r.restart.confirm(timer.ctx)
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.Is(err, ErrOtherSource):
+		r.version, r.traits.versioned = "", false // it is no version of this source
+		r.newEpoch()
+		r.readNext(nextRead{cause: causeOtherSource, version: consistent, afresh: true})
+		r.report(ctx, fmt.Errorf("%s: %w; the copy is read anew", r.opts.Name, err))
+	default:
+		return fmt.Errorf("%s: asking whether the source is the one that the disk is a copy of: %w", r.opts.Name, err)
+	}
+	r.restart.confirm = nil
+	return nil
+}
+
+// reached notes that a copy which began from disk has come to where the source was
+// when it was asked.
+func (r *Reflector[T]) reached() {
+	if r.restart.target == "" || r.version.OlderThan(r.restart.target) {
+		return
+	}
+	r.restart.target = ""
+	r.monitor.caughtUp(r.version)
+	r.markSynced()
+}
+
+// caughtUp notes that the content is the source's.
+func (m *monitor) caughtUp(v Version) {
+	now := m.clock.Now()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.h.LastWord, m.h.Version = now, v
+	m.nowSynced()
+	m.recovered()
+}
+
+// restore brings back what a store has kept, and publishes it to those who are
+// there already. What is of no section any more is taken out.
+func (h *fanout[T]) restore(ctx context.Context, store Durable, sections []section[T]) (Kept, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	before := h.store.Len()
+	kept, err := store.Restore(ctx)
+	if !partly(err) || len(kept.Positions) == 0 {
+		return kept, err
+	}
+	if len(kept.Positions) > 1 || len(sections) > 1 {
+		if dropErr := h.dropOthers(kept, sections); dropErr != nil {
+			return Kept{Confirm: kept.Confirm}, dropErr
+		}
+	}
+	if before == 0 && len(h.followers) > 0 {
+		h.publish(h.initial(), nil)
+	}
+	for i, s := range sections {
+		at, _ := kept.of(s.name)
+		h.moveTo(i, at)
+	}
+	return kept, err
+}
+
+// dropOthers takes out the objects that belong to no section, and the positions of
+// sections that there are not any more.
+func (h *fanout[T]) dropOthers(kept Kept, sections []section[T]) error {
+	var deletes []Change[T]
+	for key, object := range h.store.All() {
+		if !slices.ContainsFunc(sections, func(s section[T]) bool { return key.HasPrefix(s.prefix) }) {
+			deletes = append(deletes, Change[T]{Type: Delete, Missed: true, Key: key, Old: object, Object: object, Version: h.versionOf(object)})
+		}
+	}
+	for _, p := range kept.Positions {
+		gone := !slices.ContainsFunc(sections, func(s section[T]) bool { return s.name == p.Section })
+		if gone {
+			p = Position{Section: p.Section}
+		}
+		if !gone && len(deletes) == 0 {
+			continue
+		}
+		if err := h.store.Apply(deletes, p); !partly(err) {
+			return fmt.Errorf("taking out what is in no section any more: %w", err)
+		}
+		deletes = nil
+	}
+	return nil
+}

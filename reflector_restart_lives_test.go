@@ -1,0 +1,205 @@
+package tarn_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/memory"
+)
+
+// synced checks that the copy has caught up, with these lists.
+func synced(v tarn.Version, lists map[string]int64) func(t *testing.T, r *tarn.Replica[*thing]) {
+	return func(t *testing.T, r *tarn.Replica[*thing]) {
+		t.Helper()
+		if err := r.WaitSynced(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		h := r.Health()
+		if !h.Synced || h.FromDisk || h.Version != v || r.Version() != v {
+			t.Errorf("not at version %s: %v (the store at %s)", v, h, r.Version())
+		}
+		for cause, n := range lists {
+			if h.Lists[cause] != n {
+				t.Errorf("%d lists because of %q, want %d", h.Lists[cause], cause, n)
+			}
+		}
+		if len(h.Lists) != len(lists) {
+			t.Errorf("lists by cause: %v, want %v", h.Lists, lists)
+		}
+	}
+}
+
+func TestWarmRestart(t *testing.T) {
+	for name, s := range warmStories {
+		t.Run(name, s.run)
+	}
+}
+
+// What comes from disk is served at once, and says so, while the source is away.
+func TestServingFromDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := newScripted(t, "list latest limit=1 -> hang")
+		store := &diskStore{ReadStore: memory.New[*thing](), kept: "5: a@3 b@5"}
+		r, err := tarn.NewReplica(source, store, tarn.Options[*thing]{Name: "things", OnError: func(context.Context, error) {}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		end := start(t, r.Run)
+		synctest.Wait()
+		if r.Len() != 2 || r.Version() != "5" {
+			t.Errorf("%d objects at version %q are served", r.Len(), r.Version())
+		}
+		if err := r.WaitFor(t.Context(), "5"); err != nil {
+			t.Errorf("the version on disk cannot be waited for: %v", err)
+		}
+		h := r.Health()
+		if !h.FromDisk || h.Synced || h.Age != 42*time.Second || h.Fresh(time.Hour) || h.Disk == nil {
+			t.Errorf("Health is %+v", h)
+		}
+		if s := h.String(); !strings.Contains(s, "from disk, 42s old, at version 5") {
+			t.Errorf("Health says %q", s)
+		}
+		short, stop := context.WithTimeout(t.Context(), time.Second)
+		defer stop()
+		if err := r.WaitSynced(short); err == nil || !strings.Contains(err.Error(), "from disk") {
+			t.Errorf("WaitSynced says %v", err)
+		}
+		// One who comes late begins with what is there too.
+		var late []string
+		for c := range r.Changes(short) {
+			late = append(late, describeChange(c))
+		}
+		if len(late) != 0 {
+			t.Errorf("after the end there was %v", late)
+		}
+		more, stopMore := context.WithTimeout(t.Context(), time.Second)
+		defer stopMore()
+		for c := range r.Changes(more) {
+			late = append(late, describeChange(c))
+		}
+		if slices.Sort(late); strings.Join(late, ", ") != "add a@3 initial, add b@5 initial" {
+			t.Errorf("a late subscriber sees %v", late)
+		}
+		end()
+	})
+}
+
+// A disk that cannot be read costs a list, and is reported.
+func TestADiskThatCannotBeRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := newScripted(t, "list any -> 5: a@3\nwatch 5 -> hang")
+		store := &diskStore{ReadStore: memory.New[*thing](), err: errors.New("no disk")}
+		var told []error
+		r, err := tarn.NewReplica(source, store, tarn.Options[*thing]{Name: "things", OnError: func(_ context.Context, err error) { told = append(told, err) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		stop := start(t, r.Run)
+		if err := r.WaitSynced(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if len(told) != 1 || !strings.Contains(told[0].Error(), "no disk; the copy begins with a list") {
+			t.Errorf("reported: %v", told)
+		}
+		stop()
+	})
+}
+
+// A plain reflector resumes too.
+func TestWarmReflector(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := newScripted(t, "list latest limit=1 -> 7: a@3\nwatch 5 for 3s -> mod a@7; hang")
+		store := &diskStore{ReadStore: memory.New[*thing](), kept: "5: a@3"}
+		r, err := tarn.NewReflector(source, store, tarn.Options[*thing]{Name: "things"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		stop := start(t, r.Run)
+		synctest.Wait()
+		if h := r.Health(); !h.Synced || h.Version != "7" || len(h.Lists) != 0 {
+			t.Errorf("Health is %+v", h)
+		}
+		stop()
+	})
+}
+
+// Sections resume where they were, found by their names. One that is new is listed, as
+// a difference to whatever is there, and one that is gone leaves nothing behind.
+func TestWarmSections(t *testing.T) {
+	at := func(section string, v tarn.Version) tarn.Position {
+		return tarn.Position{Section: section, Version: v, Complete: true}
+	}
+	for _, test := range []struct {
+		name      string
+		positions []tarn.Position
+		a, b      string
+		told      string
+		version   tarn.Version
+	}{
+		{
+			name: "each where it was", positions: []tarn.Position{at("b", "7"), at("a", "5")},
+			a:    "list latest limit=1 -> 9: a1@3\nwatch 5 for 3s -> mod a1@9; hang",
+			b:    "list latest limit=1 -> 9: b1@5\nwatch 7 for 3s -> bookmark 9; hang",
+			told: "add a1@3 initial, add b1@5 initial, update a1@3 -> a1@9", version: "9",
+		},
+		{
+			name: "one that is new", positions: []tarn.Position{at("a", "5")},
+			a:    "list latest limit=1 -> 5: a1@3\nwatch 5 -> hang",
+			b:    "list any -> 8: b1@8\nwatch 8 -> hang",
+			told: "add a1@3 initial, add b1@5 initial, update b1@5 -> b1@8", version: "5",
+		},
+		{
+			name: "one that lacks something", positions: []tarn.Position{at("a", "5"), {Section: "b", Version: "5"}},
+			a:    "list latest limit=1 -> 5: a1@3\nwatch 5 -> hang",
+			b:    "list 5 -> 8: b1@8\nwatch 8 -> hang",
+			told: "add a1@3 initial, add b1@5 initial, update b1@5 -> b1@8", version: "5",
+		},
+		{
+			name: "one that is gone", positions: []tarn.Position{at("a", "5"), at("b", "6"), at("c", "2")},
+			a:    "list latest limit=1 -> 6: a1@3\nwatch 5 for 3s -> bookmark 6; hang",
+			b:    "list latest limit=1 -> 6: b1@5\nwatch 6 -> hang",
+			told: "add a1@3 initial, add b1@5 initial", version: "6",
+		},
+		{
+			name: "what was not in sections", positions: []tarn.Position{at("", "5")},
+			a:    "list any -> 9: a1@3\nwatch 9 -> hang",
+			b:    "list any -> 8: b1@8\nwatch 8 -> hang",
+			told: "add a1@3 initial, add b1@5 initial, update b1@5 -> b1@8", version: "8",
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := &diskStore{ReadStore: memory.New[*thing](), kept: "5: a1@3 b1@5 c1@2", positions: test.positions}
+				r, err := tarn.NewReplicaOf([]tarn.Section[*thing]{
+					{Name: "a", Source: newScripted(t, test.a), Prefix: "a"}, {Name: "b", Source: newScripted(t, test.b), Prefix: "b"},
+				}, store, tarn.Options[*thing]{Name: "things"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				var told []string
+				if _, err := r.Subscribe(func(c tarn.Change[*thing]) { told = append(told, describeChange(c)) }, tarn.SubscribeOptions{}); err != nil {
+					t.Fatal(err)
+				}
+				stop := start(t, r.Run)
+				if err := r.WaitSynced(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				synctest.Wait()
+				slices.Sort(told)
+				if got := strings.Join(told, ", "); got != test.told {
+					t.Errorf("the handler saw %s", got)
+				}
+				if h := r.Health(); h.FromDisk || h.Version != test.version || r.Version() != test.version || store.Version() != test.version || r.Len() != 2 {
+					t.Errorf("Health is %v, the store has %d objects at %s", h, r.Len(), store.Version())
+				}
+				stop()
+			})
+		})
+	}
+}

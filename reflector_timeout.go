@@ -1,0 +1,71 @@
+package tarn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// A connection can stop talking while a list is read or a watch is opened, just
+// as it can in mid-stream; the two functions below end such waits.
+
+// errNoAnswer says that a request was given up.
+var errNoAnswer = errors.New("no answer")
+
+// list asks the source for a page, for at most the given time.
+func (r *Reflector[T]) list(ctx context.Context, q ListQuery, limit time.Duration) (Page[T], error) {
+	timer := newSilenceTimer(ctx, r.opts.Clock, limit)
+	defer timer.close()
+	page, err := r.source.List(timer.ctx, q)
+	if err != nil && timer.expired() {
+		return page, fmt.Errorf("%w to a list within %s", errNoAnswer, limit)
+	}
+	return page, err
+}
+
+// watch opens a stream. The time to open it is limited, its life is not.
+//
+// The limit is that of silence and not a short one, because there are proxies
+// which pass on the head of a response only with the first event. It is measured
+// in real time, since a timer of the reflector's clock cannot end a context that
+// outlives it.
+func (r *Reflector[T]) watch(ctx context.Context, q WatchQuery) (Stream[T], error) {
+	limit := r.opts.SilenceLimit
+	if limit <= 0 {
+		limit = r.opts.ListTimeout
+	}
+	if limit <= 0 {
+		return r.source.Watch(ctx, q)
+	}
+	life, cancel := context.WithCancelCause(ctx)
+	timer := time.AfterFunc(limit, func() { cancel(ErrSilent) })
+	stream, err := r.source.Watch(life, q)
+	if timer.Stop() && err == nil {
+		return &cancelledStream[T]{stream, cancel}, nil
+	}
+	late := err == nil || context.Cause(life) == ErrSilent
+	if err == nil {
+		stream.Close()
+	}
+	cancel(nil)
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case late:
+		return nil, fmt.Errorf("%w to a watch within %s", errNoAnswer, limit)
+	default:
+		return nil, err
+	}
+}
+
+// cancelledStream is a stream that ends its context when it is closed.
+type cancelledStream[T any] struct {
+	Stream[T]
+	cancel context.CancelCauseFunc
+}
+
+func (s *cancelledStream[T]) Close() {
+	s.Stream.Close()
+	s.cancel(nil)
+}

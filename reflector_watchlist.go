@@ -1,0 +1,171 @@
+package tarn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+)
+
+// maxWatchListFailures is how many streams in a row may fail to come to the end
+// of their initial events before the source is listed instead, for good. One
+// could be an accident; the price of giving up wrongly is only that of a list.
+const maxWatchListFailures = 3
+
+func (r *Reflector[T]) useWatchList() bool {
+	return r.opts.WatchList && r.traits.watchListFailures < maxWatchListFailures
+}
+
+// giveUpWatchList remembers that this source cannot stream its collection.
+func (r *Reflector[T]) giveUpWatchList() {
+	r.traits.watchListFailures = maxWatchListFailures
+	r.monitor.update(func(h *Health) { h.WatchListGivenUp = true })
+}
+
+// streamState fetches the whole collection as a stream of initial events, and
+// keeps the stream for what follows. On error the collection can be listed
+// instead.
+func (r *Reflector[T]) streamState(ctx context.Context) (*Pass[T], error) {
+	for {
+		from := r.version
+		if r.next.version >= consistent {
+			from = Latest
+		}
+		pass, err := r.streamFrom(ctx, from)
+		switch reason := ReasonOf(err); {
+		case err == nil && !pass.version.OlderThan(r.version):
+			r.traits.watchListFailures = 0
+			return pass, nil
+		case err == nil && from == Latest && r.next.version == anyAfterRewind:
+			r.traits.watchListFailures = 0
+			return pass, nil
+		case err == nil:
+			// Older than what was seen: read consistently, and if that is no
+			// newer, the source went back.
+			pass.Close()
+			if from == Latest {
+				r.rewind(ctx, pass.version)
+			}
+			r.readNext(nextRead{version: consistent})
+		case ctx.Err() != nil:
+			return nil, err
+		case reason == Refused || reason == Busy:
+			r.report(ctx, err)
+			if !r.rest(ctx, max(r.opts.Delay(), RetryAfter(err))) {
+				return nil, err
+			}
+		case (reason == Expired || reason == TooNew) && r.next.version == notOlder:
+			r.readNext(nextRead{version: consistent})
+		case reason == NoWatchList:
+			r.giveUpWatchList()
+			return nil, err
+		case errors.Is(err, ErrNoInitialEnd):
+			r.report(ctx, err)
+			if r.traits.watchListFailures++; r.traits.watchListFailures >= maxWatchListFailures {
+				r.giveUpWatchList()
+				return nil, err
+			}
+			if !r.rest(ctx, r.opts.Delay()) {
+				return nil, err
+			}
+		default:
+			// Not reported: the list that follows may do as well, and if not, it
+			// is its error that handlers have always been told.
+			r.monitor.failed(err)
+			return nil, err
+		}
+	}
+}
+
+// rest waits between two tries.
+func (r *Reflector[T]) rest(ctx context.Context, d time.Duration) bool {
+	r.monitor.enter(Waiting)
+	defer r.monitor.enter(Listing)
+	return pause(ctx, r.opts.Clock, d)
+}
+
+// streamFrom makes one try.
+func (r *Reflector[T]) streamFrom(ctx context.Context, from Version) (*Pass[T], error) {
+	pass := &Pass[T]{r: r, state: r.newRelisting(), cause: r.next.cause, asked: r.watchTimeout()}
+	stream, err := r.watch(ctx, WatchQuery{From: from, Initial: true, Afresh: r.next.afresh, Held: r.held(), Timeout: pass.asked})
+	if err != nil {
+		return nil, r.explain("watch list at", from, err)
+	}
+	if err := pass.gather(ctx, stream); err != nil {
+		stream.Close()
+		return nil, r.explain("watch list at", from, err)
+	}
+	r.monitor.update(func(h *Health) { h.Watches++ })
+	return pass, nil
+}
+
+// gather reads initial events up to their end.
+func (p *Pass[T]) gather(ctx context.Context, stream Stream[T]) error {
+	r := p.r
+	timer := newSilenceTimer(ctx, r.opts.Clock, r.opts.WatchListDeadline)
+	defer timer.close()
+	buf := make([]Event[T], eventBatch)
+	for start := r.opts.Clock.Now(); ; {
+		n, err := stream.Next(timer.ctx, buf)
+		switch {
+		case err == nil && r.opts.Clock.Now().Sub(start) > p.asked:
+			return fmt.Errorf("%w: it went on for longer than the %s asked for", ErrNoInitialEnd, p.asked)
+		case err == nil:
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case timer.expired():
+			return fmt.Errorf("%w: none came for %s", ErrNoInitialEnd, r.opts.WatchListDeadline)
+		case err == io.EOF:
+			return fmt.Errorf("%w: it was closed before", ErrNoInitialEnd)
+		default:
+			return err
+		}
+		for i, e := range buf[:n] {
+			if e.Type == Added {
+				timer.reset()
+			}
+			switch {
+			case e.Bad.Err != nil && e.Type == Bookmark:
+				r.reject(ctx, e.Bad) // it hides no object
+			case e.Bad.Err != nil && e.Type == Deleted && e.Bad.Key != "":
+				p.state.gone(ctx, e.Bad)
+			case e.Bad.Err != nil:
+				p.state.bad(ctx, e.Bad)
+			case e.Type == Added || e.Type == Modified:
+				p.state.put(ctx, e.Object)
+			case e.Type == Deleted:
+				p.state.remove(ctx, e.Object)
+			case e.Type == Bookmark && e.InitialEnd:
+				r.traits.bookmarks = true // who marks the end sends others too
+				if e.Version == "" && r.traits.versioned {
+					return fmt.Errorf("%w: its end has no version, and earlier ones had", ErrNoList)
+				}
+				p.version = e.Version
+				p.stream = &resumed[T]{Stream: stream, events: buf[i+1 : n]}
+				return nil
+			}
+		}
+		clear(buf[:n])
+	}
+}
+
+// resumed is a stream of which some events have already been read.
+type resumed[T any] struct {
+	Stream[T]
+	events []Event[T]
+}
+
+func (s *resumed[T]) Next(ctx context.Context, buf []Event[T]) (int, error) {
+	if len(s.events) == 0 {
+		return s.Stream.Next(ctx, buf)
+	}
+	n := copy(buf, s.events)
+	s.events = s.events[n:]
+	return n, nil
+}
+
+// watchTimeout spreads the ends of watches over time.
+func (r *Reflector[T]) watchTimeout() time.Duration {
+	return r.opts.MinWatchTimeout + r.opts.Jitter(r.opts.MinWatchTimeout)
+}

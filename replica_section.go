@@ -1,0 +1,251 @@
+package tarn
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A Section is one of several sources that a replica copies side by side, such
+// as one namespace of many: its part of the keys is no other's.
+type Section[T any] struct {
+	// Name tells the section from the others. It stands behind the replica's in errors
+	// and Health.
+	Name   string
+	Source Source[T]
+	// Prefix is what the section's keys begin with, and no other section's do, such as
+	// "kube-system/". Other keys are not seen, nor taken away, by this section, and bad
+	// objects if its source tells of them.
+	//
+	// Why not a function: then a list of one namespace would have to be compared with all
+	// objects of all namespaces.
+	Prefix Key
+}
+
+// NewReplicaOf returns one replica of several sections. Each is listed, watched
+// and repaired by itself; readers and subscribers see one collection.
+//
+//   - The replica is synced when all sections are.
+//   - Its version is the oldest that any section has reached, which is why the
+//     sources must share one order of versions, as all of one server do. A quiet
+//     section advances by its bookmarks only: those who wait for a write of
+//     their own use [Replica.WaitForKey].
+//   - Health is that of the worst off; Health.Sections has each.
+//   - The functions of opts may be called by several goroutines at a time.
+//
+// Why not one source that merges others: their versions interleave, and the
+// engine would take every step back for a source that went back in time.
+func NewReplicaOf[T any](sections []Section[T], store ReadStore[T], opts Options[T]) (*Replica[T], error) {
+	if len(sections) == 0 || store == nil {
+		return nil, fmt.Errorf("tarn: a replica needs a source and a store (%q has %d sections, store %v)", opts.Name, len(sections), store != nil)
+	}
+	r := &Replica[T]{opts: opts, store: store}
+	if err := checkSections(sections); err != nil {
+		return nil, fmt.Errorf("tarn: %q: %w", opts.Name, err)
+	}
+	for _, s := range sections {
+		p := section[T]{name: s.Name, prefix: s.Prefix, reflector: newReflector[T](s.owned(), opts)}
+		p.reflector.rename(p.fullName(p.reflector.opts.Name))
+		r.sections = append(r.sections, p)
+	}
+	r.connect()
+	return r, nil
+}
+
+// checkSections says what keeps sections from standing side by side.
+func checkSections[T any](sections []Section[T]) error {
+	sorted := slices.SortedFunc(slices.Values(sections), func(a, b Section[T]) int { return cmp.Compare(a.Prefix, b.Prefix) })
+	names := map[string]bool{}
+	for i, s := range sorted {
+		switch {
+		case s.Source == nil:
+			return fmt.Errorf("section %q has no source", s.Name)
+		case names[s.Name]:
+			return fmt.Errorf("two sections are called %q; give each a name of its own", s.Name)
+		case i > 0 && strings.HasPrefix(string(s.Prefix), string(sorted[i-1].Prefix)):
+			return fmt.Errorf("the keys of section %q, which begin with %q, are also those of section %q (%q)", s.Name, s.Prefix, sorted[i-1].Name, sorted[i-1].Prefix)
+		}
+		names[s.Name] = true
+	}
+	return nil
+}
+
+// ownedSource is the source of a section, as the section may see it. An object of
+// another's is bad: it would be added beside the other's, and never taken away.
+type ownedSource[T any] struct {
+	Source[T]
+	prefix  Key
+	foreign error
+}
+
+func (s Section[T]) owned() ownedSource[T] {
+	return ownedSource[T]{s.Source, s.Prefix, fmt.Errorf("the object does not belong to the section %q", s.Name)}
+}
+
+func (o ownedSource[T]) Unwrap() Source[T] { return o.Source }
+
+func (o ownedSource[T]) Describe(object T) (Meta, error) {
+	m, err := o.Source.Describe(object)
+	if err == nil && !m.Key.HasPrefix(o.prefix) {
+		err = o.foreign
+	}
+	return m, err
+}
+
+// section is one at work. A replica of a single source has one without a name, which
+// owns all keys.
+type section[T any] struct {
+	name      string
+	prefix    Key
+	reflector *Reflector[T]
+}
+
+// fullName is what the section's reflector is called in a replica of this name.
+func (s section[T]) fullName(replica string) string {
+	if s.name == "" {
+		return replica
+	}
+	return fmt.Sprintf("%s (%s)", replica, s.name)
+}
+
+// rename gives the reflector another name, before it runs.
+func (r *Reflector[T]) rename(name string) {
+	r.opts.Name = name
+	r.monitor.update(func(h *Health) { h.Name = name })
+}
+
+// connect puts the fan-out between the sections and the store.
+func (r *Replica[T]) connect() {
+	r.done = make(chan struct{})
+	first := r.sections[0].reflector
+	if durable, ok := r.store.(Durable); ok {
+		r.durable.Store(&durable)
+	}
+	r.fanout = newFanout(r.store, first.opts, first.versionOf, r.sections)
+	r.fanout.noteReached = func(section int, v Version) {
+		r.sections[section].reflector.monitor.update(func(h *Health) { h.Version = v })
+	}
+	r.synced, r.ended = first.monitor.synced, first.monitor.ended
+	if len(r.sections) > 1 {
+		r.synced, r.ended = r.fanout.allSynced, make(chan struct{})
+	}
+	if len(r.sections) == 1 {
+		first.fillFrom(r.store, r.fanout.filled)
+	}
+	holder, _ := storeAs[Holder](r.store)
+	for i, p := range r.sections {
+		p.reflector.reader, p.reflector.holder = r.store, holder
+		if p.prefix != "" {
+			p.reflector.reader = ownedReader[T]{r.store, p.prefix, r.fanout, i}
+		}
+		p.reflector.apply = func(changes []Change[T], at Position) error { return r.fanout.apply(i, changes, at) }
+		p.reflector.resync = func() error { return r.fanout.resync(p.prefix) }
+		p.reflector.wantsSync = r.fanout.wantsSync
+		p.reflector.onSynced = r.fanout.markSynced
+	}
+}
+
+// ownedReader shows a section its own part of the store.
+type ownedReader[T any] struct {
+	store   ReadStore[T]
+	prefix  Key
+	fanout  *fanout[T]
+	section int
+}
+
+func (o ownedReader[T]) Get(key Key) (object T, ok bool) {
+	if !key.HasPrefix(o.prefix) {
+		return object, false
+	}
+	return o.store.Get(key)
+}
+
+func (o ownedReader[T]) All() iter.Seq2[Key, T] { return withPrefix(o.store, o.prefix) }
+
+// withPrefix walks the objects whose keys have a prefix, and no others if the store is
+// in the order of keys.
+func withPrefix[T any](store ReadStore[T], prefix Key) iter.Seq2[Key, T] {
+	if prefix == "" {
+		return store.All()
+	}
+	if ordered, ok := storeAs[PrefixReader[T]](store); ok {
+		return ordered.Prefix(prefix)
+	}
+	return func(yield func(Key, T) bool) {
+		for key, object := range store.All() {
+			if key.HasPrefix(prefix) && !yield(key, object) {
+				return
+			}
+		}
+	}
+}
+
+func (o ownedReader[T]) Len() int {
+	n := 0
+	for range o.All() {
+		n++
+	}
+	return n
+}
+
+func (o ownedReader[T]) Version() Version { return o.fanout.position(o.section) }
+
+// together is the Health of several sections as one: what is said holds for all
+// of them.
+func together(name string, sections []Health) Health {
+	all := Health{Name: name, Synced: true, Lists: map[string]int64{}, Sections: sections}
+	all.State, all.Version = sections[0].State, sections[0].Version
+	all.WatchSince, all.WatchAge = sections[0].WatchSince, sections[0].WatchAge
+	var words []time.Time
+	for _, h := range sections {
+		if badness(h.State) > badness(all.State) {
+			all.State = h.State
+		}
+		if c, ok := h.Version.Compare(all.Version); !ok {
+			all.Version = ""
+		} else if c < 0 {
+			all.Version = h.Version
+		}
+		all.Synced = all.Synced && h.Synced
+		all.FromDisk = all.FromDisk || h.FromDisk
+		words = append(words, h.LastWord)
+		all.Age = max(all.Age, h.Age)
+		if h.Err != nil && (all.Err == nil || h.ErrSince.Before(all.ErrSince)) {
+			all.Err, all.ErrSince = h.Err, h.ErrSince
+		}
+		if all.WatchSince.IsZero() || h.WatchSince.IsZero() {
+			all.WatchSince, all.WatchAge = time.Time{}, 0
+		} else if h.WatchSince.After(all.WatchSince) {
+			all.WatchSince, all.WatchAge = h.WatchSince, h.WatchAge
+		}
+		all.Failures += h.Failures
+		all.AllFailures += h.AllFailures
+		all.Bad = append(all.Bad, h.Bad...)
+		all.BadCount += h.BadCount
+		all.Damage.Found += h.Damage.Found
+		all.Damage.Repaired += h.Damage.Repaired
+		all.Damage.Waiting += h.Damage.Waiting
+		all.Damage.Recent = append(all.Damage.Recent, h.Damage.Recent...)
+		for cause, n := range h.Lists {
+			all.Lists[cause] += n
+		}
+		all.Watches += h.Watches
+		all.Events += h.Events
+		all.Rewinds += h.Rewinds
+		all.WatchListGivenUp = all.WatchListGivenUp || h.WatchListGivenUp
+	}
+	all.LastWord = slices.MinFunc(words, time.Time.Compare)
+	all.Bad = all.Bad[:min(len(all.Bad), maxBadListed)]
+	slices.SortStableFunc(all.Damage.Recent, func(a, b Damage) int { return a.Since.Compare(b.Since) })
+	all.Damage.Recent = all.Damage.Recent[max(0, len(all.Damage.Recent)-maxDamageListed):]
+	return all
+}
+
+// badness orders states by how much they keep a replica from following: a state
+// that some sections are in is told if no other is worse off.
+func badness(s State) int {
+	return slices.Index([]State{Stopped, Watching, Idle, Listing, Waiting}, s)
+}

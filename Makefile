@@ -50,7 +50,7 @@ ETCD_BIN = $(E2E_CACHE)/etcd-$(ETCD)
 E2E_PROGRAMS = $(addprefix $(KUBERNETES_BIN)/,kube-apiserver kube-controller-manager kubectl) $(ETCD_BIN)/etcd $(ETCD_BIN)/etcdutl
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint sim simdisk fuzz crash questions e2e bench conformance
+.PHONY: help run test lint release sim simdisk fuzz crash questions e2e bench conformance
 
 help: ## say what there is to make
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -79,6 +79,10 @@ lint: ## check the formatting, vet, and run staticcheck
 	@for module in $(MODULES) $(PROOFS); do \
 		echo "vet and staticcheck $$module"; \
 		(cd $$module && $(GO) mod tidy -diff && $(GO) vet ./... && $(STATICCHECK) ./...) || exit 1; done
+	cd tools && GOWORK=off $(GO) vet ./...
+
+release: ## make a release of all modules in a scratch directory, and prove that it can be used
+	tools/release.sh v0.0.0-test
 
 sim: ## simulate SEEDS bad days (20,000 unless given), each for a replica and for an informer
 	$(GO) test ./internal/sim -run TestDays -seeds $(SEEDS) -first $(FIRST) -timeout 24h -v | grep -v '^=== '

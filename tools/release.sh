@@ -46,7 +46,7 @@ consumer() { # name, packages: a program outside of the repository
   mkdir -p "$scratch/$1"
   (
     cd "$scratch/$1"
-    go mod init -q "example.org/$1" 2>/dev/null
+    go mod init "example.org/$1"
     { echo "package main"; for p in "${@:2}"; do echo "import _ \"$root/$p\""; done; echo "func main() {}"; } >main.go
     for module in "${modules[@]}"; do
       for p in "${@:2}"; do

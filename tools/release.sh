@@ -21,11 +21,24 @@ rm "$tree/go.work" "$tree/go.work.sum" 2>/dev/null || true
 
 path() { if [[ $1 == . ]]; then echo $root; else echo $root/$1; fi; }
 
-# What is ours comes from the files, the rest from what was downloaded before, or from
-# where it always does. A module cache of its own keeps an earlier try from being found.
-GOPROXY="file://$proxy,file://$(go env GOMODCACHE)/cache/download,$(go env GOPROXY)"
-GOMODCACHE=$scratch/modules
-export GOPROXY GOMODCACHE GOWORK=off GOFLAGS="-mod=mod -trimpath" GONOSUMDB=$root
+# What is ours comes from the files, the rest from where it always does.
+GOPROXY="file://$proxy,$(go env GOPROXY)"
+export GOPROXY GOWORK=off GOFLAGS=-mod=mod GONOSUMDB=$root
+
+# The go command keeps what it has got from a proxy. What an earlier try of the same
+# version left there must not be found, nor what this one leaves.
+forget() {
+  local cache
+  cache=$(go env GOMODCACHE)
+  for module in "${modules[@]}"; do
+    local name
+    name=$(path "$module")
+    if [[ -d $cache/$name@$version ]]; then chmod -R u+w "$cache/$name@$version"; fi
+    rm -rf "$cache/$name@$version" "$cache/cache/download/$name/@v/$version".* "$cache/cache/download/$name/@v/list"
+  done
+}
+trap 'forget; chmod -R u+w "$scratch"; rm -rf "$scratch"' EXIT
+forget
 
 for module in "${modules[@]}"; do
   (

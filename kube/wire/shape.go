@@ -86,13 +86,7 @@ func refOf(t reflect.Type) *ref {
 	return r
 }
 
-func shapeOf(t reflect.Type) *shape {
-	shapes.Lock()
-	defer shapes.Unlock()
-	return findShape(t)
-}
-
-// findShape is shapeOf for those who hold the lock.
+// findShape returns the shape of a type. The lock is held.
 func findShape(t reflect.Type) *shape {
 	if s := shapes.byType[t]; s != nil {
 		return s

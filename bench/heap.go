@@ -13,12 +13,23 @@ func heapNow() uint64 {
 	return sample[0].Value.Uint64()
 }
 
-// liveHeap collects twice: the first collection may leave what only a finalizer
-// or a sync.Pool's victims held.
+// liveHeap is the size of what is in use. One collection leaves what finalizers,
+// cleanups and the victims of a sync.Pool hold, and what runs after a collection makes
+// garbage of its own; so it collects until that changes nothing.
 func liveHeap() uint64 {
+	const most, pause, settled = 10, 20 * time.Millisecond, 1000
 	runtime.GC()
-	runtime.GC()
-	return heapNow()
+	last := heapNow()
+	for range most {
+		time.Sleep(pause)
+		runtime.GC()
+		now := heapNow()
+		if now+last/settled >= last {
+			return now
+		}
+		last = now
+	}
+	return last
 }
 
 // sampleEvery is how often the heap is looked at between collections. A peak

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"math"
+	"math/bits"
 	"slices"
 	"sync"
 	"unsafe"
@@ -185,12 +186,16 @@ func (s *shard) collect(all bool) {
 			delete(s.parts, a)
 		}
 	}
-	if len(s.parts)*2 < s.peak {
+	if mapSlots(len(s.parts)+len(s.parts)/8) < mapSlots(s.peak) {
 		s.rebuild()
 	}
 }
 
-// rebuild gives back the memory of a map that was once much larger.
+// mapSlots is how many slots a map with n entries has at least: they double when seven
+// of eight are taken.
+func mapSlots(n int) int { return 1 << bits.Len(uint(n*8/7)) }
+
+// rebuild gives back the memory of a map that was larger.
 func (s *shard) rebuild() {
 	s.peak = len(s.parts)
 	if s.peak == 0 {

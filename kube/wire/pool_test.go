@@ -313,3 +313,27 @@ func TestPoolChurn(t *testing.T) {
 		}
 	}
 }
+
+// After a collection a shard's map is not larger than its parts need.
+func TestPoolMapShrinks(t *testing.T) {
+	p := NewPool()
+	var kept []*payload
+	for n := range 40_000 {
+		by := owner(1)
+		x := &payload{n: n}
+		if n%3 == 0 { // what two have met stays while it is in use
+			p.offer(numbered(p, n), x, by)
+			by = owner(2)
+			kept = append(kept, x)
+		}
+		p.offer(numbered(p, n), x, by)
+	}
+	for i := range p.shards {
+		s := &p.shards[i]
+		s.collect(true)
+		if need := len(s.parts) + len(s.parts)/8; mapSlots(need) < mapSlots(s.peak) {
+			t.Fatalf("shard %d has %d parts in a map that was made for %d", i, len(s.parts), s.peak)
+		}
+	}
+	runtime.KeepAlive(kept)
+}

@@ -14,7 +14,7 @@ func (r *protoReader) textTable(f *protoField, i, end, n int) (unsafe.Pointer, b
 		return nil, r.stop(at)
 	}
 	m := f.makeMap(n)
-	r.texts.entries(f, m, i, end)
+	r.entries(f, m, i, end)
 	return m, true
 }
 
@@ -87,11 +87,48 @@ func (r *protoReader) privateTable(f *protoField, i, end, n int, dst unsafe.Poin
 		made := part{unsafe.Pointer(unsafe.SliceData(run)), len(run)}
 		text = r.offer(f, claim, i, end, sample{part: made, size: len(run)})
 	default:
-		r.texts.entries(f, m, i, end)
+		r.entries(f, m, i, end)
 		return end
 	}
 	fill(f, m, unsafe.Slice((*byte)(text.ptr), text.n))
 	return end
+}
+
+// entries has a map filled when the text is there. Keys, and many values, come again in
+// other objects whose maps differ in an entry or two; these are shared as texts.
+func (r *protoReader) entries(f *protoField, m unsafe.Pointer, i, end int) {
+	for i < end {
+		e := entryAt(r.data[:end], i+int(f.tagSize))
+		entry := deferredEntry{table: m, isText: f.kind == kindTextMap}
+		var ok bool
+		if entry.knownKey, ok = r.known(e.key, e.keyEnd); !ok {
+			entry.key, entry.keyEnd = uint32(e.key), uint32(e.keyEnd)
+		}
+		if entry.isText {
+			entry.knownValue, ok = r.known(e.value, e.end)
+		}
+		if !entry.isText || !ok {
+			entry.value, entry.end = uint32(e.value), uint32(e.end)
+		}
+		r.texts.entry(entry)
+		i = e.end
+	}
+}
+
+// known returns a text that was met before, or is empty or so large that it has memory
+// of its own.
+func (r *protoReader) known(start, end int) (string, bool) {
+	switch raw := r.data[start:end]; {
+	case len(raw) == 0:
+		return "", true
+	case len(raw) > largeText:
+		r.texts.large += len(raw)
+		return string(raw), true
+	case len(raw) > memoText || r.pool == nil:
+		return "", false
+	default:
+		return r.memo.get(r.pool.seedA, raw)
+	}
 }
 
 // mapEntry is where a map's key and value are, in a buffer.

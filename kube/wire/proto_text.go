@@ -12,10 +12,13 @@ import (
 type deferred struct {
 	texts   []deferredText
 	blobs   []deferredText
+	entries []deferredEntry
 	tables  []deferredTable
 	numbers [numberSizes][]deferredNumber
 	times   []deferredTime
 	size    int
+	// first is where the texts of the frame begin that was opened last.
+	first int
 	// large is how many bytes of text got an allocation of their own.
 	large int
 	// frame is the number of the frame that was opened last and is not closed, opened
@@ -27,19 +30,33 @@ type deferred struct {
 type deferredText struct {
 	dst        unsafe.Pointer
 	start, end uint32
+	// same, if it is not 0, is the number, from 1, of an earlier text that is equal.
+	same uint32
 }
 
-// deferredTable is a map to be filled: with the entries in a run, or with messages
-// whose own text has to come first.
-type deferredTable struct {
-	field      *protoField
-	table      unsafe.Pointer
-	start, end int
+// sameTexts is with how many texts before it a text is compared, if it is as long as
+// sameLength. A pod's mounts name its volumes, and its address is there twice.
+const (
+	sameTexts  = 32
+	sameLength = 8
+)
 
-	messages reflect.Value
-	keys     []string
-	values   unsafe.Pointer
-	elem     reflect.Type
+// deferredEntry is an entry to be put into a map of texts or of bytes. Its key and its
+// value are known, or they are bytes to be copied.
+type deferredEntry struct {
+	table                unsafe.Pointer
+	isText               bool
+	knownKey, knownValue string
+	key, keyEnd          uint32
+	value, end           uint32
+}
+
+// deferredTable is a map to be filled with messages, whose own text has to come first.
+type deferredTable struct {
+	table  reflect.Value
+	keys   []string
+	values unsafe.Pointer
+	elem   reflect.Type
 }
 
 // largeText gets an allocation of its own: it has nothing to gain, and what keeps
@@ -54,9 +71,26 @@ func (d *deferred) text(data []byte, start, end int, dst *string) {
 		*dst = string(data[start:end])
 		d.large += n
 	default:
-		d.texts = append(d.texts, deferredText{unsafe.Pointer(dst), uint32(start), uint32(end)})
-		d.size += n
+		text := deferredText{unsafe.Pointer(dst), uint32(start), uint32(end), d.earlier(data, start, end)}
+		d.texts = append(d.texts, text)
+		if text.same == 0 {
+			d.size += n
+		}
 	}
+}
+
+// earlier returns the number of a text of this frame that is equal, 0 if there is none.
+func (d *deferred) earlier(data []byte, start, end int) uint32 {
+	if end-start < sameLength {
+		return 0
+	}
+	for i := len(d.texts) - 1; i >= max(d.first, len(d.texts)-sameTexts); i-- {
+		t := &d.texts[i]
+		if int(t.end-t.start) == end-start && t.same == 0 && string(data[t.start:t.end]) == string(data[start:end]) {
+			return uint32(i) + 1
+		}
+	}
+	return 0
 }
 
 func (d *deferred) blob(data []byte, start, end int, dst *[]byte) {
@@ -68,34 +102,38 @@ func (d *deferred) blob(data []byte, start, end int, dst *[]byte) {
 		copy(*dst, data[start:end])
 		d.large += n
 	default:
-		d.blobs = append(d.blobs, deferredText{unsafe.Pointer(dst), uint32(start), uint32(end)})
+		d.blobs = append(d.blobs, deferredText{dst: unsafe.Pointer(dst), start: uint32(start), end: uint32(end)})
 		d.size += n
 	}
 }
 
-func (d *deferred) entries(f *protoField, table unsafe.Pointer, start, end int) {
-	d.tables = append(d.tables, deferredTable{field: f, table: table, start: start, end: end})
-	d.size += end - start
+func (d *deferred) entry(e deferredEntry) {
+	d.entries = append(d.entries, e)
+	d.size += int(e.keyEnd - e.key + e.end - e.value)
 }
 
 func (d *deferred) messages(m reflect.Value, keys []string, values unsafe.Pointer, elem reflect.Type) {
-	d.tables = append(d.tables, deferredTable{messages: m, keys: keys, values: values, elem: elem})
+	d.tables = append(d.tables, deferredTable{m, keys, values, elem})
 }
 
 // deferredFrame is where what is deferred of a part begins.
 type deferredFrame struct {
-	texts, blobs, tables, times, size, large int
-	numbers                                  [numberSizes]int
-	outer                                    int
+	texts, blobs, entries, tables, times int
+	first, size, large                   int
+	numbers                              [numberSizes]int
+	outer                                int
 }
 
 // open begins a part with text of its own.
 func (d *deferred) open() deferredFrame {
-	frame := deferredFrame{texts: len(d.texts), blobs: len(d.blobs), tables: len(d.tables), times: len(d.times), size: d.size, large: d.large, outer: d.frame}
+	frame := deferredFrame{
+		texts: len(d.texts), blobs: len(d.blobs), entries: len(d.entries), tables: len(d.tables), times: len(d.times),
+		first: d.first, size: d.size, large: d.large, outer: d.frame,
+	}
 	for i := range d.numbers {
 		frame.numbers[i] = len(d.numbers[i])
 	}
-	d.size, d.large = 0, 0
+	d.first, d.size, d.large = len(d.texts), 0, 0
 	d.opened++
 	d.frame = d.opened
 	return frame
@@ -108,24 +146,23 @@ func (d *deferred) close(data []byte, frame deferredFrame) int {
 	slab = d.setNumbers(slab, frame)
 	size += d.setTimes(frame)
 	for _, t := range d.texts[frame.texts:] {
-		at := len(slab)
+		if t.same > 0 {
+			*(*string)(t.dst) = *(*string)(d.texts[t.same-1].dst)
+			continue
+		}
 		slab = append(slab, data[t.start:t.end]...)
-		*(*string)(t.dst) = unsafe.String(&slab[at], len(slab)-at)
+		*(*string)(t.dst) = lastText(slab, int(t.end-t.start))
 	}
 	for _, t := range d.blobs[frame.blobs:] {
 		at := len(slab)
 		slab = append(slab, data[t.start:t.end]...)
 		*(*[]byte)(t.dst) = slab[at:len(slab):len(slab)]
 	}
+	for i := range d.entries[frame.entries:] {
+		slab = d.entries[frame.entries+i].put(data, slab)
+	}
 	for i := range d.tables[frame.tables:] {
-		t := &d.tables[frame.tables+i]
-		if t.field == nil {
-			t.fillMessages()
-			continue
-		}
-		at := len(slab)
-		slab = append(slab, data[t.start:t.end]...)
-		fill(t.field, t.table, slab[at:len(slab):len(slab)])
+		d.tables[frame.tables+i].fill()
 	}
 	d.rewind(frame)
 	return size
@@ -135,23 +172,52 @@ func (d *deferred) close(data []byte, frame deferredFrame) int {
 func (d *deferred) rewind(frame deferredFrame) {
 	clear(d.texts[frame.texts:])
 	clear(d.blobs[frame.blobs:])
+	clear(d.entries[frame.entries:])
 	clear(d.tables[frame.tables:])
 	clear(d.times[frame.times:])
-	d.texts, d.blobs, d.tables = d.texts[:frame.texts], d.blobs[:frame.blobs], d.tables[:frame.tables]
-	d.times = d.times[:frame.times]
+	d.texts, d.blobs, d.entries = d.texts[:frame.texts], d.blobs[:frame.blobs], d.entries[:frame.entries]
+	d.tables, d.times = d.tables[:frame.tables], d.times[:frame.times]
 	for i := range d.numbers {
 		clear(d.numbers[i][frame.numbers[i]:])
 		d.numbers[i] = d.numbers[i][:frame.numbers[i]]
 	}
-	d.size, d.large, d.frame = frame.size, frame.large, frame.outer
+	d.first, d.size, d.large, d.frame = frame.first, frame.size, frame.large, frame.outer
 }
 
-func (t *deferredTable) fillMessages() {
-	keyType := t.messages.Type().Key()
+// put puts the entry into its map. What is not known of it is appended to slab.
+func (e *deferredEntry) put(data, slab []byte) []byte {
+	key := e.knownKey
+	if e.key < e.keyEnd {
+		slab = append(slab, data[e.key:e.keyEnd]...)
+		key = lastText(slab, int(e.keyEnd-e.key))
+	}
+	at := len(slab)
+	slab = append(slab, data[e.value:e.end]...)
+	switch m := e.table; {
+	case !e.isText:
+		(*(*map[string][]byte)(unsafe.Pointer(&m)))[key] = slab[at:len(slab):len(slab)]
+	case e.value < e.end:
+		(*(*map[string]string)(unsafe.Pointer(&m)))[key] = lastText(slab, len(slab)-at)
+	default:
+		(*(*map[string]string)(unsafe.Pointer(&m)))[key] = e.knownValue
+	}
+	return slab
+}
+
+// lastText is the text that the last n bytes of slab are, without a copy.
+func lastText(slab []byte, n int) string {
+	if n == 0 {
+		return ""
+	}
+	return unsafe.String(&slab[len(slab)-n], n)
+}
+
+func (t *deferredTable) fill() {
+	keyType := t.table.Type().Key()
 	for i := range t.keys {
 		k := reflect.NewAt(keyType, unsafe.Pointer(&t.keys[i])).Elem()
 		v := reflect.NewAt(t.elem, unsafe.Add(t.values, uintptr(i)*t.elem.Size())).Elem()
-		t.messages.SetMapIndex(k, v)
+		t.table.SetMapIndex(k, v)
 	}
 }
 

@@ -16,7 +16,7 @@ func (s inMemory) Held(key Key) (any, bool) { return s.Get(key) }
 // inFront is a store before another.
 type inFront struct{ ReadStore[*entry] }
 
-func (f inFront) Behind() ReadStore[*entry] { return f.ReadStore }
+func (f inFront) Unwrap() ReadStore[*entry] { return f.ReadStore }
 
 // A source is told where its objects are held, if they are in memory and nobody has
 // made something else of them.

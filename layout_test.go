@@ -41,8 +41,10 @@ type folderRule struct {
 //
 // Test files are free of these rules, but for cmd.
 var layout = []folderRule{
-	{folder: ".", imports: nil, noKubernetes: true,
+	{folder: ".", imports: []string{"internal/adapter"}, noKubernetes: true,
 		why: "the root package is the vocabulary and the engine; it knows no protocol and no storage"},
+	{folder: "internal/adapter", imports: nil, noKubernetes: true,
+		why: "it is the key to what the root package has for the drop-ins alone"},
 	{folder: "internal/reasons", imports: []string{"."},
 		why: "it says what errors of the API mean to the engine, to whoever speaks to a server"},
 	{folder: "internal/render", imports: nil, noKubernetes: true,
@@ -52,7 +54,7 @@ var layout = []folderRule{
 	{folder: "faults", imports: []string{"."}, noKubernetes: true,
 		why: "faults are those of any source or connection; they know the vocabulary, and nothing of what is tested with them"},
 
-	{folder: "internal/sim", imports: []string{".", "memory", "cache", "faults"},
+	{folder: "internal/sim", imports: []string{".", "internal/adapter", "memory", "cache", "faults"},
 		why: "the simulation runs the whole pipeline, and nothing runs on it"},
 
 	{folder: "fieldpath", imports: nil, noKubernetes: true,
@@ -75,7 +77,7 @@ var layout = []folderRule{
 		why: "it stands by itself in client-go too"},
 	{folder: "cache/testing", imports: []string{".", "memory", "cache"},
 		why: "helpers for tests of code that uses cache"},
-	{folder: "cache", imports: []string{".", "memory", "kube/...", "cache/synctrack", "internal/reasons"},
+	{folder: "cache", imports: []string{".", "memory", "kube/...", "cache/synctrack", "internal/adapter", "internal/reasons"},
 		why: "cache adapts what lies below it; informers and ctrlcache build on it, never the other way"},
 	{folder: "informers/...", imports: []string{".", "memory", "kube/...", "cache", "informers/..."},
 		why: "informers adapts, and builds on cache"},
@@ -255,7 +257,8 @@ func TestLayoutCheck(t *testing.T) {
 	}{
 		{"a.go", kubernetes, "a.go:2: imports k8s.io/api/core/v1, but may import nothing of Kubernetes"},
 		{"a.go", `import _ "sigs.k8s.io/yaml"`, "may import nothing of Kubernetes"},
-		{"a.go", memory, "may import nothing of this module"},
+		{"a.go", memory, "may import only internal/adapter of this module"},
+		{"fieldpath/a.go", memory, "may import nothing of this module"},
 		{"a_test.go", kubernetes + "\n" + memory, ""},
 		{"a_test.go", program, "nothing imports the program"},
 		{"memory/a.go", root + "\n" + kubernetes, ""},

@@ -49,7 +49,7 @@ type Reflector[T any] struct {
 	// restart is about content that was there at the start; durable the store that
 	// brought it, where there is no replica around.
 	restart restart
-	durable Durable
+	durable durable
 	// fresh says that the store was empty at the start and still is; filler takes
 	// the first state in pieces then, and filled shows it.
 	fresh  bool
@@ -77,14 +77,14 @@ func NewReflector[T any](source Source[T], store Store[T], opts Options[T]) (*Re
 	r.apply = store.Apply
 	if readable, ok := store.(ReadStore[T]); ok {
 		r.reader = readable
-		r.holder, _ = storeAs[Holder](readable)
+		r.holder, _ = As[Holder](store)
 	} else {
 		r.replace = store.Replace
 	}
-	if s, ok := store.(Resyncer); ok {
+	if s, ok := As[Resyncer](store); ok {
 		r.resync = s.Resync
 	}
-	if r.durable, _ = store.(Durable); r.durable != nil && r.reader != nil {
+	if r.durable = durableOf(store); r.durable.Durable != nil && r.reader != nil {
 		r.fillFrom(store, Filler[T].Filled)
 	}
 	return r, nil
@@ -120,8 +120,8 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 	ctx, end := context.WithCancel(ctx)
 	defer r.maintain(ctx)()
 	defer end()
-	if r.durable != nil {
-		defer release(r.durable)
+	if r.durable.Durable != nil {
+		defer r.durable.release()
 		kept, err := r.durable.Restore(ctx)
 		r.startFrom(ctx, kept, "", err)
 	}
@@ -144,7 +144,7 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 // until only another pass can help. It returns the error that kept it from
 // listing, or from opening a watch; what ended a stream has been reported.
 func (r *Reflector[T]) ListAndWatch(ctx context.Context) error {
-	pass, err := r.Begin(ctx)
+	pass, err := r.fetch(ctx)
 	if err != nil {
 		return err
 	}
@@ -176,10 +176,9 @@ func (r *Reflector[T]) explain(doing string, v Version, err error) error {
 	return fmt.Errorf("%s: %s %s: %w", r.opts.Name, doing, at, err)
 }
 
-// Pass is one attempt of a [Reflector], in its three steps: the whole state has
-// been fetched, Commit gives it to the store, Follow keeps it up to date. Those
-// who only want the loop use Run; the steps are for adapters which must stand
-// between them.
+// A Pass is one attempt of a [Reflector] in three steps: fetch has read the whole
+// state, Commit writes it to the store, Follow keeps the store up to date. Only a
+// [ReflectorAdapter] gives it to others; everyone else calls Run.
 type Pass[T any] struct {
 	r *Reflector[T]
 	// state is nil if the store has it already; see [Durable].
@@ -194,9 +193,9 @@ type Pass[T any] struct {
 	asked  time.Duration
 }
 
-// Begin fetches the whole collection, as a stream of initial events if the
-// source can, else as a list. Nothing is given to the store yet.
-func (r *Reflector[T]) Begin(ctx context.Context) (*Pass[T], error) {
+// fetch reads the whole collection, as a stream of initial events if the source can,
+// else as a list. It writes nothing to the store.
+func (r *Reflector[T]) fetch(ctx context.Context) (*Pass[T], error) {
 	r.monitor.enter(Listing)
 	r.beginRecheck()
 	if err := r.confirmSource(ctx); err != nil {

@@ -4,30 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
 	"sync"
 	"time"
 )
-
-// A Maintainer is a source with work to do for as long as a copy of it is kept: one
-// whose objects share memory verifies that nobody writes to it. A source that wraps
-// another one has a method Unwrap that returns it, so that its work is done too.
-type Maintainer[T any] interface {
-	// Maintain runs in a goroutine of its own from the start of the reflector until
-	// ctx ends, and returns then.
-	Maintain(ctx context.Context, held Copy[T])
-}
-
-// A Copy is what a [Maintainer] sees of the objects that were made of its own.
-type Copy[T any] interface {
-	// All walks the objects that are held in memory. Those of a store that makes
-	// them anew each time it is asked are not among them.
-	All() iter.Seq2[Key, T]
-	// Repair reports objects that are not what the source said, and has them read
-	// again.
-	Repair(damaged []Damage)
-}
 
 // Damage is an object of the copy that is not what the source said, because a program
 // wrote to it, or to memory that it shares with others.

@@ -2,20 +2,6 @@ package tarn
 
 import "context"
 
-// A Filler is a [Durable] store that can take its first state in pieces, so that a
-// collection need not fit into memory to be kept on disk.
-//
-//   - Fill takes some changes; first says that they are the first of a state, and
-//     that what was filled before is forgotten.
-//   - Readers see none of it before Filled, which makes it the content, at a
-//     position, in one step.
-//   - Both are called only where the store has nothing to compare with. Errors are
-//     those of Apply.
-type Filler[T any] interface {
-	Fill(changes []Change[T], first bool) error
-	Filled(at Position) error
-}
-
 // fillGroup is how many objects are gathered before they are passed on: as many as
 // a page has.
 const fillGroup = DefaultPageSize
@@ -66,8 +52,8 @@ func (f *filling[T]) empty() bool { return !f.begun && len(f.group) == 0 }
 
 // fillFrom lets a reflector fill a store that can be filled. A store of several
 // sections has content when the second of them begins, so that it is not for them.
-func (r *Reflector[T]) fillFrom(store any, filled func(Filler[T], Position) error) {
-	if filler, ok := store.(Filler[T]); ok {
+func (r *Reflector[T]) fillFrom(store Store[T], filled func(Filler[T], Position) error) {
+	if filler, ok := As[Filler[T]](store); ok {
 		r.filler = filler
 		r.filled = func(at Position) error { return filled(filler, at) }
 	}

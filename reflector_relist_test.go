@@ -51,7 +51,7 @@ func TestRelistAsksOnce(t *testing.T) {
 					t.Fatal(err)
 				}
 				take := func() {
-					pass, err := r.Begin(t.Context())
+					pass, err := r.fetch(t.Context())
 					if err == nil {
 						err = pass.Commit(t.Context())
 					}

@@ -8,21 +8,6 @@ import (
 	"time"
 )
 
-// A Durable store keeps its content beyond the process, so that the next one can
-// begin with it: a replica that has such a store serves at once what was kept,
-// marked with its age, asks the source only for its present version, and follows
-// it from the version that was kept. It lists only if that version is gone, or the
-// source is another one, and then as a difference.
-type Durable interface {
-	// Restore brings the content back and tells what it is. It is called once,
-	// before anything is written. Without anything to begin with, Kept.Positions is
-	// empty, and so is the content; with an error too, but for [ObjectErrors], which
-	// say as those of Apply what was not brought back in full.
-	Restore(ctx context.Context) (Kept, error)
-	// Disk tells how far what is kept has followed. It may be called at any time.
-	Disk() DiskHealth
-}
-
 // Kept is what a store brought back.
 type Kept struct {
 	// Positions is where each section stood, in any order; empty if there is no content.
@@ -51,12 +36,6 @@ func (k Kept) of(section string) (Position, bool) {
 		return Position{Section: section}, false
 	}
 	return k.Positions[i], true
-}
-
-// A Releaser is a [Durable] store that is told when its replica reads and writes no
-// more, so that another one can take its place.
-type Releaser interface {
-	Release()
 }
 
 // ErrOtherSource says that kept content is of another source.
@@ -108,22 +87,25 @@ type restart struct {
 	watch time.Duration
 }
 
-// SetDurable has the replica begin with what d brings back, where that is not the
-// store itself but something around it. It fails once Run has been called.
-func (r *Replica[T]) SetDurable(d Durable) error {
-	return r.Configure(func(*Options[T]) { r.durable.Store(&d) })
+// durable is what keeps content beyond the process. Each field is nil if nothing has
+// that ability.
+type durable struct {
+	Durable
+	disk     DiskReporter
+	releaser Releaser
 }
 
-// release tells the durable store that the replica has ended.
-func (r *Replica[T]) release() {
-	if durable := r.durable.Load(); durable != nil {
-		release(*durable)
-	}
+func durableOf[T any](store Store[T]) (d durable) {
+	d.Durable, _ = As[Durable](store)
+	d.disk, _ = As[DiskReporter](store)
+	d.releaser, _ = As[Releaser](store)
+	return d
 }
 
-func release(d Durable) {
-	if r, ok := d.(Releaser); ok {
-		r.Release()
+// release tells it that nobody reads and writes it any more.
+func (d durable) release() {
+	if d.releaser != nil {
+		d.releaser.Release()
 	}
 }
 
@@ -131,10 +113,10 @@ func release(d Durable) {
 // fails, the replica begins as one without.
 func (r *Replica[T]) restore(ctx context.Context) {
 	durable := r.durable.Load()
-	if durable == nil {
+	if durable.Durable == nil {
 		return
 	}
-	kept, err := r.fanout.restore(ctx, *durable, r.sections)
+	kept, err := r.fanout.restore(ctx, durable, r.sections)
 	for _, s := range r.sections {
 		s.reflector.startFrom(ctx, kept, s.name, s.share(err))
 	}

@@ -23,8 +23,8 @@ type Replica[T any] struct {
 	opts     Options[T]
 	sections []section[T]
 	store    ReadStore[T]
-	// durable brings content back; nil if nothing does.
-	durable atomic.Pointer[Durable]
+	// durable is what keeps the content beyond the process. It is never nil.
+	durable atomic.Pointer[durable]
 	fanout  *fanout[T]
 	started atomic.Bool
 	// synced and ended are closed when all sections are so.
@@ -44,32 +44,6 @@ func NewReplica[T any](source Source[T], store ReadStore[T], opts Options[T]) (*
 	return r, nil
 }
 
-// Configure changes the options, which change sees as they were given. It fails
-// once Run has been called. Others may use the replica meanwhile, unless Clock or
-// Logger change.
-func (r *Replica[T]) Configure(change func(*Options[T])) error {
-	if r.started.Load() {
-		return fmt.Errorf("%s: the replica has already started", r.name())
-	}
-	change(&r.opts)
-	opts := r.opts.withDefaults()
-	newClock := !identical(opts.Clock, r.fanout.clock)
-	for _, p := range r.sections {
-		p.reflector.opts = r.opts.withDefaults() // each waits by itself
-		p.reflector.rename(p.fullName(opts.Name))
-		if newClock {
-			p.reflector.monitor.clock = opts.Clock
-		}
-	}
-	if newClock {
-		r.fanout.clock = opts.Clock
-	}
-	if opts.Logger != r.fanout.logger {
-		r.fanout.logger = opts.Logger
-	}
-	return nil
-}
-
 func (r *Replica[T]) name() string { return r.opts.withDefaults().Name }
 
 // identical compares two clocks, which may be of a type that == panics on.
@@ -86,7 +60,7 @@ func (r *Replica[T]) Run(ctx context.Context) error {
 	r.fanout.start(ctx)
 	defer r.fanout.stop()
 	defer cancel(ErrStopped)
-	defer r.release()
+	defer func() { r.durable.Load().release() }()
 	r.restore(ctx)
 	return r.runSections(ctx)
 }
@@ -123,8 +97,8 @@ func (r *Replica[T]) Version() Version { return r.fanout.version() }
 // Health tells how the replica is doing.
 func (r *Replica[T]) Health() Health {
 	h := r.health()
-	if durable := r.durable.Load(); durable != nil {
-		disk := (*durable).Disk()
+	if reporter := r.durable.Load().disk; reporter != nil {
+		disk := reporter.Disk()
 		h.Disk = &disk
 	}
 	return h

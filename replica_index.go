@@ -8,20 +8,6 @@ import (
 	"sync/atomic"
 )
 
-// An IndexStore is a store that finds objects by more than their keys, as the one
-// of package memory does. [IndexBy] needs it.
-type IndexStore[T any] interface {
-	// AddIndexes adds indexes by name, each with the function that gives the
-	// values by which an object is to be found, while others read and write. An
-	// [ObjectErrors] names objects that were left out; any other error means that
-	// no index was added.
-	AddIndexes(functions map[string]func(T) ([]string, error)) error
-	DropIndex(name string) error
-	// Lookup walks the objects of one state that have a value. The error says
-	// that there is no such index.
-	Lookup(index string, value ...any) (iter.Seq2[Key, T], error)
-}
-
 // An Index finds a replica's objects by the value that a function gives for each.
 // It follows the replica like any other read. See [IndexBy].
 type Index[T any] struct {

@@ -121,9 +121,8 @@ func (r *Reflector[T]) rename(name string) {
 func (r *Replica[T]) connect() {
 	r.done = make(chan struct{})
 	first := r.sections[0].reflector
-	if durable, ok := r.store.(Durable); ok {
-		r.durable.Store(&durable)
-	}
+	durable := durableOf(r.store)
+	r.durable.Store(&durable)
 	r.fanout = newFanout(r.store, first.opts, first.versionOf, r.sections)
 	r.fanout.noteReached = func(section int, v Version) {
 		r.sections[section].reflector.monitor.update(func(h *Health) { h.Version = v })
@@ -135,7 +134,7 @@ func (r *Replica[T]) connect() {
 	if len(r.sections) == 1 {
 		first.fillFrom(r.store, r.fanout.filled)
 	}
-	holder, _ := storeAs[Holder](r.store)
+	holder, _ := As[Holder](r.store)
 	for i, p := range r.sections {
 		p.reflector.reader, p.reflector.holder = r.store, holder
 		if p.prefix != "" {
@@ -171,7 +170,7 @@ func withPrefix[T any](store ReadStore[T], prefix Key) iter.Seq2[Key, T] {
 	if prefix == "" {
 		return store.All()
 	}
-	if ordered, ok := storeAs[PrefixReader[T]](store); ok {
+	if ordered, ok := As[PrefixReader[T]](store); ok {
 		return ordered.Prefix(prefix)
 	}
 	return func(yield func(Key, T) bool) {

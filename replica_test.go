@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/tarnproject/tarn/internal/adapter"
 )
 
 func TestReplicaNeedsSourceAndStore(t *testing.T) {
@@ -143,7 +145,7 @@ func TestConfigure(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = c.Configure(func(o *Options[*entry]) {
+		err = AdaptReplica(adapter.Key{}, c.Replica).Configure(func(o *Options[*entry]) {
 			if o.Name != "before" || o.Clock != nil || o.Logger != nil || o.Delay != nil {
 				t.Errorf("change is shown %+v, not what was given", o)
 			}
@@ -184,7 +186,7 @@ func TestConfigure(t *testing.T) {
 			t.Errorf("a subscription made before logs elsewhere; here is %q", log.String())
 		}
 
-		err = c.Configure(func(*Options[*entry]) { t.Error("changed while running") })
+		err = AdaptReplica(adapter.Key{}, c.Replica).Configure(func(*Options[*entry]) { t.Error("changed while running") })
 		if err == nil || !strings.Contains(err.Error(), "after: the replica has already started") {
 			t.Errorf("Configure after the start returned %v", err)
 		}
@@ -197,7 +199,7 @@ func TestConfigureClock(t *testing.T) {
 		c := newCopy(t, newRemote("a"), Options[*entry]{})
 		a := c.subscribe(SubscribeOptions{Inline: true})
 		clock := &handClock{now: time.Unix(1_000_000, 0)}
-		if err := c.Configure(func(o *Options[*entry]) { o.Clock = clock }); err != nil {
+		if err := AdaptReplica(adapter.Key{}, c.Replica).Configure(func(o *Options[*entry]) { o.Clock = clock }); err != nil {
 			t.Fatal(err)
 		}
 		c.start()

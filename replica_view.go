@@ -7,19 +7,6 @@ import (
 	"strings"
 )
 
-// A Snapshot is one state of a store, for as long as it is wanted, whatever is
-// written meanwhile. Close lets it go.
-type Snapshot[T any] interface {
-	Reader[T]
-	Close()
-}
-
-// A SnapshotStore is a store that can keep a state without a copy, as the one of
-// package memory does. A [View] needs it.
-type SnapshotStore[T any] interface {
-	TakeSnapshot() Snapshot[T]
-}
-
 // A View is one state of each of several replicas, such as pods and nodes, so
 // that what is read from one can be looked up in another.
 //

@@ -18,7 +18,7 @@ type bare struct{ tarn.ReadStore[Lake] }
 // fronted is one that tells which store is behind it.
 type fronted struct{ bare }
 
-func (f fronted) Behind() tarn.ReadStore[Lake] { return f.ReadStore }
+func (f fronted) Unwrap() tarn.ReadStore[Lake] { return f.ReadStore }
 
 // counting counts the snapshots that are taken and closed.
 type counting struct {

@@ -138,6 +138,26 @@ type Event[T any] struct {
 	Bad BadObject
 }
 
+// A Maintainer is a source that has work to do for as long as a copy of it is kept: one
+// whose objects share memory verifies that no program writes to it. A source that wraps
+// another one has a method Unwrap that returns it; the engine then finds the Maintainer
+// behind it.
+type Maintainer[T any] interface {
+	// Maintain runs in a goroutine of its own from the start of the reflector until
+	// ctx ends, and returns then.
+	Maintain(ctx context.Context, held Copy[T])
+}
+
+// A Copy is what a [Maintainer] sees of the objects that were made of its own.
+type Copy[T any] interface {
+	// All walks the objects that are held in memory. Those of a store that makes
+	// them anew each time it is asked are not among them.
+	All() iter.Seq2[Key, T]
+	// Repair reports objects that are not what the source said, and has them read
+	// again.
+	Repair(damaged []Damage)
+}
+
 // Item is an object with what is known of it.
 type Item[T any] struct {
 	Meta
@@ -177,6 +197,15 @@ type ReadStore[T any] interface {
 	Reader[T]
 }
 
+// The interfaces below are what a store may be able to do besides. The engine finds them
+// by [As], and in no other way.
+
+// A StoreWrapper is a store that wraps another one, as a store in memory with a disk
+// behind it does. It has all abilities of the store that it wraps.
+type StoreWrapper[T any] interface {
+	Unwrap() ReadStore[T]
+}
+
 // A PrefixReader is a store in the order of keys: what concerns one section of a
 // replica does not walk the others.
 type PrefixReader[T any] interface {
@@ -184,10 +213,85 @@ type PrefixReader[T any] interface {
 	Prefix(prefix Key) iter.Seq2[Key, T]
 }
 
+// A Holder is a store that keeps its objects in memory. Any number of goroutines may call
+// it at a time.
+type Holder interface {
+	// Held returns the object that was last written under a key: the same one, not
+	// one that is decoded from bytes for each call.
+	Held(key Key) (object any, ok bool)
+	// Len is the number of objects.
+	Len() int
+}
+
+// An IndexStore is a store that finds objects by more than their keys, as the one
+// of package memory does. [IndexBy] needs it.
+type IndexStore[T any] interface {
+	// AddIndexes adds indexes by name, each with the function that gives the
+	// values by which an object is to be found, while others read and write. An
+	// [ObjectErrors] names objects that were left out; any other error means that
+	// no index was added.
+	AddIndexes(functions map[string]func(T) ([]string, error)) error
+	DropIndex(name string) error
+	// Lookup walks the objects of one state that have a value. The error says
+	// that there is no such index.
+	Lookup(index string, value ...any) (iter.Seq2[Key, T], error)
+}
+
+// A SnapshotStore is a store that can keep a state without a copy, as the one of
+// package memory does. A [View] needs it.
+type SnapshotStore[T any] interface {
+	TakeSnapshot() Snapshot[T]
+}
+
+// A Snapshot is one state of a store, for as long as it is wanted, whatever is
+// written meanwhile. Close lets it go.
+type Snapshot[T any] interface {
+	Reader[T]
+	Close()
+}
+
 // A Resyncer is a store that can offer all its content again to whoever
 // consumes it. The reflector calls Resync by its resync timer, beside Apply.
 type Resyncer interface {
 	Resync() error
+}
+
+// A Durable store keeps its content beyond the process. A replica with such a store
+// serves what was kept at once, marked with its age. It asks the source only for its
+// present version, and watches from the version that was kept. It lists only if that
+// version is gone, or the source is another one, and then writes the differences.
+type Durable interface {
+	// Restore brings the content back and describes it. It is called once, before
+	// anything is written. If nothing was kept, Kept.Positions and the content are
+	// empty. They are empty after an error too, except for [ObjectErrors], which name
+	// the objects that were not brought back in full, as those of Apply do.
+	Restore(ctx context.Context) (Kept, error)
+}
+
+// A DiskReporter is a [Durable] store that says how far its disk is behind the content.
+// Disk may be called at any time.
+type DiskReporter interface {
+	Disk() DiskHealth
+}
+
+// A Releaser is a [Durable] store that is told when its replica no longer reads and
+// writes it, so that another replica can use what it holds.
+type Releaser interface {
+	Release()
+}
+
+// A Filler is a [Durable] store that can take its first state in pieces, so that a
+// collection need not fit into memory to be kept on disk.
+//
+//   - Fill takes some changes; first says that they are the first of a state, and
+//     that the store forgets what was filled before.
+//   - Readers see nothing of it before Filled, which makes it the content, at a
+//     position, in one step.
+//   - Both are called only while the store has nothing to compare with. Errors are
+//     those of Apply.
+type Filler[T any] interface {
+	Fill(changes []Change[T], first bool) error
+	Filled(at Position) error
 }
 
 // ChangeType says what a [Change] does to its key.

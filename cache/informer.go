@@ -14,6 +14,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/internal/adapter"
 )
 
 // NewSharedInformer returns an informer without indexes. See
@@ -182,7 +183,7 @@ func (s *informer) start() bool {
 		return false
 	}
 	s.started = true
-	err := s.replica.Configure(func(o *tarn.Options[any]) {
+	err := tarn.AdaptReplica(adapter.Key{}, s.replica).Configure(func(o *tarn.Options[any]) {
 		o.ResyncPeriod, o.Transform = s.resyncs.check, s.disk.stripping(s.making())
 	})
 	return err == nil
@@ -195,7 +196,7 @@ func (s *informer) configure(change func(*tarn.Options[any])) error {
 	if s.started {
 		return errors.New("informer has already started")
 	}
-	return s.replica.Configure(change)
+	return tarn.AdaptReplica(adapter.Key{}, s.replica).Configure(change)
 }
 
 func (s *informer) SetTransform(transform TransformFunc) error {

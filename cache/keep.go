@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/internal/adapter"
 )
 
 // Front is an informer's store, in memory, as it is given to whoever keeps it, with
@@ -53,7 +54,7 @@ func Keep(informer SharedInformer, keep func(Front) (tarn.ReadStore[any], error)
 		return errors.New("informer has already started")
 	}
 	s.disk.keep, s.disk.strip = keep, strip
-	return s.replica.SetDurable(&s.disk)
+	return tarn.AdaptReplica(adapter.Key{}, s.replica).SetDurable(&s.disk)
 }
 
 // disk is what keeps the content of an informer, if something does.
@@ -67,9 +68,11 @@ type disk struct {
 // keptStore is what keep made, or why it made nothing.
 type keptStore struct {
 	tarn.ReadStore[any]
-	durable tarn.Durable
-	err     error
-	since   time.Time
+	durable  tarn.Durable
+	reporter tarn.DiskReporter
+	releaser tarn.Releaser
+	err      error
+	since    time.Time
 }
 
 // Restore asks for the store, now that it is known what becomes of objects, and
@@ -85,14 +88,19 @@ func (d *disk) Restore(ctx context.Context) (tarn.Kept, error) {
 
 func (d *disk) open() *keptStore {
 	store, err := d.keep(d.front)
-	durable, ok := store.(tarn.Durable)
-	if err == nil && !ok {
-		err = fmt.Errorf("a %T cannot bring content back: it is no tarn.Durable", store)
+	kept := &keptStore{ReadStore: store}
+	if err == nil {
+		var ok bool
+		if kept.durable, ok = tarn.As[tarn.Durable](store); !ok {
+			err = fmt.Errorf("a %T cannot bring content back: it is no tarn.Durable", store)
+		}
 	}
 	if err != nil {
 		return &keptStore{err: fmt.Errorf("nothing is kept on disk: %w", err), since: time.Now()}
 	}
-	return &keptStore{ReadStore: store, durable: durable}
+	kept.reporter, _ = tarn.As[tarn.DiskReporter](store)
+	kept.releaser, _ = tarn.As[tarn.Releaser](store)
+	return kept
 }
 
 // Disk is that of the store.
@@ -102,17 +110,17 @@ func (d *disk) Disk() tarn.DiskHealth {
 		return tarn.DiskHealth{}
 	case k.err != nil:
 		return tarn.DiskHealth{Err: k.err, ErrSince: k.since}
+	case k.reporter == nil:
+		return tarn.DiskHealth{}
 	default:
-		return k.durable.Disk()
+		return k.reporter.Disk()
 	}
 }
 
 // Release lets another informer keep the same.
 func (d *disk) Release() {
-	if k := d.kept.Load(); k != nil && k.err == nil {
-		if r, ok := k.durable.(tarn.Releaser); ok {
-			r.Release()
-		}
+	if k := d.kept.Load(); k != nil && k.releaser != nil {
+		k.releaser.Release()
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/internal/adapter"
 )
 
 // shell lets our engine run behind client-go's Reflector type.
@@ -127,7 +128,7 @@ func (s *shell) begin(ctx context.Context) error {
 	if !s.rest(ctx) {
 		return context.Cause(ctx)
 	}
-	pass, err := s.engine.Begin(ctx)
+	pass, err := tarn.AdaptReflector(adapter.Key{}, s.engine).Fetch(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/cache"
+	"github.com/tarnproject/tarn/internal/adapter"
 	"github.com/tarnproject/tarn/kube"
 	"github.com/tarnproject/tarn/memory"
 )
@@ -97,7 +98,7 @@ func podCollection(s selection) kube.Collection {
 }
 
 func (r typed) onFailure(handle func(context.Context, *cache.Reflector, error)) error {
-	return r.Configure(func(o *tarn.Options[*corev1.Pod]) {
+	return tarn.AdaptReplica(adapter.Key{}, r.Replica).Configure(func(o *tarn.Options[*corev1.Pod]) {
 		o.OnError = func(ctx context.Context, err error) { handle(ctx, nil, err) }
 	})
 }

@@ -75,8 +75,8 @@ func Behind[T any](front tarn.ReadStore[T], disk *Store[T]) *Backed[T] {
 	return b
 }
 
-// Behind is the store in front, which [tarn.StoreAs] asks for what it can do.
-func (b *Backed[T]) Behind() tarn.ReadStore[T] { return b.ReadStore }
+// Unwrap returns the store in front; see [tarn.StoreWrapper].
+func (b *Backed[T]) Unwrap() tarn.ReadStore[T] { return b.ReadStore }
 
 // Replace brings the front to exactly these items; the disk follows.
 func (b *Backed[T]) Replace(items []tarn.Item[T], at tarn.Position) error {

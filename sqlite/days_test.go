@@ -171,7 +171,7 @@ func (d *day) maybeRestore(l *lifetime) {
 type lifetime struct {
 	*tarn.Replica[*sim.Object]
 	db     *DB
-	disk   tarn.Durable
+	disk   tarn.DiskReporter
 	cancel context.CancelFunc
 
 	mu     sync.Mutex

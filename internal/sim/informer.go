@@ -14,6 +14,7 @@ import (
 
 	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/cache"
+	"github.com/tarnproject/tarn/internal/adapter"
 )
 
 // informerCopy is a shared informer of package cache, fed by a lister-watcher.
@@ -34,7 +35,7 @@ func newInformerCopy(d *day) *informerCopy {
 	lw := &listerWatcher{source: d.source(), noWatchList: d.chance("informer").IntN(2) == 0}
 	c.informer = cache.NewSharedIndexInformer(lw, &corev1.ConfigMap{}, 0, cache.Indexers{})
 	c.replica, _ = cache.ReplicaOf(c.informer)
-	must(c.replica.Configure(func(o *tarn.Options[any]) { o.Jitter, o.Delay = d.jitter, nil }))
+	must(tarn.AdaptReplica(adapter.Key{}, c.replica).Configure(func(o *tarn.Options[any]) { o.Jitter, o.Delay = d.jitter, nil }))
 	must(c.informer.SetTransform(func(o any) (any, error) {
 		if cm := o.(*corev1.ConfigMap); cm.Annotations["poison"] != "" {
 			return nil, errPoison

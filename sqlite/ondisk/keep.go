@@ -176,7 +176,7 @@ func open[T any](db *sqlite.DB, s settings, of kube.Origin, front tarn.ReadStore
 		return nil, err
 	}
 	if s.only {
-		return only[T]{&kept[T]{ReadStore: store, durable: store, label: store, of: of}, store}, nil
+		return &kept[T]{ReadStore: store, durable: store, label: store, of: of}, nil
 	}
 	backed := sqlite.Behind(front, store)
 	return &kept[T]{ReadStore: backed, durable: backed, label: store, of: of}, nil
@@ -198,30 +198,14 @@ type kept[T any] struct {
 	verdict  error
 }
 
-// only is kept without a memory in front, so that its first state flows to disk
-// while it comes.
-type only[T any] struct {
-	*kept[T]
-	tarn.Filler[T]
-}
-
 type labelled interface {
 	Label() string
 	SetLabel(label string, distrust bool) error
 }
 
-// Behind lets [tarn.StoreAs] find what the stores can do.
-func (k *kept[T]) Behind() tarn.ReadStore[T] { return k.ReadStore }
-
-// Disk is the store's.
-func (k *kept[T]) Disk() tarn.DiskHealth { return k.durable.Disk() }
-
-// Release is the store's.
-func (k *kept[T]) Release() {
-	if r, ok := k.durable.(tarn.Releaser); ok {
-		r.Release()
-	}
-}
+// Unwrap returns the store on disk, or the one in memory that has it behind; see
+// [tarn.StoreWrapper].
+func (k *kept[T]) Unwrap() tarn.ReadStore[T] { return k.ReadStore }
 
 // Restore is the store's, and adds which cluster it is.
 func (k *kept[T]) Restore(ctx context.Context) (tarn.Kept, error) {
@@ -260,7 +244,7 @@ func (k *kept[T]) confirm(ctx context.Context) error {
 // unwritten is a copy that stays in memory.
 type unwritten[T any] struct{ tarn.ReadStore[T] }
 
-func (u unwritten[T]) Behind() tarn.ReadStore[T] { return u.ReadStore }
+func (u unwritten[T]) Unwrap() tarn.ReadStore[T] { return u.ReadStore }
 
 func (u unwritten[T]) Restore(context.Context) (tarn.Kept, error) { return tarn.Kept{}, nil }
 

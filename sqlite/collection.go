@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -197,6 +198,7 @@ func (c *collection) find(conn *sqlite3.Conn) (found bool, err error) {
 	row, err := readCollection(conn, c.db.keys, c.Name)
 	c.id = row.id
 	if err != nil || row.id == 0 {
+		c.note = cmp.Or(c.note, c.db.note)
 		return false, err
 	}
 	if row.identity != c.identity {

@@ -94,6 +94,8 @@ type DB struct {
 	failures    atomic.Int64
 
 	pool readers
+	// note is why the file that was found could not be used, empty if it could.
+	note string
 }
 
 // follower is a store behind another one.
@@ -138,6 +140,9 @@ func (db *DB) path() string { return filepath.Join(db.dir, fileName) }
 // cannot be read any more, makes room for a new one.
 func (db *DB) openFile() error {
 	err := db.tryFile()
+	if err != nil {
+		db.note = "the file is built anew: " + err.Error()
+	}
 	switch {
 	case damaged(err):
 		err = db.giveUp(err)

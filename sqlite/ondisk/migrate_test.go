@@ -1,0 +1,89 @@
+package ondisk
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tarnproject/tarn/apiserver"
+	"github.com/tarnproject/tarn/kube"
+	"github.com/tarnproject/tarn/sqlite"
+)
+
+// unpackFormat makes a directory as an earlier release of Tarn left it. The file has
+// twenty pods and, asked for by WithSecrets, twenty Secrets.
+func unpackFormat(t *testing.T, n int) string {
+	t.Helper()
+	packed, err := os.Open(fmt.Sprintf("testdata/format%d.db.gz", n))
+	must(t, err)
+	defer packed.Close()
+	unpacked, err := gzip.NewReader(packed)
+	must(t, err)
+	dir := directory(t)
+	must(t, os.MkdirAll(dir, 0o700))
+	file, err := os.OpenFile(filepath.Join(dir, "replica.db"), os.O_CREATE|os.O_WRONLY, 0o600)
+	must(t, err)
+	_, err = io.Copy(file, unpacked)
+	must(t, err)
+	must(t, file.Close())
+	return dir
+}
+
+// A directory that the release before wrote is built anew from the server: nothing is
+// served from it, and no byte of its Secrets stays. The start after that is warm.
+func TestDirectoryOfFormat3(t *testing.T) {
+	dir := unpackFormat(t, 3)
+	if raw, err := os.ReadFile(filepath.Join(dir, "replica.db")); err != nil || !bytes.Contains(raw, []byte("tarn_collections")) {
+		t.Fatalf("the file of the test is not what it should be: %v", err)
+	}
+	for _, start := range []struct {
+		warm bool
+		note string
+	}{{false, "older format 3"}, {true, ""}} {
+		synctest.Test(t, func(t *testing.T) {
+			server := apiserver.New(apiserver.Options{AnyNamespace: true})
+			defer server.Close()
+			must(t, server.Put(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system", UID: "the-cluster"}}))
+			for n := range 5 {
+				must(t, server.Put(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: fmt.Sprint("api-", n)}}))
+			}
+			db, err := sqlite.Open(dir, sqlite.Options{Logger: quiet})
+			must(t, err)
+			ctx, cancel := context.WithCancel(t.Context())
+			pods, err := kube.Reflect[*corev1.Pod](ctx, server.Config(), In[*corev1.Pod](db))
+			must(t, err)
+			if !start.warm && pods.Len() > 0 {
+				t.Errorf("%d pods are served from a file of an older format", pods.Len())
+			}
+			must(t, pods.WaitSynced(ctx))
+			time.Sleep(10 * time.Second)
+			health := pods.Health()
+			if pods.Len() != 5 || health.Disk == nil || health.Disk.Err != nil || !strings.Contains(health.Disk.Note, start.note) || (start.note == "") != (health.Disk.Note == "") {
+				t.Errorf("there are %d pods, and the disk is %+v; want a note about %q", pods.Len(), health.Disk, start.note)
+			}
+			cancel()
+			<-pods.Done()
+			must(t, db.Close())
+		})
+		files, err := os.ReadDir(dir)
+		must(t, err)
+		for _, f := range files {
+			raw, err := os.ReadFile(filepath.Join(dir, f.Name()))
+			must(t, err)
+			if bytes.Contains(raw, []byte("swordfish")) {
+				t.Errorf("%s has a Secret of the old format", f.Name())
+			}
+		}
+	}
+}

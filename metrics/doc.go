@@ -28,7 +28,7 @@
 //	tarn_objects                     gauge    replica             objects in the copy
 //	tarn_object_bytes                gauge    replica             memory per object, about; see AddBytes
 //	tarn_synced                      gauge    replica             1 once the whole collection was taken
-//	tarn_fresh                       gauge    replica             1 while the copy follows its source and heard of it lately
+//	tarn_fresh                       gauge    replica             1 while the copy follows its source and is not old
 //	tarn_failing                     gauge    replica             1 while the copy cannot follow its source
 //	tarn_failures_total              counter  replica             attempts to list or watch that failed
 //	tarn_age_seconds                 gauge    replica             time since the last word of the source

@@ -32,7 +32,7 @@ var (
 	objects     = gauge("tarn_objects", "Objects in the copy.", "replica")
 	objectBytes = gauge("tarn_object_bytes", "Memory per object, about.", "replica")
 	synced      = gauge("tarn_synced", "1 once the whole collection was taken.", "replica")
-	fresh       = gauge("tarn_fresh", "1 while the copy follows its source and heard of it lately.", "replica")
+	fresh       = gauge("tarn_fresh", "1 while the copy follows its source and is not old.", "replica")
 	failing     = gauge("tarn_failing", "1 while the copy cannot follow its source.", "replica")
 	failures    = counter("tarn_failures_total", "Attempts to list or watch that failed.", "replica")
 	age         = gauge("tarn_age_seconds", "Time since the last word of the source.", "replica")

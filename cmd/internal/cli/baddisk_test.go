@@ -178,7 +178,7 @@ func TestMirrorWithoutItsDisk(t *testing.T) {
 			conn.Close()
 			time.Sleep(time.Minute)
 		}, "mirror", "pods", "--to", dir)
-		if !strings.Contains(got.out, "in memory only") || !strings.Contains(got.out, "well again") {
+		if !strings.Contains(got.out, "in memory only") || !strings.Contains(got.out, "recovered") {
 			t.Errorf("it says\n%s", got)
 		}
 		if got := r.run("get", "pods", "--from", dir, "-o", "name"); got.out != "pod/web-1\npod/web-2\n" {

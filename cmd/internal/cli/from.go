@@ -136,7 +136,7 @@ func (a *app) tellAge(ctx context.Context, at cluster, resources []mirror.Resour
 		}
 	}
 	if age := time.Since(oldest); !oldest.IsZero() && age > oldWords {
-		fmt.Fprintf(a.errOut, "As of %s ago: the server was not heard since.\n", seconds(age))
+		fmt.Fprintf(a.errOut, "This is the state of %s ago. Nothing has updated it since.\n", seconds(age))
 	}
 }
 

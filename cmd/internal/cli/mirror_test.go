@@ -54,14 +54,14 @@ func firsts(text string) string {
 	seen := map[string]bool{}
 	for line := range strings.Lines(text) {
 		at, said, _ := strings.Cut(line, " ")
-		if strings.Contains(said, "heard") {
+		if strings.Contains(said, " old\n") {
 			continue
 		}
 		if seen[said] {
 			continue
 		}
 		seen[said] = true
-		if strings.Contains(said, "refused") || strings.Contains(said, "well again") {
+		if strings.Contains(said, "refused") || strings.Contains(said, "recovered") {
 			anytime = append(anytime, "… "+said)
 			continue
 		}

@@ -69,7 +69,7 @@ func (p *mirrorLines) step(now time.Time) {
 	}
 	for _, t := range p.mirror.Tables() {
 		s := t.Status()
-		p.say(now, "%s: %s, %s, heard %s ago, %s", t.Resource().Name(), plural(s.Objects, "object"), rate(s.EventsPerSecond), seconds(s.Health.Age), s.Health.State)
+		p.say(now, "%s: %s, %s, %s, %s old", t.Resource().Name(), plural(s.Objects, "object"), rate(s.EventsPerSecond), s.Health.State, seconds(s.Health.Age))
 	}
 }
 
@@ -121,7 +121,7 @@ func (p *mirrorLines) news(now time.Time, t *mirror.Table) {
 	}
 	told.failed = failure
 	if failure == "" {
-		p.say(now, "%s: well again", name)
+		p.say(now, "%s: recovered", name)
 		return
 	}
 	p.say(now, "%s: %s", name, failure)

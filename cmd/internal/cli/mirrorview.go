@@ -104,12 +104,12 @@ func newTableLine(t *mirror.Table, problems []mirror.Problem, now time.Time) tab
 			objects += "/" + thousands(status.Expected)
 		}
 	}
-	heard := "-"
+	age := "-"
 	if !status.Health.LastWord.IsZero() {
-		heard = seconds(status.Health.Age)
+		age = seconds(status.Health.Age)
 	}
 	line := tableLine{
-		cells:     []string{t.Resource().Name(), objects, figure(status.EventsPerSecond), heard, stateOf(status.Health)},
+		cells:     []string{t.Resource().Name(), objects, figure(status.EventsPerSecond), age, stateOf(status.Health)},
 		perSecond: status.EventsPerSecond,
 	}
 	i := slices.IndexFunc(problems, func(p mirror.Problem) bool { return p.Table == t.Resource().Name() })

@@ -163,7 +163,7 @@ func (a *app) sqlOfDirectory(ctx context.Context, statement string, opts *sqlOpt
 		return err
 	}
 	if age := time.Since(oldest); !oldest.IsZero() && age > oldWords {
-		fmt.Fprintf(a.errOut, "As of %s ago: the server was not heard since.\n", seconds(age))
+		fmt.Fprintf(a.errOut, "This is the state of %s ago. Nothing has updated it since.\n", seconds(age))
 	}
 	return nil
 }

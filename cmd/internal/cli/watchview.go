@@ -86,7 +86,7 @@ func (t *liveTable) heading(now time.Time) term.Line {
 	case health.Err != nil:
 		state = term.Span{Text: fmt.Sprintf(", as of %s ago: %s", seconds(health.Age), brief(health.Err)), Style: term.Red}
 	case health.Synced:
-		state.Text += ", heard " + seconds(health.Age) + " ago"
+		state.Text += ", " + seconds(health.Age) + " old"
 	}
 	return append(line, state)
 }

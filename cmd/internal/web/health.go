@@ -20,8 +20,8 @@ func (s *Site) alive(w http.ResponseWriter, _ *http.Request) {
 	probeAnswer(w, http.StatusOK, "ok")
 }
 
-// ready answers /readyz: whether every table is synced and fresh, on disk too if it is
-// kept there. Why not is told only to those who may read the tables.
+// ready answers /readyz: whether every table is synced and fresh, and also on disk if it
+// is kept there. The reasons go only to callers that may read the tables.
 func (s *Site) ready(w http.ResponseWriter, r *http.Request) {
 	reasons := s.unready()
 	switch {

@@ -57,7 +57,8 @@ type Options struct {
 	Metrics http.Handler
 	// Logger takes what there is to say; slog.Default if nil.
 	Logger *slog.Logger
-	// AccessLog gets a line per request: sender, path and answer. Nil is none.
+	// AccessLog gets a line per request: sender, path and answer. If it is nil, there
+	// is no access log.
 	AccessLog *slog.Logger
 }
 

@@ -80,8 +80,8 @@ func New(m *mirror.Mirror, opts Options) (*Site, error) {
 	return s, nil
 }
 
-// SignInPath is the path of a link that signs in, if the site made its own token. It
-// is the page's path if the token came from the options, or if there is none.
+// SignInPath is the path of the link to print. If the site made its own token, the link
+// carries it and signs in. Otherwise it is the path of the page.
 func (s *Site) SignInPath() string {
 	if t := s.guard.token; t != nil && t.made != "" {
 		return "/#token=" + t.made

@@ -55,8 +55,8 @@ export function overviewView({ go }) {
     const facts = [
       ['Objects', count(total(t => t.objects)), `in ${model.tables.length} resources`],
       ['Events', rate(total(t => t.eventsPerSecond)) + '/s', count(total(t => t.events)) + ' so far'],
-      ['Oldest word', span(total(t => t.age, Math.max)), 'from the server'],
-      ['Memory', bytes(total(t => t.objects * t.bytesPerObject)), 'about'],
+      ['Freshness', span(total(t => t.age, Math.max)), 'of the oldest resource'],
+      ['Memory', bytes(total(t => t.objects * t.bytesPerObject)), 'estimated'],
       ['Synced', `${synced} of ${model.tables.length}`, model.problems ? `${model.problems} problem${model.problems > 1 ? 's' : ''}` : 'no problems'],
     ]
     if (tiles.children.length !== facts.length) {

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/tarnproject/tarn/kube/wire/internal/wiretest"
 )
 
 // distinctPods are pods that have nothing in common: each has text of its own
@@ -24,7 +26,7 @@ func distinctPods(t testing.TB, n int) [][]byte {
 	}
 	var raws [][]byte
 	for i := range n {
-		pod := replica("set", i)
+		pod := wiretest.Replica("set", i)
 		pod.Labels, pod.Annotations = map[string]string{word("label"): word("value")}, map[string]string{word("note"): word(strings.Repeat("x", 64))}
 		pod.OwnerReferences[0].UID = pod.UID
 		c := &pod.Spec.Containers[0]
@@ -35,7 +37,7 @@ func distinctPods(t testing.TB, n int) [][]byte {
 		c.ReadinessProbe.HTTPGet.Path = word("/healthz")
 		pod.Spec.Tolerations[0].Key = word("toleration")
 		pod.ManagedFields[0].FieldsV1.SetRawString(word(strings.Repeat("f", 500)))
-		raws = append(raws, marshal(t, pod))
+		raws = append(raws, wiretest.Marshal(t, pod))
 	}
 	return raws
 }
@@ -55,7 +57,7 @@ func BenchmarkProtobuf(b *testing.B) {
 		})
 		b.Run(name+"/first", func(b *testing.B) {
 			b.ReportAllocs()
-			var d *Decoder
+			var d *protoDecoder
 			for i := 0; b.Loop(); i++ {
 				if i%len(raws) == 0 {
 					d = newProtobuf(b, of, Options{Pool: NewPool()})
@@ -109,7 +111,7 @@ func BenchmarkProtobufHeap(b *testing.B) {
 					d := newProtobuf(b, of, Options{Pool: pool})
 					kept := make([]any, 0, len(raws))
 					for _, raw := range raws {
-						decode := d.Protobuf
+						decode := d.decode
 						if stock {
 							decode = func(raw []byte) (any, error) { return stockProtobuf(of, raw) }
 						}

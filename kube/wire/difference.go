@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"bytes"
+	"encoding/json"
 	"reflect"
 	"unsafe"
 )
@@ -88,10 +90,13 @@ func exported(t reflect.Type) bool {
 	return true
 }
 
-// under is the path of a field within another; a field without a name is inlined.
-func under(path, name string) string {
-	if path == "" || name == "" {
-		return path + name
+// sameValue compares by content, and where that differs by what is written of it: a
+// quantity remembers its text once someone has asked for it, which changes nothing.
+func sameValue(a, b any) bool {
+	if reflect.DeepEqual(a, b) {
+		return true
 	}
-	return path + "." + name
+	x, errX := json.Marshal(a)
+	y, errY := json.Marshal(b)
+	return errX == nil && errY == nil && bytes.Equal(x, y)
 }

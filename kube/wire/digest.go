@@ -19,13 +19,6 @@ type digest uint64
 // digestSeed is secret, so that nobody can choose a write that does not show.
 var digestSeed = maphash.MakeSeed()
 
-// digestDepth and digestRefs bound how far references are followed: objects have no
-// cycles, but what has one must not hang. What lies deeper is not verified.
-const (
-	digestDepth = 256
-	digestRefs  = 1 << 20
-)
-
 // digestOf hashes what a reference leads to, and says how many bytes that were.
 func digestOf(r *ref, x part) (d digest, size int) {
 	h := digester{left: digestRefs}

@@ -10,13 +10,13 @@ import (
 
 // checkDrop refuses paths that the type does not have: a misspelt one would keep
 // what it is meant to save, silently.
-func (d *Decoder) checkDrop() error {
-	if d.objectType == reflect.TypeFor[unstructured.Unstructured]() {
+func checkDrop(t reflect.Type, paths []string) error {
+	if t == reflect.TypeFor[unstructured.Unstructured]() {
 		return nil
 	}
-	for _, path := range d.opts.Drop {
-		if err := checkPath(d.objectType, path); err != nil {
-			return fmt.Errorf("wire: cannot drop %q from %v: %w", path, d.objectType, err)
+	for _, path := range paths {
+		if err := checkPath(t, path); err != nil {
+			return fmt.Errorf("wire: cannot drop %q from %v: %w", path, t, err)
 		}
 	}
 	return nil

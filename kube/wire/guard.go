@@ -2,11 +2,8 @@ package wire
 
 import (
 	"context"
-	"hash/maphash"
 	"time"
 	"unsafe"
-
-	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/tarnproject/tarn"
 )
@@ -33,7 +30,7 @@ const guardPeriod = 5 * time.Second
 func (g Guard[T]) Run(ctx context.Context, held tarn.Copy[T]) {
 	ticker := time.NewTicker(guardPeriod)
 	defer ticker.Stop()
-	_, seen := g.Pool.strays.since(0, time.Now())
+	_, seen := g.Pool.strayWritesSince(0, time.Now())
 	for {
 		select {
 		case <-ctx.Done():
@@ -41,7 +38,7 @@ func (g Guard[T]) Run(ctx context.Context, held tarn.Copy[T]) {
 		case now := <-ticker.C:
 			g.Pool.Sweep(now)
 			var writes []strayWrite
-			writes, seen = g.Pool.strays.since(seen, now)
+			writes, seen = g.Pool.strayWritesSince(seen, now)
 			if damaged := g.find(writes, held); len(damaged) > 0 {
 				held.Repair(damaged)
 			}
@@ -55,13 +52,15 @@ func (g Guard[T]) find(writes []strayWrite, held tarn.Copy[T]) (damaged []tarn.D
 	if len(writes) == 0 {
 		return nil
 	}
-	var decoder *Decoder
+	var decoder *protoDecoder // which alone remembers what it decoded
 	if g.Decoder != nil {
-		decoder = g.Decoder()
+		if d := g.Decoder(); d != nil {
+			decoder = d.protobuf
+		}
 	}
 	s := search{memory: map[unsafe.Pointer]bool{}}
 	for _, w := range writes {
-		if w.by != nil && w.by == decoder {
+		if decoder != nil && w.by == any(decoder) {
 			damaged = append(damaged, tarn.Damage{Key: tarn.Key(w.object), Field: w.field, Repaired: true})
 		}
 		if w.memory != nil {
@@ -74,19 +73,10 @@ func (g Guard[T]) find(writes []strayWrite, held tarn.Copy[T]) (damaged []tarn.D
 	for key, object := range held.All() {
 		if field, ok := s.in(object); ok {
 			damaged = append(damaged, tarn.Damage{Key: key, Field: field})
-			decoder.forget(object)
+			if decoder != nil {
+				decoder.forget(object)
+			}
 		}
 	}
 	return damaged
-}
-
-// forget lets go of what is known of the state that is held of an object, so that the
-// next one takes nothing over from it.
-func (d *Decoder) forget(object any) {
-	if d == nil || d.opts.Pool == nil {
-		return
-	}
-	if m, err := meta.Accessor(object); err == nil {
-		d.past.forget(maphash.String(d.opts.Pool.seedA, string(m.GetUID())))
-	}
 }

@@ -19,44 +19,52 @@ import (
 // twice, a number that does not fit, a byte that is not UTF-8) it gives the object
 // up, and the stock decoder makes of it what it always did.
 type jsonDecoder struct {
-	once   sync.Once
-	plan   *jsonPlan
-	states sync.Pool // of *jsonState
+	objectType reflect.Type // of the struct
+	opts       Options
+	once       sync.Once
+	plan       *jsonPlan
+	states     sync.Pool // of *jsonState
+}
+
+// newJSONDecoder returns a decoder of structs of type t.
+func newJSONDecoder(t reflect.Type, opts Options) *jsonDecoder {
+	return &jsonDecoder{objectType: t, opts: opts}
 }
 
 var unstructuredType = reflect.TypeFor[unstructured.Unstructured]()
 
-func (j *jsonDecoder) compile(t reflect.Type, opts Options) {
-	c := &jsonCompiler{plans: map[reflect.Type]*jsonPlan{}}
+// compile makes the plan when the first object comes.
+func (d *jsonDecoder) compile() {
+	c, t := &jsonCompiler{plans: map[reflect.Type]*jsonPlan{}}, d.objectType
 	if t == unstructuredType {
 		t = freeMapType
 	}
 	c.mu.Lock()
-	j.plan = c.plan(t, jsonScopeOf(opts))
+	d.plan = c.plan(t, jsonScopeOf(d.opts))
 	c.mu.Unlock()
-	j.states.New = func() any {
+	d.states.New = func() any {
 		s := &jsonState{}
 		s.texts.seed = maphash.MakeSeed()
-		s.pool = opts.Pool
+		s.pool = d.opts.Pool
 		return s
 	}
 }
 
-// decodeJSON decodes an object; see [Decoder.JSON].
-func (d *Decoder) decodeJSON(raw []byte) (any, error) {
-	if object, ok := d.fastJSON(raw); ok {
+// decode decodes an object.
+func (d *jsonDecoder) decode(raw []byte) (any, error) {
+	if object, ok := d.fast(raw); ok {
 		return object, nil
 	}
-	return d.stockJSON(raw)
+	return d.stock(raw)
 }
 
-// fastJSON decodes an object if there is nothing odd about it.
-func (d *Decoder) fastJSON(raw []byte) (object any, ok bool) {
-	d.json.once.Do(func() { d.json.compile(d.objectType, d.opts) })
+// fast decodes an object if there is nothing odd about it.
+func (d *jsonDecoder) fast(raw []byte) (object any, ok bool) {
+	d.once.Do(d.compile)
 	memory := reflect.New(d.objectType)
-	s := d.json.states.Get().(*jsonState)
-	ok = s.whole(d.json.plan, memory.UnsafePointer(), raw)
-	d.json.states.Put(s)
+	s := d.states.Get().(*jsonState)
+	ok = s.whole(d.plan, memory.UnsafePointer(), raw)
+	d.states.Put(s)
 	return memory.Interface(), ok
 }
 
@@ -74,8 +82,8 @@ func (s *jsonState) whole(p *jsonPlan, dst unsafe.Pointer, raw []byte) bool {
 	return i != odd && jsonSpace(raw, i) == odd
 }
 
-// stockJSON decodes an object as everyone does.
-func (d *Decoder) stockJSON(raw []byte) (any, error) {
+// stock decodes an object as everyone does.
+func (d *jsonDecoder) stock(raw []byte) (any, error) {
 	object := reflect.New(d.objectType).Interface()
 	var target any = object
 	u, free := object.(*unstructured.Unstructured)

@@ -1,11 +1,6 @@
 package wire
 
-import (
-	"bytes"
-	"encoding/json"
-	"reflect"
-	"unsafe"
-)
+import "unsafe"
 
 // load returns what the slice, map or pointer at dst refers to.
 func (p *jsonPlan) load(dst unsafe.Pointer) part {
@@ -42,15 +37,4 @@ func (p *jsonPlan) isNumber() bool {
 		return p.size <= 8
 	}
 	return false
-}
-
-// sameValue compares by content, and where that differs by what is written of it: a
-// quantity remembers its text once someone has asked for it, which changes nothing.
-func sameValue(a, b any) bool {
-	if reflect.DeepEqual(a, b) {
-		return true
-	}
-	x, errX := json.Marshal(a)
-	y, errY := json.Marshal(b)
-	return errX == nil && errY == nil && bytes.Equal(x, y)
 }

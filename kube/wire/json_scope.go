@@ -26,9 +26,6 @@ func jsonScopeOf(opts Options) *jsonScope {
 	return root
 }
 
-// privateMetadata is what of its metadata is an object's own.
-var privateMetadata = []string{"labels", "annotations", "ownerReferences", "finalizers"}
-
 // at returns the scope of the value at path, and makes it if need be.
 func (s *jsonScope) at(path ...string) *jsonScope {
 	for _, name := range path {

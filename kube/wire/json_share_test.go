@@ -21,7 +21,7 @@ func podJSON(name, node string) []byte {
 	return []byte(strings.NewReplacer("web-1", name, "6183faa1", "uid-"+name, "node-1", node).Replace(somePod))
 }
 
-func decodePods(t testing.TB, d *Decoder, n int) []*corev1.Pod {
+func decodePods(t testing.TB, d *jsonDecoder, n int) []*corev1.Pod {
 	t.Helper()
 	pods := make([]*corev1.Pod, n)
 	for i := range pods {
@@ -139,7 +139,7 @@ func TestJSONDrop(t *testing.T) {
 			d := newJSON(t, of, Options{Pool: pool, Drop: paths})
 			for range 2 {
 				wantStockJSON(t, whole, []byte(raw)) // in the same pool, and not affected
-				got, err := d.JSON([]byte(raw))
+				got, err := d.decode([]byte(raw))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -159,10 +159,10 @@ func TestJSONDrop(t *testing.T) {
 		}
 	}
 	d := newJSON(t, podType, Options{Drop: []string{"spec"}})
-	if got, err := d.JSON([]byte(`{"spec":{"nodeName":17},"status":{}}`)); err != nil || got.(*corev1.Pod).Spec.NodeName != "" {
+	if got, err := d.decode([]byte(`{"spec":{"nodeName":17},"status":{}}`)); err != nil || got.(*corev1.Pod).Spec.NodeName != "" {
 		t.Errorf("got %v, %v: what is dropped is not decoded", got, err)
 	}
-	if _, err := d.JSON([]byte(`{"spec":{"nodeName":tru},"status":{}}`)); err == nil {
+	if _, err := d.decode([]byte(`{"spec":{"nodeName":tru},"status":{}}`)); err == nil {
 		t.Error("no error for broken JSON in what is dropped")
 	}
 }
@@ -175,21 +175,21 @@ func TestJSONSharingChangesNothing(t *testing.T) {
 		`{"self":{"labels":{"a":"b"},"texts":["a","bc"]}}`, `{"list":[{"int32Ptr":7,"boolPtr":true},{"any":{"a":[1,{}]}}]}`, `{"textPtr":"a","int32Ptr":600}`, `"2024-01-02T03:04:05Z"`}
 	names := []string{"bool", "int32", "string", "any", "texts", "labels", "time", "boolPtr", "int32Ptr", "textPtr", "self", "list", "unknown"}
 	rapid.Check(t, func(t *rapid.T) {
-		typed, _ := NewDecoder(reflect.TypeFor[*everyKind](), Options{Pool: pool})
-		free, _ := NewDecoder(freeType, Options{Pool: pool})
+		typed := newJSONDecoder(reflect.TypeFor[everyKind](), Options{Pool: pool})
+		free := newJSONDecoder(freeType.Elem(), Options{Pool: pool})
 		type decoded struct {
 			object any
 			raw    []byte
 		}
 		var all []decoded
 		for range rapid.IntRange(1, 20).Draw(t, "objects") {
-			d := rapid.SampledFrom([]*Decoder{typed, free}).Draw(t, "decoder")
+			d := rapid.SampledFrom([]*jsonDecoder{typed, free}).Draw(t, "decoder")
 			var members []string
 			for range rapid.IntRange(0, 4).Draw(t, "members") {
 				members = append(members, fmt.Sprintf("%q:%s", rapid.SampledFrom(names).Draw(t, "name"), rapid.SampledFrom(pieces).Draw(t, "piece")))
 			}
 			raw := []byte("{" + strings.Join(members, ",") + "}")
-			object, err := d.JSON(raw)
+			object, err := d.decode(raw)
 			want, wantErr := stockJSONOf(reflect.PointerTo(d.objectType), raw)
 			if (err == nil) != (wantErr == nil) || err == nil && !reflect.DeepEqual(object, want) {
 				t.Fatalf("%s:\n got %v, %v\nwant %v, %v", raw, object, err, want, wantErr)
@@ -209,14 +209,14 @@ func TestJSONSharingChangesNothing(t *testing.T) {
 
 func TestJSONConcurrently(t *testing.T) {
 	pool := NewPool()
-	decoders := []*Decoder{newJSON(t, podType, Options{Pool: pool}), newJSON(t, freeType, Options{Pool: pool}), newJSON(t, partialType, Options{Pool: pool})}
+	decoders := []*jsonDecoder{newJSON(t, podType, Options{Pool: pool}), newJSON(t, freeType, Options{Pool: pool}), newJSON(t, partialType, Options{Pool: pool})}
 	var group sync.WaitGroup
 	for worker := range 4 {
 		group.Go(func() {
 			for i := range 200 {
 				d := decoders[(i+worker)%len(decoders)]
 				raw := podJSON(fmt.Sprint("web-", i, "-", worker), fmt.Sprint("node-", i%3))
-				got, err := d.JSON(raw)
+				got, err := d.decode(raw)
 				want, _ := stockJSONOf(reflect.PointerTo(d.objectType), raw)
 				if err != nil || !reflect.DeepEqual(got, want) {
 					t.Errorf("%s: %v, %v", raw, got, err)
@@ -273,7 +273,7 @@ func BenchmarkJSON(b *testing.B) {
 			d := newJSON(b, of, Options{Pool: NewPool()})
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
-				if _, err := d.JSON(raws[i%len(raws)]); err != nil {
+				if _, err := d.decode(raws[i%len(raws)]); err != nil {
 					b.Fatal(err)
 				}
 			}

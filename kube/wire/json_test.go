@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/tarnproject/tarn/kube/wire/internal/wiretest"
 )
 
 var (
@@ -24,13 +26,12 @@ var (
 	partialType = reflect.TypeFor[*metav1.PartialObjectMetadata]()
 )
 
-func newJSON(t testing.TB, of reflect.Type, opts Options) *Decoder {
+func newJSON(t testing.TB, of reflect.Type, opts Options) *jsonDecoder {
 	t.Helper()
-	d, err := NewDecoder(of, opts)
-	if err != nil {
+	if err := checkDrop(of.Elem(), opts.Drop); err != nil {
 		t.Fatal(err)
 	}
-	return d
+	return newJSONDecoder(of.Elem(), opts)
 }
 
 // stockJSONOf is what client-go makes of raw.
@@ -43,10 +44,10 @@ func stockJSONOf(of reflect.Type, raw []byte) (any, error) {
 }
 
 // wantStockJSON decodes raw and compares value and error with the stock decoder's.
-func wantStockJSON(t testing.TB, d *Decoder, raw []byte) any {
+func wantStockJSON(t testing.TB, d *jsonDecoder, raw []byte) any {
 	t.Helper()
 	given := string(raw)
-	got, err := d.JSON(raw)
+	got, err := d.decode(raw)
 	if string(raw) != given {
 		t.Fatalf("the bytes of %s were written to", given)
 	}
@@ -61,8 +62,8 @@ func wantStockJSON(t testing.TB, d *Decoder, raw []byte) any {
 }
 
 // fast says whether raw is decoded without the stock decoder.
-func fast(d *Decoder, raw []byte) bool {
-	_, ok := d.fastJSON(raw)
+func fast(d *jsonDecoder, raw []byte) bool {
+	_, ok := d.fast(raw)
 	return ok
 }
 
@@ -82,7 +83,7 @@ func TestJSONEveryType(t *testing.T) {
 	}
 	slices.Sort(kinds)
 	slow := map[string]int{}
-	for _, kind := range Some(kinds) {
+	for _, kind := range wiretest.Some(kinds) {
 		d := newJSON(t, reflect.PointerTo(byName[kind]), Options{Pool: pool})
 		for round := range 3 {
 			fill.NilChance(float64(round)/5).NumElements(0, 3).MaxDepth(10)
@@ -159,7 +160,7 @@ func TestJSONNasty(t *testing.T) {
 			documents = append(documents, fmt.Sprintf(`{%q:%s}`, name, snippet), fmt.Sprintf("{ %q\n: %s\t, \"int64\":7}", name, snippet),
 				fmt.Sprintf(`{"self":{%q:%s},"list":[{},{%q:%s}]}`, name, snippet, name, snippet))
 		}
-		for _, document := range Some(documents) {
+		for _, document := range wiretest.Some(documents) {
 			for range 2 {
 				wantStockJSON(t, typed, []byte(document))
 				wantStockJSON(t, free, []byte(document))
@@ -189,7 +190,7 @@ func TestJSONTruncatedAndBroken(t *testing.T) {
 			t.Errorf("%v: an ordinary pod was left to the stock decoder", of)
 		}
 		for n := range somePod {
-			if raceEnabled && n%16 != 0 {
+			if wiretest.RaceEnabled && n%16 != 0 {
 				continue
 			}
 			wantStockJSON(t, d, []byte(somePod[:n]))
@@ -208,7 +209,7 @@ func TestJSONTruncatedAndBroken(t *testing.T) {
 func TestJSONDepth(t *testing.T) {
 	typed := newJSON(t, reflect.TypeFor[*everyKind](), Options{Pool: NewPool()})
 	free := newJSON(t, freeType, Options{Pool: NewPool()})
-	for _, n := range Some([]int{deepest, 10, deepest - 2, deepest - 1, deepest + 1, 9998, 10001, 200_000}) {
+	for _, n := range wiretest.Some([]int{deepest, 10, deepest - 2, deepest - 1, deepest + 1, 9998, 10001, 200_000}) {
 		for _, around := range [][2]string{{`{"self":`, `}`}, {`{"any":`, `}`}, {`{"unknown":[`, `]}`}, {`{"any":[`, `]}`}} {
 			raw := []byte(strings.Repeat(around[0], n) + "null" + strings.Repeat(around[1], n))
 			wantStockJSON(t, typed, raw)

@@ -16,6 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/tarnproject/tarn/kube/wire/internal/wiretest"
 )
 
 type (
@@ -150,7 +152,7 @@ func TestJSONTypes(t *testing.T) {
 	for _, of := range jsonTypes {
 		fields := []reflect.StructField{{Name: "X", Type: of, Tag: `json:"x"`}, {Name: "Y", Type: reflect.TypeFor[string](), Tag: `json:"y"`}}
 		d := newJSON(t, reflect.PointerTo(reflect.StructOf(fields)), Options{Pool: pool})
-		for _, snippet := range Some(append(typeSnippets, jsonSnippets...)) {
+		for _, snippet := range wiretest.Some(append(typeSnippets, jsonSnippets...)) {
 			for range 2 {
 				wantStockJSON(t, d, fmt.Appendf(nil, `{"x":%s,"y":"z"}`, snippet))
 			}

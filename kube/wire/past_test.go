@@ -15,16 +15,18 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/tarnproject/tarn/kube/wire/internal/wiretest"
 )
 
 // holding is a decoder and what became of what it decoded, by namespace and name.
 type holding struct {
-	*Decoder
+	*protoDecoder
 	mu      sync.Mutex
 	objects map[string]any
 }
 
-func hold(d *Decoder) *holding { return &holding{Decoder: d, objects: map[string]any{}} }
+func hold(d *protoDecoder) *holding { return &holding{protoDecoder: d, objects: map[string]any{}} }
 
 func (h *holding) held(namespace, name string) any {
 	h.mu.Lock()
@@ -41,23 +43,12 @@ func (h *holding) put(namespace, name string, object any) {
 // pod decodes a state of a pod, which is held then.
 func (h *holding) pod(t testing.TB, m Moment, pod *corev1.Pod) *corev1.Pod {
 	t.Helper()
-	object, err := h.ProtobufAt(m, marshal(t, pod), h.held)
+	object, err := h.decodeAt(m, wiretest.Marshal(t, pod), h.held)
 	if err != nil {
 		t.Fatal(err)
 	}
 	h.put(pod.Namespace, pod.Name, object)
 	return object.(*corev1.Pod)
-}
-
-// restarted is a later state of a pod: its status and version differ.
-func restarted(pod *corev1.Pod, nth int) *corev1.Pod {
-	pod = pod.DeepCopy()
-	pod.ResourceVersion = fmt.Sprint(100_000 + nth)
-	pod.Status.Message = fmt.Sprintf("restarted for the %dth time", nth)
-	for i := range pod.Status.ContainerStatuses {
-		pod.Status.ContainerStatuses[i].RestartCount = int32(nth)
-	}
-	return pod
 }
 
 // Whatever changes from state to state, and whatever stays, the values are the stock
@@ -66,7 +57,7 @@ func TestPastEveryType(t *testing.T) {
 	pool := NewPool()
 	filler := newFiller(7)
 	random := rand.New(rand.NewPCG(1, 2))
-	for _, of := range Some(protobufTypes()) {
+	for _, of := range wiretest.Some(protobufTypes()) {
 		t.Run(of.String(), func(t *testing.T) {
 			shared := hold(newProtobuf(t, of, Options{Pool: pool, SharedMetadata: true}))
 			private := hold(newProtobuf(t, of, Options{Pool: pool}))
@@ -92,14 +83,14 @@ func TestPastEveryType(t *testing.T) {
 				case round%3 == 2 && field.CanSet():
 					filler.Fill(field.Addr().Interface())
 				}
-				raw := marshal(t, states[i].Interface())
+				raw := wiretest.Marshal(t, states[i].Interface())
 				want, err := stockProtobuf(of, raw)
 				if err != nil {
 					t.Fatal(err)
 				}
 				for _, d := range []*holding{shared, private} {
 					moment := []Moment{First, Again, Again, Again, Last}[round/2%5]
-					got, err := d.ProtobufAt(moment, slices.Clone(raw), d.held)
+					got, err := d.decodeAt(moment, slices.Clone(raw), d.held)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -122,24 +113,24 @@ func TestPastEveryType(t *testing.T) {
 // and be it the first update.
 func TestPastIsTakenOver(t *testing.T) {
 	h := hold(newProtobuf(t, reflect.TypeFor[corev1.Pod](), Options{Pool: NewPool()}))
-	pod := replica("set", 1)
+	pod := wiretest.Replica("set", 1)
 	first := h.pod(t, First, pod)
-	second := h.pod(t, Again, restarted(pod, 2))
-	third := h.pod(t, Again, restarted(pod, 3))
+	second := h.pod(t, Again, wiretest.Restarted(pod, 2))
+	third := h.pod(t, Again, wiretest.Restarted(pod, 3))
 	if !samePointer(first.Spec.Containers, second.Spec.Containers) || !samePointer(second.Spec.Containers, third.Spec.Containers) {
 		t.Error("the containers were made anew")
 	}
 	// A list brings what is held again.
 	h.put(pod.Namespace, pod.Name, third)
-	if _, err := h.ProtobufAt(First, marshal(t, third), h.held); err != nil {
+	if _, err := h.decodeAt(First, wiretest.Marshal(t, third), h.held); err != nil {
 		t.Fatal(err)
 	}
-	fourth := h.pod(t, Again, restarted(pod, 4))
+	fourth := h.pod(t, Again, wiretest.Restarted(pod, 4))
 	if !samePointer(third.Spec.Containers, fourth.Spec.Containers) {
 		t.Error("after a list the containers were made anew")
 	}
 	pod.Spec.NodeName = "another"
-	fifth := h.pod(t, Again, restarted(pod, 5))
+	fifth := h.pod(t, Again, wiretest.Restarted(pod, 5))
 	if fifth.Spec.NodeName != "another" || fourth.Spec.NodeName == "another" {
 		t.Errorf("the node is %q, and was %q", fifth.Spec.NodeName, fourth.Spec.NodeName)
 	}
@@ -152,7 +143,7 @@ func TestPastIsNotGivenUp(t *testing.T) {
 	const pods = 200
 	turn := func(m Moment, nth int) (all []*corev1.Pod) {
 		for i := range pods {
-			pod := restarted(replica("set", i), nth)
+			pod := wiretest.Restarted(wiretest.Replica("set", i), nth)
 			entry := metav1.ManagedFieldsEntry{Manager: "kubelet", FieldsV1: &metav1.FieldsV1{}}
 			entry.FieldsV1.SetRawString(strings.Repeat(fmt.Sprint("fields of pod ", i, ", "), 20))
 			pod.ManagedFields = []metav1.ManagedFieldsEntry{entry}
@@ -181,17 +172,17 @@ func TestPastOfAnotherState(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	h := hold(newProtobuf(t, of, Options{Pool: NewPool()}))
 	state := func() *corev1.Pod {
-		pod := restarted(replica("set", random.IntN(2)), random.IntN(3))
+		pod := wiretest.Restarted(wiretest.Replica("set", random.IntN(2)), random.IntN(3))
 		pod.Name = fmt.Sprint("pod-", random.IntN(2))
 		pod.Spec.NodeName = fmt.Sprint("node-", random.IntN(3))
 		return pod
 	}
 	takenOver := 0
-	for round := range Some(make([]struct{}, 5_000)) {
+	for round := range wiretest.Some(make([]struct{}, 5_000)) {
 		pod := state()
-		raw := marshal(t, pod)
+		raw := wiretest.Marshal(t, pod)
 		last, _ := h.held(pod.Namespace, pod.Name).(*corev1.Pod)
-		got, err := h.ProtobufAt([]Moment{First, Again, Again, Last}[random.IntN(4)], raw, h.held)
+		got, err := h.decodeAt([]Moment{First, Again, Again, Last}[random.IntN(4)], raw, h.held)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -221,7 +212,7 @@ func TestPastOfAnotherState(t *testing.T) {
 func TestPastOfTheSameVersion(t *testing.T) {
 	h := hold(newProtobuf(t, reflect.TypeFor[corev1.Pod](), Options{Pool: NewPool()}))
 	on := func(node, version, message string) *corev1.Pod {
-		pod := replica("set", 1)
+		pod := wiretest.Replica("set", 1)
 		pod.Spec.NodeName, pod.ResourceVersion, pod.Status.Message = node, version, message
 		return pod
 	}
@@ -288,7 +279,7 @@ func TestPastSalt(t *testing.T) {
 // Entries of a list that change places are not mistaken for each other.
 func TestPastKnowsPlaces(t *testing.T) {
 	h := hold(newProtobuf(t, reflect.TypeFor[corev1.Pod](), Options{Pool: NewPool()}))
-	pod := replica("set", 1)
+	pod := wiretest.Replica("set", 1)
 	for i := range 3 {
 		entry := metav1.ManagedFieldsEntry{Manager: fmt.Sprint("manager-", i), FieldsV1: &metav1.FieldsV1{}}
 		entry.FieldsV1.SetRawString(strings.Repeat(string(rune('a'+i)), 200))
@@ -298,7 +289,7 @@ func TestPastKnowsPlaces(t *testing.T) {
 		pod.ResourceVersion = fmt.Sprint(round)
 		n := len(pod.ManagedFields)
 		pod.ManagedFields[round%n], pod.ManagedFields[(round+1)%n] = pod.ManagedFields[(round+1)%n], pod.ManagedFields[round%n]
-		want, _ := stockProtobuf(reflect.TypeFor[corev1.Pod](), marshal(t, pod))
+		want, _ := stockProtobuf(reflect.TypeFor[corev1.Pod](), wiretest.Marshal(t, pod))
 		if got := h.pod(t, Again, pod); !reflect.DeepEqual(got, want) {
 			t.Fatalf("round %d: got\n%+v, want\n%+v", round, got.ManagedFields, want.(*corev1.Pod).ManagedFields)
 		}
@@ -309,16 +300,16 @@ func TestPastKnowsPlaces(t *testing.T) {
 // text.
 func TestPastIsLetGo(t *testing.T) {
 	h := hold(newProtobuf(t, reflect.TypeFor[corev1.Pod](), Options{Pool: NewPool()}))
-	pod := replica("set", 1)
+	pod := wiretest.Replica("set", 1)
 	for _, moment := range []Moment{First, Again} {
-		old := h.pod(t, moment, restarted(pod, 1))
+		old := h.pod(t, moment, wiretest.Restarted(pod, 1))
 		gone, text := weak.Make(old), weak.Make(unsafe.StringData(old.Status.Message))
-		now := h.pod(t, Again, restarted(pod, 2))
+		now := h.pod(t, Again, wiretest.Restarted(pod, 2))
 		if !samePointer(old.Spec.Containers, now.Spec.Containers) {
 			t.Error("nothing was taken over")
 		}
 		old = nil
-		settle(t, func() bool { return gone.Value() == nil && text.Value() == nil })
+		wiretest.CollectUntil(t, func() bool { return gone.Value() == nil && text.Value() == nil })
 		runtime.KeepAlive(now)
 	}
 }
@@ -328,24 +319,24 @@ func TestPastIsLetGo(t *testing.T) {
 func TestPastForgets(t *testing.T) {
 	h := hold(newProtobuf(t, reflect.TypeFor[corev1.Pod](), Options{Pool: NewPool()}))
 	for i := range 100 {
-		h.pod(t, First, replica("set", i))
+		h.pod(t, First, wiretest.Replica("set", i))
 		if i%2 == 0 {
-			h.pod(t, Again, restarted(replica("set", i), i))
+			h.pod(t, Again, wiretest.Restarted(wiretest.Replica("set", i), i))
 		}
 	}
 	if n := h.past.len(); n != 100 {
 		t.Errorf("%d of 100 pods are remembered", n)
 	}
 	for i := range 30 {
-		h.pod(t, Last, restarted(replica("set", i), i+1))
+		h.pod(t, Last, wiretest.Restarted(wiretest.Replica("set", i), i+1))
 	}
 	if n := h.past.len(); n != 70 {
 		t.Errorf("of 100 pods 30 were deleted, and %d are remembered", n)
 	}
-	if h.ForgetAbove(70); h.past.len() != 70 {
+	if h.forgetAbove(70); h.past.len() != 70 {
 		t.Error("what is not too many was forgotten")
 	}
-	if h.ForgetAbove(69); h.past.len() != 0 {
+	if h.forgetAbove(69); h.past.len() != 0 {
 		t.Errorf("%d pods are remembered", h.past.len())
 	}
 }
@@ -353,13 +344,13 @@ func TestPastForgets(t *testing.T) {
 // What nobody holds is not remembered.
 func TestPastOfNothing(t *testing.T) {
 	d := newProtobuf(t, reflect.TypeFor[corev1.Pod](), Options{Pool: NewPool()})
-	raw := marshal(t, replica("set", 1))
+	raw := wiretest.Marshal(t, wiretest.Replica("set", 1))
 	for _, moment := range []Moment{Once, First, Again, Last} {
-		if _, err := d.ProtobufAt(moment, raw, nil); err != nil {
+		if _, err := d.decodeAt(moment, raw, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := d.ProtobufAt(Once, raw, func(_, _ string) any { return nil }); err != nil {
+	if _, err := d.decodeAt(Once, raw, func(_, _ string) any { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	if n := d.past.len(); n != 0 {
@@ -370,9 +361,9 @@ func TestPastOfNothing(t *testing.T) {
 // Private maps stay private from state to state.
 func TestPastPrivateMaps(t *testing.T) {
 	h := hold(newProtobuf(t, reflect.TypeFor[corev1.Pod](), Options{Pool: NewPool()}))
-	want := replica("set", 1).Labels
+	want := wiretest.Replica("set", 1).Labels
 	for i := range 5 {
-		pod := h.pod(t, Again, restarted(replica("set", 1), i))
+		pod := h.pod(t, Again, wiretest.Restarted(wiretest.Replica("set", 1), i))
 		if !reflect.DeepEqual(pod.Labels, want) {
 			t.Fatalf("labels %v", pod.Labels)
 		}
@@ -388,8 +379,8 @@ func TestPastConcurrently(t *testing.T) {
 		group.Go(func() {
 			for round := range 40 {
 				for i := range 10 {
-					pod := restarted(replica("set", i), round+g)
-					want, _ := stockProtobuf(reflect.TypeFor[corev1.Pod](), marshal(t, pod))
+					pod := wiretest.Restarted(wiretest.Replica("set", i), round+g)
+					want, _ := stockProtobuf(reflect.TypeFor[corev1.Pod](), wiretest.Marshal(t, pod))
 					if got := h.pod(t, Moment(round%4), pod); !reflect.DeepEqual(got, want) {
 						t.Errorf("pod %d, state %d: got\n%+v, want\n%+v", i, round, got, want)
 					}

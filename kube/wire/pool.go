@@ -51,13 +51,6 @@ func NewPool() *Pool {
 // outside knows, so that no one can make two parts collide.
 type key struct{ a, b uint64 }
 
-// part is shared memory: the first element of a slice, the bytes of a string, a
-// map, or what a pointer points to; n is the length of slices and strings.
-type part struct {
-	ptr unsafe.Pointer
-	n   int
-}
-
 // sample is a part with what is needed to put it into a pool.
 type sample struct {
 	part

@@ -142,6 +142,12 @@ func (p *Pool) intact(a uint64, e pooled) bool {
 	return false
 }
 
+// strayWritesSince returns the stray writes that were reported after the one with the given
+// number, and the number of the last one.
+func (p *Pool) strayWritesSince(number uint64, now time.Time) (writes []strayWrite, last uint64) {
+	return p.strays.since(number, now)
+}
+
 // stray reports a write.
 func (p *Pool) stray(w strayWrite) {
 	p.strays.add(w, time.Now())

@@ -11,6 +11,8 @@ import (
 	"weak"
 
 	"pgregory.net/rapid"
+
+	"github.com/tarnproject/tarn/kube/wire/internal/wiretest"
 )
 
 // payload is a part that is large enough to be worth a weak pointer.
@@ -31,21 +33,6 @@ func (p *Pool) offer(k key, x *payload, by owner) *payload {
 func (p *Pool) lookup(k key, by owner) *payload {
 	x, _ := p.get(k, request{by: by})
 	return (*payload)(x.ptr)
-}
-
-// settle runs garbage collections until what they trigger has been done.
-func settle(t testing.TB, done func() bool) {
-	t.Helper()
-	for range 100 {
-		runtime.GC()
-		for range 100 {
-			if done() {
-				return
-			}
-			runtime.Gosched()
-		}
-	}
-	t.Fatal("garbage collections do not lead there")
 }
 
 func TestPoolComparesBothHalvesOfAKey(t *testing.T) {
@@ -106,7 +93,7 @@ func TestPoolGenerations(t *testing.T) {
 			gone = append(gone, weak.Make(x))
 		}
 	}
-	settle(t, func() bool { return p.Stats().Parts == 10 })
+	wiretest.CollectUntil(t, func() bool { return p.Stats().Parts == 10 })
 	for n := range 40 {
 		x := p.lookup(numbered(p, n), 9)
 		if want := n%4 == 0; (x != nil) != want {
@@ -131,7 +118,7 @@ func TestPoolGenerations(t *testing.T) {
 	}
 	runtime.KeepAlive(alive)
 	alive = nil
-	settle(t, func() bool { return p.Stats().Parts == 0 })
+	wiretest.CollectUntil(t, func() bool { return p.Stats().Parts == 0 })
 }
 
 // A part that comes again after it was forgotten is shared from then on.
@@ -198,7 +185,7 @@ func TestPoolIsGarbage(t *testing.T) {
 	x := weak.Make(p.offer(numbered(p, 1), &payload{}, anyone))
 	w := weak.Make(p)
 	runtime.KeepAlive(p)
-	settle(t, func() bool { return w.Value() == nil && x.Value() == nil })
+	wiretest.CollectUntil(t, func() bool { return w.Value() == nil && x.Value() == nil })
 }
 
 // Weak pointers of every kind of part: the memory of slices, maps, strings and
@@ -234,7 +221,7 @@ func TestPoolKindsOfParts(t *testing.T) {
 	runtime.KeepAlive(last)
 	runtime.KeepAlive(tail)
 	runtime.KeepAlive(table)
-	settle(t, func() bool { return p.Stats().Parts == 0 })
+	wiretest.CollectUntil(t, func() bool { return p.Stats().Parts == 0 })
 }
 
 // The pool against a plain model: it never returns anything else than the part that

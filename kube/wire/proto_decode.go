@@ -10,13 +10,13 @@ import (
 // errTooDeep says that messages lie deeper in each other than is reasonable.
 var errTooDeep = fmt.Errorf("more than %d messages in each other", maxProtoDepth)
 
-// decodeProtobuf tries the fast path, and leaves to the stock decoder what is
+// object tries the fast path, and leaves to the stock decoder what is
 // irregular in any way: values and errors are the stock decoder's then.
-func (d *Decoder) decodeProtobuf(raw []byte, m Moment, held Held) (object any, err error) {
+func (d *protoDecoder) object(raw []byte, m Moment, held Held) (object any, err error) {
 	at := 0
 	defer func() {
 		if p := recover(); p != nil { // in a type's own Unmarshal
-			object, err = nil, d.protobufError(fmt.Errorf("malformed: %v", p), at, len(raw))
+			object, err = nil, d.error(fmt.Errorf("malformed: %v", p), at, len(raw))
 		}
 	}()
 	r, _ := d.readers.Get().(*protoReader)
@@ -25,24 +25,24 @@ func (d *Decoder) decodeProtobuf(raw []byte, m Moment, held Held) (object any, e
 	}
 	v := reflect.New(d.objectType)
 	r.begin(v.UnsafePointer(), d.objectType.Size(), m, held)
-	ok := r.object(d.protobuf.root, raw, v.UnsafePointer())
+	ok := r.object(d.plan.root, raw, v.UnsafePointer())
 	deep := r.deep
 	at = r.at
 	d.readers.Put(r)
 	if ok {
 		return v.Interface(), nil
 	}
-	if deep || d.protobuf.root.tooDeep(raw, maxProtoDepth) {
-		return nil, d.protobufError(errTooDeep, at, len(raw))
+	if deep || d.plan.root.tooDeep(raw, maxProtoDepth) {
+		return nil, d.error(errTooDeep, at, len(raw))
 	}
 	object, err = d.stock(raw)
 	if err != nil {
-		return nil, d.protobufError(err, at, len(raw))
+		return nil, d.error(err, at, len(raw))
 	}
 	return object, nil
 }
 
-func (d *Decoder) protobufError(err error, at, size int) error {
+func (d *protoDecoder) error(err error, at, size int) error {
 	return fmt.Errorf("wire: %v in protobuf, at byte %d of %d: %w", d.objectType, at, size, err)
 }
 
@@ -112,7 +112,7 @@ func (n *protoNode) unmarshal(raw []byte, base unsafe.Pointer) error {
 }
 
 // stock decodes as generated code does, except for fields to drop.
-func (d *Decoder) stock(raw []byte) (any, error) {
+func (d *protoDecoder) stock(raw []byte) (any, error) {
 	v := reflect.New(d.objectType)
 	if err := v.Interface().(unmarshaler).Unmarshal(raw); err != nil {
 		return nil, err

@@ -4,9 +4,6 @@ import (
 	"reflect"
 	"sync/atomic"
 	"unsafe"
-
-	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // protoKind is how a field is decoded.
@@ -112,11 +109,7 @@ func (f *protoField) init(parent *protoNode, number int, sf reflect.StructField)
 	}
 }
 
-var (
-	timeType        = reflect.TypeFor[metav1.Time]()
-	quantityType    = reflect.TypeFor[resource.Quantity]()
-	unmarshalerType = reflect.TypeFor[unmarshaler]()
-)
+var unmarshalerType = reflect.TypeFor[unmarshaler]()
 
 // isMessage says whether a type is a struct that can be decoded.
 func isMessage(t reflect.Type) bool {

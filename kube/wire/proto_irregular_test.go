@@ -12,6 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tarnproject/tarn/kube/wire/internal/wiretest"
 )
 
 // lenField is a length-delimited field.
@@ -102,9 +104,9 @@ func TestProtobufTruncated(t *testing.T) {
 		d := newProtobuf(t, of, Options{Pool: NewPool()})
 		original := reflect.New(of)
 		newFiller(3).Fill(original.Interface())
-		raw := marshal(t, original.Interface())
+		raw := wiretest.Marshal(t, original.Interface())
 		for n := range min(len(raw), 4000) {
-			if raceEnabled && n%16 != 0 {
+			if wiretest.RaceEnabled && n%16 != 0 {
 				continue
 			}
 			wantStockProtobuf(t, d, raw[:n])
@@ -114,12 +116,8 @@ func TestProtobufTruncated(t *testing.T) {
 
 func TestProtobufErrorSaysWhere(t *testing.T) {
 	d := newProtobuf(t, reflect.TypeFor[corev1.Pod](), Options{Pool: NewPool()})
-	_, err := d.Protobuf(join(lenField(1, text(1, "a"), text(3, "b")), []byte{0x12, 0x7f, 0x00}))
+	_, err := d.decode(join(lenField(1, text(1, "a"), text(3, "b")), []byte{0x12, 0x7f, 0x00}))
 	if !errors.Is(err, io.ErrUnexpectedEOF) || !strings.Contains(err.Error(), "v1.Pod in protobuf, at byte 8 of 11") {
-		t.Errorf("error %v", err)
-	}
-	d = newProtobuf(t, reflect.TypeFor[everyKind](), Options{})
-	if _, err := d.Protobuf(nil); d.HasProtobuf() || err == nil || !strings.Contains(err.Error(), "has no protobuf form") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -147,7 +145,7 @@ func TestProtobufDepth(t *testing.T) {
 				wantStockProtobuf(t, d, nestedSchema(900, wrap))
 			}
 			for range 3 {
-				_, err := d.Protobuf(nestedSchema(1100, wrap))
+				_, err := d.decode(nestedSchema(1100, wrap))
 				if !errors.Is(err, errTooDeep) {
 					t.Errorf("1,100 levels: %v", err)
 				}
@@ -159,7 +157,7 @@ func TestProtobufDepth(t *testing.T) {
 		groups := bytes.Repeat([]byte{0x13}, 1_000_000)
 		quantity := lenField(2, lenField(32, text(1, "cpu"), lenField(2, groups)))
 		for _, raw := range [][]byte{quantity, groups, lenField(1, groups)} {
-			if _, err := d.Protobuf(raw); !errors.Is(err, errTooDeep) {
+			if _, err := d.decode(raw); !errors.Is(err, errTooDeep) {
 				t.Errorf("error %v", err)
 			}
 		}
@@ -176,14 +174,14 @@ func FuzzProtobuf(f *testing.F) {
 		for range 3 {
 			original := reflect.New(of)
 			filler.Fill(original.Interface())
-			if raw := marshal(f, original.Interface()); len(raw) < 4096 {
+			if raw := wiretest.Marshal(f, original.Interface()); len(raw) < 4096 {
 				f.Add(uint8(i), raw)
 			}
 		}
 		f.Add(uint8(i), []byte{})
 	}
 	f.Add(uint8(3), nestedSchema(20, func(b []byte) []byte { return lenField(28, b) }))
-	var decoders []*Decoder
+	var decoders []*protoDecoder
 	pool := NewPool()
 	for _, of := range types {
 		decoders = append(decoders, newProtobuf(f, of, Options{Pool: pool}))

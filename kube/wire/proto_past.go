@@ -106,7 +106,7 @@ func (r *protoReader) lastState() unsafe.Pointer {
 	return boxed(last)
 }
 
-func (d *Decoder) version(state unsafe.Pointer) string {
+func (d *protoDecoder) version(state unsafe.Pointer) string {
 	return (*metav1.ObjectMeta)(unsafe.Add(state, d.meta)).ResourceVersion
 }
 

@@ -151,12 +151,3 @@ func (f *protoField) path() string {
 	}
 	return f.parent.path + "." + f.name
 }
-
-// jsonName is the name of a field in JSON; an inlined one has none.
-func jsonName(sf reflect.StructField) string {
-	name, options, _ := strings.Cut(sf.Tag.Get("json"), ",")
-	if name == "" && !sf.Anonymous && !strings.Contains(options, "inline") {
-		return sf.Name
-	}
-	return name
-}

@@ -25,7 +25,7 @@ const maxProtoDepth = 1000
 // has, and it is the number of allocations that costs.
 type protoReader struct {
 	pool       *Pool // nil: share nothing
-	decoder    *Decoder
+	decoder    *protoDecoder
 	habits     habits
 	memo       textMemo
 	quantities quantityMemo

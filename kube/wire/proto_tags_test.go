@@ -31,7 +31,7 @@ func (z *zigzag) Unmarshal(raw []byte) error {
 func TestProtobufZigzag(t *testing.T) {
 	d := newProtobuf(t, reflect.TypeFor[zigzag](), Options{Pool: NewPool()})
 	for _, raw := range [][]byte{text(2, "a"), text(2, "b"), text(2, "c"), varintField(1, 4), varintField(1, 5)} {
-		got, err := d.Protobuf(raw)
+		got, err := d.decode(raw)
 		want, _ := stockProtobuf(d.objectType, raw)
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("got %+v, %v, want %+v", got, err, want)

@@ -15,11 +15,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/randfill"
+
+	"github.com/tarnproject/tarn/kube/wire/internal/wiretest"
 )
 
 // marshaler is what generated protobuf code has.
-type marshaler interface{ Marshal() ([]byte, error) }
-
 // protobufTypes are all types of client-go's scheme that have a protobuf form, and
 // the type with the deepest messages.
 func protobufTypes() []reflect.Type {
@@ -57,22 +57,16 @@ func newFiller(seed int64) *randfill.Filler {
 	)
 }
 
-func newProtobuf(t testing.TB, of reflect.Type, opts Options) *Decoder {
+func newProtobuf(t testing.TB, of reflect.Type, opts Options) *protoDecoder {
 	t.Helper()
-	d, err := NewDecoder(reflect.PointerTo(of), opts)
-	if err != nil {
+	if err := checkDrop(of, opts.Drop); err != nil {
 		t.Fatal(err)
+	}
+	d := newProtoDecoder(of, opts)
+	if d == nil {
+		t.Fatalf("%v has no protobuf form", of)
 	}
 	return d
-}
-
-func marshal(t testing.TB, object any) []byte {
-	t.Helper()
-	raw, err := object.(marshaler).Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return raw
 }
 
 func stockProtobuf(of reflect.Type, raw []byte) (any, error) {
@@ -82,15 +76,15 @@ func stockProtobuf(of reflect.Type, raw []byte) (any, error) {
 }
 
 // protobufFast says whether the fast path takes an object.
-func protobufFast(d *Decoder, raw []byte) bool {
+func protobufFast(d *protoDecoder, raw []byte) bool {
 	r := protoReader{pool: d.opts.Pool, decoder: d}
-	return r.object(d.protobuf.root, raw, reflect.New(d.objectType).UnsafePointer())
+	return r.object(d.plan.root, raw, reflect.New(d.objectType).UnsafePointer())
 }
 
 func TestProtobufEveryType(t *testing.T) {
 	pool := NewPool()
 	filler := newFiller(1)
-	for _, of := range Some(protobufTypes()) {
+	for _, of := range wiretest.Some(protobufTypes()) {
 		t.Run(of.String(), func(t *testing.T) {
 			shared := newProtobuf(t, of, Options{Pool: pool, SharedMetadata: true})
 			private := newProtobuf(t, of, Options{Pool: pool})
@@ -101,14 +95,14 @@ func TestProtobufEveryType(t *testing.T) {
 				if round > 0 { // the first is empty
 					filler.Fill(original.Interface())
 				}
-				raw := marshal(t, original.Interface())
+				raw := wiretest.Marshal(t, original.Interface())
 				want, err := stockProtobuf(of, raw)
 				if err != nil {
 					t.Fatal(err)
 				}
 				for again := range 3 {
-					for _, d := range []*Decoder{shared, private, alone} {
-						got, err := d.Protobuf(slices.Clone(raw))
+					for _, d := range []*protoDecoder{shared, private, alone} {
+						got, err := d.decode(slices.Clone(raw))
 						if err != nil {
 							t.Fatal(err)
 						}
@@ -119,7 +113,7 @@ func TestProtobufEveryType(t *testing.T) {
 						kept, copies = append(kept, got), append(copies, want)
 					}
 				}
-				if !protobufFast(shared, raw) && shared.protobuf.root.state.Load() != decodesItself {
+				if !protobufFast(shared, raw) && shared.plan.root.state.Load() != decodesItself {
 					t.Error("a well-formed object is left to the stock decoder")
 				}
 			}
@@ -162,7 +156,7 @@ func checkCapacity(t testing.TB, v reflect.Value) {
 func TestProtobufPlans(t *testing.T) {
 	for _, of := range protobufTypes() {
 		var found []string
-		collectOwn(newProtobuf(t, of, Options{}).protobuf.root, map[reflect.Type]bool{}, &found)
+		collectOwn(newProtobuf(t, of, Options{}).plan.root, map[reflect.Type]bool{}, &found)
 		for _, name := range found {
 			if !knownOwn[name] {
 				t.Errorf("%v: %s decodes itself", of, name)
@@ -225,7 +219,7 @@ func (s *speech) Unmarshal(raw []byte) error {
 func TestProtobufPlanIsProven(t *testing.T) {
 	d := newProtobuf(t, reflect.TypeFor[speech](), Options{Pool: NewPool()})
 	for i := range 5 {
-		got, err := d.Protobuf([]byte("\x0a\x04\x0a\x02hi\x0a\x04\x0a\x02yo"))
+		got, err := d.decode([]byte("\x0a\x04\x0a\x02hi\x0a\x04\x0a\x02yo"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -236,7 +230,7 @@ func TestProtobufPlanIsProven(t *testing.T) {
 }
 
 func TestProtobufRandomBytes(t *testing.T) {
-	types := Some(protobufTypes())
+	types := wiretest.Some(protobufTypes())
 	random := rand.New(rand.NewSource(1))
 	filler := newFiller(2)
 	pool := NewPool()
@@ -245,7 +239,7 @@ func TestProtobufRandomBytes(t *testing.T) {
 		for range 8 {
 			original := reflect.New(of)
 			filler.Fill(original.Interface())
-			raw := marshal(t, original.Interface())
+			raw := wiretest.Marshal(t, original.Interface())
 			if len(raw) == 0 {
 				continue
 			}
@@ -265,23 +259,23 @@ func TestProtobufRandomBytes(t *testing.T) {
 }
 
 // wantStockProtobuf compares what the stock decoder makes of raw with what d does.
-func wantStockProtobuf(t testing.TB, d *Decoder, raw []byte) {
+func wantStockProtobuf(t testing.TB, d *protoDecoder, raw []byte) {
 	t.Helper()
-	wantStock(t, d, d.Protobuf, raw)
+	wantStock(t, d, d.decode, raw)
 	var last any
 	for _, moment := range []Moment{First, Again, Last} {
 		wantStock(t, d, func(raw []byte) (any, error) {
-			object, err := d.ProtobufAt(moment, raw, func(_, _ string) any { return last })
+			object, err := d.decodeAt(moment, raw, func(_, _ string) any { return last })
 			last = object
 			return object, err
 		}, raw)
 	}
 }
 
-func wantStock(t testing.TB, d *Decoder, decode func([]byte) (any, error), raw []byte) {
+func wantStock(t testing.TB, d *protoDecoder, decode func([]byte) (any, error), raw []byte) {
 	t.Helper()
 	got, err := decode(slices.Clone(raw))
-	if d.protobuf.root.tooDeep(raw, maxProtoDepth) {
+	if d.plan.root.tooDeep(raw, maxProtoDepth) {
 		if err == nil {
 			t.Errorf("%v: deeper than the limit, and no error: %x", d.objectType, raw)
 		}

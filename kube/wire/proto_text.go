@@ -59,10 +59,6 @@ type deferredTable struct {
 	elem   reflect.Type
 }
 
-// largeText gets an allocation of its own: it has nothing to gain, and what keeps
-// another string of the object need not keep it too.
-const largeText = 4096
-
 func (d *deferred) text(data []byte, start, end int, dst *string) {
 	switch n := end - start; {
 	case n == 0:

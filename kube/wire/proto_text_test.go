@@ -7,6 +7,8 @@ import (
 	"unsafe"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/tarnproject/tarn/kube/wire/internal/wiretest"
 )
 
 // A text that an object has twice is in memory once.
@@ -14,10 +16,10 @@ func TestTextTwiceInAnObject(t *testing.T) {
 	once := 0
 	d := newProtobuf(t, reflect.TypeFor[corev1.Pod](), Options{Pool: NewPool()})
 	for n := range 200 {
-		pod := replica("set", n)
+		pod := wiretest.Replica("set", n)
 		pod.Status.PodIP = fmt.Sprintf("10.11.%d.%d", n, 100+n)
 		pod.Status.PodIPs = []corev1.PodIP{{IP: pod.Status.PodIP}}
-		got := decodePod(t, d, marshal(t, pod))
+		got := decodePod(t, d, wiretest.Marshal(t, pod))
 		if got.Status.PodIP != pod.Status.PodIP || got.Status.PodIPs[0].IP != pod.Status.PodIP {
 			t.Fatalf("addresses %q and %q, want %q", got.Status.PodIP, got.Status.PodIPs[0].IP, pod.Status.PodIP)
 		}
@@ -27,7 +29,7 @@ func TestTextTwiceInAnObject(t *testing.T) {
 	}
 	// A list that may come again is a part with memory of its own, until the reader has
 	// learned that it does not. Under the race detector readers are lost all the time.
-	if once < 100 && !raceEnabled {
+	if once < 100 && !wiretest.RaceEnabled {
 		t.Errorf("%d of 200 pods have their address once", once)
 	}
 }
@@ -38,13 +40,13 @@ func TestMapsThatDifferShareText(t *testing.T) {
 	shared := 0
 	var last corev1.Pod
 	for n := range 200 {
-		pod := replica("set", n)
+		pod := wiretest.Replica("set", n)
 		pod.Annotations = map[string]string{
 			"example.com/address": fmt.Sprintf("10.11.%d.%d", n, 100+n),
 			"example.com/network": "the network that all pods are in",
 			"example.com/empty":   "",
 		}
-		got := decodePod(t, d, marshal(t, pod))
+		got := decodePod(t, d, wiretest.Marshal(t, pod))
 		if fmt.Sprint(got.Annotations) != fmt.Sprint(pod.Annotations) {
 			t.Fatalf("annotations %v, want %v", got.Annotations, pod.Annotations)
 		}
@@ -59,7 +61,7 @@ func TestMapsThatDifferShareText(t *testing.T) {
 	}
 	// Readers, which remember texts, are lost to garbage collections, and all the time
 	// under the race detector.
-	if shared < 40 && !raceEnabled {
+	if shared < 40 && !wiretest.RaceEnabled {
 		t.Errorf("%d of 200 pods share text that all have", shared)
 	}
 }

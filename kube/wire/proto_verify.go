@@ -59,8 +59,7 @@ func (r *protoReader) afresh(decode func() bool) bool {
 // they differ.
 func (r *protoReader) intact(f *protoField, held, fresh unsafe.Pointer, size int) bool {
 	r.pool.verified.Add(uint64(size))
-	c := comparer{compares: maxReads}
-	if c.equal(planFor(f.typ, false), held, fresh, 0) {
+	if equalValues(f.typ, held, fresh) {
 		return true
 	}
 	a, b := reflect.NewAt(f.typ, held).Elem(), reflect.NewAt(f.typ, fresh).Elem()

@@ -3,24 +3,7 @@ package wire
 import (
 	"reflect"
 	"sync"
-
-	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 )
-
-// isScalar says whether values of a type are single values, though some are structs.
-// What a pointer to one points to is never shared by itself: equal ones are everywhere,
-// and whoever wrote to one would change objects that have nothing to do with each other.
-func isScalar(t reflect.Type) bool {
-	switch t {
-	case reflect.TypeFor[metav1.Time](), reflect.TypeFor[metav1.MicroTime](), reflect.TypeFor[metav1.Duration](),
-		reflect.TypeFor[intstr.IntOrString](), reflect.TypeFor[resource.Quantity]():
-		return true
-	}
-	k := t.Kind()
-	return k >= reflect.Bool && k <= reflect.Complex128 || k == reflect.String
-}
 
 // shape says where in the memory of a Go type there are references to other memory.
 // With it the memory that an object consists of is walked without reflection.
@@ -57,6 +40,13 @@ const (
 	refTreeList
 )
 
+// digestDepth and digestRefs bound how far references are followed: objects have no
+// cycles, but what has one must not hang. What lies deeper is not verified.
+const (
+	digestDepth = 256
+	digestRefs  = 1 << 20
+)
+
 // shapes are those of all types that were asked for. A shape is in the table before it
 // is complete, so that types may contain themselves.
 var shapes = struct {
@@ -79,7 +69,7 @@ func refOf(t reflect.Type) *ref {
 	if len(holder.refs) == 1 && (t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map) {
 		r = &holder.refs[0]
 	}
-	if t == freeSlicePlan.typ {
+	if t == freeListType {
 		r = &ref{kind: refTreeList, typ: t}
 	}
 	shapes.toPart[t] = r

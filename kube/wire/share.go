@@ -115,12 +115,3 @@ func (w *worker) object(object, like any) any {
 	}
 	return reflect.NewAt(t.Elem(), b.dst).Interface()
 }
-
-// eface is an any in memory.
-type eface struct{ t, data unsafe.Pointer }
-
-// sliceHeader is a slice in memory.
-type sliceHeader struct {
-	ptr      unsafe.Pointer
-	len, cap int
-}

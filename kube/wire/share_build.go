@@ -124,9 +124,6 @@ func (w *worker) build(b *block, off uintptr, p *plan, like unsafe.Pointer, cur,
 	return cur
 }
 
-// isNil says whether a field that leads elsewhere leads nowhere, as most do.
-func isNil(at unsafe.Pointer) bool { return *(*unsafe.Pointer)(at) == nil }
-
 // nothing is what all fields are like when there is nothing to be like.
 var nothing [3]unsafe.Pointer
 

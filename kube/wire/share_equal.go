@@ -1,6 +1,15 @@
 package wire
 
-import "unsafe"
+import (
+	"reflect"
+	"unsafe"
+)
+
+// equalValues compares two values of a type as a sharer compares parts: to the bit.
+func equalValues(t reflect.Type, a, b unsafe.Pointer) bool {
+	c := comparer{compares: maxReads}
+	return c.equal(planFor(t, false), a, b, 0)
+}
 
 // comparer compares values by their plans. It bounds what is compared of one object:
 // parts that are met on many ways are compared on each.

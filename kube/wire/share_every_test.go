@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/randfill"
 
 	"github.com/tarnproject/tarn/kube/wire"
+	"github.com/tarnproject/tarn/kube/wire/internal/wiretest"
 )
 
 // allKinds are the kinds of client-go's scheme, in an order that stays.
@@ -64,7 +65,7 @@ func fillAny(seed int64) *randfill.Filler {
 // is as it was, and two that are equal have the same parts.
 func TestShareEveryType(t *testing.T) {
 	pool := wire.NewPool()
-	for i, kind := range wire.Some(allKinds()) {
+	for i, kind := range wiretest.Some(allKinds()) {
 		for _, private := range []bool{false, true} {
 			sharer := wire.NewSharer(pool, wire.Options{SharedMetadata: !private})
 			filler := fillAny(int64(i))

@@ -6,8 +6,6 @@ import (
 	"reflect"
 	"slices"
 	"sync"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // plan says where in a Go type's memory there is what: compiled once, so that
@@ -126,12 +124,7 @@ type fields struct {
 	plan *plan
 }
 
-var (
-	lockerType     = reflect.TypeFor[sync.Locker]()
-	objectMetaType = reflect.TypeFor[metav1.ObjectMeta]()
-	treeType       = reflect.TypeFor[map[string]any]()
-	anyType        = reflect.TypeFor[any]()
-)
+var lockerType = reflect.TypeFor[sync.Locker]()
 
 // add appends what there is at off. Hidden is what lies in unexported fields: only
 // its owner knows what its pointers mean.
@@ -189,7 +182,7 @@ func (f fields) reference(t reflect.Type, off uintptr, hidden bool) {
 	case hidden:
 		f.memory(off, t.Size()) // compared, and not followed
 		return
-	case t == treeType:
+	case t == freeMapType:
 		s.kind = treeStep
 	case t == anyType:
 		s.kind = jsonStep

@@ -9,6 +9,8 @@ import (
 	"unsafe"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/tarnproject/tarn/kube/wire/internal/wiretest"
 )
 
 // TestShareOwnTextsLieTogether: what only one object has is one piece of memory, and
@@ -16,10 +18,10 @@ import (
 func TestShareOwnTextsLieTogether(t *testing.T) {
 	sharer := NewSharer(NewPool(), Options{})
 	for n := range 500 {
-		pod := replica("set", n)
+		pod := wiretest.Replica("set", n)
 		before := unsafe.StringData(pod.Name)
 		shared := sharer.Share(pod).(*corev1.Pod)
-		if !reflect.DeepEqual(shared, replica("set", n)) {
+		if !reflect.DeepEqual(shared, wiretest.Replica("set", n)) {
 			t.Fatalf("pod %d is not what it was", n)
 		}
 		if unsafe.StringData(pod.Name) != before {
@@ -47,7 +49,7 @@ func TestShareOwnTextIsLetGo(t *testing.T) {
 		kept := make([]*corev1.Pod, pods)
 		for round := range updates + 1 {
 			for n := range kept {
-				pod := replica("set", n)
+				pod := wiretest.Replica("set", n)
 				pod.ResourceVersion = fmt.Sprint(1_000_000 + round)
 				// Everything changes at times, but never everything at once.
 				pod.Status.PodIP = fmt.Sprintf("10.%d.%d.%d", round/4%200, n/200, n%200)

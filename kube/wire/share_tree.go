@@ -2,7 +2,6 @@ package wire
 
 import (
 	"math"
-	"reflect"
 	"unsafe"
 )
 
@@ -19,12 +18,9 @@ type entry struct {
 // Anything else in a tree is left as it is, and what is above it is not shared.
 var (
 	mapPart  = &step{kind: jsonStep, reference: &reference{seed: salted(2 << 32), leads: refOf(freeMapType)}}
-	listPart = &step{kind: jsonStep, reference: &reference{seed: salted(3 << 32), leads: refOf(reflect.TypeFor[*[]any]())}}
+	listPart = &step{kind: jsonStep, reference: &reference{seed: salted(3 << 32), leads: refOf(freeListType)}}
 	textPart = &step{kind: jsonStep, reference: &reference{seed: salted(4 << 32)}}
 )
-
-// boxed is what an interface points to: the pointer that it holds, if it holds one.
-func boxed(v any) unsafe.Pointer { return (*eface)(unsafe.Pointer(&v)).data }
 
 // value is a part of a tree as the interface it came in.
 func (s *step) value(x part) any {

@@ -10,7 +10,7 @@ import (
 type strayWrite struct {
 	// by is the decoder that found it in the state before the one that it decoded, and
 	// object the key of that one; nil if it was found in a pool.
-	by     *Decoder
+	by     any
 	object string
 	// field is where in the object.
 	field string

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/kube/wire/internal/wiretest"
 )
 
 // herd is pods of one template that were made in one of the ways in which objects come
@@ -41,10 +42,10 @@ const herdSize = 10
 
 // templated is a pod of a template, in a state.
 func templated(n, state int) *corev1.Pod {
-	pod := replica("set", n)
+	pod := wiretest.Replica("set", n)
 	controller := true
 	pod.OwnerReferences[0].Controller = &controller
-	return restarted(pod, state)
+	return wiretest.Restarted(pod, state)
 }
 
 // herds returns a herd of every kind. What they are made of is the same.
@@ -84,19 +85,19 @@ func herds(t *testing.T) map[string]func() *herd {
 	return map[string]func() *herd{
 		"protobuf": build(func(h *herd, pod *corev1.Pod, _ any) (any, error) {
 			if h.decoder == nil {
-				h.decoder = newProtobuf(t, reflect.TypeFor[corev1.Pod](), Options{Pool: h.pool})
+				h.decoder = newDecoder(t, reflect.TypeFor[*corev1.Pod](), Options{Pool: h.pool})
 			}
-			return h.decoder.ProtobufAt(Again, marshal(t, pod), func(namespace, name string) any { return h.get(namespace + "/" + name) })
+			return h.decoder.ProtobufAt(Again, wiretest.Marshal(t, pod), func(namespace, name string) any { return h.get(namespace + "/" + name) })
 		}),
 		"JSON": build(func(h *herd, pod *corev1.Pod, _ any) (any, error) {
 			if h.decoder == nil {
-				h.decoder = newJSON(t, podType, Options{Pool: h.pool})
+				h.decoder = newDecoder(t, reflect.TypeFor[*corev1.Pod](), Options{Pool: h.pool})
 			}
 			return h.decoder.JSON(jsonOf(pod))
 		}),
 		"unstructured": build(func(h *herd, pod *corev1.Pod, _ any) (any, error) {
 			if h.decoder == nil {
-				h.decoder = newJSON(t, freeType, Options{Pool: h.pool})
+				h.decoder = newDecoder(t, reflect.TypeFor[*unstructured.Unstructured](), Options{Pool: h.pool})
 			}
 			return h.decoder.JSON(jsonOf(pod))
 		}),

@@ -2,7 +2,6 @@ package wire
 
 import (
 	"hash/maphash"
-	"reflect"
 	"strconv"
 	"unsafe"
 )
@@ -14,10 +13,9 @@ type jsonMember struct {
 }
 
 var (
-	freeMapType = reflect.TypeFor[map[string]any]()
 	freeMapPlan = &jsonPlan{kind: freeMapKind, typ: freeMapType}
 	// Arrays are shared with their headers, for that is what an interface points to.
-	freeSlicePlan = &jsonPlan{kind: freeSliceKind, typ: reflect.TypeFor[*[]any]()}
+	freeSlicePlan = &jsonPlan{kind: freeSliceKind, typ: freeListType}
 )
 
 // any decodes the value at i into what the stock decoder puts into an interface: the

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/tarnproject/tarn/kube/wire/internal/wiretest"
 )
 
 // expire makes all that is known of objects due to be verified.
@@ -30,7 +32,7 @@ func BenchmarkVerify(b *testing.B) {
 	held := func(b *testing.B) *holding {
 		h := hold(newProtobuf(b, reflect.TypeFor[corev1.Pod](), Options{Pool: NewPool()}))
 		for i := range pods {
-			h.pod(b, First, replica(fmt.Sprint("set-", i/10), i))
+			h.pod(b, First, wiretest.Replica(fmt.Sprint("set-", i/10), i))
 		}
 		return h
 	}
@@ -53,14 +55,14 @@ func BenchmarkVerify(b *testing.B) {
 				b.StopTimer()
 				raws := make([][]byte, pods)
 				for i := range raws {
-					raws[i] = marshal(b, restarted(replica(fmt.Sprint("set-", i/10), i), round))
+					raws[i] = wiretest.Marshal(b, wiretest.Restarted(wiretest.Replica(fmt.Sprint("set-", i/10), i), round))
 				}
 				if verified {
 					h.past.expire()
 				}
 				b.StartTimer()
 				for _, raw := range raws {
-					object, err := h.ProtobufAt(Again, raw, h.held)
+					object, err := h.decodeAt(Again, raw, h.held)
 					if err != nil {
 						b.Fatal(err)
 					}

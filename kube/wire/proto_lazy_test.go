@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/tarnproject/tarn/kube/wire/internal/wiretest"
 )
 
 // scratched is a pod with a quantity that has no text until it is asked for it, and
@@ -33,13 +35,13 @@ func TestProtobufQuantitiesArePrivate(t *testing.T) {
 	d := newProtobuf(t, reflect.TypeFor[corev1.Pod](), Options{Pool: NewPool()})
 	var pods []*corev1.Pod
 	for _, uid := range []string{"a", "b", "c", "d"} {
-		object, err := d.Protobuf(marshal(t, scratched(uid)))
+		object, err := d.decode(wiretest.Marshal(t, scratched(uid)))
 		if err != nil {
 			t.Fatal(err)
 		}
 		pods = append(pods, object.(*corev1.Pod))
 	}
-	wantPrivateQuantities(t, pods)
+	wiretest.WantPrivateQuantities(t, pods)
 }
 
 // Nor do two states of one object have such a quantity in common.
@@ -48,7 +50,7 @@ func TestPastQuantitiesArePrivate(t *testing.T) {
 	pod := scratched("a")
 	last := h.pod(t, First, pod)
 	for n := range 5 {
-		next := h.pod(t, Again, restarted(pod, n))
+		next := h.pod(t, Again, wiretest.Restarted(pod, n))
 		if next.Spec.Volumes[0].EmptyDir.SizeLimit == last.Spec.Volumes[0].EmptyDir.SizeLimit {
 			t.Fatal("two states have a quantity in common that can be asked in place")
 		}

@@ -1,53 +1,14 @@
 package wire
 
 import (
-	"reflect"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// A quantity that is not written in the usual way notes its text when it is asked for
-// it. Objects that had one in common would race although nobody changes anything.
-func TestJSONQuantitiesArePrivate(t *testing.T) {
-	decoder, err := NewDecoder(reflect.TypeFor[*corev1.Pod](), Options{Pool: NewPool()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var pods []*corev1.Pod
-	for _, uid := range []string{"a", "b", "c", "d"} {
-		object, err := decoder.JSON([]byte(`{"metadata":{"uid":"` + uid + `"},"spec":{
-			"volumes":[{"name":"scratch","emptyDir":{"sizeLimit":"1.5Gi"}}],
-			"tolerations":[{"key":"a toleration that all have"}],
-			"containers":[{"name":"main","resources":{"limits":{"memory":"1Gi"}}}]}}`))
-		if err != nil {
-			t.Fatal(err)
-		}
-		pods = append(pods, object.(*corev1.Pod))
-	}
-	wantPrivateQuantities(t, pods)
-}
-
-// wantPrivateQuantities looks whether pods share what they may, and nothing else.
-func wantPrivateQuantities(t *testing.T, pods []*corev1.Pod) {
-	t.Helper()
-	for i, one := range pods {
-		for _, other := range pods[i+1:] {
-			if one.Spec.Volumes[0].EmptyDir.SizeLimit == other.Spec.Volumes[0].EmptyDir.SizeLimit {
-				t.Error("two pods have a quantity in common that can be asked in place")
-			}
-		}
-	}
-	if &pods[2].Spec.Tolerations[0] != &pods[3].Spec.Tolerations[0] {
-		t.Error("tolerations are not shared")
-	}
-	if &pods[2].Spec.Containers[0] != &pods[3].Spec.Containers[0] {
-		t.Error("containers are not shared although their quantities are in maps")
-	}
-}
-
-// The same when such objects come already decoded.
+// A quantity without a text notes it when it is asked for it. Objects that had one in
+// common would race although nobody changes anything.
 func TestShareQuantitiesArePrivate(t *testing.T) {
 	sharer := NewSharer(NewPool(), Options{})
 	var pods []*corev1.Pod

@@ -1,8 +1,9 @@
 //go:build race
 
-package wire
+package wiretest
 
-const raceEnabled = true
+// RaceEnabled says whether the race detector is on.
+const RaceEnabled = true
 
 // Some is every eighth of the cases of a test that has no goroutines: it takes ten times
 // as long with the race detector, which still checks the use of unsafe pointers. make

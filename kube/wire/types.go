@@ -1,0 +1,35 @@
+package wire
+
+import (
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// The types that are treated in a way of their own.
+var (
+	timeType       = reflect.TypeFor[metav1.Time]()
+	quantityType   = reflect.TypeFor[resource.Quantity]()
+	objectMetaType = reflect.TypeFor[metav1.ObjectMeta]()
+	anyType        = reflect.TypeFor[any]()
+	// freeMapType and freeListType are what JSON objects and arrays are decoded to
+	// without a type. An interface points to the header of the slice that it holds, so
+	// the header is shared with the elements.
+	freeMapType  = reflect.TypeFor[map[string]any]()
+	freeListType = reflect.TypeFor[*[]any]()
+)
+
+// isScalar says whether values of a type are single values, though some are structs.
+// What a pointer to one points to is never shared by itself: equal ones are everywhere,
+// and whoever wrote to one would change objects that have nothing to do with each other.
+func isScalar(t reflect.Type) bool {
+	switch t {
+	case reflect.TypeFor[metav1.Time](), reflect.TypeFor[metav1.MicroTime](), reflect.TypeFor[metav1.Duration](),
+		reflect.TypeFor[intstr.IntOrString](), reflect.TypeFor[resource.Quantity]():
+		return true
+	}
+	k := t.Kind()
+	return k >= reflect.Bool && k <= reflect.Complex128 || k == reflect.String
+}

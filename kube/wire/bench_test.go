@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/tarnproject/tarn/kube/wire/internal/pool"
 	"github.com/tarnproject/tarn/kube/wire/internal/wiretest"
 )
 
@@ -60,14 +61,14 @@ func BenchmarkProtobuf(b *testing.B) {
 			var d *protoDecoder
 			for i := 0; b.Loop(); i++ {
 				if i%len(raws) == 0 {
-					d = newProtobuf(b, of, Options{Pool: NewPool()})
+					d = newProtobuf(b, of, pool.Options{Pool: pool.New()})
 				}
 				decodePod(b, d, raws[i%len(raws)])
 			}
 		})
 		b.Run(name+"/again", func(b *testing.B) {
 			b.ReportAllocs()
-			d := newProtobuf(b, of, Options{Pool: NewPool()})
+			d := newProtobuf(b, of, pool.Options{Pool: pool.New()})
 			var inUse []*corev1.Pod
 			for _, raw := range raws {
 				inUse = append(inUse, decodePod(b, d, raw))
@@ -86,7 +87,7 @@ func BenchmarkProtobufParallel(b *testing.B) {
 	raws := replicas(b, 1000)
 	for _, goroutines := range []int{1, 2, 8} {
 		b.Run(fmt.Sprint(goroutines), func(b *testing.B) {
-			d := newProtobuf(b, reflect.TypeFor[corev1.Pod](), Options{Pool: NewPool()})
+			d := newProtobuf(b, reflect.TypeFor[corev1.Pod](), pool.Options{Pool: pool.New()})
 			b.SetParallelism(max(1, goroutines/runtime.GOMAXPROCS(0)))
 			b.RunParallel(func(pb *testing.PB) {
 				for i := rand.Int(); pb.Next(); i++ {
@@ -107,8 +108,8 @@ func BenchmarkProtobufHeap(b *testing.B) {
 					var before, after runtime.MemStats
 					runtime.GC()
 					runtime.ReadMemStats(&before)
-					pool := NewPool()
-					d := newProtobuf(b, of, Options{Pool: pool})
+					parts := pool.New()
+					d := newProtobuf(b, of, pool.Options{Pool: parts})
 					kept := make([]any, 0, len(raws))
 					for _, raw := range raws {
 						decode := d.decode
@@ -123,7 +124,7 @@ func BenchmarkProtobufHeap(b *testing.B) {
 					}
 					for range 3 {
 						runtime.GC()
-						pool.Collect()
+						parts.Collect()
 					}
 					runtime.ReadMemStats(&after)
 					b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/float64(len(raws)), "heap-B/pod")

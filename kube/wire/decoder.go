@@ -3,6 +3,9 @@ package wire
 import (
 	"fmt"
 	"reflect"
+
+	"github.com/tarnproject/tarn/kube/wire/internal/pool"
+	"github.com/tarnproject/tarn/kube/wire/internal/shape"
 )
 
 // Decoder makes objects of one Go type out of their bytes.
@@ -18,12 +21,12 @@ type Decoder struct {
 
 // NewDecoder returns a decoder of objects of type t, a pointer to a struct:
 // *corev1.Pod, *unstructured.Unstructured, *metav1.PartialObjectMetadata.
-func NewDecoder(t reflect.Type, opts Options) (*Decoder, error) {
+func NewDecoder(t reflect.Type, opts pool.Options) (*Decoder, error) {
 	if t == nil || t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
 		return nil, fmt.Errorf("wire: %v is not a pointer to a struct", t)
 	}
 	t = t.Elem()
-	if err := checkDrop(t, opts.Drop); err != nil {
+	if err := shape.CheckDrop(t, opts.Drop); err != nil {
 		return nil, err
 	}
 	return &Decoder{objectType: t, protobuf: newProtoDecoder(t, opts), json: newJSONDecoder(t, opts)}, nil

@@ -3,7 +3,7 @@
 // Most of an object is a copy of something already in memory: the pods of one
 // ReplicaSet have the same containers, environments, tolerations, owners. A [Decoder]
 // makes objects of one type from protobuf or JSON; before it decodes a list, a map or
-// a nested message, it looks in a [Pool] for one that was made of the same bytes, and
+// a nested message, it looks in a [pool.Pool] for one that was made of the same bytes, and
 // points to that. A [Sharer] does the same for objects that are decoded already.
 //
 // What this means for those who use the objects:

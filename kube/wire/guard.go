@@ -6,6 +6,8 @@ import (
 	"unsafe"
 
 	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/kube/wire/internal/pool"
+	"github.com/tarnproject/tarn/kube/wire/internal/shape"
 )
 
 // A Guard watches over the objects of a copy, which share parts: it has the parts
@@ -16,7 +18,7 @@ import (
 // would cost memory and time for every object, and stray writes are rare.
 type Guard[T any] struct {
 	// Pool is where the objects share parts.
-	Pool *Pool
+	Pool *pool.Pool
 	// Decoder, if there is one, returns what makes the objects; nil while that is not
 	// known.
 	Decoder func() *Decoder
@@ -30,15 +32,15 @@ const guardPeriod = 5 * time.Second
 func (g Guard[T]) Run(ctx context.Context, held tarn.Copy[T]) {
 	ticker := time.NewTicker(guardPeriod)
 	defer ticker.Stop()
-	_, seen := g.Pool.strayWritesSince(0, time.Now())
+	_, seen := g.Pool.StrayWritesSince(0, time.Now())
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case now := <-ticker.C:
 			g.Pool.Sweep(now)
-			var writes []strayWrite
-			writes, seen = g.Pool.strayWritesSince(seen, now)
+			var writes []pool.StrayWrite
+			writes, seen = g.Pool.StrayWritesSince(seen, now)
 			if damaged := g.find(writes, held); len(damaged) > 0 {
 				held.Repair(damaged)
 			}
@@ -48,7 +50,7 @@ func (g Guard[T]) Run(ctx context.Context, held tarn.Copy[T]) {
 
 // find returns the objects that writes concern. None of them is used for its next state
 // any more.
-func (g Guard[T]) find(writes []strayWrite, held tarn.Copy[T]) (damaged []tarn.Damage) {
+func (g Guard[T]) find(writes []pool.StrayWrite, held tarn.Copy[T]) (damaged []tarn.Damage) {
 	if len(writes) == 0 {
 		return nil
 	}
@@ -58,20 +60,20 @@ func (g Guard[T]) find(writes []strayWrite, held tarn.Copy[T]) (damaged []tarn.D
 			decoder = d.protobuf
 		}
 	}
-	s := search{memory: map[unsafe.Pointer]bool{}}
+	s := shape.Search{Memory: map[unsafe.Pointer]bool{}}
 	for _, w := range writes {
-		if decoder != nil && w.by == any(decoder) {
-			damaged = append(damaged, tarn.Damage{Key: tarn.Key(w.object), Field: w.field, Repaired: true})
+		if decoder != nil && w.By == any(decoder) {
+			damaged = append(damaged, tarn.Damage{Key: tarn.Key(w.Object), Field: w.Field, Repaired: true})
 		}
-		if w.memory != nil {
-			s.memory[w.memory] = true
+		if w.Memory != nil {
+			s.Memory[w.Memory] = true
 		}
 	}
-	if len(s.memory) == 0 {
+	if len(s.Memory) == 0 {
 		return damaged
 	}
 	for key, object := range held.All() {
-		if field, ok := s.in(object); ok {
+		if field, ok := s.Find(object); ok {
 			damaged = append(damaged, tarn.Damage{Key: key, Field: field})
 			if decoder != nil {
 				decoder.forget(object)

@@ -9,6 +9,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/tarnproject/tarn/kube/wire/internal/pool"
+	"github.com/tarnproject/tarn/kube/wire/internal/shape"
 )
 
 // jsonDecoder decodes one type's objects from JSON.
@@ -20,14 +23,14 @@ import (
 // up, and the stock decoder makes of it what it always did.
 type jsonDecoder struct {
 	objectType reflect.Type // of the struct
-	opts       Options
+	opts       pool.Options
 	once       sync.Once
 	plan       *jsonPlan
 	states     sync.Pool // of *jsonState
 }
 
 // newJSONDecoder returns a decoder of structs of type t.
-func newJSONDecoder(t reflect.Type, opts Options) *jsonDecoder {
+func newJSONDecoder(t reflect.Type, opts pool.Options) *jsonDecoder {
 	return &jsonDecoder{objectType: t, opts: opts}
 }
 
@@ -37,7 +40,7 @@ var unstructuredType = reflect.TypeFor[unstructured.Unstructured]()
 func (d *jsonDecoder) compile() {
 	c, t := &jsonCompiler{plans: map[reflect.Type]*jsonPlan{}}, d.objectType
 	if t == unstructuredType {
-		t = freeMapType
+		t = shape.UntypedMapType
 	}
 	c.mu.Lock()
 	d.plan = c.plan(t, jsonScopeOf(d.opts))
@@ -97,7 +100,7 @@ func (d *jsonDecoder) stock(raw []byte) (any, error) {
 		if free {
 			dropMember(u.Object, path)
 		} else {
-			dropFrom(reflect.ValueOf(object), path)
+			shape.Drop(reflect.ValueOf(object), path)
 		}
 	}
 	return object, nil

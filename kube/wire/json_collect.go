@@ -3,6 +3,8 @@ package wire
 import (
 	"reflect"
 	"unsafe"
+
+	"github.com/tarnproject/tarn/kube/wire/internal/shape"
 )
 
 // slice decodes the array at i. Its memory is first as long as the slice was that was
@@ -15,7 +17,7 @@ func (s *jsonState) slice(p *jsonPlan, dst unsafe.Pointer, i int, site uint) int
 		return odd
 	}
 	if s.data[i] == ']' {
-		*(*sliceHeader)(dst) = sliceHeader{ptr: reflect.MakeSlice(p.typ, 0, 0).UnsafePointer()}
+		*(*shape.SliceHeader)(dst) = shape.SliceHeader{Ptr: reflect.MakeSlice(p.typ, 0, 0).UnsafePointer()}
 		return i + 1
 	}
 	s.depth++
@@ -40,7 +42,7 @@ func (s *jsonState) slice(p *jsonPlan, dst unsafe.Pointer, i int, site uint) int
 		memory = resized(memory, n)
 	}
 	at.length = uint8(min(n, 32))
-	*(*sliceHeader)(dst) = sliceHeader{memory.UnsafePointer(), n, n}
+	*(*shape.SliceHeader)(dst) = shape.SliceHeader{Ptr: memory.UnsafePointer(), Len: n, Cap: n}
 	return i
 }
 

@@ -8,6 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/tarnproject/tarn/kube/wire/internal/shape"
 )
 
 // known decodes into a type that has its own decoder, without that decoder where it
@@ -63,7 +65,7 @@ func (s *jsonState) known(p *jsonPlan, dst unsafe.Pointer, i int) int {
 		if (*resource.Quantity)(dst).UnmarshalJSON(raw) != nil {
 			return odd
 		}
-		if isLazy(dst) {
+		if shape.IsLazy(dst) {
 			s.lazies++
 		}
 		return end

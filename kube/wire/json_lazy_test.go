@@ -5,13 +5,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/tarnproject/tarn/kube/wire/internal/pool"
 	"github.com/tarnproject/tarn/kube/wire/internal/wiretest"
 )
 
 // A quantity that is not written in the usual way notes its text when it is asked for
 // it. Objects that had one in common would race although nobody changes anything.
 func TestJSONQuantitiesArePrivate(t *testing.T) {
-	decoder := newJSON(t, podType, Options{Pool: NewPool()})
+	decoder := newJSON(t, podType, pool.Options{Pool: pool.New()})
 	var pods []*corev1.Pod
 	for _, uid := range []string{"a", "b", "c", "d"} {
 		object, err := decoder.decode([]byte(`{"metadata":{"uid":"` + uid + `"},"spec":{

@@ -1,29 +1,33 @@
 package wire
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"github.com/tarnproject/tarn/kube/wire/internal/shape"
+)
 
 // load returns what the slice, map or pointer at dst refers to.
-func (p *jsonPlan) load(dst unsafe.Pointer) part {
+func (p *jsonPlan) load(dst unsafe.Pointer) shape.Memory {
 	if p.kind == sliceKind {
-		h := (*sliceHeader)(dst)
-		return part{h.ptr, h.len}
+		h := (*shape.SliceHeader)(dst)
+		return shape.Memory{Ptr: h.Ptr, N: h.Len}
 	}
-	return part{*(*unsafe.Pointer)(dst), 1}
+	return shape.Memory{Ptr: *(*unsafe.Pointer)(dst), N: 1}
 }
 
-func (p *jsonPlan) store(dst unsafe.Pointer, x part) {
+func (p *jsonPlan) store(dst unsafe.Pointer, x shape.Memory) {
 	if p.kind == sliceKind {
-		*(*sliceHeader)(dst) = sliceHeader{x.ptr, x.n, x.n}
+		*(*shape.SliceHeader)(dst) = shape.SliceHeader{Ptr: x.Ptr, Len: x.N, Cap: x.N}
 		return
 	}
-	*(*unsafe.Pointer)(dst) = x.ptr
+	*(*unsafe.Pointer)(dst) = x.Ptr
 }
 
 // weight is about the memory of the part at dst, which was made of raw bytes.
 func (p *jsonPlan) weight(dst unsafe.Pointer, raw int) int {
 	switch p.kind {
 	case sliceKind:
-		return (*sliceHeader)(dst).len*p.elem.size + raw/2
+		return (*shape.SliceHeader)(dst).Len*p.elem.size + raw/2
 	case pointerKind:
 		return p.elem.size + raw/2
 	}

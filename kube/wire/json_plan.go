@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/tarnproject/tarn/kube/wire/internal/shape"
 )
 
 // jsonKind says how a Go type takes a JSON value.
@@ -108,7 +110,7 @@ func (c *jsonCompiler) plan(t reflect.Type, s *jsonScope) *jsonPlan {
 		p.shared = s == nil
 	case sliceKind, pointerKind:
 		p.shared = s == nil && t.Elem().Size() > 0 // what has no size has no address of its own
-		if p.kind == pointerKind && isScalar(t.Elem()) {
+		if p.kind == pointerKind && shape.IsScalar(t.Elem()) {
 			p.shared = false
 		}
 	}

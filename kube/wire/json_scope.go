@@ -1,6 +1,11 @@
 package wire
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/tarnproject/tarn/kube/wire/internal/pool"
+	"github.com/tarnproject/tarn/kube/wire/internal/shape"
+)
 
 // jsonScope is what a decoder's options say about one place of the object. A value
 // that has a scope is not shared: not as a whole, that is; what is in it and has no
@@ -12,11 +17,11 @@ type jsonScope struct {
 
 // jsonScopeOf reads a decoder's options. The metadata always has a scope: in an
 // unstructured object it is a map that the object's owner may write to.
-func jsonScopeOf(opts Options) *jsonScope {
+func jsonScopeOf(opts pool.Options) *jsonScope {
 	root := &jsonScope{}
 	root.at("metadata")
 	if !opts.SharedMetadata {
-		for _, name := range privateMetadata {
+		for _, name := range shape.PrivateMetadata {
 			root.at("metadata", name)
 		}
 	}

@@ -3,6 +3,10 @@ package wire
 import (
 	"hash/maphash"
 	"unsafe"
+
+	"github.com/tarnproject/tarn/kube/wire/internal/pool"
+	"github.com/tarnproject/tarn/kube/wire/internal/recent"
+	"github.com/tarnproject/tarn/kube/wire/internal/shape"
 )
 
 // jsonParts finds the parts of objects that exist already.
@@ -13,18 +17,18 @@ import (
 // it ends. Before, looking for ends, hashing and the pool's locks took 60 % of the
 // time for a list of real pods.
 type jsonParts struct {
-	pool  *Pool
+	pool  *pool.Pool
 	sites [512]jsonSite
 	kept  int // bytes of recent parts
 	// hashable is how many more bytes may be hashed for the object at hand, for what
 	// is nested deep is hashed at every level.
 	hashable int
 	epoch    uint64 // of the pool when the last object began
-	time     seconds
-	owner    owner
+	time     pool.Seconds
+	owner    pool.Owner
 	unowned  bool // the owner is not known yet
 	// lazies counts quantities that are lazy, and not the values of maps, which
-	// nobody can write to: see [isLazy].
+	// nobody can write to: see [shape.IsLazy].
 	lazies int
 	// admitting says that what is being read goes into the pool.
 	admitting bool
@@ -33,7 +37,7 @@ type jsonParts struct {
 // jsonSite is what is known of the values at one place of objects: in a field, or
 // under a name. Places that fall on the same site only mislead each other.
 type jsonSite struct {
-	habit
+	recent.Repetition
 	length uint8 // of the last slice
 	recent *jsonRecent
 }
@@ -49,9 +53,9 @@ type jsonRecent struct {
 type jsonPart struct {
 	plan  *jsonPlan
 	raw   []byte
-	x     sample
-	key   key
-	owner owner
+	x     pool.Part
+	key   pool.Key
+	owner pool.Owner
 }
 
 // keptEach and keptAll bound the bytes of recent parts.
@@ -61,14 +65,14 @@ func (ps *jsonParts) site(n uint) *jsonSite { return &ps.sites[n%uint(len(ps.sit
 
 // find returns the recent part that data begins with, or nil. One that the pool would
 // verify is not found here.
-func (r *jsonRecent) find(p *jsonPlan, data []byte, now seconds) *jsonPart {
+func (r *jsonRecent) find(p *jsonPlan, data []byte, now pool.Seconds) *jsonPart {
 	if r == nil {
 		return nil
 	}
 	for n := range len(r.parts) {
 		n = (r.next + n) % len(r.parts)
 		x := &r.parts[n]
-		if x.plan == p && !x.x.checked.due(now) && len(x.raw) <= len(data) && string(x.raw) == string(data[:len(x.raw)]) {
+		if x.plan == p && !x.x.Checked.Due(now) && len(x.raw) <= len(data) && string(x.raw) == string(data[:len(x.raw)]) {
 			r.next = (n + 1) % len(r.parts)
 			return x
 		}
@@ -77,7 +81,7 @@ func (r *jsonRecent) find(p *jsonPlan, data []byte, now seconds) *jsonPart {
 }
 
 // keep makes a part the most recent one.
-func (ps *jsonParts) keep(at *jsonSite, p *jsonPlan, raw []byte, x sample, k key) {
+func (ps *jsonParts) keep(at *jsonSite, p *jsonPlan, raw []byte, x pool.Part, k pool.Key) {
 	if len(raw) > keptEach {
 		return
 	}
@@ -110,8 +114,8 @@ func (ps *jsonParts) begin(size int) {
 	if ps.pool == nil {
 		return
 	}
-	ps.time = secondsNow()
-	if n := ps.pool.epoch.Load(); n != ps.epoch {
+	ps.time = pool.Now()
+	if n := ps.pool.Epoch.Load(); n != ps.epoch {
 		ps.epoch = n
 		ps.forget()
 	}
@@ -125,13 +129,13 @@ func (s *jsonState) part(p *jsonPlan, dst unsafe.Pointer, i int, site uint) int 
 		return s.fresh(p, dst, i, site)
 	}
 	at := s.site(site)
-	if !at.due() {
+	if !at.Try() {
 		return s.fresh(p, dst, i, site)
 	}
-	if known := at.recent.find(p, s.data[i:], s.time); known != nil && (!s.admitting || known.x.intact()) {
-		at.saw(true)
+	if known := at.recent.find(p, s.data[i:], s.time); known != nil && (!s.admitting || known.x.Intact()) {
+		at.Record(true)
 		s.use(known)
-		p.store(dst, known.x.part)
+		p.store(dst, known.x.Memory)
 		return i + len(known.raw)
 	}
 	return s.pooled(p, dst, i, site)
@@ -152,11 +156,11 @@ func (s *jsonState) pooled(p *jsonPlan, dst unsafe.Pointer, i int, site uint) in
 	}
 	s.identify()
 	at := s.site(site)
-	k := s.pool.key(p.typ, raw)
-	x, found := s.pool.get(k, request{s.owner, s.time, s.admitting})
-	at.saw(found)
+	k := s.pool.KeyOf(p.typ, raw)
+	x, found := s.pool.Get(k, pool.Request{Owner: s.owner, Now: s.time, Verify: s.admitting})
+	at.Record(found)
 	if found {
-		p.store(dst, x.part)
+		p.store(dst, x.Memory)
 		s.keep(at, p, raw, x, k)
 		return end
 	}
@@ -168,26 +172,26 @@ func (s *jsonState) pooled(p *jsonPlan, dst unsafe.Pointer, i int, site uint) in
 		return odd
 	}
 	size := p.weight(dst, len(raw))
-	if s.lazies != lazies || size < worthSharing {
+	if s.lazies != lazies || size < pool.MinSize {
 		return end
 	}
-	made := s.pool.put(k, sampleOf(refOf(p.typ), p.load(dst), size, s.time), s.owner)
-	p.store(dst, made.part)
+	made := s.pool.Put(k, pool.NewPart(shape.RefTo(p.typ), p.load(dst), size, s.time), s.owner)
+	p.store(dst, made.Memory)
 	s.keep(at, p, raw, made, k)
 	return end
 }
 
 // use tells the pool of the first other object that has a recent part.
 func (s *jsonState) use(known *jsonPart) {
-	if known.owner == several {
+	if known.owner == pool.SeveralOwners {
 		return
 	}
 	s.identify()
-	if s.owner != anyone && s.owner == known.owner {
+	if s.owner != pool.UnknownOwner && s.owner == known.owner {
 		return
 	}
-	known.owner = several
-	known.x = s.pool.put(known.key, known.x, s.owner)
+	known.owner = pool.SeveralOwners
+	known.x = s.pool.Put(known.key, known.x, s.owner)
 }
 
 // identify finds out whose parts these are, from the object's uid.
@@ -196,14 +200,14 @@ func (s *jsonState) identify() {
 		return
 	}
 	s.unowned = false
-	s.owner = anyone
+	s.owner = pool.UnknownOwner
 	i := jsonFind(s.data, jsonSpace(s.data, 0), `"metadata"`)
 	i = jsonFind(s.data, i, `"uid"`)
 	if i == odd || s.data[i] != '"' {
 		return
 	}
 	if end, _ := jsonQuote(s.data, i+1); end != odd {
-		s.owner = ownerOf(maphash.Bytes(s.pool.seedA, s.data[i:end]))
+		s.owner = pool.OwnerOf(maphash.Bytes(s.pool.Seed, s.data[i:end]))
 	}
 }
 

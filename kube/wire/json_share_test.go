@@ -14,6 +14,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"pgregory.net/rapid"
+
+	"github.com/tarnproject/tarn/kube/wire/internal/pool"
+	"github.com/tarnproject/tarn/kube/wire/internal/shape"
 )
 
 // podJSON is a pod with a name of its own, as servers write it.
@@ -31,7 +34,7 @@ func decodePods(t testing.TB, d *jsonDecoder, n int) []*corev1.Pod {
 }
 
 func TestJSONSharesTyped(t *testing.T) {
-	pods := decodePods(t, newJSON(t, podType, Options{Pool: NewPool(), SharedMetadata: true}), 3)
+	pods := decodePods(t, newJSON(t, podType, pool.Options{Pool: pool.New(), SharedMetadata: true}), 3)
 	a, b := pods[1], pods[2]
 	shared := map[string][2]unsafe.Pointer{
 		"containers": {unsafe.Pointer(unsafe.SliceData(a.Spec.Containers)), unsafe.Pointer(unsafe.SliceData(b.Spec.Containers))},
@@ -57,7 +60,7 @@ func TestJSONTexts(t *testing.T) {
 		t.Errorf("%q, %q, %q: want one string from the second time on", first, second, third)
 	}
 	a, b := texts.box([]byte("Running")), texts.box([]byte("Running"))
-	if (*eface)(unsafe.Pointer(&a)).data != (*eface)(unsafe.Pointer(&b)).data || a != any("Running") {
+	if (*shape.Interface)(unsafe.Pointer(&a)).Data != (*shape.Interface)(unsafe.Pointer(&b)).Data || a != any("Running") {
 		t.Errorf("%v, %v: want one boxed string", a, b)
 	}
 	allocated := testing.AllocsPerRun(100, func() {
@@ -75,7 +78,7 @@ func TestJSONTexts(t *testing.T) {
 }
 
 func TestJSONSharesUnstructured(t *testing.T) {
-	d := newJSON(t, freeType, Options{Pool: NewPool(), SharedMetadata: true})
+	d := newJSON(t, freeType, pool.Options{Pool: pool.New(), SharedMetadata: true})
 	var all []map[string]any
 	for i := range 3 {
 		all = append(all, wantStockJSON(t, d, podJSON(fmt.Sprint("web-", i), "node-1")).(*unstructured.Unstructured).Object)
@@ -104,7 +107,7 @@ func TestJSONSharesUnstructured(t *testing.T) {
 }
 
 func TestJSONPrivateMaps(t *testing.T) {
-	opts := Options{Pool: NewPool()}
+	opts := pool.Options{Pool: pool.New()}
 	pods := decodePods(t, newJSON(t, podType, opts), 3)
 	d := newJSON(t, freeType, opts)
 	var metas []map[string]any
@@ -132,11 +135,11 @@ func TestJSONDrop(t *testing.T) {
 		"odd":      somePod[:strings.Index(somePod, `"status"`)] + odd,
 	}
 	paths := []string{"metadata.managedFields", "status.conditions", "spec.containers.env", "metadata.annotations"}
-	pool := NewPool()
+	parts := pool.New()
 	for name, raw := range documents {
 		for _, of := range []reflect.Type{podType, freeType} {
-			whole := newJSON(t, of, Options{Pool: pool})
-			d := newJSON(t, of, Options{Pool: pool, Drop: paths})
+			whole := newJSON(t, of, pool.Options{Pool: parts})
+			d := newJSON(t, of, pool.Options{Pool: parts, Drop: paths})
 			for range 2 {
 				wantStockJSON(t, whole, []byte(raw)) // in the same pool, and not affected
 				got, err := d.decode([]byte(raw))
@@ -158,7 +161,7 @@ func TestJSONDrop(t *testing.T) {
 			}
 		}
 	}
-	d := newJSON(t, podType, Options{Drop: []string{"spec"}})
+	d := newJSON(t, podType, pool.Options{Drop: []string{"spec"}})
 	if got, err := d.decode([]byte(`{"spec":{"nodeName":17},"status":{}}`)); err != nil || got.(*corev1.Pod).Spec.NodeName != "" {
 		t.Errorf("got %v, %v: what is dropped is not decoded", got, err)
 	}
@@ -170,13 +173,13 @@ func TestJSONDrop(t *testing.T) {
 // TestJSONSharingChangesNothing decodes objects made of few pieces in any order, and
 // looks at each of them again when all are decoded.
 func TestJSONSharingChangesNothing(t *testing.T) {
-	pool := NewPool()
+	parts := pool.New()
 	pieces := []string{`null`, `1`, `600`, `"a"`, `"bc"`, `true`, `[]`, `{}`, `["a","bc"]`, `[1,600]`, `{"a":"b"}`, `{"int8":1,"texts":["a"]}`,
 		`{"self":{"labels":{"a":"b"},"texts":["a","bc"]}}`, `{"list":[{"int32Ptr":7,"boolPtr":true},{"any":{"a":[1,{}]}}]}`, `{"textPtr":"a","int32Ptr":600}`, `"2024-01-02T03:04:05Z"`}
 	names := []string{"bool", "int32", "string", "any", "texts", "labels", "time", "boolPtr", "int32Ptr", "textPtr", "self", "list", "unknown"}
 	rapid.Check(t, func(t *rapid.T) {
-		typed := newJSONDecoder(reflect.TypeFor[everyKind](), Options{Pool: pool})
-		free := newJSONDecoder(freeType.Elem(), Options{Pool: pool})
+		typed := newJSONDecoder(reflect.TypeFor[everyKind](), pool.Options{Pool: parts})
+		free := newJSONDecoder(freeType.Elem(), pool.Options{Pool: parts})
 		type decoded struct {
 			object any
 			raw    []byte
@@ -208,8 +211,8 @@ func TestJSONSharingChangesNothing(t *testing.T) {
 }
 
 func TestJSONConcurrently(t *testing.T) {
-	pool := NewPool()
-	decoders := []*jsonDecoder{newJSON(t, podType, Options{Pool: pool}), newJSON(t, freeType, Options{Pool: pool}), newJSON(t, partialType, Options{Pool: pool})}
+	parts := pool.New()
+	decoders := []*jsonDecoder{newJSON(t, podType, pool.Options{Pool: parts}), newJSON(t, freeType, pool.Options{Pool: parts}), newJSON(t, partialType, pool.Options{Pool: parts})}
 	var group sync.WaitGroup
 	for worker := range 4 {
 		group.Go(func() {
@@ -222,7 +225,7 @@ func TestJSONConcurrently(t *testing.T) {
 					t.Errorf("%s: %v, %v", raw, got, err)
 				}
 				if i%50 == 0 {
-					pool.Collect()
+					parts.Collect()
 				}
 			}
 		})
@@ -242,7 +245,7 @@ func TestJSONSortedKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, of := range []reflect.Type{podType, freeType, partialType} {
-		d := newJSON(t, of, Options{Pool: NewPool()})
+		d := newJSON(t, of, pool.Options{Pool: pool.New()})
 		for range 3 {
 			wantStockJSON(t, d, raw)
 		}
@@ -251,8 +254,8 @@ func TestJSONSortedKeys(t *testing.T) {
 		}
 	}
 	s := &jsonState{data: raw}
-	s.pool, s.unowned = NewPool(), true
-	if s.identify(); s.owner == anyone {
+	s.pool, s.unowned = pool.New(), true
+	if s.identify(); s.owner == pool.UnknownOwner {
 		t.Error("the object was not told apart by its uid")
 	}
 	other := &jsonState{data: podJSON("other", "node-1")}
@@ -270,7 +273,7 @@ func BenchmarkJSON(b *testing.B) {
 		}
 		name := of.Elem().Name()
 		b.Run(name+"/tarn", func(b *testing.B) {
-			d := newJSON(b, of, Options{Pool: NewPool()})
+			d := newJSON(b, of, pool.Options{Pool: pool.New()})
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
 				if _, err := d.decode(raws[i%len(raws)]); err != nil {

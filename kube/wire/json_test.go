@@ -17,6 +17,8 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/kubernetes/scheme"
 
+	"github.com/tarnproject/tarn/kube/wire/internal/pool"
+	"github.com/tarnproject/tarn/kube/wire/internal/shape"
 	"github.com/tarnproject/tarn/kube/wire/internal/wiretest"
 )
 
@@ -26,9 +28,9 @@ var (
 	partialType = reflect.TypeFor[*metav1.PartialObjectMetadata]()
 )
 
-func newJSON(t testing.TB, of reflect.Type, opts Options) *jsonDecoder {
+func newJSON(t testing.TB, of reflect.Type, opts pool.Options) *jsonDecoder {
 	t.Helper()
-	if err := checkDrop(of.Elem(), opts.Drop); err != nil {
+	if err := shape.CheckDrop(of.Elem(), opts.Drop); err != nil {
 		t.Fatal(err)
 	}
 	return newJSONDecoder(of.Elem(), opts)
@@ -72,8 +74,8 @@ func fast(d *jsonDecoder, raw []byte) bool {
 // unstructured.
 func TestJSONEveryType(t *testing.T) {
 	fill := fuzzer.FuzzerFor(metafuzzer.Funcs, rand.NewSource(1), scheme.Codecs)
-	pool := NewPool()
-	free := newJSON(t, freeType, Options{Pool: pool})
+	parts := pool.New()
+	free := newJSON(t, freeType, pool.Options{Pool: parts})
 	types := scheme.Scheme.AllKnownTypes()
 	kinds := make([]string, 0, len(types))
 	byName := map[string]reflect.Type{}
@@ -84,7 +86,7 @@ func TestJSONEveryType(t *testing.T) {
 	slices.Sort(kinds)
 	slow := map[string]int{}
 	for _, kind := range wiretest.Some(kinds) {
-		d := newJSON(t, reflect.PointerTo(byName[kind]), Options{Pool: pool})
+		d := newJSON(t, reflect.PointerTo(byName[kind]), pool.Options{Pool: parts})
 		for round := range 3 {
 			fill.NilChance(float64(round)/5).NumElements(0, 3).MaxDepth(10)
 			object := reflect.New(byName[kind]).Interface()
@@ -150,8 +152,8 @@ var jsonSnippets = []string{
 }
 
 func TestJSONNasty(t *testing.T) {
-	typed := newJSON(t, reflect.TypeFor[*everyKind](), Options{Pool: NewPool()})
-	free := newJSON(t, freeType, Options{Pool: NewPool()})
+	typed := newJSON(t, reflect.TypeFor[*everyKind](), pool.Options{Pool: pool.New()})
+	free := newJSON(t, freeType, pool.Options{Pool: pool.New()})
 	of := reflect.TypeFor[everyKind]()
 	for _, snippet := range jsonSnippets {
 		documents := []string{snippet, " \t\r\n" + snippet + " \n", snippet + "x", snippet + "{}", "\ufeff" + snippet}
@@ -182,7 +184,7 @@ const somePod = `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web-1","nam
 
 func TestJSONTruncatedAndBroken(t *testing.T) {
 	for _, of := range []reflect.Type{podType, freeType, partialType} {
-		d := newJSON(t, of, Options{Pool: NewPool()})
+		d := newJSON(t, of, pool.Options{Pool: pool.New()})
 		for range 2 {
 			wantStockJSON(t, d, []byte(somePod))
 		}
@@ -207,8 +209,8 @@ func TestJSONTruncatedAndBroken(t *testing.T) {
 // TestJSONDepth nests as deep as the stock decoder allows, and deeper; hashing what is
 // nested at each level would take minutes.
 func TestJSONDepth(t *testing.T) {
-	typed := newJSON(t, reflect.TypeFor[*everyKind](), Options{Pool: NewPool()})
-	free := newJSON(t, freeType, Options{Pool: NewPool()})
+	typed := newJSON(t, reflect.TypeFor[*everyKind](), pool.Options{Pool: pool.New()})
+	free := newJSON(t, freeType, pool.Options{Pool: pool.New()})
 	for _, n := range wiretest.Some([]int{deepest, 10, deepest - 2, deepest - 1, deepest + 1, 9998, 10001, 200_000}) {
 		for _, around := range [][2]string{{`{"self":`, `}`}, {`{"any":`, `}`}, {`{"unknown":[`, `]}`}, {`{"any":[`, `]}`}} {
 			raw := []byte(strings.Repeat(around[0], n) + "null" + strings.Repeat(around[1], n))
@@ -223,8 +225,8 @@ func FuzzJSONTyped(f *testing.F) {
 	for _, snippet := range jsonSnippets {
 		f.Add([]byte(`{"list":[{"self":` + snippet + `,"any":` + snippet + `,"labels":{"a":` + snippet + `}}]}`))
 	}
-	pod := newJSON(f, podType, Options{Pool: NewPool()})
-	kinds := newJSON(f, reflect.TypeFor[*everyKind](), Options{Pool: NewPool()})
+	pod := newJSON(f, podType, pool.Options{Pool: pool.New()})
+	kinds := newJSON(f, reflect.TypeFor[*everyKind](), pool.Options{Pool: pool.New()})
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		for range 2 {
 			wantStockJSON(t, pod, raw)
@@ -238,7 +240,7 @@ func FuzzJSONUnstructured(f *testing.F) {
 	for _, snippet := range jsonSnippets {
 		f.Add([]byte(`{"a":[` + snippet + `,{"b":` + snippet + `}]}`))
 	}
-	free := newJSON(f, freeType, Options{Pool: NewPool()})
+	free := newJSON(f, freeType, pool.Options{Pool: pool.New()})
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		for range 2 {
 			wantStockJSON(t, free, raw)

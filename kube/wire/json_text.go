@@ -3,6 +3,9 @@ package wire
 import (
 	"hash/maphash"
 	"unsafe"
+
+	"github.com/tarnproject/tarn/kube/wire/internal/recent"
+	"github.com/tarnproject/tarn/kube/wire/internal/shape"
 )
 
 // jsonTexts makes the strings of objects.
@@ -16,7 +19,7 @@ import (
 // whole before it can go into its map.
 type jsonTexts struct {
 	seed    maphash.Seed
-	memo    textMemo
+	memo    recent.Texts
 	boxed   []any // strings of the memo in interfaces
 	shelf   int
 	shelves [2]jsonShelf
@@ -61,10 +64,10 @@ func (t *jsonTexts) find(b []byte) (s string, known bool) {
 	switch {
 	case len(b) == 0:
 		return "", false
-	case len(b) > memoText:
+	case len(b) > recent.MaxText:
 		return string(b), false
 	}
-	if s, known = t.memo.get(t.seed, b); known {
+	if s, known = t.memo.Get(t.seed, b); known {
 		return s, true
 	}
 	shelf := &t.shelves[t.shelf]
@@ -81,9 +84,9 @@ func (t *jsonTexts) box(b []byte) any {
 	s, known := t.find(b)
 	if known {
 		if t.boxed == nil {
-			t.boxed = make([]any, memoSlots)
+			t.boxed = make([]any, recent.TextSlots)
 		}
-		at := &t.boxed[uintptr(unsafe.Pointer(unsafe.StringData(s)))>>3%memoSlots]
+		at := &t.boxed[uintptr(unsafe.Pointer(unsafe.StringData(s)))>>3%recent.TextSlots]
 		if had, _ := (*at).(string); had != s {
 			*at = s
 		}
@@ -104,11 +107,11 @@ var stringInBox, sliceInBox = any(""), any([]any{})
 // boxString and boxSlice make interfaces of what nobody will change, without an
 // allocation for each.
 func boxString(s *string) (x any) {
-	*(*eface)(unsafe.Pointer(&x)) = eface{(*eface)(unsafe.Pointer(&stringInBox)).t, unsafe.Pointer(s)}
+	*(*shape.Interface)(unsafe.Pointer(&x)) = shape.Interface{Type: (*shape.Interface)(unsafe.Pointer(&stringInBox)).Type, Data: unsafe.Pointer(s)}
 	return x
 }
 
 func boxSlice(s *[]any) (x any) {
-	*(*eface)(unsafe.Pointer(&x)) = eface{(*eface)(unsafe.Pointer(&sliceInBox)).t, unsafe.Pointer(s)}
+	*(*shape.Interface)(unsafe.Pointer(&x)) = shape.Interface{Type: (*shape.Interface)(unsafe.Pointer(&sliceInBox)).Type, Data: unsafe.Pointer(s)}
 	return x
 }

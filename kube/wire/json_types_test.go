@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/tarnproject/tarn/kube/wire/internal/pool"
 	"github.com/tarnproject/tarn/kube/wire/internal/wiretest"
 )
 
@@ -148,17 +149,17 @@ var typeSnippets = []string{
 }
 
 func TestJSONTypes(t *testing.T) {
-	pool := NewPool()
+	parts := pool.New()
 	for _, of := range jsonTypes {
 		fields := []reflect.StructField{{Name: "X", Type: of, Tag: `json:"x"`}, {Name: "Y", Type: reflect.TypeFor[string](), Tag: `json:"y"`}}
-		d := newJSON(t, reflect.PointerTo(reflect.StructOf(fields)), Options{Pool: pool})
+		d := newJSON(t, reflect.PointerTo(reflect.StructOf(fields)), pool.Options{Pool: parts})
 		for _, snippet := range wiretest.Some(append(typeSnippets, jsonSnippets...)) {
 			for range 2 {
 				wantStockJSON(t, d, fmt.Appendf(nil, `{"x":%s,"y":"z"}`, snippet))
 			}
 		}
 		if of.Kind() == reflect.Struct {
-			d := newJSON(t, reflect.PointerTo(of), Options{Pool: pool})
+			d := newJSON(t, reflect.PointerTo(of), pool.Options{Pool: parts})
 			for _, snippet := range append(typeSnippets, jsonSnippets...) {
 				wantStockJSON(t, d, []byte(snippet))
 			}
@@ -174,7 +175,7 @@ func TestJSONManyFields(t *testing.T) {
 		fields = append(fields, reflect.StructField{Name: fmt.Sprintf("F%d", i), Type: reflect.TypeFor[int]()})
 		raw = fmt.Appendf(raw, `"F%d":%d,`, i, i)
 	}
-	d := newJSON(t, reflect.PointerTo(reflect.StructOf(fields)), Options{})
+	d := newJSON(t, reflect.PointerTo(reflect.StructOf(fields)), pool.Options{})
 	wantStockJSON(t, d, append(raw, `"F3":5}`...))
 	wantStockJSON(t, d, append(raw, `"last":5}`...))
 	wantStockJSON(t, d, []byte(`{"F3":1,"F70":2,"F70":3}`))

@@ -1,6 +1,10 @@
 package wire
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/tarnproject/tarn/kube/wire/internal/pool"
+)
 
 // past remembers of the states in which objects were last met what they were made of,
 // so that the next state can take over what it left unchanged: an update mostly
@@ -39,7 +43,7 @@ type pastShard struct {
 // so that it takes 12 bytes.
 type pastHash struct {
 	high, low uint32
-	checked   seconds
+	checked   pool.Seconds
 }
 
 // pastTable is a map that gives back its memory when it has become empty by far.
@@ -78,7 +82,7 @@ func (t *pastTable[V]) drop(uid uint64) {
 type pastHashes struct {
 	n int32
 	// checked is when the parts were last known to be what their bytes say.
-	checked seconds
+	checked pool.Seconds
 	hashes  [pastParts]uint64
 }
 

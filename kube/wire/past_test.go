@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/tarnproject/tarn/kube/wire/internal/pool"
 	"github.com/tarnproject/tarn/kube/wire/internal/wiretest"
 )
 
@@ -54,13 +55,13 @@ func (h *holding) pod(t testing.TB, m Moment, pod *corev1.Pod) *corev1.Pod {
 // Whatever changes from state to state, and whatever stays, the values are the stock
 // decoder's, for every type.
 func TestPastEveryType(t *testing.T) {
-	pool := NewPool()
+	parts := pool.New()
 	filler := newFiller(7)
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, of := range wiretest.Some(protobufTypes()) {
 		t.Run(of.String(), func(t *testing.T) {
-			shared := hold(newProtobuf(t, of, Options{Pool: pool, SharedMetadata: true}))
-			private := hold(newProtobuf(t, of, Options{Pool: pool}))
+			shared := hold(newProtobuf(t, of, pool.Options{Pool: parts, SharedMetadata: true}))
+			private := hold(newProtobuf(t, of, pool.Options{Pool: parts}))
 			var states [2]reflect.Value
 			var kept, copies []any
 			for round := range 16 {
@@ -112,7 +113,7 @@ func TestPastEveryType(t *testing.T) {
 // What a status update leaves as it was costs no memory, though no other pod has it,
 // and be it the first update.
 func TestPastIsTakenOver(t *testing.T) {
-	h := hold(newProtobuf(t, reflect.TypeFor[corev1.Pod](), Options{Pool: NewPool()}))
+	h := hold(newProtobuf(t, reflect.TypeFor[corev1.Pod](), pool.Options{Pool: pool.New()}))
 	pod := wiretest.Replica("set", 1)
 	first := h.pod(t, First, pod)
 	second := h.pod(t, Again, wiretest.Restarted(pod, 2))
@@ -139,7 +140,7 @@ func TestPastIsTakenOver(t *testing.T) {
 // Of a first state only the spec is noted. That nothing else of it can be taken over is
 // no reason to give up on the states after it.
 func TestPastIsNotGivenUp(t *testing.T) {
-	h := hold(newProtobuf(t, reflect.TypeFor[corev1.Pod](), Options{Pool: NewPool()}))
+	h := hold(newProtobuf(t, reflect.TypeFor[corev1.Pod](), pool.Options{Pool: pool.New()}))
 	const pods = 200
 	turn := func(m Moment, nth int) (all []*corev1.Pod) {
 		for i := range pods {
@@ -170,7 +171,7 @@ func TestPastIsNotGivenUp(t *testing.T) {
 func TestPastOfAnotherState(t *testing.T) {
 	of := reflect.TypeFor[corev1.Pod]()
 	random := rand.New(rand.NewPCG(3, 4))
-	h := hold(newProtobuf(t, of, Options{Pool: NewPool()}))
+	h := hold(newProtobuf(t, of, pool.Options{Pool: pool.New()}))
 	state := func() *corev1.Pod {
 		pod := wiretest.Restarted(wiretest.Replica("set", random.IntN(2)), random.IntN(3))
 		pod.Name = fmt.Sprint("pod-", random.IntN(2))
@@ -210,7 +211,7 @@ func TestPastOfAnotherState(t *testing.T) {
 // A state of the same version as the one before, which a server that went back in time
 // may tell, is noted in its place; one without a version never is.
 func TestPastOfTheSameVersion(t *testing.T) {
-	h := hold(newProtobuf(t, reflect.TypeFor[corev1.Pod](), Options{Pool: NewPool()}))
+	h := hold(newProtobuf(t, reflect.TypeFor[corev1.Pod](), pool.Options{Pool: pool.New()}))
 	on := func(node, version, message string) *corev1.Pod {
 		pod := wiretest.Replica("set", 1)
 		pod.Spec.NodeName, pod.ResourceVersion, pod.Status.Message = node, version, message
@@ -261,7 +262,7 @@ func TestPastShrinks(t *testing.T) {
 
 // Hashes of a state do not match in another that lies where it lay.
 func TestPastSalt(t *testing.T) {
-	d := newProtobuf(t, reflect.TypeFor[corev1.Pod](), Options{Pool: NewPool()})
+	d := newProtobuf(t, reflect.TypeFor[corev1.Pod](), pool.Options{Pool: pool.New()})
 	r := &protoReader{decoder: d, pool: d.opts.Pool}
 	var here, there corev1.Pod
 	salts := map[uint64]bool{}
@@ -278,7 +279,7 @@ func TestPastSalt(t *testing.T) {
 
 // Entries of a list that change places are not mistaken for each other.
 func TestPastKnowsPlaces(t *testing.T) {
-	h := hold(newProtobuf(t, reflect.TypeFor[corev1.Pod](), Options{Pool: NewPool()}))
+	h := hold(newProtobuf(t, reflect.TypeFor[corev1.Pod](), pool.Options{Pool: pool.New()}))
 	pod := wiretest.Replica("set", 1)
 	for i := range 3 {
 		entry := metav1.ManagedFieldsEntry{Manager: fmt.Sprint("manager-", i), FieldsV1: &metav1.FieldsV1{}}
@@ -299,7 +300,7 @@ func TestPastKnowsPlaces(t *testing.T) {
 // A state takes over parts of the last one, and does not keep the rest of it, nor its
 // text.
 func TestPastIsLetGo(t *testing.T) {
-	h := hold(newProtobuf(t, reflect.TypeFor[corev1.Pod](), Options{Pool: NewPool()}))
+	h := hold(newProtobuf(t, reflect.TypeFor[corev1.Pod](), pool.Options{Pool: pool.New()}))
 	pod := wiretest.Replica("set", 1)
 	for _, moment := range []Moment{First, Again} {
 		old := h.pod(t, moment, wiretest.Restarted(pod, 1))
@@ -317,7 +318,7 @@ func TestPastIsLetGo(t *testing.T) {
 // What is remembered of objects that are gone is forgotten: of those that are seen to
 // go at once, of others when there are too many.
 func TestPastForgets(t *testing.T) {
-	h := hold(newProtobuf(t, reflect.TypeFor[corev1.Pod](), Options{Pool: NewPool()}))
+	h := hold(newProtobuf(t, reflect.TypeFor[corev1.Pod](), pool.Options{Pool: pool.New()}))
 	for i := range 100 {
 		h.pod(t, First, wiretest.Replica("set", i))
 		if i%2 == 0 {
@@ -343,7 +344,7 @@ func TestPastForgets(t *testing.T) {
 
 // What nobody holds is not remembered.
 func TestPastOfNothing(t *testing.T) {
-	d := newProtobuf(t, reflect.TypeFor[corev1.Pod](), Options{Pool: NewPool()})
+	d := newProtobuf(t, reflect.TypeFor[corev1.Pod](), pool.Options{Pool: pool.New()})
 	raw := wiretest.Marshal(t, wiretest.Replica("set", 1))
 	for _, moment := range []Moment{Once, First, Again, Last} {
 		if _, err := d.decodeAt(moment, raw, nil); err != nil {
@@ -360,7 +361,7 @@ func TestPastOfNothing(t *testing.T) {
 
 // Private maps stay private from state to state.
 func TestPastPrivateMaps(t *testing.T) {
-	h := hold(newProtobuf(t, reflect.TypeFor[corev1.Pod](), Options{Pool: NewPool()}))
+	h := hold(newProtobuf(t, reflect.TypeFor[corev1.Pod](), pool.Options{Pool: pool.New()}))
 	want := wiretest.Replica("set", 1).Labels
 	for i := range 5 {
 		pod := h.pod(t, Again, wiretest.Restarted(wiretest.Replica("set", 1), i))
@@ -373,7 +374,7 @@ func TestPastPrivateMaps(t *testing.T) {
 
 // Many goroutines decode states of the same objects.
 func TestPastConcurrently(t *testing.T) {
-	h := hold(newProtobuf(t, reflect.TypeFor[corev1.Pod](), Options{Pool: NewPool()}))
+	h := hold(newProtobuf(t, reflect.TypeFor[corev1.Pod](), pool.Options{Pool: pool.New()}))
 	var group sync.WaitGroup
 	for g := range 4 {
 		group.Go(func() {

@@ -5,6 +5,9 @@ import (
 	"math"
 	"reflect"
 	"unsafe"
+
+	"github.com/tarnproject/tarn/kube/wire/internal/pool"
+	"github.com/tarnproject/tarn/kube/wire/internal/shape"
 )
 
 // errTooDeep says that messages lie deeper in each other than is reasonable.
@@ -48,12 +51,12 @@ func (d *protoDecoder) error(err error, at, size int) error {
 
 // object decodes a whole object into the struct at base, and says whether it could.
 func (r *protoReader) object(n *protoNode, raw []byte, base unsafe.Pointer) bool {
-	r.data, r.owner, r.at, r.deep = raw, anyone, 0, false
+	r.data, r.owner, r.at, r.deep = raw, pool.UnknownOwner, 0, false
 	r.habits.objects++
 	if r.pool != nil {
 		// What was met last is used without asking the pool, and so forgotten when a part
 		// was found written to, by whatever decoder.
-		if n := r.pool.epoch.Load(); n != r.epoch {
+		if n := r.pool.Epoch.Load(); n != r.epoch {
 			r.epoch = n
 			r.habits.forget()
 		}
@@ -86,7 +89,7 @@ func (r *protoReader) ownMessage(n *protoNode, i, end int, base unsafe.Pointer) 
 	if n.clips {
 		clip(reflect.NewAt(n.typ, base).Elem())
 	}
-	if n.quantities && (n.typ != quantityType || isLazy(base)) {
+	if n.quantities && (n.typ != shape.QuantityType || shape.IsLazy(base)) {
 		r.lazies++
 	}
 	return true
@@ -118,7 +121,7 @@ func (d *protoDecoder) stock(raw []byte) (any, error) {
 		return nil, err
 	}
 	for _, path := range d.opts.Drop {
-		dropFrom(v.Elem(), path)
+		shape.Drop(v.Elem(), path)
 	}
 	return v.Interface(), nil
 }

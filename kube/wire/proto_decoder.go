@@ -6,6 +6,9 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/tarnproject/tarn/kube/wire/internal/pool"
+	"github.com/tarnproject/tarn/kube/wire/internal/shape"
 )
 
 // protoDecoder decodes the objects of one Go type from protobuf.
@@ -14,19 +17,19 @@ type protoDecoder struct {
 	pointerType reflect.Type
 	meta        uintptr // where in the struct its metadata are, if it has any
 	hasMeta     bool
-	opts        Options
+	opts        pool.Options
 	plan        *protoPlan
 	readers     sync.Pool // of *protoReader
 	past        past
 }
 
 // newProtoDecoder returns a decoder of structs of type t, nil if t has no protobuf form.
-func newProtoDecoder(t reflect.Type, opts Options) *protoDecoder {
+func newProtoDecoder(t reflect.Type, opts pool.Options) *protoDecoder {
 	if !reflect.PointerTo(t).Implements(unmarshalerType) {
 		return nil
 	}
 	d := &protoDecoder{objectType: t, pointerType: reflect.PointerTo(t), opts: opts}
-	if f, ok := t.FieldByName("ObjectMeta"); ok && f.Type == objectMetaType && len(f.Index) == 1 {
+	if f, ok := t.FieldByName("ObjectMeta"); ok && f.Type == shape.ObjectMetaType && len(f.Index) == 1 {
 		d.meta, d.hasMeta = f.Offset, true
 	}
 	d.plan = newProtoPlan(t, opts)
@@ -64,6 +67,6 @@ func (d *protoDecoder) forget(object any) {
 		return
 	}
 	if m, err := meta.Accessor(object); err == nil {
-		d.past.forget(maphash.String(d.opts.Pool.seedA, string(m.GetUID())))
+		d.past.forget(maphash.String(d.opts.Pool.Seed, string(m.GetUID())))
 	}
 }

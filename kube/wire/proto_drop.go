@@ -7,10 +7,13 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tarnproject/tarn/kube/wire/internal/pool"
+	"github.com/tarnproject/tarn/kube/wire/internal/shape"
 )
 
 // newProtoPlan plans a type, with what the options say of single fields.
-func newProtoPlan(t reflect.Type, opts Options) *protoPlan {
+func newProtoPlan(t reflect.Type, opts pool.Options) *protoPlan {
 	p := new(protoPlan)
 	p.root = p.newNode(nil, "", t)
 	for _, path := range slices.Sorted(slices.Values(opts.Drop)) {
@@ -22,7 +25,7 @@ func newProtoPlan(t reflect.Type, opts Options) *protoPlan {
 
 // dropPath marks a field to be skipped, and the nodes above it as different from
 // others of their type. It says whether there is such a field on the wire.
-func (n *protoNode) dropPath(path []string, pool *Pool) bool {
+func (n *protoNode) dropPath(path []string, parts *pool.Pool) bool {
 	if n.state.Load() == decodesItself {
 		return false
 	}
@@ -39,13 +42,13 @@ func (n *protoNode) dropPath(path []string, pool *Pool) bool {
 			rest = path[1:]
 		}
 		if len(rest) == 0 {
-			n.diverge(path, pool)
+			n.diverge(path, parts)
 			f.kind = kindUnknown // and what is not known is skipped
 			return true
 		}
-		if f.message != nil && f.ownChild().dropPath(rest, pool) {
-			n.diverge(path, pool)
-			f.salt = typeSalt(f.typ) ^ protobufSalt ^ f.child().dropping
+		if f.message != nil && f.ownChild().dropPath(rest, parts) {
+			n.diverge(path, parts)
+			f.salt = pool.TypeSalt(f.typ) ^ protobufSalt ^ f.child().dropping
 			return true
 		}
 	}
@@ -65,10 +68,10 @@ func (f *protoField) ownChild() *protoNode {
 
 // diverge makes parts of the node differ from those of other decoders, which may
 // be in the same pool and do not drop the same.
-func (n *protoNode) diverge(path []string, pool *Pool) {
+func (n *protoNode) diverge(path []string, parts *pool.Pool) {
 	n.dropping |= 1
-	if pool != nil {
-		n.dropping = n.dropping*31 + maphash.String(pool.seedA, strings.Join(path, ".")) | 1
+	if parts != nil {
+		n.dropping = n.dropping*31 + maphash.String(parts.Seed, strings.Join(path, ".")) | 1
 	}
 }
 
@@ -97,7 +100,7 @@ func (n *protoNode) markMetadata(private bool) {
 				case "uid":
 					g.identity = isUID
 				}
-				if g.private = private && slices.Contains(privateMetadata, g.name); g.private {
+				if g.private = private && slices.Contains(shape.PrivateMetadata, g.name); g.private {
 					g.salt ^= privateSalt
 				}
 			}

@@ -4,6 +4,9 @@ import (
 	"reflect"
 	"sync/atomic"
 	"unsafe"
+
+	"github.com/tarnproject/tarn/kube/wire/internal/pool"
+	"github.com/tarnproject/tarn/kube/wire/internal/shape"
 )
 
 // protoKind is how a field is decoded.
@@ -82,7 +85,7 @@ type fieldType struct {
 	elem    reflect.Type
 	message reflect.Type               // of the messages in it, nil if there are none
 	make    func(n int) unsafe.Pointer // nil for most types
-	toPart  atomic.Pointer[ref]
+	toPart  atomic.Pointer[shape.Ref]
 	arrays  *arrayTypes
 	parent  *protoNode
 	name    string // in JSON
@@ -93,7 +96,7 @@ type fieldType struct {
 const protobufSalt = 0x70726f746f627566
 
 func (f *protoField) init(parent *protoNode, number int, sf reflect.StructField) {
-	f.fieldType = &fieldType{typ: sf.Type, parent: parent, name: jsonName(sf)}
+	f.fieldType = &fieldType{typ: sf.Type, parent: parent, name: shape.JSONName(sf)}
 	f.offset = uint32(sf.Offset)
 	f.classify(sf.Type)
 	f.wireType = f.kind.wireType()
@@ -101,7 +104,7 @@ func (f *protoField) init(parent *protoNode, number int, sf reflect.StructField)
 		f.elemSize = uint32(f.elem.Size())
 		f.make, f.arrays = makers[f.elem], arraysOf(f.elem)
 	}
-	f.salt = typeSalt(f.typ) ^ protobufSalt
+	f.salt = pool.TypeSalt(f.typ) ^ protobufSalt
 	f.stat = f.parent.plan.stats.Add(1) - 1
 	tag, size := encodeTag(number, f.wireType)
 	if f.tag, f.tagSize = tag, uint8(size); size == 0 {
@@ -119,7 +122,7 @@ func isMessage(t reflect.Type) bool {
 // classify finds a field's kind by its Go type, as the generator does: the wire
 // type in the tag is not always right (floats have "bytes").
 func (f *protoField) classify(t reflect.Type) {
-	if t == timeType {
+	if t == shape.TimeType {
 		f.kind = kindTime
 		return
 	}
@@ -185,11 +188,11 @@ func (f *protoField) classifySlice(elem reflect.Type) {
 func (f *protoField) classifyPointer(elem reflect.Type) {
 	f.elem = elem
 	switch {
-	case elem == timeType:
+	case elem == shape.TimeType:
 		f.kind = kindPtrTime
 	case isMessage(elem):
 		f.kind, f.message = kindPtrMessage, elem
-		f.private = isScalar(elem)
+		f.private = shape.IsScalar(elem)
 	case plain(elem):
 		f.kind = pointerKinds[scalarKinds[elem.Kind()]]
 	}
@@ -199,7 +202,7 @@ func (f *protoField) classifyMap(t reflect.Type) {
 	f.elem = t.Elem()
 	switch {
 	case t.Key().Kind() != reflect.String:
-	case f.elem == quantityType:
+	case f.elem == shape.QuantityType:
 		f.kind, f.message = kindQuantityMap, f.elem
 	case isMessage(f.elem):
 		f.kind, f.message = kindMessageMap, f.elem
@@ -223,10 +226,10 @@ func (k protoKind) wireType() uint8 {
 }
 
 // ref leads to the parts of the field.
-func (f *protoField) ref() *ref {
+func (f *protoField) ref() *shape.Ref {
 	r := f.toPart.Load()
 	if r == nil {
-		r = refOf(f.typ)
+		r = shape.RefTo(f.typ)
 		f.toPart.Store(r)
 	}
 	return r

@@ -3,13 +3,17 @@ package wire
 import (
 	"bytes"
 	"math/bits"
+
+	"github.com/tarnproject/tarn/kube/wire/internal/pool"
+	"github.com/tarnproject/tarn/kube/wire/internal/recent"
+	"github.com/tarnproject/tarn/kube/wire/internal/shape"
 )
 
 // habits are what a reader knows of all fields, and what it met last in them. The
 // former is small, so that a field at rest costs one look at it.
 type habits struct {
-	known []habit
-	past  []habit
+	known []recent.Repetition
+	past  []recent.Repetition
 	last  []lastContent
 	kept  int // bytes in last
 	// objects counts them.
@@ -39,8 +43,8 @@ func (l *lastContent) next(object uint32) (turn uint32) {
 // lastPart is good until the pool would verify it.
 type lastPart struct {
 	raw []byte
-	part
-	checked seconds
+	shape.Memory
+	checked pool.Seconds
 }
 
 // lastBytes is the size up to which bytes are kept for comparison, lastTotal how
@@ -59,8 +63,8 @@ func (h *habits) of(f *protoField, size int) int {
 	i := int(f.stat)*4 + bits.Len(uint(size))%4
 	if i >= len(h.known) {
 		more := i + 64 - len(h.known)
-		h.known = append(h.known, make([]habit, more)...)
-		h.past = append(h.past, make([]habit, more)...)
+		h.known = append(h.known, make([]recent.Repetition, more)...)
+		h.past = append(h.past, make([]recent.Repetition, more)...)
 		h.last = append(h.last, make([]lastContent, more)...)
 	}
 	return i
@@ -68,16 +72,16 @@ func (h *habits) of(f *protoField, size int) int {
 
 // recall finds a part among the last. To compare bytes takes a tenth of the time of
 // hashing them, and in a list the next object is often like the last one.
-func (h *habits) recall(i int, raw []byte, now seconds) (x sample, turn uint32) {
+func (h *habits) recall(i int, raw []byte, now pool.Seconds) (x pool.Part, turn uint32) {
 	l := &h.last[i]
 	turn = l.next(h.objects)
 	if l.parts == nil {
-		return sample{}, turn
+		return pool.Part{}, turn
 	}
-	if l := &l.parts[turn%lastParts]; l.ptr != nil && !l.checked.due(now) && bytes.Equal(l.raw, raw) {
-		return sample{part: l.part}, turn
+	if l := &l.parts[turn%lastParts]; l.Ptr != nil && !l.checked.Due(now) && bytes.Equal(l.raw, raw) {
+		return pool.Part{Memory: l.Memory}, turn
 	}
-	return sample{}, turn
+	return pool.Part{}, turn
 }
 
 // word is where the text stands that was met last.
@@ -94,7 +98,7 @@ func (h *habits) forget() {
 
 // remember makes a part one of the last. It must have been found in the pool, which
 // then knows that it is shared.
-func (h *habits) remember(i int, turn uint32, raw []byte, x sample) {
+func (h *habits) remember(i int, turn uint32, raw []byte, x pool.Part) {
 	if len(raw) > lastBytes {
 		return
 	}
@@ -106,6 +110,6 @@ func (h *habits) remember(i int, turn uint32, raw []byte, x sample) {
 	}
 	l := &h.last[i].parts[turn%lastParts]
 	h.kept -= cap(l.raw)
-	l.raw, l.part, l.checked = append(l.raw[:0], raw...), x.part, x.checked
+	l.raw, l.Memory, l.checked = append(l.raw[:0], raw...), x.Memory, x.Checked
 	h.kept += cap(l.raw)
 }

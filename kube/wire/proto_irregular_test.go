@@ -13,6 +13,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/tarnproject/tarn/kube/wire/internal/pool"
 	"github.com/tarnproject/tarn/kube/wire/internal/wiretest"
 )
 
@@ -87,7 +88,7 @@ func TestProtobufIrregular(t *testing.T) {
 		"empty strings in a list":       {meta(text(14, ""), text(14, "a"), text(14, "")), true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := newProtobuf(t, reflect.TypeFor[corev1.Pod](), Options{Pool: NewPool()})
+			d := newProtobuf(t, reflect.TypeFor[corev1.Pod](), pool.Options{Pool: pool.New()})
 			for range 4 {
 				wantStockProtobuf(t, d, test.raw)
 			}
@@ -101,7 +102,7 @@ func TestProtobufIrregular(t *testing.T) {
 // Every prefix of an object fails or succeeds as with the stock decoder.
 func TestProtobufTruncated(t *testing.T) {
 	for _, of := range []reflect.Type{reflect.TypeFor[corev1.Pod](), reflect.TypeFor[corev1.Secret]()} {
-		d := newProtobuf(t, of, Options{Pool: NewPool()})
+		d := newProtobuf(t, of, pool.Options{Pool: pool.New()})
 		original := reflect.New(of)
 		newFiller(3).Fill(original.Interface())
 		raw := wiretest.Marshal(t, original.Interface())
@@ -115,7 +116,7 @@ func TestProtobufTruncated(t *testing.T) {
 }
 
 func TestProtobufErrorSaysWhere(t *testing.T) {
-	d := newProtobuf(t, reflect.TypeFor[corev1.Pod](), Options{Pool: NewPool()})
+	d := newProtobuf(t, reflect.TypeFor[corev1.Pod](), pool.Options{Pool: pool.New()})
 	_, err := d.decode(join(lenField(1, text(1, "a"), text(3, "b")), []byte{0x12, 0x7f, 0x00}))
 	if !errors.Is(err, io.ErrUnexpectedEOF) || !strings.Contains(err.Error(), "v1.Pod in protobuf, at byte 8 of 11") {
 		t.Errorf("error %v", err)
@@ -140,7 +141,7 @@ func TestProtobufDepth(t *testing.T) {
 	repeated := func(b []byte) []byte { return join(lenField(28, b), lenField(28)) } // a field twice: for the stock decoder
 	for name, wrap := range map[string]func([]byte) []byte{"not": not, "properties": property, "irregular": repeated} {
 		t.Run(name, func(t *testing.T) {
-			d := newProtobuf(t, of, Options{Pool: NewPool()})
+			d := newProtobuf(t, of, pool.Options{Pool: pool.New()})
 			for range 10 { // so that its parts are well known
 				wantStockProtobuf(t, d, nestedSchema(900, wrap))
 			}
@@ -153,7 +154,7 @@ func TestProtobufDepth(t *testing.T) {
 		})
 	}
 	t.Run("a million groups", func(t *testing.T) {
-		d := newProtobuf(t, reflect.TypeFor[corev1.Pod](), Options{})
+		d := newProtobuf(t, reflect.TypeFor[corev1.Pod](), pool.Options{})
 		groups := bytes.Repeat([]byte{0x13}, 1_000_000)
 		quantity := lenField(2, lenField(32, text(1, "cpu"), lenField(2, groups)))
 		for _, raw := range [][]byte{quantity, groups, lenField(1, groups)} {
@@ -182,9 +183,9 @@ func FuzzProtobuf(f *testing.F) {
 	}
 	f.Add(uint8(3), nestedSchema(20, func(b []byte) []byte { return lenField(28, b) }))
 	var decoders []*protoDecoder
-	pool := NewPool()
+	parts := pool.New()
 	for _, of := range types {
-		decoders = append(decoders, newProtobuf(f, of, Options{Pool: pool}))
+		decoders = append(decoders, newProtobuf(f, of, pool.Options{Pool: parts}))
 	}
 	f.Fuzz(func(t *testing.T, which uint8, raw []byte) {
 		d := decoders[int(which)%len(decoders)]

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/tarnproject/tarn/kube/wire/internal/pool"
 	"github.com/tarnproject/tarn/kube/wire/internal/wiretest"
 )
 
@@ -32,7 +33,7 @@ func scratched(uid string) *corev1.Pod {
 // A quantity that is not written in the usual way notes its text when it is asked for
 // it. Objects that had one in common would race although nobody changes anything.
 func TestProtobufQuantitiesArePrivate(t *testing.T) {
-	d := newProtobuf(t, reflect.TypeFor[corev1.Pod](), Options{Pool: NewPool()})
+	d := newProtobuf(t, reflect.TypeFor[corev1.Pod](), pool.Options{Pool: pool.New()})
 	var pods []*corev1.Pod
 	for _, uid := range []string{"a", "b", "c", "d"} {
 		object, err := d.decode(wiretest.Marshal(t, scratched(uid)))
@@ -46,7 +47,7 @@ func TestProtobufQuantitiesArePrivate(t *testing.T) {
 
 // Nor do two states of one object have such a quantity in common.
 func TestPastQuantitiesArePrivate(t *testing.T) {
-	h := hold(newProtobuf(t, reflect.TypeFor[corev1.Pod](), Options{Pool: NewPool()}))
+	h := hold(newProtobuf(t, reflect.TypeFor[corev1.Pod](), pool.Options{Pool: pool.New()}))
 	pod := scratched("a")
 	last := h.pod(t, First, pod)
 	for n := range 5 {

@@ -6,6 +6,10 @@ import (
 	"unsafe"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/tarnproject/tarn/kube/wire/internal/pool"
+	"github.com/tarnproject/tarn/kube/wire/internal/recent"
+	"github.com/tarnproject/tarn/kube/wire/internal/shape"
 )
 
 // textTable makes a map, which gets its entries when the text is there.
@@ -81,16 +85,16 @@ func (r *protoReader) privateTable(f *protoField, i, end, n int, dst unsafe.Poin
 	*(*unsafe.Pointer)(dst) = m
 	text, claim := r.seek(f, i, end, end-i)
 	switch {
-	case text.ptr != nil:
+	case text.Ptr != nil:
 	case claim.admit:
 		run := bytes.Clone(r.data[i:end])
-		made := part{unsafe.Pointer(unsafe.SliceData(run)), len(run)}
-		text = r.offer(f, claim, i, end, sample{part: made, size: len(run)})
+		made := shape.Memory{Ptr: unsafe.Pointer(unsafe.SliceData(run)), N: len(run)}
+		text = r.offer(f, claim, i, end, pool.Part{Memory: made, Size: len(run)})
 	default:
 		r.entries(f, m, i, end)
 		return end
 	}
-	fill(f, m, unsafe.Slice((*byte)(text.ptr), text.n))
+	fill(f, m, unsafe.Slice((*byte)(text.Ptr), text.N))
 	return end
 }
 
@@ -121,13 +125,13 @@ func (r *protoReader) known(start, end int) (string, bool) {
 	switch raw := r.data[start:end]; {
 	case len(raw) == 0:
 		return "", true
-	case len(raw) > largeText:
+	case len(raw) > recent.LargeText:
 		r.texts.large += len(raw)
 		return string(raw), true
-	case len(raw) > memoText || r.pool == nil:
+	case len(raw) > recent.MaxText || r.pool == nil:
 		return "", false
 	default:
-		return r.memo.get(r.pool.seedA, raw)
+		return r.memo.Get(r.pool.Seed, raw)
 	}
 }
 

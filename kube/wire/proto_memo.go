@@ -21,7 +21,7 @@ func (r *protoReader) quantity(raw []byte) (resource.Quantity, bool) {
 	if r.pool == nil || len(raw) == 0 || len(raw) > 16 {
 		return q, q.Unmarshal(raw) == nil
 	}
-	known := &r.quantities[maphash.Bytes(r.pool.seedA, raw)%uint64(len(r.quantities))]
+	known := &r.quantities[maphash.Bytes(r.pool.Seed, raw)%uint64(len(r.quantities))]
 	if known.raw == string(raw) {
 		return known.DeepCopy(), true
 	}

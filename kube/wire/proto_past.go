@@ -6,6 +6,9 @@ import (
 	"unsafe"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tarnproject/tarn/kube/wire/internal/pool"
+	"github.com/tarnproject/tarn/kube/wire/internal/shape"
 )
 
 // pastBytes is how much a part must be made of to be compared with the past, and
@@ -24,7 +27,7 @@ type lineage struct {
 	// is to be verified.
 	again, verify bool
 	// readAt is when the object was read.
-	readAt seconds
+	readAt pool.Seconds
 	// name and namespace are where they are in the bytes, uid is the hash of what
 	// identifies the object, 0 until that was read.
 	name, namespace []byte
@@ -51,7 +54,7 @@ type window struct {
 // begin is for a new object at base.
 func (l *lineage) begin(base unsafe.Pointer, size uintptr, m Moment, held Held) {
 	l.moment, l.held, l.again, l.uid = m, held, m >= Again, 0
-	l.verify, l.readAt = false, secondsNow()
+	l.verify, l.readAt = false, pool.Now()
 	l.before.n, l.now.n, l.now.checked = 0, 0, l.readAt
 	l.hashed.end = 0
 	l.window = window{base: base, size: size}
@@ -71,8 +74,8 @@ func (r *protoReader) identify(what identity, raw []byte) {
 	case isNamespace:
 		r.namespace = raw
 	case isUID:
-		r.uid = maphash.Bytes(r.pool.seedA, raw)
-		r.owner = ownerOf(r.uid)
+		r.uid = maphash.Bytes(r.pool.Seed, raw)
+		r.owner = pool.OwnerOf(r.uid)
 		if r.again {
 			r.recall()
 		}
@@ -88,7 +91,7 @@ func (r *protoReader) recall() {
 	if r.all = r.decoder.past.recall(r.uid, &r.before); r.before.n > 0 {
 		r.before.salted(r.salt(past))
 		r.window.past = past
-		if r.verify = r.before.checked.due(r.readAt); !r.verify {
+		if r.verify = r.before.checked.Due(r.readAt); !r.verify {
 			r.now.checked = r.before.checked
 		}
 	}
@@ -103,7 +106,7 @@ func (r *protoReader) lastState() unsafe.Pointer {
 	if reflect.TypeOf(last) != r.decoder.pointerType {
 		return nil
 	}
-	return boxed(last)
+	return shape.Boxed(last)
 }
 
 func (d *protoDecoder) version(state unsafe.Pointer) string {
@@ -114,7 +117,7 @@ func (d *protoDecoder) version(state unsafe.Pointer) string {
 // where another does now, but not in the same version, unless a server went back in
 // time; and then what was noted of it is gone as well: see note.
 func (r *protoReader) salt(state unsafe.Pointer) uint64 {
-	return maphash.String(r.pool.seedA, r.decoder.version(state)) + uint64(uintptr(state))*0x9E3779B97F4A7C15
+	return maphash.String(r.pool.Seed, r.decoder.version(state)) + uint64(uintptr(state))*0x9E3779B97F4A7C15
 }
 
 // note remembers what the object at base was made of, if it is held, in place of what
@@ -154,7 +157,7 @@ func (r *protoReader) enter(f *protoField, dst, base unsafe.Pointer, n int) wind
 	if r.again {
 		r.window = window{base: base, size: uintptr(f.elemSize) * uintptr(n), place: r.place(f, dst)}
 		if past := outer.at(dst); past != nil {
-			r.window.past = f.partAt(past, n).ptr
+			r.window.past = f.partAt(past, n).Ptr
 		}
 	}
 	return outer
@@ -179,20 +182,20 @@ func (r *protoReader) place(f *protoField, dst unsafe.Pointer) uint64 {
 // a row: by who looks in the last state, then by who looks in the pool.
 func (r *protoReader) hash(i, end int) uint64 {
 	if r.hashed.i != i || r.hashed.end != end {
-		r.hashed.i, r.hashed.end, r.hashed.hash = i, end, maphash.Bytes(r.pool.seedA, r.data[i:end])
+		r.hashed.i, r.hashed.end, r.hashed.hash = i, end, maphash.Bytes(r.pool.Seed, r.data[i:end])
 	}
 	return r.hashed.hash
 }
 
 // partAt is the part that a field has, nil if it has not n elements.
-func (f *protoField) partAt(field unsafe.Pointer, n int) part {
+func (f *protoField) partAt(field unsafe.Pointer, n int) shape.Memory {
 	if f.kind >= kindRuns && f.kind < kindTextMap {
-		if s := (*sliceHeader)(field); s.len == n {
-			return part{s.ptr, n}
+		if s := (*shape.SliceHeader)(field); s.Len == n {
+			return shape.Memory{Ptr: s.Ptr, N: n}
 		}
-		return part{}
+		return shape.Memory{}
 	}
-	return part{*(*unsafe.Pointer)(field), n}
+	return shape.Memory{Ptr: *(*unsafe.Pointer)(field), N: n}
 }
 
 // unchanged says whether a field's bytes are those of the last state, and where that
@@ -202,7 +205,7 @@ func (r *protoReader) unchanged(f *protoField, i, end int, dst unsafe.Pointer) (
 		return nil, false
 	}
 	h := &r.habits.past[r.habits.of(f, end-i)]
-	if !h.due() {
+	if !h.Try() {
 		return nil, false
 	}
 	hash := r.hash(i, end) ^ r.place(f, dst)
@@ -212,28 +215,28 @@ func (r *protoReader) unchanged(f *protoField, i, end int, dst unsafe.Pointer) (
 	}
 	ok = r.before.has(hash) && !r.tooDeepHere(f, i, end)
 	if ok || r.all || f.lasting {
-		h.saw(ok)
+		h.Record(ok)
 	}
 	return past, ok
 }
 
 // keptPart takes a part over from the last state.
-func (r *protoReader) keptPart(f *protoField, i, end, n int, dst unsafe.Pointer) (part, bool) {
+func (r *protoReader) keptPart(f *protoField, i, end, n int, dst unsafe.Pointer) (shape.Memory, bool) {
 	if !r.again {
-		return part{}, false
+		return shape.Memory{}, false
 	}
 	past, ok := r.unchanged(f, i, end, dst)
 	if !ok {
-		return part{}, false
+		return shape.Memory{}, false
 	}
 	x := f.partAt(past, n)
-	if x.ptr == nil {
-		return part{}, false
+	if x.Ptr == nil {
+		return shape.Memory{}, false
 	}
 	if r.verify || r.admitting {
 		x = r.verifiedPart(f, x, i, end, n)
 	}
-	return x, x.ptr != nil
+	return x, x.Ptr != nil
 }
 
 // whole decodes a message that is part of its struct, or takes it over.

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"github.com/tarnproject/tarn/kube/wire/internal/shape"
 )
 
 // protoPlan says how a type of object is decoded from protobuf. It is compiled from the
@@ -32,7 +34,7 @@ type protoNode struct {
 	state atomic.Int32
 	// clips says that the type's own decoder may leave slices with room to grow.
 	clips bool
-	// quantities says that there are some in the type; see [isLazy].
+	// quantities says that there are some in the type; see [shape.IsLazy].
 	quantities bool
 	// endless says that messages of the type can lie in each other without end.
 	endless bool
@@ -57,7 +59,7 @@ const maxFieldNumber = 2000
 func (p *protoPlan) newNode(parent *protoNode, path string, t reflect.Type) *protoNode {
 	n := &protoNode{plan: p, parent: parent, path: path, typ: t}
 	n.clips = growable(t, map[reflect.Type]bool{})
-	n.quantities = leadsTo(t, quantityType, map[reflect.Type]bool{})
+	n.quantities = shape.Contains(t, shape.QuantityType, map[reflect.Type]bool{})
 	n.endless = endless(t, map[reflect.Type]bool{}, map[reflect.Type]bool{})
 	n.state.Store(proofs)
 	if !n.compile() {

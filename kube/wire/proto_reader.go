@@ -6,6 +6,9 @@ import (
 	"unsafe"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tarnproject/tarn/kube/wire/internal/pool"
+	"github.com/tarnproject/tarn/kube/wire/internal/recent"
 )
 
 // maxProtoDepth is how deep messages may lie in each other. The stock decoder has
@@ -24,19 +27,19 @@ const maxProtoDepth = 1000
 // into one as it is met: there are some forty strings in a pod that no other pod
 // has, and it is the number of allocations that costs.
 type protoReader struct {
-	pool       *Pool // nil: share nothing
+	pool       *pool.Pool // nil: share nothing
 	decoder    *protoDecoder
 	habits     habits
-	memo       textMemo
+	memo       recent.Texts
 	quantities quantityMemo
 	texts      deferred
 	epoch      uint64 // of the pool when the last object began
-	// lazies counts quantities that are lazy, and not the values of maps: see [isLazy].
+	// lazies counts quantities that are lazy, and not the values of maps: see [shape.IsLazy].
 	lazies int
 
 	// Of the object at hand:
 	data  []byte
-	owner owner
+	owner pool.Owner
 	depth int
 	lineage
 	repeats repeats

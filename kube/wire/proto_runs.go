@@ -1,6 +1,11 @@
 package wire
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"github.com/tarnproject/tarn/kube/wire/internal/pool"
+	"github.com/tarnproject/tarn/kube/wire/internal/shape"
+)
 
 // run decodes a run of a repeated field or of a map's entries, or finds what was
 // made of the same bytes before. It returns where the next field begins, or -1.
@@ -21,7 +26,7 @@ func (r *protoReader) run(f *protoField, b []byte, i int, dst unsafe.Pointer) in
 	if f.kind >= kindTextMap {
 		*(*unsafe.Pointer)(dst) = found
 	} else {
-		*(*sliceHeader)(dst) = sliceHeader{ptr: found, len: n, cap: n}
+		*(*shape.SliceHeader)(dst) = shape.SliceHeader{Ptr: found, Len: n, Cap: n}
 	}
 	return end
 }
@@ -41,11 +46,11 @@ func (r *protoReader) shared(f *protoField, i, end, n int, dst unsafe.Pointer) u
 	}
 	noted, lazies := r.now.n, r.lazies
 	if kept, ok := r.keptPart(f, i, end, n, dst); ok {
-		return kept.ptr
+		return kept.Ptr
 	}
 	found, claim := r.seek(f, i, end, n)
-	if found.ptr != nil {
-		return found.ptr
+	if found.Ptr != nil {
+		return found.Ptr
 	}
 	if made := r.repeats.find(f, r.data, i, end, r.texts.frame, r.admitting); made != nil {
 		return made
@@ -76,10 +81,10 @@ func (r *protoReader) part(f *protoField, i, end, n int, claim claim, dst unsafe
 		return nil
 	}
 	size := int(f.elemSize)*n + r.closeFrame(frame)
-	if !claim.admit || r.lazies != lazies || size < worthSharing {
+	if !claim.admit || r.lazies != lazies || size < pool.MinSize {
 		return made
 	}
-	return r.offer(f, claim, i, end, sampleOf(f.ref(), part{made, n}, size, r.readAt)).ptr
+	return r.offer(f, claim, i, end, pool.NewPart(f.ref(), shape.Memory{Ptr: made, N: n}, size, r.readAt)).Ptr
 }
 
 // closeFrame sets what was deferred of a part, and returns how many bytes that are.
@@ -91,12 +96,12 @@ func (r *protoReader) closeFrame(frame deferredFrame) int {
 }
 
 // offer puts a part that was claimed into the pool, and returns the one to use.
-func (r *protoReader) offer(f *protoField, claim claim, i, end int, made sample) part {
-	k := key{claim.first, r.pool.secondHalf(f.salt, r.data[i:end])}
-	if winner := r.pool.put(k, made, r.owner); winner.n == made.n {
-		return winner.part
+func (r *protoReader) offer(f *protoField, claim claim, i, end int, made pool.Part) shape.Memory {
+	k := pool.Key{First: claim.first, Second: r.pool.SecondHalf(f.salt, r.data[i:end])}
+	if winner := r.pool.Put(k, made, r.owner); winner.N == made.N {
+		return winner.Memory
 	}
-	return made.part
+	return made.Memory
 }
 
 // memory decodes a slice, a map, or what a pointer points to.
@@ -173,34 +178,34 @@ type claim struct {
 
 // seek looks for a part made of the same bytes, which must have n elements: a
 // cheap check on the hash. Fields whose parts hardly ever repeat are not looked for.
-func (r *protoReader) seek(f *protoField, i, end, n int) (part, claim) {
+func (r *protoReader) seek(f *protoField, i, end, n int) (shape.Memory, claim) {
 	if r.pool == nil || f.elemSize == 0 {
-		return part{}, claim{}
+		return shape.Memory{}, claim{}
 	}
 	place := r.habits.of(f, end-i)
 	h := &r.habits.known[place]
-	if !h.due() {
-		return part{}, claim{}
+	if !h.Try() {
+		return shape.Memory{}, claim{}
 	}
 	raw := r.data[i:end]
 	x, turn := r.habits.recall(place, raw, r.readAt)
-	known := x.ptr != nil && !r.admitting
+	known := x.Ptr != nil && !r.admitting
 	if !known {
-		a := firstHalf(r.hash(i, end), f.salt)
+		a := pool.FirstHalf(r.hash(i, end), f.salt)
 		var b uint64
 		var found, before bool
-		x, b, found, before = r.pool.sight(a, request{r.owner, r.readAt, r.admitting})
-		if !found || x.n != n || b != r.pool.secondHalf(f.salt, raw) {
-			h.saw(false)
-			return part{}, claim{first: a, admit: before || !h.wary}
+		x, b, found, before = r.pool.GetByFirst(a, pool.Request{Owner: r.owner, Now: r.readAt, Verify: r.admitting})
+		if !found || x.N != n || b != r.pool.SecondHalf(f.salt, raw) {
+			h.Record(false)
+			return shape.Memory{}, claim{first: a, admit: before || !h.Rare}
 		}
 	}
 	if r.tooDeepHere(f, i, end) {
-		return part{}, claim{} // and decoding says so
+		return shape.Memory{}, claim{} // and decoding says so
 	}
-	h.saw(true)
+	h.Record(true)
 	if !known {
 		r.habits.remember(place, turn, raw, x)
 	}
-	return x.part, claim{}
+	return x.Memory, claim{}
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/tarnproject/tarn/kube/wire/internal/pool"
 	"github.com/tarnproject/tarn/kube/wire/internal/wiretest"
 )
 
@@ -52,7 +53,7 @@ func TestProtobufShares(t *testing.T) {
 	var missing []string
 	for round := range 100 {
 		if round%20 == 0 {
-			d = newProtobuf(t, reflect.TypeFor[corev1.Pod](), Options{Pool: NewPool(), SharedMetadata: true})
+			d = newProtobuf(t, reflect.TypeFor[corev1.Pod](), pool.Options{Pool: pool.New(), SharedMetadata: true})
 		}
 		var pods []*corev1.Pod
 		for _, raw := range raws {
@@ -94,9 +95,9 @@ func unsharedParts(a, b *corev1.Pod) []string {
 }
 
 func TestProtobufPrivateMaps(t *testing.T) {
-	pool := NewPool()
-	private := newProtobuf(t, reflect.TypeFor[corev1.Pod](), Options{Pool: pool})
-	shared := newProtobuf(t, reflect.TypeFor[corev1.Pod](), Options{Pool: pool, SharedMetadata: true})
+	parts := pool.New()
+	private := newProtobuf(t, reflect.TypeFor[corev1.Pod](), pool.Options{Pool: parts})
+	shared := newProtobuf(t, reflect.TypeFor[corev1.Pod](), pool.Options{Pool: parts, SharedMetadata: true})
 	raws := replicas(t, 10)
 	for round := range 20 {
 		for i, raw := range raws {
@@ -116,9 +117,9 @@ func TestProtobufPrivateMaps(t *testing.T) {
 }
 
 func TestProtobufDrop(t *testing.T) {
-	pool := NewPool()
-	whole := newProtobuf(t, reflect.TypeFor[corev1.Pod](), Options{Pool: pool})
-	less := newProtobuf(t, reflect.TypeFor[corev1.Pod](), Options{Pool: pool, Drop: []string{
+	parts := pool.New()
+	whole := newProtobuf(t, reflect.TypeFor[corev1.Pod](), pool.Options{Pool: parts})
+	less := newProtobuf(t, reflect.TypeFor[corev1.Pod](), pool.Options{Pool: parts, Drop: []string{
 		"metadata.managedFields", "spec.containers.env.valueFrom.fieldRef", "spec.volumes.projected", "status.phase", "kind",
 	}})
 	for round := range 5 {
@@ -141,8 +142,8 @@ func TestProtobufDrop(t *testing.T) {
 // Many goroutines with one decoder and pool: every value is right, at the time and
 // later, while parts come, age and go.
 func TestProtobufConcurrently(t *testing.T) {
-	pool := NewPool()
-	d := newProtobuf(t, reflect.TypeFor[corev1.Pod](), Options{Pool: pool})
+	parts := pool.New()
+	d := newProtobuf(t, reflect.TypeFor[corev1.Pod](), pool.Options{Pool: parts})
 	raws := replicas(t, 60)
 	wants := make([]any, len(raws))
 	for i, raw := range raws {
@@ -163,7 +164,7 @@ func TestProtobufConcurrently(t *testing.T) {
 					kept[i] = pod
 				}
 				if round%5 == g%5 {
-					pool.Collect()
+					parts.Collect()
 					runtime.GC()
 				}
 			}
@@ -179,12 +180,12 @@ func TestProtobufConcurrently(t *testing.T) {
 
 // Objects and their parts go when nobody uses them; the decoder keeps a few.
 func TestProtobufLeavesNothing(t *testing.T) {
-	pool := NewPool()
-	d := newProtobuf(t, reflect.TypeFor[corev1.Pod](), Options{Pool: pool})
+	parts := pool.New()
+	d := newProtobuf(t, reflect.TypeFor[corev1.Pod](), pool.Options{Pool: parts})
 	for _, raw := range replicas(t, 2000) {
 		decodePod(t, d, raw)
 	}
-	wiretest.CollectUntil(t, func() bool { return pool.Stats().Parts == 0 })
+	wiretest.CollectUntil(t, func() bool { return parts.Stats().Parts == 0 })
 }
 
 // probed is a pod whose two probes ask the same, under a path that its workload alone has.
@@ -210,8 +211,8 @@ func probed(workload, n int, readiness bool) *corev1.Pod {
 
 // What goes into the pool is whole by then, also where an object repeats within itself.
 func TestRepeatsWithinAnObject(t *testing.T) {
-	pool := NewPool()
-	d := newProtobuf(t, reflect.TypeFor[corev1.Pod](), Options{Pool: pool})
+	parts := pool.New()
+	d := newProtobuf(t, reflect.TypeFor[corev1.Pod](), pool.Options{Pool: parts})
 	var held []any
 	for workload := range 60 {
 		for n := range 3 {
@@ -223,8 +224,8 @@ func TestRepeatsWithinAnObject(t *testing.T) {
 			held = append(held, got)
 		}
 	}
-	pool.Verify()
-	if s := pool.Stats(); s.StrayWrites != 0 {
+	parts.Verify()
+	if s := parts.Stats(); s.StrayWrites != 0 {
 		t.Errorf("nobody wrote to an object, and %d writes are reported", s.StrayWrites)
 	}
 	runtime.KeepAlive(held)

@@ -3,6 +3,8 @@ package wire
 import (
 	"reflect"
 	"testing"
+
+	"github.com/tarnproject/tarn/kube/wire/internal/pool"
 )
 
 // zigzag has a number whose sign is its last bit on the wire.
@@ -29,7 +31,7 @@ func (z *zigzag) Unmarshal(raw []byte) error {
 // A plan that was proven by messages without such a number must not read the first
 // one that has it in its own way.
 func TestProtobufZigzag(t *testing.T) {
-	d := newProtobuf(t, reflect.TypeFor[zigzag](), Options{Pool: NewPool()})
+	d := newProtobuf(t, reflect.TypeFor[zigzag](), pool.Options{Pool: pool.New()})
 	for _, raw := range [][]byte{text(2, "a"), text(2, "b"), text(2, "c"), varintField(1, 4), varintField(1, 5)} {
 		got, err := d.decode(raw)
 		want, _ := stockProtobuf(d.objectType, raw)

@@ -16,6 +16,8 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/randfill"
 
+	"github.com/tarnproject/tarn/kube/wire/internal/pool"
+	"github.com/tarnproject/tarn/kube/wire/internal/shape"
 	"github.com/tarnproject/tarn/kube/wire/internal/wiretest"
 )
 
@@ -57,9 +59,9 @@ func newFiller(seed int64) *randfill.Filler {
 	)
 }
 
-func newProtobuf(t testing.TB, of reflect.Type, opts Options) *protoDecoder {
+func newProtobuf(t testing.TB, of reflect.Type, opts pool.Options) *protoDecoder {
 	t.Helper()
-	if err := checkDrop(of, opts.Drop); err != nil {
+	if err := shape.CheckDrop(of, opts.Drop); err != nil {
 		t.Fatal(err)
 	}
 	d := newProtoDecoder(of, opts)
@@ -82,13 +84,13 @@ func protobufFast(d *protoDecoder, raw []byte) bool {
 }
 
 func TestProtobufEveryType(t *testing.T) {
-	pool := NewPool()
+	parts := pool.New()
 	filler := newFiller(1)
 	for _, of := range wiretest.Some(protobufTypes()) {
 		t.Run(of.String(), func(t *testing.T) {
-			shared := newProtobuf(t, of, Options{Pool: pool, SharedMetadata: true})
-			private := newProtobuf(t, of, Options{Pool: pool})
-			alone := newProtobuf(t, of, Options{})
+			shared := newProtobuf(t, of, pool.Options{Pool: parts, SharedMetadata: true})
+			private := newProtobuf(t, of, pool.Options{Pool: parts})
+			alone := newProtobuf(t, of, pool.Options{})
 			var kept, copies []any
 			for round := range 12 {
 				original := reflect.New(of)
@@ -156,7 +158,7 @@ func checkCapacity(t testing.TB, v reflect.Value) {
 func TestProtobufPlans(t *testing.T) {
 	for _, of := range protobufTypes() {
 		var found []string
-		collectOwn(newProtobuf(t, of, Options{}).plan.root, map[reflect.Type]bool{}, &found)
+		collectOwn(newProtobuf(t, of, pool.Options{}).plan.root, map[reflect.Type]bool{}, &found)
 		for _, name := range found {
 			if !knownOwn[name] {
 				t.Errorf("%v: %s decodes itself", of, name)
@@ -217,7 +219,7 @@ func (s *speech) Unmarshal(raw []byte) error {
 }
 
 func TestProtobufPlanIsProven(t *testing.T) {
-	d := newProtobuf(t, reflect.TypeFor[speech](), Options{Pool: NewPool()})
+	d := newProtobuf(t, reflect.TypeFor[speech](), pool.Options{Pool: pool.New()})
 	for i := range 5 {
 		got, err := d.decode([]byte("\x0a\x04\x0a\x02hi\x0a\x04\x0a\x02yo"))
 		if err != nil {
@@ -233,9 +235,9 @@ func TestProtobufRandomBytes(t *testing.T) {
 	types := wiretest.Some(protobufTypes())
 	random := rand.New(rand.NewSource(1))
 	filler := newFiller(2)
-	pool := NewPool()
+	parts := pool.New()
 	for _, of := range types {
-		d := newProtobuf(t, of, Options{Pool: pool})
+		d := newProtobuf(t, of, pool.Options{Pool: parts})
 		for range 8 {
 			original := reflect.New(of)
 			filler.Fill(original.Interface())

@@ -3,6 +3,8 @@ package wire
 import (
 	"reflect"
 	"unsafe"
+
+	"github.com/tarnproject/tarn/kube/wire/internal/recent"
 )
 
 // deferred is what is yet to be copied out of the object's bytes: text, and numbers
@@ -63,7 +65,7 @@ func (d *deferred) text(data []byte, start, end int, dst *string) {
 	switch n := end - start; {
 	case n == 0:
 		*dst = ""
-	case n > largeText:
+	case n > recent.LargeText:
 		*dst = string(data[start:end])
 		d.large += n
 	default:
@@ -93,7 +95,7 @@ func (d *deferred) blob(data []byte, start, end int, dst *[]byte) {
 	switch n := end - start; {
 	case n == 0:
 		*dst = []byte{}
-	case n > largeText:
+	case n > recent.LargeText:
 		*dst = make([]byte, n)
 		copy(*dst, data[start:end])
 		d.large += n
@@ -220,7 +222,7 @@ func (t *deferredTable) fill() {
 // text sets a string: to one that was met before, or later.
 func (r *protoReader) text(f *protoField, start, end int, dst *string) {
 	raw := r.data[start:end]
-	if r.pool == nil || len(raw) == 0 || len(raw) > memoText {
+	if r.pool == nil || len(raw) == 0 || len(raw) > recent.MaxText {
 		r.texts.text(r.data, start, end, dst)
 		return
 	}
@@ -228,16 +230,16 @@ func (r *protoReader) text(f *protoField, start, end int, dst *string) {
 		r.identify(f.identity, raw)
 	}
 	place := r.habits.of(f, len(raw))
-	if h := &r.habits.known[place]; h.due() {
+	if h := &r.habits.known[place]; h.Try() {
 		last := r.habits.word(place)
 		ok := *last == string(raw)
 		if !ok {
 			var known string
-			if known, ok = r.memo.get(r.pool.seedA, raw); ok {
+			if known, ok = r.memo.Get(r.pool.Seed, raw); ok {
 				*last = known
 			}
 		}
-		if h.saw(ok); ok {
+		if h.Record(ok); ok {
 			*dst = *last
 			return
 		}
@@ -247,8 +249,8 @@ func (r *protoReader) text(f *protoField, start, end int, dst *string) {
 
 // word is a string that cannot be set later.
 func (r *protoReader) word(raw []byte) string {
-	if r.pool != nil && len(raw) <= memoText {
-		if known, ok := r.memo.get(r.pool.seedA, raw); ok {
+	if r.pool != nil && len(raw) <= recent.MaxText {
+		if known, ok := r.memo.Get(r.pool.Seed, raw); ok {
 			return known
 		}
 	}

@@ -8,13 +8,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/tarnproject/tarn/kube/wire/internal/pool"
 	"github.com/tarnproject/tarn/kube/wire/internal/wiretest"
 )
 
 // A text that an object has twice is in memory once.
 func TestTextTwiceInAnObject(t *testing.T) {
 	once := 0
-	d := newProtobuf(t, reflect.TypeFor[corev1.Pod](), Options{Pool: NewPool()})
+	d := newProtobuf(t, reflect.TypeFor[corev1.Pod](), pool.Options{Pool: pool.New()})
 	for n := range 200 {
 		pod := wiretest.Replica("set", n)
 		pod.Status.PodIP = fmt.Sprintf("10.11.%d.%d", n, 100+n)
@@ -36,7 +37,7 @@ func TestTextTwiceInAnObject(t *testing.T) {
 
 // Objects whose maps differ in an entry share the text of the others, and no map.
 func TestMapsThatDifferShareText(t *testing.T) {
-	d := newProtobuf(t, reflect.TypeFor[corev1.Pod](), Options{Pool: NewPool()})
+	d := newProtobuf(t, reflect.TypeFor[corev1.Pod](), pool.Options{Pool: pool.New()})
 	shared := 0
 	var last corev1.Pod
 	for n := range 200 {

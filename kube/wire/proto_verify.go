@@ -3,6 +3,9 @@ package wire
 import (
 	"reflect"
 	"unsafe"
+
+	"github.com/tarnproject/tarn/kube/wire/internal/pool"
+	"github.com/tarnproject/tarn/kube/wire/internal/shape"
 )
 
 // An update that takes over what its object had would hand on what a program wrote there
@@ -13,13 +16,13 @@ import (
 
 // verifiedPart is a part of the last state if it is as its bytes say, else one that is;
 // nil if the bytes cannot be read.
-func (r *protoReader) verifiedPart(f *protoField, x part, i, end, n int) part {
-	var fresh part
+func (r *protoReader) verifiedPart(f *protoField, x shape.Memory, i, end, n int) shape.Memory {
+	var fresh shape.Memory
 	if !r.afresh(func() bool {
-		fresh = part{r.memory(f, i, end, n, nil), n}
-		return fresh.ptr != nil
+		fresh = shape.Memory{Ptr: r.memory(f, i, end, n, nil), N: n}
+		return fresh.Ptr != nil
 	}) {
-		return part{}
+		return shape.Memory{}
 	}
 	if r.intact(f, f.header(x), f.header(fresh), end-i) {
 		return x
@@ -58,25 +61,25 @@ func (r *protoReader) afresh(decode func() bool) bool {
 // intact compares what is held of a field with what its bytes say, and reports it if
 // they differ.
 func (r *protoReader) intact(f *protoField, held, fresh unsafe.Pointer, size int) bool {
-	r.pool.verified.Add(uint64(size))
+	r.pool.VerifiedBytes.Add(uint64(size))
 	if equalValues(f.typ, held, fresh) {
 		return true
 	}
 	a, b := reflect.NewAt(f.typ, held).Elem(), reflect.NewAt(f.typ, fresh).Elem()
-	if sameValue(a.Interface(), b.Interface()) {
+	if shape.SameValue(a.Interface(), b.Interface()) {
 		return true
 	}
 	key := string(r.name)
 	if len(r.namespace) > 0 {
 		key = string(r.namespace) + "/" + key
 	}
-	for _, d := range differences(f.path(), a, b) {
-		r.pool.stray(strayWrite{by: r.decoder, object: key, field: d.field, memory: d.memory})
+	for _, d := range shape.Differences(f.path(), a, b) {
+		r.pool.Report(pool.StrayWrite{By: r.decoder, Object: key, Field: d.Field, Memory: d.Memory})
 	}
 	return false
 }
 
 // header is a part as the field has it.
-func (f *protoField) header(x part) unsafe.Pointer {
-	return unsafe.Pointer(&sliceHeader{ptr: x.ptr, len: x.n, cap: x.n}) // of which pointers and maps are the first word
+func (f *protoField) header(x shape.Memory) unsafe.Pointer {
+	return unsafe.Pointer(&shape.SliceHeader{Ptr: x.Ptr, Len: x.N, Cap: x.N}) // of which pointers and maps are the first word
 }

@@ -6,6 +6,9 @@ import (
 	"unsafe"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/tarnproject/tarn/kube/wire/internal/pool"
+	"github.com/tarnproject/tarn/kube/wire/internal/shape"
 )
 
 // Sharer makes objects that are decoded already share their equal parts: slices,
@@ -32,16 +35,16 @@ import (
 // of its 230 pieces. All hashes below a part are computed along with its own, so
 // that going down costs no second reading.
 type Sharer struct {
-	pool *Pool
-	opts Options
+	pool *pool.Pool
+	opts pool.Options
 
 	mu   sync.Mutex
 	idle idleWorkers
 }
 
 // NewSharer returns a sharer into pool. Of the options it heeds SharedMetadata.
-func NewSharer(pool *Pool, opts Options) *Sharer {
-	return &Sharer{pool: pool, opts: opts}
+func NewSharer(parts *pool.Pool, opts pool.Options) *Sharer {
+	return &Sharer{pool: parts, opts: opts}
 }
 
 // Share returns an object of equal content and the same type: a pointer to a
@@ -98,13 +101,13 @@ func (w *worker) object(object, like any) any {
 	if t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
 		return object
 	}
-	p, src := w.plan(t.Elem()), boxed(object)
+	p, src := w.plan(t.Elem()), shape.Boxed(object)
 	if src == nil || p.opaque {
 		return object
 	}
 	var model unsafe.Pointer
 	if reflect.TypeOf(like) == t {
-		model = boxed(like)
+		model = shape.Boxed(like)
 	}
 	b := w.block(src, p, 1)
 	w.build(&b, 0, p, model, unhashed, 0)

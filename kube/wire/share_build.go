@@ -4,6 +4,9 @@ import (
 	"maps"
 	"reflect"
 	"unsafe"
+
+	"github.com/tarnproject/tarn/kube/wire/internal/pool"
+	"github.com/tarnproject/tarn/kube/wire/internal/shape"
 )
 
 // block is memory that may have to be copied: a struct, or a slice's elements.
@@ -60,7 +63,7 @@ func (w *worker) build(b *block, off uintptr, p *plan, like unsafe.Pointer, cur,
 		s := &p.steps[i]
 		off := off + uintptr(s.off)
 		at, like := unsafe.Add(b.src, off), like
-		if s.kind == memoryStep || s.kind == lazyStep || isNil(at) {
+		if s.kind == memoryStep || s.kind == lazyStep || shape.IsNil(at) {
 			continue
 		}
 		if like == nil {
@@ -80,11 +83,11 @@ func (w *worker) build(b *block, off uintptr, p *plan, like unsafe.Pointer, cur,
 				}
 			}
 		case sliceStep:
-			if x := *(*sliceHeader)(at); x.len > 0 {
-				var y part
-				y, cur = w.part(s, &sites[i], part{x.ptr, x.len}, *(*part)(like), x.cap, cur, depth)
-				if y.ptr != x.ptr || x.cap != x.len {
-					*(*sliceHeader)(b.at(off)) = sliceHeader{y.ptr, y.n, y.n}
+			if x := *(*shape.SliceHeader)(at); x.Len > 0 {
+				var y shape.Memory
+				y, cur = w.part(s, &sites[i], shape.Memory{Ptr: x.Ptr, N: x.Len}, *(*shape.Memory)(like), x.Cap, cur, depth)
+				if y.Ptr != x.Ptr || x.Cap != x.Len {
+					*(*shape.SliceHeader)(b.at(off)) = shape.SliceHeader{Ptr: y.Ptr, Len: y.N, Cap: y.N}
 				}
 			}
 		case pointerStep, mapStep:
@@ -92,15 +95,15 @@ func (w *worker) build(b *block, off uintptr, p *plan, like unsafe.Pointer, cur,
 			if s.scalar && b.dst != nil && w.offered == 0 {
 				w.scalars.add((*unsafe.Pointer)(unsafe.Add(b.dst, off)), s.elem)
 			}
-			var y part
-			y, cur = w.part(s, &sites[i], part{x, 1}, part{*(*unsafe.Pointer)(like), 1}, 1, cur, depth)
-			if y.ptr != x {
-				*(*unsafe.Pointer)(b.at(off)) = y.ptr
+			var y shape.Memory
+			y, cur = w.part(s, &sites[i], shape.Memory{Ptr: x, N: 1}, shape.Memory{Ptr: *(*unsafe.Pointer)(like), N: 1}, 1, cur, depth)
+			if y.Ptr != x {
+				*(*unsafe.Pointer)(b.at(off)) = y.Ptr
 			}
 		case ownListStep:
-			if x := *(*sliceHeader)(at); x.len > 0 {
-				if y := w.below(s, part{x.ptr, x.len}, part{}, x.cap, unhashed, depth); y.ptr != x.ptr || x.cap != x.len {
-					*(*sliceHeader)(b.at(off)) = sliceHeader{y.ptr, y.n, y.n}
+			if x := *(*shape.SliceHeader)(at); x.Len > 0 {
+				if y := w.below(s, shape.Memory{Ptr: x.Ptr, N: x.Len}, shape.Memory{}, x.Cap, unhashed, depth); y.Ptr != x.Ptr || x.Cap != x.Len {
+					*(*shape.SliceHeader)(b.at(off)) = shape.SliceHeader{Ptr: y.Ptr, Len: y.N, Cap: y.N}
 				}
 			}
 		case privateStep:
@@ -130,7 +133,7 @@ var nothing [3]unsafe.Pointer
 // part shares what a slice, pointer or map leads to: all of it if like is the same
 // or the pool has it, else what lies below. cur is its node if it has been hashed;
 // the next one is returned.
-func (w *worker) part(s *step, at *site, x, like part, room, cur, depth int) (part, int) {
+func (w *worker) part(s *step, at *site, x, like shape.Memory, room, cur, depth int) (shape.Memory, int) {
 	next := unhashed
 	if cur != unhashed {
 		next = int(w.nodes[cur].next)
@@ -138,17 +141,17 @@ func (w *worker) part(s *step, at *site, x, like part, room, cur, depth int) (pa
 	if w.left--; w.left < 0 || depth >= maxDepth {
 		return x, next
 	}
-	if like.ptr != nil && like.n == x.n && w.equalPart(s, x.ptr, like.ptr, x.n, depth) {
+	if like.Ptr != nil && like.N == x.N && w.equalPart(s, x.Ptr, like.Ptr, x.N, depth) {
 		return like, next
 	}
-	if s.scalar || s.bytes(x.n) < worthSharing || at.asleep() {
+	if s.scalar || s.bytes(x.N) < pool.MinSize || at.asleep() {
 		if cur != unhashed {
 			cur++
 		}
 		return w.below(s, x, like, room, cur, depth), next
 	}
 	last := at.next(w.epoch)
-	if last.ptr != nil && last.n == x.n && last.ptr != like.ptr && w.equalPart(s, x.ptr, last.ptr, x.n, depth) {
+	if last.Ptr != nil && last.N == x.N && last.Ptr != like.Ptr && w.equalPart(s, x.Ptr, last.Ptr, x.N, depth) {
 		at.hit()
 		return *last, next
 	}
@@ -156,14 +159,14 @@ func (w *worker) part(s *step, at *site, x, like part, room, cur, depth int) (pa
 		return w.lookUp(s, at, last, x, like, room, cur, depth), next
 	}
 	mark := len(w.nodes)
-	w.hashPart(s, x.ptr, x.n, depth)
+	w.hashPart(s, x.Ptr, x.N, depth)
 	y := w.lookUp(s, at, last, x, like, room, mark, depth)
 	w.forget(mark)
 	return y, next
 }
 
 // lookUp shares a part that has been hashed.
-func (w *worker) lookUp(s *step, at *site, last *part, x, like part, room, cur, depth int) part {
+func (w *worker) lookUp(s *step, at *site, last *shape.Memory, x, like shape.Memory, room, cur, depth int) shape.Memory {
 	n := w.nodes[cur]
 	if n.cut {
 		return x
@@ -177,11 +180,11 @@ func (w *worker) lookUp(s *step, at *site, last *part, x, like part, room, cur, 
 		return y
 	}
 	at.miss()
-	*last = part{}
+	*last = shape.Memory{}
 	w.offered++
 	made := w.below(s, x, like, room, cur+1, depth)
 	w.offered--
-	return w.offer(s, n.hash, made, s.bytes(x.n))
+	return w.offer(s, n.hash, made, s.bytes(x.N))
 }
 
 func (s *step) bytes(n int) uintptr {
@@ -199,31 +202,31 @@ const (
 )
 
 // below shares the parts of a part.
-func (w *worker) below(s *step, x, like part, room, cur, depth int) part {
+func (w *worker) below(s *step, x, like shape.Memory, room, cur, depth int) shape.Memory {
 	if s.kind == mapStep || s.elem.opaque {
 		return x
 	}
-	b := w.block(x.ptr, s.elem, x.n)
+	b := w.block(x.Ptr, s.elem, x.N)
 	if s.kind == sliceStep || s.kind == ownListStep {
 		b.slice = s
 	}
 	if !s.elem.leaf {
 		mark := len(w.texts)
-		for i := range x.n {
+		for i := range x.N {
 			off, like := uintptr(i)*s.elem.size, like
-			if i < like.n && like.ptr != nil {
-				like.ptr = unsafe.Add(like.ptr, off)
+			if i < like.N && like.Ptr != nil {
+				like.Ptr = unsafe.Add(like.Ptr, off)
 			} else {
-				like.ptr = nil
+				like.Ptr = nil
 			}
-			cur = w.build(&b, off, s.elem, like.ptr, cur, depth+1)
+			cur = w.build(&b, off, s.elem, like.Ptr, cur, depth+1)
 		}
 		w.gather(&b, mark)
 	}
-	if (b.dst == nil || b.dst == b.src) && uintptr(room-x.n)*s.elem.size >= worthwhile {
+	if (b.dst == nil || b.dst == b.src) && uintptr(room-x.N)*s.elem.size >= worthwhile {
 		b.copy()
 	}
-	return part{b.result(), x.n}
+	return shape.Memory{Ptr: b.result(), N: x.N}
 }
 
 // textStep stands for all strings.
@@ -231,17 +234,17 @@ var textStep = &step{reference: &reference{seed: salted(1 << 32)}}
 
 // text shares a string, or says that it is the object's own.
 func (w *worker) text(at *site, text, like string) (shared string, ok, own bool) {
-	x := part{unsafe.Pointer(unsafe.StringData(text)), len(text)}
+	x := shape.Memory{Ptr: unsafe.Pointer(unsafe.StringData(text)), N: len(text)}
 	if like == text {
-		return like, unsafe.Pointer(unsafe.StringData(like)) != x.ptr, false
+		return like, unsafe.Pointer(unsafe.StringData(like)) != x.Ptr, false
 	}
 	if at.asleep() {
 		return text, false, true
 	}
 	last := at.next(w.epoch)
-	if last.n == x.n && unsafe.String((*byte)(last.ptr), last.n) == text {
+	if last.N == x.N && unsafe.String((*byte)(last.Ptr), last.N) == text {
 		at.hit()
-		return unsafe.String((*byte)(last.ptr), last.n), last.ptr != x.ptr, false
+		return unsafe.String((*byte)(last.Ptr), last.N), last.Ptr != x.Ptr, false
 	}
 	hash := hashString(text)
 	y, ok := w.find(textStep, hash, x)
@@ -249,10 +252,10 @@ func (w *worker) text(at *site, text, like string) (shared string, ok, own bool)
 		at.hit()
 	} else {
 		at.miss()
-		y = w.offer(textStep, hash, x, uintptr(x.n))
+		y = w.offer(textStep, hash, x, uintptr(x.N))
 	}
 	*last = y
-	return unsafe.String((*byte)(y.ptr), y.n), y.ptr != x.ptr, false
+	return unsafe.String((*byte)(y.Ptr), y.N), y.Ptr != x.Ptr, false
 }
 
 // privateMap makes a map of the same strings.
@@ -265,7 +268,7 @@ func (w *worker) privateMap(m map[string]string, at *site, where uint64) (map[st
 		return nil, false
 	}
 	last := at.next(w.epoch)
-	kept := *(*map[string]string)(unsafe.Pointer(&last.ptr))
+	kept := *(*map[string]string)(unsafe.Pointer(&last.Ptr))
 	if len(kept) == len(m) && maps.Equal(kept, m) {
 		at.hit()
 		return maps.Clone(kept), true
@@ -278,6 +281,6 @@ func (w *worker) privateMap(m map[string]string, at *site, where uint64) (map[st
 		v, _, _ = w.text(value, v, "")
 		kept[k] = v
 	}
-	*last = part{*(*unsafe.Pointer)(unsafe.Pointer(&kept)), 1}
+	*last = shape.Memory{Ptr: *(*unsafe.Pointer)(unsafe.Pointer(&kept)), N: 1}
 	return maps.Clone(kept), true
 }

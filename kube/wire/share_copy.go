@@ -3,6 +3,8 @@ package wire
 import (
 	"reflect"
 	"unsafe"
+
+	"github.com/tarnproject/tarn/kube/wire/internal/shape"
 )
 
 // copier copies slices of one type.
@@ -11,7 +13,7 @@ import (
 // reflection a lookup. Elements are allocated by Grow, which allocates nothing
 // else.
 type copier struct {
-	from, to         sliceHeader
+	from, to         shape.SliceHeader
 	source, received reflect.Value // from and to as slices
 }
 
@@ -30,11 +32,11 @@ func (w *worker) copier(s *step) *copier {
 }
 
 func (c *copier) copy(src unsafe.Pointer, n int) unsafe.Pointer {
-	c.from = sliceHeader{src, n, n}
+	c.from = shape.SliceHeader{Ptr: src, Len: n, Cap: n}
 	c.received.Grow(n)
 	c.received.SetLen(n)
 	reflect.Copy(c.received, c.source)
-	dst := c.to.ptr
-	c.from, c.to = sliceHeader{}, sliceHeader{}
+	dst := c.to.Ptr
+	c.from, c.to = shape.SliceHeader{}, shape.SliceHeader{}
 	return dst
 }

@@ -3,6 +3,8 @@ package wire
 import (
 	"reflect"
 	"unsafe"
+
+	"github.com/tarnproject/tarn/kube/wire/internal/shape"
 )
 
 // equalValues compares two values of a type as a sharer compares parts: to the bit.
@@ -37,12 +39,12 @@ func (c *comparer) equal(p *plan, a, b unsafe.Pointer, depth int) bool {
 			continue
 		}
 		if s.kind == lazyStep {
-			if !c.mapped && isLazy(x) {
+			if !c.mapped && shape.IsLazy(x) {
 				return false
 			}
 			continue // its text is a step of its own
 		}
-		if isNil(x) && isNil(y) {
+		if shape.IsNil(x) && shape.IsNil(y) {
 			continue
 		}
 		switch s.kind {
@@ -51,12 +53,12 @@ func (c *comparer) equal(p *plan, a, b unsafe.Pointer, depth int) bool {
 				return false
 			}
 		case sliceStep:
-			x, y := (*sliceHeader)(x), (*sliceHeader)(y)
-			if x.len != y.len || x.ptr == nil || y.ptr == nil || x.len > 0 && !c.equalPart(s, x.ptr, y.ptr, x.len, depth) {
+			x, y := (*shape.SliceHeader)(x), (*shape.SliceHeader)(y)
+			if x.Len != y.Len || x.Ptr == nil || y.Ptr == nil || x.Len > 0 && !c.equalPart(s, x.Ptr, y.Ptr, x.Len, depth) {
 				return false
 			}
 		case pointerStep, mapStep:
-			if isNil(x) || isNil(y) || !c.equalPart(s, *(*unsafe.Pointer)(x), *(*unsafe.Pointer)(y), 1, depth) {
+			if shape.IsNil(x) || shape.IsNil(y) || !c.equalPart(s, *(*unsafe.Pointer)(x), *(*unsafe.Pointer)(y), 1, depth) {
 				return false
 			}
 		case treeStep:

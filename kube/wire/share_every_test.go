@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/randfill"
 
 	"github.com/tarnproject/tarn/kube/wire"
+	"github.com/tarnproject/tarn/kube/wire/internal/pool"
 	"github.com/tarnproject/tarn/kube/wire/internal/wiretest"
 )
 
@@ -64,10 +65,10 @@ func fillAny(seed int64) *randfill.Filler {
 // TestShareEveryType: what comes back is equal to what was given, what was given
 // is as it was, and two that are equal have the same parts.
 func TestShareEveryType(t *testing.T) {
-	pool := wire.NewPool()
+	parts := pool.New()
 	for i, kind := range wiretest.Some(allKinds()) {
 		for _, private := range []bool{false, true} {
-			sharer := wire.NewSharer(pool, wire.Options{SharedMetadata: !private})
+			sharer := wire.NewSharer(parts, pool.Options{SharedMetadata: !private})
 			filler := fillAny(int64(i))
 			var other any
 			for round := range 4 {

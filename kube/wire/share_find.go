@@ -3,16 +3,19 @@ package wire
 import (
 	"strings"
 	"unsafe"
+
+	"github.com/tarnproject/tarn/kube/wire/internal/pool"
+	"github.com/tarnproject/tarn/kube/wire/internal/shape"
 )
 
-// recent remembers the parts that were found last, by hash: most lookups are of
+// recentParts remembers the parts that were found last, by hash: most lookups are of
 // the same few, and need not go to the pool. It holds them fast, so it is small,
 // and goes with its worker: see [idleWorkers].
-type recent [1024]recentPart
+type recentParts [1024]recentPart
 
 type recentPart struct {
 	hash, seed uint64
-	sample
+	pool.Part
 	// shared says that the pool knows of a second object that has the part, or that
 	// it need not, because it is text.
 	shared bool
@@ -26,78 +29,78 @@ const worthPool = 48
 // shareKey is the name of a part by its content. It is derived from the hash and
 // the type, each of which fills both halves, so that no two types meet; a decoder
 // names parts by other hashes.
-func shareKey(seed, hash uint64) key {
-	return key{hash ^ seed>>32, mix(hash, seed, 0xA24BAED4963EE407)}
+func shareKey(seed, hash uint64) pool.Key {
+	return pool.Key{First: hash ^ seed>>32, Second: mix(hash, seed, 0xA24BAED4963EE407)}
 }
 
 // find looks for a part like x.
-func (w *worker) find(s *step, hash uint64, x part) (part, bool) {
+func (w *worker) find(s *step, hash uint64, x shape.Memory) (shape.Memory, bool) {
 	r := &w.recent[hash%uint64(len(w.recent))]
-	if r.hash == hash && r.seed == s.seed && w.same(s, x, r.part) {
+	if r.hash == hash && r.seed == s.seed && w.same(s, x, r.Memory) {
 		if !r.shared {
 			r.shared = true
-			if y := w.sharer.pool.put(shareKey(s.seed, hash), r.sample, anyone); w.same(s, x, y.part) {
-				r.sample = y
+			if y := w.sharer.pool.Put(shareKey(s.seed, hash), r.Part, pool.UnknownOwner); w.same(s, x, y.Memory) {
+				r.Part = y
 			}
 		}
-		return r.part, true
+		return r.Memory, true
 	}
-	if s == textStep && x.n < worthPool {
-		return part{}, false
+	if s == textStep && x.N < worthPool {
+		return shape.Memory{}, false
 	}
 	k := shareKey(s.seed, hash)
-	y, ok := w.sharer.pool.get(k, request{by: anyone, now: w.time})
+	y, ok := w.sharer.pool.Get(k, pool.Request{Owner: pool.UnknownOwner, Now: w.time})
 	if !ok {
-		return part{}, false
+		return shape.Memory{}, false
 	}
-	if !w.same(s, x, y.part) {
-		w.sharer.pool.verify(k)
-		return part{}, false
+	if !w.same(s, x, y.Memory) {
+		w.sharer.pool.VerifyPart(k)
+		return shape.Memory{}, false
 	}
 	*r = recentPart{hash, s.seed, y, true}
-	return y.part, true
+	return y.Memory, true
 }
 
 // offer gives a part to the pool that was not found there, and returns the one to
 // use.
-func (w *worker) offer(s *step, hash uint64, x part, size uintptr) part {
-	made := sample{part: x}
-	if s != textStep || x.n >= worthPool {
-		made = sampleOf(s.toPart(), s.onHeap(x, size), int(size), w.time)
-		if y := w.sharer.pool.put(shareKey(s.seed, hash), made, anyone); y.part != made.part && w.same(s, x, y.part) {
+func (w *worker) offer(s *step, hash uint64, x shape.Memory, size uintptr) shape.Memory {
+	made := pool.Part{Memory: x}
+	if s != textStep || x.N >= worthPool {
+		made = pool.NewPart(s.toPart(), s.onHeap(x, size), int(size), w.time)
+		if y := w.sharer.pool.Put(shareKey(s.seed, hash), made, pool.UnknownOwner); y.Memory != made.Memory && w.same(s, x, y.Memory) {
 			made = y
 		}
 	}
-	w.recent[hash%uint64(len(w.recent))] = recentPart{hash, s.seed, made, made.ref == nil}
-	return made.part
+	w.recent[hash%uint64(len(w.recent))] = recentPart{hash, s.seed, made, made.Ref == nil}
+	return made.Memory
 }
 
 // onHeap copies text that the pool may come to hold weakly: no weak pointer can be
 // made to a constant of the program, or to memory that Go does not know.
-func (s *step) onHeap(x part, size uintptr) part {
+func (s *step) onHeap(x shape.Memory, size uintptr) shape.Memory {
 	switch {
-	case size < worthSharing:
+	case size < pool.MinSize:
 	case s == textStep:
-		x.ptr = unsafe.Pointer(unsafe.StringData(strings.Clone(unsafe.String((*byte)(x.ptr), x.n))))
+		x.Ptr = unsafe.Pointer(unsafe.StringData(strings.Clone(unsafe.String((*byte)(x.Ptr), x.N))))
 	case s == textPart:
-		x.ptr = boxed(strings.Clone(*(*string)(x.ptr)))
+		x.Ptr = shape.Boxed(strings.Clone(*(*string)(x.Ptr)))
 	}
 	return x
 }
 
 // same compares two parts.
-func (w *worker) same(s *step, x, y part) bool {
+func (w *worker) same(s *step, x, y shape.Memory) bool {
 	switch {
-	case x.n != y.n:
+	case x.N != y.N:
 		return false
-	case x.ptr == y.ptr:
+	case x.Ptr == y.Ptr:
 		return true
 	case s == textStep:
-		return unsafe.String((*byte)(x.ptr), x.n) == unsafe.String((*byte)(y.ptr), y.n)
+		return unsafe.String((*byte)(x.Ptr), x.N) == unsafe.String((*byte)(y.Ptr), y.N)
 	case s.kind == jsonStep:
 		return w.equalTree(s.value(x), s.value(y), 0)
 	default:
-		return w.equalPart(s, x.ptr, y.ptr, x.n, 0)
+		return w.equalPart(s, x.Ptr, y.Ptr, x.N, 0)
 	}
 }
 

@@ -3,6 +3,9 @@ package wire
 import (
 	"reflect"
 	"unsafe"
+
+	"github.com/tarnproject/tarn/kube/wire/internal/pool"
+	"github.com/tarnproject/tarn/kube/wire/internal/shape"
 )
 
 // worker shares one object at a time. What it has learned, and what it has just
@@ -10,7 +13,7 @@ import (
 type worker struct {
 	sharer *Sharer
 	root   *plan
-	recent recent
+	recent recentParts
 	// sites is how each field of each plan has done, trees the same for the keys of
 	// JSON trees.
 	sites [][]site
@@ -35,7 +38,7 @@ type worker struct {
 	copiers map[*step]*copier
 	// epoch is the number of the object, time when it came.
 	epoch uint32
-	time  seconds
+	time  pool.Seconds
 }
 
 // node is the hash of a part and all below it.
@@ -65,7 +68,7 @@ func (w *worker) begin() {
 	w.texts, w.offered = w.texts[:0], 0
 	w.scalars.forget()
 	w.epoch++
-	w.time = secondsNow()
+	w.time = pool.Now()
 }
 
 // plan returns the plan for an object, which is most often that of the last one.
@@ -129,10 +132,10 @@ func (w *worker) hash(p *plan, base unsafe.Pointer, h uint64, depth int) uint64 
 			continue
 		}
 		if s.kind == lazyStep {
-			w.opaque = w.opaque || !w.mapped && isLazy(at)
+			w.opaque = w.opaque || !w.mapped && shape.IsLazy(at)
 			continue
 		}
-		if isNil(at) {
+		if shape.IsNil(at) {
 			continue
 		}
 		x := uint64(emptySalt)
@@ -144,8 +147,8 @@ func (w *worker) hash(p *plan, base unsafe.Pointer, h uint64, depth int) uint64 
 			}
 			x = hashString(text)
 		case sliceStep:
-			if list := (*sliceHeader)(at); list.len > 0 {
-				x = w.hashPart(s, list.ptr, list.len, depth)
+			if list := (*shape.SliceHeader)(at); list.Len > 0 {
+				x = w.hashPart(s, list.Ptr, list.Len, depth)
 			}
 		case pointerStep, mapStep:
 			x = w.hashPart(s, *(*unsafe.Pointer)(at), 1, depth)

@@ -3,6 +3,8 @@ package wire
 import (
 	"runtime"
 	"weak"
+
+	"github.com/tarnproject/tarn/kube/wire/internal/pool"
 )
 
 // idleWorkers are those that wait for an object. They have learned what repeats,
@@ -45,7 +47,7 @@ func (s *Sharer) release(w *worker) {
 // lookAfter drops a sharer's workers after the first garbage collection for which
 // they had nothing to do.
 func lookAfter(s weak.Pointer[Sharer]) {
-	runtime.AddCleanup(new(pacemaker), func(s weak.Pointer[Sharer]) {
+	runtime.AddCleanup(new(pool.GCSentinel), func(s weak.Pointer[Sharer]) {
 		if sharer := s.Value(); sharer != nil && sharer.stillBusy() {
 			lookAfter(s)
 		}

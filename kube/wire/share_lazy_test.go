@@ -5,12 +5,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/tarnproject/tarn/kube/wire/internal/pool"
 )
 
 // A quantity without a text notes it when it is asked for it. Objects that had one in
 // common would race although nobody changes anything.
 func TestShareQuantitiesArePrivate(t *testing.T) {
-	sharer := NewSharer(NewPool(), Options{})
+	sharer := NewSharer(pool.New(), pool.Options{})
 	var pods []*corev1.Pod
 	for range 4 {
 		limit := *resource.NewQuantity(1<<30, resource.BinarySI) // without a text
@@ -35,7 +37,7 @@ func TestShareQuantitiesArePrivate(t *testing.T) {
 
 // Nor do two states of one object have such a quantity in common.
 func TestShareLikeQuantitiesArePrivate(t *testing.T) {
-	sharer := NewSharer(NewPool(), Options{})
+	sharer := NewSharer(pool.New(), pool.Options{})
 	state := func() *corev1.Pod { // whose quantities are without a text
 		limit := *resource.NewQuantity(1<<30, resource.BinarySI)
 		return &corev1.Pod{Spec: corev1.PodSpec{
@@ -45,10 +47,10 @@ func TestShareLikeQuantitiesArePrivate(t *testing.T) {
 				Limits: corev1.ResourceList{corev1.ResourceMemory: limit}}}},
 		}}
 	}
-	for name, share := range map[string]func(object, like any) any{"like": sharer.ShareLike, "own": sharer.ShareOwn} {
-		last := share(state(), nil).(*corev1.Pod)
+	for name, shareWith := range map[string]func(object, like any) any{"like": sharer.ShareLike, "own": sharer.ShareOwn} {
+		last := shareWith(state(), nil).(*corev1.Pod)
 		for range 3 {
-			next := share(state(), last).(*corev1.Pod)
+			next := shareWith(state(), last).(*corev1.Pod)
 			if next.Spec.Volumes[0].EmptyDir.SizeLimit == last.Spec.Volumes[0].EmptyDir.SizeLimit {
 				t.Fatalf("%s: two states have a quantity in common that can be asked in place", name)
 			}

@@ -13,13 +13,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/tarnproject/tarn/kube/wire"
+	"github.com/tarnproject/tarn/kube/wire/internal/pool"
 )
 
 // TestShareKeysAreNoTexts: what is remembered of a key, by its bytes, is never read as
 // what is remembered of a text, by the interface that holds it.
 func TestShareKeysAreNoTexts(t *testing.T) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	sharer := wire.NewSharer(wire.NewPool(), wire.Options{})
+	sharer := wire.NewSharer(pool.New(), pool.Options{})
 	for n := range 300 {
 		// As a string's header, it leads where there is no memory.
 		key := binary.LittleEndian.AppendUint64(nil, 0x4141410000000000+uint64(n)*8)
@@ -40,21 +41,21 @@ var lists = []any{[]any{"a", "b"}, []any{constant, true}, map[string]any{constan
 
 // TestShareConstants: texts of the program itself are shared like any other.
 func TestShareConstants(t *testing.T) {
-	pool := wire.NewPool()
+	parts := pool.New()
 	var kept []any
 	for range 4 {
 		pod := somePod("web", 1)
 		pod.Status.Message = constant
 		free := &unstructured.Unstructured{Object: map[string]any{"status": constant, constant: "x", "list": []any{constant, int64(1)}, "lists": lists}}
-		sharer := wire.NewSharer(pool, wire.Options{}) // which remembers nothing by itself
+		sharer := wire.NewSharer(parts, pool.Options{}) // which remembers nothing by itself
 		kept = append(kept, sharer.Share(pod), sharer.Share(free))
 	}
 	for range 3 {
 		runtime.GC()
-		pool.Collect()
+		parts.Collect()
 	}
-	if got := kept[0].(*corev1.Pod).Status.Message; got != constant || pool.Stats().Old == 0 {
-		t.Errorf("got %q; %+v", got, pool.Stats())
+	if got := kept[0].(*corev1.Pod).Status.Message; got != constant || parts.Stats().Old == 0 {
+		t.Errorf("got %q; %+v", got, parts.Stats())
 	}
 	runtime.KeepAlive(kept)
 }
@@ -63,7 +64,7 @@ func TestShareConstants(t *testing.T) {
 // with an older state.
 func TestShareLikeManyWays(t *testing.T) {
 	type fork struct{ Left, Right *fork }
-	sharer := wire.NewSharer(wire.NewPool(), wire.Options{})
+	sharer := wire.NewSharer(pool.New(), pool.Options{})
 	typed := func() *fork {
 		f := &fork{}
 		for range 60 {
@@ -85,8 +86,8 @@ func TestShareLikeManyWays(t *testing.T) {
 // TestShareQuantityText: a quantity remembers its text once it is asked for, which is
 // no change that anyone needs to hear of.
 func TestShareQuantityText(t *testing.T) {
-	pool := wire.NewPool()
-	sharer := wire.NewSharer(pool, wire.Options{})
+	parts := pool.New()
+	sharer := wire.NewSharer(parts, pool.Options{})
 	for n := range 20 {
 		pod := somePod("web", n)
 		pod.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{
@@ -99,7 +100,7 @@ func TestShareQuantityText(t *testing.T) {
 			t.Errorf("got %s", text)
 		}
 	}
-	if n := pool.Stats().StrayWrites; n != 0 {
+	if n := parts.Stats().StrayWrites; n != 0 {
 		t.Errorf("%d mutations", n)
 	}
 }

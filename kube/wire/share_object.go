@@ -1,6 +1,10 @@
 package wire
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/tarnproject/tarn/kube/wire/internal/shape"
+)
 
 // treeSites is how many fields of trees are told apart, by the hash of their
 // keys: two that meet share what is learned of them, which costs some lookups.
@@ -34,7 +38,7 @@ func (w *worker) own(m, like map[string]any, where uint64, level int) (map[strin
 	for key, value := range m {
 		where, now := below(where, key), false
 		switch member, isMap := value.(map[string]any); {
-		case level == 1 && !w.sharer.opts.SharedMetadata && slices.Contains(privateMetadata, key):
+		case level == 1 && !w.sharer.opts.SharedMetadata && slices.Contains(shape.PrivateMetadata, key):
 			value, now = w.private(value, where, level+1)
 		case level == 0 && key == "metadata" && isMap && member != nil:
 			members, _ := like[key].(map[string]any)
@@ -116,16 +120,16 @@ func (w *worker) tree(v, like any, where uint64, cur, depth int) (out any, next 
 
 func (w *worker) treeText(text string, v, like any, where uint64) (any, bool) {
 	if same, ok := like.(string); ok && same == text {
-		return like, boxed(like) != boxed(v)
+		return like, shape.Boxed(like) != shape.Boxed(v)
 	}
 	at := w.treeSite(where)
 	if text == "" || at.asleep() {
 		return v, false
 	}
-	last, x := at.next(w.epoch), part{boxed(v), 1}
-	if last.n == len(text) && *(*string)(last.ptr) == text {
+	last, x := at.next(w.epoch), shape.Memory{Ptr: shape.Boxed(v), N: 1}
+	if last.N == len(text) && *(*string)(last.Ptr) == text {
 		at.hit()
-		return textPart.value(*last), last.ptr != x.ptr
+		return textPart.value(*last), last.Ptr != x.Ptr
 	}
 	hash := hashString(text)
 	y, ok := w.find(textPart, hash, x)
@@ -135,8 +139,8 @@ func (w *worker) treeText(text string, v, like any, where uint64) (any, bool) {
 		at.miss()
 		y = w.offer(textPart, hash, x, uintptr(len(text)))
 	}
-	*last = part{y.ptr, len(text)}
-	return textPart.value(y), y.ptr != x.ptr
+	*last = shape.Memory{Ptr: y.Ptr, N: len(text)}
+	return textPart.value(y), y.Ptr != x.Ptr
 }
 
 func (w *worker) treePart(s *step, v, like any, where uint64, cur, depth int) (out any, next int, changed bool) {
@@ -148,7 +152,7 @@ func (w *worker) treePart(s *step, v, like any, where uint64, cur, depth int) (o
 		return v, next, false
 	}
 	if like != nil && w.equalTree(v, like, depth) {
-		return like, next, boxed(like) != boxed(v)
+		return like, next, shape.Boxed(like) != shape.Boxed(v)
 	}
 	if at.asleep() {
 		out, changed = w.treeBelow(v, like, where, cur, depth)
@@ -168,7 +172,7 @@ func (w *worker) treePart(s *step, v, like any, where uint64, cur, depth int) (o
 
 // lookUpTree shares a map or list that has been hashed.
 func (w *worker) lookUpTree(s *step, at *site, v, like any, where uint64, cur, depth int) (any, bool) {
-	n, x := w.nodes[cur], part{boxed(v), 1}
+	n, x := w.nodes[cur], shape.Memory{Ptr: shape.Boxed(v), N: 1}
 	if n.cut {
 		return v, false
 	}
@@ -181,9 +185,9 @@ func (w *worker) lookUpTree(s *step, at *site, v, like any, where uint64, cur, d
 	} else {
 		at.miss()
 		out, _ := w.treeBelow(v, like, where, cur, depth)
-		y = w.offer(s, n.hash, part{boxed(out), 1}, mapBytes)
+		y = w.offer(s, n.hash, shape.Memory{Ptr: shape.Boxed(out), N: 1}, mapBytes)
 	}
-	return s.value(y), y.ptr != x.ptr
+	return s.value(y), y.Ptr != x.Ptr
 }
 
 // treeBelow shares the members of a map, or of a list. cur is its own node.

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tarnproject/tarn/kube/wire"
+	"github.com/tarnproject/tarn/kube/wire/internal/pool"
 )
 
 // TestShareLeavesAlone: what is no plain data comes back as it was given.
@@ -36,13 +37,13 @@ func TestShareLeavesAlone(t *testing.T) {
 		nil, 1, "text", []string{"a"}, map[string]string{"a": "b"}, nilPod,
 		&locked{Text: "text"}, &calling{Text: "text"}, &noCopy{Text: "text"}, &struct{ C chan int }{}, new(int),
 	} {
-		sharer := wire.NewSharer(wire.NewPool(), wire.Options{})
+		sharer := wire.NewSharer(pool.New(), pool.Options{})
 		sharer.Share(object)
 		if got := sharer.Share(object); !reflect.DeepEqual(got, object) || fmt.Sprintf("%p", got) != fmt.Sprintf("%p", object) {
 			t.Errorf("%T came back as %T", object, got)
 		}
 	}
-	if got := wire.NewSharer(nil, wire.Options{}).Share(somePod("web", 1)); !reflect.DeepEqual(got, somePod("web", 1)) {
+	if got := wire.NewSharer(nil, pool.Options{}).Share(somePod("web", 1)); !reflect.DeepEqual(got, somePod("web", 1)) {
 		t.Error("without a pool, what comes back is different")
 	}
 }
@@ -66,7 +67,7 @@ func TestShareAround(t *testing.T) {
 			Lock: lock, Call: map[string]func(){"f": nil}, secret: secret, list: list[:1:1],
 		}
 	}
-	sharer := wire.NewSharer(wire.NewPool(), wire.Options{})
+	sharer := wire.NewSharer(pool.New(), pool.Options{})
 	a, b := sharer.Share(fresh()).(*object), sharer.Share(fresh()).(*object)
 	if !reflect.DeepEqual(a, fresh()) || !reflect.DeepEqual(b, fresh()) {
 		t.Error("the content is different")
@@ -92,7 +93,7 @@ func TestShareCycles(t *testing.T) {
 	}
 	r := &ring{Text: "round"}
 	r.Left, r.Right, r.All, r.Names = r, r, []*ring{r, r}, map[string]*ring{"r": r}
-	sharer := wire.NewSharer(wire.NewPool(), wire.Options{})
+	sharer := wire.NewSharer(pool.New(), pool.Options{})
 	got := sharer.Share(r).(*ring)
 	if got.Text != "round" || got.Left == nil || got.Left.Left == nil {
 		t.Errorf("got %v", got.Text)
@@ -118,9 +119,9 @@ func TestShareCycles(t *testing.T) {
 // TestShareGivesUp: parts that never repeat are not looked up for long, and found
 // again when they begin to.
 func TestShareGivesUp(t *testing.T) {
-	pool := wire.NewPool()
-	sharer := wire.NewSharer(pool, wire.Options{})
-	lookups := func() uint64 { s := pool.Stats(); return s.Hits + s.Misses }
+	parts := pool.New()
+	sharer := wire.NewSharer(parts, pool.Options{})
+	lookups := func() uint64 { s := parts.Stats(); return s.Hits + s.Misses }
 	config := func(n int) *corev1.ConfigMap {
 		return &corev1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("config-", n)},
@@ -156,17 +157,17 @@ func TestShareGivesUp(t *testing.T) {
 // TestShareLetsGo: neither the pool nor a sharer that has nothing to do keeps what
 // no object has.
 func TestShareLetsGo(t *testing.T) {
-	pool := wire.NewPool()
-	sharer := wire.NewSharer(pool, wire.Options{})
+	parts := pool.New()
+	sharer := wire.NewSharer(parts, pool.Options{})
 	for n := range 3000 {
 		sharer.Share(somePod(fmt.Sprint("owner-", n/2), n))
 	}
-	for tries := 0; pool.Stats().Parts > 0; tries++ {
+	for tries := 0; parts.Stats().Parts > 0; tries++ {
 		if tries == 100 {
-			t.Fatalf("the pool still has %+v", pool.Stats())
+			t.Fatalf("the pool still has %+v", parts.Stats())
 		}
 		runtime.GC()
-		pool.Collect()
+		parts.Collect()
 	}
 	runtime.KeepAlive(sharer)
 }

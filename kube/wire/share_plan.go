@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"slices"
 	"sync"
+
+	"github.com/tarnproject/tarn/kube/wire/internal/shape"
 )
 
 // plan says where in a Go type's memory there is what: compiled once, so that
@@ -43,14 +45,14 @@ type reference struct {
 	seed  uint64       // tells parts of this type from others
 	t     reflect.Type // of the slice, pointer or map
 	table table        // how to read a map
-	leads *ref         // how to verify a part; nil for text
+	leads *shape.Ref   // how to verify a part; nil for text
 	// scalar says that it is a pointer to a single value, which is not shared by
 	// itself.
 	scalar bool
 }
 
 // toPart is the reference to the parts of a step; nil for text.
-func (s *step) toPart() *ref { return s.leads }
+func (s *step) toPart() *shape.Ref { return s.leads }
 
 type stepKind uint8
 
@@ -71,7 +73,7 @@ const (
 	// interfaceStep is plain only if it is nil.
 	interfaceStep
 	// lazyStep is a quantity, whose fields have steps of their own as well: see
-	// [isLazy].
+	// [shape.IsLazy].
 	lazyStep
 )
 
@@ -143,13 +145,13 @@ func (f fields) add(t reflect.Type, off uintptr, hidden bool) {
 				continue
 			}
 			at := off + field.Offset
-			if f.private && t == objectMetaType && slices.Contains(privateMetadata, jsonName(field)) {
+			if f.private && t == shape.ObjectMetaType && slices.Contains(shape.PrivateMetadata, shape.JSONName(field)) {
 				f.own(field.Type, at)
 				continue
 			}
 			f.add(field.Type, at, hidden || !field.IsExported())
 		}
-		if t == quantityType {
+		if t == shape.QuantityType {
 			f.step(step{kind: lazyStep, off: uint32(off)})
 		}
 	case reflect.Array:
@@ -177,14 +179,14 @@ func (f fields) own(t reflect.Type, off uintptr) {
 
 // reference adds something that leads elsewhere.
 func (f fields) reference(t reflect.Type, off uintptr, hidden bool) {
-	s := step{off: uint32(off), reference: &reference{seed: maphash.Comparable(shareSeed, t), t: t, leads: refOf(t)}}
+	s := step{off: uint32(off), reference: &reference{seed: maphash.Comparable(shareSeed, t), t: t, leads: shape.RefTo(t)}}
 	switch kind := t.Kind(); {
 	case hidden:
 		f.memory(off, t.Size()) // compared, and not followed
 		return
-	case t == freeMapType:
+	case t == shape.UntypedMapType:
 		s.kind = treeStep
-	case t == anyType:
+	case t == shape.AnyType:
 		s.kind = jsonStep
 	case kind == reflect.Interface:
 		s.kind = interfaceStep
@@ -194,7 +196,7 @@ func (f fields) reference(t reflect.Type, off uintptr, hidden bool) {
 		s.kind, s.elem = sliceStep, f.compiler.plan(t.Elem())
 	default:
 		s.kind, s.elem = pointerStep, f.compiler.plan(t.Elem())
-		s.scalar = isScalar(t.Elem())
+		s.scalar = shape.IsScalar(t.Elem())
 	}
 	f.step(s)
 }

@@ -4,6 +4,8 @@ import (
 	"unsafe"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tarnproject/tarn/kube/wire/internal/shape"
 )
 
 // ownScalars are the numbers and times that an object points to and that are its own.
@@ -24,7 +26,7 @@ type ownNumber struct {
 // add notes the pointer at, to a value of a plan, if it is of a kind that is gathered.
 func (s *ownScalars) add(at *unsafe.Pointer, of *plan) {
 	switch {
-	case of.t == timeType:
+	case of.t == shape.TimeType:
 		s.times = append(s.times, (**metav1.Time)(unsafe.Pointer(at)))
 	case of.memory && of.size <= 8:
 		s.numbers = append(s.numbers, ownNumber{at, of.size})

@@ -1,10 +1,14 @@
 package wire
 
-import "sync"
+import (
+	"sync"
 
-var shared = sync.OnceValue(NewPool)
+	"github.com/tarnproject/tarn/kube/wire/internal/pool"
+)
+
+var shared = sync.OnceValue(pool.New)
 
 // Shared is the pool of the process. Informers of package cache share through it,
 // so that two of them that hold the same objects, or objects with the same parts,
 // hold these once.
-func Shared() *Pool { return shared() }
+func Shared() *pool.Pool { return shared() }

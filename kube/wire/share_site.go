@@ -1,5 +1,9 @@
 package wire
 
+import (
+	"github.com/tarnproject/tarn/kube/wire/internal/shape"
+)
+
 // site is what a worker knows of the parts in one field.
 //
 // Objects that come one after the other are often of one owner, and the nth part
@@ -11,12 +15,12 @@ package wire
 // owner come. A hit outweighs several misses: it saves memory for as long as the
 // object lives, a miss costs ten to some hundred nanoseconds once.
 type site struct {
-	sleep uint32         // how many parts are not looked up
-	epoch uint32         // the latest object
-	seen  uint16         // how many parts of it have been seen
-	debt  int16          // misses, less what hits make up for
-	naps  uint16         // how often it was given up since the last hit
-	last  [lastSeen]part // what was used for the latest object's parts
+	sleep uint32                 // how many parts are not looked up
+	epoch uint32                 // the latest object
+	seen  uint16                 // how many parts of it have been seen
+	debt  int16                  // misses, less what hits make up for
+	naps  uint16                 // how often it was given up since the last hit
+	last  [lastSeen]shape.Memory // what was used for the latest object's parts
 }
 
 const (
@@ -32,7 +36,7 @@ const (
 
 // next is where the part before stands with which the next one of this object is
 // compared.
-func (s *site) next(epoch uint32) *part {
+func (s *site) next(epoch uint32) *shape.Memory {
 	if s.epoch != epoch {
 		s.epoch, s.seen = epoch, 0
 	}

@@ -5,6 +5,8 @@ import (
 	"unsafe"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/tarnproject/tarn/kube/wire/internal/shape"
 )
 
 // table reads maps of one type. Maps are parts as a whole: what is in them is not
@@ -24,7 +26,7 @@ func (f fields) tableOf(t reflect.Type) table {
 		switch {
 		case t.Elem().Kind() == reflect.String:
 			return stringTable{}
-		case t.Elem() == quantityType:
+		case t.Elem() == shape.QuantityType:
 			return plainTable[resource.Quantity]{f.compiler.plan(t.Elem())}
 		case t.Elem() == reflect.TypeFor[[]byte]():
 			return plainTable[[]byte]{f.compiler.plan(t.Elem())}

@@ -18,6 +18,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tarnproject/tarn/kube/wire"
+	"github.com/tarnproject/tarn/kube/wire/internal/pool"
 )
 
 // somePod is the nth pod of a ReplicaSet.
@@ -57,7 +58,7 @@ func somePod(owner string, n int) *corev1.Pod {
 }
 
 func TestSharePods(t *testing.T) {
-	sharer := wire.NewSharer(wire.NewPool(), wire.Options{})
+	sharer := wire.NewSharer(pool.New(), pool.Options{})
 	given := somePod("web", 1)
 	a, b := sharer.Share(given).(*corev1.Pod), sharer.Share(somePod("web", 2)).(*corev1.Pod)
 	if !reflect.DeepEqual(a, given) || !reflect.DeepEqual(b, somePod("web", 2)) {
@@ -133,7 +134,7 @@ func TestShareExactly(t *testing.T) {
 		{Any: 1}, {Any: int64(1)}, {Any: 1.0}, {Any: "1"}, {Any: true}, {Any: []any{}}, {Any: []any(nil)}, {Any: map[string]any{}}, {Any: map[string]any(nil)},
 		{Any: []any{int64(1), map[string]any{"a": nil, "b": []any{"c"}}}}, {Any: []any{1, map[string]any{"a": nil, "b": []any{"c"}}}},
 	}
-	sharer := wire.NewSharer(wire.NewPool(), wire.Options{})
+	sharer := wire.NewSharer(pool.New(), pool.Options{})
 	for round := range 3 {
 		for i, v := range all {
 			got := sharer.Share(v).(*values)
@@ -213,7 +214,7 @@ func showValue(b *strings.Builder, v reflect.Value, depth int) {
 // labels and annotations and by appending shows in no other.
 func TestShareMutations(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		sharer := wire.NewSharer(wire.NewPool(), wire.Options{})
+		sharer := wire.NewSharer(pool.New(), pool.Options{})
 		var pods, copies []*corev1.Pod
 		for range rapid.IntRange(2, 8).Draw(t, "pods") {
 			owner := rapid.SampledFrom([]string{"web", "db"}).Draw(t, "owner")
@@ -250,7 +251,7 @@ func TestShareMutations(t *testing.T) {
 
 // TestShareConcurrently is for the race detector.
 func TestShareConcurrently(t *testing.T) {
-	sharer := wire.NewSharer(wire.NewPool(), wire.Options{})
+	sharer := wire.NewSharer(pool.New(), pool.Options{})
 	var group sync.WaitGroup
 	for g := range 4 {
 		group.Go(func() {
@@ -270,7 +271,7 @@ func TestShareConcurrently(t *testing.T) {
 // TestShareLike: an update takes over what has not changed, and does not read what
 // the holder of the older state may write.
 func TestShareLike(t *testing.T) {
-	sharer := wire.NewSharer(wire.NewPool(), wire.Options{})
+	sharer := wire.NewSharer(pool.New(), pool.Options{})
 	old := sharer.Share(somePod("web", 1)).(*corev1.Pod)
 	stop := make(chan struct{})
 	var writer sync.WaitGroup

@@ -1,6 +1,10 @@
 package wire
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"github.com/tarnproject/tarn/kube/wire/internal/recent"
+)
 
 // ownText is a string that is in no other object, and where in its block it stands.
 type ownText struct {
@@ -20,7 +24,7 @@ func (w *worker) gather(b *block, mark int) {
 	for _, t := range texts {
 		size += len(t.text)
 	}
-	if b.dst != nil && len(texts) > 1 && size <= largeText {
+	if b.dst != nil && len(texts) > 1 && size <= recent.LargeText {
 		all := make([]byte, 0, size)
 		for _, t := range texts {
 			from := len(all)

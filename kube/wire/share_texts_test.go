@@ -10,13 +10,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/tarnproject/tarn/kube/wire/internal/pool"
 	"github.com/tarnproject/tarn/kube/wire/internal/wiretest"
 )
 
 // TestShareOwnTextsLieTogether: what only one object has is one piece of memory, and
 // not what was given.
 func TestShareOwnTextsLieTogether(t *testing.T) {
-	sharer := NewSharer(NewPool(), Options{})
+	sharer := NewSharer(pool.New(), pool.Options{})
 	for n := range 500 {
 		pod := wiretest.Replica("set", n)
 		before := unsafe.StringData(pod.Name)
@@ -45,7 +46,7 @@ func TestShareOwnTextsLieTogether(t *testing.T) {
 func TestShareOwnTextIsLetGo(t *testing.T) {
 	const pods = 300
 	heapOf := func(updates int) uint64 {
-		sharer := NewSharer(NewPool(), Options{})
+		sharer := NewSharer(pool.New(), pool.Options{})
 		kept := make([]*corev1.Pod, pods)
 		for round := range updates + 1 {
 			for n := range kept {

@@ -3,6 +3,8 @@ package wire
 import (
 	"math"
 	"unsafe"
+
+	"github.com/tarnproject/tarn/kube/wire/internal/shape"
 )
 
 // entry is one of a tree's map.
@@ -17,13 +19,13 @@ type entry struct {
 //
 // Anything else in a tree is left as it is, and what is above it is not shared.
 var (
-	mapPart  = &step{kind: jsonStep, reference: &reference{seed: salted(2 << 32), leads: refOf(freeMapType)}}
-	listPart = &step{kind: jsonStep, reference: &reference{seed: salted(3 << 32), leads: refOf(freeListType)}}
+	mapPart  = &step{kind: jsonStep, reference: &reference{seed: salted(2 << 32), leads: shape.RefTo(shape.UntypedMapType)}}
+	listPart = &step{kind: jsonStep, reference: &reference{seed: salted(3 << 32), leads: shape.RefTo(shape.UntypedListType)}}
 	textPart = &step{kind: jsonStep, reference: &reference{seed: salted(4 << 32)}}
 )
 
 // value is a part of a tree as the interface it came in.
-func (s *step) value(x part) any {
+func (s *step) value(x shape.Memory) any {
 	var v any
 	switch s {
 	case mapPart:
@@ -33,7 +35,7 @@ func (s *step) value(x part) any {
 	case textPart:
 		v = noText
 	}
-	(*eface)(unsafe.Pointer(&v)).data = x.ptr
+	(*shape.Interface)(unsafe.Pointer(&v)).Data = x.Ptr
 	return v
 }
 

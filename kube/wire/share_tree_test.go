@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tarnproject/tarn/kube/wire"
+	"github.com/tarnproject/tarn/kube/wire/internal/pool"
 )
 
 // freePod is a pod without its Go type.
@@ -27,7 +28,7 @@ func at(u *unstructured.Unstructured, path ...string) any {
 }
 
 func TestShareUnstructured(t *testing.T) {
-	sharer := wire.NewSharer(wire.NewPool(), wire.Options{})
+	sharer := wire.NewSharer(pool.New(), pool.Options{})
 	given := freePod(t, "web", 1)
 	a, b := sharer.Share(given).(*unstructured.Unstructured), sharer.Share(freePod(t, "web", 2)).(*unstructured.Unstructured)
 	if !reflect.DeepEqual(given, freePod(t, "web", 1)) {
@@ -67,7 +68,7 @@ func TestShareTrees(t *testing.T) {
 			rapid.Just[any](map[string]any(nil)), rapid.Just[any]([]any(nil)))
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		sharer := wire.NewSharer(wire.NewPool(), wire.Options{SharedMetadata: rapid.Bool().Draw(t, "shared")})
+		sharer := wire.NewSharer(pool.New(), pool.Options{SharedMetadata: rapid.Bool().Draw(t, "shared")})
 		var like any
 		for range rapid.IntRange(1, 6).Draw(t, "objects") {
 			object := rapid.MapOfN(keys, value(3), 0, 5).Draw(t, "object")
@@ -103,21 +104,21 @@ func BenchmarkShare(b *testing.B) {
 			var sharer *wire.Sharer
 			for n := 0; b.Loop(); n++ {
 				if n%len(objects) == 0 {
-					sharer = wire.NewSharer(wire.NewPool(), wire.Options{})
+					sharer = wire.NewSharer(pool.New(), pool.Options{})
 				}
 				sharer.Share(objects[n%len(objects)])
 			}
 		})
 		b.Run(name+"/again", func(b *testing.B) {
 			b.ReportAllocs()
-			sharer := wire.NewSharer(wire.NewPool(), wire.Options{})
+			sharer := wire.NewSharer(pool.New(), pool.Options{})
 			for n := 0; b.Loop(); n++ {
 				sharer.Share(objects[n%len(objects)])
 			}
 		})
 	}
 	b.Run("concurrent", func(b *testing.B) {
-		sharer := wire.NewSharer(wire.NewPool(), wire.Options{})
+		sharer := wire.NewSharer(pool.New(), pool.Options{})
 		b.RunParallel(func(pb *testing.PB) {
 			for n := 0; pb.Next(); n++ {
 				sharer.Share(pods[n%len(pods)])

@@ -4,6 +4,8 @@ import (
 	"hash/maphash"
 	"strconv"
 	"unsafe"
+
+	"github.com/tarnproject/tarn/kube/wire/internal/shape"
 )
 
 // jsonMember is a member of an object, or of an array, where it has no key.
@@ -13,9 +15,9 @@ type jsonMember struct {
 }
 
 var (
-	freeMapPlan = &jsonPlan{kind: freeMapKind, typ: freeMapType}
+	freeMapPlan = &jsonPlan{kind: freeMapKind, typ: shape.UntypedMapType}
 	// Arrays are shared with their headers, for that is what an interface points to.
-	freeSlicePlan = &jsonPlan{kind: freeSliceKind, typ: freeListType}
+	freeSlicePlan = &jsonPlan{kind: freeSliceKind, typ: shape.UntypedListType}
 )
 
 // any decodes the value at i into what the stock decoder puts into an interface: the

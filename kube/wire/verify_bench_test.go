@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/tarnproject/tarn/kube/wire/internal/pool"
 	"github.com/tarnproject/tarn/kube/wire/internal/wiretest"
 )
 
@@ -30,7 +31,7 @@ func (p *past) expire() {
 func BenchmarkVerify(b *testing.B) {
 	const pods = 1000
 	held := func(b *testing.B) *holding {
-		h := hold(newProtobuf(b, reflect.TypeFor[corev1.Pod](), Options{Pool: NewPool()}))
+		h := hold(newProtobuf(b, reflect.TypeFor[corev1.Pod](), pool.Options{Pool: pool.New()}))
 		for i := range pods {
 			h.pod(b, First, wiretest.Replica(fmt.Sprint("set-", i/10), i))
 		}

@@ -1,6 +1,6 @@
-package wire
+package pool
 
-// Options shape a [Decoder].
+// Options shape a [..Decoder].
 type Options struct {
 	// Pool is where equal parts are found again; nil shares nothing.
 	Pool *Pool

@@ -1,45 +1,45 @@
-package wire
+package recent
 
 import "hash/maphash"
 
-// memoText is the longest text, and memoSlots the number of texts, that a reader
+// MaxText is the longest text, and TextSlots the number of texts, that a reader
 // remembers. Words such as "Running" and "default-scheduler", the names of nodes
 // and images come again and again; some 300 bytes of each pod.
 const (
-	memoText  = 256
-	memoSlots = 4096
+	MaxText   = 256
+	TextSlots = 4096
 )
 
-// textMemo remembers strings by their hash, in one place each.
+// Texts remembers strings by their hash, in one place each.
 //
 // Why not in the pool: a word is shorter than an entry of the pool, and looking
 // there takes longer than copying it. Text gets a copy of its own when it is met
 // for the second time, because the first one lies among the text of its object,
 // all of which it would keep.
-type textMemo struct {
+type Texts struct {
 	slots []textSlot
 }
 
 type textSlot struct {
 	text string
-	// met is the hash of the text that was last met here and is not known.
-	met uint32
+	// seen is the hash of the text that was last seen here and is not known.
+	seen uint32
 	// used is set when the text is given out, and must be lost before the text is.
 	used bool
 }
 
-func (m *textMemo) get(seed maphash.Seed, raw []byte) (string, bool) {
+func (m *Texts) Get(seed maphash.Seed, raw []byte) (string, bool) {
 	if m.slots == nil {
-		m.slots = make([]textSlot, memoSlots)
+		m.slots = make([]textSlot, TextSlots)
 	}
 	hash := maphash.Bytes(seed, raw)
-	slot, mark := &m.slots[hash%memoSlots], uint32(hash>>32)|1
+	slot, mark := &m.slots[hash%TextSlots], uint32(hash>>32)|1
 	switch {
 	case slot.text == string(raw):
 		slot.used = true
 		return slot.text, true
-	case slot.met != mark:
-		slot.met = mark
+	case slot.seen != mark:
+		slot.seen = mark
 		return "", false
 	case slot.used:
 		slot.used = false
@@ -49,6 +49,6 @@ func (m *textMemo) get(seed maphash.Seed, raw []byte) (string, bool) {
 	return slot.text, true
 }
 
-// largeText gets an allocation of its own: it has nothing to gain, and what keeps
+// LargeText gets an allocation of its own: it has nothing to gain, and what keeps
 // another string of the object need not keep it too.
-const largeText = 4096
+const LargeText = 4096

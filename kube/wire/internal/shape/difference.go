@@ -1,4 +1,4 @@
-package wire
+package shape
 
 import (
 	"bytes"
@@ -7,41 +7,41 @@ import (
 	"unsafe"
 )
 
-// difference is a place where two objects differ.
-type difference struct {
-	field string
-	// memory is what the first object has the field in: a list, a map, or what a
+// Difference is a place where two objects differ.
+type Difference struct {
+	Field string
+	// Memory is what the first object has the field in: a list, a map, or what a
 	// pointer points to; nil if it is the object itself.
-	memory unsafe.Pointer
+	Memory unsafe.Pointer
 }
 
 // maxDifferences is how many differences are told apart. Each is a piece of memory
 // that was written to.
 const maxDifferences = 32
 
-// differences compares two values of one type, and returns the first difference within
+// Differences compares two values of one type, and returns the first difference within
 // each piece of memory that differs. Elements of lists are called as their list.
-func differences(field string, a, b reflect.Value) []difference {
+func Differences(field string, a, b reflect.Value) []Difference {
 	c := comparison{}
 	c.compare(field, a, b, nil, 0)
 	return c.found
 }
 
-type comparison struct{ found []difference }
+type comparison struct{ found []Difference }
 
 func (c *comparison) add(field string, memory unsafe.Pointer) {
 	for _, d := range c.found {
-		if d.memory == memory {
+		if d.Memory == memory {
 			return
 		}
 	}
 	if len(c.found) < maxDifferences {
-		c.found = append(c.found, difference{field, memory})
+		c.found = append(c.found, Difference{field, memory})
 	}
 }
 
 func (c *comparison) compare(field string, a, b reflect.Value, in unsafe.Pointer, depth int) {
-	if depth > digestDepth {
+	if depth > MaxDepth {
 		return
 	}
 	switch a.Kind() {
@@ -50,7 +50,7 @@ func (c *comparison) compare(field string, a, b reflect.Value, in unsafe.Pointer
 			break
 		}
 		for i := range a.NumField() {
-			c.compare(under(field, jsonName(a.Type().Field(i))), a.Field(i), b.Field(i), in, depth+1)
+			c.compare(under(field, JSONName(a.Type().Field(i))), a.Field(i), b.Field(i), in, depth+1)
 		}
 		return
 	case reflect.Pointer:
@@ -70,12 +70,12 @@ func (c *comparison) compare(field string, a, b reflect.Value, in unsafe.Pointer
 		}
 		return
 	case reflect.Map:
-		if !sameValue(a.Interface(), b.Interface()) {
+		if !SameValue(a.Interface(), b.Interface()) {
 			c.add(field, a.UnsafePointer())
 		}
 		return
 	}
-	if !sameValue(a.Interface(), b.Interface()) {
+	if !SameValue(a.Interface(), b.Interface()) {
 		c.add(field, in)
 	}
 }
@@ -90,9 +90,9 @@ func exported(t reflect.Type) bool {
 	return true
 }
 
-// sameValue compares by content, and where that differs by what is written of it: a
+// SameValue compares by content, and where that differs by what is written of it: a
 // quantity remembers its text once someone has asked for it, which changes nothing.
-func sameValue(a, b any) bool {
+func SameValue(a, b any) bool {
 	if reflect.DeepEqual(a, b) {
 		return true
 	}

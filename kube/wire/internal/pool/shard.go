@@ -1,4 +1,4 @@
-package wire
+package pool
 
 import (
 	"math"
@@ -7,6 +7,8 @@ import (
 	"sync"
 	"unsafe"
 	"weak"
+
+	"github.com/tarnproject/tarn/kube/wire/internal/shape"
 )
 
 const (
@@ -16,9 +18,9 @@ const (
 	// together 32,768 parts and 16 MiB.
 	youngParts = 512
 	youngBytes = 256 << 10
-	// agingBatch is how many young parts leave at a time when there are too many:
+	// demoteBatch is how many young parts leave at a time when there are too many:
 	// few, because each may need a weak pointer and others wait for the lock.
-	agingBatch = 32
+	demoteBatch = 32
 )
 
 // shard is the part of a pool under one lock.
@@ -32,45 +34,45 @@ const (
 // the order of arrival; the first aged of them have seen a garbage collection.
 type shard struct {
 	mu    sync.Mutex
-	parts map[uint64]*pooled
+	parts map[uint64]*entry
 	peak  int // of len(parts) since the map was made: maps grow, but never shrink
 
 	young      []uint64
-	aged       int
+	survived   int
 	youngBytes int
 	forgotten  fingerprints
 
-	hits, misses     uint64
-	promoted, lonely uint64
+	hits, misses      uint64
+	promoted, dropped uint64
 
 	_ [64]byte // keeps the locks of neighbours apart
 }
 
-// pooled is a part, held strongly by ptr while it is young, by weak thereafter.
+// entry is a part, held strongly by ptr while it is young, by weak thereafter.
 //
 // It lies outside of the map, because most slots of a map are empty: with it in the map,
 // the parts of 6,752 pods took 1.2 MB instead of 0.4.
-type pooled struct {
-	ptr    unsafe.Pointer
-	weak   weak.Pointer[byte]
-	b      uint64 // of the key
-	n      int
-	ref    *ref
-	digest digest
-	size   uint32
-	owner  owner
+type entry struct {
+	ptr      unsafe.Pointer
+	weak     weak.Pointer[byte]
+	second   uint64 // of the key
+	n        int
+	ref      *shape.Ref
+	checksum checksum
+	size     uint32
+	owner    Owner
 	// checked is when the part was last known to be as it was made.
-	checked seconds
+	checked Seconds
 }
 
-func (e *pooled) part() part { return part{e.ptr, e.n} }
+func (e *entry) memory() shape.Memory { return shape.Memory{Ptr: e.ptr, N: e.n} }
 
-func (e *pooled) sample() sample { return sample{e.part(), e.ref, e.digest, int(e.size), e.checked} }
+func (e *entry) toPart() Part { return Part{e.memory(), e.ref, e.checksum, int(e.size), e.checked} }
 
 // find returns what is filed under the first half of a key, with its ptr set, and
 // whether it is due to be verified; then the caller does so at once. The caller holds
 // the lock.
-func (s *shard) find(a uint64, r request) (e pooled, due, found bool) {
+func (s *shard) find(a uint64, r Request) (e entry, due, found bool) {
 	kept, ok := s.parts[a]
 	if !ok {
 		s.misses++
@@ -83,11 +85,11 @@ func (s *shard) find(a uint64, r request) (e pooled, due, found bool) {
 			s.misses++
 			return e, false, false
 		}
-	} else if kept.owner != several && (r.by == anyone || r.by != kept.owner) {
-		kept.owner = several
+	} else if kept.owner != SeveralOwners && (r.Owner == UnknownOwner || r.Owner != kept.owner) {
+		kept.owner = SeveralOwners
 	}
-	if due = kept.ref != nil && (r.verified || kept.checked.due(r.now)); due {
-		kept.checked = r.now
+	if due = kept.ref != nil && (r.Verify || kept.checked.Due(r.Now)); due {
+		kept.checked = r.Now
 	}
 	s.hits++
 	e = *kept
@@ -97,28 +99,28 @@ func (s *shard) find(a uint64, r request) (e pooled, due, found bool) {
 
 // put adds a part, unless there is one already, and returns the one to use. The caller
 // holds the lock.
-func (s *shard) put(k key, x sample, by owner) sample {
-	if kept, ok := s.parts[k.a]; ok {
+func (s *shard) put(k Key, x Part, by Owner) Part {
+	if kept, ok := s.parts[k.First]; ok {
 		// Whether it is due does not matter: x is not better.
-		if first, _, ok := s.find(k.a, request{by: by, now: kept.checked}); ok && first.b == k.b {
-			return first.sample()
+		if first, _, ok := s.find(k.First, Request{Owner: by, Now: kept.checked}); ok && first.second == k.Second {
+			return first.toPart()
 		} else if ok {
 			return x
 		}
 	}
 	if s.parts == nil {
-		s.parts = map[uint64]*pooled{}
+		s.parts = map[uint64]*entry{}
 	}
-	if s.forgotten.knows(k.a, by) {
-		by = several
+	if s.forgotten.knows(k.First, by) {
+		by = SeveralOwners
 	}
-	e := &pooled{ptr: x.ptr, b: k.b, n: x.n, ref: x.ref, digest: x.digest, size: uint32(min(x.size, math.MaxUint32)), owner: by, checked: x.checked}
-	s.parts[k.a] = e
+	e := &entry{ptr: x.Ptr, second: k.Second, n: x.N, ref: x.Ref, checksum: x.checksum, size: uint32(min(x.Size, math.MaxUint32)), owner: by, checked: x.Checked}
+	s.parts[k.First] = e
 	s.peak = max(s.peak, len(s.parts))
-	s.young = append(s.young, k.a)
+	s.young = append(s.young, k.First)
 	s.youngBytes += int(e.size)
 	if len(s.young) > youngParts || s.youngBytes > youngBytes && len(s.young) > 1 {
-		s.age(min(agingBatch, len(s.young)-1))
+		s.demote(min(demoteBatch, len(s.young)-1))
 	}
 	return x
 }
@@ -135,36 +137,36 @@ func (s *shard) remove(a uint64, ptr unsafe.Pointer) {
 	if i := slices.Index(s.young, a); i >= 0 {
 		s.young = slices.Delete(s.young, i, i+1)
 		s.youngBytes -= int(e.size)
-		if i < s.aged {
-			s.aged--
+		if i < s.survived {
+			s.survived--
 		}
 	}
 }
 
-// age ends the youth of the n parts that have been young for the longest time. The
+// demote ends the youth of the n parts that have been young for the longest time. The
 // caller holds the lock.
-func (s *shard) age(n int) {
+func (s *shard) demote(n int) {
 	for _, a := range s.young[:n] {
 		e := s.parts[a]
 		s.youngBytes -= int(e.size)
-		if e.owner == several && e.size >= worthSharing {
+		if e.owner == SeveralOwners && e.size >= MinSize {
 			e.weak, e.ptr = weak.Make((*byte)(e.ptr)), nil
 			s.promoted++
 			continue
 		}
 		delete(s.parts, a)
 		s.forgotten.note(a, e.owner)
-		s.lonely++
+		s.dropped++
 	}
 	s.young = s.young[:copy(s.young, s.young[n:])]
-	s.aged = max(0, s.aged-n)
+	s.survived = max(0, s.survived-n)
 }
 
-// settle ends the youth of all parts.
-func (s *shard) settle() {
+// demoteAll ends the youth of all parts.
+func (s *shard) demoteAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.age(len(s.young))
+	s.demote(len(s.young))
 	s.young = nil
 }
 
@@ -174,10 +176,10 @@ func (s *shard) collect(all bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if all {
-		s.aged = len(s.young)
+		s.survived = len(s.young)
 	}
-	s.age(s.aged)
-	s.aged = len(s.young)
+	s.demote(s.survived)
+	s.survived = len(s.young)
 	if len(s.young) == 0 {
 		s.young = nil
 	}
@@ -202,7 +204,7 @@ func (s *shard) rebuild() {
 		s.parts = nil
 		return
 	}
-	parts := make(map[uint64]*pooled, len(s.parts))
+	parts := make(map[uint64]*entry, len(s.parts))
 	for a, e := range s.parts {
 		parts[a] = e
 	}
@@ -217,7 +219,7 @@ func (s *shard) count(stats *Stats) {
 	stats.Hits += s.hits
 	stats.Misses += s.misses
 	stats.Promoted += s.promoted
-	stats.Forgotten += s.lonely
+	stats.Forgotten += s.dropped
 	for _, e := range s.parts {
 		stats.Bytes += int64(e.size)
 	}

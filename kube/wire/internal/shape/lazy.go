@@ -1,41 +1,41 @@
-package wire
+package shape
 
 import (
 	"reflect"
 	"unsafe"
 )
 
-// isLazy says whether a quantity has no text yet, as one has that is not written in
+// IsLazy says whether a quantity has no text yet, as one has that is not written in
 // the usual way. Who asks for the text writes it down: whoever reads two objects in
 // two goroutines would race with himself if these had the quantity in common. So
 // what leads to a lazy one is shared by nobody.
 //
 // The text is a private field. In a version of the type without it, every quantity
 // counts as lazy: that costs memory, and nothing else.
-func isLazy(quantity unsafe.Pointer) bool {
+func IsLazy(quantity unsafe.Pointer) bool {
 	return !hasText || *(*string)(unsafe.Add(quantity, textOffset)) == ""
 }
 
 var textOffset, hasText = func() (uintptr, bool) {
-	field, ok := quantityType.FieldByName("s")
+	field, ok := QuantityType.FieldByName("s")
 	return field.Offset, ok && field.Type.Kind() == reflect.String
 }()
 
-// leadsTo says whether there can be values of type to in values of type t, other
+// Contains says whether there can be values of type to in values of type t, other
 // than as those of maps, which nobody can write to.
-func leadsTo(t, to reflect.Type, within map[reflect.Type]bool) bool {
+func Contains(t, to reflect.Type, within map[reflect.Type]bool) bool {
 	if t == to || within[t] {
 		return t == to
 	}
 	within[t] = true
 	switch t.Kind() {
 	case reflect.Map:
-		return t.Elem() != to && leadsTo(t.Elem(), to, within)
+		return t.Elem() != to && Contains(t.Elem(), to, within)
 	case reflect.Pointer, reflect.Slice, reflect.Array:
-		return leadsTo(t.Elem(), to, within)
+		return Contains(t.Elem(), to, within)
 	case reflect.Struct:
 		for i := range t.NumField() {
-			if leadsTo(t.Field(i).Type, to, within) {
+			if Contains(t.Field(i).Type, to, within) {
 				return true
 			}
 		}

@@ -1,4 +1,4 @@
-package wire
+package pool
 
 import (
 	"encoding/binary"
@@ -12,6 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/tarnproject/tarn/kube/wire/internal/shape"
 	"github.com/tarnproject/tarn/kube/wire/internal/wiretest"
 )
 
@@ -22,23 +23,23 @@ type payload struct {
 	_    [64]byte
 }
 
-func numbered(p *Pool, n int) key {
-	return p.key(reflect.TypeFor[payload](), binary.LittleEndian.AppendUint64(nil, uint64(n)))
+func numbered(p *Pool, n int) Key {
+	return p.KeyOf(reflect.TypeFor[payload](), binary.LittleEndian.AppendUint64(nil, uint64(n)))
 }
 
-func (p *Pool) offer(k key, x *payload, by owner) *payload {
-	return (*payload)(p.put(k, sample{part: part{unsafe.Pointer(x), 1}, size: int(unsafe.Sizeof(*x))}, by).ptr)
+func (p *Pool) offer(k Key, x *payload, by Owner) *payload {
+	return (*payload)(p.Put(k, Part{Memory: shape.Memory{Ptr: unsafe.Pointer(x), N: 1}, Size: int(unsafe.Sizeof(*x))}, by).Ptr)
 }
 
-func (p *Pool) lookup(k key, by owner) *payload {
-	x, _ := p.get(k, request{by: by})
-	return (*payload)(x.ptr)
+func (p *Pool) lookup(k Key, by Owner) *payload {
+	x, _ := p.Get(k, Request{Owner: by})
+	return (*payload)(x.Ptr)
 }
 
 func TestPoolComparesBothHalvesOfAKey(t *testing.T) {
-	p := NewPool()
+	p := New()
 	k := numbered(p, 1)
-	other := key{k.a, k.b + 1}
+	other := Key{k.First, k.Second + 1}
 	first, second := &payload{n: 1}, &payload{n: 2}
 	p.offer(k, first, 1)
 	if got := p.lookup(other, 2); got != nil {
@@ -47,14 +48,14 @@ func TestPoolComparesBothHalvesOfAKey(t *testing.T) {
 	if got := p.offer(other, second, 2); got != second {
 		t.Errorf("half a key gets %v instead of its own", got)
 	}
-	p.shard(other).remove(other.a, unsafe.Pointer(second))
+	p.shard(other).remove(other.First, unsafe.Pointer(second))
 	if got := p.lookup(k, 3); got != first {
 		t.Errorf("the part was removed for another one: %v", got)
 	}
 }
 
 func TestPoolFirstOneStays(t *testing.T) {
-	p := NewPool()
+	p := New()
 	k := numbered(p, 1)
 	first, second := &payload{n: 1}, &payload{n: 2}
 	if p.offer(k, first, 1) != first || p.offer(k, second, 2) != first || p.lookup(k, 3) != first {
@@ -66,18 +67,18 @@ func TestPoolFirstOneStays(t *testing.T) {
 }
 
 func TestPoolKeyTellsTypesApart(t *testing.T) {
-	p := NewPool()
+	p := New()
 	raw := []byte("same")
-	if p.key(reflect.TypeFor[string](), raw) == p.key(reflect.TypeFor[[]byte](), raw) {
+	if p.KeyOf(reflect.TypeFor[string](), raw) == p.KeyOf(reflect.TypeFor[[]byte](), raw) {
 		t.Error("one key for two types")
 	}
-	if p.key(reflect.TypeFor[string](), raw) == NewPool().key(reflect.TypeFor[string](), raw) {
+	if p.KeyOf(reflect.TypeFor[string](), raw) == New().KeyOf(reflect.TypeFor[string](), raw) {
 		t.Error("two pools with the same keys: their seeds can be guessed")
 	}
 }
 
 func TestPoolGenerations(t *testing.T) {
-	p := NewPool()
+	p := New()
 	var alive []*payload
 	var gone []weak.Pointer[payload]
 	for n := range 40 {
@@ -123,13 +124,13 @@ func TestPoolGenerations(t *testing.T) {
 
 // A part that comes again after it was forgotten is shared from then on.
 func TestPoolRemembersForgotten(t *testing.T) {
-	p := NewPool()
+	p := New()
 	var used []*payload
 	for round := range 3 {
 		for n := range 100 {
-			x := p.lookup(numbered(p, n), owner(1+round))
+			x := p.lookup(numbered(p, n), Owner(1+round))
 			if x == nil {
-				x = p.offer(numbered(p, n), &payload{n: n}, owner(1+round))
+				x = p.offer(numbered(p, n), &payload{n: n}, Owner(1+round))
 			}
 			used = append(used, x)
 		}
@@ -148,8 +149,8 @@ func TestPoolRemembersForgotten(t *testing.T) {
 	before := p.Stats().Old
 	for range 3 {
 		for n := range 100 {
-			if k := numbered(p, 1000+n); p.lookup(k, owner(100+n)) == nil {
-				used = append(used, p.offer(k, &payload{n: n}, owner(100+n)))
+			if k := numbered(p, 1000+n); p.lookup(k, Owner(100+n)) == nil {
+				used = append(used, p.offer(k, &payload{n: n}, Owner(100+n)))
 			}
 		}
 		p.Collect()
@@ -161,18 +162,18 @@ func TestPoolRemembersForgotten(t *testing.T) {
 }
 
 func TestPoolIsBounded(t *testing.T) {
-	p := NewPool()
+	p := New()
 	for n := range 200_000 {
-		p.offer(numbered(p, n), &payload{n: n}, owner(1+n))
+		p.offer(numbered(p, n), &payload{n: n}, Owner(1+n))
 	}
 	stats := p.Stats()
 	if stats.Young > shardCount*(youngParts+1) || stats.Old > 100 {
 		t.Errorf("stats %+v", stats)
 	}
-	big := NewPool()
+	big := New()
 	for n := range 1000 {
 		k := numbered(big, n)
-		big.put(k, sample{part: part{unsafe.Pointer(&payload{}), 1}, size: 1 << 20}, anyone)
+		big.Put(k, Part{Memory: shape.Memory{Ptr: unsafe.Pointer(&payload{}), N: 1}, Size: 1 << 20}, UnknownOwner)
 	}
 	if stats := big.Stats(); stats.Bytes > 2*shardCount<<20 {
 		t.Errorf("stats %+v", stats)
@@ -181,8 +182,8 @@ func TestPoolIsBounded(t *testing.T) {
 
 // A pool and what it holds go when nobody has the pool any more.
 func TestPoolIsGarbage(t *testing.T) {
-	p := NewPool()
-	x := weak.Make(p.offer(numbered(p, 1), &payload{}, anyone))
+	p := New()
+	x := weak.Make(p.offer(numbered(p, 1), &payload{}, UnknownOwner))
 	w := weak.Make(p)
 	runtime.KeepAlive(p)
 	wiretest.CollectUntil(t, func() bool { return w.Value() == nil && x.Value() == nil })
@@ -191,22 +192,22 @@ func TestPoolIsGarbage(t *testing.T) {
 // Weak pointers of every kind of part: the memory of slices, maps, strings and
 // structs is found while it is in use, by whatever part of it.
 func TestPoolKindsOfParts(t *testing.T) {
-	p := NewPool()
+	p := New()
 	list := []payload{{n: 1}, {n: 2}, {n: 3}}
 	table := map[string]string{"a": "b"}
 	word := string(slices.Repeat([]byte("word"), 20))
-	parts := []part{
-		{unsafe.Pointer(unsafe.SliceData(list)), 3},
-		{*(*unsafe.Pointer)(unsafe.Pointer(&table)), 1},
-		{unsafe.Pointer(unsafe.StringData(word)), len(word)},
+	parts := []shape.Memory{
+		{Ptr: unsafe.Pointer(unsafe.SliceData(list)), N: 3},
+		{Ptr: *(*unsafe.Pointer)(unsafe.Pointer(&table)), N: 1},
+		{Ptr: unsafe.Pointer(unsafe.StringData(word)), N: len(word)},
 	}
 	for n, x := range parts {
-		p.put(numbered(p, n), sample{part: x, size: 100}, anyone)
-		p.get(numbered(p, n), request{})
+		p.Put(numbered(p, n), Part{Memory: x, Size: 100}, UnknownOwner)
+		p.Get(numbered(p, n), Request{})
 	}
 	last := &list[2]
 	tail := word[70:]
-	addresses := [3]uintptr{uintptr(parts[0].ptr), uintptr(parts[1].ptr), uintptr(parts[2].ptr)}
+	addresses := [3]uintptr{uintptr(parts[0].Ptr), uintptr(parts[1].Ptr), uintptr(parts[2].Ptr)}
 	clear(parts)
 	list, word = nil, ""
 	for range 5 {
@@ -214,7 +215,7 @@ func TestPoolKindsOfParts(t *testing.T) {
 		p.Collect()
 	}
 	for n, want := range addresses {
-		if x, ok := p.get(numbered(p, n), request{}); !ok || uintptr(x.ptr) != want {
+		if x, ok := p.Get(numbered(p, n), Request{}); !ok || uintptr(x.Ptr) != want {
 			t.Errorf("part %d is lost", n)
 		}
 	}
@@ -228,11 +229,11 @@ func TestPoolKindsOfParts(t *testing.T) {
 // was first offered and is still in use.
 func TestPoolModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := NewPool()
+		p := New()
 		inUse := map[int]*payload{}
 		for range rapid.IntRange(1, 200).Draw(t, "steps") {
 			n := rapid.IntRange(0, 20).Draw(t, "n")
-			by := owner(rapid.IntRange(1, 4).Draw(t, "owner"))
+			by := Owner(rapid.IntRange(1, 4).Draw(t, "owner"))
 			switch rapid.IntRange(0, 9).Draw(t, "step") {
 			case 0:
 				p.Collect()
@@ -261,7 +262,7 @@ func TestPoolChurn(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a million parts")
 	}
-	p := NewPool()
+	p := New()
 	heap := func() uint64 {
 		for range 3 {
 			runtime.GC()
@@ -279,9 +280,9 @@ func TestPoolChurn(t *testing.T) {
 	before := heap()
 	start := time.Now()
 	for n := 100; n < 1_000_000; n++ {
-		x := p.offer(numbered(p, n), &payload{n: n}, owner(n))
+		x := p.offer(numbered(p, n), &payload{n: n}, Owner(n))
 		if n%10 == 0 { // one in ten is shared for a while
-			p.lookup(numbered(p, n), owner(n+1))
+			p.lookup(numbered(p, n), Owner(n+1))
 		}
 		_ = x
 	}
@@ -303,14 +304,14 @@ func TestPoolChurn(t *testing.T) {
 
 // After a collection a shard's map is not larger than its parts need.
 func TestPoolMapShrinks(t *testing.T) {
-	p := NewPool()
+	p := New()
 	var kept []*payload
 	for n := range 40_000 {
-		by := owner(1)
+		by := Owner(1)
 		x := &payload{n: n}
 		if n%3 == 0 { // what two have met stays while it is in use
 			p.offer(numbered(p, n), x, by)
-			by = owner(2)
+			by = Owner(2)
 			kept = append(kept, x)
 		}
 		p.offer(numbered(p, n), x, by)

@@ -1,4 +1,4 @@
-package wire
+package pool
 
 import (
 	"sync"
@@ -6,36 +6,36 @@ import (
 	"unsafe"
 )
 
-// seconds is a time, as precisely as verification needs it.
-type seconds uint32
+// Seconds is a time, as precisely as verification needs it.
+type Seconds uint32
 
-func secondsOf(t time.Time) seconds { return seconds(t.Unix()) }
+func secondsAt(t time.Time) Seconds { return Seconds(t.Unix()) }
 
-func secondsNow() seconds { return secondsOf(time.Now()) }
+func Now() Seconds { return secondsAt(time.Now()) }
 
 const (
 	// verifyEvery is how long something is trusted after it was made or verified. It
 	// bounds the cost: a part is verified at most that often, however often it is
 	// used.
-	verifyEvery seconds = 60
+	verifyEvery Seconds = 60
 	// sweepEvery is how long it takes to verify all parts of a pool once. It is half
 	// of what is promised, because Sweep is called only every few seconds, and a part
 	// may come into its shard just after that was verified.
 	sweepEvery = 5 * time.Minute
 )
 
-// due says whether what was verified at s is to be verified again. A clock that was set
-// back makes everything due.
-func (s seconds) due(now seconds) bool { return now-s >= verifyEvery }
+// Due says whether what was verified at s is to be verified again. A clock that was set
+// back makes everything Due.
+func (s Seconds) Due(now Seconds) bool { return now-s >= verifyEvery }
 
 // sweep is how far the verification of all parts has come.
 type sweep struct {
 	mu sync.Mutex
 	// last is when Sweep was last called, owed how many shards are to be verified for
 	// the time until then, and next the first of them.
-	last time.Time
-	owed float64
-	next int
+	last    time.Time
+	pending float64
+	next    int
 	// found says that a part was found written to, so that others may be too; full is
 	// when all parts were last verified for that reason.
 	found bool
@@ -45,7 +45,7 @@ type sweep struct {
 // Sweep verifies some of the parts: as many as are due for the time since it was last
 // called, by whomever, so that each is verified every five minutes. When it finds one
 // that a program wrote to, the next call verifies all of them, at most once a minute.
-// Whoever holds objects that share parts calls it every few seconds; see [Guard].
+// Whoever holds objects that share parts calls it every few seconds; see [..Guard].
 //
 // Why not a goroutine of the pool: a pool has no end at which to stop it. Why not after
 // garbage collections, as parts that are not in use are let go: a quiet process has
@@ -53,14 +53,14 @@ type sweep struct {
 func (p *Pool) Sweep(now time.Time) {
 	first, n := p.sweep.take(now)
 	for i := range n {
-		p.verifyShard(&p.shards[(first+i)%shardCount], secondsOf(now), n == shardCount)
+		p.verifyShard(&p.shards[(first+i)%shardCount], secondsAt(now), n == shardCount)
 	}
 }
 
 // Verify verifies all parts at once.
 func (p *Pool) Verify() {
 	for i := range p.shards {
-		p.verifyShard(&p.shards[i], secondsNow(), true)
+		p.verifyShard(&p.shards[i], Now(), true)
 	}
 }
 
@@ -73,13 +73,13 @@ func (s *sweep) take(now time.Time) (first, n int) {
 	}
 	elapsed := min(max(now.Sub(s.last), 0), sweepEvery)
 	s.last = now
-	s.owed += shardCount * float64(elapsed) / float64(sweepEvery)
+	s.pending += shardCount * float64(elapsed) / float64(sweepEvery)
 	if s.found && (now.Sub(s.full) >= time.Minute || now.Before(s.full)) {
-		s.owed, s.found, s.full = shardCount, false, now
+		s.pending, s.found, s.full = shardCount, false, now
 	}
-	n = int(min(s.owed, shardCount))
+	n = int(min(s.pending, shardCount))
 	first, s.next = s.next, (s.next+n)%shardCount
-	s.owed -= float64(n)
+	s.pending -= float64(n)
 	return first, n
 }
 
@@ -89,32 +89,32 @@ func (s *sweep) strayFound() {
 	s.found = true
 }
 
-// verify verifies one part, which is not what it should be by its name.
-func (p *Pool) verify(k key) {
+// VerifyPart verifies one part, which is not what it should be by its name.
+func (p *Pool) VerifyPart(k Key) {
 	s := p.shard(k)
 	s.mu.Lock()
-	e, due, found := s.find(k.a, request{by: several, now: secondsNow(), verified: true})
+	e, due, found := s.find(k.First, Request{Owner: SeveralOwners, Now: Now(), Verify: true})
 	s.mu.Unlock()
-	if found && due && e.b == k.b {
-		p.intact(k.a, e)
+	if found && due && e.second == k.Second {
+		p.intact(k.First, e)
 	}
 }
 
 // verifyShard verifies the parts of a shard, those of the last minute only if all are
 // asked for.
-func (p *Pool) verifyShard(s *shard, now seconds, all bool) {
+func (p *Pool) verifyShard(s *shard, now Seconds, all bool) {
 	for a, e := range s.verifiable(now, all) {
 		p.intact(a, e)
 	}
 }
 
 // verifiable returns the parts that are to be verified now, with their ptr set.
-func (s *shard) verifiable(now seconds, all bool) map[uint64]pooled {
+func (s *shard) verifiable(now Seconds, all bool) map[uint64]entry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	chosen := make(map[uint64]pooled, len(s.parts))
+	chosen := make(map[uint64]entry, len(s.parts))
 	for a, kept := range s.parts {
-		if kept.ref == nil || !all && !kept.checked.due(now) {
+		if kept.ref == nil || !all && !kept.checked.Due(now) {
 			continue
 		}
 		kept.checked = now
@@ -131,26 +131,26 @@ func (s *shard) verifiable(now seconds, all bool) map[uint64]pooled {
 
 // intact says whether a part is as it was made. If it is not, it leaves the pool and is
 // reported.
-func (p *Pool) intact(a uint64, e pooled) bool {
-	d, size := digestOf(e.ref, e.part())
-	p.verified.Add(uint64(size))
-	if d == e.digest {
+func (p *Pool) intact(a uint64, e entry) bool {
+	d, size := checksumOf(e.ref, e.memory())
+	p.VerifiedBytes.Add(uint64(size))
+	if d == e.checksum {
 		return true
 	}
 	p.shardOf(a).remove(a, e.ptr)
-	p.stray(strayWrite{memory: e.ptr})
+	p.Report(StrayWrite{Memory: e.ptr})
 	return false
 }
 
-// strayWritesSince returns the stray writes that were reported after the one with the given
+// StrayWritesSince returns the stray writes that were reported after the one with the given
 // number, and the number of the last one.
-func (p *Pool) strayWritesSince(number uint64, now time.Time) (writes []strayWrite, last uint64) {
+func (p *Pool) StrayWritesSince(number uint64, now time.Time) (writes []StrayWrite, last uint64) {
 	return p.strays.since(number, now)
 }
 
-// stray reports a write.
-func (p *Pool) stray(w strayWrite) {
+// Report reports a write.
+func (p *Pool) Report(w StrayWrite) {
 	p.strays.add(w, time.Now())
 	p.sweep.strayFound()
-	p.epoch.Add(1)
+	p.Epoch.Add(1)
 }

@@ -1,4 +1,4 @@
-package wire
+package shape
 
 import (
 	"fmt"
@@ -8,9 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// checkDrop refuses paths that the type does not have: a misspelt one would keep
+// CheckDrop refuses paths that the type does not have: a misspelt one would keep
 // what it is meant to save, silently.
-func checkDrop(t reflect.Type, paths []string) error {
+func CheckDrop(t reflect.Type, paths []string) error {
 	if t == reflect.TypeFor[unstructured.Unstructured]() {
 		return nil
 	}
@@ -49,7 +49,7 @@ func elements(t reflect.Type) reflect.Type {
 func jsonField(t reflect.Type, name string) (reflect.StructField, bool) {
 	for i := range t.NumField() {
 		sf := t.Field(i)
-		switch jsonName(sf) {
+		switch JSONName(sf) {
 		case name:
 			return sf, sf.IsExported()
 		case "":
@@ -66,16 +66,16 @@ func jsonField(t reflect.Type, name string) (reflect.StructField, bool) {
 	return reflect.StructField{}, false
 }
 
-// dropFrom takes a field out of an object that was decoded with it.
-func dropFrom(v reflect.Value, path string) {
+// Drop takes a field out of an object that was decoded with it.
+func Drop(v reflect.Value, path string) {
 	switch v.Kind() {
 	case reflect.Pointer:
 		if !v.IsNil() {
-			dropFrom(v.Elem(), path)
+			Drop(v.Elem(), path)
 		}
 	case reflect.Slice:
 		for i := range v.Len() {
-			dropFrom(v.Index(i), path)
+			Drop(v.Index(i), path)
 		}
 	case reflect.Struct:
 		name, rest, _ := strings.Cut(path, ".")
@@ -83,7 +83,7 @@ func dropFrom(v reflect.Value, path string) {
 		if inner := v.FieldByIndex(sf.Index); rest == "" {
 			inner.SetZero()
 		} else {
-			dropFrom(inner, rest)
+			Drop(inner, rest)
 		}
 	}
 }

@@ -1,12 +1,12 @@
-package wire
+package shape
 
 import (
 	"reflect"
 	"strings"
 )
 
-// jsonName is the name of a field in JSON; an inlined one has none.
-func jsonName(sf reflect.StructField) string {
+// JSONName is the name of a field in JSON; an inlined one has none.
+func JSONName(sf reflect.StructField) string {
 	name, options, _ := strings.Cut(sf.Tag.Get("json"), ",")
 	if name == "" && !sf.Anonymous && !strings.Contains(options, "inline") {
 		return sf.Name
@@ -22,5 +22,5 @@ func under(path, name string) string {
 	return path + "." + name
 }
 
-// privateMetadata is what of its metadata is an object's own.
-var privateMetadata = []string{"labels", "annotations", "ownerReferences", "finalizers"}
+// PrivateMetadata is what of its metadata is an object's own.
+var PrivateMetadata = []string{"labels", "annotations", "ownerReferences", "finalizers"}

@@ -1,4 +1,4 @@
-package wire
+package shape
 
 import (
 	"reflect"
@@ -10,21 +10,21 @@ import (
 
 // The types that are treated in a way of their own.
 var (
-	timeType       = reflect.TypeFor[metav1.Time]()
-	quantityType   = reflect.TypeFor[resource.Quantity]()
-	objectMetaType = reflect.TypeFor[metav1.ObjectMeta]()
-	anyType        = reflect.TypeFor[any]()
-	// freeMapType and freeListType are what JSON objects and arrays are decoded to
+	TimeType       = reflect.TypeFor[metav1.Time]()
+	QuantityType   = reflect.TypeFor[resource.Quantity]()
+	ObjectMetaType = reflect.TypeFor[metav1.ObjectMeta]()
+	AnyType        = reflect.TypeFor[any]()
+	// UntypedMapType and freeListType are what JSON objects and arrays are decoded to
 	// without a type. An interface points to the header of the slice that it holds, so
 	// the header is shared with the elements.
-	freeMapType  = reflect.TypeFor[map[string]any]()
-	freeListType = reflect.TypeFor[*[]any]()
+	UntypedMapType  = reflect.TypeFor[map[string]any]()
+	UntypedListType = reflect.TypeFor[*[]any]()
 )
 
-// isScalar says whether values of a type are single values, though some are structs.
+// IsScalar says whether values of a type are single values, though some are structs.
 // What a pointer to one points to is never shared by itself: equal ones are everywhere,
 // and whoever wrote to one would change objects that have nothing to do with each other.
-func isScalar(t reflect.Type) bool {
+func IsScalar(t reflect.Type) bool {
 	switch t {
 	case reflect.TypeFor[metav1.Time](), reflect.TypeFor[metav1.MicroTime](), reflect.TypeFor[metav1.Duration](),
 		reflect.TypeFor[intstr.IntOrString](), reflect.TypeFor[resource.Quantity]():

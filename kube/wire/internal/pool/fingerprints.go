@@ -1,4 +1,4 @@
-package wire
+package pool
 
 // fingerprintSlots makes 1 KiB for each shard, and 16,384 parts remembered by a
 // pool.
@@ -10,7 +10,7 @@ const fingerprintSlots = 256
 // 65,536, costs a weak pointer and nothing else.
 type fingerprints []uint32
 
-func (f *fingerprints) note(a uint64, by owner) {
+func (f *fingerprints) note(a uint64, by Owner) {
 	if *f == nil {
 		*f = make(fingerprints, fingerprintSlots)
 	}
@@ -18,14 +18,14 @@ func (f *fingerprints) note(a uint64, by owner) {
 }
 
 // knows says whether another owner had the part before.
-func (f fingerprints) knows(a uint64, by owner) bool {
+func (f fingerprints) knows(a uint64, by Owner) bool {
 	if f == nil {
 		return false
 	}
 	had, now := f[a>>16%fingerprintSlots], fingerprint(a, by)
-	return had>>16 == now>>16 && (by == anyone || had != now)
+	return had>>16 == now>>16 && (by == UnknownOwner || had != now)
 }
 
-func fingerprint(a uint64, by owner) uint32 {
+func fingerprint(a uint64, by Owner) uint32 {
 	return uint32(a&0xffff)<<16 | uint32(by)&0xffff
 }

@@ -6,11 +6,9 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-
-	"github.com/tarnproject/tarn/kube/wire/internal/pool"
 )
 
-func newDecoder(t testing.TB, of reflect.Type, opts pool.Options) *Decoder {
+func newDecoder(t testing.TB, of reflect.Type, opts Options) *Decoder {
 	t.Helper()
 	d, err := NewDecoder(of, opts)
 	if err != nil {
@@ -35,7 +33,7 @@ func TestDropUnknown(t *testing.T) {
 		"spec.volumes.secret.":    `v1.SecretVolumeSource has no field ""`,
 		"spec.volumes.nfs.server": "",
 	} {
-		_, err := NewDecoder(reflect.TypeFor[*corev1.Pod](), pool.Options{Drop: []string{path}})
+		_, err := NewDecoder(reflect.TypeFor[*corev1.Pod](), Options{Drop: []string{path}})
 		if (err == nil) != (complaint == "") || err != nil && !strings.Contains(err.Error(), complaint) {
 			t.Errorf("%q: error %v, want %q", path, err, complaint)
 		}
@@ -43,12 +41,12 @@ func TestDropUnknown(t *testing.T) {
 }
 
 func TestNoProtobuf(t *testing.T) {
-	d := newDecoder(t, reflect.TypeFor[*struct{ Name string }](), pool.Options{})
+	d := newDecoder(t, reflect.TypeFor[*struct{ Name string }](), Options{})
 	if _, err := d.Protobuf(nil); d.HasProtobuf() || err == nil || !strings.Contains(err.Error(), "has no protobuf form") {
 		t.Errorf("error %v", err)
 	}
 	held := func(_, _ string) any { return nil }
-	if _, err := d.ProtobufAt(First, nil, held); err == nil || !strings.Contains(err.Error(), "has no protobuf form") {
+	if _, err := d.ProtobufAt(Added, nil, held); err == nil || !strings.Contains(err.Error(), "has no protobuf form") {
 		t.Errorf("error of a held object %v", err)
 	}
 }

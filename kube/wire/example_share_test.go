@@ -6,7 +6,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/tarnproject/tarn/kube/wire"
-	"github.com/tarnproject/tarn/kube/wire/internal/pool"
 )
 
 // Two pods with the same tolerations hold them once.
@@ -16,7 +15,7 @@ func ExampleSharer() {
 		p.Name = name
 		return p
 	}
-	sharer := wire.NewSharer(pool.New(), pool.Options{})
+	sharer := wire.NewSharer(wire.NewPool(), wire.Options{})
 	heron := sharer.Share(pod("heron")).(*corev1.Pod)
 	teal := sharer.Share(pod("teal")).(*corev1.Pod)
 	fmt.Println(heron.Name, teal.Name, &heron.Spec.Tolerations[0] == &teal.Spec.Tolerations[0])

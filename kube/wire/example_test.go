@@ -7,13 +7,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/tarnproject/tarn/kube/wire"
-	"github.com/tarnproject/tarn/kube/wire/internal/pool"
 )
 
 // Two pods that are tolerant in the same way have one list of tolerations.
 func ExampleDecoder_Protobuf() {
-	parts := pool.New()
-	pods, err := wire.NewDecoder(reflect.TypeFor[*corev1.Pod](), pool.Options{
+	parts := wire.NewPool()
+	pods, err := wire.NewDecoder(reflect.TypeFor[*corev1.Pod](), wire.Options{
 		Pool: parts,
 		Drop: []string{"metadata.managedFields"},
 	})

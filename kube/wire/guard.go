@@ -7,6 +7,7 @@ import (
 
 	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/kube/wire/internal/pool"
+	"github.com/tarnproject/tarn/kube/wire/internal/protobuf"
 	"github.com/tarnproject/tarn/kube/wire/internal/shape"
 )
 
@@ -18,7 +19,7 @@ import (
 // would cost memory and time for every object, and stray writes are rare.
 type Guard[T any] struct {
 	// Pool is where the objects share parts.
-	Pool *pool.Pool
+	Pool *Pool
 	// Decoder, if there is one, returns what makes the objects; nil while that is not
 	// known.
 	Decoder func() *Decoder
@@ -32,7 +33,7 @@ const guardPeriod = 5 * time.Second
 func (g Guard[T]) Run(ctx context.Context, held tarn.Copy[T]) {
 	ticker := time.NewTicker(guardPeriod)
 	defer ticker.Stop()
-	_, seen := g.Pool.StrayWritesSince(0, time.Now())
+	_, seen := g.Pool.parts.StrayWritesSince(0, time.Now())
 	for {
 		select {
 		case <-ctx.Done():
@@ -40,7 +41,7 @@ func (g Guard[T]) Run(ctx context.Context, held tarn.Copy[T]) {
 		case now := <-ticker.C:
 			g.Pool.Sweep(now)
 			var writes []pool.StrayWrite
-			writes, seen = g.Pool.StrayWritesSince(seen, now)
+			writes, seen = g.Pool.parts.StrayWritesSince(seen, now)
 			if damaged := g.find(writes, held); len(damaged) > 0 {
 				held.Repair(damaged)
 			}
@@ -54,7 +55,7 @@ func (g Guard[T]) find(writes []pool.StrayWrite, held tarn.Copy[T]) (damaged []t
 	if len(writes) == 0 {
 		return nil
 	}
-	var decoder *protoDecoder // which alone remembers what it decoded
+	var decoder *protobuf.Decoder // which alone remembers what it decoded
 	if g.Decoder != nil {
 		if d := g.Decoder(); d != nil {
 			decoder = d.protobuf
@@ -76,7 +77,7 @@ func (g Guard[T]) find(writes []pool.StrayWrite, held tarn.Copy[T]) (damaged []t
 		if field, ok := s.Find(object); ok {
 			damaged = append(damaged, tarn.Damage{Key: key, Field: field})
 			if decoder != nil {
-				decoder.forget(object)
+				decoder.Forget(object)
 			}
 		}
 	}

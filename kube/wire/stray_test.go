@@ -18,14 +18,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tarnproject/tarn"
-	"github.com/tarnproject/tarn/kube/wire/internal/pool"
 	"github.com/tarnproject/tarn/kube/wire/internal/wiretest"
 )
 
 // herd is pods of one template that were made in one of the ways in which objects come
 // to share memory.
 type herd struct {
-	pool    *pool.Pool
+	pool    *Pool
 	decoder *Decoder // nil for those that share by value
 	// again makes the nth pod anew: in the given state, and held from then on.
 	again func(n, state int) any
@@ -67,7 +66,7 @@ func herds(t *testing.T) map[string]func() *herd {
 	}
 	build := func(make func(h *herd, pod *corev1.Pod, held any) (any, error)) func() *herd {
 		return func() *herd {
-			h := &herd{pool: pool.New(), held: map[string]any{}}
+			h := &herd{pool: NewPool(), held: map[string]any{}}
 			h.again = func(n, state int) any {
 				pod := templated(n, state)
 				key := pod.Namespace + "/" + pod.Name
@@ -86,30 +85,30 @@ func herds(t *testing.T) map[string]func() *herd {
 	return map[string]func() *herd{
 		"protobuf": build(func(h *herd, pod *corev1.Pod, _ any) (any, error) {
 			if h.decoder == nil {
-				h.decoder = newDecoder(t, reflect.TypeFor[*corev1.Pod](), pool.Options{Pool: h.pool})
+				h.decoder = newDecoder(t, reflect.TypeFor[*corev1.Pod](), Options{Pool: h.pool})
 			}
-			return h.decoder.ProtobufAt(Again, wiretest.Marshal(t, pod), func(namespace, name string) any { return h.get(namespace + "/" + name) })
+			return h.decoder.ProtobufAt(Modified, wiretest.Marshal(t, pod), func(namespace, name string) any { return h.get(namespace + "/" + name) })
 		}),
 		"JSON": build(func(h *herd, pod *corev1.Pod, _ any) (any, error) {
 			if h.decoder == nil {
-				h.decoder = newDecoder(t, reflect.TypeFor[*corev1.Pod](), pool.Options{Pool: h.pool})
+				h.decoder = newDecoder(t, reflect.TypeFor[*corev1.Pod](), Options{Pool: h.pool})
 			}
 			return h.decoder.JSON(jsonOf(pod))
 		}),
 		"unstructured": build(func(h *herd, pod *corev1.Pod, _ any) (any, error) {
 			if h.decoder == nil {
-				h.decoder = newDecoder(t, reflect.TypeFor[*unstructured.Unstructured](), pool.Options{Pool: h.pool})
+				h.decoder = newDecoder(t, reflect.TypeFor[*unstructured.Unstructured](), Options{Pool: h.pool})
 			}
 			return h.decoder.JSON(jsonOf(pod))
 		}),
 		"by value": build(func(h *herd, pod *corev1.Pod, held any) (any, error) {
-			return NewSharer(h.pool, pool.Options{}).ShareLike(pod, held), nil
+			return NewSharer(h.pool, Options{}).ShareLike(pod, held), nil
 		}),
 		"by value in place": build(func(h *herd, pod *corev1.Pod, held any) (any, error) {
-			return NewSharer(h.pool, pool.Options{}).ShareOwn(pod, held), nil
+			return NewSharer(h.pool, Options{}).ShareOwn(pod, held), nil
 		}),
 		"by value, unstructured": build(func(h *herd, pod *corev1.Pod, held any) (any, error) {
-			return NewSharer(h.pool, pool.Options{}).ShareLike(unstructuredOf(pod), held), nil
+			return NewSharer(h.pool, Options{}).ShareLike(unstructuredOf(pod), held), nil
 		}),
 	}
 }

@@ -1,0 +1,190 @@
+package protobuf
+
+import (
+	"sync"
+
+	"github.com/tarnproject/tarn/kube/wire/internal/pool"
+)
+
+// lastStates remembers of the states in which objects were last met what they were made of,
+// so that the next state can take over what it left unchanged: an update mostly
+// changes the status, and leaves a spec that no other object has in full as it was.
+// One look here stands for some twenty in the pool, each on cold memory.
+//
+// It is each decoder's own, for a state is only good for the same Go type with the
+// same fields. It has hashes only, one for an object that was met once, in 20 to 40
+// bytes, and whoever holds the objects is asked for the state itself. Why not a weak
+// pointer to it: that takes 200 bytes, and 2 µs for each object of a list, most of
+// which never change.
+//
+// Each hash has the salt of its state, which is where that lies in memory and its
+// version, so that it matches in no other: not in one of the same version that a server
+// which went back in time has told, nor in a later one that lies in the same place. A
+// state without a version is not noted.
+type lastStates struct {
+	shards [stateShards]stateShard
+}
+
+const (
+	stateShards = 16
+	// maxParts is how many parts of a state are told apart.
+	maxParts = 12
+)
+
+// stateShard has the objects of some uids: in once those of which one part is noted, as
+// of all that were met once, in more the others.
+type stateShard struct {
+	mu   sync.Mutex
+	once shrinkingMap[singleHash]
+	more shrinkingMap[partHashes]
+}
+
+// singleHash is what is noted of an object that was met once. Its hash is in two halves,
+// so that it takes 12 bytes.
+type singleHash struct {
+	high, low uint32
+	checked   pool.Seconds
+}
+
+// shrinkingMap is a map that gives back its memory when it has become empty by far.
+type shrinkingMap[V any] struct {
+	entries map[uint64]V
+	peak    int
+}
+
+// minPeak is from how many entries on a table is made smaller.
+const minPeak = 64
+
+func (t *shrinkingMap[V]) put(uid uint64, v V) {
+	if t.entries == nil {
+		t.entries = map[uint64]V{}
+	}
+	t.entries[uid] = v
+	t.peak = max(t.peak, len(t.entries))
+}
+
+func (t *shrinkingMap[V]) drop(uid uint64) {
+	delete(t.entries, uid)
+	if t.peak < minPeak || len(t.entries) > t.peak/4 {
+		return
+	}
+	left := make(map[uint64]V, len(t.entries))
+	for uid, v := range t.entries {
+		left[uid] = v
+	}
+	t.entries, t.peak = left, len(left)
+}
+
+// partHashes are hashes of the bytes of parts that can be taken over.
+//
+// A hash has 64 bits, where shared parts have 128: it is compared with those of a
+// dozen parts, not with those of all there are, and its seed is secret.
+type partHashes struct {
+	n int32
+	// checked is when the parts were last known to be what their bytes say.
+	checked pool.Seconds
+	hashes  [maxParts]uint64
+}
+
+func (h *partHashes) add(hash uint64) {
+	if int(h.n) < len(h.hashes) {
+		h.hashes[h.n] = hash
+		h.n++
+	}
+}
+
+// remove takes back what was added as the nth: it cannot be taken over after all.
+func (h *partHashes) remove(n int32) {
+	if n < h.n {
+		h.hashes[n] = 0
+	}
+}
+
+func (h *partHashes) has(hash uint64) bool {
+	for _, known := range h.hashes[:h.n] {
+		if known == hash {
+			return true
+		}
+	}
+	return false
+}
+
+// applySalt turns hashes into those of a state, and back.
+func (h *partHashes) applySalt(salt uint64) {
+	for i := range h.hashes[:h.n] {
+		h.hashes[i] ^= salt
+	}
+}
+
+func (p *lastStates) shard(uid uint64) *stateShard { return &p.shards[uid%stateShards] }
+
+// recall tells what the last state of an object was made of; all says that more than
+// one part was noted.
+func (p *lastStates) recall(uid uint64, parts *partHashes) (all bool) {
+	s := p.shard(uid)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if known, ok := s.more.entries[uid]; ok {
+		*parts = known
+		return true
+	}
+	if known, ok := s.once.entries[uid]; ok {
+		parts.n, parts.hashes[0], parts.checked = 1, uint64(known.high)<<32|uint64(known.low), known.checked
+	}
+	return false
+}
+
+// note makes a state the last one of its object; if it is to be the first one, only
+// if none is remembered, and says whether that is so.
+func (p *lastStates) note(uid uint64, parts *partHashes, first bool) bool {
+	s := p.shard(uid)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, once := s.once.entries[uid]
+	_, more := s.more.entries[uid]
+	if first && (once || more) {
+		return false
+	}
+	if parts.n == 1 {
+		s.once.put(uid, singleHash{uint32(parts.hashes[0] >> 32), uint32(parts.hashes[0]), parts.checked})
+		if more {
+			s.more.drop(uid)
+		}
+		return true
+	}
+	s.more.put(uid, *parts)
+	if once {
+		s.once.drop(uid)
+	}
+	return true
+}
+
+// forget is for an object that is gone, or in a state of which nothing is noted.
+func (p *lastStates) forget(uid uint64) {
+	s := p.shard(uid)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.once.drop(uid)
+	s.more.drop(uid)
+}
+
+// len is how many objects are remembered.
+func (p *lastStates) len() (n int) {
+	for i := range p.shards {
+		s := &p.shards[i]
+		s.mu.Lock()
+		n += len(s.once.entries) + len(s.more.entries)
+		s.mu.Unlock()
+	}
+	return n
+}
+
+// clear forgets all.
+func (p *lastStates) clear() {
+	for i := range p.shards {
+		s := &p.shards[i]
+		s.mu.Lock()
+		s.once, s.more = shrinkingMap[singleHash]{}, shrinkingMap[partHashes]{}
+		s.mu.Unlock()
+	}
+}

@@ -61,7 +61,7 @@ func (d *Decoder) Decode(raw []byte) (any, error) {
 	return d.stock(raw)
 }
 
-// fast decodes an object if there is nothing odd about it.
+// fast decodes an object if it is regular.
 func (d *Decoder) fast(raw []byte) (object any, ok bool) {
 	d.once.Do(d.compile)
 	memory := reflect.New(d.objectType)
@@ -89,15 +89,15 @@ func (s *reader) whole(p *plan, dst unsafe.Pointer, raw []byte) bool {
 func (d *Decoder) stock(raw []byte) (any, error) {
 	object := reflect.New(d.objectType).Interface()
 	var target any = object
-	u, free := object.(*unstructured.Unstructured)
-	if free {
+	u, untyped := object.(*unstructured.Unstructured)
+	if untyped {
 		target = &u.Object
 	}
 	if err := utiljson.Unmarshal(raw, target); err != nil {
 		return nil, err
 	}
 	for _, path := range d.opts.Drop {
-		if free {
+		if untyped {
 			dropMember(u.Object, path)
 		} else {
 			shape.Drop(reflect.ValueOf(object), path)

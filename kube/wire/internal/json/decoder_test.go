@@ -24,7 +24,7 @@ import (
 
 var (
 	podType     = reflect.TypeFor[*corev1.Pod]()
-	freeType    = reflect.TypeFor[*unstructured.Unstructured]()
+	untypedType = reflect.TypeFor[*unstructured.Unstructured]()
 	partialType = reflect.TypeFor[*metav1.PartialObjectMetadata]()
 )
 
@@ -75,7 +75,7 @@ func fast(d *Decoder, raw []byte) bool {
 func TestJSONEveryType(t *testing.T) {
 	fill := fuzzer.FuzzerFor(metafuzzer.Funcs, rand.NewSource(1), scheme.Codecs)
 	parts := pool.New()
-	free := newJSON(t, freeType, pool.Options{Pool: parts})
+	untyped := newJSON(t, untypedType, pool.Options{Pool: parts})
 	types := scheme.Scheme.AllKnownTypes()
 	kinds := make([]string, 0, len(types))
 	byName := map[string]reflect.Type{}
@@ -97,9 +97,9 @@ func TestJSONEveryType(t *testing.T) {
 			}
 			for range 2 {
 				wantStockJSON(t, d, raw)
-				wantStockJSON(t, free, raw)
+				wantStockJSON(t, untyped, raw)
 			}
-			if _, err := stockJSONOf(reflect.PointerTo(byName[kind]), raw); err == nil && (!fast(d, raw) || !fast(free, raw)) {
+			if _, err := stockJSONOf(reflect.PointerTo(byName[kind]), raw); err == nil && (!fast(d, raw) || !fast(untyped, raw)) {
 				slow[kind]++
 			}
 		}
@@ -153,7 +153,7 @@ var jsonSnippets = []string{
 
 func TestJSONNasty(t *testing.T) {
 	typed := newJSON(t, reflect.TypeFor[*everyKind](), pool.Options{Pool: pool.New()})
-	free := newJSON(t, freeType, pool.Options{Pool: pool.New()})
+	untyped := newJSON(t, untypedType, pool.Options{Pool: pool.New()})
 	of := reflect.TypeFor[everyKind]()
 	for _, snippet := range jsonSnippets {
 		documents := []string{snippet, " \t\r\n" + snippet + " \n", snippet + "x", snippet + "{}", "\ufeff" + snippet}
@@ -165,12 +165,12 @@ func TestJSONNasty(t *testing.T) {
 		for _, document := range wiretest.Some(documents) {
 			for range 2 {
 				wantStockJSON(t, typed, []byte(document))
-				wantStockJSON(t, free, []byte(document))
+				wantStockJSON(t, untyped, []byte(document))
 			}
 		}
 	}
 	wantStockJSON(t, typed, nil)
-	wantStockJSON(t, free, []byte(" "))
+	wantStockJSON(t, untyped, []byte(" "))
 }
 
 const somePod = `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web-1","namespace":"shop","uid":"6183faa1-150c-4e63-8c5f-4c9eefeacb39","resourceVersion":"29963",` +
@@ -183,7 +183,7 @@ const somePod = `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"web-1","nam
 	`"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True","lastProbeTime":null,"lastTransitionTime":"2026-11-15T00:21:35Z"}],"podIP":"10.0.0.1","startTime":"2026-11-15T00:21:35Z"}}`
 
 func TestJSONTruncatedAndBroken(t *testing.T) {
-	for _, of := range []reflect.Type{podType, freeType, partialType} {
+	for _, of := range []reflect.Type{podType, untypedType, partialType} {
 		d := newJSON(t, of, pool.Options{Pool: pool.New()})
 		for range 2 {
 			wantStockJSON(t, d, []byte(somePod))
@@ -210,12 +210,12 @@ func TestJSONTruncatedAndBroken(t *testing.T) {
 // nested at each level would take minutes.
 func TestJSONDepth(t *testing.T) {
 	typed := newJSON(t, reflect.TypeFor[*everyKind](), pool.Options{Pool: pool.New()})
-	free := newJSON(t, freeType, pool.Options{Pool: pool.New()})
+	untyped := newJSON(t, untypedType, pool.Options{Pool: pool.New()})
 	for _, n := range wiretest.Some([]int{maxDepth, 10, maxDepth - 2, maxDepth - 1, maxDepth + 1, 9998, 10001, 200_000}) {
 		for _, around := range [][2]string{{`{"self":`, `}`}, {`{"any":`, `}`}, {`{"unknown":[`, `]}`}, {`{"any":[`, `]}`}} {
 			raw := []byte(strings.Repeat(around[0], n) + "null" + strings.Repeat(around[1], n))
 			wantStockJSON(t, typed, raw)
-			wantStockJSON(t, free, raw)
+			wantStockJSON(t, untyped, raw)
 		}
 	}
 }
@@ -240,10 +240,10 @@ func FuzzJSONUnstructured(f *testing.F) {
 	for _, snippet := range jsonSnippets {
 		f.Add([]byte(`{"a":[` + snippet + `,{"b":` + snippet + `}]}`))
 	}
-	free := newJSON(f, freeType, pool.Options{Pool: pool.New()})
+	untyped := newJSON(f, untypedType, pool.Options{Pool: pool.New()})
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		for range 2 {
-			wantStockJSON(t, free, raw)
+			wantStockJSON(t, untyped, raw)
 		}
 	})
 }

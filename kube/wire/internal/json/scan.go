@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// irregular is the position that a decoding step returns when it met anything but what
+// irregular is the position that a decoding step returns when it finds anything but what
 // well-formed servers send. The object's bytes then go to the stock decoder, which
 // knows what to make of them, so no step needs to say what was wrong.
 const irregular = -1
@@ -16,7 +16,7 @@ const irregular = -1
 const maxDepth = 1000
 
 // skipSpace returns the position of the first byte at or after i that is not white
-// space, or odd where the bytes end.
+// space, or irregular where the bytes end.
 func skipSpace(data []byte, i int) int {
 	if uint(i) < uint(len(data)) && data[i] > ' ' {
 		return i

@@ -78,7 +78,7 @@ func TestJSONTexts(t *testing.T) {
 }
 
 func TestJSONSharesUnstructured(t *testing.T) {
-	d := newJSON(t, freeType, pool.Options{Pool: pool.New(), SharedMetadata: true})
+	d := newJSON(t, untypedType, pool.Options{Pool: pool.New(), SharedMetadata: true})
 	var all []map[string]any
 	for i := range 3 {
 		all = append(all, wantStockJSON(t, d, podJSON(fmt.Sprint("web-", i), "node-1")).(*unstructured.Unstructured).Object)
@@ -109,7 +109,7 @@ func TestJSONSharesUnstructured(t *testing.T) {
 func TestJSONPrivateMaps(t *testing.T) {
 	opts := pool.Options{Pool: pool.New()}
 	pods := decodePods(t, newJSON(t, podType, opts), 3)
-	d := newJSON(t, freeType, opts)
+	d := newJSON(t, untypedType, opts)
 	var metas []map[string]any
 	for i := range 3 {
 		u := wantStockJSON(t, d, podJSON(fmt.Sprint("web-", i), "node-1")).(*unstructured.Unstructured)
@@ -137,7 +137,7 @@ func TestJSONDrop(t *testing.T) {
 	paths := []string{"metadata.managedFields", "status.conditions", "spec.containers.env", "metadata.annotations"}
 	parts := pool.New()
 	for name, raw := range documents {
-		for _, of := range []reflect.Type{podType, freeType} {
+		for _, of := range []reflect.Type{podType, untypedType} {
 			whole := newJSON(t, of, pool.Options{Pool: parts})
 			d := newJSON(t, of, pool.Options{Pool: parts, Drop: paths})
 			for range 2 {
@@ -179,14 +179,14 @@ func TestJSONSharingChangesNothing(t *testing.T) {
 	names := []string{"bool", "int32", "string", "any", "texts", "labels", "time", "boolPtr", "int32Ptr", "textPtr", "self", "list", "unknown"}
 	rapid.Check(t, func(t *rapid.T) {
 		typed := New(reflect.TypeFor[everyKind](), pool.Options{Pool: parts})
-		free := New(freeType.Elem(), pool.Options{Pool: parts})
+		untyped := New(untypedType.Elem(), pool.Options{Pool: parts})
 		type decoded struct {
 			object any
 			raw    []byte
 		}
 		var all []decoded
 		for range rapid.IntRange(1, 20).Draw(t, "objects") {
-			d := rapid.SampledFrom([]*Decoder{typed, free}).Draw(t, "decoder")
+			d := rapid.SampledFrom([]*Decoder{typed, untyped}).Draw(t, "decoder")
 			var members []string
 			for range rapid.IntRange(0, 4).Draw(t, "members") {
 				members = append(members, fmt.Sprintf("%q:%s", rapid.SampledFrom(names).Draw(t, "name"), rapid.SampledFrom(pieces).Draw(t, "piece")))
@@ -212,7 +212,7 @@ func TestJSONSharingChangesNothing(t *testing.T) {
 
 func TestJSONConcurrently(t *testing.T) {
 	parts := pool.New()
-	decoders := []*Decoder{newJSON(t, podType, pool.Options{Pool: parts}), newJSON(t, freeType, pool.Options{Pool: parts}), newJSON(t, partialType, pool.Options{Pool: parts})}
+	decoders := []*Decoder{newJSON(t, podType, pool.Options{Pool: parts}), newJSON(t, untypedType, pool.Options{Pool: parts}), newJSON(t, partialType, pool.Options{Pool: parts})}
 	var group sync.WaitGroup
 	for worker := range 4 {
 		group.Go(func() {
@@ -244,7 +244,7 @@ func TestJSONSortedKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, of := range []reflect.Type{podType, freeType, partialType} {
+	for _, of := range []reflect.Type{podType, untypedType, partialType} {
 		d := newJSON(t, of, pool.Options{Pool: pool.New()})
 		for range 3 {
 			wantStockJSON(t, d, raw)
@@ -266,7 +266,7 @@ func TestJSONSortedKeys(t *testing.T) {
 }
 
 func BenchmarkJSON(b *testing.B) {
-	for _, of := range []reflect.Type{podType, freeType, reflect.TypeFor[*metav1.PartialObjectMetadata]()} {
+	for _, of := range []reflect.Type{podType, untypedType, reflect.TypeFor[*metav1.PartialObjectMetadata]()} {
 		var raws [][]byte
 		for i := range 64 {
 			raws = append(raws, podJSON(fmt.Sprint("web-", i), fmt.Sprint("node-", i%7)))

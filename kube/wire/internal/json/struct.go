@@ -22,7 +22,7 @@ func (s *reader) structure(p *plan, dst unsafe.Pointer, i int) int {
 	}
 	s.depth++
 	defer func() { s.depth-- }()
-	var met [maxFields / 64]uint64
+	var read [maxFields / 64]uint64
 	last := fields.start
 	for {
 		var f *fieldPlan
@@ -32,7 +32,7 @@ func (s *reader) structure(p *plan, dst unsafe.Pointer, i int) int {
 		if f == nil {
 			i = skipValue(s.data, i, s.depth)
 		} else {
-			set, bit := &met[f.bit/64], uint64(1)<<(f.bit%64)
+			set, bit := &read[f.bit/64], uint64(1)<<(f.bit%64)
 			if *set&bit != 0 {
 				return irregular // the stock decoder merges the two
 			}

@@ -10,7 +10,7 @@ import (
 
 // textMaker makes the strings of objects.
 //
-// A text met before is given out again. A text that is new is cut from a chunk that
+// A text that was seen before is used again. A text that is new is cut from a chunk that
 // it shares with its neighbours, so that what never repeats (names, uids,
 // addresses) costs its bytes, and no heap object each.
 //
@@ -20,7 +20,7 @@ import (
 type textMaker struct {
 	seed    maphash.Seed
 	known   recent.Texts
-	boxed   []any // strings of the memo in interfaces
+	boxed   recent.Table[any] // known texts in interfaces, by their address
 	current int
 	arenas  [2]arena
 }
@@ -44,12 +44,12 @@ const chunkBytes, chunkHeaders, chunkNumbers = 1024, 16, 8
 
 // number returns memory for a number or boolean that is pointed to: nobody else's.
 func (t *textMaker) number() unsafe.Pointer {
-	shelf := &t.arenas[t.current]
-	if len(shelf.numbers) == 0 {
-		shelf.numbers = make([]uint64, chunkNumbers)
+	a := &t.arenas[t.current]
+	if len(a.numbers) == 0 {
+		a.numbers = make([]uint64, chunkNumbers)
 	}
-	n := &shelf.numbers[0]
-	shelf.numbers = shelf.numbers[1:]
+	n := &a.numbers[0]
+	a.numbers = a.numbers[1:]
 	return unsafe.Pointer(n)
 }
 
@@ -59,7 +59,7 @@ func (t *textMaker) string(b []byte) string {
 	return s
 }
 
-// find returns b as a string, and whether it is one of the memo.
+// find returns b as a string, and whether it was known.
 func (t *textMaker) find(b []byte) (s string, known bool) {
 	switch {
 	case len(b) == 0:
@@ -70,34 +70,31 @@ func (t *textMaker) find(b []byte) (s string, known bool) {
 	if s, known = t.known.Get(t.seed, b); known {
 		return s, true
 	}
-	shelf := &t.arenas[t.current]
-	if len(b) > cap(shelf.chunk)-len(shelf.chunk) {
-		shelf.chunk = make([]byte, 0, chunkBytes)
+	a := &t.arenas[t.current]
+	if len(b) > cap(a.chunk)-len(a.chunk) {
+		a.chunk = make([]byte, 0, chunkBytes)
 	}
-	from := len(shelf.chunk)
-	shelf.chunk = append(shelf.chunk, b...)
-	return unsafe.String(&shelf.chunk[from], len(b)), false
+	from := len(a.chunk)
+	a.chunk = append(a.chunk, b...)
+	return unsafe.String(&a.chunk[from], len(b)), false
 }
 
 // box returns b as a string in an interface.
 func (t *textMaker) box(b []byte) any {
 	s, known := t.find(b)
 	if known {
-		if t.boxed == nil {
-			t.boxed = make([]any, recent.TextSlots)
-		}
-		at := &t.boxed[uintptr(unsafe.Pointer(unsafe.StringData(s)))>>3%recent.TextSlots]
+		at := t.boxed.Slot(uint64(uintptr(unsafe.Pointer(unsafe.StringData(s)))>>3), recent.TextSlots)
 		if had, _ := (*at).(string); had != s {
 			*at = s
 		}
 		return *at
 	}
-	shelf := &t.arenas[t.current]
-	if len(shelf.headers) == 0 {
-		shelf.headers = make([]string, chunkHeaders)
+	a := &t.arenas[t.current]
+	if len(a.headers) == 0 {
+		a.headers = make([]string, chunkHeaders)
 	}
-	header := &shelf.headers[0]
-	shelf.headers = shelf.headers[1:]
+	header := &a.headers[0]
+	a.headers = a.headers[1:]
 	*header = s
 	return boxString(header)
 }

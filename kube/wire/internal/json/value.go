@@ -11,7 +11,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// maxFields bounds a struct's fields, for the set of those that were met.
+// maxFields bounds a struct's fields, for the set of those that were read.
 const maxFields = 256
 
 // reader is what one decoding needs, kept for the next.

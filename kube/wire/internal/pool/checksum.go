@@ -9,12 +9,11 @@ import (
 	"github.com/tarnproject/tarn/kube/wire/internal/shape"
 )
 
-// checksum is a hash of the memory that a part consists of, by which a write to it is
-// found later.
+// checksum is a hash of the memory that a part consists of. It finds a later write.
 //
-// Memory is hashed as it lies there, references included, and what these lead to after
-// it. So a text that took the place of an equal one counts as a write, which it is.
-// Why not by value, as a [..Sharer] hashes: visiting every field takes ten times as long,
+// Memory is hashed byte by byte, references included, and then what the references lead
+// to. So replacing a text by an equal one counts as a write, which it is.
+// Why not by value, as package share hashes: visiting every field takes ten times as long,
 // and every part is hashed when it is made.
 type checksum uint64
 
@@ -27,7 +26,7 @@ func checksumOf(r *shape.Ref, x shape.Memory) (d checksum, size int) {
 	return checksum(h.part(r, x, 0)), h.bytes
 }
 
-// checksummer makes one digest.
+// checksummer makes one checksum.
 type checksummer struct {
 	left  int
 	bytes int

@@ -1,6 +1,6 @@
 package pool
 
-// Options shape a [..Decoder].
+// Options say what decoders and sharers share, and what decoders leave out.
 type Options struct {
 	// Pool is where equal parts are found again; nil shares nothing.
 	Pool *Pool

@@ -14,29 +14,30 @@ import (
 // were decoded before.
 //
 //   - A part that is in use is found, however long ago it was last asked for.
-//   - A part that nobody uses any more is let go of within a few garbage
+//   - A part that nobody uses any more is released within a few garbage
 //     collections.
 //   - A part that a program wrote to by mistake is found: when it is used again, at
-//     most once a minute, and by [Pool.Sweep]. It is not used any more then, and
-//     reported to those who hold objects: see [..Guard].
+//     most once a minute, and by [Pool.Sweep]. It is not used any more then, and is
+//     reported: see [Pool.StrayWritesSince].
 //   - Any number of goroutines and decoders, of any types, may use one pool.
 //
-// A part is young first: held strongly, so that the thousandth pod of a list
-// finds what the first one brought. After two garbage collections, or when there
-// are too many, a young part that two objects were seen to share becomes old:
-// the pool now holds it weakly, and it lives as long as one of them. A part that
-// stayed alone is forgotten, but for a fingerprint that tells when it comes back.
+// A pool has two generations. A part begins in the young one, which holds it strongly, so
+// that the thousandth pod of a list finds what the first one brought. After two garbage
+// collections, or when there are too many, young parts are demoted. A part that two
+// objects share becomes old: the pool holds it weakly, and it lives as long as one of
+// them. A part that only one object has is dropped; a fingerprint remains, which tells
+// when another object brings the same part.
 //
 // Why not weak pointers from the start: one costs about 200 bytes and 2 µs, and
-// most parts never repeat. Why not count users: objects are garbage collected,
+// most parts never repeat. Why not count users: objects are garbage collected, and
 // nobody says when one is gone.
 type Pool struct {
 	Seed, secondSeed maphash.Seed
 	shards           [shardCount]shard
 	sweep            sweep
 	strays           strayLog
-	// Epoch changes when a part was found written to: what a decoder remembers from
-	// another one is not to be used again.
+	// Epoch changes when a stray write is found. Parts that a decoder remembers from an
+	// earlier epoch must not be used again.
 	Epoch atomic.Uint64
 	// VerifiedBytes counts the bytes that were hashed to verify parts.
 	VerifiedBytes atomic.Uint64
@@ -53,15 +54,16 @@ func New() *Pool {
 // outside knows, so that no one can make two parts collide.
 type Key struct{ First, Second uint64 }
 
-// Part is a part with what is needed to put it into a pool.
+// Part is memory that objects share, with what a pool needs to know of it.
 type Part struct {
 	shape.Memory
-	// Ref leads to the part; nil for text, which nobody can write to.
+	// Ref is the reference that leads to the part; nil for text, which nobody can write
+	// to.
 	Ref      *shape.Ref
 	checksum checksum
 	// Size is about how many bytes the part takes.
 	Size int
-	// Checked is when the part was last known to be as it was made.
+	// Checked is when the part was last known to be intact.
 	Checked Seconds
 }
 
@@ -83,14 +85,14 @@ func (s Part) Intact() bool {
 	return d == s.checksum
 }
 
-// Owner tells the objects that use parts apart. A part that only ever one object
-// asked for is not shared, however often that object comes by.
+// Owner tells apart the objects that use parts. A part that only one object asks for is
+// not shared, however often that object is decoded.
 type Owner uint32
 
 const (
-	// UnknownOwner is an object that is not told apart: always another one.
+	// UnknownOwner is an object without an identity. It counts as another one each time.
 	UnknownOwner Owner = 0
-	// SeveralOwners marks a part that more than one object asked for.
+	// SeveralOwners is the owner of a part that more than one object asked for.
 	SeveralOwners Owner = 1<<32 - 1
 )
 
@@ -103,8 +105,8 @@ func OwnerOf(hash uint64) Owner {
 // cost more than it saves, and without one nobody could verify it.
 const MinSize = 16
 
-// KeyOf is the name of what a decoder makes of raw for type t. Decoders of
-// different formats must not mean different things by the same type and bytes.
+// KeyOf is the key of what a decoder makes of raw for type t. Decoders of different
+// formats must not make different values of the same type and bytes.
 func (p *Pool) KeyOf(t reflect.Type, raw []byte) Key {
 	return p.saltedKey(TypeSalt(t), raw)
 }
@@ -114,14 +116,15 @@ func TypeSalt(t reflect.Type) uint64 {
 	return uint64(uintptr((*[2]unsafe.Pointer)(unsafe.Pointer(&t))[1]))
 }
 
-// saltedKey is the name of what raw means where salt tells the meaning.
+// saltedKey is the key of what is made of raw, where salt says how.
 func (p *Pool) saltedKey(salt uint64, raw []byte) Key {
 	return Key{FirstHalf(maphash.Bytes(p.Seed, raw), salt), p.SecondHalf(salt, raw)}
 }
 
-// FirstHalf makes the first half of a key of the hash of raw by seedA.
+// FirstHalf makes the first half of a key from the hash of the bytes by Seed.
 func FirstHalf(hash, salt uint64) uint64 { return hash ^ salt*0x9E3779B97F4A7C15 }
 
+// SecondHalf makes the second half of a key.
 func (p *Pool) SecondHalf(salt uint64, raw []byte) uint64 {
 	return maphash.Bytes(p.secondSeed, raw) + salt
 }
@@ -134,13 +137,13 @@ func (p *Pool) shardOf(a uint64) *shard { return &p.shards[a>>(64-shardBits)] }
 type Request struct {
 	Owner Owner
 	Now   Seconds
-	// Verify asks that the part be Verify whether it is due or not, because another
-	// part is being made of it: what goes into a pool must be made of bytes, or of parts
-	// that are as they should be, or a write would be there from the start.
+	// Verify asks that the part be verified even if it is not due, because another part
+	// is being made of it. What goes into a pool must be made of bytes or of intact
+	// parts; otherwise its checksum would include a stray write from the start.
 	Verify bool
 }
 
-// Get finds a part. One that is due is verified first, and not found if a program
+// Get finds a part. A part that is due is verified first, and is not found if a program
 // wrote to it.
 func (p *Pool) Get(k Key, r Request) (Part, bool) {
 	s := p.shard(k)
@@ -153,10 +156,10 @@ func (p *Pool) Get(k Key, r Request) (Part, bool) {
 	return e.toPart(), true
 }
 
-// GetByFirst finds what is filed under the first half of a key, and returns the second,
-// which is to be compared. If there is nothing, it says whether another object had it
-// before it was forgotten, or was not admitted, and makes a note of it for the next
-// one.
+// GetByFirst finds a part by the first half of its key, and returns the second half for
+// the caller to compare. If there is none, before says whether another object had the
+// part earlier and it was dropped or not admitted; if not, this object is remembered as
+// the first.
 func (p *Pool) GetByFirst(a uint64, r Request) (x Part, b uint64, found, before bool) {
 	s := p.shardOf(a)
 	s.mu.Lock()
@@ -181,39 +184,31 @@ func (p *Pool) Put(k Key, x Part, by Owner) Part {
 	return s.put(k, x, by)
 }
 
-// Collect lets go of every part that is not in use. The pool does so by itself
+// Collect releases every part that is not in use. The pool does so by itself
 // after garbage collections; calling it right after [runtime.GC] is for tests and
-// for those who measure.
+// benchmarks.
 func (p *Pool) Collect() {
 	for i := range p.shards {
 		p.shards[i].collect(true)
 	}
 }
 
-// Settle ends the youth of all parts. It is called when a whole collection was read: what
-// its objects did not share by then is not held for them any longer.
+// Settle demotes all young parts. It is called when a whole collection was read: what
+// its objects do not share by then is not worth holding.
 func (p *Pool) Settle() {
 	for i := range p.shards {
 		p.shards[i].demoteAll()
 	}
 }
 
-// Stats is what a pool holds and what it was good for.
+// Stats is what a pool holds and what it was good for. The facade documents each field.
 type Stats struct {
-	// Parts are those held, Young and Old ones together.
-	Parts, Young, Old int
-	// Bytes is about what the parts take; what the pool itself needs is some 100
-	// bytes for each young and 200 for each old part.
-	Bytes int64
-	// Hits and Misses count lookups.
-	Hits, Misses uint64
-	// Promoted counts young parts that became old, Forgotten those that did not.
+	Parts, Young, Old   int
+	Bytes               int64
+	Hits, Misses        uint64
 	Promoted, Forgotten uint64
-	// StrayWrites counts the parts, and the objects' own memory, that a program was
-	// found to have written to.
-	StrayWrites uint64
-	// Verified counts the bytes that were hashed or compared to find that out.
-	Verified uint64
+	StrayWrites         uint64
+	Verified            uint64
 }
 
 // Stats counts. It takes time by the number of parts.

@@ -25,13 +25,13 @@ const (
 
 // shard is the part of a pool under one lock.
 //
-// Parts are filed under the first half of their key; the second is compared. So one
-// who looks for a part that is mostly not there makes one hash of it, not two. That
-// two parts have the first half in common does not happen by chance, and if it did,
-// the later one would not be shared.
+// Parts are found by the first half of their key, and then the second half is compared.
+// So a lookup that finds nothing, as most do, makes one hash and not two. Two parts with
+// the same first half do not occur by chance; if they did, the later one would not be
+// shared.
 //
 // Invariants: young holds the key of each entry with a strong pointer once, in
-// the order of arrival; the first aged of them have seen a garbage collection.
+// the order of arrival; the first survived of them have survived a garbage collection.
 type shard struct {
 	mu    sync.Mutex
 	parts map[uint64]*entry
@@ -48,7 +48,8 @@ type shard struct {
 	_ [64]byte // keeps the locks of neighbours apart
 }
 
-// entry is a part, held strongly by ptr while it is young, by weak thereafter.
+// entry is a part that is held strongly by ptr while it is young, and by weak when it
+// is old.
 //
 // It lies outside of the map, because most slots of a map are empty: with it in the map,
 // the parts of 6,752 pods took 1.2 MB instead of 0.4.
@@ -61,7 +62,7 @@ type entry struct {
 	checksum checksum
 	size     uint32
 	owner    Owner
-	// checked is when the part was last known to be as it was made.
+	// checked is when the part was last known to be intact.
 	checked Seconds
 }
 
@@ -143,8 +144,7 @@ func (s *shard) remove(a uint64, ptr unsafe.Pointer) {
 	}
 }
 
-// demote ends the youth of the n parts that have been young for the longest time. The
-// caller holds the lock.
+// demote demotes the n oldest young parts. The caller holds the lock.
 func (s *shard) demote(n int) {
 	for _, a := range s.young[:n] {
 		e := s.parts[a]
@@ -162,7 +162,7 @@ func (s *shard) demote(n int) {
 	s.survived = max(0, s.survived-n)
 }
 
-// demoteAll ends the youth of all parts.
+// demoteAll demotes all young parts.
 func (s *shard) demoteAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -170,8 +170,8 @@ func (s *shard) demoteAll() {
 	s.young = nil
 }
 
-// collect follows a garbage collection: parts that were young before the last one
-// age, or all if told so, and old parts that are gone are struck off.
+// collect follows a garbage collection. It demotes the young parts that have survived
+// two collections, or all of them, and removes old parts that are gone.
 func (s *shard) collect(all bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -6,24 +6,24 @@ import (
 	"unsafe"
 )
 
-// StrayWrite is memory of cached objects that a program was found to have written to.
+// StrayWrite is a write of a program to memory of cached objects.
 type StrayWrite struct {
-	// By is the decoder that found it in the state before the one that it decoded, and
-	// object the key of that one; nil if it was found in a pool.
+	// By is the decoder that found the write in the last state of an object, and Object
+	// the key of that object. By is nil if the write was found in a pool.
 	By     any
 	Object string
-	// Field is where in the object.
+	// Field is the path of the field in the object.
 	Field string
 	// Memory is what was written to, if other objects may have it too.
 	Memory unsafe.Pointer
 }
 
-// strayLog has the stray writes of the last minutes, for each [..Guard] of a pool to
-// look whether it is concerned.
+// strayLog has the stray writes of the last minutes. Each holder of objects reads it, to
+// see whether its own objects are affected.
 //
-// Why not a function that is called: it would be called by whoever decodes, for
-// another one's objects. Memory that was written to is held meanwhile, so that nothing
-// else can lie there.
+// Why not a callback: the goroutine of one decoder would run it for the objects of
+// another. The log holds the memory that was written to, so that nothing else can be
+// allocated there meanwhile.
 type strayLog struct {
 	mu     sync.Mutex
 	writes []loggedWrite
@@ -37,7 +37,7 @@ type loggedWrite struct {
 	at     time.Time
 }
 
-// strayRetention is how long a write stays in the log: several times the period of guards.
+// strayRetention is how long a write stays in the log: several times as long as between two readings.
 const strayRetention = 2 * time.Minute
 
 func (l *strayLog) add(w StrayWrite, now time.Time) {

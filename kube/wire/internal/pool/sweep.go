@@ -24,34 +24,33 @@ const (
 	sweepEvery = 5 * time.Minute
 )
 
-// Due says whether what was verified at s is to be verified again. A clock that was set
-// back makes everything Due.
+// Due says whether what was verified at s must be verified again. A clock that was set
+// back makes everything due.
 func (s Seconds) Due(now Seconds) bool { return now-s >= verifyEvery }
 
 // sweep is how far the verification of all parts has come.
 type sweep struct {
 	mu sync.Mutex
-	// last is when Sweep was last called, owed how many shards are to be verified for
-	// the time until then, and next the first of them.
+	// last is when Sweep was last called, pending how many shards are due for the time
+	// until then, and next the first of them.
 	last    time.Time
 	pending float64
 	next    int
-	// found says that a part was found written to, so that others may be too; full is
-	// when all parts were last verified for that reason.
+	// found says that a stray write was found, so that there may be others; full is when
+	// all parts were last verified for that reason.
 	found bool
 	full  time.Time
 }
 
 // Sweep verifies some of the parts: as many as are due for the time since it was last
-// called, by whomever, so that each is verified every five minutes. When it finds one
+// called, by any caller, so that each is verified every five minutes. When it finds one
 // that a program wrote to, the next call verifies all of them, at most once a minute.
-// Whoever holds objects that share parts calls it every few seconds; see [..Guard].
 //
 // Why not a goroutine of the pool: a pool has no end at which to stop it. Why not after
-// garbage collections, as parts that are not in use are let go: a quiet process has
-// none for long.
+// garbage collections, when unused parts are released: a quiet process has no garbage
+// collection for a long time.
 func (p *Pool) Sweep(now time.Time) {
-	first, n := p.sweep.take(now)
+	first, n := p.sweep.nextShards(now)
 	for i := range n {
 		p.verifyShard(&p.shards[(first+i)%shardCount], secondsAt(now), n == shardCount)
 	}
@@ -64,8 +63,8 @@ func (p *Pool) Verify() {
 	}
 }
 
-// take returns the shards that are to be verified now.
-func (s *sweep) take(now time.Time) (first, n int) {
+// nextShards returns the shards that are to be verified now.
+func (s *sweep) nextShards(now time.Time) (first, n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.last.IsZero() {
@@ -89,7 +88,7 @@ func (s *sweep) strayFound() {
 	s.found = true
 }
 
-// VerifyPart verifies one part, which is not what it should be by its name.
+// VerifyPart verifies the part of a key, whose content is not what the key says.
 func (p *Pool) VerifyPart(k Key) {
 	s := p.shard(k)
 	s.mu.Lock()
@@ -100,15 +99,14 @@ func (p *Pool) VerifyPart(k Key) {
 	}
 }
 
-// verifyShard verifies the parts of a shard, those of the last minute only if all are
-// asked for.
+// verifyShard verifies the parts of a shard that are due, or all of them.
 func (p *Pool) verifyShard(s *shard, now Seconds, all bool) {
 	for a, e := range s.verifiable(now, all) {
 		p.intact(a, e)
 	}
 }
 
-// verifiable returns the parts that are to be verified now, with their ptr set.
+// verifiable returns the parts to verify now, with their ptr set.
 func (s *shard) verifiable(now Seconds, all bool) map[uint64]entry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -129,8 +127,8 @@ func (s *shard) verifiable(now Seconds, all bool) map[uint64]entry {
 	return chosen
 }
 
-// intact says whether a part is as it was made. If it is not, it leaves the pool and is
-// reported.
+// intact says whether nobody wrote to a part since it was made. Otherwise it removes the
+// part and reports the write.
 func (p *Pool) intact(a uint64, e entry) bool {
 	d, size := checksumOf(e.ref, e.memory())
 	p.VerifiedBytes.Add(uint64(size))

@@ -54,8 +54,8 @@ func (r *reader) object(n *node, raw []byte, base unsafe.Pointer) bool {
 	r.data, r.owner, r.at, r.deep = raw, pool.UnknownOwner, 0, false
 	r.stats.objects++
 	if r.pool != nil {
-		// What was met last is used without asking the pool, and so forgotten when a part
-		// was found written to, by whatever decoder.
+		// Parts that were seen last are used without asking the pool. So they are forgotten
+		// when any decoder finds a stray write.
 		if n := r.pool.Epoch.Load(); n != r.epoch {
 			r.epoch = n
 			r.stats.forget()

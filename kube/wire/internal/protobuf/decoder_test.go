@@ -265,9 +265,9 @@ func wantStockProtobuf(t testing.TB, d *Decoder, raw []byte) {
 	t.Helper()
 	wantStock(t, d, d.Decode, raw)
 	var last any
-	for _, moment := range []Event{Added, Modified, Deleted} {
+	for _, event := range []Event{Added, Modified, Deleted} {
 		wantStock(t, d, func(raw []byte) (any, error) {
-			object, err := d.DecodeAt(moment, raw, func(_, _ string) any { return last })
+			object, err := d.DecodeAt(event, raw, func(_, _ string) any { return last })
 			last = object
 			return object, err
 		}, raw)

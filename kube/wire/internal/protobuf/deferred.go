@@ -219,7 +219,7 @@ func (t *deferredMap) fill() {
 	}
 }
 
-// text sets a string: to one that was met before, or later.
+// text sets a string: to one that was seen before, or later.
 func (r *reader) text(f *field, start, end int, dst *string) {
 	raw := r.data[start:end]
 	if r.pool == nil || len(raw) == 0 || len(raw) > recent.MaxText {

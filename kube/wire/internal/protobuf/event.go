@@ -1,16 +1,16 @@
 package protobuf
 
-// Event is when in the life of an object a state of it is decoded.
+// Event is what happens to an object with the state that is decoded.
 type Event uint8
 
 const (
-	// Standalone: nothing is known of what was before or comes after.
+	// Standalone: nothing is known of earlier or later states.
 	Standalone Event = iota
 	// Added: the object is held from now on, and may change.
 	Added
-	// Modified: it is held, in an earlier state.
+	// Modified: the object is held in an earlier state.
 	Modified
-	// Deleted: it is held, and will be no more.
+	// Deleted: the object is held, and is not any more after this state.
 	Deleted
 )
 

@@ -63,7 +63,7 @@ type field struct {
 	tag       uint32
 	offset    uint32
 	elemSize  uint32 // of a slice's elements, a map's values, what a pointer points to
-	statIndex int32  // where a reader's habits with this field are
+	statIndex int32  // where the statistics of this field are
 	salt      uint64 // of the keys of parts
 	node      atomic.Pointer[node]
 	*fieldType

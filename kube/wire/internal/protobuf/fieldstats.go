@@ -9,29 +9,31 @@ import (
 	"github.com/tarnproject/tarn/kube/wire/internal/shape"
 )
 
-// fieldStats are what a reader knows of all fields, and what it met last in them. The
-// former is small, so that a field at rest costs one look at it.
+// fieldStats are the statistics of a reader about all fields, and what it saw last in
+// them. The statistics are small and lie apart, so that skipping a field reads no other
+// memory.
 type fieldStats struct {
 	inPool      []recent.Repetition
 	inLastState []recent.Repetition
 	last        []lastContent
 	kept        int // bytes in last
-	// objects counts them.
+	// objects counts the objects that were decoded.
 	objects uint32
 }
 
-// lastContent is what was met last in a field: its texts, or the parts that were
-// found in the pool, with their bytes. What comes for the nth time in an object, as
-// the ports of its nth container, is compared with what came for the nth time in the
-// one before.
+// lastContent is what was seen last in a field: its texts, or the parts that were found
+// in the pool, with their bytes. The nth content of a field in an object, such as the
+// ports of its nth container, is compared with the nth content in the object before.
+//
+// It is not a [recent.Table]: the position says where to look, and no hash is made.
 type lastContent struct {
-	object uint32 // the last one that had something here
-	turn   uint32 // how much it had
+	object uint32 // the last object that has the field
+	turn   uint32 // how often it has the field
 	texts  [lastTexts]string
 	parts  *[lastParts]lastPart
 }
 
-// next counts what an object has here.
+// next counts the contents of an object.
 func (l *lastContent) next(object uint32) (turn uint32) {
 	if l.object != object {
 		l.object, l.turn = object, 0
@@ -40,15 +42,15 @@ func (l *lastContent) next(object uint32) (turn uint32) {
 	return l.turn - 1
 }
 
-// lastPart is good until the pool would verify it.
+// lastPart is a part with its bytes. It is used until it is due to be verified.
 type lastPart struct {
 	raw []byte
 	shape.Memory
 	checked pool.Seconds
 }
 
-// lastBytes is the size up to which bytes are kept for comparison, lastTotal how
-// much of them a reader keeps before it begins anew.
+// lastBytes is the size up to which the bytes of a part are kept for comparison, and
+// lastTotal the size of all such bytes at which a reader forgets them.
 const (
 	lastBytes = 16 << 10
 	lastTotal = 512 << 10
@@ -56,8 +58,8 @@ const (
 	lastParts = 4
 )
 
-// index returns the place index a field with content index about this size: where a list has
-// two kinds index entries, one that repeats and one that does not, they mostly differ
+// index returns the place of a field with content of about this size: where a list has
+// two kinds of entries, one that repeats and one that does not, they mostly differ
 // in it.
 func (h *fieldStats) index(f *field, size int) int {
 	i := int(f.statIndex)*4 + bits.Len(uint(size))%4
@@ -84,13 +86,13 @@ func (h *fieldStats) findLast(i int, raw []byte, now pool.Seconds) (x pool.Part,
 	return pool.Part{}, turn
 }
 
-// lastText is where the text stands that was met last.
+// lastText is the slot of the text that was seen last.
 func (h *fieldStats) lastText(i int) *string {
 	l := &h.last[i]
 	return &l.texts[l.next(h.objects)%lastTexts]
 }
 
-// forget lets all go that was met last.
+// forget drops all that was seen last.
 func (h *fieldStats) forget() {
 	clear(h.last)
 	h.kept = 0

@@ -11,29 +11,29 @@ import (
 	"github.com/tarnproject/tarn/kube/wire/internal/shape"
 )
 
-// minTakeOver is how much a part must be made of to be compared with the past, and
-// minOwnText to get text of its own when it is to be taken over: else an object's
-// next states would keep all of its text for the sake of some.
+// minTakeOver is how many bytes a part must be made of to be compared with the last
+// state. From minOwnText bytes on a part has text of its own, so that the next states,
+// which take it over, do not keep all text of this one.
 const (
 	minTakeOver = 64
 	minOwnText  = 128
 )
 
-// lastState is what a reader knows of the object at hand in its last state.
+// lastState is what a reader knows of the last state of the object that it decodes.
 type lastState struct {
 	event Event
 	held  Held
-	// mayHaveLast says that there may be a last state, verify that what is taken over from it
-	// is to be verified.
+	// mayHaveLast says that there may be a last state, verify that what is taken over
+	// from it must be verified.
 	mayHaveLast, verify bool
 	// readAt is when the object was read.
 	readAt pool.Seconds
-	// name and namespace are where they are in the bytes, uid is the hash of what
-	// identifies the object, 0 until that was read.
+	// name and namespace are slices of the object's bytes. uid is the hash of the
+	// object's uid, 0 until that is read.
 	name, namespace []byte
 	uid             uint64
-	// before are the parts that the last state had, now those of this one. all says
-	// that of the last one more than one part was noted.
+	// before has the hashes of the last state, now those of this one. all says that the
+	// last state has more than one.
 	before, now partHashes
 	all         bool
 	window      window
@@ -43,15 +43,15 @@ type lastState struct {
 	}
 }
 
-// window is the memory being decoded into, and the same memory of the last state,
-// nil if there is none. The place tells it from other windows of the object.
+// window is the memory being decoded into, and the same memory in the last state, nil if
+// there is none. The place tells it from other windows of the object.
 type window struct {
 	base, last unsafe.Pointer
 	size       uintptr
 	place      uint64
 }
 
-// begin is for a new object at base.
+// begin prepares for a new object at base.
 func (l *lastState) begin(base unsafe.Pointer, size uintptr, m Event, held Held) {
 	l.event, l.held, l.mayHaveLast, l.uid = m, held, m >= Modified, 0
 	l.verify, l.readAt = false, pool.Now()
@@ -60,13 +60,13 @@ func (l *lastState) begin(base unsafe.Pointer, size uintptr, m Event, held Held)
 	l.window = window{base: base, size: size}
 }
 
-// leave lets go of an object, of what is held of it, and of its bytes.
+// leave drops all references to the object and its bytes.
 func (l *lastState) leave() {
 	l.held, l.name, l.namespace, l.window = nil, nil, nil, window{}
 }
 
-// identify notes which object it is. With the uid, which comes after the name in what
-// servers write, its last state is looked for.
+// identify takes a text that says which object it is. At the uid, which servers write
+// after the name, it looks for the last state.
 func (r *reader) identify(what identity, raw []byte) {
 	switch what {
 	case isName:
@@ -84,20 +84,20 @@ func (r *reader) identify(what identity, raw []byte) {
 
 // recall finds the last state, and what it was made of.
 func (r *reader) recall() {
-	past := r.heldState()
-	if past == nil {
+	last := r.heldState()
+	if last == nil {
 		return
 	}
 	if r.all = r.decoder.lastStates.recall(r.uid, &r.before); r.before.n > 0 {
-		r.before.applySalt(r.salt(past))
-		r.window.last = past
+		r.before.applySalt(r.salt(last))
+		r.window.last = last
 		if r.verify = r.before.checked.Due(r.readAt); !r.verify {
 			r.now.checked = r.before.checked
 		}
 	}
 }
 
-// heldState is what is held of the object, nil if that is nothing of its type.
+// heldState is the state that is held of the object, nil if there is none of its type.
 func (r *reader) heldState() unsafe.Pointer {
 	if len(r.name) == 0 {
 		return nil
@@ -113,16 +113,16 @@ func (d *Decoder) version(state unsafe.Pointer) string {
 	return (*metav1.ObjectMeta)(unsafe.Add(state, d.meta)).ResourceVersion
 }
 
-// salt tells a state from every other one that is noted. One that is gone may have lain
-// where another does now, but not in the same version, unless a server went back in
-// time; and then what was noted of it is gone as well: see note.
+// salt tells a state from every other one that is remembered. Two states at the same
+// address, one after the other, have different versions, unless a server went back in
+// time; then the hashes of the first are replaced: see note.
 func (r *reader) salt(state unsafe.Pointer) uint64 {
 	return maphash.String(r.pool.Seed, r.decoder.version(state)) + uint64(uintptr(state))*0x9E3779B97F4A7C15
 }
 
-// note remembers what the object at base was made of, if it is held, in place of what
-// was noted of any state before. Only if it was listed again as it was does the note
-// stay: so does the object that is held.
+// note remembers the hashes of the state at base, in place of those of the state before.
+// Only if an object was listed again unchanged do the old hashes stay, because the old
+// object is the one that stays held.
 func (r *reader) note(base unsafe.Pointer) {
 	p := &r.decoder.lastStates
 	if r.event == Standalone {
@@ -143,27 +143,27 @@ func (r *reader) note(base unsafe.Pointer) {
 	}
 }
 
-// noted says whether it is this state that is remembered, with this part.
+// noted says whether this state, with this part, is the one that is remembered.
 func (r *reader) noted(state unsafe.Pointer, hash uint64) bool {
 	r.decoder.lastStates.recall(r.uid, &r.before)
 	r.before.applySalt(r.salt(state))
 	return r.before.has(hash)
 }
 
-// enter makes what is about to be decoded for a field the window, and returns the one
-// that was.
+// enter opens the window of a field that is about to be decoded, and returns the window
+// around it.
 func (r *reader) enter(f *field, dst, base unsafe.Pointer, n int) window {
 	outer := r.window
 	if r.mayHaveLast {
 		r.window = window{base: base, size: uintptr(f.elemSize) * uintptr(n), place: r.place(f, dst)}
-		if past := outer.at(dst); past != nil {
-			r.window.last = f.partAt(past, n).Ptr
+		if last := outer.at(dst); last != nil {
+			r.window.last = f.partAt(last, n).Ptr
 		}
 	}
 	return outer
 }
 
-// at is where in the last state a field at dst is.
+// at is the address in the last state of the field at dst.
 func (w *window) at(dst unsafe.Pointer) unsafe.Pointer {
 	offset := uintptr(dst) - uintptr(w.base)
 	if w.last == nil || offset >= w.size {
@@ -178,8 +178,8 @@ func (r *reader) place(f *field, dst unsafe.Pointer) uint64 {
 	return (r.window.place+offset)*0x9E3779B97F4A7C15 + f.salt
 }
 
-// hash is that of the bytes between i and end. It is asked for the same bytes twice in
-// a row: by who looks in the last state, then by who looks in the pool.
+// hash hashes the bytes between i and end. It keeps the result, because the same bytes
+// are looked for in the last state and then in the pool.
 func (r *reader) hash(i, end int) uint64 {
 	if r.hashed.i != i || r.hashed.end != end {
 		r.hashed.i, r.hashed.end, r.hashed.hash = i, end, maphash.Bytes(r.pool.Seed, r.data[i:end])
@@ -187,7 +187,7 @@ func (r *reader) hash(i, end int) uint64 {
 	return r.hashed.hash
 }
 
-// partAt is the part that a field has, nil if it has not n elements.
+// partAt is the memory of the part in a field, nil if it does not have n elements.
 func (f *field) partAt(field unsafe.Pointer, n int) shape.Memory {
 	if f.kind >= kindRuns && f.kind < kindTextMap {
 		if s := (*shape.SliceHeader)(field); s.Len == n {
@@ -198,9 +198,9 @@ func (f *field) partAt(field unsafe.Pointer, n int) shape.Memory {
 	return shape.Memory{Ptr: *(*unsafe.Pointer)(field), N: n}
 }
 
-// unchanged says whether a field's bytes are those of the last state, and where that
-// has the field. What changes with every state is not compared each time.
-func (r *reader) unchanged(f *field, i, end int, dst unsafe.Pointer) (past unsafe.Pointer, ok bool) {
+// unchanged says whether a field has the same bytes as in the last state, and returns the
+// field's address there. A field that changes with every state is compared now and then.
+func (r *reader) unchanged(f *field, i, end int, dst unsafe.Pointer) (last unsafe.Pointer, ok bool) {
 	if r.event == Standalone || r.uid == 0 || end-i < minTakeOver || uintptr(dst)-uintptr(r.window.base) >= r.window.size {
 		return nil, false
 	}
@@ -210,14 +210,14 @@ func (r *reader) unchanged(f *field, i, end int, dst unsafe.Pointer) (past unsaf
 	}
 	hash := r.hash(i, end) ^ r.place(f, dst)
 	r.now.add(hash)
-	if past = r.window.at(dst); past == nil {
+	if last = r.window.at(dst); last == nil {
 		return nil, false
 	}
 	ok = r.before.has(hash) && !r.tooDeepHere(f, i, end)
 	if ok || r.all || f.stable {
 		h.Record(ok)
 	}
-	return past, ok
+	return last, ok
 }
 
 // takeOver takes a part over from the last state.
@@ -225,11 +225,11 @@ func (r *reader) takeOver(f *field, i, end, n int, dst unsafe.Pointer) (shape.Me
 	if !r.mayHaveLast {
 		return shape.Memory{}, false
 	}
-	past, ok := r.unchanged(f, i, end, dst)
+	last, ok := r.unchanged(f, i, end, dst)
 	if !ok {
 		return shape.Memory{}, false
 	}
-	x := f.partAt(past, n)
+	x := f.partAt(last, n)
 	if x.Ptr == nil {
 		return shape.Memory{}, false
 	}
@@ -239,17 +239,17 @@ func (r *reader) takeOver(f *field, i, end, n int, dst unsafe.Pointer) (shape.Me
 	return x, x.Ptr != nil
 }
 
-// inlineMessage decodes a message that is part of its struct, or takes it over.
+// inlineMessage decodes a message that lies in its parent's struct, or takes it over.
 func (r *reader) inlineMessage(f *field, i, end int, dst unsafe.Pointer) bool {
 	if !f.reusable || !r.mayHaveLast && (r.event != Added || !f.stable || r.now.n > 0) {
 		return r.message(f.child(), i, end, dst)
 	}
 	noted, lazies := r.now.n, r.lazies
-	if past, ok := r.unchanged(f, i, end, dst); ok {
+	if last, ok := r.unchanged(f, i, end, dst); ok {
 		if r.verify {
-			return r.verifiedMessage(f, past, i, end, dst)
+			return r.verifiedMessage(f, last, i, end, dst)
 		}
-		reflect.NewAt(f.typ, dst).Elem().Set(reflect.NewAt(f.typ, past).Elem())
+		reflect.NewAt(f.typ, dst).Elem().Set(reflect.NewAt(f.typ, last).Elem())
 		return true
 	}
 	apart := end-i >= minOwnText

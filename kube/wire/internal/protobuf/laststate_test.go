@@ -54,7 +54,7 @@ func (h *holding) pod(t testing.TB, m Event, pod *corev1.Pod) *corev1.Pod {
 
 // Whatever changes from state to state, and whatever stays, the values are the stock
 // decoder's, for every type.
-func TestPastEveryType(t *testing.T) {
+func TestLastStateEveryType(t *testing.T) {
 	parts := pool.New()
 	filler := newFiller(7)
 	random := rand.New(rand.NewPCG(1, 2))
@@ -90,8 +90,8 @@ func TestPastEveryType(t *testing.T) {
 					t.Fatal(err)
 				}
 				for _, d := range []*holding{shared, private} {
-					moment := []Event{Added, Modified, Modified, Modified, Deleted}[round/2%5]
-					got, err := d.DecodeAt(moment, slices.Clone(raw), d.held)
+					event := []Event{Added, Modified, Modified, Modified, Deleted}[round/2%5]
+					got, err := d.DecodeAt(event, slices.Clone(raw), d.held)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -112,7 +112,7 @@ func TestPastEveryType(t *testing.T) {
 
 // What a status update leaves as it was costs no memory, though no other pod has it,
 // and be it the first update.
-func TestPastIsTakenOver(t *testing.T) {
+func TestLastStateIsTakenOver(t *testing.T) {
 	h := hold(newProtobuf(t, reflect.TypeFor[corev1.Pod](), pool.Options{Pool: pool.New()}))
 	pod := wiretest.Replica("set", 1)
 	first := h.pod(t, Added, pod)
@@ -139,7 +139,7 @@ func TestPastIsTakenOver(t *testing.T) {
 
 // Of a first state only the spec is noted. That nothing else of it can be taken over is
 // no reason to give up on the states after it.
-func TestPastIsNotGivenUp(t *testing.T) {
+func TestLastStateIsNotGivenUp(t *testing.T) {
 	h := hold(newProtobuf(t, reflect.TypeFor[corev1.Pod](), pool.Options{Pool: pool.New()}))
 	const pods = 200
 	turn := func(m Event, nth int) (all []*corev1.Pod) {
@@ -168,7 +168,7 @@ func TestPastIsNotGivenUp(t *testing.T) {
 // A state takes over only from that one which its bytes were compared with, whatever
 // is held by then: an earlier one, a later one, one of the same version with another
 // content, another object of the same name, something else, or nothing.
-func TestPastOfAnotherState(t *testing.T) {
+func TestLastStateOfAnotherState(t *testing.T) {
 	of := reflect.TypeFor[corev1.Pod]()
 	random := rand.New(rand.NewPCG(3, 4))
 	h := hold(newProtobuf(t, of, pool.Options{Pool: pool.New()}))
@@ -210,7 +210,7 @@ func TestPastOfAnotherState(t *testing.T) {
 
 // A state of the same version as the one before, which a server that went back in time
 // may tell, is noted in its place; one without a version never is.
-func TestPastOfTheSameVersion(t *testing.T) {
+func TestLastStateOfTheSameVersion(t *testing.T) {
 	h := hold(newProtobuf(t, reflect.TypeFor[corev1.Pod](), pool.Options{Pool: pool.New()}))
 	on := func(node, version, message string) *corev1.Pod {
 		pod := wiretest.Replica("set", 1)
@@ -223,8 +223,8 @@ func TestPastOfTheSameVersion(t *testing.T) {
 	if unsafe.StringData(second.Spec.NodeName) != unsafe.StringData(third.Spec.NodeName) {
 		t.Error("the state that is held was not noted")
 	}
-	for _, moment := range []Event{Added, Modified} {
-		h.pod(t, moment, on("z", "", ""))
+	for _, event := range []Event{Added, Modified} {
+		h.pod(t, event, on("z", "", ""))
 		if n := h.lastStates.len(); n != 0 {
 			t.Errorf("%d states without a version are remembered", n)
 		}
@@ -233,7 +233,7 @@ func TestPastOfTheSameVersion(t *testing.T) {
 }
 
 // Memory for what was noted is given back.
-func TestPastShrinks(t *testing.T) {
+func TestLastStateShrinks(t *testing.T) {
 	var p lastStates
 	one, two := partHashes{n: 1}, partHashes{n: 2}
 	const objects = 16_000
@@ -261,7 +261,7 @@ func TestPastShrinks(t *testing.T) {
 }
 
 // Hashes of a state do not match in another that lies where it lay.
-func TestPastSalt(t *testing.T) {
+func TestLastStateSalt(t *testing.T) {
 	d := newProtobuf(t, reflect.TypeFor[corev1.Pod](), pool.Options{Pool: pool.New()})
 	r := &reader{decoder: d, pool: d.opts.Pool}
 	var here, there corev1.Pod
@@ -278,7 +278,7 @@ func TestPastSalt(t *testing.T) {
 }
 
 // Entries of a list that change places are not mistaken for each other.
-func TestPastKnowsPlaces(t *testing.T) {
+func TestLastStateKnowsPlaces(t *testing.T) {
 	h := hold(newProtobuf(t, reflect.TypeFor[corev1.Pod](), pool.Options{Pool: pool.New()}))
 	pod := wiretest.Replica("set", 1)
 	for i := range 3 {
@@ -299,11 +299,11 @@ func TestPastKnowsPlaces(t *testing.T) {
 
 // A state takes over parts of the last one, and does not keep the rest of it, nor its
 // text.
-func TestPastIsLetGo(t *testing.T) {
+func TestLastStateIsLetGo(t *testing.T) {
 	h := hold(newProtobuf(t, reflect.TypeFor[corev1.Pod](), pool.Options{Pool: pool.New()}))
 	pod := wiretest.Replica("set", 1)
-	for _, moment := range []Event{Added, Modified} {
-		old := h.pod(t, moment, wiretest.Restarted(pod, 1))
+	for _, event := range []Event{Added, Modified} {
+		old := h.pod(t, event, wiretest.Restarted(pod, 1))
 		gone, text := weak.Make(old), weak.Make(unsafe.StringData(old.Status.Message))
 		now := h.pod(t, Modified, wiretest.Restarted(pod, 2))
 		if !samePointer(old.Spec.Containers, now.Spec.Containers) {
@@ -317,7 +317,7 @@ func TestPastIsLetGo(t *testing.T) {
 
 // What is remembered of objects that are gone is forgotten: of those that are seen to
 // go at once, of others when there are too many.
-func TestPastForgets(t *testing.T) {
+func TestLastStateForgets(t *testing.T) {
 	h := hold(newProtobuf(t, reflect.TypeFor[corev1.Pod](), pool.Options{Pool: pool.New()}))
 	for i := range 100 {
 		h.pod(t, Added, wiretest.Replica("set", i))
@@ -343,11 +343,11 @@ func TestPastForgets(t *testing.T) {
 }
 
 // What nobody holds is not remembered.
-func TestPastOfNothing(t *testing.T) {
+func TestLastStateOfNothing(t *testing.T) {
 	d := newProtobuf(t, reflect.TypeFor[corev1.Pod](), pool.Options{Pool: pool.New()})
 	raw := wiretest.Marshal(t, wiretest.Replica("set", 1))
-	for _, moment := range []Event{Standalone, Added, Modified, Deleted} {
-		if _, err := d.DecodeAt(moment, raw, nil); err != nil {
+	for _, event := range []Event{Standalone, Added, Modified, Deleted} {
+		if _, err := d.DecodeAt(event, raw, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -360,7 +360,7 @@ func TestPastOfNothing(t *testing.T) {
 }
 
 // Private maps stay private from state to state.
-func TestPastPrivateMaps(t *testing.T) {
+func TestLastStatePrivateMaps(t *testing.T) {
 	h := hold(newProtobuf(t, reflect.TypeFor[corev1.Pod](), pool.Options{Pool: pool.New()}))
 	want := wiretest.Replica("set", 1).Labels
 	for i := range 5 {
@@ -373,7 +373,7 @@ func TestPastPrivateMaps(t *testing.T) {
 }
 
 // Many goroutines decode states of the same objects.
-func TestPastConcurrently(t *testing.T) {
+func TestLastStateConcurrently(t *testing.T) {
 	h := hold(newProtobuf(t, reflect.TypeFor[corev1.Pod](), pool.Options{Pool: pool.New()}))
 	var group sync.WaitGroup
 	for g := range 4 {

@@ -6,53 +6,56 @@ import (
 	"github.com/tarnproject/tarn/kube/wire/internal/pool"
 )
 
-// lastStates remembers of the states in which objects were last met what they were made of,
-// so that the next state can take over what it left unchanged: an update mostly
-// changes the status, and leaves a spec that no other object has in full as it was.
-// One look here stands for some twenty in the pool, each on cold memory.
+// lastStates remembers hashes of what the last state of each object was made of, so that
+// the next state can take over what did not change. Most updates change the status and
+// leave the spec, and no other object has all of that spec. One lookup here replaces some
+// twenty in the pool, each of which is a cache miss of the processor.
 //
-// It is each decoder's own, for a state is only good for the same Go type with the
-// same fields. It has hashes only, one for an object that was met once, in 20 to 40
-// bytes, and whoever holds the objects is asked for the state itself. Why not a weak
-// pointer to it: that takes 200 bytes, and 2 µs for each object of a list, most of
-// which never change.
+// Each decoder has its own, because a state can be taken over only by a state of the same
+// Go type with the same fields dropped. It holds hashes only: one for an object that was
+// decoded once, in 20 to 40 bytes. The state itself comes from whoever holds the objects.
+// Why not a weak pointer to it: that takes 200 bytes, and 2 µs for each object of a list,
+// most of which never change.
 //
-// Each hash has the salt of its state, which is where that lies in memory and its
-// version, so that it matches in no other: not in one of the same version that a server
-// which went back in time has told, nor in a later one that lies in the same place. A
-// state without a version is not noted.
+// It is a map and not a [recent.Table]: the last state of an object is needed however long
+// ago it was decoded, and its owner says when the object is gone.
+//
+// Each hash is salted with the address and the version of its state, so that it matches
+// no other state: neither one of the same version from a server that went back in time,
+// nor a later one at the same address. A state without a version is not remembered.
 type lastStates struct {
 	shards [stateShards]stateShard
 }
 
 const (
 	stateShards = 16
-	// maxParts is how many parts of a state are told apart.
+	// maxParts is how many parts of a state are remembered.
 	maxParts = 12
 )
 
-// stateShard has the objects of some uids: in once those of which one part is noted, as
-// of all that were met once, in more the others.
+// stateShard has the objects of some uids. Those with one hash, as all have that were
+// decoded once, are in once; the others are in more.
 type stateShard struct {
 	mu   sync.Mutex
 	once shrinkingMap[singleHash]
 	more shrinkingMap[partHashes]
 }
 
-// singleHash is what is noted of an object that was met once. Its hash is in two halves,
-// so that it takes 12 bytes.
+// singleHash is what is remembered of an object that was decoded once. Its hash is in two
+// halves, so that it takes 12 bytes.
 type singleHash struct {
 	high, low uint32
 	checked   pool.Seconds
 }
 
-// shrinkingMap is a map that gives back its memory when it has become empty by far.
+// shrinkingMap is a map that is rebuilt when three quarters of its entries are gone: maps
+// grow, but never shrink.
 type shrinkingMap[V any] struct {
 	entries map[uint64]V
 	peak    int
 }
 
-// minPeak is from how many entries on a table is made smaller.
+// minPeak is the number of entries from which on a map is rebuilt.
 const minPeak = 64
 
 func (t *shrinkingMap[V]) put(uid uint64, v V) {

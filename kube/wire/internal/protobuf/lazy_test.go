@@ -46,7 +46,7 @@ func TestProtobufQuantitiesArePrivate(t *testing.T) {
 }
 
 // Nor do two states of one object have such a quantity in common.
-func TestPastQuantitiesArePrivate(t *testing.T) {
+func TestLastStateQuantitiesArePrivate(t *testing.T) {
 	h := hold(newProtobuf(t, reflect.TypeFor[corev1.Pod](), pool.Options{Pool: pool.New()}))
 	pod := scratched("a")
 	last := h.pod(t, Added, pod)

@@ -83,13 +83,13 @@ func (r *reader) privateMap(f *field, i, end, n int, dst unsafe.Pointer) int {
 	}
 	m := f.makeMap(n)
 	*(*unsafe.Pointer)(dst) = m
-	text, claim := r.lookUp(f, i, end, end-i)
+	text, admission := r.lookUp(f, i, end, end-i)
 	switch {
 	case text.Ptr != nil:
-	case claim.admit:
+	case admission.admit:
 		run := bytes.Clone(r.data[i:end])
 		made := shape.Memory{Ptr: unsafe.Pointer(unsafe.SliceData(run)), N: len(run)}
-		text = r.offer(f, claim, i, end, pool.Part{Memory: made, Size: len(run)})
+		text = r.offer(f, admission, i, end, pool.Part{Memory: made, Size: len(run)})
 	default:
 		r.entries(f, m, i, end)
 		return end
@@ -119,7 +119,7 @@ func (r *reader) entries(f *field, m unsafe.Pointer, i, end int) {
 	}
 }
 
-// knownText returns a text that was met before, or is empty or so large that it has memory
+// knownText returns a text that was seen before, or is empty or so large that it has memory
 // of its own.
 func (r *reader) knownText(start, end int) (string, bool) {
 	switch raw := r.data[start:end]; {

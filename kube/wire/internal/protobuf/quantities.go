@@ -8,9 +8,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// recentQuantities remembers quantities that were read lately: there are few of them, and
-// to read one takes ten times as long as to copy it.
-type recentQuantities [64]struct {
+// quantitySlots is how many quantities a reader remembers. Objects have few different
+// ones, and to parse one takes ten times as long as to copy it.
+const quantitySlots = 64
+
+// recentQuantity is a quantity that was read lately, with its bytes.
+type recentQuantity struct {
 	raw string
 	resource.Quantity
 }
@@ -21,7 +24,7 @@ func (r *reader) quantity(raw []byte) (resource.Quantity, bool) {
 	if r.pool == nil || len(raw) == 0 || len(raw) > 16 {
 		return q, q.Unmarshal(raw) == nil
 	}
-	known := &r.quantities[maphash.Bytes(r.pool.Seed, raw)%uint64(len(r.quantities))]
+	known := r.quantities.Slot(maphash.Bytes(r.pool.Seed, raw), quantitySlots)
 	if known.raw == string(raw) {
 		return known.DeepCopy(), true
 	}

@@ -31,7 +31,7 @@ type reader struct {
 	decoder    *Decoder
 	stats      fieldStats
 	known      recent.Texts
-	quantities recentQuantities
+	quantities recent.Table[recentQuantity]
 	texts      deferred
 	epoch      uint64 // of the pool when the last object began
 	// lazies counts quantities that are lazy, and not the values of maps: see [shape.IsLazy].

@@ -48,7 +48,7 @@ func (r *reader) shared(f *field, i, end, n int, dst unsafe.Pointer) unsafe.Poin
 	if kept, ok := r.takeOver(f, i, end, n, dst); ok {
 		return kept.Ptr
 	}
-	found, claim := r.lookUp(f, i, end, n)
+	found, admission := r.lookUp(f, i, end, n)
 	if found.Ptr != nil {
 		return found.Ptr
 	}
@@ -57,34 +57,34 @@ func (r *reader) shared(f *field, i, end, n int, dst unsafe.Pointer) unsafe.Poin
 	}
 	frame := r.texts.frame
 	var made unsafe.Pointer
-	if claim.admit || r.mayHaveLast && end-i >= minOwnText {
-		made, frame = r.part(f, i, end, n, claim, dst), complete
+	if admission.admit || r.mayHaveLast && end-i >= minOwnText {
+		made, frame = r.part(f, i, end, n, admission, dst), complete
 	} else {
 		made = r.memory(f, i, end, n, dst)
 	}
 	if r.lazies != lazies {
 		r.now.remove(noted)
 	} else {
-		r.repeats.add(f, i, end, made, frame, r.admitting || claim.admit)
+		r.repeats.add(f, i, end, made, frame, r.admitting || admission.admit)
 	}
 	return made
 }
 
 // part decodes what could not be found, with text of its own, and puts it into the pool
-// if that is claimed. It returns nil if it could not.
-func (r *reader) part(f *field, i, end, n int, claim admission, dst unsafe.Pointer) unsafe.Pointer {
+// if it is admitted. It returns nil if it cannot decode it.
+func (r *reader) part(f *field, i, end, n int, admission admission, dst unsafe.Pointer) unsafe.Pointer {
 	frame, lazies, admitting := r.texts.open(), r.lazies, r.admitting
-	r.admitting = r.admitting || claim.admit
+	r.admitting = r.admitting || admission.admit
 	made := r.memory(f, i, end, n, dst)
 	r.admitting = admitting
 	if made == nil {
 		return nil
 	}
 	size := int(f.elemSize)*n + r.closeFrame(frame)
-	if !claim.admit || r.lazies != lazies || size < pool.MinSize {
+	if !admission.admit || r.lazies != lazies || size < pool.MinSize {
 		return made
 	}
-	return r.offer(f, claim, i, end, pool.NewPart(f.ref(), shape.Memory{Ptr: made, N: n}, size, r.readAt)).Ptr
+	return r.offer(f, admission, i, end, pool.NewPart(f.ref(), shape.Memory{Ptr: made, N: n}, size, r.readAt)).Ptr
 }
 
 // closeFrame sets what was deferred of a part, and returns how many bytes that are.
@@ -95,9 +95,9 @@ func (r *reader) closeFrame(frame deferredFrame) int {
 	return size
 }
 
-// offer puts a part that was claimed into the pool, and returns the one to use.
-func (r *reader) offer(f *field, claim admission, i, end int, made pool.Part) shape.Memory {
-	k := pool.Key{First: claim.first, Second: r.pool.SecondHalf(f.salt, r.data[i:end])}
+// offer puts a part that is admitted into the pool, and returns the one to use.
+func (r *reader) offer(f *field, admission admission, i, end int, made pool.Part) shape.Memory {
+	k := pool.Key{First: admission.first, Second: r.pool.SecondHalf(f.salt, r.data[i:end])}
 	if winner := r.pool.Put(k, made, r.owner); winner.N == made.N {
 		return winner.Memory
 	}
@@ -169,8 +169,8 @@ func (r *reader) elements(f *field, b []byte, i int, array unsafe.Pointer, n int
 	return true
 }
 
-// admission is the right to put a part into the pool that was not found there; first is
-// the first half of its key.
+// admission says whether a part that is not in the pool may be put there; first is the
+// first half of its key.
 type admission struct {
 	first uint64
 	admit bool

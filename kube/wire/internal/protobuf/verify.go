@@ -12,7 +12,7 @@ import (
 // An update that takes over what its object had would hand on what a program wrote there
 // by mistake. So once a minute for each object it is compared with what the bytes say.
 //
-// Why not by a digest, as parts of the pool are: it would have to be made of every state
+// Why not by a checksum, as parts of the pool are: it would have to be made of every state
 // of every object, while most never change. Here the bytes are at hand.
 
 // verifiedPart is a part of the last state if it is as its bytes say, else one that is;
@@ -33,12 +33,12 @@ func (r *reader) verifiedPart(f *field, x shape.Memory, i, end, n int) shape.Mem
 
 // verifiedMessage decodes a message that is part of its struct to dst, if the last state
 // has it otherwise than its bytes say, else takes it over from there.
-func (r *reader) verifiedMessage(f *field, past unsafe.Pointer, i, end int, dst unsafe.Pointer) bool {
+func (r *reader) verifiedMessage(f *field, last unsafe.Pointer, i, end int, dst unsafe.Pointer) bool {
 	if !r.decodeFresh(func() bool { return r.message(f.child(), i, end, dst) }) {
 		return false
 	}
-	if r.intact(f, past, dst, end-i) {
-		reflect.NewAt(f.typ, dst).Elem().Set(reflect.NewAt(f.typ, past).Elem())
+	if r.intact(f, last, dst, end-i) {
+		reflect.NewAt(f.typ, dst).Elem().Set(reflect.NewAt(f.typ, last).Elem())
 	}
 	return true
 }

@@ -1,8 +1,8 @@
 package recent
 
-// A field is tried roundTries times. If fewer than rareHits of them were found,
-// parts go to the pool only when they are met for the second time; if fewer than
-// minHits, the field rests, longer and longer while nothing changes.
+// A field is tried in rounds of roundTries. With fewer than rareHits hits, its parts go to
+// the pool only when they are seen for the second time. With fewer than minHits, the field
+// pauses, longer and longer while nothing changes.
 const (
 	roundTries = 32
 	rareHits   = 12
@@ -11,19 +11,20 @@ const (
 	maxPauses  = 5
 )
 
-// Repetition is what a reader knows of how often a field's content repeats.
+// Repetition is a statistic of how often the content of a field repeats.
 //
-// Parts that never repeat (names, conditions with their times) would pay for being
-// hashed, looked up and put into the pool; after a while they are only tried now
-// and then. They are tried in a row, not here and there, because equal objects come
-// next to each other in lists.
+// Content that never repeats (names, conditions with their times) would be hashed, looked
+// up and put into the pool for nothing; after a while it is only tried now and then. It is
+// tried several times in a row, because equal objects come next to each other in lists.
 type Repetition struct {
-	tries, hits, pauses uint8
-	Rare                bool
-	skip                uint16
+	tries, hits uint8 // of this round
+	pauses      uint8 // in a row
+	// Rare says that hits are rare, so that parts are admitted on second sight only.
+	Rare bool
+	skip uint16 // how many contents are not looked up
 }
 
-// Try says whether the next content is to be looked up.
+// Try says whether to look up the next content. It counts what it skips.
 func (h *Repetition) Try() bool {
 	if h.skip == 0 {
 		return true
@@ -32,7 +33,7 @@ func (h *Repetition) Try() bool {
 	return false
 }
 
-// Record notes whether a content that was looked up was there.
+// Record counts a content that was looked up, and whether it was found.
 func (h *Repetition) Record(hit bool) {
 	if hit {
 		h.hits++

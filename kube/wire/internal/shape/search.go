@@ -18,14 +18,14 @@ func (s *Search) Find(object any) (field string, ok bool) {
 		return "", false
 	}
 	s.left = MaxRefs
-	if !s.part(RefTo(t), Memory{Boxed(object), 1}, 0) {
+	if !s.visit(RefTo(t), Memory{Boxed(object), 1}, 0) {
 		return "", false
 	}
 	field, _ = s.path("", reflect.ValueOf(object), 0)
 	return field, true
 }
 
-func (s *Search) part(r *Ref, x Memory, depth int) bool {
+func (s *Search) visit(r *Ref, x Memory, depth int) bool {
 	if s.Memory[x.Ptr] {
 		return true
 	}
@@ -68,9 +68,9 @@ func (s *Search) reference(r *Ref, field unsafe.Pointer, depth int) bool {
 		return s.tree(*(*any)(field), depth)
 	case Slice:
 		list := (*SliceHeader)(field)
-		return s.part(r, Memory{list.Ptr, list.Len}, depth)
+		return s.visit(r, Memory{list.Ptr, list.Len}, depth)
 	default:
-		return s.part(r, Memory{*(*unsafe.Pointer)(field), 1}, depth)
+		return s.visit(r, Memory{*(*unsafe.Pointer)(field), 1}, depth)
 	}
 }
 

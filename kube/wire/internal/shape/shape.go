@@ -8,8 +8,8 @@ import (
 // Shape says where in the memory of a Go type there are references to other memory.
 // With it the memory that an object consists of is walked without reflection.
 //
-// It is not the plan of a [..Sharer], which has every field: to see that memory is as it
-// was, its bytes are hashed as they lie there, and only references need to be known.
+// It is not the plan by which package share compares, which has every field: to see that
+// memory did not change its bytes are hashed, and only references need to be known.
 type Shape struct {
 	typ  reflect.Type
 	Size uintptr

@@ -8,11 +8,12 @@ import (
 	"github.com/tarnproject/tarn/kube/wire/internal/shape"
 )
 
-// recentParts remembers the parts that were found last, by hash: most lookups are of
-// the same few, and need not go to the pool. It holds them fast, so it is small,
-// and goes with its worker: see [idleWorkers].
-type recentParts [1024]recentPart
+// recentSlots is how many parts a worker remembers. Most lookups are of the same few
+// parts, and need not go to the pool. The worker holds them strongly, so there are not
+// many, and they go with their worker: see [idleWorkers].
+const recentSlots = 1024
 
+// recentPart is a part that was found lately, with its hash.
 type recentPart struct {
 	hash, seed uint64
 	pool.Part
@@ -35,7 +36,7 @@ func keyOf(seed, hash uint64) pool.Key {
 
 // find looks for a part like x.
 func (w *worker) find(s *step, hash uint64, x shape.Memory) (shape.Memory, bool) {
-	r := &w.recent[hash%uint64(len(w.recent))]
+	r := w.recent.Slot(hash, recentSlots)
 	if r.hash == hash && r.seed == s.seed && w.same(s, x, r.Memory) {
 		if !r.shared {
 			r.shared = true
@@ -71,7 +72,7 @@ func (w *worker) offer(s *step, hash uint64, x shape.Memory, size uintptr) shape
 			made = y
 		}
 	}
-	w.recent[hash%uint64(len(w.recent))] = recentPart{hash, s.seed, made, made.Ref == nil}
+	*w.recent.Slot(hash, recentSlots) = recentPart{hash, s.seed, made, made.Ref == nil}
 	return made.Memory
 }
 

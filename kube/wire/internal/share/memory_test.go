@@ -46,9 +46,9 @@ func TestShareConstants(t *testing.T) {
 	for range 4 {
 		pod := somePod("web", 1)
 		pod.Status.Message = constant
-		free := &unstructured.Unstructured{Object: map[string]any{"status": constant, constant: "x", "list": []any{constant, int64(1)}, "lists": lists}}
+		untyped := &unstructured.Unstructured{Object: map[string]any{"status": constant, constant: "x", "list": []any{constant, int64(1)}, "lists": lists}}
 		sharer := share.New(parts, pool.Options{}) // which remembers nothing by itself
-		kept = append(kept, sharer.Share(pod), sharer.Share(free))
+		kept = append(kept, sharer.Share(pod), sharer.Share(untyped))
 	}
 	for range 3 {
 		runtime.GC()

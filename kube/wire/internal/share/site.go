@@ -1,8 +1,6 @@
 package share
 
-import (
-	"github.com/tarnproject/tarn/kube/wire/internal/shape"
-)
+import "github.com/tarnproject/tarn/kube/wire/internal/shape"
 
 // site is what a worker knows of the parts in one field.
 //
@@ -10,32 +8,35 @@ import (
 // in a field is then that of the object before: comparing it with that one needs
 // no hash, and is right nine times in ten (real pods, in a list's order).
 //
-// Where parts never repeat, looking them up is given up for a while, then tried
-// again for a few: a field may begin to repeat, as when the objects of another
-// owner come. A hit outweighs several misses: it saves memory for as long as the
-// object lives, a miss costs ten to some hundred nanoseconds once.
+// Where parts never repeat, lookups pause for a while, and are then tried again a few
+// times: a field may begin to repeat, as when the objects of another owner come. A hit
+// outweighs several misses: it saves memory for as long as the object lives, and a miss
+// costs ten to some hundred nanoseconds once.
+//
+// It is not a [recent.Repetition], which asks for one hit in eight and begins anew with
+// each round: here one hit in twelve is enough, and hits count for later misses.
 type site struct {
 	skip    uint32                 // how many parts are not looked up
 	epoch   uint32                 // the latest object
 	seen    uint16                 // how many parts of it have been seen
 	balance int16                  // misses, less what hits make up for
-	pauses  uint16                 // how often it was given up since the last hit
+	pauses  uint16                 // how many since the last hit
 	last    [lastSeen]shape.Memory // what was used for the latest object's parts
 }
 
 const (
 	lastSeen = 4
 
-	hitWorth   = 12
-	minBalance = -96
+	hitWorth   = 12  // misses that a hit makes up for
+	minBalance = -96 // hits count for no more misses than that
 	pauseAt    = 48
-	retries    = 12
+	retries    = 12 // misses after a pause that lead to the next one
 	firstPause = 256
 	maxPauses  = 7 // the longest is 256 << 7 parts
 )
 
-// next is where the part before stands with which the next one of this object is
-// compared.
+// next is the slot of the part, of the object before, with which the next part of this
+// object is compared.
 func (s *site) next(epoch uint32) *shape.Memory {
 	if s.epoch != epoch {
 		s.epoch, s.seen = epoch, 0

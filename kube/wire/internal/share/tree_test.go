@@ -91,14 +91,14 @@ func TestShareTrees(t *testing.T) {
 func BenchmarkShare(b *testing.B) {
 	const owners, each = 50, 10
 	pods := make([]any, 0, owners*each)
-	free := make([]any, 0, owners*each)
+	untyped := make([]any, 0, owners*each)
 	apart := make([]any, 0, owners*each)
 	for n := range owners * each {
 		pods = append(pods, somePod(fmt.Sprint("owner-", n/each), n))
-		free = append(free, freePod(b, fmt.Sprint("owner-", n/each), n))
+		untyped = append(untyped, freePod(b, fmt.Sprint("owner-", n/each), n))
 		apart = append(apart, somePod(fmt.Sprint("owner-", n), n))
 	}
-	for name, objects := range map[string][]any{"typed": pods, "unstructured": free, "apart": apart} {
+	for name, objects := range map[string][]any{"typed": pods, "unstructured": untyped, "apart": apart} {
 		b.Run(name+"/first", func(b *testing.B) {
 			b.ReportAllocs()
 			var sharer *share.Sharer

@@ -11,22 +11,21 @@ import (
 	"github.com/tarnproject/tarn/kube/wire/internal/shape"
 )
 
-// A Guard watches over the objects of a copy, which share parts: it has the parts
-// verified, finds the objects that have memory which a program wrote to by mistake, and
-// has them reported and read again.
+// A Guard verifies the parts that the objects of a copy share. It finds the objects that a
+// stray write affects, and has them reported and read again.
 //
-// Why it looks through all objects instead of parts knowing who has them: to know it
-// would cost memory and time for every object, and stray writes are rare.
+// Why it searches all objects when a write is found: if each part knew the objects that
+// have it, every object would cost memory and time, and stray writes are rare.
 type Guard[T any] struct {
 	// Pool is where the objects share parts.
 	Pool *Pool
-	// Decoder, if there is one, returns what makes the objects; nil while that is not
-	// known.
+	// Decoder, if it is set, returns the decoder of the objects; nil while there is none
+	// yet.
 	Decoder func() *Decoder
 }
 
-// guardPeriod is how often a guard looks, and so within which time something is told
-// after it was found.
+// guardPeriod is how often a guard looks, and so how long after it was found a write is
+// reported at the latest.
 const guardPeriod = 5 * time.Second
 
 // Run guards until ctx ends. It is for sources to be a [tarn.Maintainer] with.
@@ -49,8 +48,8 @@ func (g Guard[T]) Run(ctx context.Context, held tarn.Copy[T]) {
 	}
 }
 
-// find returns the objects that writes concern. None of them is used for its next state
-// any more.
+// find returns the objects that writes affect. The next states of these objects take
+// nothing over from them.
 func (g Guard[T]) find(writes []pool.StrayWrite, held tarn.Copy[T]) (damaged []tarn.Damage) {
 	if len(writes) == 0 {
 		return nil

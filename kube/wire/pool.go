@@ -14,7 +14,7 @@ import (
 //   - A part that nobody uses any more is released within a few garbage collections.
 //   - A part that a program wrote to by mistake is found: when it is used again, at
 //     most once a minute, and by [Pool.Sweep]. It is not used any more then, and is
-//     reported to those who hold objects: see [Guard].
+//     reported by a [Guard].
 //   - Any number of goroutines and decoders, of any types, may use one pool.
 type Pool struct {
 	parts *pool.Pool
@@ -48,8 +48,8 @@ func (p *Pool) Settle() { p.parts.Settle() }
 
 // Sweep verifies some of the parts: as many as are due for the time since the last call,
 // so that each is verified every five minutes. When it finds one that a program wrote
-// to, the next call verifies all of them, at most once a minute. Whoever holds objects
-// that share parts calls it every few seconds; see [Guard].
+// to, the next call verifies all of them, at most once a minute. A [Guard] calls it every
+// few seconds.
 func (p *Pool) Sweep(now time.Time) { p.parts.Sweep(now) }
 
 // Verify verifies all parts at once.

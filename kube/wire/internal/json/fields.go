@@ -133,7 +133,7 @@ func validTagName(name string) bool {
 }
 
 // choose gives each name to one candidate: the least deep, among those the tagged;
-// a name that is still wanted by two is nobody's.
+// a name for which two remain belongs to none.
 func choose(all []candidate) []candidate {
 	better := func(a, b candidate) bool {
 		return a.depth < b.depth || a.depth == b.depth && a.tagged && !b.tagged

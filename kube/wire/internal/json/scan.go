@@ -116,7 +116,7 @@ func scanNumber(data []byte, i int) (end int, integer bool) {
 	return i, integer
 }
 
-// matchWord returns the position after w if it stands at i.
+// matchWord returns the position after w if the bytes at i begin with it.
 func matchWord(data []byte, i int, w string) int {
 	if end := i + len(w); end <= len(data) && string(data[i:end]) == w {
 		return end

@@ -20,15 +20,14 @@ type partFinder struct {
 	pool  *pool.Pool
 	sites [512]site
 	kept  int // bytes of recent parts
-	// hashable is how many more bytes may be hashed for the object at hand, for what
-	// is nested deep is hashed at every level.
+	// hashable is how many more bytes of this object may be hashed: bytes that are nested
+	// deep are hashed at every level.
 	hashable     int
 	epoch        uint64 // of the pool when the last object began
 	time         pool.Seconds
 	owner        pool.Owner
 	ownerUnknown bool // the owner is not known yet
-	// lazies counts quantities that are lazy, and not the values of maps, which
-	// nobody can write to: see [shape.IsLazy].
+	// lazies counts the lazy quantities that are not values of maps: see [shape.IsLazy].
 	lazies int
 	// admitting says that what is being read goes into the pool.
 	admitting bool

@@ -7,5 +7,5 @@
 //   - A part that a program wrote to is not handed out any more, and is reported.
 //
 // It imports packages shape and recent, and no other package of this module. It knows
-// no format: those who decode or compare import it.
+// no format: the packages that decode or compare import it.
 package pool

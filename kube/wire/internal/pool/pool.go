@@ -76,7 +76,7 @@ func NewPart(r *shape.Ref, x shape.Memory, size int, now Seconds) Part {
 	return s
 }
 
-// Intact says whether the part is as it was made.
+// Intact says whether nobody wrote to the part since it was made.
 func (s Part) Intact() bool {
 	if s.Ref == nil {
 		return true

@@ -197,7 +197,7 @@ func (s *shard) collect(all bool) {
 // of eight are taken.
 func mapSlots(n int) int { return 1 << bits.Len(uint(n*8/7)) }
 
-// rebuild gives back the memory of a map that was larger.
+// rebuild releases the memory of a map that was larger.
 func (s *shard) rebuild() {
 	s.peak = len(s.parts)
 	if s.peak == 0 {

@@ -63,7 +63,7 @@ func (p *Pool) Verify() {
 	}
 }
 
-// nextShards returns the shards that are to be verified now.
+// nextShards returns which shards to verify now.
 func (s *sweep) nextShards(now time.Time) (first, n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

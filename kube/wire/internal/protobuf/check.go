@@ -5,9 +5,9 @@ import "reflect"
 // proofs is how often a node is compared with its type's own decoder.
 const proofs = 2
 
-// planned says whether a node's plan is to be used. The first few times it is
-// compared with what the type's own Unmarshal does: a type may have tags and do
-// something else all the same. Then it decodes itself from now on.
+// planned says whether to decode a message by its node's plan. The first few times the
+// plan is compared with what the type's own Unmarshal does, because a type may have tags
+// and do something else. Such a type decodes itself from then on.
 func (r *reader) planned(n *node, i, end int) bool {
 	left := n.state.Load()
 	switch {

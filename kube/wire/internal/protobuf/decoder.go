@@ -41,11 +41,11 @@ type unmarshaler interface {
 	Unmarshal([]byte) error
 }
 
-// Decode decodes an object of which nothing else is known.
+// Decode decodes an object that has no earlier or later states.
 func (d *Decoder) Decode(raw []byte) (any, error) { return d.object(raw, Standalone, nil) }
 
-// DecodeAt decodes a state of an object that is held. What the state leaves as it was in
-// the one that is held is taken over from there.
+// DecodeAt decodes a state of an object that is held. What did not change is taken over
+// from the state that is held.
 func (d *Decoder) DecodeAt(m Event, raw []byte, held Held) (any, error) {
 	if d.opts.Pool == nil || held == nil || !d.hasMeta {
 		return d.Decode(raw)

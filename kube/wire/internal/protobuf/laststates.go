@@ -121,8 +121,8 @@ func (h *partHashes) applySalt(salt uint64) {
 
 func (p *lastStates) shard(uid uint64) *stateShard { return &p.shards[uid%stateShards] }
 
-// recall tells what the last state of an object was made of; all says that more than
-// one part was noted.
+// recall returns the hashes of the last state of an object in parts; all says that there
+// is more than one.
 func (p *lastStates) recall(uid uint64, parts *partHashes) (all bool) {
 	s := p.shard(uid)
 	s.mu.Lock()
@@ -137,8 +137,8 @@ func (p *lastStates) recall(uid uint64, parts *partHashes) (all bool) {
 	return false
 }
 
-// note makes a state the last one of its object; if it is to be the first one, only
-// if none is remembered, and says whether that is so.
+// note makes a state the last one of its object. With first set it does so only if no
+// state is remembered. It says whether it did.
 func (p *lastStates) note(uid uint64, parts *partHashes, first bool) bool {
 	s := p.shard(uid)
 	s.mu.Lock()
@@ -162,7 +162,7 @@ func (p *lastStates) note(uid uint64, parts *partHashes, first bool) bool {
 	return true
 }
 
-// forget is for an object that is gone, or in a state of which nothing is noted.
+// forget drops the last state of an object.
 func (p *lastStates) forget(uid uint64) {
 	s := p.shard(uid)
 	s.mu.Lock()

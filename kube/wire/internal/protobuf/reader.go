@@ -37,7 +37,7 @@ type reader struct {
 	// lazies counts quantities that are lazy, and not the values of maps: see [shape.IsLazy].
 	lazies int
 
-	// Of the object at hand:
+	// Of the object that is being decoded:
 	data  []byte
 	owner pool.Owner
 	depth int
@@ -56,7 +56,7 @@ func (r *reader) fail(at int) int {
 	return -1
 }
 
-// stop is fail for those who only say whether they could.
+// stop is fail for functions that return a bool.
 func (r *reader) stop(at int) bool {
 	r.at = at
 	return false

@@ -6,7 +6,7 @@ import (
 	"unsafe"
 )
 
-// repeats are the parts that were last made for the object at hand. Its containers often
+// repeats are the parts that were last made for the current object. Its containers often
 // mount the same volumes, under names that no other object has.
 type repeats struct {
 	parts [8]struct {
@@ -21,7 +21,7 @@ type repeats struct {
 	next int
 }
 
-// complete stands for the frame of a part whose text is there.
+// complete is the frame of a part that has all its text.
 const complete = math.MaxInt
 
 // worthRepeating is how many bytes a part must be made of to be looked for.

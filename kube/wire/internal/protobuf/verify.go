@@ -13,7 +13,7 @@ import (
 // by mistake. So once a minute for each object it is compared with what the bytes say.
 //
 // Why not by a checksum, as parts of the pool are: it would have to be made of every state
-// of every object, while most never change. Here the bytes are at hand.
+// of every object, while most never change. Here the bytes are given.
 
 // verifiedPart is a part of the last state if it is as its bytes say, else one that is;
 // nil if the bytes cannot be read.
@@ -82,5 +82,5 @@ func (r *reader) intact(f *field, held, fresh unsafe.Pointer, size int) bool {
 
 // header is a part as the field has it.
 func (f *field) header(x shape.Memory) unsafe.Pointer {
-	return unsafe.Pointer(&shape.SliceHeader{Ptr: x.Ptr, Len: x.N, Cap: x.N}) // of which pointers and maps are the first word
+	return unsafe.Pointer(&shape.SliceHeader{Ptr: x.Ptr, Len: x.N, Cap: x.N}) // a pointer or a map is its first word
 }

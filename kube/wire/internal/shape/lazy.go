@@ -5,10 +5,10 @@ import (
 	"unsafe"
 )
 
-// IsLazy says whether a quantity has no text yet, as one has that is not written in
-// the usual way. Who asks for the text writes it down: whoever reads two objects in
-// two goroutines would race with himself if these had the quantity in common. So
-// what leads to a lazy one is shared by nobody.
+// IsLazy says whether a quantity has no text yet, as one that is not written in the
+// canonical form. Such a quantity stores its text when it is first asked for it. If two
+// objects had it in common, reading them in two goroutines would be a data race. So no
+// part that leads to a lazy quantity is shared.
 //
 // The text is a private field. In a version of the type without it, every quantity
 // counts as lazy: that costs memory, and nothing else.

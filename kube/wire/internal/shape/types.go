@@ -23,7 +23,7 @@ var (
 
 // IsScalar says whether values of a type are single values, though some are structs.
 // What a pointer to one points to is never shared by itself: equal ones are everywhere,
-// and whoever wrote to one would change objects that have nothing to do with each other.
+// and a write to one would change objects that have nothing to do with each other.
 func IsScalar(t reflect.Type) bool {
 	switch t {
 	case reflect.TypeFor[metav1.Time](), reflect.TypeFor[metav1.MicroTime](), reflect.TypeFor[metav1.Duration](),

@@ -229,7 +229,7 @@ func (w *worker) below(s *step, x, like shape.Memory, room, cur, depth int) shap
 	return shape.Memory{Ptr: b.result(), N: x.N}
 }
 
-// textStep stands for all strings.
+// textStep is the step of every string.
 var textStep = &step{reference: &reference{seed: salted(1 << 32)}}
 
 // text shares a string, or says that it is the object's own.

@@ -14,7 +14,7 @@ func Equal(t reflect.Type, a, b unsafe.Pointer) bool {
 }
 
 // comparer compares values by their plans. It bounds what is compared of one object:
-// parts that are met on many ways are compared on each.
+// parts that are reached by several references are compared for each.
 type comparer struct {
 	compares int
 	// mapped says that what is read is the value of a map, which nobody can write to in

@@ -8,15 +8,15 @@ import (
 )
 
 // idleWorkers are those that wait for an object. They have learned what repeats,
-// and hold some parts fast, so they are kept while there is work and dropped when
-// a garbage collection passes without any.
+// and hold some parts strongly, so they are kept while there is work and dropped after a
+// garbage collection without any.
 //
 // Why not a sync.Pool: it keeps one for each processor, and a goroutine that is
 // moved to another begins to learn anew.
 type idleWorkers struct {
 	list    []*worker
 	used    bool // since the last garbage collection
-	watched bool // someone looks after garbage collections
+	watched bool // releaseIdle runs after the next garbage collection
 }
 
 func (s *Sharer) worker() *worker {

@@ -26,7 +26,7 @@ import (
 //   - Any number of goroutines may share at a time.
 //
 // A part is looked up by a hash of its whole content and compared before it is
-// used, since both are at hand. That needs no trust in the hash, and finds parts
+// used, because both are complete. That needs no trust in the hash, and finds parts
 // that someone changed although they are shared.
 //
 // Why from the top down, and not hash-consing from the leaves up, where equal

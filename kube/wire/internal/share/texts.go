@@ -17,7 +17,7 @@ type ownText struct {
 // their number that costs whenever the garbage collector comes by.
 //
 // Why not those of the whole object into one: the object's next state takes over what
-// has not changed, and would keep all text for the sake of that.
+// has not changed, and would keep all text with it.
 func (w *worker) gather(b *block, mark int) {
 	texts := w.texts[mark:]
 	size := 0

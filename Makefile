@@ -68,7 +68,7 @@ test: ## test everything, with the race detector
 	@[ -n "$(RACE)" ] || echo "there is no C compiler: testing WITHOUT the race detector"
 	$(GO) test $(RACE) $(PACKAGES)
 	$(if $(RACE),$(GO) test -run StrayWrite ./ctrlcache) # which are data races by themselves
-	$(if $(RACE),$(GO) test ./kube/wire) # all cases of tests that have no goroutines
+	$(if $(RACE),$(GO) test ./kube/wire/...) # all cases of tests that have no goroutines
 	cd bench && $(GO) vet ./... && $(GO) test ./...
 
 questions: ## ask the questions of docs/sql.md of 10,000 pods, and print how long each takes

@@ -67,7 +67,23 @@ var layout = []folderRule{
 
 	{folder: "sqlite/ondisk", imports: []string{".", "memory", "fieldpath", "sqlite", "kube/..."},
 		why: "it says how Kubernetes objects are kept on disk: the one place where a source and the durable store meet"},
-	{folder: "kube/...", imports: []string{".", "memory", "kube/...", "internal/reasons"},
+	{folder: "kube/wire/internal/wiretest", imports: nil,
+		why: "tests of all packages of kube/wire import it"},
+	{folder: "kube/wire/internal/shape", imports: nil,
+		why: "it knows how Go values lie in memory, and nothing of what is done with them"},
+	{folder: "kube/wire/internal/recent", imports: nil, noKubernetes: true,
+		why: "it remembers texts, values and statistics, of whatever reader"},
+	{folder: "kube/wire/internal/pool", imports: []string{"kube/wire/internal/shape", "kube/wire/internal/recent"},
+		why: "the pool holds parts, and knows no format; those who decode or compare stand above it"},
+	{folder: "kube/wire/internal/share", imports: []string{"kube/wire/internal/shape", "kube/wire/internal/recent", "kube/wire/internal/pool"},
+		why: "sharing by value knows no format"},
+	{folder: "kube/wire/internal/json", imports: []string{"kube/wire/internal/shape", "kube/wire/internal/recent", "kube/wire/internal/pool"},
+		why: "a format knows the pool, and no other format"},
+	{folder: "kube/wire/internal/protobuf", imports: []string{"kube/wire/internal/shape", "kube/wire/internal/recent", "kube/wire/internal/pool", "kube/wire/internal/share"},
+		why: "a format knows the pool, and no other format; it compares values as package share does"},
+	{folder: "kube/wire", imports: []string{".", "kube/wire/internal/shape", "kube/wire/internal/pool", "kube/wire/internal/share", "kube/wire/internal/json", "kube/wire/internal/protobuf"},
+		why: "the facade of decoding and sharing; it knows the vocabulary for the sake of its guard, and no store"},
+	{folder: "kube", imports: []string{".", "memory", "kube/wire", "internal/reasons"},
 		why: "a source knows the vocabulary, and memory because its replicas live there; no other store"},
 
 	{folder: "apiserver/...", imports: nil,
@@ -247,6 +263,8 @@ func TestLayoutCheck(t *testing.T) {
 		memory     = `import _ "` + modulePath + `/memory"`
 		sqlite     = `import _ "` + modulePath + `/sqlite"`
 		wire       = `import _ "` + modulePath + `/kube/wire"`
+		wirePool   = `import _ "` + modulePath + `/kube/wire/internal/pool"`
+		wireJSON   = `import _ "` + modulePath + `/kube/wire/internal/json"`
 		cache      = `import _ "` + modulePath + `/cache"`
 		informers  = `import _ "` + modulePath + `/informers"`
 		program    = `import _ "` + modulePath + `/cmd/tarn/view"`
@@ -271,7 +289,13 @@ func TestLayoutCheck(t *testing.T) {
 		{"faults/a.go", kubernetes, "may import nothing of Kubernetes"},
 		{"faults/a_test.go", memory, ""},
 		{"kube/a.go", root + "\n" + memory + "\n" + wire, ""},
-		{"kube/wire/a.go", sqlite, "may import only ., memory, kube/..."},
+		{"kube/a.go", sqlite, "may import only ., memory, kube/wire"},
+		{"kube/wire/a.go", root + "\n" + wirePool, ""},
+		{"kube/wire/a.go", memory, "the facade of decoding and sharing"},
+		{"kube/wire/internal/pool/a.go", wireJSON, "the pool holds parts, and knows no format"},
+		{"kube/wire/internal/json/a.go", wirePool, ""},
+		{"kube/wire/internal/json/a.go", wire, "a format knows the pool"},
+		{"kube/wire/internal/protobuf/a.go", wireJSON, "a format knows the pool, and no other format"},
 		{"cache/a.go", root + "\n" + memory + "\n" + wire, ""},
 		{"cache/a.go", informers, "cache adapts what lies below it"},
 		{"informers/a.go", cache, ""},
@@ -308,7 +332,7 @@ func TestLayoutCheck(t *testing.T) {
 	t.Run("doc.go", func(t *testing.T) {
 		tree := fstest.MapFS{
 			"memory/a.go": {Data: []byte("package p\n")}, "cmd/tarn/main.go": {Data: []byte("package main\n")},
-			"kube/internal/x/a.go": {Data: []byte("package x\n")}, "examples/one/main.go": {Data: []byte("package main\n")},
+			"kube/wire/internal/pool/a.go": {Data: []byte("package pool\n")}, "examples/one/main.go": {Data: []byte("package main\n")},
 		}
 		problems, err := checkLayout(tree)
 		if err != nil {

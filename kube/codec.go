@@ -25,11 +25,11 @@ type codec[T any] struct {
 	stamp metav1.TypeMeta
 }
 
-// life is what is known of an object before it is decoded: at which moment it is, and
+// life is what is known of an object before it is decoded: what happens to it, and
 // where its states are held, if they are.
 type life struct {
-	moment wire.Moment
-	held   wire.Held
+	event wire.Event
+	held  wire.Held
 }
 
 // object decodes one state of an object. In protobuf it is the bare
@@ -46,7 +46,7 @@ func (c *codec[T]) object(m media, raw []byte, t runtime.TypeMeta, l life) (obje
 	if m == mediaJSON {
 		decoded, err = c.wire.JSON(raw)
 	} else {
-		decoded, err = c.wire.ProtobufAt(l.moment, raw, l.held)
+		decoded, err = c.wire.ProtobufAt(l.event, raw, l.held)
 	}
 	if err != nil {
 		if m == mediaJSON {

@@ -41,7 +41,7 @@ func (s *Source[T]) event(m media, f frame, held wire.Held) tarn.Event[T] {
 	}
 	var object T
 	if err == nil {
-		object, err = s.eventObject(m, raw, kind, life{moments[t], held})
+		object, err = s.eventObject(m, raw, kind, life{wireEvents[t], held})
 	}
 	if err == nil && t == 0 {
 		err = fmt.Errorf("unknown watch event %q", n.kind)
@@ -60,8 +60,8 @@ func (s *Source[T]) eventObject(m media, raw []byte, kind runtime.TypeMeta, l li
 	return object, err
 }
 
-// moments are those of an object's life that events are of.
-var moments = [...]wire.Moment{tarn.Added: wire.First, tarn.Modified: wire.Again, tarn.Deleted: wire.Last, tarn.Bookmark: wire.Once}
+// wireEvents says what each type of event means to the decoder.
+var wireEvents = [...]wire.Event{tarn.Added: wire.Added, tarn.Modified: wire.Modified, tarn.Deleted: wire.Deleted, tarn.Bookmark: wire.Standalone}
 
 // eventType translates the types that carry an object.
 func eventType(kind string) tarn.EventType {

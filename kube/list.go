@@ -149,7 +149,7 @@ func (b *batch[T]) decode(g *gathering[T], items []cut) {
 	defer func() { s.decoded.add(len(items), bytes, time.Since(began)) }()
 	for _, item := range items {
 		bytes += len(item.raw)
-		object, silent, err := s.codec.object(m, item.raw, runtime.TypeMeta{}, life{wire.First, g.held})
+		object, silent, err := s.codec.object(m, item.raw, runtime.TypeMeta{}, life{wire.Added, g.held})
 		if err != nil {
 			err = fmt.Errorf("at byte %d of the list of %s: %w", item.at, s.collection, err)
 			seen := glimpseOf(m, item.raw)

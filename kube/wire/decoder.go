@@ -3,10 +3,14 @@ package wire
 import (
 	"fmt"
 	"reflect"
-	"sync"
+
+	"github.com/tarnproject/tarn/kube/wire/internal/json"
+	"github.com/tarnproject/tarn/kube/wire/internal/pool"
+	"github.com/tarnproject/tarn/kube/wire/internal/protobuf"
+	"github.com/tarnproject/tarn/kube/wire/internal/shape"
 )
 
-// Options shape a [Decoder].
+// Options say what a [Decoder] shares and what it leaves out.
 type Options struct {
 	// Pool is where equal parts are found again; nil shares nothing.
 	Pool *Pool
@@ -21,21 +25,19 @@ type Options struct {
 	Drop []string
 }
 
+func (o Options) internal() pool.Options {
+	return pool.Options{Pool: o.Pool.internal(), SharedMetadata: o.SharedMetadata, Drop: o.Drop}
+}
+
 // Decoder makes objects of one Go type out of their bytes.
 //
 //   - The values are those that the stock decoders give.
 //   - The bytes are not kept and may be reused.
 //   - Any number of goroutines may decode at a time.
 type Decoder struct {
-	objectType  reflect.Type // of the struct
-	pointerType reflect.Type
-	meta        uintptr // where in the struct its metadata are, if it has any
-	hasMeta     bool
-	opts        Options
-	protobuf    *protoPlan // nil without a protobuf form
-	readers     sync.Pool  // of *protoReader
-	past        past
-	json        jsonDecoder
+	objectType reflect.Type      // of the struct
+	protobuf   *protobuf.Decoder // nil without a protobuf form
+	json       *json.Decoder
 }
 
 // NewDecoder returns a decoder of objects of type t, a pointer to a struct:
@@ -44,28 +46,15 @@ func NewDecoder(t reflect.Type, opts Options) (*Decoder, error) {
 	if t == nil || t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
 		return nil, fmt.Errorf("wire: %v is not a pointer to a struct", t)
 	}
-	d := &Decoder{objectType: t.Elem(), pointerType: t, opts: opts}
-	if f, ok := t.Elem().FieldByName("ObjectMeta"); ok && f.Type == objectMetaType && len(f.Index) == 1 {
-		d.meta, d.hasMeta = f.Offset, true
-	}
-	if err := d.checkDrop(); err != nil {
+	t = t.Elem()
+	if err := shape.CheckDrop(t, opts.Drop); err != nil {
 		return nil, err
 	}
-	if d.HasProtobuf() {
-		d.protobuf = newProtoPlan(d.objectType, opts)
-	}
-	return d, nil
-}
-
-// unmarshaler is what generated protobuf code has.
-type unmarshaler interface {
-	Unmarshal([]byte) error
+	return &Decoder{objectType: t, protobuf: protobuf.New(t, opts.internal()), json: json.New(t, opts.internal())}, nil
 }
 
 // HasProtobuf says whether objects of this type have a protobuf form.
-func (d *Decoder) HasProtobuf() bool {
-	return reflect.PointerTo(d.objectType).Implements(unmarshalerType)
-}
+func (d *Decoder) HasProtobuf() bool { return d.protobuf != nil }
 
 // Protobuf decodes an object's own message: what runtime.Unknown has as raw, or a
 // list as one item.
@@ -73,48 +62,47 @@ func (d *Decoder) Protobuf(raw []byte) (any, error) {
 	if d.protobuf == nil {
 		return nil, fmt.Errorf("wire: %v has no protobuf form; ask the server for JSON", d.objectType)
 	}
-	return d.decodeProtobuf(raw, Once, nil)
+	return d.protobuf.Decode(raw)
 }
 
-// Moment is when in the life of an object a state of it is decoded.
-type Moment uint8
+// Event is what happens to an object with the state that is decoded.
+type Event = protobuf.Event
 
 const (
-	// Once: nothing is known of what was before or comes after.
-	Once Moment = iota
-	// First: the object is held from now on, and may change.
-	First
-	// Again: it is held, in an earlier state.
-	Again
-	// Last: it is held, and will be no more.
-	Last
+	// Standalone: nothing is known of earlier or later states.
+	Standalone = protobuf.Standalone
+	// Added: the object is held from now on, and may change. Items of lists are Added.
+	Added = protobuf.Added
+	// Modified: the object is held in an earlier state.
+	Modified = protobuf.Modified
+	// Deleted: the object is held, and is not any more after this state.
+	Deleted = protobuf.Deleted
 )
 
 // Held finds the state of an object that is held, by its namespace and name; nil if
 // there is none. Several goroutines may call it at a time.
-type Held func(namespace, name string) any
+type Held = protobuf.Held
 
-// ProtobufAt is Protobuf for states of an object that is held. What the next one
-// leaves as it was is taken over, even where no other object has the same.
+// ProtobufAt is [Decoder.Protobuf] for states of an object that is held. What a state
+// leaves unchanged is taken over from the one before, even where no other object has
+// the same.
 //
-// It need not be true that what was decoded is held, nor that held finds it: a state
-// takes over from that one only whose bytes were compared.
-func (d *Decoder) ProtobufAt(m Moment, raw []byte, held Held) (any, error) {
-	if d.protobuf == nil || d.opts.Pool == nil || held == nil || !d.hasMeta {
+// held may find nothing, or another state than the one that was decoded: a state takes
+// over only from a state whose bytes were compared.
+func (d *Decoder) ProtobufAt(event Event, raw []byte, held Held) (any, error) {
+	if d.protobuf == nil {
 		return d.Protobuf(raw)
 	}
-	return d.decodeProtobuf(raw, m, held)
+	return d.protobuf.DecodeAt(event, raw, held)
 }
 
-// ForgetAbove forgets what was noted for next states if there are more than n
-// objects of which something was: some were not seen to go.
+// ForgetAbove forgets the last states of all objects if those of more than n are
+// remembered: some objects were deleted unseen.
 func (d *Decoder) ForgetAbove(n int) {
-	if d.past.len() > n {
-		d.past.clear()
+	if d.protobuf != nil {
+		d.protobuf.ForgetAbove(n)
 	}
 }
 
 // JSON decodes an object.
-func (d *Decoder) JSON(raw []byte) (any, error) {
-	return d.decodeJSON(raw)
-}
+func (d *Decoder) JSON(raw []byte) (any, error) { return d.json.Decode(raw) }

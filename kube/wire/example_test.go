@@ -11,9 +11,9 @@ import (
 
 // Two pods that are tolerant in the same way have one list of tolerations.
 func ExampleDecoder_Protobuf() {
-	pool := wire.NewPool()
+	parts := wire.NewPool()
 	pods, err := wire.NewDecoder(reflect.TypeFor[*corev1.Pod](), wire.Options{
-		Pool: pool,
+		Pool: parts,
 		Drop: []string{"metadata.managedFields"},
 	})
 	if err != nil {
@@ -32,6 +32,6 @@ func ExampleDecoder_Protobuf() {
 		return pod.(*corev1.Pod)
 	}
 	a, b := decode("a"), decode("b")
-	fmt.Println(a.Name, b.Name, &a.Spec.Tolerations[0] == &b.Spec.Tolerations[0], pool.Stats().Parts)
+	fmt.Println(a.Name, b.Name, &a.Spec.Tolerations[0] == &b.Spec.Tolerations[0], parts.Stats().Parts)
 	// Output: a b true 1
 }

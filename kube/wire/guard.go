@@ -2,46 +2,45 @@ package wire
 
 import (
 	"context"
-	"hash/maphash"
 	"time"
 	"unsafe"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-
 	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/kube/wire/internal/pool"
+	"github.com/tarnproject/tarn/kube/wire/internal/protobuf"
+	"github.com/tarnproject/tarn/kube/wire/internal/shape"
 )
 
-// A Guard watches over the objects of a copy, which share parts: it has the parts
-// verified, finds the objects that have memory which a program wrote to by mistake, and
-// has them reported and read again.
+// A Guard verifies the parts that the objects of a copy share. It finds the objects that a
+// stray write affects, and has them reported and read again.
 //
-// Why it looks through all objects instead of parts knowing who has them: to know it
-// would cost memory and time for every object, and stray writes are rare.
+// Why it searches all objects when a write is found: if each part knew the objects that
+// have it, every object would cost memory and time, and stray writes are rare.
 type Guard[T any] struct {
 	// Pool is where the objects share parts.
 	Pool *Pool
-	// Decoder, if there is one, returns what makes the objects; nil while that is not
-	// known.
+	// Decoder, if it is set, returns the decoder of the objects; nil while there is none
+	// yet.
 	Decoder func() *Decoder
 }
 
-// guardPeriod is how often a guard looks, and so within which time something is told
-// after it was found.
+// guardPeriod is how often a guard looks, and so how long after it was found a write is
+// reported at the latest.
 const guardPeriod = 5 * time.Second
 
 // Run guards until ctx ends. It is for sources to be a [tarn.Maintainer] with.
 func (g Guard[T]) Run(ctx context.Context, held tarn.Copy[T]) {
 	ticker := time.NewTicker(guardPeriod)
 	defer ticker.Stop()
-	_, seen := g.Pool.strays.since(0, time.Now())
+	_, seen := g.Pool.parts.StrayWritesSince(0, time.Now())
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case now := <-ticker.C:
 			g.Pool.Sweep(now)
-			var writes []strayWrite
-			writes, seen = g.Pool.strays.since(seen, now)
+			var writes []pool.StrayWrite
+			writes, seen = g.Pool.parts.StrayWritesSince(seen, now)
 			if damaged := g.find(writes, held); len(damaged) > 0 {
 				held.Repair(damaged)
 			}
@@ -49,44 +48,37 @@ func (g Guard[T]) Run(ctx context.Context, held tarn.Copy[T]) {
 	}
 }
 
-// find returns the objects that writes concern. None of them is used for its next state
-// any more.
-func (g Guard[T]) find(writes []strayWrite, held tarn.Copy[T]) (damaged []tarn.Damage) {
+// find returns the objects that writes affect. The next states of these objects take
+// nothing over from them.
+func (g Guard[T]) find(writes []pool.StrayWrite, held tarn.Copy[T]) (damaged []tarn.Damage) {
 	if len(writes) == 0 {
 		return nil
 	}
-	var decoder *Decoder
+	var decoder *protobuf.Decoder // which alone remembers what it decoded
 	if g.Decoder != nil {
-		decoder = g.Decoder()
+		if d := g.Decoder(); d != nil {
+			decoder = d.protobuf
+		}
 	}
-	s := search{memory: map[unsafe.Pointer]bool{}}
+	s := shape.Search{Memory: map[unsafe.Pointer]bool{}}
 	for _, w := range writes {
-		if w.by != nil && w.by == decoder {
-			damaged = append(damaged, tarn.Damage{Key: tarn.Key(w.object), Field: w.field, Repaired: true})
+		if decoder != nil && w.By == any(decoder) {
+			damaged = append(damaged, tarn.Damage{Key: tarn.Key(w.Object), Field: w.Field, Repaired: true})
 		}
-		if w.memory != nil {
-			s.memory[w.memory] = true
+		if w.Memory != nil {
+			s.Memory[w.Memory] = true
 		}
 	}
-	if len(s.memory) == 0 {
+	if len(s.Memory) == 0 {
 		return damaged
 	}
 	for key, object := range held.All() {
-		if field, ok := s.in(object); ok {
+		if field, ok := s.Find(object); ok {
 			damaged = append(damaged, tarn.Damage{Key: key, Field: field})
-			decoder.forget(object)
+			if decoder != nil {
+				decoder.Forget(object)
+			}
 		}
 	}
 	return damaged
-}
-
-// forget lets go of what is known of the state that is held of an object, so that the
-// next one takes nothing over from it.
-func (d *Decoder) forget(object any) {
-	if d == nil || d.opts.Pool == nil {
-		return
-	}
-	if m, err := meta.Accessor(object); err == nil {
-		d.past.forget(maphash.String(d.opts.Pool.seedA, string(m.GetUID())))
-	}
 }

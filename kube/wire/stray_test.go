@@ -18,11 +18,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/kube/wire/internal/wiretest"
 )
 
-// herd is pods of one template that were made in one of the ways in which objects come
+// podSet is pods of one template that were made in one of the ways in which objects come
 // to share memory.
-type herd struct {
+type podSet struct {
 	pool    *Pool
 	decoder *Decoder // nil for those that share by value
 	// again makes the nth pod anew: in the given state, and held from then on.
@@ -31,24 +32,24 @@ type herd struct {
 	held  map[string]any
 }
 
-func (h *herd) get(key string) any {
+func (h *podSet) get(key string) any {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.held[key]
 }
 
-const herdSize = 10
+const podSetSize = 10
 
 // templated is a pod of a template, in a state.
 func templated(n, state int) *corev1.Pod {
-	pod := replica("set", n)
+	pod := wiretest.Replica("set", n)
 	controller := true
 	pod.OwnerReferences[0].Controller = &controller
-	return restarted(pod, state)
+	return wiretest.Restarted(pod, state)
 }
 
-// herds returns a herd of every kind. What they are made of is the same.
-func herds(t *testing.T) map[string]func() *herd {
+// podSets returns a herd of every kind. What they are made of is the same.
+func podSets(t *testing.T) map[string]func() *podSet {
 	unstructuredOf := func(pod *corev1.Pod) *unstructured.Unstructured {
 		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(pod)
 		if err != nil {
@@ -63,9 +64,9 @@ func herds(t *testing.T) map[string]func() *herd {
 		}
 		return raw
 	}
-	build := func(make func(h *herd, pod *corev1.Pod, held any) (any, error)) func() *herd {
-		return func() *herd {
-			h := &herd{pool: NewPool(), held: map[string]any{}}
+	build := func(make func(h *podSet, pod *corev1.Pod, held any) (any, error)) func() *podSet {
+		return func() *podSet {
+			h := &podSet{pool: NewPool(), held: map[string]any{}}
 			h.again = func(n, state int) any {
 				pod := templated(n, state)
 				key := pod.Namespace + "/" + pod.Name
@@ -81,32 +82,32 @@ func herds(t *testing.T) map[string]func() *herd {
 			return h
 		}
 	}
-	return map[string]func() *herd{
-		"protobuf": build(func(h *herd, pod *corev1.Pod, _ any) (any, error) {
+	return map[string]func() *podSet{
+		"protobuf": build(func(h *podSet, pod *corev1.Pod, _ any) (any, error) {
 			if h.decoder == nil {
-				h.decoder = newProtobuf(t, reflect.TypeFor[corev1.Pod](), Options{Pool: h.pool})
+				h.decoder = newDecoder(t, reflect.TypeFor[*corev1.Pod](), Options{Pool: h.pool})
 			}
-			return h.decoder.ProtobufAt(Again, marshal(t, pod), func(namespace, name string) any { return h.get(namespace + "/" + name) })
+			return h.decoder.ProtobufAt(Modified, wiretest.Marshal(t, pod), func(namespace, name string) any { return h.get(namespace + "/" + name) })
 		}),
-		"JSON": build(func(h *herd, pod *corev1.Pod, _ any) (any, error) {
+		"JSON": build(func(h *podSet, pod *corev1.Pod, _ any) (any, error) {
 			if h.decoder == nil {
-				h.decoder = newJSON(t, podType, Options{Pool: h.pool})
-			}
-			return h.decoder.JSON(jsonOf(pod))
-		}),
-		"unstructured": build(func(h *herd, pod *corev1.Pod, _ any) (any, error) {
-			if h.decoder == nil {
-				h.decoder = newJSON(t, freeType, Options{Pool: h.pool})
+				h.decoder = newDecoder(t, reflect.TypeFor[*corev1.Pod](), Options{Pool: h.pool})
 			}
 			return h.decoder.JSON(jsonOf(pod))
 		}),
-		"by value": build(func(h *herd, pod *corev1.Pod, held any) (any, error) {
+		"unstructured": build(func(h *podSet, pod *corev1.Pod, _ any) (any, error) {
+			if h.decoder == nil {
+				h.decoder = newDecoder(t, reflect.TypeFor[*unstructured.Unstructured](), Options{Pool: h.pool})
+			}
+			return h.decoder.JSON(jsonOf(pod))
+		}),
+		"by value": build(func(h *podSet, pod *corev1.Pod, held any) (any, error) {
 			return NewSharer(h.pool, Options{}).ShareLike(pod, held), nil
 		}),
-		"by value in place": build(func(h *herd, pod *corev1.Pod, held any) (any, error) {
+		"by value in place": build(func(h *podSet, pod *corev1.Pod, held any) (any, error) {
 			return NewSharer(h.pool, Options{}).ShareOwn(pod, held), nil
 		}),
-		"by value, unstructured": build(func(h *herd, pod *corev1.Pod, held any) (any, error) {
+		"by value, unstructured": build(func(h *podSet, pod *corev1.Pod, held any) (any, error) {
 			return NewSharer(h.pool, Options{}).ShareLike(unstructuredOf(pod), held), nil
 		}),
 	}
@@ -172,7 +173,7 @@ func write(where string, object any) bool {
 // asPod is an object as a pod, to compare it.
 func asPod(t *testing.T, object any) *corev1.Pod {
 	pod, ok := object.(*corev1.Pod)
-	if u, free := object.(*unstructured.Unstructured); free {
+	if u, untyped := object.(*unstructured.Unstructured); untyped {
 		pod, ok = new(corev1.Pod), true
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, pod); err != nil {
 			t.Fatal(err)
@@ -187,9 +188,9 @@ func asPod(t *testing.T, object any) *corev1.Pod {
 }
 
 // damaged counts the pods that are not what they were made of.
-func (h *herd) damaged(t *testing.T, state int) (n int) {
+func (h *podSet) damaged(t *testing.T, state int) (n int) {
 	t.Helper()
-	for i := range herdSize {
+	for i := range podSetSize {
 		want := asPod(t, templated(i, state))
 		if !reflect.DeepEqual(asPod(t, h.get(want.Namespace+"/"+want.Name)), want) {
 			n++
@@ -198,14 +199,14 @@ func (h *herd) damaged(t *testing.T, state int) (n int) {
 	return n
 }
 
-func eachWrite(t *testing.T, test func(t *testing.T, h *herd, where string, victim any)) {
-	for kind, create := range herds(t) {
+func eachWrite(t *testing.T, test func(t *testing.T, h *podSet, where string, victim any)) {
+	for kind, create := range podSets(t) {
 		for where := range writes {
 			t.Run(kind+"/"+where, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					h := create()
 					for state := range 3 { // until it is known what repeats
-						for i := range herdSize {
+						for i := range podSetSize {
 							h.again(i, state)
 						}
 					}
@@ -223,15 +224,15 @@ func eachWrite(t *testing.T, test func(t *testing.T, h *herd, where string, vict
 // A stray write to metadata, or to a number that is pointed to, reaches one object;
 // any other at most those that have the very part.
 func TestStrayWriteStaysSmall(t *testing.T) {
-	eachWrite(t, func(t *testing.T, h *herd, where string, _ any) {
+	eachWrite(t, func(t *testing.T, h *podSet, where string, _ any) {
 		n := h.damaged(t, 2)
 		if n == 0 || n > 1 && writes[where].private {
-			t.Errorf("%d of %d pods are damaged", n, herdSize)
+			t.Errorf("%d of %d pods are damaged", n, podSetSize)
 		}
 		// Another object that is made of the same never has it after a minute.
 		time.Sleep(time.Minute)
-		other := asPod(t, h.again(herdSize, 2))
-		if !reflect.DeepEqual(other, asPod(t, templated(herdSize, 2))) {
+		other := asPod(t, h.again(podSetSize, 2))
+		if !reflect.DeepEqual(other, asPod(t, templated(podSetSize, 2))) {
 			t.Errorf("a pod that came later is damaged")
 		}
 	})
@@ -239,22 +240,22 @@ func TestStrayWriteStaysSmall(t *testing.T) {
 
 // An update hands a stray write on for a minute at most.
 func TestStrayWriteEndsWithAnUpdate(t *testing.T) {
-	eachWrite(t, func(t *testing.T, h *herd, where string, _ any) {
+	eachWrite(t, func(t *testing.T, h *podSet, where string, _ any) {
 		for state := 3; state < 9; state++ {
 			time.Sleep(10 * time.Second)
-			for i := range herdSize {
+			for i := range podSetSize {
 				h.again(i, state)
 			}
 		}
 		if n := h.damaged(t, 8); n > 0 {
-			t.Errorf("after updates for a minute, %d of %d pods are damaged", n, herdSize)
+			t.Errorf("after updates for a minute, %d of %d pods are damaged", n, podSetSize)
 		}
 	})
 }
 
 // copied is a herd as a guard sees a copy.
 type copied struct {
-	*herd
+	*podSet
 	found []tarn.Damage
 }
 
@@ -276,12 +277,12 @@ func (c *copied) Repair(damaged []tarn.Damage) { c.found = append(c.found, damag
 // A write to a part that objects share is found within ten minutes though nothing
 // happens, with all the objects that have it and the field.
 func TestStrayWriteIsFoundBySweep(t *testing.T) {
-	eachWrite(t, func(t *testing.T, h *herd, where string, _ any) {
+	eachWrite(t, func(t *testing.T, h *podSet, where string, _ any) {
 		if writes[where].private {
 			return
 		}
 		damaged := h.damaged(t, 2)
-		c := &copied{herd: h}
+		c := &copied{podSet: h}
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() {
@@ -302,7 +303,7 @@ func TestStrayWriteIsFoundBySweep(t *testing.T) {
 			t.Errorf("%d objects are damaged, %d were found: %v", damaged, len(found), c.found)
 		}
 		// What was found leaves the pool: objects that come later are right.
-		if other := asPod(t, h.again(herdSize, 2)); !reflect.DeepEqual(other, asPod(t, templated(herdSize, 2))) {
+		if other := asPod(t, h.again(podSetSize, 2)); !reflect.DeepEqual(other, asPod(t, templated(podSetSize, 2))) {
 			t.Errorf("a pod that came later is damaged")
 		}
 	})
@@ -312,15 +313,15 @@ func TestStrayWriteIsFoundBySweep(t *testing.T) {
 // field, and says that it is repaired.
 func TestStrayWriteIsFoundByAnUpdate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := herds(t)["protobuf"]()
-		for i := range herdSize {
+		h := podSets(t)["protobuf"]()
+		for i := range podSetSize {
 			h.again(i, 0)
 		}
 		victim := h.again(3, 1).(*corev1.Pod)
 		key := victim.Namespace + "/" + victim.Name
 		victim.Spec.NodeName = "seen"
 		victim.Spec.Containers[0].Image = "seen"
-		c := &copied{herd: h}
+		c := &copied{podSet: h}
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() {
@@ -350,12 +351,12 @@ func TestStrayWriteIsFoundByAnUpdate(t *testing.T) {
 
 // Nothing that is done to objects in good order looks like a write.
 func TestNoStrayWrites(t *testing.T) {
-	for kind, create := range herds(t) {
+	for kind, create := range podSets(t) {
 		t.Run(kind, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := create()
 				for state := range 20 {
-					for i := range herdSize {
+					for i := range podSetSize {
 						object := h.again(i, state)
 						_ = fmt.Sprintf("%v", object)
 						_ = asPod(t, object).String()
@@ -368,7 +369,7 @@ func TestNoStrayWrites(t *testing.T) {
 					t.Errorf("stats %+v", stats)
 				}
 				if n := h.damaged(t, 19); n > 0 {
-					t.Errorf("%d of %d pods are not what they were made of", n, herdSize)
+					t.Errorf("%d of %d pods are not what they were made of", n, podSetSize)
 				}
 			})
 		})

@@ -1,0 +1,9 @@
+// Package recent remembers what a decoder saw lately: texts, values, and how often the
+// content of a field repeats.
+//
+//   - Everything here is bounded: see [Table] for what is replaced.
+//   - A wrong guess costs time or memory, and never changes a value.
+//   - Nothing is safe for several goroutines at a time: each reader has its own.
+//
+// It imports nothing of this module.
+package recent

@@ -1,0 +1,60 @@
+package share
+
+import (
+	"unsafe"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tarnproject/tarn/kube/wire/internal/shape"
+)
+
+// ownScalars are the numbers and times that an object points to and that are its own.
+// A decoder allocates each by itself; here they are gathered into one allocation of
+// each kind, because it is the number of allocations that costs whenever the garbage
+// collector comes by.
+type ownScalars struct {
+	numbers []ownNumber
+	times   []**metav1.Time
+}
+
+// ownNumber is a pointer to a number of at most eight bytes.
+type ownNumber struct {
+	at   *unsafe.Pointer
+	size uintptr
+}
+
+// add notes the pointer at, to a value of a plan, if it is of a kind that is gathered.
+func (s *ownScalars) add(at *unsafe.Pointer, of *plan) {
+	switch {
+	case of.t == shape.TimeType:
+		s.times = append(s.times, (**metav1.Time)(unsafe.Pointer(at)))
+	case of.memory && of.size <= 8:
+		s.numbers = append(s.numbers, ownNumber{at, of.size})
+	}
+}
+
+// gather moves what was noted.
+func (s *ownScalars) gather() {
+	if len(s.numbers) > 1 {
+		memory := make([]uint64, len(s.numbers))
+		for i, n := range s.numbers {
+			to := unsafe.Pointer(&memory[i])
+			copy(unsafe.Slice((*byte)(to), n.size), unsafe.Slice((*byte)(*n.at), n.size))
+			*n.at = to
+		}
+	}
+	if len(s.times) > 1 {
+		memory := make([]metav1.Time, len(s.times))
+		for i, at := range s.times {
+			memory[i] = **at
+			*at = &memory[i]
+		}
+	}
+	s.forget()
+}
+
+func (s *ownScalars) forget() {
+	clear(s.numbers)
+	clear(s.times)
+	s.numbers, s.times = s.numbers[:0], s.times[:0]
+}

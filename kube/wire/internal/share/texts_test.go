@@ -1,0 +1,81 @@
+package share
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"runtime"
+	"testing"
+	"unsafe"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/tarnproject/tarn/kube/wire/internal/pool"
+	"github.com/tarnproject/tarn/kube/wire/internal/wiretest"
+)
+
+// TestShareOwnTextsLieTogether: what only one object has is one piece of memory, and
+// not what was given.
+func TestShareOwnTextsLieTogether(t *testing.T) {
+	sharer := New(pool.New(), pool.Options{})
+	for n := range 500 {
+		pod := wiretest.Replica("set", n)
+		before := unsafe.StringData(pod.Name)
+		shared := sharer.Share(pod).(*corev1.Pod)
+		if !reflect.DeepEqual(shared, wiretest.Replica("set", n)) {
+			t.Fatalf("pod %d is not what it was", n)
+		}
+		if unsafe.StringData(pod.Name) != before {
+			t.Fatalf("pod %d was written to", n)
+		}
+		if n < 400 {
+			continue // until it is known what does not repeat
+		}
+		end := unsafe.Add(unsafe.Pointer(unsafe.StringData(shared.Name)), len(shared.Name))
+		if unsafe.Pointer(unsafe.StringData(string(shared.UID))) != end {
+			t.Fatalf("pod %d: name and uid lie apart", n)
+		}
+		if unsafe.StringData(shared.Name) == before {
+			t.Fatalf("pod %d still has the text that was given", n)
+		}
+	}
+}
+
+// TestShareOwnTextIsLetGo: objects that were updated often hold no more than such as
+// are new, although each state takes over what it can from the last one.
+func TestShareOwnTextIsLetGo(t *testing.T) {
+	const pods = 300
+	heapOf := func(updates int) uint64 {
+		sharer := New(pool.New(), pool.Options{})
+		kept := make([]*corev1.Pod, pods)
+		for round := range updates + 1 {
+			for n := range kept {
+				pod := wiretest.Replica("set", n)
+				pod.ResourceVersion = fmt.Sprint(1_000_000 + round)
+				// Everything changes at times, but never everything at once.
+				pod.Status.PodIP = fmt.Sprintf("10.%d.%d.%d", round/4%200, n/200, n%200)
+				pod.Status.Message = fmt.Sprintf("of pod %d for the %d. time", n, round/3)
+				pod.Status.ContainerStatuses[0].ContainerID = fmt.Sprintf("containerd://%064d", round/5*pods+n)
+				var like any
+				if kept[n] != nil {
+					like = kept[n]
+				}
+				kept[n] = sharer.ShareLike(pod, like).(*corev1.Pod)
+			}
+		}
+		least := uint64(math.MaxUint64)
+		for range 10 { // cleanups run beside, and not at once
+			runtime.GC()
+			sharer.pool.Collect()
+			var stats runtime.MemStats
+			runtime.ReadMemStats(&stats)
+			least = min(least, stats.HeapAlloc)
+		}
+		runtime.KeepAlive(kept)
+		return least
+	}
+	base := heapOf(0)
+	if updated := heapOf(60); updated > base+pods*512 {
+		t.Errorf("%d pods hold %d KB more after 60 updates", pods, (updated-base)/1024)
+	}
+}

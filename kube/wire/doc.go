@@ -3,8 +3,8 @@
 // Most of an object is a copy of something already in memory: the pods of one
 // ReplicaSet have the same containers, environments, tolerations, owners. A [Decoder]
 // makes objects of one type from protobuf or JSON; before it decodes a list, a map or
-// a nested message, it looks in a [pool.Pool] for one that was made of the same bytes, and
-// points to that. A [share.Sharer] does the same for objects that are decoded already.
+// a nested message, it looks in a [Pool] for one that was made of the same bytes, and
+// points to that. A [Sharer] does the same for objects that are decoded already.
 //
 // What this means for users of the objects:
 //

@@ -48,7 +48,7 @@ func templated(n, state int) *corev1.Pod {
 	return wiretest.Restarted(pod, state)
 }
 
-// podSets returns a herd of every kind. What they are made of is the same.
+// podSets returns a set of pods of every kind. Their content is the same.
 func podSets(t *testing.T) map[string]func() *podSet {
 	unstructuredOf := func(pod *corev1.Pod) *unstructured.Unstructured {
 		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(pod)
@@ -253,7 +253,7 @@ func TestStrayWriteEndsWithAnUpdate(t *testing.T) {
 	})
 }
 
-// copied is a herd as a guard sees a copy.
+// copied is a set of pods as a guard sees a copy.
 type copied struct {
 	*podSet
 	found []tarn.Damage

@@ -16,17 +16,16 @@ import (
 
 // Decoder decodes one type's objects from JSON.
 //
-// It goes through the bytes once, by a plan compiled for the type, and writes what it
-// reads where it belongs; there are no tokens in between. It knows only what
-// well-formed servers send. When it meets anything else (a syntax error, a name given
-// twice, a number that does not fit, a byte that is not UTF-8) it gives the object
-// up, and the stock decoder makes of it what it always did.
+// It reads the bytes once, by a plan compiled for the type, and writes each value where
+// it belongs; there are no tokens in between. It knows only what well-formed servers
+// send. At anything else (a syntax error, a name given twice, a number that does not fit,
+// a byte that is not UTF-8) it stops, and the stock decoder decodes the object.
 type Decoder struct {
 	objectType reflect.Type // of the struct
 	opts       pool.Options
 	once       sync.Once
 	plan       *plan
-	readers    sync.Pool // of *jsonState
+	readers    sync.Pool // of *reader
 }
 
 // New returns a decoder of structs of type t.

@@ -33,16 +33,18 @@ type partFinder struct {
 	admitting bool
 }
 
-// site is what is known of the values at one place of objects: in a field, or
-// under a name. Places that fall on the same site only mislead each other.
+// site is what is known of the values at one place of objects: in a field, or under a
+// name. Two places with the same site share its statistics, which costs lookups.
 type site struct {
 	recent.Repetition
 	length uint8 // of the last slice
 	recent *recentParts
 }
 
-// recentParts is the last parts of a site, in the order in which they came. They tend
-// to come in that order again: the environments of a pod's containers.
+// recentParts are the last parts of a site, in the order in which they came. They tend to
+// come in that order again, such as the environments of a pod's containers. They are not
+// in a [recent.Table], because the end of a value is not known before it is compared, and
+// so its bytes cannot be hashed.
 type recentParts struct {
 	next  int
 	parts [8]recentPart
@@ -62,8 +64,8 @@ const maxKeptEach, maxKept = 8 << 10, 128 << 10
 
 func (ps *partFinder) site(n uint) *site { return &ps.sites[n%uint(len(ps.sites))] }
 
-// find returns the recent part that data begins with, or nil. One that the pool would
-// verify is not found here.
+// find returns the recent part that data begins with, or nil. A part that is due to be
+// verified is not found.
 func (r *recentParts) find(p *plan, data []byte, now pool.Seconds) *recentPart {
 	if r == nil {
 		return nil
@@ -98,7 +100,7 @@ func (ps *partFinder) keep(at *site, p *plan, raw []byte, x pool.Part, k pool.Ke
 	slot.plan, slot.x, slot.key, slot.owner = p, x, k, ps.owner
 }
 
-// forget lets all recent parts go.
+// forget drops all recent parts.
 func (ps *partFinder) forget() {
 	for i := range ps.sites {
 		ps.sites[i].recent = nil
@@ -106,8 +108,8 @@ func (ps *partFinder) forget() {
 	ps.kept = 0
 }
 
-// begin prepares for an object of a size. Recent parts are used without asking the
-// pool, and so forgotten when a part was found written to, by whatever decoder.
+// begin prepares for an object of a size. Recent parts are used without asking the pool.
+// So they are forgotten when any decoder finds a stray write.
 func (ps *partFinder) begin(size int) {
 	ps.hashable, ps.ownerUnknown, ps.admitting = 8*size+1024, true, false
 	if ps.pool == nil {

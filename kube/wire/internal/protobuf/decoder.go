@@ -19,7 +19,7 @@ type Decoder struct {
 	hasMeta     bool
 	opts        pool.Options
 	plan        *plan
-	readers     sync.Pool // of *protoReader
+	readers     sync.Pool // of *reader
 	lastStates  lastStates
 }
 

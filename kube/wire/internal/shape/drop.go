@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// CheckDrop refuses paths that the type does not have: a misspelt one would keep
-// what it is meant to save, silently.
+// CheckDrop returns an error for a path that the type does not have: a misspelt path
+// would keep the field silently.
 func CheckDrop(t reflect.Type, paths []string) error {
 	if t == reflect.TypeFor[unstructured.Unstructured]() {
 		return nil

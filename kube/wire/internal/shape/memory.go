@@ -2,8 +2,8 @@ package shape
 
 import "unsafe"
 
-// Memory is shared memory: the first element of a slice, the bytes of a string, a
-// map, or what a pointer points to; n is the length of slices and strings.
+// Memory is what a reference leads to: the first element of a slice, the bytes of a
+// string, a map, or what a pointer points to. N is the length of slices and strings.
 type Memory struct {
 	Ptr unsafe.Pointer
 	N   int
@@ -18,8 +18,9 @@ type SliceHeader struct {
 	Len, Cap int
 }
 
-// Boxed is what an interface points to: the pointer that it holds, if it holds one.
+// Boxed is the data pointer of an interface. If the interface holds a pointer or a map,
+// it is that pointer.
 func Boxed(v any) unsafe.Pointer { return (*Interface)(unsafe.Pointer(&v)).Data }
 
-// IsNil says whether a field that leads elsewhere leads nowhere, as most do.
+// IsNil says whether the reference in a field is nil, as most are.
 func IsNil(at unsafe.Pointer) bool { return *(*unsafe.Pointer)(at) == nil }

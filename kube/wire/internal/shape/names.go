@@ -22,5 +22,5 @@ func under(path, name string) string {
 	return path + "." + name
 }
 
-// PrivateMetadata is what of its metadata is an object's own.
+// PrivateMetadata are the fields of metadata that objects do not share by default.
 var PrivateMetadata = []string{"labels", "annotations", "ownerReferences", "finalizers"}

@@ -5,13 +5,13 @@ import (
 	"unsafe"
 )
 
-// Search finds the objects that have some pieces of memory.
+// Search finds the objects that have one of several pieces of memory.
 type Search struct {
 	Memory map[unsafe.Pointer]bool
 	left   int
 }
 
-// Find returns the field by which an object leads to the memory; ok says that it does.
+// Find returns the field of an object that leads to the memory; ok says that there is one.
 func (s *Search) Find(object any) (field string, ok bool) {
 	t := reflect.TypeOf(object)
 	if object == nil || t.Kind() != reflect.Pointer && t.Kind() != reflect.Map {

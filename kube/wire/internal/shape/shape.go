@@ -16,7 +16,7 @@ type Shape struct {
 	Refs []Ref
 }
 
-// Ref is a reference: one within a shape, or one that leads to a part.
+// Ref is a reference: a field of a shape, or the one that leads to a whole part.
 type Ref struct {
 	Kind RefKind
 	// Offset is where in its shape the reference is.
@@ -27,14 +27,15 @@ type Ref struct {
 	Type reflect.Type
 }
 
+// RefKind says what a reference is.
 type RefKind uint8
 
 const (
 	Pointer RefKind = iota
 	Slice
 	Map
-	// Tree is an any, refTreeMap a map[string]any, refTreeList a pointer to a
-	// []any: what JSON is decoded to without a type.
+	// Tree is an any, TreeMap a map[string]any, TreeList a pointer to a []any: what JSON
+	// is decoded to without a type.
 	Tree
 	TreeMap
 	TreeList

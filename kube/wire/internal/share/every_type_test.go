@@ -144,7 +144,7 @@ func compareParts(t *testing.T, path string, a, b reflect.Value, private bool) {
 		if a.Kind() == reflect.Slice && a.Cap() != a.Len() {
 			t.Errorf("%s: room behind a shared slice: len %d, cap %d", path, a.Len(), a.Cap())
 		}
-		if same := a.UnsafePointer() == b.UnsafePointer(); same != (shareable(a, private) && worthSharing(a)) {
+		if same := a.UnsafePointer() == b.UnsafePointer(); same != (shareable(a, private) && largeEnough(a)) {
 			t.Errorf("%s: shared is %v: %v", path, same, a)
 		}
 	}
@@ -153,8 +153,8 @@ func compareParts(t *testing.T, path string, a, b reflect.Value, private bool) {
 // privateFields are what of its metadata belongs to an object alone.
 var privateFields = []string{"Labels", "Annotations", "OwnerReferences", "Finalizers"}
 
-// worthSharing says whether a part is large enough, and no single value.
-func worthSharing(v reflect.Value) bool {
+// largeEnough says whether a part is large enough, and no single value.
+func largeEnough(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.Pointer:
 		switch v.Interface().(type) {

@@ -21,7 +21,7 @@ import (
 //   - The object itself is never shared: its own fields may be set. Its parts are
 //     read-only from then on, as everything in a cache is.
 //   - Parts of slices have no room behind them, so that an append copies.
-//   - What is no plain data is left as it is: functions, channels, locks,
+//   - What is no plain data stays as it is: functions, channels, locks,
 //     interfaces that do not hold JSON, pointers in unexported fields.
 //   - Any number of goroutines may share at a time.
 //
@@ -42,14 +42,14 @@ type Sharer struct {
 	idle idleWorkers
 }
 
-// New returns a sharer into pool. Of the options it heeds SharedMetadata.
+// New returns a sharer into a pool. Of the options it uses SharedMetadata.
 func New(parts *pool.Pool, opts pool.Options) *Sharer {
 	return &Sharer{pool: parts, opts: opts}
 }
 
 // Share returns an object of equal content and the same type: a pointer to a
-// struct, an unstructured object or a tree of JSON values. The same object comes
-// back if there is nothing to share about it.
+// struct, an unstructured object or a tree of JSON values. It returns the same object
+// if there is nothing to share.
 func (s *Sharer) Share(object any) any { return s.ShareLike(object, nil) }
 
 // ShareLike is [Sharer.Share] for an object that is like another one which was

@@ -268,6 +268,22 @@ func TestDoctorDoesNotWait(t *testing.T) {
 	})
 }
 
+// Ctrl-C ends it at once. What was interrupted is no failure of the server's.
+func TestDoctorIsInterrupted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.meddle = func(request *http.Request, _ http.RoundTripper) (*http.Response, error) {
+			<-request.Context().Done()
+			return nil, request.Context().Err()
+		}
+		begun := time.Now()
+		got := r.during(func(*lockedBuffer) { time.Sleep(time.Second) }, "doctor")
+		if took := time.Since(begun); took > 2*time.Second || got.code != exitInterrupted || strings.Contains(got.out, "FAIL") || !strings.Contains(got.out, "ok    kubeconfig") {
+			t.Errorf("after %s it says\n%s", took, got)
+		}
+	})
+}
+
 // asUser runs doctor as a user does, with a kubeconfig.
 func asUser(t *testing.T, kubeconfig string) func(args ...string) result {
 	t.Helper()

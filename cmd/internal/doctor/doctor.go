@@ -71,21 +71,27 @@ func New(timeout time.Duration, report func(Result)) *Doctor {
 // Failed says whether a check failed.
 func (d *Doctor) Failed() bool { return d.failed }
 
-// Check makes a check, unless one of those that it needs has failed.
+// Check makes a check, unless one of those that it needs has failed. Once ctx has ended
+// nothing is reported: what an interrupted check finds says nothing.
 func (d *Doctor) Check(ctx context.Context, name string, needs []string, check func(context.Context) Result) Result {
 	for _, need := range needs {
 		if cause := d.blocked[need]; cause != "" {
 			d.blocked[name] = cause
-			r := skip("%s failed", cause)
-			return d.add(name, r)
+			return d.add(ctx, name, skip("%s failed", cause))
 		}
+	}
+	if ctx.Err() != nil {
+		return d.add(ctx, name, skip("interrupted"))
 	}
 	timed, cancel := context.WithTimeoutCause(ctx, d.timeout, lateError{d.timeout})
 	defer cancel()
-	return d.add(name, check(timed))
+	return d.add(ctx, name, check(timed))
 }
 
-func (d *Doctor) add(name string, r Result) Result {
+func (d *Doctor) add(ctx context.Context, name string, r Result) Result {
+	if ctx.Err() != nil {
+		return Result{Check: name, Status: Skip, Found: "interrupted"}
+	}
 	r.Check = name
 	if r.Status == Fail {
 		d.failed, d.blocked[name] = true, name

@@ -56,7 +56,7 @@ ETCD_BIN = $(E2E_CACHE)/etcd-$(ETCD)
 E2E_PROGRAMS = $(addprefix $(KUBERNETES_BIN)/,kube-apiserver kube-controller-manager kubectl) $(ETCD_BIN)/etcd $(ETCD_BIN)/etcdutl
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint release sim simdisk fuzz crash questions e2e bench conformance
+.PHONY: help run test lint matrix release sim simdisk fuzz crash questions e2e bench conformance
 
 help: ## say what there is to make
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -88,6 +88,13 @@ lint: bin/staticcheck ## check the formatting, vet, and run staticcheck
 	$(GO) vet $(ALL_PACKAGES)
 	bin/staticcheck $(ALL_PACKAGES)
 	cd tools && GOWORK=off $(GO) vet ./...
+
+# Which minor version of client-go make matrix tests: MATRIX=0.36; all if empty.
+MATRIX ?=
+
+matrix: ## build and test with older client-go and controller-runtime; MATRIX=0.36 chooses
+	cd tools && GOWORK=off $(GO) build -o ../bin/matrix ./matrix
+	bin/matrix -only "$(MATRIX)"
 
 release: ## make a release of all modules in a scratch directory, and prove that it can be used
 	tools/release.sh v0.0.0-test

@@ -15,6 +15,10 @@ ALL_PACKAGES = $(PACKAGES) $(PROOFS:%=./%/...)
 bin/staticcheck: tools/go.mod
 	cd tools && GOWORK=off $(GO) build -o ../$@ honnef.co/go/tools/cmd/staticcheck
 
+# Runs go test, and prints progress, failures in full, and what was skipped.
+bin/testrun: tools/go.mod $(wildcard tools/testrun/*.go)
+	cd tools && GOWORK=off $(GO) build -o ../$@ ./testrun
+
 # The race detector needs a C compiler. It leaves out SQLite itself, which is C
 # translated to Go: watched, everything that uses a disk takes three to five times
 # as long.
@@ -52,7 +56,7 @@ ETCD_BIN = $(E2E_CACHE)/etcd-$(ETCD)
 E2E_PROGRAMS = $(addprefix $(KUBERNETES_BIN)/,kube-apiserver kube-controller-manager kubectl) $(ETCD_BIN)/etcd $(ETCD_BIN)/etcdutl
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint release sim simdisk fuzz crash questions e2e bench conformance
+.PHONY: help run test lint matrix release sim simdisk fuzz crash questions e2e bench conformance
 
 help: ## say what there is to make
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -64,12 +68,14 @@ run: ## start a lively cluster in the process, mirror it, and show it in the ter
 	@$(GO) build -o bin/tarn ./cmd/tarn
 	@bin/tarn demo $(DEMO)
 
-test: ## test everything, with the race detector
-	@[ -n "$(RACE)" ] || echo "there is no C compiler: testing WITHOUT the race detector"
-	$(GO) test $(RACE) $(PACKAGES)
-	$(if $(RACE),$(GO) test -run StrayWrite ./ctrlcache) # which are data races by themselves
-	$(if $(RACE),$(GO) test ./kube/wire/...) # all cases of tests that have no goroutines
-	cd bench && $(GO) vet ./... && $(GO) test ./...
+test: bin/testrun ## test everything, with the race detector, and say at the end what was not tested
+	cd bench && $(GO) vet ./...
+	GO=$(GO) bin/testrun $(if $(RACE),,-note "data races: there is no C compiler for the race detector") \
+		-- $(RACE) $(PACKAGES) \
+		$(if $(RACE),-- -run StrayWrite ./ctrlcache) \
+		$(if $(RACE),-- ./kube/wire/...) \
+		-- -C bench ./...
+	cd tools && GOWORK=off $(GO) test ./...
 
 questions: ## ask the questions of docs/sql.md of 10,000 pods, and print how long each takes
 	$(GO) test -run 'TestQuestions$$' -v -count 1 ./sqlite/ondisk -question.pods 10000
@@ -82,6 +88,13 @@ lint: bin/staticcheck ## check the formatting, vet, and run staticcheck
 	$(GO) vet $(ALL_PACKAGES)
 	bin/staticcheck $(ALL_PACKAGES)
 	cd tools && GOWORK=off $(GO) vet ./...
+
+# Which minor version of client-go make matrix tests: MATRIX=0.36; all if empty.
+MATRIX ?=
+
+matrix: ## build and test with older client-go and controller-runtime; MATRIX=0.36 chooses
+	cd tools && GOWORK=off $(GO) build -o ../bin/matrix ./matrix
+	bin/matrix -only "$(MATRIX)"
 
 release: ## make a release of all modules in a scratch directory, and prove that it can be used
 	tools/release.sh v0.0.0-test

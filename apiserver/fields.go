@@ -66,8 +66,6 @@ func selectable(object runtime.Object) map[string]string {
 		return map[string]string{"status.successful": strconv.Itoa(int(o.Status.Succeeded))}
 	case *certificatesv1.CertificateSigningRequest:
 		return map[string]string{"spec.signerName": o.Spec.SignerName}
-	case *certificatesv1.ClusterTrustBundle:
-		return map[string]string{"spec.signerName": o.Spec.SignerName}
 	case *resourcev1.ResourceSlice:
 		node := ""
 		if o.Spec.NodeName != nil {
@@ -75,7 +73,7 @@ func selectable(object runtime.Object) map[string]string {
 		}
 		return map[string]string{"spec.nodeName": node, "spec.driver": o.Spec.Driver}
 	}
-	return nil
+	return fieldsSince037(object)
 }
 
 // selectorFields names what an endpoint can be selected by.

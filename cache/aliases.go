@@ -48,9 +48,6 @@ type (
 	Indexer                = upstream.Indexer
 	Indexers               = upstream.Indexers
 	Indices                = upstream.Indices
-	TypedIndexFunc[T any]  = upstream.TypedIndexFunc[T]
-	TypedIndexer[T any]    = upstream.TypedIndexer[T]
-	TypedIndexers[T any]   = upstream.TypedIndexers[T]
 	AppendFunc             = upstream.AppendFunc
 	GenericLister          = upstream.GenericLister
 	GenericNamespaceLister = upstream.GenericNamespaceLister
@@ -74,16 +71,4 @@ type (
 	ResourceEventHandlerDetailedFuncs = upstream.ResourceEventHandlerDetailedFuncs
 	ResourceEventHandlerFuncs         = upstream.ResourceEventHandlerFuncs
 	ResourceEventHandlerRegistration  = upstream.ResourceEventHandlerRegistration
-)
-
-// Event handlers that know the type of their objects. [Object] is a constraint,
-// which Go allows an alias for as well.
-type (
-	Object                                           = upstream.Object
-	DeletedObject[T Object]                          = upstream.DeletedObject[T]
-	TypedFilteringResourceEventHandler[T Object]     = upstream.TypedFilteringResourceEventHandler[T]
-	TypedResourceEventHandler[T Object]              = upstream.TypedResourceEventHandler[T]
-	TypedResourceEventHandlerDetailedFuncs[T Object] = upstream.TypedResourceEventHandlerDetailedFuncs[T]
-	TypedResourceEventHandlerFuncs[T Object]         = upstream.TypedResourceEventHandlerFuncs[T]
-	TypedSharedIndexInformer[T Object]               = upstream.TypedSharedIndexInformer[T]
 )

@@ -97,9 +97,8 @@ type (
 // Mutations: objects that their user changed and the cache has not seen yet, and
 // objects that nobody should have changed.
 type (
-	MutationCache        = upstream.MutationCache
-	MutationCacheOptions = upstream.MutationCacheOptions
-	MutationDetector     = upstream.MutationDetector
+	MutationCache    = upstream.MutationCache
+	MutationDetector = upstream.MutationDetector
 )
 
 // Metrics.

@@ -34,9 +34,3 @@ func ResetInformerNamesForTesting() {
 func NewIntegerResourceVersionMutationCache(logger klog.Logger, backingCache Store, indexer Indexer, ttl time.Duration, includeAdds bool) MutationCache {
 	return upstream.NewIntegerResourceVersionMutationCache(logger, backingCache, indexer, ttl, includeAdds)
 }
-
-// NewIntegerResourceVersionMutationCacheWithOptions is
-// [NewIntegerResourceVersionMutationCache] with its settings in a struct.
-func NewIntegerResourceVersionMutationCacheWithOptions(logger klog.Logger, backingCache Store, options MutationCacheOptions) MutationCache {
-	return upstream.NewIntegerResourceVersionMutationCacheWithOptions(logger, backingCache, options)
-}

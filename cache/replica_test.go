@@ -28,7 +28,7 @@ func TestReplicaOfTellsWhatInterfacesCannot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := onePod(t)
 		informer := NewSharedIndexInformer(source, &corev1.Pod{}, 0, Indexers{})
-		replica, ok := ReplicaOf(NewTypedSharedIndexInformer[*corev1.Pod](informer))
+		replica, ok := ReplicaOf(typed[*corev1.Pod](informer))
 		if !ok {
 			t.Fatal("no replica behind a wrapped informer")
 		}

@@ -36,7 +36,7 @@ var (
 			return upstream.NewDeltaFIFOWithOptions(DeltaFIFOOptions{KnownObjects: known, EmitDeltaTypeReplaced: true})
 		},
 		upstream.WaitForCacheSync,
-		upstream.ShutDownEventHandler,
+		upstreamShutDown,
 	}
 	ours = library{"ours",
 		NewSharedIndexInformerWithOptions,

@@ -81,7 +81,7 @@ func TestInformersShare(t *testing.T) {
 		"by default": {listWatchOnly, true},
 		"turned off": {func(lw ListerWatcher) SharedIndexInformer {
 			informer := listWatchOnly(lw)
-			must(ShareStructure(NewTypedSharedIndexInformer[*corev1.Pod](informer), false))
+			must(ShareStructure(typed[*corev1.Pod](informer), false))
 			return informer
 		}, false},
 		"turned off and on": {func(lw ListerWatcher) SharedIndexInformer {

@@ -1,3 +1,5 @@
+//go:build !tarn_client_go_0_36
+
 package cache
 
 import (
@@ -8,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	upstream "k8s.io/client-go/tools/cache"
 )
 
 type typedObject = *metav1.PartialObjectMetadata
@@ -108,5 +111,20 @@ func TestTypedIndexFunctionRefusesOtherTypes(t *testing.T) {
 	}
 	if _, err := untyped["name"](&metav1.ObjectMeta{}); err == nil {
 		t.Error("another type was indexed")
+	}
+}
+
+// typed wraps an informer as programs do that want its objects typed.
+func typed[T Object](informer SharedIndexInformer) SharedIndexInformer {
+	return NewTypedSharedIndexInformer[T](informer)
+}
+
+// upstreamShutDown is for scenarios that compare with client-go.
+var upstreamShutDown = upstream.ShutDownEventHandler
+
+// A typed handler is named by what it passes events on to.
+func TestHandlerNameOfTyped(t *testing.T) {
+	if got := handlerName(typedHandler[typedObject]{&typedLog{}}); !strings.HasSuffix(got, "/cache.typedLog") {
+		t.Errorf("got %s", got)
 	}
 }

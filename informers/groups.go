@@ -14,7 +14,6 @@ import (
 	"k8s.io/client-go/informers/extensions"
 	"k8s.io/client-go/informers/flowcontrol"
 	"k8s.io/client-go/informers/internalinterfaces"
-	"k8s.io/client-go/informers/lifecycle"
 	"k8s.io/client-go/informers/networking"
 	"k8s.io/client-go/informers/node"
 	"k8s.io/client-go/informers/policy"
@@ -45,7 +44,6 @@ func (f *factory) Discovery() discovery.Interface        { return through(f, dis
 func (f *factory) Events() events.Interface              { return through(f, events.New) }
 func (f *factory) Extensions() extensions.Interface      { return through(f, extensions.New) }
 func (f *factory) Flowcontrol() flowcontrol.Interface    { return through(f, flowcontrol.New) }
-func (f *factory) Lifecycle() lifecycle.Interface        { return through(f, lifecycle.New) }
 func (f *factory) Networking() networking.Interface      { return through(f, networking.New) }
 func (f *factory) Node() node.Interface                  { return through(f, node.New) }
 func (f *factory) Policy() policy.Interface              { return through(f, policy.New) }

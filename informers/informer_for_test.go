@@ -49,36 +49,6 @@ func TestInformerFor(t *testing.T) {
 	}.run(t)
 }
 
-// TestTypedInformer uses client-go's typed wrapper of an informer.
-func TestTypedInformer(t *testing.T) {
-	story{
-		objects: small,
-		tell: func(w *teller) {
-			typed := coreinformers.ToTypedPodInformer(w.factory.Core().V1().Pods()).TypedInformer()
-			_, err := typed.AddTypedEventHandler(coreinformers.PodHandlerFuncs{
-				AddFunc: func(p *corev1.Pod) { w.sayf("added %s", brief(p)) },
-			})
-			w.must(err)
-			w.must(typed.AddTypedIndexers(coreinformers.PodIndexers{
-				"v": func(p *corev1.Pod) ([]string, error) { return []string{p.Labels["v"]}, nil },
-			}))
-			w.factory.StartWithContext(w.ctx)
-			w.tellOn("index")
-			pods, err := typed.GetTypedIndexer().ByIndex("v", "1")
-			w.must(err)
-			for _, p := range pods {
-				w.sayf("v=1: %s", brief(p))
-			}
-		},
-		want: `
-			added north/a@1
-			added south/b@1
-			-- index --
-			v=1: north/a@1
-			v=1: south/b@1`,
-	}.run(t)
-}
-
 // TestRunOnce does not count on informers to refuse a second run.
 func TestRunOnce(t *testing.T) {
 	for name, make := range makers {

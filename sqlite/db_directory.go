@@ -38,9 +38,16 @@ func prepareDirectory(dir string) error {
 		}
 		info, err = os.Lstat(dir)
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		return fmt.Errorf("sqlite: %s cannot be used: %w", dir, err)
+	}
+	return checkDirectory(dir, info)
+}
+
+// checkDirectory says why a directory that is there is refused, if it is. It changes
+// nothing.
+func checkDirectory(dir string, info fs.FileInfo) error {
+	switch {
 	case info.Mode()&fs.ModeSymlink != 0:
 		return fmt.Errorf("sqlite: %s is a symbolic link, and who made it decides where it leads: name the directory itself", dir)
 	case !info.IsDir():

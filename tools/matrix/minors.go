@@ -1,0 +1,44 @@
+package main
+
+// minor is a minor version of client-go, and the controller-runtime that belongs to it.
+type minor struct {
+	clientGo, runtime string
+	// older says that it is not the one that go.mod names: names that it does not have
+	// are left out by the tag, and the table of package informers is generated anew.
+	older bool
+	// missing are parts that do not compile with it, and why.
+	missing map[string]string
+}
+
+// tag leaves out what client-go 0.36 does not have.
+const tag = "tarn_client_go_0_36"
+
+const noReadYourWrites = "controller-runtime has the options for reading one's own writes, which `NewClient` implements, from 0.25 on"
+
+var minors = []minor{
+	{clientGo: "v0.37.2", runtime: "v0.25.2"},
+	{clientGo: "v0.36.6", runtime: "v0.24.1", older: true, missing: map[string]string{"ctrlcache": noReadYourWrites}},
+	{clientGo: "v0.35.10", runtime: "v0.23.3", older: true, missing: map[string]string{"ctrlcache": noReadYourWrites}},
+}
+
+// part is what is built and tested. tests is the part of the tests that stands for all:
+// those that speak to a server, read the wire, or are written against client-go's types.
+type part struct {
+	name, module string
+	packages     []string
+	tests        string
+}
+
+var parts = []part{
+	{"kube", ".", []string{"./kube", "./kube/wire"},
+		"TestReflect|TestWatch|TestList|TestServers|TestSameAsClientGo|TestFailures|TestNoWatchList|TestConnection|TestClient|TestMedia|TestDiscovery|TestProtobufEveryType|TestJSONEveryType"},
+	{"cache", ".", []string{"./cache", "./cache/synctrack"},
+		"TestReplica|TestDetectMutations|TestReflector|TestLostConnections|TestRewound|TestInformersShare|TestSharingSources|TestTransform|TestIndexers|TestRunWaits|TestPanic|TestListWatch|TestSuppliedSource|TestWaitFor|TestGenericLister|TestKeysLikeClientGo"},
+	{"informers", ".", []string{"./informers", "./informers/dynamicinformer", "./informers/metadatainformer"},
+		"TestForConfig|TestLife|TestStart|TestWaitForCacheSync|TestEvery|TestChoices|TestFiltered|TestSameRequests|TestForResource|TestTheSameAsStock"},
+	{"ctrlcache", "ctrlcache", []string{"."},
+		"TestInformers|TestOptions|TestReading|TestFieldSelectors|TestManager|TestReadYour|TestEveryOption|TestCopies"},
+}
+
+// pinned are the modules that a minor sets.
+var pinned = []string{"k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "k8s.io/apiextensions-apiserver"}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"path"
+	"strings"
+)
+
+// shownTests is how many tests are named for a reason.
+const shownTests = 3
+
+// skip is a test that was not run.
+type skip struct{ pack, test, reason string }
+
+// summary is what is told at the end of all runs.
+type summary struct {
+	passed, empty int
+	failed        []string
+	skipped       []skip
+}
+
+func (s *summary) count(action string) {
+	switch action {
+	case "pass":
+		s.passed++
+	case "skip":
+		s.empty++
+	}
+}
+
+// print says what was not tested. Skips with the same last words have one reason: what
+// comes before them names the case.
+func (s *summary) print(out io.Writer, notes []string) {
+	fmt.Fprintf(out, "\n%d packages passed, %d failed, %d have no tests\n", s.passed, len(s.failed), s.empty)
+	for _, name := range s.failed {
+		fmt.Fprintln(out, "  FAILED", name)
+	}
+	if len(s.skipped) == 0 && len(notes) == 0 {
+		fmt.Fprintln(out, "No test was skipped.")
+		return
+	}
+	fmt.Fprintln(out, "Not tested:")
+	for _, note := range notes {
+		fmt.Fprintln(out, "  "+note)
+	}
+	var order []string
+	groups := map[string][]skip{}
+	for _, one := range s.skipped {
+		key := one.reason[strings.LastIndex(one.reason, ": ")+1:]
+		if groups[key] == nil {
+			order = append(order, key)
+		}
+		groups[key] = append(groups[key], one)
+	}
+	for _, key := range order {
+		group := groups[key]
+		var names []string
+		for i, one := range group {
+			if i == shownTests {
+				names = append(names, fmt.Sprintf("%d more", len(group)-i))
+				break
+			}
+			names = append(names, path.Base(one.pack)+"."+one.test)
+		}
+		fmt.Fprintf(out, "  %s (%s)\n", group[0].reason, strings.Join(names, ", "))
+	}
+}

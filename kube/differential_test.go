@@ -35,7 +35,7 @@ type observed struct {
 // plainPods serves pods the way an API server does, in the form that is asked for.
 func plainPods(t *testing.T) http.HandlerFunc {
 	all := newPods(40)
-	all[3].ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m", FieldsV1: metav1.NewFieldsV1(`{"f:a":{}}`)}}
+	all[3].ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m", FieldsV1: fieldsOf(`{"f:a":{}}`)}}
 	all[4].OwnerReferences = []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "rs", UID: "u"}}
 	all[5] = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "bare"}}
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -227,4 +227,14 @@ func throughSource(t *testing.T, source *Source[any]) (o observed) {
 		o.Objects = append(o.Objects, e.Object)
 	}
 	return o
+}
+
+// fieldsOf makes the fields of a manager in the one way that every version of
+// apimachinery has.
+func fieldsOf(text string) *metav1.FieldsV1 {
+	fields := &metav1.FieldsV1{}
+	if err := fields.UnmarshalJSON([]byte(text)); err != nil {
+		panic(err)
+	}
+	return fields
 }

@@ -42,10 +42,30 @@ func TestFirstError(t *testing.T) {
 	}
 }
 
+// What is expected of a minor is about parts that there are.
+func TestMinorsNameParts(t *testing.T) {
+	known := map[string]bool{}
+	for _, p := range parts {
+		known[p.name] = true
+	}
+	for _, m := range minors {
+		for name := range m.missing {
+			if !known[name] || m.untested[name] != "" {
+				t.Errorf("%s: %q is no part, or there twice", m.clientGo, name)
+			}
+		}
+		for name := range m.untested {
+			if !known[name] {
+				t.Errorf("%s: %q is no part", m.clientGo, name)
+			}
+		}
+	}
+}
+
 func TestTable(t *testing.T) {
 	cells := map[string]cell{"kube": {text: "passes, 3 tests"}, "cache": {text: "passes, 1 tests"}, "informers": {text: "x"}, "ctrlcache": {text: "does not compile"}}
 	got := table([]column{{minor: minors[1], cells: cells, took: 90 * time.Second}})
-	for _, want := range []string{"| | client-go v0.36.", "| `kube` | passes, 3 tests |", "| took | 1m30s |", "ctrlcache: controller-runtime has"} {
+	for _, want := range []string{"| | client-go v0.36.", "| `kube` | passes, 3 tests |", "| took | 1m30s |", "- `ctrlcache` with client-go v0.36.6: controller-runtime has"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is not in\n%s", want, got)
 		}

@@ -1,8 +1,8 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 )
@@ -34,17 +34,12 @@ func table(columns []column) string {
 		fmt.Fprintf(&b, " %s |", c.took.Round(time.Second))
 	}
 	b.WriteString("\n")
-	var reasons []string
 	for _, c := range columns {
-		for name, why := range c.minor.missing {
-			if line := fmt.Sprintf("%s: %s", name, why); !slices.Contains(reasons, line) {
-				reasons = append(reasons, line)
+		for _, p := range parts {
+			if why := cmp.Or(c.minor.missing[p.name], c.minor.untested[p.name]); why != "" {
+				fmt.Fprintf(&b, "\n- `%s` with client-go %s: %s.", p.name, c.minor.clientGo, why)
 			}
 		}
 	}
-	slices.Sort(reasons)
-	for _, line := range reasons {
-		b.WriteString("\n" + line + ".\n")
-	}
-	return b.String()
+	return strings.TrimSuffix(b.String(), "\n") + "\n"
 }

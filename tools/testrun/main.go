@@ -17,6 +17,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -75,12 +76,12 @@ func run(out *console, all *summary, args []string) error {
 	// What go test compiles it does not tell; go build does. Flags that only tests
 	// have make it fail, which does not matter: the tests say what is wrong.
 	if !strings.Contains(strings.Join(args, " "), "-run") {
-		build := exec.Command(goCommand(), goArgs("build", "-v", args)...)
+		build := exec.Command(goCommand(), goArgs([]string{"build", "-v", "-o", os.DevNull}, args)...)
 		build.Stderr = &compiling{out: out}
 		_ = build.Run()
 	}
 	out.doing("compiling the tests")
-	cmd := exec.Command(goCommand(), goArgs("test", "-json", args)...)
+	cmd := exec.Command(goCommand(), goArgs([]string{"test", "-json"}, args)...)
 	cmd.Stderr = &compiling{out: out}
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
@@ -103,12 +104,12 @@ func goCommand() string {
 	return "go"
 }
 
-// goArgs puts a flag behind the command; -C must stay the first.
-func goArgs(command, flag string, args []string) []string {
+// goArgs puts arguments behind a command and its flags; -C must stay the first flag.
+func goArgs(command, args []string) []string {
 	if len(args) > 1 && args[0] == "-C" {
-		return append([]string{command, "-C", args[1], flag}, args[2:]...)
+		return slices.Concat(command[:1], args[:2], command[1:], args[2:])
 	}
-	return append([]string{command, flag}, args...)
+	return slices.Concat(command, args)
 }
 
 // console prints, and says what is being done when nothing was printed for a while.

@@ -25,7 +25,7 @@ func TestParse(t *testing.T) {
 
 func TestGoArgs(t *testing.T) {
 	for _, c := range []struct{ args, want string }{{"-race ./...", "test -json -race ./..."}, {"-C bench ./...", "test -C bench -json ./..."}} {
-		if got := strings.Join(goArgs("test", "-json", strings.Fields(c.args)), " "); got != c.want {
+		if got := strings.Join(goArgs([]string{"test", "-json"}, strings.Fields(c.args)), " "); got != c.want {
 			t.Errorf("%s becomes %s, want %s", c.args, got, c.want)
 		}
 	}
@@ -138,6 +138,7 @@ func TestExitCode(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		"go.mod":            "module x\n\ngo 1.26\n",
+		"main/x.go":         "package main\n\nfunc main() {}\n",
 		"good/x_test.go":    "package good\n\nimport \"testing\"\n\nfunc TestX(t *testing.T) { t.Skip(\"no tool\") }\n",
 		"bad/x_test.go":     "package bad\n\nimport \"testing\"\n\nfunc TestX(t *testing.T) { t.Error(\"wrong\") }\n",
 		"broken/x_test.go":  "package broken\n\nfunc TestX(\n",
@@ -164,6 +165,7 @@ func TestExitCode(t *testing.T) {
 		{"-- ./bad -- ./good", 1, []string{"x_test.go:5: wrong", "FAILED x/bad", "ok  \tx/good"}},
 		{"-- ./broken", 1, []string{"x_test.go:", "FAILED"}},
 		{"-- ./missing", 1, []string{"x/nowhere", "FAILED"}},
+		{"-- ./main", 0, []string{"x/main", "1 have no tests", "No test was skipped."}},
 		{"-- -nonsense", 1, []string{"nonsense"}},
 		{"./good", 2, []string{"usage"}},
 	} {
@@ -179,5 +181,9 @@ func TestExitCode(t *testing.T) {
 				t.Errorf("%s: %q is not in\n%s", c.args, word, out)
 			}
 		}
+	}
+	// Five folders, go.mod and the program: nothing else was built there.
+	if left, err := filepath.Glob(filepath.Join(dir, "*")); err != nil || len(left) != 7 {
+		t.Errorf("it leaves %v, %v", left, err)
 	}
 }

@@ -88,7 +88,9 @@ var layout = []folderRule{
 		why: "verify compares a copy with its source, and belongs to neither"},
 	{folder: "cmd/internal/mirror", imports: []string{".", "memory", "fieldpath", "sqlite/...", "kube/...", "metrics", "verify", "internal/render"},
 		why: "a mirror is several replicas of one cluster; those who show it stand above it"},
-	{folder: "cmd/internal/web", imports: []string{".", "memory", "fieldpath", "sqlite", "metrics", "internal/render", "cmd/internal/mirror"},
+	{folder: "cmd/internal/sqlout", imports: []string{"sqlite"}, noKubernetes: true,
+		why: "it writes the answers of any statement, and knows nothing of what they are about"},
+	{folder: "cmd/internal/web", imports: []string{".", "memory", "fieldpath", "sqlite", "metrics", "internal/render", "cmd/internal/mirror", "cmd/internal/sqlout"},
 		why: "the page shows a mirror and knows no cluster"},
 
 	{folder: "examples/...", imports: []string{"*"},

@@ -13,6 +13,7 @@ import (
 	"github.com/tarnproject/tarn/apiserver"
 	"github.com/tarnproject/tarn/kube"
 	"github.com/tarnproject/tarn/memory"
+	"github.com/tarnproject/tarn/memory/query"
 )
 
 // cluster is an API server with two nodes and a pod on the first, copied by two
@@ -122,7 +123,7 @@ func ExampleStoreAs() {
 	if !ok {
 		log.Fatal("the replica has another store")
 	}
-	found, err := store.Select(memory.Where(memory.Field("spec.containers[*].image").HasPrefix("shop/")))
+	found, err := store.Select(query.Where(query.Field("spec.containers[*].image").HasPrefix("shop/")))
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/memory"
+	"github.com/tarnproject/tarn/memory/query"
 )
 
 // A question is a query to the store of an informer of ours, with what went wrong
@@ -21,13 +22,13 @@ import (
 // the one that leads to the fewest objects; without one it looks at the keys of
 // the namespace. With a limit it stops when that is reached.
 type question struct {
-	memory.Query
+	query.Query
 	failure error
 }
 
 // question is what list options ask. nothing says that no object can be meant.
 func (v view) question(chosen *client.ListOptions, indexed toolscache.Indexers) (q *question, nothing bool, err error) {
-	q = &question{Query: memory.Where()}
+	q = &question{Query: query.Where()}
 	var required fields.Requirements
 	if s := chosen.FieldSelector; s != nil && !s.Empty() {
 		if required = s.Requirements(); len(required) == 0 {
@@ -38,7 +39,7 @@ func (v view) question(chosen *client.ListOptions, indexed toolscache.Indexers) 
 	q.Query = q.Under(v.keysOf(namespace, required))
 	for _, r := range required {
 		if _, ok := indexed[indexName(r.Field)]; ok && equal(r) {
-			q.Query = q.And(memory.Indexed(indexName(r.Field), indexValue(namespace, r.Value)))
+			q.Query = q.And(query.Indexed(indexName(r.Field), indexValue(namespace, r.Value)))
 			continue
 		}
 		c, err := v.condition(r, indexed[indexName(r.Field)])
@@ -74,7 +75,7 @@ func (q *question) addLabels(s labels.Selector) (nothing bool) {
 			for value := range r.Values() {
 				values = append(values, value)
 			}
-			q.Query = q.And(memory.Label(r.Key()).In(values...).By(q.asked(matches)))
+			q.Query = q.And(query.Label(r.Key()).In(values...).By(q.asked(matches)))
 		default:
 			q.Query = q.And(q.holds(r.String(), matches))
 		}
@@ -89,8 +90,8 @@ func ofLabels(s labels.Selector) bool {
 }
 
 // holds is a condition that is asked of each object.
-func (q *question) holds(name string, match func(client.Object) (bool, error)) memory.Condition {
-	return memory.Holds(name, q.asked(match))
+func (q *question) holds(name string, match func(client.Object) (bool, error)) query.Condition {
+	return query.Holds(name, q.asked(match))
 }
 
 func (q *question) asked(match func(client.Object) (bool, error)) func(any) bool {

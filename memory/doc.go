@@ -1,5 +1,6 @@
 // Package memory is the store that lives in the process: the newest objects, the
-// version they show, indexes over them, and queries.
+// version they show, indexes over them, and answers to queries, whose language is
+// package [github.com/tarnproject/tarn/memory/query].
 //
 // A [Store] is written in one of two ways. A reflector brings it from state to
 // state with Replace and Apply. Code that has no reflector writes it by key:

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/memory"
+	"github.com/tarnproject/tarn/memory/query"
 )
 
 func somePods() *memory.Store[*corev1.Pod] {
@@ -67,7 +68,7 @@ func ExampleStore_Select() {
 	pods := somePods()
 	_ = pods.AddIndex("app", memory.IndexPath[*corev1.Pod]("metadata.labels[app]"))
 
-	web := memory.Where().Labels("app in (web,job)").Sort("-spec.priority", "metadata.name").Limit(2)
+	web := query.Where().Labels("app in (web,job)").Sort("-spec.priority", "metadata.name").Limit(2)
 	for {
 		page, err := pods.Select(web)
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/memory/query"
 )
 
 // TestWalksGiveWay has one processor, on which a writer waits that is in the middle of
@@ -20,7 +21,7 @@ func TestWalksGiveWay(t *testing.T) {
 	if err := s.Replace(items, tarn.At("1")); err != nil {
 		t.Fatal(err)
 	}
-	everything := Query{}.Limit(len(items))
+	everything := query.Where().Limit(len(items))
 	for name, walk := range map[string]func(){
 		"All": func() {
 			for range s.All() {

@@ -6,11 +6,13 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 
 	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/memory/query"
 )
 
 // The several writers of a history, each with keys of its own.
@@ -196,7 +198,8 @@ func TestQueriesBesideAWriter(t *testing.T) {
 					return
 				default:
 				}
-				q := someQuery(random)
+				asked := someQuery(random)
+				q := asked.query
 				snap := s.Snapshot()
 				ofStore, err := s.Select(q)
 				ofSnapshot, err2 := snap.Select(q)
@@ -206,9 +209,9 @@ func TestQueriesBesideAWriter(t *testing.T) {
 					t.Error(err, err2, err3)
 					return
 				}
-				for _, page := range []Page[*object]{ofStore, ofSnapshot} {
+				for _, page := range []query.Page[*object]{ofStore, ofSnapshot} {
 					n, _ := strconv.Atoi("0" + string(page.Version))
-					want, total := answer(*written[n].Load(), q)
+					want, total := asked.answer(*written[n].Load())
 					if !slices.Equal(page.Keys, want) || (page.Continue != "") != (total > len(want)) {
 						t.Errorf("%v at version %d: %v, want %v of %d", q, n, page.Keys, want, total)
 						return
@@ -220,7 +223,7 @@ func TestQueriesBesideAWriter(t *testing.T) {
 					}
 				}
 				n, _ := strconv.Atoi("0" + string(ofSnapshot.Version))
-				if _, total := answer(*written[n].Load(), q); total != counted {
+				if _, total := asked.answer(*written[n].Load()); total != counted {
 					t.Errorf("%v at version %d: counts %d, want %d", q, n, counted, total)
 				}
 				answers.Add(1)
@@ -254,39 +257,78 @@ func TestQueriesBesideAWriter(t *testing.T) {
 	}
 }
 
+type object struct {
+	item
+}
+
+// wordsOf is an index function that does not take everything.
+func wordsOf(o *object) ([]string, error) {
+	if o.Size == 5 {
+		return nil, errBroken
+	}
+	return append([]string{o.Node}, o.Tags...), nil
+}
+
 func someObject(random *rand.Rand) *object {
 	words := []string{"", "a", "b", "ab"}
 	word := func() string { return words[random.IntN(len(words))] }
-	o := labelled(item{Node: word(), Size: random.IntN(6)}, nil)
+	o := &object{item{Node: word(), Size: random.IntN(6)}}
 	for range random.IntN(3) {
 		o.Tags = append(o.Tags, word())
 	}
 	return o
 }
 
-func someQuery(random *rand.Rand) Query {
-	conditions := []Condition{
-		Field("node").Is("a"), Field("node").In("b", "ab"), Field("node").HasPrefix("a"), Field("size").AtLeast(3), Field("size").Below(2),
-		Field("tags[*]").Is("b"), Field("tags[*]").Missing(), Field("size").Not(4), Indexed("words", "a"),
-	}
-	q := Where()
-	for range random.IntN(3) {
-		q = q.And(conditions[random.IntN(len(conditions))])
-	}
-	if random.IntN(2) == 0 {
-		q = q.Limit(1 + random.IntN(10))
-	}
-	return q
+// clause is a condition, and what it means in plain Go.
+type clause struct {
+	condition query.Condition
+	matches   func(*object) bool
 }
 
-// answer is what a query without a sort finds in a content, up to its limit, and
-// how many there are in all.
-func answer(content map[tarn.Key]*object, q Query) (keys []tarn.Key, total int) {
+var clauses = []clause{
+	{query.Field("node").Is("a"), func(o *object) bool { return o.Node == "a" }},
+	{query.Field("node").In("b", "ab"), func(o *object) bool { return o.Node == "b" || o.Node == "ab" }},
+	{query.Field("node").HasPrefix("a"), func(o *object) bool { return strings.HasPrefix(o.Node, "a") }},
+	{query.Field("size").AtLeast(3), func(o *object) bool { return o.Size >= 3 }},
+	{query.Field("size").Below(2), func(o *object) bool { return o.Size == 1 }}, // a size of 0 is none
+	{query.Field("size").Not(4), func(o *object) bool { return o.Size != 4 }},
+	{query.Field("tags[*]").Is("b"), func(o *object) bool { return slices.Contains(o.Tags, "b") }},
+	{query.Field("tags[*]").Missing(), func(o *object) bool { return len(o.Tags) == 0 }},
+	{query.Indexed("words", "a"), func(o *object) bool {
+		words, err := wordsOf(o)
+		return err == nil && slices.Contains(words, "a")
+	}},
+}
+
+// asking is a query without a sort, with what it is made of.
+type asking struct {
+	query   query.Query
+	clauses []clause
+	limit   int
+}
+
+func someQuery(random *rand.Rand) (a asking) {
+	a.query = query.Where()
+	for range random.IntN(3) {
+		c := clauses[random.IntN(len(clauses))]
+		a.clauses = append(a.clauses, c)
+		a.query = a.query.And(c.condition)
+	}
+	if random.IntN(2) == 0 {
+		a.limit = 1 + random.IntN(10)
+		a.query = a.query.Limit(a.limit)
+	}
+	return a
+}
+
+// answer is what the query finds in a content, up to its limit, and how many there are
+// in all.
+func (a asking) answer(content map[tarn.Key]*object) (keys []tarn.Key, total int) {
 	for _, key := range slices.Sorted(maps.Keys(content)) {
-		if slices.ContainsFunc(q.conditions, func(c Condition) bool { return !match(c, content[key]) }) {
+		if slices.ContainsFunc(a.clauses, func(c clause) bool { return !c.matches(content[key]) }) {
 			continue
 		}
-		if total++; q.limit == 0 || len(keys) < q.limit {
+		if total++; a.limit == 0 || len(keys) < a.limit {
 			keys = append(keys, key)
 		}
 	}

@@ -5,11 +5,10 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strconv"
-	"time"
 
 	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/fieldpath"
+	"github.com/tarnproject/tarn/memory/query"
 )
 
 // ByIndex returns the objects that have this value, in the order of keys. In an
@@ -100,7 +99,7 @@ func (s *Store[T]) Index(name string, object T) ([]T, error) {
 }
 
 // exactly is the span of one value.
-func exactly(value string) span { return span{value, value + "\x00"} }
+func exactly(value string) span { return span{From: value, To: value + "\x00"} }
 
 // textSpans is where values with this text stand.
 func (x *index[T]) textSpans(text string) []span {
@@ -108,42 +107,19 @@ func (x *index[T]) textSpans(text string) []span {
 		return []span{exactly(text)}
 	}
 	var spans []span
-	for _, v := range valuesOfText(text) {
-		spans = append(spans, prefixSpan(string(v.AppendOrdered(nil))))
+	for _, v := range fieldpath.ValuesOfText(text) {
+		spans = append(spans, query.PrefixSpan(string(v.AppendOrdered(nil))))
 	}
 	return spans
-}
-
-// valuesOfText gives all values that have this text, in order.
-func valuesOfText(text string) []fieldpath.Value {
-	values := []fieldpath.Value{fieldpath.StringValue(text)}
-	add := func(v fieldpath.Value) {
-		if v.String() == text {
-			values = append(values, v)
-		}
-	}
-	if b, err := strconv.ParseBool(text); err == nil {
-		add(fieldpath.BoolValue(b))
-	}
-	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
-		add(fieldpath.IntValue(n))
-	} else if f, err := strconv.ParseFloat(text, 64); err == nil {
-		add(fieldpath.FloatValue(f))
-	}
-	if t, err := time.Parse(time.RFC3339Nano, text); err == nil {
-		values = append(values, fieldpath.TimeValue(t))
-	}
-	slices.SortFunc(values, fieldpath.Value.Compare)
-	return values
 }
 
 // each gives the postings in spans of values.
 func (x *shelf[T]) each(spans []span, yield func(posting[T]) bool) {
 	for _, r := range spans {
 		more := true
-		x.postings.from(r.from, func(postings []posting[T]) bool {
+		x.postings.from(r.From, func(postings []posting[T]) bool {
 			for _, p := range postings {
-				if !r.has(p.term.value) {
+				if !r.Has(p.term.value) {
 					return false
 				}
 				if more = yield(p); !more {

@@ -5,6 +5,7 @@ import (
 	"iter"
 
 	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/memory/query"
 )
 
 // Get returns the object under key.
@@ -54,13 +55,13 @@ func (s *Store[T]) All() iter.Seq2[tarn.Key, T] { return s.within(span{}) }
 
 // Prefix walks the objects whose key begins with prefix. See All.
 func (s *Store[T]) Prefix(prefix tarn.Key) iter.Seq2[tarn.Key, T] {
-	return s.within(prefixSpan(string(prefix)))
+	return s.within(query.PrefixSpan(string(prefix)))
 }
 
 // Range walks the objects from key from up to but not including key to; without
 // an end if to is empty. See All.
 func (s *Store[T]) Range(from, to tarn.Key) iter.Seq2[tarn.Key, T] {
-	return s.within(span{string(from), string(to)})
+	return s.within(span{From: string(from), To: string(to)})
 }
 
 func (s *Store[T]) within(r span) iter.Seq2[tarn.Key, T] {
@@ -97,13 +98,13 @@ func (s *Store[T]) AllWatch(ctx context.Context) (all iter.Seq2[tarn.Key, T], ch
 
 // PrefixWatch is Prefix with a channel, see AllWatch.
 func (s *Store[T]) PrefixWatch(ctx context.Context, prefix tarn.Key) (found iter.Seq2[tarn.Key, T], changed <-chan struct{}) {
-	changed = s.watchers.within(ctx, prefixSpan(string(prefix)))
+	changed = s.watchers.within(ctx, query.PrefixSpan(string(prefix)))
 	return s.Prefix(prefix), changed
 }
 
 // RangeWatch is Range with a channel, see AllWatch.
 func (s *Store[T]) RangeWatch(ctx context.Context, from, to tarn.Key) (found iter.Seq2[tarn.Key, T], changed <-chan struct{}) {
-	changed = s.watchers.within(ctx, span{string(from), string(to)})
+	changed = s.watchers.within(ctx, span{From: string(from), To: string(to)})
 	return s.Range(from, to), changed
 }
 
@@ -151,10 +152,10 @@ func (s *Store[T]) List() []T {
 
 // walk gives the objects of a span of keys. The state must be pinned.
 func (st *state[T]) walk(r span, yield func(tarn.Key, T) bool) {
-	st.leaves(r.from, func(leaf *node[*cell[T]], first int) bool {
+	st.leaves(r.From, func(leaf *node[*cell[T]], first int) bool {
 		end, more := len(leaf.items), true
-		if r.to != "" && string(leaf.items[end-1].key) >= r.to {
-			end, _ = find(leaf.items, r.to)
+		if r.To != "" && string(leaf.items[end-1].key) >= r.To {
+			end, _ = find(leaf.items, r.To)
 			end, more = max(first, end), false
 		}
 		entries := st.entries(leaf)

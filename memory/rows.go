@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/tarnproject/tarn/fieldpath"
+	"github.com/tarnproject/tarn/memory/query"
 )
 
 func exactLookup(index string, values []any) lookup {
@@ -18,7 +19,7 @@ func exactLookup(index string, values []any) lookup {
 		case functional:
 			return []span{exactly(code)}, nil
 		}
-		return []span{prefixSpan(code)}, nil
+		return []span{query.PrefixSpan(code)}, nil
 	}}
 }
 
@@ -28,13 +29,13 @@ func prefixLookup(index, prefix string, values []any) lookup {
 			if len(values) > 0 {
 				return nil, errors.New("an index by function has one value only: nothing can come before the prefix")
 			}
-			return []span{prefixSpan(prefix)}, nil
+			return []span{query.PrefixSpan(prefix)}, nil
 		}
 		code, err := rowCode(false, fields-1, values)
 		if err != nil {
 			return nil, err
 		}
-		return []span{prefixSpan(string(fieldpath.AppendOrderedPrefix([]byte(code), prefix)))}, nil
+		return []span{query.PrefixSpan(string(fieldpath.AppendOrderedPrefix([]byte(code), prefix)))}, nil
 	}}
 }
 
@@ -49,9 +50,9 @@ func rangeLookup(index string, from, to []any) lookup {
 			return nil, err
 		}
 		if high != "" && high <= low {
-			return []span{{high, high}}, nil // nothing is in it
+			return []span{{From: high, To: high}}, nil // nothing is in it
 		}
-		return []span{{low, high}}, nil
+		return []span{{From: low, To: high}}, nil
 	}}
 }
 

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/memory/query"
 )
 
 // Snapshot is one state of a store, for as long as it is wanted. Taking one
@@ -84,13 +85,13 @@ func (n *Snapshot[T]) All() iter.Seq2[tarn.Key, T] { return n.within(span{}) }
 
 // Prefix walks the objects whose key begins with prefix.
 func (n *Snapshot[T]) Prefix(prefix tarn.Key) iter.Seq2[tarn.Key, T] {
-	return n.within(prefixSpan(string(prefix)))
+	return n.within(query.PrefixSpan(string(prefix)))
 }
 
 // Range walks the objects from key from up to but not including key to; without
 // an end if to is empty.
 func (n *Snapshot[T]) Range(from, to tarn.Key) iter.Seq2[tarn.Key, T] {
-	return n.within(span{string(from), string(to)})
+	return n.within(span{From: string(from), To: string(to)})
 }
 
 func (n *Snapshot[T]) within(r span) iter.Seq2[tarn.Key, T] {

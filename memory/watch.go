@@ -84,7 +84,7 @@ var alreadyClosed = func() <-chan struct{} {
 }()
 
 func (w *watchers) key(ctx context.Context, key string) <-chan struct{} {
-	return w.watch(ctx, subject{ofKey, span{from: key}})
+	return w.watch(ctx, subject{ofKey, span{From: key}})
 }
 
 func (w *watchers) within(ctx context.Context, of span) <-chan struct{} {
@@ -105,7 +105,7 @@ func (w *watchers) watch(ctx context.Context, of subject) <-chan struct{} {
 	if r, again := l.registered[of]; again {
 		return r.changed
 	}
-	of.from, of.to = strings.Clone(of.from), strings.Clone(of.to) // they may be parts of a request
+	of.From, of.To = strings.Clone(of.From), strings.Clone(of.To) // they may be parts of a request
 	t := w.topicOf(of)
 	r := &registration{subject: of, lease: l, topic: t, index: len(t.waiting), changed: make(chan struct{})}
 	t.waiting = append(t.waiting, r)
@@ -137,13 +137,13 @@ func (w *watchers) topicOf(of subject) *topic {
 	case ofSpan:
 		return w.spans.topicOf(of.span)
 	}
-	t := w.keys[of.from]
+	t := w.keys[of.From]
 	if t == nil {
 		if w.keys == nil {
 			w.keys = map[string]*topic{}
 		}
 		t = &topic{}
-		w.keys[of.from] = t
+		w.keys[of.From] = t
 	}
 	return t
 }
@@ -196,7 +196,7 @@ func (w *watchers) fire(t *topic) {
 	t.waiting = nil
 	switch of := waiting[0].subject; of.kind {
 	case ofKey:
-		delete(w.keys, of.from)
+		delete(w.keys, of.From)
 	case ofSpan:
 		w.spans.remove(of.span)
 	}

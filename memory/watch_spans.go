@@ -3,29 +3,16 @@ package memory
 import (
 	"cmp"
 	"math/rand/v2"
+
+	"github.com/tarnproject/tarn/memory/query"
 )
 
-// span is the keys from from up to but not including to; without an end if to is
-// empty.
-type span struct{ from, to string }
+// span is a range of keys, or of values of an index.
+type span = query.Span
 
-func (r span) has(key string) bool { return key >= r.from && (r.to == "" || key < r.to) }
-
-// compare orders spans by their beginning, then by their end.
-func (r span) compare(other span) int {
-	return cmp.Or(cmp.Compare(r.from, other.from), cmp.Compare(r.to, other.to))
-}
-
-// prefixSpan is the span of all keys that begin with prefix.
-func prefixSpan(prefix string) span {
-	end := []byte(prefix)
-	for len(end) > 0 && end[len(end)-1] == 255 {
-		end = end[:len(end)-1]
-	}
-	if len(end) > 0 {
-		end[len(end)-1]++
-	}
-	return span{prefix, string(end)}
+// compareSpans orders spans by their beginning, then by their end.
+func compareSpans(a, b span) int {
+	return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To))
 }
 
 // spanTree finds the spans that cover a key: prefixes, ranges, and everything,
@@ -60,7 +47,7 @@ type spanNode struct {
 // topicOf gives the topic of a span, which is added if it is not there.
 func (t *spanTree) topicOf(of span) *topic {
 	for n := t.root; n != nil; {
-		switch c := of.compare(n.span); {
+		switch c := compareSpans(of, n.span); {
 		case c == 0:
 			return &n.topic
 		case c < 0:
@@ -69,7 +56,7 @@ func (t *spanTree) topicOf(of span) *topic {
 			n = n.right
 		}
 	}
-	added := &spanNode{span: of, priority: rand.Uint64(), farthest: of.to}
+	added := &spanNode{span: of, priority: rand.Uint64(), farthest: of.To}
 	t.root = t.root.insert(added)
 	return &added.topic
 }
@@ -84,12 +71,12 @@ func (t *spanTree) covering(found []*topic, key string) []*topic {
 func (t *spanTree) collect(n *spanNode, found []*topic, key string) []*topic {
 	for n != nil && !endsBy(n.farthest, key) {
 		t.visits++
-		if n.from > key {
+		if n.From > key {
 			n = n.left
 			continue
 		}
 		found = t.collect(n.left, found, key)
-		if n.has(key) {
+		if n.Has(key) {
 			found = append(found, &n.topic)
 		}
 		n = n.right
@@ -102,7 +89,7 @@ func endsBy(end, key string) bool { return end != "" && end <= key }
 
 // update recomputes what a node knows of its subtree.
 func (n *spanNode) update() *spanNode {
-	n.farthest = n.to
+	n.farthest = n.To
 	for _, child := range []*spanNode{n.left, n.right} {
 		if child != nil && n.farthest != "" && (child.farthest == "" || child.farthest > n.farthest) {
 			n.farthest = child.farthest
@@ -118,7 +105,7 @@ func (n *spanNode) insert(added *spanNode) *spanNode {
 	case added.priority > n.priority:
 		added.left, added.right = n.split(added.span)
 		return added.update()
-	case added.compare(n.span) < 0:
+	case compareSpans(added.span, n.span) < 0:
 		n.left = n.left.insert(added)
 	default:
 		n.right = n.right.insert(added)
@@ -131,7 +118,7 @@ func (n *spanNode) split(at span) (before, after *spanNode) {
 	if n == nil {
 		return nil, nil
 	}
-	if n.compare(at) < 0 {
+	if compareSpans(n.span, at) < 0 {
 		n.right, after = n.right.split(at)
 		return n.update(), after
 	}
@@ -143,7 +130,7 @@ func (n *spanNode) remove(of span) *spanNode {
 	if n == nil {
 		return nil
 	}
-	switch c := of.compare(n.span); {
+	switch c := compareSpans(of, n.span); {
 	case c == 0:
 		return merge(n.left, n.right)
 	case c < 0:

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/memory/query"
 )
 
 // The tree finds what a comparison with every span finds, whatever was added and
@@ -20,9 +21,9 @@ func TestSpanTree(t *testing.T) {
 		model := map[span]*topic{}
 		t.Repeat(map[string]func(*rapid.T){
 			"add": func(t *rapid.T) {
-				of := span{aKey.Draw(t, "from"), aKey.Draw(t, "to")}
+				of := span{From: aKey.Draw(t, "from"), To: aKey.Draw(t, "to")}
 				if rapid.Bool().Draw(t, "prefix") {
-					of = prefixSpan(of.from)
+					of = query.PrefixSpan(of.From)
 				}
 				if got, had := tree.topicOf(of), model[of]; had != nil && got != had {
 					t.Fatalf("%q has two topics", of)
@@ -31,7 +32,7 @@ func TestSpanTree(t *testing.T) {
 				}
 			},
 			"remove": func(t *rapid.T) {
-				of := span{aKey.Draw(t, "from"), aKey.Draw(t, "to")}
+				of := span{From: aKey.Draw(t, "from"), To: aKey.Draw(t, "to")}
 				for known := range model {
 					if rapid.Bool().Draw(t, "this one") {
 						of = known
@@ -45,7 +46,7 @@ func TestSpanTree(t *testing.T) {
 				found := tree.covering(nil, key)
 				want := 0
 				for of, topic := range model {
-					if has := of.has(key); has != slices.Contains(found, topic) {
+					if has := of.Has(key); has != slices.Contains(found, topic) {
 						t.Fatalf("%q has %q: %v, and is found: %v", of, key, has, !has)
 					} else if has {
 						want++
@@ -64,11 +65,11 @@ func TestSpanTree(t *testing.T) {
 func TestWritesVisitOnlyWhatCoversTheirKey(t *testing.T) {
 	const n = 3000
 	for name, spanOf := range map[string]func(i int) (from, to string){
-		"prefixes before it": func(i int) (string, string) { p := prefixSpan(fmt.Sprintf("a-%d/", i)); return p.from, p.to },
-		"prefixes behind it": func(i int) (string, string) { p := prefixSpan(fmt.Sprintf("z-%d/", i)); return p.from, p.to },
+		"prefixes before it": func(i int) (string, string) { p := query.PrefixSpan(fmt.Sprintf("a-%d/", i)); return p.From, p.To },
+		"prefixes behind it": func(i int) (string, string) { p := query.PrefixSpan(fmt.Sprintf("z-%d/", i)); return p.From, p.To },
 		"around it": func(i int) (string, string) {
-			p := prefixSpan(fmt.Sprintf("%c-%d/", 'a'+rune(i%26), i))
-			return p.from, p.to
+			p := query.PrefixSpan(fmt.Sprintf("%c-%d/", 'a'+rune(i%26), i))
+			return p.From, p.To
 		},
 		"ranges that end before it":   func(i int) (string, string) { return fmt.Sprintf("a%05d", i), "m" },
 		"ranges that begin behind it": func(i int) (string, string) { return fmt.Sprintf("n%05d", i), "" },

@@ -71,14 +71,19 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if err := result.Write(os.Stdout, "table"); err != nil {
-		log.Fatal(err)
+	fmt.Println(result.Columns)
+	for _, row := range result.Rows {
+		fmt.Println(row...)
+	}
+	for _, table := range result.Read {
+		fmt.Println(table.Name, "at version", table.Version, "complete:", table.Complete)
 	}
 	_, err = sqlite.Query(context.Background(), dir, "DELETE FROM ships_labels", sqlite.Limits{})
 	fmt.Println(err)
 	// Output:
-	// HARBOUR      SHIPS
-	// Karlskrona   1
-	// Oslo         2
+	// [harbour ships]
+	// Karlskrona 1
+	// Oslo 2
+	// ships at version 3 complete: true
 	// sqlite: only reading is allowed here: sqlite3: SQL logic error: cannot modify ships_labels because it is a view
 }

@@ -40,8 +40,8 @@ func (l Limits) withDefaults() Limits {
 // A Sink takes the answer to a statement while it is computed, so that nobody has
 // to hold all of it.
 type Sink interface {
-	// Columns is called once, before the first row, or at the end if there is none.
-	Columns(names []string) error
+	// Begin is called once, before the first row, or at the end if there is none.
+	Begin(Head) error
 	// Row is called for each row with a value for each column: nil, int64, float64,
 	// [Text] or []byte. Text and bytes are SQLite's own memory: they are good until
 	// Row returns. An error ends the statement and is returned as it is.
@@ -50,6 +50,15 @@ type Sink interface {
 
 // Text is a text in SQLite's memory.
 type Text []byte
+
+// Head is what is known of an answer before its first row.
+type Head struct {
+	// Columns are their names.
+	Columns []string
+	// Read are the collections that the statement reads, by name, in the state that
+	// the rows are from.
+	Read []TableState
+}
 
 // Summary says how a statement ended.
 type Summary struct {
@@ -62,7 +71,7 @@ type Summary struct {
 
 // Result is an answer that was gathered.
 type Result struct {
-	Columns []string
+	Head
 	// Rows have a value for each column: nil, int64, float64, string or []byte.
 	Rows [][]any
 	// Cut says that there were more, beyond the limits.
@@ -99,8 +108,8 @@ func Query(ctx context.Context, dir, sql string, limits Limits, args ...any) (*R
 // gatherer is the sink that makes a [Result].
 type gatherer struct{ *Result }
 
-func (g gatherer) Columns(names []string) error {
-	g.Result.Columns = names
+func (g gatherer) Begin(head Head) error {
+	g.Head = head
 	return nil
 }
 
@@ -122,7 +131,7 @@ func (g gatherer) Row(values []any) error {
 
 // Stream answers a statement from the file of a directory, whether a process has it
 // open or not, and gives the rows away one by one. The statement sees one state of
-// all collections.
+// all collections, and [Head] says which.
 //
 //   - It can do nothing but read. An authorizer refuses everything else when the
 //     statement is compiled. A read-only connection alone would not do: it can still

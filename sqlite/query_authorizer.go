@@ -6,10 +6,13 @@ import (
 	"github.com/ncruces/go-sqlite3"
 )
 
-// authorizer lets a statement be compiled that only reads.
+// authorizer lets a statement be compiled that only reads, and notes what it reads.
 type authorizer struct {
 	// refused is the first thing that was not allowed.
 	refused string
+	// read are the ids of the collections whose tables the statement reads. SQLite asks
+	// for each table by its own name, whatever view, alias or subquery it stands behind.
+	read map[int64]bool
 }
 
 // forbidden are the functions that do more than compute, and those that take the
@@ -21,7 +24,15 @@ var forbidden = map[string]bool{
 
 func (a *authorizer) authorize(action sqlite3.AuthorizerActionCode, third, fourth, schema, inner string) sqlite3.AuthorizerReturnCode {
 	switch action {
-	case sqlite3.AUTH_SELECT, sqlite3.AUTH_READ, sqlite3.AUTH_RECURSIVE:
+	case sqlite3.AUTH_SELECT, sqlite3.AUTH_RECURSIVE:
+		return sqlite3.AUTH_OK
+	case sqlite3.AUTH_READ:
+		if id, ok := collectionOf(third); ok {
+			if a.read == nil {
+				a.read = map[int64]bool{}
+			}
+			a.read[id] = true
+		}
 		return sqlite3.AUTH_OK
 	case sqlite3.AUTH_FUNCTION:
 		if !forbidden[strings.ToLower(fourth)] {

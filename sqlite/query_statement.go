@@ -51,7 +51,7 @@ func (s *statement) run(ctx context.Context, path, sql string, args []any) error
 		if err := limit(ctx, conn); err != nil {
 			return err
 		}
-		if err := conn.SetAuthorizer(s.guard.authorize); err != nil {
+		if err := first(pinSnapshot(conn), conn.SetAuthorizer(s.guard.authorize)); err != nil {
 			return err
 		}
 		return s.answer(conn, sql, args)
@@ -99,19 +99,22 @@ func (s *statement) answer(conn *sqlite3.Conn, sql string, args []any) error {
 			return err
 		}
 	}
-	names := make([]string, stmt.ColumnCount())
-	for i := range names {
-		names[i] = stmt.ColumnName(i)
+	head := Head{Columns: make([]string, stmt.ColumnCount())}
+	for i := range head.Columns {
+		head.Columns[i] = stmt.ColumnName(i)
 	}
-	return s.rows(stmt, names)
+	if head.Read, err = readTableStates(conn, s.guard.read); err != nil {
+		return err
+	}
+	return s.rows(stmt, head)
 }
 
 // rows gives the rows away. The bytes of a row are counted before the sink sees it,
 // and nothing of it has been copied by then: a row may be two thousand times the same
 // value, which SQLite holds once.
-func (s *statement) rows(stmt *sqlite3.Stmt, names []string) error {
+func (s *statement) rows(stmt *sqlite3.Stmt, head Head) error {
 	left := s.limits.Bytes
-	values := make([]any, len(names))
+	values := make([]any, len(head.Columns))
 	for stmt.Step() {
 		if s.summary.Rows == s.limits.Rows {
 			s.summary.Cut = true
@@ -131,7 +134,7 @@ func (s *statement) rows(stmt *sqlite3.Stmt, names []string) error {
 		}
 		left -= size
 		if s.summary.Rows == 0 {
-			if err := s.sink(func() error { return s.to.Columns(names) }); err != nil {
+			if err := s.sink(func() error { return s.to.Begin(head) }); err != nil {
 				return err
 			}
 		}
@@ -143,7 +146,7 @@ func (s *statement) rows(stmt *sqlite3.Stmt, names []string) error {
 	if err := stmt.Err(); err != nil || s.summary.Rows > 0 {
 		return err
 	}
-	return s.sink(func() error { return s.to.Columns(names) })
+	return s.sink(func() error { return s.to.Begin(head) })
 }
 
 // sink calls the sink, and notes that an error or a panic is its own.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -53,10 +54,28 @@ func ask1(t testing.TB, dir, sql string, args ...any) string {
 	if err != nil {
 		t.Fatalf("%s: %v", sql, err)
 	}
-	var b bytes.Buffer
-	must(t, r.Write(&b, "csv"))
-	_, rows, _ := strings.Cut(b.String(), "\n")
-	return strings.ReplaceAll(strings.TrimSpace(rows), "\n", " ")
+	return strings.ReplaceAll(strings.TrimSpace(asCSV(r)), "\n", " ")
+}
+
+// asCSV is the rows of an answer, for comparisons.
+func asCSV(r *Result) string {
+	var b strings.Builder
+	w := csv.NewWriter(&b)
+	for _, row := range r.Rows {
+		cells := make([]string, len(row))
+		for i, v := range row {
+			switch v := v.(type) {
+			case nil:
+			case []byte:
+				cells[i] = base64.StdEncoding.EncodeToString(v)
+			default:
+				cells[i] = fmt.Sprint(v)
+			}
+		}
+		_ = w.Write(cells) // memory takes everything
+	}
+	w.Flush()
+	return b.String()
 }
 
 func TestQuery(t *testing.T) {
@@ -211,35 +230,6 @@ func TestBadQueries(t *testing.T) {
 	}
 	if _, err := Query(t.Context(), filepath.Join(dir, "none"), "SELECT 1", Limits{}); err == nil || !strings.Contains(err.Error(), "holds no replica") {
 		t.Errorf("a directory without a replica says %v", err)
-	}
-}
-
-func TestOutput(t *testing.T) {
-	r := &Result{Columns: []string{"name", "n"}, Rows: [][]any{{"a\x1b[2J", int64(1)}, {nil, 2.5}, {strings.Repeat("ä", 100), []byte{0xff}}}, Cut: true}
-	for format, want := range map[string]string{
-		"table": "NAME" + strings.Repeat(" ", 79) + "N\na [2J" + strings.Repeat(" ", 78) + "1\n" + strings.Repeat(" ", 83) + "2.5\n" + strings.Repeat("ä", 79) + "…   /w==\n(there is more than these 3 rows)\n",
-		"json":  "[\n{\"name\": \"a\\u001b[2J\", \"n\": 1},\n{\"name\": null, \"n\": 2.5},\n{\"name\": \"" + strings.Repeat("ä", 100) + "\", \"n\": \"/w==\"}\n]\n",
-		"csv":   "name,n\na\x1b[2J,1\n,2.5\n" + strings.Repeat("ä", 100) + ",/w==\n",
-	} {
-		var b bytes.Buffer
-		must(t, r.Write(&b, format))
-		if b.String() != want {
-			t.Errorf("%s is\n%q, want\n%q", format, b.String(), want)
-		}
-	}
-	if err := r.Write(&bytes.Buffer{}, "xml"); err == nil {
-		t.Error("xml was written")
-	}
-}
-
-// A row of one value that is missing is a row all the same.
-func TestCSVOfNothing(t *testing.T) {
-	r := &Result{Columns: []string{"node"}, Rows: [][]any{{nil}, {""}, {"n"}}}
-	var b bytes.Buffer
-	must(t, r.Write(&b, "csv"))
-	rows, err := csv.NewReader(&b).ReadAll()
-	if err != nil || len(rows) != 4 {
-		t.Errorf("three rows and their head are read as %q, %v", rows, err)
 	}
 }
 

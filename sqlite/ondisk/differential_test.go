@@ -20,6 +20,7 @@ import (
 	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/kube"
 	"github.com/tarnproject/tarn/memory"
+	"github.com/tarnproject/tarn/memory/query"
 	"github.com/tarnproject/tarn/sqlite"
 )
 
@@ -189,14 +190,14 @@ func TestSQLAgainstMemory(t *testing.T) {
 		}
 		for range 3 {
 			q := anyQuestion(rt)
-			query := memory.Where()
+			asked := query.Where()
 			if q.fields != "" {
-				query = query.Fields(q.fields)
+				asked = asked.Fields(q.fields)
 			}
 			if q.labels != "" {
-				query = query.Labels(q.labels)
+				asked = asked.Labels(q.labels)
 			}
-			page, err := front.Select(query)
+			page, err := front.Select(asked)
 			must(t, err)
 			var want, got []string
 			for _, o := range page.Objects {

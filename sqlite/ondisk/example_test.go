@@ -57,14 +57,13 @@ func ExampleIn() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if err := result.Write(os.Stdout, "table"); err != nil {
-		log.Fatal(err)
+	for _, row := range result.Rows {
+		fmt.Println(row...)
 	}
 	cancel()
 	<-pods.Done()
 	fmt.Println(db.Close())
 	// Output:
-	// NAMESPACE   NAME    PHASE     IMAGE
-	// default     web-0   Running   nginx:1.29
+	// default web-0 Running nginx:1.29
 	// <nil>
 }

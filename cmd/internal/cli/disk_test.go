@@ -128,9 +128,14 @@ func TestSQLOfWhatIsNotThereYet(t *testing.T) {
 	if err := store.Fill([]tarn.Change[string]{{Type: tarn.Add, Key: "a", Object: "a"}}, true); err != nil {
 		t.Fatal(err)
 	}
-	for _, sql := range []string{"SELECT count(*) FROM pods", "SELECT count(*) FROM Pods_Labels"} {
+	for _, sql := range []string{"SELECT count(*) FROM pods", "SELECT count(*) FROM Pods_Labels", "WITH c AS (SELECT key FROM pods AS p) SELECT count(*) FROM c"} {
 		if got := alone(t, "sql", sql, "-o", "csv", "--from", dir); got.out != "count(*)\n0\n" || got.err != "pods: the first state is not all on disk yet.\n" {
 			t.Errorf("before: %s", got)
+		}
+	}
+	for _, sql := range []string{"SELECT 'pods' AS n", "SELECT 'pods' AS n -- FROM pods", "WITH pods AS (SELECT 'pods' AS n) SELECT n FROM pods"} {
+		if got := alone(t, "sql", sql, "-o", "csv", "--from", dir); got.out != "n\npods\n" || got.err != "" {
+			t.Errorf("%s, which does not read the table, says %s", sql, got)
 		}
 	}
 	if err := store.Filled(tarn.At("1")); err != nil {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/tarnproject/tarn/cmd/internal/mirror"
-	"github.com/tarnproject/tarn/memory"
+	"github.com/tarnproject/tarn/memory/query"
 )
 
 // queryOptions are the flags of query.
@@ -171,11 +171,11 @@ func (o *queryOptions) copied() *scope {
 type answer struct {
 	resource mirror.Resource
 	question
-	memory.Page[mirror.Object]
+	query.Page[mirror.Object]
 	// namespace is where was looked, empty if everywhere.
 	namespace string
 	count     int
-	plan      memory.Plan
+	plan      query.Plan
 }
 
 // ask puts the question to a table when it is complete. What can be found wrong
@@ -185,11 +185,11 @@ func (a *app) ask(ctx context.Context, table *mirror.Table, asked question, opts
 	for _, namespace := range table.Namespaces() {
 		found.namespace = namespace // there is one at most
 	}
-	query, err := asked.of(found.resource, found.namespace, opts.after)
+	asking, err := asked.of(found.resource, found.namespace, opts.after)
 	if err != nil {
 		return nil, err
 	}
-	found.query = query
+	found.query = asking
 	if err := untilSynced(ctx, table); err != nil {
 		return nil, err
 	}
@@ -203,13 +203,13 @@ func (a *app) ask(ctx context.Context, table *mirror.Table, asked question, opts
 	}
 	switch {
 	case opts.explain:
-		if found.plan, err = state.Explain(query); err == nil {
-			found.count, err = state.Count(query)
+		if found.plan, err = state.Explain(asking); err == nil {
+			found.count, err = state.Count(asking)
 		}
 	case opts.count:
-		found.count, err = state.Count(query)
+		found.count, err = state.Count(asking)
 	default:
-		found.Page, err = state.Select(query)
+		found.Page, err = state.Select(asking)
 	}
 	if err != nil {
 		return nil, wrongQuery(err)

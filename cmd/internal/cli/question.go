@@ -8,11 +8,12 @@ import (
 	"github.com/tarnproject/tarn/cmd/internal/mirror"
 	"github.com/tarnproject/tarn/fieldpath"
 	"github.com/tarnproject/tarn/memory"
+	"github.com/tarnproject/tarn/memory/query"
 )
 
 // question is a query as the flags give it, the same for every resource.
 type question struct {
-	query memory.Query
+	query query.Query
 	// fields are what it selects and sorts by, each once.
 	fields []*fieldpath.Path
 	// indexes are those to be made first, each of one field or several.
@@ -28,7 +29,7 @@ func (o *queryOptions) question() (question, error) {
 	if err := o.checkQuery(); err != nil {
 		return question{}, err
 	}
-	q := question{query: memory.Where().Labels(o.labels)}
+	q := question{query: query.Where().Labels(o.labels)}
 	if o.fields != "" {
 		if err := q.where("--field-selector", o.fields); err != nil {
 			return question{}, err
@@ -81,30 +82,14 @@ func (o *queryOptions) checkQuery() error {
 
 // where adds a field selector.
 func (q *question) where(flag, selector string) error {
-	query := memory.Where().Fields(selector)
-	plan, err := nothing.Explain(query)
+	plan, err := nothing.Explain(query.Where().Fields(selector))
 	if err != nil {
 		return usagef("%s: %s; write it as spec.nodeName=node-1,status.phase!=Running", flag, strings.TrimPrefix(err.Error(), "query: "))
 	}
 	for _, condition := range plan.Filter {
-		q.mention(pathOf(condition))
+		q.mention(condition.Path())
 	}
 	q.query = q.query.And(plan.Filter...)
-	return nil
-}
-
-// pathOf is what a condition is about, which it begins with. A path has no space
-// but in quotes, and is none if it ends in the midst of them.
-func pathOf(condition memory.Condition) *fieldpath.Path {
-	text := condition.String()
-	for i, r := range text {
-		if r != ' ' {
-			continue
-		}
-		if path, err := fieldpath.Parse(text[:i]); err == nil {
-			return path
-		}
-	}
 	return nil
 }
 
@@ -162,26 +147,26 @@ func (q *question) about(field string) bool {
 
 // of is the query for one resource, behind the page that a token ended.
 //
-// A query of memory says nothing of where it is asked. So the namespace is made
+// A query says nothing of where it is asked. So the namespace is made
 // part of it, and the token names the resource: one of another place would be
 // taken for a place in the wrong order.
-func (q *question) of(r mirror.Resource, namespace, token string) (memory.Query, error) {
-	query := q.query
+func (q *question) of(r mirror.Resource, namespace, token string) (query.Query, error) {
+	asked := q.query
 	if namespace != "" {
-		query = query.Under(tarn.Key(namespace + "/"))
+		asked = asked.Under(tarn.Key(namespace + "/"))
 	}
 	if token == "" {
-		return query, nil
+		return asked, nil
 	}
 	end := max(strings.LastIndex(token, "."), 0)
 	if of := token[:end]; of != "" && of != r.Name() {
-		return query, usagef("--continue: the token is of a query for %s, not for %s", of, r.Name())
+		return asked, usagef("--continue: the token is of a query for %s, not for %s", of, r.Name())
 	}
-	query = query.After(strings.TrimPrefix(token[end:], "."))
-	if _, err := nothing.Select(query); err != nil {
-		return query, wrongQuery(err)
+	asked = asked.After(strings.TrimPrefix(token[end:], "."))
+	if _, err := nothing.Select(asked); err != nil {
+		return asked, wrongQuery(err)
 	}
-	return query, nil
+	return asked, nil
 }
 
 // token is what goes on behind a page; empty behind the last.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/tarnproject/tarn/cmd/internal/mirror"
+	"github.com/tarnproject/tarn/cmd/internal/sqlout"
 	"github.com/tarnproject/tarn/sqlite"
 )
 
@@ -77,14 +78,14 @@ standard input.`,
 	flags.BoolVar(&opts.showSecrets, "show-secrets", false, "without --from, copy the values of Secrets too")
 	bindTokenFile(cmd, &opts.pageTokenFile, "file with the token of the page; "+pageToken+" may hold the token itself")
 	flags.StringVar(&opts.pageProxy, "page-proxy", "", "reach the page through this proxy; $HTTP_PROXY is not heeded")
-	_ = cmd.RegisterFlagCompletionFunc("output", choices("table", "json", "csv"))
+	_ = cmd.RegisterFlagCompletionFunc("output", choices(sqlout.Formats...))
 	return cmd
 }
 
 func (a *app) sql(ctx context.Context, args []string, opts *sqlOptions) error {
 	switch {
-	case opts.format != "table" && opts.format != "json" && opts.format != "csv":
-		return usagef("-o cannot be %q%s; it is table, json or csv", opts.format, didYouMean(near(opts.format, []string{"table", "json", "csv"})))
+	case !slices.Contains(sqlout.Formats, opts.format):
+		return usagef("-o cannot be %q%s; it is table, json or csv", opts.format, didYouMean(near(opts.format, sqlout.Formats)))
 	case opts.timeout <= 0 || opts.rows < 1:
 		return usagef("--timeout and --max-rows must be more than 0, such as 10s and 1000")
 	case len(args) == 1 && opts.file != "":
@@ -148,19 +149,15 @@ func (a *app) sqlOfDirectory(ctx context.Context, statement string, opts *sqlOpt
 	for i, h := range held {
 		tables[i] = h.Name
 	}
-	named := mirror.NamedInSQL(statement, tables)
-	oldest := time.Time{}
-	for _, h := range held {
-		switch {
-		case !slices.Contains(named, h.Name) || h.Name == "api_resources":
-		case !h.Whole && h.Version == "":
-			defer a.tellUnwritten(h.Name)
-		case h.Whole && (oldest.IsZero() || h.Heard.Before(oldest)):
-			oldest = h.Heard
-		}
-	}
-	if err := a.answer(ctx, opts.dir, statement, tables, opts); err != nil {
+	read, err := a.answer(ctx, opts.dir, statement, tables, opts)
+	if err != nil {
 		return err
+	}
+	oldest := time.Time{}
+	for _, table := range read {
+		if table.Name != mirror.RecordTable && table.Synced && (oldest.IsZero() || table.Heard.Before(oldest)) {
+			oldest = table.Heard
+		}
 	}
 	if age := time.Since(oldest); !oldest.IsZero() && age > oldWords {
 		fmt.Fprintf(a.errOut, "This is the state of %s ago. Nothing has updated it since.\n", seconds(age))
@@ -192,7 +189,8 @@ func (a *app) sqlOfCluster(parent context.Context, statement string, opts *sqlOp
 			return err
 		}
 	}
-	return a.answer(parent, folder, statement, tables, opts)
+	_, err = a.answer(parent, folder, statement, tables, opts)
+	return err
 }
 
 // copyInto makes a whole copy of resources on disk. What is returned ends it.
@@ -222,24 +220,38 @@ func (a *app) copyInto(parent context.Context, at cluster, wanted []mirror.Resou
 	return done, db.Flush()
 }
 
-// answer prints the rows of a statement while they are computed.
-func (a *app) answer(ctx context.Context, dir, statement string, tables []string, opts *sqlOptions) error {
-	encoder, err := sqlite.NewEncoder(a.out, opts.format)
+// answer prints the rows of a statement while they are computed, and what they lack.
+// It returns the tables that they were read from.
+func (a *app) answer(ctx context.Context, dir, statement string, tables []string, opts *sqlOptions) ([]sqlite.TableState, error) {
+	encoder, err := sqlout.NewEncoder(a.out, opts.format)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	summary, err := sqlite.Stream(ctx, dir, statement, opts.limits(), encoder)
+	to := &tableNoter{Encoder: encoder}
+	summary, err := sqlite.Stream(ctx, dir, statement, opts.limits(), to)
 	if err != nil && summary.Rows > 0 {
 		_ = encoder.End(summary) // what it failed with is to be told
 	}
 	if err != nil {
-		return mirror.ExplainSQL(err, tables)
+		return nil, mirror.ExplainSQL(err, tables)
 	}
 	if err := encoder.End(summary); err != nil {
-		return err
+		return nil, err
 	}
 	if summary.Cut && opts.format != "table" {
 		fmt.Fprintf(a.errOut, "There is more than these %d rows; --max-rows allows more.\n", summary.Rows)
 	}
-	return nil
+	a.tellGaps(sqlout.GapsOf(to.read))
+	return to.read, nil
+}
+
+// tableNoter is an encoder that notes which tables are read.
+type tableNoter struct {
+	sqlout.Encoder
+	read []sqlite.TableState
+}
+
+func (n *tableNoter) Begin(head sqlite.Head) error {
+	n.read = head.Read
+	return n.Encoder.Begin(head)
 }

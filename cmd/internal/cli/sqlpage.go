@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tarnproject/tarn/cmd/internal/sqlout"
 	"github.com/tarnproject/tarn/cmd/internal/term"
 )
 
@@ -113,9 +114,7 @@ func (a *app) sqlOfPage(ctx context.Context, statement string, opts *sqlOptions)
 	if response.StatusCode != http.StatusOK {
 		return refusedByPage(response)
 	}
-	for _, table := range response.Header.Values("Tarn-Unwritten") {
-		defer a.tellUnwritten(table)
-	}
+	defer a.tellGaps(sqlout.Gaps{Unwritten: response.Header.Values("Tarn-Unwritten"), Incomplete: response.Header.Values("Tarn-Incomplete")})
 	if _, err = io.Copy(a.out, response.Body); err != nil {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)

@@ -2,28 +2,45 @@ package cli
 
 import (
 	"fmt"
-	"slices"
+	"regexp"
+	"strings"
 
 	"github.com/tarnproject/tarn/cmd/internal/mirror"
+	"github.com/tarnproject/tarn/cmd/internal/sqlout"
 )
 
-// tablesIn are the resources whose tables a statement names, and the names of all
-// tables that there could be.
+// notWords is what has no names in it that could be tables: strings and comments.
+var notWords = regexp.MustCompile(`(?s)'(?:[^']|'')*'|--[^\n]*|/\*.*?\*/`)
+
+var sqlWord = regexp.MustCompile(`[A-Za-z_][A-Za-z0-9_]*`)
+
+// tablesIn are the resources whose tables, or whose labels' tables, a statement may
+// read, and the names of all tables that there could be.
+//
+// It decides what is copied before the statement can be compiled, since there are no
+// tables before. So it goes by the words of the statement: a word that is a table's
+// name without meaning the table costs a copy that nobody needed, and nothing else.
 func tablesIn(catalog *mirror.Catalog, statement string) (wanted []mirror.Resource, tables []string) {
-	all := catalog.All()
-	for _, r := range all {
-		tables = append(tables, mirror.SQLName(r))
+	words := map[string]bool{}
+	for _, word := range sqlWord.FindAllString(notWords.ReplaceAllString(statement, " "), -1) {
+		words[strings.ToLower(word)] = true
 	}
-	named := mirror.NamedInSQL(statement, tables)
-	for i, r := range all {
-		if slices.Contains(named, tables[i]) {
+	for _, r := range catalog.All() {
+		table := mirror.SQLName(r)
+		tables = append(tables, table)
+		if name := strings.ToLower(table); words[name] || words[name+"_labels"] {
 			wanted = append(wanted, r)
 		}
 	}
 	return wanted, tables
 }
 
-// tellUnwritten says of a table why it seems to be empty.
-func (a *app) tellUnwritten(table string) {
-	fmt.Fprintf(a.errOut, "%s: the first state is not all on disk yet.\n", table)
+// tellGaps says of tables what an answer from them lacks.
+func (a *app) tellGaps(gaps sqlout.Gaps) {
+	for _, table := range gaps.Unwritten {
+		fmt.Fprintf(a.errOut, "%s: the first state is not all on disk yet.\n", table)
+	}
+	for _, table := range gaps.Incomplete {
+		fmt.Fprintf(a.errOut, "%s: the copy is not complete: an object could not be read or written.\n", table)
+	}
 }

@@ -40,7 +40,7 @@ func OpenDirectory(ctx context.Context, dir string, key []byte) (*Directory, err
 		return nil, err
 	}
 	d := &Directory{dir: dir, view: view, pool: wire.NewPool()}
-	_, err = view.Walk(ctx, recordTable, func(e sqlite.Entry) error {
+	_, err = view.Walk(ctx, RecordTable, func(e sqlite.Entry) error {
 		raw, err := e.Bytes()
 		if err != nil {
 			return err

@@ -11,7 +11,7 @@ import (
 
 	"github.com/tarnproject/tarn/apiserver"
 	"github.com/tarnproject/tarn/cmd/internal/mirror"
-	"github.com/tarnproject/tarn/memory"
+	"github.com/tarnproject/tarn/memory/query"
 	"github.com/tarnproject/tarn/sqlite"
 )
 
@@ -119,7 +119,7 @@ func Example() {
 		fmt.Println(table.Resource().Name(), table.Status().Health.Synced)
 	}
 	maps, _ := m.Table("configmaps")
-	page, err := maps.Store().Select(memory.Where().Labels("tier=back"))
+	page, err := maps.Store().Select(query.Where().Labels("tier=back"))
 	fmt.Println(page.Keys, err)
 
 	cancel()

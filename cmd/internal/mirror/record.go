@@ -9,9 +9,9 @@ import (
 	"github.com/tarnproject/tarn/sqlite/ondisk"
 )
 
-// recordTable is where a directory says what is in it: a table for SQL as others
+// RecordTable is where a directory says what is in it: a table for SQL as others
 // are.
-const recordTable = "api_resources"
+const RecordTable = "api_resources"
 
 // record is what a directory knows of a table, so that it can be read by names, and
 // started from, where no server answers.
@@ -67,7 +67,7 @@ type ledger struct {
 }
 
 func openLedger(db *sqlite.DB) (*ledger, error) {
-	store, err := sqlite.NewStore(db, sqlite.Collection{Name: recordTable, Identity: "what a mirror keeps"}, records{})
+	store, err := sqlite.NewStore(db, sqlite.Collection{Name: RecordTable, Identity: "what a mirror keeps"}, records{})
 	if err != nil {
 		return nil, err
 	}

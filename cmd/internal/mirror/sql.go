@@ -12,29 +12,18 @@ import (
 	"github.com/tarnproject/tarn/sqlite/ondisk"
 )
 
-// Answer is what a statement finds.
-type Answer struct {
-	*sqlite.Result
-	// Unwritten are the tables that it names whose first state is not all on disk
-	// yet: they seem to be empty.
-	Unwritten []string
-}
-
 // SQL answers a statement from what the mirror has on disk, which is up to a second
 // behind what it has in memory, and gathers the answer. It can do nothing but read;
 // see [sqlite.Query]. The mirror must have a disk.
-func (m *Mirror) SQL(ctx context.Context, statement string, limits sqlite.Limits) (*Answer, error) {
-	// Asked before: a table that is written meanwhile is then called unwritten, not
-	// taken for empty.
-	missing, err := m.Unwritten(statement)
-	if err != nil {
-		return nil, err
+func (m *Mirror) SQL(ctx context.Context, statement string, limits sqlite.Limits) (*sqlite.Result, error) {
+	if m.disk == nil {
+		return nil, errNoDisk
 	}
 	result, err := m.disk.DB.Query(ctx, statement, limits)
 	if err != nil {
 		return nil, ExplainSQL(err, m.SQLTables())
 	}
-	return &Answer{result, missing}, nil
+	return result, nil
 }
 
 // StreamSQL answers a statement as [Mirror.SQL] does, and gives the rows away one by
@@ -62,7 +51,7 @@ func (m *Mirror) SQLTables() (names []string) {
 			names = append(names, SQLName(t.resource))
 		}
 	}
-	names = append(names, recordTable)
+	names = append(names, RecordTable)
 	slices.Sort(names)
 	return names
 }

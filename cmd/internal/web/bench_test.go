@@ -32,7 +32,7 @@ func BenchmarkFind(b *testing.B) {
 		{"all", "", ""}, {"word", "zzz", ""}, {"label", "team=core", ""}, {"field", "spec.nodeName=node-7", ""},
 		{"sorted", "", "-metadata.creationTimestamp"}, {"word sorted", "42", "spec.nodeName"},
 	} {
-		q, err := parseQuery(c.q)
+		q, err := parseSearch(c.q)
 		if err != nil {
 			b.Fatal(err)
 		}

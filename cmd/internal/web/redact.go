@@ -25,7 +25,7 @@ func (c curtain) content(table *mirror.Table, object mirror.Object) map[string]a
 
 // permits says whether a table may be asked for what a query filters by. To
 // filter or sort by what is hidden would tell it bit by bit.
-func (c curtain) permits(resource mirror.Resource, q query) error {
+func (c curtain) permits(resource mirror.Resource, q search) error {
 	if !c.covers(resource) {
 		return nil
 	}

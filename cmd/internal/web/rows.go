@@ -12,7 +12,7 @@ import (
 	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/cmd/internal/mirror"
 	"github.com/tarnproject/tarn/fieldpath"
-	"github.com/tarnproject/tarn/memory"
+	"github.com/tarnproject/tarn/memory/query"
 )
 
 const (
@@ -51,7 +51,7 @@ type row struct {
 type rowsQuery struct {
 	table  *mirror.Table
 	text   string
-	query  query
+	query  search
 	sort   string
 	limit  int
 	offset int
@@ -84,7 +84,7 @@ func (s *Site) rows(r *http.Request) (any, *failure) {
 
 func (s *Site) readRowsQuery(table *mirror.Table, values url.Values) (q rowsQuery, err error) {
 	q = rowsQuery{table: table, text: strings.TrimSpace(values.Get("q")), token: values.Get("continue")}
-	if q.query, err = parseQuery(q.text); err != nil {
+	if q.query, err = parseSearch(q.text); err != nil {
 		return q, err
 	}
 	if err := s.curtain.permits(table.Resource(), q.query); err != nil {
@@ -160,7 +160,7 @@ func (s *Site) placedRows(ctx context.Context, q rowsQuery, found *rowsAnswer) e
 // followedRows gives the rows behind a token. Each step looks at as many objects
 // as are still wanted, so that the store's token is always that of the last row.
 func (s *Site) followedRows(q rowsQuery, found *rowsAnswer) error {
-	mq := q.query.memory()
+	mq := q.query.filters()
 	if q.sort != "" {
 		mq = mq.Sort(q.sort)
 	}
@@ -177,7 +177,7 @@ func (s *Site) followedRows(q rowsQuery, found *rowsAnswer) error {
 	}
 }
 
-func (s *Site) take(q rowsQuery, page memory.Page[mirror.Object], found *rowsAnswer) {
+func (s *Site) take(q rowsQuery, page query.Page[mirror.Object], found *rowsAnswer) {
 	found.Version, found.Continue = page.Version, page.Continue
 	for key, object := range page.All() {
 		if q.query.matches(key, object) {

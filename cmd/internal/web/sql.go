@@ -87,14 +87,9 @@ func (s *Site) sql(w http.ResponseWriter, r *http.Request) {
 		fail(w, &failure{http.StatusTooManyRequests, "too many statements are being answered; try again"})
 		return
 	}
-	unwritten, err := s.mirror.Unwritten(string(statement))
-	if err != nil {
-		fail(w, sqlFailure(err))
-		return
-	}
 	// The client may take as long to read as the statement to be computed.
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(2 * limits.Time))
-	answer := newSQLAnswer(w, format, unwritten)
+	answer := newSQLAnswer(w, format)
 	summary, err := s.mirror.StreamSQL(r.Context(), string(statement), limits, answer)
 	answer.end(summary, err)
 }

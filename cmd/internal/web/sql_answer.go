@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/tarnproject/tarn/cmd/internal/sqlout"
 	"github.com/tarnproject/tarn/sqlite"
 )
 
@@ -14,9 +15,14 @@ var resultTypes = map[string]string{
 	"csv": "text/csv; charset=utf-8", "json": "application/json", "table": "text/plain; charset=utf-8",
 }
 
-// moreRows is the trailer that says that there were more rows than asked for; whether
-// there are is known at the end.
-const moreRows = "Tarn-More-Rows"
+const (
+	// moreRows is the trailer that says that there were more rows than asked for;
+	// whether there are is known at the end.
+	moreRows = "Tarn-More-Rows"
+	// unwrittenTable and incompleteTable are headers that name tables which lack
+	// something; see [sqlout.Gaps].
+	unwrittenTable, incompleteTable = "Tarn-Unwritten", "Tarn-Incomplete"
+)
 
 // sqlAnswer sends the answer to a statement while it is computed, so that nothing of
 // it is held.
@@ -26,28 +32,32 @@ const moreRows = "Tarn-More-Rows"
 // and is broken off in the other formats, which have no place for it: a file that
 // looks complete must be.
 type sqlAnswer struct {
-	sqlite.Encoder
+	sqlout.Encoder
 	w       http.ResponseWriter
 	format  string
 	buffer  *bufio.Writer
+	gaps    sqlout.Gaps
 	started bool
 }
 
 // heldBack is how much of an answer waits.
 const heldBack = 64 << 10
 
-func newSQLAnswer(w http.ResponseWriter, format string, unwritten []string) *sqlAnswer {
+func newSQLAnswer(w http.ResponseWriter, format string) *sqlAnswer {
 	a := &sqlAnswer{w: w, format: format}
 	a.buffer = bufio.NewWriterSize(startingWriter{a}, heldBack)
 	if format == "" {
-		a.Encoder = &pageEncoder{w: a.buffer, unwritten: unwritten}
+		a.Encoder = &pageEncoder{w: a.buffer}
 	} else {
-		a.Encoder, _ = sqlite.NewEncoder(a.buffer, format) // it is one of resultTypes
-		for _, table := range unwritten {
-			w.Header().Add("Tarn-Unwritten", table)
-		}
+		a.Encoder, _ = sqlout.NewEncoder(a.buffer, format) // it is one of resultTypes
 	}
 	return a
+}
+
+// Begin notes what the tables lack, before anything is sent.
+func (a *sqlAnswer) Begin(head sqlite.Head) error {
+	a.gaps = sqlout.GapsOf(head.Read)
+	return a.Encoder.Begin(head)
 }
 
 // startingWriter sends the head of the answer before its first bytes.
@@ -62,6 +72,12 @@ func (s startingWriter) Write(p []byte) (int, error) {
 		if s.format != "" {
 			head.Set("Content-Type", resultTypes[s.format])
 			head.Set("Trailer", moreRows)
+			for _, table := range s.gaps.Unwritten {
+				head.Add(unwrittenTable, table)
+			}
+			for _, table := range s.gaps.Incomplete {
+				head.Add(incompleteTable, table)
+			}
 		}
 	}
 	return s.w.Write(p)
@@ -72,7 +88,6 @@ func (a *sqlAnswer) end(summary sqlite.Summary, err error) {
 	page, forPage := a.Encoder.(*pageEncoder)
 	switch {
 	case err != nil && !a.started:
-		a.w.Header().Del("Tarn-Unwritten")
 		fail(a.w, sqlFailure(err))
 		return
 	case err != nil && !forPage:
@@ -95,18 +110,20 @@ func (a *sqlAnswer) end(summary sqlite.Summary, err error) {
 //   - columns and rows, an array for each;
 //   - cut, if there were more rows;
 //   - unwritten, the tables that seem to be empty because they are not on disk yet;
+//   - incomplete, the tables that lack objects;
 //   - seconds, how long it took;
 //   - error, if it failed after some rows were sent.
 type pageEncoder struct {
-	w         *bufio.Writer
-	unwritten []string
-	rows      int
-	failure   string
+	w       *bufio.Writer
+	gaps    sqlout.Gaps
+	rows    int
+	failure string
 }
 
-func (p *pageEncoder) Columns(names []string) error {
+func (p *pageEncoder) Begin(head sqlite.Head) error {
+	p.gaps = sqlout.GapsOf(head.Read)
 	p.w.WriteString(`{"columns":`)
-	p.w.WriteString(encodeJSON(names))
+	p.w.WriteString(encodeJSON(head.Columns))
 	_, err := p.w.WriteString(`,"rows":[`)
 	return err
 }
@@ -120,7 +137,7 @@ func (p *pageEncoder) Row(values []any) error {
 		if i > 0 {
 			p.w.WriteByte(',')
 		}
-		if err := sqlite.WriteJSON(p.w, exact(v)); err != nil {
+		if err := sqlout.WriteJSON(p.w, exact(v)); err != nil {
 			return err
 		}
 	}
@@ -129,8 +146,11 @@ func (p *pageEncoder) Row(values []any) error {
 
 func (p *pageEncoder) End(s sqlite.Summary) error {
 	p.w.WriteString(`],"cut":` + strconv.FormatBool(s.Cut))
-	if len(p.unwritten) > 0 {
-		p.w.WriteString(`,"unwritten":` + encodeJSON(p.unwritten))
+	if len(p.gaps.Unwritten) > 0 {
+		p.w.WriteString(`,"unwritten":` + encodeJSON(p.gaps.Unwritten))
+	}
+	if len(p.gaps.Incomplete) > 0 {
+		p.w.WriteString(`,"incomplete":` + encodeJSON(p.gaps.Incomplete))
 	}
 	if p.failure != "" {
 		p.w.WriteString(`,"error":` + encodeJSON(p.failure))

@@ -69,7 +69,7 @@ type order struct {
 }
 
 // get gives the keys that a query finds, in order.
-func (v *views) get(ctx context.Context, table *mirror.Table, text string, q query, sort string) (order, error) {
+func (v *views) get(ctx context.Context, table *mirror.Table, text string, q search, sort string) (order, error) {
 	key := viewKey{table.Resource().Name(), text, sort}
 	at := v.entry(key)
 	at.mu.Lock()
@@ -159,7 +159,7 @@ func (v *views) account(at *view, keys int) {
 }
 
 // find looks through one state of a store.
-func find(store *memory.Store[*unstructured.Unstructured], q query, sort string) ([]tarn.Key, tarn.Version, error) {
+func find(store *memory.Store[*unstructured.Unstructured], q search, sort string) ([]tarn.Key, tarn.Version, error) {
 	if q.all() && sort == "" {
 		version := store.Version()
 		return store.Keys(), version, nil
@@ -174,7 +174,7 @@ func find(store *memory.Store[*unstructured.Unstructured], q query, sort string)
 		}
 		return keys, version, nil
 	}
-	mq := q.memory()
+	mq := q.filters()
 	if sort != "" {
 		mq = mq.Sort(sort)
 	}

@@ -22,7 +22,7 @@ func TestViewsThatWereNotMadeAreNotKept(t *testing.T) {
 	cancel()
 	for i := range 100 {
 		text := fmt.Sprint("web-", i)
-		q, err := parseQuery(text)
+		q, err := parseSearch(text)
 		if err != nil {
 			t.Fatal(err)
 		}

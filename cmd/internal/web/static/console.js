@@ -92,6 +92,7 @@ export function consoleView({ replace, params }) {
     if (found.cut) parts.push('there are more: allow more rows, or ask for less')
     if (found.rows.length > drawn) parts.push(`the first ${count(drawn)} are shown, a download has all`)
     if (found.unwritten) parts.push(`the first state of ${found.unwritten.join(' and ')} is not all on disk yet`)
+    if (found.incomplete) parts.push(`the copy of ${found.incomplete.join(' and ')} is not complete`)
     if (found.error) parts.push(found.error)
     say(parts.join('; '), Boolean(found.error))
   }

@@ -1,4 +1,4 @@
-package sqlite
+package sqlout
 
 import (
 	"bufio"
@@ -10,16 +10,18 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/tarnproject/tarn/sqlite"
 )
 
 // Formats are the names that [NewEncoder] knows.
 var Formats = []string{"table", "json", "csv"}
 
-// An Encoder writes an answer while it is computed. It is a [Sink]; End writes what
-// follows the last row.
+// An Encoder writes an answer while it is computed. End writes what follows the last
+// row.
 type Encoder interface {
-	Sink
-	End(Summary) error
+	sqlite.Sink
+	End(sqlite.Summary) error
 }
 
 // NewEncoder writes to w as "table", which is for people and shows long values cut,
@@ -36,30 +38,6 @@ func NewEncoder(w io.Writer, format string) (Encoder, error) {
 		return &csvEncoder{w: b, csv: csv.NewWriter(b)}, nil
 	}
 	return nil, fmt.Errorf("there is no format %q: take table, json or csv", format)
-}
-
-// Write writes the result in one of the [Formats].
-func (r *Result) Write(w io.Writer, format string) error {
-	e, err := NewEncoder(w, format)
-	if err != nil {
-		return err
-	}
-	if err := e.Columns(r.Columns); err != nil {
-		return err
-	}
-	values := make([]any, len(r.Columns))
-	for _, row := range r.Rows {
-		for i, v := range row {
-			if text, ok := v.(string); ok {
-				v = Text(text)
-			}
-			values[i] = v
-		}
-		if err := e.Row(values); err != nil {
-			return err
-		}
-	}
-	return e.End(Summary{Rows: len(r.Rows), Cut: r.Cut, Took: r.Took})
 }
 
 const (
@@ -79,10 +57,10 @@ type tableEncoder struct {
 	widths  []int
 }
 
-func (t *tableEncoder) Columns(names []string) error {
-	cells := make([]string, len(names))
-	for i, name := range names {
-		cells[i] = cell(Text(strings.ToUpper(name)))
+func (t *tableEncoder) Begin(head sqlite.Head) error {
+	cells := make([]string, len(head.Columns))
+	for i, name := range head.Columns {
+		cells[i] = cell(sqlite.Text(strings.ToUpper(name)))
 	}
 	t.waiting = [][]string{cells}
 	return nil
@@ -134,7 +112,7 @@ func (t *tableEncoder) line(cells []string) error {
 	return err
 }
 
-func (t *tableEncoder) End(s Summary) error {
+func (t *tableEncoder) End(s sqlite.Summary) error {
 	if t.widths == nil {
 		if err := t.measure(); err != nil {
 			return err
@@ -149,7 +127,7 @@ func (t *tableEncoder) End(s Summary) error {
 // cell is a value on one line. What would move the cursor of a terminal is not shown
 // as it is: values come from whoever may write objects.
 func cell(v any) string {
-	if t, ok := v.(Text); ok && len(t) > 4*widest {
+	if t, ok := v.(sqlite.Text); ok && len(t) > 4*widest {
 		v = t[:4*widest] // more characters than are shown
 	}
 	if b, ok := v.([]byte); ok && len(b) > widest {
@@ -176,7 +154,7 @@ func text(v any) string {
 		return strconv.FormatInt(v, 10)
 	case float64:
 		return strconv.FormatFloat(v, 'g', -1, 64)
-	case Text:
+	case sqlite.Text:
 		return string(v)
 	case []byte:
 		return base64.StdEncoding.EncodeToString(v)
@@ -191,8 +169,8 @@ type jsonEncoder struct {
 	rows  int
 }
 
-func (j *jsonEncoder) Columns(names []string) error {
-	for _, name := range names {
+func (j *jsonEncoder) Begin(head sqlite.Head) error {
+	for _, name := range head.Columns {
 		j.names = append(j.names, jsonName(name))
 	}
 	return j.w.WriteByte('[')
@@ -215,7 +193,7 @@ func (j *jsonEncoder) Row(values []any) error {
 	return j.w.WriteByte('}') // which tells of earlier errors too
 }
 
-func (j *jsonEncoder) End(Summary) error {
+func (j *jsonEncoder) End(sqlite.Summary) error {
 	j.w.WriteString("\n]\n")
 	return j.w.Flush()
 }
@@ -226,7 +204,7 @@ type csvEncoder struct {
 	csv *csv.Writer
 }
 
-func (c *csvEncoder) Columns(names []string) error { return c.csv.Write(names) }
+func (c *csvEncoder) Begin(head sqlite.Head) error { return c.csv.Write(head.Columns) }
 
 func (c *csvEncoder) Row(values []any) error {
 	cells := make([]string, len(values))
@@ -242,7 +220,7 @@ func (c *csvEncoder) Row(values []any) error {
 	return c.csv.Write(cells)
 }
 
-func (c *csvEncoder) End(Summary) error {
+func (c *csvEncoder) End(sqlite.Summary) error {
 	c.csv.Flush()
 	if err := c.csv.Error(); err != nil {
 		return err

@@ -1,14 +1,13 @@
-package memory
+package query
 
 import (
 	"errors"
-	"slices"
 
 	"github.com/tarnproject/tarn/fieldpath"
 )
 
-// Indexed wants objects that an index, of whichever kind, has under a value; see
-// [Store.ByIndex].
+// Indexed wants objects that an index, of whichever kind, has under a value. In an
+// index by field paths, the value is the text of the first field.
 func Indexed(index, value string) Condition {
 	c := Condition{index: index, under: value}
 	if index == "" {
@@ -37,23 +36,17 @@ func (c Condition) By(decide func(object any) bool) Condition {
 // byPath says whether the field is read by its path.
 func (c *Condition) byPath() bool { return c.path != nil && c.decide == nil }
 
-// test makes the question that each object is asked.
-func (st *state[T]) test(c *Condition) func(T) bool {
+// testOf makes the question that each object is asked.
+func testOf[T any](st State[T], c *Condition) func(T) bool {
 	switch {
 	case c.decide != nil:
 		return func(object T) bool { return c.decide(object) }
 	case c.index != "":
-		x, err := st.shelf(c.index)
+		x, err := st.Index(c.index)
 		if err != nil {
 			return func(T) bool { return false } // checked before
 		}
-		reader, spans := index[T]{Index: x.Index}, x.textSpans(c.under)
-		return func(object T) bool {
-			values, _ := reader.valuesOf(object) // an object that fails is not in the index
-			return slices.ContainsFunc(values, func(value string) bool {
-				return slices.ContainsFunc(spans, func(r span) bool { return r.has(value) })
-			})
-		}
+		return x.Finds(c.under)
 	}
 	var values []fieldpath.Value
 	return func(object T) bool {

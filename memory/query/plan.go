@@ -1,4 +1,4 @@
-package memory
+package query
 
 import (
 	"cmp"
@@ -24,7 +24,7 @@ type Plan struct {
 	// Sorted says that matches are collected and sorted.
 	Sorted bool
 	query  Query
-	spans  []span
+	spans  []Span
 }
 
 func (p Plan) String() string {
@@ -52,23 +52,25 @@ func (p Plan) String() string {
 	return b.String()
 }
 
-// plan chooses the way that looks at the fewest objects.
-func (st *state[T]) plan(q Query) (Plan, *shelf[T]) {
-	best := Plan{query: q, Filter: q.conditions, Under: string(q.under), Of: st.cells.n, Examined: st.cells.n, Sorted: len(q.sort) > 0}
+// planOf chooses the way that looks at the fewest objects. The index is nil if none
+// fits.
+func planOf[T any](st State[T], q Query) (Plan, Index[T]) {
+	n := st.Len()
+	best := Plan{query: q, Filter: q.conditions, Under: string(q.under), Of: n, Examined: n, Sorted: len(q.sort) > 0}
 	if q.under != "" {
-		best.Examined = st.countKeys(prefixSpan(best.Under))
+		best.Examined = st.CountKeys(PrefixSpan(best.Under))
 	}
-	var with *shelf[T]
-	for _, x := range st.indexes {
-		spans, used := x.fit(q.conditions)
+	var with Index[T]
+	for x := range st.Indexes() {
+		spans, used := fit(x, q.conditions)
 		if spans == nil {
 			continue
 		}
-		n := x.count(spans, best.Examined+1)
-		if n > best.Examined || n == best.Examined && with != nil && !x.simpler(len(used), with, len(best.Answered)) {
+		n := x.Count(spans, best.Examined+1)
+		if n > best.Examined || n == best.Examined && with != nil && !simpler(x, len(used), with, len(best.Answered)) {
 			continue
 		}
-		best.Index, best.spans, best.Examined = x.name, spans, n
+		best.Index, best.spans, best.Examined = x.Name(), spans, n
 		best.Answered, best.Filter = divide(q.conditions, used)
 		with = x
 	}
@@ -77,23 +79,8 @@ func (st *state[T]) plan(q Query) (Plan, *shelf[T]) {
 
 // simpler says which of two indexes that lead to as many objects to prefer: the
 // one that answers more, then the one of fewer fields, then by name.
-func (x *shelf[T]) simpler(answers int, other *shelf[T], others int) bool {
-	return cmp.Or(cmp.Compare(others, answers), cmp.Compare(len(x.paths), len(other.paths)), cmp.Compare(x.name, other.name)) < 0
-}
-
-// countKeys counts the objects in a span of keys.
-func (st *state[T]) countKeys(r span) int {
-	n := 0
-	st.cells.from(r.from, func(cells []*cell[T]) bool {
-		end, more := len(cells), true
-		if r.to != "" && string(cells[end-1].key) >= r.to {
-			end, _ = find(cells, r.to)
-			more = false
-		}
-		n += end
-		return more
-	})
-	return n
+func simpler[T any](x Index[T], answers int, other Index[T], others int) bool {
+	return cmp.Or(cmp.Compare(others, answers), cmp.Compare(len(x.Paths()), len(other.Paths())), cmp.Compare(x.Name(), other.Name())) < 0
 }
 
 // divide separates the conditions that are used from the others.
@@ -118,17 +105,17 @@ const maxRows = 1000
 //
 // It goes through the fields of the index as long as conditions fix their
 // values, and may end with one that bounds them.
-func (x *index[T]) fit(conditions []Condition) (spans []span, used []int) {
-	if i := slices.IndexFunc(conditions, func(c Condition) bool { return c.index == x.name }); i >= 0 {
-		return x.textSpans(conditions[i].under), []int{i}
+func fit[T any](x Index[T], conditions []Condition) (spans []Span, used []int) {
+	if i := slices.IndexFunc(conditions, func(c Condition) bool { return c.index == x.Name() }); i >= 0 {
+		return x.Spans(conditions[i].under), []int{i}
 	}
 	rows := []string{""}
-	for _, path := range x.paths {
+	for _, path := range x.Paths() {
 		i := slices.IndexFunc(conditions, func(c Condition) bool {
 			return c.test == isOneOf && c.about(path) && !slices.Contains(c.values, fieldpath.Value{})
 		})
 		if i < 0 || len(rows)*len(conditions[i].values) > maxRows {
-			return x.bounded(rows, path, conditions, used)
+			return bounded(rows, path, conditions, used)
 		}
 		used = append(used, i)
 		var longer []string
@@ -146,17 +133,17 @@ func (x *index[T]) fit(conditions []Condition) (spans []span, used []int) {
 }
 
 // prefixSpans are the spans of all that begin with one of the rows.
-func prefixSpans(rows []string) []span {
-	spans := make([]span, len(rows))
+func prefixSpans(rows []string) []Span {
+	spans := make([]Span, len(rows))
 	for i, row := range rows {
-		spans[i] = prefixSpan(row)
+		spans[i] = PrefixSpan(row)
 	}
 	return spans
 }
 
 // bounded ends the fit with a condition that bounds the next field.
-func (x *index[T]) bounded(rows []string, path *fieldpath.Path, conditions []Condition, used []int) ([]span, []int) {
-	var within *span
+func bounded(rows []string, path *fieldpath.Path, conditions []Condition, used []int) ([]Span, []int) {
+	var within *Span
 	for i, c := range conditions {
 		bounds, ok := c.within(path)
 		if !ok {
@@ -167,7 +154,7 @@ func (x *index[T]) bounded(rows []string, path *fieldpath.Path, conditions []Con
 		} else if path.Multi() {
 			break // another value may fulfil the other condition
 		} else {
-			within.from, within.to = max(within.from, bounds.from), min(within.to, bounds.to)
+			within.From, within.To = max(within.From, bounds.From), min(within.To, bounds.To)
 		}
 		used = append(used, i)
 	}
@@ -177,9 +164,9 @@ func (x *index[T]) bounded(rows []string, path *fieldpath.Path, conditions []Con
 	case within == nil:
 		return prefixSpans(rows), used
 	}
-	spans := make([]span, len(rows))
+	spans := make([]Span, len(rows))
 	for i, row := range rows {
-		spans[i] = span{row + within.from, row + within.to}
+		spans[i] = Span{row + within.From, row + within.To}
 	}
 	return spans, used
 }
@@ -191,20 +178,20 @@ func (c *Condition) about(path *fieldpath.Path) bool {
 
 // within is the span of codes of the values that fulfil the condition, if it is
 // about this path and there is one.
-func (c *Condition) within(path *fieldpath.Path) (span, bool) {
+func (c *Condition) within(path *fieldpath.Path) (Span, bool) {
 	if !c.about(path) {
-		return span{}, false
+		return Span{}, false
 	}
 	switch c.test {
 	case hasPrefix:
-		return prefixSpan(string(fieldpath.AppendOrderedPrefix(nil, c.values[0].String()))), c.values[0].Kind() == fieldpath.String
+		return PrefixSpan(string(fieldpath.AppendOrderedPrefix(nil, c.values[0].String()))), c.values[0].Kind() == fieldpath.String
 	case isAtLeast, isBelow:
 		code := string(c.values[0].AppendOrdered(nil))
-		kind := prefixSpan(code[:1]) // all values that compare with it
+		kind := PrefixSpan(code[:1]) // all values that compare with it
 		if c.test == isAtLeast {
-			return span{code, kind.to}, true
+			return Span{code, kind.To}, true
 		}
-		return span{kind.from, code}, true
+		return Span{kind.From, code}, true
 	}
-	return span{}, false
+	return Span{}, false
 }

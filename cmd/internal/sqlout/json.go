@@ -1,4 +1,4 @@
-package sqlite
+package sqlout
 
 import (
 	"bufio"
@@ -8,9 +8,11 @@ import (
 	"math"
 	"strconv"
 	"unicode/utf8"
+
+	"github.com/tarnproject/tarn/sqlite"
 )
 
-// WriteJSON writes a value of a [Sink] as JSON. Bytes are written in base64, numbers
+// WriteJSON writes a value of a [sqlite.Sink] as JSON. Bytes are written in base64, numbers
 // that JSON does not have as null, bytes that are no UTF-8 as U+FFFD. It holds
 // nothing: a value of 8 MiB of control characters is 48 MiB of JSON.
 func WriteJSON(w *bufio.Writer, v any) error {
@@ -30,7 +32,7 @@ func WriteJSON(w *bufio.Writer, v any) error {
 			format = 'e'
 		}
 		_, err = w.Write(strconv.AppendFloat(w.AvailableBuffer(), v, format, -1, 64))
-	case Text:
+	case sqlite.Text:
 		err = writeJSONText(w, v)
 	case string:
 		err = writeJSONText(w, []byte(v))

@@ -1,4 +1,4 @@
-package memory
+package query
 
 import (
 	"fmt"
@@ -167,7 +167,7 @@ func (f Field) textCondition(not, missing bool, texts ...string) Condition {
 		c.test = isNoneOf
 	}
 	for _, text := range texts {
-		c.values = append(c.values, valuesOfText(text)...)
+		c.values = append(c.values, fieldpath.ValuesOfText(text)...)
 		if text == "" && missing {
 			c.values = append(c.values, fieldpath.Value{})
 		}

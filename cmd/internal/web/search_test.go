@@ -15,35 +15,35 @@ import (
 func TestParseQuery(t *testing.T) {
 	for _, test := range []struct {
 		text string
-		want query
+		want search
 	}{
-		{"", query{}},
-		{"  , ", query{}},
-		{"Web", query{words: []string{"web"}}},
-		{`web "two Words"`, query{words: []string{"web", "two words"}}},
-		{"app=web", query{labels: []string{"app=web"}}},
-		{"app=web,tier!=db", query{labels: []string{"app=web", "tier!=db"}}},
-		{"app=", query{labels: []string{"app="}}},
-		{"!old", query{labels: []string{"!old"}}},
-		{"tier in (web, api) x", query{words: []string{"x"}, labels: []string{"tier in (web, api)"}}},
-		{"tier  notin(web)", query{labels: []string{"tier  notin(web)"}}},
-		{"in", query{words: []string{"in"}}},
-		{"kubernetes.io/arch=arm64", query{labels: []string{"kubernetes.io/arch=arm64"}}},
-		{"status.phase!=Running", query{fields: []string{"status.phase!=Running"}, paths: []string{"status.phase"}}},
-		{".reason", query{fields: []string{".reason"}, paths: []string{"reason"}}},
-		{"!spec.nodeName", query{fields: []string{"!spec.nodeName"}, paths: []string{"spec.nodeName"}}},
-		{"spec.replicas>=3", query{fields: []string{"spec.replicas>=3"}, paths: []string{"spec.replicas"}}},
+		{"", search{}},
+		{"  , ", search{}},
+		{"Web", search{words: []string{"web"}}},
+		{`web "two Words"`, search{words: []string{"web", "two words"}}},
+		{"app=web", search{labels: []string{"app=web"}}},
+		{"app=web,tier!=db", search{labels: []string{"app=web", "tier!=db"}}},
+		{"app=", search{labels: []string{"app="}}},
+		{"!old", search{labels: []string{"!old"}}},
+		{"tier in (web, api) x", search{words: []string{"x"}, labels: []string{"tier in (web, api)"}}},
+		{"tier  notin(web)", search{labels: []string{"tier  notin(web)"}}},
+		{"in", search{words: []string{"in"}}},
+		{"kubernetes.io/arch=arm64", search{labels: []string{"kubernetes.io/arch=arm64"}}},
+		{"status.phase!=Running", search{fields: []string{"status.phase!=Running"}, paths: []string{"status.phase"}}},
+		{".reason", search{fields: []string{".reason"}, paths: []string{"reason"}}},
+		{"!spec.nodeName", search{fields: []string{"!spec.nodeName"}, paths: []string{"spec.nodeName"}}},
+		{"spec.replicas>=3", search{fields: []string{"spec.replicas>=3"}, paths: []string{"spec.replicas"}}},
 		{
 			"metadata.annotations['a b=c']=x y",
-			query{words: []string{"y"}, fields: []string{"metadata.annotations['a b=c']=x"}, paths: []string{"metadata.annotations['a b=c']"}},
+			search{words: []string{"y"}, fields: []string{"metadata.annotations['a b=c']=x"}, paths: []string{"metadata.annotations['a b=c']"}},
 		},
 	} {
-		got, err := parseQuery(test.text)
+		got, err := parseSearch(test.text)
 		if err != nil {
 			t.Errorf("%q: %v", test.text, err)
 			continue
 		}
-		if diff := cmp.Diff(test.want, got, cmp.AllowUnexported(query{}), cmpopts.EquateEmpty()); diff != "" {
+		if diff := cmp.Diff(test.want, got, cmp.AllowUnexported(search{}), cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("%q: want -, got +\n%s", test.text, diff)
 		}
 	}
@@ -61,7 +61,7 @@ func TestParseQueryErrors(t *testing.T) {
 		"spec..x=1":                "",
 		strings.Repeat("a", 2_000): "2000 bytes",
 	} {
-		if _, err := parseQuery(text); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := parseSearch(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want an error with %q", text, err, want)
 		}
 	}
@@ -82,7 +82,7 @@ func FuzzQuery(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		q, err := parseQuery(text)
+		q, err := parseSearch(text)
 		if err != nil {
 			return
 		}

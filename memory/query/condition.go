@@ -1,4 +1,4 @@
-package memory
+package query
 
 import (
 	"fmt"
@@ -29,6 +29,9 @@ type Condition struct {
 	name   string
 	decide func(object any) bool
 }
+
+// Path is the field that the condition is about, nil if it is about none.
+func (c Condition) Path() *fieldpath.Path { return c.path }
 
 type test uint8
 

@@ -9,6 +9,7 @@ import (
 	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/fieldpath"
 	"github.com/tarnproject/tarn/memory"
+	"github.com/tarnproject/tarn/memory/query"
 )
 
 // maxQuery bounds what a query may cost to read; nobody types this much.
@@ -19,12 +20,12 @@ const (
 	separators = space + ","
 )
 
-// query is what somebody typed to find objects: words, which an object must
-// have somewhere in its key or labels, and filters in memory's syntax.
+// search is what somebody typed to find objects: words, which an object must
+// have somewhere in its key or labels, and filters in the syntax of package query.
 //
-// Words are not conditions of memory because a condition is about one field,
+// Words are not conditions of a query because a condition is about one field,
 // and a word may be in any of several.
-type query struct {
+type search struct {
 	words  []string
 	labels []string
 	fields []string
@@ -32,7 +33,7 @@ type query struct {
 	paths []string
 }
 
-// parseQuery reads terms with spaces or commas between them:
+// parseSearch reads terms with spaces or commas between them:
 //
 //	web                       a word
 //	"two words"               text with a space
@@ -41,8 +42,8 @@ type query struct {
 //	.reason=Failed            a field, by its path
 //	status.phase!=Running     the dot may be left out here: metadata, spec, status
 //	spec.replicas>3
-func parseQuery(text string) (query, error) {
-	var q query
+func parseSearch(text string) (search, error) {
+	var q search
 	if len(text) > maxQuery {
 		return q, fmt.Errorf("the query has %d bytes: %d are enough for anything useful", len(text), maxQuery)
 	}
@@ -50,12 +51,12 @@ func parseQuery(text string) (query, error) {
 	for rest != "" {
 		var err error
 		if rest, err = q.term(rest); err != nil {
-			return query{}, err
+			return search{}, err
 		}
 		rest = strings.TrimLeft(rest, separators)
 	}
-	if _, err := nothing.Count(q.memory()); err != nil {
-		return query{}, err
+	if _, err := nothing.Count(q.filters()); err != nil {
+		return search{}, err
 	}
 	return q, nil
 }
@@ -64,7 +65,7 @@ func parseQuery(text string) (query, error) {
 var nothing = memory.New[*unstructured.Unstructured]()
 
 // term takes one term from the front.
-func (q *query) term(text string) (rest string, err error) {
+func (q *search) term(text string) (rest string, err error) {
 	if text[0] == '"' {
 		word, rest, closed := strings.Cut(text[1:], `"`)
 		if !closed {
@@ -101,14 +102,14 @@ func (q *query) term(text string) (rest string, err error) {
 	return text[filterEnd:], q.filter(name, text[:filterEnd])
 }
 
-func (q *query) word(word string) {
+func (q *search) word(word string) {
 	if word != "" {
 		q.words = append(q.words, strings.ToLower(word))
 	}
 }
 
 // filter keeps a selector that is about one name.
-func (q *query) filter(name, selector string) error {
+func (q *search) filter(name, selector string) error {
 	if name == "" {
 		return fmt.Errorf("%s: a name is wanted in front, such as app=web or status.phase=Running", selector)
 	}
@@ -186,16 +187,16 @@ func setOperator(text string) bool {
 	return false
 }
 
-// memory is the part of the query that the store answers.
-func (q query) memory() memory.Query {
-	return memory.Where().Labels(strings.Join(q.labels, ",")).Fields(strings.Join(q.fields, ","))
+// filters is the part of the search that the store answers.
+func (q search) filters() query.Query {
+	return query.Where().Labels(strings.Join(q.labels, ",")).Fields(strings.Join(q.fields, ","))
 }
 
 // all says that every object is wanted.
-func (q query) all() bool { return len(q.words)+len(q.labels)+len(q.fields) == 0 }
+func (q search) all() bool { return len(q.words)+len(q.labels)+len(q.fields) == 0 }
 
 // matches says whether an object has every word in its key or in a label.
-func (q query) matches(key tarn.Key, object *unstructured.Unstructured) bool {
+func (q search) matches(key tarn.Key, object *unstructured.Unstructured) bool {
 	for _, word := range q.words {
 		if !strings.Contains(strings.ToLower(string(key)), word) && !labelled(object, word) {
 			return false

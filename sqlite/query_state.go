@@ -1,0 +1,69 @@
+package sqlite
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/tarnproject/tarn"
+)
+
+// TableState is the state in which a statement found a collection. It is from the same
+// snapshot as the rows.
+type TableState struct {
+	// Name is that of the collection.
+	Name    string
+	Version tarn.Version
+	// Heard is when the source was last heard before that state was written.
+	Heard time.Time
+	// Synced says that there is a state. Before the first one is all on disk, the table
+	// shows no rows.
+	Synced bool
+	// Complete says that the table has everything that belongs to the version. It is
+	// false before the first state, and where an object could not be read or written.
+	Complete bool
+}
+
+// pinSnapshot begins a transaction in which all statements see the same state of the
+// file: that of the first read, which is here.
+func pinSnapshot(conn *sqlite3.Conn) error {
+	if err := conn.Exec("BEGIN"); err != nil {
+		return err
+	}
+	return execute(conn, "SELECT 1 FROM sqlite_schema LIMIT 1")
+}
+
+// readTableStates reads the states of collections by their ids. Their rows are not
+// checked against their checksums, no more than the rows of an answer are; so no key
+// is needed.
+func readTableStates(conn *sqlite3.Conn, ids map[int64]bool) (states []TableState, err error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	err = query(conn, "SELECT id, name, version, heard_ms, whole FROM tarn_collections ORDER BY name", func(row *sqlite3.Stmt) error {
+		if !ids[row.ColumnInt64(0)] {
+			return nil
+		}
+		version, whole := tarn.Version(row.ColumnText(2)), row.ColumnInt64(4)
+		states = append(states, TableState{
+			Name: row.ColumnText(1), Version: version, Heard: time.UnixMilli(row.ColumnInt64(3)),
+			Synced: version != "" || whole != notWhole, Complete: whole == wholeAndSound,
+		})
+		return nil
+	})
+	return states, err
+}
+
+// collectionOf is the id of the collection that one of our tables belongs to.
+func collectionOf(table string) (id int64, ok bool) {
+	for _, prefix := range []string{"tarn_rows_", "tarn_labels_", "tarn_wide_", "tarn_objects_"} {
+		if rest, found := strings.CutPrefix(table, prefix); found {
+			number, _, _ := strings.Cut(rest, "_")
+			id, err := strconv.ParseInt(number, 10, 64)
+			return id, err == nil
+		}
+	}
+	return 0, false
+}

@@ -12,7 +12,6 @@ import (
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -48,12 +47,8 @@ func (s *Server) getScale(r *request) error {
 
 // updateScale takes a whole scale, of which only the replicas count.
 func (s *Server) updateScale(r *request) error {
-	options := metav1.UpdateOptions{}
-	query := r.URL.Query()
-	if err := metav1.Convert_url_Values_To_v1_UpdateOptions(&query, &options, nil); err != nil {
-		return apierrors.NewBadRequest(err.Error())
-	}
-	if err := invalid("UpdateOptions", metav1validation.ValidateUpdateOptions(&options)); err != nil {
+	options, err := r.updateOptions()
+	if err != nil {
 		return err
 	}
 	body := &request{Request: r.Request, endpoint: scales, w: r.w}

@@ -16,13 +16,18 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-func (s *Server) update(r *request) error {
-	options := metav1.UpdateOptions{}
+// updateOptions are the parameters of an update, of an object or of its scale.
+func (r *request) updateOptions() (options metav1.UpdateOptions, err error) {
 	query := r.URL.Query()
 	if err := metav1.Convert_url_Values_To_v1_UpdateOptions(&query, &options, nil); err != nil {
-		return apierrors.NewBadRequest(err.Error())
+		return options, apierrors.NewBadRequest(err.Error())
 	}
-	if err := invalid("UpdateOptions", metav1validation.ValidateUpdateOptions(&options)); err != nil {
+	return options, invalid("UpdateOptions", metav1validation.ValidateUpdateOptions(&options))
+}
+
+func (s *Server) update(r *request) error {
+	options, err := r.updateOptions()
+	if err != nil {
 		return err
 	}
 	object, err := r.readObject(strictness(options.FieldValidation))

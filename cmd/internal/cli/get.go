@@ -73,20 +73,11 @@ func (a *app) get(ctx context.Context, args []string, opts *getOptions) error {
 	if err := errors.Join(opts.scope.check(), opts.output.check()); err != nil {
 		return err
 	}
-	at, err := a.place(ctx, &opts.from)
+	at, wanted, places, err := a.locate(ctx, &opts.scope, &opts.from, readable, args)
 	if err != nil {
 		return err
 	}
 	defer at.close()
-	namespace, catalog := at.namespace, at.catalog
-	wanted, err := targets(readable(catalog), args)
-	if err != nil {
-		return at.notInDirectory(err)
-	}
-	places, err := opts.locations(wanted, namespace)
-	if err != nil {
-		return err
-	}
 	reader, err := at.reader()
 	if err != nil {
 		return err
@@ -100,9 +91,26 @@ func (a *app) get(ctx context.Context, args []string, opts *getOptions) error {
 		failed = a.getObjects(ctx, reader, places, list, opts)
 	}
 	for i, err := range failed {
-		failed[i] = withHint(err, catalog, args)
+		failed[i] = withHint(err, at.catalog, args)
 	}
 	return errors.Join(failed...)
+}
+
+// locate finds the cluster or directory to read, and what a command line names in it.
+// The caller closes it.
+func (a *app) locate(ctx context.Context, s *scope, f *from, allowed func(*mirror.Catalog) finder, args []string) (at cluster, wanted []target, places []location, err error) {
+	if at, err = a.place(ctx, f); err != nil {
+		return at, nil, nil, err
+	}
+	if wanted, err = targets(allowed(at.catalog), args); err != nil {
+		err = at.notInDirectory(err)
+	} else {
+		places, err = s.locations(wanted, at.namespace)
+	}
+	if err != nil {
+		at.close()
+	}
+	return at, wanted, places, err
 }
 
 // locations are the requests to make, in the order of the output.

@@ -12,9 +12,7 @@ import (
 
 // mirrorOptions are the flags of mirror.
 type mirrorOptions struct {
-	scope
-	verifying
-	keeping
+	copying
 	interval time.Duration
 }
 
@@ -54,9 +52,7 @@ category of that name, and '*' is everything that the server has.`,
 		},
 		ValidArgsFunction: a.completeResources,
 	}
-	opts.scope.bind(cmd)
-	opts.verifying.bind(cmd)
-	opts.keeping.bind(cmd)
+	opts.copying.bind(cmd)
 	cmd.Flags().DurationVar(&opts.interval, "interval", 10*time.Second, "how often to print when not in a terminal")
 	return cmd
 }
@@ -65,7 +61,7 @@ func (a *app) mirror(parent context.Context, args []string, opts *mirrorOptions)
 	if opts.interval <= 0 {
 		return usagef("--interval is a time such as 10s, not %v", opts.interval)
 	}
-	if err := errors.Join(opts.verifying.check(), opts.keeping.check()); err != nil {
+	if err := opts.copying.check(); err != nil {
 		return err
 	}
 	at, err := a.clusterOr(parent, &opts.keeping)

@@ -15,9 +15,7 @@ import (
 
 // serveOptions are the flags of serve.
 type serveOptions struct {
-	scope
-	keeping
-	verifying
+	copying
 	pageFlags
 	page web.Options
 }
@@ -63,9 +61,7 @@ Everything is read-only. Values of Secrets are neither kept nor shown unless
 		},
 		ValidArgsFunction: a.completeResources,
 	}
-	opts.scope.bind(cmd)
-	opts.keeping.bind(cmd)
-	opts.verifying.bind(cmd)
+	opts.copying.bind(cmd)
 	opts.pageFlags.bind(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&opts.page.Address, "listen", web.DefaultAddress, "where to listen; port 0 for a free one")
@@ -82,7 +78,7 @@ Everything is read-only. Values of Secrets are neither kept nor shown unless
 // page as a problem and tried again: who serves others does not give up as a
 // view in a terminal does.
 func (a *app) serve(ctx context.Context, args []string, opts *serveOptions) (failed error) {
-	if err := errors.Join(opts.scope.check(), opts.verifying.check(), opts.keeping.check(), a.checkPage(opts)); err != nil {
+	if err := errors.Join(opts.copying.check(), a.checkPage(opts)); err != nil {
 		return err
 	}
 	at, err := a.clusterOr(ctx, &opts.keeping)

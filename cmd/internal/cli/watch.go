@@ -72,29 +72,21 @@ func (a *app) watch(ctx context.Context, args []string, opts *watchOptions) erro
 	if err := opts.scope.check(); err != nil {
 		return err
 	}
-	at, err := a.place(ctx, &opts.from)
+	at, wanted, _, err := a.locate(ctx, &opts.scope, &opts.from, copyable, args)
 	if err != nil {
 		return err
 	}
 	defer at.close()
-	namespace, catalog := at.namespace, at.catalog
-	wanted, err := targets(copyable(catalog), args)
-	if err != nil {
-		return at.notInDirectory(err)
-	}
-	if _, err := opts.locations(wanted, namespace); err != nil {
-		return err
-	}
 	wanted = merged(wanted)
 	if at.cfg != nil {
 		at.cfg.Timeout = 0 // that is for requests that come to an end
 	}
 	a.tellAge(ctx, at, resourcesOf(wanted))
 	if opts.diff {
-		return a.watchFields(ctx, at, wanted, opts, namespace)
+		return a.watchFields(ctx, at, wanted, opts, at.namespace)
 	}
-	err = a.watchTables(ctx, at, wanted, opts, namespace)
-	return withHint(err, catalog, args)
+	err = a.watchTables(ctx, at, wanted, opts, at.namespace)
+	return withHint(err, at.catalog, args)
 }
 
 // watched is one resource being watched.

@@ -1,0 +1,25 @@
+package cli
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+)
+
+// copying are the flags of the commands that keep a live copy, mirror and serve: of
+// what, how it is compared with the server, and where else it is kept.
+type copying struct {
+	scope
+	verifying
+	keeping
+}
+
+func (c *copying) bind(cmd *cobra.Command) {
+	c.scope.bind(cmd)
+	c.verifying.bind(cmd)
+	c.keeping.bind(cmd)
+}
+
+func (c *copying) check() error {
+	return errors.Join(c.scope.check(), c.verifying.check(), c.keeping.check())
+}

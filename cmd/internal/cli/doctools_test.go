@@ -69,7 +69,7 @@ func (s *docStage) isFolder(path string) error {
 // the tests and flags that it names. Running or only listing them would mean to
 // build them, which takes longer than all the rest.
 func (s *docStage) goTool(args []string) error {
-	if len(args) == 0 || !slices.Contains([]string{"test", "run", "build", "install"}, args[0]) {
+	if len(args) == 0 || !slices.Contains([]string{"test", "run", "build", "install", "get"}, args[0]) {
 		return fmt.Errorf("no rule of this test knows \"go %s\"", strings.Join(args, " "))
 	}
 	var packages []string

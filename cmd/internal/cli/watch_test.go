@@ -189,7 +189,7 @@ func TestWatchSurvivesTheServer(t *testing.T) {
 			r.server.Compact()
 			down.Store(false)
 			time.Sleep(time.Minute)
-			if screen := r.screen.String(); !strings.Contains(screen, "2 objects") || strings.Contains(screen, "Pending") || !strings.Contains(screen, "watching, heard") {
+			if screen := r.screen.String(); !strings.Contains(screen, "2 objects") || strings.Contains(screen, "Pending") || !strings.Contains(screen, "watching, ") {
 				t.Errorf("after it came back, the view shows\n%s", screen)
 			}
 		}, "watch", "pods")

@@ -38,9 +38,10 @@ func (a *app) demoCommand() *cobra.Command {
 		Short: "Mirror a lively cluster that needs no machines, and show it",
 		Long: `Start an API server in memory with a lively cluster on it: deployments are
 rolled out and scaled, pods start, crash and recover, now and then a node fails.
-Mirror it, and show the copy here and on a page until Ctrl-C. The link that is
-printed signs in; without it nobody else on this machine sees the page, nor can
-anybody without the kubeconfig change the cluster.
+Mirror it, in memory and in a temporary directory, and show the copy here and
+on a page until Ctrl-C. The page's console and tarn sql ask it in SQL. The link
+that is printed signs in; without it nobody else on this machine sees the page,
+nor can anybody without the kubeconfig change the cluster.
 
 kubectl can be pointed at the cluster: change, create or delete what you like;
 the cluster reacts, and the copy follows.
@@ -101,7 +102,7 @@ func (o *demoOptions) check() error {
 
 // demo shows the demonstration until ctx ends, or its time is over: both are its
 // ordinary end.
-func (a *app) demo(parent context.Context, opts *demoOptions) error {
+func (a *app) demo(parent context.Context, opts *demoOptions) (failed error) {
 	if err := opts.check(); err != nil {
 		return err
 	}
@@ -113,10 +114,22 @@ func (a *app) demo(parent context.Context, opts *demoOptions) error {
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
 
+	folder, err := os.MkdirTemp("", "tarn-demo-*")
+	if err != nil {
+		return fmt.Errorf("there is no place for the copy on disk: %w; set TMPDIR to a directory that can be written", err)
+	}
+	defer func() { failed = errors.Join(failed, os.RemoveAll(folder)) }()
+	kept := keeping{dir: filepath.Join(folder, "replica")}
+	disk, closeDisk, err := a.open(&kept)
+	if err != nil {
+		return err
+	}
+	defer func() { failed = errors.Join(failed, closeDisk()) }()
+
 	building := &buildView{live: live, out: a.out, pods: opts.pods, begun: time.Now()}
 	stage, err := demo.Open(ctx, demo.StageOptions{
 		Config:  demo.Config{Pods: opts.pods, Databases: opts.databases, Rate: opts.rate, Seed: opts.seed, Logger: a.logger, Progress: building.step},
-		Address: opts.api, Faults: opts.faults, FaultSeed: opts.faultSeed,
+		Address: opts.api, Faults: opts.faults, FaultSeed: opts.faultSeed, Disk: disk,
 	})
 	building.done()
 	if err != nil {
@@ -144,7 +157,7 @@ func (a *app) demo(parent context.Context, opts *demoOptions) error {
 			cancel(fmt.Errorf("the page is not served any longer: %w", err))
 		}
 	})
-	a.introduce(stage, opts, page.SignInURL(), kubeconfig)
+	a.introduce(stage, opts, page.SignInURL(), kubeconfig, kept.dir)
 	if opts.lasts > 0 {
 		timer := time.AfterFunc(opts.lasts, func() { cancel(errTimeIsUp) })
 		defer timer.Stop()
@@ -164,13 +177,16 @@ const longConclusion = 15 * time.Second
 var errTimeIsUp = errors.New("the time is up")
 
 // introduce says what there is to see, and where.
-func (a *app) introduce(stage *demo.Stage, opts *demoOptions, page, kubeconfig string) {
+func (a *app) introduce(stage *demo.Stage, opts *demoOptions, page, kubeconfig, replica string) {
 	fmt.Fprintf(a.out, "A cluster of %s on %s, with about %g changes a second.\n\n",
 		plural(opts.pods, "pod"), plural(stage.Workload.Nodes(), "node"), opts.rate)
 	fmt.Fprintf(a.out, "  see it      %s\n", page)
 	fmt.Fprintf(a.out, "  change it   export KUBECONFIG=%s\n", kubeconfig)
 	fmt.Fprintf(a.out, "              kubectl get pods -A -w\n")
 	fmt.Fprintf(a.out, "              kubectl -n shop set image deployment/storefront storefront=mine:2\n")
+	fmt.Fprintf(a.out, "  ask it      in SQL, on the page, or by\n")
+	fmt.Fprintf(a.out, "              %s sql --from %s \\\n", a.program, replica)
+	fmt.Fprintf(a.out, "                \"SELECT node, count(*) AS pods FROM pods GROUP BY node\"\n")
 	if opts.faults {
 		fmt.Fprintf(a.out, "\nThe way to the server is a bad one: faults of seed %d.\n", opts.faultSeed)
 	}

@@ -83,7 +83,7 @@ func TestDemo(t *testing.T) {
 	if run.code != exitOK || run.errOut != "" {
 		t.Errorf("exit code %d: %s", run.code, run.errOut)
 	}
-	for _, want := range []string{"30 pods on", "see it      http://127.0.0.1:", "pods: synced,", "databases.demo.tarn.dev: synced, 3 objects", "Ended after", "all 13 copies equal the server"} {
+	for _, want := range []string{"30 pods on", "see it      http://127.0.0.1:", "tarn sql --from ", "pods: synced,", "databases.demo.tarn.dev: synced, 3 objects", "Ended after", "all 13 copies equal the server"} {
 		if !strings.Contains(run.out, want) {
 			t.Errorf("does not say %q:\n%s", want, run.out)
 		}
@@ -96,6 +96,45 @@ func TestDemo(t *testing.T) {
 	}
 	if file := kubeconfigLine.FindStringSubmatch(run.out); file == nil || filepath.Dir(file[1]) != os.TempDir() {
 		t.Errorf("no kubeconfig in %s: %q", os.TempDir(), file)
+	}
+}
+
+// The demonstration keeps its copy on disk, where SQL is asked while it runs.
+func TestDemoAnswersSQL(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	program := func(out *alarm) *app {
+		return &app{
+			program: "tarn", in: strings.NewReader(""), out: out, errOut: out,
+			getenv:   func(string) (string, bool) { return "", false },
+			terminal: func() (term.Terminal, bool) { return nil, false },
+		}
+	}
+	synced := make(chan struct{})
+	shown := &alarm{text: "of 13 resources in", ring: sync.OnceFunc(func() { close(synced) })}
+	ended := make(chan int)
+	go func() {
+		ended <- program(shown).main(ctx, []string{"demo", "--pods", "30", "--rate", "0", "--listen", "127.0.0.1:0"})
+	}()
+	<-synced
+	directory := regexp.MustCompile(`sql --from (\S+)`).FindStringSubmatch(shown.String())
+	if directory == nil {
+		t.Fatalf("no directory is named:\n%s", shown)
+	}
+	// What is synced is on disk a moment later.
+	var answer string
+	for wait := time.Now().Add(30 * time.Second); time.Now().Before(wait) && !strings.Contains(answer, "\n30\n"); {
+		out := new(alarm)
+		program(out).main(ctx, []string{"sql", "--from", directory[1], "-o", "csv", "SELECT count(*) AS pods FROM pods"})
+		answer = out.String()
+	}
+	if !strings.Contains(answer, "\n30\n") {
+		t.Errorf("SQL answers\n%s", answer)
+	}
+	cancel()
+	if code := <-ended; code != exitOK {
+		t.Errorf("exit code %d:\n%s", code, shown)
 	}
 }
 

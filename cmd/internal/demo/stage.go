@@ -24,6 +24,8 @@ type StageOptions struct {
 	// Faults puts [Trouble] of that seed between the mirror and the server.
 	Faults    bool
 	FaultSeed uint64
+	// Disk is where the mirror is kept too; nil for memory only.
+	Disk *mirror.Disk
 }
 
 // Stage is a demonstration: an API server, the life on it, and a mirror of it
@@ -100,7 +102,7 @@ func (s *Stage) reflect(ctx context.Context, options StageOptions) error {
 			return err
 		}
 	}
-	if err := s.startMirror(ctx, way, resources, options.Logger); err != nil {
+	if err := s.startMirror(ctx, way, resources, options); err != nil {
 		return err
 	}
 	s.Comparison, err = NewComparison(s.Mirror, good)
@@ -112,12 +114,12 @@ func (s *Stage) initialWatch(options StageOptions) time.Duration {
 	return 15*time.Second + time.Duration(options.Pods)*2*time.Millisecond
 }
 
-func (s *Stage) startMirror(ctx context.Context, way *rest.Config, resources []mirror.Resource, logger *slog.Logger) (err error) {
+func (s *Stage) startMirror(ctx context.Context, way *rest.Config, resources []mirror.Resource, options StageOptions) (err error) {
 	running, end := context.WithCancel(context.WithoutCancel(ctx))
 	s.Began = time.Now()
 	s.Mirror, err = mirror.Start(running, way, resources, mirror.Options{
-		Logger: logger, SilenceLimit: silence,
-		OnError: func(table string, err error) { logger.Info("copy failed", "resource", table, "error", err) },
+		Disk: options.Disk, Logger: options.Logger, SilenceLimit: silence,
+		OnError: func(table string, err error) { options.Logger.Info("copy failed", "resource", table, "error", err) },
 	})
 	if err != nil {
 		end()

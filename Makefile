@@ -97,7 +97,7 @@ matrix: ## build and test with older client-go and controller-runtime; MATRIX=0.
 	bin/matrix -only "$(MATRIX)"
 
 release: ## make a release of all modules in a scratch directory, and prove that it can be used
-	tools/release.sh v0.0.0-test
+	tools/release.sh v0.0.0-test.$$(date +%s) # its own: go keeps an index of each version
 
 sim: ## simulate SEEDS bad days (20,000 unless given), each for a replica and for an informer
 	$(GO) test ./internal/sim -run TestDays -seeds $(SEEDS) -first $(FIRST) -timeout 24h -v | grep -v '^=== '

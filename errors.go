@@ -115,3 +115,10 @@ var (
 	// long.
 	ErrSilent = errors.New("the watch fell silent")
 )
+
+// Taken says whether a store took what it was given: all of it, or all but the objects
+// that an [ObjectErrors] names. Any other error means that it took nothing.
+func Taken(err error) bool {
+	_, some := errors.AsType[ObjectErrors](err)
+	return err == nil || some
+}

@@ -59,3 +59,15 @@ func TestObjectErrors(t *testing.T) {
 		t.Errorf("it says %q, want %q", got, want)
 	}
 }
+
+func TestTaken(t *testing.T) {
+	some := ObjectErrors{{Key: "a", Err: io.EOF}}
+	for _, test := range []struct {
+		err  error
+		want bool
+	}{{nil, true}, {some, true}, {fmt.Errorf("write: %w", some), true}, {io.EOF, false}, {errors.Join(io.EOF, some), true}} {
+		if got := Taken(test.err); got != test.want {
+			t.Errorf("Taken(%v) is %v, want %v", test.err, got, test.want)
+		}
+	}
+}

@@ -75,7 +75,7 @@ func (h *fanout[T]) apply(section int, changes []Change[T], at Position) error {
 	defer h.mu.Unlock()
 	at.Section = h.positions[section].Section
 	err := h.store.Apply(news, at)
-	if !partly(err) {
+	if !Taken(err) {
 		return err
 	}
 	h.publish(news, again)

@@ -227,7 +227,7 @@ func (d *changeBuilder[T]) flush(ctx context.Context) error {
 
 func (d *changeBuilder[T]) write(ctx context.Context) error {
 	err := d.r.apply(d.changes, d.r.at(d.at))
-	if partly(err) {
+	if Taken(err) {
 		d.forgiveWritten(err)
 	}
 	err = d.r.rejectSome(ctx, err)

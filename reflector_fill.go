@@ -64,7 +64,7 @@ func (h *fanout[T]) filled(store Filler[T], at Position) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	err := store.Filled(at)
-	if !partly(err) {
+	if !Taken(err) {
 		return err
 	}
 	if len(h.followers) > 0 {

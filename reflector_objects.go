@@ -91,12 +91,6 @@ func (r *Reflector[T]) reject(ctx context.Context, bad BadObject) {
 	}
 }
 
-// partly says whether a store has taken what it was given, if not all in full.
-func partly(err error) bool {
-	_, some := errors.AsType[ObjectErrors](err)
-	return err == nil || some
-}
-
 // rejectSome reports what a store took only in part and returns any other error.
 func (r *Reflector[T]) rejectSome(ctx context.Context, err error) error {
 	some, ok := errors.AsType[ObjectErrors](err)

@@ -209,7 +209,7 @@ func (l *relisting[T]) commit(ctx context.Context, v Version) error {
 	default:
 		err = l.r.apply(l.changes(news), l.r.at(v))
 	}
-	if partly(err) {
+	if Taken(err) {
 		l.r.monitor.bad.settle(l.verdict, l.keyless)
 		for key := range l.damaged {
 			l.r.monitor.damage.repaired(key)

@@ -239,7 +239,7 @@ func (h *fanout[T]) restore(ctx context.Context, store Durable, sections []secti
 	defer h.mu.Unlock()
 	before := h.store.Len()
 	kept, err := store.Restore(ctx)
-	if !partly(err) || len(kept.Positions) == 0 {
+	if !Taken(err) || len(kept.Positions) == 0 {
 		return kept, err
 	}
 	if len(kept.Positions) > 1 || len(sections) > 1 {
@@ -274,7 +274,7 @@ func (h *fanout[T]) dropOthers(kept Kept, sections []section[T]) error {
 		if !gone && len(deletes) == 0 {
 			continue
 		}
-		if err := h.store.Apply(deletes, p); !partly(err) {
+		if err := h.store.Apply(deletes, p); !Taken(err) {
 			return fmt.Errorf("taking out what is in no section any more: %w", err)
 		}
 		deletes = nil

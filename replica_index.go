@@ -41,7 +41,7 @@ func IndexBy[T any](r *Replica[T], value func(T) string) *Index[T] {
 	err := store.AddIndexes(map[string]func(T) ([]string, error){
 		x.name: func(object T) ([]string, error) { return []string{value(object)}, nil },
 	})
-	if partly(err) {
+	if Taken(err) {
 		x.store = store
 		r.reportUnindexed(err)
 	}

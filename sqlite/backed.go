@@ -83,7 +83,7 @@ func (b *Backed[T]) Replace(items []tarn.Item[T], at tarn.Position) error {
 	b.writing.Lock()
 	defer b.writing.Unlock()
 	err := b.ReadStore.Replace(items, at)
-	if !taken(err) {
+	if !tarn.Taken(err) {
 		return err
 	}
 	b.mu.Lock()
@@ -98,7 +98,7 @@ func (b *Backed[T]) Apply(changes []tarn.Change[T], at tarn.Position) error {
 	b.writing.Lock()
 	defer b.writing.Unlock()
 	err := b.ReadStore.Apply(changes, at)
-	if !taken(err) {
+	if !tarn.Taken(err) {
 		return err
 	}
 	b.mu.Lock()
@@ -109,12 +109,6 @@ func (b *Backed[T]) Apply(changes []tarn.Change[T], at tarn.Position) error {
 	b.positions.Move(at)
 	b.noted()
 	return err
-}
-
-// taken says whether a store has taken what it was given, if not all in full.
-func taken(err error) bool {
-	_, some := errors.AsType[tarn.ObjectErrors](err)
-	return err == nil || some
 }
 
 func (w *waiting[T]) put(c tarn.Change[T]) {
@@ -258,14 +252,14 @@ func (b *Backed[T]) writeOut(w waiting[T]) error {
 	if empty := b.disk.c.snapshot().objects == 0; empty || all && len(changes) > largeState {
 		for len(changes) > largeState {
 			err := b.disk.write(batch[T]{changes: changes[:largeState], all: all, part: true, heard: w.heard})
-			if !taken(err) {
+			if !tarn.Taken(err) {
 				return err
 			}
 			changes, all = changes[largeState:], false
 		}
 	}
 	err := b.disk.write(batch[T]{changes: changes, all: all, positions: w.positions, heard: w.heard})
-	if taken(err) {
+	if tarn.Taken(err) {
 		if err != nil {
 			b.disk.c.db.tell(slog.LevelWarn, "objects could not be written to disk: the next start lists", "collection", b.disk.c.Name, "err", err)
 		}

@@ -32,7 +32,7 @@ func (b *Backed[T]) Restore(ctx context.Context) (tarn.Kept, error) {
 		}
 		return kept, nil
 	}
-	if err = fill(b.ReadStore, all.items, kept.Positions); !taken(err) {
+	if err = fill(b.ReadStore, all.items, kept.Positions); !tarn.Taken(err) {
 		b.replaceAll()
 		return tarn.Kept{}, err
 	}
@@ -48,7 +48,7 @@ func (b *Backed[T]) Restore(ctx context.Context) (tarn.Kept, error) {
 func fill[T any](store tarn.ReadStore[T], items []tarn.Change[T], positions []tarn.Position) error {
 	err := store.Apply(items, positions[0])
 	for _, p := range positions[1:] {
-		if !taken(err) {
+		if !tarn.Taken(err) {
 			break
 		}
 		err = errors.Join(err, store.Apply(nil, p))

@@ -114,7 +114,7 @@ func (s *Store[T]) Filled(at tarn.Position) error {
 // finish writes what ends a filling. Until that is on disk, it has not ended.
 func (s *Store[T]) finish(b batch[T]) error {
 	err := s.write(b)
-	if taken(err) {
+	if tarn.Taken(err) {
 		s.filling, s.positions = false, b.positions
 	}
 	return err

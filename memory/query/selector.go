@@ -69,28 +69,8 @@ func (r *selectorReader) next() string {
 		}
 		return r.text[start:r.at]
 	}
-	depth, quote := 0, byte(0)
-	for ; r.at < len(r.text); r.at++ {
-		c := r.text[r.at]
-		switch {
-		case quote != 0:
-			if c == '\\' {
-				r.at++
-			} else if c == quote {
-				quote = 0
-			}
-		case depth > 0 && (c == '\'' || c == '"'):
-			quote = c
-		case c == '[':
-			depth++
-		case c == ']':
-			depth--
-		case depth <= 0 && strings.IndexByte(" \t\r\n"+selectorMarks, c) >= 0:
-			return r.text[start:r.at]
-		}
-	}
-	r.at = len(r.text)
-	return r.text[start:]
+	r.at += fieldpath.End(r.text[start:], " \t\r\n"+selectorMarks)
+	return r.text[start:r.at]
 }
 
 func (r *selectorReader) peek() string {

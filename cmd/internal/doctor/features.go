@@ -55,8 +55,8 @@ func (d *Doctor) Features(ctx context.Context, s *Server, granted []Collection, 
 	d.Check(ctx, "shards", needs, with(s.shards))
 }
 
-// watchList asks for a stream that begins with the objects there are, of which it
-// selects none. A server that knows such streams marks the end of them.
+// watchList opens a watch with initial events. Its selector matches no object, so the
+// server sends only the bookmark that ends them, if it supports such watches.
 func (s *Server) watchList(ctx context.Context, c Collection) Result {
 	const without = "nothing to do: Tarn lists instead, which takes the server more memory"
 	seen, code, err := s.watch(ctx, c, url.Values{
@@ -132,7 +132,7 @@ type answered struct {
 	bytes    int
 }
 
-// refusedError is an answer that is none.
+// A refusedError says that the server refused a request.
 type refusedError struct {
 	code int
 	text string

@@ -140,7 +140,7 @@ func (s *Server) version(ctx context.Context) (*versionAnswer, error) {
 	defer response.Body.Close()
 	a.code = response.StatusCode
 	if date := response.Header.Get("Date"); date != "" {
-		a.date, _ = http.ParseTime(date) // a date that is none is as good as no date
+		a.date, _ = http.ParseTime(date) // a malformed date counts as none
 	}
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
 	if err != nil {

@@ -79,14 +79,14 @@ func (q *search) term(text string) (rest string, err error) {
 	if absent {
 		start = 1
 	}
-	end := start + nameEnd(text[start:])
+	end := start + fieldpath.End(text[start:], separators+"=!<>()\"")
 	name := text[start:end]
 	filterEnd := end
 	switch {
 	case absent:
 	case operatorAt(text[end:]) > 0:
 		filterEnd = end + operatorAt(text[end:])
-		filterEnd += nameEnd(text[filterEnd:])
+		filterEnd += fieldpath.End(text[filterEnd:], separators+"=!<>()\"")
 	case setOperator(text[end:]):
 		length := strings.IndexByte(text[end:], ')')
 		if length < 0 {
@@ -136,31 +136,6 @@ func isField(name string) bool {
 		}
 	}
 	return false
-}
-
-// nameEnd is where a name or value ends: brackets may hold anything.
-func nameEnd(text string) int {
-	depth, quote := 0, byte(0)
-	for i := 0; i < len(text); i++ {
-		c := text[i]
-		switch {
-		case quote != 0:
-			if c == '\\' {
-				i++
-			} else if c == quote {
-				quote = 0
-			}
-		case depth > 0 && (c == '\'' || c == '"'):
-			quote = c
-		case c == '[':
-			depth++
-		case c == ']':
-			depth--
-		case depth <= 0 && strings.IndexByte(separators+"=!<>()\"", c) >= 0:
-			return i
-		}
-	}
-	return len(text)
 }
 
 // operatorAt is the length of the operator that text begins with, 0 if none.

@@ -44,12 +44,15 @@ func TestRemovalEndsRequests(t *testing.T) {
 	}
 	x.until("two watches", func() bool { return x.server.open.Load() == 2 })
 	removed := make(chan error, 1)
+	added := make(chan struct{}) // the handler is there for both namespaces
 	var once sync.Once
 	if _, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{AddFunc: func(any) {
+		<-added
 		once.Do(func() { removed <- x.cache.RemoveInformer(x.ctx, &corev1.Pod{}) })
 	}}); err != nil {
 		t.Fatal(err)
 	}
+	close(added)
 	if err := <-removed; err != nil {
 		t.Fatal(err)
 	}

@@ -321,6 +321,9 @@ func TestStrayWriteIsFoundByAnUpdate(t *testing.T) {
 		key := victim.Namespace + "/" + victim.Name
 		victim.Spec.NodeName = "seen"
 		victim.Spec.Containers[0].Image = "seen"
+		// An update verifies what it takes over once it is a minute old. The guard starts
+		// after that minute, because its sweep would find the write too.
+		time.Sleep(time.Minute)
 		c := &copied{podSet: h}
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
@@ -328,7 +331,7 @@ func TestStrayWriteIsFoundByAnUpdate(t *testing.T) {
 			defer close(done)
 			Guard[any]{Pool: h.pool, Decoder: func() *Decoder { return h.decoder }}.Run(ctx, c)
 		}()
-		time.Sleep(time.Minute)
+		synctest.Wait()
 		if got := h.again(3, 2).(*corev1.Pod); got.Spec.NodeName == "seen" || got.Spec.Containers[0].Image == "seen" {
 			t.Errorf("the update hands on node %q, image %q", got.Spec.NodeName, got.Spec.Containers[0].Image)
 		}

@@ -76,7 +76,7 @@ func converge(t *testing.T, random *rand.Rand) {
 	if !maps.Equal(derived.has, want) {
 		t.Errorf("the subscriber made\n%v, the source has\n%v", derived.has, want)
 	}
-	if h := replica.Health(); h.Err != nil || h.State != Watching {
+	if h := replica.Health(); h.Err != nil || h.State != StateWatching {
 		t.Errorf("health: %s", h)
 	}
 	stop()
@@ -85,11 +85,11 @@ func converge(t *testing.T, random *rand.Rand) {
 
 var troubles = []error{
 	errors.New("trouble"),
-	Because(Refused, 0, errors.New("refused")),
-	Because(Busy, 3*time.Second, errors.New("busy")),
-	Because(Internal, 0, errors.New("internal")),
-	Because(Expired, 0, errors.New("expired")),
-	Because(TooNew, 0, errors.New("too new")),
+	Because(ReasonRefused, 0, errors.New("refused")),
+	Because(ReasonBusy, 3*time.Second, errors.New("busy")),
+	Because(ReasonInternal, 0, errors.New("internal")),
+	Because(ReasonExpired, 0, errors.New("expired")),
+	Because(ReasonTooNew, 0, errors.New("too new")),
 }
 
 // derivedState is what a subscriber knows from changes alone.

@@ -108,7 +108,7 @@ var edges = map[string]story{
 		server: "stream latest -> error busy after=60s",
 		errors: "busy",
 		then: func(t *testing.T, r *tarn.Replica[*thing]) {
-			if s := r.Health().State; s != tarn.Waiting {
+			if s := r.Health().State; s != tarn.StateWaiting {
 				t.Errorf("it says that it is %s", s)
 			}
 		},

@@ -12,23 +12,23 @@ import (
 type Reason uint8
 
 const (
-	// Unknown failures end the attempt; the next one begins with a list.
-	Unknown Reason = iota
-	// Expired: the version, or the page token, is no longer available.
-	Expired
-	// TooNew: the version has not been reached by the source yet.
-	TooNew
-	// Refused: nobody answers. Asking again at the same version is safe.
-	Refused
-	// Busy: the source asks to be left alone for a while.
-	Busy
-	// Internal: the source failed inside.
-	Internal
-	// Lost: the connection broke. What was said before is good, and asking again
+	// ReasonUnknown failures end the attempt; the next one begins with a list.
+	ReasonUnknown Reason = iota
+	// ReasonExpired: the version, or the page token, is no longer available.
+	ReasonExpired
+	// ReasonTooNew: the version has not been reached by the source yet.
+	ReasonTooNew
+	// ReasonRefused: nobody answers. Asking again at the same version is safe.
+	ReasonRefused
+	// ReasonBusy: the source asks to be left alone for a while.
+	ReasonBusy
+	// ReasonInternal: the source failed inside.
+	ReasonInternal
+	// ReasonLost: the connection broke. What was said before is good, and asking again
 	// at the same version is safe.
-	Lost
-	// NoWatchList: the source cannot begin a stream with the whole collection.
-	NoWatchList
+	ReasonLost
+	// ReasonNoWatchList: the source cannot begin a stream with the whole collection.
+	ReasonNoWatchList
 )
 
 var reasonNames = [...]string{"failed", "expired", "version too new", "refused", "busy", "internal error", "connection lost", "no watch list"}
@@ -60,12 +60,12 @@ func Because(reason Reason, retryAfter time.Duration, err error) error {
 	return &sourceError{reason: reason, after: retryAfter, err: err}
 }
 
-// ReasonOf returns the reason that err was wrapped with, else [Unknown].
+// ReasonOf returns the reason that err was wrapped with, else [ReasonUnknown].
 func ReasonOf(err error) Reason {
 	if e, ok := errors.AsType[*sourceError](err); ok {
 		return e.reason
 	}
-	return Unknown
+	return ReasonUnknown
 }
 
 // maxRetryAfter is how long a source is left alone at most. Servers ask for

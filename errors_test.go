@@ -9,12 +9,12 @@ import (
 )
 
 func TestBecause(t *testing.T) {
-	if err := Because(Busy, time.Second, nil); err != nil {
+	if err := Because(ReasonBusy, time.Second, nil); err != nil {
 		t.Errorf("no error has become %v", err)
 	}
 	plain := &customError{"too many requests"}
-	err := fmt.Errorf("pods: %w", Because(Busy, 3*time.Second, plain))
-	if got := ReasonOf(err); got != Busy {
+	err := fmt.Errorf("pods: %w", Because(ReasonBusy, 3*time.Second, plain))
+	if got := ReasonOf(err); got != ReasonBusy {
 		t.Errorf("the reason is %v", got)
 	}
 	if got := RetryAfter(err); got != 3*time.Second {
@@ -27,11 +27,11 @@ func TestBecause(t *testing.T) {
 		t.Error("the protocol's own error cannot be found")
 	}
 	for _, other := range []error{nil, io.EOF} {
-		if ReasonOf(other) != Unknown || RetryAfter(other) != 0 {
+		if ReasonOf(other) != ReasonUnknown || RetryAfter(other) != 0 {
 			t.Errorf("%v has reason %v, retry after %v", other, ReasonOf(other), RetryAfter(other))
 		}
 	}
-	if got := ReasonOf(Because(Expired, 0, err)); got != Expired {
+	if got := ReasonOf(Because(ReasonExpired, 0, err)); got != ReasonExpired {
 		t.Errorf("the last word on the reason was expired, it is %v", got)
 	}
 }
@@ -42,7 +42,7 @@ func (e *customError) Error() string { return e.text }
 
 func TestReasonString(t *testing.T) {
 	seen := map[string]bool{}
-	for r := Unknown; r <= NoWatchList; r++ {
+	for r := ReasonUnknown; r <= ReasonNoWatchList; r++ {
 		seen[r.String()] = true
 	}
 	if len(seen) != len(reasonNames) {

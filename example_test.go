@@ -30,9 +30,9 @@ type Lakes struct {
 func (l *Lakes) Set(name string, level int) tarn.Version {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	kind := tarn.Modified
+	kind := tarn.EventModified
 	if _, known := l.now[name]; !known {
-		kind = tarn.Added
+		kind = tarn.EventAdded
 	}
 	lake := Lake{name, level, len(l.events) + 1}
 	l.now[name] = lake

@@ -101,7 +101,7 @@ func step(r *remote, random *rand.Rand) {
 	case n < 5:
 		r.hangUp()
 	case n < 10:
-		r.fail(Because(Refused, 0, fmt.Errorf("refused")))
+		r.fail(Because(ReasonRefused, 0, fmt.Errorf("refused")))
 	case n < 15:
 		r.compact()
 	case n < 60:

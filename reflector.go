@@ -133,7 +133,7 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 		if err != nil {
 			r.report(ctx, err)
 		}
-		r.monitor.enter(Waiting)
+		r.monitor.enter(StateWaiting)
 		if !pause(ctx, r.opts.Clock, r.nextPass(err)) {
 			return context.Cause(ctx)
 		}
@@ -196,7 +196,7 @@ type Pass[T any] struct {
 // fetch reads the whole collection, as a stream of initial events if the source can,
 // else as a list. It writes nothing to the store.
 func (r *Reflector[T]) fetch(ctx context.Context) (*Pass[T], error) {
-	r.monitor.enter(Listing)
+	r.monitor.enter(StateListing)
 	r.beginRecheck()
 	if err := r.confirmSource(ctx); err != nil {
 		return nil, err

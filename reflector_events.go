@@ -9,7 +9,7 @@ import (
 
 // changeBuilder turns the events of one watch into changes of the store.
 //
-// For a store that can be asked, an event becomes what it means there: an Added
+// For a store that can be asked, an event becomes what it means there: an EventAdded
 // of a present key is an update, a Deleted of an absent one nothing, a state
 // that the store has, or that is older than what it has, a replay that is
 // dropped. Any other store gets each event as it is.
@@ -40,20 +40,20 @@ func (r *Reflector[T]) newChangeBuilder() *changeBuilder[T] {
 // take applies a batch of events.
 func (d *changeBuilder[T]) take(ctx context.Context, events []Event[T]) error {
 	for _, e := range events {
-		if !d.settled && e.Type != Added && e.Type != Undecodable {
+		if !d.settled && e.Type != EventAdded && e.Type != EventUndecodable {
 			if err := d.flush(ctx); err != nil {
 				return err
 			}
 			d.settled = true
 		}
 		switch {
-		case e.Type == Bookmark && e.Bad.Err != nil:
+		case e.Type == EventBookmark && e.Bad.Err != nil:
 			d.r.reject(ctx, e.Bad) // it hides no object
-		case e.Type == Added || e.Type == Modified || e.Type == Deleted:
+		case e.Type == EventAdded || e.Type == EventModified || e.Type == EventDeleted:
 			if err := d.object(ctx, e); err != nil {
 				return err
 			}
-		case e.Type == Bookmark:
+		case e.Type == EventBookmark:
 			d.r.traits.bookmarks = true
 			// By itself, so that a store can tell it from a change.
 			if err := d.flush(ctx); err != nil {
@@ -63,7 +63,7 @@ func (d *changeBuilder[T]) take(ctx context.Context, events []Event[T]) error {
 			if err := d.write(ctx); err != nil {
 				return err
 			}
-		case e.Type == Undecodable:
+		case e.Type == EventUndecodable:
 			if err := d.flush(ctx); err != nil {
 				return err
 			}
@@ -82,7 +82,7 @@ func (d *changeBuilder[T]) take(ctx context.Context, events []Event[T]) error {
 func (d *changeBuilder[T]) object(ctx context.Context, e Event[T]) error {
 	r := d.r
 	if bad := e.Bad; bad.Err != nil {
-		if e.Type == Deleted && bad.Key != "" {
+		if e.Type == EventDeleted && bad.Key != "" {
 			d.gone(ctx, Item[T]{Meta: Meta{Key: bad.Key, Version: bad.Version}}, bad.Err)
 			d.reach(bad.Version)
 			return nil
@@ -90,7 +90,7 @@ func (d *changeBuilder[T]) object(ctx context.Context, e Event[T]) error {
 		return d.bad(ctx, bad)
 	}
 	item, err := r.take(e.Object)
-	if err != nil && (e.Type != Deleted || item.Key == "") {
+	if err != nil && (e.Type != EventDeleted || item.Key == "") {
 		err := d.bad(ctx, BadObject{Key: item.Key, Version: item.Version, Err: err})
 		d.reach(item.Version)
 		return err
@@ -134,7 +134,7 @@ func (d *changeBuilder[T]) gone(ctx context.Context, item Item[T], err error) {
 	if d.r.reader == nil {
 		return
 	}
-	if c, ok := d.meaning(Deleted, item); ok {
+	if c, ok := d.meaning(EventDeleted, item); ok {
 		c.Missed, c.Object = true, c.Old
 		d.add(c)
 	} else {
@@ -142,7 +142,7 @@ func (d *changeBuilder[T]) gone(ctx context.Context, item Item[T], err error) {
 	}
 }
 
-var asTold = map[EventType]ChangeType{Added: Add, Modified: Update, Deleted: Delete}
+var asTold = map[EventType]ChangeType{EventAdded: Add, EventModified: Update, EventDeleted: Delete}
 
 // forgive takes a key out of quarantine after a good word of it, unless that is
 // an old one, from before it was bad.
@@ -157,7 +157,7 @@ func (d *changeBuilder[T]) meaning(t EventType, item Item[T]) (Change[T], bool) 
 	held, present := d.held(item.Key)
 	c := Change[T]{Key: item.Key, Object: item.Object, Version: item.Version}
 	if !present {
-		if t == Deleted {
+		if t == EventDeleted {
 			d.r.deleted.put(item.Key, item.Version)
 			return c, false
 		}
@@ -176,7 +176,7 @@ func (d *changeBuilder[T]) meaning(t EventType, item Item[T]) (Change[T], bool) 
 		d.suspect = true
 		return c, false
 	}
-	if t == Deleted {
+	if t == EventDeleted {
 		c.Type = Delete
 		d.r.deleted.put(item.Key, item.Version)
 		return c, true

@@ -37,7 +37,7 @@ func (r *Reflector[T]) pageSize(at Version) int64 {
 func (r *Reflector[T]) listState(ctx context.Context) (*Pass[T], error) {
 	at := r.listVersion()
 	pass, paged, err := r.listAt(ctx, at)
-	if reason := ReasonOf(err); reason == Expired || reason == TooNew {
+	if reason := ReasonOf(err); reason == ReasonExpired || reason == ReasonTooNew {
 		r.readNext(nextRead{version: consistent})
 		at = Latest
 		pass, paged, err = r.listAt(ctx, at)
@@ -96,7 +96,7 @@ func (r *Reflector[T]) listAt(ctx context.Context, at Version) (*Pass[T], bool, 
 	for {
 		page, err := r.listPage(ctx, q)
 		if err != nil {
-			if q.Continue != "" && ReasonOf(err) == Expired {
+			if q.Continue != "" && ReasonOf(err) == ReasonExpired {
 				pass.state, pass.version = r.newRelisting(), ""
 				q.Limit, q.Continue = 0, ""
 				continue

@@ -823,7 +823,7 @@ func recheckAfter(d time.Duration) func(*tarn.Replica[*thing]) {
 func rechecked(t *testing.T, r *tarn.Replica[*thing]) {
 	t.Helper()
 	time.Sleep(time.Minute)
-	if h := r.Health(); h.Lists["doubted"] != 1 || h.Err != nil || h.State != tarn.Watching {
+	if h := r.Health(); h.Lists["doubted"] != 1 || h.Err != nil || h.State != tarn.StateWatching {
 		t.Errorf("%s; lists %v", h, h.Lists)
 	}
 }

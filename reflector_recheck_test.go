@@ -88,7 +88,7 @@ func repair(t *testing.T, random *rand.Rand) {
 	if got, want := c.store.state(), source.state(); !maps.EqualFunc(got, want, func(a, b *entry) bool { return *a == *b }) {
 		t.Errorf("the store holds\n%v, the source\n%v", got, want)
 	}
-	if h := c.Health(); h.Err != nil || h.State != Watching || h.Lists["spoiled"] > asked || h.Lists["spoiled"] == 0 {
+	if h := c.Health(); h.Err != nil || h.State != StateWatching || h.Lists["spoiled"] > asked || h.Lists["spoiled"] == 0 {
 		t.Errorf("%s; %d rechecks were asked for, lists: %v", h, asked, h.Lists)
 	}
 }
@@ -118,7 +118,7 @@ func TestRecheckWhileListing(t *testing.T) {
 		time.Sleep(8 * time.Second)
 		r.Recheck("second")
 		time.Sleep(time.Minute)
-		if h := r.Health(); h.Lists["first"] != 1 || h.Lists["second"] != 1 || h.State != Watching {
+		if h := r.Health(); h.Lists["first"] != 1 || h.Lists["second"] != 1 || h.State != StateWatching {
 			t.Errorf("%s; lists: %v", h, h.Lists)
 		}
 		cancel()

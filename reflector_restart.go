@@ -12,8 +12,8 @@ import (
 type Kept struct {
 	// Positions is where each section stood, in any order; empty if there is no content.
 	Positions []Position
-	// Heard is when the source was last heard before that state was kept.
-	Heard time.Time
+	// LastContact is when the source was last heard before that state was kept.
+	LastContact time.Time
 	// Confirm, if there is one, is asked before anything is read from the source
 	// whether it is the one that the content is of; without content too, so that it
 	// can note which one that will be. It fails with [ErrOtherSource] if it is
@@ -153,7 +153,7 @@ func (r *Reflector[T]) startFrom(ctx context.Context, kept Kept, section string,
 	r.next.cause = causeRestart
 	r.restart.resumes = at.Complete
 	r.monitor.update(func(h *Health) {
-		h.FromDisk, h.Version, h.LastWord = true, at.Version, kept.Heard
+		h.FromDisk, h.Version, h.LastContact = true, at.Version, kept.LastContact
 	})
 }
 
@@ -179,7 +179,7 @@ func (r *Reflector[T]) resume(ctx context.Context) (*Pass[T], error) {
 // needsNoProbe says whether a state can be had although a probe cannot: who may
 // watch and not list can still be given it as a stream.
 func (r *Reflector[T]) needsNoProbe(err error) bool {
-	if ReasonOf(err) != Unknown || errors.Is(err, errNoAnswer) || !r.useWatchList() {
+	if ReasonOf(err) != ReasonUnknown || errors.Is(err, errNoAnswer) || !r.useWatchList() {
 		return false
 	}
 	r.monitor.failed(err) // if the stream fails too, the list after it is reported
@@ -227,7 +227,7 @@ func (m *monitor) caughtUp(v Version) {
 	now := m.clock.Now()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.h.LastWord, m.h.Version = now, v
+	m.h.LastContact, m.h.Version = now, v
 	m.nowSynced()
 	m.recovered()
 }

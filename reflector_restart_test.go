@@ -50,7 +50,7 @@ func (d *diskStore) Restore(context.Context) (tarn.Kept, error) {
 	if d.positions != nil {
 		positions = d.positions
 	}
-	kept := tarn.Kept{Positions: positions, Heard: time.Now().Add(-42 * time.Second)}
+	kept := tarn.Kept{Positions: positions, LastContact: time.Now().Add(-42 * time.Second)}
 	if d.other {
 		kept.Confirm = func(context.Context) error { return tarn.ErrOtherSource }
 	}

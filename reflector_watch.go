@@ -89,15 +89,15 @@ func (r *Reflector[T]) open(ctx context.Context) (Stream[T], time.Duration, erro
 		}
 		err = r.explain("watch from", r.version, err)
 		reason := ReasonOf(err)
-		if reason == Expired || reason == TooNew {
+		if reason == ReasonExpired || reason == ReasonTooNew {
 			r.expired()
 		}
-		if ctx.Err() != nil || (reason != Refused && reason != Busy) || !r.resumable() {
+		if ctx.Err() != nil || (reason != ReasonRefused && reason != ReasonBusy) || !r.resumable() {
 			return nil, 0, err
 		}
 		r.report(ctx, err)
-		r.monitor.enter(Waiting)
-		r.rewindSuspected = r.rewindSuspected || reason == Refused
+		r.monitor.enter(StateWaiting)
+		r.rewindSuspected = r.rewindSuspected || reason == ReasonRefused
 		if !pause(ctx, r.opts.Clock, max(r.opts.Delay(), RetryAfter(err))) {
 			return nil, 0, err
 		}
@@ -265,16 +265,16 @@ func (r *Reflector[T]) mayResume(ctx context.Context, w watched) bool {
 	}
 	r.report(ctx, r.explain("watch from", r.version, w.err))
 	switch reason := ReasonOf(w.err); {
-	case reason == Expired || reason == TooNew:
+	case reason == ReasonExpired || reason == ReasonTooNew:
 		r.expired()
 		return false
-	case reason == Lost && w.events == 0 && !r.shortWatchEnded(0):
+	case reason == ReasonLost && w.events == 0 && !r.shortWatchEnded(0):
 		return false
-	case reason == Refused || reason == Busy || reason == Lost:
-		r.rewindSuspected = r.rewindSuspected || reason != Busy
-		r.monitor.enter(Waiting)
+	case reason == ReasonRefused || reason == ReasonBusy || reason == ReasonLost:
+		r.rewindSuspected = r.rewindSuspected || reason != ReasonBusy
+		r.monitor.enter(StateWaiting)
 		return pause(ctx, r.opts.Clock, max(r.opts.Delay(), RetryAfter(w.err)))
-	case reason == Internal:
+	case reason == ReasonInternal:
 		if !r.internal.failed(r.opts.Clock.Now(), r.opts.RetryInternal()) {
 			return false
 		}
@@ -327,6 +327,6 @@ func (r *Reflector[T]) mayResumeAfterSilence(ctx context.Context) bool {
 	}
 	r.report(ctx, err)
 	r.rewindSuspected = true
-	r.monitor.enter(Waiting)
+	r.monitor.enter(StateWaiting)
 	return pause(ctx, r.opts.Clock, max(r.opts.Delay(), RetryAfter(err)))
 }

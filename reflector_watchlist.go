@@ -50,14 +50,14 @@ func (r *Reflector[T]) streamState(ctx context.Context) (*Pass[T], error) {
 			r.readNext(nextRead{version: consistent})
 		case ctx.Err() != nil:
 			return nil, err
-		case reason == Refused || reason == Busy:
+		case reason == ReasonRefused || reason == ReasonBusy:
 			r.report(ctx, err)
 			if !r.rest(ctx, max(r.opts.Delay(), RetryAfter(err))) {
 				return nil, err
 			}
-		case (reason == Expired || reason == TooNew) && r.next.version == notOlder:
+		case (reason == ReasonExpired || reason == ReasonTooNew) && r.next.version == notOlder:
 			r.readNext(nextRead{version: consistent})
-		case reason == NoWatchList:
+		case reason == ReasonNoWatchList:
 			r.giveUpWatchList()
 			return nil, err
 		case errors.Is(err, ErrNoInitialEnd):
@@ -80,8 +80,8 @@ func (r *Reflector[T]) streamState(ctx context.Context) (*Pass[T], error) {
 
 // rest waits between two tries.
 func (r *Reflector[T]) rest(ctx context.Context, d time.Duration) bool {
-	r.monitor.enter(Waiting)
-	defer r.monitor.enter(Listing)
+	r.monitor.enter(StateWaiting)
+	defer r.monitor.enter(StateListing)
 	return pause(ctx, r.opts.Clock, d)
 }
 
@@ -122,21 +122,21 @@ func (p *Pass[T]) gather(ctx context.Context, stream Stream[T]) error {
 			return err
 		}
 		for i, e := range buf[:n] {
-			if e.Type == Added {
+			if e.Type == EventAdded {
 				timer.reset()
 			}
 			switch {
-			case e.Bad.Err != nil && e.Type == Bookmark:
+			case e.Bad.Err != nil && e.Type == EventBookmark:
 				r.reject(ctx, e.Bad) // it hides no object
-			case e.Bad.Err != nil && e.Type == Deleted && e.Bad.Key != "":
+			case e.Bad.Err != nil && e.Type == EventDeleted && e.Bad.Key != "":
 				p.state.gone(ctx, e.Bad)
 			case e.Bad.Err != nil:
 				p.state.bad(ctx, e.Bad)
-			case e.Type == Added || e.Type == Modified:
+			case e.Type == EventAdded || e.Type == EventModified:
 				p.state.put(ctx, e.Object)
-			case e.Type == Deleted:
+			case e.Type == EventDeleted:
 				p.state.remove(ctx, e.Object)
-			case e.Type == Bookmark && e.InitialEnd:
+			case e.Type == EventBookmark && e.InitialEnd:
 				r.traits.bookmarks = true // who marks the end sends others too
 				if e.Version == "" && r.traits.versioned {
 					return fmt.Errorf("%w: its end has no version, and earlier ones had", ErrNoList)

@@ -141,7 +141,7 @@ func (r *Replica[T]) notSynced(why error) error {
 	switch {
 	case h.Err != nil:
 		return fmt.Errorf("%s: not synced: %w (gave up: %w)", h.Name, h.Err, why)
-	case h.State == Idle:
+	case h.State == StateIdle:
 		return fmt.Errorf("%s: not synced: the replica was not started: %w", h.Name, why)
 	case h.FromDisk:
 		return fmt.Errorf("%s: not synced: the copy is from disk, %s old, and has not caught up with the source yet (%s): %w", h.Name, h.Age.Round(time.Second), h.State, why)
@@ -195,7 +195,7 @@ func (r *Replica[T]) notReached(v Version, why error) error {
 	switch {
 	case h.Err != nil:
 		return fmt.Errorf("%s: version %s not reached, the copy is at %q: %w (gave up: %w)", h.Name, v, r.Version(), h.Err, why)
-	case h.State == Idle:
+	case h.State == StateIdle:
 		return fmt.Errorf("%s: version %s not reached: the replica was not started: %w", h.Name, v, why)
 	default:
 		return fmt.Errorf("%s: version %s not reached, the copy is at %q: %w", h.Name, v, r.Version(), why)

@@ -11,16 +11,16 @@ import (
 type State uint8
 
 const (
-	// Idle: not started.
-	Idle State = iota
-	// Listing: reading the whole collection.
-	Listing
-	// Watching: following changes.
-	Watching
-	// Waiting: pausing after a failure; Health.Err says which.
-	Waiting
-	// Stopped: ended for good.
-	Stopped
+	// StateIdle: not started.
+	StateIdle State = iota
+	// StateListing: reading the whole collection.
+	StateListing
+	// StateWatching: following changes.
+	StateWatching
+	// StateWaiting: pausing after a failure; Health.Err says which.
+	StateWaiting
+	// StateStopped: ended for good.
+	StateStopped
 )
 
 var stateNames = [...]string{"idle", "listing", "watching", "waiting", "stopped"}
@@ -45,8 +45,8 @@ type Health struct {
 	Disk *DiskHealth
 	// Version is the state reached.
 	Version Version
-	// LastWord is when the source was last heard: an event, a bookmark, a list.
-	LastWord time.Time
+	// LastContact is when the source was last heard: an event, a bookmark, a list.
+	LastContact time.Time
 	// Age is the time since then: the content may lag by that much.
 	Age time.Duration
 
@@ -90,7 +90,7 @@ type Health struct {
 // Fresh says that the replica is following its source and heard of it within
 // the given time.
 func (h Health) Fresh(within time.Duration) bool {
-	return h.Synced && h.Err == nil && h.State != Stopped && h.Age <= within
+	return h.Synced && h.Err == nil && h.State != StateStopped && h.Age <= within
 }
 
 func (h Health) String() string {
@@ -154,7 +154,7 @@ func (m *monitor) heard(v Version, events int) {
 	now := m.clock.Now()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.h.LastWord = now
+	m.h.LastContact = now
 	m.h.Version = v
 	m.h.Events += int64(events)
 	m.recovered()
@@ -170,7 +170,7 @@ func (m *monitor) opened() {
 
 // follows notes since when a watch is followed, left that it has ended.
 func (m *monitor) follows(since time.Time) {
-	m.update(func(h *Health) { h.State, h.WatchSince = Watching, since })
+	m.update(func(h *Health) { h.State, h.WatchSince = StateWatching, since })
 }
 
 func (m *monitor) left() { m.update(func(h *Health) { h.WatchSince = time.Time{} }) }
@@ -188,7 +188,7 @@ func (m *monitor) listed(cause string, v Version) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.h.Lists[cause]++
-	m.h.LastWord = now
+	m.h.LastContact = now
 	m.h.Version = v
 	m.nowSynced()
 	m.recovered()
@@ -219,8 +219,8 @@ func (m *monitor) failed(err error) {
 func (m *monitor) stopped() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.h.State != Stopped {
-		m.h.State = Stopped
+	if m.h.State != StateStopped {
+		m.h.State = StateStopped
 		close(m.ended)
 	}
 }
@@ -231,8 +231,8 @@ func (m *monitor) health() Health {
 	h := m.h
 	h.Lists = maps.Clone(m.h.Lists)
 	m.mu.Unlock()
-	if !h.LastWord.IsZero() {
-		h.Age = max(0, now.Sub(h.LastWord)) // clocks are set back
+	if !h.LastContact.IsZero() {
+		h.Age = max(0, now.Sub(h.LastContact)) // clocks are set back
 	}
 	if !h.WatchSince.IsZero() {
 		h.WatchAge = max(0, now.Sub(h.WatchSince))

@@ -14,10 +14,10 @@ func TestHealthString(t *testing.T) {
 		want   string
 	}{
 		{Health{Name: "pods"}, "pods: idle, not synced"},
-		{Health{Name: "pods", State: Listing, Err: errors.New("forbidden"), ErrSince: since}, "pods: listing, not synced, failing since 14:02:11: forbidden"},
-		{Health{Name: "pods", State: Watching, Synced: true, Version: "184467", Age: 2600 * time.Millisecond}, "pods: watching at version 184467, 3s old"},
-		{Health{Name: "pods", State: Waiting, Synced: true, Version: "7", Age: time.Hour, BadCount: 3, Err: errors.New("refused"), ErrSince: since}, "pods: waiting at version 7, 1h0m0s old, 3 bad objects, failing since 14:02:11: refused"},
-		{Health{Name: "pods", State: Stopped, Synced: true, Version: "7"}, "pods: stopped at version 7, 0s old"},
+		{Health{Name: "pods", State: StateListing, Err: errors.New("forbidden"), ErrSince: since}, "pods: listing, not synced, failing since 14:02:11: forbidden"},
+		{Health{Name: "pods", State: StateWatching, Synced: true, Version: "184467", Age: 2600 * time.Millisecond}, "pods: watching at version 184467, 3s old"},
+		{Health{Name: "pods", State: StateWaiting, Synced: true, Version: "7", Age: time.Hour, BadCount: 3, Err: errors.New("refused"), ErrSince: since}, "pods: waiting at version 7, 1h0m0s old, 3 bad objects, failing since 14:02:11: refused"},
+		{Health{Name: "pods", State: StateStopped, Synced: true, Version: "7"}, "pods: stopped at version 7, 0s old"},
 	} {
 		if got := test.health.String(); got != test.want {
 			t.Errorf("it says %q, want %q", got, test.want)
@@ -29,17 +29,17 @@ func TestHealthString(t *testing.T) {
 }
 
 func TestHealthFresh(t *testing.T) {
-	good := Health{State: Watching, Synced: true, Age: time.Minute}
+	good := Health{State: StateWatching, Synced: true, Age: time.Minute}
 	for _, test := range []struct {
 		name   string
 		change func(*Health)
 		want   bool
 	}{
 		{"as it is", func(*Health) {}, true},
-		{"listing anew", func(h *Health) { h.State = Listing }, true},
+		{"listing anew", func(h *Health) { h.State = StateListing }, true},
 		{"never synced", func(h *Health) { h.Synced = false }, false},
 		{"failing", func(h *Health) { h.Err = errors.New("refused") }, false},
-		{"stopped", func(h *Health) { h.State = Stopped }, false},
+		{"stopped", func(h *Health) { h.State = StateStopped }, false},
 		{"older", func(h *Health) { h.Age++ }, false},
 	} {
 		h := good
@@ -57,14 +57,14 @@ func TestHealthOfAReplica(t *testing.T) {
 		r := newRemote("a", "b")
 		r.fail(down)
 		c := newCopy(t, r, Options[*entry]{})
-		if h := c.Health(); h.State != Idle || h.Synced || h.Err != nil || !h.LastWord.IsZero() || h.Age != 0 {
+		if h := c.Health(); h.State != StateIdle || h.Synced || h.Err != nil || !h.LastContact.IsZero() || h.Age != 0 {
 			t.Errorf("before the start: %+v", h)
 		}
 		c.start()
 		began := time.Now()
 		time.Sleep(time.Minute)
 		h := c.Health()
-		if h.State != Waiting || h.Synced || !errors.Is(h.Err, down) || !h.ErrSince.Equal(began) || h.Failures < 2 || h.Fresh(time.Hour) {
+		if h.State != StateWaiting || h.Synced || !errors.Is(h.Err, down) || !h.ErrSince.Equal(began) || h.Failures < 2 || h.Fresh(time.Hour) {
 			t.Errorf("while the source is down: %+v", h)
 		}
 
@@ -74,7 +74,7 @@ func TestHealthOfAReplica(t *testing.T) {
 		}
 		synctest.Wait()
 		h = c.Health()
-		if h.State != Watching || !h.Synced || h.Err != nil || h.Failures != 0 || h.Version != "2" || h.Age != 0 || h.Lists["start"] != 1 || h.Watches != 1 || h.Events != 0 || !h.WatchSince.Equal(time.Now()) {
+		if h.State != StateWatching || !h.Synced || h.Err != nil || h.Failures != 0 || h.Version != "2" || h.Age != 0 || h.Lists["start"] != 1 || h.Watches != 1 || h.Events != 0 || !h.WatchSince.Equal(time.Now()) {
 			t.Errorf("while it works: %+v", h)
 		}
 		h.Lists["start"] = 99
@@ -104,7 +104,7 @@ func TestHealthOfAReplica(t *testing.T) {
 			t.Errorf("after it broke: %+v", h)
 		}
 		_ = c.stop()
-		if h = c.Health(); h.State != Stopped || !h.Synced || h.Fresh(time.Hour) {
+		if h = c.Health(); h.State != StateStopped || !h.Synced || h.Fresh(time.Hour) {
 			t.Errorf("after the end: %+v", h)
 		}
 	})

@@ -210,7 +210,7 @@ func together(name string, sections []Health) Health {
 		}
 		all.Synced = all.Synced && h.Synced
 		all.FromDisk = all.FromDisk || h.FromDisk
-		words = append(words, h.LastWord)
+		words = append(words, h.LastContact)
 		all.Age = max(all.Age, h.Age)
 		if h.Err != nil && (all.Err == nil || h.ErrSince.Before(all.ErrSince)) {
 			all.Err, all.ErrSince = h.Err, h.ErrSince
@@ -236,7 +236,7 @@ func together(name string, sections []Health) Health {
 		all.Rewinds += h.Rewinds
 		all.WatchListGivenUp = all.WatchListGivenUp || h.WatchListGivenUp
 	}
-	all.LastWord = slices.MinFunc(words, time.Time.Compare)
+	all.LastContact = slices.MinFunc(words, time.Time.Compare)
 	all.Bad = all.Bad[:min(len(all.Bad), maxBadListed)]
 	slices.SortStableFunc(all.Damage.Recent, func(a, b Damage) int { return a.Since.Compare(b.Since) })
 	all.Damage.Recent = all.Damage.Recent[max(0, len(all.Damage.Recent)-maxDamageListed):]
@@ -246,5 +246,5 @@ func together(name string, sections []Health) Health {
 // badness orders states by how much they keep a replica from following: a state
 // that some sections are in is told if no other is worse off.
 func badness(s State) int {
-	return slices.Index([]State{Stopped, Watching, Idle, Listing, Waiting}, s)
+	return slices.Index([]State{StateStopped, StateWatching, StateIdle, StateListing, StateWaiting}, s)
 }

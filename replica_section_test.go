@@ -70,7 +70,7 @@ func TestSectionRelistsItsOwn(t *testing.T) {
 		seen := c.subscribe(SubscribeOptions{})
 		c.start()
 		synctest.Wait()
-		north.fail(Because(Expired, 0, errors.New("compacted")))
+		north.fail(Because(ReasonExpired, 0, errors.New("compacted")))
 		synctest.Wait()
 		north.remove("north/a")
 		north.put("north/z", "")
@@ -129,7 +129,7 @@ func TestSectionHealth(t *testing.T) {
 		c, north, south := twoLakes(t, Options[*entry]{})
 		c.start()
 		synctest.Wait()
-		if h := c.Health(); h.State != Watching || h.Err != nil || len(h.Sections) != 2 || h.Sections[1].Name != "lakes (south)" || !h.WatchSince.Equal(time.Now()) {
+		if h := c.Health(); h.State != StateWatching || h.Err != nil || len(h.Sections) != 2 || h.Sections[1].Name != "lakes (south)" || !h.WatchSince.Equal(time.Now()) {
 			t.Errorf("%s: %+v", h, h.Sections)
 		}
 		frozen := errors.New("frozen over")
@@ -154,7 +154,7 @@ func TestSectionHealth(t *testing.T) {
 			t.Errorf("%d events", got)
 		}
 		_ = c.stop()
-		if s := c.Health().State; s != Stopped || !isClosed(c.Done()) {
+		if s := c.Health().State; s != StateStopped || !isClosed(c.Done()) {
 			t.Errorf("%s after the end, done: %v", s, isClosed(c.Done()))
 		}
 	})

@@ -41,7 +41,7 @@ func TestReplicaRunsOnce(t *testing.T) {
 			}
 		}
 		wantOnce()
-		if h := c.Health(); h.State != Watching {
+		if h := c.Health(); h.State != StateWatching {
 			t.Errorf("the second Run disturbed the first: %v", h)
 		}
 		_ = c.stop()
@@ -204,7 +204,7 @@ func TestConfigureClock(t *testing.T) {
 		}
 		c.start()
 		synctest.Wait()
-		if got := c.Health().LastWord; !got.Equal(clock.now) {
+		if got := c.Health().LastContact; !got.Equal(clock.now) {
 			t.Errorf("the last word was at %v, the clock says %v", got, clock.now)
 		}
 		clock.now = clock.now.Add(time.Hour)

@@ -176,7 +176,7 @@ func describeError(err error) string {
 			return known.Error()
 		}
 	}
-	if reason := tarn.ReasonOf(err); reason != tarn.Unknown {
+	if reason := tarn.ReasonOf(err); reason != tarn.ReasonUnknown {
 		return reason.String()
 	}
 	var last error = err
@@ -389,8 +389,8 @@ func (s *scripted) Describe(o *thing) (tarn.Meta, error) {
 }
 
 var reasons = map[string]tarn.Reason{
-	"expired": tarn.Expired, "toonew": tarn.TooNew, "refused": tarn.Refused,
-	"busy": tarn.Busy, "internal": tarn.Internal, "lost": tarn.Lost, "nowatchlist": tarn.NoWatchList,
+	"expired": tarn.ReasonExpired, "toonew": tarn.ReasonTooNew, "refused": tarn.ReasonRefused,
+	"busy": tarn.ReasonBusy, "internal": tarn.ReasonInternal, "lost": tarn.ReasonLost, "nowatchlist": tarn.ReasonNoWatchList,
 }
 
 // parseError reads "busy after=10s" or any text.
@@ -457,22 +457,22 @@ func (s *scriptedStream) Next(ctx context.Context, buf []tarn.Event[*thing]) (in
 }
 
 func parseEvent(t *testing.T, verb, arg string) tarn.Event[*thing] {
-	types := map[string]tarn.EventType{"add": tarn.Added, "mod": tarn.Modified, "del": tarn.Deleted}
+	types := map[string]tarn.EventType{"add": tarn.EventAdded, "mod": tarn.EventModified, "del": tarn.EventDeleted}
 	switch verb {
 	case "bookmark":
-		return tarn.Event[*thing]{Type: tarn.Bookmark, Version: tarn.Version(arg)}
+		return tarn.Event[*thing]{Type: tarn.EventBookmark, Version: tarn.Version(arg)}
 	case "end":
-		return tarn.Event[*thing]{Type: tarn.Bookmark, Version: tarn.Version(arg), InitialEnd: true}
+		return tarn.Event[*thing]{Type: tarn.EventBookmark, Version: tarn.Version(arg), InitialEnd: true}
 	case "baddel":
 		o := parseThing(arg)
-		return tarn.Event[*thing]{Type: tarn.Deleted, Bad: tarn.BadObject{Key: tarn.Key(o.name), Version: tarn.Version(o.version), Err: errors.New("cannot be read")}}
+		return tarn.Event[*thing]{Type: tarn.EventDeleted, Bad: tarn.BadObject{Key: tarn.Key(o.name), Version: tarn.Version(o.version), Err: errors.New("cannot be read")}}
 	case "badmark":
-		return tarn.Event[*thing]{Type: tarn.Bookmark, Bad: tarn.BadObject{Err: errors.New("cannot be read")}}
+		return tarn.Event[*thing]{Type: tarn.EventBookmark, Bad: tarn.BadObject{Err: errors.New("cannot be read")}}
 	case "garbled":
-		return tarn.Event[*thing]{Type: tarn.Undecodable, Bad: tarn.BadObject{Key: tarn.Key(arg), Err: tarn.ErrUndecodable}}
+		return tarn.Event[*thing]{Type: tarn.EventUndecodable, Bad: tarn.BadObject{Key: tarn.Key(arg), Err: tarn.ErrUndecodable}}
 	case "foreign":
 		o := parseThing(arg)
-		return tarn.Event[*thing]{Type: tarn.Modified, Bad: tarn.BadObject{Key: tarn.Key(o.name), Version: tarn.Version(o.version), Err: errors.New("foreign")}}
+		return tarn.Event[*thing]{Type: tarn.EventModified, Bad: tarn.BadObject{Key: tarn.Key(o.name), Version: tarn.Version(o.version), Err: errors.New("foreign")}}
 	}
 	if types[verb] == 0 {
 		t.Errorf("unknown event %q", verb)

@@ -75,9 +75,9 @@ func (r *remote) put(name, text string) Version {
 	defer r.mu.Unlock()
 	r.now++
 	e := &entry{name: name, version: r.version(), text: text}
-	event := Event[*entry]{Type: Added, Object: e}
+	event := Event[*entry]{Type: EventAdded, Object: e}
 	if before, ok := r.objects[name]; ok {
-		event.Type = Modified
+		event.Type = EventModified
 		e.uid = before.uid
 	} else {
 		e.uid = fmt.Sprintf("%s created at %d", name, r.now)
@@ -94,7 +94,7 @@ func (r *remote) remove(name string) Version {
 	last := *r.objects[name]
 	last.version = r.version()
 	delete(r.objects, name)
-	return r.tell(Event[*entry]{Type: Deleted, Object: &last})
+	return r.tell(Event[*entry]{Type: EventDeleted, Object: &last})
 }
 
 // bookmark tells those who watch which version it is. The version is a new one,
@@ -103,7 +103,7 @@ func (r *remote) bookmark() Version {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.now++
-	return r.tell(Event[*entry]{Type: Bookmark, Version: r.version()})
+	return r.tell(Event[*entry]{Type: EventBookmark, Version: r.version()})
 }
 
 // compact forgets the history.
@@ -173,7 +173,7 @@ func (r *remote) reached(v Version) (int, error) {
 		return 0, err
 	}
 	if n > r.now {
-		return 0, Because(TooNew, 0, fmt.Errorf("version %d is ahead of %d", n, r.now))
+		return 0, Because(ReasonTooNew, 0, fmt.Errorf("version %d is ahead of %d", n, r.now))
 	}
 	return n, nil
 }
@@ -206,7 +206,7 @@ func (r *remote) page(token string, limit int64) (Page[*entry], error) {
 	at, offset, _ := strings.Cut(token, "/")
 	list, ok := r.lists[at]
 	if !ok {
-		return Page[*entry]{}, Because(Expired, 0, errors.New("the page token has expired"))
+		return Page[*entry]{}, Because(ReasonExpired, 0, errors.New("the page token has expired"))
 	}
 	n, err := strconv.Atoi(offset)
 	if err != nil {
@@ -248,13 +248,13 @@ func (r *remote) Watch(ctx context.Context, q WatchQuery) (Stream[*entry], error
 	switch {
 	case q.Initial || !r.versionless && (q.From == Latest || q.From == Any):
 		for _, e := range r.sorted() {
-			s.first = append(s.first, Event[*entry]{Type: Added, Object: e})
+			s.first = append(s.first, Event[*entry]{Type: EventAdded, Object: e})
 		}
 		if q.Initial {
-			s.first = append(s.first, Event[*entry]{Type: Bookmark, Version: r.version(), InitialEnd: true})
+			s.first = append(s.first, Event[*entry]{Type: EventBookmark, Version: r.version(), InitialEnd: true})
 		}
 	case from < r.compacted:
-		return nil, Because(Expired, 0, fmt.Errorf("version %d has been compacted", from))
+		return nil, Because(ReasonExpired, 0, fmt.Errorf("version %d has been compacted", from))
 	case !r.versionless:
 		for s.next > r.forgotten && versionOf(r.news[s.next-r.forgotten-1]) > from {
 			s.next--
@@ -267,7 +267,7 @@ func (r *remote) Watch(ctx context.Context, q WatchQuery) (Stream[*entry], error
 // versionOf is the number that an event brings a versioned collection to.
 func versionOf(e Event[*entry]) int {
 	v := e.Version
-	if e.Type != Bookmark {
+	if e.Type != EventBookmark {
 		v = e.Object.version
 	}
 	n, _ := strconv.Atoi(string(v))
@@ -318,7 +318,7 @@ func (s *remoteStream) read(buf []Event[*entry]) (int, <-chan struct{}, error) {
 		s.first = s.first[n:]
 		return n, nil, nil
 	case s.next < r.forgotten:
-		return 0, nil, Because(Expired, 0, errors.New("the watch fell behind"))
+		return 0, nil, Because(ReasonExpired, 0, errors.New("the watch fell behind"))
 	}
 	n := copy(buf, r.news[s.next-r.forgotten:])
 	if n == 0 && s.epoch < r.epoch {

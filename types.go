@@ -31,7 +31,7 @@ type Meta struct {
 //
 //   - The reflector calls List and Watch from one goroutine at a time.
 //   - A version that List returned is valid for Watch until the source compacts
-//     it away; then Watch, or its stream, fails with [Expired].
+//     it away; then Watch, or its stream, fails with [ReasonExpired].
 //   - Failures are told apart by [ReasonOf]: wrap them with [Because].
 //   - List, Watch and Next end promptly when ctx does.
 type Source[T any] interface {
@@ -84,8 +84,8 @@ type WatchQuery struct {
 	// From is the version after which changes are wanted. With Initial it is
 	// the oldest acceptable state, as in [ListQuery.AtLeast].
 	From Version
-	// Initial asks that the stream begin with the whole collection, one Added
-	// each, and mark the end of it by a Bookmark with InitialEnd.
+	// Initial asks that the stream begin with the whole collection, one EventAdded
+	// each, and mark the end of it by an EventBookmark with InitialEnd.
 	Initial bool
 	// Afresh is that of [ListQuery].
 	Afresh bool
@@ -112,26 +112,26 @@ type Stream[T any] interface {
 type EventType uint8
 
 const (
-	// Added, Modified and Deleted carry the object; for Deleted it is the last
+	// EventAdded, Modified and Deleted carry the object; for Deleted it is the last
 	// state.
-	Added EventType = iota + 1
-	Modified
-	Deleted
-	// Bookmark says only that the source has come to a version.
-	Bookmark
-	// Undecodable stands for an event of which not even the kind could be read.
+	EventAdded EventType = iota + 1
+	EventModified
+	EventDeleted
+	// EventBookmark says only that the source has come to a version.
+	EventBookmark
+	// EventUndecodable stands for an event of which not even the kind could be read.
 	// The stream goes on after it, but what it said is lost: the state is read
 	// anew.
-	Undecodable
+	EventUndecodable
 )
 
 // Event is one step of a stream.
 type Event[T any] struct {
 	Type   EventType
 	Object T
-	// Version is that of a Bookmark; other events have it in their object.
+	// Version is that of an EventBookmark; other events have it in their object.
 	Version Version
-	// InitialEnd marks the Bookmark that ends the initial events.
+	// InitialEnd marks the EventBookmark that ends the initial events.
 	InitialEnd bool
 	// Bad, if it has an Err, says what is wrong with the event: its object is
 	// not taken.

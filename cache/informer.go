@@ -260,7 +260,7 @@ func (s *informer) LastSyncResourceVersion() string { return string(s.replica.He
 
 // IsStopped says that nothing more is listed or watched; handlers may still be
 // busy with what came before.
-func (s *informer) IsStopped() bool { return s.replica.Health().State == tarn.Stopped }
+func (s *informer) IsStopped() bool { return s.replica.Health().State == tarn.StateStopped }
 
 func (s *informer) GetController() Controller { return informerController{s} }
 

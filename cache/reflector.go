@@ -93,7 +93,7 @@ func handlerError(name string, err error) error {
 	switch {
 	case errors.Is(err, tarn.ErrShortWatch):
 		return &upstream.VeryShortWatchError{Name: name}
-	case tarn.ReasonOf(err) == tarn.Expired && !isExpired(err):
+	case tarn.ReasonOf(err) == tarn.ReasonExpired && !isExpired(err):
 		return expiredError{rawWatchError(err)}
 	default:
 		return rawWatchError(err)
@@ -113,7 +113,7 @@ func (e expiredError) Unwrap() []error {
 // DefaultWatchErrorHandler logs why a connection was dropped, as loudly as it
 // deserves.
 func DefaultWatchErrorHandler(ctx context.Context, r *Reflector, err error) {
-	if isExpired(err) || tarn.ReasonOf(err) == tarn.Expired {
+	if isExpired(err) || tarn.ReasonOf(err) == tarn.ReasonExpired {
 		klog.FromContext(ctx).V(4).Info("The watched version has expired; listing again", "reflector", r.Name(), "type", r.TypeDescription(), "err", err)
 		return
 	}

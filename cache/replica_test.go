@@ -115,10 +115,10 @@ func TestRewoundUpdateIsDelivered(t *testing.T) {
 func TestLostConnections(t *testing.T) {
 	reporter := apierrors.NewClientErrorReporter(500, "GET", "ClientWatchDecoding")
 	for text, want := range map[string]tarn.Reason{
-		"unable to decode an event from the watch stream: http2: client connection lost":                              tarn.Lost,
-		"unable to decode an event from the watch stream: http2: client connection force closed via ClientConn.Close": tarn.Lost,
-		"unable to decode an event from the watch stream: read tcp 127.0.0.1:1: connection reset by peer":             tarn.Lost,
-		"unable to decode an event from the watch stream: illegal base64 data at input byte 4":                        tarn.Internal,
+		"unable to decode an event from the watch stream: http2: client connection lost":                              tarn.ReasonLost,
+		"unable to decode an event from the watch stream: http2: client connection force closed via ClientConn.Close": tarn.ReasonLost,
+		"unable to decode an event from the watch stream: read tcp 127.0.0.1:1: connection reset by peer":             tarn.ReasonLost,
+		"unable to decode an event from the watch stream: illegal base64 data at input byte 4":                        tarn.ReasonInternal,
 	} {
 		err := classify(apierrors.FromObject(reporter.AsObject(errors.New(text))))
 		if got := tarn.ReasonOf(err); got != want {

@@ -159,7 +159,7 @@ func (s *source) Watch(ctx context.Context, q tarn.WatchQuery) (tarn.Stream[any]
 	if err != nil {
 		err = s.advise("watch", err)
 		if q.Initial && reasons.RefusesWatchList(err) {
-			return nil, tarn.Because(tarn.NoWatchList, 0, err)
+			return nil, tarn.Because(tarn.ReasonNoWatchList, 0, err)
 		}
 		return nil, classify(err)
 	}

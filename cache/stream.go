@@ -80,10 +80,10 @@ func (s *stream) Close() {
 }
 
 var eventTypes = map[watch.EventType]tarn.EventType{
-	watch.Added:    tarn.Added,
-	watch.Modified: tarn.Modified,
-	watch.Deleted:  tarn.Deleted,
-	watch.Bookmark: tarn.Bookmark,
+	watch.Added:    tarn.EventAdded,
+	watch.Modified: tarn.EventModified,
+	watch.Deleted:  tarn.EventDeleted,
+	watch.Bookmark: tarn.EventBookmark,
 }
 
 // event translates one event; what is wrong with it is noted in Bad.
@@ -91,18 +91,18 @@ func (s *source) event(e watch.Event) tarn.Event[any] {
 	out := tarn.Event[any]{Type: eventTypes[e.Type], Object: e.Object}
 	err := s.wanted.foreign(e.Object)
 	if err == nil && out.Type == 0 {
-		out.Type = tarn.Modified
+		out.Type = tarn.EventModified
 		err = fmt.Errorf("unknown watch event %q", e.Type)
 	}
 	if err != nil {
 		// Whatever is said of what does not belong here is not said of ours.
-		if out.Type == tarn.Deleted {
-			out.Type = tarn.Modified
+		if out.Type == tarn.EventDeleted {
+			out.Type = tarn.EventModified
 		}
 		out.Bad = s.bad(e.Object, err)
 		return out
 	}
-	if out.Type == tarn.Bookmark {
+	if out.Type == tarn.EventBookmark {
 		m, err := meta.Accessor(e.Object)
 		if err != nil {
 			out.Bad = tarn.BadObject{Err: fmt.Errorf("a bookmark without metadata: %w", err)}

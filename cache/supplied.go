@@ -21,7 +21,7 @@ import (
 //   - A transform is given a copy of each object, unless the source is a
 //     [SharingSource]: the source may still need it.
 //   - watchList lets the first state come as a stream; the source must know
-//     [tarn.WatchQuery.Initial], or fail with [tarn.NoWatchList].
+//     [tarn.WatchQuery.Initial], or fail with [tarn.ReasonNoWatchList].
 //   - Failures reach the watch error handler as they come from the source, with
 //     two translations into the words that handlers look for: a very short watch
 //     and a version that has expired.
@@ -120,13 +120,13 @@ func (s *suppliedStream) Next(ctx context.Context, buf []tarn.Event[any]) (int, 
 
 // check notes in an event that its object does not belong here.
 func (s *suppliedStream) check(e *tarn.Event[any]) {
-	if e.Bad.Err != nil || e.Type == tarn.Bookmark || e.Type == tarn.Undecodable {
+	if e.Bad.Err != nil || e.Type == tarn.EventBookmark || e.Type == tarn.EventUndecodable {
 		return
 	}
 	if err := s.source.wanted.foreign(e.Object); err != nil {
 		e.Bad = s.source.bad(e.Object, err)
-		if e.Type == tarn.Deleted {
-			e.Type = tarn.Modified // what is gone is not one of ours
+		if e.Type == tarn.EventDeleted {
+			e.Type = tarn.EventModified // what is gone is not one of ours
 		}
 	}
 }

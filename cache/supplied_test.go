@@ -94,7 +94,7 @@ func TestSuppliedSourceErrors(t *testing.T) {
 		fails error
 		looks func(error) bool
 	}{
-		"expired":   {tarn.Because(tarn.Expired, 0, errors.New("compacted")), apierrors.IsResourceExpired},
+		"expired":   {tarn.Because(tarn.ReasonExpired, 0, errors.New("compacted")), apierrors.IsResourceExpired},
 		"forbidden": {forbidden, func(err error) bool { return err == error(forbidden) }},
 		"short":     {io.EOF, func(err error) bool { _, ok := errors.AsType[*upstream.VeryShortWatchError](err); return ok }},
 	} {

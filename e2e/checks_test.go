@@ -124,7 +124,7 @@ func TestDifferencesAreFound(t *testing.T) {
 
 func TestStoryFindsWhatCannotBe(t *testing.T) {
 	now := time.Now()
-	well := tarn.Health{State: tarn.Watching, Synced: true, Version: "5", LastWord: now, Watches: 1, Events: 2}
+	well := tarn.Health{State: tarn.StateWatching, Synced: true, Version: "5", LastContact: now, Watches: 1, Events: 2}
 	for _, test := range []struct {
 		name string
 		then func(*tarn.Health)
@@ -134,8 +134,8 @@ func TestStoryFindsWhatCannotBe(t *testing.T) {
 		{"a declared rewind", func(h *tarn.Health) { h.Version, h.Rewinds = "4", 1 }, ""},
 		{"a silent rewind", func(h *tarn.Health) { h.Version = "4" }, "went back without a rewind"},
 		{"no longer synced", func(h *tarn.Health) { h.Synced = false }, "is no more"},
-		{"older words", func(h *tarn.Health) { h.LastWord = now.Add(-time.Second) }, "older than the one before"},
-		{"waiting for nothing", func(h *tarn.Health) { h.State = tarn.Waiting }, "for no reason"},
+		{"older words", func(h *tarn.Health) { h.LastContact = now.Add(-time.Second) }, "older than the one before"},
+		{"waiting for nothing", func(h *tarn.Health) { h.State = tarn.StateWaiting }, "for no reason"},
 		{"failing since never", func(h *tarn.Health) { h.Err, h.Failures = errors.New("x"), 1 }, "since never"},
 		{"forgotten events", func(h *tarn.Health) { h.Events = 1 }, "a counter went back"},
 	} {

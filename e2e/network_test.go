@@ -85,7 +85,7 @@ func connectionsFrozenUnpinged(s *stage) {
 	frozen := time.Now()
 	for _, subject := range s.ours() {
 		subject.healthBecomes(s.T, time.Until(frozen.Add(4*time.Minute)), "it heard the server again", func(h tarn.Health) bool {
-			return h.LastWord.After(frozen)
+			return h.LastContact.After(frozen)
 		})
 		// Health says it only until the server has answered, which takes a
 		// moment. A copy that has seen no bookmark yet, as those that began with a

@@ -28,7 +28,7 @@ func apiserverKilled(s *stage) {
 		for _, subject := range s.ours() {
 			// What was under way when the server died may still be read.
 			subject.healthBecomes(s.T, 10*time.Second, "it fails, and has heard nothing since", func(h tarn.Health) bool {
-				return failing(h) && !h.LastWord.After(h.ErrSince)
+				return failing(h) && !h.LastContact.After(h.ErrSince)
 			})
 		}
 		s.server.Start()

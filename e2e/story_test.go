@@ -83,10 +83,10 @@ func (s *story) check(h tarn.Health) {
 	}{
 		{before.Synced && !h.Synced, "it was synced and is no more"},
 		{h.Synced && h.Version == "", "it is synced at no version"},
-		{h.Synced && h.LastWord.IsZero(), "it is synced without having heard anything"},
+		{h.Synced && h.LastContact.IsZero(), "it is synced without having heard anything"},
 		{h.Age < 0, "its knowledge is from the future"},
-		{h.LastWord.Before(before.LastWord), "the last word is older than the one before"},
-		{h.State == tarn.Waiting && h.Err == nil, "it is waiting for no reason"},
+		{h.LastContact.Before(before.LastContact), "the last word is older than the one before"},
+		{h.State == tarn.StateWaiting && h.Err == nil, "it is waiting for no reason"},
 		{h.Err != nil && h.ErrSince.IsZero(), "it is failing since never"},
 		{h.Err != nil && h.Failures == 0, "it is failing without a failure"},
 		{s.setbacks > h.Rewinds, "its version went back without a rewind"},

@@ -88,7 +88,7 @@ func (s *subject) stop(t *testing.T) {
 		return
 	}
 	s.story.end()
-	if h := s.replica.Health(); h.State != tarn.Stopped {
+	if h := s.replica.Health(); h.State != tarn.StateStopped {
 		t.Errorf("%s: it has stopped, but its health says %s", s.name, h)
 	}
 	for _, complaint := range s.story.complaints() {
@@ -150,4 +150,4 @@ func (s *subject) told(t *testing.T, since time.Time, what string, fits func(tar
 }
 
 func failing(h tarn.Health) bool   { return h.Err != nil }
-func following(h tarn.Health) bool { return h.Synced && h.Err == nil && h.State == tarn.Watching }
+func following(h tarn.Health) bool { return h.Synced && h.Err == nil && h.State == tarn.StateWatching }

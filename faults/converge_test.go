@@ -34,7 +34,7 @@ func TestReplicaConverges(t *testing.T) {
 //
 // Not both on one day: an object that is spoiled in the list after a rewind keeps
 // its last good state, and that is newer than anything the source can tell.
-func TestReplicaConvergesAfterLastWord(t *testing.T) {
+func TestReplicaConvergesAfterTheLastWrite(t *testing.T) {
 	eachDay(t, func(t *testing.T, seed uint64) {
 		unwanted := spoiling
 		if seed%2 == 0 {
@@ -78,7 +78,7 @@ const names = 12
 
 func nameOf(i int) string { return fmt.Sprintf("o%02d", i) }
 
-func converge(t *testing.T, plan *faults.Plan, lastWord func(*server)) {
+func converge(t *testing.T, plan *faults.Plan, lastWrite func(*server)) {
 	const day = 2 * time.Hour
 	plan.Until(time.Now().Add(day))
 	g := rand.New(rand.NewPCG(plan.Seed(), 1))
@@ -127,7 +127,7 @@ func converge(t *testing.T, plan *faults.Plan, lastWord func(*server)) {
 	// A server that went back must not pass what was seen before that is noticed:
 	// no client could tell.
 	time.Sleep(calm)
-	lastWord(s)
+	lastWrite(s)
 	time.Sleep(calm)
 	synctest.Wait()
 	if want, got := s.state(), maps.Collect(replica.All()); !maps.Equal(want, got) {

@@ -26,19 +26,19 @@ var (
 func failure(kind Kind, after time.Duration) error {
 	switch kind {
 	case Refuse:
-		return tarn.Because(tarn.Refused, 0, errRefused)
+		return tarn.Because(tarn.ReasonRefused, 0, errRefused)
 	case Expire, CutExpire:
-		return tarn.Because(tarn.Expired, 0, injected(errors.New("410: the version is gone")))
+		return tarn.Because(tarn.ReasonExpired, 0, injected(errors.New("410: the version is gone")))
 	case ExpireToken:
-		return tarn.Because(tarn.Expired, 0, injected(errors.New("410: the continue token has expired")))
+		return tarn.Because(tarn.ReasonExpired, 0, injected(errors.New("410: the continue token has expired")))
 	case TooNew:
-		return tarn.Because(tarn.TooNew, 0, injected(errors.New("504: the version is too large")))
+		return tarn.Because(tarn.ReasonTooNew, 0, injected(errors.New("504: the version is too large")))
 	case Busy, BusyFor, CutBusy:
-		return tarn.Because(tarn.Busy, after, injected(errors.New("429: too many requests")))
+		return tarn.Because(tarn.ReasonBusy, after, injected(errors.New("429: too many requests")))
 	case Internal, CutInternal:
-		return tarn.Because(tarn.Internal, 0, injected(errors.New("500: internal error")))
+		return tarn.Because(tarn.ReasonInternal, 0, injected(errors.New("500: internal error")))
 	case NoWatchList:
-		return tarn.Because(tarn.NoWatchList, 0, injected(errors.New("422: sendInitialEvents is not known here")))
+		return tarn.Because(tarn.ReasonNoWatchList, 0, injected(errors.New("422: sendInitialEvents is not known here")))
 	case NoList:
 		return injected(tarn.ErrNoList)
 	case CutEnd:

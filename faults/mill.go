@@ -64,7 +64,7 @@ func (m *mill[T]) grind(e tarn.Event[T]) {
 	switch {
 	case m.last != nil:
 		m.after = append(m.after, e)
-	case e.Type != tarn.Bookmark:
+	case e.Type != tarn.EventBookmark:
 		m.change(e)
 	case e.InitialEnd:
 		m.initialEnd(e)
@@ -133,13 +133,13 @@ func (m *mill[T]) change(e tarn.Event[T]) {
 // spoil decides about the event's content.
 func (m *mill[T]) spoil(e tarn.Event[T]) ground[T] {
 	g := ground[T]{event: e, original: e}
-	if e.Bad.Err != nil || e.Type == tarn.Undecodable {
+	if e.Bad.Err != nil || e.Type == tarn.EventUndecodable {
 		return g
 	}
 	g.key = m.source.key(e.Object)
 	lost, verdict := m.undecodable.comesUp(), m.spoiler.judge()
 	if lost && m.undecodable.happens(string(g.key)) {
-		g.event = tarn.Event[T]{Type: tarn.Undecodable, Bad: tarn.BadObject{Err: injected(tarn.ErrUndecodable)}}
+		g.event = tarn.Event[T]{Type: tarn.EventUndecodable, Bad: tarn.BadObject{Err: injected(tarn.ErrUndecodable)}}
 		return g
 	}
 	g.event.Object, g.event.Bad = m.spoiler.object(verdict, e.Object, g.key)

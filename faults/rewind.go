@@ -11,7 +11,7 @@ import "fmt"
 //   - breaks every open stream, since it was restarted,
 //   - and from then on answers a watch from a version that it has not reached
 //     (again) with silence: no event, no bookmark, no error. A list of such a
-//     version it refuses with [tarn.TooNew].
+//     version it refuses with [tarn.ReasonTooNew].
 func (p *Plan) Rewind(name string, writes int) (back int, ok bool) {
 	r := p.request(name+" server", fmt.Sprintf("after %d writes", writes))
 	if writes <= 0 {

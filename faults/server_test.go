@@ -64,9 +64,9 @@ func (s *server) put(name string) {
 	defer s.mu.Unlock()
 	v := s.now() + 1
 	o := &thing{name: name, uid: fmt.Sprintf("%s/%d/%d", name, s.boots, v), version: v}
-	e := tarn.Event[*thing]{Type: tarn.Added, Object: o}
+	e := tarn.Event[*thing]{Type: tarn.EventAdded, Object: o}
 	if before, ok := s.content()[name]; ok {
-		e.Type, o.uid = tarn.Modified, before.uid
+		e.Type, o.uid = tarn.EventModified, before.uid
 	}
 	next := maps.Clone(s.content())
 	next[name] = o
@@ -83,7 +83,7 @@ func (s *server) remove(name string) {
 	last := &thing{name: name, uid: before.uid, version: s.now() + 1}
 	next := maps.Clone(s.content())
 	delete(next, name)
-	s.write(tarn.Event[*thing]{Type: tarn.Deleted, Object: last}, next)
+	s.write(tarn.Event[*thing]{Type: tarn.EventDeleted, Object: last}, next)
 }
 
 func (s *server) write(e tarn.Event[*thing], next map[string]*thing) {
@@ -146,11 +146,11 @@ func (s *server) List(ctx context.Context, q tarn.ListQuery) (tarn.Page[*thing],
 		token, place, _ := strings.Cut(q.Continue, "+")
 		var known bool
 		if at, known = s.tokens[token]; !known {
-			return tarn.Page[*thing]{}, tarn.Because(tarn.Expired, 0, errors.New("token"))
+			return tarn.Page[*thing]{}, tarn.Because(tarn.ReasonExpired, 0, errors.New("token"))
 		}
 		begin, _ = strconv.Atoi(place)
 	} else if q.AtLeast != tarn.Latest && version(at).OlderThan(q.AtLeast) {
-		return tarn.Page[*thing]{}, tarn.Because(tarn.TooNew, 0, errors.New("version"))
+		return tarn.Page[*thing]{}, tarn.Because(tarn.ReasonTooNew, 0, errors.New("version"))
 	}
 	state := s.states[at]
 	names := slices.Sorted(maps.Keys(state))
@@ -180,13 +180,13 @@ func (s *server) Watch(ctx context.Context, q tarn.WatchQuery) (tarn.Stream[*thi
 	unnamed := q.From == tarn.Latest || q.From == tarn.Any
 	switch {
 	case q.Initial && version(w.at).OlderThan(q.From):
-		return nil, tarn.Because(tarn.TooNew, 0, errors.New("version"))
+		return nil, tarn.Because(tarn.ReasonTooNew, 0, errors.New("version"))
 	case q.Initial || unnamed:
 		for _, name := range slices.Sorted(maps.Keys(s.content())) {
-			w.first = append(w.first, tarn.Event[*thing]{Type: tarn.Added, Object: s.content()[name]})
+			w.first = append(w.first, tarn.Event[*thing]{Type: tarn.EventAdded, Object: s.content()[name]})
 		}
 		if q.Initial {
-			w.first = append(w.first, tarn.Event[*thing]{Type: tarn.Bookmark, Version: version(w.at), InitialEnd: true})
+			w.first = append(w.first, tarn.Event[*thing]{Type: tarn.EventBookmark, Version: version(w.at), InitialEnd: true})
 		}
 	default:
 		from, err := strconv.Atoi(string(q.From))
@@ -196,7 +196,7 @@ func (s *server) Watch(ctx context.Context, q tarn.WatchQuery) (tarn.Stream[*thi
 		w.at = from
 	}
 	if w.at < s.compacted {
-		return nil, tarn.Because(tarn.Expired, 0, errors.New("compacted"))
+		return nil, tarn.Because(tarn.ReasonExpired, 0, errors.New("compacted"))
 	}
 	s.open++
 	return w, nil
@@ -246,7 +246,7 @@ func (w *watch) poll(buf []tarn.Event[*thing]) (int, <-chan struct{}, error) {
 		w.first = w.first[n:]
 		return n, nil, nil
 	case w.at < s.compacted:
-		return 0, nil, tarn.Because(tarn.Expired, 0, errors.New("compacted"))
+		return 0, nil, tarn.Because(tarn.ReasonExpired, 0, errors.New("compacted"))
 	case w.at < s.now():
 		n := copy(buf, s.log[w.at:])
 		w.at += n
@@ -256,7 +256,7 @@ func (w *watch) poll(buf []tarn.Event[*thing]) (int, <-chan struct{}, error) {
 	case !now.Before(w.bookmark):
 		w.bookmark = now.Add(time.Minute)
 		if w.at == s.now() {
-			buf[0] = tarn.Event[*thing]{Type: tarn.Bookmark, Version: version(w.at)}
+			buf[0] = tarn.Event[*thing]{Type: tarn.EventBookmark, Version: version(w.at)}
 			return 1, nil, nil
 		}
 	}

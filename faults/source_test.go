@@ -74,13 +74,13 @@ func (r *rig) watch(q tarn.WatchQuery, room int) (string, error) {
 
 func describe(e tarn.Event[*thing]) string {
 	switch {
-	case e.Type == tarn.Undecodable:
+	case e.Type == tarn.EventUndecodable:
 		return "?"
 	case e.Bad.Err != nil:
 		return "bad:" + string(e.Bad.Key)
-	case e.Type == tarn.Bookmark && e.InitialEnd:
+	case e.Type == tarn.EventBookmark && e.InitialEnd:
 		return "end:" + string(e.Version)
-	case e.Type == tarn.Bookmark:
+	case e.Type == tarn.EventBookmark:
 		return "mark:" + string(e.Version)
 	case e.Object != nil && len(e.Object.uid) > 1000:
 		return "large:" + e.Object.name
@@ -118,22 +118,22 @@ func TestRequestFaults(t *testing.T) {
 		is     error
 		after  bool
 	}{
-		{kind: faults.Refuse, ask: list("3", ""), reason: tarn.Refused, is: syscall.ECONNREFUSED},
-		{kind: faults.Refuse, ask: watch(tarn.WatchQuery{}), reason: tarn.Refused},
-		{kind: faults.Busy, ask: list("", ""), reason: tarn.Busy},
-		{kind: faults.Busy, ask: watch(tarn.WatchQuery{}), reason: tarn.Busy},
-		{kind: faults.BusyFor, ask: list("0", ""), reason: tarn.Busy, after: true},
-		{kind: faults.BusyFor, ask: watch(tarn.WatchQuery{}), reason: tarn.Busy, after: true},
-		{kind: faults.Internal, ask: list("0", ""), reason: tarn.Internal},
-		{kind: faults.Internal, ask: watch(tarn.WatchQuery{}), reason: tarn.Internal},
-		{kind: faults.Fail, ask: list("0", ""), reason: tarn.Unknown},
-		{kind: faults.Fail, ask: watch(tarn.WatchQuery{}), reason: tarn.Unknown},
-		{kind: faults.Expire, ask: list("3", ""), reason: tarn.Expired},
-		{kind: faults.Expire, ask: watch(tarn.WatchQuery{From: "3"}), reason: tarn.Expired},
-		{kind: faults.TooNew, ask: list("3", ""), reason: tarn.TooNew},
-		{kind: faults.TooNew, ask: watch(tarn.WatchQuery{From: "3", Initial: true}), reason: tarn.TooNew},
-		{kind: faults.NoWatchList, ask: watch(tarn.WatchQuery{Initial: true}), reason: tarn.NoWatchList},
-		{kind: faults.ExpireToken, ask: list("", "0.3+1"), reason: tarn.Expired},
+		{kind: faults.Refuse, ask: list("3", ""), reason: tarn.ReasonRefused, is: syscall.ECONNREFUSED},
+		{kind: faults.Refuse, ask: watch(tarn.WatchQuery{}), reason: tarn.ReasonRefused},
+		{kind: faults.Busy, ask: list("", ""), reason: tarn.ReasonBusy},
+		{kind: faults.Busy, ask: watch(tarn.WatchQuery{}), reason: tarn.ReasonBusy},
+		{kind: faults.BusyFor, ask: list("0", ""), reason: tarn.ReasonBusy, after: true},
+		{kind: faults.BusyFor, ask: watch(tarn.WatchQuery{}), reason: tarn.ReasonBusy, after: true},
+		{kind: faults.Internal, ask: list("0", ""), reason: tarn.ReasonInternal},
+		{kind: faults.Internal, ask: watch(tarn.WatchQuery{}), reason: tarn.ReasonInternal},
+		{kind: faults.Fail, ask: list("0", ""), reason: tarn.ReasonUnknown},
+		{kind: faults.Fail, ask: watch(tarn.WatchQuery{}), reason: tarn.ReasonUnknown},
+		{kind: faults.Expire, ask: list("3", ""), reason: tarn.ReasonExpired},
+		{kind: faults.Expire, ask: watch(tarn.WatchQuery{From: "3"}), reason: tarn.ReasonExpired},
+		{kind: faults.TooNew, ask: list("3", ""), reason: tarn.ReasonTooNew},
+		{kind: faults.TooNew, ask: watch(tarn.WatchQuery{From: "3", Initial: true}), reason: tarn.ReasonTooNew},
+		{kind: faults.NoWatchList, ask: watch(tarn.WatchQuery{Initial: true}), reason: tarn.ReasonNoWatchList},
+		{kind: faults.ExpireToken, ask: list("", "0.3+1"), reason: tarn.ReasonExpired},
 		{kind: faults.NoList, ask: list("", ""), is: tarn.ErrNoList},
 	} {
 		t.Run(string(test.kind), func(t *testing.T) {

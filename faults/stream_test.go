@@ -21,10 +21,10 @@ func TestStreamEnds(t *testing.T) {
 	}{
 		faults.Stall:       {is: context.DeadlineExceeded},
 		faults.CutEnd:      {is: io.EOF},
-		faults.CutExpire:   {is: faults.ErrInjected, reason: tarn.Expired},
-		faults.CutBusy:     {is: faults.ErrInjected, reason: tarn.Busy},
-		faults.CutInternal: {is: faults.ErrInjected, reason: tarn.Internal},
-		faults.CutFail:     {is: faults.ErrInjected, reason: tarn.Unknown},
+		faults.CutExpire:   {is: faults.ErrInjected, reason: tarn.ReasonExpired},
+		faults.CutBusy:     {is: faults.ErrInjected, reason: tarn.ReasonBusy},
+		faults.CutInternal: {is: faults.ErrInjected, reason: tarn.ReasonInternal},
+		faults.CutFail:     {is: faults.ErrInjected, reason: tarn.ReasonUnknown},
 	} {
 		t.Run(string(kind), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -261,10 +261,10 @@ type batched struct{ *server }
 
 func (b batched) Watch(context.Context, tarn.WatchQuery) (tarn.Stream[*thing], error) {
 	return &batch{
-		{Type: tarn.Added, Object: &thing{name: "a", version: 1}},
-		{Type: tarn.Bookmark, Version: "1", InitialEnd: true},
-		{Type: tarn.Added, Object: &thing{name: "b", version: 2}},
-		{Type: tarn.Bookmark, Version: "2"},
+		{Type: tarn.EventAdded, Object: &thing{name: "a", version: 1}},
+		{Type: tarn.EventBookmark, Version: "1", InitialEnd: true},
+		{Type: tarn.EventAdded, Object: &thing{name: "b", version: 2}},
+		{Type: tarn.EventBookmark, Version: "2"},
 	}, nil
 }
 

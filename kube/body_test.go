@@ -48,7 +48,7 @@ func TestListTruncated(t *testing.T) {
 		}
 		for n := range complete {
 			page, err := source.readPage(t.Context(), bodyOf(m, bytes.NewReader(body[:n])), nil)
-			if tarn.ReasonOf(err) != tarn.Lost || len(page.Items) != 0 {
+			if tarn.ReasonOf(err) != tarn.ReasonLost || len(page.Items) != 0 {
 				t.Fatalf("%s cut at %d of %d: %v", contentType, n, len(body), err)
 			}
 			if want := fmt.Sprintf("the list of pods broke off at byte %d: ", n); !strings.HasPrefix(err.Error(), want) {
@@ -67,7 +67,7 @@ func TestListReadError(t *testing.T) {
 	reset := errors.New("connection reset")
 	body := podList(t, protobufType, newPods(3), "9")
 	_, err := source.readPage(t.Context(), bodyOf(mediaProtobuf, io.MultiReader(bytes.NewReader(body[:200]), iotest.ErrReader(reset))), nil)
-	if !errors.Is(err, reset) || tarn.ReasonOf(err) != tarn.Lost || !strings.Contains(err.Error(), "at byte 200") {
+	if !errors.Is(err, reset) || tarn.ReasonOf(err) != tarn.ReasonLost || !strings.Contains(err.Error(), "at byte 200") {
 		t.Error(err)
 	}
 	_, err = source.readPage(t.Context(), bodyOf(mediaJSON, stuck{}), nil)
@@ -249,7 +249,7 @@ func TestWatchTruncated(t *testing.T) {
 			if m == mediaJSON && (n == len(one)-1 || n == len(body)-1) {
 				whole = true // but for the newline
 			}
-			if whole != (err == io.EOF) || whole == (tarn.ReasonOf(err) == tarn.Lost) {
+			if whole != (err == io.EOF) || whole == (tarn.ReasonOf(err) == tarn.ReasonLost) {
 				t.Fatalf("%s cut at %d: %v", contentType, n, err)
 			}
 			want := 0
@@ -288,7 +288,7 @@ func TestJSONEventShapes(t *testing.T) {
 		stream := source.newStream(ctx, cancel, bodyOf(mediaJSON, strings.NewReader(body+`{"type":"ADDED","object":`+pod+`}`)), tarn.WatchQuery{})
 		events, err := collect(t, stream, 1)
 		stream.Close()
-		if err != io.EOF || len(events) != 2 || events[1].Type != tarn.Added {
+		if err != io.EOF || len(events) != 2 || events[1].Type != tarn.EventAdded {
 			t.Errorf("%s: %v, %v", body, events, err)
 			continue
 		}

@@ -219,11 +219,11 @@ func throughSource(t *testing.T, source *Source[any]) (o observed) {
 		if e.Bad.Err != nil {
 			t.Fatal(e.Bad)
 		}
-		if e.Type == tarn.Bookmark {
+		if e.Type == tarn.EventBookmark {
 			o.Events = append(o.Events, "bookmark "+string(e.Version))
 			continue
 		}
-		o.Events = append(o.Events, map[tarn.EventType]string{tarn.Added: "added", tarn.Modified: "modified", tarn.Deleted: "deleted"}[e.Type])
+		o.Events = append(o.Events, map[tarn.EventType]string{tarn.EventAdded: "added", tarn.EventModified: "modified", tarn.EventDeleted: "deleted"}[e.Type])
 		o.Objects = append(o.Objects, e.Object)
 	}
 	return o

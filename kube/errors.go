@@ -62,7 +62,7 @@ func (s *Source[T]) brokeOff(ctx context.Context, verb string, f *feed, err erro
 	if isTimeout(err) {
 		return err
 	}
-	return tarn.Because(tarn.Lost, 0, err)
+	return tarn.Because(tarn.ReasonLost, 0, err)
 }
 
 // classify finds the reason behind an error of the API, as far as the engine

@@ -33,16 +33,16 @@ func TestFailures(t *testing.T) {
 		after  time.Duration
 		words  string
 	}{
-		{"expired", apierrors.NewResourceExpired("too old"), tarn.Expired, 0, "too old"},
-		{"gone", gone, tarn.Expired, 0, "gone"},
-		{"too new", tooNew, tarn.TooNew, 0, "Too large"},
-		{"busy", apierrors.NewTooManyRequests("slow down", 7), tarn.Busy, 7 * time.Second, "slow down"},
-		{"internal", apierrors.NewInternalError(errors.New("etcd")), tarn.Internal, 0, "etcd"},
-		{"forbidden", apierrors.NewForbidden(resource, "", errors.New("no")), tarn.Unknown, 0, "grant list and watch on pods"},
-		{"unauthorized", apierrors.NewUnauthorized("who?"), tarn.Unknown, 0, "the credentials are not accepted"},
-		{"not found", apierrors.NewNotFound(resource, ""), tarn.Unknown, 0, "is the CRD installed"},
-		{"unavailable", apierrors.NewServiceUnavailable("starting"), tarn.Unknown, 0, "starting"},
-		{"timeout", apierrors.NewServerTimeout(resource, "list", 3), tarn.Unknown, 3 * time.Second, ""},
+		{"expired", apierrors.NewResourceExpired("too old"), tarn.ReasonExpired, 0, "too old"},
+		{"gone", gone, tarn.ReasonExpired, 0, "gone"},
+		{"too new", tooNew, tarn.ReasonTooNew, 0, "Too large"},
+		{"busy", apierrors.NewTooManyRequests("slow down", 7), tarn.ReasonBusy, 7 * time.Second, "slow down"},
+		{"internal", apierrors.NewInternalError(errors.New("etcd")), tarn.ReasonInternal, 0, "etcd"},
+		{"forbidden", apierrors.NewForbidden(resource, "", errors.New("no")), tarn.ReasonUnknown, 0, "grant list and watch on pods"},
+		{"unauthorized", apierrors.NewUnauthorized("who?"), tarn.ReasonUnknown, 0, "the credentials are not accepted"},
+		{"not found", apierrors.NewNotFound(resource, ""), tarn.ReasonUnknown, 0, "is the CRD installed"},
+		{"unavailable", apierrors.NewServiceUnavailable("starting"), tarn.ReasonUnknown, 0, "starting"},
+		{"timeout", apierrors.NewServerTimeout(resource, "list", 3), tarn.ReasonUnknown, 3 * time.Second, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			for _, contentType := range []string{jsonType, protobufType} {
@@ -82,16 +82,16 @@ func TestFailures(t *testing.T) {
 // that fails.
 func TestNoWatchList(t *testing.T) {
 	for code, want := range map[int]tarn.Reason{
-		http.StatusUnprocessableEntity: tarn.NoWatchList,
-		http.StatusBadRequest:          tarn.NoWatchList,
-		http.StatusForbidden:           tarn.Unknown,
+		http.StatusUnprocessableEntity: tarn.ReasonNoWatchList,
+		http.StatusBadRequest:          tarn.ReasonNoWatchList,
+		http.StatusForbidden:           tarn.ReasonUnknown,
 	} {
 		s := serve(t, false, func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(code) })
 		source := newSource[*corev1.Pod](t, s, pods, SourceOptions{})
 		if _, err := source.Watch(t.Context(), tarn.WatchQuery{Initial: true}); tarn.ReasonOf(err) != want {
 			t.Errorf("%d: %v: %v", code, tarn.ReasonOf(err), err)
 		}
-		if _, err := source.Watch(t.Context(), tarn.WatchQuery{}); tarn.ReasonOf(err) != tarn.Unknown {
+		if _, err := source.Watch(t.Context(), tarn.WatchQuery{}); tarn.ReasonOf(err) != tarn.ReasonUnknown {
 			t.Errorf("%d without initial events: %v", code, err)
 		}
 	}
@@ -115,8 +115,8 @@ func TestConnectionFailures(t *testing.T) {
 		reason tarn.Reason
 		words  string
 	}{
-		{closed, tarn.Refused, "nobody listens there"},
-		{hanging.URL, tarn.Lost, "EOF"},
+		{closed, tarn.ReasonRefused, "nobody listens there"},
+		{hanging.URL, tarn.ReasonLost, "EOF"},
 	} {
 		client, err := NewClient(&rest.Config{Host: test.host}, WithHTTPClient(hanging.Client()))
 		if err != nil {
@@ -147,12 +147,12 @@ func TestListsThatAreNone(t *testing.T) {
 		reason tarn.Reason
 		words  string
 	}{
-		{"failure", func(c string) []byte { return encode(t, c, &expired) }, tarn.Expired, "cannot list pods: too old"},
-		{"success", func(c string) []byte { return encode(t, c, &success) }, tarn.Unknown, "is a Status: fine"},
-		{"services", func(c string) []byte { return encode(t, c, services) }, tarn.Unknown, "it is a /v1, Kind=ServiceList, expected one of /v1, Kind=Pod"},
-		{"a pod", func(c string) []byte { return encode(t, c, newPod(1)) }, tarn.Unknown, ""},
-		{"nothing", func(c string) []byte { return nil }, tarn.Lost, "the list of pods broke off at byte 0"},
-		{"text", func(c string) []byte { return []byte("hello world") }, tarn.Unknown, "the list of pods makes no sense at byte 0"},
+		{"failure", func(c string) []byte { return encode(t, c, &expired) }, tarn.ReasonExpired, "cannot list pods: too old"},
+		{"success", func(c string) []byte { return encode(t, c, &success) }, tarn.ReasonUnknown, "is a Status: fine"},
+		{"services", func(c string) []byte { return encode(t, c, services) }, tarn.ReasonUnknown, "it is a /v1, Kind=ServiceList, expected one of /v1, Kind=Pod"},
+		{"a pod", func(c string) []byte { return encode(t, c, newPod(1)) }, tarn.ReasonUnknown, ""},
+		{"nothing", func(c string) []byte { return nil }, tarn.ReasonLost, "the list of pods broke off at byte 0"},
+		{"text", func(c string) []byte { return []byte("hello world") }, tarn.ReasonUnknown, "the list of pods makes no sense at byte 0"},
 	} {
 		for _, contentType := range []string{jsonType, protobufType} {
 			t.Run(test.name+"/"+contentType, func(t *testing.T) {

@@ -61,19 +61,19 @@ func (s *Source[T]) eventObject(m media, raw []byte, kind runtime.TypeMeta, l li
 }
 
 // wireEvents says what each type of event means to the decoder.
-var wireEvents = [...]wire.Event{tarn.Added: wire.Added, tarn.Modified: wire.Modified, tarn.Deleted: wire.Deleted, tarn.Bookmark: wire.Standalone}
+var wireEvents = [...]wire.Event{tarn.EventAdded: wire.Added, tarn.EventModified: wire.Modified, tarn.EventDeleted: wire.Deleted, tarn.EventBookmark: wire.Standalone}
 
 // eventType translates the types that carry an object.
 func eventType(kind string) tarn.EventType {
 	switch watch.EventType(kind) {
 	case watch.Added:
-		return tarn.Added
+		return tarn.EventAdded
 	case watch.Modified:
-		return tarn.Modified
+		return tarn.EventModified
 	case watch.Deleted:
-		return tarn.Deleted
+		return tarn.EventDeleted
 	case watch.Bookmark:
-		return tarn.Bookmark
+		return tarn.EventBookmark
 	}
 	return 0
 }
@@ -85,9 +85,9 @@ func (s *Source[T]) badEvent(m media, f frame, n notice, raw []byte, kind runtim
 		seen.TypeMeta = kind
 	}
 	t := eventType(n.kind)
-	if t == 0 || t == tarn.Deleted && s.codec.kinds.foreign(seen.TypeMeta) != nil {
+	if t == 0 || t == tarn.EventDeleted && s.codec.kinds.foreign(seen.TypeMeta) != nil {
 		// Whatever is said of what does not belong here is not said of ours.
-		t = tarn.Modified
+		t = tarn.EventModified
 	}
 	return tarn.Event[T]{Type: t, Bad: seen.bad(s.at(f, err))}
 }
@@ -103,19 +103,19 @@ func (s *Source[T]) unreadable(m media, f frame, n notice) tarn.Event[T] {
 	if f.size > 0 {
 		err = fmt.Errorf("%w: the event has %d bytes, and %d are the limit", tarn.ErrUndecodable, f.size, s.maxItem)
 	}
-	if t := eventType(n.kind); t != 0 && t != tarn.Bookmark {
+	if t := eventType(n.kind); t != 0 && t != tarn.EventBookmark {
 		raw, kind, _ := s.codec.inEnvelope(m, n.object)
 		if e := s.badEvent(m, f, n, raw, kind, err); e.Bad.Key != "" {
 			return e
 		}
 	}
-	return tarn.Event[T]{Type: tarn.Undecodable, Bad: tarn.BadObject{Err: s.at(f, err)}}
+	return tarn.Event[T]{Type: tarn.EventUndecodable, Bad: tarn.BadObject{Err: s.at(f, err)}}
 }
 
 // bookmark reads a bookmark, of which only the version and the annotation that
 // ends the initial events are of interest.
 func (s *Source[T]) bookmark(m media, f frame, raw []byte, kind runtime.TypeMeta) tarn.Event[T] {
-	e := tarn.Event[T]{Type: tarn.Bookmark}
+	e := tarn.Event[T]{Type: tarn.EventBookmark}
 	o, err := partial(m, raw)
 	if err == nil && m == mediaJSON {
 		kind = typeOf(o)

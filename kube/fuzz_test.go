@@ -205,7 +205,7 @@ func FuzzFrames(f *testing.F) {
 			t.Fatalf("%d frames, %v; with a limit %d, %v", len(whole), err, len(short), shortErr)
 		}
 		for i, e := range events {
-			if e.Type == tarn.Undecodable && e.Bad.Err == nil || e.Bad.Err == nil && e.Type != tarn.Bookmark && e.Object == nil {
+			if e.Type == tarn.EventUndecodable && e.Bad.Err == nil || e.Bad.Err == nil && e.Type != tarn.EventBookmark && e.Object == nil {
 				t.Fatalf("frame %q: %v", whole[i], e)
 			}
 		}

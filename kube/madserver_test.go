@@ -133,7 +133,7 @@ func TestRetryAfterHeader(t *testing.T) {
 		_, list := source.List(t.Context(), tarn.ListQuery{})
 		_, watch := source.Watch(t.Context(), tarn.WatchQuery{})
 		for _, err := range []error{list, watch} {
-			if tarn.ReasonOf(err) != tarn.Busy || tarn.RetryAfter(err) != test.want {
+			if tarn.ReasonOf(err) != tarn.ReasonBusy || tarn.RetryAfter(err) != test.want {
 				t.Errorf("%+v: %v after %v: %v", test, tarn.ReasonOf(err), tarn.RetryAfter(err), err)
 			}
 		}

@@ -166,7 +166,7 @@ func (s *Source[T]) Watch(ctx context.Context, q tarn.WatchQuery) (tarn.Stream[T
 		cancel()
 		err = s.failed(ctx, "watch", err)
 		if q.Initial && reasons.RefusesWatchList(err) {
-			err = tarn.Because(tarn.NoWatchList, 0, err)
+			err = tarn.Because(tarn.ReasonNoWatchList, 0, err)
 		}
 		return nil, err
 	}

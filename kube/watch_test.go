@@ -75,14 +75,14 @@ func TestWatchFormats(t *testing.T) {
 							t.Fatalf("%d events", len(events))
 						}
 						for i, p := range all {
-							if want := []tarn.EventType{tarn.Added, tarn.Modified, tarn.Deleted}[i%3]; events[i].Type != want || events[i].Bad.Err != nil {
+							if want := []tarn.EventType{tarn.EventAdded, tarn.EventModified, tarn.EventDeleted}[i%3]; events[i].Type != want || events[i].Bad.Err != nil {
 								t.Fatalf("event %d: %v", i, events[i])
 							}
 							if diff := cmp.Diff(p, events[i].Object); diff != "" {
 								t.Fatalf("event %d: %s", i, diff)
 							}
 						}
-						want := []tarn.Event[*corev1.Pod]{{Type: tarn.Bookmark, Version: "900"}, {Type: tarn.Bookmark, Version: "901", InitialEnd: true}}
+						want := []tarn.Event[*corev1.Pod]{{Type: tarn.EventBookmark, Version: "900"}, {Type: tarn.EventBookmark, Version: "901", InitialEnd: true}}
 						if diff := cmp.Diff(want, events[len(all):]); diff != "" {
 							t.Error(diff)
 						}
@@ -138,27 +138,27 @@ func TestWatchBadEvents(t *testing.T) {
 		err      string
 	}{
 		{"foreign", event(t, jsonType, "ADDED", service), event(t, protobufType, "ADDED", service),
-			tarn.Event[*corev1.Pod]{Type: tarn.Added, Bad: tarn.BadObject{Key: "ns/s", Version: "8"}}, "of kind /v1, Kind=Service, expected /v1, Kind=Pod"},
+			tarn.Event[*corev1.Pod]{Type: tarn.EventAdded, Bad: tarn.BadObject{Key: "ns/s", Version: "8"}}, "of kind /v1, Kind=Service, expected /v1, Kind=Pod"},
 		{"foreign deleted", event(t, jsonType, "DELETED", service), event(t, protobufType, "DELETED", service),
-			tarn.Event[*corev1.Pod]{Type: tarn.Modified, Bad: tarn.BadObject{Key: "ns/s", Version: "8"}}, "Kind=Service"},
+			tarn.Event[*corev1.Pod]{Type: tarn.EventModified, Bad: tarn.BadObject{Key: "ns/s", Version: "8"}}, "Kind=Service"},
 		{"broken", rawEvent(t, jsonType, "MODIFIED", brokenJSON), rawEvent(t, protobufType, "MODIFIED", brokenProto),
-			tarn.Event[*corev1.Pod]{Type: tarn.Modified, Bad: tarn.BadObject{Key: "ns/b", Version: "8"}}, "cannot be decoded"},
+			tarn.Event[*corev1.Pod]{Type: tarn.EventModified, Bad: tarn.BadObject{Key: "ns/b", Version: "8"}}, "cannot be decoded"},
 		{"broken deleted", rawEvent(t, jsonType, "DELETED", brokenJSON), rawEvent(t, protobufType, "DELETED", brokenProto),
-			tarn.Event[*corev1.Pod]{Type: tarn.Deleted, Bad: tarn.BadObject{Key: "ns/b", Version: "8"}}, "cannot be decoded"},
+			tarn.Event[*corev1.Pod]{Type: tarn.EventDeleted, Bad: tarn.BadObject{Key: "ns/b", Version: "8"}}, "cannot be decoded"},
 		{"unknown type", event(t, jsonType, "FOO", service), event(t, protobufType, "FOO", newPod(3)),
-			tarn.Event[*corev1.Pod]{Type: tarn.Modified}, ""},
+			tarn.Event[*corev1.Pod]{Type: tarn.EventModified}, ""},
 		{"too long", event(t, jsonType, "ADDED", big), event(t, protobufType, "ADDED", big),
-			tarn.Event[*corev1.Pod]{Type: tarn.Added, Bad: tarn.BadObject{Key: "ns/big", Version: "8"}}, "and 20000 are the limit"},
+			tarn.Event[*corev1.Pod]{Type: tarn.EventAdded, Bad: tarn.BadObject{Key: "ns/big", Version: "8"}}, "and 20000 are the limit"},
 		{"status as object", event(t, jsonType, "ADDED", status), event(t, protobufType, "ADDED", status),
-			tarn.Event[*corev1.Pod]{Type: tarn.Added}, "the object is a Status"},
+			tarn.Event[*corev1.Pod]{Type: tarn.EventAdded}, "the object is a Status"},
 		{"no event", []byte(`{"a":1}`), framed([]byte("garbage")),
-			tarn.Event[*corev1.Pod]{Type: tarn.Undecodable}, "it is no watch event"},
+			tarn.Event[*corev1.Pod]{Type: tarn.EventUndecodable}, "it is no watch event"},
 		{"empty", []byte(`{}`), framed(nil),
-			tarn.Event[*corev1.Pod]{Type: tarn.Undecodable}, "it is no watch event"},
+			tarn.Event[*corev1.Pod]{Type: tarn.EventUndecodable}, "it is no watch event"},
 		{"null object", []byte(`{"type":"ADDED","object":null}`), framed([]byte("\x0a\x05ADDED")),
-			tarn.Event[*corev1.Pod]{Type: tarn.Undecodable}, "it is no watch event"},
+			tarn.Event[*corev1.Pod]{Type: tarn.EventUndecodable}, "it is no watch event"},
 		{"foreign bookmark", event(t, jsonType, "BOOKMARK", service), event(t, protobufType, "BOOKMARK", service),
-			tarn.Event[*corev1.Pod]{Type: tarn.Bookmark}, "bookmark that cannot be taken"},
+			tarn.Event[*corev1.Pod]{Type: tarn.EventBookmark}, "bookmark that cannot be taken"},
 	} {
 		for contentType, frame := range map[string][]byte{jsonType: test.json, protobufType: test.protobuf} {
 			t.Run(test.name+"/"+contentType, func(t *testing.T) {
@@ -200,13 +200,13 @@ func TestWatchEnds(t *testing.T) {
 		reason tarn.Reason
 		words  string
 	}{
-		{"expired", func(c string) []byte { return event(t, c, "ERROR", &gone) }, tarn.Expired, "cannot watch pods: too old"},
-		{"too new", func(c string) []byte { return event(t, c, "ERROR", &tooNew) }, tarn.TooNew, "Too large"},
-		{"internal", func(c string) []byte { return event(t, c, "ERROR", &internal) }, tarn.Internal, "etcd"},
-		{"busy", func(c string) []byte { return event(t, c, "ERROR", &busy) }, tarn.Busy, "slow down"},
-		{"error without status", func(c string) []byte { return event(t, c, "ERROR", newPod(3)) }, tarn.Unknown, "that is no Status"},
-		{"cut off", func(c string) []byte { return event(t, c, "ADDED", newPod(3))[:100] }, tarn.Lost, "the watch of pods broke off at byte"},
-		{"html", func(c string) []byte { return []byte("<html>Bad Gateway") }, tarn.Unknown, "makes no sense at byte"},
+		{"expired", func(c string) []byte { return event(t, c, "ERROR", &gone) }, tarn.ReasonExpired, "cannot watch pods: too old"},
+		{"too new", func(c string) []byte { return event(t, c, "ERROR", &tooNew) }, tarn.ReasonTooNew, "Too large"},
+		{"internal", func(c string) []byte { return event(t, c, "ERROR", &internal) }, tarn.ReasonInternal, "etcd"},
+		{"busy", func(c string) []byte { return event(t, c, "ERROR", &busy) }, tarn.ReasonBusy, "slow down"},
+		{"error without status", func(c string) []byte { return event(t, c, "ERROR", newPod(3)) }, tarn.ReasonUnknown, "that is no Status"},
+		{"cut off", func(c string) []byte { return event(t, c, "ADDED", newPod(3))[:100] }, tarn.ReasonLost, "the watch of pods broke off at byte"},
+		{"html", func(c string) []byte { return []byte("<html>Bad Gateway") }, tarn.ReasonUnknown, "makes no sense at byte"},
 	} {
 		for _, contentType := range []string{jsonType, protobufType} {
 			t.Run(test.name+"/"+contentType, func(t *testing.T) {
@@ -221,7 +221,7 @@ func TestWatchEnds(t *testing.T) {
 				if tarn.ReasonOf(err) != test.reason || !strings.Contains(err.Error(), test.words) {
 					t.Errorf("%v: %v", tarn.ReasonOf(err), err)
 				}
-				if test.reason == tarn.Busy && tarn.RetryAfter(err) != 7*time.Second {
+				if test.reason == tarn.ReasonBusy && tarn.RetryAfter(err) != 7*time.Second {
 					t.Errorf("retry after %v", tarn.RetryAfter(err))
 				}
 				if _, again := stream.Next(t.Context(), make([]tarn.Event[*corev1.Pod], 1)); again != err {
@@ -327,7 +327,7 @@ func TestWatchBreaks(t *testing.T) {
 			}
 			<-r.Context().Done()
 		})
-		if _, err := collect(t, watchPods(t, s, SourceOptions{}), 1); tarn.ReasonOf(err) != tarn.Lost || !strings.Contains(err.Error(), "the watch of pods broke off at byte") {
+		if _, err := collect(t, watchPods(t, s, SourceOptions{}), 1); tarn.ReasonOf(err) != tarn.ReasonLost || !strings.Contains(err.Error(), "the watch of pods broke off at byte") {
 			t.Errorf("http2=%v: %v", http2, err)
 		}
 		why := errors.New("enough")

@@ -53,7 +53,7 @@ func TestSubscribersOfOneName(t *testing.T) {
 }
 
 func TestFreshWithin(t *testing.T) {
-	aged := fake{health: tarn.Health{Synced: true, State: tarn.Watching, LastWord: time.Unix(1, 0), Age: 2 * time.Minute}}
+	aged := fake{health: tarn.Health{Synced: true, State: tarn.StateWatching, LastContact: time.Unix(1, 0), Age: 2 * time.Minute}}
 	for _, test := range []struct {
 		within time.Duration
 		want   float64

@@ -27,7 +27,7 @@ func (s sender) replica(name string, replica Observed, freshWithin time.Duration
 	s.send(fresh, number(h.Fresh(freshWithin)), name)
 	s.send(failing, number(h.Err != nil), name)
 	s.send(failures, float64(h.AllFailures), name)
-	if !h.LastWord.IsZero() {
+	if !h.LastContact.IsZero() {
 		s.send(age, h.Age.Seconds(), name)
 	}
 	if !h.WatchSince.IsZero() {

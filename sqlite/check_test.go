@@ -40,9 +40,9 @@ func (rich) Table() Table {
 var oddValues = []any{nil, "12", " 0012 ", "1e3", "1e400", "abc", "", "-0", "0x10", "9223372036854775808", true, int64(-7), 2.0, 0.1, math.NaN(), math.Inf(1), strings.Repeat("7", 300)}
 
 func (rich) Row(t thing, raw []byte) (Row, error) {
-	part := func(text string, words ...string) Part {
+	part := func(text string, words ...string) WideValue {
 		hash := sha256.Sum256([]byte(text))
-		return Part{Sum: [16]byte(hash[:]), Words: words, Make: func() (JSON, error) {
+		return WideValue{Sum: [16]byte(hash[:]), Words: words, Make: func() (JSON, error) {
 			if text == "" {
 				return nil, nil
 			}

@@ -158,7 +158,7 @@ func (d *day) write() {
 // on disk: one that has passed it cannot be told from one that never went back.
 func (d *day) maybeRestore(l *lifetime) {
 	onDisk, err := strconv.Atoi(string(l.disk.Disk().Version))
-	if !d.restores || err != nil || l.Health().State == tarn.Listing {
+	if !d.restores || err != nil || l.Health().State == tarn.StateListing {
 		return
 	}
 	if to := min(d.server.Version()-1-d.dice.IntN(10), onDisk-max(d.left, 0)-1); to >= 1 {

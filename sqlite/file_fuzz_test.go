@@ -27,7 +27,7 @@ func hostile(t testing.TB, dir string) {
 	grown := allocated(func() {
 		_, err := Query(t.Context(), dir, "SELECT count(*), sum(length(meta)) FROM things JOIN things_labels USING (id)", Limits{Time: 200 * time.Millisecond})
 		oneLine("Query", err)
-		if v, err := NewView(dir, nil); err != nil {
+		if v, err := OpenReader(dir, nil); err != nil {
 			oneLine("NewView", err)
 		} else {
 			_, err := v.Walk(t.Context(), "things", func(e Entry) error { _, _ = e.Bytes(); return nil })

@@ -133,7 +133,7 @@ func (s *endlessStream) Next(ctx context.Context, buf []tarn.Event[thing]) (n in
 		s.look()
 	}
 	for ; n < len(buf) && s.at < s.size; n++ {
-		buf[n] = tarn.Event[thing]{Type: tarn.Added, Object: s.thing(s.at)}
+		buf[n] = tarn.Event[thing]{Type: tarn.EventAdded, Object: s.thing(s.at)}
 		if s.at++; s.at%1000 == 0 {
 			return n + 1, nil
 		}
@@ -143,7 +143,7 @@ func (s *endlessStream) Next(ctx context.Context, buf []tarn.Event[thing]) (n in
 		return n, nil
 	case s.at == s.size:
 		s.at++
-		buf[0] = tarn.Event[thing]{Type: tarn.Bookmark, Version: "1", InitialEnd: true}
+		buf[0] = tarn.Event[thing]{Type: tarn.EventBookmark, Version: "1", InitialEnd: true}
 		return 1, nil
 	}
 	<-ctx.Done()

@@ -11,7 +11,7 @@ import (
 // sumsOf are the checksums of a directory's objects, as a reader tells changes by them.
 func sumsOf(t testing.TB, dir string) map[tarn.Key]Sum {
 	t.Helper()
-	v, err := NewView(dir, nil)
+	v, err := OpenReader(dir, nil)
 	must(t, err)
 	defer v.Close()
 	all := map[tarn.Key]Sum{}

@@ -38,7 +38,7 @@ func (c tabular) Row(t thing, raw []byte) (Row, error) {
 	if t.N%3 == 0 {
 		labels["third"] = ""
 	}
-	return Row{Values: []any{t.Name, int64(t.N), float64(t.N) / 2, Part{Sum: [16]byte(hash[:]), Make: func() (JSON, error) { return raw, nil }}}, Labels: labels}, nil
+	return Row{Values: []any{t.Name, int64(t.N), float64(t.N) / 2, WideValue{Sum: [16]byte(hash[:]), Make: func() (JSON, error) { return raw, nil }}}, Labels: labels}, nil
 }
 
 func openTabular(t testing.TB, db *DB, name string) *Store[thing] {

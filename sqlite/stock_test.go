@@ -258,7 +258,7 @@ func (o *order) do(step string) {
 				return
 			}
 			o.judge("SQL", strings.TrimSpace(fmt.Sprintln(r.Rows[0]...)))
-			v, err := NewView(o.dir, nil)
+			v, err := OpenReader(o.dir, nil)
 			if err != nil {
 				o.t.Errorf("a view says %v", err)
 				return

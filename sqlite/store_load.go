@@ -190,7 +190,7 @@ func (s *Store[T]) kept(st state) (tarn.Kept, error) {
 		return tarn.Kept{}, nil
 	}
 	positions, err := decodePositions(st.positions)
-	return tarn.Kept{Positions: positions, Heard: st.heard}, err
+	return tarn.Kept{Positions: positions, LastContact: st.heard}, err
 }
 
 // Restore tells what the file holds; see [tarn.Durable]. A state that is not whole

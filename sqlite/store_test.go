@@ -43,7 +43,7 @@ func TestContentOutlivesTheProcess(t *testing.T) {
 			expect(t, s, "301", want)
 			kept, err := s.Restore(t.Context())
 			must(t, err)
-			if kept.Version() != "301" || time.Since(kept.Heard) > time.Minute {
+			if kept.Version() != "301" || time.Since(kept.LastContact) > time.Minute {
 				t.Errorf("Restore tells %+v", kept)
 			}
 		})

@@ -54,7 +54,7 @@ func (c Column) apart() bool { return c.Wide || c.Expr != "" }
 // Row is an object as SQL sees it.
 type Row struct {
 	// Values are those of the table's columns: string, int64, float64, bool, [JSON]
-	// or nil; of wide ones each a [Part].
+	// or nil; of wide ones each a [WideValue].
 	Values []any
 	Labels map[string]string
 }
@@ -66,8 +66,8 @@ type JSON []byte
 // which JSON has none but in an escape.
 const Hole = "\x01"
 
-// Part is a value that is only made if it is not the one which is stored.
-type Part struct {
+// WideValue is a value that is only made if it is not the one which is stored.
+type WideValue struct {
 	// Sum tells values apart: the first bytes of a hash that nobody can find equal
 	// ones for.
 	Sum [16]byte
@@ -266,7 +266,7 @@ func (p *prepared) check(r Row) (parts []byte, err error) {
 		return nil, fmt.Errorf("a row of %d values for %d columns", len(r.Values), p.values)
 	}
 	for _, i := range p.wide {
-		part, ok := r.Values[i].(Part)
+		part, ok := r.Values[i].(WideValue)
 		if !ok {
 			return nil, fmt.Errorf("the column %s is wide and has a %T; make it a Part", p.Columns[i].Name, r.Values[i])
 		}

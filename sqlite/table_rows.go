@@ -23,7 +23,7 @@ type tableStmts struct {
 
 // wideColumn writes the values of a wide column.
 type wideColumn interface {
-	put(conn *sqlite3.Conn, id int64, key tarn.Key, part Part, value any) error
+	put(conn *sqlite3.Conn, id int64, key tarn.Key, part WideValue, value any) error
 	remove(id int64) error
 	all() []*sqlite3.Stmt
 	// place is the column's.
@@ -128,7 +128,7 @@ func newOwnColumn(id int64, at int, name string, sums rowSums, prepare func(sql 
 	return &ownColumn{at, name, sums, prepare(fmt.Sprintf("REPLACE INTO %s (id, value, tarn_sum) VALUES (?1, ?2, ?3)", quote(table))), prepare(removeFrom(table))}
 }
 
-func (c *ownColumn) put(_ *sqlite3.Conn, id int64, key tarn.Key, part Part, value any) error {
+func (c *ownColumn) put(_ *sqlite3.Conn, id int64, key tarn.Key, part WideValue, value any) error {
 	return run(c.write, noRow, id, value, c.sums.wide(key, c.name, part.Sum, value))
 }
 
@@ -169,7 +169,7 @@ func (s *tableStmts) write(conn *sqlite3.Conn, how rowChange, id int64, e entry,
 	}
 	args := append(make([]any, 0, 4+len(e.row.Values)), id, string(e.key), labels, sum)
 	for _, v := range e.row.Values {
-		if _, wide := v.(Part); wide {
+		if _, wide := v.(WideValue); wide {
 			v = nil // no statement here has a use for it
 		}
 		args = append(args, v)
@@ -191,13 +191,13 @@ func (s *tableStmts) write(conn *sqlite3.Conn, how rowChange, id int64, e entry,
 
 // writeWide makes and writes the wide values that are not the same as before.
 func (s *tableStmts) writeWide(conn *sqlite3.Conn, id int64, e entry, before []byte) error {
-	const size = len(Part{}.Sum)
+	const size = len(WideValue{}.Sum)
 	for n, w := range s.wide {
 		from := n * size
 		if len(before) >= from+size && bytes.Equal(before[from:from+size], e.parts[from:from+size]) {
 			continue
 		}
-		part := e.row.Values[w.place()].(Part)
+		part := e.row.Values[w.place()].(WideValue)
 		value, err := part.make()
 		if err != nil {
 			value = nil // the object itself is kept, and SQL sees that this is missing
@@ -218,7 +218,7 @@ func (s *tableStmts) removeRow(id int64) error {
 }
 
 // make gives the value for SQL.
-func (p Part) make() (value any, err error) {
+func (p WideValue) make() (value any, err error) {
 	if p.Make == nil {
 		return nil, nil
 	}

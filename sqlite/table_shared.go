@@ -83,7 +83,7 @@ func (c *sharedColumn) all() []*sqlite3.Stmt {
 	return []*sqlite3.Stmt{c.find, c.add, c.refer, c.forget, c.look, c.sweep}
 }
 
-func (c *sharedColumn) put(conn *sqlite3.Conn, id int64, key tarn.Key, part Part, value any) error {
+func (c *sharedColumn) put(conn *sqlite3.Conn, id int64, key tarn.Key, part WideValue, value any) error {
 	before, err := c.number(c.look, id)
 	if err != nil {
 		return err

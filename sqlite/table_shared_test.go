@@ -23,9 +23,9 @@ func (siblings) Table() Table {
 func (siblings) Row(o thing, _ []byte) (Row, error) {
 	raw := specOf(o)
 	sum := sha256.Sum256(raw)
-	part := Part{Sum: [16]byte(sum[:]), Make: func() (JSON, error) { return raw, nil }, Words: []string{o.Name, "", fmt.Sprint("number-", o.N)}}
+	part := WideValue{Sum: [16]byte(sum[:]), Make: func() (JSON, error) { return raw, nil }, Words: []string{o.Name, "", fmt.Sprint("number-", o.N)}}
 	if o.Pad == "none" {
-		part = Part{}
+		part = WideValue{}
 	}
 	return Row{Values: []any{part}}, nil
 }
@@ -110,7 +110,7 @@ func (stamped) Table() Table {
 
 func (stamped) Row(o thing, _ []byte) (Row, error) {
 	sum := sha256.Sum256([]byte(o.Pad))
-	part := Part{Sum: [16]byte(sum[:]), Make: func() (JSON, error) { return JSON(`{"name":"` + Hole + `","pad":"` + o.Pad + `"}`), nil }}
+	part := WideValue{Sum: [16]byte(sum[:]), Make: func() (JSON, error) { return JSON(`{"name":"` + Hole + `","pad":"` + o.Pad + `"}`), nil }}
 	name := any(o.Name)
 	if o.Name == "" {
 		name = nil

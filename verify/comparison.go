@@ -96,7 +96,7 @@ func (c *comparison[T]) read(ctx context.Context, source tarn.Source[T], pace fu
 		case first:
 			at = page.Version
 		case page.Version != at:
-			return at, tarn.Because(tarn.Expired, 0, fmt.Errorf("the pages are of versions %s and %s", at, page.Version))
+			return at, tarn.Because(tarn.ReasonExpired, 0, fmt.Errorf("the pages are of versions %s and %s", at, page.Version))
 		}
 		if c.exact && at != c.at {
 			return at, errInexact

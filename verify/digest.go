@@ -57,8 +57,8 @@ type side[T any] struct {
 	object T
 }
 
-// digest is the object's part of the sum.
-func (s side[T]) digest() (Digest, error) {
+// sum is the object's part of the sum.
+func (s side[T]) sum() (Digest, error) {
 	content, err := canonical(s.object)
 	if err != nil {
 		return Digest{}, fmt.Errorf("the object cannot be written as JSON: %w", err)

@@ -24,7 +24,7 @@ func TestDigest(t *testing.T) {
 		}), 1, 8).Draw(t, "objects")
 		sum := func(sides []side[any]) (d Digest) {
 			for _, s := range sides {
-				one, err := s.digest()
+				one, err := s.sum()
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -57,7 +57,7 @@ func TestDigest(t *testing.T) {
 	if new(Digest).UnmarshalText([]byte("xyz")) == nil {
 		t.Error("xyz is no digest")
 	}
-	if _, err := (side[any]{object: make(chan int)}).digest(); err == nil {
+	if _, err := (side[any]{object: make(chan int)}).sum(); err == nil {
 		t.Error("a channel has no JSON")
 	}
 }
@@ -106,7 +106,7 @@ func BenchmarkObject(b *testing.B) {
 	})
 	b.Run("digest", func(b *testing.B) {
 		for b.Loop() {
-			_, _ = x.digest()
+			_, _ = x.sum()
 		}
 	})
 }

@@ -92,7 +92,7 @@ func (l *looker[T]) look(ctx context.Context) (Result, error) {
 			return c.result, nil
 		case ctx.Err() != nil:
 			err = context.Cause(ctx)
-		case reason == tarn.Expired && attempt < attempts:
+		case reason == tarn.ReasonExpired && attempt < attempts:
 			requests++
 			if l.hurry != nil {
 				l.hurry()
@@ -100,9 +100,9 @@ func (l *looker[T]) look(ctx context.Context) (Result, error) {
 			if err = l.catchUp(ctx, c.at); err == nil {
 				continue
 			}
-		case reason == tarn.Expired:
+		case reason == tarn.ReasonExpired:
 			err = fmt.Errorf("the server forgets versions faster than it can be read, %d times in a row; ask for larger pages than %d: %w", attempts, l.opts.PageSize, err)
-		case exact && (reason == tarn.Unknown || reason == tarn.TooNew):
+		case exact && (reason == tarn.ReasonUnknown || reason == tarn.ReasonTooNew):
 			// It cannot show the past, or is not there yet. If it is something
 			// else that it refuses, it will refuse the next list too.
 			exact = false

@@ -234,7 +234,7 @@ func TestFailures(t *testing.T) {
 		if !errors.Is(err, forbidden) || !strings.HasPrefix(err.Error(), "configmaps: cannot be compared with the server") || r.Verdict != Unknown {
 			t.Errorf("%v; %s", err, r)
 		}
-		busy := tarn.Because(tarn.Busy, time.Second, errors.New("busy"))
+		busy := tarn.Because(tarn.ReasonBusy, time.Second, errors.New("busy"))
 		l.meddle = func(int64, tarn.ListQuery) error { return busy }
 		if _, err := Once(t.Context(), l.target, Options{}); !errors.Is(err, busy) {
 			t.Error(err)

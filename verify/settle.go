@@ -129,7 +129,7 @@ func (c *comparison[T]) digest(s *side[T]) (Digest, bool) {
 	if s == nil || c.opts.NoDigest {
 		return Digest{}, false
 	}
-	d, err := s.digest()
+	d, err := s.sum()
 	if err != nil {
 		c.result.Unreadable++
 	}

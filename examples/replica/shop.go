@@ -41,13 +41,13 @@ func (s *Shop) Stock(name string, pieces int) tarn.Version {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	article := Article{name, pieces, version(len(s.history) + 1)}
-	event := tarn.Event[Article]{Type: tarn.Modified, Object: article}
+	event := tarn.Event[Article]{Type: tarn.EventModified, Object: article}
 	if _, known := s.stock[name]; !known {
-		event.Type = tarn.Added
+		event.Type = tarn.EventAdded
 	}
 	s.stock[name] = article
 	if pieces == 0 {
-		event.Type = tarn.Deleted
+		event.Type = tarn.EventDeleted
 		delete(s.stock, name)
 	}
 	s.history = append(s.history, event)
@@ -74,7 +74,7 @@ func (s *Shop) wake() {
 }
 
 // refused tells the engine that asking again is safe.
-func refused(err error) error { return tarn.Because(tarn.Refused, 0, err) }
+func refused(err error) error { return tarn.Because(tarn.ReasonRefused, 0, err) }
 
 func version(n int) tarn.Version { return tarn.Version(strconv.Itoa(n)) }
 

@@ -23,22 +23,22 @@ func Classify(err error, lost func(error) bool) error {
 	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
 		after = time.Duration(seconds) * time.Second
 	}
-	reason := tarn.Unknown
+	reason := tarn.ReasonUnknown
 	switch {
 	case apierrors.IsResourceExpired(err), apierrors.IsGone(err):
-		reason = tarn.Expired
+		reason = tarn.ReasonExpired
 	case isTooNew(err):
 		// The server suggests to come back in a second, which is of no use: a
 		// consistent read is possible at once.
-		reason, after = tarn.TooNew, 0
+		reason, after = tarn.ReasonTooNew, 0
 	case utilnet.IsConnectionRefused(err):
-		reason = tarn.Refused
+		reason = tarn.ReasonRefused
 	case apierrors.IsTooManyRequests(err):
-		reason = tarn.Busy
+		reason = tarn.ReasonBusy
 	case lost(err):
-		reason = tarn.Lost
+		reason = tarn.ReasonLost
 	case apierrors.IsInternalError(err):
-		reason = tarn.Internal
+		reason = tarn.ReasonInternal
 	case after == 0:
 		return err
 	}

@@ -35,16 +35,16 @@ func TestClassify(t *testing.T) {
 		want  tarn.Reason
 		after time.Duration
 	}{
-		"expired":                {apierrors.NewResourceExpired("compacted"), tarn.Expired, 0},
-		"too new":                {tooLarge(metav1.CauseTypeResourceVersionTooLarge, ""), tarn.TooNew, 0},
-		"too new, in words":      {tooLarge("", "Too large resource version"), tarn.TooNew, 0},
-		"another timeout":        {tooLarge("", "something else"), tarn.Unknown, time.Second},
-		"refused":                {&url.Error{Op: "Get", URL: "/", Err: syscall.ECONNREFUSED}, tarn.Refused, 0},
-		"busy":                   {apierrors.NewTooManyRequests("later", 7), tarn.Busy, 7 * time.Second},
-		"lost":                   {fmt.Errorf("reading: %w", io.EOF), tarn.Lost, 0},
-		"internal":               {apierrors.NewInternalError(errors.New("oops")), tarn.Internal, 0},
-		"forbidden":              {apierrors.NewForbidden(pods, "", errors.New("no")), tarn.Unknown, 0},
-		"wrapped, still expired": {fmt.Errorf("list: %w", apierrors.NewResourceExpired("compacted")), tarn.Expired, 0},
+		"expired":                {apierrors.NewResourceExpired("compacted"), tarn.ReasonExpired, 0},
+		"too new":                {tooLarge(metav1.CauseTypeResourceVersionTooLarge, ""), tarn.ReasonTooNew, 0},
+		"too new, in words":      {tooLarge("", "Too large resource version"), tarn.ReasonTooNew, 0},
+		"another timeout":        {tooLarge("", "something else"), tarn.ReasonUnknown, time.Second},
+		"refused":                {&url.Error{Op: "Get", URL: "/", Err: syscall.ECONNREFUSED}, tarn.ReasonRefused, 0},
+		"busy":                   {apierrors.NewTooManyRequests("later", 7), tarn.ReasonBusy, 7 * time.Second},
+		"lost":                   {fmt.Errorf("reading: %w", io.EOF), tarn.ReasonLost, 0},
+		"internal":               {apierrors.NewInternalError(errors.New("oops")), tarn.ReasonInternal, 0},
+		"forbidden":              {apierrors.NewForbidden(pods, "", errors.New("no")), tarn.ReasonUnknown, 0},
+		"wrapped, still expired": {fmt.Errorf("list: %w", apierrors.NewResourceExpired("compacted")), tarn.ReasonExpired, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := reasons.Classify(test.err, isEOF)

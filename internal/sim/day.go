@@ -173,7 +173,7 @@ func (d *day) write(ctx context.Context) {
 func (d *day) maybeRestore(left int) {
 	back, ok := d.plan.Rewind("model", d.server.Version()-1)
 	seen, err := strconv.Atoi(string(d.copy.version()))
-	if !ok || err != nil || d.copy.health().State == tarn.Listing {
+	if !ok || err != nil || d.copy.health().State == tarn.StateListing {
 		return
 	}
 	if to := min(d.server.Version()-back, seen-left-1); to >= 1 {

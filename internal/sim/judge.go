@@ -13,7 +13,7 @@ import (
 // judge checks, after the calm, what must be true then.
 func (d *day) judge() {
 	h := d.copy.health()
-	if h.Err != nil || !h.Synced || h.State != tarn.Watching {
+	if h.Err != nil || !h.Synced || h.State != tarn.StateWatching {
 		d.record.violate("copy", "convergence", "a while after the troubles it is not well: %s", h)
 	}
 	bad := map[tarn.Key]bool{}
@@ -133,7 +133,7 @@ func (d *day) checkFreshness() {
 		}
 	}
 	h := d.copy.health()
-	if !h.Synced || h.Rewinds > 0 || h.Err != nil || h.State != tarn.Watching {
+	if !h.Synced || h.Rewinds > 0 || h.Err != nil || h.State != tarn.StateWatching {
 		return // it says itself that it is not following
 	}
 	known, err := strconv.Atoi(string(d.copy.version()))
@@ -145,11 +145,11 @@ func (d *day) checkFreshness() {
 		if m.What == "restore" {
 			return
 		}
-		if m.At.Before(h.LastWord.Add(-time.Millisecond)) {
+		if m.At.Before(h.LastContact.Add(-time.Millisecond)) {
 			then = m.Version
 		}
 	}
 	if known < then {
-		d.record.violate("copy", "freshness is known", "it heard at %s, when the server was at %d, and knows only %d", h.LastWord.Format(time.TimeOnly), then, known)
+		d.record.violate("copy", "freshness is known", "it heard at %s, when the server was at %d, and knows only %d", h.LastContact.Format(time.TimeOnly), then, known)
 	}
 }

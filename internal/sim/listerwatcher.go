@@ -56,7 +56,7 @@ func (l *listerWatcher) WatchWithContext(ctx context.Context, o metav1.ListOptio
 	q := tarn.WatchQuery{From: tarn.Version(o.ResourceVersion), Timeout: time.Duration(*o.TimeoutSeconds) * time.Second}
 	q.Initial = o.SendInitialEvents != nil && *o.SendInitialEvents
 	if q.Initial && l.noWatchList {
-		return nil, asAPIError(tarn.Because(tarn.NoWatchList, 0, errors.New("no watch list")))
+		return nil, asAPIError(tarn.Because(tarn.ReasonNoWatchList, 0, errors.New("no watch list")))
 	}
 	stream, err := l.source.Watch(ctx, q)
 	if err != nil {
@@ -69,19 +69,19 @@ func (l *listerWatcher) WatchWithContext(ctx context.Context, o metav1.ListOptio
 func asAPIError(err error) error {
 	after := int(tarn.RetryAfter(err) / time.Second)
 	switch tarn.ReasonOf(err) {
-	case tarn.Expired:
+	case tarn.ReasonExpired:
 		return apierrors.NewResourceExpired(err.Error())
-	case tarn.TooNew:
+	case tarn.ReasonTooNew:
 		e := apierrors.NewTimeoutError(err.Error(), 1)
 		e.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge}}
 		return e
-	case tarn.Refused:
+	case tarn.ReasonRefused:
 		return syscall.ECONNREFUSED
-	case tarn.Busy:
+	case tarn.ReasonBusy:
 		return apierrors.NewTooManyRequests(err.Error(), after)
-	case tarn.Internal:
+	case tarn.ReasonInternal:
 		return apierrors.NewInternalError(err)
-	case tarn.NoWatchList:
+	case tarn.ReasonNoWatchList:
 		return apierrors.NewInvalid(schema.GroupKind{}, "sendInitialEvents", nil)
 	default:
 		return err
@@ -155,10 +155,10 @@ func (p *pump) send(ctx context.Context, e watch.Event) bool {
 	}
 }
 
-var watchTypes = map[tarn.EventType]watch.EventType{tarn.Added: watch.Added, tarn.Modified: watch.Modified, tarn.Deleted: watch.Deleted}
+var watchTypes = map[tarn.EventType]watch.EventType{tarn.EventAdded: watch.Added, tarn.EventModified: watch.Modified, tarn.EventDeleted: watch.Deleted}
 
 func asWatchEvent(e tarn.Event[*Object]) watch.Event {
-	if e.Type == tarn.Bookmark {
+	if e.Type == tarn.EventBookmark {
 		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{ResourceVersion: string(e.Version)}}
 		if e.InitialEnd {
 			cm.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "true"}

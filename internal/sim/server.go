@@ -95,9 +95,9 @@ func (s *Server) Put(name string, poison bool) {
 	defer s.mu.Unlock()
 	s.version++
 	o := &Object{Name: name, Version: s.now(), Poison: poison}
-	kind := tarn.Added
+	kind := tarn.EventAdded
 	if before, ok := s.state[tarn.Key(name)]; ok {
-		kind = tarn.Modified
+		kind = tarn.EventModified
 		o.UID = before.UID
 	} else {
 		s.serial++
@@ -121,7 +121,7 @@ func (s *Server) Delete(name string) {
 	gone.Version = s.now()
 	s.state = maps.Clone(s.state)
 	delete(s.state, tarn.Key(name))
-	s.tell(tarn.Deleted, &gone, "delete "+gone.String())
+	s.tell(tarn.EventDeleted, &gone, "delete "+gone.String())
 }
 
 func (s *Server) tell(kind tarn.EventType, o *Object, what string) {
@@ -212,14 +212,14 @@ func (s *Server) List(ctx context.Context, q tarn.ListQuery) (tarn.Page[*Object]
 		return tarn.Page[*Object]{}, err
 	}
 	if want, err := strconv.Atoi(string(q.AtLeast)); err == nil && want > s.version && q.Continue == "" {
-		return tarn.Page[*Object]{}, tarn.Because(tarn.TooNew, 0, fmt.Errorf("version %d is too large, the server is at %d", want, s.version))
+		return tarn.Page[*Object]{}, tarn.Because(tarn.ReasonTooNew, 0, fmt.Errorf("version %d is too large, the server is at %d", want, s.version))
 	}
 	page := tarn.Page[*Object]{Version: s.now()}
 	rest := slices.SortedFunc(maps.Values(s.state), func(a, b *Object) int { return strings.Compare(a.Name, b.Name) })
 	if q.Continue != "" {
 		var ok bool
 		if rest, ok = s.pages[q.Continue]; !ok {
-			return tarn.Page[*Object]{}, tarn.Because(tarn.Expired, 0, errors.New("the continue token has expired"))
+			return tarn.Page[*Object]{}, tarn.Because(tarn.ReasonExpired, 0, errors.New("the continue token has expired"))
 		}
 		version, _, _ := strings.Cut(q.Continue, "/")
 		page.Version = tarn.Version(version)
@@ -245,19 +245,19 @@ func (s *Server) Watch(ctx context.Context, q tarn.WatchQuery) (tarn.Stream[*Obj
 	w := &serverStream{server: s, life: s.life, at: from, deadline: time.Now().Add(q.Timeout), spoke: time.Now()}
 	if q.Initial {
 		if err == nil && from > s.version {
-			return nil, tarn.Because(tarn.TooNew, 0, fmt.Errorf("version %d is too large, the server is at %d", from, s.version))
+			return nil, tarn.Because(tarn.ReasonTooNew, 0, fmt.Errorf("version %d is too large, the server is at %d", from, s.version))
 		}
 		for _, o := range slices.SortedFunc(maps.Values(s.state), func(a, b *Object) int { return strings.Compare(a.Name, b.Name) }) {
-			w.initial = append(w.initial, tarn.Event[*Object]{Type: tarn.Added, Object: o})
+			w.initial = append(w.initial, tarn.Event[*Object]{Type: tarn.EventAdded, Object: o})
 		}
-		w.initial = append(w.initial, tarn.Event[*Object]{Type: tarn.Bookmark, Version: s.now(), InitialEnd: true})
+		w.initial = append(w.initial, tarn.Event[*Object]{Type: tarn.EventBookmark, Version: s.now(), InitialEnd: true})
 		w.at = s.version
 		return w, nil
 	}
 	if err != nil {
 		// From nowhere: what is there, in no order of versions, then what happens.
 		for _, o := range s.state {
-			w.initial = append(w.initial, tarn.Event[*Object]{Type: tarn.Added, Object: o})
+			w.initial = append(w.initial, tarn.Event[*Object]{Type: tarn.EventAdded, Object: o})
 		}
 		w.at = s.version
 		return w, nil
@@ -269,7 +269,7 @@ func (s *Server) Watch(ctx context.Context, q tarn.WatchQuery) (tarn.Stream[*Obj
 }
 
 func expired(at, compacted int) error {
-	return tarn.Because(tarn.Expired, 0, fmt.Errorf("version %d is gone, the oldest is %d", at, compacted))
+	return tarn.Because(tarn.ReasonExpired, 0, fmt.Errorf("version %d is gone, the oldest is %d", at, compacted))
 }
 
 // Describe implements tarn.Source.
@@ -353,7 +353,7 @@ func (w *serverStream) read(buf []tarn.Event[*Object]) (int, <-chan struct{}, er
 		if w.at > s.version {
 			break // a watch from the future is told nothing
 		}
-		buf[0] = tarn.Event[*Object]{Type: tarn.Bookmark, Version: s.now()}
+		buf[0] = tarn.Event[*Object]{Type: tarn.EventBookmark, Version: s.now()}
 		w.at = s.version
 		n = 1
 	}

@@ -266,7 +266,7 @@ func TestLastAppliedIsNotWritten(t *testing.T) {
 		}
 		row, err := typed.Row(p, a)
 		must(t, err)
-		metadata, err := row.Values[len(row.Values)-4].(sqlite.Part).Make()
+		metadata, err := row.Values[len(row.Values)-4].(sqlite.WideValue).Make()
 		must(t, err)
 		if got := strings.Contains(string(metadata), "topsecret"); got != keep {
 			t.Errorf("SQL has %s", metadata)

@@ -94,7 +94,7 @@ func (p parts) add(row *sqlite.Row, o metav1.Object, raw []byte) error {
 		sums = sumsOf(raw)
 	}
 	v := reflect.ValueOf(o).Elem()
-	spec, status := sqlite.Part{}, sqlite.Part{}
+	spec, status := sqlite.WideValue{}, sqlite.WideValue{}
 	var rest []part
 	for _, f := range p.fields {
 		switch {
@@ -112,24 +112,24 @@ func (p parts) add(row *sqlite.Row, o metav1.Object, raw []byte) error {
 }
 
 // partOf is a field that is only made if its bytes are not those of before.
-func (p parts) partOf(v reflect.Value, f part, sums map[uint64][16]byte) sqlite.Part {
+func (p parts) partOf(v reflect.Value, f part, sums map[uint64][16]byte) sqlite.WideValue {
 	encode := func() (sqlite.JSON, error) { return json.Marshal(v.Field(f.index).Addr().Interface()) }
 	if !p.protobuf || f.number == 0 {
 		return madeNow(encode)
 	}
-	return sqlite.Part{Sum: sums[f.number], Make: encode}
+	return sqlite.WideValue{Sum: sums[f.number], Make: encode}
 }
 
 // madeNow is a part that is told from others by its JSON.
-func madeNow(encode func() (sqlite.JSON, error)) sqlite.Part {
+func madeNow(encode func() (sqlite.JSON, error)) sqlite.WideValue {
 	raw, err := encode()
 	hash := sha256.Sum256(raw)
-	return sqlite.Part{Sum: [16]byte(hash[:]), Make: func() (sqlite.JSON, error) { return raw, err }}
+	return sqlite.WideValue{Sum: [16]byte(hash[:]), Make: func() (sqlite.JSON, error) { return raw, err }}
 }
 
 // restOf puts the fields together that are neither spec nor status, as an object
 // of those that are not empty; none if there are none.
-func restOf(v reflect.Value, fields []part) sqlite.Part {
+func restOf(v reflect.Value, fields []part) sqlite.WideValue {
 	all := map[string]any{}
 	for _, f := range fields {
 		if field := v.Field(f.index); !field.IsZero() {
@@ -139,16 +139,16 @@ func restOf(v reflect.Value, fields []part) sqlite.Part {
 	return objectOf(all)
 }
 
-func objectOf(all map[string]any) sqlite.Part {
+func objectOf(all map[string]any) sqlite.WideValue {
 	if len(all) == 0 {
-		return sqlite.Part{}
+		return sqlite.WideValue{}
 	}
 	return madeNow(func() (sqlite.JSON, error) { return json.Marshal(all) })
 }
 
 // metadata is all of an object's but its managed fields. The version, which is
 // another each time, is left to the column that has it.
-func (p parts) metadata(o metav1.Object, sums map[uint64][16]byte) sqlite.Part {
+func (p parts) metadata(o metav1.Object, sums map[uint64][16]byte) sqlite.WideValue {
 	version := o.GetResourceVersion()
 	encode := func() (sqlite.JSON, error) {
 		raw, err := metadataJSON(o)
@@ -157,7 +157,7 @@ func (p parts) metadata(o metav1.Object, sums map[uint64][16]byte) sqlite.Part {
 	if !p.protobuf || !plainVersion(version) {
 		return madeNow(encode)
 	}
-	return sqlite.Part{Sum: sums[metadataField], Make: encode}
+	return sqlite.WideValue{Sum: sums[metadataField], Make: encode}
 }
 
 // withoutVersion makes a hole of the version in metadata. Whatever else reads the
@@ -213,7 +213,7 @@ func (p parts) addUnstructured(row *sqlite.Row, u *unstructured.Unstructured, ra
 	}
 	pieces["metadata"] = json.RawMessage(withoutVersion(sqlite.JSON(pieces["metadata"]), u.GetResourceVersion()))
 	for _, name := range []string{"metadata", "spec", "status"} {
-		part := sqlite.Part{}
+		part := sqlite.WideValue{}
 		if piece, ok := pieces[name]; ok {
 			part = madeNow(func() (sqlite.JSON, error) { return sqlite.JSON(piece), nil })
 		}

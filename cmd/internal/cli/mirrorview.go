@@ -105,7 +105,7 @@ func newTableLine(t *mirror.Table, problems []mirror.Problem, now time.Time) tab
 		}
 	}
 	age := "-"
-	if !status.Health.LastWord.IsZero() {
+	if !status.Health.LastContact.IsZero() {
 		age = seconds(status.Health.Age)
 	}
 	line := tableLine{

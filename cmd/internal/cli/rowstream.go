@@ -47,7 +47,7 @@ func (s *rowStream) read(life context.Context, body io.Reader) error {
 			case err == io.EOF, errors.Is(err, context.DeadlineExceeded):
 				return io.EOF
 			}
-			return tarn.Because(tarn.Lost, 0, fmt.Errorf("the watch of %s broke off: %w", s.source.place.resource.Name(), err))
+			return tarn.Because(tarn.ReasonLost, 0, fmt.Errorf("the watch of %s broke off: %w", s.source.place.resource.Name(), err))
 		}
 		if event.Type == string(watch.Error) {
 			return s.refused(event.Object.Raw)
@@ -80,15 +80,15 @@ func eventOf(kind string, r *row) tarn.Event[*row] {
 	event := tarn.Event[*row]{Object: r}
 	switch watch.EventType(kind) {
 	case watch.Added:
-		event.Type = tarn.Added
+		event.Type = tarn.EventAdded
 	case watch.Modified:
-		event.Type = tarn.Modified
+		event.Type = tarn.EventModified
 	case watch.Deleted:
-		event.Type = tarn.Deleted
+		event.Type = tarn.EventDeleted
 	case watch.Bookmark:
-		event = tarn.Event[*row]{Type: tarn.Bookmark, Version: r.meta.Version}
+		event = tarn.Event[*row]{Type: tarn.EventBookmark, Version: r.meta.Version}
 	default:
-		event.Type = tarn.Undecodable
+		event.Type = tarn.EventUndecodable
 		event.Bad = tarn.BadObject{Key: r.meta.Key, Err: fmt.Errorf("an event of type %q is not known", kind)}
 	}
 	return event

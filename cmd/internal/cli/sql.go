@@ -133,7 +133,7 @@ func (opts *sqlOptions) limits() sqlite.Limits {
 }
 
 func (a *app) sqlOfDirectory(ctx context.Context, statement string, opts *sqlOptions) error {
-	view, err := sqlite.NewView(opts.dir, nil)
+	view, err := sqlite.OpenReader(opts.dir, nil)
 	switch {
 	case errors.Is(err, sqlite.ErrKey):
 		return fmt.Errorf("--from: %s is encrypted, and has no tables that SQL could read; get, watch, query and verify read it", opts.dir)

@@ -41,9 +41,9 @@ var complaints = []complaint{
 	}},
 	{is(tarn.ErrRewound), "the server went back in time",
 		always("its data was probably restored from a backup; the copy is read anew by itself, but controllers may need a look")},
-	{because(tarn.Expired, tarn.TooNew), "the version to go on from is no longer known",
+	{because(tarn.ReasonExpired, tarn.ReasonTooNew), "the version to go on from is no longer known",
 		always("the copy is read anew by itself; if it happens often, the connection is too slow for the changes, or the server's history too short")},
-	{because(tarn.Busy), "the server asks to be left alone",
+	{because(tarn.ReasonBusy), "the server asks to be left alone",
 		always("it is overloaded, or limits this user (API priority and fairness); copy less, or give the user a better priority level")},
 	{as[*tls.CertificateVerificationError], "the server's certificate is not trusted",
 		always("the kubeconfig's certificate authority is not the server's, the certificate has expired, or something stands in between")},
@@ -51,7 +51,7 @@ var complaints = []complaint{
 		always("the address may be of something else, such as a proxy or a port for http: check it in the kubeconfig")},
 	{as[*net.DNSError], "the server's name cannot be found",
 		always("is the address in the kubeconfig right, the VPN up, DNS working?")},
-	{because(tarn.Refused), "nobody answers at the server's address",
+	{because(tarn.ReasonRefused), "nobody answers at the server's address",
 		always("is the server up, the address in the kubeconfig right, the tunnel open?")},
 	{is(tarn.ErrSilent), "the watch fell silent",
 		always("it is replaced by itself; if it happens often, something in between drops connections that are quiet for a while")},
@@ -61,7 +61,7 @@ var complaints = []complaint{
 		always("after a few tries it is listed instead; if the server is loaded, that may be why")},
 	{is(tarn.ErrNoList), "the answer is not a list",
 		always("something in between may answer in the server's place, such as a login page: ask the same with kubectl get --raw")},
-	{because(tarn.Lost), "the connection broke off",
+	{because(tarn.ReasonLost), "the connection broke off",
 		always("it is made anew by itself; if it happens often, look at proxies and load balancers in between")},
 	{isTimeout, "the server does not answer in time",
 		always("is it reachable from here, and not overloaded? kubectl get --raw /readyz tells")},
@@ -153,5 +153,5 @@ func isTimeout(err error) bool {
 }
 
 func isInternal(err error) bool {
-	return tarn.ReasonOf(err) == tarn.Internal || apierrors.IsInternalError(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsUnexpectedServerError(err)
+	return tarn.ReasonOf(err) == tarn.ReasonInternal || apierrors.IsInternalError(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsUnexpectedServerError(err)
 }

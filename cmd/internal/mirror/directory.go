@@ -27,7 +27,7 @@ import (
 // everything which works on a mirror works on a directory.
 type Directory struct {
 	dir     string
-	view    *sqlite.View
+	view    *sqlite.Reader
 	pool    *wire.Pool
 	records []record
 }
@@ -35,7 +35,7 @@ type Directory struct {
 // OpenDirectory looks into a directory that a mirror wrote. The key is the one that
 // it was encrypted with, nil for none.
 func OpenDirectory(ctx context.Context, dir string, key []byte) (*Directory, error) {
-	view, err := sqlite.NewView(dir, key)
+	view, err := sqlite.OpenReader(dir, key)
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +118,7 @@ func (d *Directory) Heard(ctx context.Context, r Resource) (time.Time, error) {
 	if err != nil || !h.Whole {
 		return time.Time{}, err
 	}
-	return h.Heard, nil
+	return h.LastContact, nil
 }
 
 // Source is what the directory has of a resource, narrowed as the options say. It

@@ -170,7 +170,7 @@ func TestWhatIsNotWritten(t *testing.T) {
 // onDisk looks for words in what any reader of the file could see.
 func onDisk(t *testing.T, dir string, words ...string) bool {
 	t.Helper()
-	view, err := sqlite.NewView(dir, nil)
+	view, err := sqlite.OpenReader(dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

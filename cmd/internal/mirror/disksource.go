@@ -27,7 +27,7 @@ var objectType = reflect.TypeFor[Object]()
 // costs 20 µs. What has changed between two states is told by the checksum of each
 // object, so nothing needs to be logged for readers that may never come.
 type diskSource struct {
-	view    *sqlite.View
+	view    *sqlite.Reader
 	table   string
 	sieve   sieve
 	decoder *wire.Decoder
@@ -131,7 +131,7 @@ func (s *diskSource) decode(e sqlite.Entry) (Object, error) {
 // Watch follows the file from the state that was read last.
 func (s *diskSource) Watch(_ context.Context, q tarn.WatchQuery) (tarn.Stream[Object], error) {
 	if q.From != s.state.Version {
-		return nil, tarn.Because(tarn.Expired, 0, fmt.Errorf("the directory is at another version than %s", q.From))
+		return nil, tarn.Because(tarn.ReasonExpired, 0, fmt.Errorf("the directory is at another version than %s", q.From))
 	}
 	return &diskStream{source: s, until: time.Now().Add(q.Timeout)}, nil
 }
@@ -196,14 +196,14 @@ func (d *diskStream) look(ctx context.Context) error {
 		h = now
 		d.events = differences(s.known, next, h.Version)
 		for _, b := range bad {
-			d.events = append(d.events, tarn.Event[Object]{Type: tarn.Modified, Bad: b})
+			d.events = append(d.events, tarn.Event[Object]{Type: tarn.EventModified, Bad: b})
 		}
 		s.known = next
-	} else if h.Heard.Equal(s.state.Heard) {
+	} else if h.LastContact.Equal(s.state.LastContact) {
 		return nil
 	}
 	s.state = h
-	d.events = append(d.events, tarn.Event[Object]{Type: tarn.Bookmark, Version: h.Version})
+	d.events = append(d.events, tarn.Event[Object]{Type: tarn.EventBookmark, Version: h.Version})
 	return nil
 }
 
@@ -216,9 +216,9 @@ func differences(before, next map[tarn.Key]knownObject, version tarn.Version) (e
 		was = was && old.shown
 		switch {
 		case o.shown && !was:
-			events = append(events, tarn.Event[Object]{Type: tarn.Added, Object: o.object})
+			events = append(events, tarn.Event[Object]{Type: tarn.EventAdded, Object: o.object})
 		case o.shown && old.object != o.object:
-			events = append(events, tarn.Event[Object]{Type: tarn.Modified, Object: o.object})
+			events = append(events, tarn.Event[Object]{Type: tarn.EventModified, Object: o.object})
 		}
 	}
 	slices.SortFunc(events, func(a, b tarn.Event[Object]) int {
@@ -228,7 +228,7 @@ func differences(before, next map[tarn.Key]knownObject, version tarn.Version) (e
 	})
 	for key, old := range before {
 		if o, ok := next[key]; old.shown && !(ok && o.shown) {
-			events = append(events, tarn.Event[Object]{Type: tarn.Deleted, Object: atVersion(old.object, version)})
+			events = append(events, tarn.Event[Object]{Type: tarn.EventDeleted, Object: atVersion(old.object, version)})
 		}
 	}
 	return events

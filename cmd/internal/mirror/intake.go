@@ -104,7 +104,7 @@ func (s *countingStream) Next(ctx context.Context, buf []tarn.Event[Object]) (in
 		if s.ended = e.InitialEnd; s.ended {
 			break
 		}
-		if e.Type == tarn.Added {
+		if e.Type == tarn.EventAdded {
 			s.source.arrived.Add(1)
 		}
 	}

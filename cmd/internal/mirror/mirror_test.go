@@ -54,7 +54,7 @@ func TestMirror(t *testing.T) {
 			r.Errorf("problems %v", m.Problems())
 		}
 		end()
-		if got := keys(maps); got != "shop/a shop/b shop/c" || maps.Status().Health.State != tarn.Stopped {
+		if got := keys(maps); got != "shop/a shop/b shop/c" || maps.Status().Health.State != tarn.StateStopped {
 			r.Errorf("after the end: %s, %v", got, maps.Status().Health)
 		}
 	})

@@ -178,7 +178,7 @@ func (quoting) Watch(context.Context, tarn.WatchQuery) (tarn.Stream[Object], err
 type quotingStream struct{ tarn.Stream[Object] }
 
 func (quotingStream) Next(_ context.Context, buf []tarn.Event[Object]) (int, error) {
-	buf[0] = tarn.Event[Object]{Type: tarn.Modified, Bad: tarn.BadObject{Key: "a/b", Err: errQuoting}}
+	buf[0] = tarn.Event[Object]{Type: tarn.EventModified, Bad: tarn.BadObject{Key: "a/b", Err: errQuoting}}
 	return 1, nil
 }
 

@@ -48,12 +48,12 @@ type tableStatus struct {
 	Kind       string `json:"kind"`
 	Namespaced bool   `json:"namespaced"`
 
-	State    string       `json:"state"`
-	Synced   bool         `json:"synced"`
-	Fresh    bool         `json:"fresh"`
-	Version  tarn.Version `json:"version"`
-	LastWord string       `json:"lastWord,omitempty"`
-	// Age is the seconds since LastWord.
+	State       string       `json:"state"`
+	Synced      bool         `json:"synced"`
+	Fresh       bool         `json:"fresh"`
+	Version     tarn.Version `json:"version"`
+	LastContact string       `json:"lastContact,omitempty"`
+	// Age is the seconds since LastContact.
 	Age float64 `json:"age"`
 	// FromDisk says that the content is what a process before this one knew.
 	FromDisk bool `json:"fromDisk,omitempty"`
@@ -127,7 +127,7 @@ func (s *Site) tableStatus(table *mirror.Table) tableStatus {
 	t := tableStatus{
 		Name: r.Name(), Group: r.GVR.Group, APIVersion: r.GVR.GroupVersion().String(), Kind: r.Kind, Namespaced: r.Namespaced,
 		State: h.State.String(), Synced: h.Synced, Fresh: h.Fresh(s.options.FreshWithin), Version: h.Version,
-		LastWord: stamp(h.LastWord), Age: rounded(h.Age.Seconds()), Lag: fine(status.Lag), FromDisk: h.FromDisk,
+		LastContact: stamp(h.LastContact), Age: rounded(h.Age.Seconds()), Lag: fine(status.Lag), FromDisk: h.FromDisk,
 		Objects: status.Objects, Received: status.Received, Expected: status.Expected,
 		EventsPerSecond: rounded(status.EventsPerSecond), BytesPerObject: status.BytesPerObject,
 		Failures: h.Failures, Bad: h.BadCount,

@@ -115,7 +115,7 @@ function tableRow(t, go) {
       bar.hidden = t.synced || !t.expected
       if (!bar.hidden) bar.value = t.received / t.expected
       setText(cells.objects, count(t.synced ? t.objects : t.received))
-      setText(cells.age, t.lastWord ? span(t.age) : '–')
+      setText(cells.age, t.lastContact ? span(t.age) : '–')
       setText(cells.lag, t.synced ? lapse(t.lag) : '–')
       const h = model.histories.get(t.name)
       line.draw(h ? h.eventsPerSecond.slice(-120) : [])

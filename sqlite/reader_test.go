@@ -14,7 +14,7 @@ import (
 )
 
 // seen is what a view shows of the things.
-func seen(t *testing.T, v *View) (map[string]string, Holding) {
+func seen(t *testing.T, v *Reader) (map[string]string, Holding) {
 	t.Helper()
 	all := map[string]string{}
 	h, err := v.Walk(t.Context(), "things", func(e Entry) error {
@@ -39,7 +39,7 @@ func TestViewBesideTheWriter(t *testing.T) {
 			if err := store.Apply([]tarn.Change[thing]{put("a", 1), put("b", 2)}, tarn.At("7")); err != nil {
 				t.Fatal(err)
 			}
-			v, err := NewView(dir, key)
+			v, err := OpenReader(dir, key)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -101,14 +101,14 @@ func TestViewOfWhatCannotBeRead(t *testing.T) {
 		{dir: sealed, key: []byte(strings.Repeat("x", 32)), want: "another key", is: ErrKey},
 		{dir: foreign, want: "something else"},
 	} {
-		_, err := NewView(c.dir, c.key)
+		_, err := OpenReader(c.dir, c.key)
 		if err == nil || !strings.Contains(err.Error(), c.want) || c.is != nil && !errors.Is(err, c.is) {
 			t.Errorf("it says %v, want %q", err, c.want)
 		}
 	}
 	dir := directory(t)
 	openStore(t, open(t, dir, Options{}))
-	v, err := NewView(dir, nil)
+	v, err := OpenReader(dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

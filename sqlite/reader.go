@@ -16,10 +16,10 @@ import (
 	"github.com/tarnproject/tarn"
 )
 
-// View reads a directory that another process may be writing meanwhile. It takes
+// Reader reads a directory that another process may be writing meanwhile. It takes
 // no lock that the writer would meet, and writes nothing. Any number of goroutines
 // may use it; they take turns.
-type View struct {
+type Reader struct {
 	path string
 	key  []byte
 
@@ -37,20 +37,20 @@ type Holding struct {
 	// Label is the caller's, see [Store.SetLabel].
 	Label   string
 	Version tarn.Version
-	// Heard is when the source was last heard before that state was written.
-	Heard   time.Time
-	Objects int
+	// LastContact is when the source was last heard before that state was written.
+	LastContact time.Time
+	Objects     int
 	// Whole says that everything is there which belongs to the version.
 	Whole bool
 
 	id int64
 }
 
-// NewView looks into a directory. It fails if there is no replica in it, if it was
+// OpenReader looks into a directory. It fails if there is no replica in it, if it was
 // written by a newer Tarn, or if it was encrypted with another key than this one,
 // which is nil for none.
-func NewView(dir string, key []byte) (*View, error) {
-	v := &View{path: filepath.Join(dir, fileName), key: key}
+func OpenReader(dir string, key []byte) (*Reader, error) {
+	v := &Reader{path: filepath.Join(dir, fileName), key: key}
 	if err := v.with(context.Background(), func(*sqlite3.Conn) error { return nil }); err != nil {
 		return nil, err
 	}
@@ -58,13 +58,13 @@ func NewView(dir string, key []byte) (*View, error) {
 }
 
 // Close lets the file go.
-func (v *View) Close() error {
+func (v *Reader) Close() error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.close()
 }
 
-func (v *View) close() error {
+func (v *Reader) close() error {
 	if v.conn == nil {
 		return nil
 	}
@@ -75,7 +75,7 @@ func (v *View) close() error {
 
 // with lends the connection, to the file that has the name now: the writer may
 // have built it anew.
-func (v *View) with(ctx context.Context, read func(*sqlite3.Conn) error) error {
+func (v *Reader) with(ctx context.Context, read func(*sqlite3.Conn) error) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	info, err := os.Stat(v.path)
@@ -102,7 +102,7 @@ func (v *View) with(ctx context.Context, read func(*sqlite3.Conn) error) error {
 	return fmt.Errorf("sqlite: read %s: %w", v.path, err)
 }
 
-func (v *View) open() error {
+func (v *Reader) open() error {
 	conn, err := openReading(v.path)
 	if err != nil {
 		return err
@@ -188,7 +188,7 @@ func noReplica(dir string, err error) error {
 const holdings = "SELECT " + collectionColumns + " FROM tarn_collections"
 
 // Holdings are the collections that the directory has.
-func (v *View) Holdings(ctx context.Context) (all []Holding, err error) {
+func (v *Reader) Holdings(ctx context.Context) (all []Holding, err error) {
 	err = v.with(ctx, func(conn *sqlite3.Conn) error {
 		all = nil
 		return query(conn, holdings+" ORDER BY name", func(row *sqlite3.Stmt) error {
@@ -218,7 +218,7 @@ func holdingOf(row *sqlite3.Stmt, keys *fileKeys) (Holding, error) {
 	r, err := scanCollection(row, keys)
 	h := Holding{
 		Collection: Collection{Name: r.name}, Label: r.label, Version: r.state.version,
-		Heard: r.state.heard, Objects: int(r.state.objects), Whole: r.state.whole, id: r.id,
+		LastContact: r.state.heard, Objects: int(r.state.objects), Whole: r.state.whole, id: r.id,
 	}
 	h.Identity, h.Schema, _ = strings.Cut(r.identity, "\n")
 	h.Schema, _, _ = strings.Cut(h.Schema, "\n")
@@ -244,7 +244,7 @@ func (e Entry) Bytes() ([]byte, error) { return e.packer.unpack(e.Key, e.Sum, e.
 
 // Walk goes through one state of a collection, and says which that is. An entry is
 // good until each returns.
-func (v *View) Walk(ctx context.Context, collection string, each func(Entry) error) (h Holding, err error) {
+func (v *Reader) Walk(ctx context.Context, collection string, each func(Entry) error) (h Holding, err error) {
 	err = v.with(ctx, func(conn *sqlite3.Conn) (err error) {
 		if err := conn.Exec("BEGIN"); err != nil {
 			return err
@@ -270,7 +270,7 @@ func (v *View) Walk(ctx context.Context, collection string, each func(Entry) err
 }
 
 // State is which state of a collection the file has.
-func (v *View) State(ctx context.Context, collection string) (h Holding, err error) {
+func (v *Reader) State(ctx context.Context, collection string) (h Holding, err error) {
 	err = v.with(ctx, func(conn *sqlite3.Conn) (err error) {
 		h, err = v.find(conn, collection)
 		return err
@@ -278,7 +278,7 @@ func (v *View) State(ctx context.Context, collection string) (h Holding, err err
 	return h, err
 }
 
-func (v *View) find(conn *sqlite3.Conn, collection string) (h Holding, err error) {
+func (v *Reader) find(conn *sqlite3.Conn, collection string) (h Holding, err error) {
 	err = query(conn, holdings+" WHERE name=?", func(row *sqlite3.Stmt) (err error) {
 		h, err = holdingOf(row, v.keys)
 		return err

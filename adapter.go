@@ -8,7 +8,7 @@ import (
 )
 
 // A ReplicaAdapter changes a replica before it runs. It is for package cache, whose
-// informers get their transform, their resync period and their disk after they were
+// informers get their transform, their resync period and their sinks after they were
 // made; see [adapter.Key].
 type ReplicaAdapter[T any] struct{ replica *Replica[T] }
 
@@ -41,17 +41,8 @@ func (a ReplicaAdapter[T]) Configure(change func(*Options[T])) error {
 	if opts.Logger != r.fanout.logger {
 		r.fanout.logger = opts.Logger
 	}
+	r.fanout.setSinks(opts.Sinks)
 	return nil
-}
-
-// SetDurable has the replica begin with what d restores, where d is not the store
-// itself. It fails once Run has been called.
-func (a ReplicaAdapter[T]) SetDurable(d interface {
-	Durable
-	DiskReporter
-	Releaser
-}) error {
-	return a.Configure(func(*Options[T]) { a.replica.durable.Store(&durable{d, d, d}) })
 }
 
 // A ReflectorAdapter runs a reflector step by step. It is for package cache, whose
@@ -67,4 +58,54 @@ func AdaptReflector[T any](_ adapter.Key, r *Reflector[T]) ReflectorAdapter[T] {
 // else as a list. It writes nothing to the store.
 func (a ReflectorAdapter[T]) Fetch(ctx context.Context) (*Pass[T], error) {
 	return a.reflector.fetch(ctx)
+}
+
+// A SinkAdapter feeds a sink as a replica does, with what its caller applies instead of
+// what a source says. It is for the tests of sinks in other modules; see [adapter.Key].
+type SinkAdapter[T any] struct {
+	ReadStore[T]
+	fanout *fanout[T]
+	stop   func()
+}
+
+// AdaptSink returns the adapter of a sink whose copy is in store.
+func AdaptSink[T any](_ adapter.Key, store ReadStore[T], sink Sink[T], opts Options[T]) *SinkAdapter[T] {
+	opts = opts.withDefaults()
+	opts.Sinks = []Sink[T]{sink}
+	reflector := newReflector[T](nil, opts)
+	h := newFanout(store, opts, reflector, []section[T]{{reflector: reflector}})
+	h.noteReached = func(int, Version) {}
+	h.versionOf = func(T) Version { return "" }
+	return &SinkAdapter[T]{ReadStore: store, fanout: h}
+}
+
+// Restore opens the sink and loads what it has.
+func (a *SinkAdapter[T]) Restore(ctx context.Context) (Kept, error) {
+	kept, err := a.fanout.load(ctx, a.fanout.sinks[0], []section[T]{{}})
+	a.stop = a.fanout.startSinks(ctx)
+	return kept, err
+}
+
+// Apply brings store and sink on. It restores first, unless that was done.
+func (a *SinkAdapter[T]) Apply(changes []Change[T], at Position) error {
+	if a.stop == nil {
+		if _, err := a.Restore(context.Background()); err != nil {
+			return err
+		}
+	}
+	return a.fanout.apply(0, changes, at)
+}
+
+// Flush commits what waits.
+func (a *SinkAdapter[T]) Flush() error { return a.fanout.sinks[0].flushNow() }
+
+// Health is that of the sink.
+func (a *SinkAdapter[T]) Health() SinkHealth { return a.fanout.sinks[0].health() }
+
+// Close stops as a replica does.
+func (a *SinkAdapter[T]) Close() {
+	if a.stop != nil {
+		a.stop()
+		a.stop = nil
+	}
 }

@@ -12,14 +12,14 @@ type keeper struct {
 }
 
 func (k *keeper) Restore(context.Context) (Kept, error) { return Kept{}, nil }
-func (k *keeper) Disk() DiskHealth                      { return DiskHealth{Note: "the inner one"} }
+func (k *keeper) Disk() SinkHealth                      { return SinkHealth{Note: "the inner one"} }
 func (k *keeper) Release()                              { k.released++ }
 
 // outer wraps a store, and has one of its abilities itself.
 type outer struct{ ReadStore[*entry] }
 
 func (o outer) Unwrap() ReadStore[*entry] { return o.ReadStore }
-func (o outer) Disk() DiskHealth          { return DiskHealth{Note: "the outer one"} }
+func (o outer) Disk() SinkHealth          { return SinkHealth{Note: "the outer one"} }
 
 // A wrapper has the abilities of what it wraps without forwarding them, and its own come
 // first; the replica finds them so too.

@@ -20,8 +20,9 @@ type fanout[T any] struct {
 	clock  Clock
 	logger *slog.Logger
 
-	// versionOf is the reflector's.
+	// versionOf and describe are the reflector's.
 	versionOf func(T) Version
+	describe  func(T) (Meta, error)
 	// noteReached has Health know what a section has reached, before anyone who
 	// waited for it can look.
 	noteReached func(section int, v Version)
@@ -30,6 +31,10 @@ type fanout[T any] struct {
 
 	mu        sync.Mutex
 	followers []*follower[T]
+	sinks     []*sinkRunner[T]
+	// readAnew has, by section, why the next Apply may have missed states; empty if it
+	// has not.
+	readAnew []GapCause
 	// positions are those of the sections, unsynced how many have none yet. allSynced is
 	// closed when all have.
 	positions []Position
@@ -45,17 +50,29 @@ type fanout[T any] struct {
 	waiters []versionWaiters
 }
 
-func newFanout[T any](store ReadStore[T], opts Options[T], versionOf func(T) Version, sections []section[T]) *fanout[T] {
+func newFanout[T any](store ReadStore[T], opts Options[T], reflector *Reflector[T], sections []section[T]) *fanout[T] {
 	h := &fanout[T]{
-		store: store, clock: opts.Clock, logger: opts.Logger, versionOf: versionOf,
-		positions: make([]Position, len(sections)), unsynced: len(sections), allSynced: make(chan struct{}),
+		store: store, clock: opts.Clock, logger: opts.Logger,
+		versionOf: reflector.versionOf, describe: reflector.describe,
+		positions: make([]Position, len(sections)), readAnew: make([]GapCause, len(sections)), unsynced: len(sections), allSynced: make(chan struct{}),
 		waiters: make([]versionWaiters, len(sections)+1),
 	}
 	for i, s := range sections {
 		h.positions[i].Section = s.name
 	}
 	h.joint.Store(Version(""))
+	h.setSinks(opts.Sinks)
 	return h
+}
+
+// setSinks sets the sinks, before the replica runs.
+func (h *fanout[T]) setSinks(sinks []Sink[T]) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.sinks = nil
+	for _, s := range sinks {
+		h.sinks = append(h.sinks, newSinkRunner(s, h))
+	}
 }
 
 // follower is one backlog with whether it wants Sync changes.
@@ -79,8 +96,52 @@ func (h *fanout[T]) apply(section int, changes []Change[T], at Position) error {
 		return err
 	}
 	h.publish(news, again)
+	h.toSinks(section, news, at)
 	h.moveTo(section, at)
 	return err
+}
+
+// toSinks queues for the sinks what the store has taken.
+func (h *fanout[T]) toSinks(section int, changes []Change[T], at Position) {
+	gap := h.gap(section, at)
+	for _, s := range h.sinks {
+		s.add(changes, at, gap)
+	}
+}
+
+// noteRead notes that what a section writes next comes from reading its whole state.
+func (h *fanout[T]) noteRead(section int, cause GapCause) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.readAnew[section] = cause
+}
+
+// gap is the range of versions whose states a write may have missed, nil if there is
+// none.
+func (h *fanout[T]) gap(section int, at Position) *Gap {
+	cause, before := h.readAnew[section], h.positions[section]
+	h.readAnew[section] = ""
+	if cause == "" || before.Version == "" || before.Version == at.Version && before.Epoch == at.Epoch {
+		return nil
+	}
+	return &Gap{Section: at.Section, From: before.Version, To: at.Version, Cause: cause}
+}
+
+// sectionPositions are those of the sections that have one.
+func (h *fanout[T]) sectionPositions() (all Positions) {
+	for _, p := range h.positions {
+		if p.Version != "" || p.Complete {
+			all.Move(p)
+		}
+	}
+	return all
+}
+
+// isSynced says whether the first whole state of all sections has been written.
+func (h *fanout[T]) isSynced() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.synced
 }
 
 // version is the one that all sections have reached, empty while that cannot be told. A
@@ -151,6 +212,9 @@ func (h *fanout[T]) markSynced() {
 	now := h.clock.Now()
 	for _, f := range h.followers {
 		f.backlog.mark(now)
+	}
+	for _, s := range h.sinks {
+		signal(s.wake)
 	}
 	// Only now is a content without a version known to have none.
 	for i := range h.positions {

@@ -47,6 +47,11 @@ type Options[T any] struct {
 	// without a new list; asked at each such error.
 	RetryInternal func() time.Duration
 
+	// Sinks are given what a [Replica] takes, each at its own pace. The first of them that
+	// is a [Restorer] gives the replica its content when it starts. A [Reflector] without
+	// a replica has no sinks.
+	Sinks []Sink[T]
+
 	// ResyncPeriod is how often the store's content is offered again; 0: never.
 	ResyncPeriod time.Duration
 	// ShouldResync is asked each time; nil means yes.

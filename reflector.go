@@ -30,6 +30,8 @@ type Reflector[T any] struct {
 	resync    func() error
 	wantsSync func() bool
 	onSynced  func()
+	// onRead is called before a whole state is written.
+	onRead func(GapCause)
 	// holder is where the store's objects are in memory; nil if they are not.
 	holder Holder
 
@@ -73,6 +75,9 @@ func NewReflector[T any](source Source[T], store Store[T], opts Options[T]) (*Re
 	if source == nil || store == nil {
 		return nil, fmt.Errorf("tarn: a reflector needs a source and a store (%q has source %v, store %v)", opts.Name, source != nil, store != nil)
 	}
+	if len(opts.Sinks) > 0 {
+		return nil, fmt.Errorf("tarn: %q: only a replica feeds sinks: use NewReplica, or leave out Options.Sinks", opts.Name)
+	}
 	r := newReflector(source, opts)
 	r.apply = store.Apply
 	if readable, ok := store.(ReadStore[T]); ok {
@@ -98,6 +103,7 @@ func newReflector[T any](source Source[T], opts Options[T]) *Reflector[T] {
 		monitor:   newMonitor(opts.Name, opts.Clock),
 		wantsSync: never,
 		onSynced:  func() {},
+		onRead:    func(GapCause) {},
 		next:      nextRead{cause: causeStart},
 	}
 }

@@ -67,8 +67,10 @@ func (h *fanout[T]) filled(store Filler[T], at Position) error {
 	if !Taken(err) {
 		return err
 	}
-	if len(h.followers) > 0 {
-		h.publish(h.initial(), nil)
+	if len(h.followers)+len(h.sinks) > 0 {
+		initial := h.initial()
+		h.publish(initial, nil)
+		h.toSinks(0, initial, at)
 	}
 	h.moveTo(0, at)
 	return err

@@ -65,6 +65,14 @@ func (r *Reflector[T]) expired() {
 // byContent says that equal versions prove nothing.
 func (n nextRead) byContent() bool { return n.afresh || n.version == anyAfterRewind }
 
+// gapCause is what states that the read cannot bring are missed by.
+func (n nextRead) gapCause() GapCause {
+	if n.version == anyAfterRewind || n.cause == causeOtherSource {
+		return GapRewound
+	}
+	return GapRead
+}
+
 // nextPass is how long to wait before a pass. The wait is not made short twice in a row.
 func (r *Reflector[T]) nextPass(err error) time.Duration {
 	now, soon := r.opts.Clock.Now(), r.next.soon

@@ -29,6 +29,13 @@ func (k Kept) Version() Version {
 	return oldest(k.Positions)
 }
 
+func (k Kept) positions() (all Positions) {
+	for _, p := range k.Positions {
+		all.Move(p)
+	}
+	return all
+}
+
 // of is where a section stood. A position without a version is of no use.
 func (k Kept) of(section string) (Position, bool) {
 	i := slices.IndexFunc(k.Positions, func(p Position) bool { return p.Section == section })
@@ -40,38 +47,6 @@ func (k Kept) of(section string) (Position, bool) {
 
 // ErrOtherSource says that kept content is of another source.
 var ErrOtherSource = errors.New("the content on disk is of another source")
-
-// DiskHealth is how a copy on disk stands behind what is read.
-type DiskHealth struct {
-	// Version is the state that is on disk.
-	Version Version
-	// Pending is how many objects have changed since, Lag since when the oldest of
-	// these changes waits.
-	Pending int
-	Lag     time.Duration
-	// Err is why nothing can be written; nil while it can. The copy goes on in
-	// memory, and what waits is written when that is possible again.
-	Err      error
-	ErrSince time.Time
-	// Failures counts the attempts to write that failed, in all.
-	Failures int64
-	// Note is why what was found at the start was not used, empty if it was.
-	Note string
-}
-
-func (d DiskHealth) String() string {
-	s := "on disk at version " + string(d.Version)
-	if d.Version == "" {
-		s = "nothing on disk yet"
-	}
-	if d.Pending > 0 {
-		s += fmt.Sprintf(", %d objects waiting for %s", d.Pending, d.Lag.Round(time.Millisecond))
-	}
-	if d.Err != nil {
-		s += fmt.Sprintf(", in memory only since %s: %v", d.ErrSince.Format(time.TimeOnly), d.Err)
-	}
-	return s
-}
 
 // restart is what a reflector knows of the content that it began with.
 type restart struct {
@@ -106,19 +81,6 @@ func durableOf[T any](store Store[T]) (d durable) {
 func (d durable) release() {
 	if d.releaser != nil {
 		d.releaser.Release()
-	}
-}
-
-// restore loads what a durable store has, before Run does anything else. If that
-// fails, the replica begins as one without.
-func (r *Replica[T]) restore(ctx context.Context) {
-	durable := r.durable.Load()
-	if durable.Durable == nil {
-		return
-	}
-	kept, err := r.fanout.restore(ctx, durable, r.sections)
-	for _, s := range r.sections {
-		s.reflector.startFrom(ctx, kept, s.name, s.share(err))
 	}
 }
 
@@ -232,8 +194,7 @@ func (m *monitor) caughtUp(v Version) {
 	m.recovered()
 }
 
-// restore brings back what a store has kept, and publishes it to those who are
-// there already. What is of no section any more is taken out.
+// restore brings back what a durable store has.
 func (h *fanout[T]) restore(ctx context.Context, store Durable, sections []section[T]) (Kept, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -242,19 +203,28 @@ func (h *fanout[T]) restore(ctx context.Context, store Durable, sections []secti
 	if !Taken(err) || len(kept.Positions) == 0 {
 		return kept, err
 	}
+	if dropErr := h.begin(kept, sections, before == 0); dropErr != nil {
+		return Kept{Confirm: kept.Confirm}, dropErr
+	}
+	return kept, err
+}
+
+// begin starts with content that was restored: what belongs to no section is taken out,
+// and the rest is published, if it is news, to those who follow already.
+func (h *fanout[T]) begin(kept Kept, sections []section[T], news bool) error {
 	if len(kept.Positions) > 1 || len(sections) > 1 {
-		if dropErr := h.dropOthers(kept, sections); dropErr != nil {
-			return Kept{Confirm: kept.Confirm}, dropErr
+		if err := h.dropOthers(kept, sections); err != nil {
+			return err
 		}
 	}
-	if before == 0 && len(h.followers) > 0 {
+	if news && len(h.followers) > 0 {
 		h.publish(h.initial(), nil)
 	}
 	for i, s := range sections {
 		at, _ := kept.of(s.name)
 		h.moveTo(i, at)
 	}
-	return kept, err
+	return nil
 }
 
 // dropOthers takes out the objects that belong to no section, and the positions of
@@ -276,6 +246,9 @@ func (h *fanout[T]) dropOthers(kept Kept, sections []section[T]) error {
 		}
 		if err := h.store.Apply(deletes, p); !Taken(err) {
 			return fmt.Errorf("taking out what is in no section any more: %w", err)
+		}
+		for _, s := range h.sinks {
+			s.add(deletes, p, nil)
 		}
 		deletes = nil
 	}

@@ -63,7 +63,7 @@ func (d *diskStore) Restore(context.Context) (tarn.Kept, error) {
 	return kept, nil
 }
 
-func (d *diskStore) Disk() tarn.DiskHealth { return tarn.DiskHealth{Version: d.Version()} }
+func (d *diskStore) Disk() tarn.SinkHealth { return tarn.SinkHealth{Version: d.Version()} }
 
 // fillStore is a disk that takes its first state in pieces. It refuses one that has
 // "refused" in it.

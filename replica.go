@@ -23,8 +23,8 @@ type Replica[T any] struct {
 	opts     Options[T]
 	sections []section[T]
 	store    ReadStore[T]
-	// durable is what keeps the content beyond the process. It is never nil.
-	durable atomic.Pointer[durable]
+	// durable is what the store can do if it keeps its content beyond the process.
+	durable durable
 	fanout  *fanout[T]
 	started atomic.Bool
 	// synced and ended are closed when all sections are so.
@@ -60,8 +60,9 @@ func (r *Replica[T]) Run(ctx context.Context) error {
 	r.fanout.start(ctx)
 	defer r.fanout.stop()
 	defer cancel(ErrStopped)
-	defer func() { r.durable.Load().release() }()
+	defer r.durable.release()
 	r.restore(ctx)
+	defer r.fanout.startSinks(ctx)()
 	return r.runSections(ctx)
 }
 
@@ -97,9 +98,16 @@ func (r *Replica[T]) Version() Version { return r.fanout.version() }
 // Health tells how the replica is doing.
 func (r *Replica[T]) Health() Health {
 	h := r.health()
-	if reporter := r.durable.Load().disk; reporter != nil {
+	if reporter := r.durable.disk; reporter != nil {
 		disk := reporter.Disk()
 		h.Disk = &disk
+	}
+	for _, s := range r.fanout.runners() {
+		sink := s.health()
+		h.Sinks = append(h.Sinks, sink)
+		if _, ok := s.sink.(Restorer[T]); ok && h.Disk == nil {
+			h.Disk = &sink
+		}
 	}
 	return h
 }

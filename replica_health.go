@@ -41,8 +41,11 @@ type Health struct {
 	// FromDisk says that the content was loaded from disk and has not caught up
 	// with the source yet; Age is then how old it is.
 	FromDisk bool
-	// Disk is how the copy on disk stands; nil if there is none.
-	Disk *DiskHealth
+	// Disk is how far the copy on disk has followed, be it the store itself or a sink
+	// that restarts load from; nil if there is none.
+	Disk *SinkHealth
+	// Sinks is how far each sink has followed, in the order of [Options.Sinks].
+	Sinks []SinkHealth
 	// Version is the state reached.
 	Version Version
 	// LastContact is when the source was last heard: an event, a bookmark, a list.

@@ -121,9 +121,8 @@ func (r *Reflector[T]) rename(name string) {
 func (r *Replica[T]) connect() {
 	r.done = make(chan struct{})
 	first := r.sections[0].reflector
-	durable := durableOf(r.store)
-	r.durable.Store(&durable)
-	r.fanout = newFanout(r.store, first.opts, first.versionOf, r.sections)
+	r.durable = durableOf(r.store)
+	r.fanout = newFanout(r.store, first.opts, first, r.sections)
 	r.fanout.noteReached = func(section int, v Version) {
 		r.sections[section].reflector.monitor.update(func(h *Health) { h.Version = v })
 	}
@@ -141,6 +140,7 @@ func (r *Replica[T]) connect() {
 			p.reflector.reader = ownedReader[T]{r.store, p.prefix, r.fanout, i}
 		}
 		p.reflector.apply = func(changes []Change[T], at Position) error { return r.fanout.apply(i, changes, at) }
+		p.reflector.onRead = func(cause GapCause) { r.fanout.noteRead(i, cause) }
 		p.reflector.resync = func() error { return r.fanout.resync(p.prefix) }
 		p.reflector.wantsSync = r.fanout.wantsSync
 		p.reflector.onSynced = r.fanout.markSynced

@@ -268,10 +268,10 @@ type Durable interface {
 	Restore(ctx context.Context) (Kept, error)
 }
 
-// A DiskReporter is a [Durable] store that says how far its disk is behind the content.
-// Disk may be called at any time.
+// A DiskReporter is a [Durable] store, or a [Sink], that says how its disk is doing. Disk
+// may be called at any time.
 type DiskReporter interface {
-	Disk() DiskHealth
+	Disk() SinkHealth
 }
 
 // A Releaser is a [Durable] store that is told when its replica no longer reads and
@@ -292,6 +292,51 @@ type Releaser interface {
 type Filler[T any] interface {
 	Fill(changes []Change[T], first bool) error
 	Filled(at Position) error
+}
+
+// A Sink is a durable subscriber of a replica: a file, a database, a stream. It commits
+// what the copy takes, batch by batch, each together with the position that it leads to.
+// See [Options.Sinks].
+//
+//   - Open is called once, before anything else, or again after it failed. Kept says what
+//     the sink holds. If that is where the copy is, only changes from there on follow, and
+//     no object is sent that the sink has. If the sink is ahead of the copy, it is not
+//     sent what it has. Else it is compared with the copy, see [SinkLister], and the
+//     differences follow, deletes included, with a [Gap].
+//   - Commit takes effect as a whole, positions and gaps included, or not at all. If it
+//     fails it is tried again: with the same batch if the policy asks for every state, so
+//     that a sink which did commit can tell by the positions; else with what came since
+//     added to it. An error that wraps [ObjectErrors] concerns only these objects: the
+//     rest is committed.
+//   - Versions alone do not tell whether a sink has a state: a Change with Rewound may
+//     bring other content under the same version.
+//   - Open, Commit, Load and Held are never called at the same time, and may take their
+//     time: the copy does not wait for them, except for Load.
+//   - flush commits what waits, and returns how that went. The sink may call it at any
+//     time until Close, but not from within its other methods.
+//   - Close is called once, after the last Commit. That has a second, if the sink heeds
+//     its context.
+type Sink[T any] interface {
+	Policy() SinkPolicy[T]
+	Open(ctx context.Context, flush func() error) (Kept, error)
+	Commit(ctx context.Context, b Batch[T]) error
+	Close()
+}
+
+// A Restorer is a sink from which its objects can be loaded again. A replica with such a
+// sink restarts as one with a [Durable] store does.
+type Restorer[T any] interface {
+	Sink[T]
+	// Load returns an Add for each object that the sink holds at the positions that Open
+	// returned. If the content turns out to be lost, it fails with [ErrSinkEmpty].
+	Load(ctx context.Context) ([]Change[T], error)
+}
+
+// A SinkLister is a sink that can say what it holds, so that only differences are sent
+// when it is compared with the copy. Any other sink is sent everything.
+type SinkLister interface {
+	// Held walks what the sink holds: keys, and versions and uids where it has them.
+	Held(ctx context.Context) iter.Seq2[Meta, error]
 }
 
 // ChangeType says what a [Change] does to its key.

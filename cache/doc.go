@@ -68,6 +68,6 @@
 //
 // These names are not in client-go:
 //
-//	DetectMutations FieldChange Front Keep MutationReport NewMutationDetector
-//	NewSharedIndexInformerFromSource ReplicaOf ShareStructure SharingSource
+//	DetectMutations FieldChange Keep MutationReport NewMutationDetector
+//	NewSharedIndexInformerFromSource ObjectTraits ReplicaOf ShareStructure SharingSource
 package cache

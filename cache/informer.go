@@ -95,7 +95,7 @@ type informer struct {
 	source      *source          // of a ListerWatcher, nil if there is none
 	supplied    tarn.Source[any] // nil if objects come from a ListerWatcher
 	sharing     bool             // by value, in the pool of the process; set before the start
-	disk        disk
+	keep        keep
 
 	mu        sync.Mutex
 	started   bool
@@ -118,9 +118,8 @@ func (s *informer) newReplica(from origin) *tarn.Replica[any] {
 	opts.ShouldResync = s.shouldResync
 	opts.OnError = onError(s.reflector, nil)
 	store := informerStore{ownStore{s.store.memory(), s.store, from.meter.reached}, s}
-	s.disk.front.ReadStore = store
 	s.source, _ = from.source.(*source)
-	replica, err := tarn.NewReplica(guardedSource{from.source, s}, keepingStore{store}, opts)
+	replica, err := tarn.NewReplica(guardedSource{from.source, s}, store, opts)
 	utilruntime.Must(err)
 	return replica
 }
@@ -184,7 +183,8 @@ func (s *informer) start() bool {
 	}
 	s.started = true
 	err := tarn.AdaptReplica(adapter.Key{}, s.replica).Configure(func(o *tarn.Options[any]) {
-		o.ResyncPeriod, o.Transform = s.resyncs.check, s.disk.stripping(s.making())
+		o.ResyncPeriod, o.Transform = s.resyncs.check, s.keep.stripping(s.making())
+		o.Sinks = s.keep.sinks()
 	})
 	return err == nil
 }

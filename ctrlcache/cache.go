@@ -83,7 +83,7 @@ type ctrlCache struct {
 	*plan
 	cfg    *rest.Config
 	server *kube.Client
-	keep   kube.Keeper // without a Store for none
+	keep   kube.Keeper // without a Sink for none
 	writes *writes
 
 	// started is closed by Start.

@@ -13,11 +13,11 @@ import (
 // kept has the informer of a place kept on disk.
 func (c *ctrlCache) kept(informer toolscache.SharedIndexInformer, at place, collection kube.Collection, options kube.SourceOptions) error {
 	named := c.partName(at)
-	return tarncache.Keep(informer, func(front tarncache.Front) (tarn.ReadStore[any], error) {
-		options.Unshared = !front.Shared
+	return tarncache.Keep(informer, func(objects tarncache.ObjectTraits) (tarn.Sink[any], error) {
+		options.Unshared = !objects.Shared
 		of := c.server.Origin(collection, options)
-		of.Transformed, of.Part = front.Transformed, named
-		return c.keep.Open(of, front)
+		of.Transformed, of.Part = objects.Transformed, named
+		return c.keep.Open(of)
 	}, c.keep.Strip)
 }
 

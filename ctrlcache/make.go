@@ -98,7 +98,7 @@ func (c *ctrlCache) ownInformer(at place, collection kube.Collection, config cac
 	informer := tarncache.NewSharedIndexInformerFromSource(source, example, toolscache.SharedIndexInformerOptions{
 		ResyncPeriod: resyncPeriod(config), Indexers: byNamespace(), ObjectDescription: at.String(),
 	}, bookmarks && features.FeatureGates().Enabled(features.WatchListClient))
-	if c.keep.Store != nil {
+	if c.keep.Sink != nil {
 		if err := c.kept(informer, at, collection, options); err != nil {
 			return nil, err
 		}

@@ -27,7 +27,7 @@ func reflects(s *stage) {
 	config := s.server.Config(AdminToken)
 	pods := corev1.SchemeGroupVersion.WithResource("pods")
 
-	typed := reflected(t, config, kube.Reflect[*corev1.Pod], kube.Namespace(namespace), kube.WithoutManagedFields())
+	typed := reflected(t, config, kube.Reflect[*corev1.Pod], kube.Namespace(namespace), kube.DropManagedFields())
 	both := reflected(t, config, kube.Reflect[*corev1.Pod], kube.Namespaces(namespace, "other"))
 	loose := reflected(t, config, func(ctx context.Context, c *rest.Config, opts ...kube.Option) (*tarn.Replica[*unstructured.Unstructured], error) {
 		return kube.ReflectResource(ctx, c, pods, opts...)

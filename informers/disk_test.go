@@ -21,11 +21,11 @@ func TestWithDiskNeedsAConfig(t *testing.T) {
 	before := utilruntime.ErrorHandlers
 	t.Cleanup(func() { utilruntime.ErrorHandlers = before })
 	utilruntime.ErrorHandlers = []utilruntime.ErrorHandler{func(_ context.Context, err error, _ string, _ ...any) { told = append(told, err.Error()) }}
-	keep := func(kube.Origin, tarn.ReadStore[any]) (tarn.ReadStore[any], error) {
+	keep := func(kube.Origin) (tarn.Sink[any], error) {
 		t.Error("something was to be kept")
 		return nil, nil
 	}
-	informers.NewSharedInformerFactoryWithOptions(fake.NewClientset(), 0, informers.WithDisk(kube.Keeper{Store: keep}))
+	informers.NewSharedInformerFactoryWithOptions(fake.NewClientset(), 0, informers.WithDisk(kube.Keeper{Sink: keep}))
 	if len(told) != 1 || !strings.Contains(told[0], "make the factory from a rest.Config") {
 		t.Errorf("told: %q", told)
 	}

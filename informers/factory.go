@@ -51,7 +51,7 @@ func NewSharedInformerFactoryWithOptions(client kubernetes.Interface, defaultRes
 	for _, choose := range options {
 		choose(&f.settings)
 	}
-	if f.keep.Store != nil && f.wire == nil {
+	if f.keep.Sink != nil && f.wire == nil {
 		roster.ReportUnkept()
 	}
 	return f

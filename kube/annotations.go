@@ -12,13 +12,13 @@ import (
 // annotationPath is how an annotation is named as a field.
 func annotationPath(name string) string { return "metadata.annotations['" + name + "']" }
 
-// withoutAnnotations takes annotations out before a transform, which may be nil.
-func withoutAnnotations[T any](names []string, then func(T) (T, error)) func(T) (T, error) {
+// strippingAnnotations takes annotations out before a transform, which may be nil.
+func strippingAnnotations[T any](names []string, then func(T) (T, error)) func(T) (T, error) {
 	if len(names) == 0 {
 		return then
 	}
 	return func(object T) (T, error) {
-		object = WithoutAnnotations(object, names...)
+		object = StripAnnotations(object, names...)
 		if then == nil {
 			return object, nil
 		}
@@ -26,10 +26,10 @@ func withoutAnnotations[T any](names []string, then func(T) (T, error)) func(T) 
 	}
 }
 
-// WithoutAnnotations returns an object without these annotations, which may be named
+// StripAnnotations returns an object without these annotations, which may be named
 // as [NamesAnnotation] does: itself if it has none of them, else a copy that shares all but its annotations with it, since
 // others may have the same parts.
-func WithoutAnnotations[T any](object T, names ...string) T {
+func StripAnnotations[T any](object T, names ...string) T {
 	switch o := any(object).(type) {
 	case *unstructured.Unstructured:
 		if o == nil {

@@ -27,7 +27,7 @@ func TestWithoutAnnotations(t *testing.T) {
 			plain.SetAnnotations(c.have)
 		}
 		before, plainBefore := typed.DeepCopy(), plain.DeepCopy()
-		got, plainGot := WithoutAnnotations(typed, "x", "y"), WithoutAnnotations(plain, "x", "y")
+		got, plainGot := StripAnnotations(typed, "x", "y"), StripAnnotations(plain, "x", "y")
 		if !reflect.DeepEqual(typed, before) || !reflect.DeepEqual(plain, plainBefore) {
 			t.Errorf("%v: what was given was changed", c.have)
 		}
@@ -41,10 +41,10 @@ func TestWithoutAnnotations(t *testing.T) {
 			t.Errorf("%v: a copy was made of what needs none, or none of what does", c.have)
 		}
 	}
-	if got := WithoutAnnotations[*corev1.Pod](nil, "x"); got != nil {
+	if got := StripAnnotations[*corev1.Pod](nil, "x"); got != nil {
 		t.Errorf("of nothing it makes %v", got)
 	}
-	if got := WithoutAnnotations("text", "x"); got != "text" {
+	if got := StripAnnotations("text", "x"); got != "text" {
 		t.Errorf("of a text it makes %v", got)
 	}
 }

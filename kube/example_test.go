@@ -48,7 +48,7 @@ func ExampleReflect() {
 	ctx, stop := context.WithCancel(context.Background())
 
 	cfg := &rest.Config{Host: server.URL} // from rest.InClusterConfig, say
-	pods, err := kube.Reflect[*corev1.Pod](ctx, cfg, kube.WithoutManagedFields())
+	pods, err := kube.Reflect[*corev1.Pod](ctx, cfg, kube.DropManagedFields())
 	if err != nil {
 		log.Fatal(err)
 	}

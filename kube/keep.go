@@ -23,11 +23,16 @@ import (
 	"github.com/tarnproject/tarn/memory"
 )
 
-// Keep says where a copy lives: keep is given the store in memory that it would
-// live in, and what it is a copy of, and returns the store to use, such as the same
-// with a disk behind it.
-func Keep[T any](keep func(of Origin, front tarn.ReadStore[T]) (tarn.ReadStore[T], error)) Option {
-	return func(s *settings) { s.keep = keep }
+// Store has the copy held elsewhere than in memory: open is given what it is a copy of, and
+// returns the store.
+func Store[T any](open func(of Origin) (tarn.ReadStore[T], error)) Option {
+	return func(s *settings) { s.store = open }
+}
+
+// Sink has the copy written to a sink, such as a disk: open is given what it is a copy of,
+// and returns the sink. There may be several.
+func Sink[T any](open func(of Origin) (tarn.Sink[T], error)) Option {
+	return func(s *settings) { s.sinks = append(s.sinks, open) }
 }
 
 // Origin is what a copy is of.
@@ -125,23 +130,33 @@ func glimpseUID(raw []byte) (uid string) {
 	return uid
 }
 
-// keptStore is the store of a replica.
-func keptStore[T any](s *settings, client *Client, collections []Collection, options tarn.Options[T]) (tarn.ReadStore[T], error) {
-	front := memory.New[T]()
-	if s.keep == nil {
-		return front, nil
-	}
-	keep, ok := s.keep.(func(Origin, tarn.ReadStore[T]) (tarn.ReadStore[T], error))
-	if !ok {
-		return nil, fmt.Errorf("kube: %s: Keep has a %T, and the objects are %v", options.Name, s.keep, reflect.TypeFor[T]())
-	}
+// openStore returns the store of a replica, and adds its sinks to the options.
+func openStore[T any](s *settings, client *Client, collections []Collection, options *tarn.Options[T]) (tarn.ReadStore[T], error) {
 	of := OriginOf(client, collections...)
 	of.Drop = slices.Sorted(slices.Values(s.drop))
 	for _, name := range slices.Sorted(slices.Values(s.dropAnnotations)) {
 		of.Drop = append(of.Drop, annotationPath(name))
 	}
 	of.Transformed = options.Transform != nil
-	return keep(of, front)
+	for _, untyped := range s.sinks {
+		open, ok := untyped.(func(Origin) (tarn.Sink[T], error))
+		if !ok {
+			return nil, fmt.Errorf("kube: %s: Sink has a %T, and the objects are %v", options.Name, untyped, reflect.TypeFor[T]())
+		}
+		sink, err := open(of)
+		if err != nil {
+			return nil, err
+		}
+		options.Sinks = append(options.Sinks, sink)
+	}
+	if s.store == nil {
+		return memory.New[T](), nil
+	}
+	open, ok := s.store.(func(Origin) (tarn.ReadStore[T], error))
+	if !ok {
+		return nil, fmt.Errorf("kube: %s: Store has a %T, and the objects are %v", options.Name, s.store, reflect.TypeFor[T]())
+	}
+	return open(of)
 }
 
 // OriginOf is what a copy of collections is of, which differ in nothing but their

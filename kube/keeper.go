@@ -10,29 +10,28 @@ import (
 	"github.com/tarnproject/tarn/kube/wire"
 )
 
-// A Keeper is to informers what [Keep] is to replicas: it is asked for the store of
-// each informer of a factory, or of a cache, when that starts. The zero Keeper keeps
-// nothing.
+// A Keeper is to informers what [Sink] is to replicas: it is asked for the sink of each
+// informer of a factory, or of a cache, when that starts. The zero Keeper keeps nothing.
 type Keeper struct {
-	// Store is given the store in memory, and what it is a copy of. An error leaves
-	// the informer with that store, and is told where all its failures are.
-	Store func(of Origin, front tarn.ReadStore[any]) (tarn.ReadStore[any], error)
+	// Sink is given what an informer has a copy of. After an error the informer runs
+	// without, and the error is where all its failures are.
+	Sink func(of Origin) (tarn.Sink[any], error)
 	// Fields, by their path in JSON, and Annotations are not to be kept, and so are
 	// left out of the informers' objects too: what is only left out of a file would
 	// come and go with restarts.
 	Fields, Annotations []string
 }
 
-// Open is Store, with what is left out as part of what the copy is of.
-func (k Keeper) Open(of Origin, front tarn.ReadStore[any]) (tarn.ReadStore[any], error) {
+// Open is Sink, with what is left out as part of what the copy is of.
+func (k Keeper) Open(of Origin) (tarn.Sink[any], error) {
 	for _, name := range slices.Sorted(slices.Values(k.Annotations)) {
 		of.Drop = append(of.Drop, annotationPath(name))
 	}
-	return k.Store(of, front)
+	return k.Sink(of)
 }
 
 // Strip is an object without the annotations that are not to be kept.
-func (k Keeper) Strip(object any) any { return WithoutAnnotations(object, k.Annotations...) }
+func (k Keeper) Strip(object any) any { return StripAnnotations(object, k.Annotations...) }
 
 // Drop are the fields that are not to be kept, of those that a type has: informers
 // of several types have one Keeper.

@@ -35,11 +35,12 @@ type settings struct {
 	logger    *slog.Logger
 	onError   func(context.Context, error)
 	onBad     func(context.Context, tarn.BadObject)
-	// transform and configure are of the type that the replica's objects have; it
-	// is checked that they do.
-	transform any
-	keep      any
-	configure []any
+	// These are of the type that the replica's objects have, which is checked when the
+	// replica is made: Go cannot infer the type parameter of an option from the function
+	// that takes it, so typed options would have to repeat it each time.
+	transform        any
+	store            any
+	sinks, configure []any
 }
 
 func settingsOf(opts []Option, more ...Option) *settings {
@@ -103,9 +104,9 @@ func DropFields(paths ...string) Option {
 	return func(s *settings) { s.drop = append(s.drop, paths...) }
 }
 
-// WithoutManagedFields leaves out who owns which field, often a third of an
+// DropManagedFields leaves out who owns which field, often a third of an
 // object, which only server-side apply asks for.
-func WithoutManagedFields() Option { return DropFields("metadata.managedFields") }
+func DropManagedFields() Option { return DropFields("metadata.managedFields") }
 
 // UnsafeSharedMetadata lets objects have labels, annotations, owner references and
 // finalizers in common, which saves some 700 bytes for each. A program that writes to

@@ -82,11 +82,11 @@ func start[T any](ctx context.Context, cfg *rest.Config, s *settings) (*tarn.Rep
 		}
 		sections = append(sections, tarn.Section[T]{Name: c.Namespace, Source: source, Prefix: KeyPrefix(c.Namespace)})
 	}
-	store, err := keptStore[T](s, client, collections, options)
+	store, err := openStore(s, client, collections, &options)
 	if err != nil {
 		return nil, err
 	}
-	options.Transform = withoutAnnotations(s.dropAnnotations, options.Transform)
+	options.Transform = strippingAnnotations(s.dropAnnotations, options.Transform)
 	replica, err := newReplica(sections, store, options)
 	if err != nil {
 		return nil, err

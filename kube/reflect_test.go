@@ -206,7 +206,7 @@ func TestReflectOptionsReachTheServer(t *testing.T) {
 	c := newCluster(t)
 	c.put("a", "one", "v1")
 	pods := live(t, func(ctx context.Context) (*tarn.Replica[*corev1.Pod], error) {
-		return Reflect[*corev1.Pod](ctx, nil, c.with(t, Resource(podResource), LabelSelector("a=b"), FieldSelector("c=d"), PageSize(7), WatchList(false), Name("mine"), WithoutManagedFields())...)
+		return Reflect[*corev1.Pod](ctx, nil, c.with(t, Resource(podResource), LabelSelector("a=b"), FieldSelector("c=d"), PageSize(7), WatchList(false), Name("mine"), DropManagedFields())...)
 	})
 	synced(t, pods)
 	query := c.first().URL.Query()

@@ -10,6 +10,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/internal/adapter"
 	"github.com/tarnproject/tarn/memory"
 	"github.com/tarnproject/tarn/metrics"
 	"github.com/tarnproject/tarn/sqlite"
@@ -25,12 +26,12 @@ func (texts) Schema() string                                 { return "texts" }
 // onDisk is a copy that is kept on disk.
 type onDisk struct {
 	fake
-	disk *sqlite.Backed[string]
+	disk *tarn.SinkAdapter[string]
 }
 
 func (o onDisk) Health() tarn.Health {
 	h := o.fake.Health()
-	disk := o.disk.Disk()
+	disk := o.disk.Health()
 	h.Disk = &disk
 	return h
 }
@@ -47,11 +48,12 @@ func badDisk(t *testing.T, compare func(before, after map[string]float64)) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	store, err := sqlite.NewStore(db, sqlite.Collection{Name: "texts"}, texts{})
+	sink, err := sqlite.NewSink(db, sqlite.Collection{Name: "texts"}, texts{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	backed := sqlite.Behind(memory.New[string](), store)
+	backed := tarn.AdaptSink(adapter.Key{}, tarn.ReadStore[string](memory.New[string]()), tarn.Sink[string](sink), tarn.Options[string]{Logger: slog.New(slog.DiscardHandler)})
+	defer backed.Close()
 	c := metrics.NewCollector(metrics.Options{})
 	for _, err := range []error{c.Add("texts", onDisk{disk: backed}), c.AddDisk("here", metrics.Disk(db.Stats))} {
 		if err != nil {

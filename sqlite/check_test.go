@@ -18,7 +18,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tarnproject/tarn"
-	"github.com/tarnproject/tarn/memory"
 )
 
 // rich shows things to SQL in all kinds of columns, with values that SQLite makes
@@ -274,7 +273,7 @@ func judgeRepair(t *testing.T, seed uint64, dir string, want map[tarn.Key]int, k
 	}
 	db := open(t, dir, Options{})
 	defer db.Close()
-	b := Behind(memory.New[thing](), openRich(t, db))
+	b := follow(t, openRich(t, db))
 	kept, err := b.Restore(t.Context())
 	must(t, err)
 	got := content(b)
@@ -319,7 +318,7 @@ func TestCheckWithoutTheLog(t *testing.T) {
 		r, err := Check(t.Context(), after, nil)
 		must(t, err)
 		again := open(t, after, Options{})
-		b := Behind(memory.New[thing](), openTabular(t, again, "things"))
+		b := follow(t, openTabular(t, again, "things"))
 		kept, err := b.Restore(t.Context())
 		must(t, err)
 		if want, known := h.states[kept.Version()]; !known || !maps.Equal(content(b), want) {
@@ -420,7 +419,7 @@ func TestRepairOfAnEncryptedDirectory(t *testing.T) {
 		t.Fatalf("Repair did %+v, %v", done, err)
 	}
 	sound(t, dir, key)
-	b := Behind(memory.New[thing](), openRich(t, open(t, dir, Options{Key: key})))
+	b := follow(t, openRich(t, open(t, dir, Options{Key: key})))
 	kept, err := b.Restore(t.Context())
 	if err != nil || len(kept.Positions) != 1 || kept.Positions[0].Complete || kept.Version() != "7" || len(content(b)) != len(want)-2 {
 		t.Errorf("it is restored as %+v with %d objects, %v", kept, len(content(b)), err)

@@ -83,12 +83,12 @@ type collection struct {
 	// note is what happened to the content when it was opened.
 	note string
 	// health is what is told without the lock, which may be held for long.
-	health atomic.Pointer[tarn.DiskHealth]
+	health atomic.Pointer[tarn.SinkHealth]
 }
 
 // tell makes version and note known.
 func (c *collection) tell() {
-	c.health.Store(&tarn.DiskHealth{Version: c.state.version, Note: c.note})
+	c.health.Store(&tarn.SinkHealth{Version: c.state.version, Note: c.note})
 }
 
 type writeStmts struct {

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/tarnproject/tarn"
-	"github.com/tarnproject/tarn/memory"
 	"github.com/tarnproject/tarn/storetest"
 )
 
@@ -31,10 +30,5 @@ func newObjects(t *testing.T, opts Options) *Store[storetest.Object] {
 func TestConformance(t *testing.T) {
 	t.Run("on disk", func(t *testing.T) {
 		storetest.Run(t, func(t *testing.T) tarn.ReadStore[storetest.Object] { return newObjects(t, Options{}) })
-	})
-	t.Run("behind memory", func(t *testing.T) {
-		storetest.Run(t, func(t *testing.T) tarn.ReadStore[storetest.Object] {
-			return Behind(memory.New[storetest.Object](), newObjects(t, Options{GroupDelay: 1}))
-		})
 	})
 }

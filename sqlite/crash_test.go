@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/tarnproject/tarn"
-	"github.com/tarnproject/tarn/memory"
 )
 
 var (
@@ -89,7 +88,7 @@ func writeForEver(t *testing.T, dir string) {
 	}
 	var store tarn.ReadStore[thing] = s
 	if os.Getpid()%2 == 0 {
-		b := Behind(memory.New[thing](), s)
+		b := follow(t, s)
 		_, err := b.Restore(t.Context())
 		must(t, err)
 		store = b

@@ -192,14 +192,13 @@ func (d *day) begin() *lifetime {
 		return nil
 	}
 	l := &lifetime{db: db, disk: s, mirror: map[tarn.Key]tarn.Version{}}
-	store := tarn.ReadStore[*sim.Object](s)
+	store, sinks := tarn.ReadStore[*sim.Object](s), []tarn.Sink[*sim.Object](nil)
 	if !d.only {
-		b := Behind(memory.New[*sim.Object](), s)
-		store, l.disk = b, b
+		store, sinks = memory.New[*sim.Object](), []tarn.Sink[*sim.Object]{&Sink[*sim.Object]{s}}
 	}
 	size := d.dice.Int64N(4)
 	l.Replica, err = tarn.NewReplica(d.source, store, tarn.Options[*sim.Object]{
-		Name: "objects", WatchList: d.dice.IntN(2) == 0, PageSize: func() int64 { return size },
+		Name: "objects", Sinks: sinks, Logger: quiet, WatchList: d.dice.IntN(2) == 0, PageSize: func() int64 { return size },
 		OnError: func(context.Context, error) {}, OnBad: func(context.Context, tarn.BadObject) {},
 	})
 	must(d.t, err)

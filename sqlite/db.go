@@ -32,8 +32,8 @@ type Options struct {
 	// Key, of 32 bytes, encrypts objects by AES-GCM; see [KeyFromFile] and
 	// [KeyFromEnvironment]. Names stay readable, and there are no tables for SQL.
 	Key []byte
-	// GroupDelay is for how long changes are collected before a store behind
-	// another one is written; 1 s if 0. It is what a crash can cost of what the
+	// GroupDelay is for how long changes are collected before a [Sink] is written; 1 s
+	// if 0. It is what a crash can cost of what the
 	// source will tell again anyway.
 	GroupDelay time.Duration
 	// GroupSize is how many changed keys make it write at once; 4,096 if 0.
@@ -89,26 +89,21 @@ type DB struct {
 	epoch       int
 	closed      bool
 	collections map[string]*collection
-	behind      []follower
-	log         fileLog
-	failures    atomic.Int64
+	// sinks has how what waits for each sink is written.
+	sinks    map[any]func() error
+	log      fileLog
+	failures atomic.Int64
 
 	pool readers
 	// note is why the file that was found could not be used, empty if it could.
 	note string
 }
 
-// follower is a store behind another one.
-type follower interface {
-	flush() error
-	close() error
-}
-
 // Open opens a directory, and makes it if it is not there. It fails if another
 // process has it open, if a newer Tarn wrote it, if it belongs to somebody else, or if
 // it cannot be written; what is damaged is built anew.
 func Open(dir string, opts Options) (*DB, error) {
-	db := &DB{dir: dir, opts: opts.withDefaults(), collections: map[string]*collection{}}
+	db := &DB{dir: dir, opts: opts.withDefaults(), collections: map[string]*collection{}, sinks: map[any]func() error{}}
 	if opts.Key != nil && len(opts.Key) != keySize {
 		return nil, fmt.Errorf("sqlite: the key has %d bytes; AES-256 needs %d", len(opts.Key), keySize)
 	}
@@ -301,58 +296,23 @@ func (db *DB) explain(doing string, err error) error {
 	return fmt.Errorf("sqlite: %s %s: %w", doing, db.path(), err)
 }
 
-// Flush writes what waits of all collections. Without it that is done within the
-// group delay.
-func (db *DB) Flush() error {
-	db.mu.Lock()
-	behind := slices.Clone(db.behind)
-	db.mu.Unlock()
-	var all []error
-	for _, b := range behind {
-		all = append(all, b.flush())
-	}
-	return errors.Join(all...)
-}
-
 // Close writes what is still to be written and lets the directory go.
 func (db *DB) Close() error {
-	var all []error
-	for _, b := range db.leave() {
-		all = append(all, b.close())
-	}
+	all := []error{db.Flush()}
 	db.log.stop()
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	if db.closed {
-		return errors.Join(all...)
+		return nil
 	}
 	db.closed = true
+	clear(db.sinks)
 	db.pool.close()
 	if db.writer != nil {
 		all = append(all, db.explain("close", closeAll(db.writer)))
 		db.writer = nil
 	}
 	return errors.Join(append(all, db.lock.Close())...)
-}
-
-// leave takes those out who write from behind.
-func (db *DB) leave() []follower {
-	db.mu.Lock()
-	defer db.mu.Unlock()
-	behind := db.behind
-	db.behind = nil
-	return behind
-}
-
-// forget takes one of them out, and says whether it was there.
-func (db *DB) forget(f follower) bool {
-	db.mu.Lock()
-	defer db.mu.Unlock()
-	i := slices.Index(db.behind, f)
-	if i >= 0 {
-		db.behind = slices.Delete(db.behind, i, i+1)
-	}
-	return i >= 0
 }
 
 // transact makes changes in one transaction. mu is held.

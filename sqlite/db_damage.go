@@ -7,13 +7,15 @@ import (
 	"os"
 
 	"github.com/ncruces/go-sqlite3"
+
+	"github.com/tarnproject/tarn"
 )
 
 // errBadRow says that a row is not what was written.
 var errBadRow = errors.New("a stored object is damaged")
 
 // errRebuilt says that the file was damaged, and the new one is empty.
-var errRebuilt = errors.New("the file on disk was built anew and is empty")
+var errRebuilt = fmt.Errorf("the file on disk was built anew: %w", tarn.ErrSinkEmpty)
 
 // damaged says whether an error means that the file itself is wrong, and not only
 // that something could not be done with it. A file that is sound violates no

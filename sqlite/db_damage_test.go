@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/tarnproject/tarn"
-	"github.com/tarnproject/tarn/memory"
 )
 
 // fillFile makes a file with n objects, closed in good order.
@@ -81,7 +80,7 @@ func TestDamage(t *testing.T) {
 				if err != nil {
 					t.Fatalf("seed %d: %v", seed, err)
 				}
-				b := Behind(memory.New[thing](), openStore(t, db))
+				b := follow(t, openStore(t, db))
 				kept, err := b.Restore(t.Context())
 				if err != nil {
 					t.Fatalf("seed %d: %v", seed, err)
@@ -101,7 +100,7 @@ func TestDamage(t *testing.T) {
 				}
 				must(t, b.Apply([]tarn.Change[thing]{put("new", 1)}, tarn.At("201")))
 				must(t, db.Close())
-				b = Behind(memory.New[thing](), openStore(t, open(t, dir, Options{})))
+				b = follow(t, openStore(t, open(t, dir, Options{})))
 				if kept, err := b.Restore(t.Context()); err != nil || kept.Version() != "201" {
 					t.Errorf("seed %d: what was written afterwards is %+v, %v", seed, kept, err)
 				}
@@ -119,12 +118,12 @@ func TestDamageWhileInUse(t *testing.T) {
 	dir := directory(t)
 	want := fillFile(t, dir, 400)
 	db := open(t, dir, Options{})
-	b := Behind(memory.New[thing](), openStore(t, db))
+	b := follow(t, openStore(t, db))
 	other, err := NewStore(db, Collection{Name: "others"}, things{})
 	must(t, err)
-	o := Behind(memory.New[thing](), other)
+	o := follow(t, other)
 	must(t, o.Apply([]tarn.Change[thing]{put("x", 1)}, tarn.At("1")))
-	must(t, o.flush())
+	must(t, o.Flush())
 	if _, err := b.Restore(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -147,9 +146,9 @@ func TestDamageWhileInUse(t *testing.T) {
 		want[tarn.Key(key)] = i
 		must(t, b.Apply([]tarn.Change[thing]{put(key, i)}, tarn.At("500")))
 		if i%100 == 0 {
-			must(t, b.flush())
+			must(t, b.Flush())
 			must(t, o.Apply([]tarn.Change[thing]{put("x", i)}, tarn.At("2")))
-			must(t, o.flush())
+			must(t, o.Flush())
 		}
 	}
 	if n := len(reports(t, dir)); n == 0 || n > maxReports {

@@ -13,7 +13,6 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/tarnproject/tarn"
-	"github.com/tarnproject/tarn/memory"
 )
 
 // lingering is a tool that reads a file and does not end.
@@ -35,7 +34,7 @@ func TestLogIsBounded(t *testing.T) {
 		const limit = 1 << 20
 		db := open(t, dir, Options{LogLimit: limit, Logger: logger})
 		s := openStore(t, db)
-		b := Behind(memory.New[thing](), s)
+		b := follow(t, s)
 		must(t, b.Apply([]tarn.Change[thing]{put("first", 1)}, tarn.At("1")))
 		must(t, db.Flush())
 		leave := lingering(t, db)

@@ -2,15 +2,15 @@
 // and the same file answers SQL.
 //
 //	db, err := sqlite.Open(dir, sqlite.Options{})
-//	pods, err := sqlite.NewStore(db, sqlite.Collection{Name: "pods"}, codec)
-//	replica, err := tarn.NewReplica(source, sqlite.Behind(memory.New[*Pod](), pods), opts)
+//	pods, err := sqlite.NewSink(db, sqlite.Collection{Name: "pods"}, codec)
+//	opts.Sinks = []tarn.Sink[*Pod]{pods}
+//	replica, err := tarn.NewReplica(source, memory.New[*Pod](), opts)
 //
-// A [Store] is a [tarn.ReadStore] by itself: a replica that has only it needs
-// little memory, whatever the number of its objects, and pays for each read. Its
-// first state flows to disk while it comes.
-// [Behind] puts it behind a store in memory: reads and writes are the memory's,
-// the disk follows in groups, and when it cannot, the replica goes on without and
-// Health says so.
+// A [Sink] follows a replica that is in memory: it is written in groups, and when it
+// cannot be written, the replica works without it and Health says so. A [Store] is the
+// store of a replica that is on disk only: the replica needs little memory, whatever the
+// number of its objects, and pays for each read. Its first state is written to disk while
+// it arrives.
 //
 // What is promised:
 //

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 
 	"github.com/tarnproject/tarn"
-	"github.com/tarnproject/tarn/memory"
 	"github.com/tarnproject/tarn/sqlite"
 )
 
@@ -54,9 +53,8 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	// A replica would write it: tarn.NewReplica(source, store, …).
-	store := sqlite.Behind(memory.New[Ship](), disk)
-	if err := store.Apply([]tarn.Change[Ship]{
+	// A replica would write it: tarn.NewReplica(source, disk, …).
+	if err := disk.Apply([]tarn.Change[Ship]{
 		{Type: tarn.Add, Key: "fram", Object: Ship{"Fram", "Oslo"}},
 		{Type: tarn.Add, Key: "gjøa", Object: Ship{"Gjøa", "Oslo"}},
 		{Type: tarn.Add, Key: "vega", Object: Ship{"Vega", "Karlskrona"}},

@@ -13,7 +13,6 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/tarnproject/tarn"
-	"github.com/tarnproject/tarn/memory"
 )
 
 // history writes states by seed and remembers each by its version.
@@ -149,7 +148,7 @@ func TestAFullDiskIsNotInTheWay(t *testing.T) {
 		disk, opts := newBadDisk(t)
 		db := open(t, directory(t), opts)
 		s := openStore(t, db)
-		b := Behind(memory.New[thing](), s)
+		b := follow(t, s)
 		h := newHistory(1)
 		changes, first := h.step()
 		must(t, b.Apply(changes, tarn.At(first)))
@@ -194,9 +193,10 @@ func TestDamageOnAFullDisk(t *testing.T) {
 		dir := directory(t) + strconv.Itoa(writes)
 		db := open(t, dir, opts)
 		one, two := openTabular(t, db, "one"), openTabular(t, db, "two")
-		a, b := Behind(memory.New[thing](), one), Behind(memory.New[thing](), two)
-		must(t, a.ReadStore.Apply([]tarn.Change[thing]{put("x", 1)}, tarn.At("1")))
-		must(t, b.ReadStore.Apply([]tarn.Change[thing]{put("y", 1)}, tarn.At("1")))
+		a, b := follow(t, one), follow(t, two)
+		must(t, a.Apply([]tarn.Change[thing]{put("x", 1)}, tarn.At("1")))
+		must(t, b.Apply([]tarn.Change[thing]{put("y", 1)}, tarn.At("1")))
+		must(t, errors.Join(a.Flush(), b.Flush()))
 		one.suspicion.put(errBadRow)
 		disk.failing(func(op, name string) error {
 			if writes--; writes < 0 {
@@ -204,15 +204,12 @@ func TestDamageOnAFullDisk(t *testing.T) {
 			}
 			return nil
 		})
-		a.positions.Move(tarn.At("1"))
-		b.positions.Move(tarn.At("1"))
-		a.waiting.any, b.waiting.any = true, true
+		must(t, errors.Join(a.Apply(nil, tarn.At("1")), b.Apply(nil, tarn.At("1"))))
 		for range 3 {
-			_ = errors.Join(a.flush(), b.flush()) // it may be full before or behind
+			_ = errors.Join(a.Flush(), b.Flush()) // it may be full before or after
 		}
 		disk.failing(nil)
-		must(t, a.flush())
-		must(t, b.flush())
+		must(t, errors.Join(a.Flush(), b.Flush()))
 		must(t, a.Apply([]tarn.Change[thing]{put("z", 1)}, tarn.At("2")))
 		must(t, db.Close())
 		db = open(t, dir, opts)

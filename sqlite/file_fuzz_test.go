@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/tarnproject/tarn"
-	"github.com/tarnproject/tarn/memory"
 )
 
 // hostile tries everything that reads a directory on one whose file was made by
@@ -74,7 +73,7 @@ func openHostile(t testing.TB, dir string, oneLine func(string, error)) {
 		oneLine("NewStore", err)
 		return
 	}
-	b := Behind(memory.New[thing](), s)
+	b := follow(t, s)
 	_, err = b.Restore(t.Context())
 	oneLine("Restore", err)
 	must(t, b.Apply([]tarn.Change[thing]{put("new", 1)}, tarn.At("8")))

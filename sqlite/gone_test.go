@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/tarnproject/tarn"
-	"github.com/tarnproject/tarn/memory"
 )
 
 // secrets are values that must not be on disk any more.
@@ -97,17 +96,17 @@ func TestGoneMeansGone(t *testing.T) {
 		}
 		must(t, os.WriteFile(name, raw, 0o600))
 	}
-	for name, remove := range map[string]func(t *testing.T, dir string, db *DB, b *Backed[thing], new secrets) *DB{
-		"rotated": func(t *testing.T, dir string, db *DB, b *Backed[thing], new secrets) *DB {
+	for name, remove := range map[string]func(t *testing.T, dir string, db *DB, b *followed[thing], new secrets) *DB{
+		"rotated": func(t *testing.T, dir string, db *DB, b *followed[thing], new secrets) *DB {
 			must(t, b.Apply(new.changes(), tarn.At("2")))
 			return db
 		},
-		"rotated and closed": func(t *testing.T, dir string, db *DB, b *Backed[thing], new secrets) *DB {
+		"rotated and closed": func(t *testing.T, dir string, db *DB, b *followed[thing], new secrets) *DB {
 			must(t, b.Apply(new.changes(), tarn.At("2")))
 			must(t, db.Close())
 			return open(t, dir, Options{})
 		},
-		"deleted": func(t *testing.T, dir string, db *DB, b *Backed[thing], new secrets) *DB {
+		"deleted": func(t *testing.T, dir string, db *DB, b *followed[thing], new secrets) *DB {
 			var all []tarn.Change[thing]
 			for i := range n {
 				all = append(all, gone("ns/secret-"+strconv.Itoa(i)))
@@ -115,47 +114,47 @@ func TestGoneMeansGone(t *testing.T) {
 			must(t, b.Apply(all, tarn.At("2")))
 			return db
 		},
-		"replaced by nothing": func(t *testing.T, dir string, db *DB, b *Backed[thing], new secrets) *DB {
+		"replaced by nothing": func(t *testing.T, dir string, db *DB, b *followed[thing], new secrets) *DB {
 			must(t, b.Replace(nil, tarn.At("2")))
 			return db
 		},
-		"of another identity": func(t *testing.T, dir string, db *DB, b *Backed[thing], new secrets) *DB {
+		"of another identity": func(t *testing.T, dir string, db *DB, b *followed[thing], new secrets) *DB {
 			must(t, db.Close())
 			db = open(t, dir, Options{})
 			_, err := NewStore(db, Collection{Name: "secrets", Identity: "another"}, tabular{})
 			must(t, err)
 			return db
 		},
-		"forgotten": func(t *testing.T, dir string, db *DB, b *Backed[thing], new secrets) *DB {
+		"forgotten": func(t *testing.T, dir string, db *DB, b *followed[thing], new secrets) *DB {
 			must(t, db.Close())
 			db = open(t, dir, Options{})
 			_, err := db.Forget()
 			must(t, err)
 			return db
 		},
-		"encrypted": func(t *testing.T, dir string, db *DB, b *Backed[thing], new secrets) *DB {
+		"encrypted": func(t *testing.T, dir string, db *DB, b *followed[thing], new secrets) *DB {
 			must(t, db.Close())
 			db = open(t, dir, Options{Key: key})
 			must(t, openStore(t, db).Apply(new.changes(), tarn.At("2")))
 			return db
 		},
-		"damaged, then encrypted": func(t *testing.T, dir string, db *DB, b *Backed[thing], new secrets) *DB {
+		"damaged, then encrypted": func(t *testing.T, dir string, db *DB, b *followed[thing], new secrets) *DB {
 			must(t, db.Close())
 			flip(t, dir)
 			must(t, open(t, dir, Options{}).Close())
 			return open(t, dir, Options{Key: key})
 		},
-		"damaged": func(t *testing.T, dir string, db *DB, _ *Backed[thing], new secrets) *DB {
+		"damaged": func(t *testing.T, dir string, db *DB, _ *followed[thing], new secrets) *DB {
 			must(t, db.Close())
 			flip(t, dir)
 			db = open(t, dir, Options{})
-			b := Behind(memory.New[thing](), openTabular(t, db, "secrets"))
+			b := follow(t, openTabular(t, db, "secrets"))
 			if kept, err := b.Restore(t.Context()); err != nil || kept.Version() != "" {
 				t.Errorf("what is damaged is restored as %+v, %v", kept, err)
 			}
 			return db
 		},
-		"lost by a repair": func(t *testing.T, dir string, db *DB, b *Backed[thing], new secrets) *DB {
+		"lost by a repair": func(t *testing.T, dir string, db *DB, b *followed[thing], new secrets) *DB {
 			must(t, db.Close())
 			sql("UPDATE tarn_rows_1 SET n=n+1")(t, nil, db.path())
 			done, err := Repair(t.Context(), dir, nil)
@@ -164,7 +163,7 @@ func TestGoneMeansGone(t *testing.T) {
 			}
 			return open(t, dir, Options{})
 		},
-		"kept as damaged by an older version": func(t *testing.T, dir string, db *DB, b *Backed[thing], new secrets) *DB {
+		"kept as damaged by an older version": func(t *testing.T, dir string, db *DB, b *followed[thing], new secrets) *DB {
 			must(t, db.Close())
 			must(t, os.Rename(db.path(), db.path()+".damaged-20260101T000000.000"))
 			must(t, os.WriteFile(db.path()+".damaged-20260101T000000.000-wal", []byte("log"), 0o600))
@@ -177,7 +176,7 @@ func TestGoneMeansGone(t *testing.T) {
 				old, new := newSecrets(dice, n), newSecrets(dice, n)
 				dir := directory(t)
 				db := open(t, dir, Options{})
-				b := Behind(memory.New[thing](), openTabular(t, db, "secrets"))
+				b := follow(t, openTabular(t, db, "secrets"))
 				must(t, b.Apply(old.changes(), tarn.At("1")))
 				must(t, db.Flush())
 				if found, _ := old.left(t, dir); found != n {

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/tarnproject/tarn"
-	"github.com/tarnproject/tarn/memory"
 )
 
 // Parts of a state that was never finished go with the first one that comes, also
@@ -19,7 +18,7 @@ func TestPartsGoAfterAFlush(t *testing.T) {
 	must(t, db.Close())
 
 	db = open(t, dir, Options{})
-	b := Behind(memory.New[thing](), openStore(t, db))
+	b := follow(t, openStore(t, db))
 	kept, err := b.Restore(t.Context())
 	must(t, err)
 	if kept.Version() != "" {
@@ -84,7 +83,7 @@ func TestLabelOutlivesDamage(t *testing.T) {
 	dir := directory(t)
 	db := open(t, dir, Options{})
 	s := openStore(t, db)
-	b := Behind(memory.New[thing](), s)
+	b := follow(t, s)
 	must(t, b.Apply([]tarn.Change[thing]{put("x", 1)}, tarn.At("1")))
 	must(t, db.Flush())
 	must(t, s.SetLabel("cluster", false))

@@ -37,9 +37,9 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// A Sink takes the answer to a statement while it is computed, so that nobody has
+// A RowWriter takes the answer to a statement while it is computed, so that nobody has
 // to hold all of it.
-type Sink interface {
+type RowWriter interface {
 	// Begin is called once, before the first row, or at the end if there is none.
 	Begin(Head) error
 	// Row is called for each row with a value for each column: nil, int64, float64,
@@ -62,7 +62,7 @@ type Head struct {
 
 // Summary says how a statement ended.
 type Summary struct {
-	// Rows is how many the sink was given.
+	// Rows is how many were written.
 	Rows int
 	// Cut says that there were more, beyond the limits.
 	Cut  bool
@@ -105,7 +105,7 @@ func Query(ctx context.Context, dir, sql string, limits Limits, args ...any) (*R
 	return result, nil
 }
 
-// gatherer is the sink that makes a [Result].
+// gatherer is the writer that makes a [Result].
 type gatherer struct{ *Result }
 
 func (g gatherer) Begin(head Head) error {
@@ -140,8 +140,8 @@ func (g gatherer) Row(values []any) error {
 //     [stopper].
 //   - SQLite may use 128 MiB for it, and all statements of the process share one
 //     budget; see [budget].
-//   - A panic of the sink is the caller's.
-func Stream(ctx context.Context, dir, sql string, limits Limits, to Sink, args ...any) (Summary, error) {
+//   - A panic of the writer is the caller's.
+func Stream(ctx context.Context, dir, sql string, limits Limits, to RowWriter, args ...any) (Summary, error) {
 	return stream(ctx, dir, sql, limits.withDefaults(), to, 0, args)
 }
 
@@ -152,12 +152,12 @@ func (db *DB) Query(ctx context.Context, sql string, limits Limits, args ...any)
 }
 
 // Stream answers a statement from this directory; see the function [Stream].
-func (db *DB) Stream(ctx context.Context, sql string, limits Limits, to Sink, args ...any) (Summary, error) {
+func (db *DB) Stream(ctx context.Context, sql string, limits Limits, to RowWriter, args ...any) (Summary, error) {
 	return Stream(ctx, db.dir, sql, limits, to, args...)
 }
 
-// stream runs a statement. held is how many bytes of the answer the sink keeps.
-func stream(ctx context.Context, dir, sql string, limits Limits, to Sink, held int64, args []any) (Summary, error) {
+// stream runs a statement. held is how many bytes of the answer the writer keeps.
+func stream(ctx context.Context, dir, sql string, limits Limits, to RowWriter, held int64, args []any) (Summary, error) {
 	path := filepath.Join(dir, fileName)
 	if _, err := os.Stat(path); err != nil {
 		return Summary{}, noReplica(dir, err)
@@ -179,8 +179,8 @@ func stream(ctx context.Context, dir, sql string, limits Limits, to Sink, held i
 	switch {
 	case err == nil:
 		return s.summary, nil
-	case s.sinkErr != nil:
-		return s.summary, s.sinkErr
+	case s.writeErr != nil:
+		return s.summary, s.writeErr
 	case s.guard.refused != "":
 		return s.summary, fmt.Errorf("sqlite: %w: %s", ErrNotReading, s.guard.refused)
 	case strings.Contains(err.Error(), "because it is a view"):

@@ -144,7 +144,7 @@ func TestStatementsEndWithTheirContext(t *testing.T) {
 	}
 }
 
-// counter is a sink that only counts.
+// counter is a writer that only counts.
 type counter struct{ rows, bytes int }
 
 func (c *counter) Begin(Head) error { return nil }
@@ -202,7 +202,7 @@ func TestStatementsShareABudget(t *testing.T) {
 	for range maxStatements {
 		running.Go(func() {
 			once := sync.OnceFunc(func() { entered <- struct{}{} })
-			_, _ = Stream(ctx, dir, "SELECT n FROM "+endlessRowsTable, Limits{Time: time.Minute, Rows: 1 << 30, Bytes: 1 << 40}, sinkFunc(once))
+			_, _ = Stream(ctx, dir, "SELECT n FROM "+endlessRowsTable, Limits{Time: time.Minute, Rows: 1 << 30, Bytes: 1 << 40}, writerFunc(once))
 		})
 	}
 	for range maxStatements {
@@ -221,10 +221,10 @@ func TestStatementsShareABudget(t *testing.T) {
 	}
 }
 
-type sinkFunc func()
+type writerFunc func()
 
-func (f sinkFunc) Begin(Head) error { return nil }
-func (f sinkFunc) Row([]any) error  { f(); return nil }
+func (f writerFunc) Begin(Head) error { return nil }
+func (f writerFunc) Row([]any) error  { f(); return nil }
 
 // An error of the sink is returned as it is, and its panic is not taken for SQLite's.
 func TestSinksFail(t *testing.T) {
@@ -239,7 +239,7 @@ func TestSinksFail(t *testing.T) {
 				t.Errorf("the panic is %v", v)
 			}
 		}()
-		_, err := Stream(t.Context(), dir, "SELECT 1", Limits{}, sinkFunc(func() { panic(mine) }))
+		_, err := Stream(t.Context(), dir, "SELECT 1", Limits{}, writerFunc(func() { panic(mine) }))
 		t.Errorf("it returned %v", err)
 	}()
 	if got := ask1(t, dir, "SELECT 1"); got != "1" {

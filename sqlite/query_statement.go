@@ -27,12 +27,12 @@ var queryMemory int64 = 128 << 20
 // statement is a statement while it is computed.
 type statement struct {
 	limits  Limits
-	to      Sink
+	to      RowWriter
 	guard   authorizer
 	stopper *stopper
 	summary Summary
-	// sinkErr is the sink's own error, sinkPanic what it panicked with.
-	sinkErr   error
+	// writeErr is the sink's own error, sinkPanic what it panicked with.
+	writeErr  error
 	sinkPanic any
 	inSink    bool
 }
@@ -152,9 +152,9 @@ func (s *statement) rows(stmt *sqlite3.Stmt, head Head) error {
 // sink calls the sink, and notes that an error or a panic is its own.
 func (s *statement) sink(call func() error) error {
 	s.inSink = true
-	s.sinkErr = s.stopper.undisturbed(call)
+	s.writeErr = s.stopper.undisturbed(call)
 	s.inSink = false
-	return s.sinkErr
+	return s.writeErr
 }
 
 // value is a column as SQLite holds it. Text is asked for as a blob, since SQLite

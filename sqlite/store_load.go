@@ -244,6 +244,6 @@ func (s *Store[T]) SetLabel(label string, distrust bool) error {
 }
 
 // Disk tells how the file is doing; see [tarn.Durable].
-func (s *Store[T]) Disk() tarn.DiskHealth {
+func (s *Store[T]) Disk() tarn.SinkHealth {
 	return *s.c.health.Load()
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/tarnproject/tarn"
-	"github.com/tarnproject/tarn/memory"
 )
 
 func TestContentOutlivesTheProcess(t *testing.T) {
@@ -283,7 +282,7 @@ func TestBehindWritesInGroups(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := open(t, directory(t), Options{GroupDelay: time.Second, GroupSize: 10})
 		s := openStore(t, db)
-		b := Behind(memory.New[thing](), s)
+		b := follow(t, s)
 		start := time.Now()
 		for i := range 50 {
 			must(t, b.Apply([]tarn.Change[thing]{put("a", i)}, tarn.At(tarn.Version(strconv.Itoa(i+1)))))
@@ -316,13 +315,13 @@ func TestBehindWritesInGroups(t *testing.T) {
 func TestBehindCloseAndRestore(t *testing.T) {
 	dir := directory(t)
 	db := open(t, dir, Options{GroupDelay: time.Hour})
-	b := Behind(memory.New[thing](), openStore(t, db))
+	b := follow(t, openStore(t, db))
 	must(t, b.Replace([]tarn.Item[thing]{
 		{Meta: tarn.Meta{Key: "a"}, Object: thing{N: 1}}, {Meta: tarn.Meta{Key: "b"}, Object: thing{N: 2}}}, tarn.At("2")))
 	must(t, b.Apply([]tarn.Change[thing]{gone("a"), put("c", 3)}, tarn.At("3")))
 	must(t, db.Close())
 
-	b = Behind(memory.New[thing](), openStore(t, open(t, dir, Options{})))
+	b = follow(t, openStore(t, open(t, dir, Options{})))
 	expect(t, b, "", map[tarn.Key]int{})
 	kept, err := b.Restore(context.Background())
 	must(t, err)
@@ -337,12 +336,12 @@ func TestBehindCloseAndRestore(t *testing.T) {
 func TestWhatCannotBeLoadedIsReplaced(t *testing.T) {
 	dir := directory(t)
 	db := open(t, dir, Options{})
-	b := Behind(memory.New[thing](), openStore(t, db))
+	b := follow(t, openStore(t, db))
 	must(t, b.Apply([]tarn.Change[thing]{put("a", 1), put("gone", 2)}, tarn.At("2")))
 	must(t, db.Close())
 
 	db = open(t, dir, Options{})
-	b = Behind(memory.New[thing](), openStore(t, db))
+	b = follow(t, openStore(t, db))
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if kept, err := b.Restore(ended); err == nil || kept.Version() != "" {
@@ -351,7 +350,7 @@ func TestWhatCannotBeLoadedIsReplaced(t *testing.T) {
 	must(t, b.Apply([]tarn.Change[thing]{put("a", 3)}, tarn.At("3")))
 	must(t, db.Close())
 
-	b = Behind(memory.New[thing](), openStore(t, open(t, dir, Options{})))
+	b = follow(t, openStore(t, open(t, dir, Options{})))
 	_, err := b.Restore(t.Context())
 	must(t, err)
 	expect(t, b, "3", map[tarn.Key]int{"a": 3})
@@ -367,7 +366,7 @@ func TestPartsAreNoState(t *testing.T) {
 	must(t, db.Close())
 
 	db = open(t, dir, Options{})
-	b := Behind(memory.New[thing](), openStore(t, db))
+	b := follow(t, openStore(t, db))
 	kept, err := b.Restore(t.Context())
 	must(t, err)
 	if kept.Version() != "" || b.Len() != 0 {
@@ -382,7 +381,7 @@ func TestPartsAreNoState(t *testing.T) {
 func TestALargeFirstState(t *testing.T) {
 	dir := directory(t)
 	db := open(t, dir, Options{})
-	b := Behind(memory.New[thing](), openStore(t, db))
+	b := follow(t, openStore(t, db))
 	var changes []tarn.Change[thing]
 	want := map[tarn.Key]int{}
 	for i := range 2*largeState + 100 {
@@ -391,7 +390,7 @@ func TestALargeFirstState(t *testing.T) {
 	}
 	must(t, b.Apply(changes, tarn.At("9")))
 	must(t, db.Close())
-	b = Behind(memory.New[thing](), openStore(t, open(t, dir, Options{})))
+	b = follow(t, openStore(t, open(t, dir, Options{})))
 	if _, err := b.Restore(t.Context()); err != nil {
 		t.Fatal(err)
 	}

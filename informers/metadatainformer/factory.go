@@ -60,7 +60,7 @@ func NewSharedInformerFactoryWithOptions(client metadata.Interface, defaultResyn
 }
 
 func fromClient(client metadata.Interface, s settings) SharedInformerFactory {
-	if s.keep.Store != nil {
+	if s.keep.Sink != nil {
 		roster.ReportUnkept()
 	}
 	return roster.New(func(gvr schema.GroupVersionResource) informers.GenericInformer {

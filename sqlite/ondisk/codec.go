@@ -73,7 +73,7 @@ func (c *codec[T]) Append(buf []byte, object T) ([]byte, error) {
 
 // written is what may be on disk of an object.
 func (c *codec[T]) written(object T) T {
-	return kube.WithoutAnnotations(object, c.leftOut...)
+	return kube.StripAnnotations(object, c.leftOut...)
 }
 
 // plainJSON writes an object, an unstructured one as the map that it is.

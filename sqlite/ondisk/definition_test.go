@@ -10,7 +10,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/tarnproject/tarn/kube"
-	"github.com/tarnproject/tarn/memory"
 	"github.com/tarnproject/tarn/sqlite"
 )
 
@@ -40,7 +39,7 @@ func TestDefinedColumnsOfAnyName(t *testing.T) {
 		client, err := kube.NewClient(&rest.Config{Host: "http://nowhere.test"})
 		must(t, err)
 		of := kube.OriginOf(client, kube.Collection{Resource: schema.GroupVersionResource{Group: "g.io", Version: version, Resource: "things"}, Object: unstructuredType})
-		if _, err := Open(db, of, memory.New[*unstructured.Unstructured](), WithColumns(columns...)); err != nil {
+		if _, err := Sink[*unstructured.Unstructured](db, of, WithColumns(columns...)); err != nil {
 			t.Errorf("%s: %v", version, err)
 		}
 		must(t, db.Close())

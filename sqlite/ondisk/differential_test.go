@@ -18,6 +18,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/internal/adapter"
 	"github.com/tarnproject/tarn/kube"
 	"github.com/tarnproject/tarn/memory"
 	"github.com/tarnproject/tarn/memory/query"
@@ -176,8 +177,10 @@ func TestSQLAgainstMemory(t *testing.T) {
 	must(t, err)
 	defer db.Close()
 	front := memory.New[*unstructured.Unstructured]()
-	store, err := Open(db, of, tarn.ReadStore[*unstructured.Unstructured](front))
+	sink, err := Sink[*unstructured.Unstructured](db, of)
 	must(t, err)
+	store := tarn.AdaptSink(adapter.Key{}, tarn.ReadStore[*unstructured.Unstructured](front), sink, tarn.Options[*unstructured.Unstructured]{})
+	defer store.Close()
 	rapid.Check(t, func(rt *rapid.T) {
 		var gone []tarn.Change[*unstructured.Unstructured]
 		for key, object := range front.All() {

@@ -102,11 +102,11 @@ var dropIns = map[string]func(t *testing.T, cfg *rest.Config, keep kube.Keeper, 
 			},
 		}, &corev1.Pod{}, 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 		must(t, informer.SetTransform(c.transform))
-		must(t, cache.Keep(informer, func(front cache.Front) (tarn.ReadStore[any], error) {
+		must(t, cache.Keep(informer, func(objects cache.ObjectTraits) (tarn.Sink[any], error) {
 			of := client.Origin(kube.Collection{Resource: podsResource, Object: podType, Namespace: c.namespace, LabelSelector: c.labels},
-				kube.SourceOptions{Unshared: !front.Shared})
-			of.Transformed = front.Transformed
-			return keep.Open(of, front)
+				kube.SourceOptions{Unshared: !objects.Shared})
+			of.Transformed = objects.Transformed
+			return keep.Open(of)
 		}, keep.Strip))
 		return informer, informer.RunWithContext
 	},

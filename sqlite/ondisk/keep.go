@@ -93,18 +93,20 @@ func Name(name string) Option { return func(s *settings) { s.name = name } }
 func In[T any](db *sqlite.DB, opts ...Option) kube.Option {
 	s := settingsOf(opts)
 	all := []kube.Option{kube.DropFields(s.without...), kube.DropAnnotations(s.leftOut()...)}
-	all = append(all, kube.Keep(func(of kube.Origin, front tarn.ReadStore[T]) (tarn.ReadStore[T], error) {
-		return open(db, s, of, front)
-	}))
+	if s.only {
+		all = append(all, kube.Store(func(of kube.Origin) (tarn.ReadStore[T], error) { return openStore[T](db, s, of) }))
+	} else {
+		all = append(all, kube.Sink(func(of kube.Origin) (tarn.Sink[T], error) { return openSink[T](db, s, of) }))
+	}
 	return kube.Options(all...)
 }
 
-// Open gives the store of a copy that is made without [kube.Reflect]: front with
-// the disk behind it, or only the disk. Whoever makes the copy leaves out what
-// [Without] names, and says so in of.Drop; [LastApplied] is not written in any case,
-// and should be left out of the copy too ([kube.WithoutAnnotations]).
-func Open[T any](db *sqlite.DB, of kube.Origin, front tarn.ReadStore[T], opts ...Option) (tarn.ReadStore[T], error) {
-	return open(db, settingsOf(opts), of, front)
+// Sink returns the sink of a copy that is made without [kube.Reflect]. Whoever makes the
+// copy leaves out what [Without] names, and says so in of.Drop; [LastApplied] is not
+// written in any case, and should be left out of the copy too ([kube.StripAnnotations]).
+// [Only] is not for sinks.
+func Sink[T any](db *sqlite.DB, of kube.Origin, opts ...Option) (tarn.Sink[T], error) {
+	return openSink[T](db, settingsOf(opts), of)
 }
 
 func settingsOf(opts []Option) settings {
@@ -126,7 +128,7 @@ func settingsOf(opts []Option) settings {
 func Keeper(db *sqlite.DB, opts ...Option) kube.Keeper {
 	s := settingsOf(opts)
 	keeper := kube.Keeper{Fields: s.without, Annotations: s.leftOut()}
-	keeper.Store = func(of kube.Origin, front tarn.ReadStore[any]) (tarn.ReadStore[any], error) {
+	keeper.Sink = func(of kube.Origin) (tarn.Sink[any], error) {
 		own := s
 		if own.name == "" {
 			own.name = TableName(of.Resource.GroupResource())
@@ -137,10 +139,7 @@ func Keeper(db *sqlite.DB, opts ...Option) kube.Keeper {
 				own.name = TableName(schema.GroupResource{Resource: own.name + "_" + of.Part})
 			}
 		}
-		if own.only {
-			return nil, fmt.Errorf("ondisk: %s: an informer keeps its objects in memory: leave out Only", own.name)
-		}
-		return open(db, own, of, front)
+		return openSink[any](db, own, of)
 	}
 	return keeper
 }
@@ -148,20 +147,51 @@ func Keeper(db *sqlite.DB, opts ...Option) kube.Keeper {
 // secret says whether objects of a resource are not to be written unasked.
 func secret(r schema.GroupResource) bool { return r == core("secrets") }
 
-func open[T any](db *sqlite.DB, s settings, of kube.Origin, front tarn.ReadStore[T]) (tarn.ReadStore[T], error) {
+// openSink returns a sink that knows which cluster its content is of.
+func openSink[T any](db *sqlite.DB, s settings, of kube.Origin) (tarn.Sink[T], error) {
 	resource := of.Resource.GroupResource()
-	if secret(resource) && !s.secrets {
-		if s.only {
-			return nil, fmt.Errorf("ondisk: %s are not written unless asked for by WithSecrets, and are to be kept only there", resource)
-		}
-		return unwritten[T]{front}, nil
+	if s.only {
+		return nil, fmt.Errorf("ondisk: %s: this copy has its objects in memory: leave out Only", resource)
 	}
+	if secret(resource) && !s.secrets {
+		return unwritten[T]{}, nil
+	}
+	c, codec, err := collectionOf[T](s, of)
+	if err != nil {
+		return nil, err
+	}
+	sink, err := sqlite.NewSink(db, c, codec)
+	if err != nil {
+		return nil, err
+	}
+	return &confirmedSink[T]{sink, confirmation{label: sink, of: of}}, nil
+}
+
+// openStore returns a store on disk that knows which cluster its content is of.
+func openStore[T any](db *sqlite.DB, s settings, of kube.Origin) (tarn.ReadStore[T], error) {
+	if resource := of.Resource.GroupResource(); secret(resource) && !s.secrets {
+		return nil, fmt.Errorf("ondisk: %s are not written unless asked for by WithSecrets, and are to be kept only there", resource)
+	}
+	c, codec, err := collectionOf[T](s, of)
+	if err != nil {
+		return nil, err
+	}
+	store, err := sqlite.NewStore(db, c, codec)
+	if err != nil {
+		return nil, err
+	}
+	return &confirmedStore[T]{store, confirmation{label: store, of: of}}, nil
+}
+
+// collectionOf says what a copy is in a file, and how its objects are written.
+func collectionOf[T any](s settings, of kube.Origin) (c sqlite.Collection, _ sqlite.Codec[T], err error) {
+	resource := of.Resource.GroupResource()
 	if s.name == "" {
 		s.name = TableName(resource)
 	}
 	codec, err := newCodec[T](of, s)
 	if err != nil {
-		return nil, fmt.Errorf("ondisk: %s: %w", resource, err)
+		return c, nil, fmt.Errorf("ondisk: %s: %w", resource, err)
 	}
 	identity := fmt.Sprintf("%s of %s, %s", resource, of.Server(), of.Selection())
 	if of.Transformed {
@@ -171,27 +201,43 @@ func open[T any](db *sqlite.DB, s settings, of kube.Origin, front tarn.ReadStore
 	if s.plain {
 		written = struct{ sqlite.Codec[T] }{codec} // without the methods of a table
 	}
-	store, err := sqlite.NewStore(db, sqlite.Collection{Name: s.name, Identity: identity, Dictionary: dictionary(codec.protobuf)}, written)
-	if err != nil {
-		return nil, err
-	}
-	if s.only {
-		return &kept[T]{ReadStore: store, durable: store, label: store, of: of}, nil
-	}
-	backed := sqlite.Behind(front, store)
-	return &kept[T]{ReadStore: backed, durable: backed, label: store, of: of}, nil
+	return sqlite.Collection{Name: s.name, Identity: identity, Dictionary: dictionary(codec.protobuf)}, written, nil
 }
 
-// kept is a store on disk that knows which cluster its content is of.
+// confirmedSink is a sink whose content is confirmed to be of the source's cluster.
+type confirmedSink[T any] struct {
+	*sqlite.Sink[T]
+	confirmation
+}
+
+// Open is the sink's, and adds which cluster it is.
+func (s *confirmedSink[T]) Open(ctx context.Context, flush func() error) (tarn.Kept, error) {
+	kept, err := s.Sink.Open(ctx, flush)
+	kept.Confirm = s.confirm
+	return kept, err
+}
+
+// confirmedStore is a store whose content is confirmed to be of the source's cluster.
+type confirmedStore[T any] struct {
+	*sqlite.Store[T]
+	confirmation
+}
+
+// Restore is the store's, and adds which cluster it is.
+func (s *confirmedStore[T]) Restore(ctx context.Context) (tarn.Kept, error) {
+	kept, err := s.Store.Restore(ctx)
+	kept.Confirm = s.confirm
+	return kept, err
+}
+
+// confirmation knows of which cluster content on disk is.
 //
 // Address and authority are compared before anything is served, without asking
 // anyone. That another cluster may answer at the same address is noticed when the
 // server answers, before anything is read from it.
-type kept[T any] struct {
-	tarn.ReadStore[T]
-	durable tarn.Durable
-	label   labelled
-	of      kube.Origin
+type confirmation struct {
+	label labelled
+	of    kube.Origin
 
 	mu       sync.Mutex
 	answered bool
@@ -203,20 +249,9 @@ type labelled interface {
 	SetLabel(label string, distrust bool) error
 }
 
-// Unwrap returns the store on disk, or the one in memory that has it behind; see
-// [tarn.StoreWrapper].
-func (k *kept[T]) Unwrap() tarn.ReadStore[T] { return k.ReadStore }
-
-// Restore is the store's, and adds which cluster it is.
-func (k *kept[T]) Restore(ctx context.Context) (tarn.Kept, error) {
-	what, err := k.durable.Restore(ctx)
-	what.Confirm = k.confirm
-	return what, err
-}
-
 // confirm asks the cluster for its uid. It is asked once for all sections, and
 // answers all of them the same.
-func (k *kept[T]) confirm(ctx context.Context) error {
+func (k *confirmation) confirm(ctx context.Context) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.answered {
@@ -241,15 +276,25 @@ func (k *kept[T]) confirm(ctx context.Context) error {
 	return k.verdict
 }
 
-// unwritten is a copy that stays in memory.
-type unwritten[T any] struct{ tarn.ReadStore[T] }
+// unwritten is the sink of a copy that stays in memory.
+type unwritten[T any] struct{}
 
-func (u unwritten[T]) Unwrap() tarn.ReadStore[T] { return u.ReadStore }
+var _ tarn.Restorer[any] = unwritten[any]{}
 
-func (u unwritten[T]) Restore(context.Context) (tarn.Kept, error) { return tarn.Kept{}, nil }
+func (unwritten[T]) Policy() tarn.SinkPolicy[T] { return tarn.SinkPolicy[T]{Name: "disk"} }
 
-func (u unwritten[T]) Disk() tarn.DiskHealth {
-	return tarn.DiskHealth{Note: "Secrets are not written to disk unless asked for"}
+func (unwritten[T]) Open(context.Context, func() error) (tarn.Kept, error) {
+	return tarn.Kept{}, nil
+}
+
+func (unwritten[T]) Load(context.Context) ([]tarn.Change[T], error) { return nil, nil }
+
+func (unwritten[T]) Commit(context.Context, tarn.Batch[T]) error { return nil }
+
+func (unwritten[T]) Close() {}
+
+func (unwritten[T]) Disk() tarn.SinkHealth {
+	return tarn.SinkHealth{Note: "Secrets are not written to disk unless asked for"}
 }
 
 func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }

@@ -25,6 +25,7 @@ import (
 	"github.com/tarnproject/tarn/cache"
 	"github.com/tarnproject/tarn/ctrlcache"
 	"github.com/tarnproject/tarn/informers"
+	"github.com/tarnproject/tarn/internal/adapter"
 	"github.com/tarnproject/tarn/kube"
 	"github.com/tarnproject/tarn/memory"
 	"github.com/tarnproject/tarn/sqlite"
@@ -212,7 +213,7 @@ func TestATransformToAnotherType(t *testing.T) {
 
 // Keep says what it cannot do.
 func TestKeepRefuses(t *testing.T) {
-	none := func(cache.Front) (tarn.ReadStore[any], error) { return nil, nil }
+	none := func(cache.ObjectTraits) (tarn.Sink[any], error) { return nil, nil }
 	if err := cache.Keep(nil, none, nil); err == nil {
 		t.Error("a nil informer was kept")
 	}
@@ -247,9 +248,11 @@ func TestAnotherVersionOfTheAPI(t *testing.T) {
 			Resource: schema.GroupVersionResource{Group: "example.com", Version: version, Resource: "lakes"},
 			Object:   reflect.TypeFor[*unstructured.Unstructured](),
 		}, kube.SourceOptions{})
-		store, err := Keeper(db).Open(of, memory.New[any]())
+		sink, err := Keeper(db).Open(of)
 		must(t, err)
-		kept, err := store.(tarn.Durable).Restore(t.Context())
+		store := tarn.AdaptSink(adapter.Key{}, tarn.ReadStore[any](memory.New[any]()), sink, tarn.Options[any]{Logger: quiet})
+		defer store.Close()
+		kept, err := store.Restore(t.Context())
 		if err != nil || kept.Version() != "" {
 			t.Errorf("%s begins with version %q: %v", version, kept.Version(), err)
 		}

@@ -67,18 +67,20 @@ func (m *Mirror) newTable(r Resource, columns []ondisk.Column, opts Options) (*T
 			Name: collections[i].Namespace, Source: counted, Prefix: kube.KeyPrefix(collections[i].Namespace),
 		})
 	}
-	var store tarn.ReadStore[Object] = t.store
+	options := m.replicaOptions(t, opts)
 	if opts.Disk != nil {
 		of := kube.OriginOf(m.client, collections...)
 		of.Drop, of.Transformed = t.leftOut(decoding, opts), t.hides
-		if store, err = opts.Disk.kept(m, t, of, t.store); err != nil {
+		sink, err := opts.Disk.sink(m, t, of)
+		if err != nil {
 			return nil, err
 		}
+		options.Sinks = append(options.Sinks, sink)
 	}
-	if options := m.replicaOptions(t, opts); len(sections) == 1 {
-		t.replica, err = tarn.NewReplica(sections[0].Source, store, options)
+	if len(sections) == 1 {
+		t.replica, err = tarn.NewReplica(sections[0].Source, t.store, options)
 	} else {
-		t.replica, err = tarn.NewReplicaOf(sections, store, options)
+		t.replica, err = tarn.NewReplicaOf(sections, t.store, options)
 	}
 	return t, err
 }

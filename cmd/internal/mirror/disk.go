@@ -17,8 +17,7 @@ import (
 
 // Disk says where and how a mirror is kept beyond the process.
 //
-// Memory stays in front, since that is what a mirror is read from; the disk
-// follows. A mirror that is started again serves at once what the one before knew.
+// A mirror is read from memory; the disk follows. A mirror that is started again serves at once what the one before knew.
 type Disk struct {
 	// DB must stay open until the mirror is done. What it holds of which nobody has
 	// opened the collection when the mirror is started is removed.
@@ -33,8 +32,8 @@ type Disk struct {
 	Without []string
 }
 
-// kept puts the disk behind the store of a table.
-func (d *Disk) kept(m *Mirror, t *Table, of kube.Origin, front tarn.ReadStore[Object]) (tarn.ReadStore[Object], error) {
+// sink is what the copy of a table is written to.
+func (d *Disk) sink(m *Mirror, t *Table, of kube.Origin) (tarn.Sink[Object], error) {
 	r := record{
 		Resource: t.resource, Table: ondisk.TableName(t.resource.GVR.GroupResource()), Columns: t.columns, Server: of.Server(),
 		Namespaces: of.Namespaces, LabelSelector: of.LabelSelector, FieldSelector: of.FieldSelector,
@@ -47,14 +46,14 @@ func (d *Disk) kept(m *Mirror, t *Table, of kube.Origin, front tarn.ReadStore[Ob
 	if d.LastApplied {
 		opts = append(opts, ondisk.WithLastApplied())
 	}
-	store, err := ondisk.Open(d.DB, of, front, opts...)
+	sink, err := ondisk.Sink[Object](d.DB, of, opts...)
 	if err != nil {
 		return nil, err
 	}
 	if !t.resource.Secret() || d.Secrets {
 		m.ledger.add(r)
 	}
-	return store, nil
+	return sink, nil
 }
 
 // definitionsTimeout is how long a server may take to say how its custom resources

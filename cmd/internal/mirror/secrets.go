@@ -90,7 +90,7 @@ func (t *Table) transformOf(dropped []string, hide bool) func(Object) (Object, e
 	}
 	return func(object Object) (Object, error) {
 		// Objects that have none of the annotations stay as they are.
-		object = kube.WithoutAnnotations(object, dropped...)
+		object = kube.StripAnnotations(object, dropped...)
 		if hide {
 			object, _ = HideValues(object, t.appliedCopies...)
 		}

@@ -28,7 +28,7 @@ func (m *Mirror) SQL(ctx context.Context, statement string, limits sqlite.Limits
 
 // StreamSQL answers a statement as [Mirror.SQL] does, and gives the rows away one by
 // one; see [sqlite.Stream]. An error of the sink is returned as it is.
-func (m *Mirror) StreamSQL(ctx context.Context, statement string, limits sqlite.Limits, to sqlite.Sink) (sqlite.Summary, error) {
+func (m *Mirror) StreamSQL(ctx context.Context, statement string, limits sqlite.Limits, to sqlite.RowWriter) (sqlite.Summary, error) {
 	if m.disk == nil {
 		return sqlite.Summary{}, errNoDisk
 	}

@@ -20,7 +20,7 @@ var Formats = []string{"table", "json", "csv"}
 // An Encoder writes an answer while it is computed. End writes what follows the last
 // row.
 type Encoder interface {
-	sqlite.Sink
+	sqlite.RowWriter
 	End(sqlite.Summary) error
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/tarnproject/tarn/sqlite"
 )
 
-// WriteJSON writes a value of a [sqlite.Sink] as JSON. Bytes are written in base64, numbers
+// WriteJSON writes a value of a [sqlite.RowWriter] as JSON. Bytes are written in base64, numbers
 // that JSON does not have as null, bytes that are no UTF-8 as U+FFFD. It holds
 // nothing: a value of 8 MiB of control characters is 48 MiB of JSON.
 func WriteJSON(w *bufio.Writer, v any) error {

@@ -16,7 +16,7 @@ import (
 
 // Informer makes an informer of a collection, whose objects are like example.
 //
-// With a Store in keep, the informer is kept.
+// With a Sink in keep, the informer is kept.
 func Informer(client *kube.Client, c kube.Collection, example runtime.Object, options cache.SharedIndexInformerOptions, keep kube.Keeper) cache.SharedIndexInformer {
 	c.Object = reflect.TypeOf(example)
 	decoding := kube.SourceOptions{Drop: keep.Drop(c.Object)}
@@ -25,12 +25,12 @@ func Informer(client *kube.Client, c kube.Collection, example runtime.Object, op
 		return cache.NewSharedIndexInformerFromSource(refused{err}, example, options, false)
 	}
 	informer := cache.NewSharedIndexInformerFromSource(source, example, options, features.FeatureGates().Enabled(features.WatchListClient))
-	if keep.Store != nil {
-		_ = cache.Keep(informer, func(front cache.Front) (tarn.ReadStore[any], error) { // it is ours, and not started
-			decoding.Unshared = !front.Shared
+	if keep.Sink != nil {
+		_ = cache.Keep(informer, func(objects cache.ObjectTraits) (tarn.Sink[any], error) { // it is ours, and not started
+			decoding.Unshared = !objects.Shared
 			of := client.Origin(c, decoding)
-			of.Transformed = front.Transformed
-			return keep.Open(of, front)
+			of.Transformed = objects.Transformed
+			return keep.Open(of)
 		}, keep.Strip)
 	}
 	return informer

@@ -1,0 +1,141 @@
+package tarn
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// A SinkPolicy says how a [Sink] wants to be given changes.
+type SinkPolicy[T any] struct {
+	// Name stands in Health, logs and errors, such as "disk" or "postgres".
+	Name string
+	// Delay is how long changes are gathered before they are committed, and BatchSize how
+	// many changed objects end the wait early. Zero means at once, and 4,096.
+	Delay     time.Duration
+	BatchSize int
+	// EveryState asks for each state of an object. Else only the last state within a
+	// batch is delivered.
+	EveryState bool
+	// MaxBytes bounds the states that wait, by SizeOf, if EveryState is set. Beyond the
+	// bound they are folded to the last state of each object, and the range that was
+	// folded is delivered as a [Gap]. Zero means 64 MiB. SizeOf is about what a change
+	// takes in memory; without it each counts as 1 KiB.
+	MaxBytes int64
+	SizeOf   func(Change[T]) int
+}
+
+const (
+	defaultSinkBatch = 4096
+	defaultSinkBytes = 64 << 20
+	defaultSinkSize  = 1 << 10
+)
+
+func (p SinkPolicy[T]) withDefaults() SinkPolicy[T] {
+	if p.Name == "" {
+		p.Name = "sink"
+	}
+	if p.BatchSize <= 0 {
+		p.BatchSize = defaultSinkBatch
+	}
+	if p.MaxBytes <= 0 {
+		p.MaxBytes = defaultSinkBytes
+	}
+	if p.SizeOf == nil {
+		p.SizeOf = func(Change[T]) int { return defaultSinkSize }
+	}
+	return p
+}
+
+// A Batch is what a [Sink] commits in one step.
+type Batch[T any] struct {
+	// Whole says that everything the sink holds is to be removed first: the changes
+	// begin with the whole content.
+	Whole bool
+	// Changes are in order. Where states were folded, a key has one change: Delete if it
+	// is gone, else Add or Update with its last state. Old is not set.
+	Changes []Change[T]
+	// Positions are those of all sections after these changes. If they are all that
+	// changed, Changes is empty.
+	Positions []Position
+	// Gaps are ranges of versions, up to Positions, within which states may be missing.
+	Gaps []Gap
+	// LastContact is when the source was last heard.
+	LastContact time.Time
+}
+
+// A Gap is a range of versions of one section within which a sink was not given every
+// state: after From, and up to To.
+type Gap struct {
+	Section  string
+	From, To Version
+	Cause    GapCause
+}
+
+// GapCause says why states were missed.
+type GapCause string
+
+const (
+	// GapFolded: the sink was slower than the source.
+	GapFolded GapCause = "folded"
+	// GapRead: the collection was read anew, because the watch could not be resumed.
+	GapRead GapCause = "read anew"
+	// GapRewound: the source went back in time, or is another one.
+	GapRewound GapCause = "rewound"
+	// GapReconciled: the sink was compared with the copy when it was attached.
+	GapReconciled GapCause = "reconciled"
+)
+
+func (g Gap) String() string {
+	s := fmt.Sprintf("from %q to %q (%s)", g.From, g.To, g.Cause)
+	if g.Section != "" {
+		s = g.Section + " " + s
+	}
+	return s
+}
+
+// ErrSinkEmpty says that what a sink held is gone, as after a damaged file was replaced
+// by a new one. The replica then commits the whole content.
+var ErrSinkEmpty = errors.New("the sink has lost its content")
+
+// SinkHealth is how far a sink, or a store on disk, has followed.
+type SinkHealth struct {
+	// Name is that of [SinkPolicy]; empty for a store.
+	Name string
+	// Version is the state that is committed.
+	Version Version
+	// Pending is how many changes wait, PendingBytes about how large they are if the
+	// sink's policy bounds that, and Lag for how long the oldest of them has waited.
+	Pending      int
+	PendingBytes int64
+	Lag          time.Duration
+	// Err is why nothing can be committed; nil while it can. The copy is not affected,
+	// and what waits is committed when that is possible again.
+	Err      error
+	ErrSince time.Time
+	// Failures counts failed commits, Gaps the gaps that were delivered.
+	Failures int64
+	Gaps     int64
+	// Note is why what was found at the start was not used, empty if it was.
+	Note string
+}
+
+func (s SinkHealth) String() string {
+	text := "on disk at version " + string(s.Version)
+	if s.Name != "" && s.Name != "disk" {
+		text = s.Name + " at version " + string(s.Version)
+	}
+	if s.Version == "" {
+		text = "nothing on disk yet"
+		if s.Name != "" && s.Name != "disk" {
+			text = "nothing in " + s.Name + " yet"
+		}
+	}
+	if s.Pending > 0 {
+		text += fmt.Sprintf(", %d objects waiting for %s", s.Pending, s.Lag.Round(time.Millisecond))
+	}
+	if s.Err != nil {
+		text += fmt.Sprintf(", in memory only since %s: %v", s.ErrSince.Format(time.TimeOnly), s.Err)
+	}
+	return text
+}

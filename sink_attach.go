@@ -1,0 +1,260 @@
+package tarn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+)
+
+// sinkOpenWait is how long a replica waits for its sinks to open before it asks its
+// source. A sink that opens in time misses nothing. One that opens later, because its
+// server is away, is compared with the copy.
+const sinkOpenWait = 5 * time.Second
+
+// restore loads what was kept of the content, before Run does anything else. If that
+// fails, the replica begins as one without.
+func (r *Replica[T]) restore(ctx context.Context) {
+	var kept Kept
+	var err error
+	if r.durable.Durable != nil {
+		kept, err = r.fanout.restore(ctx, r.durable, r.sections)
+	} else if s := r.fanout.restorer(); s != nil {
+		kept, err = r.fanout.load(ctx, s, r.sections)
+	} else {
+		return
+	}
+	for _, s := range r.sections {
+		s.reflector.startFrom(ctx, kept, s.name, s.share(err))
+	}
+}
+
+// restorer is the sink from which the content can be loaded; nil if there is none.
+func (h *fanout[T]) restorer() *sinkRunner[T] {
+	for _, s := range h.runners() {
+		if _, ok := s.sink.(Restorer[T]); ok {
+			return s
+		}
+	}
+	return nil
+}
+
+func (h *fanout[T]) runners() []*sinkRunner[T] {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.sinks
+}
+
+// load fills the store with what a sink has.
+func (h *fanout[T]) load(ctx context.Context, s *sinkRunner[T], sections []section[T]) (Kept, error) {
+	s.committing.Lock()
+	defer s.committing.Unlock()
+	kept, err := s.sink.Open(ctx, s.flushNow)
+	var objects []Change[T]
+	if err == nil && len(kept.Positions) > 0 {
+		objects, err = s.sink.(Restorer[T]).Load(ctx)
+	}
+	if errors.Is(err, ErrSinkEmpty) {
+		kept, err = Kept{Confirm: kept.Confirm}, nil
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err != nil {
+		s.follow(Positions{}, true)
+		return Kept{}, err
+	}
+	if len(kept.Positions) == 0 {
+		s.follow(Positions{}, true)
+		return kept, err
+	}
+	if err = fill(h.store, objects, kept.Positions); !Taken(err) {
+		s.follow(Positions{}, true)
+		return Kept{}, err
+	}
+	s.follow(kept.positions(), false)
+	if dropErr := h.begin(kept, sections, true); dropErr != nil {
+		s.follow(Positions{}, true)
+		return Kept{Confirm: kept.Confirm}, dropErr
+	}
+	return kept, err
+}
+
+// fill brings an empty store to what was loaded.
+func fill[T any](store Store[T], objects []Change[T], positions []Position) error {
+	err := store.Apply(objects, positions[0])
+	for _, p := range positions[1:] {
+		if !Taken(err) {
+			break
+		}
+		err = errors.Join(err, store.Apply(nil, p))
+	}
+	return err
+}
+
+// follow lets the sink have every change from now on. whole says that what it holds must
+// be removed by the first commit.
+func (s *sinkRunner[T]) follow(from Positions, whole bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.start(from)
+	s.state, s.queue.whole = sinkFollowing, whole
+}
+
+// start notes what the sink holds, and leaves the queue empty. mu is held.
+func (s *sinkRunner[T]) start(from Positions) {
+	if s.state == sinkOpening {
+		close(s.opened)
+	}
+	s.committed, s.ahead = from, nil
+	s.queue = sinkQueue[T]{policy: s.policy, from: from.Clone(), at: from.Clone()}
+}
+
+// flushNow is what a sink calls to commit what waits.
+func (s *sinkRunner[T]) flushNow() error { return s.flush(context.Background()) }
+
+// startSinks lets the sinks run, and waits for those that open soon.
+func (h *fanout[T]) startSinks(ctx context.Context) (stop func()) {
+	sinks := h.runners()
+	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan struct{})
+	for _, s := range sinks {
+		go func() {
+			defer func() { done <- struct{}{} }()
+			s.run(running)
+		}()
+	}
+	if len(sinks) > 0 {
+		timer := h.clock.NewTimer(sinkOpenWait)
+		defer timer.Stop()
+		for _, s := range sinks {
+			select {
+			case <-s.opened:
+			case <-timer.C():
+			case <-ctx.Done():
+			}
+		}
+	}
+	return func() {
+		cancel()
+		for range sinks {
+			<-done
+		}
+		for _, s := range sinks {
+			s.close()
+		}
+	}
+}
+
+// open asks the sink what it holds.
+func (s *sinkRunner[T]) open(ctx context.Context) error {
+	s.committing.Lock()
+	defer s.committing.Unlock()
+	kept, err := s.sink.Open(ctx, s.flushNow)
+	if err == nil {
+		s.fanout.attach(s, kept.positions())
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.noteFailure(err)
+	return err
+}
+
+// attach decides how a sink comes to follow the copy.
+func (h *fanout[T]) attach(s *sinkRunner[T], held Positions) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.start(held)
+	copied := h.sectionPositions()
+	switch all := held.All(); {
+	case len(all) == 0:
+		s.state, s.queue.whole = sinkFollowing, true
+		if len(copied.All()) > 0 {
+			s.queue.replaceAll(s.clock.Now(), h.initial(), copied)
+		}
+	case slices.Equal(all, copied.All()):
+		s.state = sinkFollowing
+	default:
+		s.state = sinkWaiting
+		if ahead := aheadOf(all, copied.All()); ahead != nil {
+			s.state, s.ahead = sinkFollowing, ahead
+		}
+	}
+	s.signal()
+}
+
+// aheadOf returns the positions of a sink that are newer than those of the copy, by
+// section; nil if the sink is not ahead in that way in all sections.
+func aheadOf(held, copied []Position) map[string]Position {
+	if len(held) != len(copied) {
+		return nil
+	}
+	ahead := map[string]Position{}
+	for i, at := range held {
+		order, comparable := at.Version.Compare(copied[i].Version)
+		if at.Section != copied[i].Section || at.Epoch != copied[i].Epoch || !comparable || order < 0 || !at.Complete {
+			return nil
+		}
+		if order > 0 {
+			ahead[at.Section] = at
+		}
+	}
+	return ahead
+}
+
+// reconcile compares what the sink holds with the copy, and queues the differences. A
+// sink that cannot say what it holds gets the whole content.
+func (s *sinkRunner[T]) reconcile(ctx context.Context) error {
+	s.committing.Lock()
+	defer s.committing.Unlock()
+	var held map[Key]Meta
+	if lister, ok := s.sink.(SinkLister); ok {
+		held = map[Key]Meta{}
+		for m, err := range lister.Held(ctx) {
+			if err != nil {
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				s.noteFailure(fmt.Errorf("listing what the sink holds: %w", err))
+				return err
+			}
+			held[m.Key] = m
+		}
+	}
+	s.retry = sinkQueue[T]{}
+	s.fanout.compare(s, held)
+	return nil
+}
+
+// compare queues what a sink lacks, and lets it follow.
+func (h *fanout[T]) compare(s *sinkRunner[T], held map[Key]Meta) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.start(s.committed)
+	s.state = sinkFollowing
+	content, now, at := h.initial(), s.clock.Now(), h.sectionPositions()
+	if held == nil {
+		s.queue.replaceAll(now, content, at)
+		return
+	}
+	for _, c := range content {
+		before, known := held[c.Key]
+		delete(held, c.Key)
+		if known {
+			c.Type = Update
+			if m, err := h.describe(c.Object); err == nil && m.UID == before.UID && m.Version == before.Version && m.Version != "" {
+				continue
+			}
+		}
+		s.queue.put(c)
+	}
+	for _, key := range slices.Sorted(maps.Keys(held)) {
+		s.queue.put(Change[T]{Type: Delete, Missed: true, Key: key, Version: held[key].Version})
+	}
+	s.queue.at, s.queue.gaps = at, between(&s.committed, &at, GapReconciled)
+	s.queue.note(now)
+}

@@ -1,0 +1,158 @@
+package tarn
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// sinkQueue holds what a sink has not committed.
+//
+// Only the last state of each key is kept, unless the sink wants every state and they
+// fit into its bound. So a sink that fails for an hour costs one entry per object.
+//
+// Why it does not fold as a backlog does: a backlog drops an Add and the Delete after
+// it, because its subscriber saw neither. A commit that failed may have taken effect,
+// so here the Delete must stay.
+type sinkQueue[T any] struct {
+	policy SinkPolicy[T]
+
+	changes []Change[T]
+	bytes   int64
+	// last has the index of each key, once states are folded.
+	last map[Key]int
+	// dropped says that folding dropped a state.
+	dropped bool
+	// whole says that the changes are the whole content.
+	whole bool
+	// any says that there is something to commit; oldest and contact are when the
+	// first and the last of it came.
+	any             bool
+	oldest, contact time.Time
+	// from and at are the positions before and after.
+	from, at Positions
+	gaps     []Gap
+}
+
+// add appends changes that lead to a position.
+func (q *sinkQueue[T]) add(now time.Time, changes []Change[T], at Position) {
+	for i := range changes {
+		q.put(changes[i])
+	}
+	q.at.Move(at)
+	q.note(now)
+}
+
+func (q *sinkQueue[T]) note(now time.Time) {
+	q.contact = now
+	if !q.any {
+		q.any, q.oldest = true, now
+	}
+}
+
+func (q *sinkQueue[T]) put(c Change[T]) {
+	var none T
+	c.Old = none // must not be kept alive
+	if !q.policy.EveryState {
+		if c.Type == Delete {
+			c.Object = none
+		}
+		q.fold(c)
+		return
+	}
+	q.bytes += int64(q.policy.SizeOf(c))
+	if q.last != nil {
+		q.fold(c)
+		return
+	}
+	q.changes = append(q.changes, c)
+	if q.bytes > q.policy.MaxBytes {
+		q.foldAll()
+	}
+}
+
+// foldAll keeps only the last state of each key.
+func (q *sinkQueue[T]) foldAll() {
+	changes := q.changes
+	q.changes, q.last = nil, map[Key]int{}
+	for _, c := range changes {
+		q.fold(c)
+	}
+}
+
+func (q *sinkQueue[T]) fold(c Change[T]) {
+	if q.last == nil {
+		q.last = map[Key]int{}
+	}
+	i, known := q.last[c.Key]
+	if !known {
+		q.last[c.Key] = len(q.changes)
+		q.changes = append(q.changes, c)
+		return
+	}
+	if q.policy.EveryState {
+		q.bytes -= int64(q.policy.SizeOf(q.changes[i]))
+		q.dropped = true
+	}
+	q.changes[i] = c
+}
+
+// replaceAll makes the queue the whole content at these positions.
+func (q *sinkQueue[T]) replaceAll(now time.Time, content []Change[T], at Positions) {
+	if len(q.gaps) == 0 && q.policy.EveryState {
+		q.gaps = between(&q.from, &at, GapReconciled)
+	}
+	*q = sinkQueue[T]{policy: q.policy, whole: true, from: q.from, at: at.Clone(), gaps: q.gaps}
+	for _, c := range content {
+		q.put(c)
+	}
+	q.note(now)
+}
+
+// take returns what waits and leaves the queue empty. A queue that is to be the whole
+// content stays so until there is something to commit.
+func (q *sinkQueue[T]) take() sinkQueue[T] {
+	if !q.any {
+		return sinkQueue[T]{}
+	}
+	taken := *q
+	if taken.dropped {
+		taken.gaps = append(taken.gaps, between(&taken.from, &taken.at, GapFolded)...)
+		taken.dropped = false
+	}
+	*q = sinkQueue[T]{policy: q.policy, from: taken.at.Clone(), at: taken.at.Clone()}
+	return taken
+}
+
+// batch is what was taken, as the sink is given it.
+func (q *sinkQueue[T]) batch() Batch[T] {
+	return Batch[T]{Whole: q.whole, Changes: q.changes, Positions: q.at.All(), Gaps: q.gaps, LastContact: q.contact}
+}
+
+// putBack adds a later queue to one whose commit failed.
+func (q *sinkQueue[T]) putBack(later sinkQueue[T]) {
+	if !later.any {
+		return
+	}
+	if later.whole {
+		later.from, later.oldest = q.from, q.oldest
+		*q = later
+		return
+	}
+	for _, c := range later.changes {
+		q.put(c)
+	}
+	q.at, q.contact, q.gaps = later.at, later.contact, append(q.gaps, later.gaps...)
+}
+
+// between are the gaps between two sets of positions, one for each section that moved.
+func between(from, to *Positions, cause GapCause) (gaps []Gap) {
+	before := from.All()
+	for _, p := range to.All() {
+		i, known := slices.BinarySearchFunc(before, p.Section, func(x Position, s string) int { return cmp.Compare(x.Section, s) })
+		if known && (before[i].Version != p.Version || before[i].Epoch != p.Epoch) {
+			gaps = append(gaps, Gap{Section: p.Section, From: before[i].Version, To: p.Version, Cause: cause})
+		}
+	}
+	return gaps
+}

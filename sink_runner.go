@@ -1,0 +1,331 @@
+package tarn
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// sinkRunner feeds one sink of a replica, in a goroutine of its own.
+//
+// The fan-out adds changes while it holds its lock, and never waits for the sink. The
+// runner gathers them, commits, and tries again when that fails. A sink is in one of the
+// states of [sinkState]; only one that follows has a queue.
+type sinkRunner[T any] struct {
+	sink   Sink[T]
+	policy SinkPolicy[T]
+	fanout *fanout[T]
+	clock  Clock
+	logger *slog.Logger
+
+	// committing is held while the sink is used.
+	committing sync.Mutex
+	// retry is a batch whose commit failed and which must come again as it is.
+	retry sinkQueue[T]
+
+	mu    sync.Mutex
+	state sinkState
+	queue sinkQueue[T]
+	// ahead has, by section, the versions that the sink had and the copy has not reached.
+	ahead map[string]Position
+	// committed is what the sink has; failure is why it does not follow.
+	committed Positions
+	failure   error
+	since     time.Time
+	failures  int64
+	gaps      int64
+
+	// wake has a token when there is something to do, full when a batch is full.
+	wake, full chan struct{}
+	opened     chan struct{}
+}
+
+// sinkState says what a runner must do before its sink follows the copy.
+type sinkState uint8
+
+const (
+	// sinkOpening: the sink has not said yet what it holds.
+	sinkOpening sinkState = iota
+	// sinkWaiting: it holds another state than the copy, and is compared with the copy
+	// once that is synced.
+	sinkWaiting
+	// sinkFollowing: every change is queued for it.
+	sinkFollowing
+	// sinkClosed: the replica has stopped.
+	sinkClosed
+)
+
+func newSinkRunner[T any](sink Sink[T], h *fanout[T]) *sinkRunner[T] {
+	s := &sinkRunner[T]{
+		sink: sink, policy: sink.Policy().withDefaults(), fanout: h, clock: h.clock, logger: h.logger,
+		wake: make(chan struct{}, 1), full: make(chan struct{}, 1), opened: make(chan struct{}),
+	}
+	s.queue.policy = s.policy
+	return s
+}
+
+// add queues what the copy has taken. The fan-out's lock is held.
+func (s *sinkRunner[T]) add(changes []Change[T], at Position, gap *Gap) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.state != sinkFollowing {
+		return
+	}
+	if until, ok := s.ahead[at.Section]; ok {
+		if changes, ok = s.passed(changes, at, gap, until); !ok {
+			return
+		}
+	}
+	if gap != nil {
+		s.queue.gaps = append(s.queue.gaps, *gap)
+	}
+	s.queue.add(s.clock.Now(), changes, at)
+	s.signal()
+}
+
+// passed returns the changes that a sink does not have which is ahead of the copy; false
+// if there is nothing to queue.
+func (s *sinkRunner[T]) passed(changes []Change[T], at Position, gap *Gap, until Position) ([]Change[T], bool) {
+	if gap != nil || at.Epoch != until.Epoch {
+		s.waitAgain()
+		return nil, false
+	}
+	var news []Change[T]
+	for _, c := range changes {
+		order, comparable := c.Version.Compare(until.Version)
+		switch {
+		case c.Rewound || c.Missed || !comparable:
+			s.waitAgain() // versions do not tell whether the sink has it
+			return nil, false
+		case order > 0:
+			news = append(news, c)
+		}
+	}
+	if at.Version.OlderThan(until.Version) {
+		return nil, false
+	}
+	delete(s.ahead, at.Section)
+	return news, true
+}
+
+// waitAgain gives up following: the sink is compared with the copy instead.
+func (s *sinkRunner[T]) waitAgain() {
+	s.state, s.ahead = sinkWaiting, nil
+	s.queue = sinkQueue[T]{policy: s.policy, from: s.committed.Clone(), at: s.committed.Clone()}
+	s.signal()
+}
+
+// signal wakes the runner.
+func (s *sinkRunner[T]) signal() {
+	signal(s.wake)
+	if len(s.queue.changes) >= s.policy.BatchSize {
+		signal(s.full)
+	}
+}
+
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+const (
+	firstSinkRetry   = time.Second
+	longestSinkRetry = 30 * time.Second
+)
+
+// run serves the sink until ctx ends.
+func (s *sinkRunner[T]) run(ctx context.Context) {
+	for s.current() == sinkOpening {
+		if !s.try(ctx, s.open) {
+			return
+		}
+	}
+	for {
+		select {
+		case <-s.wake:
+		case <-ctx.Done():
+			return
+		}
+		if s.current() == sinkWaiting {
+			if !s.fanout.isSynced() {
+				continue // the fan-out wakes it
+			}
+			if !s.try(ctx, s.reconcile) {
+				return
+			}
+		}
+		if !s.gather(ctx) || !s.try(ctx, s.flush) {
+			return
+		}
+	}
+}
+
+func (s *sinkRunner[T]) current() sinkState {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.state
+}
+
+// try does something until it succeeds, ever less often; false when ctx ends.
+func (s *sinkRunner[T]) try(ctx context.Context, do func(context.Context) error) bool {
+	for wait := firstSinkRetry; do(ctx) != nil; wait = min(2*wait, longestSinkRetry) {
+		if !pause(ctx, s.clock, wait) {
+			return false
+		}
+	}
+	return ctx.Err() == nil
+}
+
+// gather waits until a batch is full or has waited long enough.
+func (s *sinkRunner[T]) gather(ctx context.Context) bool {
+	if s.policy.Delay <= 0 {
+		return true
+	}
+	timer := s.clock.NewTimer(s.policy.Delay)
+	defer timer.Stop()
+	select {
+	case <-timer.C():
+	case <-s.full:
+	case <-ctx.Done():
+		return false
+	}
+	return true
+}
+
+// flush commits what waits.
+func (s *sinkRunner[T]) flush(ctx context.Context) error {
+	s.committing.Lock()
+	defer s.committing.Unlock()
+	if !s.retry.any {
+		s.retry = s.take()
+	}
+	if !s.retry.any {
+		return nil
+	}
+	err := s.commit(ctx, s.retry)
+	if err == nil {
+		s.retry = sinkQueue[T]{}
+	} else if !s.policy.EveryState {
+		s.putBack()
+	}
+	return err
+}
+
+func (s *sinkRunner[T]) take() sinkQueue[T] {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.queue.take()
+}
+
+// putBack lets the batch that failed wait together with what came since.
+func (s *sinkRunner[T]) putBack() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.retry.putBack(s.queue)
+	s.queue, s.retry = s.retry, sinkQueue[T]{}
+}
+
+// commit gives the sink one batch. If the sink has lost its content, it gets all of it.
+func (s *sinkRunner[T]) commit(ctx context.Context, q sinkQueue[T]) error {
+	err := s.sink.Commit(ctx, q.batch())
+	if errors.Is(err, ErrSinkEmpty) {
+		s.fanout.restart(s)
+		q = s.take()
+		s.retry = q
+		err = s.sink.Commit(ctx, q.batch())
+	}
+	if Taken(err) && err != nil {
+		s.logger.Warn("objects could not be written to a sink", "sink", s.policy.Name, "err", err)
+		err = nil
+	}
+	s.committedTo(q, err)
+	return err
+}
+
+// restart queues the whole content, for a sink that has none.
+func (h *fanout[T]) restart(s *sinkRunner[T]) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.state, s.ahead = sinkFollowing, nil
+	s.queue.replaceAll(s.clock.Now(), h.initial(), h.sectionPositions())
+}
+
+// committedTo notes how a commit went.
+func (s *sinkRunner[T]) committedTo(q sinkQueue[T], err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err == nil {
+		s.committed = q.at.Clone()
+		s.gaps += int64(len(q.gaps))
+	}
+	s.noteFailure(err)
+}
+
+// noteFailure notes why the sink does not follow, or that it does. mu is held.
+func (s *sinkRunner[T]) noteFailure(err error) {
+	before := s.failure
+	s.failure = err
+	switch {
+	case err != nil:
+		s.failures++
+		if before == nil {
+			s.since = s.clock.Now()
+		}
+		if before == nil || before.Error() != err.Error() {
+			s.logger.Error("a sink cannot be written; the copy is not affected, and the sink is tried again", "sink", s.policy.Name, "err", err)
+		}
+	case before != nil:
+		s.logger.Info("a sink is written again", "sink", s.policy.Name)
+	}
+}
+
+// finalCommit is how long the last commit of a replica that stops may take, if the sink
+// heeds its context.
+const finalCommit = time.Second
+
+// close commits what waits and lets the sink go. run has ended.
+func (s *sinkRunner[T]) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), finalCommit)
+	defer cancel()
+	if s.current() == sinkFollowing {
+		if err := s.flush(ctx); err != nil {
+			s.logger.Error("what was last known could not be written to a sink, which begins with an older state when it is attached again", "sink", s.policy.Name, "err", err)
+		}
+	}
+	s.mu.Lock()
+	s.state = sinkClosed
+	s.mu.Unlock()
+	s.sink.Close()
+}
+
+// health is how far the sink has followed.
+func (s *sinkRunner[T]) health() SinkHealth {
+	var h SinkHealth
+	reporter, reports := s.sink.(DiskReporter)
+	if reports {
+		h = reporter.Disk()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h.Name, h.Gaps = s.policy.Name, s.gaps
+	if !reports {
+		h.Version = s.committed.Oldest()
+	}
+	h.Pending, h.PendingBytes = len(s.queue.changes), s.queue.bytes
+	if s.queue.any {
+		h.Lag = s.clock.Now().Sub(s.queue.oldest)
+	}
+	if s.failures > 0 {
+		h.Failures = s.failures
+	}
+	if s.failure != nil {
+		h.Err, h.ErrSince = s.failure, s.since
+	}
+	return h
+}

@@ -1,0 +1,143 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/tarnproject/tarn"
+)
+
+// Sink is a collection on disk that follows a copy in memory; see [tarn.Sink]. It is a
+// [tarn.Restorer]: a replica with this sink begins with what the process before has
+// written.
+//
+// Only the last state of each object is written, in groups; see [Options]. What a crash
+// loses is what the source tells again, from the version that is on disk.
+//
+// Why not write first, as a database does with its log: readers would wait for the disk,
+// and a disk that is full would stop the copy.
+type Sink[T any] struct{ store *Store[T] }
+
+// NewSink opens a collection of db as [NewStore] does.
+func NewSink[T any](db *DB, c Collection, codec Codec[T]) (*Sink[T], error) {
+	store, err := NewStore(db, c, codec)
+	if err != nil {
+		return nil, err
+	}
+	return &Sink[T]{store}, nil
+}
+
+// Store returns the collection on disk, for reading.
+func (s *Sink[T]) Store() tarn.Reader[T] { return s.store }
+
+// Label and SetLabel are those of [Store].
+func (s *Sink[T]) Label() string { return s.store.Label() }
+
+// SetLabel is that of [Store].
+func (s *Sink[T]) SetLabel(label string, distrust bool) error {
+	return s.store.SetLabel(label, distrust)
+}
+
+// Policy asks for the last state of each object, in the groups of [Options].
+func (s *Sink[T]) Policy() tarn.SinkPolicy[T] {
+	opts := s.store.c.db.opts
+	return tarn.SinkPolicy[T]{Name: "disk", Delay: opts.GroupDelay, BatchSize: opts.GroupSize}
+}
+
+// Open says what the file holds. [DB.Flush] and [DB.Close] call flush.
+func (s *Sink[T]) Open(_ context.Context, flush func() error) (tarn.Kept, error) {
+	s.store.c.db.follow(s, flush)
+	kept, err := s.store.kept(s.store.shown())
+	if err != nil {
+		return tarn.Kept{}, fmt.Errorf("nothing could be loaded from disk: %w", err)
+	}
+	return kept, nil
+}
+
+// Load reads all objects.
+func (s *Sink[T]) Load(ctx context.Context) ([]tarn.Change[T], error) {
+	all, err := s.store.load(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("nothing could be loaded from disk: %w", err)
+	}
+	if all.version == "" {
+		return nil, fmt.Errorf("sqlite: %s: %w", s.store.c.Name, tarn.ErrSinkEmpty)
+	}
+	return all.items, nil
+}
+
+// largeState is how many changes are too many for one transaction where nothing is
+// lost by several.
+const largeState = 5_000
+
+// Commit writes a batch in one transaction. The first state of a large collection is
+// written in several, because until its end there is nothing that a crash could lose, and
+// the log stays small.
+func (s *Sink[T]) Commit(_ context.Context, b tarn.Batch[T]) error {
+	// Objects of one owner have similar names. Next to each other they are loaded
+	// faster, because most of each is found in the one before, and pages of indexes are
+	// filled one after the other.
+	changes := slices.SortedStableFunc(slices.Values(b.Changes), func(a, b tarn.Change[T]) int {
+		return strings.Compare(string(a.Key), string(b.Key))
+	})
+	all := b.Whole
+	if empty := s.store.c.snapshot().objects == 0; empty || all && len(changes) > largeState {
+		for len(changes) > largeState {
+			err := s.store.write(batch[T]{changes: changes[:largeState], all: all, part: true, heard: b.LastContact})
+			if !tarn.Taken(err) {
+				return err
+			}
+			changes, all = changes[largeState:], false
+		}
+	}
+	var at tarn.Positions
+	for _, p := range b.Positions {
+		at.Move(p)
+	}
+	return s.store.write(batch[T]{changes: changes, all: all, positions: at, heard: b.LastContact})
+}
+
+func (c *collection) snapshot() state {
+	c.db.mu.Lock()
+	defer c.db.mu.Unlock()
+	return c.state
+}
+
+// Disk is the state of the file.
+func (s *Sink[T]) Disk() tarn.SinkHealth { return s.store.Disk() }
+
+// Close lets another store or sink have the collection.
+func (s *Sink[T]) Close() {
+	s.store.c.db.unfollow(s)
+	s.store.Release()
+}
+
+// follow notes how what waits for a sink is written.
+func (db *DB) follow(sink any, flush func() error) {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	db.sinks[sink] = flush
+}
+
+func (db *DB) unfollow(sink any) {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	delete(db.sinks, sink)
+}
+
+// Flush writes what waits of all collections. Without it that is done within the
+// group delay.
+func (db *DB) Flush() error {
+	db.mu.Lock()
+	flushes := slices.Collect(maps.Values(db.sinks))
+	db.mu.Unlock()
+	var all []error
+	for _, flush := range flushes {
+		all = append(all, flush())
+	}
+	return errors.Join(all...)
+}

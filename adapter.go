@@ -81,7 +81,7 @@ func AdaptSink[T any](_ adapter.Key, store ReadStore[T], sink Sink[T], opts Opti
 
 // Restore opens the sink and loads what it has.
 func (a *SinkAdapter[T]) Restore(ctx context.Context) (Kept, error) {
-	kept, err := a.fanout.load(ctx, a.fanout.sinks[0], []section[T]{{}})
+	kept, err := a.fanout.load(ctx, a.fanout.runners()[0], []section[T]{{}})
 	a.stop = a.fanout.startSinks(ctx)
 	return kept, err
 }
@@ -97,10 +97,10 @@ func (a *SinkAdapter[T]) Apply(changes []Change[T], at Position) error {
 }
 
 // Flush commits what waits.
-func (a *SinkAdapter[T]) Flush() error { return a.fanout.sinks[0].flushNow() }
+func (a *SinkAdapter[T]) Flush() error { return a.fanout.runners()[0].flushNow() }
 
 // Health is that of the sink.
-func (a *SinkAdapter[T]) Health() SinkHealth { return a.fanout.sinks[0].health() }
+func (a *SinkAdapter[T]) Health() SinkHealth { return a.fanout.runners()[0].health() }
 
 // Close stops as a replica does.
 func (a *SinkAdapter[T]) Close() {

@@ -29,9 +29,12 @@ type fanout[T any] struct {
 	// joint is the version that all sections have reached.
 	joint atomic.Value
 
+	// sinks are set before the replica runs. They can be asked how they are while a store
+	// takes its time to write, which holds mu.
+	sinks atomic.Pointer[[]*sinkRunner[T]]
+
 	mu        sync.Mutex
 	followers []*follower[T]
-	sinks     []*sinkRunner[T]
 	// readAnew has, by section, why the next Apply may have missed states; empty if it
 	// has not.
 	readAnew []GapCause
@@ -67,13 +70,14 @@ func newFanout[T any](store ReadStore[T], opts Options[T], reflector *Reflector[
 
 // setSinks sets the sinks, before the replica runs.
 func (h *fanout[T]) setSinks(sinks []Sink[T]) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.sinks = nil
+	var runners []*sinkRunner[T]
 	for _, s := range sinks {
-		h.sinks = append(h.sinks, newSinkRunner(s, h))
+		runners = append(runners, newSinkRunner(s, h))
 	}
+	h.sinks.Store(&runners)
 }
+
+func (h *fanout[T]) runners() []*sinkRunner[T] { return *h.sinks.Load() }
 
 // follower is one backlog with whether it wants Sync changes.
 type follower[T any] struct {
@@ -104,7 +108,7 @@ func (h *fanout[T]) apply(section int, changes []Change[T], at Position) error {
 // toSinks queues for the sinks what the store has taken.
 func (h *fanout[T]) toSinks(section int, changes []Change[T], at Position) {
 	gap := h.gap(section, at)
-	for _, s := range h.sinks {
+	for _, s := range h.runners() {
 		s.add(changes, at, gap)
 	}
 }
@@ -213,7 +217,7 @@ func (h *fanout[T]) markSynced() {
 	for _, f := range h.followers {
 		f.backlog.mark(now)
 	}
-	for _, s := range h.sinks {
+	for _, s := range h.runners() {
 		signal(s.wake)
 	}
 	// Only now is a content without a version known to have none.

@@ -67,7 +67,7 @@ func (h *fanout[T]) filled(store Filler[T], at Position) error {
 	if !Taken(err) {
 		return err
 	}
-	if len(h.followers)+len(h.sinks) > 0 {
+	if len(h.followers)+len(h.runners()) > 0 {
 		initial := h.initial()
 		h.publish(initial, nil)
 		h.toSinks(0, initial, at)

@@ -247,7 +247,7 @@ func (h *fanout[T]) dropOthers(kept Kept, sections []section[T]) error {
 		if err := h.store.Apply(deletes, p); !Taken(err) {
 			return fmt.Errorf("taking out what is in no section any more: %w", err)
 		}
-		for _, s := range h.sinks {
+		for _, s := range h.runners() {
 			s.add(deletes, p, nil)
 		}
 		deletes = nil

@@ -41,12 +41,6 @@ func (h *fanout[T]) restorer() *sinkRunner[T] {
 	return nil
 }
 
-func (h *fanout[T]) runners() []*sinkRunner[T] {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.sinks
-}
-
 // load fills the store with what a sink has.
 func (h *fanout[T]) load(ctx context.Context, s *sinkRunner[T], sections []section[T]) (Kept, error) {
 	s.committing.Lock()

@@ -144,19 +144,27 @@ func TestSQLOfWhatIsNotThereYet(t *testing.T) {
 	if got := alone(t, "sql", "SELECT count(*) FROM pods", "-o", "csv", "--from", dir); got.out != "count(*)\n1\n" || got.err != "" {
 		t.Errorf("after: %s", got)
 	}
+	if err := store.Apply(nil, tarn.Position{Version: "2"}); err != nil {
+		t.Fatal(err)
+	}
+	if got := alone(t, "sql", "SELECT count(*) FROM pods", "-o", "csv", "--from", dir); got.out != "count(*)\n1\n" || got.err != "pods: the copy is not complete: an object could not be read or written.\n" {
+		t.Errorf("of a copy that is not complete: %s", got)
+	}
 }
 
 // What a page says beside its answer is said to the user.
 func TestSQLOfAPageWhereSomethingIsNotThereYet(t *testing.T) {
 	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Add("Tarn-Unwritten", "pods")
+		w.Header().Add("Tarn-Incomplete", "nodes")
 		w.Header().Set("Trailer", "Tarn-More-Rows")
 		fmt.Fprint(w, "name\n")
 		w.Header().Set("Tarn-More-Rows", "true")
 	}))
 	defer page.Close()
 	got := alone(t, "sql", "SELECT name FROM pods", "-o", "csv", "--from", page.URL)
-	if got.out != "name\n" || !strings.Contains(got.err, "pods: the first state is not all on disk yet.\n") || !strings.Contains(got.err, "--max-rows") {
+	if got.out != "name\n" || !strings.Contains(got.err, "pods: the first state is not all on disk yet.\n") ||
+		!strings.Contains(got.err, "nodes: the copy is not complete: an object could not be read or written.\n") || !strings.Contains(got.err, "--max-rows") {
 		t.Errorf("it says %s", got)
 	}
 }

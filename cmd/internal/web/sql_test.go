@@ -18,7 +18,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/cmd/internal/mirror"
+	"github.com/tarnproject/tarn/sqlite"
 )
 
 // statement makes a request into one that asks SQL.
@@ -104,6 +106,35 @@ func TestSQLOfWhatIsNotThereYet(t *testing.T) {
 	answer = r.ask("/api/sql?format=csv", statement(question))
 	if got := answer.Header().Values("Tarn-Unwritten"); !slices.Equal(got, []string{"nodes"}) {
 		t.Errorf("the header names %q, want nodes", got)
+	}
+}
+
+// names is a table of names.
+type names struct{}
+
+func (names) Append(buf []byte, name string) ([]byte, error)  { return append(buf, name...), nil }
+func (names) Decode(raw []byte) (string, error)               { return string(raw), nil }
+func (names) Schema() string                                  { return "names" }
+func (names) Table() sqlite.Table                             { return sqlite.Table{} }
+func (names) Row(name string, raw []byte) (sqlite.Row, error) { return sqlite.Row{}, nil }
+
+// An answer says that a table it reads lacks an object.
+func TestSQLOfAnIncompleteCopy(t *testing.T) {
+	r := durable(t, rigOptions{})
+	torn, err := sqlite.NewStore(r.mirror.DB(), sqlite.Collection{Name: "torn"}, names{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := torn.Apply([]tarn.Change[string]{{Type: tarn.Add, Key: "a", Object: "a"}}, tarn.Position{Version: "1"}); err != nil {
+		t.Fatal(err)
+	}
+	answer := r.ask("/api/sql", statement("SELECT count(*) AS n FROM torn"))
+	if body := answer.Body.String(); answer.Code != http.StatusOK || !strings.Contains(body, `"rows":[[1]],"cut":false,"incomplete":["torn"]`) {
+		t.Errorf("%d %s, want that torn is incomplete", answer.Code, body)
+	}
+	answer = r.ask("/api/sql?format=csv", statement("SELECT count(*) AS n FROM torn"))
+	if got := answer.Header().Values("Tarn-Incomplete"); !slices.Equal(got, []string{"torn"}) {
+		t.Errorf("the header names %q, want torn", got)
 	}
 }
 

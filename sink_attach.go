@@ -46,6 +46,10 @@ func (h *fanout[T]) load(ctx context.Context, s *sinkRunner[T], sections []secti
 	s.committing.Lock()
 	defer s.committing.Unlock()
 	kept, err := s.sink.Open(ctx, s.flushNow)
+	if err != nil && !errors.Is(err, ErrSinkEmpty) {
+		s.openFailed(err)
+		return Kept{}, fmt.Errorf("the %s could not be opened: %w", s.policy.Name, err)
+	}
 	var objects []Change[T]
 	if err == nil && len(kept.Positions) > 0 {
 		objects, err = s.sink.(Restorer[T]).Load(ctx)
@@ -119,17 +123,7 @@ func (h *fanout[T]) startSinks(ctx context.Context) (stop func()) {
 			s.run(running)
 		}()
 	}
-	if len(sinks) > 0 {
-		timer := h.clock.NewTimer(sinkOpenWait)
-		defer timer.Stop()
-		for _, s := range sinks {
-			select {
-			case <-s.opened:
-			case <-timer.C():
-			case <-ctx.Done():
-			}
-		}
-	}
+	h.awaitOpen(ctx)
 	return func() {
 		cancel()
 		for range sinks {
@@ -141,11 +135,36 @@ func (h *fanout[T]) startSinks(ctx context.Context) (stop func()) {
 	}
 }
 
+// awaitOpen waits for the sinks that open soon.
+func (h *fanout[T]) awaitOpen(ctx context.Context) {
+	timer := h.clock.NewTimer(sinkOpenWait)
+	defer timer.Stop()
+	for _, s := range h.runners() {
+		select {
+		case <-s.opened:
+		case <-timer.C():
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// openFailed notes why a sink is not open yet. It is opened again by run.
+func (s *sinkRunner[T]) openFailed(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.noteFailure(err)
+}
+
 // open asks the sink what it holds.
 func (s *sinkRunner[T]) open(ctx context.Context) error {
 	s.committing.Lock()
 	defer s.committing.Unlock()
 	kept, err := s.sink.Open(ctx, s.flushNow)
+	if errors.Is(err, ErrSinkEmpty) {
+		kept, err = Kept{}, nil
+	}
 	if err == nil {
 		s.fanout.attach(s, kept.positions())
 	}

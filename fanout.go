@@ -218,7 +218,7 @@ func (h *fanout[T]) markSynced() {
 		f.backlog.mark(now)
 	}
 	for _, s := range h.runners() {
-		signal(s.wake)
+		s.copySynced()
 	}
 	// Only now is a content without a version known to have none.
 	for i := range h.positions {

@@ -188,7 +188,7 @@ func (h *fanout[T]) attach(s *sinkRunner[T], held Positions) {
 		if len(copied.All()) > 0 {
 			s.queue.replaceAll(s.clock.Now(), h.initial(), copied)
 		}
-	case slices.Equal(all, copied.All()):
+	case slices.Equal(all, copied.All()) && !lacking(all):
 		s.state = sinkFollowing
 	default:
 		s.state = sinkWaiting
@@ -199,16 +199,33 @@ func (h *fanout[T]) attach(s *sinkRunner[T], held Positions) {
 	s.signal()
 }
 
+// lacking says whether something is missing at one of the positions. Two that lack
+// something at the same version need not lack the same.
+func lacking(all []Position) bool {
+	return slices.ContainsFunc(all, func(p Position) bool { return !p.Complete })
+}
+
+// copySynced notes that the copy has come to where the source is. A sink that is still
+// ahead has seen a version that the source does not have any more.
+func (s *sinkRunner[T]) copySynced() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.ahead) > 0 {
+		s.waitAgain()
+	}
+	signal(s.wake)
+}
+
 // aheadOf returns the positions of a sink that are newer than those of the copy, by
 // section; nil if the sink is not ahead in that way in all sections.
 func aheadOf(held, copied []Position) map[string]Position {
-	if len(held) != len(copied) {
+	if len(held) != len(copied) || lacking(held) || lacking(copied) {
 		return nil
 	}
 	ahead := map[string]Position{}
 	for i, at := range held {
 		order, comparable := at.Version.Compare(copied[i].Version)
-		if at.Section != copied[i].Section || at.Epoch != copied[i].Epoch || !comparable || order < 0 || !at.Complete {
+		if at.Section != copied[i].Section || at.Epoch != copied[i].Epoch || !comparable || order < 0 {
 			return nil
 		}
 		if order > 0 {
@@ -254,12 +271,13 @@ func (h *fanout[T]) compare(s *sinkRunner[T], held map[Key]Meta) {
 		s.queue.replaceAll(now, content, at)
 		return
 	}
+	proof := !wentBack(&s.committed, &at)
 	for _, c := range content {
 		before, known := held[c.Key]
 		delete(held, c.Key)
 		if known {
-			c.Type = Update
-			if m, err := h.describe(c.Object); err == nil && m.UID == before.UID && m.Version == before.Version && m.Version != "" {
+			c.Type, c.Rewound = Update, !proof
+			if m, err := h.describe(c.Object); proof && err == nil && m.UID == before.UID && m.Version == before.Version && m.Version != "" {
 				continue
 			}
 		}

@@ -2,6 +2,7 @@ package tarn
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"time"
 )
@@ -147,12 +148,41 @@ func (q *sinkQueue[T]) putBack(later sinkQueue[T]) {
 
 // between are the gaps between two sets of positions, one for each section that moved.
 func between(from, to *Positions, cause GapCause) (gaps []Gap) {
-	before := from.All()
-	for _, p := range to.All() {
-		i, known := slices.BinarySearchFunc(before, p.Section, func(x Position, s string) int { return cmp.Compare(x.Section, s) })
-		if known && (before[i].Version != p.Version || before[i].Epoch != p.Epoch) {
-			gaps = append(gaps, Gap{Section: p.Section, From: before[i].Version, To: p.Version, Cause: cause})
+	for before, p := range moves(from, to) {
+		gap := Gap{Section: p.Section, From: before.Version, To: p.Version, Cause: cause}
+		if cause == GapReconciled && back(before, p) {
+			gap.Cause = GapRewound
 		}
+		gaps = append(gaps, gap)
 	}
 	return gaps
+}
+
+// wentBack says whether the source has gone back between two sets of positions. Then
+// equal versions of an object do not prove equal content.
+func wentBack(from, to *Positions) bool {
+	for before, p := range moves(from, to) {
+		if back(before, p) {
+			return true
+		}
+	}
+	return false
+}
+
+func back(before, p Position) bool {
+	return before.Epoch != p.Epoch || p.Version.OlderThan(before.Version)
+}
+
+// moves walks the positions of the sections that are in both sets and not at the same
+// version and epoch.
+func moves(from, to *Positions) iter.Seq2[Position, Position] {
+	return func(yield func(Position, Position) bool) {
+		before := from.All()
+		for _, p := range to.All() {
+			i, known := slices.BinarySearchFunc(before, p.Section, func(x Position, s string) int { return cmp.Compare(x.Section, s) })
+			if known && (before[i].Version != p.Version || before[i].Epoch != p.Epoch) && !yield(before[i], p) {
+				return
+			}
+		}
+	}
 }

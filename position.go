@@ -70,6 +70,14 @@ func (p *Positions) Move(at Position) {
 // Clone returns positions that change by themselves.
 func (p *Positions) Clone() Positions { return Positions{p.only, slices.Clone(p.more)} }
 
+// has says whether there is a position of a section.
+func (p *Positions) has(section string) bool {
+	if p.more == nil {
+		return p.only != Position{} && p.only.Section == section
+	}
+	return slices.ContainsFunc(p.more, func(x Position) bool { return x.Section == section })
+}
+
 // All returns the positions, by section.
 func (p *Positions) All() []Position {
 	switch {

@@ -286,6 +286,5 @@ func (h *fanout[T]) compare(s *sinkRunner[T], held map[Key]Meta) {
 	for _, key := range slices.Sorted(maps.Keys(held)) {
 		s.queue.put(Change[T]{Type: Delete, Missed: true, Key: key, Version: held[key].Version})
 	}
-	s.queue.at, s.queue.gaps = at, between(&s.committed, &at, GapReconciled)
-	s.queue.note(now)
+	s.queue.jump(now, at)
 }

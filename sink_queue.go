@@ -30,7 +30,7 @@ type sinkQueue[T any] struct {
 	// first and the last of it came.
 	any             bool
 	oldest, contact time.Time
-	// from and at are the positions before and after.
+	// from and at are the positions before and after what may be folded.
 	from, at Positions
 	gaps     []Gap
 }
@@ -39,6 +39,9 @@ type sinkQueue[T any] struct {
 func (q *sinkQueue[T]) add(now time.Time, changes []Change[T], at Position) {
 	for i := range changes {
 		q.put(changes[i])
+	}
+	if !q.at.has(at.Section) {
+		q.from.Move(at) // the first state of a section is no gap
 	}
 	q.at.Move(at)
 	q.note(now)
@@ -95,18 +98,23 @@ func (q *sinkQueue[T]) fold(c Change[T]) {
 		q.bytes -= int64(q.policy.SizeOf(q.changes[i]))
 		q.dropped = true
 	}
+	c.Rewound = c.Rewound || q.changes[i].Rewound
 	q.changes[i] = c
 }
 
 // replaceAll makes the queue the whole content at these positions.
 func (q *sinkQueue[T]) replaceAll(now time.Time, content []Change[T], at Positions) {
-	if len(q.gaps) == 0 && q.policy.EveryState {
-		q.gaps = between(&q.from, &at, GapReconciled)
-	}
-	*q = sinkQueue[T]{policy: q.policy, whole: true, from: q.from, at: at.Clone(), gaps: q.gaps}
+	*q = sinkQueue[T]{policy: q.policy, whole: true, from: q.from, gaps: q.gaps}
 	for _, c := range content {
 		q.put(c)
 	}
+	q.jump(now, at)
+}
+
+// jump notes that the queue leads to these positions, past states that it does not have.
+func (q *sinkQueue[T]) jump(now time.Time, at Positions) {
+	q.gaps = append(q.gaps, between(&q.from, &at, GapReconciled)...)
+	q.from, q.at = at.Clone(), at.Clone()
 	q.note(now)
 }
 
@@ -136,7 +144,7 @@ func (q *sinkQueue[T]) putBack(later sinkQueue[T]) {
 		return
 	}
 	if later.whole {
-		later.from, later.oldest = q.from, q.oldest
+		later.from, later.oldest, later.gaps = q.from, q.oldest, append(q.gaps, later.gaps...)
 		*q = later
 		return
 	}

@@ -233,6 +233,7 @@ func (s *sinkRunner[T]) putBack() {
 func (s *sinkRunner[T]) commit(ctx context.Context, q sinkQueue[T]) error {
 	err := s.sink.Commit(ctx, q.batch())
 	if errors.Is(err, ErrSinkEmpty) {
+		s.putBack() // what it missed is a gap
 		s.fanout.restart(s)
 		q = s.take()
 		s.retry = q

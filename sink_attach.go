@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 )
 
@@ -43,8 +44,10 @@ func (h *fanout[T]) restorer() *sinkRunner[T] {
 
 // load fills the store with what a sink has.
 func (h *fanout[T]) load(ctx context.Context, s *sinkRunner[T], sections []section[T]) (Kept, error) {
-	s.committing.Lock()
-	defer s.committing.Unlock()
+	if err := s.use(ctx); err != nil {
+		return Kept{}, err
+	}
+	defer s.release()
 	kept, err := s.sink.Open(ctx, s.flushNow)
 	if err != nil && !errors.Is(err, ErrSinkEmpty) {
 		s.openFailed(err)
@@ -110,28 +113,24 @@ func (s *sinkRunner[T]) start(from Positions) {
 }
 
 // flushNow is what a sink calls to commit what waits.
-func (s *sinkRunner[T]) flushNow() error { return s.flush(context.Background()) }
+func (s *sinkRunner[T]) flushNow() error { return s.flush(s.running) }
 
 // startSinks lets the sinks run, and waits for those that open soon.
 func (h *fanout[T]) startSinks(ctx context.Context) (stop func()) {
 	sinks := h.runners()
-	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	done := make(chan struct{})
+	var running sync.WaitGroup
 	for _, s := range sinks {
-		go func() {
-			defer func() { done <- struct{}{} }()
-			s.run(running)
-		}()
+		running.Go(func() {
+			s.run(s.running)
+			s.close()
+		})
 	}
 	h.awaitOpen(ctx)
 	return func() {
-		cancel()
-		for range sinks {
-			<-done
-		}
 		for _, s := range sinks {
-			s.close()
+			s.stop()
 		}
+		running.Wait()
 	}
 }
 
@@ -159,8 +158,10 @@ func (s *sinkRunner[T]) openFailed(err error) {
 
 // open asks the sink what it holds.
 func (s *sinkRunner[T]) open(ctx context.Context) error {
-	s.committing.Lock()
-	defer s.committing.Unlock()
+	if err := s.use(ctx); err != nil {
+		return err
+	}
+	defer s.release()
 	kept, err := s.sink.Open(ctx, s.flushNow)
 	if errors.Is(err, ErrSinkEmpty) {
 		kept, err = Kept{}, nil
@@ -238,8 +239,10 @@ func aheadOf(held, copied []Position) map[string]Position {
 // reconcile compares what the sink holds with the copy, and queues the differences. A
 // sink that cannot say what it holds gets the whole content.
 func (s *sinkRunner[T]) reconcile(ctx context.Context) error {
-	s.committing.Lock()
-	defer s.committing.Unlock()
+	if err := s.use(ctx); err != nil {
+		return err
+	}
+	defer s.release()
 	var held map[Key]Meta
 	if lister, ok := s.sink.(SinkLister); ok {
 		held = map[Key]Meta{}

@@ -20,8 +20,13 @@ type sinkRunner[T any] struct {
 	clock  Clock
 	logger *slog.Logger
 
-	// committing is held while the sink is used.
-	committing sync.Mutex
+	// running ends when the replica stops.
+	running context.Context
+	stop    context.CancelFunc
+
+	// committing has a token while the sink is used. It is a channel so that a flush
+	// which the sink asks for does not outlast running.
+	committing chan struct{}
 	// retry is a batch whose commit failed and which must come again as it is.
 	retry sinkQueue[T]
 
@@ -60,11 +65,25 @@ const (
 func newSinkRunner[T any](sink Sink[T], h *fanout[T]) *sinkRunner[T] {
 	s := &sinkRunner[T]{
 		sink: sink, policy: sink.Policy().withDefaults(), fanout: h, clock: h.clock, logger: h.logger,
-		wake: make(chan struct{}, 1), full: make(chan struct{}, 1), opened: make(chan struct{}),
+		committing: make(chan struct{}, 1),
+		wake:       make(chan struct{}, 1), full: make(chan struct{}, 1), opened: make(chan struct{}),
 	}
+	s.running, s.stop = context.WithCancel(context.Background())
 	s.queue.policy = s.policy
 	return s
 }
+
+// use waits until nobody else uses the sink, and release lets others use it.
+func (s *sinkRunner[T]) use(ctx context.Context) error {
+	select {
+	case s.committing <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (s *sinkRunner[T]) release() { <-s.committing }
 
 // add queues what the copy has taken. The fan-out's lock is held.
 func (s *sinkRunner[T]) add(changes []Change[T], at Position, gap *Gap) {
@@ -198,8 +217,13 @@ func (s *sinkRunner[T]) gather(ctx context.Context) bool {
 
 // flush commits what waits.
 func (s *sinkRunner[T]) flush(ctx context.Context) error {
-	s.committing.Lock()
-	defer s.committing.Unlock()
+	if err := s.use(ctx); err != nil {
+		return err
+	}
+	defer s.release()
+	if s.current() == sinkClosed {
+		return ErrStopped
+	}
 	if !s.retry.any {
 		s.retry = s.take()
 	}
@@ -218,6 +242,10 @@ func (s *sinkRunner[T]) flush(ctx context.Context) error {
 func (s *sinkRunner[T]) take() sinkQueue[T] {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	select {
+	case <-s.full: // it was this batch
+	default:
+	}
 	return s.queue.take()
 }
 
@@ -299,6 +327,8 @@ func (s *sinkRunner[T]) close() {
 			s.logger.Error("what was last known could not be written to a sink, which begins with an older state when it is attached again", "sink", s.policy.Name, "err", err)
 		}
 	}
+	_ = s.use(context.Background()) // a flush that the sink asked for ends with running
+	defer s.release()
 	s.mu.Lock()
 	s.state = sinkClosed
 	s.mu.Unlock()

@@ -51,6 +51,7 @@ func (h *fanout[T]) load(ctx context.Context, s *sinkRunner[T], sections []secti
 	kept, err := s.sink.Open(ctx, s.flushNow)
 	if err != nil && !errors.Is(err, ErrSinkEmpty) {
 		s.openFailed(err)
+		s.waited() // the copy begins without it in any case
 		return Kept{}, fmt.Errorf("the %s could not be opened: %w", s.policy.Name, err)
 	}
 	var objects []Change[T]
@@ -105,9 +106,7 @@ func (s *sinkRunner[T]) follow(from Positions, whole bool) {
 
 // start notes what the sink holds, and leaves the queue empty. mu is held.
 func (s *sinkRunner[T]) start(from Positions) {
-	if s.state == sinkOpening {
-		close(s.opened)
-	}
+	s.waited()
 	s.committed, s.ahead = from, nil
 	s.queue = sinkQueue[T]{policy: s.policy, from: from.Clone(), at: from.Clone()}
 }

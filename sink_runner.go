@@ -44,7 +44,9 @@ type sinkRunner[T any] struct {
 
 	// wake has a token when there is something to do, full when a batch is full.
 	wake, full chan struct{}
-	opened     chan struct{}
+	// opened is closed when the copy need not wait for the sink any longer.
+	opened chan struct{}
+	waited func()
 }
 
 // sinkState says what a runner must do before its sink follows the copy.
@@ -69,6 +71,7 @@ func newSinkRunner[T any](sink Sink[T], h *fanout[T]) *sinkRunner[T] {
 		wake:       make(chan struct{}, 1), full: make(chan struct{}, 1), opened: make(chan struct{}),
 	}
 	s.running, s.stop = context.WithCancel(context.Background())
+	s.waited = sync.OnceFunc(func() { close(s.opened) })
 	s.queue.policy = s.policy
 	return s
 }

@@ -167,7 +167,7 @@ func TestRunTwiceAtOnce(t *testing.T) {
 		if informer.IsStopped() {
 			t.Error("the second run stopped the first")
 		}
-		if got := server.Requests(); strings.Count(got, "list") != 1 {
+		if got := server.log(); strings.Count(got, "list") != 1 {
 			t.Errorf("requests:\n%s", got)
 		}
 		stop()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -94,6 +95,12 @@ func (s *server) WatchWithContext(ctx context.Context, options metav1.ListOption
 	go w.play(s.Play(a, time.Duration(*options.TimeoutSeconds)*time.Second))
 	return w, nil
 }
+
+var probesInARow = regexp.MustCompile(`(?m)^probe ×\d+$`)
+
+// log gives the requests. How many probes there are in a row is left to chance: one
+// for each batch of events.
+func (s *server) log() string { return probesInARow.ReplaceAllString(s.Requests(), "probe") }
 
 // showOptions is the text of a request.
 func showOptions(o metav1.ListOptions) string {

@@ -91,7 +91,7 @@ func (s scenario) tell(t *testing.T, l library, kind string, buffer int) map[str
 		c := kinds[kind](l, s, server, r)
 		took := live(c, s, r)
 		seen = c.observe()
-		seen["requests"], seen["stop"] = server.Requests(), ""
+		seen["requests"], seen["stop"] = server.log(), ""
 		switch {
 		case took > 500*time.Millisecond:
 			seen["stop"] = "late\n"

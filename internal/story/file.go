@@ -87,6 +87,9 @@ func parseFile(path, data string) (*File, error) {
 			continue
 		}
 		f.several = true
+		if text = strings.TrimRight(text, "\n"); text != "" { // the empty line before a title
+			text += "\n"
+		}
 		if err := end(); err != nil {
 			return nil, err
 		}
@@ -111,6 +114,9 @@ func (f *File) format() string {
 	var b strings.Builder
 	b.WriteString(f.words)
 	for _, s := range f.Stories {
+		if f.several && b.Len() > 0 {
+			b.WriteString("\n")
+		}
 		if f.several {
 			b.WriteString(title + s.Name + "\n")
 		}

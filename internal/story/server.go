@@ -113,7 +113,7 @@ func (s *Server) Requests() string {
 			n++
 		}
 		b.WriteString(s.requests[i])
-		if n > 1 && s.requests[i] != "probe" { // one for each batch of events
+		if n > 1 {
 			fmt.Fprintf(&b, " ×%d", n)
 		}
 		b.WriteString("\n")

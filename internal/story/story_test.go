@@ -11,6 +11,7 @@ import (
 )
 
 const two = `Words about the file.
+
 === list: the first
 with: watchlist resync=10s
 took: 2s..3s
@@ -23,6 +24,7 @@ before recheck doubted
 10s stop
 -- handler --
 add a@3 (initial)
+
 === list: the second
 -- server --
 list hang

@@ -17,9 +17,10 @@ func TestEdges(t *testing.T) { tellStories(t, "edges") }
 // ends there.
 func TestStopFromEveryState(t *testing.T) { tellStories(t, "stop") }
 
-// TestStoresKnowTheirPosition tells what a store is told with each state: the version, its epoch,
-// and whether something is missing.
-func TestStoresKnowTheirPosition(t *testing.T) { tellStories(t, "positions") }
+// TestWhatIsMissingIsKept tells how a store is told with each state whether something is
+// missing from it, TestEpochs how it is told which versions can be compared.
+func TestWhatIsMissingIsKept(t *testing.T) { tellStories(t, "missing") }
+func TestEpochs(t *testing.T)              { tellStories(t, "epochs") }
 
 func TestReflectorRunsOnce(t *testing.T) {
 	r, err := tarn.NewReflector[*thing](parseScripted(t, "list hang"), memory.New[*thing](), tarn.Options[*thing]{})

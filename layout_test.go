@@ -49,6 +49,8 @@ var layout = []folderRule{
 		why: "it says what errors of the API mean to the engine, to whoever speaks to a server"},
 	{folder: "internal/render", imports: nil, noKubernetes: true,
 		why: "it writes any object for people to read, and knows nothing of where it comes from"},
+	{folder: "internal/story", imports: []string{"."}, noKubernetes: true,
+		why: "the format of stories knows neither objects nor requests; the tests that tell them do"},
 	{folder: "storetest", imports: []string{"."},
 		why: "the suite for store implementers knows only the contract"},
 	{folder: "faults", imports: []string{"."}, noKubernetes: true,

@@ -3,382 +3,181 @@ package tarn_test
 import (
 	"context"
 	"errors"
-	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/tarnproject/tarn"
 )
 
-// diskStore is a store with content from a process before.
-type diskStore struct {
-	tarn.ReadStore[*thing]
-	kept           string
-	other, unsound bool
-	err            error
-	// positions are those of sections, if it has several.
-	positions []tarn.Position
-	// at is what the store was told with each version that it was given.
-	at, epochs []string
-}
+// TestWarmRestart tells the stories of docs/protocol.md that begin with what another
+// process left on disk.
+func TestWarmRestart(t *testing.T) { tellStories(t, "restart") }
 
-func (d *diskStore) Apply(changes []tarn.Change[*thing], at tarn.Position) error {
-	d.note(at)
-	return d.ReadStore.Apply(changes, at)
-}
-
-func (d *diskStore) note(at tarn.Position) {
-	d.at = append(d.at, fmt.Sprint(at.Version, " ", at.Complete))
-	d.epochs = append(d.epochs, strings.TrimSpace(fmt.Sprint(at.Version, " ", at.Epoch)))
-}
-
-func (d *diskStore) Restore(context.Context) (tarn.Kept, error) {
-	if d.err != nil || d.kept == "none" {
-		return tarn.Kept{}, d.err
-	}
-	version, items, _ := strings.Cut(d.kept, ":")
-	var changes []tarn.Change[*thing]
-	for _, item := range strings.Fields(items) {
-		o := parseThing(item)
-		changes = append(changes, tarn.Change[*thing]{Type: tarn.Add, Key: tarn.Key(o.name), Object: o})
-	}
-	at := tarn.Position{Version: tarn.Version(version), Complete: !d.unsound}
-	positions := []tarn.Position{at}
-	if d.positions != nil {
-		positions = d.positions
-	}
-	kept := tarn.Kept{Positions: positions, LastContact: time.Now().Add(-42 * time.Second)}
-	if d.other {
-		kept.Confirm = func(context.Context) error { return tarn.ErrOtherSource }
-	}
-	for _, p := range positions {
-		if err := d.ReadStore.Apply(changes, p); err != nil {
-			return kept, err
+// What comes from disk is served at once, and says so, while the source is away.
+func TestServingFromDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := parseScripted(t, "probe hang")
+		store := parseDisk(t, "5: a@3 b@5")
+		r, err := tarn.NewReplica(source, store, tarn.Options[*thing]{Name: "things", OnError: func(context.Context, error) {}})
+		if err != nil {
+			t.Fatal(err)
 		}
-		changes = nil
-	}
-	return kept, nil
-}
-
-func (d *diskStore) Disk() tarn.SinkHealth { return tarn.SinkHealth{Version: d.Version()} }
-
-// fillStore is a disk that takes its first state in pieces. It refuses one that has
-// "refused" in it.
-type fillStore struct {
-	*diskStore
-	filled map[tarn.Key]tarn.Change[*thing]
-}
-
-func (d *fillStore) Fill(changes []tarn.Change[*thing], first bool) error {
-	if first {
-		d.filled = map[tarn.Key]tarn.Change[*thing]{}
-	}
-	var bad tarn.ObjectErrors
-	for _, c := range changes {
-		switch {
-		case c.Type == tarn.Delete:
-			delete(d.filled, c.Key)
-		case c.Key == "refused":
-			return errors.New("the disk is full")
-		case c.Key == "unwritable":
-			bad = append(bad, tarn.BadObject{Key: c.Key, Err: errors.New("cannot be written")})
-		default:
-			d.filled[c.Key] = c
+		end := start(t, r.Run)
+		synctest.Wait()
+		if r.Len() != 2 || r.Version() != "5" {
+			t.Errorf("%d objects at version %q are served", r.Len(), r.Version())
 		}
-	}
-	if bad != nil {
-		return bad
-	}
-	return nil
+		if err := r.WaitFor(t.Context(), "5"); err != nil {
+			t.Errorf("the version on disk cannot be waited for: %v", err)
+		}
+		h := r.Health()
+		if !h.FromDisk || h.Synced || h.Age != 42*time.Second || h.Fresh(time.Hour) || h.Disk == nil {
+			t.Errorf("Health is %+v", h)
+		}
+		if s := h.String(); !strings.Contains(s, "from disk, 42s old, at version 5") {
+			t.Errorf("Health says %q", s)
+		}
+		short, stop := context.WithTimeout(t.Context(), time.Second)
+		defer stop()
+		if err := r.WaitSynced(short); err == nil || !strings.Contains(err.Error(), "from disk") {
+			t.Errorf("WaitSynced says %v", err)
+		}
+		// One who comes late begins with what is there too.
+		var late []string
+		for c := range r.Changes(short) {
+			late = append(late, describeChange(c))
+		}
+		if len(late) != 0 {
+			t.Errorf("after the end there was %v", late)
+		}
+		more, stopMore := context.WithTimeout(t.Context(), time.Second)
+		defer stopMore()
+		for c := range r.Changes(more) {
+			late = append(late, describeChange(c))
+		}
+		if slices.Sort(late); strings.Join(late, ", ") != "add a@3 (initial), add b@5 (initial)" {
+			t.Errorf("a late subscriber sees %v", late)
+		}
+		end()
+		source.wantRequests(t, "probe")
+	})
 }
 
-func (d *fillStore) Filled(at tarn.Position) error {
-	var all []tarn.Change[*thing]
-	for _, key := range slices.Sorted(maps.Keys(d.filled)) {
-		all = append(all, d.filled[key])
-	}
-	d.filled = nil
-	if err := d.Apply(all, at); err != nil {
-		return err
-	}
-	if _, ok := d.Get("late"); ok {
-		return tarn.ObjectErrors{{Key: "late", Err: errors.New("cannot be written")}}
-	}
-	return nil
+// A disk that cannot be read costs a list, and is reported.
+func TestADiskThatCannotBeRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := parseScripted(t, "list 5: a@3\nwatch:")
+		store := parseDisk(t, "none")
+		store.err = errors.New("no disk")
+		var told []error
+		r, err := tarn.NewReplica(source, store, tarn.Options[*thing]{Name: "things", OnError: func(_ context.Context, err error) { told = append(told, err) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		stop := start(t, r.Run)
+		if err := r.WaitSynced(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if len(told) != 1 || !strings.Contains(told[0].Error(), "no disk; the copy begins with a list") {
+			t.Errorf("reported: %v", told)
+		}
+		stop()
+		source.wantRequests(t, "list rv=any limit=500\nwatch rv=5 5m..10m")
+	})
 }
 
-// warmStories are what happens when a replica begins with what another process
-// left on disk.
-var warmStories = map[string]story{
-	"disk: the watch is resumed after a probe, without a list": {
-		disk: "5: a@3 b@5",
-		server: `
-			list latest limit=1 -> 9: a@3
-			watch 5 for 3s -> mod a@7; del b@8; bookmark 9; hang`,
-		handler: "add a@3 initial\nadd b@5 initial\nupdate a@3 -> a@7\ndelete b@8",
-		store:   "a@7",
-		then:    synced("9", map[string]int64{}),
-	},
-	"disk: nothing happened meanwhile": {
-		disk: "5: a@3 b@5",
-		server: `
-			list latest limit=1 -> 5: a@3
-			watch 5 -> hang`,
-		handler: "add a@3 initial\nadd b@5 initial",
-		store:   "a@3 b@5",
-		then:    synced("5", map[string]int64{}),
-	},
-	"disk: not synced before the version of the probe is reached": {
-		disk: "5: a@3",
-		server: `
-			list latest limit=1 -> 9: a@3
-			watch 5 for 3s -> mod a@7; hang`,
-		handler: "add a@3 initial\nupdate a@3 -> a@7",
-		then: func(t *testing.T, r *tarn.Replica[*thing]) {
-			if h := r.Health(); h.Synced || !h.FromDisk {
-				t.Errorf("synced, at version %s, although the source was at 9: %v", h.Version, h)
-			}
+// Sections resume where they were, found by their names. One that is new is listed, as
+// a difference to whatever is there, and one that is gone leaves nothing behind.
+func TestWarmSections(t *testing.T) {
+	at := func(section string, v tarn.Version) tarn.Position {
+		return tarn.Position{Section: section, Version: v, Complete: true}
+	}
+	for _, test := range []struct {
+		name      string
+		positions []tarn.Position
+		// a and b are the servers of the two sections, askedA and askedB the
+		// requests that each must get.
+		a, askedA, b, askedB string
+
+		told    string
+		version tarn.Version
+	}{
+		{
+			name: "each where it was", positions: []tarn.Position{at("b", "7"), at("a", "5")},
+			a: "probe 9\nwatch: mod a1@9", askedA: "probe\nwatch rv=5 3s",
+			b: "probe 9\nwatch: bookmark 9", askedB: "probe\nwatch rv=7 3s",
+			told: "add a1@3 (initial), add b1@5 (initial), update a1@3 -> a1@9", version: "9",
 		},
-	},
-	"disk: a quiet collection is told so by the end of a short watch": {
-		disk: "5: a@3",
-		server: `
-			list latest limit=1 -> 900: a@3
-			watch 5 for 3s -> wait 1s; bookmark 901; wait 2s; close
-			watch 901 -> hang`,
-		handler: "add a@3 initial",
-		atMost:  4 * time.Second,
-		then:    synced("901", map[string]int64{}),
-	},
-	"disk: short watches that tell nothing become longer": {
-		disk: "5: a@3",
-		server: `
-			list latest limit=1 -> 900: a@3
-			watch 5 for 3s -> wait timeout; close
-			watch 5 for 6s -> bookmark 890; wait timeout; close
-			watch 890 for 12s -> wait 10s; bookmark 900; hang`,
-		handler: "add a@3 initial",
-		then:    synced("900", map[string]int64{}),
-	},
-	"disk: a source without bookmarks is listed in the end": {
-		disk: "5: a@3",
-		server: `
-			list latest limit=1 -> 900: a@3
-			watch 5 for 3s -> wait timeout; close
-			watch 5 for 6s -> wait timeout; close
-			watch 5 for 12s -> wait timeout; close
-			list 5 -> 900: a@3
-			watch 900 -> hang`,
-		handler: "add a@3 initial",
-		atMost:  25 * time.Second,
-		then:    synced("900", map[string]int64{"restart": 1}),
-	},
-	"disk: a version that is gone costs a list, as a difference": {
-		disk: "5: a@3 b@5 c@4",
-		server: `
-			list latest limit=1 -> 90: a@3
-			watch 5 for 3s -> error expired
-			list latest -> 91: a@3 b@80
-			watch 91 -> hang`,
-		handler: "add a@3 initial\nadd b@5 initial\nadd c@4 initial\ndelete c@4 missed\nupdate b@5 -> b@80",
-		errors:  "expired",
-		store:   "a@3 b@80",
-		then:    synced("91", map[string]int64{"expired": 1}),
-	},
-	"disk: a version that expires inside of the watch": {
-		disk: "5: a@3",
-		server: `
-			list latest limit=1 -> 90: a@3
-			watch 5 for 3s -> mod a@6; error expired
-			list latest -> 91: a@90
-			watch 91 -> hang`,
-		handler: "add a@3 initial\nupdate a@3 -> a@6\nupdate a@6 -> a@90",
-		errors:  "expired",
-		then:    synced("91", map[string]int64{"expired": 1}),
-	},
-	"disk: a source that went back is read anew, comparing content": {
-		disk: "50: a@3=old b@5",
-		server: `
-			list latest limit=1 -> 30: a@3
-			list latest -> 30: a@3=new b@5
-			watch 30 -> hang`,
-		handler: "add a@3=old initial\nadd b@5 initial\nupdate a@3=old -> a@3=new",
-		errors:  "the source went back in time",
-		then:    synced("30", map[string]int64{"rewound": 1}),
-	},
-	"disk: content of another source is read anew, comparing content": {
-		disk: "50: a@3=theirs b@5", other: true,
-		server: `
-			list latest -> 70: a@3=ours
-			watch 70 -> hang`,
-		handler: "add a@3=theirs initial\nadd b@5 initial\ndelete b@5 missed\nupdate a@3=theirs -> a@3=ours",
-		errors:  tarn.ErrOtherSource.Error(),
-		then:    synced("70", map[string]int64{"other source": 1}),
-	},
-	"disk: a probe without an answer is made again, and disk served meanwhile": {
-		disk: "5: a@3",
-		server: `
-			list latest limit=1 -> error refused
-			list latest limit=1 -> error forbidden
-			list latest limit=1 -> 6: a@3
-			watch 5 for 3s -> add b@6; hang`,
-		handler: "add a@3 initial\nadd b@6",
-		errors:  "refused\nforbidden",
-		then:    synced("6", map[string]int64{}),
-	},
-	"disk: a watch that is lost before the end is resumed": {
-		disk: "5: a@3",
-		server: `
-			list latest limit=1 -> 9: a@3
-			watch 5 for 3s -> mod a@6; error lost
-			watch 6 for 3s -> mod a@9; hang`,
-		handler: "add a@3 initial\nupdate a@3 -> a@6\nupdate a@6 -> a@9",
-		errors:  "connection lost",
-		then:    synced("9", map[string]int64{}),
-	},
-	"disk: a watch that cannot be had is followed by a list at the version reached": {
-		disk: "5: a@3",
-		server: `
-			list latest limit=1 -> 9: a@3
-			watch 5 for 3s -> error internal
-			list 5 -> 9: a@3 b@9
-			watch 9 -> hang`,
-		handler: "add a@3 initial\nadd b@9 initial",
-		errors:  "internal error",
-		then:    synced("9", map[string]int64{"watch ended": 1}),
-	},
-	"disk: versions that cannot be compared are listed": {
-		disk: "x5: a@3",
-		server: `
-			list latest limit=1 -> x9: a@3
-			list x5 -> x9: a@3 b@x9
-			watch x9 -> hang`,
-		handler: "add a@3 initial\nadd b@x9 initial",
-		then:    synced("x9", map[string]int64{"restart": 1}),
-	},
-	"disk: as a stream, if a state must be read": {
-		disk: "50: a@3", opts: tarn.Options[*thing]{WatchList: true},
-		server: `
-			list latest limit=1 -> 30: a@3
-			stream latest -> add a@3; end 30; hang`,
-		handler: "add a@3 initial",
-		errors:  "the source went back in time",
-		then:    synced("30", map[string]int64{"rewound": 1}),
-	},
-	"disk: with nothing on it, the replica begins as any other": {
-		disk: "none",
-		server: `
-			list any -> 5: a@3
-			watch 5 -> hang`,
-		handler: "add a@3 initial",
-		then:    synced("5", map[string]int64{"start": 1}),
-	},
-	"disk: a first state flows through, in pages of a consistent read": {
-		disk: "none", fill: true,
-		server: `
-			list latest limit=500 -> 5: a@3 b@4 more=t1
-			list latest continue=t1 -> 5: c@5
-			watch 5 -> mod a@6; hang`,
-		handler: "add a@3 initial\nadd b@4 initial\nadd c@5 initial\nupdate a@3 -> a@6",
-		store:   "a@6 b@4 c@5",
-		then:    synced("6", map[string]int64{"start": 1}),
-	},
-	"disk: a first state that flows and breaks off is begun anew": {
-		disk: "none", fill: true,
-		server: `
-			list latest limit=500 -> 5: a@3 gone@4 more=t1
-			list latest continue=t1 -> error expired
-			list latest -> 8: a@7
-			watch 8 -> hang`,
-		handler: "add a@7 initial",
-		store:   "a@7",
-		then:    synced("8", map[string]int64{"start": 1}),
-	},
-	"disk: a first state that the disk does not take is tried again": {
-		disk: "none", fill: true,
-		server: `
-			list latest -> 5: a@3 refused@4
-			list latest -> 6: a@3
-			watch 6 -> hang`,
-		handler: "add a@3 initial",
-		errors:  "the disk is full",
-		store:   "a@3",
-		then:    synced("6", map[string]int64{"start": 1}),
-	},
-	"disk: a first state that flows as a stream": {
-		disk: "none", fill: true, opts: tarn.Options[*thing]{WatchList: true},
-		server: `
-			stream latest -> add a@3; add b@4; mod a@5; del b@6; add nil; add unwritable@7; end 9; hang`,
-		handler: "add a@5 initial",
-		bad:     "?\nunwritable",
-		store:   "a@5",
-		then: func(t *testing.T, r *tarn.Replica[*thing]) {
-			synced("9", map[string]int64{"start": 1})(t, r)
-			if h := r.Health(); h.BadCount != 2 {
-				t.Errorf("%d bad objects: %v", h.BadCount, h.Bad)
-			}
+		{
+			name: "one that is new", positions: []tarn.Position{at("a", "5")},
+			a: "probe 5\nwatch:", askedA: "probe\nwatch rv=5 5m..10m",
+			b: "list 8: b1@8\nwatch:", askedB: "list rv=any limit=500\nwatch rv=8 5m..10m",
+			told: "add a1@3 (initial), add b1@5 (initial), update b1@5 -> b1@8", version: "5",
 		},
-	},
-	"disk: what could not be written at the end of a first state is bad": {
-		disk: "none", fill: true,
-		server: `
-			list latest -> 5: a@3 late@4
-			watch 5 -> hang`,
-		handler: "add a@3 initial\nadd late@4 initial",
-		bad:     "late",
-		then:    synced("5", map[string]int64{"start": 1}),
-	},
-	"disk: content that lacks something is served, and read as a difference": {
-		disk: "5: a@3 b@5", unsound: true,
-		server: `
-			list 5 -> 9: a@3 b@8
-			watch 9 -> hang`,
-		handler: "add a@3 initial\nadd b@5 initial\nupdate b@5 -> b@8",
-		then:    synced("9", map[string]int64{"restart": 1}),
-	},
-	"disk: a source whose watches are silent and never end is listed in the end": {
-		disk: "5: a@3",
-		server: `
-			list latest limit=1 -> 900: a@3
-			watch 5 for 3s -> hang
-			list latest limit=1 -> 900: a@3
-			list 5 -> 900: a@3
-			watch 900 -> hang`,
-		handler: "add a@3 initial",
-		atMost:  10 * time.Minute,
-		then:    synced("900", map[string]int64{"restart": 1}),
-	},
-	"disk: a source whose watches break before they tell anything is listed in the end": {
-		disk: "5: a@3",
-		server: `
-			list latest limit=1 -> 900: a@3
-			watch 5 for 3s -> wait 500ms; error lost
-			watch 5 for 6s -> wait 500ms; error lost
-			watch 5 for 12s -> wait 500ms; error lost
-			list 5 -> 900: a@3
-			watch 900 -> hang`,
-		handler: "add a@3 initial",
-		errors:  "connection lost\nconnection lost\nconnection lost",
-		then:    synced("900", map[string]int64{"restart": 1}),
-	},
-	"disk: who may watch and not list is given the state as a stream": {
-		disk: "5: a@3 b@4", opts: tarn.Options[*thing]{WatchList: true},
-		server: `
-			list latest limit=1 -> error forbidden
-			stream 5 -> add a@7; end 9; hang`,
-		handler: "add a@3 initial\nadd b@4 initial\ndelete b@4 missed\nupdate a@3 -> a@7",
-		then:    synced("9", map[string]int64{"restart": 1}),
-	},
-	"disk: a recheck asked for before is made": {
-		disk:      "5: a@3=wrong",
-		meanwhile: func(r *tarn.Replica[*thing]) { r.Recheck("verify") },
-		server: `
-			list latest -> 5: a@3=right
-			watch 5 -> hang`,
-		handler: "add a@3=wrong initial\nupdate a@3=wrong -> a@3=right",
-		then:    synced("5", map[string]int64{"verify": 1}),
-	},
+		{
+			name: "one that lacks something", positions: []tarn.Position{at("a", "5"), {Section: "b", Version: "5"}},
+			a: "probe 5\nwatch:", askedA: "probe\nwatch rv=5 5m..10m",
+			b: "list 8: b1@8\nwatch:", askedB: "list rv=5\nwatch rv=8 5m..10m",
+			told: "add a1@3 (initial), add b1@5 (initial), update b1@5 -> b1@8", version: "5",
+		},
+		{
+			name: "one that is gone", positions: []tarn.Position{at("a", "5"), at("b", "6"), at("c", "2")},
+			a: "probe 6\nwatch: bookmark 6", askedA: "probe\nwatch rv=5 3s",
+			b: "probe 6\nwatch:", askedB: "probe\nwatch rv=6 5m..10m",
+			told: "add a1@3 (initial), add b1@5 (initial)", version: "6",
+		},
+		{
+			name: "what was not in sections", positions: []tarn.Position{at("", "5")},
+			a: "list 9: a1@3\nwatch:", askedA: "list rv=any limit=500\nwatch rv=9 5m..10m",
+			b: "list 8: b1@8\nwatch:", askedB: "list rv=any limit=500\nwatch rv=8 5m..10m",
+			told: "add a1@3 (initial), add b1@5 (initial), update b1@5 -> b1@8", version: "8",
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := parseDisk(t, "5: a1@3 b1@5 c1@2")
+				store.positions = test.positions
+				a, b := parseScripted(t, test.a), parseScripted(t, test.b)
+				r, err := tarn.NewReplicaOf([]tarn.Section[*thing]{
+					{Name: "a", Source: a, Prefix: "a"}, {Name: "b", Source: b, Prefix: "b"},
+				}, store, tarn.Options[*thing]{Name: "things"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				var told []string
+				if _, err := r.Subscribe(func(c tarn.Change[*thing]) { told = append(told, describeChange(c)) }, tarn.SubscribeOptions{}); err != nil {
+					t.Fatal(err)
+				}
+				stop := start(t, r.Run)
+				if err := r.WaitSynced(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				synctest.Wait()
+				slices.Sort(told)
+				if got := strings.Join(told, ", "); got != test.told {
+					t.Errorf("the handler saw %s", got)
+				}
+				if h := r.Health(); h.FromDisk || h.Version != test.version || r.Version() != test.version || store.Version() != test.version || r.Len() != 2 {
+					t.Errorf("Health is %v, the store has %d objects at %s", h, r.Len(), store.Version())
+				}
+				stop()
+				a.wantRequests(t, test.askedA)
+				b.wantRequests(t, test.askedB)
+			})
+		})
+	}
+}
+
+// start runs something until stop, which waits for its end.
+func start(t *testing.T, run func(context.Context) error) (stop func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- run(ctx) }()
+	return func() {
+		cancel()
+		<-done
+	}
 }

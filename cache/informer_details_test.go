@@ -63,7 +63,7 @@ func TestInformerMetrics(t *testing.T) {
 	providers.reflector.Store(&provider)
 	t.Cleanup(func() { providers.reflector.Store(nil) })
 	id := reserved(t)
-	newRecorder(&scenario{}).catchReports(t)
+	newRecorder(nil).catchReports(t)
 	synctest.Test(t, func(t *testing.T) {
 		// The first watch is very short, the second lasts for two seconds.
 		server := serving(t, `
@@ -177,7 +177,7 @@ func TestRegistrationsOfOthers(t *testing.T) {
 
 func TestNilErrorHandlerIsTheDefault(t *testing.T) {
 	listing(t)
-	r := newRecorder(&scenario{})
+	r := newRecorder(nil)
 	r.catchReports(t)
 	synctest.Test(t, func(t *testing.T) {
 		informer := NewSharedInformer(serving(t, "list error 403"), &corev1.ConfigMap{}, 0)

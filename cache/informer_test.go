@@ -17,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	clientfeatures "k8s.io/client-go/features"
 	clientfeaturestesting "k8s.io/client-go/features/testing"
+
+	"github.com/tarnproject/tarn/internal/story"
 )
 
 // listing keeps streams out of tests that are about something else.
@@ -27,7 +29,7 @@ func listing(t *testing.T) {
 
 // serving is a server with a script.
 func serving(t *testing.T, text string) *server {
-	s, err := parseScript(text)
+	s, err := story.ParseScript(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +83,7 @@ func TestListerWatchersThatCannotBeUsed(t *testing.T) {
 			},
 		} {
 			t.Run(c.name+" for "+kind, func(t *testing.T) {
-				r := newRecorder(&scenario{})
+				r := newRecorder(nil)
 				r.catchReports(t)
 				synctest.Test(t, func(t *testing.T) {
 					stop := running(run())
@@ -124,7 +126,7 @@ func TestNilHandlers(t *testing.T) {
 func TestNegativePeriods(t *testing.T) {
 	listing(t)
 	synctest.Test(t, func(t *testing.T) {
-		r := newRecorder(&scenario{})
+		r := newRecorder(nil)
 		shared := NewSharedInformer(serving(t, "list 5: a@3\nwatch: stay 5"), &corev1.ConfigMap{}, -time.Second)
 		for name, period := range map[string]time.Duration{"h": -time.Second, "i": time.Second} {
 			if _, err := shared.AddEventHandlerWithResyncPeriod(r.handler(name), period); err != nil {
@@ -293,7 +295,7 @@ func TestDefaultErrorHandler(t *testing.T) {
 	quiet(t)
 	reflector := newNameplate("name", "type")
 	for want, err := range map[bool]error{false: apierrors.NewResourceExpired("old"), true: errors.New("boom")} {
-		r := newRecorder(&scenario{})
+		r := newRecorder(nil)
 		r.catchReports(t)
 		DefaultWatchErrorHandler(t.Context(), reflector, err)
 		if got := r.text("reported") != ""; got != want {

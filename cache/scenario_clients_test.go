@@ -10,6 +10,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	upstream "k8s.io/client-go/tools/cache"
+
+	"github.com/tarnproject/tarn/internal/story"
 )
 
 // library is one implementation of the constructors that are compared.
@@ -56,13 +58,13 @@ var (
 type client interface {
 	run(ctx context.Context)
 	// do is what the user does; it returns what came of it.
-	do(a action) string
+	do(a story.Action) string
 	// observe gives what can be seen at the end, by section.
 	observe() map[string]string
 }
 
 // kinds are the ways to use a library.
-var kinds = map[string]func(library, *scenario, ListerWatcher, *recorder) client{
+var kinds = map[string]func(library, scenario, ListerWatcher, *recorder) client{
 	"shared":    newSharedClient,
 	"informer":  newInformerClient,
 	"reflector": newReflectorClient,
@@ -76,20 +78,20 @@ var kindNames = []string{"shared", "informer", "reflector", "indexer"}
 // sharedClient is a shared informer with handlers.
 type sharedClient struct {
 	library  library
-	scenario *scenario
+	scenario scenario
 	recorder *recorder
 	informer SharedIndexInformer
 	handles  map[string]ResourceEventHandlerRegistration
 	ran      int
 }
 
-func newSharedClient(l library, s *scenario, lw ListerWatcher, r *recorder) client {
+func newSharedClient(l library, s scenario, lw ListerWatcher, r *recorder) client {
 	c := &sharedClient{library: l, scenario: s, recorder: r, handles: map[string]ResourceEventHandlerRegistration{}}
 	c.informer = l.newSharedInformer(lw, s.objects().example(), SharedIndexInformerOptions{
-		ResyncPeriod: s.duration("resync", 0),
+		ResyncPeriod: s.With.Duration("resync", 0),
 		Indexers:     s.indexers(),
 	})
-	if _, own := s.with["defaulthandler"]; !own {
+	if !s.With.Has("defaulthandler") {
 		must(c.informer.SetWatchErrorHandlerWithContext(func(_ context.Context, reflector *Reflector, err error) {
 			r.note("errors", "%s", showError(err))
 			if want := describeType(s.objects().example()); reflector.TypeDescription() != want {
@@ -100,8 +102,8 @@ func newSharedClient(l library, s *scenario, lw ListerWatcher, r *recorder) clie
 	if transform, ok := s.transform(); ok {
 		must(c.informer.SetTransform(transform))
 	}
-	if _, none := s.with["nohandler"]; !none {
-		c.do(action{verb: "handler", words: []string{"h"}})
+	if !s.With.Has("nohandler") {
+		c.do(story.Action{Verb: "handler", Words: []string{"h"}})
 	}
 	return c
 }
@@ -111,15 +113,15 @@ func (c *sharedClient) run(ctx context.Context) {
 	c.informer.RunWithContext(ctx)
 }
 
-func (c *sharedClient) do(a action) string {
+func (c *sharedClient) do(a story.Action) string {
 	name := ""
-	if len(a.words) > 0 {
-		name = a.words[0]
+	if len(a.Words) > 0 {
+		name = a.Words[0]
 	}
-	switch a.verb {
+	switch a.Verb {
 	case "handler":
 		options := HandlerOptions{}
-		for _, word := range a.words[1:] {
+		for _, word := range a.Words[1:] {
 			if value, ok := strings.CutPrefix(word, "resync="); ok {
 				period, err := time.ParseDuration(value)
 				must(err)
@@ -143,7 +145,7 @@ func (c *sharedClient) do(a action) string {
 	case "indexers":
 		return result(c.informer.AddIndexers(Indexers{name: indexByName("")}))
 	case "index":
-		objects, err := c.informer.GetIndexer().ByIndex(name, a.words[1])
+		objects, err := c.informer.GetIndexer().ByIndex(name, a.Words[1])
 		if err != nil {
 			return err.Error()
 		}
@@ -155,7 +157,7 @@ func (c *sharedClient) do(a action) string {
 	case "check":
 		return strings.TrimSpace(showStore(c.informer.GetStore()) + c.synced())
 	}
-	panic("a shared informer cannot " + a.verb)
+	panic("a shared informer cannot " + a.Verb)
 }
 
 func (c *sharedClient) synced() string {
@@ -192,24 +194,24 @@ type informerClient struct {
 	controller Controller
 }
 
-func newInformerClient(l library, s *scenario, lw ListerWatcher, r *recorder) client {
+func newInformerClient(l library, s scenario, lw ListerWatcher, r *recorder) client {
 	c := &informerClient{recorder: r}
 	transform, _ := s.transform()
 	c.store, c.controller = l.newInformer(InformerOptions{
 		ListerWatcher: lw,
 		ObjectType:    s.objects().example(),
 		Handler:       r.handler("h"),
-		ResyncPeriod:  s.duration("resync", 0),
+		ResyncPeriod:  s.With.Duration("resync", 0),
 		Indexers:      s.indexers(),
 		Transform:     transform,
 
-		MinWatchTimeout: s.duration("minwatch", 0),
+		MinWatchTimeout: s.With.Duration("minwatch", 0),
 	})
 	return c
 }
 
 func (c *informerClient) run(ctx context.Context) { c.controller.RunWithContext(ctx) }
-func (c *informerClient) do(action) string        { return "" }
+func (c *informerClient) do(story.Action) string  { return "" }
 
 func (c *informerClient) observe() map[string]string {
 	return map[string]string{
@@ -226,28 +228,28 @@ type reflectorClient struct {
 	reflector *Reflector
 }
 
-func newReflectorClient(l library, s *scenario, lw ListerWatcher, r *recorder) client {
-	refuses := s.with["refuses"]
+func newReflectorClient(l library, s scenario, lw ListerWatcher, r *recorder) client {
+	refuses := s.With["refuses"]
 	var store ReflectorStore = recordingStore{r, &refuses}
-	if s.with["store"] != "plain" {
+	if s.With["store"] != "plain" {
 		store = versionedStore{store.(recordingStore), new(string)}
 	}
 	return &reflectorClient{r, newScenarioReflector(l, s, lw, store)}
 }
 
-func newScenarioReflector(l library, s *scenario, lw ListerWatcher, store ReflectorStore) *Reflector {
+func newScenarioReflector(l library, s scenario, lw ListerWatcher, store ReflectorStore) *Reflector {
 	reflector := l.newReflector(lw, s.objects().example(), store, ReflectorOptions{
 		Name:            "r",
-		ResyncPeriod:    s.duration("resync", 0),
-		MinWatchTimeout: s.duration("minwatch", 0),
+		ResyncPeriod:    s.With.Duration("resync", 0),
+		MinWatchTimeout: s.With.Duration("minwatch", 0),
 	})
-	reflector.WatchListPageSize = s.number("pagesize")
-	reflector.MaxInternalErrorRetryDuration = s.duration("retryinternal", 0)
+	reflector.WatchListPageSize = s.With.Number("pagesize")
+	reflector.MaxInternalErrorRetryDuration = s.With.Duration("retryinternal", 0)
 	return reflector
 }
 
 func (c *reflectorClient) run(ctx context.Context) { c.reflector.RunWithContext(ctx) }
-func (c *reflectorClient) do(action) string        { return "" }
+func (c *reflectorClient) do(story.Action) string  { return "" }
 
 func (c *reflectorClient) observe() map[string]string {
 	return map[string]string{
@@ -262,7 +264,7 @@ type indexerClient struct {
 	indexer Indexer
 }
 
-func newIndexerClient(l library, s *scenario, lw ListerWatcher, r *recorder) client {
+func newIndexerClient(l library, s scenario, lw ListerWatcher, r *recorder) client {
 	c := &indexerClient{indexer: l.newIndexer()}
 	c.recorder, c.reflector = r, newScenarioReflector(l, s, lw, c.indexer)
 	return c
@@ -285,16 +287,16 @@ type queueClient struct {
 	controller Controller
 }
 
-func newQueueClient(l library, s *scenario, lw ListerWatcher, r *recorder) client {
+func newQueueClient(l library, s scenario, lw ListerWatcher, r *recorder) client {
 	c := &queueClient{recorder: r, store: l.newIndexer()}
 	handler := r.handler("h")
 	c.controller = l.newController(&Config{
 		Queue:             l.newQueue(c.store),
 		ListerWatcher:     lw,
 		ObjectType:        s.objects().example(),
-		FullResyncPeriod:  s.duration("resync", 0),
-		MinWatchTimeout:   s.duration("minwatch", 0),
-		WatchListPageSize: s.number("pagesize"),
+		FullResyncPeriod:  s.With.Duration("resync", 0),
+		MinWatchTimeout:   s.With.Duration("minwatch", 0),
+		WatchListPageSize: s.With.Number("pagesize"),
 		WatchErrorHandler: func(_ *Reflector, err error) { r.note("errors", "%s", showError(err)) },
 		Process: func(object any, initial bool) error {
 			for _, d := range object.(Deltas) {
@@ -320,7 +322,7 @@ func newQueueClient(l library, s *scenario, lw ListerWatcher, r *recorder) clien
 }
 
 func (c *queueClient) run(ctx context.Context) { c.controller.RunWithContext(ctx) }
-func (c *queueClient) do(action) string        { return "" }
+func (c *queueClient) do(story.Action) string  { return "" }
 
 func (c *queueClient) observe() map[string]string {
 	content, _, _ := strings.Cut(showStore(c.store), " (version")
@@ -335,7 +337,7 @@ func (c *queueClient) observe() map[string]string {
 
 // live lets a client run and its user act, for as long as the scenario lasts, and
 // returns how long it took to stop.
-func live(c client, s *scenario, r *recorder) time.Duration {
+func live(c client, s scenario, r *recorder) time.Duration {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	start := time.Now()
@@ -344,16 +346,16 @@ func live(c client, s *scenario, r *recorder) time.Duration {
 		defer close(done)
 		c.run(ctx)
 	}
-	user := s.user
-	for len(user) > 0 && user[0].at == before {
+	user := s.User
+	for len(user) > 0 && user[0].At == story.Before {
 		c.do(user[0])
 		user = user[1:]
 	}
 	go run(ended)
 	for _, a := range user {
-		time.Sleep(time.Until(start.Add(a.at)))
+		time.Sleep(time.Until(start.Add(a.At)))
 		synctest.Wait()
-		switch a.verb {
+		switch a.Verb {
 		case "stop":
 			cancel()
 			<-ended
@@ -361,14 +363,14 @@ func live(c client, s *scenario, r *recorder) time.Duration {
 			again := make(chan struct{})
 			go run(again)
 			<-again
-			r.note("results", "%v run: returned", a.at)
+			r.note("results", "%v run: returned", a.At)
 		default:
 			if text := c.do(a); text != "" {
-				r.note("results", "%v %s %s: %s", a.at, a.verb, strings.Join(a.words, " "), text)
+				r.note("results", "%v %s %s: %s", a.At, a.Verb, strings.Join(a.Words, " "), text)
 			}
 		}
 	}
-	time.Sleep(time.Until(start.Add(s.duration("for", 10*time.Second))))
+	time.Sleep(time.Until(start.Add(s.With.Duration("for", 10*time.Second))))
 	synctest.Wait()
 	stopping := time.Now()
 	cancel()

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -22,7 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 
-	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/internal/story"
 )
 
 // Objects are written as name@version, with "/uid" and "=content" if they
@@ -212,15 +211,6 @@ func fault(words []string) error {
 	return errors.New(strings.Join(words, " "))
 }
 
-// named are errors that have neither a status nor a common text.
-var named = map[string]error{
-	"rewound":          tarn.ErrRewound,
-	"silent":           tarn.ErrSilent,
-	"no end":           tarn.ErrNoInitialEnd,
-	"no list":          tarn.ErrNoList,
-	"very short watch": tarn.ErrShortWatch,
-}
-
 // showError is the text of an error as far as both worlds should agree: by
 // status and not by words.
 func showError(err error) string {
@@ -241,28 +231,9 @@ func showError(err error) string {
 	case errors.As(err, &status):
 		return fmt.Sprintf("%s%d %s", prefix, status.Status().Code, status.Status().Reason)
 	}
-	for name, known := range named {
-		if errors.Is(err, known) {
-			return prefix + name
-		}
+	if name := story.ErrorName(err); name != "" {
+		return prefix + name
 	}
 	text, _, _ := strings.Cut(err.Error(), "\n")
 	return prefix + "other: " + text
-}
-
-// spans are the waits of the default backoff, each up to twice as long.
-var spans = []time.Duration{800, 1600, 3200, 6400, 12800, 25600}
-
-// showWait is a wait as one of the spans, so that its random part does not show.
-func showWait(d time.Duration) string {
-	text := ""
-	for _, span := range spans {
-		if d >= span*time.Millisecond {
-			text = fmt.Sprintf("+%.1fs", (span * time.Millisecond).Seconds())
-		}
-	}
-	if text == "" && d >= 10*time.Millisecond {
-		return "+" + d.String()
-	}
-	return text
 }

@@ -20,6 +20,7 @@ import (
 	"pgregory.net/rapid"
 
 	framework "github.com/tarnproject/tarn/cache/testing"
+	"github.com/tarnproject/tarn/internal/story"
 )
 
 // deed is one step in the life of a random source.
@@ -138,14 +139,14 @@ func suffer(t *testing.T, l library, deeds []deed, handler ResourceEventHandler)
 func TestRandomHistories(t *testing.T) {
 	quiet(t)
 	clientfeaturestesting.SetFeatureDuringTest(t, clientfeatures.WatchListClient, false)
-	newRecorder(&scenario{}).catchReports(t)
+	newRecorder(nil).catchReports(t)
 	calm := []string{"add", "modify", "delete"}
 	t.Run("calm", func(t *testing.T) {
 		rapid.Check(t, func(rt *rapid.T) {
 			deeds := drawDeeds(rt, calm)
 			stories := map[string]string{}
 			for _, l := range []library{ours, clientGo} {
-				r := newRecorder(&scenario{with: map[string]string{"exact": ""}})
+				r := newRecorder(story.Settings{"exact": ""})
 				if store, truth := suffer(t, l, deeds, r.handler("h")); store != truth {
 					rt.Fatalf("%s ends with %q, the source with %q", l.name, store, truth)
 				}

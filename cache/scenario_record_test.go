@@ -12,6 +12,8 @@ import (
 	"time"
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+
+	"github.com/tarnproject/tarn/internal/story"
 )
 
 // recorder notes what a client does to its user.
@@ -33,9 +35,8 @@ type handlerCall struct {
 	handler, key, text string
 }
 
-func newRecorder(s *scenario) *recorder {
-	_, exact := s.with["exact"]
-	return &recorder{lines: map[string][]string{}, exact: exact, panicsOn: s.with["panics"]}
+func newRecorder(with story.Settings) *recorder {
+	return &recorder{lines: map[string][]string{}, exact: with.Has("exact"), panicsOn: with["panics"]}
 }
 
 func (r *recorder) note(section, format string, args ...any) {

@@ -9,14 +9,14 @@ import (
 
 // What the settings of a scenario stand for.
 
-func (s *scenario) objects() objects {
-	return objects{unstructured: s.with["type"] == "unstructured"}
+func (s scenario) objects() objects {
+	return objects{unstructured: s.With["type"] == "unstructured"}
 }
 
 // transform is the transform of a scenario: "mark" writes into each object,
 // "fail:b@7" and "panic:b" do so for that object only, "nil" is none.
-func (s *scenario) transform() (TransformFunc, bool) {
-	setting, ok := s.with["transform"]
+func (s scenario) transform() (TransformFunc, bool) {
+	setting, ok := s.With["transform"]
 	if !ok || setting == "nil" {
 		return nil, ok
 	}
@@ -42,8 +42,8 @@ func (s *scenario) transform() (TransformFunc, bool) {
 }
 
 // indexers is the index of a scenario: by name, but "fail:b" fails for b.
-func (s *scenario) indexers() Indexers {
-	setting, ok := s.with["index"]
+func (s scenario) indexers() Indexers {
+	setting, ok := s.With["index"]
 	if !ok {
 		return Indexers{}
 	}

@@ -154,7 +154,7 @@ func TestFakeSources(t *testing.T) {
 			}
 			t.Run(c.name+" with "+l.name, func(t *testing.T) {
 				clientfeaturestesting.SetFeatureDuringTest(t, clientfeatures.WatchListClient, true)
-				r := newRecorder(&scenario{})
+				r := newRecorder(nil)
 				r.catchReports(t)
 				synctest.Test(t, func(t *testing.T) {
 					source := c.source(t)

@@ -4,7 +4,6 @@ import (
 	"flag"
 	"iter"
 	"maps"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -17,9 +16,33 @@ import (
 	clientfeatures "k8s.io/client-go/features"
 	clientfeaturestesting "k8s.io/client-go/features/testing"
 	"k8s.io/klog/v2"
+
+	"github.com/tarnproject/tarn/internal/story"
 )
 
 var update = flag.Bool("update", false, "write what is seen into the scenarios; then read every line of the difference")
+
+// A scenario is a story that is told to client-go and to this package; docs/testing.md
+// describes the format.
+type scenario struct {
+	*story.Story
+	file *story.File
+}
+
+func readScenarios(t *testing.T) []scenario {
+	t.Helper()
+	files, err := story.ReadFolder("testdata/scenarios")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []scenario
+	for _, f := range files {
+		for _, s := range f.Stories {
+			all = append(all, scenario{s, f})
+		}
+	}
+	return all
+}
 
 // TestScenarios tells the same stories to client-go and to this package, and
 // compares what each does with what the story says. Where the two differ on
@@ -27,14 +50,9 @@ var update = flag.Bool("update", false, "write what is seen into the scenarios; 
 // claim about client-go fails as well.
 func TestScenarios(t *testing.T) {
 	quiet(t)
-	scenarios, err := readScenarios("testdata/scenarios")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, s := range scenarios {
-		t.Run(s.name, func(t *testing.T) {
-			_, watchList := s.with["watchlist"]
-			clientfeaturestesting.SetFeatureDuringTest(t, clientfeatures.WatchListClient, watchList)
+	for _, s := range readScenarios(t) {
+		t.Run(s.Name, func(t *testing.T) {
+			clientfeaturestesting.SetFeatureDuringTest(t, clientfeatures.WatchListClient, s.With.Has("watchlist"))
 			if *update {
 				s.update(t)
 				return
@@ -55,20 +73,20 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-func (s *scenario) kinds() []string {
-	if len(s.only) > 0 {
-		return s.only
+func (s scenario) kinds() []string {
+	if len(s.Only) > 0 {
+		return s.Only
 	}
-	return append(slices.Clone(kindNames), s.also...)
+	return append(slices.Clone(kindNames), s.Also...)
 }
 
 // tell runs the scenario and returns what was seen.
-func (s *scenario) tell(t *testing.T, l library, kind string, buffer int) map[string]string {
-	r := newRecorder(s)
+func (s scenario) tell(t *testing.T, l library, kind string, buffer int) map[string]string {
+	r := newRecorder(s.With)
 	r.catchReports(t)
 	var seen map[string]string
 	synctest.Test(t, func(t *testing.T) {
-		server := newServer(s.script, s.objects(), buffer)
+		server := newServer(s.Script, s.objects(), buffer)
 		server.lenient = l.name == clientGo.name // it forgets the watch of a state that the store refuses
 		c := kinds[kind](l, s, server, r)
 		took := live(c, s, r)
@@ -83,7 +101,7 @@ func (s *scenario) tell(t *testing.T, l library, kind string, buffer int) map[st
 		if took > time.Second && l.name == ours.name {
 			t.Errorf("it took %v to stop", took)
 		}
-		time.Sleep(s.duration("linger", 0)) // for calls that cannot be told to stop
+		time.Sleep(s.With.Duration("linger", 0)) // for calls that cannot be told to stop
 	})
 	return seen
 }
@@ -92,13 +110,13 @@ func (s *scenario) tell(t *testing.T, l library, kind string, buffer int) map[st
 const nothing = "(nothing)\n"
 
 // expected finds what a kind of a library must show in a section.
-func (s *scenario) expected(l library, kind, section string) string {
+func (s scenario) expected(l library, kind, section string) string {
 	names := []string{kind + "/" + section, section}
 	if l.name == clientGo.name {
 		names = append([]string{"client-go/" + kind + "/" + section, "client-go/" + section}, names...)
 	}
 	for _, name := range names {
-		if text, ok := s.sections[name]; ok {
+		if text, ok := s.Section(name); ok {
 			if text == nothing {
 				return ""
 			}
@@ -109,7 +127,7 @@ func (s *scenario) expected(l library, kind, section string) string {
 }
 
 // check compares what was seen with what the scenario says.
-func (s *scenario) check(t *testing.T, l library, kind string, seen map[string]string) {
+func (s scenario) check(t *testing.T, l library, kind string, seen map[string]string) {
 	for _, section := range slices.Sorted(keysOf(seen)) {
 		want := s.expected(l, kind, section)
 		if got := seen[section]; got != want {
@@ -121,35 +139,35 @@ func (s *scenario) check(t *testing.T, l library, kind string, seen map[string]s
 
 // checkClaims finds sections that claim a difference where there is none, and
 // differences that nobody explains.
-func (s *scenario) checkClaims(t *testing.T) {
+func (s scenario) checkClaims(t *testing.T) {
 	differs := false
-	for name, text := range s.sections {
+	for name, text := range s.Sections() {
 		claim, ok := strings.CutPrefix(name, "client-go/")
 		if !ok {
 			continue
 		}
 		differs = true
-		if s.why == "" {
+		if s.Why == "" {
 			t.Errorf("section %q differs from ours, and there is no line of why", name)
 		}
 		kind, section, some := strings.Cut(claim, "/")
 		if !some {
 			kind, section = s.kinds()[0], claim
 		}
-		if _, others := s.sections["client-go/"+section]; text == s.expected(ours, kind, section) && !(some && others) {
+		if _, others := s.Section("client-go/" + section); text == s.expected(ours, kind, section) && !(some && others) {
 			t.Errorf("section %q says what ours says", name)
 		}
 	}
-	if s.why != "" && !differs {
+	if s.Why != "" && !differs {
 		t.Error("there is a line of why, and nothing differs")
 	}
 }
 
 // update writes what was seen into the scenario.
-func (s *scenario) update(t *testing.T) {
-	for _, name := range slices.Clone(s.order) {
+func (s scenario) update(t *testing.T) {
+	for name := range s.Sections() {
 		if name != "server" && name != "user" {
-			s.set(name, "")
+			s.Set(name, "")
 		}
 	}
 	for _, l := range []library{ours, clientGo} {
@@ -173,11 +191,11 @@ func (s *scenario) update(t *testing.T) {
 				if l.name == clientGo.name {
 					name = "client-go/" + name
 				}
-				s.set(name, text)
+				s.Set(name, text)
 			}
 		}
 	}
-	if err := os.WriteFile(s.path, []byte(s.format()), 0o644); err != nil {
+	if err := s.file.Write(); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -25,22 +25,17 @@ import (
 // source makes the same informer as one handed over as such.
 func TestSuppliedSourceTellsTheSameStories(t *testing.T) {
 	quiet(t)
-	scenarios, err := readScenarios("testdata/scenarios")
-	if err != nil {
-		t.Fatal(err)
-	}
 	bySource := ours
 	bySource.newSharedInformer = func(lw ListerWatcher, example runtime.Object, options SharedIndexInformerOptions) SharedIndexInformer {
 		src := newSource(lw, example, describeType(example))
 		return NewSharedIndexInformerFromSource(src, example, options, usesWatchList(lw))
 	}
-	for _, s := range scenarios {
-		if !slices.Contains(s.kinds(), "shared") || s.name == "watch-nil" {
+	for _, s := range readScenarios(t) {
+		if !slices.Contains(s.kinds(), "shared") || s.Name == "watch-nil" {
 			continue // the last is about words for a ListerWatcher
 		}
-		t.Run(s.name, func(t *testing.T) {
-			_, watchList := s.with["watchlist"]
-			clientfeaturestesting.SetFeatureDuringTest(t, clientfeatures.WatchListClient, watchList)
+		t.Run(s.Name, func(t *testing.T) {
+			clientfeaturestesting.SetFeatureDuringTest(t, clientfeatures.WatchListClient, s.With.Has("watchlist"))
 			s.check(t, bySource, "shared", s.tell(t, bySource, "shared", 0))
 		})
 	}
@@ -99,7 +94,7 @@ func TestSuppliedSourceErrors(t *testing.T) {
 		"short":     {io.EOF, func(err error) bool { _, ok := errors.AsType[*upstream.VeryShortWatchError](err); return ok }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			newRecorder(&scenario{}).catchReports(t)
+			newRecorder(nil).catchReports(t)
 			synctest.Test(t, func(t *testing.T) {
 				src := &brokenSource{
 					items: []any{

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // fanout stands between a reflector and a store: what is written to the store is
@@ -38,6 +39,8 @@ type fanout[T any] struct {
 	// readAnew has, by section, why the next Apply may have missed states; empty if it
 	// has not.
 	readAnew []GapCause
+	// contact is when the source was last heard.
+	contact time.Time
 	// positions are those of the sections, unsynced how many have none yet. allSynced is
 	// closed when all have.
 	positions []Position
@@ -108,8 +111,9 @@ func (h *fanout[T]) apply(section int, changes []Change[T], at Position) error {
 // toSinks queues for the sinks what the store has taken.
 func (h *fanout[T]) toSinks(section int, changes []Change[T], at Position) {
 	gap := h.gap(section, at)
+	h.contact = h.clock.Now()
 	for _, s := range h.runners() {
-		s.add(changes, at, gap)
+		s.add(h.contact, changes, at, gap)
 	}
 }
 

@@ -212,6 +212,7 @@ func (h *fanout[T]) restore(ctx context.Context, store Durable, sections []secti
 // begin starts with content that was restored: what belongs to no section is taken out,
 // and the rest is published, if it is news, to those who follow already.
 func (h *fanout[T]) begin(kept Kept, sections []section[T], news bool) error {
+	h.contact = kept.LastContact
 	if len(kept.Positions) > 1 || len(sections) > 1 {
 		if err := h.dropOthers(kept, sections); err != nil {
 			return err
@@ -248,7 +249,7 @@ func (h *fanout[T]) dropOthers(kept Kept, sections []section[T]) error {
 			return fmt.Errorf("taking out what is in no section any more: %w", err)
 		}
 		for _, s := range h.runners() {
-			s.add(deletes, p, nil)
+			s.add(h.contact, deletes, p, nil)
 		}
 		deletes = nil
 	}

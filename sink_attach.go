@@ -107,7 +107,7 @@ func (s *sinkRunner[T]) follow(from Positions, whole bool) {
 // start notes what the sink holds, and leaves the queue empty. mu is held.
 func (s *sinkRunner[T]) start(from Positions) {
 	s.waited()
-	s.committed, s.ahead = from, nil
+	s.committed, s.ahead, s.taken = from, nil, queueSize{}
 	s.queue = sinkQueue[T]{policy: s.policy, from: from.Clone(), at: from.Clone()}
 }
 
@@ -186,7 +186,7 @@ func (h *fanout[T]) attach(s *sinkRunner[T], held Positions) {
 	case len(all) == 0:
 		s.state, s.queue.whole = sinkFollowing, true
 		if len(copied.All()) > 0 {
-			s.queue.replaceAll(s.clock.Now(), h.initial(), copied)
+			s.queue.replaceAll(s.clock.Now(), h.contact, h.initial(), copied)
 		}
 	case slices.Equal(all, copied.All()) && !lacking(all):
 		s.state = sinkFollowing
@@ -270,7 +270,7 @@ func (h *fanout[T]) compare(s *sinkRunner[T], held map[Key]Meta) {
 	s.state = sinkFollowing
 	content, now, at := h.initial(), s.clock.Now(), h.sectionPositions()
 	if held == nil {
-		s.queue.replaceAll(now, content, at)
+		s.queue.replaceAll(now, h.contact, content, at)
 		return
 	}
 	proof := !wentBack(&s.committed, &at)
@@ -288,5 +288,5 @@ func (h *fanout[T]) compare(s *sinkRunner[T], held map[Key]Meta) {
 	for _, key := range slices.Sorted(maps.Keys(held)) {
 		s.queue.put(Change[T]{Type: Delete, Missed: true, Key: key, Version: held[key].Version})
 	}
-	s.queue.jump(now, at)
+	s.queue.jump(now, h.contact, at)
 }

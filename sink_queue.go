@@ -26,8 +26,8 @@ type sinkQueue[T any] struct {
 	dropped bool
 	// whole says that the changes are the whole content.
 	whole bool
-	// any says that there is something to commit; oldest and contact are when the
-	// first and the last of it came.
+	// any says that there is something to commit, oldest since when. contact is when the
+	// source was last heard.
 	any             bool
 	oldest, contact time.Time
 	// from and at are the positions before and after what may be folded.
@@ -36,7 +36,7 @@ type sinkQueue[T any] struct {
 }
 
 // add appends changes that lead to a position.
-func (q *sinkQueue[T]) add(now time.Time, changes []Change[T], at Position) {
+func (q *sinkQueue[T]) add(now, contact time.Time, changes []Change[T], at Position) {
 	for i := range changes {
 		q.put(changes[i])
 	}
@@ -44,11 +44,11 @@ func (q *sinkQueue[T]) add(now time.Time, changes []Change[T], at Position) {
 		q.from.Move(at) // the first state of a section is no gap
 	}
 	q.at.Move(at)
-	q.note(now)
+	q.note(now, contact)
 }
 
-func (q *sinkQueue[T]) note(now time.Time) {
-	q.contact = now
+func (q *sinkQueue[T]) note(now, contact time.Time) {
+	q.contact = contact
 	if !q.any {
 		q.any, q.oldest = true, now
 	}
@@ -103,19 +103,19 @@ func (q *sinkQueue[T]) fold(c Change[T]) {
 }
 
 // replaceAll makes the queue the whole content at these positions.
-func (q *sinkQueue[T]) replaceAll(now time.Time, content []Change[T], at Positions) {
+func (q *sinkQueue[T]) replaceAll(now, contact time.Time, content []Change[T], at Positions) {
 	*q = sinkQueue[T]{policy: q.policy, whole: true, from: q.from, gaps: q.gaps}
 	for _, c := range content {
 		q.put(c)
 	}
-	q.jump(now, at)
+	q.jump(now, contact, at)
 }
 
 // jump notes that the queue leads to these positions, past states that it does not have.
-func (q *sinkQueue[T]) jump(now time.Time, at Positions) {
+func (q *sinkQueue[T]) jump(now, contact time.Time, at Positions) {
 	q.gaps = append(q.gaps, between(&q.from, &at, GapReconciled)...)
 	q.from, q.at = at.Clone(), at.Clone()
-	q.note(now)
+	q.note(now, contact)
 }
 
 // take returns what waits and leaves the queue empty. A queue that is to be the whole
@@ -131,6 +131,18 @@ func (q *sinkQueue[T]) take() sinkQueue[T] {
 	}
 	*q = sinkQueue[T]{policy: q.policy, from: taken.at.Clone(), at: taken.at.Clone()}
 	return taken
+}
+
+// queueSize is how much waits in a queue.
+type queueSize struct {
+	any     bool
+	changes int
+	bytes   int64
+	oldest  time.Time
+}
+
+func (q *sinkQueue[T]) size() queueSize {
+	return queueSize{q.any, len(q.changes), q.bytes, q.oldest}
 }
 
 // batch is what was taken, as the sink is given it.

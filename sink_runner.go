@@ -33,6 +33,8 @@ type sinkRunner[T any] struct {
 	mu    sync.Mutex
 	state sinkState
 	queue sinkQueue[T]
+	// taken is how much is on its way to the sink, or waits in retry.
+	taken queueSize
 	// ahead has, by section, the versions that the sink had and the copy has not reached.
 	ahead map[string]Position
 	// committed is what the sink has; failure is why it does not follow.
@@ -89,7 +91,7 @@ func (s *sinkRunner[T]) use(ctx context.Context) error {
 func (s *sinkRunner[T]) release() { <-s.committing }
 
 // add queues what the copy has taken. The fan-out's lock is held.
-func (s *sinkRunner[T]) add(changes []Change[T], at Position, gap *Gap) {
+func (s *sinkRunner[T]) add(contact time.Time, changes []Change[T], at Position, gap *Gap) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.state != sinkFollowing {
@@ -103,7 +105,7 @@ func (s *sinkRunner[T]) add(changes []Change[T], at Position, gap *Gap) {
 	if gap != nil {
 		s.queue.gaps = append(s.queue.gaps, *gap)
 	}
-	s.queue.add(s.clock.Now(), changes, at)
+	s.queue.add(s.clock.Now(), contact, changes, at)
 	s.signal()
 }
 
@@ -249,7 +251,9 @@ func (s *sinkRunner[T]) take() sinkQueue[T] {
 	case <-s.full: // it was this batch
 	default:
 	}
-	return s.queue.take()
+	batch := s.queue.take()
+	s.taken = batch.size()
+	return batch
 }
 
 // putBack lets the batch that failed wait together with what came since.
@@ -257,7 +261,7 @@ func (s *sinkRunner[T]) putBack() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.retry.putBack(s.queue)
-	s.queue, s.retry = s.retry, sinkQueue[T]{}
+	s.queue, s.retry, s.taken = s.retry, sinkQueue[T]{}, queueSize{}
 }
 
 // commit gives the sink one batch. If the sink has lost its content, it gets all of it.
@@ -285,7 +289,7 @@ func (h *fanout[T]) restart(s *sinkRunner[T]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.state, s.ahead = sinkFollowing, nil
-	s.queue.replaceAll(s.clock.Now(), h.initial(), h.sectionPositions())
+	s.queue.replaceAll(s.clock.Now(), h.contact, h.initial(), h.sectionPositions())
 }
 
 // committedTo notes how a commit went.
@@ -293,7 +297,7 @@ func (s *sinkRunner[T]) committedTo(q sinkQueue[T], err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err == nil {
-		s.committed = q.at.Clone()
+		s.committed, s.taken = q.at.Clone(), queueSize{}
 		s.gaps += int64(len(q.gaps))
 	}
 	s.noteFailure(err)
@@ -351,9 +355,13 @@ func (s *sinkRunner[T]) health() SinkHealth {
 	if !reports {
 		h.Version = s.committed.Oldest()
 	}
-	h.Pending, h.PendingBytes = len(s.queue.changes), s.queue.bytes
-	if s.queue.any {
-		h.Lag = s.clock.Now().Sub(s.queue.oldest)
+	waiting := s.queue.size()
+	h.Pending, h.PendingBytes = s.taken.changes+waiting.changes, s.taken.bytes+waiting.bytes
+	if s.taken.any {
+		waiting = s.taken
+	}
+	if waiting.any {
+		h.Lag = s.clock.Now().Sub(waiting.oldest)
 	}
 	if s.failures > 0 {
 		h.Failures = s.failures

@@ -53,6 +53,8 @@ var layout = []folderRule{
 		why: "the format of stories knows neither objects nor requests; the tests that tell them do"},
 	{folder: "storetest", imports: []string{"."},
 		why: "the suite for store implementers knows only the contract"},
+	{folder: "sinktest", imports: []string{"."}, noKubernetes: true,
+		why: "the suite for sink implementers knows only the contract"},
 	{folder: "faults", imports: []string{"."}, noKubernetes: true,
 		why: "faults are those of any source or connection; they know the vocabulary, and nothing of what is tested with them"},
 

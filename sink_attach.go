@@ -192,7 +192,9 @@ func (h *fanout[T]) attach(s *sinkRunner[T], held Positions) {
 		s.state = sinkFollowing
 	default:
 		s.state = sinkWaiting
-		if ahead := aheadOf(all, copied.All()); ahead != nil {
+		// A copy that is synced does not come to what the sink has seen: the source
+		// went back.
+		if ahead := aheadOf(all, copied.All()); ahead != nil && !h.synced {
 			s.state, s.ahead = sinkFollowing, ahead
 		}
 	}

@@ -64,7 +64,7 @@ func (h *fanout[T]) load(ctx context.Context, s *sinkRunner[T], sections []secti
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if err != nil {
-		s.follow(Positions{}, true)
+		s.distrust(kept.positions())
 		return Kept{}, err
 	}
 	if len(kept.Positions) == 0 {
@@ -72,12 +72,12 @@ func (h *fanout[T]) load(ctx context.Context, s *sinkRunner[T], sections []secti
 		return kept, err
 	}
 	if err = fill(h.store, objects, kept.Positions); !Taken(err) {
-		s.follow(Positions{}, true)
+		s.distrust(kept.positions())
 		return Kept{}, err
 	}
 	s.follow(kept.positions(), false)
 	if dropErr := h.begin(kept, sections, true); dropErr != nil {
-		s.follow(Positions{}, true)
+		s.distrust(kept.positions())
 		return Kept{Confirm: kept.Confirm}, dropErr
 	}
 	return kept, err
@@ -102,6 +102,15 @@ func (s *sinkRunner[T]) follow(from Positions, whole bool) {
 	defer s.mu.Unlock()
 	s.start(from)
 	s.state, s.queue.whole = sinkFollowing, whole
+}
+
+// distrust has the sink be sent everything once the copy is synced, because what it holds
+// could not be used.
+func (s *sinkRunner[T]) distrust(held Positions) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.start(held)
+	s.state, s.distrusted = sinkWaiting, true
 }
 
 // start notes what the sink holds, and leaves the queue empty. mu is held.
@@ -245,7 +254,7 @@ func (s *sinkRunner[T]) reconcile(ctx context.Context) error {
 	}
 	defer s.release()
 	var held map[Key]Meta
-	if lister, ok := s.sink.(SinkLister); ok {
+	if lister, ok := s.sink.(SinkLister); ok && !s.distrusted {
 		held = map[Key]Meta{}
 		for m, err := range lister.Held(ctx) {
 			if err != nil {
@@ -269,7 +278,7 @@ func (h *fanout[T]) compare(s *sinkRunner[T], held map[Key]Meta) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.start(s.committed)
-	s.state = sinkFollowing
+	s.state, s.distrusted = sinkFollowing, false
 	content, now, at := h.initial(), s.clock.Now(), h.sectionPositions()
 	if held == nil {
 		s.queue.replaceAll(now, h.contact, content, at)

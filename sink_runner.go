@@ -37,6 +37,8 @@ type sinkRunner[T any] struct {
 	taken queueSize
 	// ahead has, by section, the versions that the sink had and the copy has not reached.
 	ahead map[string]Position
+	// distrusted says that the content of the sink is not compared but replaced.
+	distrusted bool
 	// committed is what the sink has; failure is why it does not follow.
 	committed Positions
 	failure   error

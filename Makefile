@@ -99,8 +99,8 @@ matrix: ## build and test with older client-go and controller-runtime; MATRIX=0.
 release: ## make a release of all modules in a scratch directory, and prove that it can be used
 	tools/release.sh v0.0.0-test.$$(date +%s) # its own: go keeps an index of each version
 
-sim: ## simulate SEEDS bad days (20,000 unless given), each for a replica and for an informer
-	$(GO) test ./internal/sim -run TestDays -seeds $(SEEDS) -first $(FIRST) -timeout 24h -v | grep -v '^=== '
+sim: ## simulate SEEDS bad days (20,000 unless given), each for a replica, an informer, and a process with sinks
+	$(GO) test ./internal/sim -run 'TestDays|TestSinkDays' -seeds $(SEEDS) -sinkseeds $(SEEDS) -first $(FIRST) -timeout 24h -v | grep -v '^=== '
 
 simdisk: ## simulate SEEDS bad days (1,000 unless given) of replicas on disks that fail
 	$(GO) test ./sqlite -run TestDays -days $(if $(filter file,$(origin SEEDS)),1000,$(SEEDS)) -first $(FIRST) -timeout 24h -v | grep -v '^=== \|--- PASS: TestDays/'

@@ -346,8 +346,11 @@ func TestReplicaRestartsFromASink(t *testing.T) {
 }
 
 func TestReplicaOfASinkThatCannotBeLoaded(t *testing.T) {
-	for name, loading := range map[string]error{"failed": errAway, "lost": ErrSinkEmpty} {
-		t.Run(name, func(t *testing.T) {
+	for loading, want := range map[error]string{
+		errAway:      "whole +a1 +b2 @2 (after 1 to 2 reconciled)",
+		ErrSinkEmpty: "whole +a1 +b2 @2",
+	} {
+		t.Run(loading.Error(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRemote("a", "b")
 				disk := loadedSink{fakeSink: newFakeSink(policy("disk")), loading: loading}
@@ -355,7 +358,7 @@ func TestReplicaOfASinkThatCannotBeLoaded(t *testing.T) {
 				disk.positions.Reset(At("1"))
 				life := attached(t, r, disk)
 				settle()
-				disk.wantHeard(t, "whole +a1 +b2 @2")
+				disk.wantHeard(t, want)
 				_ = life.stop()
 			})
 		})

@@ -28,10 +28,26 @@ const (
 	MissedRewind
 	// SyntheticDelete: a bad object in a list is taken for a missing one.
 	SyntheticDelete
+
+	// The bugs from here on are of sinks.
+
+	// ForgottenDeletes: a sink that is compared with the copy is not told what is gone.
+	ForgottenDeletes
+	// PositionFirst: a sink is given the position, and then what belongs to it.
+	PositionFirst
+	// SilentFold and SilentRelist: a sink is not told that states were folded, or that
+	// the state was read anew.
+	SilentFold
+	SilentRelist
+	// GivenTwice: a sink is given a state twice.
+	GivenTwice
+	// LostRetry: a commit that is tried again has lost its changes.
+	LostRetry
 )
 
 var bugNames = [...]string{"no bug", "lost delete", "version ahead of content", "reordered key",
-	"dropped event on reconnect", "unbounded queue", "missed rewind", "synthetic delete for a bad object"}
+	"dropped event on reconnect", "unbounded queue", "missed rewind", "synthetic delete for a bad object",
+	"forgotten deletes", "position before content", "fold without a gap", "relist without a gap", "state given twice", "retry without changes"}
 
 func (b Bug) String() string { return bugNames[b] }
 

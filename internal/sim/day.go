@@ -18,6 +18,9 @@ type Config struct {
 	// Informer has package cache's shared informer follow the server instead of
 	// a replica.
 	Informer bool
+	// Sinks has a replica with sinks follow the server, in a process that ends and is
+	// killed several times a day.
+	Sinks bool
 	// Writes is how many times the server is written; 120 if 0.
 	Writes int
 	// Spare makes faults not happen, to find out which ones matter.
@@ -59,12 +62,17 @@ func Run(cfg Config) *Report {
 	d.plan = faults.Day(cfg.Seed).Until(d.end).Spare(cfg.Spare)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	if cfg.Informer {
+	d.seen = d.seenByCopy
+	switch {
+	case cfg.Sinks:
+		d.liveWithSinks(ctx)
+	case cfg.Informer:
 		d.copy = newInformerCopy(d)
-	} else {
+		d.live(ctx, cancel)
+	default:
 		d.copy = newReplicaCopy(d)
+		d.live(ctx, cancel)
 	}
-	d.live(ctx, cancel)
 	return &Report{Config: cfg, Violations: d.record.violated(), Faults: d.plan.History(), Lines: d.lines()}
 }
 
@@ -76,6 +84,9 @@ type day struct {
 	record *record
 	copy   replicated
 	end    time.Time
+	// seen is the version that was seen by whoever saw least; false if that cannot be
+	// told.
+	seen func() (int, bool)
 }
 
 // chance is a generator of its own for each who needs one, so that none changes
@@ -172,13 +183,18 @@ func (d *day) write(ctx context.Context) {
 // and nobody knows how far.
 func (d *day) maybeRestore(left int) {
 	back, ok := d.plan.Rewind("model", d.server.Version()-1)
-	seen, err := strconv.Atoi(string(d.copy.version()))
-	if !ok || err != nil || d.copy.health().State == tarn.StateListing {
+	seen, known := d.seen()
+	if !ok || !known {
 		return
 	}
 	if to := min(d.server.Version()-back, seen-left-1); to >= 1 {
 		d.server.Restore(to)
 	}
+}
+
+func (d *day) seenByCopy() (int, bool) {
+	seen, err := strconv.Atoi(string(d.copy.version()))
+	return seen, err == nil && d.copy.health().State != tarn.StateListing
 }
 
 // sometimes calls f at random moments of the day.

@@ -19,6 +19,9 @@ import (
 type Object struct {
 	Name, UID string
 	Version   tarn.Version
+	// Write tells states apart that have the same version, because the server was
+	// restored between them.
+	Write int
 	// Poison is an object that the replica's transform cannot take.
 	Poison bool
 }
@@ -45,6 +48,11 @@ func (s State) String() string {
 	return strings.Join(names, " ")
 }
 
+// equal says whether two states have the same content.
+func (s State) equal(other State) bool {
+	return maps.EqualFunc(s, other, func(a, b *Object) bool { return *a == *b })
+}
+
 // Server is a collection with versions, as an API server serves it: a history
 // that is compacted, pages of one state, bookmarks, initial events, and silence
 // for a watch from a version that it has not reached.
@@ -62,6 +70,7 @@ type Server struct {
 	life    int
 	changed chan struct{}
 	serial  int
+	writes  int
 
 	past []Moment
 }
@@ -94,7 +103,8 @@ func (s *Server) Put(name string, poison bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.version++
-	o := &Object{Name: name, Version: s.now(), Poison: poison}
+	s.writes++
+	o := &Object{Name: name, Version: s.now(), Write: s.writes, Poison: poison}
 	kind := tarn.EventAdded
 	if before, ok := s.state[tarn.Key(name)]; ok {
 		kind = tarn.EventModified

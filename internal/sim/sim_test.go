@@ -13,7 +13,9 @@ import (
 
 var (
 	seeds = flag.Int("seeds", 1000, "how many days to simulate, each for a replica and for an informer")
-	first = flag.Uint64("first", 1, "the seed of the first day")
+	// A day with sinks takes about three times as long as one without.
+	sinkSeeds = flag.Int("sinkseeds", 300, "how many days with sinks to simulate")
+	first     = flag.Uint64("first", 1, "the seed of the first day")
 )
 
 // simulate runs a day in a bubble.
@@ -47,6 +49,26 @@ func TestDays(t *testing.T) {
 	t.Logf("%d days with %d faults", days.Load(), faults.Load())
 }
 
+// TestSinkDays simulates days with sinks and a process that is killed.
+func TestSinkDays(t *testing.T) {
+	var days atomic.Int64
+	began := time.Now()
+	shards := uint64(runtime.GOMAXPROCS(0))
+	t.Run("all", func(t *testing.T) {
+		for shard := range shards {
+			t.Run(fmt.Sprint(shard), func(t *testing.T) {
+				t.Parallel()
+				for i := shard; i < uint64(*sinkSeeds); i += shards {
+					liveThrough(t, Config{Seed: *first + i, Sinks: true})
+					if n := days.Add(1); n%10_000 == 0 {
+						fmt.Printf("%d days with sinks, %s\n", n, time.Since(began).Round(time.Second))
+					}
+				}
+			})
+		}
+	})
+}
+
 // liveThrough simulates a day, fails if it broke a promise, and returns the number
 // of faults.
 func liveThrough(t *testing.T, cfg Config) int {
@@ -67,6 +89,9 @@ func TestRegressions(t *testing.T) {
 		{Seed: 19184, Informer: true},
 		{Seed: 23163},
 		{Seed: 71528},
+		{Seed: 21, Sinks: true},
+		{Seed: 142, Sinks: true},
+		{Seed: 2032, Sinks: true},
 	} {
 		liveThrough(t, cfg)
 	}
@@ -93,11 +118,17 @@ func TestPlantedBugsAreFound(t *testing.T) {
 		UnboundedQueue:     "bounded memory",
 		MissedRewind:       "convergence",
 		SyntheticDelete:    "one bad object is one bad object",
+		ForgottenDeletes:   "atomic position",
+		PositionFirst:      "atomic position",
+		SilentFold:         "exactly once",
+		SilentRelist:       "exactly once",
+		GivenTwice:         "exactly once",
+		LostRetry:          "atomic position",
 	}
 	for bug, promise := range breaks {
 		t.Run(bug.String(), func(t *testing.T) {
 			for seed := range uint64(400) {
-				report := simulate(t, Config{Seed: seed, Plant: bug})
+				report := simulate(t, Config{Seed: seed, Plant: bug, Sinks: bug >= ForgottenDeletes})
 				for _, v := range report.Violations {
 					if strings.HasPrefix(v, promise) {
 						t.Logf("found on day %d: %s", seed, v)

@@ -42,6 +42,9 @@ func (r *Report) String() string {
 	if r.Config.Informer {
 		kind = "informer"
 	}
+	if r.Config.Sinks {
+		kind = "sinks"
+	}
 	return fmt.Sprintf("seed %d (%s, %d writes): %d faults, %d violations\n  %s",
 		r.Config.Seed, kind, r.Config.Writes, len(r.Faults), len(r.Violations), strings.Join(r.Violations, "\n  "))
 }

@@ -120,7 +120,7 @@ func ahead(t *testing.T, r *remote) (disk loadedSink, sink listedSink) {
 	r.remove("b") // 4
 	settle()
 	_ = life.stop()
-	disk.refuse = nil
+	disk.allow()
 	sink.wantHeard(t, "whole +a1 +b2 @2", "~a3 @3", "-b @4")
 	disk.wantHeard(t, "whole +a1 +b2 @2")
 	return disk, sink

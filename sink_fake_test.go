@@ -27,7 +27,6 @@ type fakeSink struct {
 	positions Positions
 	contact   time.Time
 	batches   []string
-	asked     int
 	flush     func() error
 	opens     int
 	closes    int
@@ -56,10 +55,10 @@ func (s *fakeSink) Open(ctx context.Context, flush func() error) (Kept, error) {
 
 func (s *fakeSink) Commit(ctx context.Context, b Batch[*entry]) error {
 	s.mu.Lock()
-	s.asked++
+	refuse := s.refuse
 	s.mu.Unlock()
-	if s.refuse != nil {
-		if err := s.refuse(ctx, b); err != nil {
+	if refuse != nil {
+		if err := refuse(ctx, b); err != nil {
 			return err
 		}
 	}
@@ -68,6 +67,13 @@ func (s *fakeSink) Commit(ctx context.Context, b Batch[*entry]) error {
 		return s.lost(ctx, b)
 	}
 	return nil
+}
+
+// allow lets commits succeed again.
+func (s *fakeSink) allow() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.refuse = nil
 }
 
 func (s *fakeSink) take(b Batch[*entry]) {

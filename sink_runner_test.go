@@ -30,6 +30,7 @@ func TestFailedCommitIsTriedAgain(t *testing.T) {
 				r.put("a", "") // 3
 				r.put("b", "") // 4
 				time.Sleep(60 * time.Second)
+				synctest.Wait()
 				h := life.Health().Sinks[0]
 				want := "0s ~a2 @2, 1s ~a2 @2, 3s ~a3 +b4 @4, 7s ~a3 +b4 @4, 15s ~a3 +b4 @4, 31s ~a3 +b4 @4, 1m1s ~a3 +b4 @4"
 				pending := 2
@@ -43,7 +44,7 @@ func TestFailedCommitIsTriedAgain(t *testing.T) {
 				if !errors.Is(h.Err, errAway) || !h.ErrSince.Equal(began) || h.Failures != 7 || h.Pending != pending || h.Lag != time.Since(began) || h.Version != "1" {
 					t.Errorf("health says %+v, Lag %s, ErrSince %s after the start", h, h.Lag, h.ErrSince.Sub(began))
 				}
-				sink.refuse = nil
+				sink.allow()
 				settle()
 				if every {
 					sink.wantHeard(t, "~a2 @2", "~a3 +b4 @4")
@@ -109,7 +110,7 @@ func TestSinkThatLostItsContent(t *testing.T) {
 				settle()
 				sink.heard()
 				sink.refuse = func(context.Context, Batch[*entry]) error {
-					sink.refuse = nil
+					sink.allow()
 					clear(sink.has)
 					return ErrSinkEmpty
 				}
@@ -189,13 +190,15 @@ func TestSinkGathersForAWhile(t *testing.T) {
 			t.Error(err)
 		}
 		sink.wantHeard(t, "+e5 @5")
+		synctest.Wait()
 		sink.refuse = func(context.Context, Batch[*entry]) error { return errAway }
 		r.put("f", "")
 		time.Sleep(time.Second)
 		if err := flush(); !errors.Is(err, errAway) {
 			t.Errorf("flush returned %v", err)
 		}
-		sink.refuse = nil
+		synctest.Wait()
+		sink.allow()
 		_ = life.stop()
 		sink.wantHeard(t, "+f6 @6")
 		if err := flush(); err == nil {
@@ -245,6 +248,7 @@ func TestSinkIsToldWhenTheSourceWasHeard(t *testing.T) {
 		r.fail(errAway)
 		heard := life.Health().LastContact
 		time.Sleep(2 * time.Hour)
+		synctest.Wait()
 		sink.wantHeard(t, "whole +a1 @1")
 		if !sink.contact.Equal(heard) {
 			t.Errorf("the sink was told that the source was heard %s after it was", sink.contact.Sub(heard))

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/tarnproject/tarn/internal/guard"
 )
 
 // fanout stands between a reflector and a store: what is written to the store is
@@ -33,6 +35,9 @@ type fanout[T any] struct {
 	// sinks are set before the replica runs. They can be asked how they are while a store
 	// takes its time to write, which holds mu.
 	sinks atomic.Pointer[[]*sinkRunner[T]]
+
+	// guard is set before anything runs; nil unless guard mode is on.
+	guard *guard.Session
 
 	mu        sync.Mutex
 	followers []*follower[T]

@@ -106,6 +106,7 @@ func (s *Subscription[T]) Run(ctx context.Context) {
 func (s *Subscription[T]) run(ctx context.Context) {
 	defer close(s.done)
 	defer s.fanout.leave(s.follower)
+	defer faultsPanic(s.fanout.guard != nil)()
 	backlog := s.follower.backlog
 	buf := make([]Change[T], 0, handOver)
 	for {
@@ -135,6 +136,7 @@ func (s *Subscription[T]) hand(c Change[T]) {
 		if v == nil {
 			return
 		}
+		v = explainFault(v)
 		stack := debug.Stack()
 		if s.opts.OnPanic != nil {
 			s.opts.OnPanic(v, stack)

@@ -41,10 +41,12 @@ type folderRule struct {
 //
 // Test files are free of these rules, but for cmd.
 var layout = []folderRule{
-	{folder: ".", imports: []string{"internal/adapter"}, noKubernetes: true,
+	{folder: ".", imports: []string{"internal/adapter", "internal/guard"}, noKubernetes: true,
 		why: "the root package is the vocabulary and the engine; it knows no protocol and no storage"},
 	{folder: "internal/adapter", imports: nil, noKubernetes: true,
 		why: "it is the key to what the root package has for the drop-ins alone"},
+	{folder: "internal/guard", imports: nil, noKubernetes: true,
+		why: "it freezes any object, and knows nothing of where it comes from"},
 	{folder: "internal/reasons", imports: []string{"."},
 		why: "it says what errors of the API mean to the engine, to whoever speaks to a server"},
 	{folder: "internal/render", imports: nil, noKubernetes: true,
@@ -87,7 +89,7 @@ var layout = []folderRule{
 		why: "a format knows the pool, and no other format"},
 	{folder: "kube/wire/internal/protobuf", imports: []string{"kube/wire/internal/shape", "kube/wire/internal/recent", "kube/wire/internal/pool", "kube/wire/internal/share"},
 		why: "a format knows the pool, and no other format; it compares values as package share does"},
-	{folder: "kube/wire", imports: []string{".", "kube/wire/internal/shape", "kube/wire/internal/pool", "kube/wire/internal/share", "kube/wire/internal/json", "kube/wire/internal/protobuf"},
+	{folder: "kube/wire", imports: []string{".", "internal/guard", "kube/wire/internal/shape", "kube/wire/internal/pool", "kube/wire/internal/share", "kube/wire/internal/json", "kube/wire/internal/protobuf"},
 		why: "the facade of decoding and sharing; it knows the vocabulary for the sake of its guard, and no store"},
 	{folder: "kube", imports: []string{".", "memory", "kube/wire", "internal/reasons"},
 		why: "a source knows the vocabulary, and memory because its replicas live there; no other store"},
@@ -283,7 +285,7 @@ func TestLayoutCheck(t *testing.T) {
 	}{
 		{"a.go", kubernetes, "a.go:2: imports k8s.io/api/core/v1, but may import nothing of Kubernetes"},
 		{"a.go", `import _ "sigs.k8s.io/yaml"`, "may import nothing of Kubernetes"},
-		{"a.go", memory, "may import only internal/adapter of this module"},
+		{"a.go", memory, "may import only internal/adapter, internal/guard of this module"},
 		{"fieldpath/a.go", memory, "may import nothing of this module"},
 		{"a_test.go", kubernetes + "\n" + memory, ""},
 		{"a_test.go", program, "nothing imports the program"},

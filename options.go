@@ -69,6 +69,12 @@ type Options[T any] struct {
 	// nil, they are logged and given to OnError.
 	OnDamage func(ctx context.Context, damage Damage)
 
+	// Guard puts objects into memory that cannot be written, so that a program which
+	// writes to one by mistake stops at the line that writes. It is for tests: memory is
+	// not given back. The environment variable TARN_GUARD=1 does the same for all copies
+	// of a process.
+	Guard bool
+
 	// Clock and Delay replace the passing of time and the waits between
 	// attempts; Jitter what is random about waits, by returning some part of the
 	// length it is given.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"sync/atomic"
 	"time"
+
+	"github.com/tarnproject/tarn/internal/guard"
 )
 
 // A Reflector keeps a store equal to a source. It is the only place where the
@@ -34,6 +36,9 @@ type Reflector[T any] struct {
 	onRead func(GapCause)
 	// holder is where the store's objects are in memory; nil if they are not.
 	holder Holder
+
+	// guard is nil unless guard mode is on.
+	guard *guard.Session
 
 	started atomic.Bool
 
@@ -110,7 +115,7 @@ func newReflector[T any](source Source[T], opts Options[T]) *Reflector[T] {
 
 // held is where the objects of a source can be found as it gave them.
 func (r *Reflector[T]) held() Holder {
-	if r.opts.Transform != nil {
+	if r.opts.Transform != nil || r.guard != nil {
 		return nil
 	}
 	return r.holder
@@ -124,6 +129,11 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 	}
 	defer r.monitor.stopped()
 	ctx, end := context.WithCancel(ctx)
+	if r.guard == nil {
+		session, stop := startGuard(ctx, r.opts)
+		defer stop()
+		r.guard = session
+	}
 	defer r.maintain(ctx)()
 	defer end()
 	if r.durable.Durable != nil {

@@ -37,7 +37,8 @@ func (r *Reflector[T]) takeAs(m Meta, object T) (item Item[T], kept Meta, err er
 	}
 	item = Item[T]{Meta: m, Object: object}
 	if r.opts.Transform == nil {
-		return item, m, nil
+		item.Object, err = freeze(r.guard, m.Key, object)
+		return item, m, err
 	}
 	if item.Object, err = r.transform(object); err != nil {
 		return Item[T]{Meta: m}, m, err
@@ -46,7 +47,8 @@ func (r *Reflector[T]) takeAs(m Meta, object T) (item Item[T], kept Meta, err er
 		return Item[T]{Meta: m}, kept, fmt.Errorf("after the transform: %w", err)
 	}
 	item.Key = kept.Key
-	return item, kept, nil
+	item.Object, err = freeze(r.guard, item.Key, item.Object)
+	return item, kept, err
 }
 
 func (r *Reflector[T]) transform(object T) (kept T, err error) {

@@ -57,6 +57,12 @@ func (r *Replica[T]) Run(ctx context.Context) error {
 	}
 	defer close(r.done)
 	ctx, cancel := context.WithCancelCause(ctx)
+	session, stopGuard := startGuard(ctx, r.opts.withDefaults())
+	defer stopGuard()
+	r.fanout.guard = session
+	for _, s := range r.sections {
+		s.reflector.guard = session
+	}
 	r.fanout.start(ctx)
 	defer r.fanout.stop()
 	defer cancel(ErrStopped)

@@ -71,6 +71,12 @@ func (h *fanout[T]) load(ctx context.Context, s *sinkRunner[T], sections []secti
 		s.follow(Positions{}, true)
 		return kept, err
 	}
+	for i := range objects {
+		if objects[i].Object, err = freeze(h.guard, objects[i].Key, objects[i].Object); err != nil {
+			s.follow(Positions{}, true)
+			return Kept{}, err
+		}
+	}
 	if err = fill(h.store, objects, kept.Positions); !Taken(err) {
 		s.distrust(kept.positions())
 		return Kept{}, err

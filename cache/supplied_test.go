@@ -144,9 +144,9 @@ func TestSuppliedSourceIsNil(t *testing.T) {
 func TestSuppliedSourceIsMetered(t *testing.T) {
 	var counted countedMetrics
 	src := &suppliedSource{
-		Source: &brokenSource{items: []any{&corev1.Pod{}, &corev1.Secret{}}, watches: []error{io.EOF}},
-		wanted: wantedLike(&corev1.Pod{}),
-		meter:  counted.meter(),
+		Source:   &brokenSource{items: []any{&corev1.Pod{}, &corev1.Secret{}}, watches: []error{io.EOF}},
+		expected: expectedTypeOf(&corev1.Pod{}),
+		meter:    counted.meter(),
 	}
 	page, err := src.List(t.Context(), tarn.ListQuery{})
 	if err != nil || len(page.Items) != 1 || len(page.Bad) != 1 {

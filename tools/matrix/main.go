@@ -70,7 +70,7 @@ func run(chosen []minor, scratch string) (bad bool, err error) {
 		if err := m.pin(dir); err != nil {
 			return false, err
 		}
-		for _, p := range parts {
+		for _, p := range testSets {
 			got := m.try(dir, p)
 			c.cells[p.name] = got
 			bad = bad || got.unexpected

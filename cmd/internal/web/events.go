@@ -55,8 +55,8 @@ func (s *Site) events(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// feed is what one client follows.
-type feed struct {
+// eventFeed is the event stream of one client.
+type eventFeed struct {
 	site    *Site
 	out     sink
 	pulsed  time.Time
@@ -65,8 +65,8 @@ type feed struct {
 	related time.Time
 }
 
-func (s *Site) newFeed(r *http.Request) (*feed, *failure) {
-	f := &feed{site: s}
+func (s *Site) newFeed(r *http.Request) (*eventFeed, *failure) {
+	f := &eventFeed{site: s}
 	values := r.URL.Query()
 	if name := values.Get("table"); name != "" {
 		table, problem := s.table(name)
@@ -95,7 +95,7 @@ const (
 )
 
 // step tells what is new. An error means that the client is gone.
-func (f *feed) step(ctx context.Context, now time.Time) error {
+func (f *eventFeed) step(ctx context.Context, now time.Time) error {
 	if now.Sub(f.pulsed) >= pulseInterval-beat/2 {
 		f.pulsed = now
 		if err := f.out.send("overview", f.site.pulse.get(f.site.overview)); err != nil {

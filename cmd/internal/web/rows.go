@@ -140,7 +140,7 @@ func readNumber(values url.Values, name string, otherwise, low, high int) (int, 
 
 // placedRows gives rows by their place, and how many there are.
 func (s *Site) placedRows(ctx context.Context, q rowsQuery, found *rowsAnswer) error {
-	order, err := s.views.get(ctx, q.table, q.text, q.query, q.sort)
+	order, err := s.orders.get(ctx, q.table, q.text, q.query, q.sort)
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ type Site struct {
 	options Options
 	guard   *guard
 	curtain curtain
-	views   *views
+	orders  *orderCache
 	pulse   pulse
 	streams streams
 	// asking has a place for each statement of SQL that may be computed at a time.
@@ -52,7 +52,7 @@ func New(m *mirror.Mirror, opts Options) (*Site, error) {
 	}
 	s := &Site{
 		mirror: m, options: opts, guard: newGuard(token, opts), curtain: curtain{open: opts.ShowSecrets},
-		views: newViews(), asking: make(chan struct{}, maxStatements),
+		orders: newOrderCache(), asking: make(chan struct{}, maxStatements),
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc(sessionPath, answer(s.session))

@@ -85,7 +85,7 @@ func (s *story) check(h tarn.Health) {
 		{h.Synced && h.Version == "", "it is synced at no version"},
 		{h.Synced && h.LastContact.IsZero(), "it is synced without having heard anything"},
 		{h.Age < 0, "its knowledge is from the future"},
-		{h.LastContact.Before(before.LastContact), "the last word is older than the one before"},
+		{h.LastContact.Before(before.LastContact), "the last contact is older than the one before"},
 		{h.State == tarn.StateWaiting && h.Err == nil, "it is waiting for no reason"},
 		{h.Err != nil && h.ErrSince.IsZero(), "it is failing since never"},
 		{h.Err != nil && h.Failures == 0, "it is failing without a failure"},

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// beat is how often a stream looks whether there is something to tell.
+	// beat is how often a stream checks for changes.
 	beat = 200 * time.Millisecond
 	// clientPatience is how long a client may not read before it is dropped.
 	clientPatience = 10 * time.Second
@@ -21,10 +21,10 @@ const (
 
 // events answers /api/events with a stream of server-sent events.
 //
-// A stream never queues anything: at each beat it looks at the newest state and
-// tells what differs from what it told. So a client that reads slowly gets fewer
-// events, not old ones, and costs one object and two channels; one that does not
-// read at all is dropped.
+// A stream never queues anything: at each beat it compares the newest state with
+// what it last sent, and sends the difference. So a client that reads slowly gets
+// fewer events, not old ones, and costs one object and two channels; one that does
+// not read at all is dropped.
 func (s *Site) events(w http.ResponseWriter, r *http.Request) {
 	f, problem := s.newFeed(r)
 	if problem != nil {
@@ -94,7 +94,7 @@ const (
 	relatedInterval = 2 * time.Second
 )
 
-// step tells what is new. An error means that the client is gone.
+// step sends what is new. An error means that the client is gone.
 func (f *eventFeed) step(ctx context.Context, now time.Time) error {
 	if now.Sub(f.pulsed) >= pulseInterval-beat/2 {
 		f.pulsed = now

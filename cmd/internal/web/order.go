@@ -53,7 +53,7 @@ const (
 	viewsAtOnce = 2
 	// viewRest is how long a view serves at least.
 	viewRest = 250 * time.Millisecond
-	// viewIdle is how long a view is kept that nobody asks for.
+	// viewIdle is how long an unused order is kept.
 	viewIdle = 2 * time.Minute
 )
 
@@ -132,8 +132,8 @@ func (v *orderCache) drop(key orderKey, at *keyOrder) {
 	}
 }
 
-// account notes how large a view is and lets go of the oldest ones while there
-// is too much.
+// account records the size of an order and drops the oldest ones while there is too
+// much.
 func (v *orderCache) account(at *keyOrder, keys int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -103,7 +103,7 @@ func headline(h tarn.Health) string {
 	return fmt.Sprintf("%s synced=%v rewinds=%d lists=%v bad=%d err=%v", h.State, h.Synced, h.Rewinds, h.Lists, h.BadCount, h.Err)
 }
 
-// since returns the chapters that were being told at a time or later.
+// since returns the chapters that were current at a time or later.
 func (s *story) since(t time.Time) []tarn.Health {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,7 +124,7 @@ func (s *story) complaints() []string {
 	return append([]string(nil), s.broken...)
 }
 
-// String tells the story, one line a chapter.
+// String prints the story, one line per chapter.
 func (s *story) String() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

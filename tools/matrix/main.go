@@ -48,7 +48,7 @@ func main() {
 	}
 }
 
-// choose is the minors that are asked for.
+// choose returns the selected minors.
 func choose(all []minor, only string) (chosen []minor) {
 	for _, m := range all {
 		if only == "" || strings.HasPrefix(m.clientGo, "v"+only+".") {

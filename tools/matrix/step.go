@@ -52,8 +52,8 @@ func (m minor) pin(dir string) error {
 				return fmt.Errorf("generate: %w: %s", err, out)
 			}
 		}
-		// Files that the tag leaves out import what older versions do not have, which
-		// go mod tidy complains about; -e lets it go on.
+		// Files that the tag leaves out import packages that older versions do not
+		// have, which go mod tidy reports; -e makes it continue.
 		if out, err := m.command(at, log, "mod", "tidy", "-e"); err != nil {
 			return fmt.Errorf("go mod tidy: %w: %s", err, out)
 		}

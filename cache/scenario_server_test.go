@@ -49,7 +49,7 @@ func newServer(s *script, o objects, buffer int) *server {
 	return &server{objects: o, buffer: buffer, answers: answers, ended: time.Now()}
 }
 
-// List and Watch are for who has no context.
+// List and Watch are for callers without a context.
 func (s *server) List(options metav1.ListOptions) (runtime.Object, error) {
 	return s.ListWithContext(context.Background(), options)
 }
@@ -145,7 +145,7 @@ func (s *server) end() {
 	s.ended = time.Now()
 }
 
-// mention remembers the newest version that was told.
+// mention remembers the newest version that was sent.
 func (s *server) mention(version string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

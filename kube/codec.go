@@ -63,7 +63,7 @@ func (c *codec[T]) object(m media, raw []byte, t runtime.TypeMeta, l stateInfo) 
 	if err := c.kinds.foreign(t); err != nil {
 		return object, false, err
 	}
-	setKind(decoded, c.stamp)
+	mark(decoded, c.stamp)
 	object, ok := decoded.(T)
 	if !ok {
 		return object, false, fmt.Errorf("the decoder returned a %T", decoded)
@@ -86,8 +86,8 @@ func typeOf(object any) (t runtime.TypeMeta) {
 	return t
 }
 
-// setKind sets apiVersion and kind of a typed object.
-func setKind(object any, stamp metav1.TypeMeta) {
+// mark sets apiVersion and kind of a typed object.
+func mark(object any, stamp metav1.TypeMeta) {
 	switch o := object.(type) {
 	case *unstructured.Unstructured:
 	case runtime.Object:

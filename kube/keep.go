@@ -93,7 +93,7 @@ func (o Origin) Mark(object any) {
 	if o.decoding.SetKind {
 		var stamp metav1.TypeMeta
 		stamp.APIVersion, stamp.Kind = o.Kind.ToAPIVersionAndKind()
-		setKind(object, stamp)
+		mark(object, stamp)
 	}
 }
 

@@ -74,7 +74,7 @@ func TestCopiesOfAPatchAreBounded(t *testing.T) {
 	}
 }
 
-// What is stored is no larger than what a server accepts, whatever way it came about.
+// A stored object is no larger than what a server accepts, however it was written.
 func TestPatchedObjectsAreBounded(t *testing.T) {
 	server := things(t, map[string]any{"text": strings.Repeat("x", maxBody-100<<10)})
 	patch := fmt.Sprintf(`{"spec":{"part":%q}}`, strings.Repeat("x", 200<<10))
@@ -123,8 +123,8 @@ func manyKeys(keys int) map[string]any {
 	return m
 }
 
-// An object that is nested deep is sent in full, in little more than its own size, in
-// whatever form it is asked for.
+// A deeply nested object is sent in full, in little more than its own size, in
+// every requested form.
 func TestDeepObjects(t *testing.T) {
 	server := things(t, deep(9000, manyKeys(5000)))
 	for _, test := range []struct{ path, media string }{
@@ -176,7 +176,7 @@ func TestNestingIsBounded(t *testing.T) {
 // nestedSchema is a definition in protobuf whose schema is nested: each
 // JSONSchemaProps has another one as "not".
 func nestedSchema(levels int) string {
-	// A message stands behind its length, so they are written from the inside out,
+	// A message follows its length, so they are written from the inside out,
 	// backwards.
 	var backwards []byte
 	enclose := func(field int) {
@@ -195,8 +195,8 @@ func nestedSchema(levels int) string {
 	return string(append(envelope(kind, len(backwards), nil), backwards...))
 }
 
-// Thousands of fields that nobody knows are not complained about one by one, each
-// with a path as long as it is nested deep.
+// Thousands of unknown fields are not reported one by one, each with a path as long
+// as its depth.
 func TestComplaintsAreBounded(t *testing.T) {
 	server := New(Options{})
 	t.Cleanup(server.Close)

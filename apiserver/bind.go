@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// bindings reads the bodies of bindings. There is no such collection: a binding
-// is a part of a pod that is only ever written, by a scheduler.
+// bindings reads the bodies of bindings. There is no such collection: a binding is
+// a subresource of a pod that only a scheduler writes.
 var bindings = &endpoint{resource: &resource{plural: "bindings", kind: "Binding"}, version: "v1"}
 
 // binds says that what the endpoint has can be bound to a node.

@@ -57,8 +57,8 @@ func ingressPorts(ingress *networkingv1.Ingress) any {
 	return "80"
 }
 
-// autoscalerTargets shows what is measured and what is wanted. Of metrics other
-// than those of resources only the kind is told.
+// autoscalerTargets shows the measured and the target value. For metrics other than
+// those of resources it shows only the kind.
 func autoscalerTargets(autoscaler *autoscalingv2.HorizontalPodAutoscaler) any {
 	var targets []string
 	for i, m := range autoscaler.Spec.Metrics {

@@ -35,7 +35,7 @@ func newCollection(kind schema.GroupVersionKind, custom bool) *collection {
 	return &collection{kind: kind, custom: custom, gone: make(chan struct{}), history: newHistory()}
 }
 
-// end tells those who watch that the resource is no longer served.
+// end notifies watchers that the resource is no longer served.
 func (c *collection) end() {
 	if !c.ended {
 		close(c.gone)

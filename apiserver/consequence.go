@@ -17,8 +17,8 @@ func holds(object runtime.Object) bool {
 	return ok && definition.DeletionTimestamp == nil
 }
 
-// markContainer notes in an object with content that it is on its way out; false
-// if it is none.
+// markContainer marks an object with content as terminating; false if it has no
+// content.
 func markContainer(object runtime.Object) bool {
 	switch o := object.(type) {
 	case *corev1.Namespace:

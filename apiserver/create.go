@@ -37,8 +37,8 @@ func (s *Server) create(r *request) error {
 	return s.sendEntry(r, http.StatusCreated, created)
 }
 
-// readObject reads the object in the body, and complains about it as much as was
-// asked for.
+// readObject reads the object in the body, and validates its fields as strictly as
+// the request says.
 func (r *request) readObject(care strictness) (runtime.Object, error) {
 	written, err := bodyMedia(r.Request)
 	if err != nil {

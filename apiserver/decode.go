@@ -79,7 +79,7 @@ func (e *endpoint) decode(data []byte, media media) (runtime.Object, []string, e
 	case err != nil:
 		return nil, nil, e.unfit(actual.Kind, actual.Version, err)
 	case *actual != wanted:
-		return nil, nil, e.unfit(actual.Kind, actual.Version, fmt.Errorf("%s is wanted here", wanted))
+		return nil, nil, e.unfit(actual.Kind, actual.Version, fmt.Errorf("expected %s", wanted))
 	}
 	object.GetObjectKind().SetGroupVersionKind(wanted)
 	return object, objections, nil
@@ -120,7 +120,7 @@ func (e *endpoint) decodeCustom(data []byte, media media) (runtime.Object, []str
 		return nil, nil, e.unrecognized(err, data)
 	}
 	if actual := object.GroupVersionKind(); actual != e.gvk() {
-		return nil, nil, e.unfit(actual.Kind, actual.Version, fmt.Errorf("%s is wanted here", e.gvk()))
+		return nil, nil, e.unfit(actual.Kind, actual.Version, fmt.Errorf("expected %s", e.gvk()))
 	}
 	if err := checkMetadata(object); err != nil {
 		return nil, nil, e.unfit(e.kind, e.version, err)
@@ -142,8 +142,8 @@ func checkMetadata(object *unstructured.Unstructured) error {
 	return runtime.DefaultUnstructuredConverter.FromUnstructured(fields, &metav1.ObjectMeta{})
 }
 
-// decodeOptions reads the options of a delete, from the body, or from the query
-// if there is none.
+// decodeOptions reads the options of a delete from the body, or from the query if
+// there is no body.
 func decodeOptions(r *http.Request) (*metav1.DeleteOptions, error) {
 	options := &metav1.DeleteOptions{}
 	data, err := readBody(r)
@@ -172,7 +172,7 @@ func decodeOptions(r *http.Request) (*metav1.DeleteOptions, error) {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
 	if options.Kind != "" && options.Kind != "DeleteOptions" {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("no kind %q is wanted here, but DeleteOptions", options.Kind))
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("expected DeleteOptions, not kind %q", options.Kind))
 	}
 	return options, nil
 }

@@ -73,7 +73,7 @@ func defaultProbe(probe *corev1.Probe) {
 	}
 }
 
-// requestLimits makes of a limit the request too, if there is none.
+// requestLimits uses the limit as the request if there is no request.
 func requestLimits(resources *corev1.ResourceRequirements) {
 	for name, limit := range resources.Limits {
 		if _, there := resources.Requests[name]; there {
@@ -86,8 +86,8 @@ func requestLimits(resources *corev1.ResourceRequirements) {
 	}
 }
 
-// serviceClass says what a pod is promised: all it asks for if that is also all it
-// may use, in every container; nothing if it asks for nothing.
+// serviceClass is the quality of service of a pod: guaranteed if requests equal
+// limits in every container, best effort if there are none.
 func serviceClass(pod *corev1.PodSpec) corev1.PodQOSClass {
 	asks, exact := false, true
 	for _, containers := range [][]corev1.Container{pod.InitContainers, pod.Containers} {

@@ -65,9 +65,9 @@ func (s *Server) deleteCollection(r *request) error {
 	return s.sendPage(r, p)
 }
 
-// remove deletes an object, or marks it if finalizers, or what is in it, keep
-// it; gone tells which. There is no grace: nobody is there to wait for. How
-// dependents are dealt with is for a controller, of which there is none.
+// remove deletes an object, or marks it if finalizers or its content keep it; gone
+// says which. There is no grace period, since nothing runs. Dependents are for a
+// garbage collection controller, which this server does not have.
 func (s *Server) remove(e *endpoint, key string, options *metav1.DeleteOptions) (left *entry, gone bool, err error) {
 	for {
 		before := s.state.find(e.content, key)

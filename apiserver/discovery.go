@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// serveDocument answers what tells of the server and not of objects; false if
-// the path is none of these.
+// serveDocument answers requests about the server itself; false if the path is
+// about objects.
 func (s *Server) serveDocument(w http.ResponseWriter, r *http.Request, path string) bool {
 	catalog := s.catalog.Load()
 	parts := strings.Split(strings.TrimPrefix(path, "/"), "/")
@@ -108,7 +108,7 @@ func (c *catalog) resourceList(gv schema.GroupVersion) any {
 			Name: e.plural, SingularName: e.singular, Namespaced: e.namespaced, Kind: e.kind,
 			Verbs: e.verbs(), ShortNames: e.shortNames, Categories: e.categories,
 		})
-		for _, p := range e.parts() {
+		for _, p := range e.subresources() {
 			part := metav1.APIResource{Name: e.plural + "/" + p.name, Namespaced: e.namespaced, Kind: p.kind.Kind, Verbs: p.verbs}
 			if p.kind.Group != e.group {
 				part.Group, part.Version = p.kind.Group, p.kind.Version
@@ -119,34 +119,33 @@ func (c *catalog) resourceList(gv schema.GroupVersion) any {
 	return list
 }
 
-// part is a subresource as discovery tells of it.
-type part struct {
+// subresource is a subresource in discovery.
+type subresource struct {
 	name  string
 	kind  metav1.GroupVersionKind
 	verbs []string
 }
 
-// parts are the subresources, in the order in which real servers list them.
-func (e *endpoint) parts() (parts []part) {
+// subresources are the subresources, in the order in which real servers list them.
+func (e *endpoint) subresources() (list []subresource) {
 	verbs := []string{"get", "patch", "update"}
-	scale := part{"scale", metav1.GroupVersionKind{Group: scales.group, Version: scales.version, Kind: scales.kind}, verbs}
+	scale := subresource{"scale", metav1.GroupVersionKind{Group: scales.group, Version: scales.version, Kind: scales.kind}, verbs}
 	if e.scalable() && !e.custom {
-		parts = append(parts, scale)
+		list = append(list, scale)
 	}
 	if e.status {
-		parts = append(parts, part{"status", metav1.GroupVersionKind{Group: e.group, Version: e.version, Kind: e.kind}, verbs})
+		list = append(list, subresource{"status", metav1.GroupVersionKind{Group: e.group, Version: e.version, Kind: e.kind}, verbs})
 	}
 	if e.scalable() && e.custom {
-		parts = append(parts, scale)
+		list = append(list, scale)
 	}
 	if e.binds() {
-		parts = append(parts, part{"binding", metav1.GroupVersionKind{Group: e.group, Version: e.version, Kind: bindings.kind}, []string{"create"}})
+		list = append(list, subresource{"binding", metav1.GroupVersionKind{Group: e.group, Version: e.version, Kind: bindings.kind}, []string{"create"}})
 	}
-	return parts
+	return list
 }
 
-// discover tells everything at once: of the group without a name, or of the
-// others.
+// discover returns everything at once: for the core group, or for the others.
 func (c *catalog) discover(legacy bool, version string) *apidiscoveryv2.APIGroupDiscoveryList {
 	list := &apidiscoveryv2.APIGroupDiscoveryList{
 		TypeMeta: metav1.TypeMeta{Kind: "APIGroupDiscoveryList", APIVersion: "apidiscovery.k8s.io/" + version},
@@ -176,7 +175,7 @@ func (c *catalog) discoverVersion(gv schema.GroupVersion) apidiscoveryv2.APIVers
 		if e.namespaced {
 			r.Scope = apidiscoveryv2.ScopeNamespace
 		}
-		for _, p := range e.parts() {
+		for _, p := range e.subresources() {
 			r.Subresources = append(r.Subresources, apidiscoveryv2.APISubresourceDiscovery{Subresource: p.name, ResponseKind: &p.kind, Verbs: p.verbs})
 		}
 		found.Resources = append(found.Resources, r)
@@ -184,8 +183,8 @@ func (c *catalog) discoverVersion(gv schema.GroupVersion) apidiscoveryv2.APIVers
 	return found
 }
 
-// sendDiscovery names in the content type what it sends, which is how clients
-// tell it from the plain documents.
+// sendDiscovery names its format in the content type, by which clients tell it from
+// the plain documents.
 func sendDiscovery(w http.ResponseWriter, r *http.Request, a answer, list *apidiscoveryv2.APIGroupDiscoveryList) {
 	data, err := encodeJSON(list)
 	if err != nil {

@@ -11,10 +11,9 @@ import (
 
 // entry is one version of one object, which never changes.
 //
-// It holds the bytes that are sent and not a Go value: most of what the server
-// does is to send the same object to many, and bytes cannot be changed by
-// whoever was handed them. Whoever needs the value decodes it; that is for
-// writes, and for clients who ask for another encoding than the stored one.
+// It holds the encoded bytes and not a Go value: most of the server's work is to
+// send the same object to many clients, and no receiver can change the bytes. A
+// write decodes them, and so does a client that accepts only another encoding.
 type entry struct {
 	in      *collection
 	key     string // namespace/name, or name

@@ -90,7 +90,7 @@ func ExampleServer_Register() {
 	// Output: w 1 <nil>
 }
 
-// A client that was away for too long is told to start over.
+// A client that was away for too long must start over.
 func ExampleServer_Compact() {
 	server := apiserver.New(apiserver.Options{})
 	defer server.Close()
@@ -152,8 +152,8 @@ func ExampleServer_SetTokens() {
 	// Output: Unauthorized
 }
 
-// There is no RBAC. What a controller does when it may not is tested with a
-// handler in between.
+// There is no RBAC. Test a controller without permissions with a handler in
+// between.
 func ExampleServer_ServeHTTP() {
 	server := apiserver.New(apiserver.Options{})
 	defer server.Close()

@@ -55,9 +55,8 @@ func (f form) kind() schema.GroupVersionKind {
 }
 
 // as encodes the entry: the protobuf message without an envelope, or the JSON
-// object with kind and apiVersion at its beginning. It is done once for each
-// form, whoever asks for it, and kept with the entry: a thousand watchers get
-// the same bytes.
+// object with kind and apiVersion at its beginning. Each form is encoded once and
+// kept with the entry: a thousand watchers get the same bytes.
 func (s *state) as(e *entry, f form) ([]byte, error) {
 	if f.shape == whole && f.endpoint.storedAs() && e.in.custom == (f.media == asJSON) {
 		return e.raw, nil
@@ -72,7 +71,7 @@ func (s *state) as(e *entry, f form) ([]byte, error) {
 	return data, nil
 }
 
-// form also tells whether the encoding is new.
+// form also returns whether the encoding is new.
 func (e *entry) form(f form) (data []byte, fresh bool, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -11,9 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// SetTokens replaces the bearer tokens that are let in. With none of them nobody
-// is, also not to a server that was made without tokens and let everybody in.
-// Watches that are under way go on: a token is looked at when a request begins.
+// SetTokens replaces the accepted bearer tokens. With none, every request is
+// refused, even by a server that was made without tokens and accepted everyone.
+// Open watches continue: a token is checked when a request begins.
 func (s *Server) SetTokens(tokens ...string) {
 	tokens = slices.Clone(tokens)
 	s.tokens.Store(&tokens)
@@ -27,7 +27,7 @@ func (s *Server) token() string {
 	return ""
 }
 
-// authenticate lets in who has one of the tokens.
+// authenticate accepts requests with one of the tokens.
 func (s *Server) authenticate(r *http.Request) error {
 	tokens := s.tokens.Load()
 	if tokens == nil {

@@ -13,8 +13,8 @@ type event struct {
 	kind    watch.EventType
 	version int64
 	at      time.Time
-	// after is the object as it is since, or as it was when it was deleted, then
-	// with the version of the deletion. before is nil for an object that is new.
+	// after is the object after the change; for a delete its last state, with the
+	// version of the delete. before is nil for a new object.
 	after, before *entry
 
 	once   sync.Once
@@ -23,8 +23,8 @@ type event struct {
 
 func (e *event) key() string { return e.after.key }
 
-// left is the object for a watcher for whom it ceased to match: as it was
-// before, with the version of the change.
+// left is the event object for a watcher whose selector no longer matches: the
+// state before, with the version of the change.
 func (e *event) left() *entry {
 	e.once.Do(func() {
 		e.leaver = e.before
@@ -58,8 +58,8 @@ type history struct {
 	bytes int64
 }
 
-// size is what an event keeps in memory: the object as it was before, which is in
-// the collection no more, and one that is gone.
+// size is the memory of an event: the previous state of the object, which the
+// collection no longer holds, and a deleted one.
 func (e *event) size() (n int64) {
 	if e.before != nil {
 		n += int64(len(e.before.raw))
@@ -100,8 +100,8 @@ func (h *history) since(version int64) (int, bool) {
 	return h.first + i, true
 }
 
-// trim forgets what is too much or too old. The newest event stays, unless it is too
-// old, for those who are about to be told.
+// trim forgets events that are too many or too old. The newest event stays, unless
+// it is too old, for watchers that have not read it yet.
 func (h *history) trim(size int, bytes int64, before time.Time) {
 	n := max(0, len(h.events)-size)
 	left := h.bytes
@@ -116,9 +116,9 @@ func (h *history) trim(size int, bytes int64, before time.Time) {
 	h.forget(n)
 }
 
-// compact forgets what happened up to a version, for those who ask for it from
-// now on. Who is on the way already goes on: a real server keeps in its own memory
-// what etcd has compacted. The events go when there are too many of them.
+// compact forgets events up to a version, for new requests. Running watches
+// continue: a real server keeps in its own memory what etcd has compacted. The
+// events are removed when there are too many of them.
 func (h *history) compact(version int64) { h.floor = max(h.floor, version) }
 
 // reset forgets everything, and begins anew at a version, which may be one of

@@ -63,8 +63,7 @@ func (k *kubectl) says(want string, input string, args ...string) {
 	}
 }
 
-// follow starts a kubectl that does not end by itself. The line it is asked for
-// must come.
+// follow starts a kubectl that does not end by itself. The expected line must come.
 func (k *kubectl) follow(args ...string) (await func(want string)) {
 	k.t.Helper()
 	command := k.command("", args...)
@@ -77,7 +76,7 @@ func (k *kubectl) follow(args ...string) (await func(want string)) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = command.Wait() // what it says tells why
+		_ = command.Wait() // its output says why
 		_ = writer.Close()
 	}()
 	k.t.Cleanup(func() {
@@ -192,8 +191,7 @@ func TestKubectl(t *testing.T) {
 	}
 }
 
-// A server that lets everybody in is reached by kubectl without being asked for
-// anything, with TLS and without.
+// kubectl reaches a server without tokens without a prompt, with TLS and without.
 func TestKubectlIsAskedForNothing(t *testing.T) {
 	for _, secure := range []bool{false, true} {
 		server, err := Start(Options{TLS: secure})

@@ -130,7 +130,7 @@ type clients struct {
 	by   map[string]int
 }
 
-// watch makes a server tell of its connections. One too many is closed.
+// watch makes a server report its connections. It closes one that is too many.
 func (c *clients) watch(server *http.Server) {
 	c.open, c.by = map[net.Conn]string{}, map[string]int{}
 	server.ConnState = func(conn net.Conn, state http.ConnState) {

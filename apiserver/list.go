@@ -98,8 +98,8 @@ func (s *state) snapshot(c *collection, namespace string, version int64) ([]*ent
 	return c.at(namespace, version), version, true
 }
 
-// cut takes the first entries that match, and says how to go on. How many remain
-// is only known if all of them match.
+// cut takes the first entries that match, and returns where to continue. The
+// remaining number is only known if all of them match.
 func cut(entries []*entry, q *query, limit int, version int64) page {
 	p := page{meta: metav1.ListMeta{ResourceVersion: versionText(version)}}
 	if name, ok := q.one(); ok {

@@ -112,7 +112,7 @@ func listAt(client typedcore.ConfigMapInterface, version, selector string) (map[
 	}
 }
 
-// replay applies what a watch tells to a state, and turns down what does not fit.
+// replay applies the events of a watch to a state, and refuses what does not fit.
 func replay(server *Server, version, selector string, state map[string]string) (map[string]string, error) {
 	query := url.Values{"watch": {"1"}, "timeoutSeconds": {"1"}, "resourceVersion": {version}, "labelSelector": {selector}}
 	request, err := http.NewRequest(http.MethodGet, "http://server/api/v1/namespaces/default/configmaps?"+query.Encode(), nil)

@@ -22,7 +22,7 @@ func (s *Server) checkNamespace(e *endpoint, namespace string) error {
 	return s.namespaceOpen(e, namespace)
 }
 
-// namespaceOpen is checkNamespace for those who hold the lock.
+// namespaceOpen is checkNamespace for callers that hold the lock.
 func (s *Server) namespaceOpen(e *endpoint, namespace string) error {
 	if !e.namespaced {
 		return nil

@@ -112,8 +112,8 @@ func (s *Server) ensureNamespace(name string) error {
 	return err
 }
 
-// Delete removes objects, of which kind, namespace and name are looked at, as a
-// client would: finalizers keep them.
+// Delete removes objects by kind, namespace and name, as a client would: finalizers
+// keep them.
 func (s *Server) Delete(objects ...runtime.Object) error {
 	for _, object := range objects {
 		e, stored, err := s.understand(object)
@@ -134,9 +134,8 @@ func (s *Server) Delete(objects ...runtime.Object) error {
 // Version is the resourceVersion of the newest change.
 func (s *Server) Version() string { return versionText(s.state.now()) }
 
-// Compact forgets all changes up to now: watches and lists that ask for an older
-// version expire, and so do the pages of lists that began before. Watches that are
-// under way go on.
+// Compact forgets all changes up to now: watches and lists from an older version
+// expire, and so do the pages of lists that began before. Open watches continue.
 func (s *Server) Compact() { s.state.compact(s.state.now()) }
 
 // Kind describes a custom resource in short.

@@ -10,8 +10,8 @@ type Options struct {
 	// TLS makes [Start] serve HTTPS with a certificate made for the occasion,
 	// which [Server.Config] and [Server.Kubeconfig] trust.
 	TLS bool
-	// Tokens are the bearer tokens that are let in; everybody is if there are
-	// none. [Server.SetTokens] replaces them.
+	// Tokens are the accepted bearer tokens; without any, everyone is accepted.
+	// [Server.SetTokens] replaces them.
 	Tokens []string
 
 	// AnyNamespace accepts objects in namespaces that do not exist. The real

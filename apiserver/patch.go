@@ -20,7 +20,7 @@ import (
 // maxOperations bounds a JSON patch, as the real server does.
 const maxOperations = 10_000
 
-// patch is one as it was asked for.
+// patch is the patch of a request.
 type patch struct {
 	metav1.PatchOptions
 	data  []byte
@@ -41,8 +41,8 @@ func (s *Server) patch(r *request) error {
 	return s.sendEntry(r, http.StatusOK, patched)
 }
 
-// readPatch reads a patch of the request's kind, which can be a strategic one if
-// the object behind it is not custom.
+// readPatch reads a patch of the request's type. A strategic merge patch needs an
+// object that is not custom.
 func (r *request) readPatch(custom bool) (*patch, error) {
 	name, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	kind := patchtypes.PatchType(name)

@@ -34,7 +34,7 @@ func (e *endpoint) nameRule() apivalidation.ValidateNameFunc {
 	return apivalidation.NameIsDNSSubdomain
 }
 
-// pathSegment allows whatever can stand in a path.
+// pathSegment accepts every name that fits into a path.
 func pathSegment(name string, prefix bool) (problems []string) {
 	if !prefix && (name == "." || name == "..") {
 		problems = append(problems, fmt.Sprintf("may not be '%s'", name))

@@ -11,7 +11,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// prune takes off an object what its schema does not know, and tells what it was.
+// prune removes fields that the schema does not know from an object, and returns
+// their paths.
 func prune(object map[string]any, validation *apiextensionsv1.CustomResourceValidation) []string {
 	if validation == nil || validation.OpenAPIV3Schema == nil {
 		return nil
@@ -57,7 +58,7 @@ func (c *complaints) all() []string {
 	return c.list
 }
 
-// pruneMap goes on below a path, whose text is made only where it is told.
+// pruneMap continues below a path, whose text is made only when it is reported.
 func (c *complaints) pruneMap(path *field.Path, object map[string]any, schema *apiextensionsv1.JSONSchemaProps) {
 	open := ptr.Deref(schema.XPreserveUnknownFields, false)
 	for _, name := range slices.Sorted(maps.Keys(object)) {

@@ -36,7 +36,7 @@ func (f *filter) one() (string, bool) {
 
 func (f *filter) all() bool { return f.labels == nil && f.fields == nil }
 
-// query is a list or watch as it was asked for.
+// query is a list or watch request.
 type query struct {
 	filter
 	metainternal.ListOptions
@@ -66,7 +66,7 @@ func (r *request) parseQuery(watch bool) (*query, error) {
 	return q, nil
 }
 
-// parseVersion reads a version; 0 stands for "" too.
+// parseVersion reads a version; 0 also stands for "".
 func parseVersion(text string) (int64, error) {
 	if text == "" {
 		return 0, nil

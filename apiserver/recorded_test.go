@@ -33,7 +33,7 @@ type call struct {
 	save string
 	// settle gives a real server the time to take note of the call before.
 	settle bool
-	// loose answers are compared by code and reason only: their text tells of the
+	// loose answers are compared by code and reason only: their text depends on the
 	// inside of the real server.
 	loose bool
 }

@@ -33,7 +33,7 @@ func parsePath(path string) (target, bool) {
 	if parts[0] == "watch" && len(parts) > 1 {
 		t.watch, parts = true, parts[1:]
 	}
-	if parts[0] == "namespaces" && len(parts) > 2 && !(t.gv.Group == "" && namespaceParts[parts[2]]) {
+	if parts[0] == "namespaces" && len(parts) > 2 && !(t.gv.Group == "" && namespaceSubresources[parts[2]]) {
 		t.namespace, parts = parts[1], parts[2:]
 	}
 	if len(parts) > 3 || slices.Contains(parts, "") {
@@ -44,11 +44,11 @@ func parsePath(path string) (target, bool) {
 	return t, true
 }
 
-// namespaceParts are subresources of namespaces; other names after a namespace
+// namespaceSubresources are subresources of namespaces; other names after a namespace
 // are collections inside of it.
-var namespaceParts = map[string]bool{"status": true, "finalize": true}
+var namespaceSubresources = map[string]bool{"status": true, "finalize": true}
 
-// request is one that is about objects, with what is known of it.
+// request is a parsed request for objects.
 type request struct {
 	*http.Request
 	target

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// gzipFrom is the size from which answers are compressed for those who accept
+// gzipFrom is the size from which on answers are compressed for clients that accept
 // it; below it the time is not worth the bytes.
 const gzipFrom = 128 << 10
 
@@ -52,8 +52,7 @@ func send(w http.ResponseWriter, r *http.Request, code int, media media, content
 	compressor.Close()
 }
 
-// writeTo stops at the first error: the client has gone, and nobody is left to
-// be told.
+// writeTo stops at the first error: the client has gone.
 func (b body) writeTo(w io.Writer) {
 	for _, piece := range b {
 		if _, err := w.Write(piece); err != nil {
@@ -62,8 +61,9 @@ func (b body) writeTo(w io.Writer) {
 	}
 }
 
-// finish ends the line, and makes YAML or indented JSON for those who want it. What
-// is nested too deep for that is sent as it is, in one line, which is YAML too.
+// finish ends the line, and makes YAML or indented JSON if the client accepts that.
+// An object that is nested too deep is sent unchanged, in one line, which is YAML
+// too.
 func finish(r *http.Request, media media, content body) body {
 	pretty, _ := strconv.ParseBool(r.URL.Query().Get("pretty"))
 	if media != asYAML && !pretty {
@@ -86,7 +86,7 @@ func finish(r *http.Request, media media, content body) body {
 	return body{whole, []byte("\n")}
 }
 
-// sendError sends a status, in protobuf to those who accept nothing else.
+// sendError sends a status, in protobuf to clients that accept nothing else.
 func sendError(w http.ResponseWriter, r *http.Request, err error) {
 	status := statusOf(err)
 	a, negotiated := negotiate(r, func(answer) bool { return true })

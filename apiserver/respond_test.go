@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// Large answers are compressed for those who accept it, and hold the same.
+// Large answers are compressed for clients that accept it, and hold the same.
 func TestCompressed(t *testing.T) {
 	server := New(Options{})
 	t.Cleanup(server.Close)

@@ -14,8 +14,8 @@ import (
 // everybody is who all clients are.
 const everybody = "tarn:everybody"
 
-// review answers the questions of who one is and what one may do: this server
-// lets those who are let in do everything. False if the question is another one.
+// review answers who the user is and what the user may do: an accepted user may do
+// everything. It returns false for other reviews.
 func (s *Server) review(w http.ResponseWriter, r *http.Request, to target) bool {
 	fill, known := reviews[to.gv.WithResource(to.plural)]
 	if !known || r.Method != http.MethodPost || to.name != "" {

@@ -17,8 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// scales reads and describes scales. There is no such collection: a scale is a
-// view of whatever has replicas, the same for all kinds, so that whoever scales
+// scales reads and describes scales. There is no such collection: a scale is a form
+// of any object with replicas, the same for all kinds, so that a client that scales
 // need not know them.
 var scales = &endpoint{resource: &resource{group: autoscalingv1.GroupName, plural: "scales", kind: "Scale"}, version: "v1"}
 
@@ -45,7 +45,7 @@ func (s *Server) getScale(r *request) error {
 	return r.sendScale(found)
 }
 
-// updateScale takes a whole scale, of which only the replicas count.
+// updateScale takes a whole scale; only the replicas count.
 func (s *Server) updateScale(r *request) error {
 	options, err := r.updateOptions()
 	if err != nil {

@@ -119,7 +119,7 @@ func (s *Server) serveObjects(w http.ResponseWriter, r *http.Request, path strin
 		return
 	}
 	req := &request{Request: r, target: to, endpoint: catalog.endpoints[to.gv.WithResource(to.plural)], w: w}
-	if req.endpoint == nil || !req.fits() || !req.hasPart() {
+	if req.endpoint == nil || !req.fits() || !req.hasSubresource() {
 		sendError(w, r, generic(http.StatusNotFound))
 		return
 	}
@@ -142,8 +142,8 @@ func (s *Server) serveObjects(w http.ResponseWriter, r *http.Request, path strin
 	}
 }
 
-// hasPart says whether the subresource exists.
-func (r *request) hasPart() bool {
+// hasSubresource says whether the subresource exists.
+func (r *request) hasSubresource() bool {
 	switch r.sub {
 	case "":
 		return true
@@ -203,9 +203,8 @@ func (s *Server) watchOne(r *request) error {
 	return s.watch(r)
 }
 
-// Close ends all watches, stops listening if the server does, cuts off what is
-// being answered, and returns when all that has ended. What is asked later is
-// turned down.
+// Close ends all watches, stops listening, cuts off running answers, and returns
+// when all of that has ended. Later requests are refused.
 func (s *Server) Close() {
 	s.admission.Lock()
 	s.cancel()

@@ -28,8 +28,8 @@ func customNamed(kind Kind, name string) runtime.Object {
 	}}
 }
 
-// A restored server is what it was, at the version it had, and remembers nothing
-// of before and of after. Everybody who watched is told to begin anew.
+// A restored server has its old content and version, and remembers nothing from
+// before and after. Every watcher must begin anew.
 func TestRestore(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, server *Server) {
 		check := func(err error) {

@@ -45,7 +45,7 @@ func startWith(options Options, patience deadlines) (*Server, error) {
 		Handler:           withoutReadDeadline(s.guarded()),
 		BaseContext:       func(net.Listener) context.Context { return s.ctx },
 		ReadHeaderTimeout: patience.header, ReadTimeout: patience.body, IdleTimeout: patience.idle,
-		ErrorLog: log.New(io.Discard, "", 0), // clients that go away are no news
+		ErrorLog: log.New(io.Discard, "", 0), // disconnected clients are not worth a log line
 	}
 	(&clients{most: s.options.ClientConnections}).watch(s.http)
 	serve := s.http.Serve
@@ -82,8 +82,8 @@ func (s *Server) Kubeconfig() ([]byte, error) {
 	}
 	config := clientcmdapi.NewConfig()
 	config.Clusters["tarn"] = &clientcmdapi.Cluster{Server: s.URL(), CertificateAuthorityData: s.authority}
-	// A server over TLS is not asked by kubectl without any credentials: it would
-	// ask for a name and a password. Who admits everybody takes any token.
+	// Over TLS, kubectl without credentials prompts for a name and a password. A
+	// server that accepts everyone takes any token.
 	config.AuthInfos["tarn"] = &clientcmdapi.AuthInfo{Token: cmp.Or(s.token(), "everybody")}
 	config.Contexts["tarn"] = &clientcmdapi.Context{Cluster: "tarn", AuthInfo: "tarn", Namespace: "default"}
 	config.CurrentContext = "tarn"

@@ -34,8 +34,7 @@ type state struct {
 	derivedMax int64
 }
 
-// firstVersion stands for what a real server has written before its first client
-// comes.
+// firstVersion represents the writes of a real server before its first client.
 const firstVersion = 1000
 
 func newState(options Options) *state {
@@ -103,8 +102,8 @@ func (s *state) now() int64 {
 	return s.version
 }
 
-// age forgets what has become too old since the last change. Called by those who
-// ask for the past.
+// age forgets events that have become too old since the last change. Requests for
+// the past call it.
 func (s *state) age(c *collection) {
 	limit := time.Now().Add(-s.historyAge)
 	s.mu.RLock()

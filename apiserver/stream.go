@@ -23,7 +23,7 @@ type stream struct {
 	control *http.ResponseController
 	buffer  []byte
 	err     error
-	// headed says that the columns of a table have been told.
+	// headed says that the columns of a table have been sent.
 	headed bool
 }
 
@@ -148,9 +148,9 @@ func (o *stream) flush() {
 	}
 }
 
-// write gives the client a bounded time to take what it is sent: one that has
-// stopped reading is let go of. In between there is no deadline, or a quiet watch
-// over HTTP/2 would be reset by it, although nothing is being written.
+// write gives the client a bounded time to read: a client that has stopped reading
+// is disconnected. Between writes there is no deadline, since it would reset a
+// quiet watch over HTTP/2.
 func (o *stream) write() {
 	// Writers that know no deadline, as those of tests, never block.
 	_ = o.control.SetWriteDeadline(time.Now().Add(o.server.options.WriteTimeout))

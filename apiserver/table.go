@@ -152,8 +152,8 @@ func (r *request) rowObject(object runtime.Object) (extension runtime.RawExtensi
 	return extension, err
 }
 
-// tableRow is an event of a watch: a table of one row. Only the first one tells
-// the columns.
+// tableRow is an event of a watch: a table of one row. Only the first one has the
+// columns.
 func (o *stream) tableRow(e *entry) ([]byte, error) {
 	headed := !o.headed
 	o.headed = true

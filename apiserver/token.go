@@ -9,10 +9,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// token says where a list goes on: after a key, at a version. Version -1 is
-// whatever is newest, for those who rather have an inconsistent list than none.
-// Clients must not look into it; it is written as the real server writes it
-// because some do.
+// token says where a list continues: after a key, at a version. Version -1 is the
+// newest, for clients that prefer an inconsistent list to none. Clients must not
+// read it; it has the real server's format because some do.
 type token struct {
 	API     string `json:"v"`
 	Version int64  `json:"rv"`
@@ -56,7 +55,7 @@ func (t token) start(namespace string) string { return joinKey(namespace, t.Star
 
 func compareKey(e *entry, key string) int { return strings.Compare(e.key, key) }
 
-// expiredToken offers to go on with what is there now.
+// expiredToken offers a token that continues with the newest state.
 func expiredToken(t token) error {
 	t.Version = -1
 	err := apierrors.NewResourceExpired("The provided continue parameter is too old to display a consistent list result. " +

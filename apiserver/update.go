@@ -43,9 +43,9 @@ func (s *Server) update(r *request) error {
 	return s.sendEntry(r, http.StatusOK, updated)
 }
 
-// change makes the successor of an object, of the version the client speaks, and
-// stores it. If the object changes under it, next is asked again, unless the
-// client said which version it means.
+// change makes the successor of an object, in the client's API version, and stores
+// it. If the object changes meanwhile, it calls next again, unless the client named
+// a version.
 func (s *Server) change(r *request, how manner, next func(current runtime.Object) (runtime.Object, error)) (*entry, error) {
 	for {
 		before := s.state.find(r.content, r.key())
@@ -78,8 +78,8 @@ func (s *Server) change(r *request, how manner, next func(current runtime.Object
 	}
 }
 
-// checkIdentity says whether the object is meant that the path leads to, and in
-// the version that it has.
+// checkIdentity checks that name, namespace, uid and version of the object match
+// the path and the stored object.
 func (r *request) checkIdentity(old, object runtime.Object) error {
 	before, after := accessor(old), accessor(object)
 	if err := r.checkName(after); err != nil {

@@ -10,17 +10,16 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// lastBookmark is how long before its end a watch gets a last bookmark. One that
-// is asked for less gets none.
+// lastBookmark is how long before its end a watch gets a last bookmark. A shorter
+// watch gets none.
 const lastBookmark = 2 * time.Second
 
-// watch sends what happens to a collection until its time is over, its client
-// has gone, or it is too far behind.
+// watch sends the events of a collection until its time is over, its client has
+// gone, or it is too far behind.
 //
-// A watcher holds no events: it has a position in the history that all share,
-// and one buffer that is bounded. It takes whatever has gathered since it last
-// looked and writes it at once, so that the more there is to tell, the less each
-// event costs.
+// A watcher holds no events: it has a position in the shared history, and one
+// bounded buffer. It writes everything that has gathered since its last write at
+// once, so that each event costs less the more there are.
 func (s *Server) watch(r *request) error {
 	q, err := r.parseQuery(true)
 	if err != nil {
@@ -89,7 +88,7 @@ type watcher struct {
 	*query
 	*stream
 	position int
-	// after is the version up to which nothing is told.
+	// after is the version up to which nothing is sent.
 	after int64
 }
 
@@ -133,7 +132,7 @@ func (w *watcher) run(ctx context.Context, from *start, parting time.Duration) {
 	}
 }
 
-// catchUp tells what has happened since it was last called.
+// catchUp sends the events since its last call.
 func (w *watcher) catchUp() (told bool, version int64, changed <-chan struct{}, ok bool) {
 	events, version, changed, ok := w.state.follow(w.content, w.position)
 	for _, change := range events {
@@ -144,8 +143,8 @@ func (w *watcher) catchUp() (told bool, version int64, changed <-chan struct{}, 
 	return len(events) > 0, version, changed, ok
 }
 
-// mark sends a bookmark to those who want them. A version that the watch itself
-// has not reached is not told.
+// mark sends a bookmark to clients that want them. It never sends a version that
+// the watch itself has not reached.
 func (w *watcher) mark(version int64) {
 	if w.AllowWatchBookmarks && version >= w.after {
 		w.bookmark(version, false)
@@ -153,7 +152,7 @@ func (w *watcher) mark(version int64) {
 	}
 }
 
-// tell sends an event as it looks through the selectors.
+// tell sends an event as the selectors show it.
 func (w *watcher) tell(change *event) {
 	if change.version <= w.after || w.query.namespace != "" && change.after.namespace() != w.query.namespace {
 		return
@@ -176,8 +175,8 @@ func (w *watcher) tell(change *event) {
 	}
 }
 
-// follow returns the events from a position on, and the version that all of them
-// lead to; or, if there are none, a channel that is closed when there are.
+// follow returns the events from a position on, and the version that they lead to;
+// or, if there are none, a channel that is closed when there are.
 func (s *state) follow(c *collection, position int) ([]*event, int64, <-chan struct{}, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

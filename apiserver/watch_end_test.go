@@ -47,7 +47,7 @@ func TestSlowWatcherIsClosed(t *testing.T) {
 	})
 }
 
-// A client that has stopped reading is let go of although its connection is up.
+// A client that has stopped reading is disconnected although its connection is up.
 func TestStuckWatcherIsClosed(t *testing.T) {
 	server := New(Options{WriteTimeout: 10 * time.Millisecond, HistorySize: 100_000})
 	defer server.Close()
@@ -75,8 +75,8 @@ func TestStuckWatcherIsClosed(t *testing.T) {
 	}
 }
 
-// A watch of which nothing is heard for longer than a client may take to read
-// goes on, over HTTP/1.1 and over HTTP/2.
+// A watch that is silent for longer than a client may take to read continues, over
+// HTTP/1.1 and over HTTP/2.
 func TestQuietWatchGoesOn(t *testing.T) {
 	for name, tls := range map[string]bool{"HTTP/1.1": false, "HTTP/2": true} {
 		t.Run(name, func(t *testing.T) {
@@ -123,8 +123,8 @@ func TestCloseEndsWatches(t *testing.T) {
 	}
 }
 
-// Those who watch a resource that goes are told of its last objects first, also
-// if both happen before they have looked up.
+// Watchers of a removed resource get the deletes of its last objects first, even if
+// both happen before they read.
 func TestVanishedResourceIsTold(t *testing.T) {
 	server := New(Options{})
 	t.Cleanup(server.Close)

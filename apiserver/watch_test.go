@@ -14,7 +14,7 @@ import (
 	typedcore "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
-// follow collects what a watch tells until it ends.
+// follow collects the events of a watch until it ends.
 func follow(t *testing.T, client typedcore.ConfigMapInterface, options metav1.ListOptions) []string {
 	t.Helper()
 	stream, err := client.Watch(t.Context(), options)
@@ -88,8 +88,8 @@ func TestInitialEvents(t *testing.T) {
 	})
 }
 
-// Neither by number nor by age is the past without an end, and what asks for it
-// is told to start over.
+// The history is bounded by number and by age, and a request for more must start
+// over.
 func TestHistoryIsBounded(t *testing.T) {
 	inBubble(t, Options{HistorySize: 10, HistoryAge: time.Hour}, func(t *testing.T, server *Server) {
 		client := kubernetes.NewForConfigOrDie(server.Config()).CoreV1().ConfigMaps("default")
@@ -125,7 +125,7 @@ func TestHistoryIsBounded(t *testing.T) {
 	})
 }
 
-// A compaction harms nobody who is watching, however far behind.
+// A compaction affects no running watch, however far behind.
 func TestCompactionSparesWatchers(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, server *Server) {
 		client := kubernetes.NewForConfigOrDie(server.Config()).CoreV1().ConfigMaps("default")

@@ -14,8 +14,7 @@ import (
 	"github.com/tarnproject/tarn/bench/report"
 )
 
-// childVariable tells a process that it is a child, and what to do: a [task] in
-// JSON.
+// childVariable marks a child process, and holds its [task] in JSON.
 const childVariable = "TARN_BENCH_CHILD"
 
 // task is what one child does.

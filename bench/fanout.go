@@ -67,8 +67,8 @@ func runFanout(ctx context.Context, m *meter, create newInformer, t traffic, han
 	}
 	m.record("events", float64(t.updates)/wall, report.PerSecond)
 	m.record("handler calls", float64(calls), report.Number)
-	// A contender that leaves out outdated states gets through the events sooner
-	// than it delivers; both rates together tell.
+	// A contender that skips outdated states processes events sooner than it
+	// delivers them; only both rates together say how fast it is.
 	m.record("handler calls per second", float64(calls)/wall, report.PerSecond)
 	return nil
 }

@@ -78,7 +78,7 @@ func fieldTargets() (targets []report.Target) {
 }
 
 // measureFields times the functions that prepare makes: one that reads, and one
-// that tells what was read last.
+// that returns the last value.
 func measureFields(prepare func(f fieldRead, object any, decoded bool) (read func(), found func() any)) func(context.Context, *meter) error {
 	return func(_ context.Context, m *meter) error {
 		pod := fieldPod()

@@ -9,8 +9,8 @@ import (
 	upstream "k8s.io/client-go/tools/cache"
 )
 
-// pollEvery is how often a scenario looks whether the informer has come to where
-// it should be, where nothing can tell.
+// pollEvery is how often a scenario checks the state of an informer, where nothing
+// signals it.
 const pollEvery = time.Millisecond
 
 // indexers are those that client-go's generated pod informers have.
@@ -41,7 +41,7 @@ func runInformer(ctx context.Context, create newInformer, src *source, handlers 
 	return informer, stop, nil
 }
 
-// until waits for something that can only be asked for.
+// until waits for a condition that can only be polled.
 func until(ctx context.Context, what string, reached func() bool) error {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()

@@ -55,8 +55,8 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	return errors.Join(p.failures...)
 }
 
-// parent runs children and gathers what they measured. A contender that fails
-// leaves a gap; the others' figures are printed all the same.
+// parent runs children and collects their measurements. A contender that fails
+// leaves a gap; the figures of the others are still printed.
 type parent struct {
 	options
 	out, progress io.Writer

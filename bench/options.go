@@ -26,8 +26,8 @@ type options struct {
 const (
 	// fullSizes are those at which scaled races are held, "0" being the data's.
 	fullSizes = "0,1000,10000,100000"
-	// fullUpdates are so many that every contender's collector runs several
-	// times meanwhile; else who comes to run it once more pays for all.
+	// fullUpdates are enough that every contender's garbage collector runs several
+	// times; with fewer, one more run would decide.
 	fullUpdates, quickUpdates = 20_000, 8_000
 )
 
@@ -102,7 +102,7 @@ func (o *options) choose(pattern, only string) error {
 	return nil
 }
 
-// chosen are those of some that are wanted, in a slice of its own.
+// chosen returns the selected values, in a new slice.
 func chosen[E any](all []E, want func(E) bool) (some []E) {
 	for _, e := range all {
 		if want(e) {

@@ -50,7 +50,8 @@ func (r race) formats() []replay.Format {
 	return formats
 }
 
-// dearer is by how much fewer updates do: JSON costs more and leaves more behind.
+// dearer is the factor by which fewer updates are enough: JSON costs more and
+// leaves more garbage.
 func (r race) dearer() int {
 	if slices.Contains(r.formats(), replay.Custom) {
 		return 4

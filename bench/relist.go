@@ -78,8 +78,8 @@ func runRelist(ctx context.Context, m *meter, create newInformer, src *source) e
 	return nil
 }
 
-// relistOnce ends the watch and waits until the informer is through with reading
-// all again; it calls asked when it begins. It returns the watch after that.
+// relistOnce ends the watch and waits until the informer has read everything again;
+// it calls asked when that begins. It returns the next watch.
 func relistOnce(ctx context.Context, src *source, st *stream, changed <-chan struct{}, asked func()) (*stream, error) {
 	if err := st.expire(); err != nil {
 		return nil, err

@@ -19,13 +19,13 @@ func resetPeakRSS() uint64 {
 // peakRSS is the largest resident size since then.
 func peakRSS() uint64 { return status("VmHWM") }
 
-// memoryAvailable is how much memory programs can still take, 0 if the system
-// does not tell.
+// memoryAvailable is how much memory programs can still allocate, 0 if the system
+// does not report it.
 func memoryAvailable() uint64 { return told("/proc/meminfo", "MemAvailable") }
 
 func status(name string) uint64 { return told("/proc/self/status", name) }
 
-// told reads a size in bytes from what the kernel tells.
+// told reads a size in bytes from a line of the kernel.
 func told(path, name string) uint64 {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -47,8 +47,8 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-// The final state is told by version alone: exactly the last update of each key
-// must count.
+// The final state is identified by version alone: exactly the last update of each
+// key must count.
 func TestTrafficEndsWithEveryKey(t *testing.T) {
 	tr := traffic{keys: 3, updates: 8}
 	pods := tr.pods()

@@ -22,7 +22,7 @@ func serve(c replay.Config, in io.Reader, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("replay server: %w", err)
 	}
-	debug.FreeOSMemory() // what encoding has left behind
+	debug.FreeOSMemory() // garbage of the encoding
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return fmt.Errorf("replay server: %w", err)

@@ -59,14 +59,14 @@ func (s *source) pod(i int) *corev1.Pod {
 	return pod
 }
 
-// touch changes the first pod and returns the event that tells of it. The
-// change stays: a list that forgot it would be a source that went back in time.
+// touch changes the first pod and returns the event for it. The change stays: a
+// list without it would be a source that went back in time.
 func (s *source) touch() watch.Event {
 	s.touched.Add(1)
 	return watch.Event{Type: watch.Modified, Object: s.pod(0)}
 }
 
-// IsWatchListSemanticsUnSupported is how client-go asks.
+// IsWatchListSemanticsUnSupported is client-go's query for watch lists.
 func (s *source) IsWatchListSemanticsUnSupported() bool { return !s.streaming }
 
 func (s *source) List(o metav1.ListOptions) (runtime.Object, error) {
@@ -86,7 +86,7 @@ func (s *source) ListWithContext(_ context.Context, o metav1.ListOptions) (runti
 		if from, err = strconv.Atoi(o.Continue); err != nil {
 			return nil, fmt.Errorf("the continue token is not one of this source: %w", err)
 		}
-	case o.Limit != 1: // one item is asked for only to learn the version
+	case o.Limit != 1: // one item is requested only to learn the version
 		s.tellRequested()
 	}
 	to := s.pods
@@ -134,7 +134,7 @@ func (s *source) initial(i int) watch.Event {
 	return watch.Event{Type: watch.Bookmark, Object: end}
 }
 
-// tellRequested notes that the whole collection was asked for. Only one note is
+// tellRequested records a request for the whole collection. Only one record is
 // kept.
 func (s *source) tellRequested() {
 	select {
@@ -149,7 +149,7 @@ func (s *source) nextWatch(ctx context.Context) (*stream, error) {
 	return receive(ctx, s.watches, "a watch")
 }
 
-// nextRequest waits until the informer asks for the whole collection.
+// nextRequest waits until the informer requests the whole collection.
 func (s *source) nextRequest(ctx context.Context) error {
 	_, err := receive(ctx, s.requested, "a request for the whole collection")
 	return err

@@ -62,15 +62,15 @@ func measureReplace(m *meter, create func(int) store, objects int) error {
 	m.record(replaceEmpty, slices.Min(took[false]), report.Seconds)
 	m.record(replaceFull, slices.Min(took[true]), report.Seconds)
 	m.record(slowestGet, slices.Max(slowest), report.Seconds)
-	// What a store does it does each time, what the machine does besides it does
-	// not. This is to tell them apart, and is not judged.
+	// A store has its costs each time, the machine does not. This separates the
+	// two, and is not judged.
 	m.record(calmestGet, slices.Min(slowest), report.Seconds)
 	return nil
 }
 
-// getUntil gets pods, some at a time with pauses in between, until done says
-// something, and tells how long the slowest took. Without the pauses it would be
-// the scheduler's victim most of the time, and not the store's.
+// getUntil gets pods, some at a time with pauses in between, until done is closed,
+// and returns the slowest time. Without the pauses it would mostly measure the
+// scheduler, and not the store.
 func getUntil(s store, keys []string, done <-chan float64) (said, slowest float64) {
 	for i := 0; ; {
 		select {

@@ -14,9 +14,8 @@ import (
 	"github.com/tarnproject/tarn/bench/report"
 )
 
-// What is measured of writes. A paced Update is timed from its call to its
-// return: that the writer is woken late, because others have the processors, is
-// nobody's fault but theirs.
+// What is measured of writes. A paced Update is timed from its call to its return:
+// a late wake-up of the writer, because others have the processors, does not count.
 const (
 	pacedAlone     = "paced Update alone, median"
 	pacedMedian    = "paced Update beside 10 that list, median"

@@ -65,7 +65,7 @@ func newFollower(t traffic) *follower {
 	return f
 }
 
-// gate holds up whoever passes until it is released.
+// gate blocks its callers until it is released.
 type gate struct {
 	entered, open chan struct{}
 	enter, leave  sync.Once

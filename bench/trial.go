@@ -47,7 +47,7 @@ var effort = struct {
 	paced, busy    time.Duration
 }{15 * time.Millisecond, 5, 100, 3 * time.Second, time.Second}
 
-// within asks for figures of one runner that are compared with nobody's.
+// within limits figures of one runner that are compared with no other.
 func within(runner string, atMost map[string]float64) []report.Target {
 	return limits(runner, "", atMost)
 }

@@ -20,9 +20,8 @@ type (
 	WatcherWithContext       = upstream.WatcherWithContext
 )
 
-// Reflectors. Reflector itself is client-go's struct, because error handlers
-// take it by that type; what this package makes of it is told at its
-// constructors.
+// Reflectors. Reflector itself is client-go's struct, because error handlers take
+// it by that type; its constructors say what this package makes of it.
 type (
 	Reflector                    = upstream.Reflector
 	ReflectorBookmarkStore       = upstream.ReflectorBookmarkStore

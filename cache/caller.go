@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// plumbing are the packages that stand between a reflector and whoever wants it,
-// by the beginning of their functions' names. Names of functions and not of files
-// are compared, because where a module lies on disk says nothing.
+// plumbing are the packages between a reflector and its user, by the prefix of
+// their functions' names. Names of functions and not of files are compared, because
+// where a module lies on disk says nothing.
 var plumbing = []string{
 	"github.com/tarnproject/tarn/cache.",
 	"github.com/tarnproject/tarn/informers.",
@@ -18,8 +18,8 @@ var plumbing = []string{
 	"k8s.io/client-go/informers",
 }
 
-// callerName names a reflector after the code that asked for it: the nearest
-// caller outside of the plumbing, as dir/dir/file.go:line.
+// callerName names a reflector after the code that made it: the nearest caller
+// outside of the plumbing, as dir/dir/file.go:line.
 func callerName() string {
 	var pcs [32]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])

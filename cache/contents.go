@@ -74,8 +74,8 @@ func (c *contents) put(key string, obj any) {
 	reportUnindexed(err)
 }
 
-// remove takes the object under key away. final is its last state, which brings
-// the version; nil if nobody knows it.
+// remove removes the object under key. final is its last state, which has the
+// version; nil if it is unknown.
 func (c *contents) remove(key string, final any) {
 	c.write(final, func(w *memory.Writer[any]) { w.Remove(tarn.Key(key)) })
 }
@@ -108,9 +108,9 @@ func (c *contents) Bookmark(rv string) {
 	c.publish()
 }
 
-// LastStoreSyncResourceVersion is the version of what the store holds. It is not
-// told while the AtomicFIFO feature is off, because then nobody promises that
-// the writes came in the order of their versions.
+// LastStoreSyncResourceVersion is the version of the store's content. It is empty
+// while the AtomicFIFO feature is off, because then the writes need not come in the
+// order of their versions.
 func (c *contents) LastStoreSyncResourceVersion() string {
 	if !features.FeatureGates().Enabled(features.AtomicFIFO) {
 		return ""
@@ -122,7 +122,7 @@ func (c *contents) List() []any { return c.objects.List() }
 
 func (c *contents) ListKeys() []string { return plain(c.objects.Keys()) }
 
-// Resync does nothing: there is nobody behind this store to offer objects to.
+// Resync does nothing: this store has no consumer.
 func (c *contents) Resync() error { return nil }
 
 func (c *contents) Index(indexName string, obj any) ([]any, error) {
@@ -188,7 +188,8 @@ func plain(keys []tarn.Key) []string {
 // store would otherwise stall its writer for minutes.
 const unindexedShown = 10
 
-// reportUnindexed tells the error handlers what an index could not take.
+// reportUnindexed passes objects that an index could not accept to the error
+// handlers.
 func reportUnindexed(err error) {
 	bad, _ := errors.AsType[tarn.ObjectErrors](err)
 	for i, b := range bad {

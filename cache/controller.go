@@ -19,9 +19,9 @@ import (
 // processes what comes out of it.
 func New(c *Config) Controller { return &queueController{config: *c} }
 
-// queueController feeds a queue of the user's choice from our engine and empties
-// it through the user's function. Informers of this package do without; it is
-// for those who bring a queue of their own.
+// queueController fills a queue of the user's choice from our engine and empties it
+// through the user's function. Informers of this package have no queue; it is for
+// code with a queue of its own.
 type queueController struct {
 	config  Config
 	version atomic.Value // string
@@ -110,9 +110,9 @@ func (c *queueController) LastSyncResourceVersion() string {
 	return v
 }
 
-// NewInformerWithOptions returns a store and a controller that fills it and
-// tells a handler about each change. Only read the store: what is written to it
-// is not told and may be overwritten.
+// NewInformerWithOptions returns a store and a controller that fills it and calls a
+// handler for each change. Only read the store: a write to it reaches no handler
+// and may be overwritten.
 func NewInformerWithOptions(options InformerOptions) (Store, Controller) {
 	store, controller := newHandlerController(options)
 	return store, controller

@@ -7,10 +7,9 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// crashGuard calls code of the user's, which may panic. That is reported, and
-// then, as utilruntime is told to, it goes on and ends the process, or ends only
-// this call: the next one is made after a pause, so that a function that always
-// panics does not do so in a loop.
+// crashGuard calls user code, which may panic. A panic is reported; then, depending
+// on utilruntime, it ends the process, or only this call: the next one is made
+// after a pause, so that a function that always panics does not do so in a loop.
 type crashGuard struct{ crashed bool }
 
 const pauseAfterCrash = time.Second

@@ -51,9 +51,9 @@ var (
 	_ DoneChecker       = &DeltaFIFO{}
 )
 
-// NewDeltaFIFO gives a queue that tells relisted objects as [Sync]. Prefer
-// [NewDeltaFIFOWithOptions] with EmitDeltaTypeReplaced, which tells a relist from
-// a resync.
+// NewDeltaFIFO returns a queue that reports relisted objects as [Sync]. Prefer
+// [NewDeltaFIFOWithOptions] with EmitDeltaTypeReplaced, which tells a relist from a
+// resync.
 func NewDeltaFIFO(keyFunc KeyFunc, knownObjects KeyListerGetter) *DeltaFIFO {
 	return NewDeltaFIFOWithOptions(DeltaFIFOOptions{KeyFunction: keyFunc, KnownObjects: knownObjects})
 }
@@ -142,11 +142,11 @@ func (f *DeltaFIFO) enqueue(what DeltaType, obj any) error {
 	return f.take(key, what, obj)
 }
 
-// Delete queues an object as gone, if it is pending or known: any other deletion
-// was found by a relist and told before.
+// Delete queues an object as deleted, if it is pending or known: any other deletion
+// was found by a relist and queued before.
 //
-// A final state that cannot be transformed is a deletion all the same. It is told
-// as one whose final state is unknown, with the state that is known.
+// A final state that cannot be transformed is still a deletion. It is queued as one
+// whose final state is unknown, with the known state.
 func (f *DeltaFIFO) Delete(obj any) error {
 	key, err := f.KeyOf(obj)
 	if err != nil {
@@ -165,7 +165,7 @@ func (f *DeltaFIFO) Delete(obj any) error {
 	return nil
 }
 
-// knows says yes in doubt: an error of the store is no reason to lose a deletion.
+// knows returns true in doubt: an error of the store must not lose a deletion.
 func (f *DeltaFIFO) knows(key string) bool {
 	if f.known == nil {
 		return false

@@ -48,8 +48,8 @@ func leftOut(logger klog.Logger, key string, obj any, err error) {
 		"key", key, "type", fmt.Sprintf("%T", obj))
 }
 
-// deleteMissed queues a deletion that nobody told of, with the newest state that
-// is pending, else known.
+// deleteMissed queues a deletion without an event, with the newest pending state,
+// else the known one.
 func (f *DeltaFIFO) deleteMissed(key string) {
 	var last any
 	if newest := f.pending[key].Newest(); newest != nil {
@@ -63,8 +63,8 @@ func (f *DeltaFIFO) deleteMissed(key string) {
 	f.push(key, Delta{Type: Deleted, Object: DeletedFinalStateUnknown{Key: key, Obj: last}})
 }
 
-// Resync queues every known object as [Sync], except those with a change pending:
-// what is known of them is out of date.
+// Resync queues every known object as [Sync], except those with a pending change:
+// their known state is out of date.
 func (f *DeltaFIFO) Resync() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

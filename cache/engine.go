@@ -8,7 +8,7 @@ import (
 )
 
 // newEngine returns an engine that fills store: by difference if it is ours, by
-// client-go's calls if not. Each version reached is told to reached.
+// client-go's calls if not. It calls reached with each version.
 func newEngine(src *source, store ReflectorStore, opts tarn.Options[any], reached func(tarn.Version)) (*tarn.Reflector[any], error) {
 	told := func(v tarn.Version) {
 		src.meter.reached(v)

@@ -37,8 +37,8 @@ func (quiet) Next(ctx context.Context, _ []tarn.Event[any]) (int, error) {
 	return 0, ctx.Err()
 }
 
-// An informer of what is no Kubernetes API: handlers, indexes and listers work
-// as with any other.
+// An informer of something other than the Kubernetes API: handlers, indexes and
+// listers work as with any other.
 func ExampleNewSharedIndexInformerFromSource() {
 	source := aviary{birds: []any{pod("heron", "north"), pod("teal", "south")}}
 	informer := cache.NewSharedIndexInformerFromSource(source, &corev1.Pod{}, cache.SharedIndexInformerOptions{}, false)
@@ -49,7 +49,7 @@ func ExampleNewSharedIndexInformerFromSource() {
 	// Output: 2 birds
 }
 
-// Pods with the same tolerations hold them once, unless told otherwise.
+// Pods with the same tolerations hold them once by default.
 func ExampleShareStructure() {
 	birds := func() aviary {
 		heron, teal := pod("heron", "north"), pod("teal", "south")

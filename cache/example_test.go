@@ -27,7 +27,7 @@ func running(informer cache.SharedInformer) (stop func()) {
 	return func() { cancel(); <-done }
 }
 
-// A shared informer with an index, and a handler that is told of each pod.
+// A shared informer with an index, and a handler that is called for each pod.
 func ExampleNewSharedIndexInformer() {
 	source := framework.NewFakeControllerSource() // a real one is a ListWatch on a client
 	defer source.Shutdown()
@@ -55,8 +55,8 @@ func ExampleNewSharedIndexInformer() {
 	// 1 on north, <nil>
 }
 
-// What client-go's interfaces have no word for: wait for a write of one's own,
-// and ask how the copy is doing.
+// What client-go's interfaces do not offer: wait for your own write, and read the
+// health of the copy.
 func ExampleReplicaOf() {
 	source := framework.NewFakeControllerSource()
 	defer source.Shutdown()

@@ -56,7 +56,7 @@ func newExpirationCache(keyFunc KeyFunc, policy ExpirationPolicy, clock clock.Cl
 	return &ExpirationCache{keyFunc: keyFunc, clock: clock, policy: policy, entries: entries}
 }
 
-// announcingStore tells of what is dropped by key, which is what expires.
+// announcingStore reports keys that are dropped because they expired.
 type announcingStore struct {
 	ThreadSafeStore
 	deleted chan<- string

@@ -218,7 +218,7 @@ func TestIndexersWhileRunning(t *testing.T) {
 	})
 }
 
-// With utilruntime told not to crash, a panic of the lister-watcher or of the
+// With utilruntime configured not to crash, a panic of the lister-watcher or of the
 // error handler is a failure like others: the informer tries again.
 func TestPanicsOfTheUserAreFailures(t *testing.T) {
 	crash := utilruntime.ReallyCrash

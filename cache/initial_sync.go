@@ -1,11 +1,10 @@
 package cache
 
-// initialSync follows the first content of a queue until its consumer is through
-// with the last of it: only then has whoever reads behind the queue seen one
-// whole state.
+// initialSync follows the first content of a queue until its consumer has processed
+// the last of it: only then have readers after the queue seen one whole state.
 //
-// The queue's lock guards the counting; done and synced need none, so that
-// somebody can ask while an item is being processed under that lock.
+// The queue's lock guards the counting; done and synced need none, so that they can
+// be called while an item is being processed under that lock.
 type initialSync struct {
 	done      chan struct{}
 	populated bool

@@ -79,7 +79,7 @@ func NewListWatchFromClient(c Getter, resource string, namespace string, fieldSe
 }
 
 // NewFilteredListWatchFromClient lists and watches a resource through a REST
-// client. optionsModifier has the last word on the options of every request.
+// client. optionsModifier runs last on the options of every request.
 func NewFilteredListWatchFromClient(c Getter, resource string, namespace string, optionsModifier func(options *metav1.ListOptions)) *ListWatch {
 	request := func(options metav1.ListOptions) *rest.Request {
 		optionsModifier(&options)

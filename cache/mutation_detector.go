@@ -72,8 +72,8 @@ type mutationDetector struct {
 	rotated        time.Time
 }
 
-// AddObject takes a copy of an object that is new to the detector. What is no
-// [runtime.Object] cannot be copied and is ignored.
+// AddObject copies an object that is new to the detector. It ignores an object that
+// is not a [runtime.Object] and cannot be copied.
 func (d *mutationDetector) AddObject(obj any) {
 	object, ok := obj.(runtime.Object)
 	if !ok || reflect.TypeOf(object).Kind() != reflect.Pointer || reflect.ValueOf(object).IsNil() {

@@ -92,7 +92,7 @@ func TestObjectsAreHeldOnceAndNotForEver(t *testing.T) {
 	})
 }
 
-// A detector that nobody runs is a mistake, but not one to pay with all memory.
+// A detector that is not run is a mistake, but must not use up all memory.
 func TestDetectorThatNobodyRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := NewMutationDetector("pods", nil).(*mutationDetector)

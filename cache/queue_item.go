@@ -24,15 +24,15 @@ func queueKey(keyFunc KeyFunc, obj any) (string, error) {
 	return keyFunc(obj)
 }
 
-// isTombstone says that an object stands for a missed deletion. It comes from the
-// consumer's side, so it is transformed already.
+// isTombstone says that an object represents a missed deletion. It comes from the
+// consumer, so it is transformed already.
 func isTombstone(obj any) bool {
 	_, ok := obj.(DeletedFinalStateUnknown)
 	return ok
 }
 
-// lookUp gives what the consumer knows under a key, nil if the two disagree about
-// what there is: a deletion is told without its object rather than not at all.
+// lookUp returns the consumer's object under a key, nil if its keys and objects
+// disagree: a deletion without its object is better than none.
 func lookUp(logger klog.Logger, known KeyListerGetter, key string) any {
 	object, exists, err := known.GetByKey(key)
 	if err != nil || !exists {
@@ -50,8 +50,8 @@ const (
 	slowBatch = time.Second
 )
 
-// warnIfSlow tells of a consumer that has been busy with some deltas since start
-// while depth others waited.
+// warnIfSlow logs a consumer that has been busy with some deltas since start while
+// depth others waited.
 func warnIfSlow(logger klog.Logger, start time.Time, keyFunc KeyFunc, deltas []Delta, depth int) {
 	took := time.Since(start)
 	if depth <= slowDepth || took < min(time.Duration(len(deltas))*slowTime, slowBatch) {

@@ -32,7 +32,7 @@ type RealFIFO struct {
 	known         KeyListerGetter // nil if atomic
 	atomic        bool
 	bookmarks     bool
-	freeInProcess bool // the lock is let go while the consumer works
+	freeInProcess bool // the lock is released while the consumer works
 	metrics       *queueMetrics
 
 	mu      sync.Mutex

@@ -89,8 +89,8 @@ func isAboutOneObject(what DeltaType) bool {
 	return false
 }
 
-// remove takes the first n changes out of the queue. They are cleared there: the
-// array behind the slice lives on, and would keep the objects alive.
+// remove removes the first n changes of the queue. It clears them: the array of the
+// slice lives on, and would keep the objects alive.
 func (f *RealFIFO) remove(n int) []Delta {
 	removed := append([]Delta(nil), f.items[:n]...)
 	clear(f.items[:n])

@@ -7,7 +7,7 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 )
 
-// Replace queues a whole list, in one of the two ways that [RealFIFO] tells of.
+// Replace queues a whole list, in one of the two ways that [RealFIFO] describes.
 func (f *RealFIFO) Replace(newItems []any, resourceVersion string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -95,9 +95,8 @@ func (f *RealFIFO) queuedKeys() (keys []string, last map[string]Delta) {
 	return keys, last
 }
 
-// Resync queues every known object as [Sync], except those with a change queued:
-// what is known of them is out of date. If the queue is atomic it queues one
-// [SyncAll].
+// Resync queues every known object as [Sync], except those with a queued change:
+// their known state is out of date. If the queue is atomic it queues one [SyncAll].
 func (f *RealFIFO) Resync() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -93,7 +93,7 @@ func TestBatchesAreBoundedAndEndWithTheFirstList(t *testing.T) {
 	}
 }
 
-// An entry popped before the first list is no part of it, even if its consumer
+// An entry popped before the first list does not belong to it, even if its consumer
 // was still busy when the list came.
 func TestFirstListWhileAnEarlierEntryIsProcessed(t *testing.T) {
 	f := NewRealFIFOWithOptions(RealFIFOOptions{KeyFunction: queueObjectKey, AtomicEvents: true, EmitDeltaTypeBookmark: true, UnlockWhileProcessing: true})

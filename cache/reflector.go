@@ -102,8 +102,7 @@ func handlerError(name string, err error) error {
 
 func isExpired(err error) bool { return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) }
 
-// expiredError says in the words of the API what a source that does not speak
-// them meant.
+// expiredError translates the error of a source that does not use API errors.
 type expiredError struct{ error }
 
 func (e expiredError) Unwrap() []error {

@@ -70,8 +70,8 @@ func stoppedError(handler ResourceEventHandler) error {
 	return fmt.Errorf("handler %v was not added to shared informer because it has stopped already", handler)
 }
 
-// RemoveEventHandler ends a registration of this informer; one that it does not
-// have is no error, something that is none at all is.
+// RemoveEventHandler ends a registration of this informer. A registration that it
+// does not have is no error; any other value is.
 func (s *informer) RemoveEventHandler(handle ResourceEventHandlerRegistration) error {
 	r, ok := handle.(*registration)
 	if !ok {

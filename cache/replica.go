@@ -7,13 +7,13 @@ import (
 	"github.com/tarnproject/tarn"
 )
 
-// ReplicaOf returns the replica behind an informer of this package, and with it
-// what client-go's interfaces have no word for: its Health, WaitSynced that tells
-// why, WaitFor a version, Changes. The second result is false for an informer
-// that is not ours.
+// ReplicaOf returns the replica of an informer of this package, and with it what
+// client-go's interfaces do not offer: its Health, WaitSynced with a reason,
+// WaitFor a version, Changes. The second result is false for an informer that is
+// not ours.
 //
-// It finds the replica through the informer's store, so that it works on
-// informers that a factory has wrapped.
+// It finds the replica through the informer's store, so that it works on informers
+// that a factory has wrapped.
 func ReplicaOf(informer SharedInformer) (*tarn.Replica[any], bool) {
 	if isNil(informer) {
 		return nil, false

@@ -94,7 +94,7 @@ func TestReflectorWithoutStore(t *testing.T) {
 }
 
 // TestRewoundUpdateIsDelivered: the same version after a rewind may be another
-// state, so it is told to every handler.
+// state, so every handler gets it.
 func TestRewoundUpdateIsDelivered(t *testing.T) {
 	pod := func(node string) *corev1.Pod {
 		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", ResourceVersion: "7"}, Spec: corev1.PodSpec{NodeName: node}}

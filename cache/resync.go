@@ -20,8 +20,8 @@ type resyncs struct {
 
 // resyncSchedule is when one handler is due.
 type resyncSchedule struct {
-	// asked is what the handler wants, at least shortestResync; period is what it
-	// gets.
+	// asked is the handler's requested period, at least shortestResync; period is
+	// the actual one.
 	asked, period time.Duration
 	next          time.Time
 }
@@ -54,7 +54,7 @@ func (s *informer) plan(logger klog.Logger, asked time.Duration) resyncSchedule 
 	return schedule
 }
 
-// period is how often a handler that asks for a period gets its resync.
+// period is the actual resync period of a handler that requests one.
 func (r resyncs) period(logger klog.Logger, asked time.Duration) time.Duration {
 	if asked > 0 && r.check == 0 {
 		logger.Info("Warning: this shared informer does not resync; the resync period is ignored", "resyncPeriod", asked)

@@ -15,8 +15,8 @@ func NewRetryWithDeadline(maxRetryDuration, minResetPeriod time.Duration, isRetr
 	return &errorSeries{limit: maxRetryDuration, gap: minResetPeriod, counts: isRetryable, clock: clock}
 }
 
-// errorSeries is a run of errors close to each other in time. With a zero begin
-// there is none.
+// errorSeries is a run of errors close to each other in time. A zero begin means
+// that there is none.
 type errorSeries struct {
 	begin, latest time.Time
 
@@ -36,8 +36,8 @@ func (s *errorSeries) After(err error) {
 	s.latest = now
 }
 
-// ShouldRetry ends the series when it says no, so that the error after that
-// starts a new one.
+// ShouldRetry ends the series when it returns false, so that the next error starts
+// a new one.
 func (s *errorSeries) ShouldRetry() bool {
 	if s.limit <= 0 || s.begin.IsZero() {
 		return false

@@ -271,7 +271,7 @@ func newIndexerClient(l library, s scenario, lw ListerWatcher, r *recorder) clie
 }
 
 func (c *indexerClient) observe() map[string]string {
-	// The version is the reflector's: client-go does not tell bookmarks to an
+	// The version is the reflector's: client-go does not pass bookmarks to an
 	// indexer.
 	content, _, _ := strings.Cut(showStore(c.indexer), " (version")
 	return map[string]string{

@@ -109,8 +109,8 @@ func suffer(t *testing.T, l library, deeds []deed, handler ResourceEventHandler)
 			d.do(source, there, n)
 			time.Sleep(d.Wait)
 		}
-		// An end that heals everything: what nobody told is found by a list, to
-		// which the source forces everyone by forgetting its history.
+		// The end repairs everything: a list finds what no event showed, and the
+		// source forces a list on everyone by forgetting its history.
 		synctest.Wait()
 		for _, what := range []string{"heal", "add untold", "break"} {
 			deed{What: what, Name: "last"}.do(source, there, 0)
@@ -178,15 +178,14 @@ func TestRandomHistories(t *testing.T) {
 	})
 }
 
-// confirms says whether a call only tells what was known.
+// confirms says whether a call only repeats what was known.
 func confirms(call string) bool {
 	old, now, update := strings.Cut(strings.TrimPrefix(call, "update "), " -> ")
 	return update && old == now
 }
 
-// judge is a handler that finds what may not be told: an add of something known,
-// an update or delete of something unknown, or an old state that was not the
-// last.
+// judge is a handler that finds invalid calls: an add of something known, an update
+// or delete of something unknown, or an old state that was not the last.
 type judge struct {
 	known map[string]string
 	wrong []string
@@ -219,7 +218,7 @@ func (j *judge) OnDelete(object any) {
 	delete(j.known, key)
 }
 
-// content is what was told, as showStore shows it, without the version.
+// content is the result of all calls, as showStore shows it, without the version.
 func (j *judge) content() string {
 	return strings.Join(slices.Sorted(maps.Values(j.known)), " ")
 }

@@ -56,7 +56,7 @@ func (r *recorder) noteCall(text string) {
 	r.lines["calls"] = append(r.lines["calls"], text)
 }
 
-// text gives what was noted in a section.
+// text returns the record of a section.
 func (r *recorder) text(section string) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -34,7 +34,7 @@ func newServer(s *story.Script, o objects, buffer int) *server {
 	return &server{Server: story.NewServer(s), objects: o, buffer: buffer}
 }
 
-// List and Watch are for who has no context.
+// List and Watch are for callers without a context.
 func (s *server) List(options metav1.ListOptions) (runtime.Object, error) {
 	return s.ListWithContext(context.Background(), options)
 }

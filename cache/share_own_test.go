@@ -34,8 +34,9 @@ func (d *decoding) Decode() (watch.EventType, runtime.Object, error) {
 
 func (d *decoding) Close() { d.once.Do(func() { close(d.stop) }) }
 
-// What a watch has decoded is nobody else's and is shared where it is; what is listed,
-// what comes from any other watch, and what a transform made is not written to.
+// Objects that a watch has decoded belong to nobody else and are shared in place;
+// listed objects, those of any other watch, and those that a transform made are not
+// written to.
 func TestObjectsAreSharedInTheirPlace(t *testing.T) {
 	for name, c := range map[string]struct {
 		decodes, transform, inPlace bool

@@ -145,7 +145,7 @@ func TestTransformThenShare(t *testing.T) {
 	})
 }
 
-// sharingSource is a source that shares by itself, and remembers what it was told.
+// sharingSource is a source that shares by itself, and records its calls.
 type sharingSource struct {
 	*source
 	told []bool

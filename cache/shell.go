@@ -57,15 +57,14 @@ type shell struct {
 	ctx  context.Context
 	// forget ends the wait for the end of ctx, which would hold the pass.
 	forget func() bool
-	// feed is the watch of the pass that is followed.
-	feed *feed
-	// failure is why the pass could not begin or go on, for the next one who
-	// asks.
+	// bookmarks is the watch of the pass that is followed.
+	bookmarks *bookmarkWatch
+	// failure is why the pass could not begin or continue, for the next call.
 	failure error
-	// repeated says that failure has been told once already.
+	// repeated says that failure has been returned once already.
 	repeated bool
-	// busyUntil is how long the server asked to be left alone. client-go's loop
-	// knows only its own backoff, so the next pass waits for the rest.
+	// busyUntil is until when the server wants no requests. client-go's loop knows
+	// only its own backoff, so the next pass waits for the rest.
 	busyUntil time.Time
 }
 
@@ -115,8 +114,8 @@ func defaultBackoff() *wait.Backoff {
 func (s *shell) reached(v tarn.Version) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.feed != nil {
-		s.feed.offer(v, false)
+	if s.bookmarks != nil {
+		s.bookmarks.offer(v, false)
 	}
 }
 
@@ -143,16 +142,15 @@ func (s *shell) begin(ctx context.Context) error {
 	return nil
 }
 
-// heed remembers how long the server asked to be left alone. The caller holds
-// the lock.
+// heed remembers the server's Retry-After. The caller holds the lock.
 func (s *shell) heed(err error) {
 	if after := tarn.RetryAfter(err); after > 0 {
 		s.busyUntil = s.clock.Now().Add(after)
 	}
 }
 
-// rest waits until the server may be asked again; it says whether it may, or ctx
-// ended before.
+// rest waits until the server accepts requests again; it returns false if ctx ended
+// before.
 func (s *shell) rest(ctx context.Context) bool {
 	s.mu.Lock()
 	left := s.busyUntil.Sub(s.clock.Now())
@@ -195,28 +193,27 @@ func (s *shell) abandon(pass *tarn.Pass[any]) {
 	}
 }
 
-// follow returns a watch that lasts as long as the pass. When the pass ends
-// because a watch could not be opened, client-go asks for another one and gets
-// to know why.
-func (s *shell) follow(ctx context.Context, initial bool) *feed {
+// follow returns a watch that lasts as long as the pass. When the pass ends because
+// a watch could not be opened, client-go requests another one and gets the reason.
+func (s *shell) follow(ctx context.Context, initial bool) *bookmarkWatch {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.pass == nil {
-		return stoppedFeed(ctx)
+		return stoppedWatch(ctx)
 	}
 	pass := s.pass
 	s.pass = nil
-	s.feed = newFeed(ctx, func(ctx context.Context, f *feed) {
+	s.bookmarks = newBookmarkWatch(ctx, func(ctx context.Context, f *bookmarkWatch) {
 		err := pass.Follow(ctx)
 		pass.Close()
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.feed, s.failure = nil, err
+		s.bookmarks, s.failure = nil, err
 		s.heed(err)
 		f.end(err == nil)
 	})
-	s.feed.offer(pass.Version(), initial)
-	return s.feed
+	s.bookmarks.offer(pass.Version(), initial)
+	return s.bookmarks
 }
 
 // takeFailure returns why the last pass ended, once.
@@ -280,7 +277,7 @@ func (s shellSource) WatchWithContext(ctx context.Context, options metav1.ListOp
 		}
 		if err != nil {
 			if ctx.Err() != nil {
-				return stoppedFeed(ctx), nil
+				return stoppedWatch(ctx), nil
 			}
 			s.mu.Lock()
 			s.failure = err
@@ -307,7 +304,7 @@ type shellStore struct{ *shell }
 // once that has returned.
 func (s shellStore) Replace([]any, string) error {
 	s.mu.Lock()
-	streamed := s.feed != nil
+	streamed := s.bookmarks != nil
 	s.mu.Unlock()
 	if streamed {
 		return nil

@@ -21,18 +21,18 @@ import (
 // is ListOptions, list types and watch events, and holds no policy.
 type source struct {
 	lw ListerWatcherWithContext
-	// given is what lw was made of.
+	// given is the argument that lw was made from.
 	given ListerWatcher
 	// description is what errors call the collection.
 	description string
-	wanted      wanted
+	expected    expectedType
 	keyOf       KeyFunc
 	// nameless lets objects without a name pass, for a store that is not ours
 	// and has a key function of its own to judge them.
 	nameless bool
 	meter    *reflectorMeter
-	// fresh says that nobody else has the objects that were handed over last. It
-	// belongs to the goroutine that reads, which takes them in before it reads on.
+	// fresh says that nobody else has the objects of the last result. It belongs to
+	// the reading goroutine, which processes them before the next read.
 	fresh bool
 }
 
@@ -44,7 +44,7 @@ func newSource(lw ListerWatcher, example any, description string) *source {
 		lw:          ToListerWatcherWithContext(lw),
 		given:       lw,
 		description: description,
-		wanted:      wantedLike(example),
+		expected:    expectedTypeOf(example),
 		keyOf:       MetaNamespaceKeyFunc,
 	}
 }
@@ -72,7 +72,7 @@ func (s *source) List(ctx context.Context, q tarn.ListQuery) (tarn.Page[any], er
 	}
 	options := metav1.ListOptions{ResourceVersion: string(q.AtLeast), Limit: q.Limit, Continue: q.Continue, FieldSelector: selecting(q.Key)}
 	if q.Continue != "" {
-		// The token says which state is meant.
+		// The token implies the version.
 		options.ResourceVersion = ""
 	}
 	done := s.meter.list()
@@ -82,7 +82,7 @@ func (s *source) List(ctx context.Context, q tarn.ListQuery) (tarn.Page[any], er
 	if err != nil {
 		return tarn.Page[any]{}, classify(s.advise("list", err))
 	}
-	s.fresh = false // whoever made the list may keep it
+	s.fresh = false // the maker of the list may keep it
 	page, err := s.page(list)
 	done(len(page.Items))
 	return page, err
@@ -126,7 +126,7 @@ func (s *source) page(list runtime.Object) (page tarn.Page[any], err error) {
 	page.Continue = head.GetContinue()
 	page.Items = make([]any, 0, len(items))
 	for _, item := range items {
-		if err := s.wanted.foreign(item); err != nil {
+		if err := s.expected.foreign(item); err != nil {
 			page.Bad = append(page.Bad, s.bad(item, err))
 		} else {
 			page.Items = append(page.Items, item)
@@ -189,7 +189,7 @@ func (s *source) Describe(object any) (tarn.Meta, error) {
 	return described, nil
 }
 
-// bad tells of an object, by name if it has one.
+// bad describes a bad object, by name if it has one.
 func (s *source) bad(object runtime.Object, err error) tarn.BadObject {
 	b := tarn.BadObject{Err: err}
 	if !isNil(object) {

@@ -16,8 +16,8 @@ import (
 	"github.com/tarnproject/tarn/internal/reasons"
 )
 
-// classify finds the reason behind an error of the API, as far as the engine
-// acts on it. The error itself stays reachable.
+// classify finds the reason of an API error, as far as the engine acts on it. The
+// error itself stays reachable.
 func classify(err error) error { return reasons.Classify(err, isLost) }
 
 // isLost recognises a connection that broke under a watch. client-go puts that in
@@ -135,8 +135,8 @@ func interruptible[R any](ctx context.Context, f func() (R, error), release func
 	return r.value, r.err
 }
 
-// crashed passes a panic of the user's code on, as utilruntime is told to: it ends
-// the process, or it is an error like others.
+// crashed passes on a panic of user code, as utilruntime is configured: it ends the
+// process, or is an error like any other.
 func crashed(ctx context.Context, value any, stack []byte) error {
 	klog.FromContext(ctx).Error(nil, "A lister-watcher panicked", "panic", value, "stack", string(stack))
 	func() {

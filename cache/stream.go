@@ -17,8 +17,8 @@ import (
 type stream struct {
 	source *source
 	w      watch.Interface
-	// decoded says that the watch makes its objects out of bytes, for whoever reads
-	// it. Other watches may give theirs to several.
+	// decoded says that the watch decodes its objects from bytes for this reader
+	// alone. Other watches may give theirs to several readers.
 	decoded bool
 	// end is why there is nothing more, once that is known.
 	end    error
@@ -27,7 +27,7 @@ type stream struct {
 	done   func(events int)
 }
 
-// Next waits for an event and takes along what else has arrived.
+// Next waits for an event and returns it with all others that have arrived.
 func (s *stream) Next(ctx context.Context, buf []tarn.Event[any]) (int, error) {
 	if s.end != nil {
 		return 0, s.end
@@ -89,7 +89,7 @@ var eventTypes = map[watch.EventType]tarn.EventType{
 // event translates one event; what is wrong with it is noted in Bad.
 func (s *source) event(e watch.Event) tarn.Event[any] {
 	out := tarn.Event[any]{Type: eventTypes[e.Type], Object: e.Object}
-	err := s.wanted.foreign(e.Object)
+	err := s.expected.foreign(e.Object)
 	if err == nil && out.Type == 0 {
 		out.Type = tarn.EventModified
 		err = fmt.Errorf("unknown watch event %q", e.Type)

@@ -34,7 +34,7 @@ func NewSharedIndexInformerFromSource(source tarn.Source[any], exampleObject run
 		}
 		s.supplied = source
 		meter := newReflectorMeter(s.name)
-		return origin{source: &suppliedSource{source, wantedLike(exampleObject), meter}, meter: meter, watchList: watchList}
+		return origin{source: &suppliedSource{source, expectedTypeOf(exampleObject), meter}, meter: meter, watchList: watchList}
 	})
 }
 
@@ -42,8 +42,8 @@ func NewSharedIndexInformerFromSource(source tarn.Source[any], exampleObject run
 // objects are checked, as those of a ListerWatcher are.
 type suppliedSource struct {
 	tarn.Source[any]
-	wanted wanted
-	meter  *reflectorMeter
+	expected expectedType
+	meter    *reflectorMeter
 }
 
 func (s *suppliedSource) List(ctx context.Context, q tarn.ListQuery) (tarn.Page[any], error) {
@@ -55,7 +55,7 @@ func (s *suppliedSource) List(ctx context.Context, q tarn.ListQuery) (tarn.Page[
 	items := page.Items
 	page.Items = make([]any, 0, len(items))
 	for _, item := range items {
-		if err := s.wanted.foreign(item); err != nil {
+		if err := s.expected.foreign(item); err != nil {
 			page.Bad = append(page.Bad, s.bad(item, err))
 		} else {
 			page.Items = append(page.Items, item)
@@ -76,7 +76,7 @@ func (s *suppliedSource) Watch(ctx context.Context, q tarn.WatchQuery) (tarn.Str
 	return &suppliedStream{Stream: inner, source: s, done: s.meter.watch()}, nil
 }
 
-// bad tells of an object, by name if it has one.
+// bad describes a bad object, by name if it has one.
 func (s *suppliedSource) bad(object any, err error) (b tarn.BadObject) {
 	b.Err = err
 	if isNil(object) {
@@ -91,8 +91,8 @@ func (s *suppliedSource) bad(object any, err error) (b tarn.BadObject) {
 	return b
 }
 
-// watchError marks what a supplied source said of a watch, so that it can be told
-// from what the engine added.
+// watchError marks the error of a supplied source's watch, to tell it from what the
+// engine added.
 type watchError struct{ error }
 
 func (e watchError) Unwrap() error { return e.error }
@@ -123,7 +123,7 @@ func (s *suppliedStream) check(e *tarn.Event[any]) {
 	if e.Bad.Err != nil || e.Type == tarn.EventBookmark || e.Type == tarn.EventUndecodable {
 		return
 	}
-	if err := s.source.wanted.foreign(e.Object); err != nil {
+	if err := s.source.expected.foreign(e.Object); err != nil {
 		e.Bad = s.source.bad(e.Object, err)
 		if e.Type == tarn.EventDeleted {
 			e.Type = tarn.EventModified // what is gone is not one of ours
@@ -139,8 +139,8 @@ func (s *suppliedStream) Close() {
 	}
 }
 
-// noSource stands in for a source that is nil. The constructor cannot return an
-// error, so it is told where all failures are.
+// noSource replaces a nil source. The constructor cannot return an error, so every
+// read does.
 type noSource struct{ description string }
 
 func (s noSource) fail() error {

@@ -21,8 +21,8 @@ import (
 	"github.com/tarnproject/tarn"
 )
 
-// TestSuppliedSourceTellsTheSameStories: a ListerWatcher that is handed over as a
-// source makes the same informer as one handed over as such.
+// TestSuppliedSourceTellsTheSameStories: a ListerWatcher that is passed as a source
+// makes the same informer as one that is passed directly.
 func TestSuppliedSourceTellsTheSameStories(t *testing.T) {
 	quiet(t)
 	bySource := ours
@@ -41,7 +41,7 @@ func TestSuppliedSourceTellsTheSameStories(t *testing.T) {
 	}
 }
 
-// brokenSource has one pod and then fails as told.
+// brokenSource has one pod and then fails as configured.
 type brokenSource struct {
 	items   []any
 	watches []error
@@ -81,8 +81,8 @@ func (s *endedStream) Next(ctx context.Context, _ []tarn.Event[any]) (int, error
 
 func (*endedStream) Close() {}
 
-// TestSuppliedSourceErrors: what goes wrong is told in the words that handlers
-// look for, and only what is of the right type gets in.
+// TestSuppliedSourceErrors: errors have the form that handlers look for, and only
+// objects of the right type are accepted.
 func TestSuppliedSourceErrors(t *testing.T) {
 	forbidden := apierrors.NewForbidden(corev1.Resource("pods"), "", errors.New("no"))
 	for name, c := range map[string]struct {
@@ -139,9 +139,9 @@ func TestSuppliedSourceIsNil(t *testing.T) {
 func TestSuppliedSourceIsMetered(t *testing.T) {
 	var counted countedMetrics
 	src := &suppliedSource{
-		Source: &brokenSource{items: []any{&corev1.Pod{}, &corev1.Secret{}}, watches: []error{io.EOF}},
-		wanted: wantedLike(&corev1.Pod{}),
-		meter:  counted.meter(),
+		Source:   &brokenSource{items: []any{&corev1.Pod{}, &corev1.Secret{}}, watches: []error{io.EOF}},
+		expected: expectedTypeOf(&corev1.Pod{}),
+		meter:    counted.meter(),
 	}
 	page, err := src.List(t.Context(), tarn.ListQuery{})
 	if err != nil || len(page.Items) != 1 || len(page.Bad) != 1 {

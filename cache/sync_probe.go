@@ -33,8 +33,8 @@ var probes struct {
 	byGoroutine map[string]*syncProbe
 }
 
-// noteSynced tells an open probe of this goroutine that a HasSynced answered
-// false and will answer true once done is closed.
+// noteSynced informs an open probe of this goroutine that a HasSynced returned
+// false and will return true once done is closed.
 func noteSynced(done <-chan struct{}) {
 	if probes.open.Load() == 0 {
 		return
@@ -47,8 +47,8 @@ func noteSynced(done <-chan struct{}) {
 	}
 }
 
-// askSynced asks f. If it answers false, some of the channels it waits for
-// are returned, or none if it is nothing of ours.
+// askSynced calls f. If it returns false, askSynced returns some of the channels
+// that f waits for, or none if f is not ours.
 func askSynced(f InformerSynced) (synced bool, waitsFor []<-chan struct{}) {
 	self, probe := goroutine(), &syncProbe{}
 

@@ -5,9 +5,9 @@ import (
 	"runtime/debug"
 )
 
-// transformed gives what the transform makes of an object, the object itself if
-// there is none. A panic of the transform is an error like any other: it concerns
-// this object, and the process goes on.
+// transformed returns the transform of an object, the object itself if there is no
+// transform. A panic of the transform is an error like any other: it concerns this
+// object only.
 func transformed(transform TransformFunc, obj any) (result any, err error) {
 	if transform == nil {
 		return obj, nil

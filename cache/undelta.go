@@ -1,7 +1,7 @@
 package cache
 
-// UndeltaStore pushes its whole content after every change, for users that only
-// care what there is, not what happened. Each push costs the size of the content.
+// UndeltaStore pushes its whole content after every change, for users that need the
+// content and not the changes. Each push costs the size of the content.
 type UndeltaStore struct {
 	Store
 	PushFunc func([]any)
@@ -29,7 +29,7 @@ func (u *UndeltaStore) Replace(list []any, resourceVersion string) error {
 	return u.pushAfter(u.Store.Replace(list, resourceVersion))
 }
 
-// pushAfter does not push what a failed change left behind.
+// pushAfter does not push after a failed change.
 func (u *UndeltaStore) pushAfter(err error) error {
 	if err == nil {
 		u.PushFunc(u.Store.List())

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// syncing is something of ours that syncs: it tells what it waits for.
+// syncing is something of ours that syncs: it reports what it waits for.
 type syncing struct{ done chan struct{} }
 
 func newSyncing() syncing { return syncing{make(chan struct{})} }
@@ -29,7 +29,7 @@ func (s syncing) HasSynced() bool {
 	}
 }
 
-// foreign is a HasSynced that tells nothing.
+// foreign is a HasSynced that reports nothing.
 func foreign(synced *atomic.Bool) InformerSynced { return synced.Load }
 
 func TestWaitForCacheSyncEndsWithoutTimeMoving(t *testing.T) {

@@ -181,7 +181,7 @@ func fail(w http.ResponseWriter, code int, reason, message string) {
 	})
 }
 
-// chosen tells which objects a request is about.
+// chosen returns the objects of a request.
 func chosen(r *http.Request, t target) (func(*unstructured.Unstructured) bool, error) {
 	label, err := labels.Parse(r.URL.Query().Get("labelSelector"))
 	if err != nil {
@@ -198,7 +198,7 @@ func chosen(r *http.Request, t target) (func(*unstructured.Unstructured) bool, e
 	}, nil
 }
 
-// shown is an object in the form that a request asks for.
+// shown is an object in the requested form.
 func shown(r *http.Request, o *unstructured.Unstructured) map[string]any {
 	if !wantsMetadata(r) {
 		return o.Object

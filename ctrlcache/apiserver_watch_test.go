@@ -90,7 +90,7 @@ func (s *apiServer) wake() {
 	s.changed = make(chan struct{})
 }
 
-// hold keeps watches of a namespace from being told anything; release ends that.
+// hold stops all events of a namespace's watches; release ends that.
 func (s *apiServer) hold(namespace string)    { s.setHeld(namespace, true) }
 func (s *apiServer) release(namespace string) { s.setHeld(namespace, false) }
 
@@ -138,7 +138,7 @@ func (s *apiServer) store(resource, key string, o *unstructured.Unstructured, ex
 	return o
 }
 
-// remove takes an object away, and tells of it with the version of the deletion.
+// remove removes an object, and sends the event with the version of the deletion.
 func (s *apiServer) remove(resource, namespace, name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -58,7 +58,7 @@ func newCache(cfg *rest.Config, opts cache.Options, keep kube.Keeper) (cache.Cac
 	}
 	return &ctrlCache{
 		plan: p, cfg: cfg, server: server, keep: keep, writes: newWrites(),
-		extents: map[kind]*extent{}, parts: map[place]*part{}, started: make(chan struct{}),
+		extents: map[kind]*extent{}, parts: map[informerKey]*scopedInformer{}, started: make(chan struct{}),
 	}, nil
 }
 
@@ -92,7 +92,7 @@ type ctrlCache struct {
 
 	mu      sync.RWMutex
 	extents map[kind]*extent
-	parts   map[place]*part
+	parts   map[informerKey]*scopedInformer
 	// ctx is what the informers run with; nil before Start.
 	ctx     context.Context
 	stopped bool
@@ -127,7 +127,7 @@ func (c *ctrlCache) begin(ctx context.Context) error {
 }
 
 // run starts a part's informer. The lock is held.
-func (c *ctrlCache) run(p *part) {
+func (c *ctrlCache) run(p *scopedInformer) {
 	c.running.Go(func() { p.run(c.ctx) })
 }
 
@@ -151,18 +151,18 @@ func (c *ctrlCache) WaitForCacheSync(ctx context.Context) bool {
 	return true
 }
 
-func (c *ctrlCache) all() []*part {
+func (c *ctrlCache) all() []*scopedInformer {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	parts := make([]*part, 0, len(c.parts))
+	parts := make([]*scopedInformer, 0, len(c.parts))
 	for _, p := range c.parts {
 		parts = append(parts, p)
 	}
 	return parts
 }
 
-// extent returns what is to be watched of a kind. It asks the mapper, and so
-// perhaps the server, only until it knows.
+// extent returns what to watch of a kind. It queries the mapper, and so perhaps the
+// server, only until it knows.
 func (c *ctrlCache) extent(k kind) (*extent, error) {
 	c.mu.RLock()
 	e, ok := c.extents[k]
@@ -182,7 +182,7 @@ func (c *ctrlCache) extent(k kind) (*extent, error) {
 
 // obtain returns the part at a place, made and started if need be, and whether
 // the cache runs.
-func (c *ctrlCache) obtain(at place, e *extent) (p *part, started bool, err error) {
+func (c *ctrlCache) obtain(at informerKey, e *extent) (p *scopedInformer, started bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if p, ok := c.parts[at]; ok {
@@ -202,8 +202,8 @@ func (c *ctrlCache) obtain(at place, e *extent) (p *part, started bool, err erro
 	return p, c.ctx != nil, nil
 }
 
-// peek returns the part at a place, if there is one, and whether the cache runs.
-func (c *ctrlCache) peek(at place) (p *part, started bool) {
+// existing returns the part at a place, if there is one, and whether the cache runs.
+func (c *ctrlCache) existing(at informerKey) (p *scopedInformer, started bool) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.parts[at], c.ctx != nil

@@ -114,7 +114,7 @@ func (c *ownClient) SubResource(name string) client.SubResourceClient {
 }
 
 // ownSubResource marks the writes of a subresource. What it creates, a token or an
-// eviction, is no state of the object.
+// eviction, is not a state of the object.
 type ownSubResource struct {
 	client.SubResourceClient
 	*marking
@@ -160,7 +160,7 @@ func bodyOr(body, object client.Object) client.Object {
 	return object
 }
 
-// marking knows how to tell the cache of writes.
+// marking records writes for the cache.
 type marking struct {
 	cache   *ctrlCache
 	cfg     *rest.Config
@@ -180,21 +180,21 @@ func (w *marking) object(object, answer client.Object, write func() error) error
 	}
 	f := w.cache.writes.begin(gvk, client.ObjectKeyFromObject(object))
 	marks := map[client.ObjectKey]mark{}
-	defer func() { w.cache.land(gvk, f, marks) }()
+	defer func() { w.cache.finishWrite(gvk, f, marks) }()
 	if err := write(); err != nil {
 		return err
 	}
 	m := mark{version: tarn.Version(answer.GetResourceVersion())}
 	if object == answer {
-		// The caller goes on with the object, and may write to its labels.
+		// The caller keeps the object, and may write to its labels.
 		m.labels, m.known = maps.Clone(object.GetLabels()), true
 	}
 	marks[client.ObjectKeyFromObject(object)] = m // with the name that was generated
 	return nil
 }
 
-// configuration is object for an apply configuration, of which only JSON tells
-// what it is about.
+// configuration is object for an apply configuration, whose object is known only
+// from its JSON.
 func (w *marking) configuration(config, answer runtime.ApplyConfiguration, write func() error) error {
 	about, err := metadataOf(config)
 	if err != nil {
@@ -203,7 +203,7 @@ func (w *marking) configuration(config, answer runtime.ApplyConfiguration, write
 	gvk := about.GroupVersionKind()
 	f := w.cache.writes.begin(gvk, client.ObjectKeyFromObject(about))
 	marks := map[client.ObjectKey]mark{}
-	defer func() { w.cache.land(gvk, f, marks) }()
+	defer func() { w.cache.finishWrite(gvk, f, marks) }()
 	if err := write(); err != nil {
 		return err
 	}

@@ -209,8 +209,8 @@ func metadataPod(namespace, name string) *metav1.PartialObjectMetadata {
 	return m
 }
 
-// TestBookmarksEndWaits writes what the cache does not select: no event tells of
-// it, and only the version moves on.
+// TestBookmarksEndWaits writes an object that the cache does not select: no event
+// shows it, and only the version advances.
 func TestBookmarksEndWaits(t *testing.T) {
 	x := running(t, cache.Options{DefaultLabelSelector: label("deep")})
 	c := x.client(client.New)
@@ -223,7 +223,7 @@ func TestBookmarksEndWaits(t *testing.T) {
 	}
 }
 
-// TestReadYourWritesGivesUp tells why, when the context ends first.
+// TestReadYourWritesGivesUp returns the reason when the context ends first.
 func TestReadYourWritesGivesUp(t *testing.T) {
 	x := running(t, cache.Options{})
 	c := x.client(ctrlcache.NewClient)

@@ -20,8 +20,8 @@ import (
 	"github.com/tarnproject/tarn"
 )
 
-// Delete deletes an object, and lets reads wait until the cache shows that: that
-// it is gone or, if it is only to go, that it was told so.
+// Delete deletes an object, and makes reads wait until the cache shows that: that
+// it is gone or, with finalizers, that it has a deletion timestamp.
 func (c *ownClient) Delete(ctx context.Context, object client.Object, opts ...client.DeleteOption) error {
 	chosen := (&client.DeleteOptions{}).ApplyOptions(opts)
 	if chosen.DisableReadYourWritesConsistency || len(chosen.DryRun) > 0 || ptr.Deref(c.options.DryRun, false) {
@@ -34,7 +34,7 @@ func (c *ownClient) Delete(ctx context.Context, object client.Object, opts ...cl
 	key := client.ObjectKeyFromObject(object)
 	f := c.cache.writes.begin(gvk, key)
 	marks := map[client.ObjectKey]mark{}
-	defer func() { c.cache.land(gvk, f, marks) }()
+	defer func() { c.cache.finishWrite(gvk, f, marks) }()
 	last, err := c.lastState(ctx, gvk, object)
 	if err != nil {
 		return err
@@ -47,10 +47,10 @@ func (c *ownClient) Delete(ctx context.Context, object client.Object, opts ...cl
 	return nil
 }
 
-// lastState is what is known of an object before it is deleted: a version at which
-// it was there, and its uid. Without the version a copy that has not yet heard of
-// the object could not be told from one that has heard of its end; who may not
-// read the object has to do without.
+// lastState is the state of an object before its delete: a version at which it
+// existed, and its uid. Without the version, a copy that has not yet seen the
+// object could not be told from one that has seen its delete. A client without
+// permission to read the object has to do without.
 func (c *ownClient) lastState(ctx context.Context, gvk schema.GroupVersionKind, object client.Object) (mark, error) {
 	if object.GetUID() != "" && object.GetResourceVersion() != "" && !c.cache.hides(gvk, object) {
 		return mark{version: tarn.Version(object.GetResourceVersion()), gone: object.GetUID()}, nil
@@ -69,7 +69,7 @@ func (c *ownClient) lastState(ctx context.Context, gvk schema.GroupVersionKind, 
 // hides says that some copy would not show an object with these labels. Whether
 // they are still its labels only the server knows.
 func (c *ctrlCache) hides(gvk schema.GroupVersionKind, object client.Object) bool {
-	return slices.ContainsFunc(c.all(), func(p *part) bool {
+	return slices.ContainsFunc(c.all(), func(p *scopedInformer) bool {
 		s := p.config.LabelSelector
 		return p.gvk == gvk && s != nil && !s.Matches(labelsOf(object))
 	})
@@ -103,9 +103,8 @@ func (w *marking) deleter(gvk schema.GroupVersionKind) (rest.Interface, error) {
 	return first.(rest.Interface), nil
 }
 
-// afterDelete is what a copy must have seen after a delete that was answered so.
-// A Status says that the object is gone; an object may be what is left of it, or
-// the one that is left.
+// afterDelete is what a copy must have seen after this answer to a delete. A Status
+// says that the object is gone; an object may be its last state, or still exist.
 func afterDelete(last mark, answer *unstructured.Unstructured) mark {
 	if answer.GetResourceVersion() == "" || answer.GetKind() == "Status" {
 		if details, ok, _ := unstructured.NestedString(answer.Object, "details", "uid"); ok && details != "" {
@@ -122,8 +121,8 @@ func afterDelete(last mark, answer *unstructured.Unstructured) mark {
 	return m.follows(last)
 }
 
-// DeleteAllOf deletes what the options choose. Its answer tells nothing about the
-// objects, so their metadata is listed before and after.
+// DeleteAllOf deletes the objects that the options select. Its answer does not name
+// the objects, so their metadata is listed before and after.
 func (c *ownClient) DeleteAllOf(ctx context.Context, object client.Object, opts ...client.DeleteAllOfOption) error {
 	chosen := (&client.DeleteAllOfOptions{}).ApplyOptions(opts)
 	if chosen.DeleteOptions.DisableReadYourWritesConsistency || len(chosen.DryRun) > 0 || ptr.Deref(c.options.DryRun, false) {
@@ -137,14 +136,14 @@ func (c *ownClient) DeleteAllOf(ctx context.Context, object client.Object, opts 
 	if err != nil {
 		return err
 	}
-	var flights []*flight
+	var flights []*pendingWrite
 	for key := range before {
 		flights = append(flights, c.cache.writes.begin(gvk, key))
 	}
 	marks := map[client.ObjectKey]mark{}
 	defer func() {
 		for _, f := range flights {
-			c.cache.land(gvk, f, marks)
+			c.cache.finishWrite(gvk, f, marks)
 		}
 	}()
 	if err := c.Client.DeleteAllOf(ctx, object, opts...); err != nil {

@@ -22,7 +22,7 @@ import (
 //     be unset.
 //   - Below a map of texts, such as labels, the rest of the path is one key, dots
 //     included.
-func (v view) fieldReader(path string) (func(client.Object) (string, error), error) {
+func (v readTarget) fieldReader(path string) (func(client.Object) (string, error), error) {
 	switch path {
 	case nameField:
 		return func(o client.Object) (string, error) { return o.GetName(), nil }, nil
@@ -63,7 +63,7 @@ func (v view) fieldReader(path string) (func(client.Object) (string, error), err
 	}, nil
 }
 
-func (v view) noField(path string, err error) error {
+func (v readTarget) noField(path string, err error) error {
 	return fmt.Errorf("%v cannot be selected by field %q: %w; name the field as in JSON, or add an index of that name by IndexField", v.gvk, path, err)
 }
 
@@ -141,7 +141,7 @@ func jsonField(t reflect.Type, name string) (reflect.StructField, bool) {
 	return reflect.StructField{}, false
 }
 
-// isText says that a value of this type can be told as one text.
+// isText says that a value of this type can be written as one text.
 func isText(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.String, reflect.Bool, reflect.Float32, reflect.Float64,
@@ -157,7 +157,7 @@ func isText(t reflect.Type) bool {
 	return p.Implements(reflect.TypeFor[json.Marshaler]()) || p.Implements(reflect.TypeFor[encoding.TextMarshaler]())
 }
 
-// text tells a value as a field selector would be compared with it.
+// text is a value in the form that a field selector compares.
 func text(v reflect.Value) (string, error) {
 	for v.Kind() == reflect.Pointer {
 		if v = v.Elem(); !v.IsValid() {

@@ -16,8 +16,8 @@ import (
 	"github.com/tarnproject/tarn"
 )
 
-// GetInformer returns the informer of an object's kind: one that stands for all,
-// if the kind is watched in several namespaces.
+// GetInformer returns the informer of an object's kind: a merged one, if the kind
+// is watched in several namespaces.
 func (c *ctrlCache) GetInformer(ctx context.Context, object client.Object, opts ...cache.InformerGetOption) (cache.Informer, error) {
 	k, err := kindOf(object, c.opts.Scheme)
 	if err != nil {
@@ -47,10 +47,10 @@ func (c *ctrlCache) informer(ctx context.Context, k kind, opts []cache.InformerG
 	if err != nil {
 		return nil, err
 	}
-	parts := make([]*part, 0, len(e.configs))
+	parts := make([]*scopedInformer, 0, len(e.configs))
 	running := false
 	for _, namespace := range slices.Sorted(maps.Keys(e.configs)) {
-		p, started, err := c.obtain(place{k, namespace}, e)
+		p, started, err := c.obtain(informerKey{k, namespace}, e)
 		if err != nil {
 			return nil, err
 		}
@@ -66,7 +66,7 @@ func (c *ctrlCache) informer(ctx context.Context, k kind, opts []cache.InformerG
 	if len(parts) == 1 {
 		return single{parts[0].informer, parts[0]}, nil
 	}
-	return &joint{parts: parts}, nil
+	return &mergedInformer{parts: parts}, nil
 }
 
 // beyond is a version that no server reaches.
@@ -93,9 +93,9 @@ func (c *ctrlCache) RemoveInformer(ctx context.Context, object client.Object) er
 	return nil
 }
 
-// take removes all that is known of a kind. Its extent goes as well: a custom
+// take removes everything known of a kind. Its extent is removed as well: a custom
 // resource may come back with another scope.
-func (c *ctrlCache) take(k kind) (removed []*part, running bool) {
+func (c *ctrlCache) take(k kind) (removed []*scopedInformer, running bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for at, p := range c.parts {
@@ -109,8 +109,7 @@ func (c *ctrlCache) take(k kind) (removed []*part, running bool) {
 }
 
 // IndexField adds an index to all informers of an object's kind. A field selector
-// that asks for equality with this field then finds its objects without looking
-// at the others.
+// for equality with this field then finds its objects without reading the others.
 func (c *ctrlCache) IndexField(ctx context.Context, object client.Object, field string, values client.IndexerFunc) error {
 	informer, err := c.GetInformer(ctx, object, cache.BlockUntilSynced(false))
 	if err != nil {
@@ -152,7 +151,7 @@ func indexFunc(values client.IndexerFunc) toolscache.IndexFunc {
 	}
 }
 
-// names tells those of several things that have one.
+// names returns the names of all values that have one.
 func names[T any](things []T, name func(T) string) string {
 	all := make([]string, len(things))
 	for i, t := range things {

@@ -12,9 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// form is how much of an object is kept, and as which Go type. The same resource
-// in two forms is two copies, because what is handed out must be of the type
-// that was asked for.
+// form is how much of an object is kept, and as which Go type. The same resource in
+// two forms is two copies, because a read must return the requested type.
 type form uint8
 
 const (
@@ -34,19 +33,19 @@ func formOf(object runtime.Object) form {
 	}
 }
 
-// kind is what can be asked for: a kind of the API in one form.
+// kind is a kind of the API in one form.
 type kind struct {
 	gvk  schema.GroupVersionKind
 	form form
 }
 
-// kindOf tells an object's kind.
+// kindOf returns an object's kind.
 func kindOf(object runtime.Object, scheme *runtime.Scheme) (kind, error) {
 	gvk, err := apiutil.GVKForObject(object, scheme)
 	return kind{gvk, formOf(object)}, err
 }
 
-// kindOfItems tells the kind of a list's items.
+// kindOfItems returns the kind of a list's items.
 func kindOfItems(list client.ObjectList, scheme *runtime.Scheme) (kind, error) {
 	k, err := kindOf(list, scheme)
 	k.gvk.Kind = strings.TrimSuffix(k.gvk.Kind, "List")

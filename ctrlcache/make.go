@@ -20,7 +20,7 @@ import (
 
 // newPart makes the informer of a place: by the user's constructor if there is
 // one, else one of ours.
-func (c *ctrlCache) newPart(at place, e *extent) (*part, error) {
+func (c *ctrlCache) newPart(at informerKey, e *extent) (*scopedInformer, error) {
 	config := e.configs[at.namespace]
 	example, err := at.example(c.opts.Scheme)
 	if err != nil {
@@ -43,7 +43,7 @@ func (c *ctrlCache) newPart(at place, e *extent) (*part, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := newPart(at, e, informer, example)
+	p := newScopedInformer(at, e, informer, example)
 	if handler := c.opts.DefaultWatchErrorHandler; handler != nil {
 		if err := informer.SetWatchErrorHandlerWithContext(p.detachable(handler)); err != nil {
 			return nil, fmt.Errorf("the informer of %v does not take the watch error handler: %w", at, err)
@@ -60,8 +60,8 @@ func (c *ctrlCache) newPart(at place, e *extent) (*part, error) {
 	return p, nil
 }
 
-// onlyNamespace is the namespace that a selector asks for by name: asking for it
-// by path instead needs permission for that namespace only.
+// onlyNamespace is the namespace that a selector names: a request by path instead
+// needs permission for that namespace only.
 func onlyNamespace(selector fields.Selector) string {
 	if selector == nil {
 		return ""
@@ -79,7 +79,7 @@ func byNamespace() toolscache.Indexers {
 // A transform may write to what it is given, so its objects are decoded each by
 // itself; the informer shares them by value afterwards. Removing the managed
 // fields, the most common transform, needs none: they are skipped on the wire.
-func (c *ctrlCache) ownInformer(at place, collection kube.Collection, config cache.Config, example client.Object) (toolscache.SharedIndexInformer, error) {
+func (c *ctrlCache) ownInformer(at informerKey, collection kube.Collection, config cache.Config, example client.Object) (toolscache.SharedIndexInformer, error) {
 	options := kube.SourceOptions{SetKind: at.form == metadataOnly}
 	transform := config.Transform
 	if strips(transform) {
@@ -107,7 +107,7 @@ func (c *ctrlCache) ownInformer(at place, collection kube.Collection, config cac
 }
 
 // usersInformer is by the constructor in the options, over client-go's clients.
-func (c *ctrlCache) usersInformer(at place, collection kube.Collection, config cache.Config, example client.Object) (toolscache.SharedIndexInformer, error) {
+func (c *ctrlCache) usersInformer(at informerKey, collection kube.Collection, config cache.Config, example client.Object) (toolscache.SharedIndexInformer, error) {
 	requests, err := newEndpoint(c.cfg, &c.opts, at.kind, collection.Resource, collection.Namespace)
 	if err != nil {
 		return nil, err

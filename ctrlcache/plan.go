@@ -18,8 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// standardSyncPeriod is how often handlers are offered everything again when
-// nobody says otherwise.
+// standardSyncPeriod is the resync period if the options have none.
 const standardSyncPeriod = 10 * time.Hour
 
 // plan answers one question: which collections must be watched for a kind, and
@@ -38,7 +37,7 @@ func newPlan(cfg *rest.Config, opts cache.Options) (*plan, error) {
 	if err := complete(cfg, &opts); err != nil {
 		return nil, err
 	}
-	// The maps are the caller's, who may go on with them.
+	// The maps are the caller's, who may change them later.
 	opts.DefaultNamespaces = maps.Clone(opts.DefaultNamespaces)
 	p := &plan{opts: opts, byKind: map[schema.GroupVersionKind]map[form]cache.ByObject{}}
 	for object, own := range opts.ByObject {

@@ -15,20 +15,21 @@ import (
 	"github.com/tarnproject/tarn/memory/query"
 )
 
-// A question is a query to the store of an informer of ours, with what went wrong
-// while its conditions were asked.
+// An indexQuery is a query to the store of an informer of ours, with the errors of
+// its conditions.
 //
 // The store plans it: of all indexes over fields that must have a value, it takes
-// the one that leads to the fewest objects; without one it looks at the keys of
-// the namespace. With a limit it stops when that is reached.
-type question struct {
+// the one that leads to the fewest objects; without one it reads the keys of the
+// namespace. With a limit it stops when that is reached.
+type indexQuery struct {
 	query.Query
 	failure error
 }
 
-// question is what list options ask. nothing says that no object can be meant.
-func (v view) question(chosen *client.ListOptions, indexed toolscache.Indexers) (q *question, nothing bool, err error) {
-	q = &question{Query: query.Where()}
+// question translates list options to a query. nothing says that no object can
+// match.
+func (v readTarget) question(chosen *client.ListOptions, indexed toolscache.Indexers) (q *indexQuery, nothing bool, err error) {
+	q = &indexQuery{Query: query.Where()}
 	var required fields.Requirements
 	if s := chosen.FieldSelector; s != nil && !s.Empty() {
 		if required = s.Requirements(); len(required) == 0 {
@@ -57,7 +58,7 @@ func (v view) question(chosen *client.ListOptions, indexed toolscache.Indexers) 
 // addLabels adds what a label selector requires, and says whether no object can
 // have it. A label that somebody has indexed in the informer's memory is looked up
 // there.
-func (q *question) addLabels(s labels.Selector) (nothing bool) {
+func (q *indexQuery) addLabels(s labels.Selector) (nothing bool) {
 	if !ofLabels(s) {
 		q.Query = q.And(q.holds(s.String(), func(o client.Object) (bool, error) { return s.Matches(labelsOf(o)), nil }))
 		return false
@@ -83,22 +84,22 @@ func (q *question) addLabels(s labels.Selector) (nothing bool) {
 	return false
 }
 
-// ofLabels says that a selector is one of package labels, which means what its
-// requirements say. Somebody's own can only be asked.
+// ofLabels says that a selector is of package labels, whose requirements are its
+// meaning. Any other selector can only be called.
 func ofLabels(s labels.Selector) bool {
 	return reflect.TypeOf(s).PkgPath() == reflect.TypeFor[labels.Set]().PkgPath()
 }
 
-// holds is a condition that is asked of each object.
-func (q *question) holds(name string, match func(client.Object) (bool, error)) query.Condition {
+// holds is a condition that is tested on each object.
+func (q *indexQuery) holds(name string, match func(client.Object) (bool, error)) query.Condition {
 	return query.Holds(name, q.asked(match))
 }
 
-func (q *question) asked(match func(client.Object) (bool, error)) func(any) bool {
+func (q *indexQuery) asked(match func(client.Object) (bool, error)) func(any) bool {
 	return func(stored any) bool {
 		object, ok := stored.(client.Object)
 		if !ok {
-			return true // told when it is handed out
+			return true // reported when the object is returned
 		}
 		ok, err := match(object)
 		if err != nil && q.failure == nil {
@@ -109,7 +110,7 @@ func (q *question) asked(match func(client.Object) (bool, error)) func(any) bool
 }
 
 // namespaceOf is the namespace that the objects must be of, empty for any.
-func (v view) namespaceOf(namespace string, required fields.Requirements) string {
+func (v readTarget) namespaceOf(namespace string, required fields.Requirements) string {
 	for _, r := range required {
 		if r.Field == namespaceField && equal(r) && namespace == "" && v.namespaced && r.Value != "" {
 			namespace = r.Value
@@ -119,7 +120,7 @@ func (v view) namespaceOf(namespace string, required fields.Requirements) string
 }
 
 // keysOf is what the keys of the objects begin with.
-func (v view) keysOf(namespace string, required fields.Requirements) tarn.Key {
+func (v readTarget) keysOf(namespace string, required fields.Requirements) tarn.Key {
 	prefix := ""
 	if namespace != "" {
 		prefix = namespace + "/"
@@ -135,7 +136,7 @@ func (v view) keysOf(namespace string, required fields.Requirements) tarn.Key {
 }
 
 // ask finds what is chosen in an informer's memory.
-func (v view) ask(store *memory.Store[any], chosen *client.ListOptions, most int) ([]any, error) {
+func (v readTarget) ask(store *memory.Store[any], chosen *client.ListOptions, most int) ([]any, error) {
 	q, nothing, err := v.question(chosen, v.indexed(v.informer.GetIndexer()))
 	if err != nil || nothing {
 		return nil, err

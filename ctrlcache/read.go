@@ -19,8 +19,8 @@ import (
 	"github.com/tarnproject/tarn/memory"
 )
 
-// Get reads one object. The informer it needs is made if there is none, unless
-// the options forbid that.
+// Get reads one object. It makes the informer if there is none, unless the options
+// forbid that.
 func (c *ctrlCache) Get(ctx context.Context, key client.ObjectKey, out client.Object, opts ...client.GetOption) error {
 	chosen := (&client.GetOptions{}).ApplyOptions(opts)
 	k, err := kindOf(out, c.opts.Scheme)
@@ -38,12 +38,12 @@ func (c *ctrlCache) Get(ctx context.Context, key client.ObjectKey, out client.Ob
 	if !ok {
 		return fmt.Errorf("unable to get %v %v: its namespace is not cached; name it in the cache's options", k.gvk, key)
 	}
-	v, err := c.view(ctx, place{k, home}, e)
+	v, err := c.readTarget(ctx, informerKey{k, home}, e)
 	if err != nil {
 		return err
 	}
 	if !chosen.DisableReadYourWritesConsistency {
-		if err := c.awaitKey(ctx, v.part, key); err != nil {
+		if err := c.awaitKey(ctx, v.scopedInformer, key); err != nil {
 			return err
 		}
 	}
@@ -52,20 +52,20 @@ func (c *ctrlCache) Get(ctx context.Context, key client.ObjectKey, out client.Ob
 		return err
 	}
 	shared := v.shared || ptr.Deref(chosen.UnsafeDisableDeepCopy, false)
-	found, err := v.hand(object, shared)
+	found, err := v.output(object, shared)
 	if err != nil {
 		return err
 	}
 	to, from := reflect.ValueOf(out), reflect.ValueOf(found)
 	if from.Type() != to.Type() {
-		return fmt.Errorf("the cache holds %v as %v, but was asked for %v", k.gvk, from.Type(), to.Type())
+		return fmt.Errorf("the cache holds %v as %v, but the read is for %v", k.gvk, from.Type(), to.Type())
 	}
 	to.Elem().Set(from.Elem())
 	return nil
 }
 
 // get looks an object up as it is stored.
-func (v view) get(key client.ObjectKey) (any, error) {
+func (v readTarget) get(key client.ObjectKey) (any, error) {
 	object, ok, err := v.informer.GetIndexer().GetByKey(storeKey(key))
 	if err != nil {
 		return nil, err
@@ -86,8 +86,8 @@ func storeKey(key client.ObjectKey) string {
 
 var errContinue = errors.New("continue list option is not supported by the cache: a list from the cache is whole; leave Continue empty, or read from the API server")
 
-// noContinue stands where a paged list has its token, so that whoever would page
-// on is told by the next List.
+// noContinue is the token of a paged list, so that the next List of a caller that
+// pages on returns an error.
 const noContinue = "continue-not-supported"
 
 // List reads the objects that the options choose, in no order.
@@ -110,12 +110,12 @@ func (c *ctrlCache) List(ctx context.Context, out client.ObjectList, opts ...cli
 	}
 	items := []runtime.Object{}
 	for _, home := range homes {
-		v, err := c.view(ctx, place{k, home}, e)
+		v, err := c.readTarget(ctx, informerKey{k, home}, e)
 		if err != nil {
 			return err
 		}
 		if !chosen.DisableReadYourWritesConsistency {
-			if err := c.awaitAll(ctx, v.part, chosen.Namespace); err != nil {
+			if err := c.awaitAll(ctx, v.scopedInformer, chosen.Namespace); err != nil {
 				return err
 			}
 		}
@@ -146,7 +146,7 @@ func (e *extent) homes(k kind, namespace string) ([]string, error) {
 }
 
 // list appends what is chosen of this part, up to the limit in all.
-func (v view) list(items []runtime.Object, chosen *client.ListOptions) ([]runtime.Object, error) {
+func (v readTarget) list(items []runtime.Object, chosen *client.ListOptions) ([]runtime.Object, error) {
 	most := 0
 	if chosen.Limit > 0 {
 		most = int(chosen.Limit) - len(items)
@@ -158,7 +158,7 @@ func (v view) list(items []runtime.Object, chosen *client.ListOptions) ([]runtim
 	shared := v.shared || ptr.Deref(chosen.UnsafeDisableDeepCopy, false)
 	items = slices.Grow(items, len(objects))
 	for _, stored := range objects {
-		item, err := v.hand(stored, shared)
+		item, err := v.output(stored, shared)
 		if err != nil {
 			return nil, err
 		}
@@ -168,11 +168,11 @@ func (v view) list(items []runtime.Object, chosen *client.ListOptions) ([]runtim
 }
 
 // find returns the stored objects that are chosen, at most so many, 0 for all.
-func (v view) find(chosen *client.ListOptions, most int) ([]any, error) {
+func (v readTarget) find(chosen *client.ListOptions, most int) ([]any, error) {
 	if v.replica != nil {
 		if store, ok := memory.Of(v.replica); ok {
 			return v.ask(store, chosen, most)
 		}
 	}
-	return v.sift(chosen, most)
+	return v.filter(chosen, most)
 }

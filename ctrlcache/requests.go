@@ -183,8 +183,7 @@ func selected(e endpoint, config cache.Config) toolscache.ListerWatcher {
 	return requests
 }
 
-// unmarked is without bookmarks, and so cannot be told the end of a streamed
-// list.
+// unmarked has no bookmarks, and so cannot get the end of a streamed list.
 type unmarked struct{ *toolscache.ListWatch }
 
 func (unmarked) IsWatchListSemanticsUnSupported() bool { return true }

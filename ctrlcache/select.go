@@ -16,7 +16,7 @@ const (
 	namespaceField = "metadata.namespace"
 )
 
-// conditions are what is left to be asked of each object.
+// conditions are the tests that remain for each object.
 type conditions []condition
 
 type condition struct {
@@ -40,9 +40,9 @@ func (c conditions) match(object client.Object) (bool, error) {
 	return true, nil
 }
 
-// sift finds what is chosen in an informer that is not ours, by what every
+// filter finds what is chosen in an informer that is not ours, by what every
 // informer can do; see ask for those that are.
-func (v view) sift(chosen *client.ListOptions, most int) ([]any, error) {
+func (v readTarget) filter(chosen *client.ListOptions, most int) ([]any, error) {
 	objects, keep, err := v.candidates(chosen.Namespace, chosen.FieldSelector)
 	if err != nil {
 		return nil, err
@@ -70,18 +70,17 @@ func (v view) sift(chosen *client.ListOptions, most int) ([]any, error) {
 }
 
 // indexed are the indexes by which fields can be found.
-func (v view) indexed(store toolscache.Indexer) toolscache.Indexers {
+func (v readTarget) indexed(store toolscache.Indexer) toolscache.Indexers {
 	if v.as != v.form {
 		return nil // those of a fuller copy are over fields that metadata has not
 	}
 	return store.GetIndexers()
 }
 
-// candidates returns the objects of a namespace, or of all, that may match a
-// field selector, and what must still be asked of them. It finds as few as one
-// lookup can: by key, by an index over a field that must have a value, by
-// namespace.
-func (v view) candidates(namespace string, selector fields.Selector) ([]any, conditions, error) {
+// candidates returns the objects of a namespace, or of all, that may match a field
+// selector, and the conditions that remain. It finds as few as one lookup can: by
+// key, by an index over a field that must have a value, by namespace.
+func (v readTarget) candidates(namespace string, selector fields.Selector) ([]any, conditions, error) {
 	store := v.informer.GetIndexer()
 	if selector == nil || selector.Empty() {
 		return v.all(store, namespace), nil, nil
@@ -114,9 +113,9 @@ func equal(r fields.Requirement) bool {
 	return r.Operator == selection.Equals || r.Operator == selection.DoubleEquals
 }
 
-// look makes the one lookup, and says which requirement it has taken care of; -1
-// is none.
-func (v view) look(store toolscache.Indexer, indexed toolscache.Indexers, required fields.Requirements, namespace string) ([]any, int, error) {
+// look makes the one lookup, and returns the requirement that it covers; -1 for
+// none.
+func (v readTarget) look(store toolscache.Indexer, indexed toolscache.Indexers, required fields.Requirements, namespace string) ([]any, int, error) {
 	for i, r := range required {
 		if _, ok := indexed[indexName(r.Field)]; ok && equal(r) {
 			objects, err := store.ByIndex(indexName(r.Field), indexValue(namespace, r.Value))
@@ -136,7 +135,7 @@ func (v view) look(store toolscache.Indexer, indexed toolscache.Indexers, requir
 }
 
 // all returns the objects of a namespace, or of all.
-func (v view) all(store toolscache.Indexer, namespace string) []any {
+func (v readTarget) all(store toolscache.Indexer, namespace string) []any {
 	if namespace == "" {
 		return store.List()
 	}
@@ -151,9 +150,9 @@ func (v view) all(store toolscache.Indexer, namespace string) []any {
 	return objects
 }
 
-// condition is a requirement to be asked of each object: of its index function,
-// if it has one, because only that knows what the field is; else of the object.
-func (v view) condition(r fields.Requirement, index toolscache.IndexFunc) (condition, error) {
+// condition is a requirement to test on each object: with its index function, if it
+// has one, because only that knows what the field is; else on the object.
+func (v readTarget) condition(r fields.Requirement, index toolscache.IndexFunc) (condition, error) {
 	c := condition{not: r.Operator == selection.NotEquals}
 	if !c.not && !equal(r) {
 		return c, fmt.Errorf("field selector %s%s%s: the operator is not known to the cache", r.Field, r.Operator, r.Value)

@@ -15,12 +15,12 @@ import (
 	"github.com/tarnproject/tarn"
 )
 
-// writes knows what this process has written through a client of [NewClient], as
-// far as some copy may not show it yet.
+// writes holds the writes of this process through clients of [NewClient] that some
+// copy may not show yet.
 //
-// A mark is kept per key and asked of the part that is read, whichever form and
-// namespace that is of. It goes when all parts that could show the key do, so that
-// what is kept is bounded by how far the copies are behind.
+// A mark is kept per key and checked on the informer that is read, of any form and
+// namespace. It is dropped when all informers that could show the key do, so that
+// their number is bounded by how far the copies lag.
 type writes struct {
 	// used says that there is a client that marks: until then reads do not look.
 	used  atomic.Bool
@@ -33,17 +33,17 @@ type kindWrites struct {
 	// not begin before it.
 	base   tarn.Version
 	marks  map[client.ObjectKey]mark
-	flying map[*flight]struct{}
+	flying map[*pendingWrite]struct{}
 	// swept is how many marks the last sweep left.
 	swept int
 }
 
-// mark is what a copy must have seen of a key: a version, and that an object is
-// no more.
+// mark is what a copy must have seen of a key: a version, and perhaps the delete of
+// an object.
 type mark struct {
 	version tarn.Version
 	gone    types.UID
-	// labels, if known, are those of every state that the mark stands for.
+	// labels, if known, are those of every state of the mark.
 	labels labels.Set
 	known  bool
 }
@@ -57,8 +57,8 @@ func (m mark) follows(before mark) mark {
 	return m
 }
 
-// flight is a write that is under way.
-type flight struct {
+// pendingWrite is a write that is under way.
+type pendingWrite struct {
 	key    client.ObjectKey
 	landed chan struct{}
 }
@@ -71,7 +71,7 @@ func newWrites() *writes {
 func (w *writes) of(gvk schema.GroupVersionKind) *kindWrites {
 	k, ok := w.kinds[gvk]
 	if !ok {
-		k = &kindWrites{marks: map[client.ObjectKey]mark{}, flying: map[*flight]struct{}{}}
+		k = &kindWrites{marks: map[client.ObjectKey]mark{}, flying: map[*pendingWrite]struct{}{}}
 		w.kinds[gvk] = k
 	}
 	return k
@@ -88,17 +88,17 @@ func (w *writes) base(gvk schema.GroupVersionKind) tarn.Version {
 
 // begin notes that a write starts. Reads that start before it has landed wait for
 // it.
-func (w *writes) begin(gvk schema.GroupVersionKind, key client.ObjectKey) *flight {
+func (w *writes) begin(gvk schema.GroupVersionKind, key client.ObjectKey) *pendingWrite {
 	w.used.Store(true)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	f := &flight{key, make(chan struct{})}
+	f := &pendingWrite{key, make(chan struct{})}
 	w.of(gvk).flying[f] = struct{}{}
 	return f
 }
 
-// land ends a write. What it has done is in marks.
-func (c *ctrlCache) land(gvk schema.GroupVersionKind, f *flight, marks map[client.ObjectKey]mark) {
+// finishWrite ends a write. What it has done is in marks.
+func (c *ctrlCache) finishWrite(gvk schema.GroupVersionKind, f *pendingWrite, marks map[client.ObjectKey]mark) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	w := c.writes
@@ -124,8 +124,8 @@ func (c *ctrlCache) land(gvk schema.GroupVersionKind, f *flight, marks map[clien
 	}
 }
 
-// sweep drops a mark if every part shows it that could. Both locks are held: a
-// part that is made meanwhile must either be asked or know the base.
+// sweep drops a mark if every informer shows it that could. Both locks are held: an
+// informer that is made meanwhile must either be checked or know the base.
 func (c *ctrlCache) sweep(gvk schema.GroupVersionKind, k *kindWrites, key client.ObjectKey) {
 	m, ok := k.marks[key]
 	if !ok {
@@ -138,7 +138,7 @@ func (c *ctrlCache) sweep(gvk schema.GroupVersionKind, k *kindWrites, key client
 			continue
 		}
 		home, _ := e.home(key.Namespace)
-		p, ok := c.parts[place{kind{gvk, f}, home}]
+		p, ok := c.parts[informerKey{kind{gvk, f}, home}]
 		if !ok {
 			continue
 		}
@@ -157,20 +157,20 @@ func (c *ctrlCache) sweep(gvk schema.GroupVersionKind, k *kindWrites, key client
 }
 
 // shows says whether reads of this part show what was written.
-func (p *part) shows(key client.ObjectKey, m mark) bool {
+func (p *scopedInformer) shows(key client.ObjectKey, m mark) bool {
 	at, ok := p.version().Compare(m.version)
 	return p.never(key, m) || ok && at >= 0 && (m.gone == "" || p.uidAt(key) != m.gone)
 }
 
-// never says that the part's label selector keeps what was written out of sight:
-// no event will tell of it. An object that is there will be told to leave.
-func (p *part) never(key client.ObjectKey, m mark) bool {
+// never says that the informer's label selector excludes the written object: no
+// event will show it. An object that is in the copy will get a delete event.
+func (p *scopedInformer) never(key client.ObjectKey, m mark) bool {
 	s := p.config.LabelSelector
 	return s != nil && m.known && !s.Matches(m.labels) && p.uidAt(key) == ""
 }
 
 // uidAt is the uid of the object that the part has under a key.
-func (p *part) uidAt(key client.ObjectKey) types.UID {
+func (p *scopedInformer) uidAt(key client.ObjectKey) types.UID {
 	object, ok, err := p.informer.GetStore().GetByKey(storeKey(key))
 	if !ok || err != nil {
 		return ""
@@ -183,7 +183,7 @@ func (p *part) uidAt(key client.ObjectKey) types.UID {
 
 // awaitKey waits until a read of key from this part shows all writes that began
 // before.
-func (c *ctrlCache) awaitKey(ctx context.Context, p *part, key client.ObjectKey) error {
+func (c *ctrlCache) awaitKey(ctx context.Context, p *scopedInformer, key client.ObjectKey) error {
 	return c.await(ctx, p, func(k client.ObjectKey) bool { return k == key }, func(k *kindWrites) map[client.ObjectKey]mark {
 		if m, ok := k.marks[key]; ok {
 			return map[client.ObjectKey]mark{key: m}
@@ -193,7 +193,7 @@ func (c *ctrlCache) awaitKey(ctx context.Context, p *part, key client.ObjectKey)
 }
 
 // awaitAll is awaitKey for all keys of a namespace, or of all.
-func (c *ctrlCache) awaitAll(ctx context.Context, p *part, namespace string) error {
+func (c *ctrlCache) awaitAll(ctx context.Context, p *scopedInformer, namespace string) error {
 	concerns := func(k client.ObjectKey) bool {
 		home, ok := p.home(k.Namespace)
 		return ok && home == p.namespace && (namespace == "" || namespace == k.Namespace)
@@ -206,7 +206,7 @@ func (c *ctrlCache) awaitAll(ctx context.Context, p *part, namespace string) err
 }
 
 // await waits for the flights that concern a read, then for the marks it chooses.
-func (c *ctrlCache) await(ctx context.Context, p *part, concerns func(client.ObjectKey) bool, choose func(*kindWrites) map[client.ObjectKey]mark) error {
+func (c *ctrlCache) await(ctx context.Context, p *scopedInformer, concerns func(client.ObjectKey) bool, choose func(*kindWrites) map[client.ObjectKey]mark) error {
 	if !c.writes.used.Load() {
 		return nil
 	}
@@ -231,11 +231,11 @@ func (c *ctrlCache) await(ctx context.Context, p *part, concerns func(client.Obj
 	return nil
 }
 
-func unseen(p *part, err error) error {
-	return fmt.Errorf("the cache of %v does not show this process's own writes yet: %w", p.place, err)
+func unseen(p *scopedInformer, err error) error {
+	return fmt.Errorf("the cache of %v does not show this process's own writes yet: %w", p.informerKey, err)
 }
 
-func (p *part) awaitMark(ctx context.Context, key client.ObjectKey, m mark) error {
+func (p *scopedInformer) awaitMark(ctx context.Context, key client.ObjectKey, m mark) error {
 	if p.never(key, m) {
 		return nil
 	}
@@ -253,7 +253,7 @@ func (p *part) awaitMark(ctx context.Context, key client.ObjectKey, m mark) erro
 	}
 }
 
-func (w *writes) underWay(gvk schema.GroupVersionKind, concerns func(client.ObjectKey) bool) (found []*flight) {
+func (w *writes) underWay(gvk schema.GroupVersionKind, concerns func(client.ObjectKey) bool) (found []*pendingWrite) {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
 	if k, ok := w.kinds[gvk]; ok {
@@ -275,7 +275,7 @@ func (w *writes) marked(gvk schema.GroupVersionKind, choose func(*kindWrites) ma
 	return nil
 }
 
-// seen drops a mark that no part is behind any more.
+// seen drops a mark that no informer lacks any more.
 func (c *ctrlCache) seen(gvk schema.GroupVersionKind, key client.ObjectKey) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()

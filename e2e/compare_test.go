@@ -63,8 +63,8 @@ func contents(store cache.Store) map[string]metav1.Object {
 // maxDifferences is how many are worth reading.
 const maxDifferences = 10
 
-// differences tells how have differs from want, in a few lines; none if they are
-// the same.
+// differences returns how have differs from want, in a few lines; none if they are
+// equal.
 func differences(want, have map[string]metav1.Object, same func(a, b metav1.Object) bool) []string {
 	var found []string
 	for key, object := range want {
@@ -87,8 +87,8 @@ func differences(want, have map[string]metav1.Object, same func(a, b metav1.Obje
 	return found
 }
 
-// sameContent compares objects whole, but for what a decoder may or may not note
-// beside the content: the kind, which lists and streams tell differently.
+// sameContent compares whole objects without the kind, which lists and streams set
+// differently.
 func sameContent(a, b metav1.Object) bool {
 	return reflect.DeepEqual(withoutKind(a), withoutKind(b))
 }

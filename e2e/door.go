@@ -33,7 +33,7 @@ type door struct {
 	issued map[string]holder // by the name of the token
 }
 
-// holder is who has a token.
+// holder is the owner of a token.
 type holder struct {
 	token   string
 	subject rbacv1.Subject
@@ -105,7 +105,7 @@ func (d *door) revoke(name string) {
 	d.announce()
 }
 
-// announce has the server let in those who have a token, and nobody else.
+// announce makes the server accept the tokens of all holders, and no others.
 func (d *door) announce() {
 	tokens := []string{AdminToken}
 	for _, name := range slices.Sorted(maps.Keys(d.issued)) {

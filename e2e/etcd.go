@@ -70,8 +70,7 @@ func (e *etcd) revision() (int64, error) {
 	var answer struct {
 		Header struct{ Revision string }
 	}
-	// The key does not matter, every answer tells the revision: "AA==" is one
-	// byte.
+	// The key does not matter, every answer has the revision: "AA==" is one byte.
 	if err := e.call("/v3/kv/range", map[string]any{"key": "AA==", "count_only": true}, &answer); err != nil {
 		return 0, err
 	}
@@ -114,8 +113,7 @@ func (e *etcd) snapshot(path string) (err error) {
 	}
 }
 
-// restore puts the data of a snapshot in the place of what there is. The server
-// must have been stopped.
+// restore replaces the data by a snapshot. The server must be stopped.
 func (e *etcd) restore(t testing.TB, snapshot string) {
 	t.Helper()
 	e.restores++

@@ -11,7 +11,7 @@ import (
 	"github.com/tarnproject/tarn/cache"
 )
 
-// failures is what a copy's error handler was told.
+// failures are the errors that a copy's error handler received.
 type failures struct {
 	mu    sync.Mutex
 	notes []failure

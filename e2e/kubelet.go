@@ -79,8 +79,8 @@ func (k *Kubelet) run(ctx context.Context) {
 	}
 }
 
-// round runs the pods that are pending now and returns how many there were. What
-// fails, be it because the server is away, is there again in the next round.
+// round starts the pending pods and returns their number. A pod that fails, for
+// example because the server is down, is pending again in the next round.
 func (k *Kubelet) round(ctx context.Context) int {
 	pending, err := k.client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "status.phase=Pending", ResourceVersion: "0"})
 	if err != nil {

@@ -101,7 +101,7 @@ func (m *mirror) picture() map[string]metav1.Object {
 	return maps.Clone(m.objects)
 }
 
-// blame notes a step that does not fit. The first few tell enough.
+// blame records an invalid step. The first few are enough.
 func (m *mirror) blame(format string, args ...any) {
 	if len(m.broken) < 10 {
 		m.broken = append(m.broken, fmt.Sprintf(format, args...))

@@ -68,8 +68,8 @@ func deployed(ctx context.Context, client kubernetes.Interface, namespace string
 	return nil
 }
 
-// newDeployment returns a Deployment whose pods go at once when they are
-// deleted: nobody would tell the server that a container has stopped.
+// newDeployment returns a Deployment whose pods are deleted at once: no kubelet
+// would report that a container has stopped.
 func newDeployment(name string, replicas int32) *appsv1.Deployment {
 	labels := map[string]string{"app": name}
 	return &appsv1.Deployment{

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// freePorts returns loopback ports that nobody listens on. They are held open
-// until all are found, so that no two are the same.
+// freePorts returns unused loopback ports. They are held open until all are found,
+// so that no two are the same.
 func freePorts(t testing.TB, n int) []int {
 	t.Helper()
 	ports := make([]int, n)

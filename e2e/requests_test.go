@@ -8,7 +8,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// requests writes down what a copy asks the server for.
+// requests records the requests of a copy.
 type requests struct {
 	mu      sync.Mutex
 	queries []url.Values
@@ -35,7 +35,7 @@ func (r recorder) RoundTrip(request *http.Request) (*http.Response, error) {
 	return r.next.RoundTrip(request)
 }
 
-// beganWithStream says whether the first request asked for a stream of initial
+// beganWithStream says whether the first request was for a stream of initial
 // events, and not for a list.
 func (r *requests) beganWithStream() bool {
 	r.mu.Lock()

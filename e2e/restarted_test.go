@@ -28,7 +28,7 @@ import (
 // one that can be killed as processes are, with nothing said or written.
 const lifeVariable = "TARN_E2E_LIFE"
 
-// life is what such a process is told.
+// life is the input of such a process.
 type life struct{ Kubeconfig, Dir string }
 
 // report is how a copy stands. A process prints those of all, by their names, for
@@ -39,11 +39,10 @@ type report struct {
 	Disk tarn.Version
 	// Store and Handler are the objects, each with its state.
 	Store, Handler map[string]string
-	// Steps is what the handler was told of the actors, Complaints what made no
-	// sense.
+	// Steps are the handler's calls for the actors, Complaints the invalid ones.
 	Steps      map[string][]string
 	Complaints []string
-	// Asked is what the server was asked, by kind, each once in a row.
+	// Asked are the requests to the server, by kind, without repetitions in a row.
 	Asked  []string
 	Health string
 }
@@ -66,7 +65,7 @@ var lastingKinds = map[string]func(context.Context, *rest.Config, *sqlite.DB) (l
 	},
 }
 
-// runLife keeps copies until nobody asks for them any more, or until it is killed.
+// runLife keeps copies until the test ends it or kills it.
 func runLife(told string, in io.Reader, out io.Writer) error {
 	var l life
 	if err := json.Unmarshal([]byte(told), &l); err != nil {

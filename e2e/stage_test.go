@@ -147,8 +147,8 @@ func (s *stage) converge(within time.Duration) {
 	}
 }
 
-// convergeOurs is converge where client-go is known to fail, and why; how far off
-// it is once ours are right is only told.
+// convergeOurs is converge for cases where client-go is known to fail, with the
+// reason; its state once ours are right is only logged.
 func (s *stage) convergeOurs(within time.Duration, why string) {
 	s.Helper()
 	s.peersLost = true
@@ -199,7 +199,7 @@ func (s *stage) compare(subject *subject) error {
 	return nil
 }
 
-// insist tries until there is no error, or fails the test.
+// insist retries until there is no error, or fails the test.
 func (s *stage) insist(within time.Duration, try func(context.Context) error) {
 	s.Helper()
 	err := eventually(s.T, within, func() error {

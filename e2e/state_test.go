@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// accidents are the fields of which every server, or every moment, has others.
+// accidents are the fields that differ on every server, or at every moment.
 var accidents = []string{
 	"metadata.uid", "metadata.resourceVersion", "metadata.creationTimestamp", "metadata.managedFields",
 	"status.podIP", "status.podIPs", "status.startTime",
@@ -47,7 +47,7 @@ func plain(object metav1.Object) string {
 		return err.Error()
 	}
 	content = runtime.DeepCopyJSON(content)
-	delete(content, "kind") // told by some encodings and not by others
+	delete(content, "kind") // set by some encodings and not by others
 	delete(content, "apiVersion")
 	for _, path := range slices.Concat(accidents, admitted) {
 		drop(content, strings.Split(path, "."))

@@ -85,7 +85,7 @@ func (s *story) check(h tarn.Health) {
 		{h.Synced && h.Version == "", "it is synced at no version"},
 		{h.Synced && h.LastContact.IsZero(), "it is synced without having heard anything"},
 		{h.Age < 0, "its knowledge is from the future"},
-		{h.LastContact.Before(before.LastContact), "the last word is older than the one before"},
+		{h.LastContact.Before(before.LastContact), "the last contact is older than the one before"},
 		{h.State == tarn.StateWaiting && h.Err == nil, "it is waiting for no reason"},
 		{h.Err != nil && h.ErrSince.IsZero(), "it is failing since never"},
 		{h.Err != nil && h.Failures == 0, "it is failing without a failure"},
@@ -103,7 +103,7 @@ func headline(h tarn.Health) string {
 	return fmt.Sprintf("%s synced=%v rewinds=%d lists=%v bad=%d err=%v", h.State, h.Synced, h.Rewinds, h.Lists, h.BadCount, h.Err)
 }
 
-// since returns the chapters that were being told at a time or later.
+// since returns the chapters that were current at a time or later.
 func (s *story) since(t time.Time) []tarn.Health {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,7 +124,7 @@ func (s *story) complaints() []string {
 	return append([]string(nil), s.broken...)
 }
 
-// String tells the story, one line a chapter.
+// String prints the story, one line per chapter.
 func (s *story) String() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 	"github.com/tarnproject/tarn/cache"
 )
 
-// subject is one copy under test, with a handler and, if it is ours, with
-// someone who writes down what its Health says.
+// subject is one copy under test, with a handler and, if it is ours, with a record
+// of its Health.
 type subject struct {
 	kind
 	live     live
@@ -141,7 +141,7 @@ func (s *subject) healthBecomes(t *testing.T, within time.Duration, what string,
 	}
 }
 
-// told says whether one chapter since a time fits.
+// told says whether one chapter since a time matches.
 func (s *subject) told(t *testing.T, since time.Time, what string, fits func(tarn.Health) bool) {
 	t.Helper()
 	if !slices.ContainsFunc(s.story.since(since), fits) {

@@ -38,9 +38,9 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// breakOff lets go of the connection, so that it is not used for another
-// request, and returns what the reader is told. A stalled one is let go only
-// when the reader does.
+// breakOff releases the connection, so that it is not used for another request, and
+// returns the error for the reader. A stalled connection is released only when the
+// reader closes it.
 func (b *body) breakOff(end Kind) error {
 	switch end {
 	case Stall:

@@ -120,8 +120,8 @@ func (c *conn) begin() {
 	}
 }
 
-// breakOff brings the connection to its end and returns what its user is told:
-// over if it was closed in good order, nothing if it stalls.
+// breakOff ends the connection and returns the error for its user: over if it was
+// closed normally, nothing if it stalls.
 func (c *conn) breakOff(end Kind, over error) error {
 	switch end {
 	case Stall:

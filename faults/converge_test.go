@@ -15,7 +15,7 @@ import (
 	"github.com/tarnproject/tarn/memory"
 )
 
-// After these the truth about an object is known only when its source tells of
+// After these faults the truth about an object is known only when its source sends
 // it again.
 var (
 	spoiling  = []faults.Kind{faults.Undecodable, faults.Bad, faults.Spoil, faults.Oversize}
@@ -29,11 +29,11 @@ func TestReplicaConverges(t *testing.T) {
 	})
 }
 
-// So it does with objects spoiled, or the server taken back in time, once the
-// source has told of each object again.
+// The same holds with corrupted objects, or a server that went back in time, once
+// the source has sent each object again.
 //
-// Not both on one day: an object that is spoiled in the list after a rewind keeps
-// its last good state, and that is newer than anything the source can tell.
+// Not both on one day: an object that is corrupted in the list after a rewind keeps
+// its last good state, and that is newer than anything the source can send.
 func TestReplicaConvergesAfterTheLastWrite(t *testing.T) {
 	eachDay(t, func(t *testing.T, seed uint64) {
 		unwanted := spoiling
@@ -103,8 +103,8 @@ func converge(t *testing.T, plan *faults.Plan, lastWrite func(*server)) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A first list without a version is what a source without versions gives,
-	// and of such a source nobody can tell silence from loss.
+	// A first list without a version looks like a source without versions, and with
+	// such a source silence cannot be told from loss.
 	plan.Spare(func(at faults.Place) bool { return at.Kind == faults.NoVersion && !replica.Health().Synced })
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
@@ -124,8 +124,8 @@ func converge(t *testing.T, plan *faults.Plan, lastWrite func(*server)) {
 		}
 	}
 	const calm = 30 * time.Minute
-	// A server that went back must not pass what was seen before that is noticed:
-	// no client could tell.
+	// A server that went back must not pass the old version before a client
+	// notices: no client could see it.
 	time.Sleep(calm)
 	lastWrite(s)
 	time.Sleep(calm)

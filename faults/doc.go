@@ -1,7 +1,6 @@
-// Package faults makes things go wrong on purpose, by seed, so that a test can
-// live through a thousand bad days and any one of them again.
+// Package faults injects faults by seed, so that a test can run a thousand bad days and repeat any one of them.
 //
-// A [Plan] decides; a wrapper carries out:
+// A [Plan] decides about faults; a wrapper injects them:
 //
 //   - [Source] misbehaves as a collection: it refuses, expires, stalls, repeats,
 //     forgets, and mixes things up;

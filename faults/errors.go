@@ -50,8 +50,8 @@ func failure(kind Kind, after time.Duration) error {
 	}
 }
 
-// retryAfter draws what a busy source asks for, in whole seconds as the header
-// of that name has it.
+// retryAfter draws the delay that a busy source requests, in whole seconds as in
+// the header of that name.
 func (d *dice) retryAfter() time.Duration {
 	return max(upTo(d.Rand, d.request.plan.limits.RetryAfter).Round(time.Second), time.Second)
 }

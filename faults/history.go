@@ -26,7 +26,7 @@ type Fault struct {
 	Place
 	// At is the time since the plan was made.
 	At time.Duration
-	// Of says what was asked, Detail what was done to it.
+	// Of is the request, Detail what was done to it.
 	Of, Detail string
 }
 

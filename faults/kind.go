@@ -11,13 +11,14 @@ type Kind string
 // Requests that get no answer, or a bad one. Refuse, Busy, BusyFor, Internal and
 // Fail come in bursts of up to [Limits.Burst] requests in a row.
 const (
-	// Refuse: nobody answers (S, T, C). A listener hangs up at once instead.
+	// Refuse: the connection is refused (S, T, C). A listener closes it at once
+	// instead.
 	Refuse Kind = "refuse"
-	// Expire: the version asked for is gone, 410 (S, T). S: only where the
-	// request names one.
+	// Expire: the requested version is gone, 410 (S, T). S: only where the request
+	// names one.
 	Expire Kind = "expire"
-	// TooNew: the version asked for has not been reached (S). Only of lists and
-	// of streams with initial events; other watches from there are just silent.
+	// TooNew: the requested version has not been reached (S). Only for lists and
+	// for streams with initial events; other watches from there are just silent.
 	TooNew Kind = "too new"
 	// Busy is 429 without Retry-After, BusyFor with it (S, T).
 	Busy    Kind = "busy"
@@ -39,7 +40,7 @@ const (
 const (
 	// ExpireToken: the continue token expires in mid-pagination.
 	ExpireToken Kind = "expire token"
-	// NoList: the answer is none, [tarn.ErrNoList].
+	// NoList: the answer is not a list, [tarn.ErrNoList].
 	NoList Kind = "no list"
 	// NoVersion: the answer is an empty page without a version, as an empty JSON
 	// object decodes to.
@@ -79,8 +80,8 @@ const (
 	DropBookmark Kind = "drop bookmark"
 	// DropEnd: the bookmark that ends the initial events does not come.
 	DropEnd Kind = "drop end"
-	// Endless: the initial events come again and again instead of their end,
-	// until the day or the time asked for the watch ends.
+	// Endless: the initial events come again and again instead of their end, until
+	// the day or the watch's timeout ends.
 	Endless Kind = "endless"
 	// Undecodable: nothing of the event can be read.
 	Undecodable Kind = "undecodable"

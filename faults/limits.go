@@ -8,7 +8,7 @@ import "time"
 type Limits struct {
 	// Delay is the longest [Delay] and [Lag]: 5 s.
 	Delay time.Duration
-	// RetryAfter is the longest time that a busy source asks for, in whole
+	// RetryAfter is the longest delay that a busy source requests, in whole
 	// seconds: 30 s.
 	RetryAfter time.Duration
 	// Hang is after how long a hung request fails; 0: when its context or the

@@ -9,8 +9,7 @@ import (
 // tells it from others under the same plan. What the server sends on them is
 // delayed, garbled, cut off or lost.
 //
-//   - [Refuse] hangs up on a client that has been accepted; the server is not
-//     told.
+//   - [Refuse] closes an accepted connection; the server does not see it.
 //   - [Reset] discards, as TCP does, what has not been delivered yet: the client
 //     gets at most the bytes before it.
 //   - [Stall] leaves the connection half open: both sides may write and neither

@@ -16,8 +16,8 @@ import (
 	"github.com/tarnproject/tarn/faults"
 )
 
-// speakers listen on loopback, send speech to whoever comes, say what they heard
-// in answer, and hang up.
+// speakers listen on loopback, send a fixed text to each client, report what they
+// received in answer, and hang up.
 func speakers(t *testing.T, listener net.Listener) (heard <-chan []byte) {
 	words := make(chan []byte, 100)
 	var group sync.WaitGroup
@@ -53,7 +53,7 @@ func loopback(t *testing.T) net.Listener {
 	return listener
 }
 
-// hear connects, and reads as long as there is something to come.
+// hear connects, and reads until the end.
 func hear(t *testing.T, dial faults.DialFunc, address string, patience time.Duration) ([]byte, error) {
 	t.Helper()
 	c, err := dial(t.Context(), "tcp", address)
@@ -73,7 +73,7 @@ func hear(t *testing.T, dial faults.DialFunc, address string, patience time.Dura
 
 var plainDial faults.DialFunc = new(net.Dialer).DialContext
 
-// patience is in real time: nothing else tells silence on a real connection.
+// patience is in real time: nothing else shows silence on a real connection.
 const patience = 30 * time.Millisecond
 
 // What the server sends has the same faults, whichever side they are put on.
@@ -195,7 +195,7 @@ func TestStalledConnectionIsHalfOpen(t *testing.T) {
 	}
 }
 
-// A connection without faults is as it was.
+// A connection without faults is unchanged.
 func TestCalmConnection(t *testing.T) {
 	plan := faults.New(1, nil)
 	listener := faults.Listener(loopback(t), plan, "front")

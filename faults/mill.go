@@ -27,8 +27,8 @@ type mill[T any] struct {
 
 	// held waits to change places with the next event.
 	held *holding[T]
-	// last is the end of the initial events while that is kept back, after it
-	// what came behind it.
+	// last is the end of the initial events while it is held back, after it the
+	// events that followed.
 	last  *tarn.Event[T]
 	after []tarn.Event[T]
 	// memory holds the latest changes in the order in which they were handed
@@ -146,8 +146,8 @@ func (m *mill[T]) spoil(e tarn.Event[T]) ground[T] {
 	return g
 }
 
-// changePlaces hands g out before the one that is held, if there is one and it is
-// of another key.
+// changePlaces delivers g before the event that is held, if there is one and it has
+// another key.
 func (m *mill[T]) changePlaces(g ground[T]) bool {
 	h := m.held
 	if h == nil || g.key == "" || g.key == h.key || !m.reorder.happensAs(h.nth, fmt.Sprintf("%s after %s", h.key, g.key)) {

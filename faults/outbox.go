@@ -16,8 +16,8 @@ type parcel[T any] struct {
 	event tarn.Event[T]
 	// due is when it may be handed out, at the earliest.
 	due time.Time
-	// tied says that it may not be the last one a reader gets: the next one was
-	// to come before it, and is lost to a reader that goes on from here.
+	// tied says that it must not be the last event that a reader gets: the next one
+	// was to come before it, and a reader that continues from here would miss it.
 	tied bool
 }
 

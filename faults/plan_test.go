@@ -62,8 +62,7 @@ func TestSameSeedSameDay(t *testing.T) {
 	}
 }
 
-// What goes on elsewhere under the same plan makes no difference, whatever the
-// order.
+// Other users of the same plan make no difference, in any order.
 func TestNeighboursMakeNoDifference(t *testing.T) {
 	alone := map[string][]faults.Place{}
 	names := []string{"red", "green", "blue"}

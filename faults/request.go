@@ -11,7 +11,7 @@ type request struct {
 	plan   *Plan
 	stream string
 	number int
-	// of says what was asked, for the history.
+	// of describes the request, for the history.
 	of string
 }
 
@@ -34,7 +34,7 @@ type dice struct {
 	thrown int
 }
 
-// dice for a kind; they are the same each time they are asked for.
+// dice returns the random source of a kind; it is the same at each call.
 func (r *request) dice(kind Kind) *dice { return r.diceOf(kind, r.number) }
 
 func (r *request) diceOf(kind Kind, number int) *dice {

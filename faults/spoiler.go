@@ -24,8 +24,8 @@ type verdict struct {
 	way int
 }
 
-// judge throws all dice, whatever the others say, so that none of them decides
-// about what another one says of the next object.
+// judge draws all decisions, whatever the others are, so that none of them changes
+// what is drawn for the next object.
 func (s *spoiler[T]) judge() verdict {
 	v := verdict{bad: s.bad.comesUp(), large: s.oversize.comesUp(), way: -1}
 	if ways := len(s.source.opts.Spoil); s.spoil.comesUp() && ways > 0 {
@@ -34,8 +34,7 @@ func (s *spoiler[T]) judge() verdict {
 	return v
 }
 
-// object returns what becomes of an object: another one, or a reason why there
-// is none.
+// object returns the object that is sent instead, or a reason why there is none.
 func (s *spoiler[T]) object(v verdict, object T, key tarn.Key) (T, tarn.BadObject) {
 	opts := s.source.opts
 	switch {
@@ -51,7 +50,7 @@ func (s *spoiler[T]) object(v verdict, object T, key tarn.Key) (T, tarn.BadObjec
 	}
 }
 
-// page returns what becomes of a page. The slices of the one that was given may
+// page returns the page that is sent instead. The slices of the given page may
 // still belong to someone.
 func (s *spoiler[T]) page(page tarn.Page[T]) tarn.Page[T] {
 	items := make([]T, 0, len(page.Items))

@@ -27,7 +27,7 @@ type stream[T any] struct {
 	buf   []tarn.Event[T]
 	// read counts the events of the inner stream.
 	read int
-	// until is when a source that keeps the time asked for ends the stream.
+	// until is when a source that respects the watch's timeout ends the stream.
 	until time.Time
 
 	silent bool

@@ -164,8 +164,8 @@ func TestLag(t *testing.T) {
 	})
 }
 
-// Events of one key never change places, and one that waits for a partner is let
-// go after a while, or when a reader comes back.
+// Events of one key never change places, and an event that waits for a partner is
+// delivered after a while, or when a reader comes back.
 func TestReorderKeepsKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, faults.Limits{}, faults.Reorder)
@@ -216,8 +216,8 @@ func TestSwapIsNotTorn(t *testing.T) {
 	})
 }
 
-// When the day ends, initial events come to theirs, and what happened meanwhile
-// follows.
+// When the day ends, the initial events end too, and the events that happened
+// meanwhile follow.
 func TestEndlessEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, faults.Limits{}, faults.Endless)

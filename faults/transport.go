@@ -19,9 +19,9 @@ type TransportOptions struct {
 	Status func(code int) (contentType string, body []byte)
 }
 
-// Transport returns a round tripper that misbehaves as the plan says and
-// otherwise is as inner. It starts no goroutines. Whatever it holds up goes on
-// when the request's context ends or the body is closed.
+// Transport returns a round tripper that misbehaves according to the plan and
+// otherwise behaves like inner. It starts no goroutines. Every delay ends with the
+// request's context or when the body is closed.
 func Transport(inner http.RoundTripper, plan *Plan, opts TransportOptions) http.RoundTripper {
 	opts.Name = cmp.Or(opts.Name, "http")
 	if opts.Status == nil {

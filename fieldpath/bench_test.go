@@ -60,8 +60,8 @@ func BenchmarkPathOfJSON(b *testing.B) {
 	}
 }
 
-// BenchmarkPlainReflect walks as a helper that compiles nothing does: each name
-// is looked for in the tags, each time.
+// BenchmarkPlainReflect reads without compiling: it looks each name up in the tags,
+// each time.
 func BenchmarkPlainReflect(b *testing.B) {
 	pod := aPod()
 	for text, names := range map[string][]string{"spec.nodeName": {"spec", "nodeName"}, "metadata.labels[app]": {"metadata", "labels", "app"}} {

@@ -7,15 +7,14 @@ import (
 	"slices"
 )
 
-// unstructured is what objects of decoded JSON have that come in a struct, as
-// unstructured.Unstructured does.
+// unstructured is the interface of structs that hold decoded JSON, such as
+// unstructured.Unstructured.
 type unstructured interface{ UnstructuredContent() map[string]any }
 
 var unstructuredType = reflect.TypeFor[unstructured]()
 
-// Check says whether objects of this type can have the path. What can be known
-// only when an object is met, because an interface stands in between, is taken
-// for possible.
+// Check returns an error if objects of this type cannot have the path. Where an
+// interface lies on the path, only an object can tell, and Check accepts it.
 func (p *Path) Check(t reflect.Type) error {
 	if t.Kind() == reflect.Interface {
 		return nil
@@ -23,7 +22,7 @@ func (p *Path) Check(t reflect.Type) error {
 	return p.program(t).err
 }
 
-// program gives the path's program for a type.
+// program returns the path's program for a type.
 func (p *Path) program(t reflect.Type) *program {
 	if g := p.latest.Load(); g != nil && g.typ == t {
 		return g
@@ -65,9 +64,10 @@ type compiler struct {
 	path    *Path
 	program *program
 	at      reflect.Type
-	// done counts the steps behind.
+	// done counts the finished steps.
 	done int
-	// open says that an interface was met: the rest is found out by walking.
+	// open says that the path goes through an interface: the rest is read at run
+	// time.
 	open bool
 }
 
@@ -89,7 +89,7 @@ func (c *compiler) step(s step) error {
 		c.dynamic()
 		return nil
 	case reflect.PointerTo(c.at).Implements(unstructuredType):
-		return c.wrong("what lies below is known only by its own type")
+		return c.wrong("its content is known only at run time")
 	case kind == reflect.Struct && !c.scalar():
 		return c.member(s)
 	case kind == reflect.Map && c.at.Key().Kind() == reflect.String:
@@ -109,7 +109,7 @@ func (c *compiler) scalar() bool {
 func (c *compiler) member(s step) error {
 	fields := fieldsOf(c.at)
 	if s.all {
-		return c.wrong(fmt.Sprintf("%s is no list: * stands for the elements of one", c.here()))
+		return c.wrong(fmt.Sprintf("%s is not a list: * stands for the elements of a list", c.here()))
 	}
 	f, ok := fields[s.name]
 	if !ok {
@@ -170,7 +170,7 @@ func (c *compiler) dynamic() {
 	c.open = true
 }
 
-// end settles how to read what the path leads to.
+// end decides how to read the value at the end of the path.
 func (c *compiler) end() error {
 	if c.at.Kind() == reflect.Pointer {
 		c.program.omit = false
@@ -186,14 +186,14 @@ func (c *compiler) end() error {
 	}
 	c.program.read, c.program.last = l, c.at
 	if c.program.omit || l == leafTime {
-		// What is empty is missing already, so the struct around it need not be
-		// looked at.
+		// An empty value is missing anyway, so a check of the struct around it is
+		// not needed.
 		c.program.ops = slices.DeleteFunc(c.program.ops, func(o op) bool { return o.code == opUnlessZero })
 	}
 	return nil
 }
 
-// here names the place that has been reached.
+// here names the current position in the path.
 func (c *compiler) here() string {
 	if c.done == 0 {
 		return c.at.String()

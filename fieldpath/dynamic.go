@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// eachDynamic walks decoded JSON. Where it comes to a Go type of another sort, a
-// program for that takes over.
+// eachDynamic walks decoded JSON. At a value of another Go type, it continues with
+// a program for that type.
 func eachDynamic(x any, steps []step, yield func(Value) bool) bool {
 	for i, s := range steps {
 		switch at := x.(type) {
@@ -58,7 +58,7 @@ func eachDynamic(x any, steps []step, yield func(Value) bool) bool {
 	return true
 }
 
-// eachTyped goes on in a Go type that decoded JSON does not have, but objects
+// eachTyped continues in a Go type that decoded JSON does not have, but objects
 // made by hand may: a struct, a slice of strings.
 func eachTyped(x any, steps []step, yield func(Value) bool) bool {
 	v := reflect.ValueOf(x)

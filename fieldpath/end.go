@@ -2,9 +2,9 @@ package fieldpath
 
 import "strings"
 
-// End returns where the path at the beginning of text ends: at the first byte that is
-// one of stops, or at the end of the text. Brackets and quoted keys within them may hold
-// any byte. It is for languages that have paths in their expressions.
+// End returns where the path at the beginning of text ends: at the first byte that
+// is one of stops, or at the end of the text. Brackets and quoted keys within them
+// may hold any byte. It is for languages with paths in their expressions.
 func End(text, stops string) int {
 	depth, quote := 0, byte(0)
 	for i := 0; i < len(text); i++ {

@@ -9,23 +9,22 @@ import (
 
 // A field is one member of a struct as JSON sees it.
 type field struct {
-	// path leads to it through the structs that are embedded.
+	// path leads to the field through embedded structs.
 	path []reflect.StructField
 	typ  reflect.Type
-	// omitEmpty says that an empty value is left out of the JSON, omitZero
-	// likewise for a zero one.
+	// omitEmpty says that JSON leaves out an empty value, omitZero a zero one.
 	omitEmpty, omitZero bool
 
 	named bool
 }
 
-// known holds the fields of each struct type by name. Types are as many as the
-// program has; it is never emptied.
+// known holds the fields of each struct type by name. It is never emptied: a
+// program has a fixed number of types.
 var known sync.Map // reflect.Type to map[string]field
 
-// fieldsOf gives the JSON members of a struct type, with those of embedded
-// structs, by the rules of encoding/json: the shallowest of a name wins, then
-// the one named by a tag; if that leaves two, neither is there.
+// fieldsOf returns the JSON members of a struct type, with those of embedded
+// structs, by the rules of encoding/json: the shallowest of a name wins, then the
+// one named by a tag; if two are left, neither counts.
 func fieldsOf(t reflect.Type) map[string]field {
 	if m, ok := known.Load(t); ok {
 		return m.(map[string]field)
@@ -58,7 +57,7 @@ func fieldsOf(t reflect.Type) map[string]field {
 			if f, ok := dominant(candidates); ok {
 				fields[name] = f
 			} else {
-				fields[name] = field{} // hides deeper ones too
+				fields[name] = field{} // also hides deeper ones
 			}
 		}
 		level = next
@@ -72,8 +71,8 @@ func fieldsOf(t reflect.Type) map[string]field {
 	return fields
 }
 
-// member reads one Go field. What is embedded without a name of its own only
-// leads to its members.
+// member reads one Go field. A field that is embedded without a name of its own
+// only leads to its members.
 func member(at field, sf reflect.StructField) (name string, f field, embedded, ok bool) {
 	tag := sf.Tag.Get("json")
 	if tag == "-" {

@@ -43,7 +43,7 @@ var byKind = map[reflect.Kind]leaf{
 	reflect.Struct: leafObject, reflect.Map: leafMap, reflect.Slice: leafList, reflect.Array: leafObject,
 }
 
-// quantity is what resource.Quantity has and no other type.
+// quantity is a method that only resource.Quantity has.
 type quantity interface{ AsApproximateFloat64() float64 }
 
 var (
@@ -52,7 +52,7 @@ var (
 	marshalerType = reflect.TypeFor[json.Marshaler]()
 )
 
-// leafOf says how to read a value of this type, ok is false if there is no way.
+// leafOf says how to read a value of this type; ok is false if it cannot be read.
 func leafOf(t reflect.Type) (l leaf, ok bool) {
 	switch {
 	case isTime(t):
@@ -68,8 +68,8 @@ func leafOf(t reflect.Type) (l leaf, ok bool) {
 	return l, ok
 }
 
-// isTime tells a time.Time, and a struct that is nothing but one, as metav1.Time
-// and metav1.MicroTime are.
+// isTime recognises time.Time, and a struct that contains nothing else, such as
+// metav1.Time and metav1.MicroTime.
 func isTime(t reflect.Type) bool {
 	if t.Kind() == reflect.Struct && t.NumField() == 1 && t.Field(0).Anonymous {
 		t = t.Field(0).Type
@@ -133,7 +133,7 @@ func (g *program) present(p unsafe.Pointer) Value {
 	return g.uncommon(p)
 }
 
-// uncommon reads what may cost an allocation.
+// uncommon reads values whose reading may allocate.
 func (g *program) uncommon(p unsafe.Pointer) Value {
 	switch g.read {
 	case leafQuantity:
@@ -156,7 +156,7 @@ func (g *program) uncommon(p unsafe.Pointer) Value {
 	return anObject
 }
 
-// composite is v's Value: nil is null, and empty is left out if JSON does so.
+// composite is v's Value: nil is null, and empty is missing if JSON leaves it out.
 func composite(v reflect.Value, there Value, omitEmpty bool) Value {
 	if v.IsNil() || omitEmpty && v.Len() == 0 {
 		return Value{}
@@ -164,7 +164,7 @@ func composite(v reflect.Value, there Value, omitEmpty bool) Value {
 	return there
 }
 
-// marshaled reads what knows its own JSON, such as an intstr.IntOrString.
+// marshaled reads a value that marshals itself, such as an intstr.IntOrString.
 func marshaled(x any) Value {
 	text, err := json.Marshal(x)
 	if err != nil {

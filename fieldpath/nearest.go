@@ -2,7 +2,7 @@ package fieldpath
 
 import "slices"
 
-// nearest is the name that takes the fewest letters to become name.
+// nearest returns the name with the smallest edit distance to name.
 func nearest(name string, names []string) string {
 	if len(names) == 0 {
 		return ""
@@ -10,8 +10,8 @@ func nearest(name string, names []string) string {
 	return slices.MinFunc(names, func(a, b string) int { return distance(name, a) - distance(name, b) })
 }
 
-// distance counts the letters to insert, drop or change between two words. A
-// letter in the other case counts half, so that nodename leads to nodeName.
+// distance is the edit distance of two words. A letter in the other case counts
+// half, so that nodename leads to nodeName.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -7,13 +7,12 @@ import (
 	"strings"
 )
 
-// An ordered code is a string that sorts among others as its values do, one
-// after the other, so that a tree of strings can hold values of any kind and
-// rows of several.
+// An ordered code is a string that sorts like its values, one after the other, so
+// that a tree of strings can hold values of any kind and rows of several.
 //
-// Each value is a byte for its kind and then its content: numbers as a float64
-// with the sign turned so that bytes sort, followed by what a float64 lost of a
-// whole number; strings with each 0 byte as 0 255 and a 0 0 behind, which sorts
+// Each value is a byte for its kind and then its content. A number is a float64
+// with its bits turned so that the bytes sort, followed by what the float64 lost of
+// a whole number. A string has each 0 byte as 0 255 and ends with 0 0, which sorts
 // before every longer string.
 const (
 	codeMissing   = 0x10
@@ -24,8 +23,8 @@ const (
 	codeComposite = 0x60
 )
 
-// AppendOrdered adds the value's ordered code to dst: codes compare by their
-// bytes as the values do by Compare, and so do codes one after the other.
+// AppendOrdered appends the value's ordered code to dst: codes compare by their
+// bytes as the values do by Compare, and so do sequences of codes.
 func (v Value) AppendOrdered(dst []byte) []byte {
 	switch v.kind {
 	case Bool:
@@ -43,8 +42,8 @@ func (v Value) AppendOrdered(dst []byte) []byte {
 	return append(dst, codeMissing)
 }
 
-// AppendOrderedPrefix adds what the ordered codes of all strings that begin with
-// prefix begin with.
+// AppendOrderedPrefix appends the common beginning of the ordered codes of all
+// strings that begin with prefix.
 func AppendOrderedPrefix(dst []byte, prefix string) []byte {
 	return appendText(append(dst, codeString), prefix)
 }
@@ -60,8 +59,8 @@ func appendText(dst []byte, s string) []byte {
 	}
 }
 
-// appendNumber writes the float64 at or below the number, and then the distance
-// to it, which only large whole numbers have.
+// appendNumber writes the float64 at or below the number, and then the distance to
+// it, which is zero except for large whole numbers.
 func appendNumber(dst []byte, v Value) []byte {
 	f, rest := v.float(), uint16(0)
 	if v.kind == Int {
@@ -82,7 +81,7 @@ func appendNumber(dst []byte, v Value) []byte {
 
 var errCode = errors.New("not an ordered code of a value")
 
-// ReadOrdered reads the first value of a row of ordered codes, and gives the
+// ReadOrdered reads the first value of a row of ordered codes, and returns the
 // rest.
 func ReadOrdered(code string) (v Value, rest string, err error) {
 	if code == "" {

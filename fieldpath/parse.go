@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// maxSteps bounds how deep a path goes. No object is that deep; a path from a
-// user that is, is a mistake.
+// maxSteps bounds the depth of a path. No object is that deep; a user's path that
+// is deeper is a mistake.
 const maxSteps = 100
 
 // Parse reads a path: names with dots between them, and in brackets a key, a
@@ -50,7 +50,7 @@ func (r *pathReader) step(first bool) (step, error) {
 		return r.bracket()
 	}
 	if !first && !r.skip('.') {
-		return step{}, fmt.Errorf("a dot or [ is wanted at %q", r.text[r.at:])
+		return step{}, fmt.Errorf("expected a dot or [ at %q", r.text[r.at:])
 	}
 	rest := r.text[r.at:]
 	end := strings.IndexAny(rest, ".[")

@@ -7,34 +7,32 @@ import (
 	"sync/atomic"
 )
 
-// A Path says where in an object some values are. It is made by [Parse], can be
-// used by any number of goroutines, and remembers what it was compiled to for
-// each Go type that it met.
+// A Path says where in an object some values are. [Parse] makes it. Any number of
+// goroutines may use it. It keeps the compiled program of each Go type that it
+// reads.
 //
-// Why the programs stay with the path and not in a table of the package: paths
-// come from users' queries, and a table by text would keep all of them for ever.
+// Why the programs stay with the path and not in a table of the package: paths come
+// from users' queries, and a table by text would keep all of them for ever.
 type Path struct {
 	steps []step
 	text  string
 	multi bool
 
-	// latest is the program for the type that was met last: most paths only
-	// ever meet one.
+	// latest is the program of the last type: most paths read only one type.
 	latest   atomic.Pointer[program]
 	programs sync.Map // reflect.Type to *program
 }
 
-// step is one move down: to a name, to all elements, or, if the name is a
-// number in brackets and what it is applied to is a list, to one element.
+// step is one move down: to a name, to all elements, or, if the name is a number in
+// brackets and the value is a list, to one element.
 type step struct {
 	name string
-	// index is the element that name is, -1 if it is none.
+	// index is name as the index of an element, -1 if it is not a number.
 	index int
 	all   bool
 }
 
-// MustParse is [Parse] for paths that are written in the program. It panics
-// where Parse fails.
+// MustParse is [Parse] for paths in the source code. It panics where Parse fails.
 func MustParse(text string) *Path {
 	p, err := Parse(text)
 	if err != nil {
@@ -83,18 +81,18 @@ func join(steps []step) string {
 
 var quoting = strings.NewReplacer(`\`, `\\`, `'`, `\'`)
 
-// plainName says whether a name can stand between dots.
+// plainName says whether a name can be written between dots.
 func plainName(name string) bool {
 	return name != "" && !strings.ContainsAny(name, " \t\r\n.[]'\"\\*(),=!<>")
 }
 
-// plainKey says whether a name can stand in brackets without quotes. A number
-// cannot, because there it would be an element.
+// plainKey says whether a name can be written in brackets without quotes. A number
+// cannot, because it would be read as an element.
 func plainKey(name string) bool {
 	return name != "" && !strings.ContainsAny(name, " \t\r\n[]'\"\\*(),=!<>") && elementOf(name) < 0
 }
 
-// elementOf is the list element that a name in brackets stands for, -1 for none.
+// elementOf is the list index that a name in brackets stands for, -1 for none.
 func elementOf(name string) int {
 	n, err := strconv.Atoi(name)
 	if err != nil || n < 0 || strconv.Itoa(n) != name {

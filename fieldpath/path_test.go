@@ -57,7 +57,7 @@ func TestParseRefuses(t *testing.T) {
 		"a[b":                            "the bracket at position 2 is not closed",
 		"a['b]":                          "the quote at position 3 is not closed",
 		"a['b'":                          "a ] is missing",
-		"a[0]b":                          `a dot or [ is wanted at "b"`,
+		"a[0]b":                          `expected a dot or [ at "b"`,
 		"a b":                            `the name "a b" needs brackets and quotes: ['a b']`,
 		"a[x y]":                         `the key "x y" needs quotes: ['x y']`,
 		"a[]":                            `the key "" needs quotes`,

@@ -5,12 +5,12 @@ import (
 	"unsafe"
 )
 
-// program is a path compiled for one Go type: what to do with a pointer to an
-// object until it points to the value, and how to read that.
+// program is a path compiled for one Go type: the steps from a pointer to an object
+// to a pointer to the value, and how to read the value.
 //
 // Why offsets and not reflect.Value: a label of a pod is read in 24 ns without an
 // allocation; looking the names up by reflect each time takes 2,700 ns and two
-// (BenchmarkAccessor, BenchmarkPlainReflect).
+// allocations (BenchmarkAccessor, BenchmarkPlainReflect).
 type program struct {
 	typ  reflect.Type
 	ops  []op
@@ -19,16 +19,16 @@ type program struct {
 	omit bool
 	// last is the type of the value.
 	last reflect.Type
-	// object, if set, turns the object into decoded JSON, for which nothing
-	// was compiled.
+	// object, if set, turns the object into decoded JSON, which has no compiled
+	// steps.
 	object func(object any) any
-	// err is why there is no program.
+	// err says why there is no program.
 	err error
 }
 
 type op struct {
 	code opcode
-	// offset is how far to move, size what an element takes.
+	// offset is the distance to move, size the size of an element.
 	offset, size uintptr
 	index        int
 	name         string
@@ -47,21 +47,20 @@ const (
 	opEach                     // element of a slice
 	opEntry                    // of a map
 	opEntries                  // of a map, all
-	opDynamic                  // what an interface holds is known only when it is met
+	opDynamic                  // the type in an interface is known only at run time
 	opText                     // the entry of a map of strings, which is the value
 	opTexts                    // the entries of a map of strings
 )
 
-// sliceHeader is how Go lays out a slice.
+// sliceHeader is Go's layout of a slice.
 type sliceHeader struct {
 	data unsafe.Pointer
 	len  int
 	cap  int
 }
 
-// first runs the program from op i on the object at p and gives the first value
-// that it meets, which is the only one without opEach. A path that leads nowhere
-// gives Missing.
+// first runs the program from op i on the object at p and returns the first value,
+// which is the only one without opEach. A path that leads nowhere returns Missing.
 func (g *program) first(i int, p unsafe.Pointer) (v Value) {
 	for ; i < len(g.ops); i++ {
 		switch o := &g.ops[i]; o.code {
@@ -101,7 +100,7 @@ func (g *program) first(i int, p unsafe.Pointer) (v Value) {
 	return g.value(p)
 }
 
-// each gives every value, from op i on the object at p, until yield is false.
+// each yields every value, from op i on the object at p, until yield returns false.
 func (g *program) each(i int, p unsafe.Pointer, yield func(Value) bool) bool {
 	for ; i < len(g.ops); i++ {
 		switch o := &g.ops[i]; o.code {
@@ -150,7 +149,7 @@ func (g *program) each(i int, p unsafe.Pointer, yield func(Value) bool) bool {
 	return true
 }
 
-// zero says whether a struct is zero, by its own word if it has one.
+// zero says whether a struct is zero, by its IsZero method if it has one.
 func (o *op) zero(p unsafe.Pointer) bool {
 	v := reflect.NewAt(o.typ, p)
 	if z, ok := v.Interface().(interface{ IsZero() bool }); ok {
@@ -159,7 +158,7 @@ func (o *op) zero(p unsafe.Pointer) bool {
 	return v.Elem().IsZero()
 }
 
-// entry finds a map's entry. It is a copy, because entries of a map have no
+// entry returns a map's entry. It is a copy, because entries of a map have no
 // address.
 func (o *op) entry(p unsafe.Pointer) unsafe.Pointer {
 	found := reflect.NewAt(o.typ, p).Elem().MapIndex(o.key)
@@ -175,7 +174,7 @@ func addressable(v reflect.Value) unsafe.Pointer {
 	return copied.UnsafePointer()
 }
 
-// entries goes on with each entry of a map, in the order of the keys.
+// entries continues with each entry of a map, in the order of the keys.
 func (g *program) entries(i int, p unsafe.Pointer, yield func(Value) bool) bool {
 	m := reflect.NewAt(g.ops[i].typ, p).Elem()
 	for _, key := range sortedKeys(m) {

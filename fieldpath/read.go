@@ -5,12 +5,12 @@ import (
 	"unsafe"
 )
 
-// First reads the value of an object: a pointer to a struct, a struct, decoded
-// JSON (map[string]any), or an unstructured object. If there is none it is
-// Missing; if there are several, the first. The error says that objects of this
-// type cannot have the path.
+// First reads the value of an object: a pointer to a struct, a struct, decoded JSON
+// (map[string]any), or an unstructured object. Without a value it is Missing; of
+// several values it is the first. The error says that objects of this type cannot
+// have the path.
 //
-// A struct that is not given by pointer is copied.
+// A struct that is not passed by pointer is copied.
 func (p *Path) First(object any) (Value, error) {
 	g, at, err := p.start(object)
 	switch {
@@ -29,8 +29,8 @@ func (p *Path) First(object any) (Value, error) {
 	return g.first(0, at), nil
 }
 
-// Append adds every value of an object to values, in the object's order, those
-// that are missing left out. See First.
+// Append appends every value of an object to values, in the object's order, without
+// missing ones. See First.
 func (p *Path) Append(values []Value, object any) ([]Value, error) {
 	g, at, err := p.start(object)
 	if g == nil || err != nil {
@@ -48,7 +48,7 @@ func (p *Path) Append(values []Value, object any) ([]Value, error) {
 	return values, nil
 }
 
-// start gives the program for an object and the address to start at; no program
+// start returns the program for an object and the address to start at; no program
 // for nil, which has no values.
 func (p *Path) start(object any) (*program, unsafe.Pointer, error) {
 	if object == nil {
@@ -69,17 +69,17 @@ func (p *Path) start(object any) (*program, unsafe.Pointer, error) {
 	return g, v.UnsafePointer(), nil
 }
 
-// An Accessor reads a path from objects of one Go type. That the type has the
-// path was settled when it was made.
+// An Accessor reads a path from objects of one Go type. Compile has checked that
+// the type has the path.
 type Accessor[T any] struct {
 	path *Path
 	// direct is the program if T is a pointer to a struct, nil otherwise.
 	direct *program
 }
 
-// Compile makes an Accessor, or says what is wrong with the path for T. If T is
-// an interface, that can only be found out from objects: the Accessor reads
-// Missing from those that cannot have the path.
+// Compile makes an Accessor, or returns an error if T does not have the path. If T
+// is an interface, only objects can tell: the Accessor reads Missing from those
+// that cannot have the path.
 func Compile[T any](text string) (*Accessor[T], error) {
 	path, err := Parse(text)
 	if err != nil {
@@ -114,7 +114,7 @@ func (a *Accessor[T]) First(object T) Value {
 	return a.direct.first(0, p)
 }
 
-// Append adds every value of an object to values.
+// Append appends every value of an object to values.
 func (a *Accessor[T]) Append(values []Value, object T) []Value {
 	values, _ = a.path.Append(values, object)
 	return values

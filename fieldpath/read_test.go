@@ -91,7 +91,7 @@ func TestReadPod(t *testing.T) {
 	}
 }
 
-// read gives all values as text, after a check that First agrees.
+// read returns all values as text, after a check that First agrees.
 func read(t interface{ Errorf(string, ...any) }, p *fieldpath.Path, object any) string {
 	values, err := p.Append(nil, object)
 	if err != nil {
@@ -118,7 +118,7 @@ func TestWrongPathNamesTheNearest(t *testing.T) {
 		"spec.containers[0].img":       `the nearest is "spec.containers[0].image"`,
 		"spec.nodeName.x":              `spec.nodeName of *v1.Pod is a string, which has nothing inside`,
 		"metadata.creationTimestamp.x": `is a v1.Time, which has nothing inside`,
-		"spec[*]":                      `spec of *v1.Pod is no list`,
+		"spec[*]":                      `spec of *v1.Pod is not a list`,
 	} {
 		p := fieldpath.MustParse(path)
 		_, err := p.First(aPod())
@@ -171,7 +171,7 @@ func TestAccessor(t *testing.T) {
 	}
 }
 
-// odd has every way in which a field can come into JSON, or not.
+// odd has every way in which a field can get into JSON, or not.
 type odd struct {
 	Base `json:",inline"`
 	*Deep
@@ -203,7 +203,7 @@ type Base struct {
 }
 
 type Deep struct {
-	ID     string `json:"id"` // hidden by Base's, which ties: neither is there
+	ID     string `json:"id"` // conflicts with Base's: neither counts
 	Bottom int64  `json:"bottom"`
 	Other  *Base  `json:"other,omitempty"`
 }
@@ -265,7 +265,7 @@ func TestStructAndJSONAgree(t *testing.T) {
 		}
 		for _, p := range oddPaths {
 			if _, typed := o.Any.(*Base); typed && p.String() == "any[*]" {
-				continue // the members of a struct are not all asked for at once
+				continue // a path cannot select all members of a struct
 			}
 			typed, plain := read(t, p, o), read(t, p, decoded)
 			if typed != plain {
@@ -281,8 +281,7 @@ func TestStructAndJSONAgree(t *testing.T) {
 	})
 }
 
-// Where apimachinery's own lookup finds a scalar, so does a path, and nowhere
-// else.
+// A path finds a scalar exactly where apimachinery's own lookup does.
 func TestAgreesWithNestedField(t *testing.T) {
 	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(aPod())
 	if err != nil {

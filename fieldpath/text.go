@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// ValuesOfText gives all values that are written so, in order: the text itself, and
+// ValuesOfText returns all values with this text, in order: the text itself, and
 // the bool, number and time that it spells.
 func ValuesOfText(text string) []Value {
 	values := []Value{StringValue(text)}

@@ -8,19 +8,19 @@ import (
 	"time"
 )
 
-// Kind is what a [Value] is. Values of different kinds are ordered by kind, in
-// the order of these constants; whole and other numbers are one kind there.
+// Kind is the kind of a [Value]. Values of different kinds are ordered by kind, in
+// the order of these constants; whole and other numbers count as one kind there.
 type Kind uint8
 
 const (
-	// Missing is the value of a field that is not there, or null.
+	// Missing is the value of a field that is absent, or null.
 	Missing Kind = iota
 	Bool
 	Int
 	Float
 	Time
 	String
-	// Composite is an object or a list: it is there, but has no order.
+	// Composite is an object or a list: it has no order.
 	Composite
 )
 
@@ -33,7 +33,7 @@ func (k Kind) String() string {
 	return fmt.Sprintf("kind %d", uint8(k))
 }
 
-// A Value is what a field holds. Two values that compare as equal are equal by
+// A Value is the content of a field. Two values that compare as equal are equal by
 // ==, so that a Value can be the key of a map. The zero Value is Missing.
 //
 // A resource.Quantity is a number, a metav1.Time is a time; in decoded JSON both
@@ -60,7 +60,7 @@ func BoolValue(b bool) Value {
 	return v
 }
 
-// FloatValue makes a Value of a number. A whole one becomes an Int, so that 2
+// FloatValue makes a Value of a number. A whole number becomes an Int, so that 2
 // and 2.0 are the same; NaN is Missing, because it has no place in any order.
 func FloatValue(f float64) Value {
 	switch {
@@ -81,8 +81,8 @@ func TimeValue(t time.Time) Value {
 	return Value{kind: Time, bits: t.Unix(), nanos: uint32(t.Nanosecond())}
 }
 
-// ValueOf makes a Value of what Go code has at hand: a Value, a string, number
-// or bool, a time.Time, or nil.
+// ValueOf makes a Value of a Go value: a Value, a string, number or bool, a
+// time.Time, or nil.
 func ValueOf(x any) (Value, error) {
 	if v, ok := x.(Value); ok {
 		return v, nil
@@ -94,7 +94,7 @@ func ValueOf(x any) (Value, error) {
 	return v, nil
 }
 
-// Kind says what the value is.
+// Kind is the value's kind.
 func (v Value) Kind() Kind { return v.kind }
 
 // IsMissing says whether there is no value.
@@ -131,9 +131,8 @@ func (v Value) Number() (float64, bool) {
 
 func (v Value) float() float64 { return math.Float64frombits(uint64(v.bits)) }
 
-// Compare orders values: missing ones first, then false and true, numbers,
-// times, strings by their bytes. Composites come last, among them all objects
-// before all lists.
+// Compare orders values: missing ones first, then false and true, numbers, times,
+// strings by their bytes. Composites come last, all objects before all lists.
 func (v Value) Compare(w Value) int {
 	if a, b := v.rank(), w.rank(); a != b {
 		return cmp.Compare(a, b)
@@ -147,7 +146,7 @@ func (v Value) Compare(w Value) int {
 	return cmp.Compare(v.text, w.text)
 }
 
-// rank is the place of the value's kind in the order.
+// rank is the position of the value's kind in the order.
 func (v Value) rank() Kind {
 	if v.kind == Float {
 		return Int
@@ -165,7 +164,7 @@ func compareNumbers(v, w Value) int {
 	case w.kind == Float:
 		return cmp.Compare(v.float(), w.float())
 	}
-	// v is no whole number, or beyond all of them.
+	// v is not a whole number, or larger than all of them.
 	f := v.float()
 	switch {
 	case f >= 1<<63:

@@ -68,7 +68,7 @@ func TestValueText(t *testing.T) {
 	}
 }
 
-// oddText is short and of the bytes that the code treats in a special way.
+// oddText is short and made of the bytes that the code treats specially.
 func oddText() *rapid.Generator[string] {
 	return rapid.Map(rapid.SliceOfN(rapid.SampledFrom([]byte{0, 1, 'a', 255}), 0, 4), func(b []byte) string { return string(b) })
 }
@@ -82,7 +82,7 @@ func aValue() *rapid.Generator[Value] {
 	)
 }
 
-// Rows of values compare as their codes do, and the order is a total one.
+// Rows of values compare as their codes do, and the order is total.
 func TestOrderedRows(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		row := rapid.SliceOfN(aValue(), 0, 3)

@@ -18,8 +18,8 @@ import (
 	"github.com/tarnproject/tarn/informers/internal/roster"
 )
 
-// SharedInformerFactory makes at most one informer for each type, starts those
-// that were asked for, and waits for them.
+// SharedInformerFactory makes at most one informer for each type, starts those that
+// were requested, and waits for them.
 type SharedInformerFactory = informers.SharedInformerFactory
 
 // NewSharedInformerFactory makes a factory for all namespaces.
@@ -103,13 +103,13 @@ func (f *factory) InformerFor(object runtime.Object, build internalinterfaces.Ne
 // InformerName is the name that the informers have in metrics; nil for none.
 func (f *factory) InformerName() *cache.InformerName { return f.name }
 
-// Start is StartWithContext for those who have a channel.
+// Start is StartWithContext with a channel.
 func (f *factory) Start(stop <-chan struct{}) {
 	f.StartWithContext(wait.ContextForChannel(stop))
 }
 
-// StartWithContext starts the informers that have been asked for and are not
-// started yet; they run until ctx ends. After Shutdown it does nothing.
+// StartWithContext starts the requested informers that are not started yet; they
+// run until ctx ends. After Shutdown it does nothing.
 func (f *factory) StartWithContext(ctx context.Context) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -137,7 +137,7 @@ func (f *factory) Shutdown() {
 	f.name.Release()
 }
 
-// WaitForCacheSync is WaitForCacheSyncWithContext for those who have a channel.
+// WaitForCacheSync is WaitForCacheSyncWithContext with a channel.
 func (f *factory) WaitForCacheSync(stop <-chan struct{}) map[reflect.Type]bool {
 	return f.WaitForCacheSyncWithContext(wait.ContextForChannel(stop)).Synced
 }

@@ -79,8 +79,8 @@ func WithInformerName(name *cache.InformerName) SharedInformerOption {
 	return func(s *settings) { s.name = name }
 }
 
-// WithSharing says whether informers hold equal parts of their objects once, as
-// they do unless told otherwise: see [cache.ShareStructure].
+// WithSharing sets whether informers hold equal parts of their objects once, which
+// is the default: see [cache.ShareStructure].
 func WithSharing(on bool) SharedInformerOption {
 	return func(s *settings) { s.unshared = !on }
 }

@@ -14,9 +14,8 @@ import (
 	"github.com/tarnproject/tarn/cache"
 )
 
-// ours is a factory as client-go's typed packages see it: they ask for an
-// informer and say how client-go would build it, and get the one that this
-// package builds.
+// ours is the factory that client-go's typed packages get: they request an informer
+// and say how client-go would build it, and get the one that this package builds.
 type ours struct{ *factory }
 
 // InformerFor returns the informer for the type of object. Only for a type that
@@ -49,8 +48,8 @@ func (f *factory) builder(c collection) internalinterfaces.NewInformerFunc {
 // GenericInformer is an informer with a lister that does not know the type.
 type GenericInformer = informers.GenericInformer
 
-// ForResource returns the informer for a resource that is known only at run
-// time. It fails for those of which client-go has no Go type.
+// ForResource returns the informer for a resource that is known only at run time.
+// It fails for resources without a Go type in client-go.
 func (f *factory) ForResource(resource schema.GroupVersionResource) (GenericInformer, error) {
 	c, ok := known().byResource[resource]
 	if !ok {

@@ -12,9 +12,9 @@ import (
 	"github.com/tarnproject/tarn/cache"
 )
 
-// recipe is what an informer is made of, but for its client. The factory and
-// [For] fill it in their own ways and make the same of it that client-go's
-// generated constructors would.
+// recipe describes an informer without its client. The factory and [For] fill it in
+// their own ways and make the same informer as client-go's generated constructors
+// would.
 type recipe struct {
 	object   runtime.Object
 	resource schema.GroupVersionResource
@@ -61,8 +61,8 @@ func byNamespace() cache.Indexers {
 	return cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
 }
 
-// untyped is a client whose list type has been forgotten, so that everything
-// behind it is written, and compiled, once.
+// untyped is a client without its list type, so that all code that uses it is
+// written, and compiled, once.
 type untyped[L runtime.Object] struct{ client Client[L] }
 
 func (u untyped[L]) List(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {

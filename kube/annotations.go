@@ -9,10 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// annotationPath is how an annotation is named as a field.
+// annotationPath is the field path of an annotation.
 func annotationPath(name string) string { return "metadata.annotations['" + name + "']" }
 
-// strippingAnnotations takes annotations out before a transform, which may be nil.
+// strippingAnnotations removes annotations before a transform, which may be nil.
 func strippingAnnotations[T any](names []string, then func(T) (T, error)) func(T) (T, error) {
 	if len(names) == 0 {
 		return then
@@ -26,8 +26,9 @@ func strippingAnnotations[T any](names []string, then func(T) (T, error)) func(T
 	}
 }
 
-// StripAnnotations returns an object without these annotations, which may be named
-// as [NamesAnnotation] does: itself if it has none of them, else a copy that shares all but its annotations with it, since
+// StripAnnotations returns an object without these annotations; names may have
+// wildcards, see [NamesAnnotation]. It returns the same object if it has none of
+// them, else a copy that shares everything but its annotations with it, since
 // others may have the same parts.
 func StripAnnotations[T any](object T, names ...string) T {
 	switch o := any(object).(type) {
@@ -74,7 +75,7 @@ func StripAnnotations[T any](object T, names ...string) T {
 	return object
 }
 
-// without is a map without some keys: itself if it has none of them.
+// without returns a map without some keys: the same map if it has none of them.
 func without[V any](m map[string]V, names []string) map[string]V {
 	left := m
 	for key := range m {
@@ -89,7 +90,7 @@ func without[V any](m map[string]V, names []string) map[string]V {
 	return left
 }
 
-// NamesAnnotation says whether a list of names has an annotation. A * at the
+// NamesAnnotation says whether a list of names contains an annotation. A * at the
 // beginning or at the end of a name stands for any text.
 func NamesAnnotation(names []string, annotation string) bool {
 	for _, name := range names {

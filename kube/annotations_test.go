@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Annotations are taken out of a copy; what is given is as it was, and is given
-// back where there is nothing to take.
+// Annotations are removed from a copy. The input does not change, and is returned
+// if there is nothing to remove.
 func TestWithoutAnnotations(t *testing.T) {
 	for _, c := range []struct {
 		have, want map[string]string
@@ -49,8 +49,8 @@ func TestWithoutAnnotations(t *testing.T) {
 	}
 }
 
-// The names under which appliers were found to keep copies, in public code, and some
-// that only look like them.
+// Names under which public code keeps copies of applied objects, and some that only
+// look like them.
 func TestAppliedCopies(t *testing.T) {
 	for name, want := range map[string]bool{
 		"kubectl.kubernetes.io/last-applied-configuration":      true,

@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// BenchmarkCut is what it costs to find the objects in a body, without decoding
-// them.
+// BenchmarkCut measures finding the objects in a body, without decoding them.
 func BenchmarkCut(b *testing.B) {
 	for m, contentType := range medias {
 		all := newPods(1000)
@@ -24,7 +23,7 @@ func BenchmarkCut(b *testing.B) {
 			b.SetBytes(int64(len(list)))
 			b.ReportAllocs()
 			for b.Loop() {
-				f := newFeed(bytes.NewReader(list), blockSize)
+				f := newBodyBuffer(bytes.NewReader(list), blockSize)
 				if _, err := readList(f, m, DefaultMaxItem, counter{}); err != nil {
 					b.Fatal(err)
 				}
@@ -35,7 +34,7 @@ func BenchmarkCut(b *testing.B) {
 			b.SetBytes(int64(len(stream)))
 			b.ReportAllocs()
 			for b.Loop() {
-				f := newFeed(bytes.NewReader(stream), firstBlock)
+				f := newBodyBuffer(bytes.NewReader(stream), firstBlock)
 				for {
 					frame, err := nextFrame(f, m, DefaultMaxItem)
 					if err != nil {
@@ -52,6 +51,6 @@ func BenchmarkCut(b *testing.B) {
 // counter takes items and does nothing with them.
 type counter struct{}
 
-func (counter) item(f *feed, n int)                  { f.take(n) }
+func (counter) item(f *bodyBuffer, n int)            { f.take(n) }
 func (counter) tooLong(start []byte, size, at int64) {}
 func (counter) forget()                              {}

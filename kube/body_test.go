@@ -17,7 +17,7 @@ import (
 	"github.com/tarnproject/tarn"
 )
 
-// offline is a source for bodies that come from nowhere.
+// offline is a source whose bodies come from the test.
 func offline[T any](t testing.TB, c Collection, opts SourceOptions) *Source[T] {
 	t.Helper()
 	client, err := NewClient(&rest.Config{Host: "nowhere"})
@@ -35,7 +35,7 @@ func bodyOf(m media, body io.Reader) *response { return &response{media: m, body
 
 var medias = map[media]string{mediaJSON: jsonType, mediaProtobuf: protobufType}
 
-// A body that ends too early is never taken for a whole one, wherever it ends.
+// A body that ends too early is never accepted as whole, wherever it ends.
 func TestListTruncated(t *testing.T) {
 	source := offline[*corev1.Pod](t, pods, SourceOptions{})
 	for m, contentType := range medias {
@@ -51,7 +51,7 @@ func TestListTruncated(t *testing.T) {
 			if tarn.ReasonOf(err) != tarn.ReasonLost || len(page.Items) != 0 {
 				t.Fatalf("%s cut at %d of %d: %v", contentType, n, len(body), err)
 			}
-			if want := fmt.Sprintf("the list of pods broke off at byte %d: ", n); !strings.HasPrefix(err.Error(), want) {
+			if want := fmt.Sprintf("the list of pods was cut off at byte %d: ", n); !strings.HasPrefix(err.Error(), want) {
 				t.Fatalf("%s cut at %d: %v", contentType, n, err)
 			}
 		}
@@ -96,7 +96,7 @@ func TestListInAnyPieces(t *testing.T) {
 	}
 }
 
-// Objects of all sizes come through whole, around the sizes of blocks above all.
+// Objects of all sizes arrive whole, in particular around the sizes of blocks.
 func TestListLargeItems(t *testing.T) {
 	source := offline[*corev1.Pod](t, pods, SourceOptions{})
 	all := newPods(40)
@@ -119,7 +119,7 @@ func TestListLargeItems(t *testing.T) {
 	}
 }
 
-// An item that is too long is a bad object with its name; those around it are not.
+// An item that is too long is a bad object with its name; its neighbours are good.
 func TestListItemTooLong(t *testing.T) {
 	source := offline[*corev1.Pod](t, pods, SourceOptions{MaxItem: 4000})
 	for m, contentType := range medias {
@@ -131,7 +131,7 @@ func TestListItemTooLong(t *testing.T) {
 				t.Fatalf("%s: %v, %d items, bad %v", contentType, err, len(page.Items), page.Bad)
 			}
 			bad := page.Bad[0]
-			if bad.Key != "default/pod-2" || bad.Version != "102" || !strings.Contains(bad.Err.Error(), "of the list of pods: the object has ") || !strings.Contains(bad.Err.Error(), "4000 are the limit") {
+			if bad.Key != "default/pod-2" || bad.Version != "102" || !strings.Contains(bad.Err.Error(), "of the list of pods: the object has ") || !strings.Contains(bad.Err.Error(), "the limit is 4000") {
 				t.Errorf("%s: %v", contentType, bad)
 			}
 		}
@@ -209,7 +209,7 @@ func TestProtobufListShapes(t *testing.T) {
 		"items as numbers":   {kind + bytesField(2, "\x10\x05"), "field 2 of the list has wire type 0"},
 		"a group":            {kind + bytesField(2, "\x1b\x1c"), "a field of wire type 3"},
 		"list as number":     {kind + "\x10\x05", "field 2 of the envelope has wire type 0"},
-		"kind garbled":       {bytesField(1, "\x0a\xff"), "the kind cannot be read"},
+		"kind malformed":     {bytesField(1, "\x0a\xff"), "the kind cannot be read"},
 		"huge list":          {kind + "\x12\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", "a list of 18446744073709551615 bytes"},
 		"endless number":     {kind + strings.Repeat("\xff", 20), "a number does not end"},
 		"field over the end": {kind + "\x12\x03\x1a\x05" + strings.Repeat("a", 50), "a field is longer than the list"},
@@ -233,7 +233,8 @@ func varint(n int) []byte {
 	return append(b, byte(n))
 }
 
-// A stream that ends within an event has broken off; between events it has ended.
+// A stream that ends within an event was cut off; between events it has ended
+// normally.
 func TestWatchTruncated(t *testing.T) {
 	source := offline[*corev1.Pod](t, pods, SourceOptions{})
 	for m, contentType := range medias {
@@ -304,14 +305,14 @@ func TestJSONEventShapes(t *testing.T) {
 
 // A length that is only claimed costs no memory.
 func TestClaimedLength(t *testing.T) {
-	for body, read := range map[string]func(*feed) error{
-		"\x01\xff\xff\xff": func(f *feed) error { _, err := nextFrame(f, mediaProtobuf, DefaultMaxItem); return err },
-		"k8s\x00\x12\xff\xff\xff\x7f\x12\xff\xff\xff\x0f": func(f *feed) error {
+	for body, read := range map[string]func(*bodyBuffer) error{
+		"\x01\xff\xff\xff": func(f *bodyBuffer) error { _, err := nextFrame(f, mediaProtobuf, DefaultMaxItem); return err },
+		"k8s\x00\x12\xff\xff\xff\x7f\x12\xff\xff\xff\x0f": func(f *bodyBuffer) error {
 			_, err := readList(f, mediaProtobuf, DefaultMaxItem, counter{})
 			return err
 		},
 	} {
-		f := newFeed(strings.NewReader(body), firstBlock)
+		f := newBodyBuffer(strings.NewReader(body), firstBlock)
 		if err := read(f); err != io.ErrUnexpectedEOF {
 			t.Error(err)
 		}

@@ -18,24 +18,23 @@ import (
 )
 
 // Client talks to one API server, on behalf of any number of sources. They share
-// its connections, its rate limit, and the pool in which equal parts of their
-// objects are found again.
+// its connections, its rate limit, and the pool of equal parts of their objects.
 //
-// It is client-go's REST client for all that concerns a request, up to the body
-// of a good response. Only the body is read otherwise: see [Source].
+// A request is made by client-go's REST client, up to the body of a good response.
+// Only the body is read differently: see [Source].
 type Client struct {
 	rest  *rest.RESTClient
 	pool  *wire.Pool
 	media mediaPolicy
 	gzip  bool
-	// server tells it from another, as far as the config says.
+	// server identifies the API server, as far as the config says.
 	server string
 
 	decoded decodeCounter
 
 	mu sync.Mutex
-	// plain are the resources of which the server refused all but JSON.
-	plain map[schema.GroupVersionResource]bool
+	// jsonOnly are the resources for which the server refused everything but JSON.
+	jsonOnly map[schema.GroupVersionResource]bool
 }
 
 // ClientOption changes how a [Client] is made.
@@ -46,8 +45,8 @@ type clientSettings struct {
 	pool *wire.Pool
 }
 
-// WithHTTPClient makes a client use these connections; of the config, what
-// concerns transport is then not looked at.
+// WithHTTPClient makes a client use these connections. The transport settings of
+// the config are then ignored.
 func WithHTTPClient(client *http.Client) ClientOption {
 	return func(s *clientSettings) { s.http = client }
 }
@@ -57,11 +56,11 @@ func WithPool(pool *wire.Pool) ClientOption {
 	return func(s *clientSettings) { s.pool = pool }
 }
 
-// NewClient returns a client for the server that cfg names. All of the config is
-// respected, as client-go does.
+// NewClient returns a client for the server that cfg names. It respects all of the
+// config, as client-go does.
 func NewClient(cfg *rest.Config, opts ...ClientOption) (*Client, error) {
 	if cfg == nil {
-		return nil, errors.New("kube: the config is nil: get one from rest.InClusterConfig or clientcmd")
+		return nil, errors.New("kube: the config is nil: take one from rest.InClusterConfig or clientcmd")
 	}
 	var s clientSettings
 	for _, o := range opts {
@@ -74,24 +73,24 @@ func NewClient(cfg *rest.Config, opts ...ClientOption) (*Client, error) {
 	if s.http == nil {
 		var err error
 		if s.http, err = httpClientFor(cfg); err != nil {
-			return nil, fmt.Errorf("kube: no connection can be made to %s: %w", cfg.Host, err)
+			return nil, fmt.Errorf("kube: cannot connect to %s: %w", cfg.Host, err)
 		}
 	}
 	if s.pool == nil {
 		s.pool = wire.NewPool()
 	}
 	c := &Client{
-		pool:   s.pool,
-		media:  mediaPolicyOf(cfg),
-		gzip:   !cfg.DisableCompression,
-		server: serverOf(cfg),
-		plain:  map[schema.GroupVersionResource]bool{},
+		pool:     s.pool,
+		media:    mediaPolicyOf(cfg),
+		gzip:     !cfg.DisableCompression,
+		server:   serverOf(cfg),
+		jsonOnly: map[schema.GroupVersionResource]bool{},
 	}
-	// The REST client is told the path and the types of each request.
+	// Each request sets its own path and types.
 	cfg.GroupVersion, cfg.APIPath = &schema.GroupVersion{}, "/"
 	cfg.NegotiatedSerializer = metainternal.Codecs.WithoutConversion()
 	var err error
-	if c.rest, err = rest.RESTClientForConfigAndClient(cfg, tapped(s.http)); err != nil {
+	if c.rest, err = rest.RESTClientForConfigAndClient(cfg, withHeaderRecorder(s.http)); err != nil {
 		return nil, fmt.Errorf("kube: the config of %s is not usable: %w", cfg.Host, err)
 	}
 	return c, nil
@@ -114,25 +113,25 @@ type response struct {
 	media media
 }
 
-// get asks for a collection. A server that refuses the media types asked for is
-// asked for JSON from then on.
+// get reads a collection. If the server refuses the media types of the request,
+// this and later requests are for JSON.
 func (c *Client) get(ctx context.Context, r request) (*response, error) {
 	gvr := r.collection.Resource
-	plain := c.isPlain(gvr)
+	plain := c.isJSONOnly(gvr)
 	resp, err := c.send(ctx, r, plain)
 	if err != nil && !plain && refusesMedia(err) && c.media.json {
 		if resp, err := c.send(ctx, r, true); err == nil {
-			c.setPlain(gvr)
+			c.setJSONOnly(gvr)
 			return resp, nil
 		}
 	}
 	return resp, err
 }
 
-// send makes the request once. Tries in a row, and the waits between, are the
-// reflector's business; hence no retries here.
+// send makes the request once. The reflector retries and backs off; hence no
+// retries here.
 func (c *Client) send(ctx context.Context, r request, plain bool) (*response, error) {
-	tap := &tap{}
+	recorded := &headers{}
 	req := c.rest.Get().
 		AbsPath(r.collection.path()...).
 		SpecificallyVersionedParams(&r.options, metav1.ParameterCodec, schema.GroupVersion{Version: "v1"}).
@@ -141,21 +140,21 @@ func (c *Client) send(ctx context.Context, r request, plain bool) (*response, er
 		MaxRetries(0)
 	switch {
 	case r.options.Watch:
-		// client-go does not slow watches down either: each is a list's successor.
+		// client-go does not rate-limit watches either: each one follows a list.
 		req.Throttle(flowcontrol.NewFakeAlwaysRateLimiter())
 	case c.gzip:
 		req.SetHeader("Accept-Encoding", "gzip")
 	}
-	body, err := req.Stream(context.WithValue(ctx, tapKey{}, tap))
+	body, err := req.Stream(context.WithValue(ctx, headersKey{}, recorded))
 	if err != nil {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
-		return nil, tap.complete(err)
+		return nil, recorded.complete(err)
 	}
-	m, err := mediaOf(tap.contentType)
+	m, err := mediaOf(recorded.contentType)
 	if err == nil && m == mediaProtobuf && !r.protobuf {
-		err = errors.New("the answer is Kubernetes protobuf, which was not asked for and these objects have no form in")
+		err = errors.New("the answer is Kubernetes protobuf, but the request was for JSON and these objects have no protobuf form")
 	}
 	if err != nil {
 		body.Close()
@@ -164,14 +163,14 @@ func (c *Client) send(ctx context.Context, r request, plain bool) (*response, er
 	return &response{body: body, media: m}, nil
 }
 
-func (c *Client) isPlain(gvr schema.GroupVersionResource) bool {
+func (c *Client) isJSONOnly(gvr schema.GroupVersionResource) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.plain[gvr]
+	return c.jsonOnly[gvr]
 }
 
-func (c *Client) setPlain(gvr schema.GroupVersionResource) {
+func (c *Client) setJSONOnly(gvr schema.GroupVersionResource) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.plain[gvr] = true
+	c.jsonOnly[gvr] = true
 }

@@ -84,7 +84,7 @@ func TestClientUserAgent(t *testing.T) {
 	}
 }
 
-// limiter counts who waits for it.
+// limiter counts the calls that wait for it.
 type limiter struct {
 	flowcontrol.RateLimiter
 	waits atomic.Int32
@@ -147,8 +147,7 @@ func TestClientWarnings(t *testing.T) {
 	}
 }
 
-// The time that a config gives to each request ends a watch in good order, and a
-// list with an error.
+// The config's timeout ends a watch normally, and a list with an error.
 func TestClientTimeout(t *testing.T) {
 	s := serve(t, false, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", jsonType)
@@ -185,9 +184,9 @@ func TestClientTimeout(t *testing.T) {
 
 func TestNewClientErrors(t *testing.T) {
 	for want, cfg := range map[string]*rest.Config{
-		"the config is nil":            nil,
-		"host must be a URL":           {Host: "a/b/c"},
-		"no connection can be made to": {Host: "x", TLSClientConfig: rest.TLSClientConfig{CAData: []byte("?")}},
+		"the config is nil":  nil,
+		"host must be a URL": {Host: "a/b/c"},
+		"cannot connect to":  {Host: "x", TLSClientConfig: rest.TLSClientConfig{CAData: []byte("?")}},
 	} {
 		if _, err := NewClient(cfg); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// cluster is a server of pods, as small as Reflect can do with.
+// cluster is a server of pods, with just what Reflect needs.
 type cluster struct {
 	*server
 	t testing.TB

@@ -13,31 +13,31 @@ import (
 	"github.com/tarnproject/tarn/kube/wire"
 )
 
-// codec makes objects of what a list or stream was cut into, and decides whether
-// they belong there. Any number of goroutines may use it at a time.
+// codec decodes the items of a list or the events of a stream, and checks that they
+// are of the collection's kind. Any number of goroutines may use it at a time.
 //
-// Typed objects and metadata end up without apiVersion and kind, as client-go's
-// typed clients give them: the type says it. Unstructured ones always have both.
+// Typed objects and metadata have no apiVersion and kind, as with client-go's typed
+// clients: the type implies them. Unstructured objects always have both.
 type codec[T any] struct {
 	wire  *wire.Decoder
-	kinds kinds
+	kinds kindFilter
 	// stamp is set on typed objects and metadata; usually empty.
 	stamp metav1.TypeMeta
 }
 
-// life is what is known of an object before it is decoded: what happens to it, and
-// where its states are held, if they are.
-type life struct {
+// stateInfo is what is known of a state before it is decoded: the event, and where
+// the object's earlier states are held, if they are.
+type stateInfo struct {
 	event wire.Event
 	held  wire.Held
 }
 
-// object decodes one state of an object. In protobuf it is the bare
-// message, of kind t; in JSON the object says its kind itself, and t is not looked at.
-func (c *codec[T]) object(m media, raw []byte, t runtime.TypeMeta, l life) (object T, silent bool, err error) {
+// object decodes one state of an object. In protobuf it is the bare message, of
+// kind t; in JSON the object carries its kind, and t is ignored.
+func (c *codec[T]) object(m media, raw []byte, t runtime.TypeMeta, l stateInfo) (object T, silent bool, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			// As much of the stack as shows where: there may be many such objects.
+			// Keep only the top of the stack: there may be many such objects.
 			stack := debug.Stack()
 			err = fmt.Errorf("%w: the decoder panicked: %v\n%s", tarn.ErrUndecodable, v, stack[:min(len(stack), 2<<10)])
 		}
@@ -50,7 +50,7 @@ func (c *codec[T]) object(m media, raw []byte, t runtime.TypeMeta, l life) (obje
 	}
 	if err != nil {
 		if m == mediaJSON {
-			t = glimpseOf(m, raw).TypeMeta
+			t = excerptOf(m, raw).TypeMeta
 		}
 		if foreign := c.kinds.foreign(t); foreign != nil {
 			return object, false, foreign
@@ -66,12 +66,12 @@ func (c *codec[T]) object(m media, raw []byte, t runtime.TypeMeta, l life) (obje
 	mark(decoded, c.stamp)
 	object, ok := decoded.(T)
 	if !ok {
-		return object, false, fmt.Errorf("the decoder made a %T", decoded)
+		return object, false, fmt.Errorf("the decoder returned a %T", decoded)
 	}
 	return object, t.Kind == "" || t.APIVersion == "", nil
 }
 
-// typeOf is what an object says that it is.
+// typeOf returns the apiVersion and kind in an object.
 func typeOf(object any) (t runtime.TypeMeta) {
 	switch o := object.(type) {
 	case *unstructured.Unstructured:
@@ -86,7 +86,7 @@ func typeOf(object any) (t runtime.TypeMeta) {
 	return t
 }
 
-// mark sets what typed objects say that they are.
+// mark sets apiVersion and kind of a typed object.
 func mark(object any, stamp metav1.TypeMeta) {
 	switch o := object.(type) {
 	case *unstructured.Unstructured:
@@ -99,8 +99,8 @@ func mark(object any, stamp metav1.TypeMeta) {
 	}
 }
 
-// name gives an unstructured object the kind that it does not say.
-func name(object any, t runtime.TypeMeta) {
+// fillKind sets the kind of an unstructured object that has none.
+func fillKind(object any, t runtime.TypeMeta) {
 	u, ok := object.(*unstructured.Unstructured)
 	if !ok || u == nil || u.Object == nil {
 		return
@@ -113,7 +113,7 @@ func name(object any, t runtime.TypeMeta) {
 	}
 }
 
-// inEnvelope finds an object in its envelope, if it has one: in protobuf.
+// inEnvelope returns the object in its protobuf envelope; in JSON there is none.
 func (c *codec[T]) inEnvelope(m media, raw []byte) (object []byte, t runtime.TypeMeta, err error) {
 	if m == mediaJSON {
 		return raw, t, nil
@@ -122,8 +122,8 @@ func (c *codec[T]) inEnvelope(m media, raw []byte) (object []byte, t runtime.Typ
 	if !ok {
 		return e.raw, e.kind(), fmt.Errorf("%w: it is not a Kubernetes protobuf object", tarn.ErrUndecodable)
 	}
-	if string(e.typeMeta) == c.kinds.packed {
-		return e.raw, t, nil // it is what it should be
+	if string(e.typeMeta) == c.kinds.encoded {
+		return e.raw, t, nil // of the collection's kind
 	}
 	return e.raw, e.kind(), nil
 }

@@ -14,21 +14,22 @@ import (
 	"github.com/tarnproject/tarn"
 )
 
-// Collection says which objects of a server are meant, and as what.
+// Collection says which objects of a server to read, and as which Go type.
 type Collection struct {
 	Resource schema.GroupVersionResource
 	// Kind of the objects. It may be empty for unstructured objects and for
-	// metadata: then any is taken, and unstructured objects that do not say
-	// theirs get what the list says.
+	// metadata: then any kind is accepted, and unstructured objects without a kind
+	// get that of the list.
 	Kind schema.GroupVersionKind
 	// Object is the type of the objects: that of *corev1.Pod,
 	// *unstructured.Unstructured or *metav1.PartialObjectMetadata.
 	Object reflect.Type
-	// Namespace narrows it; empty means all, or that there are none.
+	// Namespace narrows the collection. Empty means all namespaces, or a resource
+	// without namespaces.
 	Namespace string
 	// LabelSelector and FieldSelector narrow it too.
 	LabelSelector, FieldSelector string
-	// Tweak may change the options of each request, last of all.
+	// Tweak may change the options of each request. It runs last.
 	Tweak func(*metav1.ListOptions)
 }
 
@@ -37,7 +38,7 @@ var (
 	metadataType     = reflect.TypeFor[*metav1.PartialObjectMetadata]()
 )
 
-// String is how errors call the collection: "pods (kube-system)".
+// String is the name of the collection in errors: "pods (kube-system)".
 func (c Collection) String() string {
 	name := c.Resource.Resource
 	if c.Resource.Group != "" {
@@ -52,7 +53,7 @@ func (c Collection) String() string {
 func (c Collection) validate() error {
 	switch {
 	case c.Resource.Resource == "" || c.Resource.Version == "":
-		return fmt.Errorf("kube: a collection needs a resource and its version, and this one is %q; such as {Version: \"v1\", Resource: \"pods\"}", c.Resource)
+		return fmt.Errorf("kube: a collection needs a resource and its version, not %q; an example is {Version: \"v1\", Resource: \"pods\"}", c.Resource)
 	case c.Object == nil:
 		return fmt.Errorf("kube: %s: Object is missing: say which type its objects have", c)
 	}
@@ -64,7 +65,7 @@ func (c Collection) validate() error {
 	return nil
 }
 
-// path is where the collection is on the server.
+// path is the URL path of the collection.
 func (c Collection) path() []string {
 	path := []string{"apis", c.Resource.Group, c.Resource.Version}
 	if c.Resource.Group == "" {
@@ -76,8 +77,8 @@ func (c Collection) path() []string {
 	return append(path, c.Resource.Resource)
 }
 
-// only is the collection with nothing but one of its objects. It asks for a list with a
-// selector: who may list may do so, and need not be allowed to get.
+// only returns the collection of one of its objects. It uses a list with a
+// selector, so that the permission to list is enough and get is not needed.
 func (c Collection) only(key tarn.Key) Collection {
 	namespace, name, ok := strings.Cut(string(key), "/")
 	if !ok {
@@ -98,7 +99,8 @@ func (c Collection) only(key tarn.Key) Collection {
 func (c Collection) options(o metav1.ListOptions) metav1.ListOptions {
 	o.LabelSelector, o.FieldSelector = c.LabelSelector, c.FieldSelector
 	if c.Tweak != nil {
-		// Whether it is a watch is not up to it, nor told to it by client-go.
+		// Tweak must not change whether it is a watch, and client-go does not pass
+		// it that.
 		watch := o.Watch
 		o.Watch = false
 		c.Tweak(&o)

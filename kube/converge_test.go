@@ -19,8 +19,8 @@ import (
 	"github.com/tarnproject/tarn/faults"
 )
 
-// A copy behind a bad day on the wire, in both media types, of one and of several
-// namespaces, equals the server once that has told of each object again.
+// A copy behind a faulty network, in both media types, of one and of several
+// namespaces, equals the server once the server has sent each object again.
 func TestReflectConverges(t *testing.T) {
 	for seed := range uint64(24) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

@@ -7,10 +7,10 @@ import (
 
 // Decoded is how much has been decoded, bad objects included.
 type Decoded struct {
-	// Objects counts those of lists and events of watches, bookmarks too; Bytes
-	// is what they had on the wire, unpacked.
+	// Objects counts the items of lists and the events of watches, bookmarks too;
+	// Bytes is their size on the wire, uncompressed.
 	Objects, Bytes uint64
-	// Time is what decoding took, of all goroutines together.
+	// Time is the time of decoding, summed over all goroutines.
 	Time time.Duration
 }
 
@@ -18,12 +18,12 @@ type Decoded struct {
 // once for each batch: the items of a block, the events that came together.
 type decodeCounter struct {
 	objects, bytes, nanos atomic.Uint64
-	// also is told the same.
-	also *decodeCounter
+	// parent counts the same.
+	parent *decodeCounter
 }
 
 func (c *decodeCounter) add(objects, bytes int, took time.Duration) {
-	for ; c != nil; c = c.also {
+	for ; c != nil; c = c.parent {
 		c.objects.Add(uint64(objects))
 		c.bytes.Add(uint64(bytes))
 		c.nanos.Add(uint64(took))

@@ -11,17 +11,17 @@ import (
 	"k8s.io/client-go/transport"
 )
 
-// readAhead is how much is taken from a connection at once.
+// readAhead is the size of one read from a connection.
 const readAhead = 64 << 10
 
-// readingAhead dials as client-go does where a config says nothing, and reads ahead.
+// bufferedDial dials like client-go's default dialer, and buffers the reads.
 //
-// HTTP reads a connection 4 KiB at a time, which is two calls of the kernel and more
-// for every event of a watch; with these, there is one for several.
+// HTTP reads a connection 4 KiB at a time, which is two or more system calls for
+// every event of a watch. With the buffer one call serves several events.
 //
-// There is one for the process, because client-go tells transports apart by their
-// dialers: so all clients of one server still share its connections.
-var readingAhead = &transport.DialHolder{Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
+// There is one dialer for the process, because client-go tells transports apart by
+// their dialers: so all clients of one server still share its connections.
+var bufferedDial = &transport.DialHolder{Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
 	conn, err := (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext(ctx, network, address)
 	if err != nil {
 		return nil, err
@@ -29,15 +29,15 @@ var readingAhead = &transport.DialHolder{Dial: func(ctx context.Context, network
 	return readAheadOf(conn), nil
 }}
 
-// httpClientFor is [rest.HTTPClientFor], with connections that read ahead unless the
-// config brings a dialer of its own, as one with an exec plugin does.
+// httpClientFor is [rest.HTTPClientFor] with buffered connections, unless the
+// config has a dialer of its own, as one with an exec plugin does.
 func httpClientFor(cfg *rest.Config) (*http.Client, error) {
 	how, err := cfg.TransportConfig()
 	if err != nil {
 		return nil, err
 	}
 	if how.DialHolder == nil {
-		how.DialHolder = readingAhead
+		how.DialHolder = bufferedDial
 	}
 	wire, err := transport.New(how)
 	if err != nil {
@@ -50,8 +50,8 @@ func readAheadOf(conn net.Conn) net.Conn {
 	return &bufferedConn{conn, bufio.NewReaderSize(conn, readAhead)}
 }
 
-// bufferedConn is a connection that reads ahead. Deadlines hold as ever: a read that
-// the buffer does not serve is one of the connection.
+// bufferedConn is a connection with a read buffer. Deadlines still hold: a read
+// that the buffer does not serve is a read of the connection.
 type bufferedConn struct {
 	net.Conn
 	in *bufio.Reader

@@ -62,7 +62,7 @@ func TestConnections(t *testing.T) {
 	}
 }
 
-// Many small reads are few of the connection.
+// Many small reads are few reads of the connection.
 func TestReadAhead(t *testing.T) {
 	const size = 1 << 20
 	here, there := net.Pipe()

@@ -32,7 +32,7 @@ type observed struct {
 	Objects           []any
 }
 
-// plainPods serves pods the way an API server does, in the form that is asked for.
+// plainPods serves pods like an API server, in the requested format.
 func plainPods(t *testing.T) http.HandlerFunc {
 	all := newPods(40)
 	all[3].ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m", FieldsV1: fieldsOf(`{"f:a":{}}`)}}
@@ -105,8 +105,7 @@ func write(t *testing.T, contentType string, o runtime.Object) []byte {
 	return append([]byte("k8s\x00"), raw...)
 }
 
-// What comes out of the source is what comes out of client-go's clients, value for
-// value.
+// The source returns the same values as client-go's clients.
 func TestSameAsClientGo(t *testing.T) {
 	type lister func(context.Context, metav1.ListOptions) (runtime.Object, error)
 	type watcher func(context.Context, metav1.ListOptions) (watch.Interface, error)
@@ -229,8 +228,8 @@ func throughSource(t *testing.T, source *Source[any]) (o observed) {
 	return o
 }
 
-// fieldsOf makes the fields of a manager in the one way that every version of
-// apimachinery has.
+// fieldsOf makes a manager's fields in a way that works with every version of
+// apimachinery.
 func fieldsOf(text string) *metav1.FieldsV1 {
 	fields := &metav1.FieldsV1{}
 	if err := fields.UnmarshalJSON([]byte(text)); err != nil {

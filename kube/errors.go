@@ -16,8 +16,8 @@ import (
 	"github.com/tarnproject/tarn/internal/reasons"
 )
 
-// failed explains an error on making a request: what was asked of what, what the
-// server or the connection said, and what can be done about it.
+// failed explains a failed request: the verb and the collection, what the server or
+// the connection reported, and what the reader can do.
 func (s *Source[T]) failed(ctx context.Context, verb string, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -29,20 +29,21 @@ func (s *Source[T]) explain(verb string, err error) error {
 	advice := ""
 	switch {
 	case apierrors.IsForbidden(err):
-		advice = fmt.Sprintf("; grant list and watch on %s, or ask for fewer namespaces", s.collection)
+		advice = fmt.Sprintf("; grant list and watch on %s, or name fewer namespaces", s.collection)
 	case apierrors.IsUnauthorized(err):
 		advice = "; the credentials are not accepted (any more)"
 	case apierrors.IsNotFound(err):
-		advice = "; the server does not serve this resource: is the CRD installed, the API version right?"
+		advice = "; the server does not serve this resource: is the CRD installed, and is the API version right?"
 	case refusesMedia(err):
-		advice = "; the config allows no other media type: let it accept application/json too"
+		advice = "; the config allows no other media type: make it accept application/json too"
 	case utilnet.IsConnectionRefused(err):
-		advice = "; nobody listens there: is the server up, the address right?"
+		advice = "; nobody listens there: is the server up, and is the address right?"
 	}
 	return fmt.Errorf("cannot %s %s: %w%s", verb, s.collection, err, advice)
 }
 
-// statusInstead is the error of a good answer that holds a Status and no list.
+// statusInstead is the error for a successful answer that holds a Status instead of
+// a list.
 func (s *Source[T]) statusInstead(status *metav1.Status) error {
 	if status.Status == metav1.StatusSuccess {
 		return fmt.Errorf("%w: the list of %s is a Status: %s", tarn.ErrNoList, s.collection, status.Message)
@@ -50,23 +51,24 @@ func (s *Source[T]) statusInstead(status *metav1.Status) error {
 	return classify(s.explain("list", apierrors.FromObject(status)))
 }
 
-// brokeOff explains why a body could not be read to its end, and where.
-func (s *Source[T]) brokeOff(ctx context.Context, verb string, f *feed, err error) error {
+// bodyFailed explains why a body could not be read to its end, and where it
+// stopped.
+func (s *Source[T]) bodyFailed(ctx context.Context, verb string, f *bodyBuffer, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if garbled, ok := errors.AsType[*garbledError](err); ok {
-		return fmt.Errorf("the %s of %s makes no sense %w; is something between us and the server that changes what it says?", verb, s.collection, garbled)
+	if malformed, ok := errors.AsType[*malformedError](err); ok {
+		return fmt.Errorf("the %s of %s is malformed %w; does a proxy change what the server sends?", verb, s.collection, malformed)
 	}
-	err = fmt.Errorf("the %s of %s broke off at byte %d: %w", verb, s.collection, f.base+int64(f.end), err)
+	err = fmt.Errorf("the %s of %s was cut off at byte %d: %w", verb, s.collection, f.base+int64(f.end), err)
 	if isTimeout(err) {
 		return err
 	}
 	return tarn.Because(tarn.ReasonLost, 0, err)
 }
 
-// classify finds the reason behind an error of the API, as far as the engine
-// acts on it. The error itself stays reachable.
+// classify finds the reason of an API error, as far as the engine acts on it. The
+// error itself stays reachable.
 func classify(err error) error { return reasons.Classify(err, isLost) }
 
 // isLost recognises a connection that broke before the answer came.
@@ -77,6 +79,6 @@ func isLost(err error) bool {
 		utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err))
 }
 
-// isTimeout recognises the end of the time that the config gives to a request as
-// a whole; the connection is none the worse for it.
+// isTimeout recognises the end of the config's timeout for a whole request. The
+// connection is fine then.
 func isTimeout(err error) bool { return errors.Is(err, context.DeadlineExceeded) }

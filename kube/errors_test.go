@@ -19,7 +19,7 @@ import (
 	"github.com/tarnproject/tarn"
 )
 
-// What the server answers decides what the engine does next, for lists and watches
+// The server's answer decides what the engine does next, for lists and watches
 // alike.
 func TestFailures(t *testing.T) {
 	resource := schema.GroupResource{Resource: "pods"}
@@ -78,8 +78,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// A server from before WatchList, or one that does not allow it, is told from one
-// that fails.
+// A server without WatchList, or one that forbids it, is told from one that fails.
 func TestNoWatchList(t *testing.T) {
 	for code, want := range map[int]tarn.Reason{
 		http.StatusUnprocessableEntity: tarn.ReasonNoWatchList,
@@ -136,7 +135,8 @@ func TestConnectionFailures(t *testing.T) {
 	}
 }
 
-// A good answer with a Status in it, or with another list, is no empty list.
+// A successful answer with a Status in it, or with another list, is not an empty
+// list.
 func TestListsThatAreNone(t *testing.T) {
 	expired := apierrors.NewResourceExpired("too old").Status()
 	success := metav1.Status{Status: metav1.StatusSuccess, Message: "fine"}
@@ -151,8 +151,8 @@ func TestListsThatAreNone(t *testing.T) {
 		{"success", func(c string) []byte { return encode(t, c, &success) }, tarn.ReasonUnknown, "is a Status: fine"},
 		{"services", func(c string) []byte { return encode(t, c, services) }, tarn.ReasonUnknown, "it is a /v1, Kind=ServiceList, expected one of /v1, Kind=Pod"},
 		{"a pod", func(c string) []byte { return encode(t, c, newPod(1)) }, tarn.ReasonUnknown, ""},
-		{"nothing", func(c string) []byte { return nil }, tarn.ReasonLost, "the list of pods broke off at byte 0"},
-		{"text", func(c string) []byte { return []byte("hello world") }, tarn.ReasonUnknown, "the list of pods makes no sense at byte 0"},
+		{"nothing", func(c string) []byte { return nil }, tarn.ReasonLost, "the list of pods was cut off at byte 0"},
+		{"text", func(c string) []byte { return []byte("hello world") }, tarn.ReasonUnknown, "the list of pods is malformed at byte 0"},
 	} {
 		for _, contentType := range []string{jsonType, protobufType} {
 			t.Run(test.name+"/"+contentType, func(t *testing.T) {
@@ -171,7 +171,7 @@ func TestListsThatAreNone(t *testing.T) {
 	}
 }
 
-// Errors are the context's own when that has ended, wherever it did.
+// Errors are the context's own after it has ended, wherever it did.
 func TestContextEnds(t *testing.T) {
 	why := errors.New("enough")
 	reached := make(chan struct{}, 1)

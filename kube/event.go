@@ -15,17 +15,17 @@ import (
 	"github.com/tarnproject/tarn/kube/wire"
 )
 
-// streamError is the type of an event that ends its stream; Bad.Err is why. It
-// never leaves this package.
+// streamError is the type of an event that ends its stream; Bad.Err is the reason.
+// It never leaves this package.
 const streamError tarn.EventType = 0
 
-// notice is an event of which the object is still to be decoded.
-type notice struct {
+// watchEvent is an event whose object is not decoded yet.
+type watchEvent struct {
 	kind   string
 	object []byte
 }
 
-// event makes an event of a frame. What is wrong with it is noted in Bad.
+// event makes an event of a frame. Bad says what is wrong with it.
 func (s *Source[T]) event(m media, f frame, held wire.Held) tarn.Event[T] {
 	n, ok := openFrame(m, f)
 	if !ok {
@@ -41,7 +41,7 @@ func (s *Source[T]) event(m media, f frame, held wire.Held) tarn.Event[T] {
 	}
 	var object T
 	if err == nil {
-		object, err = s.eventObject(m, raw, kind, life{wireEvents[t], held})
+		object, err = s.eventObject(m, raw, kind, stateInfo{wireEvents[t], held})
 	}
 	if err == nil && t == 0 {
 		err = fmt.Errorf("unknown watch event %q", n.kind)
@@ -52,10 +52,10 @@ func (s *Source[T]) event(m media, f frame, held wire.Held) tarn.Event[T] {
 	return tarn.Event[T]{Type: t, Object: object}
 }
 
-func (s *Source[T]) eventObject(m media, raw []byte, kind runtime.TypeMeta, l life) (T, error) {
+func (s *Source[T]) eventObject(m media, raw []byte, kind runtime.TypeMeta, l stateInfo) (T, error) {
 	object, silent, err := s.codec.object(m, raw, kind, l)
 	if err == nil && silent && s.collection.Object == unstructuredType {
-		name(object, s.codec.kinds.want)
+		fillKind(object, s.codec.kinds.want)
 	}
 	return object, err
 }
@@ -78,15 +78,15 @@ func eventType(kind string) tarn.EventType {
 	return 0
 }
 
-// badEvent reports an event whose object cannot be taken.
-func (s *Source[T]) badEvent(m media, f frame, n notice, raw []byte, kind runtime.TypeMeta, err error) tarn.Event[T] {
-	seen := glimpseOf(m, raw)
+// badEvent reports an event whose object cannot be used.
+func (s *Source[T]) badEvent(m media, f frame, n watchEvent, raw []byte, kind runtime.TypeMeta, err error) tarn.Event[T] {
+	seen := excerptOf(m, raw)
 	if m == mediaProtobuf {
 		seen.TypeMeta = kind
 	}
 	t := eventType(n.kind)
 	if t == 0 || t == tarn.EventDeleted && s.codec.kinds.foreign(seen.TypeMeta) != nil {
-		// Whatever is said of what does not belong here is not said of ours.
+		// An event about a foreign object says nothing about ours.
 		t = tarn.EventModified
 	}
 	return tarn.Event[T]{Type: t, Bad: seen.bad(s.at(f, err))}
@@ -96,12 +96,12 @@ func (s *Source[T]) at(f frame, err error) error {
 	return fmt.Errorf("at byte %d of the watch of %s: %w", f.at, s.collection, err)
 }
 
-// unreadable reports a frame that is no event, or too long to be read whole. As
-// much as its start tells is told.
-func (s *Source[T]) unreadable(m media, f frame, n notice) tarn.Event[T] {
-	err := fmt.Errorf("%w: it is no watch event", tarn.ErrUndecodable)
+// unreadable reports a frame that is not an event, or too long to be read whole,
+// with as much as its start shows.
+func (s *Source[T]) unreadable(m media, f frame, n watchEvent) tarn.Event[T] {
+	err := fmt.Errorf("%w: it is not a watch event", tarn.ErrUndecodable)
 	if f.size > 0 {
-		err = fmt.Errorf("%w: the event has %d bytes, and %d are the limit", tarn.ErrUndecodable, f.size, s.maxItem)
+		err = fmt.Errorf("%w: the event has %d bytes, the limit is %d", tarn.ErrUndecodable, f.size, s.maxItem)
 	}
 	if t := eventType(n.kind); t != 0 && t != tarn.EventBookmark {
 		raw, kind, _ := s.codec.inEnvelope(m, n.object)
@@ -112,8 +112,8 @@ func (s *Source[T]) unreadable(m media, f frame, n notice) tarn.Event[T] {
 	return tarn.Event[T]{Type: tarn.EventUndecodable, Bad: tarn.BadObject{Err: s.at(f, err)}}
 }
 
-// bookmark reads a bookmark, of which only the version and the annotation that
-// ends the initial events are of interest.
+// bookmark reads a bookmark. Only the version and the annotation that ends the
+// initial events matter.
 func (s *Source[T]) bookmark(m media, f frame, raw []byte, kind runtime.TypeMeta) tarn.Event[T] {
 	e := tarn.Event[T]{Type: tarn.EventBookmark}
 	o, err := partial(m, raw)
@@ -124,7 +124,7 @@ func (s *Source[T]) bookmark(m media, f frame, raw []byte, kind runtime.TypeMeta
 		err = s.codec.kinds.foreign(kind)
 	}
 	if err != nil {
-		e.Bad = tarn.BadObject{Err: s.at(f, fmt.Errorf("a bookmark that cannot be taken: %w", err))}
+		e.Bad = tarn.BadObject{Err: s.at(f, fmt.Errorf("a bookmark cannot be used: %w", err))}
 		return e
 	}
 	e.Version = tarn.Version(o.ResourceVersion)
@@ -144,13 +144,14 @@ func (s *Source[T]) streamStatus(m media, raw []byte, kind runtime.TypeMeta, err
 		kind = runtime.TypeMeta{APIVersion: status.APIVersion, Kind: status.Kind}
 	}
 	if err != nil || kind.Kind != "Status" && kind.Kind != "" {
-		return fmt.Errorf("the server ended the watch of %s with an error that is no Status (kind %q)", s.collection, kind.Kind)
+		return fmt.Errorf("the server ended the watch of %s with an error that is not a Status (kind %q)", s.collection, kind.Kind)
 	}
 	return classify(s.explain("watch", apierrors.FromObject(status)))
 }
 
-// openFrame finds type and object in a watch event, and says whether it is one.
-func openFrame(m media, f frame) (n notice, ok bool) {
+// openFrame finds type and object in a watch event. ok is false if the frame is not
+// an event.
+func openFrame(m media, f frame) (n watchEvent, ok bool) {
 	if m == mediaProtobuf {
 		return openProtobufFrame(f)
 	}
@@ -159,10 +160,10 @@ func openFrame(m media, f frame) (n notice, ok bool) {
 
 // openProtobufFrame reads a WatchEvent: the type is field 1, the object field 2, a
 // RawExtension with the object's envelope as field 1.
-func openProtobufFrame(f frame) (n notice, ok bool) {
+func openProtobufFrame(f frame) (n watchEvent, ok bool) {
 	raw := f.raw
 	if e, wrapped := openEnvelope(raw); wrapped {
-		raw = e.raw // not what servers write, but what they might
+		raw = e.raw // servers do not write this, but may
 	}
 	ok = fields(raw, func(field protoField) {
 		switch field.number {
@@ -179,16 +180,16 @@ func openProtobufFrame(f frame) (n notice, ok bool) {
 	return n, ok && f.size == 0 && n.kind != "" && n.object != nil
 }
 
-// openJSONFrame reads {"type":…,"object":…}. What servers write can be told by how
-// it begins, and by that there is one object in it, so that it need not be searched
-// again; anything else is taken apart in full.
-func openJSONFrame(f frame) (n notice, ok bool) {
+// openJSONFrame reads {"type":…,"object":…}. If the frame begins as servers write
+// it and has one object, it need not be searched again; anything else is parsed in
+// full.
+func openJSONFrame(f frame) (n watchEvent, ok bool) {
 	if rest, begins := bytes.CutPrefix(f.raw, []byte(`{"type":"`)); begins && f.size == 0 && f.close > 0 {
 		kind, _, found := bytes.Cut(rest, []byte(`"`))
 		const between = `,"object":`
 		from := len(f.raw) - len(rest) + len(kind) + 1
 		if found && bytes.IndexByte(kind, '\\') < 0 && f.open == from+len(between) && string(f.raw[from:f.open]) == between && string(bytes.TrimSpace(f.raw[f.close:])) == "}" {
-			return notice{string(kind), f.raw[f.open:f.close]}, true
+			return watchEvent{string(kind), f.raw[f.open:f.close]}, true
 		}
 	}
 	if f.size == 0 {
@@ -198,7 +199,7 @@ func openJSONFrame(f frame) (n notice, ok bool) {
 		}
 		err := utiljson.Unmarshal(f.raw, &whole)
 		if err == nil && whole.Type != "" && len(whole.Object) > 0 && string(whole.Object) != "null" {
-			return notice{whole.Type, whole.Object}, true
+			return watchEvent{whole.Type, whole.Object}, true
 		}
 	}
 	jsonFields(f.raw, func(name string, value []byte) {

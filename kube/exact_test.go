@@ -12,8 +12,8 @@ import (
 	"github.com/tarnproject/tarn"
 )
 
-// The state at a version is asked for as such; a page token says by itself which
-// state is meant, and servers refuse to be told twice.
+// An exact version is requested as such; a page token implies the version, and
+// servers refuse both together.
 func TestExactList(t *testing.T) {
 	s := serve(t, false, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", jsonType)
@@ -39,8 +39,7 @@ func TestExactList(t *testing.T) {
 	}
 }
 
-// What is read unshared has nothing in common with anything, and the source it was
-// made from shares as before.
+// Unshared objects share nothing, and the source they came from shares as before.
 func TestUnshared(t *testing.T) {
 	s := serve(t, false, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", jsonType)
@@ -68,7 +67,7 @@ func TestUnshared(t *testing.T) {
 				}
 			}
 		}
-		_ = pages // held, so that no address comes twice
+		_ = pages // held, so that no address is reused
 		return len(seen)
 	}
 	if n := specs(source.Unshared()); n != 12 {

@@ -16,7 +16,7 @@ import (
 	"github.com/tarnproject/tarn/kube"
 )
 
-// newServer stands in for a cluster. It has two pods, which never change.
+// newServer replaces a cluster. It has two pods, which never change.
 func newServer() *httptest.Server {
 	const (
 		web   = `{"metadata":{"name":"web","namespace":"shop","resourceVersion":"7"},"spec":{"nodeName":"node-1"}}`
@@ -91,7 +91,7 @@ func ExampleReflectResource() {
 	// Pod db 8
 }
 
-// A source by itself, for a reflector and a store of one's own.
+// A source alone, for a reflector and a store of your own.
 func ExampleNewSource() {
 	server := newServer()
 	defer server.Close()

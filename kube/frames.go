@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// frame is one event as it stands in a stream.
+// frame is one undecoded event of a stream.
 type frame struct {
-	// raw is in block, on which the frame has a hold. Of a frame that is too long
-	// it is the start, in memory of its own.
+	// raw is in block, which the frame holds. For a frame that is too long it is
+	// the start, in memory of its own.
 	raw   []byte
 	block *block
 	at    int64
 	// size is the length of a frame that is too long, else 0.
 	size int64
 	// open and close bound the only object or array in a JSON frame; both are 0 if
-	// there is none or there are several.
+	// it has none or several.
 	open, close int
 }
 
@@ -28,18 +28,17 @@ func (f frame) release() {
 	}
 }
 
-// nextFrame cuts the next frame out of a stream. It fails with io.EOF if the
-// stream ends where a frame would begin.
-func nextFrame(f *feed, m media, limit int) (frame, error) {
+// nextFrame cuts the next frame out of a stream. It fails with io.EOF if the stream
+// ends between frames.
+func nextFrame(f *bodyBuffer, m media, limit int) (frame, error) {
 	if m == mediaProtobuf {
 		return nextProtobufFrame(f, limit)
 	}
 	return nextJSONFrame(f, limit)
 }
 
-// nextProtobufFrame reads a length of four bytes, the highest first, and that many
-// bytes.
-func nextProtobufFrame(f *feed, limit int) (frame, error) {
+// nextProtobufFrame reads a big-endian length of four bytes, and that many bytes.
+func nextProtobufFrame(f *bodyBuffer, limit int) (frame, error) {
 	if f.at == f.end {
 		if err := f.fill(4); err != nil {
 			return frame{}, err
@@ -50,7 +49,7 @@ func nextProtobufFrame(f *feed, limit int) (frame, error) {
 	}
 	n := int64(binary.BigEndian.Uint32(f.window()))
 	if n >= garbageFrame {
-		return frame{}, f.garbled("%q instead of the length of an event", f.window()[:4])
+		return frame{}, f.malformed("%q instead of the length of an event", f.window()[:4])
 	}
 	f.at += 4
 	if n <= int64(limit) {
@@ -59,7 +58,7 @@ func nextProtobufFrame(f *feed, limit int) (frame, error) {
 		}
 		return f.frame(int(n)), nil
 	}
-	if err := f.need(int(min(n, peekSize))); err != nil {
+	if err := f.need(int(min(n, excerptSize))); err != nil {
 		return frame{}, unexpected(err)
 	}
 	long := f.longFrame()
@@ -67,14 +66,14 @@ func nextProtobufFrame(f *feed, limit int) (frame, error) {
 	return long, unexpected(f.skip(n))
 }
 
-// nextJSONFrame reads an object; between objects there may be space.
-func nextJSONFrame(f *feed, limit int) (frame, error) {
+// nextJSONFrame reads an object; there may be space between objects.
+func nextJSONFrame(f *bodyBuffer, limit int) (frame, error) {
 	c, err := f.jsonToken()
 	if err != nil {
 		return frame{}, err
 	}
 	if c != '{' {
-		return frame{}, f.garbled("%q instead of an event", f.window()[:min(16, f.end-f.at)])
+		return frame{}, f.malformed("%q instead of an event", f.window()[:min(16, f.end-f.at)])
 	}
 	s, tooLong, err := f.jsonValueUnless(limit, f.interrupted)
 	if err != nil {
@@ -92,11 +91,11 @@ func nextJSONFrame(f *feed, limit int) (frame, error) {
 	return cut, nil
 }
 
-// interrupted fails if another event begins before this one has ended, which a
-// lost bracket would else have swallow all that follow. Servers write an event on
-// a line; and a line that begins with an object is part of another only after a
-// comma, a colon or a bracket, since there is no newline in a string.
-func (f *feed) interrupted(seen int) error {
+// interrupted fails if another event begins before this one has ended: otherwise an
+// event with a lost bracket would swallow all that follow. Servers write an event
+// on one line; and a line that begins with an object is part of another only after
+// a comma, a colon or a bracket, since there is no newline in a string.
+func (f *bodyBuffer) interrupted(seen int) error {
 	data := f.window()
 	for from := max(seen-1, 0); ; {
 		i := bytes.Index(data[from:], []byte("\n{"))
@@ -105,47 +104,47 @@ func (f *feed) interrupted(seen int) error {
 		}
 		before := bytes.TrimRight(data[:from+i], jsonSpace)
 		if !bytes.ContainsAny(before[len(before)-1:], ",:[") {
-			return f.garbled("an event that does not end before another begins, %d bytes on", from+i+1)
+			return f.malformed("an event does not end before another begins, %d bytes later", from+i+1)
 		}
 		from += i + 1
 	}
 }
 
-func (f *feed) frame(n int) frame {
+func (f *bodyBuffer) frame(n int) frame {
 	at := f.offset()
 	f.block.hold()
 	return frame{block: f.block, at: at, raw: f.take(n)}
 }
 
-func (f *feed) longFrame() frame {
-	return frame{at: f.offset(), raw: bytes.Clone(f.window()[:min(peekSize, f.end-f.at)])}
+func (f *bodyBuffer) longFrame() frame {
+	return frame{at: f.offset(), raw: bytes.Clone(f.window()[:min(excerptSize, f.end-f.at)])}
 }
 
-// inbox holds the frames that were read and not yet asked for.
+// inbox holds the frames that are read and not yet consumed.
 //
-// Why not a channel: its bound would count frames and not bytes, one would be
-// handed over at a time, and a reader that finds many could not tell.
+// Why not a channel: its bound would count frames and not bytes, it would hand over
+// one frame at a time, and a reader could not see how many wait.
 type inbox struct {
 	mu     sync.Mutex
 	frames []frame
 	bytes  int
-	// full says that the writer waits until half of what there may be is left: to
-	// read much in one go costs less than to take turns with the reader.
+	// full says that the writer waits until the inbox is half empty: reading much
+	// at once costs less than alternating with the reader.
 	full bool
-	// end is what follows the frames, once that is known.
+	// end is the error that follows the frames, once it is known.
 	end error
 
-	// news and room wake the reader and the writer. They hold one token: who is
-	// woken looks for himself.
-	news, room chan struct{}
+	// readable and writable wake the reader and the writer. They hold one token: a
+	// woken goroutine checks the state itself.
+	readable, writable chan struct{}
 }
 
 func newInbox() *inbox {
-	return &inbox{news: make(chan struct{}, 1), room: make(chan struct{}, 1)}
+	return &inbox{readable: make(chan struct{}, 1), writable: make(chan struct{}, 1)}
 }
 
-// put adds frames as soon as there is room, and says no if stop ends first; then
-// the frames are still the caller's.
+// put adds frames as soon as there is room. It returns false if stop ends first;
+// then the caller still owns the frames.
 func (i *inbox) put(frames []frame, stop <-chan struct{}) bool {
 	for {
 		i.mu.Lock()
@@ -155,28 +154,28 @@ func (i *inbox) put(frames []frame, stop <-chan struct{}) bool {
 			}
 			i.frames = append(i.frames, frames...)
 			i.mu.Unlock()
-			wake(i.news)
+			wake(i.readable)
 			return true
 		}
 		i.mu.Unlock()
 		select {
-		case <-i.room:
+		case <-i.writable:
 		case <-stop:
 			return false
 		}
 	}
 }
 
-// finish says what follows the frames.
+// finish sets the error that follows the frames.
 func (i *inbox) finish(end error) {
 	i.mu.Lock()
 	i.end = end
 	i.mu.Unlock()
-	wake(i.news)
+	wake(i.readable)
 }
 
-// take moves up to limit frames to the end of into. With none it returns the end,
-// if it has come.
+// take moves up to limit frames to the end of into. If there are none it returns
+// the end, once that is known.
 func (i *inbox) take(into []frame, limit int) ([]frame, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -193,7 +192,7 @@ func (i *inbox) take(into []frame, limit int) ([]frame, error) {
 	i.frames = i.frames[:left]
 	if i.full && i.bytes <= maxQueuedBytes/2 && len(i.frames) <= maxQueuedFrames/2 {
 		i.full = false
-		wake(i.room)
+		wake(i.writable)
 	}
 	return into, nil
 }
@@ -205,11 +204,12 @@ func wake(c chan struct{}) {
 	}
 }
 
-// read cuts a stream into frames until it ends or stop does. What has arrived is put
-// into the inbox before more is waited for, but for initial events, which come a block
-// at a time: nobody can use any before their end, so that to wake someone for each is
-// for nothing. They do not wait for long, since they are signs of life.
-func (i *inbox) read(f *feed, m media, limit int, initial bool, stop <-chan struct{}) error {
+// read cuts a stream into frames until it ends or stop does. It puts what has
+// arrived into the inbox before it waits for more. Initial events come a block at a
+// time: nobody can use them before the last one, so waking the reader for each is a
+// waste. They wait only briefly, because they also show that the connection is
+// alive.
+func (i *inbox) read(f *bodyBuffer, m media, limit int, initial bool, stop <-chan struct{}) error {
 	var ready []frame
 	stopped, last := false, time.Now()
 	deliver := func() {
@@ -225,7 +225,7 @@ func (i *inbox) read(f *feed, m media, limit int, initial bool, stop <-chan stru
 		ready, last = ready[:0], time.Now()
 	}
 	f.onRead = func() {
-		if !initial || time.Since(last) > patience {
+		if !initial || time.Since(last) > initialEventDelay {
 			deliver()
 		}
 	}
@@ -240,13 +240,13 @@ func (i *inbox) read(f *feed, m media, limit int, initial bool, stop <-chan stru
 		ready = append(ready, next)
 		if initial && !bytes.HasPrefix(next.raw, added[m]) {
 			initial = false
-			f.quiet() // from here on events come one by one
+			f.shrink() // now events come one by one
 		}
 	}
 	return io.EOF
 }
 
-// added is how an event begins that may be an initial one.
+// added is how an initial event begins.
 var added = [...][]byte{
 	mediaJSON:     []byte(`{"type":"ADDED"`),
 	mediaProtobuf: []byte("\x0a\x05ADDED"),

@@ -5,8 +5,8 @@ import (
 	"testing/synctest"
 )
 
-// Who reads ahead waits when there is much, until half of it is left; and ends the
-// wait when he is told to.
+// The writer waits when the inbox is full, until it is half empty; stop ends the
+// wait.
 func TestReadingAheadGoesOnAtHalf(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const size = maxQueuedBytes / 8

@@ -24,25 +24,25 @@ type crumbs struct {
 
 func (c crumbs) Read(p []byte) (int, error) { return c.in.Read(p[:min(len(p), c.n)]) }
 
-// taken is what a list was cut into.
+// taken is the result of cutting a list.
 type taken struct {
 	items [][]byte
 	long  int
 }
 
-func (t *taken) item(f *feed, n int)                  { t.items = append(t.items, bytes.Clone(f.take(n))) }
+func (t *taken) item(f *bodyBuffer, n int)            { t.items = append(t.items, bytes.Clone(f.take(n))) }
 func (t *taken) tooLong(start []byte, size, at int64) { t.long++ }
 func (t *taken) forget()                              { *t = taken{} }
 
 func cutList(body []byte, m media, limit, piece int) (taken, listHead, error) {
-	f := newFeed(crumbs{bytes.NewReader(body), piece}, firstBlock)
+	f := newBodyBuffer(crumbs{bytes.NewReader(body), piece}, firstBlock)
 	defer f.close()
 	var t taken
 	head, err := readList(f, m, limit, &t)
 	return t, head, err
 }
 
-// Whatever arrives, and in whichever pieces, a list is cut the same way; and where
+// Whatever arrives, and in whatever pieces, a list is cut the same way; and where
 // the stock decoder sees a list, we see the same items.
 func FuzzList(f *testing.F) {
 	for m, contentType := range medias {
@@ -81,7 +81,7 @@ func FuzzList(f *testing.F) {
 	})
 }
 
-// stockItems are the items of a list that is one beyond doubt.
+// stockItems are the items of a list that is surely valid.
 func stockItems(m media, body []byte) (items [][]byte, ok bool) {
 	if m == mediaJSON {
 		d := json.NewDecoder(bytes.NewReader(body))
@@ -155,14 +155,14 @@ func (l *rawList) unmarshal(raw []byte) bool {
 	return len(l.items) == len(stock.Items)
 }
 
-// oddFields says that a message has what we do not follow: groups, numbers too
-// long, or fields of metadata too long.
+// oddFields says that a message has something that we do not follow: groups,
+// numbers too long, or fields of metadata too long.
 func oddFields(raw []byte) bool {
 	odd := false
 	return !fields(raw, func(f protoField) { odd = odd || f.number == 1 && len(f.data) > maxHead }) || odd
 }
 
-// Whatever arrives, and in whichever pieces, a stream is cut the same way, to its
+// Whatever arrives, and in whatever pieces, a stream is cut the same way, to its
 // end or to the same error.
 func FuzzFrames(f *testing.F) {
 	for m, contentType := range medias {
@@ -175,7 +175,7 @@ func FuzzFrames(f *testing.F) {
 	f.Fuzz(func(t *testing.T, kind uint8, body []byte, piece uint16) {
 		m := media(kind % 2)
 		cut := func(piece, limit int) (frames []string, events []tarn.Event[*corev1.Pod], err error) {
-			in := newFeed(crumbs{bytes.NewReader(body), piece}, firstBlock)
+			in := newBodyBuffer(crumbs{bytes.NewReader(body), piece}, firstBlock)
 			defer in.close()
 			for {
 				f, err := nextFrame(in, m, limit)
@@ -191,8 +191,8 @@ func FuzzFrames(f *testing.F) {
 		whole, events, err := cut(len(body)+1, DefaultMaxItem)
 		pieces, _, pieceErr := cut(int(piece)%100+1, DefaultMaxItem)
 		if n := len(pieces); brokenOff(pieceErr) && n < len(whole) {
-			// What looks like the start of another event, while this one is not all
-			// there, may with all of it be an event that makes no sense.
+			// Something that looks like the start of another event, while this one
+			// is incomplete, may turn out to be part of one malformed event.
 			if fmt.Sprint(whole[:n]) != fmt.Sprint(pieces) || events[n].Bad.Err == nil {
 				t.Fatalf("whole: %q, %v; in pieces: %q, %v", whole, err, pieces, pieceErr)
 			}
@@ -217,15 +217,15 @@ func FuzzFrames(f *testing.F) {
 
 // brokenOff says that an event seemed to begin within another.
 func brokenOff(err error) bool {
-	garbled, ok := errors.AsType[*garbledError](err)
-	return ok && strings.Contains(garbled.what, "before another begins")
+	malformed, ok := errors.AsType[*malformedError](err)
+	return ok && strings.Contains(malformed.what, "before another begins")
 }
 
-// place is where an error is, without what it quotes, which depends on how much has
+// place is where an error is, without its quote, which depends on how much has
 // arrived.
 func place(err error) string {
-	if garbled, ok := errors.AsType[*garbledError](err); ok {
-		return fmt.Sprint("garbled at ", garbled.at)
+	if malformed, ok := errors.AsType[*malformedError](err); ok {
+		return fmt.Sprint("malformed at ", malformed.at)
 	}
 	return fmt.Sprint(err)
 }
@@ -240,7 +240,7 @@ func sameFrames(t *testing.T, body []byte, frames []string) {
 			return
 		case err != nil:
 			if i < len(frames) {
-				return // ours goes by brackets and leaves the rest to the decoder
+				return // ours follows brackets and leaves the rest to the decoder
 			}
 			t.Fatalf("%d frames, then %v", len(frames), err)
 		case i >= len(frames) || frames[i] != string(value):
@@ -249,8 +249,8 @@ func sameFrames(t *testing.T, body []byte, frames []string) {
 	}
 }
 
-// Whatever an object's bytes are, looking for its name does not fail, and finds the
-// name of one that is good.
+// Whatever the bytes of an object, excerptOf does not fail, and finds the name in a
+// good one.
 func FuzzGlimpse(f *testing.F) {
 	for m, contentType := range medias {
 		raw := encode(f, contentType, newPod(1))
@@ -262,9 +262,9 @@ func FuzzGlimpse(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, kind uint8, raw []byte) {
 		m := media(kind % 2)
-		g := glimpseOf(m, raw)
+		g := excerptOf(m, raw)
 		if m == mediaJSON {
-			return // duplicate and case-folded keys are read otherwise
+			return // duplicate and case-folded keys are read differently
 		}
 		if o, err := partial(m, raw); err == nil && !oddFields(raw) {
 			if g.name != "" && o.Name != "" && g.name != o.Name {

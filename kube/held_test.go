@@ -22,8 +22,8 @@ type sized struct {
 
 func (s sized) Len() int { return s.objects }
 
-// What an update leaves as it was is that of the object which is held: if it was told
-// where, and unless there are too many of whose end nothing was heard.
+// An update reuses what it does not change from the held object, if it was given
+// one, and unless there are too many objects whose delete was never seen.
 func TestUpdatesTakeOverWhatIsHeld(t *testing.T) {
 	const first, second = 1, 2
 	inTurn := func(turn int) *corev1.Pod {
@@ -34,7 +34,7 @@ func TestUpdatesTakeOverWhatIsHeld(t *testing.T) {
 		pod.Status.Message = fmt.Sprint("in turn ", turn)
 		return pod
 	}
-	others := newPods(2 * fewObjects)
+	others := newPods(2 * spareStates)
 	for i, pod := range others {
 		pod.UID, pod.Name = types.UID(fmt.Sprint("other-", i)), fmt.Sprint("other-", i)
 	}

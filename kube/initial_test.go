@@ -14,7 +14,7 @@ import (
 )
 
 // Initial events wait for others, but not for long, and nothing waits behind them;
-// what happens later is told at once.
+// later events are delivered at once.
 func TestInitialEventsComeInBlocks(t *testing.T) {
 	gone := &metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: "Failure", Code: 410, Reason: "Expired"}
 	for m, contentType := range medias {
@@ -22,14 +22,14 @@ func TestInitialEventsComeInBlocks(t *testing.T) {
 		end := bookmark(t, contentType, "9", true)
 		for name, c := range map[string]struct {
 			live bool
-			// pause is the time before each piece, told how many events have been told
-			// after it.
+			// pause is the time before each piece, by how many events have been
+			// sent after it.
 			pause  time.Duration
 			pieces [][]byte
 			told   []int
 		}{
 			"in a burst":      {pieces: [][]byte{one("ADDED"), one("ADDED"), end}, told: []int{0, 0, 3}},
-			"slowly":          {pause: patience + 1, pieces: [][]byte{one("ADDED"), one("ADDED"), end}, told: []int{1, 2, 3}},
+			"slowly":          {pause: initialEventDelay + 1, pieces: [][]byte{one("ADDED"), one("ADDED"), end}, told: []int{1, 2, 3}},
 			"with a change":   {pieces: [][]byte{one("ADDED"), one("MODIFIED"), one("ADDED")}, told: []int{0, 2, 3}},
 			"after the end":   {pieces: [][]byte{end, one("ADDED"), one("ADDED")}, told: []int{1, 2, 3}},
 			"given up":        {pieces: [][]byte{one("ADDED"), event(t, contentType, "ERROR", gone)}, told: []int{0, 1}},

@@ -7,9 +7,9 @@ import (
 )
 
 // jsonScan finds the end of a JSON value in bytes that arrive piece by piece. It
-// goes by quotes and brackets alone and leaves it to the decoder to say whether
-// what is between them is JSON: so an object that is not can be skipped, and what
-// follows it be read.
+// follows quotes and brackets only and leaves it to the decoder to check what is
+// between them: so a malformed object can be skipped, and what follows it can be
+// read.
 type jsonScan struct {
 	pos               int
 	depth             int
@@ -22,8 +22,8 @@ type jsonScan struct {
 	open, close int
 }
 
-// scan looks at data, the value's bytes so far, from where it stopped the last
-// time, and says whether the value ends within; pos is then where.
+// scan continues with data, all bytes of the value so far, from where it stopped,
+// and says whether the value ends; pos is then its end.
 func (s *jsonScan) scan(data []byte) bool {
 	if !s.ended {
 		s.ended = s.goOn(data)
@@ -53,10 +53,10 @@ func (s *jsonScan) goOn(data []byte) bool {
 	return s.container(data)
 }
 
-// container goes on within an object, an array or a string. Everything is in one
-// loop, and a string is searched eight bytes at a time, because most strings are
-// so short that calls, and the vector instructions behind bytes.IndexByte, cost
-// more than they save: this is twice as fast (BenchmarkCut).
+// container continues within an object, an array or a string. Everything is in one
+// loop, and a string is searched eight bytes at a time, because most strings are so
+// short that calls, and the vector instructions of bytes.IndexByte, cost more than
+// they save: this is twice as fast (BenchmarkCut).
 func (s *jsonScan) container(data []byte) bool {
 	i, depth, inString := s.pos, s.depth, s.inString
 	if i == len(data) {
@@ -70,7 +70,7 @@ func (s *jsonScan) container(data []byte) bool {
 			if i+8 <= len(data) {
 				w := binary.LittleEndian.Uint64(data[i:])
 				q, b := w^quotes, w^backslashes
-				// The lowest bit set is that of the first byte which became zero.
+				// The lowest bit set belongs to the first byte that became zero.
 				hit := ((q-lowBits)&^q | (b-lowBits)&^b) & highBits
 				if hit == 0 {
 					i += 8
@@ -84,12 +84,12 @@ func (s *jsonScan) container(data []byte) bool {
 					s.pos = i + 1
 					return true
 				}
-				// Most often the next string follows at once.
+				// Usually the next string follows at once.
 				if inString = i+2 < len(data) && data[i+2] == '"' && (data[i+1] == ':' || data[i+1] == ','); inString {
 					i += 2
 				}
 			case '\\':
-				i++ // the next byte means nothing
+				i++ // skip the escaped byte
 			}
 			i++
 			continue
@@ -129,7 +129,7 @@ const (
 var ends = [256]bool{' ': true, '\t': true, '\r': true, '\n': true, ',': true, ']': true, '}': true, ':': true, '"': true, '{': true, '[': true}
 
 // jsonToken returns the next byte that is not space, without consuming it.
-func (f *feed) jsonToken() (byte, error) {
+func (f *bodyBuffer) jsonToken() (byte, error) {
 	for {
 		for f.at < f.end {
 			switch c := f.block.data[f.at]; c {
@@ -145,16 +145,16 @@ func (f *feed) jsonToken() (byte, error) {
 	}
 }
 
-// jsonValue waits until a whole value is in the window, which begins with it, and
-// returns its length. A value longer than limit is not waited for: it is to be
-// skipped by [feed.skipJSON].
-func (f *feed) jsonValue(limit int) (s jsonScan, tooLong bool, err error) {
+// jsonValue waits until the window begins with a whole value, and returns its
+// length. It does not wait for a value longer than limit: the caller skips that
+// with skipJSON.
+func (f *bodyBuffer) jsonValue(limit int) (s jsonScan, tooLong bool, err error) {
 	return f.jsonValueUnless(limit, func(int) error { return nil })
 }
 
-// jsonValueUnless is jsonValue that gives up if broken fails, which is called
-// before bytes are waited for, with how many of the window it has seen before.
-func (f *feed) jsonValueUnless(limit int, broken func(seen int) error) (s jsonScan, tooLong bool, err error) {
+// jsonValueUnless is jsonValue that stops if broken fails. It calls broken before
+// it waits for bytes, with how many bytes of the window broken has seen before.
+func (f *bodyBuffer) jsonValueUnless(limit int, broken func(seen int) error) (s jsonScan, tooLong bool, err error) {
 	for seen := 0; !s.scan(f.window()); {
 		if err := broken(seen); err != nil {
 			return s, false, err
@@ -172,7 +172,7 @@ func (f *feed) jsonValueUnless(limit int, broken func(seen int) error) (s jsonSc
 
 // skipJSON consumes a value of any length, of which s has seen the window, and
 // returns its length.
-func (f *feed) skipJSON(s jsonScan) (int64, error) {
+func (f *bodyBuffer) skipJSON(s jsonScan) (int64, error) {
 	from := f.offset()
 	for !s.scan(f.window()) {
 		f.at, s.pos = f.end, 0
@@ -184,7 +184,7 @@ func (f *feed) skipJSON(s jsonScan) (int64, error) {
 	return f.offset() - from, nil
 }
 
-// unexpected is an end of the body where it must not end.
+// unexpected turns an end of the body into an error.
 func unexpected(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF

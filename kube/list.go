@@ -12,16 +12,16 @@ import (
 	"github.com/tarnproject/tarn/kube/wire"
 )
 
-// readPage makes a page of a response.
+// readPage reads a page from a response.
 func (s *Source[T]) readPage(ctx context.Context, resp *response, held wire.Held) (tarn.Page[T], error) {
-	f := newFeed(resp.body, blockSize)
+	f := newBodyBuffer(resp.body, blockSize)
 	defer f.close()
-	g := &gathering[T]{source: s, media: resp.media, held: held, slots: make(chan struct{}, workers())}
+	g := &pageDecoder[T]{source: s, media: resp.media, held: held, slots: make(chan struct{}, workers())}
 	f.onLeave = g.handOver
 	head, err := readList(f, resp.media, s.maxItem, g)
 	g.finish()
 	if err != nil {
-		return tarn.Page[T]{}, s.brokeOff(ctx, "list", f, err)
+		return tarn.Page[T]{}, s.bodyFailed(ctx, "list", f, err)
 	}
 	if head.status != nil {
 		return tarn.Page[T]{}, s.statusInstead(head.status)
@@ -33,7 +33,7 @@ func (s *Source[T]) readPage(ctx context.Context, resp *response, held wire.Held
 	if silent && !g.typed() {
 		t := s.codec.kinds.itemsOf(head)
 		for _, object := range page.Items {
-			name(object, t)
+			fillKind(object, t)
 		}
 	}
 	page.Version = tarn.Version(head.ResourceVersion)
@@ -41,68 +41,67 @@ func (s *Source[T]) readPage(ctx context.Context, resp *response, held wire.Held
 	return page, nil
 }
 
-// gathering decodes the items of a page while more of them arrive.
+// pageDecoder decodes the items of a page while more of them arrive.
 //
-// The items of one block are one batch, decoded by one goroutine; there are as
-// many at a time as there are slots, and the reader waits for one, so that memory
-// in flight is bounded. Each batch keeps its place, and with it the order.
-type gathering[T any] struct {
+// The items of one block are one batch, decoded by one goroutine. The slots bound
+// the number of goroutines: the reader waits for a slot, so that memory in flight
+// is bounded. Batches stay in the order of the list.
+type pageDecoder[T any] struct {
 	source *Source[T]
 	media  media
 	held   wire.Held
 	slots  chan struct{}
 	group  sync.WaitGroup
 
-	// block is that of the items cut so far and not yet handed over.
+	// block holds the items that are not handed over yet.
 	block   *block
-	items   []cut
+	items   []rawItem
 	batches []*batch[T]
 }
 
-// cut is an item in its block, and its offset in the body.
-type cut struct {
+// rawItem is an item in its block, and its offset in the body.
+type rawItem struct {
 	raw []byte
 	at  int64
 }
 
-// batch is what came of some items.
+// batch is the result of decoding some items.
 type batch[T any] struct {
 	items []T
 	bad   []tarn.BadObject
-	// silent says that there was an item which did not say its kind, as none does
-	// in protobuf.
+	// silent says that an item has no kind of its own; in protobuf no item has.
 	silent bool
 }
 
-func (g *gathering[T]) item(f *feed, n int) {
+func (g *pageDecoder[T]) item(f *bodyBuffer, n int) {
 	if g.block == nil {
 		g.block = f.block
 		g.block.hold()
 	}
 	at := f.offset()
-	g.items = append(g.items, cut{f.take(n), at})
+	g.items = append(g.items, rawItem{f.take(n), at})
 }
 
-func (g *gathering[T]) tooLong(start []byte, size, at int64) {
+func (g *pageDecoder[T]) tooLong(start []byte, size, at int64) {
 	g.handOver()
-	seen := glimpseOf(g.media, start)
-	err := fmt.Errorf("%w: at byte %d of the list of %s: the object has %d bytes, and %d are the limit", tarn.ErrUndecodable, at, g.source.collection, size, g.source.maxItem)
+	seen := excerptOf(g.media, start)
+	err := fmt.Errorf("%w: at byte %d of the list of %s: the object has %d bytes, the limit is %d", tarn.ErrUndecodable, at, g.source.collection, size, g.source.maxItem)
 	g.batches = append(g.batches, &batch[T]{bad: []tarn.BadObject{seen.bad(err)}})
 }
 
-func (g *gathering[T]) forget() {
+func (g *pageDecoder[T]) forget() {
 	g.finish()
 	g.batches = nil
 }
 
-// handOver gives the items cut so far to a worker.
-func (g *gathering[T]) handOver() {
+// handOver gives the pending items to a worker.
+func (g *pageDecoder[T]) handOver() {
 	if g.block == nil {
 		return
 	}
 	b, block, items := &batch[T]{}, g.block, g.items
 	g.batches = append(g.batches, b)
-	g.block, g.items = nil, make([]cut, 0, len(items)+len(items)/4)
+	g.block, g.items = nil, make([]rawItem, 0, len(items)+len(items)/4)
 	g.slots <- struct{}{}
 	g.group.Go(func() {
 		b.decode(g, items)
@@ -111,8 +110,8 @@ func (g *gathering[T]) handOver() {
 	})
 }
 
-// finish decodes the last items here and waits for the workers.
-func (g *gathering[T]) finish() {
+// finish decodes the last items and waits for the workers.
+func (g *pageDecoder[T]) finish() {
 	if g.block != nil {
 		b := &batch[T]{}
 		g.batches = append(g.batches, b)
@@ -123,9 +122,8 @@ func (g *gathering[T]) finish() {
 	g.group.Wait()
 }
 
-// page puts the batches together and says whether there was an item that did not
-// say its kind.
-func (g *gathering[T]) page() (page tarn.Page[T], silent bool) {
+// page joins the batches. silent says that an item has no kind of its own.
+func (g *pageDecoder[T]) page() (page tarn.Page[T], silent bool) {
 	items := 0
 	for _, b := range g.batches {
 		items += len(b.items)
@@ -139,20 +137,20 @@ func (g *gathering[T]) page() (page tarn.Page[T], silent bool) {
 	return page, silent
 }
 
-// typed says whether the objects' type tells their kind.
-func (g *gathering[T]) typed() bool { return g.source.collection.Object != unstructuredType }
+// typed says whether the Go type implies the kind.
+func (g *pageDecoder[T]) typed() bool { return g.source.collection.Object != unstructuredType }
 
-func (b *batch[T]) decode(g *gathering[T], items []cut) {
+func (b *batch[T]) decode(g *pageDecoder[T], items []rawItem) {
 	s, m := g.source, g.media
 	b.items = make([]T, 0, len(items))
 	began, bytes := time.Now(), 0
 	defer func() { s.decoded.add(len(items), bytes, time.Since(began)) }()
 	for _, item := range items {
 		bytes += len(item.raw)
-		object, silent, err := s.codec.object(m, item.raw, runtime.TypeMeta{}, life{wire.Added, g.held})
+		object, silent, err := s.codec.object(m, item.raw, runtime.TypeMeta{}, stateInfo{wire.Added, g.held})
 		if err != nil {
 			err = fmt.Errorf("at byte %d of the list of %s: %w", item.at, s.collection, err)
-			seen := glimpseOf(m, item.raw)
+			seen := excerptOf(m, item.raw)
 			b.bad = append(b.bad, seen.bad(err))
 			b.silent = b.silent || seen.Kind == ""
 			continue

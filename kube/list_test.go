@@ -17,7 +17,7 @@ import (
 	"github.com/tarnproject/tarn"
 )
 
-// A list comes out as it went in, however it is written and however it arrives.
+// A list arrives as it was sent, in every format and however it is split.
 func TestListFormats(t *testing.T) {
 	all := newPods(300)
 	for _, contentType := range []string{jsonType, protobufType} {
@@ -130,7 +130,7 @@ func TestListItemsOfOtherKinds(t *testing.T) {
 	}
 }
 
-// The kind is set on objects only if that is asked for.
+// The kind is set on objects only if SetKind is set.
 func TestSetKind(t *testing.T) {
 	want := metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}
 	for _, contentType := range []string{jsonType, protobufType} {
@@ -158,7 +158,7 @@ func TestSetKind(t *testing.T) {
 	}
 }
 
-// A list without kinds, of a resource whose kind nobody said, tells it itself.
+// If neither the items nor the collection have a kind, the list's kind counts.
 func TestKindFromTheList(t *testing.T) {
 	s := serve(t, false, func(w http.ResponseWriter, r *http.Request) {
 		answer(w, jsonType, podList(t, jsonType, newPods(2), "9"))

@@ -5,39 +5,38 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// listHead is what a list says besides its items.
+// listHead is everything in a list besides its items.
 type listHead struct {
 	runtime.TypeMeta
 	metav1.ListMeta
 	// status is set if the answer is not a list but a Status.
 	status *metav1.Status
-	// items says that there was a field for items, if perhaps none in it.
+	// items says that the answer has a field for items, even if it is empty.
 	items bool
 }
 
-// listTaker is who takes the items that a list is cut into.
-type listTaker interface {
-	// item takes the next n bytes of the feed, one object, with its hold on the
-	// feed's block.
-	item(f *feed, n int)
-	// tooLong is told of an item that was skipped because of its size; start is
-	// how it begins, valid only during the call.
+// itemSink receives the items of a list.
+type itemSink interface {
+	// item takes the next n bytes of the body, one object, and holds the block.
+	item(f *bodyBuffer, n int)
+	// tooLong reports an item that was skipped because of its size; start is how it
+	// begins, valid only during the call.
 	tooLong(start []byte, size, at int64)
-	// forget everything taken so far.
+	// forget drops everything received so far.
 	forget()
 }
 
 const (
 	// maxHead bounds what is kept of a list besides its items: kind, metadata, or a
-	// Status in its stead.
+	// Status instead of a list.
 	maxHead = 1 << 20
-	// peekSize is how much of an object that is too long is looked at to find its
-	// name, which comes early, but perhaps behind the managed fields.
-	peekSize = 64 << 10
+	// excerptSize is how much of a too long object is searched for its name, which
+	// comes early, but perhaps after the managed fields.
+	excerptSize = 64 << 10
 )
 
 // readList cuts a list into its items as it arrives.
-func readList(f *feed, m media, limit int, t listTaker) (listHead, error) {
+func readList(f *bodyBuffer, m media, limit int, t itemSink) (listHead, error) {
 	if m == mediaProtobuf {
 		return readProtobufList(f, limit, t)
 	}

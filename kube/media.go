@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// media is how a body is written.
+// media is the format of a body.
 type media uint8
 
 const (
@@ -19,8 +19,8 @@ const (
 	mediaProtobuf
 )
 
-// mediaOf reads a response's Content-Type. One that is missing means JSON, as it
-// does to client-go.
+// mediaOf reads a response's Content-Type. A missing one means JSON, as in
+// client-go.
 func mediaOf(contentType string) (media, error) {
 	if contentType == "" {
 		return mediaJSON, nil
@@ -28,22 +28,22 @@ func mediaOf(contentType string) (media, error) {
 	name, _, err := mime.ParseMediaType(contentType)
 	switch {
 	case err != nil:
-		return 0, fmt.Errorf("the answer's Content-Type %q makes no sense: %w", contentType, err)
+		return 0, fmt.Errorf("the answer's Content-Type %q is malformed: %w", contentType, err)
 	case name == runtime.ContentTypeJSON:
 		return mediaJSON, nil
 	case name == runtime.ContentTypeProtobuf:
 		return mediaProtobuf, nil
 	}
-	return 0, fmt.Errorf("the answer is %s, not JSON or Kubernetes protobuf: is this an API server, or a proxy before it?", contentType)
+	return 0, fmt.Errorf("the answer is %s, not JSON or Kubernetes protobuf: is this an API server, or a proxy in front of it?", contentType)
 }
 
-// mediaPolicy is what a config lets us ask for.
+// mediaPolicy is what a config allows to request.
 type mediaPolicy struct {
 	protobuf, json bool
 }
 
 // mediaPolicyOf reads a config as client-go does: what it accepts if it says so,
-// else the type it prefers; without either, protobuf where there is one.
+// else the type it prefers; without either, protobuf where possible.
 func mediaPolicyOf(cfg *rest.Config) mediaPolicy {
 	accepted := strings.Split(cfg.AcceptContentTypes, ",")
 	if cfg.AcceptContentTypes == "" {
@@ -63,14 +63,14 @@ func mediaPolicyOf(cfg *rest.Config) mediaPolicy {
 	}
 	p := mediaPolicy{protobuf: names(runtime.ContentTypeProtobuf), json: names(runtime.ContentTypeJSON)}
 	if !p.protobuf && !p.json {
-		// It names only what we cannot read, such as CBOR or YAML.
+		// The config names only formats that we cannot read, such as CBOR or YAML.
 		p.json = true
 	}
 	return p
 }
 
-// accept is the Accept header of a request. Objects without a protobuf form come
-// as JSON whatever the config says, as with client-go's dynamic client: a config
+// accept is the Accept header of a request. Objects without a protobuf form come as
+// JSON whatever the config says, as with client-go's dynamic client: a config
 // shared by several clients says protobuf for those that can.
 func (p mediaPolicy) accept(r request, plain bool) string {
 	protobuf := r.protobuf && p.protobuf && !plain
@@ -96,8 +96,8 @@ func (p mediaPolicy) accept(r request, plain bool) string {
 	return strings.Join(types, ",")
 }
 
-// refusesMedia recognises the answer of a server that cannot write what was asked
-// for.
+// refusesMedia recognises the answer of a server that cannot write the requested
+// format.
 func refusesMedia(err error) bool {
 	return apierrors.IsNotAcceptable(err) || apierrors.IsUnsupportedMediaType(err)
 }

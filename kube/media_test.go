@@ -66,8 +66,8 @@ func TestAccept(t *testing.T) {
 	}
 }
 
-// A server that refuses protobuf is asked for JSON from then on, for this resource
-// and not for others.
+// A server that refuses protobuf gets requests for JSON from then on, for this
+// resource only.
 func TestMediaFallback(t *testing.T) {
 	for _, code := range []int{http.StatusNotAcceptable, http.StatusUnsupportedMediaType} {
 		t.Run(http.StatusText(code), func(t *testing.T) {
@@ -125,7 +125,7 @@ func TestMediaRefusedForGood(t *testing.T) {
 			t.Fatal(err)
 		}
 		before := len(s.seen(func(*http.Request) string { return "" }))
-		if _, err := source.List(t.Context(), tarn.ListQuery{}); err == nil || !strings.Contains(err.Error(), "let it accept application/json too") {
+		if _, err := source.List(t.Context(), tarn.ListQuery{}); err == nil || !strings.Contains(err.Error(), "make it accept application/json too") {
 			t.Errorf("%q: %v", accept, err)
 		}
 		if got := len(s.seen(func(*http.Request) string { return "" })) - before; got != tries {
@@ -137,7 +137,7 @@ func TestMediaRefusedForGood(t *testing.T) {
 func TestForeignContentType(t *testing.T) {
 	for contentType, want := range map[string]string{
 		"text/html":      "the answer is text/html, not JSON",
-		"application/ ;": "makes no sense",
+		"application/ ;": "is malformed",
 	} {
 		s := serve(t, false, func(w http.ResponseWriter, r *http.Request) { answer(w, contentType, []byte("<html>")) })
 		source := newSource[*corev1.Pod](t, s, pods, SourceOptions{})

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// The little of protobuf's encoding that envelopes need: fields one after the
-// other, each a tag and, but for the rare ones, a length and that many bytes.
+// The small part of protobuf's encoding that envelopes need: a sequence of fields,
+// each a tag and, with rare exceptions, a length and that many bytes.
 
 // magic begins every Kubernetes object in protobuf; a runtime.Unknown follows.
 var magic = []byte{'k', '8', 's', 0}
@@ -31,8 +31,8 @@ type protoField struct {
 	short bool
 }
 
-// nextField reads the first field of a message and returns what follows it. It
-// fails on what is not a field; a value that is cut off it returns as far as it
+// nextField reads the first field of a message and returns what follows it. It is
+// not ok if there is no field. A value that is cut off is returned as far as it
 // goes.
 func nextField(b []byte) (field protoField, rest []byte, ok bool) {
 	tag, n := binary.Uvarint(b)
@@ -69,8 +69,8 @@ func nextField(b []byte) (field protoField, rest []byte, ok bool) {
 	return field, b[n:], true
 }
 
-// fields walks a message until the end, or until it makes no sense, and says
-// whether it did.
+// fields walks a message to its end, or to the first malformed field. It returns
+// whether it reached the end.
 func fields(b []byte, see func(protoField)) bool {
 	for len(b) > 0 {
 		field, rest, ok := nextField(b)
@@ -86,14 +86,14 @@ func fields(b []byte, see func(protoField)) bool {
 	return true
 }
 
-// envelope is a runtime.Unknown, as far as we look at it. The slices point into
-// what was read.
+// envelope is a runtime.Unknown, the fields that matter here. The slices point into
+// the input.
 type envelope struct {
 	typeMeta, raw []byte
 }
 
-// openEnvelope reads the runtime.Unknown behind the magic bytes. What is cut off
-// is returned as far as it goes; ok is false then.
+// openEnvelope reads the runtime.Unknown after the magic bytes. If it is cut off,
+// ok is false and e holds as much as there is.
 func openEnvelope(b []byte) (e envelope, ok bool) {
 	if !bytes.HasPrefix(b, magic) {
 		return e, false
@@ -111,12 +111,12 @@ func openEnvelope(b []byte) (e envelope, ok bool) {
 
 // kind reads the envelope's type.
 func (e envelope) kind() (t runtime.TypeMeta) {
-	_ = t.Unmarshal(e.typeMeta) // what cannot be read is not said
+	_ = t.Unmarshal(e.typeMeta) // an unreadable kind stays empty
 	return t
 }
 
-// uvarint reads a varint from a feed.
-func (f *feed) uvarint() (uint64, error) {
+// uvarint reads a varint from the body.
+func (f *bodyBuffer) uvarint() (uint64, error) {
 	for n := 1; n <= binary.MaxVarintLen64; n++ {
 		if err := f.need(n); err != nil {
 			return 0, err
@@ -127,11 +127,11 @@ func (f *feed) uvarint() (uint64, error) {
 			return v, nil
 		}
 	}
-	return 0, f.garbled("a number does not end")
+	return 0, f.malformed("a number does not end")
 }
 
-// skipField consumes the value of a field of which the tag has been read.
-func (f *feed) skipField(tag uint64) error {
+// skipField consumes the value of a field after its tag was read.
+func (f *bodyBuffer) skipField(tag uint64) error {
 	switch tag & 7 {
 	case wireVarint:
 		_, err := f.uvarint()
@@ -146,10 +146,10 @@ func (f *feed) skipField(tag uint64) error {
 			return err
 		}
 		if n > 1<<62 {
-			return f.garbled("a field of %d bytes", n)
+			return f.malformed("a field of %d bytes", n)
 		}
 		return f.skip(int64(n))
 	default:
-		return f.garbled("a field of wire type %d", tag&7)
+		return f.malformed("a field of wire type %d", tag&7)
 	}
 }

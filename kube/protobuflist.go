@@ -8,18 +8,18 @@ import (
 )
 
 // readProtobufList cuts a protobuf list: a runtime.Unknown whose raw field is a
-// message with the list's metadata as field 1 and the items as field 2, as in
-// every list type there is.
+// message with the list's metadata as field 1 and the items as field 2, as in every
+// list type.
 //
-// Servers write the kind first, and a Status is told from a list by it. A raw
-// field that comes before is taken for a list: if the kind, when it comes, says
-// otherwise, that is seen in the head.
-func readProtobufList(f *feed, limit int, t listTaker) (head listHead, err error) {
+// Servers write the kind first, and it tells a Status from a list. A raw field
+// before the kind is read as a list; if the kind says otherwise later, the head
+// shows it.
+func readProtobufList(f *bodyBuffer, limit int, t itemSink) (head listHead, err error) {
 	if err := f.need(len(magic)); err != nil {
 		return head, unexpected(err)
 	}
 	if !bytes.Equal(f.window()[:len(magic)], magic) {
-		return head, f.garbled("%q instead of a Kubernetes protobuf object", f.window()[:len(magic)])
+		return head, f.malformed("%q instead of a Kubernetes protobuf object", f.window()[:len(magic)])
 	}
 	f.at += len(magic)
 	for {
@@ -44,7 +44,7 @@ func readProtobufList(f *feed, limit int, t listTaker) (head listHead, err error
 				return head, err
 			}
 			if err := head.TypeMeta.Unmarshal(raw); err != nil {
-				return head, f.garbled("the kind cannot be read: %v", err)
+				return head, f.malformed("the kind cannot be read: %v", err)
 			}
 		case tag == 2<<3|wireBytes && head.Kind == "Status":
 			raw, err := f.small()
@@ -53,7 +53,7 @@ func readProtobufList(f *feed, limit int, t listTaker) (head listHead, err error
 			}
 			head.status = &metav1.Status{}
 			if err := head.status.Unmarshal(raw); err != nil {
-				return head, f.garbled("a Status cannot be read: %v", err)
+				return head, f.malformed("a Status cannot be read: %v", err)
 			}
 		case tag == 2<<3|wireBytes:
 			if head.items {
@@ -66,7 +66,7 @@ func readProtobufList(f *feed, limit int, t listTaker) (head listHead, err error
 				return head, unexpected(err)
 			}
 		case tag>>3 == 1, tag>>3 == 2, tag>>3 == 0:
-			return head, f.garbled("field %d of the envelope has wire type %d", tag>>3, tag&7)
+			return head, f.malformed("field %d of the envelope has wire type %d", tag>>3, tag&7)
 		default:
 			if err := f.skipField(tag); err != nil {
 				return head, unexpected(err)
@@ -75,14 +75,14 @@ func readProtobufList(f *feed, limit int, t listTaker) (head listHead, err error
 	}
 }
 
-// small reads a field's value that is to be looked at as a whole.
-func (f *feed) small() ([]byte, error) {
+// small reads the value of a field that is needed as a whole.
+func (f *bodyBuffer) small() ([]byte, error) {
 	n, err := f.uvarint()
 	if err != nil {
 		return nil, unexpected(err)
 	}
 	if n > maxHead {
-		return nil, f.garbled("a head of %d bytes", n)
+		return nil, f.malformed("a head of %d bytes", n)
 	}
 	if err := f.need(int(n)); err != nil {
 		return nil, unexpected(err)
@@ -91,17 +91,17 @@ func (f *feed) small() ([]byte, error) {
 }
 
 // protobufItems reads the list message.
-func (f *feed) protobufItems(head *listHead, limit int, t listTaker) error {
+func (f *bodyBuffer) protobufItems(head *listHead, limit int, t itemSink) error {
 	size, err := f.uvarint()
 	if err != nil {
 		return err
 	}
 	if size > 1<<62 {
-		return f.garbled("a list of %d bytes", size)
+		return f.malformed("a list of %d bytes", size)
 	}
 	for end := f.offset() + int64(size); f.offset() != end; {
 		if f.offset() > end {
-			return f.garbled("a field is longer than the list")
+			return f.malformed("a field is longer than the list")
 		}
 		tag, err := f.uvarint()
 		if err != nil {
@@ -114,7 +114,7 @@ func (f *feed) protobufItems(head *listHead, limit int, t listTaker) error {
 				return err
 			}
 			if left := end - f.offset(); left < 0 || n > uint64(left) {
-				return f.garbled("an item of %d bytes in a list that has %d left", n, left)
+				return f.malformed("an item of %d bytes in a list that has %d left", n, left)
 			}
 			if err := f.protobufItem(int64(n), limit, t); err != nil {
 				return err
@@ -125,10 +125,10 @@ func (f *feed) protobufItems(head *listHead, limit int, t listTaker) error {
 				return err
 			}
 			if err := head.ListMeta.Unmarshal(raw); err != nil {
-				return f.garbled("the metadata cannot be read: %v", err)
+				return f.malformed("the metadata cannot be read: %v", err)
 			}
 		case tag>>3 <= 2:
-			return f.garbled("field %d of the list has wire type %d", tag>>3, tag&7)
+			return f.malformed("field %d of the list has wire type %d", tag>>3, tag&7)
 		default:
 			if err := f.skipField(tag); err != nil {
 				return err
@@ -138,7 +138,7 @@ func (f *feed) protobufItems(head *listHead, limit int, t listTaker) error {
 	return nil
 }
 
-func (f *feed) protobufItem(n int64, limit int, t listTaker) error {
+func (f *bodyBuffer) protobufItem(n int64, limit int, t itemSink) error {
 	if n <= int64(limit) {
 		if err := f.need(int(n)); err != nil {
 			return err
@@ -147,10 +147,10 @@ func (f *feed) protobufItem(n int64, limit int, t listTaker) error {
 		return nil
 	}
 	at := f.offset()
-	if err := f.need(int(min(n, peekSize))); err != nil {
+	if err := f.need(int(min(n, excerptSize))); err != nil {
 		return err
 	}
-	start := bytes.Clone(f.window()[:min(n, peekSize)])
+	start := bytes.Clone(f.window()[:min(n, excerptSize)])
 	if err := f.skip(n); err != nil {
 		return err
 	}

@@ -21,15 +21,15 @@ import (
 // Reflect returns a live copy of all objects of a Go type, such as *corev1.Pod. It
 // runs until ctx ends; then its Done is closed.
 //
-// The kind comes from the scheme, and the resource from the server, which is asked
-// when the copy is first read: if it does not serve the kind, because its CRD is
-// still to come, that is the error that WaitSynced and Health tell, until it does.
+// The kind comes from the scheme. The resource comes from the server, which is
+// queried at the first read: if it does not serve the kind, because its CRD does
+// not exist yet, WaitSynced and Health return that error until it does.
 func Reflect[T any](ctx context.Context, cfg *rest.Config, opts ...Option) (*tarn.Replica[T], error) {
 	s := settingsOf(opts)
 	t := reflect.TypeFor[T]()
 	if t == unstructuredType || t == metadataType {
 		if s.resource.Empty() && s.kind.Empty() {
-			return nil, fmt.Errorf("kube: %v can be of any kind: name the resource, by ReflectResource or ReflectMetadata, or the kind", t)
+			return nil, fmt.Errorf("kube: %v can be of any kind: name the resource with ReflectResource or ReflectMetadata, or name the kind", t)
 		}
 	} else if s.kind.Empty() {
 		var err error
@@ -70,12 +70,12 @@ func start[T any](ctx context.Context, cfg *rest.Config, s *settings) (*tarn.Rep
 		return nil, err
 	}
 	decoding := SourceOptions{Drop: s.drop, MaxItem: s.maxItem, Unshared: options.Transform != nil, UnsafeSharedMetadata: s.sharedMetadata}
-	locator := &locator{client: client, mapper: s.mapper, kind: s.kind, turn: make(chan struct{}, 1)}
+	locator := &locator{client: client, mapper: s.mapper, kind: s.kind, sem: make(chan struct{}, 1)}
 	var sections []tarn.Section[T]
 	for _, c := range collections {
-		source := &deferred[T]{locator: locator, collection: c, opts: decoding}
+		source := &lazySource[T]{locator: locator, collection: c, opts: decoding}
 		if !c.Resource.Empty() {
-			// Nothing needs to be asked, and what is wrong can be said at once.
+			// No lookup is needed, so errors can be returned at once.
 			if err := source.find(ctx); err != nil {
 				return nil, err
 			}
@@ -102,8 +102,8 @@ func newReplica[T any](sections []tarn.Section[T], store tarn.ReadStore[T], opti
 	return tarn.NewReplicaOf(sections, store, options)
 }
 
-// KeyPrefix is what the keys of a namespace's objects begin with; nothing, for all
-// namespaces.
+// KeyPrefix is the common prefix of the keys of a namespace's objects; empty for
+// all namespaces.
 func KeyPrefix(namespace string) tarn.Key {
 	if namespace == metav1.NamespaceAll {
 		return ""
@@ -111,8 +111,8 @@ func KeyPrefix(namespace string) tarn.Key {
 	return tarn.Key(namespace + "/")
 }
 
-// collections are what the settings mean, one for each namespace; the resource is
-// empty if that is to be found.
+// collections returns one collection for each namespace of the settings. Their
+// resource is empty if it must be looked up.
 func (s *settings) collections(object reflect.Type) ([]Collection, error) {
 	all := Collection{
 		Resource: s.resource, Kind: s.kind, Object: object,
@@ -133,16 +133,16 @@ func (s *settings) collections(object reflect.Type) ([]Collection, error) {
 	return each, nil
 }
 
-// replicaOptions are the engine's part of the settings.
+// replicaOptions are the settings of the engine.
 //
-// A transform may write to what it is given, so that must share nothing; what it
-// returns is made to share instead.
+// A transform may write to its input, so the input shares nothing; its result is
+// made to share instead.
 func replicaOptions[T any](s *settings, collections []Collection, pool *wire.Pool) (tarn.Options[T], error) {
 	o := tarn.Options[T]{Name: s.name, WatchList: s.watchList, Logger: s.logger, OnError: s.onError, OnBad: s.onBad}
 	if o.Name == "" {
 		named := collections[0]
 		if len(collections) > 1 {
-			named.Namespace = "" // each section has its own behind it
+			named.Namespace = "" // each section has its own namespace
 		}
 		if named.Resource.Empty() {
 			named.Resource, _ = meta.UnsafeGuessKindToResource(s.kind)
@@ -155,14 +155,14 @@ func replicaOptions[T any](s *settings, collections []Collection, pool *wire.Poo
 	if s.transform != nil {
 		transform, ok := s.transform.(func(T) (T, error))
 		if !ok {
-			return o, fmt.Errorf("kube: %s: the transform is a %T, and the objects are %v", o.Name, s.transform, reflect.TypeFor[T]())
+			return o, fmt.Errorf("kube: %s: the transform is a %T, but the objects are %v", o.Name, s.transform, reflect.TypeFor[T]())
 		}
 		o.Transform = transform
 	}
 	for _, change := range s.configure {
 		f, ok := change.(func(*tarn.Options[T]))
 		if !ok {
-			return o, fmt.Errorf("kube: %s: Configure has a %T, and the objects are %v", o.Name, change, reflect.TypeFor[T]())
+			return o, fmt.Errorf("kube: %s: Configure has a %T, but the objects are %v", o.Name, change, reflect.TypeFor[T]())
 		}
 		f(&o)
 	}
@@ -186,11 +186,11 @@ func replicaOptions[T any](s *settings, collections []Collection, pool *wire.Poo
 func kindFor(scheme *runtime.Scheme, t reflect.Type) (schema.GroupVersionKind, error) {
 	var none schema.GroupVersionKind
 	if t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
-		return none, fmt.Errorf("kube: %v is no type of objects: use a pointer to a struct, such as *corev1.Pod", t)
+		return none, fmt.Errorf("kube: %v is not an object type: use a pointer to a struct, such as *corev1.Pod", t)
 	}
 	object, ok := reflect.New(t.Elem()).Interface().(runtime.Object)
 	if !ok {
-		return none, fmt.Errorf("kube: %v is no runtime.Object; its methods are generated by deepcopy-gen", t)
+		return none, fmt.Errorf("kube: %v is not a runtime.Object; generate its methods with deepcopy-gen", t)
 	}
 	if scheme == nil {
 		return none, errors.New("kube: the scheme is nil")
@@ -198,9 +198,9 @@ func kindFor(scheme *runtime.Scheme, t reflect.Type) (schema.GroupVersionKind, e
 	kinds, _, err := scheme.ObjectKinds(object)
 	switch {
 	case err != nil:
-		return none, fmt.Errorf("kube: the scheme does not know %v: add its package by AddToScheme and give the scheme by the option Scheme: %w", t, err)
+		return none, fmt.Errorf("kube: the scheme does not know %v: add its package with AddToScheme and pass the scheme with the option Scheme: %w", t, err)
 	case len(kinds) > 1:
-		return none, fmt.Errorf("kube: %v stands for several kinds, %v: say which is meant by the option Kind", t, kinds)
+		return none, fmt.Errorf("kube: %v stands for several kinds, %v: choose one with the option Kind", t, kinds)
 	}
 	return kinds[0], nil
 }

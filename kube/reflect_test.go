@@ -164,7 +164,7 @@ func TestReflectKindThatComesLater(t *testing.T) {
 	}
 }
 
-// lateMapper learns of pods when it is reset after they are served.
+// lateMapper knows pods when it is reset after they are served.
 type lateMapper struct {
 	meta.RESTMapper
 	c     *cluster
@@ -182,7 +182,7 @@ func (m *lateMapper) RESTMapping(gk schema.GroupKind, versions ...string) (*meta
 	return &meta.RESTMapping{Resource: podResource, Scope: meta.RESTScopeNamespace}, nil
 }
 
-// What a transform is given is its own; what it returns is kept.
+// A transform owns its input; its result is stored.
 func TestReflectTransform(t *testing.T) {
 	c := newCluster(t)
 	for i := range 20 {
@@ -269,7 +269,7 @@ func TestReflectMistakes(t *testing.T) {
 		err  error
 	}{
 		{"use a pointer to a struct", func() error { _, err := Reflect[corev1.Pod](ctx, cfg); return err }()},
-		{"is no runtime.Object", func() error { _, err := Reflect[*time.Time](ctx, cfg); return err }()},
+		{"is not a runtime.Object", func() error { _, err := Reflect[*time.Time](ctx, cfg); return err }()},
 		{"name the resource", func() error { _, err := Reflect[*unstructured.Unstructured](ctx, cfg); return err }()},
 		{"the scheme does not know *v1.Pod", pods(Scheme(runtime.NewScheme()))},
 		{"the scheme is nil", pods(Scheme(nil))},
@@ -285,7 +285,7 @@ func TestReflectMistakes(t *testing.T) {
 			t.Errorf("%v, want %q", test.err, test.want)
 		}
 	}
-	if _, err := NewSource[*corev1.Node](&Client{}, Collection{Resource: podResource, Object: podsObject}, SourceOptions{}); err == nil || !strings.Contains(err.Error(), "which are no *v1.Node") {
+	if _, err := NewSource[*corev1.Node](&Client{}, Collection{Resource: podResource, Object: podsObject}, SourceOptions{}); err == nil || !strings.Contains(err.Error(), ", not *v1.Node") {
 		t.Error(err)
 	}
 }
@@ -297,20 +297,20 @@ func TestReflectNamespaceOfSomethingThatHasNone(t *testing.T) {
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	if err := nodes.WaitSynced(ctx); err == nil || !strings.Contains(err.Error(), `nodes are not in namespaces: leave "a" out`) {
+	if err := nodes.WaitSynced(ctx); err == nil || !strings.Contains(err.Error(), `nodes have no namespaces: leave "a" out`) {
 		t.Error(err)
 	}
 }
 
-// What kind a resource has is asked of the server; what goes wrong with that is
-// told like any failure.
+// The server says which resource a kind has; a failure of that lookup is reported
+// like any other.
 func TestDiscoveryFailures(t *testing.T) {
 	for _, test := range []struct {
 		handle http.HandlerFunc
 		want   string
 	}{
-		{func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusForbidden) }, "cannot ask for the resources of example.com/v1"},
-		{func(w http.ResponseWriter, r *http.Request) { answer(w, jsonType, []byte("?")) }, "makes no sense"},
+		{func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusForbidden) }, "cannot read the resources of example.com/v1"},
+		{func(w http.ResponseWriter, r *http.Request) { answer(w, jsonType, []byte("?")) }, "is malformed"},
 		{func(w http.ResponseWriter, r *http.Request) { http.NotFound(w, r) }, "the server does not serve example.com/v1 Mouse"},
 	} {
 		s := serve(t, false, test.handle)

@@ -35,7 +35,7 @@ var (
 	podMetadata = Collection{Resource: podResource, Kind: podKind, Object: metadataType}
 )
 
-// server is an API server of which a test writes the answers.
+// server is an API server whose answers the test writes.
 type server struct {
 	*httptest.Server
 	mu       sync.Mutex
@@ -62,7 +62,7 @@ func serve(t testing.TB, http2 bool, handle http.HandlerFunc) *server {
 	return s
 }
 
-// seen tells of each request what get returns.
+// seen returns get of each request.
 func (s *server) seen(get func(*http.Request) string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

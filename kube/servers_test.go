@@ -22,8 +22,8 @@ import (
 	"github.com/tarnproject/tarn"
 )
 
-// recording is what servers of a version answer to the requests by which pods are
-// copied. The files are written by hand, after the sources of those servers.
+// recording is what servers of a version answer to the requests for a copy of pods.
+// The files are written by hand, after the sources of those servers.
 type recording struct {
 	codes  map[string]int
 	bodies map[string]string
@@ -62,8 +62,8 @@ func readRecording(t *testing.T, file string) *recording {
 	return r
 }
 
-// RoundTrip plays the answer that was recorded. A stream stays open until its reader
-// leaves.
+// RoundTrip plays the recorded answer. A stream stays open until its reader closes
+// it.
 func (r *recording) RoundTrip(request *http.Request) (*http.Response, error) {
 	query := request.URL.Query()
 	name := "list"
@@ -100,8 +100,8 @@ func (s *openStream) Read(p []byte) (int, error) {
 
 func (s *openStream) Close() error { return nil }
 
-// A copy of a server of any version syncs, follows what happens, and makes no request
-// more than it must.
+// A copy of a server of any version syncs, follows changes, and makes no
+// unnecessary request.
 func TestServersOfOtherVersions(t *testing.T) {
 	files, err := filepath.Glob("testdata/servers/*.txt")
 	if err != nil || len(files) < 8 {

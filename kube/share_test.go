@@ -9,8 +9,8 @@ import (
 	"github.com/tarnproject/tarn"
 )
 
-// Objects have parts in common, unless the options or whoever will change them
-// say that they may not.
+// Objects share parts, unless the options or a caller that will change them forbid
+// it.
 func TestShareParts(t *testing.T) {
 	for name, test := range map[string]struct {
 		opts SourceOptions

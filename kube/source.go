@@ -15,11 +15,11 @@ import (
 	"github.com/tarnproject/tarn/kube/wire"
 )
 
-// Source is a collection of an API server as package tarn follows it.
+// Source is a collection of an API server, as a [tarn.Source].
 //
-//   - Bodies are cut into objects as they arrive and decoded by several
-//     goroutines, all of which have ended when List returns or the stream is
-//     closed. What is held of a body is a few blocks, whatever its length.
+//   - Bodies are cut into objects as they arrive and decoded by several goroutines,
+//     all of which have ended when List returns or the stream is closed. Only a few
+//     blocks of a body are held, whatever its length.
 //   - Objects are read-only: equal parts of them are the same memory.
 //   - An object that cannot be decoded, is too long, or of another kind, is a bad
 //     object; the rest is delivered.
@@ -35,20 +35,21 @@ type Source[T any] struct {
 	decoded    *decodeCounter
 }
 
-// SourceOptions shape a [Source]. The zero value is a good choice.
+// SourceOptions configure a [Source]. The zero value is a good choice.
 type SourceOptions struct {
 	// Drop names fields that are left out before decoding, by their path in JSON:
 	// "metadata.managedFields".
 	Drop []string
-	// UnsafeSharedMetadata lets objects have labels, annotations, owner references
-	// and finalizers in common. It saves some 700 bytes for each object. A program
-	// that writes to one of them by mistake then changes other objects too, and ends
+	// UnsafeSharedMetadata lets objects share labels, annotations, owner references
+	// and finalizers. It saves some 700 bytes for each object. A program that
+	// writes to one of them by mistake then changes other objects too, and crashes
 	// if another goroutine reads the same map.
 	UnsafeSharedMetadata bool
-	// Unshared makes every object all its own, so that it may be changed.
+	// Unshared makes objects that share nothing, so that the caller may change
+	// them.
 	Unshared bool
-	// MaxItem is the longest object taken, in bytes on the wire; DefaultMaxItem if
-	// 0. A longer one is a bad object.
+	// MaxItem is the size limit of an object, in bytes on the wire; DefaultMaxItem
+	// if 0. A longer one is a bad object.
 	MaxItem int
 	// SetKind gives typed objects and metadata the apiVersion and kind of the
 	// collection. Without it they have none, as from client-go.
@@ -64,7 +65,7 @@ func NewSource[T any](client *Client, c Collection, opts SourceOptions) (*Source
 		return nil, err
 	}
 	if want := reflect.TypeFor[T](); !c.Object.AssignableTo(want) {
-		return nil, fmt.Errorf("kube: %s: its objects are %v, which are no %v", c, c.Object, want)
+		return nil, fmt.Errorf("kube: %s: its objects are %v, not %v", c, c.Object, want)
 	}
 	decoding := wire.Options{Pool: client.pool, SharedMetadata: opts.UnsafeSharedMetadata, Drop: opts.Drop}
 	if opts.Unshared {
@@ -77,11 +78,11 @@ func NewSource[T any](client *Client, c Collection, opts SourceOptions) (*Source
 	s := &Source[T]{
 		client:     client,
 		collection: c,
-		codec:      codec[T]{wire: decoder, kinds: kindsOf(c)},
+		codec:      codec[T]{wire: decoder, kinds: kindFilterOf(c)},
 		decoding:   decoding,
 		protobuf:   decoder.HasProtobuf(),
 		maxItem:    opts.MaxItem,
-		decoded:    &decodeCounter{also: &client.decoded},
+		decoded:    &decodeCounter{parent: &client.decoded},
 	}
 	if s.maxItem <= 0 {
 		s.maxItem = DefaultMaxItem
@@ -92,21 +93,21 @@ func NewSource[T any](client *Client, c Collection, opts SourceOptions) (*Source
 	return s, nil
 }
 
-// ShareParts says, before the first request, whether objects may have parts in
-// common, unless the options forbid it. They may not if each is to be changed.
+// ShareParts sets, before the first request, whether objects may share parts,
+// unless the options forbid it. They must not if each is to be changed.
 func (s *Source[T]) ShareParts(on bool) {
 	decoding := s.decoding
 	if !on {
 		decoding.Pool = nil
 	}
-	if decoder, err := wire.NewDecoder(s.collection.Object, decoding); err == nil { // as it was for the source itself
+	if decoder, err := wire.NewDecoder(s.collection.Object, decoding); err == nil { // it worked for the source itself
 		s.codec.wire = decoder
 	}
 }
 
-// Unshared is a source of the same collection and options, whose objects have
-// nothing in common with others: what someone changed in a shared part does not
-// show in them, and they may be changed.
+// Unshared returns a source of the same collection and options whose objects share
+// nothing with others: a stray write to a shared part does not show in them, and
+// they may be changed.
 func (s *Source[T]) Unshared() *Source[T] {
 	unshared := *s
 	unshared.ShareParts(false)
@@ -127,7 +128,7 @@ func (s *Source[T]) List(ctx context.Context, q tarn.ListQuery) (tarn.Page[T], e
 	}
 	options := metav1.ListOptions{ResourceVersion: string(q.AtLeast), Limit: q.Limit, Continue: q.Continue}
 	if q.Continue != "" {
-		// The token says which state is meant.
+		// The token implies the version.
 		options.ResourceVersion = ""
 	} else if q.Exact {
 		options.ResourceVersionMatch = metav1.ResourceVersionMatchExact
@@ -148,7 +149,7 @@ func (s *Source[T]) List(ctx context.Context, q tarn.ListQuery) (tarn.Page[T], e
 func (s *Source[T]) Watch(ctx context.Context, q tarn.WatchQuery) (tarn.Stream[T], error) {
 	s.begin(q.Afresh)
 	if q.Held != nil {
-		s.codec.wire.ForgetAbove(2*q.Held.Len() + fewObjects)
+		s.codec.wire.ForgetAbove(2*q.Held.Len() + spareStates)
 	}
 	options := metav1.ListOptions{
 		Watch:               true,
@@ -173,15 +174,15 @@ func (s *Source[T]) Watch(ctx context.Context, q tarn.WatchQuery) (tarn.Stream[T
 	return s.newStream(life, cancel, resp, q), nil
 }
 
-// begin prepares for what is to be read, perhaps without anything that a program may
-// have written to.
+// begin prepares for a read. With afresh it reuses nothing that a program may have
+// written to.
 func (s *Source[T]) begin(afresh bool) {
 	if pool := s.decoding.Pool; afresh && pool != nil {
 		pool.Verify()
 	}
 }
 
-// heldBy finds objects where a replica holds them.
+// heldBy finds objects in the replica that holds them.
 func heldBy(h tarn.Holder) wire.Held {
 	if h == nil {
 		return nil
@@ -196,13 +197,13 @@ func (s *Source[T]) request(of Collection, options metav1.ListOptions) request {
 	return request{collection: of, options: of.options(options), protobuf: s.protobuf}
 }
 
-// Maintain watches over the objects of a copy, which share memory: see [wire.Guard].
+// Maintain guards the objects of a copy, which share memory: see [wire.Guard].
 func (s *Source[T]) Maintain(ctx context.Context, held tarn.Copy[T]) {
 	wire.Guard[T]{Pool: s.client.pool, Decoder: func() *wire.Decoder { return s.codec.wire }}.Run(ctx, held)
 }
 
-// Describe reads an object's identity. It works on anything with metadata, since
-// a transform may have made anything of the object.
+// Describe reads an object's identity. It works on anything with metadata, since a
+// transform may return any type.
 func (s *Source[T]) Describe(object T) (tarn.Meta, error) { return describe(object) }
 
 func describe(object any) (tarn.Meta, error) {

@@ -12,12 +12,12 @@ import (
 )
 
 // stream is a watch. One goroutine reads it and cuts it into frames, as far ahead
-// as the inbox allows; Next decodes what has queued up, by several goroutines if
-// that is much.
+// as the inbox allows; Next decodes the queued frames, with several goroutines if
+// there are many.
 //
-// Why decode in Next and not ahead: while its reader keeps up there is nothing to
-// win, and once it does not, there is a batch, which is what is decoded in
-// parallel. Frames that nobody asked for yet cost their bytes, not objects.
+// Why decode in Next and not ahead: a reader that keeps up gains nothing from it,
+// and one that falls behind finds a batch, which is decoded in parallel. Frames
+// that nobody has read yet cost their bytes, not objects.
 type stream[T any] struct {
 	source *Source[T]
 	media  media
@@ -28,9 +28,9 @@ type stream[T any] struct {
 	done   chan struct{}
 	closed sync.Once
 
-	// frames are those being decoded.
+	// frames are the frames being decoded.
 	frames []frame
-	// end is why there is nothing more, once that was reached.
+	// end is the error that ends the stream, once it is reached.
 	end error
 }
 
@@ -53,22 +53,22 @@ func (s *Source[T]) newStream(life context.Context, cancel context.CancelFunc, r
 
 // readFrames fills the inbox and returns how the stream ended.
 func (s *Source[T]) readFrames(life context.Context, resp *response, initial bool, inbox *inbox) error {
-	f := newFeed(resp.body, firstBlock)
+	f := newBodyBuffer(resp.body, firstBlock)
 	defer f.close()
 	err := inbox.read(f, resp.media, s.maxItem, initial, life.Done())
 	switch {
 	case life.Err() != nil:
 		return context.Cause(life)
 	case err == io.EOF, isTimeout(err):
-		// The config may limit the time of every request: then that is how a watch
-		// ends.
+		// The config may limit the time of every request: then a watch ends
+		// normally.
 		return io.EOF
 	default:
-		return s.brokeOff(life, "watch", f, err)
+		return s.bodyFailed(life, "watch", f, err)
 	}
 }
 
-// Next waits for an event and takes along what else has arrived.
+// Next waits for an event and returns it with all others that have arrived.
 func (s *stream[T]) Next(ctx context.Context, buf []tarn.Event[T]) (int, error) {
 	for s.end == nil && len(buf) > 0 {
 		frames, end := s.inbox.take(s.frames[:0], len(buf))
@@ -84,7 +84,7 @@ func (s *stream[T]) Next(ctx context.Context, buf []tarn.Event[T]) (int, error) 
 			break
 		}
 		select {
-		case <-s.inbox.news:
+		case <-s.inbox.readable:
 		case <-ctx.Done():
 			return 0, ctx.Err()
 		}
@@ -92,8 +92,8 @@ func (s *stream[T]) Next(ctx context.Context, buf []tarn.Event[T]) (int, error) 
 	return 0, s.end
 }
 
-// decode makes events of the frames, and returns how many there are. An error that
-// the server sends is the end.
+// decode makes events of the frames, and returns how many. An error event of the
+// server ends the stream.
 func (s *stream[T]) decode(buf []tarn.Event[T]) int {
 	bytes := 0
 	for _, f := range s.frames {
@@ -114,8 +114,8 @@ func (s *stream[T]) decode(buf []tarn.Event[T]) int {
 	}
 	var helpers sync.WaitGroup
 	if bytes >= parallelBytes {
-		// One core reads the stream meanwhile. On two, to share what is to be decoded
-		// cost a twentieth of the CPU, and won no time.
+		// One core reads the stream meanwhile. On two cores, parallel decoding cost
+		// a twentieth more CPU and saved no time.
 		for range min(workers()-1, len(s.frames)) - 1 {
 			helpers.Go(work)
 		}

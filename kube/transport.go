@@ -11,13 +11,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// tap takes from a response what client-go's REST client does not pass on.
-type tap struct{ contentType, retryAfter string }
+// headers are the response headers that client-go's REST client does not pass on.
+type headers struct{ contentType, retryAfter string }
 
-// complete adds the Retry-After of the response to the error that was made of it.
-// client-go does so only if the body is no Status; for others it looks at the
-// header itself when it tries again, which we leave to the engine.
-func (t *tap) complete(err error) error {
+// complete adds the Retry-After header to the error of the response. client-go does
+// so only if the body is not a Status; otherwise it reads the header when it
+// retries, which we leave to the engine.
+func (t *headers) complete(err error) error {
 	seconds, bad := strconv.ParseInt(t.retryAfter, 10, 32)
 	answer, ok := errors.AsType[*apierrors.StatusError](err)
 	if bad != nil || seconds <= 0 || !ok {
@@ -33,38 +33,38 @@ func (t *tap) complete(err error) error {
 	return err
 }
 
-type tapKey struct{}
+type headersKey struct{}
 
-// maxErrorBody is how much is read of the body of an error. A Status is seldom
-// longer than a kilobyte; what is longer comes from somewhere else.
+// maxErrorBody bounds how much of an error's body is read. A Status is seldom
+// longer than a kilobyte; a longer body is not from an API server.
 const maxErrorBody = 1 << 20
 
-// tapping stands between the REST client and the connections. It notes what
-// its headers say in the [tap] that the request's context holds, and unpacks gzip.
+// headerRecorder is a round tripper below the REST client. It copies response
+// headers to the [headers] in the request's context, and decompresses gzip.
 //
-// Why not leave gzip to net/http: its decompressor is the standard library's,
+// Why not leave gzip to net/http: it uses the standard library's decompressor,
 // which takes about twice the CPU of this one for a list.
-type tapping struct{ next http.RoundTripper }
+type headerRecorder struct{ next http.RoundTripper }
 
-// tapped returns a copy of client that taps.
-func tapped(client *http.Client) *http.Client {
+// withHeaderRecorder returns a copy of client that records headers.
+func withHeaderRecorder(client *http.Client) *http.Client {
 	c := *client
 	next := c.Transport
 	if next == nil {
 		next = http.DefaultTransport
 	}
-	c.Transport = tapping{next}
+	c.Transport = headerRecorder{next}
 	return &c
 }
 
-func (t tapping) RoundTrip(req *http.Request) (*http.Response, error) {
+func (t headerRecorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := t.next.RoundTrip(req)
 	if err != nil {
 		return resp, err
 	}
-	if tap, ok := req.Context().Value(tapKey{}).(*tap); ok {
-		tap.contentType = resp.Header.Get("Content-Type")
-		tap.retryAfter = resp.Header.Get("Retry-After")
+	if recorded, ok := req.Context().Value(headersKey{}).(*headers); ok {
+		recorded.contentType = resp.Header.Get("Content-Type")
+		recorded.retryAfter = resp.Header.Get("Retry-After")
 	}
 	if resp.Header.Get("Content-Encoding") == "gzip" {
 		resp.Body = &gunzipped{packed: resp.Body}
@@ -81,11 +81,11 @@ func (t tapping) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// WrappedRoundTripper lets client-go's helpers look through.
-func (t tapping) WrappedRoundTripper() http.RoundTripper { return t.next }
+// WrappedRoundTripper lets client-go's helpers reach the wrapped transport.
+func (t headerRecorder) WrappedRoundTripper() http.RoundTripper { return t.next }
 
-// gunzipped unpacks a body. The packed body's head is read with the first Read
-// and not before, so that a response without a body is none of its business.
+// gunzipped decompresses a body. It reads the gzip header at the first Read, so
+// that a response without a body does not fail.
 type gunzipped struct {
 	packed io.ReadCloser
 	plain  *gzip.Reader

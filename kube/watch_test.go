@@ -116,7 +116,7 @@ func TestWatchQuery(t *testing.T) {
 	}
 }
 
-// What is wrong with one event is told of that event; the others come through.
+// A bad event is reported by itself; the others arrive.
 func TestWatchBadEvents(t *testing.T) {
 	good, later := newPod(1), newPod(2)
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "s", Namespace: "ns", ResourceVersion: "8"}}
@@ -148,17 +148,17 @@ func TestWatchBadEvents(t *testing.T) {
 		{"unknown type", event(t, jsonType, "FOO", service), event(t, protobufType, "FOO", newPod(3)),
 			tarn.Event[*corev1.Pod]{Type: tarn.EventModified}, ""},
 		{"too long", event(t, jsonType, "ADDED", big), event(t, protobufType, "ADDED", big),
-			tarn.Event[*corev1.Pod]{Type: tarn.EventAdded, Bad: tarn.BadObject{Key: "ns/big", Version: "8"}}, "and 20000 are the limit"},
+			tarn.Event[*corev1.Pod]{Type: tarn.EventAdded, Bad: tarn.BadObject{Key: "ns/big", Version: "8"}}, "the limit is 20000"},
 		{"status as object", event(t, jsonType, "ADDED", status), event(t, protobufType, "ADDED", status),
 			tarn.Event[*corev1.Pod]{Type: tarn.EventAdded}, "the object is a Status"},
 		{"no event", []byte(`{"a":1}`), framed([]byte("garbage")),
-			tarn.Event[*corev1.Pod]{Type: tarn.EventUndecodable}, "it is no watch event"},
+			tarn.Event[*corev1.Pod]{Type: tarn.EventUndecodable}, "it is not a watch event"},
 		{"empty", []byte(`{}`), framed(nil),
-			tarn.Event[*corev1.Pod]{Type: tarn.EventUndecodable}, "it is no watch event"},
+			tarn.Event[*corev1.Pod]{Type: tarn.EventUndecodable}, "it is not a watch event"},
 		{"null object", []byte(`{"type":"ADDED","object":null}`), framed([]byte("\x0a\x05ADDED")),
-			tarn.Event[*corev1.Pod]{Type: tarn.EventUndecodable}, "it is no watch event"},
+			tarn.Event[*corev1.Pod]{Type: tarn.EventUndecodable}, "it is not a watch event"},
 		{"foreign bookmark", event(t, jsonType, "BOOKMARK", service), event(t, protobufType, "BOOKMARK", service),
-			tarn.Event[*corev1.Pod]{Type: tarn.EventBookmark}, "bookmark that cannot be taken"},
+			tarn.Event[*corev1.Pod]{Type: tarn.EventBookmark}, "bookmark cannot be used"},
 	} {
 		for contentType, frame := range map[string][]byte{jsonType: test.json, protobufType: test.protobuf} {
 			t.Run(test.name+"/"+contentType, func(t *testing.T) {
@@ -188,7 +188,7 @@ func TestWatchBadEvents(t *testing.T) {
 	}
 }
 
-// How a stream ends decides what the engine does next.
+// The end of a stream decides what the engine does next.
 func TestWatchEnds(t *testing.T) {
 	gone := apierrors.NewResourceExpired("too old").Status()
 	tooNew := apierrors.NewTimeoutError("Too large resource version: 9, current: 5", 1).Status()
@@ -204,9 +204,9 @@ func TestWatchEnds(t *testing.T) {
 		{"too new", func(c string) []byte { return event(t, c, "ERROR", &tooNew) }, tarn.ReasonTooNew, "Too large"},
 		{"internal", func(c string) []byte { return event(t, c, "ERROR", &internal) }, tarn.ReasonInternal, "etcd"},
 		{"busy", func(c string) []byte { return event(t, c, "ERROR", &busy) }, tarn.ReasonBusy, "slow down"},
-		{"error without status", func(c string) []byte { return event(t, c, "ERROR", newPod(3)) }, tarn.ReasonUnknown, "that is no Status"},
-		{"cut off", func(c string) []byte { return event(t, c, "ADDED", newPod(3))[:100] }, tarn.ReasonLost, "the watch of pods broke off at byte"},
-		{"html", func(c string) []byte { return []byte("<html>Bad Gateway") }, tarn.ReasonUnknown, "makes no sense at byte"},
+		{"error without status", func(c string) []byte { return event(t, c, "ERROR", newPod(3)) }, tarn.ReasonUnknown, "that is not a Status"},
+		{"cut off", func(c string) []byte { return event(t, c, "ADDED", newPod(3))[:100] }, tarn.ReasonLost, "the watch of pods was cut off at byte"},
+		{"html", func(c string) []byte { return []byte("<html>Bad Gateway") }, tarn.ReasonUnknown, "is malformed at byte"},
 	} {
 		for _, contentType := range []string{jsonType, protobufType} {
 			t.Run(test.name+"/"+contentType, func(t *testing.T) {
@@ -232,7 +232,7 @@ func TestWatchEnds(t *testing.T) {
 	}
 }
 
-// A context that ends a wait loses nothing.
+// A context that ends a wait loses no event.
 func TestWatchContext(t *testing.T) {
 	more := make(chan struct{})
 	s := serve(t, false, func(w http.ResponseWriter, r *http.Request) {
@@ -261,8 +261,7 @@ func TestWatchContext(t *testing.T) {
 	}
 }
 
-// A reader that does not read costs bounded memory, and Close does not wait for
-// it.
+// A reader that does not read costs bounded memory, and Close does not wait for it.
 func TestWatchSlowReader(t *testing.T) {
 	pod := newPod(1)
 	pod.Status.Message = strings.Repeat("x", 10_000)
@@ -298,7 +297,7 @@ func TestWatchSlowReader(t *testing.T) {
 	}
 }
 
-// An unstructured object that does not say its kind is of the collection's.
+// An unstructured object without a kind gets the collection's.
 func TestWatchUnstructured(t *testing.T) {
 	s := serve(t, false, func(w http.ResponseWriter, r *http.Request) {
 		answer(w, jsonType, []byte(`{"type":"ADDED","object":{"metadata":{"name":"a"}}}{"type":"ADDED","object":{"kind":"Node","apiVersion":"v1","metadata":{"name":"b"}}}`))
@@ -314,8 +313,8 @@ func TestWatchUnstructured(t *testing.T) {
 	}
 }
 
-// A connection that breaks under a stream is told as such, and the stream's owner
-// that ends it himself is told that.
+// A connection that breaks under a stream is reported as lost; a stream that its
+// owner ends reports the context.
 func TestWatchBreaks(t *testing.T) {
 	for _, http2 := range []bool{false, true} {
 		s := serve(t, http2, func(w http.ResponseWriter, r *http.Request) {
@@ -327,7 +326,7 @@ func TestWatchBreaks(t *testing.T) {
 			}
 			<-r.Context().Done()
 		})
-		if _, err := collect(t, watchPods(t, s, SourceOptions{}), 1); tarn.ReasonOf(err) != tarn.ReasonLost || !strings.Contains(err.Error(), "the watch of pods broke off at byte") {
+		if _, err := collect(t, watchPods(t, s, SourceOptions{}), 1); tarn.ReasonOf(err) != tarn.ReasonLost || !strings.Contains(err.Error(), "the watch of pods was cut off at byte") {
 			t.Errorf("http2=%v: %v", http2, err)
 		}
 		why := errors.New("enough")

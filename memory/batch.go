@@ -4,11 +4,11 @@ import (
 	"github.com/tarnproject/tarn"
 )
 
-// Writer collects the writes of one [Store.Batch]. It is of use only until the
-// function that was given it returns.
+// Writer collects the writes of one [Store.Batch]. It must not be used after the
+// function that received it returns.
 type Writer[T any] struct {
 	steps []step[T]
-	// version is what SetVersion was last given, moved whether it was.
+	// version is the last argument of SetVersion, moved whether it was called.
 	version tarn.Version
 	moved   bool
 }
@@ -19,11 +19,11 @@ type step[T any] struct {
 	remove bool
 }
 
-// Batch makes all that write asks for in one step. If write panics, nothing is
-// written. It may read the store, and sees it as it was before.
+// Batch makes all writes of write in one step. If write panics, nothing is written.
+// It may read the store, and sees the state before the batch.
 //
-// The error is a [tarn.ObjectErrors] that names the objects which some index
-// could not take. They are stored nevertheless.
+// The error is a [tarn.ObjectErrors] that names the objects that some index could
+// not accept. They are stored nevertheless.
 func (s *Store[T]) Batch(write func(w *Writer[T])) error {
 	var w Writer[T]
 	write(&w)
@@ -47,12 +47,12 @@ func (w *Writer[T]) Put(key tarn.Key, object T) {
 	w.steps = append(w.steps, step[T]{key: key, object: object})
 }
 
-// Remove takes the object under key away, if there is one.
+// Remove removes the object under key, if there is one.
 func (w *Writer[T]) Remove(key tarn.Key) {
 	w.steps = append(w.steps, step[T]{key: key, remove: true})
 }
 
-// SetVersion sets the version that the content shows once the batch is done.
+// SetVersion sets the version of the content after the batch.
 func (w *Writer[T]) SetVersion(v tarn.Version) {
 	w.version, w.moved = v, true
 }
@@ -73,7 +73,7 @@ func (s *Store[T]) PutAt(key tarn.Key, object T, v tarn.Version) error {
 	})
 }
 
-// Remove takes the object under key away, if there is one.
+// Remove removes the object under key, if there is one.
 func (s *Store[T]) Remove(key tarn.Key) {
 	_ = s.write(func(e *edit[T]) tarn.Version { // removing cannot fail
 		e.remove(key)
@@ -81,7 +81,7 @@ func (s *Store[T]) Remove(key tarn.Key) {
 	})
 }
 
-// SetVersion moves the version alone.
+// SetVersion changes only the version.
 func (s *Store[T]) SetVersion(v tarn.Version) {
 	_ = s.write(func(*edit[T]) tarn.Version { return s.moveTo(v) }) // nothing to index
 }

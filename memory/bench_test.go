@@ -15,9 +15,9 @@ import (
 	"github.com/tarnproject/tarn/memory"
 )
 
-// The benchmarks below run the same work over client-go's store and over this
-// one: go test -bench . -benchtime 1s ./memory. What has a target is measured by
-// the trials of module bench, each contender in a process of its own.
+// The benchmarks below run the same work over client-go's store and over this one:
+// go test -bench . -benchtime 1s ./memory. The trials of module bench measure what
+// has a target, each contender in a process of its own.
 
 type indexFunc = func(any) ([]string, error)
 
@@ -162,7 +162,7 @@ func BenchmarkGet(b *testing.B) {
 	}
 }
 
-// BenchmarkGetWhileWriting measures Get beside a writer that does not rest.
+// BenchmarkGetWhileWriting measures Get beside a writer that never pauses.
 func BenchmarkGetWhileWriting(b *testing.B) {
 	const n = 100_000
 	eachRival(b, 2, n, func(b *testing.B, s rival, keys []string, pods []any) {
@@ -199,8 +199,7 @@ func BenchmarkList(b *testing.B) {
 	})
 }
 
-// BenchmarkWalk is to be compared with BenchmarkList of client-go, which has no
-// walk.
+// Compare BenchmarkWalk with BenchmarkList of client-go, which has no walk.
 func BenchmarkWalk(b *testing.B) {
 	const n = 100_000
 	eachRival(b, 2, n, func(b *testing.B, s rival, keys []string, pods []any) {
@@ -267,8 +266,8 @@ func BenchmarkReplace(b *testing.B) {
 	}
 }
 
-// What a write costs beside watches of other keys, prefixes and ranges, and what
-// a watch costs its reader.
+// The cost of a write beside watches of other keys, prefixes and ranges, and the
+// cost of a watch for its reader.
 func BenchmarkWatches(b *testing.B) {
 	for _, others := range []int{0, 100, 10_000, 1_000_000} {
 		b.Run(fmt.Sprintf("write beside %d", others), func(b *testing.B) {

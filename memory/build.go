@@ -7,12 +7,12 @@ import (
 	"slices"
 )
 
-// AddIndexes adds indexes by name, each with the function that gives the values
-// by which an object is to be found; see [IndexFunc] and AddIndex.
+// AddIndexes adds indexes by name, each with the function that returns the values
+// of an object; see [IndexFunc] and AddIndex.
 //
-// A name that is taken, or a function that is nil, makes it fail with nothing
-// added. A [tarn.ObjectErrors] means that the indexes were added but could not
-// take the objects it names.
+// If a name is taken, or a function is nil, it fails and adds nothing. A
+// [tarn.ObjectErrors] means that the indexes were added but could not accept the
+// objects it names.
 func (s *Store[T]) AddIndexes(functions map[string]func(T) ([]string, error)) error {
 	indexes := make(map[string]Index[T], len(functions))
 	for name, function := range functions {
@@ -21,8 +21,8 @@ func (s *Store[T]) AddIndexes(functions map[string]func(T) ([]string, error)) er
 	return s.addIndexes(indexes)
 }
 
-// AddIndex adds an index over what the store holds and will hold. Reads and
-// writes go on while it is built; it can be used when AddIndex returns. The
+// AddIndex adds an index over the present and future objects of the store. Reads
+// and writes continue while it is built; it can be used when AddIndex returns. The
 // error is like that of AddIndexes.
 func (s *Store[T]) AddIndex(name string, x Index[T]) error {
 	return s.addIndexes(map[string]Index[T]{name: x})
@@ -33,29 +33,29 @@ func (s *Store[T]) addIndexes(indexes map[string]Index[T]) error {
 	for _, name := range names {
 		x := indexes[name]
 		if x.err == nil && x.function == nil && x.paths == nil {
-			x.err = errors.New("is empty: make it by IndexFunc or IndexPath")
+			x.err = errors.New("is empty: make it with IndexFunc or IndexPath")
 		}
 		if x.err != nil {
 			return fmt.Errorf("index %q %w; no index was added", name, x.err)
 		}
 	}
-	building, err := s.announce(names, indexes)
+	building, err := s.register(names, indexes)
 	if err != nil {
 		return err
 	}
-	failed := map[place]error{}
+	failed := map[indexedKey]error{}
 	for _, x := range building {
 		s.fill(x, failed)
 	}
 	s.writing.Lock()
 	defer s.writing.Unlock()
-	s.building = slices.DeleteFunc(s.building, func(x *shelf[T]) bool { return slices.Contains(building, x) })
-	s.reshelve(func(public []*shelf[T]) []*shelf[T] { return slices.Concat(public, building) })
+	s.building = slices.DeleteFunc(s.building, func(x *indexState[T]) bool { return slices.Contains(building, x) })
+	s.publishIndexes(func(public []*indexState[T]) []*indexState[T] { return slices.Concat(public, building) })
 	return objectErrors(failed)
 }
 
-// announce makes the indexes known to writers, empty.
-func (s *Store[T]) announce(names []string, indexes map[string]Index[T]) ([]*shelf[T], error) {
+// register makes the empty indexes known to writers.
+func (s *Store[T]) register(names []string, indexes map[string]Index[T]) ([]*indexState[T], error) {
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	taken := map[string]struct{}{}
@@ -67,9 +67,9 @@ func (s *Store[T]) announce(names []string, indexes map[string]Index[T]) ([]*she
 	if len(taken) > 0 {
 		return nil, fmt.Errorf("indexer conflict: %v", taken)
 	}
-	var building []*shelf[T]
+	var building []*indexState[T]
 	for _, name := range names {
-		building = append(building, &shelf[T]{index: &index[T]{Index: indexes[name], name: name, slot: s.takeSlot()}})
+		building = append(building, &indexState[T]{index: &index[T]{Index: indexes[name], name: name, slot: s.takeSlot()}})
 	}
 	s.building = append(s.building, building...)
 	return building, nil
@@ -85,23 +85,22 @@ func (s *Store[T]) takeSlot() int {
 	return slot
 }
 
-// reshelve publishes the same content with other indexes. The caller has locked
-// writing.
-func (s *Store[T]) reshelve(change func([]*shelf[T]) []*shelf[T]) {
+// publishIndexes publishes the same content with other indexes. The caller has
+// locked writing.
+func (s *Store[T]) publishIndexes(change func([]*indexState[T]) []*indexState[T]) {
 	last := s.current.Load()
-	next := &state[T]{seq: last.seq + 1, version: last.version, writing: &s.writing, books: &books[T]{cells: last.cells, indexes: change(last.indexes)}}
+	next := &state[T]{seq: last.seq + 1, version: last.version, writing: &s.writing, indexSet: &indexSet[T]{cells: last.cells, indexes: change(last.indexes)}}
 	s.current.Store(next)
-	s.stale.settle(last, next, nil)
+	s.stale.release(last, next, nil)
 }
 
-// fillChunk is how many objects are put into a new index before writers get
-// their turn.
+// fillChunk is how many objects are put into a new index before writers may
+// continue.
 const fillChunk = 128
 
-// fill puts what the store holds into an index. What is written meanwhile is put
-// there by the writer, so a cell that has another version than the one which was
-// looked at is left alone.
-func (s *Store[T]) fill(x *shelf[T], failed map[place]error) {
+// fill puts the objects of the store into an index. Concurrent writers put in what
+// they write, so fill skips a cell whose version has changed since fill read it.
+func (s *Store[T]) fill(x *indexState[T], failed map[indexedKey]error) {
 	st := s.pin()
 	defer s.unpin(st)
 	reader := index[T]{Index: x.Index} // buffers of its own
@@ -113,51 +112,51 @@ func (s *Store[T]) fill(x *shelf[T], failed map[place]error) {
 				versions[i] = c.at(st.seq)
 				found, err := reader.valuesOf(versions[i].object)
 				if err != nil {
-					failed[place{c.key, x.name}] = err
+					failed[indexedKey{c.key, x.name}] = err
 				}
 				values[i] = values[i][:0]
 				for _, value := range found {
 					values[i] = append(values[i], x.keep(value))
 				}
 			}
-			s.place(x, chunk, versions, values, failed)
+			s.index(x, chunk, versions, values, failed)
 		}
 		return true
 	})
 }
 
-func (s *Store[T]) place(x *shelf[T], cells []*cell[T], versions []*version[T], values [][]string, failed map[place]error) {
+func (s *Store[T]) index(x *indexState[T], cells []*cell[T], versions []*version[T], values [][]string, failed map[indexedKey]error) {
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	for i, c := range cells {
 		if c.head.Load() == versions[i] {
-			x.move(pen{seq: 1}, c, values[i])
+			x.move(editor{seq: 1}, c, values[i])
 		} else {
-			delete(failed, place{c.key, x.name}) // its writer was told
+			delete(failed, indexedKey{c.key, x.name}) // its writer has reported it
 		}
 	}
 }
 
-// DropIndex takes an index away. Snapshots that have it keep it.
+// DropIndex removes an index. Snapshots that have it keep it.
 func (s *Store[T]) DropIndex(name string) error {
 	s.writing.Lock()
 	st := s.current.Load()
-	x, err := st.shelf(name)
+	x, err := st.index(name)
 	if err != nil {
 		s.writing.Unlock()
 		return err
 	}
-	s.reshelve(func(public []*shelf[T]) []*shelf[T] {
-		return slices.DeleteFunc(slices.Clone(public), func(y *shelf[T]) bool { return y.name == name })
+	s.publishIndexes(func(public []*indexState[T]) []*indexState[T] {
+		return slices.DeleteFunc(slices.Clone(public), func(y *indexState[T]) bool { return y.name == name })
 	})
 	s.writing.Unlock()
 	x.watchers.finish()
-	s.vacate(x.slot)
+	s.freeSlot(x.slot)
 	return nil
 }
 
-// vacate makes a slot usable again: cells must not remember terms in it.
-func (s *Store[T]) vacate(slot int) {
+// freeSlot makes a slot usable again: cells must not remember terms in it.
+func (s *Store[T]) freeSlot(slot int) {
 	st := s.pin()
 	defer s.unpin(st)
 	st.cells.from("", func(cells []*cell[T]) bool {
@@ -173,8 +172,8 @@ func (s *Store[T]) vacate(slot int) {
 	s.used[slot] = false
 }
 
-// IndexFuncs returns the function of every index, in a map of its own. That of
-// an index by field paths gives the values as text.
+// IndexFuncs returns the function of every index, in a new map. The function of an
+// index by field paths returns the values as text.
 func (s *Store[T]) IndexFuncs() map[string]func(T) ([]string, error) {
 	st := s.current.Load()
 	functions := make(map[string]func(T) ([]string, error), len(st.indexes))

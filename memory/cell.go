@@ -6,13 +6,14 @@ import (
 	"github.com/tarnproject/tarn"
 )
 
-// cell is the place of one object, from its coming to its going.
+// cell is the fixed location of one object, from its add to its delete.
 //
-// Readers follow head without a lock. page, term0 and more are the writer's: under
-// which values the object stands in the index of each slot. They are remembered
-// because nobody can be asked later: a function may change its mind, and an
-// object may be changed behind our back. One slot is inline because most stores have
-// one index or none; so a cell takes 48 bytes, and 80 with up to four indexes.
+// Readers follow head without a lock. page, term0 and more belong to the writer:
+// the values under which the index of each slot has the object. They are remembered
+// because they cannot be computed later: an index function may return something
+// else, and a program may change an object that is stored. One slot is inline
+// because most stores have one index or none; so a cell takes 48 bytes, and 80 with
+// up to four indexes.
 type cell[T any] struct {
 	key   tarn.Key
 	head  atomic.Pointer[version[T]]
@@ -27,21 +28,21 @@ type moreTerms struct {
 	next  *moreTerms
 }
 
-// version is an object as a state showed it, with the version before, as long as
-// somebody may look for that. One that has none before it is published: until
-// then it has at least the nothing that was there before a fresh cell.
+// version is an object in one state, with the version before it for as long as a
+// reader may need that. A version without a predecessor is published: until then it
+// has at least the nothing that a new cell starts with.
 type version[T any] struct {
 	object T
-	// stamp is twice the number of the state that brought it, plus one if what
-	// it brought is the end of the object.
+	// stamp is twice the number of the state that wrote it, plus one if the write
+	// was a delete.
 	stamp  uint64
 	before atomic.Pointer[version[T]]
 }
 
-func (v *version[T]) seq() uint64 { return v.stamp >> 1 }
-func (v *version[T]) gone() bool  { return v.stamp&1 == 1 }
+func (v *version[T]) seq() uint64   { return v.stamp >> 1 }
+func (v *version[T]) deleted() bool { return v.stamp&1 == 1 }
 
-// nothing is what a cell has before its first version.
+// nothing is the stamp of the version before a cell's first one.
 const nothing = 1
 
 func (c *cell[T]) sortKey() string { return string(c.key) }
@@ -59,7 +60,7 @@ func (c *cell[T]) at(seq uint64) *version[T] {
 	return v
 }
 
-// term is where the cell stands in the index of a slot, nil for nowhere.
+// term is the cell's term in the index of a slot, nil for none.
 func (c *cell[T]) term(slot int) *term {
 	if slot == 0 {
 		return c.term0
@@ -97,16 +98,16 @@ func (c *cell[T]) setTerm(slot int, t *term) {
 	}
 }
 
-// term is one value of an index, or, for an object that has several, the set of
+// term is one value of an index, or, for an object with several values, the set of
 // them: parts then has each, in order.
 type term struct {
 	value string
 	parts []*term
-	// place is for a rebuilder to find the term's list by.
+	// place is the position of the term's list in a rebuilder.
 	place int
 }
 
-// each gives the single terms of a set; t may be nil, which is none.
+// each yields the single terms of a set; a nil t has none.
 func (t *term) each(yield func(*term)) {
 	switch {
 	case t == nil:
@@ -119,7 +120,7 @@ func (t *term) each(yield func(*term)) {
 	}
 }
 
-// equals says whether t has just these values, which are in order.
+// equals says whether t has exactly these values, which are in order.
 func (t *term) equals(values []string) bool {
 	if t == nil {
 		return len(values) == 0

@@ -8,8 +8,8 @@ import (
 	"github.com/tarnproject/tarn"
 )
 
-// TestReadersSeeWholeStates writes states in which every object carries the
-// state's own number, and lets readers look for a mix.
+// TestReadersSeeWholeStates writes states in which every object carries the state's
+// own number, and lets readers look for a mix.
 func TestReadersSeeWholeStates(t *testing.T) {
 	const states, width = 400, 8
 	s := New[int]()
@@ -97,8 +97,8 @@ func TestReadersSeeWholeStates(t *testing.T) {
 	look()
 }
 
-// A key that is written again and again is there at every moment, with a number
-// that never goes back.
+// A key that is written again and again exists at every moment, with a number that
+// never decreases.
 func TestGetOfABusyKey(t *testing.T) {
 	s := New[int]()
 	_ = s.Put("busy", 0)

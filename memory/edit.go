@@ -9,24 +9,24 @@ import (
 	"github.com/tarnproject/tarn"
 )
 
-// edit is one write, from the first change to its publication. Versions that it
-// hangs into cells carry the number of a state that nobody has yet, so readers
-// pass over them; only when all is in place is the state published, with its
-// version and books, by one store of a pointer.
+// edit is one write, from the first change to its publication. Its versions carry
+// the number of a state that nobody has yet, so readers skip them. When everything
+// is in place, one store of a pointer publishes the state, with its version and
+// indexes.
 type edit[T any] struct {
 	store *Store[T]
 	last  *state[T]
 	seq   uint64
 	// touched has each cell that was written, once.
 	touched []touch[T]
-	// come and gone count the objects that are more and less.
-	come, gone int
-	// inPlace says that readers are kept waiting at the gate.
+	// added and removed count the objects that the edit adds and deletes.
+	added, removed int
+	// inPlace says that new readers wait at the gate.
 	inPlace bool
-	// left is, for each index, the terms that some cell stood under.
+	// left holds, for each index, the terms that cells have left.
 	left map[*index[T]][]*term
-	// failed is what the write leaves out of an index.
-	failed map[place]error
+	// failed holds the errors of index functions.
+	failed map[indexedKey]error
 }
 
 // touch is a cell that an edit has written; fresh if the edit made it.
@@ -35,8 +35,8 @@ type touch[T any] struct {
 	fresh bool
 }
 
-// place is one key in one index.
-type place struct {
+// indexedKey is one key in one index.
+type indexedKey struct {
 	key   tarn.Key
 	index string
 }
@@ -48,7 +48,7 @@ func (s *Store[T]) begin() *edit[T] {
 	return &s.edit
 }
 
-// expect makes room for so many writes.
+// expect reserves memory for so many writes.
 func (e *edit[T]) expect(writes int) {
 	if writes > maxTouched {
 		e.touched = slices.Grow(e.touched, writes)
@@ -68,24 +68,24 @@ func (e *edit[T]) put(key tarn.Key, object T) {
 		e.touched = append(e.touched, touch[T]{c, true})
 		return
 	}
-	e.hang(c, v)
+	e.push(c, v)
 }
 
 func (e *edit[T]) remove(key tarn.Key) {
 	if c := e.store.table.find(key); c != nil {
-		e.end(c)
+		e.markDeleted(c)
 	}
 }
 
-// end is the end of a cell's object.
-func (e *edit[T]) end(c *cell[T]) {
-	if !c.head.Load().gone() {
-		e.hang(c, &version[T]{stamp: e.seq<<1 | 1})
+// markDeleted deletes a cell's object.
+func (e *edit[T]) markDeleted(c *cell[T]) {
+	if !c.head.Load().deleted() {
+		e.push(c, &version[T]{stamp: e.seq<<1 | 1})
 	}
 }
 
-// hang makes v the newest version of a cell.
-func (e *edit[T]) hang(c *cell[T], v *version[T]) {
+// push makes v the newest version of a cell.
+func (e *edit[T]) push(c *cell[T], v *version[T]) {
 	head := c.head.Load()
 	if head.seq() == e.seq {
 		v.before.Store(head.before.Load())
@@ -99,19 +99,19 @@ func (e *edit[T]) hang(c *cell[T], v *version[T]) {
 	}
 }
 
-// keepOnly ends every object that the edit has not written.
-func (e *edit[T]) keepOnly() {
+// deleteUnwritten deletes every object that the edit has not written.
+func (e *edit[T]) deleteUnwritten() {
 	e.last.cells.from("", func(cells []*cell[T]) bool {
 		for _, c := range cells {
 			if c.head.Load().seq() != e.seq {
-				e.end(c)
+				e.markDeleted(c)
 			}
 		}
 		return true
 	})
 }
 
-// abandon takes everything back.
+// abandon reverts everything.
 func (e *edit[T]) abandon() {
 	for _, t := range e.touched {
 		if t.fresh {
@@ -123,22 +123,22 @@ func (e *edit[T]) abandon() {
 	clear(e.touched)
 }
 
-// publish makes the edit the newest state, lets go of what it replaced and tells
-// those who wait.
+// publish makes the edit the newest state, releases what it replaced and notifies
+// watchers.
 func (e *edit[T]) publish(v tarn.Version) error {
 	s := e.store
-	next := &state[T]{seq: e.seq, version: v, writing: &e.store.writing, books: e.books()}
+	next := &state[T]{seq: e.seq, version: v, writing: &e.store.writing, indexSet: e.indexSet()}
 	s.current.Store(next)
 	if e.inPlace {
 		s.gate.open()
 	}
 	for _, t := range e.touched {
-		if t.cell.head.Load().gone() {
+		if t.cell.head.Load().deleted() {
 			s.table.remove(t.cell)
 		}
 	}
-	s.stale.settle(e.last, next, e.touched)
-	e.tell(next.books)
+	s.stale.release(e.last, next, e.touched)
+	e.notify(next.indexSet)
 	err := objectErrors(e.failed)
 	clear(e.touched)
 	if s.edit = (edit[T]{touched: e.touched[:0]}); cap(e.touched) > maxTouched {
@@ -147,42 +147,42 @@ func (e *edit[T]) publish(v tarn.Version) error {
 	return err
 }
 
-// maxTouched is how much room for touches is kept from one edit to the next.
+// maxTouched is how much memory for touches is kept from one edit to the next.
 const maxTouched = 64
 
-// maxInPlace is how many objects may be written while readers that begin are
-// kept waiting. More are written beside what readers have, by copying.
+// maxInPlace is how many objects may be written while new readers wait. A larger
+// write copies what readers have.
 const maxInPlace = 4
 
-// books gives the ordered parts of the new state: the old ones, if no object
-// came or went or changed its place in an index.
-func (e *edit[T]) books() *books[T] {
+// indexSet returns the trees of the new state: the old ones, if no object was
+// added, deleted or moved in an index.
+func (e *edit[T]) indexSet() *indexSet[T] {
 	for _, t := range e.touched {
-		come, gone := t.turn()
-		e.come, e.gone = e.come+come, e.gone+gone
+		come, gone := t.delta()
+		e.added, e.removed = e.added+come, e.removed+gone
 	}
-	shelves := e.last.indexes
+	indexes := e.last.indexes
 	if len(e.store.building) > 0 {
-		shelves = slices.Concat(shelves, e.store.building)
+		indexes = slices.Concat(indexes, e.store.building)
 	}
-	p := pen{seq: e.seq, clean: e.last.seq}
+	p := editor{seq: e.seq, clean: e.last.seq}
 	if len(e.touched) >= minRebuild && len(e.touched)*rebuildIndex > e.last.cells.n {
-		return e.rebuild(p, shelves)
+		return e.rebuild(p, indexes)
 	}
-	moves := e.moves(shelves)
-	if e.come+e.gone+len(moves) == 0 {
-		return e.last.books
+	moves := e.moves(indexes)
+	if e.added+e.removed+len(moves) == 0 {
+		return e.last.indexSet
 	}
 	if len(e.touched) <= maxInPlace {
 		e.inPlace = true
 		p.clean = e.store.close(e.last)
 	}
-	return &books[T]{cells: e.cells(p), indexes: e.shelve(p, shelves, moves)}
+	return &indexSet[T]{cells: e.cells(p), indexes: e.applyMoves(p, indexes, moves)}
 }
 
-// turn says whether the object of a cell is one that came or that has gone.
-func (t touch[T]) turn() (come, gone int) {
-	switch ended := t.cell.head.Load().gone(); {
+// delta says whether the object of a cell was added or deleted.
+func (t touch[T]) delta() (come, gone int) {
+	switch ended := t.cell.head.Load().deleted(); {
 	case t.fresh && !ended:
 		return 1, 0
 	case !t.fresh && ended:
@@ -191,9 +191,9 @@ func (t touch[T]) turn() (come, gone int) {
 	return 0, 0
 }
 
-// rebuildCells and rebuildIndex are how many objects of a store a change may
-// leave alone, for each that it moves, and still be cheaper to make by building
-// a new tree than by changing the old one.
+// rebuildCells and rebuildIndex decide between rebuilding a tree and changing it:
+// rebuilding is cheaper if the tree has at most so many objects for each one that
+// moves.
 const (
 	rebuildCells = 64
 	rebuildIndex = 16
@@ -201,11 +201,11 @@ const (
 )
 
 // cells is the tree of all cells after the edit.
-func (e *edit[T]) cells(p pen) tree[*cell[T]] {
+func (e *edit[T]) cells(p editor) tree[*cell[T]] {
 	cells := e.last.cells
-	if moves := e.come + e.gone; moves < minRebuild || moves*rebuildCells < cells.n {
+	if moves := e.added + e.removed; moves < minRebuild || moves*rebuildCells < cells.n {
 		for _, t := range e.touched {
-			switch come, gone := t.turn(); {
+			switch come, gone := t.delta(); {
 			case come > 0:
 				cells.set(p, t.cell)
 			case gone > 0:
@@ -214,9 +214,9 @@ func (e *edit[T]) cells(p pen) tree[*cell[T]] {
 		}
 		return cells
 	}
-	fresh := make([]*cell[T], 0, e.come)
+	fresh := make([]*cell[T], 0, e.added)
 	for _, t := range e.touched {
-		if come, _ := t.turn(); come > 0 {
+		if come, _ := t.delta(); come > 0 {
 			fresh = append(fresh, t.cell)
 		}
 	}
@@ -227,16 +227,16 @@ func (e *edit[T]) cells(p pen) tree[*cell[T]] {
 	return build(p, e.merge(fresh), true)
 }
 
-// merge is the cells of the last state that stay, and the fresh ones.
+// merge returns the remaining cells of the last state and the new ones.
 func (e *edit[T]) merge(fresh []*cell[T]) []*cell[T] {
-	all := make([]*cell[T], 0, e.last.cells.n+e.come-e.gone)
+	all := make([]*cell[T], 0, e.last.cells.n+e.added-e.removed)
 	e.last.cells.from("", func(cells []*cell[T]) bool {
 		for _, c := range cells {
 			for len(fresh) > 0 && fresh[0].key < c.key {
 				all = append(all, fresh[0])
 				fresh = fresh[1:]
 			}
-			if !c.head.Load().gone() {
+			if !c.head.Load().deleted() {
 				all = append(all, c)
 			}
 		}
@@ -245,15 +245,15 @@ func (e *edit[T]) merge(fresh []*cell[T]) []*cell[T] {
 	return append(all, fresh...)
 }
 
-// tell closes the channels of those who wait for something that has changed.
-func (e *edit[T]) tell(b *books[T]) {
+// notify closes the channels of watchers for what has changed.
+func (e *edit[T]) notify(b *indexSet[T]) {
 	w := &e.store.watchers
 	if w.count.Load() > 0 {
 		w.mu.Lock()
 		for _, t := range e.touched {
 			w.touch(string(t.cell.key))
 		}
-		if e.come+e.gone > 0 {
+		if e.added+e.removed > 0 {
 			w.resized()
 		}
 		w.mu.Unlock()
@@ -272,21 +272,21 @@ func (e *edit[T]) tell(b *books[T]) {
 	}
 }
 
-// note remembers that an object could not be taken by an index.
-func (e *edit[T]) note(at place, err error) {
+// fail records that an index could not accept an object.
+func (e *edit[T]) fail(at indexedKey, err error) {
 	if e.failed == nil {
-		e.failed = map[place]error{}
+		e.failed = map[indexedKey]error{}
 	}
 	e.failed[at] = err
 }
 
 // objectErrors lists failures in a fixed order, so that the same writes give the
 // same text.
-func objectErrors(failed map[place]error) error {
+func objectErrors(failed map[indexedKey]error) error {
 	if len(failed) == 0 {
 		return nil
 	}
-	places := slices.SortedFunc(maps.Keys(failed), func(a, b place) int {
+	places := slices.SortedFunc(maps.Keys(failed), func(a, b indexedKey) int {
 		return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.index, b.index))
 	})
 	now := time.Now()

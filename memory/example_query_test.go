@@ -89,7 +89,7 @@ func ExampleStore_Select() {
 	// index app: [metadata.labels.app in ("job", "web")]; 4 of 5 examined; sort by [-spec.priority metadata.name]; limit 2
 }
 
-// A snapshot stays as it is while the store goes on.
+// A snapshot does not change while the store does.
 func ExampleStore_Snapshot() {
 	pods := somePods()
 	before := pods.Snapshot()
@@ -106,7 +106,7 @@ func ExampleStore_Snapshot() {
 func ExampleStore_PrefixWatch() {
 	pods := somePods()
 	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel() // nothing is remembered of the watch from then on
+	defer cancel() // the store forgets the watch then
 	web, changed := pods.PrefixWatch(ctx, "shop/web-")
 	n := 0
 	for range web {

@@ -34,8 +34,7 @@ func Example() {
 	// Output: 2 pods at 11 on n1: [default/a default/b]
 }
 
-// A failing index function costs the object its place in that index, nothing
-// more.
+// A failing index function keeps the object out of that index, and nothing more.
 func ExampleIndexError() {
 	pods := memory.New[Pod]()
 	_ = pods.AddIndexes(map[string]func(Pod) ([]string, error){"node": byNode})

@@ -8,17 +8,17 @@ import (
 // gate lets a writer change the nodes of a tree in place, which is several times
 // cheaper than copying them, as long as no reader has them.
 //
-// The writer closes the gate and then looks which states are pinned; a reader
-// pins its state and then passes the gate. So either the writer sees the pin,
-// and copies what that state has, or the reader waits at the gate, for the time
-// it takes to write an object. Readers that are through are not waited for.
+// The writer closes the gate and then reads which states are pinned; a reader pins
+// its state and then passes the gate. So either the writer sees the pin, and copies
+// the nodes of that state, or the reader waits at the gate, for the time it takes
+// to write an object. The writer does not wait for readers that have passed.
 type gate struct {
 	mu     sync.Mutex
 	closed atomic.Bool
 }
 
-// close keeps readers from passing, and returns the newest state that one of
-// those before may have, 0 for none; last is the newest of all.
+// close stops new readers, and returns the newest state that an earlier reader may
+// have, 0 for none; last is the newest of all.
 func (s *Store[T]) close(last *state[T]) uint64 {
 	s.gate.mu.Lock()
 	s.gate.closed.Store(true)
@@ -36,7 +36,7 @@ func (g *gate) open() {
 func (g *gate) pass() {
 	for g.closed.Load() {
 		g.mu.Lock()
-		//lint:ignore SA2001 the wait is all that is wanted
+		// lint:ignore SA2001 waiting is the purpose
 		g.mu.Unlock()
 	}
 }

@@ -18,13 +18,13 @@ import (
 // The several writers of a history, each with keys of its own.
 const historyWriters, historyKeys = 3, 4
 
-// seen is how far each writer had come.
+// seen is the progress of each writer.
 type seen [historyWriters]int64
 
 func historyKey(writer, i int) tarn.Key { return tarn.Key(fmt.Sprintf("%d/%d", writer, i)) }
 
 // historyWrite makes a writer's n-th write: all its keys get the number, and one
-// more key is there if that is odd. A part of a write would show.
+// more key exists if that is odd. A partial write would show.
 func historyWrite(s *Store[int], writer, n int) error {
 	if n%3 == 0 {
 		return s.Batch(func(w *Writer[int]) {
@@ -48,7 +48,7 @@ func historyWrite(s *Store[int], writer, n int) error {
 	return s.Apply(append(changes, last), tarn.At(""))
 }
 
-// historySeen reads from a content how far the writers had come, and says what is
+// historySeen reads the progress of the writers from a content, and returns what is
 // wrong with it.
 func historySeen(content map[tarn.Key]int) (at seen, wrong error) {
 	for w := range historyWriters {
@@ -67,12 +67,11 @@ func historySeen(content map[tarn.Key]int) (at seen, wrong error) {
 }
 
 // TestHistoryOfSeveralWriters has several goroutines write and others take
-// snapshots. What they saw can be put in one order with the writes, which is what
-// linearizable means, if and only if
+// snapshots. The history is linearizable if and only if
 //
-//   - no sight shows a write that had not begun when it ended, or lacks one that had
-//     ended before it began;
-//   - of any two sights, one shows all that the other one shows.
+//   - no snapshot shows a write that had not begun when the snapshot ended, or
+//     lacks one that had ended before it began;
+//   - of any two snapshots, one shows everything that the other one shows.
 func TestHistoryOfSeveralWriters(t *testing.T) {
 	const writes, readers = 1500, 3
 	s := New[int]()
@@ -169,9 +168,9 @@ func only(content map[tarn.Key]int, keep func(int) bool) map[tarn.Key]int {
 	return some
 }
 
-// TestQueriesBesideAWriter asks random queries while somebody writes. Each answer
-// names the version that it is of, and is compared with a plain filter over what
-// was written as that version.
+// TestQueriesBesideAWriter runs random queries beside a writer. Each answer names
+// its version, and is compared with a plain filter over what was written as that
+// version.
 func TestQueriesBesideAWriter(t *testing.T) {
 	const versions, readers = 1200, 3
 	s := New[*object]()
@@ -183,7 +182,8 @@ func TestQueriesBesideAWriter(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// written is what each version is; a version is in it before anyone can see it.
+	// written is the content of each version; it is set before anyone can see the
+	// version.
 	var written [versions + 1]atomic.Pointer[map[tarn.Key]*object]
 	written[0].Store(&map[tarn.Key]*object{})
 	done := make(chan struct{})
@@ -245,7 +245,7 @@ func TestQueriesBesideAWriter(t *testing.T) {
 			changes = append(changes, c)
 		}
 		written[n].Store(&now)
-		_ = s.Apply(changes, tarn.At(tarn.Version(strconv.Itoa(n)))) // words does not take all
+		_ = s.Apply(changes, tarn.At(tarn.Version(strconv.Itoa(n)))) // words does not accept all
 	}
 	close(done)
 	reading.Wait()
@@ -261,7 +261,7 @@ type object struct {
 	item
 }
 
-// wordsOf is an index function that does not take everything.
+// wordsOf is an index function that does not accept everything.
 func wordsOf(o *object) ([]string, error) {
 	if o.Size == 5 {
 		return nil, errBroken
@@ -279,7 +279,7 @@ func someObject(random *rand.Rand) *object {
 	return o
 }
 
-// clause is a condition, and what it means in plain Go.
+// clause is a condition, and its meaning in plain Go.
 type clause struct {
 	condition query.Condition
 	matches   func(*object) bool
@@ -300,14 +300,14 @@ var clauses = []clause{
 	}},
 }
 
-// asking is a query without a sort, with what it is made of.
-type asking struct {
+// randomQuery is a query without a sort, with its clauses.
+type randomQuery struct {
 	query   query.Query
 	clauses []clause
 	limit   int
 }
 
-func someQuery(random *rand.Rand) (a asking) {
+func someQuery(random *rand.Rand) (a randomQuery) {
 	a.query = query.Where()
 	for range random.IntN(3) {
 		c := clauses[random.IntN(len(clauses))]
@@ -321,9 +321,9 @@ func someQuery(random *rand.Rand) (a asking) {
 	return a
 }
 
-// answer is what the query finds in a content, up to its limit, and how many there are
-// in all.
-func (a asking) answer(content map[tarn.Key]*object) (keys []tarn.Key, total int) {
+// answer is the result of the query in a content, up to its limit, and the number
+// of all matches.
+func (a randomQuery) answer(content map[tarn.Key]*object) (keys []tarn.Key, total int) {
 	for _, key := range slices.Sorted(maps.Keys(content)) {
 		if slices.ContainsFunc(a.clauses, func(c clause) bool { return !c.matches(content[key]) }) {
 			continue

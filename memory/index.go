@@ -11,9 +11,9 @@ import (
 	"github.com/tarnproject/tarn/fieldpath"
 )
 
-// IndexError says that an index function failed for an object, which therefore
-// cannot be found by that index until it is written again. The object is in the
-// store and in its other indexes.
+// IndexError says that an index function failed for an object. That index does not
+// find the object until it is written again. The object is in the store and in its
+// other indexes.
 type IndexError struct {
 	Index string
 	// Err is what the function returned or panicked with.
@@ -21,22 +21,22 @@ type IndexError struct {
 }
 
 func (e *IndexError) Error() string {
-	return fmt.Sprintf("index %q: %v; the object is kept but not found by this index: the index function has to accept it", e.Index, e.Err)
+	return fmt.Sprintf("index %q: %v; the object is stored, but this index does not find it: make the index function accept it", e.Index, e.Err)
 }
 
 func (e *IndexError) Unwrap() error { return e.Err }
 
-// An Index says by which values objects are to be found. It is made by
-// [IndexFunc] or [IndexPath] and given to [Store.AddIndex].
+// An Index says by which values objects are found. [IndexFunc] and [IndexPath] make
+// one, [Store.AddIndex] adds it.
 type Index[T any] struct {
 	function func(T) ([]string, error)
 	paths    []*fieldpath.Path
 	err      error
 }
 
-// IndexFunc finds objects by what a function gives for them: any number of
-// strings. The function is called while a write is made; it must not write to
-// the store, and should give the same for the same object each time.
+// IndexFunc finds objects by the strings that a function returns for them, any
+// number. The function is called during a write; it must not write to the store,
+// and should return the same for the same object each time.
 func IndexFunc[T any](function func(T) ([]string, error)) Index[T] {
 	if function == nil {
 		return Index[T]{err: errors.New("has no function: give one, or leave the name out")}
@@ -44,12 +44,12 @@ func IndexFunc[T any](function func(T) ([]string, error)) Index[T] {
 	return Index[T]{function: function}
 }
 
-// IndexPath finds objects by the value of a field, or by those of several
-// fields in this order, see [fieldpath.Parse]. One of the paths may have a [*]:
-// the object is then found by each of the values. An object that has none of
-// the fields is not in the index.
+// IndexPath finds objects by the value of a field, or of several fields in this
+// order, see [fieldpath.Parse]. One of the paths may have a [*]: the object is then
+// found by each of the values. An object with none of the fields is not in the
+// index.
 //
-// Queries use such an index by themselves.
+// Queries choose such an index by themselves.
 func IndexPath[T any](paths ...string) Index[T] {
 	x := Index[T]{}
 	multi := 0
@@ -70,27 +70,27 @@ func IndexPath[T any](paths ...string) Index[T] {
 	case len(paths) == 0:
 		x.err = errors.New("has no field path: name at least one")
 	case multi > 1:
-		x.err = fmt.Errorf("has more than one path with a [*] in %q: an object would stand under every pair of their values; make two indexes", paths)
+		x.err = fmt.Errorf("has more than one path with a [*] in %q: an object would have an entry for every pair of their values; make two indexes", paths)
 	}
 	return x
 }
 
-// index is an Index at work.
+// index is an Index in a store.
 type index[T any] struct {
 	Index[T]
 	name string
 	// slot is where cells remember their term.
 	slot int
-	// watchers wait for changes below values.
+	// watchers wait for changes under values.
 	watchers watchers
 
-	// What follows is the writer's, to use again for the next object.
+	// The writer reuses these for the next object.
 	values []string
 	fields []fieldpath.Value
 	code   []byte
 }
 
-// valuesOf gives the values of an object, in order and each once, good until the
+// valuesOf returns the values of an object, in order and each once, valid until the
 // next call. A panic is an error like any other.
 func (x *index[T]) valuesOf(object T) (values []string, err error) {
 	defer func() {
@@ -116,10 +116,10 @@ func (x *index[T]) valuesOf(object T) (values []string, err error) {
 	return values, nil
 }
 
-// codesOf gives the ordered codes of what the paths lead to.
+// codesOf returns the ordered codes of the values at the paths.
 func (x *index[T]) codesOf(object T) ([]string, error) {
 	x.code, x.values = x.code[:0], x.values[:0]
-	var lead []byte // what comes before the path with several values
+	var lead []byte // the values before the path with several values
 	var several []fieldpath.Value
 	any := false
 	var wrong error
@@ -162,7 +162,7 @@ func (x *index[T]) codesOf(object T) ([]string, error) {
 	return x.values, nil
 }
 
-// keep makes a value one that stays. Codes lie in a buffer that is used again.
+// keep returns a permanent copy of a value. Codes are in a buffer that is reused.
 func (x *index[T]) keep(value string) string {
 	if x.function == nil {
 		return strings.Clone(value)
@@ -170,7 +170,7 @@ func (x *index[T]) keep(value string) string {
 	return value
 }
 
-// keepAll is keep for what valuesOf gave.
+// keepAll is keep for the result of valuesOf.
 func (x *index[T]) keepAll(values []string) []string {
 	if x.function != nil {
 		return values
@@ -182,7 +182,7 @@ func (x *index[T]) keepAll(values []string) []string {
 	return kept
 }
 
-// text is a value as it is shown: the fields of a code with commas in between.
+// text is a value for people: the fields of a code with commas in between.
 func (x *index[T]) text(value string) string {
 	if x.function != nil {
 		return value
@@ -199,7 +199,7 @@ func (x *index[T]) text(value string) string {
 	return strings.Join(parts, ",")
 }
 
-// texts gives what client code that knows only strings is to see.
+// texts returns the values for client code that knows only strings.
 func (x *index[T]) texts(object T) ([]string, error) {
 	own := index[T]{Index: x.Index} // not the writer's buffers
 	values, err := own.valuesOf(object)

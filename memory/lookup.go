@@ -11,12 +11,12 @@ import (
 	"github.com/tarnproject/tarn/memory/query"
 )
 
-// ByIndex returns the objects that have this value, in the order of keys. In an
-// index by field paths, the value is the text of the first field.
+// ByIndex returns the objects with this value, in the order of keys. In an index by
+// field paths, the value is the text of the first field.
 func (s *Store[T]) ByIndex(name, value string) ([]T, error) {
 	st := s.pin()
 	defer s.unpin(st)
-	x, err := st.shelf(name)
+	x, err := st.index(name)
 	if err != nil {
 		return nil, err
 	}
@@ -29,12 +29,11 @@ func (s *Store[T]) ByIndex(name, value string) ([]T, error) {
 	return objects, nil
 }
 
-// IndexKeys returns the keys of the objects that have this value, sorted. See
-// ByIndex.
+// IndexKeys returns the keys of the objects with this value, sorted. See ByIndex.
 func (s *Store[T]) IndexKeys(name, value string) ([]tarn.Key, error) {
 	st := s.pin()
 	defer s.unpin(st)
-	x, err := st.shelf(name)
+	x, err := st.index(name)
 	if err != nil {
 		return nil, err
 	}
@@ -49,12 +48,12 @@ func (s *Store[T]) IndexKeys(name, value string) ([]tarn.Key, error) {
 	return keys, nil
 }
 
-// IndexValues returns the values that some object has, sorted. Those of an index
-// by field paths are given as text, in their own order.
+// IndexValues returns the values of all objects, sorted. Those of an index by field
+// paths are text, in their own order.
 func (s *Store[T]) IndexValues(name string) ([]string, error) {
 	st := s.pin()
 	defer s.unpin(st)
-	x, err := st.shelf(name)
+	x, err := st.index(name)
 	if err != nil {
 		return nil, err
 	}
@@ -68,13 +67,13 @@ func (s *Store[T]) IndexValues(name string) ([]string, error) {
 	return values, nil
 }
 
-// Index returns the objects that share at least one value with object, which
-// need not be in the store, each once and in the order of keys. If the function
-// fails for object, its error is returned as it is.
+// Index returns the objects that share at least one value with object, which need
+// not be in the store, each once and in the order of keys. If the function fails
+// for object, Index returns its error unchanged.
 func (s *Store[T]) Index(name string, object T) ([]T, error) {
 	st := s.pin()
 	defer s.unpin(st)
-	x, err := st.shelf(name)
+	x, err := st.index(name)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +100,7 @@ func (s *Store[T]) Index(name string, object T) ([]T, error) {
 // exactly is the span of one value.
 func exactly(value string) span { return span{From: value, To: value + "\x00"} }
 
-// textSpans is where values with this text stand.
+// textSpans returns the spans of values with this text.
 func (x *index[T]) textSpans(text string) []span {
 	if x.function != nil {
 		return []span{exactly(text)}
@@ -113,8 +112,8 @@ func (x *index[T]) textSpans(text string) []span {
 	return spans
 }
 
-// each gives the postings in spans of values.
-func (x *shelf[T]) each(spans []span, yield func(posting[T]) bool) {
+// each yields the postings in spans of values.
+func (x *indexState[T]) each(spans []span, yield func(posting[T]) bool) {
 	for _, r := range spans {
 		more := true
 		x.postings.from(r.From, func(postings []posting[T]) bool {
@@ -135,7 +134,7 @@ func (x *shelf[T]) each(spans []span, yield func(posting[T]) bool) {
 }
 
 // count counts the cells in spans of values, up to most.
-func (x *shelf[T]) count(spans []span, most int) int {
+func (x *indexState[T]) count(spans []span, most int) int {
 	n := 0
 	x.each(spans, func(p posting[T]) bool {
 		n += p.n
@@ -144,9 +143,9 @@ func (x *shelf[T]) count(spans []span, most int) int {
 	return min(n, most)
 }
 
-// cells gives the cells in spans of values, each once and, unless yield stops
-// it, in the order of keys.
-func (x *shelf[T]) cells(spans []span, yield func([]*cell[T]) bool) {
+// cells yields the cells in spans of values, each once and, unless yield stops it,
+// in the order of keys.
+func (x *indexState[T]) cells(spans []span, yield func([]*cell[T]) bool) {
 	var first posting[T]
 	found := 0
 	x.each(spans, func(p posting[T]) bool {
@@ -170,7 +169,7 @@ func (x *shelf[T]) cells(spans []span, yield func([]*cell[T]) bool) {
 	}
 }
 
-// inOrder sorts cells by key and leaves each there once.
+// inOrder sorts cells by key and removes duplicates.
 func inOrder[T any](cells []*cell[T]) []*cell[T] {
 	slices.SortFunc(cells, func(a, b *cell[T]) int {
 		switch {
@@ -184,38 +183,37 @@ func inOrder[T any](cells []*cell[T]) []*cell[T] {
 	return slices.Compact(cells)
 }
 
-// A lookup is where in an index to look.
+// A lookup is the range of an index to read.
 type lookup struct {
 	index string
 	spans func(functional bool, fields int) ([]span, error)
 }
 
-// Lookup walks the objects that an index has under a value, in the order of
-// keys, without a copy. In an index of several fields fewer values may be given,
-// and stand for the first ones. Values are strings, numbers, bools or times; in
-// an index by function there is one, a string.
+// Lookup walks the objects that an index has under a value, in the order of keys,
+// without a copy. In an index of several fields the values may stand for the first
+// fields only. Values are strings, numbers, bools or times; an index by function
+// has one, a string.
 func (s *Store[T]) Lookup(index string, values ...any) (iter.Seq2[tarn.Key, T], error) {
 	return s.looking(exactLookup(index, values))
 }
 
-// LookupPrefix walks the objects whose value begins with prefix, by value and
-// then by key. In an index of several fields, values are those before the one
-// that begins with prefix. An object that has several such values comes once for
-// each.
+// LookupPrefix walks the objects whose value begins with prefix, by value and then
+// by key. In an index of several fields, values are those before the one that
+// begins with prefix. An object with several such values comes once for each.
 func (s *Store[T]) LookupPrefix(index, prefix string, values ...any) (iter.Seq2[tarn.Key, T], error) {
 	return s.looking(prefixLookup(index, prefix, values))
 }
 
-// LookupRange walks the objects whose values are at least from and less than to,
-// by value and then by key; nil is no bound. In an index of several fields, the
-// rows of values are compared field by field. An object that has several such
-// values comes once for each.
+// LookupRange walks the objects whose values are at least from and less than to, by
+// value and then by key; nil is no bound. In an index of several fields, the rows
+// of values are compared field by field. An object with several such values comes
+// once for each.
 func (s *Store[T]) LookupRange(index string, from, to []any) (iter.Seq2[tarn.Key, T], error) {
 	return s.looking(rangeLookup(index, from, to))
 }
 
-// LookupWatch is Lookup with a channel that is closed when what it finds may
-// have changed since the call, the index was dropped, or ctx ends.
+// LookupWatch is Lookup with a channel that is closed when its result may have
+// changed since the call, the index was dropped, or ctx ends.
 func (s *Store[T]) LookupWatch(ctx context.Context, index string, values ...any) (iter.Seq2[tarn.Key, T], <-chan struct{}, error) {
 	return s.watching(ctx, exactLookup(index, values))
 }
@@ -237,7 +235,7 @@ func (s *Store[T]) looking(l lookup) (iter.Seq2[tarn.Key, T], error) {
 	return func(yield func(tarn.Key, T) bool) {
 		st := s.pin()
 		defer s.unpin(st)
-		st.look(l, yield)
+		st.lookup(l, yield)
 	}, nil
 }
 
@@ -252,8 +250,8 @@ func (s *Store[T]) watching(ctx context.Context, l lookup) (iter.Seq2[tarn.Key, 
 }
 
 // locate finds the index of a lookup and the spans in it.
-func locate[T any](st *state[T], l lookup) (*shelf[T], []span, error) {
-	x, err := st.shelf(l.index)
+func locate[T any](st *state[T], l lookup) (*indexState[T], []span, error) {
+	x, err := st.index(l.index)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -264,14 +262,14 @@ func locate[T any](st *state[T], l lookup) (*shelf[T], []span, error) {
 	return x, spans, nil
 }
 
-// look gives what a lookup finds. An index that was dropped meanwhile has
-// nothing.
-func (st *state[T]) look(l lookup, yield func(tarn.Key, T) bool) {
+// lookup yields the result of a lookup. An index that was dropped meanwhile is
+// empty.
+func (st *state[T]) lookup(l lookup, yield func(tarn.Key, T) bool) {
 	x, spans, err := locate(st, l)
 	if err != nil {
 		return
 	}
 	x.each(spans, func(p posting[T]) bool {
-		return p.each(func(cells []*cell[T]) bool { return st.give(cells, yield) })
+		return p.each(func(cells []*cell[T]) bool { return st.yieldObjects(cells, yield) })
 	})
 }

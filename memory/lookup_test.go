@@ -80,10 +80,10 @@ func TestLookup(t *testing.T) {
 		{keysOf(s.LookupPrefix("function", "n")), "a b c"},
 		{keysOf(s.LookupRange("function", row("m"), row("n2"))), "e a b"},
 		{keysOf(s.Lookup("function", 5)), `index "function": a value is int: an index by function has strings`},
-		{keysOf(s.Lookup("node")), `index "node": no value to look for: give one, or walk All`},
+		{keysOf(s.Lookup("node")), `index "node": no value to look up: pass one, or walk All`},
 		{keysOf(s.Lookup("node", "a", "b")), `index "node": 2 values for 1 fields: leave out the last ones`},
 		{keysOf(s.Lookup("node", []int{1})), `index "node": []int is neither a string, a number, a bool nor a time: it cannot be compared with a field`},
-		{keysOf(s.LookupPrefix("function", "n", "x")), `index "function": an index by function has one value only: nothing can come before the prefix`},
+		{keysOf(s.LookupPrefix("function", "n", "x")), `index "function": an index by function has only one value: nothing can come before the prefix`},
 		{keysOf(s.Lookup("nope", "x")), "Index with name nope does not exist"},
 	} {
 		if test.have != test.want {
@@ -127,10 +127,10 @@ func TestIndexRefusesWhatCannotBe(t *testing.T) {
 	s := items(t)
 	for want, x := range map[string]Index[*item]{
 		`index "new" cannot be made: field path "nod": memory.item has no "nod"; the nearest is "node"; no index was added`: IndexPath[*item]("nod"),
-		"more than one path with a [*]":               IndexPath[*item]("tags[*]", "extra[*]"),
-		"has no field path":                           IndexPath[*item](),
-		"has no function":                             IndexFunc[*item](nil),
-		"is empty: make it by IndexFunc or IndexPath": {},
+		"more than one path with a [*]":                 IndexPath[*item]("tags[*]", "extra[*]"),
+		"has no field path":                             IndexPath[*item](),
+		"has no function":                               IndexFunc[*item](nil),
+		"is empty: make it with IndexFunc or IndexPath": {},
 	} {
 		if err := s.AddIndex("new", x); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
@@ -154,7 +154,7 @@ func TestIndexRefusesWhatCannotBe(t *testing.T) {
 	}
 }
 
-// Indexes come and go while others write; what is found is right at every time.
+// Indexes are added and dropped beside writers; lookups are right at every time.
 func TestIndexesComeAndGoWhileWriting(t *testing.T) {
 	s := New[int]()
 	digits := func(o int) ([]string, error) { return strings.Split(fmt.Sprint(o), ""), nil }
@@ -197,7 +197,7 @@ func TestIndexesComeAndGoWhileWriting(t *testing.T) {
 				t.Fatal(err)
 			}
 			snap := s.Snapshot()
-			x, err := snap.state.shelf(name)
+			x, err := snap.state.index(name)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -243,7 +243,7 @@ func TestIndexesComeAndGoWhileWriting(t *testing.T) {
 	}
 }
 
-// Large and small writes come to the same books.
+// Large and small writes give the same indexes.
 func TestLargeWrites(t *testing.T) {
 	number := func(o int) ([]string, error) {
 		if o%11 == 0 {
@@ -284,8 +284,8 @@ func TestLargeWrites(t *testing.T) {
 	}
 }
 
-// An index function that changes its mind loses nothing: an object stays where it
-// was put until it is written again, and is taken from there.
+// An index function that changes its result loses nothing: an object keeps its
+// entry until it is written again, and then leaves it.
 func TestIndexFunctionThatChangesItsMind(t *testing.T) {
 	mood := "sunny"
 	s := New[string]()

@@ -14,8 +14,8 @@ import (
 	"github.com/tarnproject/tarn"
 )
 
-// thing is an object whose index values, and whether its index functions work at
-// all, the test decides.
+// thing is an object whose index values, and whether its index functions fail, the
+// test decides.
 type thing struct {
 	id     int
 	tags   []string
@@ -39,8 +39,8 @@ func firstTag(o *thing) ([]string, error) {
 	return tags[:min(len(tags), 1)], err
 }
 
-// model is the store as one would explain it: plain maps, and under each index
-// name the values that each key was last indexed under, nil where that failed.
+// model is the simplest store: plain maps, and under each index name the values
+// that each key was last indexed under, nil where that failed.
 type model struct {
 	objects map[tarn.Key]*thing
 	version tarn.Version
@@ -71,7 +71,7 @@ func (m *model) remove(key tarn.Key) {
 	}
 }
 
-// failures is what a write that touched these keys must report.
+// failures is what a write of these keys must report.
 func (m *model) failures(touched map[tarn.Key]bool, names ...string) (bad []string) {
 	for key := range touched {
 		if o, ok := m.objects[key]; ok && o.broken != "" {
@@ -154,9 +154,9 @@ func equal[V any](t *rapid.T, what string, want, have V) {
 	}
 }
 
-// TestModel writes at random, with objects that fail in every way at any time
-// and objects that are changed behind the store's back, and compares all that
-// can be read with the model.
+// TestModel writes at random, with objects that fail in every way at any time and
+// objects that are changed while they are stored, and compares all reads with the
+// model.
 func TestModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		store := New[*thing]()

@@ -7,23 +7,23 @@ import (
 	"github.com/tarnproject/tarn"
 )
 
-// page is a leaf of the tree of all cells, through the times: copies of the leaf
-// share it. It tells when an object of the leaf last changed, and holds the
-// objects side by side for those who walk.
+// page belongs to a leaf of the tree of all cells, across states: copies of the
+// leaf share it. It records when an object of the leaf last changed, and holds the
+// objects side by side for walks.
 //
 // Why: a cell and its version are two places somewhere in memory, and a walk
-// through 100,000 of them waits for memory most of the time: 75 ns of CPU for
-// each object, where client-go's map, which lies in one piece, takes 17. With
-// pages, as long as little changes, it is 15 (BenchmarkWalk).
+// through 100,000 of them waits for memory most of the time: 75 ns of CPU for each
+// object, where client-go's map, which is contiguous, takes 17. With pages, as long
+// as little changes, it is 15 (BenchmarkWalk).
 //
-// A cost of 32 bytes per object, paid only for what is walked; a page is filled
-// on the second walk that finds it unchanged, so that a store which changes
-// faster than it is walked does not fill pages in vain.
+// A page costs 32 bytes per object, only for objects that are walked. It is filled
+// on the second walk that finds it unchanged, so that a store which changes faster
+// than it is walked does not fill pages in vain.
 type page struct {
 	// changed is the number of the state that last changed the leaf, perhaps one
 	// that is not published yet.
 	changed atomic.Uint64
-	// walked is changed as the last walk found it.
+	// walked is changed at the time of the last walk.
 	walked  atomic.Uint64
 	content atomic.Pointer[pageContent]
 }
@@ -39,12 +39,12 @@ type entry[T any] struct {
 	object T
 }
 
-// maxPaged is the size of objects that are worth a copy: pointers and
-// interfaces are.
+// maxPaged is the size of objects that are worth a copy: pointers and interfaces
+// are.
 const maxPaged = 16
 
-// turn gives a leaf a new page.
-func (n *node[E]) turn(p pen) {
+// newPage gives a leaf a new page.
+func (n *node[E]) newPage(p editor) {
 	n.page = &page{}
 	n.page.changed.Store(p.seq)
 	for _, e := range n.items {
@@ -52,7 +52,7 @@ func (n *node[E]) turn(p pen) {
 	}
 }
 
-// touch says that state seq changes something on the page.
+// touch records that state seq changes something on the page.
 func (p *page) touch(seq uint64) {
 	if p.changed.Load() != seq {
 		p.changed.Store(seq)
@@ -62,7 +62,7 @@ func (p *page) touch(seq uint64) {
 	}
 }
 
-// entries gives the objects of a leaf, nil if they have to be collected.
+// entries returns the objects of a leaf, nil if they have to be collected.
 func (st *state[T]) entries(leaf *node[*cell[T]]) []entry[T] {
 	p := leaf.page
 	content := p.content.Load()

@@ -2,16 +2,16 @@ package memory
 
 // A state is pinned while readers are counted at it: what it shows is kept.
 //
-// A reader counts itself at the state it has loaded, and takes another one if
-// that is no longer the newest by then. A writer publishes its state, and then
-// looks who is counted at the last one. So either the writer sees the reader, or
-// the reader sees the new state; neither waits for the other, and a state at which
-// nobody was counted when it was replaced will not be read any more.
+// A reader counts itself at the state it has loaded, and takes another one if that
+// is no longer the newest by then. A writer publishes its state, and then reads the
+// count of the last one. So either the writer sees the reader, or the reader sees
+// the new state; neither waits for the other, and a state whose count was zero when
+// it was replaced is never read again.
 //
 // Why not one list of all pins: each read would have to lock it, twice, and a
-// reader that is preempted with the lock makes the others wait. Why not leave it
-// to the garbage collector, with each state holding what the next one replaced:
-// then an old snapshot holds all versions since.
+// reader that is preempted with the lock makes the others wait. Why not leave it to
+// the garbage collector, with each state holding what the next one replaced: then
+// an old snapshot holds all versions since.
 
 // pin takes the newest state and keeps what it shows until unpin.
 func (s *Store[T]) pin() *state[T] {
@@ -30,14 +30,14 @@ func (s *Store[T]) pin() *state[T] {
 
 func (s *Store[T]) unpin(st *state[T]) {
 	if st.readers.Add(-1) == 0 && s.pinned.Add(-1) == 0 {
-		s.tidy()
+		s.releaseStale()
 	}
 }
 
-// tidy lets go of what nobody can see, unless a writer is at work, which calls it
-// too when it is done, or there is so little of it that the next writer may. It
-// does so in small portions: a writer that comes meanwhile waits for one of them.
-func (s *Store[T]) tidy() {
+// releaseStale releases what nobody can see, unless a writer is active, which does
+// the same at its end, or there is so little that the next writer may do it. It
+// works in small portions: a writer that arrives meanwhile waits for one of them.
+func (s *Store[T]) releaseStale() {
 	for more := s.stale.size.Load() > minStale; more && s.pinned.Load() == 0 && s.writing.TryLock(); {
 		more = s.stale.drain(minStale)
 		s.stale.measure(s.current.Load())

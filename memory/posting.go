@@ -1,7 +1,7 @@
 package memory
 
-// posting is a value of an index with the cells that have it. A value that only
-// one object has costs no node for it.
+// posting is a value of an index with its cells. A value with a single object needs
+// no node.
 type posting[T any] struct {
 	term *term
 	one  *cell[T]
@@ -14,7 +14,7 @@ func (p posting[T]) setPage(*page)   {}
 
 func (p posting[T]) cells() tree[*cell[T]] { return tree[*cell[T]]{root: p.many, n: p.n} }
 
-// each gives the cells in the order of their keys, some at a time.
+// each yields the cells in the order of their keys, several at a time.
 func (p posting[T]) each(yield func([]*cell[T]) bool) bool {
 	if p.many == nil {
 		one := [1]*cell[T]{p.one}
@@ -24,7 +24,7 @@ func (p posting[T]) each(yield func([]*cell[T]) bool) bool {
 }
 
 // with is the posting with one more cell.
-func (p posting[T]) with(w pen, c *cell[T]) posting[T] {
+func (p posting[T]) with(w editor, c *cell[T]) posting[T] {
 	if p.n == 0 {
 		p.one, p.n = c, 1
 		return p
@@ -41,7 +41,7 @@ func (p posting[T]) with(w pen, c *cell[T]) posting[T] {
 }
 
 // without is the posting with one cell less, empty if it was the last.
-func (p posting[T]) without(w pen, c *cell[T]) posting[T] {
+func (p posting[T]) without(w editor, c *cell[T]) posting[T] {
 	if p.many == nil {
 		return posting[T]{term: p.term}
 	}
@@ -55,15 +55,15 @@ func (p posting[T]) without(w pen, c *cell[T]) posting[T] {
 }
 
 // postingOf makes a posting of cells that are in order.
-func postingOf[T any](p pen, t *term, cells []*cell[T]) posting[T] {
+func postingOf[T any](p editor, t *term, cells []*cell[T]) posting[T] {
 	if len(cells) == 1 {
 		return posting[T]{term: t, one: cells[0], n: 1}
 	}
 	return posting[T]{term: t, many: build(p, cells, false).root, n: len(cells)}
 }
 
-// add puts a cell under a value, and gives the value's term.
-func (x *shelf[T]) add(w pen, value string, c *cell[T]) *term {
+// add puts a cell under a value, and returns the value's term.
+func (x *indexState[T]) add(w editor, value string, c *cell[T]) *term {
 	p, ok := x.postings.get(value)
 	if !ok {
 		p.term = &term{value: x.keep(value)}
@@ -73,8 +73,8 @@ func (x *shelf[T]) add(w pen, value string, c *cell[T]) *term {
 	return p.term
 }
 
-// remove takes a cell away from under a term.
-func (x *shelf[T]) remove(w pen, t *term, c *cell[T]) {
+// remove removes a cell from a term.
+func (x *indexState[T]) remove(w editor, t *term, c *cell[T]) {
 	p, ok := x.postings.get(t.value)
 	if !ok {
 		return
@@ -87,9 +87,9 @@ func (x *shelf[T]) remove(w pen, t *term, c *cell[T]) {
 	x.postings.set(w, p)
 }
 
-// move brings a cell from the terms it stands under to these values, which are
-// in order and each there once.
-func (x *shelf[T]) move(w pen, c *cell[T], values []string) {
+// move moves a cell from its present terms to these values, which are in order and
+// without duplicates.
+func (x *indexState[T]) move(w editor, c *cell[T], values []string) {
 	old := c.term(x.slot)
 	old.each(func(t *term) { x.remove(w, t, c) })
 	switch len(values) {

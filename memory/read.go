@@ -10,13 +10,13 @@ import (
 
 // Get returns the object under key.
 func (s *Store[T]) Get(key tarn.Key) (object T, ok bool) {
-	// Most versions have nothing before them, and are good whatever the newest
-	// state is. Not to look at that saves the wait for what a writer on another
-	// processor has just changed.
+	// Most versions have nothing before them, and are right for any newest state.
+	// Not reading that state saves waiting for a cache line that a writer on
+	// another processor has just changed.
 	if c := s.table.find(key); c == nil {
 		return object, false
 	} else if v := c.head.Load(); v.before.Load() == nil {
-		return v.object, !v.gone()
+		return v.object, !v.deleted()
 	}
 	for {
 		st := s.current.Load()
@@ -26,8 +26,8 @@ func (s *Store[T]) Get(key tarn.Key) (object T, ok bool) {
 		}
 		v := c.head.Load()
 		if v.seq() > st.seq {
-			// A write is under way, or has just ended. In the second case the
-			// version for st may have been let go, and is of no interest.
+			// A write is running, or has just ended. In the second case the version
+			// for st may have been released, and does not matter.
 			v = c.at(st.seq)
 			if s.current.Load() != st {
 				continue
@@ -36,7 +36,7 @@ func (s *Store[T]) Get(key tarn.Key) (object T, ok bool) {
 				return object, false
 			}
 		}
-		return v.object, !v.gone()
+		return v.object, !v.deleted()
 	}
 }
 
@@ -46,11 +46,11 @@ func (s *Store[T]) Held(key tarn.Key) (object any, ok bool) { return s.Get(key) 
 // Len counts the objects.
 func (s *Store[T]) Len() int { return s.current.Load().cells.n }
 
-// Version is the state that the content shows, empty until one was written.
+// Version is the version of the content, empty until one was written.
 func (s *Store[T]) Version() tarn.Version { return s.current.Load().version }
 
-// All walks the newest state when the walk begins, in the order of keys. The
-// loop may take its time and may write.
+// All walks the state that is newest when the walk begins, in the order of keys.
+// The loop may take its time and may write.
 func (s *Store[T]) All() iter.Seq2[tarn.Key, T] { return s.within(span{}) }
 
 // Prefix walks the objects whose key begins with prefix. See All.
@@ -73,16 +73,16 @@ func (s *Store[T]) within(r span) iter.Seq2[tarn.Key, T] {
 }
 
 // GetWatch is Get with a channel that is closed when the object may have changed,
-// and at the latest when ctx ends. With a context that never ends, the store
-// remembers the channel until the object changes.
+// and at the latest when ctx ends. With a context that never ends, the store keeps
+// the channel until the object changes.
 func (s *Store[T]) GetWatch(ctx context.Context, key tarn.Key) (object T, ok bool, changed <-chan struct{}) {
 	changed = s.watchers.key(ctx, string(key))
 	object, ok = s.Get(key)
 	return object, ok, changed
 }
 
-// LenWatch is Len with a channel that is closed when objects come or go, or ctx
-// ends.
+// LenWatch is Len with a channel that is closed when objects are added or deleted,
+// or ctx ends.
 func (s *Store[T]) LenWatch(ctx context.Context) (n int, changed <-chan struct{}) {
 	changed = s.watchers.length(ctx)
 	return s.Len(), changed
@@ -108,8 +108,8 @@ func (s *Store[T]) RangeWatch(ctx context.Context, from, to tarn.Key) (found ite
 	return s.Range(from, to), changed
 }
 
-// Watching counts the channels that reads ending in Watch have given out and that
-// are still open. A count that only grows is a sign of contexts that never end.
+// Watching counts the open channels of reads whose name ends in Watch. A count that
+// only grows is a sign of contexts that never end.
 func (s *Store[T]) Watching() int {
 	n := s.watchers.count.Load()
 	for _, x := range s.current.Load().indexes {
@@ -150,7 +150,7 @@ func (s *Store[T]) List() []T {
 	return list
 }
 
-// walk gives the objects of a span of keys. The state must be pinned.
+// walk yields the objects of a span of keys. The state must be pinned.
 func (st *state[T]) walk(r span, yield func(tarn.Key, T) bool) {
 	st.leaves(r.From, func(leaf *node[*cell[T]], first int) bool {
 		end, more := len(leaf.items), true
@@ -160,7 +160,7 @@ func (st *state[T]) walk(r span, yield func(tarn.Key, T) bool) {
 		}
 		entries := st.entries(leaf)
 		if entries == nil {
-			return st.give(leaf.items[first:end], yield) && more
+			return st.yieldObjects(leaf.items[first:end], yield) && more
 		}
 		for i := first; i < end; i++ {
 			if !yield(entries[i].key, entries[i].object) {
@@ -171,10 +171,10 @@ func (st *state[T]) walk(r span, yield func(tarn.Key, T) bool) {
 	})
 }
 
-// give yields the objects of cells. It reads them in two rounds: first the
-// versions of many, then what is in them. In the first the processor can wait
-// for several at once, which helps where they are scattered.
-func (st *state[T]) give(cells []*cell[T], yield func(tarn.Key, T) bool) bool {
+// yieldObjects yields the objects of cells. It reads them in two rounds: first the
+// versions of many, then their content. In the first the processor can load several
+// at once, which helps where they are scattered.
+func (st *state[T]) yieldObjects(cells []*cell[T], yield func(tarn.Key, T) bool) bool {
 	var versions [maxNode]*version[T]
 	for len(cells) > 0 {
 		n := min(len(cells), maxNode)

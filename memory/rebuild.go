@@ -5,21 +5,21 @@ import (
 	"slices"
 )
 
-// rebuild makes the ordered parts anew where much has changed: cheaper than many
-// moves. Each object is asked by all indexes in turn, because what it costs is to
-// get it from memory.
-func (e *edit[T]) rebuild(p pen, shelves []*shelf[T]) *books[T] {
-	b := &books[T]{cells: e.last.cells, indexes: make([]*shelf[T], len(e.last.indexes))}
-	if e.come+e.gone > 0 {
+// rebuild builds the trees of a state anew where much has changed, which is cheaper
+// than many moves. It puts one object after the other into all indexes, because
+// fetching an object from memory is the main cost.
+func (e *edit[T]) rebuild(p editor, indexes []*indexState[T]) *indexSet[T] {
+	b := &indexSet[T]{cells: e.last.cells, indexes: make([]*indexState[T], len(e.last.indexes))}
+	if e.added+e.removed > 0 {
 		b.cells = e.cells(p)
 	}
-	all := make([]*rebuilder[T], len(shelves))
-	for i, x := range shelves {
-		all[i] = &rebuilder[T]{shelf: x, terms: map[string]*term{}}
+	all := make([]*rebuilder[T], len(indexes))
+	for i, x := range indexes {
+		all[i] = &rebuilder[T]{index: x, terms: map[string]*term{}}
 	}
 	for _, t := range e.touched {
 		for _, r := range all {
-			r.ask(e, t.cell)
+			r.reindex(e, t.cell)
 		}
 	}
 	changed := slices.DeleteFunc(slices.Clone(all), func(r *rebuilder[T]) bool { return !r.changed })
@@ -30,44 +30,44 @@ func (e *edit[T]) rebuild(p pen, shelves []*shelf[T]) *books[T] {
 		return true
 	})
 	for i, r := range all {
-		y := r.shelf
+		y := r.index
 		if r.changed {
 			y = r.build(p)
 		}
 		if i < len(b.indexes) {
 			b.indexes[i] = y
 		} else {
-			*r.shelf = *y // nobody reads what is being built
+			*r.index = *y // nobody reads an index that is being built
 		}
 	}
 	return b
 }
 
-// rebuilder makes one index anew. Cells come in the order of their keys, and so
-// the lists of each value are in order as they grow.
+// rebuilder builds one index anew. Cells come in the order of their keys, so the
+// list of each value is in order as it grows.
 type rebuilder[T any] struct {
-	shelf   *shelf[T]
+	index   *indexState[T]
 	changed bool
 	terms   map[string]*term
 	lists   []termCells[T]
 	entries int
 }
 
-// termCells is the cells of a term, which knows its place among them.
+// termCells are the cells of a term; the term has its position among them.
 type termCells[T any] struct {
 	term  *term
 	cells []*cell[T]
 }
 
-// ask brings a cell that was written to the term of its new values.
-func (r *rebuilder[T]) ask(e *edit[T], c *cell[T]) {
-	values := e.valuesOf(r.shelf, c)
-	if c.term(r.shelf.slot).equals(values) {
+// reindex gives a written cell the term of its new values.
+func (r *rebuilder[T]) reindex(e *edit[T], c *cell[T]) {
+	values := e.valuesOf(r.index, c)
+	if c.term(r.index.slot).equals(values) {
 		return
 	}
 	r.changed = true
-	e.leave(r.shelf, c)
-	c.setTerm(r.shelf.slot, r.termOf(values))
+	e.leave(r.index, c)
+	c.setTerm(r.index.slot, r.termOf(values))
 }
 
 func (r *rebuilder[T]) termOf(values []string) *term {
@@ -89,10 +89,10 @@ func (r *rebuilder[T]) single(value string) *term {
 	if ok {
 		return t
 	}
-	if p, ok := r.shelf.postings.get(value); ok {
+	if p, ok := r.index.postings.get(value); ok {
 		t = p.term
 	} else {
-		t = &term{value: r.shelf.keep(value)}
+		t = &term{value: r.index.keep(value)}
 	}
 	r.terms[t.value] = t
 	return t
@@ -100,7 +100,7 @@ func (r *rebuilder[T]) single(value string) *term {
 
 func (r *rebuilder[T]) addAll(cells []*cell[T]) {
 	for _, c := range cells {
-		c.term(r.shelf.slot).each(func(t *term) { r.add(t, c) })
+		c.term(r.index.slot).each(func(t *term) { r.add(t, c) })
 	}
 }
 
@@ -114,11 +114,11 @@ func (r *rebuilder[T]) add(t *term, c *cell[T]) {
 	r.entries++
 }
 
-func (r *rebuilder[T]) build(p pen) *shelf[T] {
+func (r *rebuilder[T]) build(p editor) *indexState[T] {
 	postings := make([]posting[T], len(r.lists))
 	for i, list := range r.lists {
 		postings[i] = postingOf(p, list.term, list.cells)
 	}
 	slices.SortFunc(postings, func(a, b posting[T]) int { return cmp.Compare(a.term.value, b.term.value) })
-	return &shelf[T]{index: r.shelf.index, postings: build(p, postings, false), entries: r.entries}
+	return &indexState[T]{index: r.index.index, postings: build(p, postings, false), entries: r.entries}
 }

@@ -4,17 +4,17 @@ import "slices"
 
 // A move takes a cell to other values of an index.
 type move[T any] struct {
-	shelf  int
+	index  int
 	cell   *cell[T]
 	values []string
 }
 
-// moves asks every index about each object that was written. Those that keep
-// their values, nearly all, cost no more than that. shelves are the public
-// indexes and then those being built.
-func (e *edit[T]) moves(shelves []*shelf[T]) []move[T] {
+// moves computes the index values of each written object. Nearly all keep their
+// values, and cost no more than that. indexes are the public ones and then those
+// being built.
+func (e *edit[T]) moves(indexes []*indexState[T]) []move[T] {
 	var moves []move[T]
-	for i, x := range shelves {
+	for i, x := range indexes {
 		for _, t := range e.touched {
 			values := e.valuesOf(x, t.cell)
 			if !t.cell.term(x.slot).equals(values) {
@@ -25,22 +25,22 @@ func (e *edit[T]) moves(shelves []*shelf[T]) []move[T] {
 	return moves
 }
 
-// valuesOf gives the values of a cell that was written: none, if its object has
-// gone or the index cannot take it.
-func (e *edit[T]) valuesOf(x *shelf[T], c *cell[T]) []string {
+// valuesOf returns the values of a written cell: none, if its object was deleted or
+// the index cannot accept it.
+func (e *edit[T]) valuesOf(x *indexState[T], c *cell[T]) []string {
 	head := c.head.Load()
-	if head.gone() {
+	if head.deleted() {
 		return nil
 	}
 	values, err := x.valuesOf(head.object)
 	if err != nil {
-		e.note(place{c.key, x.name}, err)
+		e.fail(indexedKey{c.key, x.name}, err)
 	}
 	return values
 }
 
-// leave remembers where a cell stood, for those who watch.
-func (e *edit[T]) leave(x *shelf[T], c *cell[T]) {
+// leave remembers the terms that a cell leaves, for watchers.
+func (e *edit[T]) leave(x *indexState[T], c *cell[T]) {
 	if c.term(x.slot) == nil {
 		return
 	}
@@ -50,19 +50,19 @@ func (e *edit[T]) leave(x *shelf[T], c *cell[T]) {
 	c.term(x.slot).each(func(t *term) { e.left[x.index] = append(e.left[x.index], t) })
 }
 
-// shelve makes moves in copies of the shelves. What is being built nobody reads,
-// so it is changed in place.
-func (e *edit[T]) shelve(p pen, shelves []*shelf[T], moves []move[T]) []*shelf[T] {
-	next := slices.Clone(shelves)
+// applyMoves makes moves in copies of the indexes. Nobody reads an index that is
+// being built, so it is changed in place.
+func (e *edit[T]) applyMoves(p editor, indexes []*indexState[T], moves []move[T]) []*indexState[T] {
+	next := slices.Clone(indexes)
 	public := len(e.last.indexes)
 	for _, m := range moves {
-		x := next[m.shelf]
+		x := next[m.index]
 		with := p
-		if m.shelf >= public {
+		if m.index >= public {
 			with.clean = 0
-		} else if x == shelves[m.shelf] {
+		} else if x == indexes[m.index] {
 			x = new(*x)
-			next[m.shelf] = x
+			next[m.index] = x
 		}
 		e.leave(x, m.cell)
 		x.move(with, m.cell, m.values)

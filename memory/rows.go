@@ -15,7 +15,7 @@ func exactLookup(index string, values []any) lookup {
 		case err != nil:
 			return nil, err
 		case len(values) == 0:
-			return nil, errors.New("no value to look for: give one, or walk All")
+			return nil, errors.New("no value to look up: pass one, or walk All")
 		case functional:
 			return []span{exactly(code)}, nil
 		}
@@ -27,7 +27,7 @@ func prefixLookup(index, prefix string, values []any) lookup {
 	return lookup{index, func(functional bool, fields int) ([]span, error) {
 		if functional {
 			if len(values) > 0 {
-				return nil, errors.New("an index by function has one value only: nothing can come before the prefix")
+				return nil, errors.New("an index by function has only one value: nothing can come before the prefix")
 			}
 			return []span{query.PrefixSpan(prefix)}, nil
 		}
@@ -50,13 +50,13 @@ func rangeLookup(index string, from, to []any) lookup {
 			return nil, err
 		}
 		if high != "" && high <= low {
-			return []span{{From: high, To: high}}, nil // nothing is in it
+			return []span{{From: high, To: high}}, nil // an empty span
 		}
 		return []span{{From: low, To: high}}, nil
 	}}
 }
 
-// rowCode is what an index has for a row of values.
+// rowCode is the code of a row of values in an index.
 func rowCode(functional bool, fields int, values []any) (string, error) {
 	if len(values) > fields {
 		return "", fmt.Errorf("%d values for %d fields: leave out the last ones", len(values), fields)

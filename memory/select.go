@@ -10,14 +10,14 @@ import (
 	"github.com/tarnproject/tarn/memory/query"
 )
 
-// Select gives what a query finds in the newest state.
+// Select returns the result of a query in the newest state.
 func (s *Store[T]) Select(q query.Query) (query.Page[T], error) {
 	st := s.pin()
 	defer s.unpin(st)
 	return query.Select(st, q)
 }
 
-// Count counts what a query finds, without its limit and token.
+// Count counts the result of a query, without its limit and token.
 func (s *Store[T]) Count(q query.Query) (int, error) {
 	st := s.pin()
 	defer s.unpin(st)
@@ -31,13 +31,13 @@ func (s *Store[T]) Explain(q query.Query) (query.Plan, error) {
 	return query.Explain(st, q)
 }
 
-// Select gives what a query finds.
+// Select returns the result of a query.
 func (n *Snapshot[T]) Select(q query.Query) (query.Page[T], error) {
 	defer runtime.KeepAlive(n)
 	return query.Select(n.state, q)
 }
 
-// Count counts what a query finds, without its limit and token.
+// Count counts the result of a query, without its limit and token.
 func (n *Snapshot[T]) Count(q query.Query) (int, error) {
 	defer runtime.KeepAlive(n)
 	return query.Count(n.state, q)
@@ -49,7 +49,7 @@ func (n *Snapshot[T]) Explain(q query.Query) (query.Plan, error) {
 	return query.Explain(n.state, q)
 }
 
-// What follows makes a state that is pinned a [query.State].
+// The following methods make a pinned state a [query.State].
 
 func (st *state[T]) Version() tarn.Version { return st.version }
 func (st *state[T]) Len() int              { return st.cells.n }
@@ -69,8 +69,8 @@ func (st *state[T]) CountKeys(r span) int {
 	return n
 }
 
-// Scan gives the objects of a span of keys. Unlike walk it fills no pages: most
-// queries that look at all objects are not asked again.
+// Scan yields the objects of a span of keys. Unlike walk it fills no pages: most
+// queries that read all objects are not repeated.
 func (st *state[T]) Scan(keys span, yield func(tarn.Key, T) bool) {
 	st.leaves(keys.From, func(leaf *node[*cell[T]], first int) bool {
 		cells := leaf.items[first:]
@@ -78,7 +78,7 @@ func (st *state[T]) Scan(keys span, yield func(tarn.Key, T) bool) {
 	})
 }
 
-// scan gives the objects of those cells whose keys lie in a span.
+// scan yields the objects of those cells whose keys lie in a span.
 func (st *state[T]) scan(cells []*cell[T], keys span, yield func(tarn.Key, T) bool) bool {
 	for _, c := range cells {
 		if !keys.Has(string(c.key)) {
@@ -101,25 +101,25 @@ func (st *state[T]) Indexes() iter.Seq[query.Index[T]] {
 	}
 }
 
-func (st *state[T]) Index(name string) (query.Index[T], error) { return st.shelf(name) }
+func (st *state[T]) Index(name string) (query.Index[T], error) { return st.index(name) }
 
-// ScanIndex gives what an index of this state has in spans of values.
+// ScanIndex yields the objects of an index of this state in spans of values.
 func (st *state[T]) ScanIndex(x query.Index[T], values []span, keys span, yield func(tarn.Key, T) bool) {
-	x.(*shelf[T]).cells(values, func(cells []*cell[T]) bool { return st.scan(cells, keys, yield) })
+	x.(*indexState[T]).cells(values, func(cells []*cell[T]) bool { return st.scan(cells, keys, yield) })
 }
 
-// What follows makes an index a [query.Index].
+// The following methods make an index a [query.Index].
 
-func (x *shelf[T]) Name() string             { return x.name }
-func (x *shelf[T]) Paths() []*fieldpath.Path { return x.paths }
+func (x *indexState[T]) Name() string             { return x.name }
+func (x *indexState[T]) Paths() []*fieldpath.Path { return x.paths }
 
-func (x *shelf[T]) Spans(text string) []span { return x.textSpans(text) }
+func (x *indexState[T]) Spans(text string) []span { return x.textSpans(text) }
 
-func (x *shelf[T]) Count(values []span, most int) int { return x.count(values, most) }
+func (x *indexState[T]) Count(values []span, most int) int { return x.count(values, most) }
 
-// Finds asks the index function, or reads the fields, of objects that need not be in
-// the index.
-func (x *shelf[T]) Finds(text string) func(object T) bool {
+// Finds calls the index function on, or reads the fields of, objects that need not
+// be in the index.
+func (x *indexState[T]) Finds(text string) func(object T) bool {
 	reader, spans := index[T]{Index: x.Index}, x.textSpans(text)
 	return func(object T) bool {
 		values, _ := reader.valuesOf(object) // an object that fails is not in the index

@@ -9,17 +9,17 @@ import (
 	"github.com/tarnproject/tarn/memory/query"
 )
 
-// Snapshot is one state of a store, for as long as it is wanted. Taking one
-// costs the same for any number of objects; keeping one costs the old version of
-// each object that was written since.
+// Snapshot is one state of a store, for as long as it is needed. Taking one costs
+// the same for any number of objects; keeping one costs the old version of each
+// object that was written since.
 //
-// A snapshot that is no longer used is let go by the garbage collector; Close
-// does so at once, which is better where they are taken often. Any number of
-// goroutines may read it.
+// The garbage collector releases a snapshot that is no longer used; Close does so
+// at once, which is better where they are taken often. Any number of goroutines may
+// read it.
 type Snapshot[T any] struct {
 	store *Store[T]
 	state *state[T]
-	// close is done once, by Close or by the garbage collector.
+	// close runs once, by Close or by the garbage collector.
 	close   *sync.Once
 	cleanup runtime.Cleanup
 }
@@ -32,11 +32,11 @@ func (s *Store[T]) Snapshot() *Snapshot[T] {
 	return snap
 }
 
-// TakeSnapshot is Snapshot for those who know stores only by their interfaces. What
-// it returns is a *[Snapshot].
+// TakeSnapshot is Snapshot for code that uses stores through their interfaces. Its
+// result is a *[Snapshot].
 func (s *Store[T]) TakeSnapshot() tarn.Snapshot[T] { return s.Snapshot() }
 
-// held is what a snapshot keeps from being let go.
+// held keeps the state of a snapshot from being released.
 type held[T any] struct {
 	store *Store[T]
 	state *state[T]
@@ -45,8 +45,7 @@ type held[T any] struct {
 
 func (h held[T]) release(struct{}) { h.once.Do(func() { h.store.unpin(h.state) }) }
 
-// Close lets the state go. What is read afterwards, or at the same time, may be
-// incomplete.
+// Close releases the state. Later or concurrent reads may be incomplete.
 func (n *Snapshot[T]) Close() {
 	n.cleanup.Stop()
 	held[T]{n.store, n.state, n.close}.release(struct{}{})
@@ -64,14 +63,14 @@ func (n *Snapshot[T]) Get(key tarn.Key) (object T, ok bool) {
 	c := n.store.table.find(key)
 	if c != nil {
 		if v := c.at(n.state.seq); v != nil {
-			if v.gone() {
+			if v.deleted() {
 				return object, false
 			}
 			return v.object, true
 		}
 	}
-	// The table has the newest cells. An older one, that has gone since, is
-	// still in the state's own tree.
+	// The table has the newest cells. An older cell that was deleted since is still
+	// in the state's own tree.
 	if c, ok := n.state.cells.get(string(key)); ok {
 		if v := c.at(n.state.seq); v != nil {
 			return v.object, true
@@ -123,7 +122,7 @@ func (n *Snapshot[T]) looking(l lookup) (iter.Seq2[tarn.Key, T], error) {
 		return nil, err
 	}
 	return func(yield func(tarn.Key, T) bool) {
-		n.state.look(l, yield)
+		n.state.lookup(l, yield)
 		runtime.KeepAlive(n)
 	}, nil
 }

@@ -14,18 +14,18 @@ import (
 	"github.com/tarnproject/tarn"
 )
 
-// TestHistory records what writers wrote and what readers saw, all at once, and
-// then holds each against the states that there were: every read must show a
-// state that was the newest at some moment between its beginning and its end,
-// and the states of reads that follow each other must not go back.
+// TestHistory records concurrent writes and reads, and then compares the reads with
+// the states: every read must show a state that was the newest at some moment
+// between its beginning and its end, and the states of consecutive reads must not
+// go back.
 func TestHistory(t *testing.T) {
 	const keys, writes, readers = 40, 3000, 4
 	s := New[int]()
 	if err := s.AddIndexes(map[string]func(int) ([]string, error){"mod": func(o int) ([]string, error) { return []string{strconv.Itoa(o % 7)}, nil }}); err != nil {
 		t.Fatal(err)
 	}
-	// States are written by one goroutine, so that they are known; begun and
-	// ended bound which of them a read can have seen.
+	// One goroutine writes the states, so that they are known; begun and ended
+	// bound which of them a read can have seen.
 	states := make([]map[tarn.Key]int, writes+1)
 	states[0] = map[tarn.Key]int{}
 	var begun, ended atomic.Int64
@@ -168,7 +168,7 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// A snapshot that is forgotten is let go.
+// A snapshot that nobody refers to is released.
 func TestForgottenSnapshot(t *testing.T) {
 	s := filled(t, map[tarn.Key]string{"a": "1"})
 	func() {
@@ -192,7 +192,7 @@ func TestForgottenSnapshot(t *testing.T) {
 }
 
 // Old versions stay while they can be seen, and not longer, however many writes
-// come after.
+// follow.
 func TestOldVersionsGo(t *testing.T) {
 	s := New[int]()
 	put := func(n int) {

@@ -5,15 +5,14 @@ import (
 	"slices"
 )
 
-// sound says what is wrong inside the store, if anything is. Nobody may write
-// meanwhile.
+// sound returns what is wrong inside the store. Nobody may write meanwhile.
 func (s *Store[T]) sound() string {
-	// A snapshot that nobody holds any more is let go by the collector, at any time.
+	// The collector may release an unused snapshot at any time.
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	pinned := s.pinned.Load()
-	// What a reader that left had alone goes when the cell is next written or
-	// there is enough of it to sweep.
+	// What only a finished reader needed is released when the cell is next written
+	// or there is enough of it to sweep.
 	s.stale.sweep()
 	st := s.current.Load()
 	var cells []*cell[T]
@@ -25,7 +24,7 @@ func (s *Store[T]) sound() string {
 		switch {
 		case s.table.find(c.key) != c:
 			return fmt.Sprintf("the table does not lead to the cell of %q", c.key)
-		case head.gone():
+		case head.deleted():
 			return fmt.Sprintf("%q has gone, but stands in the tree", c.key)
 		case head.seq() > st.seq:
 			return fmt.Sprintf("%q has a version of state %d, which is not published", c.key, head.seq())
@@ -72,7 +71,7 @@ func (t *table[T]) live() int {
 	return n
 }
 
-func soundIndex[T any](x *shelf[T], cells []*cell[T]) (wrong string) {
+func soundIndex[T any](x *indexState[T], cells []*cell[T]) (wrong string) {
 	found := map[string][]*cell[T]{}
 	entries := 0
 	wrong = x.postings.sound(func(p posting[T]) {

@@ -5,35 +5,36 @@ import (
 	"sync/atomic"
 )
 
-// stale is what only readers of replaced states still see. It is the writer's.
+// stale holds what only readers of replaced states still see. It belongs to the
+// writer.
 //
-// A version that was replaced stays for as long as a pinned state shows it, and no
-// longer: a snapshot that is kept for a day costs one old version of each object
-// that changed, not every version in between.
+// A replaced version stays for as long as a pinned state shows it, and no longer: a
+// snapshot that is kept for a day costs one old version of each object that
+// changed, not every version in between.
 type stale[T any] struct {
-	// held are states that were pinned when they were replaced, oldest first.
-	// Nobody comes to them any more.
+	// held are states that were pinned when they were replaced, oldest first. They
+	// get no new readers.
 	held []*state[T]
-	old  []leftover[T]
-	// size tells readers that leave how much there is.
+	old  []staleVersion[T]
+	// size tells finished readers how much there is.
 	size atomic.Int64
-	// limit is the size at which a writer looks for what can go although readers
-	// are there, heldLimit the same for held.
+	// limit is the size at which a writer looks for releasable versions although
+	// readers are active, heldLimit the same for held.
 	limit, heldLimit int
 }
 
-// leftover is a version of a cell that states from first up to but not including
-// end show. What decides about it is here, because to go to the cells and find
-// most of them still wanted is what costs.
-type leftover[T any] struct {
+// staleVersion is a version of a cell that states from first up to but not
+// including end show. It holds all that decides about its release, because the
+// expensive alternative is to visit the cells and find most versions still needed.
+type staleVersion[T any] struct {
 	cell       *cell[T]
 	first, end uint64
 }
 
-// minStale is how little is not worth the trouble.
+// minStale is the size below which a release is not worth its cost.
 const minStale = 64
 
-// replaced notes that a state is no longer the newest.
+// replaced records that a state is no longer the newest.
 func (s *stale[T]) replaced(last *state[T]) {
 	if last.readers.Load() == 0 {
 		return
@@ -45,7 +46,7 @@ func (s *stale[T]) replaced(last *state[T]) {
 	}
 }
 
-// forget leaves out the states that nobody holds any more.
+// forget drops the states that nobody holds any more.
 func (s *stale[T]) forget() {
 	s.held = slices.DeleteFunc(s.held, func(st *state[T]) bool { return st.readers.Load() == 0 })
 	if len(s.held) == 0 {
@@ -53,9 +54,9 @@ func (s *stale[T]) forget() {
 	}
 }
 
-// settle lets go of the versions that a write has replaced and nobody sees, and
-// now and then of what earlier writes left.
-func (s *stale[T]) settle(last, now *state[T], touched []touch[T]) {
+// release releases the versions that a write has replaced and nobody sees, and now
+// and then those of earlier writes.
+func (s *stale[T]) release(last, now *state[T], touched []touch[T]) {
 	s.replaced(last)
 	if len(s.held) > 0 && s.newest(0) == 0 {
 		s.held = nil
@@ -72,17 +73,17 @@ func (s *stale[T]) settle(last, now *state[T], touched []touch[T]) {
 	s.measure(now)
 }
 
-// measure tells readers how much there is. An old state with books of its own
-// counts as much, because they may be large.
+// measure updates size. An old state with trees of its own counts as much, because
+// they may be large.
 func (s *stale[T]) measure(now *state[T]) {
 	size := len(s.old)
-	if len(s.held) > 0 && s.held[0].books != now.books {
+	if len(s.held) > 0 && s.held[0].indexSet != now.indexSet {
 		size += minStale + 1
 	}
 	s.size.Store(int64(size))
 }
 
-// prune looks at the version that the newest one of a cell has replaced.
+// prune handles the version that the newest one of a cell has replaced.
 func (s *stale[T]) prune(c *cell[T]) {
 	v := c.head.Load()
 	old := v.before.Load()
@@ -93,7 +94,7 @@ func (s *stale[T]) prune(c *cell[T]) {
 	case old.stamp == nothing || s.newest(old.seq()) == 0:
 		v.before.Store(old.before.Load())
 	default:
-		s.old = append(s.old, leftover[T]{c, old.seq(), v.seq()})
+		s.old = append(s.old, staleVersion[T]{c, old.seq(), v.seq()})
 	}
 }
 
@@ -107,10 +108,10 @@ func (s *stale[T]) newest(first uint64) uint64 {
 	return 0
 }
 
-// sweep lets go of all that nobody sees.
+// sweep releases everything that nobody sees.
 func (s *stale[T]) sweep() {
 	s.forget()
-	s.old = slices.DeleteFunc(s.old, func(l leftover[T]) bool {
+	s.old = slices.DeleteFunc(s.old, func(l staleVersion[T]) bool {
 		i, _ := slices.BinarySearchFunc(s.held, l.first, func(st *state[T], first uint64) int {
 			if st.seq < first {
 				return -1
@@ -127,8 +128,8 @@ func (s *stale[T]) sweep() {
 	s.shrink()
 }
 
-// drain lets go of some of what is left if nobody sees any of it, and says
-// whether that is so and there is more.
+// drain releases some versions if nobody sees any. It returns whether that is so
+// and more are left.
 func (s *stale[T]) drain(most int) (more bool) {
 	if s.forget(); len(s.held) > 0 {
 		return false
@@ -144,15 +145,15 @@ func (s *stale[T]) drain(most int) (more bool) {
 	return kept > 0
 }
 
-// shrink gives room back that was needed for long walks.
+// shrink releases memory that was needed for long walks.
 func (s *stale[T]) shrink() {
 	if len(s.old) == 0 && cap(s.old) > maxTouched {
 		s.old = nil
 	}
 }
 
-// drop takes the version out of its cell, unless it went before.
-func (l leftover[T]) drop() {
+// drop removes the version from its cell, if it is still there.
+func (l staleVersion[T]) drop() {
 	v := l.cell.head.Load()
 	for old := v.before.Load(); old != nil && old.seq() >= l.first; v, old = old, old.before.Load() {
 		if old.seq() == l.first {

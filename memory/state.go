@@ -7,33 +7,33 @@ import (
 	"github.com/tarnproject/tarn"
 )
 
-// state is all that readers see, at one moment. It is never changed.
+// state is everything that readers see at one moment. It never changes.
 type state[T any] struct {
 	seq     uint64
 	version tarn.Version
 	writing *writeLock // of the store
-	*books[T]
-	// readers counts those who hold it, see pin.
+	*indexSet[T]
+	// readers counts the readers that hold it, see pin.
 	readers atomic.Int64
 }
 
-// books are the ordered parts of a state. They are one piece because most writes
-// leave them as they are.
-type books[T any] struct {
+// indexSet holds the trees of a state. They are one value because most writes do
+// not change them.
+type indexSet[T any] struct {
 	cells   tree[*cell[T]]
-	indexes []*shelf[T]
+	indexes []*indexState[T]
 }
 
-// shelf is an index as a state has it.
-type shelf[T any] struct {
+// indexState is an index in one state.
+type indexState[T any] struct {
 	*index[T]
 	postings tree[posting[T]]
 	// entries counts cells over all values.
 	entries int
 }
 
-// shelf finds an index by name.
-func (b *books[T]) shelf(name string) (*shelf[T], error) {
+// index finds an index by name.
+func (b *indexSet[T]) index(name string) (*indexState[T], error) {
 	for _, x := range b.indexes {
 		if x.name == name {
 			return x, nil

@@ -8,8 +8,8 @@ import (
 	"github.com/tarnproject/tarn"
 )
 
-// Store keeps objects by key, with the version that they show, and finds them
-// by index and by query. It is a [tarn.ReadStore].
+// Store keeps objects by key, with their version, and finds them by index and by
+// query. It is a [tarn.ReadStore].
 //
 //   - Any number of goroutines may read and write; each write is one step.
 //   - No write waits for reads. Get waits for nothing; other reads may at their
@@ -18,13 +18,15 @@ import (
 //   - Each call and each walk sees one state. A [Snapshot] keeps one for several
 //     calls.
 //   - Walks and results are in the order of keys. The objects are not copied.
-//   - Reads whose name ends in Watch also give a channel that is closed when what
-//     they gave may have changed, or when their context ends. Until then the
-//     channel is registered, whether somebody waits for it or not.
-//   - An object that an index cannot take is kept all the same; see [IndexError].
+//   - Reads whose name ends in Watch also return a channel that is closed when the
+//     result may have changed, or when their context ends. Until then the channel
+//     is registered, whether somebody waits for it or not.
+//   - An object that an index cannot accept is stored nevertheless; see
+//     [IndexError].
 type Store[T any] struct {
-	// table is by itself because Get needs no more, and would else wait for what
-	// writers on other processors change beside it.
+	// table is apart from the rest because Get needs nothing else, and would
+	// otherwise wait for cache lines that writers on other processors change beside
+	// it.
 	table *table[T]
 	_     [56]byte
 
@@ -36,16 +38,17 @@ type Store[T any] struct {
 
 	watchers watchers
 
-	// writing is held by the one who writes, who alone may use what follows.
+	// writing is held by the writer, which alone may use the following.
 	writing writeLock
 	stale   stale[T]
 	edit    edit[T]
-	// positions are those of the sections, whose oldest version the content shows.
+	// positions are those of the sections; the content has the oldest of their
+	// versions.
 	positions tarn.Positions
 	// building are indexes that are being filled. Writers keep them up to date,
 	// readers do not see them.
-	building []*shelf[T]
-	// used tells the slots of cells that are taken by an index.
+	building []*indexState[T]
+	// used marks the slots of cells that belong to an index.
 	used []bool
 }
 
@@ -58,12 +61,12 @@ var (
 // New makes an empty store without a version.
 func New[T any]() *Store[T] {
 	s := &Store[T]{table: newTable[T](), nothing: version[T]{stamp: nothing}}
-	s.current.Store(&state[T]{writing: &s.writing, books: &books[T]{cells: tree[*cell[T]]{paged: true}}})
+	s.current.Store(&state[T]{writing: &s.writing, indexSet: &indexSet[T]{cells: tree[*cell[T]]{paged: true}}})
 	return s
 }
 
-// Of returns the store in which a replica keeps its copy, for what Replica has no
-// word for: indexes, queries, snapshots, reads that tell of changes. It is false
+// Of returns the store that holds a replica's copy, for what Replica does not
+// offer: indexes, queries, snapshots, reads with a channel for changes. It is false
 // if the replica has another store. Only the replica may write it.
 func Of[T any](r *tarn.Replica[T]) (*Store[T], bool) {
 	s, ok := tarn.StoreAs[interface{ self() *Store[T] }](r)
@@ -73,14 +76,13 @@ func Of[T any](r *tarn.Replica[T]) (*Store[T], bool) {
 	return s.self(), true
 }
 
-// self is found in whatever embeds a store.
+// self finds the store in a type that embeds it.
 func (s *Store[T]) self() *Store[T] { return s }
 
-// Apply makes the changes in their order and moves one section to a position. Add and Update
-// both set the key, whether it was there or not; deleting an absent key changes
-// nothing. Objects that an index could not take are named in a
-// [tarn.ObjectErrors]; a change that is none of the three makes Apply fail with
-// nothing done.
+// Apply makes the changes in their order and moves one section to a position. Add
+// and Update both set the key, whether it exists or not; deleting an absent key
+// changes nothing. A [tarn.ObjectErrors] names objects that an index could not
+// accept. A change of another type makes Apply fail and do nothing.
 func (s *Store[T]) Apply(changes []tarn.Change[T], at tarn.Position) error {
 	for i := range changes {
 		switch changes[i].Type {
@@ -104,9 +106,9 @@ func (s *Store[T]) Apply(changes []tarn.Change[T], at tarn.Position) error {
 	})
 }
 
-// Replace makes the items the whole content, at a position. If a key is given
-// twice, the last one counts. Objects that an index could not take are named in
-// a [tarn.ObjectErrors].
+// Replace makes the items the whole content, at a position. If a key occurs twice,
+// the last one counts. A [tarn.ObjectErrors] names objects that an index could not
+// accept.
 func (s *Store[T]) Replace(items []tarn.Item[T], at tarn.Position) error {
 	return s.ReplaceAll(len(items), func(yield func(tarn.Key, T) bool) {
 		for i := range items {
@@ -118,8 +120,8 @@ func (s *Store[T]) Replace(items []tarn.Item[T], at tarn.Position) error {
 }
 
 // ReplaceAll is Replace by a walk over the new content, of about so many objects,
-// for those who have it in another form. The walk must not write to the store; if
-// it panics, nothing is written.
+// for callers that have it in another form. The walk must not write to the store;
+// if it panics, nothing is written.
 func (s *Store[T]) ReplaceAll(size int, objects iter.Seq2[tarn.Key, T], at tarn.Position) error {
 	return s.write(func(e *edit[T]) tarn.Version {
 		done := false
@@ -134,25 +136,25 @@ func (s *Store[T]) ReplaceAll(size int, objects iter.Seq2[tarn.Key, T], at tarn.
 			e.put(key, object)
 		}
 		done = true
-		e.keepOnly()
+		e.deleteUnwritten()
 		s.positions.Reset(at)
 		return s.positions.Oldest()
 	})
 }
 
-// moveTo sets the position of the section without a name, and returns the version that
-// the content shows then. writing is held.
+// moveTo sets the position of the section without a name, and returns the version
+// of the content after that. The caller holds writing.
 func (s *Store[T]) moveTo(v tarn.Version) tarn.Version {
 	s.positions.Move(tarn.At(v))
 	return s.positions.Oldest()
 }
 
-// write makes an edit; change gives the version it brings.
+// write makes an edit; change returns its version.
 func (s *Store[T]) write(change func(*edit[T]) tarn.Version) error {
 	s.writing.Lock()
 	e := s.begin()
 	err := e.publish(change(e))
 	s.writing.Unlock()
-	s.tidy()
+	s.releaseStale()
 	return err
 }

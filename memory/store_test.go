@@ -65,8 +65,8 @@ func TestIndexErrorTellsWhatFailed(t *testing.T) {
 	if !errors.As(err, new(tarn.ObjectErrors)) {
 		t.Fatalf("%v is not an ObjectErrors", err)
 	}
-	want := `a: index "panics": the index function panicked: boom; the object is kept but not found by this index: the index function has to accept it; ` +
-		`a: index "words": unreadable: !x; the object is kept but not found by this index: the index function has to accept it`
+	want := `a: index "panics": the index function panicked: boom; the object is stored, but this index does not find it: make the index function accept it; ` +
+		`a: index "words": unreadable: !x; the object is stored, but this index does not find it: make the index function accept it`
 	if err.Error() != want {
 		t.Errorf("text\n%s\nwant\n%s", err, want)
 	}
@@ -81,7 +81,7 @@ func TestIndexErrorTellsWhatFailed(t *testing.T) {
 	}
 }
 
-// An object that was bad and is put right in the same batch is not reported.
+// An object that was bad and is corrected in the same batch is not reported.
 func TestBatchReportsOnlyWhatHoldsInTheEnd(t *testing.T) {
 	for name, then := range map[string]func(*Writer[string]){
 		"good again": func(w *Writer[string]) { w.Put("a", "fine") },
@@ -153,8 +153,8 @@ func TestIndexOfAnObjectThatFails(t *testing.T) {
 	}
 }
 
-// An index function may hand out a slice of its object, and callers may do with
-// results what they like.
+// An index function may return a slice of its object, and callers may change
+// results.
 func TestNothingIsSharedButObjects(t *testing.T) {
 	s := New[*thing]()
 	if err := s.AddIndexes(map[string]func(*thing) ([]string, error){"tags": tagsOf}); err != nil {
@@ -201,7 +201,7 @@ func TestAllWhileWriting(t *testing.T) {
 	}
 }
 
-// A walk that panics, or ends its goroutine, leaves the store as it was.
+// A walk that panics, or ends its goroutine, leaves the store unchanged.
 func TestReplaceAllThatPanics(t *testing.T) {
 	for name, give := range map[string]func(){"panic": func() { panic("enough") }, "goexit": runtime.Goexit} {
 		s := filled(t, map[tarn.Key]string{"a": "one", "b": "two"})

@@ -10,26 +10,26 @@ import (
 
 // table finds cells by key. One writer changes it; readers need no lock.
 //
-// It is a hash table of groups of eight, as Go's own map is: a word holds seven
-// bits of each key's hash, so that nearly every probe looks at one cell only. It
-// is divided into shards by the first bits of the hash, so that no write has to
-// move more than a shard's worth of cells.
+// It is a hash table of groups of eight, like Go's own map: a word holds seven bits
+// of each key's hash, so that nearly every probe reads one cell only. It is divided
+// into shards by the first bits of the hash, so that no write has to move more than
+// a shard's worth of cells.
 //
-// What makes reading beside a writer safe: a cell never moves within a shard; it
-// is in its slot before its tag is, and out of its tag before out of its slot;
-// and a shard that is outgrown is left as it is, for those who still read it. A
-// reader that loads the shard after a state finds every cell of that state.
+// What makes reading beside a writer safe: a cell never moves within a shard; its
+// slot is set before its tag, and its tag is cleared before its slot; and an
+// outgrown shard is not changed, for the readers that still use it. A reader that
+// loads the shard after a state finds every cell of that state.
 //
-// Why not a Go map: it would need a lock, which a reader that is preempted while
-// holding it makes everyone wait for. Why not sync.Map: Load allocates to pass a
+// Why not a Go map: it would need a lock, and a reader that is preempted while
+// holding it makes everyone wait. Why not sync.Map: Load allocates to pass a
 // string, and each entry costs three times as much.
 type table[T any] struct {
 	seed maphash.Seed
 	dir  atomic.Pointer[directory[T]]
 }
 
-// directory has the shard for each value of the first bits of a hash. A shard
-// that needs fewer bits stands at all places that begin with them.
+// directory has the shard for each value of the first bits of a hash. A shard that
+// needs fewer bits is at all positions that begin with them.
 type directory[T any] struct {
 	shift  uint
 	shards []atomic.Pointer[shard[T]]
@@ -77,8 +77,8 @@ func (d *directory[T]) shard(hash uint64) *shard[T] { return d.shards[hash>>d.sh
 
 func tagOf(hash uint64) uint64 { return hash&0x7f | 0x80 }
 
-// with marks the bytes of tags that may be tag. Now and then one is marked that
-// is not; none is left out.
+// with marks the bytes of tags that may be tag. A marked byte may be another tag;
+// no matching byte is missed.
 func with(tags, tag uint64) uint64 {
 	x := tags ^ ones*tag
 	return (x - ones) &^ x & highs
@@ -115,7 +115,7 @@ func (t *table[T]) seek(key tarn.Key, hash uint64) *cell[T] {
 	}
 }
 
-// insert adds a cell whose key, of this hash, is not there.
+// insert adds a cell whose key, of this hash, is not in the table.
 func (t *table[T]) insert(c *cell[T], hash uint64) {
 	for {
 		s := t.dir.Load().shard(hash)
@@ -147,7 +147,7 @@ func (s *shard[T]) put(hash uint64, c *cell[T]) {
 	}
 }
 
-// remove takes a cell out.
+// remove removes a cell.
 func (t *table[T]) remove(c *cell[T]) {
 	hash := t.hash(c.key)
 	s := t.dir.Load().shard(hash)
@@ -162,7 +162,7 @@ func (t *table[T]) remove(c *cell[T]) {
 				continue
 			}
 			left := uint64(deleted)
-			if with(tags, free) != 0 { // no search goes on from here
+			if with(tags, free) != 0 { // no search continues from here
 				left = free
 				s.taken--
 			}
@@ -178,8 +178,8 @@ func (t *table[T]) remove(c *cell[T]) {
 	}
 }
 
-// grow makes room in a shard: it is cleared of deleted slots, or doubled, or
-// divided in two.
+// grow makes room in a shard: it removes deleted slots, doubles the shard, or
+// splits it in two.
 func (t *table[T]) grow(hash uint64, s *shard[T]) {
 	d := t.dir.Load()
 	groups := len(s.groups)
@@ -205,7 +205,7 @@ func (t *table[T]) grow(hash uint64, s *shard[T]) {
 	t.dir.Store(d)
 }
 
-// move copies the cells of a shard to where they belong.
+// move copies the cells of a shard to their new shards.
 func (t *table[T]) move(from *shard[T], to func(hash uint64) *shard[T]) {
 	for i := range from.groups {
 		for slot := range slots {
@@ -217,7 +217,7 @@ func (t *table[T]) move(from *shard[T], to func(hash uint64) *shard[T]) {
 	}
 }
 
-// replace puts other shards at all places of s.
+// replace puts other shards at all positions of s.
 func (d *directory[T]) replace(hash uint64, s *shard[T], by func(place int) *shard[T]) {
 	width := 1 << (64 - d.shift - s.depth)
 	start := int(hash>>d.shift) &^ (width - 1)

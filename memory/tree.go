@@ -6,12 +6,12 @@ import (
 )
 
 // tree is an ordered set of elements by their keys. Nodes that a reader may have
-// are never changed: a writer changes a copy of the tree, and copies the nodes
-// on the way to the change. Nodes that no reader can have it changes in place,
-// see pen.
+// are never changed: a writer changes a copy of the tree, and copies the nodes on
+// the way to the change. It changes nodes that no reader can have in place, see
+// editor.
 //
 // Slices of nodes are cut to length when they are copied, so that a node that is
-// not full costs little more than what it holds.
+// not full costs little more than its content.
 type tree[E element] struct {
 	root *node[E]
 	n    int
@@ -21,13 +21,13 @@ type tree[E element] struct {
 
 type element interface {
 	sortKey() string
-	// setPage tells the element on which page it is now.
+	// setPage sets the page of the element.
 	setPage(*page)
 }
 
-// pen is with what a tree is changed: nodes made after the state clean are only
-// the writer's, and new ones are marked as made by state seq.
-type pen struct{ seq, clean uint64 }
+// editor says which nodes a writer may change in place: those made after the state
+// clean. It marks new nodes with state seq.
+type editor struct{ seq, clean uint64 }
 
 // maxNode is the largest number of elements, or children, of a node. Larger
 // nodes make a write copy more, smaller ones make it go deeper.
@@ -73,8 +73,8 @@ func (t tree[E]) get(key string) (e E, ok bool) {
 	return e, false
 }
 
-// leaves gives the leaves that have elements from key on, each with the place of
-// the first of them, until yield is false.
+// leaves yields the leaves with elements from key on, each with the position of the
+// first of them, until yield returns false.
 func (t tree[E]) leaves(key string, yield func(leaf *node[E], first int) bool) {
 	if t.root != nil {
 		t.root.leaves(key, yield)
@@ -101,12 +101,14 @@ func (n *node[E]) leaves(key string, yield func(*node[E], int) bool) bool {
 	return true
 }
 
-// from gives the elements from key on, some at a time, until yield is false.
+// from yields the elements from key on, several at a time, until yield returns
+// false.
 func (t tree[E]) from(key string, yield func([]E) bool) {
 	t.leaves(key, func(leaf *node[E], first int) bool { return yield(leaf.items[first:]) })
 }
 
-// each gives all elements, some at a time, and says whether yield went through.
+// each yields all elements, several at a time, and returns whether yield accepted
+// all.
 func (t tree[E]) each(yield func([]E) bool) bool {
 	return t.root == nil || t.root.leaves("", func(leaf *node[E], _ int) bool { return yield(leaf.items) })
 }
@@ -136,7 +138,7 @@ func (n *node[E]) size() int {
 }
 
 // build makes a tree of elements that are in order. The slice is not kept.
-func build[E element](p pen, items []E, paged bool) tree[E] {
+func build[E element](p editor, items []E, paged bool) tree[E] {
 	t := tree[E]{n: len(items), paged: paged}
 	if len(items) == 0 {
 		return t
@@ -145,7 +147,7 @@ func build[E element](p pen, items []E, paged bool) tree[E] {
 	for rest := range slices.Chunk(items, maxNode) {
 		leaf := &node[E]{made: p.seq, items: slices.Clone(rest)}
 		if paged {
-			leaf.turn(p)
+			leaf.newPage(p)
 		}
 		level = append(level, leaf)
 	}

@@ -20,7 +20,7 @@ type number struct {
 func (e number) sortKey() string { return fmt.Sprintf("%05d", e.n) }
 func (e number) setPage(*page)   {}
 
-// A tree stays the set that it was, whatever is made of it later.
+// A tree does not change, whatever is derived from it later.
 func TestTree(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		type state struct {
@@ -43,7 +43,7 @@ func TestTree(t *testing.T) {
 				}
 			}
 		}
-		p := pen{seq: 1}
+		p := editor{seq: 1}
 		for range rapid.IntRange(1, 30).Draw(t, "steps") {
 			from, n, step := rapid.IntRange(0, 500).Draw(t, "from"), rapid.IntRange(0, 200).Draw(t, "n"), rapid.IntRange(1, 3).Draw(t, "step")
 			remove := rapid.Bool().Draw(t, "remove")
@@ -59,7 +59,7 @@ func TestTree(t *testing.T) {
 			p.seq++
 			if rapid.Bool().Draw(t, "keep") {
 				kept = append(kept, state{now.tree, maps.Clone(now.want)})
-				p.clean = p.seq - 1 // made so far is not to be changed
+				p.clean = p.seq - 1 // existing nodes must not change
 			}
 			if rapid.IntRange(0, 9).Draw(t, "rebuild") == 0 {
 				var all []number

@@ -3,11 +3,11 @@ package memory
 import "slices"
 
 // set adds an element, or replaces the one with its key.
-func (t *tree[E]) set(p pen, e E) {
+func (t *tree[E]) set(p editor, e E) {
 	if t.root == nil {
 		t.root, t.n = &node[E]{made: p.seq, items: []E{e}}, 1
 		if t.paged {
-			t.root.turn(p)
+			t.root.newPage(p)
 		}
 		return
 	}
@@ -21,8 +21,9 @@ func (t *tree[E]) set(p pen, e E) {
 	}
 }
 
-// own is the node for the pen to change, with room for one more.
-func (n *node[E]) own(p pen) *node[E] {
+// own returns the node, or a copy of it, that the editor may change, with room for
+// one more.
+func (n *node[E]) own(p editor) *node[E] {
 	if n.made > p.clean {
 		return n
 	}
@@ -38,7 +39,7 @@ func (n *node[E]) own(p pen) *node[E] {
 	return c
 }
 
-func (n *node[E]) set(p pen, e E) (left, right *node[E], added bool) {
+func (n *node[E]) set(p editor, e E) (left, right *node[E], added bool) {
 	key := e.sortKey()
 	if n.inner == nil {
 		i, found := find(n.items, key)
@@ -72,9 +73,9 @@ func (n *node[E]) set(p pen, e E) (left, right *node[E], added bool) {
 	return n, n.split(p, i+1), added
 }
 
-// split cuts off the second half of a node that is too large. Where elements
-// come in order, at is the end, and the first part stays full.
-func (n *node[E]) split(p pen, at int) *node[E] {
+// split cuts off the second half of a node that is too large. Where elements come
+// in order, at is the end, and the first half stays full.
+func (n *node[E]) split(p editor, at int) *node[E] {
 	size := n.size()
 	if size <= maxNode {
 		return nil
@@ -88,7 +89,7 @@ func (n *node[E]) split(p pen, at int) *node[E] {
 		right.items = slices.Clone(n.items[half:])
 		n.items = slices.Clone(n.items[:half])
 		if n.page != nil {
-			right.turn(p)
+			right.newPage(p)
 		}
 		return right
 	}
@@ -97,8 +98,8 @@ func (n *node[E]) split(p pen, at int) *node[E] {
 	return right
 }
 
-// delete takes the element with this key away, if there is one.
-func (t *tree[E]) delete(p pen, key string) {
+// delete removes the element with this key, if there is one.
+func (t *tree[E]) delete(p editor, key string) {
 	if t.root == nil {
 		return
 	}
@@ -116,7 +117,7 @@ func (t *tree[E]) delete(p pen, key string) {
 	t.root = root
 }
 
-func (n *node[E]) delete(p pen, key string) (*node[E], bool) {
+func (n *node[E]) delete(p editor, key string) (*node[E], bool) {
 	if n.inner == nil {
 		i, found := find(n.items, key)
 		if !found {
@@ -150,7 +151,7 @@ func (in *inner[E]) remove(i int) {
 }
 
 // merge joins a small child to a neighbour, if the two fit well into one.
-func (in *inner[E]) merge(p pen, i int) {
+func (in *inner[E]) merge(p editor, i int) {
 	if i == len(in.kids)-1 {
 		i--
 	}
@@ -161,7 +162,7 @@ func (in *inner[E]) merge(p pen, i int) {
 	if left.inner == nil {
 		left.items = append(left.items, right.items...)
 		if left.page != nil {
-			left.turn(p)
+			left.newPage(p)
 		}
 	} else {
 		left.inner.kids = append(left.inner.kids, right.inner.kids...)

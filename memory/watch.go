@@ -7,46 +7,45 @@ import (
 	"sync/atomic"
 )
 
-// watchers are the channels that reads ending in Watch have given out. Each is
-// closed when what was read may have changed, or when the context of the read
-// ends.
+// watchers are the channels of reads whose name ends in Watch. Each is closed when
+// the result may have changed, or when the context of the read ends.
 //
-//   - A reader asks for its channel before it takes its state, and a writer closes
+//   - A reader registers its channel before it takes its state, and a writer closes
 //     channels after it has published: a change that the reader did not see always
-//     closes.
-//   - Asking for the same again with the same context gives the same channel, so a
-//     reader that asks in a loop costs nothing more.
+//     closes the channel.
+//   - The same read with the same context returns the same channel, so a reader
+//     that polls in a loop costs nothing more.
 //   - When a context ends, its registrations are removed. Stale registrations cost
 //     neither memory nor a writer's time.
 //   - A write looks up the watchers of its keys and visits no others.
 //
-// Why a context and not a handle to close: code that waits on a channel has a context
-// already, and a forgotten handle is a leak that no test of the caller shows. Why not
-// a channel in every node of the tree, as other stores do: nodes do not change when an
-// object does, and most stores are never watched.
+// Why a context and not a handle to close: code that waits on a channel has a
+// context already, and a forgotten handle is a leak that no test of the caller
+// shows. Why not a channel in every node of the tree, as other stores do: nodes do
+// not change when an object does, and most stores are never watched.
 type watchers struct {
-	// count is that of registrations. A writer passes by without the lock while
-	// there are none.
+	// count is the number of registrations. While it is zero, a writer does not
+	// take the lock.
 	count atomic.Int64
 
 	mu    sync.Mutex
 	keys  map[string]*topic
 	spans spanTree
-	// size waits for objects to come or go.
+	// size is for objects being added or deleted.
 	size topic
-	// leases are by the channel that tells of a context's end, nil for one that
-	// never ends.
+	// leases are keyed by the Done channel of the context, nil for one that never
+	// ends.
 	leases map[<-chan struct{}]*lease
-	// ended says that what was watched is no more.
+	// ended says that the watched index was dropped.
 	ended bool
-	// covering is to use again for the next key that is written.
+	// covering is reused for the next written key.
 	covering []*topic
 }
 
-// subject is what can be watched.
+// subject is what a read watches.
 type subject struct {
 	kind subjectKind
-	span // a key is its beginning
+	span // a single key is the span's From
 }
 
 type subjectKind uint8
@@ -57,14 +56,14 @@ const (
 	ofSize
 )
 
-// topic is a subject that somebody watches.
+// topic is a subject with its registrations.
 type topic struct{ waiting []*registration }
 
-// lease is all that was registered with one context.
+// lease holds all registrations with one context.
 type lease struct {
 	done       <-chan struct{}
 	registered map[subject]*registration
-	// release keeps the end of the context from being noticed.
+	// release unregisters from the context.
 	release func() bool
 }
 
@@ -105,7 +104,7 @@ func (w *watchers) watch(ctx context.Context, of subject) <-chan struct{} {
 	if r, again := l.registered[of]; again {
 		return r.changed
 	}
-	of.From, of.To = strings.Clone(of.From), strings.Clone(of.To) // they may be parts of a request
+	of.From, of.To = strings.Clone(of.From), strings.Clone(of.To) // they may be slices of a request
 	t := w.topicOf(of)
 	r := &registration{subject: of, lease: l, topic: t, index: len(t.waiting), changed: make(chan struct{})}
 	t.waiting = append(t.waiting, r)
@@ -148,11 +147,11 @@ func (w *watchers) topicOf(of subject) *topic {
 	return t
 }
 
-// expireChunk is how many registrations of a context that has ended go at a time.
-// Writers get their turn in between.
+// expireChunk is how many registrations of an ended context are removed at a time.
+// Writers may run in between.
 const expireChunk = 256
 
-// expire closes all that was registered with a context that has ended.
+// expire closes all registrations with an ended context.
 func (w *watchers) expire(l *lease) {
 	for more := true; more; {
 		more = w.expireSome(l)
@@ -172,7 +171,7 @@ func (w *watchers) expireSome(l *lease) (more bool) {
 	return false
 }
 
-// end closes one registration. The caller of this and of what follows has locked
+// end closes one registration. The caller of this and the following methods holds
 // mu.
 func (w *watchers) end(r *registration) {
 	t, last := r.topic, len(r.topic.waiting)-1
@@ -187,7 +186,7 @@ func (w *watchers) end(r *registration) {
 	w.close(r)
 }
 
-// fire closes all that waits for a topic, which is forgotten.
+// fire closes all registrations of a topic, and removes it.
 func (w *watchers) fire(t *topic) {
 	waiting := t.waiting
 	if len(waiting) == 0 {
@@ -205,8 +204,8 @@ func (w *watchers) fire(t *topic) {
 	}
 }
 
-// close closes the channel of a registration that is in no topic any more. The
-// last one of a context takes the lease with it.
+// close closes the channel of a registration that has left its topic. The last one
+// of a context removes the lease.
 func (w *watchers) close(r *registration) {
 	close(r.changed)
 	w.count.Add(-1)
@@ -218,7 +217,7 @@ func (w *watchers) close(r *registration) {
 	}
 }
 
-// touch closes what waits for a key that was written.
+// touch closes the registrations for a written key.
 func (w *watchers) touch(key string) {
 	if t := w.keys[key]; t != nil {
 		w.fire(t)
@@ -230,10 +229,10 @@ func (w *watchers) touch(key string) {
 	clear(w.covering)
 }
 
-// resized closes what waits for objects to come or go.
+// resized closes the registrations for added and deleted objects.
 func (w *watchers) resized() { w.fire(&w.size) }
 
-// finish closes everything, because what was watched is no more.
+// finish closes everything, because the index was dropped.
 func (w *watchers) finish() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -18,20 +18,20 @@ func compareSpans(a, b span) int {
 // spanTree finds the spans that cover a key: prefixes, ranges, and everything,
 // which is the span without bounds.
 //
-// It is an interval tree: ordered by where spans begin, and each node knows the
-// farthest end below it, so that a search leaves out whatever ends before the key
-// or begins after it. A search that finds k of n spans visits about (k+1) log n
-// nodes.
+// It is an interval tree: ordered by the start of spans, and each node knows the
+// farthest end below it, so that a search skips whatever ends before the key or
+// begins after it. A search that finds k of n spans visits about (k+1) log n nodes.
 //
-// Why not a list of spans: every write would compare its key with all of them; 10,000
-// prefixes without a match made a write 600 times as slow. Why not a radix tree, which
-// finds prefixes without a logarithm: ranges would need a second structure.
+// Why not a list of spans: every write would compare its key with all of them;
+// 10,000 prefixes without a match made a write 600 times as slow. Why not a radix
+// tree, which finds prefixes without a logarithm: ranges would need a second
+// structure.
 //
 // It is a treap. Priorities are random, so that nobody can choose spans that make
 // it deep.
 type spanTree struct {
 	root *spanNode
-	// visits counts the nodes that searches looked at, for tests.
+	// visits counts the nodes of searches, for tests.
 	visits int
 }
 
@@ -44,7 +44,7 @@ type spanNode struct {
 	farthest string
 }
 
-// topicOf gives the topic of a span, which is added if it is not there.
+// topicOf returns the topic of a span, and adds it if it is missing.
 func (t *spanTree) topicOf(of span) *topic {
 	for n := t.root; n != nil; {
 		switch c := compareSpans(of, n.span); {
@@ -63,7 +63,7 @@ func (t *spanTree) topicOf(of span) *topic {
 
 func (t *spanTree) remove(of span) { t.root = t.root.remove(of) }
 
-// covering adds to found the topics of all spans that have a key.
+// covering appends the topics of all spans that have a key to found.
 func (t *spanTree) covering(found []*topic, key string) []*topic {
 	return t.collect(t.root, found, key)
 }
@@ -84,10 +84,10 @@ func (t *spanTree) collect(n *spanNode, found []*topic, key string) []*topic {
 	return found
 }
 
-// endsBy says that a span which ends at end does not reach key.
+// endsBy says that a span that ends at end does not reach key.
 func endsBy(end, key string) bool { return end != "" && end <= key }
 
-// update recomputes what a node knows of its subtree.
+// update recomputes a node's summary of its subtree.
 func (n *spanNode) update() *spanNode {
 	n.farthest = n.To
 	for _, child := range []*spanNode{n.left, n.right} {
@@ -141,7 +141,7 @@ func (n *spanNode) remove(of span) *spanNode {
 	return n.update()
 }
 
-// merge makes one subtree of two, all of before being in front of all of after.
+// merge joins two subtrees; all of before precedes all of after.
 func merge(before, after *spanNode) *spanNode {
 	switch {
 	case before == nil:

@@ -12,7 +12,7 @@ import (
 	"github.com/tarnproject/tarn/memory/query"
 )
 
-// The tree finds what a comparison with every span finds, whatever was added and
+// The tree finds the same as a comparison with every span, whatever was added and
 // removed before.
 func TestSpanTree(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -60,8 +60,8 @@ func TestSpanTree(t *testing.T) {
 	})
 }
 
-// A write visits the spans that have its key, and few others, however many there
-// are: prefixes beside it, around it, nested in each other, and ranges.
+// A write visits the spans that have its key, and few others, however many exist:
+// prefixes beside it, around it, nested in each other, and ranges.
 func TestWritesVisitOnlyWhatCoversTheirKey(t *testing.T) {
 	const n = 3000
 	for name, spanOf := range map[string]func(i int) (from, to string){
@@ -86,8 +86,8 @@ func TestWritesVisitOnlyWhatCoversTheirKey(t *testing.T) {
 			if err := s.Put("m/1", "x"); err != nil {
 				t.Fatal(err)
 			}
-			// The depth of a treap of n nodes is below 4 log2 n but for one case in a
-			// billion; a search that finds one goes down about twice.
+			// The depth of a treap of n nodes is below 4 log2 n except in one case
+			// in a billion; a search that finds one goes down about twice.
 			visits, most := s.watchers.spans.visits-before, int(8*math.Log2(n))
 			t.Logf("%d of %d are visited", visits, n)
 			if visits > most || !closed(wanted) || registered(s) != n {

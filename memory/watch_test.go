@@ -21,8 +21,7 @@ func closed(ch <-chan struct{}) bool {
 	}
 }
 
-// A channel is closed by each write that changes what was read, and by no write
-// that is elsewhere.
+// A channel is closed by each write that changes the result, and by no other write.
 func TestWatch(t *testing.T) {
 	for _, test := range []struct {
 		name  string
@@ -89,8 +88,8 @@ func splitWords(text string) func(func(string) bool) {
 	}
 }
 
-// While a channel is open, what it was given with holds and its context lasts; and
-// the store remembers no more than the channels that are open.
+// While a channel is open, its result holds and its context lasts; and the store
+// remembers only open channels.
 func TestOpenChannelMeansUnchanged(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := New[string]()
@@ -186,8 +185,8 @@ func TestOpenChannelMeansUnchanged(t *testing.T) {
 	})
 }
 
-// registered counts the channels that a store and its indexes remember, having
-// looked whether their own books agree.
+// registered counts the channels that a store and its indexes remember, after a
+// check that their counts agree.
 func registered[T any](s *Store[T]) (n int) {
 	all := []*watchers{&s.watchers}
 	for _, x := range s.current.Load().indexes {
@@ -230,7 +229,7 @@ func (n *spanNode) all(topics []*topic) []*topic {
 	return n.right.all(append(n.left.all(topics), &n.topic))
 }
 
-// Asking again with the same context gives the same channel; another context has
+// The same read with the same context returns the same channel; another context has
 // its own, which ends with it alone.
 func TestWatchPerContext(t *testing.T) {
 	s := New[string]()
@@ -259,7 +258,7 @@ func TestWatchPerContext(t *testing.T) {
 	}
 }
 
-// What was registered with a context goes with it, however much it is.
+// Registrations with a context end with it, however many they are.
 func TestWatchesOfAContextGo(t *testing.T) {
 	s := New[string]()
 	if err := s.AddIndex("words", IndexFunc(words)); err != nil {
@@ -292,14 +291,14 @@ func TestWatchesOfAContextGo(t *testing.T) {
 	}
 }
 
-// A channel of an index that was dropped is closed, also one that is asked for
-// while it is.
+// The channel of a dropped index is closed, also one that is requested during the
+// drop.
 func TestWatchADroppedIndex(t *testing.T) {
 	s := New[string]()
 	if err := s.AddIndex("words", IndexFunc(words)); err != nil {
 		t.Fatal(err)
 	}
-	x, err := s.current.Load().shelf("words")
+	x, err := s.current.Load().index("words")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -311,7 +310,7 @@ func TestWatchADroppedIndex(t *testing.T) {
 	}
 }
 
-// A large write tells those who watch a value that an object has left, or come to.
+// A large write notifies watchers of a value that an object has left or reached.
 func TestWatchALargeWrite(t *testing.T) {
 	s := New[string]()
 	if err := s.AddIndex("words", IndexFunc(words)); err != nil {

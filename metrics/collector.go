@@ -14,20 +14,19 @@ import (
 
 // Options shape a [Collector]. The zero value is a good choice.
 type Options struct {
-	// FreshWithin is how old the last word of a source may be for its copy to be
-	// fresh; 3 min if 0. API servers send a bookmark about once a minute when
+	// FreshWithin is how old the last contact with a source may be for its copy to
+	// be fresh; 3 min if 0. API servers send a bookmark about once a minute when
 	// nothing else happens.
 	FreshWithin time.Duration
 }
 
 const defaultFreshWithin = 3 * time.Minute
 
-// Collector shows any number of replicas, pools, decoders and directories, each under a
-// name.
-// It is a [prometheus.Collector].
+// Collector exports any number of replicas, pools, decoders and directories, each
+// under a name. It is a [prometheus.Collector].
 //
-//   - What is shown is read when it is asked for: nothing runs in between.
-//   - Whatever can be shown may be added and removed at any time.
+//   - Values are read at each scrape: nothing runs in between.
+//   - Everything may be added and removed at any time.
 //
 // Why one collector and not one for each replica: the names would be registered
 // twice.
@@ -166,7 +165,7 @@ func (s *shelf[V]) put(what, name string, v V) error {
 		return errors.New("metrics: a " + what + " needs a name")
 	}
 	if !utf8.ValidString(name) {
-		return fmt.Errorf("metrics: the name %q is no UTF-8, which is all that Prometheus takes", name)
+		return fmt.Errorf("metrics: the name %q is not UTF-8, which Prometheus requires", name)
 	}
 	if _, taken := (*s)[name]; taken {
 		return fmt.Errorf("metrics: there is a %s %q already; remove it, or choose another name", what, name)

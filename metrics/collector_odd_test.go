@@ -21,7 +21,7 @@ func TestNilReplica(t *testing.T) {
 	gather(t, c)
 }
 
-// A recheck may have any cause: one that is no UTF-8 does not spoil all metrics.
+// A recheck may have any cause: one that is not UTF-8 does not break all metrics.
 func TestAnyCause(t *testing.T) {
 	c := metrics.NewCollector(metrics.Options{})
 	if err := c.Add("x", fake{health: tarn.Health{Lists: map[string]int64{"start": 1, "b\xff": 2, "b\xfe": 3}}}); err != nil {

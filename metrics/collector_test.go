@@ -21,7 +21,7 @@ import (
 	"github.com/tarnproject/tarn/metrics"
 )
 
-// fake is something observable that is no replica.
+// fake is observable and not a replica.
 type fake struct {
 	health      tarn.Health
 	subscribers []tarn.SubscriberLag
@@ -84,7 +84,7 @@ func TestAddAndRemove(t *testing.T) {
 		}
 	}
 	full := len(gather(t, c))
-	for name, want := range map[string]string{"x": `"x" already`, "": "needs a name", "a\xff": "no UTF-8"} {
+	for name, want := range map[string]string{"x": `"x" already`, "": "needs a name", "a\xff": "not UTF-8"} {
 		for _, err := range add(name) {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%q: %v, want %q", name, err, want)

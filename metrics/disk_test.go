@@ -36,7 +36,7 @@ func (o onDisk) Health() tarn.Health {
 	return h
 }
 
-// What happens to a directory is told by its metrics.
+// The metrics show what happens to a directory.
 func TestDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { badDisk(t, func(before, after map[string]float64) {}) })
 }

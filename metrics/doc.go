@@ -31,7 +31,7 @@
 //	tarn_fresh                       gauge    replica             1 while the copy follows its source and is not old
 //	tarn_failing                     gauge    replica             1 while the copy cannot follow its source
 //	tarn_failures_total              counter  replica             attempts to list or watch that failed
-//	tarn_age_seconds                 gauge    replica             time since the last word of the source
+//	tarn_age_seconds                 gauge    replica             time since the last contact with the source
 //	tarn_watch_age_seconds           gauge    replica             how long the present watch has been followed; not there without one
 //	tarn_bad_objects                 gauge    replica             objects that could not be taken
 //	tarn_damaged_objects_total       counter  replica             objects that a program wrote to by mistake

@@ -156,7 +156,7 @@ func (l *line) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// set changes the line and cuts what goes on.
+// set changes the line and erases the rest.
 func (l *line) set(change func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -204,8 +204,8 @@ func newSource(t *testing.T, client *kube.Client) *kube.Source[*unstructured.Uns
 	return source
 }
 
-// TestEveryMetric takes a replica through all that can happen to one, and expects
-// each metric to tell of it.
+// TestEveryMetric makes everything happen to a replica that can, and expects each
+// metric to show it.
 func TestEveryMetric(t *testing.T) {
 	changed := map[string]bool{}
 	compare := func(before, after map[string]float64) {
@@ -371,7 +371,7 @@ func decodeSeconds(t *testing.T, compare func(before, after map[string]float64))
 	compare(before, gather(t, c))
 }
 
-// mutate does what nobody may, and lets the pool find out.
+// mutate makes a stray write, and lets the pool find it.
 func mutate(t *testing.T, replica *tarn.Replica[*unstructured.Unstructured], pool *wire.Pool) {
 	t.Helper()
 	for _, object := range replica.All() {

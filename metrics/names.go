@@ -35,7 +35,7 @@ var (
 	fresh       = gauge("tarn_fresh", "1 while the copy follows its source and is not old.", "replica")
 	failing     = gauge("tarn_failing", "1 while the copy cannot follow its source.", "replica")
 	failures    = counter("tarn_failures_total", "Attempts to list or watch that failed.", "replica")
-	age         = gauge("tarn_age_seconds", "Time since the last word of the source.", "replica")
+	age         = gauge("tarn_age_seconds", "Time since the last contact with the source.", "replica")
 	watchAge    = gauge("tarn_watch_age_seconds", "How long the present watch has been followed.", "replica")
 	badObjects  = gauge("tarn_bad_objects", "Objects that could not be taken.", "replica")
 	damaged     = counter("tarn_damaged_objects_total", "Objects of the copy that a program was found to have written to by mistake.", "replica")

@@ -19,9 +19,9 @@ type Decoded struct {
 	Time           time.Duration
 }
 
-// Decoding makes what [Collector.AddDecoding] wants of the method Decoded of a
-// client or source of package kube. It takes the type by its shape, so that who
-// has no Kubernetes need not import it.
+// Decoding adapts the method Decoded of a client or source of package kube to
+// [Collector.AddDecoding]. It takes the type by its shape, so that code without
+// Kubernetes need not import it.
 func Decoding[D ~struct {
 	Objects, Bytes uint64
 	Time           time.Duration

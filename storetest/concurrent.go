@@ -28,9 +28,9 @@ var concurrent = []check{
 	}},
 }
 
-// walkDuring writes when a walk has begun, and looks at what the walk gives
-// then. The write comes from another goroutine, so that a store which locks its
-// writer out until the walk ends is told, and does not hang.
+// walkDuring writes after a walk has begun, and checks what the walk yields then.
+// Another goroutine writes, so that a store that blocks its writer until the walk
+// ends is reported, and does not hang.
 func (r *rig) walkDuring(before, after state, write func() error) {
 	r.T.Helper()
 	r.replace(before, "1")
@@ -63,9 +63,9 @@ const (
 	readers = 4
 )
 
-// readDuring writes a row of states and lets readers look for what is in none of
-// them. In state n every object has the generation n, the number of objects
-// follows from n, and so does the version.
+// readDuring writes a series of states and lets readers look for anything that is
+// in none of them. In state n every object has the generation n, and n determines
+// the number of objects and the version.
 func (r *rig) readDuring(write func(last, next state, v tarn.Version) error) {
 	r.T.Helper()
 	row := func(n int) state { return numbered(width+n%3, n) }

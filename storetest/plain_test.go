@@ -161,7 +161,7 @@ func (s tornReplace) Replace(items []tarn.Item[Object], at tarn.Position) error 
 	return s.plain.Replace(items, at)
 }
 
-// keepsSlices remembers what it was given and builds its content when asked.
+// keepsSlices keeps its arguments and builds its content when it is read.
 type keepsSlices struct {
 	*plain
 	items   []tarn.Item[Object]
@@ -343,7 +343,7 @@ func (s ghosts) Get(key tarn.Key) (Object, bool) {
 	return s.gone[key], false
 }
 
-// holdsGone and holdsFirst give other objects to those who look for what is held.
+// holdsGone and holdsFirst return wrong objects from Held.
 type holdsGone struct {
 	*plain
 	last map[tarn.Key]Object

@@ -2,7 +2,7 @@ package storetest
 
 import "github.com/tarnproject/tarn"
 
-// sequential are the checks in which nobody reads while the store is written.
+// sequential are the checks without reads during writes.
 var sequential = []check{
 	{"a new store is empty and has no version", func(r *rig) {
 		r.expect(state{}, "")

@@ -49,8 +49,8 @@ type reporter interface {
 type rig struct {
 	T     reporter
 	store tarn.ReadStore[Object]
-	// patience is how long a write may take that has to wait for nobody. It is
-	// used up only by a store that fails.
+	// patience is how long a write may take that waits for nobody. Only a failing
+	// store uses it up.
 	patience time.Duration
 	failed   atomic.Bool
 }
@@ -164,7 +164,7 @@ func (r *rig) apply(v tarn.Version, changes ...tarn.Change[Object]) {
 	}
 }
 
-// expect asks the store in every way that there is.
+// expect reads the store in every possible way.
 func (r *rig) expect(want state, v tarn.Version) {
 	r.T.Helper()
 	have := state{}
@@ -198,7 +198,7 @@ func (r *rig) expect(want state, v tarn.Version) {
 	}
 }
 
-// expectAbsent asks for keys that the content does not have.
+// expectAbsent reads keys that the content does not have.
 func (r *rig) expectAbsent(keys ...tarn.Key) {
 	r.T.Helper()
 	for _, key := range keys {

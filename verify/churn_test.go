@@ -50,9 +50,9 @@ func slowed(random *rand.Rand, then func(int64, tarn.ListQuery) error) func(int6
 	}
 }
 
-// TestNoFalseDifferences compares a right copy again and again while its server is
-// written: in every way to compare there is nothing to be found. Then an object is
-// spoiled that nobody writes any more, which must be.
+// TestNoFalseDifferences compares a correct copy again and again while its server
+// is written: no way of comparing may find a difference. Then it corrupts an object
+// that nobody writes any more, which must be found.
 func TestNoFalseDifferences(t *testing.T) {
 	anything := func(int64, tarn.ListQuery) error { return nil }
 	for name, way := range map[string]struct {

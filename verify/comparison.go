@@ -9,8 +9,8 @@ import (
 	"github.com/tarnproject/tarn/memory"
 )
 
-// errInexact says that a source did not answer with the state that was asked for.
-var errInexact = errors.New("the server answered with another version than the one asked for")
+// errInexact says that a source did not answer with the requested state.
+var errInexact = errors.New("the server answered with another version than the requested one")
 
 // comparison is one look at both sides: a snapshot of the copy first, then the
 // server's state as it comes in.
@@ -30,8 +30,9 @@ type comparison[T any] struct {
 	// the copy has.
 	seen    map[tarn.Key]struct{}
 	matched int
-	// unsure is what may only have changed between the two states. It is held
-	// until that is settled; there is no more of it than what changed meanwhile.
+	// unsure are objects that may only have changed between the two states. They
+	// are held until that is settled; they are no more than the objects that
+	// changed meanwhile.
 	unsure map[tarn.Key]unsure[T]
 	// nameless counts unreadable objects that could be any.
 	nameless int
@@ -202,7 +203,7 @@ func (c *comparison[T]) describe(source tarn.Source[T], key tarn.Key, object T) 
 	return side[T]{m, object}
 }
 
-// extras finds what the copy has and nobody listed.
+// extras finds the objects of the copy that the server did not list.
 func (c *comparison[T]) extras() {
 	if c.matched == c.held.Len() {
 		return

@@ -14,12 +14,10 @@ import (
 )
 
 // Digest stands for the whole content of a collection: key, uid, version and
-// content of every object. Equal collections have equal digests, whatever the order
-// in which they are read and whoever reads them, so that those of two mirrors at
-// one version can be compared by eye.
+// content of every object. Equal collections have equal digests, in any order of reading, so that the digests of two mirrors at one version can be compared by eye.
 //
 // It is the sum, modulo 2^128, of the first half of each object's SHA-256. A sum
-// has no order and can be taken object by object. Whoever can choose thousands of
+// has no order and can be taken object by object. Someone who can choose thousands of
 // objects could make two collections with one sum: it finds what went wrong, not
 // what was forged.
 type Digest struct{ high, low uint64 }
@@ -39,7 +37,7 @@ func (d Digest) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 func (d *Digest) UnmarshalText(text []byte) error {
 	b, err := hex.DecodeString(string(text))
 	if err != nil || len(b) != 16 {
-		return fmt.Errorf("verify: %q is no digest: it has 32 hexadecimal digits", text)
+		return fmt.Errorf("verify: %q is not a digest: a digest has 32 hexadecimal digits", text)
 	}
 	d.high, d.low = binary.BigEndian.Uint64(b[:8]), binary.BigEndian.Uint64(b[8:])
 	return nil
@@ -81,8 +79,8 @@ func put(h hash.Hash, text []byte) {
 	h.Write(text)
 }
 
-// same says whether both sides have the object in the same state. Where Go sees a
-// difference that JSON does not, such as nil beside empty, there is none.
+// same says whether both sides have the object in the same state. A difference in
+// Go that JSON does not show, such as nil beside empty, does not count.
 func (s side[T]) same(other side[T]) bool {
 	if s.Meta != other.Meta {
 		return false
@@ -98,8 +96,8 @@ func (s side[T]) same(other side[T]) bool {
 	return err == nil && string(a) == string(b)
 }
 
-// equal compares content. For what JSON is made of it takes a twentieth of the time of
-// reflect.DeepEqual, which is left with the rest (BenchmarkObject).
+// equal compares content. For the types of decoded JSON it takes a twentieth of the
+// time of reflect.DeepEqual, which compares the rest (BenchmarkObject).
 func equal(a, b any) bool {
 	switch a := a.(type) {
 	case map[string]any:

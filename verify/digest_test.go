@@ -55,7 +55,7 @@ func TestDigest(t *testing.T) {
 		}
 	})
 	if new(Digest).UnmarshalText([]byte("xyz")) == nil {
-		t.Error("xyz is no digest")
+		t.Error("xyz is not a digest")
 	}
 	if _, err := (side[any]{object: make(chan int)}).sum(); err == nil {
 		t.Error("a channel has no JSON")

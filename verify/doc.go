@@ -1,9 +1,7 @@
 // Package verify proves a replica equal to its server, or finds where it is not.
 //
-// The engine believes versions: what has the same uid and version as before is not
-// looked at again. That is what makes it cheap, and it is why it cannot see a
-// server that was restored and has passed the old version since, a word lost on the
-// way, or an object that somebody changed in memory. This package compares content.
+// The engine trusts versions: it does not compare an object whose uid and version are unchanged. That is what makes it cheap, and it is why it cannot see a
+// server that was restored and has passed the old version since, a lost event, or an object that a program changed in memory. This package compares content.
 //
 //	result, err := verify.Once(ctx, verify.Target[*unstructured.Unstructured]{
 //		Name: "pods", Replica: replica, Store: store, Sources: sources,

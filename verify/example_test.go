@@ -19,8 +19,8 @@ import (
 
 type object = *unstructured.Unstructured
 
-// A copy of the nodes is proven equal; then someone writes to it, which no version
-// tells.
+// A copy of the nodes is proven equal; then a program writes to it, which no
+// version shows.
 func Example() {
 	ctx, cancel := context.WithCancel(context.Background())
 	server := apiserver.New(apiserver.Options{})

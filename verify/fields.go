@@ -10,7 +10,7 @@ import (
 )
 
 // differingFields are the paths, in the notation of package fieldpath, at which two
-// objects differ, at most max of them. Values are not told: they may be secret.
+// objects differ, at most max of them. It returns no values: they may be secret.
 func differingFields(a, b any, max int) []string {
 	left, err := generic(a)
 	if err != nil {

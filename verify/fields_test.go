@@ -8,8 +8,8 @@ import (
 	"github.com/tarnproject/tarn/internal/render"
 )
 
-// Each part of two objects is looked at once, however deep they are nested, and what
-// is told of them is short.
+// Each part of two objects is read once, however deep they are nested, and the
+// report is short.
 func TestFieldsOfDeepObjects(t *testing.T) {
 	deep := func(keys int) any {
 		level := map[string]any{}

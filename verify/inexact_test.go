@@ -24,8 +24,8 @@ func noPast(_ int64, q tarn.ListQuery) error {
 	return nil
 }
 
-// A server without a past is compared at its latest state; what changes meanwhile
-// is no difference, and what does not is found.
+// A server without a past is compared at its latest state; concurrent changes are
+// not differences, and the rest is found.
 func TestWithoutExactVersions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLake(t, shape{objects: 20})
@@ -88,7 +88,7 @@ func TestSections(t *testing.T) {
 	})
 }
 
-// A server that is behind the copy has gone back.
+// A server with an older version than the copy has gone back.
 func TestServerWentBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, other := newLake(t, shape{objects: 20}), newLake(t, shape{objects: 10})

@@ -11,7 +11,7 @@ import (
 
 // Options shape a comparison. The zero value is a good choice.
 type Options struct {
-	// PageSize is how many objects are asked for at once; 500 if 0.
+	// PageSize is how many objects one request reads; 500 if 0.
 	PageSize int64
 	// MaxDifferences is how many differences a Result lists; 20 if 0. All are
 	// counted.
@@ -70,7 +70,7 @@ type looker[T any] struct {
 	target Target[T]
 	opts   Options
 	pace   func(context.Context) error
-	// hurry is told when a version expired before all was read.
+	// hurry is called when a version expired before everything was read.
 	hurry func()
 }
 

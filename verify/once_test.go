@@ -250,8 +250,8 @@ func TestFailures(t *testing.T) {
 	})
 }
 
-// A kube.Source is read apart from the copy without being asked to: a part that
-// both would find in the pool would hide what was written to it.
+// A kube.Source is read apart from the copy without an option for it: a part that
+// both would find in the pool would hide a write to it.
 func TestSourcesAreReadApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLake(t, shape{objects: 20})

@@ -29,7 +29,7 @@ func (r Round) String() string {
 	return s.String()
 }
 
-// Log tells of the round, those without a fault for debugging only.
+// Log logs the round, one without a fault at debug level only.
 func (r Round) Log(to *slog.Logger) {
 	name := r.Result.Name
 	switch {

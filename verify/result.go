@@ -29,8 +29,8 @@ type Result struct {
 	// Version is the state that was compared.
 	Version tarn.Version `json:"version"`
 	// Exact says that both sides were at that version. Otherwise the server's
-	// latest state was compared, at least of this version, and what had changed
-	// meanwhile was left out.
+	// latest state was compared, at least of this version, without the objects that
+	// had changed meanwhile.
 	Exact bool `json:"exact"`
 	// Objects is how many the copy has, Listed how many the server.
 	Objects int `json:"objects"`
@@ -58,7 +58,7 @@ type Result struct {
 	// Note says what else there is to know.
 	Note string `json:"note,omitempty"`
 
-	// Requests is how many the server was asked, Took how long it took.
+	// Requests is the number of requests to the server, Took the duration.
 	Requests int           `json:"requests"`
 	Took     time.Duration `json:"tookNs"`
 }

@@ -25,8 +25,8 @@ type lake struct {
 	server *apiserver.Server
 	store  *memory.Store[object]
 	target Target[object]
-	// meddle stands between the comparison and the server: what it returns, if
-	// anything, is the answer to the nth list.
+	// meddle intercepts the lists of the comparison: its result, if any, replaces
+	// the nth answer.
 	meddle func(n int64, q tarn.ListQuery) error
 	lists  atomic.Int64
 }
@@ -145,7 +145,7 @@ func (l *lake) reach() {
 	}
 }
 
-// spoil changes an object of the copy behind the replica's back.
+// spoil changes an object of the copy without the replica's knowledge.
 func (l *lake) spoil(key tarn.Key, change func(o object)) {
 	l.t.Helper()
 	held, ok := l.store.Get(key)

@@ -10,11 +10,7 @@ import (
 	"github.com/tarnproject/tarn"
 )
 
-// Rolling compares a replica with its server over and over, at low cost: each page
-// of the collection is asked for once in a period, with pauses between them, and
-// nothing else while all is well. A difference is looked at a second time, then
-// reported, and the replica made to read its state anew; at most once in a period,
-// whatever is found.
+// Rolling compares a replica with its server over and over, at low cost: it reads each page of the collection once in a period, with pauses between them, and nothing else while everything is equal. A difference is checked a second time, then reported, and the replica reads its state anew; at most once in a period, whatever is found.
 //
 // A round is of one version, and reads for no longer than servers remember one,
 // resting for the remainder of the period. Why not slower, each page at its own
@@ -41,8 +37,8 @@ type RollingOptions struct {
 	Options
 	// Period is how long a round takes; 10 min if 0.
 	Period time.Duration
-	// OnRound is told how each round went. It should return soon. If nil, rounds
-	// are logged, those without a fault for debugging only.
+	// OnRound receives the result of each round. It should return soon. If nil,
+	// rounds are logged, those without a fault at debug level only.
 	OnRound func(Round)
 	// Logger is for that; slog.Default if nil.
 	Logger *slog.Logger
@@ -194,8 +190,8 @@ func (r *Rolling[T]) nextSpread() time.Duration {
 	return min(2*r.spread+time.Second, r.opts.Period, maxSpread)
 }
 
-// repair makes the replica read its state anew, and waits until it has, or for so
-// long that looking again tells as much.
+// repair makes the replica read its state anew, and waits until it has, or so long
+// that another comparison gives the same answer.
 func (r *Rolling[T]) repair(ctx context.Context) {
 	before := rechecks(r.target.Replica.Health())
 	r.target.Replica.Recheck(recheckCause)
@@ -225,7 +221,7 @@ func rechecks(h tarn.Health) []int64 {
 	return each
 }
 
-// Status tells what was done so far. It may be called at any time.
+// Status returns what was done so far. It may be called at any time.
 func (r *Rolling[T]) Status() Status {
 	r.mu.Lock()
 	defer r.mu.Unlock()

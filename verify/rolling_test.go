@@ -36,7 +36,7 @@ func (l *lake) roll(o RollingOptions) (*Rolling[object], <-chan Round) {
 	return rolling, rounds
 }
 
-// A round takes the period, and asks for each page once.
+// A round takes the period, and reads each page once.
 func TestRollingIsCheap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLake(t, shape{objects: 95, server: apiserver.Options{HistoryAge: 5 * time.Minute}})
@@ -76,7 +76,7 @@ func TestRollingIsCheap(t *testing.T) {
 	})
 }
 
-// What is found is told and put right, subscribers included.
+// A difference is reported and repaired, subscribers included.
 func TestRollingRepairs(t *testing.T) {
 	for name, namespaces := range map[string][]string{"whole": nil, "sections": {"n0", "n1", "n2"}} {
 		t.Run(name, func(t *testing.T) {
@@ -116,7 +116,7 @@ func TestRollingRepairs(t *testing.T) {
 	}
 }
 
-// What was wrong and has been overwritten is told, and not repaired.
+// A difference that was overwritten is reported, and not repaired.
 func TestRollingFindsWhatPassed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLake(t, shape{objects: 30})

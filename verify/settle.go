@@ -12,8 +12,8 @@ import (
 	"github.com/tarnproject/tarn/memory"
 )
 
-// opaquePatience is how long a copy may be behind a server whose versions do not
-// tell.
+// opaquePatience is how long a copy may lag behind a server whose versions cannot
+// be compared.
 const opaquePatience = 5 * time.Second
 
 // settle looks again at what may only have changed between the two states, once
@@ -60,9 +60,9 @@ func (c *comparison[T]) await(ctx context.Context, v tarn.Version) error {
 	return err
 }
 
-// second is the second look at an object. reached says that the copy has come to
-// the state that was listed: then what it has is either that state or a later one,
-// which its version tells.
+// second is the second comparison of an object. reached says that the copy has
+// reached the listed state: then the copy has either that state or a later one,
+// which its version shows.
 func (c *comparison[T]) second(now *memory.Snapshot[T], key tarn.Key, u unsure[T], reached bool) {
 	var held side[T]
 	object, ok := now.Get(key)

@@ -6,8 +6,8 @@ import (
 	"testing/synctest"
 )
 
-// What a program wrote to an object's own memory by mistake, which nobody verifies, is
-// found by the comparison and repaired.
+// The comparison finds and repairs a stray write to an object's own memory, which
+// nothing else verifies.
 func TestRollingRepairsStrayWrites(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLake(t, shape{objects: 20})

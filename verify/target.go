@@ -54,7 +54,7 @@ func (t Target[T]) apart() Target[T] {
 	return t
 }
 
-// list asks for a page.
+// list requests a page.
 func (t Target[T]) list(ctx context.Context, source tarn.Source[T], q tarn.ListQuery) (tarn.Page[T], error) {
 	within, cancel := context.WithTimeoutCause(ctx, listTimeout, errNoAnswer)
 	defer cancel()
@@ -65,8 +65,8 @@ func (t Target[T]) list(ctx context.Context, source tarn.Source[T], q tarn.ListQ
 	return page, err
 }
 
-// take makes of the server's object what the replica would have kept of it, and
-// tells the version under which it came: a transform may have left that out.
+// take makes of the server's object what the replica would have stored, and returns
+// the version of the original: a transform may have removed that.
 func (t Target[T]) take(source tarn.Source[T], object T) (side side[T], version tarn.Version, err error) {
 	defer func() {
 		if p := recover(); p != nil {

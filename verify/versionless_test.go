@@ -5,8 +5,8 @@ import (
 	"testing/synctest"
 )
 
-// Where a transform leaves versions out, nothing proves that an object which is not the
-// same has only changed meanwhile: it is not called equal.
+// Where a transform removes versions, nothing proves that a different object has
+// only changed meanwhile: it does not count as equal.
 func TestTransformWithoutVersions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLake(t, shape{objects: 20, transform: func(o object) (object, error) {

@@ -62,7 +62,7 @@ func startMetadata(ctx context.Context, s Setup) (Copy, error) {
 	return runInformer(ctx, informer.Informer(), s)
 }
 
-// podListWatch is client-go's source of pods, for whoever can use it.
+// podListWatch is client-go's source of pods.
 func podListWatch(c *rest.Config) (upstream.ListerWatcher, error) {
 	client, err := kubernetes.NewForConfig(inProtobuf(c))
 	if err != nil {

@@ -20,8 +20,8 @@ type Contender struct {
 	Format replay.Format
 	// Environment is set for its process.
 	Environment []string
-	// Leaves names what it leaves in the setup's folder for one who comes after it;
-	// that is all it is for.
+	// Leaves names the files that it leaves in the setup's folder for a later
+	// contender; that is its only purpose.
 	Leaves string
 	// Start begins to copy. It need not wait for anything; the copy ends with
 	// ctx.
@@ -32,11 +32,10 @@ type Contender struct {
 type Setup struct {
 	// Config leads to the server.
 	Config *rest.Config
-	// Changed is to be called with every new state of an object, by a handler
-	// of the kind that the contender offers: a copy that nobody follows is not
-	// what controllers have.
+	// Changed must be called with every new state of an object, by a handler of the
+	// kind that the contender offers: controllers always have a handler.
 	Changed func(object metav1.Object)
-	// Folder is for those who keep files.
+	// Folder is for contenders with files.
 	Folder string
 }
 
@@ -49,8 +48,9 @@ type Copy struct {
 	// List reads all objects in the way that users do, and visits them.
 	List func(visit func(metav1.Object)) error
 
-	// Those who keep files also have: Settled, which waits until all is in them; Close;
-	// and Leave, which closes them, and tells their size and that of the objects' JSON.
+	// Contenders with files also have: Settled, which waits until everything is in
+	// them; Close; and Leave, which closes them, and returns their size and that of
+	// the objects' JSON.
 	Settled func(ctx context.Context) error
 	Close   func() error
 	Leave   func(ctx context.Context) (files, json int64, err error)

@@ -132,9 +132,9 @@ func sortedByFirstName(byOwner map[string][]*corev1.Pod) [][]*corev1.Pod {
 	return groups
 }
 
-// spread puts groups into an order of which every beginning has small and large
-// ones in about the proportion of the whole, so that a set of a thousand costs
-// per pod what the whole does.
+// spread orders groups so that every prefix has small and large ones in about the
+// proportion of the whole; a set of a thousand then costs as much per pod as the
+// whole.
 func spread(groups []group) []group {
 	slices.SortStableFunc(groups, func(a, b group) int { return cmp.Compare(len(a.pods), len(b.pods)) })
 	ordered := make([]group, 0, len(groups))

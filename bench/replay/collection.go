@@ -19,8 +19,8 @@ const (
 	writeSize = 16 << 10
 	// compressFrom is the size from which a kube-apiserver compresses.
 	compressFrom = 128 << 10
-	// bookmarkEvery is how often a kube-apiserver tells a quiet watch its
-	// version.
+	// bookmarkEvery is how often a kube-apiserver sends a bookmark on a quiet
+	// watch.
 	bookmarkEvery = time.Minute
 )
 
@@ -61,8 +61,8 @@ func (f *form) serveList(w http.ResponseWriter, r *http.Request) {
 	buffered.Flush()
 }
 
-// serveWatch sends the whole collection first if asked to, then what it is
-// commanded to, until the client goes.
+// serveWatch sends the whole collection first if the request says so, then the
+// commanded events, until the client disconnects.
 func (f *form) serveWatch(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	mediaType := f.mediaType

@@ -46,7 +46,7 @@ func (s *Server) burst(ctx context.Context, q url.Values) error {
 // Control commands a server from another process.
 type Control struct{ URL string }
 
-// Info asks the server what it serves.
+// Info reads what the server serves.
 func (c Control) Info(ctx context.Context) (info Info, err error) {
 	err = c.call(ctx, http.MethodGet, "/bench/info", &info)
 	return info, err

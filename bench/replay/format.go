@@ -78,7 +78,7 @@ func encodeCustom(pod *corev1.Pod) ([]byte, error) {
 	return json.Marshal(object)
 }
 
-// accepts says whether an Accept clause asks for this format.
+// accepts says whether an Accept clause names this format.
 func (t traits) accepts(clause string) bool {
 	mediaType, parameters, err := mime.ParseMediaType(clause)
 	if err != nil || strings.HasPrefix(parameters["as"], "PartialObjectMetadata") != t.partial {
@@ -87,8 +87,8 @@ func (t traits) accepts(clause string) bool {
 	return mediaType == t.mediaType || mediaType == "*/*" || mediaType == "application/*"
 }
 
-// choose finds the first format of these, all of one path, that the Accept
-// header asks for.
+// choose finds the first format of these, all of one path, that the Accept header
+// names.
 func choose(served []*form, accept string) (*form, error) {
 	if accept == "" {
 		accept = typeJSON

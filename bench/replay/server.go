@@ -46,7 +46,7 @@ type Server struct {
 	gzip  bool
 }
 
-// New encodes everything that the server will be asked for.
+// New encodes everything that the server can send.
 func New(c Config) (*Server, error) {
 	source, err := podset.Open(c.Data)
 	if err != nil {

@@ -17,7 +17,7 @@ type File struct {
 	Scenarios []Row `json:",omitempty"`
 }
 
-// Settings are what the run was told.
+// Settings are the settings of the run.
 type Settings struct {
 	// Data says where the pods are from.
 	Data   string

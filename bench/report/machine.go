@@ -16,7 +16,8 @@ type Machine struct {
 	Go     string
 }
 
-// ThisMachine describes the one that the program runs on, as far as it tells.
+// ThisMachine describes the machine that the program runs on, as far as the system
+// reports it.
 func ThisMachine() Machine {
 	return Machine{
 		CPU:    valueOf("/proc/cpuinfo", "model name", runtime.GOARCH),

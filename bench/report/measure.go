@@ -88,7 +88,7 @@ func Thousands(v float64) string {
 	return sign + digits
 }
 
-// Median is the middle of some values, of which there must be one.
+// Median is the middle of at least one value.
 func Median(values []float64) float64 {
 	sorted := slices.Sorted(slices.Values(values))
 	middle := len(sorted) / 2

@@ -16,8 +16,8 @@ var plotted = []struct{ file, title, measure string }{
 	{"cpu", "CPU time to sync, per object", "CPU per object"},
 }
 
-// Plots draws the races that were held with several sizes, one file each; the
-// names say what of which race.
+// Plots draws the races with several sizes, one file each; the names say which
+// figure of which race.
 func Plots(races []*Race) map[string][]byte {
 	files := map[string][]byte{}
 	for _, group := range bySize(races) {
@@ -71,8 +71,8 @@ const (
 	ours                     = "tarn"
 )
 
-// Colours that can be told apart in print, on white and on black; ours are the
-// blues and greens, others' the reds and browns.
+// Colours that differ in print, on white and on black; ours are the blues and
+// greens, others' the reds and browns.
 var (
 	ourColours    = []string{"#1f77b4", "#17becf", "#2ca02c", "#6a5acd", "#0b7a75", "#4f9d69"}
 	othersColours = []string{"#d62728", "#e377c2", "#ff7f0e", "#8c564b", "#b8860b"}

@@ -94,7 +94,7 @@ type Comparison struct {
 	AtMost float64
 }
 
-// Reached says whether the target is, or there is none.
+// Reached says whether the target is reached, or there is none.
 func (c Comparison) Reached() bool { return c.AtMost == 0 || c.measured() && c.judged() <= c.AtMost }
 
 // judged is the figure that a target is about.

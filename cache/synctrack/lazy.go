@@ -20,7 +20,7 @@ type Lazy[T any] struct {
 	// different notifications.
 	Evaluate func() (T, error)
 
-	// current is nil after a notification, until somebody asks.
+	// current is nil after a notification, until the next Get.
 	current atomic.Pointer[round[T]]
 }
 

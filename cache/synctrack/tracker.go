@@ -52,7 +52,7 @@ type SingleFileTracker struct {
 	underWay int
 }
 
-// NewSingleFileTracker gives a tracker; the name describes it to those who wait.
+// NewSingleFileTracker returns a tracker; waiters see its name.
 func NewSingleFileTracker(name string) *SingleFileTracker {
 	return &SingleFileTracker{gate: newGate(name)}
 }
@@ -91,7 +91,7 @@ type AsyncTracker[T comparable] struct {
 	underWay map[T]struct{}
 }
 
-// NewAsyncTracker gives a tracker; the name describes it to those who wait.
+// NewAsyncTracker returns a tracker; waiters see its name.
 func NewAsyncTracker[T comparable](name string) *AsyncTracker[T] {
 	return &AsyncTracker[T]{gate: newGate(name), underWay: map[T]struct{}{}}
 }
@@ -104,7 +104,7 @@ func (t *AsyncTracker[T]) Start(key T) {
 	t.underWay[key] = struct{}{}
 }
 
-// Finished forgets a key. One that was never started is no error.
+// Finished forgets a key. An unknown key is no error.
 func (t *AsyncTracker[T]) Finished(key T) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	upstream "k8s.io/client-go/tools/cache/testing"
 )
 
-// A source made here goes where client-go's is wanted, and works.
+// A source made here can replace client-go's.
 func TestSourcesAreClientGos(t *testing.T) {
 	for want, list := range map[string]func(metav1.ListOptions) (any, error){
 		"*v1.List":                      asAny((*upstream.FakeControllerSource).List, NewFakeControllerSource()),

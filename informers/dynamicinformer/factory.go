@@ -17,7 +17,7 @@ import (
 
 type (
 	// DynamicSharedInformerFactory makes at most one informer for each resource,
-	// starts those that were asked for, and waits for them.
+	// starts those that were requested, and waits for them.
 	DynamicSharedInformerFactory = dynamicinformer.DynamicSharedInformerFactory
 	// TweakListOptionsFunc changes the options of every list and watch.
 	TweakListOptionsFunc = dynamicinformer.TweakListOptionsFunc

@@ -17,7 +17,7 @@ import (
 
 type (
 	// SharedInformerFactory makes at most one informer for each resource, starts
-	// those that were asked for, and waits for them.
+	// those that were requested, and waits for them.
 	SharedInformerFactory = metadatainformer.SharedInformerFactory
 	// TweakListOptionsFunc changes the options of every list and watch.
 	TweakListOptionsFunc = metadatainformer.TweakListOptionsFunc

@@ -19,9 +19,10 @@ type Options struct {
 	// are each object's own, because they are what programs write to by mistake most
 	// often.
 	SharedMetadata bool
-	// Drop names fields that are skipped on the wire, by their JSON path:
-	// "metadata.managedFields". A path goes through lists ("spec.containers.env"), not
-	// into maps; one that the type does not have is an error.
+	// Drop names fields to skip on the wire, by their JSON path:
+	// "metadata.managedFields". A path goes through lists
+	// ("spec.containers.env"), not into maps. A path that the type does not
+	// have is an error.
 	Drop []string
 }
 
@@ -35,7 +36,7 @@ func (o Options) internal() pool.Options {
 //   - The bytes are not kept and may be reused.
 //   - Any number of goroutines may decode at a time.
 type Decoder struct {
-	objectType reflect.Type      // of the struct
+	objectType reflect.Type      // the struct type
 	protobuf   *protobuf.Decoder // nil without a protobuf form
 	json       *json.Decoder
 }
@@ -65,30 +66,31 @@ func (d *Decoder) Protobuf(raw []byte) (any, error) {
 	return d.protobuf.Decode(raw)
 }
 
-// Event is what happens to an object with the state that is decoded.
+// Event is what happens to an object when the decoded state arrives.
 type Event = protobuf.Event
 
 const (
-	// Standalone: nothing is known of earlier or later states.
+	// Standalone: earlier and later states are unknown.
 	Standalone = protobuf.Standalone
-	// Added: the object is held from now on, and may change. Items of lists are Added.
+	// Added: the caller holds the object from now on, and it may change. Items
+	// of lists are Added.
 	Added = protobuf.Added
-	// Modified: the object is held in an earlier state.
+	// Modified: the caller holds an earlier state of the object.
 	Modified = protobuf.Modified
-	// Deleted: the object is held, and is not any more after this state.
+	// Deleted: the caller holds the object, and drops it after this state.
 	Deleted = protobuf.Deleted
 )
 
-// Held finds the state of an object that is held, by its namespace and name; nil if
-// there is none. Several goroutines may call it at a time.
+// Held returns the state of an object that the caller holds, by namespace and
+// name; nil if it holds none. Several goroutines may call it at a time.
 type Held = protobuf.Held
 
-// ProtobufAt is [Decoder.Protobuf] for states of an object that is held. What a state
-// leaves unchanged is taken over from the one before, even where no other object has
-// the same.
+// ProtobufAt is [Decoder.Protobuf] for states of an object that the caller
+// holds. Unchanged fields are taken over from the previous state, even where no
+// other object has the same content.
 //
-// held may find nothing, or another state than the one that was decoded: a state takes
-// over only from a state whose bytes were compared.
+// held may find nothing, or another state than the one that was decoded: a
+// state takes over only from a state whose bytes were compared.
 func (d *Decoder) ProtobufAt(event Event, raw []byte, held Held) (any, error) {
 	if d.protobuf == nil {
 		return d.Protobuf(raw)
@@ -96,8 +98,8 @@ func (d *Decoder) ProtobufAt(event Event, raw []byte, held Held) (any, error) {
 	return d.protobuf.DecodeAt(event, raw, held)
 }
 
-// ForgetAbove forgets the last states of all objects if those of more than n are
-// remembered: some objects were deleted unseen.
+// ForgetAbove forgets the last states of all objects if it remembers more than
+// n of them: then some objects were deleted unseen.
 func (d *Decoder) ForgetAbove(n int) {
 	if d.protobuf != nil {
 		d.protobuf.ForgetAbove(n)

@@ -9,7 +9,7 @@ import (
 	"github.com/tarnproject/tarn/kube/wire"
 )
 
-// Two pods that are tolerant in the same way have one list of tolerations.
+// Two pods with the same tolerations share one list.
 func ExampleDecoder_Protobuf() {
 	parts := wire.NewPool()
 	pods, err := wire.NewDecoder(reflect.TypeFor[*corev1.Pod](), wire.Options{

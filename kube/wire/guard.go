@@ -11,24 +11,25 @@ import (
 	"github.com/tarnproject/tarn/kube/wire/internal/shape"
 )
 
-// A Guard verifies the parts that the objects of a copy share. It finds the objects that a
-// stray write affects, and has them reported and read again.
+// A Guard verifies the parts that the objects of a copy share. It finds the
+// objects that a stray write affects, reports them and has them read again.
 //
-// Why it searches all objects when a write is found: if each part knew the objects that
-// have it, every object would cost memory and time, and stray writes are rare.
+// Why it searches all objects when a write is found: if each part knew the
+// objects that have it, every object would cost memory and time, and stray
+// writes are rare.
 type Guard[T any] struct {
 	// Pool is where the objects share parts.
 	Pool *Pool
-	// Decoder, if it is set, returns the decoder of the objects; nil while there is none
-	// yet.
+	// Decoder, if set, returns the decoder of the objects; nil before the first
+	// one exists.
 	Decoder func() *Decoder
 }
 
-// guardPeriod is how often a guard looks, and so how long after it was found a write is
-// reported at the latest.
+// guardPeriod is how often a guard looks, and so the longest time between
+// finding a write and reporting it.
 const guardPeriod = 5 * time.Second
 
-// Run guards until ctx ends. It is for sources to be a [tarn.Maintainer] with.
+// Run guards until ctx ends. With it a source implements [tarn.Maintainer].
 func (g Guard[T]) Run(ctx context.Context, held tarn.Copy[T]) {
 	ticker := time.NewTicker(guardPeriod)
 	defer ticker.Stop()
@@ -54,7 +55,7 @@ func (g Guard[T]) find(writes []pool.StrayWrite, held tarn.Copy[T]) (damaged []t
 	if len(writes) == 0 {
 		return nil
 	}
-	var decoder *protobuf.Decoder // which alone remembers what it decoded
+	var decoder *protobuf.Decoder // only the protobuf decoder remembers what it decoded
 	if g.Decoder != nil {
 		if d := g.Decoder(); d != nil {
 			decoder = d.protobuf

@@ -19,7 +19,7 @@ type Sharer struct {
 	sharer *share.Sharer
 }
 
-// NewSharer returns a sharer into p. Of the options it uses SharedMetadata.
+// NewSharer returns a sharer into p. It uses only the option SharedMetadata.
 func NewSharer(p *Pool, opts Options) *Sharer {
 	return &Sharer{share.New(p.internal(), opts.internal())}
 }
@@ -29,14 +29,15 @@ func NewSharer(p *Pool, opts Options) *Sharer {
 // if there is nothing to share.
 func (s *Sharer) Share(object any) any { return s.sharer.Share(object) }
 
-// ShareLike is [Sharer.Share] for an object that is like another one which was
-// shared before, such as an older state of it: what both have in common is taken
-// from there, which is quicker than to look it up. like may be nil or of another
-// type. Its labels, annotations, owner references and finalizers are not read unless
+// ShareLike is [Sharer.Share] for an object that resembles one that was shared
+// before, such as an older state of it. What both have in common is taken from
+// there, which is quicker than a lookup. like may be nil or of another type.
+// Its labels, annotations, owner references and finalizers are not read unless
 // metadata is shared.
 func (s *Sharer) ShareLike(object, like any) any { return s.sharer.ShareLike(object, like) }
 
-// ShareOwn is [Sharer.ShareLike] for an object that was just decoded and that nobody
-// else has, nor any part of it: it may be written to, so that nothing of a Go type has
-// to be copied. The object given must not be used any more.
+// ShareOwn is [Sharer.ShareLike] for an object that was just decoded and that
+// nobody else references, not even in part. It may write to the object, so
+// nothing of a Go type is copied. The caller must not use the object
+// afterwards.
 func (s *Sharer) ShareOwn(object, like any) any { return s.sharer.ShareOwn(object, like) }

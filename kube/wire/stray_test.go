@@ -21,12 +21,11 @@ import (
 	"github.com/tarnproject/tarn/kube/wire/internal/wiretest"
 )
 
-// podSet is pods of one template that were made in one of the ways in which objects come
-// to share memory.
+// podSet is pods of one template that share memory in one of the possible ways.
 type podSet struct {
 	pool    *Pool
 	decoder *Decoder // nil for those that share by value
-	// again makes the nth pod anew: in the given state, and held from then on.
+	// again makes the nth pod anew, in the given state, and holds it.
 	again func(n, state int) any
 	mu    sync.Mutex
 	held  map[string]any
@@ -113,11 +112,11 @@ func podSets(t *testing.T) map[string]func() *podSet {
 	}
 }
 
-// writes are what programs do to objects by mistake, by where.
+// writes are mistakes that programs make with objects, by field.
 var writes = map[string]struct {
 	typed func(*corev1.Pod)
 	free  func(map[string]any)
-	// private says that the write may be seen in no other object.
+	// private says that no other object may see the write.
 	private bool
 }{
 	"metadata.labels": {
@@ -155,7 +154,7 @@ var writes = map[string]struct {
 
 func metadataOf(object map[string]any) map[string]any { return object["metadata"].(map[string]any) }
 
-// write does to an object what a program does by mistake, and says whether it can be done.
+// write makes the mistake, and says whether the object has the field.
 func write(where string, object any) bool {
 	w := writes[where]
 	switch o := object.(type) {
@@ -187,7 +186,7 @@ func asPod(t *testing.T, object any) *corev1.Pod {
 	return pod
 }
 
-// damaged counts the pods that are not what they were made of.
+// damaged counts the pods that differ from what they were made of.
 func (h *podSet) damaged(t *testing.T, state int) (n int) {
 	t.Helper()
 	for i := range podSetSize {
@@ -205,7 +204,7 @@ func eachWrite(t *testing.T, test func(t *testing.T, h *podSet, where string, vi
 			t.Run(kind+"/"+where, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					h := create()
-					for state := range 3 { // until it is known what repeats
+					for state := range 3 { // until the decoder has learned what repeats
 						for i := range podSetSize {
 							h.again(i, state)
 						}
@@ -221,15 +220,15 @@ func eachWrite(t *testing.T, test func(t *testing.T, h *podSet, where string, vi
 	}
 }
 
-// A stray write to metadata, or to a number that is pointed to, reaches one object;
-// any other at most those that have the very part.
+// A stray write to metadata, or to a number behind a pointer, affects one object;
+// any other write affects only the objects that share the part.
 func TestStrayWriteStaysSmall(t *testing.T) {
 	eachWrite(t, func(t *testing.T, h *podSet, where string, _ any) {
 		n := h.damaged(t, 2)
 		if n == 0 || n > 1 && writes[where].private {
 			t.Errorf("%d of %d pods are damaged", n, podSetSize)
 		}
-		// Another object that is made of the same never has it after a minute.
+		// After a minute no new object with the same content gets the written part.
 		time.Sleep(time.Minute)
 		other := asPod(t, h.again(podSetSize, 2))
 		if !reflect.DeepEqual(other, asPod(t, templated(podSetSize, 2))) {
@@ -238,7 +237,7 @@ func TestStrayWriteStaysSmall(t *testing.T) {
 	})
 }
 
-// An update hands a stray write on for a minute at most.
+// An update passes a stray write on for a minute at most.
 func TestStrayWriteEndsWithAnUpdate(t *testing.T) {
 	eachWrite(t, func(t *testing.T, h *podSet, where string, _ any) {
 		for state := 3; state < 9; state++ {
@@ -274,8 +273,8 @@ func (c *copied) All() iter.Seq2[tarn.Key, any] {
 
 func (c *copied) Repair(damaged []tarn.Damage) { c.found = append(c.found, damaged...) }
 
-// A write to a part that objects share is found within ten minutes though nothing
-// happens, with all the objects that have it and the field.
+// A write to a shared part is found within ten minutes without any event, with all
+// the objects that have it and the field.
 func TestStrayWriteIsFoundBySweep(t *testing.T) {
 	eachWrite(t, func(t *testing.T, h *podSet, where string, _ any) {
 		if writes[where].private {
@@ -302,15 +301,15 @@ func TestStrayWriteIsFoundBySweep(t *testing.T) {
 		if len(found) != damaged || h.pool.Stats().StrayWrites == 0 {
 			t.Errorf("%d objects are damaged, %d were found: %v", damaged, len(found), c.found)
 		}
-		// What was found leaves the pool: objects that come later are right.
+		// A damaged part leaves the pool: later objects are right.
 		if other := asPod(t, h.again(podSetSize, 2)); !reflect.DeepEqual(other, asPod(t, templated(podSetSize, 2))) {
 			t.Errorf("a pod that came later is damaged")
 		}
 	})
 }
 
-// An update that finds out about a write to the state before reports it with key and
-// field, and says that it is repaired.
+// An update that finds a write to the previous state reports it with key and field,
+// and says that it is repaired.
 func TestStrayWriteIsFoundByAnUpdate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := podSets(t)["protobuf"]()
@@ -352,7 +351,7 @@ func TestStrayWriteIsFoundByAnUpdate(t *testing.T) {
 	})
 }
 
-// Nothing that is done to objects in good order looks like a write.
+// Correct use of objects never looks like a write.
 func TestNoStrayWrites(t *testing.T) {
 	for kind, create := range podSets(t) {
 		t.Run(kind, func(t *testing.T) {

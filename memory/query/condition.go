@@ -9,28 +9,28 @@ import (
 	"github.com/tarnproject/tarn/fieldpath"
 )
 
-// A Condition is something that the objects of a query must fulfil. It is made
-// from a [Field], or comes from a selector.
+// A Condition is a test that the objects of a query must pass. It is made from a
+// [Field], or comes from a selector.
 //
 // A field with several values, by a [*] in its path, fulfils Is, In, AtLeast and
-// the like if one of them does, and Not and NotIn if none of them is one of
-// those excluded.
+// similar conditions if one of them does, and Not and NotIn if none of the values
+// is excluded.
 type Condition struct {
 	path *fieldpath.Path
 	test test
-	// values are those of isOneOf and isNoneOf, in order; the bound is the first.
+	// values are those of isOneOf and isNoneOf, in order; a bound is the first.
 	values []fieldpath.Value
 	err    error
 
 	// index and under are those of Indexed.
 	index, under string
-	// name is that of Holds; decide says whether the condition holds, if there is
-	// no index that does.
+	// name is that of Holds; decide says whether the condition holds, if no index
+	// answers it.
 	name   string
 	decide func(object any) bool
 }
 
-// Path is the field that the condition is about, nil if it is about none.
+// Path is the field of the condition, nil if it has none.
 func (c Condition) Path() *fieldpath.Path { return c.path }
 
 type test uint8
@@ -43,8 +43,8 @@ const (
 	isAtLeast
 	isBelow
 	hasPrefix
-	// What follows comes from selectors. It also takes strings for the numbers
-	// that they spell, because labels are strings.
+	// The following come from selectors. They also match strings that spell
+	// numbers, because labels are strings.
 	isAbove
 	isAtMost
 	isBelowNumber
@@ -53,7 +53,7 @@ const (
 
 var testNames = [...]string{"in", "notin", "exists", "missing", ">=", "<", "begins with", ">", "<=", "<", ">="}
 
-// Field is a field that conditions are about, by its path.
+// Field is the path of a field, for conditions.
 type Field string
 
 // Label is the field of a label.
@@ -61,31 +61,31 @@ func Label(name string) Field {
 	return Field("metadata.labels['" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(name) + "']")
 }
 
-// Is wants the field to have this value: a string, number, bool or time.
+// Is requires the field to have this value: a string, number, bool or time.
 func (f Field) Is(value any) Condition { return f.condition(isOneOf, value) }
 
-// Not wants the field to have another value, or none.
+// Not requires the field to have another value, or none.
 func (f Field) Not(value any) Condition { return f.condition(isNoneOf, value) }
 
-// In wants the field to have one of these values.
+// In requires the field to have one of these values.
 func (f Field) In(values ...any) Condition { return f.condition(isOneOf, values...) }
 
-// NotIn wants the field to have none of these values.
+// NotIn requires the field to have none of these values.
 func (f Field) NotIn(values ...any) Condition { return f.condition(isNoneOf, values...) }
 
-// Exists wants the field to have a value.
+// Exists requires the field to have a value.
 func (f Field) Exists() Condition { return f.condition(isThere) }
 
-// Missing wants the field to have no value.
+// Missing requires the field to have no value.
 func (f Field) Missing() Condition { return f.condition(isMissing) }
 
-// AtLeast wants a value of the same kind that is not less than this one.
+// AtLeast requires a value of the same kind that is not less than this one.
 func (f Field) AtLeast(value any) Condition { return f.condition(isAtLeast, value) }
 
-// Below wants a value of the same kind that is less than this one.
+// Below requires a value of the same kind that is less than this one.
 func (f Field) Below(value any) Condition { return f.condition(isBelow, value) }
 
-// HasPrefix wants a string that begins so.
+// HasPrefix requires a string that begins with prefix.
 func (f Field) HasPrefix(prefix string) Condition { return f.condition(hasPrefix, prefix) }
 
 func (f Field) condition(t test, values ...any) Condition {
@@ -102,7 +102,7 @@ func (f Field) condition(t test, values ...any) Condition {
 	return c
 }
 
-// order sorts the values where their order means nothing.
+// order sorts the values where their order does not matter.
 func (c *Condition) order() {
 	if c.test == isOneOf || c.test == isNoneOf {
 		slices.SortFunc(c.values, fieldpath.Value.Compare)
@@ -110,14 +110,14 @@ func (c *Condition) order() {
 	}
 }
 
-// String is the condition as Explain shows it. It also tells one condition from
+// String is the condition in the form of Explain. It also tells one condition from
 // another, kinds of values included.
 func (c Condition) String() string {
 	switch {
 	case c.err != nil:
 		return c.err.Error()
 	case c.index != "":
-		return fmt.Sprintf("index %s has it under %q", c.index, c.under)
+		return fmt.Sprintf("in index %s under %q", c.index, c.under)
 	case c.path == nil:
 		return c.name
 	}
@@ -154,8 +154,8 @@ func (c *Condition) holds(values []fieldpath.Value) bool {
 	return slices.ContainsFunc(values, c.bounds)
 }
 
-// hasOne says whether one of the values is one of the condition's. No value at
-// all is one too, if the condition has it.
+// hasOne says whether one of the values is one of the condition's. Having no value
+// counts as Missing, which the condition may have.
 func (c *Condition) hasOne(values []fieldpath.Value) bool {
 	if len(values) == 0 {
 		return len(c.values) > 0 && c.values[0].IsMissing()

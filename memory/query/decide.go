@@ -6,8 +6,8 @@ import (
 	"github.com/tarnproject/tarn/fieldpath"
 )
 
-// Indexed wants objects that an index, of whichever kind, has under a value. In an
-// index by field paths, the value is the text of the first field.
+// Indexed requires that an index, of either kind, has the object under a value. In
+// an index by field paths, the value is the text of the first field.
 func Indexed(index, value string) Condition {
 	c := Condition{index: index, under: value}
 	if index == "" {
@@ -16,8 +16,8 @@ func Indexed(index, value string) Condition {
 	return c
 }
 
-// Holds is a condition that Go code decides. The name stands for it in Explain, and
-// tells it from others in continue tokens.
+// Holds is a condition that Go code decides. The name identifies it in Explain and
+// in continue tokens.
 func Holds(name string, decide func(object any) bool) Condition {
 	c := Condition{name: name, decide: decide}
 	if decide == nil {
@@ -26,8 +26,8 @@ func Holds(name string, decide func(object any) bool) Condition {
 	return c
 }
 
-// By has Go code decide what the condition says, where no index answers it. It is
-// for fields that objects do not have by their path in JSON, or not always.
+// By lets Go code decide the condition where no index answers it. It is for fields
+// that objects do not have under their path in JSON, or not always.
 func (c Condition) By(decide func(object any) bool) Condition {
 	c.decide = decide
 	return c
@@ -36,7 +36,7 @@ func (c Condition) By(decide func(object any) bool) Condition {
 // byPath says whether the field is read by its path.
 func (c *Condition) byPath() bool { return c.path != nil && c.decide == nil }
 
-// testOf makes the question that each object is asked.
+// testOf makes the test of one object.
 func testOf[T any](st State[T], c *Condition) func(T) bool {
 	switch {
 	case c.decide != nil:
@@ -50,7 +50,7 @@ func testOf[T any](st State[T], c *Condition) func(T) bool {
 	}
 	var values []fieldpath.Value
 	return func(object T) bool {
-		values, _ = c.path.Append(values[:0], object) // a path that its type does not have is missing
+		values, _ = c.path.Append(values[:0], object) // a path that the type does not have is missing
 		return c.holds(values)
 	}
 }

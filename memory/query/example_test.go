@@ -8,8 +8,8 @@ import (
 	"github.com/tarnproject/tarn/memory/query"
 )
 
-// Conditions are made of fields, and a query of conditions. The store says how it would
-// answer.
+// Fields make conditions, and conditions make a query. The store explains how it
+// would answer.
 func Example() {
 	type job struct {
 		Queue string `json:"queue"`

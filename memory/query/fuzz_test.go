@@ -28,8 +28,8 @@ var selectorSeeds = []string{
 	"\x00", "a=b\x00,c", "example.com/x=1", "a=in", "in in (in)", "a!", "a notin b", "!a=b",
 }
 
-// FuzzSelector holds label selectors to what apimachinery makes of them: what it
-// takes is taken, and matches the same.
+// FuzzSelector compares label selectors with apimachinery's: what it accepts is
+// accepted, and matches the same.
 func FuzzSelector(f *testing.F) {
 	for _, seed := range selectorSeeds {
 		f.Add(seed)
@@ -39,9 +39,9 @@ func FuzzSelector(f *testing.F) {
 		theirs, err := labels.Parse(text)
 		q := Where().Labels(text)
 		if err != nil {
-			return // ours takes more: names and values of any letters
+			return // ours accepts more: names and values of any letters
 		}
-		if strings.Contains(text, "\x00") { // where theirs stops reading, silently
+		if strings.Contains(text, "\x00") { // theirs silently stops reading here
 			if q.err == nil {
 				t.Fatalf("%q is taken", text)
 			}
@@ -68,7 +68,7 @@ func FuzzSelector(f *testing.F) {
 	})
 }
 
-// FuzzFieldSelector does so for field selectors.
+// FuzzFieldSelector does the same for field selectors.
 func FuzzFieldSelector(f *testing.F) {
 	for _, seed := range append(selectorSeeds, "node=a,size!=3", "node=", "node!=", "size=3", "tags[*]=x", "extra['x,y']=(") {
 		f.Add(seed)
@@ -105,8 +105,8 @@ func FuzzFieldSelector(f *testing.F) {
 	})
 }
 
-// FuzzToken reads any text as a continue token: what is taken is one that the query
-// itself made, and is written again as it was read.
+// FuzzToken reads any text as a continue token: an accepted token is one that the
+// query itself made, and is written again unchanged.
 func FuzzToken(f *testing.F) {
 	q := Where().Sort("size", "-node")
 	f.Add(cursor{q.fingerprint(), []fieldpath.Value{fieldpath.IntValue(2), fieldpath.StringValue("n")}, "8"}.String())

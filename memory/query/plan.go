@@ -9,17 +9,16 @@ import (
 	"github.com/tarnproject/tarn/fieldpath"
 )
 
-// Plan is how a query is answered: which objects are looked at, and what is then
-// asked of each.
+// Plan is how a query is answered: which objects are read, and how each is tested.
 type Plan struct {
-	// Index is the index that is used, empty if there is none that fits.
+	// Index is the index to use, empty if none fits.
 	Index string
 	// Answered are the conditions that the index answers, Filter those that each
-	// object is asked.
+	// object is tested for.
 	Answered, Filter []Condition
-	// Under is the beginning of the keys that are looked at, where no index is.
+	// Under is the prefix of the keys to read, if no index is used.
 	Under string
-	// Examined is how many objects are looked at, of how many.
+	// Examined is how many objects are read, of how many.
 	Examined, Of int
 	// Sorted says that matches are collected and sorted.
 	Sorted bool
@@ -52,7 +51,7 @@ func (p Plan) String() string {
 	return b.String()
 }
 
-// planOf chooses the way that looks at the fewest objects. The index is nil if none
+// planOf chooses the plan that reads the fewest objects. The index is nil if none
 // fits.
 func planOf[T any](st State[T], q Query) (Plan, Index[T]) {
 	n := st.Len()
@@ -77,8 +76,8 @@ func planOf[T any](st State[T], q Query) (Plan, Index[T]) {
 	return best, with
 }
 
-// simpler says which of two indexes that lead to as many objects to prefer: the
-// one that answers more, then the one of fewer fields, then by name.
+// simpler says which of two indexes to prefer that lead to equally many objects:
+// the one that answers more, then the one of fewer fields, then by name.
 func simpler[T any](x Index[T], answers int, other Index[T], others int) bool {
 	return cmp.Or(cmp.Compare(others, answers), cmp.Compare(len(x.Paths()), len(other.Paths())), cmp.Compare(x.Name(), other.Name())) < 0
 }
@@ -95,16 +94,16 @@ func divide(conditions []Condition, used []int) (answered, rest []Condition) {
 	return answered, rest
 }
 
-// maxRows bounds into how many lookups a query is broken, where each of several
-// fields may have several values.
+// maxRows bounds the number of lookups of a query, where each of several fields may
+// have several values.
 const maxRows = 1000
 
-// fit finds the spans of the index that hold all objects which fulfil some of
-// the conditions, and only those; and which conditions these are. No span means
-// that the index is of no use.
+// fit returns the spans of the index that hold all objects that fulfil some of the
+// conditions, and only those; and which conditions these are. Without a span the
+// index is of no use.
 //
-// It goes through the fields of the index as long as conditions fix their
-// values, and may end with one that bounds them.
+// It goes through the fields of the index as long as conditions fix their values,
+// and may end with one that bounds them.
 func fit[T any](x Index[T], conditions []Condition) (spans []Span, used []int) {
 	if i := slices.IndexFunc(conditions, func(c Condition) bool { return c.index == x.Name() }); i >= 0 {
 		return x.Spans(conditions[i].under), []int{i}
@@ -132,7 +131,7 @@ func fit[T any](x Index[T], conditions []Condition) (spans []Span, used []int) {
 	return prefixSpans(rows), used
 }
 
-// prefixSpans are the spans of all that begin with one of the rows.
+// prefixSpans are the spans of all codes that begin with one of the rows.
 func prefixSpans(rows []string) []Span {
 	spans := make([]Span, len(rows))
 	for i, row := range rows {

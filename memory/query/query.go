@@ -12,9 +12,9 @@ import (
 	"github.com/tarnproject/tarn/fieldpath"
 )
 
-// A Query says which objects are wanted and in which order. Its methods give a
-// new query and leave the old one as it is; a mistake in it is reported by the
-// method that runs it.
+// A Query says which objects to return and in which order. Its methods return a new
+// query and do not change the old one; the method that runs it reports a mistake in
+// it.
 type Query struct {
 	conditions []Condition
 	under      tarn.Key
@@ -56,10 +56,9 @@ func (q Query) Labels(selector string) Query {
 	return q.selector(selector, Label, false)
 }
 
-// Fields adds a field selector, in which names are field paths and all that a
-// label selector can say can be said, such as
-// "status.phase!=Running,spec.containers[*].image in (a,b)". An empty value also
-// stands for a missing one.
+// Fields adds a field selector. Its names are field paths, and it has all operators
+// of a label selector, such as "status.phase!=Running,spec.containers[*].image in
+// (a,b)". An empty value also stands for a missing one.
 func (q Query) Fields(selector string) Query {
 	return q.selector(selector, func(name string) Field { return Field(name) }, true)
 }
@@ -70,15 +69,15 @@ func (q Query) selector(text string, field func(string) Field, missing bool) Que
 	return q.And(conditions...)
 }
 
-// Under wants only objects whose key begins so: "namespace/".
+// Under limits the query to objects whose key begins with prefix: "namespace/".
 func (q Query) Under(prefix tarn.Key) Query {
 	q.under = prefix
 	return q
 }
 
-// Sort orders by the values of fields, a later one where all before are equal,
-// with a - in front from high to low; in the end by key. Objects without a value
-// come before all others, or after them with a -.
+// Sort orders by the values of fields, each deciding between objects that are equal
+// in all fields before it, descending with a - in front, and at last by key.
+// Objects without a value come before all others, or after them with a -.
 func (q Query) Sort(paths ...string) Query {
 	q.sort = nil
 	for _, text := range paths {
@@ -90,7 +89,7 @@ func (q Query) Sort(paths ...string) Query {
 	return q
 }
 
-// Limit wants at most n objects at a time; 0 is no limit.
+// Limit returns at most n objects at a time; 0 is no limit.
 func (q Query) Limit(n int) Query {
 	if n < 0 {
 		q.err = errors.Join(q.err, fmt.Errorf("a limit of %d: it must not be negative", n))
@@ -99,15 +98,15 @@ func (q Query) Limit(n int) Query {
 	return q
 }
 
-// After goes on behind a page that the same query gave, by its Continue token.
-// The limit may be another one. What was written since is seen; no object that
-// stayed as it was is given twice or left out.
+// After continues after a page of the same query, by its Continue token. The limit
+// may differ. The next page sees writes since the last one; no unchanged object is
+// repeated or left out.
 func (q Query) After(token string) Query {
 	q.after = token
 	return q
 }
 
-// check says what is wrong with the query for objects of type T.
+// check returns what is wrong with the query for objects of type T.
 func (q *Query) check(t reflect.Type) error {
 	if q.err != nil {
 		return fmt.Errorf("query: %w", q.err)
@@ -120,7 +119,7 @@ func (q *Query) check(t reflect.Type) error {
 	return nil
 }
 
-// paths are all that the query reads.
+// paths are all paths that the query reads.
 func (q *Query) paths() []*fieldpath.Path {
 	var paths []*fieldpath.Path
 	for i := range q.conditions {
@@ -134,7 +133,7 @@ func (q *Query) paths() []*fieldpath.Path {
 	return paths
 }
 
-// fingerprint tells queries apart that must not take each other's tokens.
+// fingerprint identifies queries that may use each other's tokens.
 func (q *Query) fingerprint() uint64 {
 	h := fnv.New64a()
 	conditions := make([]string, len(q.conditions))

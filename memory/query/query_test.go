@@ -22,7 +22,7 @@ type item struct {
 	Extra map[string]any `json:"extra,omitempty"`
 }
 
-// items is a store of a few, with indexes of each kind.
+// items is a small store with indexes of each kind.
 func items(t *testing.T) *memory.Store[*item] {
 	t.Helper()
 	s := memory.New[*item]()
@@ -64,7 +64,7 @@ func labelled(o item, set map[string]string) *object {
 
 var queryFields = []string{"node", "size", "tags[*]", "metadata.labels.app", "extra.x"}
 
-// clause is a condition, and what it means, said as plainly as possible.
+// clause is a condition, and its meaning in plain Go.
 type clause struct {
 	query.Condition
 	matches func(*object) bool
@@ -130,7 +130,7 @@ func aClause() *rapid.Generator[clause] {
 			odd := func(o *object) bool { return o.Size%2 == 1 }
 			return clause{query.Holds("odd", func(o any) bool { return odd(o.(*object)) }), odd}
 		case 11:
-			// The path is one that no object has, and perhaps one of an index.
+			// No object has this path, but an index may.
 			onA := func(o *object) bool { return o.Node == "a" }
 			path := rapid.SampledFrom([]query.Field{"no.such.path", "node"}).Draw(t, "path")
 			return clause{path.Is("a").By(func(o any) bool { return onA(o.(*object)) }), onA}
@@ -156,7 +156,7 @@ func anObject() *rapid.Generator[*object] {
 	})
 }
 
-// wordsOf is an index function that does not take everything.
+// wordsOf is an index function that does not accept everything.
 func wordsOf(o *object) ([]string, error) {
 	if o.Size == 5 {
 		return nil, errors.New("too large")
@@ -164,8 +164,8 @@ func wordsOf(o *object) ([]string, error) {
 	return append([]string{o.Node}, o.Tags...), nil
 }
 
-// TestQueries compares queries, over whatever indexes there are, paged and
-// whole, with a walk through all objects.
+// TestQueries compares queries, over various indexes, paged and whole, with a walk
+// through all objects.
 func TestQueries(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := memory.New[*object]()
@@ -251,7 +251,7 @@ func TestQueries(t *testing.T) {
 	})
 }
 
-// Objects that come and go between pages shift no others.
+// Objects that are added and deleted between pages shift no others.
 func TestPagesStayStable(t *testing.T) {
 	s := memory.New[*object]()
 	for i := range 20 {
@@ -292,7 +292,7 @@ func TestBadQueries(t *testing.T) {
 		`the nearest is "size"`:                                     func() error { _, err := s.Select(query.Where().Sort("sise")); return err },
 		`query: field path "nod"`:                                   func() error { _, err := anything.Select(query.Where(query.Field("nod").Is("x"))); return err },
 		`a name is missing`:                                         func() error { _, err := s.Count(query.Where(query.Field("a..b").Exists())); return err },
-		`selector "a=b c": a comma is wanted before "c"`:            func() error { _, err := s.Count(query.Where().Fields("a=b c")); return err },
+		`selector "a=b c": expected a comma before "c"`:             func() error { _, err := s.Count(query.Where().Fields("a=b c")); return err },
 		`selector "a in b"`:                                         func() error { _, err := s.Explain(query.Where().Fields("a in b")); return err },
 		`query: Index with name nope does not exist`:                func() error { _, err := s.Select(query.Where(query.Indexed("nope", "x"))); return err },
 		`the condition names no index`:                              func() error { _, err := s.Count(query.Where(query.Indexed("", "x"))); return err },
@@ -300,8 +300,8 @@ func TestBadQueries(t *testing.T) {
 		`must not be negative`:                                      func() error { _, err := s.Select(query.Where().Limit(-1)); return err },
 		`cannot be compared`:                                        func() error { _, err := s.Select(query.Where(query.Field("node").Is([]int{1}))); return err },
 		`extra.x of "a" is an object or a list, which has no order`: func() error { _, err := anything.Select(query.Where().Sort("extra.x")); return err },
-		`the continue token is of another query: `:                  func() error { _, err := s.Select(query.Where().Sort("-size").After(page.Continue)); return err },
-		`token is of another query`: func() error {
+		`the continue token belongs to another query: `:             func() error { _, err := s.Select(query.Where().Sort("-size").After(page.Continue)); return err },
+		`token belongs to another query`: func() error {
 			_, err := s.Select(query.Where(query.Field("node").Is("x")).Sort("size").After(page.Continue))
 			return err
 		},
@@ -324,8 +324,8 @@ func TestExplain(t *testing.T) {
 		"compound": {query.Where(query.Field("node").Is("n1"), query.Field("size").AtLeast(6), query.Field("size").Below(50)), `index node+size: [node in ("n1") size >= 6 size < 50]; 1 of 5 examined; in the order of keys`},
 		"filter":   {query.Where(query.Field("node").Is("n2"), query.Field("tags[*]").Not("x")).Sort("-size").Limit(3), `index node: [node in ("n2")]; 1 of 5 examined; filter [tags[*] notin ("x")]; sort by [-size]; limit 3`},
 		"none":     {query.Where(query.Field("node").Missing()), `all objects; 5 of 5 examined; filter [node missing]; in the order of keys`},
-		"function": {query.Where(query.Indexed("function", "n2"), query.Holds("large", func(any) bool { return true })), `index : [index  has it under "n2"]; 1 of 5 examined; filter [large]; in the order of keys`},
-		"two":      {query.Where(query.Indexed("function", "n1"), query.Indexed("size", "9")), `index size: [index size has it under "9"]; 1 of 5 examined; filter [index  has it under "n1"]; in the order of keys`},
+		"function": {query.Where(query.Indexed("function", "n2"), query.Holds("large", func(any) bool { return true })), `index : [in index  under "n2"]; 1 of 5 examined; filter [large]; in the order of keys`},
+		"two":      {query.Where(query.Indexed("function", "n1"), query.Indexed("size", "9")), `index size: [in index size under "9"]; 1 of 5 examined; filter [in index  under "n1"]; in the order of keys`},
 		"by code":  {query.Where(query.Field("node").Is("n2").By(func(any) bool { return false })), `index node: [node in ("n2")]; 1 of 5 examined; in the order of keys`},
 		"keys":     {query.Where().Under("b"), `keys under "b"; 1 of 5 examined; in the order of keys`},
 		"selector": {query.Where().Fields("size in (9,10),node!=n1"), `index size: [size in (9, 10, "10", "9")]; 2 of 5 examined; filter [node notin ("n1")]; in the order of keys`},
@@ -337,8 +337,8 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// Of several values, one may answer one condition and another one the next: an
-// index must not take both for one range.
+// One value may fulfil one condition and another value the next: an index must not
+// treat both as one range.
 func TestSeveralValuesAnswerSeveralBounds(t *testing.T) {
 	s := items(t)
 	q := query.Where(query.Field("tags[*]").AtLeast("y"), query.Field("tags[*]").Below("y"))

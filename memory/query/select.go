@@ -11,13 +11,13 @@ import (
 	"github.com/tarnproject/tarn/fieldpath"
 )
 
-// Page is a part of what a query found.
+// Page is one page of the result of a query.
 type Page[T any] struct {
 	Keys    []tarn.Key
 	Objects []T
-	// Version is the state that was looked at.
+	// Version is the version of the state that was read.
 	Version tarn.Version
-	// Continue is for [Query.After], empty if there is nothing more.
+	// Continue is for [Query.After], empty on the last page.
 	Continue string
 }
 
@@ -41,7 +41,7 @@ func Explain[T any](st State[T], q Query) (Plan, error) {
 	return p, nil
 }
 
-// Count counts what a query finds in a state, without its limit and token.
+// Count counts the result of a query in a state, without its limit and token.
 func Count[T any](st State[T], q Query) (int, error) {
 	n := 0
 	err := matches(st, q, "", func(tarn.Key, T) (bool, error) {
@@ -51,11 +51,11 @@ func Count[T any](st State[T], q Query) (int, error) {
 	return n, err
 }
 
-// Select gives what a query finds in a state.
+// Select returns the result of a query in a state.
 //
-// It collects the rows behind the token. If there is a limit, they are kept in a heap
-// with the last one on top, one more than wanted, so that a short page of many matches
-// neither keeps nor sorts them all.
+// It collects the rows after the token. With a limit it keeps them in a heap with
+// the last one on top, one more than the limit, so that a short page of many
+// matches neither keeps nor sorts them all.
 func Select[T any](st State[T], q Query) (Page[T], error) {
 	after, err := q.token()
 	if err != nil {
@@ -103,7 +103,7 @@ func inOrder[T any](st State[T], q Query, after *cursor) (Page[T], error) {
 	}
 	from := ""
 	if after != nil {
-		from = string(after.key) + "\x00" // the next key that there can be
+		from = string(after.key) + "\x00" // the smallest key after it
 	}
 	err := matches(st, q, from, func(key tarn.Key, object T) (bool, error) {
 		if q.limit > 0 && len(p.Keys) == q.limit {
@@ -119,8 +119,8 @@ func inOrder[T any](st State[T], q Query, after *cursor) (Page[T], error) {
 	return p, nil
 }
 
-// checkedFor says what is wrong with a query for a state. Where T says nothing of the
-// fields, the first objects are asked.
+// checkedFor returns what is wrong with a query for a state. If T does not say
+// which fields there are, it checks the first objects.
 func checkedFor[T any](st State[T], q Query) error {
 	t := reflect.TypeFor[T]()
 	if err := q.check(t); err != nil {
@@ -145,8 +145,8 @@ func checkedFor[T any](st State[T], q Query) error {
 	return nil
 }
 
-// checkedObjects is how many objects are asked whether they can have a path. A
-// store of several types is rare, and hardly has more of one type in front.
+// checkedObjects is how many objects are checked for a path. A store of several
+// types is rare, and hardly has more than that of one type in front.
 const checkedObjects = 16
 
 func checkPath[T any](st State[T], path *fieldpath.Path) (err error) {
@@ -159,8 +159,8 @@ func checkPath[T any](st State[T], path *fieldpath.Path) (err error) {
 	return err
 }
 
-// matches gives every object that fulfils a query, in the order of keys, until
-// yield is false or fails. from is the key to start at.
+// matches yields every object that fulfils a query, in the order of keys, until
+// yield returns false or fails. from is the key to start at.
 func matches[T any](st State[T], q Query, from string, yield func(tarn.Key, T) (bool, error)) (err error) {
 	if err := checkedFor(st, q); err != nil {
 		return err

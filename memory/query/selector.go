@@ -12,17 +12,17 @@ import (
 //
 //	a=b, c==d, e!=f, g in (h,i), j notin (k), l, !m, n>5, o<7
 //
-// field makes the path that a name stands for. Fields are paths; a name ends
-// only outside of brackets. missing says that an empty value also stands for no
-// value, as it does in field selectors and does not in label selectors.
+// field makes the path that a name stands for. Fields are paths; a name ends only
+// outside of brackets. missing says that an empty value also stands for no value,
+// as in field selectors and unlike in label selectors.
 //
-// Why not the parsers of apimachinery: that of fields knows only = and !=, that
-// of labels takes no paths. FuzzSelector holds this one to theirs.
+// Why not the parsers of apimachinery: the one for fields knows only = and !=, the
+// one for labels takes no paths. FuzzSelector compares this one with them.
 func parseSelector(text string, field func(name string) Field, missing bool) ([]Condition, error) {
 	r := selectorReader{text: text}
 	var conditions []Condition
 	if strings.IndexByte(text, 0) >= 0 {
-		return nil, fmt.Errorf("selector %q: it has a NUL byte, which is in no name and in no value", text)
+		return nil, fmt.Errorf("selector %q: it has a NUL byte, which no name and no value has", text)
 	}
 	if r.peek() == "" {
 		return nil, nil
@@ -41,7 +41,7 @@ func parseSelector(text string, field func(name string) Field, missing bool) ([]
 			return conditions, nil
 		case ",":
 		default:
-			return nil, fmt.Errorf("selector %q: a comma is wanted before %q", text, token)
+			return nil, fmt.Errorf("selector %q: expected a comma before %q", text, token)
 		}
 	}
 }
@@ -89,7 +89,7 @@ func (r *selectorReader) condition(field func(string) Field, missing bool) (Cond
 		name = r.next()
 	}
 	if name == "" || isMark(name) {
-		return Condition{}, fmt.Errorf("a name is wanted, but %q is there", name)
+		return Condition{}, fmt.Errorf("expected a name, not %q", name)
 	}
 	f := field(name)
 	if absent {
@@ -110,7 +110,7 @@ func (r *selectorReader) condition(field func(string) Field, missing bool) (Cond
 		r.next()
 		return f.bound(operator, r.value())
 	default:
-		return Condition{}, fmt.Errorf("after %q an operator (=, !=, in, notin, >, <) is wanted, but %q is there", name, operator)
+		return Condition{}, fmt.Errorf("expected an operator (=, !=, in, notin, >, <) after %q, not %q", name, operator)
 	}
 }
 
@@ -124,7 +124,7 @@ func (r *selectorReader) value() string {
 
 func (r *selectorReader) list() ([]string, error) {
 	if token := r.next(); token != "(" {
-		return nil, fmt.Errorf("a list in parentheses is wanted, but %q is there", token)
+		return nil, fmt.Errorf("expected a list in parentheses, not %q", token)
 	}
 	var values []string
 	for {
@@ -134,12 +134,12 @@ func (r *selectorReader) list() ([]string, error) {
 			return values, nil
 		case ",":
 		default:
-			return nil, fmt.Errorf("a list wants a comma or ), but %q is there", token)
+			return nil, fmt.Errorf("expected a comma or ) in a list, not %q", token)
 		}
 	}
 }
 
-// textCondition wants a field to have, or not to have, a value with one of these
+// textCondition requires a field to have, or not to have, a value with one of these
 // texts.
 func (f Field) textCondition(not, missing bool, texts ...string) Condition {
 	c := f.condition(isOneOf)
@@ -159,7 +159,7 @@ func (f Field) textCondition(not, missing bool, texts ...string) Condition {
 func (f Field) bound(operator, text string) (Condition, error) {
 	n, err := strconv.ParseFloat(text, 64)
 	if err != nil {
-		return Condition{}, fmt.Errorf("%s wants a number, not %q", operator, text)
+		return Condition{}, fmt.Errorf("%s needs a number, not %q", operator, text)
 	}
 	c := f.condition(isAbove, n)
 	switch operator {

@@ -9,18 +9,18 @@ import (
 	"github.com/tarnproject/tarn/fieldpath"
 )
 
-// row is a match with what it is sorted by.
+// row is a match with its sort values.
 type row[T any] struct {
 	values []fieldpath.Value
 	key    tarn.Key
 	object T
 }
 
-// sortValues reads what an object is sorted by.
+// sortValues reads the sort values of an object.
 func (q *Query) sortValues(key tarn.Key, object any) ([]fieldpath.Value, error) {
 	values := make([]fieldpath.Value, len(q.sort))
 	for i, o := range q.sort {
-		values[i], _ = o.path.First(object) // a path that its type does not have is missing
+		values[i], _ = o.path.First(object) // a path that the type does not have is missing
 		if values[i].Kind() == fieldpath.Composite {
 			return nil, fmt.Errorf("query: %s of %q is an object or a list, which has no order: sort by a field in it", o.path, key)
 		}
@@ -41,7 +41,7 @@ func compareRows(sort []order, a []fieldpath.Value, aKey tarn.Key, b []fieldpath
 	return cmp.Compare(aKey, bKey)
 }
 
-// rowHeap has the row that comes last on top.
+// rowHeap has the last row of the order on top.
 type rowHeap[T any] struct {
 	sort []order
 	rows []row[T]
@@ -60,7 +60,8 @@ func (h *rowHeap[T]) Pop() any {
 	return last
 }
 
-// page makes the rows a page; one more than the limit means that there is more.
+// page makes a page of the rows; one more than the limit means that there is
+// another page.
 func (h *rowHeap[T]) page(q Query, v tarn.Version) Page[T] {
 	slices.SortFunc(h.rows, func(a, b row[T]) int { return compareRows(h.sort, a.values, a.key, b.values, b.key) })
 	p := Page[T]{Version: v}

@@ -11,9 +11,9 @@ import (
 	"github.com/tarnproject/tarn/fieldpath"
 )
 
-// cursor is where a page ended: what the token of the next one says. It names
-// the last object given, not a number of objects, so that objects which come and
-// go in between shift nothing.
+// cursor is where a page ended, for the token of the next one. It names the last
+// object, not a number of objects, so that adds and deletes in between shift
+// nothing.
 type cursor struct {
 	query  uint64
 	values []fieldpath.Value
@@ -22,8 +22,8 @@ type cursor struct {
 
 const cursorFormat = 1
 
-// String is the token: the format, the query's fingerprint, how many values are
-// sorted by and their codes, the key, and a checksum.
+// String is the token: the format, the query's fingerprint, the number of sort
+// values and their codes, the key, and a checksum.
 func (c cursor) String() string {
 	b := binary.BigEndian.AppendUint64([]byte{cursorFormat}, c.query)
 	b = append(b, byte(len(c.values)))
@@ -34,7 +34,7 @@ func (c cursor) String() string {
 	return base64.RawURLEncoding.EncodeToString(binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(b)))
 }
 
-var errToken = errors.New("the continue token is damaged or was not made here: ask for the first page again, without a token")
+var errToken = errors.New("the continue token is damaged or not one of ours: request the first page again, without a token")
 
 func parseCursor(token string) (*cursor, error) {
 	b, err := base64.RawURLEncoding.DecodeString(token)
@@ -68,7 +68,7 @@ func (q *Query) token() (*cursor, error) {
 		return nil, fmt.Errorf("query: %w", err)
 	}
 	if c.query != q.fingerprint() || len(c.values) != len(q.sort) {
-		return nil, errors.New("query: the continue token is of another query: conditions and order must stay the same from page to page")
+		return nil, errors.New("query: the continue token belongs to another query: conditions and order must stay the same from page to page")
 	}
 	return c, nil
 }

@@ -48,7 +48,7 @@ func main() {
 	}
 }
 
-// choose is the minors that are asked for.
+// choose returns the selected minors.
 func choose(all []minor, only string) (chosen []minor) {
 	for _, m := range all {
 		if only == "" || strings.HasPrefix(m.clientGo, "v"+only+".") {
@@ -70,7 +70,7 @@ func run(chosen []minor, scratch string) (bad bool, err error) {
 		if err := m.pin(dir); err != nil {
 			return false, err
 		}
-		for _, p := range parts {
+		for _, p := range testSets {
 			got := m.try(dir, p)
 			c.cells[p.name] = got
 			bad = bad || got.unexpected

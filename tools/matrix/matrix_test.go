@@ -42,21 +42,21 @@ func TestFirstError(t *testing.T) {
 	}
 }
 
-// What is expected of a minor is about parts that there are.
+// The expectations of a minor name existing test sets.
 func TestMinorsNameParts(t *testing.T) {
 	known := map[string]bool{}
-	for _, p := range parts {
+	for _, p := range testSets {
 		known[p.name] = true
 	}
 	for _, m := range minors {
 		for name := range m.missing {
 			if !known[name] || m.untested[name] != "" {
-				t.Errorf("%s: %q is no part, or there twice", m.clientGo, name)
+				t.Errorf("%s: %q is not a test set, or is named twice", m.clientGo, name)
 			}
 		}
 		for name := range m.untested {
 			if !known[name] {
-				t.Errorf("%s: %q is no part", m.clientGo, name)
+				t.Errorf("%s: %q is not a test set", m.clientGo, name)
 			}
 		}
 	}

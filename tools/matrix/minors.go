@@ -6,7 +6,7 @@ type minor struct {
 	// older says that it is not the one that go.mod names: names that it does not have
 	// are left out by the tag, and the table of package informers is generated anew.
 	older bool
-	// missing are parts that do not compile with it, and untested those whose tests do
+	// missing are test sets that do not compile with it, and untested those whose tests do
 	// not, and why.
 	missing, untested map[string]string
 }
@@ -31,15 +31,15 @@ var minors = []minor{
 	},
 }
 
-// part is what is built and tested. tests is the part of the tests that stands for all:
+// testSet is what is built and tested. tests selects the tests that represent all:
 // those that speak to a server, read the wire, or are written against client-go's types.
-type part struct {
+type testSet struct {
 	name, module string
 	packages     []string
 	tests        string
 }
 
-var parts = []part{
+var testSets = []testSet{
 	{"kube", ".", []string{"./kube"},
 		"TestReflect|TestWatch|TestList|TestServers|TestSameAsClientGo|TestFailures|TestNoWatchList|TestConnection|TestClient|TestMedia|TestDiscovery"},
 	{"kube/wire", ".", []string{"./kube/wire"},

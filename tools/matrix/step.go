@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// cell is what came of a part with a minor.
+// cell is the result of a test set with a minor.
 type cell struct {
 	text string
-	// unexpected says that a part failed that should pass, or passed that should not
+	// unexpected says that a test set failed that should pass, or passed that should not
 	// even compile, so that minors.go is out of date.
 	unexpected bool
 }
@@ -52,8 +52,8 @@ func (m minor) pin(dir string) error {
 				return fmt.Errorf("generate: %w: %s", err, out)
 			}
 		}
-		// Files that the tag leaves out import what older versions do not have, which
-		// go mod tidy complains about; -e lets it go on.
+		// Files that the tag leaves out import packages that older versions do not
+		// have, which go mod tidy reports; -e makes it continue.
 		if out, err := m.command(at, log, "mod", "tidy", "-e"); err != nil {
 			return fmt.Errorf("go mod tidy: %w: %s", err, out)
 		}
@@ -62,12 +62,12 @@ func (m minor) pin(dir string) error {
 }
 
 // log is the file that keeps what a step printed.
-func (m minor) log(dir, step string, p part) string {
+func (m minor) log(dir, step string, p testSet) string {
 	return filepath.Join(dir, step+"-"+strings.ReplaceAll(p.name, "/", "-")+".log")
 }
 
-// try builds and tests a part.
-func (m minor) try(dir string, p part) cell {
+// try builds and tests a test set.
+func (m minor) try(dir string, p testSet) cell {
 	at := filepath.Join(dir, p.module)
 	args := []string{}
 	if m.older {

@@ -22,7 +22,7 @@ func table(columns []column) string {
 		fmt.Fprintf(&b, " client-go %s, controller-runtime %s |", c.minor.clientGo, c.minor.runtime)
 	}
 	b.WriteString("\n|---|" + strings.Repeat("---|", len(columns)) + "\n")
-	for _, p := range parts {
+	for _, p := range testSets {
 		fmt.Fprintf(&b, "| `%s` |", p.name)
 		for _, c := range columns {
 			b.WriteString(" " + c.cells[p.name].text + " |")
@@ -35,7 +35,7 @@ func table(columns []column) string {
 	}
 	b.WriteString("\n")
 	for _, c := range columns {
-		for _, p := range parts {
+		for _, p := range testSets {
 			if why := cmp.Or(c.minor.missing[p.name], c.minor.untested[p.name]); why != "" {
 				fmt.Fprintf(&b, "\n- `%s` with client-go %s: %s.", p.name, c.minor.clientGo, why)
 			}

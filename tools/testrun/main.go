@@ -73,8 +73,8 @@ func parse(args []string) (notes []string, runs [][]string, err error) {
 
 // run compiles and tests.
 func run(out *console, all *summary, args []string) error {
-	// What go test compiles it does not tell; go build does. Flags that only tests
-	// have make it fail, which does not matter: the tests say what is wrong.
+	// go test does not say what it compiles; go build does. It fails on flags that
+	// only tests have, which does not matter: the tests report what is wrong.
 	if !strings.Contains(strings.Join(args, " "), "-run") {
 		build := exec.Command(goCommand(), goArgs([]string{"build", "-v", "-o", os.DevNull}, args)...)
 		build.Stderr = &compiling{out: out}
@@ -104,7 +104,7 @@ func goCommand() string {
 	return "go"
 }
 
-// goArgs puts arguments behind a command and its flags; -C must stay the first flag.
+// goArgs appends arguments to a command and its flags; -C must stay the first flag.
 func goArgs(command, args []string) []string {
 	if len(args) > 1 && args[0] == "-C" {
 		return slices.Concat(command[:1], args[:2], command[1:], args[2:])

@@ -106,7 +106,7 @@ func TestSummaryNamesAFewTests(t *testing.T) {
 	}
 }
 
-// Progress is told when nothing else is, and not otherwise.
+// Progress is printed when nothing else is, and not otherwise.
 func TestProgress(t *testing.T) {
 	var text, progress bytes.Buffer
 	now := time.Unix(0, 0)

@@ -13,7 +13,7 @@ const shownTests = 3
 // skip is a test that was not run.
 type skip struct{ pack, test, reason string }
 
-// summary is what is told at the end of all runs.
+// summary is printed at the end of all runs.
 type summary struct {
 	passed, empty int
 	failed        []string

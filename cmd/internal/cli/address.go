@@ -34,7 +34,7 @@ func onThisMachine(flag, address string) error {
 	return nil
 }
 
-// explainListen says which flag is meant when an address cannot be used.
+// explainListen names the flag of an address that cannot be used.
 func explainListen(flag string, err error) error {
 	var refused *net.OpError
 	switch {

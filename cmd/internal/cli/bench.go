@@ -99,8 +99,8 @@ func (a *app) bench(cmd *cobra.Command, args []string, opts *benchOptions) error
 	return printVerdicts(a.out, verdicts, opts.rounds)
 }
 
-// compare measures both in turns, so that what changes on the machine or on the
-// server meanwhile hits both.
+// compare measures both in turns, so that changes of the machine or the server
+// affect both.
 func (a *app) compare(cmd *cobra.Command, r mirror.Resource, namespace string, opts *benchOptions) (verdict, error) {
 	task := measure.Task{Resource: r.GVR, Kind: r.Kind, Labels: opts.labels, Fields: opts.fields}
 	if r.Namespaced && !opts.allNamespaces {

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// exitPassing is how a process that measures tells that the server failed in a
-	// way that may pass; it is sysexits' code for that.
+	// exitPassing is the exit code of a measuring process when the server failed in
+	// a temporary way; it is sysexits' code for that.
 	exitPassing = 75
 	// benchTries is how often a measurement is begun, benchPause how long the first
 	// pause between two is; each further one is twice as long.
@@ -24,9 +24,9 @@ type passing struct{ error }
 
 func (p passing) Unwrap() error { return p.error }
 
-// persist measures until nothing fails meanwhile. A figure that a failure is in
-// would be of the failure, so the whole measurement is made again; what was
-// measured before is kept.
+// persist measures until nothing fails meanwhile. A figure with a failure in it
+// would measure the failure, so the whole measurement is repeated; earlier
+// measurements are kept.
 func (a *app) persist(ctx context.Context, run func() (measure.Result, error)) (measure.Result, error) {
 	pause := benchPause
 	for try := 1; ; try++ {

@@ -15,8 +15,8 @@ import (
 	"github.com/tarnproject/tarn/sqlite"
 )
 
-// exitDamaged is how check ends if something is wrong; if that could not be told, it
-// ends as verify does.
+// exitDamaged is the exit code of check if something is wrong; if that is not
+// known, the code is that of verify.
 const exitDamaged = 1
 
 func (a *app) checkCommand() *cobra.Command {

@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/util/jsonpath"
 )
 
-// columnsPrinter prints the fields that -o custom-columns asks for. It is the
-// one printer of kubectl's that is not in cli-runtime.
+// columnsPrinter prints the fields of -o custom-columns. It is the only printer of
+// kubectl that is not in cli-runtime.
 type columnsPrinter struct {
 	names     []string
 	paths     []*jsonpath.JSONPath

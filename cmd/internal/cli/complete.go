@@ -18,8 +18,8 @@ const completionTimeout = 2 * time.Second
 
 const noFiles = cobra.ShellCompDirectiveNoFileComp
 
-// completing gives a completion what it needs of the cluster. It is silent about
-// failures: there is nobody to read them in the middle of a command line.
+// completing gives a completion its view of the cluster. It hides failures: nobody
+// can read them in the middle of a command line.
 func (a *app) completing(cmd *cobra.Command, complete func(ctx context.Context, cfg *rest.Config, namespace string) []string) []string {
 	if a.applyEnvironment(cmd) != nil || a.startLogging() != nil {
 		return nil

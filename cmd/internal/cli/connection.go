@@ -54,8 +54,7 @@ func (c *connection) bind(flags *pflag.FlagSet) {
 	}
 }
 
-// config finds the cluster by kubectl's conventions, and the namespace to look
-// in when none is asked for.
+// config finds the cluster by kubectl's conventions, and the default namespace.
 func (a *app) config() (*rest.Config, string, error) {
 	cfg, namespace, err := a.load()
 	if err != nil {
@@ -147,7 +146,7 @@ func (a *app) explainConfig(loader clientcmd.ClientConfig, err error) error {
 	}
 }
 
-// explainEmpty tells apart why there is no address of a server.
+// explainEmpty says why there is no address of a server.
 func (a *app) explainEmpty(loader clientcmd.ClientConfig) error {
 	config, err := loader.RawConfig()
 	current := cmp.Or(a.connection.overrides.CurrentContext, config.CurrentContext)

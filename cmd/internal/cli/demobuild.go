@@ -20,7 +20,7 @@ type buildView struct {
 	drawn bool
 }
 
-// step is told how many pods there are.
+// step receives the number of pods.
 func (v *buildView) step(pods int) {
 	now := time.Now()
 	every := 2 * time.Second

@@ -61,7 +61,7 @@ type diskRowStream struct {
 	buf    []tarn.Event[mirror.Object]
 }
 
-// Next makes rows of what the directory tells.
+// Next makes rows of the directory's events.
 func (s *diskRowStream) Next(ctx context.Context, buf []tarn.Event[*row]) (int, error) {
 	if len(s.buf) < len(buf) {
 		s.buf = make([]tarn.Event[mirror.Object], len(buf))

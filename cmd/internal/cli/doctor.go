@@ -147,7 +147,7 @@ func (a *app) examine(ctx context.Context, d *doctor.Doctor, args []string, opts
 	}
 }
 
-// findConfig says which cluster is meant, and by which file.
+// findConfig reports the cluster, and the file that names it.
 func (a *app) findConfig() (*rest.Config, string, doctor.Result) {
 	cfg, namespace, err := a.config()
 	if err != nil {
@@ -171,8 +171,8 @@ func (a *app) findConfig() (*rest.Config, string, doctor.Result) {
 	return cfg, namespace, doctor.Result{Status: doctor.OK, Found: found + ", server " + cfg.Host}
 }
 
-// failedCheck is an error as a result. Errors of this package say what to do behind the
-// last semicolon.
+// failedCheck is an error as a result. Errors of this package say after the last
+// semicolon what to do.
 func failedCheck(err error) doctor.Result {
 	found, advice := oneLine(err), ""
 	if at := strings.LastIndex(found, "; "); at >= 0 {

@@ -14,7 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// usageError is a command line that cannot be meant.
+// usageError is an invalid command line.
 type usageError struct{ text string }
 
 func (e *usageError) Error() string { return e.text }
@@ -42,8 +42,8 @@ func (e *exitError) Unwrap() error { return e.err }
 // longestError is how much of an error is shown. Servers may answer with anything.
 const longestError = 4000
 
-// oneLine keeps an error to the one line that it may have, whoever wrote it, and
-// from commanding the terminal.
+// oneLine reduces an error to one line, and removes what would control the
+// terminal.
 func oneLine(err error) string {
 	text := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "mirror: "), "sqlite: ")
 	lines := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' })
@@ -101,8 +101,8 @@ func explainRequest(request *url.Error) error {
 	return fmt.Errorf("%s; %s", unreachable(request), advice)
 }
 
-// unreachable says that a request got no answer. What was asked for does not
-// matter then, and is left out.
+// unreachable says that a request got no answer. The request itself does not matter
+// then, and is left out.
 func unreachable(request *url.Error) string {
 	server := request.URL
 	if u, err := url.Parse(server); err == nil {

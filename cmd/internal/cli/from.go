@@ -42,8 +42,8 @@ func (a *app) key(file string) ([]byte, error) {
 	return nil, nil
 }
 
-// cluster is where a command works: how to reach it, the namespace that is meant
-// unless another is named, and what there is.
+// cluster is where a command works: how to reach it, the default namespace, and its
+// resources.
 type cluster struct {
 	cfg       *rest.Config
 	namespace string
@@ -87,7 +87,8 @@ func (a *app) place(ctx context.Context, f *from) (cluster, error) {
 	case len(held) == 1:
 		at.namespace = held[0]
 	default:
-		// What the kubeconfig names is meant here as elsewhere, if there is one.
+		// The namespace of the kubeconfig counts here as elsewhere, if there is
+		// one.
 		at.namespace = "default"
 		if _, namespace, err := a.load(); err == nil {
 			at.namespace = namespace
@@ -119,11 +120,10 @@ func (at cluster) reader() (objectReader, error) {
 	return newReader(at.cfg)
 }
 
-// oldWords is from when on the age of a directory is told.
+// oldWords is the age from which on the age of a directory is printed.
 const oldWords = 15 * time.Second
 
-// tellAge says how old what is read from a directory is, if nobody seems to write
-// it.
+// tellAge prints the age of a directory's content, if nobody seems to write it.
 func (a *app) tellAge(ctx context.Context, at cluster, resources []mirror.Resource) {
 	if at.directory == nil {
 		return

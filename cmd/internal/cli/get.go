@@ -209,8 +209,8 @@ func kinds(places []location) int {
 	return len(seen)
 }
 
-// withHint tells those who write "pods deployments" that the second is taken for
-// a name.
+// withHint explains to a user who writes "pods deployments" that the second is read
+// as a name.
 func withHint(err error, catalog *mirror.Catalog, args []string) error {
 	if !apierrors.IsNotFound(err) || len(args) < 2 {
 		return err

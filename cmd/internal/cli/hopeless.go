@@ -24,8 +24,8 @@ func newHopeless(resources int, giveUp context.CancelCauseFunc) *hopeless {
 	return &hopeless{resources: resources, giveUp: giveUp, seen: map[string]error{}}
 }
 
-// see is told of every failure. When all resources have failed for good before
-// they showed anything, it gives up.
+// see receives every failure. When all resources have failed for good before they
+// showed anything, it gives up.
 func (h *hopeless) see(resource string, synced <-chan struct{}, err error) {
 	select {
 	case <-synced:

@@ -36,8 +36,8 @@ func (k *keeping) check() error {
 	return nil
 }
 
-// open opens the directory, nil if there is none to be. What is returned closes
-// it, after the mirror is done, and says what is then not on disk.
+// open opens the directory, nil if there is none. Its result closes the directory
+// after the mirror, and reports what is then not on disk.
 func (a *app) open(k *keeping) (*mirror.Disk, func() error, error) {
 	if k.dir == "" {
 		return nil, func() error { return nil }, nil
@@ -59,8 +59,8 @@ func (a *app) open(k *keeping) (*mirror.Disk, func() error, error) {
 	}, nil
 }
 
-// clusterOr is the cluster, or, if that does not answer, what the directory
-// remembers of it: what is on disk can be served all the same.
+// clusterOr is the cluster, or, if that does not answer, what the directory knows
+// of it: the copy on disk can still be served.
 func (a *app) clusterOr(ctx context.Context, k *keeping) (cluster, error) {
 	at, err := a.cluster(ctx)
 	if err == nil || k.dir == "" || at.cfg == nil || ctx.Err() != nil {

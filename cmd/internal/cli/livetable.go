@@ -28,7 +28,7 @@ type liveRow struct {
 	*row
 	last tarn.ChangeType
 	at   time.Time
-	// changed tells the cells that the last change was about.
+	// changed marks the cells of the last change.
 	changed []bool
 }
 
@@ -112,7 +112,7 @@ func (t *liveTable) current(now time.Time) []*liveRow {
 	return rows
 }
 
-// shown tells which of the server's columns are drawn.
+// shown returns which of the server's columns are drawn.
 func (t *liveTable) shown() (indexes []int, names []string) {
 	for i, column := range t.source.Columns() {
 		if column.Priority == 0 || t.wide {
@@ -166,7 +166,7 @@ func (t *liveTable) cell(r *liveRow, index int, name string) string {
 	return term.Clean(r.cells[index])
 }
 
-// drawRow marks what happened to a row by a sign as well as by colour, for those
+// drawRow marks what happened to a row by a sign as well as by colour, for users
 // who do not see colours.
 func (t *liveTable) drawRow(now time.Time, r *liveRow, cells []string, widths, indexes []int) term.Line {
 	mark, style := "  ", term.Plain

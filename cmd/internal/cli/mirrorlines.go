@@ -12,9 +12,9 @@ import (
 	"github.com/tarnproject/tarn/verify"
 )
 
-// mirrorLines prints how a mirror is doing where there is no terminal: progress,
-// each table when it is synced, errors when they begin and end, bad objects and
-// what comparing with the server found, and now and then where all tables are.
+// mirrorLines prints the state of a mirror without a terminal: progress, each table
+// when it is synced, errors when they begin and end, bad objects, differences from
+// the server, and now and then the state of all tables.
 type mirrorLines struct {
 	out      io.Writer
 	mirror   *mirror.Mirror
@@ -26,7 +26,7 @@ type mirrorLines struct {
 	all   bool
 }
 
-// tableNews is what has been told of a table.
+// tableNews is what has been printed about a table.
 type tableNews struct {
 	loaded bool
 	synced bool
@@ -81,7 +81,7 @@ func (p *mirrorLines) every() time.Duration {
 	return min(2*time.Second, p.interval)
 }
 
-// news tells what is new about a table.
+// news prints what is new about a table.
 func (p *mirrorLines) news(now time.Time, t *mirror.Table) {
 	name, status := t.Resource().Name(), t.Status()
 	told := p.known[name]

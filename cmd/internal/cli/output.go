@@ -55,7 +55,7 @@ func (o *output) unheeded(cmd *cobra.Command) string {
 	return ""
 }
 
-// check finds wrong formats before the server is asked.
+// check finds wrong formats before any request.
 func (o *output) check() error {
 	if _, err := newOrder(o.sortBy); err != nil {
 		return err

@@ -43,7 +43,7 @@ func bindTokenFile(cmd *cobra.Command, file *string, usage string) {
 	_ = cmd.MarkFlagFilename("page-token-file")
 }
 
-// check finds what cannot be meant, and sets what it means for the page.
+// check finds invalid flags, and sets the options of the page.
 func (p *pageFlags) check(a *app, page *web.Options) error {
 	if p.sessionLife <= 0 {
 		return usagef("--session-life is a time such as 12h, not %v", p.sessionLife)
@@ -100,7 +100,7 @@ func (p *pageFlags) openAccessLog(a *app) (*slog.Logger, func() error, error) {
 	return slog.New(slog.NewTextHandler(to, nil)), closeIt, nil
 }
 
-// explainPage says which flags are meant by what a page cannot be served with.
+// explainPage names the flags behind an error of the page's options.
 func explainPage(err error) error {
 	var exposed *web.ExposedError
 	if !errors.As(err, &exposed) {

@@ -86,7 +86,7 @@ of several fields with commas between them.`,
 	return cmd
 }
 
-// query makes a copy, and asks it once it is complete.
+// query makes a copy, and runs the query once it is complete.
 func (a *app) query(parent context.Context, args []string, opts *queryOptions) error {
 	asked, err := opts.question()
 	if err != nil {
@@ -157,8 +157,8 @@ func unfinished(ctx context.Context, table *mirror.Table) error {
 	return context.Cause(ctx)
 }
 
-// copied is what is asked of the server. It may leave out what has other labels:
-// the query would not find it. But what a plan is about is the whole.
+// copied is what to copy from the server. It may leave out objects with other
+// labels: the query would not find them. But a plan is about all objects.
 func (o *queryOptions) copied() *scope {
 	s := &scope{allNamespaces: o.allNamespaces, labels: o.labels}
 	if o.explain {

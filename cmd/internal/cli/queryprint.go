@@ -116,10 +116,10 @@ func (a *app) tellMore(answers []*answer) {
 	}
 }
 
-// table shows the fields that were asked for, as they were when it was asked.
+// table shows the requested fields, from the state of the query.
 //
-// Why not the server's columns, as get does: the copy does not have them, and
-// those of a later request would contradict what was selected by.
+// Why not the server's columns, as get does: the copy does not have them, and those
+// of a later request would contradict the query.
 func (f *answer) table() *metav1.Table {
 	fields := slices.DeleteFunc(slices.Clone(f.fields), func(p *fieldpath.Path) bool {
 		return slices.Contains([]string{"metadata.name", "metadata.namespace", "metadata.creationTimestamp"}, p.String())

@@ -23,8 +23,7 @@ type question struct {
 // nothing is a store to try queries on.
 var nothing = memory.New[mirror.Object]()
 
-// question finds what is wrong with the flags before a cluster is asked for
-// anything.
+// question finds wrong flags before any request to a cluster.
 func (o *queryOptions) question() (question, error) {
 	if err := o.checkQuery(); err != nil {
 		return question{}, err
@@ -169,7 +168,7 @@ func (q *question) of(r mirror.Resource, namespace, token string) (query.Query, 
 	return asked, nil
 }
 
-// token is what goes on behind a page; empty behind the last.
+// token continues after a page; empty after the last.
 func (f *answer) token() string {
 	if f.Continue == "" {
 		return ""

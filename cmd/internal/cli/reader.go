@@ -19,8 +19,8 @@ import (
 
 const (
 	acceptObjects = "application/json"
-	// acceptTable asks the server for the columns that kubectl shows; servers
-	// that have none answer with objects.
+	// acceptTable requests the columns that kubectl shows; servers without them
+	// answer with objects.
 	acceptTable = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
 	// pageSize is kubectl's.
 	pageSize = 500

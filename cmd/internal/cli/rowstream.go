@@ -21,7 +21,7 @@ import (
 type rowStream struct {
 	source *rowSource
 	events chan tarn.Event[*row]
-	// end is why there are no more, once events is closed.
+	// end is the error after the last event, once events is closed.
 	end    error
 	cancel context.CancelFunc
 }
@@ -94,7 +94,7 @@ func eventOf(kind string, r *row) tarn.Event[*row] {
 	return event
 }
 
-// Next waits for an event and takes along what else has arrived.
+// Next waits for an event and returns it with all others that have arrived.
 func (s *rowStream) Next(ctx context.Context, buf []tarn.Event[*row]) (int, error) {
 	if len(buf) == 0 {
 		return 0, nil

@@ -70,7 +70,7 @@ Everything is read-only. Values of Secrets are neither kept nor shown unless
 	flags.StringSliceVar(&opts.page.Hosts, "page-host", nil, "further names by which the page may be asked for")
 	flags.BoolVar(&opts.page.ShowSecrets, "show-secrets", false, "keep and show the values of Secrets")
 	flags.BoolVar(&opts.page.Profiles, "pprof", false, "serve Go's profiles at /debug/pprof/")
-	flags.DurationVar(&opts.page.FreshWithin, "fresh-within", 3*time.Minute, "how old the last word from the server, and what waits for the disk, may be for /readyz to say yes")
+	flags.DurationVar(&opts.page.FreshWithin, "fresh-within", 3*time.Minute, "how old the last contact with the server, and changes that wait for the disk, may be for /readyz to succeed")
 	return cmd
 }
 
@@ -130,8 +130,8 @@ func (a *app) serve(ctx context.Context, args []string, opts *serveOptions) (fai
 	return page.Serve(ctx)
 }
 
-// checkPage finds what the page cannot be served with, before the cluster is asked for
-// anything.
+// checkPage finds options that the page cannot be served with, before any request
+// to the cluster.
 func (a *app) checkPage(opts *serveOptions) error {
 	if opts.page.FreshWithin <= 0 {
 		return usagef("--fresh-within is a time such as 3m, not %v", opts.page.FreshWithin)

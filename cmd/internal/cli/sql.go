@@ -104,7 +104,7 @@ func (a *app) sql(ctx context.Context, args []string, opts *sqlOptions) error {
 	return a.sqlOfCluster(ctx, statement, opts)
 }
 
-// statement is what is asked.
+// statement is the SQL statement.
 func (a *app) statement(args []string, file string) (string, error) {
 	if len(args) == 1 {
 		return args[0], nil
@@ -165,7 +165,8 @@ func (a *app) sqlOfDirectory(ctx context.Context, statement string, opts *sqlOpt
 	return nil
 }
 
-// sqlOfCluster copies what the statement names, and asks the copy.
+// sqlOfCluster copies the resources that the statement names, and runs it on the
+// copy.
 func (a *app) sqlOfCluster(parent context.Context, statement string, opts *sqlOptions) error {
 	at, err := a.cluster(parent)
 	if err != nil {

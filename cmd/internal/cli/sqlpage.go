@@ -33,7 +33,7 @@ type pageClient struct {
 	proxy   *url.URL
 }
 
-// newPageClient finds what cannot be meant, and what must not be done.
+// newPageClient finds invalid and unsafe options.
 func (a *app) newPageClient(from, tokenFile, proxy string) (*pageClient, error) {
 	address, err := url.Parse(from)
 	switch {
@@ -86,7 +86,8 @@ func (c *pageClient) do(request *http.Request) (*http.Response, func(), error) {
 	return response, func() { response.Body.Close(); transport.CloseIdleConnections() }, nil
 }
 
-// sqlOfPage asks a page, which has the limits and the formats too.
+// sqlOfPage sends the statement to a page, which has the limits and the formats
+// too.
 func (a *app) sqlOfPage(ctx context.Context, statement string, opts *sqlOptions) error {
 	client, err := a.newPageClient(opts.dir, opts.pageTokenFile, opts.pageProxy)
 	if err != nil {

@@ -52,7 +52,7 @@ func didYouMean(names string) string {
 	return fmt.Sprintf(" (did you mean %s?)", names)
 }
 
-// near gives the names that a mistyped one was probably meant to be.
+// near returns the names that a mistyped one probably stands for.
 func near(typed string, names []string) string {
 	words := &cobra.Command{SuggestionsMinimumDistance: 2}
 	for _, name := range names {

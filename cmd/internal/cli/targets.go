@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// catalogOf asks a server what it has. What could not be learned is logged.
+// catalogOf reads a server's resources. It logs what it could not read.
 func (a *app) catalogOf(ctx context.Context, cfg *rest.Config) (*mirror.Catalog, error) {
 	catalog, err := mirror.Discover(ctx, cfg)
 	if err != nil {
@@ -32,7 +32,7 @@ type target struct {
 	names    []string
 }
 
-// someResources is for commands that need to be told which.
+// someResources is for commands that need a list of resources.
 func (a *app) someResources(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return usagef("say which resources: %q (%q shows more)", cmd.CommandPath()+" pods,deployments", cmd.CommandPath()+" --help")
@@ -94,8 +94,8 @@ func namedTargets(find finder, args []string) ([]target, error) {
 	return all, nil
 }
 
-// checkSegment refuses what would lead to another place of the server: in a path,
-// .. is no name.
+// checkSegment refuses a name that would change the path of a request: in a path,
+// .. is not a name.
 func checkSegment(what, text string) error {
 	wrong := content.IsPathSegmentName(text)
 	if text == "" {

@@ -94,7 +94,7 @@ func (a *app) verify(parent context.Context, args []string, opts *verifyOptions)
 	for _, table := range m.Tables() {
 		result, err := verifyTable(ctx, table, opts.chunkSize)
 		if err != nil {
-			// Of one resource of several the rest can still be told.
+			// After the failure of one resource, the others can still be compared.
 			a.logger.Info("cannot be verified", "resource", table.Resource().Name(), "error", err)
 			result.Note = oneLine(a.explain(err))
 		}
@@ -178,8 +178,8 @@ type verified struct {
 	Results []verify.Result `json:"results"`
 }
 
-// add puts a result to the others: one difference makes the whole different, and
-// only if there is none one doubt makes it doubtful.
+// add combines results: one difference makes the whole different; without one, one
+// doubt makes it doubtful.
 func (v *verified) add(r verify.Result) {
 	v.Results = append(v.Results, r)
 	switch {
@@ -216,7 +216,7 @@ func (v *verified) print(out io.Writer, format string) error {
 	return nil
 }
 
-// printDetails tells what a row of the table cannot.
+// printDetails prints what does not fit into a row of the table.
 func printDetails(out io.Writer, r verify.Result) error {
 	var lines []string
 	for _, d := range r.Differences {

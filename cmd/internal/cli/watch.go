@@ -196,8 +196,8 @@ func (at cluster) rows(place location, list metav1.ListOptions) (rowTable, error
 	return &diskRows{Source: source, columns: columns}, err
 }
 
-// missing waits for the first state, and then says which of the objects that
-// were asked for by name is not there.
+// missing waits for the first state, and then reports objects that were requested
+// by name and do not exist.
 func missing[T any](ctx context.Context, replica *tarn.Replica[T], wanted target, namespace string) error {
 	if len(wanted.names) == 0 || replica.WaitSynced(ctx) != nil {
 		return nil

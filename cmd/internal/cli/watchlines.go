@@ -28,7 +28,7 @@ func (a *app) printChanges(ctx context.Context, changes <-chan rowChange, opts *
 // key names an object among those of all resources.
 func (t target) key(key tarn.Key) string { return t.resource.Name() + "/" + string(key) }
 
-// eventName is the server's word for a change.
+// eventName is the server's name for a change.
 func eventName(t tarn.ChangeType) string {
 	switch t {
 	case tarn.Add:

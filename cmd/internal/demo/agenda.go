@@ -47,8 +47,8 @@ func (a *agenda) step(until time.Time) bool {
 	return true
 }
 
-// postpone puts everything off, as after a machine has slept: what would have
-// happened meanwhile has not.
+// postpone delays everything, as after the machine has slept: nothing happened
+// meanwhile.
 func (a *agenda) postpone(d time.Duration) {
 	a.now = a.now.Add(d)
 	for i := range a.planned {

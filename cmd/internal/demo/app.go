@@ -178,7 +178,8 @@ func (a *app) deploy() {
 	a.setImage(imageName(a.namespace, a.name, a.version()))
 }
 
-// deployBroken rolls out what does not exist, and a while later what was meant.
+// deployBroken rolls out an image that does not exist, and the right one a while
+// later.
 func (a *app) deployBroken() {
 	a.brokenImage = imageName(a.namespace, a.name, a.version()+"-rc1")
 	a.setImage(a.brokenImage)

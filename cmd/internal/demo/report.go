@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
-// report writes what there is of an app into the status of its ReplicaSets and
-// its Deployment and into its EndpointSlice, where it is not as it was.
+// report writes the state of an app to the status of its ReplicaSets and its
+// Deployment and to its EndpointSlice, where it has changed.
 func (a *app) report() {
 	total := appsv1.DeploymentStatus{Conditions: a.deployment.Status.Conditions, ObservedGeneration: a.generation}
 	for i, set := range a.sets {

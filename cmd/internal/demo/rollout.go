@@ -70,7 +70,7 @@ func (a *app) limits() (most, least int32) {
 	part := func(value *intstr.IntOrString, up bool) int32 {
 		n, err := intstr.GetScaledValueFromIntOrPercent(intstr.ValueOrDefault(value, intstr.FromString("25%")), int(replicas), up)
 		if err != nil {
-			return 0 // whoever wrote that gets no surge
+			return 0 // an invalid value gets no surge
 		}
 		return int32(n)
 	}

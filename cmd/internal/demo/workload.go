@@ -25,10 +25,9 @@ type Config struct {
 	Rate float64
 	// Seed makes all choices.
 	Seed uint64
-	// Progress, if there is one, is told how many pods there are while the cluster
-	// is put up.
+	// Progress, if set, receives the number of pods while the cluster is built.
 	Progress func(pods int)
-	// Logger is told what the target refuses; slog.Default if nil.
+	// Logger logs refused writes; slog.Default if nil.
 	Logger *slog.Logger
 }
 
@@ -128,10 +127,10 @@ func (w *Workload) Writes() uint64 { return w.writes.Load() }
 // Nodes is how many the cluster has.
 func (w *Workload) Nodes() int { return len(w.nodes) }
 
-// Run lives until ctx ends.
+// Run runs until ctx ends.
 //
-// It does not try to make up for lost time: when the machine sleeps, or is too
-// slow for the rate, the cluster's life just goes on later.
+// It does not catch up: when the machine sleeps, or is too slow for the rate,
+// everything just happens later.
 func (w *Workload) Run(ctx context.Context) {
 	const late = time.Second
 	w.ctx = ctx
@@ -201,8 +200,8 @@ func (w *Workload) wrote(object Object, err error) {
 	}
 }
 
-// refuse notes what the target did not take. Life goes on: whoever else writes to
-// the cluster may have reasons, and the next write of the object may do.
+// refuse logs a refused write and continues: other writers of the cluster may have
+// reasons, and the next write of the object may succeed.
 func (w *Workload) refuse(object Object, err error) {
 	if w.ctx.Err() != nil {
 		return

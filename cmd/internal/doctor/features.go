@@ -18,8 +18,8 @@ const (
 	// nobody is the name of an object that does not exist. A probe that selects it gets
 	// the protocol and no objects.
 	nobody = "metadata.name=tarn-doctor-probe.invalid"
-	// probedObjects is how many objects a list asks for that is to be long enough to be
-	// compressed.
+	// probedObjects is how many objects a list requests to be long enough for
+	// compression.
 	probedObjects = 50
 	// compressedFrom is the size from which servers compress an answer.
 	compressedFrom = 128 << 10
@@ -111,7 +111,7 @@ func (s *Server) compression(ctx context.Context, c Collection) Result {
 	return warn("nothing to do on a fast network; otherwise look for a proxy that unpacks, or the server's flag APIResponseCompression", "a list of %d KiB is not compressed", list.bytes>>10)
 }
 
-// shards asks for one object of half of all.
+// shards requests one object of half of all.
 func (s *Server) shards(ctx context.Context, c Collection) Result {
 	list, _, err := s.list(ctx, c, url.Values{"limit": {"1"}, "shardSelector": {halfOfAll}}, nil)
 	var refused *refusedError
@@ -157,13 +157,13 @@ func (s *Server) list(ctx context.Context, c Collection, query url.Values, heade
 	switch {
 	case response.StatusCode != http.StatusOK:
 		var status metav1.Status
-		_ = json.Unmarshal(body, &status) // what is no Status has no message
+		_ = json.Unmarshal(body, &status) // a body that is not a Status has no message
 		return nil, nil, &refusedError{response.StatusCode, strings.TrimSpace(status.Message)}
 	case response.Header.Get("Content-Encoding") == "gzip" || len(body) == maxAnswer:
 		return list, response.Header, nil
 	}
 	if err := json.Unmarshal(body, list); err != nil {
-		return nil, nil, fmt.Errorf("the list of %s makes no sense: %w", c, err)
+		return nil, nil, fmt.Errorf("the list of %s is malformed: %w", c, err)
 	}
 	return list, response.Header, nil
 }

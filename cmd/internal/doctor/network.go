@@ -28,8 +28,7 @@ const (
 // certificateWarning is how soon before its end a server's certificate is warned of.
 const certificateWarning = 7 * 24 * time.Hour
 
-// way is the way to a server: the address that a connection is made to, and what is
-// known of it.
+// way is the connection to a server: the dialed address, and what is known of it.
 type way struct {
 	server *url.URL
 	// proxy is what the connection goes through, nil for none.

@@ -36,7 +36,7 @@ const (
 	maxAnswer = 1 << 20
 )
 
-// Server is a server that is asked questions.
+// Server is the API server under examination.
 type Server struct {
 	cfg  *rest.Config
 	http *http.Client

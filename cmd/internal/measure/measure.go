@@ -46,8 +46,8 @@ type Result struct {
 	// many pieces.
 	Heap        uint64 `json:"heap"`
 	HeapObjects uint64 `json:"heapObjects"`
-	// Peak is by how much the memory of the process grew at most while copying,
-	// 0 where the system does not tell.
+	// Peak is the largest growth of the process's memory while copying, 0 where the
+	// system does not report it.
 	Peak uint64 `json:"peak,omitempty"`
 }
 

@@ -19,7 +19,7 @@ func cpuTime() time.Duration {
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// resetPeak has the kernel forget the largest resident size so far, and returns
+// resetPeak resets the kernel's record of the largest resident size, and returns
 // the present one. Only Linux can; elsewhere there is no peak.
 func resetPeak() uint64 {
 	if os.WriteFile("/proc/self/clear_refs", []byte("5"), 0o200) != nil {

@@ -124,8 +124,8 @@ func (t *tableEncoder) End(s sqlite.Summary) error {
 	return t.w.Flush()
 }
 
-// cell is a value on one line. What would move the cursor of a terminal is not shown
-// as it is: values come from whoever may write objects.
+// cell is a value on one line. Control characters of terminals are escaped: values
+// come from anyone who may write objects.
 func cell(v any) string {
 	if t, ok := v.(sqlite.Text); ok && len(t) > 4*widest {
 		v = t[:4*widest] // more characters than are shown
@@ -190,7 +190,7 @@ func (j *jsonEncoder) Row(values []any) error {
 			return err
 		}
 	}
-	return j.w.WriteByte('}') // which tells of earlier errors too
+	return j.w.WriteByte('}') // also returns earlier errors
 }
 
 func (j *jsonEncoder) End(sqlite.Summary) error {

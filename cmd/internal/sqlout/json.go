@@ -41,12 +41,12 @@ func WriteJSON(w *bufio.Writer, v any) error {
 		e := base64.NewEncoder(base64.StdEncoding, w)
 		e.Write(v)
 		e.Close()
-		err = w.WriteByte('"') // which tells of earlier errors too
+		err = w.WriteByte('"') // also returns earlier errors
 	}
 	return err
 }
 
-// jsonEscapes are what stands for characters that JSON does not have in texts.
+// jsonEscapes are the escapes of characters that JSON does not allow in texts.
 var jsonEscapes = func() (all [128]string) {
 	for c := range 0x20 {
 		all[c] = fmt.Sprintf(`\u%04x`, c)
@@ -75,7 +75,7 @@ func writeJSONText(w *bufio.Writer, text []byte) error {
 		at += size
 	}
 	w.Write(text[from:])
-	return w.WriteByte('"') // which tells of earlier errors too
+	return w.WriteByte('"') // also returns earlier errors
 }
 
 func jsonName(name string) []byte {

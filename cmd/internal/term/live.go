@@ -78,7 +78,7 @@ func (l *Live) rows(width int) int {
 	return rows
 }
 
-// Size is that of the terminal, or of the usual one if that does not tell.
+// Size is the terminal's size, or a usual one if that is unknown.
 func (l *Live) Size() (width, height int) {
 	width, height = l.terminal.Size()
 	if width <= 0 || height <= 0 {

@@ -12,10 +12,10 @@ import (
 // A Terminal is a screen on which one can write.
 type Terminal interface {
 	io.Writer
-	// Size is asked before each drawing, because users resize windows. Numbers of
-	// zero mean that it is not known.
+	// Size is called before each drawing, because users resize windows. Zero means
+	// unknown.
 	Size() (width, height int)
-	// Colour says whether colours are wanted.
+	// Colour says whether to use colours.
 	Colour() bool
 }
 

@@ -30,8 +30,8 @@ type Span struct {
 	Style Style
 }
 
-// A Line is what stands in one row of the screen. It holds spans and not escape
-// codes so that it can be cut to any width without cutting a code.
+// A Line is one row of the screen. It holds spans and not escape codes so that it
+// can be cut to any width without cutting a code.
 type Line []Span
 
 // Text makes a line of plain text.
@@ -112,8 +112,8 @@ func Pad(text string, columns int) string {
 	return text + strings.Repeat(" ", max(0, columns-Width(text)))
 }
 
-// Clean takes out what would move the cursor or change the terminal: objects
-// come from people whom the one at the terminal need not trust.
+// Clean removes what would move the cursor or change the terminal: the user at the
+// terminal need not trust the authors of objects.
 func Clean(text string) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	if strings.IndexFunc(text, unprintable) < 0 {
@@ -130,8 +130,8 @@ func Clean(text string) string {
 	}, text)
 }
 
-// unprintable also tells the marks that turn the direction of writing, by which
-// one text can be made to look like another.
+// unprintable also matches marks that change the direction of writing, by which one
+// text can look like another.
 func unprintable(r rune) bool {
 	return unicode.IsControl(r) || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
 }

@@ -238,8 +238,8 @@ func TestTwoSites(t *testing.T) {
 // A view follows the store, and names an object that went while it was kept.
 func TestViews(t *testing.T) {
 	r := newRig(t, rigOptions{objects: []runtime.Object{pod("default", "a"), pod("default", "b")}})
-	now := r.site.views.now()
-	r.site.views.now = func() time.Time { return now }
+	now := r.site.orders.now()
+	r.site.orders.now = func() time.Time { return now }
 	const path = "/api/tables/pods?offset=0"
 	get[rowsAnswer](r, path)
 	r.remove(pod("default", "a"))
@@ -256,22 +256,22 @@ func TestViews(t *testing.T) {
 	}
 	now = now.Add(2 * viewIdle)
 	get[rowsAnswer](r, path)
-	if n := len(r.site.views.all); n != 1 {
+	if n := len(r.site.orders.all); n != 1 {
 		t.Errorf("%d views are kept that nobody asks for", n)
 	}
 }
 
 func TestViewsAreBounded(t *testing.T) {
-	v := newViews()
+	v := newOrderCache()
 	for i := range 10 {
-		at := v.entry(viewKey{table: fmt.Sprint(i)})
+		at := v.entry(orderKey{table: fmt.Sprint(i)})
 		at.used = at.used.Add(time.Duration(i))
 		v.account(at, maxViewed/4-viewOverhead)
 	}
 	if n := len(v.all); n != 4 {
 		t.Errorf("%d views of a quarter of the bound each, want 4", n)
 	}
-	if _, kept := v.all[viewKey{table: "9"}]; !kept {
+	if _, kept := v.all[orderKey{table: "9"}]; !kept {
 		t.Error("the newest went first")
 	}
 }

@@ -172,7 +172,7 @@ func TestBrowser(t *testing.T) {
 	b.text(".tables tr", "pods")
 	b.text(".tables tr", "3,000")
 	b.text(".tables .state", "following")
-	for _, title := range []string{"Events per second", "Lag of the copy", "Age of the last word", "Memory of the objects"} {
+	for _, title := range []string{"Events per second", "Lag of the copy", "Time since last contact", "Memory of the objects"} {
 		b.sees("the chart "+title, fmt.Sprintf("document.querySelector('.chart[aria-label^=%q] .stroke[d]') !== null", title))
 	}
 

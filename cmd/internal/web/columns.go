@@ -153,7 +153,7 @@ func anyStatus(object map[string]any) string {
 	return ""
 }
 
-// condition shows one word or the other, nothing if there is no such condition.
+// condition shows one text or the other, nothing if the condition is missing.
 func condition(name, yes, no string) func(map[string]any) string {
 	return func(object map[string]any) string {
 		for _, c := range list(object, "status", "conditions") {

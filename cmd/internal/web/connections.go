@@ -49,7 +49,7 @@ func newConnections(perClient int) *connections {
 	return &connections{perClient: perClient, open: map[net.Conn]*connection{}, clients: map[netip.Addr]*client{}}
 }
 
-// watch makes a server tell of its connections.
+// watch makes a server report its connections.
 func (c *connections) watch(server *http.Server) {
 	server.ConnState = func(conn net.Conn, state http.ConnState) {
 		switch state {

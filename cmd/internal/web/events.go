@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// beat is how often a stream looks whether there is something to tell.
+	// beat is how often a stream checks for changes.
 	beat = 200 * time.Millisecond
 	// clientPatience is how long a client may not read before it is dropped.
 	clientPatience = 10 * time.Second
@@ -21,10 +21,10 @@ const (
 
 // events answers /api/events with a stream of server-sent events.
 //
-// A stream never queues anything: at each beat it looks at the newest state and
-// tells what differs from what it told. So a client that reads slowly gets fewer
-// events, not old ones, and costs one object and two channels; one that does not
-// read at all is dropped.
+// A stream never queues anything: at each beat it compares the newest state with
+// what it last sent, and sends the difference. So a client that reads slowly gets
+// fewer events, not old ones, and costs one object and two channels; one that does
+// not read at all is dropped.
 func (s *Site) events(w http.ResponseWriter, r *http.Request) {
 	f, problem := s.newFeed(r)
 	if problem != nil {
@@ -55,8 +55,8 @@ func (s *Site) events(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// feed is what one client follows.
-type feed struct {
+// eventFeed is the event stream of one client.
+type eventFeed struct {
 	site    *Site
 	out     sink
 	pulsed  time.Time
@@ -65,8 +65,8 @@ type feed struct {
 	related time.Time
 }
 
-func (s *Site) newFeed(r *http.Request) (*feed, *failure) {
-	f := &feed{site: s}
+func (s *Site) newFeed(r *http.Request) (*eventFeed, *failure) {
+	f := &eventFeed{site: s}
 	values := r.URL.Query()
 	if name := values.Get("table"); name != "" {
 		table, problem := s.table(name)
@@ -94,8 +94,8 @@ const (
 	relatedInterval = 2 * time.Second
 )
 
-// step tells what is new. An error means that the client is gone.
-func (f *feed) step(ctx context.Context, now time.Time) error {
+// step sends what is new. An error means that the client is gone.
+func (f *eventFeed) step(ctx context.Context, now time.Time) error {
 	if now.Sub(f.pulsed) >= pulseInterval-beat/2 {
 		f.pulsed = now
 		if err := f.out.send("overview", f.site.pulse.get(f.site.overview)); err != nil {

@@ -14,11 +14,11 @@ import (
 //go:embed static
 var static embed.FS
 
-// files serves the page's own files, and the page itself for every address that
-// it knows: what is at an address is decided by its script.
+// files serves the page's own files, and the page itself for every address that it
+// knows: the script decides what to show there.
 //
-// Files are asked for again each time and mostly answered with "not modified":
-// names with a hash in them would need a build.
+// Browsers revalidate files each time and mostly get "not modified": names with a
+// hash in them would need a build.
 type files struct {
 	byPath map[string]file
 }

@@ -28,8 +28,8 @@ import (
 // detail.
 type guard struct {
 	hosts []string
-	// certificate gives ours, which also says how we are called; nil if there is
-	// none.
+	// certificate returns our certificate, which also has our names; nil if there
+	// is none.
 	certificate func() *tls.Certificate
 	// token is nil if everybody is let in.
 	token    *token
@@ -214,8 +214,8 @@ func hostOf(host string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
 }
 
-// ownOrigin says that a request comes from our page, from the address bar, or
-// from a program that is no browser.
+// ownOrigin says that a request comes from our page, from the address bar, or from
+// a program that is not a browser.
 func ownOrigin(r *http.Request) bool {
 	switch r.Header.Get("Sec-Fetch-Site") {
 	case "same-origin", "none":

@@ -10,8 +10,8 @@ import (
 	"github.com/tarnproject/tarn/internal/render"
 )
 
-// alive answers /healthz: whether starting the program anew would help. A
-// cluster that cannot be reached is no reason for that.
+// alive answers /healthz: whether a restart of the program would help. An
+// unreachable cluster is no reason for that.
 func (s *Site) alive(w http.ResponseWriter, _ *http.Request) {
 	if closed(s.mirror.Done()) {
 		probeAnswer(w, http.StatusServiceUnavailable, "the mirror has ended")
@@ -57,7 +57,7 @@ func staleness(h tarn.Health, within time.Duration) string {
 	case !h.Synced:
 		why = fmt.Sprintf("not synced, %s", h.State)
 	case h.Age > within:
-		why = fmt.Sprintf("last word from the server %s ago, more than %s", h.Age.Round(time.Second), within)
+		why = fmt.Sprintf("last contact with the server %s ago, more than %s", h.Age.Round(time.Second), within)
 	default:
 		why = h.State.String()
 	}

@@ -29,7 +29,7 @@ func TestHealthy(t *testing.T) {
 func TestStale(t *testing.T) {
 	r := newRig(t, rigOptions{web: Options{FreshWithin: time.Nanosecond}})
 	answer := r.ask("/readyz")
-	if answer.Code != http.StatusServiceUnavailable || !strings.Contains(answer.Body.String(), "pods: last word from the server") {
+	if answer.Code != http.StatusServiceUnavailable || !strings.Contains(answer.Body.String(), "pods: last contact with the server") {
 		t.Errorf("%d %s", answer.Code, answer.Body)
 	}
 	if answer := r.ask("/healthz"); answer.Code != http.StatusOK {

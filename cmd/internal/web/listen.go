@@ -122,8 +122,8 @@ func (o Options) Check() error {
 	return err
 }
 
-// certificate reads the files, nil if there are none. The leaf says by which names
-// the server may be asked for.
+// certificate reads the files, nil if there are none. The leaf has the names of the
+// server.
 func (o Options) certificate() (*reloaded[*tls.Certificate], error) {
 	if o.CertFile == "" && o.KeyFile == "" {
 		return nil, nil

@@ -32,7 +32,7 @@ func (s *Site) object(r *http.Request) (any, *failure) {
 	if !ok {
 		return nil, missing(table, key)
 	}
-	content := s.curtain.content(table, object)
+	content := s.secretFilter.content(table, object)
 	switch as := r.URL.Query().Get("as"); as {
 	case "yaml":
 		return yaml(content), nil
@@ -60,30 +60,30 @@ func missing(table *mirror.Table, key tarn.Key) *failure {
 var shownOfAnObject = render.Limits{Lines: 4000, Bytes: 1 << 20, Value: 16 << 10}
 
 const (
-	// maxEdits bounds what is told of one change, maxBrief each of the values.
+	// maxEdits bounds the edits of one change, maxBrief each of the values.
 	maxEdits = 200
 	maxBrief = 240
 )
 
-// objectState is what the page is told of an object when it changes.
+// objectState is what the page gets when an object changes.
 type objectState struct {
 	Key     tarn.Key     `json:"key"`
 	UID     string       `json:"uid"`
 	Version tarn.Version `json:"version"`
 	Created string       `json:"created,omitempty"`
 	Status  string       `json:"status,omitempty"`
-	// Lines is the object as YAML, Edits what is new in it since the state that
-	// was told before.
+	// Lines is the object as YAML, Edits what is new since the state that was last
+	// sent.
 	Lines []render.Line `json:"lines"`
 	Edits []render.Edit `json:"edits,omitempty"`
-	// More is how many lines are left out, Shortened how many values are not whole;
-	// as=yaml gives all. MoreEdits says that not all edits are told.
+	// More is how many lines are left out, Shortened how many values are cut;
+	// as=yaml returns all. MoreEdits says that some edits are left out.
 	More      int  `json:"more,omitempty"`
 	Shortened int  `json:"shortened,omitempty"`
 	MoreEdits bool `json:"moreEdits,omitempty"`
 	// Again says that another object has come under the same name.
 	Again bool `json:"again,omitempty"`
-	// Gone says that there is none any more.
+	// Gone says that the object was deleted.
 	Gone bool `json:"gone,omitempty"`
 }
 
@@ -101,7 +101,7 @@ type objectWatch struct {
 	related string
 }
 
-// next gives the state if it is not the one that was told last.
+// next returns the state if it differs from the last one that was sent.
 func (w *objectWatch) next(ctx context.Context) (objectState, bool) {
 	if w.told && !closed(w.changed) {
 		return objectState{}, false
@@ -117,7 +117,7 @@ func (w *objectWatch) next(ctx context.Context) (objectState, bool) {
 	case w.told && !w.gone && w.last == object:
 		return objectState{}, false
 	}
-	content := w.site.curtain.content(w.table, object)
+	content := w.site.secretFilter.content(w.table, object)
 	state := objectState{
 		Key: w.key, UID: string(object.GetUID()), Version: tarn.Version(object.GetResourceVersion()),
 		Status: w.site.status(w.table, object),

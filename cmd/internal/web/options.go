@@ -23,8 +23,8 @@ type Options struct {
 	// CertFile and KeyFile make Listen serve HTTPS. They are read again when they
 	// change.
 	CertFile, KeyFile string
-	// Hosts are names by which the page may be asked for, beside those of this
-	// machine's loopback and those in the certificate.
+	// Hosts are further host names of the page, beside those of this machine's
+	// loopback and those in the certificate.
 	Hosts []string
 
 	// Token is needed for everything but the page's own files and the probes. It must
@@ -48,14 +48,14 @@ type Options struct {
 	ShowSecrets bool
 	// Profiles serves /debug/pprof.
 	Profiles bool
-	// FreshWithin is how old the last word from the server may be for /readyz to
-	// say yes; 3 min if 0. A server sends a bookmark about once a minute when
+	// FreshWithin is how old the last contact with the server may be for /readyz to
+	// succeed; 3 min if 0. A server sends a bookmark about once a minute when
 	// nothing else happens.
 	FreshWithin time.Duration
-	// Metrics answers /metrics; if nil, with what the mirror's Collector and Go
-	// itself tell.
+	// Metrics answers /metrics; if nil, with the metrics of the mirror's Collector
+	// and of Go.
 	Metrics http.Handler
-	// Logger takes what there is to say; slog.Default if nil.
+	// Logger is the log; slog.Default if nil.
 	Logger *slog.Logger
 	// AccessLog gets a line per request: sender, path and answer. If it is nil, there
 	// is no access log.

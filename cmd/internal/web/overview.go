@@ -23,7 +23,7 @@ func stamp(t time.Time) string {
 	return t.UTC().Format(timeFormat)
 }
 
-// rounded has three digits behind the point: more would only be sent.
+// rounded has three digits after the point: more would only be sent.
 func rounded(x float64) float64 { return math.Round(x*1000) / 1000 }
 
 // fine has a hundredth of a millisecond.
@@ -36,7 +36,7 @@ type overview struct {
 	Tables []tableStatus `json:"tables"`
 	// Problems counts those that last.
 	Problems int `json:"problems"`
-	// SQL says that statements can be asked.
+	// SQL says that statements are accepted.
 	SQL bool `json:"sql"`
 }
 

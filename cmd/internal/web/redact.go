@@ -8,24 +8,24 @@ import (
 	"github.com/tarnproject/tarn/cmd/internal/mirror"
 )
 
-// curtain keeps the values of Secrets from being shown. A mirror does not even
-// keep them unless it is told to; this is the second door, for mirrors that were
-// made for something else.
-type curtain struct{ open bool }
+// secretFilter hides the values of Secrets. A mirror does not even keep them unless
+// an option says so; this is the second check, for mirrors that were made for
+// something else.
+type secretFilter struct{ open bool }
 
-func (c curtain) covers(r mirror.Resource) bool { return !c.open && r.Secret() }
+func (c secretFilter) covers(r mirror.Resource) bool { return !c.open && r.Secret() }
 
 // content is what may be seen of an object. What it returns is read-only.
-func (c curtain) content(table *mirror.Table, object mirror.Object) map[string]any {
+func (c secretFilter) content(table *mirror.Table, object mirror.Object) map[string]any {
 	if !c.covers(table.Resource()) {
 		return object.Object
 	}
 	return table.Shown(object).Object
 }
 
-// permits says whether a table may be asked for what a query filters by. To
-// filter or sort by what is hidden would tell it bit by bit.
-func (c curtain) permits(resource mirror.Resource, q search) error {
+// permits says whether a query may filter and sort a table by these fields.
+// Filtering or sorting by a hidden value would reveal it bit by bit.
+func (c secretFilter) permits(resource mirror.Resource, q search) error {
 	if !c.covers(resource) {
 		return nil
 	}
@@ -43,7 +43,7 @@ func (c curtain) permits(resource mirror.Resource, q search) error {
 }
 
 // permitsPath is permits for one field.
-func (c curtain) permitsPath(resource mirror.Resource, path string) error {
+func (c secretFilter) permitsPath(resource mirror.Resource, path string) error {
 	if !c.covers(resource) {
 		return nil
 	}

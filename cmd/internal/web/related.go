@@ -44,8 +44,8 @@ type related struct {
 	Dependents []dependents `json:"dependents"`
 }
 
-// link names an object. Without a table it cannot be followed, because nobody
-// mirrors its kind or it is gone.
+// link names an object. Without a table it cannot be followed, because its kind is
+// not mirrored or it is gone.
 type link struct {
 	Kind   string   `json:"kind"`
 	Name   string   `json:"name"`
@@ -129,7 +129,7 @@ func (s *Site) dependents(table *mirror.Table, uid string) (dependents, error) {
 func (s *Site) status(table *mirror.Table, object mirror.Object) string {
 	for _, c := range columnsOf(table.Resource()) {
 		if c.Type == "status" {
-			return c.cell(s.curtain.content(table, object))
+			return c.cell(s.secretFilter.content(table, object))
 		}
 	}
 	return ""

@@ -18,8 +18,8 @@ import (
 const (
 	defaultLimit = 100
 	maxLimit     = 1000
-	// searchTime bounds one request that goes on by token: a page may be short,
-	// or even empty, as long as it has a token.
+	// searchTime bounds one request with a token: a page may be short, or even
+	// empty, as long as it has a token.
 	searchTime = 250 * time.Millisecond
 )
 
@@ -33,8 +33,8 @@ type rowsAnswer struct {
 	// where a token was followed.
 	Offset *int `json:"offset,omitempty"`
 	Total  *int `json:"total,omitempty"`
-	// Behind says that the rows' order is no longer the newest: ask again in a
-	// moment.
+	// Behind says that the rows' order is no longer the newest: request it again in
+	// a moment.
 	Behind bool `json:"behind,omitempty"`
 	// Continue is missing after the last row.
 	Continue string `json:"continue,omitempty"`
@@ -47,7 +47,7 @@ type row struct {
 	Gone bool `json:"gone,omitempty"`
 }
 
-// rowsQuery is what a request for rows asks.
+// rowsQuery is a parsed request for rows.
 type rowsQuery struct {
 	table  *mirror.Table
 	text   string
@@ -56,7 +56,7 @@ type rowsQuery struct {
 	limit  int
 	offset int
 	token  string
-	// placed says that rows are wanted by their place.
+	// placed says that rows are selected by their position.
 	placed bool
 }
 
@@ -87,7 +87,7 @@ func (s *Site) readRowsQuery(table *mirror.Table, values url.Values) (q rowsQuer
 	if q.query, err = parseSearch(q.text); err != nil {
 		return q, err
 	}
-	if err := s.curtain.permits(table.Resource(), q.query); err != nil {
+	if err := s.secretFilter.permits(table.Resource(), q.query); err != nil {
 		return q, err
 	}
 	if q.sort, err = s.readSort(table, values.Get("sort")); err != nil {
@@ -117,7 +117,7 @@ func (s *Site) readSort(table *mirror.Table, text string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := s.curtain.permitsPath(table.Resource(), path.String()); err != nil {
+	if err := s.secretFilter.permitsPath(table.Resource(), path.String()); err != nil {
 		return "", err
 	}
 	if down {
@@ -140,7 +140,7 @@ func readNumber(values url.Values, name string, otherwise, low, high int) (int, 
 
 // placedRows gives rows by their place, and how many there are.
 func (s *Site) placedRows(ctx context.Context, q rowsQuery, found *rowsAnswer) error {
-	order, err := s.views.get(ctx, q.table, q.text, q.query, q.sort)
+	order, err := s.orders.get(ctx, q.table, q.text, q.query, q.sort)
 	if err != nil {
 		return err
 	}
@@ -157,8 +157,8 @@ func (s *Site) placedRows(ctx context.Context, q rowsQuery, found *rowsAnswer) e
 	return nil
 }
 
-// followedRows gives the rows behind a token. Each step looks at as many objects
-// as are still wanted, so that the store's token is always that of the last row.
+// followedRows returns the rows after a token. Each step reads as many objects as
+// are still missing, so that the store's token is always that of the last row.
 func (s *Site) followedRows(q rowsQuery, found *rowsAnswer) error {
 	mq := q.query.filters()
 	if q.sort != "" {
@@ -187,7 +187,7 @@ func (s *Site) take(q rowsQuery, page query.Page[mirror.Object], found *rowsAnsw
 }
 
 func (s *Site) row(table *mirror.Table, columns []column, key tarn.Key, object mirror.Object) row {
-	content := s.curtain.content(table, object)
+	content := s.secretFilter.content(table, object)
 	cells := make([]string, len(columns))
 	for i, c := range columns {
 		cells[i] = c.cell(content)

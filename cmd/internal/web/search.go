@@ -167,7 +167,7 @@ func (q search) filters() query.Query {
 	return query.Where().Labels(strings.Join(q.labels, ",")).Fields(strings.Join(q.fields, ","))
 }
 
-// all says that every object is wanted.
+// all says that every object matches.
 func (q search) all() bool { return len(q.words)+len(q.labels)+len(q.fields) == 0 }
 
 // matches says whether an object has every word in its key or in a label.

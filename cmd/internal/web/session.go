@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// maxSessions bounds how many there are; the one that ends first makes room.
+// maxSessions bounds the number of sessions; a new one replaces the one that ends
+// first.
 const maxSessions = 1000
 
 // sessions holds the open sessions of the page. A session is a random text that
@@ -97,7 +98,7 @@ func (s *sessions) endFirst() {
 	delete(s.open, first)
 }
 
-// sessionAnswer is what /api/session tells.
+// sessionAnswer is the answer of /api/session.
 type sessionAnswer struct {
 	// As is how the request was authenticated: token, session, anonymous or nobody.
 	As string `json:"as"`

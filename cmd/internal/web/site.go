@@ -23,13 +23,13 @@ import (
 // The checks of Host, origin and token are part of it, wherever it is mounted;
 // that an address which others can reach has TLS is checked by [Listen].
 type Site struct {
-	mirror  *mirror.Mirror
-	options Options
-	guard   *guard
-	curtain curtain
-	views   *views
-	pulse   pulse
-	streams streams
+	mirror       *mirror.Mirror
+	options      Options
+	guard        *guard
+	secretFilter secretFilter
+	orders       *orderCache
+	pulse        pulse
+	streams      streams
 	// asking has a place for each statement of SQL that may be computed at a time.
 	asking  chan struct{}
 	handler http.Handler
@@ -51,8 +51,8 @@ func New(m *mirror.Mirror, opts Options) (*Site, error) {
 		return nil, err
 	}
 	s := &Site{
-		mirror: m, options: opts, guard: newGuard(token, opts), curtain: curtain{open: opts.ShowSecrets},
-		views: newViews(), asking: make(chan struct{}, maxStatements),
+		mirror: m, options: opts, guard: newGuard(token, opts), secretFilter: secretFilter{open: opts.ShowSecrets},
+		orders: newOrderCache(), asking: make(chan struct{}, maxStatements),
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc(sessionPath, answer(s.session))

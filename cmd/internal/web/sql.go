@@ -36,7 +36,7 @@ func (s *Site) noSQL() *failure {
 		return notFound("SQL needs a mirror that is kept on disk: tarn serve --to DIR")
 	case db.Encrypted():
 		return notFound("what is on disk is encrypted, and has no tables that SQL could read")
-	case s.mirror.SecretsInSQL() && !s.curtain.open:
+	case s.mirror.SecretsInSQL() && !s.secretFilter.open:
 		return &failure{http.StatusForbidden, "values of Secrets are on disk, and are not to be shown here"}
 	}
 	return nil

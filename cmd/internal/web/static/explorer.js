@@ -98,7 +98,7 @@ export function explorerView({ go, replace, name, params }) {
       setText(sidebar.children[i].children[2], n)
     })
     if (!t) return
-    setText(facts, `${condition(t).word} · ${rate(t.eventsPerSecond)} events/s · last word ${span(t.age)} ago`)
+    setText(facts, `${condition(t).word} · ${rate(t.eventsPerSecond)} events/s · last contact ${span(t.age)} ago`)
     if (shown >= 0) tell(shown)
   }
 

@@ -11,7 +11,7 @@ export function overviewView({ go }) {
   const charts = {
     events: chart('Events per second', rate),
     lag: chart('Lag of the copy, the largest', lapse),
-    age: chart('Age of the last word, the oldest', span),
+    age: chart('Time since last contact, the oldest', span),
     memory: chart('Memory of the objects', bytes),
   }
   const body = el('tbody')
@@ -25,7 +25,7 @@ export function overviewView({ go }) {
     el('div', { class: 'scroll' },
       el('table', { class: 'tables' },
         el('thead', {}, el('tr', {},
-          ...[['Resource'], ['State'], ['Objects', 'n'], ['Age', 'n', 'time since the last word from the server'], ['Lag', 'n', 'how long a change waited to be in the copy, at most'], ['Events/s', 'n wide'],
+          ...[['Resource'], ['State'], ['Objects', 'n'], ['Age', 'n', 'time since the last contact with the server'], ['Lag', 'n', 'how long a change waited to be in the copy, at most'], ['Events/s', 'n wide'],
             ['Relists', '', 'whole reads after the first, and why'], ['Bad', 'n', 'objects that could not be taken'],
             ['Per object', 'n', 'memory, about'], ['Memory', 'n', 'objects times memory per object']]
             .map(([name, kind, title]) => el('th', { scope: 'col', class: kind, title }, name)))),

@@ -7,8 +7,8 @@ import (
 	"github.com/tarnproject/tarn/kube/wire/internal/shape"
 )
 
-// slice decodes the array at i. Its memory is first as long as the slice was that was
-// decoded there before, and in the end as long as the slice is.
+// slice decodes the array at i. It allocates as many elements as the last slice
+// at this site had, at most 32, and copies if the real length differs.
 func (s *reader) slice(p *plan, dst unsafe.Pointer, i int, site uint) int {
 	if s.data[i] != '[' || s.depth >= maxDepth {
 		return irregular

@@ -21,7 +21,7 @@ import (
 // send. At anything else (a syntax error, a name given twice, a number that does not fit,
 // a byte that is not UTF-8) it stops, and the stock decoder decodes the object.
 type Decoder struct {
-	objectType reflect.Type // of the struct
+	objectType reflect.Type // the struct type
 	opts       pool.Options
 	once       sync.Once
 	plan       *plan
@@ -35,7 +35,7 @@ func New(t reflect.Type, opts pool.Options) *Decoder {
 
 var unstructuredType = reflect.TypeFor[unstructured.Unstructured]()
 
-// compile makes the plan when the first object comes.
+// compile makes the plan when the first object arrives.
 func (d *Decoder) compile() {
 	c, t := &compiler{plans: map[reflect.Type]*plan{}}, d.objectType
 	if t == unstructuredType {
@@ -70,7 +70,7 @@ func (d *Decoder) fast(raw []byte) (object any, ok bool) {
 	return memory.Interface(), ok
 }
 
-// whole decodes an object that raw consists of.
+// whole decodes raw, which must be one object and nothing else.
 func (s *reader) whole(p *plan, dst unsafe.Pointer, raw []byte) bool {
 	i := skipSpace(raw, 0)
 	if i == irregular || raw[i] != '{' {
@@ -84,7 +84,7 @@ func (s *reader) whole(p *plan, dst unsafe.Pointer, raw []byte) bool {
 	return i != irregular && skipSpace(raw, i) == irregular
 }
 
-// stock decodes an object as everyone does.
+// stock decodes an object with the decoder that client-go uses.
 func (d *Decoder) stock(raw []byte) (any, error) {
 	object := reflect.New(d.objectType).Interface()
 	var target any = object

@@ -36,7 +36,7 @@ func newJSON(t testing.TB, of reflect.Type, opts pool.Options) *Decoder {
 	return New(of.Elem(), opts)
 }
 
-// stockJSONOf is what client-go makes of raw.
+// stockJSONOf is what client-go decodes raw to.
 func stockJSONOf(of reflect.Type, raw []byte) (any, error) {
 	object := reflect.New(of.Elem()).Interface()
 	if u, ok := object.(*unstructured.Unstructured); ok {
@@ -109,7 +109,7 @@ func TestJSONEveryType(t *testing.T) {
 	}
 }
 
-// everyKind is a type with one field of each kind that JSON decoding treats apart.
+// everyKind is a type with one field of each kind that JSON decoding distinguishes.
 type everyKind struct {
 	Bool     bool              `json:"bool"`
 	Int8     int8              `json:"int8"`

@@ -6,7 +6,7 @@ import (
 	"unicode"
 )
 
-// fieldPlan is one name that a struct answers to.
+// fieldPlan is one JSON name of a struct's field.
 type fieldPlan struct {
 	name   string
 	lead   string // the name as servers write it: quoted, with its colon
@@ -44,8 +44,9 @@ type embedded struct {
 	irregular bool
 }
 
-// candidatesOf lists the fields of t and of what it embeds, level by level. It is
-// not ok if one level embeds a type twice: the stock decoder has its own view of that.
+// candidatesOf lists the fields of t and of what it embeds, level by level. It
+// is not ok if one level embeds a type twice: the stock decoder has its own
+// rule for that.
 func candidatesOf(t reflect.Type) (found []candidate, ok bool) {
 	seen := map[reflect.Type]bool{}
 	level := []embedded{{typ: t}}
@@ -77,8 +78,8 @@ func candidatesOf(t reflect.Type) (found []candidate, ok bool) {
 	return found, true
 }
 
-// candidateOf reads one field of parent: it has a name, or embeds a struct, or is not
-// for JSON.
+// candidateOf reads one field of parent: it has a name, or embeds a struct, or
+// is not for JSON.
 func candidateOf(parent embedded, f reflect.StructField) (c candidate, inner *embedded) {
 	base := f.Type
 	if base.Kind() == reflect.Pointer && base.Name() == "" {
@@ -101,7 +102,7 @@ func candidateOf(parent embedded, f reflect.StructField) (c candidate, inner *em
 		if f.Type.Kind() == reflect.Pointer {
 			e.hops = append(e.hops[:len(e.hops):len(e.hops)], hop{e.offset, base})
 			e.offset = 0
-			e.irregular = e.irregular || !f.IsExported() // cannot be set, the stock decoder says
+			e.irregular = e.irregular || !f.IsExported() // the stock decoder cannot set it
 		}
 		return c, &e
 	}
@@ -122,7 +123,8 @@ func candidateOf(parent embedded, f reflect.StructField) (c candidate, inner *em
 	return c, nil
 }
 
-// validTagName says whether a tag's name counts; if not, the field keeps its own.
+// validTagName says whether a tag's name counts; if not, the field keeps its Go
+// name.
 func validTagName(name string) bool {
 	for _, r := range name {
 		if !strings.ContainsRune("!#$%&()*+-./:;<=>?@[]^_{|}~ ", r) && !unicode.IsLetter(r) && !unicode.IsDigit(r) {
@@ -132,8 +134,8 @@ func validTagName(name string) bool {
 	return name != ""
 }
 
-// choose gives each name to one candidate: the least deep, among those the tagged;
-// a name for which two remain belongs to none.
+// choose gives each name to one candidate: the shallowest, and among these the
+// tagged one. A name with two candidates left is dropped.
 func choose(all []candidate) []candidate {
 	better := func(a, b candidate) bool {
 		return a.depth < b.depth || a.depth == b.depth && a.tagged && !b.tagged

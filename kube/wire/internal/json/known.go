@@ -12,9 +12,9 @@ import (
 	"github.com/tarnproject/tarn/kube/wire/internal/shape"
 )
 
-// known decodes into a type that has its own decoder, without that decoder where it
-// is known what it does: those of the API machinery start the stock decoder anew
-// for each value.
+// known decodes into a type with its own decoder, without calling that decoder
+// where its result is known: the decoders of the API machinery start the stock
+// decoder anew for each value.
 func (s *reader) known(p *plan, dst unsafe.Pointer, i int) int {
 	end := skipValue(s.data, i, s.depth)
 	if end == irregular {

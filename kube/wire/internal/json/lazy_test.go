@@ -9,8 +9,8 @@ import (
 	"github.com/tarnproject/tarn/kube/wire/internal/wiretest"
 )
 
-// A quantity that is not written in the usual way notes its text when it is asked for
-// it. Objects that had one in common would race although nobody changes anything.
+// A quantity that is not in canonical form caches its text at the first String.
+// Objects that shared one would race although nobody changes anything.
 func TestJSONQuantitiesArePrivate(t *testing.T) {
 	decoder := newJSON(t, podType, pool.Options{Pool: pool.New()})
 	var pods []*corev1.Pod

@@ -19,7 +19,7 @@ import (
 type kind uint8
 
 const (
-	// irregularKind takes none: the whole object goes to the stock decoder.
+	// irregularKind takes no value: the whole object goes to the stock decoder.
 	irregularKind kind = iota
 	// stockKind leaves the value, and only that, to the stock decoder.
 	stockKind
@@ -59,7 +59,7 @@ type plan struct {
 	kind   kind
 	typ    reflect.Type
 	size   int
-	elem   *plan  // of slices, maps and pointers, and what is quoted
+	elem   *plan  // of slices, maps, pointers and quoted values
 	scope  *scope // what the options say about this value; nil for most
 	shared bool   // looked up in the pool
 
@@ -71,14 +71,14 @@ type plan struct {
 // the hundreds of types that a Pod may consist of, a cluster's pods use a few dozen.
 type fieldTable struct {
 	byName    map[string]*fieldPlan
-	start     int // the id of the place before the first field
+	start     int // the id of the position before the first field
 	irregular bool
 }
 
 // compiler makes the plans of one decoder.
 type compiler struct {
 	mu    sync.Mutex
-	plans map[reflect.Type]*plan // those without a scope
+	plans map[reflect.Type]*plan // plans without a scope
 	ids   int
 }
 
@@ -102,14 +102,14 @@ func (c *compiler) plan(t reflect.Type, s *scope) *plan {
 	}
 	p := &plan{typ: t, size: int(t.Size()), scope: s, compiler: c}
 	if s == nil {
-		c.plans[t] = p // before its elements: types may contain themselves
+		c.plans[t] = p // before the elements: types may contain themselves
 	}
 	p.kind = c.kind(p)
 	switch p.kind {
 	case textMapKind, untypedMapKind, mapKind:
 		p.shared = s == nil
 	case sliceKind, pointerKind:
-		p.shared = s == nil && t.Elem().Size() > 0 // what has no size has no address of its own
+		p.shared = s == nil && t.Elem().Size() > 0 // a value without a size has no address of its own
 		if p.kind == pointerKind && shape.IsScalar(t.Elem()) {
 			p.shared = false
 		}
@@ -130,7 +130,7 @@ func (c *compiler) kind(p *plan) kind {
 		fromText := pointer.Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
 		switch {
 		case t.Name() == "" && (fromJSON || fromText):
-			return irregularKind // asked or not, depending on where it stands
+			return irregularKind // whether it is called depends on where it is
 		case fromJSON:
 			return unmarshalerKind
 		case fromText:
@@ -165,7 +165,7 @@ func (c *compiler) kind(p *plan) kind {
 	case k == reflect.Map && c.plan(t.Key(), nil).kind == stringKind:
 		return c.mapKind(p)
 	default:
-		return stockKind // arrays, maps by number; errors, too
+		return stockKind // arrays, maps with number keys, and errors
 	}
 }
 

@@ -6,9 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// irregular is the position that a decoding step returns when it finds anything but what
-// well-formed servers send. The object's bytes then go to the stock decoder, which
-// knows what to make of them, so no step needs to say what was wrong.
+// irregular is the position that a decoding step returns when it finds anything
+// but what well-formed servers send. The stock decoder then decodes the object,
+// so no step needs to say what was wrong.
 const irregular = -1
 
 // maxDepth bounds how far values may be nested here; the stock decoder's own limit
@@ -124,8 +124,8 @@ func matchWord(data []byte, i int, w string) int {
 	return irregular
 }
 
-// skipValue returns the position after the value at i, having checked its syntax as far
-// as the stock decoder checks what nobody asked for.
+// skipValue returns the position after the value at i. It checks the syntax as
+// far as the stock decoder checks values that it skips.
 func skipValue(data []byte, i, depth int) int {
 	if i = skipSpace(data, i); i == irregular || depth > maxDepth {
 		return irregular
@@ -153,7 +153,7 @@ func skipValue(data []byte, i, depth int) int {
 
 func skipNested(data []byte, i, depth int) int {
 	object := data[i] == '{'
-	last := data[i] + 2 // of '{' and '[' alike
+	last := data[i] + 2 // holds for '{' and '['
 	if i = skipSpace(data, i+1); i == irregular {
 		return irregular
 	}
@@ -197,8 +197,8 @@ func skipKey(data []byte, i int) int {
 	return i + 1
 }
 
-// extent returns where the object, array or string at i ends if its syntax is
-// right, which nobody has checked: it serves to name a part that may be known
+// extent returns where the object, array or string at i ends, if its syntax is
+// right. It does not check the syntax: it names a part that may be known
 // already, and the bytes of a known part are right.
 func extent(data []byte, i int) int {
 	for depth := 0; i < len(data); i++ {

@@ -8,8 +8,8 @@ import (
 )
 
 // scope is what a decoder's options say about one place of the object. A value
-// that has a scope is not shared: not as a whole, that is; what is in it and has no
-// scope of its own may be.
+// with a scope is not shared as a whole. Values inside it that have no scope of
+// their own may be.
 type scope struct {
 	drop   bool // the value is skipped
 	within map[string]*scope

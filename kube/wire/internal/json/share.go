@@ -20,10 +20,10 @@ type partFinder struct {
 	pool  *pool.Pool
 	sites [512]site
 	kept  int // bytes of recent parts
-	// hashable is how many more bytes of this object may be hashed: bytes that are nested
-	// deep are hashed at every level.
+	// hashable is how many more bytes of this object may be hashed: deeply
+	// nested bytes are hashed at every level.
 	hashable     int
-	epoch        uint64 // of the pool when the last object began
+	epoch        uint64 // the pool's epoch when the last object began
 	time         pool.Seconds
 	owner        pool.Owner
 	ownerUnknown bool // the owner is not known yet
@@ -33,11 +33,12 @@ type partFinder struct {
 	admitting bool
 }
 
-// site is what is known of the values at one place of objects: in a field, or under a
-// name. Two places with the same site share its statistics, which costs lookups.
+// site is what the reader learned about the values at one place of objects: in
+// a field, or under a name. Two places with the same site share its statistics,
+// which costs lookups.
 type site struct {
 	recent.Repetition
-	length uint8 // of the last slice
+	length uint8 // length of the last slice
 	recent *recentParts
 }
 
@@ -108,8 +109,9 @@ func (ps *partFinder) forget() {
 	ps.kept = 0
 }
 
-// begin prepares for an object of a size. Recent parts are used without asking the pool.
-// So they are forgotten when any decoder finds a stray write.
+// begin prepares for an object of a size. Recent parts are used without a
+// lookup in the pool, so begin forgets them when any decoder has found a stray
+// write.
 func (ps *partFinder) begin(size int) {
 	ps.hashable, ps.ownerUnknown, ps.admitting = 8*size+1024, true, false
 	if ps.pool == nil {
@@ -142,7 +144,7 @@ func (s *reader) part(p *plan, dst unsafe.Pointer, i int, site uint) int {
 	return s.pooled(p, dst, i, site)
 }
 
-// pooled looks for the value at i in the pool, and offers it there.
+// pooled looks up the value at i in the pool, and offers it if it is missing.
 func (s *reader) pooled(p *plan, dst unsafe.Pointer, i int, site uint) int {
 	if s.hashable <= 0 {
 		return s.decodeNew(p, dst, i, site)
@@ -182,7 +184,7 @@ func (s *reader) pooled(p *plan, dst unsafe.Pointer, i int, site uint) int {
 	return end
 }
 
-// use tells the pool of the first other object that has a recent part.
+// use reports to the pool the first other object that has a recent part.
 func (s *reader) use(known *recentPart) {
 	if known.owner == pool.SeveralOwners {
 		return
@@ -195,7 +197,7 @@ func (s *reader) use(known *recentPart) {
 	known.x = s.pool.Put(known.key, known.x, s.owner)
 }
 
-// identify finds out whose parts these are, from the object's uid.
+// identify finds the owner of the parts from the object's uid.
 func (s *reader) identify() {
 	if !s.ownerUnknown {
 		return

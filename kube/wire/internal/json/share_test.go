@@ -170,8 +170,8 @@ func TestJSONDrop(t *testing.T) {
 	}
 }
 
-// TestJSONSharingChangesNothing decodes objects made of few pieces in any order, and
-// looks at each of them again when all are decoded.
+// TestJSONSharingChangesNothing decodes objects made of few pieces in any order,
+// and compares each of them again when all are decoded.
 func TestJSONSharingChangesNothing(t *testing.T) {
 	parts := pool.New()
 	pieces := []string{`null`, `1`, `600`, `"a"`, `"bc"`, `true`, `[]`, `{}`, `["a","bc"]`, `[1,600]`, `{"a":"b"}`, `{"int8":1,"texts":["a"]}`,
@@ -200,7 +200,7 @@ func TestJSONSharingChangesNothing(t *testing.T) {
 			if err == nil {
 				all = append(all, decoded{object, append([]byte(nil), raw...)})
 			}
-			clear(raw) // the caller's to reuse
+			clear(raw) // the caller may reuse it
 		}
 		for _, d := range all {
 			if want, _ := stockJSONOf(reflect.TypeOf(d.object), d.raw); !reflect.DeepEqual(d.object, want) {

@@ -25,8 +25,9 @@ type textMaker struct {
 	arenas  [2]arena
 }
 
-// arena is where new texts go. Parts that may live on in the pool have another one
-// than the objects they came with, so as not to keep text of objects long gone.
+// arena is where new texts go. Parts that may stay in the pool have an arena
+// apart from the objects they came with, so that they do not keep text of
+// objects long gone.
 type arena struct {
 	chunk   []byte
 	headers []string
@@ -38,11 +39,12 @@ const (
 	sharedArena
 )
 
-// Chunks are small, because one live string keeps its chunk: two of them at most for
-// an object's own 400 bytes of a pod.
+// Chunks are small, because one live string keeps its chunk: at most two of
+// them hold a pod's own 400 bytes.
 const chunkBytes, chunkHeaders, chunkNumbers = 1024, 16, 8
 
-// number returns memory for a number or boolean that is pointed to: nobody else's.
+// number returns memory for a number or boolean behind a pointer. No other
+// pointer shares it.
 func (t *textMaker) number() unsafe.Pointer {
 	a := &t.arenas[t.current]
 	if len(a.numbers) == 0 {
@@ -101,8 +103,8 @@ func (t *textMaker) box(b []byte) any {
 
 var stringInBox, sliceInBox = any(""), any([]any{})
 
-// boxString and boxSlice make interfaces of what nobody will change, without an
-// allocation for each.
+// boxString and boxSlice make interfaces of values that nobody changes, without
+// an allocation for each.
 func boxString(s *string) (x any) {
 	*(*shape.Interface)(unsafe.Pointer(&x)) = shape.Interface{Type: (*shape.Interface)(unsafe.Pointer(&stringInBox)).Type, Data: unsafe.Pointer(s)}
 	return x

@@ -22,8 +22,8 @@ import (
 )
 
 type (
-	shout     string // upper case, by its own decoder
-	whisper   string // lower case, from text
+	upperText string // upper case, by its own decoder
+	lowerText string // lower case, from text
 	truth     bool
 	speaker   interface{ Speak() }
 	labelSet  map[string]string
@@ -40,19 +40,19 @@ type (
 	}
 )
 
-func (s *shout) UnmarshalJSON(b []byte) error {
+func (s *upperText) UnmarshalJSON(b []byte) error {
 	if string(b) == `"bad"` {
-		return errors.New("bad shout")
+		return errors.New("bad upperText")
 	}
-	*s = shout(strings.ToUpper(string(b)))
+	*s = upperText(strings.ToUpper(string(b)))
 	return nil
 }
 
-func (w *whisper) UnmarshalText(b []byte) error {
+func (w *lowerText) UnmarshalText(b []byte) error {
 	if string(b) == "bad" {
-		return errors.New("bad whisper")
+		return errors.New("bad lowerText")
 	}
-	*w = whisper(strings.ToLower(string(b)))
+	*w = lowerText(strings.ToLower(string(b)))
 	return nil
 }
 
@@ -120,15 +120,15 @@ type (
 	}
 )
 
-// jsonTypes are types whose values are decoded in ways of their own.
+// jsonTypes are types with decoding rules of their own.
 var jsonTypes = []reflect.Type{
 	reflect.TypeFor[metav1.Time](), reflect.TypeFor[*metav1.Time](), reflect.TypeFor[metav1.MicroTime](), reflect.TypeFor[*metav1.MicroTime](),
 	reflect.TypeFor[metav1.Duration](), reflect.TypeFor[*metav1.Duration](), reflect.TypeFor[resource.Quantity](), reflect.TypeFor[*resource.Quantity](),
 	reflect.TypeFor[map[string]resource.Quantity](), reflect.TypeFor[intstr.IntOrString](), reflect.TypeFor[*intstr.IntOrString](),
 	reflect.TypeFor[metav1.FieldsV1](), reflect.TypeFor[*metav1.FieldsV1](), reflect.TypeFor[runtime.RawExtension](), reflect.TypeFor[[]runtime.RawExtension](),
 	reflect.TypeFor[time.Time](), reflect.TypeFor[json.Number](), reflect.TypeFor[json.RawMessage](), reflect.TypeFor[stamp](), reflect.TypeFor[*stamp](),
-	reflect.TypeFor[shout](), reflect.TypeFor[*shout](), reflect.TypeFor[[]shout](), reflect.TypeFor[map[shout]shout](), reflect.TypeFor[struct{ shout }](), reflect.TypeFor[struct{ stamp }](), reflect.TypeFor[*struct{ stamp }](),
-	reflect.TypeFor[whisper](), reflect.TypeFor[*whisper](), reflect.TypeFor[map[whisper]string](), reflect.TypeFor[map[string]whisper](),
+	reflect.TypeFor[upperText](), reflect.TypeFor[*upperText](), reflect.TypeFor[[]upperText](), reflect.TypeFor[map[upperText]upperText](), reflect.TypeFor[struct{ upperText }](), reflect.TypeFor[struct{ stamp }](), reflect.TypeFor[*struct{ stamp }](),
+	reflect.TypeFor[lowerText](), reflect.TypeFor[*lowerText](), reflect.TypeFor[map[lowerText]string](), reflect.TypeFor[map[string]lowerText](),
 	reflect.TypeFor[map[int]string](), reflect.TypeFor[map[uint8]int](), reflect.TypeFor[map[truth]string](), reflect.TypeFor[map[string]int](), reflect.TypeFor[map[string][]byte](), reflect.TypeFor[map[string]map[string]string](),
 	reflect.TypeFor[labelSet](), reflect.TypeFor[free](), reflect.TypeFor[map[string]any](), reflect.TypeFor[[]any](), reflect.TypeFor[any](), reflect.TypeFor[*any](), reflect.TypeFor[speaker](), reflect.TypeFor[error](),
 	reflect.TypeFor[truth](), reflect.TypeFor[*truth](), reflect.TypeFor[**int](), reflect.TypeFor[*[]string](), reflect.TypeFor[[][]string](), reflect.TypeFor[[]*int32](), reflect.TypeFor[[3]int](), reflect.TypeFor[[2]byte](), reflect.TypeFor[[]byte](), reflect.TypeFor[[]int8](), reflect.TypeFor[[]uint16](),

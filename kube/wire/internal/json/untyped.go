@@ -8,7 +8,7 @@ import (
 	"github.com/tarnproject/tarn/kube/wire/internal/shape"
 )
 
-// member is a member of an object, or of an array, where it has no key.
+// member is a member of an object, or an element of an array, which has no key.
 type member struct {
 	key   string
 	value any
@@ -16,7 +16,8 @@ type member struct {
 
 var (
 	untypedMapPlan = &plan{kind: untypedMapKind, typ: shape.UntypedMapType}
-	// Arrays are shared with their headers, for that is what an interface points to.
+	// Arrays are shared with their headers, because an interface points to the
+	// header.
 	untypedListPlan = &plan{kind: untypedListKind, typ: shape.UntypedListType}
 )
 

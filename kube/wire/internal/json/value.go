@@ -11,14 +11,15 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// maxFields bounds a struct's fields, for the set of those that were read.
+// maxFields bounds a struct's fields; the set of fields that were read has this
+// size.
 const maxFields = 256
 
-// reader is what one decoding needs, kept for the next.
+// reader is the state of one decoding, kept for the next.
 //
-// Its methods decode the value at a position of data into memory that is still zero,
-// and return the position after the value, or [irregular]. A site says where in an object
-// the value is, as far as it matters for what was learned there.
+// Its methods decode the value at a position of data into memory that is still
+// zero, and return the position after the value, or [irregular]. A site says
+// where in an object the value is, as far as the statistics tell places apart.
 type reader struct {
 	data  []byte
 	depth int
@@ -28,10 +29,10 @@ type reader struct {
 	// Servers write fields in one order and leave the same ones out, so that a name
 	// is most often compared once and never looked up.
 	follows []*fieldPlan
-	buf     []byte                       // of the text that was unescaped last
-	pairs   []pair                       // of the map that is being read
-	members []member                     // of the objects and arrays that are being read
-	slots   [maxDepth + 1]unsafe.Pointer // for what is being read at each depth
+	buf     []byte                       // the text that was unescaped last
+	pairs   []pair                       // the map that is being read
+	members []member                     // the objects and arrays that are being read
+	slots   [maxDepth + 1]unsafe.Pointer // the values that are being read, by depth
 }
 
 // value decodes the value at i.
@@ -48,7 +49,7 @@ func (s *reader) value(p *plan, dst unsafe.Pointer, i int, site uint) int {
 	return s.decodeNew(p, dst, i, site)
 }
 
-// null leaves the zero value where it is, unless the type has its own view of null.
+// null leaves the zero value, unless the type has its own rule for null.
 func (s *reader) null(p *plan, dst unsafe.Pointer, i int) int {
 	end := matchWord(s.data, i, "null")
 	if end == irregular || p.kind == irregularKind {
@@ -144,7 +145,7 @@ func (s *reader) text(i int) (b []byte, end int) {
 	return b, end + 1
 }
 
-// number decodes a number into a type of numbers that can hold it.
+// number decodes a number into a numeric type that can hold it.
 func (s *reader) number(p *plan, dst unsafe.Pointer, i int) int {
 	end, integer := scanNumber(s.data, i)
 	if end == irregular {
@@ -211,7 +212,7 @@ func smallInt(text string) (n int64, ok bool) {
 	return n, true
 }
 
-// bytes decodes a string of base 64.
+// bytes decodes a base64 string.
 func (s *reader) bytes(p *plan, dst unsafe.Pointer, i int) int {
 	if s.data[i] != '"' {
 		return s.ownDecoder(p, dst, i, skipValue(s.data, i, s.depth))

@@ -9,18 +9,20 @@ import (
 	"github.com/tarnproject/tarn/kube/wire/internal/shape"
 )
 
-// checksum is a hash of the memory that a part consists of. It finds a later write.
+// checksum is a hash of the memory of a part. It finds a later write.
 //
-// Memory is hashed byte by byte, references included, and then what the references lead
-// to. So replacing a text by an equal one counts as a write, which it is.
-// Why not by value, as package share hashes: visiting every field takes ten times as long,
-// and every part is hashed when it is made.
+// Memory is hashed byte by byte, references included, and then the memory that the
+// references lead to. So replacing a text by an equal one counts as a write, which
+// it is. Why not by value, as package share hashes: visiting every field takes ten
+// times as long, and every part is hashed when it is made.
 type checksum uint64
 
-// checksumSeed is secret, so that nobody can choose a write that does not show.
+// checksumSeed is secret, so that nobody can choose a write that does not change
+// the checksum.
 var checksumSeed = maphash.MakeSeed()
 
-// checksumOf hashes what a reference leads to, and says how many bytes that were.
+// checksumOf hashes what a reference leads to, and returns how many bytes it
+// hashed.
 func checksumOf(r *shape.Ref, x shape.Memory) (d checksum, size int) {
 	h := checksummer{left: shape.MaxRefs}
 	return checksum(h.part(r, x, 0)), h.bytes
@@ -94,8 +96,8 @@ func combine(sum, x uint64) uint64 {
 	return hi ^ lo + x
 }
 
-// table hashes a map: the entries of one come in another order each time, so that
-// their hashes are added up.
+// table hashes a map. Entries come in another order each time, so their hashes are
+// added up.
 func (h *checksummer) table(r *shape.Ref, m unsafe.Pointer, depth int) (sum uint64) {
 	if r.Type.Key().Kind() == reflect.String && r.Type.Elem().Kind() == reflect.String {
 		for k, v := range *(*map[string]string)(unsafe.Pointer(&m)) {
@@ -116,7 +118,8 @@ func (h *checksummer) table(r *shape.Ref, m unsafe.Pointer, depth int) (sum uint
 	return sum
 }
 
-// tree hashes what an interface of a tree holds. All but maps and lists is immutable.
+// tree hashes what an interface of a tree holds. Everything but maps and lists is
+// immutable.
 func (h *checksummer) tree(v any, depth int) uint64 {
 	if h.left--; h.left < 0 || depth > shape.MaxDepth {
 		return 0

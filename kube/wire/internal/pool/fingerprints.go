@@ -2,13 +2,13 @@ package pool
 
 import "github.com/tarnproject/tarn/kube/wire/internal/recent"
 
-// fingerprintSlots makes 1 KiB for each shard, and 16,384 parts remembered by a
+// fingerprintSlots makes 1 KiB for each shard, and 16,384 remembered parts for a
 // pool.
 const fingerprintSlots = 256
 
-// fingerprints remember the parts that were dropped or not admitted, and who had them. A
-// part that another object brings again is shared after all, even if the young
-// generation did not hold it for long enough. A wrong answer, one in 65,536, costs a weak
+// fingerprints remember the parts that were dropped or not admitted, and their
+// owners. A part that another object brings again is shared after all, even if it
+// left the young generation too early. A wrong answer, one in 65,536, costs a weak
 // pointer and nothing else.
 //
 // A fingerprint is 16 bits of the part's key and 16 bits of its owner.

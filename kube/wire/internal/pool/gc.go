@@ -9,12 +9,12 @@ import (
 // collection. It has a pointer so that it is an allocation of its own.
 type GCSentinel struct{ _ *byte }
 
-// afterEachGC makes a pool collect after each garbage collection, for as long as the pool
-// exists.
+// afterEachGC makes a pool collect after each garbage collection, for as long as
+// the pool exists.
 //
-// Why not a goroutine with a timer: it would need someone to stop it, and it would
-// work through quiet times. Why not in the calls of get and put: a pool that nobody
-// uses would keep young parts for ever.
+// Why not a goroutine with a timer: something would have to stop it, and it would
+// run through quiet times. Why not in the calls of get and put: an unused pool
+// would keep young parts for ever.
 func afterEachGC(p weak.Pointer[Pool]) {
 	runtime.AddCleanup(new(GCSentinel), func(p weak.Pointer[Pool]) {
 		parts := p.Value()

@@ -9,8 +9,8 @@ type Options struct {
 	// are each object's own, because they are what programs write to by mistake most
 	// often.
 	SharedMetadata bool
-	// Drop names fields that are skipped on the wire, by their JSON path:
-	// "metadata.managedFields". A path goes through lists ("spec.containers.env"), not
-	// into maps; one that the type does not have is an error.
+	// Drop names fields to skip on the wire, by their JSON path:
+	// "metadata.managedFields". A path goes through lists ("spec.containers.env"),
+	// not into maps. A path that the type does not have is an error.
 	Drop []string
 }

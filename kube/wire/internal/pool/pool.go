@@ -50,11 +50,11 @@ func New() *Pool {
 	return p
 }
 
-// Key names a part by what it was made of: 128 bits, of hashes whose seeds nobody
-// outside knows, so that no one can make two parts collide.
+// Key names a part by what it was made of: 128 bits of hashes with secret seeds, so
+// that no one can make two parts collide.
 type Key struct{ First, Second uint64 }
 
-// Part is memory that objects share, with what a pool needs to know of it.
+// Part is memory that objects share, with the data that a pool needs.
 type Part struct {
 	shape.Memory
 	// Ref is the reference that leads to the part; nil for text, which nobody can write
@@ -96,7 +96,7 @@ const (
 	SeveralOwners Owner = 1<<32 - 1
 )
 
-// OwnerOf makes an owner of what identifies an object.
+// OwnerOf makes an owner from a hash that identifies an object.
 func OwnerOf(hash uint64) Owner {
 	return Owner(1 + hash%(1<<32-2))
 }
@@ -105,8 +105,8 @@ func OwnerOf(hash uint64) Owner {
 // cost more than it saves, and without one nobody could verify it.
 const MinSize = 16
 
-// KeyOf is the key of what a decoder makes of raw for type t. Decoders of different
-// formats must not make different values of the same type and bytes.
+// KeyOf is the key of the value of type t that a decoder makes of raw. Decoders of
+// different formats must not make different values of the same type and bytes.
 func (p *Pool) KeyOf(t reflect.Type, raw []byte) Key {
 	return p.saltedKey(TypeSalt(t), raw)
 }
@@ -133,13 +133,13 @@ func (p *Pool) shard(k Key) *shard { return p.shardOf(k.First) }
 
 func (p *Pool) shardOf(a uint64) *shard { return &p.shards[a>>(64-shardBits)] }
 
-// Request is how a part is asked for.
+// Request is a lookup of a part.
 type Request struct {
 	Owner Owner
 	Now   Seconds
-	// Verify asks that the part be verified even if it is not due, because another part
-	// is being made of it. What goes into a pool must be made of bytes or of intact
-	// parts; otherwise its checksum would include a stray write from the start.
+	// Verify verifies the part even if it is not due, because another part is being
+	// made of it. A part in a pool must be made of bytes or of intact parts;
+	// otherwise its checksum would include a stray write from the start.
 	Verify bool
 }
 
@@ -201,7 +201,8 @@ func (p *Pool) Settle() {
 	}
 }
 
-// Stats is what a pool holds and what it was good for. The facade documents each field.
+// Stats says what a pool holds and how often it helped. The facade documents each
+// field.
 type Stats struct {
 	Parts, Young, Old   int
 	Bytes               int64
@@ -211,7 +212,7 @@ type Stats struct {
 	Verified            uint64
 }
 
-// Stats counts. It takes time by the number of parts.
+// Stats counts the parts. Its time grows with their number.
 func (p *Pool) Stats() Stats {
 	stats := Stats{StrayWrites: p.strays.count(), Verified: p.VerifiedBytes.Load()}
 	for i := range p.shards {

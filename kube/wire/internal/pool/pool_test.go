@@ -16,7 +16,7 @@ import (
 	"github.com/tarnproject/tarn/kube/wire/internal/wiretest"
 )
 
-// payload is a part that is large enough to be worth a weak pointer.
+// payload is a part that is large enough for a weak pointer.
 type payload struct {
 	n    int
 	next *payload
@@ -86,7 +86,7 @@ func TestPoolGenerations(t *testing.T) {
 		if n%4 < 2 {
 			p.lookup(numbered(p, n), 8) // shared
 		} else {
-			p.lookup(numbered(p, n), 7) // met again by the same object
+			p.lookup(numbered(p, n), 7) // used again by the same object
 		}
 		if n%2 == 0 {
 			alive = append(alive, x)
@@ -122,7 +122,7 @@ func TestPoolGenerations(t *testing.T) {
 	wiretest.CollectUntil(t, func() bool { return p.Stats().Parts == 0 })
 }
 
-// A part that comes again after it was forgotten is shared from then on.
+// A dropped part that comes again is shared from then on.
 func TestPoolRemembersForgotten(t *testing.T) {
 	p := New()
 	var used []*payload
@@ -145,7 +145,7 @@ func TestPoolRemembersForgotten(t *testing.T) {
 	if found < 95 {
 		t.Errorf("%d of 100 parts are shared when they come for the third time", found)
 	}
-	// One object that brings its part again and again is not shared.
+	// A part that one object brings again and again is not shared.
 	before := p.Stats().Old
 	for range 3 {
 		for n := range 100 {
@@ -180,7 +180,7 @@ func TestPoolIsBounded(t *testing.T) {
 	}
 }
 
-// A pool and what it holds go when nobody has the pool any more.
+// A pool and its content are collected when nothing refers to the pool.
 func TestPoolIsGarbage(t *testing.T) {
 	p := New()
 	x := weak.Make(p.offer(numbered(p, 1), &payload{}, UnknownOwner))
@@ -190,7 +190,7 @@ func TestPoolIsGarbage(t *testing.T) {
 }
 
 // Weak pointers of every kind of part: the memory of slices, maps, strings and
-// structs is found while it is in use, by whatever part of it.
+// structs is found while any piece of it is in use.
 func TestPoolKindsOfParts(t *testing.T) {
 	p := New()
 	list := []payload{{n: 1}, {n: 2}, {n: 3}}
@@ -225,8 +225,8 @@ func TestPoolKindsOfParts(t *testing.T) {
 	wiretest.CollectUntil(t, func() bool { return p.Stats().Parts == 0 })
 }
 
-// The pool against a plain model: it never returns anything else than the part that
-// was first offered and is still in use.
+// The pool against a plain model: it only returns the part that was first offered
+// and is still in use.
 func TestPoolModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := New()
@@ -257,7 +257,7 @@ func TestPoolModel(t *testing.T) {
 	})
 }
 
-// Distinct objects come and go; what remains is as small as if they had never been.
+// Distinct objects come and go; afterwards the pool is as small as before.
 func TestPoolChurn(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a million parts")
@@ -291,7 +291,7 @@ func TestPoolChurn(t *testing.T) {
 	if stats := p.Stats(); stats.Parts != 100 {
 		t.Errorf("stats %+v", stats)
 	}
-	// What fingerprints there are, and nothing else.
+	// Fingerprints remain, and nothing else.
 	if allowed := before + 512<<10; after > allowed {
 		t.Errorf("the heap was %d KiB and is %d KiB", before>>10, after>>10)
 	}
@@ -309,7 +309,7 @@ func TestPoolMapShrinks(t *testing.T) {
 	for n := range 40_000 {
 		by := Owner(1)
 		x := &payload{n: n}
-		if n%3 == 0 { // what two have met stays while it is in use
+		if n%3 == 0 { // a part that two objects use stays while it is in use
 			p.offer(numbered(p, n), x, by)
 			by = Owner(2)
 			kept = append(kept, x)

@@ -23,15 +23,15 @@ const (
 	demoteBatch = 32
 )
 
-// shard is the part of a pool under one lock.
+// shard is the section of a pool under one lock.
 //
-// Parts are found by the first half of their key, and then the second half is compared.
-// So a lookup that finds nothing, as most do, makes one hash and not two. Two parts with
-// the same first half do not occur by chance; if they did, the later one would not be
-// shared.
+// Parts are found by the first half of their key, and then the second half is
+// compared. So a lookup that finds nothing, as most do, makes one hash and not two.
+// Two parts with the same first half do not occur by chance; if they did, the later
+// one would not be shared.
 //
-// Invariants: young holds the key of each entry with a strong pointer once, in
-// the order of arrival; the first survived of them have survived a garbage collection.
+// Invariants: young holds the key of each entry with a strong pointer once, in the
+// order of arrival; the first survived of them have survived a garbage collection.
 type shard struct {
 	mu    sync.Mutex
 	parts map[uint64]*entry
@@ -70,9 +70,9 @@ func (e *entry) memory() shape.Memory { return shape.Memory{Ptr: e.ptr, N: e.n} 
 
 func (e *entry) toPart() Part { return Part{e.memory(), e.ref, e.checksum, int(e.size), e.checked} }
 
-// find returns what is filed under the first half of a key, with its ptr set, and
-// whether it is due to be verified; then the caller does so at once. The caller holds
-// the lock.
+// find returns the entry under the first half of a key, with its ptr set, and
+// whether it is due to be verified; then the caller verifies it at once. The caller
+// holds the lock.
 func (s *shard) find(a uint64, r Request) (e entry, due, found bool) {
 	kept, ok := s.parts[a]
 	if !ok {
@@ -98,11 +98,11 @@ func (s *shard) find(a uint64, r Request) (e entry, due, found bool) {
 	return e, due, true
 }
 
-// put adds a part, unless there is one already, and returns the one to use. The caller
-// holds the lock.
+// put adds a part, unless one exists already, and returns the one to use. The
+// caller holds the lock.
 func (s *shard) put(k Key, x Part, by Owner) Part {
 	if kept, ok := s.parts[k.First]; ok {
-		// Whether it is due does not matter: x is not better.
+		// Whether first is due does not matter: x is not better.
 		if first, _, ok := s.find(k.First, Request{Owner: by, Now: kept.checked}); ok && first.second == k.Second {
 			return first.toPart()
 		} else if ok {
@@ -126,7 +126,7 @@ func (s *shard) put(k Key, x Part, by Owner) Part {
 	return x
 }
 
-// remove takes a part out, if it is still the one that is filed there.
+// remove removes a part, if the entry still holds it.
 func (s *shard) remove(a uint64, ptr unsafe.Pointer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -170,8 +170,8 @@ func (s *shard) demoteAll() {
 	s.young = nil
 }
 
-// collect follows a garbage collection. It demotes the young parts that have survived
-// two collections, or all of them, and removes old parts that are gone.
+// collect runs after a garbage collection. It demotes the young parts that have
+// survived two collections, or all of them, and removes old parts that are gone.
 func (s *shard) collect(all bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

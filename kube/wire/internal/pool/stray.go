@@ -14,7 +14,7 @@ type StrayWrite struct {
 	Object string
 	// Field is the path of the field in the object.
 	Field string
-	// Memory is what was written to, if other objects may have it too.
+	// Memory is the memory that was written to, if other objects may have it too.
 	Memory unsafe.Pointer
 }
 
@@ -37,7 +37,8 @@ type loggedWrite struct {
 	at     time.Time
 }
 
-// strayRetention is how long a write stays in the log: several times as long as between two readings.
+// strayRetention is how long a write stays in the log: several times the interval
+// between two readings.
 const strayRetention = 2 * time.Minute
 
 func (l *strayLog) add(w StrayWrite, now time.Time) {
@@ -48,7 +49,7 @@ func (l *strayLog) add(w StrayWrite, now time.Time) {
 	l.writes = append(l.writes, loggedWrite{w, l.total, now})
 }
 
-// prune drops what has been in the log for long enough.
+// prune drops writes that are older than strayRetention.
 func (l *strayLog) prune(now time.Time) {
 	i := 0
 	for i < len(l.writes) && (now.Sub(l.writes[i].at) > strayRetention || now.Before(l.writes[i].at.Add(-strayRetention))) {

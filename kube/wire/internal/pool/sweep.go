@@ -6,7 +6,7 @@ import (
 	"unsafe"
 )
 
-// Seconds is a time, as precisely as verification needs it.
+// Seconds is a time with the precision that verification needs.
 type Seconds uint32
 
 func secondsAt(t time.Time) Seconds { return Seconds(t.Unix()) }
@@ -14,13 +14,13 @@ func secondsAt(t time.Time) Seconds { return Seconds(t.Unix()) }
 func Now() Seconds { return secondsAt(time.Now()) }
 
 const (
-	// verifyEvery is how long something is trusted after it was made or verified. It
+	// verifyEvery is how long a part is trusted after it was made or verified. It
 	// bounds the cost: a part is verified at most that often, however often it is
 	// used.
 	verifyEvery Seconds = 60
-	// sweepEvery is how long it takes to verify all parts of a pool once. It is half
-	// of what is promised, because Sweep is called only every few seconds, and a part
-	// may come into its shard just after that was verified.
+	// sweepEvery is how long it takes to verify all parts of a pool once. It is
+	// half of the promise, because Sweep is called only every few seconds, and a
+	// part may enter its shard just after that was verified.
 	sweepEvery = 5 * time.Minute
 )
 
@@ -28,7 +28,7 @@ const (
 // back makes everything due.
 func (s Seconds) Due(now Seconds) bool { return now-s >= verifyEvery }
 
-// sweep is how far the verification of all parts has come.
+// sweep is the progress of the verification of all parts.
 type sweep struct {
 	mu sync.Mutex
 	// last is when Sweep was last called, pending how many shards are due for the time
@@ -42,13 +42,14 @@ type sweep struct {
 	full  time.Time
 }
 
-// Sweep verifies some of the parts: as many as are due for the time since it was last
-// called, by any caller, so that each is verified every five minutes. When it finds one
-// that a program wrote to, the next call verifies all of them, at most once a minute.
+// Sweep verifies some of the parts: as many as are due for the time since the last
+// call, by any caller, so that each is verified every five minutes. When it finds
+// one that a program wrote to, the next call verifies all of them, at most once a
+// minute.
 //
-// Why not a goroutine of the pool: a pool has no end at which to stop it. Why not after
-// garbage collections, when unused parts are released: a quiet process has no garbage
-// collection for a long time.
+// Why not a goroutine of the pool: a pool has no end at which to stop it. Why not
+// after garbage collections, when unused parts are released: a quiet process has no
+// garbage collection for a long time.
 func (p *Pool) Sweep(now time.Time) {
 	first, n := p.sweep.nextShards(now)
 	for i := range n {
@@ -88,7 +89,7 @@ func (s *sweep) strayFound() {
 	s.found = true
 }
 
-// VerifyPart verifies the part of a key, whose content is not what the key says.
+// VerifyPart verifies the part of a key whose content does not match the key.
 func (p *Pool) VerifyPart(k Key) {
 	s := p.shard(k)
 	s.mu.Lock()

@@ -43,8 +43,8 @@ func distinctPods(t testing.TB, n int) [][]byte {
 	return raws
 }
 
-// BenchmarkProtobuf decodes pods: "first" with an empty pool each time around, "again"
-// with a pool that has met them before and with the objects in use.
+// BenchmarkProtobuf decodes pods: "first" with an empty pool each round, "again"
+// with a pool that knows them and with the objects in use.
 func BenchmarkProtobuf(b *testing.B) {
 	of := reflect.TypeFor[corev1.Pod]()
 	for name, raws := range map[string][][]byte{"replicas": replicas(b, 1000), "distinct": distinctPods(b, 1000)} {
@@ -81,8 +81,8 @@ func BenchmarkProtobuf(b *testing.B) {
 	}
 }
 
-// BenchmarkProtobufParallel is about the locks of the pool: CPU per object should not
-// depend on the number of goroutines.
+// BenchmarkProtobufParallel measures the locks of the pool: CPU per object should
+// not depend on the number of goroutines.
 func BenchmarkProtobufParallel(b *testing.B) {
 	raws := replicas(b, 1000)
 	for _, goroutines := range []int{1, 2, 8} {
@@ -98,7 +98,7 @@ func BenchmarkProtobufParallel(b *testing.B) {
 	}
 }
 
-// BenchmarkProtobufHeap reports what pods cost that are kept, pool included.
+// BenchmarkProtobufHeap reports the memory of pods that are held, pool included.
 func BenchmarkProtobufHeap(b *testing.B) {
 	of := reflect.TypeFor[corev1.Pod]()
 	for name, raws := range map[string][][]byte{"replicas": replicas(b, 5000), "distinct": distinctPods(b, 5000)} {

@@ -14,17 +14,17 @@ func (r *reader) planned(n *node, i, end int) bool {
 	case left == decodesItself:
 		return false
 	case left == proven || r.decoder == nil || !n.state.CompareAndSwap(left, left-1) || n.dropping != 0:
-		return true // or others are at it
+		return true // or another goroutine compares it now
 	}
 	raw := r.data[i:end]
 	ours, stock, again := reflect.New(n.typ), reflect.New(n.typ), reflect.New(n.typ)
-	plain := reader{depth: r.depth} // shares nothing, proves nothing
+	plain := reader{depth: r.depth} // without a pool it shares nothing and compares nothing
 	if !plain.object(n, raw, ours.UnsafePointer()) || n.unmarshal(raw, stock.UnsafePointer()) != nil ||
 		reflect.DeepEqual(ours.Interface(), stock.Interface()) {
 		return true
 	}
 	if n.unmarshal(raw, again.UnsafePointer()) == nil && reflect.DeepEqual(stock.Interface(), again.Interface()) {
-		n.state.Store(decodesItself) // and not just a NaN, which equals nothing
+		n.state.Store(decodesItself) // the difference is not just a NaN, which equals nothing
 		return false
 	}
 	return true

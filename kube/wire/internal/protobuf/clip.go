@@ -2,8 +2,8 @@ package protobuf
 
 import "reflect"
 
-// clip takes from all slices in v the room to grow that a type's own decoder may
-// have left: an append would write where another object's append has written.
+// clip removes the spare capacity of all slices in v, which a type's own decoder
+// may have left: an append would write where another object's append has written.
 func clip(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -34,8 +34,8 @@ func clip(v reflect.Value) {
 	}
 }
 
-// growable says whether there can be slices in a type that clip would find. A type
-// within itself has its answer on an outer level.
+// growable says whether a type can contain slices that clip would find. For a type
+// within itself, an outer level has the answer.
 func growable(t reflect.Type, within map[reflect.Type]bool) bool {
 	if within[t] {
 		return false

@@ -10,11 +10,11 @@ import (
 	"github.com/tarnproject/tarn/kube/wire/internal/shape"
 )
 
-// errTooDeep says that messages lie deeper in each other than is reasonable.
-var errTooDeep = fmt.Errorf("more than %d messages in each other", maxDepth)
+// errTooDeep says that messages are nested deeper than is reasonable.
+var errTooDeep = fmt.Errorf("messages are nested more than %d deep", maxDepth)
 
-// object tries the fast path, and leaves to the stock decoder what is
-// irregular in any way: values and errors are the stock decoder's then.
+// object tries the fast path, and leaves any irregular object to the stock decoder:
+// values and errors are the stock decoder's then.
 func (d *Decoder) object(raw []byte, m Event, held Held) (object any, err error) {
 	at := 0
 	defer func() {
@@ -54,7 +54,7 @@ func (r *reader) object(n *node, raw []byte, base unsafe.Pointer) bool {
 	r.data, r.owner, r.at, r.deep = raw, pool.UnknownOwner, 0, false
 	r.stats.objects++
 	if r.pool != nil {
-		// Parts that were seen last are used without asking the pool. So they are forgotten
+		// Recent parts are used without a lookup in the pool, so they are forgotten
 		// when any decoder finds a stray write.
 		if n := r.pool.Epoch.Load(); n != r.epoch {
 			r.epoch = n
@@ -76,8 +76,8 @@ func (r *reader) object(n *node, raw []byte, base unsafe.Pointer) bool {
 	return ok
 }
 
-// ownMessage lets a type decode itself. Groups, which some do not skip safely, go
-// to the stock decoder, behind a check of their depth.
+// ownMessage lets a type decode itself. Some types do not skip groups safely, so
+// groups go to the stock decoder, after a check of their depth.
 func (r *reader) ownMessage(n *node, i, end int, base unsafe.Pointer) bool {
 	b := r.data[:end]
 	if !flat(b, i) {

@@ -13,9 +13,9 @@ import (
 
 // Decoder decodes the objects of one Go type from protobuf.
 type Decoder struct {
-	objectType  reflect.Type // of the struct
+	objectType  reflect.Type // the struct type
 	pointerType reflect.Type
-	meta        uintptr // where in the struct its metadata are, if it has any
+	meta        uintptr // the offset of its metadata, if it has any
 	hasMeta     bool
 	opts        pool.Options
 	plan        *plan
@@ -44,8 +44,8 @@ type unmarshaler interface {
 // Decode decodes an object that has no earlier or later states.
 func (d *Decoder) Decode(raw []byte) (any, error) { return d.object(raw, Standalone, nil) }
 
-// DecodeAt decodes a state of an object that is held. What did not change is taken over
-// from the state that is held.
+// DecodeAt decodes a state of an object that the caller holds. What did not change
+// is taken over from the held state.
 func (d *Decoder) DecodeAt(m Event, raw []byte, held Held) (any, error) {
 	if d.opts.Pool == nil || held == nil || !d.hasMeta {
 		return d.Decode(raw)
@@ -53,7 +53,7 @@ func (d *Decoder) DecodeAt(m Event, raw []byte, held Held) (any, error) {
 	return d.object(raw, m, held)
 }
 
-// ForgetAbove forgets the last states if there are those of more than n objects.
+// ForgetAbove forgets the last states if it remembers those of more than n objects.
 func (d *Decoder) ForgetAbove(n int) {
 	if d.lastStates.len() > n {
 		d.lastStates.clear()

@@ -77,7 +77,7 @@ func stockProtobuf(of reflect.Type, raw []byte) (any, error) {
 	return v.Interface(), err
 }
 
-// protobufFast says whether the fast path takes an object.
+// protobufFast says whether the fast path decodes an object.
 func protobufFast(d *Decoder, raw []byte) bool {
 	r := reader{pool: d.opts.Pool, decoder: d}
 	return r.object(d.plan.root, raw, reflect.New(d.objectType).UnsafePointer())
@@ -126,7 +126,7 @@ func TestProtobufEveryType(t *testing.T) {
 	}
 }
 
-// checkCapacity looks for slices with room to grow: an append would write into
+// checkCapacity looks for slices with spare capacity: an append would write into
 // memory that others may share.
 func checkCapacity(t testing.TB, v reflect.Value) {
 	switch v.Kind() {
@@ -154,22 +154,22 @@ func checkCapacity(t testing.TB, v reflect.Value) {
 	}
 }
 
-// Most types are decoded by their plan; those that are not are known.
+// Most types are decoded by their plan; the exceptions are listed.
 func TestProtobufPlans(t *testing.T) {
 	for _, of := range protobufTypes() {
 		var found []string
 		collectOwn(newProtobuf(t, of, pool.Options{}).plan.root, map[reflect.Type]bool{}, &found)
 		for _, name := range found {
-			if !knownOwn[name] {
+			if !selfDecoding[name] {
 				t.Errorf("%v: %s decodes itself", of, name)
 			}
 		}
 	}
 }
 
-var knownOwn = map[string]bool{
+var selfDecoding = map[string]bool{
 	"v1.MicroTime": true, "v1.Time": true, "resource.Quantity": true,
-	// Those that have a list or map that is a message of its own:
+	// Types with a list or map that is a message of its own:
 	"v1.APIResource": true, "v1.UserInfo": true, "v1beta1.UserInfo": true,
 	"v1.SubjectAccessReviewSpec": true, "v1beta1.SubjectAccessReviewSpec": true,
 	"v1.TokenRequestSpec":              true,
@@ -193,22 +193,22 @@ func collectOwn(n *node, seen map[reflect.Type]bool, found *[]string) {
 }
 
 // A type whose Unmarshal does more than its tags say decodes itself.
-type louder struct {
+type upperCased struct {
 	Text string `protobuf:"bytes,1,opt,name=text" json:"text"`
 }
 
-func (l *louder) Unmarshal(raw []byte) error {
+func (l *upperCased) Unmarshal(raw []byte) error {
 	l.Text = strings.ToUpper(string(raw[2:]))
 	return nil
 }
 
-type speech struct {
-	Words []louder `protobuf:"bytes,1,rep,name=words" json:"words"`
+type upperCasedList struct {
+	Words []upperCased `protobuf:"bytes,1,rep,name=words" json:"words"`
 }
 
-func (s *speech) Unmarshal(raw []byte) error {
+func (s *upperCasedList) Unmarshal(raw []byte) error {
 	for len(raw) > 0 {
-		var l louder
+		var l upperCased
 		if err := l.Unmarshal(raw[2 : 2+raw[1]]); err != nil {
 			return err
 		}
@@ -219,13 +219,13 @@ func (s *speech) Unmarshal(raw []byte) error {
 }
 
 func TestProtobufPlanIsProven(t *testing.T) {
-	d := newProtobuf(t, reflect.TypeFor[speech](), pool.Options{Pool: pool.New()})
+	d := newProtobuf(t, reflect.TypeFor[upperCasedList](), pool.Options{Pool: pool.New()})
 	for i := range 5 {
 		got, err := d.Decode([]byte("\x0a\x04\x0a\x02hi\x0a\x04\x0a\x02yo"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if text := fmt.Sprint(got.(*speech).Words); text != "[{HI} {YO}]" {
+		if text := fmt.Sprint(got.(*upperCasedList).Words); text != "[{HI} {YO}]" {
 			t.Errorf("time %d: %s", i, text)
 		}
 	}
@@ -260,7 +260,7 @@ func TestProtobufRandomBytes(t *testing.T) {
 	}
 }
 
-// wantStockProtobuf compares what the stock decoder makes of raw with what d does.
+// wantStockProtobuf compares d with the stock decoder on raw.
 func wantStockProtobuf(t testing.TB, d *Decoder, raw []byte) {
 	t.Helper()
 	wantStock(t, d, d.Decode, raw)

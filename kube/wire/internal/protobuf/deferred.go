@@ -8,9 +8,9 @@ import (
 )
 
 // deferred is what is yet to be copied out of the object's bytes: text, and numbers
-// that are pointed to. All of it goes into one allocation, whose size is known when the
-// object, or a shared part of it, has been read to its end. So a number that is pointed
-// to belongs to one object or to one shared part.
+// behind pointers. All of it goes into one allocation. The size is known when the
+// object, or a shared part of it, has been read to its end. So a number behind a
+// pointer belongs to one object or to one shared part.
 type deferred struct {
 	texts   []deferredText
 	blobs   []deferredText
@@ -19,12 +19,12 @@ type deferred struct {
 	numbers [numberSizes][]deferredNumber
 	times   []deferredTime
 	size    int
-	// first is where the texts of the frame begin that was opened last.
+	// first is where the texts of the innermost open frame begin.
 	first int
 	// large is how many bytes of text got an allocation of their own.
 	large int
-	// frame is the number of the frame that was opened last and is not closed, opened
-	// that of the last one. A frame within another has the larger number.
+	// frame is the number of the innermost open frame, opened that of the last
+	// frame that was opened. A frame within another has the larger number.
 	frame, opened int
 }
 
@@ -36,15 +36,16 @@ type deferredText struct {
 	same uint32
 }
 
-// sameTexts is with how many texts before it a text is compared, if it is as long as
-// sameLength. A pod's mounts name its volumes, and its address is there twice.
+// sameTexts is with how many earlier texts a text is compared, if it is at least
+// sameLength long. A pod's mounts name its volumes, and a pod has its address
+// twice.
 const (
 	sameTexts  = 32
 	sameLength = 8
 )
 
-// deferredEntry is an entry to be put into a map of texts or of bytes. Its key and its
-// value are known, or they are bytes to be copied.
+// deferredEntry is an entry to be put into a map of texts or of bytes. Its key and
+// its value are known, or are bytes to be copied.
 type deferredEntry struct {
 	table                unsafe.Pointer
 	isText               bool
@@ -53,7 +54,7 @@ type deferredEntry struct {
 	value, end           uint32
 }
 
-// deferredMap is a map to be filled with messages, whose own text has to come first.
+// deferredMap is a map to be filled with messages, whose text is set first.
 type deferredMap struct {
 	table  reflect.Value
 	keys   []string
@@ -77,7 +78,7 @@ func (d *deferred) text(data []byte, start, end int, dst *string) {
 	}
 }
 
-// earlier returns the number of a text of this frame that is equal, 0 if there is none.
+// earlier returns the number of an equal text of this frame, or 0.
 func (d *deferred) earlier(data []byte, start, end int) uint32 {
 	if end-start < sameLength {
 		return 0
@@ -114,7 +115,7 @@ func (d *deferred) messages(m reflect.Value, keys []string, values unsafe.Pointe
 	d.maps = append(d.maps, deferredMap{m, keys, values, elem})
 }
 
-// deferredFrame is where what is deferred of a part begins.
+// deferredFrame is where the deferred values of a part begin.
 type deferredFrame struct {
 	texts, blobs, entries, maps, times int
 	first, size, large                 int
@@ -137,7 +138,7 @@ func (d *deferred) open() deferredFrame {
 	return frame
 }
 
-// close sets what was deferred of a part, and returns how many bytes that are.
+// close sets the deferred values of a part, and returns their size in bytes.
 func (d *deferred) close(data []byte, frame deferredFrame) int {
 	size := d.size + d.large
 	slab := make([]byte, 0, (d.size+7)&^7) // aligned for numbers, however small
@@ -166,7 +167,7 @@ func (d *deferred) close(data []byte, frame deferredFrame) int {
 	return size
 }
 
-// rewind forgets what was to be set since a frame was opened.
+// rewind drops the values that were deferred since a frame was opened.
 func (d *deferred) rewind(frame deferredFrame) {
 	clear(d.texts[frame.texts:])
 	clear(d.blobs[frame.blobs:])
@@ -182,7 +183,8 @@ func (d *deferred) rewind(frame deferredFrame) {
 	d.first, d.size, d.large, d.frame = frame.first, frame.size, frame.large, frame.outer
 }
 
-// put puts the entry into its map. What is not known of it is appended to slab.
+// put puts the entry into its map. Bytes that are not known yet are appended to
+// slab.
 func (e *deferredEntry) put(data, slab []byte) []byte {
 	key := e.knownKey
 	if e.key < e.keyEnd {
@@ -202,7 +204,7 @@ func (e *deferredEntry) put(data, slab []byte) []byte {
 	return slab
 }
 
-// lastText is the text that the last n bytes of slab are, without a copy.
+// lastText returns the last n bytes of slab as a text, without a copy.
 func lastText(slab []byte, n int) string {
 	if n == 0 {
 		return ""
@@ -219,7 +221,7 @@ func (t *deferredMap) fill() {
 	}
 }
 
-// text sets a string: to one that was seen before, or later.
+// text sets a string: at once if the text is known, else when the frame closes.
 func (r *reader) text(f *field, start, end int, dst *string) {
 	raw := r.data[start:end]
 	if r.pool == nil || len(raw) == 0 || len(raw) > recent.MaxText {
@@ -247,7 +249,7 @@ func (r *reader) text(f *field, start, end int, dst *string) {
 	r.texts.text(r.data, start, end, dst)
 }
 
-// textNow is a string that cannot be set later.
+// textNow returns a string that cannot be set later.
 func (r *reader) textNow(raw []byte) string {
 	if r.pool != nil && len(raw) <= recent.MaxText {
 		if known, ok := r.known.Get(r.pool.Seed, raw); ok {

@@ -12,7 +12,7 @@ import (
 	"github.com/tarnproject/tarn/kube/wire/internal/wiretest"
 )
 
-// A text that an object has twice is in memory once.
+// A text that occurs twice in an object is in memory once.
 func TestTextTwiceInAnObject(t *testing.T) {
 	once := 0
 	d := newProtobuf(t, reflect.TypeFor[corev1.Pod](), pool.Options{Pool: pool.New()})
@@ -28,8 +28,8 @@ func TestTextTwiceInAnObject(t *testing.T) {
 			once++
 		}
 	}
-	// A list that may come again is a part with memory of its own, until the reader has
-	// learned that it does not. Under the race detector readers are lost all the time.
+	// A list that may repeat is a part with memory of its own, until the reader has
+	// learned that it does not. The race detector drops readers all the time.
 	if once < 100 && !wiretest.RaceEnabled {
 		t.Errorf("%d of 200 pods have their address once", once)
 	}
@@ -60,8 +60,8 @@ func TestMapsThatDifferShareText(t *testing.T) {
 		}
 		last = *got
 	}
-	// Readers, which remember texts, are lost to garbage collections, and all the time
-	// under the race detector.
+	// Garbage collections drop readers, which remember texts; the race detector
+	// drops them all the time.
 	if shared < 40 && !wiretest.RaceEnabled {
 		t.Errorf("%d of 200 pods share text that all have", shared)
 	}

@@ -2,16 +2,16 @@ package protobuf
 
 import "reflect"
 
-// tooDeep says whether messages or groups in raw lie more than limit levels in each
-// other. It guards the stock decoder, which follows them with the stack; it sees what
-// that one would see before it finds something malformed.
+// tooDeep says whether messages or groups in raw are nested more than limit levels
+// deep. It guards the stock decoder, which recurses into them, and sees what the
+// stock decoder would see before it finds something malformed.
 func (n *node) tooDeep(raw []byte, limit int) bool {
 	_, deep := n.checkDepth(raw, limit)
 	return deep
 }
 
 // checkDepth walks through a message. It ends with ok false where the stock decoder
-// would give up.
+// would fail.
 func (n *node) checkDepth(b []byte, limit int) (ok, deep bool) {
 	if limit == 0 {
 		return false, true
@@ -48,7 +48,8 @@ func (n *node) checkDepth(b []byte, limit int) (ok, deep bool) {
 	return true, false
 }
 
-// checkDepth walks through the message in a field, or in the value of a map's entry.
+// checkDepth walks through the message in a field, or in the value of a map's
+// entry.
 func (f *field) checkDepth(b []byte, limit int) (ok, deep bool) {
 	if f.kind == kindUnknown || f.message == nil {
 		return true, false
@@ -75,9 +76,10 @@ func (f *field) checkDepth(b []byte, limit int) (ok, deep bool) {
 	return true, false
 }
 
-// tooDeepHere says whether a part that was found would lie too deep where it is to
-// be used: it may have been made for a place further up. Its bytes tell, and for
-// types without themselves within, and short ones, there is no need to ask.
+// tooDeepHere says whether a found part would be nested too deep in its new place:
+// it may have been made for a place further up. It reads the part's bytes, except
+// for types that do not contain themselves and for short parts, which cannot be too
+// deep.
 func (r *reader) tooDeepHere(f *field, i, end int) bool {
 	if f.message == nil || r.depth+(end-i)/2 < maxDepth || !f.child().recursive {
 		return false
@@ -97,7 +99,7 @@ func (r *reader) tooDeepHere(f *field, i, end int) bool {
 	return false
 }
 
-// recursive says whether messages of a type can lie in each other without end.
+// recursive says whether messages of a type can be nested without end.
 func recursive(t reflect.Type, above, known map[reflect.Type]bool) bool {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Map:

@@ -1,19 +1,19 @@
 package protobuf
 
-// Event is what happens to an object with the state that is decoded.
+// Event is what happens to an object when the decoded state arrives.
 type Event uint8
 
 const (
-	// Standalone: nothing is known of earlier or later states.
+	// Standalone: earlier and later states are unknown.
 	Standalone Event = iota
-	// Added: the object is held from now on, and may change.
+	// Added: the caller holds the object from now on, and it may change.
 	Added
-	// Modified: the object is held in an earlier state.
+	// Modified: the caller holds an earlier state of the object.
 	Modified
-	// Deleted: the object is held, and is not any more after this state.
+	// Deleted: the caller holds the object, and drops it after this state.
 	Deleted
 )
 
-// Held finds the state of an object that is held, by its namespace and name; nil if
-// there is none. Several goroutines may call it at a time.
+// Held returns the state of an object that the caller holds, by namespace and name;
+// nil if it holds none. Several goroutines may call it at a time.
 type Held func(namespace, name string) any

@@ -42,7 +42,7 @@ const (
 	kindQuantityMap
 	kindMessageMap
 
-	// kindRuns is the first of those that are made of several fields in a row.
+	// kindRuns is the first kind that is made of several fields in a row.
 	kindRuns = kindStrings
 )
 
@@ -54,22 +54,22 @@ type field struct {
 	tagSize  uint8
 	// private keeps the field's map or list, or what it points to, from being shared.
 	private bool
-	// identity says in which way the text tells objects apart.
+	// identity says how the text identifies objects.
 	identity identity
 	// reusable says that the message may be taken over from an object's last state,
-	// stable that it mostly is.
+	// stable that it usually is.
 	reusable, stable bool
 
 	tag       uint32
 	offset    uint32
 	elemSize  uint32 // of a slice's elements, a map's values, what a pointer points to
-	statIndex int32  // where the statistics of this field are
+	statIndex int32  // the index of this field's statistics
 	salt      uint64 // of the keys of parts
 	node      atomic.Pointer[node]
 	*fieldType
 }
 
-// identity is what the text of a field has to do with which object it is.
+// identity says which part of an object's identity a field holds.
 type identity uint8
 
 const (
@@ -79,7 +79,7 @@ const (
 	isUID
 )
 
-// fieldType is what is needed of a field less often.
+// fieldType is the data of a field that is needed less often.
 type fieldType struct {
 	typ     reflect.Type // of the field
 	elem    reflect.Type
@@ -91,8 +91,8 @@ type fieldType struct {
 	name    string // in JSON
 }
 
-// formatSalt keeps parts that were made of protobuf from being mistaken for
-// such that were made of the same bytes in another format.
+// formatSalt keeps parts that were made of protobuf from being mistaken for parts
+// that were made of the same bytes in another format.
 const formatSalt = 0x70726f746f627566
 
 func (f *field) init(parent *node, number int, sf reflect.StructField) {
@@ -131,7 +131,7 @@ func (f *field) classify(t reflect.Type) {
 		return
 	}
 	if reflect.PointerTo(t).Implements(unmarshalerType) {
-		return // a list or map that is a message of its own, nil or not: left to the parent's Unmarshal
+		return // a list or map that is a message of its own, nil or not: the parent's Unmarshal decodes it
 	}
 	switch t.Kind() {
 	case reflect.Slice:

@@ -9,9 +9,9 @@ import (
 	"github.com/tarnproject/tarn/kube/wire/internal/shape"
 )
 
-// fieldStats are the statistics of a reader about all fields, and what it saw last in
-// them. The statistics are small and lie apart, so that skipping a field reads no other
-// memory.
+// fieldStats are a reader's statistics of all fields, and the last content of each.
+// The statistics are small and apart from the content, so that skipping a field
+// reads no other memory.
 type fieldStats struct {
 	inPool      []recent.Repetition
 	inLastState []recent.Repetition
@@ -21,9 +21,10 @@ type fieldStats struct {
 	objects uint32
 }
 
-// lastContent is what was seen last in a field: its texts, or the parts that were found
-// in the pool, with their bytes. The nth content of a field in an object, such as the
-// ports of its nth container, is compared with the nth content in the object before.
+// lastContent is the last content of a field: its texts, or the parts that were
+// found in the pool, with their bytes. The nth content of a field in an object,
+// such as the ports of its nth container, is compared with the nth content in the
+// object before.
 //
 // It is not a [recent.Table]: the position says where to look, and no hash is made.
 type lastContent struct {
@@ -58,9 +59,9 @@ const (
 	lastParts = 4
 )
 
-// index returns the place of a field with content of about this size: where a list has
-// two kinds of entries, one that repeats and one that does not, they mostly differ
-// in it.
+// index returns the slot of a field with content of about this size. Where a list
+// has two kinds of entries, one that repeats and one that does not, they mostly
+// differ in size.
 func (h *fieldStats) index(f *field, size int) int {
 	i := int(f.statIndex)*4 + bits.Len(uint(size))%4
 	if i >= len(h.inPool) {
@@ -72,8 +73,8 @@ func (h *fieldStats) index(f *field, size int) int {
 	return i
 }
 
-// findLast finds a part among the last. To compare bytes takes a tenth of the time of
-// hashing them, and in a list the next object is often like the last one.
+// findLast finds a part among the last ones. Comparing bytes takes a tenth of the
+// time of hashing them, and in a list the next object is often like the last one.
 func (h *fieldStats) findLast(i int, raw []byte, now pool.Seconds) (x pool.Part, turn uint32) {
 	l := &h.last[i]
 	turn = l.next(h.objects)
@@ -86,13 +87,13 @@ func (h *fieldStats) findLast(i int, raw []byte, now pool.Seconds) (x pool.Part,
 	return pool.Part{}, turn
 }
 
-// lastText is the slot of the text that was seen last.
+// lastText is the slot of the last text.
 func (h *fieldStats) lastText(i int) *string {
 	l := &h.last[i]
 	return &l.texts[l.next(h.objects)%lastTexts]
 }
 
-// forget drops all that was seen last.
+// forget drops the last contents of all fields.
 func (h *fieldStats) forget() {
 	clear(h.last)
 	h.kept = 0

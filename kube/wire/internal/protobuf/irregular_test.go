@@ -32,7 +32,7 @@ func text(number int, s string) []byte { return lenField(number, []byte(s)) }
 
 func join(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
 
-// What writers do not send, and the stock decoder takes or refuses.
+// Bytes that writers do not send, and that the stock decoder accepts or refuses.
 func TestProtobufIrregular(t *testing.T) {
 	meta := func(b ...[]byte) []byte { return lenField(1, b...) }
 	spec := func(b ...[]byte) []byte { return lenField(2, b...) }
@@ -142,7 +142,7 @@ func TestProtobufDepth(t *testing.T) {
 	for name, wrap := range map[string]func([]byte) []byte{"not": not, "properties": property, "irregular": repeated} {
 		t.Run(name, func(t *testing.T) {
 			d := newProtobuf(t, of, pool.Options{Pool: pool.New()})
-			for range 10 { // so that its parts are well known
+			for range 10 { // so that its parts are in the pool
 				wantStockProtobuf(t, d, nestedSchema(900, wrap))
 			}
 			for range 3 {

@@ -11,9 +11,9 @@ import (
 	"github.com/tarnproject/tarn/kube/wire/internal/shape"
 )
 
-// minTakeOver is how many bytes a part must be made of to be compared with the last
-// state. From minOwnText bytes on a part has text of its own, so that the next states,
-// which take it over, do not keep all text of this one.
+// minTakeOver is how many bytes a part must have to be compared with the last
+// state. From minOwnText bytes on a part has text of its own, so that later states
+// that take it over do not keep all text of this one.
 const (
 	minTakeOver = 64
 	minOwnText  = 128
@@ -23,7 +23,7 @@ const (
 type lastState struct {
 	event Event
 	held  Held
-	// mayHaveLast says that there may be a last state, verify that what is taken over
+	// mayHaveLast says that there may be a last state, verify that parts taken over
 	// from it must be verified.
 	mayHaveLast, verify bool
 	// readAt is when the object was read.
@@ -32,8 +32,8 @@ type lastState struct {
 	// object's uid, 0 until that is read.
 	name, namespace []byte
 	uid             uint64
-	// before has the hashes of the last state, now those of this one. all says that the
-	// last state has more than one.
+	// before has the hashes of the last state, now those of this one. all says that
+	// the last state has more than one.
 	before, now partHashes
 	all         bool
 	window      window
@@ -43,8 +43,8 @@ type lastState struct {
 	}
 }
 
-// window is the memory being decoded into, and the same memory in the last state, nil if
-// there is none. The place tells it from other windows of the object.
+// window is the memory being decoded into, and the same memory in the last state,
+// nil if there is none. place tells it from other windows of the object.
 type window struct {
 	base, last unsafe.Pointer
 	size       uintptr
@@ -65,8 +65,8 @@ func (l *lastState) leave() {
 	l.held, l.name, l.namespace, l.window = nil, nil, nil, window{}
 }
 
-// identify takes a text that says which object it is. At the uid, which servers write
-// after the name, it looks for the last state.
+// identify records a text that identifies the object. At the uid, which servers
+// write after the name, it looks for the last state.
 func (r *reader) identify(what identity, raw []byte) {
 	switch what {
 	case isName:
@@ -82,7 +82,7 @@ func (r *reader) identify(what identity, raw []byte) {
 	}
 }
 
-// recall finds the last state, and what it was made of.
+// recall finds the last state and its hashes.
 func (r *reader) recall() {
 	last := r.heldState()
 	if last == nil {
@@ -97,7 +97,8 @@ func (r *reader) recall() {
 	}
 }
 
-// heldState is the state that is held of the object, nil if there is none of its type.
+// heldState returns the state that the caller holds of the object, nil if it holds
+// none of this type.
 func (r *reader) heldState() unsafe.Pointer {
 	if len(r.name) == 0 {
 		return nil
@@ -113,16 +114,16 @@ func (d *Decoder) version(state unsafe.Pointer) string {
 	return (*metav1.ObjectMeta)(unsafe.Add(state, d.meta)).ResourceVersion
 }
 
-// salt tells a state from every other one that is remembered. Two states at the same
-// address, one after the other, have different versions, unless a server went back in
-// time; then the hashes of the first are replaced: see note.
+// salt tells a state from every other remembered one. Two successive states at the
+// same address have different versions, unless a server went back in time; then the
+// hashes of the first are replaced: see note.
 func (r *reader) salt(state unsafe.Pointer) uint64 {
 	return maphash.String(r.pool.Seed, r.decoder.version(state)) + uint64(uintptr(state))*0x9E3779B97F4A7C15
 }
 
-// note remembers the hashes of the state at base, in place of those of the state before.
-// Only if an object was listed again unchanged do the old hashes stay, because the old
-// object is the one that stays held.
+// note remembers the hashes of the state at base, in place of those of the state
+// before. If an object was listed again unchanged, the old hashes stay, because the
+// caller keeps the old object.
 func (r *reader) note(base unsafe.Pointer) {
 	p := &r.decoder.lastStates
 	if r.event == Standalone {
@@ -143,15 +144,15 @@ func (r *reader) note(base unsafe.Pointer) {
 	}
 }
 
-// noted says whether this state, with this part, is the one that is remembered.
+// noted says whether the remembered state is this one, with this part.
 func (r *reader) noted(state unsafe.Pointer, hash uint64) bool {
 	r.decoder.lastStates.recall(r.uid, &r.before)
 	r.before.applySalt(r.salt(state))
 	return r.before.has(hash)
 }
 
-// enter opens the window of a field that is about to be decoded, and returns the window
-// around it.
+// enter opens the window of a field that is about to be decoded, and returns the
+// window around it.
 func (r *reader) enter(f *field, dst, base unsafe.Pointer, n int) window {
 	outer := r.window
 	if r.mayHaveLast {
@@ -198,8 +199,9 @@ func (f *field) partAt(field unsafe.Pointer, n int) shape.Memory {
 	return shape.Memory{Ptr: *(*unsafe.Pointer)(field), N: n}
 }
 
-// unchanged says whether a field has the same bytes as in the last state, and returns the
-// field's address there. A field that changes with every state is compared now and then.
+// unchanged says whether a field has the same bytes as in the last state, and
+// returns the field's address there. A field that changes with every state is only
+// compared now and then.
 func (r *reader) unchanged(f *field, i, end int, dst unsafe.Pointer) (last unsafe.Pointer, ok bool) {
 	if r.event == Standalone || r.uid == 0 || end-i < minTakeOver || uintptr(dst)-uintptr(r.window.base) >= r.window.size {
 		return nil, false

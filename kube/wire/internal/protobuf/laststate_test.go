@@ -20,7 +20,7 @@ import (
 	"github.com/tarnproject/tarn/kube/wire/internal/wiretest"
 )
 
-// holding is a decoder and what became of what it decoded, by namespace and name.
+// holding is a decoder and the objects that it decoded, by namespace and name.
 type holding struct {
 	*Decoder
 	mu      sync.Mutex
@@ -41,7 +41,7 @@ func (h *holding) put(namespace, name string, object any) {
 	h.objects[namespace+"/"+name] = object
 }
 
-// pod decodes a state of a pod, which is held then.
+// pod decodes a state of a pod and holds it.
 func (h *holding) pod(t testing.TB, m Event, pod *corev1.Pod) *corev1.Pod {
 	t.Helper()
 	object, err := h.DecodeAt(m, wiretest.Marshal(t, pod), h.held)
@@ -52,7 +52,7 @@ func (h *holding) pod(t testing.TB, m Event, pod *corev1.Pod) *corev1.Pod {
 	return object.(*corev1.Pod)
 }
 
-// Whatever changes from state to state, and whatever stays, the values are the stock
+// Whatever changes or stays from state to state, the values are the stock
 // decoder's, for every type.
 func TestLastStateEveryType(t *testing.T) {
 	parts := pool.New()
@@ -77,7 +77,7 @@ func TestLastStateEveryType(t *testing.T) {
 					meta.SetNamespace("")
 					meta.SetResourceVersion(fmt.Sprint(round))
 				}
-				// Every third state is another one in one field, every seventh in all.
+				// Every third state differs in one field, every seventh in all.
 				switch field := state.Field(random.IntN(state.NumField())); {
 				case round%7 == 6:
 					filler.Fill(states[i].Interface())
@@ -110,8 +110,8 @@ func TestLastStateEveryType(t *testing.T) {
 	}
 }
 
-// What a status update leaves as it was costs no memory, though no other pod has it,
-// and be it the first update.
+// What a status update leaves unchanged costs no memory, even if no other pod has
+// it and it is the first update.
 func TestLastStateIsTakenOver(t *testing.T) {
 	h := hold(newProtobuf(t, reflect.TypeFor[corev1.Pod](), pool.Options{Pool: pool.New()}))
 	pod := wiretest.Replica("set", 1)
@@ -121,7 +121,7 @@ func TestLastStateIsTakenOver(t *testing.T) {
 	if !samePointer(first.Spec.Containers, second.Spec.Containers) || !samePointer(second.Spec.Containers, third.Spec.Containers) {
 		t.Error("the containers were made anew")
 	}
-	// A list brings what is held again.
+	// A list repeats the held objects.
 	h.put(pod.Namespace, pod.Name, third)
 	if _, err := h.DecodeAt(Added, wiretest.Marshal(t, third), h.held); err != nil {
 		t.Fatal(err)
@@ -137,8 +137,8 @@ func TestLastStateIsTakenOver(t *testing.T) {
 	}
 }
 
-// Of a first state only the spec is noted. That nothing else of it can be taken over is
-// no reason to give up on the states after it.
+// Only the spec of a first state is remembered. That nothing else can be taken over
+// from it must not stop later states from trying.
 func TestLastStateIsNotGivenUp(t *testing.T) {
 	h := hold(newProtobuf(t, reflect.TypeFor[corev1.Pod](), pool.Options{Pool: pool.New()}))
 	const pods = 200
@@ -165,9 +165,10 @@ func TestLastStateIsNotGivenUp(t *testing.T) {
 	}
 }
 
-// A state takes over only from that one which its bytes were compared with, whatever
-// is held by then: an earlier one, a later one, one of the same version with another
-// content, another object of the same name, something else, or nothing.
+// A state takes over only from the state that its bytes were compared with,
+// whatever is held by then: an earlier one, a later one, one of the same version
+// with another content, another object of the same name, something else, or
+// nothing.
 func TestLastStateOfAnotherState(t *testing.T) {
 	of := reflect.TypeFor[corev1.Pod]()
 	random := rand.New(rand.NewPCG(3, 4))
@@ -208,8 +209,8 @@ func TestLastStateOfAnotherState(t *testing.T) {
 	}
 }
 
-// A state of the same version as the one before, which a server that went back in time
-// may tell, is noted in its place; one without a version never is.
+// A state of the same version as the one before, which a rewound server may send,
+// replaces it in memory; a state without a version is never remembered.
 func TestLastStateOfTheSameVersion(t *testing.T) {
 	h := hold(newProtobuf(t, reflect.TypeFor[corev1.Pod](), pool.Options{Pool: pool.New()}))
 	on := func(node, version, message string) *corev1.Pod {
@@ -232,7 +233,7 @@ func TestLastStateOfTheSameVersion(t *testing.T) {
 	}
 }
 
-// Memory for what was noted is given back.
+// Memory of forgotten states is released.
 func TestLastStateShrinks(t *testing.T) {
 	var p lastStates
 	one, two := partHashes{n: 1}, partHashes{n: 2}
@@ -260,7 +261,7 @@ func TestLastStateShrinks(t *testing.T) {
 	}
 }
 
-// Hashes of a state do not match in another that lies where it lay.
+// Hashes of a state do not match another state at the same address.
 func TestLastStateSalt(t *testing.T) {
 	d := newProtobuf(t, reflect.TypeFor[corev1.Pod](), pool.Options{Pool: pool.New()})
 	r := &reader{decoder: d, pool: d.opts.Pool}
@@ -297,8 +298,8 @@ func TestLastStateKnowsPlaces(t *testing.T) {
 	}
 }
 
-// A state takes over parts of the last one, and does not keep the rest of it, nor its
-// text.
+// A state takes over parts of the last one, and keeps neither the rest of it nor
+// its text.
 func TestLastStateIsLetGo(t *testing.T) {
 	h := hold(newProtobuf(t, reflect.TypeFor[corev1.Pod](), pool.Options{Pool: pool.New()}))
 	pod := wiretest.Replica("set", 1)
@@ -315,8 +316,8 @@ func TestLastStateIsLetGo(t *testing.T) {
 	}
 }
 
-// What is remembered of objects that are gone is forgotten: of those that are seen to
-// go at once, of others when there are too many.
+// States of deleted objects are forgotten: at once if the delete is seen, otherwise
+// when there are too many.
 func TestLastStateForgets(t *testing.T) {
 	h := hold(newProtobuf(t, reflect.TypeFor[corev1.Pod](), pool.Options{Pool: pool.New()}))
 	for i := range 100 {
@@ -342,7 +343,7 @@ func TestLastStateForgets(t *testing.T) {
 	}
 }
 
-// What nobody holds is not remembered.
+// Objects that nobody holds are not remembered.
 func TestLastStateOfNothing(t *testing.T) {
 	d := newProtobuf(t, reflect.TypeFor[corev1.Pod](), pool.Options{Pool: pool.New()})
 	raw := wiretest.Marshal(t, wiretest.Replica("set", 1))

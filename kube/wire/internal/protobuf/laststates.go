@@ -6,23 +6,24 @@ import (
 	"github.com/tarnproject/tarn/kube/wire/internal/pool"
 )
 
-// lastStates remembers hashes of what the last state of each object was made of, so that
-// the next state can take over what did not change. Most updates change the status and
-// leave the spec, and no other object has all of that spec. One lookup here replaces some
+// lastStates remembers hashes of the last state of each object, so that the next
+// state can take over what did not change. Most updates change the status and leave
+// the spec, and no other object has all of that spec. One lookup here replaces some
 // twenty in the pool, each of which is a cache miss of the processor.
 //
-// Each decoder has its own, because a state can be taken over only by a state of the same
-// Go type with the same fields dropped. It holds hashes only: one for an object that was
-// decoded once, in 20 to 40 bytes. The state itself comes from whoever holds the objects.
-// Why not a weak pointer to it: that takes 200 bytes, and 2 µs for each object of a list,
-// most of which never change.
+// Each decoder has its own, because a state can be taken over only by a state of
+// the same Go type with the same fields dropped. It holds hashes only: one for an
+// object that was decoded once, in 20 to 40 bytes. The state itself comes from the
+// holder of the objects. Why not a weak pointer to it: that takes 200 bytes, and 2
+// µs for each object of a list, most of which never change.
 //
-// It is a map and not a [recent.Table]: the last state of an object is needed however long
-// ago it was decoded, and its owner says when the object is gone.
+// It is a map and not a [recent.Table]: the last state of an object is needed
+// however long ago it was decoded, and its owner says when the object is gone.
 //
-// Each hash is salted with the address and the version of its state, so that it matches
-// no other state: neither one of the same version from a server that went back in time,
-// nor a later one at the same address. A state without a version is not remembered.
+// Each hash is salted with the address and the version of its state, so that it
+// matches no other state: neither one of the same version from a server that went
+// back in time, nor a later one at the same address. A state without a version is
+// not remembered.
 type lastStates struct {
 	shards [stateShards]stateShard
 }
@@ -33,8 +34,8 @@ const (
 	maxParts = 12
 )
 
-// stateShard has the objects of some uids. Those with one hash, as all have that were
-// decoded once, are in once; the others are in more.
+// stateShard has the objects of some uids. Objects with one hash are in once, as
+// all are that were decoded once; the others are in more.
 type stateShard struct {
 	mu   sync.Mutex
 	once shrinkingMap[singleHash]
@@ -80,11 +81,11 @@ func (t *shrinkingMap[V]) drop(uid uint64) {
 
 // partHashes are hashes of the bytes of parts that can be taken over.
 //
-// A hash has 64 bits, where shared parts have 128: it is compared with those of a
-// dozen parts, not with those of all there are, and its seed is secret.
+// A hash has 64 bits, where shared parts have 128: it is compared with the hashes
+// of a dozen parts, not of all parts, and its seed is secret.
 type partHashes struct {
 	n int32
-	// checked is when the parts were last known to be what their bytes say.
+	// checked is when the parts were last known to match their bytes.
 	checked pool.Seconds
 	hashes  [maxParts]uint64
 }
@@ -96,7 +97,7 @@ func (h *partHashes) add(hash uint64) {
 	}
 }
 
-// remove takes back what was added as the nth: it cannot be taken over after all.
+// remove takes back the nth hash: its part cannot be taken over after all.
 func (h *partHashes) remove(n int32) {
 	if n < h.n {
 		h.hashes[n] = 0
@@ -121,7 +122,7 @@ func (h *partHashes) applySalt(salt uint64) {
 
 func (p *lastStates) shard(uid uint64) *stateShard { return &p.shards[uid%stateShards] }
 
-// recall returns the hashes of the last state of an object in parts; all says that there
+// recall returns the hashes of an object's last state in parts; all says that there
 // is more than one.
 func (p *lastStates) recall(uid uint64, parts *partHashes) (all bool) {
 	s := p.shard(uid)
@@ -137,8 +138,8 @@ func (p *lastStates) recall(uid uint64, parts *partHashes) (all bool) {
 	return false
 }
 
-// note makes a state the last one of its object. With first set it does so only if no
-// state is remembered. It says whether it did.
+// note makes a state the last one of its object. With first set it does so only if
+// no state is remembered. It says whether it did.
 func (p *lastStates) note(uid uint64, parts *partHashes, first bool) bool {
 	s := p.shard(uid)
 	s.mu.Lock()

@@ -13,8 +13,8 @@ import (
 	"github.com/tarnproject/tarn/kube/wire/internal/wiretest"
 )
 
-// scratched is a pod with a quantity that has no text until it is asked for it, and
-// can be asked in place.
+// scratched is a pod with a quantity outside a map that has no text until String is
+// called.
 func scratched(uid string) *corev1.Pod {
 	limit := resource.MustParse("512Mi")
 	return &corev1.Pod{
@@ -30,8 +30,8 @@ func scratched(uid string) *corev1.Pod {
 	}
 }
 
-// A quantity that is not written in the usual way notes its text when it is asked for
-// it. Objects that had one in common would race although nobody changes anything.
+// A quantity that is not in canonical form caches its text at the first String.
+// Objects that shared one would race although nobody changes anything.
 func TestProtobufQuantitiesArePrivate(t *testing.T) {
 	d := newProtobuf(t, reflect.TypeFor[corev1.Pod](), pool.Options{Pool: pool.New()})
 	var pods []*corev1.Pod
@@ -45,7 +45,7 @@ func TestProtobufQuantitiesArePrivate(t *testing.T) {
 	wiretest.WantPrivateQuantities(t, pods)
 }
 
-// Nor do two states of one object have such a quantity in common.
+// Two states of one object do not share such a quantity either.
 func TestLastStateQuantitiesArePrivate(t *testing.T) {
 	h := hold(newProtobuf(t, reflect.TypeFor[corev1.Pod](), pool.Options{Pool: pool.New()}))
 	pod := scratched("a")

@@ -12,7 +12,7 @@ import (
 	"github.com/tarnproject/tarn/kube/wire/internal/shape"
 )
 
-// textMap makes a map, which gets its entries when the text is there.
+// textMap makes a map that gets its entries when the text is set.
 func (r *reader) textMap(f *field, i, end, n int) (unsafe.Pointer, bool) {
 	if at := validEntries(r.data[:end], i, int(f.tagSize)); at >= 0 {
 		return nil, r.stop(at)
@@ -22,8 +22,8 @@ func (r *reader) textMap(f *field, i, end, n int) (unsafe.Pointer, bool) {
 	return m, true
 }
 
-// makeMap makes a map of texts or bytes. One of a named type is made as well: it
-// differs in its name alone.
+// makeMap makes a map of texts or bytes. It also makes maps of named types, which
+// differ only in their name.
 func (f *field) makeMap(n int) unsafe.Pointer {
 	if f.kind == kindTextMap {
 		m := make(map[string]string, n)
@@ -52,8 +52,8 @@ func (r *reader) quantityMap(f *field, i, end, n int) (unsafe.Pointer, bool) {
 	return *(*unsafe.Pointer)(unsafe.Pointer(&m)), true
 }
 
-// messageMap makes a map of messages. They are decoded beside it, because what
-// is in a map cannot be completed there once the text is known.
+// messageMap makes a map of messages. They are decoded beside it, because a value
+// in a map cannot be completed in place once the text is known.
 func (r *reader) messageMap(f *field, i, end, n int) (unsafe.Pointer, bool) {
 	b := r.data[:end]
 	keys := make([]string, n)
@@ -75,8 +75,8 @@ func (r *reader) messageMap(f *field, i, end, n int) (unsafe.Pointer, bool) {
 	return m.UnsafePointer(), true
 }
 
-// privateMap makes a map that belongs to this object alone. Its text is shared:
-// the run's bytes are kept as they are, and the strings point into them.
+// privateMap makes a map that belongs to this object only. Its text is shared: the
+// bytes of the run are kept, and the strings point into them.
 func (r *reader) privateMap(f *field, i, end, n int, dst unsafe.Pointer) int {
 	if at := validEntries(r.data[:end], i, int(f.tagSize)); at >= 0 {
 		return r.fail(at)
@@ -98,8 +98,8 @@ func (r *reader) privateMap(f *field, i, end, n int, dst unsafe.Pointer) int {
 	return end
 }
 
-// entries has a map filled when the text is there. Keys, and many values, come again in
-// other objects whose maps differ in an entry or two; these are shared as texts.
+// entries fills a map when the text is set. Keys and many values repeat in other
+// objects whose maps differ in an entry or two; these are shared as texts.
 func (r *reader) entries(f *field, m unsafe.Pointer, i, end int) {
 	for i < end {
 		e := entryAt(r.data[:end], i+int(f.tagSize))
@@ -119,8 +119,8 @@ func (r *reader) entries(f *field, m unsafe.Pointer, i, end int) {
 	}
 }
 
-// knownText returns a text that was seen before, or is empty or so large that it has memory
-// of its own.
+// knownText returns a text that was seen before, is empty, or is so large that it
+// has memory of its own.
 func (r *reader) knownText(start, end int) (string, bool) {
 	switch raw := r.data[start:end]; {
 	case len(raw) == 0:
@@ -139,7 +139,8 @@ func (r *reader) knownText(start, end int) (string, bool) {
 type mapEntry struct{ key, keyEnd, value, end int }
 
 // entryAt finds key and value of the map entry whose length is at i. Its end is -1
-// if it is not written as writers do: the key, then the value or, for nil, nothing.
+// if the entry is irregular: writers write the key, then the value or, for nil,
+// nothing.
 func entryAt(b []byte, i int) mapEntry {
 	start, end := span(b, i)
 	if end < 0 || start == end || b[start] != 1<<3|wireBytes {
@@ -160,8 +161,7 @@ func entryAt(b []byte, i int) mapEntry {
 	return mapEntry{key, keyEnd, value, end}
 }
 
-// validEntries returns where in a run the first entry is that is not written as
-// writers do, or -1.
+// validEntries returns the position in a run of the first irregular entry, or -1.
 func validEntries(b []byte, i, tagSize int) int {
 	for i < len(b) {
 		e := entryAt(b, i+tagSize)

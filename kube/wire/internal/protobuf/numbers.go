@@ -6,7 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// deferredNumber is a pointer to be set, and the number that it is to point to.
+// deferredNumber is a pointer to be set, and the number that it will point to.
 type deferredNumber struct {
 	dst  *unsafe.Pointer
 	bits uint64
@@ -49,7 +49,7 @@ func (d *deferred) setNumbers(slab []byte, frame deferredFrame) []byte {
 	return slab
 }
 
-// deferredTime is a pointer to be set, and the time that it is to point to.
+// deferredTime is a pointer to be set, and the time that it will point to.
 type deferredTime struct {
 	dst  **metav1.Time
 	time metav1.Time
@@ -59,8 +59,8 @@ func (d *deferred) time(t metav1.Time, dst **metav1.Time) {
 	d.times = append(d.times, deferredTime{dst, t})
 }
 
-// setTimes places the times of a frame, each once: much of an object happens in the
-// same second. It returns how many bytes they take.
+// setTimes places the times of a frame, each once: many times of an object are
+// equal to the second. It returns how many bytes they take.
 func (d *deferred) setTimes(frame deferredFrame) int {
 	times := d.times[frame.times:]
 	if len(times) == 0 {

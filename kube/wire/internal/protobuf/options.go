@@ -12,7 +12,7 @@ import (
 	"github.com/tarnproject/tarn/kube/wire/internal/shape"
 )
 
-// newPlan plans a type, with what the options say of single fields.
+// newPlan plans a type, with the options of single fields.
 func newPlan(t reflect.Type, opts pool.Options) *plan {
 	p := new(plan)
 	p.root = p.newNode(nil, "", t)
@@ -43,7 +43,7 @@ func (n *node) dropPath(path []string, parts *pool.Pool) bool {
 		}
 		if len(rest) == 0 {
 			n.diverge(path, parts)
-			f.kind = kindUnknown // and what is not known is skipped
+			f.kind = kindUnknown // unknown fields are skipped
 			return true
 		}
 		if f.message != nil && f.ownChild().dropPath(rest, parts) {
@@ -55,8 +55,8 @@ func (n *node) dropPath(path []string, parts *pool.Pool) bool {
 	return false
 }
 
-// ownChild is a field's node that no other field has: what is said of it holds
-// for this path alone.
+// ownChild returns a field's node that no other field has: changes to it hold for
+// this path only.
 func (f *field) ownChild() *node {
 	n := f.node.Load()
 	if n == nil {
@@ -66,8 +66,8 @@ func (f *field) ownChild() *node {
 	return n
 }
 
-// diverge makes parts of the node differ from those of other decoders, which may
-// be in the same pool and do not drop the same.
+// diverge makes parts of the node differ from those of other decoders in the same
+// pool that do not drop the same fields.
 func (n *node) diverge(path []string, parts *pool.Pool) {
 	n.dropping |= 1
 	if parts != nil {
@@ -75,8 +75,8 @@ func (n *node) diverge(path []string, parts *pool.Pool) {
 	}
 }
 
-// markMetadata marks what is special in an object's own metadata: the uid tells
-// objects apart, and what programs write to may have to be private.
+// markMetadata marks the special fields of an object's own metadata: the uid
+// identifies objects, and fields that programs write to may have to be private.
 func (n *node) markMetadata(private bool) {
 	for i := range n.fields {
 		f := &n.fields[i]

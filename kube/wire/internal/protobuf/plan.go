@@ -11,12 +11,12 @@ import (
 )
 
 // plan says how a type of object is decoded from protobuf. It is compiled from the
-// struct's protobuf tags, from which the generated code was made too, as far down
-// as objects turn out to reach.
+// struct's protobuf tags, as the generated code was, down to the depth that objects
+// reach.
 //
-// It is a tree by field path, not a table by type: what is dropped, what stays
-// private and what repeats depends on where in the object it is. Only a type
-// within itself (a JSON schema) is planned once for all levels below.
+// It is a tree by field path, not a table by type: the place in the object decides
+// what is dropped, what stays private and what repeats. Only a type within itself
+// (a JSON schema) is planned once for all levels below.
 type plan struct {
 	root       *node
 	mu         sync.Mutex
@@ -27,16 +27,16 @@ type plan struct {
 type node struct {
 	plan   *plan
 	parent *node
-	path   string // as in JSON, for messages to people
+	path   string // as in JSON, for error messages
 	typ    reflect.Type
 	// state is decodesItself, proven, or how often the node is still to be compared
 	// with the type's own Unmarshal.
 	state atomic.Int32
 	// clips says that the type's own decoder may leave slices with room to grow.
 	clips bool
-	// quantities says that there are some in the type; see [shape.IsLazy].
+	// quantities says that the type contains quantities; see [shape.IsLazy].
 	quantities bool
-	// recursive says that messages of the type can lie in each other without end.
+	// recursive says that messages of the type can be nested without end.
 	recursive bool
 	// fields are found by their number.
 	fields []field
@@ -103,7 +103,7 @@ func fieldNumber(sf reflect.StructField) (int, bool) {
 	}
 	format, rest, _ := strings.Cut(tag, ",")
 	if strings.HasPrefix(format, "zigzag") {
-		return 0, true // numbers that look like others on the wire, and are not
+		return 0, true // on the wire it looks like another number
 	}
 	digits, _, _ := strings.Cut(rest, ",")
 	number, err := strconv.Atoi(digits)
@@ -143,7 +143,7 @@ func (f *field) ancestor() *node {
 	return nil
 }
 
-// path is where a field is, in the words of JSON.
+// path is the JSON path of a field.
 func (f *field) path() string {
 	switch {
 	case f.name == "":

@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// quantitySlots is how many quantities a reader remembers. Objects have few different
-// ones, and to parse one takes ten times as long as to copy it.
+// quantitySlots is how many quantities a reader remembers. Objects have few
+// different ones, and parsing one takes ten times as long as copying it.
 const quantitySlots = 64
 
 // recentQuantity is a quantity that was read lately, with its bytes.
@@ -48,8 +48,8 @@ func (r *reader) time(i, end int, dst *metav1.Time) bool {
 	return dst.Unmarshal(r.data[i:end]) == nil
 }
 
-// timestamp reads the seconds of a time as writers write it: seconds, then
-// nanoseconds, which Kubernetes leaves out of account.
+// timestamp reads the seconds of a time in the form that writers use: seconds, then
+// nanoseconds, which Kubernetes ignores.
 func timestamp(b []byte, i int) (int64, bool) {
 	if b[i] != 1<<3|wireVarint {
 		return 0, false

@@ -11,33 +11,34 @@ import (
 	"github.com/tarnproject/tarn/kube/wire/internal/recent"
 )
 
-// maxDepth is how deep messages may lie in each other. The stock decoder has
-// no limit but the stack, whose overflow ends the process; a schema within schemas
-// is the only type that could come near.
+// maxDepth is how deep messages may be nested. The stock decoder has no limit but
+// the stack, whose overflow ends the process; only nested JSON schemas could come
+// near it.
 const maxDepth = 1000
 
 // reader decodes one object at a time, and learns from each what repeats.
 //
 // It is a fast path for what well-formed writers send, straight into the memory of
-// the Go structs. Where the bytes are anything else (a field of another wire type, a
-// field given twice, a list in two runs) it stops, and the stock decoder takes the
-// whole object. So each field is set once, and in any order.
+// the Go structs. Where the bytes are anything else (a field of another wire type,
+// a field given twice, a list in two runs) it stops, and the stock decoder takes
+// the whole object. So each field is set once, and in any order.
 //
-// Why the text of an object goes into one allocation at the end, not each string
-// into one as it is met: there are some forty strings in a pod that no other pod
-// has, and it is the number of allocations that costs.
+// Why the text of an object goes into one allocation at the end, and not each
+// string into its own: a pod has some forty strings that no other pod has, and the
+// cost is by the number of allocations.
 type reader struct {
-	pool       *pool.Pool // nil: share nothing
+	pool       *pool.Pool // nil shares nothing
 	decoder    *Decoder
 	stats      fieldStats
 	known      recent.Texts
 	quantities recent.Table[recentQuantity]
 	texts      deferred
-	epoch      uint64 // of the pool when the last object began
-	// lazies counts quantities that are lazy, and not the values of maps: see [shape.IsLazy].
+	epoch      uint64 // the pool's epoch when the last object began
+	// lazies counts lazy quantities that are not values of maps: see
+	// [shape.IsLazy].
 	lazies int
 
-	// Of the object that is being decoded:
+	// The object that is being decoded:
 	data  []byte
 	owner pool.Owner
 	depth int
@@ -45,12 +46,12 @@ type reader struct {
 	repeats repeats
 	// admitting says that what is being read goes into the pool.
 	admitting bool
-	// at is where the fast path stopped, and deep says that it was for the depth.
+	// at is where the fast path stopped, deep whether the depth was the reason.
 	at   int
 	deep bool
 }
 
-// fail notes where the fast path ends. It returns -1: nothing follows.
+// fail records where the fast path ends. It returns -1: nothing follows.
 func (r *reader) fail(at int) int {
 	r.at = at
 	return -1
@@ -74,7 +75,7 @@ func (r *reader) message(n *node, i, end int, base unsafe.Pointer) bool {
 	}
 	b := r.data[:end]
 	fields := n.fields
-	seen := uint64(0) // by number; beyond 63 it begins anew, which may look like twice
+	seen := uint64(0) // by number; numbers beyond 63 wrap around, and may look like a field given twice
 	for i < len(b) {
 		start := i
 		number, wireType := int(b[i]>>3), b[i]&7

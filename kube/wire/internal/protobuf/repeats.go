@@ -13,23 +13,23 @@ type repeats struct {
 		salt       uint64 // of the field
 		start, end int
 		ptr        unsafe.Pointer
-		// frame is the one with the part's text, complete if that is there.
+		// frame is the frame of the part's text, or complete if the text is set.
 		frame int
-		// admitting is that of the reader when it made the part.
+		// admitting is the reader's flag when it made the part.
 		admitting bool
 	}
 	next int
 }
 
-// complete is the frame of a part that has all its text.
+// complete is the frame of a part whose text is all set.
 const complete = math.MaxInt
 
 // worthRepeating is how many bytes a part must be made of to be looked for.
 const worthRepeating = 32
 
-// find returns the part that was made of the same bytes, for this field or one of the
-// same type. The part is complete when the frame is closed that is open now. What is to
-// go into the pool is made of such parts only as could go there.
+// find returns the part that was made of the same bytes, for this field or one of
+// the same type. The part is complete once the frame that is open now is closed. A
+// part that goes into the pool contains only parts that could go there.
 func (r *repeats) find(f *field, data []byte, start, end, frame int, admitting bool) unsafe.Pointer {
 	if end-start < worthRepeating {
 		return nil
@@ -52,7 +52,8 @@ func (r *repeats) add(f *field, start, end int, ptr unsafe.Pointer, frame int, a
 	r.next++
 }
 
-// closed notes that a frame was closed: what was made since it was opened is complete.
+// closed records that a frame was closed: parts made since it was opened are
+// complete.
 func (r *repeats) closed(frame int) {
 	if r.next == 0 {
 		return
@@ -64,7 +65,7 @@ func (r *repeats) closed(frame int) {
 	}
 }
 
-// forget is for the next object.
+// forget prepares for the next object.
 func (r *repeats) forget() {
 	if r.next > 0 {
 		*r = repeats{}

@@ -7,10 +7,10 @@ import (
 	"github.com/tarnproject/tarn/kube/wire/internal/shape"
 )
 
-// run decodes a run of a repeated field or of a map's entries, or finds what was
-// made of the same bytes before. It returns where the next field begins, or -1.
+// run decodes a run of a repeated field or of a map's entries, or finds a part that
+// was made of the same bytes before. It returns where the next field begins, or -1.
 //
-// A slice has no room to grow, so that an append copies it.
+// A slice has no spare capacity, so that an append copies it.
 func (r *reader) run(f *field, b []byte, i int, dst unsafe.Pointer) int {
 	end, n := runEnd(b, i, f.tag, int(f.tagSize), f.wireType)
 	if end < 0 {
@@ -31,15 +31,15 @@ func (r *reader) run(f *field, b []byte, i int, dst unsafe.Pointer) int {
 	return end
 }
 
-// pointer decodes a message of its own, or finds one made of the same bytes.
+// pointer decodes a message of its own, or finds one that was made of the same
+// bytes.
 func (r *reader) pointer(f *field, i, end int, dst *unsafe.Pointer) bool {
 	*dst = r.shared(f, i, end, 1, unsafe.Pointer(dst))
 	return *dst != nil
 }
 
-// shared finds a part that was made of the same bytes, in the object's last state or
-// in the pool, or makes it, as it does for one that is the object's own. It returns nil
-// if it could not.
+// shared finds a part that was made of the same bytes, in the object's last state
+// or in the pool, or decodes it. It returns nil if the bytes are irregular.
 func (r *reader) shared(f *field, i, end, n int, dst unsafe.Pointer) unsafe.Pointer {
 	if f.private {
 		return r.memory(f, i, end, n, dst)
@@ -87,7 +87,7 @@ func (r *reader) part(f *field, i, end, n int, admission admission, dst unsafe.P
 	return r.offer(f, admission, i, end, pool.NewPart(f.ref(), shape.Memory{Ptr: made, N: n}, size, r.readAt)).Ptr
 }
 
-// closeFrame sets what was deferred of a part, and returns how many bytes that are.
+// closeFrame sets the deferred values of a part, and returns their size in bytes.
 func (r *reader) closeFrame(frame deferredFrame) int {
 	closing := r.texts.frame
 	size := r.texts.close(r.data, frame)
@@ -176,8 +176,8 @@ type admission struct {
 	admit bool
 }
 
-// lookUp looks for a part made of the same bytes, which must have n elements: a
-// cheap check on the hash. Fields whose parts hardly ever repeat are not looked for.
+// lookUp looks for a part made of the same bytes. It must have n elements: a cheap
+// check on the hash. Fields whose parts hardly ever repeat are not looked up.
 func (r *reader) lookUp(f *field, i, end, n int) (shape.Memory, admission) {
 	if r.pool == nil || f.elemSize == 0 {
 		return shape.Memory{}, admission{}
@@ -201,7 +201,7 @@ func (r *reader) lookUp(f *field, i, end, n int) (shape.Memory, admission) {
 		}
 	}
 	if r.tooDeepHere(f, i, end) {
-		return shape.Memory{}, admission{} // and decoding says so
+		return shape.Memory{}, admission{} // decoding reports the depth
 	}
 	h.Record(true)
 	if !known {

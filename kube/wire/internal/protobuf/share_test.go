@@ -46,9 +46,10 @@ func sameMap(a, b any) bool {
 
 func TestProtobufShares(t *testing.T) {
 	raws := replicas(t, 10)
-	// A reader that has learned may be lost at any time, to a garbage collection or,
-	// by chance, under the race detector. And a pool's seed may give a word the slot of
-	// a text that every pod has its own of, until that text's field is at rest.
+	// A reader that has learned may be dropped at any time, by a garbage collection
+	// or, at random, under the race detector. And a pool's seed may give a word the
+	// slot of a text that differs in every pod, until the lookups of that field
+	// pause.
 	var d *Decoder
 	var missing []string
 	for round := range 100 {
@@ -109,7 +110,7 @@ func TestProtobufPrivateMaps(t *testing.T) {
 			a.Labels["mine"], a.Annotations["mine"] = "x", "y"
 		}
 	}
-	// The text of the labels is shared all the same.
+	// The text of the labels is shared nevertheless.
 	a, b := decodePod(t, private, raws[0]), decodePod(t, private, raws[1])
 	if unsafe.StringData(a.Labels["pod-template-hash"]) != unsafe.StringData(b.Labels["pod-template-hash"]) {
 		t.Error("each map has text of its own")
@@ -130,7 +131,7 @@ func TestProtobufDrop(t *testing.T) {
 			if got := decodePod(t, less, raw); !reflect.DeepEqual(got, want) {
 				t.Fatalf("round %d, pod %d: got\n%+v, want\n%+v", round, i, got, want)
 			}
-			// The same where the stock decoder has to help: a message in two halves.
+			// The same through the stock decoder: a message in two halves.
 			twice := append(lenField(1), raw...)
 			if got := decodePod(t, less, twice); protobufFast(less, twice) || !reflect.DeepEqual(got, want) {
 				t.Fatalf("irregular: got\n%+v, want\n%+v", got, want)
@@ -139,8 +140,8 @@ func TestProtobufDrop(t *testing.T) {
 	}
 }
 
-// Many goroutines with one decoder and pool: every value is right, at the time and
-// later, while parts come, age and go.
+// Many goroutines with one decoder and pool: every value is right, then and later,
+// while parts come, age and go.
 func TestProtobufConcurrently(t *testing.T) {
 	parts := pool.New()
 	d := newProtobuf(t, reflect.TypeFor[corev1.Pod](), pool.Options{Pool: parts})
@@ -178,7 +179,8 @@ func TestProtobufConcurrently(t *testing.T) {
 	group.Wait()
 }
 
-// Objects and their parts go when nobody uses them; the decoder keeps a few.
+// Objects and their parts are collected when nobody uses them; the decoder keeps a
+// few.
 func TestProtobufLeavesNothing(t *testing.T) {
 	parts := pool.New()
 	d := newProtobuf(t, reflect.TypeFor[corev1.Pod](), pool.Options{Pool: parts})
@@ -188,7 +190,8 @@ func TestProtobufLeavesNothing(t *testing.T) {
 	wiretest.CollectUntil(t, func() bool { return parts.Stats().Parts == 0 })
 }
 
-// probed is a pod whose two probes ask the same, under a path that its workload alone has.
+// probed is a pod whose two probes are equal, with a path that only its workload
+// has.
 func probed(workload, n int, readiness bool) *corev1.Pod {
 	get := func() *corev1.HTTPGetAction {
 		return &corev1.HTTPGetAction{Path: fmt.Sprintf("/the/health/of/workload/number-%03d", workload), Port: intstr.FromInt32(8080), Scheme: "HTTP"}
@@ -209,7 +212,7 @@ func probed(workload, n int, readiness bool) *corev1.Pod {
 	}
 }
 
-// What goes into the pool is whole by then, also where an object repeats within itself.
+// Parts in the pool are complete, also where an object repeats within itself.
 func TestRepeatsWithinAnObject(t *testing.T) {
 	parts := pool.New()
 	d := newProtobuf(t, reflect.TypeFor[corev1.Pod](), pool.Options{Pool: parts})

@@ -9,14 +9,15 @@ import (
 	"github.com/tarnproject/tarn/kube/wire/internal/share"
 )
 
-// An update that takes over what its object had would hand on what a program wrote there
-// by mistake. So once a minute for each object it is compared with what the bytes say.
+// An update that takes over parts of its object's last state would pass on what a
+// program wrote there by mistake. So these parts are compared with their bytes once
+// a minute for each object.
 //
-// Why not by a checksum, as parts of the pool are: it would have to be made of every state
-// of every object, while most never change. Here the bytes are given.
+// Why not by a checksum, as parts of the pool are: every state of every object
+// would need one, while most never change. Here the bytes are given.
 
-// verifiedPart is a part of the last state if it is as its bytes say, else one that is;
-// nil if the bytes cannot be read.
+// verifiedPart returns the part of the last state if it matches its bytes, else one
+// that does; nil if the bytes cannot be read.
 func (r *reader) verifiedPart(f *field, x shape.Memory, i, end, n int) shape.Memory {
 	var fresh shape.Memory
 	if !r.decodeFresh(func() bool {
@@ -31,8 +32,8 @@ func (r *reader) verifiedPart(f *field, x shape.Memory, i, end, n int) shape.Mem
 	return fresh
 }
 
-// verifiedMessage decodes a message that is part of its struct to dst, if the last state
-// has it otherwise than its bytes say, else takes it over from there.
+// verifiedMessage takes an inline message over from the last state if it matches
+// its bytes there; else it decodes the message to dst.
 func (r *reader) verifiedMessage(f *field, last unsafe.Pointer, i, end int, dst unsafe.Pointer) bool {
 	if !r.decodeFresh(func() bool { return r.message(f.child(), i, end, dst) }) {
 		return false
@@ -43,8 +44,9 @@ func (r *reader) verifiedMessage(f *field, last unsafe.Pointer, i, end int, dst 
 	return true
 }
 
-// decodeFresh decodes without taking anything over from the last state, and out of parts of
-// the pool only after these were verified. Nothing of it is noted for the next state.
+// decodeFresh decodes without taking anything over from the last state, and uses
+// parts of the pool only after they were verified. Nothing of it is remembered for
+// the next state.
 func (r *reader) decodeFresh(decode func() bool) bool {
 	again, admitting, noted, lazies := r.mayHaveLast, r.admitting, r.now.n, r.lazies
 	r.mayHaveLast, r.admitting = false, true
@@ -59,8 +61,8 @@ func (r *reader) decodeFresh(decode func() bool) bool {
 	return ok
 }
 
-// intact compares what is held of a field with what its bytes say, and reports it if
-// they differ.
+// intact compares the held value of a field with its bytes, and reports a
+// difference.
 func (r *reader) intact(f *field, held, fresh unsafe.Pointer, size int) bool {
 	r.pool.VerifiedBytes.Add(uint64(size))
 	if share.Equal(f.typ, held, fresh) {
@@ -80,7 +82,7 @@ func (r *reader) intact(f *field, held, fresh unsafe.Pointer, size int) bool {
 	return false
 }
 
-// header is a part as the field has it.
+// header is a part in the form that the field holds.
 func (f *field) header(x shape.Memory) unsafe.Pointer {
 	return unsafe.Pointer(&shape.SliceHeader{Ptr: x.Ptr, Len: x.N, Cap: x.N}) // a pointer or a map is its first word
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/tarnproject/tarn/kube/wire/internal/wiretest"
 )
 
-// expire makes all that is known of objects due to be verified.
+// expire makes every remembered state and part due to be verified.
 func (p *lastStates) expire() {
 	for i := range p.shards {
 		s := &p.shards[i]
@@ -26,8 +26,8 @@ func (p *lastStates) expire() {
 	}
 }
 
-// BenchmarkVerify says what it costs to see that nobody wrote to objects: for a byte of
-// the parts in a pool, and for updates with and without verification.
+// BenchmarkVerify measures the cost of finding stray writes: per byte of the parts
+// in a pool, and for updates with and without verification.
 func BenchmarkVerify(b *testing.B) {
 	const pods = 1000
 	held := func(b *testing.B) *holding {

@@ -1,7 +1,7 @@
 package protobuf
 
-// The wire types of protobuf that the fast path knows. Groups (3 and 4), which no
-// server sends, are left to the stock decoder.
+// The wire types of protobuf that the fast path knows. Groups (3 and 4) are left to
+// the stock decoder; no server sends them.
 const (
 	wireVarint  = 0
 	wireFixed64 = 1
@@ -9,8 +9,8 @@ const (
 	wireFixed32 = 5
 )
 
-// varint reads a number at i, and where the next thing begins. A next of -1 says
-// that there is none within ten bytes or before the end.
+// varint reads a number at i, and returns where the next field begins. A next of -1
+// says that no number ends within ten bytes or before the end.
 func varint(b []byte, i int) (v uint64, next int) {
 	if uint(i) < uint(len(b)) && b[i] < 0x80 {
 		return uint64(b[i]), i + 1
@@ -38,8 +38,8 @@ func longTag(b []byte, i int) (number int, wireType uint8, next int) {
 	return int(tag >> 3), uint8(tag & 7), next
 }
 
-// span reads a length at i and returns where what has this length begins and
-// ends. An end of -1 says that it is not all there.
+// span reads a length at i and returns where the value of that length begins and
+// ends. An end of -1 says that it is cut off.
 func span(b []byte, i int) (start, end int) {
 	n, i := varint(b, i)
 	if i < 0 || n > uint64(len(b)-i) {
@@ -48,7 +48,7 @@ func span(b []byte, i int) (start, end int) {
 	return i, i + int(n)
 }
 
-// skip returns where the value at i of a field that is not of interest ends, or -1.
+// skip returns where the value at i ends, or -1.
 func skip(b []byte, i int, wireType uint8) int {
 	switch wireType {
 	case wireVarint:
@@ -70,8 +70,8 @@ func skip(b []byte, i int, wireType uint8) int {
 	return i
 }
 
-// runEnd returns where a run of fields with the same tag ends that begins at i, tag
-// included, and how many there are; -1 if the last is not all there.
+// runEnd returns where the run of fields with the same tag that begins at i ends,
+// tag included, and how many there are; -1 if the last is cut off.
 func runEnd(b []byte, i int, tag uint32, tagSize int, wireType uint8) (end, n int) {
 	for {
 		i += tagSize
@@ -90,8 +90,8 @@ func runEnd(b []byte, i int, tag uint32, tagSize int, wireType uint8) (end, n in
 	}
 }
 
-// encodeTag is the tag of a field as it is written in up to two bytes; a size of 0
-// says that it takes more.
+// encodeTag returns the encoded tag of a field if it fits in two bytes; otherwise
+// size is 0.
 func encodeTag(number int, wireType uint8) (tag uint32, size int) {
 	v := uint32(number)<<3 | uint32(wireType)
 	switch {

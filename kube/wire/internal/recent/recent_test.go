@@ -9,7 +9,7 @@ import (
 	"github.com/tarnproject/tarn/kube/wire/internal/recent"
 )
 
-// What is stored last in a slot is what is found there.
+// A slot holds the value that was stored last.
 func TestTableReplaces(t *testing.T) {
 	var table recent.Table[string]
 	if !table.Empty() {
@@ -28,7 +28,7 @@ func TestTableReplaces(t *testing.T) {
 	}
 }
 
-// A text is known from the second time on, and always the same one.
+// A text is known from the second time on, and is always the same string.
 func TestTextsAdmitOnSecondSight(t *testing.T) {
 	var texts recent.Texts
 	seed := maphash.MakeSeed()
@@ -64,8 +64,8 @@ func TestTextsKeepWhatRepeats(t *testing.T) {
 	}
 }
 
-// A field whose content never repeats is tried less and less often, and one that begins
-// to repeat is found out.
+// A field whose content never repeats is tried less and less often, and a field
+// that begins to repeat is detected.
 func TestRepetitionPauses(t *testing.T) {
 	var r recent.Repetition
 	tried := func(n int, hit bool) (tries int) {

@@ -13,13 +13,15 @@ const (
 
 // Repetition is a statistic of how often the content of a field repeats.
 //
-// Content that never repeats (names, conditions with their times) would be hashed, looked
-// up and put into the pool for nothing; after a while it is only tried now and then. It is
-// tried several times in a row, because equal objects come next to each other in lists.
+// Content that never repeats (names, conditions with their times) would be hashed,
+// looked up and put into the pool for nothing; after a while it is only tried now
+// and then. It is tried several times in a row, because equal objects are
+// neighbours in lists.
 type Repetition struct {
 	tries, hits uint8 // of this round
 	pauses      uint8 // in a row
-	// Rare says that hits are rare, so that parts are admitted on second sight only.
+	// Rare says that hits are rare, so that parts are admitted only when they are
+	// seen a second time.
 	Rare bool
 	skip uint16 // how many contents are not looked up
 }

@@ -12,13 +12,13 @@ const (
 
 // Texts remembers texts by their hash.
 //
-// It differs from the rule of [Table] in what it admits. A text gets a copy of its own
-// when it is seen for the second time in a row in its slot, because the first one lies
-// among the text of its object, all of which it would keep. A text that was used since
-// another one came stays once more. Most texts are seen once: under the plain rule they
-// would push out those that repeat, and each would cost a copy.
+// It differs from [Table] in what it admits. A text gets a copy of its own when it
+// is seen for the second time in a row in its slot, because the first one lies
+// among the text of its object, and would keep all of that. A text that was used
+// since another one came stays once more. Most texts are seen once: under the plain
+// rule they would push out those that repeat, and each would cost a copy.
 //
-// Why not in the pool: a word is shorter than an entry of the pool, and looking
+// Why not in the pool: a word is shorter than an entry of the pool, and a lookup
 // there takes longer than copying it.
 type Texts struct {
 	table Table[textSlot]
@@ -26,14 +26,14 @@ type Texts struct {
 
 type textSlot struct {
 	text string
-	// seen is the hash of the text that was last seen here and is not known.
+	// seen is the hash of the last unknown text here.
 	seen uint32
 	// used is set when the text is handed out. While it is set, another text only
 	// clears it.
 	used bool
 }
 
-// Get returns the text that raw consists of, if it is known.
+// Get returns the text of raw, if it is known.
 func (t *Texts) Get(seed maphash.Seed, raw []byte) (string, bool) {
 	hash := maphash.Bytes(seed, raw)
 	slot, mark := t.table.Slot(hash, TextSlots), uint32(hash>>32)|1

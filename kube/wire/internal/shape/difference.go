@@ -10,17 +10,18 @@ import (
 // Difference is a place where two objects differ.
 type Difference struct {
 	Field string
-	// Memory is what the first object has the field in: a list, a map, or what a
+	// Memory is the first object's memory of the field: a list, a map, or what a
 	// pointer points to; nil if it is the object itself.
 	Memory unsafe.Pointer
 }
 
-// maxDifferences is how many differences are told apart. Each is a piece of memory
+// maxDifferences is how many differences are returned. Each is a piece of memory
 // that was written to.
 const maxDifferences = 32
 
-// Differences compares two values of one type, and returns the first difference within
-// each piece of memory that differs. Elements of lists are called as their list.
+// Differences compares two values of one type, and returns the first difference
+// within each piece of memory that differs. An element of a list has the name of
+// its list.
 func Differences(field string, a, b reflect.Value) []Difference {
 	c := comparison{}
 	c.compare(field, a, b, nil, 0)
@@ -90,8 +91,8 @@ func exported(t reflect.Type) bool {
 	return true
 }
 
-// SameValue compares by content, and where that differs by what is written of it: a
-// quantity remembers its text once someone has asked for it, which changes nothing.
+// SameValue compares by content, and then by the JSON form: a quantity caches its
+// text when String is called, which changes nothing.
 func SameValue(a, b any) bool {
 	if reflect.DeepEqual(a, b) {
 		return true

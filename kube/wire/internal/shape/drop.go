@@ -66,7 +66,7 @@ func jsonField(t reflect.Type, name string) (reflect.StructField, bool) {
 	return reflect.StructField{}, false
 }
 
-// Drop takes a field out of an object that was decoded with it.
+// Drop removes a field from an object that was decoded with it.
 func Drop(v reflect.Value, path string) {
 	switch v.Kind() {
 	case reflect.Pointer:

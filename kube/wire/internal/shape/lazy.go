@@ -6,8 +6,8 @@ import (
 )
 
 // IsLazy says whether a quantity has no text yet, as one that is not written in the
-// canonical form. Such a quantity stores its text when it is first asked for it. If two
-// objects had it in common, reading them in two goroutines would be a data race. So no
+// canonical form. Such a quantity stores its text at the first call of String. If
+// two objects shared it, reading them in two goroutines would be a data race. So no
 // part that leads to a lazy quantity is shared.
 //
 // The text is a private field. In a version of the type without it, every quantity
@@ -21,8 +21,8 @@ var textOffset, hasText = func() (uintptr, bool) {
 	return field.Offset, ok && field.Type.Kind() == reflect.String
 }()
 
-// Contains says whether there can be values of type to in values of type t, other
-// than as those of maps, which nobody can write to.
+// Contains says whether values of type t can contain values of type to, other than
+// in maps, whose values nobody can write to in place.
 func Contains(t, to reflect.Type, within map[reflect.Type]bool) bool {
 	if t == to || within[t] {
 		return t == to

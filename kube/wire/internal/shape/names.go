@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// JSONName is the name of a field in JSON; an inlined one has none.
+// JSONName is the name of a field in JSON; an inlined field has no name.
 func JSONName(sf reflect.StructField) string {
 	name, options, _ := strings.Cut(sf.Tag.Get("json"), ",")
 	if name == "" && !sf.Anonymous && !strings.Contains(options, "inline") {

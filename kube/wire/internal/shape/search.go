@@ -88,7 +88,7 @@ func (s *Search) table(r *Ref, m unsafe.Pointer, depth int) bool {
 	return false
 }
 
-// tree looks into a tree. A list of one is known by the interface that holds it.
+// tree searches a tree. A list in it is identified by the interface that holds it.
 func (s *Search) tree(v any, depth int) bool {
 	if s.left--; s.left < 0 || depth > MaxDepth {
 		return false
@@ -116,8 +116,8 @@ func (s *Search) tree(v any, depth int) bool {
 	return false
 }
 
-// path is where in a value the memory is. It takes longer than to find out whether it
-// is there, and is only asked for then.
+// path is where in a value the memory is. It takes longer than the search, and is
+// only called after a find.
 func (s *Search) path(field string, v reflect.Value, depth int) (string, bool) {
 	if depth > MaxDepth {
 		return "", false

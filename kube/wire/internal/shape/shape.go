@@ -6,10 +6,11 @@ import (
 )
 
 // Shape says where in the memory of a Go type there are references to other memory.
-// With it the memory that an object consists of is walked without reflection.
+// With it the memory of an object is walked without reflection.
 //
-// It is not the plan by which package share compares, which has every field: to see that
-// memory did not change its bytes are hashed, and only references need to be known.
+// It is not the plan by which package share compares, which has every field: to
+// find a write, memory is hashed byte by byte, and only references need to be
+// known.
 type Shape struct {
 	typ  reflect.Type
 	Size uintptr
@@ -42,22 +43,23 @@ const (
 )
 
 // MaxDepth and MaxRefs bound how far references are followed: objects have no
-// cycles, but what has one must not hang. What lies deeper is not verified.
+// cycles, but a value that has one must not hang. Memory that lies deeper is not
+// verified.
 const (
 	MaxDepth = 256
 	MaxRefs  = 1 << 20
 )
 
-// shapes are those of all types that were asked for. A shape is in the table before it
-// is complete, so that types may contain themselves.
+// shapes are those of all types so far. A shape is in the table before it is
+// complete, so that types may contain themselves.
 var shapes = struct {
 	sync.Mutex
 	byType map[reflect.Type]*Shape
 	toPart map[reflect.Type]*Ref
 }{byType: map[reflect.Type]*Shape{}, toPart: map[reflect.Type]*Ref{}}
 
-// RefTo is the reference by which a value of type t, a slice, map or pointer, leads to
-// its part; nil if t is none of them.
+// RefTo is the reference by which a value of type t, a slice, map or pointer, leads
+// to its part; nil for other types.
 func RefTo(t reflect.Type) *Ref {
 	shapes.Lock()
 	defer shapes.Unlock()
@@ -88,10 +90,10 @@ func findShape(t reflect.Type) *Shape {
 	return s
 }
 
-// add appends the references that a value of type t at off has. Unexported fields are
-// not followed: only their owner knows what their pointers mean. Text is not followed
-// either, because nobody can write to it: a field that was given another text refers to
-// other memory.
+// add appends the references of a value of type t at off. Unexported fields are not
+// followed: only their owner knows what their pointers mean. Text is not followed
+// either, because nobody can write to it: a field with another text refers to other
+// memory.
 func (s *Shape) add(t reflect.Type, off uintptr) {
 	r := Ref{Offset: uint32(off), Type: t}
 	switch t.Kind() {

@@ -84,7 +84,7 @@ func TestDifferences(t *testing.T) {
 			t.Errorf("memory %v is not among %v", want, memory)
 		}
 	}
-	// A quantity that was asked for its text is the same quantity.
+	// A quantity is the same after String was called.
 	x, y := resource.MustParse("1.5Gi"), resource.MustParse("1.5Gi")
 	_ = x.String()
 	if !shape.SameValue(x, y) || shape.SameValue(x, resource.MustParse("2Gi")) {
@@ -107,7 +107,7 @@ func TestContains(t *testing.T) {
 	}
 }
 
-// Every kind of reference leads to its part, and what is no reference to none.
+// Every kind of reference leads to its part; other values lead to none.
 func TestRefTo(t *testing.T) {
 	for of, kind := range map[reflect.Type]shape.RefKind{
 		reflect.TypeFor[*corev1.Probe]():     shape.Pointer,

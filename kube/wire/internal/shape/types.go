@@ -8,22 +8,22 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// The types that are treated in a way of their own.
+// The types that have rules of their own.
 var (
 	TimeType       = reflect.TypeFor[metav1.Time]()
 	QuantityType   = reflect.TypeFor[resource.Quantity]()
 	ObjectMetaType = reflect.TypeFor[metav1.ObjectMeta]()
 	AnyType        = reflect.TypeFor[any]()
-	// UntypedMapType and freeListType are what JSON objects and arrays are decoded to
-	// without a type. An interface points to the header of the slice that it holds, so
-	// the header is shared with the elements.
+	// UntypedMapType and UntypedListType are what JSON objects and arrays are
+	// decoded to without a type. An interface points to the header of the slice
+	// that it holds, so the header is shared with the elements.
 	UntypedMapType  = reflect.TypeFor[map[string]any]()
 	UntypedListType = reflect.TypeFor[*[]any]()
 )
 
-// IsScalar says whether values of a type are single values, though some are structs.
-// What a pointer to one points to is never shared by itself: equal ones are everywhere,
-// and a write to one would change objects that have nothing to do with each other.
+// IsScalar says whether values of a type are single values, though some are
+// structs. A scalar behind a pointer is never shared by itself: equal ones are
+// everywhere, and a write to one would change unrelated objects.
 func IsScalar(t reflect.Type) bool {
 	switch t {
 	case reflect.TypeFor[metav1.Time](), reflect.TypeFor[metav1.MicroTime](), reflect.TypeFor[metav1.Duration](),

@@ -10,8 +10,8 @@ import (
 )
 
 // block is memory that may have to be copied: a struct, or a slice's elements.
-// It is, as a whole, when the first of its parts is replaced, unless it may be written
-// to.
+// It is copied as a whole when the first of its parts is replaced, unless it
+// may be written to.
 type block struct {
 	w        *worker
 	src, dst unsafe.Pointer
@@ -46,7 +46,7 @@ func (b *block) copy() {
 	b.dst = b.w.copier(b.slice).copy(b.src, b.n)
 }
 
-// result is the copy, or what was there if none was needed.
+// result is the copy, or the original if no copy was needed.
 func (b *block) result() unsafe.Pointer {
 	if b.dst != nil {
 		return b.dst
@@ -54,9 +54,9 @@ func (b *block) result() unsafe.Pointer {
 	return b.src
 }
 
-// build shares the parts of a value within a block. like is a value that may have
-// the same parts, nil if there is none. cur is the node of the first part if it has
-// been hashed; the one after the last is returned.
+// build shares the parts of a value within a block. like is a value that may
+// have the same parts, or nil. cur is the node of the first part if it has been
+// hashed. build returns the node after the last one.
 func (w *worker) build(b *block, off uintptr, p *plan, like unsafe.Pointer, cur, depth int) int {
 	sites := w.known(p)
 	for i := range p.steps {
@@ -127,12 +127,12 @@ func (w *worker) build(b *block, off uintptr, p *plan, like unsafe.Pointer, cur,
 	return cur
 }
 
-// nothing is what all fields are like when there is nothing to be like.
+// nothing stands for the fields of like when there is no like.
 var nothing [3]unsafe.Pointer
 
-// part shares what a slice, pointer or map leads to: all of it if like is the same
-// or the pool has it, else what lies below. cur is its node if it has been hashed;
-// the next one is returned.
+// part shares what a slice, pointer or map leads to: all of it if like is the
+// same or the pool has it, else what lies below. cur is its node if it has been
+// hashed. part returns the next node.
 func (w *worker) part(s *step, at *site, x, like shape.Memory, room, cur, depth int) (shape.Memory, int) {
 	next := unhashed
 	if cur != unhashed {
@@ -176,7 +176,7 @@ func (w *worker) lookUp(s *step, at *site, last *shape.Memory, x, like shape.Mem
 	}
 	if y, ok := w.find(s, n.hash, x); ok {
 		at.hit()
-		*last = y // which the pool knows to be shared
+		*last = y // the pool knows that it is shared
 		return y
 	}
 	at.miss()
@@ -195,9 +195,9 @@ func (s *step) bytes(n int) uintptr {
 }
 
 const (
-	// mapBytes is what a small map takes.
+	// mapBytes is the size of a small map.
 	mapBytes = 336
-	// minSlack is how much unused room makes a slice be copied.
+	// minSlack is the unused capacity from which on a slice is copied.
 	minSlack = 64
 )
 
@@ -232,7 +232,7 @@ func (w *worker) below(s *step, x, like shape.Memory, room, cur, depth int) shap
 // textStep is the step of every string.
 var textStep = &step{reference: &reference{seed: salted(1 << 32)}}
 
-// text shares a string, or says that it is the object's own.
+// text shares a string, or reports that it is the object's own.
 func (w *worker) text(at *site, text, like string) (shared string, ok, own bool) {
 	x := shape.Memory{Ptr: unsafe.Pointer(unsafe.StringData(text)), N: len(text)}
 	if like == text {
@@ -260,9 +260,9 @@ func (w *worker) text(at *site, text, like string) (shared string, ok, own bool)
 
 // privateMap makes a map of the same strings.
 //
-// The map of the object before is not touched, since somebody may write to it; a
-// copy is kept that nobody has, and copied again for each object that has the
-// same labels.
+// It does not touch the map of the object before, because somebody may write to
+// it. It keeps a copy that nobody else has, and copies that for each object
+// with the same labels.
 func (w *worker) privateMap(m map[string]string, at *site, where uint64) (map[string]string, bool) {
 	if len(m) == 0 || at.skips() {
 		return nil, false

@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-// seed keys the hashes: nobody outside knows it, and all sharers must agree
-// on it to find each other's parts.
+// seed keys the hashes. It is secret, and all sharers use the same one so that
+// they find each other's parts.
 var (
 	seed   = maphash.MakeSeed()
 	secret = maphash.String(seed, "") | 1
@@ -20,7 +20,7 @@ func mix(h, x, salt uint64) uint64 {
 	return hi ^ lo
 }
 
-// salted is the nth of a row of odd numbers without pattern.
+// salted returns the nth of a sequence of odd numbers without pattern.
 func salted(n uint64) uint64 {
 	n = (n + 1) * 0x9E3779B97F4A7C15
 	n = (n ^ n>>30) * 0xBF58476D1CE4E5B9

@@ -9,12 +9,11 @@ import (
 
 // copier copies slices of one type.
 //
-// It is made once for each: naming the type of a pointer to a slice costs
-// reflection a lookup. Elements are allocated by Grow, which allocates nothing
-// else.
+// It is made once for each type, because reflection needs a lookup to name the
+// type of a pointer to a slice. Grow allocates the elements and nothing else.
 type copier struct {
 	from, to         shape.SliceHeader
-	source, received reflect.Value // from and to as slices
+	source, received reflect.Value // the slices to copy from and to
 }
 
 func (w *worker) copier(s *step) *copier {

@@ -13,18 +13,19 @@ func Equal(t reflect.Type, a, b unsafe.Pointer) bool {
 	return c.equal(planFor(t, false), a, b, 0)
 }
 
-// comparer compares values by their plans. It bounds what is compared of one object:
-// parts that are reached by several references are compared for each.
+// comparer compares values by their plans. It bounds how much of one object is
+// compared, because a part that several references reach is compared once for
+// each.
 type comparer struct {
 	compares int
-	// mapped says that what is read is the value of a map, which nobody can write to in
-	// place.
+	// mapped says that the value being read is in a map, so that nobody can
+	// write to it in place.
 	mapped bool
 }
 
 // equal compares two values of a type to the bit: floats by their bits, times
-// with their location, nil and empty apart. It reads no deeper than hash did. What
-// cannot be shared is equal to nothing.
+// with their location, nil and empty apart. It reads no deeper than hash did. A
+// value that cannot be shared equals nothing.
 func (c *comparer) equal(p *plan, a, b unsafe.Pointer, depth int) bool {
 	if c.compares--; depth > maxDepth || c.compares < 0 {
 		return false
@@ -69,7 +70,7 @@ func (c *comparer) equal(p *plan, a, b unsafe.Pointer, depth int) bool {
 			if !c.equalTree(*(*any)(x), *(*any)(y), depth) {
 				return false
 			}
-		default: // of these, only what is nil is plain data
+		default: // these are plain data only if they are nil
 			return false
 		}
 	}

@@ -62,8 +62,8 @@ func fillAny(seed int64) *randfill.Filler {
 	)
 }
 
-// TestShareEveryType: what comes back is equal to what was given, what was given
-// is as it was, and two that are equal have the same parts.
+// TestShareEveryType: the result equals the input, the input does not change, and
+// two equal objects have the same parts.
 func TestShareEveryType(t *testing.T) {
 	parts := pool.New()
 	for i, kind := range wiretest.Some(allKinds()) {
@@ -114,8 +114,8 @@ func TestShareEveryType(t *testing.T) {
 	}
 }
 
-// compareParts checks that two shared objects of equal content have the same
-// parts, as far as these can be shared, and the rest for themselves.
+// compareParts checks that two shared objects of equal content have the same parts
+// where these can be shared, and separate ones otherwise.
 func compareParts(t *testing.T, path string, a, b reflect.Value, private bool) {
 	t.Helper()
 	switch a.Kind() {
@@ -150,7 +150,7 @@ func compareParts(t *testing.T, path string, a, b reflect.Value, private bool) {
 	}
 }
 
-// privateFields are what of its metadata belongs to an object alone.
+// privateFields are the metadata fields that belong to one object.
 var privateFields = []string{"Labels", "Annotations", "OwnerReferences", "Finalizers"}
 
 // largeEnough says whether a part is large enough, and no single value.
@@ -192,9 +192,9 @@ func shareable(v reflect.Value, private bool) bool {
 	case reflect.Struct:
 		if q, ok := v.Interface().(resource.Quantity); ok {
 			if v.CanAddr() && v.FieldByName("s").String() == "" {
-				return false // who asks it for its text writes to it
+				return false // String writes to it
 			}
-			return q.ToDec() == nil || q.IsZero() || q.CmpInt64(1<<62) < 0 // beyond, it has a pointer of its own
+			return q.ToDec() == nil || q.IsZero() || q.CmpInt64(1<<62) < 0 // larger ones have a pointer of their own
 		}
 		if v.Type() == reflect.TypeFor[time.Time]() {
 			return true

@@ -17,18 +17,18 @@ const recentSlots = 1024
 type recentPart struct {
 	hash, seed uint64
 	pool.Part
-	// shared says that the pool knows of a second object that has the part, or that
-	// it need not, because it is text.
+	// shared says that the pool knows a second object with the part, or need
+	// not know, because it is text.
 	shared bool
 }
 
-// minPooledText is the size from which on a string goes to the pool. There are a few
-// hundred shorter ones that repeat, "Always" and "TCP", which recent holds, and
-// many thousand that do not.
+// minPooledText is the size from which on a string goes to the pool. A few
+// hundred shorter strings repeat, such as "Always" and "TCP", and recent holds
+// them; many thousand do not.
 const minPooledText = 48
 
 // keyOf is the name of a part by its content. It is derived from the hash and
-// the type, each of which fills both halves, so that no two types meet; a decoder
+// the type, and each fills both halves, so that no two types collide. A decoder
 // names parts by other hashes.
 func keyOf(seed, hash uint64) pool.Key {
 	return pool.Key{First: hash ^ seed>>32, Second: mix(hash, seed, 0xA24BAED4963EE407)}
@@ -62,7 +62,7 @@ func (w *worker) find(s *step, hash uint64, x shape.Memory) (shape.Memory, bool)
 	return y.Memory, true
 }
 
-// offer gives a part to the pool that was not found there, and returns the one to
+// offer gives the pool a part that was not found there, and returns the one to
 // use.
 func (w *worker) offer(s *step, hash uint64, x shape.Memory, size uintptr) shape.Memory {
 	made := pool.Part{Memory: x}
@@ -76,8 +76,8 @@ func (w *worker) offer(s *step, hash uint64, x shape.Memory, size uintptr) shape
 	return made.Memory
 }
 
-// onHeap copies text that the pool may come to hold weakly: no weak pointer can be
-// made to a constant of the program, or to memory that Go does not know.
+// onHeap copies text that the pool may later hold weakly: Go makes no weak
+// pointer to a constant of the program, or to memory outside its heap.
 func (s *step) onHeap(x shape.Memory, size uintptr) shape.Memory {
 	switch {
 	case size < pool.MinSize:

@@ -11,7 +11,8 @@ type node struct {
 	hash uint64
 	// next is the node after those below this one.
 	next int32
-	// entry is the first of the entries of a tree's map, which has so many.
+	// entry is the first of the entries of a tree's map, and entries is their
+	// number.
 	entry, entries int32
 	opaque         bool
 	// cut says that the part was not read to its end.
@@ -47,8 +48,8 @@ var salts = func() (row [64]uint64) {
 
 func salt(step int) uint64 { return salts[step%len(salts)] + uint64(step)&^63 }
 
-// hash adds a value at base to h. What is zero adds nothing, which most fields
-// of most objects are.
+// hash adds a value at base to h. Zero values add nothing, and most fields of
+// most objects are zero.
 func (w *worker) hash(p *plan, base unsafe.Pointer, h uint64, depth int) uint64 {
 	for i := range p.steps {
 		s := &p.steps[i]
@@ -92,7 +93,7 @@ func (w *worker) hash(p *plan, base unsafe.Pointer, h uint64, depth int) uint64 
 	return h
 }
 
-// hashPart notes the hash of a part and of all below it.
+// hashPart records the hash of a part and of everything below it.
 func (w *worker) hashPart(s *step, x unsafe.Pointer, n, depth int) uint64 {
 	at, outer := w.enter()
 	h, mapped := s.seed, w.mapped

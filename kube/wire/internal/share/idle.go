@@ -7,12 +7,12 @@ import (
 	"github.com/tarnproject/tarn/kube/wire/internal/pool"
 )
 
-// idleWorkers are those that wait for an object. They have learned what repeats,
-// and hold some parts strongly, so they are kept while there is work and dropped after a
-// garbage collection without any.
+// idleWorkers are workers that wait for an object. They have learned what
+// repeats, and hold some parts strongly, so they are kept while there is work
+// and dropped after a garbage collection without any.
 //
-// Why not a sync.Pool: it keeps one for each processor, and a goroutine that is
-// moved to another begins to learn anew.
+// Why not a sync.Pool: it keeps one for each processor, and a goroutine that
+// moves to another processor starts to learn anew.
 type idleWorkers struct {
 	list    []*worker
 	used    bool // since the last garbage collection
@@ -44,8 +44,8 @@ func (s *Sharer) release(w *worker) {
 	}
 }
 
-// releaseIdle drops a sharer's workers after the first garbage collection for which
-// they had nothing to do.
+// releaseIdle drops a sharer's workers after the first garbage collection
+// during which they had no work.
 func releaseIdle(s weak.Pointer[Sharer]) {
 	runtime.AddCleanup(new(pool.GCSentinel), func(s weak.Pointer[Sharer]) {
 		if sharer := s.Value(); sharer != nil && sharer.stillUsed() {

@@ -17,7 +17,7 @@ import (
 	"github.com/tarnproject/tarn/kube/wire/internal/share"
 )
 
-// TestShareLeavesAlone: what is no plain data comes back as it was given.
+// TestShareLeavesAlone: values that are not plain data come back unchanged.
 func TestShareLeavesAlone(t *testing.T) {
 	type locked struct {
 		mu   sync.Mutex
@@ -48,7 +48,7 @@ func TestShareLeavesAlone(t *testing.T) {
 	}
 }
 
-// TestShareAround: what can be shared is, beside what cannot.
+// TestShareAround: shareable parts are shared beside parts that are not.
 func TestShareAround(t *testing.T) {
 	type inner struct{ Text string }
 	type object struct {
@@ -83,7 +83,8 @@ func TestShareAround(t *testing.T) {
 	}
 }
 
-// TestShareCycles: what contains itself is left alone, and nothing hangs.
+// TestShareCycles: values that contain themselves are left alone, and nothing
+// hangs.
 func TestShareCycles(t *testing.T) {
 	type ring struct {
 		Text        string
@@ -116,8 +117,8 @@ func TestShareCycles(t *testing.T) {
 	}
 }
 
-// TestShareGivesUp: parts that never repeat are not looked up for long, and found
-// again when they begin to.
+// TestShareGivesUp: lookups of parts that never repeat pause soon, and resume when
+// they begin to repeat.
 func TestShareGivesUp(t *testing.T) {
 	parts := pool.New()
 	sharer := share.New(parts, pool.Options{})
@@ -154,8 +155,8 @@ func TestShareGivesUp(t *testing.T) {
 	}
 }
 
-// TestShareLetsGo: neither the pool nor a sharer that has nothing to do keeps what
-// no object has.
+// TestShareLetsGo: neither the pool nor an idle sharer keeps a part that no object
+// has.
 func TestShareLetsGo(t *testing.T) {
 	parts := pool.New()
 	sharer := share.New(parts, pool.Options{})

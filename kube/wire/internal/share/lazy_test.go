@@ -9,8 +9,8 @@ import (
 	"github.com/tarnproject/tarn/kube/wire/internal/pool"
 )
 
-// A quantity without a text notes it when it is asked for it. Objects that had one in
-// common would race although nobody changes anything.
+// A quantity without a text caches it at the first String. Objects that shared one
+// would race although nobody changes anything.
 func TestShareQuantitiesArePrivate(t *testing.T) {
 	sharer := New(pool.New(), pool.Options{})
 	var pods []*corev1.Pod
@@ -35,7 +35,7 @@ func TestShareQuantitiesArePrivate(t *testing.T) {
 	}
 }
 
-// Nor do two states of one object have such a quantity in common.
+// Two states of one object do not share such a quantity either.
 func TestShareLikeQuantitiesArePrivate(t *testing.T) {
 	sharer := New(pool.New(), pool.Options{})
 	state := func() *corev1.Pod { // whose quantities are without a text

@@ -9,14 +9,14 @@ import (
 	"github.com/tarnproject/tarn/kube/wire/internal/shape"
 )
 
-// mapReader reads maps of one type. Maps are parts as a whole: what is in them is not
+// mapReader reads maps of one type. A map is one part: its content is not
 // shared by itself.
 //
-// The three kinds that most objects have are read as the maps they are; going
-// through reflection costs five times as much. A map whose keys are of a named
-// string type lies in memory as one whose keys are strings.
+// The three kinds that most objects have are read with their Go types;
+// reflection costs five times as much. A map whose keys are of a named string
+// type has the same memory layout as one whose keys are strings.
 type mapReader interface {
-	// hash adds the content to h, whatever its order.
+	// hash adds the content to h, independent of its order.
 	hash(w *worker, m unsafe.Pointer, h uint64, depth int) uint64
 	equal(c *comparer, a, b unsafe.Pointer, depth int) bool
 }

@@ -16,13 +16,13 @@ import (
 	"github.com/tarnproject/tarn/kube/wire/internal/share"
 )
 
-// TestShareKeysAreNoTexts: what is remembered of a key, by its bytes, is never read as
-// what is remembered of a text, by the interface that holds it.
+// TestShareKeysAreNoTexts: a remembered key, identified by its bytes, is never read
+// as a remembered text, identified by the interface that holds it.
 func TestShareKeysAreNoTexts(t *testing.T) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	sharer := share.New(pool.New(), pool.Options{})
 	for n := range 300 {
-		// As a string's header, it leads where there is no memory.
+		// Read as a string's header, it points outside all memory.
 		key := binary.LittleEndian.AppendUint64(nil, 0x4141410000000000+uint64(n)*8)
 		key = binary.LittleEndian.AppendUint64(key, 16)
 		object := map[string]any{string(key): int64(1)}
@@ -60,8 +60,8 @@ func TestShareConstants(t *testing.T) {
 	runtime.KeepAlive(kept)
 }
 
-// TestShareLikeManyWays: what is met on very many ways does not hang the comparison
-// with an older state.
+// TestShareLikeManyWays: a value that very many references reach does not hang the
+// comparison with an older state.
 func TestShareLikeManyWays(t *testing.T) {
 	type fork struct{ Left, Right *fork }
 	sharer := share.New(pool.New(), pool.Options{})
@@ -83,8 +83,8 @@ func TestShareLikeManyWays(t *testing.T) {
 	sharer.ShareLike(tree(), sharer.Share(tree()))
 }
 
-// TestShareQuantityText: a quantity remembers its text once it is asked for, which is
-// no change that anyone needs to hear of.
+// TestShareQuantityText: a quantity caches its text at the first String, which is
+// not a change.
 func TestShareQuantityText(t *testing.T) {
 	parts := pool.New()
 	sharer := share.New(parts, pool.Options{})

@@ -10,11 +10,11 @@ import (
 	"github.com/tarnproject/tarn/kube/wire/internal/shape"
 )
 
-// plan says where in a Go type's memory there is what: compiled once, so that
+// plan says what lies where in a Go type's memory. It is compiled once, so that
 // hashing, comparing and copying need no reflection.
 //
-// Fields of structs within the struct are steps of the outer one, at their
-// distance from its beginning. Padding is no field: it may hold anything, and is
+// Fields of an embedded or nested struct are steps of the outer one, at their
+// offset from its start. Padding is no field: it may hold anything, and is
 // neither hashed nor compared.
 type plan struct {
 	t     reflect.Type
@@ -25,12 +25,13 @@ type plan struct {
 	memory bool
 	// leaf says that nothing in the type can be shared by itself.
 	leaf bool
-	// opaque says that the type is no plain data: it is not read, not copied.
+	// opaque says that the type is not plain data: it is neither read nor
+	// copied.
 	opaque bool
 }
 
 // A step is one thing to read in a type's memory. There are many, and most lead
-// to nil: a step is half a cache line, and what is rarely needed lies elsewhere.
+// to nil: a step is half a cache line, and rarely needed data is in reference.
 type step struct {
 	kind stepKind
 	off  uint32
@@ -40,7 +41,7 @@ type step struct {
 	*reference
 }
 
-// reference is what is known of a step that leads elsewhere.
+// reference describes a step that leads to other memory.
 type reference struct {
 	seed   uint64       // tells parts of this type from others
 	t      reflect.Type // of the slice, pointer or map
@@ -57,7 +58,7 @@ func (s *step) toPart() *shape.Ref { return s.ref }
 type stepKind uint8
 
 const (
-	// memory holds no pointers, or such as are compared and not followed.
+	// memory holds no pointers, or pointers that are compared and not followed.
 	memoryStep stepKind = iota
 	stringStep
 	sliceStep
@@ -77,15 +78,15 @@ const (
 	lazyStep
 )
 
-// compiler makes plans, one for each type of the process. A plan is in the table
-// before it is complete, so that types may contain themselves.
+// compiler makes plans, one for each type of the process. A plan is in the
+// table before it is complete, so that types may contain themselves.
 type compiler struct {
 	mu      sync.Mutex
 	plans   map[reflect.Type]*plan
 	private bool
 }
 
-// compilers are those for shared and for private metadata.
+// compilers are the compilers for shared and for private metadata.
 var compilers = map[bool]*compiler{
 	false: {plans: map[reflect.Type]*plan{}},
 	true:  {plans: map[reflect.Type]*plan{}, private: true},
@@ -128,8 +129,8 @@ type fields struct {
 
 var lockerType = reflect.TypeFor[sync.Locker]()
 
-// add appends what there is at off. Hidden is what lies in unexported fields: only
-// its owner knows what its pointers mean.
+// add appends the steps of a value at off. hidden says that it is in an
+// unexported field: only its owner knows what its pointers mean.
 func (f fields) add(t reflect.Type, off uintptr, hidden bool) {
 	if isLock(t) {
 		f.plan.opaque = true
@@ -177,7 +178,7 @@ func (f fields) own(t reflect.Type, off uintptr) {
 	f.plan.steps[len(f.plan.steps)-1].kind = ownListStep
 }
 
-// reference adds something that leads elsewhere.
+// reference adds a value that leads to other memory.
 func (f fields) reference(t reflect.Type, off uintptr, hidden bool) {
 	s := step{off: uint32(off), reference: &reference{seed: maphash.Comparable(seed, t), t: t, ref: shape.RefTo(t)}}
 	switch kind := t.Kind(); {
@@ -201,8 +202,8 @@ func (f fields) reference(t reflect.Type, off uintptr, hidden bool) {
 	f.step(s)
 }
 
-// maxSteps is how long a plan may be: what is larger is an array of many, and not
-// an API object.
+// maxSteps is how long a plan may be. A larger type is an array of many, and
+// not an API object.
 const maxSteps = 4096
 
 func (f fields) step(s step) {
@@ -227,8 +228,8 @@ func (f fields) memory(off, size uintptr) {
 	f.plan.steps = append(f.plan.steps, step{kind: memoryStep, off: uint32(off), size: uint32(size)})
 }
 
-// isLock recognises what must not be copied: locks, atomics, and types that
-// forbid it in the usual way.
+// isLock recognises types that must not be copied: locks, atomics, and types
+// with a Lock method.
 func isLock(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Array:

@@ -8,10 +8,10 @@ import (
 	"github.com/tarnproject/tarn/kube/wire/internal/shape"
 )
 
-// ownScalars are the numbers and times that an object points to and that are its own.
-// A decoder allocates each by itself; here they are gathered into one allocation of
-// each kind, because it is the number of allocations that costs whenever the garbage
-// collector comes by.
+// ownScalars are the numbers and times behind pointers that belong to one
+// object. A decoder allocates each by itself. Here one allocation holds all of
+// a kind, because the garbage collector's time grows with the number of
+// allocations.
 type ownScalars struct {
 	numbers []ownNumber
 	times   []**metav1.Time
@@ -23,7 +23,8 @@ type ownNumber struct {
 	size uintptr
 }
 
-// add notes the pointer at, to a value of a plan, if it is of a kind that is gathered.
+// add records the pointer at, to a value of a plan, if it is of a kind that is
+// gathered.
 func (s *ownScalars) add(at *unsafe.Pointer, of *plan) {
 	switch {
 	case of.t == shape.TimeType:
@@ -33,7 +34,7 @@ func (s *ownScalars) add(at *unsafe.Pointer, of *plan) {
 	}
 }
 
-// gather moves what was noted.
+// gather moves the recorded values.
 func (s *ownScalars) gather() {
 	if len(s.numbers) > 1 {
 		memory := make([]uint64, len(s.numbers))

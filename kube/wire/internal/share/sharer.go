@@ -42,7 +42,7 @@ type Sharer struct {
 	idle idleWorkers
 }
 
-// New returns a sharer into a pool. Of the options it uses SharedMetadata.
+// New returns a sharer into a pool. It uses only the option SharedMetadata.
 func New(parts *pool.Pool, opts pool.Options) *Sharer {
 	return &Sharer{pool: parts, opts: opts}
 }
@@ -52,16 +52,17 @@ func New(parts *pool.Pool, opts pool.Options) *Sharer {
 // if there is nothing to share.
 func (s *Sharer) Share(object any) any { return s.ShareLike(object, nil) }
 
-// ShareLike is [Sharer.Share] for an object that is like another one which was
-// shared before, such as an older state of it: what both have in common is taken
-// from there, which is quicker than to look it up. like may be nil or of another
-// type. Its labels, annotations, owner references and finalizers are not read if these
-// are each object's own.
+// ShareLike is [Sharer.Share] for an object that resembles one that was shared
+// before, such as an older state of it. What both have in common is taken from
+// there, which is quicker than a lookup. like may be nil or of another type.
+// Its labels, annotations, owner references and finalizers are not read if
+// these are each object's own.
 func (s *Sharer) ShareLike(object, like any) any { return s.share(object, like, false) }
 
-// ShareOwn is [Sharer.ShareLike] for an object that was just decoded and that nobody
-// else has, nor any part of it: it may be written to, so that nothing of a Go type has
-// to be copied. The object given is not to be used any more.
+// ShareOwn is [Sharer.ShareLike] for an object that was just decoded and that
+// nobody else references, not even in part. It may write to the object, so
+// nothing of a Go type is copied. The caller must not use the object
+// afterwards.
 func (s *Sharer) ShareOwn(object, like any) any { return s.share(object, like, true) }
 
 func (s *Sharer) share(object, like any, inPlace bool) any {

@@ -94,7 +94,7 @@ func TestSharePods(t *testing.T) {
 	}
 }
 
-// TestShareExactly: values that are almost equal stay what they are.
+// TestShareExactly: values that are almost equal stay different.
 func TestShareExactly(t *testing.T) {
 	type values struct {
 		Floats  []float64
@@ -145,7 +145,7 @@ func TestShareExactly(t *testing.T) {
 	}
 }
 
-// show is a value to the bit.
+// show formats a value to the bit.
 func show(v any) string {
 	var b strings.Builder
 	showValue(&b, reflect.ValueOf(v), 0)
@@ -210,8 +210,8 @@ func showValue(b *strings.Builder, v reflect.Value, depth int) {
 	}
 }
 
-// TestShareMutations: what a holder of one object does to it by setting fields,
-// labels and annotations and by appending shows in no other.
+// TestShareMutations: setting fields, labels and annotations of one object, and
+// appending to it, changes no other object.
 func TestShareMutations(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sharer := share.New(pool.New(), pool.Options{})
@@ -268,8 +268,8 @@ func TestShareConcurrently(t *testing.T) {
 	group.Wait()
 }
 
-// TestShareLike: an update takes over what has not changed, and does not read what
-// the holder of the older state may write.
+// TestShareLike: an update takes over what has not changed, and does not read
+// fields of the older state that its holder may write.
 func TestShareLike(t *testing.T) {
 	sharer := share.New(pool.New(), pool.Options{})
 	old := sharer.Share(somePod("web", 1)).(*corev1.Pod)

@@ -6,18 +6,19 @@ import (
 	"github.com/tarnproject/tarn/kube/wire/internal/recent"
 )
 
-// ownText is a string that is in no other object, and where in its block it stands.
+// ownText is a string that is in no other object, and its position in its
+// block.
 type ownText struct {
 	off  uintptr
 	text string
 }
 
-// gather puts the strings from mark on, which are all of one block, into one
-// allocation, if the block may be written to. A decoder makes one of each, and it is
-// their number that costs whenever the garbage collector comes by.
+// gather puts the strings from mark on, all of one block, into one allocation,
+// if the block may be written to. A decoder makes one allocation for each, and
+// the garbage collector's time grows with their number.
 //
-// Why not those of the whole object into one: the object's next state takes over what
-// has not changed, and would keep all text with it.
+// Why not those of the whole object into one: the object's next state takes
+// over what has not changed, and would keep all text with it.
 func (w *worker) gather(b *block, mark int) {
 	texts := w.texts[mark:]
 	size := 0

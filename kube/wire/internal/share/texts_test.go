@@ -14,8 +14,8 @@ import (
 	"github.com/tarnproject/tarn/kube/wire/internal/wiretest"
 )
 
-// TestShareOwnTextsLieTogether: what only one object has is one piece of memory, and
-// not what was given.
+// TestShareOwnTextsLieTogether: the text that only one object has is one piece of
+// memory, and not the input's.
 func TestShareOwnTextsLieTogether(t *testing.T) {
 	sharer := New(pool.New(), pool.Options{})
 	for n := range 500 {
@@ -29,7 +29,7 @@ func TestShareOwnTextsLieTogether(t *testing.T) {
 			t.Fatalf("pod %d was written to", n)
 		}
 		if n < 400 {
-			continue // until it is known what does not repeat
+			continue // until the worker has learned what does not repeat
 		}
 		end := unsafe.Add(unsafe.Pointer(unsafe.StringData(shared.Name)), len(shared.Name))
 		if unsafe.Pointer(unsafe.StringData(string(shared.UID))) != end {
@@ -41,8 +41,8 @@ func TestShareOwnTextsLieTogether(t *testing.T) {
 	}
 }
 
-// TestShareOwnTextIsLetGo: objects that were updated often hold no more than such as
-// are new, although each state takes over what it can from the last one.
+// TestShareOwnTextIsLetGo: objects that were updated often hold no more memory than
+// new ones, although each state takes over what it can from the last one.
 func TestShareOwnTextIsLetGo(t *testing.T) {
 	const pods = 300
 	heapOf := func(updates int) uint64 {
@@ -64,7 +64,7 @@ func TestShareOwnTextIsLetGo(t *testing.T) {
 			}
 		}
 		least := uint64(math.MaxUint64)
-		for range 10 { // cleanups run beside, and not at once
+		for range 10 { // cleanups run concurrently, and not at once
 			runtime.GC()
 			sharer.pool.Collect()
 			var stats runtime.MemStats

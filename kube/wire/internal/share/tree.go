@@ -7,17 +7,17 @@ import (
 	"github.com/tarnproject/tarn/kube/wire/internal/shape"
 )
 
-// entry is one of a tree's map.
+// entry is an entry of a tree's map.
 type entry struct {
 	key   string
 	value any
 }
 
-// A tree is what JSON is decoded to without a type: maps, lists, strings, numbers,
-// booleans and nil. Its parts are maps, lists and strings, each as the interface
-// holds it, so that what holds a list or a string is shared too.
+// A tree is what JSON is decoded to without a type: maps, lists, strings,
+// numbers, booleans and nil. Its parts are maps, lists and strings, each as the
+// interface holds it, so that the header of a list or string is shared too.
 //
-// Anything else in a tree is left as it is, and what is above it is not shared.
+// Any other value in a tree is left alone, and nothing above it is shared.
 var (
 	mapPart  = &step{kind: jsonStep, reference: &reference{seed: salted(2 << 32), ref: shape.RefTo(shape.UntypedMapType)}}
 	listPart = &step{kind: jsonStep, reference: &reference{seed: salted(3 << 32), ref: shape.RefTo(shape.UntypedListType)}}
@@ -51,7 +51,7 @@ const (
 	listSalt   = 0x165667B19E3779F9
 )
 
-// hashTree hashes a value and notes the hashes of the maps and lists in it.
+// hashTree hashes a value and records the hashes of the maps and lists in it.
 func (w *worker) hashTree(v any, depth int) uint64 {
 	switch v := v.(type) {
 	case nil:

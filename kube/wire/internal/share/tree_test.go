@@ -13,8 +13,8 @@ import (
 	"github.com/tarnproject/tarn/kube/wire/internal/share"
 )
 
-// freePod is a pod without its Go type.
-func freePod(t testing.TB, owner string, n int) *unstructured.Unstructured {
+// untypedPod is a pod without its Go type.
+func untypedPod(t testing.TB, owner string, n int) *unstructured.Unstructured {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(somePod(owner, n))
 	if err != nil {
 		t.Fatal(err)
@@ -29,12 +29,12 @@ func at(u *unstructured.Unstructured, path ...string) any {
 
 func TestShareUnstructured(t *testing.T) {
 	sharer := share.New(pool.New(), pool.Options{})
-	given := freePod(t, "web", 1)
-	a, b := sharer.Share(given).(*unstructured.Unstructured), sharer.Share(freePod(t, "web", 2)).(*unstructured.Unstructured)
-	if !reflect.DeepEqual(given, freePod(t, "web", 1)) {
+	given := untypedPod(t, "web", 1)
+	a, b := sharer.Share(given).(*unstructured.Unstructured), sharer.Share(untypedPod(t, "web", 2)).(*unstructured.Unstructured)
+	if !reflect.DeepEqual(given, untypedPod(t, "web", 1)) {
 		t.Error("what was given has changed")
 	}
-	if !reflect.DeepEqual(a, freePod(t, "web", 1)) || !reflect.DeepEqual(b, freePod(t, "web", 2)) {
+	if !reflect.DeepEqual(a, untypedPod(t, "web", 1)) || !reflect.DeepEqual(b, untypedPod(t, "web", 2)) {
 		t.Error("the content is different")
 	}
 	for _, path := range [][]string{{"spec", "tolerations"}} {
@@ -50,7 +50,7 @@ func TestShareUnstructured(t *testing.T) {
 	}
 }
 
-// TestShareTrees: any tree comes back equal, and what was given stays.
+// TestShareTrees: any tree comes back equal, and the input does not change.
 func TestShareTrees(t *testing.T) {
 	keys := rapid.SampledFrom([]string{"", "metadata", "labels", "spec", "a", "b"})
 	leaf := rapid.OneOf(
@@ -95,7 +95,7 @@ func BenchmarkShare(b *testing.B) {
 	apart := make([]any, 0, owners*each)
 	for n := range owners * each {
 		pods = append(pods, somePod(fmt.Sprint("owner-", n/each), n))
-		untyped = append(untyped, freePod(b, fmt.Sprint("owner-", n/each), n))
+		untyped = append(untyped, untypedPod(b, fmt.Sprint("owner-", n/each), n))
 		apart = append(apart, somePod(fmt.Sprint("owner-", n), n))
 	}
 	for name, objects := range map[string][]any{"typed": pods, "unstructured": untyped, "apart": apart} {

@@ -7,7 +7,8 @@ import (
 )
 
 // treeSites is how many fields of trees are told apart, by the hash of their
-// keys: two that meet share what is learned of them, which costs some lookups.
+// keys. Two fields with one slot share their statistics, which costs some
+// lookups.
 const treeSites = 512
 
 func (w *worker) treeSite(where uint64) *site {
@@ -17,9 +18,9 @@ func (w *worker) treeSite(where uint64) *site {
 	return &w.trees[where%treeSites]
 }
 
-// textSite is that of bare strings, such as keys. They have sites of their own: in
-// a tree a string is known by the interface that holds it, and must not be taken
-// for its bytes.
+// textSite is the site of bare strings, such as keys. They have sites of their
+// own: in a tree a string is known by the interface that holds it, and must not
+// be taken for its bytes.
 func (w *worker) textSite(where uint64) *site {
 	w.treeSite(0)
 	return &w.trees[treeSites+where%treeSites]
@@ -31,8 +32,8 @@ func (p *plan) where(step int) uint64 { return uint64(p.id)<<16 | uint64(step) }
 // below names the field of a tree under a key.
 func below(where uint64, key string) uint64 { return mix(where, hashString(key), numberSalt) }
 
-// own shares the parts of a map that stays its object's own: the object itself and
-// its metadata.
+// own shares the parts of a map that belongs to its object: the object itself
+// and its metadata.
 func (w *worker) own(m, like map[string]any, where uint64, level int) (map[string]any, bool) {
 	out, changed := make(map[string]any, len(m)), false
 	for key, value := range m {
@@ -54,9 +55,9 @@ func (w *worker) own(m, like map[string]any, where uint64, level int) (map[strin
 	return out, true
 }
 
-// private copies the maps and lists of metadata that belongs to its object alone; only
-// its text is shared. What another state of the object has is not even read, because
-// somebody may write to it.
+// private copies the maps and lists of metadata that belongs to one object;
+// only its text is shared. It does not read another state of the object,
+// because somebody may write to that.
 func (w *worker) private(v any, where uint64, depth int) (any, bool) {
 	if depth >= maxDepth {
 		return v, false

@@ -7,22 +7,24 @@ import (
 	"github.com/tarnproject/tarn/kube/wire/internal/recent"
 )
 
-// worker shares one object at a time. What it has learned, and what it has just
-// seen, stays with it for the next one.
+// worker shares one object at a time. It keeps its statistics and its recent
+// parts for the next one.
 type worker struct {
 	sharer *Sharer
 	root   *plan
 	recent recent.Table[recentPart]
-	// sites is how each field of each plan has done, trees the same for the keys of
-	// JSON trees.
+	// sites holds the statistics of each field of each plan, trees those of the
+	// keys of JSON trees.
 	sites [][]site
 	trees *[2 * treeSites]site
-	// nodes are the hashes of what is being shared, each before those below it.
+	// nodes are the hashes of the object being shared, each before those below
+	// it.
 	nodes []node
-	// entries are those of the maps of JSON trees, which give their content in
-	// another order each time.
+	// entries are those of the maps of JSON trees, whose order changes with
+	// each iteration.
 	entries []entry
-	// texts are strings that belong to the object alone, of the blocks being built.
+	// texts are strings that belong to this object only, of the blocks being
+	// built.
 	texts   []ownText
 	scalars ownScalars
 	// inPlace says that the object may be written to.
@@ -32,7 +34,7 @@ type worker struct {
 	comparer
 	// opaque is set when something is read that cannot be shared.
 	opaque bool
-	// left is how much may still be read of this object.
+	// left is how much of this object may still be read.
 	left    int
 	copiers map[*step]*copier
 	// epoch is the number of the object, time when it came.
@@ -41,8 +43,8 @@ type worker struct {
 }
 
 const (
-	// maxDepth and maxReads bound what is read of one object. API objects have no
-	// cycles, but what has one must not hang; it is not shared.
+	// maxDepth and maxReads bound what is read of one object. API objects have
+	// no cycles; a value that has one must not hang, and is not shared.
 	maxDepth = 200
 	maxReads = 1 << 20
 

@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// CollectUntil runs garbage collections until what they trigger has been done.
+// CollectUntil runs garbage collections until done returns true.
 func CollectUntil(t testing.TB, done func() bool) {
 	t.Helper()
 	for range 100 {
@@ -19,17 +19,17 @@ func CollectUntil(t testing.TB, done func() bool) {
 			runtime.Gosched()
 		}
 	}
-	t.Fatal("garbage collections do not lead there")
+	t.Fatal("garbage collections do not make it true")
 }
 
-// WantPrivateQuantities fails if pods have a quantity in common that notes its text when
-// it is asked for it, or if they do not share what they may.
+// WantPrivateQuantities fails if pods share a quantity that caches its text when
+// String is called, or if they do not share what they may.
 func WantPrivateQuantities(t *testing.T, pods []*corev1.Pod) {
 	t.Helper()
 	for i, one := range pods {
 		for _, other := range pods[i+1:] {
 			if one.Spec.Volumes[0].EmptyDir.SizeLimit == other.Spec.Volumes[0].EmptyDir.SizeLimit {
-				t.Error("two pods have a quantity in common that can be asked in place")
+				t.Error("two pods share a quantity whose String method writes to it")
 			}
 		}
 	}

@@ -12,34 +12,34 @@ import (
 	"github.com/tarnproject/tarn/memory"
 )
 
-// views keeps the order of keys that recent queries found, so that a page can
+// orderCache keeps the order of keys that recent queries found, so that a page can
 // jump to row 50,000 and back without anything being searched or sorted again.
 //
 // Why not continue tokens for the page too: they lead only forward, and a
 // scrollbar goes anywhere. Why keys and not objects: old states of objects would
 // stay in memory, and the page wants the newest anyway.
 //
-// A view that the store has moved on from is made anew at most so often that
+// An order that the store has moved on from is made anew at most so often that
 // making it takes a tenth of one core; until then it is behind: rows may be
 // missing or in their old place, never with old content.
-type views struct {
+type orderCache struct {
 	mu  sync.Mutex
-	all map[viewKey]*view
+	all map[orderKey]*keyOrder
 	// building bounds how many are made at a time.
 	building chan struct{}
 	now      func() time.Time
 }
 
-type viewKey struct{ table, query, sort string }
+type orderKey struct{ table, query, sort string }
 
-type view struct {
+type keyOrder struct {
 	mu      sync.Mutex
 	keys    []tarn.Key
 	version tarn.Version
 	changed <-chan struct{}
 	made    time.Time
 	cost    time.Duration
-	// used and size are guarded by views.mu.
+	// used and size are guarded by orderCache.mu.
 	used time.Time
 	size int
 }
@@ -53,12 +53,12 @@ const (
 	viewsAtOnce = 2
 	// viewRest is how long a view serves at least.
 	viewRest = 250 * time.Millisecond
-	// viewIdle is how long a view is kept that nobody asks for.
+	// viewIdle is how long an unused order is kept.
 	viewIdle = 2 * time.Minute
 )
 
-func newViews() *views {
-	return &views{all: map[viewKey]*view{}, building: make(chan struct{}, viewsAtOnce), now: time.Now}
+func newOrderCache() *orderCache {
+	return &orderCache{all: map[orderKey]*keyOrder{}, building: make(chan struct{}, viewsAtOnce), now: time.Now}
 }
 
 // order is what a view gives. The keys are read-only.
@@ -69,8 +69,8 @@ type order struct {
 }
 
 // get gives the keys that a query finds, in order.
-func (v *views) get(ctx context.Context, table *mirror.Table, text string, q search, sort string) (order, error) {
-	key := viewKey{table.Resource().Name(), text, sort}
+func (v *orderCache) get(ctx context.Context, table *mirror.Table, text string, q search, sort string) (order, error) {
+	key := orderKey{table.Resource().Name(), text, sort}
 	at := v.entry(key)
 	at.mu.Lock()
 	defer at.mu.Unlock()
@@ -100,11 +100,11 @@ func (v *views) get(ctx context.Context, table *mirror.Table, text string, q sea
 }
 
 // serves says whether the view is good enough.
-func (v *view) serves(now time.Time) bool {
+func (v *keyOrder) serves(now time.Time) bool {
 	return v.changed != nil && (!closed(v.changed) || now.Sub(v.made) < max(viewRest, 10*v.cost))
 }
 
-func (v *views) entry(key viewKey) *view {
+func (v *orderCache) entry(key orderKey) *keyOrder {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	now := v.now()
@@ -115,7 +115,7 @@ func (v *views) entry(key viewKey) *view {
 	}
 	at := v.all[key]
 	if at == nil {
-		at = &view{}
+		at = &keyOrder{}
 		v.all[key] = at
 	}
 	at.used = now
@@ -124,7 +124,7 @@ func (v *views) entry(key viewKey) *view {
 
 // drop forgets a view that was never made, which no bound counts. The view is
 // locked.
-func (v *views) drop(key viewKey, at *view) {
+func (v *orderCache) drop(key orderKey, at *keyOrder) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if at.changed == nil && v.all[key] == at {
@@ -132,9 +132,9 @@ func (v *views) drop(key viewKey, at *view) {
 	}
 }
 
-// account notes how large a view is and lets go of the oldest ones while there
-// is too much.
-func (v *views) account(at *view, keys int) {
+// account records the size of an order and drops the oldest ones while there is too
+// much.
+func (v *orderCache) account(at *keyOrder, keys int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	at.size = keys + viewOverhead
@@ -143,8 +143,8 @@ func (v *views) account(at *view, keys int) {
 		total += other.size
 	}
 	for total > maxViewed {
-		var oldest viewKey
-		var found *view
+		var oldest orderKey
+		var found *keyOrder
 		for key, other := range v.all {
 			if other != at && (found == nil || other.used.Before(found.used)) {
 				oldest, found = key, other

@@ -15,8 +15,8 @@ import (
 
 // writeWaiter is how controller-runtime's client waits for its own writes, with
 // client.CacheOptions.EnableReadYourWritesConsistency: a handler on the informer
-// that takes the highest version it has been told for the state of the cache. Its
-// type is internal; what it can do tells it from other handlers.
+// that takes the highest version it receives for the state of the cache. Its type
+// is internal; its methods tell it from other handlers.
 type writeWaiter interface {
 	toolscache.ResourceEventHandler
 	SetMinimumRV(key types.NamespacedName, version int64)
@@ -25,9 +25,9 @@ type writeWaiter interface {
 	WaitForList(ctx context.Context) error
 }
 
-// listening returns what to register for a handler with these parts: the handler
+// handlerFor returns what to register for a handler with these parts: the handler
 // itself, or a feed if it waits for versions.
-func listening(h toolscache.ResourceEventHandler, parts ...*part) toolscache.ResourceEventHandler {
+func handlerFor(h toolscache.ResourceEventHandler, parts ...*scopedInformer) toolscache.ResourceEventHandler {
 	waiter, ok := h.(writeWaiter)
 	if !ok {
 		return h
@@ -37,34 +37,34 @@ func listening(h toolscache.ResourceEventHandler, parts ...*part) toolscache.Res
 			return h
 		}
 	}
-	f := &feed{waiter: waiter, parts: parts, reached: make([]tarn.Version, len(parts))}
+	f := &versionReporter{waiter: waiter, parts: parts, reached: make([]tarn.Version, len(parts))}
 	for i, p := range parts {
-		p.feed(func() { f.follow(p, i) })
+		p.report(func() { f.follow(p, i) })
 	}
 	if len(parts) > 1 {
-		parts[0].feed(func() { f.nudge(parts[0].life) })
+		parts[0].report(func() { f.probeLagging(parts[0].life) })
 	}
 	return f
 }
 
-// feed tells a writeWaiter the version that all parts have reached, and what was
-// deleted.
+// versionReporter passes the version that all informers have reached, and deletes,
+// to a writeWaiter.
 //
 // Why not pass the events on, as controller-runtime's cache does: an event in one
-// namespace says nothing about the others, so a write there would be taken for
-// seen; changes of a key that were folded into one, or into none, would be waited
-// for in vain; and a bookmark, which can end a wait, is no event.
-type feed struct {
+// namespace says nothing about the others, so a write there would count as seen;
+// changes of a key that were folded into one, or into none, would be waited for in
+// vain; and a bookmark, which can end a wait, is not an event.
+type versionReporter struct {
 	waiter writeWaiter
-	parts  []*part
+	parts  []*scopedInformer
 
-	mu      sync.Mutex
-	reached []tarn.Version
-	told    tarn.Version
+	mu       sync.Mutex
+	reached  []tarn.Version
+	reported tarn.Version
 }
 
-// follow tells where part i has got to, until its life ends.
-func (f *feed) follow(p *part, i int) {
+// follow reports the progress of informer i, until its life ends.
+func (f *versionReporter) follow(p *scopedInformer, i int) {
 	for {
 		now := p.replica.Version()
 		f.advance(i, now)
@@ -75,8 +75,9 @@ func (f *feed) follow(p *part, i int) {
 	}
 }
 
-// advance notes where part i is and tells the waiter if all have come further.
-func (f *feed) advance(i int, v tarn.Version) {
+// advance records the version of informer i and reports the oldest of all if that
+// has advanced.
+func (f *versionReporter) advance(i int, v tarn.Version) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if v.OlderThan(f.reached[i]) {
@@ -92,10 +93,10 @@ func (f *feed) advance(i int, v tarn.Version) {
 			least = r
 		}
 	}
-	if least == "" || f.told != "" && !f.told.OlderThan(least) {
+	if least == "" || f.reported != "" && !f.reported.OlderThan(least) {
 		return
 	}
-	f.told = least
+	f.reported = least
 	f.waiter.OnUpdate(nil, &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{ResourceVersion: string(least)}})
 }
 
@@ -108,11 +109,11 @@ func after(v tarn.Version) (tarn.Version, bool) {
 	return tarn.Version(strconv.FormatUint(n+1, 10)), err == nil
 }
 
-func (f *feed) OnAdd(any, bool) {}
+func (f *versionReporter) OnAdd(any, bool) {}
 
-// OnUpdate tells of the deletion that is hidden in an update to another object of
-// the same name, as a relist shows it.
-func (f *feed) OnUpdate(before, now any) {
+// OnUpdate reports the delete that is hidden in an update to another object of the
+// same name, as after a relist.
+func (f *versionReporter) OnUpdate(before, now any) {
 	was, ok := before.(client.Object)
 	is, isObject := now.(client.Object)
 	if ok && isObject && was.GetUID() != is.GetUID() {
@@ -120,7 +121,7 @@ func (f *feed) OnUpdate(before, now any) {
 	}
 }
 
-func (f *feed) OnDelete(object any) {
+func (f *versionReporter) OnDelete(object any) {
 	if missed, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
 		object = missed.Obj
 	}
@@ -129,9 +130,9 @@ func (f *feed) OnDelete(object any) {
 	}
 }
 
-// deleted tells of a deletion without its version, which would stand for that of
-// all parts.
-func (f *feed) deleted(o client.Object) {
+// deleted reports a delete without its version, which would count as that of all
+// informers.
+func (f *versionReporter) deleted(o client.Object) {
 	f.waiter.OnDelete(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 		Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(), ResourceVersion: "0",
 	}})

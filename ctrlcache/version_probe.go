@@ -11,11 +11,11 @@ import (
 	"github.com/tarnproject/tarn/kube"
 )
 
-// lookEvery is how often a waiter is asked whether somebody waits; it has no way
-// to say so by itself.
+// lookEvery is how often a waiter is polled for pending waits; it does not signal
+// them.
 const lookEvery = 20 * time.Millisecond
 
-// nudge keeps the parts of a feed from lagging while somebody waits, until ctx
+// probeLagging keeps the parts of a feed from lagging while somebody waits, until ctx
 // ends.
 //
 // A namespace in which nothing happens stays at its version until the server sends
@@ -27,11 +27,11 @@ const lookEvery = 20 * time.Millisecond
 // Why not a short watch, which would tell only what is new: kube-apiserver 1.36
 // sends it no bookmark before it ends, and silence says nothing (tried with 1 to 8
 // seconds). [NewClient] knows where the writes were and needs none of this.
-func (f *feed) nudge(ctx context.Context) {
+func (f *versionReporter) probeLagging(ctx context.Context) {
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
 	ended, cancel := context.WithCancel(ctx)
-	cancel() // with an ended context the waiter only tells whether it would wait
+	cancel() // with an ended context the waiter only says whether it would wait
 	for {
 		select {
 		case <-ctx.Done():
@@ -50,8 +50,8 @@ func (f *feed) nudge(ctx context.Context) {
 	}
 }
 
-// behind are the parts that have not come as far as another has.
-func (f *feed) behind() (parts []int, most tarn.Version) {
+// behind are the informers that lag behind another.
+func (f *versionReporter) behind() (parts []int, most tarn.Version) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, r := range f.reached {
@@ -67,9 +67,9 @@ func (f *feed) behind() (parts []int, most tarn.Version) {
 	return parts, most
 }
 
-// ask finds out how far part i is in truth. A failure is not told: the part's own
-// informer meets it too.
-func (f *feed) ask(ctx context.Context, i int, most tarn.Version) {
+// ask finds the true version of informer i. It ignores a failure: the informer
+// itself meets it too.
+func (f *versionReporter) ask(ctx context.Context, i int, most tarn.Version) {
 	p := f.parts[i]
 	versions, at, err := p.current(ctx, most)
 	if err != nil {
@@ -89,7 +89,7 @@ func (f *feed) ask(ctx context.Context, i int, most tarn.Version) {
 }
 
 // equals says whether the part has exactly these objects, by their versions.
-func (p *part) equals(versions map[tarn.Key]tarn.Version) bool {
+func (p *scopedInformer) equals(versions map[tarn.Key]tarn.Version) bool {
 	n := 0
 	for key, object := range p.replica.All() {
 		m, err := meta.Accessor(object)

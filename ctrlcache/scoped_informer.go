@@ -18,18 +18,18 @@ import (
 	"github.com/tarnproject/tarn/cache"
 )
 
-// place names one informer: a kind under the settings of one namespace.
-type place struct {
+// informerKey names one informer: a kind under the settings of one namespace.
+type informerKey struct {
 	kind
 	// namespace is a key of extent.configs.
 	namespace string
 }
 
-// part is one informer and its life. A kind that is watched in three namespaces
+// scopedInformer is one informer and its life. A kind that is watched in three namespaces
 // has up to three, each made when it is first needed: who may read only one of
 // the namespaces can read that one.
-type part struct {
-	place
+type scopedInformer struct {
+	informerKey
 	*extent
 	config   ctrl.Config
 	informer toolscache.SharedIndexInformer
@@ -39,22 +39,22 @@ type part struct {
 	replica *tarn.Replica[any]
 	// current lists what the server has now; see the function.
 	current func(ctx context.Context, least tarn.Version) (map[tarn.Key]tarn.Version, tarn.Version, error)
-	// base is the version that the first state may be behind of, for a part that
-	// was made after writes which reads must show.
+	// base is the version that the first state must have at least, for an informer
+	// that was made after writes that reads must show.
 	base tarn.Version
 
 	// life ends when the part is removed, or the cache stopped; end ends it.
 	life context.Context
 	end  context.CancelCauseFunc
-	// feeds are those who follow the part's version; they end with its life, and
-	// none begins after it.
-	feeding sync.Mutex
-	feeds   sync.WaitGroup
+	// reporters are the goroutines that follow the informer's version; they end
+	// with its life, and none begins after it.
+	reportersMu sync.Mutex
+	reporters   sync.WaitGroup
 }
 
-func newPart(at place, e *extent, informer toolscache.SharedIndexInformer, example client.Object) *part {
-	p := &part{
-		place: at, extent: e, config: e.configs[at.namespace],
+func newScopedInformer(at informerKey, e *extent, informer toolscache.SharedIndexInformer, example client.Object) *scopedInformer {
+	p := &scopedInformer{
+		informerKey: at, extent: e, config: e.configs[at.namespace],
 		informer: informer, goType: reflect.TypeOf(example),
 	}
 	p.replica, _ = cache.ReplicaOf(informer)
@@ -63,11 +63,11 @@ func newPart(at place, e *extent, informer toolscache.SharedIndexInformer, examp
 }
 
 // run runs the informer until ctx or the part's life ends.
-func (p *part) run(ctx context.Context) {
-	defer p.feeds.Wait()
+func (p *scopedInformer) run(ctx context.Context) {
+	defer p.reporters.Wait()
 	defer func() {
-		p.feeding.Lock()
-		defer p.feeding.Unlock()
+		p.reportersMu.Lock()
+		defer p.reportersMu.Unlock()
 		p.end(errStopped)
 	}()
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -77,21 +77,21 @@ func (p *part) run(ctx context.Context) {
 	<-ctx.Done() // a user's own informer may run elsewhere and return at once
 }
 
-// feed runs f as long as the part lives; f ends when the part does.
-func (p *part) feed(f func()) {
-	p.feeding.Lock()
-	defer p.feeding.Unlock()
+// report runs f as long as the part lives; f ends when the part does.
+func (p *scopedInformer) report(f func()) {
+	p.reportersMu.Lock()
+	defer p.reportersMu.Unlock()
 	if p.life.Err() == nil {
-		p.feeds.Go(f)
+		p.reporters.Go(f)
 	}
 }
 
 // detachable is a watch error handler for which the informer waits only as long as
 // the part lives: it may remove its own informer, and waits for its end then.
-func (p *part) detachable(handler toolscache.WatchErrorHandlerWithContext) toolscache.WatchErrorHandlerWithContext {
+func (p *scopedInformer) detachable(handler toolscache.WatchErrorHandlerWithContext) toolscache.WatchErrorHandlerWithContext {
 	return func(ctx context.Context, r *toolscache.Reflector, err error) {
 		done := make(chan struct{})
-		p.feed(func() {
+		p.report(func() {
 			defer close(done)
 			handler(ctx, r, err)
 		})
@@ -104,7 +104,7 @@ func (p *part) detachable(handler toolscache.WatchErrorHandlerWithContext) tools
 
 // awaitSync waits until the informer has its first whole state. The error says
 // what keeps it from that, and is a timeout in controller-runtime's words.
-func (p *part) awaitSync(ctx context.Context) error {
+func (p *scopedInformer) awaitSync(ctx context.Context) error {
 	if p.informer.HasSynced() {
 		return nil
 	}
@@ -120,23 +120,23 @@ func (p *part) awaitSync(ctx context.Context) error {
 			why = fmt.Sprintf("%v (gave up: %s)", err, why)
 		}
 	}
-	return apierrors.NewTimeoutError(fmt.Sprintf("failed waiting for the informer of %v to sync: %s", p.place, why), 0)
+	return apierrors.NewTimeoutError(fmt.Sprintf("failed waiting for the informer of %v to sync: %s", p.informerKey, why), 0)
 }
 
 // version is the state that reads of this part show.
-func (p *part) version() tarn.Version {
+func (p *scopedInformer) version() tarn.Version {
 	if p.replica != nil {
 		return p.replica.Version()
 	}
 	return tarn.Version(p.informer.GetStore().LastStoreSyncResourceVersion())
 }
 
-// foreignPoll is how often an informer is asked for its version that cannot be
-// waited for.
+// foreignPoll is how often the version of a foreign informer is polled; it cannot
+// be waited for.
 const foreignPoll = 5 * time.Millisecond
 
 // reach waits until reads of this part show a version or a later one.
-func (p *part) reach(ctx context.Context, v tarn.Version) error {
+func (p *scopedInformer) reach(ctx context.Context, v tarn.Version) error {
 	if p.replica != nil {
 		return p.replica.WaitFor(ctx, v)
 	}
@@ -144,23 +144,23 @@ func (p *part) reach(ctx context.Context, v tarn.Version) error {
 		select {
 		case <-time.After(foreignPoll):
 		case <-p.life.Done():
-			return fmt.Errorf("waiting for version %s of %v: %w", v, p.place, context.Cause(p.life))
+			return fmt.Errorf("waiting for version %s of %v: %w", v, p.informerKey, context.Cause(p.life))
 		case <-ctx.Done():
-			return fmt.Errorf("%v: version %s not reached, the copy is at %q: %w", p.place, v, p.version(), context.Cause(ctx))
+			return fmt.Errorf("%v: version %s not reached, the copy is at %q: %w", p.informerKey, v, p.version(), context.Cause(ctx))
 		}
 	}
 	return nil
 }
 
-func (at place) String() string {
+func (at informerKey) String() string {
 	if at.namespace == "" {
 		return at.gvk.String()
 	}
 	return fmt.Sprintf("%v in namespace %s", at.gvk, at.namespace)
 }
 
-// resyncPeriod is somewhere within a tenth of the period asked for, so that the
-// informers of a process do not all resync at once.
+// resyncPeriod is within a tenth of the configured period, so that the informers of
+// a process do not all resync at once.
 func resyncPeriod(config ctrl.Config) time.Duration {
 	period := ptr.Deref(config.SyncPeriod, standardSyncPeriod)
 	return time.Duration(float64(period) * (0.9 + 0.2*rand.Float64()))

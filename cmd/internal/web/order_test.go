@@ -14,7 +14,7 @@ import (
 func TestViewsThatWereNotMadeAreNotKept(t *testing.T) {
 	r := newRig(t, rigOptions{objects: manyPods(1)})
 	table, _ := r.mirror.Table("pods")
-	views := r.site.views
+	views := r.site.orders
 	for range viewsAtOnce {
 		views.building <- struct{}{}
 	}
@@ -43,7 +43,7 @@ func TestViewsThatWereNotMadeAreNotKept(t *testing.T) {
 
 func TestSortIsBounded(t *testing.T) {
 	r := newRig(t, rigOptions{objects: manyPods(1)})
-	if answer := r.ask("/api/tables/pods?offset=0&sort=" + strings.Repeat("a", 2*maxQuery)); answer.Code != http.StatusBadRequest || len(r.site.views.all) != 0 {
-		t.Errorf("%d %s, %d views are kept", answer.Code, answer.Body, len(r.site.views.all))
+	if answer := r.ask("/api/tables/pods?offset=0&sort=" + strings.Repeat("a", 2*maxQuery)); answer.Code != http.StatusBadRequest || len(r.site.orders.all) != 0 {
+		t.Errorf("%d %s, %d views are kept", answer.Code, answer.Body, len(r.site.orders.all))
 	}
 }

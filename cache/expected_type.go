@@ -11,22 +11,22 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// wanted is what the objects of a collection must be, as far as it is known. They
+// expectedType is what the objects of a collection must be, as far as it is known. They
 // are checked where they come in and not later, because a transform may make
 // anything of them.
-type wanted struct {
+type expectedType struct {
 	goType reflect.Type
 	gvk    *schema.GroupVersionKind
 }
 
-// wantedLike wants objects like the example that informers and reflectors are
+// expectedTypeOf wants objects like the example that informers and reflectors are
 // given.
-func wantedLike(example any) wanted {
-	return wanted{reflect.TypeOf(example), wantedGVK(example)}
+func expectedTypeOf(example any) expectedType {
+	return expectedType{reflect.TypeOf(example), expectedGVK(example)}
 }
 
 // foreign says why an object does not belong into this collection.
-func (w wanted) foreign(object any) error {
+func (w expectedType) foreign(object any) error {
 	if isNil(object) {
 		return errors.New("the object is nil")
 	}
@@ -54,8 +54,8 @@ func isTable(gvk schema.GroupVersionKind) bool {
 	return gvk.Kind == "Table" && gvk.Group == metav1.GroupName && (gvk.Version == "v1" || gvk.Version == "v1beta1")
 }
 
-// wantedGVK is the kind that an unstructured example stands for.
-func wantedGVK(example any) *schema.GroupVersionKind {
+// expectedGVK is the kind of an unstructured example.
+func expectedGVK(example any) *schema.GroupVersionKind {
 	if u, ok := example.(*unstructured.Unstructured); ok && u != nil {
 		if gvk := u.GroupVersionKind(); !gvk.Empty() {
 			return &gvk
@@ -66,7 +66,7 @@ func wantedGVK(example any) *schema.GroupVersionKind {
 
 // describeType is how errors and logs call what a reflector reflects.
 func describeType(example any) string {
-	if gvk := wantedGVK(example); gvk != nil {
+	if gvk := expectedGVK(example); gvk != nil {
 		return gvk.String()
 	}
 	if example == nil {

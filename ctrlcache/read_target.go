@@ -18,44 +18,44 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// view is a part as it is read in one form: its own, or the metadata of a fuller
+// readTarget is a part as it is read in one form: its own, or the metadata of a fuller
 // one.
-type view struct {
-	*part
+type readTarget struct {
+	*scopedInformer
 	as form
 	// shared says that what is read is the cached object itself.
 	shared bool
 }
 
-// view returns what a place is to be read from, synced.
-func (c *ctrlCache) view(ctx context.Context, at place, e *extent) (view, error) {
-	p, started := c.peek(at)
+// readTarget returns what a place is to be read from, synced.
+func (c *ctrlCache) readTarget(ctx context.Context, at informerKey, e *extent) (readTarget, error) {
+	p, started := c.existing(at)
 	if p == nil && at.form == metadataOnly {
 		p, started = c.fuller(at, e)
 	}
 	if p == nil {
 		if c.opts.ReaderFailOnMissingInformer {
-			return view{}, &cache.ErrResourceNotCached{GVK: at.gvk}
+			return readTarget{}, &cache.ErrResourceNotCached{GVK: at.gvk}
 		}
 		var err error
 		if p, started, err = c.obtain(at, e); err != nil {
-			return view{}, err
+			return readTarget{}, err
 		}
 	}
 	if !started {
-		return view{}, &cache.ErrCacheNotStarted{}
+		return readTarget{}, &cache.ErrCacheNotStarted{}
 	}
 	if err := p.awaitSync(ctx); err != nil {
-		return view{}, err
+		return readTarget{}, err
 	}
-	return view{p, at.form, ptr.Deref(e.configs[at.namespace].UnsafeDisableDeepCopy, false)}, nil
+	return readTarget{p, at.form, ptr.Deref(e.configs[at.namespace].UnsafeDisableDeepCopy, false)}, nil
 }
 
-// fuller returns a part that holds whole objects where only their metadata is
-// wanted, if its metadata is the same as a copy of metadata would hold.
-func (c *ctrlCache) fuller(at place, e *extent) (*part, bool) {
+// fuller returns an informer of whole objects for a read of metadata, if its
+// metadata equals that of a metadata-only copy.
+func (c *ctrlCache) fuller(at informerKey, e *extent) (*scopedInformer, bool) {
 	for _, f := range []form{typed, unstructuredForm} {
-		p, started := c.peek(place{kind{at.gvk, f}, at.namespace})
+		p, started := c.existing(informerKey{kind{at.gvk, f}, at.namespace})
 		if p != nil && sameMetadata(p.config, e.configs[at.namespace]) {
 			return p, started
 		}
@@ -82,9 +82,9 @@ func selectorText(s fmt.Stringer) string {
 
 var stripSource = sourceOf(cache.TransformStripManagedFields())
 
-// strips says that a transform is controller-runtime's that removes managed
-// fields. It has no state, so the line where it is written tells. Its code does
-// not: the compiler makes a copy for each caller.
+// strips recognises controller-runtime's transform that removes managed fields. It
+// has no state, so its source line identifies it. Its code address does not: the
+// compiler makes a copy for each caller.
 func strips(t toolscache.TransformFunc) bool {
 	// A build without line numbers knows nothing, and must not guess.
 	known := strings.HasSuffix(stripSource.file, "pkg/cache/cache.go") && stripSource.line > 1
@@ -102,9 +102,9 @@ func sourceOf(t toolscache.TransformFunc) (at sourceLine) {
 	return at
 }
 
-// hand returns a stored object as it is given to a reader: a copy that names its
+// output returns a stored object as it is given to a reader: a copy that names its
 // kind, or if shared the stored object itself, untouched.
-func (v view) hand(stored any, shared bool) (kruntime.Object, error) {
+func (v readTarget) output(stored any, shared bool) (kruntime.Object, error) {
 	object, ok := stored.(client.Object)
 	if !ok {
 		return nil, fmt.Errorf("the cache holds a %T for %v, which is not an object", stored, v.gvk)
@@ -121,7 +121,7 @@ func (v view) hand(stored any, shared bool) (kruntime.Object, error) {
 }
 
 // metadata is what the server would have given as the metadata of a whole object.
-func (v view) metadata(object client.Object, shared bool) (kruntime.Object, error) {
+func (v readTarget) metadata(object client.Object, shared bool) (kruntime.Object, error) {
 	out := &metav1.PartialObjectMetadata{}
 	switch accessor, ok := object.(metav1.ObjectMetaAccessor); {
 	case ok:

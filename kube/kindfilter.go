@@ -11,32 +11,32 @@ import (
 	"github.com/tarnproject/tarn"
 )
 
-// kinds knows which objects belong into a collection, by what they say they are.
-// One that says nothing is taken at the word of who sent it.
-type kinds struct {
-	// want is the kind of the objects; empty if that is not known.
+// kindFilter decides by their kind which objects belong to a collection. An object
+// without a kind is accepted.
+type kindFilter struct {
+	// want is the kind of the objects; empty if it is not known.
 	want runtime.TypeMeta
-	// packed is want as servers write it in protobuf, so that comparing bytes is
+	// encoded is want in protobuf as servers write it, so that comparing bytes is
 	// enough for all objects but foreign ones.
-	packed   string
+	encoded  string
 	metadata bool
 }
 
-func kindsOf(c Collection) kinds {
-	k := kinds{metadata: c.Object == metadataType}
+func kindFilterOf(c Collection) kindFilter {
+	k := kindFilter{metadata: c.Object == metadataType}
 	k.want.APIVersion, k.want.Kind = c.Kind.ToAPIVersionAndKind()
 	inEnvelope := k.want
 	if k.metadata {
 		inEnvelope = runtime.TypeMeta{APIVersion: metav1.SchemeGroupVersion.String(), Kind: "PartialObjectMetadata"}
 	}
 	if raw, err := inEnvelope.Marshal(); err == nil && inEnvelope.Kind != "" {
-		k.packed = string(raw)
+		k.encoded = string(raw)
 	}
 	return k
 }
 
-// foreign says why an object of this kind does not belong here.
-func (k *kinds) foreign(t runtime.TypeMeta) error {
+// foreign returns an error if an object of this kind does not belong here.
+func (k *kindFilter) foreign(t runtime.TypeMeta) error {
 	switch {
 	case t.Kind == "" || t == k.want:
 		return nil
@@ -52,12 +52,12 @@ func (k *kinds) foreign(t runtime.TypeMeta) error {
 	return fmt.Errorf("the object is of kind %s, expected %s", describeKind(t), describeKind(k.want))
 }
 
-// foreignList says why an answer is not a list of these objects.
+// foreignList returns an error if an answer is not a list of these objects.
 //
-// Custom resources, whose group has a dot, may call their lists anything, and their
-// items say themselves what they are; so for them the list's own kind counts only
-// where an item is silent.
-func (k *kinds) foreignList(head listHead, silent bool) error {
+// Custom resources, whose group has a dot, may have lists of any kind, and their
+// items carry their own; so for them the kind of the list counts only if an item
+// has none.
+func (k *kindFilter) foreignList(head listHead, silent bool) error {
 	t := head.TypeMeta
 	of, isList := strings.CutSuffix(t.Kind, "List")
 	wantGroup, _, _ := strings.Cut(k.want.APIVersion, "/")
@@ -77,8 +77,8 @@ func (k *kinds) foreignList(head listHead, silent bool) error {
 	return nil
 }
 
-// itemsOf is the kind of a list's items that do not say theirs.
-func (k *kinds) itemsOf(head listHead) runtime.TypeMeta {
+// itemsOf is the kind of list items that have no kind of their own.
+func (k *kindFilter) itemsOf(head listHead) runtime.TypeMeta {
 	if k.want.Kind != "" {
 		return k.want
 	}

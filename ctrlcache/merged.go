@@ -13,54 +13,54 @@ import (
 // single is the only informer of a kind, with an eye on who listens.
 type single struct {
 	toolscache.SharedIndexInformer
-	part *part
+	part *scopedInformer
 }
 
 func (s single) AddEventHandler(h toolscache.ResourceEventHandler) (toolscache.ResourceEventHandlerRegistration, error) {
-	return s.SharedIndexInformer.AddEventHandler(listening(h, s.part))
+	return s.SharedIndexInformer.AddEventHandler(handlerFor(h, s.part))
 }
 
 func (s single) AddEventHandlerWithResyncPeriod(h toolscache.ResourceEventHandler, resync time.Duration) (toolscache.ResourceEventHandlerRegistration, error) {
-	return s.SharedIndexInformer.AddEventHandlerWithResyncPeriod(listening(h, s.part), resync)
+	return s.SharedIndexInformer.AddEventHandlerWithResyncPeriod(handlerFor(h, s.part), resync)
 }
 
 func (s single) AddEventHandlerWithOptions(h toolscache.ResourceEventHandler, o toolscache.HandlerOptions) (toolscache.ResourceEventHandlerRegistration, error) {
-	return s.SharedIndexInformer.AddEventHandlerWithOptions(listening(h, s.part), o)
+	return s.SharedIndexInformer.AddEventHandlerWithOptions(handlerFor(h, s.part), o)
 }
 
-// joint is the informers of one kind in several namespaces, as one.
-type joint struct{ parts []*part }
+// mergedInformer is the informers of one kind in several namespaces, as one.
+type mergedInformer struct{ parts []*scopedInformer }
 
 var (
 	_ toolscache.SharedIndexInformer = single{}
-	_ cache.Informer                 = (*joint)(nil)
+	_ cache.Informer                 = (*mergedInformer)(nil)
 )
 
-func (j *joint) AddEventHandler(h toolscache.ResourceEventHandler) (toolscache.ResourceEventHandlerRegistration, error) {
+func (j *mergedInformer) AddEventHandler(h toolscache.ResourceEventHandler) (toolscache.ResourceEventHandlerRegistration, error) {
 	return j.AddEventHandlerWithOptions(h, toolscache.HandlerOptions{})
 }
 
-func (j *joint) AddEventHandlerWithResyncPeriod(h toolscache.ResourceEventHandler, resync time.Duration) (toolscache.ResourceEventHandlerRegistration, error) {
+func (j *mergedInformer) AddEventHandlerWithResyncPeriod(h toolscache.ResourceEventHandler, resync time.Duration) (toolscache.ResourceEventHandlerRegistration, error) {
 	return j.AddEventHandlerWithOptions(h, toolscache.HandlerOptions{ResyncPeriod: &resync})
 }
 
 // AddEventHandlerWithOptions adds the handler to all informers or to none.
-func (j *joint) AddEventHandlerWithOptions(h toolscache.ResourceEventHandler, o toolscache.HandlerOptions) (toolscache.ResourceEventHandlerRegistration, error) {
-	h = listening(h, j.parts...)
-	r := &jointRegistration{joint: j}
+func (j *mergedInformer) AddEventHandlerWithOptions(h toolscache.ResourceEventHandler, o toolscache.HandlerOptions) (toolscache.ResourceEventHandlerRegistration, error) {
+	h = handlerFor(h, j.parts...)
+	r := &mergedRegistration{merged: j}
 	for _, p := range j.parts {
 		handle, err := p.informer.AddEventHandlerWithOptions(h, o)
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("the handler was not added to the informer of %v: %w", p.place, err), j.RemoveEventHandler(r))
+			return nil, errors.Join(fmt.Errorf("the handler was not added to the informer of %v: %w", p.informerKey, err), j.RemoveEventHandler(r))
 		}
 		r.handles = append(r.handles, handle)
 	}
 	return r, nil
 }
 
-func (j *joint) RemoveEventHandler(handle toolscache.ResourceEventHandlerRegistration) error {
-	r, ok := handle.(*jointRegistration)
-	if !ok || r.joint.parts[0] != j.parts[0] {
+func (j *mergedInformer) RemoveEventHandler(handle toolscache.ResourceEventHandlerRegistration) error {
+	r, ok := handle.(*mergedRegistration)
+	if !ok || r.merged.parts[0] != j.parts[0] {
 		return fmt.Errorf("a %T does not belong to this informer of %v", handle, j.parts[0].gvk)
 	}
 	var failed []error
@@ -70,16 +70,16 @@ func (j *joint) RemoveEventHandler(handle toolscache.ResourceEventHandlerRegistr
 	return errors.Join(failed...)
 }
 
-func (j *joint) AddIndexers(indexers toolscache.Indexers) error {
+func (j *mergedInformer) AddIndexers(indexers toolscache.Indexers) error {
 	for _, p := range j.parts {
 		if err := p.informer.AddIndexers(indexers); err != nil {
-			return fmt.Errorf("%v: %w", p.place, err)
+			return fmt.Errorf("%v: %w", p.informerKey, err)
 		}
 	}
 	return nil
 }
 
-func (j *joint) HasSynced() bool {
+func (j *mergedInformer) HasSynced() bool {
 	for _, p := range j.parts {
 		if !p.informer.HasSynced() {
 			return false
@@ -88,15 +88,15 @@ func (j *joint) HasSynced() bool {
 	return true
 }
 
-func (j *joint) HasSyncedChecker() toolscache.DoneChecker {
+func (j *mergedInformer) HasSyncedChecker() toolscache.DoneChecker {
 	checkers := make([]toolscache.DoneChecker, len(j.parts))
 	for i, p := range j.parts {
 		checkers[i] = p.informer.HasSyncedChecker()
 	}
-	return &jointChecker{parts: j.parts, checkers: checkers, done: make(chan struct{})}
+	return &mergedChecker{parts: j.parts, checkers: checkers, done: make(chan struct{})}
 }
 
-func (j *joint) IsStopped() bool {
+func (j *mergedInformer) IsStopped() bool {
 	for _, p := range j.parts {
 		if !p.informer.IsStopped() {
 			return false
@@ -105,14 +105,14 @@ func (j *joint) IsStopped() bool {
 	return true
 }
 
-// jointRegistration is a handler's registrations with all informers of a joint,
+// mergedRegistration is a handler's registrations with all informers of a mergedInformer,
 // in the order of its parts.
-type jointRegistration struct {
-	joint   *joint
+type mergedRegistration struct {
+	merged  *mergedInformer
 	handles []toolscache.ResourceEventHandlerRegistration
 }
 
-func (r *jointRegistration) HasSynced() bool {
+func (r *mergedRegistration) HasSynced() bool {
 	for _, h := range r.handles {
 		if !h.HasSynced() {
 			return false
@@ -121,33 +121,33 @@ func (r *jointRegistration) HasSynced() bool {
 	return true
 }
 
-func (r *jointRegistration) HasSyncedChecker() toolscache.DoneChecker {
+func (r *mergedRegistration) HasSyncedChecker() toolscache.DoneChecker {
 	checkers := make([]toolscache.DoneChecker, len(r.handles))
 	for i, h := range r.handles {
 		checkers[i] = h.HasSyncedChecker()
 	}
-	return &jointChecker{parts: r.joint.parts, checkers: checkers, done: make(chan struct{})}
+	return &mergedChecker{parts: r.merged.parts, checkers: checkers, done: make(chan struct{})}
 }
 
-// jointChecker is done when all checkers are. Only who asks for the channel pays
-// for somebody to wait, and only as long as the informers live.
-type jointChecker struct {
-	parts    []*part
+// mergedChecker is done when all checkers are. A goroutine waits for them only if
+// the channel is requested, and only as long as the informers live.
+type mergedChecker struct {
+	parts    []*scopedInformer
 	checkers []toolscache.DoneChecker
 	once     sync.Once
 	done     chan struct{}
 }
 
-func (c *jointChecker) Name() string {
+func (c *mergedChecker) Name() string {
 	return names(c.checkers, toolscache.DoneChecker.Name)
 }
 
-func (c *jointChecker) Done() <-chan struct{} {
+func (c *mergedChecker) Done() <-chan struct{} {
 	c.once.Do(func() { go c.wait() })
 	return c.done
 }
 
-func (c *jointChecker) wait() {
+func (c *mergedChecker) wait() {
 	for i, checker := range c.checkers {
 		select {
 		case <-checker.Done():

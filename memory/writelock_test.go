@@ -10,8 +10,8 @@ import (
 	"github.com/tarnproject/tarn/memory/query"
 )
 
-// TestWalksGiveWay has one processor, on which a writer waits that is in the middle of
-// a write: it must not have to wait for the end of a walk.
+// TestWalksGiveWay has one processor, and a writer that is stalled within a write:
+// it must not have to wait for the end of a walk.
 func TestWalksGiveWay(t *testing.T) {
 	s := New[int]()
 	var items []tarn.Item[int]

@@ -21,8 +21,8 @@ import (
 	"github.com/tarnproject/tarn/memory"
 )
 
-// An event that lost a bracket ends the stream when the next one comes, and does
-// not swallow it and all that follow for as long as the stream is open.
+// An event that lost a bracket ends the stream when the next one comes, instead of
+// swallowing it and all that follow for as long as the stream is open.
 func TestWatchEventWithoutEnd(t *testing.T) {
 	const head = `{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a"}`
 	for _, broken := range []string{
@@ -41,13 +41,13 @@ func TestWatchEventWithoutEnd(t *testing.T) {
 		})
 		events, err := collect(t, watchPods(t, s, SourceOptions{}), 8)
 		close(open)
-		if len(events) != 1 || err == nil || !strings.Contains(err.Error(), "the watch of pods makes no sense at byte") || !strings.Contains(err.Error(), "before another begins") {
+		if len(events) != 1 || err == nil || !strings.Contains(err.Error(), "the watch of pods is malformed at byte") || !strings.Contains(err.Error(), "before another begins") {
 			t.Errorf("%.100q: %d events, %v", broken, len(events), err)
 		}
 	}
 }
 
-// Events may be written over several lines all the same.
+// Events may still be written over several lines.
 func TestWatchEventOfManyLines(t *testing.T) {
 	const pod = "{\"type\":\"ADDED\",\n\"object\":\n{\"metadata\":\n{\"name\":\"a\"},\"spec\":{\"containers\":[\n{\"name\":\"c\"},\n\n{\"name\":\"d\"}\n]\n}}\n}\n"
 	s := serve(t, false, func(w http.ResponseWriter, r *http.Request) {
@@ -63,7 +63,7 @@ func TestWatchEventOfManyLines(t *testing.T) {
 	}
 }
 
-// What a list says besides its items is not held, however much that is.
+// What a list contains besides its items is not held, however much it is.
 func TestListHeadIsBounded(t *testing.T) {
 	const fields, size = 500, 64 << 10
 	parts := []io.Reader{strings.NewReader(`{"kind":"PodList"`)}
@@ -95,8 +95,8 @@ type readFunc func([]byte) (int, error)
 
 func (f readFunc) Read(p []byte) (int, error) { return f(p) }
 
-// A server that writes protobuf where it was not asked to is told of, once, and not
-// by as many bad objects as there are.
+// Unrequested protobuf is one error, and not as many bad objects as there are
+// items.
 func TestProtobufNotAskedFor(t *testing.T) {
 	s := serve(t, false, func(w http.ResponseWriter, r *http.Request) {
 		answer(w, protobufType, podList(t, protobufType, newPods(2), "9"))
@@ -105,13 +105,13 @@ func TestProtobufNotAskedFor(t *testing.T) {
 	_, list := source.List(t.Context(), tarn.ListQuery{})
 	_, watch := source.Watch(t.Context(), tarn.WatchQuery{})
 	for _, err := range []error{list, watch} {
-		if err == nil || !strings.Contains(err.Error(), "which was not asked for") {
+		if err == nil || !strings.Contains(err.Error(), "but the request was for JSON") {
 			t.Error(err)
 		}
 	}
 }
 
-// Retry-After counts also beside a Status that does not repeat it.
+// Retry-After also counts beside a Status that does not repeat it.
 func TestRetryAfterHeader(t *testing.T) {
 	const busy = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"TooManyRequests","code":429%s}`
 	for _, test := range []struct {
@@ -140,8 +140,8 @@ func TestRetryAfterHeader(t *testing.T) {
 	}
 }
 
-// A tweak that sets the options anew cannot make a list of a watch, and does not
-// see which it is, as with client-go.
+// A tweak that replaces the options cannot make a list of a watch, and does not see
+// which it is, as with client-go.
 func TestTweakAndWatch(t *testing.T) {
 	s := serve(t, false, func(w http.ResponseWriter, r *http.Request) { answer(w, jsonType, nil) })
 	c := pods
@@ -176,8 +176,8 @@ func TestReflectKeepsOptions(t *testing.T) {
 	}
 }
 
-// A server that does not keep to the namespace asked for makes bad objects, not
-// objects that are there twice.
+// A server that ignores the requested namespace causes bad objects, not duplicate
+// objects.
 func TestReflectNamespaceIgnored(t *testing.T) {
 	s := serve(t, false, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Get("watch") != "" {
@@ -220,14 +220,14 @@ func TestReflectNamespaceIgnored(t *testing.T) {
 	}
 }
 
-// Who waits for another to find the resource gives up with its own context.
+// A caller that waits for another's lookup stops with its own context.
 func TestLocateGivesUp(t *testing.T) {
 	asked := make(chan struct{})
 	s := serve(t, false, func(w http.ResponseWriter, r *http.Request) {
 		close(asked)
 		<-r.Context().Done()
 	})
-	l := &locator{client: s.client(t, nil), kind: podKind, turn: make(chan struct{}, 1)}
+	l := &locator{client: s.client(t, nil), kind: podKind, sem: make(chan struct{}, 1)}
 	long, cancel := context.WithCancel(t.Context())
 	var asker sync.WaitGroup
 	asker.Go(func() { _, _, _ = l.locate(long) })

@@ -17,25 +17,25 @@ import (
 	"github.com/tarnproject/tarn/kube/wire"
 )
 
-// locator finds the resource of a kind, once for all who ask. It is asked when
-// something is first read, and again each time until the resource is found: so a
-// kind whose CRD is not there yet fails like a server that is not there yet.
+// locator finds the resource of a kind, once for all sources. It runs at the first
+// read, and again at each read until the resource is found: so a kind whose CRD
+// does not exist yet fails like a server that is not up yet.
 type locator struct {
 	client *Client
 	mapper meta.RESTMapper
 	kind   schema.GroupVersionKind
 
-	// turn has the token of who asks. It is no mutex because those who wait for it
-	// must be able to give up.
-	turn       chan struct{}
+	// sem is held during a lookup. It is a channel and not a mutex, because waiting
+	// for it must end with the caller's context.
+	sem        chan struct{}
 	resource   schema.GroupVersionResource
 	namespaced bool
 }
 
 func (l *locator) locate(ctx context.Context) (schema.GroupVersionResource, bool, error) {
 	select {
-	case l.turn <- struct{}{}:
-		defer func() { <-l.turn }()
+	case l.sem <- struct{}{}:
+		defer func() { <-l.sem }()
 	case <-ctx.Done():
 		return schema.GroupVersionResource{}, false, context.Cause(ctx)
 	}
@@ -54,8 +54,8 @@ func (l *locator) locate(ctx context.Context) (schema.GroupVersionResource, bool
 	return l.resource, l.namespaced, classify(err)
 }
 
-// deferred is a source whose resource may still have to be found.
-type deferred[T any] struct {
+// lazySource is a source whose resource is looked up at the first read.
+type lazySource[T any] struct {
 	locator    *locator
 	collection Collection
 	opts       SourceOptions
@@ -63,23 +63,23 @@ type deferred[T any] struct {
 	found atomic.Pointer[Source[T]]
 }
 
-func (d *deferred[T]) List(ctx context.Context, q tarn.ListQuery) (tarn.Page[T], error) {
+func (d *lazySource[T]) List(ctx context.Context, q tarn.ListQuery) (tarn.Page[T], error) {
 	if err := d.find(ctx); err != nil {
 		return tarn.Page[T]{}, err
 	}
 	return d.found.Load().List(ctx, q)
 }
 
-func (d *deferred[T]) Watch(ctx context.Context, q tarn.WatchQuery) (tarn.Stream[T], error) {
+func (d *lazySource[T]) Watch(ctx context.Context, q tarn.WatchQuery) (tarn.Stream[T], error) {
 	if err := d.find(ctx); err != nil {
 		return nil, err
 	}
 	return d.found.Load().Watch(ctx, q)
 }
 
-func (d *deferred[T]) Describe(object T) (tarn.Meta, error) { return describe(object) }
+func (d *lazySource[T]) Describe(object T) (tarn.Meta, error) { return describe(object) }
 
-func (d *deferred[T]) find(ctx context.Context) error {
+func (d *lazySource[T]) find(ctx context.Context) error {
 	if d.found.Load() != nil {
 		return nil
 	}
@@ -90,7 +90,7 @@ func (d *deferred[T]) find(ctx context.Context) error {
 			return err
 		}
 		if c.Namespace != "" && !namespaced {
-			return fmt.Errorf("%s are not in namespaces: leave %q out", resource.Resource, c.Namespace)
+			return fmt.Errorf("%s have no namespaces: leave %q out", resource.Resource, c.Namespace)
 		}
 		c.Resource = resource
 	}
@@ -101,8 +101,8 @@ func (d *deferred[T]) find(ctx context.Context) error {
 	return err
 }
 
-// Maintain is that of the source, which may still have to be found.
-func (d *deferred[T]) Maintain(ctx context.Context, held tarn.Copy[T]) {
+// Maintain works before the resource is found, too.
+func (d *lazySource[T]) Maintain(ctx context.Context, held tarn.Copy[T]) {
 	decoder := func() *wire.Decoder {
 		if found := d.found.Load(); found != nil {
 			return found.codec.wire
@@ -112,9 +112,9 @@ func (d *deferred[T]) Maintain(ctx context.Context, held tarn.Copy[T]) {
 	wire.Guard[T]{Pool: d.locator.client.pool, Decoder: decoder}.Run(ctx, held)
 }
 
-// resourceOf asks the server for the resource of a kind. It asks for no more than
-// the one API version: reading all there is costs a hundred times that on a
-// cluster with many CRDs.
+// resourceOf reads the resource of a kind from the server. It reads only the one
+// API version: full discovery costs a hundred times that on a cluster with many
+// CRDs.
 func (c *Client) resourceOf(ctx context.Context, kind schema.GroupVersionKind) (resource schema.GroupVersionResource, namespaced bool, err error) {
 	group := Collection{Resource: kind.GroupVersion().WithResource("")}
 	path := group.path()
@@ -123,11 +123,11 @@ func (c *Client) resourceOf(ctx context.Context, kind schema.GroupVersionKind) (
 	case apierrors.IsNotFound(err):
 		return resource, false, notServed(kind, err)
 	case err != nil:
-		return resource, false, fmt.Errorf("cannot ask for the resources of %s: %w", kind.GroupVersion(), err)
+		return resource, false, fmt.Errorf("cannot read the resources of %s: %w", kind.GroupVersion(), err)
 	}
 	var list metav1.APIResourceList
 	if err := json.Unmarshal(raw, &list); err != nil {
-		return resource, false, fmt.Errorf("the answer to which resources %s has makes no sense: %w", kind.GroupVersion(), err)
+		return resource, false, fmt.Errorf("the list of the resources of %s is malformed: %w", kind.GroupVersion(), err)
 	}
 	for _, r := range list.APIResources {
 		if r.Kind == kind.Kind && !strings.Contains(r.Name, "/") {
@@ -137,7 +137,8 @@ func (c *Client) resourceOf(ctx context.Context, kind schema.GroupVersionKind) (
 	return resource, false, notServed(kind, nil)
 }
 
-// mapKind asks a mapper, and once more if it may know more by now.
+// mapKind uses a mapper. It resets the mapper and tries again if the kind is
+// unknown.
 func mapKind(mapper meta.RESTMapper, kind schema.GroupVersionKind) (resource schema.GroupVersionResource, namespaced bool, err error) {
 	mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if meta.IsNoMatchError(err) {
@@ -154,7 +155,7 @@ func mapKind(mapper meta.RESTMapper, kind schema.GroupVersionKind) (resource sch
 }
 
 func notServed(kind schema.GroupVersionKind, err error) error {
-	s := fmt.Sprintf("the server does not serve %s %s: is its CRD installed, the version right?", kind.GroupVersion(), kind.Kind)
+	s := fmt.Sprintf("the server does not serve %s %s: is its CRD installed, and is the version right?", kind.GroupVersion(), kind.Kind)
 	if err == nil {
 		return fmt.Errorf("%s", s)
 	}

@@ -11,10 +11,10 @@ import (
 	"github.com/tarnproject/tarn"
 )
 
-// feed is the watch that the shell gives to client-go's reflector. It carries the
-// versions that the engine reached, as bookmarks, and only the latest of those
-// not yet read: nobody wants to know the others.
-type feed struct {
+// bookmarkWatch is the watch that the shell returns to client-go's reflector. It
+// carries the versions that the engine reached, as bookmarks, and of those not yet
+// read only the latest: no reader needs the others.
+type bookmarkWatch struct {
 	results chan watch.Event
 	cancel  context.CancelFunc
 	done    chan struct{}
@@ -24,9 +24,9 @@ type feed struct {
 	ended  bool
 }
 
-// newFeed runs follow in a goroutine that Stop ends and waits for.
-func newFeed(ctx context.Context, follow func(context.Context, *feed)) *feed {
-	f := &feed{results: make(chan watch.Event, 2), done: make(chan struct{})}
+// newBookmarkWatch runs follow in a goroutine that Stop ends and waits for.
+func newBookmarkWatch(ctx context.Context, follow func(context.Context, *bookmarkWatch)) *bookmarkWatch {
+	f := &bookmarkWatch{results: make(chan watch.Event, 2), done: make(chan struct{})}
 	ctx, f.cancel = context.WithCancel(ctx)
 	go func() {
 		defer close(f.done)
@@ -35,22 +35,22 @@ func newFeed(ctx context.Context, follow func(context.Context, *feed)) *feed {
 	return f
 }
 
-func (f *feed) ResultChan() <-chan watch.Event { return f.results }
+func (f *bookmarkWatch) ResultChan() <-chan watch.Event { return f.results }
 
 // Stop ends the pass and returns when nothing of it runs any more.
-func (f *feed) Stop() {
+func (f *bookmarkWatch) Stop() {
 	f.cancel()
 	<-f.done
 }
 
-// stoppedFeed is the watch of a pass that was stopped before it began.
-func stoppedFeed(ctx context.Context) *feed {
-	return newFeed(ctx, func(_ context.Context, f *feed) { f.end(true) })
+// stoppedWatch is the watch of a pass that was stopped before it began.
+func stoppedWatch(ctx context.Context) *bookmarkWatch {
+	return newBookmarkWatch(ctx, func(_ context.Context, f *bookmarkWatch) { f.end(true) })
 }
 
 // offer replaces the version that waits to be read, except that of the end of
 // the initial events, on which client-go waits.
-func (f *feed) offer(v tarn.Version, initialEnd bool) {
+func (f *bookmarkWatch) offer(v tarn.Version, initialEnd bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.ended {
@@ -71,10 +71,10 @@ func (f *feed) offer(v tarn.Version, initialEnd bool) {
 	f.results <- watch.Event{Type: watch.Bookmark, Object: bookmark}
 }
 
-// end closes the feed. Quietly makes client-go's loop return without an error:
-// of all that a watch can say, expiry is what it takes so. Otherwise the loop
-// asks for another watch, provided that this one was not empty.
-func (f *feed) end(quietly bool) {
+// end closes the watch. Quietly makes client-go's loop return without an error:
+// expiry is the only result of a watch that it treats so. Otherwise the loop opens
+// another watch, unless this one was empty.
+func (f *bookmarkWatch) end(quietly bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.ended = true

@@ -9,14 +9,14 @@ import (
 	"github.com/tarnproject/tarn"
 )
 
-// glimpse is what can be read of an object that cannot be decoded, or of which
-// only the start is there. It is for reports: which object is it that is bad?
-type glimpse struct {
+// excerpt is what can be read of an object that cannot be decoded, or of which only
+// the start is available. It identifies the object in reports.
+type excerpt struct {
 	runtime.TypeMeta
 	namespace, name, version string
 }
 
-func (g glimpse) bad(err error) tarn.BadObject {
+func (g excerpt) bad(err error) tarn.BadObject {
 	b := tarn.BadObject{Err: err, Version: tarn.Version(g.version)}
 	switch {
 	case g.name == "":
@@ -28,9 +28,8 @@ func (g glimpse) bad(err error) tarn.BadObject {
 	return b
 }
 
-// glimpseOf looks at an object as it stands in a list or, in protobuf, in an
-// envelope.
-func glimpseOf(m media, raw []byte) (g glimpse) {
+// excerptOf reads an object from a list or, in protobuf, from an envelope.
+func excerptOf(m media, raw []byte) (g excerpt) {
 	if m == mediaProtobuf {
 		fields(raw, func(f protoField) {
 			if f.number == 1 {
@@ -61,9 +60,9 @@ func glimpseOf(m media, raw []byte) (g glimpse) {
 	return g
 }
 
-// metadata reads an ObjectMeta, as far as it is there. A text that is cut off is
-// none.
-func (g *glimpse) metadata(raw []byte) {
+// metadata reads an ObjectMeta as far as it goes. It ignores a text that is cut
+// off.
+func (g *excerpt) metadata(raw []byte) {
 	fields(raw, func(f protoField) {
 		switch {
 		case f.short:
@@ -77,8 +76,8 @@ func (g *glimpse) metadata(raw []byte) {
 	})
 }
 
-// jsonFields walks the fields of an object as far as they make sense. The value
-// of the last may be cut off.
+// jsonFields walks the fields of an object as far as they are well-formed. The
+// value of the last may be cut off.
 func jsonFields(raw []byte, see func(name string, value []byte)) {
 	raw, ok := bytes.CutPrefix(bytes.TrimLeft(raw, jsonSpace), []byte("{"))
 	for ok {
@@ -103,7 +102,7 @@ func jsonFields(raw []byte, see func(name string, value []byte)) {
 
 const jsonSpace = " \t\r\n"
 
-// jsonText is the value of a string, empty if it is none.
+// jsonText is the value of a JSON string, empty if raw is not a string.
 func jsonText(raw []byte) (s string) {
 	_ = json.Unmarshal(raw, &s)
 	return s

@@ -9,15 +9,15 @@ import (
 
 const (
 	// blockSize is how much of a body is read into one piece of memory and decoded
-	// by one worker. It holds some 25 pods: enough that handing it over costs
-	// nothing, little enough that all blocks in flight fit a processor's cache.
+	// by one worker. It holds some 25 pods: enough that the hand-over costs
+	// nothing, and so little that all blocks in flight fit a processor's cache.
 	blockSize = 256 << 10
-	// firstBlock is what a quiet stream holds on to.
+	// firstBlock is the block of a quiet stream.
 	firstBlock = 8 << 10
 )
 
-// block is memory that objects are cut out of. It is used again once nobody holds
-// it any more.
+// block is memory that objects are cut out of. It is reused when nobody holds it
+// any more.
 type block struct {
 	data  []byte
 	holds atomic.Int32
@@ -44,53 +44,53 @@ func (b *block) release() {
 	}
 }
 
-// feed is a body as those see it who cut it into objects: a window of bytes that
-// grows at its end as they arrive and is consumed from its start.
+// bodyBuffer is a window over a response body. Bytes are added at its end as they
+// arrive, and consumed from its start.
 //
-// What was taken from the window stays where it is for as long as its taker holds
-// the block. So a byte of the body is copied once, from the connection, but for
-// those of the objects that do not end in the block in which they begin.
-type feed struct {
+// Consumed bytes stay in place for as long as their user holds the block. So each
+// byte of the body is copied once, from the connection; only an object that crosses
+// the end of a block is copied again.
+type bodyBuffer struct {
 	in    io.Reader
 	block *block
 	// at and end bound the window in the block; base is the offset in the body at
 	// which the block begins.
 	at, end int
 	base    int64
-	// size is that of the next block: it grows while the connection fills them, and
-	// falls back to least when calm reads in a row brought little.
-	size, least, calm int
-	err               error
-	// onRead is called before bytes are waited for, onLeave before another block
-	// takes over.
+	// size is the size of the next block: it grows while the connection fills
+	// blocks, and falls back to least after several small reads in a row.
+	size, least, smallReads int
+	err                     error
+	// onRead is called before a read that may wait, onLeave before the buffer moves
+	// to another block.
 	onRead, onLeave func()
 }
 
-func newFeed(in io.Reader, size int) *feed {
-	return &feed{in: in, block: newBlock(size), size: size, least: size, onRead: func() {}, onLeave: func() {}}
+func newBodyBuffer(in io.Reader, size int) *bodyBuffer {
+	return &bodyBuffer{in: in, block: newBlock(size), size: size, least: size, onRead: func() {}, onLeave: func() {}}
 }
 
-// close gives the last block back. What was taken stays with its takers.
-func (f *feed) close() {
+// close releases the last block. Users of consumed bytes keep their holds.
+func (f *bodyBuffer) close() {
 	f.block.release()
 	f.block = nil
 }
 
-func (f *feed) window() []byte { return f.block.data[f.at:f.end] }
+func (f *bodyBuffer) window() []byte { return f.block.data[f.at:f.end] }
 
 // offset is where in the body the window begins.
-func (f *feed) offset() int64 { return f.base + int64(f.at) }
+func (f *bodyBuffer) offset() int64 { return f.base + int64(f.at) }
 
 // take consumes n bytes, which must be in the window.
-func (f *feed) take(n int) []byte {
+func (f *bodyBuffer) take(n int) []byte {
 	b := f.block.data[f.at : f.at+n : f.at+n]
 	f.at += n
 	return b
 }
 
-// need waits until the window has n bytes. Room is made as they arrive: a length
+// need waits until the window has n bytes. Memory grows as they arrive: a length
 // that is only claimed costs nothing.
-func (f *feed) need(n int) error {
+func (f *bodyBuffer) need(n int) error {
 	for f.end-f.at < n {
 		if err := f.fill(min(n, 2*(f.end-f.at)+blockSize)); err != nil {
 			return err
@@ -101,7 +101,7 @@ func (f *feed) need(n int) error {
 
 // fill waits for more bytes, with room for a window of n. At the end of the body
 // it fails with io.EOF.
-func (f *feed) fill(n int) error {
+func (f *bodyBuffer) fill(n int) error {
 	if f.err != nil {
 		return f.err
 	}
@@ -127,26 +127,26 @@ func (f *feed) fill(n int) error {
 	return f.err
 }
 
-// adapt learns from a read how much memory the next ones deserve.
-func (f *feed) adapt(got int, full bool) {
+// adapt adjusts the size of later blocks to what a read brought.
+func (f *bodyBuffer) adapt(got int, full bool) {
 	switch {
 	case full:
-		f.size, f.calm = min(2*f.size, blockSize), 0
+		f.size, f.smallReads = min(2*f.size, blockSize), 0
 	case got >= f.least/2:
-		f.calm = 0
+		f.smallReads = 0
 	default:
-		if f.calm++; f.calm >= 16 {
+		if f.smallReads++; f.smallReads >= 16 {
 			f.size = f.least
 		}
 	}
 }
 
-// quiet expects little from now on.
-func (f *feed) quiet() { f.size = f.least }
+// shrink returns to small blocks.
+func (f *bodyBuffer) shrink() { f.size = f.least }
 
-// makeRoom moves the window to where it can grow: to the start of its block, if
-// nobody else has a hold on that, else to a new one.
-func (f *feed) makeRoom(n int) {
+// makeRoom moves the window to where it can grow: to the start of its block if
+// nobody else holds that, else to a new one.
+func (f *bodyBuffer) makeRoom(n int) {
 	rest := f.window()
 	n = max(n, len(rest)+1)
 	if f.at > 0 && n <= len(f.block.data) && len(f.block.data) <= f.size && f.block.holds.Load() == 1 {
@@ -166,8 +166,8 @@ func (f *feed) makeRoom(n int) {
 	f.at, f.end = 0, len(rest)
 }
 
-// skip consumes n bytes, however many they are, without keeping them.
-func (f *feed) skip(n int64) error {
+// skip consumes n bytes, however many, without keeping them.
+func (f *bodyBuffer) skip(n int64) error {
 	for {
 		have := min(n, int64(f.end-f.at))
 		f.at += int(have)
@@ -180,14 +180,14 @@ func (f *feed) skip(n int64) error {
 	}
 }
 
-// A garbledError says that what arrived is not what it should be.
-type garbledError struct {
+// A malformedError says that the body is not in the expected format.
+type malformedError struct {
 	at   int64
 	what string
 }
 
-func (e *garbledError) Error() string { return fmt.Sprintf("at byte %d: %s", e.at, e.what) }
+func (e *malformedError) Error() string { return fmt.Sprintf("at byte %d: %s", e.at, e.what) }
 
-func (f *feed) garbled(format string, args ...any) error {
-	return &garbledError{f.offset(), fmt.Sprintf(format, args...)}
+func (f *bodyBuffer) malformed(format string, args ...any) error {
+	return &malformedError{f.offset(), fmt.Sprintf(format, args...)}
 }

@@ -126,7 +126,7 @@ func (r *Reflector[T]) listPage(ctx context.Context, q ListQuery) (Page[T], erro
 		return page, err
 	}
 	if page.Version == "" && r.traits.versioned {
-		return page, fmt.Errorf("%w: it has no version, and earlier ones had; the copy stays as it was", ErrNoList)
+		return page, fmt.Errorf("%w: it has no version, and earlier ones had; the copy stays unchanged", ErrNoList)
 	}
 	return page, nil
 }

@@ -28,7 +28,7 @@ const (
 )
 
 // errRelist ends a pass whose cause has already been reported.
-var errRelist = errors.New("the state must be read anew")
+var errRelist = errors.New("the whole state must be read again")
 
 // Follow applies changes to the store until only another pass can help. It returns
 // an error only if a watch could not be opened; it reports the errors of streams

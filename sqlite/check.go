@@ -97,7 +97,7 @@ func Check(ctx context.Context, dir string, key []byte) (*Report, error) {
 	case errors.Is(err, ErrKey) || errors.Is(err, ErrNewerFormat) || errors.Is(err, errForeign):
 		return nil, fmt.Errorf("sqlite: %s cannot be checked: %w", dir, err)
 	case errors.Is(err, errOutdated):
-		return nil, fmt.Errorf("sqlite: %s cannot be checked: %w: whoever keeps it will build it anew when started", dir, err)
+		return nil, fmt.Errorf("sqlite: %s cannot be checked: %w: the next start of its writer builds it again", dir, err)
 	case unreadable(err):
 		r.found("", "", withoutKind(err))
 	case err != nil:

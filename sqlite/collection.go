@@ -204,7 +204,7 @@ func (c *collection) find(conn *sqlite3.Conn) (found bool, err error) {
 		if firstLine(row.identity) == firstLine(c.identity) {
 			c.note = "it was written by another version, with other fields"
 		}
-		c.db.logEvent(slog.LevelWarn, "a collection on disk is built anew from the source", "collection", c.Name, "cause", c.note)
+		c.db.logEvent(slog.LevelWarn, "a collection on disk is built again from the source", "collection", c.Name, "cause", c.note)
 		c.dropped = true
 		return false, c.drop(conn)
 	}

@@ -133,7 +133,7 @@ func (db *DB) path() string { return filepath.Join(db.dir, fileName) }
 func (db *DB) openFile() error {
 	err := db.tryFile()
 	if err != nil {
-		db.note = "the file is built anew: " + err.Error()
+		db.note = "the file is built again: " + err.Error()
 	}
 	switch {
 	case damaged(err):

@@ -15,7 +15,7 @@ import (
 var errBadRow = errors.New("a stored object is damaged")
 
 // errRebuilt says that the file was damaged, and the new one is empty.
-var errRebuilt = fmt.Errorf("the file on disk was built anew: %w", tarn.ErrSinkEmpty)
+var errRebuilt = fmt.Errorf("the file on disk was built again: %w", tarn.ErrSinkEmpty)
 
 // damaged reports whether an error means that the file itself is damaged, and not only
 // that an operation failed. A good file violates no constraint, has no value that is too
@@ -43,7 +43,7 @@ func (db *DB) removeDamaged(cause error) error {
 	if err != nil {
 		db.logEvent(slog.LevelWarn, "no report of the damage could be written", "err", err)
 	}
-	db.logEvent(slog.LevelError, "the file on disk is damaged: it is removed and built anew from the source", "cause", cause, "report", report)
+	db.logEvent(slog.LevelError, "the file on disk is damaged: it is removed and built again from the source", "cause", cause, "report", report)
 	if err := db.remove(); err != nil {
 		return fmt.Errorf("sqlite: %s is damaged (%w) and cannot be removed: %w", db.path(), cause, err)
 	}
@@ -53,7 +53,7 @@ func (db *DB) removeDamaged(cause error) error {
 // discard removes an undamaged file that cannot be used: it has an outdated format, or
 // was written with another key. It may hold unencrypted content that is now encrypted.
 func (db *DB) discard(cause error) error {
-	db.logEvent(slog.LevelWarn, "the file on disk is built anew from the source", "cause", cause)
+	db.logEvent(slog.LevelWarn, "the file on disk is built again from the source", "cause", cause)
 	if err := db.remove(); err != nil {
 		return fmt.Errorf("sqlite: %s is of no use (%w) and cannot be removed: %w", db.path(), cause, err)
 	}

@@ -36,7 +36,7 @@ func (db *DB) Forget() (names []string, err error) {
 	}
 	if len(names) > 0 {
 		db.erase()
-		db.logEvent(slog.LevelInfo, "collections that nobody keeps any more were removed", "collections", names)
+		db.logEvent(slog.LevelInfo, "collections that are no longer open were removed", "collections", names)
 	}
 	return names, nil
 }

@@ -26,7 +26,7 @@ var (
 	// ErrKey says that a directory cannot be read with the given key, or without one.
 	ErrKey = errors.New("the key does not fit")
 	// errSchema says that tables differ from those that this package made.
-	errSchema = errors.New("the tables were changed by somebody else")
+	errSchema = errors.New("another program changed the tables")
 )
 
 // tables holds the tables that exist once per file; each collection has its own too.
@@ -188,7 +188,7 @@ func checkSchema(conn *sqlite3.Conn, made []string) error {
 		case ours && sql == expected:
 			delete(want, name)
 		case ours:
-			return fmt.Errorf("%w: %s is not as it was made", errSchema, name)
+			return fmt.Errorf("%w: %s differs from its definition", errSchema, name)
 		case tables[row.ColumnText(2)] && row.ColumnType(3) != sqlite3.NULL: // NULL: made by a constraint
 			return fmt.Errorf("%w: %s has a %s %s", errSchema, row.ColumnText(2), row.ColumnText(0), name)
 		}

@@ -83,7 +83,7 @@ func (l *fileLog) empty(conn *sqlite3.Conn) error {
 }
 
 // errLogBusy says that a connection reads from the log.
-var errLogBusy = errors.New("somebody reads from it")
+var errLogBusy = errors.New("a reader uses it")
 
 func busyError(busy int64) error {
 	if busy == 0 {

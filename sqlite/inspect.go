@@ -103,7 +103,7 @@ func locked(dir string) (bool, error) {
 		return true, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("sqlite: it cannot be told whether %s is in use: %w", dir, err)
+		return false, fmt.Errorf("sqlite: cannot find out whether %s is in use: %w", dir, err)
 	}
 	return false, nil
 }

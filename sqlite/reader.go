@@ -170,7 +170,7 @@ func probeReading(conn *sqlite3.Conn, path string) error {
 func checkReadable(conn *sqlite3.Conn, key []byte) (*fileKeys, error) {
 	keys, err := readFormat(conn, key)
 	if errors.Is(err, errOutdated) {
-		return nil, fmt.Errorf("%w: whoever keeps it will build it anew when started", err)
+		return nil, fmt.Errorf("%w: the next start of its writer builds it again", err)
 	}
 	return keys, err
 }

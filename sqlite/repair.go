@@ -63,7 +63,7 @@ func Repair(ctx context.Context, dir string, key []byte) (*Repaired, error) {
 		return nil, fmt.Errorf("sqlite: repair %s: %w", dir, err)
 	}
 	if err := done.copy(ctx, dir, key); err != nil {
-		return nil, fmt.Errorf("sqlite: %s could not be repaired: %w; start the mirror to build it anew", dir, first(err, removeRepair(dir)))
+		return nil, fmt.Errorf("sqlite: %s could not be repaired: %w; start the mirror to build it again", dir, first(err, removeRepair(dir)))
 	}
 	// Remove the log first: SQLite would apply it to the new file.
 	for _, suffix := range []string{"-wal", "-shm"} {
@@ -73,7 +73,7 @@ func Repair(ctx context.Context, dir string, key []byte) (*Repaired, error) {
 		err = os.Rename(path+repairSuffix, path)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("sqlite: %s was repaired, and the new file cannot take the place of the old one: %w", dir, err)
+		return nil, fmt.Errorf("sqlite: %s was repaired, but the new file cannot replace the old one: %w", dir, err)
 	}
 	done.Changed = true
 	return done, nil

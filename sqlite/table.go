@@ -87,19 +87,19 @@ func (t Table) validate(name string) error {
 		case c.Shared && !c.Wide:
 			return fmt.Errorf("sqlite: %s: the column %s is shared and not wide", name, c.Name)
 		case c.Fill != "" && (!c.Wide || c.Shared || !t.plain(c.Fill)):
-			return fmt.Errorf("sqlite: %s: the column %s is to be filled from %q: it must be wide and not shared, and that a column which is neither wide nor computed", name, c.Name, c.Fill)
+			return fmt.Errorf("sqlite: %s: the column %s has Fill %q: the column must be wide and not shared, and %[3]q must be a column that is neither wide nor computed", name, c.Name, c.Fill)
 		case c.Type != "TEXT" && c.Type != "INTEGER" && c.Type != "REAL" && c.Type != "JSON":
 			return fmt.Errorf("sqlite: %s: the column %s has the type %q; there are TEXT, INTEGER, REAL and JSON", name, c.Name, c.Type)
 		}
 		known[lower] = true
 		if c.Expr == "" && i > 0 && t.Columns[i-1].Expr != "" {
-			return fmt.Errorf("sqlite: %s: the column %s has values and stands behind one that is computed; those come last", name, c.Name)
+			return fmt.Errorf("sqlite: %s: the column %s has values and follows a computed one; put computed columns last", name, c.Name)
 		}
 	}
 	for _, index := range t.Indexes {
 		for _, column := range index {
 			if !t.plain(column) {
-				return fmt.Errorf("sqlite: %s: an index is to be on %q, which is no column, or a wide one", name, column)
+				return fmt.Errorf("sqlite: %s: an index names %q, which is not a column, or is a wide one", name, column)
 			}
 		}
 	}

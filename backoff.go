@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// Backoff says how long to wait between attempts: Base at first, twice as long
-// each time up to Max, and Base again after Reset without a failure. Each wait
-// is stretched by a random part of itself, up to twice the length, so that a
-// thousand replicas that lost the same server do not come back in step.
+// Backoff is the wait between attempts: Base at first, twice as long each time up
+// to Max, and Base again after Reset without a failure. Each wait grows by a random
+// part of itself, up to twice the length, so that a thousand replicas that lose the
+// same server do not reconnect at once.
 type Backoff struct {
 	Base, Max, Reset time.Duration
 }
@@ -17,9 +17,9 @@ type Backoff struct {
 // DefaultBackoff is what [Options] without a Delay use.
 var DefaultBackoff = Backoff{Base: 800 * time.Millisecond, Max: 30 * time.Second, Reset: 2 * time.Minute}
 
-// Delay returns a function that gives the next wait each time it is called.
+// Delay returns a function whose every call returns the next wait.
 //
-// jitter gives a random part of a length; nil means any part.
+// jitter returns a random part of a duration; nil means any part.
 func (b Backoff) Delay(clock Clock, jitter func(time.Duration) time.Duration) func() time.Duration {
 	if jitter == nil {
 		jitter = randomPart
@@ -43,7 +43,7 @@ func (b Backoff) Delay(clock Clock, jitter func(time.Duration) time.Duration) fu
 	}
 }
 
-// randomPart is from nothing up to d.
+// randomPart returns a random duration of less than d.
 func randomPart(d time.Duration) time.Duration {
 	if d <= 0 {
 		return 0
@@ -51,16 +51,16 @@ func randomPart(d time.Duration) time.Duration {
 	return rand.N(d)
 }
 
-// retryWindow bounds how long failures of one kind are retried on the spot. It
-// opens with the first failure and closes after length, or after a quiet minute;
-// the next failure opens another.
+// retryWindow limits how long failures of one kind are retried without a new pass.
+// It opens with the first failure and closes after length, or after a minute without
+// a failure; the next failure opens another.
 type retryWindow struct {
 	first, last time.Time
 }
 
 const quietMinute = time.Minute
 
-// failed notes a failure and says whether it may be retried.
+// failed records a failure and reports whether it may be retried.
 func (w *retryWindow) failed(now time.Time, length time.Duration) bool {
 	if w.first.IsZero() || now.Sub(w.last) >= quietMinute {
 		w.first = now

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Clock is where the reflector takes the time from. The default is real time,
-// which testing/synctest makes virtual; a Clock of one's own is for callers
-// that already have one.
+// Clock gives the reflector the time. The default is real time, which
+// testing/synctest makes virtual; another Clock is for callers that already have
+// one.
 type Clock interface {
 	Now() time.Time
 	NewTimer(d time.Duration) Timer
@@ -29,7 +29,7 @@ type realTimer struct{ *time.Timer }
 
 func (t realTimer) C() <-chan time.Time { return t.Timer.C }
 
-// pause waits for d, or until ctx ends; it says whether it waited in full.
+// pause waits for d, or until ctx ends; it reports whether it waited in full.
 func pause(ctx context.Context, clock Clock, d time.Duration) bool {
 	if d <= 0 {
 		return ctx.Err() == nil

@@ -7,25 +7,24 @@ import (
 	"time"
 )
 
-// Reason is why a source failed, as far as it changes what the reflector does
-// next.
+// Reason classifies the failures of a source by what the reflector does next.
 type Reason uint8
 
 const (
-	// ReasonUnknown failures end the attempt; the next one begins with a list.
+	// ReasonUnknown: any other failure. The next attempt begins with a list.
 	ReasonUnknown Reason = iota
 	// ReasonExpired: the version, or the page token, is no longer available.
 	ReasonExpired
-	// ReasonTooNew: the version has not been reached by the source yet.
+	// ReasonTooNew: the source has not reached the version yet.
 	ReasonTooNew
-	// ReasonRefused: nobody answers. Asking again at the same version is safe.
+	// ReasonRefused: the connection is refused. A retry at the same version is safe.
 	ReasonRefused
-	// ReasonBusy: the source asks to be left alone for a while.
+	// ReasonBusy: the source asks for a pause.
 	ReasonBusy
-	// ReasonInternal: the source failed inside.
+	// ReasonInternal: the source has an internal error.
 	ReasonInternal
-	// ReasonLost: the connection broke. What was said before is good, and asking again
-	// at the same version is safe.
+	// ReasonLost: the connection broke. Earlier events are valid, and a retry at the
+	// same version is safe.
 	ReasonLost
 	// ReasonNoWatchList: the source cannot begin a stream with the whole collection.
 	ReasonNoWatchList
@@ -40,8 +39,8 @@ func (r Reason) String() string {
 	return fmt.Sprintf("reason %d", uint8(r))
 }
 
-// sourceError carries a reason beside the error that the source's own protocol
-// gave, which stays reachable by errors.Is and errors.As and keeps its text.
+// sourceError adds a reason to an error of the source's protocol. errors.Is and
+// errors.As still find that error, and its text stays the same.
 type sourceError struct {
 	reason Reason
 	after  time.Duration
@@ -51,8 +50,8 @@ type sourceError struct {
 func (e *sourceError) Error() string { return e.err.Error() }
 func (e *sourceError) Unwrap() error { return e.err }
 
-// Because wraps err with the reason for it. retryAfter is how long the source
-// asked to be left alone, 0 if it did not say.
+// Because wraps err with its reason. retryAfter is the pause that the source
+// asked for, 0 if none.
 func Because(reason Reason, retryAfter time.Duration, err error) error {
 	if err == nil {
 		return nil
@@ -68,12 +67,12 @@ func ReasonOf(err error) Reason {
 	return ReasonUnknown
 }
 
-// maxRetryAfter is how long a source is left alone at most. Servers ask for
-// seconds; what asks for days is mistaken, and must not silence a copy for good.
+// maxRetryAfter is the longest pause that a source can ask for. Servers ask for
+// seconds; a mistaken answer of days must not stop a copy for good.
 const maxRetryAfter = 10 * time.Minute
 
-// RetryAfter returns how long the source asked to be left alone, up to ten
-// minutes, and 0 if it did not say.
+// RetryAfter returns the pause that the source asked for, at most ten minutes, or
+// 0 if it asked for none.
 func RetryAfter(err error) time.Duration {
 	if e, ok := errors.AsType[*sourceError](err); ok {
 		return min(e.after, maxRetryAfter)
@@ -81,8 +80,8 @@ func RetryAfter(err error) time.Duration {
 	return 0
 }
 
-// ObjectErrors says which objects of a batch a store did not take in full: each is
-// there, but for what its error says. The rest of the batch has been taken.
+// ObjectErrors names the objects of a batch that a store took only in part. Each
+// error says which part is missing. The rest of the batch is written.
 type ObjectErrors []BadObject
 
 func (e ObjectErrors) Error() string {
@@ -96,28 +95,28 @@ func (e ObjectErrors) Error() string {
 var (
 	// ErrStopped ends the waits of a replica or reflector that was stopped.
 	ErrStopped = errors.New("stopped")
-	// ErrOpaqueVersion says that a version cannot be ordered, so that nobody can
-	// tell when it has been reached.
-	ErrOpaqueVersion = errors.New("the version is opaque: it cannot be told whether it has been reached")
+	// ErrOpaqueVersion says that a version is not a number, so that a wait for it
+	// would never end.
+	ErrOpaqueVersion = errors.New("the version is opaque: it cannot be compared with the one reached")
 	// ErrRewound says that the source went back to an older state, as a server
 	// restored from a backup does.
 	ErrRewound = errors.New("the source went back in time")
-	// ErrNoList says that the answer to a list was none.
+	// ErrNoList says that the answer to a list request is not a list.
 	ErrNoList = errors.New("the answer is not a list")
-	// ErrUndecodable says that something on the wire could not be read.
+	// ErrUndecodable says that an object or event could not be decoded.
 	ErrUndecodable = errors.New("cannot be decoded")
-	// ErrShortWatch says that a watch ended at once without an event.
+	// ErrShortWatch says that a watch ended within a second without an event.
 	ErrShortWatch = errors.New("very short watch: it ended within a second and brought nothing")
 	// ErrNoInitialEnd says that a stream did not mark the end of its initial
 	// events in time.
 	ErrNoInitialEnd = errors.New("the stream of initial events did not come to its end")
-	// ErrSilent says that a watch brought neither event nor bookmark for too
-	// long.
+	// ErrSilent says that a watch delivered neither event nor bookmark within
+	// its limit.
 	ErrSilent = errors.New("the watch fell silent")
 )
 
-// Taken says whether a store took what it was given: all of it, or all but the objects
-// that an [ObjectErrors] names. Any other error means that it took nothing.
+// Taken reports whether a store wrote a batch: all of it, or all but the parts that an
+// [ObjectErrors] names. Any other error means that it wrote nothing.
 func Taken(err error) bool {
 	_, some := errors.AsType[ObjectErrors](err)
 	return err == nil || some

@@ -8,60 +8,58 @@ import (
 	"time"
 )
 
-// backlog holds what one subscriber has not yet seen.
+// backlog holds the changes that one subscriber has not seen yet.
 //
-// It is a queue while it is short, and a line of keys with what is pending for
-// each once it is long, so that a subscriber that stalls for an hour costs
-// memory by the number of keys, not by the number of changes.
+// It is a queue while it is short, and a line of keys with the pending changes of
+// each once it is long. A subscriber that stalls for an hour therefore costs memory
+// by the number of keys, not by the number of changes.
 //
 // Why not a channel: its bound would either block the store, and with it every
 // other subscriber, or drop changes, and a dropped delete is never seen again.
-// Why not always fold: most subscribers keep up, and some count on seeing every
-// step.
+// Why not always fold: most subscribers keep up, and some rely on seeing every step.
 //
-// Invariants: in the queue, changes are as they were published, in batches that
-// all subscribers share; in the line each key stands once, at the place of its
-// oldest pending change, with at most a delete and an add after it; whatever is
-// folded away, the first Old of a key stays, so that a subscriber is always
-// given as old what it was last given as new.
+// Invariants: the queue holds changes as published, in batches that all subscribers
+// share. The line holds each key once, at the place of its oldest pending change,
+// with at most a delete and an add after it. Folding keeps the first Old of a key, so
+// that the Old of each change is the Object that the subscriber got last.
 type backlog[T any] struct {
 	mu   sync.Mutex
 	wake chan struct{}
-	// bound is how many changes may queue up before they are folded.
+	// bound is the number of changes beyond which they are folded.
 	bound func() int
 
 	queue []batch[T]
-	// count is how many changes wait; the mark is none.
+	// count is the number of waiting changes, without the mark.
 	count int
 
 	folded bool
 	line   []*pending[T]
 	byKey  map[Key]*pending[T]
-	// dead counts places in the line where nothing is left to say.
+	// dead counts the entries of the line without a change.
 	dead int
 
-	// underway counts the changes of the last take that are not yet handed
-	// over, taken when each change of that take was published.
-	underway atomic.Int64
+	// inFlight counts the changes of the last take that are not delivered yet;
+	// taken holds the time at which each change of that take was published.
+	inFlight atomic.Int64
 	taken    []time.Time
 
 	closed atomic.Bool
 }
 
-// batch is a run of changes published together. Nobody changes it.
+// batch holds changes that were published together. It is immutable.
 type batch[T any] struct {
 	at      time.Time
 	changes []Change[T]
 }
 
-// pending is what is left to tell about one key.
+// pending holds the undelivered changes of one key.
 type pending[T any] struct {
 	at   time.Time
 	next [2]Change[T]
 	n    int
 }
 
-// marked is a Change that says: here the first state was complete. It comes in a
+// marked is the type of a Change that marks the end of the first state. It is in a
 // batch of its own.
 const marked ChangeType = 0
 
@@ -93,7 +91,7 @@ func (b *backlog[T]) add(at time.Time, changes []Change[T]) {
 	b.signal()
 }
 
-// mark notes that the first state is complete.
+// mark appends the end of the first state.
 func (b *backlog[T]) mark(at time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -153,13 +151,13 @@ func (b *backlog[T]) fold(at time.Time, c Change[T]) {
 	}
 }
 
-// fold merges a change into what is pending, so that the subscriber still gets
-// from what it has to what there is.
+// fold merges a change into the pending ones, so that they still lead from the state
+// that the subscriber has to the current one.
 func (p *pending[T]) fold(c Change[T]) {
 	last := &p.next[p.n-1]
 	switch c.Type {
 	case Sync:
-		// Something is pending for the key already; that will do.
+		// The pending change delivers the object anyway.
 	case Update:
 		switch last.Type {
 		case Add, Update:
@@ -176,7 +174,7 @@ func (p *pending[T]) fold(c Change[T]) {
 	case Delete:
 		switch {
 		case last.Type == Add:
-			// The subscriber never heard of this one.
+			// The subscriber never saw this object.
 			*last = Change[T]{}
 			p.n--
 		case last.Type != Delete:
@@ -186,7 +184,7 @@ func (p *pending[T]) fold(c Change[T]) {
 	}
 }
 
-// compact drops dead places once they are the most.
+// compact drops dead entries once they are the majority.
 func (b *backlog[T]) compact() {
 	if b.dead < 1024 || b.dead < len(b.line)/2 {
 		return
@@ -201,11 +199,11 @@ func (b *backlog[T]) compact() {
 	b.line, b.dead = live, 0
 }
 
-// take moves the next changes, at most cap(buf) of them, into buf, which must
-// have room for two. It waits for one, and returns nothing when ctx ends or the
-// backlog is closed.
+// take moves the next changes, at most cap(buf), into buf, which must have room for
+// two. It waits for the first one, and returns nothing when ctx ends or the backlog is
+// closed.
 func (b *backlog[T]) take(ctx context.Context, buf []Change[T]) []Change[T] {
-	for !b.over(ctx) {
+	for !b.ended(ctx) {
 		b.mu.Lock()
 		buf = b.pop(buf[:0])
 		b.mu.Unlock()
@@ -220,8 +218,8 @@ func (b *backlog[T]) take(ctx context.Context, buf []Change[T]) []Change[T] {
 	return nil
 }
 
-// over says whether nothing more is to be handed over, even if it was taken.
-func (b *backlog[T]) over(ctx context.Context) bool { return ctx.Err() != nil || b.closed.Load() }
+// ended reports whether delivery must stop, even of changes that take returned.
+func (b *backlog[T]) ended(ctx context.Context) bool { return ctx.Err() != nil || b.closed.Load() }
 
 func (b *backlog[T]) pop(buf []Change[T]) []Change[T] {
 	room := cap(buf)
@@ -252,11 +250,11 @@ func (b *backlog[T]) pop(buf []Change[T]) []Change[T] {
 	if b.folded && len(b.line) == 0 {
 		b.folded, b.line, b.byKey = false, nil, nil
 	}
-	b.underway.Store(int64(len(b.taken)))
+	b.inFlight.Store(int64(len(b.taken)))
 	return buf
 }
 
-// took notes what leaves the backlog.
+// took records that changes left the backlog.
 func (b *backlog[T]) took(at time.Time, changes []Change[T]) {
 	if changes[0].Type == marked {
 		return
@@ -267,18 +265,18 @@ func (b *backlog[T]) took(at time.Time, changes []Change[T]) {
 	}
 }
 
-// handed notes that one more change of the last take was handed over.
-func (b *backlog[T]) handed() { b.underway.Add(-1) }
+// handed records that one more change of the last take was delivered.
+func (b *backlog[T]) handed() { b.inFlight.Add(-1) }
 
-// lag is how many changes are not handed over, and since when the oldest waits.
+// lag returns the number of undelivered changes, and since when the oldest waits.
 func (b *backlog[T]) lag() (count int, since time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed.Load() {
 		return 0, time.Time{}
 	}
-	if underway := int(b.underway.Load()); underway > 0 {
-		return b.count + underway, b.taken[len(b.taken)-underway]
+	if inFlight := int(b.inFlight.Load()); inFlight > 0 {
+		return b.count + inFlight, b.taken[len(b.taken)-inFlight]
 	}
 	if b.count == 0 {
 		return 0, time.Time{}
@@ -286,9 +284,8 @@ func (b *backlog[T]) lag() (count int, since time.Time) {
 	return b.count, b.oldest()
 }
 
-// oldest is when the first of the changes that wait was published. Dead places
-// at the head of the line are dropped, so that asking often is not counting them
-// often.
+// oldest is when the first waiting change was published. It drops dead entries at the
+// head of the line, so that the next call does not walk them again.
 func (b *backlog[T]) oldest() time.Time {
 	for _, q := range b.queue {
 		if q.changes[0].Type != marked {

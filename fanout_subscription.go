@@ -8,42 +8,41 @@ import (
 	"time"
 )
 
-// SubscribeOptions shape a [Subscription]. The zero value is a good choice.
+// SubscribeOptions configure a [Subscription]. The zero value is a good choice.
 type SubscribeOptions struct {
-	// Name stands in reports; the subscriber's number if empty.
+	// Name appears in reports; the subscriber's number if empty.
 	Name string
 	// Bound is how many changes may wait before they are folded to the latest
 	// per key; 0 means the larger of 10,000 and the number of keys.
 	Bound int
-	// Syncs says whether Sync changes are wanted too: objects offered again
-	// unchanged. It is asked each time there are some, must answer at once and
-	// must not call the replica; nil means no.
+	// Syncs reports whether to deliver Sync changes too: unchanged objects, again.
+	// It is called each time there are some, must return at once and must not call
+	// the replica; nil means no.
 	Syncs func() bool
-	// Inline leaves it to the caller to run the subscription, by Run, instead of
-	// giving it a goroutine.
+	// Inline starts no goroutine: the caller runs the subscription by Run.
 	Inline bool
-	// OnPanic, if set, isolates the subscriber: a panic of its function is
-	// handed here, with the stack, and the next change is delivered. Without it
-	// a panic is logged and goes on, which ends the process.
+	// OnPanic, if set, isolates the subscriber: it gets a panic of the function with
+	// the stack, and the next change is delivered. Without it a panic is logged and
+	// propagates, which ends the process.
 	OnPanic func(value any, stack []byte)
 }
 
 // Lag is how far a subscriber is behind.
 type Lag struct {
-	// Pending counts the changes not yet handed over.
+	// Pending counts the undelivered changes.
 	Pending int
 	// Age is how long the oldest of them has waited.
 	Age time.Duration
 }
 
-// A Subscription hands the changes of a replica to one function, in order and
-// one at a time, at the function's own pace.
+// A Subscription delivers the changes of a replica to one function, in order and one
+// at a time, at the function's own pace.
 //
-//   - First comes an Add with Initial for each object that was there.
-//   - For each key: an Add only if it was absent for the subscriber, an Update or
-//     Delete only if it was present, with Old as it was last given.
-//   - A subscriber that falls behind too far gets the changes of a key folded
-//     into one, or into a Delete and an Add if the object was created anew.
+//   - It begins with an Add with Initial for each present object.
+//   - For each key: an Add only if the subscriber does not have it, an Update or
+//     Delete only if it does, with Old as the state that was delivered last.
+//   - A subscriber that falls behind its bound gets the changes of a key folded
+//     into one, or into a Delete and an Add if the object was created again.
 type Subscription[T any] struct {
 	opts     SubscribeOptions
 	deliver  func(Change[T])
@@ -56,21 +55,19 @@ type Subscription[T any] struct {
 	done   chan struct{}
 }
 
-// handOver is how many changes a subscriber takes from its backlog at once: few
-// enough that a stalled one holds little beyond its bound, enough that the lock
-// is not felt.
+// handOver is how many changes a subscriber takes from its backlog at once: few, so
+// that a stalled one holds little beyond its bound, but enough to make the cost of the
+// lock small.
 const handOver = 32
 
-// Synced is closed when the function has been given the replica's first whole
-// state.
+// Synced is closed when the replica's first whole state has been delivered.
 func (s *Subscription[T]) Synced() <-chan struct{} { return s.synced }
 
 // Done is closed when the function will not be called again.
 func (s *Subscription[T]) Done() <-chan struct{} { return s.done }
 
-// Close ends the subscription. A call of the function may still be running; Done
-// tells when it has returned. What is pending is dropped. The function itself
-// may call Close.
+// Close ends the subscription and drops pending changes. A call of the function may
+// still be running; wait on Done for its return. The function itself may call Close.
 func (s *Subscription[T]) Close() {
 	s.fanout.leave(s.follower)
 	s.abandon()
@@ -83,7 +80,7 @@ func (s *Subscription[T]) abandon() {
 	}
 }
 
-// Lag tells how far the function is behind.
+// Lag returns how far the function is behind.
 func (s *Subscription[T]) Lag() Lag {
 	n, since := s.follower.backlog.lag()
 	lag := Lag{Pending: n}
@@ -93,9 +90,8 @@ func (s *Subscription[T]) Lag() Lag {
 	return lag
 }
 
-// Run delivers in the caller's goroutine, until the subscription or the replica
-// or ctx ends. It is for a subscription that was made Inline, and may be called
-// once.
+// Run delivers in the caller's goroutine, until the subscription, the replica or ctx
+// ends. It is for an Inline subscription, and may be called once.
 func (s *Subscription[T]) Run(ctx context.Context) {
 	if s.begun.CompareAndSwap(false, true) {
 		s.run(ctx)
@@ -115,7 +111,7 @@ func (s *Subscription[T]) run(ctx context.Context) {
 			return
 		}
 		for i, c := range buf {
-			if backlog.over(ctx) {
+			if backlog.ended(ctx) {
 				return
 			}
 			buf[i] = Change[T]{}
@@ -123,14 +119,14 @@ func (s *Subscription[T]) run(ctx context.Context) {
 				close(s.synced)
 				continue
 			}
-			s.hand(c)
+			s.call(c)
 			backlog.handed()
 		}
 	}
 }
 
 // hand calls the function.
-func (s *Subscription[T]) hand(c Change[T]) {
+func (s *Subscription[T]) call(c Change[T]) {
 	defer func() {
 		v := recover()
 		if v == nil {

@@ -2,7 +2,7 @@ package tarn
 
 import "fmt"
 
-// versionWaiters are those who wait for a version.
+// versionWaiters holds a channel for each wait for a version.
 type versionWaiters struct {
 	waiting map[chan struct{}]Version
 }
@@ -14,8 +14,8 @@ func (w *versionWaiters) wait(ch chan struct{}, v Version) {
 	w.waiting[ch] = v
 }
 
-// reach opens for everyone who waits for v or less. What cannot be compared is
-// let through to find that out.
+// reach ends the waits for v and older versions, and those that cannot be compared
+// with v, which then fail.
 func (w *versionWaiters) reach(v Version) {
 	for ch, want := range w.waiting {
 		if c, ok := v.Compare(want); !ok || c >= 0 {
@@ -32,11 +32,11 @@ func (w *versionWaiters) close() {
 	w.waiting = nil
 }
 
-// everywhere stands for all sections.
+// everywhere means all sections.
 const everywhere = -1
 
-// await says whether a section, or everywhere, has reached v, else gives a channel
-// that is closed when it may have.
+// await reports whether a section, or everywhere, has reached v. If not, it returns a
+// channel that is closed when it may have.
 func (h *fanout[T]) await(section int, v Version) (reached bool, wait chan struct{}, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -71,8 +71,8 @@ func (h *fanout[T]) waitersOf(section int) *versionWaiters {
 	return &h.waiters[section]
 }
 
-// giveUp takes back an await.
-func (h *fanout[T]) giveUp(section int, wait chan struct{}) {
+// cancelWait removes the channel of an await.
+func (h *fanout[T]) cancelWait(section int, wait chan struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.waitersOf(section).waiting, wait)

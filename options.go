@@ -7,66 +7,66 @@ import (
 	"time"
 )
 
-// Options shape a [Reflector] and a [Replica]. The zero value is a good choice.
+// Options configure a [Reflector] or a [Replica]. The zero value is a good choice.
 type Options[T any] struct {
-	// Name stands in errors, logs and Health; "tarn" if empty.
+	// Name appears in errors, logs and Health; "tarn" if empty.
 	Name string
-	// Transform makes what is kept out of what the source gave. It owns the
-	// object and may change it in place. An error or panic marks the object as
-	// bad.
+	// Transform turns an object of the source into the object that the store keeps.
+	// It owns the object and may change it in place. An error or panic marks the
+	// object as bad.
 	Transform func(T) (T, error)
-	// Equal tells whether two states with the same version, or without one, are
+	// Equal reports whether two states with the same version, or without one, are
 	// the same; reflect.DeepEqual if nil.
 	Equal func(a, b T) bool
 
-	// PageSize asks for lists in pages of this size. 0 leaves it to the rules:
-	// DefaultPageSize for reads that the source cannot serve from memory, none
-	// for others. It is asked before every list.
+	// PageSize returns the page size for lists. It is called before every list. If
+	// it returns 0 or is nil, reads that the source cannot serve from memory have
+	// pages of DefaultPageSize, and other reads are not paged.
 	PageSize func() int64
-	// Unversioned says that the source is known to have no versions, as fakes
-	// have none. From any other, an empty first list without a version is only
-	// believed when it is said twice.
+	// Unversioned says that the source has no versions, as fakes have none. The
+	// reflector repeats a first list of any other source that is empty and has no
+	// version, before it accepts it.
 	Unversioned bool
-	// WatchList lets the first state come as a stream. A source that does not do
-	// it properly is listed instead after a few tries.
+	// WatchList reads the first state as a stream. After three streams in a row
+	// without an end of the initial events the source is listed instead.
 	WatchList bool
-	// WatchListDeadline is how long a stream of initial events may bring none
-	// before it is given up; 30 s if 0.
+	// WatchListDeadline is the longest wait for the next initial event of a
+	// stream; 30 s if 0.
 	WatchListDeadline time.Duration
-	// MinWatchTimeout is the least time for which a watch is asked to last, at
-	// random up to twice of it; 5 min if less than that.
+	// MinWatchTimeout is the shortest timeout that a watch asks for; the actual
+	// one is random, up to twice as long. Less than 5 min counts as 5 min.
 	MinWatchTimeout time.Duration
-	// ListTimeout is how long a list may take to answer; 5 min if 0, negative:
-	// for ever.
+	// ListTimeout is how long a list may take to answer; 5 min if 0. Negative
+	// means no limit.
 	ListTimeout time.Duration
-	// SilenceLimit is how long a watch may bring neither event nor bookmark
+	// SilenceLimit is how long a watch may deliver neither event nor bookmark
 	// before the source is probed and the watch replaced; 150 s if 0, which
-	// suits sources that send a bookmark about every minute. Negative: never.
+	// suits sources that send a bookmark about every minute. Negative means no
+	// limit.
 	SilenceLimit time.Duration
-	// RetryInternal is for how long internal errors of a watch are retried
-	// without a new list; asked at each such error.
+	// RetryInternal returns for how long internal errors of a watch are retried
+	// without a new list. It is called at each such error.
 	RetryInternal func() time.Duration
 
-	// Sinks are given what a [Replica] takes, each at its own pace. The first of them that
+	// Sinks get the changes of a [Replica], each at its own pace. The first of them that
 	// is a [Restorer] gives the replica its content when it starts. A [Reflector] without
 	// a replica has no sinks.
 	Sinks []Sink[T]
 
-	// ResyncPeriod is how often the store's content is offered again; 0: never.
+	// ResyncPeriod is how often the store's content is delivered again; 0 means never.
 	ResyncPeriod time.Duration
-	// ShouldResync is asked each time; nil means yes.
+	// ShouldResync is called each time; nil means yes.
 	ShouldResync func() bool
 
-	// OnError sees every failure to list or watch, whether on connecting or
-	// inside a stream, and every rewind. It should return soon. If nil, failures
-	// are logged.
+	// OnError gets every failure to list or watch, on connecting or inside a
+	// stream, and every rewind. It should return soon. If nil, failures are logged.
 	OnError func(ctx context.Context, err error)
-	// OnBad sees every object that could not be taken. If nil, they are logged.
+	// OnBad gets every object that the store could not take. If nil, they are logged.
 	OnBad func(ctx context.Context, bad BadObject)
 
-	// OnDamage sees objects of the copy that a program wrote to by mistake; of many
-	// in one field only one a minute. They are read again, and Health counts all. If
-	// nil, they are logged and given to OnError.
+	// OnDamage gets objects of the copy that a program wrote to by mistake, at most
+	// one per field and minute. They are read again, and Health counts all of them.
+	// If nil, they are logged and given to OnError.
 	OnDamage func(ctx context.Context, damage Damage)
 
 	// Guard puts objects into memory that cannot be written, so that a program which
@@ -75,18 +75,17 @@ type Options[T any] struct {
 	// of a process.
 	Guard bool
 
-	// Clock and Delay replace the passing of time and the waits between
-	// attempts; Jitter what is random about waits, by returning some part of the
-	// length it is given.
+	// Clock replaces real time. Delay returns the wait before each new attempt.
+	// Jitter returns a random part of the duration that it is given.
 	Clock  Clock
 	Delay  func() time.Duration
 	Jitter func(time.Duration) time.Duration
-	// Logger takes what no handler took; slog.Default if nil.
+	// Logger logs what has no handler; slog.Default if nil.
 	Logger *slog.Logger
 }
 
 const (
-	// DefaultPageSize is the size of pages where the rules ask for them.
+	// DefaultPageSize is the page size where [Options.PageSize] sets none.
 	DefaultPageSize = 500
 
 	defaultWatchListDeadline = 30 * time.Second
@@ -131,8 +130,8 @@ func (o Options[T]) withDefaults() Options[T] {
 		o.Logger = slog.Default()
 	}
 	if o.OnDamage == nil {
-		told := o
-		o.OnDamage = func(ctx context.Context, damage Damage) { told.logDamage(ctx, damage) }
+		given := o
+		o.OnDamage = func(ctx context.Context, damage Damage) { given.logDamage(ctx, damage) }
 	}
 	if o.OnError == nil {
 		o.OnError = func(ctx context.Context, err error) {

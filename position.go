@@ -5,41 +5,40 @@ import (
 	"slices"
 )
 
-// A Position says how far one section of a copy has come. It is written together with
-// the content that it is of, so that neither runs ahead of the other.
+// A Position is the version that one section of a copy has reached. A store writes it
+// together with the content, so that neither is ahead of the other.
 type Position struct {
-	// Section is the name of one of several; empty if the copy has only one.
+	// Section is the name of the section; empty if the copy has only one.
 	Section string
-	// Epoch tells versions apart that cannot be compared: it is another one after the
-	// source went back in time, or turned out to be another source. It is empty while
-	// neither has happened.
+	// Epoch changes when the source goes back in time, or is replaced by another source.
+	// Versions of different epochs cannot be compared. It is empty before the first such
+	// change.
 	Epoch   string
 	Version Version
-	// Complete says that the content is all that the source has said. It is not while an
-	// object could not be taken, or an event could not be read. Health tells of that; but
-	// whoever goes on from this version later would never be told again, and so reads the
-	// state instead.
+	// Complete is false while an object could not be taken, or an event could not be
+	// read. A watch from this version would not send that again, so a copy that restarts
+	// here reads the whole state instead.
 	Complete bool
 }
 
-// At is the position of a copy that has one section, lacks nothing, and has come to v.
+// At is the position of a complete copy with one section at v.
 func At(v Version) Position { return Position{Version: v, Complete: true} }
 
-// Positions are those of all sections, as a store keeps them. The zero value is that of
-// an empty store. It is not safe for use by several goroutines.
+// Positions holds the position of each section, as a store keeps them. The zero value is
+// that of an empty store. It is not safe for use by several goroutines.
 //
 // Why not a map: nearly every copy has one section, and then this allocates nothing.
 type Positions struct {
 	only Position
-	// more has all, by section, if there are several.
+	// more holds all positions, sorted by section, if there are several; else it is nil.
 	more []Position
 }
 
-// Reset leaves one position.
+// Reset replaces all positions by one.
 func (p *Positions) Reset(at Position) { p.only, p.more = at, nil }
 
-// Move sets the position of one section. One that has nothing but a section takes that
-// out: there is no content of it any more.
+// Move sets the position of one section. A position with only a section name removes
+// that section.
 func (p *Positions) Move(at Position) {
 	if p.more == nil {
 		if p.only == (Position{}) || p.only.Section == at.Section {
@@ -67,7 +66,7 @@ func (p *Positions) Move(at Position) {
 	}
 }
 
-// Clone returns positions that change by themselves.
+// Clone returns an independent copy.
 func (p *Positions) Clone() Positions { return Positions{p.only, slices.Clone(p.more)} }
 
 // has says whether there is a position of a section.
@@ -78,7 +77,7 @@ func (p *Positions) has(section string) bool {
 	return slices.ContainsFunc(p.more, func(x Position) bool { return x.Section == section })
 }
 
-// All returns the positions, by section.
+// All returns the positions, sorted by section.
 func (p *Positions) All() []Position {
 	switch {
 	case p.more != nil:
@@ -89,7 +88,8 @@ func (p *Positions) All() []Position {
 	return nil
 }
 
-// Oldest is the version that all sections have reached, empty while that cannot be told.
+// Oldest is the version that all sections have reached, empty if versions cannot be
+// compared.
 func (p *Positions) Oldest() Version {
 	if p.more == nil {
 		return p.only.Version

@@ -9,14 +9,14 @@ import (
 	"github.com/tarnproject/tarn/internal/guard"
 )
 
-// A Reflector keeps a store equal to a source. It is the only place where the
-// policy of that lives: when to list, when to resume, when to fall back, how
-// long to wait. It knows no protocol and no storage.
+// A Reflector keeps a store equal to a source. It alone decides when to list, when
+// to resume, when to fall back and how long to wait. It is independent of protocol
+// and storage.
 //
-// The loop is a state machine whose every cell is written down, with its test,
-// in docs/protocol.md. In short: a pass reads the whole collection, as a stream
-// or as a list, and follows it from there, through any number of watches, until
-// only a new pass can help; passes are separated by a growing, jittered wait.
+// The loop is a state machine; docs/protocol.md has every cell of it, with its
+// test. In short: a pass reads the whole collection, as a stream or as a list, and
+// follows it from there, through any number of watches, until only a new pass can
+// help. A growing, jittered wait separates passes.
 //
 // Everything below the options belongs to the goroutine that runs the loop.
 type Reflector[T any] struct {
@@ -24,8 +24,8 @@ type Reflector[T any] struct {
 	opts    Options[T]
 	monitor *monitor
 
-	// Where what is learned goes: reader is nil for a store that cannot be
-	// asked, and then replace is used for whole states.
+	// reader is nil for a store that cannot be read; then replace writes whole
+	// states.
 	reader    Reader[T]
 	replace   func([]Item[T], Position) error
 	apply     func([]Change[T], Position) error
@@ -34,7 +34,7 @@ type Reflector[T any] struct {
 	onSynced  func()
 	// onRead is called before a whole state is written.
 	onRead func(GapCause)
-	// holder is where the store's objects are in memory; nil if they are not.
+	// holder is nil if the store does not keep its objects in memory.
 	holder Holder
 
 	// guard is nil unless guard mode is on.
@@ -42,31 +42,30 @@ type Reflector[T any] struct {
 
 	started atomic.Bool
 
-	// version is the state reached; it never runs ahead of the store. epoch is that of
+	// version is the one reached; it is never ahead of the store. epoch is that of
 	// [Position].
 	version Version
 	epoch   string
-	// synced says that one whole state was taken.
+	// synced says that the store has had one whole state.
 	synced bool
 	next   nextRead
-	// shortened is when the wait for a pass was last made a short one.
-	shortened time.Time
-	traits    traits
-	recheck   recheck
-	// restart is about content that was there at the start; durable the store that
-	// brought it, where there is no replica around.
+	// lastShortWait is when nextRead.shortWait last took effect.
+	lastShortWait time.Time
+	traits        traits
+	recheck       recheck
+	// restart describes the content that the store had at the start. durable is the
+	// store, if it keeps content and there is no replica.
 	restart restart
 	durable durable
-	// fresh says that the store was empty at the start and still is; filler takes
-	// the first state in pieces then, and filled shows it.
-	fresh  bool
-	filler Filler[T]
-	filled func(Position) error
+	// startedEmpty says that the store was empty at the start and still is. Then
+	// filler takes the first state in pieces, and filled makes it visible.
+	startedEmpty bool
+	filler       Filler[T]
+	filled       func(Position) error
 	// rewindSuspected says that the connection broke in a way after which the source
-	// may have gone back. A newer version, or a probe, settles it.
+	// may have gone back in time. A newer version, or a probe, clears it.
 	rewindSuspected bool
-	// unreadable is what was lost with events that could not be read.
-	unreadable unreadable
+	unreadable      unreadable
 	// shortWatches counts watches in a row that ended within a second.
 	shortWatches int
 	internal     retryWindow
@@ -74,8 +73,9 @@ type Reflector[T any] struct {
 	pace         repairPace
 }
 
-// NewReflector returns a reflector from source into store. If the store is also
-// a [Reader], relists go by difference. If it is a [Resyncer], it is resynced.
+// NewReflector returns a reflector from source into store. If the store is also a
+// [Reader], a relist writes only the differences. If it is a [Resyncer], it is
+// resynced.
 func NewReflector[T any](source Source[T], store Store[T], opts Options[T]) (*Reflector[T], error) {
 	if source == nil || store == nil {
 		return nil, fmt.Errorf("tarn: a reflector needs a source and a store (%q has source %v, store %v)", opts.Name, source != nil, store != nil)
@@ -113,7 +113,7 @@ func newReflector[T any](source Source[T], opts Options[T]) *Reflector[T] {
 	}
 }
 
-// held is where the objects of a source can be found as it gave them.
+// held is the holder of the source's own objects; nil if a transform changes them.
 func (r *Reflector[T]) held() Holder {
 	if r.opts.Transform != nil || r.guard != nil {
 		return nil
@@ -121,8 +121,8 @@ func (r *Reflector[T]) held() Holder {
 	return r.holder
 }
 
-// Run keeps the store equal to the source until ctx ends, and returns why it
-// ended. It may be called once.
+// Run keeps the store equal to the source until ctx ends, and returns the cause. It
+// may be called once.
 func (r *Reflector[T]) Run(ctx context.Context) error {
 	if !r.started.CompareAndSwap(false, true) {
 		return fmt.Errorf("%s: the reflector has been started before; make a new one", r.opts.Name)
@@ -157,8 +157,8 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 }
 
 // ListAndWatch makes one pass: it reads the whole collection and follows it
-// until only another pass can help. It returns the error that kept it from
-// listing, or from opening a watch; what ended a stream has been reported.
+// until only another pass can help. It returns the error of the list, or of opening
+// a watch. It reports the errors of streams itself.
 func (r *Reflector[T]) ListAndWatch(ctx context.Context) error {
 	pass, err := r.fetch(ctx)
 	if err != nil {
@@ -171,16 +171,16 @@ func (r *Reflector[T]) ListAndWatch(ctx context.Context) error {
 	return pass.Follow(ctx)
 }
 
-// Health tells how the reflector is doing. It may be called at any time.
+// Health returns the state of the reflector. It may be called at any time.
 func (r *Reflector[T]) Health() Health { return r.monitor.health() }
 
-// report makes a failure visible.
+// report notes a failure in Health and gives it to OnError.
 func (r *Reflector[T]) report(ctx context.Context, err error) {
 	r.monitor.failed(err)
 	r.opts.OnError(ctx, err)
 }
 
-// explain says what failed, to whom, at which version.
+// explain adds the name, the operation and the version to an error.
 func (r *Reflector[T]) explain(doing string, v Version, err error) error {
 	at := string(v)
 	switch v {
@@ -192,19 +192,19 @@ func (r *Reflector[T]) explain(doing string, v Version, err error) error {
 	return fmt.Errorf("%s: %s %s: %w", r.opts.Name, doing, at, err)
 }
 
-// A Pass is one attempt of a [Reflector] in three steps: fetch has read the whole
+// A Pass is one attempt of a [Reflector] in three steps: fetch reads the whole
 // state, Commit writes it to the store, Follow keeps the store up to date. Only a
-// [ReflectorAdapter] gives it to others; everyone else calls Run.
+// [ReflectorAdapter] exposes it; everyone else calls Run.
 type Pass[T any] struct {
 	r *Reflector[T]
 	// state is nil if the store has it already; see [Durable].
 	state   *relisting[T]
 	version Version
 	cause   string
-	// keyless says that items of the state could not even be named.
+	// keyless says that the state had items whose key could not be read.
 	keyless bool
-	// stream goes on where the state ends, for the time that was asked; nil if
-	// the state was listed.
+	// stream continues after the state, with the timeout asked; nil if the state
+	// was listed.
 	stream Stream[T]
 	asked  time.Duration
 }
@@ -217,8 +217,8 @@ func (r *Reflector[T]) fetch(ctx context.Context) (*Pass[T], error) {
 	if err := r.confirmSource(ctx); err != nil {
 		return nil, err
 	}
-	if r.restart.resumes && r.next.version == notOlder {
-		if pass, err := r.resume(ctx); pass != nil || err != nil && !r.needsNoProbe(err) {
+	if r.restart.canResume && r.next.version == notOlder {
+		if pass, err := r.resume(ctx); pass != nil || err != nil && !r.canStreamInstead(err) {
 			return pass, err
 		}
 	}
@@ -231,7 +231,7 @@ func (r *Reflector[T]) fetch(ctx context.Context) (*Pass[T], error) {
 	return r.listState(ctx)
 }
 
-// Version is the state that the pass fetched.
+// Version is that of the fetched state.
 func (p *Pass[T]) Version() Version { return p.version }
 
 // Commit brings the store to the fetched state.
@@ -242,7 +242,7 @@ func (p *Pass[T]) Commit(ctx context.Context) error {
 	}
 	if p.state == nil {
 		r.next.cause = causeWatchEnded
-		r.reached()
+		r.checkCaughtUp()
 		return nil
 	}
 	if err := p.state.commit(ctx, p.version); err != nil {
@@ -255,13 +255,13 @@ func (p *Pass[T]) Commit(ctx context.Context) error {
 	r.next, r.rewindSuspected = nextRead{cause: causeWatchEnded}, false
 	r.unreadable.listed(r.opts.Clock.Now(), p.keyless)
 	r.deleted.clear()
-	r.restart, r.fresh = restart{}, false
+	r.restart, r.startedEmpty = restart{}, false
 	r.monitor.listed(p.cause, p.version)
 	r.markSynced()
 	return nil
 }
 
-// markSynced notes that one whole state has been taken.
+// markSynced records that the store has had one whole state.
 func (r *Reflector[T]) markSynced() {
 	if !r.synced {
 		r.synced = true
@@ -269,7 +269,7 @@ func (r *Reflector[T]) markSynced() {
 	}
 }
 
-// Close releases what Follow did not.
+// Close releases the stream if Follow was not called.
 func (p *Pass[T]) Close() {
 	if p.stream != nil {
 		p.stream.Close()
@@ -279,7 +279,7 @@ func (p *Pass[T]) Close() {
 
 // rewind declares that the source went back in time.
 func (r *Reflector[T]) rewind(ctx context.Context, now Version) {
-	r.readNext(nextRead{cause: causeRewound, version: anyAfterRewind, soon: true})
+	r.readNext(nextRead{cause: causeRewound, version: anyAfterRewind, shortWait: true})
 	r.newEpoch()
 	r.monitor.update(func(h *Health) { h.Rewinds++ })
 	r.report(ctx, fmt.Errorf("%s: version %s was seen and the source is now at %s: %w; the copy is read anew", r.opts.Name, r.version, now, ErrRewound))

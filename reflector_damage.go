@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// Damage is an object of the copy that is not what the source said, because a program
-// wrote to it, or to memory that it shares with others.
+// Damage is an object of the copy that differs from what the source sent, because a
+// program wrote to it, or to memory that it shares with others.
 type Damage struct {
 	Key Key
-	// Field is where, if that is known.
+	// Field is the path of the damaged field, if known.
 	Field string
-	// Since is when it was found.
+	// Since is when the damage was found.
 	Since time.Time
 	// Repaired says that the copy holds the right state of the object again.
 	Repaired bool
@@ -24,48 +24,46 @@ type Damage struct {
 // ErrStrayWrite says that a program wrote to an object that a copy holds.
 var ErrStrayWrite = errors.New("a program wrote to this object, which is read-only; DeepCopy objects before writing to them")
 
-// DamageHealth is what a replica knows of objects that were written to by mistake.
+// DamageHealth describes objects that a program wrote to by mistake.
 type DamageHealth struct {
-	// Found counts them, Repaired those that were put right, Waiting those that are
-	// still to be read again.
+	// Found counts damaged objects, Repaired those that were repaired, Waiting those
+	// that have not been read again yet.
 	Found, Repaired int64
 	Waiting         int
-	// Recent are the last of them, at most a hundred.
+	// Recent holds the latest ones, at most a hundred.
 	Recent []Damage
 }
 
 // maxDamageListed is how many damaged objects Health names.
 const maxDamageListed = 100
 
-// damages are the objects of a reflector that are damaged, and were lately. Anyone
-// adds to it; the loop takes what is to be read again.
-type damages struct {
+// damageQueue holds the damaged objects of a reflector, and the recently repaired ones.
+// Any goroutine adds to it; the loop reads the waiting objects again.
+type damageQueue struct {
 	mu     sync.Mutex
 	health DamageHealth
-	// waiting are the objects to be read again, order the same in their order.
-	waiting map[Key]damaged
+	// waiting holds the objects to read again, order their keys, oldest first.
+	waiting map[Key]damagedObject
 	order   []Key
-	// wake ends the wait of the loop for words of the source; nil while it does not
-	// wait.
+	// wake ends the loop's wait for events; nil while it does not wait.
 	wake func()
 	// reported is when damage of each field was last reported.
 	reported map[string]time.Time
 }
 
-// damaged is an object that waits.
-type damaged struct {
-	// version is that of the state that was found damaged, tries how often it was read
-	// since.
+// damagedObject is an object that waits for a read.
+type damagedObject struct {
+	// version is that of the damaged state, tries the number of reads since.
 	version Version
 	tries   int
 }
 
-// reportDamageEvery is how often damage of one field is reported. A program that writes
-// to objects does so all day.
+// reportDamageEvery limits reports about one field. A program that writes to objects
+// does so all day.
 const reportDamageEvery = time.Minute
 
-// add notes what was found, and returns what is to be reported.
-func (d *damages) add(found []Damage, versionOf func(Key) (Version, bool), now time.Time) (report []Damage) {
+// add records damage, and returns the part of it to report.
+func (d *damageQueue) add(found []Damage, versionOf func(Key) (Version, bool), now time.Time) (report []Damage) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, f := range found {
@@ -79,9 +77,9 @@ func (d *damages) add(found []Damage, versionOf func(Key) (Version, bool), now t
 			d.health.Repaired++
 		} else {
 			if d.waiting == nil {
-				d.waiting = map[Key]damaged{}
+				d.waiting = map[Key]damagedObject{}
 			}
-			d.waiting[f.Key] = damaged{version: version}
+			d.waiting[f.Key] = damagedObject{version: version}
 			d.order = append(d.order, f.Key)
 		}
 		d.health.Recent = append(d.health.Recent, f)
@@ -98,8 +96,8 @@ func (d *damages) add(found []Damage, versionOf func(Key) (Version, bool), now t
 	return report
 }
 
-// due says whether damage of a field is to be reported.
-func (d *damages) due(field string, now time.Time) bool {
+// due reports whether to report damage of a field.
+func (d *damageQueue) due(field string, now time.Time) bool {
 	if last, ok := d.reported[field]; ok && now.Sub(last) < reportDamageEvery && !now.Before(last) {
 		return false
 	}
@@ -110,16 +108,16 @@ func (d *damages) due(field string, now time.Time) bool {
 	return true
 }
 
-// waitsWith lets new damage end a wait of the loop; nil says that the loop does not
-// wait.
-func (d *damages) waitsWith(wake func()) {
+// setWake sets the function by which new damage ends a wait of the loop; nil if the loop
+// does not wait.
+func (d *damageQueue) setWake(wake func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.wake = wake
 }
 
-// next is the object to be read next, and how many wait.
-func (d *damages) next() (key Key, waiting int) {
+// next returns the object to read next, and how many wait.
+func (d *damageQueue) next() (key Key, waiting int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for len(d.order) > 0 {
@@ -131,9 +129,9 @@ func (d *damages) next() (key Key, waiting int) {
 	return "", 0
 }
 
-// postpone moves the first object to the end of the order, and returns what is known of
-// it.
-func (d *damages) postpone(key Key) damaged {
+// postpone moves the first object to the end of the order, counts a try, and returns the
+// object.
+func (d *damageQueue) postpone(key Key) damagedObject {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	x, ok := d.waiting[key]
@@ -146,15 +144,15 @@ func (d *damages) postpone(key Key) damaged {
 	return x
 }
 
-func (d *damages) has(key Key) bool {
+func (d *damageQueue) has(key Key) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	_, ok := d.waiting[key]
 	return ok
 }
 
-// keys are the objects that wait.
-func (d *damages) keys() map[Key]bool {
+// keys returns the waiting objects.
+func (d *damageQueue) keys() map[Key]bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if len(d.waiting) == 0 {
@@ -167,14 +165,14 @@ func (d *damages) keys() map[Key]bool {
 	return keys
 }
 
-func (d *damages) any() bool {
+func (d *damageQueue) any() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return len(d.waiting) > 0
 }
 
-// repaired notes that the copy holds the right state of an object.
-func (d *damages) repaired(key Key) {
+// repaired records that the copy holds the right state of an object.
+func (d *damageQueue) repaired(key Key) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if _, ok := d.waiting[key]; !ok {
@@ -189,7 +187,7 @@ func (d *damages) repaired(key Key) {
 	}
 }
 
-func (d *damages) tell() DamageHealth {
+func (d *damageQueue) summary() DamageHealth {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	h := d.health
@@ -197,7 +195,7 @@ func (d *damages) tell() DamageHealth {
 	return h
 }
 
-// logDamage is what becomes of damage that nobody handles.
+// logDamage handles damage if there is no OnDamage.
 func (o *Options[T]) logDamage(ctx context.Context, damage Damage) {
 	o.Logger.ErrorContext(ctx, "a program wrote to an object of the copy, which is read-only; DeepCopy objects before writing to them; the object is read again",
 		"replica", o.Name, "key", damage.Key, "field", damage.Field)

@@ -9,20 +9,20 @@ import (
 
 // changeBuilder turns the events of one watch into changes of the store.
 //
-// For a store that can be asked, an event becomes what it means there: an EventAdded
-// of a present key is an update, a Deleted of an absent one nothing, a state
-// that the store has, or that is older than what it has, a replay that is
-// dropped. Any other store gets each event as it is.
+// For a store that can be read, the change depends on its content: an EventAdded of
+// a present key is an Update, an EventDeleted of an absent key is dropped, and so is
+// a replay: a state that the store has, or an older one. Any other store gets each
+// event unchanged.
 type changeBuilder[T any] struct {
 	r *Reflector[T]
-	// settled is false while events may come out of the order of versions: a
-	// watch from no version begins with what is there.
-	settled bool
-	// suspect says that something was older than what had been seen.
-	suspect bool
+	// ordered is false while events may not be in version order: a watch without a
+	// version begins with the present objects.
+	ordered bool
+	// sawOlder says that an event was older than the version reached.
+	sawOlder bool
 
 	changes []Change[T]
-	// last finds the latest change of a key within changes.
+	// last is the index of the latest change of a key within changes.
 	last map[Key]int
 	at   Version
 }
@@ -30,7 +30,7 @@ type changeBuilder[T any] struct {
 func (r *Reflector[T]) newChangeBuilder() *changeBuilder[T] {
 	return &changeBuilder[T]{
 		r:       r,
-		settled: r.version != Latest && r.version != Any,
+		ordered: r.version != Latest && r.version != Any,
 		changes: make([]Change[T], 0, eventBatch),
 		last:    make(map[Key]int, eventBatch),
 		at:      r.version,
@@ -40,11 +40,11 @@ func (r *Reflector[T]) newChangeBuilder() *changeBuilder[T] {
 // take applies a batch of events.
 func (d *changeBuilder[T]) take(ctx context.Context, events []Event[T]) error {
 	for _, e := range events {
-		if !d.settled && e.Type != EventAdded && e.Type != EventUndecodable {
+		if !d.ordered && e.Type != EventAdded && e.Type != EventUndecodable {
 			if err := d.flush(ctx); err != nil {
 				return err
 			}
-			d.settled = true
+			d.ordered = true
 		}
 		switch {
 		case e.Type == EventBookmark && e.Bad.Err != nil:
@@ -55,7 +55,7 @@ func (d *changeBuilder[T]) take(ctx context.Context, events []Event[T]) error {
 			}
 		case e.Type == EventBookmark:
 			d.r.traits.bookmarks = true
-			// By itself, so that a store can tell it from a change.
+			// In its own write, so that a store can distinguish it from a change.
 			if err := d.flush(ctx); err != nil {
 				return err
 			}
@@ -68,17 +68,17 @@ func (d *changeBuilder[T]) take(ctx context.Context, events []Event[T]) error {
 				return err
 			}
 			d.r.reject(ctx, e.Bad)
-			d.r.unreadable.lost(d.r.opts.Clock.Now(), true)
+			d.r.unreadable.record(d.r.opts.Clock.Now(), true)
 		}
 	}
 	if err := d.flush(ctx); err != nil {
 		return err
 	}
-	d.r.monitor.heard(d.r.version, len(events))
+	d.r.monitor.contacted(d.r.version, len(events))
 	return nil
 }
 
-// object adds what an event means to the changes.
+// object adds the change for an event, if there is one.
 func (d *changeBuilder[T]) object(ctx context.Context, e Event[T]) error {
 	r := d.r
 	if bad := e.Bad; bad.Err != nil {
@@ -89,31 +89,31 @@ func (d *changeBuilder[T]) object(ctx context.Context, e Event[T]) error {
 		}
 		return d.bad(ctx, bad)
 	}
-	item, err := r.take(e.Object)
+	item, err := r.convert(e.Object)
 	if err != nil && (e.Type != EventDeleted || item.Key == "") {
 		err := d.bad(ctx, BadObject{Key: item.Key, Version: item.Version, Err: err})
 		d.reach(item.Version)
 		return err
 	}
 	if err != nil {
-		// Gone is gone, whatever its last state looked like.
+		// A delete counts even if its last state is bad.
 		d.gone(ctx, item, err)
 		d.reach(item.Version)
 		return nil
 	}
 	if r.reader == nil {
-		d.add(Change[T]{Type: asTold[e.Type], Key: item.Key, Object: item.Object, Version: item.Version})
-	} else if c, ok := d.meaning(e.Type, item); ok {
+		d.add(Change[T]{Type: changeTypes[e.Type], Key: item.Key, Object: item.Object, Version: item.Version})
+	} else if c, ok := d.changeFor(e.Type, item); ok {
 		d.add(c)
 	} else {
-		r.forgive(item.Meta, false)
+		r.clearBad(item.Meta, false)
 	}
 	d.reach(item.Version)
 	return nil
 }
 
-// bad reports an object that could not be taken. What good was said of it before
-// is written first, so that it does not redeem what comes after.
+// bad reports an object that could not be taken. It first writes an earlier good state
+// of the same object, so that this state does not clear the mark later.
 func (d *changeBuilder[T]) bad(ctx context.Context, bad BadObject) error {
 	if _, pending := d.last[bad.Key]; pending {
 		if err := d.flush(ctx); err != nil {
@@ -122,38 +122,38 @@ func (d *changeBuilder[T]) bad(ctx context.Context, bad BadObject) error {
 	}
 	d.r.reject(ctx, bad)
 	if bad.Key == "" {
-		d.r.unreadable.lost(d.r.opts.Clock.Now(), false)
+		d.r.unreadable.record(d.r.opts.Clock.Now(), false)
 	}
 	return nil
 }
 
-// gone deletes an object whose final state could not be taken: what was held is
-// the last that is known of it.
+// gone deletes an object whose final state could not be taken: the held state is the
+// last known one.
 func (d *changeBuilder[T]) gone(ctx context.Context, item Item[T], err error) {
-	d.r.opts.OnBad(ctx, BadObject{Key: item.Key, Version: item.Version, Err: fmt.Errorf("told as deleted: %w", err)})
+	d.r.opts.OnBad(ctx, BadObject{Key: item.Key, Version: item.Version, Err: fmt.Errorf("final state of a deleted object: %w", err)})
 	if d.r.reader == nil {
 		return
 	}
-	if c, ok := d.meaning(EventDeleted, item); ok {
+	if c, ok := d.changeFor(EventDeleted, item); ok {
 		c.Missed, c.Object = true, c.Old
 		d.add(c)
 	} else {
-		d.r.forgive(item.Meta, true)
+		d.r.clearBad(item.Meta, true)
 	}
 }
 
-var asTold = map[EventType]ChangeType{EventAdded: Add, EventModified: Update, EventDeleted: Delete}
+var changeTypes = map[EventType]ChangeType{EventAdded: Add, EventModified: Update, EventDeleted: Delete}
 
-// forgive takes a key out of quarantine after a good word of it, unless that is
-// an old one, from before it was bad.
-func (r *Reflector[T]) forgive(m Meta, written bool) {
+// clearBad removes a key from quarantine after a good state that is at least as new as
+// the bad one.
+func (r *Reflector[T]) clearBad(m Meta, written bool) {
 	if !r.monitor.bad.empty() {
-		r.monitor.bad.redeem(m, written)
+		r.monitor.bad.clear(m, written)
 	}
 }
 
-// meaning finds out what an event changes, and whether it changes anything.
-func (d *changeBuilder[T]) meaning(t EventType, item Item[T]) (Change[T], bool) {
+// changeFor returns the change that an event makes, and false if it makes none.
+func (d *changeBuilder[T]) changeFor(t EventType, item Item[T]) (Change[T], bool) {
 	held, present := d.held(item.Key)
 	c := Change[T]{Key: item.Key, Object: item.Object, Version: item.Version}
 	if !present {
@@ -162,7 +162,7 @@ func (d *changeBuilder[T]) meaning(t EventType, item Item[T]) (Change[T], bool) 
 			return c, false
 		}
 		if d.r.deleted.covers(item.Key, item.Version) {
-			d.suspect = true
+			d.sawOlder = true
 			return c, false
 		}
 		c.Type = Add
@@ -170,10 +170,10 @@ func (d *changeBuilder[T]) meaning(t EventType, item Item[T]) (Change[T], bool) 
 	}
 	c.Old = held
 	before, err := d.r.describe(held)
-	// What is held may itself be of a future that a rewind has undone, if no good
-	// state of it came since: then it is newer than all that was seen.
+	// After a rewind the held state may be newer than all versions seen since, if no
+	// good state of the object came. Then an older version is not a replay.
 	if err == nil && item.Version.OlderThan(before.Version) && !d.at.OlderThan(before.Version) {
-		d.suspect = true
+		d.sawOlder = true
 		return c, false
 	}
 	if t == EventDeleted {
@@ -188,7 +188,7 @@ func (d *changeBuilder[T]) meaning(t EventType, item Item[T]) (Change[T], bool) 
 	return c, true
 }
 
-// held is what the store has of a key, or will have after the changes so far.
+// held is the object of a key once the changes so far are written.
 func (d *changeBuilder[T]) held(key Key) (T, bool) {
 	if i, ok := d.last[key]; ok {
 		c := d.changes[i]
@@ -202,13 +202,12 @@ func (d *changeBuilder[T]) add(c Change[T]) {
 	d.changes = append(d.changes, c)
 }
 
-// reach moves the version on. It never goes back: something older than what was
-// seen is suspect.
+// reach advances the version. It never goes back: an older version suggests a rewind.
 func (d *changeBuilder[T]) reach(v Version) {
 	switch {
-	case !d.settled || v == "":
+	case !d.ordered || v == "":
 	case v.OlderThan(d.at):
-		d.suspect = true
+		d.sawOlder = true
 	default:
 		if c, ok := v.Compare(d.at); ok && c > 0 {
 			d.r.rewindSuspected = false
@@ -217,7 +216,7 @@ func (d *changeBuilder[T]) reach(v Version) {
 	}
 }
 
-// flush gives the changes so far to the store.
+// flush writes the changes so far to the store.
 func (d *changeBuilder[T]) flush(ctx context.Context) error {
 	if len(d.changes) == 0 && d.at == d.r.version {
 		return nil
@@ -228,7 +227,7 @@ func (d *changeBuilder[T]) flush(ctx context.Context) error {
 func (d *changeBuilder[T]) write(ctx context.Context) error {
 	err := d.r.apply(d.changes, d.r.at(d.at))
 	if Taken(err) {
-		d.forgiveWritten(err)
+		d.clearWritten(err)
 	}
 	err = d.r.rejectSome(ctx, err)
 	clear(d.changes)
@@ -238,19 +237,19 @@ func (d *changeBuilder[T]) write(ctx context.Context) error {
 		return d.r.explain("the store did not take the changes up to", d.at, err)
 	}
 	d.r.version = d.at
-	d.r.reached()
+	d.r.checkCaughtUp()
 	return nil
 }
 
-// forgiveWritten takes out of quarantine what the store has taken in full.
-func (d *changeBuilder[T]) forgiveWritten(err error) {
+// clearWritten removes from quarantine the objects that the store wrote in full.
+func (d *changeBuilder[T]) clearWritten(err error) {
 	if d.r.monitor.bad.empty() {
 		return
 	}
 	some, _ := errors.AsType[ObjectErrors](err)
 	for _, c := range d.changes {
 		if !slices.ContainsFunc(some, func(b BadObject) bool { return b.Key == c.Key }) {
-			d.r.forgive(Meta{Key: c.Key, Version: c.Version}, true)
+			d.r.clearBad(Meta{Key: c.Key, Version: c.Version}, true)
 		}
 	}
 }

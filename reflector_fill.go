@@ -2,32 +2,31 @@ package tarn
 
 import "context"
 
-// fillGroup is how many objects are gathered before they are passed on: as many as
-// a page has.
+// fillGroup is the number of objects per call of Fill: as many as a page has.
 const fillGroup = DefaultPageSize
 
-// filling is a first state on its way into a [Filler]. It holds one group.
+// filling writes a first state to a [Filler]. It holds one group in memory.
 type filling[T any] struct {
 	r     *Reflector[T]
 	group []Change[T]
-	// begun says that the store has the first group, err why it did not take one.
+	// begun says that the store has the first group; err is the first failure.
 	begun bool
 	err   error
 }
 
-// fills says whether the next whole state goes to the store piece by piece: where
-// there is nothing to compare it with, which is the one time when all of it is new.
-func (r *Reflector[T]) fills() bool { return r.filler != nil && r.fresh }
+// fills reports whether the next whole state goes to the store in pieces: only into an
+// empty store, where there is nothing to compare it with.
+func (r *Reflector[T]) fills() bool { return r.filler != nil && r.startedEmpty }
 
 func (f *filling[T]) put(c Change[T]) {
 	f.group = append(f.group, c)
 	if len(f.group) >= fillGroup {
-		f.pass()
+		f.flush()
 	}
 }
 
 // pass gives the store the group.
-func (f *filling[T]) pass() {
+func (f *filling[T]) flush() {
 	if f.err == nil {
 		err := f.r.filler.Fill(f.group, !f.begun)
 		f.err = f.r.rejectSome(context.Background(), err)
@@ -37,10 +36,10 @@ func (f *filling[T]) pass() {
 	f.group = f.group[:0]
 }
 
-// commit shows what the store was given.
+// commit makes the filled state visible.
 func (f *filling[T]) commit(v Version) error {
 	if len(f.group) > 0 || !f.begun {
-		f.pass()
+		f.flush()
 	}
 	if f.err != nil {
 		return f.err
@@ -50,8 +49,8 @@ func (f *filling[T]) commit(v Version) error {
 
 func (f *filling[T]) empty() bool { return !f.begun && len(f.group) == 0 }
 
-// fillFrom lets a reflector fill a store that can be filled. A store of several
-// sections has content when the second of them begins, so that it is not for them.
+// fillFrom sets the filler, if the store is one. It is not for several sections: the
+// store is no longer empty when the second one begins.
 func (r *Reflector[T]) fillFrom(store Store[T], filled func(Filler[T], Position) error) {
 	if filler, ok := As[Filler[T]](store); ok {
 		r.filler = filler
@@ -59,7 +58,7 @@ func (r *Reflector[T]) fillFrom(store Store[T], filled func(Filler[T], Position)
 	}
 }
 
-// filled makes what was filled the content, and publishes it.
+// filled makes the filled state the content, and publishes it.
 func (h *fanout[T]) filled(store Filler[T], at Position) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

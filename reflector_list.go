@@ -5,13 +5,13 @@ import (
 	"fmt"
 )
 
-// listVersion is what to ask for: the first list takes what is at hand, later
-// ones nothing older than what was seen, unless that is of no more use.
+// listVersion is the version to ask for. The first list accepts any version, later
+// ones none older than the version reached, unless that has expired.
 func (r *Reflector[T]) listVersion() Version {
 	switch {
 	case r.next.version >= consistent, r.fills():
-		// What is to flow through must come in pages, which servers give of a
-		// consistent read only.
+		// A state that is filled in pieces must come in pages, and servers page
+		// only consistent reads.
 		return Latest
 	case r.version == "":
 		return Any
@@ -20,9 +20,8 @@ func (r *Reflector[T]) listVersion() Version {
 	}
 }
 
-// pageSize is for reads that the source cannot serve from memory in one go. A
-// list of something not older than a version can be, and pages would only
-// forbid it.
+// pageSize pages the reads that the source cannot serve from memory. A source can
+// serve a list at a given version from memory, but not if it is paged.
 func (r *Reflector[T]) pageSize(at Version) int64 {
 	if n := r.opts.PageSize(); n > 0 {
 		return n
@@ -42,13 +41,13 @@ func (r *Reflector[T]) listState(ctx context.Context) (*Pass[T], error) {
 		at = Latest
 		pass, paged, err = r.listAt(ctx, at)
 	}
-	if err == nil && r.dubious(pass) {
+	if err == nil && r.suspiciouslyEmpty(pass) {
 		at = Latest
 		pass, paged, err = r.listAt(ctx, at)
 	}
 	if err == nil && pass.version.OlderThan(r.version) {
-		// An answer older than what was asked for is no answer: only a
-		// consistent read can tell whether the source went back.
+		// The answer is older than asked for. Only a consistent read shows
+		// whether the source went back in time.
 		if at != Latest {
 			at = Latest
 			pass, paged, err = r.listAt(ctx, at)
@@ -66,15 +65,15 @@ func (r *Reflector[T]) listState(ctx context.Context) (*Pass[T], error) {
 	return pass, nil
 }
 
-// dubious says whether a first answer looks like none at all: empty and without a
-// version, as an empty JSON object decodes to. Taking it would tell everyone that
-// there is nothing, so it is asked for once more.
-func (r *Reflector[T]) dubious(pass *Pass[T]) bool {
+// suspiciouslyEmpty reports whether a first answer may not be a list at all: it is empty
+// and has no version, as if decoded from an empty JSON object. Subscribers would see an
+// empty collection, so the reflector asks once more.
+func (r *Reflector[T]) suspiciouslyEmpty(pass *Pass[T]) bool {
 	return !r.synced && !r.opts.Unversioned && pass.version == "" && pass.state.empty()
 }
 
-// listRewound takes a state that is older than what was seen. Where versions
-// had been trusted while gathering it, it is gathered again without.
+// listRewound accepts a state that is older than the version reached. If the
+// comparison relied on versions so far, it lists again and compares content.
 func (r *Reflector[T]) listRewound(ctx context.Context, pass *Pass[T]) (*Pass[T], bool, error) {
 	trusted := r.next.version < anyAfterRewind
 	if trusted {
@@ -87,8 +86,8 @@ func (r *Reflector[T]) listRewound(ctx context.Context, pass *Pass[T]) (*Pass[T]
 	return r.listAt(ctx, Latest)
 }
 
-// listAt reads all pages at a version. When a page token expires midway, the
-// list is read again as a whole.
+// listAt reads all pages at a version. When a page token expires midway, it reads
+// the list again without pages.
 func (r *Reflector[T]) listAt(ctx context.Context, at Version) (*Pass[T], bool, error) {
 	pass := &Pass[T]{r: r, state: r.newRelisting(), cause: r.next.cause}
 	q := ListQuery{AtLeast: at, Limit: r.pageSize(at), Afresh: r.next.afresh, Held: r.held()}
@@ -127,7 +126,7 @@ func (r *Reflector[T]) listPage(ctx context.Context, q ListQuery) (Page[T], erro
 		return page, err
 	}
 	if page.Version == "" && r.traits.versioned {
-		return page, fmt.Errorf("%w: it has no version, and earlier ones had; the copy stays as it was", ErrNoList)
+		return page, fmt.Errorf("%w: it has no version, and earlier ones had; the copy stays unchanged", ErrNoList)
 	}
 	return page, nil
 }

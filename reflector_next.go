@@ -2,38 +2,38 @@ package tarn
 
 import "time"
 
-// nextRead says why the whole state is read next, and how. Whatever finds that it must
-// be read adds to it with [Reflector.readNext]; it holds until a state has been taken,
-// through any number of failures.
+// nextRead says why and how the whole state is read next. Every mechanism that needs a
+// read adds to it with [Reflector.readNext]. It is reset when a state is written, so that
+// failures do not lose it.
 type nextRead struct {
 	// cause is what Health.Lists counts the read under.
 	cause string
 	// version is what the answer's version must be.
 	version versionRule
-	// afresh says that the content is compared, and nothing used again that was made for
-	// earlier answers: someone asked for a recheck, or the source is another one.
+	// afresh compares content, and reuses nothing from earlier answers: after a recheck
+	// was requested, or the source was replaced.
 	afresh bool
-	// soon says that the source has just answered, so that there is no need to wait for
-	// long, however long waits had become while it was away.
-	soon bool
+	// shortWait says that the source has just answered, so that the wait before the pass
+	// is short, even if the backoff has grown.
+	shortWait bool
 }
 
-// versionRule is what the version of a whole state must be. The later rules include the
-// earlier ones.
+// versionRule is a condition on the version of a whole state. The later rules include
+// the earlier ones.
 type versionRule uint8
 
 const (
-	// notOlder wants any version at first, then none older than the one reached.
+	// notOlder accepts any version at first, then none older than the one reached.
 	notOlder versionRule = iota
-	// consistent wants the present one: the version reached has expired, or may not be
+	// consistent asks for the current version: the one reached has expired, or cannot be
 	// trusted.
 	consistent
-	// anyAfterRewind wants the present one too, and takes one that is older than the one
-	// reached: the source went back. Equal versions of objects prove nothing.
+	// anyAfterRewind asks for the current version too, and accepts one older than the one
+	// reached: the source went back in time. Equal versions of objects prove nothing.
 	anyAfterRewind
 )
 
-// The causes of whole reads. A recheck has that of whoever asked for it.
+// The causes of whole reads. The caller of Recheck gives its own.
 const (
 	causeStart       = "start"
 	causeRestart     = "restart"
@@ -46,26 +46,26 @@ const (
 	causeOtherSource = "other source"
 )
 
-// readNext adds to how the state is read next. The last cause counts; an empty one
-// leaves that as it was.
+// readNext merges n into the next read. A cause replaces the one before, unless it is
+// empty.
 func (r *Reflector[T]) readNext(n nextRead) {
 	if n.cause != "" {
 		r.next.cause = n.cause
 	}
 	r.next.version = max(r.next.version, n.version)
 	r.next.afresh = r.next.afresh || n.afresh
-	r.next.soon = r.next.soon || n.soon
+	r.next.shortWait = r.next.shortWait || n.shortWait
 }
 
-// expired notes that the version reached cannot be followed any more.
+// expired asks for a consistent read, because the version reached has expired.
 func (r *Reflector[T]) expired() {
-	r.readNext(nextRead{cause: causeExpired, version: consistent, soon: true})
+	r.readNext(nextRead{cause: causeExpired, version: consistent, shortWait: true})
 }
 
-// byContent says that equal versions prove nothing.
+// byContent reports whether to compare content, because equal versions prove nothing.
 func (n nextRead) byContent() bool { return n.afresh || n.version == anyAfterRewind }
 
-// gapCause is what states that the read cannot bring are missed by.
+// gapCause is the cause of the gap that the read leaves in the history of states.
 func (n nextRead) gapCause() GapCause {
 	if n.version == anyAfterRewind || n.cause == causeOtherSource {
 		return GapRewound
@@ -73,12 +73,12 @@ func (n nextRead) gapCause() GapCause {
 	return GapRead
 }
 
-// nextPass is how long to wait before a pass. The wait is not made short twice in a row.
+// nextPass is the wait before a pass. It is short at most once per DefaultBackoff.Reset.
 func (r *Reflector[T]) nextPass(err error) time.Duration {
-	now, soon := r.opts.Clock.Now(), r.next.soon
-	r.next.soon = false
-	if soon && now.Sub(r.shortened) > DefaultBackoff.Reset {
-		r.shortened = now
+	now, short := r.opts.Clock.Now(), r.next.shortWait
+	r.next.shortWait = false
+	if short && now.Sub(r.lastShortWait) > DefaultBackoff.Reset {
+		r.lastShortWait = now
 		return max(DefaultBackoff.Base+r.opts.Jitter(DefaultBackoff.Base), RetryAfter(err))
 	}
 	return max(r.opts.Delay(), RetryAfter(err))

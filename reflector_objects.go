@@ -13,25 +13,24 @@ func (r *Reflector[T]) describe(object T) (m Meta, err error) {
 	return r.source.Describe(object)
 }
 
-// take makes of an object what is kept: it is described, transformed and
-// described again, since a transform may change anything, even the name. Version
-// and uid stay those that the source gave.
+// convert turns an object of the source into the item to store. It describes the
+// object again after the transform, which may change even the name. Version and uid
+// stay those of the source.
 //
-// On failure the object is bad. The meta is still returned as far as it could be
-// read, because a bad object must neither be taken for a deleted one nor hold
-// the version back.
-func (r *Reflector[T]) take(object T) (Item[T], error) {
+// On failure the object is bad. convert still returns the meta as far as it could be
+// read, because a bad object must neither look deleted nor hold the version back.
+func (r *Reflector[T]) convert(object T) (Item[T], error) {
 	m, err := r.describe(object)
 	if err != nil {
 		return Item[T]{Meta: m}, err
 	}
-	item, _, err := r.takeAs(m, object)
+	item, _, err := r.convertAs(m, object)
 	return item, err
 }
 
-// takeAs is take for an object that was described already. It also returns how what is
-// kept describes itself.
-func (r *Reflector[T]) takeAs(m Meta, object T) (item Item[T], kept Meta, err error) {
+// convertAs is convert for an object that was already described. It also returns the
+// meta of the transformed object.
+func (r *Reflector[T]) convertAs(m Meta, object T) (item Item[T], kept Meta, err error) {
 	if m.Version == "" {
 		r.traits.unversioned = true
 	}
@@ -56,8 +55,8 @@ func (r *Reflector[T]) transform(object T) (kept T, err error) {
 	return r.opts.Transform(object)
 }
 
-// panicError is a panic of the caller's code. The stack is told once, when the
-// object is reported, and not kept with the object.
+// panicError is a panic of the caller's code. Its stack is in the first report, and is
+// not kept with the object.
 type panicError struct {
 	doing string
 	value any
@@ -86,14 +85,14 @@ func recoverTo(err *error, doing string) {
 	}
 }
 
-// reject reports a bad object, unless nothing is new about it.
+// reject records a bad object, and reports it if the error is new.
 func (r *Reflector[T]) reject(ctx context.Context, bad BadObject) {
 	if bad, news := r.monitor.bad.put(bad, false, r.opts.Clock.Now()); news {
 		r.opts.OnBad(ctx, bad)
 	}
 }
 
-// rejectSome reports what a store took only in part and returns any other error.
+// rejectSome reports the objects of an ObjectErrors and returns any other error.
 func (r *Reflector[T]) rejectSome(ctx context.Context, err error) error {
 	some, ok := errors.AsType[ObjectErrors](err)
 	if !ok {
@@ -108,9 +107,9 @@ func (r *Reflector[T]) rejectSome(ctx context.Context, err error) error {
 	return nil
 }
 
-// maxReports is how many bad objects of one list or batch are reported one by
-// one: a transform that fails for all of a million objects must not hold
-// everything up with a million reports.
+// maxReports is how many bad objects of one list or batch are reported one by one:
+// a transform that fails for a million objects must not block the loop with a million
+// reports.
 const maxReports = 20
 
 func (r *Reflector[T]) summarize(ctx context.Context, bad int) {

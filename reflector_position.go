@@ -2,24 +2,22 @@ package tarn
 
 import "time"
 
-// at is the position of the store once what was read up to a version is written.
+// at is the position to write with the changes up to v.
 func (r *Reflector[T]) at(v Version) Position {
-	return Position{Epoch: r.epoch, Version: v, Complete: r.unreadable.due.IsZero() && !r.monitor.bad.lacking()}
+	return Position{Epoch: r.epoch, Version: v, Complete: r.unreadable.due.IsZero() && !r.monitor.bad.incomplete()}
 }
 
-// newEpoch begins another one, because versions from now on cannot be compared with
-// those before.
+// newEpoch begins an epoch, because later versions cannot be compared with earlier ones.
 //
-// Why the time and not a number: a copy that lost its content begins at no epoch again,
-// and must not come to one that a sink has met before.
+// Why the time and not a number: a copy whose content is deleted begins without an epoch
+// again, and must not reuse one that a sink has seen.
 func (r *Reflector[T]) newEpoch() {
 	r.epoch = r.opts.Clock.Now().UTC().Format(time.RFC3339Nano)
 }
 
-// lacking says whether there is an object that is not in the store as the source has it.
-// What a store has taken, but not in full, does not count: it would take no more of it
-// from a list.
-func (q *quarantine) lacking() bool {
+// incomplete reports whether the store lacks the current state of an object. An object
+// that the store took in part does not count: a list would not change that.
+func (q *quarantine) incomplete() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.keyless > 0 {

@@ -5,20 +5,18 @@ import (
 	"time"
 )
 
-// probeDeadline is how long the answer to a probe is waited for. It is one item:
-// a source that takes longer is as good as gone, and whoever asks it
-// must not hang on it.
+// probeDeadline is the time limit of a probe. The answer is one item: a source that
+// takes longer is not available.
 const probeDeadline = 30 * time.Second
 
-// probe asks the source for its present version, by a consistent list of one
-// item, and declares a rewind if that is older than ours.
+// probe asks the source for its current version, by a consistent list of one item,
+// and declares a rewind if that is older than ours.
 //
-// Why not simply watch: a restored server that is asked for changes since a
-// version it has not reached answers with silence, not with an error. Silence
-// is also what a quiet collection looks like, so only asking tells the two
-// apart.
+// Why not simply watch: a restored server that is asked for changes since a version
+// that it has not reached sends nothing, not even an error. A quiet collection sends
+// nothing either, so only a request distinguishes the two.
 //
-// It returns false if the state must be read anew.
+// It returns false if the state must be read again.
 func (r *Reflector[T]) probe(ctx context.Context) (ok bool, err error) {
 	page, err := r.list(ctx, ListQuery{AtLeast: Latest, Limit: 1}, probeDeadline)
 	if err != nil {
@@ -33,7 +31,7 @@ func (r *Reflector[T]) probe(ctx context.Context) (ok bool, err error) {
 		return false, nil
 	}
 	if c == 0 {
-		r.monitor.heard(r.version, 0)
+		r.monitor.contacted(r.version, 0)
 	}
 	return true, nil
 }

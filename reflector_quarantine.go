@@ -7,20 +7,20 @@ import (
 	"time"
 )
 
-// quarantine remembers which objects are bad: what the store holds for them, if
-// anything, is the last good state and not the present one.
+// quarantine records which objects are bad: the store holds their last good state, or
+// nothing, instead of the current state.
 //
-// Objects whose key could not even be read are only counted, from one whole state
-// to the next.
+// Objects whose key could not be read are only counted, from one whole state to the
+// next.
 type quarantine struct {
 	mu      sync.Mutex
-	byKey   map[Key]inmate
+	byKey   map[Key]badEntry
 	keyless int64
 }
 
-// inmate is a bad object. One that the store has taken, but not in full, is not
-// redeemed by being seen again unchanged.
-type inmate struct {
+// badEntry is a bad object. If taken, the store has it in part: then the same state
+// again does not clear it, only another write does.
+type badEntry struct {
 	BadObject
 	taken bool
 }
@@ -28,8 +28,8 @@ type inmate struct {
 // maxBadListed is how many bad objects Health names; the rest are counted.
 const maxBadListed = 100
 
-// put marks an object as bad, from now if it was not before, and says whether
-// that is news.
+// put marks an object as bad, and reports whether it is new or has another error. Since
+// keeps the time of the first mark.
 func (q *quarantine) put(bad BadObject, taken bool, now time.Time) (BadObject, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -43,17 +43,17 @@ func (q *quarantine) put(bad BadObject, taken bool, now time.Time) (BadObject, b
 		bad.Since = before.Since
 	}
 	if q.byKey == nil {
-		q.byKey = map[Key]inmate{}
+		q.byKey = map[Key]badEntry{}
 	}
 	kept := bad
 	kept.Err = withoutStack(bad.Err)
-	q.byKey[bad.Key] = inmate{kept, taken}
+	q.byKey[bad.Key] = badEntry{kept, taken}
 	return bad, !known || before.Err.Error() != kept.Err.Error()
 }
 
-// redeem takes a key out of which a good state was told that is not older than the
-// bad one; written says that the store took it anew.
-func (q *quarantine) redeem(m Meta, written bool) {
+// clear removes a key after a good state that is at least as new as the bad one;
+// written says that the store wrote that state.
+func (q *quarantine) clear(m Meta, written bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if b := q.byKey[m.Key]; !m.Version.OlderThan(b.Version) && (written || !b.taken) {
@@ -61,19 +61,19 @@ func (q *quarantine) redeem(m Meta, written bool) {
 	}
 }
 
-// verdict is what a whole state says of a bad object.
+// verdict is the result of a whole state for a bad object.
 type verdict uint8
 
 const (
 	stillBad verdict = iota
-	// asHeld: it is as the store has it.
+	// asHeld: it equals the state in the store.
 	asHeld
-	// good: it is gone, or taken anew.
+	// good: it is deleted, or written again.
 	good
 )
 
-// settle goes through all marks after a whole state was taken, in which keyless
-// objects could not be named.
+// settle updates all marks after a whole state was written. keyless is the number of
+// its objects without a readable key.
 func (q *quarantine) settle(judge func(Key) verdict, keyless int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -85,15 +85,15 @@ func (q *quarantine) settle(judge func(Key) verdict, keyless int) {
 	}
 }
 
-// empty says whether nothing is marked, which is the usual case and lets the
-// hot path pass without a lookup.
+// empty reports whether nothing is marked: the usual case, which spares the hot path a
+// lookup.
 func (q *quarantine) empty() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.byKey) == 0
 }
 
-// list returns the first marked objects by key, and how many bad ones there are.
+// list returns the first marked objects by key, and the number of all bad objects.
 func (q *quarantine) list() (first []BadObject, count int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

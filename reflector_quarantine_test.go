@@ -50,10 +50,10 @@ func TestQuarantine(t *testing.T) {
 	held := func(Key) verdict { return asHeld }
 	q.settle(held, 1) // a is as the store has it, and that was the trouble
 	want("a: no index since 2", 2)
-	q.redeem(Meta{Key: "a"}, false)
-	q.redeem(Meta{Key: "nobody"}, true)
+	q.clear(Meta{Key: "a"}, false)
+	q.clear(Meta{Key: "nobody"}, true)
 	want("a: no index since 2", 2)
-	q.redeem(Meta{Key: "a"}, true)
+	q.clear(Meta{Key: "a"}, true)
 	want("", 1)
 	put(bad("a", "no index"), false, 9, 9, true)
 	q.settle(func(Key) verdict { return stillBad }, 0)

@@ -5,30 +5,26 @@ import (
 	"sync"
 )
 
-// recheck is a request from outside of the loop: read the state anew, consistently
-// and afresh, and believe no version while comparing, as after a rewind. It is for
-// those who have seen that the copy is wrong although its versions are right, which
-// the loop cannot see by itself.
+// recheck is a request from outside of the loop: read the whole state consistently and
+// afresh, and compare content instead of versions, as after a rewind. It is for callers
+// that found a wrong object under the right version, which the loop cannot detect.
 //
-// Requests made before a read begins are one request. A read that is under way
-// when one is made is followed by another, since what it has compared already may
-// be what is wrong. The waits between passes grow as after failures, so that
-// nobody can keep the source busy by asking.
+// Requests made before a read begins are one request. A request during a read causes
+// another read, since the first may already have compared the wrong object. The waits
+// between passes grow as after failures, so that requests cannot overload the source.
 type recheck struct {
 	mu sync.Mutex
-	// cause is why, empty if nobody asks.
+	// cause is empty if there is no request.
 	cause string
 	// end ends the pass that is following changes; nil while there is none.
 	end context.CancelCauseFunc
 }
 
-// Recheck asks for the whole state to be read anew by a consistent read that
-// compares content and not only versions; what differs is put right as changes
-// that subscribers see. It returns at once, may be called at any time, before Run
-// too, and after the end does nothing.
+// Recheck asks for a consistent read of the whole state that compares content and
+// not only versions. Subscribers see the corrections as changes. Recheck returns at
+// once. It may be called at any time, before Run too; after the end it does nothing.
 //
-// Health.Lists counts the read under cause: a word of a few, not a text made for
-// the occasion.
+// Health.Lists counts the read under cause: use one of a few fixed texts.
 func (r *Replica[T]) Recheck(cause string) {
 	if cause == "" {
 		cause = "recheck"
@@ -49,9 +45,9 @@ func (c *recheck) ask(cause string) {
 	}
 }
 
-// follows lets a request end the pass that begins to follow changes now; one that
-// was made since the read began ends it at once.
-func (c *recheck) follows(end context.CancelCauseFunc) {
+// passStarted sets the function by which a request ends the pass. A request that was
+// made since the read began ends it at once.
+func (c *recheck) passStarted(end context.CancelCauseFunc) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.end = end
@@ -60,15 +56,15 @@ func (c *recheck) follows(end context.CancelCauseFunc) {
 	}
 }
 
-// followed notes the end of that pass, and says whether a request is waiting.
-func (c *recheck) followed() bool {
+// passEnded records the end of the pass, and reports whether a request is waiting.
+func (c *recheck) passEnded() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.end = nil
 	return c.cause != ""
 }
 
-// take makes the request, if there is one, that of the read which begins now.
+// take returns the cause of the request, if there is one, and clears it.
 func (c *recheck) take() (cause string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -76,8 +72,7 @@ func (c *recheck) take() (cause string) {
 	return cause
 }
 
-// beginRecheck prepares a read for what was asked. It stays so prepared until a
-// state has been taken, through any number of failures.
+// beginRecheck moves a request into nextRead, where it survives failures.
 func (r *Reflector[T]) beginRecheck() {
 	if cause := r.recheck.take(); cause != "" {
 		r.readNext(nextRead{cause: cause, version: consistent, afresh: true})

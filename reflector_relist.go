@@ -6,58 +6,58 @@ import (
 )
 
 // errUnsureGone marks what a list left out while it held items without a name.
-var errUnsureGone = errors.New("missing in a list that also held objects which could not be read; kept until a clean list tells whether it is gone")
+var errUnsureGone = errors.New("missing in a list that also held objects which could not be read; kept until a clean list shows whether it is gone")
 
-// relisting gathers one whole state of the source and brings the store to it.
+// relisting gathers one whole state of the source and writes it to the store.
 //
-// A store that can be asked is compared item by item as they come: what is
-// unchanged is dropped at once, so that a relist of a million unchanged objects
-// holds a million keys and not one object twice; at the end the differences are
-// applied in one step, and readers see the state before or the state after. A
-// store that cannot be asked gets the whole list.
+// A store that can be read is compared with each item as it arrives. Unchanged items
+// are dropped at once, so that a relist of a million unchanged objects holds a million
+// keys and not one object twice. At the end the differences are applied in one step,
+// and readers see the state before or the state after. A store that cannot be read
+// gets the whole list.
 //
-// It takes puts and removes in any number, because a stream of initial events
+// It accepts any number of puts and removes, because a stream of initial events
 // carries changes too.
 type relisting[T any] struct {
 	r *Reflector[T]
-	// byContent says that equal versions prove nothing: a source that went back may
-	// have used them again for other content, and a recheck believes none.
+	// byContent says that equal versions prove nothing: a source that went back in
+	// time may have reused them, and a recheck trusts none.
 	byContent bool
-	// at says where an item stands in news, or that it is as the store has it.
-	at   map[Key]int
-	news []newItem[T]
-	// holes are the places in news that a later state left empty.
+	// at is the index of a key in items, or unchanged.
+	at    map[Key]int
+	items []newItem[T]
+	// holes holds the indexes in items that a later event emptied.
 	holes map[int]struct{}
-	// suspects are the bad items that have a name.
-	suspects map[Key]struct{}
-	// damaged are the objects that are compared by content because a program wrote to
-	// them.
+	// badKeys holds the keys of bad items.
+	badKeys map[Key]struct{}
+	// damaged holds the objects that are compared by content because a program wrote
+	// to them.
 	damaged map[Key]bool
-	// fill takes the items instead, if the store has nothing to compare them with.
+	// fill takes the items instead, if the store is empty.
 	fill *filling[T]
-	// rejected counts bad items, keyless those that could be any object: while
-	// there is one, nothing can be said to be gone.
+	// rejected counts bad items, keyless those without a readable key. Such an item
+	// could be any object, so a list with one deletes nothing.
 	rejected, keyless int
 }
 
 const unchanged = -1
 
-// newItem is an item that is not in the store as it is, with what is there instead.
+// newItem is an item that differs from the store, with the store's object.
 type newItem[T any] struct {
 	Item[T]
 	old     T
 	present bool
 }
 
-// heldObject is what the store has under a key.
+// heldObject is the store's object under a key.
 type heldObject[T any] struct {
 	object T
-	// meta is what the object says of itself, readable whether it says that.
+	// meta is the result of Describe, readable whether it succeeded.
 	meta              Meta
 	present, readable bool
 }
 
-// lookUp asks the store for an object, which is done once for each item of a state.
+// lookUp reads an object from the store, once for each item of a state.
 func (r *Reflector[T]) lookUp(key Key) (held heldObject[T]) {
 	if r.reader == nil {
 		return held
@@ -70,7 +70,7 @@ func (r *Reflector[T]) lookUp(key Key) (held heldObject[T]) {
 }
 
 func (r *Reflector[T]) newRelisting() *relisting[T] {
-	l := &relisting[T]{r: r, byContent: r.next.byContent(), at: map[Key]int{}, holes: map[int]struct{}{}, suspects: map[Key]struct{}{}, damaged: r.monitor.damage.keys()}
+	l := &relisting[T]{r: r, byContent: r.next.byContent(), at: map[Key]int{}, holes: map[int]struct{}{}, badKeys: map[Key]struct{}{}, damaged: r.monitor.damage.keys()}
 	if r.fills() {
 		l.fill = &filling[T]{r: r}
 	}
@@ -89,7 +89,7 @@ func (l *relisting[T]) put(ctx context.Context, object T) {
 		l.keep(m.Key)
 		return
 	}
-	item, kept, err := l.r.takeAs(m, object)
+	item, kept, err := l.r.convertAs(m, object)
 	if err != nil {
 		l.bad(ctx, BadObject{Key: item.Key, Version: item.Version, Err: err})
 		return
@@ -101,44 +101,44 @@ func (l *relisting[T]) put(ctx context.Context, object T) {
 		l.keep(item.Key)
 		return
 	}
-	delete(l.suspects, item.Key)
+	delete(l.badKeys, item.Key)
 	if l.fill != nil {
 		l.fill.put(Change[T]{Type: Add, Key: item.Key, Object: item.Object, Version: item.Version})
 		return
 	}
 	if i, ok := l.at[item.Key]; ok && i != unchanged {
-		l.news[i].Item = item
+		l.items[i].Item = item
 		return
 	}
-	l.at[item.Key] = len(l.news)
-	l.news = append(l.news, newItem[T]{item, held.object, held.present})
+	l.at[item.Key] = len(l.items)
+	l.items = append(l.items, newItem[T]{item, held.object, held.present})
 }
 
-// confirms says whether what is held is this very state, judged by uid and version
-// alone and before any transform.
+// confirms reports whether the held object is this state, by uid and version alone,
+// before any transform.
 func (l *relisting[T]) confirms(held heldObject[T], m Meta) bool {
 	return held.readable && held.meta.UID == m.UID && held.meta.Version == m.Version &&
 		m.Version != "" && !l.byContent && !l.damaged[m.Key]
 }
 
-// empty says that no item was put.
+// empty reports whether there were no items.
 func (l *relisting[T]) empty() bool {
 	return len(l.at) == 0 && l.rejected == 0 && (l.fill == nil || l.fill.empty())
 }
 
-// keep notes that the store has an object as it is.
+// keep records that the store's object is unchanged.
 func (l *relisting[T]) keep(key Key) {
 	l.drop(key)
 	l.at[key] = unchanged
-	delete(l.suspects, key)
+	delete(l.badKeys, key)
 }
 
-// remove takes an object out again.
+// remove removes an object that an initial event deleted.
 func (l *relisting[T]) remove(ctx context.Context, object T) {
-	item, err := l.r.take(object)
+	item, err := l.r.convert(object)
 	switch {
 	case err == nil:
-		l.leave(item.Key)
+		l.removeKey(item.Key)
 	case item.Key != "":
 		l.gone(ctx, BadObject{Key: item.Key, Version: item.Version, Err: err})
 	default:
@@ -146,19 +146,19 @@ func (l *relisting[T]) remove(ctx context.Context, object T) {
 	}
 }
 
-// gone takes an object out of which only the name can be read.
+// gone removes a bad object that has a key.
 func (l *relisting[T]) gone(ctx context.Context, bad BadObject) {
 	l.r.opts.OnBad(ctx, bad)
-	l.leave(bad.Key)
+	l.removeKey(bad.Key)
 }
 
-func (l *relisting[T]) leave(key Key) {
+func (l *relisting[T]) removeKey(key Key) {
 	l.drop(key)
 	delete(l.at, key)
-	delete(l.suspects, key)
+	delete(l.badKeys, key)
 }
 
-// bad notes an object that could not be taken: its last good state stays.
+// bad records an object that could not be taken: its last good state stays.
 func (l *relisting[T]) bad(ctx context.Context, bad BadObject) {
 	if l.rejected++; l.rejected <= maxReports {
 		l.r.reject(ctx, bad)
@@ -171,32 +171,32 @@ func (l *relisting[T]) bad(ctx context.Context, bad BadObject) {
 	}
 	l.drop(bad.Key)
 	l.at[bad.Key] = unchanged
-	l.suspects[bad.Key] = struct{}{}
+	l.badKeys[bad.Key] = struct{}{}
 }
 
-// drop takes an item out of the news, leaving a hole.
+// drop removes an item from items, leaving a hole.
 func (l *relisting[T]) drop(key Key) {
 	if l.fill != nil {
 		l.fill.put(Change[T]{Type: Delete, Key: key})
 		return
 	}
 	if i, ok := l.at[key]; ok && i != unchanged {
-		l.news[i] = newItem[T]{}
+		l.items[i] = newItem[T]{}
 		l.holes[i] = struct{}{}
 		delete(l.at, key)
 	}
 }
 
-// commit brings the store to the gathered state, and the marks of bad objects to
-// what it showed: not before, since a state that is given up proves nothing.
+// commit writes the gathered state to the store. Only then it updates the marks of bad
+// objects, since a state that was not written proves nothing.
 func (l *relisting[T]) commit(ctx context.Context, v Version) error {
 	l.r.summarize(ctx, l.rejected)
-	news := l.news
+	items := l.items
 	if len(l.holes) > 0 {
-		news = make([]newItem[T], 0, len(l.news)-len(l.holes))
-		for i, item := range l.news {
+		items = make([]newItem[T], 0, len(l.items)-len(l.holes))
+		for i, item := range l.items {
 			if _, hole := l.holes[i]; !hole {
-				news = append(news, item)
+				items = append(items, item)
 			}
 		}
 	}
@@ -206,9 +206,9 @@ func (l *relisting[T]) commit(ctx context.Context, v Version) error {
 	case l.fill != nil:
 		err = l.fill.commit(v)
 	case l.r.reader == nil:
-		err = l.r.replace(itemsOf(news), l.r.at(v))
+		err = l.r.replace(itemsOf(items), l.r.at(v))
 	default:
-		err = l.r.apply(l.changes(news), l.r.at(v))
+		err = l.r.apply(l.changes(items), l.r.at(v))
 	}
 	if Taken(err) {
 		l.r.monitor.bad.settle(l.verdict, l.keyless)
@@ -219,9 +219,9 @@ func (l *relisting[T]) commit(ctx context.Context, v Version) error {
 	return l.r.rejectSome(ctx, err)
 }
 
-// verdict is what the state says of an object that was bad.
+// verdict judges an object that was bad before.
 func (l *relisting[T]) verdict(key Key) verdict {
-	if _, bad := l.suspects[key]; bad {
+	if _, bad := l.badKeys[key]; bad {
 		return stillBad
 	}
 	i, listed := l.at[key]
@@ -240,13 +240,14 @@ func (l *relisting[T]) verdict(key Key) verdict {
 	}
 }
 
-// changes is the difference between the store and the gathered state: first
-// what is gone, then what is new, then, for those who want it, what is the same;
-// but not while a copy from disk catches up: all of that has just been told.
-func (l *relisting[T]) changes(news []newItem[T]) []Change[T] {
+// changes is the difference between the store and the gathered state: deletes first,
+// then adds and updates, then, if a subscriber wants them, Syncs of unchanged objects.
+// There are no Syncs while a copy from disk catches up: subscribers have just got these
+// objects.
+func (l *relisting[T]) changes(items []newItem[T]) []Change[T] {
 	r := l.r
 	wanted := r.synced && r.wantsSync()
-	changes := make([]Change[T], 0, len(news))
+	changes := make([]Change[T], 0, len(items))
 	var same []Change[T]
 	for key, held := range r.reader.All() {
 		switch i, listed := l.at[key]; {
@@ -259,7 +260,7 @@ func (l *relisting[T]) changes(news []newItem[T]) []Change[T] {
 			changes = append(changes, Change[T]{Type: Delete, Missed: true, Key: key, Old: held, Object: held, Version: r.versionOf(held)})
 		}
 	}
-	for _, item := range news {
+	for _, item := range items {
 		c := Change[T]{Type: Add, Initial: !r.synced, Key: item.Key, Object: item.Object, Version: item.Version}
 		if item.present {
 			c.Type, c.Initial, c.Rewound, c.Old = Update, false, l.byContent || l.damaged[item.Key], item.old
@@ -276,22 +277,21 @@ func (r *Reflector[T]) versionOf(held T) Version {
 	return m.Version
 }
 
-// same says whether the store has an item already, judged by its content, for states
-// whose version proves nothing; kept is how the item's object describes itself.
+// same reports whether the store has an item already, by content, for states whose
+// version proves nothing; kept is the meta of the transformed object.
 func (r *Reflector[T]) same(held heldObject[T], item Item[T], kept Meta) bool {
 	return held.readable && held.meta == kept && r.equal(held.object, item.Object)
 }
 
-// itemsOf are the items without what they replace.
-func itemsOf[T any](news []newItem[T]) []Item[T] {
-	items := make([]Item[T], len(news))
-	for i := range news {
-		items[i] = news[i].Item
+func itemsOf[T any](all []newItem[T]) []Item[T] {
+	items := make([]Item[T], len(all))
+	for i := range all {
+		items[i] = all[i].Item
 	}
 	return items
 }
 
-// equal compares content; a panic of the caller's function means no.
+// equal compares content; a panic of Options.Equal means no.
 func (r *Reflector[T]) equal(a, b T) (same bool) {
 	defer func() {
 		if recover() != nil {

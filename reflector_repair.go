@@ -8,21 +8,21 @@ import (
 )
 
 const (
-	// repairEvery is how long to wait between two reads of damaged objects.
+	// repairEvery is the wait between two reads of damaged objects.
 	repairEvery = 100 * time.Millisecond
-	// repairRetry is how long to wait after one that failed.
+	// repairRetry is the wait after a failed read.
 	repairRetry = 10 * time.Second
-	// repairReads is up to how many damaged objects are read one by one; more are
-	// repaired by a read of the whole state, at most once in repairLists.
+	// repairReads is the largest number of damaged objects that are read one by one; more
+	// are repaired by a read of the whole state, at most once in repairLists.
 	repairReads = 100
 	repairLists = 10 * time.Minute
-	// repairTries is how often an object is read of which the source always has another
-	// state than the copy. Then it is believed if the copy has another one than before,
-	// which took nothing over from the damaged one.
+	// repairTries is how often an object is read while the source has another state than
+	// the copy each time. Then the object counts as repaired if the copy has another
+	// version than the damaged one, since that state shares nothing with it.
 	repairTries = 10
 )
 
-// errDamaged ends a wait for the source because an object is to be repaired.
+// errDamaged ends a wait for the source because there is an object to repair.
 var errDamaged = errors.New("an object is damaged")
 
 // repairPace says when the next damaged object may be read, and when the whole state
@@ -31,8 +31,8 @@ type repairPace struct {
 	next, listed time.Time
 }
 
-// maintain runs the source's own work until ctx ends. The function that it returns
-// waits for it.
+// maintain runs the source's background work until ctx ends. The returned function
+// waits for its end.
 func (r *Reflector[T]) maintain(ctx context.Context) (wait func()) {
 	m := maintainerOf(r.source)
 	if m == nil {
@@ -41,13 +41,12 @@ func (r *Reflector[T]) maintain(ctx context.Context) (wait func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		m.Maintain(ctx, reflected[T]{ctx, r})
+		m.Maintain(ctx, maintainedCopy[T]{ctx, r})
 	}()
 	return func() { <-done }
 }
 
-// maintainerOf is the source, or the one that it wraps, that has work to do; nil if
-// there is none.
+// maintainerOf finds the Maintainer in a chain of wrapped sources; nil if there is none.
 func maintainerOf[T any](source Source[T]) Maintainer[T] {
 	for source != nil {
 		if m, ok := source.(Maintainer[T]); ok {
@@ -62,20 +61,20 @@ func maintainerOf[T any](source Source[T]) Maintainer[T] {
 	return nil
 }
 
-// reflected is a reflector as its source sees it.
-type reflected[T any] struct {
+// maintainedCopy is the [Copy] that a reflector gives to its source.
+type maintainedCopy[T any] struct {
 	ctx context.Context
 	r   *Reflector[T]
 }
 
-func (c reflected[T]) All() iter.Seq2[Key, T] {
+func (c maintainedCopy[T]) All() iter.Seq2[Key, T] {
 	if c.r.reader == nil || c.r.holder == nil {
 		return func(func(Key, T) bool) {}
 	}
 	return c.r.reader.All()
 }
 
-func (c reflected[T]) Repair(found []Damage) {
+func (c maintainedCopy[T]) Repair(found []Damage) {
 	r := c.r
 	versionOf := func(key Key) (Version, bool) {
 		if r.reader == nil {
@@ -92,7 +91,7 @@ func (c reflected[T]) Repair(found []Damage) {
 	}
 }
 
-// repairDue is when a damaged object is to be read, zero if none is damaged.
+// repairDue is when to read a damaged object, zero if none is damaged.
 func (r *Reflector[T]) repairDue() time.Time {
 	_, waiting := r.monitor.damage.next()
 	switch {
@@ -135,12 +134,12 @@ func (r *Reflector[T]) repairSome(ctx context.Context) error {
 // relistDamaged ends the pass so that the whole state is read, and compared by content.
 func (r *Reflector[T]) relistDamaged(now time.Time) error {
 	r.pace.listed = now
-	r.readNext(nextRead{cause: causeDamaged, version: consistent, afresh: true, soon: true})
+	r.readNext(nextRead{cause: causeDamaged, version: consistent, afresh: true, shortWait: true})
 	return errRelist
 }
 
-// repairFrom puts right what a page shows. A source that does not know how to read one
-// object has returned all of them.
+// repairFrom repairs the objects of a page. A source that cannot read a single object
+// returns all of them.
 func (r *Reflector[T]) repairFrom(ctx context.Context, asked Key, page Page[T]) error {
 	var changes []Change[T]
 	for _, object := range page.Items {
@@ -152,9 +151,9 @@ func (r *Reflector[T]) repairFrom(ctx context.Context, asked Key, page Page[T]) 
 		if !ok || m.Version != r.versionOf(held) {
 			continue // the watch brings it
 		}
-		item, kept, err := r.takeAs(m, object)
+		item, kept, err := r.convertAs(m, object)
 		switch {
-		case err != nil: // what the transform refuses stays as it is
+		case err != nil: // the transform fails: the held object stays
 		case r.same(r.lookUp(item.Key), item, kept):
 			r.monitor.damage.repaired(m.Key)
 		default:
@@ -183,8 +182,8 @@ func (r *Reflector[T]) applyRepaired(ctx context.Context, changes []Change[T]) e
 	return nil
 }
 
-// postponeRepair is for an object of which the source has a newer state than the copy,
-// or none. The watch will say so; if it does not, the whole state is read.
+// postponeRepair is for an object that has a newer state at the source, or is deleted
+// there. The watch delivers that; if it does not, the whole state is read.
 func (r *Reflector[T]) postponeRepair(key Key) error {
 	now := r.opts.Clock.Now()
 	r.pace.next = now.Add(time.Second)

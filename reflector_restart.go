@@ -8,20 +8,22 @@ import (
 	"time"
 )
 
-// Kept is what a store brought back.
+// Kept describes the content that a store restored or a sink holds.
 type Kept struct {
-	// Positions is where each section stood, in any order; empty if there is no content.
+	// Positions holds the position of each section, in any order; empty if there is no
+	// content.
 	Positions []Position
-	// LastContact is when the source was last heard before that state was kept.
+	// LastContact is the time of the last contact with the source before that state was
+	// written.
 	LastContact time.Time
-	// Confirm, if there is one, is asked before anything is read from the source
-	// whether it is the one that the content is of; without content too, so that it
-	// can note which one that will be. It fails with [ErrOtherSource] if it is
-	// another; any other error means that this cannot be told yet.
+	// Confirm, if not nil, checks that the source is the one that the content came from.
+	// It is called before the first read from the source; without content too, so that
+	// it can record the source. It fails with [ErrOtherSource] if the source is another
+	// one; any other error means that it does not know yet.
 	Confirm func(ctx context.Context) error
 }
 
-// Version is the one that all sections had reached, empty if there is no content.
+// Version is the one that all sections have reached, empty if there is no content.
 func (k Kept) Version() Version {
 	if len(k.Positions) == 0 {
 		return ""
@@ -36,7 +38,7 @@ func (k Kept) positions() (all Positions) {
 	return all
 }
 
-// of is where a section stood. A position without a version is of no use.
+// of returns the position of a section, and false if it has no version.
 func (k Kept) of(section string) (Position, bool) {
 	i := slices.IndexFunc(k.Positions, func(p Position) bool { return p.Section == section })
 	if i < 0 || k.Positions[i].Version == "" {
@@ -45,25 +47,25 @@ func (k Kept) of(section string) (Position, bool) {
 	return k.Positions[i], true
 }
 
-// ErrOtherSource says that kept content is of another source.
+// ErrOtherSource says that the kept content came from another source.
 var ErrOtherSource = errors.New("the content on disk is of another source")
 
-// restart is what a reflector knows of the content that it began with.
+// restart describes the content that a reflector began with.
 type restart struct {
-	// confirm is Kept.Confirm, until it was answered.
+	// confirm is Kept.Confirm until it has succeeded or found another source.
 	confirm func(ctx context.Context) error
-	// resumes says that the source can be followed from the version that was kept,
-	// once it was asked for its own.
-	resumes bool
-	// target is the version that the source said it has: the copy is synced when
-	// that is reached.
+	// canResume says that a probe can allow a watch from the kept version, without a
+	// list.
+	canResume bool
+	// target is the source's version at the start: the copy is synced when it reaches
+	// it.
 	target Version
-	// watch is how long the next watch is asked for until then.
+	// watch is the timeout of the next watch until then.
 	watch time.Duration
 }
 
-// durable is what keeps content beyond the process. Each field is nil if nothing has
-// that ability.
+// durable holds the abilities of a durable store. Each field is nil if the store does
+// not have it.
 type durable struct {
 	Durable
 	disk     DiskReporter
@@ -77,14 +79,14 @@ func durableOf[T any](store Store[T]) (d durable) {
 	return d
 }
 
-// release tells it that nobody reads and writes it any more.
 func (d durable) release() {
 	if d.releaser != nil {
 		d.releaser.Release()
 	}
 }
 
-// share is what of an error concerns a section: of objects its own.
+// share returns the part of an error that concerns the section: of an ObjectErrors, only
+// its own objects.
 func (s section[T]) share(err error) error {
 	some, ok := errors.AsType[ObjectErrors](err)
 	if !ok {
@@ -97,9 +99,9 @@ func (s section[T]) share(err error) error {
 	return own
 }
 
-// startFrom takes over what was kept of a section.
+// startFrom begins with the kept content of a section.
 func (r *Reflector[T]) startFrom(ctx context.Context, kept Kept, section string, err error) {
-	r.fresh = len(kept.Positions) == 0
+	r.startedEmpty = len(kept.Positions) == 0
 	if err = r.rejectSome(ctx, err); err != nil {
 		if ctx.Err() == nil {
 			r.report(ctx, fmt.Errorf("%s: %w; the copy begins with a list", r.opts.Name, err))
@@ -113,20 +115,20 @@ func (r *Reflector[T]) startFrom(ctx context.Context, kept Kept, section string,
 	}
 	r.version, r.epoch, r.traits.versioned = at.Version, at.Epoch, true
 	r.next.cause = causeRestart
-	r.restart.resumes = at.Complete
+	r.restart.canResume = at.Complete
 	r.monitor.update(func(h *Health) {
 		h.FromDisk, h.Version, h.LastContact = true, at.Version, kept.LastContact
 	})
 }
 
-// resume begins a pass where the process before stopped. It returns nil without
-// an error if the state must be read instead.
+// resume begins a pass at the version that the previous process reached. It returns nil
+// without an error if the state must be read instead.
 func (r *Reflector[T]) resume(ctx context.Context) (*Pass[T], error) {
 	page, err := r.list(ctx, ListQuery{AtLeast: Latest, Limit: 1}, probeDeadline)
 	if err != nil {
 		return nil, r.explain("probe at", Latest, err)
 	}
-	r.restart.resumes = false
+	r.restart.canResume = false
 	switch c, comparable := page.Version.Compare(r.version); {
 	case !comparable:
 		return nil, nil
@@ -134,13 +136,13 @@ func (r *Reflector[T]) resume(ctx context.Context) (*Pass[T], error) {
 		r.rewind(ctx, page.Version)
 		return nil, nil
 	}
-	r.restart.target, r.restart.watch = page.Version, firstShortWatch
+	r.restart.target, r.restart.watch = page.Version, firstCatchUpWatch
 	return &Pass[T]{r: r, version: r.version}, nil
 }
 
-// needsNoProbe says whether a state can be had although a probe cannot: who may
-// watch and not list can still be given it as a stream.
-func (r *Reflector[T]) needsNoProbe(err error) bool {
+// canStreamInstead reports whether the state can be read although the probe failed: a
+// user that may watch but not list can still read it as a stream.
+func (r *Reflector[T]) canStreamInstead(err error) bool {
 	if ReasonOf(err) != ReasonUnknown || errors.Is(err, errNoAnswer) || !r.useWatchList() {
 		return false
 	}
@@ -148,8 +150,8 @@ func (r *Reflector[T]) needsNoProbe(err error) bool {
 	return true
 }
 
-// confirmSource asks whether the content, if there is any, is of this source. If
-// it is not, versions prove nothing.
+// confirmSource checks that the content came from this source. If it did not, versions
+// prove nothing.
 func (r *Reflector[T]) confirmSource(ctx context.Context) error {
 	if r.restart.confirm == nil {
 		return nil
@@ -167,15 +169,15 @@ func (r *Reflector[T]) confirmSource(ctx context.Context) error {
 		r.readNext(nextRead{cause: causeOtherSource, version: consistent, afresh: true})
 		r.report(ctx, fmt.Errorf("%s: %w; the copy is read anew", r.opts.Name, err))
 	default:
-		return fmt.Errorf("%s: asking whether the source is the one that the disk is a copy of: %w", r.opts.Name, err)
+		return fmt.Errorf("%s: checking that the content on disk is of this source: %w", r.opts.Name, err)
 	}
 	r.restart.confirm = nil
 	return nil
 }
 
-// reached notes that a copy which began from disk has come to where the source was
-// when it was asked.
-func (r *Reflector[T]) reached() {
+// checkCaughtUp marks a copy from disk as synced once it has reached the version that
+// the source had at the start.
+func (r *Reflector[T]) checkCaughtUp() {
 	if r.restart.target == "" || r.version.OlderThan(r.restart.target) {
 		return
 	}
@@ -184,17 +186,17 @@ func (r *Reflector[T]) reached() {
 	r.markSynced()
 }
 
-// caughtUp notes that the content is the source's.
+// caughtUp records that the content equals the source's.
 func (m *monitor) caughtUp(v Version) {
 	now := m.clock.Now()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.h.LastContact, m.h.Version = now, v
-	m.nowSynced()
+	m.setSynced()
 	m.recovered()
 }
 
-// restore brings back what a durable store has.
+// restore loads the content of a durable store and publishes it.
 func (h *fanout[T]) restore(ctx context.Context, store Durable, sections []section[T]) (Kept, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -209,16 +211,16 @@ func (h *fanout[T]) restore(ctx context.Context, store Durable, sections []secti
 	return kept, err
 }
 
-// begin starts with content that was restored: what belongs to no section is taken out,
-// and the rest is published, if it is news, to those who follow already.
-func (h *fanout[T]) begin(kept Kept, sections []section[T], news bool) error {
+// begin starts with restored content. It deletes the objects that belong to no section,
+// and publishes the rest, if it is new, to the present followers.
+func (h *fanout[T]) begin(kept Kept, sections []section[T], isNew bool) error {
 	h.contact = kept.LastContact
 	if len(kept.Positions) > 1 || len(sections) > 1 {
 		if err := h.dropOthers(kept, sections); err != nil {
 			return err
 		}
 	}
-	if news && len(h.followers) > 0 {
+	if isNew && len(h.followers) > 0 {
 		h.publish(h.initial(), nil)
 	}
 	for i, s := range sections {
@@ -228,8 +230,8 @@ func (h *fanout[T]) begin(kept Kept, sections []section[T], news bool) error {
 	return nil
 }
 
-// dropOthers takes out the objects that belong to no section, and the positions of
-// sections that there are not any more.
+// dropOthers deletes the objects that belong to no section, and the positions of
+// sections that no longer exist.
 func (h *fanout[T]) dropOthers(kept Kept, sections []section[T]) error {
 	var deletes []Change[T]
 	for key, object := range h.store.All() {
@@ -246,7 +248,7 @@ func (h *fanout[T]) dropOthers(kept Kept, sections []section[T]) error {
 			continue
 		}
 		if err := h.store.Apply(deletes, p); !Taken(err) {
-			return fmt.Errorf("taking out what is in no section any more: %w", err)
+			return fmt.Errorf("deleting objects that belong to no section: %w", err)
 		}
 		for _, s := range h.runners() {
 			s.add(h.contact, deletes, p, nil)

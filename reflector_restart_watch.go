@@ -2,18 +2,18 @@ package tarn
 
 import "time"
 
-// firstShortWatch is how long the first watch after a restart is asked for. The
-// version that a server tells moves on with everything else it holds, so that a
-// quiet collection comes to it only by a bookmark. API servers send one a minute,
-// and one two seconds before a watch is over: so a short watch is told within a
-// second or two that nothing happened, and a minute is not waited for.
+// firstCatchUpWatch is the timeout of the first watch after a restart. A server's version
+// advances with all of its content, so a quiet collection reaches it only by a bookmark.
+// API servers send one a minute, and one two seconds before a watch ends. A short watch
+// therefore shows within a second or two that nothing happened, instead of within a
+// minute.
 //
-// Why not a stream that begins with the collection, whose end is marked at once:
-// that is a list.
-const firstShortWatch = 3 * time.Second
+// Why not a stream with initial events, whose end is marked at once: that is as
+// expensive as a list.
+const firstCatchUpWatch = 3 * time.Second
 
-// watchFor is how long the next watch is asked for: the usual time, which spreads
-// the ends of watches; a short one while a copy from disk catches up.
+// watchFor is the timeout of the next watch: the usual one, which spreads the ends of
+// watches, or a short one while a copy from disk catches up.
 func (r *Reflector[T]) watchFor() time.Duration {
 	usual := r.watchTimeout()
 	if r.restart.target == "" {
@@ -22,18 +22,18 @@ func (r *Reflector[T]) watchFor() time.Duration {
 	return min(usual, r.restart.watch)
 }
 
-// lastShortWatch is how long the last of the short watches is, 21 s after the first
-// began, which may be told nothing at all: a source that sends no bookmarks cannot
-// say that nothing happened.
-const lastShortWatch = 4 * firstShortWatch
+// lastCatchUpWatch is the timeout of the last catch-up watch, which ends 21 s after the
+// first began. If it is silent too, the source sends no bookmarks, and no watch can show
+// that nothing happened.
+const lastCatchUpWatch = 4 * firstCatchUpWatch
 
-// shortWatchEnded notes that a watch is over. While the copy catches up the next one is
-// longer; false says that it had better be listed.
-func (r *Reflector[T]) shortWatchEnded(events int) bool {
+// catchUpWatchEnded records the end of a watch. While the copy catches up the next one is
+// longer. It returns false when a list is the better choice.
+func (r *Reflector[T]) catchUpWatchEnded(events int) bool {
 	if r.restart.target == "" {
 		return true
 	}
-	if events == 0 && r.restart.watch >= lastShortWatch {
+	if events == 0 && r.restart.watch >= lastCatchUpWatch {
 		r.next.cause = causeRestart
 		return false
 	}
@@ -41,9 +41,9 @@ func (r *Reflector[T]) shortWatchEnded(events int) bool {
 	return true
 }
 
-// mayWatchShortlyAgain is false after a watch that was asked to be short, never ended and
-// said nothing, while a copy from disk catches up: another one would be no better.
-func (r *Reflector[T]) mayWatchShortlyAgain() bool {
+// mayCatchUpByWatch is called after a silent watch that did not end in time. It returns
+// false while a copy from disk catches up: another watch would be no better.
+func (r *Reflector[T]) mayCatchUpByWatch() bool {
 	if r.restart.target == "" {
 		return true
 	}

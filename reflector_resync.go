@@ -6,23 +6,22 @@ import (
 	"fmt"
 )
 
-// resyncing is the resync timer of one pass. It uses a timer and not a ticker,
-// so that a resync that takes longer than its period does not follow itself.
+// resyncing is the resync timer of one pass. It uses a timer and not a ticker, so
+// that there is a pause even after a resync that takes longer than its period.
 type resyncing struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	done   chan struct{}
 }
 
-// resyncError is why a pass ended that should have gone on.
+// resyncError ends a pass because a resync failed.
 type resyncError struct{ err error }
 
 func (e *resyncError) Error() string { return e.err.Error() }
 func (e *resyncError) Unwrap() error { return e.err }
 
-// startResync offers the store's content again every period for as long as the
-// pass lasts. If that fails, the pass ends and the next one reads the state
-// anew.
+// startResync delivers the store's content again every period until the pass ends.
+// If that fails, the pass ends and the next one reads the whole state.
 func (r *Reflector[T]) startResync(ctx context.Context) resyncing {
 	s := resyncing{done: make(chan struct{})}
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
@@ -45,7 +44,7 @@ func (r *Reflector[T]) startResync(ctx context.Context) resyncing {
 	return s
 }
 
-// wait ends the timer and returns why it ended the pass, if it did.
+// wait ends the timer and returns the error if a failed resync ended the pass.
 func (s resyncing) wait() error {
 	s.cancel(nil)
 	<-s.done

@@ -6,24 +6,23 @@ import (
 	"time"
 )
 
-// silenceTimer ends a wait for a source that says nothing.
+// silenceTimer ends a wait for a source that sends nothing.
 //
-// Its context is for the one who waits; it ends with [ErrSilent] as cause when
-// nothing came for longer than the limit. What comes costs an atomic store:
-// the timer is not touched, the goroutine behind it looks at the clock only when
-// the limit could have passed.
+// Its context ends with [ErrSilent] as cause when there was no reset for longer than
+// the limit. A reset costs an atomic store: it does not touch the timer, and the
+// goroutine reads the clock only when the limit could have passed.
 type silenceTimer struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	clock  Clock
-	// last is when something was heard, as the time since base: an instant by
-	// itself would lose what keeps it right when the system's clock is set.
+	// last is the time of the last reset since base. A wall-clock time alone would
+	// lose the monotonic reading, and be wrong when the system's clock is set.
 	base time.Time
 	last atomic.Int64
 	done chan struct{}
 }
 
-// newSilenceTimer starts to wait. Without a positive limit it never ends the wait.
+// newSilenceTimer starts the timer. Without a positive limit it never expires.
 func newSilenceTimer(ctx context.Context, clock Clock, limit time.Duration) *silenceTimer {
 	s := &silenceTimer{clock: clock, base: clock.Now(), done: make(chan struct{})}
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
@@ -57,7 +56,7 @@ func (s *silenceTimer) reset() { s.last.Store(int64(s.clock.Now().Sub(s.base))) 
 
 func (s *silenceTimer) expired() bool { return context.Cause(s.ctx) == ErrSilent }
 
-// interrupted says that the wait was ended because an object is to be repaired.
+// interrupted reports whether an object to repair ended the wait.
 func (s *silenceTimer) interrupted() bool { return context.Cause(s.ctx) == errDamaged }
 
 // close ends the wait and waits for the goroutine.

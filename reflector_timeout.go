@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// A connection can stop talking while a list is read or a watch is opened, just
-// as it can in mid-stream; the two functions below end such waits.
+// A connection can stall while a list is read or a watch is opened, as it can in
+// mid-stream; the two functions below end such waits.
 
-// errNoAnswer says that a request was given up.
+// errNoAnswer says that a request timed out.
 var errNoAnswer = errors.New("no answer")
 
 // list asks the source for a page, for at most the given time.
@@ -26,10 +26,9 @@ func (r *Reflector[T]) list(ctx context.Context, q ListQuery, limit time.Duratio
 
 // watch opens a stream. The time to open it is limited, its life is not.
 //
-// The limit is that of silence and not a short one, because there are proxies
-// which pass on the head of a response only with the first event. It is measured
-// in real time, since a timer of the reflector's clock cannot end a context that
-// outlives it.
+// The limit is that of silence and not a short one, because some proxies forward the
+// head of a response only with the first event. It is measured in real time, since a
+// timer of the reflector's clock cannot end a context that outlives it.
 func (r *Reflector[T]) watch(ctx context.Context, q WatchQuery) (Stream[T], error) {
 	limit := r.opts.SilenceLimit
 	if limit <= 0 {
@@ -59,7 +58,7 @@ func (r *Reflector[T]) watch(ctx context.Context, q WatchQuery) (Stream[T], erro
 	}
 }
 
-// cancelledStream is a stream that ends its context when it is closed.
+// cancelledStream is a stream that cancels its context when it is closed.
 type cancelledStream[T any] struct {
 	Stream[T]
 	cancel context.CancelCauseFunc

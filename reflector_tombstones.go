@@ -1,10 +1,10 @@
 package tarn
 
-// tombstones remembers the latest deletes, so that a replayed event of an object
-// that is already gone is not taken for a new one.
+// tombstones records the latest deletes, so that a replayed event of a deleted object
+// does not create it again.
 //
-// It holds a fixed number: a source that replays its history further back than
-// that looks like one that went back in time, and is probed for it.
+// It holds a fixed number. A source that replays its history further back looks like
+// one that went back in time, and is probed.
 type tombstones struct {
 	at   map[Key]Version
 	ring []Key
@@ -19,7 +19,7 @@ func (t *tombstones) put(key Key, v Version) {
 	}
 	last, known := t.at[key]
 	if known && v.OlderThan(last) {
-		return // a replayed delete, of before the last one
+		return // a replay of an earlier delete
 	}
 	if !known {
 		if len(t.ring) < maxTombstones {
@@ -33,7 +33,7 @@ func (t *tombstones) put(key Key, v Version) {
 	t.at[key] = v
 }
 
-// covers says whether a state of key at v is known to be of before its delete.
+// covers reports whether a state of key at v is older than its delete.
 func (t *tombstones) covers(key Key, v Version) bool {
 	gone, ok := t.at[key]
 	return ok && v.OlderThan(gone)

@@ -4,14 +4,13 @@ package tarn
 type traits struct {
 	// versioned says that the last whole state had a version.
 	versioned bool
-	// unversioned says that objects come without versions, so that the version of a list
-	// does not tell where a watch stands. client-go's fake clientsets are so.
+	// unversioned says that objects have no versions, so that a watch does not advance
+	// the version of the list. client-go's fake clientsets behave like this.
 	unversioned bool
-	// bookmarks says that the source sends them, so that silence is not only quiet.
+	// bookmarks says that the source sends bookmarks, so that silence is a failure.
 	bookmarks bool
 	// pages says that the source answered its cheapest read in pages.
 	pages bool
-	// watchListFailures counts streams in a row that never came to the end of their
-	// initial events.
+	// watchListFailures counts streams in a row without an end of the initial events.
 	watchListFailures int
 }

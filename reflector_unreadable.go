@@ -2,34 +2,35 @@ package tarn
 
 import "time"
 
-// unreadable is about events that could not be read, or whose object could not be
-// named: the copy may be wrong, and nobody can say where. Only a whole state helps.
+// unreadable records events that could not be read, or whose object has no readable
+// key. The copy may then be wrong in an unknown place, and only a read of the whole
+// state helps.
 //
-// The first time it is read at once. Something that stays unreadable must not
-// cost a list each time it is said, so after that once in a while is enough.
+// The first such event causes a read at once. An object that stays unreadable must not
+// cost a list for each of its events, so later reads are rare.
 type unreadable struct {
-	// due is when the state must be read anew, zero if it need not.
+	// due is when the whole state must be read, zero if it need not.
 	due time.Time
-	// paid is when that was last done.
-	paid time.Time
+	// lastList is when that was last done.
+	lastList time.Time
 }
 
 const (
-	// unreadableLists is how often, at most, unreadable events cost a list.
+	// unreadableLists is the least time between two lists because of unreadable events.
 	unreadableLists = 10 * time.Minute
-	// unnamedPatience is how long an object that could not be named is waited for
-	// to be told again in words that can be read.
-	unnamedPatience = time.Minute
+	// unnamedDelay is the wait for a later, readable event of an object without a
+	// readable key.
+	unnamedDelay = time.Minute
 )
 
-// lost notes that something was said that could not be read, at all or but for
-// its object.
-func (u *unreadable) lost(now time.Time, atAll bool) {
+// record sets due after an event that could not be decoded at all, or whose object has
+// no readable key.
+func (u *unreadable) record(now time.Time, undecodable bool) {
 	due := now
-	if !atAll {
-		due = now.Add(unnamedPatience)
+	if !undecodable {
+		due = now.Add(unnamedDelay)
 	}
-	if next := u.paid.Add(unreadableLists); !u.paid.IsZero() && due.Before(next) {
+	if next := u.lastList.Add(unreadableLists); !u.lastList.IsZero() && due.Before(next) {
 		due = next
 	}
 	if u.due.IsZero() || due.Before(u.due) {
@@ -37,27 +38,27 @@ func (u *unreadable) lost(now time.Time, atAll bool) {
 	}
 }
 
-// listed notes that a whole state was read, perhaps itself with items that could
-// not be named.
+// listed records that a whole state was read; keyless says that it had items without a
+// readable key.
 func (u *unreadable) listed(now time.Time, keyless bool) {
-	owed := !u.due.IsZero() && !now.Before(u.due)
+	wasDue := u.relistDue(now)
 	u.due = time.Time{}
-	if owed || keyless {
-		u.paid = now
+	if wasDue || keyless {
+		u.lastList = now
 	}
 	if keyless {
 		u.due = now.Add(unreadableLists)
 	}
 }
 
-// owed says whether the state must be read anew now.
-func (u *unreadable) owed(now time.Time) bool { return !u.due.IsZero() && !now.Before(u.due) }
+// relistDue reports whether the whole state must be read now.
+func (u *unreadable) relistDue(now time.Time) bool { return !u.due.IsZero() && !now.Before(u.due) }
 
-// overdue ends the pass if a whole state is owed.
-func (r *Reflector[T]) overdue() error {
-	if !r.unreadable.owed(r.opts.Clock.Now()) {
+// relistIfDue ends the pass if the whole state must be read now.
+func (r *Reflector[T]) relistIfDue() error {
+	if !r.unreadable.relistDue(r.opts.Clock.Now()) {
 		return nil
 	}
-	r.readNext(nextRead{cause: causeUnreadable, version: consistent, soon: true})
+	r.readNext(nextRead{cause: causeUnreadable, version: consistent, shortWait: true})
 	return errRelist
 }

@@ -12,33 +12,33 @@ const (
 	// eventBatch is how many events are taken from a stream at once. A batch is
 	// one write of the store and one hand-over to each subscriber.
 	eventBatch = 128
-	// shortWatch is how long a watch without events must last to count as one.
+	// shortWatch is the least duration of a watch; a shorter one without events is an
+	// error.
 	shortWatch = time.Second
 	// maxShortWatches is how many watches in a row may end within a second before
-	// the next one is made to wait: a few happen when a server rolls, more would
-	// be a spin.
+	// the next one has to wait: a few happen when a server restarts, more would be a
+	// busy loop.
 	maxShortWatches = 5
-	// probeAfter is how long a watch opened after an abnormal loss may stay
-	// quiet before the source is asked whether it is still the same. Most speak
-	// earlier, and a word is as good as an answer.
+	// probeAfter is how long a watch after a broken connection may be silent before
+	// the source is probed. Most send an event earlier, which proves the same.
 	probeAfter = time.Second
-	// timeoutSlack is how much earlier than asked an ordinary timeout may seem to
-	// come: sources count in whole seconds, and from before the stream was open.
+	// timeoutSlack is how much earlier than asked a normal timeout may come: sources
+	// count in whole seconds, and from before the stream was open.
 	timeoutSlack = 5 * time.Second
 )
 
-// errRelist ends a pass quietly: why has been reported.
-var errRelist = errors.New("the state must be read anew")
+// errRelist ends a pass whose cause has already been reported.
+var errRelist = errors.New("the whole state must be read again")
 
-// Follow applies changes to the store until only another pass can help. It
-// returns an error only if a watch could not be opened; why a stream ended has
-// been reported. When ctx ends it returns nil.
+// Follow applies changes to the store until only another pass can help. It returns
+// an error only if a watch could not be opened; it reports the errors of streams
+// itself. When ctx ends it returns nil.
 func (p *Pass[T]) Follow(ctx context.Context) error {
 	r := p.r
 	timer := r.startResync(ctx)
-	r.recheck.follows(timer.cancel)
+	r.recheck.passStarted(timer.cancel)
 	err := p.follow(timer.ctx)
-	r.readNext(nextRead{soon: r.recheck.followed()})
+	r.readNext(nextRead{shortWait: r.recheck.passEnded()})
 	if resyncErr := timer.wait(); resyncErr != nil {
 		r.report(ctx, resyncErr)
 		return nil
@@ -61,13 +61,13 @@ func (p *Pass[T]) follow(ctx context.Context) error {
 			}
 		}
 		opened := r.opts.Clock.Now()
-		r.monitor.follows(opened)
+		r.monitor.watchStarted(opened)
 		events, err := r.consume(ctx, stream)
-		r.monitor.left()
+		r.monitor.watchEnded()
 		stream.Close()
 		stream = nil
 		lasted := r.opts.Clock.Now().Sub(opened)
-		if !r.mayResume(ctx, watched{err: err, events: events, lasted: lasted, asked: asked}) || !r.resumable() {
+		if !r.mayResume(ctx, watchResult{err: err, events: events, lasted: lasted, asked: asked}) || !r.resumable() {
 			return nil
 		}
 	}
@@ -77,8 +77,8 @@ func (p *Pass[T]) follow(ctx context.Context) error {
 	return nil
 }
 
-// open starts a watch where the store stands. A source that does not answer, or
-// is busy, is asked again: nothing is lost meanwhile.
+// open starts a watch from the version reached. It retries if the source refuses the
+// connection or is busy: the watch still starts at the same version.
 func (r *Reflector[T]) open(ctx context.Context) (Stream[T], time.Duration, error) {
 	for {
 		asked := r.watchFor()
@@ -104,8 +104,8 @@ func (r *Reflector[T]) open(ctx context.Context) (Stream[T], time.Duration, erro
 	}
 }
 
-// consume applies a stream's events until it ends, and returns how many there
-// were and why it ended.
+// consume applies a stream's events until it ends, and returns their number and the
+// error that ended it.
 func (r *Reflector[T]) consume(ctx context.Context, stream Stream[T]) (int, error) {
 	events := 0
 	d := r.newChangeBuilder()
@@ -113,7 +113,7 @@ func (r *Reflector[T]) consume(ctx context.Context, stream Stream[T]) (int, erro
 	due, numbered := r.unreadable.due, r.numbered()
 	timer := r.startSilenceTimer(ctx)
 	defer func() {
-		r.monitor.damage.waitsWith(nil)
+		r.monitor.damage.setWake(nil)
 		timer.close()
 	}()
 	for {
@@ -126,7 +126,7 @@ func (r *Reflector[T]) consume(ctx context.Context, stream Stream[T]) (int, erro
 				return events, err
 			}
 			repairing := r.monitor.damage.any()
-			if err := r.overdue(); err != nil {
+			if err := r.relistIfDue(); err != nil {
 				return events, err
 			}
 			if err := r.repairSome(ctx); err != nil {
@@ -140,7 +140,7 @@ func (r *Reflector[T]) consume(ctx context.Context, stream Stream[T]) (int, erro
 			if !r.rewindSuspected {
 				return events, ErrSilent
 			}
-			if err := r.settleSuspicion(ctx); err != nil {
+			if err := r.checkRewind(ctx); err != nil {
 				return events, err
 			}
 			timer.close()
@@ -152,13 +152,13 @@ func (r *Reflector[T]) consume(ctx context.Context, stream Stream[T]) (int, erro
 		suspected := r.rewindSuspected
 		err = d.take(ctx, buf[:n])
 		clear(buf[:n])
-		if err == nil && d.suspect {
-			d.suspect = false
+		if err == nil && d.sawOlder {
+			d.sawOlder = false
 			r.rewindSuspected = true
-			err = r.settleSuspicion(ctx)
+			err = r.checkRewind(ctx)
 		}
 		if err == nil {
-			err = r.overdue()
+			err = r.relistIfDue()
 		}
 		if err == nil {
 			err = r.repairSome(ctx)
@@ -167,30 +167,30 @@ func (r *Reflector[T]) consume(ctx context.Context, stream Stream[T]) (int, erro
 			return events, err
 		}
 		if r.unreadable.due != due || r.numbered() != numbered || suspected && !r.rewindSuspected || timer.expired() || timer.interrupted() {
-			// How long to be patient has changed; or it was us who took long.
+			// The limit has changed, or applying the events took longer than it.
 			due, numbered = r.unreadable.due, r.numbered()
 			timer.close()
 			timer = r.startSilenceTimer(ctx)
 		}
-		timer.reset() // what took long until here was not the source
+		timer.reset() // the time until here was ours, not the source's
 	}
 }
 
-// startSilenceTimer waits for the source for as long as the reflector is patient, or until there
-// is an object to repair.
+// startSilenceTimer limits the wait for events to waitLimit, or until there is an object
+// to repair.
 func (r *Reflector[T]) startSilenceTimer(ctx context.Context) *silenceTimer {
-	timer := newSilenceTimer(ctx, r.opts.Clock, r.patience())
-	r.monitor.damage.waitsWith(func() { timer.cancel(errDamaged) })
+	timer := newSilenceTimer(ctx, r.opts.Clock, r.waitLimit())
+	r.monitor.damage.setWake(func() { timer.cancel(errDamaged) })
 	return timer
 }
 
-// patience is how long a watch may be silent: as long as the options say, but
-// only for a moment while a rewind is suspected.
-func (r *Reflector[T]) patience() time.Duration {
+// waitLimit is how long to wait for an event: SilenceLimit, but only a second or two
+// while a rewind is suspected, and no longer than until a relist or repair is due.
+func (r *Reflector[T]) waitLimit() time.Duration {
 	limit := r.opts.SilenceLimit
 	if r.versionless() {
-		// A source without versions has no bookmarks either, and a watch of it
-		// cannot be replaced without losing what happens in between.
+		// A source without versions has no bookmarks either, and its watch cannot
+		// be replaced without missing the events in between.
 		limit = 0
 	} else if r.rewindSuspected {
 		limit = probeAfter + r.opts.Jitter(probeAfter)
@@ -208,28 +208,28 @@ func (r *Reflector[T]) patience() time.Duration {
 	return limit
 }
 
-// resumable says whether another watch can go on where the last one ended. One
-// from no version begins with what is there and says nothing of what is gone, so
-// the state must be read anew; unless the source has no versions at all, and
-// perhaps lists nothing of what it tells, as fakes do.
+// resumable reports whether another watch can continue where the last one ended. A
+// watch without a version begins with the present objects and does not report deleted
+// ones, so the whole state must be read; except from a source without versions, which
+// may not list what it sends as events, as fakes do.
 func (r *Reflector[T]) resumable() bool {
 	return r.version != Latest && r.version != Any || r.versionless()
 }
 
-// versionless says that the source is known to have no versions: by declaration,
-// or by objects without one, unless it sends bookmarks all the same.
+// versionless reports whether the source has no versions: by declaration, or because its
+// objects have none and it sends no bookmarks.
 func (r *Reflector[T]) versionless() bool {
 	return r.opts.Unversioned && !r.numbered() || r.traits.unversioned && !r.traits.bookmarks
 }
 
-// numbered says whether the version reached can be compared with others.
+// numbered reports whether the version reached is a number.
 func (r *Reflector[T]) numbered() bool {
 	_, ok := r.version.Compare(r.version)
 	return ok
 }
 
-// settleSuspicion asks the source whether it went back.
-func (r *Reflector[T]) settleSuspicion(ctx context.Context) error {
+// checkRewind probes the source for a rewind.
+func (r *Reflector[T]) checkRewind(ctx context.Context) error {
 	ok, err := r.probe(ctx)
 	if err != nil {
 		return err
@@ -241,16 +241,16 @@ func (r *Reflector[T]) settleSuspicion(ctx context.Context) error {
 	return nil
 }
 
-// watched is how a stream went.
-type watched struct {
+// watchResult describes a watch that has ended.
+type watchResult struct {
 	err           error
 	events        int
 	lasted, asked time.Duration
 }
 
-// mayResume decides what follows the end of a stream: true means another watch
-// from where the store stands, after any wait that is due; false a new pass.
-func (r *Reflector[T]) mayResume(ctx context.Context, w watched) bool {
+// mayResume decides what follows the end of a stream: true means another watch from
+// the version reached, after any wait that is due; false means a new pass.
+func (r *Reflector[T]) mayResume(ctx context.Context, w watchResult) bool {
 	if ctx.Err() != nil {
 		return false
 	}
@@ -268,7 +268,7 @@ func (r *Reflector[T]) mayResume(ctx context.Context, w watched) bool {
 	case reason == ReasonExpired || reason == ReasonTooNew:
 		r.expired()
 		return false
-	case reason == ReasonLost && w.events == 0 && !r.shortWatchEnded(0):
+	case reason == ReasonLost && w.events == 0 && !r.catchUpWatchEnded(0):
 		return false
 	case reason == ReasonRefused || reason == ReasonBusy || reason == ReasonLost:
 		r.rewindSuspected = r.rewindSuspected || reason != ReasonBusy
@@ -278,20 +278,20 @@ func (r *Reflector[T]) mayResume(ctx context.Context, w watched) bool {
 		if !r.internal.failed(r.opts.Clock.Now(), r.opts.RetryInternal()) {
 			return false
 		}
-		// Not on the given clock: who asks for these retries and owns the clock
-		// expects them without having to move it.
+		// In real time: a caller that sets RetryInternal and its own clock expects
+		// these retries without advancing the clock.
 		return pause(ctx, realClock{}, r.opts.Delay())
 	default:
 		return false
 	}
 }
 
-func (r *Reflector[T]) mayResumeAfterEnd(ctx context.Context, w watched) bool {
+func (r *Reflector[T]) mayResumeAfterEnd(ctx context.Context, w watchResult) bool {
 	if w.lasted < shortWatch && w.events == 0 {
 		r.report(ctx, fmt.Errorf("%s: %w", r.opts.Name, ErrShortWatch))
 		return false
 	}
-	if !r.shortWatchEnded(w.events) {
+	if !r.catchUpWatchEnded(w.events) {
 		return false
 	}
 	if w.lasted < w.asked-timeoutSlack {
@@ -305,13 +305,12 @@ func (r *Reflector[T]) mayResumeAfterEnd(ctx context.Context, w watched) bool {
 	return r.shortWatches <= maxShortWatches || pause(ctx, r.opts.Clock, r.opts.Delay())
 }
 
-// mayResumeAfterSilence asks the source whether it is still there and still the
-// same before the silent watch is replaced. From a source that never sent a
-// bookmark, silence is no failure: there may be nothing to say.
+// mayResumeAfterSilence probes the source before the silent watch is replaced. From a
+// source that never sent a bookmark, silence is no failure: there may be no events.
 func (r *Reflector[T]) mayResumeAfterSilence(ctx context.Context) bool {
 	if !r.numbered() {
-		// There is nothing to ask by; and without any version nowhere to go on
-		// from.
+		// A probe cannot compare versions; and without a version a watch cannot
+		// continue.
 		r.next.cause = causeSilence
 		return r.version != ""
 	}
@@ -320,7 +319,7 @@ func (r *Reflector[T]) mayResumeAfterSilence(ctx context.Context) bool {
 	}
 	ok, err := r.probe(ctx)
 	if err == nil {
-		return ok && r.mayWatchShortlyAgain()
+		return ok && r.mayCatchUpByWatch()
 	}
 	if ctx.Err() != nil {
 		return false

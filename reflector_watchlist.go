@@ -8,24 +8,23 @@ import (
 	"time"
 )
 
-// maxWatchListFailures is how many streams in a row may fail to come to the end
-// of their initial events before the source is listed instead, for good. One
-// could be an accident; the price of giving up wrongly is only that of a list.
+// maxWatchListFailures is how many streams in a row may lack an end of the initial
+// events before the source is listed instead, for good. One failure could be an
+// accident; giving up wrongly costs only a list.
 const maxWatchListFailures = 3
 
 func (r *Reflector[T]) useWatchList() bool {
 	return r.opts.WatchList && r.traits.watchListFailures < maxWatchListFailures
 }
 
-// giveUpWatchList remembers that this source cannot stream its collection.
+// giveUpWatchList records that this source cannot stream its collection.
 func (r *Reflector[T]) giveUpWatchList() {
 	r.traits.watchListFailures = maxWatchListFailures
 	r.monitor.update(func(h *Health) { h.WatchListGivenUp = true })
 }
 
-// streamState fetches the whole collection as a stream of initial events, and
-// keeps the stream for what follows. On error the collection can be listed
-// instead.
+// streamState fetches the whole collection as a stream of initial events, and keeps
+// the stream for the events after them. On error the caller can list instead.
 func (r *Reflector[T]) streamState(ctx context.Context) (*Pass[T], error) {
 	for {
 		from := r.version
@@ -41,8 +40,8 @@ func (r *Reflector[T]) streamState(ctx context.Context) (*Pass[T], error) {
 			r.traits.watchListFailures = 0
 			return pass, nil
 		case err == nil:
-			// Older than what was seen: read consistently, and if that is no
-			// newer, the source went back.
+			// Older than the version reached: read consistently. If that is no
+			// newer, the source went back in time.
 			pass.Close()
 			if from == Latest {
 				r.rewind(ctx, pass.version)
@@ -52,7 +51,7 @@ func (r *Reflector[T]) streamState(ctx context.Context) (*Pass[T], error) {
 			return nil, err
 		case reason == ReasonRefused || reason == ReasonBusy:
 			r.report(ctx, err)
-			if !r.rest(ctx, max(r.opts.Delay(), RetryAfter(err))) {
+			if !r.waitToRetry(ctx, max(r.opts.Delay(), RetryAfter(err))) {
 				return nil, err
 			}
 		case (reason == ReasonExpired || reason == ReasonTooNew) && r.next.version == notOlder:
@@ -66,26 +65,26 @@ func (r *Reflector[T]) streamState(ctx context.Context) (*Pass[T], error) {
 				r.giveUpWatchList()
 				return nil, err
 			}
-			if !r.rest(ctx, r.opts.Delay()) {
+			if !r.waitToRetry(ctx, r.opts.Delay()) {
 				return nil, err
 			}
 		default:
-			// Not reported: the list that follows may do as well, and if not, it
-			// is its error that handlers have always been told.
+			// Not reported: the list that follows may succeed. If it fails, its
+			// error is reported, as it always was.
 			r.monitor.failed(err)
 			return nil, err
 		}
 	}
 }
 
-// rest waits between two tries.
-func (r *Reflector[T]) rest(ctx context.Context, d time.Duration) bool {
+// waitToRetry waits between two attempts.
+func (r *Reflector[T]) waitToRetry(ctx context.Context, d time.Duration) bool {
 	r.monitor.enter(StateWaiting)
 	defer r.monitor.enter(StateListing)
 	return pause(ctx, r.opts.Clock, d)
 }
 
-// streamFrom makes one try.
+// streamFrom makes one attempt.
 func (r *Reflector[T]) streamFrom(ctx context.Context, from Version) (*Pass[T], error) {
 	pass := &Pass[T]{r: r, state: r.newRelisting(), cause: r.next.cause, asked: r.watchTimeout()}
 	stream, err := r.watch(ctx, WatchQuery{From: from, Initial: true, Afresh: r.next.afresh, Held: r.held(), Timeout: pass.asked})
@@ -137,12 +136,12 @@ func (p *Pass[T]) gather(ctx context.Context, stream Stream[T]) error {
 			case e.Type == EventDeleted:
 				p.state.remove(ctx, e.Object)
 			case e.Type == EventBookmark && e.InitialEnd:
-				r.traits.bookmarks = true // who marks the end sends others too
+				r.traits.bookmarks = true // a source that marks the end sends others too
 				if e.Version == "" && r.traits.versioned {
 					return fmt.Errorf("%w: its end has no version, and earlier ones had", ErrNoList)
 				}
 				p.version = e.Version
-				p.stream = &resumed[T]{Stream: stream, events: buf[i+1 : n]}
+				p.stream = &bufferedStream[T]{Stream: stream, events: buf[i+1 : n]}
 				return nil
 			}
 		}
@@ -150,13 +149,13 @@ func (p *Pass[T]) gather(ctx context.Context, stream Stream[T]) error {
 	}
 }
 
-// resumed is a stream of which some events have already been read.
-type resumed[T any] struct {
+// bufferedStream is a stream with events that have already been read.
+type bufferedStream[T any] struct {
 	Stream[T]
 	events []Event[T]
 }
 
-func (s *resumed[T]) Next(ctx context.Context, buf []Event[T]) (int, error) {
+func (s *bufferedStream[T]) Next(ctx context.Context, buf []Event[T]) (int, error) {
 	if len(s.events) == 0 {
 		return s.Stream.Next(ctx, buf)
 	}

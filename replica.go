@@ -10,30 +10,28 @@ import (
 	"time"
 )
 
-// A Replica is a live local copy of a collection: a reflector, the store it
-// fills, and those who follow the store's changes.
+// A Replica is a live local copy of a collection: a reflector, a store, and the
+// followers of the store's changes.
 //
-//   - Reads answer from the store, at once and from one state, whether the
-//     source is reachable or not; Health tells how old the answer may be.
-//   - Nothing is read before Run; after it has ended, reads answer with what was
-//     last known.
+//   - Reads answer from the store, at once and from one state, even if the source is
+//     not reachable; Health returns the age of the content.
+//   - The content is empty before Run. After Run has returned, reads show the last
+//     state.
 type Replica[T any] struct {
-	// opts are as they were given, so that what Configure changes counts for
-	// the defaults too.
+	// opts has no defaults filled in, so that they depend on what Configure changes.
 	opts     Options[T]
 	sections []section[T]
 	store    ReadStore[T]
-	// durable is what the store can do if it keeps its content beyond the process.
-	durable durable
-	fanout  *fanout[T]
-	started atomic.Bool
-	// synced and ended are closed when all sections are so.
+	durable  durable
+	fanout   *fanout[T]
+	started  atomic.Bool
+	// synced and ended are closed when all sections are synced or have ended.
 	synced, ended chan struct{}
 	// done is closed when Run has returned.
 	done chan struct{}
 }
 
-// NewReplica returns a replica of source in store. Nobody else may write the
+// NewReplica returns a replica of source in store. Only the replica may write to the
 // store.
 func NewReplica[T any](source Source[T], store ReadStore[T], opts Options[T]) (*Replica[T], error) {
 	if source == nil || store == nil {
@@ -49,8 +47,8 @@ func (r *Replica[T]) name() string { return r.opts.withDefaults().Name }
 // identical compares two clocks, which may be of a type that == panics on.
 func identical(a, b Clock) bool { return reflect.ValueOf(a).Comparable() && a == b }
 
-// Run keeps the copy up to date until ctx ends, and returns why it ended, after
-// every subscriber's function has returned. It may be called once.
+// Run keeps the copy up to date until ctx ends, and returns the cause after every
+// subscriber's function has returned. It may be called once.
 func (r *Replica[T]) Run(ctx context.Context) error {
 	if !r.started.CompareAndSwap(false, true) {
 		return fmt.Errorf("%s: the replica has been started before; make a new one", r.name())
@@ -85,8 +83,8 @@ func (r *Replica[T]) runSections(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// Done is closed when Run has returned. Whoever had the replica started for him
-// waits for it after he has ended its context.
+// Done is closed when Run has returned. After cancelling the context, wait on Done for
+// Run to return.
 func (r *Replica[T]) Done() <-chan struct{} { return r.done }
 
 // Get returns the object under key.
@@ -98,10 +96,10 @@ func (r *Replica[T]) All() iter.Seq2[Key, T] { return r.store.All() }
 // Len is the number of objects.
 func (r *Replica[T]) Len() int { return r.store.Len() }
 
-// Version is the state that reads show.
+// Version is that of the content.
 func (r *Replica[T]) Version() Version { return r.fanout.version() }
 
-// Health tells how the replica is doing.
+// Health returns the state of the replica.
 func (r *Replica[T]) Health() Health {
 	h := r.health()
 	if reporter := r.durable.disk; reporter != nil {
@@ -126,14 +124,14 @@ func (r *Replica[T]) health() Health {
 	for i, p := range r.sections {
 		each[i] = p.reflector.Health()
 	}
-	return together(r.name(), each)
+	return mergeHealth(r.name(), each)
 }
 
-// Synced is closed when the whole collection has been taken once.
+// Synced is closed when the store has had the whole collection once.
 func (r *Replica[T]) Synced() <-chan struct{} { return r.synced }
 
-// WaitSynced waits until the whole collection has been taken once. When ctx ends
-// first, the error says why it has not: the last failure, not just the time.
+// WaitSynced waits until the store has had the whole collection once. When ctx ends
+// first, the error contains the last failure, not just the timeout.
 func (r *Replica[T]) WaitSynced(ctx context.Context) error {
 	select {
 	case <-r.synced:
@@ -172,8 +170,8 @@ func (r *Replica[T]) WaitFor(ctx context.Context, v Version) error {
 	return r.waitFor(ctx, everywhere, v)
 }
 
-// WaitForKey is WaitFor where only what is said of one key matters: in a replica
-// of several sections it does not wait for the others.
+// WaitForKey is WaitFor for the section of one key: it does not wait for the other
+// sections.
 func (r *Replica[T]) WaitForKey(ctx context.Context, key Key, v Version) error {
 	for i, p := range r.sections {
 		if p.prefix != "" && key.HasPrefix(p.prefix) {
@@ -198,7 +196,7 @@ func (r *Replica[T]) waitFor(ctx context.Context, section int, v Version) error 
 		select {
 		case <-wait:
 		case <-ctx.Done():
-			r.fanout.giveUp(section, wait)
+			r.fanout.cancelWait(section, wait)
 			return r.notReached(v, context.Cause(ctx))
 		}
 	}
@@ -217,9 +215,8 @@ func (r *Replica[T]) notReached(v Version, why error) error {
 }
 
 // Changes follows the copy: first an Add with Initial for each object, then each
-// change in order, whatever the reader's pace; a reader that falls behind gets
-// the changes of a key folded into one. It ends with ctx, or when the replica
-// stops.
+// change in order, at the reader's pace. A reader that falls behind gets the changes
+// of a key folded into one. It ends with ctx, or when the replica stops.
 func (r *Replica[T]) Changes(ctx context.Context) iter.Seq[Change[T]] {
 	return func(yield func(Change[T]) bool) {
 		f, err := r.fanout.join(0, never)
@@ -234,7 +231,7 @@ func (r *Replica[T]) Changes(ctx context.Context) iter.Seq[Change[T]] {
 				return
 			}
 			for _, c := range buf {
-				if f.backlog.over(ctx) || c.Type != marked && !yield(c) {
+				if f.backlog.ended(ctx) || c.Type != marked && !yield(c) {
 					return
 				}
 			}

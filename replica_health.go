@@ -32,66 +32,66 @@ func (s State) String() string {
 	return fmt.Sprintf("state %d", uint8(s))
 }
 
-// Health is what a replica knows of itself at one moment.
+// Health is the state of a replica at one moment.
 type Health struct {
 	Name  string
 	State State
-	// Synced says that the whole collection was taken at least once.
+	// Synced says that the store has had the whole collection at least once.
 	Synced bool
 	// FromDisk says that the content was loaded from disk and has not caught up
-	// with the source yet; Age is then how old it is.
+	// with the source yet; Age is then its age.
 	FromDisk bool
-	// Disk is how far the copy on disk has followed, be it the store itself or a sink
-	// that restarts load from; nil if there is none.
+	// Disk is the state of the copy on disk: the store itself, or the sink from which a
+	// restart loads; nil if there is no such copy.
 	Disk *SinkHealth
-	// Sinks is how far each sink has followed, in the order of [Options.Sinks].
+	// Sinks has the state of each sink, in the order of [Options.Sinks].
 	Sinks []SinkHealth
-	// Version is the state reached.
+	// Version is the one reached.
 	Version Version
-	// LastContact is when the source was last heard: an event, a bookmark, a list.
+	// LastContact is the time of the last event, bookmark or list from the source.
 	LastContact time.Time
 	// Age is the time since then: the content may lag by that much.
 	Age time.Duration
 
-	// WatchSince is since when the present watch is followed, zero while there is
-	// none; WatchAge is the time since then. A watch that is hours old is odd:
-	// servers end them after minutes.
+	// WatchSince is when the current watch began, zero while there is none; WatchAge
+	// is the time since then. A watch that is hours old is unusual: servers end them
+	// after minutes.
 	WatchSince time.Time
 	WatchAge   time.Duration
 
 	// Err is why the replica is not following its source; nil while it is.
 	Err error
-	// ErrSince is when that began, Failures how often it was tried since.
+	// ErrSince is when that began, Failures the number of failures since.
 	ErrSince time.Time
 	Failures int
 
 	// Bad names objects that could not be taken, at most a hundred; for each the
-	// content shows the last good state, or nothing. BadCount counts all, also
-	// those that could not even be named.
+	// content shows the last good state, or nothing. BadCount counts all, including
+	// those without a readable key.
 	Bad      []BadObject
 	BadCount int
 
-	// Damage is what is known of objects that a program wrote to by mistake.
+	// Damage describes objects that a program wrote to by mistake.
 	Damage DamageHealth
 
-	// Lists counts whole reads by cause; Watches the streams opened; Events what
-	// they brought; Rewinds how often the source went back in time; AllFailures
-	// every attempt that failed, where Failures begins anew after each recovery.
+	// Lists counts whole reads by cause, Watches the opened streams, Events their
+	// events, Rewinds how often the source went back in time. AllFailures counts
+	// every failure, where Failures restarts at 0 after each recovery.
 	Lists       map[string]int64
 	Watches     int64
 	Events      int64
 	Rewinds     int64
 	AllFailures int64
-	// WatchListGivenUp says that the source failed to stream its collection so
-	// often that it is listed instead.
+	// WatchListGivenUp says that the source is listed because it failed to stream
+	// its collection.
 	WatchListGivenUp bool
 
-	// Sections has the Health of each, where a replica has several.
+	// Sections has the Health of each section, if there are several.
 	Sections []Health
 }
 
-// Fresh says that the replica is following its source and heard of it within
-// the given time.
+// Fresh reports whether the replica is following its source and had contact with it
+// within the given time.
 func (h Health) Fresh(within time.Duration) bool {
 	return h.Synced && h.Err == nil && h.State != StateStopped && h.Age <= within
 }
@@ -131,7 +131,7 @@ type monitor struct {
 	synced chan struct{}
 	ended  chan struct{}
 	bad    quarantine
-	damage damages
+	damage damageQueue
 }
 
 func newMonitor(name string, clock Clock) *monitor {
@@ -151,9 +151,9 @@ func (m *monitor) update(f func(h *Health)) {
 
 func (m *monitor) enter(s State) { m.update(func(h *Health) { h.State = s }) }
 
-// heard notes a word from the source. It ends what was wrong, except before the
-// first sync: until then the cause must stay readable for those who wait.
-func (m *monitor) heard(v Version, events int) {
+// contacted records contact with the source. It clears Err, except before the first
+// sync: until then WaitSynced returns it.
+func (m *monitor) contacted(v Version, events int) {
 	now := m.clock.Now()
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -163,7 +163,7 @@ func (m *monitor) heard(v Version, events int) {
 	m.recovered()
 }
 
-// opened notes a new stream.
+// opened counts a new stream.
 func (m *monitor) opened() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -171,12 +171,12 @@ func (m *monitor) opened() {
 	m.recovered()
 }
 
-// follows notes since when a watch is followed, left that it has ended.
-func (m *monitor) follows(since time.Time) {
+// watchStarted records the start of a watch, watchEnded its end.
+func (m *monitor) watchStarted(since time.Time) {
 	m.update(func(h *Health) { h.State, h.WatchSince = StateWatching, since })
 }
 
-func (m *monitor) left() { m.update(func(h *Health) { h.WatchSince = time.Time{} }) }
+func (m *monitor) watchEnded() { m.update(func(h *Health) { h.WatchSince = time.Time{} }) }
 
 func (m *monitor) recovered() {
 	if m.h.Synced {
@@ -185,7 +185,7 @@ func (m *monitor) recovered() {
 	}
 }
 
-// listed notes that the whole collection was taken at a version.
+// listed records that the whole collection was written at a version.
 func (m *monitor) listed(cause string, v Version) {
 	now := m.clock.Now()
 	m.mu.Lock()
@@ -193,12 +193,12 @@ func (m *monitor) listed(cause string, v Version) {
 	m.h.Lists[cause]++
 	m.h.LastContact = now
 	m.h.Version = v
-	m.nowSynced()
+	m.setSynced()
 	m.recovered()
 }
 
-// nowSynced notes that the content is the source's.
-func (m *monitor) nowSynced() {
+// setSynced records that the content equals the source's.
+func (m *monitor) setSynced() {
 	m.h.FromDisk = false
 	if !m.h.Synced {
 		m.h.Synced = true
@@ -218,7 +218,7 @@ func (m *monitor) failed(err error) {
 	})
 }
 
-// stopped notes the end; it may come more than once.
+// stopped records the end; it may be called more than once.
 func (m *monitor) stopped() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -230,17 +230,17 @@ func (m *monitor) stopped() {
 
 func (m *monitor) health() Health {
 	m.mu.Lock()
-	now := m.clock.Now() // not before: the last word may come while the lock is waited for
+	now := m.clock.Now() // under the lock, so that it is not before LastContact
 	h := m.h
 	h.Lists = maps.Clone(m.h.Lists)
 	m.mu.Unlock()
 	if !h.LastContact.IsZero() {
-		h.Age = max(0, now.Sub(h.LastContact)) // clocks are set back
+		h.Age = max(0, now.Sub(h.LastContact)) // a clock may be set back
 	}
 	if !h.WatchSince.IsZero() {
 		h.WatchAge = max(0, now.Sub(h.WatchSince))
 	}
 	h.Bad, h.BadCount = m.bad.list()
-	h.Damage = m.damage.tell()
+	h.Damage = m.damage.summary()
 	return h
 }

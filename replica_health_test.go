@@ -116,7 +116,7 @@ func TestFirstFailureStaysReadable(t *testing.T) {
 	m := newMonitor("entries", realClock{})
 	m.failed(errors.New("no end of the initial events"))
 	m.opened()
-	m.heard("", 1)
+	m.contacted("", 1)
 	if h := m.health(); h.Err == nil || h.Failures != 1 {
 		t.Errorf("before the first sync a word ended the trouble: %+v", h)
 	}
@@ -141,7 +141,7 @@ func (c *setBack) Now() time.Time {
 
 func TestAgeIsNeverNegative(t *testing.T) {
 	m := newMonitor("pods", &setBack{})
-	m.heard("7", 1)
+	m.contacted("7", 1)
 	if age := m.health().Age; age < 0 {
 		t.Errorf("the last word will be heard in %v", -age)
 	}

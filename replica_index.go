@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 )
 
-// An Index finds a replica's objects by the value that a function gives for each.
-// It follows the replica like any other read. See [IndexBy].
+// An Index finds a replica's objects by the value that a function returns for each.
+// It is as current as other reads of the replica. See [IndexBy].
 type Index[T any] struct {
 	replica *Replica[T]
 	value   func(T) string
@@ -22,16 +22,14 @@ type Index[T any] struct {
 var indexes atomic.Int64
 
 // IndexBy adds an index to a replica, running or not, and returns when it is
-// built; reads and writes go on meanwhile.
+// built. It does not block reads and writes.
 //
-//   - An object for which value panics is left out of this index, and reported
-//     like every object that could not be taken in full, in Health and to
-//     [Options.OnBad].
-//   - A store that has no indexes is walked instead: what is found is the same.
-//   - Any number of goroutines may use it; each Get is of one state.
+//   - An object for which value panics is not indexed. It is reported in Health and
+//     to [Options.OnBad], like every object that the store took only in part.
+//   - For a store without indexes Get walks all objects; the results are the same.
+//   - Any number of goroutines may use it; each Get sees one state.
 //
-// For values of several fields, ranges or queries see the store's own indexes, in
-// package memory.
+// For indexes of several fields, ranges and queries see package memory.
 func IndexBy[T any](r *Replica[T], value func(T) string) *Index[T] {
 	x := &Index[T]{replica: r, value: value, name: fmt.Sprintf("IndexBy %d", indexes.Add(1))}
 	store, ok := StoreAs[IndexStore[T]](r)
@@ -48,7 +46,7 @@ func IndexBy[T any](r *Replica[T], value func(T) string) *Index[T] {
 	return x
 }
 
-// reportUnindexed reports objects that an index which was added could not take.
+// reportUnindexed reports objects that are not in a new index.
 func (r *Replica[T]) reportUnindexed(err error) {
 	some, _ := errors.AsType[ObjectErrors](err)
 	for _, p := range r.sections {
@@ -59,13 +57,13 @@ func (r *Replica[T]) reportUnindexed(err error) {
 			}
 		}
 		if own != nil {
-			_ = p.reflector.rejectSome(context.Background(), own) // nothing else is in it
+			_ = p.reflector.rejectSome(context.Background(), own) // nil for an ObjectErrors
 		}
 	}
 }
 
-// Get walks the objects that have a value, in the order of keys if the store has
-// one. The walk is of one state, the newest when it begins.
+// Get walks the objects with a value, in the order of keys if the store is ordered.
+// It sees one state, the newest when it begins.
 func (x *Index[T]) Get(value string) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		if x.store != nil {
@@ -86,7 +84,7 @@ func (x *Index[T]) Get(value string) iter.Seq[T] {
 	}
 }
 
-// has asks the function, where no index remembers its answer.
+// has calls the function, for a store without indexes.
 func (x *Index[T]) has(object T, value string) (has bool) {
 	defer func() {
 		if recover() != nil {
@@ -96,9 +94,9 @@ func (x *Index[T]) has(object T, value string) (has bool) {
 	return x.value(object) == value
 }
 
-// Drop takes the index away. Get goes on to work, by a walk over all objects.
+// Drop removes the index. Get still works, by a walk over all objects.
 func (x *Index[T]) Drop() {
 	if x.store != nil {
-		_ = x.store.DropIndex(x.name) // it is gone, which is what was wanted
+		_ = x.store.DropIndex(x.name) // it fails only if there is no such index
 	}
 }

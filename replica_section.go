@@ -9,35 +9,34 @@ import (
 	"time"
 )
 
-// A Section is one of several sources that a replica copies side by side, such
-// as one namespace of many: its part of the keys is no other's.
+// A Section is one of several sources of a replica, such as one namespace of many.
+// Sections do not share keys.
 type Section[T any] struct {
-	// Name tells the section from the others. It stands behind the replica's in errors
-	// and Health.
+	// Name is unique among the sections. It follows the replica's name in errors and
+	// Health.
 	Name   string
 	Source Source[T]
-	// Prefix is what the section's keys begin with, and no other section's do, such as
-	// "kube-system/". Other keys are not seen, nor taken away, by this section, and bad
-	// objects if its source tells of them.
+	// Prefix is the prefix of the section's keys, and of no other section's, such as
+	// "kube-system/". The section neither reads nor deletes other keys; an object of its
+	// source with another key is bad.
 	//
 	// Why not a function: then a list of one namespace would have to be compared with all
 	// objects of all namespaces.
 	Prefix Key
 }
 
-// NewReplicaOf returns one replica of several sections. Each is listed, watched
-// and repaired by itself; readers and subscribers see one collection.
+// NewReplicaOf returns one replica of several sections. Each is listed, watched and
+// repaired separately; readers and subscribers see one collection.
 //
 //   - The replica is synced when all sections are.
-//   - Its version is the oldest that any section has reached, which is why the
-//     sources must share one order of versions, as all of one server do. A quiet
-//     section advances by its bookmarks only: those who wait for a write of
-//     their own use [Replica.WaitForKey].
-//   - Health is that of the worst off; Health.Sections has each.
+//   - Its version is the oldest of its sections'. The sources must therefore share one
+//     order of versions, as those of one server do. A quiet section advances only by
+//     its bookmarks: to wait for a write, use [Replica.WaitForKey].
+//   - Health is that of the section in the worst state; Health.Sections has each.
 //   - The functions of opts may be called by several goroutines at a time.
 //
-// Why not one source that merges others: their versions interleave, and the
-// engine would take every step back for a source that went back in time.
+// Why not one source that merges others: their versions interleave, and every step
+// back would look like a source that went back in time.
 func NewReplicaOf[T any](sections []Section[T], store ReadStore[T], opts Options[T]) (*Replica[T], error) {
 	if len(sections) == 0 || store == nil {
 		return nil, fmt.Errorf("tarn: a replica needs a source and a store (%q has %d sections, store %v)", opts.Name, len(sections), store != nil)
@@ -55,7 +54,8 @@ func NewReplicaOf[T any](sections []Section[T], store ReadStore[T], opts Options
 	return r, nil
 }
 
-// checkSections says what keeps sections from standing side by side.
+// checkSections checks that each section has a source and a unique name, and that their
+// prefixes do not overlap.
 func checkSections[T any](sections []Section[T]) error {
 	sorted := slices.SortedFunc(slices.Values(sections), func(a, b Section[T]) int { return cmp.Compare(a.Prefix, b.Prefix) })
 	names := map[string]bool{}
@@ -73,8 +73,8 @@ func checkSections[T any](sections []Section[T]) error {
 	return nil
 }
 
-// ownedSource is the source of a section, as the section may see it. An object of
-// another's is bad: it would be added beside the other's, and never taken away.
+// ownedSource is the source of a section. An object outside of the section is bad: the
+// section would add it and never delete it.
 type ownedSource[T any] struct {
 	Source[T]
 	prefix  Key
@@ -95,15 +95,15 @@ func (o ownedSource[T]) Describe(object T) (Meta, error) {
 	return m, err
 }
 
-// section is one at work. A replica of a single source has one without a name, which
-// owns all keys.
+// section is a running section. A replica of a single source has one without a name,
+// which owns all keys.
 type section[T any] struct {
 	name      string
 	prefix    Key
 	reflector *Reflector[T]
 }
 
-// fullName is what the section's reflector is called in a replica of this name.
+// fullName is the name of the section's reflector in a replica of this name.
 func (s section[T]) fullName(replica string) string {
 	if s.name == "" {
 		return replica
@@ -111,7 +111,7 @@ func (s section[T]) fullName(replica string) string {
 	return fmt.Sprintf("%s (%s)", replica, s.name)
 }
 
-// rename gives the reflector another name, before it runs.
+// rename changes the name of a reflector that does not run yet.
 func (r *Reflector[T]) rename(name string) {
 	r.opts.Name = name
 	r.monitor.update(func(h *Health) { h.Name = name })
@@ -147,7 +147,7 @@ func (r *Replica[T]) connect() {
 	}
 }
 
-// ownedReader shows a section its own part of the store.
+// ownedReader reads the section's part of the store.
 type ownedReader[T any] struct {
 	store   ReadStore[T]
 	prefix  Key
@@ -164,8 +164,8 @@ func (o ownedReader[T]) Get(key Key) (object T, ok bool) {
 
 func (o ownedReader[T]) All() iter.Seq2[Key, T] { return withPrefix(o.store, o.prefix) }
 
-// withPrefix walks the objects whose keys have a prefix, and no others if the store is
-// in the order of keys.
+// withPrefix walks the objects whose keys have a prefix, and skips the others without a
+// walk if the store is ordered by key.
 func withPrefix[T any](store ReadStore[T], prefix Key) iter.Seq2[Key, T] {
 	if prefix == "" {
 		return store.All()
@@ -192,15 +192,14 @@ func (o ownedReader[T]) Len() int {
 
 func (o ownedReader[T]) Version() Version { return o.fanout.position(o.section) }
 
-// together is the Health of several sections as one: what is said holds for all
-// of them.
-func together(name string, sections []Health) Health {
+// mergeHealth combines the Health of several sections into one that holds for all.
+func mergeHealth(name string, sections []Health) Health {
 	all := Health{Name: name, Synced: true, Lists: map[string]int64{}, Sections: sections}
 	all.State, all.Version = sections[0].State, sections[0].Version
 	all.WatchSince, all.WatchAge = sections[0].WatchSince, sections[0].WatchAge
-	var words []time.Time
+	var contacts []time.Time
 	for _, h := range sections {
-		if badness(h.State) > badness(all.State) {
+		if severity(h.State) > severity(all.State) {
 			all.State = h.State
 		}
 		if c, ok := h.Version.Compare(all.Version); !ok {
@@ -210,7 +209,7 @@ func together(name string, sections []Health) Health {
 		}
 		all.Synced = all.Synced && h.Synced
 		all.FromDisk = all.FromDisk || h.FromDisk
-		words = append(words, h.LastContact)
+		contacts = append(contacts, h.LastContact)
 		all.Age = max(all.Age, h.Age)
 		if h.Err != nil && (all.Err == nil || h.ErrSince.Before(all.ErrSince)) {
 			all.Err, all.ErrSince = h.Err, h.ErrSince
@@ -236,15 +235,15 @@ func together(name string, sections []Health) Health {
 		all.Rewinds += h.Rewinds
 		all.WatchListGivenUp = all.WatchListGivenUp || h.WatchListGivenUp
 	}
-	all.LastContact = slices.MinFunc(words, time.Time.Compare)
+	all.LastContact = slices.MinFunc(contacts, time.Time.Compare)
 	all.Bad = all.Bad[:min(len(all.Bad), maxBadListed)]
 	slices.SortStableFunc(all.Damage.Recent, func(a, b Damage) int { return a.Since.Compare(b.Since) })
 	all.Damage.Recent = all.Damage.Recent[max(0, len(all.Damage.Recent)-maxDamageListed):]
 	return all
 }
 
-// badness orders states by how much they keep a replica from following: a state
-// that some sections are in is told if no other is worse off.
-func badness(s State) int {
+// severity orders states by how far they are from following: a replica has the most
+// severe state of its sections.
+func severity(s State) int {
 	return slices.Index([]State{StateStopped, StateWatching, StateIdle, StateListing, StateWaiting}, s)
 }

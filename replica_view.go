@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// A View is one state of each of several replicas, such as pods and nodes, so
-// that what is read from one can be looked up in another.
+// A View is one state of each of several replicas, such as pods and nodes, to look up
+// objects of one in another.
 //
-//   - Each state is the newest that its replica had when the view was made, with
-//     its version, and stays as it is until Close.
-//   - If asked, by [Replica.AtLeast], NewView waits until each has reached a
-//     version: after writes to several collections it shows all of them.
+//   - Each state is the newest of its replica when the view is made. It does not
+//     change until Close.
+//   - With [Replica.AtLeast], NewView waits until a replica has reached a version:
+//     after writes to several collections the view shows all of them.
 //   - Any number of goroutines may read it.
 //
-// Each replica has its own stream from the server, so one may be ahead of another:
-// a pod may be there before its node. Whoever cannot have that waits, by AtLeast,
-// until the nodes have reached the version of the pods.
+// Each replica has its own stream from the server, so one may be ahead of another: a
+// view may have a pod without its node. To prevent this, use AtLeast to wait until the
+// nodes have reached the version of the pods.
 type View struct {
 	members []Member
 	// states has a Snapshot[T] for each *Replica[T].
@@ -26,20 +26,20 @@ type View struct {
 	closes []func()
 }
 
-// A Member is a replica as a [View] takes it: the *[Replica] itself, or what its
-// AtLeast gives.
+// A Member is a replica in a [View]: the *[Replica] itself, or the result of its
+// AtLeast.
 type Member interface {
-	// ready waits until the member may be seen.
+	// ready waits until the member has the version that it must show.
 	ready(ctx context.Context) error
-	// enter takes the member's state into the view.
+	// enter adds the member's state to the view.
 	enter(v *View) error
-	// told is the member with the version that it has in the view.
-	told(v *View) string
+	// label is the name of the member and its version in the view.
+	label(v *View) string
 }
 
-// NewView takes a state of each member, after it has waited as they say. It
-// fails, with nothing taken, if ctx ends first or a store keeps no states. Close
-// ends the view.
+// NewView waits for each member's version and takes a snapshot of each. It fails, and
+// holds no snapshot, if ctx ends first or a store has no snapshots. Close releases the
+// view.
 func NewView(ctx context.Context, members ...Member) (*View, error) {
 	for i, m := range members {
 		if m == nil {
@@ -59,7 +59,7 @@ func NewView(ctx context.Context, members ...Member) (*View, error) {
 	return v, nil
 }
 
-// Close lets the states go. What is read afterwards may be incomplete.
+// Close releases the snapshots. Reads after it may be incomplete.
 func (v *View) Close() {
 	for _, end := range v.closes {
 		end()
@@ -71,7 +71,7 @@ func (v *View) Close() {
 func (v *View) String() string {
 	each := make([]string, len(v.members))
 	for i, m := range v.members {
-		each[i] = m.told(v)
+		each[i] = m.label(v)
 	}
 	return strings.Join(each, ", ")
 }
@@ -79,11 +79,11 @@ func (v *View) String() string {
 // errNotInView says that a replica was not among the members.
 var errNotInView = errors.New("it is not in this view: name it when the view is made")
 
-// In reads the replica as a view has it. The error says that the view was made
-// without this replica.
+// In returns the replica's state in a view. It fails if the replica is not a member of
+// the view.
 //
-// What is returned can do all that the store's snapshots can; those of package
-// memory find by index and by query too.
+// The result has all methods of the store's snapshots; those of package memory support
+// indexes and queries too.
 func (r *Replica[T]) In(v *View) (Reader[T], error) {
 	state, ok := v.states[r].(Snapshot[T])
 	if !ok {
@@ -113,7 +113,7 @@ func (r *Replica[T]) enter(v *View) error {
 	return nil
 }
 
-func (r *Replica[T]) told(v *View) string {
+func (r *Replica[T]) label(v *View) string {
 	state, err := r.In(v)
 	if err != nil {
 		return err.Error()
@@ -124,19 +124,19 @@ func (r *Replica[T]) told(v *View) string {
 	return fmt.Sprintf("%s at %s", r.name(), state.Version())
 }
 
-// AtLeast is the replica as a member of a view that must show version v or a
-// later one; see [Replica.WaitFor]. With keys, only what is said of those
-// matters; see [Replica.WaitForKey].
-func (r *Replica[T]) AtLeast(v Version, keys ...Key) Member { return reached[T]{r, v, keys} }
+// AtLeast is the replica as a member of a view that shows version v or a later one;
+// see [Replica.WaitFor]. With keys, it waits only for their sections; see
+// [Replica.WaitForKey].
+func (r *Replica[T]) AtLeast(v Version, keys ...Key) Member { return memberAtLeast[T]{r, v, keys} }
 
-// reached is a replica that has reached a version.
-type reached[T any] struct {
+// memberAtLeast is a member that waits for a version.
+type memberAtLeast[T any] struct {
 	*Replica[T]
 	version Version
 	keys    []Key
 }
 
-func (m reached[T]) ready(ctx context.Context) error {
+func (m memberAtLeast[T]) ready(ctx context.Context) error {
 	if err := m.Replica.ready(ctx); err != nil {
 		return err
 	}

@@ -7,24 +7,23 @@ import (
 
 // Version is a point in a source's history.
 //
-// It is opaque, except that two decimal versions can be told older from newer.
-// An empty or non-numeric version is never a duplicate and never a rewind.
+// It is opaque, except that decimal versions are ordered. An empty or non-numeric
+// version is never a duplicate and never a rewind.
 //
-// A source's own versions are never [Any]: number from 1.
+// A source must not use [Any] as a version: its numbers begin at 1.
 type Version string
 
 const (
 	// Latest asks for the newest state, read consistently.
 	Latest Version = ""
-	// Any accepts whatever state is at hand: the cheapest read.
+	// Any accepts every state: the cheapest read.
 	Any Version = "0"
 )
 
-// Compare tells whether v is older (-1), the same (0) or newer (+1) than w. Its
-// second result is false when that cannot be known.
+// Compare reports whether v is older than (-1), the same as (0) or newer than (+1)
+// w. Its second result is false if one of them is not a number.
 //
-// The numbers are compared as text, so that a version may have more digits than
-// any integer type.
+// It compares digits as text, so that a version may exceed any integer type.
 func (v Version) Compare(w Version) (int, bool) {
 	a, ok := v.digits()
 	if !ok {
@@ -40,13 +39,13 @@ func (v Version) Compare(w Version) (int, bool) {
 	return strings.Compare(a, b), true
 }
 
-// OlderThan says whether v is known to be older than w.
+// OlderThan reports whether both are numbers and v is the smaller one.
 func (v Version) OlderThan(w Version) bool {
 	c, ok := v.Compare(w)
 	return ok && c < 0
 }
 
-// digits gives the number without leading zeros.
+// digits returns the number without leading zeros.
 func (v Version) digits() (string, bool) {
 	if v == "" {
 		return "", false

@@ -14,38 +14,39 @@ import (
 	"github.com/tarnproject/tarn"
 )
 
-// maxFindings is how many findings a report has at most.
+// maxFindings is the largest number of findings in a report.
 const maxFindings = 100
 
 // Report is what [Check] found.
 type Report struct {
 	Dir string
-	// Bytes is how long the file is, LogBytes its log.
+	// Bytes is the size of the file, LogBytes that of its log.
 	Bytes, LogBytes int64
 	Encrypted       bool
 	Collections     []Checked
-	// Findings are what is wrong; More counts those beyond the first hundred.
+	// Findings are the defects; More counts those beyond the first hundred.
 	Findings []Finding
 	More     int
 }
 
-// Checked is what was found of a collection.
+// Checked is the result for one collection.
 type Checked struct {
 	Name    string
 	Version tarn.Version
-	// Heard is when the source was last heard before that state was written.
+	// Heard is the time of the last contact with the source before that state was
+	// written.
 	Heard time.Time
-	// Objects is how many there are, Bad how many of them are damaged, Missing how many
-	// more there should be.
+	// Objects is the number of objects, Bad that of the damaged ones, Missing that of
+	// the objects that are not there.
 	Objects, Bad, Missing int
 	// Complete says that the next start serves the collection and resumes from its
 	// version.
 	Complete bool
 }
 
-// Finding is one thing that is wrong. It has names, and no content.
+// Finding is one defect. It has names, and no content.
 type Finding struct {
-	// Collection and Key say where, as far as that is known.
+	// Collection and Key are its place, as far as known.
 	Collection string
 	Key        tarn.Key
 	Text       string
@@ -62,7 +63,7 @@ func (f Finding) String() string {
 	return where + f.Text
 }
 
-// Sound says that nothing is wrong.
+// Sound reports whether there are no findings.
 func (r *Report) Sound() bool { return len(r.Findings) == 0 }
 
 func (r *Report) found(collection string, key tarn.Key, text string) {
@@ -73,20 +74,20 @@ func (r *Report) found(collection string, key tarn.Key, text string) {
 	r.Findings = append(r.Findings, Finding{collection, key, strings.ReplaceAll(text, "\n", "; ")})
 }
 
-// Check looks at all that a directory holds, as fsck does at a file system: the
-// directory's owner and mode, the structure of the database, its tables, and every
-// row by its checksum. It changes nothing, and may run beside a mirror, of which it
-// then sees one state. The key is nil if the directory is not encrypted.
+// Check checks a directory, as fsck checks a file system: its owner and mode, the
+// structure of the database, its tables, and every row by its checksum. It changes
+// nothing. It may run while a mirror writes, and then sees one state. The key is nil
+// if the directory is not encrypted.
 //
 // It fails if there is nothing to check: no replica, another key, another format.
-// What is damaged is a finding.
+// Damage is a finding, not an error.
 func Check(ctx context.Context, dir string, key []byte) (*Report, error) {
 	path := filepath.Join(dir, fileName)
 	if _, err := os.Stat(path); err != nil {
 		return nil, noReplica(dir, err)
 	}
 	r := &Report{Dir: dir, Encrypted: key != nil, Bytes: fileSize(path), LogBytes: fileSize(path + "-wal")}
-	for _, text := range looseEnds(dir) {
+	for _, text := range accessProblems(dir) {
 		r.found("", "", text)
 	}
 	err := readGuarded(ctx, path, maxGrace, func(conn *sqlite3.Conn, _ *stopper) error { return r.file(ctx, conn, key, nil) })
@@ -96,7 +97,7 @@ func Check(ctx context.Context, dir string, key []byte) (*Report, error) {
 	case errors.Is(err, ErrKey) || errors.Is(err, ErrNewerFormat) || errors.Is(err, errForeign):
 		return nil, fmt.Errorf("sqlite: %s cannot be checked: %w", dir, err)
 	case errors.Is(err, errOutdated):
-		return nil, fmt.Errorf("sqlite: %s cannot be checked: %w: whoever keeps it will build it anew when started", dir, err)
+		return nil, fmt.Errorf("sqlite: %s cannot be checked: %w: the next start of its writer builds it again", dir, err)
 	case unreadable(err):
 		r.found("", "", withoutKind(err))
 	case err != nil:
@@ -105,8 +106,8 @@ func Check(ctx context.Context, dir string, key []byte) (*Report, error) {
 	return r, nil
 }
 
-// file checks one state of a database. saved, if it is set, is told of each
-// collection, and of each of its units that is good.
+// file checks one state of a database. It calls saved, if set, for each collection, and
+// the returned function for each good unit.
 func (r *Report) file(ctx context.Context, conn *sqlite3.Conn, key []byte, saved func(*unitReader) (func(*unit) error, error)) error {
 	conn.SetInterrupt(ctx)
 	if err := first(distrust(conn), conn.BusyTimeout(busyTimeout), tolerate(conn), conn.Exec("PRAGMA temp_store=MEMORY; BEGIN")); err != nil {
@@ -132,8 +133,8 @@ func (r *Report) file(ctx context.Context, conn *sqlite3.Conn, key []byte, saved
 	return nil
 }
 
-// keys are those of the file. Where its header or its list of tables is damaged, they
-// may still be found, and with them what is not.
+// keys returns the keys of the file. It may find them even if the header or the list of
+// tables is damaged, and then the undamaged rows can be read.
 func (r *Report) keys(conn *sqlite3.Conn, key []byte) (*fileKeys, error) {
 	keys, err := readFormat(conn, key)
 	if !unreadable(err) {
@@ -146,11 +147,11 @@ func (r *Report) keys(conn *sqlite3.Conn, key []byte) (*fileKeys, error) {
 	return nil, err
 }
 
-// tolerate lets a file be read of which the end is missing: SQLite refuses that unless
-// whoever reads it may repair it.
+// tolerate makes a truncated file readable: SQLite refuses it unless the connection may
+// repair it.
 func tolerate(conn *sqlite3.Conn) error {
 	if _, err := number(conn, "SELECT count(*) FROM sqlite_schema"); !errors.Is(err, sqlite3.CORRUPT) {
-		return nil // what else is wrong is told when it is read
+		return nil // a read reports other defects
 	}
 	if _, err := conn.Config(sqlite3.DBCONFIG_DEFENSIVE, false); err != nil {
 		return err
@@ -168,12 +169,12 @@ func (r *Report) structure(conn *sqlite3.Conn) error {
 	})
 	if unreadable(err) {
 		r.found("", "", "the database cannot be read: "+err.Error())
-		return nil // some of it may be
+		return nil // parts of it may be readable
 	}
 	return err
 }
 
-// collections are those whose rows are good.
+// collections returns the collections whose rows are good.
 func (r *Report) collections(conn *sqlite3.Conn, keys *fileKeys) (rows []collectionRow, err error) {
 	err = query(conn, "SELECT "+collectionColumns+" FROM tarn_collections ORDER BY id", func(row *sqlite3.Stmt) error {
 		c, wrong := scanCollection(row, keys)
@@ -193,7 +194,7 @@ func (r *Report) collections(conn *sqlite3.Conn, keys *fileKeys) (rows []collect
 
 // collection checks the units of a collection.
 func (r *Report) collection(conn *sqlite3.Conn, keys *fileKeys, row collectionRow, saved func(*unitReader) (func(*unit) error, error)) error {
-	c := Checked{Name: row.name, Version: row.state.version, Heard: row.state.heard, Complete: row.state.whole && !row.state.unsound && row.state.version != ""}
+	c := Checked{Name: row.name, Version: row.state.version, Heard: row.state.lastContact, Complete: row.state.whole && !row.state.incomplete && row.state.version != ""}
 	before := len(r.Findings) + r.More
 	units, err := newUnitReader(conn, keys, row)
 	if unreadable(err) {
@@ -205,7 +206,7 @@ func (r *Report) collection(conn *sqlite3.Conn, keys *fileKeys, row collectionRo
 	if err != nil {
 		return err
 	}
-	// What objects say can be right although somebody has changed the tables.
+	// Objects can be good although the tables were changed.
 	if err := checkSchema(conn, units.layout.made); unreadable(err) {
 		r.found(row.name, "", err.Error())
 	} else if err != nil {
@@ -249,11 +250,11 @@ func (r *Report) collection(conn *sqlite3.Conn, keys *fileKeys, row collectionRo
 	return nil
 }
 
-// unreadable says that something cannot be read because of what the file has, or has
-// not: of a table that is missing SQLite says no more than that there is an error.
+// unreadable reports whether an error comes from the content of the file. For a missing
+// table SQLite returns only the generic ERROR.
 func unreadable(err error) bool { return damaged(err) || errors.Is(err, sqlite3.ERROR) }
 
-// withoutKind is what is wrong, without saying that it is.
+// withoutKind is the text of an error without the prefix of errBadRow.
 func withoutKind(err error) string { return strings.TrimPrefix(err.Error(), errBadRow.Error()+": ") }
 
 // strays counts the rows that belong to no object.
@@ -279,7 +280,7 @@ func (r *Report) strays(conn *sqlite3.Conn, row collectionRow, l layout) error {
 	return nil
 }
 
-// examine is what a report says of a file that is given up, in lines.
+// examine returns the lines of a report about a damaged file.
 func examine(dir string, key []byte, limit time.Duration) (lines []string) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()

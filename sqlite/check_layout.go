@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// layout is which tables a collection has, as its row in tarn_collections says: the
-// identity ends with the statements that made them, for the id 0.
+// layout lists the tables of a collection, from its row in tarn_collections: the identity
+// ends with the statements that made them, for the id 0.
 type layout struct {
 	// made are the statements for the collection's own id.
 	made []string

@@ -12,8 +12,8 @@ import (
 	"github.com/tarnproject/tarn"
 )
 
-// unit is all that a file has of one object: its row, and what SQL sees of it. Damage
-// to any part of it is damage to all: what SQL shows must be what the object says.
+// unit is all rows of one object: its own row, and its rows for SQL. Damage to one part
+// counts for the whole unit: SQL must show what the object contains.
 type unit struct {
 	id    int64
 	key   tarn.Key
@@ -33,7 +33,7 @@ type unit struct {
 type wideUnit struct {
 	value any
 	sum   Sum
-	// shared are id and sum of the value of a column that is shared, words what fills
+	// shared holds id and sum of a value in a shared column, words the texts that fill
 	// its holes.
 	shared sharedUnit
 	words  []any
@@ -69,11 +69,11 @@ func newUnitReader(conn *sqlite3.Conn, keys *fileKeys, row collectionRow) (*unit
 	return r, err
 }
 
-// all calls each for every unit that can be found, with what is wrong with it.
+// all calls each for every unit that can be found, with its defect.
 //
-// Where rows cannot be read, it goes on behind them, in ever larger steps: a page that
-// is damaged has rows of some ids, and those before and after it are good.
-func (r *unitReader) all(each func(u *unit, wrong error) error) (lost error) {
+// Where rows cannot be read, it skips ids in growing steps: a damaged page has rows of
+// some ids, and the rows before and after it are good.
+func (r *unitReader) all(each func(u *unit, wrong error) error) (unread error) {
 	const furthest = 1 << 50
 	next, step := int64(-1<<62), int64(1)
 	for next < furthest {
@@ -95,17 +95,17 @@ func (r *unitReader) all(each func(u *unit, wrong error) error) (lost error) {
 		case failed != nil:
 			return failed
 		case err == nil:
-			return lost
+			return unread
 		case !unreadable(err):
 			return err
 		}
-		lost = fmt.Errorf("%w: rows cannot be read: %w", errBadRow, err)
+		unread = fmt.Errorf("%w: rows cannot be read: %w", errBadRow, err)
 		next, step = max(next, 0)+step, 2*step
 	}
-	return lost
+	return unread
 }
 
-// check reads the rest of a unit, and says what is wrong with it.
+// check reads the rest of a unit, and returns its defect.
 func (r *unitReader) check(u *unit) error {
 	if _, err := r.packer.unpack(u.key, u.sum, u.body, nil); err != nil {
 		return err
@@ -216,7 +216,7 @@ func (r *unitReader) readShared(u *unit, column string, part Sum) (w wideUnit, e
 	return w, err
 }
 
-// shared checks a value once for all that refer to it.
+// shared checks a value once for all rows that refer to it.
 func (r *unitReader) shared(column string, id int64) sharedUnit {
 	if known, ok := r.known[column][id]; ok {
 		return known

@@ -15,79 +15,78 @@ import (
 
 // Collection says what a [Store] holds.
 type Collection struct {
-	// Name tells it from others in the same directory: letters, digits and
-	// underscores, such as "pods" or "deployments_apps".
+	// Name is unique in the directory: letters, digits and underscores, such as
+	// "pods" or "deployments_apps".
 	Name string
-	// Identity says of what the content is a copy: which server, which objects of
-	// it. Content of another identity is dropped, not taken for this one's.
+	// Identity names what the content is a copy of: which server, which of its
+	// objects. Content of another identity is dropped.
 	Identity string
-	// Dictionary is what its objects are likely to have in common, at best an object of
-	// the kind that is made up; they are compressed against it. It is kept in the file,
-	// also after they are gone, so it must not be made of objects.
+	// Dictionary is content that the objects are likely to share, at best an invented
+	// object of the kind; objects are compressed against it. The file keeps it even
+	// after the objects are deleted, so it must not contain real content.
 	Dictionary []byte
 }
 
-// state is what a collection shows, as it was last committed.
+// state is the last committed state of a collection.
 type state struct {
 	version tarn.Version
-	// positions is where each section stood; see encodePositions.
+	// positions holds the position of each section; see encodePositions.
 	positions string
-	// heard is when the source was last heard before.
-	heard   time.Time
-	objects int64
+	// lastContact is the time of the last contact with the source before.
+	lastContact time.Time
+	objects     int64
 	// sum is that of the checksums of all objects.
 	sum uint64
-	// whole says that everything is there that belongs to the version.
+	// whole says that the file has everything that belongs to the version.
 	whole bool
-	// unsound says that the source said more, which could not be taken.
-	unsound bool
+	// incomplete says that the copy could not take everything that the source sent.
+	incomplete bool
 }
 
-// Of whole and unsound one column is made.
+// One column stores whole and incomplete.
 const (
 	notWhole int64 = iota
-	wholeAndSound
-	wholeUnsound
+	wholeAndComplete
+	wholeIncomplete
 )
 
-func (s state) soundness() int64 {
+func (s state) completeness() int64 {
 	switch {
 	case !s.whole:
 		return notWhole
-	case s.unsound:
-		return wholeUnsound
+	case s.incomplete:
+		return wholeIncomplete
 	default:
-		return wholeAndSound
+		return wholeAndComplete
 	}
 }
 
-// collection is a collection in its file. It belongs to whoever has the DB's lock.
+// collection is a collection in its file. The DB's lock guards it.
 type collection struct {
 	Collection
 	db *DB
 	// identity is all that must be the same for the content to be of use.
 	identity string
 	id       int64
-	// label is the caller's: it goes to the file that takes the place of a damaged
-	// one too.
+	// label is the caller's. A file that replaces a damaged one gets it too.
 	label  string
 	table  *prepared
 	state  state
 	packer *packer
 	// stmts are those of the writing connection.
 	stmts writeStmts
-	// dropped says that content was, when the collection was attached.
+	// dropped says that attach dropped content.
 	dropped bool
 	// released says that another store may have the collection now.
 	released bool
-	// note is what happened to the content when it was opened.
+	// note describes what happened to the content on opening.
 	note string
-	// health is what is told without the lock, which may be held for long.
+	// health is readable without the lock, which may be held for long.
 	health atomic.Pointer[tarn.SinkHealth]
 }
 
-// tell makes version and note known.
-func (c *collection) tell() {
+// publishState copies version and note to health.
+func (c *collection) publishState() {
 	c.health.Store(&tarn.SinkHealth{Version: c.state.version, Note: c.note})
 }
 
@@ -96,11 +95,11 @@ type writeStmts struct {
 	table                        tableStmts
 }
 
-// close ends the statements, which a file that goes on would keep otherwise.
+// close closes the statements, which would otherwise stay open with the file.
 func (w writeStmts) close() {
 	all := []*sqlite3.Stmt{w.find, w.update, w.insert, w.remove}
 	for _, stmt := range append(all, w.table.all()...) {
-		_ = stmt.Close() // it tells again how it last went
+		_ = stmt.Close() // it repeats the last error
 	}
 }
 
@@ -109,12 +108,12 @@ func (c *collection) objectsTable() string { return objectsTable(c.id) }
 func objectsTable(id int64) string { return fmt.Sprintf("tarn_objects_%d", id) }
 
 // objectsDDL makes the table of objects. sum is a checksum of key and object, found one
-// of what the row is found by, parts those of its wide values.
+// of the indexed values, parts those of the wide values.
 func objectsDDL(id int64) string {
 	return "CREATE TABLE " + objectsTable(id) + " (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, sum BLOB NOT NULL, found INTEGER NOT NULL, parts BLOB, body BLOB NOT NULL)"
 }
 
-// add makes a collection known and opens it.
+// add registers a collection and opens it.
 func (db *DB) add(c *collection) error {
 	if !plainName(c.Name) {
 		return fmt.Errorf("sqlite: %q cannot be the name of a collection: use letters, digits and underscores, and begin with a letter", c.Name)
@@ -141,14 +140,13 @@ func (db *DB) add(c *collection) error {
 	return nil
 }
 
-// plainName says whether a name can be a table's: it is a plain word, and none of
-// ours.
+// plainName reports whether a name can be a table's: a plain word that is not reserved.
 func plainName(name string) bool {
 	lower := strings.ToLower(name)
 	return plainWord(name) && !strings.HasPrefix(lower, "tarn_") && !strings.HasPrefix(lower, "sqlite_")
 }
 
-// plainWord says whether a name can stand in SQL as it is.
+// plainWord reports whether a name needs no quotes in SQL.
 func plainWord(name string) bool {
 	for i, r := range name {
 		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
@@ -159,7 +157,7 @@ func plainWord(name string) bool {
 	return name != "" && len(name) <= 200
 }
 
-// resumeCollections opens in a new file, or connection, what was open before.
+// resumeCollections opens the same collections in a new file or connection.
 func (db *DB) resumeCollections() error {
 	for _, c := range db.collections {
 		c.stmts = writeStmts{} // of a connection that is closed
@@ -170,10 +168,10 @@ func (db *DB) resumeCollections() error {
 	return nil
 }
 
-// attach finds the collection in the file, or makes it there. What is there of
-// another identity is dropped.
+// attach finds the collection in the file, or creates it. It drops content of another
+// identity.
 func (c *collection) attach() error {
-	defer c.tell()
+	defer c.publishState()
 	c.packer.keys, c.dropped = c.db.keys, false
 	err := c.db.transact(func(conn *sqlite3.Conn) error {
 		found, err := c.find(conn)
@@ -193,7 +191,7 @@ func (c *collection) attach() error {
 	return err
 }
 
-// find reads the collection's row, and says whether it can be used.
+// find reads the collection's row, and reports whether it can be used.
 func (c *collection) find(conn *sqlite3.Conn) (found bool, err error) {
 	row, err := readCollection(conn, c.db.keys, c.Name)
 	c.id = row.id
@@ -206,7 +204,7 @@ func (c *collection) find(conn *sqlite3.Conn) (found bool, err error) {
 		if firstLine(row.identity) == firstLine(c.identity) {
 			c.note = "it was written by another version, with other fields"
 		}
-		c.db.tell(slog.LevelWarn, "a collection on disk is built anew from the source", "collection", c.Name, "cause", c.note)
+		c.db.logEvent(slog.LevelWarn, "a collection on disk is built again from the source", "collection", c.Name, "cause", c.note)
 		c.dropped = true
 		return false, c.drop(conn)
 	}
@@ -243,7 +241,7 @@ func firstLine(s string) string {
 	return fmt.Sprintf("%q", line)
 }
 
-// drop removes the collection. Its bytes are overwritten in the file, and are in the
+// drop removes the collection. Its bytes are overwritten in the file, and stay in the
 // log until [DB.erase].
 func (c *collection) drop(conn *sqlite3.Conn) error {
 	// The tables may be those of another version, with other columns.

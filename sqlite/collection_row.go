@@ -9,10 +9,10 @@ import (
 	"github.com/tarnproject/tarn"
 )
 
-// collectionRow is what tarn_collections has of a collection.
+// collectionRow is the row of a collection in tarn_collections.
 //
-// It is always written and read as a whole, since it has a checksum of all of it: a
-// version with a flipped bit would be resumed from as if it were right.
+// It is always written and read as a whole, because it has a checksum: without one, a
+// restart would resume from a version with a flipped bit.
 type collectionRow struct {
 	id             int64
 	name, identity string
@@ -25,7 +25,7 @@ const collectionColumns = "id, name, identity, version, heard_ms, objects, whole
 // values are those of the columns.
 func (r collectionRow) values(keys *fileKeys) []any {
 	s := r.state
-	return []any{r.id, r.name, r.identity, string(s.version), s.heard.UnixMilli(), s.objects, s.soundness(), int64(s.sum), s.positions, r.label, r.proof(keys)}
+	return []any{r.id, r.name, r.identity, string(s.version), s.lastContact.UnixMilli(), s.objects, s.completeness(), int64(s.sum), s.positions, r.label, r.proof(keys)}
 }
 
 func (r collectionRow) proof(keys *fileKeys) Sum {
@@ -35,7 +35,7 @@ func (r collectionRow) proof(keys *fileKeys) Sum {
 		for _, text := range []string{r.name, r.identity, string(s.version), s.positions, r.label} {
 			h.text(text)
 		}
-		for _, n := range []int64{r.id, s.heard.UnixMilli(), s.objects, s.soundness(), int64(s.sum)} {
+		for _, n := range []int64{r.id, s.lastContact.UnixMilli(), s.objects, s.completeness(), int64(s.sum)} {
 			h.int(n)
 		}
 	})
@@ -47,8 +47,8 @@ func scanCollection(row *sqlite3.Stmt, keys *fileKeys) (collectionRow, error) {
 	r := collectionRow{
 		id: row.ColumnInt64(0), name: row.ColumnText(1), identity: row.ColumnText(2),
 		state: state{
-			version: tarn.Version(row.ColumnText(3)), heard: time.UnixMilli(row.ColumnInt64(4)), objects: row.ColumnInt64(5),
-			whole: whole != notWhole, unsound: whole == wholeUnsound, sum: uint64(row.ColumnInt64(7)), positions: row.ColumnText(8),
+			version: tarn.Version(row.ColumnText(3)), lastContact: time.UnixMilli(row.ColumnInt64(4)), objects: row.ColumnInt64(5),
+			whole: whole != notWhole, incomplete: whole == wholeIncomplete, sum: uint64(row.ColumnInt64(7)), positions: row.ColumnText(8),
 		},
 		label: row.ColumnText(9),
 	}
@@ -58,7 +58,7 @@ func scanCollection(row *sqlite3.Stmt, keys *fileKeys) (collectionRow, error) {
 	return r, nil
 }
 
-// readCollection reads the row of a collection; its id is 0 if there is none.
+// readCollection reads the row of a collection; the id is 0 if there is no row.
 func readCollection(conn *sqlite3.Conn, keys *fileKeys, name string) (r collectionRow, err error) {
 	err = query(conn, "SELECT "+collectionColumns+" FROM tarn_collections WHERE name=?", func(row *sqlite3.Stmt) (err error) {
 		r, err = scanCollection(row, keys)

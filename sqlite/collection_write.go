@@ -13,7 +13,7 @@ type entry struct {
 	sum  Sum
 	body []byte
 	row  Row
-	// found is a checksum of what the row is found by, parts the sums of its wide
+	// found is a checksum of the indexed values, parts holds the sums of the wide
 	// values.
 	found int64
 	parts []byte
@@ -50,8 +50,8 @@ func (c *collection) clear(conn *sqlite3.Conn) error {
 	return nil
 }
 
-// writeEntry writes one object, or takes it out, and keeps count. Why not an
-// upsert: it tells neither whether the row was there nor its checksum.
+// writeEntry writes or deletes one object, and updates the count. Why not an upsert: it
+// returns neither whether the row existed nor its checksum.
 func (c *collection) writeEntry(conn *sqlite3.Conn, e entry, next *state) error {
 	var id, found int64
 	var before Sum

@@ -17,36 +17,34 @@ import (
 const (
 	fileName = "replica.db"
 	lockName = "lock"
-	// pageSize is SQLite's own choice, written down because sizes are reckoned in it.
+	// pageSize is SQLite's default, stated because sizes are computed from it.
 	pageSize = 4096
-	// walPages is after how many pages the log is moved into the file: 32 MB, so
-	// that a page which is written often is moved once.
+	// walPages is the number of pages after which the log is moved into the file:
+	// 32 MB, so that a page which is written often is moved once.
 	walPages = 8192
-	// busyTimeout is how long a write waits for somebody who has the file locked, as
-	// only a tool that writes to it does.
+	// busyTimeout is how long a write waits for a lock on the file, which only another
+	// tool that writes to it holds.
 	busyTimeout = 10 * time.Second
 )
 
-// Options shape a [DB]. The zero value is a good choice.
+// Options configure a [DB]. The zero value is a good choice.
 type Options struct {
 	// Key, of 32 bytes, encrypts objects by AES-GCM; see [KeyFromFile] and
 	// [KeyFromEnvironment]. Names stay readable, and there are no tables for SQL.
 	Key []byte
-	// GroupDelay is for how long changes are collected before a [Sink] is written; 1 s
-	// if 0. It is what a crash can cost of what the
-	// source will tell again anyway.
+	// GroupDelay is how long changes are collected before a [Sink] is written; 1 s if 0.
+	// A crash loses the changes of this time, and the source sends them again.
 	GroupDelay time.Duration
-	// GroupSize is how many changed keys make it write at once; 4,096 if 0.
+	// GroupSize is the number of changed keys that cause a write at once; 4,096 if 0.
 	GroupSize int
-	// LogLimit is up to how many bytes the log beside the file may grow while somebody
-	// who reads keeps it from being emptied; 64 MiB if 0. Beyond it nothing is written
-	// until the reader is gone.
+	// LogLimit is the largest size in bytes of the log beside the file while a reader
+	// keeps it from being emptied; 64 MiB if 0. Beyond it nothing is written until the
+	// reader ends.
 	LogLimit int64
-	// Logger is told when a file was built anew, and of disk trouble; slog.Default if
-	// nil.
+	// Logger gets rebuilds of files, and disk errors; slog.Default if nil.
 	Logger *slog.Logger
 
-	// vfs is the file system, for tests that let it fail.
+	// vfs is the file system, for tests with faults.
 	vfs string
 }
 
@@ -66,9 +64,9 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// DB is a directory with one SQLite file, in which any number of collections are
-// kept side by side, so that SQL can join them. One process has it open at a time;
-// others may read the file, by any tool.
+// DB is a directory with one SQLite file, which holds any number of collections, so
+// that SQL can join them. One process has it open at a time; others may read the file
+// with any tool.
 //
 // One connection writes; readers have their own and never wait for it.
 type DB struct {
@@ -79,29 +77,28 @@ type DB struct {
 	// mu is held while the file is written.
 	mu     sync.Mutex
 	writer *sqlite3.Conn
-	// file is the writer's, and swept says that it was cleared of what other tools left.
+	// file is the writer's; swept says that the unused bytes of its pages were cleared.
 	file  *scrubbedFile
 	swept bool
 	// keys are set when the file is first opened, and stay.
 	keys *fileKeys
-	// epoch counts the files: it moves on when one was damaged and another took its
-	// place.
+	// epoch counts the files: it grows when a new file replaces a damaged one.
 	epoch       int
 	closed      bool
 	collections map[string]*collection
-	// sinks has how what waits for each sink is written.
+	// sinks holds the flush function of each sink.
 	sinks    map[any]func() error
 	log      fileLog
 	failures atomic.Int64
 
 	pool readers
-	// note is why the file that was found could not be used, empty if it could.
+	// note is why the existing file could not be used, empty if it could.
 	note string
 }
 
-// Open opens a directory, and makes it if it is not there. It fails if another
-// process has it open, if a newer Tarn wrote it, if it belongs to somebody else, or if
-// it cannot be written; what is damaged is built anew.
+// Open opens a directory, and creates it if it does not exist. It fails if another
+// process has it open, if a newer Tarn wrote it, if it belongs to another user, or if it
+// cannot be written. A damaged file is built again.
 func Open(dir string, opts Options) (*DB, error) {
 	db := &DB{dir: dir, opts: opts.withDefaults(), collections: map[string]*collection{}, sinks: map[any]func() error{}}
 	if opts.Key != nil && len(opts.Key) != keySize {
@@ -126,21 +123,21 @@ func Open(dir string, opts Options) (*DB, error) {
 // Dir is the directory.
 func (db *DB) Dir() string { return db.dir }
 
-// Encrypted says that there is a key: then SQL has no tables of objects.
+// Encrypted reports whether there is a key: then SQL has no tables of objects.
 func (db *DB) Encrypted() bool { return db.opts.Key != nil }
 
 func (db *DB) path() string { return filepath.Join(db.dir, fileName) }
 
-// openFile opens the file for writing. One that is damaged, or one that
-// cannot be read any more, makes room for a new one.
+// openFile opens the file for writing. It replaces a file that is damaged, or that has
+// an outdated format.
 func (db *DB) openFile() error {
 	err := db.tryFile()
 	if err != nil {
-		db.note = "the file is built anew: " + err.Error()
+		db.note = "the file is built again: " + err.Error()
 	}
 	switch {
 	case damaged(err):
-		err = db.giveUp(err)
+		err = db.removeDamaged(err)
 	case errors.Is(err, errOutdated):
 		err = db.discard(err)
 	default:
@@ -164,7 +161,7 @@ func (db *DB) tryFile() error {
 		_ = closeAll(conn) // nothing was written
 		return db.explain("open", err)
 	}
-	// A log is made anew when a file becomes one that has a log.
+	// SQLite creates the log when it switches the file to WAL mode.
 	if err := db.touchFiles(); err != nil {
 		return first(err, closeAll(conn))
 	}
@@ -172,7 +169,7 @@ func (db *DB) tryFile() error {
 	return nil
 }
 
-// touchFiles makes the files before SQLite does, so that nobody else can read
+// touchFiles creates the files before SQLite does, so that other users cannot read
 // them.
 func (db *DB) touchFiles() error {
 	for _, suffix := range suffixes {
@@ -187,17 +184,17 @@ func (db *DB) touchFiles() error {
 func closeAll(conn *sqlite3.Conn) error {
 	return withoutPanic(func() error {
 		for _, stmt := range slices.Collect(conn.Stmts()) {
-			_ = withoutPanic(stmt.Close) // it tells again how it last went
+			_ = withoutPanic(stmt.Close) // it repeats the last error
 		}
 		return conn.Close()
 	})
 }
 
-// errPanicked says that SQLite did: by that the library tells that there is no memory,
-// or that a file has led it astray.
+// errPanicked says that SQLite panicked: the library does so without memory, or because
+// of a damaged file.
 var errPanicked = errors.New("the database gave up")
 
-// withoutPanic makes an error of a panic.
+// withoutPanic turns a panic into an error.
 func withoutPanic(do func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -207,7 +204,7 @@ func withoutPanic(do func() error) (err error) {
 	return do()
 }
 
-// setUp brings a connection that writes, and a new file, into shape.
+// setUp configures a connection that writes, and creates the tables of a new file.
 func (db *DB) setUp(conn *sqlite3.Conn) error {
 	if err := distrust(conn); err != nil {
 		return err
@@ -220,7 +217,7 @@ func (db *DB) setUp(conn *sqlite3.Conn) error {
 		fmt.Sprintf("page_size=%d", pageSize), "journal_mode=WAL", "synchronous=NORMAL",
 		fmt.Sprintf("wal_autocheckpoint=%d", walPages), fmt.Sprintf("journal_size_limit=%d", db.opts.LogLimit),
 		"cache_size=-16000", "temp_store=MEMORY", "foreign_keys=OFF",
-		// What is deleted is overwritten: it may be what is not to be on disk any more.
+		// Deleted content is overwritten: it may be secret.
 		"secure_delete=ON",
 	} {
 		if err := conn.Exec("PRAGMA " + pragma); err != nil {
@@ -230,8 +227,8 @@ func (db *DB) setUp(conn *sqlite3.Conn) error {
 	if empty {
 		return db.create(conn)
 	}
-	// What a process that was killed left in the log is not to stay there. In a while it
-	// is emptied once more, and the file is swept.
+	// A killed process may have left deleted content in the log: empty it. Later it is
+	// emptied once more, and the file is swept.
 	db.log.written(db)
 	if err := db.log.empty(conn); !errors.Is(err, errLogBusy) {
 		return err
@@ -239,9 +236,8 @@ func (db *DB) setUp(conn *sqlite3.Conn) error {
 	return nil
 }
 
-// distrust sets up a connection such that the file does nothing but hold tables: no
-// triggers, no views in the place of tables, no values that are longer than objects.
-// Files may have been made by others.
+// distrust configures a connection for a file that others may have made: no triggers, no
+// views in place of tables, no values that are longer than objects.
 func distrust(conn *sqlite3.Conn) error {
 	conn.Limit(sqlite3.LIMIT_LENGTH, largestObject+largestObject/4)
 	for op, on := range map[sqlite3.DBConfig]bool{
@@ -255,8 +251,8 @@ func distrust(conn *sqlite3.Conn) error {
 	return nil
 }
 
-// first is the first error, if there is one: whoever set up a connection to a file that
-// is damaged is told the same by every step.
+// first returns the first error: with a damaged file every step of a setup fails in the
+// same way.
 func first(errs ...error) error {
 	for _, err := range errs {
 		if err != nil {
@@ -296,7 +292,7 @@ func (db *DB) explain(doing string, err error) error {
 	return fmt.Errorf("sqlite: %s %s: %w", doing, db.path(), err)
 }
 
-// Close writes what is still to be written and lets the directory go.
+// Close writes pending changes and releases the directory.
 func (db *DB) Close() error {
 	all := []error{db.Flush()}
 	db.log.stop()
@@ -340,7 +336,7 @@ func (db *DB) transact(do func(conn *sqlite3.Conn) error) error {
 	return nil
 }
 
-// usable says whether the file can be written, and tries to make it so.
+// usable returns why the file cannot be written, after it has tried to reopen it.
 func (db *DB) usable() error {
 	switch {
 	case db.closed:
@@ -351,7 +347,7 @@ func (db *DB) usable() error {
 	return nil
 }
 
-// tell logs what happened to the files.
-func (db *DB) tell(level slog.Level, text string, args ...any) {
+// logEvent logs what happened to the files.
+func (db *DB) logEvent(level slog.Level, text string, args ...any) {
 	db.opts.Logger.Log(context.Background(), level, text, append([]any{"dir", db.dir}, args...)...)
 }

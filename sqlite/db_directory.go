@@ -15,14 +15,13 @@ import (
 // suffixes are those of the files that make up a database.
 var suffixes = []string{"", "-wal", "-shm"}
 
-// prepareDirectory makes the directory, or looks whether one that is there is fit
-// to hold what others should not read.
+// prepareDirectory creates the directory, or checks that an existing one is private.
 //
-// Refused are a directory that another user owns or that is open to others in any
-// way, a symbolic link in its place, and files in it that are links or another
-// user's: whoever made them in advance could read what is written to them. Files of
-// ours that are open to others are closed to them; see [touch]. Who may write to the
-// directories above it can put another one in its place, which is not looked for.
+// It refuses a directory that another user owns or that is open to others in any way, a
+// symbolic link in its place, and files in it that are links or another user's: their
+// owner could read what is written to them. Our own files that are open to others become
+// private; see [touch]. It does not check the parent directories: a user who may write to
+// them can replace the directory.
 func prepareDirectory(dir string) error {
 	if dir == "" {
 		return errors.New("sqlite: a replica needs a directory; name one")
@@ -44,7 +43,7 @@ func prepareDirectory(dir string) error {
 	return checkDirectory(dir, info)
 }
 
-// checkDirectory says why a directory that is there is refused, if it is. It changes
+// checkDirectory returns why an existing directory is refused, if it is. It changes
 // nothing.
 func checkDirectory(dir string, info fs.FileInfo) error {
 	switch {
@@ -74,9 +73,10 @@ func checkDirectory(dir string, info fs.FileInfo) error {
 	return nil
 }
 
-// looseEnds are what makes a directory and its files readable by others than their
-// owner, in words. Whose they are is not asked: root may look at anybody's.
-func looseEnds(dir string) (all []string) {
+// accessProblems describes what makes a directory and its files readable by others than
+// their owner. It does not compare the owner with this process: root may check any
+// directory.
+func accessProblems(dir string) (all []string) {
 	info, err := os.Stat(dir)
 	if err != nil {
 		return []string{err.Error()}
@@ -104,7 +104,7 @@ func looseEnds(dir string) (all []string) {
 	return all
 }
 
-// filesOfDirectory are the files that a process writes which has a directory open.
+// filesOfDirectory lists the files that a process with an open directory writes.
 func filesOfDirectory(dir string) []string {
 	names := []string{filepath.Join(dir, lockName)}
 	for _, suffix := range suffixes {
@@ -113,15 +113,15 @@ func filesOfDirectory(dir string) []string {
 	return names
 }
 
-// ours says whether a file belongs to the user that this process acts as.
+// ours fails if a file belongs to another user than this process.
 func ours(name string, info fs.FileInfo) error {
-	if user, _, known := ownerOf(info); known && user != ourselves() {
-		return fmt.Errorf("sqlite: %s belongs to the user %d, who can read what is written there, and this process is %d: chown it, or name another directory", name, user, ourselves())
+	if user, _, known := ownerOf(info); known && user != currentUser() {
+		return fmt.Errorf("sqlite: %s belongs to the user %d, who can read what is written there, and this process is %d: chown it, or name another directory", name, user, currentUser())
 	}
 	return nil
 }
 
-// regular says whether a file is one, and no link to another.
+// regular fails for anything but a regular file.
 func regular(name string, info fs.FileInfo) error {
 	switch {
 	case info.Mode()&fs.ModeSymlink != 0:
@@ -132,8 +132,8 @@ func regular(name string, info fs.FileInfo) error {
 	return nil
 }
 
-// touch makes a file that only we can read, closes one that is there to others, and
-// follows no link.
+// touch creates a file that only its owner can read, or makes an existing one private.
+// It follows no link.
 func touch(name string) error {
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|noFollow, 0o600)
 	if err != nil {
@@ -145,9 +145,9 @@ func touch(name string) error {
 	return f.Close()
 }
 
-// keepToUs gives the files that SQLite made beside another one the owner and the mode
-// of that: root may read a directory of somebody who must still be able to write it.
-func keepToUs(path string) {
+// restrictFiles gives the files that SQLite creates beside the database its owner and
+// mode: when root reads a user's directory, the user must still be able to write it.
+func restrictFiles(path string) {
 	info, err := os.Stat(path)
 	if err != nil || info.Mode().Perm()&0o077 != 0 {
 		return
@@ -161,16 +161,15 @@ func keepToUs(path string) {
 		if made.Mode().Perm()&0o077 != 0 {
 			_ = os.Chmod(path+suffix, 0o600) // on file systems without modes there is nothing to do
 		}
-		if owner, _, _ := ownerOf(made); known && owner != user && owner == ourselves() {
+		if owner, _, _ := ownerOf(made); known && owner != user && owner == currentUser() {
 			_ = os.Lchown(path+suffix, user, group) // only root can
 		}
 	}
 }
 
-// lockDirectory takes the directory for this process, for as long as the lock is
-// open. It is a lock of SQLite's own, on a file of its own: the system lets it go
-// when the process dies, on every platform, and readers of the database do not
-// meet it.
+// lockDirectory locks the directory for this process until the lock is closed. It uses
+// a SQLite lock on a separate file: the system releases it when the process dies, on
+// every platform, and it does not affect readers of the database.
 func lockDirectory(dir string) (*sqlite3.Conn, error) {
 	name := filepath.Join(dir, lockName)
 	err := touch(name)
@@ -197,7 +196,7 @@ func lockDirectory(dir string) (*sqlite3.Conn, error) {
 // directory open.
 var ErrInUse = errors.New("in use")
 
-// fileURI names a file so that nothing in its path is taken for an option.
+// fileURI escapes a path, so that no part of it becomes an option.
 func fileURI(path string) string {
 	if abs, err := filepath.Abs(path); err == nil {
 		path = abs

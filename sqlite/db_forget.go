@@ -6,8 +6,8 @@ import (
 	"github.com/ncruces/go-sqlite3"
 )
 
-// Forget removes the collections that nobody has opened, and returns their names:
-// what nobody follows any more would grow old, and a query could not tell.
+// Forget removes the collections that are not open, and returns their names. Nothing
+// updates them, and a query would not show that they are old.
 func (db *DB) Forget() (names []string, err error) {
 	db.mu.Lock()
 	defer db.mu.Unlock()
@@ -36,7 +36,7 @@ func (db *DB) Forget() (names []string, err error) {
 	}
 	if len(names) > 0 {
 		db.erase()
-		db.tell(slog.LevelInfo, "collections that nobody keeps any more were removed", "collections", names)
+		db.logEvent(slog.LevelInfo, "collections that are no longer open were removed", "collections", names)
 	}
 	return names, nil
 }

@@ -10,52 +10,50 @@ import (
 )
 
 const (
-	// applicationID stands in the file's header, so that tools can tell what it is:
-	// "Tarn" in ASCII.
+	// applicationID is in the file's header, so that tools can identify it: "Tarn" in
+	// ASCII.
 	applicationID = 0x5461726e
-	// format is the layout of the tables. It moves on when an older Tarn would
-	// misread them, or this one an older file.
+	// format is the layout of the tables. It grows when an older Tarn would misread
+	// them, or this one an older file.
 	format = 4
 )
 
 var (
-	// errOutdated says that a file is whole but cannot be read any more.
+	// errOutdated says that a file is undamaged but cannot be used.
 	errOutdated = errors.New("the file is of no more use")
 	// ErrNewerFormat says that a later version of Tarn wrote the file.
 	ErrNewerFormat = errors.New("written by a newer Tarn")
-	// ErrKey says that a directory cannot be read with the key that was given, or
-	// without one.
+	// ErrKey says that a directory cannot be read with the given key, or without one.
 	ErrKey = errors.New("the key does not fit")
-	// errSchema says that tables are not those that were made.
-	errSchema = errors.New("the tables were changed by somebody else")
+	// errSchema says that tables differ from those that this package made.
+	errSchema = errors.New("another program changed the tables")
 )
 
-// tables are those that are there once; each collection has its own besides.
+// tables holds the tables that exist once per file; each collection has its own too.
 //
-// tarn_format has the format once more, which every later format keeps; the salt that
-// the file's keys are derived with; and a proof by which a wrong key is told.
+// tarn_format repeats the format, and every later format keeps that; it has the salt
+// from which the file's keys are derived, and a proof that detects a wrong key.
 //
-// tarn_collections has one row for each collection: what it is a copy of, and the
-// state that it shows. The version belongs to the objects: both are written in the
-// same transaction. whole is 0 if something could not be written, so that the content
-// is not to be begun with, and 2 if all of it is there, but the source said more that
-// could not be taken, so that the version is not to be resumed from. sum adds up those
-// of all rows, so that a page which was lost, or is another one's, is found although
-// each row is right. positions is where each section stood, in JSON; label is
-// the caller's. proof is a checksum of the row itself.
+// tarn_collections has one row for each collection: what it is a copy of, and its state.
+// The version is written in the same transaction as the objects. whole is 0 if something
+// could not be written: a start must not use the content. It is 2 if all content is
+// written, but the copy could not take everything that the source sent: a start must not
+// resume from the version. sum is the sum over all rows, which detects a missing or
+// exchanged page even if each row is good. positions has the position of each section, in
+// JSON; label is the caller's. proof is a checksum of the row itself.
 var tables = []string{
 	`CREATE TABLE tarn_format (name TEXT PRIMARY KEY, value BLOB) WITHOUT ROWID`,
 	`CREATE TABLE tarn_collections (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, identity TEXT NOT NULL, version TEXT NOT NULL, heard_ms INTEGER NOT NULL, objects INTEGER NOT NULL, whole INTEGER NOT NULL, sum INTEGER NOT NULL, positions TEXT NOT NULL, label TEXT NOT NULL, proof BLOB NOT NULL)`,
 	`CREATE TABLE tarn_dictionaries (id INTEGER PRIMARY KEY, value BLOB NOT NULL)`,
 }
 
-// keyProof is encrypted into the file, to tell later whether the key is the same.
+// keyProof is stored encrypted, to detect another key later.
 const keyProof = "the key that this file was written with"
 
 var errForeign = errors.New("it is a database of something else")
 
-// checkFormat tells whether a file can be used, before anything in it is changed. A
-// file that is empty can.
+// checkFormat checks whether a file can be used, before anything in it is changed. An
+// empty file can.
 func (db *DB) checkFormat(conn *sqlite3.Conn) (empty bool, err error) {
 	content, err := number(conn, "SELECT count(*) FROM sqlite_schema")
 	if err != nil || content == 0 {
@@ -81,18 +79,18 @@ func (db *DB) checkFormat(conn *sqlite3.Conn) (empty bool, err error) {
 	return false, nil
 }
 
-// reserved is how many bytes of each page SQLite leaves to others.
+// reserved is the number of bytes of each page that SQLite leaves to extensions.
 func reserved(conn *sqlite3.Conn) int {
 	n, _ := conn.FileControl("main", sqlite3.FCNTL_RESERVE_BYTES)
 	bytes, _ := n.(int)
 	return bytes
 }
 
-// readFormat says whether a file can be read as it is, and gives its keys.
+// readFormat checks whether a file can be read without changes, and returns its keys.
 //
-// The format stands in the header and in a table. Where the two differ, one of them is
-// damaged: a flipped bit of the header must not make a file that is of a newer Tarn,
-// or of something else, and is therefore left alone for ever.
+// The format is in the header and in a table. If the two differ, one of them is damaged:
+// a flipped bit in the header must not make the file look like that of a newer Tarn, or
+// of another program, which would never be replaced.
 func readFormat(conn *sqlite3.Conn, key []byte) (*fileKeys, error) {
 	id, err1 := number(conn, "PRAGMA application_id")
 	version, err2 := number(conn, "PRAGMA user_version")
@@ -149,8 +147,8 @@ func readKeys(conn *sqlite3.Conn, key []byte) (*fileKeys, error) {
 	return keys, nil
 }
 
-// create makes the tables of a new file. A file that takes the place of another gets
-// its keys, since there may still be readers of rows that were written with them.
+// create makes the tables of a new file. A file that replaces another gets its keys,
+// since there may still be readers of rows that were written with them.
 func (db *DB) create(conn *sqlite3.Conn) (err error) {
 	if db.keys == nil {
 		if db.keys, err = newFileKeys(db.opts.Key, newSalt()); err != nil {
@@ -172,9 +170,9 @@ func (db *DB) create(conn *sqlite3.Conn) (err error) {
 	return conn.Exec(fmt.Sprintf("PRAGMA application_id=%d; PRAGMA user_version=%d; COMMIT", applicationID, format))
 }
 
-// checkSchema says whether tables, indexes and views are there as they were made, and
-// nothing hangs on the tables that was not: a trigger or an index of somebody else
-// would compute what it likes whenever a row is written.
+// checkSchema checks that tables, indexes and views are as this package made them, and
+// that the tables have no others: a foreign trigger or index would run its own code
+// whenever a row is written.
 func checkSchema(conn *sqlite3.Conn, made []string) error {
 	want, tables := map[string]string{}, map[string]bool{}
 	for _, sql := range made {
@@ -190,7 +188,7 @@ func checkSchema(conn *sqlite3.Conn, made []string) error {
 		case ours && sql == expected:
 			delete(want, name)
 		case ours:
-			return fmt.Errorf("%w: %s is not as it was made", errSchema, name)
+			return fmt.Errorf("%w: %s differs from its definition", errSchema, name)
 		case tables[row.ColumnText(2)] && row.ColumnType(3) != sqlite3.NULL: // NULL: made by a constraint
 			return fmt.Errorf("%w: %s has a %s %s", errSchema, row.ColumnText(2), row.ColumnText(0), name)
 		}
@@ -234,7 +232,7 @@ func query(conn *sqlite3.Conn, sql string, each func(row *sqlite3.Stmt) error, a
 	if err != nil {
 		return err
 	}
-	defer func() { _ = withoutPanic(stmt.Close) }() // it tells again how it last went
+	defer func() { _ = withoutPanic(stmt.Close) }() // it repeats the last error
 	return run(stmt, each, args...)
 }
 
@@ -248,7 +246,7 @@ func run(stmt *sqlite3.Stmt, each func(row *sqlite3.Stmt) error, args ...any) er
 	for {
 		more, err := step(stmt)
 		if err != nil || !more {
-			_ = stmt.Reset() // it tells again what step told
+			_ = stmt.Reset() // it repeats the error of step
 			return err
 		}
 		if err := each(stmt); err != nil {
@@ -257,8 +255,8 @@ func run(stmt *sqlite3.Stmt, each func(row *sqlite3.Stmt) error, args ...any) er
 	}
 }
 
-// step makes the next row. What SQLite panics with is an error: files may lead it
-// astray. What the caller's function panics with is its own.
+// step computes the next row. It turns a panic of SQLite into an error: damaged files
+// can cause one. A panic of the caller's function propagates.
 func step(stmt *sqlite3.Stmt) (more bool, err error) {
 	defer func() {
 		if v := recover(); v != nil {

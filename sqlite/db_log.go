@@ -12,35 +12,35 @@ import (
 )
 
 const (
-	// emptyAfter is how long after a write the log is moved into the file and emptied:
-	// until then it has what was deleted and changed. Once a minute, what is written
-	// all the time is moved as often as without.
+	// emptyAfter is the time after a write when the log is moved into the file and
+	// emptied: until then it holds deleted and changed content. At once a minute, a
+	// busy collection costs no additional moves.
 	emptyAfter = time.Minute
-	// emptyTimeout is how long readers are waited for; writers wait behind it.
+	// emptyTimeout is the longest wait for readers; writers wait meanwhile.
 	emptyTimeout = 20 * time.Millisecond
 )
 
-// ErrLogFull says that nothing is written, because somebody who reads the file keeps
-// its log from being emptied.
+// ErrLogFull says that nothing is written, because a reader of the file keeps its log
+// from being emptied.
 var ErrLogFull = errors.New("the log is full")
 
-// fileLog looks after SQLite's write-ahead log.
+// fileLog empties SQLite's write-ahead log and limits its size.
 //
-// SQLite moves the log into the file by itself, but starts over only if nobody reads
-// at that moment, and leaves what it had in it. So a reader that stays makes it grow,
-// and what was deleted stays readable. The log is therefore emptied a minute after a
-// write, and at its bound nothing is written any more.
+// SQLite moves the log into the file by itself, but restarts it only if there is no
+// reader at that moment, and does not clear it. A long-lived reader therefore makes it
+// grow, and deleted content stays readable. So the log is emptied a minute after a write,
+// and at its limit writes fail.
 type fileLog struct {
 	mu    sync.Mutex
 	timer *time.Timer
 	// running is held while the timer's function runs.
 	running sync.WaitGroup
 	stopped bool
-	// inTheWay says that the log could not be emptied, and that this was told.
-	inTheWay bool
+	// readerReported says that a reader blocks the log, and that this was logged.
+	readerReported bool
 }
 
-// written has the log emptied in a while.
+// written schedules the emptying of the log.
 func (l *fileLog) written(db *DB) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -57,7 +57,7 @@ func (l *fileLog) written(db *DB) {
 	})
 }
 
-// stop ends it.
+// stop ends the timer.
 func (l *fileLog) stop() {
 	l.mu.Lock()
 	l.stopped = true
@@ -69,8 +69,8 @@ func (l *fileLog) stop() {
 	l.running.Wait()
 }
 
-// empty moves the log into the file and empties it. It does not wait for readers:
-// errLogBusy says that there are some.
+// empty moves the log into the file and empties it. It does not wait for readers, and
+// fails with errLogBusy if there are some.
 func (l *fileLog) empty(conn *sqlite3.Conn) error {
 	if err := conn.BusyTimeout(emptyTimeout); err != nil {
 		return err
@@ -82,8 +82,8 @@ func (l *fileLog) empty(conn *sqlite3.Conn) error {
 	return errors.Join(err, conn.BusyTimeout(busyTimeout), busyError(busy))
 }
 
-// errLogBusy says that somebody reads from the log.
-var errLogBusy = errors.New("somebody reads from it")
+// errLogBusy says that a connection reads from the log.
+var errLogBusy = errors.New("a reader uses it")
 
 func busyError(busy int64) error {
 	if busy == 0 {
@@ -106,20 +106,20 @@ func (db *DB) emptyLog() {
 	db.log.written(db)
 	if !errors.Is(err, errLogBusy) {
 		db.failures.Add(1)
-		db.tell(slog.LevelWarn, "the log could not be moved into the file: it is tried again", "err", err)
+		db.logEvent(slog.LevelWarn, "the log could not be moved into the file: it is tried again", "err", err)
 	}
 }
 
-// erase empties the log after something was dropped. mu is held. If a reader is in the
-// way, that is done when it is gone.
+// erase empties the log after content was dropped. mu is held. If a reader blocks it, the
+// log is emptied once the reader has ended.
 func (db *DB) erase() {
 	if err := withoutPanic(func() error { return db.log.empty(db.writer) }); err != nil {
-		db.tell(slog.LevelWarn, "what was removed stays in the log for now", "err", err)
+		db.logEvent(slog.LevelWarn, "what was removed stays in the log for now", "err", err)
 	}
 }
 
-// room says whether there is room for one more transaction in the log, and tries to
-// make it. mu is held.
+// room returns nil if the log has room for one more transaction, after it has tried to
+// make room. mu is held.
 func (db *DB) room() error {
 	size := fileSize(db.path() + "-wal")
 	if size > db.opts.LogLimit {
@@ -130,12 +130,12 @@ func (db *DB) room() error {
 	}
 	full := size > db.opts.LogLimit
 	switch {
-	case full && !db.log.inTheWay:
-		db.tell(slog.LevelError, "a reader keeps the log of the file from being emptied: nothing is written to disk until it is gone", "bytes", size, "limit", db.opts.LogLimit)
-	case !full && db.log.inTheWay:
-		db.tell(slog.LevelInfo, "the reader is gone: the disk is written again")
+	case full && !db.log.readerReported:
+		db.logEvent(slog.LevelError, "a reader keeps the log of the file from being emptied: nothing is written to disk until it is gone", "bytes", size, "limit", db.opts.LogLimit)
+	case !full && db.log.readerReported:
+		db.logEvent(slog.LevelInfo, "the reader is gone: the disk is written again")
 	}
-	db.log.inTheWay = full
+	db.log.readerReported = full
 	if !full {
 		return nil
 	}
@@ -152,15 +152,15 @@ func fileSize(name string) int64 {
 	return info.Size()
 }
 
-// Stats are figures of a directory.
+// Stats holds figures of a directory.
 type Stats struct {
-	// Bytes is how long the file is, LogBytes its log.
+	// Bytes is the size of the file, LogBytes that of its log.
 	Bytes, LogBytes int64
-	// Failures counts the transactions that could not be written, of all collections.
+	// Failures counts the failed transactions of all collections.
 	Failures int64
 }
 
-// Stats gives figures of the directory at this moment.
+// Stats returns current figures of the directory.
 func (db *DB) Stats() Stats {
 	return Stats{Bytes: fileSize(db.path()), LogBytes: fileSize(db.path() + "-wal"), Failures: db.failures.Load()}
 }

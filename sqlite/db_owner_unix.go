@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// modesMatter says that a file's mode tells who may read it.
+// modesMatter says that a file's mode controls who may read it.
 const modesMatter = true
 
 // noFollow opens no file that is a symbolic link.
@@ -23,5 +23,5 @@ func ownerOf(info fs.FileInfo) (user, group int, known bool) {
 	return int(stat.Uid), int(stat.Gid), true
 }
 
-// ourselves is the user that this process acts as.
-func ourselves() int { return os.Geteuid() }
+// currentUser is the effective user of this process.
+func currentUser() int { return os.Geteuid() }

@@ -7,7 +7,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 )
 
-// maxIdle is how many connections are kept for the next reader.
+// maxIdle is how many unused connections stay open.
 const maxIdle = 4
 
 // reader is a connection that only reads, with its statements.
@@ -38,8 +38,7 @@ func (r *reader) query(sql string, each func(row *sqlite3.Stmt) error, args ...a
 	return run(s, each, args...)
 }
 
-// readers lends connections. As many are open as there are reads at a time, and a
-// few wait for the next.
+// readers is a pool of connections: one for each concurrent read, and a few idle ones.
 type readers struct {
 	open func() (*sqlite3.Conn, error)
 
@@ -51,7 +50,7 @@ type readers struct {
 
 var errClosed = errors.New("the store has been closed")
 
-// with lends a connection. One that failed is not used again.
+// with calls a function with a connection. A connection that failed is not used again.
 func (p *readers) with(read func(*reader) error) error {
 	r, err := p.take()
 	if err != nil {
@@ -102,7 +101,7 @@ func (r *reader) close() {
 	_ = closeAll(r.conn)
 }
 
-// renew lets go of the connections to a file that was removed.
+// renew closes the connections to a file that was removed.
 func (p *readers) renew() {
 	p.mu.Lock()
 	idle := p.idle

@@ -10,18 +10,18 @@ import (
 )
 
 const (
-	// reportPrefix begins the names of reports, asidePrefix those of damaged files,
-	// which versions before format 4 kept.
+	// reportPrefix begins the names of reports, asidePrefix those of damaged files that
+	// versions before format 4 kept.
 	reportPrefix, asidePrefix = "damage-", fileName + ".damaged-"
-	// maxReports is how many are kept: a disk that damages a file each hour must not be
-	// filled by them too.
+	// maxReports is how many reports are kept: a disk that damages a file each hour must
+	// not be filled by reports.
 	maxReports = 3
-	// reportTime is how long a damaged file is looked at.
+	// reportTime is the time limit for the check of a damaged file.
 	reportTime = 10 * time.Second
 )
 
-// writeReport writes what is wrong with a file beside it: the cause, and what [Check]
-// finds. It has names, and no content.
+// writeReport writes a report beside a damaged file: the cause, and the findings of
+// [Check]. It has names, and no content.
 func writeReport(dir string, key []byte, cause error) (name string, err error) {
 	var text strings.Builder
 	now := time.Now().UTC()
@@ -39,8 +39,7 @@ func writeReport(dir string, key []byte, cause error) (name string, err error) {
 // removeAside removes the damaged files that older versions kept.
 func removeAside(dir string) error { return keepLatest(dir, asidePrefix, 0) }
 
-// keepLatest removes all but the latest files of a prefix, whose names are in the
-// order of time.
+// keepLatest removes all but the latest files with a prefix, whose names sort by time.
 func keepLatest(dir, prefix string, most int) error {
 	entries, err := os.ReadDir(dir) // by name
 	if err != nil {

@@ -18,12 +18,13 @@ const scrubbingVFS = "tarn-scrubbing"
 
 // scrubbing clears the unused bytes of pages on their way from the log to the file.
 //
-// SQLite overwrites rows that are deleted. But when it moves rows from page to page, it
-// leaves copies in the bytes between the page's directory and its first row, and these
-// outlive the rows: of some 700 values that were deleted in random order, one was left.
+// SQLite overwrites deleted rows. But when it moves rows from page to page, it leaves
+// copies in the bytes between the page's directory and its first row, and these stay
+// after the rows are deleted: of some 700 values that were deleted in random order, one
+// was left.
 //
-// Why not VACUUM: it writes the whole file anew. Why not the pages of the log: SQLite
-// has made their checksums before it writes them; the log is emptied anyway.
+// Why not VACUUM: it rewrites the whole file. Why not the pages of the log: SQLite
+// computes their checksums before it writes them; the log is emptied anyway.
 var scrubbing = newScrubber()
 
 type scrubber struct {
@@ -31,12 +32,12 @@ type scrubber struct {
 
 	mu   sync.Mutex
 	last int
-	// opened are the files that [scrubber.take] has not fetched yet.
+	// opened holds the files that [scrubber.take] has not fetched yet.
 	opened map[string]*scrubbedFile
 }
 
-// connectionParameter tells connections apart in the name of a database, belowParameter
-// names the file system below.
+// connectionParameter identifies a connection in the name of a database, belowParameter
+// names the underlying file system.
 const connectionParameter, belowParameter = "connection", "below"
 
 func newScrubber() *scrubber {
@@ -45,7 +46,7 @@ func newScrubber() *scrubber {
 	return s
 }
 
-// parameters are what the name of a database must have.
+// parameters returns the parameters for the name of a database.
 func (s *scrubber) parameters(below string) (id, text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -54,7 +55,7 @@ func (s *scrubber) parameters(below string) (id, text string) {
 	return id, "?vfs=" + scrubbingVFS + "&" + connectionParameter + "=" + id + "&" + belowParameter + "=" + below
 }
 
-// take gives the file of a connection.
+// take returns the file of a connection.
 func (s *scrubber) take(id string) *scrubbedFile {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,15 +84,15 @@ func (s *scrubber) OpenFilename(name *vfs.Filename, flags vfs.OpenFlag) (vfs.Fil
 	return f, got, nil
 }
 
-// scrubbedFile is a database of which unused bytes are cleared.
+// scrubbedFile is a database file whose unused bytes are cleared.
 type scrubbedFile struct {
 	vfs.File
 	page [pageSize]byte
 }
 
-// largestScrubbed is how long a file may be. In a longer one the first byte of a page
-// that is not part of a tree, the upper one of the next page's number, may be one that
-// begins a tree.
+// largestScrubbed is the largest file that can be scrubbed. In a larger one a page
+// outside of a tree begins with the upper byte of the next page's number, which may look
+// like the first byte of a tree page.
 const largestScrubbed = 64 << 30
 
 // WriteAt writes a page.
@@ -106,7 +107,7 @@ func (f *scrubbedFile) WriteAt(p []byte, at int64) (int, error) {
 	return f.File.WriteAt(p, at)
 }
 
-// sweep clears the unused bytes of all pages. Nobody may write the file meanwhile.
+// sweep clears the unused bytes of all pages. The caller prevents writes meanwhile.
 func (f *scrubbedFile) sweep() error {
 	size, err := f.Size()
 	if err != nil || size >= largestScrubbed {
@@ -133,8 +134,8 @@ func (f *scrubbedFile) sweep() error {
 	return nil
 }
 
-// unusedBytes are those between the directory of a page of a tree and its first row;
-// none if it is another page.
+// unusedBytes is the range between the directory of a tree page and its first row; it is
+// empty for other pages.
 func unusedBytes(page []byte, at int64) (from, to int) {
 	if len(page) != pageSize || at%pageSize != 0 {
 		return 0, 0
@@ -164,9 +165,9 @@ func isDirty(b []byte) bool {
 	return !bytes.Equal(b, none[:len(b)])
 }
 
-// sweepFile clears what other tools have left in the unused bytes of pages, once. The
-// log was emptied just now; if somebody has written since, that is for the next time.
-// mu is held.
+// sweepFile clears, once, what other tools have left in the unused bytes of pages. The
+// log has just been emptied; if another tool has written since, it waits for the next
+// call. mu is held.
 func (db *DB) sweepFile() error {
 	if db.swept || db.file == nil {
 		return nil
@@ -185,30 +186,30 @@ func (db *DB) sweepFile() error {
 	return nil
 }
 
-// What SQLite asks of the file beside reading and writing is passed on.
+// The methods below forward to the underlying file.
 
-// SharedMemory passes on.
+// SharedMemory forwards.
 func (f *scrubbedFile) SharedMemory() vfs.SharedMemory { return vfsutil.WrapSharedMemory(f.File) }
 
-// LockState passes on.
+// LockState forwards.
 func (f *scrubbedFile) LockState() vfs.LockLevel { return vfsutil.WrapLockState(f.File) }
 
-// PersistWAL passes on.
+// PersistWAL forwards.
 func (f *scrubbedFile) PersistWAL() bool { return vfsutil.WrapPersistWAL(f.File) }
 
-// SetPersistWAL passes on.
+// SetPersistWAL forwards.
 func (f *scrubbedFile) SetPersistWAL(keep bool) { vfsutil.WrapSetPersistWAL(f.File, keep) }
 
-// PowersafeOverwrite passes on.
+// PowersafeOverwrite forwards.
 func (f *scrubbedFile) PowersafeOverwrite() bool { return vfsutil.WrapPowersafeOverwrite(f.File) }
 
-// SetPowersafeOverwrite passes on.
+// SetPowersafeOverwrite forwards.
 func (f *scrubbedFile) SetPowersafeOverwrite(on bool) { vfsutil.WrapSetPowersafeOverwrite(f.File, on) }
 
-// SizeHint passes on.
+// SizeHint forwards.
 func (f *scrubbedFile) SizeHint(size int64) error { return vfsutil.WrapSizeHint(f.File, size) }
 
-// HasMoved passes on.
+// HasMoved forwards.
 func (f *scrubbedFile) HasMoved() (bool, error) { return vfsutil.WrapHasMoved(f.File) }
 
 var (

@@ -11,12 +11,12 @@ import (
 	"github.com/ncruces/go-sqlite3"
 )
 
-// Inspection is what can be told of a directory without reading its objects.
+// Inspection describes a directory without reading its objects.
 type Inspection struct {
-	// Exists says that the directory is there. If it is not, [Open] makes it.
+	// Exists says that the directory exists. If it does not, [Open] creates it.
 	Exists bool
 	// Refused is why [Open] refuses the directory: its owner, its mode, or a link in its
-	// place. It is nil if Open does not.
+	// place; nil if Open accepts it.
 	Refused error
 	// Mode is the directory's.
 	Mode fs.FileMode
@@ -25,15 +25,15 @@ type Inspection struct {
 	// Format is the format of the file, 0 if there is no file or nothing in it; Reads is
 	// the one that this package reads and writes.
 	Format, Reads int
-	// Unreadable is why the format cannot be told, nil if it can.
+	// Unreadable is why the format cannot be read, nil if it can.
 	Unreadable error
-	// Bytes is how long the file and its log are.
+	// Bytes is the size of the file and its log.
 	Bytes int64
 }
 
-// Inspect says in what state a directory is, before anything is opened for writing. It
-// changes nothing, needs no key, and may run beside a process that writes the
-// directory. [Check] looks at the content.
+// Inspect returns the state of a directory, before it is opened for writing. It changes
+// nothing, needs no key, and may run while another process writes the directory. [Check]
+// checks the content.
 func Inspect(ctx context.Context, dir string) (Inspection, error) {
 	found := Inspection{Reads: format}
 	dir = filepath.Clean(dir)
@@ -55,8 +55,8 @@ func Inspect(ctx context.Context, dir string) (Inspection, error) {
 	if found.Bytes = fileSize(path) + fileSize(path+"-wal"); found.Bytes == 0 {
 		return found, nil
 	}
-	// Where nobody writes and there is no log, reading needs no files beside the
-	// database, and makes none.
+	// Without a writer and a log, reading needs no files beside the database, and
+	// creates none.
 	still := !found.InUse && fileSize(path+"-wal") == 0
 	err = tryGuarded(ctx, path, still, maxGrace, func(conn *sqlite3.Conn, _ *stopper) error {
 		conn.SetInterrupt(ctx)
@@ -86,9 +86,9 @@ func inspectFormat(conn *sqlite3.Conn) (int, error) {
 	return int(version), nil
 }
 
-// locked says whether a process has a directory open. It asks for the right to read the
-// lock's file, which nobody gets while another one has it; a process that takes the
-// directory in that instant is refused it.
+// locked reports whether a process has a directory open. It takes a read lock on the
+// lock file, which fails while a process holds it. A process that opens the directory in
+// that instant fails.
 func locked(dir string) (bool, error) {
 	name := filepath.Join(dir, lockName)
 	if _, err := os.Lstat(name); errors.Is(err, fs.ErrNotExist) {
@@ -103,7 +103,7 @@ func locked(dir string) (bool, error) {
 		return true, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("sqlite: it cannot be told whether %s is in use: %w", dir, err)
+		return false, fmt.Errorf("sqlite: cannot find out whether %s is in use: %w", dir, err)
 	}
 	return false, nil
 }

@@ -10,12 +10,12 @@ import (
 )
 
 const (
-	// largestDictionary is the most that s2 looks back into.
+	// largestDictionary is the largest dictionary that s2 supports.
 	largestDictionary = 64 << 10
-	// largestObject is how long an object may be, so that a damaged length does not
-	// cost as much memory as it says. What API servers store is a fortieth of it.
+	// largestObject limits the size of an object, so that a damaged length does not
+	// allocate too much memory. API servers store at most a fortieth of it.
 	largestObject = 64 << 20
-	// smallest is what is not worth to be compressed.
+	// smallest is the size below which compression is not worth its cost.
 	smallest = 128
 
 	packedPlain byte = iota
@@ -23,26 +23,26 @@ const (
 	packedByDictionary
 )
 
-// packer makes of an object's bytes what is stored, and the other way round.
+// packer compresses and encrypts an object's bytes, and reverses that.
 //
-// Objects are compressed against a dictionary that the collection brings along; see
-// [Collection]. Why not zstd: with the same dictionary it makes real pods a quarter
-// smaller, in three times the time.
+// Objects are compressed against the dictionary of the collection; see [Collection].
+// Why not zstd: with the same dictionary it makes real pods a quarter smaller, in three
+// times the time.
 //
-// Why not a dictionary made of the objects themselves, which makes them smaller
-// still (real pods 1.9 KB in the place of 2.6): it would keep what its objects said,
-// secrets too, after they were changed or deleted.
+// Why not a dictionary made of the objects themselves, which makes them smaller still
+// (real pods 1.9 KB instead of 2.6): it would keep content of objects, secrets too,
+// after they were changed or deleted.
 //
 // One goroutine packs; any number unpack.
 type packer struct {
 	owner string
 	keys  *fileKeys
 	dict  atomic.Pointer[s2.Dict]
-	// room is where things are compressed.
+	// room is the buffer for compression.
 	room []byte
 }
 
-// pack makes what is stored of an object, and its checksum. The checksum is of the
+// pack returns the stored bytes of an object, and their checksum. The checksum is of the
 // compressed bytes, which are the same for the same object and a quarter as many.
 func (p *packer) pack(key tarn.Key, plain []byte) (stored []byte, sum Sum, err error) {
 	if len(plain) > largestObject {
@@ -84,8 +84,8 @@ func (p *packer) compress(how byte, plain []byte, encode func(dst, src []byte) [
 	return append([]byte(nil), p.room[:1+n]...)
 }
 
-// unpack gives the object's bytes, which may be those of stored or of buf, and checks
-// that they are the ones that were written.
+// unpack returns the object's bytes, which may be in the memory of stored or buf, and
+// verifies the checksum.
 func (p *packer) unpack(key tarn.Key, want Sum, stored, buf []byte) ([]byte, error) {
 	packed := stored
 	if p.keys.seal != nil {
@@ -129,7 +129,7 @@ func (p *packer) expand(how byte, packed, buf []byte) ([]byte, error) {
 
 func (p *packer) belongs(key tarn.Key) []byte { return []byte(p.owner + "\x00" + string(key)) }
 
-// use takes the dictionary that the file has; nothing if there is none.
+// use sets the dictionary from the file, if it has one.
 func (p *packer) use(stored []byte) error {
 	if len(stored) == 0 {
 		p.dict.Store(nil)
@@ -143,7 +143,7 @@ func (p *packer) use(stored []byte) error {
 	return nil
 }
 
-// storedDictionary is a dictionary as the file has it.
+// storedDictionary is the dictionary in its stored form.
 func storedDictionary(words []byte) []byte {
 	if dict := s2.MakeDict(words[:min(len(words), largestDictionary)], nil); dict != nil {
 		return dict.Bytes()

@@ -16,9 +16,9 @@ import (
 const (
 	// keySize is that of AES-256.
 	keySize = 32
-	// saltSize is how many random bytes the keys of a file are derived with, and
-	// sealSaltSize those of a sealed text. With 24 bytes two texts have the same ones by
-	// chance after some 2^96.
+	// saltSize is the number of random bytes from which the keys of a file are derived,
+	// and sealSaltSize that for a sealed text. With 24 bytes a collision is likely only
+	// after some 2^96 texts.
 	saltSize, sealSaltSize = 32, 24
 )
 
@@ -54,12 +54,12 @@ func newSalt() []byte {
 	return salt
 }
 
-// seal encrypts what is written, by AES-256-GCM. What a text belongs to is
-// authenticated along with it, so that rows cannot be exchanged.
+// seal encrypts stored texts by AES-256-GCM. The place of a text is authenticated along
+// with it, so that rows cannot be exchanged.
 //
-// Every text has a key and a nonce of its own, derived by HKDF from random bytes that
-// stand before it. Why not one key with random nonces: GCM allows 2^32 of them, which
-// a collection that changes a thousand times a second has written after 50 days.
+// Every text has its own key and nonce, derived by HKDF from random bytes that precede
+// it. Why not one key with random nonces: GCM allows 2^32 of them, and a collection that
+// changes a thousand times a second reaches that after 50 days.
 type seal struct{ base []byte }
 
 func (s *seal) aead(salt []byte) (aead cipher.AEAD, nonce []byte, err error) {
@@ -101,7 +101,7 @@ func (s *seal) open(sealed, owner []byte) ([]byte, error) {
 	return plain, nil
 }
 
-// KeyFromFile reads a key: 32 bytes, as they are or in hex or base64.
+// KeyFromFile reads a key: 32 bytes, raw or in hex or base64.
 func KeyFromFile(name string) ([]byte, error) {
 	raw, err := os.ReadFile(name)
 	if err != nil {
@@ -118,7 +118,7 @@ func KeyFromFile(name string) ([]byte, error) {
 func KeyFromEnvironment(name string) ([]byte, error) {
 	raw, ok := os.LookupEnv(name)
 	if !ok {
-		return nil, fmt.Errorf("sqlite: the key is to be in $%s, which is not set", name)
+		return nil, fmt.Errorf("sqlite: the key is expected in $%s, which is not set", name)
 	}
 	key, err := parseKey([]byte(raw))
 	if err != nil {
@@ -138,5 +138,5 @@ func parseKey(raw []byte) ([]byte, error) {
 	if key, err := base64.StdEncoding.DecodeString(text); err == nil && len(key) == keySize {
 		return key, nil
 	}
-	return nil, fmt.Errorf("it holds no key: 32 bytes are wanted, as they are or in hex or base64 (openssl rand -hex 32)")
+	return nil, fmt.Errorf("it holds no key: 32 bytes are needed, raw or in hex or base64 (openssl rand -hex 32)")
 }

@@ -12,10 +12,10 @@ import (
 	"golang.org/x/crypto/blake2b"
 )
 
-// Sum is a checksum of a row, by which damage is found and changes are told.
+// Sum is a checksum of a row, which detects damage and changes.
 //
-// Why not a CRC: who may write objects can make two that have the same one, and with
-// 32 bits chance does it too; whoever compares by it then keeps the old one for good.
+// Why not a CRC: a user who may write objects can make two with the same CRC, and with
+// 32 bits that happens by chance too; a comparison would then keep the old one for good.
 type Sum [16]byte
 
 // number is what a sum adds to the sum of all rows.
@@ -26,12 +26,12 @@ func sumOf(raw []byte) (s Sum) {
 	return s
 }
 
-// summer makes sums by BLAKE2b with a key. The key is derived from the encryption key
-// where there is one, so that whoever has the file cannot try out what an object may
-// be. Any number of goroutines may use it.
+// summer computes sums by BLAKE2b with a key. The key is derived from the encryption key,
+// if there is one, so that nobody can guess an object from the file and verify the guess.
+// Any number of goroutines may use it.
 //
-// Why not HMAC-SHA256: where the processor has no instructions for it, that takes four
-// times as long, which is a third of the time to load a collection.
+// Why not HMAC-SHA256: on a processor without instructions for it, that takes four times
+// as long, which is a third of the time to load a collection.
 type summer struct{ hashes sync.Pool }
 
 func newSummer(key []byte) (*summer, error) {
@@ -39,18 +39,18 @@ func newSummer(key []byte) (*summer, error) {
 		return nil, err
 	}
 	return &summer{sync.Pool{New: func() any {
-		h, _ := blake2b.New(len(Sum{}), key) // it was tried
+		h, _ := blake2b.New(len(Sum{}), key) // the size is known to be valid
 		return &sumHash{h: h}
 	}}}, nil
 }
 
-// sumHash takes fields, each with its length before it.
+// sumHash hashes fields, each after its length.
 type sumHash struct {
 	h   hash.Hash
 	buf [512]byte
 }
 
-// sum calls with to write what the sum is of.
+// sum calls with to write the hashed fields.
 func (s *summer) sum(write func(*sumHash)) Sum {
 	h := s.hashes.Get().(*sumHash)
 	defer s.hashes.Put(h)
@@ -80,9 +80,9 @@ func (h *sumHash) text(s string) {
 
 func (h *sumHash) int(n int64) { h.length(int(n)) }
 
-// value takes a value of a column such that it is the same before it is written and
-// after it was read: SQLite makes a number of a text that looks like one, a real of an
-// integer or the other way round, as the column's type says.
+// value hashes a value of a column such that the hash is the same before the write and
+// after the read: SQLite converts texts that look like numbers, integers and reals to the
+// column's type.
 func (h *sumHash) value(v any) {
 	switch v := v.(type) {
 	case nil:
@@ -113,7 +113,7 @@ func (h *sumHash) value(v any) {
 
 func (h *sumHash) numeric(s string) {
 	trimmed := strings.TrimSpace(s)
-	if trimmed == "Inf" || trimmed == "-Inf" { // as a column of text has it
+	if trimmed == "Inf" || trimmed == "-Inf" { // its form in a text column
 		h.real(math.Inf(len("Inf") - len(trimmed)))
 		return
 	}
@@ -138,10 +138,10 @@ func (h *sumHash) whole(n int64) {
 	h.int(n)
 }
 
-// real takes twelve digits: SQLite does not read texts of more to the last bit.
+// real hashes twelve digits: SQLite does not read longer texts to the last bit.
 func (h *sumHash) real(x float64) {
 	if math.IsNaN(x) {
-		h.text("null") // which SQLite has in its place
+		h.text("null") // SQLite stores NULL instead
 		return
 	}
 	if n := int64(x); float64(n) == x && math.Abs(x) < 1<<62 {

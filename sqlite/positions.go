@@ -16,7 +16,7 @@ type writtenPosition struct {
 	Complete bool         `json:"complete"`
 }
 
-// encodePositions is what the file has of positions.
+// encodePositions returns positions in their stored form.
 func encodePositions(all []tarn.Position) string {
 	written := make([]writtenPosition, len(all))
 	for i, p := range all {
@@ -41,12 +41,12 @@ func decodePositions(text string) ([]tarn.Position, error) {
 	return all, nil
 }
 
-// markIncomplete notes that something is missing, nobody knows of which section.
+// markIncomplete marks all sections, because it is unknown which one lacks something.
 func (s *state) markIncomplete() {
-	s.unsound = true
+	s.incomplete = true
 	positions, err := decodePositions(s.positions)
 	if err != nil {
-		return // whoever loads it finds that out too
+		return // the next load fails in the same way
 	}
 	for i := range positions {
 		positions[i].Complete = false
@@ -54,7 +54,7 @@ func (s *state) markIncomplete() {
 	s.positions = encodePositions(positions)
 }
 
-// complete says whether no section lacks anything.
+// complete reports whether all sections are complete.
 func complete(all []tarn.Position) bool {
 	return !slices.ContainsFunc(all, func(p tarn.Position) bool { return !p.Complete })
 }

@@ -12,15 +12,15 @@ import (
 	"github.com/ncruces/go-sqlite3"
 )
 
-// Limits bound what a statement may cost. The zero value is a good choice.
+// Limits bound the cost of a statement. The zero value is a good choice.
 type Limits struct {
-	// Rows is how many rows are given at most; 10,000 if 0.
+	// Rows is the largest number of rows; 10,000 if 0.
 	Rows int
-	// Bytes is how many bytes their values may have together; 64 MiB if 0.
+	// Bytes is the largest total size of their values; 64 MiB if 0.
 	Bytes int
-	// Time is how long the statement may take, waiting for its turn included; 10 s if
-	// 0. A statement that does not stop by itself is stopped by force a quarter of that
-	// later, a second at most.
+	// Time is how long the statement may take, including the wait for its turn; 10 s if
+	// 0. A statement that does not stop by then is stopped by force a quarter of that
+	// later, at most a second.
 	Time time.Duration
 }
 
@@ -37,39 +37,39 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// A RowWriter takes the answer to a statement while it is computed, so that nobody has
-// to hold all of it.
+// A RowWriter gets the rows of a statement while they are computed, so that the whole
+// result need not fit into memory.
 type RowWriter interface {
-	// Begin is called once, before the first row, or at the end if there is none.
+	// Begin is called once, before the first row, or at the end of an empty result.
 	Begin(Head) error
 	// Row is called for each row with a value for each column: nil, int64, float64,
-	// [Text] or []byte. Text and bytes are SQLite's own memory: they are good until
-	// Row returns. An error ends the statement and is returned as it is.
+	// [Text] or []byte. Text and bytes are in SQLite's memory: they are valid until
+	// Row returns. An error ends the statement and is returned unchanged.
 	Row(values []any) error
 }
 
 // Text is a text in SQLite's memory.
 type Text []byte
 
-// Head is what is known of an answer before its first row.
+// Head describes a result before its first row.
 type Head struct {
-	// Columns are their names.
+	// Columns holds the names of the columns.
 	Columns []string
-	// Read are the collections that the statement reads, by name, in the state that
-	// the rows are from.
+	// Read holds the collections that the statement reads, by name, in the same state
+	// as the rows.
 	Read []TableState
 }
 
 // Summary says how a statement ended.
 type Summary struct {
-	// Rows is how many were written.
+	// Rows is the number of rows written.
 	Rows int
 	// Cut says that there were more, beyond the limits.
 	Cut  bool
 	Took time.Duration
 }
 
-// Result is an answer that was gathered.
+// Result is a whole result in memory.
 type Result struct {
 	Head
 	// Rows have a value for each column: nil, int64, float64, string or []byte.
@@ -80,17 +80,17 @@ type Result struct {
 }
 
 var (
-	// ErrNotReading says that a statement would do something else than read.
+	// ErrNotReading says that a statement does not only read.
 	ErrNotReading = errors.New("only reading is allowed here")
-	// ErrTooMany says that so many statements are running that this one did not get
-	// its turn in time.
+	// ErrTooMany says that a statement did not get its turn in time, because too many
+	// others are running.
 	ErrTooMany = errors.New("too many statements are running")
 
 	errTooLong = errors.New("it took too long")
 )
 
-// Query answers a statement from the file of a directory, whether a process has it
-// open or not, and gathers the answer. See [Stream] for what holds of both.
+// Query runs a statement on the file of a directory, whether a process has it open or
+// not, and returns the whole result. The guarantees are those of [Stream].
 func Query(ctx context.Context, dir, sql string, limits Limits, args ...any) (*Result, error) {
 	limits = limits.withDefaults()
 	if most := budgetBytes - queryMemory; int64(limits.Bytes) > most {
@@ -105,7 +105,7 @@ func Query(ctx context.Context, dir, sql string, limits Limits, args ...any) (*R
 	return result, nil
 }
 
-// gatherer is the writer that makes a [Result].
+// gatherer is the writer that builds a [Result].
 type gatherer struct{ *Result }
 
 func (g gatherer) Begin(head Head) error {
@@ -129,34 +129,34 @@ func (g gatherer) Row(values []any) error {
 	return nil
 }
 
-// Stream answers a statement from the file of a directory, whether a process has it
-// open or not, and gives the rows away one by one. The statement sees one state of
-// all collections, and [Head] says which.
+// Stream runs a statement on the file of a directory, whether a process has it open or
+// not, and passes on the rows one by one. The statement sees one state of all
+// collections, which [Head] describes.
 //
-//   - It can do nothing but read. An authorizer refuses everything else when the
-//     statement is compiled. A read-only connection alone would not do: it can still
-//     ATTACH another file, and PRAGMA query_only can be undone by a PRAGMA.
-//   - It ends by its limit of time, or when ctx ends, whatever it computes; see
+//   - It can only read. An authorizer refuses everything else when the statement is
+//     compiled. A read-only connection is not enough: it can still ATTACH another file,
+//     and a PRAGMA can undo PRAGMA query_only.
+//   - It ends at its time limit, or when ctx ends, even in mid-computation; see
 //     [stopper].
 //   - SQLite may use 128 MiB for it, and all statements of the process share one
 //     budget; see [budget].
-//   - A panic of the writer is the caller's.
+//   - A panic of the writer propagates to the caller.
 func Stream(ctx context.Context, dir, sql string, limits Limits, to RowWriter, args ...any) (Summary, error) {
 	return stream(ctx, dir, sql, limits.withDefaults(), to, 0, args)
 }
 
-// Query answers a statement from this directory; see the function [Query]. It does
-// not see what is still to be written: call [DB.Flush] before where that matters.
+// Query runs a statement on this directory; see the function [Query]. It does not see
+// pending changes: call [DB.Flush] before it where that matters.
 func (db *DB) Query(ctx context.Context, sql string, limits Limits, args ...any) (*Result, error) {
 	return Query(ctx, db.dir, sql, limits, args...)
 }
 
-// Stream answers a statement from this directory; see the function [Stream].
+// Stream runs a statement on this directory; see the function [Stream].
 func (db *DB) Stream(ctx context.Context, sql string, limits Limits, to RowWriter, args ...any) (Summary, error) {
 	return Stream(ctx, db.dir, sql, limits, to, args...)
 }
 
-// stream runs a statement. held is how many bytes of the answer the writer keeps.
+// stream runs a statement. held is how many bytes of the result the writer keeps.
 func stream(ctx context.Context, dir, sql string, limits Limits, to RowWriter, held int64, args []any) (Summary, error) {
 	path := filepath.Join(dir, fileName)
 	if _, err := os.Stat(path); err != nil {
@@ -194,7 +194,7 @@ func stream(ctx context.Context, dir, sql string, limits Limits, to RowWriter, h
 	return s.summary, fmt.Errorf("sqlite: %w", err)
 }
 
-// stopped says why a statement was.
+// stopped returns the error of a statement that was stopped.
 func stopped(ctx context.Context, limits Limits) error {
 	if errors.Is(context.Cause(ctx), errTooLong) {
 		return fmt.Errorf("sqlite: the statement was stopped after %s: %w", limits.Time, errTooLong)

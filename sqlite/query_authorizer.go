@@ -6,17 +6,17 @@ import (
 	"github.com/ncruces/go-sqlite3"
 )
 
-// authorizer lets a statement be compiled that only reads, and notes what it reads.
+// authorizer allows only statements that read, and records which collections they read.
 type authorizer struct {
 	// refused is the first thing that was not allowed.
 	refused string
-	// read are the ids of the collections whose tables the statement reads. SQLite asks
-	// for each table by its own name, whatever view, alias or subquery it stands behind.
+	// read holds the ids of the collections whose tables the statement reads. SQLite asks
+	// for each table by its own name, even behind a view, alias or subquery.
 	read map[int64]bool
 }
 
-// forbidden are the functions that do more than compute, and those that take the
-// square of what they are given.
+// forbidden holds the functions that have side effects, and those that take quadratic
+// time.
 var forbidden = map[string]bool{
 	"load_extension": true, "fts3_tokenizer": true, "readfile": true, "writefile": true, "edit": true, "sqlite_log": true,
 	"decimal_mul": true, "decimal_pow2": true, "json_patch": true, "jsonb_patch": true,
@@ -49,7 +49,7 @@ func (a *authorizer) authorize(action sqlite3.AuthorizerActionCode, third, fourt
 	return sqlite3.AUTH_DENY
 }
 
-// actionName says what a statement wanted to do.
+// actionName describes a refused action.
 func actionName(action sqlite3.AuthorizerActionCode) string {
 	names := map[sqlite3.AuthorizerActionCode]string{
 		sqlite3.AUTH_INSERT: "an INSERT", sqlite3.AUTH_UPDATE: "an UPDATE", sqlite3.AUTH_DELETE: "a DELETE",

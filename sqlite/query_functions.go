@@ -10,10 +10,10 @@ import (
 	"github.com/ncruces/go-sqlite3"
 )
 
-// quickFunctions replaces those of SQLite's functions that compare each byte of one
-// text with each of another: a single instr of two long texts would run for days.
+// quickFunctions replaces the SQLite functions that compare each byte of one text with
+// each of another: a single instr of two long texts would run for days.
 //
-// They answer as SQLite's own do, except that regular expressions are Go's.
+// The results are those of SQLite, except that regular expressions are Go's.
 func quickFunctions(ctx context.Context, conn *sqlite3.Conn) error {
 	const flags = sqlite3.DETERMINISTIC | sqlite3.INNOCUOUS
 	return errors.Join(
@@ -27,7 +27,7 @@ func quickFunctions(ctx context.Context, conn *sqlite3.Conn) error {
 	)
 }
 
-// unlessNull is a function that gives NULL if it is given one.
+// unlessNull wraps a function to return NULL for a NULL argument.
 func unlessNull(f sqlite3.ScalarFunction) sqlite3.ScalarFunction {
 	return func(ctx sqlite3.Context, args ...sqlite3.Value) {
 		for _, arg := range args {
@@ -39,8 +39,8 @@ func unlessNull(f sqlite3.ScalarFunction) sqlite3.ScalarFunction {
 	}
 }
 
-// instr is where a text has another, counted from 1 in characters, of blobs in bytes;
-// 0 if it has not.
+// instr is the position of a text in another, from 1, in characters, or in bytes for
+// blobs; 0 if it is not there.
 func instr(ctx sqlite3.Context, args ...sqlite3.Value) {
 	blobs := args[0].Type() == sqlite3.BLOB && args[1].Type() == sqlite3.BLOB
 	bytesOf := sqlite3.Value.RawText
@@ -55,8 +55,8 @@ func instr(ctx sqlite3.Context, args ...sqlite3.Value) {
 	ctx.ResultInt(at + 1)
 }
 
-// replace puts a text in the place of another, wherever that is. What is empty, or
-// begins with what ends texts in C, is nowhere.
+// replace replaces all occurrences of a text. An empty text, or one that begins with a
+// NUL byte, does not occur.
 func replace(ctx sqlite3.Context, args ...sqlite3.Value) {
 	if args[0].Type() == sqlite3.NULL || args[1].Type() == sqlite3.NULL {
 		return

@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	// longestExpression is how many bytes a regular expression may have, and
-	// largestProgram how many instructions it may be compiled to: (a{900}){9} is a few
-	// bytes and thousands of instructions.
+	// longestExpression limits the bytes of a regular expression, and largestProgram
+	// the instructions that it compiles to: (a{900}){9} is a few bytes and thousands of
+	// instructions.
 	longestExpression = 1_000
 	largestProgram    = 10_000
-	// quickMatch is up to how many steps, bytes of the text times instructions, a text
-	// is matched without a look at the clock: some 50 ms at worst.
+	// quickMatch is the number of steps, bytes of the text times instructions, up to
+	// which a match ignores ctx: some 50 ms at worst.
 	quickMatch = 1 << 21
-	// askEvery is after how many characters of a longer match the clock is looked at.
+	// askEvery is the number of characters after which a longer match checks ctx.
 	askEvery = 128
 )
 
@@ -49,8 +49,7 @@ func compileExpression(text string) (*expression, error) {
 	return &expression{compiled, len(program.Inst)}, err
 }
 
-// match says whether a text has what the expression describes. It fails when ctx
-// ends.
+// match reports whether a text matches. It fails when ctx ends.
 //
 // Why not Match for all texts: it takes instructions times bytes, and cannot be
 // stopped. Why not a reader for all: Match skips quickly to where a match can begin.
@@ -86,8 +85,8 @@ func (r *runes) ReadRune() (rune, int, error) {
 	return c, size, nil
 }
 
-// matches is the function behind REGEXP: the expression is its first argument. One
-// that is the same for all rows is compiled once.
+// matches implements REGEXP: the expression is its first argument. An expression that is
+// the same for all rows is compiled once.
 func matches(ctx context.Context, mode string) sqlite3.ScalarFunction {
 	return func(call sqlite3.Context, args ...sqlite3.Value) {
 		known, _ := call.GetAuxData(0).(*expression)

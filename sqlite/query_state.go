@@ -10,16 +10,17 @@ import (
 	"github.com/tarnproject/tarn"
 )
 
-// TableState is the state in which a statement found a collection. It is from the same
+// TableState is the state of a collection that a statement read. It is from the same
 // snapshot as the rows.
 type TableState struct {
 	// Name is that of the collection.
 	Name    string
 	Version tarn.Version
-	// Heard is when the source was last heard before that state was written.
+	// Heard is the time of the last contact with the source before that state was
+	// written.
 	Heard time.Time
-	// Synced says that there is a state. Before the first one is all on disk, the table
-	// shows no rows.
+	// Synced says that there is a state. Until the first one is completely on disk, the
+	// table shows no rows.
 	Synced bool
 	// Complete says that the table has everything that belongs to the version. It is
 	// false before the first state, and where an object could not be read or written.
@@ -27,7 +28,7 @@ type TableState struct {
 }
 
 // pinSnapshot begins a transaction in which all statements see the same state of the
-// file: that of the first read, which is here.
+// file. It reads once, which fixes that state.
 func pinSnapshot(conn *sqlite3.Conn) error {
 	if err := conn.Exec("BEGIN"); err != nil {
 		return err
@@ -35,9 +36,8 @@ func pinSnapshot(conn *sqlite3.Conn) error {
 	return execute(conn, "SELECT 1 FROM sqlite_schema LIMIT 1")
 }
 
-// readTableStates reads the states of collections by their ids. Their rows are not
-// checked against their checksums, no more than the rows of an answer are; so no key
-// is needed.
+// readTableStates reads the states of collections by their ids. It does not verify
+// checksums, as queries do not either; so it needs no key.
 func readTableStates(conn *sqlite3.Conn, ids map[int64]bool) (states []TableState, err error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -49,7 +49,7 @@ func readTableStates(conn *sqlite3.Conn, ids map[int64]bool) (states []TableStat
 		version, whole := tarn.Version(row.ColumnText(2)), row.ColumnInt64(4)
 		states = append(states, TableState{
 			Name: row.ColumnText(1), Version: version, Heard: time.UnixMilli(row.ColumnInt64(3)),
-			Synced: version != "" || whole != notWhole, Complete: whole == wholeAndSound,
+			Synced: version != "" || whole != notWhole, Complete: whole == wholeAndComplete,
 		})
 		return nil
 	})

@@ -9,14 +9,13 @@ import (
 )
 
 const (
-	// longestValue is how long a value may become while a statement is computed. No
-	// object is longer.
+	// longestValue limits the size of a value during a statement. No object is larger.
 	longestValue = 8 << 20
-	// longestPattern is how long a pattern of LIKE and GLOB may be: at worst each of
-	// its characters is compared with each of the text.
+	// longestPattern limits the length of patterns of LIKE and GLOB: at worst each of
+	// their characters is compared with each of the text.
 	longestPattern = 160
-	// valueCost and rowCost are what a value and a row count beside their bytes: what
-	// Go needs to hold them.
+	// valueCost and rowCost count for each value and row in addition to its bytes: the
+	// memory that Go needs to hold them.
 	valueCost, rowCost = 32, 32
 )
 
@@ -24,7 +23,7 @@ const (
 // It is a variable for the sake of tests.
 var queryMemory int64 = 128 << 20
 
-// statement is a statement while it is computed.
+// statement is a running statement.
 type statement struct {
 	limits  Limits
 	to      RowWriter
@@ -37,9 +36,9 @@ type statement struct {
 	inSink    bool
 }
 
-// run answers a statement on a connection of its own. Why not one of a pool: limits
-// and authorizer would have to be taken off it again, and a connection that was
-// stopped by force is of no further use.
+// run runs the statement on its own connection. Why not one of a pool: limits and
+// authorizer would have to be removed again, and a connection that was stopped by force
+// cannot be used again.
 func (s *statement) run(ctx context.Context, path, sql string, args []any) error {
 	err := readGuarded(ctx, path, min(s.limits.Time/4, maxGrace), func(conn *sqlite3.Conn, stopper *stopper) error {
 		defer func() {
@@ -62,7 +61,7 @@ func (s *statement) run(ctx context.Context, path, sql string, args []any) error
 	return err
 }
 
-// limit sets up a connection that runs a statement of anybody's.
+// limit configures a connection for an untrusted statement.
 func limit(ctx context.Context, conn *sqlite3.Conn) error {
 	conn.SetInterrupt(ctx)
 	conn.HardHeapLimit(queryMemory)
@@ -84,7 +83,7 @@ func (s *statement) answer(conn *sqlite3.Conn, sql string, args []any) error {
 	if stmt == nil {
 		return errors.New("there is no statement in the query")
 	}
-	// What follows is compiled too: only comments come to nothing.
+	// The rest is compiled too: only a comment compiles to no statement.
 	switch next, _, err := conn.Prepare(tail); {
 	case errors.Is(err, sqlite3.INTERRUPT):
 		return err
@@ -109,9 +108,9 @@ func (s *statement) answer(conn *sqlite3.Conn, sql string, args []any) error {
 	return s.rows(stmt, head)
 }
 
-// rows gives the rows away. The bytes of a row are counted before the sink sees it,
-// and nothing of it has been copied by then: a row may be two thousand times the same
-// value, which SQLite holds once.
+// rows passes the rows to the sink. It counts the bytes of a row before the sink gets it,
+// without a copy: a row may have the same value two thousand times, which SQLite holds
+// once.
 func (s *statement) rows(stmt *sqlite3.Stmt, head Head) error {
 	left := s.limits.Bytes
 	values := make([]any, len(head.Columns))
@@ -149,16 +148,16 @@ func (s *statement) rows(stmt *sqlite3.Stmt, head Head) error {
 	return s.sink(func() error { return s.to.Begin(head) })
 }
 
-// sink calls the sink, and notes that an error or a panic is its own.
+// sink calls the sink, and records that an error or a panic is its own.
 func (s *statement) sink(call func() error) error {
 	s.inSink = true
-	s.writeErr = s.stopper.undisturbed(call)
+	s.writeErr = s.stopper.holdMemory(call)
 	s.inSink = false
 	return s.writeErr
 }
 
-// value is a column as SQLite holds it. Text is asked for as a blob, since SQLite
-// would copy it to put an end mark behind it.
+// value is a column in SQLite's memory. Text is read as a blob, since SQLite would copy
+// it otherwise to append a terminator.
 func value(stmt *sqlite3.Stmt, i int) any {
 	switch stmt.ColumnType(i) {
 	case sqlite3.INTEGER:

@@ -16,9 +16,8 @@ import (
 	"github.com/tarnproject/tarn"
 )
 
-// Reader reads a directory that another process may be writing meanwhile. It takes
-// no lock that the writer would meet, and writes nothing. Any number of goroutines
-// may use it; they take turns.
+// Reader reads a directory, even while another process writes it. It never blocks the
+// writer, and writes nothing. Any number of goroutines may use it; they take turns.
 type Reader struct {
 	path string
 	key  []byte
@@ -29,7 +28,7 @@ type Reader struct {
 	opened fs.FileInfo
 }
 
-// Holding is what a directory has of a collection.
+// Holding describes a collection in a directory.
 type Holding struct {
 	Collection
 	// Schema is that of the codec which wrote it.
@@ -37,18 +36,18 @@ type Holding struct {
 	// Label is the caller's, see [Store.SetLabel].
 	Label   string
 	Version tarn.Version
-	// LastContact is when the source was last heard before that state was written.
+	// LastContact is the time of the last contact with the source before that state was
+	// written.
 	LastContact time.Time
 	Objects     int
-	// Whole says that everything is there which belongs to the version.
+	// Whole says that the file has everything that belongs to the version.
 	Whole bool
 
 	id int64
 }
 
-// OpenReader looks into a directory. It fails if there is no replica in it, if it was
-// written by a newer Tarn, or if it was encrypted with another key than this one,
-// which is nil for none.
+// OpenReader opens a directory for reading. It fails if there is no replica in it, if a
+// newer Tarn wrote it, or if it was encrypted with another key; nil means no key.
 func OpenReader(dir string, key []byte) (*Reader, error) {
 	v := &Reader{path: filepath.Join(dir, fileName), key: key}
 	if err := v.with(context.Background(), func(*sqlite3.Conn) error { return nil }); err != nil {
@@ -57,7 +56,7 @@ func OpenReader(dir string, key []byte) (*Reader, error) {
 	return v, nil
 }
 
-// Close lets the file go.
+// Close closes the file.
 func (v *Reader) Close() error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -73,8 +72,8 @@ func (v *Reader) close() error {
 	return err
 }
 
-// with lends the connection, to the file that has the name now: the writer may
-// have built it anew.
+// with calls a function with the connection. It reopens the file if the writer has
+// replaced it.
 func (v *Reader) with(ctx context.Context, read func(*sqlite3.Conn) error) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -95,7 +94,7 @@ func (v *Reader) with(ctx context.Context, read func(*sqlite3.Conn) error) error
 	if err = read(v.conn); err == nil {
 		return nil
 	}
-	err = first(err, v.close()) // which may be in the midst of something
+	err = first(err, v.close()) // a statement may still be open
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -148,16 +147,15 @@ func connectReading(path string, immutable bool, parameters string) (*sqlite3.Co
 	return sqlite3.OpenFlags(name, sqlite3.OPEN_READONLY|sqlite3.OPEN_URI)
 }
 
-// errNoSharedMemory says that a file can only be read as one that nobody writes.
+// errNoSharedMemory says that a file can only be read as one without a writer.
 var errNoSharedMemory = errors.New("it is on a medium that is read-only")
 
-// probeReading looks whether a file can be read beside who writes it. SQLite keeps a
-// file beside it by which readers and writer know of each other. Where that cannot be
-// made, because the directory is on a medium that is read-only, and nothing is left
-// in a log, nobody writes it. What else is wrong is told when it is read.
+// probeReading checks whether a file can be read while it is written. SQLite coordinates
+// readers and writer by a file beside it. If that cannot be created, because the medium
+// is read-only, and the log is empty, there is no writer. A read reports other errors.
 func probeReading(conn *sqlite3.Conn, path string) error {
 	_, err := number(conn, "SELECT count(*) FROM sqlite_schema")
-	keepToUs(path)
+	restrictFiles(path)
 	if !errors.Is(err, sqlite3.READONLY) && !errors.Is(err, sqlite3.CANTOPEN) {
 		return nil
 	}
@@ -167,17 +165,17 @@ func probeReading(conn *sqlite3.Conn, path string) error {
 	return errNoSharedMemory
 }
 
-// checkReadable says whether a file can be read as it is, by whom it does not
-// belong to.
+// checkReadable checks whether a process that does not own the file can read it, without
+// changes.
 func checkReadable(conn *sqlite3.Conn, key []byte) (*fileKeys, error) {
 	keys, err := readFormat(conn, key)
 	if errors.Is(err, errOutdated) {
-		return nil, fmt.Errorf("%w: whoever keeps it will build it anew when started", err)
+		return nil, fmt.Errorf("%w: the next start of its writer builds it again", err)
 	}
 	return keys, err
 }
 
-// noReplica says that a directory is none of ours.
+// noReplica is the error for a directory without a replica.
 func noReplica(dir string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("sqlite: %s holds no replica: it has no %s", dir, fileName)
@@ -187,7 +185,7 @@ func noReplica(dir string, err error) error {
 
 const holdings = "SELECT " + collectionColumns + " FROM tarn_collections"
 
-// Holdings are the collections that the directory has.
+// Holdings returns the collections of the directory.
 func (v *Reader) Holdings(ctx context.Context) (all []Holding, err error) {
 	err = v.with(ctx, func(conn *sqlite3.Conn) error {
 		all = nil
@@ -200,8 +198,8 @@ func (v *Reader) Holdings(ctx context.Context) (all []Holding, err error) {
 	return all, err
 }
 
-// Holdings are the collections that the directory has. They are read from the file:
-// what still waits to be written is not in them.
+// Holdings returns the collections of the directory. It reads the file, without pending
+// changes.
 func (db *DB) Holdings() (all []Holding, err error) {
 	err = db.pool.with(func(r *reader) error {
 		all = nil
@@ -218,32 +216,31 @@ func holdingOf(row *sqlite3.Stmt, keys *fileKeys) (Holding, error) {
 	r, err := scanCollection(row, keys)
 	h := Holding{
 		Collection: Collection{Name: r.name}, Label: r.label, Version: r.state.version,
-		LastContact: r.state.heard, Objects: int(r.state.objects), Whole: r.state.whole, id: r.id,
+		LastContact: r.state.lastContact, Objects: int(r.state.objects), Whole: r.state.whole, id: r.id,
 	}
 	h.Identity, h.Schema, _ = strings.Cut(r.identity, "\n")
 	h.Schema, _, _ = strings.Cut(h.Schema, "\n")
 	return h, err
 }
 
-// ErrNoCollection says that a directory does not have a collection, or not any
-// more.
+// ErrNoCollection says that a directory does not have a collection.
 var ErrNoCollection = errors.New("there is no such collection")
 
-// Entry is an object as it is stored.
+// Entry is a stored object.
 type Entry struct {
 	Key tarn.Key
-	// Sum is a checksum, by which changes are told.
+	// Sum is a checksum, which detects changes.
 	Sum Sum
 
 	stored []byte
 	packer *packer
 }
 
-// Bytes are the object's, as the codec wrote them.
+// Bytes returns the object's bytes, as the codec wrote them.
 func (e Entry) Bytes() ([]byte, error) { return e.packer.unpack(e.Key, e.Sum, e.stored, nil) }
 
-// Walk goes through one state of a collection, and says which that is. An entry is
-// good until each returns.
+// Walk calls each for every entry of one state of a collection, and returns which state
+// that is. An entry is valid until each returns.
 func (v *Reader) Walk(ctx context.Context, collection string, each func(Entry) error) (h Holding, err error) {
 	err = v.with(ctx, func(conn *sqlite3.Conn) (err error) {
 		if err := conn.Exec("BEGIN"); err != nil {
@@ -269,7 +266,7 @@ func (v *Reader) Walk(ctx context.Context, collection string, each func(Entry) e
 	return h, err
 }
 
-// State is which state of a collection the file has.
+// State returns the state of a collection in the file.
 func (v *Reader) State(ctx context.Context, collection string) (h Holding, err error) {
 	err = v.with(ctx, func(conn *sqlite3.Conn) (err error) {
 		h, err = v.find(conn, collection)

@@ -11,31 +11,30 @@ import (
 	"github.com/ncruces/go-sqlite3"
 )
 
-// repairSuffix is that of the file that [Repair] writes before it takes the place of
-// the damaged one.
+// repairSuffix is that of the new file of [Repair], before it replaces the damaged one.
 const repairSuffix = ".repair"
 
-// Repaired is what [Repair] did.
+// Repaired is the result of [Repair].
 type Repaired struct {
-	// Found is what was wrong.
+	// Found holds the defects.
 	Found *Report
-	// Changed says that the file was written anew; it is not if nothing was wrong.
+	// Changed says that the file was replaced; it is false if there were no defects.
 	Changed bool
-	// Saved counts the objects that were saved, by collection. A collection of which
-	// some were lost is served by the next start, which lists it to get them; one that
-	// is not named starts empty.
+	// Saved counts the saved objects by collection. The next start serves a collection
+	// with missing objects, and lists it to get them; a collection that is not in Saved
+	// starts empty.
 	Saved map[string]int
 }
 
-// Repair saves from a damaged directory what is good. Every object whose rows are all
-// right goes to a new file, which takes the place of the old one; nothing else does.
-// What was lost comes again from the source.
+// Repair saves the good objects of a damaged directory. It copies every object whose rows
+// are all good to a new file, which replaces the old one. The other objects come again
+// from the source.
 //
-// It fails if a process has the directory open, and if nothing can be saved: then the
-// file is left as it is, for the next start to build anew.
+// It fails if a process has the directory open, and if nothing can be saved: then it
+// leaves the file unchanged, and the next start builds it again.
 //
-// Why not mend the file in place: what SQLite does with pages that are damaged is
-// undefined. Why not keep the old file: see [DB.giveUp].
+// Why not repair the file in place: what SQLite does with damaged pages is undefined. Why
+// not keep the old file: see [DB.removeDamaged].
 func Repair(ctx context.Context, dir string, key []byte) (*Repaired, error) {
 	path := filepath.Join(dir, fileName)
 	if _, err := os.Stat(path); err != nil {
@@ -64,9 +63,9 @@ func Repair(ctx context.Context, dir string, key []byte) (*Repaired, error) {
 		return nil, fmt.Errorf("sqlite: repair %s: %w", dir, err)
 	}
 	if err := done.copy(ctx, dir, key); err != nil {
-		return nil, fmt.Errorf("sqlite: %s could not be repaired: %w; start the mirror to build it anew", dir, first(err, removeRepair(dir)))
+		return nil, fmt.Errorf("sqlite: %s could not be repaired: %w; start the mirror to build it again", dir, first(err, removeRepair(dir)))
 	}
-	// The log goes first: SQLite would take it for that of the new file.
+	// Remove the log first: SQLite would apply it to the new file.
 	for _, suffix := range []string{"-wal", "-shm"} {
 		err = errors.Join(err, remove(path+suffix))
 	}
@@ -74,13 +73,13 @@ func Repair(ctx context.Context, dir string, key []byte) (*Repaired, error) {
 		err = os.Rename(path+repairSuffix, path)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("sqlite: %s was repaired, and the new file cannot take the place of the old one: %w", dir, err)
+		return nil, fmt.Errorf("sqlite: %s was repaired, but the new file cannot replace the old one: %w", dir, err)
 	}
 	done.Changed = true
 	return done, nil
 }
 
-// removeRepair removes what a repair left that did not come to its end.
+// removeRepair removes the file of an unfinished repair.
 func removeRepair(dir string) error {
 	var all []error
 	for _, suffix := range append([]string{"-journal"}, suffixes...) {
@@ -123,15 +122,15 @@ func (d *Repaired) copy(ctx context.Context, dir string, key []byte) error {
 	return first(err, closeAll(to))
 }
 
-// repairWriter writes the units that are good to a new file.
+// repairWriter writes the good units to a new file.
 type repairWriter struct {
 	db    *DB
 	saved map[string]int
-	// finish ends the collection that is being written.
+	// finish ends the current collection.
 	finish func() error
 }
 
-// begin makes the new file. It has no log, since nobody reads it.
+// begin creates the new file. It has no log, since it has no readers.
 func (w *repairWriter) begin() error {
 	conn := w.db.writer
 	if err := first(distrust(conn), conn.Exec(fmt.Sprintf("PRAGMA page_size=%d; PRAGMA journal_mode=MEMORY; PRAGMA temp_store=MEMORY; PRAGMA foreign_keys=OFF", pageSize))); err != nil {
@@ -151,8 +150,7 @@ func (w *repairWriter) end() error {
 	return w.db.writer.Exec("COMMIT")
 }
 
-// collection begins a collection. One whose first state was never all there is left
-// out.
+// collection begins a collection. It skips one whose first state was never complete.
 func (w *repairWriter) collection(from *unitReader) (func(*unit) error, error) {
 	if err := w.finish(); err != nil {
 		return nil, err
@@ -194,8 +192,8 @@ type unitWriter struct {
 	sum     uint64
 }
 
-// write writes a unit, or nothing of it: where a page is another one's, two that are
-// right in themselves may have the same key.
+// write writes a whole unit or nothing: if pages were exchanged, two good units may have
+// the same key.
 func (w *unitWriter) write(u *unit) error {
 	if err := w.conn.Exec("SAVEPOINT unit"); err != nil {
 		return err

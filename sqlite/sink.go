@@ -12,14 +12,14 @@ import (
 )
 
 // Sink is a collection on disk that follows a copy in memory; see [tarn.Sink]. It is a
-// [tarn.Restorer]: a replica with this sink begins with what the process before has
-// written.
+// [tarn.Restorer]: a replica with this sink begins with the content that the previous
+// process wrote.
 //
-// Only the last state of each object is written, in groups; see [Options]. What a crash
-// loses is what the source tells again, from the version that is on disk.
+// Only the last state of each object is written, in groups; see [Options]. After a crash
+// the source sends the missing changes again, from the version on disk.
 //
 // Why not write first, as a database does with its log: readers would wait for the disk,
-// and a disk that is full would stop the copy.
+// and a full disk would stop the copy.
 type Sink[T any] struct{ store *Store[T] }
 
 // NewSink opens a collection of db as [NewStore] does.
@@ -34,7 +34,7 @@ func NewSink[T any](db *DB, c Collection, codec Codec[T]) (*Sink[T], error) {
 // Store returns the collection on disk, for reading.
 func (s *Sink[T]) Store() tarn.Reader[T] { return s.store }
 
-// Label and SetLabel are those of [Store].
+// Label is that of [Store].
 func (s *Sink[T]) Label() string { return s.store.Label() }
 
 // SetLabel is that of [Store].
@@ -48,7 +48,7 @@ func (s *Sink[T]) Policy() tarn.SinkPolicy[T] {
 	return tarn.SinkPolicy[T]{Name: "disk", Delay: opts.GroupDelay, BatchSize: opts.GroupSize}
 }
 
-// Open says what the file holds. [DB.Flush] and [DB.Close] call flush.
+// Open describes the content of the file. [DB.Flush] and [DB.Close] call flush.
 func (s *Sink[T]) Open(_ context.Context, flush func() error) (tarn.Kept, error) {
 	s.store.c.db.follow(s, flush)
 	kept, err := s.store.kept(s.store.shown())
@@ -70,24 +70,22 @@ func (s *Sink[T]) Load(ctx context.Context) ([]tarn.Change[T], error) {
 	return all.items, nil
 }
 
-// largeState is how many changes are too many for one transaction where nothing is
-// lost by several.
+// largeState is the largest number of changes in one transaction of a first state.
 const largeState = 5_000
 
-// Commit writes a batch in one transaction. The first state of a large collection is
-// written in several, because until its end there is nothing that a crash could lose, and
-// the log stays small.
+// Commit writes a batch in one transaction. It writes the first state of a large
+// collection in several, to keep the log small: until its end a crash can lose nothing.
 func (s *Sink[T]) Commit(_ context.Context, b tarn.Batch[T]) error {
-	// Objects of one owner have similar names. Next to each other they are loaded
-	// faster, because most of each is found in the one before, and pages of indexes are
-	// filled one after the other.
+	// Objects of one owner have similar names. Next to each other they load faster,
+	// because each shares most of its content with the one before, and index pages fill
+	// one after the other.
 	changes := slices.SortedStableFunc(slices.Values(b.Changes), func(a, b tarn.Change[T]) int {
 		return strings.Compare(string(a.Key), string(b.Key))
 	})
 	all := b.Whole
 	if empty := s.store.c.snapshot().objects == 0; empty || all && len(changes) > largeState {
 		for len(changes) > largeState {
-			err := s.store.write(batch[T]{changes: changes[:largeState], all: all, part: true, heard: b.LastContact})
+			err := s.store.write(batch[T]{changes: changes[:largeState], all: all, part: true, lastContact: b.LastContact})
 			if !tarn.Taken(err) {
 				return err
 			}
@@ -98,7 +96,7 @@ func (s *Sink[T]) Commit(_ context.Context, b tarn.Batch[T]) error {
 	for _, p := range b.Positions {
 		at.Move(p)
 	}
-	return s.store.write(batch[T]{changes: changes, all: all, positions: at, heard: b.LastContact})
+	return s.store.write(batch[T]{changes: changes, all: all, positions: at, lastContact: b.LastContact})
 }
 
 func (c *collection) snapshot() state {
@@ -107,16 +105,16 @@ func (c *collection) snapshot() state {
 	return c.state
 }
 
-// Disk is the state of the file.
+// Disk returns the state of the file.
 func (s *Sink[T]) Disk() tarn.SinkHealth { return s.store.Disk() }
 
-// Close lets another store or sink have the collection.
+// Close releases the collection for another store or sink.
 func (s *Sink[T]) Close() {
 	s.store.c.db.unfollow(s)
 	s.store.Release()
 }
 
-// follow notes how what waits for a sink is written.
+// follow registers the flush function of a sink.
 func (db *DB) follow(sink any, flush func() error) {
 	db.mu.Lock()
 	defer db.mu.Unlock()
@@ -129,8 +127,8 @@ func (db *DB) unfollow(sink any) {
 	delete(db.sinks, sink)
 }
 
-// Flush writes what waits of all collections. Without it that is done within the
-// group delay.
+// Flush writes the pending changes of all collections. Without it they are written within
+// the group delay.
 func (db *DB) Flush() error {
 	db.mu.Lock()
 	flushes := slices.Collect(maps.Values(db.sinks))

@@ -10,9 +10,9 @@ import (
 // guardedVFS is the name of the file system that guarded connections read through.
 const guardedVFS = "tarn-guarded"
 
-// openedFiles is the system's file system, and remembers which files each connection
-// has open: one that was stopped by force cannot be closed, and its locks would keep
-// the log from being emptied until the garbage collector finds them.
+// openedFiles is the system's file system, and records the open files of each connection:
+// a connection that was stopped by force cannot be closed, and its locks would keep the
+// log from being emptied until the garbage collector finds them.
 var openedFiles = newFileRegister()
 
 type fileRegister struct {
@@ -23,7 +23,7 @@ type fileRegister struct {
 	open map[string]*connectionFiles
 }
 
-// connectionFiles are those of one connection.
+// connectionFiles holds the files of one connection.
 type connectionFiles struct {
 	all   *fileRegister
 	id    string
@@ -38,7 +38,7 @@ func newFileRegister() *fileRegister {
 	return r
 }
 
-// enter begins to remember the files of a connection, leave ends it.
+// enter starts to record the files of a connection, leave ends it.
 func (r *fileRegister) enter() *connectionFiles {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -54,11 +54,10 @@ func (s *connectionFiles) leave() {
 	delete(s.all.open, s.id)
 }
 
-// parameter is what the name of the database must have, for files to be known as this
-// connection's.
+// parameter is the parameter in the database name that assigns files to this connection.
 func (s *connectionFiles) parameter() string { return fileParameter + "=" + s.id }
 
-// OpenFilename opens a file and remembers it.
+// OpenFilename opens a file and records it.
 func (r *fileRegister) OpenFilename(name *vfs.Filename, flags vfs.OpenFlag) (vfs.File, vfs.OpenFlag, error) {
 	file, flags, err := r.VFSFilename.OpenFilename(name, flags)
 	if err != nil {
@@ -73,7 +72,7 @@ func (r *fileRegister) OpenFilename(name *vfs.Filename, flags vfs.OpenFlag) (vfs
 	return file, flags, nil
 }
 
-// close closes what SQLite left open. The files are only read.
+// close closes the files that SQLite left open. They are read-only.
 func (s *connectionFiles) close() {
 	for _, file := range s.files {
 		_ = file.Close()

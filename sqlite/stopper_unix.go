@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sqliteMemory is all that SQLite works in on behalf of a connection: one mapping, which
-// does not move.
+// sqliteMemory is all memory that SQLite uses for a connection: one mapping, which does
+// not move.
 type sqliteMemory []byte
 
 // memoryOf finds the memory of a connection; nil if the library has changed.
@@ -31,8 +31,8 @@ func memoryOf(conn *sqlite3.Conn) sqliteMemory {
 	return all[:cap(all)]
 }
 
-// takeAway makes every access to the memory a fault, and says whether it could.
-func (m sqliteMemory) takeAway() bool { return len(m) > 0 && unix.Mprotect(m, unix.PROT_NONE) == nil }
+// protect makes every access to the memory a fault, and reports whether it could.
+func (m sqliteMemory) protect() bool { return len(m) > 0 && unix.Mprotect(m, unix.PROT_NONE) == nil }
 
 // release gives the memory back to the system.
-func (m sqliteMemory) release() { _ = unix.Munmap(m) } // it is of no use in any case
+func (m sqliteMemory) release() { _ = unix.Munmap(m) } // after a failure it is just not reused

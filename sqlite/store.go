@@ -15,10 +15,9 @@ import (
 type Codec[T any] interface {
 	// Append adds the object's bytes to buf.
 	Append(buf []byte, object T) ([]byte, error)
-	// Decode makes an object of bytes that Append wrote. It does not keep them.
+	// Decode decodes bytes that Append wrote. It does not keep them.
 	Decode(raw []byte) (T, error)
-	// Schema names how the bytes are to be read: what was written under another
-	// one is dropped.
+	// Schema names the encoding: content with another schema is dropped.
 	Schema() string
 }
 
@@ -26,16 +25,16 @@ type Codec[T any] interface {
 type Tabular[T any] interface {
 	Codec[T]
 	Table() Table
-	// Row is given the object and what Append wrote of it.
+	// Row gets the object and the bytes that Append wrote.
 	Row(object T, raw []byte) (Row, error)
 }
 
-// Store is a collection on disk. It is a [tarn.ReadStore]: every Apply and Replace
-// is one transaction, every read looks into the file.
+// Store is a collection on disk. It is a [tarn.ReadStore]: every Apply and Replace is one
+// transaction, every read reads the file.
 //
-// Reads have no error to return. A row that cannot be read is as good as absent,
-// and noted: the next write finds the file damaged, removes it, and says so
-// to the reflector, which fills the new one from the source.
+// Reads return no error. A row that cannot be read counts as absent, and the store
+// records that: the next write removes the damaged file and fails, and the reflector
+// fills the new file from the source.
 type Store[T any] struct {
 	c     *collection
 	codec Codec[T]
@@ -47,14 +46,13 @@ type Store[T any] struct {
 	positions tarn.Positions
 	// filling says that a first state has begun to be filled, and is not shown yet.
 	filling bool
-	// unwritten are the keys whose objects could not be encoded: until each was
-	// written or is gone, the content is not whole.
+	// unwritten holds the keys whose objects could not be encoded: until each is
+	// written or deleted, the content is not whole.
 	unwritten map[tarn.Key]struct{}
 	suspicion suspicion
 }
 
-// NewStore opens a collection of db, which is empty if it was not there, or was of
-// another identity.
+// NewStore opens a collection of db. It is empty if it is new, or had another identity.
 func NewStore[T any](db *DB, c Collection, codec Codec[T]) (*Store[T], error) {
 	if db == nil || codec == nil {
 		return nil, fmt.Errorf("sqlite: the store of %s needs a database and a codec", c.Name)
@@ -77,7 +75,7 @@ func NewStore[T any](db *DB, c Collection, codec Codec[T]) (*Store[T], error) {
 	return s, nil
 }
 
-// Replace brings the store to exactly these items.
+// Replace sets the content to exactly these items.
 func (s *Store[T]) Replace(items []tarn.Item[T], at tarn.Position) error {
 	changes := make([]tarn.Change[T], len(items))
 	for i, item := range items {
@@ -85,33 +83,32 @@ func (s *Store[T]) Replace(items []tarn.Item[T], at tarn.Position) error {
 	}
 	var next tarn.Positions
 	next.Reset(at)
-	return s.finish(batch[T]{changes: changes, all: true, positions: next, heard: time.Now()})
+	return s.finish(batch[T]{changes: changes, all: true, positions: next, lastContact: time.Now()})
 }
 
-// Apply brings the store on by some changes.
+// Apply makes some changes.
 func (s *Store[T]) Apply(changes []tarn.Change[T], at tarn.Position) error {
 	all := s.filling // what was filled so far is no state
 	next := s.positions.Clone()
 	next.Move(at)
-	return s.finish(batch[T]{changes: changes, all: all, positions: next, heard: time.Now()})
+	return s.finish(batch[T]{changes: changes, all: all, positions: next, lastContact: time.Now()})
 }
 
-// Fill takes a piece of the first state; see [tarn.Filler]. It is on disk from then
-// on, but nobody sees it: a collection without a version that is not whole has no
-// content.
+// Fill writes a piece of the first state; see [tarn.Filler]. It is on disk, but not
+// visible: a collection that has no version and is not whole shows no content.
 func (s *Store[T]) Fill(changes []tarn.Change[T], first bool) error {
 	s.filling = true
-	return s.write(batch[T]{changes: changes, all: first, part: true, heard: time.Now()})
+	return s.write(batch[T]{changes: changes, all: first, part: true, lastContact: time.Now()})
 }
 
-// Filled shows what was filled as the content at a version; see [tarn.Filler].
+// Filled makes the filled state the content at a version; see [tarn.Filler].
 func (s *Store[T]) Filled(at tarn.Position) error {
 	var next tarn.Positions
 	next.Reset(at)
-	return s.finish(batch[T]{positions: next, heard: time.Now()})
+	return s.finish(batch[T]{positions: next, lastContact: time.Now()})
 }
 
-// finish writes what ends a filling. Until that is on disk, it has not ended.
+// finish writes the batch that ends a filling. If that fails, the filling continues.
 func (s *Store[T]) finish(b batch[T]) error {
 	err := s.write(b)
 	if tarn.Taken(err) {
@@ -123,12 +120,12 @@ func (s *Store[T]) finish(b batch[T]) error {
 // batch is one transaction.
 type batch[T any] struct {
 	changes []tarn.Change[T]
-	// all says that what is not named is gone.
+	// all says that keys that are not in changes are deleted.
 	all bool
-	// part says that more is to come before the content is that of a version.
-	part      bool
-	positions tarn.Positions
-	heard     time.Time
+	// part says that more batches follow before the content belongs to a version.
+	part        bool
+	positions   tarn.Positions
+	lastContact time.Time
 }
 
 func (s *Store[T]) write(b batch[T]) error {
@@ -143,7 +140,7 @@ func (s *Store[T]) write(b batch[T]) error {
 		return err
 	}
 	if s.c.released {
-		return fmt.Errorf("sqlite: the store of %s was released and is not written any more", s.c.Name)
+		return fmt.Errorf("sqlite: the store of %s was released and cannot be written", s.c.Name)
 	}
 	if err := db.room(); err != nil {
 		return err
@@ -160,8 +157,8 @@ func (s *Store[T]) write(b batch[T]) error {
 	s.epoch = db.epoch
 	next := s.c.state
 	positions := b.positions.All()
-	next.version, next.positions, next.heard = b.positions.Oldest(), encodePositions(positions), b.heard
-	next.unsound = !complete(positions)
+	next.version, next.positions, next.lastContact = b.positions.Oldest(), encodePositions(positions), b.lastContact
+	next.incomplete = !complete(positions)
 	next.whole = !b.part && len(s.unwritten) == 0
 	err := db.transact(func(conn *sqlite3.Conn) error { return s.c.write(conn, entries, b.all, &next) })
 	if damaged(err) {
@@ -175,15 +172,15 @@ func (s *Store[T]) write(b batch[T]) error {
 		return db.explain("write "+s.c.Name+" to", err)
 	}
 	s.c.state = next
-	s.c.tell()
+	s.c.publishState()
 	if len(bad) > 0 {
 		return bad
 	}
 	return nil
 }
 
-// Release lets another store have the collection; see [tarn.Releaser]. This one
-// can be read until then.
+// Release allows another store to open the collection; see [tarn.Releaser]. This one can
+// be read until then.
 func (s *Store[T]) Release() {
 	db := s.c.db
 	db.mu.Lock()
@@ -200,8 +197,8 @@ func (s *Store[T]) Release() {
 	}
 }
 
-// encode makes of changes what is to be written: for each key what it comes to in
-// the end. An object that cannot be encoded is taken out.
+// encode turns changes into entries: one for each key, with its last state. It leaves out
+// an object that cannot be encoded.
 func (s *Store[T]) encode(changes []tarn.Change[T]) (entries []entry, bad tarn.ObjectErrors) {
 	last := make(map[tarn.Key]int, len(changes))
 	for i, c := range changes {

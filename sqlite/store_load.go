@@ -13,14 +13,14 @@ import (
 	"github.com/tarnproject/tarn"
 )
 
-// loaded is what the file held when it was opened.
+// loaded is the content of the file on opening.
 type loaded[T any] struct {
 	state
 	items []tarn.Change[T]
 }
 
-// rows is some rows as they were read, back to back. It is used again once they are
-// decoded: all together take more memory than what is made of them.
+// rows holds some rows as read, back to back. Its memory is reused once they are decoded:
+// all rows together take more memory than the objects.
 type rows struct {
 	keys  []tarn.Key
 	sums  []Sum
@@ -43,8 +43,8 @@ func (r *rows) reset() {
 	r.keys, r.sums, r.ends, r.bytes = r.keys[:0], r.sums[:0], r.ends[:0], r.bytes[:0]
 }
 
-// load reads the whole collection: one goroutine reads the file, the others
-// decode. What turns out to be damaged is given up, and nothing was held.
+// load reads the whole collection: one goroutine reads the file, the others decode. If
+// the file is damaged, it is replaced by an empty one.
 func (s *Store[T]) load(ctx context.Context) (loaded[T], error) {
 	all, err := s.tryLoad(ctx)
 	if err == nil || !damaged(err) {
@@ -53,7 +53,7 @@ func (s *Store[T]) load(ctx context.Context) (loaded[T], error) {
 	return loaded[T]{}, s.rebuild(err)
 }
 
-// rebuild takes an empty file in the place of one that is damaged.
+// rebuild replaces a damaged file by an empty one.
 func (s *Store[T]) rebuild(cause error) error {
 	db := s.c.db
 	db.mu.Lock()
@@ -65,15 +65,15 @@ func (s *Store[T]) rebuild(cause error) error {
 	if err := db.rescue(cause); err != nil {
 		return err
 	}
-	s.c.tell()
+	s.c.publishState()
 	s.epoch = db.epoch
 	return nil
 }
 
 func (s *Store[T]) tryLoad(ctx context.Context) (all loaded[T], err error) {
-	n := runtime.GOMAXPROCS(0) // all: reading needs little
+	n := runtime.GOMAXPROCS(0) // all of them: reading needs little
 	work, done := make(chan *rows, n), make(chan decoded[T])
-	// Each worker has some, some wait for one, and one is being read.
+	// Each worker has one buffer, some buffers wait for a worker, and one is being read.
 	spare := make(chan *rows, 2*n+1)
 	for range cap(spare) {
 		spare <- &rows{}
@@ -96,7 +96,7 @@ func (s *Store[T]) tryLoad(ctx context.Context) (all loaded[T], err error) {
 		keys := map[tarn.Key]struct{}{}
 		for d := range done {
 			if all.items == nil {
-				all.items = make([]tarn.Change[T], 0, min(max(all.objects, 0), 1<<16)) // what the file says may not be so
+				all.items = make([]tarn.Change[T], 0, min(max(all.objects, 0), 1<<16)) // the number in the file may be wrong
 			}
 			all.items = append(all.items, d.items...)
 			if first == nil {
@@ -121,7 +121,7 @@ func (s *Store[T]) tryLoad(ctx context.Context) (all loaded[T], err error) {
 	return all, err
 }
 
-// readRows reads the state and all rows of one moment.
+// readRows reads the state and all rows in one snapshot.
 func (s *Store[T]) readRows(ctx context.Context, r *reader, st *state, work chan<- *rows, spare <-chan *rows) (err error) {
 	if err := r.conn.Exec("BEGIN"); err != nil {
 		return err
@@ -151,8 +151,9 @@ func (s *Store[T]) readRows(ctx context.Context, r *reader, st *state, work chan
 	return err
 }
 
-// checkIndex says whether objects are found by their keys: one that is not would be
-// written a second time, and not be deleted. It takes 0.3 s for 100,000 objects.
+// checkIndex checks that the index finds objects by their keys: an object that it does
+// not find would be written a second time, and never deleted. It takes 0.3 s for 100,000
+// objects.
 func (c *collection) checkIndex(r *reader) error {
 	return r.query("PRAGMA integrity_check("+c.objectsTable()+")", func(row *sqlite3.Stmt) error {
 		if found := row.ColumnText(0); found != "ok" {
@@ -162,13 +163,13 @@ func (c *collection) checkIndex(r *reader) error {
 	})
 }
 
-// decoded is what came of some rows.
+// decoded is the result of decoding some rows.
 type decoded[T any] struct {
 	items []tarn.Change[T]
 	err   error
 }
 
-// decodeRows decodes rows. buf is memory to unpack them into.
+// decodeRows decodes rows. buf is the memory for unpacking.
 func (s *Store[T]) decodeRows(r *rows, buf []byte) (d decoded[T]) {
 	d.items = make([]tarn.Change[T], 0, len(r.keys))
 	from := 0
@@ -184,17 +185,17 @@ func (s *Store[T]) decodeRows(r *rows, buf []byte) (d decoded[T]) {
 	return d
 }
 
-// kept is what the engine may start from.
+// kept describes the content for the engine.
 func (s *Store[T]) kept(st state) (tarn.Kept, error) {
 	if !st.whole || st.version == "" {
 		return tarn.Kept{}, nil
 	}
 	positions, err := decodePositions(st.positions)
-	return tarn.Kept{Positions: positions, LastContact: st.heard}, err
+	return tarn.Kept{Positions: positions, LastContact: st.lastContact}, err
 }
 
-// Restore tells what the file holds; see [tarn.Durable]. A state that is not whole
-// is dropped, since it was never the source's.
+// Restore describes the content of the file; see [tarn.Durable]. It drops a state that is
+// not whole, since the source never had it.
 func (s *Store[T]) Restore(ctx context.Context) (tarn.Kept, error) {
 	st := s.shown()
 	err := s.c.db.pool.with(s.c.checkIndex)
@@ -208,11 +209,11 @@ func (s *Store[T]) Restore(ctx context.Context) (tarn.Kept, error) {
 		}
 		return kept, errors.Join(err, ctx.Err())
 	}
-	s.c.db.tell(slog.LevelWarn, "what is on disk is not whole and is dropped", "collection", s.c.Name)
+	s.c.db.logEvent(slog.LevelWarn, "what is on disk is not whole and is dropped", "collection", s.c.Name)
 	return tarn.Kept{}, s.Replace(nil, tarn.Position{})
 }
 
-// Label is what [Store.SetLabel] last wrote, empty if that was of another identity.
+// Label is what [Store.SetLabel] last wrote, empty if that was for another identity.
 func (s *Store[T]) Label() (label string) {
 	s.failed(s.c.db.pool.with(func(r *reader) error {
 		return r.query("SELECT "+collectionColumns+" FROM tarn_collections WHERE name=?", func(row *sqlite3.Stmt) error {
@@ -224,9 +225,8 @@ func (s *Store[T]) Label() (label string) {
 	return label
 }
 
-// SetLabel keeps a word of the caller's beside the content, such as which server
-// it turned out to be of. With distrust, the content is not to be started from
-// before more of it was written.
+// SetLabel stores a text of the caller with the content, such as the server that it came
+// from. With distrust, a start does not use the content until the next write.
 func (s *Store[T]) SetLabel(label string, distrust bool) error {
 	db := s.c.db
 	db.mu.Lock()
@@ -243,7 +243,7 @@ func (s *Store[T]) SetLabel(label string, distrust bool) error {
 	return db.explain("write "+s.c.Name+" to", err)
 }
 
-// Disk tells how the file is doing; see [tarn.Durable].
+// Disk returns the state of the file; see [tarn.DiskReporter].
 func (s *Store[T]) Disk() tarn.SinkHealth {
 	return *s.c.health.Load()
 }

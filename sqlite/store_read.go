@@ -12,7 +12,7 @@ import (
 	"github.com/tarnproject/tarn"
 )
 
-// suspicion is what a reader found wrong with the file.
+// suspicion is an error that a reader got from the file.
 type suspicion struct {
 	mu    sync.Mutex
 	cause error
@@ -34,12 +34,12 @@ func (s *suspicion) take() error {
 	return err
 }
 
-// failed notes that something could not be read.
+// failed records and logs a failed read.
 func (s *Store[T]) failed(err error) {
 	if err == nil || errors.Is(err, errClosed) {
 		return
 	}
-	s.c.db.tell(slog.LevelError, "something could not be read from disk", "collection", s.c.Name, "err", err)
+	s.c.db.logEvent(slog.LevelError, "something could not be read from disk", "collection", s.c.Name, "err", err)
 	if damaged(err) {
 		s.suspicion.put(err)
 	}
@@ -57,7 +57,7 @@ func (s *Store[T]) Get(key tarn.Key) (object T, ok bool) {
 	return object, ok
 }
 
-// decode makes an object of a row.
+// decode decodes the object of a row.
 func (s *Store[T]) decode(key tarn.Key, sum Sum, packed, buf []byte) (object T, err error) {
 	plain, err := s.c.packer.unpack(key, sum, packed, buf)
 	if err != nil {
@@ -67,7 +67,7 @@ func (s *Store[T]) decode(key tarn.Key, sum Sum, packed, buf []byte) (object T, 
 	return s.codec.Decode(plain)
 }
 
-// All walks one state of the file, whatever is written meanwhile.
+// All walks one state of the file. Concurrent writes do not affect it.
 func (s *Store[T]) All() iter.Seq2[tarn.Key, T] {
 	return func(yield func(tarn.Key, T) bool) {
 		s.failed(s.c.db.pool.with(func(r *reader) error {
@@ -85,7 +85,7 @@ func (s *Store[T]) All() iter.Seq2[tarn.Key, T] {
 	}
 }
 
-// errEnough ends a walk that somebody has seen enough of.
+// errEnough ends a walk that the caller has stopped.
 var errEnough = errors.New("enough")
 
 // Len is the number of objects.
@@ -96,16 +96,16 @@ func (s *Store[T]) Len() int {
 	return 0
 }
 
-// shownIf is the condition under which anything of a collection is seen: there is
-// a state, and not only parts of one.
+// shownIf is the condition under which the content of a collection is visible: there is a
+// state, and not only parts of one.
 func shownIf(id int64) string {
 	return fmt.Sprintf("(SELECT version <> '' OR whole FROM tarn_collections WHERE id = %d)", id)
 }
 
-// Version is the state that the content shows.
+// Version is that of the content.
 func (s *Store[T]) Version() tarn.Version { return s.shown().version }
 
-// shown reads what the collection's row says.
+// shown reads the state from the collection's row.
 func (s *Store[T]) shown() (shown state) {
 	s.failed(s.c.db.pool.with(func(r *reader) error {
 		return s.c.readState(r, &shown)

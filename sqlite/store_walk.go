@@ -8,21 +8,19 @@ import (
 	"github.com/tarnproject/tarn"
 )
 
-// walkRows is how many rows are decoded at a time: as many as pay for handing them
-// over. A walk begins with firstRows, for it may be about the first.
+// walkRows is how many rows are decoded at a time: enough to pay for the switch between
+// goroutines. A walk begins with firstRows, because the caller may want only the first.
 const walkRows, firstRows = 32, 4
 
-// walk gives objects to somebody in the order in which their rows are read. They are
-// decoded on the other cores meanwhile, some batches ahead: a row takes longer to
-// decode than to read.
+// walk yields objects in the order in which their rows are read. Other cores decode some
+// batches ahead: a row takes longer to decode than to read.
 type walk[T any] struct {
 	store *Store[T]
 	yield func(tarn.Key, T) bool
-	// size is how many rows the next batch is to have, ahead how many batches there
-	// may be.
+	// size is the number of rows of the next batch, ahead the largest number of batches.
 	size, ahead int
 	next        *walked[T]
-	// pending are being decoded, spare are to be used again.
+	// pending batches are being decoded, spare ones can be reused.
 	pending, spare []*walked[T]
 }
 
@@ -48,8 +46,7 @@ func (w *walk[T]) add(row *sqlite3.Stmt) error {
 	return w.decode()
 }
 
-// decode has the rows of a batch decoded, and gives away the oldest one if there are
-// enough.
+// decode starts to decode a batch, and yields the oldest one if there are enough.
 func (w *walk[T]) decode() error {
 	b := w.next
 	b.done = make(chan struct{})
@@ -76,7 +73,7 @@ func (w *walk[T]) decode() error {
 	return w.give()
 }
 
-// give hands out the oldest batch.
+// give yields the oldest batch.
 func (w *walk[T]) give() error {
 	b := w.pending[0]
 	<-b.done
@@ -94,7 +91,7 @@ func (w *walk[T]) give() error {
 	return nil
 }
 
-// end gives away what is left.
+// end yields the remaining batches.
 func (w *walk[T]) end() error {
 	if err := w.decode(); err != nil {
 		return err
@@ -107,7 +104,7 @@ func (w *walk[T]) end() error {
 	return nil
 }
 
-// wait waits for those who still decode what nobody wants any more.
+// wait waits for the goroutines that still decode after the caller has stopped.
 func (w *walk[T]) wait() {
 	for _, b := range w.pending {
 		<-b.done

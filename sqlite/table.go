@@ -10,13 +10,12 @@ import (
 	"github.com/ncruces/go-sqlite3"
 )
 
-// Table is how SQL sees a collection: under the collection's name, with the columns
-// id, key, labels (as JSON) and those given here; and beside it, with _labels behind
-// its name, each label as a row of id, name and value.
+// Table is the form of a collection in SQL: a view with the collection's name, with the
+// columns id, key, labels (as JSON) and those given here; and a view with the suffix
+// _labels, with a row of id, name and value for each label.
 type Table struct {
 	Columns []Column
-	// Indexes are the columns, one or more each, by which rows are to be found
-	// quickly. Labels are in any case.
+	// Indexes lists indexes of one or more columns each. Labels are always indexed.
 	Indexes [][]string
 }
 
@@ -25,22 +24,21 @@ type Column struct {
 	Name string
 	// Type is TEXT, INTEGER, REAL or JSON, which is text too.
 	Type string
-	// Wide says that values are long. They are kept apart, so that whoever looks
-	// through all rows without asking for them reads little, and a value that did
-	// not change is not written again.
+	// Wide says that values are long. They are in a separate table, so that a scan of
+	// the other columns reads little, and an unchanged value is not written again.
 	Wide bool
-	// Shared, for wide columns, says that many rows have the same value but for a
-	// few words: one of the value is kept for all of them.
+	// Shared, for wide columns, says that many rows have the same value but for a few
+	// words: the value is stored once for all of them.
 	Shared bool
-	// Fill, for other wide columns, names the column whose text belongs where values
-	// have a [Hole], so that they need not be written again when only that changes.
+	// Fill, for other wide columns, names the column whose text replaces each [Hole] of
+	// a value, so that the value is not written again when only that text changes.
 	Fill string
-	// Expr, if it is set, is SQL that gives the column's values, in which {name}
-	// stands for another column. Nothing is stored, and a Row has no value for it.
+	// Expr, if set, is SQL that computes the column's values, in which {name} means
+	// another column. Nothing is stored, and a Row has no value for it.
 	Expr string
 }
 
-// filled is SQL that gives a wide value.
+// filled is the SQL expression of a wide value.
 func (c Column) filled() string {
 	if c.Fill == "" {
 		return "w.value"
@@ -48,13 +46,13 @@ func (c Column) filled() string {
 	return fmt.Sprintf("replace(w.value, char(%d), coalesce(r.%s, ''))", Hole[0], quote(c.Fill))
 }
 
-// apart says that the column is not among the others.
+// apart reports whether the column is not in the main table.
 func (c Column) apart() bool { return c.Wide || c.Expr != "" }
 
-// Row is an object as SQL sees it.
+// Row is an object in SQL.
 type Row struct {
-	// Values are those of the table's columns: string, int64, float64, bool, [JSON]
-	// or nil; of wide ones each a [WideValue].
+	// Values holds a value for each column: string, int64, float64, bool, [JSON] or nil;
+	// for wide columns a [WideValue].
 	Values []any
 	Labels map[string]string
 }
@@ -62,19 +60,18 @@ type Row struct {
 // JSON is the text of a JSON value in a column.
 type JSON []byte
 
-// Hole stands in a value for what another column has. It is a control character, of
-// which JSON has none but in an escape.
+// Hole marks the place of another column's text in a value. It is a control character,
+// which JSON has only in escapes.
 const Hole = "\x01"
 
-// WideValue is a value that is only made if it is not the one which is stored.
+// WideValue is a value that is only computed if it differs from the stored one.
 type WideValue struct {
-	// Sum tells values apart: the first bytes of a hash that nobody can find equal
-	// ones for.
+	// Sum identifies the value: the first bytes of a collision-resistant hash.
 	Sum [16]byte
-	// Make gives the value; nil, or an error, makes it NULL.
+	// Make returns the value; nil, or an error, makes it NULL.
 	Make func() (JSON, error)
-	// Words are those, [MaxWords] at most, by which the value may differ from that of
-	// other rows, if the column is shared: the row's name, say.
+	// Words holds the words, at most [MaxWords], in which the value of a shared column
+	// may differ from that of other rows, such as the row's name.
 	Words []string
 }
 
@@ -90,26 +87,26 @@ func (t Table) validate(name string) error {
 		case c.Shared && !c.Wide:
 			return fmt.Errorf("sqlite: %s: the column %s is shared and not wide", name, c.Name)
 		case c.Fill != "" && (!c.Wide || c.Shared || !t.plain(c.Fill)):
-			return fmt.Errorf("sqlite: %s: the column %s is to be filled from %q: it must be wide and not shared, and that a column which is neither wide nor computed", name, c.Name, c.Fill)
+			return fmt.Errorf("sqlite: %s: the column %s has Fill %q: the column must be wide and not shared, and %[3]q must be a column that is neither wide nor computed", name, c.Name, c.Fill)
 		case c.Type != "TEXT" && c.Type != "INTEGER" && c.Type != "REAL" && c.Type != "JSON":
 			return fmt.Errorf("sqlite: %s: the column %s has the type %q; there are TEXT, INTEGER, REAL and JSON", name, c.Name, c.Type)
 		}
 		known[lower] = true
 		if c.Expr == "" && i > 0 && t.Columns[i-1].Expr != "" {
-			return fmt.Errorf("sqlite: %s: the column %s has values and stands behind one that is computed; those come last", name, c.Name)
+			return fmt.Errorf("sqlite: %s: the column %s has values and follows a computed one; put computed columns last", name, c.Name)
 		}
 	}
 	for _, index := range t.Indexes {
 		for _, column := range index {
 			if !t.plain(column) {
-				return fmt.Errorf("sqlite: %s: an index is to be on %q, which is no column, or a wide one", name, column)
+				return fmt.Errorf("sqlite: %s: an index names %q, which is not a column, or is a wide one", name, column)
 			}
 		}
 	}
 	return nil
 }
 
-// plain says whether there is a column that is among the others.
+// plain reports whether there is a column of this name in the main table.
 func (t Table) plain(column string) bool {
 	return slices.ContainsFunc(t.Columns, func(c Column) bool { return strings.EqualFold(c.Name, column) && !c.apart() })
 }
@@ -122,15 +119,14 @@ func wideTable(id int64, column string) string { return fmt.Sprintf("tarn_wide_%
 
 func quote(name string) string { return sqlite3.QuoteIdentifier(name) }
 
-// ddl are the statements that make the tables, and the views of them that have the
-// collection's name: what is being filled is in the tables, and not to be seen. The
-// first view's wide columns are subqueries: unlike a join, they cost nothing where
-// they are not asked for, wherever the view stands in a query.
+// ddl returns the statements that make the tables, and the views with the collection's
+// name: the views hide a state that is being filled. The wide columns of the first view
+// are subqueries: unlike a join, they cost nothing in a query that does not use them.
 //
 // Every row has a checksum, tarn_sum, that binds it to its object; see [Check].
 //
-// STRICT tables would say more, but tools of before 2022 cannot read them, and
-// JSON is no type of theirs.
+// STRICT tables would check types, but tools from before 2022 cannot read them, and they
+// have no JSON type.
 func (t Table) ddl(name string, id int64) []string {
 	near, view := []string{"id INTEGER PRIMARY KEY", "key TEXT NOT NULL", "labels JSON"}, []string{"id", "key", "labels"}
 	var all, columns []string
@@ -171,7 +167,7 @@ func (t Table) ddl(name string, id int64) []string {
 	return all
 }
 
-// storing are the tables that ddl makes, for what is stored.
+// storing lists the tables that ddl makes.
 func (t Table) storing(id int64) []string {
 	all := []string{labelsTable(id), rowsTable(id)}
 	for _, c := range t.Columns {
@@ -207,9 +203,9 @@ func (t Table) update(id int64) string {
 	return fmt.Sprintf("UPDATE %s SET %s WHERE id=?1", quote(rowsTable(id)), strings.Join(set, ", "))
 }
 
-// touch sets the checksum, ?2, and only the columns that no index is on, from ?3 on:
-// SQLite writes an index anew whenever one of its columns is set, the same value or
-// not, and most updates of an object change nothing that it is found by.
+// touch sets the checksum, ?2, and only the columns without an index, from ?3 on: SQLite
+// rewrites an index whenever one of its columns is set, even to the same value, and most
+// updates of an object change no indexed value.
 func (p *prepared) touch(id int64) string {
 	set := []string{"tarn_sum=?2"}
 	for n, i := range p.touching {
@@ -230,14 +226,14 @@ func (t Table) indexed(column string) bool {
 	})
 }
 
-// prepared is a table with what is needed for each row.
+// prepared is a table with data for writing rows.
 type prepared struct {
 	Table
-	// finding are the columns that an index is on, touching those that a row has
-	// beside them, wide the wide ones.
+	// finding holds the indexed columns, touching the other columns of a row, wide the
+	// wide ones.
 	finding, touching, wide []int
-	// values is how many a row has: those of the columns up to the first that is
-	// computed.
+	// values is the number of values in a row: the columns before the first computed
+	// one.
 	values int
 }
 
@@ -259,8 +255,7 @@ func prepareTable(t Table) *prepared {
 	return p
 }
 
-// check says whether a row has what the table needs, and gives the sums of its
-// wide values.
+// check checks that a row fits the table, and returns the sums of its wide values.
 func (p *prepared) check(r Row) (parts []byte, err error) {
 	if len(r.Values) != p.values {
 		return nil, fmt.Errorf("a row of %d values for %d columns", len(r.Values), p.values)
@@ -268,16 +263,16 @@ func (p *prepared) check(r Row) (parts []byte, err error) {
 	for _, i := range p.wide {
 		part, ok := r.Values[i].(WideValue)
 		if !ok {
-			return nil, fmt.Errorf("the column %s is wide and has a %T; make it a Part", p.Columns[i].Name, r.Values[i])
+			return nil, fmt.Errorf("the column %s is wide and has a %T; make it a WideValue", p.Columns[i].Name, r.Values[i])
 		}
 		parts = append(parts, part.Sum[:]...)
 	}
 	return parts, nil
 }
 
-// found is a checksum of all that a row can be found by: while it is the same,
-// neither indexes nor labels need be written. It has 64 bits, of which whoever may
-// write objects finds two equal ones in minutes, unless there is a key.
+// found is a checksum of all indexed values: while it is the same, neither indexes nor
+// labels need to be written. It has 64 bits: without a key, a user who may write objects
+// finds a collision in minutes.
 func (p *prepared) found(sums *summer, r Row) int64 {
 	return int64(sums.sum(func(h *sumHash) {
 		h.text("found")

@@ -9,13 +9,12 @@ import (
 	"github.com/tarnproject/tarn"
 )
 
-// tableStmts write what SQL sees of a collection.
+// tableStmts holds the statements that write the tables for SQL.
 type tableStmts struct {
 	insert, update, touch, remove *sqlite3.Stmt
 	label, unlabel                *sqlite3.Stmt
 	sums                          rowSums
-	// plain are the columns that a row has beside its labels, touching those of them
-	// that touch sets.
+	// plain holds the columns of a row beside its labels, touching those that touch sets.
 	plain, touching []int
 	// wide has the wide columns.
 	wide []wideColumn
@@ -58,8 +57,8 @@ func (s *tableStmts) all() []*sqlite3.Stmt {
 	return all
 }
 
-// rowSums make the checksums of a collection's rows for SQL. Each binds what it is of
-// to the object: a row that is right in itself may still be an older one.
+// rowSums computes the checksums of a collection's rows for SQL. Each includes the
+// object's: a row that is good in itself may still be an older one.
 type rowSums struct {
 	sums  *summer
 	owner string
@@ -142,12 +141,12 @@ type rowChange uint8
 const (
 	rowAdded rowChange = iota
 	rowUpdated
-	// rowTouched changes nothing that the row is found by.
+	// rowTouched changes no indexed value.
 	rowTouched
 	rowGone
 )
 
-// write writes a row. before are the sums of the wide values that are stored.
+// write writes a row. before holds the sums of the stored wide values.
 func (s *tableStmts) write(conn *sqlite3.Conn, how rowChange, id int64, e entry, before []byte) error {
 	if how == rowGone {
 		return s.removeRow(id)
@@ -170,7 +169,7 @@ func (s *tableStmts) write(conn *sqlite3.Conn, how rowChange, id int64, e entry,
 	args := append(make([]any, 0, 4+len(e.row.Values)), id, string(e.key), labels, sum)
 	for _, v := range e.row.Values {
 		if _, wide := v.(WideValue); wide {
-			v = nil // no statement here has a use for it
+			v = nil // no statement here uses it
 		}
 		args = append(args, v)
 	}
@@ -189,7 +188,7 @@ func (s *tableStmts) write(conn *sqlite3.Conn, how rowChange, id int64, e entry,
 	return nil
 }
 
-// writeWide makes and writes the wide values that are not the same as before.
+// writeWide computes and writes the wide values that have changed.
 func (s *tableStmts) writeWide(conn *sqlite3.Conn, id int64, e entry, before []byte) error {
 	const size = len(WideValue{}.Sum)
 	for n, w := range s.wide {
@@ -200,7 +199,7 @@ func (s *tableStmts) writeWide(conn *sqlite3.Conn, id int64, e entry, before []b
 		part := e.row.Values[w.place()].(WideValue)
 		value, err := part.make()
 		if err != nil {
-			value = nil // the object itself is kept, and SQL sees that this is missing
+			value = nil // the object itself is stored, and SQL shows NULL
 		}
 		if err := w.put(conn, id, e.key, part, value); err != nil {
 			return err
@@ -217,7 +216,7 @@ func (s *tableStmts) removeRow(id int64) error {
 	return err
 }
 
-// make gives the value for SQL.
+// make returns the value for SQL.
 func (p WideValue) make() (value any, err error) {
 	if p.Make == nil {
 		return nil, nil
@@ -230,12 +229,12 @@ func (p WideValue) make() (value any, err error) {
 	return raw, nil
 }
 
-// runWith runs a statement with as many values as it has a use for.
+// runWith runs a statement with as many values as it has parameters.
 func runWith(stmt *sqlite3.Stmt, args []any) error {
 	return run(stmt, noRow, args[:min(len(args), stmt.BindCount())]...)
 }
 
-// inTurn goes on until something fails.
+// inTurn runs steps until one fails.
 func inTurn(err error, next ...func() error) error {
 	for _, do := range next {
 		if err != nil {

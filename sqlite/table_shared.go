@@ -9,31 +9,30 @@ import (
 	"github.com/tarnproject/tarn"
 )
 
-// MaxWords is how many words a row of a shared column may have for itself.
+// MaxWords is the largest number of words per row of a shared column.
 const MaxWords = 3
 
-// sharedColumn is a wide column whose values are kept once for all rows that have
-// them. In a value that is kept, the words by which rows differ are holes; the view
-// fills them with each row's own. So the specs of a thousand replicas of a pod, of
-// which each names its node, are one.
+// sharedColumn is a wide column whose values are stored once for all rows that have
+// them. In a stored value, the words in which rows differ are holes; the view fills them
+// with each row's own. So the specs of a thousand replicas of a pod, each with its node,
+// are one value.
 //
-// A hole is a control character, of which JSON has none but in an escape. What no row
-// refers to any more is taken out with the last reference: who refers to a value is
-// indexed, so nothing need be counted.
+// A hole is a control character, which JSON has only in escapes. A value is deleted with
+// its last reference: references are indexed by value, so there is no counter.
 //
 // Why not compress the values instead: then other tools could not read them.
 type sharedColumn struct {
 	at   int
 	name string
 	sums rowSums
-	// find and add are about values, by their checksum; refer, forget and look about
-	// which one a row has. sweep takes out a value that no row has.
+	// find and add read and write values, by their checksum; refer, forget and look
+	// handle a row's reference. sweep deletes a value without references.
 	find, add, refer, forget, look, sweep *sqlite3.Stmt
 }
 
 func valuesTable(id int64, column string) string { return wideTable(id, column) + "_values" }
 
-// hole is what stands for the nth word, in a value and in SQL.
+// hole is the placeholder of the nth word, in a value and in SQL.
 func hole(n int) (text, sql string) { return string(rune(1 + n)), fmt.Sprintf("char(%d)", 1+n) }
 
 func sharedTables(id int64, c Column) []string {
@@ -49,7 +48,7 @@ func sharedTables(id int64, c Column) []string {
 	}
 }
 
-// sharedValue is SQL that gives the value of a row.
+// sharedValue is the SQL expression of a row's value.
 func sharedValue(id int64, column string) string {
 	value := "v.value"
 	for n := range MaxWords {
@@ -92,7 +91,7 @@ func (c *sharedColumn) put(conn *sqlite3.Conn, id int64, key tarn.Key, part Wide
 	args[0] = id
 	var sum []byte
 	if raw, ok := value.(JSON); ok && !hasHoles(raw) {
-		raw, own := punch(raw, part.Words)
+		raw, own := makeHoles(raw, part.Words)
 		copy(args[3:], own)
 		sum = c.sums.value(raw)
 		if args[1], err = c.keep(conn, raw, sum); err != nil {
@@ -144,9 +143,9 @@ func hasHoles(raw JSON) bool {
 	return false
 }
 
-// punch makes holes of words, and returns those that were there, as the statement
-// wants them.
-func punch(raw JSON, words []string) (JSON, []any) {
+// makeHoles replaces words by holes, and returns the words that it found, as arguments
+// of the statement.
+func makeHoles(raw JSON, words []string) (JSON, []any) {
 	own := make([]any, MaxWords)
 	for n, word := range words[:min(len(words), MaxWords)] {
 		if text, _ := hole(n); word != "" && !hasHoles(JSON(word)) && bytes.Contains(raw, []byte(word)) {

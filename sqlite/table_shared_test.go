@@ -141,7 +141,7 @@ func TestFillFromNoColumn(t *testing.T) {
 		{name, {Name: "spec", Type: "JSON", Wide: true, Shared: true, Fill: "name"}},
 		{{Name: "name", Type: "TEXT", Wide: true}, {Name: "spec", Type: "JSON", Wide: true, Fill: "name"}},
 	} {
-		if err := (Table{Columns: columns}).validate("things"); err == nil || !strings.Contains(err.Error(), `filled from "name"`) {
+		if err := (Table{Columns: columns}).validate("things"); err == nil || !strings.Contains(err.Error(), `has Fill "name"`) {
 			t.Errorf("%v: the error is %v", columns, err)
 		}
 	}

@@ -1,15 +1,13 @@
-// Package adapter keeps what package tarn has for the drop-in packages out of the reach
-// of everyone else.
+// Package adapter restricts some functions of package tarn to the drop-in packages.
 //
-// Package cache stands between the steps of a reflector and changes the options of a
-// replica that exists already, because client-go's API lets its callers do so. Nobody
-// else should: functions that allow it ask for a [Key], which only packages of this
-// project can make.
+// Package cache runs the steps of a reflector separately and changes the options of an
+// existing replica, because client-go's API allows that to its callers. No other package
+// should: the functions for it need a [Key], which only packages of this project can make.
 //
-// Why not move them into an internal package: they use private fields of tarn's types,
-// and Go has no other way to let one package in.
+// Why not move them into an internal package: they use private fields of tarn's types, and
+// Go has no other way to give one package access.
 package adapter
 
-// A Key opens [github.com/tarnproject/tarn.AdaptReplica] and
+// A Key gives access to [github.com/tarnproject/tarn.AdaptReplica] and
 // [github.com/tarnproject/tarn.AdaptReflector].
 type Key struct{}

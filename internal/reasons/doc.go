@@ -1,6 +1,6 @@
-// Package reasons tells what an error of the Kubernetes API means to the engine:
-// whether a version has expired, the server is busy, nobody answers, and so on.
+// Package reasons classifies errors of the Kubernetes API for the engine: the version
+// has expired, the server is busy, the connection is refused, and so on.
 //
-// It is for those who write a [tarn.Source] over the API, as packages kube and
-// cache do: each reads the wire in its own way and meets the same errors.
+// It is for implementations of [tarn.Source] over the API, as in packages kube and
+// cache: each reads the wire in its own way and gets the same errors.
 package reasons

@@ -12,9 +12,8 @@ import (
 	"github.com/tarnproject/tarn"
 )
 
-// Classify finds the reason behind an error, as far as the engine acts on it, and
-// wraps the error with it. lost recognises a connection that broke: that shows
-// differently in each way to read the wire.
+// Classify wraps an error with its reason. lost recognises a broken connection, which
+// depends on how the caller reads the wire.
 func Classify(err error, lost func(error) bool) error {
 	if err == nil {
 		return nil
@@ -28,7 +27,7 @@ func Classify(err error, lost func(error) bool) error {
 	case apierrors.IsResourceExpired(err), apierrors.IsGone(err):
 		reason = tarn.ReasonExpired
 	case isTooNew(err):
-		// The server suggests to come back in a second, which is of no use: a
+		// The server suggests a retry after a second, which is not needed: a
 		// consistent read is possible at once.
 		reason, after = tarn.ReasonTooNew, 0
 	case utilnet.IsConnectionRefused(err):
@@ -46,7 +45,7 @@ func Classify(err error, lost func(error) bool) error {
 }
 
 // isTooNew recognises the answer to a version that the server has not reached.
-// Servers before 1.19 said it only in words.
+// Servers before 1.19 have it only in the message.
 func isTooNew(err error) bool {
 	if apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge) {
 		return true
@@ -66,8 +65,8 @@ func isTooNew(err error) bool {
 	return strings.Contains(status.Status().Message, words)
 }
 
-// RefusesWatchList recognises the answer of a server that does not know, or does
-// not allow, a watch with initial events.
+// RefusesWatchList recognises the answer of a server that does not support, or does not
+// allow, a watch with initial events.
 func RefusesWatchList(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)
 }

@@ -8,7 +8,7 @@ import (
 // Edit is a field that differs between two states of an object.
 type Edit struct {
 	Path string `json:"path"`
-	// Old is missing for a field that came, New for one that went.
+	// Old is missing for an added field, New for a removed one.
 	Old string `json:"old,omitempty"`
 	New string `json:"new,omitempty"`
 	Op  string `json:"op"` // add, change, remove
@@ -34,7 +34,7 @@ type differ struct {
 	more          bool
 }
 
-// noise is what every write changes.
+// noise holds the fields that every write changes.
 func noise(path *Path) bool {
 	return path.is("metadata", "resourceVersion") || path.is("metadata", "managedFields")
 }

@@ -2,8 +2,8 @@ package render
 
 import "reflect"
 
-// Equal compares what JSON is made of. It looks at each part once, where
-// reflect.DeepEqual keeps a table of all pairs that it has seen.
+// Equal compares JSON values. It visits each part once, where reflect.DeepEqual keeps a
+// table of all pairs that it has visited.
 func Equal(a, b any) bool {
 	switch a := a.(type) {
 	case map[string]any:

@@ -1,14 +1,14 @@
 package render
 
-// Limits bound what is shown of one object.
+// Limits bound the output for one object.
 type Limits struct {
-	// Lines and Bytes are how much is shown in all, paths and indentation
-	// included; Value is how long one line's value may be.
+	// Lines and Bytes bound the whole output, paths and indentation included; Value
+	// bounds the value of one line.
 	Lines, Bytes, Value int
 }
 
-// Line is one line of an object's YAML with the path of the field that it shows, so
-// that a change of the field can be pointed at.
+// Line is one line of an object's YAML with the path of its field, so that a view can mark
+// a change of the field.
 type Line struct {
 	Path string `json:"path"`
 	// Lead is indentation and dashes, Key has no colon.
@@ -29,15 +29,14 @@ func lineText(lead, key, value string) string {
 	return lead + key + ": " + value
 }
 
-// Outline is what is shown of an object.
+// Outline is the bounded output for an object.
 type Outline struct {
 	Lines []Line
-	// More is how many lines are left out, Shortened how many of the values are not
-	// whole.
+	// More is the number of lines left out, Shortened that of cut values.
 	More, Shortened int
 }
 
-// Whole says that nothing is left out.
+// Whole reports whether nothing is left out.
 func (o Outline) Whole() bool { return o.More+o.Shortened == 0 }
 
 // Lines writes an object as YAML within limits.
@@ -61,7 +60,7 @@ func (w *boundedLines) full() bool { return w.spent }
 
 func (w *boundedLines) inline(_ any, depth int) bool { return depth >= MaxDepth }
 
-// as notices a value that is too long by one byte more.
+// as formats one byte more than is shown, to detect a value that is too long.
 func (w *boundedLines) as(value any) string {
 	f := flow{most: w.limits.Value + 1}
 	f.value(value)

@@ -2,9 +2,9 @@ package render
 
 import "strconv"
 
-// names are what the elements of a list are called in paths: by a field that tells
-// them apart, as containers have a name and conditions a type; else by their place.
-// An element keeps its name while others come and go before it.
+// names returns the names of a list's elements in paths: the value of a field that is
+// unique, such as the name of a container or the type of a condition; otherwise the index.
+// An element keeps its name when others are added or removed before it.
 type names struct {
 	field  string
 	values []string
@@ -32,7 +32,7 @@ func elementNames(list []any) names {
 	return names{}
 }
 
-// distinct gives a field of every element, if all have one and no two the same.
+// distinct returns a field of every element, if all have it and no two are the same.
 func distinct(list []any, field string) ([]string, bool) {
 	if first, _ := list[0].(map[string]any); first[field] == nil {
 		return nil, false

@@ -31,8 +31,7 @@ type lineWriter interface {
 	as(value any) string
 }
 
-// longestKey is how long a key may be in YAML without a ? in front, less something
-// for its quotes.
+// longestKey is the longest key in YAML without a ? before it, with a margin for quotes.
 const longestKey = 1000
 
 // mapping writes the fields of a map. The first line begins with first, which may
@@ -88,7 +87,7 @@ func (o *outline) field(value any, path *Path, lead, key, indent string) {
 	o.to.line(path, lead, key, o.short(value))
 }
 
-// longField writes a field whose key is too long to stand before its value.
+// longField writes a field whose key is too long for a line with its value.
 func (o *outline) longField(value any, path *Path, lead, key, indent string) {
 	o.to.line(path, lead+"? ", "", key)
 	o.element(value, path, indent+": ", indent+"  ")
@@ -130,7 +129,7 @@ func (o *outline) element(value any, path *Path, lead, indent string) {
 	o.to.line(path, lead, "", o.short(value))
 }
 
-// short is a value in one line.
+// short is a value on one line.
 func (o *outline) short(value any) string {
 	switch value := value.(type) {
 	case map[string]any, []any:
@@ -161,7 +160,7 @@ func (o *outline) countField(name string, value any, depth int) int {
 	return o.count(value, depth, 1)
 }
 
-// count is how many lines a value would take. own is 1 if its key has a line.
+// count is the number of lines that a value takes. own is 1 if its key has a line.
 func (o *outline) count(value any, depth, own int) int {
 	if o.to.inline(value, depth) {
 		return 1
@@ -184,8 +183,8 @@ func (o *outline) count(value any, depth, own int) int {
 	return max(n, 1)
 }
 
-// block says whether a text is written line by line, and how that begins. Anything
-// unusual is quoted instead.
+// block reports whether a text is written line by line, and returns the header of that
+// form. Any unusual text is quoted instead.
 func block(text string) (header string, ok bool) {
 	inner := strings.TrimSuffix(text, "\n")
 	if !strings.Contains(inner, "\n") || strings.HasPrefix(inner, "\n") || strings.HasPrefix(inner, " ") || strings.HasSuffix(inner, "\n") {
@@ -202,8 +201,8 @@ func block(text string) (header string, ok bool) {
 	return "|-", true
 }
 
-// printable leaves out what YAML gives a meaning: tabs, separators, the mark of byte
-// order.
+// printable excludes characters with a meaning in YAML: tabs, separators, the byte order
+// mark.
 func printable(r rune) bool { return unicode.IsPrint(r) && r != unicode.ReplacementChar }
 
 var (
@@ -212,7 +211,7 @@ var (
 	reserved    = regexp.MustCompile(`^(?i:true|false|yes|no|on|off|y|n|null)$`)
 )
 
-// plain says whether a string needs no quotes. It leaves out more than it must.
+// plain reports whether a string needs no quotes. It is conservative.
 func plain(text string) bool {
 	return plainNumber.MatchString(text) || plainText.MatchString(text) && !reserved.MatchString(text)
 }

@@ -6,7 +6,7 @@ import (
 )
 
 // Path leads from an object to one of its fields, in the notation of package
-// fieldpath; elements of lists may be called by a name instead of a number.
+// fieldpath; an element of a list may have a name instead of a number.
 //
 // It is a linked list that becomes text only when it is shown: building the text of
 // 100,000 paths with 9,000 steps each would take gigabytes. The nil path is the

@@ -23,7 +23,7 @@ func Cut(text string, most int) string {
 	return text[:most] + "…"
 }
 
-// CutNote is Cut with a note of how long the whole is.
+// CutNote is Cut with a note of the full length.
 func CutNote(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -31,8 +31,8 @@ func CutNote(text string, most int) string {
 	return fmt.Sprintf("%s (cut: it has %d bytes in all)", Cut(text, most), len(text))
 }
 
-// Brief is a value on one line: a string as it is, anything else as JSON. It ends
-// with … if it has more than most bytes. It reads no more of the value than it shows.
+// Brief is a value on one line: a string unquoted, anything else as JSON. It ends with …
+// if it has more than most bytes. It reads no more of the value than it shows.
 func Brief(value any, most int) string {
 	text, ok := value.(string)
 	if ok {
@@ -95,7 +95,7 @@ func (f *flow) value(value any) {
 	}
 }
 
-// quoted skips what would be cut anyway.
+// quoted omits what would be cut anyway.
 func (f *flow) quoted(text string) string {
 	if f.most > 0 {
 		text = Cut(text, f.most)
@@ -129,8 +129,8 @@ func scalar(value any) string {
 	return string(text)
 }
 
-// quoted is a JSON string, which is a YAML string too. Runes that only YAML minds
-// are escaped.
+// quoted is a JSON string, which is a YAML string too. It also escapes runes that are
+// special only in YAML.
 func quoted(text string) string {
 	var b strings.Builder
 	for _, r := range encodeString(text) {
@@ -146,7 +146,7 @@ func quoted(text string) string {
 	return b.String()
 }
 
-// encodeString leaves < and > as they are: nothing of it is ever put into HTML.
+// encodeString does not escape < and >: the output is never HTML.
 func encodeString(text string) string {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)

@@ -20,7 +20,7 @@ func WriteYAML(to io.Writer, object map[string]any) error {
 // wholeText writes every line. The error of a write is kept by the bufio.Writer.
 type wholeText struct {
 	*bufio.Writer
-	// indent is how many bytes of indentation are left.
+	// indent is the number of bytes of indentation left.
 	indent int
 }
 
@@ -47,7 +47,7 @@ func (w *wholeText) inline(value any, depth int) bool {
 	return depth >= MaxDepth || w.indent+indentPerByte*content < 2*depth*lines
 }
 
-// size is at least what is written of a value in its own line.
+// size is a lower bound for the bytes of a value on its own line.
 func size(value any) int {
 	text, _ := value.(string)
 	return 1 + len(text)

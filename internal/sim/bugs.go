@@ -9,24 +9,24 @@ import (
 	"github.com/tarnproject/tarn"
 )
 
-// Bug is a fault of the pipeline itself, planted to show that it would be found.
+// Bug is a planted fault of the pipeline itself, to show that the simulation finds it.
 type Bug int
 
 const (
 	NoBug Bug = iota
-	// LostDelete: now and then the store does not take a delete.
+	// LostDelete: the store sometimes ignores a delete.
 	LostDelete
-	// VersionAhead: the store takes the version before what belongs to it.
+	// VersionAhead: the store writes the version before its content.
 	VersionAhead
-	// ReorderedKey: a follower is given two changes of a key in the wrong order.
+	// ReorderedKey: a follower gets two changes of a key in the wrong order.
 	ReorderedKey
-	// DroppedOnReconnect: the first event of each watch but the first is lost.
+	// DroppedOnReconnect: the first event of each watch but the first is dropped.
 	DroppedOnReconnect
-	// UnboundedQueue: what waits for a follower is never folded.
+	// UnboundedQueue: the changes that wait for a follower are never folded.
 	UnboundedQueue
-	// MissedRewind: the source's present version is not looked at.
+	// MissedRewind: the source's current version is ignored.
 	MissedRewind
-	// SyntheticDelete: a bad object in a list is taken for a missing one.
+	// SyntheticDelete: a bad object in a list counts as a missing one.
 	SyntheticDelete
 
 	// The bugs from here on are of sinks.
@@ -61,7 +61,7 @@ func (b Bug) bound(right int) int {
 	return right
 }
 
-// store puts a bug before the store.
+// store wraps the store with the bug.
 func (b Bug) store(right *recordingStore) tarn.ReadStore[*Object] {
 	if b == LostDelete || b == VersionAhead {
 		return &buggyStore{recordingStore: right, bug: b}
@@ -94,7 +94,7 @@ func (s *buggyStore) Apply(changes []tarn.Change[*Object], at tarn.Position) err
 	return s.recordingStore.Apply(kept, at)
 }
 
-// deliver puts a bug before a follower.
+// deliver wraps a follower with the bug.
 func (b Bug) deliver(right func(tarn.Change[*Object])) func(tarn.Change[*Object]) {
 	if b != ReorderedKey {
 		return right
@@ -113,7 +113,7 @@ func (b Bug) deliver(right func(tarn.Change[*Object])) func(tarn.Change[*Object]
 	}
 }
 
-// source puts a bug behind the wire.
+// source wraps the source, after the wire, with the bug.
 func (b Bug) source(right tarn.Source[*Object]) tarn.Source[*Object] {
 	switch b {
 	case DroppedOnReconnect, MissedRewind, SyntheticDelete:
@@ -165,7 +165,7 @@ func (s *buggySource) Watch(ctx context.Context, q tarn.WatchQuery) (tarn.Stream
 	return &forgetful{Stream: stream}, nil
 }
 
-// forgetful loses the first event.
+// forgetful drops the first event.
 type forgetful struct {
 	tarn.Stream[*Object]
 	done bool

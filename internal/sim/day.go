@@ -15,28 +15,27 @@ import (
 // Config says which day to simulate.
 type Config struct {
 	Seed uint64
-	// Informer has package cache's shared informer follow the server instead of
-	// a replica.
+	// Informer tests package cache's shared informer instead of a replica.
 	Informer bool
 	// Sinks has a replica with sinks follow the server, in a process that ends and is
 	// killed several times a day.
 	Sinks bool
-	// Writes is how many times the server is written; 120 if 0.
+	// Writes is the number of writes to the server; 120 if 0.
 	Writes int
-	// Spare makes faults not happen, to find out which ones matter.
+	// Spare disables faults, to find out which ones matter.
 	Spare func(faults.Place) bool
-	// Plant is a bug to be put into the pipeline, to see whether it is found.
+	// Plant is a bug to plant in the pipeline, to check that it is found.
 	Plant Bug
 }
 
 const (
 	length = 10 * time.Minute
-	// calm is how long after the day the copy has to come round. Most days need
-	// seconds; an object that could not be named may cost ten minutes.
+	// calm is the time after the day within which the copy must equal the server. Most
+	// days need seconds; an object without a readable key may need ten minutes.
 	calm = 25 * time.Minute
 )
 
-// Report is how a day went.
+// Report is the result of a day.
 type Report struct {
 	Config     Config
 	Violations []string
@@ -44,7 +43,7 @@ type Report struct {
 	Lines      []Line
 }
 
-// Failed says whether a promise was broken.
+// Failed reports whether a promise was broken.
 func (r *Report) Failed() bool { return len(r.Violations) > 0 }
 
 // Run simulates a day. It must be called inside of a testing/synctest bubble,
@@ -76,7 +75,7 @@ func Run(cfg Config) *Report {
 	return &Report{Config: cfg, Violations: d.record.violated(), Faults: d.plan.History(), Lines: d.lines()}
 }
 
-// day is one that is being simulated.
+// day is a running simulation.
 type day struct {
 	cfg    Config
 	server *Server
@@ -89,8 +88,8 @@ type day struct {
 	seen func() (int, bool)
 }
 
-// chance is a generator of its own for each who needs one, so that none changes
-// the others' decisions.
+// chance returns a separate random generator for each user, so that none changes the
+// decisions of the others.
 func (d *day) chance(who string) *rand.Rand {
 	h := uint64(14695981039346656037)
 	for i := range len(who) {
@@ -99,8 +98,8 @@ func (d *day) chance(who string) *rand.Rand {
 	return rand.New(rand.NewPCG(d.cfg.Seed, h))
 }
 
-// jitter is what is random about the copy's waits. It depends on the moment
-// alone, so that the copy's goroutines do not disturb each other's.
+// jitter is the random part of the copy's waits. It depends only on the time, so that the
+// copy's goroutines do not affect each other.
 func (d *day) jitter(length time.Duration) time.Duration {
 	if length <= 0 {
 		return 0
@@ -108,7 +107,7 @@ func (d *day) jitter(length time.Duration) time.Duration {
 	return time.Duration(d.chance(strconv.FormatInt(time.Now().UnixNano(), 10)).Int64N(int64(length)))
 }
 
-// live lets the day pass, then the calm, and judges.
+// live runs the day and the calm after it, and judges the result.
 func (d *day) live(ctx context.Context, cancel func()) {
 	random := d.chance("day")
 	var workers []func(context.Context)
@@ -152,8 +151,7 @@ func (d *day) follower(name string) *follower {
 	return f
 }
 
-// write changes the server at random, and lets it be compacted, restarted and
-// restored.
+// write changes the server at random, and compacts, restarts and restores it.
 func (d *day) write(ctx context.Context) {
 	random := d.chance("writer")
 	names := strings.Fields("ant bee cat dog elk fox gnu hen ibis jay")
@@ -170,17 +168,17 @@ func (d *day) write(ctx context.Context) {
 		default:
 			d.server.Restart()
 		}
-		// A moment apart, so that it does not depend on the scheduler whether the
-		// write was seen before.
+		// A short time apart, so that the order of the write and its event does not
+		// depend on the scheduler.
 		time.Sleep(time.Microsecond)
 		d.maybeRestore(left)
 	}
 }
 
-// maybeRestore takes the server back, if the plan says so, so far that it cannot
-// come again to what the copy has seen: a server that has passed it cannot be
-// told from one that never went back. What a copy is just reading it has seen too,
-// and nobody knows how far.
+// maybeRestore restores an older state of the server, if the plan says so, so old that
+// the server cannot reach again the version that the copy has seen: a server that has
+// passed it looks like one that never went back. A read that is under way counts as seen,
+// up to an unknown version.
 func (d *day) maybeRestore(left int) {
 	back, ok := d.plan.Rewind("model", d.server.Version()-1)
 	seen, known := d.seen()
@@ -206,7 +204,7 @@ func (d *day) sometimes(ctx context.Context, who string, mean time.Duration, f f
 	}
 }
 
-// read looks at the copy as its users do.
+// read reads the copy as its users do.
 func (d *day) read(ctx context.Context) {
 	d.sometimes(ctx, "reader", 7*time.Second, func() {
 		if content, ok := d.copy.read(); !ok {
@@ -215,7 +213,7 @@ func (d *day) read(ctx context.Context) {
 	})
 }
 
-// inspect looks at how the copy is doing.
+// inspect checks the copy's Health.
 func (d *day) inspect(ctx context.Context) {
 	d.sometimes(ctx, "inspector", 5*time.Second, func() {
 		d.checkBacklog()

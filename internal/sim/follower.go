@@ -8,14 +8,13 @@ import (
 	"github.com/tarnproject/tarn"
 )
 
-// follower is one who follows a copy's changes, at some pace, and believes only
-// what it is told.
+// follower follows a copy's changes, at some pace, and builds its state only from them.
 type follower struct {
 	name   string
 	record *record
 	random *rand.Rand
-	// pace is how long it takes for a change at most; stall is when, and for how
-	// long, it does not listen at all.
+	// pace is the longest time that it takes for a change; stall is when, and for how
+	// long, it takes no changes at all.
 	pace     time.Duration
 	stallAt  time.Time
 	stallFor time.Duration
@@ -25,7 +24,7 @@ type follower struct {
 	has map[tarn.Key]told
 }
 
-// told is what the follower was told of an object: the very thing, and its
+// told is the last state of an object that the follower got: the pointer, and the
 // version.
 type told struct {
 	object  any
@@ -37,7 +36,7 @@ func newFollower(name string, r *record, seed uint64) *follower {
 	return &follower{name: name, record: r, random: rand.New(rand.NewPCG(seed, 7)), has: map[tarn.Key]told{}}
 }
 
-// state is what the follower believes.
+// state is the content according to the changes that the follower got.
 func (f *follower) state() map[tarn.Key]tarn.Version {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -48,7 +47,7 @@ func (f *follower) state() map[tarn.Key]tarn.Version {
 	return out
 }
 
-// stall is for how long it does not listen from now on. It does so once.
+// stall is for how long it takes no changes from now on. It stalls once.
 func (f *follower) stall() time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -60,14 +59,14 @@ func (f *follower) stall() time.Duration {
 	return d
 }
 
-// punctual says that it will not let anything wait.
+// punctual reports whether it takes every change at once.
 func (f *follower) punctual() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.pace == 0 && f.stallFor == 0
 }
 
-// take is given each change.
+// take gets each change.
 func (f *follower) take(kind tarn.ChangeType, key tarn.Key, old any, now told) {
 	if d := f.stall(); d > 0 {
 		f.record.note(f.name, "stalls for %s", d)

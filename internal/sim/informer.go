@@ -54,7 +54,7 @@ func must(err error) {
 	}
 }
 
-// asConfigMap is an object of the server as the informer gets it.
+// asConfigMap converts an object of the server to the form that the informer gets.
 func asConfigMap(o *Object) *corev1.ConfigMap {
 	if o == nil {
 		return nil
@@ -85,7 +85,7 @@ func (c *informerCopy) follow(f *follower) func() {
 	}
 }
 
-// handler tells a follower in its own words.
+// handler converts client-go's notifications to changes for a follower.
 type handler struct{ f *follower }
 
 func (h handler) OnAdd(obj any, _ bool) {
@@ -121,8 +121,8 @@ func (c *informerCopy) followers(visit func(*follower, tarn.Lag)) {
 	all := slices.SortedFunc(maps.Keys(c.handlers), cmpNames)
 	c.mu.Unlock()
 	for _, f := range all {
-		// How much waits is not told by client-go's interfaces; a follower that
-		// has no pace of its own has nothing waiting once all is calm.
+		// client-go's interfaces do not report how much waits. For a punctual
+		// follower nothing waits once all is calm.
 		lag := tarn.Lag{}
 		if !f.punctual() {
 			lag.Pending = 1

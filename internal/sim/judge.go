@@ -10,7 +10,7 @@ import (
 	"github.com/tarnproject/tarn/faults"
 )
 
-// judge checks, after the calm, what must be true then.
+// judge checks the promises that must hold after the calm.
 func (d *day) judge() {
 	h := d.copy.health()
 	if h.Err != nil || !h.Synced || h.State != tarn.StateWatching {
@@ -50,11 +50,11 @@ func (d *day) judge() {
 	})
 }
 
-// unreliable are faults after which the content may lack something until the next
-// whole state, by no fault of the copy.
+// unreliable holds the faults after which the content may lack something until the next
+// whole state, without a defect of the copy.
 var unreliable = []faults.Kind{faults.Reorder, faults.Undecodable, faults.Bad, faults.Spoil, faults.Oversize}
 
-// applied is told each state that the copy's store was brought to.
+// applied checks each state that is written to the copy's store.
 func (d *day) applied(v tarn.Version, content map[tarn.Key]tarn.Version) {
 	d.record.note("store", "at %s: %v", v, content)
 	if v == "" || d.count(unreliable) > 0 {
@@ -96,11 +96,11 @@ func sameBut(content map[tarn.Key]tarn.Version, s State, bad map[tarn.Key]bool) 
 	return n == 0
 }
 
-// late are faults by which the last word heard may be an old one: it came late,
-// or no more came while the copy was catching up.
+// late holds the faults after which the last contact may be about an old state: an event
+// came late, or none came while the copy was catching up.
 var late = []faults.Kind{faults.Delay, faults.Lag, faults.Stall, faults.CutEnd}
 
-// count is how many faults of some kinds there were so far.
+// count is the number of faults of some kinds so far.
 func (d *day) count(kinds []faults.Kind) int {
 	counts := d.plan.History().Counts()
 	n := 0
@@ -110,21 +110,21 @@ func (d *day) count(kinds []faults.Kind) int {
 	return n
 }
 
-// checkBacklog looks at how much waits for each follower.
+// checkBacklog checks how much waits for each follower.
 func (d *day) checkBacklog() {
 	d.copy.followers(func(f *follower, lag tarn.Lag) {
-		// In the line at most two for each of ten keys, before it the bound, and
-		// what was handed over already.
+		// Folded, at most two changes for each of ten keys; before that the bound;
+		// plus the changes that the follower has already taken.
 		if limit := max(backlogBound, 2*10) + 40; lag.Pending > limit {
 			d.record.violate(f.name, "bounded memory", "%d changes wait, allowed are %d", lag.Pending, limit)
 		}
 	})
 }
 
-// backlogBound is small, so that followers are overtaken often.
+// backlogBound is small, so that changes are folded often.
 const backlogBound = 8
 
-// checkFreshness compares what the copy knows with when it last heard.
+// checkFreshness compares the copy's content with its last contact.
 func (d *day) checkFreshness() {
 	mix := d.plan.Mix()
 	for _, kind := range slices.Concat(late, unreliable) {
@@ -134,7 +134,7 @@ func (d *day) checkFreshness() {
 	}
 	h := d.copy.health()
 	if !h.Synced || h.Rewinds > 0 || h.Err != nil || h.State != tarn.StateWatching {
-		return // it says itself that it is not following
+		return // Health reports that it is not following
 	}
 	known, err := strconv.Atoi(string(d.copy.version()))
 	if err != nil {

@@ -18,11 +18,11 @@ import (
 	"github.com/tarnproject/tarn"
 )
 
-// listerWatcher is a source in client-go's words, as a typed client would give
-// them: errors are API errors, lists typed, watches channels.
+// listerWatcher is a source as client-go's ListerWatcher, like that of a typed client:
+// errors are API errors, lists are typed, watches are channels.
 type listerWatcher struct {
 	source tarn.Source[*Object]
-	// noWatchList has it refuse to stream, as an old server does.
+	// noWatchList makes it refuse initial events, as an old server does.
 	noWatchList bool
 }
 
@@ -65,7 +65,7 @@ func (l *listerWatcher) WatchWithContext(ctx context.Context, o metav1.ListOptio
 	return newPump(ctx, stream), nil
 }
 
-// asAPIError is a failure of the source as the API would say it.
+// asAPIError converts a failure of the source to an API error.
 func asAPIError(err error) error {
 	after := int(tarn.RetryAfter(err) / time.Second)
 	switch tarn.ReasonOf(err) {
@@ -126,7 +126,7 @@ func (p *pump) move(ctx context.Context, stream tarn.Stream[*Object]) {
 		}
 		for _, e := range buf[:n] {
 			if e.Bad.Err != nil {
-				// What cannot be decoded ends the stream there.
+				// In client-go an event that cannot be decoded ends the stream.
 				p.fail(ctx, apierrors.NewInternalError(decodingError(e.Bad.Err)))
 				return
 			}

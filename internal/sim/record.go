@@ -17,7 +17,7 @@ type Line struct {
 	What string
 }
 
-// record collects what happened and what was wrong about it.
+// record collects the history and the violations.
 type record struct {
 	mu         sync.Mutex
 	lines      []Line
@@ -30,7 +30,7 @@ func (r *record) note(who, format string, args ...any) {
 	r.lines = append(r.lines, Line{time.Now(), who, fmt.Sprintf(format, args...)})
 }
 
-// violate notes a broken promise.
+// violate records a broken promise.
 func (r *record) violate(who, promise, format string, args ...any) {
 	text := fmt.Sprintf("%s: %s: %s", promise, who, fmt.Sprintf(format, args...))
 	r.note(who, "VIOLATES %s", text)
@@ -45,8 +45,8 @@ func (r *record) violated() []string {
 	return append([]string(nil), r.violations...)
 }
 
-// recordingStore is the store of a replica under observation. Each state that it
-// had is remembered, so that readers can be judged.
+// recordingStore is the store of a replica under test. It records each of its states, so
+// that reads can be checked.
 type recordingStore struct {
 	*memory.Store[*Object]
 	judge func(v tarn.Version, content State)
@@ -77,7 +77,7 @@ func (s *recordingStore) remember(content State) {
 	s.seen[content.String()] = true
 }
 
-// had says whether the store was ever in this state.
+// had reports whether the store was ever in this state.
 func (s *recordingStore) had(content State) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,16 +11,16 @@ import (
 	"github.com/tarnproject/tarn/faults"
 )
 
-// replicated is a copy under test: what all of them can do.
+// replicated is a copy under test.
 type replicated interface {
 	run(ctx context.Context)
-	// follow adds a follower and returns how it leaves.
+	// follow adds a follower and returns the function that removes it.
 	follow(f *follower) (leave func())
 	followers(f func(*follower, tarn.Lag))
 	health() tarn.Health
 	version() tarn.Version
 	content() map[tarn.Key]tarn.Version
-	// read reads the copy as a user does and says whether it was ever so.
+	// read reads the copy as a user does and checks that the store had that state.
 	read() (State, bool)
 }
 
@@ -34,14 +34,14 @@ type replicaCopy struct {
 	subs map[*follower]*tarn.Subscription[*Object]
 }
 
-// spoils are the ways in which objects arrive spoiled.
+// spoils holds the ways in which objects arrive damaged.
 var spoils = []func(*Object) *Object{
 	func(*Object) *Object { return nil },
 	func(*Object) *Object { return &Object{} },
 	func(o *Object) *Object { return &Object{Name: o.Name, UID: o.UID, Version: o.Version, Poison: true} },
 }
 
-// source is the server behind the day's wire.
+// source is the server with the faults of the day's wire.
 func (d *day) source() tarn.Source[*Object] {
 	return d.cfg.Plant.source(faults.Source(tarn.Source[*Object](d.server), d.plan, faults.SourceOptions[*Object]{Spoil: spoils}))
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/tarnproject/tarn"
 )
 
-// Object is what the model server keeps. Every write makes a new one.
+// Object is an object of the model server. Every write creates a new one.
 type Object struct {
 	Name, UID string
 	Version   tarn.Version
@@ -53,20 +53,20 @@ func (s State) equal(other State) bool {
 	return maps.EqualFunc(s, other, func(a, b *Object) bool { return *a == *b })
 }
 
-// Server is a collection with versions, as an API server serves it: a history
-// that is compacted, pages of one state, bookmarks, initial events, and silence
-// for a watch from a version that it has not reached.
+// Server is a collection with versions, as an API server serves it: a history that is
+// compacted, pages of one state, bookmarks, initial events, and silence for a watch from
+// a version that it has not reached.
 //
-// It remembers every state it ever had, for the judges.
+// It records all of its states, for the checks.
 type Server struct {
 	mu      sync.Mutex
 	version int
 	state   State
-	// log is what can be watched: the events after version compacted.
+	// log holds the events that can be watched: those after version compacted.
 	log       []logged
 	compacted int
 	pages     map[string][]*Object
-	// life counts restarts: a stream ends with the life in which it began.
+	// life counts restarts: a restart ends all streams.
 	life    int
 	changed chan struct{}
 	serial  int
@@ -88,7 +88,7 @@ type Moment struct {
 	What    string
 }
 
-// bookmarkEvery is how often a quiet watch is told the version.
+// bookmarkEvery is how often a quiet watch gets a bookmark.
 const bookmarkEvery = time.Minute
 
 // NewServer returns an empty server at version 1.
@@ -140,8 +140,7 @@ func (s *Server) tell(kind tarn.EventType, o *Object, what string) {
 	s.wake()
 }
 
-// Compact forgets the history, except for the last few events, and all page
-// tokens.
+// Compact drops the history, except for the last few events, and all page tokens.
 func (s *Server) Compact(keep int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -163,8 +162,8 @@ func (s *Server) Restart() {
 	s.wake()
 }
 
-// Restore takes the server back to the state it had at a version, or to nothing:
-// connections break, and everything since has never been.
+// Restore resets the server to its state at a version, or to nothing: connections break,
+// and the later history is gone.
 func (s *Server) Restore(version int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -182,21 +181,21 @@ func (s *Server) Restore(version int) {
 	s.wake()
 }
 
-// Version is what the server is at.
+// Version is the server's current version.
 func (s *Server) Version() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.version
 }
 
-// State is what the server holds.
+// State is the server's content.
 func (s *Server) State() State {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.state
 }
 
-// Past is every moment so far.
+// Past returns every state so far.
 func (s *Server) Past() []Moment {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -265,7 +264,7 @@ func (s *Server) Watch(ctx context.Context, q tarn.WatchQuery) (tarn.Stream[*Obj
 		return w, nil
 	}
 	if err != nil {
-		// From nowhere: what is there, in no order of versions, then what happens.
+		// Without a version: the present objects, not in version order, then events.
 		for _, o := range s.state {
 			w.initial = append(w.initial, tarn.Event[*Object]{Type: tarn.EventAdded, Object: o})
 		}
@@ -327,7 +326,7 @@ func (w *serverStream) Next(ctx context.Context, buf []tarn.Event[*Object]) (int
 	}
 }
 
-// read takes what there is to say.
+// read returns the events that are due.
 func (w *serverStream) read(buf []tarn.Event[*Object]) (int, <-chan struct{}, error) {
 	s := w.server
 	s.mu.Lock()
@@ -361,7 +360,7 @@ func (w *serverStream) read(buf []tarn.Event[*Object]) (int, <-chan struct{}, er
 	case now.Sub(w.spoke) >= bookmarkEvery:
 		w.spoke = now
 		if w.at > s.version {
-			break // a watch from the future is told nothing
+			break // a watch from a future version gets nothing
 		}
 		buf[0] = tarn.Event[*Object]{Type: tarn.EventBookmark, Version: s.now()}
 		w.at = s.version

@@ -2,10 +2,9 @@ package sim
 
 import "github.com/tarnproject/tarn/faults"
 
-// Shrink looks for the least that still fails: first with fewer writes, then with
-// fewer faults, by leaving out halves, quarters and so on of those that happened.
-// A fault has the same place in every run of one seed, so what is left out does
-// not change the rest.
+// Shrink finds a smaller day that still fails: first with fewer writes, then with fewer
+// faults, by leaving out halves, quarters and so on of them. A fault has the same place
+// in every run of one seed, so leaving one out does not change the others.
 func Shrink(cfg Config, run func(Config) *Report) *Report {
 	best := run(cfg)
 	if !best.Failed() {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// lines is the whole day in order of time: what the server did, what the wire
-// did to it, what the copy and its followers saw.
+// lines is the whole day in order of time: the server's actions, the faults of the wire,
+// and what the copy and its followers saw.
 func (d *day) lines() []Line {
 	all := append([]Line(nil), d.record.lines...)
 	past := d.server.Past()
@@ -23,7 +23,7 @@ func (d *day) lines() []Line {
 	return all
 }
 
-// Table is the day as a table that can be read.
+// Table is the day as a table for people to read.
 func (r *Report) Table() string {
 	var b strings.Builder
 	if len(r.Lines) == 0 {
@@ -36,7 +36,7 @@ func (r *Report) Table() string {
 	return b.String()
 }
 
-// String says which day it was and what was wrong.
+// String names the day and its violations.
 func (r *Report) String() string {
 	kind := "replica"
 	if r.Config.Informer {

@@ -14,21 +14,20 @@ import (
 	"github.com/tarnproject/tarn/sqlite"
 )
 
-// codec writes objects as they come over the wire: as protobuf where they have
-// it, else as JSON.
+// codec encodes objects as on the wire: as protobuf where the type has it, else as JSON.
 //
-// Why they are encoded again, although their bytes were at hand a moment before:
-// fields may have been dropped since and transforms made, and what is kept must be
-// what is served. It takes 8 µs for a real pod.
+// Why it encodes again instead of keeping the bytes of the response: fields may have been
+// dropped and transforms applied since, and the disk must have what the copy serves. It
+// takes 8 µs for a real pod.
 type codec[T any] struct {
 	of       kube.Origin
 	decoder  *wire.Decoder
 	protobuf bool
 	columns  []column
 	parts    parts
-	// leftOut are the annotations that are not written.
+	// leftOut holds the annotations that are not written.
 	leftOut []string
-	// typed makes of an unstructured object what computed columns are read from; nil
+	// typed converts an unstructured object to the type that computed columns need; nil
 	// if there are none.
 	typed func(*unstructured.Unstructured) metav1.Object
 }
@@ -45,8 +44,8 @@ func newCodec[T any](of kube.Origin, s settings) (*codec[T], error) {
 	return c, err
 }
 
-// Schema names how the bytes are written. The Go type is part of it, since the
-// same bytes mean something else to another one.
+// Schema names the encoding. The Go type is part of it, since the same bytes mean
+// something else for another type.
 func (c *codec[T]) Schema() string {
 	how := "json"
 	if c.protobuf {
@@ -60,7 +59,7 @@ func (c *codec[T]) Schema() string {
 
 func (c *codec[T]) Append(buf []byte, object T) ([]byte, error) {
 	if reflect.TypeOf(object) != c.of.Object {
-		// Read again it would be another type's, perhaps without an error.
+		// It would be decoded as another type, perhaps without an error.
 		return nil, fmt.Errorf("a transform made a %T of it, and what is kept on disk is %v", object, c.of.Object)
 	}
 	object = c.written(object)
@@ -71,12 +70,12 @@ func (c *codec[T]) Append(buf []byte, object T) ([]byte, error) {
 	return append(buf, raw...), err
 }
 
-// written is what may be on disk of an object.
+// written is the object without the annotations that are not written.
 func (c *codec[T]) written(object T) T {
 	return kube.StripAnnotations(object, c.leftOut...)
 }
 
-// plainJSON writes an object, an unstructured one as the map that it is.
+// plainJSON encodes an object; of an unstructured one, its map.
 func plainJSON(object any) ([]byte, error) {
 	if u, ok := object.(*unstructured.Unstructured); ok {
 		return json.Marshal(u.Object)
@@ -102,7 +101,7 @@ func (c *codec[T]) Decode(raw []byte) (object T, err error) {
 	return object, nil
 }
 
-// Table is how SQL sees the resource.
+// Table is the resource's table in SQL.
 func (c *codec[T]) Table() sqlite.Table {
 	t := sqlite.Table{Indexes: [][]string{{"namespace", "name"}, {"uid"}, {"owner_uid"}}}
 	for _, col := range c.columns {
@@ -115,7 +114,7 @@ func (c *codec[T]) Table() sqlite.Table {
 	return t
 }
 
-// Row gives the values of the columns.
+// Row returns the values of the columns.
 func (c *codec[T]) Row(object T, raw []byte) (sqlite.Row, error) {
 	o, ok := any(c.written(object)).(metav1.Object)
 	if !ok {

@@ -20,12 +20,12 @@ type Column struct {
 	// Path to the field, see [fieldpath.Parse]; or, of unstructured objects, a
 	// JSONPath in braces, as kubectl has it: {.status.conditions[?(@.type=="Ready")].status}.
 	Path string
-	// Index says that rows are to be found by it.
+	// Index says that the column has an index.
 	Index bool
 }
 
-// Columns are the columns that a resource's table has beside those of all: what
-// kubectl shows, or what is often asked. Some are computed, and have no Path.
+// Columns returns the columns of a resource's table beside those that all tables have:
+// what kubectl shows, or what is often queried. Some are computed, and have no Path.
 func Columns(resource schema.GroupResource) []Column {
 	var all []Column
 	for _, c := range append(kindColumns[resource], computedColumns(resource)...) {
@@ -34,16 +34,16 @@ func Columns(resource schema.GroupResource) []Column {
 	return all
 }
 
-// column is a column with how it is read.
+// column is a column with the function that reads it.
 type column struct {
 	Column
 	indexed bool
-	// computed says that it is read from typed objects.
+	// computed says that it needs typed objects.
 	computed bool
 	read     func(metav1.Object) (any, error)
 }
 
-// field makes a column of a field.
+// field returns a column for a field.
 func field(name, kind, path string) column {
 	p := fieldpath.MustParse(path)
 	return column{Column: Column{Name: name, Type: kind, Path: path}, read: func(o metav1.Object) (any, error) {
@@ -57,7 +57,7 @@ func (c column) index() column {
 	return c
 }
 
-// sqlValue is a field's value as SQL has it. A field that is not there is NULL.
+// sqlValue converts a field's value to SQL. A missing field is NULL.
 func sqlValue(v fieldpath.Value, kind string) any {
 	n, isNumber := v.Number()
 	switch {
@@ -73,13 +73,13 @@ func sqlValue(v fieldpath.Value, kind string) any {
 	return v.String()
 }
 
-// columnsFor are all columns of a resource's table, in their order: metadata, the
-// kind's own, those asked for. The object itself comes behind them, in parts.
+// columnsFor returns all columns of a resource's table, in their order: metadata, those of
+// the kind, those of the caller. The object itself follows them, in parts.
 func columnsFor(of kube.Origin, more []Column) ([]column, error) {
 	all := append([]column(nil), metadataColumns...)
 	resource := of.Resource.GroupResource()
 	if of.Object == metadataType {
-		resource = schema.GroupResource{} // there is nothing else to read
+		resource = schema.GroupResource{} // there is only metadata
 	}
 	all = append(all, kindColumns[resource]...)
 	if of.Object != unstructuredType || typedFor(of) != nil {
@@ -108,7 +108,7 @@ func columnsFor(of kube.Origin, more []Column) ([]column, error) {
 	return all, nil
 }
 
-// TableName is what a resource's table is called.
+// TableName is the name of a resource's table.
 func TableName(resource schema.GroupResource) string {
 	name := resource.Resource
 	if resource.Group != "" {
@@ -122,12 +122,12 @@ func TableName(resource schema.GroupResource) string {
 	}, name)
 }
 
-// computed makes a column of anything.
+// computed returns a column for a function.
 func computed(name, kind string, read func(o metav1.Object) any) column {
 	return column{Column: Column{Name: name, Type: kind}, read: func(o metav1.Object) (any, error) { return read(o), nil }}
 }
 
-// seconds is a moment as SQL can reckon with: unixepoch('now') - created.
+// seconds is a time that SQL can compute with: unixepoch('now') - created.
 func seconds(t time.Time) any {
 	if t.IsZero() {
 		return nil
@@ -157,7 +157,7 @@ func owner(o metav1.Object, read func(metav1.OwnerReference) string) any {
 	return nil
 }
 
-// metadataColumns are those that every table has.
+// metadataColumns holds the columns that every table has.
 var metadataColumns = []column{
 	computed("namespace", "TEXT", func(o metav1.Object) any { return text(o.GetNamespace()) }),
 	computed("name", "TEXT", func(o metav1.Object) any { return o.GetName() }),
@@ -182,9 +182,9 @@ var metadataColumns = []column{
 	}),
 }
 
-// Show gives the columns that a resource's table has beside its metadata, with
-// those that its definition adds, and what reads them from an object, for whoever
-// shows objects as SQL would. Any number of goroutines may use it.
+// Show returns the columns of a resource's table beside its metadata, including those of
+// its definition, and a function that reads them from an object. It is for programs that
+// show objects as SQL does. Any number of goroutines may use it.
 func Show(resource schema.GroupVersionResource, more ...Column) (columns []Column, read func(*unstructured.Unstructured) []any, err error) {
 	of := kube.Origin{Resource: resource, Object: unstructuredType}
 	all, err := columnsFor(of, more)
@@ -199,8 +199,8 @@ func Show(resource schema.GroupVersionResource, more ...Column) (columns []Colum
 	return columns, func(u *unstructured.Unstructured) []any { return valuesOf(all, u, typed) }, nil
 }
 
-// valuesOf reads columns. One that cannot be read is no reason not to keep an
-// object, nor to show it.
+// valuesOf reads columns. A column that cannot be read is NULL: the object is still
+// stored and shown.
 func valuesOf(columns []column, o metav1.Object, typed func(*unstructured.Unstructured) metav1.Object) []any {
 	from := o
 	if u, ok := o.(*unstructured.Unstructured); ok && typed != nil {

@@ -14,13 +14,12 @@ import (
 	"github.com/tarnproject/tarn/sqlite"
 )
 
-// DefinedColumns are the columns of a custom resource, as its definition (a
-// CustomResourceDefinition) has them for a version: those that kubectl shows, or, if
-// it names none, the fields of spec and status that have one value each, called
-// spec_ and status_ and their names.
+// DefinedColumns returns the columns of a custom resource from a version of its definition
+// (a CustomResourceDefinition): its printer columns, or, if it has none, the scalar fields
+// of spec and status, with the prefixes spec_ and status_.
 //
-// Names are made of lower-case letters, digits and underscores. What every table has
-// anyway is left out, and so is what cannot be read.
+// Names consist of lower-case letters, digits and underscores. Columns that every table
+// has are left out, and so are columns that cannot be read.
 func DefinedColumns(definition *unstructured.Unstructured, version string) []Column {
 	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
 	for _, v := range versions {
@@ -36,7 +35,7 @@ func DefinedColumns(definition *unstructured.Unstructured, version string) []Col
 	return nil
 }
 
-// printed are the printer columns of a version.
+// printed returns the printer columns of a version.
 func printed(version map[string]any) []Column {
 	all, _, _ := unstructured.NestedSlice(version, "additionalPrinterColumns")
 	var columns []Column
@@ -56,8 +55,7 @@ func printed(version map[string]any) []Column {
 	return columns
 }
 
-// described are the fields of spec and status that a version's schema has and that
-// have one value.
+// described returns the scalar fields of spec and status in a version's schema.
 func described(version map[string]any) []Column {
 	var columns []Column
 	for _, part := range []string{"spec", "status"} {
@@ -82,14 +80,14 @@ func described(version map[string]any) []Column {
 	return columns
 }
 
-// maxDefined is how many columns a definition may add: a table of hundreds helps
-// nobody, and each is written with every object.
+// maxDefined is how many columns a definition may add: hundreds of columns are not
+// useful, and each is written with every object.
 const maxDefined = 64
 
-// longestName is what a column's may be: a longer one is nothing to ask for.
+// longestName is the longest name of a column: a longer one is not practical in a query.
 const longestName = 100
 
-// add puts a column to the others if it can be one and is not there yet.
+// add adds a column if it is valid and new.
 func add(columns *[]Column, c Column) {
 	taken := func(known Column) bool { return known.Name == c.Name }
 	if c.Name == "" || len(c.Name) > longestName || len(*columns) == maxDefined || slices.ContainsFunc(*columns, taken) || slices.Contains(reserved, c.Name) || strings.HasPrefix(c.Name, "object_") {
@@ -104,7 +102,7 @@ func add(columns *[]Column, c Column) {
 	*columns = append(*columns, c)
 }
 
-// reserved are the names that every table has beside its metadata.
+// reserved holds the names of columns that every table has beside its metadata.
 var reserved = []string{"id", "key", "labels", "object"}
 
 // columnName writes readyReplicas and "Ready Replicas" as ready_replicas.
@@ -140,14 +138,13 @@ func columnType(kind string) string {
 	return "TEXT"
 }
 
-// byJSONPath makes a column of a JSONPath, which has filters that field paths do
-// not.
+// byJSONPath returns a column for a JSONPath, which has filters that field paths do not.
 func byJSONPath(c Column) (column, error) {
 	finder := jsonpath.New(c.Name).AllowMissingKeys(true)
 	if err := finder.Parse(c.Path); err != nil {
 		return column{}, fmt.Errorf("the column %s: %w", c.Name, err)
 	}
-	var turn sync.Mutex // a JSONPath is not for several at a time
+	var turn sync.Mutex // a JSONPath is not safe for concurrent use
 	return column{Column: c, indexed: c.Index, read: func(o metav1.Object) (any, error) {
 		turn.Lock()
 		defer turn.Unlock()
@@ -163,7 +160,7 @@ func byJSONPath(c Column) (column, error) {
 	}}, nil
 }
 
-// asSQL is a JSON value in a column of a type; what does not fit becomes text.
+// asSQL converts a JSON value to a column's type; a value that does not fit becomes text.
 func asSQL(v any, kind string) any {
 	switch v := v.(type) {
 	case nil:

@@ -11,13 +11,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// dictionary is what Kubernetes objects have in common, which they are compressed
-// against on disk: a pod that nobody has, as protobuf or as JSON, with the defaults
-// that servers fill in and the managed fields that controllers leave. Real pods take
-// 2.6 KB with it, 4.0 KB without, and 1.9 KB with a dictionary made of 64 KB of them,
-// which would keep what they said.
+// dictionary is content that Kubernetes objects share; objects on disk are compressed
+// against it. It is an invented pod, as protobuf or as JSON, with the defaults that
+// servers fill in and the managed fields that controllers leave. Real pods take 2.6 KB
+// with it, 4.0 KB without, and 1.9 KB with a dictionary made of 64 KB of them, which
+// would keep their content.
 //
-// Changing it is safe: each collection keeps the one that it was made with.
+// Changing it is safe: each collection keeps the one that it was created with.
 func dictionary(protobuf bool) []byte {
 	if protobuf {
 		return protobufDictionary()

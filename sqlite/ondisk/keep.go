@@ -16,7 +16,7 @@ import (
 	"github.com/tarnproject/tarn/sqlite"
 )
 
-// Option shapes how a copy is kept.
+// Option configures how a copy is kept.
 type Option func(*settings)
 
 type settings struct {
@@ -25,7 +25,7 @@ type settings struct {
 	only        bool
 	plain       bool
 	lastApplied bool
-	// applied are the annotations with copies of objects, unless lastApplied.
+	// applied holds the annotations with copies of objects, unless lastApplied.
 	applied []string
 	without []string
 	columns []Column
@@ -33,23 +33,23 @@ type settings struct {
 	transform string
 }
 
-// WithSecrets writes Secrets too. Without it they are kept in memory only. Think
-// of [sqlite.Options].Key, which encrypts them.
+// WithSecrets writes Secrets too. Without it they are kept in memory only. Consider
+// [sqlite.Options].Key, which encrypts them.
 func WithSecrets() Option { return func(s *settings) { s.secrets = true } }
 
-// LastApplied is the annotation in which kubectl apply repeats the whole object, with
-// all that was secret in it.
+// LastApplied is the annotation in which kubectl apply repeats the whole object, with all
+// secrets in it.
 const LastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// WithLastApplied keeps the annotations in which objects are repeated as they were
-// applied, [LastApplied] and its like, which are else left out.
+// WithLastApplied keeps the annotations that repeat objects as they were applied,
+// [LastApplied] and similar ones, which are left out otherwise.
 func WithLastApplied() Option { return func(s *settings) { s.lastApplied = true } }
 
-// AppliedCopies says which annotations repeat objects as they were applied, instead of
+// AppliedCopies sets which annotations repeat objects as they were applied, instead of
 // [kube.AppliedCopies].
 func AppliedCopies(names ...string) Option { return func(s *settings) { s.applied = names } }
 
-// leftOut are the annotations that are not written.
+// leftOut returns the annotations that are not written.
 func (s settings) leftOut() []string {
 	if s.lastApplied {
 		return nil
@@ -63,33 +63,32 @@ func Without(paths ...string) Option {
 	return func(s *settings) { s.without = append(s.without, paths...) }
 }
 
-// Only keeps the copy on disk and not in memory: each read looks into the file, and
-// memory does not grow with the number of objects.
+// Only keeps the copy on disk and not in memory: each read reads the file, and memory does
+// not grow with the number of objects.
 func Only() Option { return func(s *settings) { s.only = true } }
 
 // Plain keeps objects without a table for SQL, which halves what is written.
 func Plain() Option { return func(s *settings) { s.plain = true } }
 
-// WithColumns adds columns to the resource's table: of a custom resource those that
-// its definition has as printer columns, or any others.
+// WithColumns adds columns to the resource's table: for a custom resource the printer
+// columns of its definition, or any others.
 func WithColumns(columns ...Column) Option {
 	return func(s *settings) { s.columns = append(s.columns, columns...) }
 }
 
-// Name is the table's, where a directory holds several copies of a resource, with
-// other selectors; [TableName] gives it if it is not set.
+// Name sets the name of the table, for a directory with several copies of a resource with
+// different selectors. The default is [TableName].
 func Name(name string) Option { return func(s *settings) { s.name = name } }
 
-// In keeps a copy in db, which must stay open for as long as the copy runs. T is
-// that of the copy.
+// In keeps a copy in db, which must stay open while the copy runs. T is that of the copy.
 //
-// What another process, or this one before, kept there is served from the start;
-// content of another server, of other namespaces, selectors or fields is dropped.
+// The copy serves the content of an earlier run from the start. Content of another server,
+// of other namespaces, selectors or fields is dropped.
 //
-// What is not to be on disk, [LastApplied] with its like and the fields of [Without],
-// is not in the copy at all. Why not only leave it out of the file: then an object would have
-// it or not depending on whether it has changed since the process was started, and
-// nobody who reads it could tell.
+// Content that is not written, [LastApplied] and similar annotations and the fields of
+// [Without], is not in the copy at all. Why not leave it out of the file only: then an
+// object would have it only if it has changed since the start of the process, and readers
+// could not know.
 func In[T any](db *sqlite.DB, opts ...Option) kube.Option {
 	s := settingsOf(opts)
 	all := []kube.Option{kube.DropFields(s.without...), kube.DropAnnotations(s.leftOut()...)}
@@ -101,10 +100,10 @@ func In[T any](db *sqlite.DB, opts ...Option) kube.Option {
 	return kube.Options(all...)
 }
 
-// Sink returns the sink of a copy that is made without [kube.Reflect]. Whoever makes the
-// copy leaves out what [Without] names, and says so in of.Drop; [LastApplied] is not
-// written in any case, and should be left out of the copy too ([kube.StripAnnotations]).
-// [Only] is not for sinks.
+// Sink returns the sink of a copy that is made without [kube.Reflect]. The caller leaves
+// the fields of [Without] out of the copy, and lists them in of.Drop. [LastApplied] is
+// never written, and should be left out of the copy too ([kube.StripAnnotations]). [Only]
+// is not for sinks.
 func Sink[T any](db *sqlite.DB, of kube.Origin, opts ...Option) (tarn.Sink[T], error) {
 	return openSink[T](db, settingsOf(opts), of)
 }
@@ -117,14 +116,14 @@ func settingsOf(opts []Option) settings {
 	return s
 }
 
-// Keeper keeps the informers of a factory, or of a controller's cache, in db, which
-// must stay open for as long as they run. Each resource is a table by its name; one
-// that is kept as metadata has _metadata behind it, and one of which a cache has
-// several copies what tells them apart, such as pods_in_kube_system.
+// Keeper keeps the informers of a factory, or of a controller's cache, in db, which must
+// stay open while they run. Each resource has a table with its name. Copies of metadata
+// only have the suffix _metadata, and several copies of a resource have distinct suffixes,
+// such as pods_in_kube_system.
 //
-// What is not to be on disk, [LastApplied] and the fields of [Without] where objects
-// have them, is not in the informers either; see [In]. Informers have their objects
-// in memory too: [Only] is not for them.
+// Content that is not written, [LastApplied] and the fields of [Without], is not in the
+// informers either; see [In]. Informers have their objects in memory too: [Only] is not for
+// them.
 func Keeper(db *sqlite.DB, opts ...Option) kube.Keeper {
 	s := settingsOf(opts)
 	keeper := kube.Keeper{Fields: s.without, Annotations: s.leftOut()}
@@ -144,10 +143,10 @@ func Keeper(db *sqlite.DB, opts ...Option) kube.Keeper {
 	return keeper
 }
 
-// secret says whether objects of a resource are not to be written unasked.
+// secret reports whether objects of a resource are only written with WithSecrets.
 func secret(r schema.GroupResource) bool { return r == core("secrets") }
 
-// openSink returns a sink that knows which cluster its content is of.
+// openSink returns a sink that checks which cluster its content came from.
 func openSink[T any](db *sqlite.DB, s settings, of kube.Origin) (tarn.Sink[T], error) {
 	resource := of.Resource.GroupResource()
 	if s.only {
@@ -167,10 +166,10 @@ func openSink[T any](db *sqlite.DB, s settings, of kube.Origin) (tarn.Sink[T], e
 	return &confirmedSink[T]{sink, confirmation{label: sink, of: of}}, nil
 }
 
-// openStore returns a store on disk that knows which cluster its content is of.
+// openStore returns a store on disk that checks which cluster its content came from.
 func openStore[T any](db *sqlite.DB, s settings, of kube.Origin) (tarn.ReadStore[T], error) {
 	if resource := of.Resource.GroupResource(); secret(resource) && !s.secrets {
-		return nil, fmt.Errorf("ondisk: %s are not written unless asked for by WithSecrets, and are to be kept only there", resource)
+		return nil, fmt.Errorf("ondisk: %s are not written without WithSecrets, and Only keeps nothing else: add WithSecrets, or leave out Only", resource)
 	}
 	c, codec, err := collectionOf[T](s, of)
 	if err != nil {
@@ -183,7 +182,7 @@ func openStore[T any](db *sqlite.DB, s settings, of kube.Origin) (tarn.ReadStore
 	return &confirmedStore[T]{store, confirmation{label: store, of: of}}, nil
 }
 
-// collectionOf says what a copy is in a file, and how its objects are written.
+// collectionOf returns the collection and the codec of a copy.
 func collectionOf[T any](s settings, of kube.Origin) (c sqlite.Collection, _ sqlite.Codec[T], err error) {
 	resource := of.Resource.GroupResource()
 	if s.name == "" {
@@ -204,37 +203,37 @@ func collectionOf[T any](s settings, of kube.Origin) (c sqlite.Collection, _ sql
 	return sqlite.Collection{Name: s.name, Identity: identity, Dictionary: dictionary(codec.protobuf)}, written, nil
 }
 
-// confirmedSink is a sink whose content is confirmed to be of the source's cluster.
+// confirmedSink is a sink that confirms that its content came from the source's cluster.
 type confirmedSink[T any] struct {
 	*sqlite.Sink[T]
 	confirmation
 }
 
-// Open is the sink's, and adds which cluster it is.
+// Open is the sink's, and adds the confirmation.
 func (s *confirmedSink[T]) Open(ctx context.Context, flush func() error) (tarn.Kept, error) {
 	kept, err := s.Sink.Open(ctx, flush)
 	kept.Confirm = s.confirm
 	return kept, err
 }
 
-// confirmedStore is a store whose content is confirmed to be of the source's cluster.
+// confirmedStore is a store that confirms that its content came from the source's cluster.
 type confirmedStore[T any] struct {
 	*sqlite.Store[T]
 	confirmation
 }
 
-// Restore is the store's, and adds which cluster it is.
+// Restore is the store's, and adds the confirmation.
 func (s *confirmedStore[T]) Restore(ctx context.Context) (tarn.Kept, error) {
 	kept, err := s.Store.Restore(ctx)
 	kept.Confirm = s.confirm
 	return kept, err
 }
 
-// confirmation knows of which cluster content on disk is.
+// confirmation checks which cluster the content on disk came from.
 //
-// Address and authority are compared before anything is served, without asking
-// anyone. That another cluster may answer at the same address is noticed when the
-// server answers, before anything is read from it.
+// Address and authority are compared before anything is served, without a request. A
+// different cluster at the same address is detected when the server answers, before
+// anything is read from it.
 type confirmation struct {
 	label labelled
 	of    kube.Origin
@@ -249,8 +248,7 @@ type labelled interface {
 	SetLabel(label string, distrust bool) error
 }
 
-// confirm asks the cluster for its uid. It is asked once for all sections, and
-// answers all of them the same.
+// confirm asks the cluster for its uid, once for all sections.
 func (k *confirmation) confirm(ctx context.Context) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -271,7 +269,7 @@ func (k *confirmation) confirm(ctx context.Context) error {
 		k.verdict = fmt.Errorf("%w: it is of the cluster %s, and this is %s", tarn.ErrOtherSource, before, uid)
 	}
 	if err := k.label.SetLabel(uid, other); err != nil && !other {
-		return nil // it will be told to the one who writes objects
+		return nil // the next write of objects reports it
 	}
 	return k.verdict
 }

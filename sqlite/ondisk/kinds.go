@@ -19,8 +19,8 @@ func inGroup(group, resource string) schema.GroupResource {
 	return schema.GroupResource{Group: group, Resource: resource}
 }
 
-// kindColumns are the fields that kubectl shows of the usual kinds, or that are
-// often asked for.
+// kindColumns holds the fields that kubectl shows for the usual kinds, or that are often
+// queried.
 var kindColumns = map[schema.GroupResource][]column{
 	core("pods"): {
 		field("phase", "TEXT", "status.phase").index(),

@@ -2,22 +2,23 @@ package ondisk
 
 import "sync"
 
-// message is what generated protobuf types have.
+// message is implemented by generated protobuf types.
 type message interface {
 	Size() int
-	// MarshalToSizedBuffer writes to the end of a buffer, and says how much.
+	// MarshalToSizedBuffer writes to the end of a buffer, and returns the number of
+	// bytes.
 	MarshalToSizedBuffer([]byte) (int, error)
 }
 
-// room has space for nearly every object.
+// room is large enough for nearly every object.
 type room [64 << 10]byte
 
 var rooms = sync.Pool{New: func() any { return new(room) }}
 
-// appendMessage writes an object behind buf.
+// appendMessage appends an encoded object to buf.
 //
-// Why not ask for its size first: that goes through all of it, and formats every
-// quantity in it, as writing does; it is a third of the work.
+// Why not compute its size first: that walks all of it, and formats every quantity in it,
+// as encoding does; it is a third of the work.
 func appendMessage(buf []byte, m message) ([]byte, error) {
 	r := rooms.Get().(*room)
 	defer rooms.Put(r)
@@ -33,9 +34,9 @@ func appendMessage(buf []byte, m message) ([]byte, error) {
 	return buf, err
 }
 
-// write writes a message to the end of the room. One that is larger makes generated
-// code panic; so does one that cannot be written at all, which shows when it is
-// written to a buffer of its size.
+// write encodes a message to the end of the room. Generated code panics if the message is
+// larger. It also panics if the message cannot be encoded at all; then encoding it to a
+// buffer of its size fails too.
 func (r *room) write(m message) (n int, fits bool, err error) {
 	defer func() {
 		if recover() != nil {

@@ -21,22 +21,20 @@ import (
 // parts shows whole objects to SQL in four columns, object_metadata, object_spec,
 // object_status and object_rest, and one that puts them together, object.
 //
-// Why in parts: an object is written some ten times for each time that its spec
-// changes, and of real pods the spec is most of what there is without the managed
-// fields. A part that is as it was is neither made into JSON nor written, which is
-// told by its bytes in protobuf.
+// Why in parts: an object is written some ten times for each change of its spec, and in
+// real pods the spec is most of the content without the managed fields. An unchanged part
+// is neither converted to JSON nor written; its protobuf bytes show whether it changed.
 type parts struct {
 	apiVersion, kind string
-	// fields are the object's own, without its metadata; nil for unstructured
-	// objects.
+	// fields holds the object's fields without metadata; nil for unstructured objects.
 	fields []part
-	// protobuf says that raw objects are that.
+	// protobuf says that raw objects are protobuf.
 	protobuf bool
 }
 
-// part is a field at the top of an object.
+// part is a top-level field of an object.
 type part struct {
-	// name is that in JSON, number that in protobuf; index is of the struct.
+	// name is that in JSON, number that in protobuf, index that in the struct.
 	name   string
 	number uint64
 	index  int
@@ -64,13 +62,13 @@ func partsOf(of kube.Origin, protobuf bool) parts {
 	return p
 }
 
-// columns are those behind all others. The whole object is as kubectl get -o json
-// shows it: without managed fields.
+// columns returns the last columns of the table. The whole object is as kubectl get
+// -o json shows it: without managed fields.
 func (p parts) columns() []sqlite.Column {
 	head, _ := json.Marshal(map[string]string{"apiVersion": p.apiVersion, "kind": p.kind})
 	start := strings.ReplaceAll(strings.TrimSuffix(string(head), "}"), "'", "''")
 	if p.kind == "" {
-		// Unstructured objects say theirs themselves, among the rest.
+		// Unstructured objects have theirs in the rest.
 		start = `{"metadata":`
 	} else {
 		start += `,"metadata":`
@@ -83,8 +81,8 @@ func (p parts) columns() []sqlite.Column {
 	}
 }
 
-// add gives the parts of an object. They are made, if at all, while the object is
-// still at hand; raw is not.
+// add adds the parts of an object. Make may use the object, but not raw, whose memory is
+// reused before.
 func (p parts) add(row *sqlite.Row, o metav1.Object, raw []byte) error {
 	if u, ok := o.(*unstructured.Unstructured); ok {
 		return p.addUnstructured(row, u, raw)
@@ -111,7 +109,7 @@ func (p parts) add(row *sqlite.Row, o metav1.Object, raw []byte) error {
 	return nil
 }
 
-// partOf is a field that is only made if its bytes are not those of before.
+// partOf is a field that is only converted if its bytes have changed.
 func (p parts) partOf(v reflect.Value, f part, sums map[uint64][16]byte) sqlite.WideValue {
 	encode := func() (sqlite.JSON, error) { return json.Marshal(v.Field(f.index).Addr().Interface()) }
 	if !p.protobuf || f.number == 0 {
@@ -120,15 +118,15 @@ func (p parts) partOf(v reflect.Value, f part, sums map[uint64][16]byte) sqlite.
 	return sqlite.WideValue{Sum: sums[f.number], Make: encode}
 }
 
-// madeNow is a part that is told from others by its JSON.
+// madeNow is a part that is identified by its JSON.
 func madeNow(encode func() (sqlite.JSON, error)) sqlite.WideValue {
 	raw, err := encode()
 	hash := sha256.Sum256(raw)
 	return sqlite.WideValue{Sum: [16]byte(hash[:]), Make: func() (sqlite.JSON, error) { return raw, err }}
 }
 
-// restOf puts the fields together that are neither spec nor status, as an object
-// of those that are not empty; none if there are none.
+// restOf returns an object of the non-empty fields that are neither spec nor status; nil
+// if there are none.
 func restOf(v reflect.Value, fields []part) sqlite.WideValue {
 	all := map[string]any{}
 	for _, f := range fields {
@@ -146,8 +144,8 @@ func objectOf(all map[string]any) sqlite.WideValue {
 	return madeNow(func() (sqlite.JSON, error) { return json.Marshal(all) })
 }
 
-// metadata is all of an object's but its managed fields. The version, which is
-// another each time, is left to the column that has it.
+// metadata is an object's metadata without its managed fields. The version, which changes
+// with every write, is a hole that its own column fills.
 func (p parts) metadata(o metav1.Object, sums map[uint64][16]byte) sqlite.WideValue {
 	version := o.GetResourceVersion()
 	encode := func() (sqlite.JSON, error) {
@@ -160,8 +158,8 @@ func (p parts) metadata(o metav1.Object, sums map[uint64][16]byte) sqlite.WideVa
 	return sqlite.WideValue{Sum: sums[metadataField], Make: encode}
 }
 
-// withoutVersion makes a hole of the version in metadata. Whatever else reads the
-// same becomes one too, and is filled with the same again.
+// withoutVersion replaces the version in metadata by a hole. Other places with the same
+// text become holes too, and are filled with the same text.
 func withoutVersion(metadata sqlite.JSON, version string) sqlite.JSON {
 	if !plainVersion(version) {
 		return metadata
@@ -170,7 +168,7 @@ func withoutVersion(metadata sqlite.JSON, version string) sqlite.JSON {
 	return bytes.ReplaceAll(metadata, []byte(name+version+`"`), []byte(name+sqlite.Hole+`"`))
 }
 
-// plainVersion says whether a version is written in JSON as it is.
+// plainVersion reports whether a version needs no escapes in JSON.
 func plainVersion(version string) bool {
 	return version != "" && !strings.ContainsFunc(version, func(r rune) bool {
 		return !('0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || r == '-' || r == '.')
@@ -192,12 +190,12 @@ func metadataJSON(o metav1.Object) (sqlite.JSON, error) {
 	return json.Marshal(&shown)
 }
 
-// addUnstructured cuts the parts out of the object's JSON, which is quicker than to
-// write them once more.
+// addUnstructured cuts the parts out of the object's JSON, which is faster than to encode
+// them again.
 func (p parts) addUnstructured(row *sqlite.Row, u *unstructured.Unstructured, raw []byte) error {
 	pieces := map[string]json.RawMessage{}
 	if err := json.Unmarshal(raw, &pieces); err != nil {
-		return fmt.Errorf("its JSON cannot be taken to pieces: %w", err)
+		return fmt.Errorf("its JSON cannot be split into parts: %w", err)
 	}
 	if metadata, _ := u.Object["metadata"].(map[string]any); metadata["managedFields"] != nil {
 		metadata = maps.Clone(metadata)
@@ -233,22 +231,22 @@ func (p parts) addUnstructured(row *sqlite.Row, u *unstructured.Unstructured, ra
 	return nil
 }
 
-// The numbers of metadata in the protobuf of all objects, and of what changes with
-// every write in that of metadata.
+// The field numbers of metadata in all objects, and of the fields of metadata that change
+// with every write.
 const (
 	metadataField      = 1
 	versionField       = 6
 	managedFieldsField = 17
 )
 
-// sumsOf hashes the fields at the top of a protobuf message: of the metadata, what
-// does not change with every write.
+// sumsOf hashes the top-level fields of a protobuf message; of the metadata, only the
+// fields that do not change with every write.
 func sumsOf(raw []byte) map[uint64][16]byte {
 	sums := make(map[uint64][16]byte, 4)
 	for len(raw) > 0 {
 		number, value, rest, ok := cutField(raw)
 		if !ok {
-			return sums // it is what we wrote ourselves
+			return sums // cannot happen: the codec wrote it
 		}
 		if number == metadataField {
 			sums[number] = sumOfMetadata(value)
@@ -289,7 +287,7 @@ func cutField(raw []byte) (number uint64, value, rest []byte, ok bool) {
 		size = uint64(max(n, 0))
 	case 1:
 		size = 8
-	case 2: // a text or a message, behind its length
+	case 2: // a text or a message, after its length
 		length, n := binary.Uvarint(raw[from:])
 		if n <= 0 {
 			return 0, nil, nil, false

@@ -12,7 +12,7 @@ import (
 	"github.com/tarnproject/tarn/sqlite"
 )
 
-// computedColumns are those that no field has as it is: they are read from typed
+// computedColumns holds the columns that are not the value of one field. They need typed
 // objects.
 func computedColumns(r schema.GroupResource) []column {
 	switch r {
@@ -94,7 +94,7 @@ func ofNode(name, kind string, read func(*corev1.Node) any) column {
 	})
 }
 
-// images are those of all containers that run, as a list.
+// images lists the images of all containers.
 func images(p *corev1.Pod) any {
 	names := make([]string, 0, len(p.Spec.Containers))
 	for _, c := range p.Spec.Containers {
@@ -113,8 +113,8 @@ func condition(p *corev1.Pod, t corev1.PodConditionType) any {
 	return false
 }
 
-// podStatus is one word for how a pod is doing, as people know it from kubectl:
-// what a container waits for or died of comes before the phase.
+// podStatus is the status of a pod as kubectl shows it: the reason why a container waits
+// or terminated has precedence over the phase.
 func podStatus(p *corev1.Pod) string {
 	status := string(p.Status.Phase)
 	if p.Status.Reason != "" {
@@ -152,8 +152,8 @@ func troubleOf(s corev1.ContainerStatus) string {
 	return ""
 }
 
-// requests is what the scheduler reckons with: that of all containers, or of the
-// largest init container if that is more, and the overhead.
+// requests is what the scheduler counts: the sum of all containers, or the largest init
+// container if that is more, plus the overhead.
 func requests(p *corev1.Pod, name corev1.ResourceName) any {
 	running, starting := 0.0, 0.0
 	for _, c := range p.Spec.Containers {
@@ -179,7 +179,7 @@ func amount(list corev1.ResourceList, name corev1.ResourceName) any {
 
 func float(q resource.Quantity) float64 { return q.AsApproximateFloat64() }
 
-// roles are those of a node, by its labels.
+// roles returns the roles of a node, from its labels.
 func roles(n *corev1.Node) any {
 	var all []string
 	for _, label := range sortedKeys(n.Labels) {

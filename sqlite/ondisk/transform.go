@@ -9,14 +9,12 @@ import (
 	"sync"
 )
 
-// Transform names what the copy's transform does: another name means that the
-// content is built anew. Without one, content that went through a transform is
-// trusted only by the very executable that wrote it, since nobody can tell whether
-// the function still does the same.
+// Transform names the copy's transform: with another name the content is built again.
+// Without a name, only the same executable uses content that went through a transform,
+// since another one may have another function.
 func Transform(name string) Option { return func(s *settings) { s.transform = name } }
 
-// transformName tells one transform from another: by its name, or by the program
-// that it is part of.
+// transformName identifies a transform: by its name, or by the executable.
 func transformName(name string) string {
 	if name != "" {
 		return "by " + name
@@ -24,8 +22,7 @@ func transformName(name string) string {
 	return "by the executable " + executable()
 }
 
-// executable is a checksum of the program. One that cannot be read is unlike all
-// others.
+// executable is a checksum of the program. If it cannot be read, the result is unique.
 var executable = sync.OnceValue(func() string {
 	path, err := os.Executable()
 	if err != nil {

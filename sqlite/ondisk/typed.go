@@ -9,10 +9,10 @@ import (
 	"github.com/tarnproject/tarn/kube"
 )
 
-// typedFor says how unstructured objects become those that computed columns are read
-// from; nil if they need not, or cannot.
+// typedFor returns the conversion of unstructured objects for computed columns; nil if
+// none is needed, or possible.
 //
-// Only what columns read is converted: of a real pod that is a tenth.
+// Only the fields that columns read are converted: a tenth of a real pod.
 func typedFor(of kube.Origin) func(*unstructured.Unstructured) metav1.Object {
 	if of.Object != unstructuredType || of.Resource.Version != "v1" {
 		return nil
@@ -26,7 +26,7 @@ func typedFor(of kube.Origin) func(*unstructured.Unstructured) metav1.Object {
 	return nil
 }
 
-// fields are those that are converted; nil stands for all below.
+// fields holds the fields to convert; nil means everything below.
 type fields map[string]fields
 
 var (
@@ -43,7 +43,7 @@ var (
 	}
 )
 
-// pick takes fields out of an object, and out of each of a list.
+// pick copies fields of an object, and of each element of a list.
 func (f fields) pick(v any) any {
 	if f == nil {
 		return v
@@ -67,7 +67,7 @@ func (f fields) pick(v any) any {
 	return v
 }
 
-// convert makes a typed object. One that does not fit has no computed columns.
+// convert returns a typed object. An object that does not fit has no computed columns.
 func convert[T metav1.Object](u *unstructured.Unstructured, typed T, f fields) metav1.Object {
 	picked, _ := f.pick(u.Object).(map[string]any)
 	if runtime.DefaultUnstructuredConverter.FromUnstructured(picked, typed) != nil {

@@ -12,9 +12,9 @@ import (
 // mounts in each of its containers; the rest is random.
 const tokenVolume = "kube-api-access-"
 
-// specWords are the words by which the spec of an object differs from those of its
-// siblings: pods of one template differ in no more than their node, the volume of
-// their token and, in a StatefulSet, their name.
+// specWords returns the words in which the spec of an object differs from those of its
+// siblings: pods of one template differ only in their node, the volume of their token and,
+// in a StatefulSet, their name.
 func specWords(o metav1.Object) []string {
 	node, volume := "", ""
 	switch o := o.(type) {

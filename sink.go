@@ -56,7 +56,8 @@ type Batch[T any] struct {
 	// is gone, else Add or Update with its last state. Old is not set.
 	Changes []Change[T]
 	// Positions are those of all sections after these changes. If they are all that
-	// changed, Changes is empty.
+	// changed, Changes is empty. One without a version need not be kept: a sink that
+	// opens without positions is sent everything.
 	Positions []Position
 	// Gaps are ranges of versions, up to Positions, within which states may be missing.
 	Gaps []Gap

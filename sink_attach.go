@@ -216,10 +216,11 @@ func (h *fanout[T]) attach(s *sinkRunner[T], held Positions) {
 	s.signal()
 }
 
-// lacking says whether something is missing at one of the positions. Two that lack
-// something at the same version need not lack the same.
+// lacking says whether one of the positions does not tell its content: two copies that
+// lack something at the same version need not lack the same, and without a version
+// nothing is known.
 func lacking(all []Position) bool {
-	return slices.ContainsFunc(all, func(p Position) bool { return !p.Complete })
+	return slices.ContainsFunc(all, func(p Position) bool { return !p.Complete || p.Version == "" })
 }
 
 // copySynced notes that the copy has come to where the source is. A sink that is still

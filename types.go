@@ -323,7 +323,7 @@ type Sink[T any] interface {
 type Restorer[T any] interface {
 	Sink[T]
 	// Load returns an Add for each object that the sink holds at the positions that Open
-	// returned. It fails with [ErrSinkEmpty] if the content is missing after all.
+	// returned; its Version need not be set. It fails with [ErrSinkEmpty] if the content is missing after all.
 	Load(ctx context.Context) ([]Change[T], error)
 }
 

@@ -83,7 +83,7 @@ var basic = []check{
 		for i, at := range []tarn.Position{
 			{Version: "7", Complete: true}, {Version: "7"}, {Version: "7", Epoch: "2026-01-02T12:00:00.123456789Z", Complete: true},
 			{Version: "3", Epoch: "later", Complete: true}, {Version: "007", Complete: true}, {Version: "opaque-β", Complete: true},
-			{Version: "123456789012345678901234567890", Complete: true}, {Complete: true},
+			{Version: "123456789012345678901234567890", Complete: true},
 		} {
 			b := to("")
 			b.Whole, b.Positions = i == 0, []tarn.Position{at}

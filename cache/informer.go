@@ -119,7 +119,7 @@ func (s *informer) newReplica(from origin) *tarn.Replica[any] {
 	opts.OnError = onError(s.reflector, nil)
 	store := informerStore{ownStore{s.store.memory(), s.store, from.meter.reached}, s}
 	s.source, _ = from.source.(*source)
-	replica, err := tarn.NewReplica(guardedSource{from.source, s}, store, opts)
+	replica, err := tarn.NewReplica(verifiedSource{from.source, s}, store, opts)
 	utilruntime.Must(err)
 	return replica
 }

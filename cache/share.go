@@ -119,20 +119,20 @@ func (x *indexer) held(object any) any {
 // by type, and need not be there once for each of fifty informers.
 var ourSharer = sync.OnceValue(func() *wire.Sharer { return wire.NewSharer(wire.Shared(), wire.Options{}) })
 
-// guardedSource is the source of an informer. Beside the source's own maintenance, it
+// verifiedSource is the source of an informer. Beside the source's own maintenance, it
 // watches over the parts that the informer shares by itself.
-type guardedSource struct {
+type verifiedSource struct {
 	tarn.Source[any]
 	informer *informer
 }
 
-func (s guardedSource) Maintain(ctx context.Context, held tarn.Copy[any]) {
+func (s verifiedSource) Maintain(ctx context.Context, held tarn.Copy[any]) {
 	var running sync.WaitGroup
 	defer running.Wait()
 	if m, ok := s.informer.supplied.(tarn.Maintainer[any]); ok {
 		running.Go(func() { m.Maintain(ctx, held) })
 	}
 	if s.informer.sharing {
-		running.Go(func() { wire.Guard[any]{Pool: wire.Shared()}.Run(ctx, held) })
+		running.Go(func() { wire.Verifier[any]{Pool: wire.Shared()}.Run(ctx, held) })
 	}
 }

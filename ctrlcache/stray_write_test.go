@@ -237,7 +237,7 @@ func withHolder(t *testing.T, test func(t *testing.T, server *apiserver.Server, 
 				defer func() { utilruntime.ErrorHandlers = before }()
 				ctx, cancel := context.WithCancel(t.Context())
 				hold(t, ctx, server.Config(), h)
-				// Guards look every five seconds; a test that begins between two of their
+				// Verifiers look every five seconds; a test that begins between two of their
 				// looks has seen its own write before they do.
 				time.Sleep(12 * time.Second)
 				if len(h.objects) != templatedPods {

@@ -109,7 +109,7 @@ func (d *lazySource[T]) Maintain(ctx context.Context, held tarn.Copy[T]) {
 		}
 		return nil
 	}
-	wire.Guard[T]{Pool: d.locator.client.pool, Decoder: decoder}.Run(ctx, held)
+	wire.Verifier[T]{Pool: d.locator.client.pool, Decoder: decoder}.Run(ctx, held)
 }
 
 // resourceOf reads the resource of a kind from the server. It reads only the one

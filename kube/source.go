@@ -197,9 +197,9 @@ func (s *Source[T]) request(of Collection, options metav1.ListOptions) request {
 	return request{collection: of, options: of.options(options), protobuf: s.protobuf}
 }
 
-// Maintain guards the objects of a copy, which share memory: see [wire.Guard].
+// Maintain verifies the objects of a copy, which share memory: see [wire.Verifier].
 func (s *Source[T]) Maintain(ctx context.Context, held tarn.Copy[T]) {
-	wire.Guard[T]{Pool: s.client.pool, Decoder: func() *wire.Decoder { return s.codec.wire }}.Run(ctx, held)
+	wire.Verifier[T]{Pool: s.client.pool, Decoder: func() *wire.Decoder { return s.codec.wire }}.Run(ctx, held)
 }
 
 // Describe reads an object's identity. It works on anything with metadata, since a

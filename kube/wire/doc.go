@@ -15,7 +15,7 @@
 //   - A program that writes to an object by mistake changes that object, and those that
 //     share the very part. Metadata other than the managed fields, and single values
 //     behind pointers, belong to one object. Parts are verified when they are used again,
-//     at most once a minute, and every five minutes by a [Guard], which finds the affected
+//     at most once a minute, and every five minutes by a [Verifier], which finds the affected
 //     objects and has them read again.
 //   - The strings of an object lie next to each other in memory, so that keeping one of
 //     them keeps them all. Clone a string that must outlive its object by far.

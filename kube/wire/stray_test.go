@@ -252,7 +252,7 @@ func TestStrayWriteEndsWithAnUpdate(t *testing.T) {
 	})
 }
 
-// copied is a set of pods as a guard sees a copy.
+// copied is a set of pods as a verifier sees a copy.
 type copied struct {
 	*podSet
 	found []tarn.Damage
@@ -286,7 +286,7 @@ func TestStrayWriteIsFoundBySweep(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			Guard[any]{Pool: h.pool, Decoder: func() *Decoder { return h.decoder }}.Run(ctx, c)
+			Verifier[any]{Pool: h.pool, Decoder: func() *Decoder { return h.decoder }}.Run(ctx, c)
 		}()
 		time.Sleep(10 * time.Minute)
 		cancel()
@@ -320,7 +320,7 @@ func TestStrayWriteIsFoundByAnUpdate(t *testing.T) {
 		key := victim.Namespace + "/" + victim.Name
 		victim.Spec.NodeName = "seen"
 		victim.Spec.Containers[0].Image = "seen"
-		// An update verifies what it takes over once it is a minute old. The guard starts
+		// An update verifies what it takes over once it is a minute old. The verifier starts
 		// after that minute, because its sweep would find the write too.
 		time.Sleep(time.Minute)
 		c := &copied{podSet: h}
@@ -328,13 +328,13 @@ func TestStrayWriteIsFoundByAnUpdate(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			Guard[any]{Pool: h.pool, Decoder: func() *Decoder { return h.decoder }}.Run(ctx, c)
+			Verifier[any]{Pool: h.pool, Decoder: func() *Decoder { return h.decoder }}.Run(ctx, c)
 		}()
 		synctest.Wait()
 		if got := h.again(3, 2).(*corev1.Pod); got.Spec.NodeName == "seen" || got.Spec.Containers[0].Image == "seen" {
 			t.Errorf("the update hands on node %q, image %q", got.Spec.NodeName, got.Spec.Containers[0].Image)
 		}
-		time.Sleep(guardPeriod)
+		time.Sleep(verifyPeriod)
 		cancel()
 		<-done
 		var fields []string

@@ -54,7 +54,7 @@ const lookEvery = 250 * time.Millisecond
 
 // Maintain watches over the objects of a copy, which share memory.
 func (s *diskSource) Maintain(ctx context.Context, held tarn.Copy[Object]) {
-	wire.Guard[Object]{Pool: s.pool, Decoder: func() *wire.Decoder { return s.decoder }}.Run(ctx, held)
+	wire.Verifier[Object]{Pool: s.pool, Decoder: func() *wire.Decoder { return s.decoder }}.Run(ctx, held)
 }
 
 // List reads all, or for a probe nothing but the version.

@@ -11,13 +11,13 @@ import (
 	"github.com/tarnproject/tarn/kube/wire/internal/shape"
 )
 
-// A Guard verifies the parts that the objects of a copy share. It finds the
+// A Verifier verifies the parts that the objects of a copy share. It finds the
 // objects that a stray write affects, reports them and has them read again.
 //
 // Why it searches all objects when a write is found: if each part knew the
 // objects that have it, every object would cost memory and time, and stray
 // writes are rare.
-type Guard[T any] struct {
+type Verifier[T any] struct {
 	// Pool is where the objects share parts.
 	Pool *Pool
 	// Decoder, if set, returns the decoder of the objects; nil before the first
@@ -25,24 +25,24 @@ type Guard[T any] struct {
 	Decoder func() *Decoder
 }
 
-// guardPeriod is how often a guard looks, and so the longest time between
+// verifyPeriod is how often a verifier looks, and so the longest time between
 // finding a write and reporting it.
-const guardPeriod = 5 * time.Second
+const verifyPeriod = 5 * time.Second
 
-// Run guards until ctx ends. With it a source implements [tarn.Maintainer].
-func (g Guard[T]) Run(ctx context.Context, held tarn.Copy[T]) {
-	ticker := time.NewTicker(guardPeriod)
+// Run verifies until ctx ends. With it a source implements [tarn.Maintainer].
+func (v Verifier[T]) Run(ctx context.Context, held tarn.Copy[T]) {
+	ticker := time.NewTicker(verifyPeriod)
 	defer ticker.Stop()
-	_, seen := g.Pool.parts.StrayWritesSince(0, time.Now())
+	_, seen := v.Pool.parts.StrayWritesSince(0, time.Now())
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case now := <-ticker.C:
-			g.Pool.Sweep(now)
+			v.Pool.Sweep(now)
 			var writes []pool.StrayWrite
-			writes, seen = g.Pool.parts.StrayWritesSince(seen, now)
-			if damaged := g.find(writes, held); len(damaged) > 0 {
+			writes, seen = v.Pool.parts.StrayWritesSince(seen, now)
+			if damaged := v.find(writes, held); len(damaged) > 0 {
 				held.Repair(damaged)
 			}
 		}
@@ -51,13 +51,13 @@ func (g Guard[T]) Run(ctx context.Context, held tarn.Copy[T]) {
 
 // find returns the objects that writes affect. The next states of these objects take
 // nothing over from them.
-func (g Guard[T]) find(writes []pool.StrayWrite, held tarn.Copy[T]) (damaged []tarn.Damage) {
+func (v Verifier[T]) find(writes []pool.StrayWrite, held tarn.Copy[T]) (damaged []tarn.Damage) {
 	if len(writes) == 0 {
 		return nil
 	}
 	var decoder *protobuf.Decoder // only the protobuf decoder remembers what it decoded
-	if g.Decoder != nil {
-		if d := g.Decoder(); d != nil {
+	if v.Decoder != nil {
+		if d := v.Decoder(); d != nil {
 			decoder = d.protobuf
 		}
 	}

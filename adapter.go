@@ -93,7 +93,11 @@ func (a *SinkAdapter[T]) Apply(changes []Change[T], at Position) error {
 			return err
 		}
 	}
-	return a.fanout.apply(0, changes, at)
+	err := a.fanout.apply(0, changes, at)
+	if Taken(err) && !a.fanout.isSynced() {
+		a.fanout.markSynced()
+	}
+	return err
 }
 
 // Flush commits what waits.

@@ -36,7 +36,7 @@ type fanout[T any] struct {
 	// takes its time to write, which holds mu.
 	sinks atomic.Pointer[[]*sinkRunner[T]]
 
-	// guard is set before anything runs; nil unless guard mode is on.
+	// guard is set by Run before anything else; nil unless guard mode is on.
 	guard *guard.Session
 
 	mu        sync.Mutex

@@ -102,7 +102,6 @@ func (s *Subscription[T]) Run(ctx context.Context) {
 func (s *Subscription[T]) run(ctx context.Context) {
 	defer close(s.done)
 	defer s.fanout.leave(s.follower)
-	defer faultsPanic(s.fanout.guard != nil)()
 	backlog := s.follower.backlog
 	buf := make([]Change[T], 0, handOver)
 	for {
@@ -125,8 +124,9 @@ func (s *Subscription[T]) run(ctx context.Context) {
 	}
 }
 
-// hand calls the function.
+// call calls the function.
 func (s *Subscription[T]) call(c Change[T]) {
+	defer faultsPanic()()
 	defer func() {
 		v := recover()
 		if v == nil {

@@ -43,8 +43,8 @@ func freeze[T any](session *guard.Session, key Key, object T) (T, error) {
 
 // faultsPanic makes a write to a frozen object a panic in this goroutine, so that a
 // handler's panic names the object. It returns how that is undone.
-func faultsPanic(guarded bool) (undo func()) {
-	if !guarded {
+func faultsPanic() (undo func()) {
+	if !guard.Active() {
 		return func() {}
 	}
 	before := debug.SetPanicOnFault(true)

@@ -73,7 +73,7 @@ func (h *fanout[T]) load(ctx context.Context, s *sinkRunner[T], sections []secti
 	}
 	for i := range objects {
 		if objects[i].Object, err = freeze(h.guard, objects[i].Key, objects[i].Object); err != nil {
-			s.follow(Positions{}, true)
+			s.distrust(kept.positions())
 			return Kept{}, err
 		}
 	}

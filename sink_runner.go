@@ -83,6 +83,11 @@ func newSinkRunner[T any](sink Sink[T], h *fanout[T]) *sinkRunner[T] {
 // use waits until nobody else uses the sink, and release lets others use it.
 func (s *sinkRunner[T]) use(ctx context.Context) error {
 	select {
+	case s.committing <- struct{}{}: // also if ctx has ended
+		return nil
+	default:
+	}
+	select {
 	case s.committing <- struct{}{}:
 		return nil
 	case <-ctx.Done():
@@ -176,13 +181,8 @@ func (s *sinkRunner[T]) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		if s.current() == sinkWaiting {
-			if !s.fanout.isSynced() {
-				continue // the fan-out wakes it
-			}
-			if !s.try(ctx, s.reconcile) {
-				return
-			}
+		if s.current() == sinkWaiting && !s.fanout.isSynced() {
+			continue // the fan-out wakes it
 		}
 		if !s.gather(ctx) || !s.try(ctx, s.flush) {
 			return
@@ -222,8 +222,13 @@ func (s *sinkRunner[T]) gather(ctx context.Context) bool {
 	return true
 }
 
-// flush commits what waits.
+// flush commits what waits, after it has compared a sink that holds another state.
 func (s *sinkRunner[T]) flush(ctx context.Context) error {
+	if s.current() == sinkWaiting && s.fanout.isSynced() {
+		if err := s.reconcile(ctx); err != nil {
+			return err
+		}
+	}
 	if err := s.use(ctx); err != nil {
 		return err
 	}

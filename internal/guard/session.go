@@ -5,6 +5,7 @@ import (
 	"os"
 	"reflect"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -48,8 +49,14 @@ func NewSession(name string) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
+	active.Store(true)
 	return &Session{name: name, log: log}, nil
 }
+
+var active atomic.Bool
+
+// Active says whether the process has had a session.
+func Active() bool { return active.Load() }
 
 // Freeze returns a copy of an object that cannot be written, if the object is a pointer to
 // a struct. Any other value, and one for which there is no memory, is returned as it is.

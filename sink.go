@@ -49,6 +49,10 @@ func (p SinkPolicy[T]) withDefaults() SinkPolicy[T] {
 
 // A Batch is what a [Sink] commits in one step.
 type Batch[T any] struct {
+	// Again says that a commit of this very batch has failed. If it took effect all the
+	// same, the sink has the batch's positions, and nothing is to be done. Without Again,
+	// equal positions prove nothing: a repair brings other content at the same position.
+	Again bool
 	// Whole says that everything the sink holds is to be removed first: the changes
 	// begin with the whole content.
 	Whole bool

@@ -24,6 +24,8 @@ type sinkQueue[T any] struct {
 	last map[Key]int
 	// dropped says that folding dropped a state.
 	dropped bool
+	// again says that a commit of the same has failed.
+	again bool
 	// whole says that the changes are the whole content.
 	whole bool
 	// any says that there is something to commit, oldest since when. contact is when the
@@ -147,7 +149,7 @@ func (q *sinkQueue[T]) size() queueSize {
 
 // batch is what was taken, as the sink is given it.
 func (q *sinkQueue[T]) batch() Batch[T] {
-	return Batch[T]{Whole: q.whole, Changes: q.changes, Positions: q.at.All(), Gaps: q.gaps, LastContact: q.contact}
+	return Batch[T]{Again: q.again, Whole: q.whole, Changes: q.changes, Positions: q.at.All(), Gaps: q.gaps, LastContact: q.contact}
 }
 
 // putBack adds a later queue to one whose commit failed.

@@ -236,7 +236,9 @@ func (s *sinkRunner[T]) flush(ctx context.Context) error {
 	if s.current() == sinkClosed {
 		return ErrStopped
 	}
-	if !s.retry.any {
+	if s.retry.any {
+		s.retry.again = true
+	} else {
 		s.retry = s.take()
 	}
 	if !s.retry.any {

@@ -299,9 +299,8 @@ type Filler[T any] interface {
 //     it with the copy, see [SinkLister], and sends the differences, deletes included,
 //     with a [Gap].
 //   - Commit takes effect as a whole, positions and gaps included, or not at all. After a
-//     failure the engine tries again: with the same batch if the policy asks for every
-//     state, so that a sink that did commit recognizes it by the positions; otherwise with
-//     later changes merged in. An error that wraps [ObjectErrors] concerns only these
+//     failure the engine tries again: with the same batch, marked Again, if the policy
+//     asks for every state; otherwise with later changes merged in. An error that wraps [ObjectErrors] concerns only these
 //     objects: the rest is committed.
 //   - Versions alone do not prove that a sink has a state: a Change with Rewound may
 //     have other content under the same version.

@@ -113,8 +113,6 @@ func (s *modelSink) attach(l *life) tarn.Sink[*Object] {
 type attached struct {
 	*modelSink
 	life *life
-	// failed says that the last commit failed: the next one may be the same again.
-	failed bool
 }
 
 var (
@@ -160,12 +158,6 @@ func (a *attached) trouble(ctx context.Context) error {
 }
 
 func (a *attached) Commit(ctx context.Context, b tarn.Batch[*Object]) error {
-	err := a.commit(ctx, b)
-	a.failed = err != nil
-	return err
-}
-
-func (a *attached) commit(ctx context.Context, b tarn.Batch[*Object]) error {
 	if err := a.trouble(ctx); err != nil {
 		return err
 	}
@@ -206,7 +198,7 @@ func (a *attached) take(b tarn.Batch[*Object]) {
 	if len(b.Positions) > 0 {
 		to = b.Positions[0]
 	}
-	if a.failed && to == a.position && !b.Whole && a.policy.EveryState {
+	if b.Again && to == a.position {
 		return
 	}
 	a.commits = append(a.commits, commit{a.life.number, a.position, to, a.content, b})

@@ -43,7 +43,7 @@ func (s *buggySink) Commit(ctx context.Context, b tarn.Batch[*Object]) error {
 			b.Changes = append(slices.Clone(b.Changes), b.Changes[0])
 		}
 	case LostRetry:
-		if s.attached.failed {
+		if b.Again {
 			b.Changes = nil
 		}
 	}

@@ -396,3 +396,19 @@ func TestSinkToLoadFromThatIsAway(t *testing.T) {
 		_ = life.stop()
 	})
 }
+
+// A position says what its content is only if it has a version and lacks nothing.
+func TestPositionsThatProveNothing(t *testing.T) {
+	for _, c := range []struct {
+		at   Position
+		want bool
+	}{
+		{Position{Version: "1", Complete: true}, false},
+		{Position{Version: "1"}, true},
+		{Position{Complete: true}, true},
+	} {
+		if got := lacking([]Position{{Version: "1", Complete: true}, c.at}); got != c.want {
+			t.Errorf("lacking(%+v) is %v", c.at, got)
+		}
+	}
+}

@@ -39,7 +39,7 @@ func newHandlerController(options InformerOptions) (*indexer, *handlerController
 	}
 	src := newSource(options.ListerWatcher, options.ObjectType, description)
 	src.meter = newReflectorMeter(name)
-	reflector := newNameplate(name, description)
+	reflector := newIdleReflector(name, description)
 	opts := engineOptions(description, nil, logger)
 	opts.WatchList, opts.Unversioned = usesWatchList(options.ListerWatcher), isFake(options.ListerWatcher)
 	opts.MinWatchTimeout = options.MinWatchTimeout

@@ -69,7 +69,7 @@ func newSharedInformer(exampleObject runtime.Object, options SharedIndexInformer
 		detector: NewCacheMutationDetector(fmt.Sprintf("%T", exampleObject)),
 		metrics:  newQueueMetrics(options.Identifier, options.InformerMetricsProvider),
 	}
-	s.reflector = newNameplate(s.name, description)
+	s.reflector = newIdleReflector(s.name, description)
 	s.replica = s.newReplica(from(s))
 	s.store.replica, s.store.informer = s.replica, s
 	return s
@@ -106,9 +106,9 @@ type informer struct {
 
 var _ SharedIndexInformer = (*informer)(nil)
 
-// newNameplate returns a reflector that is never run: error handlers ask it for
+// newIdleReflector returns a reflector that is never run: error handlers ask it for
 // its name and what it reflects.
-func newNameplate(name, description string) *Reflector {
+func newIdleReflector(name, description string) *Reflector {
 	return upstream.NewReflectorWithOptions(&ListWatch{}, nil, nil, ReflectorOptions{Name: name, TypeDescription: description})
 }
 

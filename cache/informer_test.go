@@ -293,7 +293,7 @@ func TestErrorsTellWhatToDo(t *testing.T) {
 // TestDefaultErrorHandler: what heals by itself is not worth an error.
 func TestDefaultErrorHandler(t *testing.T) {
 	quiet(t)
-	reflector := newNameplate("name", "type")
+	reflector := newIdleReflector("name", "type")
 	for want, err := range map[bool]error{false: apierrors.NewResourceExpired("old"), true: errors.New("boom")} {
 		r := newRecorder(nil)
 		r.catchReports(t)

@@ -41,7 +41,7 @@ func NewNamespaceKeyedIndexerAndReflector(lw ListerWatcher, expectedType any, re
 // lists and watches.
 //
 // Only objects of expectedType are put into the store, unless it is nil. The
-// reflector is client-go's by type and ours by deed: see [shell].
+// reflector is client-go's by type and ours by deed: see [facade].
 func NewReflectorWithOptions(lw ListerWatcher, expectedType any, store ReflectorStore, options ReflectorOptions) *Reflector {
 	if options.TypeDescription == "" {
 		options.TypeDescription = describeType(expectedType)

@@ -75,7 +75,7 @@ func (o Origin) ServerUID(ctx context.Context) (string, error) {
 		SetHeader("Accept", runtime.ContentTypeJSON).MaxRetries(0).DoRaw(ctx)
 	switch {
 	case err == nil:
-		return glimpseUID(raw), nil
+		return uidOf(raw), nil
 	case denied(err):
 		return "", nil
 	default:
@@ -117,7 +117,7 @@ func denied(err error) bool {
 	}
 }
 
-func glimpseUID(raw []byte) (uid string) {
+func uidOf(raw []byte) (uid string) {
 	jsonFields(raw, func(name string, value []byte) {
 		if name == "metadata" {
 			jsonFields(value, func(name string, value []byte) {

@@ -24,7 +24,7 @@ type codec[T any] struct {
 	decoder  *wire.Decoder
 	protobuf bool
 	columns  []column
-	parts    parts
+	wide     wideFields
 	// leftOut holds the annotations that are not written.
 	leftOut []string
 	// typed converts an unstructured object to the type that computed columns need; nil
@@ -39,7 +39,7 @@ func newCodec[T any](of kube.Origin, s settings) (*codec[T], error) {
 	}
 	c := &codec[T]{of: of, decoder: decoder, leftOut: s.leftOut(), typed: typedFor(of)}
 	c.protobuf = decoder.HasProtobuf() && of.Object.Implements(reflect.TypeFor[message]())
-	c.parts = partsOf(of, c.protobuf)
+	c.wide = wideFieldsOf(of, c.protobuf)
 	c.columns, err = columnsFor(of, s.columns)
 	return c, err
 }
@@ -110,7 +110,7 @@ func (c *codec[T]) Table() sqlite.Table {
 			t.Indexes = append(t.Indexes, []string{col.Name})
 		}
 	}
-	t.Columns = append(t.Columns, c.parts.columns()...)
+	t.Columns = append(t.Columns, c.wide.columns()...)
 	return t
 }
 
@@ -121,5 +121,5 @@ func (c *codec[T]) Row(object T, raw []byte) (sqlite.Row, error) {
 		return sqlite.Row{}, errors.New("the object has no metadata")
 	}
 	row := sqlite.Row{Values: valuesOf(c.columns, o, c.typed), Labels: o.GetLabels()}
-	return row, c.parts.add(&row, o, raw)
+	return row, c.wide.add(&row, o, raw)
 }

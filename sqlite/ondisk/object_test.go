@@ -81,7 +81,7 @@ func TestMetadataWithoutVersion(t *testing.T) {
 	part := func(o *corev1.Pod) (sum [16]byte, value string) {
 		raw, err := o.Marshal()
 		must(t, err)
-		made := parts{protobuf: true}.metadata(o, sumsOf(raw))
+		made := wideFields{protobuf: true}.metadata(o, sumsOf(raw))
 		text, err := made.Make()
 		must(t, err)
 		return made.Sum, string(text)

@@ -247,14 +247,14 @@ func TestViews(t *testing.T) {
 	if diff := cmp.Diff([]string{"default/a", "default/b"}, keys(found)); diff != "" || !found.Behind || !found.Rows[0].Gone || found.Rows[1].Gone {
 		t.Errorf("while the order is kept: %+v", found.Rows)
 	}
-	now = now.Add(viewRest)
+	now = now.Add(orderRest)
 	if diff := cmp.Diff([]string{"default/b"}, keys(get[rowsAnswer](r, path))); diff != "" {
 		t.Errorf("later: want -, got +\n%s", diff)
 	}
 	for i := range 50 {
 		get[rowsAnswer](r, fmt.Sprintf("/api/tables/pods?offset=0&q=x%d", i))
 	}
-	now = now.Add(2 * viewIdle)
+	now = now.Add(2 * orderIdle)
 	get[rowsAnswer](r, path)
 	if n := len(r.site.orders.all); n != 1 {
 		t.Errorf("%d views are kept that nobody asks for", n)
@@ -266,7 +266,7 @@ func TestViewsAreBounded(t *testing.T) {
 	for i := range 10 {
 		at := v.entry(orderKey{table: fmt.Sprint(i)})
 		at.used = at.used.Add(time.Duration(i))
-		v.account(at, maxViewed/4-viewOverhead)
+		v.account(at, maxOrderedKeys/4-orderOverhead)
 	}
 	if n := len(v.all); n != 4 {
 		t.Errorf("%d views of a quarter of the bound each, want 4", n)

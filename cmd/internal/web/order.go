@@ -45,20 +45,20 @@ type keyOrder struct {
 }
 
 const (
-	// maxViewed is how many keys all views together may hold: 32 MB of them.
-	maxViewed = 2_000_000
-	// viewOverhead is how many keys a view counts for that found none.
-	viewOverhead = 1000
-	// viewsAtOnce is how many views are made at a time.
-	viewsAtOnce = 2
-	// viewRest is how long a view serves at least.
-	viewRest = 250 * time.Millisecond
-	// viewIdle is how long an unused order is kept.
-	viewIdle = 2 * time.Minute
+	// maxOrderedKeys is how many keys all orders together may hold: 32 MB of them.
+	maxOrderedKeys = 2_000_000
+	// orderOverhead is how many keys an order counts for that has none.
+	orderOverhead = 1000
+	// ordersAtOnce is how many orders are made at a time.
+	ordersAtOnce = 2
+	// orderRest is how long a view serves at least.
+	orderRest = 250 * time.Millisecond
+	// orderIdle is how long an unused order is kept.
+	orderIdle = 2 * time.Minute
 )
 
 func newOrderCache() *orderCache {
-	return &orderCache{all: map[orderKey]*keyOrder{}, building: make(chan struct{}, viewsAtOnce), now: time.Now}
+	return &orderCache{all: map[orderKey]*keyOrder{}, building: make(chan struct{}, ordersAtOnce), now: time.Now}
 }
 
 // order is what a view gives. The keys are read-only.
@@ -101,7 +101,7 @@ func (v *orderCache) get(ctx context.Context, table *mirror.Table, text string, 
 
 // serves says whether the view is good enough.
 func (v *keyOrder) serves(now time.Time) bool {
-	return v.changed != nil && (!closed(v.changed) || now.Sub(v.made) < max(viewRest, 10*v.cost))
+	return v.changed != nil && (!closed(v.changed) || now.Sub(v.made) < max(orderRest, 10*v.cost))
 }
 
 func (v *orderCache) entry(key orderKey) *keyOrder {
@@ -109,7 +109,7 @@ func (v *orderCache) entry(key orderKey) *keyOrder {
 	defer v.mu.Unlock()
 	now := v.now()
 	for other, at := range v.all {
-		if now.Sub(at.used) > viewIdle {
+		if now.Sub(at.used) > orderIdle {
 			delete(v.all, other)
 		}
 	}
@@ -137,12 +137,12 @@ func (v *orderCache) drop(key orderKey, at *keyOrder) {
 func (v *orderCache) account(at *keyOrder, keys int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	at.size = keys + viewOverhead
+	at.size = keys + orderOverhead
 	total := 0
 	for _, other := range v.all {
 		total += other.size
 	}
-	for total > maxViewed {
+	for total > maxOrderedKeys {
 		var oldest orderKey
 		var found *keyOrder
 		for key, other := range v.all {

@@ -15,7 +15,7 @@ func TestViewsThatWereNotMadeAreNotKept(t *testing.T) {
 	r := newRig(t, rigOptions{objects: manyPods(1)})
 	table, _ := r.mirror.Table("pods")
 	views := r.site.orders
-	for range viewsAtOnce {
+	for range ordersAtOnce {
 		views.building <- struct{}{}
 	}
 	gone, cancel := context.WithCancel(t.Context())
@@ -30,7 +30,7 @@ func TestViewsThatWereNotMadeAreNotKept(t *testing.T) {
 			t.Fatalf("%s: %v", text, err)
 		}
 	}
-	for range viewsAtOnce {
+	for range ordersAtOnce {
 		<-views.building
 	}
 	if n := len(views.all); n != 0 {

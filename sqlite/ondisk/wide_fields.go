@@ -18,30 +18,30 @@ import (
 	"github.com/tarnproject/tarn/sqlite"
 )
 
-// parts shows whole objects to SQL in four columns, object_metadata, object_spec,
+// wideFields shows whole objects to SQL in four columns, object_metadata, object_spec,
 // object_status and object_rest, and one that puts them together, object.
 //
 // Why in parts: an object is written some ten times for each change of its spec, and in
 // real pods the spec is most of the content without the managed fields. An unchanged part
 // is neither converted to JSON nor written; its protobuf bytes show whether it changed.
-type parts struct {
+type wideFields struct {
 	apiVersion, kind string
 	// fields holds the object's fields without metadata; nil for unstructured objects.
-	fields []part
+	fields []wideField
 	// protobuf says that raw objects are protobuf.
 	protobuf bool
 }
 
-// part is a top-level field of an object.
-type part struct {
+// wideField is a top-level field of an object.
+type wideField struct {
 	// name is that in JSON, number that in protobuf, index that in the struct.
 	name   string
 	number uint64
 	index  int
 }
 
-func partsOf(of kube.Origin, protobuf bool) parts {
-	p := parts{protobuf: protobuf}
+func wideFieldsOf(of kube.Origin, protobuf bool) wideFields {
+	p := wideFields{protobuf: protobuf}
 	p.apiVersion, p.kind = of.Kind.ToAPIVersionAndKind()
 	if of.Object == unstructuredType {
 		return p
@@ -57,14 +57,14 @@ func partsOf(of kube.Origin, protobuf bool) parts {
 		if fields := strings.Split(f.Tag.Get("protobuf"), ","); len(fields) > 1 {
 			number, _ = strconv.ParseUint(fields[1], 10, 32)
 		}
-		p.fields = append(p.fields, part{name, number, i})
+		p.fields = append(p.fields, wideField{name, number, i})
 	}
 	return p
 }
 
 // columns returns the last columns of the table. The whole object is as kubectl get
 // -o json shows it: without managed fields.
-func (p parts) columns() []sqlite.Column {
+func (p wideFields) columns() []sqlite.Column {
 	head, _ := json.Marshal(map[string]string{"apiVersion": p.apiVersion, "kind": p.kind})
 	start := strings.ReplaceAll(strings.TrimSuffix(string(head), "}"), "'", "''")
 	if p.kind == "" {
@@ -83,7 +83,7 @@ func (p parts) columns() []sqlite.Column {
 
 // add adds the parts of an object. Make may use the object, but not raw, whose memory is
 // reused before.
-func (p parts) add(row *sqlite.Row, o metav1.Object, raw []byte) error {
+func (p wideFields) add(row *sqlite.Row, o metav1.Object, raw []byte) error {
 	if u, ok := o.(*unstructured.Unstructured); ok {
 		return p.addUnstructured(row, u, raw)
 	}
@@ -93,7 +93,7 @@ func (p parts) add(row *sqlite.Row, o metav1.Object, raw []byte) error {
 	}
 	v := reflect.ValueOf(o).Elem()
 	spec, status := sqlite.WideValue{}, sqlite.WideValue{}
-	var rest []part
+	var rest []wideField
 	for _, f := range p.fields {
 		switch {
 		case f.name == "spec":
@@ -110,7 +110,7 @@ func (p parts) add(row *sqlite.Row, o metav1.Object, raw []byte) error {
 }
 
 // partOf is a field that is only converted if its bytes have changed.
-func (p parts) partOf(v reflect.Value, f part, sums map[uint64][16]byte) sqlite.WideValue {
+func (p wideFields) partOf(v reflect.Value, f wideField, sums map[uint64][16]byte) sqlite.WideValue {
 	encode := func() (sqlite.JSON, error) { return json.Marshal(v.Field(f.index).Addr().Interface()) }
 	if !p.protobuf || f.number == 0 {
 		return madeNow(encode)
@@ -127,7 +127,7 @@ func madeNow(encode func() (sqlite.JSON, error)) sqlite.WideValue {
 
 // restOf returns an object of the non-empty fields that are neither spec nor status; nil
 // if there are none.
-func restOf(v reflect.Value, fields []part) sqlite.WideValue {
+func restOf(v reflect.Value, fields []wideField) sqlite.WideValue {
 	all := map[string]any{}
 	for _, f := range fields {
 		if field := v.Field(f.index); !field.IsZero() {
@@ -146,7 +146,7 @@ func objectOf(all map[string]any) sqlite.WideValue {
 
 // metadata is an object's metadata without its managed fields. The version, which changes
 // with every write, is a hole that its own column fills.
-func (p parts) metadata(o metav1.Object, sums map[uint64][16]byte) sqlite.WideValue {
+func (p wideFields) metadata(o metav1.Object, sums map[uint64][16]byte) sqlite.WideValue {
 	version := o.GetResourceVersion()
 	encode := func() (sqlite.JSON, error) {
 		raw, err := metadataJSON(o)
@@ -192,7 +192,7 @@ func metadataJSON(o metav1.Object) (sqlite.JSON, error) {
 
 // addUnstructured cuts the parts out of the object's JSON, which is faster than to encode
 // them again.
-func (p parts) addUnstructured(row *sqlite.Row, u *unstructured.Unstructured, raw []byte) error {
+func (p wideFields) addUnstructured(row *sqlite.Row, u *unstructured.Unstructured, raw []byte) error {
 	pieces := map[string]json.RawMessage{}
 	if err := json.Unmarshal(raw, &pieces); err != nil {
 		return fmt.Errorf("its JSON cannot be split into parts: %w", err)

@@ -11,7 +11,7 @@ import (
 	"github.com/tarnproject/tarn"
 )
 
-// bookmarkWatch is the watch that the shell returns to client-go's reflector. It
+// bookmarkWatch is the watch that the facade returns to client-go's reflector. It
 // carries the versions that the engine reached, as bookmarks, and of those not yet
 // read only the latest: no reader needs the others.
 type bookmarkWatch struct {

@@ -19,18 +19,18 @@ import (
 	"github.com/tarnproject/tarn/internal/adapter"
 )
 
-// shell lets our engine run behind client-go's Reflector type.
+// facade lets our engine run behind client-go's Reflector type.
 //
 // Error handlers take a *Reflector by client-go's own interfaces, so the type
 // must stay client-go's, and with it come its methods: Run and ListAndWatch list
-// a lister-watcher, or stream it, replace a store and watch. The shell is that
+// a lister-watcher, or stream it, replace a store and watch. The facade is that
 // lister-watcher and that store. What client-go asks of it are the steps of an
 // engine's pass over the user's lister-watcher and store:
 //
 //	list, Replace   the engine fetches the whole state (Begin), and gives it to
 //	                the user's store (Commit)
 //	watch list      the same in one step
-//	watch           the engine follows (Follow); the shell's watch carries only
+//	watch           the engine follows (Follow); the facade's watch carries only
 //	                the versions reached, for LastSyncResourceVersion
 //
 // What remains with client-go is to call ListAndWatch again after a pause, and
@@ -46,7 +46,7 @@ import (
 // Why not a copy of the struct filled by unsafe: it would break with any change
 // of a private field. Why not our own type with the same methods: handlers of
 // type func(*Reflector, error) that users have written would no longer compile.
-type shell struct {
+type facade struct {
 	engine    *tarn.Reflector[any]
 	reflector *Reflector
 	clock     clock.Clock
@@ -73,7 +73,7 @@ func newShell(lw ListerWatcher, example any, store ReflectorStore, options Refle
 	if clk == nil {
 		clk = clock.RealClock{}
 	}
-	s := &shell{clock: clk}
+	s := &facade{clock: clk}
 	if options.Backoff == nil {
 		options.Backoff = defaultBackoff()
 	}
@@ -81,7 +81,7 @@ func newShell(lw ListerWatcher, example any, store ReflectorStore, options Refle
 	if options.Logger != nil {
 		logger = *options.Logger
 	}
-	s.reflector = upstream.NewReflectorWithOptions(shellSource{s}, nil, shellStore{s}, ReflectorOptions{
+	s.reflector = upstream.NewReflectorWithOptions(facadeSource{s}, nil, facadeStore{s}, ReflectorOptions{
 		Logger:          options.Logger,
 		Name:            options.Name,
 		TypeDescription: options.TypeDescription,
@@ -110,8 +110,8 @@ func defaultBackoff() *wait.Backoff {
 	return &wait.Backoff{Duration: b.Base, Cap: b.Max, Factor: 2, Jitter: 1, Steps: 1 << 20}
 }
 
-// reached passes a version on to the shell's watch.
-func (s *shell) reached(v tarn.Version) {
+// reached passes a version on to the facade's watch.
+func (s *facade) reached(v tarn.Version) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.bookmarks != nil {
@@ -120,7 +120,7 @@ func (s *shell) reached(v tarn.Version) {
 }
 
 // begin fetches the state of a new pass.
-func (s *shell) begin(ctx context.Context) error {
+func (s *facade) begin(ctx context.Context) error {
 	if s.engine == nil {
 		return s.failure
 	}
@@ -143,7 +143,7 @@ func (s *shell) begin(ctx context.Context) error {
 }
 
 // heed remembers the server's Retry-After. The caller holds the lock.
-func (s *shell) heed(err error) {
+func (s *facade) heed(err error) {
 	if after := tarn.RetryAfter(err); after > 0 {
 		s.busyUntil = s.clock.Now().Add(after)
 	}
@@ -151,7 +151,7 @@ func (s *shell) heed(err error) {
 
 // rest waits until the server accepts requests again; it returns false if ctx ended
 // before.
-func (s *shell) rest(ctx context.Context) bool {
+func (s *facade) rest(ctx context.Context) bool {
 	s.mu.Lock()
 	left := s.busyUntil.Sub(s.clock.Now())
 	s.mu.Unlock()
@@ -170,7 +170,7 @@ func (s *shell) rest(ctx context.Context) bool {
 
 // commit gives the state to the user's store, whether or not the pass is being
 // stopped: it has been read, and client-go would.
-func (s *shell) commit() error {
+func (s *facade) commit() error {
 	s.mu.Lock()
 	pass, ctx := s.pass, s.ctx
 	s.mu.Unlock()
@@ -185,7 +185,7 @@ func (s *shell) commit() error {
 }
 
 // abandon releases a pass that will not be followed.
-func (s *shell) abandon(pass *tarn.Pass[any]) {
+func (s *facade) abandon(pass *tarn.Pass[any]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.pass == pass {
@@ -195,7 +195,7 @@ func (s *shell) abandon(pass *tarn.Pass[any]) {
 
 // follow returns a watch that lasts as long as the pass. When the pass ends because
 // a watch could not be opened, client-go requests another one and gets the reason.
-func (s *shell) follow(ctx context.Context, initial bool) *bookmarkWatch {
+func (s *facade) follow(ctx context.Context, initial bool) *bookmarkWatch {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.pass == nil {
@@ -217,7 +217,7 @@ func (s *shell) follow(ctx context.Context, initial bool) *bookmarkWatch {
 }
 
 // takeFailure returns why the last pass ended, once.
-func (s *shell) takeFailure() error {
+func (s *facade) takeFailure() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	err := s.failure
@@ -229,7 +229,7 @@ func (s *shell) takeFailure() error {
 
 // refuse fails a list. After some errors client-go lists again at once, which the
 // engine has done already: it gets the same answer.
-func (s *shell) refuse(err error) error {
+func (s *facade) refuse(err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.repeated = !s.repeated && (apierrors.IsResourceExpired(err) || apierrors.IsGone(err) ||
@@ -240,20 +240,20 @@ func (s *shell) refuse(err error) error {
 	return err
 }
 
-// shellSource is what client-go's reflector lists and watches.
-type shellSource struct{ *shell }
+// facadeSource is what client-go's reflector lists and watches.
+type facadeSource struct{ *facade }
 
-func (s shellSource) List(options metav1.ListOptions) (runtime.Object, error) {
+func (s facadeSource) List(options metav1.ListOptions) (runtime.Object, error) {
 	return s.ListWithContext(context.Background(), options)
 }
 
-func (s shellSource) Watch(options metav1.ListOptions) (watch.Interface, error) {
+func (s facadeSource) Watch(options metav1.ListOptions) (watch.Interface, error) {
 	return s.WatchWithContext(context.Background(), options)
 }
 
 // ListWithContext begins a pass. The list it returns is empty but for the
 // version.
-func (s shellSource) ListWithContext(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
+func (s facadeSource) ListWithContext(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
 	err := s.takeFailure() // of the watch list that this list is to stand in for
 	if err == nil {
 		err = s.begin(ctx)
@@ -268,7 +268,7 @@ func (s shellSource) ListWithContext(ctx context.Context, _ metav1.ListOptions) 
 
 // WatchWithContext begins a pass, if client-go wants the initial events, and
 // follows it.
-func (s shellSource) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+func (s facadeSource) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	initial := options.SendInitialEvents != nil && *options.SendInitialEvents
 	if initial {
 		err := s.begin(ctx)
@@ -296,13 +296,13 @@ func (s shellSource) WatchWithContext(ctx context.Context, options metav1.ListOp
 // itself.
 var errBegin = errors.New("the pass could not begin")
 
-// shellStore is what client-go's reflector writes.
-type shellStore struct{ *shell }
+// facadeStore is what client-go's reflector writes.
+type facadeStore struct{ *facade }
 
 // Replace commits a pass that was listed; one that was streamed has been. It is
 // called by the goroutine that runs the reflector, so that nothing is written
 // once that has returned.
-func (s shellStore) Replace([]any, string) error {
+func (s facadeStore) Replace([]any, string) error {
 	s.mu.Lock()
 	streamed := s.bookmarks != nil
 	s.mu.Unlock()
@@ -312,7 +312,7 @@ func (s shellStore) Replace([]any, string) error {
 	return s.commit()
 }
 
-func (shellStore) Add(any) error    { return nil }
-func (shellStore) Update(any) error { return nil }
-func (shellStore) Delete(any) error { return nil }
-func (shellStore) Resync() error    { return nil }
+func (facadeStore) Add(any) error    { return nil }
+func (facadeStore) Update(any) error { return nil }
+func (facadeStore) Delete(any) error { return nil }
+func (facadeStore) Resync() error    { return nil }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/internal/adapter"
 )
 
 // ObjectTraits say what becomes of an informer's objects on their way to its store.
@@ -49,7 +50,9 @@ func Keep(informer SharedInformer, open func(ObjectTraits) (tarn.Sink[any], erro
 		return errors.New("informer has already started")
 	}
 	s.keep.open, s.keep.strip = open, strip
-	return nil
+	return tarn.AdaptReplica(adapter.Key{}, s.replica).Configure(func(o *tarn.Options[any]) {
+		o.Sinks = []tarn.Sink[any]{closedSink{}} // Health says that there is one
+	})
 }
 
 // keep is how the content of an informer is kept, if it is.
@@ -66,7 +69,7 @@ func (k *keep) sinks() []tarn.Sink[any] {
 	}
 	sink, err := k.open(k.traits)
 	if err != nil {
-		sink = failedSink{fmt.Errorf("nothing is kept on disk: %w", err), time.Now()}
+		sink = closedSink{fmt.Errorf("nothing is kept on disk: %w", err), time.Now()}
 	}
 	return []tarn.Sink[any]{sink}
 }
@@ -84,23 +87,24 @@ func (k *keep) stripping(then TransformFunc) TransformFunc {
 	}
 }
 
-// failedSink stands for a sink that could not be opened. It takes everything and keeps
-// nothing, so that nothing waits for it in memory, and Health has the error.
-type failedSink struct {
+// closedSink stands for a sink that is not open: the informer has not started, or the
+// sink could not be opened. It takes everything and keeps nothing, so that nothing waits
+// for it in memory, and Health has the error.
+type closedSink struct {
 	err   error
 	since time.Time
 }
 
-var _ tarn.Restorer[any] = failedSink{}
+var _ tarn.Restorer[any] = closedSink{}
 
-func (f failedSink) Policy() tarn.SinkPolicy[any] { return tarn.SinkPolicy[any]{Name: "disk"} }
+func (f closedSink) Policy() tarn.SinkPolicy[any] { return tarn.SinkPolicy[any]{Name: "disk"} }
 
-func (f failedSink) Open(context.Context, func() error) (tarn.Kept, error) {
+func (f closedSink) Open(context.Context, func() error) (tarn.Kept, error) {
 	return tarn.Kept{}, f.err
 }
-func (f failedSink) Load(context.Context) ([]tarn.Change[any], error) { return nil, f.err }
-func (f failedSink) Commit(context.Context, tarn.Batch[any]) error    { return nil }
-func (f failedSink) Close()                                           {}
-func (f failedSink) Disk() tarn.SinkHealth {
+func (f closedSink) Load(context.Context) ([]tarn.Change[any], error) { return nil, f.err }
+func (f closedSink) Commit(context.Context, tarn.Batch[any]) error    { return nil }
+func (f closedSink) Close()                                           {}
+func (f closedSink) Disk() tarn.SinkHealth {
 	return tarn.SinkHealth{Err: f.err, ErrSince: f.since}
 }

@@ -305,3 +305,13 @@ func TestKeeperLeavesOutEverywhere(t *testing.T) {
 		}
 	}
 }
+
+// Health says from the beginning that an informer has a disk.
+func TestHealthBeforeTheStart(t *testing.T) {
+	informer := cache.NewSharedIndexInformer(&cache.ListWatch{}, &corev1.Pod{}, 0, nil)
+	must(t, cache.Keep(informer, func(cache.ObjectTraits) (tarn.Sink[any], error) { return nil, nil }, nil))
+	replica, ok := cache.ReplicaOf(informer)
+	if !ok || replica.Health().Disk == nil || replica.Health().Disk.Err != nil {
+		t.Errorf("Health is %+v", replica.Health())
+	}
+}

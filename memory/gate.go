@@ -36,7 +36,7 @@ func (g *gate) open() {
 func (g *gate) pass() {
 	for g.closed.Load() {
 		g.mu.Lock()
-		// lint:ignore SA2001 waiting is the purpose
+		//lint:ignore SA2001 waiting is the purpose
 		g.mu.Unlock()
 	}
 }

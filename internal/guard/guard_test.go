@@ -36,7 +36,7 @@ func pod(name string) *corev1.Pod {
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "shop", Name: name, Labels: map[string]string{"app": "web"}, CreationTimestamp: metav1.NewTime(time.Unix(1700000000, 0)),
 			OwnerReferences: []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "web", Controller: &yes}},
-			ManagedFields:   []metav1.ManagedFieldsEntry{{Manager: "kubectl", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{}}`)}}},
+			ManagedFields:   []metav1.ManagedFieldsEntry{{Manager: "kubectl"}},
 		},
 		Spec: corev1.PodSpec{
 			NodeName: "node-1", TerminationGracePeriodSeconds: &grace,
@@ -134,7 +134,7 @@ var writes = map[string]struct {
 	"append": {"spec.containers[1]", func(p *corev1.Pod) {
 		_ = append(p.Spec.Containers[:1], corev1.Container{Name: "x"})
 	}},
-	"bytes": {"metadata.managedFields[0].fieldsV1.Raw[0]", func(p *corev1.Pod) { p.ManagedFields[0].FieldsV1.Raw[0] = 'x' }},
+	"pointer": {"spec.terminationGracePeriodSeconds", func(p *corev1.Pod) { *p.Spec.TerminationGracePeriodSeconds = 1 }},
 }
 
 // misbehave is what a child process does.

@@ -115,9 +115,12 @@ func (h *fanout[T]) apply(section int, changes []Change[T], at Position) error {
 
 // toSinks queues for the sinks what the store has taken.
 func (h *fanout[T]) toSinks(section int, changes []Change[T], at Position) {
-	gap := h.gap(section, at)
+	gap, runners := h.gap(section, at), h.runners()
+	if len(runners) == 0 {
+		return
+	}
 	h.contact = h.clock.Now()
-	for _, s := range h.runners() {
+	for _, s := range runners {
 		s.add(h.contact, changes, at, gap)
 	}
 }
@@ -173,14 +176,14 @@ func (h *fanout[T]) position(section int) Version {
 	return h.positions[section].Version
 }
 
-// moveTo notes where a section is, and wakes those who waited for it.
+// moveTo notes the position of a section, and wakes the callers that wait for it.
 func (h *fanout[T]) moveTo(section int, at Position) {
 	h.positions[section] = at
 	h.joint.Store(oldest(h.positions))
 	h.wake(section)
 }
 
-// wake wakes those who waited for what a section has reached.
+// wake wakes the callers that wait for a version that a section has reached.
 func (h *fanout[T]) wake(section int) {
 	h.noteReached(section, h.positions[section].Version)
 	h.waiters[section].reach(h.positions[section].Version)

@@ -47,8 +47,8 @@ func (e *event) left() *entry {
 // and each write would have to fill them.
 //
 // events[0] is change number first of all; readers keep slices of events, which
-// is only ever appended to or replaced. All later than floor are there, and what
-// is not later is not told to those who come.
+// is only ever appended to or replaced. It has all events later than
+// floor; watchers that join get no earlier ones.
 type history struct {
 	events  []*event
 	first   int
@@ -121,8 +121,8 @@ func (h *history) trim(size int, bytes int64, before time.Time) {
 // events are removed when there are too many of them.
 func (h *history) compact(version int64) { h.floor = max(h.floor, version) }
 
-// reset forgets everything, and begins anew at a version, which may be one of
-// before. Whoever had a place in it has none any more, and is woken to see that.
+// reset removes all events and starts again at a version, which may be an older one.
+// Watchers lose their place, and are woken to see that.
 func (h *history) reset(version int64) {
 	h.first = h.end() + 1
 	h.events, h.bytes = nil, 0

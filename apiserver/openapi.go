@@ -21,7 +21,7 @@ var serverVersion = &apiversion.Info{
 
 // serveSchema answers under /openapi: what clients look for before they write,
 // which is that there is a server-side check of fields, and the types, for
-// kubectl explain and for those who make patches by schema.
+// kubectl explain and for clients that make patches by schema.
 func serveSchema(w http.ResponseWriter, r *http.Request, c *catalog, parts []string) bool {
 	switch {
 	case len(parts) == 1 && parts[0] == "v3":

@@ -37,8 +37,8 @@ func (s *Server) Snapshot() *Snapshot {
 // and are given out a second time, for other content. All watches end, and
 // everything before the snapshot has been forgotten, as [Server.Compact] does.
 //
-// It is for the tests of those who keep copies: a client that goes on from the
-// version that it has seen last hears nothing until the server is there again.
+// It is for tests of programs that keep copies: a client that resumes from its last
+// version gets no event until the server has reached that version again.
 func (s *Server) Restore(snapshot *Snapshot) error {
 	if snapshot == nil || snapshot.of != s {
 		return errors.New("apiserver: restore: the snapshot is not one of this server; take it with Snapshot of the same")

@@ -38,7 +38,7 @@ func newContents(indexers Indexers) contents {
 }
 
 // memory is the store below, for a replica that keeps it while others read it
-// through the Indexer interface. Whoever writes to it calls publish afterwards.
+// through the Indexer interface. A caller that writes to it calls publish afterwards.
 func (c *contents) memory() *memory.Store[any] { return c.objects }
 
 // publish shows the store's version in its metric.
@@ -96,7 +96,7 @@ func (c *contents) transact(txns []ThreadSafeStoreTransaction) {
 	})
 }
 
-// replace makes objects, of which there are so many, the whole content.
+// replace makes objects the whole content. size is their number.
 func (c *contents) replace(size int, objects iter.Seq2[tarn.Key, any], resourceVersion string) {
 	err := c.objects.ReplaceAll(size, objects, tarn.At(tarn.Version(resourceVersion)))
 	c.publish()

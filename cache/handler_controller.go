@@ -14,7 +14,7 @@ import (
 
 // handlerController is an informer with one handler, which is called by the
 // goroutine that runs the controller: so a panic of the handler, unless
-// utilruntime is told to go on after it, reaches whoever called Run.
+// utilruntime is configured to continue, reaches the caller of Run.
 //
 // It is the same replica as behind a shared informer, with one subscription that
 // is run inline.

@@ -68,6 +68,9 @@ func (k *keep) sinks() []tarn.Sink[any] {
 		return nil
 	}
 	sink, err := k.open(k.traits)
+	if err == nil && sink == nil {
+		err = errors.New("there is no sink")
+	}
 	if err != nil {
 		sink = closedSink{fmt.Errorf("nothing is kept on disk: %w", err), time.Now()}
 	}

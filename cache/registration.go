@@ -138,9 +138,9 @@ func handle(h ResourceEventHandler, c tarn.Change[any]) {
 	}
 }
 
-// sameVersion says whether an update has a version, and it is the one before:
-// such an update is for those who resync. Without a version, as fake clientsets
-// send objects, every update counts.
+// sameVersion reports whether an update has the version of the state before. Only
+// handlers that resync get such an update. Without versions, as in objects of fake
+// clientsets, every update counts.
 func sameVersion(c tarn.Change[any]) bool {
 	old, err := meta.Accessor(c.Old)
 	if err != nil {

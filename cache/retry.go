@@ -15,8 +15,8 @@ func NewRetryWithDeadline(maxRetryDuration, minResetPeriod time.Duration, isRetr
 	return &errorSeries{limit: maxRetryDuration, gap: minResetPeriod, counts: isRetryable, clock: clock}
 }
 
-// errorSeries is a run of errors close to each other in time. A zero begin means
-// that there is none.
+// errorSeries is a run of errors close to each other in time. It is empty while
+// begin is zero.
 type errorSeries struct {
 	begin, latest time.Time
 

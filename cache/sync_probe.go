@@ -15,7 +15,7 @@ import (
 // for its goroutine; each HasSynced of ours that answers false on that goroutine
 // reports the channel that will close, by [noteSynced].
 //
-// Why by goroutine and not for whoever answers meanwhile: a channel that belongs
+// Why one probe per goroutine, and not one for all callers: a channel that belongs
 // to a synctest bubble kills the process when another bubble waits on it, and
 // tests in parallel would hand each other such channels. Why not one probe at a
 // time under a lock: the function is the user's, and may itself wait for caches.

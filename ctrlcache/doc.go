@@ -22,7 +22,7 @@
 //     follows the server from there without a list.
 //   - A read that fails because its informer cannot sync says why.
 //   - Removing an informer ends its requests before RemoveInformer returns, and
-//     whoever waits for it is told.
+//     callers that wait for it get an error.
 //   - Naming a kind twice in ByObject, once per form, is taken at its word.
 //     controller-runtime uses one of the entries, by chance.
 package ctrlcache

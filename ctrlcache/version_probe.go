@@ -19,8 +19,8 @@ const lookEvery = 20 * time.Millisecond
 // ends.
 //
 // A namespace in which nothing happens stays at its version until the server sends
-// a bookmark, about once a minute, and whoever waits for all namespaces to come to
-// the version of a write in one of them would wait that long. So a part that lags
+// a bookmark, about once a minute, and a caller that waits for all namespaces to reach
+// the version of a write in one of them would wait that long. So an informer that lags
 // is compared with the server: if the versions of its objects are those of a list
 // at a later version, then it shows that version.
 //

@@ -20,8 +20,8 @@ import (
 )
 
 // door stands before the embedded server, which lets everybody with a token do
-// everything, and holds back those who have not been granted what they ask for:
-// all but the administrator need a RoleBinding in the namespace.
+// everything, and refuses requests that are not granted:
+// all users but the administrator need a RoleBinding in the namespace.
 //
 // What a binding grants is not looked at. Scenarios give and take one role; it is
 // the clients that are tested.

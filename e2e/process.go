@@ -29,8 +29,8 @@ const logTail = 4 << 10
 
 // startProcess starts a program, which the caller ends. Not the test's own cleanup
 // does it: a server that was started anew would then end before the copies that
-// follow it, which were there first. A program that was started before under the
-// same name goes on writing to the same log.
+// follow it, which were there first. A program that is started again under
+// the same name appends to the same log.
 func startProcess(t testing.TB, dir, name, path string, args ...string) *process {
 	t.Helper()
 	logPath := filepath.Join(dir, name+".log")

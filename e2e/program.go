@@ -74,8 +74,8 @@ func (p *Program) run(name string, args ...string) string {
 	return out.String()
 }
 
-// Follow starts a command line that goes on until Ctrl-C. While it does, await
-// waits for words that it prints; end presses Ctrl-C and returns all that was
+// Follow starts a command line that runs until Ctrl-C. Meanwhile await waits for
+// text that it prints; end presses Ctrl-C and returns all that was
 // printed, the exit code too.
 func (p *Program) Follow(args ...string) (await func(words string), end func() string) {
 	p.t.Helper()

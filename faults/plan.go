@@ -29,7 +29,7 @@ type Plan struct {
 	happened History
 }
 
-// Day returns a plan of which the seed draws everything: which kinds of faults
+// Day returns a plan in which the seed decides everything: which kinds of faults
 // there are, how often, and when.
 func Day(seed uint64) *Plan { return New(seed, weather(seed)) }
 

@@ -15,7 +15,7 @@
 // ignores what they build and supplies an informer of package cache for the same
 // collection, with the same requests, indexes and identity. Only an informer
 // that a caller passes to InformerFor, as kube-scheduler does for its pods, is
-// taken as it is: whoever writes a constructor means it.
+// used as it is: a caller that passes a constructor means it.
 //
 // What client-go's typed accessors return is wrapped by client-go. InformerFor
 // and ForResource return the informer itself, so that it can be asked for

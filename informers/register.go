@@ -28,8 +28,8 @@ type Client[L runtime.Object] interface {
 //		func(c versioned.Interface) examplev1.LakeInterface { return c.ExampleV1().Lakes("") },
 //		&v1.Lake{}))
 //
-// Do this before the factory is asked for the type in any other way: whoever
-// asks first decides. From then on factory.Example().V1().Lakes() has this
+// Do this before the factory is asked for the type in any other way: the
+// first request decides. From then on factory.Example().V1().Lakes() has this
 // informer and its lister.
 //
 // list is given the factory's client, whatever its type C, and leads to the

@@ -9,8 +9,8 @@ import (
 	"github.com/tarnproject/tarn"
 )
 
-// excerpt is what can be read of an object that cannot be decoded, or of which only
-// the start is available. It identifies the object in reports.
+// excerpt is what can be read of an object that cannot be decoded, or is available
+// only in part. It identifies the object in reports.
 type excerpt struct {
 	runtime.TypeMeta
 	namespace, name, version string

@@ -170,8 +170,8 @@ func (f *bodyBuffer) jsonValueUnless(limit int, broken func(seen int) error) (s 
 	return s, s.pos > limit, nil
 }
 
-// skipJSON consumes a value of any length, of which s has seen the window, and
-// returns its length.
+// skipJSON consumes a value of any length and returns its length. s has scanned what
+// the window has of it.
 func (f *bodyBuffer) skipJSON(s jsonScan) (int64, error) {
 	from := f.offset()
 	for !s.scan(f.window()) {

@@ -31,9 +31,6 @@ func NewSink[T any](db *DB, c Collection, codec Codec[T]) (*Sink[T], error) {
 	return &Sink[T]{store}, nil
 }
 
-// Store returns the collection on disk, for reading.
-func (s *Sink[T]) Store() tarn.Reader[T] { return s.store }
-
 // Label is that of [Store].
 func (s *Sink[T]) Label() string { return s.store.Label() }
 

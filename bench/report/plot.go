@@ -16,8 +16,8 @@ var plotted = []struct{ file, title, measure string }{
 	{"cpu", "CPU time to sync, per object", "CPU per object"},
 }
 
-// Plots draws the races with several sizes, one file each; the names say which
-// figure of which race.
+// Plots draws the races with several sizes, one file each; the name of a
+// file is that of the race and the figure.
 func Plots(races []*Race) map[string][]byte {
 	files := map[string][]byte{}
 	for _, group := range bySize(races) {

@@ -83,9 +83,9 @@ type Comparison struct {
 	// of the median.
 	Spread  float64
 	Against string
-	// Ratio is the median of those of the rounds, in each of which the contenders
-	// ran one after the other; what it is compared with counts with the mean of its
-	// runs in that round. It is 0 where there is none.
+	// Ratio is the median of the ratios of the rounds; 0 without one. In a round the
+	// contenders run one after the other, and the reference counts with the mean of
+	// its runs.
 	//
 	// Why not the ratio of the medians: a machine that others use is slow for minutes
 	// and quick for minutes. Within a round that hits all alike.
@@ -94,7 +94,7 @@ type Comparison struct {
 	AtMost float64
 }
 
-// Reached says whether the target is reached, or there is none.
+// Reached reports whether the figure is within its target. Without a target it is.
 func (c Comparison) Reached() bool { return c.AtMost == 0 || c.measured() && c.judged() <= c.AtMost }
 
 // judged is the figure that a target is about.

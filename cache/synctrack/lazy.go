@@ -13,7 +13,7 @@ import (
 //   - For any number of Get between two Notify, Evaluate succeeds at most once;
 //     the others wait for it. A failure is returned and not kept.
 //   - Notify never waits, and does not disturb a computation that has begun: its
-//     result goes to those who asked for it and is not kept.
+//     result is returned to the callers that wait, and is not kept.
 //   - Get of a value that is known takes no lock.
 type Lazy[T any] struct {
 	// Evaluate computes the value. It may run several times at once, for

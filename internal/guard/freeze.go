@@ -71,6 +71,7 @@ func (b *builder) freeze(pointer reflect.Value) reflect.Value {
 
 // place reserves memory for a part; nil while bytes are counted.
 func (b *builder) place(size, align int, p part) unsafe.Pointer {
+	size = max(size, 1) // also an empty struct has an address
 	b.used = (b.used + align - 1) / align * align
 	at := b.used
 	b.used += size
@@ -79,7 +80,7 @@ func (b *builder) place(size, align int, p part) unsafe.Pointer {
 	}
 	p.at, p.size = at, size
 	b.parts = append(b.parts, p)
-	return unsafe.Pointer(&b.memory[at : at+max(size, 1)][0])
+	return unsafe.Pointer(&b.memory[at : at+size][0])
 }
 
 // value copies a value of type t. to is nil while bytes are counted.
@@ -109,6 +110,9 @@ func (b *builder) references(field string, t reflect.Type, from, to unsafe.Point
 	case reflect.String:
 		text := *(*string)(from)
 		if len(text) == 0 {
+			if to != nil {
+				*(*string)(to) = "" // not a pointer into text that may be freed
+			}
 			return
 		}
 		if at := b.place(len(text), 1, part{field: field, t: t}); at != nil {
@@ -156,10 +160,12 @@ func (b *builder) references(field string, t reflect.Type, from, to unsafe.Point
 func (b *builder) slice(field string, t reflect.Type, from, to unsafe.Pointer, depth int) {
 	list, e := reflect.NewAt(t, from).Elem(), t.Elem()
 	n := list.Len()
+	if list.IsNil() {
+		return
+	}
 	if n == 0 || e.Size() == 0 {
-		if n == 0 && to != nil && !list.IsNil() {
-			// An empty list must have no capacity either: appending would write there.
-			(*header)(to).cap = 0
+		if to != nil { // neither a pointer to what may be freed, nor room to append to
+			*(*header)(to) = header{unsafe.Pointer(&nothing), n, n}
 		}
 		return
 	}
@@ -173,6 +179,9 @@ func (b *builder) slice(field string, t reflect.Type, from, to unsafe.Pointer, d
 		*(*header)(to) = header{at, n, n}
 	}
 }
+
+// nothing is what lists without content point to.
+var nothing [0]byte
 
 // header is how a slice is laid out.
 type header struct {

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unsafe"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -118,6 +119,39 @@ func TestFrozenObjectsCanBeRead(t *testing.T) {
 	if number := frozen(t, s, "x", 7); number != 7 {
 		t.Error("a number is another one")
 	}
+}
+
+// Values without content leave no pointer into memory that the collector frees, and an
+// object of any shape can be frozen.
+func TestFrozenOddities(t *testing.T) {
+	s := session(t)
+	type odd struct {
+		Text    string
+		List    []string
+		Nothing *struct{}
+		Many    []struct{}
+		Nil     []string
+		Next    *odd
+	}
+	for i := range 300 {
+		text := strings.Repeat("x", 1<<16)
+		o := &odd{Text: text[i:i], List: make([]string, 0, 1000), Nothing: &struct{}{}, Many: make([]struct{}, 3)}
+		for range i { // sizes that end anywhere in a page
+			o = &odd{Next: o}
+		}
+		got := frozen(t, s, "odd", o)
+		for got.Next != nil && i < maxDepth/2 {
+			got = got.Next
+		}
+		if i < maxDepth/2 && (got.Text != "" || got.List == nil || cap(got.List) != 0 || got.Nothing == nil || len(got.Many) != 3 || got.Nil != nil) {
+			t.Fatalf("it is %+v", got)
+		}
+		if uintptr(unsafe.Pointer(unsafe.StringData(got.Text))) != 0 {
+			t.Fatal("an empty text points somewhere")
+		}
+	}
+	runtime.GC()
+	frozen(t, s, "empty", &struct{}{})
 }
 
 // writes are mistakes, by their names, each with the field that must be named.

@@ -60,7 +60,12 @@ func Active() bool { return active.Load() }
 
 // Freeze returns a copy of an object that cannot be written, if the object is a pointer to
 // a struct. Any other value, and one for which there is no memory, is returned as it is.
-func (s *Session) Freeze(key string, object any) (any, error) {
+func (s *Session) Freeze(key string, object any) (result any, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			result, err = object, fmt.Errorf("guard: %T %s changed while it was copied: %v", object, key, v)
+		}
+	}()
 	pointer := reflect.ValueOf(object)
 	if pointer.Kind() != reflect.Pointer || pointer.IsNil() || pointer.Type().Elem().Kind() != reflect.Struct {
 		return object, nil

@@ -83,8 +83,8 @@ type day struct {
 	record *record
 	copy   replicated
 	end    time.Time
-	// seen is the version that was seen by whoever saw least; false if that cannot be
-	// told.
+	// seen is the oldest version that any copy or sink has seen; false if that is
+	// unknown.
 	seen func() (int, bool)
 }
 

@@ -194,7 +194,7 @@ func (a *attached) lose() {
 func (a *attached) take(b tarn.Batch[*Object]) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	var to tarn.Position // of a state without a version that lacks something there is none
+	var to tarn.Position // stays empty for an incomplete state without a version
 	if len(b.Positions) > 0 {
 		to = b.Positions[0]
 	}

@@ -2,7 +2,7 @@
 // says what a server answers, what its user does, and what must be seen of it.
 //
 // The format is described in docs/testing.md. This package knows the format and
-// the clock, but neither objects nor requests: whoever runs a story says what an
+// the clock, but neither objects nor requests: the runner of a story says what an
 // object is, which client asks, and what is compared with which section.
 //
 //   - [File] and [Story] are the text, taken apart, and written back.

@@ -18,7 +18,7 @@ var errorNames = map[error]string{
 }
 
 // ErrorName gives the name that stories have for an error of the engine, empty if
-// it is none of those.
+// stories have no name for it.
 func ErrorName(err error) string {
 	for known, name := range errorNames {
 		if errors.Is(err, known) {

@@ -66,7 +66,7 @@ func (a *app) completeResources(cmd *cobra.Command, args []string, typed string)
 	return matching(found, typed), noFiles
 }
 
-// resourceNames goes on with a list that has commas in it.
+// resourceNames completes the last name of a list with commas.
 func resourceNames(catalog *mirror.Catalog, typed string) []string {
 	var names []string
 	for _, r := range catalog.All() {

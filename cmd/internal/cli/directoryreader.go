@@ -24,7 +24,7 @@ type directoryReader struct{ directory *mirror.Directory }
 
 // list reads what is at a location, sorted as a server sorts it.
 func (r *directoryReader) list(ctx context.Context, l location, opts metav1.ListOptions) ([]mirror.Object, error) {
-	// Whoever prints them hides what is to be hidden.
+	// The printer hides the values of Secrets.
 	options := mirror.Options{LabelSelector: opts.LabelSelector, FieldSelector: opts.FieldSelector, ShowSecrets: true}
 	if l.namespace != "" {
 		options.Namespaces = []string{l.namespace}

@@ -26,7 +26,7 @@ func rename(cmd *cobra.Command, program string) {
 	}
 }
 
-// helpCommand is for those who write "tarn help get".
+// helpCommand is the other spelling of --help: "tarn help get".
 func (a *app) helpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    "help [COMMAND]",

@@ -36,8 +36,8 @@ func (k *keeping) check() error {
 	return nil
 }
 
-// open opens the directory, nil if there is none. Its result closes the directory
-// after the mirror, and reports what is then not on disk.
+// open opens the directory; it returns nil without one. The function that it returns
+// closes the directory after the mirror, and reports what is not on disk.
 func (a *app) open(k *keeping) (*mirror.Disk, func() error, error) {
 	if k.dir == "" {
 		return nil, func() error { return nil }, nil

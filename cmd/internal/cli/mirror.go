@@ -26,11 +26,11 @@ first how far the copy has come, then for each resource how many objects there
 are, how much happens, how fresh it is, and what went wrong last.
 
 With --to the copy is kept in a directory too. When the command is started
-again, it has at once what it knew, says how old that is, and goes on from there
-without reading everything anew. Meanwhile and afterwards get, watch, query, sql
-and verify read the directory with --from. Secrets are not written without
---with-secrets, and with it they are written with their values; --key-file
-encrypts everything, and then there are no tables for SQL.
+again, it has at once what it knew, says how old that is, and continues from
+there without reading everything again. Meanwhile and afterwards get, watch,
+query, sql and verify read the directory with --from. Secrets are not written
+without --with-secrets, and with it they are written with their values;
+--key-file encrypts everything, and then there are no tables for SQL.
 
 Resources are named as for "tarn get", any number of them; "all" is kubectl's
 category of that name, and '*' is everything that the server has.`,

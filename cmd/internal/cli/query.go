@@ -117,7 +117,7 @@ func (a *app) query(parent context.Context, args []string, opts *queryOptions) e
 	}()
 	defer a.tellAge(parent, at, tablesOf(m))
 	if opts.after != "" && len(m.Tables()) > 1 {
-		return usagef("--continue goes on with one resource, and %d are named", len(m.Tables()))
+		return usagef("--continue is for one resource, and %d are named", len(m.Tables()))
 	}
 	var answers []*answer
 	var failed []error

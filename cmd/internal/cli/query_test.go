@@ -190,7 +190,7 @@ func TestQueryMisuse(t *testing.T) {
 			{"query pods --continue " + token + " --sort-by metadata.name", 2, []string{"the continue token belongs to another query"}},
 			{"query pods --continue " + token + " -n shop", 2, []string{"the continue token belongs to another query"}},
 			{"query services --continue " + token, 2, []string{"the token is of a query for pods, not for services"}},
-			{"query pods,services --continue " + token, 2, []string{"--continue goes on with one resource, and 2 are named"}},
+			{"query pods,services --continue " + token, 2, []string{"--continue is for one resource, and 2 are named"}},
 		} {
 			if err := r.run(words(t, test.line)...).check(test.code, test.words...); err != nil {
 				t.Errorf("%s: %v", test.line, err)

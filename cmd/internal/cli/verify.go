@@ -39,7 +39,7 @@ func (a *app) verifyCommand() *cobra.Command {
 		Long: `Make a live copy of resources, and prove that it equals the server, which is
 asked for its state at exactly the version that the copy shows: every object is
 compared by its content. For each resource there is a digest of that content,
-which is the same for whoever copies it at that version. Then come the objects
+which is the same in every copy at that version. Then come the objects
 that differ, with the fields in which they do; values are not shown. Those of
 Secrets are not copied, and therefore not compared.
 

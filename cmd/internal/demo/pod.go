@@ -19,8 +19,8 @@ const keeper = "demo.tarn.dev/kubelet"
 //	         ↑        ↓ ↑        ↓ ↑      ↓
 //	      no node   no image   crashing ←─┘
 //
-// and from anywhere to leaving and gone. Each step plans the next one. Whoever
-// interrupts a pod calls off what it had planned by going to another epoch.
+// and from anywhere to leaving and gone. Each step plans the next one. To
+// interrupt a pod, move it to another epoch: that cancels what it had planned.
 type pod struct {
 	w       *Workload
 	set     *replicaSet
@@ -155,7 +155,7 @@ func (p *pod) crash() {
 	p.after(p.backOff(), p.run)
 }
 
-// backOff is shorter than a kubelet's, for those who watch.
+// backOff is shorter than a kubelet's, so that the demonstration shows it.
 func (p *pod) backOff() time.Duration {
 	restarts := p.object.Status.ContainerStatuses[0].RestartCount
 	return min(2*time.Second<<min(restarts, 4), 16*time.Second)

@@ -47,8 +47,8 @@ type Stage struct {
 const (
 	// bookmarks come often, so that a quiet copy is seen to be fresh.
 	bookmarks = 5 * time.Second
-	// silence is therefore noticed soon: whoever watches a demonstration would not
-	// see a frozen connection be replaced after minutes.
+	// silence is short, so that the audience of a demonstration sees a frozen
+	// connection replaced.
 	silence = 4 * bookmarks
 )
 
@@ -141,7 +141,7 @@ func (s *Stage) live(logger *slog.Logger) {
 	})
 }
 
-// Rest ends the life on the server, and all trouble. The mirror goes on.
+// Rest ends the activity on the server, and all faults. The mirror keeps running.
 func (s *Stage) Rest() {
 	if s.rest != nil {
 		s.rest()

@@ -20,8 +20,8 @@ import (
 	"github.com/tarnproject/tarn/sqlite/ondisk"
 )
 
-// Directory is what a mirror has on disk, for whoever reads it: beside the mirror
-// while that runs, or after it has ended.
+// Directory reads what a mirror has on disk, while the mirror runs or after it has
+// ended.
 //
 // It is a source as a server is: [Directory.Start] makes a mirror of it, so that
 // everything which works on a mirror works on a directory.

@@ -19,8 +19,8 @@ import (
 //
 // A mirror is read from memory; the disk follows. A mirror that is started again serves at once what the one before knew.
 type Disk struct {
-	// DB must stay open until the mirror is done. What it holds of which nobody has
-	// opened the collection when the mirror is started is removed.
+	// DB must stay open until the mirror is done. When the mirror starts, collections
+	// that are not open are removed.
 	DB *sqlite.DB
 	// Secrets writes Secrets too, as they are kept: with their values only if
 	// Options.ShowSecrets says so.
@@ -61,8 +61,8 @@ func (d *Disk) sink(m *Mirror, t *Table, of kube.Origin) (tarn.Sink[Object], err
 const definitionsTimeout = 5 * time.Second
 
 // definitions asks how custom resources are defined, for the columns of their
-// tables. What cannot be learned is as it was when the directory was last written,
-// or has the columns that every table has.
+// tables. If the server does not answer, a table has the columns that the directory was last
+// written with, or those that every table has.
 func definitions(ctx context.Context, client rest.Interface, resources []Resource, before map[string]record) map[string][]ondisk.Column {
 	ctx, cancel := context.WithTimeout(ctx, definitionsTimeout)
 	defer cancel()

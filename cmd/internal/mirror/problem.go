@@ -137,6 +137,6 @@ func diagnosesOf(health tarn.Health) (found []diagnosis) {
 }
 
 const (
-	adviceDisk = "the copy goes on in memory, and what waits is written when that is possible again: is the disk full, read-only or failing?"
-	adviceLog  = "the copy goes on in memory, and what waits is written when the reader is gone: end the tool that has the database open in a transaction, or let it read in shorter ones"
+	adviceDisk = "the copy works on in memory, and what waits is written when that is possible again: is the disk full, read-only or failing?"
+	adviceLog  = "the copy works on in memory, and what waits is written when the reader is gone: end the tool that has the database open in a transaction, or let it read in shorter ones"
 )

@@ -30,8 +30,7 @@ func (m *Mirror) WaitSynced(ctx context.Context) error {
 	return e
 }
 
-// cause is why a table is not synced, in words that are the same for all tables
-// of which the same is wrong.
+// cause is why a table is not synced. Tables with the same cause have the same text.
 func cause(t *Table) string {
 	for _, d := range diagnosesOf(t.replica.Health()) {
 		return d.what

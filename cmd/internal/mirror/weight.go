@@ -137,8 +137,8 @@ func (s *scales) text(v string) {
 }
 
 // mapBytes is about what a map of n entries takes: a header, and groups of eight
-// slots with a word of control each, of which an eighth stays free once there is
-// more than one.
+// slots with a control word each. An eighth of the slots stays free once there is more
+// than one group.
 func mapBytes(n int) int {
 	const header, table = 48, 48
 	const group = 8 + 8*int(unsafe.Sizeof("")+unsafe.Sizeof(any(nil)))

@@ -1,5 +1,5 @@
 // Package web shows a mirror: a page for people, an HTTP API for programs, and
-// what those who operate it ask for.
+// probes and metrics for operators.
 //
 //	server, err := web.Listen(m, web.Options{})   // m is a *mirror.Mirror
 //	fmt.Println(server.SignInURL())               // http://127.0.0.1:8276/#token=…

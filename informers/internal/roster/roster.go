@@ -48,7 +48,7 @@ func (f *Factory) ForResource(resource schema.GroupVersionResource) informers.Ge
 	return m.GenericInformer
 }
 
-// Start is StartWithContext for those who have a channel.
+// Start is StartWithContext for callers with a channel.
 func (f *Factory) Start(stop <-chan struct{}) { f.StartWithContext(wait.ContextForChannel(stop)) }
 
 // StartWithContext starts the informers that have been asked for and are not

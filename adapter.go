@@ -29,7 +29,7 @@ func (a ReplicaAdapter[T]) Configure(change func(*Options[T])) error {
 	opts := r.opts.withDefaults()
 	newClock := !identical(opts.Clock, r.fanout.clock)
 	for _, p := range r.sections {
-		p.reflector.opts = r.opts.withDefaults() // each waits by itself
+		p.reflector.configure(r.opts.withDefaults())
 		p.reflector.rename(p.fullName(opts.Name))
 		if newClock {
 			p.reflector.monitor.clock = opts.Clock

@@ -41,6 +41,9 @@ type fanout[T any] struct {
 
 	mu        sync.Mutex
 	followers []*follower[T]
+	// restoring says that the store is being loaded, which would take too long for the
+	// lock; see [follower.late].
+	restoring bool
 	// readAnew has, by section, why the next Apply may have missed states; empty if it
 	// has not.
 	readAnew []GapCause
@@ -86,16 +89,6 @@ func (h *fanout[T]) setSinks(sinks []Sink[T]) {
 }
 
 func (h *fanout[T]) runners() []*sinkRunner[T] { return *h.sinks.Load() }
-
-// follower is one backlog with whether it wants Sync changes.
-type follower[T any] struct {
-	backlog *backlog[T]
-	syncs   func() bool
-	// subscription is who empties the backlog; nil for an iterator.
-	subscription *Subscription[T]
-}
-
-const defaultBound = 10_000
 
 // apply writes to the store what a section has learned, and publishes it.
 func (h *fanout[T]) apply(section int, changes []Change[T], at Position) error {
@@ -160,14 +153,11 @@ func (h *fanout[T]) isSynced() bool {
 	return h.synced
 }
 
-// version is the one that all sections have reached, empty while that cannot be told. A
-// store knows of a section only when that was written for the first time.
-func (h *fanout[T]) version() Version {
-	if len(h.positions) == 1 {
-		return h.store.Version()
-	}
-	return h.joint.Load().(Version)
-}
+// version is the one that all sections have reached, empty while that cannot be told.
+// Why not the store's version: others may write to a store too, as the users of an
+// informer's indexer do, and a store knows of a section only when that was written for
+// the first time.
+func (h *fanout[T]) version() Version { return h.joint.Load().(Version) }
 
 // position is the version that a section has reached.
 func (h *fanout[T]) position(section int) Version {
@@ -208,9 +198,9 @@ func (h *fanout[T]) publish(news, again []Change[T]) {
 	// The writer uses its slice again; the followers share one copy.
 	news = append([]Change[T](nil), news...)
 	for _, f := range h.followers {
-		f.backlog.add(now, news)
+		f.add(now, news)
 		if len(again) > 0 && f.syncs() {
-			f.backlog.add(now, again)
+			f.add(now, again)
 		}
 	}
 }
@@ -227,7 +217,7 @@ func (h *fanout[T]) markSynced() {
 	close(h.allSynced)
 	now := h.clock.Now()
 	for _, f := range h.followers {
-		f.backlog.mark(now)
+		f.mark(now)
 	}
 	for _, s := range h.runners() {
 		s.copySynced()
@@ -249,80 +239,21 @@ func (h *fanout[T]) someSync() bool {
 	return slices.ContainsFunc(h.followers, func(f *follower[T]) bool { return f.syncs() })
 }
 
-// resync offers everything again whose key has a prefix.
-func (h *fanout[T]) resync(prefix Key) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if !h.someSync() {
-		return nil
-	}
-	var again []Change[T]
-	if prefix == "" {
-		again = make([]Change[T], 0, h.store.Len())
-	}
-	for key, object := range withPrefix(h.store, prefix) {
-		again = append(again, Change[T]{Type: Sync, Key: key, Old: object, Object: object, Version: h.versionOf(object)})
-	}
-	h.publish(nil, again)
-	return nil
-}
-
-// join adds a follower, which begins with what is there.
-func (h *fanout[T]) join(bound int, syncs func() bool) (*follower[T], error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.enter(bound, syncs)
-}
-
-// enter is join under the lock.
-func (h *fanout[T]) enter(bound int, syncs func() bool) (*follower[T], error) {
-	if h.closed {
-		return nil, fmt.Errorf("the subscriber was not added: the replica has %w", ErrStopped)
-	}
-	f := &follower[T]{syncs: syncs, backlog: newBacklog[T](func() int {
-		if bound > 0 {
-			return bound
-		}
-		return max(defaultBound, h.store.Len())
-	})}
-	now := h.clock.Now()
-	f.backlog.add(now, h.initial())
-	if h.synced {
-		f.backlog.mark(now)
-	}
-	h.followers = append(h.followers, f)
-	return f, nil
-}
-
-// initial is what there is, for one who has not seen anything.
-func (h *fanout[T]) initial() []Change[T] {
-	initial := make([]Change[T], 0, h.store.Len())
-	for key, object := range h.store.All() {
-		initial = append(initial, Change[T]{Type: Add, Initial: true, Key: key, Object: object, Version: h.versionOf(object)})
-	}
-	return initial
-}
-
-func (h *fanout[T]) leave(f *follower[T]) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if i := slices.Index(h.followers, f); i >= 0 {
-		h.followers = slices.Delete(h.followers, i, i+1)
-	}
-	f.backlog.close()
-}
-
 // subscribe adds a subscription and, if they run, starts it.
 func (h *fanout[T]) subscribe(deliver func(Change[T]), opts SubscribeOptions) (*Subscription[T], error) {
 	if opts.Syncs == nil {
 		opts.Syncs = never
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	f, err := h.enter(opts.Bound, opts.Syncs)
+	f, initial, err := h.enter(opts.Bound, opts.Syncs, func(f *follower[T]) { h.addSubscription(f, deliver, opts) })
 	if err != nil {
 		return nil, err
 	}
+	h.bringUp(f, initial)
+	return f.subscription, nil
+}
+
+// addSubscription makes a follower a subscription. mu is held.
+func (h *fanout[T]) addSubscription(f *follower[T], deliver func(Change[T]), opts SubscribeOptions) {
 	h.joined++
 	if opts.Name == "" {
 		opts.Name = fmt.Sprintf("subscriber %d", h.joined)
@@ -338,7 +269,6 @@ func (h *fanout[T]) subscribe(deliver func(Change[T]), opts SubscribeOptions) (*
 	if h.ctx != nil {
 		h.run(f.subscription)
 	}
-	return f.subscription, nil
 }
 
 func never() bool { return false }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -34,7 +35,12 @@ func TestFanOut(t *testing.T) {
 func fanOut(t *testing.T, random *rand.Rand, kinds map[string]int) {
 	r := newRemote("a", "b", "c")
 	var quiet atomic.Bool
-	c := newCopy(t, r, Options[*entry]{
+	c := newCopyIn(t, r, func(s *plainStore) ReadStore[*entry] {
+		if random.IntN(2) == 0 {
+			return s
+		}
+		return &snapshotStore{plainStore: s, walked: runtime.Gosched}
+	}, Options[*entry]{
 		WatchList:    random.IntN(2) == 0,
 		ResyncPeriod: time.Minute,
 		ShouldResync: func() bool { return !quiet.Load() },

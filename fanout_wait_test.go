@@ -124,13 +124,22 @@ func TestWaitForOpaqueVersions(t *testing.T) {
 			}
 		})
 	})
-	t.Run("of the store, before anything is known", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			c := newCopy(t, newRemote("a"), Options[*entry]{})
-			wantError(t, c.WaitFor(within(t, time.Second), "1"), context.DeadlineExceeded, "not started")
-			c.store.version = "from a disk"
-			wantError(t, c.WaitFor(t.Context(), "1"), ErrOpaqueVersion, `the copy is at "from a disk"`)
-		})
+}
+
+// A write to the store by somebody else does not bring the copy to its version.
+func TestWaitForIsNotMovedByForeignWrites(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCopy(t, newRemote("a"), Options[*entry]{})
+		wantError(t, c.WaitFor(within(t, time.Second), "1"), context.DeadlineExceeded, "not started")
+		c.start()
+		synctest.Wait()
+		if err := c.store.Apply(nil, At("900")); err != nil {
+			t.Fatal(err)
+		}
+		wantError(t, c.WaitFor(within(t, time.Second), "900"), context.DeadlineExceeded, `the copy is at "1"`)
+		if v := c.Version(); v != "1" {
+			t.Errorf("the copy is at %s", v)
+		}
 	})
 }
 

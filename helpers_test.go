@@ -66,6 +66,12 @@ type copying struct {
 
 func newCopy(t *testing.T, r *remote, opts Options[*entry]) *copying {
 	t.Helper()
+	return newCopyIn(t, r, func(s *plainStore) ReadStore[*entry] { return s }, opts)
+}
+
+// newCopyIn is newCopy with a store around the plain one.
+func newCopyIn(t *testing.T, r *remote, wrap func(*plainStore) ReadStore[*entry], opts Options[*entry]) *copying {
+	t.Helper()
 	c := &copying{t: t, remote: r, store: newPlainStore(), ended: make(chan error, 1)}
 	if opts.Name == "" {
 		opts.Name = "entries"
@@ -74,7 +80,7 @@ func newCopy(t *testing.T, r *remote, opts Options[*entry]) *copying {
 		opts.OnError = func(context.Context, error) {}
 	}
 	var err error
-	if c.Replica, err = NewReplica(r, c.store, opts); err != nil {
+	if c.Replica, err = NewReplica(r, wrap(c.store), opts); err != nil {
 		t.Fatal(err)
 	}
 	c.ctx, c.cancel = cancelable(t)

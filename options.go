@@ -30,8 +30,9 @@ type Options[T any] struct {
 	// WatchList reads the first state as a stream. After three streams in a row
 	// without an end of the initial events the source is listed instead.
 	WatchList bool
-	// WatchListDeadline is the longest wait for the next initial event of a
-	// stream; 30 s if 0.
+	// WatchListDeadline is how long a stream of initial events may bring fewer than ten
+	// of them a second, and not their end, before the source is listed instead; 25 s
+	// if 0.
 	WatchListDeadline time.Duration
 	// MinWatchTimeout is the shortest timeout that a watch asks for; the actual
 	// one is random, up to twice as long. Less than 5 min counts as 5 min.
@@ -75,8 +76,9 @@ type Options[T any] struct {
 	// of a process.
 	Guard bool
 
-	// Clock replaces real time. Delay returns the wait before each new attempt.
-	// Jitter returns a random part of the duration that it is given.
+	// Clock replaces real time. Delay returns the wait before each new attempt; if nil,
+	// [DefaultBackoff] does, and begins anew when the source has answered in full. Jitter
+	// returns a random part of the duration that it is given.
 	Clock  Clock
 	Delay  func() time.Duration
 	Jitter func(time.Duration) time.Duration
@@ -88,7 +90,7 @@ const (
 	// DefaultPageSize is the page size where [Options.PageSize] sets none.
 	DefaultPageSize = 500
 
-	defaultWatchListDeadline = 30 * time.Second
+	defaultWatchListDeadline = 25 * time.Second
 	defaultMinWatchTimeout   = 5 * time.Minute
 	defaultSilenceLimit      = 150 * time.Second
 	defaultListTimeout       = 5 * time.Minute
@@ -122,9 +124,6 @@ func (o Options[T]) withDefaults() Options[T] {
 	}
 	if o.Jitter == nil {
 		o.Jitter = randomPart
-	}
-	if o.Delay == nil {
-		o.Delay = DefaultBackoff.Delay(o.Clock, o.Jitter)
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()

@@ -49,10 +49,11 @@ type Reflector[T any] struct {
 	// synced says that the store has had one whole state.
 	synced bool
 	next   nextRead
-	// lastShortWait is when nextRead.shortWait last took effect.
-	lastShortWait time.Time
-	traits        traits
-	recheck       recheck
+	waits  waits
+	// expiredAt is the last version from which a watch has expired.
+	expiredAt Version
+	traits    traits
+	recheck   recheck
 	// restart describes the content that the store had at the start. durable is the
 	// store, if it keeps content and there is no replica.
 	restart restart
@@ -62,10 +63,9 @@ type Reflector[T any] struct {
 	startedEmpty bool
 	filler       Filler[T]
 	filled       func(Position) error
-	// rewindSuspected says that the connection broke in a way after which the source
-	// may have gone back in time. A newer version, or a probe, clears it.
-	rewindSuspected bool
-	unreadable      unreadable
+	suspicion    suspicion
+	renames    renames
+	unreadable   unreadable
 	// shortWatches counts watches in a row that ended within a second.
 	shortWatches int
 	internal     retryWindow
@@ -102,15 +102,26 @@ func NewReflector[T any](source Source[T], store Store[T], opts Options[T]) (*Re
 
 func newReflector[T any](source Source[T], opts Options[T]) *Reflector[T] {
 	opts = opts.withDefaults()
-	return &Reflector[T]{
+	r := &Reflector[T]{
 		source:    source,
-		opts:      opts,
 		monitor:   newMonitor(opts.Name, opts.Clock),
 		wantsSync: never,
 		onSynced:  func() {},
 		onRead:    func(GapCause) {},
 		next:      nextRead{cause: causeStart},
 	}
+	r.configure(opts)
+	return r
+}
+
+// configure sets the options, with which the waits begin.
+func (r *Reflector[T]) configure(opts Options[T]) {
+	r.opts, r.waits = opts, waits{clock: opts.Clock, series: func() func() time.Duration {
+		if opts.Delay != nil {
+			return opts.Delay
+		}
+		return DefaultBackoff.Delay(opts.Clock, opts.Jitter)
+	}}
 }
 
 // held is the holder of the source's own objects; nil if a transform changes them.
@@ -150,7 +161,7 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 			r.report(ctx, err)
 		}
 		r.monitor.enter(StateWaiting)
-		if !pause(ctx, r.opts.Clock, r.nextPass(err)) {
+		if !pause(ctx, r.opts.Clock, r.waits.delay(err)) {
 			return context.Cause(ctx)
 		}
 	}
@@ -211,7 +222,8 @@ type Pass[T any] struct {
 
 // fetch reads the whole collection, as a stream of initial events if the source can,
 // else as a list. It writes nothing to the store.
-func (r *Reflector[T]) fetch(ctx context.Context) (*Pass[T], error) {
+func (r *Reflector[T]) fetch(ctx context.Context) (pass *Pass[T], err error) {
+	defer func() { r.waits.failing = r.waits.failing || err != nil }()
 	r.monitor.enter(StateListing)
 	r.beginRecheck()
 	if err := r.confirmSource(ctx); err != nil {
@@ -252,7 +264,9 @@ func (p *Pass[T]) Commit(ctx context.Context) error {
 	p.state = nil
 	r.version = p.version
 	r.traits.versioned = p.version != ""
-	r.next, r.rewindSuspected = nextRead{cause: causeWatchEnded}, false
+	r.next = nextRead{cause: causeWatchEnded}
+	r.suspicion.settle()
+	r.waits.readAgain()
 	r.unreadable.listed(r.opts.Clock.Now(), p.keyless)
 	r.deleted.clear()
 	r.restart, r.startedEmpty = restart{}, false
@@ -279,7 +293,9 @@ func (p *Pass[T]) Close() {
 
 // rewind declares that the source went back in time.
 func (r *Reflector[T]) rewind(ctx context.Context, now Version) {
-	r.readNext(nextRead{cause: causeRewound, version: anyAfterRewind, shortWait: true})
+	r.readNext(nextRead{cause: causeRewound, version: anyAfterRewind})
+	r.waits.restart()
+	r.suspicion.rewound()
 	r.newEpoch()
 	r.monitor.update(func(h *Health) { h.Rewinds++ })
 	r.report(ctx, fmt.Errorf("%s: version %s was seen and the source is now at %s: %w; the copy is read anew", r.opts.Name, r.version, now, ErrRewound))

@@ -81,15 +81,26 @@ func (d *changeBuilder[T]) take(ctx context.Context, events []Event[T]) error {
 // object adds the change for an event, if there is one.
 func (d *changeBuilder[T]) object(ctx context.Context, e Event[T]) error {
 	r := d.r
-	if bad := e.Bad; bad.Err != nil {
+	if bad := r.named(e.Bad); bad.Err != nil {
 		if e.Type == EventDeleted && bad.Key != "" {
+			r.renames.forget(e.Bad.Key)
 			d.gone(ctx, Item[T]{Meta: Meta{Key: bad.Key, Version: bad.Version}}, bad.Err)
 			d.reach(bad.Version)
 			return nil
 		}
 		return d.bad(ctx, bad)
 	}
-	item, err := r.convert(e.Object)
+	m, err := r.describe(e.Object)
+	item := Item[T]{Meta: m}
+	if err == nil {
+		item, _, err = r.convertAs(m, e.Object)
+	}
+	if err != nil {
+		item.Key = r.renames.of(item.Key)
+	}
+	if e.Type == EventDeleted {
+		r.renames.forget(m.Key)
+	}
 	if err != nil && (e.Type != EventDeleted || item.Key == "") {
 		err := d.bad(ctx, BadObject{Key: item.Key, Version: item.Version, Err: err})
 		d.reach(item.Version)
@@ -132,6 +143,7 @@ func (d *changeBuilder[T]) bad(ctx context.Context, bad BadObject) error {
 func (d *changeBuilder[T]) gone(ctx context.Context, item Item[T], err error) {
 	d.r.opts.OnBad(ctx, BadObject{Key: item.Key, Version: item.Version, Err: fmt.Errorf("final state of a deleted object: %w", err)})
 	if d.r.reader == nil {
+		d.add(Change[T]{Type: Delete, Missed: true, Key: item.Key, Version: item.Version})
 		return
 	}
 	if c, ok := d.changeFor(EventDeleted, item); ok {
@@ -209,8 +221,8 @@ func (d *changeBuilder[T]) reach(v Version) {
 	case v.OlderThan(d.at):
 		d.sawOlder = true
 	default:
-		if c, ok := v.Compare(d.at); ok && c > 0 {
-			d.r.rewindSuspected = false
+		if _, ok := v.Compare(d.at); ok {
+			d.r.suspicion.settle()
 		}
 		d.at = v
 	}

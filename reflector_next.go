@@ -1,7 +1,5 @@
 package tarn
 
-import "time"
-
 // nextRead says why and how the whole state is read next. Every mechanism that needs a
 // read adds to it with [Reflector.readNext]. It is reset when a state is written, so that
 // failures do not lose it.
@@ -13,9 +11,6 @@ type nextRead struct {
 	// afresh compares content, and reuses nothing from earlier answers: after a recheck
 	// was requested, or the source was replaced.
 	afresh bool
-	// shortWait says that the source has just answered, so that the wait before the pass
-	// is short, even if the backoff has grown.
-	shortWait bool
 }
 
 // versionRule is a condition on the version of a whole state. The later rules include
@@ -54,12 +49,27 @@ func (r *Reflector[T]) readNext(n nextRead) {
 	}
 	r.next.version = max(r.next.version, n.version)
 	r.next.afresh = r.next.afresh || n.afresh
-	r.next.shortWait = r.next.shortWait || n.shortWait
 }
 
-// expired asks for a consistent read, because the version reached has expired.
+// expired asks for a read because the version reached has expired. It is read at that
+// version first, which the source can serve from memory: after an outage thousands of
+// copies may do so at once. If the watch from the version that was read expires too, the
+// next read is consistent.
 func (r *Reflector[T]) expired() {
-	r.readNext(nextRead{cause: causeExpired, version: consistent, shortWait: true})
+	version := notOlder
+	if r.version == r.expiredAt {
+		version = consistent
+	}
+	r.expiredAt = r.version
+	r.readNext(nextRead{cause: causeExpired, version: version})
+	r.waits.restart()
+}
+
+// tooNew asks for a consistent read, because the source has not reached the version: it
+// lags, or went back in time.
+func (r *Reflector[T]) tooNew() {
+	r.readNext(nextRead{cause: causeExpired, version: consistent})
+	r.waits.restart()
 }
 
 // byContent reports whether to compare content, because equal versions prove nothing.
@@ -71,15 +81,4 @@ func (n nextRead) gapCause() GapCause {
 		return GapRewound
 	}
 	return GapRead
-}
-
-// nextPass is the wait before a pass. It is short at most once per DefaultBackoff.Reset.
-func (r *Reflector[T]) nextPass(err error) time.Duration {
-	now, short := r.opts.Clock.Now(), r.next.shortWait
-	r.next.shortWait = false
-	if short && now.Sub(r.lastShortWait) > DefaultBackoff.Reset {
-		r.lastShortWait = now
-		return max(DefaultBackoff.Base+r.opts.Jitter(DefaultBackoff.Base), RetryAfter(err))
-	}
-	return max(r.opts.Delay(), RetryAfter(err))
 }

@@ -28,6 +28,12 @@ func (r *Reflector[T]) convert(object T) (Item[T], error) {
 	return item, err
 }
 
+// named returns a bad object with the key of its last good state.
+func (r *Reflector[T]) named(bad BadObject) BadObject {
+	bad.Key = r.renames.of(bad.Key)
+	return bad
+}
+
 // convertAs is convert for an object that was already described. It also returns the
 // meta of the transformed object.
 func (r *Reflector[T]) convertAs(m Meta, object T) (item Item[T], kept Meta, err error) {
@@ -46,6 +52,7 @@ func (r *Reflector[T]) convertAs(m Meta, object T) (item Item[T], kept Meta, err
 		return Item[T]{Meta: m}, kept, fmt.Errorf("after the transform: %w", err)
 	}
 	item.Key = kept.Key
+	r.renames.record(m.Key, item.Key)
 	item.Object, err = freeze(r.guard, item.Key, item.Object)
 	return item, kept, err
 }

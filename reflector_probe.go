@@ -22,6 +22,7 @@ func (r *Reflector[T]) probe(ctx context.Context) (ok bool, err error) {
 	if err != nil {
 		return false, r.explain("probe at", Latest, err)
 	}
+	r.suspicion.settle()
 	c, comparable := page.Version.Compare(r.version)
 	if !comparable {
 		return true, nil

@@ -1,6 +1,7 @@
 package tarn
 
 import (
+	"errors"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -22,8 +23,10 @@ func TestRecheckReadsAfresh(t *testing.T) {
 				time.Sleep(time.Minute)
 				r.Recheck("")
 				time.Sleep(time.Minute)
-				source.compact()
+				source.fail(errors.New("away"))
 				source.hangUp()
+				time.Sleep(time.Second)
+				source.fail(nil)
 				time.Sleep(time.Minute)
 				cancel()
 				<-r.Done()

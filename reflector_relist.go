@@ -148,6 +148,7 @@ func (l *relisting[T]) remove(ctx context.Context, object T) {
 
 // gone removes a bad object that has a key.
 func (l *relisting[T]) gone(ctx context.Context, bad BadObject) {
+	bad = l.r.named(bad)
 	l.r.opts.OnBad(ctx, bad)
 	l.removeKey(bad.Key)
 }
@@ -160,6 +161,7 @@ func (l *relisting[T]) removeKey(key Key) {
 
 // bad records an object that could not be taken: its last good state stays.
 func (l *relisting[T]) bad(ctx context.Context, bad BadObject) {
+	bad = l.r.named(bad)
 	if l.rejected++; l.rejected <= maxReports {
 		l.r.reject(ctx, bad)
 	} else {
@@ -212,6 +214,9 @@ func (l *relisting[T]) commit(ctx context.Context, v Version) error {
 	}
 	if Taken(err) {
 		l.r.monitor.bad.settle(l.verdict, l.keyless)
+		if l.fill == nil {
+			l.r.renames.keep(func(stored Key) bool { _, listed := l.at[stored]; return listed || l.keyless > 0 })
+		}
 		for key := range l.damaged {
 			l.r.monitor.damage.repaired(key)
 		}

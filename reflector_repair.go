@@ -134,7 +134,8 @@ func (r *Reflector[T]) repairSome(ctx context.Context) error {
 // relistDamaged ends the pass so that the whole state is read, and compared by content.
 func (r *Reflector[T]) relistDamaged(now time.Time) error {
 	r.pace.listed = now
-	r.readNext(nextRead{cause: causeDamaged, version: consistent, afresh: true, shortWait: true})
+	r.readNext(nextRead{cause: causeDamaged, version: consistent, afresh: true})
+	r.waits.restart()
 	return errRelist
 }
 

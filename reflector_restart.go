@@ -198,10 +198,12 @@ func (m *monitor) caughtUp(v Version) {
 
 // restore loads the content of a durable store and publishes it.
 func (h *fanout[T]) restore(ctx context.Context, store Durable, sections []section[T]) (Kept, error) {
+	before := h.store.Len()
+	h.startRestore()
+	kept, err := store.Restore(ctx)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	before := h.store.Len()
-	kept, err := store.Restore(ctx)
+	defer h.restored(false) // where nothing could be loaded
 	if !Taken(err) || len(kept.Positions) == 0 {
 		return kept, err
 	}
@@ -220,9 +222,7 @@ func (h *fanout[T]) begin(kept Kept, sections []section[T], isNew bool) error {
 			return err
 		}
 	}
-	if isNew && len(h.followers) > 0 {
-		h.publish(h.initial(), nil)
-	}
+	h.restored(isNew)
 	for i, s := range sections {
 		at, _ := kept.of(s.name)
 		h.moveTo(i, at)

@@ -59,6 +59,7 @@ func (r *Reflector[T]) relistIfDue() error {
 	if !r.unreadable.relistDue(r.opts.Clock.Now()) {
 		return nil
 	}
-	r.readNext(nextRead{cause: causeUnreadable, version: consistent, shortWait: true})
+	r.readNext(nextRead{cause: causeUnreadable, version: consistent})
+	r.waits.restart()
 	return errRelist
 }

@@ -19,9 +19,6 @@ const (
 	// the next one has to wait: a few happen when a server restarts, more would be a
 	// busy loop.
 	maxShortWatches = 5
-	// probeAfter is how long a watch after a broken connection may be silent before
-	// the source is probed. Most send an event earlier, which proves the same.
-	probeAfter = time.Second
 	// timeoutSlack is how much earlier than asked a normal timeout may come: sources
 	// count in whole seconds, and from before the stream was open.
 	timeoutSlack = 5 * time.Second
@@ -38,7 +35,9 @@ func (p *Pass[T]) Follow(ctx context.Context) error {
 	timer := r.startResync(ctx)
 	r.recheck.passStarted(timer.cancel)
 	err := p.follow(timer.ctx)
-	r.readNext(nextRead{shortWait: r.recheck.passEnded()})
+	if r.recheck.passEnded() {
+		r.waits.restart()
+	}
 	if resyncErr := timer.wait(); resyncErr != nil {
 		r.report(ctx, resyncErr)
 		return nil
@@ -89,16 +88,22 @@ func (r *Reflector[T]) open(ctx context.Context) (Stream[T], time.Duration, erro
 		}
 		err = r.explain("watch from", r.version, err)
 		reason := ReasonOf(err)
-		if reason == ReasonExpired || reason == ReasonTooNew {
+		switch reason {
+		case ReasonExpired:
 			r.expired()
+		case ReasonTooNew:
+			r.tooNew()
 		}
 		if ctx.Err() != nil || (reason != ReasonRefused && reason != ReasonBusy) || !r.resumable() {
 			return nil, 0, err
 		}
 		r.report(ctx, err)
 		r.monitor.enter(StateWaiting)
-		r.rewindSuspected = r.rewindSuspected || reason == ReasonRefused
-		if !pause(ctx, r.opts.Clock, max(r.opts.Delay(), RetryAfter(err))) {
+		r.waits.failing = true
+		if reason == ReasonRefused {
+			r.suspicion.raise()
+		}
+		if !pause(ctx, r.opts.Clock, r.waits.delay(err)) {
 			return nil, 0, err
 		}
 	}
@@ -110,6 +115,7 @@ func (r *Reflector[T]) consume(ctx context.Context, stream Stream[T]) (int, erro
 	events := 0
 	d := r.newChangeBuilder()
 	buf := make([]Event[T], eventBatch)
+	r.suspicion.watching(r.opts.Clock.Now(), r.opts.Jitter)
 	due, numbered := r.unreadable.due, r.numbered()
 	timer := r.startSilenceTimer(ctx)
 	defer func() {
@@ -137,7 +143,7 @@ func (r *Reflector[T]) consume(ctx context.Context, stream Stream[T]) (int, erro
 				timer = r.startSilenceTimer(ctx)
 				continue
 			}
-			if !r.rewindSuspected {
+			if !r.probeDue() {
 				return events, ErrSilent
 			}
 			if err := r.checkRewind(ctx); err != nil {
@@ -149,12 +155,12 @@ func (r *Reflector[T]) consume(ctx context.Context, stream Stream[T]) (int, erro
 		}
 		timer.reset()
 		events += n
-		suspected := r.rewindSuspected
+		probeAt := r.suspicion.due
 		err = d.take(ctx, buf[:n])
 		clear(buf[:n])
-		if err == nil && d.sawOlder {
-			d.sawOlder = false
-			r.rewindSuspected = true
+		older := d.sawOlder && r.suspicion.sawOlder(r.opts.Clock.Now())
+		d.sawOlder = false
+		if err == nil && (older || r.probeDue()) {
 			err = r.checkRewind(ctx)
 		}
 		if err == nil {
@@ -166,13 +172,17 @@ func (r *Reflector[T]) consume(ctx context.Context, stream Stream[T]) (int, erro
 		if err != nil {
 			return events, err
 		}
-		if r.unreadable.due != due || r.numbered() != numbered || suspected && !r.rewindSuspected || timer.expired() || timer.interrupted() {
+		if r.unreadable.due != due || r.numbered() != numbered || r.suspicion.due != probeAt || timer.expired() || timer.interrupted() {
 			// The limit has changed, or applying the events took longer than it.
 			due, numbered = r.unreadable.due, r.numbered()
 			timer.close()
 			timer = r.startSilenceTimer(ctx)
 		}
 		timer.reset() // the time until here was ours, not the source's
+		if ctx.Err() != nil {
+			// Asked here too, because a stream that always has events never looks.
+			return events, context.Cause(ctx)
+		}
 	}
 }
 
@@ -184,23 +194,23 @@ func (r *Reflector[T]) startSilenceTimer(ctx context.Context) *silenceTimer {
 	return timer
 }
 
-// waitLimit is how long to wait for an event: SilenceLimit, but only a second or two
-// while a rewind is suspected, and no longer than until a relist or repair is due.
+// waitLimit is how long to wait for an event: SilenceLimit, but no longer than until a
+// probe, a relist or a repair is due.
 func (r *Reflector[T]) waitLimit() time.Duration {
 	limit := r.opts.SilenceLimit
 	if r.versionless() {
 		// A source without versions has no bookmarks either, and its watch cannot
 		// be replaced without missing the events in between.
 		limit = 0
-	} else if r.rewindSuspected {
-		limit = probeAfter + r.opts.Jitter(probeAfter)
 	}
-	if due := r.unreadable.due; !due.IsZero() {
-		if left := max(due.Sub(r.opts.Clock.Now()), 1); limit <= 0 || left < limit {
-			limit = left
+	probe := r.suspicion.due
+	if !r.numbered() {
+		probe = time.Time{}
+	}
+	for _, due := range []time.Time{probe, r.unreadable.due, r.repairDue()} {
+		if due.IsZero() {
+			continue
 		}
-	}
-	if due := r.repairDue(); !due.IsZero() {
 		if left := max(due.Sub(r.opts.Clock.Now()), 1); limit <= 0 || left < limit {
 			limit = left
 		}
@@ -228,13 +238,18 @@ func (r *Reflector[T]) numbered() bool {
 	return ok
 }
 
+// probeDue reports whether to probe the source now. Versions that are not numbers cannot
+// be compared.
+func (r *Reflector[T]) probeDue() bool {
+	return r.suspicion.raised && r.numbered() && r.suspicion.probeDue(r.opts.Clock.Now())
+}
+
 // checkRewind probes the source for a rewind.
 func (r *Reflector[T]) checkRewind(ctx context.Context) error {
 	ok, err := r.probe(ctx)
 	if err != nil {
 		return err
 	}
-	r.rewindSuspected = false
 	if !ok {
 		return errRelist
 	}
@@ -265,22 +280,27 @@ func (r *Reflector[T]) mayResume(ctx context.Context, w watchResult) bool {
 	}
 	r.report(ctx, r.explain("watch from", r.version, w.err))
 	switch reason := ReasonOf(w.err); {
-	case reason == ReasonExpired || reason == ReasonTooNew:
+	case reason == ReasonExpired:
 		r.expired()
+		return false
+	case reason == ReasonTooNew:
+		r.tooNew()
 		return false
 	case reason == ReasonLost && w.events == 0 && !r.catchUpWatchEnded(0):
 		return false
 	case reason == ReasonRefused || reason == ReasonBusy || reason == ReasonLost:
-		r.rewindSuspected = r.rewindSuspected || reason != ReasonBusy
+		if reason != ReasonBusy {
+			r.suspicion.raise()
+		}
 		r.monitor.enter(StateWaiting)
-		return pause(ctx, r.opts.Clock, max(r.opts.Delay(), RetryAfter(w.err)))
+		return pause(ctx, r.opts.Clock, r.waits.delay(w.err))
 	case reason == ReasonInternal:
 		if !r.internal.failed(r.opts.Clock.Now(), r.opts.RetryInternal()) {
 			return false
 		}
 		// In real time: a caller that sets RetryInternal and its own clock expects
 		// these retries without advancing the clock.
-		return pause(ctx, realClock{}, r.opts.Delay())
+		return pause(ctx, realClock{}, r.waits.delay(nil))
 	default:
 		return false
 	}
@@ -295,14 +315,14 @@ func (r *Reflector[T]) mayResumeAfterEnd(ctx context.Context, w watchResult) boo
 		return false
 	}
 	if w.lasted < w.asked-timeoutSlack {
-		r.rewindSuspected = true
+		r.suspicion.raise()
 	}
 	if w.lasted >= shortWatch {
 		r.shortWatches = 0
 		return true
 	}
 	r.shortWatches++
-	return r.shortWatches <= maxShortWatches || pause(ctx, r.opts.Clock, r.opts.Delay())
+	return r.shortWatches <= maxShortWatches || pause(ctx, r.opts.Clock, r.waits.delay(nil))
 }
 
 // mayResumeAfterSilence probes the source before the silent watch is replaced. From a
@@ -325,7 +345,7 @@ func (r *Reflector[T]) mayResumeAfterSilence(ctx context.Context) bool {
 		return false
 	}
 	r.report(ctx, err)
-	r.rewindSuspected = true
+	r.suspicion.raise()
 	r.monitor.enter(StateWaiting)
-	return pause(ctx, r.opts.Clock, max(r.opts.Delay(), RetryAfter(err)))
+	return pause(ctx, r.opts.Clock, r.waits.delay(err))
 }

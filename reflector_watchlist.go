@@ -13,6 +13,15 @@ import (
 // accident; giving up wrongly costs only a list.
 const maxWatchListFailures = 3
 
+// minInitialRate is how many initial events a second a stream has to bring. A server that
+// ignores the request for initial events sends the present objects too, and then each
+// new one as it is created; only the rate distinguishes the two.
+const minInitialRate = 10
+
+// errNoEnd is an [ErrNoInitialEnd] that took so long to find out that the source is
+// listed at once.
+var errNoEnd = fmt.Errorf("%w", ErrNoInitialEnd)
+
 func (r *Reflector[T]) useWatchList() bool {
 	return r.opts.WatchList && r.traits.watchListFailures < maxWatchListFailures
 }
@@ -50,8 +59,9 @@ func (r *Reflector[T]) streamState(ctx context.Context) (*Pass[T], error) {
 		case ctx.Err() != nil:
 			return nil, err
 		case reason == ReasonRefused || reason == ReasonBusy:
+			r.waits.failing = true
 			r.report(ctx, err)
-			if !r.waitToRetry(ctx, max(r.opts.Delay(), RetryAfter(err))) {
+			if !r.waitToRetry(ctx, r.waits.delay(err)) {
 				return nil, err
 			}
 		case (reason == ReasonExpired || reason == ReasonTooNew) && r.next.version == notOlder:
@@ -60,12 +70,13 @@ func (r *Reflector[T]) streamState(ctx context.Context) (*Pass[T], error) {
 			r.giveUpWatchList()
 			return nil, err
 		case errors.Is(err, ErrNoInitialEnd):
+			r.waits.failing = true
 			r.report(ctx, err)
 			if r.traits.watchListFailures++; r.traits.watchListFailures >= maxWatchListFailures {
 				r.giveUpWatchList()
 				return nil, err
 			}
-			if !r.waitToRetry(ctx, r.opts.Delay()) {
+			if errors.Is(err, errNoEnd) || !r.waitToRetry(ctx, r.waits.delay(nil)) {
 				return nil, err
 			}
 		default:
@@ -104,17 +115,18 @@ func (p *Pass[T]) gather(ctx context.Context, stream Stream[T]) error {
 	r := p.r
 	timer := newSilenceTimer(ctx, r.opts.Clock, r.opts.WatchListDeadline)
 	defer timer.close()
+	added, enough := 0, max(1, int(r.opts.WatchListDeadline.Seconds()*minInitialRate))
 	buf := make([]Event[T], eventBatch)
 	for start := r.opts.Clock.Now(); ; {
 		n, err := stream.Next(timer.ctx, buf)
 		switch {
 		case err == nil && r.opts.Clock.Now().Sub(start) > p.asked:
-			return fmt.Errorf("%w: it went on for longer than the %s asked for", ErrNoInitialEnd, p.asked)
+			return fmt.Errorf("%w: it lasted longer than the %s requested", errNoEnd, p.asked)
 		case err == nil:
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case timer.expired():
-			return fmt.Errorf("%w: none came for %s", ErrNoInitialEnd, r.opts.WatchListDeadline)
+			return fmt.Errorf("%w: there were fewer than %d in the last %s", errNoEnd, enough, r.opts.WatchListDeadline)
 		case err == io.EOF:
 			return fmt.Errorf("%w: it was closed before", ErrNoInitialEnd)
 		default:
@@ -122,7 +134,9 @@ func (p *Pass[T]) gather(ctx context.Context, stream Stream[T]) error {
 		}
 		for i, e := range buf[:n] {
 			if e.Type == EventAdded {
-				timer.reset()
+				if added++; added%enough == 0 {
+					timer.reset()
+				}
 			}
 			switch {
 			case e.Bad.Err != nil && e.Type == EventBookmark:

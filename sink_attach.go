@@ -61,23 +61,20 @@ func (h *fanout[T]) load(ctx context.Context, s *sinkRunner[T], sections []secti
 	if errors.Is(err, ErrSinkEmpty) {
 		kept, err = Kept{Confirm: kept.Confirm}, nil
 	}
+	if err == nil && len(kept.Positions) == 0 {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		s.follow(Positions{}, true)
+		return kept, nil
+	}
+	h.startRestore()
+	if err == nil {
+		err = h.fill(objects, kept.Positions)
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if err != nil {
-		s.distrust(kept.positions())
-		return Kept{}, err
-	}
-	if len(kept.Positions) == 0 {
-		s.follow(Positions{}, true)
-		return kept, err
-	}
-	for i := range objects {
-		if objects[i].Object, err = freeze(h.guard, objects[i].Key, objects[i].Object); err != nil {
-			s.distrust(kept.positions())
-			return Kept{}, err
-		}
-	}
-	if err = fill(h.store, objects, kept.Positions); !Taken(err) {
+	defer h.restored(false) // where nothing could be loaded
+	if !Taken(err) {
 		s.distrust(kept.positions())
 		return Kept{}, err
 	}
@@ -89,14 +86,20 @@ func (h *fanout[T]) load(ctx context.Context, s *sinkRunner[T], sections []secti
 	return kept, err
 }
 
-// fill brings an empty store to what was loaded.
-func fill[T any](store Store[T], objects []Change[T], positions []Position) error {
-	err := store.Apply(objects, positions[0])
+// fill brings the empty store to what was loaded.
+func (h *fanout[T]) fill(objects []Change[T], positions []Position) error {
+	for i := range objects {
+		var err error
+		if objects[i].Object, err = freeze(h.guard, objects[i].Key, objects[i].Object); err != nil {
+			return err
+		}
+	}
+	err := h.store.Apply(objects, positions[0])
 	for _, p := range positions[1:] {
 		if !Taken(err) {
 			break
 		}
-		err = errors.Join(err, store.Apply(nil, p))
+		err = errors.Join(err, h.store.Apply(nil, p))
 	}
 	return err
 }

@@ -47,8 +47,18 @@ func storyOptions(t *testing.T, s *story.Story, seen *transcript) tarn.Options[*
 }
 
 // storyTransform is the transform of a story: "fail:a@6" and "panic:a@6" do so for
-// that object only, "prefix:x-" puts x- before each name.
+// that object only, "prefix:x-" puts x- before each name. Two of them are separated by
+// a comma.
 func storyTransform(setting string) func(*thing) (*thing, error) {
+	if first, second, two := strings.Cut(setting, ","); two {
+		return func(o *thing) (*thing, error) {
+			o, err := storyTransform(first)(o)
+			if err != nil {
+				return nil, err
+			}
+			return storyTransform(second)(o)
+		}
+	}
 	deed, what, _ := strings.Cut(setting, ":")
 	return func(o *thing) (*thing, error) {
 		switch {

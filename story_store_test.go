@@ -85,7 +85,11 @@ var changeNames = map[tarn.ChangeType]string{tarn.Add: "add ", tarn.Update: "upd
 func (s *notingStore) Apply(changes []tarn.Change[*thing], at tarn.Position) error {
 	var objects []string
 	for _, c := range changes {
-		objects = append(objects, changeNames[c.Type]+c.Object.String())
+		what := string(c.Key) + " (final state unknown)"
+		if c.Object != nil {
+			what = c.Object.String()
+		}
+		objects = append(objects, changeNames[c.Type]+what)
 	}
 	s.note("apply", at, objects)
 	return s.ReadStore.Apply(changes, at)

@@ -353,8 +353,9 @@ type Change[T any] struct {
 	Type ChangeType
 	// Initial says that an Add is part of the first state a subscriber sees.
 	Initial bool
-	// Missed says that a relist found the Delete; the source sent no event for it.
-	// Object is then the last known state, perhaps not the final one.
+	// Missed says that a relist found the Delete, or that its final state could not be
+	// taken. Object is then the last known state, perhaps not the final one; for a store
+	// that cannot be read it is the zero value.
 	Missed bool
 	// Rewound says that an Update was found after the source went back in time, by
 	// a recheck, or by the repair of a damaged object. Its content may differ from

@@ -98,7 +98,7 @@ func (f *DeltaFIFO) Done() <-chan struct{} { return f.initial.done }
 
 // HasSynced says whether the keys of the first Replace have all been popped and
 // processed. It is true at once if the queue began with another change.
-func (f *DeltaFIFO) HasSynced() bool { return f.initial.hasSynced() }
+func (f *DeltaFIFO) HasSynced() bool { return f.initial.synced() }
 
 // HasSyncedChecker is [DeltaFIFO.HasSynced] to wait for.
 func (f *DeltaFIFO) HasSyncedChecker() DoneChecker { return f }

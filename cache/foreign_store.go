@@ -61,6 +61,9 @@ func (f foreignStore) Apply(changes []tarn.Change[any], at tarn.Position) error 
 }
 
 func (f foreignStore) write(c tarn.Change[any]) error {
+	if c.Object == nil {
+		return nil // the delete of an object that is not of the expected type: client-go ignores it
+	}
 	switch c.Type {
 	case tarn.Add:
 		return f.store.Add(c.Object)

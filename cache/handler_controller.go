@@ -45,7 +45,7 @@ func newHandlerController(options InformerOptions) (*indexer, *handlerController
 	opts.MinWatchTimeout = options.MinWatchTimeout
 	opts.ResyncPeriod = max(options.ResyncPeriod, 0)
 	opts.Transform = sharing(options.Transform, c.store, ourSharer(), src)
-	opts.OnError = onError(reflector, nil)
+	reportTo(&opts, reflector, nil)
 	var err error
 	c.replica, err = tarn.NewReplica(src, ownStore{c.store.memory(), c.store, src.meter.reached}, opts)
 	utilruntime.Must(err)

@@ -116,7 +116,7 @@ func (s *informer) newReplica(from origin) *tarn.Replica[any] {
 	opts := engineOptions(s.description, nil, klog.Background())
 	opts.WatchList, opts.Unversioned = from.watchList, from.unversioned
 	opts.ShouldResync = s.shouldResync
-	opts.OnError = onError(s.reflector, nil)
+	reportTo(&opts, s.reflector, nil)
 	store := informerStore{ownStore{s.store.memory(), s.store, from.meter.reached}, s}
 	s.source, _ = from.source.(*source)
 	replica, err := tarn.NewReplica(verifiedSource{from.source, s}, store, opts)
@@ -141,18 +141,6 @@ func (s informerStore) Apply(changes []tarn.Change[any], at tarn.Position) error
 	}
 	s.informer.metrics.processed(time.Since(start).Seconds())
 	return err
-}
-
-// onError is how failures reach an error handler: the default one gets all that
-// is known, a user's what client-go would have given it.
-func onError(reflector *Reflector, handler WatchErrorHandlerWithContext) func(context.Context, error) {
-	if handler == nil {
-		return func(ctx context.Context, err error) { DefaultWatchErrorHandler(ctx, reflector, err) }
-	}
-	return func(ctx context.Context, err error) {
-		defer utilruntime.HandleCrashWithContext(ctx)
-		handler(ctx, reflector, handlerError(reflector.Name(), err))
-	}
 }
 
 func (s *informer) Run(stopCh <-chan struct{}) {
@@ -217,7 +205,7 @@ func withoutContext(handler WatchErrorHandler) WatchErrorHandlerWithContext {
 }
 
 func (s *informer) SetWatchErrorHandlerWithContext(handler WatchErrorHandlerWithContext) error {
-	return s.configure(func(o *tarn.Options[any]) { o.OnError = onError(s.reflector, handler) })
+	return s.configure(func(o *tarn.Options[any]) { reportTo(o, s.reflector, handler) })
 }
 
 func (s *informer) GetStore() Store     { return s.store }
@@ -232,13 +220,12 @@ func (s *informer) AddIndexers(indexers Indexers) error {
 
 func (s *informer) HasSynced() bool { return hasSynced(s.replica.Synced()) }
 
-// hasSynced says whether done is closed, and tells a waiter about it if not.
+// hasSynced says whether done is closed.
 func hasSynced(done <-chan struct{}) bool {
 	select {
 	case <-done:
 		return true
 	default:
-		noteSynced(done)
 		return false
 	}
 }

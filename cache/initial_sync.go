@@ -42,20 +42,4 @@ func (s *initialSync) processed(n int) {
 	}
 }
 
-func (s *initialSync) synced() bool {
-	select {
-	case <-s.done:
-		return true
-	default:
-		return false
-	}
-}
-
-// hasSynced is synced for the queue's users, who may be waiting for it.
-func (s *initialSync) hasSynced() bool {
-	if s.synced() {
-		return true
-	}
-	noteSynced(s.done)
-	return false
-}
+func (s *initialSync) synced() bool { return hasSynced(s.done) }

@@ -110,7 +110,7 @@ func (f *RealFIFO) Done() <-chan struct{} { return f.initial.done }
 
 // HasSynced says whether what the first Replace queued has all been processed. It
 // is true at once if the queue began with another change.
-func (f *RealFIFO) HasSynced() bool { return f.initial.hasSynced() }
+func (f *RealFIFO) HasSynced() bool { return f.initial.synced() }
 
 // HasSyncedChecker is [RealFIFO.HasSynced] to wait for.
 func (f *RealFIFO) HasSyncedChecker() DoneChecker { return f }

@@ -68,9 +68,7 @@ func engineOptions(name string, clk clock.Clock, logger klog.Logger) tarn.Option
 	opts := tarn.Options[any]{
 		Name:   name,
 		Logger: slog.New(logr.ToSlogHandler(logger)),
-		OnBad: func(ctx context.Context, bad tarn.BadObject) {
-			utilruntime.HandleErrorWithContext(ctx, bad.Err, "An object could not be taken; its last good state stays", "reflector", name, "key", bad.Key)
-		},
+		OnBad:  func(ctx context.Context, bad tarn.BadObject) { reportBad(ctx, name, bad) },
 	}
 	opts.OnDamage = func(ctx context.Context, damage tarn.Damage) {
 		utilruntime.HandleErrorWithContext(ctx, tarn.ErrStrayWrite, "An object of the cache was written to; it is read again",

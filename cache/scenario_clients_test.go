@@ -93,7 +93,7 @@ func newSharedClient(l library, s scenario, lw ListerWatcher, r *recorder) clien
 	})
 	if !s.With.Has("defaulthandler") {
 		must(c.informer.SetWatchErrorHandlerWithContext(func(_ context.Context, reflector *Reflector, err error) {
-			r.note("errors", "%s", showError(err))
+			r.noteError(err)
 			if want := describeType(s.objects().example()); reflector.TypeDescription() != want {
 				r.note("errors", "the reflector is for %s", reflector.TypeDescription())
 			}
@@ -297,7 +297,7 @@ func newQueueClient(l library, s scenario, lw ListerWatcher, r *recorder) client
 		FullResyncPeriod:  s.With.Duration("resync", 0),
 		MinWatchTimeout:   s.With.Duration("minwatch", 0),
 		WatchListPageSize: s.With.Number("pagesize"),
-		WatchErrorHandler: func(_ *Reflector, err error) { r.note("errors", "%s", showError(err)) },
+		WatchErrorHandler: func(_ *Reflector, err error) { r.noteError(err) },
 		Process: func(object any, initial bool) error {
 			for _, d := range object.(Deltas) {
 				old, known, err := c.store.Get(d.Object)

@@ -1,6 +1,8 @@
 package cache
 
 import (
+	"github.com/tarnproject/tarn"
+
 	"cmp"
 	"context"
 	"errors"
@@ -216,4 +218,12 @@ func showStore(s Store) string {
 	}
 	slices.Sort(items)
 	return fmt.Sprintf("%s (version %s)\n", strings.Join(items, " "), s.LastStoreSyncResourceVersion())
+}
+
+// noteError notes what an error handler got, but for bad objects: they are reported to
+// the process too, and client-go's handlers never see them (TestBadObjectsReachTheErrorHandler).
+func (r *recorder) noteError(err error) {
+	if _, bad := errors.AsType[tarn.ObjectErrors](err); !bad {
+		r.note("errors", "%s", showError(err))
+	}
 }

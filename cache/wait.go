@@ -12,38 +12,39 @@ import (
 )
 
 const (
-	// poll is how often a function is asked that told nothing about what it waits
-	// for, or that may depend on something else too; the period is client-go's.
-	poll = 100 * time.Millisecond
+	// firstPoll and slowestPoll are the shortest and longest wait before the functions
+	// of WaitForCacheSync are asked again.
+	firstPoll   = time.Millisecond
+	slowestPoll = 20 * time.Millisecond
 )
 
 // WaitForCacheSync waits until every function answers true. It returns false if
 // stopCh is closed before.
 //
-// Functions that come from an informer, controller, queue or registration of
-// this package are not polled: the wait ends at the moment they have synced.
+// It asks again and again, as client-go does, but after a millisecond at first, and at
+// most 20 ms later. A bare function does not say what it waits for; code that wants to
+// know the moment uses [WaitFor].
 func WaitForCacheSync(stopCh <-chan struct{}, cacheSyncs ...InformerSynced) bool {
-	for {
-		unsynced, waitsFor := firstUnsynced(cacheSyncs)
-		if !unsynced {
-			return true
-		}
-		again := time.NewTimer(poll)
-		ready := waitForAny(again.C, append(waitsFor, stopCh)...)
-		again.Stop()
-		if ready == len(waitsFor) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for wait := firstPoll; !allSynced(cacheSyncs); wait = min(2*wait, slowestPoll) {
+		timer.Reset(wait)
+		select {
+		case <-timer.C:
+		case <-stopCh:
 			return false
 		}
 	}
+	return true
 }
 
-func firstUnsynced(cacheSyncs []InformerSynced) (unsynced bool, waitsFor []<-chan struct{}) {
-	for _, f := range cacheSyncs {
-		if synced, waitsFor := askSynced(f); !synced {
-			return true, waitsFor
+func allSynced(cacheSyncs []InformerSynced) bool {
+	for _, synced := range cacheSyncs {
+		if !synced() {
+			return false
 		}
 	}
-	return false, nil
+	return true
 }
 
 // WaitForNamedCacheSync is [WaitForCacheSync] with a log line before and after
@@ -107,7 +108,7 @@ func nextDone(ctx context.Context, checkers []DoneChecker) int {
 		channels[i] = checker.Done()
 	}
 	channels[len(checkers)] = ctx.Done()
-	if i := waitForAny(nil, channels...); i < len(checkers) {
+	if i := waitForAny(channels...); i < len(checkers) {
 		return i
 	}
 	return slices.IndexFunc(checkers, IsDone)
@@ -132,22 +133,17 @@ func IsDone(checker DoneChecker) bool {
 	}
 }
 
-// waitForAny returns the index of a channel that is closed, or -1 once timeout
-// fires. Nil channels never do.
+// waitForAny returns the index of a channel that is closed. Nil channels never are.
 //
 // One goroutine and one select of any width, instead of a goroutine for each
 // channel: nothing has to be cleaned up, and an event is seen in the order in
 // which it happened.
-func waitForAny(timeout <-chan time.Time, channels ...<-chan struct{}) int {
-	cases := make([]reflect.SelectCase, len(channels)+1)
+func waitForAny(channels ...<-chan struct{}) int {
+	cases := make([]reflect.SelectCase, len(channels))
 	for i, channel := range channels {
 		cases[i] = reflect.SelectCase{Dir: reflect.SelectRecv, Chan: reflect.ValueOf(channel)}
 	}
-	cases[len(channels)] = reflect.SelectCase{Dir: reflect.SelectRecv, Chan: reflect.ValueOf(timeout)}
 	chosen, _, _ := reflect.Select(cases)
-	if chosen == len(channels) {
-		return -1
-	}
 	return chosen
 }
 

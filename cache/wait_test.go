@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,102 +13,46 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// syncing is something of ours that syncs: it reports what it waits for.
-type syncing struct{ done chan struct{} }
-
-func newSyncing() syncing { return syncing{make(chan struct{})} }
-
-func (s syncing) HasSynced() bool {
-	select {
-	case <-s.done:
-		return true
-	default:
-		noteSynced(s.done)
-		return false
-	}
-}
-
-// foreign is a HasSynced that reports nothing.
-func foreign(synced *atomic.Bool) InformerSynced { return synced.Load }
-
-func TestWaitForCacheSyncEndsWithoutTimeMoving(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		start := time.Now()
-		a, b, queue := newSyncing(), newSyncing(), NewDeltaFIFO(queueObjectKey, nil)
-		both := func() bool { return a.HasSynced() && b.HasSynced() }
-		result := make(chan bool)
-		go func() { result <- WaitForCacheSync(t.Context().Done(), b.HasSynced, both, queue.HasSynced) }()
-		for _, sync := range []func(){
-			func() { close(a.done) },
-			func() { close(b.done) },
-			func() { _ = queue.Add(queueObject{"a", 1}) },
-		} {
-			synctest.Wait()
-			select {
-			case <-result:
-				t.Fatal("the wait ended before all had synced")
-			default:
-			}
-			sync()
-		}
-		if !<-result {
-			t.Error("the wait failed")
-		}
-		if took := time.Since(start); took != 0 {
-			t.Errorf("the wait took %v", took)
-		}
-	})
-}
-
+// A wait ends soon after the last function answers true, and asks an unsynced one at
+// most 50 times a second once it takes long.
 func TestWaitForCacheSyncPolls(t *testing.T) {
-	for _, c := range []struct {
-		name  string
-		after time.Duration
-		asks  func(ours syncing, synced *atomic.Bool) InformerSynced
-		want  time.Duration
-	}{
-		{"a foreign function", 250 * time.Millisecond, func(_ syncing, synced *atomic.Bool) InformerSynced {
-			return foreign(synced)
-		}, 300 * time.Millisecond},
-		{"one that does not only depend on ours", 2550 * time.Millisecond, func(ours syncing, synced *atomic.Bool) InformerSynced {
-			return func() bool { return ours.HasSynced() || synced.Load() }
-		}, 2600 * time.Millisecond},
+	for _, c := range []struct{ after, most time.Duration }{
+		{0, 0},
+		{3 * time.Millisecond, 3 * time.Millisecond},
+		{10 * time.Millisecond, 10 * time.Millisecond},
+		{time.Second, slowestPoll},
+		{time.Minute, slowestPoll},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				start := time.Now()
-				var synced atomic.Bool
-				time.AfterFunc(c.after, func() { synced.Store(true) })
-				if !WaitForCacheSync(t.Context().Done(), c.asks(newSyncing(), &synced)) {
-					t.Error("the wait failed")
-				}
-				if took := time.Since(start); took != c.want {
-					t.Errorf("the wait took %v, want %v", took, c.want)
-				}
-			})
+		synctest.Test(t, func(t *testing.T) {
+			start, asked := time.Now(), 0
+			synced := func() bool { asked++; return time.Since(start) >= c.after }
+			if !WaitForCacheSync(t.Context().Done(), func() bool { return true }, synced) {
+				t.Error("the wait failed")
+			}
+			if late := time.Since(start) - c.after; late > c.most {
+				t.Errorf("synced after %s, and the wait ended %s later", c.after, late)
+			}
+			if most := 6 + int(c.after/slowestPoll); asked > most {
+				t.Errorf("within %s it was asked %d times", c.after, asked)
+			}
 		})
 	}
 }
 
 func TestWaitForCacheSyncStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		stop, result := make(chan struct{}), make(chan bool)
+		go func() { result <- WaitForCacheSync(stop, func() bool { return false }) }()
+		time.Sleep(5500 * time.Microsecond)
 		start := time.Now()
-		var never atomic.Bool
-		for name, f := range map[string]InformerSynced{"ours": newSyncing().HasSynced, "foreign": foreign(&never)} {
-			stop, result := make(chan struct{}), make(chan bool)
-			go func() { result <- WaitForCacheSync(stop, f) }()
-			synctest.Wait()
-			close(stop)
-			if <-result {
-				t.Errorf("%s: a stopped wait succeeded", name)
-			}
-			if took := time.Since(start); took != 0 {
-				t.Errorf("%s: stopping took %v", name, took)
-			}
+		close(stop)
+		if <-result {
+			t.Error("a stopped wait succeeded")
 		}
-		stopped := make(chan struct{})
-		close(stopped)
-		if !WaitForCacheSync(stopped) || !WaitForCacheSync(stopped, func() bool { return true }) {
+		if took := time.Since(start); took != 0 {
+			t.Errorf("stopping took %v", took)
+		}
+		if !WaitForCacheSync(stop) || !WaitForCacheSync(stop, func() bool { return true }) {
 			t.Error("nothing to wait for, but the wait failed")
 		}
 	})
@@ -145,7 +88,7 @@ func TestNamedWaitsSayWhoWaits(t *testing.T) {
 }
 
 type checker struct {
-	syncing
+	done chan struct{}
 	name string
 }
 
@@ -157,7 +100,7 @@ func TestWaitFor(t *testing.T) {
 		start := time.Now()
 		var lines []string
 		ctx, cancel := context.WithCancelCause(logTo(t.Context(), &lines))
-		a, b, c := checker{newSyncing(), "a"}, checker{newSyncing(), "b"}, checker{newSyncing(), "c"}
+		a, b, c := checker{make(chan struct{}), "a"}, checker{make(chan struct{}), "b"}, checker{make(chan struct{}), "c"}
 		result := make(chan bool)
 		go func() { result <- WaitFor(ctx, "things", c, a, b) }()
 		synctest.Wait()

@@ -45,7 +45,7 @@ var testSets = []testSet{
 	{"kube/wire", ".", []string{"./kube/wire"},
 		"TestProtobufEveryType|TestJSONEveryType|TestShareEveryType|TestPastEveryType"},
 	{"cache", ".", []string{"./cache", "./cache/synctrack"},
-		"TestReplica|TestDetectMutations|TestReflector|TestLostConnections|TestRewound|TestInformersShare|TestSharingSources|TestTransform|TestIndexers|TestRunWaits|TestPanic|TestListWatch|TestSuppliedSource|TestWaitFor|TestGenericLister|TestKeysLikeClientGo"},
+		"TestReplica|TestDetectMutations|TestReflector|TestLostConnections|TestRewound|TestInformersShare|TestSharingSources|TestTransform|TestIndexers|TestRunWaits|TestPanic|TestListWatch|TestSuppliedSource|TestWaitFor|TestGenericLister|TestKeysLikeClientGo|TestClientGoEnds"},
 	{"informers", ".", []string{"./informers", "./informers/dynamicinformer", "./informers/metadatainformer"},
 		"TestForConfig|TestLife|TestStart|TestWaitForCacheSync|TestEvery|TestChoices|TestFiltered|TestSameRequests|TestForResource|TestTheSameAsStock"},
 	{"ctrlcache", "ctrlcache", []string{"."},

@@ -3,6 +3,8 @@ package shape
 import (
 	"reflect"
 	"unsafe"
+
+	"k8s.io/apimachinery/pkg/api/resource"
 )
 
 // IsLazy says whether a quantity has no text yet, as one that is not written in the
@@ -10,16 +12,33 @@ import (
 // two objects shared it, reading them in two goroutines would be a data race. So no
 // part that leads to a lazy quantity is shared.
 //
-// The text is a private field. In a version of the type without it, every quantity
-// counts as lazy: that costs memory, and nothing else.
+// The text is a private field. Where [findText] does not find it, every quantity counts
+// as lazy: that costs memory, and nothing else.
 func IsLazy(quantity unsafe.Pointer) bool {
 	return !hasText || *(*string)(unsafe.Add(quantity, textOffset)) == ""
 }
 
-var textOffset, hasText = func() (uintptr, bool) {
-	field, ok := QuantityType.FieldByName("s")
-	return field.Offset, ok && field.Type.Kind() == reflect.String
-}()
+var textOffset, hasText = findText(QuantityType, func() (quantity unsafe.Pointer, print func() string) {
+	q := resource.NewQuantity(1500, resource.DecimalSI)
+	return unsafe.Pointer(q), q.String
+})
+
+// findText returns the offset of the private field that holds a quantity's text. It
+// believes neither name nor type of the field, and tries: the field is empty in a
+// quantity that was not printed yet, and has the text afterwards.
+func findText(t reflect.Type, example func() (quantity unsafe.Pointer, print func() string)) (offset uintptr, found bool) {
+	field, ok := t.FieldByName("s")
+	if !ok || field.Type.Kind() != reflect.String {
+		return 0, false
+	}
+	quantity, print := example()
+	text := (*string)(unsafe.Add(quantity, field.Offset))
+	if *text != "" {
+		return 0, false
+	}
+	printed := print()
+	return field.Offset, printed != "" && printed == *text
+}
 
 // Contains says whether values of type t can contain values of type to, other than
 // in maps, whose values nobody can write to in place.

@@ -64,7 +64,7 @@ type Reflector[T any] struct {
 	filler       Filler[T]
 	filled       func(Position) error
 	suspicion    suspicion
-	renames    renames
+	renames      renames
 	unreadable   unreadable
 	// shortWatches counts watches in a row that ended within a second.
 	shortWatches int

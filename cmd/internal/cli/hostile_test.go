@@ -158,16 +158,16 @@ func TestVerifySaysWhy(t *testing.T) {
 // What a demonstration says of faults takes room from the tables, and not from
 // what says that there are more.
 func TestDemoInALowTerminal(t *testing.T) {
-	stage, err := demo.Open(t.Context(), demo.StageOptions{
+	session, err := demo.Open(t.Context(), demo.SessionOptions{
 		Config:  demo.Config{Pods: 5, Databases: 1, Seed: 1, Logger: slog.New(slog.DiscardHandler)},
 		Address: "127.0.0.1:0", Faults: true, FaultSeed: 1,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer stage.Close()
+	defer session.Close()
 	screen := termtest.New(100, 12)
-	view := &demoView{stage: stage, live: term.NewLive(screen)}
+	view := &demoView{session: session, live: term.NewLive(screen)}
 	view.found.Store(&compared{time.Now(), demo.Finding{Tables: 13, Equal: 13}})
 	view.table()(time.Now())
 	if text := screen.String(); !strings.Contains(text, "all 13 copies equal") || !strings.Contains(text, "others") {

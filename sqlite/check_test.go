@@ -99,7 +99,7 @@ func sound(t testing.TB, dir string, key []byte) *Report {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !r.Sound() {
+	if !r.OK() {
 		t.Fatalf("in a sound directory is found: %v", r.Findings)
 	}
 	return r
@@ -240,10 +240,10 @@ func TestCheckAndRepair(t *testing.T) {
 						t.Errorf("seed %d: a finding of several lines: %q", seed, f)
 					}
 				}
-				if !r.Sound() {
+				if !r.OK() {
 					found++
 				}
-				judgeRepair(t, seed, dir, want, damage.keeps, damage.none, !r.Sound())
+				judgeRepair(t, seed, dir, want, damage.keeps, damage.none, !r.OK())
 			}
 			if found == 0 {
 				t.Error("nothing was found")
@@ -264,7 +264,7 @@ func judgeRepair(t *testing.T, seed uint64, dir string, want map[tarn.Key]int, k
 		if done.Changed != unsound {
 			t.Errorf("seed %d: Repair did %+v", seed, done)
 		}
-		if again, err := Check(t.Context(), dir, nil); err != nil || !again.Sound() {
+		if again, err := Check(t.Context(), dir, nil); err != nil || !again.OK() {
 			t.Errorf("seed %d: after the repair is found %v, %v", seed, again, err)
 		}
 	}
@@ -324,7 +324,7 @@ func TestCheckWithoutTheLog(t *testing.T) {
 		if want, known := h.states[kept.Version()]; !known || !maps.Equal(content(b), want) {
 			t.Errorf("seed %d: at version %q there is what there never was", seed, kept.Version())
 		}
-		if r.Sound() && len(reports(t, after)) > 0 {
+		if r.OK() && len(reports(t, after)) > 0 {
 			t.Errorf("seed %d: Check finds nothing, and the file is damaged", seed)
 		}
 		must(t, again.Close())

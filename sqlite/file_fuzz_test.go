@@ -44,7 +44,7 @@ func hostile(t testing.TB, dir string) {
 		done, err := Repair(t.Context(), repaired, nil)
 		oneLine("Repair", err)
 		if err == nil && done.Changed {
-			if r, err := Check(t.Context(), repaired, nil); err != nil || !r.Sound() {
+			if r, err := Check(t.Context(), repaired, nil); err != nil || !r.OK() {
 				t.Errorf("after the repair is found %+v, %v", r, err)
 			}
 		}
@@ -83,7 +83,7 @@ func openHostile(t testing.TB, dir string, oneLine func(string, error)) {
 	_, err = db.Forget()
 	oneLine("Forget", err)
 	must(t, db.Close())
-	if r, err := Check(t.Context(), dir, nil); err != nil || !r.Sound() {
+	if r, err := Check(t.Context(), dir, nil); err != nil || !r.OK() {
 		// Damage in what nobody reads may be left, and is found.
 		if err != nil {
 			t.Errorf("what was written afterwards is found to be %v, %v", r, err)

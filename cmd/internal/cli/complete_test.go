@@ -63,7 +63,7 @@ func completions(out string) string {
 func TestCompletionIsSilentAboutFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
-		r.meddle = func(request *http.Request, _ http.RoundTripper) (*http.Response, error) {
+		r.intercept = func(request *http.Request, _ http.RoundTripper) (*http.Response, error) {
 			<-request.Context().Done()
 			return nil, request.Context().Err()
 		}

@@ -18,7 +18,7 @@ const compareEvery = 5 * time.Second
 // demoView shows a demonstration: what "tarn mirror" shows of any cluster, and
 // what goes wrong on purpose.
 type demoView struct {
-	session    *demo.Session
+	session  *demo.Session
 	live     *term.Live // nil for plain lines
 	out      io.Writer
 	interval time.Duration
@@ -108,20 +108,20 @@ func (v *demoView) trouble() string {
 func (v *demoView) lines() func(now time.Time) {
 	begun := v.session.Began
 	inner := &mirrorLines{
-		out: v.out, mirror: v.session.Mirror, begun: begun, interval: v.interval, told: begun,
+		out: v.out, mirror: v.session.Mirror, begun: begun, interval: v.interval, lastPrinted: begun,
 	}
-	told := begun
+	lastPrinted := begun
 	var last *compared
 	return func(now time.Time) {
 		inner.step(now)
-		if v.session.FaultyConnection == nil || now.Sub(told) < v.interval {
+		if v.session.FaultyConnection == nil || now.Sub(lastPrinted) < v.interval {
 			return
 		}
-		told = now
-		inner.say(now, "%s", v.trouble())
+		lastPrinted = now
+		inner.printLine(now, "%s", v.trouble())
 		if found := v.found.Load(); found != last {
 			last = found
-			inner.say(now, "%s", findingText(found.finding))
+			inner.printLine(now, "%s", findingText(found.finding))
 		}
 	}
 }

@@ -67,11 +67,11 @@ func TestEscapesDoNotReachTheTerminal(t *testing.T) {
 			r.put(changed)
 			time.Sleep(time.Second)
 		}, "watch", "clusterroles", "--diff"))
-		r.meddle = refuse("pods", http.StatusForbidden, metav1.StatusReasonForbidden, escapes)
+		r.intercept = refuse("pods", http.StatusForbidden, metav1.StatusReasonForbidden, escapes)
 		for _, command := range []string{"get", "watch", "mirror", "verify"} {
 			clean(t, "a refused "+command, r.run(command, "pods"))
 		}
-		r.meddle = refuse("pods", http.StatusInternalServerError, metav1.StatusReasonInternalError, escapes)
+		r.intercept = refuse("pods", http.StatusInternalServerError, metav1.StatusReasonInternalError, escapes)
 		clean(t, "a mirror that fails", r.during(func(*lockedBuffer) { time.Sleep(10 * time.Second) }, "mirror", "pods"))
 	})
 	var out bytes.Buffer
@@ -141,14 +141,14 @@ func TestGetWatchTakesOnlyWhatItHeeds(t *testing.T) {
 func TestVerifySaysWhy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
-		r.meddle = func(request *http.Request, _ http.RoundTripper) (*http.Response, error) {
+		r.intercept = func(request *http.Request, _ http.RoundTripper) (*http.Response, error) {
 			<-request.Context().Done()
 			return nil, request.Context().Err()
 		}
 		if err := r.run("verify", "pods", "--timeout", "3s").check(exitUnknown, "not done within 3s; --timeout allows more"); err != nil {
 			t.Error(err)
 		}
-		r.meddle = refuse("pods", http.StatusForbidden, metav1.StatusReasonForbidden, "this is not for you")
+		r.intercept = refuse("pods", http.StatusForbidden, metav1.StatusReasonForbidden, "this is not for you")
 		if got := r.run("verify", "pods"); got.code != exitUnknown || strings.Count(got.out, "this is not for you") != 1 {
 			t.Errorf("%s", got)
 		}

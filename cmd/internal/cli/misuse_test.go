@@ -205,7 +205,7 @@ func TestTerminalTooSmall(t *testing.T) {
 func TestForbidden(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
-		r.meddle = refuse("pods", http.StatusForbidden, "Forbidden", `pods is forbidden: User "ops" cannot list resource "pods"`)
+		r.intercept = refuse("pods", http.StatusForbidden, "Forbidden", `pods is forbidden: User "ops" cannot list resource "pods"`)
 		if err := r.run("get", "pods").check(1, `User "ops" cannot list`, "-n", "granted"); err != nil {
 			t.Error(err)
 		}
@@ -217,7 +217,7 @@ func TestForbidden(t *testing.T) {
 func TestInterrupted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
-		r.meddle = func(request *http.Request, next http.RoundTripper) (*http.Response, error) {
+		r.intercept = func(request *http.Request, next http.RoundTripper) (*http.Response, error) {
 			<-request.Context().Done()
 			return nil, request.Context().Err()
 		}

@@ -103,7 +103,7 @@ line is wrong; 130 interrupted before it was done.`,
 		a.versionCommand(),
 	)
 	a.bindCompletions(root)
-	a.furnish(root)
+	a.setUpHelp(root)
 	return root
 }
 

@@ -155,11 +155,11 @@ func (a *app) sqlOfDirectory(ctx context.Context, statement string, opts *sqlOpt
 	}
 	oldest := time.Time{}
 	for _, table := range read {
-		if table.Name != mirror.RecordTable && table.Synced && (oldest.IsZero() || table.Heard.Before(oldest)) {
-			oldest = table.Heard
+		if table.Name != mirror.RecordTable && table.Synced && (oldest.IsZero() || table.LastContact.Before(oldest)) {
+			oldest = table.LastContact
 		}
 	}
-	if age := time.Since(oldest); !oldest.IsZero() && age > oldWords {
+	if age := time.Since(oldest); !oldest.IsZero() && age > printAgeFrom {
 		fmt.Fprintf(a.errOut, "This is the state of %s ago. Nothing has updated it since.\n", seconds(age))
 	}
 	return nil
@@ -242,7 +242,7 @@ func (a *app) answer(ctx context.Context, dir, statement string, tables []string
 	if summary.Cut && opts.format != "table" {
 		fmt.Fprintf(a.errOut, "There is more than these %d rows; --max-rows allows more.\n", summary.Rows)
 	}
-	a.tellGaps(sqlout.GapsOf(to.read))
+	a.printGaps(sqlout.GapsOf(to.read))
 	return to.read, nil
 }
 

@@ -115,7 +115,7 @@ func (a *app) sqlOfPage(ctx context.Context, statement string, opts *sqlOptions)
 	if response.StatusCode != http.StatusOK {
 		return refusedByPage(response)
 	}
-	defer a.tellGaps(sqlout.Gaps{Unwritten: response.Header.Values("Tarn-Unwritten"), Incomplete: response.Header.Values("Tarn-Incomplete")})
+	defer a.printGaps(sqlout.Gaps{Unwritten: response.Header.Values("Tarn-Unwritten"), Incomplete: response.Header.Values("Tarn-Incomplete")})
 	if _, err = io.Copy(a.out, response.Body); err != nil {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)

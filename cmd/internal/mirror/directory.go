@@ -107,9 +107,9 @@ func (d *Directory) record(r Resource) (record, bool) {
 	return d.records[i], true
 }
 
-// Heard is when the server was last heard by what is on disk of a resource; zero
+// LastContact is when the server was last heard by what is on disk of a resource; zero
 // if nothing is.
-func (d *Directory) Heard(ctx context.Context, r Resource) (time.Time, error) {
+func (d *Directory) LastContact(ctx context.Context, r Resource) (time.Time, error) {
 	known, ok := d.record(r)
 	if !ok {
 		return time.Time{}, nil

@@ -48,7 +48,7 @@ func TestCompletion(t *testing.T) {
 	})
 }
 
-// completions are the names among what the shell's script is told.
+// completions are the names in the output for the shell's script.
 func completions(out string) string {
 	var names []string
 	for line := range strings.Lines(out) {

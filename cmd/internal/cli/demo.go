@@ -171,7 +171,7 @@ func (a *app) demo(parent context.Context, opts *demoOptions) (failed error) {
 	return a.conclude(session)
 }
 
-// longConclusion is how long the end may take without a word.
+// longConclusion is how long the final comparison may take without a message.
 const longConclusion = 15 * time.Second
 
 var errTimeIsUp = errors.New("the time is up")

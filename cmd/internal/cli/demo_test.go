@@ -221,7 +221,7 @@ func TestDemoBadInput(t *testing.T) {
 	}
 }
 
-// A large cluster takes a while to put up, and says so.
+// While a large cluster is built, the progress is shown.
 func TestDemoShowsHowFarItIs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		build := func(v *buildView) {

@@ -8,7 +8,7 @@ import (
 	"github.com/tarnproject/tarn/cmd/internal/term"
 )
 
-// buildView shows how far a large cluster has been put up: as a bar in the
+// buildView shows the progress of building a large cluster: as a bar in the
 // terminal, else as a line now and then. Of a small one nothing is seen.
 type buildView struct {
 	live  *term.Live // nil for plain lines

@@ -75,7 +75,7 @@ func (s *docStage) kubectl(args []string) (string, error) {
 	return out.String(), nil
 }
 
-// docPage is the page that documents speak of.
+// docPage is the page in the examples of the documents.
 const docPage = "http://127.0.0.1:8276"
 
 // withPage serves a page with a copy on disk, and gives its address. Its token is in a

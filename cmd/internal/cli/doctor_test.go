@@ -133,7 +133,7 @@ func TestDoctorSeesCompression(t *testing.T) {
 	})
 }
 
-// What a server refuses, or says of itself, is told with what to do.
+// Refusals and defects of a server are reported with advice.
 func TestDoctorOfServersThatAreNotWell(t *testing.T) {
 	dated := func(off time.Duration) func(*http.Request, http.RoundTripper) (*http.Response, error) {
 		return func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
@@ -220,7 +220,7 @@ func TestDoctorOfServersThatAreNotWell(t *testing.T) {
 	}
 }
 
-// A user who may list and not watch is told which verb is missing.
+// For a user who may list and not watch, the missing verb is reported.
 func TestDoctorOfForbiddenWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)

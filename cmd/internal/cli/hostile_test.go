@@ -124,7 +124,7 @@ func TestTemplatesThatDoNotFit(t *testing.T) {
 }
 
 // What -w would leave unheeded is refused.
-func TestGetWatchTakesOnlyWhatItHeeds(t *testing.T) {
+func TestGetWatchRefusesUnsupportedFlags(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, pod("web-1", corev1.PodRunning))
 		for _, flag := range []string{"--no-headers", "--show-labels", "--show-managed-fields", "--show-secrets", "--sort-by=.metadata.name"} {

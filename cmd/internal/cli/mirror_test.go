@@ -130,7 +130,7 @@ func TestMirrorOfManyResources(t *testing.T) {
 	})
 }
 
-// A copy of which nothing may be read will never show anything.
+// A mirror of resources that the user may not read ends with an error.
 func TestMirrorGivesUpWhatIsForbidden(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)

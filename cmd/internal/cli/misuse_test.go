@@ -212,7 +212,7 @@ func TestForbidden(t *testing.T) {
 	})
 }
 
-// A command that is not let come to its end says so; see also the views, whose
+// A command that is interrupted says so; see also the views, whose
 // end is Ctrl-C.
 func TestInterrupted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -264,7 +264,7 @@ func TestQueryKeepsSecrets(t *testing.T) {
 	})
 }
 
-// The fields that a query shows are whatever somebody wrote into them.
+// The fields that a query shows may have any content.
 func TestQueryShowsEscapesAsText(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		evil := pod("web-1", corev1.PodRunning)

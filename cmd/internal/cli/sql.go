@@ -209,7 +209,7 @@ func (a *app) copyInto(parent context.Context, at cluster, wanted []mirror.Resou
 		return func() {}, err
 	}
 	done = func() {
-		a.logging.sink.redirect(io.Discard) // client-go's words about requests that are cut off
+		a.logging.sink.redirect(io.Discard) // client-go logs requests that are cut off
 		cancel(nil)
 		<-m.Done()
 	}
@@ -231,7 +231,7 @@ func (a *app) answer(ctx context.Context, dir, statement string, tables []string
 	to := &tableNoter{Encoder: encoder}
 	summary, err := sqlite.Stream(ctx, dir, statement, opts.limits(), to)
 	if err != nil && summary.Rows > 0 {
-		_ = encoder.End(summary) // what it failed with is to be told
+		_ = encoder.End(summary) // the error below is the one to report
 	}
 	if err != nil {
 		return nil, mirror.ExplainSQL(err, tables)

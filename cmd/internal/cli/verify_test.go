@@ -151,7 +151,7 @@ func TestVerifyDifferent(t *testing.T) {
 	})
 }
 
-// What cannot be told is not called different.
+// A comparison without a result is not reported as a difference.
 func TestVerifyCannotTell(t *testing.T) {
 	forbidden := func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 		if strings.HasSuffix(r.URL.Path, "/secrets") {
@@ -215,7 +215,7 @@ func TestVerifyInterrupted(t *testing.T) {
 	})
 }
 
-// A mirror told to verify compares, and says what it finds.
+// A mirror with --verify compares, and prints the result.
 func TestMirrorVerifies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rig := newVerifyRig(t)

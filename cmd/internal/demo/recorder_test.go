@@ -22,7 +22,7 @@ type recorder struct {
 	terminating map[string]bool
 	uids        map[types.UID]string
 	building    bool // anything may appear
-	hashContent bool // every word counts for the sum
+	hashContent bool // add the content of objects to the sum
 	writes      int
 	sum         uint64
 }

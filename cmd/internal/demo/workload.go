@@ -57,7 +57,7 @@ type Workload struct {
 	refused    error // the first one
 
 	external    chan func()     // what others did, for Run to see
-	terminating map[string]bool // namespaces that somebody deletes
+	terminating map[string]bool // namespaces that another user deletes
 }
 
 // Build creates a cluster on a target, with everything running.

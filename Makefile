@@ -39,7 +39,8 @@ FUZZTIME ?= 1m
 # How often a process that writes to disk is killed.
 CRASHES ?= 250
 
-# Flags for the benchmarks, such as BENCH='-run relist -count 3'.
+# Flags for the benchmarks, such as BENCH='-run relist -count 3'. Without any, all that
+# the documents show is measured, and written into them.
 BENCH ?=
 
 # Flags for the end-to-end tests, such as E2E='-v -run Scenarios/restored'.
@@ -113,8 +114,8 @@ fuzz: ## run every fuzzer, each for FUZZTIME (1m unless given)
 crash: ## kill a process that writes to disk CRASHES times (250 unless given), and look at what it leaves
 	$(GO) test ./sqlite -count=1 -timeout 2h -run TestKill -crashes $(CRASHES)
 
-bench: ## compare with client-go and print a table; BENCH='-run relist' chooses
-	cd bench && $(GO) run . $(BENCH)
+bench: ## compare with client-go and write the figures into the documents (half an hour); BENCH='-run relist' only prints
+	cd bench && $(GO) run . $(or $(BENCH),-docs ..)
 
 conformance: ## run client-go's own tests against package cache, where the script is at hand
 	@if [ -x "$(CONFORMANCE)" ]; then \

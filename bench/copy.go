@@ -99,7 +99,7 @@ func (o *observer) changed(object metav1.Object) {
 	if v := o.awaited.Load(); v != nil && object.GetResourceVersion() == *v {
 		select {
 		case o.reached <- struct{}{}:
-		default: // told already
+		default: // already signalled
 		}
 	}
 }

@@ -37,7 +37,7 @@ const (
 )
 
 var fieldPathTrial = trial{
-	name: "fieldpath", objects: 1,
+	name: "fieldpath", objects: 1, extra: true,
 	doc: "Single fields of a pod are read: by plain reflection, which looks for the names in the JSON tags each time; by go-reflector, which caches what it knows of a type, and goes by the names in Go; and by our paths. The pod is a struct, and then decoded JSON.",
 	entries: []runner{
 		{plainReflect, "", measureFields(func(f fieldRead, object any, _ bool) (func(), func() any) {

@@ -8,7 +8,10 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"runtime/debug"
 	"syscall"
+	"time"
 
 	"github.com/tarnproject/tarn/bench/report"
 )
@@ -41,18 +44,70 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 		o.describe(out)
 		return nil
 	}
+	if o.render {
+		f, err := report.Load(filepath.Join(o.docs, recorded))
+		if err != nil {
+			return err
+		}
+		return writeDocs(o.docs, f)
+	}
 	p := &parent{options: o, out: out, progress: progress}
 	p.file.Machine = report.ThisMachine()
-	p.file.Settings = report.Settings{Rounds: o.count, Gzip: o.gzip, Environment: childEnvironment}
+	p.file.Settings = report.Settings{
+		Began: time.Now().Truncate(time.Second), Rounds: o.count, Updates: o.updates, Gzip: o.gzip,
+		Environment: childEnvironment, Versions: peerVersions(), Note: o.note,
+	}
 	fmt.Fprintf(out, "Measured on %s; every contender with %v.\n", p.file.Machine, childEnvironment)
 	p.runScenarios(ctx)
 	p.runTrials(ctx)
 	p.runRaces(ctx)
+	p.file.Settings.Took = time.Since(p.file.Settings.Began).Truncate(time.Second)
 	report.Verdict(out, p.file.Races)
-	if o.out != "" && ctx.Err() == nil {
-		p.failures = append(p.failures, p.file.Save(o.out))
+	if ctx.Err() != nil {
+		p.failures = append(p.failures, fmt.Errorf("the run did not finish: %w", context.Cause(ctx)))
 	}
+	p.save()
 	return errors.Join(p.failures...)
+}
+
+// save writes the results where the options say. Those of a run that failed in part
+// or was interrupted are kept too, but not shown in the documents.
+func (p *parent) save() {
+	if p.options.out != "" {
+		p.failures = append(p.failures, p.file.Save(p.options.out))
+	}
+	if p.docs == "" {
+		return
+	}
+	err := errors.Join(p.failures...)
+	if err == nil {
+		err = writeDocs(p.docs, &p.file)
+	}
+	if err == nil {
+		return
+	}
+	p.failures = []error{fmt.Errorf("the documents stay as they are; the results of this run are in the folder %s: %w", unfinished, err), p.file.Save(unfinished)}
+}
+
+// The modules of the peers.
+const (
+	clientGo          = "k8s.io/client-go"
+	controllerRuntime = "sigs.k8s.io/controller-runtime"
+)
+
+// peerVersions are those that this program was built with.
+func peerVersions() map[string]string {
+	versions := map[string]string{}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return versions
+	}
+	for _, d := range info.Deps {
+		if d.Path == clientGo || d.Path == controllerRuntime {
+			versions[d.Path] = d.Version
+		}
+	}
+	return versions
 }
 
 // parent runs children and collects their measurements. A contender that fails

@@ -10,7 +10,7 @@ import (
 func TestRunPrintsATableEvenIfSomeFail(t *testing.T) {
 	var out bytes.Buffer
 	// Only client-go has these scenarios: the others' children fail.
-	err := run(t.Context(), []string{"-run", "^self-pid$", "-count", "2", "-out", ""}, &out, io.Discard)
+	err := run(t.Context(), []string{"-run", "^self-pid$", "-count", "2"}, &out, io.Discard)
 	if err == nil || !strings.Contains(err.Error(), "names no scenario") {
 		t.Errorf("error %v, want that of the contender without this scenario", err)
 	}
@@ -30,6 +30,7 @@ func TestRunRefusesWhatItCannotDo(t *testing.T) {
 		{[]string{"-only", "("}, "-only:"},
 		{[]string{"-count", "many"}, "invalid value"},
 		{[]string{"-n", "1,x"}, `-n: "x" is not a number`},
+		{[]string{"-render"}, "name the root of their repository with -docs"},
 	} {
 		err := run(t.Context(), test.args, io.Discard, io.Discard)
 		if err == nil || !strings.Contains(err.Error(), test.want) {
@@ -38,7 +39,7 @@ func TestRunRefusesWhatItCannotDo(t *testing.T) {
 	}
 }
 
-func TestListTellsEveryScenario(t *testing.T) {
+func TestListShowsEveryScenario(t *testing.T) {
 	var out bytes.Buffer
 	if err := run(t.Context(), []string{"-list", "-run", "fanout|protobuf"}, &out, io.Discard); err != nil {
 		t.Fatal(err)

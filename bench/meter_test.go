@@ -7,7 +7,7 @@ import (
 
 const mebibyte = 1 << 20
 
-func TestMeterTellsGrowthFromPeak(t *testing.T) {
+func TestMeterSeparatesGrowthFromPeak(t *testing.T) {
 	m := newMeter()
 	m.start()
 	kept := make([]byte, 8*mebibyte)

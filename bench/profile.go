@@ -25,7 +25,7 @@ func profile(folder, contender, phase string) (end func()) {
 	}
 }
 
-// heapProfile writes down what the heap holds, likewise.
+// heapProfile writes a heap profile, if there is a folder for profiles.
 func heapProfile(folder, contender string) {
 	if file := profileFile(folder, contender, "heap"); file != nil {
 		defer file.Close()

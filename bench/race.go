@@ -18,6 +18,11 @@ type race struct {
 	targets   []report.Target
 	// scaled races are also held with other sizes than the data's.
 	scaled bool
+	// largestOnly has the race held with the largest of the chosen sizes and with no
+	// other.
+	largestOnly bool
+	// extra races are held only if -run names them: the documents do not show them.
+	extra bool
 	// targetSize is the size that the targets are for, 0 being the data's.
 	targetSize int
 	// paced has updates come a thousand a second, and not as fast as they are taken.
@@ -50,9 +55,9 @@ func (r race) formats() []replay.Format {
 	return formats
 }
 
-// dearer is the factor by which fewer updates are enough: JSON costs more and
-// leaves more garbage.
-func (r race) dearer() int {
+// updateDivisor is the factor by which fewer updates are enough: JSON costs more
+// and leaves more garbage.
+func (r race) updateDivisor() int {
 	if slices.Contains(r.formats(), replay.Custom) {
 		return 4
 	}

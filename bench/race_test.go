@@ -80,11 +80,52 @@ func TestQuickGivesWayToOtherFlags(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if o.count != 2 || !slices.Equal(o.sizes, []int{7, 0}) || o.out != "" || o.updates != quickUpdates {
+	if o.count != 2 || !slices.Equal(o.sizes, []int{7, 0}) {
 		t.Errorf("options %+v", o)
 	}
-	if o, err = parse(nil, io.Discard); err != nil || o.count != 3 || len(o.sizes) != 4 || o.out != "results" || len(o.races) != len(races) || len(o.scenarios) != len(scenarios) {
+	if o, err = parse(nil, io.Discard); err != nil || o.count != 3 || len(o.sizes) != 3 || o.out != "" || o.docs != "" || len(o.scenarios) != len(scenarios) {
 		t.Errorf("without flags: %+v, %v", o, err)
+	}
+}
+
+// Without -run, what the documents do not show is left out.
+func TestExtraRacesAreNamed(t *testing.T) {
+	named := func(args ...string) (names []string) {
+		o, err := parse(args, io.Discard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range o.races {
+			names = append(names, r.name)
+		}
+		for _, held := range o.trials {
+			names = append(names, held.name)
+		}
+		return names
+	}
+	if got := named(); slices.Contains(got, "metadata") || slices.Contains(got, "fieldpath") || !slices.Contains(got, "protobuf") {
+		t.Errorf("by default: %q", got)
+	}
+	if got := named("-run", "metadata|fieldpath"); !slices.Equal(got, []string{"metadata", "fieldpath"}) {
+		t.Errorf("by name: %q", got)
+	}
+}
+
+func TestSizesOfARace(t *testing.T) {
+	for _, test := range []struct {
+		race         race
+		chosen, want []int
+	}{
+		{race{scaled: true}, []int{0, 1000, 30000}, []int{0, 1000, 30000}},
+		{race{}, []int{0, 1000, 30000}, []int{0}},
+		{race{}, []int{1000, 30000}, nil},
+		{race{}, []int{1000}, []int{1000}},
+		{race{largestOnly: true}, []int{0, 1000, 30000}, []int{30000}},
+		{race{largestOnly: true}, []int{0}, []int{0}},
+	} {
+		if got := test.race.sizes(test.chosen); !slices.Equal(got, test.want) {
+			t.Errorf("%+v of %v: %v, want %v", test.race, test.chosen, got, test.want)
+		}
 	}
 }
 

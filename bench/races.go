@@ -65,7 +65,7 @@ var races = []race{
 		),
 	},
 	{
-		name: "disk", pods: podset.ReplicaSets, scaled: true, targetSize: 100_000, paced: true,
+		name: "disk", pods: podset.ReplicaSets, largestOnly: true, targetSize: 100_000, paced: true,
 		doc:     "Pods in protobuf, kept on disk too, after a restart; a thousand updates a second.",
 		entries: field("client-go", "tarn kube", "tarn disk first", "tarn disk", "tarn disk only first", "tarn disk only"),
 		targets: slices.Concat(
@@ -76,7 +76,7 @@ var races = []race{
 		),
 	},
 	{
-		name: "metadata", pods: podset.ReplicaSets,
+		name: "metadata", pods: podset.ReplicaSets, extra: true,
 		doc:     "The metadata of the same pods, in protobuf.",
 		entries: field("client-go metadata", "tarn metadata"),
 	},
@@ -87,13 +87,13 @@ var races = []race{
 		targets: limits("tarn kube", "client-go", notWorse),
 	},
 	{
-		name: "distinct-typed", pods: podset.Distinct,
+		name: "distinct-typed", pods: podset.Distinct, extra: true,
 		doc:     "Pods that have nothing in common, as a custom resource with a Go type.",
 		entries: field("client-go typed", "tarn typed"),
 		targets: limits("tarn typed", "client-go typed", notWorse),
 	},
 	{
-		name: "distinct-dynamic", pods: podset.Distinct,
+		name: "distinct-dynamic", pods: podset.Distinct, extra: true,
 		doc:     "Pods that have nothing in common, as a custom resource without a Go type.",
 		entries: field("client-go dynamic", "tarn dynamic"),
 		targets: limits("tarn dynamic", "client-go dynamic", notWorse),

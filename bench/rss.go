@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// resetPeakRSS has the kernel forget the largest resident size so far, and
-// returns the present one. Where it cannot, which is anywhere but on Linux, sizes
-// are 0.
+// resetPeakRSS resets the kernel's record of the largest resident size, and returns
+// the present size. On systems other than Linux sizes are 0.
 func resetPeakRSS() uint64 {
 	if os.WriteFile("/proc/self/clear_refs", []byte("5"), 0o200) != nil {
 		return 0
@@ -21,12 +20,12 @@ func peakRSS() uint64 { return status("VmHWM") }
 
 // memoryAvailable is how much memory programs can still allocate, 0 if the system
 // does not report it.
-func memoryAvailable() uint64 { return told("/proc/meminfo", "MemAvailable") }
+func memoryAvailable() uint64 { return sizeIn("/proc/meminfo", "MemAvailable") }
 
-func status(name string) uint64 { return told("/proc/self/status", name) }
+func status(name string) uint64 { return sizeIn("/proc/self/status", name) }
 
-// told reads a size in bytes from a line of the kernel.
-func told(path, name string) uint64 {
+// sizeIn reads a size, in bytes, from a file of /proc.
+func sizeIn(path, name string) uint64 {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return 0

@@ -13,12 +13,10 @@ import (
 // runRaces holds every chosen race with every chosen size.
 func (p *parent) runRaces(ctx context.Context) {
 	for _, r := range p.races {
-		for _, n := range p.sizes {
+		for _, n := range r.sizes(p.sizes) {
 			held := r
-			if beside := n != 0 && len(p.sizes) > 1; beside && !r.scaled {
-				continue
-			} else if beside {
-				held.entries = once(r.entries)
+			if n != 0 && len(p.sizes) > 1 && !r.largestOnly {
+				held.entries = forGrowth(r.entries)
 			}
 			result, err := p.hold(ctx, held, n)
 			if err != nil {
@@ -33,21 +31,37 @@ func (p *parent) runRaces(ctx context.Context) {
 	report.Growth(p.out, p.file.Races)
 }
 
-// once leaves out entries that run a contender again: how large the noise is shows
-// in one size.
-func once(entries []entry) []entry {
-	return slices.DeleteFunc(slices.Clone(entries), func(e entry) bool { return e.name != e.contender })
+// sizes are those of the chosen ones with which the race is held.
+func (r race) sizes(chosen []int) []int {
+	switch {
+	case r.largestOnly:
+		return []int{slices.Max(chosen)}
+	case r.scaled || len(chosen) == 1:
+		return chosen
+	case slices.Contains(chosen, 0):
+		return []int{0}
+	default:
+		return nil
+	}
+}
+
+// forGrowth leaves out what one size is enough for: a second run of the same
+// contender, which shows the noise, and contenders that list instead of streaming.
+func forGrowth(entries []entry) []entry {
+	return slices.DeleteFunc(slices.Clone(entries), func(e entry) bool {
+		return e.name != e.contender || len(e.made().Environment) > 0
+	})
 }
 
 // rounds are fewer for large collections, in which the noise averages out by
 // itself.
-func (p *parent) rounds(n int) int { return min(p.count, max(1, p.count*30_000/max(n, 1))) }
+func (p *parent) rounds(n int) int { return min(p.count, max(1, p.count*10_000/max(n, 1))) }
 
 // hold has the entries run in turn, round by round, against one server.
 func (p *parent) hold(ctx context.Context, r race, n int) (*report.Race, error) {
 	fmt.Fprintf(p.progress, "%s: preparing the server\n", r.name)
 	url, stop, err := startServer(ctx, replay.Config{
-		Data: p.data, Kind: r.pods, Pods: n, Updates: p.updates / r.dearer(), Formats: r.formats(), Gzip: p.gzip,
+		Data: p.data, Kind: r.pods, Pods: n, Updates: p.updates / r.updateDivisor(), Formats: r.formats(), Gzip: p.gzip,
 	})
 	if err != nil {
 		return nil, err
@@ -58,10 +72,11 @@ func (p *parent) hold(ctx context.Context, r race, n int) (*report.Race, error) 
 		return nil, err
 	}
 	p.file.Settings.Data = info.Origin
+	held := &report.Race{Name: r.name, Pods: info.Pods, DataSize: n == 0, Wire: map[string]int{}}
 	for format, size := range info.Bytes {
+		held.Wire[string(format)] = size / info.Pods
 		fmt.Fprintf(p.progress, "%s: %s objects (%s), %d bytes each in %s\n", r.name, report.Thousands(float64(info.Pods)), info.Origin, size/info.Pods, format)
 	}
-	held := &report.Race{Name: r.name, Pods: info.Pods}
 	if n == r.targetSize {
 		held.Targets = r.targets
 	}

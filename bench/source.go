@@ -22,7 +22,7 @@ import (
 //     keeps.
 //   - Lists honour limit and continue.
 //   - Watches honour sendInitialEvents, unless the source is made without
-//     streaming; then the informer is told so and lists.
+//     streaming; then the informer lists.
 //   - Every watch, once past its initial events, is handed to the scenario,
 //     which says what happens on it.
 type source struct {

@@ -13,7 +13,7 @@ func stalled() scenario {
 	t := traffic{keys: 1_000, updates: 300_000}
 	return scenario{
 		name: "stalled",
-		doc: fmt.Sprintf("One handler hangs on its first update of %s pods while %s updates come, each an object of its own; the heap is measured when the store shows the last of them. Then the handler goes on until it has seen every pod's final state.",
+		doc: fmt.Sprintf("One handler hangs on its first update of %s pods while %s updates come, each an object of its own; the heap is measured when the store shows the last of them. Then the handler continues until it has seen every pod's final state.",
 			report.Thousands(float64(t.keys)), report.Thousands(float64(t.updates))),
 		run: forAll(func(ctx context.Context, m *meter, create newInformer) error {
 			return runStalled(ctx, m, create, t)

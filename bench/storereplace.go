@@ -23,7 +23,7 @@ const (
 func storeReplace(objects int) trial {
 	t := trial{
 		name: "store-replace", objects: objects,
-		doc:     "The content of a store with three indexes is replaced, twice: first it is empty, then it has the same keys. Meanwhile somebody gets single pods.",
+		doc:     "The content of a store with three indexes is replaced, twice: first it is empty, then it has the same keys. Meanwhile another goroutine gets single pods.",
 		entries: storeRunners(func(m *meter, create func(int) store) error { return measureReplace(m, create, objects) }),
 	}
 	for _, name := range []string{ourDropIn, ourStore} {

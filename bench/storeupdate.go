@@ -36,9 +36,9 @@ const (
 
 // unshared is the floor: client-go's store, written by one, while the others make
 // slices of pods, as List does, and leave the store alone. What the writer loses
-// then it loses to Go and to the processor's caches: while the collector runs, who
-// allocates has to help it, and may have to wait behind all others for a processor
-// after that.
+// then it loses to Go and to the processor's caches: while the garbage collector
+// runs, a goroutine that allocates has to assist it, and may then have to wait for a
+// processor behind all others.
 const unshared = "unshared"
 
 func storeUpdate(objects int) trial {

@@ -16,6 +16,8 @@ type trial struct {
 	objects   int
 	entries   []runner
 	targets   []report.Target
+	// extra trials are held only if -run names them: the documents do not show them.
+	extra bool
 }
 
 // runner is a contender in a trial.
@@ -45,7 +47,7 @@ var effort = struct {
 	// updates come at a pace, for so long at most, and then without rest.
 	turns, updates int
 	paced, busy    time.Duration
-}{15 * time.Millisecond, 5, 100, 3 * time.Second, time.Second}
+}{15 * time.Millisecond, 2, 100, 1500 * time.Millisecond, time.Second}
 
 // within limits figures of one runner that are compared with no other.
 func within(runner string, atMost map[string]float64) []report.Target {

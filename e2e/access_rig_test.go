@@ -12,7 +12,7 @@ import (
 )
 
 // createReaderRole makes a role that may read pods.
-func (s *stage) createReaderRole() {
+func (s *testEnv) createReaderRole() {
 	s.Helper()
 	role := &rbacv1.Role{
 		ObjectMeta: metav1.ObjectMeta{Name: reader},
@@ -24,7 +24,7 @@ func (s *stage) createReaderRole() {
 }
 
 // grant gives the role to someone.
-func (s *stage) grant(to rbacv1.Subject) {
+func (s *testEnv) grant(to rbacv1.Subject) {
 	s.Helper()
 	binding := &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: reader},
@@ -38,7 +38,7 @@ func (s *stage) grant(to rbacv1.Subject) {
 
 // refusedWith waits until the server refuses a client: it remembers what it
 // decided before for some seconds.
-func (s *stage) refusedWith(config *rest.Config, expected func(error) bool) {
+func (s *testEnv) refusedWith(config *rest.Config, expected func(error) bool) {
 	s.Helper()
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {

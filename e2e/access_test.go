@@ -18,7 +18,7 @@ import (
 const reader = "reader"
 
 // accessRemoved: a user who may not read, then may, then may not for a while.
-func accessRemoved(s *stage) {
+func accessRemoved(s *testEnv) {
 	s.createReaderRole()
 	s.startPods(s.proxy.Through(s.server.Config(GuestToken)))
 	forbidden := func(h tarn.Health) bool { return apierrors.IsForbidden(h.Err) }
@@ -65,7 +65,7 @@ func accessRemoved(s *stage) {
 
 // tokenRotated: a token is revoked, and some time later there is another one in
 // the file that the client reads.
-func tokenRotated(s *stage) {
+func tokenRotated(s *testEnv) {
 	s.createReaderRole()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: reader}}
 	if _, err := s.server.Admin().CoreV1().ServiceAccounts(namespace).Create(s.Context(), account, metav1.CreateOptions{}); err != nil {

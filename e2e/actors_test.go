@@ -13,24 +13,24 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Actors are pods whose lives are the same on every server, amid those that the
-// churn changes as luck has it. Each round creates one, changes those that there
-// are, and deletes those that were created three rounds before. What a copy was
-// told of them, step by step, can be compared between servers.
+// Actors are pods that change in the same way on every server, while the churn
+// changes other pods at random. Each round creates one actor, changes the existing
+// ones, and deletes those that were created three rounds before. So the events of
+// actors can be compared between servers.
 
-// lifespan is in how many rounds an actor is there.
-const lifespan = 3
+// actorRounds is the number of rounds in which an actor exists.
+const actorRounds = 3
 
-// round makes the next round, and waits until every copy has followed. So one
-// round is one step, whatever happens in between.
-func (s *stage) round() {
+// round makes the next round, and waits until every copy has it. So one round is
+// one step in every copy.
+func (s *testEnv) round() {
 	s.Helper()
 	s.roundUnseen()
 	s.follow()
 }
 
 // follow waits until every copy has the actors as they are.
-func (s *stage) follow() {
+func (s *testEnv) follow() {
 	s.Helper()
 	for _, subject := range s.subjects {
 		if !subject.ours && s.peersLost {
@@ -42,14 +42,14 @@ func (s *stage) follow() {
 	}
 }
 
-// roundUnseen makes the next round while nobody can follow, or nobody is waited
-// for. A server that is away is waited for.
-func (s *stage) roundUnseen() {
+// roundUnseen makes the next round without waiting for the copies. If the server is
+// down, it waits for the server.
+func (s *testEnv) roundUnseen() {
 	s.Helper()
 	s.rounds++
 	pods := s.server.Admin().CoreV1().Pods(namespace)
 	var there []corev1.Pod
-	s.insist(promptly, func(ctx context.Context) error {
+	s.retry(promptly, func(ctx context.Context) error {
 		list, err := pods.List(ctx, metav1.ListOptions{LabelSelector: "app=" + actor})
 		if err == nil {
 			there = list.Items
@@ -58,8 +58,8 @@ func (s *stage) roundUnseen() {
 	})
 	change := fmt.Appendf(nil, `{"metadata":{"labels":{"round":"%d","colour":%q}}}`, s.rounds, colourOf(s.rounds))
 	for _, pod := range there {
-		s.insist(promptly, func(ctx context.Context) error {
-			if bornIn(pod.Name) > s.rounds-lifespan {
+		s.retry(promptly, func(ctx context.Context) error {
+			if roundOf(pod.Name) > s.rounds-actorRounds {
 				_, err := pods.Patch(ctx, pod.Name, types.MergePatchType, change, metav1.PatchOptions{})
 				return err
 			}
@@ -73,14 +73,14 @@ func (s *stage) roundUnseen() {
 	born := podOf(actor, fmt.Sprintf("%s-%d", actor, s.rounds))
 	born.Labels["round"], born.Labels["colour"] = strconv.Itoa(s.rounds), colourOf(s.rounds)
 	born.Spec.NodeName = nodeName(1 + s.rounds%2*2) // node-3 or node-1
-	s.insist(promptly, func(ctx context.Context) error {
+	s.retry(promptly, func(ctx context.Context) error {
 		_, err := pods.Create(ctx, born, metav1.CreateOptions{})
 		if apierrors.IsAlreadyExists(err) {
 			return nil
 		}
 		return err
 	})
-	s.insist(promptly, func(ctx context.Context) error {
+	s.retry(promptly, func(ctx context.Context) error {
 		pod, err := pods.Get(ctx, born.Name, metav1.GetOptions{})
 		if err == nil && pod.Status.Phase != corev1.PodRunning {
 			err = fmt.Errorf("%s is %s", pod.Name, pod.Status.Phase)
@@ -91,13 +91,13 @@ func (s *stage) roundUnseen() {
 
 func colourOf(round int) string { return []string{"red", "green", "blue"}[round%3] }
 
-func bornIn(name string) int {
+func roundOf(name string) int {
 	round, _ := strconv.Atoi(strings.TrimPrefix(name, actor+"-"))
 	return round
 }
 
-// followed says whether a copy, and its handler, have the actors as they are.
-func (s *stage) followed(subject *subject) error {
+// followed checks that the handler of a copy has the current state of the actors.
+func (s *testEnv) followed(subject *subject) error {
 	all, err := s.truth(s.Context())
 	if err != nil {
 		return err
@@ -112,15 +112,15 @@ func (s *stage) followed(subject *subject) error {
 		return some
 	}
 	same := func(a, b metav1.Object) bool { return describe(a) == describe(b) }
-	found := differences(actors(all), actors(subject.mirror.picture()), same)
+	found := differences(actors(all), actors(subject.mirror.objectsSeen()), same)
 	if len(found) > 0 {
 		return fmt.Errorf("the handler %s", strings.Join(found, ", "))
 	}
 	return nil
 }
 
-// mark is what tells the states of an actor, or of a custom resource, from each
-// other on every server; empty for what plays no part.
+// mark identifies the state of an actor, or of a custom resource, on every server;
+// it is empty for other objects.
 func mark(object metav1.Object) string {
 	if custom, ok := object.(*unstructured.Unstructured); ok {
 		size, _, _ := unstructured.NestedString(custom.Object, "spec", "size")

@@ -37,7 +37,7 @@ func TestMirrorFindsBrokenOrder(t *testing.T) {
 		}, ""},
 		{"added twice", func(m *mirror) { m.OnAdd(a1, true); m.OnAdd(a2, false) }, "a key that was there"},
 		{"updated before added", func(m *mirror) { m.OnUpdate(a1, a2) }, "a key that was not there"},
-		{"updated from what was never told", func(m *mirror) { m.OnAdd(a1, true); m.OnUpdate(a2, a2) }, "what was last told is"},
+		{"updated from a state that was never delivered", func(m *mirror) { m.OnAdd(a1, true); m.OnUpdate(a2, a2) }, "but the last event said"},
 		{"deleted twice", func(m *mirror) { m.OnAdd(a1, true); m.OnDelete(a1); m.OnDelete(a1) }, "a key that was not there"},
 		{"deleted without a state", func(m *mirror) { m.OnDelete(cache.DeletedFinalStateUnknown{Key: "a"}) }, "delete of a <nil>"},
 	} {
@@ -61,7 +61,7 @@ func TestMirrorNotesSteps(t *testing.T) {
 	m.OnUpdate(at("2", "1"), at("3", "2"))
 	m.OnDelete(at("4", "2"))
 	m.OnAdd(pod("other", "5", "v"), false)
-	if got := fmt.Sprint(m.lives()); got != "map[a:[add@1 update@2 delete@2]]" {
+	if got := fmt.Sprint(m.allSteps()); got != "map[a:[add@1 update@2 delete@2]]" {
 		t.Errorf("noted %s", got)
 	}
 }
@@ -81,7 +81,7 @@ func TestReasonsAreNoted(t *testing.T) {
 	}
 }
 
-func TestAccidentsAreLeftOut(t *testing.T) {
+func TestVolatileFieldsAreLeftOut(t *testing.T) {
 	one, other := pod("a", "1", "u"), pod("a", "2", "v")
 	other.Status.StartTime = new(metav1.Now())
 	other.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, LastTransitionTime: metav1.Now()}}
@@ -122,7 +122,7 @@ func TestDifferencesAreFound(t *testing.T) {
 	}
 }
 
-func TestStoryFindsWhatCannotBe(t *testing.T) {
+func TestHealthLogFindsViolations(t *testing.T) {
 	now := time.Now()
 	well := tarn.Health{State: tarn.StateWatching, Synced: true, Version: "5", LastContact: now, Watches: 1, Events: 2}
 	for _, test := range []struct {
@@ -134,28 +134,28 @@ func TestStoryFindsWhatCannotBe(t *testing.T) {
 		{"a declared rewind", func(h *tarn.Health) { h.Version, h.Rewinds = "4", 1 }, ""},
 		{"a silent rewind", func(h *tarn.Health) { h.Version = "4" }, "went back without a rewind"},
 		{"no longer synced", func(h *tarn.Health) { h.Synced = false }, "is no more"},
-		{"older words", func(h *tarn.Health) { h.LastContact = now.Add(-time.Second) }, "older than the one before"},
+		{"older contact", func(h *tarn.Health) { h.LastContact = now.Add(-time.Second) }, "older than the one before"},
 		{"waiting for nothing", func(h *tarn.Health) { h.State = tarn.StateWaiting }, "for no reason"},
 		{"failing since never", func(h *tarn.Health) { h.Err, h.Failures = errors.New("x"), 1 }, "since never"},
 		{"forgotten events", func(h *tarn.Health) { h.Events = 1 }, "a counter went back"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			said := well
-			s := &story{health: func() tarn.Health { return said }}
-			s.look()
+			s := &healthLog{health: func() tarn.Health { return said }}
+			s.sample()
 			test.then(&said)
-			s.look()
+			s.sample()
 			checkComplaint(t, s.complaints(), test.want)
 		})
 	}
 }
 
-// checkComplaint checks that there is a complaint with these words, or none at
-// all if there are no words.
-func checkComplaint(t *testing.T, complaints []string, words string) {
+// checkComplaint checks that there is a complaint with this text, or none at all if
+// the text is empty.
+func checkComplaint(t *testing.T, complaints []string, text string) {
 	t.Helper()
 	all := strings.Join(complaints, "\n")
-	if (words == "") != (all == "") || !strings.Contains(all, words) {
-		t.Errorf("complaints are %q; wanted %q", all, words)
+	if (text == "") != (all == "") || !strings.Contains(all, text) {
+		t.Errorf("complaints are %q; wanted %q", all, text)
 	}
 }

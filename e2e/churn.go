@@ -21,13 +21,12 @@ const (
 	// Of a hundred writes these create and delete. More are deleted: since the
 	// pods of Deployments come back, it is the others that then stay bounded.
 	createShare, deleteShare = 8, 12
-	// churnGlance is for how many writes a worker goes by the pods it saw.
-	churnGlance = 25
+	// writesPerList is the number of writes between two lists of the pods.
+	writesPerList = 25
 )
 
-// Churn changes, labels, deletes and creates the pods of a namespace without
-// pause, but for those that have a part to play. It does not mind failures: the
-// server may be away on purpose.
+// Churn changes, labels, deletes and creates the pods of a namespace all the time,
+// except the actors. It ignores failures: the server may be down on purpose.
 type Churn struct {
 	client    kubernetes.Interface
 	namespace string
@@ -63,7 +62,7 @@ func (c *Churn) Writes() int64 { return c.writes.Load() }
 func (e *Endpoint) WaitWrites(churn *Churn, n int64) {
 	e.t.Helper()
 	until := churn.Writes() + n
-	// How long that takes is the machine's affair, and not what is tested.
+	// How long that takes depends on the machine, and is not under test.
 	e.eventually(5*time.Minute, func(context.Context) error {
 		if done := churn.Writes(); done < until {
 			return fmt.Errorf("%d of %d writes", done-until+n, n)
@@ -82,8 +81,8 @@ func (c *Churn) Stop() {
 func (c *Churn) run(ctx context.Context, worker int) {
 	random := rand.New(rand.NewPCG(1, uint64(worker)))
 	for round := 0; ctx.Err() == nil; round++ {
-		names := c.glance(ctx)
-		for i := range churnGlance {
+		names := c.podNames(ctx)
+		for i := range writesPerList {
 			if err := c.write(ctx, random, names, fmt.Sprintf("bare-%d-%d-%d", worker, round, i)); err == nil {
 				c.writes.Add(1)
 			}
@@ -96,9 +95,8 @@ func (c *Churn) run(ctx context.Context, worker int) {
 	}
 }
 
-// glance lists the names of the pods that there are, as the server remembers
-// them.
-func (c *Churn) glance(ctx context.Context) []string {
+// podNames lists the names of the pods, from the server's watch cache.
+func (c *Churn) podNames(ctx context.Context) []string {
 	list, err := c.client.CoreV1().Pods(c.namespace).List(ctx, metav1.ListOptions{ResourceVersion: "0", LabelSelector: "app!=" + actor})
 	if err != nil {
 		return nil
@@ -114,13 +112,13 @@ func (c *Churn) glance(ctx context.Context) []string {
 // pods of Deployments are made anew by the controller-manager.
 func (c *Churn) write(ctx context.Context, random *rand.Rand, names []string, fresh string) error {
 	pods := c.client.CoreV1().Pods(c.namespace)
-	dice := random.IntN(100)
-	if len(names) == 0 || dice < createShare {
+	choice := random.IntN(100)
+	if len(names) == 0 || choice < createShare {
 		_, err := pods.Create(ctx, barePod(fresh), metav1.CreateOptions{})
 		return err
 	}
 	name := names[random.IntN(len(names))]
-	if dice < createShare+deleteShare {
+	if choice < createShare+deleteShare {
 		return pods.Delete(ctx, name, metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))})
 	}
 	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"churn":"%d"},"labels":{"colour":"%s"}}}`,

@@ -22,7 +22,7 @@ var (
 
 // customResource: a resource is defined, used, removed while it is watched, and
 // defined again.
-func customResource(s *stage) {
+func customResource(s *testEnv) {
 	config := s.server.Config(AdminToken)
 	config.ContentConfig = rest.ContentConfig{} // custom resources are not served in protobuf
 	client, err := dynamic.NewForConfig(config)
@@ -70,7 +70,7 @@ func customResource(s *stage) {
 	s.converge(recovery)
 }
 
-func (s *stage) define(client dynamic.Interface) {
+func (s *testEnv) define(client dynamic.Interface) {
 	s.Helper()
 	definition := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1",
@@ -89,11 +89,11 @@ func (s *stage) define(client dynamic.Interface) {
 		},
 	}}
 	// The old definition may still be on its way out.
-	s.insist(time.Minute, func(ctx context.Context) error {
+	s.retry(time.Minute, func(ctx context.Context) error {
 		_, err := client.Resource(definitions).Create(ctx, definition, metav1.CreateOptions{})
 		return err
 	})
-	s.insist(time.Minute, func(ctx context.Context) error {
+	s.retry(time.Minute, func(ctx context.Context) error {
 		_, err := client.Resource(widgets).List(ctx, metav1.ListOptions{})
 		return err
 	})
@@ -101,9 +101,9 @@ func (s *stage) define(client dynamic.Interface) {
 
 // putWidget creates or changes a widget. A resource that has just been defined
 // can be listed a little earlier than written.
-func (s *stage) putWidget(client dynamic.Interface, i int, size string) {
+func (s *testEnv) putWidget(client dynamic.Interface, i int, size string) {
 	s.Helper()
-	s.insist(30*time.Second, func(ctx context.Context) error {
+	s.retry(30*time.Second, func(ctx context.Context) error {
 		existing, err := client.Resource(widgets).Get(ctx, widgetName(i), metav1.GetOptions{})
 		if err == nil {
 			existing.Object["spec"] = map[string]any{"size": size}

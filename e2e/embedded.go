@@ -25,12 +25,12 @@ import (
 // run: pods are made by hand.
 type Embedded struct {
 	*Endpoint
-	api         *apiserver.Server
-	door        *door
-	certificate tls.Certificate
-	http        *http.Server  // of the last start
-	entrance    *entrance     // of the same
-	ended       chan struct{} // closed when http has
+	api             *apiserver.Server
+	authorizer      *authorizer
+	certificate     tls.Certificate
+	http            *http.Server     // of the last start
+	trackedListener *trackedListener // of the same
+	ended           chan struct{}    // closed when http has
 }
 
 // StartEmbedded brings the server up. It ends with the test.
@@ -53,7 +53,7 @@ func StartEmbedded(t testing.TB) *Embedded {
 		e.Kill()
 		e.api.Close()
 	})
-	e.door = newDoor(t, e.api)
+	e.authorizer = newAuthorizer(t, e.api)
 	e.listen()
 	return e
 }
@@ -66,14 +66,14 @@ func (e *Embedded) listen() {
 		e.t.Fatal(err)
 	}
 	server, ended := &http.Server{
-		Handler:   e.door,
+		Handler:   e.authorizer,
 		TLSConfig: &tls.Config{Certificates: []tls.Certificate{e.certificate}},
 		ErrorLog:  log.New(io.Discard, "", 0), // clients are cut off on purpose
 	}, make(chan struct{})
-	e.http, e.entrance, e.ended = server, &entrance{Listener: listener}, ended
+	e.http, e.trackedListener, e.ended = server, &trackedListener{Listener: listener}, ended
 	go func() {
 		defer close(ended)
-		_ = server.ServeTLS(e.entrance, "", "") // says that it was closed
+		_ = server.ServeTLS(e.trackedListener, "", "") // says that it was closed
 	}()
 }
 
@@ -82,45 +82,45 @@ func (e *Embedded) Kill() {
 	if e.http == nil {
 		return
 	}
-	e.entrance.reset()
+	e.trackedListener.reset()
 	_ = e.http.Close()
 	<-e.ended
 }
 
-// entrance remembers the connections that came through, so that they can end as
-// those of a program that crashed.
-type entrance struct {
+// trackedListener keeps the accepted connections, so that they can be reset, as
+// when the server crashes.
+type trackedListener struct {
 	net.Listener
 	mu     sync.Mutex
-	shut   bool
-	passed []net.Conn
+	closed bool
+	conns  []net.Conn
 }
 
-func (e *entrance) Accept() (net.Conn, error) {
+func (e *trackedListener) Accept() (net.Conn, error) {
 	conn, err := e.Listener.Accept()
 	if err != nil {
 		return nil, err
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.passed = append(e.passed, conn)
-	if e.shut {
+	e.conns = append(e.conns, conn)
+	if e.closed {
 		reset(conn)
 	}
 	return conn, nil
 }
 
-func (e *entrance) reset() {
+func (e *trackedListener) reset() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.shut = true
-	for _, conn := range e.passed {
+	e.closed = true
+	for _, conn := range e.conns {
 		reset(conn)
 	}
 }
 
-// Start listens again. When the real server comes back it writes a lease, and has
-// lost what it remembered of before, although etcd has it; so has this one.
+// Start listens again. A real server writes a lease when it is back, and its watch
+// cache has lost all history, although etcd has it. This does the same.
 func (e *Embedded) Start() {
 	e.t.Helper()
 	lease := &coordinationv1.Lease{
@@ -134,10 +134,10 @@ func (e *Embedded) Start() {
 	e.listen()
 }
 
-// Compact forgets everything before now.
+// Compact removes all history before now.
 func (e *Embedded) Compact() { e.api.Compact() }
 
-// Snapshot writes down the state.
+// Snapshot saves the state, and returns a function that restores it.
 func (e *Embedded) Snapshot() (restore func()) {
 	snapshot := e.api.Snapshot()
 	return func() {
@@ -189,8 +189,8 @@ func (e *Embedded) Settle(namespace string) {
 
 // IssueToken returns a token of an account.
 func (e *Embedded) IssueToken(namespace, account, name string) string {
-	return e.door.issue(namespace, account, name)
+	return e.authorizer.issue(namespace, account, name)
 }
 
-// RevokeToken makes a token worthless.
-func (e *Embedded) RevokeToken(_, name string) { e.door.revoke(name) }
+// RevokeToken makes a token invalid.
+func (e *Embedded) RevokeToken(_, name string) { e.authorizer.revoke(name) }

@@ -28,8 +28,8 @@ func (f *failures) note(_ context.Context, _ *cache.Reflector, err error) {
 	f.notes = append(f.notes, failure{time.Now(), err})
 }
 
-// had says whether there was a failure of a kind.
-func (f *failures) had(target error) bool {
+// includes says whether there was a failure of a kind.
+func (f *failures) includes(target error) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, n := range f.notes {

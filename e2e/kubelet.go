@@ -26,9 +26,8 @@ const (
 // Kubelet does what scheduler and kubelets would: every pending pod is bound to
 // a node, and its status says that it runs.
 //
-// It asks for pending pods again and again instead of watching. So it owes
-// nothing to the code under test, and nothing that happens to the server
-// confuses it for longer than one round.
+// It lists pending pods in a loop instead of watching. So it does not depend on
+// the code under test, and recovers from every server failure in the next round.
 type Kubelet struct {
 	client kubernetes.Interface
 	cancel context.CancelFunc

@@ -10,8 +10,8 @@ import (
 
 // Whatever a test starts, it ends; scenarios check it one by one as well.
 func TestMain(m *testing.M) {
-	if told := os.Getenv(lifeVariable); told != "" {
-		fmt.Fprintln(os.Stderr, runLife(told, os.Stdin, os.Stdout))
+	if told := os.Getenv(childVariable); told != "" {
+		fmt.Fprintln(os.Stderr, runChild(told, os.Stdin, os.Stdout))
 		os.Exit(1)
 	}
 	goleak.VerifyTestMain(m)

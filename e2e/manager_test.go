@@ -22,7 +22,7 @@ import (
 // reconciler reads pods through the cache and writes a label to each.
 func TestManager(t *testing.T) { onEach(t, 50, managed) }
 
-func managed(s *stage) {
+func managed(s *testEnv) {
 	t := s.T
 	ctrl.SetLogger(logr.Discard())
 	manager, err := ctrl.NewManager(s.server.Config(AdminToken), ctrl.Options{

@@ -18,7 +18,7 @@ func TestManyPods(t *testing.T) {
 	onEach(t, pods, copiedInTurn)
 }
 
-func copiedInTurn(s *stage) {
+func copiedInTurn(s *testEnv) {
 	all := selection{namespace: namespace}
 	for _, k := range podKinds(all) {
 		began := time.Now()

@@ -10,16 +10,15 @@ import (
 	"github.com/tarnproject/tarn/cache"
 )
 
-// mirror is what a controller has: a handler that builds its own picture from
-// what it is told. The picture must come to equal the store, and every step must
-// fit to the one before.
+// mirror is a handler that builds its own copy from events, as a controller does.
+// Its copy must become equal to the store, and every event must fit the one before.
 type mirror struct {
 	mu      sync.Mutex
 	objects map[string]metav1.Object
 	broken  []string
 	// adds, updates and deletes count the steps.
 	adds, updates, deletes int
-	// steps are those of the objects that play a part, by key.
+	// steps are the events of actors and custom resources, by key.
 	steps map[string][]string
 }
 
@@ -37,7 +36,7 @@ func (m *mirror) OnAdd(obj any, _ bool) {
 	key := keyOf(object)
 	m.step("add", key, object)
 	if last, ok := m.objects[key]; ok {
-		m.blame("add of %s for a key that was there as %s", describe(object), describe(last))
+		m.addViolation("add of %s for a key that was there as %s", describe(object), describe(last))
 	}
 	m.objects[key] = object
 }
@@ -53,9 +52,9 @@ func (m *mirror) OnUpdate(oldObj, newObj any) {
 	}
 	switch last, ok := m.objects[key]; {
 	case !ok:
-		m.blame("update to %s for a key that was not there", describe(object))
+		m.addViolation("update to %s for a key that was not there", describe(object))
 	case describe(last) != describe(before):
-		m.blame("update to %s from %s, but what was last told is %s", describe(object), describe(before), describe(last))
+		m.addViolation("update to %s from %s, but the last event said %s", describe(object), describe(before), describe(last))
 	}
 	m.objects[key] = object
 }
@@ -69,53 +68,53 @@ func (m *mirror) OnDelete(obj any) {
 	}
 	object, ok := obj.(metav1.Object)
 	if !ok {
-		m.blame("delete of a %T", obj)
+		m.addViolation("delete of a %T", obj)
 		return
 	}
 	key := keyOf(object)
 	m.step("delete", key, object)
 	if _, ok := m.objects[key]; !ok {
-		m.blame("delete of %s, a key that was not there", describe(object))
+		m.addViolation("delete of %s, a key that was not there", describe(object))
 	}
 	delete(m.objects, key)
 }
 
-// step notes what happened to an object that plays a part.
+// step records an event of an actor or custom resource.
 func (m *mirror) step(what, key string, object metav1.Object) {
 	if state := mark(object); state != "" {
 		m.steps[key] = append(m.steps[key], what+"@"+state)
 	}
 }
 
-// lives returns the steps that were noted, by key.
-func (m *mirror) lives() map[string][]string {
+// allSteps returns the recorded steps, by key.
+func (m *mirror) allSteps() map[string][]string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return maps.Clone(m.steps)
 }
 
-// picture is what the handler thinks is there.
-func (m *mirror) picture() map[string]metav1.Object {
+// objectsSeen are the objects that exist according to the events.
+func (m *mirror) objectsSeen() map[string]metav1.Object {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return maps.Clone(m.objects)
 }
 
-// blame records an invalid step. The first few are enough.
-func (m *mirror) blame(format string, args ...any) {
+// addViolation records an invalid event. The first few are enough.
+func (m *mirror) addViolation(format string, args ...any) {
 	if len(m.broken) < 10 {
 		m.broken = append(m.broken, fmt.Sprintf(format, args...))
 	}
 }
 
-// differences compares the picture with a store's content.
+// differences compares the objects seen with a store's content.
 func (m *mirror) differences(store map[string]metav1.Object) []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return differences(store, m.objects, func(a, b metav1.Object) bool { return describe(a) == describe(b) })
 }
 
-// complaints returns the steps that did not fit.
+// complaints returns the events that did not fit.
 func (m *mirror) complaints() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -132,7 +131,7 @@ func keyOf(object metav1.Object) string {
 	return cache.MetaObjectToName(object).String()
 }
 
-// describe tells one state of an object from every other.
+// describe identifies one state of an object.
 func describe(object metav1.Object) string {
 	return fmt.Sprintf("%s@%s (%s)", keyOf(object), object.GetResourceVersion(), object.GetUID())
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // connectionsCut: the network resets connections all the time.
-func connectionsCut(s *stage) {
+func connectionsCut(s *testEnv) {
 	s.watchPodsByProxy()
 	before := map[string]int64{}
 	for _, subject := range s.ours() {
@@ -19,7 +19,7 @@ func connectionsCut(s *stage) {
 		s.server.WaitWrites(churn, 20)
 		s.proxy.Cut()
 	}
-	for range 2 { // so that everybody has a watch again, and not only the state
+	for range 2 { // so that every copy has a watch again, and not only the state
 		s.round()
 	}
 	s.proxy.Refuse()
@@ -42,9 +42,9 @@ func connectionsCut(s *stage) {
 const pingFails = 45 * time.Second
 
 // connectionsFrozen: connections stay open and carry nothing. Over HTTP/2 the
-// client's pings find that out; until then nobody can know, but the age of the
-// copy tells how much it may have missed.
-func connectionsFrozen(s *stage) {
+// client's pings detect that. Until then the failure is not visible, but Health
+// shows the age of the copy.
+func connectionsFrozen(s *testEnv) {
 	s.watchPodsByProxy()
 	s.round()
 	churn := s.server.StartChurn(namespace)
@@ -66,10 +66,9 @@ func connectionsFrozen(s *stage) {
 	s.converge(recovery)
 }
 
-// connectionsFrozenUnpinged: the same over HTTP/1.1, where nothing below us
-// pings, as behind a proxy that answers pings itself. Only the absence of
-// bookmarks tells.
-func connectionsFrozenUnpinged(s *stage) {
+// connectionsFrozenUnpinged: the same over HTTP/1.1, which has no pings, as behind
+// a proxy that answers pings itself. Only missing bookmarks show the failure.
+func connectionsFrozenUnpinged(s *testEnv) {
 	config := s.proxy.Through(s.server.Config(AdminToken))
 	config.NextProtos = []string{"http/1.1"}
 	s.startPods(config)
@@ -84,15 +83,16 @@ func connectionsFrozenUnpinged(s *stage) {
 	s.settle(churn)
 	frozen := time.Now()
 	for _, subject := range s.ours() {
-		subject.healthBecomes(s.T, time.Until(frozen.Add(4*time.Minute)), "it heard the server again", func(h tarn.Health) bool {
+		subject.healthBecomes(s.T, time.Until(frozen.Add(4*time.Minute)), "it has contact with the server again", func(h tarn.Health) bool {
 			return h.LastContact.After(frozen)
 		})
-		// Health says it only until the server has answered, which takes a
-		// moment. A copy that has seen no bookmark yet, as those that began with a
-		// list, cannot tell silence from quiet, and makes no noise about it.
-		if subject.streams && !subject.failures.had(tarn.ErrSilent) {
-			s.Errorf("%s: its error handler was not told that the watch fell silent", subject.name)
+		// Health shows it only until the server has answered, which takes a moment. A
+		// copy that has seen no bookmark yet, such as one that began with a list,
+		// cannot distinguish a silent watch from a quiet collection, and reports no
+		// error.
+		if subject.streams && !subject.failures.includes(tarn.ErrSilent) {
+			s.Errorf("%s: its error handler did not get the error of a silent watch", subject.name)
 		}
 	}
-	s.convergeOurs(recovery, "it has no notion of silence")
+	s.convergeOurs(recovery, "it does not detect silent watches")
 }

@@ -18,10 +18,10 @@ import (
 
 var record = flag.Bool("record", false, "write down what is observed on the real server, and do not compare it")
 
-// compareObserved holds what a scenario showed against what it showed on the real
-// server when that was written down. So every server is compared with the real
-// one, also where that is not at hand.
-func (s *stage) compareObserved(scenario, server string) {
+// compareObserved compares what a scenario showed with the recording from the real
+// server. So every server is compared with the real one, also where the real one
+// is not available.
+func (s *testEnv) compareObserved(scenario, server string) {
 	s.Helper()
 	if s.Failed() {
 		return // it has shown enough
@@ -44,9 +44,9 @@ func (s *stage) compareObserved(scenario, server string) {
 }
 
 // observed is what the scenario has shown, without what differs from run to run:
-// names that the server made up, times, versions, and how often things were tried.
-// Copies that saw the same stand together.
-func (s *stage) observed() string {
+// generated names, times, versions and the number of retries. Copies that saw the
+// same are grouped.
+func (s *testEnv) observed() string {
 	byView := map[string][]string{}
 	var views []string
 	for _, subject := range s.subjects {
@@ -65,7 +65,7 @@ func (s *stage) observed() string {
 }
 
 // view is what one copy saw.
-func (s *stage) view(subject *subject) string {
+func (s *testEnv) view(subject *subject) string {
 	var b strings.Builder
 	line := func(name string, words []string) {
 		if len(words) > 0 {
@@ -78,7 +78,7 @@ func (s *stage) view(subject *subject) string {
 		line("began", []string{"with a list"})
 	}
 	if !subject.ours && s.peersLost {
-		return b.String() // what became of it is a matter of luck
+		return b.String() // its result is random
 	}
 	reasons := subject.failures.reasons()
 	if s.mayExpire {
@@ -99,7 +99,7 @@ func (s *stage) view(subject *subject) string {
 		ending = "wrong"
 	}
 	line("ended", []string{ending})
-	steps := subject.mirror.lives()
+	steps := subject.mirror.allSteps()
 	for _, key := range slices.Sorted(maps.Keys(steps)) {
 		line(key, steps[key])
 	}
@@ -110,9 +110,9 @@ func without(words []string, word string) []string {
 	return slices.DeleteFunc(words, func(w string) bool { return w == word })
 }
 
-// causes are why a copy read the whole state, each once. The end of a watch is one
-// only if the server had a hand in it: of a connection that broke, it is a matter
-// of luck whether that was at a moment at which there was nothing to go on from.
+// causes are the reasons for which a copy read the whole state, each once. The end
+// of a watch counts only if the server reported an error: when a connection
+// breaks, it is random whether the watch had a version to resume from.
 func causes(lists map[string]int64, told bool) []string {
 	var found []string
 	for _, cause := range slices.Sorted(maps.Keys(lists)) {
@@ -123,9 +123,8 @@ func causes(lists map[string]int64, told bool) []string {
 	return found
 }
 
-// reasons are what the server said, or what was found out about it, each once.
-// That it could not be reached is not among them: whether that is noticed depends
-// on who was asking just then.
+// reasons are the kinds of errors of the server, each once. Connection errors are
+// left out: whether they occur depends on which request was under way.
 func (f *failures) reasons() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

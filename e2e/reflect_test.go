@@ -21,7 +21,7 @@ import (
 // unstructured, and metadata alone. After a churn each shows what the server has.
 func TestReflect(t *testing.T) { onEach(t, 50, reflects) }
 
-func reflects(s *stage) {
+func reflects(s *testEnv) {
 	t := s.T
 	s.server.Namespace("other")
 	config := s.server.Config(AdminToken)
@@ -109,7 +109,7 @@ func contentOf[T metav1.Object](replica *tarn.Replica[T]) func() map[string]meta
 }
 
 // equals waits until a content has the same states as the server.
-func (s *stage) equals(name string, content func() map[string]metav1.Object) {
+func (s *testEnv) equals(name string, content func() map[string]metav1.Object) {
 	s.Helper()
 	err := eventually(s.T, promptly, func() error {
 		want, err := truthOfPods(s.server.Admin(), selection{namespace: namespace})(s.Context())

@@ -18,21 +18,20 @@ import (
 	"github.com/tarnproject/tarn"
 )
 
-// A process that keeps its copies on disk is killed in the midst of a churn, the
-// cluster changes, and the next process goes on from the disk: it asks which
-// cluster that is, for its version, and watches. It reads the state only if its
-// version was compacted. Handlers are told what the disk had, and then what
-// differs.
+// A process that keeps its copies on disk is killed during a churn, the cluster
+// changes, and the next process resumes from disk: it asks which cluster it talks
+// to, probes the version, and watches. It reads the whole state only if its
+// version was compacted. Handlers get what was on disk, and then the differences.
 func TestRestart(t *testing.T) { onEach(t, 60, restarts) }
 
-func restarts(s *stage) {
+func restarts(s *testEnv) {
 	s.truth = truthOfPods(s.server.Admin(), selection{namespace: namespace})
 	kubeconfig, dir := s.server.writeKubeconfig(s.TempDir()), filepath.Join(s.TempDir(), "replica")
 	churn := s.server.StartChurn(namespace)
 	s.server.WaitWrites(churn, 100)
 
-	first := s.begin(kubeconfig, dir)
-	for range lifespan {
+	first := s.startDurable(kubeconfig, dir)
+	for range actorRounds {
 		s.roundUnseen()
 	}
 	first.isOnDisk()
@@ -40,11 +39,11 @@ func restarts(s *stage) {
 
 	s.roundUnseen()
 	s.server.WaitWrites(churn, 200)
-	second := s.begin(kubeconfig, dir)
+	second := s.startDurable(kubeconfig, dir)
 	s.settle(churn)
 	second.equals()
-	second.asked("cluster probe watch")
-	second.told(
+	second.requested("cluster probe watch")
+	second.handlerSaw(
 		"stage/actor-1: add@3 delete@3", // while nobody was there
 		"stage/actor-2: add@3 update@4",
 		"stage/actor-3: add@3 update@4",
@@ -61,11 +60,11 @@ func restarts(s *stage) {
 	s.server.Compact()
 	s.server.Start()
 	s.server.WaitWrites(churn, 200)
-	third := s.begin(kubeconfig, dir)
+	third := s.startDurable(kubeconfig, dir)
 	s.settle(churn)
 	third.equals()
-	third.asked("cluster probe watch stream") // the stream goes on as a watch
-	third.told(
+	third.requested("cluster probe watch stream") // the stream continues as a watch
+	third.handlerSaw(
 		"stage/actor-2: add@4 delete@4",
 		"stage/actor-3: add@4 delete@4",
 		"stage/actor-4: add@4 update@6", // round 5 is history
@@ -74,24 +73,24 @@ func restarts(s *stage) {
 	)
 }
 
-// keeper is a process with copies on disk, as the test sees it.
-type keeper struct {
-	*stage
+// durableProcess is a child process with copies on disk.
+type durableProcess struct {
+	*testEnv
 	command *exec.Cmd
 	ask     io.WriteCloser
 	answers *bufio.Reader
 	ended   bool
 }
 
-// begin starts a process and waits until its copies are synced.
-func (s *stage) begin(kubeconfig, dir string) *keeper {
+// startDurable starts a process and waits until its copies are synced.
+func (s *testEnv) startDurable(kubeconfig, dir string) *durableProcess {
 	s.Helper()
-	told, err := json.Marshal(life{kubeconfig, dir})
+	told, err := json.Marshal(childInput{kubeconfig, dir})
 	if err != nil {
 		s.Fatal(err)
 	}
-	k := &keeper{stage: s, command: exec.Command(os.Args[0])}
-	k.command.Env = append(os.Environ(), lifeVariable+"="+string(told))
+	k := &durableProcess{testEnv: s, command: exec.Command(os.Args[0])}
+	k.command.Env = append(os.Environ(), childVariable+"="+string(told))
 	words := &transcript{}
 	k.command.Stderr = words
 	answers, err1 := k.command.StdoutPipe()
@@ -115,8 +114,8 @@ func (s *stage) begin(kubeconfig, dir string) *keeper {
 	return k
 }
 
-// kill ends the process by a signal that it is not told of.
-func (k *keeper) kill() {
+// kill ends the process by SIGKILL.
+func (k *durableProcess) kill() {
 	if !k.ended {
 		k.ended = true
 		_ = k.command.Process.Kill()
@@ -124,8 +123,8 @@ func (k *keeper) kill() {
 	}
 }
 
-// reports asks how the copies stand.
-func (k *keeper) reports() map[string]report {
+// reports asks the process for the state of its copies.
+func (k *durableProcess) reports() map[string]report {
 	k.Helper()
 	_, err := fmt.Fprintln(k.ask)
 	var line []byte
@@ -139,8 +138,8 @@ func (k *keeper) reports() map[string]report {
 	return all
 }
 
-// each waits until every copy is as it should be.
-func (k *keeper) each(within time.Duration, what string, right func(report) error) {
+// each waits until right returns no error for any copy.
+func (k *durableProcess) each(within time.Duration, what string, right func(report) error) {
 	k.Helper()
 	err := eventually(k.T, within, func() (err error) {
 		for name, r := range k.reports() {
@@ -155,8 +154,8 @@ func (k *keeper) each(within time.Duration, what string, right func(report) erro
 	}
 }
 
-// isOnDisk waits until everything that was written until now is.
-func (k *keeper) isOnDisk() {
+// isOnDisk waits until everything written so far is on disk.
+func (k *durableProcess) isOnDisk() {
 	k.Helper()
 	now := tarn.Version(fmt.Sprint(k.server.Revision()))
 	k.each(promptly, "on disk", func(r report) error {
@@ -169,7 +168,7 @@ func (k *keeper) isOnDisk() {
 
 // equals waits until stores and handlers have what the server has, and nothing
 // else.
-func (k *keeper) equals() {
+func (k *durableProcess) equals() {
 	k.Helper()
 	k.each(recovery, "right", func(r report) error {
 		objects, err := k.truth(k.Context())
@@ -186,13 +185,13 @@ func (k *keeper) equals() {
 	})
 	for name, r := range k.reports() {
 		for _, complaint := range r.Complaints {
-			k.Errorf("%s: its handler was told: %s", name, complaint)
+			k.Errorf("%s: its handler got: %s", name, complaint)
 		}
 	}
 }
 
-// asked checks what the server was asked.
-func (k *keeper) asked(want string) {
+// requested checks the requests to the server.
+func (k *durableProcess) requested(want string) {
 	k.Helper()
 	for name, r := range k.reports() {
 		if asked := strings.Join(r.Asked, " "); asked != want {
@@ -201,8 +200,8 @@ func (k *keeper) asked(want string) {
 	}
 }
 
-// told checks what handlers were told of the actors.
-func (k *keeper) told(want ...string) {
+// handlerSaw checks the handlers' events of actors.
+func (k *durableProcess) handlerSaw(want ...string) {
 	k.Helper()
 	for name, r := range k.reports() {
 		var steps []string
@@ -210,7 +209,7 @@ func (k *keeper) told(want ...string) {
 			steps = append(steps, key+": "+strings.Join(r.Steps[key], " "))
 		}
 		if !slices.Equal(steps, want) {
-			k.Errorf("%s: its handler was told\n\t%s\nwant\n\t%s", name, strings.Join(steps, "\n\t"), strings.Join(want, "\n\t"))
+			k.Errorf("%s: its handler got\n\t%s\nwant\n\t%s", name, strings.Join(steps, "\n\t"), strings.Join(want, "\n\t"))
 		}
 	}
 }

@@ -8,7 +8,7 @@ import "testing"
 var scenarios = []struct {
 	name string
 	pods int
-	play func(*stage)
+	play func(*testEnv)
 	// slow ones wait for a minute or more, for pings or for client-go to read a
 	// file again, and are left out with -short.
 	slow bool
@@ -32,7 +32,7 @@ func TestScenarios(t *testing.T) {
 			if scenario.slow && testing.Short() {
 				t.Skip("it waits for a minute or more")
 			}
-			onEach(t, scenario.pods, func(s *stage) {
+			onEach(t, scenario.pods, func(s *testEnv) {
 				scenario.play(s)
 				s.compareObserved(scenario.name, s.on)
 			})

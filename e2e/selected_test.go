@@ -9,14 +9,14 @@ import (
 
 // selectedByLabels: pods that are painted another colour leave a selection or
 // enter it, which must look like a delete or an add.
-func selectedByLabels(s *stage) {
+func selectedByLabels(s *testEnv) {
 	s.selected(selection{namespace: namespace, labels: "colour!=blue,app!=bare"}, func(name string, i int) error {
 		return s.patch(name, fmt.Sprintf(`{"metadata":{"labels":{"colour":"%s"}}}`, []string{"red", "green", "blue"}[i%3]))
 	})
 }
 
 // selectedByFields: pods leave the selection of what runs when they fail.
-func selectedByFields(s *stage) {
+func selectedByFields(s *testEnv) {
 	s.selected(selection{namespace: namespace, fields: "status.phase=Running,spec.nodeName!=node-3"}, func(name string, i int) error {
 		if i%5 != 0 {
 			return nil
@@ -26,7 +26,7 @@ func selectedByFields(s *stage) {
 }
 
 // selected watches a selection while pods enter and leave it.
-func (s *stage) selected(which selection, touch func(pod string, i int) error) {
+func (s *testEnv) selected(which selection, touch func(pod string, i int) error) {
 	s.start(podKinds(which), s.server.Config(AdminToken), truthOfPods(s.server.Admin(), which))
 	s.waitSynced()
 	s.converge(promptly)
@@ -59,7 +59,7 @@ func (s *stage) selected(which selection, touch func(pod string, i int) error) {
 	}
 }
 
-func (s *stage) patch(pod, patch string, subresources ...string) error {
+func (s *testEnv) patch(pod, patch string, subresources ...string) error {
 	_, err := s.server.Admin().CoreV1().Pods(namespace).Patch(s.Context(), pod, types.MergePatchType, []byte(patch), metav1.PatchOptions{}, subresources...)
 	return err
 }

@@ -17,8 +17,8 @@ const recovery = 2 * time.Minute
 
 // apiserverKilled: the server crashes and comes back, again and again, in the
 // middle of writes.
-func apiserverKilled(s *stage) {
-	s.mayExpire = true // who was up to date when it crashed goes on from there
+func apiserverKilled(s *testEnv) {
+	s.mayExpire = true // a copy that was up to date at the crash resumes without a list
 	s.watchPods()
 	s.round()
 	churn := s.server.StartChurn(namespace)
@@ -27,7 +27,7 @@ func apiserverKilled(s *stage) {
 		s.server.Kill()
 		for _, subject := range s.ours() {
 			// What was under way when the server died may still be read.
-			subject.healthBecomes(s.T, 10*time.Second, "it fails, and has heard nothing since", func(h tarn.Health) bool {
+			subject.healthBecomes(s.T, 10*time.Second, "it fails, and has had no contact since", func(h tarn.Health) bool {
 				return failing(h) && !h.LastContact.After(h.ErrSince)
 			})
 		}
@@ -44,10 +44,10 @@ func apiserverKilled(s *stage) {
 	}
 }
 
-// etcdCompacted: the history that a watcher needs is gone. While it is connected
-// the API server's memory saves it; when it was away and the API server has
-// begun anew, nothing does.
-func etcdCompacted(s *stage) {
+// etcdCompacted: etcd no longer has the history that a watch needs. While the watch
+// is connected, the API server's watch cache still has it; after a disconnect and a
+// restart of the API server, nothing has.
+func etcdCompacted(s *testEnv) {
 	s.watchPodsByProxy()
 	s.round()
 	churn := s.server.StartChurn(namespace)
@@ -82,7 +82,7 @@ func etcdCompacted(s *stage) {
 
 // expirations is how often each copy had to be read anew because its version was
 // gone.
-func (s *stage) expirations() map[string]int64 {
+func (s *testEnv) expirations() map[string]int64 {
 	counts := map[string]int64{}
 	for _, subject := range s.ours() {
 		counts[subject.name] = subject.replica.Health().Lists["expired"]
@@ -90,10 +90,10 @@ func (s *stage) expirations() map[string]int64 {
 	return counts
 }
 
-// etcdRestored: the server goes back to an older state. What was created since
-// is gone, what was deleted is there again, and versions are given out a second
-// time, for other content.
-func etcdRestored(s *stage) {
+// etcdRestored: the server goes back to an older state. Objects created since are
+// gone, deleted ones exist again, and versions are used a second time, for other
+// content.
+func etcdRestored(s *testEnv) {
 	pods := s.server.Admin().CoreV1().Pods(namespace)
 	if _, err := pods.Create(s.Context(), barePod("deleted-since"), metav1.CreateOptions{}); err != nil {
 		s.Fatal(err)
@@ -127,7 +127,7 @@ func etcdRestored(s *stage) {
 	s.Logf("versions went back from %d to %d", now, then)
 	s.convergeOurs(recovery, "it waits in silence for a version that the server has not reached")
 	for _, subject := range s.ours() {
-		subject.told(s.T, restored, "the source went back", func(h tarn.Health) bool { return errors.Is(h.Err, tarn.ErrRewound) })
+		subject.healthShowed(s.T, restored, "the source went back", func(h tarn.Health) bool { return errors.Is(h.Err, tarn.ErrRewound) })
 		subject.healthBecomes(s.T, 0, "there was one rewind", func(h tarn.Health) bool { return h.Rewinds == 1 })
 		subject.healthBecomes(s.T, 0, fmt.Sprintf("the version is below %d", now), func(h tarn.Health) bool {
 			return h.Version.OlderThan(tarn.Version(fmt.Sprint(now)))
@@ -143,7 +143,7 @@ func etcdRestored(s *stage) {
 	s.convergeOurs(recovery, "its copy is from before the restore")
 }
 
-func (s *stage) presence(subject *subject, pod string, want bool) {
+func (s *testEnv) presence(subject *subject, pod string, want bool) {
 	if _, have := subject.live.contents()[namespace+"/"+pod]; have != want {
 		s.Errorf("%s: has %s? %v, not %v", subject.name, pod, have, want)
 	}

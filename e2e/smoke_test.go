@@ -53,7 +53,7 @@ func TestCluster(t *testing.T) {
 // own can be waited for.
 func TestSync(t *testing.T) { onEach(t, 50, synced) }
 
-func synced(s *stage) {
+func synced(s *testEnv) {
 	s.watchPods()
 	s.converge(promptly)
 

@@ -11,23 +11,23 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// accidents are the fields that differ on every server, or at every moment.
-var accidents = []string{
+// volatileFields are the fields that differ between servers or change with time.
+var volatileFields = []string{
 	"metadata.uid", "metadata.resourceVersion", "metadata.creationTimestamp", "metadata.managedFields",
 	"status.podIP", "status.podIPs", "status.startTime",
 }
 
-// admitted are the fields that admission plugins of the real server fill in, which
+// admissionFields are the fields that admission plugins of the real server fill in, which
 // the embedded one does not have: for the account that pods run under, for
 // priorities, and for how long a pod stays on a node that fails.
-var admitted = []string{
+var admissionFields = []string{
 	"spec.serviceAccount", "spec.serviceAccountName", "spec.volumes", "spec.containers.volumeMounts",
 	"spec.priority", "spec.preemptionPolicy", "spec.tolerations",
 }
 
 // finalState is what the server has of the actors, or the custom resources, at the
 // end, all fields of them.
-func (s *stage) finalState() string {
+func (s *testEnv) finalState() string {
 	objects, err := s.truth(s.Context())
 	if err != nil {
 		return fmt.Sprintf("  cannot be read: %v\n", err)
@@ -49,7 +49,7 @@ func plain(object metav1.Object) string {
 	content = runtime.DeepCopyJSON(content)
 	delete(content, "kind") // set by some encodings and not by others
 	delete(content, "apiVersion")
-	for _, path := range slices.Concat(accidents, admitted) {
+	for _, path := range slices.Concat(volatileFields, admissionFields) {
 		drop(content, strings.Split(path, "."))
 	}
 	dropTimes(content)

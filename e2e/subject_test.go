@@ -17,14 +17,14 @@ import (
 // of its Health.
 type subject struct {
 	kind
-	live     live
-	replica  replica // nil if not ours
-	mirror   *mirror
-	requests *requests
-	failures *failures
-	story    *story // nil if not ours
-	cancel   context.CancelFunc
-	done     chan struct{}
+	live      live
+	replica   replica // nil if not ours
+	mirror    *mirror
+	requests  *requests
+	failures  *failures
+	healthLog *healthLog // nil if not ours
+	cancel    context.CancelFunc
+	done      chan struct{}
 }
 
 // startSubject starts a copy; it ends with the test.
@@ -46,7 +46,7 @@ func startSubject(t *testing.T, k kind, config *rest.Config) *subject {
 		t.Fatalf("%s: is it ours? %v; it should be %v", k.name, ours, k.ours)
 	}
 	if s.replica != nil {
-		s.story = tellStory(s.replica.Health)
+		s.healthLog = recordHealth(s.replica.Health)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	s.cancel = cancel
@@ -65,7 +65,7 @@ const (
 	clientGoStopsWithin = time.Minute
 )
 
-// stop ends the copy, which must not take long, and closes the story.
+// stop ends the copy, which must not take long, and its health log.
 func (s *subject) stop(t *testing.T) {
 	t.Helper()
 	select {
@@ -84,17 +84,17 @@ func (s *subject) stop(t *testing.T) {
 		t.Errorf("%s: still running %v after it was stopped", s.name, patience)
 		<-s.done
 	}
-	if s.story == nil {
+	if s.healthLog == nil {
 		return
 	}
-	s.story.end()
+	s.healthLog.end()
 	if h := s.replica.Health(); h.State != tarn.StateStopped {
 		t.Errorf("%s: it has stopped, but its health says %s", s.name, h)
 	}
-	for _, complaint := range s.story.complaints() {
+	for _, complaint := range s.healthLog.complaints() {
 		t.Errorf("%s: health: %s", s.name, complaint)
 	}
-	t.Logf("%s: what health told:\n%s  and its error handler:\n%s", s.name, s.story, s.failures)
+	t.Logf("%s: what Health showed:\n%s  and its error handler got:\n%s", s.name, s.healthLog, s.failures)
 }
 
 // waitSynced waits until the copy has its first state.
@@ -141,10 +141,10 @@ func (s *subject) healthBecomes(t *testing.T, within time.Duration, what string,
 	}
 }
 
-// told says whether one chapter since a time matches.
-func (s *subject) told(t *testing.T, since time.Time, what string, fits func(tarn.Health) bool) {
+// healthShowed checks that one entry since a time matches.
+func (s *subject) healthShowed(t *testing.T, since time.Time, what string, fits func(tarn.Health) bool) {
 	t.Helper()
-	if !slices.ContainsFunc(s.story.since(since), fits) {
+	if !slices.ContainsFunc(s.healthLog.since(since), fits) {
 		t.Errorf("%s: health never said that %s", s.name, what)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// body is that of a response on a bad wire. One goroutine reads; any may close.
+// body is a response body with faults. One goroutine reads; any may close.
 type body struct {
 	inner io.ReadCloser
 	ctx   context.Context

@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// conn is a connection on which what the server sends misbehaves: what is
-// written to it if it is the server's end, what is read from it if it is the
-// client's. The other direction only shares the fate of the first.
+// conn is a connection with faults in what the server sends: in what is written
+// to it if it is the server's end, in what is read from it if it is the client's.
+// The other direction has no faults of its own, but ends when the first one does.
 type conn struct {
 	net.Conn
 	server bool
-	// pause is how late the first byte is.
+	// pause delays the first byte.
 	pause time.Duration
-	// stalled swallows everything, both ways.
+	// stalled discards everything, in both directions.
 	stalled atomic.Bool
 
 	// mu guards wire and the order of what goes over it.
@@ -31,7 +31,7 @@ type conn struct {
 }
 
 func newConn(inner net.Conn, r *request, server bool) *conn {
-	return &conn{Conn: inner, server: server, pause: r.dice(Delay).pause(), wire: r.wire(), closed: make(chan struct{})}
+	return &conn{Conn: inner, server: server, pause: r.injector(Delay).pause(), wire: r.wire(), closed: make(chan struct{})}
 }
 
 func (c *conn) Write(p []byte) (int, error) {
@@ -131,7 +131,7 @@ func (c *conn) breakOff(end Kind, over error) error {
 		c.Close()
 		return over
 	default:
-		hangUp(c)
+		resetConn(c)
 		return errReset
 	}
 }
@@ -152,9 +152,9 @@ func (c *conn) SetLinger(seconds int) error {
 	return nil
 }
 
-// hangUp closes a connection at once: where it is TCP the other side sees a
+// resetConn closes a connection at once: where it is TCP the other side sees a
 // reset, and does not get what is still on its way.
-func hangUp(c net.Conn) {
+func resetConn(c net.Conn) {
 	if l, ok := c.(interface{ SetLinger(int) error }); ok {
 		_ = l.SetLinger(0)
 	}

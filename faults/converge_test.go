@@ -18,14 +18,14 @@ import (
 // After these faults the truth about an object is known only when its source sends
 // it again.
 var (
-	spoiling  = []faults.Kind{faults.Undecodable, faults.Bad, faults.Spoil, faults.Oversize}
-	rewinding = []faults.Kind{faults.Rewind, faults.Wipe}
+	corrupting = []faults.Kind{faults.Undecodable, faults.Bad, faults.Spoil, faults.Oversize}
+	rewinding  = []faults.Kind{faults.Rewind, faults.Wipe}
 )
 
 // A replica behind a bad day equals its source when the day has ended.
 func TestReplicaConverges(t *testing.T) {
 	eachDay(t, func(t *testing.T, seed uint64) {
-		converge(t, without(seed, spoiling, rewinding), func(*server) {})
+		converge(t, without(seed, corrupting, rewinding), func(*server) {})
 	})
 }
 
@@ -36,7 +36,7 @@ func TestReplicaConverges(t *testing.T) {
 // its last good state, and that is newer than anything the source can send.
 func TestReplicaConvergesAfterTheLastWrite(t *testing.T) {
 	eachDay(t, func(t *testing.T, seed uint64) {
-		unwanted := spoiling
+		unwanted := corrupting
 		if seed%2 == 0 {
 			unwanted = rewinding
 		}

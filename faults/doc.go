@@ -2,16 +2,16 @@
 //
 // A [Plan] decides about faults; a wrapper injects them:
 //
-//   - [Source] misbehaves as a collection: it refuses, expires, stalls, repeats,
-//     forgets, and mixes things up;
-//   - [Transport] misbehaves as an HTTP round tripper;
-//   - [Listener] and [Dial] misbehave as connections;
-//   - [Plan.Rewind] tells a model server when to go back in time.
+//   - [Source] has faults of a collection: it refuses, expires, stalls, repeats,
+//     drops and reorders;
+//   - [Transport] has faults of an HTTP round tripper;
+//   - [Listener] and [Dial] have faults of connections;
+//   - [Plan.Rewind] says when a model server goes back in time.
 //
 // [Day] draws from its seed which faults there are and how often; [New] takes a
-// [Mix] that says so. [Plan.Until] or [Plan.End] ends the day, after which all
-// goes well and a test can check that whatever is tested came round.
-// [Plan.History] tells what happened.
+// [Mix] of them. [Plan.Until] or [Plan.End] ends the day. After that nothing
+// fails, and a test can check that the code under test has recovered.
+// [Plan.History] lists what happened.
 //
 // # One seed, one day
 //
@@ -19,8 +19,8 @@
 // request within it (and of the event or byte within that) and the kind of the
 // fault, and on nothing else: neither on the other requests that are under way,
 // nor on which other kinds are in the mix. So a program that makes the same
-// requests lives the same day, and a kind can be taken out of a failing day, or a
-// single fault spared with [Plan.Spare], without making another day of it.
+// requests meets the same faults. A kind can be taken out of a failing day, or a
+// single fault suppressed with [Plan.Spare], and the other faults stay the same.
 //
 // All waits use package time, so that they are virtual under testing/synctest.
 // Make the plan inside of the bubble.
@@ -29,12 +29,12 @@
 //
 // The faults are those of an honest but unlucky source: order within a key is
 // kept, a swap of two keys is never torn apart by a lost connection, and a
-// repetition ends in the state that it began with. An object that was spoiled or
-// could not be decoded is lost until its source tells of it again.
+// repetition ends in the state that it began with. An object that was corrupted or
+// could not be decoded is lost until its source sends it again.
 //
-// A server that went back in time is not a fault of the wire, and no wrapper can
-// play it. What makes it hard is not that it says something wrong but that it
-// says nothing: a watch from a version which the server has not reached is
-// neither refused nor expired, it stays silent, as that of a real kube-apiserver
-// does. A model server that is rewound should do the same.
+// A server that went back in time is not a fault of the connection, so no wrapper
+// can inject it. It is hard to detect because such a server sends nothing: a
+// watch from a version that it has not reached is neither refused nor expired but
+// silent, as with a real kube-apiserver. A model server that is rewound should do
+// the same.
 package faults

@@ -10,8 +10,8 @@ import (
 	"github.com/tarnproject/tarn"
 )
 
-// ErrInjected is wrapped by every error that is made here, so that a test can
-// tell it from one that should not be.
+// ErrInjected is wrapped by every injected error, so that a test can tell them
+// from real ones.
 var ErrInjected = errors.New("injected")
 
 func injected(err error) error { return fmt.Errorf("%w: %w", ErrInjected, err) }
@@ -22,7 +22,7 @@ var (
 	errTimedOut = injected(syscall.ETIMEDOUT)
 )
 
-// failure is what a source answers by kind. Only the busy ask for some time.
+// failure is the error for a kind of fault. Only the busy kinds use after.
 func failure(kind Kind, after time.Duration) error {
 	switch kind {
 	case Refuse:
@@ -52,6 +52,6 @@ func failure(kind Kind, after time.Duration) error {
 
 // retryAfter draws the delay that a busy source requests, in whole seconds as in
 // the header of that name.
-func (d *dice) retryAfter() time.Duration {
+func (d *injector) retryAfter() time.Duration {
 	return max(upTo(d.Rand, d.request.plan.limits.RetryAfter).Round(time.Second), time.Second)
 }

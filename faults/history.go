@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Place is where in a day a fault is: the same in every run of one seed, as long
-// as the requests are the same.
+// Place identifies a fault within a day. It is the same in every run of one seed,
+// as long as the requests are the same.
 type Place struct {
 	// Stream is the name of the wrapper, Request the number of the request,
 	// stream or connection in it, from 1.

@@ -2,10 +2,9 @@ package faults
 
 import "slices"
 
-// Kind names a fault. Its comment says who does it (S a [Source], T a
-// [Transport], C the connections of [Listener] and [Dial]) and what a chance in
-// a [Mix] is of: of a request, of a stream or connection, or of an event or
-// item.
+// Kind names a fault. The comment of each kind says what injects it (S a [Source],
+// T a [Transport], C the connections of [Listener] and [Dial]). A chance in a [Mix]
+// is per request, per stream or connection, or per event or item.
 type Kind string
 
 // Requests that get no answer, or a bad one. Refuse, Busy, BusyFor, Internal and

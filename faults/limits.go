@@ -2,9 +2,9 @@ package faults
 
 import "time"
 
-// Limits say how large faults get. Small ones are likelier than large ones: a
-// delay of up to 5 s is as likely below as above 70 ms. A field that is 0 has
-// the value named.
+// Limits are the largest values that faults draw. Small values are more likely
+// than large ones: a delay of up to 5 s is as likely below as above 70 ms. A field
+// that is 0 has the default that its comment names.
 type Limits struct {
 	// Delay is the longest [Delay] and [Lag]: 5 s.
 	Delay time.Duration
@@ -16,8 +16,8 @@ type Limits struct {
 	Hang time.Duration
 	// Burst is the most requests in a row that one fault hits: 5.
 	Burst int
-	// Events and Life are after how many events, and how much time, a stream
-	// comes to a bad end at the latest, whatever is first: 50 and 10 min.
+	// Events and Life are the number of events and the time after which a stream
+	// with a bad end fails at the latest, whichever comes first: 50 and 10 min.
 	Events int
 	Life   time.Duration
 	// Bytes is the same for bodies and connections: 64 KiB.

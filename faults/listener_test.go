@@ -16,10 +16,10 @@ import (
 	"github.com/tarnproject/tarn/faults"
 )
 
-// speakers listen on loopback, send a fixed text to each client, report what they
-// received in answer, and hang up.
-func speakers(t *testing.T, listener net.Listener) (heard <-chan []byte) {
-	words := make(chan []byte, 100)
+// startTextServer serves connections of a listener: it sends a fixed text to each
+// client, reports what it received in answer, and closes the connection.
+func startTextServer(t *testing.T, listener net.Listener) (received <-chan []byte) {
+	text := make(chan []byte, 100)
 	var group sync.WaitGroup
 	group.Go(func() {
 		for {
@@ -29,11 +29,11 @@ func speakers(t *testing.T, listener net.Listener) (heard <-chan []byte) {
 			}
 			group.Go(func() {
 				defer c.Close()
-				if _, err := c.Write(speech); err != nil {
+				if _, err := c.Write(responseBody); err != nil {
 					return
 				}
 				answer, _ := io.ReadAll(c)
-				words <- answer
+				text <- answer
 			})
 		}
 	})
@@ -41,7 +41,7 @@ func speakers(t *testing.T, listener net.Listener) (heard <-chan []byte) {
 		listener.Close()
 		group.Wait()
 	})
-	return words
+	return text
 }
 
 func loopback(t *testing.T) net.Listener {
@@ -53,43 +53,43 @@ func loopback(t *testing.T) net.Listener {
 	return listener
 }
 
-// hear connects, and reads until the end.
-func hear(t *testing.T, dial faults.DialFunc, address string, patience time.Duration) ([]byte, error) {
+// readAll connects, and reads until the end.
+func readAll(t *testing.T, dial faults.DialFunc, address string, silenceTimeout time.Duration) ([]byte, error) {
 	t.Helper()
 	c, err := dial(t.Context(), "tcp", address)
 	if err != nil {
 		return nil, err
 	}
 	defer c.Close()
-	if patience > 0 {
-		if err := c.SetReadDeadline(time.Now().Add(patience)); err != nil {
+	if silenceTimeout > 0 {
+		if err := c.SetReadDeadline(time.Now().Add(silenceTimeout)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	words := make([]byte, len(speech))
-	n, err := io.ReadFull(c, words)
-	return words[:n], err
+	text := make([]byte, len(responseBody))
+	n, err := io.ReadFull(c, text)
+	return text[:n], err
 }
 
 var plainDial faults.DialFunc = new(net.Dialer).DialContext
 
-// patience is in real time: nothing else shows silence on a real connection.
-const patience = 30 * time.Millisecond
+// silenceTimeout is in real time: nothing else shows silence on a real connection.
+const silenceTimeout = 30 * time.Millisecond
 
 // What the server sends has the same faults, whichever side they are put on.
 func TestConnectionFaults(t *testing.T) {
-	type check func(t *testing.T, words []byte, err error)
-	begins := func(words []byte) bool { return len(words) <= 100 && bytes.HasPrefix(speech, words) }
+	type check func(t *testing.T, text []byte, err error)
+	begins := func(text []byte) bool { return len(text) <= 100 && bytes.HasPrefix(responseBody, text) }
 	for _, test := range []struct {
 		kind faults.Kind
 		// dial is as listener if nil.
 		listener, dial check
-		patience       time.Duration
+		silenceTimeout time.Duration
 	}{
 		{kind: faults.Refuse,
-			listener: func(t *testing.T, words []byte, err error) {
-				if len(words) > 0 || err == nil {
-					t.Errorf("got %q, %v", words, err)
+			listener: func(t *testing.T, text []byte, err error) {
+				if len(text) > 0 || err == nil {
+					t.Errorf("got %q, %v", text, err)
 				}
 			},
 			dial: func(t *testing.T, _ []byte, err error) {
@@ -98,34 +98,34 @@ func TestConnectionFaults(t *testing.T) {
 				}
 			}},
 		{kind: faults.Reset,
-			listener: func(t *testing.T, words []byte, err error) {
-				if !begins(words) || !errors.Is(err, syscall.ECONNRESET) {
-					t.Errorf("got %q, %v", words, err)
+			listener: func(t *testing.T, text []byte, err error) {
+				if !begins(text) || !errors.Is(err, syscall.ECONNRESET) {
+					t.Errorf("got %q, %v", text, err)
 				}
 			},
-			dial: func(t *testing.T, words []byte, err error) {
-				if !begins(words) || !errors.Is(err, syscall.ECONNRESET) || !errors.Is(err, faults.ErrInjected) {
-					t.Errorf("got %q, %v", words, err)
+			dial: func(t *testing.T, text []byte, err error) {
+				if !begins(text) || !errors.Is(err, syscall.ECONNRESET) || !errors.Is(err, faults.ErrInjected) {
+					t.Errorf("got %q, %v", text, err)
 				}
 			}},
 		{kind: faults.Truncate,
-			listener: func(t *testing.T, words []byte, err error) {
-				if !begins(words) || err != io.ErrUnexpectedEOF && err != io.EOF {
-					t.Errorf("got %q, %v", words, err)
+			listener: func(t *testing.T, text []byte, err error) {
+				if !begins(text) || err != io.ErrUnexpectedEOF && err != io.EOF {
+					t.Errorf("got %q, %v", text, err)
 				}
 			},
 		},
-		{kind: faults.Stall, patience: patience,
-			listener: func(t *testing.T, words []byte, err error) {
-				if !begins(words) || !errors.Is(err, os.ErrDeadlineExceeded) {
-					t.Errorf("got %q, %v", words, err)
+		{kind: faults.Stall, silenceTimeout: silenceTimeout,
+			listener: func(t *testing.T, text []byte, err error) {
+				if !begins(text) || !errors.Is(err, os.ErrDeadlineExceeded) {
+					t.Errorf("got %q, %v", text, err)
 				}
 			},
 		},
 		{kind: faults.Garble,
-			listener: func(t *testing.T, words []byte, err error) {
-				if err != nil || bytes.Equal(words, speech) {
-					t.Errorf("got %q, %v", words, err)
+			listener: func(t *testing.T, text []byte, err error) {
+				if err != nil || bytes.Equal(text, responseBody) {
+					t.Errorf("got %q, %v", text, err)
 				}
 			},
 		},
@@ -135,10 +135,10 @@ func TestConnectionFaults(t *testing.T) {
 		t.Run(string(test.kind)+" by the listener", func(t *testing.T) {
 			plan := faults.New(1, faults.Mix{test.kind: 1}).Within(limits)
 			listener := faults.Listener(loopback(t), plan, "front")
-			speakers(t, listener)
+			startTextServer(t, listener)
 			for range times {
-				words, err := hear(t, plainDial, listener.Addr().String(), test.patience)
-				test.listener(t, words, err)
+				text, err := readAll(t, plainDial, listener.Addr().String(), test.silenceTimeout)
+				test.listener(t, text, err)
 			}
 			if n := plan.History().Counts()[test.kind]; n != times {
 				t.Errorf("happened %d times:\n%s", n, plan.History())
@@ -147,13 +147,13 @@ func TestConnectionFaults(t *testing.T) {
 		t.Run(string(test.kind)+" by the dialer", func(t *testing.T) {
 			plan := faults.New(1, faults.Mix{test.kind: 1}).Within(limits)
 			listener := loopback(t)
-			speakers(t, listener)
+			startTextServer(t, listener)
 			for range times {
-				words, err := hear(t, faults.Dial(plainDial, plan, "back"), listener.Addr().String(), test.patience)
+				text, err := readAll(t, faults.Dial(plainDial, plan, "back"), listener.Addr().String(), test.silenceTimeout)
 				if test.dial != nil {
-					test.dial(t, words, err)
+					test.dial(t, text, err)
 				} else {
-					test.listener(t, words, err)
+					test.listener(t, text, err)
 				}
 			}
 			if n := plan.History().Counts()[test.kind]; n != times {
@@ -175,12 +175,12 @@ func TestStalledConnectionIsHalfOpen(t *testing.T) {
 			} else {
 				dial = faults.Dial(dial, plan, "back")
 			}
-			heard := speakers(t, listener)
+			received := startTextServer(t, listener)
 			c, err := dial(t.Context(), "tcp", listener.Addr().String())
 			if err != nil {
 				t.Fatal(err)
 			}
-			_ = c.SetReadDeadline(time.Now().Add(patience))
+			_ = c.SetReadDeadline(time.Now().Add(silenceTimeout))
 			if _, err := io.Copy(io.Discard, c); !errors.Is(err, os.ErrDeadlineExceeded) {
 				t.Errorf("it ended with %v", err)
 			}
@@ -188,8 +188,8 @@ func TestStalledConnectionIsHalfOpen(t *testing.T) {
 				t.Errorf("writing gives %d, %v", n, err)
 			}
 			c.Close()
-			if words := <-heard; len(words) > 0 {
-				t.Errorf("the other side heard %q", words)
+			if text := <-received; len(text) > 0 {
+				t.Errorf("the other side received %q", text)
 			}
 		})
 	}
@@ -199,20 +199,20 @@ func TestStalledConnectionIsHalfOpen(t *testing.T) {
 func TestCalmConnection(t *testing.T) {
 	plan := faults.New(1, nil)
 	listener := faults.Listener(loopback(t), plan, "front")
-	heard := speakers(t, listener)
+	received := startTextServer(t, listener)
 	c, err := faults.Dial(plainDial, plan, "back")(t.Context(), "tcp", listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
-	words := make([]byte, len(speech))
-	if _, err := io.ReadFull(c, words); err != nil || !bytes.Equal(words, speech) {
-		t.Errorf("got %q, %v", words, err)
+	text := make([]byte, len(responseBody))
+	if _, err := io.ReadFull(c, text); err != nil || !bytes.Equal(text, responseBody) {
+		t.Errorf("got %q, %v", text, err)
 	}
 	if _, err := c.Write([]byte("thanks")); err != nil {
 		t.Error(err)
 	}
 	c.Close()
-	if answer := <-heard; string(answer) != "thanks" {
+	if answer := <-received; string(answer) != "thanks" {
 		t.Errorf("the answer is %q", answer)
 	}
 }
@@ -226,15 +226,15 @@ func TestConnectionDelay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		go func() { _, _ = far.Write(speech) }()
+		go func() { _, _ = far.Write(responseBody) }()
 		start := time.Now()
-		n, err := c.Read(make([]byte, len(speech)))
-		if took := time.Since(start); n != len(speech) || err != nil || took < time.Millisecond || took > time.Minute {
+		n, err := c.Read(make([]byte, len(responseBody)))
+		if took := time.Since(start); n != len(responseBody) || err != nil || took < time.Millisecond || took > time.Minute {
 			t.Errorf("read %d bytes after %s, %v", n, took, err)
 		}
 		start = time.Now()
-		go func() { _, _ = far.Write(speech) }()
-		if _, err := c.Read(make([]byte, len(speech))); err != nil || time.Since(start) != 0 {
+		go func() { _, _ = far.Write(responseBody) }()
+		if _, err := c.Read(make([]byte, len(responseBody))); err != nil || time.Since(start) != 0 {
 			t.Errorf("the second word is late too: %s, %v", time.Since(start), err)
 		}
 		c.Close()

@@ -6,8 +6,8 @@ import "math/rand/v2"
 // not there) to 1 (always); see [Kind] for what the chance is of.
 type Mix map[Kind]float64
 
-// usual is the chance of a kind on a day of medium weather. What hits a whole
-// stream may be frequent, what hits each of many events must be rare.
+// usual is the chance of each kind on an average day. Faults of a whole stream may
+// be frequent; faults of single events must be rare.
 var usual = Mix{
 	Refuse: 0.03, Expire: 0.03, TooNew: 0.02, Busy: 0.02, BusyFor: 0.02, Internal: 0.02, Fail: 0.02,
 	NoWatchList: 0.01, Hang: 0.01, Delay: 0.1,
@@ -20,14 +20,13 @@ var usual = Mix{
 	Rewind: 0.02, Wipe: 0.005,
 }
 
-// weather draws the mix of a day: each kind is there or not, and how often goes
-// from a fifth of the usual chance to five times of it, by the day and by the
-// kind.
+// dayMix draws the mix of a day: whether a kind occurs, and with which chance,
+// from a fifth of the usual one to five times of it.
 //
-// Why not every kind on every day: faults hide each other. Where connections are
-// refused all the time no stream lives to be reordered, and a day of nothing but
-// lost bookmarks would never be seen.
-func weather(seed uint64) Mix {
+// Why not every kind on every day: faults hide each other. If connections are
+// refused all the time, no stream lasts long enough to be reordered, and no day
+// would have lost bookmarks and nothing else.
+func dayMix(seed uint64) Mix {
 	g := rand.New(rand.NewPCG(scramble(seed), scramble(^seed)))
 	day := fifthToFive(g)
 	mix := Mix{}

@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// Plan decides, by its seed, what goes wrong, and remembers what did. One plan
-// may serve any number of wrappers, each with a name of its own, from any number
-// of goroutines.
+// Plan decides by its seed which faults are injected, and records them. One plan
+// may serve any number of wrappers, each with its own name, from any number of
+// goroutines.
 //
-// Limits, end and pardons are set before it is used.
+// Call Within, Until and Spare before the plan is used.
 type Plan struct {
 	seed   uint64
 	mix    Mix
 	limits Limits
 	spare  func(Place) bool
 	until  time.Time
-	born   time.Time
+	began  time.Time
 	// over is closed by End.
 	over chan struct{}
 	end  sync.Once
@@ -31,10 +31,10 @@ type Plan struct {
 
 // Day returns a plan in which the seed decides everything: which kinds of faults
 // there are, how often, and when.
-func Day(seed uint64) *Plan { return New(seed, weather(seed)) }
+func Day(seed uint64) *Plan { return New(seed, dayMix(seed)) }
 
-// New returns a plan of the faults in mix. To take a kind out of a day, and
-// leave the rest of it as it was:
+// New returns a plan of the faults in mix. To take one kind out of a day and keep
+// the rest:
 //
 //	mix := faults.Day(seed).Mix()
 //	delete(mix, faults.Stall)
@@ -44,7 +44,7 @@ func New(seed uint64, mix Mix) *Plan {
 		seed:    seed,
 		mix:     maps.Clone(mix),
 		limits:  Limits{}.withDefaults(),
-		born:    time.Now(),
+		began:   time.Now(),
 		over:    make(chan struct{}),
 		numbers: map[string]int{},
 	}
@@ -62,18 +62,17 @@ func (p *Plan) Until(t time.Time) *Plan {
 	return p
 }
 
-// Spare makes the plan ask before each fault whether it shall not happen, and
-// returns the plan. A fault is in the same [Place] in every run of its seed, so
-// that a failing day can be reduced to the few faults that matter: spare half of
-// them, and see whether it still fails.
+// Spare suppresses the faults for which spare returns true, and returns the plan.
+// A fault is in the same [Place] in every run of its seed, so a failing day can be
+// reduced to the few faults that matter: suppress half of them, and see whether
+// the test still fails.
 func (p *Plan) Spare(spare func(Place) bool) *Plan {
 	p.spare = spare
 	return p
 }
 
-// End ends the day now. From then on nothing goes wrong: hung requests fail, as
-// when a cut cable is mended; but what has stalled stays so, since that is for
-// the other side to notice.
+// End ends the day now. No fault is injected after that, and hung requests fail.
+// A stalled stream stays stalled, because its reader has to notice that.
 func (p *Plan) End() { p.end.Do(func() { close(p.over) }) }
 
 // Seed is what the plan was made from.
@@ -92,13 +91,13 @@ func (p *Plan) ended() bool {
 	}
 }
 
-// allows records a fault, unless it is spared or too late: then it must not
-// happen.
+// allows records a fault and returns true. It returns false if the fault is
+// suppressed or the day has ended: then the fault must not happen.
 func (p *Plan) allows(f Fault) bool {
 	if p.ended() || p.spare != nil && p.spare(f.Place) {
 		return false
 	}
-	f.At = time.Since(p.born)
+	f.At = time.Since(p.began)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.happened = append(p.happened, f)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// request is one request, stream or connection and what is decided about it.
+// request is one request, stream or connection, for which faults are drawn.
 type request struct {
 	plan   *Plan
 	stream string
@@ -23,30 +23,30 @@ func (p *Plan) request(stream, of string) *request {
 	return &request{plan: p, stream: stream, number: p.numbers[stream], of: of}
 }
 
-// dice decides about one kind of fault in one request. Each has a generator of
-// its own, so that no decision disturbs another.
-type dice struct {
+// injector draws and injects one kind of fault in one request. Each injector has
+// its own random generator, so that no decision changes another.
+type injector struct {
 	*rand.Rand
 	request *request
 	kind    Kind
 	chance  float64
-	// thrown counts how often the fault came up.
-	thrown int
+	// drawn counts the draws that gave a fault.
+	drawn int
 }
 
-// dice returns the random source of a kind; it is the same at each call.
-func (r *request) dice(kind Kind) *dice { return r.diceOf(kind, r.number) }
+// injector returns the injector of a kind; it draws the same after each call.
+func (r *request) injector(kind Kind) *injector { return r.injectorOf(kind, r.number) }
 
-func (r *request) diceOf(kind Kind, number int) *dice {
-	d := &dice{request: r, kind: kind, chance: r.plan.mix[kind]}
+func (r *request) injectorOf(kind Kind, number int) *injector {
+	d := &injector{request: r, kind: kind, chance: r.plan.mix[kind]}
 	if d.chance > 0 {
 		d.Rand = generator(r.plan.seed, r.stream, number, kind)
 	}
 	return d
 }
 
-// generator is the only source of chance here. The numbers of requests are close
-// to each other, so all is scrambled before it becomes a state.
+// generator is the only source of randomness here. The numbers of requests are
+// close to each other, so everything is scrambled before it becomes a state.
 func generator(seed uint64, stream string, number int, kind Kind) *rand.Rand {
 	// FNV-1a, since hash/maphash gives other values in each process.
 	place := uint64(14695981039346656037)
@@ -58,19 +58,21 @@ func generator(seed uint64, stream string, number int, kind Kind) *rand.Rand {
 	return rand.New(rand.NewPCG(scramble(seed^scramble(place)), scramble(place^scramble(uint64(number)))))
 }
 
-// comesUp throws the dice once.
-func (d *dice) comesUp() bool {
+// draw decides once whether the fault is due. A fault that was drawn happens only
+// if inject then returns true.
+func (d *injector) draw() bool {
 	if d.Rand == nil || d.Float64() >= d.chance {
 		return false
 	}
-	d.thrown++
+	d.drawn++
 	return true
 }
 
-// happens makes the fault that came up last happen, unless the plan spares it.
-func (d *dice) happens(detail string) bool { return d.happensAs(d.thrown, detail) }
+// inject records the fault that was drawn last. It returns false if the plan
+// suppresses it.
+func (d *injector) inject(detail string) bool { return d.injectNth(d.drawn, detail) }
 
-func (d *dice) happensAs(nth int, detail string) bool {
+func (d *injector) injectNth(nth int, detail string) bool {
 	r := d.request
 	return r.plan.allows(Fault{
 		Place:  Place{Stream: r.stream, Request: r.number, Kind: d.kind, Nth: nth},
@@ -79,57 +81,56 @@ func (d *dice) happensAs(nth int, detail string) bool {
 	})
 }
 
-// hits decides about a fault of the whole request that needs no more to be said.
-func (r *request) hits(kind Kind) bool {
-	d := r.dice(kind)
-	return d.comesUp() && d.happens("")
+// injects draws and injects a fault of the whole request that has no parameters.
+func (r *request) injects(kind Kind) bool {
+	d := r.injector(kind)
+	return d.draw() && d.inject("")
 }
 
-// trouble decides about the kinds of failure that come in bursts. It returns the
-// first that happens, and for how long the source wants to be left alone.
-func (r *request) trouble(kinds ...Kind) (Kind, time.Duration) {
+// failInBurst draws the kinds of failure that come in bursts. It returns the first
+// that happens, and the delay that the source requests.
+func (r *request) failInBurst(kinds ...Kind) (Kind, time.Duration) {
 	for _, kind := range kinds {
 		d := r.burst(kind)
 		switch {
 		case d == nil:
 		case kind == BusyFor:
-			if after := d.retryAfter(); d.happens(short(after)) {
+			if after := d.retryAfter(); d.inject(short(after)) {
 				return kind, after
 			}
-		case d.happens(""):
+		case d.inject(""):
 			return kind, 0
 		}
 	}
 	return "", 0
 }
 
-// burst finds the dice that say that the request is part of a burst; nil if none
-// do. Whether one of the requests before began one is found by throwing their
-// dice again: there is nothing to remember, and so nothing that requests under
-// way at the same time could change.
-func (r *request) burst(kind Kind) *dice {
+// burst returns the injector of the burst that this request belongs to, nil if it
+// belongs to none. To find out whether an earlier request began a burst, it draws
+// for that request again: no state is kept that concurrent requests could change.
+func (r *request) burst(kind Kind) *injector {
 	longest := r.plan.limits.Burst
 	for back := range min(longest, r.number) {
-		d := r.diceOf(kind, r.number-back)
-		if d.comesUp() && d.IntN(longest) >= back {
+		d := r.injectorOf(kind, r.number-back)
+		if d.draw() && d.IntN(longest) >= back {
 			return d
 		}
 	}
 	return nil
 }
 
-// delay makes the request wait, if so decided.
+// delay makes the request wait, if a delay is drawn.
 func (r *request) delay(ctx context.Context) error {
-	return sleep(ctx, r.dice(Delay).pause())
+	return sleep(ctx, r.injector(Delay).pause())
 }
 
-// pause is for how long to wait, if at all.
-func (d *dice) pause() time.Duration {
-	if !d.comesUp() {
+// pause draws how long to wait, 0 for not at all.
+func (d *injector) pause() time.Duration {
+	if !d.draw() {
 		return 0
 	}
 	wait := upTo(d.Rand, d.request.plan.limits.Delay)
-	if !d.happens(short(wait)) {
+	if !d.inject(short(wait)) {
 		return 0
 	}
 	return wait

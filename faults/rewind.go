@@ -2,12 +2,12 @@ package faults
 
 import "fmt"
 
-// Rewind asks whether the server of that name shall go back in time now, and by
-// how many of the writes it has seen: some ([Rewind]), as if restored from an
-// older snapshot, or all ([Wipe]). A model server asks from time to time, say
-// after each write, and if told so
+// Rewind decides whether the server of that name goes back in time now, and by how
+// many of its writes: some ([Rewind]), as if restored from an older snapshot, or
+// all ([Wipe]). A model server calls it from time to time, say after each write. If
+// ok is true, it
 //
-//   - takes its content and its version back to what they were,
+//   - restores the content and version it had before those writes,
 //   - breaks every open stream, since it was restarted,
 //   - and from then on answers a watch from a version that it has not reached
 //     (again) with silence: no event, no bookmark, no error. A list of such a
@@ -17,15 +17,15 @@ func (p *Plan) Rewind(name string, writes int) (back int, ok bool) {
 	if writes <= 0 {
 		return 0, false
 	}
-	if r.hits(Wipe) {
+	if r.injects(Wipe) {
 		return writes, true
 	}
-	d := r.dice(Rewind)
-	if !d.comesUp() {
+	d := r.injector(Rewind)
+	if !d.draw() {
 		return 0, false
 	}
 	back = 1 + d.IntN(writes)
-	if !d.happens(fmt.Sprintf("by %d", back)) {
+	if !d.inject(fmt.Sprintf("by %d", back)) {
 		return 0, false
 	}
 	return back, true

@@ -21,9 +21,9 @@ type SourceOptions[T any] struct {
 	Oversize func(T) T
 }
 
-// Source returns a source that misbehaves as the plan says and otherwise is as
-// inner. It starts no goroutines and keeps every promise of [tarn.Source] but
-// that of being right.
+// Source returns a source that behaves like inner, with the faults of the plan. It
+// starts no goroutines and keeps every promise of [tarn.Source] except that its
+// data is correct.
 func Source[T any](inner tarn.Source[T], plan *Plan, opts SourceOptions[T]) tarn.Source[T] {
 	opts.Name = cmp.Or(opts.Name, "source")
 	return &source[T]{inner: inner, plan: plan, opts: opts}
@@ -35,10 +35,10 @@ type source[T any] struct {
 	opts  SourceOptions[T]
 }
 
-// Unwrap is the source that works.
+// Unwrap returns the source without faults.
 func (s *source[T]) Unwrap() tarn.Source[T] { return s.inner }
 
-// Describe is never wrong: it is part of the program, not of the wire.
+// Describe has no faults: it is part of the program, not of the connection.
 func (s *source[T]) Describe(object T) (tarn.Meta, error) { return s.inner.Describe(object) }
 
 func (s *source[T]) List(ctx context.Context, q tarn.ListQuery) (tarn.Page[T], error) {
@@ -46,17 +46,17 @@ func (s *source[T]) List(ctx context.Context, q tarn.ListQuery) (tarn.Page[T], e
 	if err := r.delay(ctx); err != nil {
 		return tarn.Page[T]{}, err
 	}
-	if err := r.turnedAway(listFaults(q)...); err != nil {
+	if err := r.failAtOnce(listFaults(q)...); err != nil {
 		return tarn.Page[T]{}, err
 	}
-	if r.hits(Hang) {
+	if r.injects(Hang) {
 		return tarn.Page[T]{}, s.plan.hang(ctx)
 	}
 	page, err := s.inner.List(ctx, q)
 	if err != nil {
 		return page, err
 	}
-	if r.hits(NoVersion) {
+	if r.injects(NoVersion) {
 		return tarn.Page[T]{}, nil
 	}
 	return newSpoiler(s, r).page(page), nil
@@ -67,7 +67,7 @@ func (s *source[T]) Watch(ctx context.Context, q tarn.WatchQuery) (tarn.Stream[T
 	if err := r.delay(ctx); err != nil {
 		return nil, err
 	}
-	if err := r.turnedAway(watchFaults(q)...); err != nil {
+	if err := r.failAtOnce(watchFaults(q)...); err != nil {
 		return nil, err
 	}
 	inner, err := s.inner.Watch(ctx, q)
@@ -77,14 +77,14 @@ func (s *source[T]) Watch(ctx context.Context, q tarn.WatchQuery) (tarn.Stream[T
 	return newStream(s, r, q, inner), nil
 }
 
-// turnedAway decides whether the request fails at once: for one of the reasons
+// failAtOnce decides whether the request fails at once: for one of the reasons
 // that can hit any request, or one of those given.
-func (r *request) turnedAway(more ...Kind) error {
-	if kind, after := r.trouble(Refuse, Busy, BusyFor, Internal, Fail); kind != "" {
+func (r *request) failAtOnce(more ...Kind) error {
+	if kind, after := r.failInBurst(Refuse, Busy, BusyFor, Internal, Fail); kind != "" {
 		return failure(kind, after)
 	}
 	for _, kind := range more {
-		if r.hits(kind) {
+		if r.injects(kind) {
 			return failure(kind, 0)
 		}
 	}

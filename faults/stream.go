@@ -16,15 +16,15 @@ const (
 	endlessPause = time.Second
 )
 
-// stream is one that misbehaves. What it is to hand out goes through the mill
-// into the outbox; only when that is empty does it read on or come to its end.
+// stream is a watch with faults. Events of the inner stream go through the mutator
+// into the outbox. Only when the outbox is empty does the stream read more, or end.
 type stream[T any] struct {
-	inner tarn.Stream[T]
-	plan  *Plan
-	fate  *fate
-	mill  *mill[T]
-	out   outbox[T]
-	buf   []tarn.Event[T]
+	inner     tarn.Stream[T]
+	plan      *Plan
+	streamEnd *streamEnd
+	mutator   *mutator[T]
+	out       outbox[T]
+	buf       []tarn.Event[T]
 	// read counts the events of the inner stream.
 	read int
 	// until is when a source that respects the watch's timeout ends the stream.
@@ -35,8 +35,8 @@ type stream[T any] struct {
 }
 
 func newStream[T any](s *source[T], r *request, q tarn.WatchQuery, inner tarn.Stream[T]) *stream[T] {
-	w := &stream[T]{inner: inner, plan: s.plan, fate: r.fate(), buf: make([]tarn.Event[T], readAhead)}
-	w.mill = newMill(s, r, &w.out)
+	w := &stream[T]{inner: inner, plan: s.plan, streamEnd: r.streamEnd(), buf: make([]tarn.Event[T], readAhead)}
+	w.mutator = newMutator(s, r, &w.out)
 	if q.Timeout > 0 {
 		w.until = time.Now().Add(q.Timeout)
 	}
@@ -59,45 +59,45 @@ func (s *stream[T]) Next(ctx context.Context, buf []tarn.Event[T]) (int, error) 
 			return 0, context.Cause(ctx)
 		case s.ended != nil:
 			return 0, s.ended
-		case s.fate.due(s.read):
-			s.meetFate()
-		case s.mill.last != nil:
-			if err := s.goRound(ctx); err != nil {
+		case s.streamEnd.due(s.read):
+			s.cut()
+		case s.mutator.last != nil:
+			if err := s.repeatInitial(ctx); err != nil {
 				return 0, err
 			}
 		default:
-			if err := s.readOn(ctx); err != nil {
+			if err := s.readInner(ctx); err != nil {
 				return 0, err
 			}
 		}
 	}
 }
 
-// meetFate ends the stream, after what is still held back.
-func (s *stream[T]) meetFate() {
-	if s.mill.letGo() {
+// cut ends the stream, after it has delivered what is held back.
+func (s *stream[T]) cut() {
+	if s.mutator.releaseHeld() {
 		return
 	}
-	if s.fate.happens(s.read) {
-		s.ended = s.fate.end()
+	if s.streamEnd.inject(s.read) {
+		s.ended = s.streamEnd.err()
 		s.silent = s.ended == nil
 	}
-	s.fate = nil
+	s.streamEnd = nil
 }
 
-// readOn takes what the inner stream has into the mill. It returns an error only
-// if ctx has ended.
-func (s *stream[T]) readOn(ctx context.Context) error {
+// readInner passes events of the inner stream to the mutator. It returns an error
+// only if ctx has ended.
+func (s *stream[T]) readInner(ctx context.Context) error {
 	room := len(s.buf)
-	if s.fate != nil {
-		room = min(room, s.fate.events-s.read)
+	if s.streamEnd != nil {
+		room = min(room, s.streamEnd.events-s.read)
 	}
-	tick, cancel := s.untilSomething(ctx)
+	tick, cancel := s.withDeadline(ctx)
 	defer cancel()
 	n, err := s.inner.Next(tick, s.buf[:room])
 	s.read += n
 	for _, e := range s.buf[:n] {
-		s.mill.grind(e)
+		s.mutator.add(e)
 	}
 	clear(s.buf[:n])
 	switch {
@@ -105,21 +105,22 @@ func (s *stream[T]) readOn(ctx context.Context) error {
 	case ctx.Err() != nil:
 		return err
 	case tick.Err() != nil && (errors.Is(err, tick.Err()) || errors.Is(err, context.Cause(tick))):
-		s.mill.letGoLate()
+		s.mutator.releaseOverdue()
 	default:
-		s.mill.letGo()
+		s.mutator.releaseHeld()
 		s.ended = err
 	}
 	return nil
 }
 
-// untilSomething bounds a wait by what must be done then.
-func (s *stream[T]) untilSomething(ctx context.Context) (context.Context, context.CancelFunc) {
+// withDeadline limits a wait to the time at which the stream ends or a held event
+// is due.
+func (s *stream[T]) withDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	var wake time.Time
-	if s.fate != nil {
-		wake = s.fate.at
+	if s.streamEnd != nil {
+		wake = s.streamEnd.at
 	}
-	if held := s.mill.held; held != nil && (wake.IsZero() || held.until.Before(wake)) {
+	if held := s.mutator.held; held != nil && (wake.IsZero() || held.until.Before(wake)) {
 		wake = held.until
 	}
 	if wake.IsZero() {
@@ -128,12 +129,12 @@ func (s *stream[T]) untilSomething(ctx context.Context) (context.Context, contex
 	return context.WithDeadline(ctx, wake)
 }
 
-// goRound is a stream of initial events that does not come to its end: all that
-// it brought lately comes again, until the day or its time is over.
-func (s *stream[T]) goRound(ctx context.Context) error {
+// repeatInitial repeats the recent initial events instead of ending them, until the
+// day or the watch's timeout ends.
+func (s *stream[T]) repeatInitial(ctx context.Context) error {
 	switch {
 	case s.plan.ended():
-		s.mill.finish()
+		s.mutator.endInitial()
 		return nil
 	case !s.until.IsZero() && !time.Now().Before(s.until):
 		s.ended = io.EOF
@@ -142,6 +143,6 @@ func (s *stream[T]) goRound(ctx context.Context) error {
 	if err := sleep(ctx, endlessPause); err != nil {
 		return err
 	}
-	s.mill.again(len(s.mill.memory))
+	s.mutator.repeatLast(len(s.mutator.recent))
 	return nil
 }

@@ -19,9 +19,9 @@ type TransportOptions struct {
 	Status func(code int) (contentType string, body []byte)
 }
 
-// Transport returns a round tripper that misbehaves according to the plan and
-// otherwise behaves like inner. It starts no goroutines. Every delay ends with the
-// request's context or when the body is closed.
+// Transport returns a round tripper that behaves like inner, with the faults of the
+// plan. It starts no goroutines. Every delay ends with the request's context or
+// when the body is closed.
 func Transport(inner http.RoundTripper, plan *Plan, opts TransportOptions) http.RoundTripper {
 	opts.Name = cmp.Or(opts.Name, "http")
 	if opts.Status == nil {
@@ -55,7 +55,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	if w := r.wire(); !w.clean() {
 		if w.end != nil && w.end.kind == Truncate {
-			// The length would give it away.
+			// A reader would notice the missing bytes by the length.
 			response.ContentLength = -1
 			response.Header.Del("Content-Length")
 		}
@@ -64,12 +64,12 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// intercept decides whether the request comes to its server at all.
+// intercept fails or delays the request before it reaches the server, if so drawn.
 func (t *transport) intercept(req *http.Request, r *request) (*http.Response, error) {
 	if err := r.delay(req.Context()); err != nil {
 		return nil, err
 	}
-	switch kind, after := r.trouble(Refuse, Busy, BusyFor, Internal, Fail); kind {
+	switch kind, after := r.failInBurst(Refuse, Busy, BusyFor, Internal, Fail); kind {
 	case "":
 	case Refuse:
 		return nil, errRefused
@@ -80,10 +80,10 @@ func (t *transport) intercept(req *http.Request, r *request) (*http.Response, er
 	default:
 		return t.answer(req, gateways[r.number%len(gateways)], 0), nil
 	}
-	if r.hits(Expire) {
+	if r.injects(Expire) {
 		return t.answer(req, http.StatusGone, 0), nil
 	}
-	if r.hits(Hang) {
+	if r.injects(Hang) {
 		return nil, t.plan.hang(req.Context())
 	}
 	return nil, nil
@@ -92,7 +92,7 @@ func (t *transport) intercept(req *http.Request, r *request) (*http.Response, er
 // gateways are the codes of a [Fail].
 var gateways = [...]int{http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout}
 
-// answer makes a response out of nothing.
+// answer makes a response without asking the server.
 func (t *transport) answer(req *http.Request, code int, after time.Duration) *http.Response {
 	contentType, body := t.opts.Status(code)
 	response := &http.Response{

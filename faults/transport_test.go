@@ -18,13 +18,13 @@ import (
 	"github.com/tarnproject/tarn/faults"
 )
 
-// speech is what servers send here.
-var speech = bytes.Repeat([]byte("0123456789"), 100)
+// responseBody is what servers send here.
+var responseBody = bytes.Repeat([]byte("0123456789"), 100)
 
-// talk starts a server on loopback that answers everything with speech, and
+// startServer starts a server on loopback that answers everything with speech, and
 // returns a client whose transport always has one fault.
-func talk(t *testing.T, kind faults.Kind, limits faults.Limits) (*faults.Plan, *http.Client, string) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(speech) }))
+func startServer(t *testing.T, kind faults.Kind, limits faults.Limits) (*faults.Plan, *http.Client, string) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(responseBody) }))
 	t.Cleanup(server.Close)
 	plan := faults.New(1, faults.Mix{kind: 1}).Within(limits)
 	client := &http.Client{Transport: faults.Transport(&http.Transport{}, plan, faults.TransportOptions{
@@ -63,7 +63,7 @@ func TestTransportAnswers(t *testing.T) {
 		faults.Expire:   {codes: "410"},
 	} {
 		t.Run(string(kind), func(t *testing.T) {
-			plan, client, url := talk(t, kind, faults.Limits{})
+			plan, client, url := startServer(t, kind, faults.Limits{})
 			for range 5 {
 				response, body, err := get(t, client, url)
 				if err != nil {
@@ -87,7 +87,7 @@ func TestTransportAnswers(t *testing.T) {
 }
 
 func TestTransportRefuses(t *testing.T) {
-	plan, client, url := talk(t, faults.Refuse, faults.Limits{})
+	plan, client, url := startServer(t, faults.Refuse, faults.Limits{})
 	sent := &closeable{Reader: strings.NewReader("hello")}
 	_, err := client.Post(url, "text/plain", sent)
 	if !errors.Is(err, syscall.ECONNREFUSED) || !errors.Is(err, faults.ErrInjected) {
@@ -114,23 +114,23 @@ func (c *closeable) Close() error {
 func TestBodyFaults(t *testing.T) {
 	for kind, check := range map[faults.Kind]func(t *testing.T, body []byte, err error){
 		faults.Reset: func(t *testing.T, body []byte, err error) {
-			if !errors.Is(err, syscall.ECONNRESET) || len(body) > 100 || !bytes.HasPrefix(speech, body) {
+			if !errors.Is(err, syscall.ECONNRESET) || len(body) > 100 || !bytes.HasPrefix(responseBody, body) {
 				t.Errorf("got %q, %v", body, err)
 			}
 		},
 		faults.Truncate: func(t *testing.T, body []byte, err error) {
-			if err != nil || len(body) > 100 || !bytes.HasPrefix(speech, body) {
+			if err != nil || len(body) > 100 || !bytes.HasPrefix(responseBody, body) {
 				t.Errorf("got %q, %v", body, err)
 			}
 		},
 		faults.Garble: func(t *testing.T, body []byte, err error) {
-			if err != nil || len(body) != len(speech) || bytes.Equal(body, speech) {
+			if err != nil || len(body) != len(responseBody) || bytes.Equal(body, responseBody) {
 				t.Errorf("got %q, %v", body, err)
 			}
 		},
 	} {
 		t.Run(string(kind), func(t *testing.T) {
-			plan, client, url := talk(t, kind, faults.Limits{Bytes: 100})
+			plan, client, url := startServer(t, kind, faults.Limits{Bytes: 100})
 			lengths := map[int]bool{}
 			for range 20 {
 				response, body, err := get(t, client, url)
@@ -172,7 +172,7 @@ func TestGarbleIsTheSameInAnyPortion(t *testing.T) {
 			}
 		}
 	}
-	if whole := read(1000); !bytes.Equal(whole, read(1)) || !bytes.Equal(whole, read(7)) || bytes.Equal(whole, speech) {
+	if whole := read(1000); !bytes.Equal(whole, read(1)) || !bytes.Equal(whole, read(7)) || bytes.Equal(whole, responseBody) {
 		t.Errorf("in portions it is read as\n%s\n%s\n%s", whole, read(1), read(7))
 	}
 }
@@ -181,7 +181,7 @@ func TestGarbleIsTheSameInAnyPortion(t *testing.T) {
 type memoryTransport struct{}
 
 func (memoryTransport) RoundTrip(req *http.Request) (*http.Response, error) {
-	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(speech)), Request: req}, nil
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(responseBody)), Request: req}, nil
 }
 
 // What holds a request up ends with its context, or when the body is closed.
@@ -216,7 +216,7 @@ func TestTransportWaits(t *testing.T) {
 			}
 			defer response.Body.Close()
 			body, err := io.ReadAll(response.Body)
-			if !bytes.HasPrefix(speech, body) || len(body) == len(speech) {
+			if !bytes.HasPrefix(responseBody, body) || len(body) == len(responseBody) {
 				t.Errorf("before it stalled there were %d bytes", len(body))
 			}
 			return err
@@ -262,7 +262,7 @@ func TestBodyAfterTheDay(t *testing.T) {
 			}
 			plan.End()
 			rest, err := io.ReadAll(response.Body)
-			if err != nil || !bytes.Equal(rest, speech[begin:]) {
+			if err != nil || !bytes.Equal(rest, responseBody[begin:]) {
 				t.Errorf("the rest is %q, %v", rest, err)
 			}
 		})

@@ -2,16 +2,16 @@ package faults
 
 import "fmt"
 
-// wire is a run of bytes on which something happens at some byte: it may come to
-// an end there, or have bytes changed. Positions are counted in bytes sent, so
-// that it makes no difference in which portions they are read or written.
+// wire injects faults into a sequence of bytes: it ends at some byte, or has bytes
+// changed. Positions are counted in bytes sent, so that the sizes of reads and
+// writes make no difference.
 type wire struct {
 	// end decides what happens at byte stop; nil if nothing.
-	end  *dice
+	end  *injector
 	stop int64
 	// garble decides which bytes are changed, beginning with byte next; nil if
 	// none. garbled says that it has begun.
-	garble  *dice
+	garble  *injector
 	next    int64
 	garbled bool
 	// passed counts the bytes so far.
@@ -21,27 +21,27 @@ type wire struct {
 // wireEnds are tried in this order; there is one end only.
 var wireEnds = [...]Kind{Reset, Stall, Truncate}
 
-// wire decides about the bytes of a body or connection.
+// wire draws the faults of a body or connection.
 func (r *request) wire() *wire {
 	w := &wire{}
 	most := r.plan.limits.Bytes
 	for _, kind := range wireEnds {
-		if d := r.dice(kind); d.comesUp() {
+		if d := r.injector(kind); d.draw() {
 			w.end, w.stop = d, count(d.Rand, most)
 			break
 		}
 	}
-	if d := r.dice(Garble); d.comesUp() {
+	if d := r.injector(Garble); d.draw() {
 		w.garble, w.next = d, count(d.Rand, most)
 	}
 	return w
 }
 
-// clean says that nothing will ever happen.
+// clean reports that there are no faults.
 func (w *wire) clean() bool { return w.end == nil && w.garble == nil }
 
-// room is how many of n bytes may pass now. With 0 its end has come, which is
-// then recorded, and is of the kind returned.
+// room is how many of n bytes may pass now. If it is 0, the sequence ends here with
+// the kind returned, which has been recorded.
 func (w *wire) room(n int) (int, Kind) {
 	if w.end == nil || n == 0 {
 		return n, ""
@@ -51,7 +51,7 @@ func (w *wire) room(n int) (int, Kind) {
 	}
 	end := w.end
 	w.end = nil
-	if !end.happens(fmt.Sprintf("at byte %d", w.passed)) {
+	if !end.inject(fmt.Sprintf("at byte %d", w.passed)) {
 		return n, ""
 	}
 	return 0, end.kind
@@ -63,7 +63,7 @@ func (w *wire) pass(p []byte) {
 	w.passed += int64(len(p))
 	for w.garble != nil && w.next < w.passed {
 		if !w.garbled {
-			if !w.garble.happens(fmt.Sprintf("from byte %d on", w.next)) {
+			if !w.garble.inject(fmt.Sprintf("from byte %d on", w.next)) {
 				w.garble = nil
 				return
 			}

@@ -13,8 +13,8 @@ import (
 	"github.com/tarnproject/tarn/kube"
 )
 
-// A factory with a client does not know its server: that nothing will be kept is
-// told when it is made. What WithDisk does is tested in package ondisk, for all
+// A factory with a client does not know its server: its constructor reports that
+// nothing will be kept on disk. WithDisk itself is tested in package ondisk, for all
 // drop-ins.
 func TestWithDiskNeedsAConfig(t *testing.T) {
 	var told []string

@@ -60,8 +60,8 @@ func NewSharedInformerFactoryWithOptions(client kubernetes.Interface, defaultRes
 // factory is the SharedInformerFactory of this package. Its methods by API
 // group are in groups.go.
 //
-// Seen from outside, InformerFor takes whatever informer the caller builds; the
-// typed packages see it through [ours], which does not.
+// For users, InformerFor takes the informer that the caller builds; the typed
+// packages get it through [ours], which ignores that informer.
 type factory struct {
 	settings
 

@@ -31,14 +31,14 @@ func small() []runtime.Object {
 func TestLife(t *testing.T) {
 	story{
 		objects: small,
-		tell: func(w *teller) {
+		script: func(w *storyRunner) {
 			pods, nodes := w.factory.Core().V1().Pods(), w.factory.Core().V1().Nodes()
 			w.follow(pods.Informer())
 			w.follow(nodes.Informer())
 			w.factory.StartWithContext(w.ctx)
 			w.must(w.factory.WaitForCacheSyncWithContext(w.ctx).AsError())
 
-			w.tellOn("listed")
+			w.nextSection("listed")
 			for _, selector := range []string{"", "v=1", "v=2"} {
 				s, err := labels.Parse(selector)
 				w.must(err)
@@ -46,25 +46,25 @@ func TestLife(t *testing.T) {
 				w.must(err)
 				all, err := pods.Lister().List(s)
 				w.must(err)
-				w.sayf("%q: %d in north, %d in all", selector, len(north), len(all))
+				w.record("%q: %d in north, %d in all", selector, len(north), len(all))
 			}
 			n, err := nodes.Lister().Get("n")
 			w.must(err)
-			w.sayf("got %s", brief(n))
+			w.record("got %s", brief(n))
 			_, err = pods.Lister().Pods("north").Get("b")
-			w.sayf("%v", err)
+			w.record("%v", err)
 
-			w.tellOn("changed")
+			w.nextSection("changed")
 			client := w.client.CoreV1().Pods("north")
 			_, err = client.Create(w.ctx, newPod("north", "c", "1"), metav1.CreateOptions{})
 			w.must(err)
-			w.tellOn("updated")
+			w.nextSection("updated")
 			_, err = client.Update(w.ctx, newPod("north", "a", "2"), metav1.UpdateOptions{})
 			w.must(err)
-			w.tellOn("deleted")
+			w.nextSection("deleted")
 			w.must(client.Delete(w.ctx, "a", metav1.DeleteOptions{}))
 
-			w.tellOn("late handler")
+			w.nextSection("late handler")
 			w.follow(pods.Informer())
 		},
 		want: `
@@ -94,42 +94,42 @@ func TestLife(t *testing.T) {
 func TestStart(t *testing.T) {
 	story{
 		objects: small,
-		tell: func(w *teller) {
+		script: func(w *storyRunner) {
 			requests := func() {
 				for _, a := range w.client.Actions() {
-					w.sayf("%s %s", a.GetVerb(), a.GetResource().Resource)
+					w.record("%s %s", a.GetVerb(), a.GetResource().Resource)
 				}
 				w.client.ClearActions()
 			}
 			w.factory.Core().V1().Pods().Informer()
 			w.factory.StartWithContext(w.ctx)
 			w.factory.Start(w.ctx.Done())
-			w.tellOn("two starts")
+			w.nextSection("two starts")
 			requests()
 
 			w.factory.Core().V1().Pods().Informer()
 			w.factory.Core().V1().Nodes().Informer()
-			w.tellOn("not started")
+			w.nextSection("not started")
 			requests()
 			w.factory.Start(w.ctx.Done())
-			w.tellOn("third start")
+			w.nextSection("third start")
 			requests()
 
-			w.tellOn("shutting down")
+			w.nextSection("shutting down")
 			done := make(chan struct{})
 			for range 2 {
-				go func() { w.factory.Shutdown(); w.sayf("shut down"); done <- struct{}{} }()
+				go func() { w.factory.Shutdown(); w.record("shut down"); done <- struct{}{} }()
 			}
-			w.tellOn("cancelled")
+			w.nextSection("cancelled")
 			w.cancel()
 			<-done
 			<-done
 			w.client.ClearActions()
 			w.factory.Core().V1().Services().Informer()
 			w.factory.Start(nil)
-			w.tellOn("after shutdown")
+			w.nextSection("after shutdown")
 			requests()
-			w.sayf("waited for %d", len(w.factory.WaitForCacheSync(nil)))
+			w.record("waited for %d", len(w.factory.WaitForCacheSync(nil)))
 		},
 		want: `
 			-- two starts --
@@ -153,32 +153,32 @@ func TestWaitForCacheSync(t *testing.T) {
 	catchErrors(t, func(error) {}) // of the lists that fail
 	story{
 		objects: small,
-		tell: func(w *teller) {
+		script: func(w *storyRunner) {
 			report := func(synced map[reflect.Type]bool) {
 				for t, ok := range synced {
-					w.sayf("%v: %t", t, ok)
+					w.record("%v: %t", t, ok)
 				}
 			}
 			w.client.PrependReactor("list", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
 				return true, nil, errors.New("no nodes today")
 			})
 			w.factory.Core().V1().Services().Informer()
-			w.tellOn("nothing started")
+			w.nextSection("nothing started")
 			report(w.factory.WaitForCacheSync(w.ctx.Done()))
 
-			w.tellOn("services")
+			w.nextSection("services")
 			w.factory.StartWithContext(w.ctx)
 			w.factory.Core().V1().Nodes().Informer()
 			result := w.factory.WaitForCacheSyncWithContext(w.ctx)
 			report(result.Synced)
-			w.sayf("error: %v", result.AsError())
+			w.record("error: %v", result.AsError())
 
-			w.tellOn("nodes")
+			w.nextSection("nodes")
 			w.factory.StartWithContext(w.ctx)
-			go func() { w.pass(time.Minute); w.cancel() }()
+			go func() { w.wait(time.Minute); w.cancel() }()
 			result = w.factory.WaitForCacheSyncWithContext(w.ctx)
 			report(result.Synced)
-			w.sayf("error: %v", result.AsError())
+			w.record("error: %v", result.AsError())
 			report(w.factory.WaitForCacheSync(w.ctx.Done()))
 		},
 		want: `
@@ -199,19 +199,19 @@ func TestWaitForCacheSync(t *testing.T) {
 func TestName(t *testing.T) {
 	story{
 		choices: choices{named: true},
-		tell: func(w *teller) {
+		script: func(w *storyRunner) {
 			name := w.factory.InformerName()
-			w.sayf("named: %t", name.Name() == w.Name())
+			w.record("named: %t", name.Name() == w.Name())
 			pods, nodes := corev1.SchemeGroupVersion.WithResource("pods"), corev1.SchemeGroupVersion.WithResource("nodes")
 			w.factory.Core().V1().Pods().Informer()
-			w.sayf("pods free: %t, nodes free: %t", name.WithResource(pods).Reserved(), name.WithResource(nodes).Reserved())
+			w.record("pods free: %t, nodes free: %t", name.WithResource(pods).Reserved(), name.WithResource(nodes).Reserved())
 			_, err := cache.NewInformerName(name.Name())
-			w.sayf("name free: %t", err == nil)
-			w.tellOn("shut down")
+			w.record("name free: %t", err == nil)
+			w.nextSection("shut down")
 			w.factory.Shutdown()
 			again, err := cache.NewInformerName(name.Name())
 			w.must(err)
-			w.sayf("name free: true")
+			w.record("name free: true")
 			again.Release()
 			w.factory.Shutdown()
 		},
@@ -226,7 +226,7 @@ func TestName(t *testing.T) {
 
 // TestNoClient fills indexers by hand, as unit tests of controllers do.
 func TestNoClient(t *testing.T) {
-	for name, make := range makers {
+	for name, make := range factories {
 		t.Run(name, func(t *testing.T) {
 			f := make(nil, choices{}, nil)
 			pods := f.Core().V1().Pods()

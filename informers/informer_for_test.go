@@ -22,20 +22,20 @@ func TestInformerFor(t *testing.T) {
 	story{
 		choices: choices{resync: time.Minute, resyncOf: map[metav1.Object]time.Duration{&corev1.Node{}: time.Hour}},
 		objects: small,
-		tell: func(w *teller) {
+		script: func(w *storyRunner) {
 			build := func(client kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
-				w.sayf("built with %v, client is the factory's: %t", resync, client == kubernetes.Interface(w.client))
+				w.record("built with %v, client is the factory's: %t", resync, client == kubernetes.Interface(w.client))
 				return coreinformers.NewFilteredPodInformer(client, "south", resync, nil, nil)
 			}
 			custom := w.factory.InformerFor(&corev1.Pod{}, build)
-			w.sayf("the same again: %t", custom == w.factory.InformerFor(&corev1.Pod{}, build))
+			w.record("the same again: %t", custom == w.factory.InformerFor(&corev1.Pod{}, build))
 			w.factory.InformerFor(&corev1.Node{}, build)
-			w.tellOn("accessor")
+			w.nextSection("accessor")
 			w.follow(w.factory.Core().V1().Pods().Informer())
 			w.factory.StartWithContext(w.ctx)
-			w.tellOn("indexers")
-			w.sayf("pods: %d", len(custom.GetIndexer().GetIndexers()))
-			w.sayf("services: %d", len(w.factory.Core().V1().Services().Informer().GetIndexer().GetIndexers()))
+			w.nextSection("indexers")
+			w.record("pods: %d", len(custom.GetIndexer().GetIndexers()))
+			w.record("services: %d", len(w.factory.Core().V1().Services().Informer().GetIndexer().GetIndexers()))
 		},
 		want: `
 			built with 1h0m0s, client is the factory's: true
@@ -51,7 +51,7 @@ func TestInformerFor(t *testing.T) {
 
 // TestRunOnce does not count on informers to refuse a second run.
 func TestRunOnce(t *testing.T) {
-	for name, make := range makers {
+	for name, make := range factories {
 		t.Run(name, func(t *testing.T) {
 			var runs atomic.Int32
 			f := make(nil, choices{}, nil)
@@ -92,7 +92,7 @@ func TestTransformTooLate(t *testing.T) {
 	}
 }
 
-// running is an informer that has been started by someone else.
+// running is an informer that was started by other code.
 type running struct{ cache.SharedIndexInformer }
 
 func (running) SetTransform(cache.TransformFunc) error { return errors.New("already started") }

@@ -10,14 +10,14 @@ import (
 
 // TestChoices tries the options that change what is seen.
 func TestChoices(t *testing.T) {
-	watchBoth := func(w *teller) {
+	watchBoth := func(w *storyRunner) {
 		w.follow(w.factory.Core().V1().Pods().Informer())
 		w.follow(w.factory.Core().V1().Nodes().Informer())
 		w.factory.StartWithContext(w.ctx)
-		w.tellOn("10 s")
-		w.pass(10*time.Second + time.Millisecond)
-		w.tellOn("35 s")
-		w.pass(25 * time.Second)
+		w.nextSection("10 s")
+		w.wait(10*time.Second + time.Millisecond)
+		w.nextSection("35 s")
+		w.wait(25 * time.Second)
 	}
 	atFirst := `
 		add n@1 (initial)
@@ -80,7 +80,7 @@ func TestChoices(t *testing.T) {
 				update n@1 -> n@1`,
 		},
 	} {
-		s.objects, s.tell = small, watchBoth
+		s.objects, s.script = small, watchBoth
 		t.Run(name, s.run)
 	}
 }

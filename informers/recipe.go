@@ -23,11 +23,11 @@ type recipe struct {
 	tweak    func(*metav1.ListOptions) // nil for none
 }
 
-// informer makes an informer of what open leads to.
+// informer makes an informer of the collection of the client that open returns.
 //
 // open is called for each request and not once, because client may be nil, or
-// not be ready, until the informer runs. client itself only tells whether it can
-// do watch lists: fake clientsets say that they cannot.
+// not be ready, until the informer runs. client itself is only asked whether it
+// supports watch lists; fake clientsets do not.
 func (r recipe) informer(client any, resync time.Duration, open func() Client[runtime.Object]) cache.SharedIndexInformer {
 	requests := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {

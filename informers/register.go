@@ -32,15 +32,14 @@ type Client[L runtime.Object] interface {
 // first request decides. From then on factory.Example().V1().Lakes() has this
 // informer and its lister.
 //
-// list is given the factory's client, whatever its type C, and leads to the
-// client of the collection, in the namespace of its choice. All type arguments
-// are inferred. object is of the type that the collection holds.
+// list is called with the factory's client, of type C, and returns the client of
+// the collection in a namespace. All type arguments are inferred. object is of
+// the type that the collection holds.
 //
-// The informer is what the factory would have built by itself: objects can be
-// looked up by namespace, and watch lists are left alone when C says that it
-// cannot do them. A namespace or tweak that was given to the factory is not
-// known here and has to be given again. The function can also be called without
-// any factory.
+// The informer equals the one that the factory would build: objects are indexed
+// by namespace, and watch lists are not used if C does not support them. A
+// namespace or tweak of the factory is not known here and has to be given again.
+// The function can also be called without a factory.
 func For[C any, T Client[L], L runtime.Object](list func(C) T, object runtime.Object, options ...ForOption) func(C, time.Duration) cache.SharedIndexInformer {
 	return func(client C, resync time.Duration) cache.SharedIndexInformer {
 		r := recipe{object: object, indexers: byNamespace()}

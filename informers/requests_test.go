@@ -25,7 +25,7 @@ func TestSameRequests(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			want, got := requestsOf(t, makers["client-go"], c), requestsOf(t, makers["ours"], c)
+			want, got := requestsOf(t, factories["client-go"], c), requestsOf(t, factories["ours"], c)
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("requests or types differ (-client-go +ours):\n%s", diff)
 			}
@@ -68,8 +68,8 @@ func requestsOf(t *testing.T, make maker, c choices) (seen []string) {
 	return seen
 }
 
-// request writes down what a request asks for. The timeout of a watch is random
-// and only told to be in its range.
+// request describes a request. The timeout of a watch is random, so only its range is
+// given.
 func request(action clienttesting.Action) string {
 	var opts metav1.ListOptions
 	switch a := action.(type) {

@@ -33,8 +33,8 @@ type choices struct {
 // maker makes a factory by these choices.
 type maker func(kubernetes.Interface, choices, *cache.InformerName) SharedInformerFactory
 
-// makers are the implementations that every story is told by.
-var makers = map[string]maker{
+// factories are the implementations that every story runs on.
+var factories = map[string]maker{
 	"client-go": func(client kubernetes.Interface, c choices, name *cache.InformerName) SharedInformerFactory {
 		return stock.NewSharedInformerFactoryWithOptions(client, c.resync, stock.WithNamespace(c.namespace),
 			stock.WithTweakListOptions(c.tweak), stock.WithCustomResyncConfig(c.resyncOf),
@@ -47,28 +47,28 @@ var makers = map[string]maker{
 	},
 }
 
-// story is a scenario told by every implementation in the same words.
+// story is a scenario that must give the same text on every implementation.
 type story struct {
 	choices choices
 	objects func() []runtime.Object // what is there at first
-	tell    func(*teller)
+	script  func(*storyRunner)
 	want    string
 }
 
 func (s story) run(t *testing.T) {
-	for name, make := range makers {
+	for name, make := range factories {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				got := s.toldBy(t, make)
+				got := s.runOn(t, make)
 				if diff := cmp.Diff(lines(s.want), lines(got)); diff != "" {
-					t.Errorf("the story is told differently (-wanted +told):\n%s", diff)
+					t.Errorf("the story differs (-want +got):\n%s", diff)
 				}
 			})
 		})
 	}
 }
 
-func (s story) toldBy(t *testing.T, make maker) string {
+func (s story) runOn(t *testing.T, make maker) string {
 	var objects []runtime.Object
 	if s.objects != nil {
 		objects = s.objects()
@@ -82,17 +82,17 @@ func (s story) toldBy(t *testing.T, make maker) string {
 	}
 	client := fake.NewSimpleClientset(objects...)
 	ctx, cancel := context.WithCancel(t.Context())
-	w := &teller{T: t, ctx: ctx, cancel: cancel, client: client, factory: make(client, s.choices, name)}
-	s.tell(w)
-	w.tellOn("")
+	w := &storyRunner{T: t, ctx: ctx, cancel: cancel, client: client, factory: make(client, s.choices, name)}
+	s.script(w)
+	w.nextSection("")
 	cancel()
 	w.factory.Shutdown()
-	w.tellOn("")
+	w.nextSection("")
 	return w.text.String()
 }
 
-// teller runs a story and writes down what is seen.
-type teller struct {
+// storyRunner runs a story and records the events.
+type storyRunner struct {
 	*testing.T
 	ctx     context.Context
 	cancel  func()
@@ -104,15 +104,15 @@ type teller struct {
 	text strings.Builder
 }
 
-func (w *teller) sayf(format string, args ...any) {
+func (w *storyRunner) record(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.seen = append(w.seen, fmt.Sprintf(format, args...))
 }
 
-// tellOn waits until nothing moves any more, writes down what was seen, sorted,
-// and begins the next paragraph.
-func (w *teller) tellOn(heading string) {
+// nextSection waits until all goroutines are idle, writes the recorded lines, sorted,
+// and begins the next section.
+func (w *storyRunner) nextSection(heading string) {
 	synctest.Wait()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -126,26 +126,26 @@ func (w *teller) tellOn(heading string) {
 	}
 }
 
-// pass lets time go by.
-func (w *teller) pass(d time.Duration) { <-time.After(d) }
+// wait waits for some time.
+func (w *storyRunner) wait(d time.Duration) { <-time.After(d) }
 
-// follow writes down what a handler of the informer is told.
-func (w *teller) follow(informer cache.SharedIndexInformer) {
+// follow records the events of a handler of the informer.
+func (w *storyRunner) follow(informer cache.SharedIndexInformer) {
 	_, err := informer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(o any, initial bool) {
 			if initial {
-				w.sayf("add %s (initial)", brief(o))
+				w.record("add %s (initial)", brief(o))
 			} else {
-				w.sayf("add %s", brief(o))
+				w.record("add %s", brief(o))
 			}
 		},
-		UpdateFunc: func(old, new any) { w.sayf("update %s -> %s", brief(old), brief(new)) },
-		DeleteFunc: func(o any) { w.sayf("delete %s", brief(o)) },
+		UpdateFunc: func(old, new any) { w.record("update %s -> %s", brief(old), brief(new)) },
+		DeleteFunc: func(o any) { w.record("delete %s", brief(o)) },
 	})
 	w.must(err)
 }
 
-func (w *teller) must(err error) {
+func (w *storyRunner) must(err error) {
 	w.Helper()
 	if err != nil {
 		w.Fatal(err)

@@ -13,21 +13,21 @@ import (
 func TestTypedInformer(t *testing.T) {
 	story{
 		objects: small,
-		tell: func(w *teller) {
+		script: func(w *storyRunner) {
 			typed := coreinformers.ToTypedPodInformer(w.factory.Core().V1().Pods()).TypedInformer()
 			_, err := typed.AddTypedEventHandler(coreinformers.PodHandlerFuncs{
-				AddFunc: func(p *corev1.Pod) { w.sayf("added %s", brief(p)) },
+				AddFunc: func(p *corev1.Pod) { w.record("added %s", brief(p)) },
 			})
 			w.must(err)
 			w.must(typed.AddTypedIndexers(coreinformers.PodIndexers{
 				"v": func(p *corev1.Pod) ([]string, error) { return []string{p.Labels["v"]}, nil },
 			}))
 			w.factory.StartWithContext(w.ctx)
-			w.tellOn("index")
+			w.nextSection("index")
 			pods, err := typed.GetTypedIndexer().ByIndex("v", "1")
 			w.must(err)
 			for _, p := range pods {
-				w.sayf("v=1: %s", brief(p))
+				w.record("v=1: %s", brief(p))
 			}
 		},
 		want: `

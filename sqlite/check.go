@@ -33,9 +33,9 @@ type Report struct {
 type Checked struct {
 	Name    string
 	Version tarn.Version
-	// Heard is the time of the last contact with the source before that state was
+	// LastContact is the time of the last contact with the source before that state was
 	// written.
-	Heard time.Time
+	LastContact time.Time
 	// Objects is the number of objects, Bad that of the damaged ones, Missing that of
 	// the objects that are not there.
 	Objects, Bad, Missing int
@@ -63,8 +63,8 @@ func (f Finding) String() string {
 	return where + f.Text
 }
 
-// Sound reports whether there are no findings.
-func (r *Report) Sound() bool { return len(r.Findings) == 0 }
+// OK reports whether there are no findings.
+func (r *Report) OK() bool { return len(r.Findings) == 0 }
 
 func (r *Report) found(collection string, key tarn.Key, text string) {
 	if len(r.Findings) == maxFindings {
@@ -194,7 +194,7 @@ func (r *Report) collections(conn *sqlite3.Conn, keys *fileKeys) (rows []collect
 
 // collection checks the units of a collection.
 func (r *Report) collection(conn *sqlite3.Conn, keys *fileKeys, row collectionRow, saved func(*unitReader) (func(*unit) error, error)) error {
-	c := Checked{Name: row.name, Version: row.state.version, Heard: row.state.lastContact, Complete: row.state.whole && !row.state.incomplete && row.state.version != ""}
+	c := Checked{Name: row.name, Version: row.state.version, LastContact: row.state.lastContact, Complete: row.state.whole && !row.state.incomplete && row.state.version != ""}
 	before := len(r.Findings) + r.More
 	units, err := newUnitReader(conn, keys, row)
 	if unreadable(err) {

@@ -72,7 +72,7 @@ func openRich(t testing.TB, db *DB) *Store[thing] {
 	return s
 }
 
-// richDirectory has n things, closed in good order, and a second collection.
+// richDirectory has n things and a second collection, and was closed normally.
 func richDirectory(t testing.TB, n int, key []byte) (dir string, want map[tarn.Key]int) {
 	t.Helper()
 	dir, want = directory(t), map[tarn.Key]int{}
@@ -92,21 +92,21 @@ func richDirectory(t testing.TB, n int, key []byte) (dir string, want map[tarn.K
 	return dir, want
 }
 
-// sound says what Check finds in a directory that should be sound.
-func sound(t testing.TB, dir string, key []byte) *Report {
+// wantOK says what Check finds in a directory that should be sound.
+func wantOK(t testing.TB, dir string, key []byte) *Report {
 	t.Helper()
 	r, err := Check(t.Context(), dir, key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !r.Sound() {
+	if !r.OK() {
 		t.Fatalf("in a sound directory is found: %v", r.Findings)
 	}
 	return r
 }
 
-// What stores write is sound, whatever the values, the updates and the order.
-func TestCheckOfWhatIsSound(t *testing.T) {
+// Check finds nothing in what stores write, for all values, updates and orders.
+func TestCheckOfAnIntactDirectory(t *testing.T) {
 	dir := directory(t)
 	db := open(t, dir, Options{})
 	s := openRich(t, db)
@@ -127,13 +127,13 @@ func TestCheckOfWhatIsSound(t *testing.T) {
 			}
 			must(t, s.Apply(changes, tarn.At(tarn.Version(strconv.Itoa(v+1)))))
 		}
-		r := sound(t, dir, nil)
+		r := wantOK(t, dir, nil)
 		if len(r.Collections) != 1 || r.Collections[0].Objects != s.Len() || !r.Collections[0].Complete || string(r.Collections[0].Version) != strconv.Itoa(steps) {
 			rt.Fatalf("it counts %+v", r.Collections)
 		}
 	})
 	must(t, db.Close())
-	sound(t, dir, nil)
+	wantOK(t, dir, nil)
 	done, err := Repair(t.Context(), dir, nil)
 	if err != nil || done.Changed {
 		t.Fatalf("a sound directory is repaired: %+v, %v", done, err)
@@ -143,32 +143,32 @@ func TestCheckOfWhatIsSound(t *testing.T) {
 // damages are what can happen to a directory. Each is given the path of the file.
 var damages = []struct {
 	name string
-	do   func(t testing.TB, dice *rand.Rand, path string)
+	do   func(t testing.TB, random *rand.Rand, path string)
 	// keeps says that nothing of the objects is lost, none that all is.
 	keeps, none bool
 }{
-	{name: "bits of rows", do: raw(func(dice *rand.Rand, b []byte) []byte {
+	{name: "bits of rows", do: raw(func(random *rand.Rand, b []byte) []byte {
 		for range 3 {
-			b[pageSize+dice.IntN(len(b)-pageSize)] ^= 1 << dice.IntN(8)
+			b[pageSize+random.IntN(len(b)-pageSize)] ^= 1 << random.IntN(8)
 		}
 		return b
 	})},
-	{name: "a page of zeros", do: raw(func(dice *rand.Rand, b []byte) []byte {
-		at := (1 + dice.IntN(len(b)/pageSize-1)) * pageSize
+	{name: "a page of zeros", do: raw(func(random *rand.Rand, b []byte) []byte {
+		at := (1 + random.IntN(len(b)/pageSize-1)) * pageSize
 		clear(b[at : at+pageSize])
 		return b
 	})},
-	{name: "a page where another belongs", do: raw(func(dice *rand.Rand, b []byte) []byte {
-		from, to := 1+dice.IntN(len(b)/pageSize-1), 1+dice.IntN(len(b)/pageSize-1)
+	{name: "a page where another belongs", do: raw(func(random *rand.Rand, b []byte) []byte {
+		from, to := 1+random.IntN(len(b)/pageSize-1), 1+random.IntN(len(b)/pageSize-1)
 		copy(b[to*pageSize:(to+1)*pageSize], b[from*pageSize:])
 		return b
 	})},
-	{name: "the end is cut off", do: raw(func(dice *rand.Rand, b []byte) []byte {
-		return b[:len(b)-(1+dice.IntN(8))*pageSize]
+	{name: "the end is cut off", do: raw(func(random *rand.Rand, b []byte) []byte {
+		return b[:len(b)-(1+random.IntN(8))*pageSize]
 	})},
-	{name: "only the first page is left", do: raw(func(dice *rand.Rand, b []byte) []byte { return b[:pageSize] }), none: true},
-	{name: "no database", do: raw(func(dice *rand.Rand, b []byte) []byte { return bytes.Repeat([]byte("what? "), 2000) }), none: true},
-	{name: "the header says another format", do: raw(func(dice *rand.Rand, b []byte) []byte { b[60] ^= 0x40; return b }), keeps: true},
+	{name: "only the first page is left", do: raw(func(random *rand.Rand, b []byte) []byte { return b[:pageSize] }), none: true},
+	{name: "no database", do: raw(func(random *rand.Rand, b []byte) []byte { return bytes.Repeat([]byte("what? "), 2000) }), none: true},
+	{name: "the header says another format", do: raw(func(random *rand.Rand, b []byte) []byte { b[60] ^= 0x40; return b }), keeps: true},
 	{name: "an object's row is gone", do: sql("DELETE FROM tarn_objects_1 WHERE id=3")},
 	{name: "an object is there twice", do: sql("INSERT INTO tarn_objects_1 (key, sum, found, parts, body) SELECT key || 'x', sum, found, parts, body FROM tarn_objects_1 WHERE id=3")},
 	{name: "an object of another", do: sql("UPDATE tarn_objects_1 SET body=(SELECT body FROM tarn_objects_1 WHERE id=4) WHERE id=3")},
@@ -199,11 +199,11 @@ var damages = []struct {
 }
 
 // raw changes the bytes of the file.
-func raw(change func(dice *rand.Rand, b []byte) []byte) func(testing.TB, *rand.Rand, string) {
-	return func(t testing.TB, dice *rand.Rand, path string) {
+func raw(change func(random *rand.Rand, b []byte) []byte) func(testing.TB, *rand.Rand, string) {
+	return func(t testing.TB, random *rand.Rand, path string) {
 		b, err := os.ReadFile(path)
 		must(t, err)
-		must(t, os.WriteFile(path, change(dice, b), 0o600))
+		must(t, os.WriteFile(path, change(random, b), 0o600))
 	}
 }
 
@@ -217,8 +217,8 @@ func sql(statements string) func(testing.TB, *rand.Rand, string) {
 	}
 }
 
-// Whatever is damaged is found, by Check and by who opens the directory; what Repair
-// saves of it is right, and sound.
+// Every damage is found, by Check and when the directory is opened. What Repair saves
+// is correct, and Check finds nothing in it.
 func TestCheckAndRepair(t *testing.T) {
 	template, want := richDirectory(t, 60, nil)
 	for _, damage := range damages {
@@ -240,10 +240,10 @@ func TestCheckAndRepair(t *testing.T) {
 						t.Errorf("seed %d: a finding of several lines: %q", seed, f)
 					}
 				}
-				if !r.Sound() {
+				if !r.OK() {
 					found++
 				}
-				judgeRepair(t, seed, dir, want, damage.keeps, damage.none, !r.Sound())
+				checkRepair(t, seed, dir, want, damage.keeps, damage.none, !r.OK())
 			}
 			if found == 0 {
 				t.Error("nothing was found")
@@ -252,8 +252,8 @@ func TestCheckAndRepair(t *testing.T) {
 	}
 }
 
-// judgeRepair repairs a directory, and looks at what is there then.
-func judgeRepair(t *testing.T, seed uint64, dir string, want map[tarn.Key]int, keeps, none, unsound bool) {
+// checkRepair repairs a directory, and looks at what is there then.
+func checkRepair(t *testing.T, seed uint64, dir string, want map[tarn.Key]int, keeps, none, unsound bool) {
 	t.Helper()
 	done, err := Repair(t.Context(), dir, nil)
 	if err != nil {
@@ -264,7 +264,7 @@ func judgeRepair(t *testing.T, seed uint64, dir string, want map[tarn.Key]int, k
 		if done.Changed != unsound {
 			t.Errorf("seed %d: Repair did %+v", seed, done)
 		}
-		if again, err := Check(t.Context(), dir, nil); err != nil || !again.Sound() {
+		if again, err := Check(t.Context(), dir, nil); err != nil || !again.OK() {
 			t.Errorf("seed %d: after the repair is found %v, %v", seed, again, err)
 		}
 	}
@@ -324,21 +324,21 @@ func TestCheckWithoutTheLog(t *testing.T) {
 		if want, known := h.states[kept.Version()]; !known || !maps.Equal(content(b), want) {
 			t.Errorf("seed %d: at version %q there is what there never was", seed, kept.Version())
 		}
-		if r.Sound() && len(reports(t, after)) > 0 {
+		if r.OK() && len(reports(t, after)) > 0 {
 			t.Errorf("seed %d: Check finds nothing, and the file is damaged", seed)
 		}
 		must(t, again.Close())
 	}
 }
 
-// A first state of which only a part was written is told as incomplete, and is no
+// A first state that was written only in part is reported as incomplete, which is not
 // damage; Repair leaves it alone.
 func TestCheckOfAHalfWrittenState(t *testing.T) {
 	dir := directory(t)
 	db := open(t, dir, Options{})
 	must(t, openRich(t, db).Fill([]tarn.Change[thing]{put("a", 1), put("b", 2)}, true))
 	must(t, db.Close())
-	r := sound(t, dir, nil)
+	r := wantOK(t, dir, nil)
 	if c := r.Collections[0]; c.Complete || c.Objects != 2 {
 		t.Errorf("it is told as %+v", c)
 	}
@@ -348,10 +348,11 @@ func TestCheckOfAHalfWrittenState(t *testing.T) {
 	if len(done.Saved) != 0 || !done.Changed {
 		t.Errorf("of half a state is saved %+v", done)
 	}
-	sound(t, dir, nil)
+	wantOK(t, dir, nil)
 }
 
-// Keys, formats and what is not there are told in one line, and nothing is changed.
+// A wrong key, another format or a missing directory gives an error of one line, and
+// nothing is changed.
 func TestCheckOfWhatCannotBe(t *testing.T) {
 	key := bytes.Repeat([]byte{3}, keySize)
 	sealed, _ := richDirectory(t, 5, key)
@@ -392,9 +393,9 @@ func TestCheckOfWhatCannotBe(t *testing.T) {
 			}
 		}
 	}
-	sound(t, sealed, key)
+	wantOK(t, sealed, key)
 	db := open(t, plain, Options{})
-	sound(t, plain, nil)
+	wantOK(t, plain, nil)
 	if _, err := Repair(t.Context(), plain, nil); !errors.Is(err, ErrInUse) {
 		t.Errorf("a directory in use is repaired: %v", err)
 	}
@@ -418,7 +419,7 @@ func TestRepairOfAnEncryptedDirectory(t *testing.T) {
 	if err != nil || done.Saved["things"] != 58 || done.Saved["others"] != 2 {
 		t.Fatalf("Repair did %+v, %v", done, err)
 	}
-	sound(t, dir, key)
+	wantOK(t, dir, key)
 	b := follow(t, openRich(t, open(t, dir, Options{Key: key})))
 	kept, err := b.Restore(t.Context())
 	if err != nil || len(kept.Positions) != 1 || kept.Positions[0].Complete || kept.Version() != "7" || len(content(b)) != len(want)-2 {

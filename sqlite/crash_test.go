@@ -26,7 +26,7 @@ func TestKill(t *testing.T) {
 	if dir := os.Getenv(crashEnvironment); dir != "" {
 		writeForEver(t, dir)
 	}
-	dice := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 1))
+	random := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 1))
 	dir := directory(t)
 	moved, last := 0, tarn.Version("")
 	for i := range *crashes {
@@ -39,7 +39,7 @@ func TestKill(t *testing.T) {
 		if _, err := out.Read(ready); err != nil {
 			t.Fatalf("crash %d: the child did not come up: %v, %v", i, err, cmd.Wait())
 		}
-		time.Sleep(time.Duration(dice.IntN(120)) * time.Millisecond) // real: it is the other process that lives
+		time.Sleep(time.Duration(random.IntN(120)) * time.Millisecond) // real time: another process runs
 		must(t, cmd.Process.Kill())
 		_ = cmd.Wait() // it was killed
 
@@ -73,8 +73,8 @@ func TestKill(t *testing.T) {
 	t.Logf("%d crashes, at version %s", *crashes, last)
 }
 
-// writeForEver goes on with the history where the file stands, by turns directly
-// and from behind memory.
+// writeForEver continues the history from the state of the file: by the process id in
+// the store on disk or through a copy in memory.
 func writeForEver(t *testing.T, dir string) {
 	db, err := Open(dir, Options{Logger: quiet, GroupDelay: time.Millisecond})
 	must(t, err)

@@ -28,13 +28,13 @@ var (
 )
 
 // TestDays simulates bad days: a server that is written, compacted, restarted and
-// restored, a wire that misbehaves as package faults decides, a disk that is full
-// or fails for a while, and processes that keep a replica on it, with a memory in
-// front or without, and end in good order, by a kill, or with the power.
+// restored, a connection with the faults of package faults, a disk that is full or
+// fails for a while, and processes that keep a replica on it, with a copy in memory or
+// without, and end normally, by a kill, or by a power loss.
 //
-// What each leaves must be a state that the server had, with its version; each must
-// tell its handler a history without gaps; and when the troubles are over, the
-// copy, the handler and the disk must be what the server is.
+// Each process must leave a state that the server had, with its version, and its
+// handler must see a history without gaps. After the faults, the copy, the handler and
+// the disk must equal the server.
 func TestDays(t *testing.T) {
 	seen := map[string]int{}
 	for seed := *firstDay; seed < *firstDay+uint64(*days); seed++ {
@@ -56,7 +56,7 @@ func TestDays(t *testing.T) {
 // day is one of them.
 type day struct {
 	t      *testing.T
-	dice   *rand.Rand
+	random *rand.Rand
 	server *sim.Server
 	plan   *faults.Plan
 	source tarn.Source[*sim.Object]
@@ -65,8 +65,8 @@ type day struct {
 	dir    string
 	// only says that there is no memory in front.
 	only bool
-	// exact says that the wire loses no words, so that every state is one that the
-	// server had; restores that the server may be taken back.
+	// exact says that the connection loses no events, so that every state is one that
+	// the server had; restores that the server may be restored from a backup.
 	exact, restores bool
 	left            int
 	seen            map[string]int
@@ -79,10 +79,10 @@ const (
 )
 
 func newDay(t *testing.T, seed uint64, seen map[string]int) *day {
-	d := &day{t: t, dice: rand.New(rand.NewPCG(seed, 5)), server: sim.NewServer(), dir: directory(t), left: writes, seen: seen}
+	d := &day{t: t, random: rand.New(rand.NewPCG(seed, 5)), server: sim.NewServer(), dir: directory(t), left: writes, seen: seen}
 	d.disk, d.opts = newBadDisk(t)
-	d.only, d.exact, d.restores = d.dice.IntN(2) == 0, d.dice.IntN(3) > 0, d.dice.IntN(3) == 0
-	d.opts.GroupDelay = time.Duration(1+d.dice.IntN(3000)) * time.Millisecond
+	d.only, d.exact, d.restores = d.random.IntN(2) == 0, d.random.IntN(3) > 0, d.random.IntN(3) == 0
+	d.opts.GroupDelay = time.Duration(1+d.random.IntN(3000)) * time.Millisecond
 	mix := faults.Day(seed).Mix()
 	if d.exact {
 		for _, kind := range []faults.Kind{faults.Reorder, faults.Undecodable, faults.Bad, faults.Spoil, faults.Oversize} {
@@ -102,30 +102,30 @@ func (d *day) pass() {
 			time.Sleep(time.Second) // a supervisor tries again
 			continue
 		}
-		for stop := time.Now().Add(time.Duration(d.dice.IntN(int(3 * time.Minute)))); time.Now().Before(stop); {
+		for stop := time.Now().Add(time.Duration(d.random.IntN(int(3 * time.Minute)))); time.Now().Before(stop); {
 			d.trouble(l)
 		}
 		d.finish(l)
-		for range d.dice.IntN(6) {
+		for range d.random.IntN(6) {
 			d.write()
 		}
 	}
 	d.plan.End()
 	d.disk.failing(nil)
-	d.judge()
+	d.checkEnd()
 }
 
 // trouble is what happens in some seconds of a life.
 func (d *day) trouble(l *lifetime) {
-	time.Sleep(time.Duration(d.dice.IntN(int(4 * time.Second))))
+	time.Sleep(time.Duration(d.random.IntN(int(4 * time.Second))))
 	d.write()
-	switch d.dice.IntN(16) {
+	switch d.random.IntN(16) {
 	case 0:
-		failure := []error{sqlite3.FULL, sqlite3.IOERR_WRITE, sqlite3.IOERR_FSYNC}[d.dice.IntN(3)]
-		good, dice := d.dice.IntN(40), rand.New(rand.NewPCG(d.dice.Uint64(), 1))
+		failure := []error{sqlite3.FULL, sqlite3.IOERR_WRITE, sqlite3.IOERR_FSYNC}[d.random.IntN(3)]
+		good, random := d.random.IntN(40), rand.New(rand.NewPCG(d.random.Uint64(), 1))
 		d.seen["disk failed"]++
 		d.disk.failing(func(op, name string) error {
-			if good--; good >= 0 || dice.IntN(3) == 0 {
+			if good--; good >= 0 || random.IntN(3) == 0 {
 				return nil
 			}
 			return failure
@@ -141,27 +141,27 @@ func (d *day) write() {
 	if d.left--; d.left < 0 {
 		return
 	}
-	name := strings.Fields("ant bee cat dog elk fox gnu hen ibis jay")[d.dice.IntN(10)]
-	switch n := d.dice.IntN(100); {
+	name := strings.Fields("ant bee cat dog elk fox gnu hen ibis jay")[d.random.IntN(10)]
+	switch n := d.random.IntN(100); {
 	case n < 65:
 		d.server.Put(name, false)
 	case n < 92:
 		d.server.Delete(name)
 	case n < 97:
-		d.server.Compact(d.dice.IntN(8))
+		d.server.Compact(d.random.IntN(8))
 	default:
 		d.server.Restart()
 	}
 }
 
-// maybeRestore takes the server so far back that it will not come again to what is
-// on disk: one that has passed it cannot be told from one that never went back.
+// maybeRestore takes the server so far back that it will not reach the version on disk
+// again: a server that has passed that version looks like one that never went back.
 func (d *day) maybeRestore(l *lifetime) {
 	onDisk, err := strconv.Atoi(string(l.disk.Disk().Version))
 	if !d.restores || err != nil || l.Health().State == tarn.StateListing {
 		return
 	}
-	if to := min(d.server.Version()-1-d.dice.IntN(10), onDisk-max(d.left, 0)-1); to >= 1 {
+	if to := min(d.server.Version()-1-d.random.IntN(10), onDisk-max(d.left, 0)-1); to >= 1 {
 		d.server.Restore(to)
 		d.seen["restored"]++
 	}
@@ -196,9 +196,9 @@ func (d *day) begin() *lifetime {
 	if !d.only {
 		store, sinks = memory.New[*sim.Object](), []tarn.Sink[*sim.Object]{&Sink[*sim.Object]{s}}
 	}
-	size := d.dice.Int64N(4)
+	size := d.random.Int64N(4)
 	l.Replica, err = tarn.NewReplica(d.source, store, tarn.Options[*sim.Object]{
-		Name: "objects", Sinks: sinks, Logger: quiet, WatchList: d.dice.IntN(2) == 0, PageSize: func() int64 { return size },
+		Name: "objects", Sinks: sinks, Logger: quiet, WatchList: d.random.IntN(2) == 0, PageSize: func() int64 { return size },
 		OnError: func(context.Context, error) {}, OnBad: func(context.Context, tarn.BadObject) {},
 	})
 	must(d.t, err)
@@ -256,11 +256,11 @@ func (d *day) finish(l *lifetime) {
 		d.seen["resumed"]++
 	}
 	next := d.dir
-	switch n := d.dice.IntN(4); {
-	case n == 0 && !d.restores: // what is lost may be what told of the restored server
+	switch n := d.random.IntN(4); {
+	case n == 0 && !d.restores: // the lost write may be the one after the restore
 		d.seen["power lost"]++
 		next = directory(d.t)
-		d.disk.powerLoss(d.t, d.dir, next, d.dice)
+		d.disk.powerLoss(d.t, d.dir, next, d.random)
 	case n < 3:
 		d.seen["killed"]++
 		next = copyOf(d.t, d.dir)
@@ -321,8 +321,8 @@ func (d *day) verify(dir string) (at tarn.Version, content map[tarn.Key]tarn.Ver
 	return all.version, content
 }
 
-// judge lets a last process live in peace, and compares.
-func (d *day) judge() {
+// checkEnd runs a last process without faults, and compares.
+func (d *day) checkEnd() {
 	l := d.begin()
 	if l == nil {
 		d.t.Fatal("the last process could not begin")

@@ -12,19 +12,19 @@ import (
 	"github.com/tarnproject/tarn"
 )
 
-// fillFile makes a file with n objects, closed in good order.
+// fillFile makes a file with n objects, and closes it.
 func fillFile(t testing.TB, dir string, n int) map[tarn.Key]int {
 	t.Helper()
 	db := open(t, dir, Options{})
 	s := openStore(t, db)
 	want := map[tarn.Key]int{}
-	dice := rand.New(rand.NewPCG(1, 1))
+	random := rand.New(rand.NewPCG(1, 1))
 	var changes []tarn.Change[thing]
 	for i := range n {
 		c := put("ns/"+strconv.Itoa(i), i)
-		pad := make([]byte, 200+dice.IntN(400))
+		pad := make([]byte, 200+random.IntN(400))
 		for j := range pad {
-			pad[j] = 'a' + byte(dice.IntN(26)) // cannot be compressed away
+			pad[j] = 'a' + byte(random.IntN(26)) // cannot be compressed away
 		}
 		c.Object.Pad = string(pad)
 		changes, want[c.Key] = append(changes, c), i
@@ -34,7 +34,7 @@ func fillFile(t testing.TB, dir string, n int) map[tarn.Key]int {
 	return want
 }
 
-// reports are the names of what is told about damaged files.
+// reports are the names of the reports about damaged files.
 func reports(t testing.TB, dir string) (names []string) {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, reportPrefix+"*"))
@@ -42,8 +42,8 @@ func reports(t testing.TB, dir string) (names []string) {
 	return names
 }
 
-// Whatever happens to the bytes of a file, it is opened again: with its content,
-// or empty and the damage told; never with another content.
+// A file with any bytes changed can be opened again: with its content, or empty with a
+// report of the damage, but never with other content.
 func TestDamage(t *testing.T) {
 	whole := directory(t)
 	want := fillFile(t, whole, 200)
@@ -51,23 +51,23 @@ func TestDamage(t *testing.T) {
 	must(t, err)
 	type damage struct {
 		name string
-		do   func(dice *rand.Rand, b []byte) []byte
+		do   func(random *rand.Rand, b []byte) []byte
 	}
 	kinds := []damage{
-		{"a bit", func(dice *rand.Rand, b []byte) []byte { b[dice.IntN(len(b))] ^= 1 << dice.IntN(8); return b }},
-		{"a bit of the first page", func(dice *rand.Rand, b []byte) []byte { b[dice.IntN(pageSize)] ^= 1 << dice.IntN(8); return b }},
-		{"a sector of zeros", func(dice *rand.Rand, b []byte) []byte {
-			at := dice.IntN(len(b)/512) * 512
+		{"a bit", func(random *rand.Rand, b []byte) []byte { b[random.IntN(len(b))] ^= 1 << random.IntN(8); return b }},
+		{"a bit of the first page", func(random *rand.Rand, b []byte) []byte { b[random.IntN(pageSize)] ^= 1 << random.IntN(8); return b }},
+		{"a sector of zeros", func(random *rand.Rand, b []byte) []byte {
+			at := random.IntN(len(b)/512) * 512
 			clear(b[at : at+512])
 			return b
 		}},
-		{"a page where another belongs", func(dice *rand.Rand, b []byte) []byte {
-			from, to := dice.IntN(len(b)/pageSize), dice.IntN(len(b)/pageSize)
+		{"a page where another belongs", func(random *rand.Rand, b []byte) []byte {
+			from, to := random.IntN(len(b)/pageSize), random.IntN(len(b)/pageSize)
 			copy(b[to*pageSize:(to+1)*pageSize], b[from*pageSize:])
 			return b
 		}},
-		{"the end cut off", func(dice *rand.Rand, b []byte) []byte { return b[:dice.IntN(len(b))] }},
-		{"no database at all", func(dice *rand.Rand, b []byte) []byte { return []byte(strings.Repeat("what? ", 2000)) }},
+		{"the end cut off", func(random *rand.Rand, b []byte) []byte { return b[:random.IntN(len(b))] }},
+		{"no database at all", func(random *rand.Rand, b []byte) []byte { return []byte(strings.Repeat("what? ", 2000)) }},
 	}
 	for _, kind := range kinds {
 		t.Run(kind.name, func(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"github.com/tarnproject/tarn"
 )
 
-// A directory that somebody else made in advance is refused, with one line, and
-// nothing is written to it.
+// A directory that another user created in advance is refused with an error of one
+// line, and nothing is written to it.
 func TestDirectoriesOfOthers(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("there are neither owners nor modes in the way of Unix")
@@ -104,7 +104,7 @@ func TestFilesAreClosedToOthers(t *testing.T) {
 	onlyOurs(t, dir)
 }
 
-// Root may look into a directory of somebody else, who can write it afterwards.
+// Root may read a directory of another user, who can still write it afterwards.
 func TestRootReadsADirectory(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("it is about root")

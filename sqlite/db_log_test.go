@@ -24,9 +24,9 @@ func lingering(t testing.TB, db *DB) (leave func()) {
 	return func() { must(t, conn.Close()) }
 }
 
-// A reader that stays does not make the log grow without bound: from its limit on
-// nothing is written, which is told, memory holds the latest state of each key, and
-// when the reader is gone the disk catches up.
+// A reader that keeps the file open does not make the log grow without bound. At the
+// limit writing stops, Health reports that, and memory holds the latest state of each
+// key. When the reader closes the file, the disk catches up.
 func TestLogIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told bytes.Buffer

@@ -17,29 +17,29 @@ import (
 
 // history writes states by seed and remembers each by its version.
 type history struct {
-	dice   *rand.Rand
+	random *rand.Rand
 	now    map[tarn.Key]int
 	at     int
 	states map[tarn.Version]map[tarn.Key]int
 }
 
 func newHistory(seed uint64) *history {
-	return &history{dice: rand.New(rand.NewPCG(seed, 3)), now: map[tarn.Key]int{}, states: map[tarn.Version]map[tarn.Key]int{"": {}}}
+	return &history{random: rand.New(rand.NewPCG(seed, 3)), now: map[tarn.Key]int{}, states: map[tarn.Version]map[tarn.Key]int{"": {}}}
 }
 
 // step gives the changes to the next state.
 func (h *history) step() ([]tarn.Change[thing], tarn.Version) {
 	h.at++
 	var changes []tarn.Change[thing]
-	for range 1 + h.dice.IntN(20) {
-		key := "ns/" + strconv.Itoa(h.dice.IntN(60))
-		if h.dice.IntN(4) == 0 {
+	for range 1 + h.random.IntN(20) {
+		key := "ns/" + strconv.Itoa(h.random.IntN(60))
+		if h.random.IntN(4) == 0 {
 			changes = append(changes, gone(key))
 			delete(h.now, tarn.Key(key))
 			continue
 		}
 		c := put(key, h.at)
-		c.Object.Pad = strings.Repeat(strconv.Itoa(h.dice.Int()), 1+h.dice.IntN(100))
+		c.Object.Pad = strings.Repeat(strconv.Itoa(h.random.Int()), 1+h.random.IntN(100))
 		changes = append(changes, c)
 		h.now[c.Key] = h.at
 	}
@@ -80,12 +80,12 @@ func TestPowerLoss(t *testing.T) {
 		db := open(t, dir, opts)
 		must(t, db.writer.Exec("PRAGMA wal_autocheckpoint=20"))
 		s := openStore(t, db)
-		for range 1 + h.dice.IntN(40) {
+		for range 1 + h.random.IntN(40) {
 			changes, v := h.step()
 			must(t, s.Apply(changes, tarn.At(v)))
 		}
 		after := directory(t)
-		disk.powerLoss(t, dir, after, h.dice)
+		disk.powerLoss(t, dir, after, h.random)
 		again, err := Open(after, Options{Logger: quiet})
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
@@ -115,7 +115,7 @@ func TestFailingWrites(t *testing.T) {
 		failed := 0
 		for i := range 60 {
 			changes, v := h.step()
-			countdown := h.dice.IntN(30)
+			countdown := h.random.IntN(30)
 			disk.failing(func(op, name string) error {
 				if countdown--; countdown < 0 {
 					return failure

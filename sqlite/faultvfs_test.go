@@ -100,7 +100,7 @@ var _ vfs.FileSharedMemory = (*badFile)(nil)
 // powerLoss writes to another directory what the disk may hold after the power
 // went: of each sector that was not synced the old or the new content, of each file
 // the old or the new length.
-func (d *badDisk) powerLoss(t testing.TB, from, to string, dice *rand.Rand) {
+func (d *badDisk) powerLoss(t testing.TB, from, to string, random *rand.Rand) {
 	t.Helper()
 	must(t, os.Mkdir(to, 0o700))
 	d.mu.Lock()
@@ -113,18 +113,18 @@ func (d *badDisk) powerLoss(t testing.TB, from, to string, dice *rand.Rand) {
 		}
 		then := d.durable[name]
 		size := max(len(now), len(then))
-		switch dice.IntN(3) {
+		switch random.IntN(3) {
 		case 0:
 			size = len(now)
 		case 1:
-			size = max(len(then), min(len(now), len(then)+512*dice.IntN(64)))
+			size = max(len(then), min(len(now), len(then)+512*random.IntN(64)))
 		}
 		left := make([]byte, size)
 		copy(left, then)
-		lost := dice.IntN(4) // from none to nearly all
+		lost := random.IntN(4) // from none to nearly all
 		for at := 0; at < min(size, len(now)); at += 512 {
 			end := min(at+512, len(now), size)
-			if same := end <= len(then) && bytes.Equal(now[at:end], then[at:end]); same || dice.IntN(4) >= lost {
+			if same := end <= len(then) && bytes.Equal(now[at:end], then[at:end]); same || random.IntN(4) >= lost {
 				copy(left[at:end], now[at:end])
 			}
 		}

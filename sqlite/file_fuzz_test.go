@@ -12,10 +12,10 @@ import (
 	"github.com/tarnproject/tarn"
 )
 
-// hostile tries everything that reads a directory on one whose file was made by
-// somebody else: nothing panics, goes on for ever, takes much memory, or says more than
-// one line; and what is opened can be written.
-func hostile(t testing.TB, dir string) {
+// readHostile runs everything that reads a directory on a file that an attacker made:
+// nothing panics, runs for ever, takes much memory, or returns an error of several
+// lines; and a directory that was opened can be written.
+func readHostile(t testing.TB, dir string) {
 	t.Helper()
 	start := time.Now()
 	oneLine := func(what string, err error) {
@@ -44,7 +44,7 @@ func hostile(t testing.TB, dir string) {
 		done, err := Repair(t.Context(), repaired, nil)
 		oneLine("Repair", err)
 		if err == nil && done.Changed {
-			if r, err := Check(t.Context(), repaired, nil); err != nil || !r.Sound() {
+			if r, err := Check(t.Context(), repaired, nil); err != nil || !r.OK() {
 				t.Errorf("after the repair is found %+v, %v", r, err)
 			}
 		}
@@ -83,7 +83,7 @@ func openHostile(t testing.TB, dir string, oneLine func(string, error)) {
 	_, err = db.Forget()
 	oneLine("Forget", err)
 	must(t, db.Close())
-	if r, err := Check(t.Context(), dir, nil); err != nil || !r.Sound() {
+	if r, err := Check(t.Context(), dir, nil); err != nil || !r.OK() {
 		// Damage in what nobody reads may be left, and is found.
 		if err != nil {
 			t.Errorf("what was written afterwards is found to be %v, %v", r, err)
@@ -120,16 +120,16 @@ func unclosed(t testing.TB) map[string][]byte {
 
 // FuzzPatchedFile changes bytes of a file of ours, and of its log.
 func FuzzPatchedFile(f *testing.F) {
-	dice := rand.New(rand.NewPCG(4, 2))
+	random := rand.New(rand.NewPCG(4, 2))
 	for range 8 {
-		patch := make([]byte, 4*(1+dice.IntN(6)))
+		patch := make([]byte, 4*(1+random.IntN(6)))
 		for i := range patch {
-			patch[i] = byte(dice.Uint32())
+			patch[i] = byte(random.Uint32())
 		}
 		f.Add(patch)
 	}
 	template := unclosed(f)
-	f.Fuzz(func(t *testing.T, patch []byte) { hostile(t, patched(t, template, patch)) })
+	f.Fuzz(func(t *testing.T, patch []byte) { readHostile(t, patched(t, template, patch)) })
 }
 
 // FuzzFile takes any bytes for a file.
@@ -145,7 +145,7 @@ func FuzzFile(f *testing.F) {
 		dir := directory(t)
 		must(t, os.Mkdir(dir, 0o700))
 		must(t, os.WriteFile(filepath.Join(dir, fileName), raw, 0o600))
-		hostile(t, dir)
+		readHostile(t, dir)
 	})
 }
 
@@ -153,12 +153,12 @@ func FuzzFile(f *testing.F) {
 func TestPatchedFiles(t *testing.T) {
 	template := unclosed(t)
 	for seed := range uint64(*seeds) * 4 {
-		dice := rand.New(rand.NewPCG(seed, 9))
-		patch := make([]byte, 4*(1+dice.IntN(10)))
+		random := rand.New(rand.NewPCG(seed, 9))
+		patch := make([]byte, 4*(1+random.IntN(10)))
 		for i := range patch {
-			patch[i] = byte(dice.Uint32())
+			patch[i] = byte(random.Uint32())
 		}
-		hostile(t, patched(t, template, patch))
+		readHostile(t, patched(t, template, patch))
 		if t.Failed() {
 			t.Fatalf("seed %d", seed)
 		}
@@ -187,7 +187,7 @@ func TestHostileSchemas(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := copyOf(t, template)
 			sql(statements)(t, nil, filepath.Join(dir, fileName))
-			hostile(t, dir)
+			readHostile(t, dir)
 		})
 	}
 }

@@ -169,7 +169,7 @@ func TestFirstStateDoesNotPassThroughMemory(t *testing.T) {
 	}
 }
 
-// peakOfFilling is the most that lives on the heap while a replica is filled.
+// peakOfFilling is the largest live heap while a replica is filled.
 func peakOfFilling(t *testing.T, size int, streamed bool) uint64 {
 	db := open(t, directory(t), Options{})
 	defer db.Close()

@@ -22,13 +22,13 @@ func TestGoneInAnyOrder(t *testing.T) {
 }
 
 func goneInAnyOrder(t *testing.T, seed uint64, foreign bool) {
-	dice := rand.New(rand.NewPCG(seed, 21))
+	random := rand.New(rand.NewPCG(seed, 21))
 	dir := directory(t)
 	db := open(t, dir, Options{})
 	s := openRich(t, db)
 	empty := func() {
 		if foreign {
-			sql("PRAGMA wal_checkpoint(TRUNCATE)")(t, dice, db.path())
+			sql("PRAGMA wal_checkpoint(TRUNCATE)")(t, random, db.path())
 		} else {
 			must(t, db.log.empty(db.writer))
 		}
@@ -36,21 +36,21 @@ func goneInAnyOrder(t *testing.T, seed uint64, foreign bool) {
 	now, dead := map[tarn.Key]string{}, secrets{}
 	for round := range 30 {
 		var changes []tarn.Change[thing]
-		for range 1 + dice.IntN(100) {
-			c := put("ns/"+strconv.Itoa(dice.IntN(300)), dice.IntN(1000))
+		for range 1 + random.IntN(100) {
+			c := put("ns/"+strconv.Itoa(random.IntN(300)), random.IntN(1000))
 			if old, there := now[c.Key]; there {
 				dead = append(dead, old)
 			}
-			if delete(now, c.Key); dice.IntN(3) == 0 || round > 25 {
+			if delete(now, c.Key); random.IntN(3) == 0 || round > 25 {
 				changes = append(changes, gone(string(c.Key)))
 				continue
 			}
-			now[c.Key] = newSecrets(dice, 1)[0]
-			c.Object.Pad = strings.Repeat("padding ", dice.IntN(30)*dice.IntN(30)) + now[c.Key]
+			now[c.Key] = newSecrets(random, 1)[0]
+			c.Object.Pad = strings.Repeat("padding ", random.IntN(30)*random.IntN(30)) + now[c.Key]
 			changes = append(changes, c)
 		}
 		must(t, s.Apply(changes, tarn.At(tarn.Version(strconv.Itoa(round+1)))))
-		if dice.IntN(2) == 0 {
+		if random.IntN(2) == 0 {
 			empty()
 		}
 	}
@@ -71,5 +71,5 @@ func goneInAnyOrder(t *testing.T, seed uint64, foreign bool) {
 	if found, _ := live.left(t, dir); found != len(live) || len(live) == 0 || len(dead) < 100 {
 		t.Fatalf("of %d values %d are found, and %d are gone, so nothing is tested", len(live), found, len(dead))
 	}
-	sound(t, dir, nil)
+	wantOK(t, dir, nil)
 }

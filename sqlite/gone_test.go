@@ -21,12 +21,12 @@ import (
 // secrets are values that must not be on disk any more.
 type secrets []string
 
-func newSecrets(dice *rand.Rand, n int) (all secrets) {
+func newSecrets(random *rand.Rand, n int) (all secrets) {
 	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 	for range n {
 		value := make([]byte, 24)
 		for i := range value {
-			value[i] = letters[dice.IntN(len(letters))]
+			value[i] = letters[random.IntN(len(letters))]
 		}
 		all = append(all, string(value))
 	}
@@ -44,9 +44,9 @@ func (s secrets) changes() (all []tarn.Change[thing]) {
 	return all
 }
 
-// left counts the secrets of which something is in the files of a directory: any
-// eight bytes of one in a row, as they are, in base64 or in hex. Compressed, what is
-// like nothing else stays as it is.
+// left counts the secrets that can still be found in the files of a directory: any
+// eight consecutive bytes of one, plain, in base64 or in hex. Compression does not
+// hide them, because random bytes are stored as they are.
 func (s secrets) left(t testing.TB, dir string) (n int, where string) {
 	t.Helper()
 	pieces := map[[8]byte]int{}
@@ -172,8 +172,8 @@ func TestGoneMeansGone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				dice := rand.New(rand.NewPCG(1, 2))
-				old, new := newSecrets(dice, n), newSecrets(dice, n)
+				random := rand.New(rand.NewPCG(1, 2))
+				old, new := newSecrets(random, n), newSecrets(random, n)
 				dir := directory(t)
 				db := open(t, dir, Options{})
 				b := follow(t, openTabular(t, db, "secrets"))

@@ -11,7 +11,7 @@ import (
 	"github.com/tarnproject/tarn/sqlite"
 )
 
-// Inspect tells the states of a directory apart, and changes none of them.
+// Inspect recognizes every state of a directory, and changes nothing.
 func TestInspect(t *testing.T) {
 	inspect := func(dir string) sqlite.Inspection {
 		t.Helper()

@@ -9,8 +9,8 @@ import (
 	"github.com/tarnproject/tarn"
 )
 
-// Parts of a state that was never finished go with the first one that comes, also
-// if somebody has everything written in between.
+// Parts of a state that was never finished are deleted with the next complete one, also
+// after a flush in between.
 func TestPartsGoAfterAFlush(t *testing.T) {
 	dir := directory(t)
 	db := open(t, dir, Options{})
@@ -30,8 +30,8 @@ func TestPartsGoAfterAFlush(t *testing.T) {
 	expect(t, openStore(t, open(t, dir, Options{})), "1", map[tarn.Key]int{"a": 1})
 }
 
-// Checksums beside encrypted objects tell nothing about them: who has the file
-// cannot try out what a secret may be.
+// Checksums beside encrypted objects reveal nothing: a reader of the file cannot use
+// them to guess a secret.
 func TestEncryptedChecksums(t *testing.T) {
 	keys, salt := map[byte]*fileKeys{}, newSalt()
 	for key := range byte(2) {

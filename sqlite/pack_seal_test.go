@@ -23,7 +23,7 @@ func TestSeals(t *testing.T) {
 		must(t, err)
 		aead, nonce, err := keys.seal.aead(sealed[:sealSaltSize])
 		must(t, err)
-		zeros := aead.Seal(nil, nonce, make([]byte, 64), nil) // tells keys with their nonces apart
+		zeros := aead.Seal(nil, nonce, make([]byte, 64), nil) // differs for each key and nonce
 		if seen[string(zeros)] || bytes.Contains(sealed, plain) {
 			t.Fatal("a key was used twice, or the text is there in the clear")
 		}
@@ -43,8 +43,8 @@ func TestSeals(t *testing.T) {
 	}
 }
 
-// What is packed is unpacked as it was, with and without key and dictionary, and
-// nothing else is.
+// Unpacking returns what was packed, with and without key and dictionary, and fails
+// for everything else.
 func TestPack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var key []byte

@@ -8,7 +8,7 @@ import (
 	"github.com/tarnproject/tarn"
 )
 
-// sumsOf are the checksums of a directory's objects, as a reader tells changes by them.
+// sumsOf are the checksums of a directory's objects, by which a reader detects changes.
 func sumsOf(t testing.TB, dir string) map[tarn.Key]Sum {
 	t.Helper()
 	v, err := OpenReader(dir, nil)
@@ -20,7 +20,7 @@ func sumsOf(t testing.TB, dir string) map[tarn.Key]Sum {
 	return all
 }
 
-// Objects that were made to have the same CRC are told apart.
+// Objects that were made to have the same CRC have different checksums.
 func TestObjectsOfTheSameCRC(t *testing.T) {
 	const one, other = "iwhcqfys", "loirnbzl"
 	table := crc32.MakeTable(crc32.Castagnoli)

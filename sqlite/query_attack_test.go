@@ -62,8 +62,7 @@ func slow() map[string]string {
 
 const endlessRowsTable = "(WITH RECURSIVE x(n) AS (SELECT 1 UNION ALL SELECT n+1 FROM x) SELECT n FROM x) e"
 
-// Every statement ends soon after its time is over, whatever it computes, and leaves
-// nothing behind.
+// Every statement ends soon after its time limit, and leaves nothing behind.
 func TestSlowStatementsEnd(t *testing.T) {
 	dir := attacked(t)
 	const limit = 100 * time.Millisecond
@@ -193,7 +192,7 @@ func TestLargeRowsAreNotCopied(t *testing.T) {
 	t.Logf("64 MB in 8 rows took %d MiB of Go memory", n>>20)
 }
 
-// What all statements may use together is bounded, whoever runs them.
+// The memory of all statements together is bounded.
 func TestStatementsShareABudget(t *testing.T) {
 	dir := attacked(t)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -107,11 +107,11 @@ func FuzzStatement(f *testing.F) {
 // FuzzStatementGrammar asks statements that are made up by a grammar, so that most of
 // them compile.
 func FuzzStatementGrammar(f *testing.F) {
-	dice := rand.New(rand.NewPCG(1, 2))
+	random := rand.New(rand.NewPCG(1, 2))
 	for range 10 {
 		choices := make([]byte, 200)
 		for i := range choices {
-			choices[i] = byte(dice.Uint32())
+			choices[i] = byte(random.Uint32())
 		}
 		f.Add(choices)
 	}
@@ -124,10 +124,10 @@ func TestRandomStatements(t *testing.T) {
 	target := newFuzzed(t)
 	answered := 0
 	for seed := range uint64(*randomStatements) {
-		dice := rand.New(rand.NewPCG(seed, 7))
-		choices := make([]byte, 20+dice.IntN(300))
+		random := rand.New(rand.NewPCG(seed, 7))
+		choices := make([]byte, 20+random.IntN(300))
 		for i := range choices {
-			choices[i] = byte(dice.Uint32())
+			choices[i] = byte(random.Uint32())
 		}
 		sql := makeUp(choices)
 		if _, err := Query(t.Context(), target.dir, sql, Limits{Rows: 1, Time: 5 * time.Millisecond}); err == nil || strings.Contains(err.Error(), "stopped") {
@@ -170,11 +170,11 @@ func (m *maker) n(k int) int {
 	return c % k
 }
 
-func (m *maker) say(words ...string) { m.out.WriteString(" " + strings.Join(words, " ")) }
+func (m *maker) write(words ...string) { m.out.WriteString(" " + strings.Join(words, " ")) }
 
-func (m *maker) one(of ...string) { m.say(of[m.n(len(of))]) }
+func (m *maker) one(of ...string) { m.write(of[m.n(len(of))]) }
 
-// deeper says whether to go on with something that contains itself.
+// deeper reports whether to nest another expression.
 func (m *maker) deeper() bool { return m.depth < 6 && len(m.choices) > 0 }
 
 func (m *maker) within(do func()) {
@@ -192,15 +192,15 @@ func (m *maker) statement() {
 		m.one("EXPLAIN", "EXPLAIN QUERY PLAN")
 	}
 	if m.n(3) > 0 {
-		m.say("WITH RECURSIVE x(n) AS (SELECT 1 UNION ALL SELECT n+1 FROM x")
+		m.write("WITH RECURSIVE x(n) AS (SELECT 1 UNION ALL SELECT n+1 FROM x")
 		m.one("LIMIT 100)", "LIMIT 100000)", ")", "WHERE n < 1000)")
-		m.say(", v(s) AS")
+		m.write(", v(s) AS")
 		m.one("(", "MATERIALIZED (")
-		m.say("SELECT")
+		m.write("SELECT")
 		m.one("printf('%.1000c', 'a')", "printf('%.3000000c', 'a')", "hex(zeroblob(3000000))", "'[' || replace(printf('%.300000c', 'x'), 'x', '1,') || '1]'", "char(1)")
-		m.say(")")
+		m.write(")")
 	} else {
-		m.say("WITH x(n) AS (VALUES (1), (2), (NULL)), v(s) AS (SELECT 'text')")
+		m.write("WITH x(n) AS (VALUES (1), (2), (NULL)), v(s) AS (SELECT 'text')")
 	}
 	m.query(1 + m.n(4))
 }
@@ -211,26 +211,26 @@ func (m *maker) query(columns int) {
 	defer func() { m.scope, m.aggregates = outer, aggregates }()
 	m.last++
 	m.scope, m.aggregates = m.last, true
-	m.say("SELECT")
+	m.write("SELECT")
 	m.one("", "DISTINCT")
 	for i := range columns {
 		if i > 0 {
-			m.say(",")
+			m.write(",")
 		}
 		m.expression()
 	}
 	m.aggregates = false
 	// What expressions can be about is always there, under names of its own.
-	m.say(fmt.Sprintf("FROM a AS a%d, x AS x%d, v AS v%d", m.scope, m.scope, m.scope))
+	m.write(fmt.Sprintf("FROM a AS a%d, x AS x%d, v AS v%d", m.scope, m.scope, m.scope))
 	for range m.n(3) {
 		m.table()
 	}
 	if m.n(2) == 1 {
-		m.say("WHERE")
+		m.write("WHERE")
 		m.expression()
 	}
 	if m.n(4) == 1 {
-		m.say("GROUP BY")
+		m.write("GROUP BY")
 		m.expression()
 	}
 	if m.n(4) == 1 && m.deeper() {
@@ -239,7 +239,7 @@ func (m *maker) query(columns int) {
 		return
 	}
 	if m.n(3) == 1 {
-		m.say("ORDER BY")
+		m.write("ORDER BY")
 		m.expression()
 		m.one("", "DESC")
 	}
@@ -252,9 +252,9 @@ func (m *maker) query(columns int) {
 func (m *maker) table() {
 	m.one(", ", "JOIN", "LEFT JOIN")
 	if m.n(4) == 1 && m.deeper() {
-		m.say("(")
+		m.write("(")
 		m.within(func() { m.query(1) })
-		m.say(")")
+		m.write(")")
 		return
 	}
 	m.one("x", "v", "a", "a_labels", "tarn_collections", "sqlite_schema", "tarn_objects_1", "tarn_rows_1", "json_each('[1,2,3]')", "json_tree('{\"a\":[1,{\"b\":2}]}')", "generate_series(1, 1000000000)")
@@ -271,23 +271,23 @@ func (m *maker) expression() {
 			m.one("1", "NULL", "'%_%_%_%_%_a'", "'(a|aa|b?){50}c'", "x'00ff'", "3000000")
 		case 1, 2:
 			column := []string{"v%d.s", "x%d.n", "a%d.name", "a%d.json", "a%d.labels", "a%d.key"}[m.n(6)]
-			m.say(fmt.Sprintf(column, m.scope))
+			m.write(fmt.Sprintf(column, m.scope))
 		case 3, 4:
-			m.say("(")
+			m.write("(")
 			m.expression()
 			m.one("+", "||", "=", "<", "LIKE", "GLOB", "REGEXP", "IS", "AND", "->", "->>", "%", "<<", "COLLATE NOCASE =")
 			m.expression()
-			m.say(")")
+			m.write(")")
 		case 5:
-			m.say("(")
+			m.write("(")
 			m.query(1)
-			m.say(")")
+			m.write(")")
 		case 6:
-			m.say("CASE WHEN")
+			m.write("CASE WHEN")
 			m.expression()
-			m.say("THEN")
+			m.write("THEN")
 			m.expression()
-			m.say("END")
+			m.write("END")
 		case 7:
 			if !m.aggregates {
 				m.expression()
@@ -301,7 +301,7 @@ func (m *maker) expression() {
 		default:
 			m.one("hex(", "upper(", "length(", "quote(", "json(", "jsonb(", "json_valid(", "trim(", "unhex(", "zeroblob(", "randomblob(", "abs(", "round(", "soundex(", "typeof(", "json_array_length(", "unicode(", "char(", "date(", "json_pretty(", "instr('aaa', ", "replace('aaaa', 'a', ", "printf('%1000000s', ", "substr('abc', ", "json_extract('[1]', ", "regexp('a*', ", "like('%a%', ", "likely(", "concat('a', ", "printf('%q%Q%w', 1, 2, ", "strftime('%Y', ", "json_patch('{}', ", "load_extension(")
 			m.expression()
-			m.say(")")
+			m.write(")")
 		}
 	})
 }

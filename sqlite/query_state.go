@@ -16,9 +16,9 @@ type TableState struct {
 	// Name is that of the collection.
 	Name    string
 	Version tarn.Version
-	// Heard is the time of the last contact with the source before that state was
+	// LastContact is the time of the last contact with the source before that state was
 	// written.
-	Heard time.Time
+	LastContact time.Time
 	// Synced says that there is a state. Until the first one is completely on disk, the
 	// table shows no rows.
 	Synced bool
@@ -48,7 +48,7 @@ func readTableStates(conn *sqlite3.Conn, ids map[int64]bool) (states []TableStat
 		}
 		version, whole := tarn.Version(row.ColumnText(2)), row.ColumnInt64(4)
 		states = append(states, TableState{
-			Name: row.ColumnText(1), Version: version, Heard: time.UnixMilli(row.ColumnInt64(3)),
+			Name: row.ColumnText(1), Version: version, LastContact: time.UnixMilli(row.ColumnInt64(3)),
 			Synced: version != "" || whole != notWhole, Complete: whole == wholeAndComplete,
 		})
 		return nil

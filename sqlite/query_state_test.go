@@ -22,7 +22,7 @@ func statesOf(read []TableState) string {
 
 // An answer names the tables that the statement really reads, however they are
 // written, and no others.
-func TestQueriesTellWhatTheyRead(t *testing.T) {
+func TestQueriesReportWhatTheyRead(t *testing.T) {
 	dir := directory(t)
 	db := open(t, dir, Options{})
 	must(t, openTabular(t, db, "full").Apply([]tarn.Change[thing]{put("x", 1)}, tarn.At("5")))
@@ -73,8 +73,8 @@ func TestQueriesTellWhatTheyRead(t *testing.T) {
 	}
 }
 
-// A view of somebody else's, in a file that nobody has open, hides no table.
-func TestQueriesTellWhatViewsRead(t *testing.T) {
+// A view that another tool added, in a file that no process has open, hides no table.
+func TestQueriesReportWhatViewsRead(t *testing.T) {
 	dir := directory(t)
 	db := open(t, dir, Options{})
 	must(t, openTabular(t, db, "filling").Fill([]tarn.Change[thing]{put("x", 1)}, true))
@@ -107,7 +107,7 @@ func (d *during) Row(values []any) error {
 	return nil
 }
 
-// What is said of a table is from the snapshot that the rows are from, whatever is
+// The state of a table is from the same snapshot as the rows, also if the table is
 // written while they are computed.
 func TestStatesAreFromTheSnapshotOfTheRows(t *testing.T) {
 	dir := directory(t)

@@ -299,8 +299,8 @@ func TestFunctionsAnswerAsSQLite(t *testing.T) {
 	}
 }
 
-// A query that needs too much memory, when it is compiled or computed, is told so,
-// and leaves nothing open.
+// A query that needs too much memory, to compile or to run, fails with an error that
+// says so, and leaves nothing open.
 func TestQueryMemory(t *testing.T) {
 	if raceEnabled { // it takes its time to fill so much
 		defer func(usual int64) { queryMemory = usual }(queryMemory)

@@ -53,7 +53,7 @@ func Repair(ctx context.Context, dir string, key []byte) (*Repaired, error) {
 		return nil, err
 	}
 	done := &Repaired{Found: found, Saved: map[string]int{}}
-	if found.Sound() {
+	if found.OK() {
 		for _, c := range found.Collections {
 			done.Saved[c.Name] = c.Objects
 		}

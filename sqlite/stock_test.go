@@ -22,8 +22,8 @@ var orders = flag.Int("orders", 3, "how many random orders TestStockTools tries 
 
 const writerEnvironment = "TARN_TEST_WRITER"
 
-// process is another program that is told what to do by lines, and answers each by
-// lines up to "done".
+// process is another program. It reads a command per line, and answers each with lines
+// up to "done".
 type process struct {
 	t     testing.TB
 	cmd   *exec.Cmd
@@ -45,7 +45,7 @@ func startProcess(t testing.TB, cmd *exec.Cmd) *process {
 	return &process{t: t, cmd: cmd, in: in, lines: bufio.NewScanner(out)}
 }
 
-func (p *process) tell(command string) (answer string) {
+func (p *process) send(command string) (answer string) {
 	p.t.Helper()
 	fmt.Fprint(p.in, command+"\n"+p.after)
 	var all []string
@@ -59,13 +59,13 @@ func (p *process) tell(command string) (answer string) {
 	return ""
 }
 
-// end lets the process come to its end by itself, kill does not.
+// end closes the input and waits for the process; kill does not.
 func (p *process) end() {
 	p.t.Helper()
 	must(p.t, p.in.Close())
 	for p.lines.Scan() {
 	}
-	if err := p.cmd.Wait(); err != nil && p.after == "" { // sqlite3 tells of earlier errors by it
+	if err := p.cmd.Wait(); err != nil && p.after == "" { // sqlite3 exits with an error if a statement failed
 		p.t.Errorf("it ended with %v", err)
 	}
 }
@@ -77,8 +77,8 @@ func (p *process) kill() {
 	_ = p.cmd.Wait() // it was killed
 }
 
-// TestStockWriter is the mirror in the orders of TestStockTools, in a process of its
-// own: it goes on with the history where the file stands.
+// TestStockWriter is the mirror of TestStockTools, in its own process: it continues the
+// history from the state of the file.
 func TestStockWriter(t *testing.T) {
 	dir := os.Getenv(writerEnvironment)
 	if dir == "" {
@@ -165,8 +165,8 @@ var python = sync.OnceValue(func() string {
 	return name
 })
 
-// order is a directory, and who has it open.
-type order struct {
+// toolSteps runs steps on a directory that a mirror and another tool have open.
+type toolSteps struct {
 	t      testing.TB
 	dir    string
 	tool   stockTool
@@ -176,8 +176,8 @@ type order struct {
 	h      map[int]string
 }
 
-func newOrder(t testing.TB, tool stockTool) *order {
-	o := &order{t: t, dir: directory(t), tool: tool, h: map[int]string{0: "0 0 0"}}
+func newToolSteps(t testing.TB, tool stockTool) *toolSteps {
+	o := &toolSteps{t: t, dir: directory(t), tool: tool, h: map[int]string{0: "0 0 0"}}
 	t.Cleanup(func() {
 		for _, p := range []*process{o.writer, o.reader} {
 			if p != nil {
@@ -189,19 +189,19 @@ func newOrder(t testing.TB, tool stockTool) *order {
 }
 
 // do takes a step, if it is possible now.
-func (o *order) do(step string) {
+func (o *toolSteps) do(step string) {
 	o.t.Helper()
 	switch step {
 	case "start":
 		if o.writer == nil {
 			o.writer = startWriter(o.t, o.dir)
-			if got := o.writer.tell("look"); got != strconv.Itoa(o.last) {
+			if got := o.writer.send("look"); got != strconv.Itoa(o.last) {
 				o.t.Errorf("the mirror comes up at %q, and was at %d", got, o.last)
 			}
 		}
 	case "write":
 		if o.writer != nil {
-			got, err := strconv.Atoi(o.writer.tell("step"))
+			got, err := strconv.Atoi(o.writer.send("step"))
 			must(o.t, err)
 			o.last = got
 		}
@@ -221,21 +221,21 @@ func (o *order) do(step string) {
 		}
 	case "begin", "commit":
 		if o.reader != nil {
-			o.reader.tell(strings.ToUpper(step) + ";") // may be one already, or none
+			o.reader.send(strings.ToUpper(step) + ";") // may be one already, or none
 		}
 	case "read":
 		if o.reader != nil {
-			o.judge(o.tool.name, o.reader.tell(asked+";"))
+			o.checkAnswer(o.tool.name, o.reader.send(asked+";"))
 		}
 	case "checkpoint":
 		if o.reader != nil {
-			o.reader.tell("PRAGMA wal_checkpoint(TRUNCATE);")
+			o.reader.send("PRAGMA wal_checkpoint(TRUNCATE);")
 		}
 	case "tidy": // what people do with databases when nobody uses them
 		if o.reader != nil && o.writer == nil {
-			o.reader.tell("COMMIT;")
+			o.reader.send("COMMIT;")
 			for _, sql := range []string{"VACUUM;", "ANALYZE;", "CREATE TABLE IF NOT EXISTS notes (x);", "PRAGMA journal_mode=DELETE;"} {
-				if got := o.reader.tell(sql); strings.Contains(got, "error") {
+				if got := o.reader.send(sql); strings.Contains(got, "error") {
 					o.t.Errorf("%s %s", sql, got)
 				}
 			}
@@ -257,7 +257,7 @@ func (o *order) do(step string) {
 				o.t.Errorf("SQL says %v", err)
 				return
 			}
-			o.judge("SQL", strings.TrimSpace(fmt.Sprintln(r.Rows[0]...)))
+			o.checkAnswer("SQL", strings.TrimSpace(fmt.Sprintln(r.Rows[0]...)))
 			v, err := OpenReader(o.dir, nil)
 			if err != nil {
 				o.t.Errorf("a view says %v", err)
@@ -281,8 +281,8 @@ func (o *order) do(step string) {
 	}
 }
 
-// judge compares what was answered with what there was.
-func (o *order) judge(who, answer string) {
+// checkAnswer compares an answer with the states that the file had.
+func (o *toolSteps) checkAnswer(who, answer string) {
 	o.t.Helper()
 	fields := strings.Fields(answer)
 	if len(fields) != 4 && !(len(fields) == 3 && o.last == 0) {
@@ -316,7 +316,7 @@ func TestStockTools(t *testing.T) {
 	steps := []string{"start", "write", "write", "stop", "kill", "open", "begin", "read", "read", "commit", "checkpoint", "tidy", "close", "kill tool", "ask"}
 	for _, tool := range stockTools {
 		t.Run(tool.name, func(t *testing.T) {
-			for name, order := range map[string]string{
+			for name, toolSteps := range map[string]string{
 				"a reader is open while the mirror ends":     "start write open begin read stop read commit close ask start write ask",
 				"the tool closes last after a kill":          "start write write kill open read close ask start write ask stop ask",
 				"the tool is killed after the mirror":        "start write open begin read kill kill+tool ask start write ask",
@@ -327,20 +327,20 @@ func TestStockTools(t *testing.T) {
 				"a reader sees one state while it is opened": "start write open begin read write write read stop start write read commit read close ask",
 			} {
 				t.Run(name, func(t *testing.T) {
-					o := newOrder(t, tool)
-					for _, step := range strings.Fields(order) {
+					o := newToolSteps(t, tool)
+					for _, step := range strings.Fields(toolSteps) {
 						o.do(strings.ReplaceAll(step, "+", " "))
 					}
 				})
 			}
 			for seed := range uint64(*orders) {
 				t.Run(fmt.Sprint("order ", seed), func(t *testing.T) {
-					dice := rand.New(rand.NewPCG(seed, 11))
-					o := newOrder(t, tool)
+					random := rand.New(rand.NewPCG(seed, 11))
+					o := newToolSteps(t, tool)
 					o.do("start")
 					o.do("write")
 					for range 30 {
-						step := steps[dice.IntN(len(steps))]
+						step := steps[random.IntN(len(steps))]
 						o.do(step)
 						if t.Failed() {
 							t.Fatalf("after %q", step)

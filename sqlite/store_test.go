@@ -167,7 +167,7 @@ func TestPageChecksumsOfAnOlderVersion(t *testing.T) {
 	expect(t, openRich(t, db), "", map[tarn.Key]int{})
 }
 
-func TestNobodyElseMayRead(t *testing.T) {
+func TestFilesArePrivate(t *testing.T) {
 	dir := directory(t)
 	db := open(t, dir, Options{})
 	must(t, openStore(t, db).Apply([]tarn.Change[thing]{put("a", 1)}, tarn.At("1")))
@@ -333,7 +333,7 @@ func TestBehindCloseAndRestore(t *testing.T) {
 
 // What could not be loaded, though it is not damaged, is no part of the state that
 // comes instead: the file must not keep what is gone.
-func TestWhatCannotBeLoadedIsReplaced(t *testing.T) {
+func TestUnreadableContentIsReplaced(t *testing.T) {
 	dir := directory(t)
 	db := open(t, dir, Options{})
 	b := follow(t, openStore(t, db))

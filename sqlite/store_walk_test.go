@@ -42,7 +42,7 @@ func TestWalk(t *testing.T) {
 	}
 }
 
-// What cannot be decoded ends a walk behind what came before it, and is told.
+// A walk returns the objects before a damaged one, and then its error.
 func TestWalkOfDamage(t *testing.T) {
 	db := open(t, directory(t), Options{})
 	s := openStore(t, db)

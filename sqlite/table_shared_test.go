@@ -45,7 +45,7 @@ func TestSharedColumn(t *testing.T) {
 		for range rapid.IntRange(1, 6).Draw(rt, "batches") {
 			var changes []tarn.Change[thing]
 			for range rapid.IntRange(1, 5).Draw(rt, "changes") {
-				// Names of which one is in another, and that stand in the template.
+				// Names that are part of another name, or of the template.
 				name := rapid.SampledFrom([]string{"a", "web", "web-0", "template", "ü\"{}"}).Draw(rt, "name")
 				o := thing{Name: name, N: rapid.IntRange(0, 2).Draw(rt, "n"), Pad: rapid.SampledFrom([]string{"", "web-0 a web", "none"}).Draw(rt, "pad")}
 				if rapid.IntRange(0, 4).Draw(rt, "gone") == 0 {

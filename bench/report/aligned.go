@@ -7,6 +7,9 @@ import (
 	"unicode/utf8"
 )
 
+// Markdown writes a table whose first column are words, and the others figures.
+func Markdown(out io.Writer, head []string, rows [][]string) { writeAligned(out, head, rows, 1, 0) }
+
 // writeAligned writes cells as Markdown, to be read here and pasted elsewhere.
 // The first words columns stand left, the others are figures and stand right. A
 // cell that is the same as the one above it, under the same cells to its left, is

@@ -43,6 +43,15 @@ func valueOf(path, name, otherwise string) string {
 	return otherwise
 }
 
+// MemorySize is the machine's memory in GiB.
+func (m Machine) MemorySize() string {
+	var kilobytes float64
+	if _, err := fmt.Sscanf(m.Memory, "%f kB", &kilobytes); err != nil {
+		return "memory unknown"
+	}
+	return fmt.Sprintf("%.0f GiB", kilobytes/(1<<20))
+}
+
 func (m Machine) String() string {
 	s := fmt.Sprintf("%s, %d cores, %s, %s", m.CPU, m.Cores, m.System, m.Go)
 	if m.Memory != "" {

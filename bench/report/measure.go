@@ -48,6 +48,9 @@ func (u Unit) Format(v float64) string {
 	case Times:
 		return fmt.Sprintf("%.2f ×", v)
 	case Fraction:
+		if v >= 1000 {
+			return Thousands(v)
+		}
 		return fmt.Sprintf("%.1f", v)
 	default:
 		return Thousands(v)

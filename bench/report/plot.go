@@ -10,16 +10,40 @@ import (
 
 // plotted is what is drawn against the number of objects.
 var plotted = []struct{ file, title, measure string }{
-	{"memory", "Growth of the peak memory (RSS) until synced", "peak RSS growth"},
 	{"heap", "Live heap of the synced copy, per object", "heap per object"},
 	{"time", "Time until synced", "sync time"},
+	{"memory", "Growth of the peak memory (RSS) until synced", "peak RSS growth"},
 	{"cpu", "CPU time to sync, per object", "CPU per object"},
+}
+
+// PlotName is the file of a plot, and what it shows.
+type PlotName struct{ File, Title string }
+
+// PlotNames are the plots that Plots draws, race by race.
+func PlotNames(races []*Race) (names []PlotName) {
+	for _, d := range drawings(races) {
+		names = append(names, PlotName{d.file, d.title})
+	}
+	return names
 }
 
 // Plots draws the races with several sizes, one file each; the name of a
 // file is that of the race and the figure.
 func Plots(races []*Race) map[string][]byte {
 	files := map[string][]byte{}
+	for _, d := range drawings(races) {
+		files[d.file] = d.svg()
+	}
+	return files
+}
+
+// drawing is a chart and the file that it goes to.
+type drawing struct {
+	file string
+	chart
+}
+
+func drawings(races []*Race) (drawings []drawing) {
 	for _, group := range bySize(races) {
 		if len(group) < 2 {
 			continue
@@ -39,11 +63,11 @@ func Plots(races []*Race) map[string][]byte {
 				}
 			}
 			if len(c.lines) > 0 {
-				files[p.file+"-"+group[0].Name+".svg"] = c.svg()
+				drawings = append(drawings, drawing{p.file + "-" + group[0].Name + ".svg", c})
 			}
 		}
 	}
-	return files
+	return drawings
 }
 
 type point struct{ x, y float64 }

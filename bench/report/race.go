@@ -8,8 +8,13 @@ import (
 
 // Race is what several contenders measured on the same collection.
 type Race struct {
-	Name    string
-	Pods    int
+	Name string
+	Pods int
+	// DataSize says that Pods is the number of objects that the data has. The same
+	// race with other numbers shows how costs grow.
+	DataSize bool `json:",omitempty"`
+	// Wire is the mean size of an object on the wire, in bytes, by format.
+	Wire    map[string]int `json:",omitempty"`
 	Entries []Entry
 	// Targets are judged only if they are given: they hold for one size.
 	Targets []Target
@@ -48,6 +53,30 @@ func (r *Race) value(entry, measure string) (values []float64, unit Unit) {
 		}
 	}
 	return values, unit
+}
+
+// Median is an entry's figure, with its unit.
+func (r *Race) Median(entry, measure string) (median float64, unit Unit, ok bool) {
+	values, unit := r.value(entry, measure)
+	if len(values) == 0 {
+		return 0, "", false
+	}
+	return Median(values), unit, true
+}
+
+// Ratio is the figure of one entry divided by that of another, as in
+// [Comparison].
+func (r *Race) Ratio(entry, against, measure string) (ratio float64, ok bool) {
+	c, ok := r.compare(measure, entry, against)
+	return c.Ratio, ok && c.Ratio > 0
+}
+
+// Spread is how far an entry's rounds lie apart, as in [Comparison]. It is not
+// known of fewer than two rounds.
+func (r *Race) Spread(entry, measure string) (spread float64, ok bool) {
+	values, _ := r.value(entry, measure)
+	c, ok := r.compare(measure, entry, "")
+	return c.Spread, ok && len(values) > 1
 }
 
 // Peak is the growth of memory that an entry needed, 0 if that is not known.

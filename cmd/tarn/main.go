@@ -1,5 +1,5 @@
 // Command tarn shows live copies of what a Kubernetes cluster holds; "tarn --help"
-// tells of its commands, which are in package cli.
+// lists its commands, which are in package cli.
 package main
 
 import (

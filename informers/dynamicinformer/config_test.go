@@ -61,7 +61,7 @@ func configMap(namespace, name string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: map[string]string{"same": "for all"}}
 }
 
-// A resource without a name cannot be listed; that is told where every failure is.
+// A resource without a name cannot be listed; the error handler gets that failure.
 func TestForConfigBadResource(t *testing.T) {
 	server := apiserver.New(apiserver.Options{})
 	defer server.Close()

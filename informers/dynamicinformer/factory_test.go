@@ -42,7 +42,7 @@ var constructors = map[string]func(dynamic.Interface, time.Duration, string, dyn
 	"tarn":      dynamicinformer.NewFilteredDynamicSharedInformerFactory,
 }
 
-// The same story through both factories: they must tell the same.
+// The same story on both factories must give the same events.
 func TestTheSameAsStock(t *testing.T) {
 	seen := map[string][]string{}
 	for name, construct := range constructors {

@@ -132,7 +132,7 @@ type pair struct {
 	where          string
 }
 
-// anyQuestion draws conditions, all of which must hold.
+// anyQuestion draws conditions that are combined by AND.
 func anyQuestion(rt *rapid.T) (q pair) {
 	var fields, labels []string
 	where := []string{"1"}
@@ -169,8 +169,7 @@ func anyQuestion(rt *rapid.T) (q pair) {
 	return pair{strings.Join(fields, ","), strings.Join(labels, ","), strings.Join(where, " AND ")}
 }
 
-// SQL finds what the store in memory finds, whatever was written, changed and
-// deleted before.
+// SQL finds what the store in memory finds, after any writes, changes and deletes.
 func TestSQLAgainstMemory(t *testing.T) {
 	of := originOf[*unstructured.Unstructured](t, "pods", "Pod")
 	db, err := sqlite.Open(directory(t), sqlite.Options{Logger: slog.New(slog.DiscardHandler)})
@@ -249,7 +248,7 @@ func anyBatch(rt *rapid.T, t testing.TB, front *memory.Store[*unstructured.Unstr
 	return changes
 }
 
-// What kubectl applied is not written, by whatever way objects come.
+// Annotations of kubectl apply are not written, for all ways in which objects arrive.
 func TestLastAppliedIsNotWritten(t *testing.T) {
 	p := pod("a1", "node-1")
 	p.Annotations = map[string]string{LastApplied: "topsecret", "kept": "yes"}

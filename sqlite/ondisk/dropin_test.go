@@ -132,11 +132,11 @@ type keptInformer struct {
 	ended   chan struct{}
 
 	mu     sync.Mutex
-	told   []string
+	events []string
 	mirror map[string]string
 }
 
-func liveInformer(t *testing.T, dir, dropIn string, server *apiserver.Server, w *tap, c choice, opts ...Option) *keptInformer {
+func startInformer(t *testing.T, dir, dropIn string, server *apiserver.Server, w *tap, c choice, opts ...Option) *keptInformer {
 	t.Helper()
 	db, err := sqlite.Open(dir, sqlite.Options{Logger: quiet})
 	must(t, err)
@@ -150,7 +150,7 @@ func liveInformer(t *testing.T, dir, dropIn string, server *apiserver.Server, w 
 		UpdateFunc: func(old, o any) {
 			l.mu.Lock()
 			if before := l.mirror[key(old)]; before != state(old) {
-				t.Errorf("an update of %s gives %s as what was, and the handler was last told %s", key(old), state(old), before)
+				t.Errorf("an update of %s gives %s as what was, and the last event said %s", key(old), state(old), before)
 			}
 			l.mu.Unlock()
 			l.take("~", o, false)
@@ -188,19 +188,19 @@ func (l *keptInformer) take(what string, object any, initial bool) {
 	if initial {
 		what += "*"
 	}
-	l.told = append(l.told, what)
+	l.events = append(l.events, what)
 }
 
-// heard is what the handler was told, the initial adds sorted.
-func (l *keptInformer) heard() string {
+// seenEvents are the events that the handler got, the initial adds sorted.
+func (l *keptInformer) seenEvents() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n := 0
-	for n < len(l.told) && strings.HasSuffix(l.told[n], "*") {
+	for n < len(l.events) && strings.HasSuffix(l.events[n], "*") {
 		n++
 	}
-	slices.Sort(l.told[:n])
-	return strings.Join(l.told, " ")
+	slices.Sort(l.events[:n])
+	return strings.Join(l.events, " ")
 }
 
 func (l *keptInformer) sync() {
@@ -260,14 +260,14 @@ func (l *keptInformer) end() {
 	must(l.t, l.db.Close())
 }
 
-// Every drop-in begins where the process before stopped: a probe and a watch, and
-// handlers that are told what was there and then what differs.
+// Every drop-in resumes where the previous process stopped: it sends a probe and a
+// watch, and handlers get the content of the disk and then the differences.
 func TestInformersRestart(t *testing.T) {
 	tests := []struct {
 		name      string
 		meanwhile func(t *testing.T, s *apiserver.Server)
 		requests  string
-		heard     string
+		events    string
 	}{
 		{"nothing happened", func(*testing.T, *apiserver.Server) {}, "uid probe watch", "+a1* +a2* +b1*"},
 		{"pods changed", func(t *testing.T, s *apiserver.Server) {
@@ -291,7 +291,7 @@ func TestInformersRestart(t *testing.T) {
 					defer server.Close()
 					must(t, server.Put(pod("a1", "node-1"), pod("a2", "node-1"), pod("b1", "node-2")))
 					w, dir := &tap{}, directory(t)
-					first := liveInformer(t, dir, dropIn, server, w, choice{})
+					first := startInformer(t, dir, dropIn, server, w, choice{})
 					first.sync()
 					first.converged(server)
 					first.end()
@@ -300,7 +300,7 @@ func TestInformersRestart(t *testing.T) {
 					time.Sleep(42 * time.Second)
 
 					w.ready = make(chan struct{})
-					second := liveInformer(t, dir, dropIn, server, w, choice{})
+					second := startInformer(t, dir, dropIn, server, w, choice{})
 					synctest.Wait()
 					if h := second.health(); !h.FromDisk || !strings.Contains(h.String(), "from disk, 42s old") {
 						t.Errorf("while the server is away Health says %q", h)
@@ -308,8 +308,8 @@ func TestInformersRestart(t *testing.T) {
 					if n := len(second.GetStore().List()); n != 3 {
 						t.Errorf("while the server is away %d objects are served", n)
 					}
-					if got := second.heard(); got != "+a1* +a2* +b1*" {
-						t.Errorf("while the server is away the handler was told %q", got)
+					if got := second.seenEvents(); got != "+a1* +a2* +b1*" {
+						t.Errorf("while the server is away the handler got %q", got)
 					}
 					if second.HasSynced() || second.handler.HasSynced() {
 						t.Error("synced, although nobody knows what happened meanwhile")
@@ -317,16 +317,16 @@ func TestInformersRestart(t *testing.T) {
 					close(w.ready)
 					second.sync()
 					second.converged(server)
-					// The watch that a quiet collection is told by is over after 3 s.
+					// The short watch of a quiet collection ends after 3 s.
 					if got := strings.Join(slices.Compact(strings.Fields(w.taken())), " "); got != test.requests {
 						t.Errorf("the wire shows %q, want %q", got, test.requests)
 					}
 					// A relist has no order.
-					got, want := strings.Fields(second.heard()), strings.Fields(test.heard)
+					got, want := strings.Fields(second.seenEvents()), strings.Fields(test.events)
 					slices.Sort(got)
 					slices.Sort(want)
 					if !slices.Equal(got, want) {
-						t.Errorf("the handler was told %q, want %q", got, want)
+						t.Errorf("the handler got %q, want %q", got, want)
 					}
 					must(t, server.Put(pod("d1", "node-4")))
 					time.Sleep(time.Second)
@@ -374,12 +374,12 @@ func TestInformersOfAnotherSelection(t *testing.T) {
 					other.Namespace = "other"
 					must(t, server.Put(pod("a1", "node-1"), pod("b1", "node-2"), other))
 					w, dir := &tap{}, directory(t)
-					first := liveInformer(t, dir, dropIn, server, w, test.before, test.opts[0]...)
+					first := startInformer(t, dir, dropIn, server, w, test.before, test.opts[0]...)
 					first.sync()
 					first.end()
 					w.taken()
 
-					second := liveInformer(t, dir, dropIn, server, w, test.after, test.opts[1]...)
+					second := startInformer(t, dir, dropIn, server, w, test.after, test.opts[1]...)
 					second.sync()
 					if resumed := !strings.Contains(w.taken(), "stream"); resumed != test.resumes {
 						t.Errorf("resumed %v, want %v: %v", resumed, test.resumes, second.health().Disk)

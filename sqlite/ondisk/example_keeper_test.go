@@ -18,7 +18,7 @@ import (
 )
 
 // The informers of a factory survive a restart: the second process lists nothing,
-// and its handler is told what it had before and what changed since.
+// and its handler gets the previous content and then the changes since.
 func ExampleKeeper() {
 	server := apiserver.New(apiserver.Options{AnyNamespace: true}) // any cluster will do
 	defer server.Close()

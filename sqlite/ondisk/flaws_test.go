@@ -14,9 +14,9 @@ import (
 	"github.com/tarnproject/tarn/sqlite"
 )
 
-// An object that could not be taken is told of by the next process too, which
-// would never hear of it if it only went on from the version on disk; and one that
-// can be taken by then is.
+// An object that could not be decoded is also reported by the next process, which would
+// not see it if it only resumed from the version on disk. If it can be decoded by then,
+// it is in the copy.
 func TestBadObjectsAreKnownAfterARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := apiserver.New(apiserver.Options{AnyNamespace: true})
@@ -30,21 +30,21 @@ func TestBadObjectsAreKnownAfterARestart(t *testing.T) {
 			return o, nil
 		}}
 		w, dir := &tap{}, directory(t)
-		life := func(bad, told, wire string) {
+		process := func(bad, events, wire string) {
 			t.Helper()
 			w.taken()
-			l := liveInformer(t, dir, "informers", server, w, some, Transform("poison"))
+			l := startInformer(t, dir, "informers", server, w, some, Transform("poison"))
 			l.sync()
 			if h := l.health(); h.BadCount != len(strings.Fields(bad)) || h.BadCount == 1 && string(h.Bad[0].Key) != "default/"+bad {
 				t.Errorf("bad are %v, want %q", h.Bad, bad)
 			}
-			if got := l.heard(); got != told {
-				t.Errorf("the handler was told %q, want %q", got, told)
+			if got := l.seenEvents(); got != events {
+				t.Errorf("the handler got %q, want %q", got, events)
 			}
 			if got := w.taken(); !strings.HasPrefix(got, wire) {
 				t.Errorf("the wire shows %q, want %q", got, wire)
 			}
-			// A change whose state cannot be taken, told by the watch.
+			// A change of the watch that cannot be decoded.
 			if poisoned == "" {
 				poisoned = "a1"
 				must(t, server.Put(pod("a1", "node-7")))
@@ -52,11 +52,11 @@ func TestBadObjectsAreKnownAfterARestart(t *testing.T) {
 			}
 			l.end()
 		}
-		life("", "+a1* +b1*", "uid stream")
-		life("a1", "+a1* +b1*", "uid stream") // what was last good of it stays
+		process("", "+a1* +b1*", "uid stream")
+		process("a1", "+a1* +b1*", "uid stream") // what was last good of it stays
 		poisoned = "none"
-		life("", "+a1* +b1* ~a1", "uid stream")
-		life("", "+a1* +b1*", "uid probe watch")
+		process("", "+a1* +b1* ~a1", "uid stream")
+		process("", "+a1* +b1*", "uid probe watch")
 	})
 }
 
@@ -67,7 +67,7 @@ func TestIndexFailuresAreKnownAfterARestart(t *testing.T) {
 		defer server.Close()
 		must(t, server.Put(pod("a1", "node-1"), pod("b1", "node-1")))
 		w, dir := &tap{}, directory(t)
-		for life, wire := range []string{"uid stream", "uid probe watch", "uid probe watch"} {
+		for process, wire := range []string{"uid stream", "uid probe watch", "uid probe watch"} {
 			w.taken()
 			db, err := sqlite.Open(dir, sqlite.Options{Logger: quiet})
 			must(t, err)
@@ -86,10 +86,10 @@ func TestIndexFailuresAreKnownAfterARestart(t *testing.T) {
 			synctest.Wait()
 			replica, _ := cache.ReplicaOf(pods)
 			if h := replica.Health(); h.BadCount != 1 || h.Bad[0].Key != "default/a1" || len(pods.GetStore().List()) != 2 {
-				t.Errorf("life %d: Health is %+v", life, h)
+				t.Errorf("life %d: Health is %+v", process, h)
 			}
 			if got := w.taken(); !strings.HasPrefix(got, wire) {
-				t.Errorf("life %d: the wire shows %q, want %q", life, got, wire)
+				t.Errorf("life %d: the wire shows %q, want %q", process, got, wire)
 			}
 			cancel()
 			factory.Shutdown()
@@ -98,20 +98,20 @@ func TestIndexFailuresAreKnownAfterARestart(t *testing.T) {
 	})
 }
 
-// A watch that may be opened by one who may not list is enough for a restart, as it
-// is for a start.
-func TestRestartByWhoMayOnlyWatch(t *testing.T) {
+// A user with the permission to watch, and without the permission to list, can restart
+// from disk, as they can start.
+func TestRestartWithWatchPermissionOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := apiserver.New(apiserver.Options{AnyNamespace: true})
 		defer server.Close()
 		must(t, server.Put(pod("a1", "node-1")))
 		w, dir := &tap{refuse: map[string]int{"list": http.StatusForbidden, "probe": http.StatusForbidden}}, directory(t)
-		for _, told := range []string{"+a1*", "+a1* +a2*"} {
-			l := liveInformer(t, dir, "informers", server, w, choice{})
+		for _, events := range []string{"+a1*", "+a1* +a2*"} {
+			l := startInformer(t, dir, "informers", server, w, choice{})
 			l.sync()
 			l.converged(server)
-			if got := l.heard(); got != told {
-				t.Errorf("the handler was told %q, want %q", got, told)
+			if got := l.seenEvents(); got != events {
+				t.Errorf("the handler got %q, want %q", got, events)
 			}
 			l.end()
 			must(t, server.Put(pod("a2", "node-1")))
@@ -119,8 +119,8 @@ func TestRestartByWhoMayOnlyWatch(t *testing.T) {
 	})
 }
 
-// A server, or a proxy before it, that does not know the way to a namespace can
-// still be followed: then it is told by its address.
+// A server or proxy that does not serve namespaces can still be followed: then its
+// address identifies it.
 func TestServersWithoutNamespaces(t *testing.T) {
 	for _, status := range []int{http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotAcceptable, http.StatusGone} {
 		t.Run(http.StatusText(status), func(t *testing.T) {
@@ -130,7 +130,7 @@ func TestServersWithoutNamespaces(t *testing.T) {
 				must(t, server.Put(pod("a1", "node-1")))
 				w, dir := &tap{refuse: map[string]int{"uid": status}}, directory(t)
 				for range 2 {
-					l := liveInformer(t, dir, "informers", server, w, choice{})
+					l := startInformer(t, dir, "informers", server, w, choice{})
 					l.sync()
 					l.converged(server)
 					l.end()

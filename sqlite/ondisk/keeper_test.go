@@ -71,8 +71,8 @@ func TestKeeperLeavesSecretsOut(t *testing.T) {
 	}
 }
 
-// A cache has a table for each copy, whichever is asked for first; one that was
-// removed and is asked for again goes on with its own.
+// A cache has a table for each copy, in whatever order they are created. An informer
+// that was removed and is created again resumes from its own table.
 func TestCacheHasSeveralCopies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := apiserver.New(apiserver.Options{AnyNamespace: true})
@@ -83,7 +83,7 @@ func TestCacheHasSeveralCopies(t *testing.T) {
 		mapper := apimeta.NewDefaultRESTMapper(nil)
 		mapper.Add(corev1.SchemeGroupVersion.WithKind("Pod"), apimeta.RESTScopeNamespace)
 		w, dir := &tap{}, directory(t)
-		live := func(use func(ctx context.Context, c ctrlclient.Cache)) {
+		startProcess := func(use func(ctx context.Context, c ctrlclient.Cache)) {
 			db, err := sqlite.Open(dir, sqlite.Options{Logger: quiet})
 			must(t, err)
 			pods, err := ctrlcache.WithDisk(Keeper(db))(w.config(server), ctrlclient.Options{
@@ -117,9 +117,9 @@ func TestCacheHasSeveralCopies(t *testing.T) {
 				}
 			}
 		}
-		live(inAnyForm)
+		startProcess(inAnyForm)
 		w.taken()
-		live(func(ctx context.Context, c ctrlclient.Cache) {
+		startProcess(func(ctx context.Context, c ctrlclient.Cache) {
 			inAnyForm(ctx, c)
 			if got := w.taken(); strings.Contains(got, "stream") || strings.Contains(got, "list") {
 				t.Errorf("after a restart the wire shows %q", got)
@@ -145,8 +145,8 @@ func TestCacheHasSeveralCopies(t *testing.T) {
 	})
 }
 
-// Two informers that would write the same table: the second one goes on in memory,
-// and says what to do.
+// Of two informers that would write the same table, the second works in memory only,
+// and its error says what to do.
 func TestKeeperOfTheSameTable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := apiserver.New(apiserver.Options{AnyNamespace: true})
@@ -155,13 +155,13 @@ func TestKeeperOfTheSameTable(t *testing.T) {
 		db, err := sqlite.Open(directory(t), sqlite.Options{Logger: quiet})
 		must(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
-		var told []error
+		var errs []error
 		for i := range 2 {
 			factory, err := informers.NewSharedInformerFactoryForConfig(server.Config(), 0, informers.WithDisk(Keeper(db)))
 			must(t, err)
 			defer factory.Shutdown()
 			pods := factory.Core().V1().Pods().Informer()
-			must(t, pods.SetWatchErrorHandler(func(_ *toolscache.Reflector, err error) { told = append(told, err) }))
+			must(t, pods.SetWatchErrorHandler(func(_ *toolscache.Reflector, err error) { errs = append(errs, err) }))
 			factory.StartWithContext(ctx)
 			if result := factory.WaitForCacheSyncWithContext(ctx); result.Err != nil || len(pods.GetStore().List()) != 1 {
 				t.Fatalf("informer %d: %v", i, result)
@@ -171,8 +171,8 @@ func TestKeeperOfTheSameTable(t *testing.T) {
 				t.Errorf("informer %d: Health says %+v", i, disk)
 			}
 		}
-		if len(told) != 1 || !strings.Contains(told[0].Error(), "give one of the two another name") {
-			t.Errorf("told: %v", told)
+		if len(errs) != 1 || !strings.Contains(errs[0].Error(), "give one of the two another name") {
+			t.Errorf("errors: %v", errs)
 		}
 		cancel()
 		time.Sleep(time.Second)
@@ -196,7 +196,7 @@ func TestATransformToAnotherType(t *testing.T) {
 		w, dir := &tap{}, directory(t)
 		for range 2 {
 			w.taken()
-			l := liveInformer(t, dir, "informers", server, w, choice{transform: onlyMetadata})
+			l := startInformer(t, dir, "informers", server, w, choice{transform: onlyMetadata})
 			l.sync()
 			for _, o := range l.GetStore().List() {
 				if _, ok := o.(*metav1.PartialObjectMetadata); !ok {
@@ -224,7 +224,7 @@ func TestKeepRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := apiserver.New(apiserver.Options{})
 		defer server.Close()
-		l := liveInformer(t, directory(t), "informers", server, &tap{}, choice{}, Only())
+		l := startInformer(t, directory(t), "informers", server, &tap{}, choice{}, Only())
 		l.sync()
 		if err := cache.Keep(l.SharedIndexInformer, none, nil); err == nil || !strings.Contains(err.Error(), "already started") {
 			t.Errorf("one that runs: %v", err)
@@ -264,8 +264,8 @@ func TestAnotherVersionOfTheAPI(t *testing.T) {
 	}
 }
 
-// What kubectl applied is neither on disk nor in the informers, whether they were
-// restarted or not, unless it is asked for; fields that are left out likewise.
+// Annotations of kubectl apply are neither on disk nor in the informers, restarted or
+// not, unless an option keeps them. The same holds for dropped fields.
 func TestKeeperLeavesOutEverywhere(t *testing.T) {
 	for dropIn := range dropIns {
 		for _, asked := range []bool{false, true} {
@@ -281,22 +281,22 @@ func TestKeeperLeavesOutEverywhere(t *testing.T) {
 						opts = []Option{WithLastApplied()}
 					}
 					w, dir := &tap{}, directory(t)
-					for life := range 2 {
+					for process := range 2 {
 						w.taken()
-						l := liveInformer(t, dir, dropIn, server, w, choice{}, opts...)
+						l := startInformer(t, dir, dropIn, server, w, choice{}, opts...)
 						l.sync()
 						for _, o := range l.GetStore().List() {
 							m, err := apimeta.Accessor(o)
 							must(t, err)
 							if _, ok := m.GetAnnotations()[LastApplied]; ok != asked || m.GetAnnotations()["mine"] != "yes" {
-								t.Errorf("life %d: the annotations are %v", life, m.GetAnnotations())
+								t.Errorf("life %d: the annotations are %v", process, m.GetAnnotations())
 							}
 							if p, ok := o.(*corev1.Pod); ok && !strings.HasPrefix(dropIn, "cache") && (p.Spec.NodeName != "") != asked {
-								t.Errorf("life %d: the node is %q", life, p.Spec.NodeName)
+								t.Errorf("life %d: the node is %q", process, p.Spec.NodeName)
 							}
 						}
-						if resumed := !strings.Contains(w.taken(), "stream"); resumed != (life == 1) {
-							t.Errorf("life %d: resumed %v", life, resumed)
+						if resumed := !strings.Contains(w.taken(), "stream"); resumed != (process == 1) {
+							t.Errorf("life %d: resumed %v", process, resumed)
 						}
 						l.end()
 					}

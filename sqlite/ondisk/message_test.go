@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// What is appended is what the object itself would write, whatever its size.
+// The appended bytes are those that the object itself marshals to, for every size.
 func TestAppendMessage(t *testing.T) {
 	for _, size := range []int{0, 100, len(room{}) - 40, len(room{}), len(room{}) + 1, 1 << 20, 3} {
 		m := &corev1.ConfigMap{Data: map[string]string{"a": strings.Repeat("x", size)}}
@@ -29,8 +29,8 @@ type brokenMessage struct{}
 func (brokenMessage) Size() int                                { return 1 }
 func (brokenMessage) MarshalToSizedBuffer([]byte) (int, error) { panic("broken") }
 
-// A panic that has another reason than the size stays one, of which a store makes an
-// error of the object.
+// A panic for another reason than the size is not recovered here; the store turns it
+// into an error of the object.
 func TestAppendBrokenMessage(t *testing.T) {
 	defer func() {
 		if v := recover(); v != "broken" {

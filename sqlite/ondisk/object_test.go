@@ -75,8 +75,8 @@ func TestObjectsInSQL(t *testing.T) {
 	})
 }
 
-// Metadata are told apart by all but their version and managed fields; the version
-// is put in again where it was.
+// Metadata are compared without version and managed fields. The version is inserted
+// again when they are read.
 func TestMetadataWithoutVersion(t *testing.T) {
 	part := func(o *corev1.Pod) (sum [16]byte, value string) {
 		raw, err := o.Marshal()

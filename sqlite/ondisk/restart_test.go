@@ -106,24 +106,24 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// life is one process with a replica of pods.
-type life struct {
+// process is one process with a replica of pods.
+type process struct {
 	*tarn.Replica[*corev1.Pod]
 	t      *testing.T
 	db     *sqlite.DB
 	cancel context.CancelFunc
 	mu     sync.Mutex
-	// mirror is what a handler has made of the changes, told what it was told.
+	// mirror is built from the changes by the handler; events lists them.
 	mirror map[tarn.Key]string
-	told   []string
+	events []string
 }
 
-func live(t *testing.T, dir string, server *apiserver.Server, w *tap, opts []Option, more ...kube.Option) *life {
+func startProcess(t *testing.T, dir string, server *apiserver.Server, w *tap, opts []Option, more ...kube.Option) *process {
 	t.Helper()
 	db, err := sqlite.Open(dir, sqlite.Options{})
 	must(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
-	l := &life{t: t, db: db, cancel: cancel, mirror: map[tarn.Key]string{}}
+	l := &process{t: t, db: db, cancel: cancel, mirror: map[tarn.Key]string{}}
 	w.ready = make(chan struct{})
 	client, err := kube.NewClient(w.config(server))
 	must(t, err)
@@ -137,36 +137,36 @@ func live(t *testing.T, dir string, server *apiserver.Server, w *tap, opts []Opt
 	return l
 }
 
-func (l *life) take(c tarn.Change[*corev1.Pod]) {
+func (l *process) take(c tarn.Change[*corev1.Pod]) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	name := c.Object.Name
 	switch c.Type {
 	case tarn.Add:
-		l.told = append(l.told, "+"+name)
+		l.events = append(l.events, "+"+name)
 	case tarn.Update:
-		l.told = append(l.told, "~"+name)
+		l.events = append(l.events, "~"+name)
 	case tarn.Delete:
-		l.told = append(l.told, "-"+name)
+		l.events = append(l.events, "-"+name)
 		delete(l.mirror, c.Key)
 		return
 	}
 	l.mirror[c.Key] = c.Object.ResourceVersion
 }
 
-// heard is what the handler was told, the initial adds sorted.
-func (l *life) heard() string {
+// seenEvents are the events that the handler got, the initial adds sorted.
+func (l *process) seenEvents() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n := 0
-	for n < len(l.told) && l.told[n][0] == '+' {
+	for n < len(l.events) && l.events[n][0] == '+' {
 		n++
 	}
-	slices.Sort(l.told[:n])
-	return strings.Join(l.told, " ")
+	slices.Sort(l.events[:n])
+	return strings.Join(l.events, " ")
 }
 
-func (l *life) end() {
+func (l *process) end() {
 	l.t.Helper()
 	l.cancel()
 	<-l.Done()
@@ -174,7 +174,7 @@ func (l *life) end() {
 }
 
 // converged compares the copy and the handler's view with the server.
-func (l *life) converged(server *apiserver.Server) {
+func (l *process) converged(server *apiserver.Server) {
 	l.t.Helper()
 	synctest.Wait()
 	want := map[tarn.Key]string{}
@@ -209,30 +209,30 @@ func TestRestart(t *testing.T) {
 		name      string
 		meanwhile func(t *testing.T, s *apiserver.Server)
 		requests  string
-		heard     string
+		events    string
 		opts      []Option
 		more      []kube.Option
 	}{
 		{name: "nothing happened", meanwhile: func(*testing.T, *apiserver.Server) {},
-			requests: "uid probe watch", heard: "+a1 +a2 +b1"},
+			requests: "uid probe watch", events: "+a1 +a2 +b1"},
 		{name: "pods changed", meanwhile: func(t *testing.T, s *apiserver.Server) {
 			must(t, s.Put(pod("a1", "node-9"), pod("c1", "node-3")))
 			must(t, s.Delete(pod("a2", "")))
-		}, requests: "uid probe watch", heard: "+a1 +a2 +b1 ~a1 +c1 -a2"},
+		}, requests: "uid probe watch", events: "+a1 +a2 +b1 ~a1 +c1 -a2"},
 		{name: "others changed", meanwhile: func(t *testing.T, s *apiserver.Server) {
 			must(t, s.Put(&corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "x"}}))
-		}, requests: "uid probe watch", heard: "+a1 +a2 +b1"},
+		}, requests: "uid probe watch", events: "+a1 +a2 +b1"},
 		{name: "the history is gone", meanwhile: func(t *testing.T, s *apiserver.Server) {
 			must(t, s.Put(pod("a1", "node-9")))
 			must(t, s.Delete(pod("b1", "")))
 			s.Compact()
-		}, requests: "uid probe watch list watch", heard: "+a1 +a2 +b1 -b1 ~a1", more: []kube.Option{kube.WatchList(false)}},
+		}, requests: "uid probe watch list watch", events: "+a1 +a2 +b1 -b1 ~a1", more: []kube.Option{kube.WatchList(false)}},
 		{name: "on disk only", opts: []Option{Only()}, meanwhile: func(t *testing.T, s *apiserver.Server) {
 			must(t, s.Put(pod("a1", "node-9")))
-		}, requests: "uid probe watch", heard: "+a1 +a2 +b1 ~a1"},
+		}, requests: "uid probe watch", events: "+a1 +a2 +b1 ~a1"},
 		{name: "of several namespaces", meanwhile: func(t *testing.T, s *apiserver.Server) {
 			must(t, s.Put(pod("a1", "node-9")))
-		}, requests: "uid probe probe watch watch", heard: "+a1 +a2 +b1 ~a1",
+		}, requests: "uid probe probe watch watch", events: "+a1 +a2 +b1 ~a1",
 			more: []kube.Option{kube.WatchList(false), kube.Namespaces("default", "other")}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -241,14 +241,14 @@ func TestRestart(t *testing.T) {
 				defer server.Close()
 				must(t, server.Put(pod("a1", "node-1"), pod("a2", "node-1"), pod("b1", "node-2")))
 				w, dir := &tap{}, directory(t)
-				first := live(t, dir, server, w, test.opts, test.more...)
+				first := startProcess(t, dir, server, w, test.opts, test.more...)
 				must(t, first.WaitSynced(t.Context()))
 				first.converged(server)
 				first.end()
 				w.taken()
 				test.meanwhile(t, server)
 
-				second := live(t, dir, server, w, test.opts, test.more...)
+				second := startProcess(t, dir, server, w, test.opts, test.more...)
 				start := time.Now()
 				must(t, second.WaitSynced(t.Context()))
 				if d := time.Since(start); d > 3*time.Second {
@@ -262,8 +262,8 @@ func TestRestart(t *testing.T) {
 				if got := strings.Join(requests, " "); got != test.requests {
 					t.Errorf("the wire shows %q, want %q", got, test.requests)
 				}
-				if got := second.heard(); got != test.heard {
-					t.Errorf("the handler was told %q, want %q", got, test.heard)
+				if got := second.seenEvents(); got != test.events {
+					t.Errorf("the handler got %q, want %q", got, test.events)
 				}
 				must(t, server.Put(pod("d1", "node-4")))
 				time.Sleep(time.Second)
@@ -288,7 +288,7 @@ func TestAnotherPast(t *testing.T) {
 				backup := server.Snapshot()
 				must(t, server.Put(pod("a1", "node-2"), pod("b1", "node-2")))
 				w, dir := &tap{}, directory(t)
-				first := live(t, dir, server, w, nil)
+				first := startProcess(t, dir, server, w, nil)
 				must(t, first.WaitSynced(t.Context()))
 				synctest.Wait()
 				first.end()
@@ -302,7 +302,7 @@ func TestAnotherPast(t *testing.T) {
 				} else {
 					must(t, server.Restore(backup))
 				}
-				second := live(t, dir, server, w, nil)
+				second := startProcess(t, dir, server, w, nil)
 				must(t, second.WaitSynced(t.Context()))
 				second.converged(server)
 				if h := second.Health(); h.Synced == false || other && h.Lists["other source"] != 1 || !other && h.Rewinds != 1 {
@@ -321,15 +321,15 @@ func TestAnotherSelection(t *testing.T) {
 		defer server.Close()
 		must(t, server.Put(pod("a1", "node-1"), pod("b1", "node-2")))
 		w, dir := &tap{}, directory(t)
-		first := live(t, dir, server, w, nil)
+		first := startProcess(t, dir, server, w, nil)
 		must(t, first.WaitSynced(t.Context()))
 		synctest.Wait()
 		first.end()
-		second := live(t, dir, server, w, nil, kube.LabelSelector("app=a"))
+		second := startProcess(t, dir, server, w, nil, kube.LabelSelector("app=a"))
 		must(t, second.WaitSynced(t.Context()))
 		synctest.Wait()
-		if second.Len() != 1 || second.heard() != "+a1" {
-			t.Errorf("there are %d objects, the handler was told %q", second.Len(), second.heard())
+		if second.Len() != 1 || second.seenEvents() != "+a1" {
+			t.Errorf("there are %d objects, the handler got %q", second.Len(), second.seenEvents())
 		}
 		if h := second.Health(); h.Disk == nil || !strings.Contains(h.Disk.Note, "app=a") {
 			t.Errorf("Health says %+v", h.Disk)

@@ -22,11 +22,11 @@ func TestWhatTheStoreInFrontCanDo(t *testing.T) {
 				defer server.Close()
 				must(t, server.Put(pod("a1", "node-1"), pod("a2", "node-1"), pod("b1", "node-2")))
 				w, dir := &tap{}, directory(t)
-				first := live(t, dir, server, w, opts)
+				first := startProcess(t, dir, server, w, opts)
 				must(t, first.WaitSynced(t.Context()))
 				first.end()
 
-				second := live(t, dir, server, w, opts)
+				second := startProcess(t, dir, server, w, opts)
 				must(t, second.WaitFor(t.Context(), "1")) // what was on disk is there
 				byNode := tarn.IndexBy(second.Replica, func(p *corev1.Pod) string { return p.Spec.NodeName })
 				var names []string

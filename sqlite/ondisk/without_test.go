@@ -34,7 +34,7 @@ func TestCopyIsTheSameAfterARestart(t *testing.T) {
 				p.Spec.Tolerations = []corev1.Toleration{{Key: "x"}}
 				must(t, server.Put(p))
 				dir := directory(t)
-				for _, life := range []string{"first", "second"} {
+				for _, process := range []string{"first", "second"} {
 					db, err := sqlite.Open(dir, sqlite.Options{Logger: slog.New(slog.DiscardHandler)})
 					must(t, err)
 					ctx, cancel := context.WithCancel(t.Context())
@@ -43,15 +43,15 @@ func TestCopyIsTheSameAfterARestart(t *testing.T) {
 					must(t, pods.WaitSynced(ctx))
 					held, ok := pods.Get("default/a1")
 					if !ok {
-						t.Fatalf("in its %s life the copy has no pod", life)
+						t.Fatalf("in its %s life the copy has no pod", process)
 					}
 					_, applied := held.Annotations[LastApplied]
 					_, kapp := held.Annotations["kapp.k14s.io/original"]
 					_, own := held.Annotations["example.com/own"]
 					if applied != c.applied || kapp != c.applied || own != c.own || held.Annotations["kept"] != "yes" || (len(held.Spec.Tolerations) > 0) != c.tolerant {
-						t.Errorf("in its %s life the copy has %v and %v", life, held.Annotations, held.Spec.Tolerations)
+						t.Errorf("in its %s life the copy has %v and %v", process, held.Annotations, held.Spec.Tolerations)
 					}
-					if lists := pods.Health().Lists; life == "second" && len(lists) > 0 {
+					if lists := pods.Health().Lists; process == "second" && len(lists) > 0 {
 						t.Errorf("it listed: %v", lists)
 					}
 					cancel()

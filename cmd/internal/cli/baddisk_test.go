@@ -155,14 +155,14 @@ func TestDirectoryOfAnotherCluster(t *testing.T) {
 	})
 }
 
-// A disk that cannot be written while a mirror runs is told, and the mirror goes on.
+// A disk that fails while a mirror runs is reported, and the mirror continues.
 func TestMirrorWithoutItsDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, pod("web-1", corev1.PodRunning))
 		dir := filepath.Join(t.TempDir(), "replica")
 		got := r.during(func(out *lockedBuffer) {
 			time.Sleep(5 * time.Second)
-			// Somebody who has the file locked is as good as a disk that is full.
+			// A locked file has the same effect as a full disk.
 			conn, err := sqlite3.Open(filepath.Join(dir, "replica.db"))
 			if err != nil {
 				t.Fatal(err)

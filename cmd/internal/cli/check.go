@@ -85,11 +85,11 @@ func (a *app) check(ctx context.Context, dir, keyFile, format string) error {
 	}
 	key, err := a.key(keyFile)
 	if err != nil {
-		return a.cannotTell(ctx, err)
+		return a.unknownResult(ctx, err)
 	}
 	report, err := sqlite.Check(ctx, dir, key)
 	if err != nil {
-		return a.cannotTell(ctx, explainDirectory(dir, err))
+		return a.unknownResult(ctx, explainDirectory(dir, err))
 	}
 	if format == "json" {
 		err = printReportJSON(a.out, report)
@@ -98,8 +98,8 @@ func (a *app) check(ctx context.Context, dir, keyFile, format string) error {
 	}
 	switch {
 	case err != nil:
-		return a.cannotTell(ctx, err)
-	case report.Sound():
+		return a.unknownResult(ctx, err)
+	case report.OK():
 		return nil
 	case format == "json":
 		return &exitError{code: exitDamaged}
@@ -142,7 +142,7 @@ func printReport(out io.Writer, r *sqlite.Report) error {
 	if r.More > 0 {
 		fmt.Fprintf(out, "and %d more\n", r.More)
 	}
-	if !r.Sound() {
+	if !r.OK() {
 		return nil
 	}
 	_, err := fmt.Fprintf(out, "nothing is wrong with %s and %s (%s, log %s)\n", plural(len(r.Collections), "collection"), plural(objects, "object"), size(uint64(r.Bytes)), size(uint64(r.LogBytes)))

@@ -69,7 +69,7 @@ func TestCheckAndRepair(t *testing.T) {
 	})
 }
 
-// What cannot be checked is told in one line, and is no damage.
+// A directory that cannot be checked gives an error of one line, and is not damaged.
 func TestCheckOfWhatCannotBe(t *testing.T) {
 	folder := t.TempDir()
 	at := func(name string) string { return filepath.Join(folder, name) }

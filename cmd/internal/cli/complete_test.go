@@ -48,7 +48,7 @@ func TestCompletion(t *testing.T) {
 	})
 }
 
-// completions are the names among what the shell's script is told.
+// completions are the names in the output for the shell's script.
 func completions(out string) string {
 	var names []string
 	for line := range strings.Lines(out) {
@@ -63,7 +63,7 @@ func completions(out string) string {
 func TestCompletionIsSilentAboutFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
-		r.meddle = func(request *http.Request, _ http.RoundTripper) (*http.Response, error) {
+		r.intercept = func(request *http.Request, _ http.RoundTripper) (*http.Response, error) {
 			<-request.Context().Done()
 			return nil, request.Context().Err()
 		}

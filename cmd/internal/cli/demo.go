@@ -127,7 +127,7 @@ func (a *app) demo(parent context.Context, opts *demoOptions) (failed error) {
 	defer func() { failed = errors.Join(failed, closeDisk()) }()
 
 	building := &buildView{live: live, out: a.out, pods: opts.pods, begun: time.Now()}
-	stage, err := demo.Open(ctx, demo.StageOptions{
+	session, err := demo.Open(ctx, demo.SessionOptions{
 		Config:  demo.Config{Pods: opts.pods, Databases: opts.databases, Rate: opts.rate, Seed: opts.seed, Logger: a.logger, Progress: building.step},
 		Address: opts.api, Faults: opts.faults, FaultSeed: opts.faultSeed, Disk: disk,
 	})
@@ -138,13 +138,13 @@ func (a *app) demo(parent context.Context, opts *demoOptions) (failed error) {
 		}
 		return explainListen("--api-listen", err)
 	}
-	defer stage.Close()
-	kubeconfig, err := writeKubeconfig(stage, opts.kubeconfig)
+	defer session.Close()
+	kubeconfig, err := writeKubeconfig(session, opts.kubeconfig)
 	if err != nil {
 		return err
 	}
 	defer os.Remove(kubeconfig)
-	page, err := web.Listen(stage.Mirror, web.Options{Name: "demo", Address: opts.listen, Anonymous: opts.noToken, Logger: a.logger})
+	page, err := web.Listen(session.Mirror, web.Options{Name: "demo", Address: opts.listen, Anonymous: opts.noToken, Logger: a.logger})
 	if err != nil {
 		return explainListen("--listen", err)
 	}
@@ -157,29 +157,29 @@ func (a *app) demo(parent context.Context, opts *demoOptions) (failed error) {
 			cancel(fmt.Errorf("the page is not served any longer: %w", err))
 		}
 	})
-	a.introduce(stage, opts, page.SignInURL(), kubeconfig, kept.dir)
+	a.introduce(session, opts, page.SignInURL(), kubeconfig, kept.dir)
 	if opts.lasts > 0 {
 		timer := time.AfterFunc(opts.lasts, func() { cancel(errTimeIsUp) })
 		defer timer.Stop()
 	}
-	view := &demoView{stage: stage, live: live, out: a.out, interval: opts.interval}
+	view := &demoView{session: session, live: live, out: a.out, interval: opts.interval}
 	beside.Go(func() { view.compare(ctx) })
 	view.run(ctx)
 	if cause := context.Cause(ctx); parent.Err() == nil && cause != errTimeIsUp {
 		return cause
 	}
-	return a.conclude(stage)
+	return a.conclude(session)
 }
 
-// longConclusion is how long the end may take without a word.
+// longConclusion is how long the final comparison may take without a message.
 const longConclusion = 15 * time.Second
 
 var errTimeIsUp = errors.New("the time is up")
 
 // introduce says what there is to see, and where.
-func (a *app) introduce(stage *demo.Stage, opts *demoOptions, page, kubeconfig, replica string) {
+func (a *app) introduce(session *demo.Session, opts *demoOptions, page, kubeconfig, replica string) {
 	fmt.Fprintf(a.out, "A cluster of %s on %s, with about %g changes a second.\n\n",
-		plural(opts.pods, "pod"), plural(stage.Workload.Nodes(), "node"), opts.rate)
+		plural(opts.pods, "pod"), plural(session.Workload.Nodes(), "node"), opts.rate)
 	fmt.Fprintf(a.out, "  see it      %s\n", page)
 	fmt.Fprintf(a.out, "  change it   export KUBECONFIG=%s\n", kubeconfig)
 	fmt.Fprintf(a.out, "              kubectl get pods -A -w\n")
@@ -194,18 +194,18 @@ func (a *app) introduce(stage *demo.Stage, opts *demoOptions, page, kubeconfig, 
 }
 
 // conclude compares the copy with the server a last time, both at rest.
-func (a *app) conclude(stage *demo.Stage) error {
-	stage.Rest()
-	patience := stage.Comparison.Patience()
+func (a *app) conclude(session *demo.Session) error {
+	session.StopWorkload()
+	patience := session.Comparison.Timeout()
 	if patience > longConclusion {
 		fmt.Fprintf(a.out, "Comparing the copy with the server a last time, which may take up to %s.\n", seconds(patience))
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	finding := stage.Comparison.Compare(ctx)
-	text := fmt.Sprintf("Ended after %s", plural(int(stage.Workload.Writes()), "change"))
-	if stage.Trouble != nil {
-		text += fmt.Sprintf(" and %s (%s)", plural(stage.Trouble.Faults(), "injected fault"), stage.Trouble)
+	finding := session.Comparison.Compare(ctx)
+	text := fmt.Sprintf("Ended after %s", plural(int(session.Workload.Writes()), "change"))
+	if session.FaultyConnection != nil {
+		text += fmt.Sprintf(" and %s (%s)", plural(session.FaultyConnection.Faults(), "injected fault"), session.FaultyConnection)
 	}
 	fmt.Fprintf(a.out, "%s: %s.\n", text, findingText(finding))
 	if len(finding.Different) > 0 {
@@ -216,8 +216,8 @@ func (a *app) conclude(stage *demo.Stage) error {
 
 // writeKubeconfig writes the way to the server to a file: to the one named, which
 // must not be there yet, for it might be somebody's; or to a temporary one.
-func writeKubeconfig(stage *demo.Stage, name string) (string, error) {
-	content, err := stage.Server.Kubeconfig()
+func writeKubeconfig(session *demo.Session, name string) (string, error) {
+	content, err := session.Server.Kubeconfig()
 	if err != nil {
 		return "", err
 	}

@@ -221,7 +221,7 @@ func TestDemoBadInput(t *testing.T) {
 	}
 }
 
-// A large cluster takes a while to put up, and says so.
+// While a large cluster is built, the progress is shown.
 func TestDemoShowsHowFarItIs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		build := func(v *buildView) {
@@ -243,7 +243,7 @@ func TestDemoShowsHowFarItIs(t *testing.T) {
 		if got := screen.String(); strings.TrimSpace(got) != "" {
 			t.Errorf("what is left on the screen is %q", got)
 		}
-		view.told = time.Time{}
+		view.lastPrinted = time.Time{}
 		view.step(500)
 		if got := screen.String(); !strings.Contains(got, "putting up a cluster: 500 of 1,000 pods") {
 			t.Errorf("the screen shows %q", got)

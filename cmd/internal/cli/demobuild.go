@@ -8,7 +8,7 @@ import (
 	"github.com/tarnproject/tarn/cmd/internal/term"
 )
 
-// buildView shows how far a large cluster has been put up: as a bar in the
+// buildView shows the progress of building a large cluster: as a bar in the
 // terminal, else as a line now and then. Of a small one nothing is seen.
 type buildView struct {
 	live  *term.Live // nil for plain lines
@@ -16,8 +16,8 @@ type buildView struct {
 	pods  int
 	begun time.Time
 
-	told  time.Time
-	drawn bool
+	lastPrinted time.Time
+	drawn       bool
 }
 
 // step receives the number of pods.
@@ -27,13 +27,13 @@ func (v *buildView) step(pods int) {
 	if v.live != nil {
 		every = redrawEvery
 	}
-	if v.told.IsZero() {
-		v.told = v.begun
+	if v.lastPrinted.IsZero() {
+		v.lastPrinted = v.begun
 	}
-	if now.Sub(v.told) < every {
+	if now.Sub(v.lastPrinted) < every {
 		return
 	}
-	v.told = now
+	v.lastPrinted = now
 	p := progress{received: pods, expected: v.pods, known: true, elapsed: now.Sub(v.begun)}
 	text := fmt.Sprintf("putting up a cluster: %s", p.of("pod"))
 	if v.live == nil {

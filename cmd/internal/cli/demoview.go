@@ -18,7 +18,7 @@ const compareEvery = 5 * time.Second
 // demoView shows a demonstration: what "tarn mirror" shows of any cluster, and
 // what goes wrong on purpose.
 type demoView struct {
-	stage    *demo.Stage
+	session  *demo.Session
 	live     *term.Live // nil for plain lines
 	out      io.Writer
 	interval time.Duration
@@ -35,7 +35,7 @@ type compared struct {
 // compare keeps a finding at hand until ctx ends. Without faults there is nothing
 // to prove but at the end.
 func (v *demoView) compare(ctx context.Context) {
-	if v.stage.Trouble == nil {
+	if v.session.FaultyConnection == nil {
 		return
 	}
 	ticker := time.NewTicker(compareEvery)
@@ -45,7 +45,7 @@ func (v *demoView) compare(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-			finding := v.stage.Comparison.Compare(ctx)
+			finding := v.session.Comparison.Compare(ctx)
 			if ctx.Err() == nil {
 				v.found.Store(&compared{time.Now(), finding})
 			}
@@ -73,12 +73,12 @@ func (v *demoView) run(ctx context.Context) {
 
 // table draws in the terminal.
 func (v *demoView) table() func(now time.Time) {
-	inner := &mirrorView{live: v.live, mirror: v.stage.Mirror, begun: v.stage.Began}
+	inner := &mirrorView{live: v.live, mirror: v.session.Mirror, begun: v.session.Began}
 	var trouble string
 	var counted time.Time
 	return func(now time.Time) {
 		var news []term.Line
-		if v.stage.Trouble != nil {
+		if v.session.FaultyConnection != nil {
 			if now.Sub(counted) >= time.Second {
 				trouble, counted = v.trouble(), now
 			}
@@ -101,27 +101,27 @@ func (v *demoView) table() func(now time.Time) {
 }
 
 func (v *demoView) trouble() string {
-	return fmt.Sprintf("%s: %s", plural(v.stage.Trouble.Faults(), "injected fault"), v.stage.Trouble)
+	return fmt.Sprintf("%s: %s", plural(v.session.FaultyConnection.Faults(), "injected fault"), v.session.FaultyConnection)
 }
 
 // lines prints where there is no terminal.
 func (v *demoView) lines() func(now time.Time) {
-	begun := v.stage.Began
+	begun := v.session.Began
 	inner := &mirrorLines{
-		out: v.out, mirror: v.stage.Mirror, begun: begun, interval: v.interval, told: begun,
+		out: v.out, mirror: v.session.Mirror, begun: begun, interval: v.interval, lastPrinted: begun,
 	}
-	told := begun
+	lastPrinted := begun
 	var last *compared
 	return func(now time.Time) {
 		inner.step(now)
-		if v.stage.Trouble == nil || now.Sub(told) < v.interval {
+		if v.session.FaultyConnection == nil || now.Sub(lastPrinted) < v.interval {
 			return
 		}
-		told = now
-		inner.say(now, "%s", v.trouble())
+		lastPrinted = now
+		inner.printLine(now, "%s", v.trouble())
 		if found := v.found.Load(); found != last {
 			last = found
-			inner.say(now, "%s", findingText(found.finding))
+			inner.printLine(now, "%s", findingText(found.finding))
 		}
 	}
 }
@@ -135,8 +135,8 @@ func findingText(f demo.Finding) string {
 	if len(f.Different) > 0 {
 		text += "; DIFFERENT: " + strings.Join(f.Different, "; ")
 	}
-	if len(f.Open) > 0 {
-		text += "; not compared: " + strings.Join(f.Open, "; ")
+	if len(f.Undecided) > 0 {
+		text += "; not compared: " + strings.Join(f.Undecided, "; ")
 	}
 	return text
 }

@@ -48,7 +48,7 @@ func TestReadingADirectory(t *testing.T) {
 		other.Labels = nil
 		r := newRig(t, pod("web-1", corev1.PodRunning), pod("web-2", corev1.PodPending), other, deployment("web"), node("node-1"), secret("s", "topsecret"))
 		dir := r.keep("pods", "deployments", "nodes", "secrets", "-A")
-		r.meddle = func(*http.Request, http.RoundTripper) (*http.Response, error) { return nil, syscall.ECONNREFUSED }
+		r.intercept = func(*http.Request, http.RoundTripper) (*http.Response, error) { return nil, syscall.ECONNREFUSED }
 		var b strings.Builder
 		for _, args := range [][]string{
 			{"get", "po"},
@@ -219,7 +219,7 @@ func TestMirrorFromDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, pod("web-1", corev1.PodRunning), pod("web-2", corev1.PodPending))
 		dir := r.keep("pods")
-		r.meddle = func(*http.Request, http.RoundTripper) (*http.Response, error) { return nil, syscall.ECONNREFUSED }
+		r.intercept = func(*http.Request, http.RoundTripper) (*http.Response, error) { return nil, syscall.ECONNREFUSED }
 		time.Sleep(40 * time.Second)
 		got := r.during(func(*lockedBuffer) { time.Sleep(5 * time.Second) }, "mirror", "pods", "--to", dir)
 		if !strings.Contains(got.out, "pods: from disk, 4") || !strings.Contains(got.out, "2 objects") {
@@ -232,7 +232,7 @@ func TestMirrorFromDisk(t *testing.T) {
 				t.Errorf("the view is\n%s", text)
 			}
 		}, "mirror", "pods", "--to", dir)
-		r.screen, r.meddle = nil, nil
+		r.screen, r.intercept = nil, nil
 		got = r.during(func(*lockedBuffer) { time.Sleep(5 * time.Second) }, "mirror", "pods", "--to", dir)
 		if !strings.Contains(got.out, "pods: synced, 2 objects") {
 			t.Errorf("with the server it says\n%s", got)
@@ -264,7 +264,7 @@ func TestSQLOfTheCluster(t *testing.T) {
 		if err := r.run("sql", "SELECT * FROM replicasets").check(exitFailed, "did you mean replicasets_apps?"); err != nil {
 			t.Error(err)
 		}
-		r.meddle = refuse("pods", http.StatusForbidden, metav1.StatusReasonForbidden, "pods is forbidden")
+		r.intercept = refuse("pods", http.StatusForbidden, metav1.StatusReasonForbidden, "pods is forbidden")
 		if err := r.run("sql", "SELECT * FROM pods").check(exitFailed, "forbidden"); err != nil {
 			t.Error(err)
 		}

@@ -46,7 +46,7 @@ var (
 	// commandWords begin a line that is meant to be typed. Indented text may also be
 	// a drawing or some Go; in a block that says it is for a shell, every line counts.
 	commandWords = regexp.MustCompile(`^(\w+=\S* )*(\w+=\$\(.*|tarn|(\./)?bin/\S+|kubectl|make|go (test|run|build|install|vet|get|tool|generate|mod)|cd|chmod|curl|docker|echo|export|git|helm|ln|openssl|source|sudo|apt(-get)?|brew)( |$)`)
-	// mentioned are commands of which a sentence speaks.
+	// mentioned are commands within a sentence.
 	mentioned   = regexp.MustCompile("`((?:kubectl )?tarn [^`]+|make [a-z][^`]*|go (?:test|run) [^`]+)`")
 	shellFences = []string{"sh", "bash", "shell", "console"}
 )

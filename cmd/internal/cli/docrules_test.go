@@ -75,7 +75,7 @@ func (s *docStage) kubectl(args []string) (string, error) {
 	return out.String(), nil
 }
 
-// docPage is the page that documents speak of.
+// docPage is the page in the examples of the documents.
 const docPage = "http://127.0.0.1:8276"
 
 // withPage serves a page with a copy on disk, and gives its address. Its token is in a
@@ -177,7 +177,7 @@ func (s *docStage) request(address string, header http.Header, data string) (sta
 
 // The rules must see what they are there to see.
 func TestDocRules(t *testing.T) {
-	stage := newDocStage(t)
+	session := newDocStage(t)
 	write(t, "token", "0123456789abcdef")
 	write(t, "auth", "Authorization: Bearer 0123456789abcdef\n")
 	for text, want := range map[string]string{
@@ -224,7 +224,7 @@ func TestDocRules(t *testing.T) {
 		"openssl rand -hex 16 > other":                                             "",
 		"frobnicate the server":                                                    `knows "frobnicate the server"`,
 	} {
-		switch err := stage.try(docLine{text: text}); {
+		switch err := session.try(docLine{text: text}); {
 		case errors.Is(err, errNotHere):
 		case want == "" && err != nil:
 			t.Errorf("%s: %v", text, err)
@@ -236,7 +236,7 @@ func TestDocRules(t *testing.T) {
 		"tarn mirror --verify=…": "", "tarn serve": "", "kubectl tarn get": "", "tarn get -A": "",
 		"tarn mirrror": `no command "mirrror"`, "tarn mirror --verifiy": "no flag --verifiy", "tarn get -Z": "no flag -Z",
 	} {
-		err := stage.try(docLine{text: text, mention: true})
+		err := session.try(docLine{text: text, mention: true})
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("a mention of %s: says %v, want %q", text, err, want)
 		}
@@ -262,14 +262,14 @@ func TestDocLines(t *testing.T) {
 
 // What the help shows must be there too; its names are made up.
 func TestHelpExamples(t *testing.T) {
-	stage := &docStage{t: t}
+	session := &docStage{t: t}
 	for name, cmd := range commands(t) {
 		for line := range strings.Lines(cmd.Example) {
 			args, ok := strings.CutPrefix(strings.TrimSpace(line), "tarn ")
 			if !ok {
 				continue
 			}
-			if err := stage.exists(strings.Fields(args)); err != nil {
+			if err := session.exists(strings.Fields(args)); err != nil {
 				t.Errorf("%s: %s: %v", name, line, err)
 			}
 		}

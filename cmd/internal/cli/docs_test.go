@@ -34,7 +34,7 @@ func TestDocs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stage := newDocStage(t)
+	session := newDocStage(t)
 	tried := map[string]bool{}
 	for _, line := range lines {
 		key := line.text
@@ -44,8 +44,8 @@ func TestDocs(t *testing.T) {
 		if !tried[key] || strings.Contains(line.text, "$") {
 			tried[key] = true
 			t.Run(line.where, func(t *testing.T) {
-				stage.t = t
-				switch err := stage.try(line); {
+				session.t = t
+				switch err := session.try(line); {
 				case errors.Is(err, errNotHere):
 					t.Skipf("%s: %v", line.text, err)
 				case err != nil:

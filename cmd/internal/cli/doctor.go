@@ -15,8 +15,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// exitIll is how doctor ends if a check failed.
-const exitIll = 1
+// exitProblems is how doctor ends if a check failed.
+const exitProblems = 1
 
 // doctorOptions are the flags of doctor.
 type doctorOptions struct {
@@ -89,7 +89,7 @@ func (a *app) doctor(ctx context.Context, args []string, opts *doctorOptions) er
 		}
 	}
 	if d.Failed() {
-		return &exitError{code: exitIll}
+		return &exitError{code: exitProblems}
 	}
 	return nil
 }

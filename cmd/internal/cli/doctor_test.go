@@ -122,7 +122,7 @@ func TestDoctorSeesCompression(t *testing.T) {
 		if err := examine(t, r.run, "pods").is("compression", doctor.OK, "gzip"); err != nil {
 			t.Error(err)
 		}
-		r.meddle = func(request *http.Request, next http.RoundTripper) (*http.Response, error) {
+		r.intercept = func(request *http.Request, next http.RoundTripper) (*http.Response, error) {
 			request = request.Clone(request.Context())
 			request.Header.Del("Accept-Encoding")
 			return next.RoundTrip(request)
@@ -133,7 +133,7 @@ func TestDoctorSeesCompression(t *testing.T) {
 	})
 }
 
-// What a server refuses, or says of itself, is told with what to do.
+// Refusals and defects of a server are reported with advice.
 func TestDoctorOfServersThatAreNotWell(t *testing.T) {
 	dated := func(off time.Duration) func(*http.Request, http.RoundTripper) (*http.Response, error) {
 		return func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
@@ -169,21 +169,21 @@ func TestDoctorOfServersThatAreNotWell(t *testing.T) {
 		return fmt.Sprintf(`{"kind":"SelfSubjectAccessReview","apiVersion":"authorization.k8s.io/v1","spec":{"resourceAttributes":{"verb":%q}},"status":{"allowed":false,"reason":"no role"}}`, verb)
 	}
 	for name, c := range map[string]struct {
-		meddle func(*http.Request, http.RoundTripper) (*http.Response, error)
-		check  string
-		status doctor.Status
-		words  []string
-		code   int
+		intercept func(*http.Request, http.RoundTripper) (*http.Response, error)
+		check     string
+		status    doctor.Status
+		words     []string
+		code      int
 	}{
 		"clock that is right":  {dated(time.Second), "clock", doctor.OK, nil, exitOK},
 		"clock that is ahead":  {dated(10 * time.Minute), "clock", doctor.Warn, []string{"10m", "ahead", "NTP"}, exitOK},
 		"clock that is behind": {dated(-time.Hour), "clock", doctor.Warn, []string{"1h0m", "behind"}, exitOK},
 		"old server":           {answering("/version", `{"gitVersion":"v1.21.4"}`), "version", doctor.Warn, []string{"v1.21.4", "docs/versions.md"}, exitOK},
-		"no API server":        {answering("/version", `<html>`), "version", doctor.Fail, []string{"is it the API server"}, exitIll},
+		"no API server":        {answering("/version", `<html>`), "version", doctor.Fail, []string{"is it the API server"}, exitProblems},
 		"anonymous":            {answering("/selfsubjectreviews", `{"kind":"SelfSubjectReview","apiVersion":"authentication.k8s.io/v1","status":{"userInfo":{"username":"system:anonymous"}}}`), "authentication", doctor.Warn, []string{"--token"}, exitOK},
-		"credentials refused":  {refuse("selfsubjectreviews", http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "Unauthorized"), "authentication", doctor.Fail, []string{"401", "log in anew"}, exitIll},
+		"credentials refused":  {refuse("selfsubjectreviews", http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "Unauthorized"), "authentication", doctor.Fail, []string{"401", "log in anew"}, exitProblems},
 		"no reviews":           {refuse("selfsubjectreviews", http.StatusNotFound, metav1.StatusReasonNotFound, "not found"), "authentication", doctor.OK, []string{"cannot say who"}, exitOK},
-		"nothing may be read":  {answering("/selfsubjectaccessreviews", review("list")), "rights", doctor.Fail, []string{"may not list and watch pods in default", "no role", "grant list and watch"}, exitIll},
+		"nothing may be read":  {answering("/selfsubjectaccessreviews", review("list")), "rights", doctor.Fail, []string{"may not list and watch pods in default", "no role", "grant list and watch"}, exitProblems},
 		"rights not told":      {refuse("selfsubjectaccessreviews", http.StatusForbidden, metav1.StatusReasonForbidden, "no"), "rights", doctor.Warn, []string{"does not say what is allowed"}, exitOK},
 		"WatchList refused": {initial(func(r *http.Request, _ http.RoundTripper) (*http.Response, error) {
 			return statusResponse(r, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "sendInitialEvents: Forbidden"), nil
@@ -200,7 +200,7 @@ func TestDoctorOfServersThatAreNotWell(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(t, pod("web-1", corev1.PodRunning))
-				r.meddle = c.meddle
+				r.intercept = c.intercept
 				got := examine(t, r.run, "pods")
 				if err := got.is(c.check, c.status, c.words...); err != nil || got.code != c.code {
 					t.Errorf("it ends with %d: %v", got.code, err)
@@ -220,12 +220,12 @@ func TestDoctorOfServersThatAreNotWell(t *testing.T) {
 	}
 }
 
-// A user who may list and not watch is told which verb is missing.
+// For a user who may list and not watch, the missing verb is reported.
 func TestDoctorOfForbiddenWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		asked := 0
-		r.meddle = func(request *http.Request, next http.RoundTripper) (*http.Response, error) {
+		r.intercept = func(request *http.Request, next http.RoundTripper) (*http.Response, error) {
 			response, err := next.RoundTrip(request)
 			if err != nil || !strings.HasSuffix(request.URL.Path, "/selfsubjectaccessreviews") {
 				return response, err
@@ -240,7 +240,7 @@ func TestDoctorOfForbiddenWatch(t *testing.T) {
 			return recorder.Result(), nil
 		}
 		got := examine(t, r.run, "pods")
-		if err := got.is("rights", doctor.Fail, "may not watch pods in default"); err != nil || got.code != exitIll {
+		if err := got.is("rights", doctor.Fail, "may not watch pods in default"); err != nil || got.code != exitProblems {
 			t.Errorf("it ends with %d: %v", got.code, err)
 		}
 		if err := got.is("watchlist", doctor.Skip, "nothing that may be"); err != nil {
@@ -253,13 +253,13 @@ func TestDoctorOfForbiddenWatch(t *testing.T) {
 func TestDoctorDoesNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
-		r.meddle = func(request *http.Request, _ http.RoundTripper) (*http.Response, error) {
+		r.intercept = func(request *http.Request, _ http.RoundTripper) (*http.Response, error) {
 			<-request.Context().Done()
 			return nil, request.Context().Err()
 		}
 		begun := time.Now()
 		got := r.run("doctor", "--timeout", "3s")
-		if took := time.Since(begun); took > 10*time.Second || got.code != exitIll {
+		if took := time.Since(begun); took > 10*time.Second || got.code != exitProblems {
 			t.Errorf("it took %s:\n%s", took, got)
 		}
 		if !strings.Contains(got.out, "no answer within 3s") || !strings.Contains(got.out, "skip  watchlist") {
@@ -272,7 +272,7 @@ func TestDoctorDoesNotWait(t *testing.T) {
 func TestDoctorIsInterrupted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
-		r.meddle = func(request *http.Request, _ http.RoundTripper) (*http.Response, error) {
+		r.intercept = func(request *http.Request, _ http.RoundTripper) (*http.Response, error) {
 			<-request.Context().Done()
 			return nil, request.Context().Err()
 		}
@@ -362,7 +362,7 @@ func TestDoctorOverTheNetwork(t *testing.T) {
 			if err := got.is(c.check, doctor.Fail, c.words...); err != nil {
 				t.Error(err)
 			}
-			if got.code != exitIll || len(got.failed()) != 1 {
+			if got.code != exitProblems || len(got.failed()) != 1 {
 				t.Errorf("it ends with %d, and not only %s failed:\n%s", got.code, c.check, got.text)
 			}
 			if err := got.is("watchlist", doctor.Skip, c.check+" failed"); err != nil {
@@ -418,11 +418,11 @@ func TestDoctorOfDirectories(t *testing.T) {
 	}{
 		"sound": {"format", doctor.OK, []string{"the current one"}, exitOK},
 		"new":   {"directory", doctor.OK, []string{"does not exist; it is made"}, exitOK},
-		"used":  {"lock", doctor.Fail, []string{"another process has", "end the mirror"}, exitIll},
-		"newer": {"format", doctor.Fail, []string{"newer Tarn"}, exitIll},
+		"used":  {"lock", doctor.Fail, []string{"another process has", "end the mirror"}, exitProblems},
+		"newer": {"format", doctor.Fail, []string{"newer Tarn"}, exitProblems},
 		"older": {"format", doctor.Warn, []string{"builds the file anew"}, exitOK},
-		"open":  {"directory", doctor.Fail, []string{"open to others (mode 0755)", "chmod 700"}, exitIll},
-		"file":  {"directory", doctor.Fail, []string{"is no directory"}, exitIll},
+		"open":  {"directory", doctor.Fail, []string{"open to others (mode 0755)", "chmod 700"}, exitProblems},
+		"file":  {"directory", doctor.Fail, []string{"is no directory"}, exitProblems},
 	} {
 		got := examine(t, r.run, "pods", "--to", in(name))
 		if err := got.is(c.check, c.status, c.words...); err != nil || got.code != c.code {

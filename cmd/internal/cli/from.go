@@ -64,8 +64,7 @@ func (a *app) cluster(ctx context.Context) (cluster, error) {
 	return cluster{cfg: cfg, namespace: namespace, catalog: catalog}, err
 }
 
-// place is a cluster, or what a directory has of one, for which no server is
-// needed.
+// place is a cluster, or the copy of one in a directory, which needs no server.
 func (a *app) place(ctx context.Context, f *from) (cluster, error) {
 	if f.dir == "" {
 		return a.cluster(ctx)
@@ -120,27 +119,28 @@ func (at cluster) reader() (objectReader, error) {
 	return newReader(at.cfg)
 }
 
-// oldWords is the age from which on the age of a directory is printed.
-const oldWords = 15 * time.Second
+// printAgeFrom is the least age of a directory that is printed.
+const printAgeFrom = 15 * time.Second
 
-// tellAge prints the age of a directory's content, if nobody seems to write it.
-func (a *app) tellAge(ctx context.Context, at cluster, resources []mirror.Resource) {
+// printAge prints the age of a directory's content, unless a mirror seems to keep
+// it up to date.
+func (a *app) printAge(ctx context.Context, at cluster, resources []mirror.Resource) {
 	if at.directory == nil {
 		return
 	}
 	oldest := time.Time{}
 	for _, r := range resources {
-		heard, err := at.directory.Heard(ctx, r)
-		if err == nil && !heard.IsZero() && (oldest.IsZero() || heard.Before(oldest)) {
-			oldest = heard
+		contact, err := at.directory.LastContact(ctx, r)
+		if err == nil && !contact.IsZero() && (oldest.IsZero() || contact.Before(oldest)) {
+			oldest = contact
 		}
 	}
-	if age := time.Since(oldest); !oldest.IsZero() && age > oldWords {
+	if age := time.Since(oldest); !oldest.IsZero() && age > printAgeFrom {
 		fmt.Fprintf(a.errOut, "This is the state of %s ago. Nothing has updated it since.\n", seconds(age))
 	}
 }
 
-// explainDirectory words what is wrong with a replica directory.
+// explainDirectory says which flag named the directory, and how to give a key.
 func explainDirectory(flag string, err error) error {
 	text := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "sqlite: "), "mirror: ")
 	if slices.ContainsFunc([]string{"is encrypted", "another key", "a key was given"}, func(s string) bool { return strings.Contains(text, s) }) {
@@ -149,7 +149,7 @@ func explainDirectory(flag string, err error) error {
 	return fmt.Errorf("%s: %w", flag, rewordedError{text, err})
 }
 
-// rewordedError says the same in other words.
+// rewordedError is an error with another text.
 type rewordedError struct {
 	text string
 	err  error

@@ -52,7 +52,7 @@ such as "all". Values of Secrets are hidden unless --show-secrets is given.`,
 		Args: a.someResources,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if opts.watch {
-				if flag := opts.output.unheeded(cmd); flag != "" {
+				if flag := opts.output.unsupported(cmd); flag != "" {
 					return usagef("--%s and -w do not go together: what is watched is shown as %q shows it", flag, a.program+" watch")
 				}
 				return a.watch(cmd.Context(), args, &watchOptions{scope: opts.scope, from: opts.from, format: opts.format})
@@ -82,7 +82,7 @@ func (a *app) get(ctx context.Context, args []string, opts *getOptions) error {
 	if err != nil {
 		return err
 	}
-	defer a.tellAge(ctx, at, resourcesOf(wanted))
+	defer a.printAge(ctx, at, resourcesOf(wanted))
 	list := metav1.ListOptions{LabelSelector: opts.labels, FieldSelector: opts.fields}
 	var failed []error
 	if opts.tabular() {

@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// furnish gives all commands the same help.
-func (a *app) furnish(root *cobra.Command) {
+// setUpHelp gives all commands the same help.
+func (a *app) setUpHelp(root *cobra.Command) {
 	root.SetUsageTemplate(usageTemplate)
 	root.SetHelpCommand(a.helpCommand())
 	root.AddCommand(a.optionsCommand())

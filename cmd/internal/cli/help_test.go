@@ -60,7 +60,7 @@ func TestNoFlagIsSetByKubernetes(t *testing.T) {
 	}
 }
 
-func TestPluginSpeaksOfItself(t *testing.T) {
+func TestPluginNamesItself(t *testing.T) {
 	r := newRig(t)
 	r.program = programName("/usr/bin/kubectl-tarn")
 	for name := range commands(t) {

@@ -67,11 +67,11 @@ func TestEscapesDoNotReachTheTerminal(t *testing.T) {
 			r.put(changed)
 			time.Sleep(time.Second)
 		}, "watch", "clusterroles", "--diff"))
-		r.meddle = refuse("pods", http.StatusForbidden, metav1.StatusReasonForbidden, escapes)
+		r.intercept = refuse("pods", http.StatusForbidden, metav1.StatusReasonForbidden, escapes)
 		for _, command := range []string{"get", "watch", "mirror", "verify"} {
 			clean(t, "a refused "+command, r.run(command, "pods"))
 		}
-		r.meddle = refuse("pods", http.StatusInternalServerError, metav1.StatusReasonInternalError, escapes)
+		r.intercept = refuse("pods", http.StatusInternalServerError, metav1.StatusReasonInternalError, escapes)
 		clean(t, "a mirror that fails", r.during(func(*lockedBuffer) { time.Sleep(10 * time.Second) }, "mirror", "pods"))
 	})
 	var out bytes.Buffer
@@ -124,7 +124,7 @@ func TestTemplatesThatDoNotFit(t *testing.T) {
 }
 
 // What -w would leave unheeded is refused.
-func TestGetWatchTakesOnlyWhatItHeeds(t *testing.T) {
+func TestGetWatchRefusesUnsupportedFlags(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, pod("web-1", corev1.PodRunning))
 		for _, flag := range []string{"--no-headers", "--show-labels", "--show-managed-fields", "--show-secrets", "--sort-by=.metadata.name"} {
@@ -141,14 +141,14 @@ func TestGetWatchTakesOnlyWhatItHeeds(t *testing.T) {
 func TestVerifySaysWhy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
-		r.meddle = func(request *http.Request, _ http.RoundTripper) (*http.Response, error) {
+		r.intercept = func(request *http.Request, _ http.RoundTripper) (*http.Response, error) {
 			<-request.Context().Done()
 			return nil, request.Context().Err()
 		}
 		if err := r.run("verify", "pods", "--timeout", "3s").check(exitUnknown, "not done within 3s; --timeout allows more"); err != nil {
 			t.Error(err)
 		}
-		r.meddle = refuse("pods", http.StatusForbidden, metav1.StatusReasonForbidden, "this is not for you")
+		r.intercept = refuse("pods", http.StatusForbidden, metav1.StatusReasonForbidden, "this is not for you")
 		if got := r.run("verify", "pods"); got.code != exitUnknown || strings.Count(got.out, "this is not for you") != 1 {
 			t.Errorf("%s", got)
 		}
@@ -158,16 +158,16 @@ func TestVerifySaysWhy(t *testing.T) {
 // What a demonstration says of faults takes room from the tables, and not from
 // what says that there are more.
 func TestDemoInALowTerminal(t *testing.T) {
-	stage, err := demo.Open(t.Context(), demo.StageOptions{
+	session, err := demo.Open(t.Context(), demo.SessionOptions{
 		Config:  demo.Config{Pods: 5, Databases: 1, Seed: 1, Logger: slog.New(slog.DiscardHandler)},
 		Address: "127.0.0.1:0", Faults: true, FaultSeed: 1,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer stage.Close()
+	defer session.Close()
 	screen := termtest.New(100, 12)
-	view := &demoView{stage: stage, live: term.NewLive(screen)}
+	view := &demoView{session: session, live: term.NewLive(screen)}
 	view.found.Store(&compared{time.Now(), demo.Finding{Tables: 13, Equal: 13}})
 	view.table()(time.Now())
 	if text := screen.String(); !strings.Contains(text, "all 13 copies equal") || !strings.Contains(text, "others") {

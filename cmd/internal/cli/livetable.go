@@ -49,7 +49,7 @@ func (t *liveTable) apply(c tarn.Change[*row], now time.Time) {
 		}
 		for i, column := range t.source.Columns() {
 			if column.Name == ageColumn && i < len(r.changed) {
-				r.changed[i] = false // it does so by itself
+				r.changed[i] = false // it changes with time
 			}
 		}
 	}

@@ -47,7 +47,7 @@ func Main(args []string, in io.Reader, out, errOut io.Writer) int {
 	return a.main(ctx, commandLine(args))
 }
 
-// programName tells how people call the program: kubectl runs plugins by names
+// programName is the name by which the user ran the program: kubectl runs plugins by names
 // of this form.
 func programName(arg0 string) string {
 	name := strings.TrimSuffix(filepath.Base(arg0), ".exe")

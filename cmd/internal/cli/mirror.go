@@ -112,7 +112,7 @@ func (a *app) startMirror(ctx context.Context, giveUp context.CancelCauseFunc, a
 	if at.cfg != nil {
 		at.cfg.Timeout = 0 // that is for requests that come to an end
 	}
-	hopeless := newHopeless(len(wanted), giveUp)
+	denials := newDeniedResources(len(wanted), giveUp)
 	var m *mirror.Mirror
 	started := make(chan struct{})
 	options.Namespaces, options.LabelSelector, options.FieldSelector = s.namespaces(at.namespace), s.labels, s.fields
@@ -121,7 +121,7 @@ func (a *app) startMirror(ctx context.Context, giveUp context.CancelCauseFunc, a
 		<-started
 		a.logger.Info("copy failed", "resource", name, "error", err)
 		if table, ok := m.Table(name); ok {
-			hopeless.see(name, table.Replica().Synced(), err)
+			denials.add(name, table.Replica().Synced(), err)
 		}
 	}
 	m, err = at.start(ctx, wanted, options)

@@ -28,7 +28,7 @@ func TestMirrorPrintsLines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, pod("web-1", corev1.PodPending), pod("web-2", corev1.PodPending), deployment("web"))
 		var down atomic.Bool
-		r.meddle = func(request *http.Request, next http.RoundTripper) (*http.Response, error) {
+		r.intercept = func(request *http.Request, next http.RoundTripper) (*http.Response, error) {
 			if down.Load() {
 				return nil, syscall.ECONNREFUSED
 			}
@@ -74,7 +74,7 @@ func firsts(text string) string {
 func TestMirrorDrawsProgressAndTables(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, pod("web-1", corev1.PodPending), pod("web-2", corev1.PodPending), deployment("web"))
-		r.meddle = slowly
+		r.intercept = slowly
 		r.screen = termtest.New(100, 12)
 		var b strings.Builder
 		show := func(what string) { b.WriteString("-- " + what + " --\n" + r.screen.Styled()) }
@@ -101,7 +101,7 @@ func TestMirrorDrawsProgressAndTables(t *testing.T) {
 func TestMirrorDrawsWhatItVerifies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, configMap("one", "right"))
-		r.meddle = lie
+		r.intercept = lie
 		r.screen = termtest.New(160, 10).WithoutColour()
 		r.during(func(*lockedBuffer) { time.Sleep(3 * time.Minute) }, "mirror", "configmaps", "--verify=1m")
 		if screen := r.screen.String(); !strings.Contains(screen, "   the copy is not as the server has it") || !strings.Contains(screen, "configmaps: it was read anew and still differs") {
@@ -118,7 +118,7 @@ func configMap(name, text string) *corev1.ConfigMap {
 func TestMirrorOfManyResources(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, pod("web-1", corev1.PodPending))
-		r.meddle = refuse("secrets", http.StatusForbidden, "Forbidden", `secrets is forbidden: user "ops" cannot list resource "secrets"`)
+		r.intercept = refuse("secrets", http.StatusForbidden, "Forbidden", `secrets is forbidden: user "ops" cannot list resource "secrets"`)
 		r.screen = termtest.New(160, 10).WithoutColour()
 		r.during(func(*lockedBuffer) { time.Sleep(5 * time.Second) }, "mirror", "*", "-A")
 		screen := r.screen.String()
@@ -130,11 +130,11 @@ func TestMirrorOfManyResources(t *testing.T) {
 	})
 }
 
-// A copy of which nothing may be read will never show anything.
+// A mirror of resources that the user may not read ends with an error.
 func TestMirrorGivesUpWhatIsForbidden(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
-		r.meddle = refuse("pods", http.StatusForbidden, "Forbidden", `pods is forbidden: user "ops" cannot list resource "pods"`)
+		r.intercept = refuse("pods", http.StatusForbidden, "Forbidden", `pods is forbidden: user "ops" cannot list resource "pods"`)
 		for _, args := range []string{"mirror pods", "watch pods", "watch pods --diff"} {
 			got := r.run(strings.Fields(args)...)
 			if got.code != exitFailed || strings.Count(got.err, "\n") != 1 || !strings.Contains(got.err, "tarn: ") || !strings.Contains(got.err, "grant") {

@@ -21,13 +21,13 @@ type mirrorLines struct {
 	begun    time.Time
 	interval time.Duration
 
-	known map[string]*tableNews
-	told  time.Time
-	all   bool
+	printed     map[string]*printedState
+	lastPrinted time.Time
+	all         bool
 }
 
-// tableNews is what has been printed about a table.
-type tableNews struct {
+// printedState is what has been printed about a table.
+type printedState struct {
 	loaded bool
 	synced bool
 	failed string
@@ -37,7 +37,7 @@ type tableNews struct {
 
 // run prints until ctx ends.
 func (p *mirrorLines) run(ctx context.Context) {
-	p.told = p.begun
+	p.lastPrinted = p.begun
 	ticker := time.NewTicker(redrawEvery)
 	defer ticker.Stop()
 	for {
@@ -52,24 +52,24 @@ func (p *mirrorLines) run(ctx context.Context) {
 
 func (p *mirrorLines) step(now time.Time) {
 	for _, t := range p.mirror.Tables() {
-		p.news(now, t)
+		p.printTable(now, t)
 	}
 	state := progressOf(p.mirror, now.Sub(p.begun))
 	if state.done() && !p.all {
 		p.all = true
-		p.say(now, "synced %s of %s in %s", plural(state.received, "object"), plural(state.tables, "resource"), seconds(state.elapsed))
+		p.printLine(now, "synced %s of %s in %s", plural(state.received, "object"), plural(state.tables, "resource"), seconds(state.elapsed))
 	}
-	if now.Sub(p.told) < p.every() {
+	if now.Sub(p.lastPrinted) < p.every() {
 		return
 	}
-	p.told = now
+	p.lastPrinted = now
 	if !p.all {
-		p.say(now, "syncing: %s", state)
+		p.printLine(now, "syncing: %s", state)
 		return
 	}
 	for _, t := range p.mirror.Tables() {
 		s := t.Status()
-		p.say(now, "%s: %s, %s, %s, %s old", t.Resource().Name(), plural(s.Objects, "object"), rate(s.EventsPerSecond), s.Health.State, seconds(s.Health.Age))
+		p.printLine(now, "%s: %s, %s, %s, %s old", t.Resource().Name(), plural(s.Objects, "object"), rate(s.EventsPerSecond), s.Health.State, seconds(s.Health.Age))
 	}
 }
 
@@ -81,33 +81,33 @@ func (p *mirrorLines) every() time.Duration {
 	return min(2*time.Second, p.interval)
 }
 
-// news prints what is new about a table.
-func (p *mirrorLines) news(now time.Time, t *mirror.Table) {
+// printTable prints what has changed about a table since it was last printed.
+func (p *mirrorLines) printTable(now time.Time, t *mirror.Table) {
 	name, status := t.Resource().Name(), t.Status()
-	told := p.known[name]
-	if told == nil {
-		if p.known == nil {
-			p.known = map[string]*tableNews{}
+	shown := p.printed[name]
+	if shown == nil {
+		if p.printed == nil {
+			p.printed = map[string]*printedState{}
 		}
-		told = &tableNews{}
-		p.known[name] = told
+		shown = &printedState{}
+		p.printed[name] = shown
 	}
-	if h := status.Health; h.FromDisk && !told.loaded {
-		told.loaded = true
-		p.say(now, "%s: from disk, %s old, %s", name, seconds(h.Age), plural(status.Objects, "object"))
+	if h := status.Health; h.FromDisk && !shown.loaded {
+		shown.loaded = true
+		p.printLine(now, "%s: from disk, %s old, %s", name, seconds(h.Age), plural(status.Objects, "object"))
 	}
-	if status.Health.Synced && !told.synced {
-		told.synced = true
-		p.say(now, "%s: synced, %s", name, plural(status.Objects, "object"))
+	if status.Health.Synced && !shown.synced {
+		shown.synced = true
+		p.printLine(now, "%s: synced, %s", name, plural(status.Objects, "object"))
 	}
-	if bad := status.Health.BadCount; bad != told.bad {
-		told.bad = bad
-		p.say(now, "%s: %s that could not be taken", name, plural(bad, "object"))
+	if bad := status.Health.BadCount; bad != shown.bad {
+		shown.bad = bad
+		p.printLine(now, "%s: %s that could not be taken", name, plural(bad, "object"))
 	}
-	if verified := t.Verified(); verified.Rounds > told.rounds {
-		told.rounds = verified.Rounds
+	if verified := t.Verified(); verified.Rounds > shown.rounds {
+		shown.rounds = verified.Rounds
 		if round := verified.Last; round.Result.Verdict != verify.Equal || round.Passed > 0 {
-			p.say(now, "compared with the server: %s", round)
+			p.printLine(now, "compared with the server: %s", round)
 		}
 	}
 	failure := ""
@@ -116,17 +116,17 @@ func (p *mirrorLines) news(now time.Time, t *mirror.Table) {
 	} else if d := status.Health.Disk; d != nil && d.Err != nil {
 		failure = "in memory only: " + brief(d.Err)
 	}
-	if failure == told.failed {
+	if failure == shown.failed {
 		return
 	}
-	told.failed = failure
+	shown.failed = failure
 	if failure == "" {
-		p.say(now, "%s: recovered", name)
+		p.printLine(now, "%s: recovered", name)
 		return
 	}
-	p.say(now, "%s: %s", name, failure)
+	p.printLine(now, "%s: %s", name, failure)
 }
 
-func (p *mirrorLines) say(now time.Time, format string, args ...any) {
+func (p *mirrorLines) printLine(now time.Time, format string, args ...any) {
 	fmt.Fprintf(p.out, "%s %s\n", stamp(now), term.Clean(fmt.Sprintf(format, args...)))
 }

@@ -19,7 +19,7 @@ type mirrorView struct {
 	live   *term.Live
 	mirror *mirror.Mirror
 	begun  time.Time
-	// above is how many lines somebody else draws between the summary and the
+	// above is how many lines another view draws between the summary and the
 	// tables.
 	above int
 	// took is how long the first state took; 0 while it is not there.

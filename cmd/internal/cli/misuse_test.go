@@ -205,19 +205,19 @@ func TestTerminalTooSmall(t *testing.T) {
 func TestForbidden(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
-		r.meddle = refuse("pods", http.StatusForbidden, "Forbidden", `pods is forbidden: User "ops" cannot list resource "pods"`)
+		r.intercept = refuse("pods", http.StatusForbidden, "Forbidden", `pods is forbidden: User "ops" cannot list resource "pods"`)
 		if err := r.run("get", "pods").check(1, `User "ops" cannot list`, "-n", "granted"); err != nil {
 			t.Error(err)
 		}
 	})
 }
 
-// A command that is not let come to its end says so; see also the views, whose
+// A command that is interrupted says so; see also the views, whose
 // end is Ctrl-C.
 func TestInterrupted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
-		r.meddle = func(request *http.Request, next http.RoundTripper) (*http.Response, error) {
+		r.intercept = func(request *http.Request, next http.RoundTripper) (*http.Response, error) {
 			<-request.Context().Done()
 			return nil, request.Context().Err()
 		}

@@ -44,9 +44,9 @@ func (o *output) bindSort(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.sortBy, "sort-by", "", "field to sort by: .metadata.creationTimestamp")
 }
 
-// unheeded is a flag that was given and that a watch does not heed, if there is
+// unsupported is a flag that was given and that a watch does not support, if there is
 // one.
-func (o *output) unheeded(cmd *cobra.Command) string {
+func (o *output) unsupported(cmd *cobra.Command) string {
 	for _, flag := range []string{"no-headers", "show-labels", "show-managed-fields", "show-secrets", "sort-by"} {
 		if cmd.Flags().Changed(flag) {
 			return flag

@@ -67,7 +67,7 @@ func (p *pageFlags) check(a *app, page *web.Options) error {
 	return nil
 }
 
-// readToken reads a token that somebody put into a file.
+// readToken reads a token from a file.
 func readToken(file string) (string, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {

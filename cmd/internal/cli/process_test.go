@@ -13,7 +13,7 @@ import (
 	"github.com/tarnproject/tarn/apiserver"
 )
 
-// The program itself, in a process, ends by Ctrl-C in good order.
+// The program, in its own process, ends normally on Ctrl-C.
 func TestCtrlC(t *testing.T) {
 	server, err := apiserver.Start(apiserver.Options{})
 	if err != nil {

@@ -115,7 +115,7 @@ func (a *app) query(parent context.Context, args []string, opts *queryOptions) e
 		cancel(nil)
 		<-m.Done()
 	}()
-	defer a.tellAge(parent, at, tablesOf(m))
+	defer a.printAge(parent, at, tablesOf(m))
 	if opts.after != "" && len(m.Tables()) > 1 {
 		return usagef("--continue is for one resource, and %d are named", len(m.Tables()))
 	}

@@ -222,7 +222,7 @@ func TestQueryKnowsWhatObjectsHave(t *testing.T) {
 func TestQueryForbidden(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := queryRig(t)
-		r.meddle = refuse("pods", http.StatusForbidden, "Forbidden", `pods is forbidden: User "ops" cannot list resource "pods"`)
+		r.intercept = refuse("pods", http.StatusForbidden, "Forbidden", `pods is forbidden: User "ops" cannot list resource "pods"`)
 		if err := r.run("query", "pods").check(1, `User "ops" cannot list`); err != nil {
 			t.Error(err)
 		}
@@ -233,7 +233,7 @@ func TestQueryForbidden(t *testing.T) {
 		if got.code != 1 || got.out != "widget.example.com/w\n" || !strings.Contains(got.err, `User "ops" cannot list`) {
 			t.Errorf("of two resources, one forbidden:\n%s", got)
 		}
-		r.meddle = refuse("pods", http.StatusInternalServerError, "InternalError", "out of order")
+		r.intercept = refuse("pods", http.StatusInternalServerError, "InternalError", "out of order")
 		if err := r.run("query", "pods", "--timeout", "1m").check(1, "out of order", "not done within 1m0s; --timeout allows more"); err != nil {
 			t.Error(err)
 		}
@@ -264,7 +264,7 @@ func TestQueryKeepsSecrets(t *testing.T) {
 	})
 }
 
-// The fields that a query shows are whatever somebody wrote into them.
+// The fields that a query shows may have any content.
 func TestQueryShowsEscapesAsText(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		evil := pod("web-1", corev1.PodRunning)

@@ -22,7 +22,7 @@ func (a *app) printAnswers(answers []*answer, opts *queryOptions) error {
 	case opts.explain:
 		return printPlans(a.out, answers)
 	}
-	a.tellHidden(answers, opts)
+	a.printHidden(answers, opts)
 	if opts.tabular() {
 		return a.printFound(answers, opts)
 	}
@@ -55,8 +55,8 @@ func printPlans(out io.Writer, answers []*answer) error {
 	return nil
 }
 
-// tellHidden says why values of Secrets are not what one may have looked for.
-func (a *app) tellHidden(answers []*answer, opts *queryOptions) {
+// printHidden says why values of Secrets are not what one may have looked for.
+func (a *app) printHidden(answers []*answer, opts *queryOptions) {
 	if opts.showSecrets {
 		return
 	}
@@ -80,7 +80,7 @@ func (a *app) printFound(answers []*answer, opts *queryOptions) error {
 	}
 	a.cutCells(tables)
 	err := opts.printTables(a.out, tables, len(answers) > 1, opts.allNamespaces)
-	a.tellMore(answers)
+	a.printMore(answers)
 	return err
 }
 
@@ -104,11 +104,11 @@ func (a *app) printFoundObjects(answers []*answer, opts *queryOptions) error {
 		}
 	}
 	err = printer.PrintObj(list, a.out)
-	a.tellMore(answers)
+	a.printMore(answers)
 	return err
 }
 
-func (a *app) tellMore(answers []*answer) {
+func (a *app) printMore(answers []*answer) {
 	for _, found := range answers {
 		if token := found.token(); token != "" {
 			fmt.Fprintf(a.errOut, "There is more: --continue %s\n", token)

@@ -36,8 +36,8 @@ type rig struct {
 	// screen is the terminal; nil for none.
 	screen *termtest.Screen
 	env    map[string]string
-	// meddle may answer a request itself, or change the answer to it.
-	meddle func(r *http.Request, next http.RoundTripper) (*http.Response, error)
+	// intercept may answer a request itself, or change the answer to it.
+	intercept func(r *http.Request, next http.RoundTripper) (*http.Response, error)
 }
 
 func newRig(t *testing.T, objects ...runtime.Object) *rig {
@@ -82,10 +82,10 @@ func (r *rig) app(out, errOut *lockedBuffer) *app {
 			cfg := r.server.Config()
 			cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
 				return roundTripper(func(request *http.Request) (*http.Response, error) {
-					if r.meddle == nil {
+					if r.intercept == nil {
 						return next.RoundTrip(request)
 					}
-					return r.meddle(request, next)
+					return r.intercept(request, next)
 				})
 			})
 			return cfg, "default", nil

@@ -34,7 +34,7 @@ type app struct {
 	// live view while there is one. It is set before a command runs.
 	logger *slog.Logger
 
-	// klog, if set, is told where client-go should log.
+	// klog, if set, is called with the logger for client-go.
 	klog func(*slog.Logger)
 	// execute runs the program itself once more, in a process of its own.
 	execute func(ctx context.Context, args, environment []string, stdin io.Reader) (stdout []byte, err error)
@@ -103,7 +103,7 @@ line is wrong; 130 interrupted before it was done.`,
 		a.versionCommand(),
 	)
 	a.bindCompletions(root)
-	a.furnish(root)
+	a.setUpHelp(root)
 	return root
 }
 

@@ -126,7 +126,7 @@ func (a *app) serve(ctx context.Context, args []string, opts *serveOptions) (fai
 	var beside sync.WaitGroup
 	defer beside.Wait()
 	defer cancel()
-	beside.Go(func() { a.tellSynced(ctx, m) })
+	beside.Go(func() { a.printSynced(ctx, m) })
 	return page.Serve(ctx)
 }
 
@@ -148,8 +148,8 @@ func (a *app) checkPage(opts *serveOptions) error {
 	return nil
 }
 
-// tellSynced says when everything is there.
-func (a *app) tellSynced(ctx context.Context, m *mirror.Mirror) {
+// printSynced says when everything is there.
+func (a *app) printSynced(ctx context.Context, m *mirror.Mirror) {
 	begun := time.Now()
 	if m.WaitSynced(ctx) != nil {
 		return

@@ -155,11 +155,11 @@ func (a *app) sqlOfDirectory(ctx context.Context, statement string, opts *sqlOpt
 	}
 	oldest := time.Time{}
 	for _, table := range read {
-		if table.Name != mirror.RecordTable && table.Synced && (oldest.IsZero() || table.Heard.Before(oldest)) {
-			oldest = table.Heard
+		if table.Name != mirror.RecordTable && table.Synced && (oldest.IsZero() || table.LastContact.Before(oldest)) {
+			oldest = table.LastContact
 		}
 	}
-	if age := time.Since(oldest); !oldest.IsZero() && age > oldWords {
+	if age := time.Since(oldest); !oldest.IsZero() && age > printAgeFrom {
 		fmt.Fprintf(a.errOut, "This is the state of %s ago. Nothing has updated it since.\n", seconds(age))
 	}
 	return nil
@@ -209,7 +209,7 @@ func (a *app) copyInto(parent context.Context, at cluster, wanted []mirror.Resou
 		return func() {}, err
 	}
 	done = func() {
-		a.logging.sink.redirect(io.Discard) // client-go's words about requests that are cut off
+		a.logging.sink.redirect(io.Discard) // client-go logs requests that are cut off
 		cancel(nil)
 		<-m.Done()
 	}
@@ -231,7 +231,7 @@ func (a *app) answer(ctx context.Context, dir, statement string, tables []string
 	to := &tableNoter{Encoder: encoder}
 	summary, err := sqlite.Stream(ctx, dir, statement, opts.limits(), to)
 	if err != nil && summary.Rows > 0 {
-		_ = encoder.End(summary) // what it failed with is to be told
+		_ = encoder.End(summary) // the error below is the one to report
 	}
 	if err != nil {
 		return nil, mirror.ExplainSQL(err, tables)
@@ -242,7 +242,7 @@ func (a *app) answer(ctx context.Context, dir, statement string, tables []string
 	if summary.Cut && opts.format != "table" {
 		fmt.Fprintf(a.errOut, "There is more than these %d rows; --max-rows allows more.\n", summary.Rows)
 	}
-	a.tellGaps(sqlout.GapsOf(to.read))
+	a.printGaps(sqlout.GapsOf(to.read))
 	return to.read, nil
 }
 

@@ -16,12 +16,12 @@ import (
 	"github.com/tarnproject/tarn/cmd/internal/term"
 )
 
-// isAddress tells a page from a directory.
+// isAddress distinguishes the address of a page from a directory.
 func isAddress(from string) bool {
 	return strings.HasPrefix(from, "http://") || strings.HasPrefix(from, "https://")
 }
 
-// pageClient talks to a page with its token.
+// pageClient sends requests to a page with its token.
 //
 //   - The token is not sent unencrypted to another machine, where others could read it
 //     on the way, nor after a redirect, which leads to somebody else.
@@ -115,7 +115,7 @@ func (a *app) sqlOfPage(ctx context.Context, statement string, opts *sqlOptions)
 	if response.StatusCode != http.StatusOK {
 		return refusedByPage(response)
 	}
-	defer a.tellGaps(sqlout.Gaps{Unwritten: response.Header.Values("Tarn-Unwritten"), Incomplete: response.Header.Values("Tarn-Incomplete")})
+	defer a.printGaps(sqlout.Gaps{Unwritten: response.Header.Values("Tarn-Unwritten"), Incomplete: response.Header.Values("Tarn-Incomplete")})
 	if _, err = io.Copy(a.out, response.Body); err != nil {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)

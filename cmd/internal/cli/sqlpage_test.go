@@ -15,10 +15,10 @@ func TestPageTokenStaysPrivate(t *testing.T) {
 	const token = "0123456789abcdef"
 	file := filepath.Join(t.TempDir(), "token")
 	write(t, file, token+"\n")
-	var told atomic.Int32
+	var requests atomic.Int32
 	listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.Contains(r.Header.Get("Authorization"), token) || strings.Contains(r.Header.Get("Proxy-Authorization"), token) {
-			told.Add(1)
+			requests.Add(1)
 		}
 		w.WriteHeader(http.StatusTeapot)
 	}))
@@ -68,7 +68,7 @@ func TestPageTokenStaysPrivate(t *testing.T) {
 			t.Errorf("%s: %v", test.args, err)
 		}
 	}
-	if n := told.Load(); n != 0 {
+	if n := requests.Load(); n != 0 {
 		t.Errorf("the token was sent to somebody else %d times", n)
 	}
 }

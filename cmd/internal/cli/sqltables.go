@@ -35,8 +35,8 @@ func tablesIn(catalog *mirror.Catalog, statement string) (wanted []mirror.Resour
 	return wanted, tables
 }
 
-// tellGaps says of tables what an answer from them lacks.
-func (a *app) tellGaps(gaps sqlout.Gaps) {
+// printGaps says of tables what an answer from them lacks.
+func (a *app) printGaps(gaps sqlout.Gaps) {
 	for _, table := range gaps.Unwritten {
 		fmt.Fprintf(a.errOut, "%s: the first state is not all on disk yet.\n", table)
 	}

@@ -25,7 +25,7 @@ func (a *app) noSuchCommand(root *cobra.Command, args []string) error {
 	return usagef("there is no command %q%s; %q lists all", args[0], didYouMean(near(args[0], names)), a.program+" --help")
 }
 
-// wrongFlag words what is wrong with a flag.
+// wrongFlag explains what is wrong with a flag.
 func (a *app) wrongFlag(cmd *cobra.Command, err error) error {
 	help := fmt.Sprintf("%q shows all", cmd.CommandPath()+" --help")
 	var unknown *pflag.NotExistError

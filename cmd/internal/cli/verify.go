@@ -83,12 +83,12 @@ func (a *app) verify(parent context.Context, args []string, opts *verifyOptions)
 	defer cancel(nil)
 	at, err := a.compared(ctx, &opts.from)
 	if err != nil {
-		return a.cannotTell(parent, err)
+		return a.unknownResult(parent, err)
 	}
 	defer at.close()
 	m, err := a.startMirror(ctx, cancel, at, args, &opts.scope, mirror.Options{})
 	if err != nil {
-		return a.cannotTell(parent, err)
+		return a.unknownResult(parent, err)
 	}
 	var all verified
 	for _, table := range m.Tables() {
@@ -106,7 +106,7 @@ func (a *app) verify(parent context.Context, args []string, opts *verifyOptions)
 		return context.Cause(parent)
 	}
 	if err := all.print(a.out, opts.format); err != nil {
-		return a.cannotTell(parent, err)
+		return a.unknownResult(parent, err)
 	}
 	switch all.Verdict {
 	case verify.Different:
@@ -131,8 +131,8 @@ func (a *app) compared(ctx context.Context, f *from) (cluster, error) {
 	return at, nil
 }
 
-// cannotTell is a failure that must not be taken for a difference.
-func (a *app) cannotTell(ctx context.Context, err error) error {
+// unknownResult is a failure that must not be taken for a difference.
+func (a *app) unknownResult(ctx context.Context, err error) error {
 	if usage := (*usageError)(nil); ctx.Err() != nil || errors.As(err, &usage) {
 		return err
 	}

@@ -26,8 +26,8 @@ import (
 // with what is answered.
 type verifyRig struct {
 	server *apiserver.Server
-	// meddle may answer a request itself, or change the answer to it.
-	meddle func(r *http.Request, next http.RoundTripper) (*http.Response, error)
+	// intercept may answer a request itself, or change the answer to it.
+	intercept func(r *http.Request, next http.RoundTripper) (*http.Response, error)
 }
 
 func newVerifyRig(t *testing.T) *verifyRig {
@@ -65,10 +65,10 @@ func (rig *verifyRig) run(ctx context.Context, args ...string) (code int, out, e
 			cfg := rig.server.Config()
 			cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
 				return roundTripper(func(r *http.Request) (*http.Response, error) {
-					if rig.meddle == nil {
+					if rig.intercept == nil {
 						return next.RoundTrip(r)
 					}
-					return rig.meddle(r, next)
+					return rig.intercept(r, next)
 				})
 			})
 			return cfg, "", nil
@@ -138,7 +138,7 @@ func TestVerify(t *testing.T) {
 func TestVerifyDifferent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rig := newVerifyRig(t)
-		rig.meddle = lie
+		rig.intercept = lie
 		code, out, errOut := rig.run(t.Context(), "verify", "secrets", "configmaps", "-A")
 		if code != exitDifferent || errOut != "" || !strings.Contains(out, "different") || !strings.Contains(out, "\nconfigmaps:\n  shop/c0 differs at version") || !strings.HasSuffix(out, ": data.text\n") {
 			t.Errorf("%d: %s%s", code, out, errOut)
@@ -151,7 +151,7 @@ func TestVerifyDifferent(t *testing.T) {
 	})
 }
 
-// What cannot be told is not called different.
+// A comparison without a result is not reported as a difference.
 func TestVerifyCannotTell(t *testing.T) {
 	forbidden := func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 		if strings.HasSuffix(r.URL.Path, "/secrets") {
@@ -162,7 +162,7 @@ func TestVerifyCannotTell(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		args        []string
-		meddle      func(*http.Request, http.RoundTripper) (*http.Response, error)
+		intercept   func(*http.Request, http.RoundTripper) (*http.Response, error)
 		out, errOut string
 	}{
 		"one of two":       {[]string{"configmaps", "secrets", "-A"}, forbidden, "\nsecrets:\n  ", ""},
@@ -185,7 +185,7 @@ func TestVerifyCannotTell(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				rig := newVerifyRig(t)
-				rig.meddle = test.meddle
+				rig.intercept = test.intercept
 				began := time.Now()
 				code, out, errOut := rig.run(t.Context(), append([]string{"verify"}, test.args...)...)
 				if code != exitUnknown || !strings.Contains(out, test.out) || !strings.Contains(errOut, test.errOut) {
@@ -203,7 +203,7 @@ func TestVerifyInterrupted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rig := newVerifyRig(t)
 		ctx, cancel := context.WithCancel(t.Context())
-		rig.meddle = func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		rig.intercept = func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 			if r.URL.Query().Get("resourceVersionMatch") == "Exact" {
 				cancel()
 			}
@@ -215,11 +215,11 @@ func TestVerifyInterrupted(t *testing.T) {
 	})
 }
 
-// A mirror told to verify compares, and says what it finds.
+// A mirror with --verify compares, and prints the result.
 func TestMirrorVerifies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rig := newVerifyRig(t)
-		rig.meddle = lie
+		rig.intercept = lie
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
 		code, out, errOut := rig.run(ctx, "mirror", "configmaps", "secrets", "-A", "--verify=1m", "--log-level=debug")

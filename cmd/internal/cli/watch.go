@@ -81,7 +81,7 @@ func (a *app) watch(ctx context.Context, args []string, opts *watchOptions) erro
 	if at.cfg != nil {
 		at.cfg.Timeout = 0 // that is for requests that come to an end
 	}
-	a.tellAge(ctx, at, resourcesOf(wanted))
+	a.printAge(ctx, at, resourcesOf(wanted))
 	if opts.diff {
 		return a.watchFields(ctx, at, wanted, opts, at.namespace)
 	}
@@ -106,11 +106,11 @@ type rowChange struct {
 func (a *app) watchTables(parent context.Context, at cluster, wanted []target, opts *watchOptions, namespace string) error {
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
-	hopeless := newHopeless(len(wanted), cancel)
+	denials := newDeniedResources(len(wanted), cancel)
 	changes := make(chan rowChange, 256)
 	var all []*watched
 	for _, t := range wanted {
-		w, err := a.newWatched(at, t, opts, namespace, hopeless)
+		w, err := a.newWatched(at, t, opts, namespace, denials)
 		if err != nil {
 			return err
 		}
@@ -154,7 +154,7 @@ func (a *app) watchTables(parent context.Context, at cluster, wanted []target, o
 	return context.Cause(ctx)
 }
 
-func (a *app) newWatched(at cluster, t target, opts *watchOptions, namespace string, hopeless *hopeless) (*watched, error) {
+func (a *app) newWatched(at cluster, t target, opts *watchOptions, namespace string, denials *deniedResources) (*watched, error) {
 	if opts.allNamespaces {
 		namespace = ""
 	}
@@ -172,7 +172,7 @@ func (a *app) newWatched(at cluster, t target, opts *watchOptions, namespace str
 		Name: name, Equal: sameRow, Logger: a.logger,
 		OnError: func(ctx context.Context, err error) {
 			a.logger.Info("watch failed", "resource", name, "error", err)
-			hopeless.see(name, w.replica.Synced(), err)
+			denials.add(name, w.replica.Synced(), err)
 		},
 	})
 	return w, err

@@ -166,7 +166,7 @@ func TestWatchSurvivesTheServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, pod("web-1", corev1.PodPending))
 		var down atomic.Bool
-		r.meddle = func(request *http.Request, next http.RoundTripper) (*http.Response, error) {
+		r.intercept = func(request *http.Request, next http.RoundTripper) (*http.Response, error) {
 			if down.Load() {
 				return nil, syscall.ECONNREFUSED
 			}

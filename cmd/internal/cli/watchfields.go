@@ -17,7 +17,7 @@ import (
 func (a *app) watchFields(parent context.Context, at cluster, wanted []target, opts *watchOptions, namespace string) error {
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
-	hopeless := newHopeless(len(wanted), cancel)
+	denials := newDeniedResources(len(wanted), cancel)
 	var m *mirror.Mirror
 	started := make(chan struct{})
 	options := mirror.Options{
@@ -27,7 +27,7 @@ func (a *app) watchFields(parent context.Context, at cluster, wanted []target, o
 			<-started
 			a.logger.Info("watch failed", "resource", name, "error", err)
 			if table, ok := m.Table(name); ok {
-				hopeless.see(name, table.Replica().Synced(), err)
+				denials.add(name, table.Replica().Synced(), err)
 			}
 		},
 	}

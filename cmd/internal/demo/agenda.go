@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// agenda is what will happen, in order of time, and among things of one moment in
-// the order in which they were planned.
+// agenda is the event queue of the simulation: planned actions in order of time,
+// and those of the same time in the order in which they were planned.
 //
-// Its clock moves only when something happens, so that whatever an action reads
-// or plans depends on nothing but the agenda itself. Why not a timer for each:
-// timers of one moment fire in any order, and then a seed would tell little.
+// Its clock moves only when an action runs, so that what an action reads or plans
+// depends on nothing but the agenda. Why not a timer for each: timers of the same
+// time fire in any order, and then a seed would not reproduce a run.
 type agenda struct {
 	now     time.Time
 	planned plans
@@ -28,7 +28,7 @@ func (a *agenda) after(d time.Duration, do func()) {
 	heap.Push(&a.planned, plan{at: a.now.Add(d), order: a.count, do: do})
 }
 
-// next says when the next thing happens.
+// next is the time of the next action.
 func (a *agenda) next() (time.Time, bool) {
 	if len(a.planned) == 0 {
 		return time.Time{}, false
@@ -36,7 +36,8 @@ func (a *agenda) next() (time.Time, bool) {
 	return a.planned[0].at, true
 }
 
-// step does the next thing if it is due by then, and says whether it was.
+// step runs the next action if it is planned for that time or earlier, and reports
+// whether it was.
 func (a *agenda) step(until time.Time) bool {
 	if at, ok := a.next(); !ok || at.After(until) {
 		return false
@@ -47,8 +48,7 @@ func (a *agenda) step(until time.Time) bool {
 	return true
 }
 
-// postpone delays everything, as after the machine has slept: nothing happened
-// meanwhile.
+// postpone delays all actions, for example after the machine was suspended.
 func (a *agenda) postpone(d time.Duration) {
 	a.now = a.now.Add(d)
 	for i := range a.planned {

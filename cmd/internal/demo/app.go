@@ -19,34 +19,34 @@ const (
 	keptSets = 2
 )
 
-// app is a Deployment with all that belongs to it.
+// app is a Deployment with everything that belongs to it.
 type app struct {
 	w *Workload
 	identity
 	deployment *appsv1.Deployment
 	// sets are the Deployment's ReplicaSets, the current one last.
 	sets []*replicaSet
-	// What follows is nil for an app that somebody else made.
+	// The following are nil for an app that another user created.
 	service *corev1.Service
 	slice   *discoveryv1.EndpointSlice
 	config  *corev1.ConfigMap
 	scaler  *autoscalingv2.HorizontalPodAutoscaler
 
-	// usual is how many replicas it has on an ordinary day.
-	usual int32
+	// usualReplicas is the size around which the app is scaled.
+	usualReplicas int32
 	// brokenImage cannot be pulled.
 	brokenImage string
 	release     [3]int
 	revision    int
 	// generation is how often the spec of its Deployment has been changed.
 	generation int64
-	// due says that its controllers will look at it soon.
-	due bool
-	// retired says that its Deployment has been deleted.
-	retired bool
+	// queued says that its controllers will reconcile it soon.
+	queued bool
+	// deleted says that its Deployment has been deleted.
+	deleted bool
 }
 
-// labels are those of all that belongs to the app; one that somebody else made
+// labels are those of everything that belongs to the app. An app of another user
 // has its own.
 func (a *app) labels() map[string]string {
 	if a.service == nil && a.deployment != nil {
@@ -63,9 +63,9 @@ func (a *app) version() string {
 	return fmt.Sprintf("%d.%d.%d", a.release[0], a.release[1], a.release[2])
 }
 
-// found puts up an app that has been running for a while.
-func (w *Workload) found(who identity, replicas int32) {
-	a := &app{w: w, identity: who, usual: replicas, generation: 1, release: [3]int{w.between(1, 6), w.between(0, 20), w.between(0, 9)}}
+// createApp creates an app with pods that are already running.
+func (w *Workload) createApp(who identity, replicas int32) {
+	a := &app{w: w, identity: who, usualReplicas: replicas, generation: 1, release: [3]int{w.between(1, 6), w.between(0, 20), w.between(0, 9)}}
 	w.apps = append(w.apps, a)
 	a.putConfig()
 	a.putService()
@@ -85,8 +85,8 @@ func (w *Workload) found(who identity, replicas int32) {
 	set.object.Spec.Replicas = new(replicas)
 	w.create(set.object)
 	for range replicas {
-		if p := set.newPod(); !p.settle() {
-			p.begin()
+		if p := set.newPod(); !p.createRunning() {
+			p.create()
 		}
 	}
 	a.report()
@@ -124,12 +124,12 @@ func (a *app) putService() {
 
 // putScaler lets every app of some size be scaled.
 func (a *app) putScaler() {
-	if a.usual < 3 {
+	if a.usualReplicas < 3 {
 		return
 	}
 	a.scaler = &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: a.meta(a.name), Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
 		ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: appsVersion, Kind: "Deployment", Name: a.name},
-		MinReplicas:    new(max(1, a.usual/2)), MaxReplicas: a.usual * 2,
+		MinReplicas:    new(max(1, a.usualReplicas/2)), MaxReplicas: a.usualReplicas * 2,
 		Metrics: []autoscalingv2.MetricSpec{{Type: autoscalingv2.ResourceMetricSourceType, Resource: &autoscalingv2.ResourceMetricSource{
 			Name: corev1.ResourceCPU, Target: autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType, AverageUtilization: new(int32(65))},
 		}}},
@@ -137,7 +137,7 @@ func (a *app) putScaler() {
 	a.putLoad(65)
 }
 
-// putLoad notes how busy the autoscaler sees the app.
+// putLoad sets the CPU usage that the autoscaler sees.
 func (a *app) putLoad(percent int32) {
 	status := &a.scaler.Status
 	status.CurrentReplicas, status.DesiredReplicas = a.deployment.Status.Replicas, *a.deployment.Spec.Replicas
@@ -166,10 +166,10 @@ func (a *app) scale(replicas int32) {
 		a.putLoad(percent)
 		a.w.event(a.scaler, "HorizontalPodAutoscaler", corev1.EventTypeNormal, "SuccessfulRescale", fmt.Sprintf("New size: %d; reason: %s", replicas, reason), "horizontal-pod-autoscaler")
 	}
-	a.wake()
+	a.enqueue()
 }
 
-// deploy rolls a release out.
+// deploy rolls out a new release.
 func (a *app) deploy() {
 	a.release[2]++
 	if a.w.oneIn(4) {
@@ -184,7 +184,7 @@ func (a *app) deployBroken() {
 	a.brokenImage = imageName(a.namespace, a.name, a.version()+"-rc1")
 	a.setImage(a.brokenImage)
 	a.w.agenda.after(a.w.within(15*time.Second, 25*time.Second), func() {
-		if !a.retired && a.deployment.Spec.Template.Spec.Containers[0].Image == a.brokenImage {
+		if !a.deleted && a.deployment.Spec.Template.Spec.Containers[0].Image == a.brokenImage {
 			a.deploy()
 		}
 	})
@@ -195,19 +195,19 @@ func (a *app) setImage(image string) {
 	metav1.SetMetaDataAnnotation(&a.deployment.Spec.Template.ObjectMeta, "checksum/config", a.w.hex(64))
 	a.generation++
 	a.w.put(a.deployment)
-	a.renew()
+	a.newRevision()
 }
 
-// renew makes the ReplicaSet of the template that the Deployment has now.
-func (a *app) renew() {
+// newRevision creates the ReplicaSet of the Deployment's current template.
+func (a *app) newRevision() {
 	a.w.create(a.newSet().object)
-	a.wake()
+	a.enqueue()
 }
 
-// settled says that nothing is on its way.
+// settled reports that the app has no unfinished change.
 func (a *app) settled() bool {
 	set := a.current()
-	if a.due || *set.object.Spec.Replicas != *a.deployment.Spec.Replicas {
+	if a.queued || *set.object.Spec.Replicas != *a.deployment.Spec.Replicas {
 		return false
 	}
 	for _, s := range a.sets {
@@ -215,7 +215,7 @@ func (a *app) settled() bool {
 			return false
 		}
 		for _, p := range s.pods {
-			if !p.ready || p.leaving {
+			if !p.ready || p.terminating {
 				return false
 			}
 		}

@@ -13,13 +13,13 @@ import (
 	"github.com/tarnproject/tarn/verify"
 )
 
-// Comparison holds a mirror against its server, by a way of its own: whatever
-// goes wrong on the mirror's does not concern it.
+// Comparison compares a mirror with its server, over its own connection: faults
+// of the mirror's connection do not affect it.
 type Comparison struct {
 	targets []verify.Target[mirror.Object]
 }
 
-// NewComparison reads the server by the config given.
+// NewComparison reads the server with this config.
 func NewComparison(m *mirror.Mirror, cfg *rest.Config) (*Comparison, error) {
 	client, err := kube.NewClient(cfg)
 	if err != nil {
@@ -41,55 +41,55 @@ func NewComparison(m *mirror.Mirror, cfg *rest.Config) (*Comparison, error) {
 	return c, nil
 }
 
-// Finding is how a comparison went.
+// Finding is the result of a comparison.
 type Finding struct {
-	// Tables counts all, Equal those that are as the server was at their version,
-	// and Objects what is in these.
+	// Tables counts all tables, Equal those that equal the server at their version,
+	// and Objects the objects in the equal ones.
 	Tables, Equal, Objects int
-	// Different says which tables are not, and how; Open which could not be
+	// Different says which tables differ, and how; Undecided which could not be
 	// compared, and why.
-	Different, Open []string
+	Different, Undecided []string
 }
 
 const (
-	// patience is for a table that has nothing yet, or is too far behind for the
+	// compareTimeout is for a table that has nothing yet, or is too far behind for the
 	// server to remember.
-	patience = 3 * time.Second
-	// reading is what an object may take beyond that, on a busy machine.
-	reading = time.Millisecond
+	compareTimeout = 3 * time.Second
+	// timePerObject is added for each object, for a busy machine.
+	timePerObject = time.Millisecond
 )
 
-// Patience is how long to wait for Compare when somebody waits for the end: most
-// tables are right at once.
-func (c *Comparison) Patience() time.Duration {
-	all := 3 * patience
+// Timeout is how long Compare may take before a user is told that it did not
+// finish. Most tables are equal at once.
+func (c *Comparison) Timeout() time.Duration {
+	all := 3 * compareTimeout
 	for _, target := range c.targets {
-		all += patienceWith(target) - patience
+		all += timeoutOf(target) - compareTimeout
 	}
 	return all
 }
 
-func patienceWith(target verify.Target[mirror.Object]) time.Duration {
-	return patience + time.Duration(target.Replica.Len())*reading
+func timeoutOf(target verify.Target[mirror.Object]) time.Duration {
+	return compareTimeout + time.Duration(target.Replica.Len())*timePerObject
 }
 
-// Compare looks at all tables, until ctx ends.
+// Compare compares all tables, until ctx ends.
 func (c *Comparison) Compare(ctx context.Context) Finding {
 	f := Finding{Tables: len(c.targets)}
 	for _, target := range c.targets {
-		within, cancel := context.WithTimeout(ctx, patienceWith(target))
+		within, cancel := context.WithTimeout(ctx, timeoutOf(target))
 		result, err := verify.Once(within, target, verify.Options{NoDigest: true})
 		cancel()
 		switch {
 		case err != nil:
-			f.Open = append(f.Open, fmt.Sprintf("%s: %v", target.Name, err))
+			f.Undecided = append(f.Undecided, fmt.Sprintf("%s: %v", target.Name, err))
 		case result.Verdict == verify.Equal:
 			f.Equal++
 			f.Objects += result.Objects
 		case result.Verdict == verify.Different:
 			f.Different = append(f.Different, result.String())
 		default:
-			f.Open = append(f.Open, result.String())
+			f.Undecided = append(f.Undecided, result.String())
 		}
 	}
 	return f

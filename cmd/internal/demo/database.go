@@ -58,18 +58,18 @@ func databases() *apiextensionsv1.CustomResourceDefinition {
 	}
 }
 
-// database is a custom resource, looked after by an operator that is not there.
+// database is a custom resource of a simulated operator.
 type database struct {
 	w      *Workload
 	object *unstructured.Unstructured
-	// busy says that it is being backed up or fails over.
+	// busy says that a backup or failover is under way.
 	busy bool
 }
 
 func (w *Workload) addDatabase(number int) {
-	place := places[number%len(places)]
-	engine := pick(w.chance, []struct{ name, version string }{{"postgres", "17.2"}, {"mysql", "8.4"}, {"redis", "7.4"}})
-	name := fmt.Sprintf("%s-%s-%d", pick(w.chance, place.apps), engine.name, number+1)
+	place := namespaces[number%len(namespaces)]
+	engine := pick(w.random, []struct{ name, version string }{{"postgres", "17.2"}, {"mysql", "8.4"}, {"redis", "7.4"}})
+	name := fmt.Sprintf("%s-%s-%d", pick(w.random, place.apps), engine.name, number+1)
 	d := &database{w: w, object: &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": databaseGroup + "/" + databaseVersion, "kind": databaseKind,
 		"metadata": map[string]any{"namespace": place.namespace, "name": name, "labels": map[string]any{
@@ -105,26 +105,26 @@ func (d *database) setPhase(phase string) {
 	d.set([]any{map[string]any{"type": "Ready", "status": ready, "reason": phase, "lastTransitionTime": stamp(d.w.agenda.now)}}, "conditions")
 }
 
-// beat is the small news of every moment.
-func (d *database) beat() {
+// updateStatus writes new values of the frequently changing fields.
+func (d *database) updateStatus() {
 	status := d.object.Object["status"].(map[string]any)
 	d.set(int64(d.w.between(1, 400)), "connections")
 	d.set(status["storedMegabytes"].(int64)+int64(d.w.between(0, 3)), "storedMegabytes")
 	d.w.put(d.object)
 }
 
-// backUp and failOver are the larger ones.
+// backUp and failOver change the phase for a few seconds.
 func (d *database) backUp() {
-	d.pass("BackingUp", "Backup", func() { d.set(stamp(d.w.agenda.now), "lastBackup") })
+	d.transition("BackingUp", "Backup", func() { d.set(stamp(d.w.agenda.now), "lastBackup") })
 }
 
 func (d *database) failOver() {
-	d.pass("FailingOver", "Failover", func() { d.set(fmt.Sprintf("%s-%d", d.object.GetName(), d.w.between(0, 2)), "primary") })
+	d.transition("FailingOver", "Failover", func() { d.set(fmt.Sprintf("%s-%d", d.object.GetName(), d.w.between(0, 2)), "primary") })
 }
 
-func (d *database) pass(through, reason string, end func()) {
+func (d *database) transition(through, reason string, end func()) {
 	if d.busy {
-		d.beat()
+		d.updateStatus()
 		return
 	}
 	d.busy = true

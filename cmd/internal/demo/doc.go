@@ -1,10 +1,10 @@
-// Package demo is a lively cluster without machines: what controllers, a
-// scheduler and kubelets would write to an API server if it had any.
+// Package demo simulates a busy cluster: it writes to an API server what
+// controllers, a scheduler and kubelets would write.
 //
-// It is a discrete-event simulation. One agenda holds what happens when, one
-// source of chance makes all choices, and one goroutine does everything, so that
-// a seed tells the whole story and a test can live through an hour of it in a
-// moment. [Workload.Run] plays it at the pace of the clock.
+// It is a discrete-event simulation. One agenda holds all planned actions, one
+// random generator makes all choices, and one goroutine does everything. So a seed
+// reproduces a run, and a test can simulate an hour in a moment. [Workload.Run]
+// runs the simulation in real time.
 //
 // Why not real controllers on the API server: they need minutes to do what can be
 // shown in seconds, they fail when they like and not when a demonstration needs

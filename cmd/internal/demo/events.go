@@ -5,23 +5,23 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// journal is the Events of the cluster: what happens again to the same object is
-// counted, and the oldest make room for new ones. A real server forgets them
-// after an hour.
-type journal struct {
-	most   int
+// eventLog holds the Events of the cluster. Repeated Events of an object are
+// counted in one, and above the limit the oldest are deleted. A real server
+// deletes them after an hour.
+type eventLog struct {
+	limit  int
 	events []*corev1.Event // oldest first
-	latest map[story]*corev1.Event
+	latest map[eventKey]*corev1.Event
 }
 
-// story is what makes two Events the same.
-type story struct{ kind, namespace, name, reason string }
+// eventKey is equal for Events that are counted in one.
+type eventKey struct{ kind, namespace, name, reason string }
 
-// event notes what happened to an object.
+// event records an Event of an object.
 func (w *Workload) event(of Object, kind, eventType, reason, message, source string) {
-	key := story{kind, of.GetNamespace(), of.GetName(), reason}
+	key := eventKey{kind, of.GetNamespace(), of.GetName(), reason}
 	now := w.time()
-	if again := w.journal.latest[key]; again != nil {
+	if again := w.eventLog.latest[key]; again != nil {
 		again.Count++
 		again.LastTimestamp, again.Message = now, message
 		w.put(again)
@@ -46,13 +46,13 @@ func (w *Workload) event(of Object, kind, eventType, reason, message, source str
 		Type:           eventType, Reason: reason, Message: message, Count: 1, FirstTimestamp: now, LastTimestamp: now,
 		Source: corev1.EventSource{Component: source}, ReportingController: source,
 	}
-	w.journal.events = append(w.journal.events, event)
-	w.journal.latest[key] = event
+	w.eventLog.events = append(w.eventLog.events, event)
+	w.eventLog.latest[key] = event
 	w.put(event)
-	if len(w.journal.events) > w.journal.most {
-		oldest := w.journal.events[0]
-		w.journal.events = w.journal.events[1:]
-		delete(w.journal.latest, story{oldest.InvolvedObject.Kind, oldest.InvolvedObject.Namespace, oldest.InvolvedObject.Name, oldest.Reason})
+	if len(w.eventLog.events) > w.eventLog.limit {
+		oldest := w.eventLog.events[0]
+		w.eventLog.events = w.eventLog.events[1:]
+		delete(w.eventLog.latest, eventKey{oldest.InvolvedObject.Kind, oldest.InvolvedObject.Namespace, oldest.InvolvedObject.Name, oldest.Reason})
 		w.delete(oldest)
 	}
 }

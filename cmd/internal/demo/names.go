@@ -9,8 +9,8 @@ const (
 	hashLabel   = "pod-template-hash"
 )
 
-// places are the namespaces of the workload and what runs there.
-var places = []struct {
+// namespaces are the namespaces of the workload and what runs there.
+var namespaces = []struct {
 	namespace, team string
 	apps            []string
 }{
@@ -22,15 +22,15 @@ var places = []struct {
 	{"analytics", "insight", []string{"collector", "aggregator", "reports", "exporter"}},
 }
 
-// identity is who an app is.
+// identity names an app.
 type identity struct{ namespace, team, name string }
 
-// identities names so many apps: one of each namespace in turn, and when all
-// names are used, again with a number.
+// identities names n apps: one of each namespace in turn, and with a number once
+// all names are used.
 func identities(n int) []identity {
 	all := make([]identity, 0, n)
 	for round := 0; len(all) < n; round++ {
-		for _, place := range places {
+		for _, place := range namespaces {
 			name := place.apps[round%len(place.apps)]
 			if again := round / len(place.apps); again > 0 {
 				name = fmt.Sprintf("%s-%d", name, again+1)
@@ -43,8 +43,8 @@ func identities(n int) []identity {
 	return all
 }
 
-// Resources names what there is in the cluster, as kubectl would, the busiest
-// first.
+// Resources are the resources that the workload writes, as kubectl names them,
+// the busiest first.
 func Resources() []string {
 	return []string{
 		"pods", "events", "deployments.apps", "replicasets.apps", "endpointslices.discovery.k8s.io", "horizontalpodautoscalers.autoscaling",

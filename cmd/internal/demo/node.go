@@ -12,16 +12,16 @@ import (
 )
 
 const (
-	// evictAfter is for how long pods stay on a node that does not answer; five
-	// minutes in real clusters, which is too long to watch.
+	// evictAfter is how long pods stay on a node that is unreachable: five minutes
+	// in real clusters, which is too long for a demonstration.
 	evictAfter = 8 * time.Second
 	renewEvery = 10 * time.Second
-	// renewals is what part of all changes leases may be.
-	renewals   = 0.5
-	roomOfNode = 110
+	// leaseShare is the largest share of lease renewals in all changes.
+	leaseShare  = 0.5
+	podsPerNode = 110
 )
 
-// node is a machine that is not there.
+// node is a simulated machine.
 type node struct {
 	w       *Workload
 	object  *corev1.Node
@@ -42,7 +42,7 @@ func (n *node) podAddress() string {
 	return fmt.Sprintf("10.%d.%d.%d", 128+n.number/256, n.number%256, 2+n.addresses%250)
 }
 
-// addNode puts up a machine and its lease.
+// addNode creates a node and its lease.
 func (w *Workload) addNode() {
 	number := len(w.nodes)
 	address := fmt.Sprintf("10.0.%d.%d", number/250, 10+number%240)
@@ -50,7 +50,7 @@ func (w *Workload) addNode() {
 	name := fmt.Sprintf("node-%02d", number+1)
 	capacity := corev1.ResourceList{
 		corev1.ResourceCPU: resource.MustParse("16"), corev1.ResourceMemory: resource.MustParse("65536Mi"),
-		corev1.ResourcePods: resource.MustParse(fmt.Sprint(roomOfNode)), corev1.ResourceEphemeralStorage: resource.MustParse("200Gi"),
+		corev1.ResourcePods: resource.MustParse(fmt.Sprint(podsPerNode)), corev1.ResourceEphemeralStorage: resource.MustParse("200Gi"),
 	}
 	allocatable := capacity.DeepCopy()
 	allocatable[corev1.ResourceCPU] = resource.MustParse("15500m")
@@ -82,38 +82,37 @@ func (w *Workload) addNode() {
 		ObjectMeta: metav1.ObjectMeta{Namespace: corev1.NamespaceNodeLease, Name: name, OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: name, UID: n.object.UID}}},
 		Spec:       coordinationv1.LeaseSpec{HolderIdentity: new(name), LeaseDurationSeconds: new(int32(40))},
 	}
-	n.renew()
+	n.renewLease()
 	w.nodes = append(w.nodes, n)
-	w.agenda.after(w.within(0, w.renewal()), n.keepAlive)
+	w.agenda.after(w.within(0, w.leaseInterval()), n.keepAlive)
 }
 
-// keepAlive renews the lease for ever, while the node answers and the cluster is
-// not at rest.
+// keepAlive renews the lease at intervals, while the node is up and the rate is
+// not 0.
 func (n *node) keepAlive() {
 	if n.up && n.w.rate() > 0 {
-		n.renew()
+		n.renewLease()
 	}
-	n.w.agenda.after(n.w.renewal(), n.keepAlive)
+	n.w.agenda.after(n.w.leaseInterval(), n.keepAlive)
 }
 
-// renewal is how often a lease is renewed: as in real clusters, unless there are so
+// leaseInterval is how often a lease is renewed: as in real clusters, unless there are so
 // many nodes that little else would happen at the rate asked for.
-func (w *Workload) renewal() time.Duration {
+func (w *Workload) leaseInterval() time.Duration {
 	rate := w.rate()
 	if rate <= 0 {
 		return renewEvery
 	}
-	seconds := float64(w.config.nodes()) / (renewals * rate)
+	seconds := float64(w.config.nodes()) / (leaseShare * rate)
 	return max(renewEvery, time.Duration(min(seconds, 3600)*float64(time.Second)))
 }
 
-func (n *node) renew() {
+func (n *node) renewLease() {
 	n.lease.Spec.RenewTime = new(metav1.NewMicroTime(n.w.agenda.now))
 	n.w.put(n.lease)
 }
 
-// setConditions says how the node is: whether it lacks anything, and whether it
-// is ready.
+// setConditions sets the pressure conditions and the Ready condition.
 func (n *node) setConditions(pressure, ready corev1.ConditionStatus, reason, message string) {
 	now := n.w.time()
 	before := n.object.Status.Conditions
@@ -143,8 +142,8 @@ func (n *node) setConditions(pressure, ready corev1.ConditionStatus, reason, mes
 	add(corev1.NodeReady, ready, reason, message)
 }
 
-// fail takes a node away for a while. Its pods are not ready from then on, are
-// evicted a little later, and are gone when it is back.
+// fail makes a node unreachable for a while. Its pods become unready, are evicted
+// later, and are removed when the node is back.
 func (n *node) fail() {
 	n.up = false
 	n.setConditions(corev1.ConditionUnknown, corev1.ConditionUnknown, "NodeStatusUnknown", "Kubelet stopped posting node status.")
@@ -161,15 +160,15 @@ func (n *node) fail() {
 			p.ready = false
 			p.setCondition(corev1.PodReady, corev1.ConditionFalse, "NodeNotReady", "the node does not answer")
 			p.write()
-			p.warn("NodeNotReady", "Node is not ready", "node-controller")
+			p.warningEvent("NodeNotReady", "Node is not ready", "node-controller")
 		}
-		p.set.app.wake()
+		p.set.app.enqueue()
 	}
 	n.w.agenda.after(evictAfter, func() {
 		for _, p := range slices.Clone(n.pods) {
-			if !p.leaving {
-				p.leave()
-				p.set.app.wake()
+			if !p.terminating {
+				p.terminate()
+				p.set.app.enqueue()
 			}
 		}
 	})
@@ -181,24 +180,24 @@ func (n *node) recover() {
 	n.object.Spec.Taints = nil
 	n.setConditions(corev1.ConditionFalse, corev1.ConditionTrue, "KubeletReady", "kubelet is posting ready status")
 	n.w.put(n.object)
-	n.renew()
+	n.renewLease()
 	n.w.event(n.object, "Node", corev1.EventTypeNormal, "NodeReady", fmt.Sprintf("Node %s status is now: NodeReady", n.name()), "kubelet")
 	for _, p := range slices.Clone(n.pods) {
-		p.gone()
+		p.remove()
 	}
 }
 
-// freeNode is the emptiest of three, so that pods spread without looking at all
-// nodes; or any that has room, if none of the three has.
+// freeNode is the node with the fewest pods of three random ones, so that pods
+// spread without a look at all nodes, or any node with room if those have none.
 func (w *Workload) freeNode() *node {
 	var found *node
 	consider := func(n *node) {
-		if n.up && len(n.pods) < roomOfNode && (found == nil || len(n.pods) < len(found.pods)) {
+		if n.up && len(n.pods) < podsPerNode && (found == nil || len(n.pods) < len(found.pods)) {
 			found = n
 		}
 	}
 	for range 3 {
-		consider(pick(w.chance, w.nodes))
+		consider(pick(w.random, w.nodes))
 	}
 	for i := 0; found == nil && i < len(w.nodes); i++ {
 		consider(w.nodes[i])

@@ -8,28 +8,28 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// keeper is the finalizer of every pod. It stands for the grace that a pod is
-// given: the API server would let a deleted pod go at once, and nobody would see
-// it terminate.
-const keeper = "demo.tarn.dev/kubelet"
+// podFinalizer is the finalizer of every pod. It simulates the grace period:
+// without it the API server would remove a deleted pod at once, and nobody would
+// see it terminate.
+const podFinalizer = "demo.tarn.dev/kubelet"
 
-// pod goes its way from the moment its ReplicaSet makes it:
+// pod goes through these states, beginning when its ReplicaSet creates it:
 //
-//	made → bound → creating → running → ready
+//	created → bound → creating → running → ready
 //	         ↑        ↓ ↑        ↓ ↑      ↓
 //	      no node   no image   crashing ←─┘
 //
-// and from anywhere to leaving and gone. Each step plans the next one. To
-// interrupt a pod, move it to another epoch: that cancels what it had planned.
+// and from each of them to terminating and removed. Each step plans the next one.
+// A new epoch interrupts a pod: it cancels the planned step.
 type pod struct {
-	w       *Workload
-	set     *replicaSet
-	object  *corev1.Pod
-	node    *node
-	ready   bool
-	leaving bool
-	epoch   int
-	// crashes is how often it will crash yet before it stays up.
+	w           *Workload
+	set         *replicaSet
+	object      *corev1.Pod
+	node        *node
+	ready       bool
+	terminating bool
+	epoch       int
+	// crashes is how many more times it crashes before it stays up.
 	crashes int
 }
 
@@ -42,7 +42,9 @@ func (p *pod) after(d time.Duration, do func()) {
 	})
 }
 
-func (p *pod) soon(least, most time.Duration, do func()) { p.after(p.w.within(least, most), do) }
+func (p *pod) afterBetween(least, most time.Duration, do func()) {
+	p.after(p.w.within(least, most), do)
+}
 
 func (p *pod) interrupt() { p.epoch++ }
 
@@ -56,35 +58,35 @@ func (s *replicaSet) newPod() *pod {
 	object.Namespace, object.GenerateName = s.object.Namespace, s.object.Name+"-"
 	object.Name = object.GenerateName + w.suffix(5)
 	object.OwnerReferences = ownedBy(s.object, appsVersion, "ReplicaSet")
-	object.Finalizers = []string{keeper}
+	object.Finalizers = []string{podFinalizer}
 	object.Status.Phase = corev1.PodPending
 	p := &pod{w: w, set: s, object: object}
 	s.pods = append(s.pods, p)
 	return p
 }
 
-// begin is how a pod comes into the world.
-func (p *pod) begin() {
+// create writes the new pod, and plans its binding.
+func (p *pod) create() {
 	p.w.create(p.object)
 	p.w.event(p.set.object, "ReplicaSet", corev1.EventTypeNormal, "SuccessfulCreate", "Created pod: "+p.object.Name, "replicaset-controller")
-	p.soon(20*time.Millisecond, 200*time.Millisecond, p.bind)
+	p.afterBetween(20*time.Millisecond, 200*time.Millisecond, p.bind)
 }
 
 func (p *pod) bind() {
-	if !p.place() {
+	if !p.assignNode() {
 		p.setCondition(corev1.PodScheduled, corev1.ConditionFalse, corev1.PodReasonUnschedulable, "no node is ready and has room")
 		p.write()
-		p.warn("FailedScheduling", "no node is ready and has room", "default-scheduler")
-		p.soon(2*time.Second, 4*time.Second, p.bind)
+		p.warningEvent("FailedScheduling", "no node is ready and has room", "default-scheduler")
+		p.afterBetween(2*time.Second, 4*time.Second, p.bind)
 		return
 	}
 	p.write()
-	p.tell("Scheduled", fmt.Sprintf("Successfully assigned %s/%s to %s", p.object.Namespace, p.object.Name, p.node.name()), "default-scheduler")
-	p.soon(50*time.Millisecond, 300*time.Millisecond, p.enter)
+	p.normalEvent("Scheduled", fmt.Sprintf("Successfully assigned %s/%s to %s", p.object.Namespace, p.object.Name, p.node.name()), "default-scheduler")
+	p.afterBetween(50*time.Millisecond, 300*time.Millisecond, p.admit)
 }
 
-// place gives the pod a node, if one is to be had.
-func (p *pod) place() bool {
+// assignNode gives the pod a node, if one has room.
+func (p *pod) assignNode() bool {
 	p.node = p.w.freeNode()
 	if p.node == nil {
 		return false
@@ -95,63 +97,63 @@ func (p *pod) place() bool {
 	return true
 }
 
-// enter is when the pod's node has seen it.
-func (p *pod) enter() {
-	p.accept()
+// admit is the first step on the node.
+func (p *pod) admit() {
+	p.setAccepted()
 	p.write()
 	p.pull()
 }
 
 func (p *pod) image() string { return p.object.Spec.Containers[0].Image }
 
-// pull gets the image, which now and then fails although it is there.
+// pull pulls the image. Now and then it fails although the image exists.
 func (p *pod) pull() {
 	if p.set.app.brokenImage == p.image() || p.w.oneIn(60) {
-		p.soon(time.Second, 2*time.Second, p.pullFailed)
+		p.afterBetween(time.Second, 2*time.Second, p.pullFailed)
 		return
 	}
-	p.soon(300*time.Millisecond, 4*time.Second, func() {
-		p.tell("Pulled", fmt.Sprintf("Successfully pulled image %q", p.image()), "kubelet")
+	p.afterBetween(300*time.Millisecond, 4*time.Second, func() {
+		p.normalEvent("Pulled", fmt.Sprintf("Successfully pulled image %q", p.image()), "kubelet")
 		p.run()
 	})
 }
 
 func (p *pod) pullFailed() {
 	problem := fmt.Sprintf("failed to pull and unpack image %q: failed to resolve reference: not found", p.image())
-	p.waitFor("ErrImagePull", problem)
+	p.setWaiting("ErrImagePull", problem)
 	p.write()
-	p.warn("Failed", problem, "kubelet")
-	p.soon(2*time.Second, 3*time.Second, func() {
-		p.waitFor("ImagePullBackOff", fmt.Sprintf("Back-off pulling image %q", p.image()))
+	p.warningEvent("Failed", problem, "kubelet")
+	p.afterBetween(2*time.Second, 3*time.Second, func() {
+		p.setWaiting("ImagePullBackOff", fmt.Sprintf("Back-off pulling image %q", p.image()))
 		p.write()
-		p.warn("BackOff", fmt.Sprintf("Back-off pulling image %q", p.image()), "kubelet")
-		p.soon(5*time.Second, 9*time.Second, p.pull)
+		p.warningEvent("BackOff", fmt.Sprintf("Back-off pulling image %q", p.image()), "kubelet")
+		p.afterBetween(5*time.Second, 9*time.Second, p.pull)
 	})
 }
 
 func (p *pod) run() {
-	p.runs()
+	p.setRunning()
 	p.write()
-	p.tell("Started", "Started container "+p.mainName(), "kubelet")
+	p.normalEvent("Started", "Started container "+p.mainName(), "kubelet")
 	if p.crashes > 0 {
-		p.soon(500*time.Millisecond, 3*time.Second, p.crash)
+		p.afterBetween(500*time.Millisecond, 3*time.Second, p.crash)
 		return
 	}
-	p.soon(time.Second, 4*time.Second, p.becomeReady)
+	p.afterBetween(time.Second, 4*time.Second, p.becomeReady)
 }
 
 func (p *pod) becomeReady() {
 	p.setReady(true)
 	p.write()
-	p.set.app.wake()
+	p.set.app.enqueue()
 }
 
 func (p *pod) crash() {
 	p.crashes = max(0, p.crashes-1)
-	p.died(pick(p.w.chance, []int32{1, 2, 137}))
+	p.setCrashed(pick(p.w.random, []int32{1, 2, 137}))
 	p.write()
-	p.set.app.wake()
-	p.warn("BackOff", fmt.Sprintf("Back-off restarting failed container %s in pod %s", p.mainName(), p.object.Name), "kubelet")
+	p.set.app.enqueue()
+	p.warningEvent("BackOff", fmt.Sprintf("Back-off restarting failed container %s in pod %s", p.mainName(), p.object.Name), "kubelet")
 	p.after(p.backOff(), p.run)
 }
 
@@ -161,54 +163,55 @@ func (p *pod) backOff() time.Duration {
 	return min(2*time.Second<<min(restarts, 4), 16*time.Second)
 }
 
-// leave deletes the pod. It is gone when its node has stopped it, and while that
-// does not answer, it stays.
-func (p *pod) leave() {
+// terminate deletes the pod. Its node removes it after a while; if the node is
+// down, the pod stays until the node is back.
+func (p *pod) terminate() {
 	p.interrupt()
-	p.leaving = true
+	p.terminating = true
 	p.w.delete(p.object)
 	if p.node == nil {
-		p.after(0, p.gone)
+		p.after(0, p.remove)
 		return
 	}
-	p.tell("Killing", "Stopping container "+p.mainName(), "kubelet")
+	p.normalEvent("Killing", "Stopping container "+p.mainName(), "kubelet")
 	if p.node.up {
-		p.soon(time.Second, 4*time.Second, p.gone)
+		p.afterBetween(time.Second, 4*time.Second, p.remove)
 	}
 }
 
-func (p *pod) gone() {
+func (p *pod) remove() {
 	p.object.Finalizers = nil
 	p.write()
-	p.forget()
+	p.untrack()
 }
 
-// forget takes the pod out of the books.
-func (p *pod) forget() {
+// untrack removes the pod from its ReplicaSet and node.
+func (p *pod) untrack() {
 	p.interrupt()
 	this := func(other *pod) bool { return other == p }
 	p.set.pods = slices.DeleteFunc(p.set.pods, this)
 	if p.node != nil {
 		p.node.pods = slices.DeleteFunc(p.node.pods, this)
 	}
-	p.set.app.wake()
+	p.set.app.enqueue()
 }
 
-func (p *pod) tell(reason, message, source string) {
+func (p *pod) normalEvent(reason, message, source string) {
 	p.w.event(p.object, "Pod", corev1.EventTypeNormal, reason, message, source)
 }
 
-func (p *pod) warn(reason, message, source string) {
+func (p *pod) warningEvent(reason, message, source string) {
 	p.w.event(p.object, "Pod", corev1.EventTypeWarning, reason, message, source)
 }
 
-// settle makes a pod that has long been up, for the beginning.
-func (p *pod) settle() bool {
-	if !p.place() {
+// createRunning creates the pod in state running and ready, for the initial
+// cluster.
+func (p *pod) createRunning() bool {
+	if !p.assignNode() {
 		return false
 	}
-	p.accept()
-	p.runs()
+	p.setAccepted()
+	p.setRunning()
 	p.setReady(true)
 	p.w.create(p.object)
 	return true

@@ -10,7 +10,7 @@ import (
 
 // The status of a pod, as its node would report it.
 
-// setCondition notes a condition, and since when it is so.
+// setCondition sets a condition and, if its status changes, the transition time.
 func (p *pod) setCondition(kind corev1.PodConditionType, status corev1.ConditionStatus, reason, message string) {
 	conditions := &p.object.Status.Conditions
 	i := slices.IndexFunc(*conditions, func(c corev1.PodCondition) bool { return c.Type == kind })
@@ -25,7 +25,7 @@ func (p *pod) setCondition(kind corev1.PodConditionType, status corev1.Condition
 	c.Status, c.Reason, c.Message, c.ObservedGeneration = status, reason, message, 1
 }
 
-// setReady says whether all containers are.
+// setReady sets whether all containers are ready.
 func (p *pod) setReady(ready bool) {
 	p.ready = ready
 	status, reason, message := corev1.ConditionTrue, "", ""
@@ -43,8 +43,8 @@ func (p *pod) setReady(ready bool) {
 
 func (p *pod) mainName() string { return p.object.Spec.Containers[0].Name }
 
-// accept fills in what a node says first of a pod that came to it.
-func (p *pod) accept() {
+// setAccepted sets what a kubelet first reports of a pod.
+func (p *pod) setAccepted() {
 	now := p.w.time()
 	status := &p.object.Status
 	status.HostIP, status.HostIPs = p.node.address, []corev1.HostIP{{IP: p.node.address}}
@@ -55,13 +55,13 @@ func (p *pod) accept() {
 	}
 	p.setCondition(corev1.PodReadyToStartContainers, corev1.ConditionFalse, "", "")
 	p.setCondition(corev1.PodInitialized, corev1.ConditionTrue, "", "")
-	p.waitFor("ContainerCreating", "")
+	p.setWaiting("ContainerCreating", "")
 	p.setReady(false)
 }
 
-// waitFor says that the main container does not run, and why. Before the pod has
-// run, none does.
-func (p *pod) waitFor(reason, message string) {
+// setWaiting sets the main container to waiting. Before the pod has run, all
+// containers are.
+func (p *pod) setWaiting(reason, message string) {
 	for i := range p.object.Status.ContainerStatuses {
 		c := &p.object.Status.ContainerStatuses[i]
 		switch {
@@ -74,8 +74,9 @@ func (p *pod) waitFor(reason, message string) {
 	}
 }
 
-// runs says that all containers do. Those that ran already are left alone.
-func (p *pod) runs() {
+// setRunning sets all containers to running. Those that ran already stay as they
+// are.
+func (p *pod) setRunning() {
 	now := p.w.time()
 	status := &p.object.Status
 	status.Phase = corev1.PodRunning
@@ -99,8 +100,8 @@ func (p *pod) runs() {
 	p.setReady(false)
 }
 
-// died says that the main container ended badly.
-func (p *pod) died(exitCode int32) {
+// setCrashed sets the main container to terminated and waiting for its restart.
+func (p *pod) setCrashed(exitCode int32) {
 	c := &p.object.Status.ContainerStatuses[0]
 	ended := &corev1.ContainerStateTerminated{ExitCode: exitCode, Reason: "Error", FinishedAt: p.w.time(), ContainerID: c.ContainerID}
 	if exitCode == 137 {
@@ -111,7 +112,7 @@ func (p *pod) died(exitCode int32) {
 	}
 	c.LastTerminationState = corev1.ContainerState{Terminated: ended}
 	c.RestartCount++
-	p.waitFor("CrashLoopBackOff", fmt.Sprintf("back-off %s restarting failed container=%s pod=%s_%s(%s)",
+	p.setWaiting("CrashLoopBackOff", fmt.Sprintf("back-off %s restarting failed container=%s pod=%s_%s(%s)",
 		p.backOff(), c.Name, p.object.Name, p.object.Namespace, p.object.UID))
 	p.setReady(false)
 }

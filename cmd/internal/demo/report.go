@@ -23,7 +23,7 @@ func (a *app) report() {
 		}
 	}
 	a.reportEndpoints()
-	if a.retired {
+	if a.deleted {
 		return
 	}
 	wanted := *a.deployment.Spec.Replicas
@@ -87,7 +87,7 @@ func (a *app) reportEndpoints() {
 			}
 			endpoints = append(endpoints, discoveryv1.Endpoint{
 				Addresses: []string{p.object.Status.PodIP}, NodeName: new(p.node.name()), Zone: new(p.node.zone()),
-				Conditions: discoveryv1.EndpointConditions{Ready: new(p.ready && !p.leaving), Serving: new(p.ready), Terminating: new(p.leaving)},
+				Conditions: discoveryv1.EndpointConditions{Ready: new(p.ready && !p.terminating), Serving: new(p.ready), Terminating: new(p.terminating)},
 				TargetRef:  &corev1.ObjectReference{Kind: "Pod", Namespace: p.object.Namespace, Name: p.object.Name, UID: p.object.UID},
 			})
 		}

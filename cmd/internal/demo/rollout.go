@@ -39,29 +39,29 @@ func (a *app) newSet() *replicaSet {
 	return set
 }
 
-// wake makes the app's controllers look at it soon. What happens until then they
-// see at once, as real ones do.
-func (a *app) wake() {
-	if a.due {
+// enqueue makes the app's controllers reconcile it soon. Changes until then are
+// handled together, as in a real work queue.
+func (a *app) enqueue() {
+	if a.queued {
 		return
 	}
-	a.due = true
+	a.queued = true
 	a.w.agenda.after(a.w.within(10*time.Millisecond, 80*time.Millisecond), func() {
-		a.due = false
+		a.queued = false
 		if len(a.sets) == 0 {
 			return
 		}
-		a.roll()
+		a.rollOut()
 		for _, set := range a.sets {
-			set.match()
+			set.syncPods()
 		}
 		a.report()
-		a.tidy()
+		a.deleteOldSets()
 	})
 }
 
-// limits are how many pods an app may have at most, and how many of them must be
-// ready at least, while it is rolled out.
+// limits are the largest number of pods and the smallest number of ready ones
+// during a rollout.
 func (a *app) limits() (most, least int32) {
 	replicas, strategy := *a.deployment.Spec.Replicas, a.deployment.Spec.Strategy.RollingUpdate
 	if strategy == nil {
@@ -81,11 +81,11 @@ func (a *app) limits() (most, least int32) {
 	return replicas + surge, replicas - unavailable
 }
 
-// roll moves replicas from the older sets to the current one, as far as the
+// rollOut moves replicas from the older sets to the current one, as far as the
 // limits allow.
-func (a *app) roll() {
+func (a *app) rollOut() {
 	current, wanted := a.current(), *a.deployment.Spec.Replicas
-	if a.retired {
+	if a.deleted {
 		wanted = 0
 	}
 	most, least := a.limits()
@@ -108,7 +108,7 @@ func (a *app) roll() {
 		size := *set.object.Spec.Replicas
 		idle := size - set.ready()
 		freed := min(size, idle+spare)
-		if a.retired {
+		if a.deleted {
 			freed = size
 		}
 		spare -= max(0, freed-idle)
@@ -118,7 +118,7 @@ func (a *app) roll() {
 
 func (s *replicaSet) ready() (n int32) {
 	for _, p := range s.pods {
-		if p.ready && !p.leaving {
+		if p.ready && !p.terminating {
 			n++
 		}
 	}
@@ -127,7 +127,7 @@ func (s *replicaSet) ready() (n int32) {
 
 func (s *replicaSet) active() (n int32) {
 	for _, p := range s.pods {
-		if !p.leaving {
+		if !p.terminating {
 			n++
 		}
 	}
@@ -150,39 +150,39 @@ func (s *replicaSet) resize(replicas int32) {
 		fmt.Sprintf("Scaled %s replica set %s from %d to %d", verb, s.object.Name, before, replicas), "deployment-controller")
 }
 
-// burst is how many pods a ReplicaSet makes or deletes at a time.
-const burst = 500
+// maxPodsPerSync is how many pods a ReplicaSet makes or deletes at a time.
+const maxPodsPerSync = 500
 
-// match makes and deletes pods until the set has as many as it should.
-func (s *replicaSet) match() {
+// syncPods creates and deletes pods until the set has the wanted number.
+func (s *replicaSet) syncPods() {
 	wanted := *s.object.Spec.Replicas
-	for range burst {
+	for range maxPodsPerSync {
 		switch active := s.active(); {
 		case active < wanted:
-			s.newPod().begin()
+			s.newPod().create()
 		case active > wanted:
-			s.leastUseful().leave()
+			s.podToDelete().terminate()
 		default:
 			return
 		}
 	}
-	s.app.wake()
+	s.app.enqueue()
 }
 
-// leastUseful is a pod that is not ready, or else the youngest.
-func (s *replicaSet) leastUseful() *pod {
+// podToDelete is a pod that is not ready, or else the youngest.
+func (s *replicaSet) podToDelete() *pod {
 	var found *pod
 	for _, p := range s.pods {
-		if !p.leaving && (found == nil || found.ready || !p.ready) {
+		if !p.terminating && (found == nil || found.ready || !p.ready) {
 			found = p
 		}
 	}
 	return found
 }
 
-// tidy deletes the ReplicaSets that are too old to be kept.
-func (a *app) tidy() {
-	for len(a.sets) > keptSets+1 || a.retired && len(a.sets) > 0 {
+// deleteOldSets deletes the ReplicaSets beyond the revision history limit.
+func (a *app) deleteOldSets() {
+	for len(a.sets) > keptSets+1 || a.deleted && len(a.sets) > 0 {
 		oldest := a.sets[0]
 		if *oldest.object.Spec.Replicas > 0 || len(oldest.pods) > 0 {
 			return

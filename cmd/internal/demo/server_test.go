@@ -18,14 +18,14 @@ import (
 	"github.com/tarnproject/tarn/apiserver"
 )
 
-// cluster is a workload that lives on an API server, in virtual time.
+// cluster is a workload on an API server, in virtual time.
 type cluster struct {
 	*testing.T
 	client kubernetes.Interface
 	w      *Workload
 }
 
-func onServerFor(t *testing.T, config Config, story func(c *cluster)) {
+func onServerFor(t *testing.T, config Config, run func(c *cluster)) {
 	synctest.Test(t, func(t *testing.T) {
 		server := apiserver.New(apiserver.Options{})
 		defer server.Close()
@@ -43,11 +43,11 @@ func onServerFor(t *testing.T, config Config, story func(c *cluster)) {
 		defer cancel()
 		running.Go(func() { w.Run(ctx) })
 		running.Go(func() {
-			if err := w.Heed(ctx, server.Config()); err != nil {
+			if err := w.WatchOthers(ctx, server.Config()); err != nil {
 				t.Error(err)
 			}
 		})
-		story(&cluster{T: t, client: kubernetes.NewForConfigOrDie(server.Config()), w: w})
+		run(&cluster{T: t, client: kubernetes.NewForConfigOrDie(server.Config()), w: w})
 	})
 }
 
@@ -81,7 +81,7 @@ func (c *cluster) patch(namespace, name, patch string) {
 	}
 }
 
-// The server takes all that is written, and what is seen through it is in order.
+// The server accepts every write, and its objects are consistent.
 func TestOnServer(t *testing.T) {
 	onServerFor(t, Config{Pods: 60, Databases: 6, Rate: 30, Seed: 11}, func(c *cluster) {
 		c.wait(time.Minute)
@@ -115,8 +115,8 @@ func TestOnServer(t *testing.T) {
 	})
 }
 
-// What somebody does with kubectl is heeded.
-func TestVisitors(t *testing.T) {
+// The workload reacts to changes that another user makes with kubectl.
+func TestOtherUsers(t *testing.T) {
 	onServerFor(t, Config{Pods: 60, Seed: 12}, func(c *cluster) {
 		c.wait(time.Second)
 		const ns, app = "shop", "storefront"
@@ -166,7 +166,7 @@ func TestVisitors(t *testing.T) {
 	})
 }
 
-func TestVisitorMakesDeployment(t *testing.T) {
+func TestAnotherUserCreatesADeployment(t *testing.T) {
 	onServerFor(t, Config{Pods: 10, Rate: 20, Seed: 13}, func(c *cluster) {
 		tags := map[string]string{nameLabel: "guest"}
 		_, err := c.client.AppsV1().Deployments("default").Create(c.Context(), &appsv1.Deployment{
@@ -187,8 +187,8 @@ func TestVisitorMakesDeployment(t *testing.T) {
 	})
 }
 
-// A namespace that is deleted goes, stays away, and nothing else suffers.
-func TestVisitorDeletesNamespace(t *testing.T) {
+// A deleted namespace is not created again, and the rest of the cluster continues.
+func TestAnotherUserDeletesANamespace(t *testing.T) {
 	onServerFor(t, Config{Pods: 40, Databases: 12, Rate: 20, Seed: 14}, func(c *cluster) {
 		c.wait(5 * time.Second)
 		if err := c.client.CoreV1().Namespaces().Delete(c.Context(), "shop", metav1.DeleteOptions{}); err != nil {

@@ -22,19 +22,19 @@ type Object interface {
 	runtime.Object
 }
 
-// A Target is the cluster that a workload lives on.
+// A Target is the cluster that a workload writes to.
 type Target interface {
-	// Put creates an object, or lets it take the place of the one with its name,
-	// status included. It does not keep the object.
+	// Put creates or replaces an object, status included. It does not keep the
+	// object.
 	Put(object Object) error
-	// Delete removes an object, or marks it if it has finalizers. One that is
-	// not there is no error.
+	// Delete removes an object, or marks it as deleted if it has finalizers. It is
+	// not an error if the object does not exist.
 	Delete(object Object) error
-	// UID is what the cluster calls an object that has been put there.
+	// UID is the UID that the cluster gave to an object.
 	UID(ctx context.Context, object Object) (types.UID, error)
 }
 
-// On makes a target of an API server.
+// On returns a target that writes to an API server.
 func On(server *apiserver.Server) (Target, error) {
 	client, err := metadata.NewForConfig(server.Config())
 	if err != nil {

@@ -16,10 +16,10 @@ func imageName(namespace, app, release string) string {
 	return fmt.Sprintf("%s/%s/%s:%s", registry, namespace, app, release)
 }
 
-// template makes what the pods of an app are like. They are as talkative as those
-// of real clusters are: most of a pod is the same in all pods of its ReplicaSet,
-// and that is what a copy can share.
-func (c chance) template(namespace, app, release string, labels map[string]string) corev1.PodTemplateSpec {
+// template makes the pod template of an app. Pods are as large as those of real
+// clusters: most of a pod is the same in all pods of its ReplicaSet, and that is
+// what a copy can share.
+func (c random) template(namespace, app, release string, labels map[string]string) corev1.PodTemplateSpec {
 	spec := corev1.PodSpec{
 		RestartPolicy: corev1.RestartPolicyAlways, DNSPolicy: corev1.DNSClusterFirst, SchedulerName: corev1.DefaultSchedulerName,
 		ServiceAccountName: "default", DeprecatedServiceAccount: "default", EnableServiceLinks: new(true),
@@ -56,7 +56,7 @@ func (c chance) template(namespace, app, release string, labels map[string]strin
 	}
 }
 
-func (c chance) mainContainer(namespace, app, release string) corev1.Container {
+func (c random) mainContainer(namespace, app, release string) corev1.Container {
 	main := container(app, imageName(namespace, app, release), 8080)
 	main.Command = []string{"/usr/local/bin/" + app}
 	main.Args = []string{"--config=/etc/" + app + "/config.yaml", "--listen=:8080", "--metrics-listen=:9090", fmt.Sprintf("--workers=%d", c.between(2, 32))}
@@ -90,7 +90,7 @@ func (c chance) mainContainer(namespace, app, release string) corev1.Container {
 	return main
 }
 
-func (c chance) sidecar(name, image string, port int32) corev1.Container {
+func (c random) sidecar(name, image string, port int32) corev1.Container {
 	side := container(name, registry+"/"+image, port)
 	side.Args = []string{"--admin-port=15000", fmt.Sprintf("--drain-time=%ds", c.between(5, 45))}
 	side.Env = []corev1.EnvVar{{Name: "NODE_NAME", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "spec.nodeName"}}}}

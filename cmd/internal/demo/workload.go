@@ -15,15 +15,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Config says what a workload is like.
+// Config configures a workload.
 type Config struct {
-	// Pods is how many there are on an ordinary day, Databases how many custom
-	// resources.
+	// Pods is the usual number of pods, Databases the number of custom resources.
 	Pods, Databases int
-	// Rate is how many changes a second there are in the long run. At 0 nothing
-	// begins; what has begun comes to its end.
+	// Rate is the number of changes per second in the long run. At 0 no change
+	// begins; those that have begun finish.
 	Rate float64
-	// Seed makes all choices.
+	// Seed determines all random choices.
 	Seed uint64
 	// Progress, if set, receives the number of pods while the cluster is built.
 	Progress func(pods int)
@@ -31,24 +30,24 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// nodes is how many the pods need.
+// nodes is the number of nodes that the pods need.
 func (c Config) nodes() int { return 3 + c.Pods/24 }
 
-// Workload is the life of a cluster.
+// Workload simulates the activity of a cluster.
 //
-//   - The same seed makes the same choices: names, sizes, what happens to what
-//     and when, as long as nobody else writes to the cluster.
-//   - SetRate and Writes may be called from anywhere, at any time. The rest
-//     belongs to one goroutine.
+//   - The same seed makes the same choices: names, sizes, which change happens to
+//     which object and when, as long as no other user writes to the cluster.
+//   - SetRate and Writes may be called from any goroutine. Everything else belongs
+//     to one goroutine.
 type Workload struct {
-	chance
+	random
 	config Config
 	target Target
 	ctx    context.Context // of the calls that are under way
 
 	agenda    agenda
 	budget    budget
-	journal   journal
+	eventLog  eventLog
 	nodes     []*node
 	apps      []*app
 	databases []*database
@@ -57,21 +56,21 @@ type Workload struct {
 	writes     atomic.Uint64
 	refused    error // the first one
 
-	visitors chan func()     // what others did, for Run to see
-	closed   map[string]bool // namespaces that somebody deletes
+	external    chan func()     // what others did, for Run to see
+	terminating map[string]bool // namespaces that another user deletes
 }
 
-// Build puts a cluster up on a target, as of now, with everything running.
+// Build creates a cluster on a target, with everything running.
 func Build(ctx context.Context, target Target, config Config) (*Workload, error) {
 	config.Logger = cmp.Or(config.Logger, slog.Default())
 	w := &Workload{
-		chance: newChance(config.Seed), config: config, target: target, ctx: ctx,
+		random: newRandom(config.Seed), config: config, target: target, ctx: ctx,
 		agenda:   agenda{now: time.Now()},
-		journal:  journal{most: 200 + config.Pods, latest: map[story]*corev1.Event{}},
-		visitors: make(chan func()), closed: map[string]bool{},
+		eventLog: eventLog{limit: 200 + config.Pods, latest: map[eventKey]*corev1.Event{}},
+		external: make(chan func()), terminating: map[string]bool{},
 	}
 	w.SetRate(config.Rate)
-	for _, place := range places {
+	for _, place := range namespaces {
 		w.put(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: place.namespace, Labels: map[string]string{teamLabel: place.team}}})
 	}
 	for range config.nodes() {
@@ -79,7 +78,7 @@ func Build(ctx context.Context, target Target, config Config) (*Workload, error)
 	}
 	sizes, pods := w.sizes(config.Pods), 0
 	for i, who := range identities(len(sizes)) {
-		w.found(who, sizes[i])
+		w.createApp(who, sizes[i])
 		if pods += int(sizes[i]); config.Progress != nil {
 			config.Progress(pods)
 		}
@@ -92,7 +91,7 @@ func Build(ctx context.Context, target Target, config Config) (*Workload, error)
 		w.addDatabase(i)
 	}
 	if w.refused != nil {
-		return nil, fmt.Errorf("demo: the cluster cannot be put up: %w", w.refused)
+		return nil, fmt.Errorf("demo: the cluster cannot be created: %w", w.refused)
 	}
 	w.budget.left = 0
 	w.writes.Store(0)
@@ -111,7 +110,7 @@ func (w *Workload) sizes(pods int) []int32 {
 		}
 	}
 	for range pods - len(sizes) {
-		sizes[pick(w.chance, weights)]++
+		sizes[pick(w.random, weights)]++
 	}
 	return sizes
 }
@@ -121,7 +120,7 @@ func (w *Workload) SetRate(rate float64) { w.wantedRate.Store(math.Float64bits(r
 
 func (w *Workload) rate() float64 { return math.Float64frombits(w.wantedRate.Load()) }
 
-// Writes is how many changes have been made since the cluster was put up.
+// Writes is the number of changes since the cluster was built.
 func (w *Workload) Writes() uint64 { return w.writes.Load() }
 
 // Nodes is how many the cluster has.
@@ -129,8 +128,8 @@ func (w *Workload) Nodes() int { return len(w.nodes) }
 
 // Run runs until ctx ends.
 //
-// It does not catch up: when the machine sleeps, or is too slow for the rate,
-// everything just happens later.
+// It does not catch up: when the machine was suspended, or is too slow for the
+// rate, everything happens later.
 func (w *Workload) Run(ctx context.Context) {
 	const late = time.Second
 	w.ctx = ctx
@@ -149,16 +148,16 @@ func (w *Workload) Run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 		case <-timer.C:
-		case heed := <-w.visitors:
+		case handle := <-w.external:
 			if now := time.Now(); now.Before(next) {
 				w.agenda.now = now
 			}
-			heed()
+			handle()
 		}
 	}
 }
 
-// advance lives through a time at once.
+// advance runs all actions of the next period at once.
 func (w *Workload) advance(d time.Duration) {
 	until := w.agenda.now.Add(d)
 	for w.agenda.step(until) {
@@ -166,43 +165,43 @@ func (w *Workload) advance(d time.Duration) {
 	w.agenda.now = until
 }
 
-// put writes an object. Into a namespace that is being deleted only pods are
-// written, to let them go.
+// put writes an object. In a namespace that is being deleted it writes only pods,
+// to finish their deletion.
 func (w *Workload) put(object Object) {
-	if _, isPod := object.(*corev1.Pod); !isPod && w.closed[object.GetNamespace()] {
+	if _, isPod := object.(*corev1.Pod); !isPod && w.terminating[object.GetNamespace()] {
 		w.budget.left--
 		return
 	}
-	w.wrote(object, w.target.Put(object))
+	w.afterWrite(object, w.target.Put(object))
 }
 
-// create puts an object that others will refer to.
+// create writes an object, and sets its UID for owner references.
 func (w *Workload) create(object Object) {
 	w.put(object)
-	if w.closed[object.GetNamespace()] {
+	if w.terminating[object.GetNamespace()] {
 		return
 	}
 	uid, err := w.target.UID(w.ctx, object)
 	if err != nil {
-		w.refuse(object, err)
+		w.logRefused(object, err)
 		return
 	}
 	object.SetUID(uid)
 }
 
-func (w *Workload) delete(object Object) { w.wrote(object, w.target.Delete(object)) }
+func (w *Workload) delete(object Object) { w.afterWrite(object, w.target.Delete(object)) }
 
-func (w *Workload) wrote(object Object, err error) {
+func (w *Workload) afterWrite(object Object, err error) {
 	w.budget.left--
 	w.writes.Add(1)
 	if err != nil {
-		w.refuse(object, err)
+		w.logRefused(object, err)
 	}
 }
 
-// refuse logs a refused write and continues: other writers of the cluster may have
-// reasons, and the next write of the object may succeed.
-func (w *Workload) refuse(object Object, err error) {
+// logRefused logs a refused write and continues: another user may have changed the
+// object, and its next write may succeed.
+func (w *Workload) logRefused(object Object, err error) {
 	if w.ctx.Err() != nil {
 		return
 	}

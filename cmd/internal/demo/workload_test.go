@@ -25,7 +25,7 @@ func TestInvariants(t *testing.T) {
 		{Config{Pods: 300, Databases: 10, Rate: 1000, Seed: 4}, 10 * time.Second},
 	} {
 		t.Run(fmt.Sprintf("%d pods at %.0f", test.config.Pods, test.config.Rate), func(t *testing.T) {
-			target := newLedger(t)
+			target := newRecorder(t)
 			w := build(t, target, test.config)
 			if got := count[*corev1.Pod](target); got != test.config.Pods {
 				t.Errorf("begins with %d pods, want %d", got, test.config.Pods)
@@ -33,24 +33,24 @@ func TestInvariants(t *testing.T) {
 			if got := count[*unstructured.Unstructured](target); got != test.config.Databases {
 				t.Errorf("begins with %d databases, want %d", got, test.config.Databases)
 			}
-			target.live(w, test.lived)
+			target.advance(w, test.lived)
 			checkConverges(t, target, w)
 		})
 	}
 }
 
-// checkConverges stops the news, and waits for what they led to.
-func checkConverges(t *testing.T, target *ledger, w *Workload) {
+// checkConverges stops new changes, and waits until their consequences are done.
+func checkConverges(t *testing.T, target *recorder, w *Workload) {
 	t.Helper()
 	w.SetRate(0)
-	target.live(w, 3*time.Minute)
+	target.advance(w, 3*time.Minute)
 	quiet := target.writes
-	target.live(w, time.Minute)
+	target.advance(w, time.Minute)
 	if target.writes != quiet {
 		t.Errorf("there are %d more writes minutes after the rate was set to 0", target.writes-quiet)
 	}
-	if len(target.marked) > 0 {
-		t.Errorf("still terminating: %v", target.marked)
+	if len(target.terminating) > 0 {
+		t.Errorf("still terminating: %v", target.terminating)
 	}
 	for _, n := range w.nodes {
 		if !n.up {
@@ -75,7 +75,7 @@ func checkConverges(t *testing.T, target *ledger, w *Workload) {
 	if got := count[*corev1.Pod](target); got != wanted {
 		t.Errorf("there are %d pods, want %d", got, wanted)
 	}
-	if most := w.journal.most; count[*corev1.Event](target) > most {
+	if most := w.eventLog.limit; count[*corev1.Event](target) > most {
 		t.Errorf("there are %d Events, more than %d", count[*corev1.Event](target), most)
 	}
 }
@@ -85,7 +85,7 @@ func (a *app) usualNow() int32 { return *a.deployment.Spec.Replicas }
 // A rollout keeps within its limits from beginning to end, and replaces every
 // pod.
 func TestRollout(t *testing.T) {
-	target := newLedger(t)
+	target := newRecorder(t)
 	w := build(t, target, Config{Pods: 40, Seed: 7})
 	a := w.apps[0]
 	for _, other := range w.apps {
@@ -114,16 +114,16 @@ func TestRollout(t *testing.T) {
 	}
 }
 
-// What cannot be pulled hangs, the pods of before go on, and the next release
-// repairs it.
+// Pods whose image cannot be pulled wait, the old pods keep running, and the next
+// release repairs it.
 func TestBrokenRollout(t *testing.T) {
-	target := newLedger(t)
+	target := newRecorder(t)
 	w := build(t, target, Config{Pods: 40, Seed: 8})
 	a := w.apps[0]
 	_, least := a.limits()
 	a.deployBroken()
 	broken := a.current()
-	target.live(w, 12*time.Second)
+	target.advance(w, 12*time.Second)
 	for _, p := range broken.pods {
 		if waiting := p.object.Status.ContainerStatuses[0].State.Waiting; waiting == nil {
 			t.Errorf("%s does not wait for its image", p.object.Name)
@@ -132,14 +132,14 @@ func TestBrokenRollout(t *testing.T) {
 	if ready := a.sets[0].ready(); len(broken.pods) == 0 || ready < least {
 		t.Errorf("%d pods wait, %d of the old ones are ready, want %d at least", len(broken.pods), ready, least)
 	}
-	target.live(w, 5*time.Minute)
+	target.advance(w, 5*time.Minute)
 	if !a.settled() || a.current() == broken {
 		t.Error("it has not been repaired")
 	}
 }
 
 func TestNodeFailure(t *testing.T) {
-	target := newLedger(t)
+	target := newRecorder(t)
 	w := build(t, target, Config{Pods: 60, Seed: 9})
 	n := w.nodes[1]
 	lost := len(n.pods)
@@ -149,29 +149,29 @@ func TestNodeFailure(t *testing.T) {
 			t.Errorf("%s is ready on a node that does not answer", p.object.Name)
 		}
 	}
-	target.live(w, evictAfter+time.Second)
-	if len(target.marked) != lost {
-		t.Errorf("%d pods terminate, want the %d of the node", len(target.marked), lost)
+	target.advance(w, evictAfter+time.Second)
+	if len(target.terminating) != lost {
+		t.Errorf("%d pods terminate, want the %d of the node", len(target.terminating), lost)
 	}
-	target.live(w, 30*time.Second)
-	if !n.up || len(target.marked) > 0 {
-		t.Errorf("the node is up: %t; %d pods still terminate", n.up, len(target.marked))
+	target.advance(w, 30*time.Second)
+	if !n.up || len(target.terminating) > 0 {
+		t.Errorf("the node is up: %t; %d pods still terminate", n.up, len(target.terminating))
 	}
 	checkConverges(t, target, w)
 }
 
-// A ReplicaSet goes after its pods, however long these take.
+// A ReplicaSet is deleted after its pods, however long these take.
 func TestRetire(t *testing.T) {
-	target := newLedger(t)
+	target := newRecorder(t)
 	w := build(t, target, Config{Pods: 40, Seed: 10})
 	a := w.apps[0]
 	for _, n := range w.nodes[1:] {
 		n.fail()
 	}
 	a.deploy()
-	target.live(w, 5*time.Second)
-	a.retire()
-	target.live(w, time.Minute)
+	target.advance(w, 5*time.Second)
+	a.markDeleted()
+	target.advance(w, time.Minute)
 	if len(a.sets) > 0 || slices.Contains(w.apps, a) {
 		t.Errorf("%d sets are left", len(a.sets))
 	}
@@ -180,17 +180,17 @@ func TestRetire(t *testing.T) {
 
 func TestSeed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // for the same beginning
-		story := func(seed uint64) uint64 {
-			target := newLedger(t)
-			target.reads = true
+		runSeed := func(seed uint64) uint64 {
+			target := newRecorder(t)
+			target.hashContent = true
 			w := build(t, target, Config{Pods: 30, Databases: 5, Rate: 40, Seed: seed})
-			target.live(w, time.Minute)
+			target.advance(w, time.Minute)
 			return target.sum
 		}
-		if first := story(5); first != story(5) {
-			t.Error("the same seed makes two stories")
-		} else if first == story(6) {
-			t.Error("two seeds make the same story")
+		if first := runSeed(5); first != runSeed(5) {
+			t.Error("two runs of the same seed differ")
+		} else if first == runSeed(6) {
+			t.Error("runs of two seeds are equal")
 		}
 	})
 }
@@ -198,7 +198,7 @@ func TestSeed(t *testing.T) {
 func TestRate(t *testing.T) {
 	for rate, lived := range map[float64]time.Duration{3: 40 * time.Minute, 25: 5 * time.Minute, 400: 20 * time.Second} {
 		t.Run(fmt.Sprint(rate), func(t *testing.T) {
-			w := build(t, newLedger(t), Config{Pods: 200, Databases: 20, Rate: rate, Seed: 1})
+			w := build(t, newRecorder(t), Config{Pods: 200, Databases: 20, Rate: rate, Seed: 1})
 			w.advance(20 * time.Second)
 			before := w.Writes()
 			w.advance(lived)
@@ -213,7 +213,7 @@ func TestRate(t *testing.T) {
 
 // leaseCounter counts how often leases are renewed.
 type leaseCounter struct {
-	*ledger
+	*recorder
 	renewed int
 }
 
@@ -221,17 +221,17 @@ func (c *leaseCounter) Put(object Object) error {
 	if _, ok := object.(*coordinationv1.Lease); ok {
 		c.renewed++
 	}
-	return c.ledger.Put(object)
+	return c.recorder.Put(object)
 }
 
-// A cluster of many nodes has a life beside their leases.
-func TestLeasesAreNotAll(t *testing.T) {
-	target := &leaseCounter{ledger: newLedger(t)}
+// In a cluster of many nodes there are changes other than lease renewals.
+func TestLeasesDoNotUseUpTheRate(t *testing.T) {
+	target := &leaseCounter{recorder: newRecorder(t)}
 	w, err := Build(t.Context(), target, Config{Pods: 5000, Rate: 10, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	target.builds = false
+	target.building = false
 	w.advance(time.Minute)
 	writes, leases := w.Writes(), target.renewed
 	w.advance(2 * time.Minute)

@@ -1,4 +1,4 @@
-// Package measure finds out what it costs a process to hold a live copy of a
+// Package measure measures what it costs a process to hold a live copy of a
 // resource: with client-go's informer, and with Tarn.
 //
 // Each is set up as its users would: built-in kinds as Go types over protobuf,

@@ -56,7 +56,7 @@ func TestBothHoldTheSame(t *testing.T) {
 	}
 }
 
-// A copy that does not come about is told, and not waited for.
+// A copy that fails is reported at once.
 func TestFailuresEndIt(t *testing.T) {
 	server := apiserver.New(apiserver.Options{})
 	defer server.Close()

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Catalog is what a server offers, as it was when it was asked. It does not
+// Catalog is the resources that a server offered when it was asked. It does not
 // change.
 type Catalog struct {
 	// preferred has each resource once, in the server's order of groups, the one
@@ -24,7 +24,7 @@ type Catalog struct {
 }
 
 // Discover asks a server what it offers. A part that cannot be read, usually
-// because the aggregated API behind it is down, is left out and told by
+// because the aggregated API behind it is down, is left out and is in
 // [Catalog.Warnings].
 func Discover(ctx context.Context, cfg *rest.Config) (*Catalog, error) {
 	if cfg == nil {

@@ -22,7 +22,7 @@ type diagnosis struct {
 	advice       func(Resource) string
 }
 
-// complaint is a kind of error, with how it is told and what to do about it.
+// complaint is a kind of error, with its text and what to do about it.
 type complaint struct {
 	is     func(error) bool
 	what   string

@@ -107,9 +107,9 @@ func (d *Directory) record(r Resource) (record, bool) {
 	return d.records[i], true
 }
 
-// Heard is when the server was last heard by what is on disk of a resource; zero
-// if nothing is.
-func (d *Directory) Heard(ctx context.Context, r Resource) (time.Time, error) {
+// LastContact is the time of the last contact with the server before a resource was
+// written; zero if it is not on disk.
+func (d *Directory) LastContact(ctx context.Context, r Resource) (time.Time, error) {
 	known, ok := d.record(r)
 	if !ok {
 		return time.Time{}, nil
@@ -179,7 +179,7 @@ func (d *Directory) Start(ctx context.Context, cfg *rest.Config, resources []Res
 }
 
 // sameCluster finds out whether the server that tables are to be compared with is
-// the one that they are a copy of, as far as that can be told.
+// the one that they are a copy of, as far as that can be known.
 func (d *Directory) sameCluster(ctx context.Context, m *Mirror) error {
 	if m.client == nil {
 		return nil

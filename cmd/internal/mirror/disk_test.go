@@ -167,7 +167,7 @@ func TestWhatIsNotWritten(t *testing.T) {
 	}
 }
 
-// onDisk looks for words in what any reader of the file could see.
+// onDisk searches the file for texts, as any reader of the file could.
 func onDisk(t *testing.T, dir string, words ...string) bool {
 	t.Helper()
 	view, err := sqlite.OpenReader(dir, nil)

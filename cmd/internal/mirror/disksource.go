@@ -22,10 +22,9 @@ var objectType = reflect.TypeFor[Object]()
 // diskSource is a table in a directory as a source: it is listed from one state of
 // the file, and followed by looking for a newer one.
 //
-// Why by looking again and again, and not by notices of the file system: those do
-// not come from network file systems and containers' mounts, and a look at one row
-// costs 20 µs. What has changed between two states is told by the checksum of each
-// object, so nothing needs to be logged for readers that may never come.
+// Why polling, and not file system notifications: network file systems and container
+// mounts do not send them, and reading one row costs 20 µs. Changes between two
+// states are found by the checksum of each object, so no log of changes is needed.
 type diskSource struct {
 	view    *sqlite.Reader
 	table   string
@@ -87,7 +86,7 @@ func (s *diskSource) whole(h sqlite.Holding) error {
 	return fmt.Errorf("the directory has no whole state of %s yet", s.table)
 }
 
-// read reads a state; objects that are as they were are not made again.
+// read reads a state; unchanged objects are not decoded again.
 func (s *diskSource) read(ctx context.Context) (next map[tarn.Key]knownObject, h sqlite.Holding, bad []tarn.BadObject, err error) {
 	next = make(map[tarn.Key]knownObject, len(s.known))
 	h, err = s.view.Walk(ctx, s.table, func(e sqlite.Entry) error {

@@ -12,7 +12,7 @@ import (
 // deployments.v1.apps. Case does not matter. Where several groups have the
 // name, the server's first is meant, as with kubectl.
 //
-// The error is an [UnknownResource] if there is none of that name.
+// The error is an [UnknownResource] if no resource has that name.
 func (c *Catalog) Find(name string) (Resource, error) {
 	asked := strings.ToLower(strings.TrimSuffix(strings.TrimSpace(name), "."))
 	word, rest, _ := strings.Cut(asked, ".")

@@ -58,7 +58,7 @@ func TestHistory(t *testing.T) {
 	})
 }
 
-// A subscriber who does not take what he is told is a lag, and so is a batch that
+// A subscriber that does not take its changes causes a lag, and so does a batch that
 // takes its time to be in the copy.
 func TestLagIsSampled(t *testing.T) {
 	inBubble(t, func(r *rig) {

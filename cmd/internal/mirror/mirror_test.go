@@ -130,7 +130,8 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// What is not synced is named, with why; what has the same cause is told once.
+// The error names the tables that are not synced, with the reason; a common cause is
+// given once.
 func TestNotSynced(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		r.interfere(func(req *http.Request, next http.RoundTripper) (*http.Response, error) {
@@ -163,7 +164,7 @@ func TestNotSynced(t *testing.T) {
 	})
 }
 
-// Until it is synced, a table tells how much of how much has arrived.
+// Until it is synced, a table shows how many of the expected objects have arrived.
 func TestProgress(t *testing.T) {
 	for _, watchList := range []bool{true, false} {
 		inBubble(t, func(r *rig) {

@@ -38,11 +38,9 @@ const (
 
 // problems are those of all tables.
 //
-// Whether one lasts is up to Health and the last comparison alone, which are looked
-// at whenever someone asks and once a second; what handlers are told only adds how
-// often it was met.
-// So nothing is shown as wrong that is not, and nothing that is wrong is left out
-// because it was said before.
+// Health and the last comparison alone decide whether a problem lasts. They are read
+// at every request and once a second; the error handler only counts occurrences. So
+// no problem is shown that is over, and none is left out because it was shown before.
 type problems struct {
 	mu   sync.Mutex
 	list []*Problem
@@ -75,8 +73,8 @@ func (ps *problems) open(now time.Time, table Resource, d diagnosis) *Problem {
 	return p
 }
 
-// review brings the problems of a table in line with what is wrong now, which is
-// read under the lock: who reports a problem has let Health know before.
+// review updates the problems of a table from its Health, which is read under the
+// lock: Health is updated before a problem is reported.
 func (ps *problems) review(now time.Time, table Resource, wrong func() []diagnosis) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
@@ -100,7 +98,7 @@ func (ps *problems) all() []Problem {
 	all := make([]Problem, len(ps.list))
 	for i, p := range ps.list {
 		all[i] = *p
-		all[i].Count = max(p.Count, 1) // Health may know before the handler is told
+		all[i].Count = max(p.Count, 1) // Health may have it before the handler is called
 	}
 	slices.SortStableFunc(all, func(a, b Problem) int {
 		return cmp.Or(b.Since.Compare(a.Since), cmp.Compare(a.Table, b.Table), cmp.Compare(a.What, b.What))

@@ -95,7 +95,7 @@ func TestSecretsAreHidden(t *testing.T) {
 	})
 }
 
-// Whatever shape a Secret has, nothing of its values is left, and it is told.
+// For every shape of a Secret, no part of its values is left, and the result says so.
 func TestHideValuesOfAnyShape(t *testing.T) {
 	const value = "c2VjcmV0"
 	for _, object := range []map[string]any{
@@ -182,7 +182,8 @@ func (quotingStream) Next(_ context.Context, buf []tarn.Event[Object]) (int, err
 	return 1, nil
 }
 
-// Why a Secret could not be read is not told, since it may quote it; that of others is.
+// The error of a Secret that could not be decoded is not shown, since it may quote the
+// content; that of other objects is.
 func TestErrorsDoNotQuoteSecrets(t *testing.T) {
 	for _, hides := range []bool{false, true} {
 		source := &counting{Source: quoting{}, hides: hides}

@@ -66,8 +66,8 @@ func (m *Mirror) SecretsInSQL() bool {
 
 var noSuchTable = regexp.MustCompile(`no such table: (\S+)`)
 
-// ExplainSQL words what SQLite says of a statement, and names the tables that there
-// are if it asks for another.
+// ExplainSQL explains an error of SQLite, and lists the existing tables if the
+// statement uses another one.
 func ExplainSQL(err error, tables []string) error {
 	text := strings.TrimPrefix(err.Error(), "sqlite: ")
 	for _, noise := range []string{"sqlite3: ", "SQL logic error: "} {
@@ -95,7 +95,7 @@ func ExplainSQL(err error, tables []string) error {
 	return explained{text, err}
 }
 
-// explained is an error in other words.
+// explained is an error with another text.
 type explained struct {
 	text string
 	err  error

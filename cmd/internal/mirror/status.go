@@ -18,9 +18,9 @@ type Status struct {
 	Expected int
 	// EventsPerSecond is the rate of the last ten seconds.
 	EventsPerSecond float64
-	// Lag is the longest that a change waited in the last second: from being read
-	// until it was in the copy, and from there until all who follow the table had
-	// taken it. How long it was on its way here nobody tells.
+	// Lag is the longest delay of a change in the last second: from when it was read
+	// until it was in the copy and delivered to all subscribers of the table. The time
+	// from the server to here is not known.
 	Lag time.Duration
 	// BytesPerObject is about how much memory an object takes, 0 while that is
 	// not known: what can be reached from some hundred of them, counted once
@@ -36,7 +36,7 @@ type Sample struct {
 	Objects int
 	// EventsPerSecond is the rate since the sample before.
 	EventsPerSecond float64
-	// Age is the time since the last word of the server.
+	// Age is the time since the last contact with the server.
 	Age time.Duration
 	// Lag is as in [Status].
 	Lag            time.Duration

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// stopwatch tells the longest of times that come one after the other. One
+// stopwatch measures the longest of several periods, one after the other. One
 // goroutine starts and stops it, any may ask.
 type stopwatch struct {
 	mu    sync.Mutex

@@ -71,7 +71,7 @@ func (t *Table) Columns() []ondisk.Column { return t.columns }
 // is the same. It may change the object in place.
 func (t *Table) Transform() func(Object) (Object, error) { return t.transform }
 
-// Status tells how the table is doing.
+// Status is the state of the table.
 func (t *Table) Status() Status {
 	health := t.replica.Health()
 	s := Status{

@@ -48,8 +48,8 @@ type NotSynced struct {
 	causes []string
 }
 
-// Error names all tables, and tells one error in full of those that have the same
-// cause: what keeps one table away often keeps all.
+// Error names all tables. Of tables with the same cause it has one error in full: one
+// cause often affects all tables.
 func (e *NotSynced) Error() string {
 	var parts []string
 	told := map[string]bool{}

@@ -37,7 +37,7 @@ type weight struct {
 
 func (w *weight) perObject() int { return int(w.estimate.Load()) }
 
-// update weighs anew if that is due and there is news.
+// update measures again if that is due and there were events.
 func (w *weight) update(now time.Time, store tarn.Reader[Object], events int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

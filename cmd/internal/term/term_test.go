@@ -164,7 +164,7 @@ func TestTooSmall(t *testing.T) {
 	}
 }
 
-func TestOfTellsTerminalsFromOthers(t *testing.T) {
+func TestOfRecognizesTerminals(t *testing.T) {
 	if _, ok := term.Of(&bytes.Buffer{}); ok {
 		t.Error("a buffer is taken for a terminal")
 	}

@@ -9,8 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// A server that comes back with another token answers: it is asked for the token
-// and not said to be gone, whatever is done with the tab meanwhile.
+// When the server is back with another token, the page asks for the token, and does
+// not show the server as down.
 func TestBrowserAsksForAnotherToken(t *testing.T) {
 	b := newBrowser(t)
 	r := newRig(t, rigOptions{objects: manyPods(1)})
@@ -57,9 +57,9 @@ func TestBrowserCopiesAll(t *testing.T) {
 	}
 }
 
-// A tab that nobody sees has no stream. What it missed is told when somebody does
-// again, and what was told is not told twice.
-func TestBrowserTellsWhatItMissed(t *testing.T) {
+// A hidden tab has no stream. When it is visible again, it shows what it missed, and
+// shows nothing twice.
+func TestBrowserShowsWhatItMissed(t *testing.T) {
 	b := newBrowser(t)
 	r := newRig(t, rigOptions{objects: manyPods(1)})
 	address, _ := r.serveOn("127.0.0.1:0", Options{})

@@ -192,7 +192,7 @@ func TestBrowser(t *testing.T) {
 	b.press(" tier in (")
 	b.text("#found.alarm", "closing )")
 
-	// Thousands of rows, of which only those in sight exist.
+	// Thousands of rows; only the visible ones are in the document.
 	b.open(address + "t/pods")
 	b.text(".row", "web-0000")
 	b.press("jjk")
@@ -297,8 +297,7 @@ func TestBrowserSignIn(t *testing.T) {
 	b.sees("no alarm", "document.getElementById('lost').hidden")
 }
 
-// The link that is printed signs in, and a session ends by itself, whatever the page
-// shows.
+// The printed link signs in, and a session expires on every view of the page.
 func TestBrowserSessionEnds(t *testing.T) {
 	b := newBrowser(t)
 	r := newRig(t, rigOptions{objects: manyPods(1)})

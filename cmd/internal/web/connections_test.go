@@ -291,7 +291,7 @@ func TestCertificateIsReadAgain(t *testing.T) {
 	}
 }
 
-// The access log says who asked for what, and nothing that is secret.
+// The access log has client and path of each request, and no secrets.
 func TestAccessLog(t *testing.T) {
 	var text strings.Builder
 	r := newRig(t, rigOptions{web: Options{Token: testToken, AccessLog: logTo(&text)}})

@@ -37,7 +37,7 @@
 //	  POST, as application/sql       answers a statement: columns, rows, cut, seconds, and error if it failed after some rows
 //	  format=csv, json, table        as that instead
 //	  rows=1000, timeout=10s         its limits, up to 100,000 and 20s
-//	/api/session                     who one is
+//	/api/session                     how the client is signed in
 //	  POST, with the token           opens a session, which stands for the token for some hours
 //	  DELETE                         ends one's own session; with all=true every one
 //	/metrics                         for Prometheus, see package metrics
@@ -52,7 +52,7 @@
 // to make; the objects are always the newest. It says "behind" if the table has
 // changed since.
 //
-// A query has terms with spaces between them, all of which must hold:
+// A query has terms with spaces between them, which must all match:
 //
 //	web                       a word in the key, or in a label's name=value
 //	"two words"               the same with a space
@@ -84,6 +84,6 @@
 //
 // A connection that sends no request is closed after seconds, one that has not shown
 // the token also when its address holds too many. An answer must be read within half a
-// minute, and a stream is ended when its client does not read. Objects are shown within
-// bounds, whatever they are; what is left out is said, and as=yaml gives all.
+// minute, and a stream is ended when its client does not read. Large objects are
+// shortened, the answer says where, and as=yaml gives everything.
 package web

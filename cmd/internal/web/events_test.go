@@ -94,7 +94,7 @@ func event[T any](s *stream, name string) (value T) {
 	return value
 }
 
-// A stream may name any object. What it watches is forgotten with it.
+// A stream may name any object. Its watch ends with the stream.
 func TestStreamsLeaveNothingBehind(t *testing.T) {
 	r := newRig(t, rigOptions{})
 	table, _ := r.mirror.Table("pods")
@@ -191,8 +191,8 @@ func (w *wire) SetWriteDeadline(t time.Time) error {
 	return nil
 }
 
-// However often an object changes, a client is told of the newest state, at most
-// once a beat, and of what differs from what it was told.
+// However often an object changes, a client gets the newest state at most once per
+// interval, with the differences from the state that it got before.
 func TestEventsAreFolded(t *testing.T) {
 	r := newRig(t, rigOptions{objects: []runtime.Object{pod("default", "web-1", func(p *corev1.Pod) { p.Labels["n"] = "start" })}})
 	table, _ := r.mirror.Table("pods")
@@ -236,7 +236,7 @@ func TestEventsAreBounded(t *testing.T) {
 	for i := range maxStreams {
 		client := fmt.Sprint("somebody else ", i/maxOwnStreams)
 		if i < maxOwnStreams {
-			client = "address 192.0.2.1" // who asks here
+			client = "address 192.0.2.1" // of requests in this test
 		}
 		leave, problem := r.site.streams.enter(client)
 		if problem != nil {

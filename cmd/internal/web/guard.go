@@ -34,7 +34,7 @@ type guard struct {
 	// token is nil if everybody is let in.
 	token    *token
 	sessions *sessions
-	// connections are those of a server; nil for a handler in somebody else's.
+	// connections are those of our own server; nil for a handler in another one.
 	connections *connections
 }
 
@@ -236,7 +236,7 @@ func ownOrigin(r *http.Request) bool {
 	return err == nil && origin.Scheme == scheme && strings.EqualFold(origin.Host, r.Host)
 }
 
-// navigation says that somebody followed a link to look at what is there.
+// navigation reports that the request is for a page that a user navigates to.
 func navigation(r *http.Request) bool {
 	return r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document"
 }

@@ -33,7 +33,7 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
-// A name that was bound to our address by somebody else is not ours.
+// A request with a foreign name that was bound to our address is refused.
 func TestHost(t *testing.T) {
 	r := newRig(t, rigOptions{web: Options{Hosts: []string{"tarn.example.com"}}})
 	for name, want := range map[string]int{

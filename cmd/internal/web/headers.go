@@ -2,9 +2,9 @@ package web
 
 import "net/http"
 
-// policy lets the page load its own files and talk to its own server, and
-// nothing else: no inline script or style, no frame around it or in it, no text
-// that becomes markup.
+// policy allows the page to load its own files and to send requests to its own
+// server, and nothing else: no inline script or style, no frames, no text that
+// becomes markup.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 

@@ -45,7 +45,7 @@ func TestReadyKnowsTheDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	// Somebody who has the file locked is as good as a disk that is full.
+	// A locked file has the same effect as a full disk.
 	if err := conn.Exec("BEGIN IMMEDIATE"); err != nil {
 		t.Fatal(err)
 	}
@@ -67,8 +67,8 @@ func TestReadyKnowsTheDisk(t *testing.T) {
 	}
 }
 
-// Why something is not ready is told to those who may see it; that a table
-// cannot be read is a problem with an advice.
+// The reason why the mirror is not ready is shown to authenticated clients only. A
+// table that cannot be read is a problem with advice.
 func TestNotSynced(t *testing.T) {
 	server := apiserver.New(apiserver.Options{})
 	defer server.Close()

@@ -75,7 +75,7 @@ func TestHostileObject(t *testing.T) {
 	}
 }
 
-// Owners are as many as somebody writes down.
+// An object may have any number of owners.
 func TestManyOwners(t *testing.T) {
 	r := newRig(t, rigOptions{kinds: []apiserver.Kind{{Group: "example.com", Version: "v1", Kind: "Thing", NoStatus: true}}})
 	owned := thing("owned", 0, 0, nil)

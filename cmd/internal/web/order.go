@@ -79,7 +79,7 @@ func (v *orderCache) get(ctx context.Context, table *mirror.Table, text string, 
 	}
 	select {
 	case v.building <- struct{}{}:
-	case <-ctx.Done(): // who types on does not wait for what was typed before
+	case <-ctx.Done(): // the user has typed more, and a newer request replaces this one
 		v.drop(key, at)
 		return order{}, ctx.Err()
 	}

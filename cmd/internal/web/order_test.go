@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// What was asked for and given up leaves nothing behind: who types on, and who
-// means harm, asks for a lot.
+// A request that was cancelled leaves nothing behind: a user who keeps typing, and an
+// attacker, send many of them.
 func TestViewsThatWereNotMadeAreNotKept(t *testing.T) {
 	r := newRig(t, rigOptions{objects: manyPods(1)})
 	table, _ := r.mirror.Table("pods")

@@ -57,8 +57,8 @@ type tableStatus struct {
 	Age float64 `json:"age"`
 	// FromDisk says that the content is what a process before this one knew.
 	FromDisk bool `json:"fromDisk,omitempty"`
-	// Lag is the most seconds that a change waited lately to be in the copy, and
-	// with all who follow it.
+	// Lag is the longest recent delay, in seconds, until a change was in the copy and
+	// delivered to all subscribers.
 	Lag float64 `json:"lag"`
 
 	Objects         int     `json:"objects"`

@@ -20,8 +20,8 @@ const (
 	separators = space + ","
 )
 
-// search is what somebody typed to find objects: words, which an object must
-// have somewhere in its key or labels, and filters in the syntax of package query.
+// search is a parsed search text: words, which an object must have in its key or
+// labels, and filters in the syntax of package query.
 //
 // Words are not conditions of a query because a condition is about one field,
 // and a word may be in any of several.
@@ -126,9 +126,8 @@ func (q *search) filter(name, selector string) error {
 	return nil
 }
 
-// isField tells a field's path from a label's name. A label's name may have dots
-// too, so only what Kubernetes' objects are made of is taken for a field without
-// a dot in front.
+// isField distinguishes a field's path from a label's name. A label's name may have
+// dots too, so without a leading dot only metadata, spec and status begin a field.
 func isField(name string) bool {
 	for _, prefix := range []string{".", "metadata.", "spec.", "status."} {
 		if strings.HasPrefix(name, prefix) {

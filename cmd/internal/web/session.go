@@ -38,7 +38,7 @@ func newSessions(life time.Duration) *sessions {
 	return &sessions{life: life, now: time.Now, open: map[string]session{}}
 }
 
-// begin opens a session for a visitor with this token.
+// begin opens a session for a client with this token.
 func (s *sessions) begin(token []byte) (text string, until time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,11 +14,11 @@ import (
 
 // Site is the page and the HTTP API over a mirror.
 //
-//   - It only reads: nothing that is sent to it changes anything but who is signed in.
+//   - It only reads: no request changes anything but sessions.
 //   - It may be served by any number of connections at once, and more than one
 //     Site may show the same mirror.
-//   - It sends nothing without bound: rows come in parts, streams tell the newest
-//     state and queue nothing.
+//   - What it sends is bounded: rows come in pages, streams send the newest state
+//     and queue nothing.
 //
 // The checks of Host, origin and token are part of it, wherever it is mounted;
 // that an address which others can reach has TLS is checked by [Listen].

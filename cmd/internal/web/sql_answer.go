@@ -105,7 +105,7 @@ func (a *sqlAnswer) end(summary sqlite.Summary, err error) {
 	// What is wrong by now is that the client is gone, or too slow.
 }
 
-// pageEncoder writes what the page is told, an object with
+// pageEncoder writes the answer for the page, an object with
 //
 //   - columns and rows, an array for each;
 //   - cut, if there were more rows;

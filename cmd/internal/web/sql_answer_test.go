@@ -89,8 +89,8 @@ func TestSQLThatFailsLate(t *testing.T) {
 	}
 }
 
-// More rows than asked for are told behind the answer.
-func TestSQLTellsOfMoreRows(t *testing.T) {
+// If there are more rows than the limit, the end of the answer says so.
+func TestSQLReportsMoreRows(t *testing.T) {
 	r := durable(t, rigOptions{})
 	address, _ := r.serveOn("127.0.0.1:0", Options{})
 	for rows, want := range map[string]string{"2": "true", "3": ""} {

@@ -93,7 +93,7 @@ func (t *token) is(text string) bool {
 	return subtle.ConstantTimeCompare(digest("token", text), t.now()) == 1
 }
 
-// digest makes two strings comparable in a time that tells nothing of them.
+// digest makes two strings comparable in constant time.
 func digest(purpose, text string) []byte {
 	sum := sha256.Sum256([]byte("tarn web " + purpose + "\x00" + text))
 	return sum[:]

@@ -39,8 +39,8 @@ type Client[L runtime.Object] interface {
 	Watch(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error)
 }
 
-// FromClient makes the informer of what open leads to. client itself only tells
-// whether it can do watch lists: fakes say that they cannot.
+// FromClient makes the informer of the collection of the client that open returns.
+// client itself is only asked whether it supports watch lists; fakes do not.
 func FromClient[L runtime.Object](r Recipe, client any, open func() Client[L]) *Informer {
 	requests := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {

@@ -36,8 +36,8 @@ func Informer(client *kube.Client, c kube.Collection, example runtime.Object, op
 	return informer
 }
 
-// refused is a source that could not be made. Factories cannot return an error,
-// so it is told where all failures are.
+// refused is a source that could not be made. Factories cannot return an error, so
+// Health and the error handler report it.
 type refused struct{ err error }
 
 func (r refused) List(context.Context, tarn.ListQuery) (tarn.Page[any], error) {

@@ -15,18 +15,18 @@ import (
 	"github.com/tarnproject/tarn/kube"
 )
 
-var livesSeeds = flag.Int("lives.seeds", 6, "how many rows of lives TestManyLives plays")
+var processSeeds = flag.Int("processes.seeds", 6, "how many rows of lives TestManyLives plays")
 
-// TestManyLives plays rows of processes that share a directory: each follows a
-// server that changes, forgets its history or is restored, and ends in good order
-// or in the middle of something. Each must come to what the server has, and so must
-// its handler.
-func TestManyLives(t *testing.T) {
+// TestManyProcesses runs processes one after the other in the same directory. Each
+// follows a server that changes, is compacted or restored, and ends normally or in the
+// middle of something. Each copy must become equal to the server, and so must its
+// handler's.
+func TestManyProcesses(t *testing.T) {
 	resumed, listed := 0, 0
-	for seed := range uint64(*livesSeeds) {
+	for seed := range uint64(*processSeeds) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r, l := playLives(t, rand.New(rand.NewPCG(seed, 11)))
+				r, l := runProcesses(t, rand.New(rand.NewPCG(seed, 11)))
 				resumed, listed = resumed+r, listed+l
 			})
 		})
@@ -36,7 +36,7 @@ func TestManyLives(t *testing.T) {
 	}
 }
 
-func playLives(t *testing.T, dice *rand.Rand) (resumed, listed int) {
+func runProcesses(t *testing.T, dice *rand.Rand) (resumed, listed int) {
 	server := apiserver.New(apiserver.Options{AnyNamespace: true, BookmarkInterval: 20 * time.Second})
 	defer server.Close()
 	backup := server.Snapshot()
@@ -68,16 +68,16 @@ func playLives(t *testing.T, dice *rand.Rand) (resumed, listed int) {
 	w, dir := &tap{}, directory(t)
 	churn()
 	restored := false
-	for life := range 8 {
+	for process := range 8 {
 		w.taken()
-		l := live(t, dir, server, w, opts, more...)
+		l := startProcess(t, dir, server, w, opts, more...)
 		if dice.IntN(2) == 0 && !restored {
 			churn()
 		}
 		restored = false
 		must(t, l.WaitSynced(t.Context()))
 		switch requests := w.taken(); {
-		case life == 0:
+		case process == 0:
 		case strings.Contains(requests, "list") || strings.Contains(requests, "stream"):
 			listed++
 		default:
@@ -103,8 +103,8 @@ func playLives(t *testing.T, dice *rand.Rand) (resumed, listed int) {
 		case 0:
 			server.Compact()
 		case 1:
-			// A server that has passed our version again before it is asked cannot be
-			// told from one that never went back.
+			// A server that has passed our version again before the probe looks like one
+			// that never went back.
 			restored = true
 			must(t, server.Restore(backup))
 		}

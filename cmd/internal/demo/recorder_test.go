@@ -14,29 +14,29 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// ledger is a target that holds every write against what may happen in a
-// cluster.
-type ledger struct {
-	t       testing.TB
-	objects map[string]Object
-	marked  map[string]bool
-	uids    map[types.UID]string
-	builds  bool // anything may appear
-	reads   bool // every word counts for the sum
-	writes  int
-	sum     uint64
+// recorder is a target that keeps all objects in memory and checks that every
+// write is one that can happen in a cluster.
+type recorder struct {
+	t           testing.TB
+	objects     map[string]Object
+	terminating map[string]bool
+	uids        map[types.UID]string
+	building    bool // anything may appear
+	hashContent bool // add the content of objects to the sum
+	writes      int
+	sum         uint64
 }
 
-func newLedger(t testing.TB) *ledger {
-	return &ledger{t: t, objects: map[string]Object{}, marked: map[string]bool{}, uids: map[types.UID]string{}, builds: true}
+func newRecorder(t testing.TB) *recorder {
+	return &recorder{t: t, objects: map[string]Object{}, terminating: map[string]bool{}, uids: map[types.UID]string{}, building: true}
 }
 
 func keyOf(o Object) string { return fmt.Sprintf("%T %s/%s", o, o.GetNamespace(), o.GetName()) }
 
-func (l *ledger) Put(object Object) error {
+func (l *recorder) Put(object Object) error {
 	l.t.Helper()
 	key := keyOf(object)
-	l.note("put " + key)
+	l.record("put " + key)
 	before := l.objects[key]
 	after := object.DeepCopyObject().(Object)
 	if before != nil {
@@ -49,42 +49,42 @@ func (l *ledger) Put(object Object) error {
 	if p, ok := after.(*corev1.Pod); ok {
 		l.checkPod(before, p)
 	}
-	if l.reads {
+	if l.hashContent {
 		encoded, err := json.Marshal(after)
 		if err != nil {
 			l.t.Errorf("%s cannot be written: %v", key, err)
 		}
-		l.note(string(encoded))
+		l.record(string(encoded))
 	}
 	l.objects[key] = after
-	if l.marked[key] && len(after.GetFinalizers()) == 0 {
-		l.erase(key)
+	if l.terminating[key] && len(after.GetFinalizers()) == 0 {
+		l.remove(key)
 	}
 	return nil
 }
 
-func (l *ledger) Delete(object Object) error {
+func (l *recorder) Delete(object Object) error {
 	key := keyOf(object)
-	l.note("delete " + key)
+	l.record("delete " + key)
 	switch before := l.objects[key]; {
 	case before == nil:
 		l.t.Errorf("%s is deleted and was not there", key)
 	case len(before.GetFinalizers()) > 0:
-		l.marked[key] = true
+		l.terminating[key] = true
 	default:
-		l.erase(key)
+		l.remove(key)
 	}
 	return nil
 }
 
-func (l *ledger) UID(_ context.Context, object Object) (types.UID, error) {
+func (l *recorder) UID(_ context.Context, object Object) (types.UID, error) {
 	return l.objects[keyOf(object)].GetUID(), nil
 }
 
-func (l *ledger) erase(key string) {
+func (l *recorder) remove(key string) {
 	gone := l.objects[key]
 	delete(l.objects, key)
-	delete(l.marked, key)
+	delete(l.terminating, key)
 	delete(l.uids, gone.GetUID())
 	if _, owns := gone.(*appsv1.ReplicaSet); !owns {
 		return // nothing else goes that owns anything
@@ -98,14 +98,14 @@ func (l *ledger) erase(key string) {
 	}
 }
 
-func (l *ledger) note(text string) {
+func (l *recorder) record(text string) {
 	l.writes++
 	sum := fnv.New64a()
 	fmt.Fprintf(sum, "%d %s", l.sum, text)
 	l.sum = sum.Sum64()
 }
 
-func (l *ledger) checkOwners(key string, o Object) {
+func (l *recorder) checkOwners(key string, o Object) {
 	for _, r := range o.GetOwnerReferences() {
 		if l.uids[r.UID] == "" {
 			l.t.Errorf("%s is owned by %s %s (%s), which does not exist", key, r.Kind, r.Name, r.UID)
@@ -118,9 +118,9 @@ var nextPhase = map[corev1.PodPhase][]corev1.PodPhase{
 	corev1.PodRunning: {corev1.PodRunning},
 }
 
-func (l *ledger) checkPod(before Object, p *corev1.Pod) {
+func (l *recorder) checkPod(before Object, p *corev1.Pod) {
 	if before == nil {
-		if !l.builds && (p.Status.Phase != corev1.PodPending || p.Spec.NodeName != "") {
+		if !l.building && (p.Status.Phase != corev1.PodPending || p.Spec.NodeName != "") {
 			l.t.Errorf("pod %s appears in phase %s on node %q", p.Name, p.Status.Phase, p.Spec.NodeName)
 		}
 		return
@@ -142,8 +142,8 @@ func (l *ledger) checkPod(before Object, p *corev1.Pod) {
 	}
 }
 
-// checkSizes looks at every ReplicaSet and Deployment between two steps.
-func (l *ledger) checkSizes(w *Workload) {
+// checkSizes checks every ReplicaSet and Deployment between two steps.
+func (l *recorder) checkSizes(w *Workload) {
 	for _, a := range w.apps {
 		var all int32
 		for _, set := range a.sets {
@@ -156,13 +156,13 @@ func (l *ledger) checkSizes(w *Workload) {
 			}
 			all += set.active()
 		}
-		if most, _ := a.limits(); all > most && !a.due {
+		if most, _ := a.limits(); all > most && !a.queued {
 			l.t.Fatalf("Deployment %s has %d pods, more than %d and its surge", a.name, all, *a.deployment.Spec.Replicas)
 		}
 	}
 }
 
-func count[T Object](l *ledger) (n int) {
+func count[T Object](l *recorder) (n int) {
 	for _, o := range l.objects {
 		if _, ok := o.(T); ok {
 			n++
@@ -171,18 +171,18 @@ func count[T Object](l *ledger) (n int) {
 	return n
 }
 
-func build(t testing.TB, target *ledger, config Config) *Workload {
+func build(t testing.TB, target *recorder, config Config) *Workload {
 	t.Helper()
 	w, err := Build(t.Context(), target, config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	target.builds = false
+	target.building = false
 	return w
 }
 
-// live goes through a time, looking after every step.
-func (l *ledger) live(w *Workload, d time.Duration) {
+// advance runs all actions of the next period, and checks sizes after each.
+func (l *recorder) advance(w *Workload, d time.Duration) {
 	for until := w.agenda.now.Add(d); w.agenda.step(until); {
 		l.checkSizes(w)
 	}

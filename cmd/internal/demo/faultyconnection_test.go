@@ -41,13 +41,13 @@ func TestShortWatches(t *testing.T) {
 			t.Errorf("%s lasts %q seconds, want %q", test.asked, got, test.want)
 		}
 		if request.URL.String() != before {
-			t.Errorf("%s was changed in the caller's hands", test.asked)
+			t.Errorf("%s was changed, although it belongs to the caller", test.asked)
 		}
 	}
 }
 
-func TestTroubleNeedsTLS(t *testing.T) {
-	if _, err := NewTrouble(1).Config(&rest.Config{Host: "http://127.0.0.1:1"}, time.Second); err == nil || !strings.Contains(err.Error(), "TLS") {
+func TestFaultyConnectionNeedsTLS(t *testing.T) {
+	if _, err := NewFaultyConnection(1).Config(&rest.Config{Host: "http://127.0.0.1:1"}, time.Second); err == nil || !strings.Contains(err.Error(), "TLS") {
 		t.Errorf("without TLS: %v", err)
 	}
 }
@@ -99,13 +99,13 @@ func TestComparison(t *testing.T) {
 	})
 }
 
-func TestStageFails(t *testing.T) {
-	if _, err := Open(t.Context(), StageOptions{Address: "nowhere"}); err == nil {
+func TestOpenFails(t *testing.T) {
+	if _, err := Open(t.Context(), SessionOptions{Address: "nowhere"}); err == nil {
 		t.Error("it listens nowhere")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Open(ctx, StageOptions{Config: Config{Pods: 10}}); err == nil {
-		t.Error("it does not heed its context")
+	if _, err := Open(ctx, SessionOptions{Config: Config{Pods: 10}}); err == nil {
+		t.Error("it ignores its context")
 	}
 }

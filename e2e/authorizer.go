@@ -19,45 +19,45 @@ import (
 	"github.com/tarnproject/tarn/apiserver"
 )
 
-// door stands before the embedded server, which lets everybody with a token do
-// everything, and refuses requests that are not granted:
-// all users but the administrator need a RoleBinding in the namespace.
+// authorizer is a handler in front of the embedded server, which allows everything
+// to every user with a token. It refuses requests that are not granted: all users
+// but the administrator need a RoleBinding in the namespace.
 //
-// What a binding grants is not looked at. Scenarios give and take one role; it is
-// the clients that are tested.
-type door struct {
+// It does not check what a binding grants: scenarios grant and revoke one role,
+// and test clients, not RBAC.
+type authorizer struct {
 	api   *apiserver.Server
 	admin kubernetes.Interface
 
 	mu     sync.Mutex
-	issued map[string]holder // by the name of the token
+	issued map[string]tokenOwner // by the name of the token
 }
 
-// holder is the owner of a token.
-type holder struct {
+// tokenOwner is the owner of a token.
+type tokenOwner struct {
 	token   string
 	subject rbacv1.Subject
 }
 
-func newDoor(t testing.TB, api *apiserver.Server) *door {
+func newAuthorizer(t testing.TB, api *apiserver.Server) *authorizer {
 	t.Helper()
 	admin, err := kubernetes.NewForConfig(api.Config())
 	if err != nil {
 		t.Fatal(err)
 	}
 	guest := rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: Guest}
-	return &door{api: api, admin: admin, issued: map[string]holder{Guest: {GuestToken, guest}}}
+	return &authorizer{api: api, admin: admin, issued: map[string]tokenOwner{Guest: {GuestToken, guest}}}
 }
 
-func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if who, known := d.holderOf(r); known && !d.granted(r, who) {
+func (d *authorizer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if who, known := d.ownerOfToken(r); known && !d.granted(r, who) {
 		refuse(w, r, who)
 		return
 	}
 	d.api.ServeHTTP(w, r)
 }
 
-func (d *door) holderOf(r *http.Request) (rbacv1.Subject, bool) {
+func (d *authorizer) ownerOfToken(r *http.Request) (rbacv1.Subject, bool) {
 	token := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -69,7 +69,7 @@ func (d *door) holderOf(r *http.Request) (rbacv1.Subject, bool) {
 	return rbacv1.Subject{}, false
 }
 
-func (d *door) granted(r *http.Request, who rbacv1.Subject) bool {
+func (d *authorizer) granted(r *http.Request, who rbacv1.Subject) bool {
 	_, path, found := strings.Cut(r.URL.Path, "/namespaces/")
 	namespace, _, _ := strings.Cut(path, "/")
 	if !found {
@@ -89,24 +89,24 @@ func refuse(w http.ResponseWriter, r *http.Request, who rbacv1.Subject) {
 	_ = json.NewEncoder(w).Encode(status) // or the client has gone
 }
 
-func (d *door) issue(namespace, account, name string) string {
+func (d *authorizer) issue(namespace, account, name string) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	token := name + "-token"
-	d.issued[name] = holder{token, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: account}}
-	d.announce()
+	d.issued[name] = tokenOwner{token, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: account}}
+	d.applyTokens()
 	return token
 }
 
-func (d *door) revoke(name string) {
+func (d *authorizer) revoke(name string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.issued, name)
-	d.announce()
+	d.applyTokens()
 }
 
-// announce makes the server accept the tokens of all holders, and no others.
-func (d *door) announce() {
+// applyTokens makes the server accept the tokens of all holders, and no others.
+func (d *authorizer) applyTokens() {
 	tokens := []string{AdminToken}
 	for _, name := range slices.Sorted(maps.Keys(d.issued)) {
 		tokens = append(tokens, d.issued[name].token)

@@ -18,24 +18,23 @@ import (
 	"github.com/tarnproject/tarn/faults"
 )
 
-// Trouble is a bad way to a good server, by seed: connections are refused, cut,
-// garbled and silenced, and answers are late, or refusals, or that the version
-// is gone.
+// FaultyConnection leads to a healthy server, with faults drawn from a seed:
+// connections are refused, cut, garbled and stalled, and answers are late, fail or
+// say that the version has expired.
 //
-// What happens to bytes happens below TLS, as on a real network: a garbled byte
-// then breaks a connection. Above TLS it could make another object of an object,
-// and no client could tell.
+// Bytes are changed below TLS, as on a real network: there a garbled byte breaks
+// the connection. Above TLS it could change an object, and no client could notice.
 //
-// Faults strike requests and connections, and a watch that goes well would be
-// spared for many minutes. So watches are also asked to end after half a minute,
-// and no connection is used twice. One request in five goes wrong: with a dozen
-// resources that is something every few seconds, and each of them has the time to
-// recover, since pauses between attempts grow while failures follow each other.
-type Trouble struct{ wire, answers *faults.Plan }
+// Faults hit requests and connections, and a watch without a fault would last for
+// many minutes. So watches are also asked to end after half a minute, and no
+// connection is used twice. One request in five fails: with a dozen resources
+// there is a fault every few seconds, and each resource has the time to recover,
+// since the backoff grows while failures follow each other.
+type FaultyConnection struct{ wire, answers *faults.Plan }
 
-// NewTrouble draws what goes wrong from a seed.
-func NewTrouble(seed uint64) *Trouble {
-	return &Trouble{
+// NewFaultyConnection draws the faults from a seed.
+func NewFaultyConnection(seed uint64) *FaultyConnection {
+	return &FaultyConnection{
 		wire: faults.New(seed, faults.Mix{
 			faults.Refuse: 0.01, faults.Reset: 0.05, faults.Truncate: 0.02, faults.Garble: 0.04, faults.Delay: 0.1,
 			// Rare, because a silent watch is given a while, and a list more.
@@ -48,9 +47,9 @@ func NewTrouble(seed uint64) *Trouble {
 	}
 }
 
-// Config leads through the trouble to the server that another config leads to.
-// Initial is how long a watch may go on that begins with the whole collection.
-func (t *Trouble) Config(good *rest.Config, initial time.Duration) (*rest.Config, error) {
+// Config is a config for the same server, with faults. Initial is how long a watch
+// with initial events may last.
+func (t *FaultyConnection) Config(good *rest.Config, initial time.Duration) (*rest.Config, error) {
 	secure, err := rest.TLSConfigFor(good)
 	if err != nil {
 		return nil, err
@@ -74,17 +73,17 @@ func (t *Trouble) Config(good *rest.Config, initial time.Duration) (*rest.Config
 	return bad, nil
 }
 
-// End lets everything go well from now on.
-func (t *Trouble) End() {
+// End stops all faults.
+func (t *FaultyConnection) End() {
 	t.wire.End()
 	t.answers.End()
 }
 
-// Faults is how many there have been.
-func (t *Trouble) Faults() int { return len(t.wire.History()) + len(t.answers.History()) }
+// Faults is the number of faults so far.
+func (t *FaultyConnection) Faults() int { return len(t.wire.History()) + len(t.answers.History()) }
 
-// String says what has happened, the most frequent first: 12 reset, 3 busy.
-func (t *Trouble) String() string {
+// String lists the faults so far, the most frequent first: 12 reset, 3 busy.
+func (t *FaultyConnection) String() string {
 	counts := t.wire.History().Counts()
 	for kind, n := range t.answers.History().Counts() {
 		counts[kind] += n
@@ -99,7 +98,7 @@ func (t *Trouble) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// statusOf is a failure in the words of an API server.
+// statusOf is the Status object that an API server sends with this code.
 func statusOf(code int) (contentType string, body []byte) {
 	status := metav1.Status{
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
@@ -122,7 +121,7 @@ func statusOf(code int) (contentType string, body []byte) {
 	return "application/json", encoded
 }
 
-// shortWatches has watches end early.
+// shortWatches makes watches end early.
 type shortWatches struct {
 	inner   http.RoundTripper
 	initial time.Duration

@@ -12,12 +12,12 @@ import (
 	"github.com/tarnproject/tarn"
 )
 
-// A watch of three seconds of a collection in which nothing happens is told so
-// within them, at a version that is not older than what a probe saw before: by this
-// a copy from disk is synced after a restart without waiting for a minute.
-func TestShortWatchOfAQuietCollection(t *testing.T) { onEach(t, 5, glanced) }
+// A watch of three seconds of a quiet collection gets a bookmark in that time, at a
+// version that is not older than that of a probe before. So a copy from disk is
+// synced soon after a restart, and does not wait for the bookmark of a minute.
+func TestShortWatchOfAQuietCollection(t *testing.T) { onEach(t, 5, shortWatch) }
 
-func glanced(s *stage) {
+func shortWatch(s *testEnv) {
 	t := s.T
 	admin := s.server.Admin()
 	before, err := admin.CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{})

@@ -15,8 +15,8 @@ import (
 	"github.com/tarnproject/tarn/cmd/internal/mirror"
 )
 
-// StageOptions say what is to be shown.
-type StageOptions struct {
+// SessionOptions configure a demonstration.
+type SessionOptions struct {
 	Config
 	// Address is where the API server listens; a free port of this machine if
 	// empty.
@@ -28,40 +28,40 @@ type StageOptions struct {
 	Disk *mirror.Disk
 }
 
-// Stage is a demonstration: an API server, the life on it, and a mirror of it
-// all. It runs until Close.
-type Stage struct {
+// Session is a running demonstration: an API server, a simulated workload on it,
+// and a mirror of its resources. It runs until Close.
+type Session struct {
 	Server   *apiserver.Server
 	Workload *Workload
 	Mirror   *mirror.Mirror
 	// Began is when the mirror was started.
 	Began time.Time
-	// Trouble is nil without faults.
-	Trouble    *Trouble
-	Comparison *Comparison
+	// FaultyConnection is nil without faults.
+	FaultyConnection *FaultyConnection
+	Comparison       *Comparison
 
-	rest, end context.CancelFunc
-	living    sync.WaitGroup
+	stopWorkload, stopMirror context.CancelFunc
+	running                  sync.WaitGroup
 }
 
 const (
 	// bookmarks come often, so that a quiet copy is seen to be fresh.
 	bookmarks = 5 * time.Second
-	// silence is short, so that the audience of a demonstration sees a frozen
-	// connection replaced.
+	// silence is short, so that a viewer sees a frozen connection replaced.
 	silence = 4 * bookmarks
 )
 
-// Open puts everything up. Until it has, ctx ends it; later only Close does.
-func Open(ctx context.Context, options StageOptions) (_ *Stage, err error) {
-	s := &Stage{}
+// Open starts everything. ctx cancels the start; after that only Close ends the
+// session.
+func Open(ctx context.Context, options SessionOptions) (_ *Session, err error) {
+	s := &Session{}
 	options.Logger = cmp.Or(options.Logger, slog.Default())
 	defer func() {
 		if err != nil {
 			s.Close()
 		}
 	}()
-	// Other users of this machine have no part in it.
+	// The token keeps out other users of this machine.
 	serving := apiserver.Options{Address: options.Address, TLS: options.Faults, Tokens: []string{rand.Text()}, BookmarkInterval: bookmarks}
 	if s.Server, err = apiserver.Start(serving); err != nil {
 		return nil, err
@@ -73,15 +73,15 @@ func Open(ctx context.Context, options StageOptions) (_ *Stage, err error) {
 	if s.Workload, err = Build(ctx, target, options.Config); err != nil {
 		return nil, err
 	}
-	if err = s.reflect(ctx, options); err != nil {
+	if err = s.mirrorServer(ctx, options); err != nil {
 		return nil, err
 	}
-	s.live(options.Logger)
+	s.runWorkload(options.Logger)
 	return s, nil
 }
 
-// reflect starts the mirror.
-func (s *Stage) reflect(ctx context.Context, options StageOptions) error {
+// mirrorServer starts the mirror.
+func (s *Session) mirrorServer(ctx context.Context, options SessionOptions) error {
 	good := s.Server.Config()
 	catalog, err := mirror.Discover(ctx, good)
 	if err != nil {
@@ -97,8 +97,8 @@ func (s *Stage) reflect(ctx context.Context, options StageOptions) error {
 	}
 	way := good
 	if options.Faults {
-		s.Trouble = NewTrouble(options.FaultSeed)
-		if way, err = s.Trouble.Config(good, s.initialWatch(options)); err != nil {
+		s.FaultyConnection = NewFaultyConnection(options.FaultSeed)
+		if way, err = s.FaultyConnection.Config(good, s.initialWatch(options)); err != nil {
 			return err
 		}
 	}
@@ -110,11 +110,11 @@ func (s *Stage) reflect(ctx context.Context, options StageOptions) error {
 }
 
 // initialWatch leaves time for a large collection to arrive.
-func (s *Stage) initialWatch(options StageOptions) time.Duration {
+func (s *Session) initialWatch(options SessionOptions) time.Duration {
 	return 15*time.Second + time.Duration(options.Pods)*2*time.Millisecond
 }
 
-func (s *Stage) startMirror(ctx context.Context, way *rest.Config, resources []mirror.Resource, options StageOptions) (err error) {
+func (s *Session) startMirror(ctx context.Context, way *rest.Config, resources []mirror.Resource, options SessionOptions) (err error) {
 	running, end := context.WithCancel(context.WithoutCancel(ctx))
 	s.Began = time.Now()
 	s.Mirror, err = mirror.Start(running, way, resources, mirror.Options{
@@ -125,38 +125,38 @@ func (s *Stage) startMirror(ctx context.Context, way *rest.Config, resources []m
 		end()
 		return err
 	}
-	s.end = end
+	s.stopMirror = end
 	return nil
 }
 
-// live lets the workload run, and heed others.
-func (s *Stage) live(logger *slog.Logger) {
+// runWorkload runs the workload, and makes it react to other users.
+func (s *Session) runWorkload(logger *slog.Logger) {
 	ctx, cancel := context.WithCancel(context.Background())
-	s.rest = cancel
-	s.living.Go(func() { s.Workload.Run(ctx) })
-	s.living.Go(func() {
-		if err := s.Workload.Heed(ctx, s.Server.Config()); err != nil && !errors.Is(err, context.Canceled) {
+	s.stopWorkload = cancel
+	s.running.Go(func() { s.Workload.Run(ctx) })
+	s.running.Go(func() {
+		if err := s.Workload.WatchOthers(ctx, s.Server.Config()); err != nil && !errors.Is(err, context.Canceled) {
 			logger.Warn("the demonstration does not see what others do to its cluster", "error", err)
 		}
 	})
 }
 
-// Rest ends the activity on the server, and all faults. The mirror keeps running.
-func (s *Stage) Rest() {
-	if s.rest != nil {
-		s.rest()
+// StopWorkload stops all writes and all faults. The mirror keeps running.
+func (s *Session) StopWorkload() {
+	if s.stopWorkload != nil {
+		s.stopWorkload()
 	}
-	s.living.Wait()
-	if s.Trouble != nil {
-		s.Trouble.End()
+	s.running.Wait()
+	if s.FaultyConnection != nil {
+		s.FaultyConnection.End()
 	}
 }
 
-// Close ends everything, and returns when nothing is left.
-func (s *Stage) Close() {
-	s.Rest()
-	if s.end != nil {
-		s.end()
+// Close stops everything, and waits for the end of all goroutines.
+func (s *Session) Close() {
+	s.StopWorkload()
+	if s.stopMirror != nil {
+		s.stopMirror()
 		<-s.Mirror.Done()
 	}
 	if s.Server != nil {

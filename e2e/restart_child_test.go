@@ -24,15 +24,15 @@ import (
 	"github.com/tarnproject/tarn/sqlite/ondisk"
 )
 
-// lifeVariable has this program be a process with copies on disk, and not a test:
-// one that can be killed as processes are, with nothing said or written.
-const lifeVariable = "TARN_E2E_LIFE"
+// childVariable makes this program a process with copies on disk instead of a test,
+// so that it can be killed at any moment.
+const childVariable = "TARN_E2E_CHILD"
 
-// life is the input of such a process.
-type life struct{ Kubeconfig, Dir string }
+// childInput is the input of such a process.
+type childInput struct{ Kubeconfig, Dir string }
 
-// report is how a copy stands. A process prints those of all, by their names, for
-// each line that it reads.
+// report is the state of a copy. The process prints the reports of all copies, by
+// name, for each line that it reads.
 type report struct {
 	Synced bool
 	// Disk is the version that is on disk.
@@ -47,8 +47,8 @@ type report struct {
 	Health string
 }
 
-// lastingKinds are the ways to keep a copy beyond the process.
-var lastingKinds = map[string]func(context.Context, *rest.Config, *sqlite.DB) (live, error){
+// durableKinds are the ways to keep a copy on disk.
+var durableKinds = map[string]func(context.Context, *rest.Config, *sqlite.DB) (live, error){
 	"replica": func(ctx context.Context, config *rest.Config, db *sqlite.DB) (live, error) {
 		r, err := kube.Reflect[*corev1.Pod](ctx, config, kube.Namespace(namespace), ondisk.In[*corev1.Pod](db, ondisk.Name("pods_of_replica")))
 		return typed{r}, err
@@ -65,9 +65,9 @@ var lastingKinds = map[string]func(context.Context, *rest.Config, *sqlite.DB) (l
 	},
 }
 
-// runLife keeps copies until the test ends it or kills it.
-func runLife(told string, in io.Reader, out io.Writer) error {
-	var l life
+// runChild keeps copies until the test ends it or kills it.
+func runChild(told string, in io.Reader, out io.Writer) error {
+	var l childInput
 	if err := json.Unmarshal([]byte(told), &l); err != nil {
 		return err
 	}
@@ -79,9 +79,9 @@ func runLife(told string, in io.Reader, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	copies := map[string]*lasting{}
-	for name, start := range lastingKinds {
-		c := &lasting{mirror: newMirror(), open: make(chan struct{})}
+	copies := map[string]*durableCopy{}
+	for name, start := range durableKinds {
+		c := &durableCopy{mirror: newMirror(), open: make(chan struct{})}
 		if c.live, err = start(context.Background(), c.recorded(config), db); err != nil {
 			return err
 		}
@@ -101,29 +101,29 @@ func runLife(told string, in io.Reader, out io.Writer) error {
 			return err
 		}
 	}
-	return errors.New("nobody asks any more")
+	return errors.New("the test has closed its end of the pipe")
 }
 
-// lasting is a copy that is kept on disk.
-type lasting struct {
+// durableCopy is a copy that is kept on disk.
+type durableCopy struct {
 	live   live
 	mirror *mirror
-	// open is closed when requests may be made: else what comes from disk could have
-	// changed before the handler is there.
+	// open is closed when requests may be sent. Otherwise the content from disk could
+	// change before the handler is added.
 	open chan struct{}
 
 	mu    sync.Mutex
 	asked []string
 }
 
-func (l *lasting) report() report {
+func (l *durableCopy) report() report {
 	h := l.live.replica().Health()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return report{
 		Synced: l.live.hasSynced(), Disk: h.Disk.Version, Health: h.String(),
-		Store: states(l.live.contents()), Handler: states(l.mirror.picture()),
-		Steps: l.mirror.lives(), Complaints: l.mirror.complaints(), Asked: append([]string(nil), l.asked...),
+		Store: states(l.live.contents()), Handler: states(l.mirror.objectsSeen()),
+		Steps: l.mirror.allSteps(), Complaints: l.mirror.complaints(), Asked: append([]string(nil), l.asked...),
 	}
 }
 
@@ -140,18 +140,18 @@ func states(objects map[string]metav1.Object) map[string]string {
 	return all
 }
 
-func (l *lasting) recorded(config *rest.Config) *rest.Config {
+func (l *durableCopy) recorded(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return lastingRecorder{l, next} })
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return durableRecorder{l, next} })
 	return config
 }
 
-type lastingRecorder struct {
-	*lasting
+type durableRecorder struct {
+	*durableCopy
 	next http.RoundTripper
 }
 
-func (r lastingRecorder) RoundTrip(request *http.Request) (*http.Response, error) {
+func (r durableRecorder) RoundTrip(request *http.Request) (*http.Response, error) {
 	select {
 	case <-r.open:
 	case <-request.Context().Done():
@@ -163,7 +163,7 @@ func (r lastingRecorder) RoundTrip(request *http.Request) (*http.Response, error
 	return r.next.RoundTrip(request)
 }
 
-func (l *lasting) note(what string) {
+func (l *durableCopy) note(what string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if n := len(l.asked); n == 0 || l.asked[n-1] != what {

@@ -15,14 +15,14 @@ import (
 	"github.com/tarnproject/tarn/kube"
 )
 
-// Heed lets the workload notice what others do to the cluster, somebody with
-// kubectl above all: a Deployment that is scaled, given another image, deleted or
-// new, a pod or a namespace that is deleted. It returns when ctx has ended and
-// nothing is left behind.
+// WatchOthers makes the workload react to changes by other users, such as somebody
+// with kubectl: a Deployment that is created, scaled, deleted or given another
+// image, and a deleted pod or namespace. It returns after ctx has ended and all
+// its goroutines have.
 //
-// It follows the server beside the simulation, which is why a seed tells the
-// whole story only while nobody interferes.
-func (w *Workload) Heed(ctx context.Context, cfg *rest.Config) error {
+// These changes are not part of the simulation: a seed reproduces a run only while
+// no other user writes.
+func (w *Workload) WatchOthers(ctx context.Context, cfg *rest.Config) error {
 	var following sync.WaitGroup
 	defer following.Wait()
 	ctx, cancel := context.WithCancel(ctx)
@@ -33,27 +33,27 @@ func (w *Workload) Heed(ctx context.Context, cfg *rest.Config) error {
 	if err != nil {
 		return err
 	}
-	follow(ctx, &following, deployments, w, w.heedDeployment)
+	follow(ctx, &following, deployments, w, w.onDeployment)
 	pods, err := kube.ReflectMetadata(ctx, cfg, corev1.SchemeGroupVersion.WithResource("pods"), quiet)
 	if err != nil {
 		return err
 	}
-	follow(ctx, &following, pods, w, w.heedPod)
+	follow(ctx, &following, pods, w, w.onPod)
 	namespaces, err := kube.ReflectMetadata(ctx, cfg, corev1.SchemeGroupVersion.WithResource("namespaces"), quiet)
 	if err != nil {
 		return err
 	}
-	follow(ctx, &following, namespaces, w, w.heedNamespace)
+	follow(ctx, &following, namespaces, w, w.onNamespace)
 	<-ctx.Done()
 	return nil
 }
 
-// follow hands changes over to the goroutine of the workload.
-func follow[T any](ctx context.Context, following *sync.WaitGroup, replica *tarn.Replica[T], w *Workload, heed func(tarn.Change[T])) {
+// follow passes changes to the goroutine of the workload.
+func follow[T any](ctx context.Context, following *sync.WaitGroup, replica *tarn.Replica[T], w *Workload, handle func(tarn.Change[T])) {
 	following.Go(func() {
 		for change := range replica.Changes(ctx) {
 			select {
-			case w.visitors <- func() { heed(change) }:
+			case w.external <- func() { handle(change) }:
 			case <-ctx.Done():
 			}
 		}
@@ -61,42 +61,42 @@ func follow[T any](ctx context.Context, following *sync.WaitGroup, replica *tarn
 	})
 }
 
-// heedDeployment takes over what somebody else wrote. That it was somebody else
-// is known by the generation: the server counts each change of a spec, and so
-// does the app for its own.
-func (w *Workload) heedDeployment(change tarn.Change[*appsv1.Deployment]) {
+// onDeployment applies what another user wrote. It recognizes that by the
+// generation: the server counts every change of a spec, and the app counts its own.
+func (w *Workload) onDeployment(change tarn.Change[*appsv1.Deployment]) {
 	seen := change.Object
 	a := w.find(seen)
 	switch {
 	case change.Type == tarn.Delete || seen.DeletionTimestamp != nil:
 		if a != nil && a.deployment.UID == seen.UID {
-			a.retire()
+			a.markDeleted()
 		}
-	case !sensible(seen):
+	case !valid(seen):
 	case a == nil:
 		w.adopt(seen)
 	case a.deployment.UID == seen.UID && seen.Generation > a.generation:
-		a.take(seen)
+		a.applySpec(seen)
 	}
 }
 
-// sensible is what a real server would have taken; this one looks at no specs.
-func sensible(seen *appsv1.Deployment) bool {
+// valid checks what a real server would check; the embedded one does not validate
+// specs.
+func valid(seen *appsv1.Deployment) bool {
 	spec := seen.Spec
 	return spec.Replicas != nil && *spec.Replicas >= 0 && spec.Selector != nil && len(spec.Template.Spec.Containers) > 0
 }
 
 func (w *Workload) find(seen *appsv1.Deployment) *app {
 	for _, a := range w.apps {
-		if !a.retired && a.namespace == seen.Namespace && a.name == seen.Name {
+		if !a.deleted && a.namespace == seen.Namespace && a.name == seen.Name {
 			return a
 		}
 	}
 	return nil
 }
 
-// take follows another spec.
-func (a *app) take(seen *appsv1.Deployment) {
+// applySpec applies a spec that another user wrote.
+func (a *app) applySpec(seen *appsv1.Deployment) {
 	a.generation = seen.Generation
 	before, status := a.deployment, a.deployment.Status
 	a.deployment = seen.DeepCopy()
@@ -104,30 +104,31 @@ func (a *app) take(seen *appsv1.Deployment) {
 	if equality.Semantic.DeepEqual(before.Spec, seen.Spec) {
 		return
 	}
-	a.usual = max(1, *seen.Spec.Replicas)
+	a.usualReplicas = max(1, *seen.Spec.Replicas)
 	if !equality.Semantic.DeepEqual(before.Spec.Template, seen.Spec.Template) {
-		a.renew()
+		a.newRevision()
 	}
-	a.wake()
+	a.enqueue()
 }
 
-// adopt looks after a Deployment that somebody made.
+// adopt manages a Deployment that another user created.
 func (w *Workload) adopt(seen *appsv1.Deployment) {
 	a := &app{
 		w: w, identity: identity{namespace: seen.Namespace, name: seen.Name}, deployment: seen.DeepCopy(),
-		usual: max(1, *seen.Spec.Replicas), generation: seen.Generation, release: [3]int{1, 0, 0},
+		usualReplicas: max(1, *seen.Spec.Replicas), generation: seen.Generation, release: [3]int{1, 0, 0},
 	}
 	w.apps = append(w.apps, a)
-	a.renew()
+	a.newRevision()
 }
 
-// retire lets everything go that a Deployment had, as the garbage collector does.
-func (a *app) retire() {
-	a.retired = true
-	a.wake()
+// markDeleted removes everything that a deleted Deployment owned, as the garbage
+// collector does.
+func (a *app) markDeleted() {
+	a.deleted = true
+	a.enqueue()
 }
 
-func (w *Workload) heedPod(change tarn.Change[*metav1.PartialObjectMetadata]) {
+func (w *Workload) onPod(change tarn.Change[*metav1.PartialObjectMetadata]) {
 	seen := change.Object
 	if change.Type != tarn.Delete && seen.DeletionTimestamp == nil {
 		return
@@ -140,10 +141,10 @@ func (w *Workload) heedPod(change tarn.Change[*metav1.PartialObjectMetadata]) {
 				}
 				switch {
 				case change.Type == tarn.Delete:
-					p.forget()
-				case !p.leaving:
-					p.leave()
-					a.wake()
+					p.untrack()
+				case !p.terminating:
+					p.terminate()
+					a.enqueue()
 				}
 				return
 			}
@@ -151,14 +152,14 @@ func (w *Workload) heedPod(change tarn.Change[*metav1.PartialObjectMetadata]) {
 	}
 }
 
-// heedNamespace writes nothing any more to a namespace that goes.
-func (w *Workload) heedNamespace(change tarn.Change[*metav1.PartialObjectMetadata]) {
+// onNamespace stops writing to a namespace that is being deleted.
+func (w *Workload) onNamespace(change tarn.Change[*metav1.PartialObjectMetadata]) {
 	name := change.Object.Name
 	if change.Type != tarn.Delete && change.Object.DeletionTimestamp == nil {
-		delete(w.closed, name)
+		delete(w.terminating, name)
 		return
 	}
-	w.closed[name] = true
+	w.terminating[name] = true
 	kept := w.databases[:0]
 	for _, d := range w.databases {
 		if d.object.GetNamespace() != name {

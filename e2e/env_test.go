@@ -14,12 +14,12 @@ import (
 // namespace is where the scenarios' pods are.
 const namespace = "stage"
 
-// promptly is how soon a copy must be right when nothing is in its way. It is a
-// matter of milliseconds, but the machine may be a small one.
+// promptly is how soon a copy must be right if nothing fails. It takes
+// milliseconds, but the machine may be small.
 const promptly = 30 * time.Second
 
-// stage is a server with pods, and copies of them of every kind.
-type stage struct {
+// testEnv is a server with pods, and a copy of them of every kind.
+type testEnv struct {
 	*testing.T
 	on       string // the name of the server
 	server   Server
@@ -34,7 +34,7 @@ type stage struct {
 	mayExpire bool
 }
 
-// servers are what a stage can stand on.
+// servers are those that tests run on.
 var servers = []struct {
 	name  string
 	start func(*testing.T) Server
@@ -48,7 +48,7 @@ const embeddedServer, realServer = "embedded", "real"
 // onEach runs a test on each server. With -short it is only the embedded one,
 // which needs no programs and little of the machine: then tests run side by side,
 // since most of their time is spent waiting.
-func onEach(t *testing.T, pods int, test func(*stage)) {
+func onEach(t *testing.T, pods int, test func(*testEnv)) {
 	t.Helper()
 	if testing.Short() {
 		t.Parallel()
@@ -58,17 +58,17 @@ func onEach(t *testing.T, pods int, test func(*stage)) {
 			if server.name == realServer && testing.Short() {
 				t.Skip("the real server is left out with -short")
 			}
-			s := newStage(t, server.start, pods)
+			s := newTestEnv(t, server.start, pods)
 			s.on = server.name
 			test(s)
 		})
 	}
 }
 
-// newStage brings a server up with some pods that run. Everything is gone at the
+// newTestEnv brings a server up with some pods that run. Everything is gone at the
 // end of the test, goroutines included; of tests that run side by side, at the end
 // of all.
-func newStage(t *testing.T, start func(*testing.T) Server, pods int) *stage {
+func newTestEnv(t *testing.T, start func(*testing.T) Server, pods int) *testEnv {
 	t.Helper()
 	if !testing.Short() {
 		t.Cleanup(func() { goleak.VerifyNone(t) })
@@ -78,11 +78,11 @@ func newStage(t *testing.T, start func(*testing.T) Server, pods int) *stage {
 	if pods > 0 {
 		server.Pods(namespace, pods)
 	}
-	return &stage{T: t, server: server, proxy: server.Proxy()}
+	return &testEnv{T: t, server: server, proxy: server.Proxy()}
 }
 
 // start starts copies, which will be compared with the truth.
-func (s *stage) start(kinds []kind, config *rest.Config, truth truth) {
+func (s *testEnv) start(kinds []kind, config *rest.Config, truth truth) {
 	s.Helper()
 	s.truth = truth
 	for _, k := range kinds {
@@ -91,7 +91,7 @@ func (s *stage) start(kinds []kind, config *rest.Config, truth truth) {
 }
 
 // waitSynced waits until all copies have their first state.
-func (s *stage) waitSynced() {
+func (s *testEnv) waitSynced() {
 	s.Helper()
 	for _, subject := range s.subjects {
 		subject.waitSynced(s.T, time.Minute)
@@ -99,35 +99,35 @@ func (s *stage) waitSynced() {
 }
 
 // startPods starts copies of all pods of the namespace, of every kind.
-func (s *stage) startPods(config *rest.Config) {
+func (s *testEnv) startPods(config *rest.Config) {
 	s.Helper()
 	all := selection{namespace: namespace}
 	s.start(podKinds(all), config, truthOfPods(s.server.Admin(), all))
 }
 
 // watchPods starts copies of all pods, straight from the server.
-func (s *stage) watchPods() {
+func (s *testEnv) watchPods() {
 	s.Helper()
 	s.startPods(s.server.Config(AdminToken))
 	s.waitSynced()
 }
 
 // watchPodsByProxy starts copies of all pods, whose connections can be harmed.
-func (s *stage) watchPodsByProxy() {
+func (s *testEnv) watchPodsByProxy() {
 	s.Helper()
 	s.startPods(s.proxy.Through(s.server.Config(AdminToken)))
 	s.waitSynced()
 }
 
 // settle ends a churn and waits until the controllers have nothing left to do.
-func (s *stage) settle(churn *Churn) {
+func (s *testEnv) settle(churn *Churn) {
 	s.Helper()
 	churn.Stop()
 	s.server.Settle(namespace)
 }
 
 // ours returns the copies that have a Health.
-func (s *stage) ours() []*subject {
+func (s *testEnv) ours() []*subject {
 	var found []*subject
 	for _, subject := range s.subjects {
 		if subject.ours {
@@ -140,7 +140,7 @@ func (s *stage) ours() []*subject {
 // converge checks that every copy comes to equal a fresh consistent list, whole
 // objects compared, and its handler's picture too; that no step broke the order;
 // and that Health of ours says so.
-func (s *stage) converge(within time.Duration) {
+func (s *testEnv) converge(within time.Duration) {
 	s.Helper()
 	for _, subject := range s.subjects {
 		s.convergeOne(subject, within)
@@ -149,7 +149,7 @@ func (s *stage) converge(within time.Duration) {
 
 // convergeOurs is converge for cases where client-go is known to fail, with the
 // reason; its state once ours are right is only logged.
-func (s *stage) convergeOurs(within time.Duration, why string) {
+func (s *testEnv) convergeOurs(within time.Duration, why string) {
 	s.Helper()
 	s.peersLost = true
 	for _, subject := range s.ours() {
@@ -167,22 +167,22 @@ func (s *stage) convergeOurs(within time.Duration, why string) {
 	}
 }
 
-func (s *stage) convergeOne(subject *subject, within time.Duration) {
+func (s *testEnv) convergeOne(subject *subject, within time.Duration) {
 	s.Helper()
 	began := time.Now()
 	if err := eventually(s.T, within, func() error { return s.compare(subject) }); err != nil {
 		s.Errorf("%s: %v", subject.name, err)
 	}
-	s.Logf("%s: right after %v; its handler was told of %v", subject.name, time.Since(began).Round(time.Millisecond), subject.mirror)
+	s.Logf("%s: right after %v; its handler got %v", subject.name, time.Since(began).Round(time.Millisecond), subject.mirror)
 	for _, complaint := range subject.mirror.complaints() {
-		s.Errorf("%s: its handler was told: %s", subject.name, complaint)
+		s.Errorf("%s: its handler got: %s", subject.name, complaint)
 	}
 	if subject.ours {
 		subject.healthBecomes(s.T, within, "it follows its source", following)
 	}
 }
 
-func (s *stage) compare(subject *subject) error {
+func (s *testEnv) compare(subject *subject) error {
 	ctx, cancel := context.WithTimeout(s.Context(), 30*time.Second)
 	defer cancel()
 	want, err := s.truth(ctx)
@@ -199,8 +199,8 @@ func (s *stage) compare(subject *subject) error {
 	return nil
 }
 
-// insist retries until there is no error, or fails the test.
-func (s *stage) insist(within time.Duration, try func(context.Context) error) {
+// retry retries until there is no error, or fails the test.
+func (s *testEnv) retry(within time.Duration, try func(context.Context) error) {
 	s.Helper()
 	err := eventually(s.T, within, func() error {
 		ctx, cancel := context.WithTimeout(s.Context(), 10*time.Second)
@@ -208,6 +208,6 @@ func (s *stage) insist(within time.Duration, try func(context.Context) error) {
 		return try(ctx)
 	})
 	if err != nil {
-		s.Fatalf("not so after %v: %v", within, err)
+		s.Fatalf("still failing after %v: %v", within, err)
 	}
 }

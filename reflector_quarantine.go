@@ -58,7 +58,9 @@ func (q *quarantine) put(bad BadObject, taken bool, now time.Time) (BadObject, b
 	}
 	kept := bad
 	kept.Err = withoutStack(bad.Err)
+	// Both may be pieces of the text of an object.
 	kept.Key = Key(strings.Clone(string(bad.Key)))
+	kept.Version = Version(strings.Clone(string(bad.Version)))
 	q.set(badEntry{kept, taken})
 	return bad, !known || before.Err.Error() != kept.Err.Error()
 }

@@ -49,4 +49,5 @@ var scenarios = []scenario{
 	stalled(),
 	relist("relist", true),
 	relist("relist-paged", false),
+	relistServer(),
 }

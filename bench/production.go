@@ -33,8 +33,7 @@ var productionRace = race{
 // address is where a replay server is. Control and plain clients use URL; if the server
 // was asked for TLS, Secure is the address for clients and CA its authority.
 type address struct {
-	URL, Secure string
-	CA          []byte
+	URL, Secure, CA string
 }
 
 // config is how a contender reaches the server.
@@ -42,18 +41,18 @@ func (a address) config() *rest.Config {
 	if a.Secure == "" {
 		return &rest.Config{Host: a.URL}
 	}
-	return &rest.Config{Host: a.Secure, TLSClientConfig: rest.TLSClientConfig{CAData: a.CA}}
+	return &rest.Config{Host: a.Secure, TLSClientConfig: rest.TLSClientConfig{CAData: []byte(a.CA)}}
 }
 
 // serveSecure serves by TLS and HTTP/2 until the returned server is closed.
-func serveSecure(handler http.Handler) (server *http.Server, url string, ca []byte, err error) {
+func serveSecure(handler http.Handler) (server *http.Server, url, ca string, err error) {
 	certificate, ca, err := selfSigned()
 	if err != nil {
-		return nil, "", nil, fmt.Errorf("make a certificate: %w", err)
+		return nil, "", "", fmt.Errorf("make a certificate: %w", err)
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return nil, "", nil, err
+		return nil, "", "", err
 	}
 	server = &http.Server{Handler: handler, TLSConfig: &tls.Config{Certificates: []tls.Certificate{certificate}}}
 	go server.ServeTLS(listener, "", "")
@@ -61,10 +60,10 @@ func serveSecure(handler http.Handler) (server *http.Server, url string, ca []by
 }
 
 // selfSigned makes a certificate for this machine that is its own authority.
-func selfSigned() (tls.Certificate, []byte, error) {
+func selfSigned() (tls.Certificate, string, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return tls.Certificate{}, nil, err
+		return tls.Certificate{}, "", err
 	}
 	now := time.Now()
 	template := &x509.Certificate{
@@ -74,7 +73,7 @@ func selfSigned() (tls.Certificate, []byte, error) {
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
-		return tls.Certificate{}, nil, err
+		return tls.Certificate{}, "", err
 	}
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), nil
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})), nil
 }

@@ -49,7 +49,7 @@ func (s *silentWatches) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	if r.URL.Query().Get("watch") == "" {
 		s.lists <- struct{}{}
-		return s.next.RoundTrip(r)
+		return s.next.RoundTrip(unpaged(r))
 	}
 	s.watches <- struct{}{}
 	return &http.Response{
@@ -57,6 +57,20 @@ func (s *silentWatches) RoundTrip(r *http.Request) (*http.Response, error) {
 		Header: http.Header{"Content-Type": {"application/vnd.kubernetes.protobuf;stream=watch"}},
 		Body:   io.NopCloser(&silence{r.Context(), s.over}),
 	}, nil
+}
+
+// unpaged is the request as a kube-apiserver with a watch cache takes it: at a version,
+// or at any, it answers from memory and ignores the limit. A client that got pages at
+// first would ask for pages later too.
+func unpaged(r *http.Request) *http.Request {
+	q := r.URL.Query()
+	if q.Get("resourceVersion") == "" {
+		return r
+	}
+	q.Del("limit")
+	r = r.Clone(r.Context())
+	r.URL.RawQuery = q.Encode()
+	return r
 }
 
 // silence is the body of a watch.
@@ -136,6 +150,11 @@ func (s *silentWatches) relist(ctx context.Context, asked func()) error {
 	for len(s.watches) > 0 {
 		<-s.watches
 	}
-	_, err := receive(ctx, s.watches, "the watch after the relist")
-	return err
+	if _, err := receive(ctx, s.watches, "the watch after the relist"); err != nil {
+		return err
+	}
+	if more := len(s.lists); more > 0 {
+		return fmt.Errorf("the relist took %d requests, and is to be one list without pages", more+1)
+	}
+	return nil
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/tarnproject/tarn/internal/adapter"
 )
 
-// A ReplicaAdapter changes a replica before it runs. It is for package cache, whose
-// informers get their transform, their resync period and their sinks after they were
-// made; see [adapter.Key].
+// A ReplicaAdapter changes a replica before it runs, and reads a part of its Health. It is
+// for package cache, whose informers get their transform, their resync period and their
+// sinks after they were made; see [adapter.Key].
 type ReplicaAdapter[T any] struct{ replica *Replica[T] }
 
 // AdaptReplica returns the adapter of a replica.
@@ -43,6 +43,12 @@ func (a ReplicaAdapter[T]) Configure(change func(*Options[T])) error {
 	}
 	r.fanout.setSinks(opts.Sinks)
 	return nil
+}
+
+// Status returns State and Version of [Replica.Health] for a replica of one source. It
+// costs next to nothing: clients poll an informer for them.
+func (a ReplicaAdapter[T]) Status() (State, Version) {
+	return a.replica.sections[0].reflector.monitor.status()
 }
 
 // A ReflectorAdapter runs a reflector step by step. It is for package cache, whose

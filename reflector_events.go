@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 )
 
 // changeBuilder turns the events of one watch into changes of the store.
@@ -259,8 +258,12 @@ func (d *changeBuilder[T]) clearWritten(err error) {
 		return
 	}
 	some, _ := errors.AsType[ObjectErrors](err)
+	failed := make(map[Key]struct{}, len(some))
+	for _, b := range some {
+		failed[b.Key] = struct{}{}
+	}
 	for _, c := range d.changes {
-		if !slices.ContainsFunc(some, func(b BadObject) bool { return b.Key == c.Key }) {
+		if _, bad := failed[c.Key]; !bad {
 			d.r.clearBad(Meta{Key: c.Key, Version: c.Version}, true)
 		}
 	}

@@ -93,7 +93,7 @@ func (r *Reflector[T]) listAt(ctx context.Context, at Version) (*Pass[T], bool, 
 	q := ListQuery{AtLeast: at, Limit: r.pageSize(at), Afresh: r.next.afresh, Held: r.held()}
 	paged := false
 	for {
-		page, err := r.listPage(ctx, q)
+		page, err := r.listPage(ctx, q, pass.state)
 		if err != nil {
 			if q.Continue != "" && ReasonOf(err) == ReasonExpired {
 				pass.state, pass.version = r.newRelisting(), ""
@@ -106,9 +106,6 @@ func (r *Reflector[T]) listAt(ctx context.Context, at Version) (*Pass[T], bool, 
 			return nil, paged, fmt.Errorf("%w: a page has no version, and the one before had", ErrNoList)
 		}
 		pass.version = page.Version
-		for _, object := range page.Items {
-			pass.state.put(ctx, object)
-		}
 		for _, b := range page.Bad {
 			pass.state.bad(ctx, b)
 		}
@@ -120,13 +117,23 @@ func (r *Reflector[T]) listAt(ctx context.Context, at Version) (*Pass[T], bool, 
 	}
 }
 
-func (r *Reflector[T]) listPage(ctx context.Context, q ListQuery) (Page[T], error) {
-	page, err := r.list(ctx, q, r.opts.ListTimeout)
+// listPage reads a page into a state. The items of a [ListStreamer] are compared with the
+// store while they arrive; if the page turns out to be no list, the state is useless.
+func (r *Reflector[T]) listPage(ctx context.Context, q ListQuery, into *relisting[T]) (Page[T], error) {
+	take := func(items []T) {
+		for _, object := range items {
+			into.put(ctx, object)
+		}
+	}
+	page, err := r.listWithin(ctx, r.opts.ListTimeout, func(ctx context.Context) (Page[T], error) {
+		return StreamList(ctx, r.source, q, take)
+	})
 	if err != nil {
 		return page, err
 	}
 	if page.Version == "" && r.traits.versioned {
 		return page, fmt.Errorf("%w: it has no version, and earlier ones had; the copy stays unchanged", ErrNoList)
 	}
+	take(page.Items)
 	return page, nil
 }

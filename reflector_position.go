@@ -14,19 +14,3 @@ func (r *Reflector[T]) at(v Version) Position {
 func (r *Reflector[T]) newEpoch() {
 	r.epoch = r.opts.Clock.Now().UTC().Format(time.RFC3339Nano)
 }
-
-// incomplete reports whether the store lacks the current state of an object. An object
-// that the store took in part does not count: a list would not change that.
-func (q *quarantine) incomplete() bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.keyless > 0 {
-		return true
-	}
-	for _, b := range q.byKey {
-		if !b.taken {
-			return true
-		}
-	}
-	return false
-}

@@ -3,6 +3,10 @@ package tarn
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"math/rand/v2"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -89,5 +93,67 @@ func TestQuarantineKeepsNoStacks(t *testing.T) {
 	list, _ := q.list()
 	if want := "panic while describing the object: boom"; list[0].Err.Error() != want {
 		t.Errorf("held is %q, want %q", list[0].Err, want)
+	}
+}
+
+// What every write asks for, and what Health lists, must be the same as by a walk of all.
+func TestQuarantineKeepsCounts(t *testing.T) {
+	for seed := range uint64(20) {
+		var q quarantine
+		random := rand.New(rand.NewPCG(seed, 1))
+		for range 3000 {
+			key := Key(fmt.Sprintf("%04d", random.IntN(300)))
+			switch random.IntN(8) {
+			case 0, 1, 2, 3, 4:
+				q.put(BadObject{Key: key, Err: fmt.Errorf("bad in way %d", random.IntN(3))}, random.IntN(20) > 0, time.Unix(0, 0))
+			case 5, 6:
+				q.clear(Meta{Key: key}, random.IntN(2) > 0)
+			case 7:
+				if random.IntN(40) == 0 {
+					q.settle(func(key Key) verdict { return verdict(random.IntN(3)) }, 0)
+				}
+			}
+			missing := false
+			for _, b := range q.byKey {
+				missing = missing || !b.taken
+			}
+			if q.incomplete() != missing {
+				t.Fatalf("seed %d: incomplete is %v, a walk says %v", seed, q.incomplete(), missing)
+			}
+			keys := slices.Sorted(maps.Keys(q.byKey))
+			list, n := q.list()
+			if n != len(keys) || len(list) != min(n, maxBadListed) {
+				t.Fatalf("seed %d: %d listed, %d counted, of %d", seed, len(list), n, len(keys))
+			}
+			for i, b := range list {
+				if b.Key != keys[i] || b.Err != q.byKey[b.Key].Err {
+					t.Fatalf("seed %d: number %d of the list is %v, want %v", seed, i, b, q.byKey[keys[i]].BadObject)
+				}
+			}
+		}
+	}
+}
+
+// An index function can fail for every object. Health must not copy and sort them all.
+func TestQuarantineOfManyIsCheapToList(t *testing.T) {
+	bytesOf := func(n int) float64 {
+		var q quarantine
+		for i := range n {
+			q.put(BadObject{Key: Key(fmt.Sprintf("%08d", i)), Err: errors.New("bad")}, true, time.Unix(0, 0))
+		}
+		q.list()
+		const rounds = 20
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		for i := range rounds {
+			q.put(BadObject{Key: Key(fmt.Sprintf("%08d", n-i-1)), Err: errors.New("bad")}, true, time.Unix(0, 0))
+			q.list()
+		}
+		runtime.ReadMemStats(&after)
+		return float64(after.TotalAlloc-before.TotalAlloc) / rounds
+	}
+	few, many := bytesOf(200), bytesOf(50_000)
+	if many > 2*few {
+		t.Errorf("listing allocates %.0f bytes with 200 bad objects, %.0f with 50,000", few, many)
 	}
 }

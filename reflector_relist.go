@@ -3,6 +3,7 @@ package tarn
 import (
 	"context"
 	"errors"
+	"strings"
 )
 
 // errUnsureGone marks what a list left out while it held items without a name.
@@ -57,6 +58,15 @@ type heldObject[T any] struct {
 	present, readable bool
 }
 
+// keyFor returns key, which may be a piece of the text of a listed object, in a form that
+// does not keep that text in memory: it is that of the held object, if it is the same.
+func (h heldObject[T]) keyFor(key Key) Key {
+	if h.meta.Key == key {
+		return h.meta.Key
+	}
+	return Key(strings.Clone(string(key)))
+}
+
 // lookUp reads an object from the store, once for each item of a state.
 func (r *Reflector[T]) lookUp(key Key) (held heldObject[T]) {
 	if r.reader == nil {
@@ -86,7 +96,7 @@ func (l *relisting[T]) put(ctx context.Context, object T) {
 	}
 	held := l.r.lookUp(m.Key)
 	if l.confirms(held, m) {
-		l.keep(m.Key)
+		l.keep(held.keyFor(m.Key))
 		return
 	}
 	item, kept, err := l.r.convertAs(m, object)
@@ -98,7 +108,7 @@ func (l *relisting[T]) put(ctx context.Context, object T) {
 		held = l.r.lookUp(item.Key)
 	}
 	if l.r.same(held, item, kept) {
-		l.keep(item.Key)
+		l.keep(held.keyFor(item.Key))
 		return
 	}
 	delete(l.badKeys, item.Key)
@@ -171,9 +181,10 @@ func (l *relisting[T]) bad(ctx context.Context, bad BadObject) {
 		l.keyless++
 		return
 	}
-	l.drop(bad.Key)
-	l.at[bad.Key] = unchanged
-	l.badKeys[bad.Key] = struct{}{}
+	key := Key(strings.Clone(string(bad.Key)))
+	l.drop(key)
+	l.at[key] = unchanged
+	l.badKeys[key] = struct{}{}
 }
 
 // drop removes an item from items, leaving a hole.

@@ -15,9 +15,13 @@ var errNoAnswer = errors.New("no answer")
 
 // list asks the source for a page, for at most the given time.
 func (r *Reflector[T]) list(ctx context.Context, q ListQuery, limit time.Duration) (Page[T], error) {
+	return r.listWithin(ctx, limit, func(ctx context.Context) (Page[T], error) { return r.source.List(ctx, q) })
+}
+
+func (r *Reflector[T]) listWithin(ctx context.Context, limit time.Duration, list func(context.Context) (Page[T], error)) (Page[T], error) {
 	timer := newSilenceTimer(ctx, r.opts.Clock, limit)
 	defer timer.close()
-	page, err := r.source.List(timer.ctx, q)
+	page, err := list(timer.ctx)
 	if err != nil && timer.expired() {
 		return page, fmt.Errorf("%w to a list within %s", errNoAnswer, limit)
 	}

@@ -1,5 +1,7 @@
 package tarn
 
+import "strings"
+
 // tombstones records the latest deletes, so that a replayed event of a deleted object
 // does not create it again.
 //
@@ -21,7 +23,10 @@ func (t *tombstones) put(key Key, v Version) {
 	if known && v.OlderThan(last) {
 		return // a replay of an earlier delete
 	}
+	// Both may be pieces of the text of the deleted object.
+	v = Version(strings.Clone(string(v)))
 	if !known {
+		key = Key(strings.Clone(string(key)))
 		if len(t.ring) < maxTombstones {
 			t.ring = append(t.ring, key)
 		} else {

@@ -228,6 +228,13 @@ func (m *monitor) stopped() {
 	}
 }
 
+// status is the part of Health that callers ask for all the time.
+func (m *monitor) status() (State, Version) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.h.State, m.h.Version
+}
+
 func (m *monitor) health() Health {
 	m.mu.Lock()
 	now := m.clock.Now() // under the lock, so that it is not before LastContact

@@ -2,6 +2,7 @@ package tarn
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"iter"
 	"slices"
@@ -86,6 +87,10 @@ func (s Section[T]) owned() ownedSource[T] {
 }
 
 func (o ownedSource[T]) Unwrap() Source[T] { return o.Source }
+
+func (o ownedSource[T]) StreamList(ctx context.Context, q ListQuery, take func([]T)) (Page[T], error) {
+	return StreamList(ctx, o.Source, q, take)
+}
 
 func (o ownedSource[T]) Describe(object T) (Meta, error) {
 	m, err := o.Source.Describe(object)

@@ -42,6 +42,27 @@ type Source[T any] interface {
 	Describe(object T) (Meta, error)
 }
 
+// A ListStreamer is a source that hands over the items of a list while they arrive, so
+// that a list without pages is never in memory as a whole.
+//
+//   - StreamList is List, except that it gives items to take: some at a time, in their
+//     order, and only until it returns. Page.Items has those that it did not give.
+//   - After an error the items that it gave are part of no state.
+//
+// A source that wraps another one hands StreamList on by the function of that name.
+type ListStreamer[T any] interface {
+	Source[T]
+	StreamList(ctx context.Context, q ListQuery, take func(items []T)) (Page[T], error)
+}
+
+// StreamList calls source.StreamList, or List if the source is no [ListStreamer].
+func StreamList[T any](ctx context.Context, source Source[T], q ListQuery, take func(items []T)) (Page[T], error) {
+	if s, ok := source.(ListStreamer[T]); ok {
+		return s.StreamList(ctx, q, take)
+	}
+	return source.List(ctx, q)
+}
+
 // ListQuery asks for a collection, or for the next page of one.
 type ListQuery struct {
 	// AtLeast is the oldest acceptable state: [Any], [Latest] (a consistent

@@ -22,7 +22,8 @@ type task struct {
 	// Scenario and Contender are what to run. Scenario may be a race: then
 	// Server is where its pods are, and Profiles a folder for profiles, if any.
 	Scenario, Contender string
-	Server, Profiles    string
+	Server              address
+	Profiles            string
 	// Folder is where the contenders of a round keep files, Paced has updates come a
 	// thousand a second.
 	Folder string

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 
 	"github.com/tarnproject/tarn/bench/contender"
 	"github.com/tarnproject/tarn/bench/replay"
@@ -55,7 +54,7 @@ func measureCopy(ctx context.Context, name string, t task) (report.Result, error
 	if !ok {
 		return nil, fmt.Errorf("there is no contender %q", name)
 	}
-	control := replay.Control{URL: t.Server}
+	control := replay.Control{URL: t.Server.URL}
 	info, err := control.Info(ctx)
 	if err != nil {
 		return nil, err
@@ -64,7 +63,7 @@ func measureCopy(ctx context.Context, name string, t task) (report.Result, error
 	o := newObserver()
 
 	m.begin()
-	copied, err := c.Start(ctx, contender.Setup{Config: &rest.Config{Host: t.Server}, Changed: o.changed, Folder: t.Folder})
+	copied, err := c.Start(ctx, contender.Setup{Config: t.Server.config(), Changed: o.changed, Folder: t.Folder})
 	if err != nil {
 		return nil, fmt.Errorf("%s: start: %w", name, err)
 	}

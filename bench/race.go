@@ -27,6 +27,8 @@ type race struct {
 	targetSize int
 	// paced has updates come a thousand a second, and not as fast as they are taken.
 	paced bool
+	// production has the server reached by TLS and HTTP/2, with lists compressed.
+	production bool
 }
 
 // entry is a contender in a race; one may run twice under two names.

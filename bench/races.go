@@ -75,6 +75,7 @@ var races = []race{
 			within("tarn disk only first", map[string]float64{diskSize: 1.2}),
 		),
 	},
+	productionRace,
 	{
 		name: "metadata", pods: podset.ReplicaSets, extra: true,
 		doc:     "The metadata of the same pods, in protobuf.",

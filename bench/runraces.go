@@ -60,14 +60,14 @@ func (p *parent) rounds(n int) int { return min(p.count, max(1, p.count*10_000/m
 // hold has the entries run in turn, round by round, against one server.
 func (p *parent) hold(ctx context.Context, r race, n int) (*report.Race, error) {
 	fmt.Fprintf(p.progress, "%s: preparing the server\n", r.name)
-	url, stop, err := startServer(ctx, replay.Config{
-		Data: p.data, Kind: r.pods, Pods: n, Updates: p.updates / r.updateDivisor(), Formats: r.formats(), Gzip: p.gzip,
+	at, stop, err := startServer(ctx, replay.Config{
+		Data: p.data, Kind: r.pods, Pods: n, Updates: p.updates / r.updateDivisor(), Formats: r.formats(), Gzip: p.gzip || r.production, TLS: r.production,
 	})
 	if err != nil {
 		return nil, err
 	}
 	defer stop()
-	info, err := replay.Control{URL: url}.Info(ctx)
+	info, err := replay.Control{URL: at.URL}.Info(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +93,7 @@ func (p *parent) hold(ctx context.Context, r race, n int) (*report.Race, error) 
 			if p.tooLarge(r, e, info.Pods) {
 				continue
 			}
-			t := task{Scenario: r.name, Contender: e.name, Server: url, Profiles: p.profiles, Folder: folder, Paced: r.paced}
+			t := task{Scenario: r.name, Contender: e.name, Server: at, Profiles: p.profiles, Folder: folder, Paced: r.paced}
 			if result, ok := p.child(ctx, t, round, rounds, e.made().Environment...); ok {
 				held.Entries[i].Rounds = append(held.Entries[i].Rounds, result)
 			}

@@ -61,4 +61,5 @@ var scenarios = []scenario{
 	stalled(),
 	relist("relist", true),
 	relist("relist-paged", false),
+	relistServer(),
 }

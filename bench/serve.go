@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,7 +15,7 @@ import (
 	"github.com/tarnproject/tarn/bench/replay"
 )
 
-// serve is the child that is a replay server. It says its address in one line on
+// serve is the child that is a replay server. It says its [address] in one line on
 // out when everything is encoded, and ends when in does: with its parent, however
 // that ends.
 func serve(c replay.Config, in io.Reader, out io.Writer) error {
@@ -27,7 +28,17 @@ func serve(c replay.Config, in io.Reader, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("replay server: %w", err)
 	}
-	fmt.Fprintf(out, "http://%s\n", listener.Addr())
+	at := address{URL: "http://" + listener.Addr().String()}
+	if c.TLS {
+		var secure *http.Server
+		if secure, at.Secure, at.CA, err = serveSecure(server); err != nil {
+			return fmt.Errorf("replay server: %w", err)
+		}
+		defer secure.Close()
+	}
+	if err := json.NewEncoder(out).Encode(at); err != nil {
+		return fmt.Errorf("replay server: %w", err)
+	}
 	go func() {
 		io.Copy(io.Discard, in)
 		listener.Close()
@@ -40,33 +51,36 @@ func serve(c replay.Config, in io.Reader, out io.Writer) error {
 
 // startServer has a child serve, and returns its address. The returned function
 // ends it.
-func startServer(ctx context.Context, c replay.Config) (url string, stop func(), err error) {
+func startServer(ctx context.Context, c replay.Config) (at address, stop func(), err error) {
 	t := task{Scenario: "replay server", Contender: string(c.Kind), Serve: &c}
 	child, err := newChild(ctx, t, nil)
 	if err != nil {
-		return "", nil, err
+		return at, nil, err
 	}
 	var stderr strings.Builder
 	child.Stderr = &stderr
 	stdin, err := child.StdinPipe()
 	if err != nil {
-		return "", nil, fmt.Errorf("replay server: %w", err)
+		return at, nil, fmt.Errorf("replay server: %w", err)
 	}
 	stdout, err := child.StdoutPipe()
 	if err != nil {
-		return "", nil, fmt.Errorf("replay server: %w", err)
+		return at, nil, fmt.Errorf("replay server: %w", err)
 	}
 	if err := child.Start(); err != nil {
-		return "", nil, fmt.Errorf("replay server: %w", err)
+		return at, nil, fmt.Errorf("replay server: %w", err)
 	}
 	stop = func() {
 		stdin.Close()
 		child.Wait()
 	}
-	line, err := bufio.NewReader(stdout).ReadString('\n')
+	line, err := bufio.NewReader(stdout).ReadBytes('\n')
+	if err == nil {
+		err = json.Unmarshal(line, &at)
+	}
 	if err != nil {
 		stop()
-		return "", nil, fmt.Errorf("replay server: it ended before it served: %s", stderr.String())
+		return at, nil, fmt.Errorf("replay server: it ended before it served: %s", stderr.String())
 	}
-	return strings.TrimSpace(line), stop, nil
+	return at, stop, nil
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/internal/adapter"
 )
 
 // handlerController is an informer with one handler, which is called by the
@@ -84,5 +85,6 @@ func (c *handlerController) HasSyncedChecker() DoneChecker {
 }
 
 func (c *handlerController) LastSyncResourceVersion() string {
-	return string(c.replica.Health().Version)
+	_, version := tarn.AdaptReplica(adapter.Key{}, c.replica).Status()
+	return string(version)
 }

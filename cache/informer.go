@@ -243,11 +243,17 @@ type namedDone struct {
 func (c namedDone) Name() string          { return c.name }
 func (c namedDone) Done() <-chan struct{} { return c.done }
 
-func (s *informer) LastSyncResourceVersion() string { return string(s.replica.Health().Version) }
+func (s *informer) LastSyncResourceVersion() string {
+	_, version := tarn.AdaptReplica(adapter.Key{}, s.replica).Status()
+	return string(version)
+}
 
 // IsStopped says that nothing more is listed or watched; handlers may still be
 // busy with what came before.
-func (s *informer) IsStopped() bool { return s.replica.Health().State == tarn.StateStopped }
+func (s *informer) IsStopped() bool {
+	state, _ := tarn.AdaptReplica(adapter.Key{}, s.replica).Status()
+	return state == tarn.StateStopped
+}
 
 func (s *informer) GetController() Controller { return informerController{s} }
 

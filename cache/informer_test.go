@@ -22,7 +22,7 @@ import (
 )
 
 // listing keeps streams out of tests that are about something else.
-func listing(t *testing.T) {
+func listing(t testing.TB) {
 	quiet(t)
 	clientfeaturestesting.SetFeatureDuringTest(t, clientfeatures.WatchListClient, false)
 }

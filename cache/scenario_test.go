@@ -201,7 +201,7 @@ func (s scenario) update(t *testing.T) {
 }
 
 // quiet keeps what the clients log out of the test's output.
-func quiet(t *testing.T) {
+func quiet(t testing.TB) {
 	t.Cleanup(klog.CaptureState().Restore)
 	klog.SetLogger(logr.Discard())
 }

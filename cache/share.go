@@ -126,6 +126,10 @@ type verifiedSource struct {
 	informer *informer
 }
 
+func (s verifiedSource) StreamList(ctx context.Context, q tarn.ListQuery, take func([]any)) (tarn.Page[any], error) {
+	return tarn.StreamList(ctx, s.Source, q, take)
+}
+
 func (s verifiedSource) Maintain(ctx context.Context, held tarn.Copy[any]) {
 	var running sync.WaitGroup
 	defer running.Wait()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -52,17 +53,43 @@ func (s *suppliedSource) List(ctx context.Context, q tarn.ListQuery) (tarn.Page[
 	if err != nil {
 		return page, err
 	}
-	items := page.Items
-	page.Items = make([]any, 0, len(items))
-	for _, item := range items {
-		if err := s.expected.foreign(item); err != nil {
-			page.Bad = append(page.Bad, s.bad(item, err))
-		} else {
-			page.Items = append(page.Items, item)
-		}
-	}
+	var foreign []tarn.BadObject
+	page.Items, foreign = s.own(page.Items)
+	page.Bad = append(page.Bad, foreign...)
 	done(len(page.Items))
 	return page, nil
+}
+
+func (s *suppliedSource) StreamList(ctx context.Context, q tarn.ListQuery, take func([]any)) (tarn.Page[any], error) {
+	done, given := s.meter.list(), 0
+	var foreign []tarn.BadObject
+	page, err := tarn.StreamList(ctx, s.Source, q, func(items []any) {
+		items, bad := s.own(items)
+		foreign = append(foreign, bad...)
+		given += len(items)
+		take(items)
+	})
+	if err != nil {
+		return page, err
+	}
+	var bad []tarn.BadObject
+	page.Items, bad = s.own(page.Items)
+	page.Bad = slices.Concat(page.Bad, foreign, bad)
+	done(given + len(page.Items))
+	return page, nil
+}
+
+// own returns the items of the expected type, and the others as bad objects.
+func (s *suppliedSource) own(items []any) (own []any, foreign []tarn.BadObject) {
+	own = make([]any, 0, len(items))
+	for _, item := range items {
+		if err := s.expected.foreign(item); err != nil {
+			foreign = append(foreign, s.bad(item, err))
+		} else {
+			own = append(own, item)
+		}
+	}
+	return own, foreign
 }
 
 func (s *suppliedSource) Watch(ctx context.Context, q tarn.WatchQuery) (tarn.Stream[any], error) {

@@ -82,7 +82,7 @@ func TestListHeadIsBounded(t *testing.T) {
 		after = held()
 		return copy(p, "}"), io.EOF
 	}))
-	page, err := offline[*corev1.Pod](t, pods, SourceOptions{}).readPage(t.Context(), bodyOf(mediaJSON, io.MultiReader(parts...)), nil)
+	page, err := offline[*corev1.Pod](t, pods, SourceOptions{}).readPage(t.Context(), bodyOf(mediaJSON, io.MultiReader(parts...)), nil, nil)
 	if err != nil || page.Version != "7" || len(page.Items) != 1 {
 		t.Errorf("%v, %v", page, err)
 	}

@@ -47,7 +47,7 @@ func TestListTruncated(t *testing.T) {
 			complete -= len("\x1a\x00\x22\x00") // the envelope's last fields, which are empty
 		}
 		for n := range complete {
-			page, err := source.readPage(t.Context(), bodyOf(m, bytes.NewReader(body[:n])), nil)
+			page, err := source.readPage(t.Context(), bodyOf(m, bytes.NewReader(body[:n])), nil, nil)
 			if tarn.ReasonOf(err) != tarn.ReasonLost || len(page.Items) != 0 {
 				t.Fatalf("%s cut at %d of %d: %v", contentType, n, len(body), err)
 			}
@@ -55,7 +55,7 @@ func TestListTruncated(t *testing.T) {
 				t.Fatalf("%s cut at %d: %v", contentType, n, err)
 			}
 		}
-		if page, err := source.readPage(t.Context(), bodyOf(m, bytes.NewReader(body[:complete])), nil); err != nil || len(page.Items) != 3 {
+		if page, err := source.readPage(t.Context(), bodyOf(m, bytes.NewReader(body[:complete])), nil, nil); err != nil || len(page.Items) != 3 {
 			t.Errorf("%s: %v", contentType, err)
 		}
 	}
@@ -66,11 +66,11 @@ func TestListReadError(t *testing.T) {
 	source := offline[*corev1.Pod](t, pods, SourceOptions{})
 	reset := errors.New("connection reset")
 	body := podList(t, protobufType, newPods(3), "9")
-	_, err := source.readPage(t.Context(), bodyOf(mediaProtobuf, io.MultiReader(bytes.NewReader(body[:200]), iotest.ErrReader(reset))), nil)
+	_, err := source.readPage(t.Context(), bodyOf(mediaProtobuf, io.MultiReader(bytes.NewReader(body[:200]), iotest.ErrReader(reset))), nil, nil)
 	if !errors.Is(err, reset) || tarn.ReasonOf(err) != tarn.ReasonLost || !strings.Contains(err.Error(), "at byte 200") {
 		t.Error(err)
 	}
-	_, err = source.readPage(t.Context(), bodyOf(mediaJSON, stuck{}), nil)
+	_, err = source.readPage(t.Context(), bodyOf(mediaJSON, stuck{}), nil, nil)
 	if !errors.Is(err, io.ErrNoProgress) {
 		t.Error(err)
 	}
@@ -88,7 +88,7 @@ func TestListInAnyPieces(t *testing.T) {
 		for name, read := range map[string]func(io.Reader) io.Reader{
 			"one byte": iotest.OneByteReader, "half": iotest.HalfReader, "error with data": iotest.DataErrReader,
 		} {
-			page, err := source.readPage(t.Context(), bodyOf(m, read(bytes.NewReader(body))), nil)
+			page, err := source.readPage(t.Context(), bodyOf(m, read(bytes.NewReader(body))), nil, nil)
 			if err != nil || len(page.Items) != 20 || page.Items[19].Name != "pod-19" {
 				t.Errorf("%s, %s: %v, %d items", contentType, name, err, len(page.Items))
 			}
@@ -106,7 +106,7 @@ func TestListLargeItems(t *testing.T) {
 	for m, contentType := range medias {
 		body := podList(t, contentType, all, "9")
 		for _, read := range []func(io.Reader) io.Reader{iotest.HalfReader, func(r io.Reader) io.Reader { return r }} {
-			page, err := source.readPage(t.Context(), bodyOf(m, read(bytes.NewReader(body))), nil)
+			page, err := source.readPage(t.Context(), bodyOf(m, read(bytes.NewReader(body))), nil, nil)
 			if err != nil || len(page.Items) != len(all) {
 				t.Fatalf("%s: %v, %d items", contentType, err, len(page.Items))
 			}
@@ -126,7 +126,7 @@ func TestListItemTooLong(t *testing.T) {
 		for _, size := range []int{5000, 100_000, 2 << 20} {
 			all := newPods(5)
 			all[2].Status.Message = strings.Repeat(`"`, size)
-			page, err := source.readPage(t.Context(), bodyOf(m, bytes.NewReader(podList(t, contentType, all, "9"))), nil)
+			page, err := source.readPage(t.Context(), bodyOf(m, bytes.NewReader(podList(t, contentType, all, "9"))), nil, nil)
 			if err != nil || len(page.Items) != 4 || len(page.Bad) != 1 {
 				t.Fatalf("%s: %v, %d items, bad %v", contentType, err, len(page.Items), page.Bad)
 			}
@@ -168,7 +168,7 @@ func TestJSONListShapes(t *testing.T) {
 		`{"kind":"Pod","metadata":{"name":"x"}}`:                                                                     "and has no items",
 		`{}`:                                                                                                         "and has no items",
 	} {
-		page, err := source.readPage(t.Context(), bodyOf(mediaJSON, strings.NewReader(body)), nil)
+		page, err := source.readPage(t.Context(), bodyOf(mediaJSON, strings.NewReader(body)), nil, nil)
 		got := fmt.Sprintf("%d at %s", len(page.Items), page.Version)
 		if err != nil {
 			got = err.Error()
@@ -214,7 +214,7 @@ func TestProtobufListShapes(t *testing.T) {
 		"endless number":     {kind + strings.Repeat("\xff", 20), "a number does not end"},
 		"field over the end": {kind + "\x12\x03\x1a\x05" + strings.Repeat("a", 50), "a field is longer than the list"},
 	} {
-		page, err := source.readPage(t.Context(), bodyOf(mediaProtobuf, strings.NewReader("k8s\x00"+test.body)), nil)
+		page, err := source.readPage(t.Context(), bodyOf(mediaProtobuf, strings.NewReader("k8s\x00"+test.body)), nil, nil)
 		got := fmt.Sprintf("%d at %s", len(page.Items), page.Version)
 		if err != nil {
 			got = err.Error()

@@ -70,6 +70,13 @@ func (d *lazySource[T]) List(ctx context.Context, q tarn.ListQuery) (tarn.Page[T
 	return d.found.Load().List(ctx, q)
 }
 
+func (d *lazySource[T]) StreamList(ctx context.Context, q tarn.ListQuery, take func([]T)) (tarn.Page[T], error) {
+	if err := d.find(ctx); err != nil {
+		return tarn.Page[T]{}, err
+	}
+	return d.found.Load().StreamList(ctx, q, take)
+}
+
 func (d *lazySource[T]) Watch(ctx context.Context, q tarn.WatchQuery) (tarn.Stream[T], error) {
 	if err := d.find(ctx); err != nil {
 		return nil, err

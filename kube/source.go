@@ -119,6 +119,15 @@ func (s *Source[T]) Collection() Collection { return s.collection }
 
 // List reads one page.
 func (s *Source[T]) List(ctx context.Context, q tarn.ListQuery) (tarn.Page[T], error) {
+	return s.list(ctx, q, nil)
+}
+
+// StreamList reads one page, and gives its items to take while they arrive.
+func (s *Source[T]) StreamList(ctx context.Context, q tarn.ListQuery, take func(items []T)) (tarn.Page[T], error) {
+	return s.list(ctx, q, take)
+}
+
+func (s *Source[T]) list(ctx context.Context, q tarn.ListQuery, take func(items []T)) (tarn.Page[T], error) {
 	if q.Continue == "" {
 		s.begin(q.Afresh)
 	}
@@ -138,8 +147,15 @@ func (s *Source[T]) List(ctx context.Context, q tarn.ListQuery) (tarn.Page[T], e
 		return tarn.Page[T]{}, s.failed(ctx, "list", err)
 	}
 	defer resp.body.Close()
-	page, err := s.readPage(ctx, resp, heldBy(q.Held))
-	if page.Continue == "" && len(page.Items) > 1 {
+	given := 0
+	if inner := take; inner != nil {
+		take = func(items []T) {
+			given += len(items)
+			inner(items)
+		}
+	}
+	page, err := s.readPage(ctx, resp, heldBy(q.Held), take)
+	if page.Continue == "" && given+len(page.Items) > 1 {
 		s.client.pool.Settle()
 	}
 	return page, err

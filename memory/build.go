@@ -114,10 +114,7 @@ func (s *Store[T]) fill(x *indexState[T], failed map[indexedKey]error) {
 				if err != nil {
 					failed[indexedKey{c.key, x.name}] = err
 				}
-				values[i] = values[i][:0]
-				for _, value := range found {
-					values[i] = append(values[i], x.keep(value))
-				}
+				values[i] = append(values[i][:0], x.keepAll(found)...)
 			}
 			s.index(x, chunk, versions, values, failed)
 		}

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"strings"
 	"sync/atomic"
 
 	"github.com/tarnproject/tarn"
@@ -106,6 +107,10 @@ type term struct {
 	// place is the position of the term's list in a rebuilder.
 	place int
 }
+
+// newTerm makes the term of one value, which may be in a buffer that is reused, or a
+// piece of the text of the first object that has it.
+func newTerm(value string) *term { return &term{value: strings.Clone(value)} }
 
 // each yields the single terms of a set; a nil t has none.
 func (t *term) each(yield func(*term)) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/tarnproject/tarn"
@@ -61,7 +62,9 @@ func (e *edit[T]) put(key tarn.Key, object T) {
 	hash := e.store.table.hash(key)
 	c := e.store.table.seek(key, hash)
 	if c == nil {
-		c = &cell[T]{key: key}
+		// The key may be a piece of the object's text, which the cell would keep for
+		// as long as any later state of the object is there.
+		c = &cell[T]{key: tarn.Key(strings.Clone(string(key)))}
 		v.before.Store(&e.store.nothing)
 		c.head.Store(v)
 		e.store.table.insert(c, hash)

@@ -162,15 +162,8 @@ func (x *index[T]) codesOf(object T) ([]string, error) {
 	return x.values, nil
 }
 
-// keep returns a permanent copy of a value. Codes are in a buffer that is reused.
-func (x *index[T]) keep(value string) string {
-	if x.function == nil {
-		return strings.Clone(value)
-	}
-	return value
-}
-
-// keepAll is keep for the result of valuesOf.
+// keepAll returns the result of valuesOf so that it outlives the next call. Codes are in
+// a buffer that is reused.
 func (x *index[T]) keepAll(values []string) []string {
 	if x.function != nil {
 		return values

@@ -66,7 +66,7 @@ func postingOf[T any](p editor, t *term, cells []*cell[T]) posting[T] {
 func (x *indexState[T]) add(w editor, value string, c *cell[T]) *term {
 	p, ok := x.postings.get(value)
 	if !ok {
-		p.term = &term{value: x.keep(value)}
+		p.term = newTerm(value)
 	}
 	x.postings.set(w, p.with(w, c))
 	x.entries++

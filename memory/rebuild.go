@@ -92,7 +92,7 @@ func (r *rebuilder[T]) single(value string) *term {
 	if p, ok := r.index.postings.get(value); ok {
 		t = p.term
 	} else {
-		t = &term{value: r.index.keep(value)}
+		t = newTerm(value)
 	}
 	r.terms[t.value] = t
 	return t

@@ -214,7 +214,7 @@ func (s *Store[T]) encode(changes []tarn.Change[T]) (entries []entry, bad tarn.O
 		if !e.gone {
 			if err := s.fill(&e, c.Object); err != nil {
 				e = entry{key: c.Key, gone: true}
-				s.unwritten[c.Key] = struct{}{}
+				s.unwritten[tarn.Key(strings.Clone(string(c.Key)))] = struct{}{}
 				bad = append(bad, tarn.BadObject{Key: c.Key, Version: c.Version, Err: fmt.Errorf("cannot be written to disk: %w", err)})
 			}
 		}

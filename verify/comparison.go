@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/memory"
@@ -136,7 +137,7 @@ func (c *comparison[T]) unreadable(key tarn.Key) {
 		c.nameless++
 		return
 	}
-	c.seen[key] = struct{}{}
+	c.seen[tarn.Key(strings.Clone(string(key)))] = struct{}{}
 	if _, ok := c.held.Get(key); ok {
 		c.matched++
 	}
@@ -147,7 +148,7 @@ func (c *comparison[T]) object(source tarn.Source[T], listed side[T], u unsure[T
 	if _, twice := c.seen[listed.Key]; twice {
 		return
 	}
-	c.seen[listed.Key] = struct{}{}
+	c.seen[tarn.Key(strings.Clone(string(listed.Key)))] = struct{}{}
 	object, ok := c.held.Get(listed.Key)
 	if !ok {
 		if c.exact || notNewer(u.version, c.at) {

@@ -22,6 +22,8 @@ type Config struct {
 	Formats       []Format
 	// Gzip has lists compressed for clients that accept it.
 	Gzip bool
+	// TLS has the collection served by TLS and HTTP/2 too.
+	TLS bool
 }
 
 // Info is what a server says of itself.

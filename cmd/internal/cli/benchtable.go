@@ -27,6 +27,11 @@ func printVerdicts(out io.Writer, verdicts []verdict, rounds int) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
+	for _, v := range verdicts {
+		if v.ClientGo.Transport != "" {
+			fmt.Fprintf(out, "\n%s came by %s to client-go, and by %s to tarn.", v.Resource, v.ClientGo.Transport, v.Tarn.Transport)
+		}
+	}
 	_, err := fmt.Fprintf(out, "\nEach figure is the median of %s in fresh processes.\n", plural(rounds, "round"))
 	return err
 }

@@ -49,6 +49,8 @@ type Result struct {
 	// Peak is the largest growth of the process's memory while copying, 0 where the
 	// system does not report it.
 	Peak uint64 `json:"peak,omitempty"`
+	// Transport is how the objects came, such as "HTTP/2.0, TLS, gzip".
+	Transport string `json:"transport,omitempty"`
 }
 
 // A holding is a copy being kept.
@@ -71,7 +73,8 @@ func Run(ctx context.Context, cfg *rest.Config, task Task) (Result, error) {
 	}
 	resident := beginPeak()
 	before := use()
-	copied, err := start(ctx, cfg, task)
+	var seen transports
+	copied, err := start(ctx, seen.watching(cfg, task.Resource.Resource), task)
 	if err != nil {
 		return Result{}, err
 	}
@@ -85,7 +88,7 @@ func Run(ctx context.Context, cfg *rest.Config, task Task) (Result, error) {
 		Objects: copied.count(), Typed: copied.typed,
 		Sync: after.at.Sub(before.at), CPU: after.cpu - before.cpu,
 		Heap: held.heap - min(before.heap, held.heap), HeapObjects: held.objects - min(before.objects, held.objects),
-		Peak: peak,
+		Peak: peak, Transport: seen.last(),
 	}
 	runtime.KeepAlive(copied)
 	return result, nil

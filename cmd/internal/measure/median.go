@@ -15,6 +15,7 @@ func Median(results []Result) Result {
 	return Result{
 		Objects:     middle(results, func(r Result) int { return r.Objects }),
 		Typed:       results[0].Typed,
+		Transport:   results[0].Transport,
 		Sync:        middle(results, func(r Result) time.Duration { return r.Sync }),
 		CPU:         middle(results, func(r Result) time.Duration { return r.CPU }),
 		Heap:        middle(results, func(r Result) uint64 { return r.Heap }),

@@ -69,6 +69,21 @@ func (c *counting) List(ctx context.Context, q tarn.ListQuery) (tarn.Page[Object
 	return page, err
 }
 
+func (c *counting) StreamList(ctx context.Context, q tarn.ListQuery, take func([]Object)) (tarn.Page[Object], error) {
+	if q.Continue == "" {
+		c.arrived.Store(0)
+	}
+	page, err := tarn.StreamList(ctx, c.Source, q, func(items []Object) {
+		c.arrived.Add(int64(len(items)))
+		take(items)
+	})
+	for i := range page.Bad {
+		c.redact(&page.Bad[i])
+	}
+	c.arrived.Add(int64(len(page.Items)))
+	return page, err
+}
+
 func (c *counting) Watch(ctx context.Context, q tarn.WatchQuery) (tarn.Stream[Object], error) {
 	stream, err := c.Source.Watch(ctx, q)
 	if err != nil {

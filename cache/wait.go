@@ -18,7 +18,7 @@ const (
 )
 
 // WaitForCacheSync waits until every function answers true. It returns false if
-// stopCh is closed before.
+// stopCh is closed before; if it is closed already, each function is asked only once.
 //
 // Functions that come from an informer, controller, queue or registration of
 // this package are not polled: the wait ends at the moment they have synced.
@@ -27,6 +27,11 @@ func WaitForCacheSync(stopCh <-chan struct{}, cacheSyncs ...InformerSynced) bool
 		unsynced, waitsFor := firstUnsynced(cacheSyncs)
 		if !unsynced {
 			return true
+		}
+		select {
+		case <-stopCh: // whatever syncs from now on
+			return false
+		default:
 		}
 		again := time.NewTimer(poll)
 		ready := waitForAny(again.C, append(waitsFor, stopCh)...)

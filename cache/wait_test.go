@@ -112,6 +112,18 @@ func TestWaitForCacheSyncStops(t *testing.T) {
 		if !WaitForCacheSync(stopped) || !WaitForCacheSync(stopped, func() bool { return true }) {
 			t.Error("nothing to wait for, but the wait failed")
 		}
+		for range 20 { // which of two closed channels a select takes is random
+			late := newSyncing()
+			if WaitForCacheSync(stopped, func() bool {
+				synced := late.HasSynced()
+				if !synced {
+					close(late.done) // while the wait begins
+				}
+				return synced
+			}) {
+				t.Fatal("a wait that was stopped before succeeded by what synced afterwards")
+			}
+		}
 	})
 }
 

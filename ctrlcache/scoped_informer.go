@@ -104,6 +104,8 @@ func (p *scopedInformer) detachable(handler toolscache.WatchErrorHandlerWithCont
 
 // awaitSync waits until the informer has its first whole state. The error says
 // what keeps it from that, and is a timeout in controller-runtime's words.
+//
+// A context that has ended before fails, however soon the informer syncs.
 func (p *scopedInformer) awaitSync(ctx context.Context) error {
 	if p.informer.HasSynced() {
 		return nil
@@ -111,7 +113,7 @@ func (p *scopedInformer) awaitSync(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(p.life, func() { cancel(context.Cause(p.life)) })()
-	if cache.WaitForCacheSync(ctx.Done(), p.informer.HasSynced) {
+	if ctx.Err() == nil && cache.WaitForCacheSync(ctx.Done(), p.informer.HasSynced) {
 		return nil
 	}
 	why := context.Cause(ctx).Error()

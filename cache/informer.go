@@ -230,7 +230,26 @@ func (s *informer) AddIndexers(indexers Indexers) error {
 	return s.store.AddIndexers(indexers)
 }
 
-func (s *informer) HasSynced() bool { return hasSynced(s.replica.Synced()) }
+func (s *informer) HasSynced() bool {
+	synced := hasSynced(s.replica.Synced())
+	if synced {
+		noteDelivering(s.delivering)
+	}
+	return synced
+}
+
+// delivering are the channels of the handlers that have not yet been given the first
+// state.
+func (s *informer) delivering() (pending []<-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, h := range s.handlers {
+		if given := h.subscription.Load().Synced(); !hasSynced(given) {
+			pending = append(pending, given)
+		}
+	}
+	return pending
+}
 
 // hasSynced says whether done is closed, and tells a waiter about it if not.
 func hasSynced(done <-chan struct{}) bool {

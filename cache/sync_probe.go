@@ -13,7 +13,8 @@ import (
 // says when to ask again, and a method value hides its receiver. So the question
 // is put the other way round. While a waiter calls the function, a probe is open
 // for its goroutine; each HasSynced of ours that answers false on that goroutine
-// reports the channel that will close, by [noteSynced].
+// reports the channel that will close, by [noteSynced]. One that answers true reports
+// the handlers that have not yet been given the first state, by [noteDelivering].
 //
 // Why one probe per goroutine, and not one for all callers: a channel that belongs
 // to a synctest bubble kills the process when another bubble waits on it, and
@@ -25,6 +26,8 @@ import (
 type syncProbe struct {
 	outer *syncProbe // of the same goroutine, if the function waits itself
 	found []<-chan struct{}
+	// delivering are closed when handlers have been given the first state.
+	delivering []<-chan struct{}
 }
 
 var probes struct {
@@ -36,6 +39,21 @@ var probes struct {
 // noteSynced informs an open probe of this goroutine that a HasSynced returned
 // false and will return true once done is closed.
 func noteSynced(done <-chan struct{}) {
+	note(func(probe *syncProbe) { probe.found = append(probe.found, done) })
+}
+
+// noteDelivering informs an open probe of this goroutine that a HasSynced returned true,
+// and that handlers are still being given the first state.
+func noteDelivering(handlers func() []<-chan struct{}) {
+	if probes.open.Load() == 0 {
+		return
+	}
+	pending := handlers()
+	note(func(probe *syncProbe) { probe.delivering = append(probe.delivering, pending...) })
+}
+
+// note changes the open probe of this goroutine, if there is one.
+func note(change func(*syncProbe)) {
 	if probes.open.Load() == 0 {
 		return
 	}
@@ -43,12 +61,13 @@ func noteSynced(done <-chan struct{}) {
 	probes.mu.Lock()
 	defer probes.mu.Unlock()
 	if probe := probes.byGoroutine[self]; probe != nil {
-		probe.found = append(probe.found, done)
+		change(probe)
 	}
 }
 
 // askSynced calls f. If it returns false, askSynced returns some of the channels
-// that f waits for, or none if f is not ours.
+// that f waits for, or none if f is not ours; if true, those of handlers that are still
+// being given the first state.
 func askSynced(f InformerSynced) (synced bool, waitsFor []<-chan struct{}) {
 	self, probe := goroutine(), &syncProbe{}
 
@@ -71,6 +90,9 @@ func askSynced(f InformerSynced) (synced bool, waitsFor []<-chan struct{}) {
 			delete(probes.byGoroutine, self)
 		}
 		waitsFor = probe.found
+		if synced {
+			waitsFor = probe.delivering
+		}
 	}()
 	return f(), nil
 }

@@ -22,10 +22,19 @@ const (
 //
 // Functions that come from an informer, controller, queue or registration of
 // this package are not polled: the wait ends at the moment they have synced.
+//
+// If it had to wait, it also lets the handlers of such informers be given the first
+// state, but returns no later than client-go would have, which polls. Programs start
+// their workers next, and with client-go the events of several informers have by then
+// met in the queue: an object that all of them concern is worked on once.
 func WaitForCacheSync(stopCh <-chan struct{}, cacheSyncs ...InformerSynced) bool {
-	for {
+	begun := time.Now()
+	for waited := false; ; waited = true {
 		unsynced, waitsFor := firstUnsynced(cacheSyncs)
 		if !unsynced {
+			if waited {
+				waitForHandlers(begun, stopCh, waitsFor)
+			}
 			return true
 		}
 		select {
@@ -42,13 +51,33 @@ func WaitForCacheSync(stopCh <-chan struct{}, cacheSyncs ...InformerSynced) bool
 	}
 }
 
+// firstUnsynced returns what a function that answers false waits for, or what the
+// handlers wait for if all answer true.
 func firstUnsynced(cacheSyncs []InformerSynced) (unsynced bool, waitsFor []<-chan struct{}) {
 	for _, f := range cacheSyncs {
-		if synced, waitsFor := askSynced(f); !synced {
-			return true, waitsFor
+		synced, channels := askSynced(f)
+		if !synced {
+			return true, channels
+		}
+		waitsFor = append(waitsFor, channels...)
+	}
+	return false, waitsFor
+}
+
+// waitForHandlers waits until all handlers have been given the first state, until a
+// client that polls since begun would ask next, or until stopCh is closed.
+func waitForHandlers(begun time.Time, stopCh <-chan struct{}, handlers []<-chan struct{}) {
+	next := time.NewTimer(poll - time.Since(begun)%poll)
+	defer next.Stop()
+	for _, given := range handlers {
+		select {
+		case <-given:
+		case <-next.C:
+			return
+		case <-stopCh:
+			return
 		}
 	}
-	return false, nil
 }
 
 // WaitForNamedCacheSync is [WaitForCacheSync] with a log line before and after

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -12,6 +13,12 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
 )
 
 // syncing is something of ours that syncs: it reports what it waits for.
@@ -125,6 +132,59 @@ func TestWaitForCacheSyncStops(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestWaitForCacheSyncLetsHandlersCatchUp starts workers, as programs do, when the wait
+// has ended: the first state is in their queue by then, if client-go's would be.
+func TestWaitForCacheSyncLetsHandlersCatchUp(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		each   time.Duration
+		before time.Duration // the wait begins so much later than the informer
+		want   time.Duration
+	}{
+		{"quick handlers", 0, 0, 10 * time.Millisecond},
+		{"handlers that take a while", 20 * time.Millisecond, 0, 50 * time.Millisecond},
+		{"handlers that take longer than a poll", time.Second, 0, poll},
+		{"an informer that has synced before", time.Second, 20 * time.Millisecond, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				informer := NewSharedIndexInformer(&ListWatch{
+					ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
+						time.Sleep(10 * time.Millisecond)
+						list := &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "2"}}
+						for _, name := range []string{"a", "b"} {
+							list.Items = append(list.Items, corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: "1"}})
+						}
+						return list, nil
+					},
+					WatchFuncWithContext: func(_ context.Context, o metav1.ListOptions) (watch.Interface, error) {
+						if o.SendInitialEvents != nil {
+							return nil, apierrors.NewInvalid(schema.GroupKind{}, "", nil)
+						}
+						return watch.NewFake(), nil
+					},
+				}, &corev1.Pod{}, 0, Indexers{})
+				if _, err := informer.AddEventHandler(ResourceEventHandlerFuncs{AddFunc: func(any) { time.Sleep(c.each) }}); err != nil {
+					t.Fatal(err)
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				var running sync.WaitGroup
+				running.Go(func() { informer.RunWithContext(ctx) })
+				defer running.Wait()
+				defer cancel()
+				time.Sleep(c.before)
+				begun := time.Now()
+				if !WaitForCacheSync(ctx.Done(), informer.HasSynced) {
+					t.Error("the wait failed")
+				}
+				if took := time.Since(begun); took != c.want {
+					t.Errorf("the wait took %v, want %v", took, c.want)
+				}
+			})
+		})
+	}
 }
 
 // logTo collects log lines.

@@ -6,7 +6,7 @@ import (
 )
 
 func TestDifferences(t *testing.T) {
-	stock := results{{"a", "TestA"}: "pass", {"a", "TestA/x"}: "pass", {"a", "TestA/y"}: "pass", {"a", "TestB"}: "fail", {"b", "TestC"}: "pass", {"b", "TestD"}: "pass", {"b", "TestD/z"}: "pass"}
+	stock := results{{"a", "TestA"}: "pass", {"a", "TestA/x"}: "pass", {"a", "TestA/y"}: "pass", {"a", "TestB"}: "fail", {"b", "TestC"}: "pass", {"b", "TestD"}: "pass", {"b", "TestD/z"}: "pass", {"c", "TestE"}: "pass"}
 	swapped := results{{"a", "TestA"}: "fail", {"a", "TestA/x"}: "pass", {"a", "TestA/y"}: "fail", {"a", "TestB"}: "fail", {"b", "TestD"}: "fail", {"b", "TestD/z"}: "pass", {"c", ""}: "fail"}
 	var got []string
 	for _, d := range differences(stock, swapped) {

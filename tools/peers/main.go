@@ -3,7 +3,7 @@
 //
 // Usage, in the root of the repository:
 //
-//	peers [-ci] [-only name,name] [-list] [-keep] [-runs 3]
+//	peers [-ci] [-only name,name] [-packages ./a,./b] [-list] [-keep] [-runs 3]
 //
 // Each project is a module at a pinned version; projects.go has them. It is copied to a
 // scratch directory, where it requires this tree and the versions of client-go and
@@ -27,7 +27,8 @@ import (
 
 func main() {
 	only := flag.String("only", "", "names of projects, separated by commas; all if empty")
-	ci := flag.Bool("ci", false, "only the projects that are quick enough for every change")
+	ci := flag.Bool("ci", false, "only the projects and swaps that are quick enough for every change")
+	packages := flag.String("packages", "", "packages to test in the place of those in projects.go, separated by commas")
 	list := flag.Bool("list", false, "print the projects, and run nothing")
 	keep := flag.Bool("keep", false, "leave the scratch directory, with a log of each run")
 	runs := flag.Int("runs", 3, "how often a test that differs is run again, with theirs and with ours")
@@ -40,13 +41,18 @@ func main() {
 		fmt.Fprintln(os.Stderr, "peers:", err)
 		os.Exit(2)
 	}
+	if *packages != "" {
+		for i := range chosen {
+			chosen[i].packages = strings.Split(*packages, ",")
+		}
+	}
 	if *list {
 		for _, p := range chosen {
 			fmt.Println(p)
 		}
 		return
 	}
-	if err := run(chosen, *keep, *runs); err != nil {
+	if err := run(chosen, *ci, *keep, *runs); err != nil {
 		fmt.Fprintln(os.Stderr, "peers:", err)
 		os.Exit(1)
 	}
@@ -61,7 +67,7 @@ func choose(all []project, only string, ci bool) (chosen []project, err error) {
 		}
 	}
 	for _, p := range all {
-		if (len(names) == 0 || slices.Contains(names, p.name)) && (p.ci || !ci) {
+		if (len(names) == 0 || slices.Contains(names, p.name)) && (p.ci != nil || !ci) {
 			chosen = append(chosen, p)
 		}
 	}
@@ -72,7 +78,7 @@ func choose(all []project, only string, ci bool) (chosen []project, err error) {
 }
 
 // run tests the projects one after the other, so that they do not slow each other down.
-func run(chosen []project, keep bool, runs int) error {
+func run(chosen []project, ci, keep bool, runs int) error {
 	tree, err := os.Getwd()
 	if err != nil {
 		return err
@@ -89,7 +95,7 @@ func run(chosen []project, keep bool, runs int) error {
 	var bad []string
 	for _, p := range chosen {
 		begun := time.Now()
-		m := &module{project: p, tree: tree, dir: filepath.Join(scratch, p.name), runs: runs}
+		m := &module{project: p, tree: tree, dir: filepath.Join(scratch, p.name), runs: runs, ciOnly: ci}
 		fine, err := m.compare()
 		if err != nil {
 			fmt.Printf("%s: %v\n", p.name, err)

@@ -33,6 +33,7 @@ type module struct {
 	// that of the project.
 	tree, dir string
 	runs      int
+	ciOnly    bool
 }
 
 // command is the go command in a directory, with the settings for other people's tests.

@@ -6,7 +6,7 @@ import (
 )
 
 func TestChoose(t *testing.T) {
-	all := []project{{name: "a", ci: true}, {name: "b"}, {name: "c", ci: true}}
+	all := []project{{name: "a", ci: []string{"imports"}}, {name: "b"}, {name: "c", ci: []string{"imports"}}}
 	for _, c := range []struct {
 		only string
 		ci   bool
@@ -34,6 +34,11 @@ func TestProjectsAreWhole(t *testing.T) {
 		swaps := map[string]bool{}
 		for _, s := range p.swaps {
 			swaps[s.name] = true
+		}
+		for _, name := range p.ci {
+			if !swaps[name] {
+				t.Errorf("%s: CI is to run a swap %q that is not there", p.name, name)
+			}
 		}
 		for _, k := range p.known {
 			if !swaps[k.swap] || k.test == "" || k.why == "" {

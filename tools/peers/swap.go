@@ -108,6 +108,7 @@ func (s swap) rewrite(source []byte) ([]byte, error) {
 	}
 	offset := func(p token.Pos) int { return files.Position(p).Offset }
 	var edits []edit
+	added := map[string]bool{}
 	for _, spec := range file.Imports {
 		theirs, err := strconv.Unquote(spec.Path.Value)
 		if err != nil {
@@ -126,10 +127,13 @@ func (s swap) rewrite(source []byte) ([]byte, error) {
 			for _, use := range uses {
 				edits = append(edits, edit{offset(use.Pos()), offset(use.End()), alias + "." + identifier(ours)})
 			}
-			if len(uses) > 0 {
-				// The import stays in use, whatever else the file has of it.
+			if len(uses) > 0 && !added[alias] {
+				added[alias] = true
 				end := offset(file.Name.End())
 				edits = append(edits, edit{end, end, "; import " + alias + " " + strconv.Quote(qualifier(ours))})
+			}
+			if len(uses) > 0 {
+				// Their import stays in use, whatever else the file has of it.
 				edits = append(edits, edit{len(source), len(source), "\nvar _ = " + localName(spec, theirs) + "." + identifier(theirName) + "\n"})
 			}
 		}

@@ -60,6 +60,37 @@ var _ = cache.New
 	}
 }
 
+func TestRewriteSeveralNames(t *testing.T) {
+	got, err := newClient.rewrite([]byte(`package x
+
+import (
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	kube "sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+var a, b = cache.New, kube.New
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `package x; import tarnctrlcache "github.com/tarnproject/tarn/ctrlcache"
+
+import (
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	kube "sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+var a, b = tarnctrlcache.NewCache, tarnctrlcache.NewClient
+
+var _ = cache.New
+
+var _ = kube.New
+`
+	if string(got) != want {
+		t.Errorf("got\n%s", got)
+	}
+}
+
 func TestRewriteLeavesTheRest(t *testing.T) {
 	for _, source := range []string{
 		"package x\n\nimport \"fmt\"\n",

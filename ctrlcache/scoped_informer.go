@@ -113,7 +113,7 @@ func (p *scopedInformer) awaitSync(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(p.life, func() { cancel(context.Cause(p.life)) })()
-	if ctx.Err() == nil && cache.WaitForCacheSync(ctx.Done(), p.informer.HasSynced) {
+	if ctx.Err() == nil && p.waitSynced(ctx) {
 		return nil
 	}
 	why := context.Cause(ctx).Error()
@@ -123,6 +123,20 @@ func (p *scopedInformer) awaitSync(ctx context.Context) error {
 		}
 	}
 	return apierrors.NewTimeoutError(fmt.Sprintf("failed waiting for the informer of %v to sync: %s", p.informerKey, why), 0)
+}
+
+// waitSynced waits for the first state, and not for handlers: they are no concern of
+// those who read.
+func (p *scopedInformer) waitSynced(ctx context.Context) bool {
+	if p.replica == nil {
+		return cache.WaitForCacheSync(ctx.Done(), p.informer.HasSynced)
+	}
+	select {
+	case <-p.replica.Synced():
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // version is the state that reads of this part show.

@@ -71,7 +71,7 @@ func (m *module) compareSwap(s swap, stock results) (fine bool, err error) {
 
 // test runs the tests of packages, all or those that match.
 func (m *module) test(name, overlay string, packages []string, only string) (results, error) {
-	args := []string{"test", "-json", "-count=1", "-p=2", "-timeout", cmp.Or(m.timeout, 10*time.Minute).String()}
+	args := []string{"test", "-json", "-vet=off", "-count=1", "-p=2", "-timeout", cmp.Or(m.timeout, 10*time.Minute).String()}
 	if overlay != "" {
 		args = append(args, "-overlay", overlay)
 	}
@@ -92,7 +92,11 @@ func (m *module) test(name, overlay string, packages []string, only string) (res
 		}
 	}
 	cmd := m.command(m.dir, args...)
+	mark := filepath.Base(filepath.Dir(m.dir)) + "/" + m.name
+	cmd.Env = append(cmd.Env, runMark+"="+mark)
+	cmd.WaitDelay = time.Minute // leftovers may hold the output open
 	out, failed := cmd.CombinedOutput()
+	endLeftovers(mark)
 	if err := os.WriteFile(m.dir+"-"+name+".log", out, 0o666); err != nil {
 		return nil, err
 	}

@@ -65,7 +65,7 @@ var (
 	newClient = swap{name: "NewClient", names: map[string]string{
 		runtimePath + "/pkg/cache.New":  ctrlcache + ".NewCache",
 		runtimePath + "/pkg/client.New": ctrlcache + ".NewClient",
-	}, except: []string{"pkg/client", "pkg/cache", "pkg/envtest"}}
+	}, except: []string{"pkg/client", "pkg/envtest"}}
 	newInformer = swap{name: "NewInformer", names: map[string]string{
 		runtimePath + "/pkg/cache.New": runtimePath + "/pkg/peers.New",
 	}, add: map[string]string{"pkg/peers/peers.go": `package peers

@@ -118,7 +118,7 @@ var projects = []project{
 		packages: []string{"./deviceclass/...", "./resourceslice/..."}, swaps: []swap{imports},
 	},
 	{
-		name: "sample-controller", path: "k8s.io/sample-controller", version: "v0.36.3", ci: []string{"imports"},
+		name: "sample-controller", path: "k8s.io/sample-controller", version: "v0.36.3",
 		packages: []string{"."}, swaps: []swap{imports},
 	},
 	{

@@ -35,7 +35,8 @@ func SplitMetaNamespaceKey(key string) (namespace, name string, err error) {
 		return "", key, nil
 	}
 	if strings.Contains(after, "/") {
-		return "", "", fmt.Errorf("unexpected key format: %q: want name or namespace/name", key)
+		// The whole text is client-go's: programs compare it.
+		return "", "", fmt.Errorf("unexpected key format: %q", key)
 	}
 	return before, after, nil
 }

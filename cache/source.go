@@ -27,8 +27,9 @@ type source struct {
 	description string
 	expected    expectedType
 	keyOf       KeyFunc
-	// nameless lets objects without a name pass, for a store that is not ours
-	// and has a key function of its own to judge them.
+	// nameless lets objects without a name pass: for a store that is not ours and
+	// has a key function of its own to judge them, and for a fake clientset, which
+	// makes no names from generateName.
 	nameless bool
 	meter    *reflectorMeter
 	// fresh says that nobody else has the objects of the last result. It belongs to
@@ -46,6 +47,7 @@ func newSource(lw ListerWatcher, example any, description string) *source {
 		description: description,
 		expected:    expectedTypeOf(example),
 		keyOf:       MetaNamespaceKeyFunc,
+		nameless:    isFake(lw),
 	}
 }
 

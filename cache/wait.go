@@ -11,26 +11,26 @@ import (
 	"k8s.io/klog/v2"
 )
 
-const (
-	// firstPoll and slowestPoll are the shortest and longest wait before the functions
-	// of WaitForCacheSync are asked again.
-	firstPoll   = time.Millisecond
-	slowestPoll = 20 * time.Millisecond
-)
+// syncPoll is how often WaitForCacheSync asks; the period is client-go's.
+const syncPoll = 100 * time.Millisecond
 
 // WaitForCacheSync waits until every function answers true. It returns false if
-// stopCh is closed before.
+// stopCh is closed before; if it is closed already, each function is asked only once.
 //
-// It asks again and again, as client-go does, but after a millisecond at first, and at
-// most 20 ms later. A bare function does not say what it waits for; code that wants to
-// know the moment uses [WaitFor].
+// It asks every 100 ms, as client-go does. Why not return at the moment of the sync:
+// programs start their workers next, and rely on the events of several informers having
+// met in their queue by then. Code that wants to know the moment uses [WaitFor].
 func WaitForCacheSync(stopCh <-chan struct{}, cacheSyncs ...InformerSynced) bool {
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	for wait := firstPoll; !allSynced(cacheSyncs); wait = min(2*wait, slowestPoll) {
-		timer.Reset(wait)
+	ticker := time.NewTicker(syncPoll)
+	defer ticker.Stop()
+	for !allSynced(cacheSyncs) {
 		select {
-		case <-timer.C:
+		case <-stopCh: // whatever syncs from now on
+			return false
+		default:
+		}
+		select {
+		case <-ticker.C:
 		case <-stopCh:
 			return false
 		}

@@ -71,6 +71,9 @@ func NewInformer(lw toolscache.ListerWatcher, example runtime.Object, resync tim
 var _ = cache.Options{NewInformer: NewInformer}
 
 var (
+	// errStartedTwice begins with controller-runtime's words, which users look for.
+	errStartedTwice = errors.New("informer already started: a cache runs only once; make another one")
+
 	errStopped = errors.New("the cache has stopped")
 	errRemoved = errors.New("the informer was removed")
 )
@@ -116,7 +119,7 @@ func (c *ctrlCache) begin(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ctx != nil {
-		return errors.New("the cache was started before; it runs only once")
+		return errStartedTwice
 	}
 	c.ctx = ctx
 	for _, p := range c.parts {

@@ -66,7 +66,7 @@ func (c *ctrlCache) informer(ctx context.Context, k kind, opts []cache.InformerG
 	if len(parts) == 1 {
 		return single{parts[0].informer, parts[0]}, nil
 	}
-	return &mergedInformer{parts: parts}, nil
+	return newMergedInformer(parts), nil
 }
 
 // beyond is a version that no server reaches.

@@ -29,7 +29,20 @@ func (s single) AddEventHandlerWithOptions(h toolscache.ResourceEventHandler, o 
 }
 
 // mergedInformer is the informers of one kind in several namespaces, as one.
-type mergedInformer struct{ parts []*scopedInformer }
+type mergedInformer struct {
+	parts   []*scopedInformer
+	checker func() *mergedChecker
+}
+
+func newMergedInformer(parts []*scopedInformer) *mergedInformer {
+	return &mergedInformer{parts, sync.OnceValue(func() *mergedChecker {
+		c := newMergedChecker(parts)
+		for _, p := range parts {
+			c.checkers = append(c.checkers, p.informer.HasSyncedChecker())
+		}
+		return c
+	})}
+}
 
 var (
 	_ toolscache.SharedIndexInformer = single{}
@@ -55,6 +68,13 @@ func (j *mergedInformer) AddEventHandlerWithOptions(h toolscache.ResourceEventHa
 		}
 		r.handles = append(r.handles, handle)
 	}
+	r.checker = sync.OnceValue(func() *mergedChecker {
+		c := newMergedChecker(j.parts)
+		for _, handle := range r.handles {
+			c.checkers = append(c.checkers, handle.HasSyncedChecker())
+		}
+		return c
+	})
 	return r, nil
 }
 
@@ -88,13 +108,7 @@ func (j *mergedInformer) HasSynced() bool {
 	return true
 }
 
-func (j *mergedInformer) HasSyncedChecker() toolscache.DoneChecker {
-	checkers := make([]toolscache.DoneChecker, len(j.parts))
-	for i, p := range j.parts {
-		checkers[i] = p.informer.HasSyncedChecker()
-	}
-	return &mergedChecker{parts: j.parts, checkers: checkers, done: make(chan struct{})}
-}
+func (j *mergedInformer) HasSyncedChecker() toolscache.DoneChecker { return j.checker() }
 
 func (j *mergedInformer) IsStopped() bool {
 	for _, p := range j.parts {
@@ -110,6 +124,7 @@ func (j *mergedInformer) IsStopped() bool {
 type mergedRegistration struct {
 	merged  *mergedInformer
 	handles []toolscache.ResourceEventHandlerRegistration
+	checker func() *mergedChecker
 }
 
 func (r *mergedRegistration) HasSynced() bool {
@@ -121,21 +136,25 @@ func (r *mergedRegistration) HasSynced() bool {
 	return true
 }
 
-func (r *mergedRegistration) HasSyncedChecker() toolscache.DoneChecker {
-	checkers := make([]toolscache.DoneChecker, len(r.handles))
-	for i, h := range r.handles {
-		checkers[i] = h.HasSyncedChecker()
-	}
-	return &mergedChecker{parts: r.merged.parts, checkers: checkers, done: make(chan struct{})}
-}
+func (r *mergedRegistration) HasSyncedChecker() toolscache.DoneChecker { return r.checker() }
 
-// mergedChecker is done when all checkers are. A goroutine waits for them only if
-// the channel is requested, and only as long as the informers live.
+// mergedChecker is done when all checkers are.
+//
+// Its channel is closed by whoever notices first: a goroutine that begins when the
+// channel is first requested and ends with the informers, or a later request. So the
+// channel that Done returns is closed already if all checkers are done; code that looks
+// at it without waiting, as client-go's IsDone does, would otherwise depend on whether
+// that goroutine has run.
 type mergedChecker struct {
 	parts    []*scopedInformer
 	checkers []toolscache.DoneChecker
-	once     sync.Once
+	wait     sync.Once
+	close    sync.Once
 	done     chan struct{}
+}
+
+func newMergedChecker(parts []*scopedInformer) *mergedChecker {
+	return &mergedChecker{parts: parts, done: make(chan struct{})}
 }
 
 func (c *mergedChecker) Name() string {
@@ -143,17 +162,34 @@ func (c *mergedChecker) Name() string {
 }
 
 func (c *mergedChecker) Done() <-chan struct{} {
-	c.once.Do(func() { go c.wait() })
+	if c.allDone() {
+		c.finish()
+	} else {
+		c.wait.Do(func() { c.parts[0].report(c.waitForAll) })
+	}
 	return c.done
 }
 
-func (c *mergedChecker) wait() {
-	for i, checker := range c.checkers {
+func (c *mergedChecker) allDone() bool {
+	for _, checker := range c.checkers {
+		if !toolscache.IsDone(checker) {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *mergedChecker) waitForAll() {
+	for _, checker := range c.checkers {
 		select {
 		case <-checker.Done():
-		case <-c.parts[i].life.Done():
+		case <-c.parts[0].life.Done(): // all of them are removed, or stopped, together
 			return
 		}
 	}
-	close(c.done)
+	c.finish()
+}
+
+func (c *mergedChecker) finish() {
+	c.close.Do(func() { close(c.done) })
 }

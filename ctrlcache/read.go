@@ -84,7 +84,9 @@ func storeKey(key client.ObjectKey) string {
 	return key.Namespace + "/" + key.Name
 }
 
-var errContinue = errors.New("continue list option is not supported by the cache: a list from the cache is whole; leave Continue empty, or read from the API server")
+// errContinue is the whole text of controller-runtime's error, which users compare. A
+// list from the cache is whole: leave Continue empty, or read from the API server.
+var errContinue = errors.New("continue list option is not supported by the cache")
 
 // noContinue is the token of a paged list, so that the next List of a caller that
 // pages on returns an error.

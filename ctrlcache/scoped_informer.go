@@ -104,6 +104,8 @@ func (p *scopedInformer) detachable(handler toolscache.WatchErrorHandlerWithCont
 
 // awaitSync waits until the informer has its first whole state. The error says
 // what keeps it from that, and is a timeout in controller-runtime's words.
+//
+// A context that has ended before fails, however soon the informer syncs.
 func (p *scopedInformer) awaitSync(ctx context.Context) error {
 	if p.informer.HasSynced() {
 		return nil
@@ -111,7 +113,7 @@ func (p *scopedInformer) awaitSync(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(p.life, func() { cancel(context.Cause(p.life)) })()
-	if cache.WaitForCacheSync(ctx.Done(), p.informer.HasSynced) {
+	if ctx.Err() == nil && p.waitSynced(ctx) {
 		return nil
 	}
 	why := context.Cause(ctx).Error()
@@ -121,6 +123,20 @@ func (p *scopedInformer) awaitSync(ctx context.Context) error {
 		}
 	}
 	return apierrors.NewTimeoutError(fmt.Sprintf("failed waiting for the informer of %v to sync: %s", p.informerKey, why), 0)
+}
+
+// waitSynced waits for the first state, and not for handlers: they are no concern of
+// those who read.
+func (p *scopedInformer) waitSynced(ctx context.Context) bool {
+	if p.replica == nil {
+		return cache.WaitForCacheSync(ctx.Done(), p.informer.HasSynced)
+	}
+	select {
+	case <-p.replica.Synced():
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // version is the state that reads of this part show.

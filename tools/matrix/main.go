@@ -14,10 +14,11 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/tarnproject/tarn/tools/internal/tree"
 )
 
 func main() {
@@ -62,7 +63,7 @@ func run(chosen []minor, scratch string) (bad bool, err error) {
 	var columns []column
 	for _, m := range chosen {
 		dir := filepath.Join(scratch, m.clientGo)
-		if err := copyTree(dir); err != nil {
+		if err := tree.Copy(dir); err != nil {
 			return false, err
 		}
 		begun := time.Now()
@@ -81,34 +82,4 @@ func run(chosen []minor, scratch string) (bad bool, err error) {
 	}
 	fmt.Print(table(columns))
 	return bad, nil
-}
-
-// copyTree copies the files that git knows, or would add.
-func copyTree(dir string) error {
-	list := exec.Command("git", "ls-files", "--cached", "--others", "--exclude-standard")
-	out, err := list.Output()
-	if err != nil {
-		return fmt.Errorf("git ls-files: %w", err)
-	}
-	for name := range strings.Lines(string(out)) {
-		name = strings.TrimSuffix(name, "\n")
-		if name == "go.work" || name == "go.work.sum" {
-			continue
-		}
-		content, err := os.ReadFile(name)
-		if os.IsNotExist(err) {
-			continue // deleted and not yet committed
-		}
-		if err != nil {
-			return err
-		}
-		to := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
-			return err
-		}
-		if err := os.WriteFile(to, content, 0o666); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -1,0 +1,89 @@
+package ctrlcache_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllertest"
+
+	"github.com/tarnproject/tarn/ctrlcache"
+)
+
+// TestErrorsKeepTheirWords compares the texts of errors with controller-runtime's, which
+// programs look for: ours has them at its beginning, or is the same where programs are
+// likely to compare the whole.
+func TestErrorsKeepTheirWords(t *testing.T) {
+	for name, c := range map[string]struct {
+		provoke func(*stage) error
+		same    bool
+	}{
+		"a paged list":   {func(x *stage) error { return x.cache.List(x.ctx, &corev1.PodList{}, client.Continue("token")) }, true},
+		"a second start": {func(x *stage) error { return x.cache.Start(x.ctx) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var texts []string
+			for _, m := range makers {
+				s := scenario{play: func(x *stage) {
+					err := c.provoke(x)
+					if err == nil {
+						x.Fatalf("%s: no error", m.name)
+					}
+					texts = append(texts, err.Error())
+				}}
+				s.run(t, m.make)
+			}
+			for i, text := range texts {
+				if !strings.HasPrefix(text, texts[0]) || c.same && text != texts[0] {
+					t.Errorf("%s says %q, controller-runtime %q", makers[i].name, text, texts[0])
+				}
+			}
+		})
+	}
+}
+
+// soonSynced is an informer that syncs as soon as it was asked once.
+type soonSynced struct {
+	*controllertest.FakeInformer
+	asked atomic.Bool
+}
+
+func (s *soonSynced) HasSynced() bool { return s.asked.Swap(true) }
+
+// TestCancelledContextsFail reads with a context that has ended from informers that sync
+// meanwhile: controller-runtime's answer does not depend on how quick they are.
+func TestCancelledContextsFail(t *testing.T) {
+	c, err := ctrlcache.NewCache(newAPIServer(t).config(), cache.Options{Mapper: newMapper(),
+		NewInformer: func(toolscache.ListerWatcher, runtime.Object, time.Duration, toolscache.Indexers) toolscache.SharedIndexInformer {
+			return &soonSynced{FakeInformer: controllertest.NewFakeInformer()}
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { _ = c.Start(ctx) })
+	defer running.Wait()
+	defer cancel()
+	c.WaitForCacheSync(ctx)
+	ended, end := context.WithCancel(ctx)
+	end()
+	if err := c.List(ended, &corev1.PodList{}); !apierrors.IsTimeout(err) {
+		t.Errorf("the list ended with: %v", err)
+	}
+	if _, err := c.GetInformer(ended, &corev1.ConfigMap{}); !apierrors.IsTimeout(err) {
+		t.Errorf("the informer: %v", err)
+	}
+	if err := c.Get(ended, podA, emptyLake()); !apierrors.IsTimeout(err) {
+		t.Errorf("the read ended with: %v", err)
+	}
+}

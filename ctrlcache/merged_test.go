@@ -1,0 +1,52 @@
+package ctrlcache_test
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+)
+
+// TestMergedCheckersAreDoneAtOnce looks at a checker without waiting: when an informer
+// of several namespaces has synced, its checker is done, and so is that of a handler.
+func TestMergedCheckersAreDoneAtOnce(t *testing.T) {
+	x := running(t, twoNamespaces)
+	informer, err := x.cache.GetInformer(x.ctx, &corev1.Pod{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !toolscache.IsDone(informer.HasSyncedChecker()) {
+		t.Error("the informer has synced, and its checker is not done")
+	}
+	handle, err := informer.AddEventHandler(&journal{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.until("handler synced", handle.HasSynced)
+	for range 100 {
+		if !toolscache.IsDone(handle.HasSyncedChecker()) {
+			t.Fatal("the handler has synced, and its checker is not done")
+		}
+	}
+}
+
+// TestMergedCheckersWait waits by a channel that was requested before anything synced.
+func TestMergedCheckersWait(t *testing.T) {
+	x := running(t, twoNamespaces)
+	informer, err := x.cache.GetInformer(x.ctx, &corev1.Pod{}, cache.BlockUntilSynced(false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	handle, err := informer.AddEventHandler(&journal{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, checker := range []toolscache.DoneChecker{informer.HasSyncedChecker(), handle.HasSyncedChecker()} {
+		select {
+		case <-checker.Done():
+		case <-x.ctx.Done():
+			t.Errorf("%s is never done", checker.Name())
+		}
+	}
+}

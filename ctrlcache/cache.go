@@ -147,7 +147,7 @@ func (c *ctrlCache) WaitForCacheSync(ctx context.Context) bool {
 		return false
 	}
 	for _, p := range c.all() {
-		if p.awaitSync(ctx) != nil && context.Cause(p.life) != errRemoved {
+		if p.awaitSync(ctx, false) != nil && context.Cause(p.life) != errRemoved {
 			return false
 		}
 	}
@@ -184,25 +184,26 @@ func (c *ctrlCache) extent(k kind) (*extent, error) {
 }
 
 // obtain returns the part at a place, made and started if need be, and whether
-// the cache runs.
-func (c *ctrlCache) obtain(at informerKey, e *extent) (p *scopedInformer, started bool, err error) {
+// the cache runs. fresh says that the part had not synced when this call made it.
+func (c *ctrlCache) obtain(at informerKey, e *extent) (p *scopedInformer, started, fresh bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if p, ok := c.parts[at]; ok {
-		return p, c.ctx != nil, nil
+		return p, c.ctx != nil, false, nil
 	}
 	if c.stopped {
-		return nil, true, fmt.Errorf("no informer can be added for %v: %w", at, errStopped)
+		return nil, true, false, fmt.Errorf("no informer can be added for %v: %w", at, errStopped)
 	}
 	if p, err = c.newPart(at, e); err != nil {
-		return nil, false, err
+		return nil, false, false, err
 	}
 	p.base = c.writes.base(at.gvk)
 	c.parts[at] = p
+	fresh = !p.informer.HasSynced()
 	if c.ctx != nil {
 		c.run(p)
 	}
-	return p, c.ctx != nil, nil
+	return p, c.ctx != nil, fresh, nil
 }
 
 // existing returns the part at a place, if there is one, and whether the cache runs.

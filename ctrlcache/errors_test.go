@@ -4,13 +4,14 @@ import (
 	"context"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -51,39 +52,54 @@ func TestErrorsKeepTheirWords(t *testing.T) {
 	}
 }
 
-// soonSynced is an informer that syncs as soon as it was asked once.
+// soonSynced is an informer that has synced as soon as it runs. Who asks it before, waits
+// a second for that.
 type soonSynced struct {
 	*controllertest.FakeInformer
-	asked atomic.Bool
+	ran chan struct{}
 }
 
-func (s *soonSynced) HasSynced() bool { return s.asked.Swap(true) }
+func (s soonSynced) RunWithContext(context.Context) { close(s.ran) }
 
-// TestCancelledContextsFail reads with a context that has ended from informers that sync
-// meanwhile: controller-runtime's answer does not depend on how quick they are.
+func (s soonSynced) HasSynced() bool {
+	select {
+	case <-s.ran:
+		return true
+	case <-time.After(time.Second):
+		return false
+	}
+}
+
+// TestCancelledContextsFail reads with a context that has ended from informers that are
+// made for the read: the answer does not depend on how soon they sync.
 func TestCancelledContextsFail(t *testing.T) {
-	c, err := ctrlcache.NewCache(newAPIServer(t).config(), cache.Options{Mapper: newMapper(),
-		NewInformer: func(toolscache.ListerWatcher, runtime.Object, time.Duration, toolscache.Indexers) toolscache.SharedIndexInformer {
-			return &soonSynced{FakeInformer: controllertest.NewFakeInformer()}
-		}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	var running sync.WaitGroup
-	running.Go(func() { _ = c.Start(ctx) })
-	defer running.Wait()
-	defer cancel()
-	c.WaitForCacheSync(ctx)
-	ended, end := context.WithCancel(ctx)
-	end()
-	if err := c.List(ended, &corev1.PodList{}); !apierrors.IsTimeout(err) {
-		t.Errorf("the list ended with: %v", err)
-	}
-	if _, err := c.GetInformer(ended, &corev1.ConfigMap{}); !apierrors.IsTimeout(err) {
-		t.Errorf("the informer: %v", err)
-	}
-	if err := c.Get(ended, podA, emptyLake()); !apierrors.IsTimeout(err) {
-		t.Errorf("the read ended with: %v", err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		c, err := ctrlcache.NewCache(&rest.Config{}, cache.Options{Mapper: newMapper(),
+			NewInformer: func(toolscache.ListerWatcher, runtime.Object, time.Duration, toolscache.Indexers) toolscache.SharedIndexInformer {
+				return soonSynced{controllertest.NewFakeInformer(), make(chan struct{})}
+			}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { _ = c.Start(ctx) })
+		defer running.Wait()
+		defer cancel()
+		c.WaitForCacheSync(ctx)
+		ended, end := context.WithCancel(ctx)
+		end()
+		if err := c.List(ended, &corev1.PodList{}); !apierrors.IsTimeout(err) {
+			t.Errorf("the list ended with: %v", err)
+		}
+		if _, err := c.GetInformer(ended, &corev1.ConfigMap{}); !apierrors.IsTimeout(err) {
+			t.Errorf("the informer: %v", err)
+		}
+		if err := c.Get(ended, podA, emptyLake()); !apierrors.IsTimeout(err) {
+			t.Errorf("the read ended with: %v", err)
+		}
+		if err := c.Get(ended, podA, &corev1.Pod{}); !apierrors.IsNotFound(err) {
+			t.Errorf("the read from an informer that had synced before: %v", err)
+		}
+	})
 }

@@ -48,17 +48,17 @@ func (c *ctrlCache) informer(ctx context.Context, k kind, opts []cache.InformerG
 		return nil, err
 	}
 	parts := make([]*scopedInformer, 0, len(e.configs))
-	running := false
+	running, anyFresh := false, false
 	for _, namespace := range slices.Sorted(maps.Keys(e.configs)) {
-		p, started, err := c.obtain(informerKey{k, namespace}, e)
+		p, started, fresh, err := c.obtain(informerKey{k, namespace}, e)
 		if err != nil {
 			return nil, err
 		}
-		parts, running = append(parts, p), started
+		parts, running, anyFresh = append(parts, p), started, anyFresh || fresh
 	}
 	if running && ptr.Deref(chosen.BlockUntilSynced, true) {
 		for _, p := range parts {
-			if err := p.awaitSync(ctx); err != nil {
+			if err := p.awaitSync(ctx, anyFresh); err != nil {
 				return nil, err
 			}
 		}

@@ -33,19 +33,20 @@ func (c *ctrlCache) readTarget(ctx context.Context, at informerKey, e *extent) (
 	if p == nil && at.form == metadataOnly {
 		p, started = c.fuller(at, e)
 	}
+	fresh := false
 	if p == nil {
 		if c.opts.ReaderFailOnMissingInformer {
 			return readTarget{}, &cache.ErrResourceNotCached{GVK: at.gvk}
 		}
 		var err error
-		if p, started, err = c.obtain(at, e); err != nil {
+		if p, started, fresh, err = c.obtain(at, e); err != nil {
 			return readTarget{}, err
 		}
 	}
 	if !started {
 		return readTarget{}, &cache.ErrCacheNotStarted{}
 	}
-	if err := p.awaitSync(ctx); err != nil {
+	if err := p.awaitSync(ctx, fresh); err != nil {
 		return readTarget{}, err
 	}
 	return readTarget{p, at.form, ptr.Deref(e.configs[at.namespace].UnsafeDisableDeepCopy, false)}, nil

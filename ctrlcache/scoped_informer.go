@@ -105,9 +105,10 @@ func (p *scopedInformer) detachable(handler toolscache.WatchErrorHandlerWithCont
 // awaitSync waits until the informer has its first whole state. The error says
 // what keeps it from that, and is a timeout in controller-runtime's words.
 //
-// A context that has ended before fails, however soon the informer syncs.
-func (p *scopedInformer) awaitSync(ctx context.Context) error {
-	if p.informer.HasSynced() {
+// A context that has ended before fails for a fresh informer, one that was not synced
+// when the caller made it, however soon it syncs.
+func (p *scopedInformer) awaitSync(ctx context.Context, fresh bool) error {
+	if tooLate := fresh && ctx.Err() != nil; !tooLate && p.informer.HasSynced() {
 		return nil
 	}
 	ctx, cancel := context.WithCancelCause(ctx)

@@ -94,9 +94,12 @@ func (m *module) test(name, overlay string, packages []string, only string) (res
 	cmd := m.command(m.dir, args...)
 	mark := filepath.Base(filepath.Dir(m.dir)) + "/" + m.name
 	cmd.Env = append(cmd.Env, runMark+"="+mark)
-	cmd.WaitDelay = time.Minute // leftovers may hold the output open
+	cmd.WaitDelay = 10 * time.Second // leftovers may hold the output open
 	out, failed := cmd.CombinedOutput()
 	endLeftovers(mark)
+	if m.ctx.Err() != nil {
+		return nil, m.ctx.Err()
+	}
 	if err := os.WriteFile(m.dir+"-"+name+".log", out, 0o666); err != nil {
 		return nil, err
 	}

@@ -15,13 +15,16 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -52,7 +55,10 @@ func main() {
 		}
 		return
 	}
-	if err := run(chosen, *ci, *keep, *runs); err != nil {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err = run(ctx, chosen, *ci, *keep, *runs)
+	stop()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "peers:", err)
 		os.Exit(1)
 	}
@@ -78,7 +84,7 @@ func choose(all []project, only string, ci bool) (chosen []project, err error) {
 }
 
 // run tests the projects one after the other, so that they do not slow each other down.
-func run(chosen []project, ci, keep bool, runs int) error {
+func run(ctx context.Context, chosen []project, ci, keep bool, runs int) error {
 	tree, err := os.Getwd()
 	if err != nil {
 		return err
@@ -95,8 +101,14 @@ func run(chosen []project, ci, keep bool, runs int) error {
 	var bad []string
 	for _, p := range chosen {
 		begun := time.Now()
-		m := &module{project: p, tree: tree, dir: filepath.Join(scratch, p.name), runs: runs, ciOnly: ci}
+		if ci && p.ciPackages != nil {
+			p.packages = p.ciPackages
+		}
+		m := &module{project: p, ctx: ctx, tree: tree, dir: filepath.Join(scratch, p.name), runs: runs, ciOnly: ci}
 		fine, err := m.compare()
+		if ctx.Err() != nil {
+			return fmt.Errorf("interrupted in %s", p.name)
+		}
 		if err != nil {
 			fmt.Printf("%s: %v\n", p.name, err)
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -29,6 +30,8 @@ var pinned = []string{"k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go", "
 // module is a project in a scratch directory.
 type module struct {
 	project
+	// ctx ends with the tool.
+	ctx context.Context
 	// tree is the root of our repository, or of a copy for an older client-go, and dir
 	// that of the project.
 	tree, dir string
@@ -38,7 +41,7 @@ type module struct {
 
 // command is the go command in a directory, with the settings for other people's tests.
 func (m *module) command(dir string, args ...string) *exec.Cmd {
-	cmd := exec.Command("go", args...)
+	cmd := exec.CommandContext(m.ctx, "go", args...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod -buildvcs=false",
 		"KUBEBUILDER_CONTROLPLANE_START_TIMEOUT=5m") // of envtest; a busy machine needs more than its minute

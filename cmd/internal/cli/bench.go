@@ -36,10 +36,10 @@ untyped objects and JSON, by both. The figures are medians of all rounds:
   SYNC      from the start until the copy was complete
   CPU       processor time used until then
 
-It also says how the objects came: by HTTP/2 or not, encrypted or not, as a stream
-or as a list, compressed or not. A kube-apiserver compresses lists, not streams.
-Inflating a list takes processor time; over a fast network it is saved by
-DisableCompression in the client's configuration.
+Below the table it says how the objects came: by HTTP/2 or not, encrypted or
+not, as a stream or as a list, compressed or not. A kube-apiserver compresses
+lists, not streams. Inflating takes processor time; over a fast network,
+disable-compression in the kubeconfig saves it.
 
 Each round reads the resources from the server in full, twice. A measurement
 during which the server failed is not used but made again, a few times. Of a

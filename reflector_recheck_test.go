@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// spoil writes into the store behind its replica's back, as a bug would: versions
+// corrupt writes into the store behind its replica's back, as a bug would: versions
 // are right and content is not.
-func (s *plainStore) spoil(random *rand.Rand, names []string) {
+func (s *plainStore) corrupt(random *rand.Rand, names []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	key := Key(names[random.IntN(len(names))])
@@ -67,7 +67,7 @@ func repair(t *testing.T, random *rand.Rand) {
 				source.remove(name)
 			}
 		case n < 70:
-			c.store.spoil(random, names)
+			c.store.corrupt(random, names)
 			ask()
 		case n < 75:
 			source.compact()
@@ -81,7 +81,7 @@ func repair(t *testing.T, random *rand.Rand) {
 		time.Sleep(time.Duration(random.Int64N(int64(2 * time.Second))))
 	}
 	source.fail(nil)
-	c.store.spoil(random, names)
+	c.store.corrupt(random, names)
 	ask()
 	time.Sleep(5 * time.Minute)
 	synctest.Wait()
@@ -161,9 +161,9 @@ func TestRecheckOfSections(t *testing.T) {
 		c.start()
 		synctest.Wait()
 		random := rand.New(rand.NewPCG(1, 1))
-		c.store.spoil(random, []string{"north/a"})
-		c.store.spoil(random, []string{"south/b"})
-		c.store.spoil(random, []string{"south/x"})
+		c.store.corrupt(random, []string{"north/a"})
+		c.store.corrupt(random, []string{"south/b"})
+		c.store.corrupt(random, []string{"south/x"})
 		north.fail(errors.New("frozen over"))
 		c.Recheck("spoiled")
 		time.Sleep(time.Minute)

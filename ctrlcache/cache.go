@@ -58,7 +58,7 @@ func newCache(cfg *rest.Config, opts cache.Options, keep kube.Keeper) (cache.Cac
 	}
 	return &ctrlCache{
 		plan: p, cfg: cfg, server: server, keep: keep, writes: newWrites(),
-		extents: map[kind]*extent{}, parts: map[informerKey]*scopedInformer{}, started: make(chan struct{}),
+		extents: map[kind]*extent{}, informers: map[informerKey]*scopedInformer{}, started: make(chan struct{}),
 	}, nil
 }
 
@@ -80,7 +80,7 @@ var (
 
 // ctrlCache holds the informers of a process and reads from them.
 //
-// It is one flat map from place to part. controller-runtime nests three caches,
+// It is one flat map from place to informer. controller-runtime nests three caches,
 // by kind, by namespace and by form; each then starts, waits and fails by itself.
 type ctrlCache struct {
 	*plan
@@ -93,9 +93,9 @@ type ctrlCache struct {
 	started chan struct{}
 	running sync.WaitGroup
 
-	mu      sync.RWMutex
-	extents map[kind]*extent
-	parts   map[informerKey]*scopedInformer
+	mu        sync.RWMutex
+	extents   map[kind]*extent
+	informers map[informerKey]*scopedInformer
 	// ctx is what the informers run with; nil before Start.
 	ctx     context.Context
 	stopped bool
@@ -122,14 +122,14 @@ func (c *ctrlCache) begin(ctx context.Context) error {
 		return errStartedTwice
 	}
 	c.ctx = ctx
-	for _, p := range c.parts {
+	for _, p := range c.informers {
 		c.run(p)
 	}
 	close(c.started)
 	return nil
 }
 
-// run starts a part's informer. The lock is held.
+// run starts an informer. The lock is held.
 func (c *ctrlCache) run(p *scopedInformer) {
 	c.running.Go(func() { p.run(c.ctx) })
 }
@@ -157,11 +157,11 @@ func (c *ctrlCache) WaitForCacheSync(ctx context.Context) bool {
 func (c *ctrlCache) all() []*scopedInformer {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	parts := make([]*scopedInformer, 0, len(c.parts))
-	for _, p := range c.parts {
-		parts = append(parts, p)
+	informers := make([]*scopedInformer, 0, len(c.informers))
+	for _, p := range c.informers {
+		informers = append(informers, p)
 	}
-	return parts
+	return informers
 }
 
 // extent returns what to watch of a kind. It queries the mapper, and so perhaps the
@@ -183,22 +183,22 @@ func (c *ctrlCache) extent(k kind) (*extent, error) {
 	return e, nil
 }
 
-// obtain returns the part at a place, made and started if need be, and whether
-// the cache runs. fresh says that the part had not synced when this call made it.
+// obtain returns the informer at a place, made and started if need be, and whether
+// the cache runs. fresh says that the informer had not synced when this call made it.
 func (c *ctrlCache) obtain(at informerKey, e *extent) (p *scopedInformer, started, fresh bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if p, ok := c.parts[at]; ok {
+	if p, ok := c.informers[at]; ok {
 		return p, c.ctx != nil, false, nil
 	}
 	if c.stopped {
 		return nil, true, false, fmt.Errorf("no informer can be added for %v: %w", at, errStopped)
 	}
-	if p, err = c.newPart(at, e); err != nil {
+	if p, err = c.newScopedInformer(at, e); err != nil {
 		return nil, false, false, err
 	}
 	p.base = c.writes.base(at.gvk)
-	c.parts[at] = p
+	c.informers[at] = p
 	fresh = !p.informer.HasSynced()
 	if c.ctx != nil {
 		c.run(p)
@@ -206,9 +206,9 @@ func (c *ctrlCache) obtain(at informerKey, e *extent) (p *scopedInformer, starte
 	return p, c.ctx != nil, fresh, nil
 }
 
-// existing returns the part at a place, if there is one, and whether the cache runs.
+// existing returns the informer at a place, if there is one, and whether the cache runs.
 func (c *ctrlCache) existing(at informerKey) (p *scopedInformer, started bool) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	return c.parts[at], c.ctx != nil
+	return c.informers[at], c.ctx != nil
 }

@@ -47,26 +47,26 @@ func (c *ctrlCache) informer(ctx context.Context, k kind, opts []cache.InformerG
 	if err != nil {
 		return nil, err
 	}
-	parts := make([]*scopedInformer, 0, len(e.configs))
+	informers := make([]*scopedInformer, 0, len(e.configs))
 	running, anyFresh := false, false
 	for _, namespace := range slices.Sorted(maps.Keys(e.configs)) {
 		p, started, fresh, err := c.obtain(informerKey{k, namespace}, e)
 		if err != nil {
 			return nil, err
 		}
-		parts, running, anyFresh = append(parts, p), started, anyFresh || fresh
+		informers, running, anyFresh = append(informers, p), started, anyFresh || fresh
 	}
 	if running && ptr.Deref(chosen.BlockUntilSynced, true) {
-		for _, p := range parts {
+		for _, p := range informers {
 			if err := p.awaitSync(ctx, anyFresh); err != nil {
 				return nil, err
 			}
 		}
 	}
-	if len(parts) == 1 {
-		return single{parts[0].informer, parts[0]}, nil
+	if len(informers) == 1 {
+		return single{informers[0].informer, informers[0]}, nil
 	}
-	return newMergedInformer(parts), nil
+	return newMergedInformer(informers), nil
 }
 
 // beyond is a version that no server reaches.
@@ -98,10 +98,10 @@ func (c *ctrlCache) RemoveInformer(ctx context.Context, object client.Object) er
 func (c *ctrlCache) take(k kind) (removed []*scopedInformer, running bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for at, p := range c.parts {
+	for at, p := range c.informers {
 		if at.kind == k {
 			removed = append(removed, p)
-			delete(c.parts, at)
+			delete(c.informers, at)
 		}
 	}
 	delete(c.extents, k)

@@ -12,7 +12,7 @@ import (
 
 // kept has the informer of a place kept on disk.
 func (c *ctrlCache) kept(informer toolscache.SharedIndexInformer, at informerKey, collection kube.Collection, options kube.SourceOptions) error {
-	named := c.partName(at)
+	named := c.scopeName(at)
 	return tarncache.Keep(informer, func(objects tarncache.ObjectTraits) (tarn.Sink[any], error) {
 		options.Unshared = !objects.Shared
 		of := c.server.Origin(collection, options)
@@ -21,10 +21,10 @@ func (c *ctrlCache) kept(informer toolscache.SharedIndexInformer, at informerKey
 	}, c.keep.Strip)
 }
 
-// partName tells an informer from others of the same resource that the cache may
+// scopeName tells an informer from others of the same resource that the cache may
 // have, in any order of creation: unstructured ones from typed ones, and those of
 // named namespaces.
-func (c *ctrlCache) partName(at informerKey) string {
+func (c *ctrlCache) scopeName(at informerKey) string {
 	var names []string
 	if at.form == unstructuredForm && c.opts.Scheme.Recognizes(at.gvk) {
 		names = append(names, "unstructured")

@@ -18,9 +18,9 @@ import (
 	"github.com/tarnproject/tarn/kube"
 )
 
-// newPart makes the informer of a place: by the user's constructor if there is
+// newScopedInformer makes the informer of a place: by the user's constructor if there is
 // one, else one of ours.
-func (c *ctrlCache) newPart(at informerKey, e *extent) (*scopedInformer, error) {
+func (c *ctrlCache) newScopedInformer(at informerKey, e *extent) (*scopedInformer, error) {
 	config := e.configs[at.namespace]
 	example, err := at.example(c.opts.Scheme)
 	if err != nil {

@@ -13,31 +13,31 @@ import (
 // single is the only informer of a kind, with an eye on who listens.
 type single struct {
 	toolscache.SharedIndexInformer
-	part *scopedInformer
+	scope *scopedInformer
 }
 
 func (s single) AddEventHandler(h toolscache.ResourceEventHandler) (toolscache.ResourceEventHandlerRegistration, error) {
-	return s.SharedIndexInformer.AddEventHandler(handlerFor(h, s.part))
+	return s.SharedIndexInformer.AddEventHandler(handlerFor(h, s.scope))
 }
 
 func (s single) AddEventHandlerWithResyncPeriod(h toolscache.ResourceEventHandler, resync time.Duration) (toolscache.ResourceEventHandlerRegistration, error) {
-	return s.SharedIndexInformer.AddEventHandlerWithResyncPeriod(handlerFor(h, s.part), resync)
+	return s.SharedIndexInformer.AddEventHandlerWithResyncPeriod(handlerFor(h, s.scope), resync)
 }
 
 func (s single) AddEventHandlerWithOptions(h toolscache.ResourceEventHandler, o toolscache.HandlerOptions) (toolscache.ResourceEventHandlerRegistration, error) {
-	return s.SharedIndexInformer.AddEventHandlerWithOptions(handlerFor(h, s.part), o)
+	return s.SharedIndexInformer.AddEventHandlerWithOptions(handlerFor(h, s.scope), o)
 }
 
 // mergedInformer is the informers of one kind in several namespaces, as one.
 type mergedInformer struct {
-	parts   []*scopedInformer
-	checker func() *mergedChecker
+	informers []*scopedInformer
+	checker   func() *mergedChecker
 }
 
-func newMergedInformer(parts []*scopedInformer) *mergedInformer {
-	return &mergedInformer{parts, sync.OnceValue(func() *mergedChecker {
-		c := newMergedChecker(parts)
-		for _, p := range parts {
+func newMergedInformer(informers []*scopedInformer) *mergedInformer {
+	return &mergedInformer{informers, sync.OnceValue(func() *mergedChecker {
+		c := newMergedChecker(informers)
+		for _, p := range informers {
 			c.checkers = append(c.checkers, p.informer.HasSyncedChecker())
 		}
 		return c
@@ -59,9 +59,9 @@ func (j *mergedInformer) AddEventHandlerWithResyncPeriod(h toolscache.ResourceEv
 
 // AddEventHandlerWithOptions adds the handler to all informers or to none.
 func (j *mergedInformer) AddEventHandlerWithOptions(h toolscache.ResourceEventHandler, o toolscache.HandlerOptions) (toolscache.ResourceEventHandlerRegistration, error) {
-	h = handlerFor(h, j.parts...)
+	h = handlerFor(h, j.informers...)
 	r := &mergedRegistration{merged: j}
-	for _, p := range j.parts {
+	for _, p := range j.informers {
 		handle, err := p.informer.AddEventHandlerWithOptions(h, o)
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("the handler was not added to the informer of %v: %w", p.informerKey, err), j.RemoveEventHandler(r))
@@ -69,7 +69,7 @@ func (j *mergedInformer) AddEventHandlerWithOptions(h toolscache.ResourceEventHa
 		r.handles = append(r.handles, handle)
 	}
 	r.checker = sync.OnceValue(func() *mergedChecker {
-		c := newMergedChecker(j.parts)
+		c := newMergedChecker(j.informers)
 		for _, handle := range r.handles {
 			c.checkers = append(c.checkers, handle.HasSyncedChecker())
 		}
@@ -80,18 +80,18 @@ func (j *mergedInformer) AddEventHandlerWithOptions(h toolscache.ResourceEventHa
 
 func (j *mergedInformer) RemoveEventHandler(handle toolscache.ResourceEventHandlerRegistration) error {
 	r, ok := handle.(*mergedRegistration)
-	if !ok || r.merged.parts[0] != j.parts[0] {
-		return fmt.Errorf("a %T does not belong to this informer of %v", handle, j.parts[0].gvk)
+	if !ok || r.merged.informers[0] != j.informers[0] {
+		return fmt.Errorf("a %T does not belong to this informer of %v", handle, j.informers[0].gvk)
 	}
 	var failed []error
 	for i, h := range r.handles {
-		failed = append(failed, j.parts[i].informer.RemoveEventHandler(h))
+		failed = append(failed, j.informers[i].informer.RemoveEventHandler(h))
 	}
 	return errors.Join(failed...)
 }
 
 func (j *mergedInformer) AddIndexers(indexers toolscache.Indexers) error {
-	for _, p := range j.parts {
+	for _, p := range j.informers {
 		if err := p.informer.AddIndexers(indexers); err != nil {
 			return fmt.Errorf("%v: %w", p.informerKey, err)
 		}
@@ -100,7 +100,7 @@ func (j *mergedInformer) AddIndexers(indexers toolscache.Indexers) error {
 }
 
 func (j *mergedInformer) HasSynced() bool {
-	for _, p := range j.parts {
+	for _, p := range j.informers {
 		if !p.informer.HasSynced() {
 			return false
 		}
@@ -111,7 +111,7 @@ func (j *mergedInformer) HasSynced() bool {
 func (j *mergedInformer) HasSyncedChecker() toolscache.DoneChecker { return j.checker() }
 
 func (j *mergedInformer) IsStopped() bool {
-	for _, p := range j.parts {
+	for _, p := range j.informers {
 		if !p.informer.IsStopped() {
 			return false
 		}
@@ -120,7 +120,7 @@ func (j *mergedInformer) IsStopped() bool {
 }
 
 // mergedRegistration is a handler's registrations with all informers of a mergedInformer,
-// in the order of its parts.
+// in the order of its informers.
 type mergedRegistration struct {
 	merged  *mergedInformer
 	handles []toolscache.ResourceEventHandlerRegistration
@@ -146,15 +146,15 @@ func (r *mergedRegistration) HasSyncedChecker() toolscache.DoneChecker { return 
 // at it without waiting, as client-go's IsDone does, would otherwise depend on whether
 // that goroutine has run.
 type mergedChecker struct {
-	parts    []*scopedInformer
-	checkers []toolscache.DoneChecker
-	wait     sync.Once
-	close    sync.Once
-	done     chan struct{}
+	informers []*scopedInformer
+	checkers  []toolscache.DoneChecker
+	wait      sync.Once
+	close     sync.Once
+	done      chan struct{}
 }
 
-func newMergedChecker(parts []*scopedInformer) *mergedChecker {
-	return &mergedChecker{parts: parts, done: make(chan struct{})}
+func newMergedChecker(informers []*scopedInformer) *mergedChecker {
+	return &mergedChecker{informers: informers, done: make(chan struct{})}
 }
 
 func (c *mergedChecker) Name() string {
@@ -165,7 +165,7 @@ func (c *mergedChecker) Done() <-chan struct{} {
 	if c.allDone() {
 		c.finish()
 	} else {
-		c.wait.Do(func() { c.parts[0].report(c.waitForAll) })
+		c.wait.Do(func() { c.informers[0].report(c.waitForAll) })
 	}
 	return c.done
 }
@@ -183,7 +183,7 @@ func (c *mergedChecker) waitForAll() {
 	for _, checker := range c.checkers {
 		select {
 		case <-checker.Done():
-		case <-c.parts[0].life.Done(): // all of them are removed, or stopped, together
+		case <-c.informers[0].life.Done(): // all of them are removed, or stopped, together
 			return
 		}
 	}

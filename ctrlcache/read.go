@@ -147,7 +147,7 @@ func (e *extent) homes(k kind, namespace string) ([]string, error) {
 	return []string{home}, nil
 }
 
-// list appends what is chosen of this part, up to the limit in all.
+// list appends what is chosen of this informer, up to the limit in all.
 func (v readTarget) list(items []runtime.Object, chosen *client.ListOptions) ([]runtime.Object, error) {
 	most := 0
 	if chosen.Limit > 0 {

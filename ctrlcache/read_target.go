@@ -18,7 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// readTarget is a part as it is read in one form: its own, or the metadata of a fuller
+// readTarget is an informer as it is read in one form: its own, or the metadata of a fuller
 // one.
 type readTarget struct {
 	*scopedInformer

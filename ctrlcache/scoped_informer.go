@@ -43,7 +43,7 @@ type scopedInformer struct {
 	// that was made after writes that reads must show.
 	base tarn.Version
 
-	// life ends when the part is removed, or the cache stopped; end ends it.
+	// life ends when the informer is removed, or the cache stopped; end ends it.
 	life context.Context
 	end  context.CancelCauseFunc
 	// reporters are the goroutines that follow the informer's version; they end
@@ -62,7 +62,7 @@ func newScopedInformer(at informerKey, e *extent, informer toolscache.SharedInde
 	return p
 }
 
-// run runs the informer until ctx or the part's life ends.
+// run runs the informer until ctx or its life ends.
 func (p *scopedInformer) run(ctx context.Context) {
 	defer p.reporters.Wait()
 	defer func() {
@@ -77,7 +77,7 @@ func (p *scopedInformer) run(ctx context.Context) {
 	<-ctx.Done() // a user's own informer may run elsewhere and return at once
 }
 
-// report runs f as long as the part lives; f ends when the part does.
+// report runs f as long as the informer lives; f ends when the informer does.
 func (p *scopedInformer) report(f func()) {
 	p.reportersMu.Lock()
 	defer p.reportersMu.Unlock()
@@ -87,7 +87,7 @@ func (p *scopedInformer) report(f func()) {
 }
 
 // detachable is a watch error handler for which the informer waits only as long as
-// the part lives: it may remove its own informer, and waits for its end then.
+// the informer lives: it may remove its own informer, and waits for its end then.
 func (p *scopedInformer) detachable(handler toolscache.WatchErrorHandlerWithContext) toolscache.WatchErrorHandlerWithContext {
 	return func(ctx context.Context, r *toolscache.Reflector, err error) {
 		done := make(chan struct{})
@@ -140,7 +140,7 @@ func (p *scopedInformer) waitSynced(ctx context.Context) bool {
 	}
 }
 
-// version is the state that reads of this part show.
+// version is the state that reads of this informer show.
 func (p *scopedInformer) version() tarn.Version {
 	if p.replica != nil {
 		return p.replica.Version()
@@ -152,7 +152,7 @@ func (p *scopedInformer) version() tarn.Version {
 // be waited for.
 const foreignPoll = 5 * time.Millisecond
 
-// reach waits until reads of this part show a version or a later one.
+// reach waits until reads of this informer show a version or a later one.
 func (p *scopedInformer) reach(ctx context.Context, v tarn.Version) error {
 	if p.replica != nil {
 		return p.replica.WaitFor(ctx, v)

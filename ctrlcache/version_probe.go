@@ -15,7 +15,7 @@ import (
 // them.
 const lookEvery = 20 * time.Millisecond
 
-// probeLagging keeps the parts of a feed from lagging while somebody waits, until ctx
+// probeLagging keeps the informers of a handler from lagging while somebody waits, until ctx
 // ends.
 //
 // A namespace in which nothing happens stays at its version until the server sends
@@ -51,7 +51,7 @@ func (f *versionReporter) probeLagging(ctx context.Context) {
 }
 
 // behind are the informers that lag behind another.
-func (f *versionReporter) behind() (parts []int, most tarn.Version) {
+func (f *versionReporter) behind() (informers []int, most tarn.Version) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, r := range f.reached {
@@ -61,16 +61,16 @@ func (f *versionReporter) behind() (parts []int, most tarn.Version) {
 	}
 	for i, r := range f.reached {
 		if r != "" && r.OlderThan(most) {
-			parts = append(parts, i)
+			informers = append(informers, i)
 		}
 	}
-	return parts, most
+	return informers, most
 }
 
 // ask finds the true version of informer i. It ignores a failure: the informer
 // itself meets it too.
 func (f *versionReporter) ask(ctx context.Context, i int, most tarn.Version) {
-	p := f.parts[i]
+	p := f.informers[i]
 	versions, at, err := p.current(ctx, most)
 	if err != nil {
 		return
@@ -88,7 +88,7 @@ func (f *versionReporter) ask(ctx context.Context, i int, most tarn.Version) {
 	}
 }
 
-// equals says whether the part has exactly these objects, by their versions.
+// equals says whether the informer has exactly these objects, by their versions.
 func (p *scopedInformer) equals(versions map[tarn.Key]tarn.Version) bool {
 	n := 0
 	for key, object := range p.replica.All() {

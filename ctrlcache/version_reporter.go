@@ -25,24 +25,24 @@ type writeWaiter interface {
 	WaitForList(ctx context.Context) error
 }
 
-// handlerFor returns what to register for a handler with these parts: the handler
+// handlerFor returns what to register for a handler with these informers: the handler
 // itself, or a feed if it waits for versions.
-func handlerFor(h toolscache.ResourceEventHandler, parts ...*scopedInformer) toolscache.ResourceEventHandler {
+func handlerFor(h toolscache.ResourceEventHandler, informers ...*scopedInformer) toolscache.ResourceEventHandler {
 	waiter, ok := h.(writeWaiter)
 	if !ok {
 		return h
 	}
-	for _, p := range parts {
+	for _, p := range informers {
 		if p.replica == nil {
 			return h
 		}
 	}
-	f := &versionReporter{waiter: waiter, parts: parts, reached: make([]tarn.Version, len(parts))}
-	for i, p := range parts {
+	f := &versionReporter{waiter: waiter, informers: informers, reached: make([]tarn.Version, len(informers))}
+	for i, p := range informers {
 		p.report(func() { f.follow(p, i) })
 	}
-	if len(parts) > 1 {
-		parts[0].report(func() { f.probeLagging(parts[0].life) })
+	if len(informers) > 1 {
+		informers[0].report(func() { f.probeLagging(informers[0].life) })
 	}
 	return f
 }
@@ -55,8 +55,8 @@ func handlerFor(h toolscache.ResourceEventHandler, parts ...*scopedInformer) too
 // changes of a key that were folded into one, or into none, would be waited for in
 // vain; and a bookmark, which can end a wait, is not an event.
 type versionReporter struct {
-	waiter writeWaiter
-	parts  []*scopedInformer
+	waiter    writeWaiter
+	informers []*scopedInformer
 
 	mu       sync.Mutex
 	reached  []tarn.Version

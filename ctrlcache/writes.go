@@ -29,7 +29,7 @@ type writes struct {
 }
 
 type kindWrites struct {
-	// base is a version that covers all marks that went: parts made later must
+	// base is a version that covers all marks that went: informers made later must
 	// not begin before it.
 	base   tarn.Version
 	marks  map[client.ObjectKey]mark
@@ -138,7 +138,7 @@ func (c *ctrlCache) sweep(gvk schema.GroupVersionKind, k *kindWrites, key client
 			continue
 		}
 		home, _ := e.home(key.Namespace)
-		p, ok := c.parts[informerKey{kind{gvk, f}, home}]
+		p, ok := c.informers[informerKey{kind{gvk, f}, home}]
 		if !ok {
 			continue
 		}
@@ -156,7 +156,7 @@ func (c *ctrlCache) sweep(gvk schema.GroupVersionKind, k *kindWrites, key client
 	}
 }
 
-// shows says whether reads of this part show what was written.
+// shows says whether reads of this informer show what was written.
 func (p *scopedInformer) shows(key client.ObjectKey, m mark) bool {
 	at, ok := p.version().Compare(m.version)
 	return p.never(key, m) || ok && at >= 0 && (m.gone == "" || p.uidAt(key) != m.gone)
@@ -169,7 +169,7 @@ func (p *scopedInformer) never(key client.ObjectKey, m mark) bool {
 	return s != nil && m.known && !s.Matches(m.labels) && p.uidAt(key) == ""
 }
 
-// uidAt is the uid of the object that the part has under a key.
+// uidAt is the uid of the object that the informer has under a key.
 func (p *scopedInformer) uidAt(key client.ObjectKey) types.UID {
 	object, ok, err := p.informer.GetStore().GetByKey(storeKey(key))
 	if !ok || err != nil {
@@ -181,7 +181,7 @@ func (p *scopedInformer) uidAt(key client.ObjectKey) types.UID {
 	return ""
 }
 
-// awaitKey waits until a read of key from this part shows all writes that began
+// awaitKey waits until a read of key from this informer shows all writes that began
 // before.
 func (c *ctrlCache) awaitKey(ctx context.Context, p *scopedInformer, key client.ObjectKey) error {
 	return c.await(ctx, p, func(k client.ObjectKey) bool { return k == key }, func(k *kindWrites) map[client.ObjectKey]mark {

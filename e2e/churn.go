@@ -26,7 +26,7 @@ const (
 )
 
 // Churn changes, labels, deletes and creates the pods of a namespace all the time,
-// except the actors. It ignores failures: the server may be down on purpose.
+// except the scripted pods. It ignores failures: the server may be down on purpose.
 type Churn struct {
 	client    kubernetes.Interface
 	namespace string
@@ -97,7 +97,7 @@ func (c *Churn) run(ctx context.Context, worker int) {
 
 // podNames lists the names of the pods, from the server's watch cache.
 func (c *Churn) podNames(ctx context.Context) []string {
-	list, err := c.client.CoreV1().Pods(c.namespace).List(ctx, metav1.ListOptions{ResourceVersion: "0", LabelSelector: "app!=" + actor})
+	list, err := c.client.CoreV1().Pods(c.namespace).List(ctx, metav1.ListOptions{ResourceVersion: "0", LabelSelector: "app!=" + scripted})
 	if err != nil {
 		return nil
 	}

@@ -26,7 +26,7 @@ type testEnv struct {
 	proxy    *Proxy
 	subjects []*subject
 	truth    truth
-	rounds   int // of the actors
+	rounds   int // of the scripted pods
 	// peersLost says that client-go is known to be wrong from now on, and is not
 	// waited for.
 	peersLost bool

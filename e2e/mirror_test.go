@@ -18,7 +18,7 @@ type mirror struct {
 	broken  []string
 	// adds, updates and deletes count the steps.
 	adds, updates, deletes int
-	// steps are the events of actors and custom resources, by key.
+	// steps are the events of scripted pods and custom resources, by key.
 	steps map[string][]string
 }
 
@@ -79,7 +79,7 @@ func (m *mirror) OnDelete(obj any) {
 	delete(m.objects, key)
 }
 
-// step records an event of an actor or custom resource.
+// step records an event of a scripted pod or custom resource.
 func (m *mirror) step(what, key string, object metav1.Object) {
 	if state := mark(object); state != "" {
 		m.steps[key] = append(m.steps[key], what+"@"+state)

@@ -110,6 +110,6 @@ func podOf(app, name string) *corev1.Pod {
 	}
 }
 
-// actor is the app of pods that have a part to play in a test, and are left alone
+// scripted is the app label of pods that a test changes by a script, and that are left alone
 // by the churn.
-const actor = "actor"
+const scripted = "scripted"

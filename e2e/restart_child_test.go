@@ -39,7 +39,7 @@ type report struct {
 	Disk tarn.Version
 	// Store and Handler are the objects, each with its state.
 	Store, Handler map[string]string
-	// Steps are the handler's calls for the actors, Complaints the invalid ones.
+	// Steps are the handler's calls for the scripted pods, Complaints the invalid ones.
 	Steps      map[string][]string
 	Complaints []string
 	// Asked are the requests to the server, by kind, without repetitions in a row.

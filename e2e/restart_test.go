@@ -31,7 +31,7 @@ func restarts(s *testEnv) {
 	s.server.WaitWrites(churn, 100)
 
 	first := s.startDurable(kubeconfig, dir)
-	for range actorRounds {
+	for range scriptedRounds {
 		s.roundUnseen()
 	}
 	first.isOnDisk()
@@ -44,10 +44,10 @@ func restarts(s *testEnv) {
 	second.equals()
 	second.requested("cluster probe watch")
 	second.handlerSaw(
-		"stage/actor-1: add@3 delete@3", // while nobody was there
-		"stage/actor-2: add@3 update@4",
-		"stage/actor-3: add@3 update@4",
-		"stage/actor-4: add@4",
+		"stage/scripted-1: add@3 delete@3", // while nobody was there
+		"stage/scripted-2: add@3 update@4",
+		"stage/scripted-3: add@3 update@4",
+		"stage/scripted-4: add@4",
 	)
 
 	churn = s.server.StartChurn(namespace)
@@ -65,11 +65,11 @@ func restarts(s *testEnv) {
 	third.equals()
 	third.requested("cluster probe watch stream") // the stream continues as a watch
 	third.handlerSaw(
-		"stage/actor-2: add@4 delete@4",
-		"stage/actor-3: add@4 delete@4",
-		"stage/actor-4: add@4 update@6", // round 5 is history
-		"stage/actor-5: add@6",
-		"stage/actor-6: add@6",
+		"stage/scripted-2: add@4 delete@4",
+		"stage/scripted-3: add@4 delete@4",
+		"stage/scripted-4: add@4 update@6", // round 5 is history
+		"stage/scripted-5: add@6",
+		"stage/scripted-6: add@6",
 	)
 }
 
@@ -200,7 +200,7 @@ func (k *durableProcess) requested(want string) {
 	}
 }
 
-// handlerSaw checks the handlers' events of actors.
+// handlerSaw checks the handlers' events of scripted pods.
 func (k *durableProcess) handlerSaw(want ...string) {
 	k.Helper()
 	for name, r := range k.reports() {

@@ -25,7 +25,7 @@ var admissionFields = []string{
 	"spec.priority", "spec.preemptionPolicy", "spec.tolerations",
 }
 
-// finalState is what the server has of the actors, or the custom resources, at the
+// finalState is what the server has of the scripted pods, or the custom resources, at the
 // end, all fields of them.
 func (s *testEnv) finalState() string {
 	objects, err := s.truth(s.Context())

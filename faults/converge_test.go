@@ -18,7 +18,7 @@ import (
 // After these faults the truth about an object is known only when its source sends
 // it again.
 var (
-	corrupting = []faults.Kind{faults.Undecodable, faults.Bad, faults.Spoil, faults.Oversize}
+	corrupting = []faults.Kind{faults.Undecodable, faults.Bad, faults.Corrupt, faults.Oversize}
 	rewinding  = []faults.Kind{faults.Rewind, faults.Wipe}
 )
 
@@ -67,7 +67,7 @@ func eachDay(t *testing.T, live func(t *testing.T, seed uint64)) {
 
 // without is a day that lacks some kinds of faults.
 func without(seed uint64, unwanted ...[]faults.Kind) *faults.Plan {
-	mix := faults.Day(seed).Mix()
+	mix := faults.Random(seed).Mix()
 	for _, kind := range slices.Concat(unwanted...) {
 		delete(mix, kind)
 	}
@@ -88,7 +88,7 @@ func converge(t *testing.T, plan *faults.Plan, lastWrite func(*server)) {
 	}
 	source := faults.Source(s, plan, faults.SourceOptions[*thing]{
 		Name: "things",
-		Spoil: []func(*thing) *thing{
+		Corrupt: []func(*thing) *thing{
 			func(*thing) *thing { return nil },
 			func(*thing) *thing { return &thing{} },
 		},
@@ -105,7 +105,7 @@ func converge(t *testing.T, plan *faults.Plan, lastWrite func(*server)) {
 	}
 	// A first list without a version looks like a source without versions, and with
 	// such a source silence cannot be told from loss.
-	plan.Spare(func(at faults.Place) bool { return at.Kind == faults.NoVersion && !replica.Health().Synced })
+	plan.Suppress(func(at faults.Place) bool { return at.Kind == faults.NoVersion && !replica.Health().Synced })
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- replica.Run(ctx) }()

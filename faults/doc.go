@@ -8,7 +8,7 @@
 //   - [Listener] and [Dial] have faults of connections;
 //   - [Plan.Rewind] says when a model server goes back in time.
 //
-// [Day] draws from its seed which faults there are and how often; [New] takes a
+// [Random] draws from its seed which faults there are and how often; [New] takes a
 // [Mix] of them. [Plan.Until] or [Plan.End] ends the day. After that nothing
 // fails, and a test can check that the code under test has recovered.
 // [Plan.History] lists what happened.
@@ -20,7 +20,7 @@
 // fault, and on nothing else: neither on the other requests that are under way,
 // nor on which other kinds are in the mix. So a program that makes the same
 // requests meets the same faults. A kind can be taken out of a failing day, or a
-// single fault suppressed with [Plan.Spare], and the other faults stay the same.
+// single fault suppressed with [Plan.Suppress], and the other faults stay the same.
 //
 // All waits use package time, so that they are virtual under testing/synctest.
 // Make the plan inside of the bubble.

@@ -33,7 +33,7 @@ func ExampleSource() {
 // One day without its stalls: everything else stays where it was.
 func ExampleNew() {
 	const seed = 4117
-	mix := faults.Day(seed).Mix()
+	mix := faults.Random(seed).Mix()
 	delete(mix, faults.Stall)
 	plan := faults.New(seed, mix).
 		Within(faults.Limits{Delay: time.Second, Hang: time.Minute}).
@@ -43,7 +43,7 @@ func ExampleNew() {
 }
 
 // A day of many faults is reduced to the one that matters, by sparing the others.
-func ExamplePlan_Spare() {
+func ExamplePlan_Suppress() {
 	fails := func(plan *faults.Plan) bool {
 		source := faults.Source(newServer("a"), plan, faults.SourceOptions[*thing]{})
 		for range 200 {
@@ -61,7 +61,7 @@ func ExamplePlan_Spare() {
 	var matters []faults.Place
 	for _, fault := range day.History() {
 		only := func(at faults.Place) bool { return at != fault.Place }
-		if fails(faults.New(1, mix).Spare(only)) {
+		if fails(faults.New(1, mix).Suppress(only)) {
 			matters = append(matters, fault.Place)
 		}
 	}

@@ -90,8 +90,8 @@ const (
 const (
 	// Bad: the object cannot be decoded, but its key is known.
 	Bad Kind = "bad"
-	// Spoil: the object is what one of [SourceOptions.Spoil] makes of it.
-	Spoil Kind = "spoil"
+	// Corrupt: the object is what one of [SourceOptions.Corrupt] makes of it.
+	Corrupt Kind = "corrupt"
 	// Oversize: the object is what [SourceOptions.Oversize] makes of it.
 	Oversize Kind = "oversize"
 )
@@ -112,6 +112,6 @@ var kinds = []Kind{
 	ExpireToken, NoList, NoVersion,
 	Stall, CutEnd, CutExpire, CutBusy, CutInternal, CutFail, Reset, Truncate, Garble,
 	Duplicate, Replay, Reorder, Lag, DropBookmark, DropEnd, Endless, Undecodable,
-	Bad, Spoil, Oversize,
+	Bad, Corrupt, Oversize,
 	Rewind, Wipe,
 }

@@ -16,7 +16,7 @@ var usual = Mix{
 	Reset: 0.05, Truncate: 0.05, Garble: 0.02,
 	Duplicate: 0.02, Replay: 0.01, Reorder: 0.02, Lag: 0.02, DropBookmark: 0.2, DropEnd: 0.05,
 	Endless: 0.02, Undecodable: 0.002,
-	Bad: 0.002, Spoil: 0.002, Oversize: 0.002,
+	Bad: 0.002, Corrupt: 0.002, Oversize: 0.002,
 	Rewind: 0.02, Wipe: 0.005,
 }
 

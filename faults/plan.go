@@ -11,14 +11,14 @@ import (
 // may serve any number of wrappers, each with its own name, from any number of
 // goroutines.
 //
-// Call Within, Until and Spare before the plan is used.
+// Call Within, Until and Suppress before the plan is used.
 type Plan struct {
-	seed   uint64
-	mix    Mix
-	limits Limits
-	spare  func(Place) bool
-	until  time.Time
-	began  time.Time
+	seed     uint64
+	mix      Mix
+	limits   Limits
+	suppress func(Place) bool
+	until    time.Time
+	began    time.Time
 	// over is closed by End.
 	over chan struct{}
 	end  sync.Once
@@ -29,14 +29,14 @@ type Plan struct {
 	happened History
 }
 
-// Day returns a plan in which the seed decides everything: which kinds of faults
+// Random returns a plan in which the seed decides everything: which kinds of faults
 // there are, how often, and when.
-func Day(seed uint64) *Plan { return New(seed, dayMix(seed)) }
+func Random(seed uint64) *Plan { return New(seed, dayMix(seed)) }
 
 // New returns a plan of the faults in mix. To take one kind out of a day and keep
 // the rest:
 //
-//	mix := faults.Day(seed).Mix()
+//	mix := faults.Random(seed).Mix()
 //	delete(mix, faults.Stall)
 //	plan := faults.New(seed, mix)
 func New(seed uint64, mix Mix) *Plan {
@@ -62,12 +62,12 @@ func (p *Plan) Until(t time.Time) *Plan {
 	return p
 }
 
-// Spare suppresses the faults for which spare returns true, and returns the plan.
+// Suppress suppresses the faults for which suppress returns true, and returns the plan.
 // A fault is in the same [Place] in every run of its seed, so a failing day can be
 // reduced to the few faults that matter: suppress half of them, and see whether
 // the test still fails.
-func (p *Plan) Spare(spare func(Place) bool) *Plan {
-	p.spare = spare
+func (p *Plan) Suppress(suppress func(Place) bool) *Plan {
+	p.suppress = suppress
 	return p
 }
 
@@ -94,7 +94,7 @@ func (p *Plan) ended() bool {
 // allows records a fault and returns true. It returns false if the fault is
 // suppressed or the day has ended: then the fault must not happen.
 func (p *Plan) allows(f Fault) bool {
-	if p.ended() || p.spare != nil && p.spare(f.Place) {
+	if p.ended() || p.suppress != nil && p.suppress(f.Place) {
 		return false
 	}
 	f.At = time.Since(p.began)

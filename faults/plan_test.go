@@ -21,7 +21,7 @@ import (
 // a write every minute.
 func visit(ctx context.Context, plan *faults.Plan, name string, rounds int) {
 	s := newServer("a", "b", "c", "d")
-	source := faults.Source(s, plan, faults.SourceOptions[*thing]{Name: name, Spoil: []func(*thing) *thing{
+	source := faults.Source(s, plan, faults.SourceOptions[*thing]{Name: name, Corrupt: []func(*thing) *thing{
 		func(*thing) *thing { return nil }, func(*thing) *thing { return &thing{} },
 	}})
 	buf := make([]tarn.Event[*thing], 10)
@@ -45,7 +45,7 @@ func TestSameSeedSameDay(t *testing.T) {
 	for seed := range uint64(20) {
 		live := func() (h faults.History) {
 			synctest.Test(t, func(t *testing.T) {
-				plan := faults.Day(seed)
+				plan := faults.Random(seed)
 				visit(t.Context(), plan, "things", 20)
 				h = plan.History()
 			})
@@ -76,13 +76,13 @@ func TestNeighboursMakeNoDifference(t *testing.T) {
 	}
 	for _, name := range names {
 		synctest.Test(t, func(t *testing.T) {
-			plan := faults.Day(7)
+			plan := faults.Random(7)
 			visit(t.Context(), plan, name, 10)
 			alone[name] = places(plan.History(), name)
 		})
 	}
 	synctest.Test(t, func(t *testing.T) {
-		plan := faults.Day(7)
+		plan := faults.Random(7)
 		var group sync.WaitGroup
 		for _, name := range names {
 			group.Go(func() { visit(t.Context(), plan, name, 10) })
@@ -125,9 +125,9 @@ func TestReducedDay(t *testing.T) {
 			t.Errorf("%s never happens", kind)
 		}
 	}
-	spared := connect(faults.New(3, mix).Spare(func(at faults.Place) bool { return at.Request%2 == 0 }))
+	suppressed := connect(faults.New(3, mix).Suppress(func(at faults.Place) bool { return at.Request%2 == 0 }))
 	maps.DeleteFunc(whole, func(at faults.Place, _ bool) bool { return at.Request%2 == 0 })
-	if diff := cmp.Diff(whole, spared); diff != "" {
+	if diff := cmp.Diff(whole, suppressed); diff != "" {
 		t.Errorf("the faults left over are not the same:\n%s", diff)
 	}
 }
@@ -211,7 +211,7 @@ func TestDays(t *testing.T) {
 	present := map[faults.Kind]int{}
 	const days = 200
 	for seed := range uint64(days) {
-		plan := faults.Day(seed)
+		plan := faults.Random(seed)
 		for kind, chance := range plan.Mix() {
 			if chance <= 0 || chance > 0.5 {
 				t.Errorf("seed %d: the chance of %s is %v", seed, kind, chance)

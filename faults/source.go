@@ -12,10 +12,10 @@ import (
 type SourceOptions[T any] struct {
 	// Name tells the source from others under the same plan; "source" if empty.
 	Name string
-	// Spoil are ways to make a bad object out of a good one, which they must not
+	// Corrupt are ways to make a bad object out of a good one, which they must not
 	// change: nil, empty, foreign, nameless. One of them is drawn each time;
-	// without any there is no [Spoil].
-	Spoil []func(T) T
+	// without any there is no [Corrupt] fault.
+	Corrupt []func(T) T
 	// Oversize returns a large version of an object, which it must not change;
 	// without it there is no [Oversize].
 	Oversize func(T) T
@@ -59,7 +59,7 @@ func (s *source[T]) List(ctx context.Context, q tarn.ListQuery) (tarn.Page[T], e
 	if r.injects(NoVersion) {
 		return tarn.Page[T]{}, nil
 	}
-	return newSpoiler(s, r).page(page), nil
+	return newCorrupter(s, r).page(page), nil
 }
 
 func (s *source[T]) Watch(ctx context.Context, q tarn.WatchQuery) (tarn.Stream[T], error) {

@@ -32,7 +32,7 @@ func newRig(t *testing.T, limits faults.Limits, always ...faults.Kind) *rig {
 	s := newServer("a", "b", "c")
 	plan := faults.New(1, mix).Within(limits)
 	return &rig{t, s, plan, faults.Source(s, plan, faults.SourceOptions[*thing]{
-		Spoil:    []func(*thing) *thing{func(*thing) *thing { return nil }},
+		Corrupt:  []func(*thing) *thing{func(*thing) *thing { return nil }},
 		Oversize: func(o *thing) *thing { return &thing{o.name, strings.Repeat("x", 1<<20), o.version} },
 	})}
 }
@@ -233,7 +233,7 @@ func TestListFaults(t *testing.T) {
 	}{
 		faults.NoVersion: {"version  items  bad ", 1},
 		faults.Bad:       {"version 3 items  bad a b c", 3},
-		faults.Spoil:     {"version 3 items nil nil nil bad ", 3},
+		faults.Corrupt:   {"version 3 items nil nil nil bad ", 3},
 		faults.Oversize:  {"version 3 items large:a large:b large:c bad ", 3},
 	} {
 		t.Run(string(kind), func(t *testing.T) {

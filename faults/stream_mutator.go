@@ -20,7 +20,7 @@ type mutator[T any] struct {
 	source *source[T]
 	out    *outbox[T]
 
-	spoiler                         *spoiler[T]
+	corrupter                       *corrupter[T]
 	undecodable                     *injector
 	dropBookmark, dropEnd, endless  *injector
 	duplicate, replay, reorder, lag *injector
@@ -54,7 +54,7 @@ type heldEvent[T any] struct {
 
 func newMutator[T any](s *source[T], r *request, out *outbox[T]) *mutator[T] {
 	return &mutator[T]{
-		source: s, out: out, spoiler: newSpoiler(s, r), undecodable: r.injector(Undecodable),
+		source: s, out: out, corrupter: newCorrupter(s, r), undecodable: r.injector(Undecodable),
 		dropBookmark: r.injector(DropBookmark), dropEnd: r.injector(DropEnd), endless: r.injector(Endless),
 		duplicate: r.injector(Duplicate), replay: r.injector(Replay), reorder: r.injector(Reorder), lag: r.injector(Lag),
 	}
@@ -103,7 +103,7 @@ func (m *mutator[T]) endInitial() {
 // them, whatever is injected: the timing of events must not change what is drawn
 // for later ones.
 func (m *mutator[T]) change(e tarn.Event[T]) {
-	g := m.spoil(e)
+	g := m.corrupt(e)
 	if wait := m.lag.pause(); wait > 0 {
 		m.due = later(m.due, time.Now().Add(wait))
 	}
@@ -131,19 +131,19 @@ func (m *mutator[T]) change(e tarn.Event[T]) {
 	}
 }
 
-// spoil draws and applies faults of the event's content.
-func (m *mutator[T]) spoil(e tarn.Event[T]) mutated[T] {
+// corrupt draws and applies faults of the event's content.
+func (m *mutator[T]) corrupt(e tarn.Event[T]) mutated[T] {
 	g := mutated[T]{event: e, original: e}
 	if e.Bad.Err != nil || e.Type == tarn.EventUndecodable {
 		return g
 	}
 	g.key = m.source.key(e.Object)
-	lost, objectFaults := m.undecodable.draw(), m.spoiler.draw()
+	lost, objectFaults := m.undecodable.draw(), m.corrupter.draw()
 	if lost && m.undecodable.inject(string(g.key)) {
 		g.event = tarn.Event[T]{Type: tarn.EventUndecodable, Bad: tarn.BadObject{Err: injected(tarn.ErrUndecodable)}}
 		return g
 	}
-	g.event.Object, g.event.Bad = m.spoiler.object(objectFaults, e.Object, g.key)
+	g.event.Object, g.event.Bad = m.corrupter.object(objectFaults, e.Object, g.key)
 	return g
 }
 

@@ -94,7 +94,7 @@ func TestEventFaults(t *testing.T) {
 			"a@1 b@2 c@3 a@1 b@2 c@3 a@1 b@2 c@3 a@1 b@2 c@3", 1},
 		"undecodable": {faults.Undecodable, plain, 10, "? ? ? mark:3", 3},
 		"bad":         {faults.Bad, plain, 10, "bad:a bad:b bad:c mark:3", 3},
-		"spoil":       {faults.Spoil, plain, 10, "nil nil nil mark:3", 3},
+		"corrupt":     {faults.Corrupt, plain, 10, "nil nil nil mark:3", 3},
 		"oversize":    {faults.Oversize, plain, 10, "large:a large:b large:c mark:3", 3},
 	} {
 		t.Run(name, func(t *testing.T) {

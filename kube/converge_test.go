@@ -27,7 +27,7 @@ func TestReflectConverges(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := apiserver.New(apiserver.Options{AnyNamespace: true})
 				defer server.Close()
-				mix := faults.Day(seed).Mix()
+				mix := faults.Random(seed).Mix()
 				for _, k := range []faults.Kind{faults.Rewind, faults.Wipe} {
 					delete(mix, k)
 				}

@@ -83,9 +83,9 @@ func newDay(t *testing.T, seed uint64, seen map[string]int) *day {
 	d.disk, d.opts = newBadDisk(t)
 	d.only, d.exact, d.restores = d.random.IntN(2) == 0, d.random.IntN(3) > 0, d.random.IntN(3) == 0
 	d.opts.GroupDelay = time.Duration(1+d.random.IntN(3000)) * time.Millisecond
-	mix := faults.Day(seed).Mix()
+	mix := faults.Random(seed).Mix()
 	if d.exact {
-		for _, kind := range []faults.Kind{faults.Reorder, faults.Undecodable, faults.Bad, faults.Spoil, faults.Oversize} {
+		for _, kind := range []faults.Kind{faults.Reorder, faults.Undecodable, faults.Bad, faults.Corrupt, faults.Oversize} {
 			delete(mix, kind)
 		}
 	}

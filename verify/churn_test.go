@@ -91,7 +91,7 @@ func TestNoFalseDifferences(t *testing.T) {
 							t.Errorf("%s: exact %v", r, r.Exact)
 						}
 					}
-					l.spoil(keyOf(50), setText("wrong"))
+					l.corrupt(keyOf(50), setText("wrong"))
 					l.store.Remove(keyOf(51))
 					held, _ := l.store.Get(keyOf(52))
 					made := held.DeepCopy()

@@ -54,7 +54,7 @@ func TestWithoutExactVersions(t *testing.T) {
 		}
 
 		l.meddle = noPast
-		l.spoil(keyOf(7), setText("wrong"))
+		l.corrupt(keyOf(7), setText("wrong"))
 		l.store.Remove(keyOf(8))
 		held, _ := l.store.Get(keyOf(9))
 		copied := held.DeepCopy()
@@ -78,7 +78,7 @@ func TestSections(t *testing.T) {
 		if r.Exact || r.Listed != 20 || !strings.Contains(r.Note, "several sections") {
 			t.Errorf("%s", r)
 		}
-		l.spoil(keyOf(4), setText("wrong"))
+		l.corrupt(keyOf(4), setText("wrong"))
 		l.store.Remove(keyOf(3))
 		held, _ := l.store.Get(keyOf(8))
 		copied := held.DeepCopy()
@@ -200,7 +200,7 @@ func TestOpaqueVersions(t *testing.T) {
 			t.Errorf("%s", r)
 		}
 		// Two contents of one version are a difference in any order.
-		l.spoil(keyOf(5), setText("wrong"))
+		l.corrupt(keyOf(5), setText("wrong"))
 		l.want(l.once(Options{}), Different, 0, 0, 1)
 	})
 }

@@ -54,7 +54,7 @@ func TestEqual(t *testing.T) {
 
 func TestDifferences(t *testing.T) {
 	for name, test := range map[string]struct {
-		spoil func(l *lake)
+		corrupt func(l *lake)
 		want  []Difference
 	}{
 		"missing": {
@@ -72,7 +72,7 @@ func TestDifferences(t *testing.T) {
 		},
 		"content": {
 			func(l *lake) {
-				l.spoil(keyOf(4), func(o object) {
+				l.corrupt(keyOf(4), func(o object) {
 					setText("wrong")(o)
 					_ = unstructured.SetNestedField(o.Object, "x", "data", "more")
 					o.SetLabels(map[string]string{"app.kubernetes.io/name": "puddle"})
@@ -92,12 +92,12 @@ func TestDifferences(t *testing.T) {
 		},
 		"a state that never was": {
 			func(l *lake) {
-				l.spoil(keyOf(4), func(o object) { o.SetResourceVersion("900" + o.GetResourceVersion()) })
+				l.corrupt(keyOf(4), func(o object) { o.SetResourceVersion("900" + o.GetResourceVersion()) })
 			},
 			[]Difference{{Key: "n1/c004", Kind: Changed, Held: "+9000000", Served: "+0", Fields: []string{"metadata.resourceVersion"}}},
 		},
 		"another object under the name": {
-			func(l *lake) { l.spoil(keyOf(4), func(o object) { o.SetUID("another") }) },
+			func(l *lake) { l.corrupt(keyOf(4), func(o object) { o.SetUID("another") }) },
 			[]Difference{{Key: "n1/c004", Kind: Changed, Held: "+0", Served: "+0", Fields: []string{"metadata.uid"}}},
 		},
 	} {
@@ -106,7 +106,7 @@ func TestDifferences(t *testing.T) {
 				l := newLake(t, shape{objects: 10})
 				first, _ := l.store.Get(keyOf(4))
 				base := tarn.Version(first.GetResourceVersion())
-				test.spoil(l)
+				test.corrupt(l)
 				r := l.once(Options{PageSize: 3, MaxDifferences: 4})
 				if diff := cmp.Diff(test.want, relative(r.Differences, base)); diff != "" {
 					t.Errorf("-want +got:\n%s", diff)
@@ -148,7 +148,7 @@ func TestDifferencesAreBounded(t *testing.T) {
 		l := newLake(t, shape{objects: 90})
 		for i := range 30 {
 			l.store.Remove(keyOf(i))
-			l.spoil(keyOf(30+i), func(o object) {
+			l.corrupt(keyOf(30+i), func(o object) {
 				for j := range 30 {
 					o.Object[fmt.Sprint("field", j)] = true
 				}

@@ -145,8 +145,8 @@ func (l *lake) reach() {
 	}
 }
 
-// spoil changes an object of the copy without the replica's knowledge.
-func (l *lake) spoil(key tarn.Key, change func(o object)) {
+// corrupt changes an object of the copy without the replica's knowledge.
+func (l *lake) corrupt(key tarn.Key, change func(o object)) {
 	l.t.Helper()
 	held, ok := l.store.Get(key)
 	if !ok {

@@ -87,7 +87,7 @@ func TestRollingRepairs(t *testing.T) {
 				if r := <-rounds; r.Result.Verdict != Equal {
 					t.Errorf("%s", r)
 				}
-				l.spoil(keyOf(50), setText("wrong"))
+				l.corrupt(keyOf(50), setText("wrong"))
 				l.store.Remove(keyOf(51))
 				held, _ := l.store.Get(keyOf(52))
 				made := held.DeepCopy()
@@ -120,7 +120,7 @@ func TestRollingRepairs(t *testing.T) {
 func TestRollingFindsWhatPassed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLake(t, shape{objects: 30})
-		l.spoil(keyOf(5), setText("wrong"))
+		l.corrupt(keyOf(5), setText("wrong"))
 		l.meddle = func(n int64, q tarn.ListQuery) error {
 			if n == 2 {
 				l.put(5, "right")

@@ -15,7 +15,7 @@ func TestTransformWithoutVersions(t *testing.T) {
 		}})
 		l.meddle = noPast
 		l.want(l.once(Options{}), Equal, 0, 0, 0)
-		l.spoil(keyOf(4), setText("wrong"))
+		l.corrupt(keyOf(4), setText("wrong"))
 		r := l.once(Options{})
 		l.want(r, Unknown, 0, 0, 0)
 		if r.Undecided != 1 || r.Skipped != 0 {

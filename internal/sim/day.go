@@ -22,8 +22,8 @@ type Config struct {
 	Sinks bool
 	// Writes is the number of writes to the server; 120 if 0.
 	Writes int
-	// Spare disables faults, to find out which ones matter.
-	Spare func(faults.Place) bool
+	// Suppress disables faults, to find out which ones matter.
+	Suppress func(faults.Place) bool
 	// Plant is a bug to plant in the pipeline, to check that it is found.
 	Plant Bug
 }
@@ -58,7 +58,7 @@ func Run(cfg Config) *Report {
 		record: &record{},
 		end:    time.Now().Add(length),
 	}
-	d.plan = faults.Day(cfg.Seed).Until(d.end).Spare(cfg.Spare)
+	d.plan = faults.Random(cfg.Seed).Until(d.end).Suppress(cfg.Suppress)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	d.seen = d.seenByCopy

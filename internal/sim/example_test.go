@@ -28,7 +28,7 @@ func ExampleShrink() {
 		report := &Report{Config: cfg}
 		for n := range 8 {
 			place := faults.Place{Stream: "source", Request: n, Kind: faults.Stall, Nth: 1}
-			if cfg.Spare != nil && cfg.Spare(place) {
+			if cfg.Suppress != nil && cfg.Suppress(place) {
 				continue
 			}
 			report.Faults = append(report.Faults, faults.Fault{Place: place})

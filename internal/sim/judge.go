@@ -52,7 +52,7 @@ func (d *day) judge() {
 
 // unreliable holds the faults after which the content may lack something until the next
 // whole state, without a defect of the copy.
-var unreliable = []faults.Kind{faults.Reorder, faults.Undecodable, faults.Bad, faults.Spoil, faults.Oversize}
+var unreliable = []faults.Kind{faults.Reorder, faults.Undecodable, faults.Bad, faults.Corrupt, faults.Oversize}
 
 // applied checks each state that is written to the copy's store.
 func (d *day) applied(v tarn.Version, content map[tarn.Key]tarn.Version) {

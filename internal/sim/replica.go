@@ -34,8 +34,8 @@ type replicaCopy struct {
 	subs map[*follower]*tarn.Subscription[*Object]
 }
 
-// spoils holds the ways in which objects arrive damaged.
-var spoils = []func(*Object) *Object{
+// corruptions holds the ways in which objects arrive damaged.
+var corruptions = []func(*Object) *Object{
 	func(*Object) *Object { return nil },
 	func(*Object) *Object { return &Object{} },
 	func(o *Object) *Object { return &Object{Name: o.Name, UID: o.UID, Version: o.Version, Poison: true} },
@@ -43,7 +43,7 @@ var spoils = []func(*Object) *Object{
 
 // source is the server with the faults of the day's wire.
 func (d *day) source() tarn.Source[*Object] {
-	return d.cfg.Plant.source(faults.Source(tarn.Source[*Object](d.server), d.plan, faults.SourceOptions[*Object]{Spoil: spoils}))
+	return d.cfg.Plant.source(faults.Source(tarn.Source[*Object](d.server), d.plan, faults.SourceOptions[*Object]{Corrupt: corruptions}))
 }
 
 var errPoison = errors.New("poison")

@@ -17,20 +17,20 @@ func Shrink(cfg Config, run func(Config) *Report) *Report {
 			best, cfg = r, smaller
 		}
 	}
-	spared := map[faults.Place]bool{}
+	suppressed := map[faults.Place]bool{}
 	for size := max(len(best.Faults)/2, 1); ; size /= 2 {
 		for start := 0; start < len(best.Faults); {
 			try := cfg
 			without := map[faults.Place]bool{}
-			for p := range spared {
+			for p := range suppressed {
 				without[p] = true
 			}
 			for _, f := range best.Faults[start:min(start+size, len(best.Faults))] {
 				without[f.Place] = true
 			}
-			try.Spare = func(p faults.Place) bool { return without[p] }
+			try.Suppress = func(p faults.Place) bool { return without[p] }
 			if r := run(try); r.Failed() {
-				best, spared = r, without
+				best, suppressed = r, without
 			} else {
 				start += size
 			}

@@ -7,42 +7,42 @@ import (
 	"github.com/tarnproject/tarn"
 )
 
-// spoiler corrupts objects of one request.
-type spoiler[T any] struct {
-	source               *source[T]
-	bad, spoil, oversize *injector
+// corrupter corrupts objects of one request.
+type corrupter[T any] struct {
+	source                 *source[T]
+	bad, corrupt, oversize *injector
 }
 
-func newSpoiler[T any](s *source[T], r *request) *spoiler[T] {
-	return &spoiler[T]{source: s, bad: r.injector(Bad), spoil: r.injector(Spoil), oversize: r.injector(Oversize)}
+func newCorrupter[T any](s *source[T], r *request) *corrupter[T] {
+	return &corrupter[T]{source: s, bad: r.injector(Bad), corrupt: r.injector(Corrupt), oversize: r.injector(Oversize)}
 }
 
 // objectFaults are the faults that were drawn for one object.
 type objectFaults struct {
 	bad, large bool
-	// way is the index in Spoil, or -1.
+	// way is the index in Corrupt, or -1.
 	way int
 }
 
 // draw always draws every kind, so that no result changes what is drawn for the
 // next object.
-func (s *spoiler[T]) draw() objectFaults {
+func (s *corrupter[T]) draw() objectFaults {
 	v := objectFaults{bad: s.bad.draw(), large: s.oversize.draw(), way: -1}
-	if ways := len(s.source.opts.Spoil); s.spoil.draw() && ways > 0 {
-		v.way = s.spoil.IntN(ways)
+	if ways := len(s.source.opts.Corrupt); s.corrupt.draw() && ways > 0 {
+		v.way = s.corrupt.IntN(ways)
 	}
 	return v
 }
 
 // object returns the object that is sent instead, or a reason why there is none.
-func (s *spoiler[T]) object(v objectFaults, object T, key tarn.Key) (T, tarn.BadObject) {
+func (s *corrupter[T]) object(v objectFaults, object T, key tarn.Key) (T, tarn.BadObject) {
 	opts := s.source.opts
 	switch {
 	case v.bad && s.bad.inject(string(key)):
 		var none T
 		return none, tarn.BadObject{Key: key, Err: injected(fmt.Errorf("%s: %w", key, tarn.ErrUndecodable))}
-	case v.way >= 0 && s.spoil.inject(fmt.Sprintf("%s, way %d", key, v.way)):
-		return opts.Spoil[v.way](object), tarn.BadObject{}
+	case v.way >= 0 && s.corrupt.inject(fmt.Sprintf("%s, way %d", key, v.way)):
+		return opts.Corrupt[v.way](object), tarn.BadObject{}
 	case v.large && opts.Oversize != nil && s.oversize.inject(string(key)):
 		return opts.Oversize(object), tarn.BadObject{}
 	default:
@@ -52,7 +52,7 @@ func (s *spoiler[T]) object(v objectFaults, object T, key tarn.Key) (T, tarn.Bad
 
 // page returns the page that is sent instead. The slices of the given page may
 // still belong to someone.
-func (s *spoiler[T]) page(page tarn.Page[T]) tarn.Page[T] {
+func (s *corrupter[T]) page(page tarn.Page[T]) tarn.Page[T] {
 	items := make([]T, 0, len(page.Items))
 	bad := slices.Clone(page.Bad)
 	for _, item := range page.Items {

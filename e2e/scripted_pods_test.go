@@ -13,13 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Actors are pods that change in the same way on every server, while the churn
-// changes other pods at random. Each round creates one actor, changes the existing
+// Scripted pods change in the same way on every server, while the churn
+// changes other pods at random. Each round creates one, changes the existing
 // ones, and deletes those that were created three rounds before. So the events of
-// actors can be compared between servers.
+// scripted pods can be compared between servers.
 
-// actorRounds is the number of rounds in which an actor exists.
-const actorRounds = 3
+// scriptedRounds is the number of rounds in which a scripted pod exists.
+const scriptedRounds = 3
 
 // round makes the next round, and waits until every copy has it. So one round is
 // one step in every copy.
@@ -29,7 +29,7 @@ func (s *testEnv) round() {
 	s.follow()
 }
 
-// follow waits until every copy has the actors as they are.
+// follow waits until every copy has the scripted pods as they are.
 func (s *testEnv) follow() {
 	s.Helper()
 	for _, subject := range s.subjects {
@@ -50,7 +50,7 @@ func (s *testEnv) roundUnseen() {
 	pods := s.server.Admin().CoreV1().Pods(namespace)
 	var there []corev1.Pod
 	s.retry(promptly, func(ctx context.Context) error {
-		list, err := pods.List(ctx, metav1.ListOptions{LabelSelector: "app=" + actor})
+		list, err := pods.List(ctx, metav1.ListOptions{LabelSelector: "app=" + scripted})
 		if err == nil {
 			there = list.Items
 		}
@@ -59,7 +59,7 @@ func (s *testEnv) roundUnseen() {
 	change := fmt.Appendf(nil, `{"metadata":{"labels":{"round":"%d","colour":%q}}}`, s.rounds, colourOf(s.rounds))
 	for _, pod := range there {
 		s.retry(promptly, func(ctx context.Context) error {
-			if roundOf(pod.Name) > s.rounds-actorRounds {
+			if roundOf(pod.Name) > s.rounds-scriptedRounds {
 				_, err := pods.Patch(ctx, pod.Name, types.MergePatchType, change, metav1.PatchOptions{})
 				return err
 			}
@@ -70,7 +70,7 @@ func (s *testEnv) roundUnseen() {
 			return err
 		})
 	}
-	born := podOf(actor, fmt.Sprintf("%s-%d", actor, s.rounds))
+	born := podOf(scripted, fmt.Sprintf("%s-%d", scripted, s.rounds))
 	born.Labels["round"], born.Labels["colour"] = strconv.Itoa(s.rounds), colourOf(s.rounds)
 	born.Spec.NodeName = nodeName(1 + s.rounds%2*2) // node-3 or node-1
 	s.retry(promptly, func(ctx context.Context) error {
@@ -92,34 +92,34 @@ func (s *testEnv) roundUnseen() {
 func colourOf(round int) string { return []string{"red", "green", "blue"}[round%3] }
 
 func roundOf(name string) int {
-	round, _ := strconv.Atoi(strings.TrimPrefix(name, actor+"-"))
+	round, _ := strconv.Atoi(strings.TrimPrefix(name, scripted+"-"))
 	return round
 }
 
-// followed checks that the handler of a copy has the current state of the actors.
+// followed checks that the handler of a copy has the current state of the scripted pods.
 func (s *testEnv) followed(subject *subject) error {
 	all, err := s.truth(s.Context())
 	if err != nil {
 		return err
 	}
-	actors := func(objects map[string]metav1.Object) map[string]metav1.Object {
+	scriptedOnly := func(objects map[string]metav1.Object) map[string]metav1.Object {
 		some := map[string]metav1.Object{}
 		for key, object := range objects {
-			if object.GetLabels()["app"] == actor {
+			if object.GetLabels()["app"] == scripted {
 				some[key] = object
 			}
 		}
 		return some
 	}
 	same := func(a, b metav1.Object) bool { return describe(a) == describe(b) }
-	found := differences(actors(all), actors(subject.mirror.objectsSeen()), same)
+	found := differences(scriptedOnly(all), scriptedOnly(subject.mirror.objectsSeen()), same)
 	if len(found) > 0 {
 		return fmt.Errorf("the handler %s", strings.Join(found, ", "))
 	}
 	return nil
 }
 
-// mark identifies the state of an actor, or of a custom resource, on every server;
+// mark identifies the state of a scripted pod, or of a custom resource, on every server;
 // it is empty for other objects.
 func mark(object metav1.Object) string {
 	if custom, ok := object.(*unstructured.Unstructured); ok {

@@ -57,10 +57,10 @@ ETCD_BIN = $(E2E_CACHE)/etcd-$(ETCD)
 E2E_PROGRAMS = $(addprefix $(KUBERNETES_BIN)/,kube-apiserver kube-controller-manager kubectl) $(ETCD_BIN)/etcd $(ETCD_BIN)/etcdutl
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint matrix peers release sim simdisk fuzz crash questions e2e bench conformance
+.PHONY: help run test lint matrix peers release sim simdisk fuzz crash questions e2e bench bench-server conformance
 
 help: ## say what there is to make
-	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # Flags for the demonstration, such as DEMO='--faults --pods 5000'.
 DEMO ?=
@@ -131,6 +131,13 @@ conformance: ## run client-go's own tests against package cache, where the scrip
 	else \
 		echo "conformance: NOT RUN: there is no script at $(CONFORMANCE); name one with make conformance CONFORMANCE=<path>"; \
 	fi
+
+# How many pods the benchmark on the real server has, and how many rounds.
+BENCH_PODS ?= 3000
+BENCH_ROUNDS ?= 3
+
+bench-server: e2e-build ## compare with client-go on the real kube-apiserver; BENCH_PODS and BENCH_ROUNDS choose
+	cd e2e && TARN_E2E_BIN=$(KUBERNETES_BIN):$(ETCD_BIN) $(GO) test -count=1 -timeout 60m -v -run TestBenchmark . -bench.pods $(BENCH_PODS) -bench.rounds $(BENCH_ROUNDS)
 
 e2e: e2e-build ## run against the real kube-apiserver, built on the first run; E2E='-v -run Sync' chooses
 	cd e2e && TARN_E2E_BIN=$(KUBERNETES_BIN):$(ETCD_BIN) $(GO) test -count=1 -timeout 60m $(E2E) ./...

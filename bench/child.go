@@ -28,6 +28,8 @@ type task struct {
 	// thousand a second.
 	Folder string
 	Paced  bool
+	// Known describes what a real server has.
+	Known *replay.Info
 	// Serve has the child be a replay server instead.
 	Serve *replay.Config
 }

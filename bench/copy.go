@@ -55,7 +55,11 @@ func measureCopy(ctx context.Context, name string, t task) (report.Result, error
 		return nil, fmt.Errorf("there is no contender %q", name)
 	}
 	control := replay.Control{URL: t.Server.URL}
-	info, err := control.Info(ctx)
+	info, err := t.info(ctx, control)
+	if err != nil {
+		return nil, err
+	}
+	config, err := t.Server.config()
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +67,7 @@ func measureCopy(ctx context.Context, name string, t task) (report.Result, error
 	o := newObserver()
 
 	m.begin()
-	copied, err := c.Start(ctx, contender.Setup{Config: t.Server.config(), Changed: o.changed, Folder: t.Folder})
+	copied, err := c.Start(ctx, contender.Setup{Config: config, Changed: o.changed, Folder: t.Folder})
 	if err != nil {
 		return nil, fmt.Errorf("%s: start: %w", name, err)
 	}
@@ -84,6 +88,14 @@ func measureCopy(ctx context.Context, name string, t task) (report.Result, error
 	}
 	runtime.KeepAlive(copied)
 	return m.result, nil
+}
+
+// info describes what the server has. A real server cannot be asked.
+func (t task) info(ctx context.Context, control replay.Control) (replay.Info, error) {
+	if t.Known != nil {
+		return *t.Known, nil
+	}
+	return control.Info(ctx)
 }
 
 // observer is the user that follows the copy.

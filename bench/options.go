@@ -19,6 +19,8 @@ type options struct {
 	count     int
 	updates   int
 	data, out string
+	// kubeconfig leads to a real server, which is filled for the races.
+	kubeconfig string
 	// docs is the root of the repository whose documents show the run, if any.
 	docs     string
 	note     string
@@ -48,6 +50,7 @@ func parse(args []string, usage io.Writer) (options, error) {
 	flags.IntVar(&o.count, "count", 3, "run everything `n` times and print the medians; large collections fewer times")
 	flags.IntVar(&o.updates, "updates", defaultUpdates, "send this `number` of updates to each contender, a quarter in JSON")
 	flags.StringVar(&o.data, "data", "../../shared/data/pods.pb.zst", "`file` with pods; without it pods are made up")
+	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "hold the race \"production\" on the real kube-apiserver of this `file`, an empty cluster without controllers that is filled with pods")
 	flags.StringVar(&o.out, "out", "", "write results and plots into this `folder`")
 	flags.StringVar(&o.docs, "docs", "", "write results and plots into docs/bench of the repository in this `folder`, and the tables into its documents")
 	flags.StringVar(&o.note, "note", "", "record this `sentence` about the run, which the documents show")
@@ -70,6 +73,12 @@ func parse(args []string, usage io.Writer) (options, error) {
 	}
 	if o.render && o.docs == "" {
 		return o, errors.New("-render writes documents; name the root of their repository with -docs")
+	}
+	if o.kubeconfig != "" {
+		if o.docs != "" {
+			return o, errors.New("-kubeconfig measures another server than the documents show; use -out")
+		}
+		*pattern = "^" + productionRace.name + "$"
 	}
 	o.count = max(1, o.count)
 	for text := range strings.SplitSeq(*sizes, ",") {

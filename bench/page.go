@@ -28,6 +28,7 @@ func (p *page) parts() (parts map[string]string, missing []string) {
 		"noise":           p.noise(),
 		"pods-origin":     p.podsOrigin(),
 		"pods":            p.pods(),
+		"production":      p.production(),
 		"custom":          p.custom(),
 		"distinct":        p.distinct(),
 		"growth":          p.growth(),

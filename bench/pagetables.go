@@ -53,6 +53,22 @@ func (p *page) pods() string {
 	)
 }
 
+// production is the table of pods by TLS and HTTP/2.
+func (p *page) production() string {
+	const race = "production"
+	columns := []string{"client-go", "tarn informers", "tarn kube"}
+	line := func(label, measure string) []string {
+		return row(label, slices.Concat(p.cells(race, columns, measure, "client-go"), p.cells(race, []string{"controller-runtime", "tarn ctrlcache"}, measure, "controller-runtime")))
+	}
+	byList := p.cells(race, []string{"client-go list", "tarn kube list"}, cpuPerObject, "client-go list")
+	return table([]string{"per pod", "client-go", "Tarn `informers`", "Tarn `kube`", "controller-runtime", "Tarn `ctrlcache`"},
+		line("heap", heapPerObject),
+		line("CPU to sync", cpuPerObject),
+		row("CPU to sync, by compressed list", []string{byList[0], "", byList[1], "", ""}),
+		line("CPU per update", cpuPerUpdate),
+		line("growth of the peak RSS in all", peakMemory))
+}
+
 // custom joins the races of custom resources: with a Go type and without.
 func (p *page) custom() string {
 	line := func(label, measure string) []string {

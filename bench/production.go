@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/tarnproject/tarn/bench/podset"
 )
@@ -32,16 +33,22 @@ var productionRace = race{
 
 // address is where a replay server is. Control and plain clients use URL; if the server
 // was asked for TLS, Secure is the address for clients and CA its authority.
+// For a real kube-apiserver only Kubeconfig is set.
 type address struct {
 	URL, Secure, CA string
+	Kubeconfig      string
 }
 
 // config is how a contender reaches the server.
-func (a address) config() *rest.Config {
-	if a.Secure == "" {
-		return &rest.Config{Host: a.URL}
+func (a address) config() (*rest.Config, error) {
+	switch {
+	case a.Kubeconfig != "":
+		return clientcmd.BuildConfigFromFlags("", a.Kubeconfig)
+	case a.Secure != "":
+		return &rest.Config{Host: a.Secure, TLSClientConfig: rest.TLSClientConfig{CAData: []byte(a.CA)}}, nil
+	default:
+		return &rest.Config{Host: a.URL}, nil
 	}
-	return &rest.Config{Host: a.Secure, TLSClientConfig: rest.TLSClientConfig{CAData: []byte(a.CA)}}
 }
 
 // serveSecure serves by TLS and HTTP/2 until the returned server is closed.

@@ -21,7 +21,11 @@ func TestProductionServer(t *testing.T) {
 	if _, err := (replay.Control{URL: at.URL}).Info(t.Context()); err != nil {
 		t.Error(err)
 	}
-	transport, err := rest.TransportFor(at.config())
+	config, err := at.config()
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport, err := rest.TransportFor(config)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -102,7 +102,10 @@ func runRelistServer(ctx context.Context, m *meter, name string, pods int) error
 		return fmt.Errorf("there is no contender %q", name)
 	}
 	transport := &silentWatches{over: make(chan struct{}), lists: make(chan struct{}, 10_000), watches: make(chan struct{}, 10_000)}
-	config := at.config()
+	config, err := at.config()
+	if err != nil {
+		return err
+	}
 	config.WrapTransport = func(next http.RoundTripper) http.RoundTripper {
 		transport.next = next
 		return transport

@@ -60,17 +60,11 @@ func (p *parent) rounds(n int) int { return min(p.count, max(1, p.count*10_000/m
 // hold has the entries run in turn, round by round, against one server.
 func (p *parent) hold(ctx context.Context, r race, n int) (*report.Race, error) {
 	fmt.Fprintf(p.progress, "%s: preparing the server\n", r.name)
-	at, stop, err := startServer(ctx, replay.Config{
-		Data: p.data, Kind: r.pods, Pods: n, Updates: p.updates / r.updateDivisor(), Formats: r.formats(), Gzip: p.gzip || r.production, TLS: r.production,
-	})
+	at, info, stop, err := p.server(ctx, r, n)
 	if err != nil {
 		return nil, err
 	}
 	defer stop()
-	info, err := replay.Control{URL: at.URL}.Info(ctx)
-	if err != nil {
-		return nil, err
-	}
 	p.file.Settings.Data = info.Origin
 	held := &report.Race{Name: r.name, Pods: info.Pods, DataSize: n == 0, Wire: map[string]int{}}
 	for format, size := range info.Bytes {
@@ -94,6 +88,9 @@ func (p *parent) hold(ctx context.Context, r race, n int) (*report.Race, error) 
 				continue
 			}
 			t := task{Scenario: r.name, Contender: e.name, Server: at, Profiles: p.profiles, Folder: folder, Paced: r.paced}
+			if at.Kubeconfig != "" {
+				t.Known = &info
+			}
 			if result, ok := p.child(ctx, t, round, rounds, e.made().Environment...); ok {
 				held.Entries[i].Rounds = append(held.Entries[i].Rounds, result)
 			}
@@ -103,6 +100,24 @@ func (p *parent) hold(ctx context.Context, r race, n int) (*report.Race, error) 
 		}
 	}
 	return held, ctx.Err()
+}
+
+// server starts the replay server of a race, or fills the real one.
+func (p *parent) server(ctx context.Context, r race, n int) (at address, info replay.Info, stop func(), err error) {
+	if p.kubeconfig != "" {
+		info, err = realServer(ctx, p.kubeconfig, p.data, r.pods, n)
+		return address{Kubeconfig: p.kubeconfig}, info, func() {}, err
+	}
+	at, stop, err = startServer(ctx, replay.Config{
+		Data: p.data, Kind: r.pods, Pods: n, Updates: p.updates / r.updateDivisor(), Formats: r.formats(), Gzip: p.gzip || r.production, TLS: r.production,
+	})
+	if err != nil {
+		return at, info, nil, err
+	}
+	if info, err = (replay.Control{URL: at.URL}).Info(ctx); err != nil {
+		stop()
+	}
+	return at, info, stop, err
 }
 
 // tooLarge says that an entry would need more memory than there is, going by what

@@ -55,7 +55,7 @@ func TestEqual(t *testing.T) {
 func TestDifferences(t *testing.T) {
 	for name, test := range map[string]struct {
 		corrupt func(l *lake)
-		want  []Difference
+		want    []Difference
 	}{
 		"missing": {
 			func(l *lake) { l.store.Remove(keyOf(4)) },

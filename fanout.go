@@ -130,6 +130,9 @@ func (h *fanout[T]) noteRead(section int, cause GapCause) {
 func (h *fanout[T]) gap(section int, at Position) *Gap {
 	cause, before := h.readAnew[section], h.positions[section]
 	h.readAnew[section] = ""
+	if cause == "" && !(before.Complete && at.Complete) {
+		cause = GapBad
+	}
 	if cause == "" || before.Version == "" || before.Version == at.Version && before.Epoch == at.Epoch {
 		return nil
 	}

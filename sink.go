@@ -89,6 +89,8 @@ const (
 	GapRewound GapCause = "rewound"
 	// GapReconciled: the sink was compared with the copy when it was attached.
 	GapReconciled GapCause = "reconciled"
+	// GapBad: there were objects that the copy could not take; see [Position].
+	GapBad GapCause = "bad objects"
 )
 
 func (g Gap) String() string {

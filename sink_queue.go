@@ -49,6 +49,19 @@ func (q *sinkQueue[T]) add(now, contact time.Time, changes []Change[T], at Posit
 	q.note(now, contact)
 }
 
+// addGap appends a gap, or extends the last one: while an object is bad, every change
+// has a gap.
+func (q *sinkQueue[T]) addGap(g Gap) {
+	if n := len(q.gaps); n > 0 {
+		last := &q.gaps[n-1]
+		if last.Section == g.Section && last.Cause == g.Cause && last.To == g.From {
+			last.To = g.To
+			return
+		}
+	}
+	q.gaps = append(q.gaps, g)
+}
+
 func (q *sinkQueue[T]) note(now, contact time.Time) {
 	q.contact = contact
 	if !q.any {

@@ -2,6 +2,7 @@ package tarn
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -128,4 +129,35 @@ func TestGapsAndHealthCanBeRead(t *testing.T) {
 	if got, want := fmt.Sprint(Gap{Section: "one", From: "1", To: "2", Cause: GapFolded}), `one from "1" to "2" (folded)`; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
+}
+
+// A state that the copy could not take is missing in a sink too, which is told so, until
+// the object is good again.
+func TestBadObjectsAreGapsOfSinks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRemote("a", "b")
+		sink := newFakeSink(SinkPolicy[*entry]{Name: "sink", EveryState: true})
+		life := newCopy(t, r, Options[*entry]{Sinks: []Sink[*entry]{sink}, OnBad: func(context.Context, BadObject) {},
+			Transform: func(e *entry) (*entry, error) {
+				if e.text == "bad" {
+					return nil, errors.New("bad")
+				}
+				return e, nil
+			}}).start()
+		settle()
+		sink.wantHeard(t, "whole +a1 +b2 @2")
+		r.put("a", "bad")
+		settle()
+		r.put("b", "")
+		settle()
+		r.put("a", "")
+		settle()
+		for range 2 {
+			r.put("b", "")
+			settle()
+		}
+		// The position is complete with the write after the one that brought the good state.
+		sink.wantHeard(t, "@3? (after 2 to 3 bad objects)", "~b4 @4? (after 3 to 4 bad objects)", "~a5 @5? (after 4 to 5 bad objects)", "~b6 @6 (after 5 to 6 bad objects)", "~b7 @7")
+		_ = life.stop()
+	})
 }

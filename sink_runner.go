@@ -110,7 +110,7 @@ func (s *sinkRunner[T]) add(contact time.Time, changes []Change[T], at Position,
 		}
 	}
 	if gap != nil {
-		s.queue.gaps = append(s.queue.gaps, *gap)
+		s.queue.addGap(*gap)
 	}
 	s.queue.add(s.clock.Now(), contact, changes, at)
 	s.signal()
@@ -119,7 +119,7 @@ func (s *sinkRunner[T]) add(contact time.Time, changes []Change[T], at Position,
 // passed returns the changes that a sink does not have which is ahead of the copy; false
 // if there is nothing to queue.
 func (s *sinkRunner[T]) passed(changes []Change[T], at Position, gap *Gap, until Position) ([]Change[T], bool) {
-	if gap != nil || at.Epoch != until.Epoch {
+	if gap != nil && gap.Cause != GapBad || at.Epoch != until.Epoch {
 		s.waitAgain()
 		return nil, false
 	}

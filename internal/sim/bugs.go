@@ -43,11 +43,13 @@ const (
 	GivenTwice
 	// LostRetry: a commit that is tried again has lost its changes.
 	LostRetry
+	// SilentBad: a sink is not told of objects that the copy could not take.
+	SilentBad
 )
 
 var bugNames = [...]string{"no bug", "lost delete", "version ahead of content", "reordered key",
 	"dropped event on reconnect", "unbounded queue", "missed rewind", "synthetic delete for a bad object",
-	"forgotten deletes", "position before content", "fold without a gap", "relist without a gap", "state given twice", "retry without changes"}
+	"forgotten deletes", "position before content", "fold without a gap", "relist without a gap", "state given twice", "retry without changes", "bad objects without a gap"}
 
 func (b Bug) String() string { return bugNames[b] }
 

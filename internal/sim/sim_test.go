@@ -122,6 +122,7 @@ func TestPlantedBugsAreFound(t *testing.T) {
 		PositionFirst:      "atomic position",
 		SilentFold:         "exactly once",
 		SilentRelist:       "exactly once",
+		SilentBad:          "exactly once",
 		GivenTwice:         "exactly once",
 		LostRetry:          "atomic position",
 	}

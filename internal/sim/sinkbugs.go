@@ -38,6 +38,8 @@ func (s *buggySink) Commit(ctx context.Context, b tarn.Batch[*Object]) error {
 		b.Gaps = slices.DeleteFunc(slices.Clone(b.Gaps), func(g tarn.Gap) bool { return g.Cause == tarn.GapFolded })
 	case SilentRelist:
 		b.Gaps = slices.DeleteFunc(slices.Clone(b.Gaps), func(g tarn.Gap) bool { return g.Cause == tarn.GapRead })
+	case SilentBad:
+		b.Gaps = slices.DeleteFunc(slices.Clone(b.Gaps), func(g tarn.Gap) bool { return g.Cause == tarn.GapBad })
 	case GivenTwice:
 		if len(b.Changes) > 0 && s.commits%3 == 0 && !b.Whole {
 			b.Changes = append(slices.Clone(b.Changes), b.Changes[0])

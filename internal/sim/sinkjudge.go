@@ -125,6 +125,7 @@ func (c commit) misses(p past) string {
 			return v > after && (v <= until || g.To == "")
 		})
 	}
+	missing := slices.ContainsFunc(c.batch.Gaps, func(g tarn.Gap) bool { return g.Cause != tarn.GapBad })
 	given := map[tarn.Key][]tarn.Change[*Object]{}
 	for _, change := range c.batch.Changes {
 		given[change.Key] = append(given[change.Key], change)
@@ -133,10 +134,16 @@ func (c commit) misses(p past) string {
 	for _, h := range p {
 		wasPoison := poison[h.key]
 		poison[h.key] = h.object != nil && h.object.Poison
-		if h.version <= from || h.version > to || poison[h.key] {
+		if h.version <= from || h.version > to {
 			continue
 		}
-		if h.gone && wasPoison && len(c.batch.Gaps) > 0 {
+		if poison[h.key] {
+			if !covered(h.version) {
+				return "lacks the bad state " + string(h.key) + "@" + strconv.Itoa(h.version) + " without a gap"
+			}
+			continue
+		}
+		if h.gone && wasPoison && missing {
 			continue // a copy that was read meanwhile does not have it
 		}
 		_, present := has[h.key]
@@ -149,7 +156,7 @@ func (c commit) misses(p past) string {
 		}
 		// What a gap covers may have been given or not.
 		if i := slices.IndexFunc(given[h.key], func(g tarn.Change[*Object]) bool { return string(g.Version) == strconv.Itoa(h.version) }); i >= 0 {
-			if i > 0 && len(c.batch.Gaps) == 0 && !c.batch.Whole {
+			if i > 0 && !missing && !c.batch.Whole {
 				return "out of order: " + string(h.key)
 			}
 			given[h.key] = slices.Delete(given[h.key], i, i+1)
@@ -157,7 +164,7 @@ func (c commit) misses(p past) string {
 			return "lacks " + string(h.key) + "@" + strconv.Itoa(h.version)
 		}
 	}
-	if len(c.batch.Gaps) > 0 || c.batch.Whole {
+	if missing || c.batch.Whole {
 		return ""
 	}
 	for key, rest := range given {

@@ -44,9 +44,9 @@ type fanout[T any] struct {
 	// restoring says that the store is being loaded, which would take too long for the
 	// lock; see [follower.late].
 	restoring bool
-	// readAnew has, by section, why the next Apply may have missed states; empty if it
+	// missed has, by section, why the next Apply may have missed states; empty if it
 	// has not.
-	readAnew []GapCause
+	missed []GapCause
 	// contact is when the source was last heard.
 	contact time.Time
 	// positions are those of the sections, unsynced how many have none yet. allSynced is
@@ -68,7 +68,7 @@ func newFanout[T any](store ReadStore[T], opts Options[T], reflector *Reflector[
 	h := &fanout[T]{
 		store: store, clock: opts.Clock, logger: opts.Logger,
 		versionOf: reflector.versionOf, describe: reflector.describe,
-		positions: make([]Position, len(sections)), readAnew: make([]GapCause, len(sections)), unsynced: len(sections), allSynced: make(chan struct{}),
+		positions: make([]Position, len(sections)), missed: make([]GapCause, len(sections)), unsynced: len(sections), allSynced: make(chan struct{}),
 		waiters: make([]versionWaiters, len(sections)+1),
 	}
 	for i, s := range sections {
@@ -118,18 +118,21 @@ func (h *fanout[T]) toSinks(section int, changes []Change[T], at Position) {
 	}
 }
 
-// noteRead notes that what a section writes next comes from reading its whole state.
-func (h *fanout[T]) noteRead(section int, cause GapCause) {
+// noteMissed notes why what a section writes next may lack states. A bad object does not
+// replace the cause that the whole state was read.
+func (h *fanout[T]) noteMissed(section int, cause GapCause) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.readAnew[section] = cause
+	if h.missed[section] == "" || cause != GapBad {
+		h.missed[section] = cause
+	}
 }
 
 // gap is the range of versions whose states a write may have missed, nil if there is
 // none.
 func (h *fanout[T]) gap(section int, at Position) *Gap {
-	cause, before := h.readAnew[section], h.positions[section]
-	h.readAnew[section] = ""
+	cause, before := h.missed[section], h.positions[section]
+	h.missed[section] = ""
 	if cause == "" && !(before.Complete && at.Complete) {
 		cause = GapBad
 	}

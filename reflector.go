@@ -32,8 +32,9 @@ type Reflector[T any] struct {
 	resync    func() error
 	wantsSync func() bool
 	onSynced  func()
-	// onRead is called before a whole state is written.
-	onRead func(GapCause)
+	// onMissed is called before a write that may lack states: a whole state, or events
+	// of which one could not be taken.
+	onMissed func(GapCause)
 	// holder is nil if the store does not keep its objects in memory.
 	holder Holder
 
@@ -107,7 +108,7 @@ func newReflector[T any](source Source[T], opts Options[T]) *Reflector[T] {
 		monitor:   newMonitor(opts.Name, opts.Clock),
 		wantsSync: never,
 		onSynced:  func() {},
-		onRead:    func(GapCause) {},
+		onMissed:  func(GapCause) {},
 		next:      nextRead{cause: causeStart},
 	}
 	r.configure(opts)

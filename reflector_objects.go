@@ -94,6 +94,7 @@ func recoverTo(err *error, doing string) {
 
 // reject records a bad object, and reports it if the error is new.
 func (r *Reflector[T]) reject(ctx context.Context, bad BadObject) {
+	r.onMissed(GapBad)
 	if bad, news := r.monitor.bad.put(bad, false, r.opts.Clock.Now()); news {
 		r.opts.OnBad(ctx, bad)
 	}

@@ -213,7 +213,7 @@ func (l *relisting[T]) commit(ctx context.Context, v Version) error {
 			}
 		}
 	}
-	l.r.onRead(l.r.next.gapCause())
+	l.r.onMissed(l.r.next.gapCause())
 	var err error
 	switch {
 	case l.fill != nil:

@@ -145,7 +145,7 @@ func (r *Replica[T]) connect() {
 			p.reflector.reader = ownedReader[T]{r.store, p.prefix, r.fanout, i}
 		}
 		p.reflector.apply = func(changes []Change[T], at Position) error { return r.fanout.apply(i, changes, at) }
-		p.reflector.onRead = func(cause GapCause) { r.fanout.noteRead(i, cause) }
+		p.reflector.onMissed = func(cause GapCause) { r.fanout.noteMissed(i, cause) }
 		p.reflector.resync = func() error { return r.fanout.resync(p.prefix) }
 		p.reflector.wantsSync = r.fanout.wantsSync
 		p.reflector.onSynced = r.fanout.markSynced

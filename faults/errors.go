@@ -43,7 +43,7 @@ func failure(kind Kind, after time.Duration) error {
 		return injected(tarn.ErrNoList)
 	case CutEnd:
 		return io.EOF
-	case CutFail:
+	case CutFail, CutList:
 		return errReset
 	default:
 		return injected(errors.New("503: service unavailable"))

@@ -44,6 +44,9 @@ const (
 	// NoVersion: the answer is an empty page without a version, as an empty JSON
 	// object decodes to.
 	NoVersion Kind = "no version"
+	// CutList: the connection is lost after some items, of which the caller has taken
+	// those that were streamed; see [tarn.ListStreamer].
+	CutList Kind = "cut list"
 )
 
 // How a stream, body or connection ends, by stream.
@@ -114,4 +117,5 @@ var kinds = []Kind{
 	Duplicate, Replay, Reorder, Lag, DropBookmark, DropEnd, Endless, Undecodable,
 	Bad, Corrupt, Oversize,
 	Rewind, Wipe,
+	CutList, // the last one: the mix of a day is drawn in this order
 }

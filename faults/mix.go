@@ -18,6 +18,7 @@ var usual = Mix{
 	Endless: 0.02, Undecodable: 0.002,
 	Bad: 0.002, Corrupt: 0.002, Oversize: 0.002,
 	Rewind: 0.02, Wipe: 0.005,
+	CutList: 0.05,
 }
 
 // dayMix draws the mix of a day: whether a kind occurs, and with which chance,

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/tarnproject/tarn"
 )
@@ -41,8 +42,41 @@ func (s *source[T]) Unwrap() tarn.Source[T] { return s.inner }
 // Describe has no faults: it is part of the program, not of the connection.
 func (s *source[T]) Describe(object T) (tarn.Meta, error) { return s.inner.Describe(object) }
 
+// streamedAtOnce is how many items of a list are given to the caller at a time.
+const streamedAtOnce = 3
+
+// List is StreamList for a caller that takes nothing before the end.
 func (s *source[T]) List(ctx context.Context, q tarn.ListQuery) (tarn.Page[T], error) {
+	return s.StreamList(ctx, q, nil)
+}
+
+// StreamList gives the first half of the items while they arrive, and leaves the others
+// in the page, so that both ways are taken.
+func (s *source[T]) StreamList(ctx context.Context, q tarn.ListQuery, take func([]T)) (tarn.Page[T], error) {
 	r := s.plan.request(s.opts.Name, describeList(q))
+	page, err := s.page(ctx, q, r)
+	if err != nil {
+		return page, err
+	}
+	cut, end := r.injector(CutList), len(page.Items)/2
+	broken := cut.draw()
+	if broken {
+		end = cut.IntN(len(page.Items) + 1)
+	}
+	if take != nil {
+		for items := range slices.Chunk(page.Items[:end], streamedAtOnce) {
+			take(items)
+		}
+		page.Items = page.Items[end:]
+	}
+	if broken && cut.inject(fmt.Sprintf("after %d items", end)) {
+		return tarn.Page[T]{}, failure(CutList, 0)
+	}
+	return page, nil
+}
+
+// page reads a page with the faults of a whole request and of its objects.
+func (s *source[T]) page(ctx context.Context, q tarn.ListQuery, r *request) (tarn.Page[T], error) {
 	if err := r.delay(ctx); err != nil {
 		return tarn.Page[T]{}, err
 	}

@@ -42,8 +42,8 @@ type testSet struct {
 var testSets = []testSet{
 	{"kube", ".", []string{"./kube"},
 		"TestReflect|TestWatch|TestList|TestServers|TestSameAsClientGo|TestFailures|TestNoWatchList|TestConnection|TestClient|TestMedia|TestDiscovery"},
-	{"kube/wire", ".", []string{"./kube/wire"},
-		"TestProtobufEveryType|TestJSONEveryType|TestShareEveryType|TestPastEveryType"},
+	{"kube/wire", ".", []string{"./kube/wire/..."},
+		"TestProtobufEveryType|TestJSONEveryType|TestShareEveryType|TestLastStateEveryType|TestQuantityHasText"},
 	{"cache", ".", []string{"./cache", "./cache/synctrack"},
 		"TestReplica|TestDetectMutations|TestReflector|TestLostConnections|TestRewound|TestInformersShare|TestSharingSources|TestTransform|TestIndexers|TestRunWaits|TestPanic|TestListWatch|TestSuppliedSource|TestWaitFor|TestGenericLister|TestKeysLikeClientGo|TestClientGoEnds"},
 	{"informers", ".", []string{"./informers", "./informers/dynamicinformer", "./informers/metadatainformer"},

@@ -41,6 +41,8 @@ type Options struct {
 	// keeps it from being emptied; 64 MiB if 0. Beyond it nothing is written until the
 	// reader ends.
 	LogLimit int64
+	// History says which past states of the collections are kept; none if it is not set.
+	History History
 	// Logger gets rebuilds of files, and disk errors; slog.Default if nil.
 	Logger *slog.Logger
 
@@ -103,6 +105,9 @@ func Open(dir string, opts Options) (*DB, error) {
 	db := &DB{dir: dir, opts: opts.withDefaults(), collections: map[string]*collection{}, sinks: map[any]func() error{}}
 	if opts.Key != nil && len(opts.Key) != keySize {
 		return nil, fmt.Errorf("sqlite: the key has %d bytes; AES-256 needs %d", len(opts.Key), keySize)
+	}
+	if err := opts.History.validate(); err != nil {
+		return nil, err
 	}
 	if err := prepareDirectory(dir); err != nil {
 		return nil, err

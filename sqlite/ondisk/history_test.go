@@ -69,6 +69,12 @@ func (s *pastScene) put(objects ...runtime.Object) {
 	time.Sleep(5 * time.Second)
 }
 
+// now is a moment before all that follows.
+func (s *pastScene) now() time.Time {
+	defer time.Sleep(time.Second)
+	return time.Now()
+}
+
 func (s *pastScene) ask(at time.Time, sql string, args ...any) string {
 	s.Helper()
 	result, err := sqlite.Moment{Time: at}.Query(s.Context(), s.db.Dir(), sql, sqlite.Limits{}, args...)
@@ -98,14 +104,14 @@ func TestPastQuestions(t *testing.T) {
 		keepPast[*corev1.Node](s)
 		keepPast[*appsv1.ReplicaSet](s)
 		time.Sleep(5 * time.Second)
-		begin := time.Now()
+		begin := s.now()
 		s.put(somePod("web", "node-8", "shop/api:2", "Pending"))
-		web := time.Now()
+		web := s.now()
 		s.put(somePod("web", "node-8", "shop/api:2", "Running"))
 		down := node.DeepCopy()
 		down.Status.Conditions[0].Status = corev1.ConditionFalse
 		s.put(down)
-		failed := time.Now()
+		failed := s.now()
 		key := pod("api", "").Namespace
 		must(t, s.server.Delete(pod("api", "")))
 		for i := range 3 {
@@ -148,7 +154,7 @@ func TestPastOfUnstructuredObjects(t *testing.T) {
 		must(t, s.server.Put(somePod("api", "node-7", "shop/api:1", "Pending")))
 		keepPast[*unstructured.Unstructured](s, kube.Resource(corev1.SchemeGroupVersion.WithResource("pods")))
 		time.Sleep(5 * time.Second)
-		begin := time.Now()
+		begin := s.now()
 		s.put(somePod("api", "node-7", "shop/api:1", "Running"))
 		must(t, s.db.Flush())
 		const sql = "SELECT key, phase, resource_version, object_metadata, object_spec, object_status, object FROM pods"

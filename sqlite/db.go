@@ -221,7 +221,7 @@ func (db *DB) setUp(conn *sqlite3.Conn) error {
 	for _, pragma := range []string{
 		fmt.Sprintf("page_size=%d", pageSize), "journal_mode=WAL", "synchronous=NORMAL",
 		fmt.Sprintf("wal_autocheckpoint=%d", walPages), fmt.Sprintf("journal_size_limit=%d", db.opts.LogLimit),
-		"cache_size=-16000", "temp_store=MEMORY", "foreign_keys=OFF",
+		fmt.Sprintf("cache_size=-%d", db.cacheKiB()), "temp_store=MEMORY", "foreign_keys=OFF",
 		// Deleted content is overwritten: it may be secret.
 		"secure_delete=ON",
 	} {
@@ -239,6 +239,15 @@ func (db *DB) setUp(conn *sqlite3.Conn) error {
 		return err
 	}
 	return nil
+}
+
+// cacheKiB is the size of the writer's page cache. A history touches twice as many pages with
+// each object.
+func (db *DB) cacheKiB() int {
+	if db.opts.History.on() {
+		return 32_000
+	}
+	return 16_000
 }
 
 // distrust configures a connection for a file that others may have made: no triggers, no

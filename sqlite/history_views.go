@@ -236,7 +236,9 @@ func asOfViews(row collectionRow, columns []logColumn, place int64) []string {
 }
 
 // historyView shows the states of a collection, from those on that were valid at its
-// horizon: what is before may have been pruned in part.
+// horizon: what is before may have been pruned in part. The plus signs keep SQLite from
+// using an index for these bounds, which nearly all states are within: it must use that of
+// the key or of the time.
 func historyView(row collectionRow, columns []logColumn, at logState) string {
 	id := row.id
 	states := statesTable(id)
@@ -251,7 +253,7 @@ func historyView(row collectionRow, columns []logColumn, at logState) string {
 			shown = append(shown, values[i]+" AS "+quote(c.Name))
 		}
 	}
-	return fmt.Sprintf("CREATE TEMP VIEW %s AS SELECT %s, o.seq AS seq FROM main.%s o JOIN main.%s l ON l.id=o.life WHERE o.seq <= %d AND l.last > %d AND (o.seq > %[6]d OR NOT EXISTS (SELECT 1 FROM main.%[3]s n WHERE n.life=o.life AND n.seq>o.seq AND n.seq<=%[6]d))",
+	return fmt.Sprintf("CREATE TEMP VIEW %s AS SELECT %s, o.seq AS seq FROM main.%s o JOIN main.%s l ON l.id=o.life WHERE +o.seq <= %d AND +l.last > %d AND (+o.seq > %[6]d OR NOT EXISTS (SELECT 1 FROM main.%[3]s n WHERE n.life=o.life AND n.seq>o.seq AND n.seq<=%[6]d))",
 		quote(row.name+historySuffix), strings.Join(shown, ", "), states, livesTable(id), at.shown, at.horizon)
 }
 

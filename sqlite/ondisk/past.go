@@ -56,6 +56,7 @@ func rendererOf(h sqlite.Holding) sqlite.Renderer {
 		return nil
 	}
 	wide := wideFieldsOf(of, how == "protobuf")
+	wide.unsummed = true
 	return func(raw []byte) (map[string]sqlite.JSON, error) {
 		object := reflect.New(of.Object.Elem()).Interface()
 		if err := unmarshal(raw, object, wide.protobuf); err != nil {

@@ -4,10 +4,13 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"hash/maphash"
 	"strings"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
+
+	"github.com/tarnproject/tarn"
 )
 
 // History says which past states are kept, and for how long; see package changelog. The
@@ -81,6 +84,9 @@ type logbook struct {
 	// with which the current round of pruning began.
 	note       string
 	roundStart int64
+	// recent has lives that were written lately; seed is that of hashes of values.
+	recent map[tarn.Key]*recentLife
+	seed   maphash.Seed
 }
 
 // alive is the end of a life that has not ended. It fits into six bytes of a row.

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"encoding/json"
 	"fmt"
+	"hash/maphash"
 	"log/slog"
 	"strings"
 	"time"
@@ -29,7 +30,7 @@ func (c *collection) attachLog(conn *sqlite3.Conn) (fresh bool, err error) {
 		}
 		return false, err
 	}
-	l := &logbook{History: c.history, c: c, state: before}
+	l := &logbook{History: c.history, c: c, state: before, seed: maphash.MakeSeed()}
 	if found {
 		err = checkSchema(conn, historyDDL(c.id))
 	} else {

@@ -195,6 +195,7 @@ func (s *Store[T]) writeKey(w *logWrite, b batch[T], order []int, numbers []int6
 			return nil, err
 		}
 	}
+	w.close()
 	if !e.gone {
 		if err := s.packObject(&e); err != nil {
 			return nil, err
@@ -224,6 +225,7 @@ func (s *Store[T]) removeOthers(w *logWrite, b batch[T], next *state) error {
 			err = w.end(w.next.seq+1, stateOf{heard: b.contact()}, nil)
 		}
 		if err == nil {
+			w.close()
 			err = s.c.writeEntry(w.conn, entry{key: key, gone: true}, next)
 		}
 	}

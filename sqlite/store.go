@@ -188,6 +188,9 @@ func (s *Store[T]) write(b batch[T]) error {
 		log, bad, err = s.writeLogged(conn, b, &next)
 		return err
 	})
+	if err != nil && s.c.log != nil {
+		s.c.log.recent = nil
+	}
 	if damaged(err) {
 		if err := db.rescue(err); err != nil {
 			return err

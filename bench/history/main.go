@@ -36,7 +36,7 @@ var (
 	dir     = flag.String("dir", "", "where the directories are made; a temporary one if empty")
 	without = flag.Int("without", 50_000, "how many updates are written without a history, to compare")
 	bytes   = flag.Int64("bytes", 0, "the bound of the history; none if 0")
-	profile = flag.String("profile", "", "where a CPU profile of the writing with a history is written")
+	profile = flag.String("profile", "", "where CPU profiles of the writing with a history, and of the questions, are written")
 )
 
 func main() {
@@ -78,7 +78,29 @@ func run(ctx context.Context) error {
 	}
 	fmt.Printf("with a history: %.1f µs CPU per update (%.2f times), %.0f bytes on disk per update, file of %d MiB after %d, heap %d MiB\n",
 		kept.cpu, kept.cpu/plain.cpu, float64(kept.after-kept.before)/float64(*updates), kept.after>>20, kept.before>>20, kept.heap>>20)
+	if *profile != "" {
+		stop, err := profileTo(*profile + ".ask")
+		if err != nil {
+			return err
+		}
+		defer stop()
+	}
 	return ask(ctx, filepath.Join(folder, "with"), load)
+}
+
+// profileTo writes a CPU profile until the returned function is called.
+func profileTo(name string) (stop func(), err error) {
+	file, err := os.Create(name)
+	if err != nil {
+		return nil, err
+	}
+	if err := pprof.StartCPUProfile(file); err != nil {
+		return nil, err
+	}
+	return func() {
+		pprof.StopCPUProfile()
+		file.Close()
+	}, nil
 }
 
 // origin is that of a copy of pods.
@@ -222,15 +244,11 @@ func write(ctx context.Context, dir string, of kube.Origin, l *load, h sqlite.Hi
 		return w, err
 	}
 	if *profile != "" && h.Age > 0 {
-		file, err := os.Create(*profile)
+		stop, err := profileTo(*profile)
 		if err != nil {
 			return w, err
 		}
-		defer file.Close()
-		if err := pprof.StartCPUProfile(file); err != nil {
-			return w, err
-		}
-		defer pprof.StopCPUProfile()
+		defer stop()
 	}
 	spent := time.Duration(0)
 	for done := 0; done < n; done += *group {

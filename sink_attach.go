@@ -304,10 +304,10 @@ func (h *fanout[T]) compare(s *sinkRunner[T], held map[Key]Meta) {
 				continue
 			}
 		}
-		s.queue.put(c)
+		s.queue.putHeard(c, h.contact)
 	}
 	for _, key := range slices.Sorted(maps.Keys(held)) {
-		s.queue.put(Change[T]{Type: Delete, Missed: true, Key: key, Version: held[key].Version})
+		s.queue.putHeard(Change[T]{Type: Delete, Missed: true, Key: key, Version: held[key].Version}, h.contact)
 	}
 	s.queue.jump(now, h.contact, at)
 }

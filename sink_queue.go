@@ -40,7 +40,7 @@ type sinkQueue[T any] struct {
 // add appends changes that lead to a position.
 func (q *sinkQueue[T]) add(now, contact time.Time, changes []Change[T], at Position) {
 	for i := range changes {
-		q.put(changes[i])
+		q.putHeard(changes[i], contact)
 	}
 	if !q.at.has(at.Section) {
 		q.from.Move(at) // the first state of a section is no gap
@@ -67,6 +67,14 @@ func (q *sinkQueue[T]) note(now, contact time.Time) {
 	if !q.any {
 		q.any, q.oldest = true, now
 	}
+}
+
+// putHeard queues a change with the time when it was heard, if the sink wants every state.
+func (q *sinkQueue[T]) putHeard(c Change[T], heard time.Time) {
+	if q.policy.EveryState {
+		c.Heard = heard
+	}
+	q.put(c)
 }
 
 func (q *sinkQueue[T]) put(c Change[T]) {
@@ -121,7 +129,7 @@ func (q *sinkQueue[T]) fold(c Change[T]) {
 func (q *sinkQueue[T]) replaceAll(now, contact time.Time, content []Change[T], at Positions) {
 	*q = sinkQueue[T]{policy: q.policy, whole: true, from: q.from, gaps: q.gaps}
 	for _, c := range content {
-		q.put(c)
+		q.putHeard(c, contact)
 	}
 	q.jump(now, contact, at)
 }

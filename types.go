@@ -389,6 +389,9 @@ type Change[T any] struct {
 	Object T
 	// Version of Object.
 	Version Version
+	// Heard is when the copy took the change, by the clock of this process. It is set for
+	// sinks that ask for every state, and zero for everyone else.
+	Heard time.Time
 }
 
 // BadObject describes an object that the store could not take.

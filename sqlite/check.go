@@ -39,6 +39,8 @@ type Checked struct {
 	// Objects is the number of objects, Bad that of the damaged ones, Missing that of
 	// the objects that are not there.
 	Objects, Bad, Missing int
+	// States is the number of past and present states in its history, 0 without one.
+	States int
 	// Complete says that the next start serves the collection and resumes from its
 	// version.
 	Complete bool
@@ -244,6 +246,11 @@ func (r *Report) collection(conn *sqlite3.Conn, keys *fileKeys, row collectionRo
 	}
 	if err := r.strays(conn, row, units.layout); err != nil {
 		return err
+	}
+	if saved == nil {
+		if err := r.history(conn, keys, row, &c); err != nil {
+			return err
+		}
 	}
 	c.Complete = c.Complete && len(r.Findings)+r.More == before
 	r.Collections = append(r.Collections, c)

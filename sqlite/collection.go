@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -25,6 +26,10 @@ type Collection struct {
 	// object of the kind; objects are compressed against it. The file keeps it even
 	// after the objects are deleted, so it must not contain real content.
 	Dictionary []byte
+	// History, if it is set, is used instead of that of [Options]; WithoutHistory keeps
+	// none.
+	History        History
+	WithoutHistory bool
 }
 
 // state is the last committed state of a collection.
@@ -81,24 +86,39 @@ type collection struct {
 	released bool
 	// note describes what happened to the content on opening.
 	note string
+	// history is what is kept of the past, log is where; nil if nothing is. seed writes
+	// the content to a new log.
+	history History
+	log     *logbook
+	seed    func(conn *sqlite3.Conn) error
+	// keepLog says that attach dropped the content, whose state was prior, and left the
+	// log. droppedLog is the log that it dropped.
+	keepLog    bool
+	prior      state
+	droppedLog *logState
 	// health is readable without the lock, which may be held for long.
 	health atomic.Pointer[tarn.SinkHealth]
 }
 
 // publishState copies version and note to health.
 func (c *collection) publishState() {
-	c.health.Store(&tarn.SinkHealth{Version: c.state.version, Note: c.note})
+	note := c.note
+	if c.log != nil {
+		note = cmp.Or(note, c.log.note)
+	}
+	c.health.Store(&tarn.SinkHealth{Version: c.state.version, Note: note})
 }
 
 type writeStmts struct {
 	find, update, insert, remove *sqlite3.Stmt
 	table                        tableStmts
+	log                          []*sqlite3.Stmt
 }
 
 // close closes the statements, which would otherwise stay open with the file.
 func (w writeStmts) close() {
 	all := []*sqlite3.Stmt{w.find, w.update, w.insert, w.remove}
-	for _, stmt := range append(all, w.table.all()...) {
+	for _, stmt := range slices.Concat(all, w.table.all(), w.log) {
 		_ = stmt.Close() // it repeats the last error
 	}
 }
@@ -172,7 +192,7 @@ func (db *DB) resumeCollections() error {
 // identity.
 func (c *collection) attach() error {
 	defer c.publishState()
-	c.packer.keys, c.dropped = c.db.keys, false
+	c.packer.keys, c.dropped, c.keepLog, c.droppedLog = c.db.keys, false, false, nil
 	err := c.db.transact(func(conn *sqlite3.Conn) error {
 		found, err := c.find(conn)
 		if err != nil {
@@ -183,7 +203,14 @@ func (c *collection) attach() error {
 				return err
 			}
 		}
-		return c.prepare(conn)
+		fresh, err := c.attachLog(conn)
+		if err != nil {
+			return err
+		}
+		if err := c.prepare(conn); err != nil || !fresh {
+			return err
+		}
+		return c.startLog(conn)
 	})
 	if err == nil && c.dropped {
 		c.db.erase()
@@ -206,7 +233,7 @@ func (c *collection) find(conn *sqlite3.Conn) (found bool, err error) {
 		}
 		c.db.logEvent(slog.LevelWarn, "a collection on disk is built again from the source", "collection", c.Name, "cause", c.note)
 		c.dropped = true
-		return false, c.drop(conn)
+		return false, c.dropOther(conn, row)
 	}
 	if err := checkSchema(conn, c.made()); err != nil {
 		return false, err
@@ -241,9 +268,38 @@ func firstLine(s string) string {
 	return fmt.Sprintf("%q", line)
 }
 
-// drop removes the collection. Its bytes are overwritten in the file, and stay in the
-// log until [DB.erase].
+// dropOther removes content of another identity. If only the columns are others, as after
+// the definition of a custom resource has changed, the log stays.
+func (c *collection) dropOther(conn *sqlite3.Conn, row collectionRow) error {
+	log, found, err := readLog(conn, c.db.keys, c.id, c.Name)
+	if err != nil {
+		return err
+	}
+	if c.keepLog = found && c.history.on() && objectsOf(row.identity) == objectsOf(c.identity); c.keepLog {
+		c.prior = row.state
+		return c.dropContent(conn)
+	}
+	if found {
+		c.droppedLog = &log
+	}
+	return c.drop(conn)
+}
+
+// objectsOf is the part of an identity that says which objects it has, in which encoding:
+// all but the tables for SQL.
+func objectsOf(identity string) string {
+	objects, _, _ := strings.Cut(identity, "\nCREATE ")
+	return objects
+}
+
+// drop removes the collection with its log.
 func (c *collection) drop(conn *sqlite3.Conn) error {
+	return first(c.dropLog(conn), c.dropContent(conn))
+}
+
+// dropContent removes the content. Its bytes are overwritten in the file, and stay in the
+// log until [DB.erase].
+func (c *collection) dropContent(conn *sqlite3.Conn) error {
 	// The tables may be those of another version, with other columns.
 	var drops []string
 	err := query(conn, `SELECT type, name FROM sqlite_schema WHERE type = 'view' AND name IN (?1, ?2)
@@ -260,20 +316,35 @@ func (c *collection) drop(conn *sqlite3.Conn) error {
 			return err
 		}
 	}
-	return first(execute(conn, "DELETE FROM tarn_dictionaries WHERE id=?", c.id), execute(conn, "DELETE FROM tarn_collections WHERE id=?", c.id))
+	if !c.keepLog { // the log needs it too
+		if err := execute(conn, "DELETE FROM tarn_dictionaries WHERE id=?", c.id); err != nil {
+			return err
+		}
+	}
+	return execute(conn, "DELETE FROM tarn_collections WHERE id=?", c.id)
 }
 
 func (c *collection) create(conn *sqlite3.Conn) error {
 	c.state = state{}
-	id, err := number(conn, "SELECT coalesce(max(id), 0) + 1 FROM tarn_collections")
-	if err != nil {
-		return err
+	if !c.keepLog {
+		id, err := number(conn, "SELECT coalesce(max(id), 0) + 1 FROM tarn_collections")
+		if err != nil {
+			return err
+		}
+		c.id = id
 	}
-	c.id = id
 	if err := c.writeRow(conn, "INSERT INTO", c.state, c.label); err != nil {
 		return err
 	}
-	if dictionary := storedDictionary(c.Dictionary); dictionary != nil {
+	if c.keepLog {
+		dictionary, err := readDictionary(conn, c.id)
+		if err == nil {
+			err = c.packer.use(dictionary)
+		}
+		if err != nil {
+			return err
+		}
+	} else if dictionary := storedDictionary(c.Dictionary); dictionary != nil {
 		if err := execute(conn, "INSERT INTO tarn_dictionaries (id, value) VALUES (?, ?)", c.id, dictionary); err != nil {
 			return err
 		}
@@ -309,6 +380,10 @@ func (c *collection) prepare(conn *sqlite3.Conn) (err error) {
 	}
 	if c.table != nil {
 		c.stmts.table = c.table.stmts(c.id, rowSums{c.db.keys.sums, c.Name}, make)
+	}
+	if c.log != nil {
+		c.log.prepare(make)
+		c.stmts.log = c.log.stmts.all()
 	}
 	return err
 }

@@ -46,7 +46,7 @@ func TestDays(t *testing.T) {
 		}
 	}
 	t.Logf("%v", seen)
-	for _, what := range []string{"resumed", "listed", "killed", "power lost", "disk failed"} {
+	for _, what := range []string{"resumed", "listed", "killed", "power lost", "disk failed", "with history"} {
 		if seen[what] == 0 && *days > 5 {
 			t.Errorf("no life was ever %s: it is not tested", what)
 		}
@@ -70,6 +70,8 @@ type day struct {
 	exact, restores bool
 	left            int
 	seen            map[string]int
+	// logBegan is the version that was first left with a history.
+	logBegan int
 }
 
 const (
@@ -83,6 +85,9 @@ func newDay(t *testing.T, seed uint64, seen map[string]int) *day {
 	d.disk, d.opts = newBadDisk(t)
 	d.only, d.exact, d.restores = d.random.IntN(2) == 0, d.random.IntN(3) > 0, d.random.IntN(3) == 0
 	d.opts.GroupDelay = time.Duration(1+d.random.IntN(3000)) * time.Millisecond
+if rand.New(rand.NewPCG(seed, 6)).IntN(3) > 0 {
+		d.opts.History = History{Age: 100 * time.Hour}
+	}
 	mix := faults.Random(seed).Mix()
 	if d.exact {
 		for _, kind := range []faults.Kind{faults.Reorder, faults.Undecodable, faults.Bad, faults.Corrupt, faults.Oversize} {
@@ -185,7 +190,7 @@ func (d *day) begin() *lifetime {
 		d.refused(err)
 		return nil
 	}
-	s, err := NewStore(db, Collection{Name: "objects", Identity: "day"}, objectCodec{})
+	s, err := newStore(db, Collection{Name: "objects", Identity: "day"}, objectCodec{}, d.history())
 	if err != nil {
 		d.refused(err)
 		_ = db.Close() // the disk fails
@@ -208,6 +213,14 @@ func (d *day) begin() *lifetime {
 	l.cancel = cancel
 	go func() { _ = l.Run(ctx) }()
 	return l
+}
+
+// history is that of a copy in memory; a copy on disk only has none.
+func (d *day) history() History {
+	if d.only {
+		return History{}
+	}
+	return d.opts.History
 }
 
 // refused checks that a disk was at fault.
@@ -299,7 +312,7 @@ func (d *day) verify(dir string) (at tarn.Version, content map[tarn.Key]tarn.Ver
 	d.t.Helper()
 	db := open(d.t, dir, Options{})
 	defer db.Close()
-	s, err := NewStore(db, Collection{Name: "objects", Identity: "day"}, objectCodec{})
+	s, err := newStore(db, Collection{Name: "objects", Identity: "day"}, objectCodec{}, d.history())
 	must(d.t, err)
 	all, err := s.tryLoad(d.t.Context())
 	if err != nil || len(reports(d.t, dir)) > 0 {
@@ -308,6 +321,12 @@ func (d *day) verify(dir string) (at tarn.Version, content map[tarn.Key]tarn.Ver
 	content = map[tarn.Key]tarn.Version{}
 	for _, c := range all.items {
 		content[c.Key] = c.Object.Version
+	}
+	if all.whole && all.version != "" {
+		if d.logBegan == 0 {
+			d.logBegan = mustInt(all.version)
+		}
+		d.verifyLog(dir, db, all.version, content)
 	}
 	if !d.exact || !all.whole || all.version == "" {
 		return all.version, content

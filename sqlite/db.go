@@ -41,6 +41,8 @@ type Options struct {
 	// keeps it from being emptied; 64 MiB if 0. Beyond it nothing is written until the
 	// reader ends.
 	LogLimit int64
+	// History says which past states of the collections are kept; none if it is not set.
+	History History
 	// Logger gets rebuilds of files, and disk errors; slog.Default if nil.
 	Logger *slog.Logger
 
@@ -103,6 +105,9 @@ func Open(dir string, opts Options) (*DB, error) {
 	db := &DB{dir: dir, opts: opts.withDefaults(), collections: map[string]*collection{}, sinks: map[any]func() error{}}
 	if opts.Key != nil && len(opts.Key) != keySize {
 		return nil, fmt.Errorf("sqlite: the key has %d bytes; AES-256 needs %d", len(opts.Key), keySize)
+	}
+	if err := opts.History.validate(); err != nil {
+		return nil, err
 	}
 	if err := prepareDirectory(dir); err != nil {
 		return nil, err
@@ -216,7 +221,7 @@ func (db *DB) setUp(conn *sqlite3.Conn) error {
 	for _, pragma := range []string{
 		fmt.Sprintf("page_size=%d", pageSize), "journal_mode=WAL", "synchronous=NORMAL",
 		fmt.Sprintf("wal_autocheckpoint=%d", walPages), fmt.Sprintf("journal_size_limit=%d", db.opts.LogLimit),
-		"cache_size=-16000", "temp_store=MEMORY", "foreign_keys=OFF",
+		fmt.Sprintf("cache_size=-%d", db.cacheKiB()), "temp_store=MEMORY", "foreign_keys=OFF",
 		// Deleted content is overwritten: it may be secret.
 		"secure_delete=ON",
 	} {
@@ -234,6 +239,15 @@ func (db *DB) setUp(conn *sqlite3.Conn) error {
 		return err
 	}
 	return nil
+}
+
+// cacheKiB is the size of the writer's page cache. A history touches twice as many pages with
+// each object.
+func (db *DB) cacheKiB() int {
+	if db.opts.History.on() {
+		return 32_000
+	}
+	return 16_000
 }
 
 // distrust configures a connection for a file that others may have made: no triggers, no

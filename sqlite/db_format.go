@@ -15,7 +15,7 @@ const (
 	applicationID = 0x5461726e
 	// format is the layout of the tables. It grows when an older Tarn would misread
 	// them, or this one an older file.
-	format = 4
+	format = 5
 )
 
 var (
@@ -45,7 +45,14 @@ var tables = []string{
 	`CREATE TABLE tarn_format (name TEXT PRIMARY KEY, value BLOB) WITHOUT ROWID`,
 	`CREATE TABLE tarn_collections (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, identity TEXT NOT NULL, version TEXT NOT NULL, heard_ms INTEGER NOT NULL, objects INTEGER NOT NULL, whole INTEGER NOT NULL, sum INTEGER NOT NULL, positions TEXT NOT NULL, label TEXT NOT NULL, proof BLOB NOT NULL)`,
 	`CREATE TABLE tarn_dictionaries (id INTEGER PRIMARY KEY, value BLOB NOT NULL)`,
+	`CREATE TABLE tarn_logs (id INTEGER PRIMARY KEY, seq INTEGER NOT NULL, shown INTEGER NOT NULL, horizon INTEGER NOT NULL, horizon_ms INTEGER NOT NULL, thinned INTEGER NOT NULL, states INTEGER NOT NULL, lives INTEGER NOT NULL, sum INTEGER NOT NULL, cursor INTEGER NOT NULL, visited_ms INTEGER NOT NULL, round INTEGER NOT NULL, epochs INTEGER NOT NULL, epoch TEXT NOT NULL, columns TEXT NOT NULL, proof BLOB NOT NULL)`,
+	`CREATE TABLE tarn_log_gaps (collection INTEGER NOT NULL, seq INTEGER NOT NULL, section TEXT NOT NULL, from_version TEXT NOT NULL, to_version TEXT NOT NULL, cause TEXT NOT NULL, from_ms INTEGER NOT NULL, to_ms INTEGER NOT NULL, sum BLOB NOT NULL, PRIMARY KEY (collection, seq)) WITHOUT ROWID`,
+	`CREATE VIEW tarn_gaps AS SELECT c.name AS collection, g.section AS section, g.from_version AS from_version, g.to_version AS to_version, g.cause AS cause, g.from_ms / 1000.0 AS since, g.to_ms / 1000.0 AS until FROM tarn_log_gaps g JOIN tarn_collections c ON c.id = g.collection`,
 }
+
+// format4Tables is how many of the tables a file of format 4 has: the others were added
+// with histories, and are added to such a file when it is opened for writing.
+const format4Tables = 3
 
 // keyProof is stored encrypted, to detect another key later.
 const keyProof = "the key that this file was written with"
@@ -58,6 +65,9 @@ func (db *DB) checkFormat(conn *sqlite3.Conn) (empty bool, err error) {
 	content, err := number(conn, "SELECT count(*) FROM sqlite_schema")
 	if err != nil || content == 0 {
 		return err == nil, err
+	}
+	if err := migrate(conn); err != nil {
+		return false, err
 	}
 	keys, err := readFormat(conn, db.opts.Key)
 	switch {
@@ -77,6 +87,28 @@ func (db *DB) checkFormat(conn *sqlite3.Conn) (empty bool, err error) {
 	}
 	db.keys = keys
 	return false, nil
+}
+
+// migrate adds to a file of format 4 what it lacks. Nothing that it has is changed, so its
+// content can be used. Anything that is not as format 4 has it is left to readFormat.
+func migrate(conn *sqlite3.Conn) error {
+	id, err1 := number(conn, "PRAGMA application_id")
+	version, err2 := number(conn, "PRAGMA user_version")
+	if err := first(err1, err2); err != nil || id != applicationID || version != 4 {
+		return err
+	}
+	noted, err := number(conn, "SELECT value FROM tarn_format WHERE name='format'")
+	switch {
+	case err != nil || noted != version:
+		return fmt.Errorf("%w: the header says format %d, and the table %d (%v)", errBadRow, version, noted, err)
+	case reserved(conn) != 0:
+		return nil
+	}
+	if err := checkSchema(conn, tables[:format4Tables]); err != nil {
+		return err
+	}
+	return conn.Exec(fmt.Sprintf("BEGIN IMMEDIATE; %s; UPDATE tarn_format SET value=%d WHERE name='format'; PRAGMA user_version=%d; COMMIT",
+		strings.Join(tables[format4Tables:], ";"), format, format))
 }
 
 // reserved is the number of bytes of each page that SQLite leaves to extensions.

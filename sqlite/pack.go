@@ -48,21 +48,40 @@ func (p *packer) pack(key tarn.Key, plain []byte) (stored []byte, sum Sum, err e
 	if len(plain) > largestObject {
 		return nil, sum, fmt.Errorf("it has %d bytes; objects of up to %d are kept on disk", len(plain), largestObject)
 	}
-	packed := []byte{packedPlain}
-	dict := p.dict.Load()
-	switch {
-	case len(plain) < smallest:
-		packed = append(packed, plain...)
-	case dict != nil:
-		packed = p.compress(packedByDictionary, plain, dict.Encode)
-	default:
-		packed = p.compress(packedAlone, plain, s2.Encode)
-	}
+	packed := p.squeeze(plain)
 	sum = p.sum(key, packed)
 	if p.keys.seal != nil {
 		packed, err = p.keys.seal.close(packed, p.belongs(key))
 	}
 	return packed, sum, err
+}
+
+// squeeze compresses bytes that are worth it.
+func (p *packer) squeeze(plain []byte) []byte {
+	dict := p.dict.Load()
+	switch {
+	case len(plain) < smallest:
+		return append([]byte{packedPlain}, plain...)
+	case dict != nil:
+		return p.compress(packedByDictionary, plain, dict.Encode)
+	default:
+		return p.compress(packedAlone, plain, s2.Encode)
+	}
+}
+
+// unsqueeze reverses squeeze.
+func (p *packer) unsqueeze(packed, buf []byte) ([]byte, error) {
+	if len(packed) == 0 {
+		return nil, fmt.Errorf("%w: it is empty", errBadRow)
+	}
+	if packed[0] == packedPlain {
+		return packed[1:], nil
+	}
+	plain, err := p.expand(packed[0], packed[1:], buf)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errBadRow, err)
+	}
+	return plain, nil
 }
 
 // sum is the checksum of an object.
@@ -99,14 +118,8 @@ func (p *packer) unpack(key tarn.Key, want Sum, stored, buf []byte) ([]byte, err
 		return nil, fmt.Errorf("%w: it is empty", errBadRow)
 	case p.sum(key, packed) != want:
 		return nil, fmt.Errorf("%w: its checksum does not fit", errBadRow)
-	case packed[0] == packedPlain:
-		return packed[1:], nil
 	}
-	plain, err := p.expand(packed[0], packed[1:], buf)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errBadRow, err)
-	}
-	return plain, nil
+	return p.unsqueeze(packed, buf)
 }
 
 func (p *packer) expand(how byte, packed, buf []byte) ([]byte, error) {

@@ -58,6 +58,8 @@ type Head struct {
 	// Read holds the collections that the statement reads, by name, in the same state
 	// as the rows.
 	Read []TableState
+	// Gaps are those that the answer touches, if the statement reads the past.
+	Gaps []TableGap
 }
 
 // Summary says how a statement ended.
@@ -92,12 +94,17 @@ var (
 // Query runs a statement on the file of a directory, whether a process has it open or
 // not, and returns the whole result. The guarantees are those of [Stream].
 func Query(ctx context.Context, dir, sql string, limits Limits, args ...any) (*Result, error) {
+	return gather(ctx, dir, Moment{}, sql, limits, args)
+}
+
+// gather runs a statement and returns the whole result.
+func gather(ctx context.Context, dir string, at Moment, sql string, limits Limits, args []any) (*Result, error) {
 	limits = limits.withDefaults()
 	if most := budgetBytes - queryMemory; int64(limits.Bytes) > most {
 		return nil, fmt.Errorf("sqlite: an answer of up to %d MiB cannot be gathered: Limits.Bytes may be %d MiB at most; Stream has no such bound", limits.Bytes>>20, most>>20)
 	}
 	result := &Result{}
-	summary, err := stream(ctx, dir, sql, limits, gatherer{result}, int64(limits.Bytes), args)
+	summary, err := stream(ctx, dir, at, sql, limits, gatherer{result}, int64(limits.Bytes), args)
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +149,7 @@ func (g gatherer) Row(values []any) error {
 //     budget; see [budget].
 //   - A panic of the writer propagates to the caller.
 func Stream(ctx context.Context, dir, sql string, limits Limits, to RowWriter, args ...any) (Summary, error) {
-	return stream(ctx, dir, sql, limits.withDefaults(), to, 0, args)
+	return stream(ctx, dir, Moment{}, sql, limits.withDefaults(), to, 0, args)
 }
 
 // Query runs a statement on this directory; see the function [Query]. It does not see
@@ -157,7 +164,7 @@ func (db *DB) Stream(ctx context.Context, sql string, limits Limits, to RowWrite
 }
 
 // stream runs a statement. held is how many bytes of the result the writer keeps.
-func stream(ctx context.Context, dir, sql string, limits Limits, to RowWriter, held int64, args []any) (Summary, error) {
+func stream(ctx context.Context, dir string, at Moment, sql string, limits Limits, to RowWriter, held int64, args []any) (Summary, error) {
 	path := filepath.Join(dir, fileName)
 	if _, err := os.Stat(path); err != nil {
 		return Summary{}, noReplica(dir, err)
@@ -173,7 +180,7 @@ func stream(ctx context.Context, dir, sql string, limits Limits, to RowWriter, h
 		return Summary{}, stopped(ctx, limits)
 	}
 	defer done()
-	s := &statement{limits: limits, to: to}
+	s := &statement{limits: limits, to: to, past: past{at: at}}
 	err = s.run(ctx, path, sql, args)
 	s.summary.Took = time.Since(start)
 	switch {

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/ncruces/go-sqlite3"
@@ -13,6 +14,32 @@ type authorizer struct {
 	// read holds the ids of the collections whose tables the statement reads. SQLite asks
 	// for each table by its own name, even behind a view, alias or subquery.
 	read map[int64]bool
+	// present and past are those of which it reads the content, and the log. whole says
+	// that it reads a log as a whole, by a view with the suffix _history.
+	present, past, whole map[int64]bool
+	// building allows the views of the past, which package sqlite makes itself before the
+	// statement is compiled.
+	building bool
+}
+
+// note records that a statement reads a table of a collection.
+func (a *authorizer) note(table, view string) {
+	id, ok := collectionOf(table)
+	if !ok {
+		return
+	}
+	if a.read == nil {
+		a.read, a.present, a.past, a.whole = map[int64]bool{}, map[int64]bool{}, map[int64]bool{}, map[int64]bool{}
+	}
+	a.read[id] = true
+	if slices.ContainsFunc(presentTables, func(prefix string) bool { return strings.HasPrefix(table, prefix) }) {
+		a.present[id] = true
+		return
+	}
+	a.past[id] = true
+	if strings.HasSuffix(strings.ToLower(view), historySuffix) {
+		a.whole[id] = true
+	}
 }
 
 // forbidden holds the functions that have side effects, and those that take quadratic
@@ -27,13 +54,12 @@ func (a *authorizer) authorize(action sqlite3.AuthorizerActionCode, third, fourt
 	case sqlite3.AUTH_SELECT, sqlite3.AUTH_RECURSIVE:
 		return sqlite3.AUTH_OK
 	case sqlite3.AUTH_READ:
-		if id, ok := collectionOf(third); ok {
-			if a.read == nil {
-				a.read = map[int64]bool{}
-			}
-			a.read[id] = true
-		}
+		a.note(third, inner)
 		return sqlite3.AUTH_OK
+	case sqlite3.AUTH_CREATE_TEMP_VIEW, sqlite3.AUTH_INSERT, sqlite3.AUTH_UPDATE:
+		if a.building && (action == sqlite3.AUTH_CREATE_TEMP_VIEW || strings.HasPrefix(strings.ToLower(third), "sqlite_temp_")) {
+			return sqlite3.AUTH_OK
+		}
 	case sqlite3.AUTH_FUNCTION:
 		if !forbidden[strings.ToLower(fourth)] {
 			return sqlite3.AUTH_OK

@@ -56,9 +56,16 @@ func readTableStates(conn *sqlite3.Conn, ids map[int64]bool) (states []TableStat
 	return states, err
 }
 
+// presentTables and pastTables begin the names of the tables of a collection: those of its
+// content, and those of its log.
+var (
+	presentTables = []string{"tarn_rows_", "tarn_labels_", "tarn_wide_", "tarn_objects_"}
+	pastTables    = []string{"tarn_lives_", "tarn_states_", "tarn_bases_", "tarn_columns_", "tarn_moments_"}
+)
+
 // collectionOf is the id of the collection that one of our tables belongs to.
 func collectionOf(table string) (id int64, ok bool) {
-	for _, prefix := range []string{"tarn_rows_", "tarn_labels_", "tarn_wide_", "tarn_objects_"} {
+	for _, prefix := range append(presentTables, pastTables...) {
 		if rest, found := strings.CutPrefix(table, prefix); found {
 			number, _, _ := strings.Cut(rest, "_")
 			id, err := strconv.ParseInt(number, 10, 64)

@@ -28,6 +28,7 @@ type statement struct {
 	limits  Limits
 	to      RowWriter
 	guard   authorizer
+	past    past
 	stopper *stopper
 	summary Summary
 	// writeErr is the sink's own error, sinkPanic what it panicked with.
@@ -53,6 +54,11 @@ func (s *statement) run(ctx context.Context, path, sql string, args []any) error
 		if err := first(pinSnapshot(conn), conn.SetAuthorizer(s.guard.authorize)); err != nil {
 			return err
 		}
+		s.guard.building = true
+		if err := s.past.build(conn, sql); err != nil {
+			return err
+		}
+		s.guard = authorizer{}
 		return s.answer(conn, sql, args)
 	})
 	if s.sinkPanic != nil {
@@ -101,6 +107,9 @@ func (s *statement) answer(conn *sqlite3.Conn, sql string, args []any) error {
 	head := Head{Columns: make([]string, stmt.ColumnCount())}
 	for i := range head.Columns {
 		head.Columns[i] = stmt.ColumnName(i)
+	}
+	if head.Gaps, err = s.past.check(conn, &s.guard); err != nil {
+		return err
 	}
 	if head.Read, err = readTableStates(conn, s.guard.read); err != nil {
 		return err

@@ -31,8 +31,9 @@ type Reader struct {
 // Holding describes a collection in a directory.
 type Holding struct {
 	Collection
-	// Schema is that of the codec which wrote it.
-	Schema string
+	// Schema is that of the codec which wrote it, Tables the statements that made its
+	// tables for SQL.
+	Schema, Tables string
 	// Label is the caller's, see [Store.SetLabel].
 	Label   string
 	Version tarn.Version
@@ -219,7 +220,7 @@ func holdingOf(row *sqlite3.Stmt, keys *fileKeys) (Holding, error) {
 		LastContact: r.state.lastContact, Objects: int(r.state.objects), Whole: r.state.whole, id: r.id,
 	}
 	h.Identity, h.Schema, _ = strings.Cut(r.identity, "\n")
-	h.Schema, _, _ = strings.Cut(h.Schema, "\n")
+	h.Schema, h.Tables, _ = strings.Cut(h.Schema, "\n")
 	return h, err
 }
 

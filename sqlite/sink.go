@@ -15,16 +15,25 @@ import (
 // [tarn.Restorer]: a replica with this sink begins with the content that the previous
 // process wrote.
 //
-// Only the last state of each object is written, in groups; see [Options]. After a crash
+// The last state of each object is written, in groups, and with a history all states
+// before it too; see [Options]. After a crash
 // the source sends the missing changes again, from the version on disk.
 //
 // Why not write first, as a database does with its log: readers would wait for the disk,
 // and a full disk would stop the copy.
 type Sink[T any] struct{ store *Store[T] }
 
-// NewSink opens a collection of db as [NewStore] does.
+// NewSink opens a collection of db as [NewStore] does, with the history of [Options] or of
+// the collection.
 func NewSink[T any](db *DB, c Collection, codec Codec[T]) (*Sink[T], error) {
-	store, err := NewStore(db, c, codec)
+	var history History
+	if db != nil {
+		history = db.historyOf(c)
+	}
+	if err := history.validate(); err != nil {
+		return nil, err
+	}
+	store, err := newStore(db, c, codec, history)
 	if err != nil {
 		return nil, err
 	}
@@ -39,11 +48,21 @@ func (s *Sink[T]) SetLabel(label string, distrust bool) error {
 	return s.store.SetLabel(label, distrust)
 }
 
-// Policy asks for the last state of each object, in the groups of [Options].
+// Policy asks for the last state of each object, or, with a history, for every state, in
+// the groups of [Options].
 func (s *Sink[T]) Policy() tarn.SinkPolicy[T] {
 	opts := s.store.c.db.opts
-	return tarn.SinkPolicy[T]{Name: "disk", Delay: opts.GroupDelay, BatchSize: opts.GroupSize}
+	p := tarn.SinkPolicy[T]{Name: "disk", Delay: opts.GroupDelay, BatchSize: opts.GroupSize}
+	if s.store.c.history.on() {
+		p.EveryState, p.MaxBytes = true, waitingStates*waitingSize
+		p.SizeOf = func(tarn.Change[T]) int { return waitingSize }
+	}
+	return p
 }
+
+// waitingStates is how many states wait for a disk that cannot be written before they are
+// folded, waitingSize about what one holds in memory beside the parts that it shares.
+const waitingStates, waitingSize = 16 << 10, 4 << 10
 
 // Open describes the content of the file. [DB.Flush] and [DB.Close] call flush.
 func (s *Sink[T]) Open(_ context.Context, flush func() error) (tarn.Kept, error) {
@@ -73,6 +92,9 @@ const largeState = 5_000
 // Commit writes a batch in one transaction. It writes the first state of a large
 // collection in several, to keep the log small: until its end a crash can lose nothing.
 func (s *Sink[T]) Commit(_ context.Context, b tarn.Batch[T]) error {
+	if s.store.c.history.on() {
+		return s.commitLogged(b)
+	}
 	// Objects of one owner have similar names. Next to each other they load faster,
 	// because each shares most of its content with the one before, and index pages fill
 	// one after the other.

@@ -50,10 +50,17 @@ type Store[T any] struct {
 	// written or deleted, the content is not whole.
 	unwritten map[tarn.Key]struct{}
 	suspicion suspicion
+	// identify returns the uid of an object; nil if the codec does not know it.
+	identify func(T) string
 }
 
-// NewStore opens a collection of db. It is empty if it is new, or had another identity.
+// NewStore opens a collection of db. It is empty if it is new, or had another identity. A
+// store has no history, because it is not told what it misses: only a [Sink] has one.
 func NewStore[T any](db *DB, c Collection, codec Codec[T]) (*Store[T], error) {
+	return newStore(db, c, codec, History{})
+}
+
+func newStore[T any](db *DB, c Collection, codec Codec[T], history History) (*Store[T], error) {
 	if db == nil || codec == nil {
 		return nil, fmt.Errorf("sqlite: the store of %s needs a database and a codec", c.Name)
 	}
@@ -68,6 +75,11 @@ func NewStore[T any](db *DB, c Collection, codec Codec[T]) (*Store[T], error) {
 		s.c.table, s.table = prepareTable(table), tabular
 		s.c.identity += "\n" + strings.Join(table.ddl(c.Name, 0), ";\n")
 	}
+	if identifier, ok := codec.(Identifier[T]); ok {
+		s.identify = identifier.UID
+	}
+	s.c.history = history
+	s.c.seed = s.seed
 	if err := db.add(s.c); err != nil {
 		return nil, err
 	}
@@ -126,13 +138,21 @@ type batch[T any] struct {
 	part        bool
 	positions   tarn.Positions
 	lastContact time.Time
+	// gaps are those before the positions. whole holds the keys of all objects, where the
+	// changes are the last part of a whole state.
+	gaps  []tarn.Gap
+	whole map[tarn.Key]struct{}
 }
 
 func (s *Store[T]) write(b batch[T]) error {
 	if b.all {
 		clear(s.unwritten)
 	}
-	entries, bad := s.encode(b.changes)
+	var entries []entry
+	var bad tarn.ObjectErrors
+	if !s.c.history.on() {
+		entries, bad = s.encode(b.changes)
+	}
 	db := s.c.db
 	db.mu.Lock()
 	defer db.mu.Unlock()
@@ -160,7 +180,17 @@ func (s *Store[T]) write(b batch[T]) error {
 	next.version, next.positions, next.lastContact = b.positions.Oldest(), encodePositions(positions), b.lastContact
 	next.incomplete = !complete(positions)
 	next.whole = !b.part && len(s.unwritten) == 0
-	err := db.transact(func(conn *sqlite3.Conn) error { return s.c.write(conn, entries, b.all, &next) })
+	var log *logWrite
+	err := db.transact(func(conn *sqlite3.Conn) (err error) {
+		if s.c.log == nil {
+			return s.c.write(conn, entries, b.all, &next)
+		}
+		log, bad, err = s.writeLogged(conn, b, &next)
+		return err
+	})
+	if err != nil && s.c.log != nil {
+		s.c.log.recent = nil
+	}
 	if damaged(err) {
 		if err := db.rescue(err); err != nil {
 			return err
@@ -172,6 +202,9 @@ func (s *Store[T]) write(b batch[T]) error {
 		return db.explain("write "+s.c.Name+" to", err)
 	}
 	s.c.state = next
+	if log != nil {
+		s.c.log.state = log.next
+	}
 	s.c.publishState()
 	if len(bad) > 0 {
 		return bad
@@ -224,7 +257,15 @@ func (s *Store[T]) encode(changes []tarn.Change[T]) (entries []entry, bad tarn.O
 }
 
 // fill encodes an object.
-func (s *Store[T]) fill(e *entry, object T) (err error) {
+func (s *Store[T]) fill(e *entry, object T) error {
+	if err := s.encodeObject(e, object); err != nil {
+		return err
+	}
+	return s.packObject(e)
+}
+
+// encodeObject encodes an object to s.buf, and makes its row.
+func (s *Store[T]) encodeObject(e *entry, object T) (err error) {
 	defer recoverTo(&err)
 	if s.buf, err = s.codec.Append(s.buf[:0], object); err != nil {
 		return err
@@ -236,6 +277,14 @@ func (s *Store[T]) fill(e *entry, object T) (err error) {
 		if e.parts, err = s.c.table.check(e.row); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// packObject packs what encodeObject has encoded.
+func (s *Store[T]) packObject(e *entry) (err error) {
+	defer recoverTo(&err)
+	if s.table != nil {
 		e.found = s.c.table.found(s.c.packer.keys.sums, e.row)
 	}
 	e.body, e.sum, err = s.c.packer.pack(e.key, s.buf)

@@ -36,6 +36,9 @@ type Column struct {
 	// Expr, if set, is SQL that computes the column's values, in which {name} means
 	// another column. Nothing is stored, and a Row has no value for it.
 	Expr string
+	// Version says that the values are the versions of the states, so that a history
+	// need not keep them apart.
+	Version bool
 }
 
 // filled is the SQL expression of a wide value.

@@ -101,11 +101,14 @@ func (c *codec[T]) Decode(raw []byte) (object T, err error) {
 	return object, nil
 }
 
+// versionColumn is the column with the version of each state.
+const versionColumn = "resource_version"
+
 // Table is the resource's table in SQL.
 func (c *codec[T]) Table() sqlite.Table {
 	t := sqlite.Table{Indexes: [][]string{{"namespace", "name"}, {"uid"}, {"owner_uid"}}}
 	for _, col := range c.columns {
-		t.Columns = append(t.Columns, sqlite.Column{Name: col.Name, Type: col.Type})
+		t.Columns = append(t.Columns, sqlite.Column{Name: col.Name, Type: col.Type, Version: col.Name == versionColumn})
 		if col.indexed {
 			t.Indexes = append(t.Indexes, []string{col.Name})
 		}

@@ -95,3 +95,26 @@ func TestDirectoryOfFormat3(t *testing.T) {
 		}
 	}
 }
+
+// A directory of format 4, which had no history, is used as it is, and gets what it lacks:
+// its content is served, the watch resumes, and a history begins with it.
+func TestDirectoryOfFormat4(t *testing.T) {
+	for _, history := range []sqlite.History{{}, {Age: time.Hour}} {
+		dir := unpackFormat(t, 4)
+		db, err := sqlite.Open(dir, sqlite.Options{Logger: quiet, History: history})
+		must(t, err)
+		holdings, err := db.Holdings()
+		if err != nil || len(holdings) != 1 || holdings[0].Objects != 20 || !holdings[0].Whole {
+			t.Errorf("of format 4 there is %+v (%v)", holdings, err)
+		}
+		result, err := db.Query(t.Context(), "SELECT count(*) FROM pods WHERE node = 'node-1'", sqlite.Limits{})
+		if err != nil || fmt.Sprint(result.Rows) != "[[20]]" {
+			t.Errorf("SQL finds %v (%v)", result, err)
+		}
+		must(t, db.Close())
+		report, err := sqlite.Check(t.Context(), dir, nil)
+		if err != nil || !report.OK() {
+			t.Errorf("check: %+v (%v)", report, err)
+		}
+	}
+}

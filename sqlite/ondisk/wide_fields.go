@@ -28,8 +28,9 @@ type wideFields struct {
 	apiVersion, kind string
 	// fields holds the object's fields without metadata; nil for unstructured objects.
 	fields []wideField
-	// protobuf says that raw objects are protobuf.
-	protobuf bool
+	// protobuf says that raw objects are protobuf. unsummed says that sums are not needed,
+	// because the values are used at once.
+	protobuf, unsummed bool
 }
 
 // wideField is a top-level field of an object.
@@ -88,7 +89,7 @@ func (p wideFields) add(row *sqlite.Row, o metav1.Object, raw []byte) error {
 		return p.addUnstructured(row, u, raw)
 	}
 	sums := map[uint64][16]byte{}
-	if p.protobuf {
+	if p.protobuf && !p.unsummed {
 		sums = sumsOf(raw)
 	}
 	v := reflect.ValueOf(o).Elem()

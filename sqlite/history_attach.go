@@ -1,0 +1,137 @@
+package sqlite
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/maphash"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/changelog"
+)
+
+// attachLog finds the log of a collection, makes one, or removes one that is not wanted
+// any more. It reports whether the log is new.
+func (c *collection) attachLog(conn *sqlite3.Conn) (fresh bool, err error) {
+	c.log = nil
+	before, found, err := readLog(conn, c.db.keys, c.id, c.Name)
+	if err != nil {
+		return false, err
+	}
+	if !c.history.on() {
+		if found {
+			c.dropped = true
+			c.db.logEvent(slog.LevelWarn, "no history is kept any more: what was kept of it is removed", "collection", c.Name)
+			err = c.dropLog(conn)
+		}
+		return false, err
+	}
+	l := &logbook{History: c.history, c: c, state: before, seed: maphash.MakeSeed()}
+	if found {
+		err = checkSchema(conn, historyDDL(c.id))
+	} else {
+		err = conn.Exec(strings.Join(historyDDL(c.id), ";\n"))
+	}
+	if err != nil {
+		return false, err
+	}
+	known, err := decodeColumns(before.columns)
+	if err != nil {
+		return false, err
+	}
+	l.columns, l.numbers = mergeColumns(known, c.table)
+	text, err := json.Marshal(l.columns)
+	if err != nil {
+		return false, err
+	}
+	if l.state.columns = string(text); !found || l.state.columns != before.columns {
+		if err := l.writeState(conn, l.state); err != nil {
+			return false, err
+		}
+	}
+	c.log = l
+	return !found, nil
+}
+
+// startLog writes to a new log what the collection holds, and what is known to be
+// missing.
+func (c *collection) startLog(conn *sqlite3.Conn) error {
+	if dropped := c.droppedLog; dropped != nil && dropped.horizonMS > 0 {
+		w := c.log.begin(conn)
+		gap := changelog.Gap{Seq: 1, Gap: tarn.Gap{Cause: changelog.GapDropped}, Since: time.UnixMilli(dropped.horizonMS), Until: time.Now()}
+		if err := first(w.gap(gap), w.writeState(conn, w.next)); err != nil {
+			return err
+		}
+		c.log.state = w.next
+	}
+	if c.state.version == "" || !c.state.whole {
+		return nil
+	}
+	return c.seed(conn)
+}
+
+// dropLog removes the log of a collection.
+func (c *collection) dropLog(conn *sqlite3.Conn) error {
+	for _, table := range historyTables(c.id) {
+		if err := conn.Exec("DROP TABLE IF EXISTS " + quote(table)); err != nil {
+			return err
+		}
+	}
+	return first(execute(conn, "DELETE FROM tarn_logs WHERE id=?", c.id), execute(conn, "DELETE FROM tarn_log_gaps WHERE collection=?", c.id))
+}
+
+// seed writes the content of the collection to a new log: the log begins with it.
+func (s *Store[T]) seed(conn *sqlite3.Conn) error {
+	w, at := s.c.log.begin(conn), s.c.state
+	seq := w.next.seq
+	err := query(conn, "SELECT key, sum, body FROM "+s.c.objectsTable()+" ORDER BY key", func(row *sqlite3.Stmt) error {
+		e := entry{key: tarn.Key(row.ColumnText(0))}
+		object, err := s.decode(e.key, sumOf(row.ColumnRawBlob(1)), row.ColumnRawBlob(2), nil)
+		if err == nil {
+			err = s.encodeObject(&e, object)
+		}
+		if err == nil {
+			err = w.open(e.key)
+		}
+		if err != nil {
+			return err
+		}
+		seq += 2
+		return w.put(seq, stateOf{uid: s.uid(object), version: s.versionIn(e.row), heard: at.lastContact}, s.buf, e.row)
+	})
+	if err != nil {
+		return err
+	}
+	positions, err := decodePositions(at.positions)
+	if err == nil {
+		err = w.commit(positions, at.version, false, at.lastContact)
+	}
+	if err == nil {
+		s.c.log.state = w.next
+	}
+	return err
+}
+
+func (s *Store[T]) uid(object T) string {
+	if s.identify == nil {
+		return ""
+	}
+	return s.identify(object)
+}
+
+// versionIn is the version of an object by the column that has it, empty if there is none.
+func (s *Store[T]) versionIn(row Row) tarn.Version {
+	if s.c.table == nil {
+		return ""
+	}
+	for i, c := range s.c.table.Columns {
+		if c.Version && i < len(row.Values) {
+			return tarn.Version(fmt.Sprint(row.Values[i]))
+		}
+	}
+	return ""
+}

@@ -1,0 +1,152 @@
+package sqlite
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/changelog"
+)
+
+// history checks the log of a collection: every life, state, base, value of a column and
+// gap by its checksum, and that each living object of the log is in the content.
+func (r *Report) history(conn *sqlite3.Conn, keys *fileKeys, row collectionRow, c *Checked) error {
+	known, err := number(conn, "SELECT count(*) FROM sqlite_schema WHERE name='tarn_logs'")
+	if err != nil || known == 0 {
+		return nil // the format of the file is checked before
+	}
+	l := &logChecker{report: r, logSession: &logSession{
+		reader: &reader{conn: conn, stmts: map[string]*sqlite3.Stmt{}}, id: row.id, row: row, keys: keys, packer: &packer{owner: row.name, keys: keys},
+	}}
+	defer func() {
+		for _, stmt := range l.stmts {
+			_ = withoutPanic(stmt.Close) // it repeats the last error
+		}
+	}()
+	dictionary, err := readDictionary(conn, row.id)
+	if err == nil {
+		err = l.packer.use(dictionary)
+	}
+	found := false
+	if err == nil {
+		l.state, found, err = readLog(conn, keys, row.id, row.name)
+	}
+	if err == nil && found {
+		err = checkSchema(conn, historyDDL(row.id))
+	}
+	if err == nil && found {
+		err = l.check()
+		c.States = int(l.states)
+	}
+	if unreadable(err) {
+		r.found(row.name, "", "its history: "+withoutKind(err))
+		return nil
+	}
+	return err
+}
+
+// logChecker checks one log.
+type logChecker struct {
+	*logSession
+	report *Report
+	states int64
+	sum    uint64
+}
+
+func (l *logChecker) found(key tarn.Key, format string, args ...any) {
+	l.report.found(l.row.name, key, "its history: "+fmt.Sprintf(format, args...))
+}
+
+func (l *logChecker) check() error {
+	lives := int64(0)
+	type life struct {
+		id, first, last int64
+		key             tarn.Key
+		uid             string
+	}
+	var all []life
+	err := l.query("SELECT id, key, uid, first, last, sum FROM "+livesTable(l.id)+" ORDER BY id", func(row *sqlite3.Stmt) error {
+		lives++
+		f := life{row.ColumnInt64(0), row.ColumnInt64(3), row.ColumnInt64(4), tarn.Key(row.ColumnText(1)), row.ColumnText(2)}
+		if lifeSum(l.keys.sums, l.row.name, f.key, f.uid, f.first, f.last) != sumOf(row.ColumnRawBlob(5)) {
+			l.found(f.key, "the row of its life is damaged")
+			return nil
+		}
+		all = append(all, f)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	living := int64(0)
+	for _, f := range all {
+		if f.last == alive {
+			living++
+		}
+		if err := l.life(f.id, f.key); err != nil {
+			return err
+		}
+	}
+	hidden := l.row.state.version == "" && !l.row.state.whole
+	switch {
+	case lives != l.state.lives:
+		l.found("", "%d lives are there, and %d belong there", lives, l.state.lives)
+	case l.states != l.state.states || l.sum != l.state.sum:
+		l.found("", "states were lost, or are there twice: %d are there, and %d belong there", l.states, l.state.states)
+	case living != l.row.state.objects && !hidden:
+		l.found("", "%d objects live in it, and the content has %d", living, l.row.state.objects)
+	}
+	for _, stray := range []struct{ table, column string }{{statesTable(l.id), "life"}, {basesTable(l.id), "life"}, {logColumnTable(l.id), "life"}} {
+		n, err := number(l.conn, fmt.Sprintf("SELECT count(*) FROM %s WHERE %s NOT IN (SELECT id FROM %s)", stray.table, stray.column, livesTable(l.id)))
+		if err != nil {
+			return err
+		}
+		if n > 0 {
+			l.found("", "%s has %d rows that belong to no object", stray.table, n)
+		}
+	}
+	return l.gaps("seq>=0", func(changelog.Gap) error { return nil })
+}
+
+// life checks the states of a life, and the values of its columns.
+func (l *logChecker) life(id int64, key tarn.Key) error {
+	changed := map[int64]*changedColumns{}
+	err := l.query("SELECT seq, col, value FROM "+logColumnTable(l.id)+" WHERE life=?", func(row *sqlite3.Stmt) error {
+		seq := row.ColumnInt64(0)
+		if changed[seq] == nil {
+			changed[seq] = &changedColumns{sums: l.keys.sums}
+		}
+		changed[seq].add(int(row.ColumnInt64(1)), stored(row, 2))
+		return nil
+	}, id)
+	if err != nil {
+		return err
+	}
+	bad := ""
+	err = l.query(l.logSession.states("s.life=? ORDER BY s.seq"), func(row *sqlite3.Stmt) error {
+		l.states++
+		l.sum += sumOf(row.ColumnRawBlob(8)).number()
+		seq, cols := row.ColumnInt64(1), []byte(nil)
+		if c := changed[seq]; c != nil {
+			cols = c.sum()
+			delete(changed, seq)
+		}
+		if e, err := l.entry(row); damaged(err) {
+			bad = fmt.Sprintf("the state at version %s: %s", e.Version, withoutKind(err))
+		} else if err != nil {
+			return err
+		} else if !bytes.Equal(cols, row.ColumnRawBlob(7)) {
+			bad = fmt.Sprintf("the columns of the state at version %s", e.Version)
+		}
+		return nil
+	}, id)
+	if err == nil && bad == "" && len(changed) > 0 {
+		bad = "values of columns that belong to no state"
+	}
+	if bad != "" {
+		l.found(key, "%s", bad)
+	}
+	return err
+}

@@ -1,0 +1,126 @@
+package sqlite
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/changelog"
+)
+
+// placeOfTime is the last entry that was heard at or before a time, in Unix milliseconds,
+// and that readers see.
+//
+// The times of tarn_moments grow with the entries: where the clock went back, the moments
+// of later times were taken out, because the entries after the jump are newer than theirs.
+func placeOfTime(conn *sqlite3.Conn, id, t, shown int64) (place int64, err error) {
+	from, to := int64(0), int64(0)
+	err = query(conn, "SELECT first, seq FROM "+momentsTable(id)+" WHERE low_ms<=? ORDER BY low_ms DESC LIMIT 1", func(row *sqlite3.Stmt) error {
+		from, to = row.ColumnInt64(0), row.ColumnInt64(1)
+		return nil
+	}, t)
+	if err != nil || to == 0 {
+		return 0, err
+	}
+	states := statesTable(id)
+	place, err = number(conn, fmt.Sprintf("SELECT coalesce(max(seq), 0) FROM %s INDEXED BY %[1]s_by_seq WHERE seq BETWEEN ? AND ? AND heard_ms<=?", states), from, to, t)
+	gap, err2 := number(conn, "SELECT coalesce(max(seq), 0) FROM tarn_log_gaps WHERE collection=? AND seq BETWEEN ? AND ? AND to_ms<=?", id, from, to, t)
+	return min(max(place, gap, from-1), shown), first(err, err2)
+}
+
+// findTime is the place of a time.
+func (s *logSession) findTime(t time.Time) (changelog.Place, error) {
+	ms := t.UnixMilli()
+	if s.state.horizonMS == 0 || ms < s.state.horizonMS {
+		return changelog.Place{}, s.expired("its history begins at "+timeOf(s.state.horizonMS).Format(time.RFC3339), t.Format(time.RFC3339))
+	}
+	seq, err := placeOfTime(s.conn, s.id, ms, s.state.shown)
+	if err != nil {
+		return changelog.Place{}, err
+	}
+	place := changelog.Place{Seq: changelog.Seq(max(seq, s.state.horizon))}
+	err = s.gaps("from_ms<? AND to_ms>?", func(g changelog.Gap) error {
+		place.Gaps = append(place.Gaps, g)
+		return nil
+	}, ms, ms)
+	return place, err
+}
+
+// findVersion is the place of a version.
+func (s *logSession) findVersion(v tarn.Version) (changelog.Place, error) {
+	wanted, decimal := storedVersion(string(v)).(int64)
+	current, known := storedVersion(string(s.row.state.version)).(int64)
+	switch {
+	case !decimal || !known:
+		return changelog.Place{}, fmt.Errorf("%s: versions have an order only where they are numbers, and %q and %q are not both: ask for a time", s.row.name, v, s.row.state.version)
+	case wanted > current:
+		return changelog.Place{}, fmt.Errorf("%s: %w: it is at version %d, and %d was asked for", s.row.name, changelog.ErrAhead, current, wanted)
+	}
+	place, at := int64(0), int64(0)
+	err := s.query("SELECT seq, number FROM "+momentsTable(s.id)+" WHERE epoch=? AND number<=? ORDER BY number DESC, seq DESC LIMIT 1", func(row *sqlite3.Stmt) error {
+		place, at = row.ColumnInt64(0), row.ColumnInt64(1)
+		return nil
+	}, s.state.epochs, wanted)
+	if err != nil {
+		return changelog.Place{}, err
+	}
+	if place == 0 || place < s.state.horizon {
+		why := "its history begins at a later version"
+		if s.state.epochs > 0 {
+			why += ", or the server has gone back since, so that the version has two meanings"
+		}
+		return changelog.Place{}, s.expired(why, "version "+string(v))
+	}
+	if at < wanted {
+		return s.within(place, wanted, v)
+	}
+	return changelog.Place{Seq: changelog.Seq(min(place, s.state.shown))}, nil
+}
+
+// within finds a version in the commit after a place.
+func (s *logSession) within(place, wanted int64, v tarn.Version) (found changelog.Place, err error) {
+	end, err := number(s.conn, "SELECT coalesce(min(seq), 0) FROM "+momentsTable(s.id)+" WHERE seq>?", place)
+	found.Seq = changelog.Seq(min(place, s.state.shown))
+	if err != nil || end == 0 {
+		return found, err
+	}
+	err = s.gaps("seq>? AND seq<=?", func(g changelog.Gap) error {
+		if g.CoversVersion(v) {
+			found.Gaps = append(found.Gaps, g)
+		}
+		return nil
+	}, place, end)
+	if err != nil || len(found.Gaps) > 0 {
+		return found, err
+	}
+	seq, err := number(s.conn, fmt.Sprintf("SELECT coalesce(max(seq), 0) FROM %s INDEXED BY %[1]s_by_seq WHERE seq>? AND seq<=? AND typeof(version)='integer' AND version<=?", statesTable(s.id)), place, end, wanted)
+	found.Seq = changelog.Seq(min(max(place, seq), s.state.shown))
+	return found, err
+}
+
+func (s *logSession) expired(why, wanted string) error {
+	return fmt.Errorf("%s: %w: %s, and %s was asked for", s.row.name, changelog.ErrExpired, why, wanted)
+}
+
+func timeOf(ms int64) time.Time {
+	if ms == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms)
+}
+
+// gaps calls each for the gaps that fulfil a condition, in order.
+func (s *logSession) gaps(where string, each func(changelog.Gap) error, args ...any) error {
+	return s.query("SELECT "+gapColumns+" FROM tarn_log_gaps WHERE collection=? AND "+where+" ORDER BY seq", func(row *sqlite3.Stmt) error {
+		g := changelog.Gap{
+			Seq: changelog.Seq(row.ColumnInt64(0)), Since: time.UnixMilli(row.ColumnInt64(5)), Until: time.UnixMilli(row.ColumnInt64(6)),
+			Gap: tarn.Gap{Section: row.ColumnText(1), From: tarn.Version(row.ColumnText(2)), To: tarn.Version(row.ColumnText(3)), Cause: tarn.GapCause(row.ColumnText(4))},
+		}
+		if s.keys != nil && gapValues(s.keys, s.id, s.row.name, g)[8] != sumOf(row.ColumnRawBlob(7)) {
+			return fmt.Errorf("%w: a gap of the history of %s", errBadRow, s.row.name)
+		}
+		return each(g)
+	}, append([]any{s.id}, args...)...)
+}

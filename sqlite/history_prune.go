@@ -1,0 +1,315 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/changelog"
+)
+
+// Pruning removes what is older than the horizon, with each commit of some lives, in turn.
+// So no commit takes long, and each life is visited about twenty times while a state ages:
+// what is removed from it lies side by side.
+//
+// The horizon moves with time, or, at the bound of bytes, past as many commits as would
+// free a twentieth of it, once all lives were visited for the horizon before.
+const (
+	// visits is how often a life is visited within the age of a state.
+	visits = 20
+	// mostVisited bounds the work of one commit.
+	mostVisited = 2000
+)
+
+// prune moves the horizon and visits some lives.
+func (w *logWrite) prune(contact time.Time) error {
+	now := contact.UnixMilli()
+	tight, err := w.moveHorizon(now)
+	if err != nil {
+		return err
+	}
+	thin := int64(0)
+	if w.Thin.After > 0 {
+		t := now - w.Thin.After.Milliseconds()
+		if thin, err = placeOfTime(w.conn, w.c.id, t, w.next.shown); err != nil {
+			return err
+		}
+	}
+	n := w.due(now, tight)
+	if n == 0 {
+		return nil
+	}
+	w.next.visitedMS = now
+	if err := w.visit(n, thin); err != nil {
+		return err
+	}
+	if thin > w.next.thinned && thin > w.next.horizon {
+		w.next.thinned = thin
+		gap := changelog.Gap{Gap: tarn.Gap{Cause: changelog.GapThinned}, Since: time.UnixMilli(w.next.horizonMS), Until: time.UnixMilli(now - w.Thin.After.Milliseconds())}
+		return run(w.stmts.gap, noRow, gapValues(w.c.db.keys, w.c.id, w.c.Name, gap)...)
+	}
+	return nil
+}
+
+// due is how many lives are visited now.
+func (w *logWrite) due(now int64, tight bool) int64 {
+	if tight {
+		return min(w.next.lives/4+100, mostVisited)
+	}
+	period := int64(0)
+	for _, d := range []time.Duration{w.Age, w.Thin.After} {
+		if ms := d.Milliseconds() / visits; ms > 0 && (period == 0 || ms < period) {
+			period = ms
+		}
+	}
+	if period == 0 || now <= w.next.visitedMS {
+		if now < w.next.visitedMS { // the clock went back
+			w.next.visitedMS = now
+		}
+		return 0
+	}
+	return min(w.next.lives*(now-w.next.visitedMS)/period, mostVisited)
+}
+
+// moveHorizon moves the horizon by age and by bytes. It reports whether there is more to
+// remove than usual.
+func (w *logWrite) moveHorizon(now int64) (tight bool, err error) {
+	if w.Age > 0 {
+		t := now - w.Age.Milliseconds()
+		if t-w.next.horizonMS > w.Age.Milliseconds()/(2*visits) {
+			place, err := placeOfTime(w.conn, w.c.id, t, w.next.shown)
+			if err != nil {
+				return false, err
+			}
+			if err := w.setHorizon(place, t); err != nil {
+				return false, err
+			}
+		}
+	}
+	if w.Bytes <= 0 {
+		return false, nil
+	}
+	used, err := usedBytes(w.conn)
+	if err != nil {
+		return false, err
+	}
+	if used < w.Bytes/100*97 {
+		w.tooSmall(false, used)
+		return false, nil
+	}
+	if w.next.round < w.next.horizon || w.next.horizon == 0 {
+		return true, nil
+	}
+	place, t, err := w.placeOfBytes((used - w.Bytes/100*92) * 3 / 2)
+	if err != nil {
+		return false, err
+	}
+	if place <= w.next.horizon {
+		w.tooSmall(true, used)
+		return false, nil
+	}
+	return true, w.setHorizon(place, t)
+}
+
+// ErrHistoryFull says that the bound of a history is too small for the present state.
+var ErrHistoryFull = errors.New("the history has no room")
+
+// tooSmall notes whether the bound leaves no room for any history.
+func (w *logWrite) tooSmall(is bool, used int64) {
+	l := w.logbook
+	if (l.note != "") == is {
+		return
+	}
+	if l.note = ""; is {
+		l.note = fmt.Sprintf("%v: the file has %d MiB without any past state, and its bound is %d MiB: raise the bound, or keep fewer objects", ErrHistoryFull, used>>20, w.Bytes>>20)
+		l.c.db.logEvent(slog.LevelWarn, l.note, "collection", l.c.Name)
+	}
+}
+
+// usedBytes is the part of the file that is in use.
+func usedBytes(conn *sqlite3.Conn) (int64, error) {
+	pages, err1 := number(conn, "PRAGMA page_count")
+	free, err2 := number(conn, "PRAGMA freelist_count")
+	return (pages - free) * pageSize, first(err1, err2)
+}
+
+// placeOfBytes is the place before which commits have written this many bytes since the
+// horizon, and its time.
+func (w *logWrite) placeOfBytes(bytes int64) (place, t int64, err error) {
+	err = query(w.conn, "SELECT seq, low_ms, bytes FROM "+momentsTable(w.c.id)+" WHERE seq>? ORDER BY seq", func(row *sqlite3.Stmt) error {
+		if place = row.ColumnInt64(0); row.ColumnType(1) != sqlite3.NULL {
+			t = row.ColumnInt64(1)
+		}
+		if bytes -= row.ColumnInt64(2); bytes <= 0 {
+			return errEnough
+		}
+		return nil
+	}, w.next.horizon)
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
+	return place, max(t, w.next.horizonMS), err
+}
+
+// setHorizon forgets how to find places before it.
+func (w *logWrite) setHorizon(place, t int64) error {
+	w.next.horizonMS = t
+	if place <= w.next.horizon {
+		return nil
+	}
+	w.next.horizon = place
+	moments := momentsTable(w.c.id)
+	return first(
+		execute(w.conn, "DELETE FROM "+moments+" WHERE seq < (SELECT min(seq) FROM "+moments+" WHERE seq>=?)", place),
+		execute(w.conn, "DELETE FROM tarn_log_gaps WHERE collection=? AND seq>0 AND seq<=? AND to_ms<?", w.c.id, place, t),
+	)
+}
+
+// visit prunes the next lives.
+func (w *logWrite) visit(n, thin int64) error {
+	type visited struct{ id, last int64 }
+	var lives []visited
+	err := query(w.conn, "SELECT id, last FROM "+livesTable(w.c.id)+" WHERE id>? ORDER BY id LIMIT ?", func(row *sqlite3.Stmt) error {
+		lives = append(lives, visited{row.ColumnInt64(0), row.ColumnInt64(1)})
+		return nil
+	}, w.next.cursor, n)
+	if err != nil {
+		return err
+	}
+	p := &pruning{logWrite: w, reader: reader{conn: w.conn, stmts: map[string]*sqlite3.Stmt{}}}
+	defer p.done()
+	for _, life := range lives {
+		w.next.cursor = life.id
+		if life.last <= w.next.horizon {
+			w.life = life.id
+			if err := w.forget(); err != nil {
+				return err
+			}
+		} else if err := p.life(life.id, thin); err != nil {
+			return err
+		}
+	}
+	if int64(len(lives)) < n { // the last life: the next round begins
+		w.next.cursor = 0
+		w.next.round, w.roundStart = w.roundStart, w.next.horizon
+	}
+	return nil
+}
+
+// pruning removes states of a life.
+type pruning struct {
+	*logWrite
+	reader
+}
+
+func (p *pruning) done() {
+	for _, stmt := range p.reader.stmts {
+		_ = stmt.Close() // it repeats the last error
+	}
+}
+
+// prunedState is a state as far as pruning needs it.
+type prunedState struct{ seq, heard int64 }
+
+// life removes the states before the horizon, and thins out those before a place.
+func (p *pruning) life(id, thin int64) error {
+	states := statesTable(p.c.id)
+	var all []prunedState
+	upTo := max(p.next.horizon, thin)
+	err := p.reader.query("SELECT seq, heard_ms FROM "+states+" WHERE life=? AND seq<=? ORDER BY seq", func(row *sqlite3.Stmt) error {
+		all = append(all, prunedState{row.ColumnInt64(0), row.ColumnInt64(1)})
+		return nil
+	}, id, upTo)
+	if err != nil || len(all) < 2 {
+		return err
+	}
+	before, removed := int64(0), 0
+	for from := 0; from < len(all); {
+		to := from
+		for to+1 < len(all) && p.together(all[to], all[to+1], thin) {
+			to++
+		}
+		if to > from {
+			removed += to - from
+			if err := p.fold(id, before, all[from], all[to].seq); err != nil {
+				return err
+			}
+		}
+		before, from = all[to].seq, to+1
+	}
+	if removed == 0 {
+		return nil
+	}
+	return p.reader.query("DELETE FROM "+basesTable(p.c.id)+" WHERE life=?1 AND id NOT IN (SELECT base FROM "+states+" WHERE life=?1)", noRow, id)
+}
+
+// together reports whether only the second of two states is kept.
+func (p *pruning) together(a, b prunedState, thin int64) bool {
+	if b.seq <= p.next.horizon {
+		return true
+	}
+	every := p.Thin.Every.Milliseconds()
+	return every > 0 && b.seq <= thin && a.heard/every == b.heard/every && a.seq > p.next.horizon
+}
+
+// fold removes the states of a life after one place, from removed on, and before kept,
+// and gives kept the values of columns that changed with them.
+func (p *pruning) fold(life, after int64, removed prunedState, kept int64) error {
+	states, columns := statesTable(p.c.id), logColumnTable(p.c.id)
+	if err := p.uncount("life=? AND seq>? AND seq<=?", life, after, kept); err != nil {
+		return err
+	}
+	for _, do := range []struct {
+		sql  string
+		args []any
+	}{
+		{"UPDATE " + states + " SET until_ms=coalesce(until_ms, ?3) WHERE life=?1 AND seq=?2", []any{life, after, removed.heard}},
+		{"DELETE FROM " + states + " WHERE life=?1 AND seq>?2 AND seq<?3", []any{life, after, kept}},
+		{"DELETE FROM " + columns + " WHERE life=?1 AND seq>?2 AND seq<?3 AND EXISTS (SELECT 1 FROM " + columns + " n WHERE n.life=?1 AND n.col=" + columns + ".col AND n.seq>" + columns + ".seq AND n.seq<=?3)", []any{life, after, kept}},
+		{"UPDATE " + columns + " SET seq=?3 WHERE life=?1 AND seq>?2 AND seq<?3", []any{life, after, kept}},
+	} {
+		if err := p.reader.query(do.sql, noRow, do.args...); err != nil {
+			return err
+		}
+	}
+	return p.reseal(life, kept)
+}
+
+// reseal computes the checksums of a state anew, after others were folded into it.
+func (p *pruning) reseal(life, seq int64) error {
+	keys := p.c.db.keys
+	changed := changedColumns{sums: keys.sums}
+	err := p.reader.query("SELECT col, value FROM "+logColumnTable(p.c.id)+" WHERE life=? AND seq=?", func(row *sqlite3.Stmt) error {
+		changed.add(int(row.ColumnInt64(0)), stored(row, 1))
+		return nil
+	}, life, seq)
+	if err != nil {
+		return err
+	}
+	cols := changed.sum()
+	var sum Sum
+	err = p.reader.query(fmt.Sprintf("SELECT s.version, s.heard_ms, s.op, s.base, s.body, l.key, l.uid, b.sum FROM %s s JOIN %s l ON l.id=s.life JOIN %s b ON b.id=s.base WHERE s.life=? AND s.seq=?",
+		statesTable(p.c.id), livesTable(p.c.id), basesTable(p.c.id)), func(row *sqlite3.Stmt) error {
+		key := tarn.Key(row.ColumnText(5))
+		body := row.ColumnBlob(4, nil)
+		if keys.seal != nil && body != nil {
+			var err error
+			if body, err = keys.seal.open(body, stateOwner(p.c.Name, key, seq)); err != nil {
+				return err
+			}
+		}
+		sum = stateSum(keys.sums, p.c.Name, key, row.ColumnText(6), life, seq, stored(row, 0), row.ColumnInt64(1), changelog.Operation(row.ColumnInt64(2)),
+			row.ColumnInt64(3), sumOf(row.ColumnRawBlob(7)), cols, body)
+		return nil
+	}, life, seq)
+	if err != nil {
+		return err
+	}
+	p.next.states++
+	p.next.sum += sum.number()
+	return p.reader.query("UPDATE "+statesTable(p.c.id)+" SET cols=?3, sum=?4 WHERE life=?1 AND seq=?2", noRow, life, seq, cols, sum)
+}

@@ -1,0 +1,265 @@
+package sqlite
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/changelog"
+)
+
+// commitLogged is Commit of a sink with a history: every state is written, in one
+// transaction with the content. A large whole state is written in several, whose entries
+// nobody sees before the last.
+func (s *Sink[T]) commitLogged(b tarn.Batch[T]) error {
+	var at tarn.Positions
+	for _, p := range b.Positions {
+		at.Move(p)
+	}
+	before := s.store.c.snapshot()
+	if b.Again && before.whole && before.version != "" && before.positions == encodePositions(at.All()) {
+		return nil // it took effect
+	}
+	next := batch[T]{changes: b.Changes, positions: at, lastContact: b.LastContact, gaps: b.Gaps}
+	if b.Whole {
+		next.whole = keysOf(b.Changes, nil)
+		clear(s.store.unwritten)
+	}
+	if before.objects == 0 || b.Whole {
+		for len(next.changes) > largeState {
+			err := s.store.write(batch[T]{changes: next.changes[:largeState], part: true, lastContact: b.LastContact, gaps: next.gaps})
+			if !tarn.Taken(err) {
+				return err
+			}
+			next.changes, next.gaps = next.changes[largeState:], nil
+		}
+	}
+	return s.store.write(next)
+}
+
+// keysOf adds the keys of the objects that changes leave.
+func keysOf[T any](changes []tarn.Change[T], keys map[tarn.Key]struct{}) map[tarn.Key]struct{} {
+	if keys == nil {
+		keys = make(map[tarn.Key]struct{}, len(changes))
+	}
+	for _, c := range changes {
+		if c.Type == tarn.Delete {
+			delete(keys, c.Key)
+		} else {
+			keys[c.Key] = struct{}{}
+		}
+	}
+	return keys
+}
+
+// writeLogged writes a batch to the content and to the log. The states of one key follow
+// each other, so that each is stored against what is at hand; their numbers are those of
+// their order in the batch.
+func (s *Store[T]) writeLogged(conn *sqlite3.Conn, b batch[T], next *state) (w *logWrite, bad tarn.ObjectErrors, err error) {
+	w = s.c.log.begin(conn)
+	if b.all && b.whole == nil {
+		b.whole = keysOf(b.changes, nil)
+	}
+	if from := s.c.known(); b.whole != nil && len(b.gaps) == 0 && w.next.shown > 0 && from.version != next.version {
+		b.gaps = []tarn.Gap{{From: from.version, To: next.version, Cause: tarn.GapReconciled}}
+	}
+	numbers, err := s.writeGaps(w, b)
+	if err != nil {
+		return w, nil, err
+	}
+	order := make([]int, len(b.changes))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(i, j int) int {
+		return cmp.Or(strings.Compare(string(b.changes[i].Key), string(b.changes[j].Key)), i-j)
+	})
+	for from := 0; from < len(order); {
+		to := from + 1
+		for to < len(order) && b.changes[order[to]].Key == b.changes[order[from]].Key {
+			to++
+		}
+		failed, err := s.writeKey(w, b, order[from:to], numbers, next)
+		if err != nil {
+			return w, nil, err
+		}
+		bad = append(bad, failed...)
+		from = to
+	}
+	if b.whole != nil {
+		if err := s.removeOthers(w, b, next); err != nil {
+			return w, nil, err
+		}
+	}
+	if err := w.commit(b.positions.All(), next.version, b.part, b.contact()); err != nil {
+		return w, nil, err
+	}
+	return w, bad, s.c.writeRow(conn, "REPLACE INTO", *next, s.c.label)
+}
+
+// known is the last state that the log knows: that of the content, or, if the content was
+// dropped and the log kept, that before.
+func (c *collection) known() state {
+	if c.state.version == "" {
+		return c.prior
+	}
+	return c.state
+}
+
+func (b batch[T]) contact() time.Time {
+	if b.lastContact.IsZero() {
+		return time.Now()
+	}
+	return b.lastContact
+}
+
+// heard is when a change was heard.
+func (b batch[T]) heard(i int) time.Time {
+	if t := b.changes[i].Heard; !t.IsZero() {
+		return t
+	}
+	return b.contact()
+}
+
+// writeGaps writes the gaps of a batch, each before the first change that is after its
+// beginning, and returns the numbers of the changes.
+func (s *Store[T]) writeGaps(w *logWrite, b batch[T]) (numbers []int64, err error) {
+	numbers = make([]int64, len(b.changes))
+	seq, since, left := w.next.seq, s.c.known().lastContact, b.gaps
+	write := func(until time.Time) error {
+		seq++
+		g := changelog.Gap{Seq: changelog.Seq(seq), Gap: left[0], Since: since, Until: until}
+		if g.Since.IsZero() || g.Since.After(g.Until) {
+			g.Since = g.Until
+		}
+		left = left[1:]
+		return w.gap(g)
+	}
+	for i := range b.changes {
+		c, heard := b.changes[i], b.heard(i)
+		for len(left) > 0 && (c.Missed || c.Rewound || left[0].From.OlderThan(c.Version)) {
+			if err := write(heard); err != nil {
+				return nil, err
+			}
+		}
+		seq += 2
+		numbers[i], since = seq, heard
+	}
+	for len(left) > 0 {
+		if err := write(b.contact()); err != nil {
+			return nil, err
+		}
+	}
+	return numbers, nil
+}
+
+// writeKey writes the changes of one key.
+func (s *Store[T]) writeKey(w *logWrite, b batch[T], order []int, numbers []int64, next *state) (bad tarn.ObjectErrors, err error) {
+	key := b.changes[order[0]].Key
+	if err := w.open(key); err != nil {
+		return nil, err
+	}
+	e := entry{key: key}
+	for _, i := range order {
+		c := b.changes[i]
+		about := stateOf{version: c.Version, heard: b.heard(i)}
+		e = entry{key: key, gone: c.Type == tarn.Delete}
+		delete(s.unwritten, key)
+		switch failed := error(nil); {
+		case e.gone:
+			var raw []byte
+			if !c.Missed {
+				if failed = s.encodeObject(&e, c.Object); failed == nil {
+					raw = s.buf
+				}
+			}
+			err = w.end(numbers[i], about, raw)
+		default:
+			if failed = s.encodeObject(&e, c.Object); failed == nil {
+				about.uid = s.uid(c.Object)
+				err = w.put(numbers[i], about, s.buf, e.row)
+				break
+			}
+			e = entry{key: key, gone: true}
+			s.unwritten[tarn.Key(strings.Clone(string(key)))] = struct{}{}
+			bad = append(bad, tarn.BadObject{Key: key, Version: c.Version, Err: fmt.Errorf("cannot be written to disk: %w", failed)})
+			gap := changelog.Gap{Seq: changelog.Seq(numbers[i] - 1), Gap: tarn.Gap{From: s.c.state.version, To: c.Version, Cause: changelog.GapUnwritten}, Since: about.heard, Until: about.heard}
+			err = inTurn(w.gap(gap), func() error { return w.end(numbers[i], about, nil) })
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	w.close()
+	if !e.gone {
+		if err := s.packObject(&e); err != nil {
+			return nil, err
+		}
+	}
+	return bad, s.c.writeEntry(w.conn, e, next)
+}
+
+// removeOthers removes the objects that a whole state does not have.
+func (s *Store[T]) removeOthers(w *logWrite, b batch[T], next *state) error {
+	var others []tarn.Key
+	// The content may have been dropped, and the log kept.
+	living := fmt.Sprintf("SELECT key FROM %s UNION SELECT key FROM %s WHERE last=%d ORDER BY key", s.c.objectsTable(), livesTable(s.c.id), alive)
+	err := query(w.conn, living, func(row *sqlite3.Stmt) error {
+		if key := tarn.Key(row.ColumnText(0)); !contains(b.whole, key) {
+			others = append(others, key)
+		}
+		return nil
+	})
+	for _, key := range others {
+		if err == nil {
+			err = w.open(key)
+		}
+		if err == nil && w.first > w.logbook.state.shown && w.life != 0 {
+			err = w.forget()
+		} else if err == nil {
+			err = w.end(w.next.seq+1, stateOf{heard: b.contact()}, nil)
+		}
+		if err == nil {
+			w.close()
+			err = s.c.writeEntry(w.conn, entry{key: key, gone: true}, next)
+		}
+	}
+	return err
+}
+
+func contains(keys map[tarn.Key]struct{}, key tarn.Key) bool {
+	_, ok := keys[key]
+	return ok
+}
+
+// forget removes a life that no reader has seen: it is of a first state that was given
+// up.
+func (w *logWrite) forget() error {
+	if err := w.uncount("life=?", w.life); err != nil {
+		return err
+	}
+	id := w.c.id
+	for _, table := range []string{statesTable(id), logColumnTable(id), basesTable(id)} {
+		if err := execute(w.conn, "DELETE FROM "+table+" WHERE life=?", w.life); err != nil {
+			return err
+		}
+	}
+	w.next.lives--
+	err := execute(w.conn, "DELETE FROM "+livesTable(id)+" WHERE id=?", w.life)
+	w.life = 0
+	return err
+}
+
+// uncount takes states that will be removed out of the sums.
+func (w *logWrite) uncount(where string, args ...any) error {
+	return query(w.conn, "SELECT sum FROM "+statesTable(w.c.id)+" WHERE "+where, func(row *sqlite3.Stmt) error {
+		w.next.states--
+		w.next.sum -= sumOf(row.ColumnRawBlob(0)).number()
+		return nil
+	}, args...)
+}

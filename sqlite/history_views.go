@@ -1,0 +1,299 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/changelog"
+)
+
+// A Moment is a place in the histories of a directory: a time, as heard by the mirror that
+// wrote it, or a version. The zero value is the present.
+type Moment struct {
+	Time    time.Time
+	Version tarn.Version
+}
+
+// Present reports whether it is the zero value.
+func (m Moment) Present() bool { return m.Time.IsZero() && m.Version == "" }
+
+func (m Moment) String() string {
+	switch {
+	case m.Present():
+		return "now"
+	case m.Version != "":
+		return "version " + string(m.Version)
+	}
+	return m.Time.Format(time.RFC3339Nano)
+}
+
+// Query runs a statement on the file of a directory as the function [Query] does, with
+// tables as they were at the moment: all of them as heard at one time, or at one version.
+// A statement that reads a table without a history, or one whose history does not reach
+// back that far, fails.
+func (m Moment) Query(ctx context.Context, dir, sql string, limits Limits, args ...any) (*Result, error) {
+	return gather(ctx, dir, m, sql, limits, args)
+}
+
+// Stream is as Query, and passes on the rows one by one; see the function [Stream].
+func (m Moment) Stream(ctx context.Context, dir, sql string, limits Limits, to RowWriter, args ...any) (Summary, error) {
+	return stream(ctx, dir, m, sql, limits.withDefaults(), to, 0, args)
+}
+
+// past makes the views of the past for one statement: those with the suffix _history, and
+// those that show tables as of a moment in place of the tables themselves. They are
+// temporary views of the statement's own connection, since they need functions that other
+// tools do not have.
+type past struct {
+	at   Moment
+	keys *fileKeys
+	// logs has the logs that the statement may read, by their ids.
+	logs map[int64]*pastLog
+	// last is what was last computed of an object.
+	last struct {
+		id, life, seq int64
+		parts         map[string]JSON
+	}
+	buf []byte
+}
+
+// pastLog is the log of one collection.
+type pastLog struct {
+	*logSession
+	place changelog.Place
+	// err is why there is no state at the moment.
+	err    error
+	render Renderer
+}
+
+// build makes the views that a statement names.
+func (p *past) build(conn *sqlite3.Conn, sql string) error {
+	lower := strings.ToLower(sql)
+	if p.at.Present() && !strings.Contains(lower, historySuffix) {
+		return nil
+	}
+	known, err := number(conn, "SELECT count(*) FROM sqlite_schema WHERE name='tarn_logs'")
+	if err != nil || known == 0 {
+		return err
+	}
+	if p.keys, err = readKeys(conn, nil); err != nil {
+		return nil // it is encrypted, and has no tables
+	}
+	var rows []collectionRow
+	err = query(conn, "SELECT "+collectionColumns+" FROM tarn_collections WHERE id IN (SELECT id FROM tarn_logs)", func(row *sqlite3.Stmt) error {
+		r, err := scanCollection(row, p.keys)
+		rows = append(rows, r)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if err := conn.CreateFunction("tarn_part", 8, sqlite3.DETERMINISTIC|sqlite3.INNOCUOUS, p.part); err != nil {
+		return err
+	}
+	p.logs = map[int64]*pastLog{}
+	for _, row := range rows {
+		if !strings.Contains(lower, strings.ToLower(row.name)) {
+			continue
+		}
+		if err := p.add(conn, row, lower); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const historySuffix = "_history"
+
+// add makes the views of one collection.
+func (p *past) add(conn *sqlite3.Conn, row collectionRow, lower string) error {
+	s := &logSession{reader: &reader{conn: conn, stmts: map[string]*sqlite3.Stmt{}}, id: row.id, row: row, keys: p.keys, packer: &packer{owner: row.name, keys: p.keys}}
+	var err error
+	if s.state, _, err = readLog(conn, p.keys, row.id, row.name); err != nil {
+		return err
+	}
+	columns, err := decodeColumns(s.state.columns)
+	if err != nil || len(columns) == 0 {
+		return err
+	}
+	dictionary, err := readDictionary(conn, row.id)
+	if err == nil {
+		err = s.packer.use(dictionary)
+	}
+	if err != nil {
+		return err
+	}
+	l := &pastLog{logSession: s, render: rendererOf(row)}
+	p.logs[row.id] = l
+	var views []string
+	if strings.Contains(lower, strings.ToLower(row.name)+historySuffix) {
+		views = append(views, historyView(row, columns, s.state))
+	}
+	if !p.at.Present() {
+		if l.place, l.err = p.find(s); l.err != nil && damaged(l.err) {
+			return l.err
+		}
+		views = append(views, asOfViews(row, columns, int64(l.place.Seq))...)
+	}
+	for _, sql := range views {
+		// One statement only: the expressions of columns are from the file.
+		stmt, rest, err := conn.Prepare(sql)
+		if err == nil && strings.TrimSpace(rest) != "" {
+			err = fmt.Errorf("%w: a column of %s is no expression", errSchema, row.name)
+		}
+		if err == nil {
+			_, err = step(stmt)
+			err = first(err, stmt.Close())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *past) find(s *logSession) (changelog.Place, error) {
+	if p.at.Version != "" {
+		return s.findVersion(p.at.Version)
+	}
+	return s.findTime(p.at.Time)
+}
+
+// check reports whether a statement can be answered, by the tables that it reads, and
+// which gaps the answer touches.
+func (p *past) check(conn *sqlite3.Conn, guard *authorizer) (gaps []TableGap, err error) {
+	for _, id := range slices.Sorted(mapsKeys(guard.present)) {
+		if p.at.Present() {
+			break
+		}
+		name := ""
+		err := query(conn, "SELECT name FROM tarn_collections WHERE id=?", func(row *sqlite3.Stmt) error {
+			name = row.ColumnText(0)
+			return nil
+		}, id)
+		if err != nil {
+			return nil, err
+		}
+		return nil, fmt.Errorf("%s: %w: it cannot be shown as of %s", name, changelog.ErrNoLog, p.at)
+	}
+	for _, id := range slices.Sorted(mapsKeys(guard.past)) {
+		l := p.logs[id]
+		if l == nil {
+			continue
+		}
+		if l.err != nil {
+			return nil, l.err
+		}
+		touched := l.place.Gaps
+		if p.at.Present() || guard.whole[id] {
+			touched = nil
+			err := l.gaps("seq>=0", func(g changelog.Gap) error {
+				touched = append(touched, g)
+				return nil
+			})
+			if err != nil {
+				return nil, err
+			}
+		}
+		for _, g := range touched {
+			gaps = append(gaps, TableGap{l.row.name, g})
+		}
+	}
+	return gaps, nil
+}
+
+// TableGap is a gap in the history of a collection that an answer touches.
+type TableGap struct {
+	// Table is the name of the collection.
+	Table string
+	changelog.Gap
+}
+
+func (g TableGap) String() string { return g.Table + ": " + g.Gap.String() }
+
+// asOfViews show a collection, and its labels, as of a place.
+func asOfViews(row collectionRow, columns []logColumn, place int64) []string {
+	id, at := row.id, fmt.Sprint(place)
+	values := columnValues(id, columns, "l.id", at, fmt.Sprintf("s.life=l.id AND s.seq<=%s ORDER BY s.seq DESC LIMIT 1", at))
+	shown := []string{"l.id AS id", "l.key AS key"}
+	for i, c := range columns {
+		if !c.Gone {
+			shown = append(shown, values[i]+" AS "+quote(c.Name))
+		}
+	}
+	from := fmt.Sprintf("FROM main.%s l WHERE l.last>%s AND l.first<=%s", livesTable(id), at, at)
+	return []string{
+		fmt.Sprintf("CREATE TEMP VIEW %s AS SELECT %s %s", quote(row.name), strings.Join(shown, ", "), from),
+		fmt.Sprintf("CREATE TEMP VIEW %s AS SELECT l.id AS id, j.key AS name, j.value AS value FROM main.%s l, json_each(%s) j WHERE l.last>%s AND l.first<=%s",
+			quote(labelsView(row.name)), livesTable(id), values[0], at, at),
+	}
+}
+
+// historyView shows the states of a collection, from those on that were valid at its
+// horizon: what is before may have been pruned in part. The plus signs keep SQLite from
+// using an index for these bounds, which nearly all states are within: it must use that of
+// the key or of the time.
+func historyView(row collectionRow, columns []logColumn, at logState) string {
+	id := row.id
+	states := statesTable(id)
+	values := columnValues(id, columns, "o.life", "o.seq", "s.life=o.life AND s.seq=o.seq")
+	shown := []string{
+		"o.life AS id", "l.key AS key", "CASE o.op WHEN 1 THEN 'added' WHEN 2 THEN 'modified' ELSE 'deleted' END AS operation", "CAST(o.version AS TEXT) AS version",
+		"o.heard_ms / 1000.0 AS valid_from",
+		fmt.Sprintf("CASE o.op WHEN 3 THEN o.heard_ms ELSE coalesce(o.until_ms, (SELECT n.heard_ms FROM main.%s n WHERE n.life=o.life AND n.seq>o.seq ORDER BY n.seq LIMIT 1)) END / 1000.0 AS valid_to", states),
+	}
+	for i, c := range columns {
+		if !c.Gone {
+			shown = append(shown, values[i]+" AS "+quote(c.Name))
+		}
+	}
+	return fmt.Sprintf("CREATE TEMP VIEW %s AS SELECT %s, o.seq AS seq FROM main.%s o JOIN main.%s l ON l.id=o.life WHERE +o.seq <= %d AND +l.last > %d AND (+o.seq > %[6]d OR NOT EXISTS (SELECT 1 FROM main.%[3]s n WHERE n.life=o.life AND n.seq>o.seq AND n.seq<=%[6]d))",
+		quote(row.name+historySuffix), strings.Join(shown, ", "), states, livesTable(id), at.shown, at.horizon)
+}
+
+// columnValues are the SQL expressions of columns of a life at a place; state is the
+// condition that finds the state.
+func columnValues(id int64, columns []logColumn, life, place, state string) []string {
+	values := make([]string, len(columns))
+	var names []string
+	by := map[string]string{}
+	for i, c := range columns {
+		switch c.Kind {
+		case versionKind:
+			values[i] = fmt.Sprintf("(SELECT CAST(s.version AS TEXT) FROM main.%s s WHERE %s)", statesTable(id), state)
+		case "":
+			values[i] = fmt.Sprintf("(SELECT c.value FROM main.%s c WHERE c.life=%s AND c.col=%d AND c.seq<=%s ORDER BY c.seq DESC LIMIT 1)", logColumnTable(id), life, i, place)
+		}
+		if !c.Gone {
+			by[strings.ToLower(c.Name)] = values[i]
+		}
+	}
+	for i, c := range columns {
+		if c.Kind == wideKind {
+			part := fmt.Sprintf("(SELECT tarn_part(%d, %s, s.life, s.seq, p.key, b.sum, b.body, s.body) FROM main.%s s JOIN main.%s p ON p.id=s.life JOIN main.%s b ON b.id=s.base WHERE %s)",
+				id, text(c.Name), statesTable(id), livesTable(id), basesTable(id), state)
+			if fill := by[strings.ToLower(c.Fill)]; c.Fill != "" && fill != "" {
+				part = fmt.Sprintf("replace(%s, char(%d), coalesce(%s, ''))", part, Hole[0], fill)
+			}
+			values[i] = part
+		}
+		if !c.Gone {
+			names = append(names, "{"+c.Name+"}", values[i])
+		}
+	}
+	for i, c := range columns {
+		if c.Kind == computedKind {
+			values[i] = "(" + strings.NewReplacer(names...).Replace(c.Expr) + ")"
+		}
+	}
+	return values
+}
+
+// text is a literal of SQL.
+func text(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }

@@ -1,0 +1,415 @@
+package sqlite
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/changelog"
+)
+
+// An Identifier is a [Codec] that knows which of two objects under one key is which. A
+// history needs it to tell an object from one that was created later in its place.
+type Identifier[T any] interface {
+	UID(object T) string
+}
+
+// logWrite writes the entries of one transaction. It takes the states of one key at a
+// time: open, then put and end in the order of the changes.
+type logWrite struct {
+	*logbook
+	conn *sqlite3.Conn
+	next logState
+
+	// key is the current one, life its life, 0 if it has none.
+	key   tarn.Key
+	uid   string
+	life  int64
+	first int64
+	// version, op and body are those of the last state.
+	version any
+	op      changelog.Operation
+	body    []byte
+	base    logBase
+	// values are hashes of those of the columns, by their numbers; nil if they are not read
+	// yet.
+	values []uint64
+
+	// low is the time of the oldest entry, high that of the newest; bytes about what was
+	// written.
+	low, high int64
+	bytes     int64
+	buf       []byte
+}
+
+// logBase is a whole state against which others are stored.
+type logBase struct {
+	id     int64
+	sum    Sum
+	packed int
+	// raw is nil until it is needed.
+	raw, stored []byte
+}
+
+func (l *logbook) begin(conn *sqlite3.Conn) *logWrite {
+	return &logWrite{logbook: l, conn: conn, next: l.state, low: math.MaxInt64}
+}
+
+// open begins with the states of a key.
+func (w *logWrite) open(key tarn.Key) error {
+	w.key, w.life, w.uid, w.body, w.values, w.base, w.op = key, 0, "", nil, nil, logBase{raw: w.base.raw[:0], stored: w.base.stored}, 0
+	if c, ok := w.recent[key]; ok {
+		w.life, w.uid, w.first, w.version, w.op, w.body, w.base.id, w.values = c.life, c.uid, c.first, c.version, c.op, c.body, c.base, c.values
+		return nil
+	}
+	err := run(w.stmts.life, func(row *sqlite3.Stmt) error {
+		w.life, w.uid, w.first = row.ColumnInt64(0), row.ColumnText(1), row.ColumnInt64(2)
+		return nil
+	}, string(key))
+	if err != nil || w.life == 0 {
+		return err
+	}
+	err = run(w.stmts.last, func(row *sqlite3.Stmt) error {
+		w.version, w.op, w.base.id = stored(row, 1), changelog.Operation(row.ColumnInt64(2)), row.ColumnInt64(3)
+		w.body = row.ColumnBlob(4, nil)
+		if seal := w.c.db.keys.seal; seal != nil && w.body != nil {
+			var err error
+			if w.body, err = seal.open(w.body, w.belongs(row.ColumnInt64(0))); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, w.life)
+	return err
+}
+
+// recentLife is what is known of a life without reading it.
+type recentLife struct {
+	life, first, base int64
+	uid               string
+	version           any
+	op                changelog.Operation
+	body              []byte
+	values            []uint64
+}
+
+// mostRecent bounds the lives that are remembered, at about 400 bytes each.
+const mostRecent = 20_000
+
+// close ends the states of a key, and remembers its life for the next commit: reading it
+// and the values of its columns is a tenth of the CPU of an update (bench/history). What is
+// remembered is dropped when a transaction fails.
+func (w *logWrite) close() {
+	if w.life == 0 {
+		delete(w.recent, w.key)
+		return
+	}
+	if w.recent == nil {
+		w.recent = map[tarn.Key]*recentLife{}
+	}
+	if _, known := w.recent[w.key]; !known && len(w.recent) >= mostRecent {
+		for key := range w.recent { // any: the order of keys is the order of commits
+			delete(w.recent, key)
+			break
+		}
+	}
+	w.recent[tarn.Key(strings.Clone(string(w.key)))] = &recentLife{
+		life: w.life, first: w.first, base: w.base.id, uid: w.uid, version: w.version, op: w.op, body: w.body, values: w.values,
+	}
+}
+
+// readBase reads the base of the last state, once.
+func (w *logWrite) readBase() error {
+	if w.base.packed > 0 {
+		return nil
+	}
+	err := run(w.stmts.base, func(row *sqlite3.Stmt) error {
+		w.base.sum, w.base.stored = sumOf(row.ColumnRawBlob(0)), row.ColumnBlob(1, w.base.stored[:0])
+		w.base.packed = len(w.base.stored)
+		return nil
+	}, w.base.id)
+	if err == nil && w.base.packed == 0 {
+		err = fmt.Errorf("%w: the whole state that the last one of %s is stored against", errBadRow, w.key)
+	}
+	return err
+}
+
+// heard is a time as rows have it.
+func (w *logWrite) heard(t time.Time) int64 {
+	ms := t.UnixMilli()
+	w.low, w.high = min(w.low, ms), max(w.high, ms)
+	return ms
+}
+
+// put writes a state of the current key. It writes nothing if that is the state that the
+// log has. seq is that of the state; the one before is free for the end of another object.
+func (w *logWrite) put(seq int64, c stateOf, raw []byte, row Row) error {
+	if w.life != 0 && c.uid != "" && w.uid != "" && c.uid != w.uid {
+		missed := c
+		missed.version = ""
+		if err := w.end(seq-1, missed, nil); err != nil {
+			return err
+		}
+	}
+	version := storedVersion(string(c.version))
+	if w.life == 0 {
+		return w.begun(seq, c, version, raw, row)
+	}
+	body, base, err := w.encode(seq, raw)
+	if err != nil {
+		return err
+	}
+	if base == nil && bytes.Equal(body, w.body) && version == w.version && w.op != changelog.Deleted {
+		return nil
+	}
+	if base != nil {
+		if err := w.newBase(base, raw); err != nil {
+			return err
+		}
+	}
+	return w.add(seq, changelog.Modified, c, version, body, &row)
+}
+
+// stateOf is what is known of a change beside its object.
+type stateOf struct {
+	uid     string
+	version tarn.Version
+	heard   time.Time
+}
+
+// begun writes the first state of a life.
+func (w *logWrite) begun(seq int64, c stateOf, version any, raw []byte, row Row) error {
+	w.uid, w.first, w.values = c.uid, seq, []uint64{}
+	w.next.lives++
+	if err := run(w.stmts.addLife, noRow, nil, string(w.key), w.uid, seq, int64(alive), w.lifeSum(alive)); err != nil {
+		return err
+	}
+	w.life = w.conn.LastInsertRowID()
+	stored, sum, err := w.c.packer.pack(w.key, raw)
+	if err != nil {
+		return err
+	}
+	if err := w.newBase(&logBase{sum: sum, packed: len(stored), stored: stored}, raw); err != nil {
+		return err
+	}
+	w.bytes += int64(len(w.key)+len(w.uid)) + 60
+	return w.add(seq, changelog.Added, c, version, nil, &row)
+}
+
+// end writes the deletion of the current key. raw is its final state, nil if that is not
+// known: then the last state stands for it.
+func (w *logWrite) end(seq int64, c stateOf, raw []byte) error {
+	if w.life == 0 {
+		return nil
+	}
+	if err := w.readBase(); err != nil { // the sum of a state has that of its base
+		return err
+	}
+	body := w.body
+	if raw != nil {
+		var err error
+		var base *logBase
+		if body, base, err = w.encode(seq, raw); err != nil {
+			return err
+		}
+		if base != nil {
+			if err := w.newBase(base, raw); err != nil {
+				return err
+			}
+		}
+	}
+	if err := w.add(seq, changelog.Deleted, c, storedVersion(string(c.version)), body, nil); err != nil {
+		return err
+	}
+	if err := run(w.stmts.endLife, noRow, w.life, seq, w.lifeSum(seq)); err != nil {
+		return err
+	}
+	w.life, w.values = 0, nil
+	return nil
+}
+
+const (
+	// smallDifference is how long a difference is at least: below it a new base saves
+	// nothing.
+	smallDifference = 160
+	// largestDifference is the longest one that SQLite keeps within a page.
+	largestDifference = 800
+)
+
+// encode returns a state as a packed difference against the base, nil if it equals it; or
+// a new base.
+//
+// A new base costs its size once, and saves with each later state what differences have
+// grown to. So it is made with the probability saving/cost, which needs no counter.
+func (w *logWrite) encode(seq int64, raw []byte) (body []byte, base *logBase, err error) {
+	if err := w.readBase(); err != nil {
+		return nil, nil, err
+	}
+	if len(w.base.raw) == 0 {
+		plain, err := w.c.packer.unpack(w.key, w.base.sum, w.base.stored, nil)
+		if err != nil {
+			return nil, nil, err
+		}
+		w.base.raw = append(w.base.raw[:0], plain...)
+	}
+	if bytes.Equal(w.base.raw, raw) {
+		return nil, nil, nil
+	}
+	w.buf = changelog.AppendDifference(w.buf[:0], w.base.raw, raw)
+	packed := w.c.packer.squeeze(w.buf)
+	saving, cost := len(packed)-smallDifference, w.base.packed+200
+	large := len(packed) > min(cost/2, largestDifference) && len(packed) > smallDifference
+	if !large && (saving <= 0 || int(uint64(seq)*0x9e3779b97f4a7c15>>40)%cost >= saving) {
+		return packed, nil, nil
+	}
+	stored, sum, err := w.c.packer.pack(w.key, raw)
+	return nil, &logBase{sum: sum, packed: len(stored), stored: stored}, err
+}
+
+// newBase writes a base and uses it from now on.
+func (w *logWrite) newBase(b *logBase, raw []byte) error {
+	if err := run(w.stmts.addBase, noRow, w.life, b.sum, b.stored); err != nil {
+		return err
+	}
+	b.raw, b.id = append(w.base.raw[:0], raw...), w.conn.LastInsertRowID()
+	w.base = *b
+	w.bytes += int64(b.packed) + 40
+	return nil
+}
+
+// add writes a row of tarn_states, and those of the columns that have changed.
+func (w *logWrite) add(seq int64, op changelog.Operation, c stateOf, version any, body []byte, row *Row) (err error) {
+	var cols []byte
+	if row != nil {
+		if cols, err = w.addColumns(seq, *row); err != nil {
+			return err
+		}
+	}
+	heard := w.heard(c.heard)
+	stored := body
+	if seal := w.c.db.keys.seal; seal != nil && body != nil {
+		if stored, err = seal.close(body, w.belongs(seq)); err != nil {
+			return err
+		}
+	}
+	sum := stateSum(w.c.db.keys.sums, w.c.Name, w.key, w.uid, w.life, seq, version, heard, op, w.base.id, w.base.sum, cols, body)
+	if err := run(w.stmts.addState, noRow, w.life, seq, version, heard, int64(op), w.base.id, cols, sum, stored); err != nil {
+		return err
+	}
+	w.version, w.op, w.body = version, op, body
+	w.next.states++
+	w.next.sum += sum.number()
+	w.next.seq = max(w.next.seq, seq)
+	w.bytes += int64(len(stored)) + 90
+	return nil
+}
+
+// belongs is the place of a sealed difference.
+func (w *logWrite) belongs(seq int64) []byte { return stateOwner(w.c.Name, w.key, seq) }
+
+func stateOwner(owner string, key tarn.Key, seq int64) []byte {
+	return fmt.Appendf(nil, "%s\x00%s\x00%d", owner, key, seq)
+}
+
+func (w *logWrite) lifeSum(last int64) Sum {
+	return lifeSum(w.c.db.keys.sums, w.c.Name, w.key, w.uid, w.first, last)
+}
+
+func lifeSum(sums *summer, owner string, key tarn.Key, uid string, first, last int64) Sum {
+	return sums.sum(func(h *sumHash) {
+		h.text("life")
+		h.text(owner)
+		h.text(string(key))
+		h.text(uid)
+		h.int(first)
+		h.int(last)
+	})
+}
+
+// stateSum is the checksum of a state. It binds the state to its object, to its base and
+// to the values of columns that changed with it.
+func stateSum(sums *summer, owner string, key tarn.Key, uid string, life, seq int64, version any, heard int64, op changelog.Operation, base int64, baseSum Sum, cols, body []byte) Sum {
+	return sums.sum(func(h *sumHash) {
+		h.text("state")
+		h.text(owner)
+		h.text(string(key))
+		h.text(uid)
+		for _, n := range []int64{life, seq, heard, int64(op), base} {
+			h.int(n)
+		}
+		h.value(version)
+		h.bytes(baseSum[:])
+		h.bytes(cols)
+		h.bytes(body)
+	})
+}
+
+// gap writes a gap.
+func (w *logWrite) gap(g changelog.Gap) error {
+	w.next.seq = max(w.next.seq, int64(g.Seq))
+	w.heard(g.Until)
+	return run(w.stmts.gap, noRow, gapValues(w.c.db.keys, w.c.id, w.c.Name, g)...)
+}
+
+func gapValues(keys *fileKeys, id int64, owner string, g changelog.Gap) []any {
+	from, to := g.Since.UnixMilli(), g.Until.UnixMilli()
+	sum := keys.sums.sum(func(h *sumHash) {
+		h.text("gap")
+		for _, s := range []string{owner, g.Section, string(g.From), string(g.To), string(g.Cause)} {
+			h.text(s)
+		}
+		for _, n := range []int64{int64(g.Seq), from, to} {
+			h.int(n)
+		}
+	})
+	return []any{id, int64(g.Seq), g.Section, string(g.From), string(g.To), string(g.Cause), from, to, sum}
+}
+
+// epochOf names the epochs of positions.
+func epochOf(positions []tarn.Position) string {
+	var all []string
+	for _, p := range positions {
+		all = append(all, p.Epoch+"\x00")
+	}
+	slices.Sort(all)
+	return strings.Join(slices.Compact(all), "")
+}
+
+// commit ends the transaction's entries: all before it become visible, unless they are
+// part of a first state.
+func (w *logWrite) commit(positions []tarn.Position, version tarn.Version, part bool, contact time.Time) error {
+	epoch := epochOf(positions)
+	if !part && epoch != w.next.epoch {
+		if w.next.epoch != "" {
+			w.next.epochs++
+		}
+		w.next.epoch = epoch
+	}
+	if w.next.seq > w.logbook.state.seq {
+		if err := run(w.stmts.supersede, noRow, w.low); err != nil {
+			return err
+		}
+		if err := run(w.stmts.moment, noRow, w.next.seq, w.logbook.state.seq+1, w.low, versionNumber(string(version)), w.next.epochs, w.bytes); err != nil {
+			return err
+		}
+	}
+	if !part {
+		w.next.shown = w.next.seq
+		if w.next.horizonMS > w.low { // the clock went back
+			w.next.horizonMS = w.low
+		}
+		if w.next.horizonMS == 0 {
+			w.next.horizon, w.next.horizonMS = w.next.seq, max(w.high, contact.UnixMilli())
+		}
+		if err := w.prune(contact); err != nil {
+			return err
+		}
+	}
+	return w.writeState(w.conn, w.next)
+}

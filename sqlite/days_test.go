@@ -85,7 +85,7 @@ func newDay(t *testing.T, seed uint64, seen map[string]int) *day {
 	d.disk, d.opts = newBadDisk(t)
 	d.only, d.exact, d.restores = d.random.IntN(2) == 0, d.random.IntN(3) > 0, d.random.IntN(3) == 0
 	d.opts.GroupDelay = time.Duration(1+d.random.IntN(3000)) * time.Millisecond
-if rand.New(rand.NewPCG(seed, 6)).IntN(3) > 0 {
+	if rand.New(rand.NewPCG(seed, 6)).IntN(3) > 0 {
 		d.opts.History = History{Age: 100 * time.Hour}
 	}
 	mix := faults.Random(seed).Mix()

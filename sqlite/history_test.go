@@ -104,7 +104,6 @@ type pastRig struct {
 	sink    *Sink[logtest.Object]
 	now     time.Time
 	version int
-	born    time.Time
 }
 
 func newPastRig(t *testing.T, h History) *pastRig {

@@ -168,15 +168,12 @@ func (p *past) find(s *logSession) (changelog.Place, error) {
 // check reports whether a statement can be answered, by the tables that it reads, and
 // which gaps the answer touches.
 func (p *past) check(conn *sqlite3.Conn, guard *authorizer) (gaps []TableGap, err error) {
-	for _, id := range slices.Sorted(mapsKeys(guard.present)) {
-		if p.at.Present() {
-			break
-		}
+	if without := slices.Sorted(mapsKeys(guard.present)); len(without) > 0 && !p.at.Present() {
 		name := ""
 		err := query(conn, "SELECT name FROM tarn_collections WHERE id=?", func(row *sqlite3.Stmt) error {
 			name = row.ColumnText(0)
 			return nil
-		}, id)
+		}, without[0])
 		if err != nil {
 			return nil, err
 		}

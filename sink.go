@@ -70,7 +70,8 @@ type Batch[T any] struct {
 }
 
 // A Gap is a range of versions of one section within which a sink was not given every
-// state: after From, and up to To.
+// state: after From, and up to To. An empty From or To is not known: the range has no
+// bound by versions on that side, and only times bound it, where the gap has some.
 type Gap struct {
 	Section  string
 	From, To Version
@@ -95,6 +96,14 @@ const (
 
 func (g Gap) String() string {
 	s := fmt.Sprintf("from %q to %q (%s)", g.From, g.To, g.Cause)
+	switch {
+	case g.From == "" && g.To == "":
+		s = fmt.Sprintf("(%s)", g.Cause)
+	case g.From == "":
+		s = fmt.Sprintf("up to %q (%s)", g.To, g.Cause)
+	case g.To == "":
+		s = fmt.Sprintf("from %q on (%s)", g.From, g.Cause)
+	}
 	if g.Section != "" {
 		s = g.Section + " " + s
 	}

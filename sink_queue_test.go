@@ -126,8 +126,15 @@ func TestSlowSinkIsToldWhatWasFolded(t *testing.T) {
 }
 
 func TestGapsAndHealthCanBeRead(t *testing.T) {
-	if got, want := fmt.Sprint(Gap{Section: "one", From: "1", To: "2", Cause: GapFolded}), `one from "1" to "2" (folded)`; got != want {
-		t.Errorf("%s, want %s", got, want)
+	for want, g := range map[string]Gap{
+		`one from "1" to "2" (folded)`: {Section: "one", From: "1", To: "2", Cause: GapFolded},
+		`from "1" on (folded)`:         {From: "1", Cause: GapFolded},
+		`up to "2" (folded)`:           {To: "2", Cause: GapFolded},
+		`(folded)`:                     {Cause: GapFolded},
+	} {
+		if got := fmt.Sprint(g); got != want {
+			t.Errorf("a gap is %s, want %s", got, want)
+		}
 	}
 }
 

@@ -178,6 +178,9 @@ func (r *Ring[T]) AsOf(_ context.Context, place Place) iter.Seq2[Entry, error] {
 func (r *Ring[T]) AtTime(_ context.Context, t time.Time) (Place, error) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
+	if r.until.IsZero() {
+		return Place{}, fmt.Errorf("%s: %w: it has no complete state yet", r.opts.Name, ErrAhead)
+	}
 	t = time.UnixMilli(t.UnixMilli())
 	place, found := Place{Seq: r.horizon.seq}, false
 	for _, e := range r.entries {
@@ -188,7 +191,7 @@ func (r *Ring[T]) AtTime(_ context.Context, t time.Time) (Place, error) {
 			place.Gaps = append(place.Gaps, *e.gap)
 		}
 	}
-	if r.until.IsZero() || !found && t.UnixMilli() < r.horizon.t.UnixMilli() {
+	if !found && t.UnixMilli() < r.horizon.t.UnixMilli() {
 		return Place{}, r.expired(t.Format(time.RFC3339))
 	}
 	return place, nil

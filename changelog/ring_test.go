@@ -24,14 +24,14 @@ func newRing(t *testing.T, bytes int64) *changelog.Ring[logtest.Object] {
 }
 
 func TestRing(t *testing.T) {
-	logtest.Run(t, func(t *testing.T) logtest.Subject {
+	logtest.Run(t, 30, func(t *testing.T) logtest.Subject {
 		r := newRing(t, 0)
 		return logtest.Subject{Sink: r, Log: r}
 	})
 }
 
 func TestSmallRing(t *testing.T) {
-	logtest.Run(t, func(t *testing.T) logtest.Subject {
+	logtest.Run(t, 30, func(t *testing.T) logtest.Subject {
 		r := newRing(t, 20<<10)
 		return logtest.Subject{Sink: r, Log: r, Bounded: true}
 	})

@@ -27,7 +27,9 @@ type Log interface {
 	// then, in the order of keys, and before them the gaps that the place lies in. It
 	// fails with ErrExpired before the bounds.
 	AsOf(ctx context.Context, place Place) iter.Seq2[Entry, error]
-	// AtTime is the place of the last entry that was heard at or before a time.
+	// AtTime is the place of the last entry that was heard at or before a time. It fails
+	// with ErrExpired before the bounds, and with ErrAhead while the log has no complete
+	// state yet.
 	AtTime(ctx context.Context, t time.Time) (Place, error)
 	// AtVersion is the place at which the copy had a version. It fails with ErrExpired
 	// if that is no longer kept or the source has gone back since, and with ErrAhead if
@@ -118,8 +120,10 @@ const (
 	// GapUnwritten: an object could not be encoded.
 	GapUnwritten tarn.GapCause = "not written"
 	// GapDropped: what was kept before was dropped, because other objects or fields are
-	// kept now.
+	// kept now, and it could not be rewritten.
 	GapDropped tarn.GapCause = "dropped"
+	// GapDamaged: rows of the log were damaged.
+	GapDamaged tarn.GapCause = "damaged"
 )
 
 // Covers reports whether a time lies in the gap.

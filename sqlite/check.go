@@ -96,7 +96,7 @@ func Check(ctx context.Context, dir string, key []byte) (*Report, error) {
 	switch {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
-	case errors.Is(err, ErrKey) || errors.Is(err, ErrNewerFormat) || errors.Is(err, errForeign):
+	case errors.Is(err, ErrKey) || errors.Is(err, ErrNewerFormat) || errors.Is(err, errForeign) || errors.Is(err, errOlderFormat):
 		return nil, fmt.Errorf("sqlite: %s cannot be checked: %w", dir, err)
 	case errors.Is(err, errOutdated):
 		return nil, fmt.Errorf("sqlite: %s cannot be checked: %w: the next start of its writer builds it again", dir, err)

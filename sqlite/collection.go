@@ -91,6 +91,8 @@ type collection struct {
 	history History
 	log     *logbook
 	seed    func(conn *sqlite3.Conn) error
+	// rewriter returns how states of an earlier identity are rewritten; see [Rewriter].
+	rewriter func(identity string) (rewrite rewriteFunc, known bool)
 	// keepLog says that attach dropped the content, whose state was prior, and left the
 	// log. droppedLog is the log that it dropped.
 	keepLog    bool
@@ -268,14 +270,20 @@ func firstLine(s string) string {
 	return fmt.Sprintf("%q", line)
 }
 
-// dropOther removes content of another identity. If only the columns are others, as after
-// the definition of a custom resource has changed, the log stays.
+// dropOther removes content of another identity. The log stays if only the columns are
+// others, as after the definition of a custom resource has changed, or if it can be
+// rewritten.
 func (c *collection) dropOther(conn *sqlite3.Conn, row collectionRow) error {
 	log, found, err := readLog(conn, c.db.keys, c.id, c.Name)
 	if err != nil {
 		return err
 	}
-	if c.keepLog = found && c.history.on() && objectsOf(row.identity) == objectsOf(c.identity); c.keepLog {
+	if found && c.history.on() {
+		if c.keepLog, err = c.keepsLog(conn, row); err != nil {
+			return err
+		}
+	}
+	if c.keepLog {
 		c.prior = row.state
 		return c.dropContent(conn)
 	}

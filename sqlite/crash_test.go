@@ -15,7 +15,7 @@ import (
 
 var (
 	crashes = flag.Int("crashes", 8, "how often TestKill kills its child")
-	seeds   = flag.Int("seeds", 5, "how much TestDamage and TestPowerLoss try")
+	seeds   = flag.Int("seeds", 3, "how much TestDamage, TestPowerLoss and the suite of logs try")
 )
 
 const crashEnvironment = "TARN_TEST_CRASH"

@@ -23,7 +23,7 @@ import (
 )
 
 var (
-	days     = flag.Int("days", 12, "how many days TestDays simulates")
+	days     = flag.Int("days", 8, "how many days TestDays simulates")
 	firstDay = flag.Uint64("first", 1, "the seed of the first of them")
 )
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/ncruces/go-sqlite3"
@@ -15,12 +16,14 @@ const (
 	applicationID = 0x5461726e
 	// format is the layout of the tables. It grows when an older Tarn would misread
 	// them, or this one an older file.
-	format = 5
+	format = 6
 )
 
 var (
 	// errOutdated says that a file is undamaged but cannot be used.
 	errOutdated = errors.New("the file is of no more use")
+	// errOlderFormat says that a file needs what [migrate] changes.
+	errOlderFormat = errors.New("it has an older format")
 	// ErrNewerFormat says that a later version of Tarn wrote the file.
 	ErrNewerFormat = errors.New("written by a newer Tarn")
 	// ErrKey says that a directory cannot be read with the given key, or without one.
@@ -47,12 +50,21 @@ var tables = []string{
 	`CREATE TABLE tarn_dictionaries (id INTEGER PRIMARY KEY, value BLOB NOT NULL)`,
 	`CREATE TABLE tarn_logs (id INTEGER PRIMARY KEY, seq INTEGER NOT NULL, shown INTEGER NOT NULL, horizon INTEGER NOT NULL, horizon_ms INTEGER NOT NULL, thinned INTEGER NOT NULL, states INTEGER NOT NULL, lives INTEGER NOT NULL, sum INTEGER NOT NULL, cursor INTEGER NOT NULL, visited_ms INTEGER NOT NULL, round INTEGER NOT NULL, epochs INTEGER NOT NULL, epoch TEXT NOT NULL, columns TEXT NOT NULL, proof BLOB NOT NULL)`,
 	`CREATE TABLE tarn_log_gaps (collection INTEGER NOT NULL, seq INTEGER NOT NULL, section TEXT NOT NULL, from_version TEXT NOT NULL, to_version TEXT NOT NULL, cause TEXT NOT NULL, from_ms INTEGER NOT NULL, to_ms INTEGER NOT NULL, sum BLOB NOT NULL, PRIMARY KEY (collection, seq)) WITHOUT ROWID`,
-	`CREATE VIEW tarn_gaps AS SELECT c.name AS collection, g.section AS section, g.from_version AS from_version, g.to_version AS to_version, g.cause AS cause, g.from_ms / 1000.0 AS since, g.to_ms / 1000.0 AS until FROM tarn_log_gaps g JOIN tarn_collections c ON c.id = g.collection`,
+	`CREATE VIEW tarn_gaps AS SELECT c.name AS collection, g.section AS section, nullif(g.from_version, '') AS from_version, nullif(g.to_version, '') AS to_version, g.cause AS cause, g.from_ms / 1000.0 AS since, g.to_ms / 1000.0 AS until FROM tarn_log_gaps g JOIN tarn_collections c ON c.id = g.collection`,
 }
 
-// format4Tables is how many of the tables a file of format 4 has: the others were added
-// with histories, and are added to such a file when it is opened for writing.
-const format4Tables = 3
+// oldTables are the tables of the formats that are migrated. Format 4 had no histories, and
+// the gaps of format 5 had empty texts for versions that are not known.
+var oldTables = map[int64][]string{
+	4: tables[:3],
+	5: append(slices.Clone(tables[:5]), `CREATE VIEW tarn_gaps AS SELECT c.name AS collection, g.section AS section, g.from_version AS from_version, g.to_version AS to_version, g.cause AS cause, g.from_ms / 1000.0 AS since, g.to_ms / 1000.0 AS until FROM tarn_log_gaps g JOIN tarn_collections c ON c.id = g.collection`),
+}
+
+// migrations are what makes the present format of each of them.
+var migrations = map[int64]string{
+	4: strings.Join(tables[3:], ";"),
+	5: "DROP VIEW tarn_gaps;" + tables[5],
+}
 
 // keyProof is stored encrypted, to detect another key later.
 const keyProof = "the key that this file was written with"
@@ -73,7 +85,7 @@ func (db *DB) checkFormat(conn *sqlite3.Conn) (empty bool, err error) {
 	switch {
 	case errors.Is(err, errForeign) || errors.Is(err, ErrNewerFormat):
 		return false, fmt.Errorf("%w, or name another directory", err)
-	case errors.Is(err, ErrKey):
+	case errors.Is(err, ErrKey) || errors.Is(err, errOlderFormat):
 		return false, fmt.Errorf("%w: %w", errOutdated, err)
 	case err != nil:
 		return false, err
@@ -89,12 +101,12 @@ func (db *DB) checkFormat(conn *sqlite3.Conn) (empty bool, err error) {
 	return false, nil
 }
 
-// migrate adds to a file of format 4 what it lacks. Nothing that it has is changed, so its
-// content can be used. Anything that is not as format 4 has it is left to readFormat.
+// migrate changes a file of an older format to the present one. No row is changed, so the
+// content can be used. Anything that is not as that format has it is left to readFormat.
 func migrate(conn *sqlite3.Conn) error {
 	id, err1 := number(conn, "PRAGMA application_id")
 	version, err2 := number(conn, "PRAGMA user_version")
-	if err := first(err1, err2); err != nil || id != applicationID || version != 4 {
+	if err := first(err1, err2); err != nil || id != applicationID || oldTables[version] == nil {
 		return err
 	}
 	noted, err := number(conn, "SELECT value FROM tarn_format WHERE name='format'")
@@ -104,11 +116,11 @@ func migrate(conn *sqlite3.Conn) error {
 	case reserved(conn) != 0:
 		return nil
 	}
-	if err := checkSchema(conn, tables[:format4Tables]); err != nil {
+	if err := checkSchema(conn, oldTables[version]); err != nil {
 		return err
 	}
 	return conn.Exec(fmt.Sprintf("BEGIN IMMEDIATE; %s; UPDATE tarn_format SET value=%d WHERE name='format'; PRAGMA user_version=%d; COMMIT",
-		strings.Join(tables[format4Tables:], ";"), format, format))
+		migrations[version], format, format))
 }
 
 // reserved is the number of bytes of each page that SQLite leaves to extensions.
@@ -132,6 +144,8 @@ func readFormat(conn *sqlite3.Conn, key []byte) (*fileKeys, error) {
 		return nil, err
 	case ours == 0 && id != applicationID:
 		return nil, fmt.Errorf("%w: use that", errForeign)
+	case id == applicationID && oldTables[version] != nil:
+		return nil, fmt.Errorf("%w, %d, and this Tarn reads format %d: start its mirror once, which takes it over in place", errOlderFormat, version, format)
 	case id == applicationID && version < format:
 		return nil, fmt.Errorf("%w: it has the older format %d (this one reads %d)", errOutdated, version, format)
 	}

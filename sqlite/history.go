@@ -242,7 +242,7 @@ func basesTable(id int64) string     { return fmt.Sprintf("tarn_bases_%d", id) }
 func logColumnTable(id int64) string { return fmt.Sprintf("tarn_columns_%d", id) }
 func momentsTable(id int64) string   { return fmt.Sprintf("tarn_moments_%d", id) }
 func historyTables(id int64) []string {
-	return []string{livesTable(id), statesTable(id), basesTable(id), logColumnTable(id), momentsTable(id)}
+	return []string{livesTable(id), statesTable(id), basesTable(id), logColumnTable(id), momentsTable(id), rewriteTable(id)}
 }
 
 // historyDDL makes the tables of a log.

@@ -87,6 +87,7 @@ func (c *collection) dropLog(conn *sqlite3.Conn) error {
 // seed writes the content of the collection to a new log: the log begins with it.
 func (s *Store[T]) seed(conn *sqlite3.Conn) error {
 	w, at := s.c.log.begin(conn), s.c.state
+	w.alone = true // it is no commit: others do not learn of it
 	seq := w.next.seq
 	err := query(conn, "SELECT key, sum, body FROM "+s.c.objectsTable()+" ORDER BY key", func(row *sqlite3.Stmt) error {
 		e := entry{key: tarn.Key(row.ColumnText(0))}

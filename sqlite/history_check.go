@@ -85,7 +85,7 @@ func (l *logChecker) check() error {
 		if f.last == alive {
 			living++
 		}
-		if err := l.life(f.id, f.key); err != nil {
+		if err := l.life(f.id, f.first, f.last, f.key); err != nil {
 			return err
 		}
 	}
@@ -107,11 +107,30 @@ func (l *logChecker) check() error {
 			l.found("", "%s has %d rows that belong to no object", stray.table, n)
 		}
 	}
+	if err := l.moments(noRow); err != nil {
+		return err
+	}
 	return l.gaps("seq>=0", func(changelog.Gap) error { return nil })
 }
 
+// moments calls each for the rows of tarn_moments, and checks that they follow each other,
+// and that none is later than its states.
+func (s *logSession) moments(each func(row *sqlite3.Stmt) error) error {
+	states, before := statesTable(s.id), int64(-1)
+	sql := fmt.Sprintf("SELECT m.*, (SELECT min(heard_ms) FROM %s INDEXED BY %[1]s_by_seq WHERE seq BETWEEN m.first AND m.seq) FROM %s m ORDER BY m.seq", states, momentsTable(s.id))
+	return s.query(sql, func(row *sqlite3.Stmt) error {
+		seq, from, low, heard := row.ColumnInt64(0), row.ColumnInt64(1), row.ColumnInt64(2), row.ColumnInt64(6)
+		late := row.ColumnType(2) != sqlite3.NULL && row.ColumnType(6) != sqlite3.NULL && low > heard
+		if from > seq || late || before >= 0 && from != before+1 {
+			return fmt.Errorf("%w: the times of its states do not fit together", errBadRow)
+		}
+		before = seq
+		return each(row)
+	})
+}
+
 // life checks the states of a life, and the values of its columns.
-func (l *logChecker) life(id int64, key tarn.Key) error {
+func (l *logChecker) life(id, begin, end int64, key tarn.Key) error {
 	changed := map[int64]*changedColumns{}
 	err := l.query("SELECT seq, col, value FROM "+logColumnTable(l.id)+" WHERE life=?", func(row *sqlite3.Stmt) error {
 		seq := row.ColumnInt64(0)
@@ -124,9 +143,13 @@ func (l *logChecker) life(id int64, key tarn.Key) error {
 	if err != nil {
 		return err
 	}
-	bad := ""
-	err = l.query(l.logSession.states("s.life=? ORDER BY s.seq"), func(row *sqlite3.Stmt) error {
+	bad, states := "", int64(0)
+	err = l.query(l.statesEvenDamaged("s.life=? ORDER BY s.seq"), func(row *sqlite3.Stmt) error {
 		l.states++
+		if seq, deleted := row.ColumnInt64(1), row.ColumnInt64(5) == int64(changelog.Deleted); seq < begin || seq > end || deleted != (seq == end) {
+			bad = "a state outside of its life"
+		}
+		states++
 		l.sum += sumOf(row.ColumnRawBlob(8)).number()
 		seq, cols := row.ColumnInt64(1), []byte(nil)
 		if c := changed[seq]; c != nil {
@@ -142,6 +165,9 @@ func (l *logChecker) life(id int64, key tarn.Key) error {
 		}
 		return nil
 	}, id)
+	if err == nil && bad == "" && states == 0 {
+		bad = "a life without a state"
+	}
 	if err == nil && bad == "" && len(changed) > 0 {
 		bad = "values of columns that belong to no state"
 	}

@@ -62,6 +62,21 @@ func (c *changedColumns) add(number int, v any) {
 	c.values = append(c.values, changedColumn{number, v})
 }
 
+// include adds values of states before, in their order, of columns that did not change
+// again.
+func (c *changedColumns) include(before []changedColumn) {
+	has := map[int]bool{}
+	for _, v := range c.values {
+		has[v.number] = true
+	}
+	for i := len(before) - 1; i >= 0; i-- {
+		if v := before[i]; !has[v.number] {
+			has[v.number] = true
+			c.values = append(c.values, v)
+		}
+	}
+}
+
 func (c *changedColumns) sum() []byte {
 	if len(c.values) == 0 {
 		return nil

@@ -107,6 +107,31 @@ func (widerLogged) Row(o logtest.Object, raw []byte) (Row, error) {
 	return row, err
 }
 
+// While an object is bad, every batch has a gap: they are one row.
+func TestGapsOfBadObjects(t *testing.T) {
+	r := newPastRig(t, keepAll)
+	r.set("ns/a", "text")
+	begin := r.now
+	for i := range 20 {
+		r.now, r.version = r.now.Add(time.Second), r.version+1
+		v := tarn.Version(fmt.Sprint(r.version))
+		b := tarn.Batch[logtest.Object]{Positions: []tarn.Position{tarn.At(v)}, LastContact: r.now, Gaps: []tarn.Gap{{From: tarn.Version(fmt.Sprint(r.version - 1)), To: v, Cause: tarn.GapBad}}}
+		if i == 10 { // another one
+			b.Gaps[0].Section = "other"
+		}
+		b.Changes = []tarn.Change[logtest.Object]{{Type: tarn.Update, Key: "ns/a", Version: v, Heard: r.now, Object: logtest.Object{Key: "ns/a", Version: v, UID: "uid of ns/a", Text: "text " + string(v)}}}
+		must(t, r.sink.Commit(t.Context(), b))
+	}
+	if got := r.query(Moment{}, fmt.Sprintf("SELECT section, from_version, to_version, cause, since - %d, until - %d FROM tarn_gaps ORDER BY since", begin.Unix(), begin.Unix())); got != "[[ 1 11 bad objects 0 10] [other 11 12 bad objects 10 11] [ 12 21 bad objects 11 20]]" {
+		t.Errorf("the gaps are %s", got)
+	}
+	place, err := r.sink.Log().AtVersion(t.Context(), "5")
+	if err != nil || len(place.Gaps) != 1 {
+		t.Errorf("version 5 is at %v (%v)", place, err)
+	}
+	checkSound(t, r.dir, nil)
+}
+
 // Thinning keeps the last state of each interval, deletes, and when a state was really
 // superseded.
 func TestThinning(t *testing.T) {
@@ -198,6 +223,127 @@ func TestHistoryBytes(t *testing.T) {
 	}
 	checkSound(t, r.dir, nil)
 	t.Logf("%d bytes at most, %d states since %s", largest, bounds.States, r.now.Sub(bounds.Since))
+}
+
+// At the bound of bytes the oldest states of the directory go first, also those of a
+// collection that is not written any more.
+func TestHistoryBytesOfSeveral(t *testing.T) {
+	const bound = 4 << 20
+	r := newPastRig(t, History{Bytes: bound})
+	random := rand.New(rand.NewPCG(1, 1))
+	busy, err := NewSink(r.db, Collection{Name: "busy", Identity: "test"}, logged{})
+	must(t, err)
+	commit := func(s *Sink[logtest.Object], objects int) {
+		b := tarn.Batch[logtest.Object]{}
+		for range 100 {
+			r.now, r.version = r.now.Add(10*time.Millisecond), r.version+1
+			key, v := tarn.Key(fmt.Sprintf("ns/%d", random.IntN(objects))), tarn.Version(fmt.Sprint(r.version))
+			text := make([]byte, 300)
+			for j := range text {
+				text[j] = byte('a' + random.IntN(26))
+			}
+			b.Changes = append(b.Changes, tarn.Change[logtest.Object]{Type: tarn.Update, Key: key, Version: v, Heard: r.now, Object: logtest.Object{Key: key, Version: v, UID: "u", Text: string(text)}})
+		}
+		b.Positions, b.LastContact = []tarn.Position{tarn.At(tarn.Version(fmt.Sprint(r.version)))}, r.now
+		must(t, s.Commit(t.Context(), b))
+	}
+	for range 40 {
+		commit(r.sink, 100)
+	}
+	quietStates := r.sink.store.c.log.state.states
+	largest := int64(0)
+	for i := range 250 {
+		commit(busy, 100)
+		if i == 120 {
+			commit(r.sink, 100)
+		}
+		if i%10 == 0 {
+			must(t, r.db.log.empty(r.db.writer))
+			largest = max(largest, fileSize(filepath.Join(r.dir, fileName)))
+		}
+	}
+	if largest > bound*105/100 {
+		t.Errorf("the file came to %d bytes, and the bound is %d", largest, bound)
+	}
+	quiet, err1 := r.sink.Log().Bounds(t.Context())
+	other, err2 := busy.Log().Bounds(t.Context())
+	must(t, first(err1, err2))
+	if quiet.States > 300 || quietStates < 3000 {
+		t.Errorf("of %d old states %d are kept, while newer ones went", quietStates, quiet.States)
+	}
+	if apart := quiet.Since.Sub(other.Since).Abs(); apart > time.Second {
+		t.Errorf("one history begins at %s, the other at %s", quiet.Since, other.Since)
+	}
+	if other.States < 1000 {
+		t.Errorf("of the new states %d are kept", other.States)
+	}
+	n := 0
+	for _, err := range r.sink.Log().AsOf(t.Context(), changelog.Place{Seq: quiet.First}) {
+		must(t, err)
+		n++
+	}
+	if n != 100 {
+		t.Errorf("at the horizon of the quiet one there are %d objects", n)
+	}
+	checkSound(t, r.dir, nil)
+	r.set("ns/1", "it is written again")
+	checkSound(t, r.dir, nil)
+}
+
+// At the bound, with a foreign reader: nothing is written beyond the log's limit, which is
+// said; and when the reader is gone what was folded meanwhile is a gap.
+func TestHistoryBytesWithAReader(t *testing.T) {
+	const bound, limit = 2 << 20, 1 << 20
+	dir := directory(t)
+	db := open(t, dir, Options{History: History{Bytes: bound}, LogLimit: limit})
+	s, err := NewSink(db, Collection{Name: "objects", Identity: "test"}, logged{})
+	must(t, err)
+	random := rand.New(rand.NewPCG(1, 1))
+	version, now := 0, time.UnixMilli(1_780_000_000_000)
+	next := func(gaps ...tarn.Gap) error {
+		b := tarn.Batch[logtest.Object]{Gaps: gaps}
+		for range 50 {
+			version, now = version+1, now.Add(10*time.Millisecond)
+			text := make([]byte, 300)
+			for j := range text {
+				text[j] = byte('a' + random.IntN(26))
+			}
+			key, v := tarn.Key(fmt.Sprint("ns/", random.IntN(40))), tarn.Version(fmt.Sprint(version))
+			b.Changes = append(b.Changes, tarn.Change[logtest.Object]{Type: tarn.Update, Key: key, Version: v, Heard: now, Object: logtest.Object{Key: key, Version: v, UID: "u", Text: string(text)}})
+		}
+		b.Positions, b.LastContact = []tarn.Position{tarn.At(tarn.Version(fmt.Sprint(version)))}, now
+		return s.Commit(t.Context(), b)
+	}
+	for range 200 {
+		must(t, next())
+	}
+	must(t, db.log.empty(db.writer))
+	leave, written := lingering(t, db), version
+	for range 500 {
+		if err = next(); err != nil {
+			break
+		}
+		written = version
+	}
+	if !errors.Is(err, ErrLogFull) {
+		t.Fatalf("with a reader it says %v", err)
+	}
+	if file, log := fileSize(db.path()), fileSize(db.path()+"-wal"); file > bound*105/100 || log > 2*limit {
+		t.Errorf("the file has %d bytes, the log %d", file, log)
+	}
+	if got := s.Disk().Version; got != tarn.Version(fmt.Sprint(written)) {
+		t.Errorf("Health says version %s, and %d was written", got, written)
+	}
+	leave()
+	must(t, next(tarn.Gap{From: tarn.Version(fmt.Sprint(written)), To: tarn.Version(fmt.Sprint(version + 50)), Cause: tarn.GapFolded}))
+	for range 50 {
+		must(t, next())
+	}
+	must(t, db.log.empty(db.writer))
+	if file := fileSize(db.path()); file > bound*105/100 {
+		t.Errorf("the file has %d bytes after the reader has gone", file)
+	}
+	checkSound(t, dir, nil)
 }
 
 const historyCrashEnvironment = "TARN_TEST_HISTORY_CRASH"

@@ -33,7 +33,10 @@ func placeOfTime(conn *sqlite3.Conn, id, t, shown int64) (place int64, err error
 // findTime is the place of a time.
 func (s *logSession) findTime(t time.Time) (changelog.Place, error) {
 	ms := t.UnixMilli()
-	if s.state.horizonMS == 0 || ms < s.state.horizonMS {
+	if err := s.begun(); err != nil {
+		return changelog.Place{}, err
+	}
+	if ms < s.state.horizonMS {
 		return changelog.Place{}, s.expired("its history begins at "+timeOf(s.state.horizonMS).Format(time.RFC3339), t.Format(time.RFC3339))
 	}
 	seq, err := placeOfTime(s.conn, s.id, ms, s.state.shown)
@@ -50,6 +53,9 @@ func (s *logSession) findTime(t time.Time) (changelog.Place, error) {
 
 // findVersion is the place of a version.
 func (s *logSession) findVersion(v tarn.Version) (changelog.Place, error) {
+	if err := s.begun(); err != nil {
+		return changelog.Place{}, err
+	}
 	wanted, decimal := storedVersion(string(v)).(int64)
 	current, known := storedVersion(string(s.row.state.version)).(int64)
 	switch {
@@ -73,10 +79,27 @@ func (s *logSession) findVersion(v tarn.Version) (changelog.Place, error) {
 		}
 		return changelog.Place{}, s.expired(why, "version "+string(v))
 	}
+	found := changelog.Place{Seq: changelog.Seq(min(place, s.state.shown))}
 	if at < wanted {
-		return s.within(place, wanted, v)
+		if found, err = s.within(place, wanted, v); err != nil || len(found.Gaps) > 0 {
+			return found, err
+		}
 	}
-	return changelog.Place{Seq: changelog.Seq(min(place, s.state.shown))}, nil
+	found.Gaps, err = s.lostAt(found.Seq, v)
+	return found, err
+}
+
+// lostAt are the gaps that span several commits, of those that a version lies in: of states
+// that the log once had, and of bad objects.
+func (s *logSession) lostAt(place changelog.Seq, v tarn.Version) (gaps []changelog.Gap, err error) {
+	err = s.gaps("cause IN (?, ?, ?, ?)", func(g changelog.Gap) error {
+		thinned := g.Cause == changelog.GapThinned && place < changelog.Seq(s.state.thinned)
+		if thinned || g.From.OlderThan(v) && (g.To == "" || v.OlderThan(g.To)) {
+			gaps = append(gaps, g)
+		}
+		return nil
+	}, string(changelog.GapThinned), string(changelog.GapDropped), string(changelog.GapDamaged), string(tarn.GapBad))
+	return gaps, err
 }
 
 // within finds a version in the commit after a place.
@@ -98,6 +121,14 @@ func (s *logSession) within(place, wanted int64, v tarn.Version) (found changelo
 	seq, err := number(s.conn, fmt.Sprintf("SELECT coalesce(max(seq), 0) FROM %s INDEXED BY %[1]s_by_seq WHERE seq>? AND seq<=? AND typeof(version)='integer' AND version<=?", statesTable(s.id)), place, end, wanted)
 	found.Seq = changelog.Seq(min(max(place, seq), s.state.shown))
 	return found, err
+}
+
+// begun fails before the first state of the log is complete.
+func (s *logSession) begun() error {
+	if s.state.horizonMS != 0 {
+		return nil
+	}
+	return fmt.Errorf("%s: %w: its first state is not all on disk yet", s.row.name, changelog.ErrAhead)
 }
 
 func (s *logSession) expired(why, wanted string) error {

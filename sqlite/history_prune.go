@@ -1,9 +1,12 @@
 package sqlite
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
@@ -16,8 +19,11 @@ import (
 // So no commit takes long, and each life is visited about twenty times while a state ages:
 // what is removed from it lies side by side.
 //
-// The horizon moves with time, or, at the bound of bytes, past as many commits as would
-// free a twentieth of it, once all lives were visited for the horizon before.
+// The horizon moves with time. At the bound of bytes, which is that of the file, the
+// horizons of all logs move to one time, past as many commits as would free a twentieth of
+// the bound, once all lives were visited for the horizons before. So the oldest states of
+// the directory go first, also those of a collection that is not written any more: the
+// commit of another one prunes it.
 const (
 	// visits is how often a life is visited within the age of a state.
 	visits = 20
@@ -38,6 +44,9 @@ func (w *logWrite) prune(contact time.Time) error {
 		if thin, err = placeOfTime(w.conn, w.c.id, t, w.next.shown); err != nil {
 			return err
 		}
+	}
+	if err := w.pruneOthers(); err != nil {
+		return err
 	}
 	n := w.due(now, tight)
 	if n == 0 {
@@ -101,18 +110,88 @@ func (w *logWrite) moveHorizon(now int64) (tight bool, err error) {
 		w.tooSmall(false, used)
 		return false, nil
 	}
-	if w.next.round < w.next.horizon || w.next.horizon == 0 {
+	if w.next.horizon == 0 {
 		return true, nil
 	}
-	place, t, err := w.placeOfBytes((used - w.Bytes/100*92) * 3 / 2)
+	all := w.boundLogs()
+	for _, l := range all {
+		if l.behind() {
+			return true, nil
+		}
+	}
+	moved, err := moveAll(all, (used-w.Bytes/100*92)*3/2)
 	if err != nil {
 		return false, err
 	}
-	if place <= w.next.horizon {
-		w.tooSmall(true, used)
-		return false, nil
+	w.tooSmall(!moved, used)
+	return moved, nil
+}
+
+// behind reports whether there are lives that were not visited since the horizon moved.
+func (w *logWrite) behind() bool { return w.next.round < w.next.horizon }
+
+// boundLogs are the logs whose states count for the bound of bytes, this one first. Those
+// of others are written with this one, in one transaction.
+func (w *logWrite) boundLogs() []*logWrite {
+	if w.others == nil && !w.alone {
+		for _, c := range w.c.db.collections {
+			if l := c.log; c != w.c && l != nil && l.Bytes > 0 && l.state.horizon > 0 && l.stmts.state != nil {
+				w.others = append(w.others, l.begin(w.conn))
+			}
+		}
+		slices.SortFunc(w.others, func(a, b *logWrite) int { return cmp.Compare(a.c.id, b.c.id) })
 	}
-	return true, w.setHorizon(place, t)
+	return append([]*logWrite{w}, w.others...)
+}
+
+// moveAll moves the horizons of logs to the time before which they have written this many
+// bytes. It reports whether any has moved.
+func moveAll(logs []*logWrite, bytes int64) (moved bool, err error) {
+	t, err := timeOfBytes(logs, bytes)
+	if err != nil {
+		return false, err
+	}
+	for _, l := range logs {
+		if t <= l.next.horizonMS {
+			continue
+		}
+		place, err := placeOfTime(l.conn, l.c.id, t, l.next.shown)
+		if err != nil {
+			return false, err
+		}
+		moved = moved || place > l.next.horizon
+		if err := l.setHorizon(place, t); err != nil {
+			return false, err
+		}
+	}
+	return moved, nil
+}
+
+// pruneOthers visits lives of other logs whose horizon has moved.
+func (w *logWrite) pruneOthers() error {
+	left := int64(mostVisited)
+	for _, l := range w.others {
+		if l.behind() && left > 0 {
+			n := min(l.next.lives/4+100, left)
+			left -= n
+			if err := l.visit(n, 0); err != nil {
+				return err
+			}
+		}
+		if l.next != l.logbook.state {
+			if err := l.writeState(l.conn, l.next); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// committed keeps in memory what the transaction has written.
+func (w *logWrite) committed() {
+	for _, l := range append([]*logWrite{w}, w.others...) {
+		l.logbook.state = l.next
+	}
 }
 
 // ErrHistoryFull says that the bound of a history is too small for the present state.
@@ -137,22 +216,26 @@ func usedBytes(conn *sqlite3.Conn) (int64, error) {
 	return (pages - free) * pageSize, first(err1, err2)
 }
 
-// placeOfBytes is the place before which commits have written this many bytes since the
-// horizon, and its time.
-func (w *logWrite) placeOfBytes(bytes int64) (place, t int64, err error) {
-	err = query(w.conn, "SELECT seq, low_ms, bytes FROM "+momentsTable(w.c.id)+" WHERE seq>? ORDER BY seq", func(row *sqlite3.Stmt) error {
-		if place = row.ColumnInt64(0); row.ColumnType(1) != sqlite3.NULL {
-			t = row.ColumnInt64(1)
-		}
-		if bytes -= row.ColumnInt64(2); bytes <= 0 {
+// timeOfBytes is the time before which the commits of logs have written this many bytes
+// since their horizons.
+func timeOfBytes(logs []*logWrite, bytes int64) (t int64, err error) {
+	var parts []string
+	var args []any
+	for _, l := range logs {
+		parts = append(parts, "SELECT low_ms, bytes FROM "+momentsTable(l.c.id)+" WHERE seq>?")
+		args = append(args, l.next.horizon)
+	}
+	err = query(logs[0].conn, strings.Join(parts, " UNION ALL ")+" ORDER BY 1", func(row *sqlite3.Stmt) error {
+		t = max(t, row.ColumnInt64(0)) // NULL comes first
+		if bytes -= row.ColumnInt64(1); bytes <= 0 {
 			return errEnough
 		}
 		return nil
-	}, w.next.horizon)
+	}, args...)
 	if errors.Is(err, errEnough) {
 		err = nil
 	}
-	return place, max(t, w.next.horizonMS), err
+	return t, err
 }
 
 // setHorizon forgets how to find places before it.

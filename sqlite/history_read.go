@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"strings"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
@@ -122,6 +123,12 @@ func (s *logSession) states(where string) string {
 	t := statesTable(s.id)
 	return fmt.Sprintf(`SELECT s.life, s.seq, s.version, s.heard_ms, coalesce(s.until_ms, (SELECT n.heard_ms FROM %s n WHERE n.life=s.life AND n.seq>s.seq ORDER BY n.seq LIMIT 1)), s.op, s.base, s.cols, s.sum, s.body, l.key, l.uid, b.sum, b.body
 		FROM %[1]s s CROSS JOIN %[2]s l ON l.id=s.life CROSS JOIN %[3]s b ON b.id=s.base WHERE %[4]s`, t, livesTable(s.id), basesTable(s.id), where)
+}
+
+// statesEvenDamaged is as states, and has those too whose base is missing: entry reports
+// them as damaged.
+func (s *logSession) statesEvenDamaged(where string) string {
+	return strings.Replace(s.states(where), "CROSS JOIN "+basesTable(s.id), "LEFT JOIN "+basesTable(s.id), 1)
 }
 
 // entry reads a row of states, and checks it.

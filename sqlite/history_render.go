@@ -48,46 +48,63 @@ func rendererOf(row collectionRow) Renderer {
 	return nil
 }
 
-// part is the function tarn_part: the value of a wide column of a state, by collection,
-// column, life, number, key, sum and body of the base, and body of the state. The parts of
-// one object are computed once.
+// part is the function tarn_part: the value of a wide column by collection, column, life
+// and place. The parts of one object are computed once.
+//
+// Why it finds the state itself: an object has four parts, and the statement would find its
+// state and its base for each of them.
 func (p *past) part(ctx sqlite3.Context, args ...sqlite3.Value) {
-	id, life, seq := args[0].Int64(), args[2].Int64(), args[3].Int64()
+	id, life, place := args[0].Int64(), args[2].Int64(), args[3].Int64()
 	l := p.logs[id]
 	if l == nil || l.render == nil {
 		return
 	}
-	if p.last.parts == nil || p.last.id != id || p.last.life != life || p.last.seq != seq {
-		parts, err := p.render(l, tarn.Key(args[4].Text()), sumOf(args[5].RawBlob()), args[6].RawBlob(), args[7])
+	if p.last.parts == nil || p.last.id != id || p.last.life != life || p.last.place != place {
+		parts, err := p.render(l, life, place)
 		if err != nil {
-			ctx.ResultError(fmt.Errorf("the history of %s, %s: %w", l.row.name, args[4].Text(), err))
+			ctx.ResultError(fmt.Errorf("the history of %s: %w", l.row.name, err))
 			return
 		}
-		p.last.id, p.last.life, p.last.seq, p.last.parts = id, life, seq, parts
+		p.last.id, p.last.life, p.last.place, p.last.parts = id, life, place, parts
 	}
 	if value, ok := p.last.parts[args[1].Text()]; ok && value != nil {
 		ctx.ResultRawText(value)
 	}
 }
 
-func (p *past) render(l *pastLog, key tarn.Key, sum Sum, base []byte, body sqlite3.Value) (parts map[string]JSON, err error) {
-	plain, err := l.packer.unpack(key, sum, base, nil)
-	if err != nil {
-		return nil, err
-	}
-	var difference []byte
-	if body.Type() != sqlite3.NULL {
-		difference = body.RawBlob()
-	}
-	raw, err := rebuild(l.packer, plain, difference, &p.buf)
-	if err != nil {
-		return nil, err
-	}
-	defer recoverTo(&err)
-	if parts, err = l.render(raw); err != nil {
-		return map[string]JSON{}, nil // SQL shows NULL, as it does of the present
-	}
-	return parts, nil
+// render computes the parts of the state that was valid at a place.
+func (p *past) render(l *pastLog, life, place int64) (parts map[string]JSON, err error) {
+	parts = map[string]JSON{}
+	err = l.query(l.stateAt, func(row *sqlite3.Stmt) (err error) {
+		key, base := tarn.Key(row.ColumnText(0)), row.ColumnInt64(1)
+		if l.base.id != base {
+			plain, err := l.packer.unpack(key, sumOf(row.ColumnRawBlob(2)), row.ColumnRawBlob(3), l.base.raw)
+			if err != nil {
+				return fmt.Errorf("%s: %w", key, err)
+			}
+			l.base.id, l.base.raw = base, append(l.base.raw[:0], plain...)
+		}
+		var difference []byte
+		if row.ColumnType(4) != sqlite3.NULL {
+			difference = row.ColumnRawBlob(4)
+		}
+		raw, err := rebuild(l.packer, l.base.raw, difference, &p.buf)
+		if err != nil {
+			return fmt.Errorf("%s: %w", key, err)
+		}
+		defer recoverTo(&err)
+		if made, err := l.render(raw); err == nil {
+			parts = made
+		} // else SQL shows NULL, as it does of the present
+		return nil
+	}, life, place)
+	return parts, err
+}
+
+// stateAt finds the state of a life that was valid at a place.
+func stateAt(id int64) string {
+	return fmt.Sprintf("SELECT l.key, b.id, b.sum, b.body, s.body FROM main.%s s CROSS JOIN main.%s l ON l.id=s.life CROSS JOIN main.%s b ON b.id=s.base WHERE s.life=? AND s.seq<=? ORDER BY s.seq DESC LIMIT 1",
+		statesTable(id), livesTable(id), basesTable(id))
 }
 
 func mapsKeys(m map[int64]bool) iter.Seq[int64] { return maps.Keys(m) }

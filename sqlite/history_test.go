@@ -80,18 +80,18 @@ func checkSound(t *testing.T, dir string, key []byte) {
 
 // The log on disk keeps the contract, and so does an encrypted one.
 func TestLogConformance(t *testing.T) {
-	logtest.Run(t, func(t *testing.T) logtest.Subject { return logSubject(t, Options{History: keepAll}) })
+	logtest.Run(t, 2**seeds, func(t *testing.T) logtest.Subject { return logSubject(t, Options{History: keepAll}) })
 }
 
 func TestEncryptedLog(t *testing.T) {
-	logtest.Run(t, func(t *testing.T) logtest.Subject {
+	logtest.Run(t, *seeds, func(t *testing.T) logtest.Subject {
 		return logSubject(t, Options{History: keepAll, Key: make([]byte, 32)})
 	})
 }
 
 // A log that keeps some seconds answers everything after its horizon rightly.
 func TestBoundedLog(t *testing.T) {
-	logtest.Run(t, func(t *testing.T) logtest.Subject {
+	logtest.Run(t, *seeds, func(t *testing.T) logtest.Subject {
 		return logSubject(t, Options{History: History{Age: 15 * time.Second}})
 	})
 }
@@ -200,5 +200,41 @@ func TestSQLHistory(t *testing.T) {
 	}
 	if got := r.query(Moment{}, "SELECT key, operation FROM objects_history WHERE valid_from > 1780000002 ORDER BY seq"); got != "[[ns/b added] [ns/a deleted]]" {
 		t.Errorf("since a time: %s", got)
+	}
+}
+
+// clashing has columns that are called as those of the view of states.
+type clashing struct{ logged }
+
+func (clashing) Table() Table {
+	var t Table
+	for _, name := range []string{"resource_version", "Version", "version_column", "operation", "seq", "valid_from", "valid_to"} {
+		t.Columns = append(t.Columns, Column{Name: name, Type: "TEXT", Version: name == "resource_version"})
+	}
+	return t
+}
+
+func (clashing) Row(o logtest.Object, _ []byte) (Row, error) {
+	return Row{Values: []any{string(o.Version), "v " + o.Text, "vc " + o.Text, "op " + o.Text, "seq " + o.Text, "from " + o.Text, "to " + o.Text}}, nil
+}
+
+// The view of states has its own columns under the same names for every resource.
+func TestColumnsOfTheSameName(t *testing.T) {
+	r := newPastRig(t, keepAll)
+	r.sink.Close()
+	var err error
+	r.sink, err = NewSink(r.db, Collection{Name: "clashes", Identity: "test"}, clashing{})
+	must(t, err)
+	r.set("ns/a", "x")
+	for sql, want := range map[string]string{
+		"SELECT version, operation, typeof(valid_from), valid_to, typeof(seq) FROM clashes_history":                                           "[[1 added real <nil> integer]]",
+		"SELECT Version_column_column, version_column, operation_column, seq_column, valid_from_column, valid_to_column FROM clashes_history": "[[v x vc x op x seq x from x to x]]",
+	} {
+		if got := r.query(Moment{}, sql); got != want {
+			t.Errorf("%s: %s, want %s", sql, got, want)
+		}
+	}
+	if got := r.query(Moment{Time: r.now}, "SELECT version, operation, seq, valid_from FROM clashes"); got != "[[v x op x seq x from x]]" {
+		t.Errorf("the table as of a moment has %s", got)
 	}
 }

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -57,8 +58,8 @@ type past struct {
 	logs map[int64]*pastLog
 	// last is what was last computed of an object.
 	last struct {
-		id, life, seq int64
-		parts         map[string]JSON
+		id, life, place int64
+		parts           map[string]JSON
 	}
 	buf []byte
 }
@@ -70,6 +71,8 @@ type pastLog struct {
 	// err is why there is no state at the moment.
 	err    error
 	render Renderer
+	// stateAt is the statement that finds the state of a life at a place.
+	stateAt string
 }
 
 // build makes the views that a statement names.
@@ -94,7 +97,7 @@ func (p *past) build(conn *sqlite3.Conn, sql string) error {
 	if err != nil {
 		return err
 	}
-	if err := conn.CreateFunction("tarn_part", 8, sqlite3.DETERMINISTIC|sqlite3.INNOCUOUS, p.part); err != nil {
+	if err := conn.CreateFunction("tarn_part", 4, sqlite3.DETERMINISTIC|sqlite3.INNOCUOUS, p.part); err != nil {
 		return err
 	}
 	p.logs = map[int64]*pastLog{}
@@ -129,7 +132,7 @@ func (p *past) add(conn *sqlite3.Conn, row collectionRow, lower string) error {
 	if err != nil {
 		return err
 	}
-	l := &pastLog{logSession: s, render: rendererOf(row)}
+	l := &pastLog{logSession: s, render: rendererOf(row), stateAt: stateAt(row.id)}
 	p.logs[row.id] = l
 	var views []string
 	if strings.Contains(lower, strings.ToLower(row.name)+historySuffix) {
@@ -245,13 +248,38 @@ func historyView(row collectionRow, columns []logColumn, at logState) string {
 		"o.heard_ms / 1000.0 AS valid_from",
 		fmt.Sprintf("CASE o.op WHEN 3 THEN o.heard_ms ELSE coalesce(o.until_ms, (SELECT n.heard_ms FROM main.%s n WHERE n.life=o.life AND n.seq>o.seq ORDER BY n.seq LIMIT 1)) END / 1000.0 AS valid_to", states),
 	}
+	names := historyNames(columns)
 	for i, c := range columns {
 		if !c.Gone {
-			shown = append(shown, values[i]+" AS "+quote(c.Name))
+			shown = append(shown, values[i]+" AS "+quote(names[i]))
 		}
 	}
 	return fmt.Sprintf("CREATE TEMP VIEW %s AS SELECT %s, o.seq AS seq FROM main.%s o JOIN main.%s l ON l.id=o.life WHERE +o.seq <= %d AND +l.last > %d AND (+o.seq > %[6]d OR NOT EXISTS (SELECT 1 FROM main.%[3]s n WHERE n.life=o.life AND n.seq>o.seq AND n.seq<=%[6]d))",
 		quote(row.name+historySuffix), strings.Join(shown, ", "), states, livesTable(id), at.shown, at.horizon)
+}
+
+// historyNames are the names of a table's columns in its view of states. A column that is
+// called as one of the view's own gets the suffix _column, so that version or valid_from
+// mean the same for every resource: printer columns of custom resources have any names.
+func historyNames(columns []logColumn) []string {
+	taken := map[string]bool{"id": true, "key": true, "operation": true, "version": true, "valid_from": true, "valid_to": true, "seq": true}
+	own := maps.Clone(taken)
+	for _, c := range columns {
+		if !c.Gone {
+			taken[strings.ToLower(c.Name)] = true
+		}
+	}
+	names := make([]string, len(columns))
+	for i, c := range columns {
+		if names[i] = c.Name; c.Gone || !own[strings.ToLower(c.Name)] {
+			continue
+		}
+		for taken[strings.ToLower(names[i])] {
+			names[i] += "_column"
+		}
+		taken[strings.ToLower(names[i])] = true
+	}
+	return names
 }
 
 // columnValues are the SQL expressions of columns of a life at a place; state is the
@@ -273,8 +301,7 @@ func columnValues(id int64, columns []logColumn, life, place, state string) []st
 	}
 	for i, c := range columns {
 		if c.Kind == wideKind {
-			part := fmt.Sprintf("(SELECT tarn_part(%d, %s, s.life, s.seq, p.key, b.sum, b.body, s.body) FROM main.%s s JOIN main.%s p ON p.id=s.life JOIN main.%s b ON b.id=s.base WHERE %s)",
-				id, text(c.Name), statesTable(id), livesTable(id), basesTable(id), state)
+			part := fmt.Sprintf("tarn_part(%d, %s, %s, %s)", id, text(c.Name), life, place)
 			if fill := by[strings.ToLower(c.Fill)]; c.Fill != "" && fill != "" {
 				part = fmt.Sprintf("replace(%s, char(%d), coalesce(%s, ''))", part, Hole[0], fill)
 			}

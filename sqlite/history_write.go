@@ -46,6 +46,11 @@ type logWrite struct {
 	low, high int64
 	bytes     int64
 	buf       []byte
+
+	// others are logs that are pruned in the same transaction; alone says that there must
+	// be none.
+	others []*logWrite
+	alone  bool
 }
 
 // logBase is a whole state against which others are stored.
@@ -352,9 +357,30 @@ func stateSum(sums *summer, owner string, key tarn.Key, uid string, life, seq in
 
 // gap writes a gap.
 func (w *logWrite) gap(g changelog.Gap) error {
+	if g.Cause == tarn.GapBad {
+		if err := w.mergeGap(&g); err != nil {
+			return err
+		}
+	}
 	w.next.seq = max(w.next.seq, int64(g.Seq))
 	w.heard(g.Until)
 	return run(w.stmts.gap, noRow, gapValues(w.c.db.keys, w.c.id, w.c.Name, g)...)
+}
+
+// mergeGap makes one gap of g and the one before it, if that ends where g begins: while an
+// object is bad, every batch has a gap. The place is that of g, so that readers who have
+// passed the one before are told again.
+func (w *logWrite) mergeGap(g *changelog.Gap) error {
+	before := int64(0)
+	err := query(w.conn, "SELECT seq, from_version, from_ms FROM tarn_log_gaps WHERE collection=? AND section=? AND cause=? AND to_version=? AND to_ms<=? ORDER BY seq DESC LIMIT 1", func(row *sqlite3.Stmt) error {
+		before, g.From = row.ColumnInt64(0), tarn.Version(row.ColumnText(1))
+		g.Since = time.UnixMilli(row.ColumnInt64(2))
+		return nil
+	}, w.c.id, g.Section, string(g.Cause), string(g.From), g.Until.UnixMilli())
+	if err != nil || before == 0 {
+		return err
+	}
+	return execute(w.conn, "DELETE FROM tarn_log_gaps WHERE collection=? AND seq=?", w.c.id, before)
 }
 
 func gapValues(keys *fileKeys, id int64, owner string, g changelog.Gap) []any {

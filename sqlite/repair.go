@@ -24,11 +24,15 @@ type Repaired struct {
 	// with missing objects, and lists it to get them; a collection that is not in Saved
 	// starts empty.
 	Saved map[string]int
+	// States counts the saved states of histories. What could not be saved of one is a gap
+	// with the cause damaged. A collection that is not in States begins a new
+	// history, if it has one.
+	States map[string]int
 }
 
 // Repair saves the good objects of a damaged directory. It copies every object whose rows
-// are all good to a new file, which replaces the old one. The other objects come again
-// from the source.
+// are all good to a new file, which replaces the old one, and so it does with the states of
+// histories. The other objects come again from the source; states do not, and are gaps.
 //
 // It fails if a process has the directory open, and if nothing can be saved: then it
 // leaves the file unchanged, and the next start builds it again.
@@ -52,10 +56,13 @@ func Repair(ctx context.Context, dir string, key []byte) (*Repaired, error) {
 	if err != nil {
 		return nil, err
 	}
-	done := &Repaired{Found: found, Saved: map[string]int{}}
+	done := &Repaired{Found: found, Saved: map[string]int{}, States: map[string]int{}}
 	if found.OK() {
 		for _, c := range found.Collections {
 			done.Saved[c.Name] = c.Objects
+			if c.States > 0 {
+				done.States[c.Name] = c.States
+			}
 		}
 		return done, nil
 	}
@@ -107,7 +114,7 @@ func (d *Repaired) copy(ctx context.Context, dir string, key []byte) error {
 		if err != nil {
 			return err
 		}
-		w := &repairWriter{db: &DB{dir: dir, opts: Options{Key: key}, keys: keys, writer: to}, saved: d.Saved}
+		w := &repairWriter{db: &DB{dir: dir, opts: Options{Key: key}, keys: keys, writer: to}, saved: d.Saved, states: d.States}
 		if err := w.begin(); err != nil {
 			return err
 		}
@@ -124,8 +131,8 @@ func (d *Repaired) copy(ctx context.Context, dir string, key []byte) error {
 
 // repairWriter writes the good units to a new file.
 type repairWriter struct {
-	db    *DB
-	saved map[string]int
+	db            *DB
+	saved, states map[string]int
 	// finish ends the current collection.
 	finish func() error
 }
@@ -179,6 +186,13 @@ func (w *repairWriter) collection(from *unitReader) (func(*unit) error, error) {
 			row.state.markIncomplete()
 		}
 		w.saved[row.name] = int(units.objects)
+		states, err := units.history(row, w.db.keys)
+		if err != nil {
+			return err
+		}
+		if states > 0 {
+			w.states[row.name] = int(states)
+		}
 		return execute(conn, "INSERT INTO tarn_collections ("+collectionColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row.values(w.db.keys)...)
 	}
 	return units.write, nil

@@ -79,8 +79,12 @@ func newStore[T any](db *DB, c Collection, codec Codec[T], history History) (*St
 		s.identify = identifier.UID
 	}
 	s.c.history = history
-	s.c.seed = s.seed
+	s.c.seed, s.c.rewriter = s.seed, s.rewriteFrom
 	if err := db.add(s.c); err != nil {
+		return nil, err
+	}
+	if err := s.c.finishRewriting(); err != nil {
+		s.Release()
 		return nil, err
 	}
 	s.epoch = db.epoch
@@ -203,7 +207,7 @@ func (s *Store[T]) write(b batch[T]) error {
 	}
 	s.c.state = next
 	if log != nil {
-		s.c.log.state = log.next
+		log.committed()
 	}
 	s.c.publishState()
 	if len(bad) > 0 {

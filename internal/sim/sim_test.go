@@ -12,9 +12,9 @@ import (
 )
 
 var (
-	seeds = flag.Int("seeds", 1000, "how many days to simulate, each for a replica and for an informer")
+	seeds = flag.Int("seeds", 400, "how many days to simulate, each for a replica and for an informer")
 	// A day with sinks takes about three times as long as one without.
-	sinkSeeds = flag.Int("sinkseeds", 300, "how many days with sinks to simulate")
+	sinkSeeds = flag.Int("sinkseeds", 120, "how many days with sinks to simulate")
 	first     = flag.Uint64("first", 1, "the seed of the first day")
 )
 

@@ -27,6 +27,8 @@ type codec[T any] struct {
 	wide     wideFields
 	// leftOut holds the annotations that are not written.
 	leftOut []string
+	// transform names the transform, if there is one.
+	transform string
 	// typed converts an unstructured object to the type that computed columns need; nil
 	// if there are none.
 	typed func(*unstructured.Unstructured) metav1.Object
@@ -40,6 +42,9 @@ func newCodec[T any](of kube.Origin, s settings) (*codec[T], error) {
 	c := &codec[T]{of: of, decoder: decoder, leftOut: s.leftOut(), typed: typedFor(of)}
 	c.protobuf = decoder.HasProtobuf() && of.Object.Implements(reflect.TypeFor[message]())
 	c.wide = wideFieldsOf(of, c.protobuf)
+	if of.Transformed {
+		c.transform = transformName(s.transform)
+	}
 	c.columns, err = columnsFor(of, s.columns)
 	return c, err
 }

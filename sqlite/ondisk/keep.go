@@ -192,15 +192,11 @@ func collectionOf[T any](s settings, of kube.Origin) (c sqlite.Collection, _ sql
 	if err != nil {
 		return c, nil, fmt.Errorf("ondisk: %s: %w", resource, err)
 	}
-	identity := fmt.Sprintf("%s of %s, %s", resource, of.Server(), of.Selection())
-	if of.Transformed {
-		identity += ", " + transformName(s.transform)
-	}
 	var written sqlite.Codec[T] = codec
 	if s.plain {
-		written = struct{ sqlite.Codec[T] }{codec} // without the methods of a table
+		written = withoutTable[T]{codec, codec, codec}
 	}
-	return sqlite.Collection{Name: s.name, Identity: identity, Dictionary: dictionary(codec.protobuf)}, written, nil
+	return sqlite.Collection{Name: s.name, Identity: codec.identity(), Dictionary: dictionary(codec.protobuf)}, written, nil
 }
 
 // confirmedSink is a sink that confirms that its content came from the source's cluster.

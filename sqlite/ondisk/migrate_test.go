@@ -118,3 +118,37 @@ func TestDirectoryOfFormat4(t *testing.T) {
 		}
 	}
 }
+
+// A directory of format 5 is used as it is, its history included.
+func TestDirectoryOfFormat5(t *testing.T) {
+	dir := unpackFormat(t, 5)
+	db, err := sqlite.Open(dir, sqlite.Options{Logger: quiet, History: sqlite.History{Age: 1e6 * time.Hour}})
+	must(t, err)
+	defer func() { must(t, db.Close()) }()
+	for statement, want := range map[string]string{
+		"SELECT count(*) FROM pods":                                 "[[20]]",
+		"SELECT operation, count(*) FROM pods_history GROUP BY 1":   "[[added 20] [modified 20]]",
+		"SELECT count(*) FROM tarn_gaps WHERE from_version IS NULL": "[[0]]",
+	} {
+		result, err := db.Query(t.Context(), statement, sqlite.Limits{})
+		if err != nil || fmt.Sprint(result.Rows) != want {
+			t.Errorf("%s: %v (%v), want %s", statement, result.Rows, err, want)
+		}
+	}
+}
+
+// Programs that only read say of a directory of an older format what to do.
+func TestReadersOfOlderFormats(t *testing.T) {
+	for _, format := range []int{4, 5} {
+		dir := unpackFormat(t, format)
+		_, err1 := sqlite.OpenReader(dir, nil)
+		_, err2 := sqlite.Check(t.Context(), dir, nil)
+		_, err3 := sqlite.Repair(t.Context(), dir, nil)
+		want := fmt.Sprintf("it has an older format, %d, and this Tarn reads format 6: start its mirror once, which takes it over in place", format)
+		for _, err := range []error{err1, err2, err3} {
+			if err == nil || !strings.HasSuffix(err.Error(), want) || strings.Contains(err.Error(), "no more use") {
+				t.Errorf("it says %v", err)
+			}
+		}
+	}
+}

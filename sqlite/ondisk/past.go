@@ -57,7 +57,7 @@ func rendererOf(h sqlite.Holding) sqlite.Renderer {
 	}
 	wide := wideFieldsOf(of, how == "protobuf")
 	wide.unsummed = true
-	return func(raw []byte) (map[string]sqlite.JSON, error) {
+	decode := func(raw []byte) (map[string]sqlite.JSON, error) {
 		object := reflect.New(of.Object.Elem()).Interface()
 		if err := unmarshal(raw, object, wide.protobuf); err != nil {
 			return nil, err
@@ -67,6 +67,18 @@ func rendererOf(h sqlite.Holding) sqlite.Renderer {
 			return nil, err
 		}
 		return partsOf(row)
+	}
+	coders := partCoders(of.Object.Elem(), wide.fields)
+	if !wide.protobuf || coders == nil {
+		return decode
+	}
+	return func(raw []byte) (map[string]sqlite.JSON, error) {
+		coder := coders.Get().(*partCoder)
+		defer coders.Put(coder)
+		if parts, err := coder.render(raw); err == nil {
+			return parts, nil
+		}
+		return decode(raw)
 	}
 }
 

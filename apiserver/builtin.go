@@ -46,7 +46,7 @@ func builtin(fields []string) *resource {
 	for _, version := range split(fields[1]) {
 		r.versions = append(r.versions, &endpoint{resource: r, version: version, status: slices.Contains(traits, "status")})
 	}
-	r.content = newCollection(r.versions[0].gvk(), false)
+	r.keeps(newCollection(r.versions[0].gvk(), false))
 	return r
 }
 
@@ -58,7 +58,7 @@ func shareEvents(resources []*resource) {
 		case schema.GroupResource{Resource: "events"}:
 			content = r.content
 		case schema.GroupResource{Group: "events.k8s.io", Resource: "events"}:
-			r.content = content
+			r.keeps(content)
 		}
 	}
 }

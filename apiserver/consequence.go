@@ -34,7 +34,7 @@ func markContainer(object runtime.Object) bool {
 }
 
 // wrote is called after every write of an object that is still there.
-func (s *Server) wrote(e *endpoint, written *entry) error {
+func (s *Server) wrote(e *endpoint, written *Object) error {
 	if e.isDefinitions() {
 		return s.define(written.name())
 	}
@@ -42,7 +42,7 @@ func (s *Server) wrote(e *endpoint, written *entry) error {
 }
 
 // empty is called when an object has been marked to go.
-func (s *Server) empty(e *endpoint, marked *entry) error {
+func (s *Server) empty(e *endpoint, marked *Object) error {
 	switch {
 	case e.isNamespaces():
 		return s.emptyNamespace(marked.name())
@@ -62,7 +62,7 @@ func (s *Server) empty(e *endpoint, marked *entry) error {
 }
 
 // erased is called when an object is gone.
-func (s *Server) erased(e *endpoint, gone *entry) error {
+func (s *Server) erased(e *endpoint, gone *Object) error {
 	if e.isDefinitions() {
 		s.undefine(gone.name())
 	}

@@ -15,7 +15,7 @@ func (e *endpoint) fromStored(object runtime.Object) (runtime.Object, error) {
 
 // toStored turns an object of this version into what is stored; it may change it.
 func (e *endpoint) toStored(object runtime.Object) (runtime.Object, error) {
-	return convert(object, e.content.kind)
+	return convert(object, e.stored.kind)
 }
 
 // convert goes by the names of the fields, which is right for all versions of a

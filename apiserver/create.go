@@ -34,7 +34,7 @@ func (s *Server) create(r *request) error {
 	if err != nil {
 		return err
 	}
-	return s.sendEntry(r, http.StatusCreated, created)
+	return s.reader(r.endpoint).sendObject(r, http.StatusCreated, created)
 }
 
 // readObject reads the object in the body, and validates its fields as strictly as
@@ -80,7 +80,7 @@ type manner struct {
 }
 
 // add stores a new object.
-func (s *Server) add(e *endpoint, namespace string, object runtime.Object, how manner) (*entry, error) {
+func (s *Server) add(e *endpoint, namespace string, object runtime.Object, how manner) (*Object, error) {
 	metadata := accessor(object)
 	if metadata.GetResourceVersion() != "" {
 		return nil, internal(errors.New("resourceVersion should not be set on objects to be created"))
@@ -128,7 +128,7 @@ func (s *Server) add(e *endpoint, namespace string, object runtime.Object, how m
 	}
 }
 
-func (s *Server) insert(e *endpoint, namespace string, object runtime.Object, dry bool) (*entry, error) {
+func (s *Server) insert(e *endpoint, namespace string, object runtime.Object, dry bool) (*Object, error) {
 	key := joinKey(namespace, accessor(object).GetName())
 	if dry {
 		if s.state.find(e.content, key) != nil {

@@ -99,7 +99,7 @@ func (s *Server) define(name string) error {
 	if i < 0 {
 		s.custom = append(slices.Clip(s.custom), made)
 	} else {
-		made.content = s.custom[i].content
+		made.keeps(s.custom[i].content)
 		s.custom = slices.Clone(s.custom)
 		s.custom[i] = made
 	}
@@ -126,7 +126,7 @@ func (s *Server) customResource(definition *apiextensionsv1.CustomResourceDefini
 		e := &endpoint{resource: r, version: v.Name, definition: &definition.Spec.Versions[i]}
 		e.status = v.Subresources != nil && v.Subresources.Status != nil
 		if v.Storage {
-			r.content = newCollection(e.gvk(), true)
+			r.keeps(newCollection(e.gvk(), true))
 		}
 		if v.Served {
 			r.versions = append(r.versions, e)

@@ -25,7 +25,7 @@ func (s *Server) delete(r *request) error {
 		return err
 	}
 	if !gone || r.echoes {
-		return s.sendEntry(r, http.StatusOK, left)
+		return s.reader(r.endpoint).sendObject(r, http.StatusOK, left)
 	}
 	sendStatus(r.w, r.Request, r.answer.media, metav1.Status{
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
@@ -52,7 +52,8 @@ func (s *Server) deleteCollection(r *request) error {
 	if err != nil {
 		return err
 	}
-	p, err := s.page(r.content, q)
+	reader := s.reader(r.endpoint)
+	p, err := reader.page(r.Context(), q)
 	if err != nil {
 		return err
 	}
@@ -62,17 +63,17 @@ func (s *Server) deleteCollection(r *request) error {
 			return err
 		}
 	}
-	return s.sendPage(r, p)
+	return reader.sendPage(r, p)
 }
 
 // remove deletes an object, or marks it if finalizers or its content keep it; gone
 // says which. There is no grace period, since nothing runs. Dependents are for a
 // garbage collection controller, which this server does not have.
-func (s *Server) remove(e *endpoint, key string, options *metav1.DeleteOptions) (left *entry, gone bool, err error) {
+func (s *Server) remove(e *endpoint, key string, options *metav1.DeleteOptions) (left *Object, gone bool, err error) {
 	for {
 		before := s.state.find(e.content, key)
 		if before == nil {
-			return nil, false, apierrors.NewNotFound(e.groupResource(), (&entry{key: key}).name())
+			return nil, false, apierrors.NewNotFound(e.groupResource(), (&Object{key: key}).name())
 		}
 		if e.isNamespaces() && slices.Contains(initialNamespaces, key) {
 			return nil, false, apierrors.NewForbidden(e.groupResource(), key, errors.New("this namespace may not be deleted"))
@@ -108,7 +109,7 @@ func finished(object runtime.Object) bool {
 }
 
 // mark notes that an object is to go when its last finalizer has gone.
-func (s *Server) mark(e *endpoint, before *entry, object runtime.Object) (*entry, bool, error) {
+func (s *Server) mark(e *endpoint, before *Object, object runtime.Object) (*Object, bool, error) {
 	now := metav1.Now().Rfc3339Copy()
 	metadata := accessor(object)
 	metadata.SetDeletionTimestamp(&now)
@@ -126,7 +127,7 @@ func (s *Server) mark(e *endpoint, before *entry, object runtime.Object) (*entry
 }
 
 // erase deletes an object for good.
-func (s *Server) erase(e *endpoint, before *entry) (*entry, error) {
+func (s *Server) erase(e *endpoint, before *Object) (*Object, error) {
 	erased, err := s.state.commit(e.content, before.key, before, nil, nil)
 	if err != nil {
 		return nil, err
@@ -134,7 +135,7 @@ func (s *Server) erase(e *endpoint, before *entry) (*entry, error) {
 	return erased, s.erased(e, erased)
 }
 
-func (e *endpoint) checkPreconditions(before *entry, wanted *metav1.Preconditions) error {
+func (e *endpoint) checkPreconditions(before *Object, wanted *metav1.Preconditions) error {
 	if wanted == nil {
 		return nil
 	}

@@ -19,6 +19,9 @@
 // [Server.SetTokens] rotates tokens. What it does not do is done by a handler
 // around it: refuse, delay, fail.
 //
+// A [Reader] is the reading side by itself, over any [State]: package relay serves copies
+// of another server by it.
+//
 // # What it does as the real one does
 //
 // Lists at every combination of resourceVersion and resourceVersionMatch, pages

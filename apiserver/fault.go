@@ -75,6 +75,12 @@ func invalid(kind string, problems field.ErrorList) error {
 	return apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: kind}, "", problems)
 }
 
+// sendable says whether an error is for the client: a status, or one that becomes one.
+func sendable(err error) bool {
+	_, known := errors.AsType[*apierrors.StatusError](err)
+	return known || errors.Is(err, ErrExpired)
+}
+
 // statusOf makes of any error what is sent.
 func statusOf(err error) metav1.Status {
 	var status metav1.Status

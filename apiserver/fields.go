@@ -85,7 +85,7 @@ func (e *endpoint) selectorFields() []string {
 		}
 		return names
 	}
-	empty, err := scheme.New(e.content.kind)
+	empty, err := scheme.New(e.stored.kind)
 	if err != nil {
 		return names
 	}

@@ -3,6 +3,8 @@ package apiserver
 import (
 	"encoding/json"
 	"fmt"
+	"sync"
+	"weak"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -54,10 +56,39 @@ func (f form) kind() schema.GroupVersionKind {
 	return f.endpoint.gvk()
 }
 
-// as encodes the entry: the protobuf message without an envelope, or the JSON
+// encodings bounds the encodings that objects keep beside their own: once they are too
+// many, all are dropped. What is in use is soon made again, and nothing has to be
+// remembered of what was used when.
+type encodings struct {
+	most int64
+
+	mu    sync.Mutex
+	bytes int64
+	// kept may have an object more than once, and must not keep it alive.
+	kept []weak.Pointer[Object]
+}
+
+func (k *encodings) keep(e *Object, size int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.kept = append(k.kept, weak.Make(e))
+	if k.bytes += int64(size); k.bytes < k.most {
+		return
+	}
+	for _, pointer := range k.kept {
+		if e := pointer.Value(); e != nil {
+			e.mu.Lock()
+			e.forms = nil
+			e.mu.Unlock()
+		}
+	}
+	k.bytes, k.kept = 0, nil
+}
+
+// of encodes an object: the protobuf message without an envelope, or the JSON
 // object with kind and apiVersion at its beginning. Each form is encoded once and
-// kept with the entry: a thousand watchers get the same bytes.
-func (s *state) as(e *entry, f form) ([]byte, error) {
+// kept with the object: a thousand watchers get the same bytes.
+func (k *encodings) of(e *Object, f form) ([]byte, error) {
 	if f.shape == whole && f.endpoint.storedAs() && e.in.custom == (f.media == asJSON) {
 		return e.raw, nil
 	}
@@ -66,13 +97,13 @@ func (s *state) as(e *entry, f form) ([]byte, error) {
 		return nil, fmt.Errorf("encode %s %s as %s: %w", f.endpoint.plural, e.key, f.media, err)
 	}
 	if fresh {
-		s.keep(len(data))
+		k.keep(e, len(data))
 	}
 	return data, nil
 }
 
 // form also returns whether the encoding is new.
-func (e *entry) form(f form) (data []byte, fresh bool, err error) {
+func (e *Object) form(f form) (data []byte, fresh bool, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if data, ok := e.forms[f]; ok {
@@ -88,7 +119,7 @@ func (e *entry) form(f form) (data []byte, fresh bool, err error) {
 	return data, true, nil
 }
 
-func (e *entry) encode(f form) ([]byte, error) {
+func (e *Object) encode(f form) ([]byte, error) {
 	object, err := e.object()
 	if err != nil {
 		return nil, err

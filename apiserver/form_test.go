@@ -23,15 +23,15 @@ func TestEncodedOnce(t *testing.T) {
 	e := server.catalog.Load().forKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
 	found := server.state.find(e.content, "default/a")
 	inJSON := form{endpoint: e, media: asJSON}
-	first := must[[]byte](t)(server.state.as(found, inJSON))
-	if again := must[[]byte](t)(server.state.as(found, inJSON)); &first[0] != &again[0] {
+	first := must[[]byte](t)(server.encodings.of(found, inJSON))
+	if again := must[[]byte](t)(server.encodings.of(found, inJSON)); &first[0] != &again[0] {
 		t.Error("encoded twice")
 	}
-	if raw := must[[]byte](t)(server.state.as(found, form{endpoint: e, media: asProtobuf})); &raw[0] != &found.raw[0] {
+	if raw := must[[]byte](t)(server.encodings.of(found, form{endpoint: e, media: asProtobuf})); &raw[0] != &found.raw[0] {
 		t.Error("what is stored is encoded again")
 	}
-	for server.state.derived.Load() != 0 {
-		server.state.keep(100)
+	for server.encodings.bytes != 0 {
+		server.encodings.keep(found, 100)
 	}
 	if len(found.forms) != 0 {
 		t.Error("the bound of the cache has been passed, and it is still full")

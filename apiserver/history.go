@@ -2,42 +2,10 @@ package apiserver
 
 import (
 	"slices"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/watch"
 )
-
-// event is one change of one object.
-type event struct {
-	kind    watch.EventType
-	version int64
-	at      time.Time
-	// after is the object after the change; for a delete its last state, with the
-	// version of the delete. before is nil for a new object.
-	after, before *entry
-
-	once   sync.Once
-	leaver *entry
-}
-
-func (e *event) key() string { return e.after.key }
-
-// left is the event object for a watcher whose selector no longer matches: the
-// state before, with the version of the change.
-func (e *event) left() *entry {
-	e.once.Do(func() {
-		e.leaver = e.before
-		object, err := e.before.object()
-		if err != nil {
-			return
-		}
-		if frozen, err := e.before.in.freeze(object, e.version); err == nil {
-			e.leaver = frozen
-		}
-	})
-	return e.leaver
-}
 
 // history is what happened to a collection lately, shared by all who watch it.
 //
@@ -50,7 +18,7 @@ func (e *event) left() *entry {
 // is only ever appended to or replaced. It has all events later than
 // floor; watchers that join get no earlier ones.
 type history struct {
-	events  []*event
+	events  []*Event
 	first   int
 	floor   int64
 	changed chan struct{}
@@ -60,12 +28,12 @@ type history struct {
 
 // size is the memory of an event: the previous state of the object, which the
 // collection no longer holds, and a deleted one.
-func (e *event) size() (n int64) {
-	if e.before != nil {
-		n += int64(len(e.before.raw))
+func (e *Event) size() (n int64) {
+	if e.Old != nil {
+		n += int64(len(e.Old.raw))
 	}
-	if e.kind == watch.Deleted {
-		n += int64(len(e.after.raw))
+	if e.Type == watch.Deleted {
+		n += int64(len(e.Object.raw))
 	}
 	return n
 }
@@ -75,15 +43,20 @@ func newHistory() history { return history{changed: make(chan struct{})} }
 // end is the position after the newest event.
 func (h *history) end() int { return h.first + len(h.events) }
 
-func (h *history) append(e *event) {
+func (h *history) append(e *Event) {
 	h.events = append(h.events, e)
 	h.bytes += e.size()
+	h.wake()
+}
+
+// wake wakes all who wait.
+func (h *history) wake() {
 	close(h.changed)
 	h.changed = make(chan struct{})
 }
 
 // after returns the events from a position on; false if some are forgotten.
-func (h *history) after(position int) ([]*event, bool) {
+func (h *history) after(position int) ([]*Event, bool) {
 	if position < h.first {
 		return nil, false
 	}
@@ -96,7 +69,7 @@ func (h *history) since(version int64) (int, bool) {
 	if version < h.floor {
 		return 0, false
 	}
-	i, _ := slices.BinarySearchFunc(h.events, version+1, func(e *event, v int64) int { return int(e.version - v) })
+	i, _ := slices.BinarySearchFunc(h.events, version+1, func(e *Event, v int64) int { return int(e.Version - v) })
 	return h.first + i, true
 }
 
@@ -108,7 +81,7 @@ func (h *history) trim(size int, bytes int64, before time.Time) {
 	for _, e := range h.events[:n] {
 		left -= e.size()
 	}
-	for n < len(h.events) && (h.events[n].at.Before(before) || left > bytes && n < len(h.events)-1) {
+	for n < len(h.events) && (h.events[n].Heard.Before(before) || left > bytes && n < len(h.events)-1) {
 		left -= h.events[n].size()
 		n++
 	}
@@ -127,8 +100,7 @@ func (h *history) reset(version int64) {
 	h.first = h.end() + 1
 	h.events, h.bytes = nil, 0
 	h.floor = version
-	close(h.changed)
-	h.changed = make(chan struct{})
+	h.wake()
 }
 
 // forget drops the n oldest events, whose bytes are counted off already. Growing moves the others to a new array
@@ -138,7 +110,7 @@ func (h *history) forget(n int) {
 	if n == 0 {
 		return
 	}
-	h.floor = max(h.floor, h.events[n-1].version)
+	h.floor = max(h.floor, h.events[n-1].Version)
 	h.first += n
 	h.events = h.events[n:]
 	if n > len(h.events) {

@@ -1,6 +1,8 @@
 package apiserver
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -12,16 +14,16 @@ import (
 
 // page is a part of a collection at one version.
 type page struct {
-	entries []*entry
+	entries []*Object
 	meta    metav1.ListMeta
 }
 
-func (s *Server) list(r *request) error {
+func (s *Reader) list(r *request) error {
 	q, err := r.parseQuery(false)
 	if err != nil {
 		return err
 	}
-	p, err := s.page(r.content, q)
+	p, err := s.page(r.Context(), q)
 	if err != nil {
 		return err
 	}
@@ -40,7 +42,7 @@ func (s *Server) list(r *request) error {
 //	N         Exact          any     N
 //
 // Whatever is forbidden has been turned down before.
-func (s *Server) page(c *collection, q *query) (page, error) {
+func (s *Reader) page(ctx context.Context, q *query) (page, error) {
 	version, err := parseVersion(q.ResourceVersion)
 	if err != nil {
 		return page{}, apierrors.NewBadRequest("invalid resource version: " + err.Error())
@@ -57,54 +59,49 @@ func (s *Server) page(c *collection, q *query) (page, error) {
 		if err != nil {
 			return page{}, apierrors.NewBadRequest(err.Error())
 		}
-		return s.resume(c, q, token, limit)
+		return s.resume(ctx, q, token, limit)
 	}
-	if err := s.state.checkReached(version); err != nil {
+	at := At{Match: NotOlder, Version: version}
+	switch {
+	case q.ResourceVersion == "":
+		at.Match = Latest
+	case q.ResourceVersionMatch == metav1.ResourceVersionMatchExact || q.ResourceVersionMatch == "" && version > 0 && limit > 0:
+		at.Match = Exact
+	}
+	found, err := s.state.List(ctx, q.Namespace, at)
+	if errors.Is(err, ErrExpired) {
+		err = apierrors.NewResourceExpired("The resourceVersion for the provided list is too old.")
+	}
+	if err != nil {
 		return page{}, err
 	}
-	exact := q.ResourceVersionMatch == metav1.ResourceVersionMatchExact || q.ResourceVersionMatch == "" && version > 0 && limit > 0
-	if !exact {
-		version = 0
-	}
-	entries, version, ok := s.state.snapshot(c, q.namespace, version)
-	if !ok {
-		return page{}, apierrors.NewResourceExpired("The resourceVersion for the provided list is too old.")
-	}
-	return cut(entries, q, limit, version), nil
+	return cut(found.Objects, q, limit, found.Version), nil
 }
 
 // resume reads the page after another one, at the same version.
-func (s *Server) resume(c *collection, q *query, token token, limit int) (page, error) {
-	entries, version, ok := s.state.snapshot(c, q.namespace, max(0, token.Version))
-	if !ok {
-		return page{}, expiredToken(token)
+func (s *Reader) resume(ctx context.Context, q *query, token token, limit int) (page, error) {
+	at := At{Match: Exact, Version: token.Version}
+	if token.Version < 0 {
+		at = At{Match: Latest}
 	}
-	from, _ := slices.BinarySearchFunc(entries, token.start(q.namespace), compareKey)
-	return cut(entries[from:], q, limit, version), nil
-}
-
-// snapshot returns the entries of a namespace at a version, 0 for now, and the
-// version; false if it has been forgotten.
-func (s *state) snapshot(c *collection, namespace string, version int64) ([]*entry, int64, bool) {
-	s.age(c)
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if version == 0 || version >= s.version {
-		return c.span(namespace), s.version, true
+	found, err := s.state.List(ctx, q.Namespace, at)
+	if errors.Is(err, ErrExpired) {
+		err = expiredToken(token)
 	}
-	if version < c.history.floor {
-		return nil, 0, false
+	if err != nil {
+		return page{}, err
 	}
-	return c.at(namespace, version), version, true
+	from, _ := slices.BinarySearchFunc(found.Objects, token.start(q.Namespace), compareKey)
+	return cut(found.Objects[from:], q, limit, found.Version), nil
 }
 
 // cut takes the first entries that match, and returns where to continue. The
 // remaining number is only known if all of them match.
-func cut(entries []*entry, q *query, limit int, version int64) page {
+func cut(entries []*Object, q *query, limit int, version int64) page {
 	p := page{meta: metav1.ListMeta{ResourceVersion: versionText(version)}}
 	if name, ok := q.one(); ok {
 		// One object is all there can be: it is looked up, and nothing follows.
-		i, found := slices.BinarySearchFunc(entries, joinKey(q.namespace, name), compareKey)
+		i, found := slices.BinarySearchFunc(entries, joinKey(q.Namespace, name), compareKey)
 		if found && q.selects(entries[i]) {
 			p.entries = entries[i : i+1]
 		}
@@ -116,7 +113,7 @@ func cut(entries []*entry, q *query, limit int, version int64) page {
 	}
 	for i, e := range entries {
 		if limit > 0 && len(p.entries) == limit {
-			p.meta.Continue = newToken(version, entries[i-1].key, q.namespace)
+			p.meta.Continue = newToken(version, entries[i-1].key, q.Namespace)
 			if q.all() {
 				remaining := int64(len(entries) - i)
 				p.meta.RemainingItemCount = &remaining
@@ -131,7 +128,7 @@ func cut(entries []*entry, q *query, limit int, version int64) page {
 }
 
 // sendPage answers with a list, put together from the encodings of its objects.
-func (s *Server) sendPage(r *request, p page) error {
+func (s *Reader) sendPage(r *request, p page) error {
 	if r.answer.shape == table {
 		return s.sendTable(r, http.StatusOK, p.entries, p.meta)
 	}
@@ -152,7 +149,7 @@ func (s *Server) sendPage(r *request, p page) error {
 	return nil
 }
 
-func (s *Server) composeJSON(f form, kind schema.GroupVersionKind, p page) (body, error) {
+func (s *Reader) composeJSON(f form, kind schema.GroupVersionKind, p page) (body, error) {
 	listMeta, err := encodeJSON(p.meta)
 	if err != nil {
 		return nil, err
@@ -168,7 +165,7 @@ func (s *Server) composeJSON(f form, kind schema.GroupVersionKind, p page) (body
 		before, skip = "{", len(jsonHead(f.kind()))
 	}
 	for i, e := range p.entries {
-		data, err := s.state.as(e, f)
+		data, err := s.encodings.of(e, f)
 		if err != nil {
 			return nil, err
 		}
@@ -180,7 +177,7 @@ func (s *Server) composeJSON(f form, kind schema.GroupVersionKind, p page) (body
 	return append(content, []byte("]}")), nil
 }
 
-func (s *Server) composeProtobuf(f form, kind schema.GroupVersionKind, p page) (body, error) {
+func (s *Reader) composeProtobuf(f form, kind schema.GroupVersionKind, p page) (body, error) {
 	head, err := listHead(p.meta)
 	if err != nil {
 		return nil, err
@@ -188,7 +185,7 @@ func (s *Server) composeProtobuf(f form, kind schema.GroupVersionKind, p page) (
 	content := make(body, 2, 2*len(p.entries)+2)
 	content[1] = head
 	for _, e := range p.entries {
-		data, err := s.state.as(e, f)
+		data, err := s.encodings.of(e, f)
 		if err != nil {
 			return nil, err
 		}

@@ -38,7 +38,7 @@ func (s *Server) patch(r *request) error {
 	if err != nil {
 		return err
 	}
-	return s.sendEntry(r, http.StatusOK, patched)
+	return s.reader(r.endpoint).sendObject(r, http.StatusOK, patched)
 }
 
 // readPatch reads a patch of the request's type. A strategic merge patch needs an

@@ -33,7 +33,13 @@ type resource struct {
 	custom bool
 
 	versions []*endpoint // the preferred one first
-	content  *collection
+	// stored is how objects are kept, content those of this server.
+	stored  *storage
+	content *collection
+}
+
+func (r *resource) keeps(content *collection) {
+	r.content, r.stored = content, content.storage
 }
 
 func (r *resource) groupResource() schema.GroupResource {
@@ -61,7 +67,7 @@ func (e *endpoint) groupVersion() schema.GroupVersion {
 func (e *endpoint) gvk() schema.GroupVersionKind { return e.groupVersion().WithKind(e.kind) }
 
 // storedAs says whether the collection keeps its objects in just this version.
-func (e *endpoint) storedAs() bool { return e.gvk() == e.content.kind }
+func (e *endpoint) storedAs() bool { return e.gvk() == e.stored.kind }
 
 // verbs in the order in which real servers list them.
 func (e *endpoint) verbs() []string {

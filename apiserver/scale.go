@@ -109,7 +109,7 @@ func (s *Server) rescale(r *request, how manner, next func(*autoscalingv1.Scale)
 	return r.sendScale(changed)
 }
 
-func (r *request) sendScale(e *entry) error {
+func (r *request) sendScale(e *Object) error {
 	object, err := e.object()
 	if err != nil {
 		return err

@@ -25,9 +25,10 @@ import (
 type Server struct {
 	options Options
 	// tokens are those that are let in; nil means everybody.
-	tokens  atomic.Pointer[[]string]
-	state   *state
-	catalog atomic.Pointer[catalog]
+	tokens    atomic.Pointer[[]string]
+	state     *state
+	encodings *encodings
+	catalog   atomic.Pointer[catalog]
 
 	// defining guards custom, and is held while a new catalog is made.
 	defining sync.Mutex
@@ -58,6 +59,7 @@ func New(options Options) *Server {
 		s.SetTokens(options.Tokens...)
 	}
 	s.state = newState(s.options)
+	s.encodings = &encodings{most: s.options.CacheBytes}
 	for _, r := range s.builtin {
 		s.state.collections[r.content] = true
 	}
@@ -91,6 +93,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		sendError(w, r, err)
 		return
 	}
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer context.AfterFunc(s.ctx, cancel)()
+	r = r.WithContext(ctx)
 	if !s.serveDocument(w, r, path) {
 		s.serveObjects(w, r, path)
 	}
@@ -171,14 +177,8 @@ func (s *Server) handler(r *request) func(*request) error {
 		return map[string]func(*request) error{
 			http.MethodGet: s.getScale, http.MethodPut: s.updateScale, http.MethodPatch: s.patchScale,
 		}[r.Method]
-	case r.Method == http.MethodGet && r.name == "" && (r.target.watch || openWatch(r.Request)):
-		return s.watch
-	case r.Method == http.MethodGet && r.name == "":
-		return s.list
-	case r.Method == http.MethodGet && r.target.watch:
-		return s.watchOne
 	case r.Method == http.MethodGet:
-		return s.get
+		return s.reader(r.endpoint).handler(r)
 	case r.Method == http.MethodPut && r.name != "":
 		return s.update
 	case r.Method == http.MethodPatch && r.name != "":
@@ -193,14 +193,6 @@ func (s *Server) handler(r *request) func(*request) error {
 		return s.deleteCollection
 	}
 	return nil
-}
-
-// watchOne is for the old path with a name in it.
-func (s *Server) watchOne(r *request) error {
-	query := r.URL.Query()
-	query.Set("fieldSelector", "metadata.name="+r.name)
-	r.URL.RawQuery = query.Encode()
-	return s.watch(r)
 }
 
 // Close ends all watches, stops listening, cuts off running answers, and returns

@@ -12,7 +12,7 @@ import (
 type Snapshot struct {
 	of      *Server
 	version int64
-	entries map[*collection][]*entry
+	entries map[*collection][]*Object
 	custom  []*resource
 }
 
@@ -25,7 +25,7 @@ func (s *Server) Snapshot() *Snapshot {
 	defer s.defining.Unlock()
 	s.state.mu.RLock()
 	defer s.state.mu.RUnlock()
-	taken := &Snapshot{of: s, version: s.state.version, entries: map[*collection][]*entry{}, custom: s.custom}
+	taken := &Snapshot{of: s, version: s.state.version, entries: map[*collection][]*Object{}, custom: s.custom}
 	for c := range s.state.collections {
 		taken.entries[c] = slices.Clone(c.entries)
 	}

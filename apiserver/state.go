@@ -3,7 +3,6 @@ package apiserver
 import (
 	"errors"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -27,11 +26,6 @@ type state struct {
 	historySize  int
 	historyBytes int64
 	historyAge   time.Duration
-
-	// derived counts the bytes of encodings that were kept since the last time
-	// they were all dropped.
-	derived    atomic.Int64
-	derivedMax int64
 }
 
 // firstVersion represents the writes of a real server before its first client.
@@ -43,7 +37,6 @@ func newState(options Options) *state {
 		collections: map[*collection]bool{},
 		historySize: options.HistorySize, historyBytes: options.HistoryBytes,
 		historyAge: options.HistoryAge,
-		derivedMax: options.CacheBytes,
 	}
 }
 
@@ -52,7 +45,7 @@ func newState(options Options) *state {
 // changed, and sees the state as it is then.
 //
 // It returns the new entry, or the deleted one with the version of the deletion.
-func (s *state) commit(c *collection, key string, before *entry, after runtime.Object, check func() error) (*entry, error) {
+func (s *state) commit(c *collection, key string, before *Object, after runtime.Object, check func() error) (*Object, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if c.find(key) != before {
@@ -63,33 +56,33 @@ func (s *state) commit(c *collection, key string, before *entry, after runtime.O
 			return nil, err
 		}
 	}
-	change := &event{kind: watch.Modified, version: s.version + 1, at: time.Now(), before: before}
+	change := &Event{Type: watch.Modified, Version: s.version + 1, Heard: time.Now(), Old: before}
 	object := after
 	var err error
 	switch {
 	case after == nil:
-		change.kind = watch.Deleted
+		change.Type = watch.Deleted
 		if object, err = before.object(); err != nil {
 			return nil, err
 		}
 	case before == nil:
-		change.kind = watch.Added
+		change.Type = watch.Added
 	}
-	if change.after, err = c.freeze(object, change.version); err != nil {
+	if change.Object, err = c.freeze(object, change.Version); err != nil {
 		return nil, err
 	}
-	s.version = change.version
+	s.version = change.Version
 	if after == nil {
 		c.remove(key)
 	} else {
-		c.put(change.after)
+		c.put(change.Object)
 	}
 	c.history.append(change)
-	c.history.trim(s.historySize, s.historyBytes, change.at.Add(-s.historyAge))
-	return change.after, nil
+	c.history.trim(s.historySize, s.historyBytes, change.Heard.Add(-s.historyAge))
+	return change.Object, nil
 }
 
-func (s *state) find(c *collection, key string) *entry {
+func (s *state) find(c *collection, key string) *Object {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return c.find(key)
@@ -107,7 +100,7 @@ func (s *state) now() int64 {
 func (s *state) age(c *collection) {
 	limit := time.Now().Add(-s.historyAge)
 	s.mu.RLock()
-	old := len(c.history.events) > 0 && c.history.events[0].at.Before(limit)
+	old := len(c.history.events) > 0 && c.history.events[0].Heard.Before(limit)
 	s.mu.RUnlock()
 	if !old {
 		return
@@ -123,36 +116,5 @@ func (s *state) compact(version int64) {
 	defer s.mu.Unlock()
 	for c := range s.collections {
 		c.history.compact(min(version, s.version))
-	}
-}
-
-// keep counts an encoding that an entry is about to keep, and has all dropped
-// once they are too much: what is in use is soon made again, and no book has to
-// be kept of what was used when.
-func (s *state) keep(size int) {
-	if s.derived.Add(int64(size)) < s.derivedMax {
-		return
-	}
-	s.derived.Store(0)
-	s.drop()
-}
-
-func (s *state) drop() {
-	s.mu.RLock()
-	var entries []*entry
-	for c := range s.collections {
-		entries = append(entries, c.entries...)
-		for _, change := range c.history.events {
-			entries = append(entries, change.after)
-			if change.before != nil {
-				entries = append(entries, change.before)
-			}
-		}
-	}
-	s.mu.RUnlock()
-	for _, e := range entries {
-		e.mu.Lock()
-		e.forms = nil
-		e.mu.Unlock()
 	}
 }

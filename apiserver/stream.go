@@ -17,7 +17,7 @@ const flushFrom = 64 << 10
 
 // stream writes the events of one watch. The first error ends it.
 type stream struct {
-	server  *Server
+	reader  *Reader
 	request *request
 	framer  framer
 	control *http.ResponseController
@@ -27,13 +27,13 @@ type stream struct {
 	headed bool
 }
 
-func (s *Server) newStream(r *request) *stream {
+func (s *Reader) newStream(r *request) *stream {
 	media := r.form().media
 	kind := r.form().kind()
 	if r.answer.shape == table {
 		kind = tableKind
 	}
-	return &stream{server: s, request: r, framer: newFramer(media, kind), control: http.NewResponseController(r.w)}
+	return &stream{reader: s, request: r, framer: newFramer(media, kind), control: http.NewResponseController(r.w)}
 }
 
 // open sends the header, so that the client knows that it is being served.
@@ -48,9 +48,8 @@ func (o *stream) open() {
 	o.write()
 }
 
-// fail sends an error as the only event.
+// fail sends an error as the last event.
 func (o *stream) fail(err error) {
-	o.open()
 	status := statusOf(err)
 	encode := status.Marshal
 	if o.framer.media != asProtobuf {
@@ -64,7 +63,7 @@ func (o *stream) fail(err error) {
 	o.flush()
 }
 
-func (o *stream) emit(kind watch.EventType, e *entry) {
+func (o *stream) emit(kind watch.EventType, e *Object) {
 	if o.err != nil {
 		return
 	}
@@ -72,7 +71,7 @@ func (o *stream) emit(kind watch.EventType, e *entry) {
 	if o.request.answer.shape == table {
 		data, o.err = o.tableRow(e)
 	} else {
-		data, o.err = o.server.state.as(e, o.request.form())
+		data, o.err = o.reader.encodings.of(e, o.request.form())
 	}
 	o.frame(kind, data)
 }
@@ -153,7 +152,7 @@ func (o *stream) flush() {
 // quiet watch over HTTP/2.
 func (o *stream) write() {
 	// Writers that know no deadline, as those of tests, never block.
-	_ = o.control.SetWriteDeadline(time.Now().Add(o.server.options.WriteTimeout))
+	_ = o.control.SetWriteDeadline(time.Now().Add(o.reader.options.WriteTimeout))
 	defer o.control.SetWriteDeadline(time.Time{})
 	if len(o.buffer) > 0 {
 		_, o.err = o.request.w.Write(o.buffer)

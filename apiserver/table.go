@@ -21,7 +21,7 @@ type column struct {
 // kubectl's users are used to, else name and age.
 func (e *endpoint) columns() []column {
 	if e.definition == nil {
-		if extra, ok := builtinColumns[schema.GroupKind{Group: e.content.kind.Group, Kind: e.content.kind.Kind}]; ok {
+		if extra, ok := builtinColumns[schema.GroupKind{Group: e.stored.kind.Group, Kind: e.stored.kind.Kind}]; ok {
 			return append([]column{nameColumn}, extra...)
 		}
 		return []column{nameColumn, ageColumn}
@@ -97,7 +97,7 @@ func age(at metav1.Time) string {
 }
 
 // sendTable answers with rows.
-func (s *Server) sendTable(r *request, code int, entries []*entry, meta metav1.ListMeta) error {
+func (s *Reader) sendTable(r *request, code int, entries []*Object, meta metav1.ListMeta) error {
 	t, err := r.table(entries, meta, r.columns(), true)
 	if err != nil {
 		return err
@@ -110,7 +110,7 @@ func (s *Server) sendTable(r *request, code int, entries []*entry, meta metav1.L
 	return nil
 }
 
-func (r *request) table(entries []*entry, meta metav1.ListMeta, columns []column, headed bool) (*metav1.Table, error) {
+func (r *request) table(entries []*Object, meta metav1.ListMeta, columns []column, headed bool) (*metav1.Table, error) {
 	t := &metav1.Table{ListMeta: meta, Rows: []metav1.TableRow{}}
 	t.SetGroupVersionKind(tableKind.GroupKind().WithVersion(r.answer.shapeVersion))
 	if headed {
@@ -154,10 +154,10 @@ func (r *request) rowObject(object runtime.Object) (extension runtime.RawExtensi
 
 // tableRow is an event of a watch: a table of one row. Only the first one has the
 // columns.
-func (o *stream) tableRow(e *entry) ([]byte, error) {
+func (o *stream) tableRow(e *Object) ([]byte, error) {
 	headed := !o.headed
 	o.headed = true
-	t, err := o.request.table([]*entry{e}, metav1.ListMeta{ResourceVersion: versionText(e.version)}, o.request.columns(), headed)
+	t, err := o.request.table([]*Object{e}, metav1.ListMeta{ResourceVersion: versionText(e.version)}, o.request.columns(), headed)
 	if err != nil {
 		return nil, err
 	}

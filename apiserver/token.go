@@ -53,7 +53,7 @@ func parseToken(text string) (token, error) {
 
 func (t token) start(namespace string) string { return joinKey(namespace, t.Start) }
 
-func compareKey(e *entry, key string) int { return strings.Compare(e.key, key) }
+func compareKey(e *Object, key string) int { return strings.Compare(e.key, key) }
 
 // expiredToken offers a token that continues with the newest state.
 func expiredToken(t token) error {

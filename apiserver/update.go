@@ -40,13 +40,13 @@ func (s *Server) update(r *request) error {
 	if err != nil {
 		return err
 	}
-	return s.sendEntry(r, http.StatusOK, updated)
+	return s.reader(r.endpoint).sendObject(r, http.StatusOK, updated)
 }
 
 // change makes the successor of an object, in the client's API version, and stores
 // it. If the object changes meanwhile, it calls next again, unless the client named
 // a version.
-func (s *Server) change(r *request, how manner, next func(current runtime.Object) (runtime.Object, error)) (*entry, error) {
+func (s *Server) change(r *request, how manner, next func(current runtime.Object) (runtime.Object, error)) (*Object, error) {
 	for {
 		before := s.state.find(r.content, r.key())
 		if before == nil {
@@ -122,7 +122,7 @@ func (r *request) checkName(object metav1.Object) error {
 // replace stores object in the place of before, which decodes to old. Nothing is
 // written if nothing is new. It ends an object that is on its way out when its
 // last finalizer goes.
-func (s *Server) replace(e *endpoint, sub string, before *entry, old, object runtime.Object, how manner) (*entry, error) {
+func (s *Server) replace(e *endpoint, sub string, before *Object, old, object runtime.Object, how manner) (*Object, error) {
 	e.inherit(old, object, sub, how)
 	e.setDefaults(object)
 	if !how.uncounted {

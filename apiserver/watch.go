@@ -2,6 +2,8 @@ package apiserver
 
 import (
 	"context"
+	"errors"
+	"io"
 	"math/rand/v2"
 	"net/http"
 	"strconv"
@@ -20,7 +22,7 @@ const lastBookmark = 2 * time.Second
 // A watcher holds no events: it has a position in the shared history, and one
 // bounded buffer. It writes everything that has gathered since its last write at
 // once, so that each event costs less the more there are.
-func (s *Server) watch(r *request) error {
+func (s *Reader) watch(r *request) error {
 	q, err := r.parseQuery(true)
 	if err != nil {
 		return err
@@ -36,74 +38,75 @@ func (s *Server) watch(r *request) error {
 	ctx, cancel := context.WithTimeout(r.Context(), timeout)
 	defer cancel()
 
+	from, err := s.state.Watch(ctx, q.watchQuery(version))
+	if err == nil {
+		defer from.Close()
+	} else if !sendable(err) {
+		return err
+	}
 	out := s.newStream(r)
-	start, err := s.begin(r, q, version)
+	out.open()
 	if err != nil {
-		out.fail(err)
+		out.fail(expiredWatch(err, version))
 		return nil
 	}
-	w := &watcher{Server: s, request: r, query: q, stream: out, position: start.position, after: version}
-	w.run(ctx, start, timeout-lastBookmark)
+	w := &watcher{request: r, query: q, stream: out, from: from, after: version}
+	w.run(ctx, timeout-lastBookmark)
 	return nil
 }
 
-// start is where a watch begins: with these entries, at this version, then with
-// the events from this position on.
-type start struct {
-	entries  []*entry
-	initial  bool
-	version  int64
-	position int
-	gone     <-chan struct{}
+// watchOne is for the old path with a name in it.
+func (s *Reader) watchOne(r *request) error {
+	query := r.URL.Query()
+	query.Set("fieldSelector", "metadata.name="+r.name)
+	r.URL.RawQuery = query.Encode()
+	return s.watch(r)
 }
 
-// begin finds the start of a watch; an error is sent inside of the stream.
-func (s *Server) begin(r *request, q *query, version int64) (*start, error) {
-	s.state.age(r.content)
-	state, c := s.state, r.content
-	state.mu.RLock()
-	defer state.mu.RUnlock()
-	here := &start{version: state.version, position: c.history.end(), gone: c.gone}
+// watchQuery says how the watch begins. A request that does not mention initial events
+// gets them if it names no version.
+func (q *query) watchQuery(version int64) WatchQuery {
 	wanted := q.SendInitialEvents != nil && *q.SendInitialEvents
-	switch {
-	case wanted && version > state.version:
-		return nil, tooLarge(version, state.version)
-	case wanted || q.SendInitialEvents == nil && version == 0:
-		here.entries, here.initial = c.span(q.namespace), wanted
-		return here, nil
-	case version == 0 || version > state.version:
-		return here, nil
+	to := WatchQuery{
+		Selection: q.Selection,
+		Objects:   wanted || q.SendInitialEvents == nil && version == 0,
+		At:        At{Match: NotOlder, Version: version},
 	}
-	position, ok := c.history.since(version)
-	if !ok {
-		return nil, tooOld(version, c.history.floor)
+	if q.ResourceVersion == "" {
+		to.At.Match = Latest
 	}
-	here.position = position
-	return here, nil
+	return to
+}
+
+// expiredWatch is the status for a watch that cannot begin at a version.
+func expiredWatch(err error, version int64) error {
+	if errors.Is(err, ErrExpired) {
+		return tooOld(version, version+1)
+	}
+	return err
 }
 
 type watcher struct {
-	*Server
 	*request
 	*query
 	*stream
-	position int
+	from Watch
 	// after is the version up to which nothing is sent.
 	after int64
 }
 
-func (w *watcher) run(ctx context.Context, from *start, parting time.Duration) {
-	w.open()
-	for _, e := range from.entries {
+func (w *watcher) run(ctx context.Context, parting time.Duration) {
+	initial := w.from.Objects()
+	for _, e := range initial.Objects {
 		if w.selects(e) {
 			w.emit(watch.Added, e)
 		}
 	}
-	if from.initial && w.AllowWatchBookmarks {
-		w.bookmark(from.version, true)
+	if wanted := w.SendInitialEvents; wanted != nil && *wanted && w.AllowWatchBookmarks {
+		w.bookmark(initial.Version, true)
 	}
 	w.flush()
-	ticker := time.NewTicker(w.options.BookmarkInterval)
+	ticker := time.NewTicker(w.reader.options.BookmarkInterval)
 	defer ticker.Stop()
 	var last <-chan time.Time
 	if parting > 0 {
@@ -112,35 +115,41 @@ func (w *watcher) run(ctx context.Context, from *start, parting time.Duration) {
 		last = timer.C
 	}
 	for w.err == nil {
-		told, version, changed, ok := w.catchUp()
-		if !ok {
-			return // too far behind
+		told, version, err := w.catchUp()
+		if err != nil {
+			if !errors.Is(err, io.EOF) {
+				w.fail(err)
+			}
+			return
 		}
 		if told {
 			continue
 		}
-		switch w.wait(ctx, changed, from.gone, ticker.C, last) {
-		case woken:
-		case ticked:
+		select {
+		case <-w.from.Ready():
+		case <-ticker.C:
 			w.mark(version)
-		case vanished:
-			w.catchUp() // how it ended
-			return
-		case ended:
+		case <-last:
+			w.mark(version)
+		case <-ctx.Done():
 			return
 		}
 	}
 }
 
 // catchUp sends the events since its last call.
-func (w *watcher) catchUp() (told bool, version int64, changed <-chan struct{}, ok bool) {
-	events, version, changed, ok := w.state.follow(w.content, w.position)
-	for _, change := range events {
-		w.tell(change)
+func (w *watcher) catchUp() (told bool, version int64, err error) {
+	events, version, err := w.from.Next()
+	if err != nil {
+		return false, 0, err
 	}
-	w.position += len(events)
+	for _, change := range events {
+		if err := w.tell(change); err != nil {
+			return true, 0, err
+		}
+	}
 	w.flush()
-	return len(events) > 0, version, changed, ok
+	return len(events) > 0, version, nil
 }
 
 // mark sends a bookmark to clients that want them. It never sends a version that
@@ -153,62 +162,67 @@ func (w *watcher) mark(version int64) {
 }
 
 // tell sends an event as the selectors show it.
-func (w *watcher) tell(change *event) {
-	if change.version <= w.after || w.query.namespace != "" && change.after.namespace() != w.query.namespace {
-		return
-	}
-	if w.all() {
-		w.emit(change.kind, change.after)
-		return
-	}
-	was := change.before != nil && w.selects(change.before)
-	is := change.kind != watch.Deleted && w.selects(change.after)
+func (w *watcher) tell(change *Event) error {
 	switch {
-	case is && was:
-		w.emit(watch.Modified, change.after)
-	case is:
-		w.emit(watch.Added, change.after)
-	case was && change.kind == watch.Deleted:
-		w.emit(watch.Deleted, change.after)
-	case was:
-		w.emit(watch.Deleted, change.left())
+	case change.Version <= w.after:
+	case change.Gap != nil:
+		return w.bridge(change)
+	case w.Namespace != "" && change.Object.namespace() != w.Namespace:
+	case w.all():
+		w.emit(change.Type, change.Object)
+	default:
+		was := change.Old != nil && w.selects(change.Old)
+		is := change.Type != watch.Deleted && w.selects(change.Object)
+		switch {
+		case is && was:
+			w.emit(watch.Modified, change.Object)
+		case is:
+			w.emit(watch.Added, change.Object)
+		case was && change.Type == watch.Deleted:
+			w.emit(watch.Deleted, change.Object)
+		case was:
+			w.emit(watch.Deleted, change.left())
+		}
 	}
+	return nil
 }
 
-// follow returns the events from a position on, and the version that they lead to;
-// or, if there are none, a channel that is closed when there are.
-func (s *state) follow(c *collection, position int) ([]*event, int64, <-chan struct{}, bool) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	events, ok := c.history.after(position)
-	return events, s.version, c.history.changed, ok
+// bridge sends what differs between the two ends of a gap.
+//
+// Deletes come first, at the version before the gap: a client that is cut off among them
+// resumes there, at any server, and misses nothing. Then each object comes at its own
+// version: a client that resumes from one of these has everything up to it, and resumes
+// at a server that saw the gap, or is told by this one that the version is too old. The
+// bookmark says that the gap is over.
+//
+// A client that has come from another server and is in the middle of the gap may hold
+// objects that were never seen here.
+func (w *watcher) bridge(change *Event) error {
+	gap := change.Gap
+	if w.after > gap.From {
+		return tooOld(w.after, change.Version)
+	}
+	for _, c := range gap.Changes {
+		if w.sees(c.Old) && (!w.sees(c.New) || c.New.uid != c.Old.uid) {
+			w.emit(watch.Deleted, c.left(gap.From))
+		}
+	}
+	for _, c := range gap.Changes {
+		switch {
+		case !w.sees(c.New):
+		case w.sees(c.Old) && c.New.uid == c.Old.uid:
+			w.emit(watch.Modified, c.New)
+		default:
+			w.emit(watch.Added, c.New)
+		}
+	}
+	w.mark(change.Version)
+	return nil
 }
 
-type waking uint8
-
-const (
-	woken waking = iota
-	ticked
-	vanished
-	ended
-)
-
-// wait ends when one of the channels speaks, or the watch must.
-func (w *watcher) wait(ctx context.Context, changed, gone <-chan struct{}, tick, last <-chan time.Time) waking {
-	select {
-	case <-changed:
-		return woken
-	case <-tick:
-		return ticked
-	case <-last:
-		return ticked
-	case <-ctx.Done():
-		return ended
-	case <-w.Server.ctx.Done():
-		return ended
-	case <-gone:
-		return vanished
-	}
+// sees says whether an object, which may be nil, is in the client's selection.
+func (w *watcher) sees(e *Object) bool {
+	return e != nil && (w.Namespace == "" || e.namespace() == w.Namespace) && w.selects(e)
 }
 
 // openWatch says whether a request is one.

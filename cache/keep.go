@@ -12,8 +12,9 @@ import (
 
 // ObjectTraits say what becomes of an informer's objects on their way to its store.
 type ObjectTraits struct {
-	// Transformed says that a transform changes them.
+	// Transformed says that a transform changes them; it is Transform.
 	Transformed bool
+	Transform   TransformFunc
 	// Shared says that parts of them, except for labels and annotations, may be the same
 	// memory as parts of others. If not, each object must have its own.
 	Shared bool

@@ -59,7 +59,7 @@ type SharingSource interface {
 func (s *informer) making() TransformFunc {
 	_, undetected := s.detector.(noMutationDetector)
 	transform, share := s.transform, undetected && !s.unshared
-	s.keep.traits.Transformed, s.keep.traits.Shared = transform != nil, share
+	s.keep.traits = ObjectTraits{Transformed: transform != nil, Transform: transform, Shared: share}
 	if source, ok := s.supplied.(SharingSource); ok {
 		source.ShareParts(share && transform == nil)
 		share = share && transform != nil

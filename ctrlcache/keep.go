@@ -16,7 +16,7 @@ func (c *ctrlCache) kept(informer toolscache.SharedIndexInformer, at informerKey
 	return tarncache.Keep(informer, func(objects tarncache.ObjectTraits) (tarn.Sink[any], error) {
 		options.Unshared = !objects.Shared
 		of := c.server.Origin(collection, options)
-		of.Transformed, of.Part = objects.Transformed, named
+		of.Transformed, of.Transform, of.Part = objects.Transformed, objects.Transform, named
 		return c.keep.Open(of)
 	}, c.keep.Strip)
 }

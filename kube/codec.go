@@ -19,8 +19,10 @@ import (
 // Typed objects and metadata have no apiVersion and kind, as with client-go's typed
 // clients: the type implies them. Unstructured objects always have both.
 type codec[T any] struct {
-	wire  *wire.Decoder
-	kinds kindFilter
+	wire *wire.Decoder
+	// encoding makes the objects instead, if it is set.
+	encoding *Encoding[T]
+	kinds    kindFilter
 	// stamp is set on typed objects and metadata; usually empty.
 	stamp metav1.TypeMeta
 }
@@ -42,6 +44,9 @@ func (c *codec[T]) object(m media, raw []byte, t runtime.TypeMeta, l stateInfo) 
 			err = fmt.Errorf("%w: the decoder panicked: %v\n%s", tarn.ErrUndecodable, v, stack[:min(len(stack), 2<<10)])
 		}
 	}()
+	if c.encoding != nil {
+		return c.encoding.object(m, raw, t, &c.kinds)
+	}
 	var decoded any
 	if m == mediaJSON {
 		decoded, err = c.wire.JSON(raw)

@@ -118,3 +118,34 @@ func ExampleNewSource() {
 	// shop db
 	// shop web
 }
+
+// Two relays and the server: when one goes away, the copy goes on at the next.
+func ExampleEndpoints() {
+	relay, server := newServer(), newServer()
+	defer server.Close()
+	relay.Close() // it is away
+
+	cfg, err := kube.Endpoints(&rest.Config{Host: relay.URL}, &rest.Config{Host: server.URL})
+	if err != nil {
+		log.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	pods, err := kube.Reflect[*corev1.Pod](ctx, cfg)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := pods.WaitSynced(ctx); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(pods.Len(), "pods")
+	for i, endpoint := range kube.HealthOfEndpoints(cfg) {
+		fmt.Printf("endpoint %d: works %t\n", i, endpoint.Failures == 0)
+	}
+
+	stop()
+	<-pods.Done()
+	// Output:
+	// 2 pods
+	// endpoint 0: works false
+	// endpoint 1: works true
+}

@@ -50,6 +50,9 @@ type Origin struct {
 	// changed before they are kept.
 	Drop        []string
 	Transformed bool
+	// Transform is what changes them, on an object that shares nothing with others; nil if
+	// it is not known. A history is rewritten with it.
+	Transform func(object any) (any, error)
 	// Part tells the copy from others of the same resource beside it, where there
 	// may be some: of other namespaces, or in another form. Empty if there are none.
 	Part string
@@ -138,6 +141,15 @@ func openStore[T any](s *settings, client *Client, collections []Collection, opt
 		of.Drop = append(of.Drop, annotationPath(name))
 	}
 	of.Transformed = options.Transform != nil
+	if transform := options.Transform; transform != nil {
+		of.Transform = func(object any) (any, error) {
+			typed, ok := object.(T)
+			if !ok {
+				return nil, fmt.Errorf("kube: a %T cannot be transformed: objects are %v", object, reflect.TypeFor[T]())
+			}
+			return transform(typed)
+		}
+	}
 	for _, untyped := range s.sinks {
 		open, ok := untyped.(func(Origin) (tarn.Sink[T], error))
 		if !ok {
@@ -181,6 +193,9 @@ func OriginOf(client *Client, collections ...Collection) Origin {
 
 // serverOf reads from a config what tells its server from another.
 func serverOf(cfg *rest.Config) string {
+	if group, ok := cfg.Transport.(*endpointGroup); ok {
+		return group.server
+	}
 	ca := cfg.CAData
 	if len(ca) == 0 && cfg.CAFile != "" {
 		ca, _ = os.ReadFile(cfg.CAFile) // without it no request will succeed either

@@ -96,6 +96,9 @@ func NewSource[T any](client *Client, c Collection, opts SourceOptions) (*Source
 // ShareParts sets, before the first request, whether objects may share parts,
 // unless the options forbid it. They must not if each is to be changed.
 func (s *Source[T]) ShareParts(on bool) {
+	if s.codec.encoding != nil {
+		return // the caller's objects
+	}
 	decoding := s.decoding
 	if !on {
 		decoding.Pool = nil
@@ -164,7 +167,7 @@ func (s *Source[T]) list(ctx context.Context, q tarn.ListQuery, take func(items 
 // Watch opens a stream.
 func (s *Source[T]) Watch(ctx context.Context, q tarn.WatchQuery) (tarn.Stream[T], error) {
 	s.begin(q.Afresh)
-	if q.Held != nil {
+	if q.Held != nil && s.codec.wire != nil {
 		s.codec.wire.ForgetAbove(2*q.Held.Len() + spareStates)
 	}
 	options := metav1.ListOptions{
@@ -215,12 +218,20 @@ func (s *Source[T]) request(of Collection, options metav1.ListOptions) request {
 
 // Maintain verifies the objects of a copy, which share memory: see [wire.Verifier].
 func (s *Source[T]) Maintain(ctx context.Context, held tarn.Copy[T]) {
+	if s.codec.wire == nil {
+		return
+	}
 	wire.Verifier[T]{Pool: s.client.pool, Decoder: func() *wire.Decoder { return s.codec.wire }}.Run(ctx, held)
 }
 
 // Describe reads an object's identity. It works on anything with metadata, since a
 // transform may return any type.
-func (s *Source[T]) Describe(object T) (tarn.Meta, error) { return describe(object) }
+func (s *Source[T]) Describe(object T) (tarn.Meta, error) {
+	if e := s.codec.encoding; e != nil {
+		return e.Describe(object)
+	}
+	return describe(object)
+}
 
 func describe(object any) (tarn.Meta, error) {
 	var m metav1.Object

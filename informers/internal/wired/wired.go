@@ -29,7 +29,7 @@ func Informer(client *kube.Client, c kube.Collection, example runtime.Object, op
 		_ = cache.Keep(informer, func(objects cache.ObjectTraits) (tarn.Sink[any], error) { // it is ours, and not started
 			decoding.Unshared = !objects.Shared
 			of := client.Origin(c, decoding)
-			of.Transformed = objects.Transformed
+			of.Transformed, of.Transform = objects.Transformed, objects.Transform
 			return keep.Open(of)
 		}, keep.Strip)
 	}

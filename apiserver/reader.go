@@ -1,0 +1,119 @@
+package apiserver
+
+import (
+	"net/http"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// A Reader answers gets, lists and watches of one resource out of a [State], in every
+// format that clients may ask for. It is the reading side of the embedded server, for
+// other programs that have objects to serve.
+//
+// It checks nobody's rights.
+type Reader struct {
+	of        *endpoint
+	state     State
+	options   ReaderOptions
+	encodings *encodings
+}
+
+// ReaderOptions shape a [Reader]. Zero values are those of [Options].
+type ReaderOptions struct {
+	// BookmarkInterval is how often a watch that allows bookmarks gets one; 1 min if 0.
+	// It also gets one before its timeout.
+	BookmarkInterval time.Duration
+	// WriteTimeout is how long a watcher may not read before it is closed; 30 s if 0.
+	WriteTimeout time.Duration
+	// CacheBytes bounds the encodings that are kept beside the objects; 256 MiB if 0.
+	CacheBytes int64
+}
+
+// NewReader returns a reader of a state, whose objects were made by the resource.
+func NewReader(of *Resource, state State, options ReaderOptions) *Reader {
+	all := Options{BookmarkInterval: options.BookmarkInterval, WriteTimeout: options.WriteTimeout, CacheBytes: options.CacheBytes}.withDefaults()
+	return &Reader{of: of.endpoint, state: state, options: all.reader(), encodings: &encodings{most: all.CacheBytes}}
+}
+
+func (o Options) reader() ReaderOptions {
+	return ReaderOptions{BookmarkInterval: o.BookmarkInterval, WriteTimeout: o.WriteTimeout, CacheBytes: o.CacheBytes}
+}
+
+// Serve answers a request whose path leads to the resource. An error means that nothing
+// was written: answer with [SendError], or in another way.
+func (s *Reader) Serve(w http.ResponseWriter, r *http.Request, to Target) error {
+	req := &request{Request: r, target: to.target(), endpoint: s.of, w: w}
+	if !req.fits() || to.Subresource != "" {
+		return generic(http.StatusNotFound)
+	}
+	handle := s.handler(req)
+	if handle == nil {
+		return generic(http.StatusMethodNotAllowed)
+	}
+	var err error
+	if req.answer, err = negotiate(r, req.suits); err != nil {
+		return err
+	}
+	return handle(req)
+}
+
+// handler finds out what to read; nil if the request wants something else.
+func (s *Reader) handler(r *request) func(*request) error {
+	switch {
+	case r.Method != http.MethodGet:
+		return nil
+	case r.name == "" && (r.target.watch || openWatch(r.Request)):
+		return s.watch
+	case r.name == "":
+		return s.list
+	case r.target.watch:
+		return s.watchOne
+	}
+	return s.get
+}
+
+// get reads one object.
+func (s *Reader) get(r *request) error {
+	text := r.URL.Query().Get("resourceVersion")
+	version, err := parseVersion(text)
+	if err != nil {
+		return apierrors.NewBadRequest("invalid resource version: " + err.Error())
+	}
+	at := At{Match: NotOlder, Version: version}
+	if text == "" {
+		at.Match = Latest
+	}
+	found, err := s.state.Get(r.Context(), r.key(), at)
+	if err != nil {
+		return err
+	}
+	if found == nil {
+		return apierrors.NewNotFound(r.groupResource(), r.name)
+	}
+	return s.sendObject(r, http.StatusOK, found)
+}
+
+// sendObject answers with one object.
+func (s *Reader) sendObject(r *request, code int, e *Object) error {
+	if r.answer.shape == table {
+		return s.sendTable(r, code, []*Object{e}, metav1.ListMeta{ResourceVersion: versionText(e.version)})
+	}
+	data, err := s.encodings.of(e, r.form())
+	if err != nil {
+		return err
+	}
+	r.send(code, r.form().kind(), data)
+	return nil
+}
+
+// SendError answers with an error as API servers do, in a format that the client accepts.
+func SendError(w http.ResponseWriter, r *http.Request, err error) { sendError(w, r, err) }
+
+// TooLarge is the status for a version that has not been reached.
+func TooLarge(version, current int64) error { return tooLarge(version, current) }
+
+// TooOld is the status that ends a watch from a version whose changes are no longer
+// known.
+func TooOld(version, floor int64) error { return tooOld(version, floor) }

@@ -1,0 +1,59 @@
+package apiserver
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// A Target is what the path of a request leads to: a collection, or an object in it.
+type Target struct {
+	Resource  schema.GroupVersionResource
+	Namespace string
+	// Name is empty for a collection.
+	Name        string
+	Subresource string
+	// Watch is for the old paths with "watch" in them.
+	Watch bool
+}
+
+// ParsePath takes a path apart; false if there can be neither an object nor a
+// collection.
+func ParsePath(path string) (Target, bool) {
+	t, ok := parsePath(strings.TrimSuffix(path, "/"))
+	return Target{Resource: t.gv.WithResource(t.plural), Namespace: t.namespace, Name: t.name, Subresource: t.sub, Watch: t.watch}, ok
+}
+
+func (t Target) target() target {
+	return target{gv: t.Resource.GroupVersion(), namespace: t.Namespace, plural: t.Resource.Resource, name: t.Name, sub: t.Subresource, watch: t.Watch}
+}
+
+// A Resource is a sort of object in one version whose Go type is known, with what is needed to read its
+// objects, to select among them and to show them.
+type Resource struct{ endpoint *endpoint }
+
+// BuiltinResource returns a resource whose Go type is known; false if it is not.
+func BuiltinResource(resource schema.GroupVersionResource) (*Resource, bool) {
+	for _, r := range builtins() {
+		for _, e := range r.versions {
+			if e.groupVersion().WithResource(r.plural) == resource {
+				r.stored = &storage{kind: e.gvk()}
+				return &Resource{e}, true
+			}
+		}
+	}
+	return nil, false
+}
+
+// Kind is that of the objects.
+func (r *Resource) Kind() schema.GroupVersionKind { return r.endpoint.gvk() }
+
+// Namespaced says whether objects are in namespaces.
+func (r *Resource) Namespaced() bool { return r.endpoint.namespaced }
+
+// HasColumns says whether the columns of tables are known; else tables show name and
+// age only.
+func (r *Resource) HasColumns() bool {
+	_, known := builtinColumns[r.endpoint.groupKind()]
+	return known
+}

@@ -1,0 +1,219 @@
+package relay
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/kube"
+)
+
+// Relay serves copies of resources of an origin. It is an [http.Handler].
+//
+//   - Versions are the origin's. A relay never makes one up: only deletes that are
+//     found after a gap carry the version before the gap.
+//   - A request that the copies cannot answer goes to the origin, with the credentials
+//     that it came with.
+//   - An answer from a copy is given to nobody whom the Gate does not let in.
+//   - Run returns when everything that the relay started has ended.
+type Relay struct {
+	options Options
+	// id tells relays apart, to find loops.
+	id     string
+	gate   Gate
+	origin *origin
+	copies map[schema.GroupVersionResource]*copied
+	limits limits
+
+	// draining ends when the relay is to stop, ctx when it has drained. running counts
+	// what has to end then; admission is held while it grows.
+	draining context.Context
+	drain    context.CancelFunc
+	ctx      context.Context
+	cancel   context.CancelFunc
+
+	admission sync.Mutex
+	running   sync.WaitGroup
+}
+
+var errClosed = errors.New("the relay has been stopped")
+
+// New makes a relay, which serves once it runs.
+func New(options Options) (*Relay, error) {
+	if options.Config == nil || len(options.Resources) == 0 {
+		return nil, errors.New("relay: a relay needs the config of its origin, and at least one resource")
+	}
+	r := &Relay{options: options.withDefaults(), gate: options.Gate, copies: map[schema.GroupVersionResource]*copied{}}
+	var id [8]byte
+	_, _ = rand.Read(id[:]) // never fails
+	r.id = hex.EncodeToString(id[:])
+	r.limits = limits{watches: r.options.CallerWatches, requests: r.options.CallerRequests}
+	r.draining, r.drain = context.WithCancel(context.Background())
+	r.ctx, r.cancel = context.WithCancel(context.Background())
+
+	config := rest.CopyConfig(options.Config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return hop{id: r.id, next: next} })
+	client, err := kube.NewClient(config)
+	if err != nil {
+		return nil, err
+	}
+	if r.origin, err = newOrigin(options.Config, r.id); err != nil {
+		return nil, err
+	}
+	if r.gate == nil {
+		if r.gate, err = NewReviews(config); err != nil {
+			return nil, err
+		}
+	}
+	for _, resource := range options.Resources {
+		if r.copies[resource], err = r.newCopied(client, resource); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+func (o Options) withDefaults() Options {
+	o.LogBytes = cmp.Or(o.LogBytes, 64<<20)
+	o.LogAge = cmp.Or(o.LogAge, time.Hour)
+	o.FreshWithin = cmp.Or(o.FreshWithin, 3*time.Minute)
+	o.CallerWatches = cmp.Or(o.CallerWatches, 10_000)
+	o.CallerRequests = cmp.Or(o.CallerRequests, 200)
+	o.DrainTime = cmp.Or(o.DrainTime, 5*time.Second)
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	return o
+}
+
+// Run keeps the copies up to date until ctx ends. Then the relay is not ready any more,
+// closes its watches one by one, and returns when all requests have ended. It may be
+// called once.
+func (r *Relay) Run(ctx context.Context) error {
+	copies, stop := context.WithCancel(context.Background())
+	defer stop()
+	var following sync.WaitGroup
+	for _, c := range r.copies {
+		following.Go(func() { c.run(copies) })
+	}
+	<-ctx.Done()
+	r.drain()
+	r.awaitWatches()
+	r.admission.Lock()
+	r.cancel()
+	r.admission.Unlock()
+	for _, c := range r.copies {
+		c.state.end()
+	}
+	r.running.Wait()
+	stop()
+	following.Wait()
+	r.origin.close()
+	return context.Cause(ctx)
+}
+
+// awaitWatches waits until the watches have been closed, for as long as that takes.
+func (r *Relay) awaitWatches() {
+	timer := time.NewTimer(r.options.DrainTime)
+	defer timer.Stop()
+	tick := time.NewTicker(r.options.DrainTime / 50)
+	defer tick.Stop()
+	for r.limits.open() > 0 {
+		select {
+		case <-timer.C:
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// enter counts something that the relay does; false if it does nothing more.
+func (r *Relay) enter() bool {
+	r.admission.Lock()
+	defer r.admission.Unlock()
+	if r.ctx.Err() != nil {
+		return false
+	}
+	r.running.Add(1)
+	return true
+}
+
+// start runs something that ends with the relay.
+func (r *Relay) start(run func(ctx context.Context)) bool {
+	if !r.enter() {
+		return false
+	}
+	go func() {
+		defer r.running.Done()
+		run(r.ctx)
+	}()
+	return true
+}
+
+// Ready says why clients should not be sent here; nil if they should.
+func (r *Relay) Ready() error {
+	if r.draining.Err() != nil {
+		return errors.New("the relay is being stopped")
+	}
+	var problems []error
+	for _, c := range r.copies {
+		problems = append(problems, c.fresh(r.options.FreshWithin))
+	}
+	return errors.Join(problems...)
+}
+
+// WaitSynced waits until all copies have been read.
+func (r *Relay) WaitSynced(ctx context.Context) error {
+	for _, c := range r.copies {
+		if err := c.replica.WaitSynced(ctx); err != nil {
+			return err
+		}
+		for !c.state.stats().synced {
+			if c.state.await(ctx, 1, time.Second); ctx.Err() != nil {
+				return fmt.Errorf("relay: %s: %w", c.state.name, context.Cause(ctx))
+			}
+		}
+	}
+	return nil
+}
+
+// Stats is what the relay does for one resource.
+type Stats struct {
+	Resource schema.GroupVersionResource
+	Health   tarn.Health
+	// Objects are in the copy, at Version; Events are in the log, of so many bytes.
+	Objects, Events int
+	LogBytes        int64
+	Version         int64
+	// Watches are open now.
+	Watches int
+	// Served counts the requests that were answered from the copy, Forwarded those that
+	// the copy could not answer, Probes and QuietWatches the questions to the origin.
+	Served, Forwarded, Probes, QuietWatches int64
+}
+
+// Stats returns a line for each resource, in the order of [Options.Resources].
+func (r *Relay) Stats() []Stats {
+	var all []Stats
+	for _, resource := range r.options.Resources {
+		c := r.copies[resource]
+		s := c.state.stats()
+		all = append(all, Stats{
+			Resource: resource, Health: c.replica.Health(),
+			Objects: s.objects, Events: s.events, LogBytes: s.logBytes, Version: s.version, Watches: s.watches,
+			Served: c.served.Load(), Forwarded: c.forwarded.Load(), Probes: c.probes.Load(), QuietWatches: c.quietWatches.Load(),
+		})
+	}
+	return all
+}

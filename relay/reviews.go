@@ -1,0 +1,211 @@
+package relay
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+// reviewAge is how long an answer of the origin is believed, and mostReviews how many are
+// remembered.
+const (
+	reviewAge   = 10 * time.Second
+	mostReviews = 100_000
+)
+
+// Reviews is the [Gate] that asks the origin: who a bearer token belongs to, by a
+// TokenReview, and what that user may read, by a SubjectAccessReview. Answers are believed
+// for ten seconds. A request without a token goes to the origin, which decides what
+// somebody without a name may do.
+type Reviews struct {
+	client  kubernetes.Interface
+	callers remembered[[sha256.Size]byte, Caller]
+	rights  remembered[[sha256.Size]byte, struct{}]
+}
+
+// NewReviews returns a gate that asks the API server of a config, with its credentials.
+func NewReviews(config *rest.Config) (*Reviews, error) {
+	config = rest.CopyConfig(config)
+	if config.QPS == 0 {
+		config.QPS = -1 // a thousand callers may come at once
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	return &Reviews{client: client}, nil
+}
+
+// Caller asks whose token a request has.
+func (g *Reviews) Caller(r *http.Request) (Caller, error) {
+	token, found := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if token = strings.TrimSpace(token); !found || token == "" {
+		return Caller{}, errUpstream
+	}
+	return g.callers.get(r.Context(), sha256.Sum256([]byte(token)), func(ctx context.Context) (Caller, error) {
+		review, err := g.client.AuthenticationV1().TokenReviews().Create(ctx, &authenticationv1.TokenReview{
+			Spec: authenticationv1.TokenReviewSpec{Token: token},
+		}, metav1.CreateOptions{})
+		if err != nil {
+			return Caller{}, notReviewed("tokenreviews", err)
+		}
+		if !review.Status.Authenticated {
+			return Caller{}, apierrors.NewUnauthorized("Unauthorized")
+		}
+		user := review.Status.User
+		caller := Caller{Name: user.Username, UID: user.UID, Groups: user.Groups}
+		for name, values := range user.Extra {
+			if caller.Extra == nil {
+				caller.Extra = map[string][]string{}
+			}
+			caller.Extra[name] = values
+		}
+		return caller, nil
+	})
+}
+
+// Allow asks whether a caller may read.
+func (g *Reviews) Allow(ctx context.Context, a Access) error {
+	a.From = ""
+	text, err := json.Marshal(a)
+	if err != nil {
+		return err
+	}
+	_, err = g.rights.get(ctx, sha256.Sum256(text), func(ctx context.Context) (struct{}, error) {
+		review, err := g.client.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{Spec: reviewOf(a)}, metav1.CreateOptions{})
+		if err != nil {
+			return struct{}{}, notReviewed("subjectaccessreviews", err)
+		}
+		if !review.Status.Allowed {
+			return struct{}{}, forbidden(a, review.Status.Reason)
+		}
+		return struct{}{}, nil
+	})
+	return err
+}
+
+func reviewOf(a Access) authorizationv1.SubjectAccessReviewSpec {
+	spec := authorizationv1.SubjectAccessReviewSpec{
+		User: a.Caller.Name, UID: a.Caller.UID, Groups: a.Caller.Groups,
+		ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Verb: a.Verb, Group: a.Resource.Group, Version: a.Resource.Version, Resource: a.Resource.Resource,
+			Namespace: a.Namespace, Name: a.Name,
+		},
+	}
+	for name, values := range a.Caller.Extra {
+		if spec.Extra == nil {
+			spec.Extra = map[string]authorizationv1.ExtraValue{}
+		}
+		spec.Extra[name] = values
+	}
+	if a.LabelSelector != "" {
+		spec.ResourceAttributes.LabelSelector = &authorizationv1.LabelSelectorAttributes{RawSelector: a.LabelSelector}
+	}
+	if a.FieldSelector != "" {
+		spec.ResourceAttributes.FieldSelector = &authorizationv1.FieldSelectorAttributes{RawSelector: a.FieldSelector}
+	}
+	return spec
+}
+
+func forbidden(a Access, reason string) error {
+	where := ` at the cluster scope`
+	if a.Namespace != "" {
+		where = ` in the namespace "` + a.Namespace + `"`
+	}
+	text := `User "` + a.Caller.Name + `" cannot ` + a.Verb + ` resource "` + a.Resource.Resource + `" in API group "` + a.Resource.Group + `"` + where
+	if reason != "" {
+		text += ": " + reason
+	}
+	return apierrors.NewForbidden(a.Resource.GroupResource(), a.Name, errors.New(text))
+}
+
+// notReviewed says that the relay could not find out. A refusal is about the relay, not
+// about the caller.
+func notReviewed(what string, err error) error {
+	text := "the relay cannot find out who you are and what you may do: " + err.Error()
+	if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
+		text += "; the relay's own account needs the right to create " + what
+	}
+	return apierrors.NewServiceUnavailable(text)
+}
+
+// remembered keeps answers for a while, refusals included. Requests that ask the same at
+// the same time share one question.
+type remembered[K comparable, V any] struct {
+	mu      sync.Mutex
+	answers map[K]*remembrance[V]
+}
+
+type remembrance[V any] struct {
+	done  chan struct{}
+	since time.Time
+	value V
+	err   error
+}
+
+func (m *remembered[K, V]) get(ctx context.Context, key K, ask func(context.Context) (V, error)) (V, error) {
+	for {
+		m.mu.Lock()
+		a, found := m.answers[key]
+		if !found || !a.since.IsZero() && time.Since(a.since) >= reviewAge {
+			a = &remembrance[V]{done: make(chan struct{})}
+			if m.answers == nil || len(m.answers) >= mostReviews {
+				m.answers = map[K]*remembrance[V]{}
+			}
+			m.answers[key] = a
+			m.mu.Unlock()
+			return m.ask(ctx, key, a, ask)
+		}
+		m.mu.Unlock()
+		select {
+		case <-a.done:
+		case <-ctx.Done():
+			var none V
+			return none, context.Cause(ctx)
+		}
+		// Whoever asked may have gone before there was an answer.
+		if a.err == nil || !transient(a.err) || ctx.Err() != nil {
+			return a.value, a.err
+		}
+	}
+}
+
+// ask asks the question. An answer that says nothing about the caller is not remembered.
+func (m *remembered[K, V]) ask(ctx context.Context, key K, a *remembrance[V], ask func(context.Context) (V, error)) (V, error) {
+	a.value, a.err = ask(ctx)
+	m.mu.Lock()
+	a.since = time.Now()
+	if transient(a.err) && m.answers[key] == a {
+		delete(m.answers, key)
+	}
+	m.mu.Unlock()
+	close(a.done)
+	return a.value, a.err
+}
+
+func transient(err error) bool {
+	return err != nil && !apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(err)
+}
+
+// Everybody is the [Gate] that lets everybody read everything that the relay has a copy
+// of, with the rights of the relay. It is for tests and demonstrations, and for a socket
+// that only the right people can open.
+type Everybody struct{}
+
+// Caller is the same for all.
+func (Everybody) Caller(*http.Request) (Caller, error) { return Caller{Name: "everybody"}, nil }
+
+// Allow allows everything.
+func (Everybody) Allow(context.Context, Access) error { return nil }

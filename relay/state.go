@@ -1,0 +1,200 @@
+package relay
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/apiserver"
+)
+
+// Object is what a relay holds of an object: the bytes that the origin sent, and what
+// selectors and lists need of it.
+type Object = *apiserver.Object
+
+// state is one relayed resource: the objects at the version that the copy has reached,
+// and the log of how they came there. Versions are the origin's.
+//
+// It is a [tarn.Sink] of the copy, which says in which ranges of versions states were
+// missed, and an [apiserver.State]. Why not the store of the copy: a store is not told of
+// gaps.
+//
+// Everything is guarded by mu. The version and the content move together, so that a
+// listing and the place in the log after it fit.
+type state struct {
+	name     string
+	bytes    int64
+	age      time.Duration
+	latest   func(ctx context.Context, s *state, watch bool) error
+	patience time.Duration
+
+	mu      sync.RWMutex
+	content content
+	version int64
+	epoch   string
+	log     eventLog
+	// synced says that the content is one of the origin.
+	synced bool
+	// rewinds counts how often the log was dropped; watches of before end.
+	rewinds  int
+	watchers watchers
+	// moved is closed when the version changes; nil while nobody waits.
+	moved chan struct{}
+	// ended says that watches are to end.
+	ended bool
+}
+
+var (
+	_ tarn.Sink[Object] = (*state)(nil)
+	_ apiserver.State   = (*state)(nil)
+)
+
+// Policy asks for every state, at once.
+func (s *state) Policy() tarn.SinkPolicy[Object] {
+	return tarn.SinkPolicy[Object]{
+		Name: "relay", EveryState: true,
+		SizeOf: func(c tarn.Change[Object]) int {
+			if c.Object == nil {
+				return eventOverhead
+			}
+			return eventOverhead + len(c.Object.Bytes())
+		},
+	}
+}
+
+// Open says that nothing is held: the first commit brings the whole content.
+func (s *state) Open(context.Context, func() error) (tarn.Kept, error) { return tarn.Kept{}, nil }
+
+// Close leaves the content as it is.
+func (s *state) Close() {}
+
+// Commit takes what the copy has taken.
+func (s *state) Commit(_ context.Context, b tarn.Batch[Object]) error {
+	at, err := positionOf(b)
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.name, err)
+	}
+	if at.version == 0 {
+		return nil // nothing has been read yet
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case !s.synced:
+		s.take(b)
+		s.log.reset(at.version)
+		s.synced, s.version = true, at.version
+	case s.rewound(b, at):
+		s.take(b)
+		s.log.reset(at.version)
+		s.version = at.version
+		s.rewinds++
+		s.watchers.wakeAll(s.log.end())
+	default:
+		for _, part := range divide(b, max(s.version, at.version)) {
+			s.apply(part, b.LastContact)
+		}
+		s.version = max(s.version, at.version)
+	}
+	s.epoch = at.epoch
+	s.log.trim(s.bytes, b.LastContact.Add(-s.age))
+	if s.moved != nil {
+		close(s.moved)
+		s.moved = nil
+	}
+	return nil
+}
+
+// position is where the copy is.
+type position struct {
+	version int64
+	epoch   string
+}
+
+func positionOf(b tarn.Batch[Object]) (position, error) {
+	if len(b.Positions) != 1 || b.Positions[0].Version == "" {
+		return position{}, nil
+	}
+	p := b.Positions[0]
+	version, err := strconv.ParseInt(string(p.Version), 10, 64)
+	if err != nil {
+		return position{}, fmt.Errorf("the version %q of the origin is not a number, so clients could not be served by it", p.Version)
+	}
+	return position{version, p.Epoch}, nil
+}
+
+// rewound says that versions of before cannot be compared with those of now. A repair,
+// which brings other content under the same version, counts as one: a client that has
+// the version would never be told.
+func (s *state) rewound(b tarn.Batch[Object], at position) bool {
+	if at.epoch != s.epoch {
+		return true
+	}
+	for _, g := range b.Gaps {
+		if g.Cause == tarn.GapRewound {
+			return true
+		}
+	}
+	for _, c := range b.Changes {
+		if c.Rewound {
+			return true
+		}
+	}
+	return false
+}
+
+// take changes the content, and not the log.
+func (s *state) take(b tarn.Batch[Object]) {
+	if b.Whole {
+		s.content = content{}
+	}
+	for _, c := range b.Changes {
+		if c.Type == tarn.Delete {
+			s.content.set(string(c.Key), nil)
+		} else {
+			s.content.set(string(c.Key), c.Object)
+		}
+	}
+}
+
+// confirm notes that nothing happened between two versions, which another watch has
+// proved. It does nothing if the copy has moved meanwhile.
+func (s *state) confirm(from, to int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.version != from || to <= from || !s.synced {
+		return
+	}
+	s.version = to
+	if s.moved != nil {
+		close(s.moved)
+		s.moved = nil
+	}
+}
+
+// end ends all watches.
+func (s *state) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = true
+	s.watchers.wakeAll(s.log.end())
+}
+
+// stats is what the state holds.
+type stats struct {
+	objects, events, watches int
+	logBytes, version        int64
+	synced                   bool
+}
+
+func (s *state) stats() stats {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return stats{
+		objects: len(s.content.objects), events: len(s.log.events), watches: s.watchers.count,
+		logBytes: s.log.bytes, version: s.version, synced: s.synced,
+	}
+}

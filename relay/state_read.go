@@ -1,0 +1,153 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/tarnproject/tarn/apiserver"
+)
+
+// errUpstream says that a request is for the origin to answer.
+var errUpstream = errors.New("the copy cannot prove that it is as new as the request wants it")
+
+// versionPatience is how long a request waits for a version that the copy has not reached,
+// as with the real server.
+const versionPatience = 3 * time.Second
+
+// Get reads one object. Without a version the origin is to be asked: a client that reads
+// back what it has just written does so.
+func (s *state) Get(ctx context.Context, key string, at apiserver.At) (*apiserver.Object, error) {
+	if at.Match == apiserver.Latest {
+		return nil, errUpstream
+	}
+	if err := s.reach(ctx, at.Version); err != nil {
+		return nil, err
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.content.get(key), nil
+}
+
+// List reads a state of the copy.
+func (s *state) List(ctx context.Context, namespace string, at apiserver.At) (apiserver.Listing, error) {
+	if err := s.ready(ctx, at, false); err != nil {
+		return apiserver.Listing{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if at.Match == apiserver.Exact && at.Version != s.version {
+		return s.past(namespace, at.Version)
+	}
+	return s.now(namespace), nil
+}
+
+// now is the content. It is shared with the reader, until the next write.
+func (s *state) now(namespace string) apiserver.Listing {
+	s.content.shared = true
+	return apiserver.Listing{Objects: s.content.span(namespace), Version: s.version}
+}
+
+// past is the content at an older version.
+func (s *state) past(namespace string, version int64) (apiserver.Listing, error) {
+	place, ok := s.log.since(version)
+	if !ok {
+		return apiserver.Listing{}, apiserver.ErrExpired
+	}
+	objects := with(s.content.objects, s.log.undo(place))
+	return apiserver.Listing{Objects: within(objects, namespace), Version: version}, nil
+}
+
+// noGaps marks the context of a watch that a gap ends with 410, as the origin would. It is
+// for other relays: what they are sent across a gap would be in their logs as if nothing
+// was missing, and a client that begins inside of the gap would keep objects for ever
+// which neither relay has seen.
+type noGaps struct{}
+
+// Watch opens a watch, which is a place in the log.
+func (s *state) Watch(ctx context.Context, q apiserver.WatchQuery) (apiserver.Watch, error) {
+	at := q.At
+	if !q.Objects {
+		at.Version = 0 // a version that was not reached is waited for while the watch is open
+	}
+	if err := s.ready(ctx, at, true); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := &place{
+		state: s, topic: topicOf(q.Selection), rewinds: s.rewinds, after: q.At.Version,
+		exact: ctx.Value(noGaps{}) != nil, ready: make(chan struct{}, 1),
+	}
+	p.pending.Store(none)
+	p.from.Version = s.version
+	switch {
+	case q.Objects:
+		p.from = s.now(q.Namespace)
+	case q.At.Version > 0 && q.At.Version < s.version:
+		from, ok := s.log.since(q.At.Version)
+		if !ok {
+			return nil, apiserver.TooOld(q.At.Version, s.log.floor)
+		}
+		if from < s.log.end() {
+			p.notify(from)
+		}
+	}
+	s.watchers.add(p)
+	return p, nil
+}
+
+// ready waits until the copy can answer.
+func (s *state) ready(ctx context.Context, at apiserver.At, watch bool) error {
+	if err := s.reach(ctx, at.Version); err != nil || at.Match != apiserver.Latest {
+		return err
+	}
+	return s.latest(ctx, s, watch)
+}
+
+// reach waits until the copy is synced and has a version.
+func (s *state) reach(ctx context.Context, version int64) error {
+	synced, current := s.await(ctx, version, s.patience)
+	switch {
+	case synced && current >= version:
+		return nil
+	case ctx.Err() != nil:
+		return apierrors.NewTimeoutError("the request ended before the copy reached its version", 1)
+	case !synced:
+		return apierrors.NewTooManyRequests(fmt.Sprintf("the relay is still reading %s from the origin", s.name), 1)
+	}
+	return apiserver.TooLarge(version, current)
+}
+
+// await waits for a version for some time, and returns the one that was reached.
+func (s *state) await(ctx context.Context, version int64, patience time.Duration) (synced bool, current int64) {
+	var deadline <-chan time.Time
+	for {
+		s.mu.Lock()
+		synced, current = s.synced, s.version
+		if synced && current >= version {
+			s.mu.Unlock()
+			return synced, current
+		}
+		if s.moved == nil {
+			s.moved = make(chan struct{})
+		}
+		moved := s.moved
+		s.mu.Unlock()
+		if deadline == nil {
+			timer := time.NewTimer(patience)
+			defer timer.Stop()
+			deadline = timer.C
+		}
+		select {
+		case <-moved:
+		case <-deadline:
+			return synced, current
+		case <-ctx.Done():
+			return synced, current
+		}
+	}
+}

@@ -1,0 +1,81 @@
+package relay
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+)
+
+// Options say what a [Relay] serves, from where, and to whom.
+type Options struct {
+	// Config leads to the origin: an API server, or another relay. Its credentials are
+	// the relay's own. They must be allowed to list and watch the resources, and, unless
+	// Gate is set, to create tokenreviews and subjectaccessreviews. A Transport in it is
+	// not used for requests that are passed on: it might add credentials.
+	Config *rest.Config
+	// Resources are those that are served from copies, in the version in which clients
+	// ask for them. They must be built-in ones.
+	Resources []schema.GroupVersionResource
+	// Gate decides who may read; by the origin's reviews if nil.
+	Gate Gate
+
+	// LogBytes bounds the memory of the past of each resource, 64 MiB if 0, and LogAge
+	// its age, one hour if 0. A client that was away for longer has to list.
+	LogBytes int64
+	LogAge   time.Duration
+	// FreshWithin is how old a copy may be before the relay is not ready; 3 min if 0.
+	FreshWithin time.Duration
+	// CallerWatches is how many watches one caller may have open, 10,000 if 0, and
+	// CallerRequests how many other requests in flight, 200 if 0.
+	CallerWatches, CallerRequests int
+	// WriteTimeout is how long a client may not read before its watch is closed; 30 s
+	// if 0.
+	WriteTimeout time.Duration
+	// DrainTime is the time over which watches are closed when the relay stops, so that
+	// their clients do not all come to the next one at once; 5 s if 0.
+	DrainTime time.Duration
+
+	// Audit is called once for each request that was answered from a copy, before the
+	// answer. It must return soon.
+	Audit func(Access)
+	// Logger gets what has no other place; slog.Default if nil.
+	Logger *slog.Logger
+}
+
+// A Gate decides who may read from the copies. Requests that go to the origin do not pass
+// it: the origin decides about them.
+//
+//   - Both methods are called by many goroutines, for every request, and again for
+//     watches that are open; they should remember answers for some seconds.
+//   - An error that is an API status is sent to the client.
+type Gate interface {
+	// Caller says who makes a request.
+	Caller(r *http.Request) (Caller, error)
+	// Allow returns nil if the access is allowed.
+	Allow(ctx context.Context, a Access) error
+}
+
+// A Caller is who the origin says that somebody is.
+type Caller struct {
+	Name   string
+	UID    string
+	Groups []string
+	Extra  map[string][]string
+}
+
+// An Access is a read of a resource by a caller.
+type Access struct {
+	Caller    Caller
+	Verb      string // get, list or watch
+	Resource  schema.GroupVersionResource
+	Namespace string
+	Name      string
+	// LabelSelector and FieldSelector are as the request has them.
+	LabelSelector, FieldSelector string
+	// From is the address that the request came from.
+	From string
+}

@@ -1,0 +1,212 @@
+package relay
+
+import (
+	"io"
+	"sync/atomic"
+
+	"k8s.io/apimachinery/pkg/selection"
+
+	"github.com/tarnproject/tarn/apiserver"
+)
+
+// watchers are the open watches of a resource, by topic: an event wakes those whose topic
+// it has, and not everybody. A kubelet watches the pods of its node; without topics, each
+// of 5,000 would be woken for every pod of the others.
+type watchers struct {
+	by    map[topic]map[*place]struct{}
+	count int
+	// nodes and labels count the topics of these sorts: nothing is read of an object for
+	// a sort that nobody has.
+	nodes, labels int
+}
+
+// topic is what all events that a watch can see have in common. It is the one of a
+// selection that fewest events have: a name, a node, a label, a namespace, or nothing.
+type topic struct {
+	sort topicSort
+	// text is the key of an object, a node's name, "name=value", or a namespace.
+	text string
+}
+
+type topicSort uint8
+
+const (
+	everything topicSort = iota
+	ofNamespace
+	ofLabel
+	ofNode
+	ofObject
+)
+
+const (
+	nameField = "metadata.name"
+	nodeField = "spec.nodeName"
+)
+
+func topicOf(q apiserver.Selection) topic {
+	if q.Fields != nil {
+		if name, ok := q.Fields.RequiresExactMatch(nameField); ok && q.Namespace != "" {
+			return topic{ofObject, q.Namespace + "/" + name}
+		}
+		if node, ok := q.Fields.RequiresExactMatch(nodeField); ok {
+			return topic{ofNode, node}
+		}
+	}
+	if q.Labels != nil {
+		requirements, _ := q.Labels.Requirements()
+		for _, r := range requirements {
+			values := r.ValuesUnsorted()
+			if (r.Operator() == selection.Equals || r.Operator() == selection.DoubleEquals || r.Operator() == selection.In) && len(values) == 1 {
+				return topic{ofLabel, r.Key() + "=" + values[0]}
+			}
+		}
+	}
+	if q.Namespace != "" {
+		return topic{ofNamespace, q.Namespace}
+	}
+	return topic{}
+}
+
+// place is one watch: where in the log it has to read on, and nothing else. It has no
+// buffer.
+type place struct {
+	state   *state
+	topic   topic
+	from    apiserver.Listing
+	rewinds int
+	after   int64
+	// exact says that the watcher is to be told of gaps, see [noGaps].
+	exact bool
+	// pending is the place of the first event that it has not read, none if there is
+	// no event for it. Places before are no concern of the watch, so it may be quiet for
+	// longer than the log reaches back.
+	pending atomic.Int64
+	ready   chan struct{}
+}
+
+const none = -1
+
+func (w *watchers) add(p *place) {
+	if w.by == nil {
+		w.by = map[topic]map[*place]struct{}{}
+	}
+	if w.by[p.topic] == nil {
+		w.by[p.topic] = map[*place]struct{}{}
+		w.kinds(p.topic, 1)
+	}
+	w.by[p.topic][p] = struct{}{}
+	w.count++
+}
+
+func (w *watchers) remove(p *place) {
+	if _, ok := w.by[p.topic][p]; !ok {
+		return
+	}
+	delete(w.by[p.topic], p)
+	w.count--
+	if len(w.by[p.topic]) == 0 {
+		delete(w.by, p.topic)
+		w.kinds(p.topic, -1)
+	}
+}
+
+func (w *watchers) kinds(t topic, n int) {
+	switch t.sort {
+	case ofNode:
+		w.nodes += n
+	case ofLabel:
+		w.labels += n
+	}
+}
+
+// notify wakes the watches that an event may concern.
+func (w *watchers) notify(e *apiserver.Event, place int) {
+	w.wake(topic{}, place)
+	w.wake(topic{ofObject, e.Object.Key()}, place)
+	w.wake(topic{ofNamespace, e.Object.Namespace()}, place)
+	for _, o := range []*apiserver.Object{e.Old, e.Object} {
+		if o == nil {
+			continue
+		}
+		if w.nodes > 0 {
+			w.wake(topic{ofNode, o.Get(nodeField)}, place)
+		}
+		if w.labels > 0 {
+			for name, value := range o.Labels() {
+				w.wake(topic{ofLabel, name + "=" + value}, place)
+			}
+		}
+	}
+}
+
+func (w *watchers) wake(t topic, place int) {
+	for p := range w.by[t] {
+		p.notify(place)
+	}
+}
+
+func (w *watchers) wakeAll(place int) {
+	for t := range w.by {
+		w.wake(t, place)
+	}
+}
+
+func (p *place) notify(place int) {
+	p.pending.CompareAndSwap(none, int64(place))
+	select {
+	case p.ready <- struct{}{}:
+	default:
+	}
+}
+
+// Objects are those that the watch begins with.
+func (p *place) Objects() apiserver.Listing { return p.from }
+
+// Ready receives when there is something to read.
+func (p *place) Ready() <-chan struct{} { return p.ready }
+
+// Next reads on. A watch that is too far behind ends, and its client comes again; a
+// watch of before a rewind is told that its version is too old.
+func (p *place) Next() ([]*apiserver.Event, int64, error) {
+	s := p.state
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	switch {
+	case p.rewinds != s.rewinds:
+		return nil, 0, apiserver.TooOld(p.after, s.log.floor)
+	case s.ended:
+		return nil, 0, io.EOF
+	}
+	from := p.pending.Swap(none)
+	if from == none {
+		return nil, s.version, nil
+	}
+	events, ok := s.log.after(int(from))
+	if !ok {
+		return nil, 0, io.EOF
+	}
+	if p.exact {
+		for i, e := range events {
+			if e.Gap != nil {
+				return p.untilGap(events[:i], from, e)
+			}
+		}
+	}
+	return events, s.version, nil
+}
+
+// untilGap returns the events before a gap, and then that the version is too old.
+func (p *place) untilGap(events []*apiserver.Event, from int64, gap *apiserver.Event) ([]*apiserver.Event, int64, error) {
+	if len(events) == 0 {
+		return nil, 0, apiserver.TooOld(gap.Gap.From, gap.Version)
+	}
+	p.pending.Store(from + int64(len(events)))
+	return events, events[len(events)-1].Version, nil
+}
+
+// Close forgets the watch.
+func (p *place) Close() {
+	p.state.mu.Lock()
+	defer p.state.mu.Unlock()
+	p.state.watchers.remove(p)
+}

@@ -1,0 +1,68 @@
+package relay
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+
+	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/apiserver"
+)
+
+// BenchmarkNodeWatchers is what a write costs with watches of the pods of one node each. An
+// operation is an update of a pod, until the one watch that it concerns has read it.
+//
+//	go test -run - -bench NodeWatchers ./relay
+func BenchmarkNodeWatchers(b *testing.B) {
+	for _, nodes := range []int{10, 5000} {
+		b.Run(fmt.Sprint("nodes=", nodes), func(b *testing.B) {
+			resource, _ := apiserver.BuiltinResource(pods)
+			s := &state{name: "pods", bytes: 64 << 20, age: time.Hour}
+			commit := func(version int64, changes ...tarn.Change[Object]) {
+				batch := tarn.Batch[Object]{Whole: version == 1, Changes: changes, LastContact: time.Now(), Positions: []tarn.Position{tarn.At(tarn.Version(fmt.Sprint(version)))}}
+				if err := s.Commit(b.Context(), batch); err != nil {
+					b.Fatal(err)
+				}
+			}
+			commit(1)
+			var watches []apiserver.Watch
+			for i := range nodes {
+				w, err := s.Watch(b.Context(), apiserver.WatchQuery{
+					Selection: apiserver.Selection{Fields: fields.OneTermEqualSelector(nodeField, fmt.Sprint("node-", i))},
+					At:        apiserver.At{Match: apiserver.NotOlder, Version: 1},
+				})
+				if err != nil {
+					b.Fatal(err)
+				}
+				defer w.Close()
+				watches = append(watches, w)
+			}
+			version := int64(1)
+			for b.Loop() {
+				version++
+				node := int(version) % nodes
+				p := corev1.Pod{
+					ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: fmt.Sprint("p", node), ResourceVersion: fmt.Sprint(version)},
+					Spec:       corev1.PodSpec{NodeName: fmt.Sprint("node-", node), Containers: []corev1.Container{{Name: "c", Image: "i"}}},
+				}
+				raw, err := p.Marshal()
+				if err != nil {
+					b.Fatal(err)
+				}
+				o, err := resource.NewObject(raw)
+				if err != nil {
+					b.Fatal(err)
+				}
+				commit(version, tarn.Change[Object]{Type: tarn.Update, Key: tarn.Key(o.Key()), Object: o, Version: text(o)})
+				<-watches[node].Ready()
+				if events, _, err := watches[node].Next(); err != nil || len(events) == 0 {
+					b.Fatalf("%d events, %v", len(events), err)
+				}
+			}
+		})
+	}
+}

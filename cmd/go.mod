@@ -12,6 +12,7 @@ require (
 	github.com/spf13/pflag v1.0.10
 	github.com/tarnproject/tarn v0.0.0
 	github.com/tarnproject/tarn/metrics v0.0.0
+	github.com/tarnproject/tarn/relay v0.0.0
 	github.com/tarnproject/tarn/sqlite v0.0.0
 	go.uber.org/goleak v1.3.0
 	golang.org/x/term v0.45.0
@@ -88,5 +89,6 @@ replace (
 	github.com/tarnproject/tarn => ../
 	github.com/tarnproject/tarn/ctrlcache => ../ctrlcache
 	github.com/tarnproject/tarn/metrics => ../metrics
+	github.com/tarnproject/tarn/relay => ../relay
 	github.com/tarnproject/tarn/sqlite => ../sqlite
 )

@@ -172,7 +172,11 @@ func (a *app) repair(ctx context.Context, dir, keyFile string) error {
 		fmt.Fprintf(a.out, "and %d more\n", done.Found.More)
 	}
 	for _, name := range slices.Sorted(maps.Keys(done.Saved)) {
-		fmt.Fprintf(a.out, "saved: %s of %s\n", plural(done.Saved[name], "object"), term.Clean(name))
+		history := ""
+		if n := done.States[name]; n > 0 {
+			history = ", and " + plural(n, "state") + " of its history"
+		}
+		fmt.Fprintf(a.out, "saved: %s of %s%s\n", plural(done.Saved[name], "object"), term.Clean(name), history)
 	}
 	if len(done.Saved) == 0 {
 		fmt.Fprintln(a.out, "nothing could be saved: the directory is empty now")

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/tarnproject/tarn/apiserver"
 	"github.com/tarnproject/tarn/cmd/internal/demo"
 	"github.com/tarnproject/tarn/cmd/internal/web"
 )
@@ -139,7 +140,7 @@ func (a *app) demo(parent context.Context, opts *demoOptions) (failed error) {
 		return explainListen("--api-listen", err)
 	}
 	defer session.Close()
-	kubeconfig, err := writeKubeconfig(session, opts.kubeconfig)
+	kubeconfig, err := writeKubeconfig(session.Server, opts.kubeconfig)
 	if err != nil {
 		return err
 	}
@@ -216,14 +217,14 @@ func (a *app) conclude(session *demo.Session) error {
 
 // writeKubeconfig writes the way to the server to a file: to the one named, which
 // must not be there yet, for it might be somebody's; or to a temporary one.
-func writeKubeconfig(session *demo.Session, name string) (string, error) {
-	content, err := session.Server.Kubeconfig()
+func writeKubeconfig(server *apiserver.Server, name string) (string, error) {
+	content, err := server.Kubeconfig()
 	if err != nil {
 		return "", err
 	}
 	var file *os.File
 	if name == "" {
-		file, err = os.CreateTemp("", "tarn-demo-*.kubeconfig")
+		file, err = os.CreateTemp("", "tarn-*.kubeconfig")
 	} else {
 		file, err = os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	}

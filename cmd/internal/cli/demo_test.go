@@ -99,7 +99,8 @@ func TestDemo(t *testing.T) {
 	}
 }
 
-// The demonstration keeps its copy on disk, where SQL is asked while it runs.
+// The demonstration keeps its copy on disk, where SQL is asked while it runs, and other
+// clients find its server by the kubeconfig.
 func TestDemoAnswersSQL(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	ctx, cancel := context.WithCancel(t.Context())
@@ -121,6 +122,10 @@ func TestDemoAnswersSQL(t *testing.T) {
 	directory := regexp.MustCompile(`sql --from (\S+)`).FindStringSubmatch(shown.String())
 	if directory == nil {
 		t.Fatalf("no directory is named:\n%s", shown)
+	}
+	nodes := new(alarm)
+	if code := program(nodes).main(ctx, []string{"get", "nodes", "--kubeconfig", kubeconfigLine.FindStringSubmatch(shown.String())[1]}); code != exitOK {
+		t.Errorf("its kubeconfig leads to %s", nodes)
 	}
 	// What is synced is on disk a moment later.
 	var answer string

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/cmd/internal/mirror"
+	"github.com/tarnproject/tarn/sqlite"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -20,12 +21,15 @@ type objectReader interface {
 }
 
 // directoryReader reads them from a replica directory.
-type directoryReader struct{ directory *mirror.Directory }
+type directoryReader struct {
+	directory *mirror.Directory
+	moment    sqlite.Moment
+}
 
 // list reads what is at a location, sorted as a server sorts it.
 func (r *directoryReader) list(ctx context.Context, l location, opts metav1.ListOptions) ([]mirror.Object, error) {
 	// The printer hides the values of Secrets.
-	options := mirror.Options{LabelSelector: opts.LabelSelector, FieldSelector: opts.FieldSelector, ShowSecrets: true}
+	options := mirror.Options{LabelSelector: opts.LabelSelector, FieldSelector: opts.FieldSelector, ShowSecrets: true, AsOf: r.moment}
 	if l.namespace != "" {
 		options.Namespaces = []string{l.namespace}
 	}
@@ -64,7 +68,7 @@ func (r *directoryReader) table(ctx context.Context, l location, opts metav1.Lis
 	if err != nil {
 		return nil, err
 	}
-	columns, err := shownColumns(r.directory, l.resource)
+	columns, err := shownColumns(r.directory, l.resource, r.moment)
 	if err != nil {
 		return nil, err
 	}

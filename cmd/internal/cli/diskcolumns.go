@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tarnproject/tarn/cmd/internal/mirror"
 	"github.com/tarnproject/tarn/sqlite"
@@ -19,6 +20,8 @@ type diskColumns struct {
 	// places are those of the columns among what read gives.
 	places []int
 	read   func(mirror.Object) []any
+	// at is when ages are of, zero for now.
+	at time.Time
 }
 
 // usual are the columns that are shown without -o wide, where a resource has more
@@ -64,7 +67,7 @@ func (c *diskColumns) cells(object mirror.Object) []any {
 	for _, i := range c.places {
 		cells = append(cells, cellText(values[i]))
 	}
-	return append(cells, age(object.GetCreationTimestamp().Time))
+	return append(cells, ageAt(object.GetCreationTimestamp().Time, c.at))
 }
 
 func cellText(v any) string {

@@ -282,12 +282,20 @@ func (s *docStage) tarn(program string, args []string, environment map[string]st
 	switch args[0] {
 	case "watch", "mirror":
 		live = true
-	case "serve":
+	case "replay":
+		full, live = append(full, "--since", "1ms"), true // the history is as old as this test
+		if i := slices.Index(full, "--until"); i >= 0 {
+			full = slices.Delete(full, i, i+2)
+		}
+	case "serve", "relay":
 		full, live = append(full, "--listen", "127.0.0.1:0"), true
 	case "demo":
 		full, live = append(full, "--listen", "127.0.0.1:0", "--api-listen", "127.0.0.1:0", "--pods", "10", "--crs", "1"), true
 	case "bench":
 		full = append(full, "--rounds", "1")
+	}
+	if slices.Contains(args, "--as-of") {
+		full = append(full, "--as-of", "1ms") // the history is as old as this test
 	}
 	ctx, interrupt := context.WithTimeout(s.t.Context(), 20*time.Second)
 	defer interrupt()

@@ -16,7 +16,11 @@ import (
 
 // from is the flags by which a command reads a replica directory in the place of
 // a cluster.
-type from struct{ dir, keyFile string }
+type from struct {
+	dir, keyFile string
+	// moment is that of the past which the command shows; see [asOf].
+	moment sqlite.Moment
+}
 
 func (f *from) bind(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.dir, "from", "", "read this replica directory, which mirror --to keeps or kept, and not the cluster")
@@ -50,6 +54,8 @@ type cluster struct {
 	catalog   *mirror.Catalog
 	// directory, if set, is what is read in the place of the server.
 	directory *mirror.Directory
+	// moment is that of the directory's history which is shown.
+	moment sqlite.Moment
 }
 
 func (a *app) cluster(ctx context.Context) (cluster, error) {
@@ -80,7 +86,7 @@ func (a *app) place(ctx context.Context, f *from) (cluster, error) {
 	if err != nil {
 		return cluster{}, explainDirectory("--from", err)
 	}
-	at := cluster{directory: directory, catalog: directory.Catalog(), namespace: a.connection.overrides.Context.Namespace}
+	at := cluster{directory: directory, moment: f.moment, catalog: directory.Catalog(), namespace: a.connection.overrides.Context.Namespace}
 	switch held := directory.Namespaces(); {
 	case at.namespace != "":
 	case len(held) == 1:
@@ -106,6 +112,7 @@ func (at cluster) close() {
 // compared with the server if the config is set too.
 func (at cluster) start(ctx context.Context, resources []mirror.Resource, options mirror.Options) (*mirror.Mirror, error) {
 	if at.directory != nil {
+		options.AsOf = at.moment
 		return at.directory.Start(ctx, at.cfg, resources, options)
 	}
 	return mirror.Start(ctx, at.cfg, resources, options)
@@ -114,7 +121,7 @@ func (at cluster) start(ctx context.Context, resources []mirror.Resource, option
 // reader reads objects and tables of them.
 func (at cluster) reader() (objectReader, error) {
 	if at.directory != nil {
-		return &directoryReader{at.directory}, nil
+		return &directoryReader{at.directory, at.moment}, nil
 	}
 	return newReader(at.cfg)
 }
@@ -123,9 +130,13 @@ func (at cluster) reader() (objectReader, error) {
 const printAgeFrom = 15 * time.Second
 
 // printAge prints the age of a directory's content, unless a mirror seems to keep
-// it up to date.
+// it up to date; or what there is to say about the moment of the past that is shown.
 func (a *app) printAge(ctx context.Context, at cluster, resources []mirror.Resource) {
 	if at.directory == nil {
+		return
+	}
+	if !at.moment.Present() {
+		a.printMoment(ctx, at, resources)
 		return
 	}
 	oldest := time.Time{}
@@ -160,10 +171,12 @@ func (e rewordedError) Unwrap() error { return e.err }
 
 // shownColumns are the columns of a resource that get and watch show from a
 // directory: those of its table in SQL.
-func shownColumns(d *mirror.Directory, r mirror.Resource) (*diskColumns, error) {
+func shownColumns(d *mirror.Directory, r mirror.Resource, at sqlite.Moment) (*diskColumns, error) {
 	columns, read, err := ondisk.Show(r.GVR, d.Columns(r)...)
 	if err != nil {
 		return nil, err
 	}
-	return newDiskColumns(r, columns, read), nil
+	shown := newDiskColumns(r, columns, read)
+	shown.at = at.Time
+	return shown, nil
 }

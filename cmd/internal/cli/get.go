@@ -19,6 +19,7 @@ type getOptions struct {
 	scope
 	output
 	from
+	asOf
 	watch bool
 }
 
@@ -48,9 +49,19 @@ such as "all". Values of Secrets are hidden unless --show-secrets is given.`,
   tarn get pods -o custom-columns=NAME:.metadata.name,NODE:.spec.nodeName
 
   # From a replica directory, whether its mirror runs or not
-  tarn get pods -A --from replica`,
+  tarn get pods -A --from replica
+
+  # As it was, if the directory keeps a history
+  tarn get pods -A --from replica --as-of 10m`,
 		Args: a.someResources,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := opts.asOf.check(opts.dir); err != nil {
+				return err
+			}
+			opts.from.moment = opts.asOf.moment
+			if opts.watch && opts.past() {
+				return usagef("-w and --as-of do not go together: nothing happens in the past; %q shows what did", a.program+" history")
+			}
 			if opts.watch {
 				if flag := opts.output.unsupported(cmd); flag != "" {
 					return usagef("--%s and -w do not go together: what is watched is shown as %q shows it", flag, a.program+" watch")
@@ -65,6 +76,7 @@ such as "all". Values of Secrets are hidden unless --show-secrets is given.`,
 	opts.output.bind(cmd)
 	opts.output.bindSort(cmd)
 	opts.from.bind(cmd)
+	opts.asOf.bind(cmd)
 	cmd.Flags().BoolVarP(&opts.watch, "watch", "w", false, "go on as the command watch does")
 	return cmd
 }
@@ -78,6 +90,9 @@ func (a *app) get(ctx context.Context, args []string, opts *getOptions) error {
 		return err
 	}
 	defer at.close()
+	if err := at.checkPast(ctx, resourcesOf(wanted)); err != nil {
+		return err
+	}
 	reader, err := at.reader()
 	if err != nil {
 		return err

@@ -17,6 +17,9 @@ type keeping struct {
 	dir, keyFile         string
 	secrets, lastApplied bool
 	without              []string
+	// history is as given, past what it means.
+	history string
+	past    sqlite.History
 }
 
 func (k *keeping) bind(cmd *cobra.Command) {
@@ -26,10 +29,18 @@ func (k *keeping) bind(cmd *cobra.Command) {
 	flags.BoolVar(&k.secrets, "with-secrets", false, "with --to, write Secrets too")
 	flags.BoolVar(&k.lastApplied, "with-last-applied", false, "with --to, keep the annotations in which kubectl apply and others repeat whole objects")
 	flags.StringSliceVar(&k.without, "without", nil, "with --to, leave out these fields: spec.template")
+	flags.StringVar(&k.history, "history", "", "with --to, keep past states too, for this long or up to this size of the file: 24h,20GB; thin=24h/1m keeps one state a minute after a day")
 	_ = cmd.MarkFlagDirname("to")
+	_ = cmd.RegisterFlagCompletionFunc("history", choices("24h,20GB", "7d,20GB,thin=24h/1m"))
 }
 
-func (k *keeping) check() error {
+func (k *keeping) check() (err error) {
+	if k.dir == "" && k.history != "" {
+		return usagef("--history is kept in a directory: name it with --to")
+	}
+	if k.past, err = parseHistory(k.history); err != nil {
+		return err
+	}
 	if k.dir == "" && (k.keyFile != "" || k.secrets || k.lastApplied || len(k.without) > 0) {
 		return usagef("--key-file, --with-secrets, --with-last-applied and --without are about a directory: name it with --to")
 	}
@@ -46,7 +57,7 @@ func (a *app) open(k *keeping) (*mirror.Disk, func() error, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	db, err := sqlite.Open(k.dir, sqlite.Options{Key: key, Logger: a.logger})
+	db, err := sqlite.Open(k.dir, sqlite.Options{Key: key, History: k.past, Logger: a.logger})
 	if err != nil {
 		return nil, nil, explainDirectory("--to", err)
 	}

@@ -32,6 +32,11 @@ query, sql and verify read the directory with --from. Secrets are not written
 without --with-secrets, and with it they are written with their values;
 --key-file encrypts everything, and then there are no tables for SQL.
 
+With --history the directory keeps past states too: for a time, up to a size of
+the file, or both, whichever comes first. Then get, query and sql answer --as-of
+a moment, "tarn history" shows what happened to an object, and "tarn replay"
+serves a past hour. Without --history what was kept before is removed.
+
 Resources are named as for "tarn get", any number of them; "all" is kubectl's
 category of that name, and '*' is everything that the server has.`,
 		Example: `  tarn mirror pods
@@ -45,7 +50,11 @@ category of that name, and '*' is everything that the server has.`,
   tarn mirror all -A --verify=10m
 
   # On disk too, for SQL and to be there at once the next time
-  tarn mirror all nodes -A --to replica`,
+  tarn mirror all nodes -A --to replica
+
+  # With the past day, in 20 GB at most; with a week, thinned out after a day
+  tarn mirror all nodes -A --to replica --history 24h,20GB
+  tarn mirror all nodes -A --to replica --history 7d,20GB,thin=24h/1m`,
 		Args: a.someResources,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.mirror(cmd.Context(), args, &opts)
@@ -108,6 +117,9 @@ func (a *app) startMirror(ctx context.Context, giveUp context.CancelCauseFunc, a
 	wanted, err := resources(at.catalog, args)
 	if err != nil {
 		return nil, at.notInDirectory(err)
+	}
+	if err := at.checkPast(ctx, wanted); err != nil {
+		return nil, err
 	}
 	if at.cfg != nil {
 		at.cfg.Timeout = 0 // that is for requests that come to an end

@@ -21,6 +21,7 @@ type mirrorLines struct {
 	begun    time.Time
 	interval time.Duration
 
+	past        pastText
 	printed     map[string]*printedState
 	lastPrinted time.Time
 	all         bool
@@ -70,6 +71,9 @@ func (p *mirrorLines) step(now time.Time) {
 	for _, t := range p.mirror.Tables() {
 		s := t.Status()
 		p.printLine(now, "%s: %s, %s, %s, %s old", t.Resource().Name(), plural(s.Objects, "object"), rate(s.EventsPerSecond), s.Health.State, seconds(s.Health.Age))
+	}
+	if text := p.past.of(p.mirror, now); text != "" {
+		p.printLine(now, "%s", text)
 	}
 }
 

@@ -22,6 +22,7 @@ type mirrorView struct {
 	// above is how many lines another view draws between the summary and the
 	// tables.
 	above int
+	past  pastText
 	// took is how long the first state took; 0 while it is not there.
 	took time.Duration
 }
@@ -49,15 +50,19 @@ func (v *mirrorView) lines(now time.Time) []term.Line {
 	if v.took == 0 && p.done() {
 		v.took = now.Sub(v.begun)
 	}
-	return append([]term.Line{v.heading(p, width)}, v.tables(now, height-3-v.above)...)
+	return append([]term.Line{v.heading(now, p, width)}, v.tables(now, height-3-v.above)...)
 }
 
-func (v *mirrorView) heading(p progress, width int) term.Line {
+func (v *mirrorView) heading(now time.Time, p progress, width int) term.Line {
 	if v.took == 0 {
 		bar := min(30, width/3)
 		return term.Line{{Text: term.Bar(bar, p.part()), Style: term.Green}, {Text: " " + p.String(), Style: term.Bold}}
 	}
-	return term.Line{{Text: fmt.Sprintf("%s of %s, synced in %s", plural(p.received, "object"), plural(p.tables, "resource"), seconds(v.took)), Style: term.Bold}}
+	text := fmt.Sprintf("%s of %s, synced in %s", plural(p.received, "object"), plural(p.tables, "resource"), seconds(v.took))
+	if past := v.past.of(v.mirror, now); past != "" {
+		text += "; " + past
+	}
+	return term.Line{{Text: text, Style: term.Bold}}
 }
 
 // tables draws the tables in columns. If they do not all fit, those in trouble

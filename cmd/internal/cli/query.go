@@ -17,6 +17,7 @@ type queryOptions struct {
 	scope
 	output
 	from
+	asOf
 	where, sort, indexes []string
 	limit                int
 	after                string
@@ -62,6 +63,9 @@ of several fields with commas between them.`,
   tarn query pods -A --limit 100
   tarn query pods -A --limit 100 --continue "$TOKEN"
 
+  # What was not running ten minutes ago
+  tarn query pods -A --from replica --as-of 10m --where status.phase!=Running
+
   # What an index would do for it
   tarn query pods -A --where spec.nodeName=node-1 --index spec.nodeName --explain`,
 		Args: a.someResources,
@@ -73,6 +77,7 @@ of several fields with commas between them.`,
 	opts.scope.bind(cmd)
 	opts.output.bind(cmd)
 	opts.from.bind(cmd)
+	opts.asOf.bind(cmd)
 	flags := cmd.Flags()
 	flags.Lookup("field-selector").Usage = "the same as --where"
 	flags.StringArrayVar(&opts.where, "where", nil, "only objects with these fields: spec.nodeName=node-1,status.phase!=Running; may be repeated")
@@ -92,6 +97,10 @@ func (a *app) query(parent context.Context, args []string, opts *queryOptions) e
 	if err != nil {
 		return err
 	}
+	if err := opts.asOf.check(opts.dir); err != nil {
+		return err
+	}
+	opts.from.moment = opts.asOf.moment
 	late := fmt.Errorf("not done within %s; --timeout allows more", opts.timeout)
 	timed, stop := context.WithTimeoutCause(parent, opts.timeout, late)
 	defer stop()
@@ -176,12 +185,14 @@ type answer struct {
 	namespace string
 	count     int
 	plan      query.Plan
+	// at is the moment of the past that it is of, zero for now.
+	at time.Time
 }
 
 // ask puts the question to a table when it is complete. What can be found wrong
 // with it before, is.
 func (a *app) ask(ctx context.Context, table *mirror.Table, asked question, opts *queryOptions) (*answer, error) {
-	found := &answer{resource: table.Resource(), question: asked}
+	found := &answer{resource: table.Resource(), question: asked, at: opts.asOf.moment.Time}
 	for _, namespace := range table.Namespaces() {
 		found.namespace = namespace // there is one at most
 	}

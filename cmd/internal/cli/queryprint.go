@@ -137,7 +137,7 @@ func (f *answer) table() *metav1.Table {
 		for _, field := range fields {
 			cells = append(cells, cell(field, object))
 		}
-		cells = append(cells, age(object.GetCreationTimestamp().Time), ownerOf(object), object.GetResourceVersion())
+		cells = append(cells, ageAt(object.GetCreationTimestamp().Time, f.at), ownerOf(object), object.GetResourceVersion())
 		table.Rows = append(table.Rows, metav1.TableRow{Cells: cells, Object: runtime.RawExtension{Object: object}})
 	}
 	return table

@@ -201,9 +201,15 @@ func plainTable(raw []byte) (*metav1.Table, error) {
 }
 
 // age is how kubectl writes the time since a moment.
-func age(since time.Time) string {
+func age(since time.Time) string { return ageAt(since, time.Time{}) }
+
+// ageAt is the age at a time, zero for now.
+func ageAt(since, at time.Time) string {
 	if since.IsZero() {
 		return "<unknown>"
 	}
-	return duration.HumanDuration(time.Since(since))
+	if at.IsZero() {
+		at = time.Now()
+	}
+	return duration.HumanDuration(at.Sub(since))
 }

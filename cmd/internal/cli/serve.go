@@ -38,7 +38,7 @@ names in the certificate, and by those given with --page-host. Certificate and
 token are read again when their files change; another token ends all sessions.
 
 With --to the copy is kept in a directory too, as by "tarn mirror --to", and the
-page and the API answer SQL.
+page and the API answer SQL. With --history it keeps past states as well.
 
 Everything is read-only. Values of Secrets are neither kept nor shown unless
 --show-secrets is given; Secrets are on disk, as they are kept, only with
@@ -159,4 +159,5 @@ func (a *app) printSynced(ctx context.Context, m *mirror.Mirror) {
 		objects += table.Store().Len()
 	}
 	fmt.Fprintf(a.out, "Synced %s in %s.\n", plural(objects, "object"), time.Since(begun).Round(time.Millisecond))
+	a.printHistory(ctx, m)
 }

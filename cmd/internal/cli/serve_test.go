@@ -31,13 +31,17 @@ func serving(ctx context.Context, a *app, do func(address string), args ...strin
 
 // servingUntil looks for the address in what is printed.
 func servingUntil(ctx context.Context, a *app, address *regexp.Regexp, do func(address string), args ...string) result {
+	return commandUntil(ctx, a, address, do, append([]string{"serve", "--listen=127.0.0.1:0"}, args...)...)
+}
+
+func commandUntil(ctx context.Context, a *app, address *regexp.Regexp, do func(address string), args ...string) result {
 	ctx, interrupt := context.WithCancel(ctx)
 	defer interrupt()
 	lines, out := io.Pipe()
 	a.out = out
 	ended := make(chan int, 1)
 	go func() {
-		ended <- a.main(ctx, append([]string{"serve", "--listen=127.0.0.1:0"}, args...))
+		ended <- a.main(ctx, args)
 		out.Close()
 	}()
 	var said strings.Builder

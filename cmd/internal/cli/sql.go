@@ -19,6 +19,7 @@ import (
 // sqlOptions are the flags of sql.
 type sqlOptions struct {
 	scope
+	asOf
 	dir, format, file string
 	timeout           time.Duration
 	rows              int
@@ -46,6 +47,12 @@ api_resources lists what a directory has; labels are in tables with _labels
 behind the name. docs/sql.md has all columns, and ten questions with their
 answers.
 
+With --as-of or --as-of-version the tables of a directory that keeps a history
+are shown as they were, all of them at one moment; beside them each has one with
+_history behind the name, with a row for every state. What may be missing in an
+answer about the past is said on standard error, and with -o json, which is then
+an object, in its "gaps"; the rows are in "rows".
+
 The statement is the argument, or it is read from a file with -f, or from
 standard input.`,
 		Example: `  # What does not run, and why
@@ -53,6 +60,11 @@ standard input.`,
 
   # Of a directory, as CSV
   tarn sql --from replica -o csv "SELECT node, count(*) AS pods FROM pods GROUP BY node"
+
+  # Ten minutes ago; and what happened since
+  tarn sql --from replica --as-of 10m "SELECT name, node FROM pods WHERE ready = 0"
+  tarn sql --from replica "SELECT key, operation, status FROM pods_history
+    WHERE valid_from > unixepoch() - 600 ORDER BY valid_from"
 
   # From a file
   tarn sql --from replica -f question.sql -o json --timeout 1m --max-rows 100000`,
@@ -70,6 +82,7 @@ standard input.`,
 	flags := cmd.Flags()
 	flags.StringVar(&opts.dir, "from", "", "ask this replica directory, or the page at this address, and not the cluster")
 	_ = cmd.MarkFlagDirname("from")
+	opts.asOf.bind(cmd)
 	flags.BoolVarP(&opts.allNamespaces, "all-namespaces", "A", false, "copy all namespaces, without --from")
 	flags.StringVarP(&opts.format, "output", "o", "table", "how to print: table, json, csv")
 	flags.StringVarP(&opts.file, "filename", "f", "", "read the statement from this file; - is standard input")
@@ -90,6 +103,9 @@ func (a *app) sql(ctx context.Context, args []string, opts *sqlOptions) error {
 		return usagef("--timeout and --max-rows must be more than 0, such as 10s and 1000")
 	case len(args) == 1 && opts.file != "":
 		return usagef("there is a statement, and -f names another: leave one out")
+	}
+	if err := opts.asOf.check(opts.dir); err != nil {
+		return err
 	}
 	statement, err := a.statement(args, opts.file)
 	if err != nil {
@@ -150,7 +166,7 @@ func (a *app) sqlOfDirectory(ctx context.Context, statement string, opts *sqlOpt
 		tables[i] = h.Name
 	}
 	read, err := a.answer(ctx, opts.dir, statement, tables, opts)
-	if err != nil {
+	if err != nil || opts.past() {
 		return err
 	}
 	oldest := time.Time{}
@@ -225,16 +241,19 @@ func (a *app) copyInto(parent context.Context, at cluster, wanted []mirror.Resou
 // It returns the tables that they were read from.
 func (a *app) answer(ctx context.Context, dir, statement string, tables []string, opts *sqlOptions) ([]sqlite.TableState, error) {
 	encoder, err := sqlout.NewEncoder(a.out, opts.format)
+	if opts.past() || asksPast(statement, tables) {
+		encoder, err = sqlout.NewPastEncoder(a.out, opts.format, opts.moment)
+	}
 	if err != nil {
 		return nil, err
 	}
 	to := &tableNoter{Encoder: encoder}
-	summary, err := sqlite.Stream(ctx, dir, statement, opts.limits(), to)
+	summary, err := opts.moment.Stream(ctx, dir, statement, opts.limits(), to)
 	if err != nil && summary.Rows > 0 {
 		_ = encoder.End(summary) // the error below is the one to report
 	}
 	if err != nil {
-		return nil, mirror.ExplainSQL(err, tables)
+		return nil, explainPast(mirror.ExplainSQL(err, tables))
 	}
 	if err := encoder.End(summary); err != nil {
 		return nil, err
@@ -243,16 +262,18 @@ func (a *app) answer(ctx context.Context, dir, statement string, tables []string
 		fmt.Fprintf(a.errOut, "There is more than these %d rows; --max-rows allows more.\n", summary.Rows)
 	}
 	a.printGaps(sqlout.GapsOf(to.read))
-	return to.read, nil
+	a.printPast(opts.moment, to.read, to.gaps)
+	return to.read, a.printRewinds(ctx, dir, opts.moment, to.read)
 }
 
 // tableNoter is an encoder that notes which tables are read.
 type tableNoter struct {
 	sqlout.Encoder
 	read []sqlite.TableState
+	gaps []sqlite.TableGap
 }
 
 func (n *tableNoter) Begin(head sqlite.Head) error {
-	n.read = head.Read
+	n.read, n.gaps = head.Read, head.Gaps
 	return n.Encoder.Begin(head)
 }

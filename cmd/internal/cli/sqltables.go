@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/tarnproject/tarn/cmd/internal/mirror"
@@ -21,10 +22,7 @@ var sqlWord = regexp.MustCompile(`[A-Za-z_][A-Za-z0-9_]*`)
 // tables before. So it goes by the words of the statement: a word that is a table's
 // name without meaning the table costs a copy that nobody needed, and nothing else.
 func tablesIn(catalog *mirror.Catalog, statement string) (wanted []mirror.Resource, tables []string) {
-	words := map[string]bool{}
-	for _, word := range sqlWord.FindAllString(notWords.ReplaceAllString(statement, " "), -1) {
-		words[strings.ToLower(word)] = true
-	}
+	words := wordsIn(statement)
 	for _, r := range catalog.All() {
 		table := mirror.SQLName(r)
 		tables = append(tables, table)
@@ -33,6 +31,21 @@ func tablesIn(catalog *mirror.Catalog, statement string) (wanted []mirror.Resour
 		}
 	}
 	return wanted, tables
+}
+
+// wordsIn are the words of a statement that may be names of tables, in lower case.
+func wordsIn(statement string) map[string]bool {
+	words := map[string]bool{}
+	for _, word := range sqlWord.FindAllString(notWords.ReplaceAllString(statement, " "), -1) {
+		words[strings.ToLower(word)] = true
+	}
+	return words
+}
+
+// asksPast says that a statement names the history of a table.
+func asksPast(statement string, tables []string) bool {
+	words := wordsIn(statement)
+	return slices.ContainsFunc(tables, func(table string) bool { return words[strings.ToLower(table)+mirror.HistorySuffix] })
 }
 
 // printGaps says of tables what an answer from them lacks.

@@ -9,6 +9,7 @@ import (
 	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/cmd/internal/mirror"
 	"github.com/tarnproject/tarn/memory"
+	"github.com/tarnproject/tarn/sqlite"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -192,7 +193,7 @@ func (at cluster) rows(place location, list metav1.ListOptions) (rowTable, error
 	if err != nil {
 		return nil, err
 	}
-	columns, err := shownColumns(at.directory, place.resource)
+	columns, err := shownColumns(at.directory, place.resource, sqlite.Moment{})
 	return &diskRows{Source: source, columns: columns}, err
 }
 

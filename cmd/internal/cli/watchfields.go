@@ -40,10 +40,7 @@ func (a *app) watchFields(parent context.Context, at cluster, wanted []target, o
 	if err != nil {
 		return err
 	}
-	printer := &fieldPrinter{out: a.out}
-	if terminal, ok := a.terminal(); ok {
-		printer.colour = terminal.Colour()
-	}
+	printer := a.fieldPrinter()
 	var running sync.WaitGroup
 	for i, table := range m.Tables() {
 		running.Go(func() { printer.follow(ctx, wanted[i], table) })
@@ -72,6 +69,14 @@ type fieldPrinter struct {
 	colour bool
 }
 
+func (a *app) fieldPrinter() *fieldPrinter {
+	printer := &fieldPrinter{out: a.out}
+	if terminal, ok := a.terminal(); ok {
+		printer.colour = terminal.Colour()
+	}
+	return printer
+}
+
 func (p *fieldPrinter) follow(ctx context.Context, of target, table *mirror.Table) {
 	for c := range table.Replica().Changes(ctx) {
 		if c.Initial || len(of.names) > 0 && !slices.Contains(of.names, c.Object.GetName()) {
@@ -91,18 +96,27 @@ func (p *fieldPrinter) print(lines ...term.Line) {
 
 // describeChange is a heading, and a line for each field that differs.
 func describeChange(of target, c tarn.Change[mirror.Object], now time.Time) []term.Line {
+	lines := []term.Line{changeHeading(of, c, stamp(now))}
+	if c.Type == tarn.Update {
+		lines = append(lines, changedFields(of, c)...)
+	}
+	return lines
+}
+
+// changeHeading says when what happened to which object.
+func changeHeading(of target, c tarn.Change[mirror.Object], when string) term.Line {
 	style := map[tarn.ChangeType]term.Style{tarn.Add: term.Green, tarn.Update: term.Yellow, tarn.Delete: term.Red}[c.Type]
-	lines := []term.Line{{
-		{Text: stamp(now) + " "},
+	return term.Line{
+		{Text: when + " "},
 		{Text: fmt.Sprintf("%-8s", eventName(c.Type)), Style: style},
 		{Text: " " + of.key(c.Key), Style: term.Bold},
-	}}
-	if c.Type != tarn.Update {
-		return lines
 	}
-	found := differences(c.Old.Object, c.Object.Object)
-	lines = append(lines, found...)
-	if len(found) == 0 {
+}
+
+// changedFields is a line for each field that an update changed.
+func changedFields(of target, c tarn.Change[mirror.Object]) []term.Line {
+	lines := differences(c.Old.Object, c.Object.Object)
+	if len(lines) == 0 {
 		why := "no field that is kept differs"
 		if of.resource.Secret() {
 			why = "values that are hidden may differ; --show-secrets shows them"

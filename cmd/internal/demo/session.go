@@ -61,8 +61,9 @@ func Open(ctx context.Context, options SessionOptions) (_ *Session, err error) {
 			s.Close()
 		}
 	}()
-	// The token keeps out other users of this machine.
-	serving := apiserver.Options{Address: options.Address, TLS: options.Faults, Tokens: []string{rand.Text()}, BookmarkInterval: bookmarks}
+	// The token keeps out other users of this machine. client-go sends the one of a
+	// kubeconfig over TLS only.
+	serving := apiserver.Options{Address: options.Address, TLS: true, Tokens: []string{rand.Text()}, BookmarkInterval: bookmarks}
 	if s.Server, err = apiserver.Start(serving); err != nil {
 		return nil, err
 	}

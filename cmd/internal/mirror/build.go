@@ -70,7 +70,9 @@ func (m *Mirror) newTable(r Resource, columns []ondisk.Column, opts Options) (*T
 	options := m.replicaOptions(t, opts)
 	if opts.Disk != nil {
 		of := kube.OriginOf(m.client, collections...)
-		of.Drop, of.Transformed = t.leftOut(decoding, opts), t.hides
+		if of.Drop = t.leftOut(decoding, opts); t.hides {
+			of.Transformed, of.Transform = true, anyTransform(t.transform)
+		}
 		sink, err := opts.Disk.sink(m, t, of)
 		if err != nil {
 			return nil, err
@@ -83,6 +85,17 @@ func (m *Mirror) newTable(r Resource, columns []ondisk.Column, opts Options) (*T
 		t.replica, err = tarn.NewReplicaOf(sections, t.store, options)
 	}
 	return t, err
+}
+
+// anyTransform is a transform of objects of any type.
+func anyTransform(transform func(Object) (Object, error)) func(any) (any, error) {
+	return func(object any) (any, error) {
+		o, ok := object.(Object)
+		if !ok {
+			return nil, fmt.Errorf("mirror: a %T cannot be transformed", object)
+		}
+		return transform(o)
+	}
 }
 
 // decoding says what is left out of objects and how, and sets the table's

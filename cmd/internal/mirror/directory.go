@@ -124,6 +124,17 @@ func (d *Directory) LastContact(ctx context.Context, r Resource) (time.Time, err
 // Source is what the directory has of a resource, narrowed as the options say. It
 // never sees more than the mirror that writes it.
 func (d *Directory) Source(r Resource, opts Options) (tarn.Source[Object], error) {
+	s, err := d.newSource(r, opts)
+	if err != nil {
+		return nil, err
+	}
+	if !opts.AsOf.Present() {
+		return &pastSource{diskSource: s, log: d.view.Log(s.table), at: opts.AsOf}, nil
+	}
+	return s, nil
+}
+
+func (d *Directory) newSource(r Resource, opts Options) (*diskSource, error) {
 	known, ok := d.record(r)
 	if !ok {
 		return nil, fmt.Errorf("mirror: %s has no %s", d.dir, r.Name())

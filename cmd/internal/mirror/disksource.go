@@ -113,6 +113,11 @@ func (s *diskSource) decode(e sqlite.Entry) (Object, error) {
 	if err != nil {
 		return nil, err
 	}
+	return s.decodeBytes(raw)
+}
+
+// decodeBytes decodes what the codec wrote.
+func (s *diskSource) decodeBytes(raw []byte) (Object, error) {
 	decoded, err := s.decoder.JSON(raw)
 	if err != nil {
 		return nil, err

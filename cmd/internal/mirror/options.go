@@ -6,6 +6,7 @@ import (
 
 	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/kube"
+	"github.com/tarnproject/tarn/sqlite"
 )
 
 // Options shape a [Mirror]. The zero value is a good choice.
@@ -24,6 +25,9 @@ type Options struct {
 	// hidden in Secrets, and are not written to disk unless Disk.LastApplied says so.
 	// A * at the beginning or at the end of a name stands for any text.
 	AppliedCopies []string
+	// AsOf has a mirror of a [Directory] show a moment of its history; the zero value is
+	// the present.
+	AsOf sqlite.Moment
 	// Disk, if set, keeps the tables on disk too.
 	Disk *Disk
 	// Verify compares each table with the server once in this time, slowly, and

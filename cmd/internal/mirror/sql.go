@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tarnproject/tarn/changelog"
 	"github.com/tarnproject/tarn/sqlite"
 	"github.com/tarnproject/tarn/sqlite/ondisk"
 )
@@ -64,6 +65,9 @@ func (m *Mirror) SecretsInSQL() bool {
 	return m.disk != nil && m.disk.Secrets && slices.ContainsFunc(m.tables, func(t *Table) bool { return t.resource.Secret() && !t.hides })
 }
 
+// HistorySuffix is behind the name of a table in that of its history.
+const HistorySuffix = "_history"
+
 var noSuchTable = regexp.MustCompile(`no such table: (\S+)`)
 
 // ExplainSQL explains an error of SQLite, and lists the existing tables if the
@@ -79,6 +83,9 @@ func ExplainSQL(err error, tables []string) error {
 	}
 	tables = slices.Sorted(slices.Values(tables))
 	name := strings.TrimPrefix(missing[1], "main.")
+	if base, ok := strings.CutSuffix(strings.ToLower(name), HistorySuffix); ok && slices.Contains(tables, base) {
+		return explained{fmt.Sprintf("%s: %v", base, changelog.ErrNoLog), fmt.Errorf("%w: %w", changelog.ErrNoLog, err)}
+	}
 	text = "there is no table " + name
 	if near := nearestTable(strings.ToLower(name), tables); near != "" {
 		text += " (did you mean " + near + "?)"

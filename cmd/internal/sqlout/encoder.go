@@ -153,7 +153,7 @@ func text(v any) string {
 	case int64:
 		return strconv.FormatInt(v, 10)
 	case float64:
-		return strconv.FormatFloat(v, 'g', -1, 64)
+		return strconv.FormatFloat(v, floatFormat(v), -1, 64)
 	case sqlite.Text:
 		return string(v)
 	case []byte:

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/changelog"
 	"github.com/tarnproject/tarn/sqlite"
 )
 
@@ -84,6 +86,32 @@ func TestAnswersAreNotHeld(t *testing.T) {
 		// csv copies each value once, and replace each twice.
 		if n, most := after.TotalAlloc-before.TotalAlloc, uint64(8<<20); n > most {
 			t.Errorf("%s: 2.4 MB of control characters took %d KiB, want less than %d", format, n>>10, most>>10)
+		}
+	}
+}
+
+// An answer about the past says first of which moment it is, and what may be missing.
+func TestPastEncoder(t *testing.T) {
+	began := time.UnixMilli(946684800250)
+	gap := sqlite.TableGap{Table: "pods", Gap: changelog.Gap{Gap: tarn.Gap{From: "3", To: "9", Cause: tarn.GapRead}, Since: began, Until: began.Add(time.Second)}}
+	for _, test := range []struct {
+		format string
+		at     sqlite.Moment
+		gaps   []sqlite.TableGap
+		want   string
+	}{
+		{"json", sqlite.Moment{Time: began}, nil, "{\"asHeardAt\":\"2000-01-01T00:00:00.250Z\",\"gaps\":[],\"rows\":[\n{\"valid_from\": 946684800.25}\n]}\n"},
+		{"json", sqlite.Moment{Version: "7"}, []sqlite.TableGap{gap}, "{\"asOfVersion\":\"7\",\"gaps\":[{\"table\":\"pods\",\"since\":\"2000-01-01T00:00:00.250Z\",\"until\":\"2000-01-01T00:00:01.250Z\",\"fromVersion\":\"3\",\"toVersion\":\"9\",\"cause\":\"read anew\"}],\"rows\":[\n{\"valid_from\": 946684800.25}\n]}\n"},
+		{"csv", sqlite.Moment{Time: began}, []sqlite.TableGap{gap}, "valid_from\n946684800.25\n"},
+		{"table", sqlite.Moment{Time: began}, nil, "VALID_FROM\n946684800.25\n"},
+	} {
+		var b bytes.Buffer
+		e, err := NewPastEncoder(&b, test.format, test.at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(e.Begin(sqlite.Head{Columns: []string{"valid_from"}, Gaps: test.gaps}), e.Row([]any{946684800.25}), e.End(sqlite.Summary{Rows: 1})); err != nil || b.String() != test.want {
+			t.Errorf("%s as of %s is %q, %v; want %q", test.format, test.at, b.String(), err, test.want)
 		}
 	}
 }

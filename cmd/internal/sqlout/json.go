@@ -27,11 +27,7 @@ func WriteJSON(w *bufio.Writer, v any) error {
 			_, err = w.WriteString("null")
 			break
 		}
-		format := byte('f')
-		if size := math.Abs(v); size != 0 && (size < 1e-6 || size >= 1e21) {
-			format = 'e'
-		}
-		_, err = w.Write(strconv.AppendFloat(w.AvailableBuffer(), v, format, -1, 64))
+		_, err = w.Write(strconv.AppendFloat(w.AvailableBuffer(), v, floatFormat(v), -1, 64))
 	case sqlite.Text:
 		err = writeJSONText(w, v)
 	case string:
@@ -44,6 +40,15 @@ func WriteJSON(w *bufio.Writer, v any) error {
 		err = w.WriteByte('"') // also returns earlier errors
 	}
 	return err
+}
+
+// floatFormat is that of strconv: without an exponent where that can be read, such as in
+// times in Unix seconds.
+func floatFormat(v float64) byte {
+	if size := math.Abs(v); size != 0 && (size < 1e-6 || size >= 1e21) {
+		return 'e'
+	}
+	return 'f'
 }
 
 // jsonEscapes are the escapes of characters that JSON does not allow in texts.

@@ -28,7 +28,13 @@
 //	  limit=100                      at most so many, up to 1,000
 //	  continue=…                     from where the page before ended, by its token
 //	  offset=…                       from a place on, with the total; instead of continue
+//	  at=2026-11-16T02:13:05Z, at=10m   as of a moment, or so long ago; see below
 //	/api/objects/{table}/{key}       an object with its owners and dependents; as=yaml for YAML
+//	/api/history/{table}             what is kept of the past of a table: since when, and its gaps
+//	/api/history/{table}/{key}       the states of an object, newest first, with what changed, and gaps in their places
+//	  limit=100                      at most so many, up to 1,000
+//	  continue=…                     from where the page before ended, by its token
+//	  state=…                        one state by its number, with its object; as=yaml for YAML
 //	/api/problems                    what is and was wrong, and the objects that could not be taken
 //	/api/events                      a stream of server-sent events: overview, once a second
 //	  table={table}                  also table, when rows of it have changed
@@ -61,6 +67,15 @@
 //	status.phase!=Running     a field of metadata, spec or status
 //	.reason=Failed            any other field
 //	spec.replicas>3           a number
+//
+// # The past
+//
+// A mirror that keeps a history on disk can be asked what a table was like, and which
+// states an object had. A moment is "as heard at": what the mirror knew then, by its own
+// clock. An answer about the past has "since", the oldest moment that can be asked for,
+// and "gaps", the ranges it touches within which states may be missing, each with its
+// cause. Without a history the answer is 404, and 410 before it begins. The rules for
+// Secrets are those of the present.
 //
 // # Who may see it
 //

@@ -136,7 +136,7 @@ func (o Options) certificate() (*reloaded[*tls.Certificate], error) {
 		return &pair, nil
 	}
 	return newReloaded(read, func(err error) {
-		o.Logger.Error("the page's certificate has changed and cannot be used; the one before stays", "error", err)
+		o.Logger.Error("the certificate has changed and cannot be used; the one before stays", "error", err)
 	}, o.CertFile, o.KeyFile)
 }
 

@@ -78,6 +78,9 @@ type tableStatus struct {
 	Events  int64            `json:"events"`
 	Rewinds int64            `json:"rewinds"`
 
+	// KeepsHistory says that past states are kept: see /api/history.
+	KeepsHistory bool `json:"keepsHistory,omitempty"`
+
 	History *history `json:"history,omitempty"`
 }
 
@@ -131,7 +134,7 @@ func (s *Site) tableStatus(table *mirror.Table) tableStatus {
 		Objects: status.Objects, Received: status.Received, Expected: status.Expected,
 		EventsPerSecond: rounded(status.EventsPerSecond), BytesPerObject: status.BytesPerObject,
 		Failures: h.Failures, Bad: h.BadCount,
-		Relists: h.Lists, Watches: h.Watches, Events: h.Events, Rewinds: h.Rewinds,
+		Relists: h.Lists, Watches: h.Watches, Events: h.Events, Rewinds: h.Rewinds, KeepsHistory: s.mirror.KeepsHistory(table),
 	}
 	if t.Relists == nil {
 		t.Relists = map[string]int64{}

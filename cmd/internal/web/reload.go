@@ -1,6 +1,8 @@
 package web
 
 import (
+	"crypto/tls"
+	"log/slog"
 	"os"
 	"sync"
 	"time"
@@ -83,4 +85,14 @@ func same(a, b []os.FileInfo) bool {
 		}
 	}
 	return true
+}
+
+// Certificate reads a certificate and its key for a server, and again when the files
+// change. It returns nil without an error if there are no files.
+func Certificate(certFile, keyFile string, logger *slog.Logger) (func(*tls.ClientHelloInfo) (*tls.Certificate, error), error) {
+	certificate, err := Options{CertFile: certFile, KeyFile: keyFile, Logger: logger}.certificate()
+	if certificate == nil || err != nil {
+		return nil, err
+	}
+	return func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return certificate.get(), nil }, nil
 }

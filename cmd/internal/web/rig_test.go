@@ -44,10 +44,14 @@ type rigOptions struct {
 	// disk keeps the mirror on disk, as it says.
 	disk *mirror.Disk
 	key  []byte
+	// history is what the disk keeps of the past.
+	history sqlite.History
 	// kinds are custom resources that are mirrored too.
 	kinds []apiserver.Kind
 	// missing is a resource about which the server keeps silent.
 	missing string
+	// outage can cut the mirror off from the server.
+	outage *outage
 }
 
 // without is a server that does not have a resource's objects ready.
@@ -91,7 +95,7 @@ func newRig(t *testing.T, opts rigOptions) *rig {
 	}
 	opts.mirror.Logger = slog.New(slog.DiscardHandler)
 	if opts.disk != nil {
-		db, err := sqlite.Open(filepath.Join(t.TempDir(), "replica"), sqlite.Options{Logger: opts.mirror.Logger, Key: opts.key})
+		db, err := sqlite.Open(filepath.Join(t.TempDir(), "replica"), sqlite.Options{Logger: opts.mirror.Logger, Key: opts.key, History: opts.history})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -101,6 +105,9 @@ func newRig(t *testing.T, opts rigOptions) *rig {
 	config := server.Config()
 	if opts.missing != "" {
 		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return without{opts.missing, next} })
+	}
+	if opts.outage != nil {
+		config.Wrap(opts.outage.wrap)
 	}
 	m, err := mirror.Start(ctx, config, resources, opts.mirror)
 	if err != nil {

@@ -38,6 +38,9 @@ type rowsAnswer struct {
 	Behind bool `json:"behind,omitempty"`
 	// Continue is missing after the last row.
 	Continue string `json:"continue,omitempty"`
+	// Past says of which moment the rows are, if it is not the present. Then there is no
+	// version: a moment may lie between two.
+	Past *pastAnswer `json:"past,omitempty"`
 }
 
 type row struct {
@@ -70,7 +73,17 @@ func (s *Site) rows(r *http.Request) (any, *failure) {
 	if err != nil {
 		return nil, badRequest(err)
 	}
+	at, err := readMoment(r.URL.Query().Get("at"), time.Now())
+	if err != nil {
+		return nil, badRequest(err)
+	}
 	found := rowsAnswer{Table: table.Resource().Name(), Columns: columnsOf(table.Resource()), Rows: []row{}}
+	if !at.IsZero() {
+		if problem := s.rowsAsOf(r, q, at, &found); problem != nil {
+			return nil, problem
+		}
+		return found, nil
+	}
 	if q.placed {
 		err = s.placedRows(r.Context(), q, &found)
 	} else {

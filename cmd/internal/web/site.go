@@ -28,6 +28,7 @@ type Site struct {
 	guard        *guard
 	secretFilter secretFilter
 	orders       *orderCache
+	past         *pastCache
 	pulse        pulse
 	streams      streams
 	// asking has a place for each statement of SQL that may be computed at a time.
@@ -52,13 +53,15 @@ func New(m *mirror.Mirror, opts Options) (*Site, error) {
 	}
 	s := &Site{
 		mirror: m, options: opts, guard: newGuard(token, opts), secretFilter: secretFilter{open: opts.ShowSecrets},
-		orders: newOrderCache(), asking: make(chan struct{}, maxStatements),
+		orders: newOrderCache(), past: newPastCache(), asking: make(chan struct{}, maxStatements),
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc(sessionPath, answer(s.session))
 	mux.HandleFunc("/api/tables", answer(s.tables))
 	mux.HandleFunc("/api/tables/{table}", answer(s.rows))
 	mux.HandleFunc("/api/objects/{table}/{key...}", answer(s.object))
+	mux.HandleFunc("/api/history/{table}", answer(s.history))
+	mux.HandleFunc("/api/history/{table}/{key...}", answer(s.objectHistory))
 	mux.HandleFunc("/api/problems", answer(s.problems))
 	mux.HandleFunc("GET /api/sql", answer(s.sqlTables))
 	mux.HandleFunc("POST /api/sql", s.sql)

@@ -104,4 +104,6 @@ export const tablePath = name => '/t/' + encodeURIComponent(name)
 
 export const objectPath = (table, key) => '/o/' + [table, ...key.split('/')].map(encodeURIComponent).join('/')
 
+export const historyApi = (table, key) => '/api/history/' + [table, ...key.split('/')].map(encodeURIComponent).join('/')
+
 export const objectApi = (table, key) => '/api/objects/' + [table, ...key.split('/')].map(encodeURIComponent).join('/')

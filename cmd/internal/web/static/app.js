@@ -59,7 +59,7 @@ function route() {
     const name = table || model.tables[0]?.name
     return name ? explorerView({ go, replace, name, params }) : overviewView({ go })
   }
-  if (kind === 'o' && table && key.length) return objectView({ go, back, table, key: key.join('/') })
+  if (kind === 'o' && table && key.length) return objectView({ go, back, replace, table, key: key.join('/'), params })
   if (kind === 'problems') return problemsView()
   if (kind === 'sql') return consoleView({ replace, params })
   return overviewView({ go })

@@ -43,11 +43,14 @@ function two(seconds, big, bigName, small, smallName, until) {
   return a < until && b > 0 ? `${a}${bigName}${b}${smallName}` : a + bigName
 }
 
-export const since = time => span((Date.now() - Date.parse(time)) / 1000)
+export const since = (time, at = Date.now()) => span((at - Date.parse(time)) / 1000)
 
 export const clock = time => new Date(time).toLocaleTimeString('en-GB')
 
 export const moment = time => new Date(time).toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'medium' })
+
+// heardAt is a time of today, or with its date.
+export const heardAt = time => new Date(time).toDateString() === new Date().toDateString() ? clock(time) : moment(time)
 
 const good = /^(running|ready|active|bound|available|complete|completed|succeeded|established|true|normal|following)$/i
 const busy = /^(pending|containercreating|podinitializing|terminating|progressing|released|unknown|syncing|waiting)$/i

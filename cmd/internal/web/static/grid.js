@@ -24,6 +24,8 @@ export class Grid {
     this.node = el('div', { class: 'grid', role: 'grid', tabindex: '0', 'aria-label': label }, this.scroller)
     this.pool = []
     this.generation = 0
+    // moment is the time that the rows are of, undefined for now.
+    this.moment = undefined
     this.reset()
     this.scroller.addEventListener('scroll', () => this.schedule(), { passive: true })
     new ResizeObserver(() => this.schedule()).observe(this.scroller)
@@ -54,6 +56,24 @@ export class Grid {
     this.generation++
     for (const b of this.blocks.keys()) this.stale.add(b)
     this.want()
+  }
+
+  // revisit shows another moment: rows stay until those of then arrive.
+  revisit(moment) {
+    this.moment = moment
+    this.request?.abort()
+    this.request = null
+    this.node.setAttribute('aria-busy', 'true')
+    this.refresh()
+  }
+
+  // clear shows nothing: what there was is not what was asked for.
+  clear() {
+    this.blocks.clear()
+    this.stale.clear()
+    this.total = 0
+    this.node.removeAttribute('aria-busy')
+    this.draw()
   }
 
   get rowHeight() {
@@ -112,6 +132,7 @@ export class Grid {
   }
 
   take(b, found, current) {
+    this.node.removeAttribute('aria-busy')
     this.total = found.total
     this.setColumns(found.columns)
     const before = this.blocks.get(b)
@@ -196,7 +217,7 @@ export class Grid {
       node.classList.toggle('wait', !data)
       node.classList.toggle('gone', Boolean(data?.gone))
       node.classList.toggle('changed', Date.now() - (data?.changed || 0) < 1500)
-      this.columns.forEach((c, j) => show(cells[j], c, data?.gone ? (c.type === 'name' ? data.key : '') : data?.cells?.[j] ?? ''))
+      this.columns.forEach((c, j) => show(cells[j], c, data?.gone ? (c.type === 'name' ? data.key : '') : data?.cells?.[j] ?? '', this.moment))
     }
     return slot
   }
@@ -235,10 +256,10 @@ export class Grid {
   }
 }
 
-function show(cell, column, text) {
+function show(cell, column, text, moment) {
   if (column.type === 'time' && text) {
     cell.title = text
-    text = since(text)
+    text = since(text, moment)
   } else if (column.type === 'number' && /^\d+$/.test(text)) {
     text = count(Number(text))
   } else if (column.type === 'status') {

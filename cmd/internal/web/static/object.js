@@ -1,8 +1,11 @@
-// One object: its YAML, its changes as they happen, what owns it and what it owns.
+// One object: its YAML, its changes as they happen, its past, what owns it and what it owns.
 
 import { el, fill, setText } from './dom.js'
-import { getText, objectApi, objectPath, tablePath } from './api.js'
-import { clock, since, tone } from './format.js'
+import { getText, historyApi, objectApi, objectPath, tablePath } from './api.js'
+import { clock, heardAt, since, tone } from './format.js'
+import { editNode } from './edit.js'
+import { table as tableOf } from './model.js'
+import { Timeline } from './timeline.js'
 import { Yaml } from './yaml.js'
 
 const keptChanges = 100
@@ -10,7 +13,7 @@ const keptChanges = 100
 const mostEdits = 200
 const longestValue = 240
 
-export function objectView({ go, back, table, key }) {
+export function objectView({ go, back, replace, table, key, params }) {
   const yaml = new Yaml()
   const notice = el('div', { class: 'notice', role: 'status', hidden: true })
   const facts = el('dl', { class: 'facts' })
@@ -20,42 +23,75 @@ export function objectView({ go, back, table, key }) {
   const more = el('p', { class: 'more', hidden: true })
   const copy = el('button', { type: 'button', class: 'quiet', title: 'Copy the YAML (y)', onclick: () => take() }, 'Copy')
   const parts = key.split('/')
+  const past = tableOf(table)?.keepsHistory
+    ? new Timeline({ table, key, at: Date.parse(params.get('at')) || null, state: Number(params.get('state')) || null, show: showPast, reveal: path => yaml.reveal(path) })
+    : null
 
   const root = el('div', { class: 'object' },
     el('div', { class: 'bar' },
       el('h1', {}, el('a', { href: tablePath(table) }, table),
         parts.map((part, i) => [el('span', { class: 'slash' }, '/'), i === parts.length - 1 ? el('b', {}, part) : el('span', {}, part)])),
       copy, el('button', { type: 'button', class: 'quiet', id: 'raw', title: 'The whole object as YAML, in a tab of its own', onclick: () => raw() }, 'Raw')),
-    notice,
+    past?.node, notice,
     el('div', { class: 'columns' },
       el('section', { class: 'text', 'aria-label': 'YAML' }, yaml.node, more),
-      el('aside', {}, facts,
+      el('aside', {}, facts, past?.details,
         el('section', {}, el('h2', {}, 'Changes'), quiet, changes),
         relations)))
 
   let state = null
+  // gone is what to say of an object that is not there, empty if it is.
+  let gone = ''
+  // chosen is the state of the past that is shown, null for now.
+  let chosen = null
 
   function show(next) {
+    past?.refresh()
     if (next.gone) {
-      if (root.classList.contains('gone')) return // another stream tells it again
-      notice.hidden = false
-      setText(notice, state ? `Deleted, seen at ${clock(Date.now())}. Below is its last state.` : 'There is no such object in the mirror. If it comes, it is shown here.')
-      root.classList.add('gone')
+      if (gone) return // another stream tells it again
+      gone = state ? `Deleted, seen at ${clock(Date.now())}. Below is its last state.` : 'There is no such object in the mirror. If it comes, it is shown here.'
       if (state) note([{ op: 'remove', path: 'the object', old: '' }])
+      drawNotice()
       return
     }
-    notice.hidden = true
-    root.classList.remove('gone')
+    gone = ''
+    drawNotice()
     if (state && state.uid !== next.uid) note([{ op: 'add', path: 'another object of the same name', new: '' }])
     // A stream does not know what the one before it has told.
     const edits = next.edits || (state ? editsOf(state.lines, next.lines) : [])
     state = next
-    yaml.show(next.lines, edits)
-    const cut = [next.more && `${next.more} more lines are not shown`, next.shortened && `${next.shortened} values are shortened`].filter(Boolean)
+    if (edits.length) note(edits, next.moreEdits)
+    if (!chosen) drawText(next, edits)
+    drawFacts()
+  }
+
+  // showPast shows a state of the past until another one is chosen; null is now.
+  function showPast(next) {
+    chosen = next
+    replace(objectPath(table, key) + (next ? '?state=' + next.state : ''))
+    if (next) drawText(next, next.edits || [])
+    else if (state) drawText(state, [])
+    else drawText({ lines: [] }, [])
+    drawNotice()
+    drawFacts()
+  }
+
+  function drawText(shown, edits) {
+    yaml.show(shown.lines, edits)
+    const cut = [shown.more && `${shown.more} more lines are not shown`, shown.shortened && `${shown.shortened} values are shortened`].filter(Boolean)
     more.hidden = !cut.length
     if (cut.length) setText(more, `${cut.join(', and ')}: Raw has the whole object.`)
-    if (edits.length) note(edits, next.moreEdits)
-    drawFacts()
+  }
+
+  function drawNotice() {
+    root.classList.toggle('gone', gone !== '' && !chosen)
+    notice.classList.toggle('past', Boolean(chosen))
+    notice.hidden = !chosen && !gone
+    if (notice.hidden) return
+    if (!chosen) return setText(notice, gone)
+    const until = chosen.until ? `, until ${heardAt(Date.parse(chosen.until))}` : ''
+    setText(notice, (chosen.operation === 'deleted' ? `Deleted, as heard at ${heardAt(Date.parse(chosen.time))}. Below is its last state, which is not updated.`
+      : `As heard at ${heardAt(Date.parse(chosen.time))}${until}. This state is not updated.`) + ' Owners and dependents are those of now.')
   }
 
   function note(edits, more) {
@@ -66,8 +102,10 @@ export function objectView({ go, back, table, key }) {
   }
 
   function drawFacts() {
-    if (!state) return
-    fill(facts, [['Status', state.status], ['Age', state.created && since(state.created)], ['Version', state.version], ['UID', state.uid]]
+    const shown = chosen || state
+    if (!shown) return
+    const age = shown.created && since(shown.created, chosen ? Date.parse(chosen.time) : undefined)
+    fill(facts, [['Status', shown.status], ['Age', age], ['Version', shown.version], ['UID', shown.uid]]
       .filter(([, value]) => value)
       .map(([name, value]) => el('div', {}, el('dt', {}, name), el('dd', { 'data-tone': name === 'Status' ? tone(value) : undefined }, value))))
   }
@@ -82,11 +120,14 @@ export function objectView({ go, back, table, key }) {
         : el('p', { class: 'empty' }, 'None among what is mirrored.')))
   }
 
+  // whole is where the whole of what is shown is.
+  const whole = () => chosen ? `${historyApi(table, key)}?as=yaml&state=${chosen.state}` : objectApi(table, key) + '?as=yaml'
+
   // raw opens the whole object in another tab, which cannot send the session itself.
   async function raw() {
     const tab = open('', '_blank') // now, while the browser still knows that somebody asked for it
     try {
-      const address = URL.createObjectURL(new Blob([await getText(objectApi(table, key) + '?as=yaml')], { type: 'text/plain;charset=utf-8' }))
+      const address = URL.createObjectURL(new Blob([await getText(whole())], { type: 'text/plain;charset=utf-8' }))
       if (tab) tab.location = address
       else el('a', { download: parts.at(-1) + '.yaml', href: address }).click()
       setTimeout(() => URL.revokeObjectURL(address), 60000)
@@ -99,7 +140,7 @@ export function objectView({ go, back, table, key }) {
 
   async function take() {
     try {
-      await navigator.clipboard.writeText(state?.more || state?.shortened ? await getText(objectApi(table, key) + '?as=yaml') : yaml.text())
+      await navigator.clipboard.writeText((chosen || state)?.more || (chosen || state)?.shortened ? await getText(whole()) : yaml.text())
       setText(copy, 'Copied')
     } catch {
       setText(copy, 'Not copied')
@@ -110,13 +151,22 @@ export function objectView({ go, back, table, key }) {
   return {
     root, title: parts.at(-1), nav: 'explorer', live: { object: table + '/' + key },
     draw: drawFacts,
-    start() { yaml.node.focus({ preventScroll: true }) },
+    start() {
+      yaml.node.focus({ preventScroll: true })
+      past?.load()
+    },
+    stop() { past?.close() },
     onEvent(name, data) {
       if (name === 'object') show(data)
       if (name === 'related') relate(data)
-      if (name === 'overview') drawFacts()
+      if (name === 'overview') {
+        drawFacts()
+        past?.tick()
+      }
     },
     onKey(event) {
+      if (past?.onKey(event)) return true
+      if (event.key === 'm' && past && !past.node.hidden) { past.track.focus(); return true }
       if (event.key === 'Escape') { back(tablePath(table)); return true }
       if (event.key === 'y') { take(); return true }
       if (event.key === '/') { go(tablePath(table) + '#search'); return true }
@@ -148,13 +198,6 @@ function editsOf(before, now) {
 }
 
 const brief = text => text.length > longestValue ? text.slice(0, longestValue) + '…' : text
-
-function editNode(edit, reveal) {
-  return el('div', { class: 'edit ' + edit.op },
-    el('button', { type: 'button', class: 'path', title: 'Show it in the YAML', onclick: () => reveal(edit.path) }, edit.path),
-    edit.old !== undefined && el('del', {}, edit.old),
-    edit.new !== undefined && el('ins', {}, edit.new))
-}
 
 function linkNode(link, kind) {
   return el('li', {},

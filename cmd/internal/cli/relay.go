@@ -1,0 +1,226 @@
+package cli
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/tarnproject/tarn/cmd/internal/web"
+	"github.com/tarnproject/tarn/relay"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// relayAddress is where a relay listens unless told otherwise.
+const relayAddress = "127.0.0.1:8277"
+
+// relayOptions are the flags of relay.
+type relayOptions struct {
+	listen            string
+	certFile, keyFile string
+	auditLog          pageFlags
+	demo              bool
+	relay             relay.Options
+	logMegabytes      int64
+}
+
+func (a *app) relayCommand() *cobra.Command {
+	var opts relayOptions
+	cmd := &cobra.Command{
+		Use:   "relay RESOURCES… | --demo",
+		Short: "Serve built-in resources from a copy, as a Kubernetes API",
+		Long: `Keep a live copy of built-in resources and serve it as a Kubernetes API until
+Ctrl-C, to any number of clients. The cluster is watched once. Resource versions
+are the cluster's: a client resumes at another relay, or at the cluster itself,
+with the version that it has.
+
+Everything else goes to the cluster with the caller's own credentials: writes,
+other resources, discovery, logs, exec, port-forward.
+
+Callers are who the cluster says that their bearer token belongs to, and read
+what it says that they may. This program's own account needs the right to list
+and watch the resources, and to create tokenreviews and subjectaccessreviews
+(the cluster role system:auth-delegator). Open watches are checked again.
+
+It listens on this machine only, unless it has a certificate, which is read
+again when its files change. /livez and /readyz are for probes. Secrets are
+relayed only if they are named.`,
+		Example: `  # A first look: a lively cluster in the process, and a hundred watchers
+  tarn relay --demo
+
+  tarn relay pods nodes services endpointslices
+  kubectl --server http://127.0.0.1:8277 --token "$TOKEN" get pods -A -w
+
+  # For others
+  tarn relay pods --listen 0.0.0.0:8277 \
+    --tls-cert-file relay.crt --tls-private-key-file relay.key --audit-log audit.log`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if opts.demo {
+				return a.noArguments(cmd, args)
+			}
+			return a.someResources(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.relay(cmd.Context(), args, &opts)
+		},
+		ValidArgsFunction: a.completeResources,
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&opts.listen, "listen", relayAddress, "where to listen; port 0 for a free one, unix:PATH for a socket")
+	flags.BoolVar(&opts.demo, "demo", false, "relay a lively cluster that needs no machines, to a hundred watchers")
+	flags.StringVar(&opts.certFile, "tls-cert-file", "", "certificate to serve HTTPS with")
+	flags.StringVar(&opts.keyFile, "tls-private-key-file", "", "key of the certificate")
+	flags.StringVar(&opts.auditLog.accessLog, "audit-log", "", `file to write to who read what from the copies; "-" for where messages go`)
+	flags.Int64Var(&opts.logMegabytes, "past-megabytes", 64, "how much of the past of each resource is kept in memory, for watches from older versions")
+	flags.DurationVar(&opts.relay.LogAge, "past", time.Hour, "for how long it is kept")
+	flags.IntVar(&opts.relay.CallerWatches, "caller-watches", 10_000, "how many watches one caller may have open")
+	flags.IntVar(&opts.relay.CallerRequests, "caller-requests", 200, "how many other requests one caller may have in flight")
+	flags.DurationVar(&opts.relay.DrainTime, "drain", 5*time.Second, "the time over which watches are closed at the end")
+	flags.DurationVar(&opts.relay.FreshWithin, "fresh-within", 3*time.Minute, "how old the last contact with the cluster may be for /readyz to succeed")
+	return cmd
+}
+
+func (o *relayOptions) check() error {
+	host, err := checkRelayAddress(o.listen)
+	switch {
+	case err != nil:
+		return err
+	case (o.certFile == "") != (o.keyFile == ""):
+		return usagef("--tls-cert-file and --tls-private-key-file belong together")
+	case o.certFile == "" && host != "" && host != "localhost" && !net.ParseIP(host).IsLoopback():
+		return usagef("--listen %s: callers would send their tokens in the clear; give --tls-cert-file and --tls-private-key-file, or listen on 127.0.0.1", o.listen)
+	case o.demo && (o.certFile != "" || host == ""):
+		return usagef("--demo is for this machine only: leave out --tls-cert-file and listen on 127.0.0.1")
+	case o.logMegabytes < 1:
+		return usagef("--past-megabytes is 1 or more, not %d", o.logMegabytes)
+	case o.relay.CallerWatches < 1 || o.relay.CallerRequests < 1:
+		return usagef("--caller-watches and --caller-requests are 1 or more")
+	}
+	for flag, value := range map[string]time.Duration{"--past": o.relay.LogAge, "--drain": o.relay.DrainTime, "--fresh-within": o.relay.FreshWithin} {
+		if value <= 0 {
+			return usagef("%s is a time such as 1m, not %v", flag, value)
+		}
+	}
+	return nil
+}
+
+// relay serves until ctx ends.
+func (a *app) relay(ctx context.Context, args []string, opts *relayOptions) (failed error) {
+	if err := opts.check(); err != nil {
+		return err
+	}
+	certificate, err := web.Certificate(opts.certFile, opts.keyFile, a.logger)
+	if err != nil {
+		return explainPage(err)
+	}
+	var shown *relayDemo
+	if opts.demo {
+		if shown, err = startRelayDemo(ctx, a.logger); err != nil {
+			return err
+		}
+		defer shown.close()
+		opts.relay.Config, opts.relay.Resources = shown.server.Config(), shown.resources()
+	} else if err := a.relayed(ctx, args, opts); err != nil {
+		return err
+	}
+	audit, closeLog, err := opts.auditLog.openAccessLog(a)
+	if err != nil {
+		return errors.New(strings.Replace(err.Error(), "--access-log", "--audit-log", 1))
+	}
+	defer func() { failed = errors.Join(failed, closeLog()) }()
+	if audit != nil {
+		opts.relay.Audit = func(access relay.Access) {
+			audit.Info("read", "caller", access.Caller.Name, "verb", access.Verb, "resource", resourceName(access.Resource),
+				"namespace", access.Namespace, "name", access.Name, "labels", access.LabelSelector, "fields", access.FieldSelector, "from", access.From)
+		}
+	}
+	opts.relay.LogBytes, opts.relay.Logger = opts.logMegabytes<<20, a.logger
+	r, err := relay.New(opts.relay)
+	if err != nil {
+		return err
+	}
+	listener, err := listenForRelay(opts.listen)
+	if err != nil {
+		return explainListen("--listen", err)
+	}
+	where := fmt.Sprintf("http://%s/", listener.Addr())
+	if listener.Addr().Network() == "unix" {
+		where = opts.listen
+	}
+	if certificate != nil {
+		where = strings.Replace(where, "http://", "https://", 1)
+		listener = tls.NewListener(listener, &tls.Config{GetCertificate: certificate, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}})
+	}
+	fmt.Fprintf(a.out, "Relaying %s of %s at %s\n", plural(len(opts.relay.Resources), "resource"), opts.relay.Config.Host, where)
+	return a.serveRelay(ctx, r, listener, func(ctx context.Context) {
+		if shown != nil {
+			shown.show(ctx, a, r, where)
+		}
+	})
+}
+
+// relayed finds the cluster, and the resources in it that were asked for.
+func (a *app) relayed(ctx context.Context, args []string, opts *relayOptions) error {
+	at, err := a.cluster(ctx)
+	if err != nil {
+		return err
+	}
+	wanted, err := resources(at.catalog, args)
+	if err != nil {
+		return err
+	}
+	for _, r := range wanted {
+		if r.GVR.Group != "" || r.GVR.Resource != "secrets" || namesSecrets(args) {
+			opts.relay.Resources = append(opts.relay.Resources, r.GVR)
+		}
+	}
+	at.cfg.Timeout = 0 // that is for requests that come to an end
+	opts.relay.Config = at.cfg
+	return nil
+}
+
+// serveRelay serves while the relay runs, and until it has drained. Once its copies are
+// complete, it runs then, until ctx ends.
+func (a *app) serveRelay(ctx context.Context, r *relay.Relay, listener net.Listener, then func(ctx context.Context)) error {
+	server := &http.Server{
+		Handler: r, MaxHeaderBytes: 64 << 10, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
+		ErrorLog: log.New(io.Discard, "", 0), // disconnected clients are not worth a log line
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	failed := make(chan error, 1)
+	beside.Go(func() {
+		failed <- server.Serve(listener)
+		cancel()
+	})
+	beside.Go(func() {
+		if r.WaitSynced(ctx) == nil {
+			fmt.Fprintf(a.out, "Synced %s.\n", plural(len(r.Stats()), "resource"))
+			then(ctx)
+		}
+	})
+	_ = r.Run(ctx) // returns why ctx ended
+	_ = server.Close()
+	if err := <-failed; !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("the relay cannot serve any more: %w", err)
+	}
+	return nil
+}
+
+// namesSecrets says whether Secrets are meant by their name, and not by "all" or "*".
+func namesSecrets(args []string) bool {
+	return slices.ContainsFunc(args, func(arg string) bool { return strings.Contains(arg, "secret") })
+}
+
+func resourceName(r schema.GroupVersionResource) string { return r.GroupResource().String() }

@@ -1,0 +1,116 @@
+package cli
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/tarnproject/tarn/apiserver"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+)
+
+func TestRelay(t *testing.T) {
+	origin, err := apiserver.Start(apiserver.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(origin.Close)
+	if err := origin.Put(pod("web-1", corev1.PodRunning)); err != nil {
+		t.Fatal(err)
+	}
+	audit := filepath.Join(t.TempDir(), "audit.log")
+	var errOut lockedBuffer
+	app := newRig(t).app(nil, &errOut)
+	app.connect = func() (*rest.Config, string, error) { return origin.Config(), "default", nil }
+	ended := commandUntil(t.Context(), app, regexp.MustCompile(` at (https?://\S+/)$`), func(address string) {
+		for {
+			if status, _ := fetch(t, address+"readyz", ""); status == http.StatusOK {
+				break
+			}
+		}
+		if status, body := fetch(t, address+"api/v1/pods?resourceVersion=0", "a caller's token"); status != http.StatusOK || !strings.Contains(body, "web-1") {
+			t.Errorf("%d %s", status, body)
+		}
+		if status, body := fetch(t, address+"api/v1/namespaces", "a caller's token"); status != http.StatusOK || !strings.Contains(body, "kube-system") {
+			t.Errorf("%d %s", status, body)
+		}
+	}, "relay", "--listen=127.0.0.1:0", "pods", "--audit-log", audit, "--drain", "10ms")
+	if ended.code != 0 || !strings.HasPrefix(ended.out, "Relaying 1 resource of ") || errOut.String() != "" {
+		t.Errorf("ended with\n%s%s", ended, errOut.String())
+	}
+	text, err := os.ReadFile(audit)
+	if err != nil || strings.Count(string(text), "\n") != 1 || !strings.Contains(string(text), "caller=tarn:everybody verb=list resource=pods") {
+		t.Errorf("%v; the audit log is %s", err, text)
+	}
+}
+
+func TestRelayOptions(t *testing.T) {
+	r := newRig(t)
+	for args, want := range map[string]string{
+		"--listen=0.0.0.0:0": "in the clear", "--tls-cert-file=x": "belong together", "--past-megabytes=0": "1 or more",
+		"--past=0s": "a time such as", "--listen=here": "host:port", "--listen=:0": "in the clear", "--listen=unix:": "the path of a socket", "--demo": "takes no arguments", "--caller-watches=0": "1 or more",
+	} {
+		if ended := r.run("relay", "pods", args); ended.code != exitUsage || !strings.Contains(ended.err, want) {
+			t.Errorf("%s: %s", args, ended)
+		}
+	}
+	if !namesSecrets([]string{"pods,secrets"}) || namesSecrets([]string{"all"}) {
+		t.Error("whether Secrets are named")
+	}
+}
+
+func TestRelaySocket(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "relay.sock")
+	left, err := net.ListenUnix("unix", &net.UnixAddr{Name: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := listenForRelay("unix:" + path); err == nil {
+		t.Fatal("a socket that somebody listens at is taken")
+	}
+	left.SetUnlinkOnClose(false)
+	left.Close() // as if it had been killed
+
+	origin, err := apiserver.Start(apiserver.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(origin.Close)
+	app := newRig(t).app(nil, &lockedBuffer{})
+	app.connect = func() (*rest.Config, string, error) { return origin.Config(), "default", nil }
+	client := &http.Client{Transport: &http.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "unix", path)
+		},
+	}}
+	ended := commandUntil(t.Context(), app, regexp.MustCompile(` at (unix:\S+)$`), func(string) {
+		resp, err := client.Get("http://relay/livez")
+		if err != nil || resp.StatusCode != http.StatusOK {
+			t.Errorf("%v, %v", resp, err)
+			return
+		}
+		resp.Body.Close()
+	}, "relay", "--listen=unix:"+path, "pods", "--drain", "10ms")
+	if ended.code != 0 {
+		t.Errorf("ended with\n%s", ended)
+	}
+	if _, err := os.Lstat(path); err == nil {
+		t.Error("the socket is still there")
+	}
+}
+
+func TestRelayDemo(t *testing.T) {
+	app := newRig(t).app(nil, &lockedBuffer{})
+	ended := commandUntil(t.Context(), app, regexp.MustCompile(`^(100 clients of the relay), .* for each of 2 resources; [0-9,]{2,} events delivered, `), func(string) {},
+		"relay", "--demo", "--listen=127.0.0.1:0", "--drain", "10ms")
+	if ended.code != 0 || !strings.Contains(ended.out, "100 clients of the relay") {
+		t.Errorf("ended with\n%s", ended)
+	}
+}

@@ -1,0 +1,150 @@
+package mirror
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"time"
+
+	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/changelog"
+	"github.com/tarnproject/tarn/sqlite"
+)
+
+// pastSource is a table of a directory as it was at a moment: a source to which nothing
+// ever happens.
+type pastSource struct {
+	*diskSource
+	log changelog.Log
+	at  sqlite.Moment
+	// version is that of the state, once it was listed.
+	version tarn.Version
+}
+
+// List reads all, or for a probe nothing but the version.
+func (s *pastSource) List(ctx context.Context, q tarn.ListQuery) (page tarn.Page[Object], err error) {
+	if q.Limit == 1 && s.version != "" {
+		return tarn.Page[Object]{Version: s.version}, nil
+	}
+	place, err := placeOf(ctx, s.log, s.at)
+	if err != nil {
+		return page, err
+	}
+	// The version of the newest object is what is known of the state's own version.
+	page.Version = "1"
+	for e, err := range s.log.AsOf(ctx, place) {
+		switch {
+		case err != nil:
+			return page, err
+		case e.Gap != nil:
+			continue
+		}
+		object, err := s.decodeBytes(e.Object)
+		if err != nil {
+			page.Bad = append(page.Bad, tarn.BadObject{Key: e.Key, Err: err})
+			continue
+		}
+		if s.sieve.passes(e.Key, object) {
+			page.Items = append(page.Items, object)
+		}
+		if page.Version.OlderThan(e.Version) {
+			page.Version = e.Version
+		}
+	}
+	if s.at.Version != "" {
+		page.Version = s.at.Version
+	}
+	s.version = page.Version
+	return page, nil
+}
+
+// Watch waits: the past does not change.
+func (s *pastSource) Watch(_ context.Context, q tarn.WatchQuery) (tarn.Stream[Object], error) {
+	return pastStream(q.Timeout), nil
+}
+
+// pastStream is a stream without events, which ends after its time.
+type pastStream time.Duration
+
+// Next waits for the end.
+func (s pastStream) Next(ctx context.Context, _ []tarn.Event[Object]) (int, error) {
+	timer := time.NewTimer(time.Duration(s))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return 0, context.Cause(ctx)
+	case <-timer.C:
+		return 0, io.EOF
+	}
+}
+
+// Close does nothing: nothing is held.
+func (s pastStream) Close() {}
+
+func placeOf(ctx context.Context, log changelog.Log, at sqlite.Moment) (changelog.Place, error) {
+	if at.Version != "" {
+		return log.AtVersion(ctx, at.Version)
+	}
+	return log.AtTime(ctx, at.Time)
+}
+
+// Log is the history of a resource.
+func (d *Directory) Log(r Resource) (changelog.Log, error) {
+	known, ok := d.record(r)
+	if !ok {
+		return nil, fmt.Errorf("mirror: %s has no %s", d.dir, r.Name())
+	}
+	return d.view.Log(known.Table), nil
+}
+
+// History walks what the directory keeps of one object, and of others that had its key.
+// The options say what is hidden.
+func (d *Directory) History(ctx context.Context, r Resource, key tarn.Key, opts Options) iter.Seq2[changelog.Typed[Object], error] {
+	return d.walk(r, opts, func(log changelog.Log) iter.Seq2[changelog.Entry, error] { return log.Of(ctx, key) })
+}
+
+// AsOf walks the objects of a resource that lived at a place of its log, after the gaps
+// that the place lies in.
+func (d *Directory) AsOf(ctx context.Context, r Resource, place changelog.Place, opts Options) iter.Seq2[changelog.Typed[Object], error] {
+	return d.walk(r, opts, func(log changelog.Log) iter.Seq2[changelog.Entry, error] { return log.AsOf(ctx, place) })
+}
+
+// After walks all that happened to a resource after a place of its log.
+func (d *Directory) After(ctx context.Context, r Resource, place changelog.Seq, opts Options) iter.Seq2[changelog.Typed[Object], error] {
+	return d.walk(r, opts, func(log changelog.Log) iter.Seq2[changelog.Entry, error] { return log.After(ctx, place) })
+}
+
+// walk decodes what a walk of a resource's log yields.
+func (d *Directory) walk(r Resource, opts Options, begin func(changelog.Log) iter.Seq2[changelog.Entry, error]) iter.Seq2[changelog.Typed[Object], error] {
+	return func(yield func(changelog.Typed[Object], error) bool) {
+		source, err := d.newSource(r, opts)
+		if err != nil {
+			yield(changelog.Typed[Object]{}, err)
+			return
+		}
+		changelog.Decode(begin(d.view.Log(source.table)), source.decodeBytes)(yield)
+	}
+}
+
+// Gaps finds out whether the directory knows a resource at a moment, and within which gaps
+// that is. It returns the present state of its table too, by which a reader can tell how
+// far the history reaches.
+func (d *Directory) Gaps(ctx context.Context, r Resource, at sqlite.Moment) (now sqlite.TableState, gaps []sqlite.TableGap, err error) {
+	log, err := d.Log(r)
+	if err != nil {
+		return now, nil, err
+	}
+	place, err := placeOf(ctx, log, at)
+	if err != nil {
+		return now, nil, err
+	}
+	h, err := d.view.State(ctx, SQLName(r))
+	for _, g := range place.Gaps {
+		gaps = append(gaps, sqlite.TableGap{Table: h.Name, Gap: g})
+	}
+	return sqlite.TableState{Name: h.Name, Version: h.Version, LastContact: h.LastContact, Synced: h.Version != "", Complete: h.Whole}, gaps, err
+}
+
+// Dir is the path of the directory.
+func (d *Directory) Dir() string { return d.dir }

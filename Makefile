@@ -5,7 +5,7 @@ GO ?= go
 
 # The modules that are released, and those that prove something about them. go.work
 # joins them, so that one command can name packages of several.
-MODULES = . cmd ctrlcache metrics sqlite
+MODULES = . cmd ctrlcache metrics relay sqlite
 PROOFS = bench e2e
 PACKAGES = ./... $(patsubst %,./%/...,$(filter-out .,$(MODULES)))
 ALL_PACKAGES = $(PACKAGES) $(PROOFS:%=./%/...)
@@ -57,7 +57,7 @@ ETCD_BIN = $(E2E_CACHE)/etcd-$(ETCD)
 E2E_PROGRAMS = $(addprefix $(KUBERNETES_BIN)/,kube-apiserver kube-controller-manager kubectl) $(ETCD_BIN)/etcd $(ETCD_BIN)/etcdutl
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint matrix peers release sim simdisk fuzz crash questions e2e bench bench-server conformance
+.PHONY: help run test lint matrix peers release sim simdisk fuzz crash questions e2e bench bench-history bench-server conformance
 
 help: ## say what there is to make
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -124,6 +124,13 @@ crash: ## kill a process that writes to disk CRASHES times (250 unless given), a
 
 bench: ## compare with client-go and write the figures into the documents (half an hour); BENCH='-run relist' only prints
 	cd bench && $(GO) run . $(or $(BENCH),-docs ..)
+
+# Flags for make bench-history, such as HISTORY='-states 100000 -bound 0'. The directories
+# of 8.6 million states need 6 GB, and an hour.
+HISTORY ?= -docs ../docs/benchmarks.md
+
+bench-history: ## measure what a history on disk costs, and write it into docs/benchmarks.md; HISTORY='-states 100000' only prints
+	cd bench && $(GO) run ./history $(HISTORY)
 
 conformance: ## run client-go's own tests against package cache, where the script is at hand
 	@if [ -x "$(CONFORMANCE)" ]; then \

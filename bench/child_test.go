@@ -19,6 +19,13 @@ func TestMain(m *testing.M) {
 				return nil
 			},
 		}},
+		scenario{name: "self-half", run: map[string]func(context.Context, *meter) error{
+			"client-go": func(_ context.Context, m *meter) error {
+				m.record("figure", 1, report.Number)
+				return nil
+			},
+			"tarn": func(context.Context, *meter) error { return errors.New("out of luck") },
+		}},
 		scenario{name: "self-failing", run: map[string]func(context.Context, *meter) error{
 			"client-go": func(context.Context, *meter) error { return errors.New("out of luck") },
 		}},

@@ -144,6 +144,9 @@ func (p *parent) runScenarios(ctx context.Context) {
 		results := map[string][]report.Result{}
 		for round := range p.count {
 			for _, name := range names {
+				if s.run[name] == nil {
+					continue // the scenario is not held with this contender
+				}
 				if r, ok := p.child(ctx, task{Scenario: s.name, Contender: name}, round, p.count); ok {
 					results[name] = append(results[name], r)
 				}

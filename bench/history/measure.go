@@ -1,0 +1,219 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/tarnproject/tarn/bench/podset"
+	"github.com/tarnproject/tarn/kube"
+	"github.com/tarnproject/tarn/sqlite"
+)
+
+// column is what was measured with one number of states.
+type column struct {
+	states int
+	// size is that of the file with the history.
+	size int64
+	// cpu is that of an update in µs, memory that of the process in bytes, with a history
+	// and without.
+	cpu, cpuWithout float64
+	memory, without int64
+	// answers are how long questions take.
+	answers []answer
+}
+
+// answer is how long a question takes, in ms: by the clock, and of CPU.
+type answer struct{ wall, cpu float64 }
+
+// question is asked at several moments, or of several pods; the slowest counts.
+type question struct {
+	what, target string
+	sql          string
+	past         bool
+}
+
+var questions = []question{
+	{"columns of all pods as of a moment (ready = 0)", "250 ms", "SELECT namespace, name, status, restarts FROM pods WHERE ready = 0", true},
+	{"columns of all pods as of a moment (by node)", "250 ms", "SELECT node, count(*), sum(restarts) FROM pods GROUP BY node", true},
+	{"whole objects of all pods as of a moment", "1.5 s", "SELECT sum(length(object)) FROM pods", true},
+	{"one pod's history, columns", "20 ms", "SELECT version, operation, status, restarts, valid_from FROM pods_history WHERE key = ?", false},
+	{"one pod's history, whole objects", "", "SELECT version, operation, valid_from, object FROM pods_history WHERE key = ?", false},
+}
+
+// fromGo is asked of the log, without SQL.
+const fromGo = "one pod's history, all states from Go"
+
+func (c *column) ask(ctx context.Context, path string, l *load) error {
+	c.size = sizeOf(path)
+	for _, q := range questions {
+		slowest := answer{}
+		for _, tenth := range []int{1, 5, 9} {
+			at, args := sqlite.Moment{}, []any{string(l.key(len(l.pods) / 10 * tenth))}
+			if q.past {
+				at, args = sqlite.Moment{Time: l.moment(tenth)}, nil
+			}
+			took, err := median(func() error {
+				_, err := at.Query(ctx, path, q.sql, sqlite.Limits{Rows: 1 << 20, Bytes: 256 << 20, Time: time.Minute}, args...)
+				return err
+			})
+			if err != nil {
+				return fmt.Errorf("%s: %w", q.what, err)
+			}
+			slowest = answer{max(slowest.wall, took.wall), max(slowest.cpu, took.cpu)}
+		}
+		progress("%d states: %s: %.1f ms, %.1f ms of CPU", c.states, q.what, slowest.wall, slowest.cpu)
+		c.answers = append(c.answers, slowest)
+	}
+	reader, err := sqlite.OpenReader(path, nil)
+	if err != nil {
+		return err
+	}
+	defer reader.Close()
+	took, err := median(func() error {
+		for _, err := range reader.Log("pods").Of(ctx, l.key(17)) {
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	progress("%d states: %s: %.1f ms, %.1f ms of CPU", c.states, fromGo, took.wall, took.cpu)
+	c.answers = append(c.answers, took)
+	return err
+}
+
+// moment is the end of a commit, after some tenths of all updates. Why of a commit: those of
+// this program are far larger than those of a mirror, and to find a time within one takes
+// as long as to read the rest of it.
+func (l *load) moment(tenths int) time.Time {
+	n := max(l.made/10*tenths / *group, 1) * *group
+	return began.Add(time.Duration(min(n, l.made)) * tick)
+}
+
+// median calls a function some times, and returns the medians.
+func median(call func() error) (answer, error) {
+	var wall, cpu []float64
+	for range *rounds {
+		from, spent := time.Now(), cpuTime()
+		if err := call(); err != nil {
+			return answer{}, err
+		}
+		cpu = append(cpu, (cpuTime()-spent).Seconds()*1000)
+		wall = append(wall, time.Since(from).Seconds()*1000)
+	}
+	slices.Sort(wall)
+	slices.Sort(cpu)
+	return answer{wall[len(wall)/2], cpu[len(cpu)/2]}, nil
+}
+
+// smallGroup is how many updates a commit has while CPU is measured.
+const smallGroup = 1000
+
+// write writes the same updates with a history and without, in turns.
+func (c *column) write(ctx context.Context, path, without string, of kube.Origin, l *load) error {
+	if _, err := os.Stat(without); os.IsNotExist(err) {
+		if err := start(ctx, without, of, l, sqlite.History{}); err != nil {
+			return err
+		}
+	}
+	plain, err := open(without, of, sqlite.History{})
+	if err != nil {
+		return err
+	}
+	// The first commits read what is remembered later.
+	warm, measured := *pods/smallGroup, *written/smallGroup
+	spend := func(d *directory, total *time.Duration, l *load, n int) error {
+		for range n {
+			b := l.batch(smallGroup)
+			from := cpuTime()
+			if err := d.sink.Commit(ctx, b); err != nil {
+				return err
+			}
+			*total += cpuTime() - from
+		}
+		return nil
+	}
+	var ignored, with, out time.Duration
+	if err := spend(plain, &ignored, l, warm); err != nil {
+		return err
+	}
+	kept, err := open(path, of, unbounded)
+	if err != nil {
+		return err
+	}
+	if err := spend(kept, &ignored, l, warm); err != nil {
+		return err
+	}
+	for i := range measured {
+		b := l.batch(smallGroup)
+		for j := range 2 {
+			d, total := plain, &out
+			if (i+j)%2 == 0 {
+				d, total = kept, &with
+			}
+			from := cpuTime()
+			if err := d.sink.Commit(ctx, b); err != nil {
+				return err
+			}
+			*total += cpuTime() - from
+		}
+	}
+	c.cpu = float64(with.Microseconds()) / float64(measured*smallGroup)
+	c.cpuWithout = float64(out.Microseconds()) / float64(measured*smallGroup)
+	// What a directory has is what is free without it: the updates take memory too.
+	open := memory()
+	if err := kept.close(); err != nil {
+		return err
+	}
+	closed := memory()
+	if err := plain.close(); err != nil {
+		return err
+	}
+	c.memory, c.without = open-closed, closed-memory()
+	progress("%d states: %.1f µs CPU per update, %.1f without; %d MiB of memory, %d without", c.states, c.cpu, c.cpuWithout, c.memory>>20, c.without>>20)
+	return nil
+}
+
+// memory is the heap in use, and what SQLite has beside it.
+func memory() int64 {
+	debug.FreeOSMemory()
+	raw, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(raw)) {
+		n := int64(0)
+		if _, err := fmt.Sscanf(line, "RssAnon: %d kB", &n); err == nil {
+			return n << 10
+		}
+	}
+	return 0
+}
+
+func cpuTime() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// report is all that was measured.
+type report struct {
+	set     *podset.Set
+	columns []*column
+	sizes   []boundedSize
+}
+
+// boundedSize is the size of a directory with a bound after some updates.
+type boundedSize struct {
+	updates int
+	size    int64
+	since   time.Duration
+}

@@ -8,6 +8,7 @@ require (
 	github.com/go-logr/logr v1.4.3
 	github.com/tarnproject/tarn v0.0.0
 	github.com/tarnproject/tarn/ctrlcache v0.0.0
+	github.com/tarnproject/tarn/relay v0.0.0
 	github.com/tarnproject/tarn/sqlite v0.0.0
 	go.uber.org/goleak v1.3.0
 	k8s.io/api v0.37.2
@@ -82,5 +83,6 @@ require (
 replace (
 	github.com/tarnproject/tarn => ../
 	github.com/tarnproject/tarn/ctrlcache => ../ctrlcache
+	github.com/tarnproject/tarn/relay => ../relay
 	github.com/tarnproject/tarn/sqlite => ../sqlite
 )

@@ -3,6 +3,7 @@ package e2e
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"sync"
 
 	"k8s.io/client-go/rest"
@@ -41,4 +42,13 @@ func (r *requests) beganWithStream() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.queries) > 0 && r.queries[0].Get("sendInitialEvents") == "true"
+}
+
+// count is how many requests there were so far, and since returns those after so many.
+func (r *requests) count() int { return len(r.since(0)) }
+
+func (r *requests) since(n int) []url.Values {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.queries[n:])
 }

@@ -57,7 +57,7 @@ ETCD_BIN = $(E2E_CACHE)/etcd-$(ETCD)
 E2E_PROGRAMS = $(addprefix $(KUBERNETES_BIN)/,kube-apiserver kube-controller-manager kubectl) $(ETCD_BIN)/etcd $(ETCD_BIN)/etcdutl
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint matrix peers release sim simdisk fuzz crash questions e2e bench bench-history bench-server conformance
+.PHONY: help run test lint matrix peers release sim simdisk fuzz crash questions e2e bench bench-history bench-relay bench-server conformance
 
 help: ## say what there is to make
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -145,6 +145,12 @@ BENCH_ROUNDS ?= 3
 
 bench-server: e2e-build ## compare with client-go on the real kube-apiserver; BENCH_PODS and BENCH_ROUNDS choose
 	cd e2e && TARN_E2E_BIN=$(KUBERNETES_BIN):$(ETCD_BIN) $(GO) test -count=1 -timeout 60m -v -run TestBenchmark . -bench.pods $(BENCH_PODS) -bench.rounds $(BENCH_ROUNDS)
+
+# Flags for make bench-relay, such as RELAY='-pods 1000', which only prints.
+RELAY ?= -docs ../docs/benchmarks.md
+
+bench-relay: e2e-build ## measure a relay beside the real kube-apiserver, and write it into docs/benchmarks.md; RELAY='-pods 1000' only prints
+	cd e2e && TARN_E2E_BIN=$(KUBERNETES_BIN):$(ETCD_BIN) $(GO) test -count=1 -timeout 60m -v -run TestRelayBenchmark . -bench.relay '$(RELAY)'
 
 e2e: e2e-build ## run against the real kube-apiserver, built on the first run; E2E='-v -run Sync' chooses
 	cd e2e && TARN_E2E_BIN=$(KUBERNETES_BIN):$(ETCD_BIN) $(GO) test -count=1 -timeout 60m $(E2E) ./...

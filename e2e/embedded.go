@@ -112,11 +112,19 @@ func (e *trackedListener) Accept() (net.Conn, error) {
 
 func (e *trackedListener) reset() {
 	e.mu.Lock()
-	defer e.mu.Unlock()
 	e.closed = true
+	e.mu.Unlock()
+	e.resetAll()
+}
+
+// resetAll resets the connections of now; others are accepted.
+func (e *trackedListener) resetAll() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	for _, conn := range e.conns {
 		reset(conn)
 	}
+	e.conns = nil
 }
 
 // Start listens again. A real server writes a lease when it is back, and its watch

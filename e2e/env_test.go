@@ -65,6 +65,18 @@ func onEach(t *testing.T, pods int, test func(*testEnv)) {
 	}
 }
 
+// onReal runs a test on the real server only: it is about rights, and the embedded server
+// gives them all.
+func onReal(t *testing.T, pods int, test func(*testEnv)) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("the real server is left out with -short")
+	}
+	s := newTestEnv(t, func(t *testing.T) Server { return Start(t, Options{Controllers: true}) }, pods)
+	s.on = realServer
+	test(s)
+}
+
 // newTestEnv brings a server up with some pods that run. Everything is gone at the
 // end of the test, goroutines included; of tests that run side by side, at the end
 // of all.

@@ -79,6 +79,13 @@ func (p *Program) run(name string, args ...string) string {
 // printed, the exit code too.
 func (p *Program) Follow(args ...string) (await func(words string), end func() string) {
 	p.t.Helper()
+	_, await, end = p.follow(args...)
+	return await, end
+}
+
+// follow is Follow, and returns the process too.
+func (p *Program) follow(args ...string) (pid int, await func(words string), end func() string) {
+	p.t.Helper()
 	command := p.command(p.t.Context(), filepath.Join(p.dir, "tarn"), args...)
 	said := &transcript{}
 	command.Stdout, command.Stderr = said, said
@@ -98,7 +105,7 @@ func (p *Program) Follow(args ...string) (await func(words string), end func() s
 			time.Sleep(20 * time.Millisecond)
 		}
 	}
-	return await, func() string {
+	return command.Process.Pid, await, func() string {
 		p.t.Helper()
 		_ = command.Process.Signal(os.Interrupt)
 		select {

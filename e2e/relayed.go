@@ -28,9 +28,10 @@ type Relayed struct {
 	*Relay
 }
 
-// relayed puts a relay in front of a server.
-func relayed(t testing.TB, origin Server) *Relayed {
-	return &Relayed{Server: origin, Relay: startRelay(t, origin.Config(AdminToken))}
+// relayed puts a relay in front of a server, which reaches it by a config.
+func relayed(t testing.TB, origin Server, config *rest.Config) *Relayed {
+	t.Helper()
+	return &Relayed{Server: origin, Relay: startRelay(t, config)}
 }
 
 // Config, Proxy and writeKubeconfig lead to the relay.

@@ -9,7 +9,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"flag"
 	"fmt"
@@ -20,6 +19,7 @@ import (
 	"strings"
 
 	"github.com/tarnproject/tarn/bench/podset"
+	"github.com/tarnproject/tarn/bench/report"
 )
 
 var (
@@ -69,7 +69,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r := report{set: set}
+	r := results{set: set}
 	from := ""
 	for text := range strings.SplitSeq(*states, ",") {
 		n, err := strconv.Atoi(text)
@@ -100,7 +100,7 @@ func run(ctx context.Context) error {
 	if *docs == "" {
 		return nil
 	}
-	return writeSection(*docs, text)
+	return report.WriteSection(*docs, "history", text)
 }
 
 // profiled calls a function with a profile, if one is wanted.
@@ -118,21 +118,4 @@ func profiled(call func() error) error {
 	}
 	defer pprof.StopCPUProfile()
 	return call()
-}
-
-const sectionStart, sectionEnd = "<!-- history -->\n", "<!-- /history -->"
-
-// writeSection replaces what is between the marks of a page.
-func writeSection(name, text string) error {
-	page, err := os.ReadFile(name)
-	if err != nil {
-		return err
-	}
-	head, rest, found := bytes.Cut(page, []byte(sectionStart))
-	_, tail, ended := bytes.Cut(rest, []byte(sectionEnd))
-	if !found || !ended {
-		return fmt.Errorf("%s has no section %q", name, sectionStart)
-	}
-	page = fmt.Appendf(nil, "%s%s%s%s%s", head, sectionStart, text, sectionEnd, tail)
-	return os.WriteFile(name, page, 0o644)
 }

@@ -204,8 +204,8 @@ func cpuTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// report is all that was measured.
-type report struct {
+// results are all that was measured.
+type results struct {
 	set     *podset.Set
 	columns []*column
 	sizes   []boundedSize

@@ -13,7 +13,7 @@ import (
 )
 
 // fill writes to a directory with a bound until long after it is reached.
-func (r *report) fill(ctx context.Context, path string, of kube.Origin, set *podset.Set) error {
+func (r *results) fill(ctx context.Context, path string, of kube.Origin, set *podset.Set) error {
 	if err := os.RemoveAll(path); err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (r *report) fill(ctx context.Context, path string, of kube.Origin, set *pod
 }
 
 // text is the section of the page.
-func (r *report) text() string {
+func (r *results) text() string {
 	var b strings.Builder
 	size := 0
 	for _, raw := range r.set.Pods {
@@ -89,7 +89,7 @@ func (r *report) text() string {
 }
 
 // further is what an update adds to the file: between the column before and this one.
-func (r *report) further(c *column) string {
+func (r *results) further(c *column) string {
 	for i, other := range r.columns {
 		if other == c && i > 0 {
 			before := r.columns[i-1]

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+func newServer(name, kubeconfig string, pid int) (*server, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	config.QPS = -1 // not limited
+	s := &server{name: name, config: config, process: process{pid}}
+	if _, err := s.cpu(); err != nil {
+		return nil, fmt.Errorf("the process of the %s: %w", name, err)
+	}
+	return s, nil
+}
+
+// protobuf returns the config of clients that read and write protobuf.
+func (s *server) protobuf() *rest.Config {
+	config := rest.CopyConfig(s.config)
+	config.ContentType = protobufType
+	return config
+}
+
+// process is one of another program, as Linux shows it.
+type process struct{ pid int }
+
+// tick is the unit of /proc/PID/stat, which is the same on every Linux that Go runs on.
+const tick = 10 * time.Millisecond
+
+// cpu is the time that the process has computed.
+func (p process) cpu() (time.Duration, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.pid))
+	if err != nil {
+		return 0, err
+	}
+	// The name, in parentheses, may have spaces in it. After it, utime is the 12th field.
+	_, rest, _ := strings.Cut(string(text), ") ")
+	fields := strings.Fields(rest)
+	if len(fields) < 13 {
+		return 0, fmt.Errorf("/proc/%d/stat has only %d fields", p.pid, len(fields))
+	}
+	var ticks int64
+	for _, field := range fields[11:13] {
+		n, err := strconv.ParseInt(field, 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("/proc/%d/stat: %w", p.pid, err)
+		}
+		ticks += n
+	}
+	return time.Duration(ticks) * tick, nil
+}
+
+// memory is the resident size, and peak the largest one since resetPeak.
+func (p process) memory() int64 { return p.size("VmRSS") }
+func (p process) peak() int64   { return p.size("VmHWM") }
+
+func (p process) resetPeak() error {
+	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", p.pid), []byte("5"), 0o200)
+}
+
+func (p process) size(name string) int64 {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.pid))
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(text)) {
+		if value, ok := strings.CutPrefix(line, name+":"); ok {
+			kilobytes, _ := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64)
+			return kilobytes << 10
+		}
+	}
+	return 0
+}

@@ -1,0 +1,57 @@
+package e2e
+
+import (
+	"flag"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"k8s.io/client-go/util/cert"
+)
+
+const quickRelayBench = "-pods 100 -watchers 5 -updates 20 -loaded 5 -crowd 20 -nodes 20 -initial 2"
+
+var relayBench = flag.String("bench.relay", quickRelayBench, "the flags of the benchmark of a relay on the real server")
+
+// TestRelayBenchmark measures the program's relay beside the real server, each in a process
+// of its own. With few pods it proves that this can be measured; `make bench-relay` measures
+// with many, for the figures.
+func TestRelayBenchmark(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the real server is left out with -short")
+	}
+	cluster := Start(t, Options{})
+	relay, pid, end := startRelayProgram(t, cluster)
+	defer func() { t.Logf("the relay said:\n%s", end()) }()
+	args := []string{"-origin", cluster.kubeconfig, "-origin-pid", strconv.Itoa(cluster.apiserver.cmd.Process.Pid), "-relay", relay.writeKubeconfig(t.TempDir()), "-relay-pid", strconv.Itoa(pid)}
+	output := runBenchmark(t, "./relay", append(args, strings.Fields(*relayBench)...)...)
+	if whole := strings.Count(output, "100.0 % delivered, 0 closed"); *relayBench == quickRelayBench && whole == 0 {
+		t.Error("nothing was delivered in full")
+	}
+}
+
+// startRelayProgram starts tarn relay in front of a cluster, behind TLS. It returns where
+// the relay is, its process, and what ends it.
+func startRelayProgram(t *testing.T, cluster *Cluster) (at *Endpoint, pid int, end func() string) {
+	t.Helper()
+	authority, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv4(127, 0, 0, 1)}, []string{"localhost"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	certificate, private := filepath.Join(dir, "relay.crt"), filepath.Join(dir, "relay.key")
+	for path, content := range map[string][]byte{certificate: authority, private: key} {
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	address := fmt.Sprintf("127.0.0.1:%d", freePorts(t, 1)[0])
+	pid, await, end := buildProgram(t, cluster.kubeconfig).follow("relay", "pods", "configmaps",
+		"--listen", address, "--tls-cert-file", certificate, "--tls-private-key-file", private, "--caller-watches", "20000")
+	await("Synced 2 resources.")
+	return newEndpoint(t, address, authority), pid, end
+}

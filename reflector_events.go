@@ -83,6 +83,7 @@ func (d *changeBuilder[T]) object(ctx context.Context, e Event[T]) error {
 	if bad := r.named(e.Bad); bad.Err != nil {
 		if e.Type == EventDeleted && bad.Key != "" {
 			r.renames.forget(e.Bad.Key)
+			r.findRenamed(bad.Key)
 			d.gone(ctx, Item[T]{Meta: Meta{Key: bad.Key, Version: bad.Version}}, bad.Err)
 			d.reach(bad.Version)
 			return nil
@@ -107,9 +108,13 @@ func (d *changeBuilder[T]) object(ctx context.Context, e Event[T]) error {
 	}
 	if err != nil {
 		// A delete counts even if its last state is bad.
+		r.findRenamed(item.Key)
 		d.gone(ctx, item, err)
 		d.reach(item.Version)
 		return nil
+	}
+	if item.Key != m.Key {
+		r.clearBad(m, false) // from before its name in the store was known
 	}
 	if r.reader == nil {
 		d.add(Change[T]{Type: changeTypes[e.Type], Key: item.Key, Object: item.Object, Version: item.Version})

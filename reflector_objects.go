@@ -34,6 +34,17 @@ func (r *Reflector[T]) named(bad BadObject) BadObject {
 	return bad
 }
 
+// findRenamed has the whole state read if the object that was deleted may be in the store
+// under another name, which a process before this one gave it.
+func (r *Reflector[T]) findRenamed(key Key) {
+	if !r.renames.partial || r.reader == nil {
+		return
+	}
+	if _, found := r.reader.Get(key); !found {
+		r.unreadable.record(r.opts.Clock.Now(), true)
+	}
+}
+
 // convertAs is convert for an object that was already described. It also returns the
 // meta of the transformed object.
 func (r *Reflector[T]) convertAs(m Meta, object T) (item Item[T], kept Meta, err error) {

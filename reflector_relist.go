@@ -225,6 +225,7 @@ func (l *relisting[T]) commit(ctx context.Context, v Version) error {
 	}
 	if Taken(err) {
 		l.r.monitor.bad.settle(l.verdict, l.keyless)
+		l.r.renames.partial = false
 		if l.fill == nil {
 			l.r.renames.keep(func(stored Key) bool { _, listed := l.at[stored]; return listed || l.keyless > 0 })
 		}

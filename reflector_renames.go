@@ -4,8 +4,13 @@ package tarn
 // transform has changed it. A later state that cannot be transformed has only the first,
 // and the last good state is kept under the second. A transform that renames nothing
 // costs nothing.
+//
+// The map is not kept on disk: a copy that starts from there learns the names again with
+// the first whole state, or one by one as objects change.
 type renames struct {
 	stored map[Key]Key
+	// partial says that the store may have objects whose names are not in stored.
+	partial bool
 }
 
 // record notes the two keys of an object.

@@ -115,6 +115,7 @@ func (r *Reflector[T]) startFrom(ctx context.Context, kept Kept, section string,
 	}
 	r.version, r.epoch, r.traits.versioned = at.Version, at.Epoch, true
 	r.next.cause = causeRestart
+	r.renames.partial = r.opts.Transform != nil
 	r.restart.canResume = at.Complete
 	r.monitor.update(func(h *Health) {
 		h.FromDisk, h.Version, h.LastContact = true, at.Version, kept.LastContact

@@ -41,8 +41,9 @@ type call struct {
 // TestRecorded holds a conversation and compares every answer with the one that
 // a real kube-apiserver 1.36 gave.
 //
-// The record in testdata is made anew by naming a server that is otherwise
-// unused: RECORD_URL=https://… RECORD_TOKEN=… go test -run Recorded .
+// The record in testdata is made again by naming a server that is otherwise
+// unused: RECORD_URL=https://… RECORD_TOKEN=… go test -run Recorded . With COMPARE_URL
+// the answers of such a server are compared with the record instead.
 func TestRecorded(t *testing.T) {
 	for name, calls := range conversations {
 		t.Run(name, func(t *testing.T) {
@@ -59,6 +60,12 @@ func TestRecorded(t *testing.T) {
 				t.Fatal(err)
 			}
 			var got string
+			if url := os.Getenv("COMPARE_URL"); url != "" {
+				if got = hold(t, realServer(), url, name, calls); got != string(want) {
+					t.Errorf("the real server answers otherwise (-real +this):\n%s", cmp.Diff(string(want), got))
+				}
+				return
+			}
 			synctest.Test(t, func(t *testing.T) {
 				server := New(Options{})
 				defer server.Close()
@@ -91,7 +98,7 @@ func hold(t *testing.T, transport http.RoundTripper, base, namespace string, cal
 	var record strings.Builder
 	for _, c := range calls {
 		c.path, c.body = strings.ReplaceAll(c.path, "talk", namespace), strings.ReplaceAll(c.body, "talk", namespace)
-		if c.settle && os.Getenv("RECORD_URL") != "" {
+		if c.settle && os.Getenv("RECORD_URL")+os.Getenv("COMPARE_URL") != "" {
 			time.Sleep(5 * time.Second)
 		}
 		request, err := http.NewRequest(c.method, base+substitute(c.path, saved), strings.NewReader(substitute(c.body, saved)))

@@ -40,7 +40,7 @@ func (r *Relayed) Proxy() *Proxy                     { return r.Endpoint.Proxy()
 func (r *Relayed) Namespace(name string)             { r.Server.Namespace(name) }
 func (r *Relayed) writeKubeconfig(dir string) string { return r.Endpoint.writeKubeconfig(dir) }
 
-// Relay is a relay of pods behind TLS on loopback.
+// Relay is a relay behind TLS on loopback.
 type Relay struct {
 	*Endpoint
 	relay    *relay.Relay
@@ -48,9 +48,13 @@ type Relay struct {
 	stop     func()
 }
 
-// startRelay starts a relay and waits until it has its copies. It ends with the test.
-func startRelay(t testing.TB, origin *rest.Config) *Relay {
+// startRelay starts a relay, of pods unless other resources are named, and waits until it
+// has its copies. It ends with the test.
+func startRelay(t testing.TB, origin *rest.Config, resources ...schema.GroupVersionResource) *Relay {
 	t.Helper()
+	if len(resources) == 0 {
+		resources = []schema.GroupVersionResource{corev1.SchemeGroupVersion.WithResource("pods")}
+	}
 	authority, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv4(127, 0, 0, 1)}, []string{"localhost"})
 	if err != nil {
 		t.Fatal(err)
@@ -61,7 +65,7 @@ func startRelay(t testing.TB, origin *rest.Config) *Relay {
 	}
 	serving, err := relay.New(relay.Options{
 		Config:    origin,
-		Resources: []schema.GroupVersionResource{corev1.SchemeGroupVersion.WithResource("pods")},
+		Resources: resources,
 		DrainTime: time.Second,
 		Logger:    slog.New(slog.DiscardHandler), // what fails is in Health, and seen by clients
 	})

@@ -1,0 +1,38 @@
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+)
+
+// A relay answers as the real server does, in the conversations by which the embedded
+// server is compared with it: lists at all kinds of versions, watches, writes, mistakes.
+func TestRelayRecorded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the real server is left out with -short")
+	}
+	cluster := Start(t, Options{})
+	relay := startRelay(t, cluster.Config(AdminToken),
+		corev1.SchemeGroupVersion.WithResource("pods"),
+		corev1.SchemeGroupVersion.WithResource("configmaps"),
+		corev1.SchemeGroupVersion.WithResource("resourcequotas"),
+		networkingv1.SchemeGroupVersion.WithResource("ingressclasses"),
+	)
+	compare := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-run", "TestRecorded", "-timeout", (20 * time.Minute).String(), "./apiserver")
+	compare.Dir = ".."
+	compare.Env = append(os.Environ(), "COMPARE_URL=https://"+relay.Address(), "RECORD_TOKEN="+AdminToken)
+	if output, err := compare.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, output)
+	}
+	for _, s := range relay.relay.Stats() {
+		if s.Resource.Resource != "pods" && s.Served == 0 {
+			t.Errorf("nothing of %s was answered from the copy, and this shows nothing", s.Resource.Resource)
+		}
+		t.Logf("%s: %d answers from the copy, %d by the origin", s.Resource.Resource, s.Served, s.Forwarded)
+	}
+}

@@ -65,6 +65,20 @@ func onEach(t *testing.T, pods int, test func(*testEnv)) {
 	}
 }
 
+// onOne runs a test on the real server, with -short on the embedded one: it is about what
+// stands before the server.
+func onOne(t *testing.T, pods int, test func(*testEnv)) {
+	t.Helper()
+	if !testing.Short() {
+		onReal(t, pods, test)
+		return
+	}
+	t.Parallel()
+	s := newTestEnv(t, servers[0].start, pods)
+	s.on = embeddedServer
+	test(s)
+}
+
 // onReal runs a test on the real server only: it is about rights, and the embedded server
 // gives them all.
 func onReal(t *testing.T, pods int, test func(*testEnv)) {

@@ -11,7 +11,7 @@ import (
 // The origin of a relay crashes again and again in the middle of writes. Clients of the
 // relay do not notice: their watches stay open, and nobody lists.
 func TestRelayOriginKilled(t *testing.T) {
-	onEach(t, 100, func(s *testEnv) {
+	onOne(t, 100, func(s *testEnv) {
 		s.throughRelay(s.server.Config(AdminToken))
 		s.watchPods()
 		began := s.asked()
@@ -31,7 +31,7 @@ func TestRelayOriginKilled(t *testing.T) {
 // The origin forgets the versions that a relay has missed, so that the relay has to read
 // everything. It bridges the gap for its clients: their watches stay open, and nobody lists.
 func TestRelayOriginCompacted(t *testing.T) {
-	onEach(t, 100, func(s *testEnv) {
+	onOne(t, 100, func(s *testEnv) {
 		proxy := s.server.Proxy()
 		s.throughRelay(proxy.Through(s.server.Config(AdminToken)))
 		s.watchPods()
@@ -61,7 +61,7 @@ func TestRelayOriginCompacted(t *testing.T) {
 // client-go's informers, which would wait in silence for the version that they had, are
 // right again too.
 func TestRelayOriginRestored(t *testing.T) {
-	onEach(t, 100, func(s *testEnv) {
+	onOne(t, 100, func(s *testEnv) {
 		s.throughRelay(s.server.Config(AdminToken))
 		pods := s.server.Admin().CoreV1().Pods(namespace)
 		if _, err := pods.Create(s.Context(), barePod("deleted-since"), metav1.CreateOptions{}); err != nil {

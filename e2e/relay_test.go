@@ -24,7 +24,7 @@ func TestRelayClients(t *testing.T) {
 			continue
 		}
 		t.Run(scenario.name, func(t *testing.T) {
-			onEach(t, scenario.pods, func(s *testEnv) {
+			onOne(t, scenario.pods, func(s *testEnv) {
 				s.throughRelay(s.server.Config(AdminToken))
 				scenario.play(s)
 			})

@@ -30,9 +30,9 @@ func TestRelayRecorded(t *testing.T) {
 		t.Errorf("%v\n%s", err, output)
 	}
 	for _, s := range relay.relay.Stats() {
-		if s.Resource.Resource != "pods" && s.Served == 0 {
-			t.Errorf("nothing of %s was answered from the copy, and this shows nothing", s.Resource.Resource)
-		}
 		t.Logf("%s: %d answers from the copy, %d by the origin", s.Resource.Resource, s.Served, s.Forwarded)
+		if s.Resource.Resource == "configmaps" && s.Served < 50 {
+			t.Error("that is too little to have shown anything")
+		}
 	}
 }

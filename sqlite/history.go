@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
-
-	"github.com/tarnproject/tarn"
 )
 
 // History says which past states are kept, and for how long; see package changelog. The
@@ -85,7 +83,7 @@ type logbook struct {
 	note       string
 	roundStart int64
 	// recent has lives that were written lately; seed is that of hashes of values.
-	recent map[tarn.Key]*recentLife
+	recent recentLives
 	seed   maphash.Seed
 }
 

@@ -44,6 +44,7 @@ func (c *collection) attachLog(conn *sqlite3.Conn) (fresh bool, err error) {
 		return false, err
 	}
 	l.columns, l.numbers = mergeColumns(known, c.table)
+	l.recent = newRecentLives(len(l.columns))
 	text, err := json.Marshal(l.columns)
 	if err != nil {
 		return false, err

@@ -180,7 +180,7 @@ func (c *collection) rewriteSome() (states int64, more bool, err error) {
 		}
 		return first(err, next.writeState(conn, next.next))
 	})
-	c.log.recent = nil
+	c.log.recent.forgetAll()
 	if damaged(err) {
 		return 0, false, db.rescue(err)
 	}
@@ -251,7 +251,8 @@ type lifeRewriter struct {
 // life rewrites one life.
 func (l *lifeRewriter) life(id int64) error {
 	w := l.logWrite
-	w.life, w.body, w.values, w.base, w.op = 0, nil, []uint64{}, logBase{raw: w.base.raw[:0], stored: w.base.stored}, 0
+	w.life, w.values, w.base, w.op = 0, []uint64{}, logBase{raw: w.base.raw[:0], stored: w.base.stored}, 0
+	w.setBody(nil)
 	l.before, l.lost = changelog.State{}, nil
 	err := l.session.query(l.session.statesEvenDamaged("s.life=? ORDER BY s.seq"), func(row *sqlite3.Stmt) error {
 		l.states++

@@ -105,6 +105,9 @@ func inSession(r *reader, keys *fileKeys, name string, read func(*logSession) er
 	if s.state, found, err = readLog(r.conn, keys, row.id, name); err == nil && !found {
 		err = fmt.Errorf("%s: %w: start its mirror with one", name, changelog.ErrNoLog)
 	}
+	if err == nil {
+		err = notRewriting(r.conn, row)
+	}
 	if err != nil {
 		return err
 	}

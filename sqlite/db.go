@@ -22,6 +22,9 @@ const (
 	// walPages is the number of pages after which the log is moved into the file:
 	// 32 MB, so that a page which is written often is moved once.
 	walPages = 8192
+	// cacheKiB is the size of the writer's page cache. A history touches most pages at
+	// random, so that more of it saves no CPU (bench/history).
+	cacheKiB = 16_000
 	// busyTimeout is how long a write waits for a lock on the file, which only another
 	// tool that writes to it holds.
 	busyTimeout = 10 * time.Second
@@ -221,7 +224,7 @@ func (db *DB) setUp(conn *sqlite3.Conn) error {
 	for _, pragma := range []string{
 		fmt.Sprintf("page_size=%d", pageSize), "journal_mode=WAL", "synchronous=NORMAL",
 		fmt.Sprintf("wal_autocheckpoint=%d", walPages), fmt.Sprintf("journal_size_limit=%d", db.opts.LogLimit),
-		fmt.Sprintf("cache_size=-%d", db.cacheKiB()), "temp_store=MEMORY", "foreign_keys=OFF",
+		fmt.Sprintf("cache_size=-%d", cacheKiB), "temp_store=MEMORY", "foreign_keys=OFF",
 		// Deleted content is overwritten: it may be secret.
 		"secure_delete=ON",
 	} {
@@ -239,15 +242,6 @@ func (db *DB) setUp(conn *sqlite3.Conn) error {
 		return err
 	}
 	return nil
-}
-
-// cacheKiB is the size of the writer's page cache. A history touches twice as many pages with
-// each object.
-func (db *DB) cacheKiB() int {
-	if db.opts.History.on() {
-		return 32_000
-	}
-	return 16_000
 }
 
 // distrust configures a connection for a file that others may have made: no triggers, no

@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
-
-	"github.com/tarnproject/tarn"
 )
 
 // History says which past states are kept, and for how long; see package changelog. The
@@ -18,7 +16,8 @@ import (
 type History struct {
 	// Age is how long states are kept, 0 means without a limit.
 	Age time.Duration
-	// Bytes bounds the used part of the file, content included; 0 means without a limit.
+	// Bytes bounds the file, content included, within 5 %; 0 means without a limit. The log
+	// beside it has a limit of its own, and free pages of a file that was larger stay.
 	// At the bound the oldest states of all collections go first. For each object that
 	// lived at the horizon, the state that was valid there stays.
 	Bytes int64
@@ -85,7 +84,7 @@ type logbook struct {
 	note       string
 	roundStart int64
 	// recent has lives that were written lately; seed is that of hashes of values.
-	recent map[tarn.Key]*recentLife
+	recent recentLives
 	seed   maphash.Seed
 }
 

@@ -44,6 +44,7 @@ func (c *collection) attachLog(conn *sqlite3.Conn) (fresh bool, err error) {
 		return false, err
 	}
 	l.columns, l.numbers = mergeColumns(known, c.table)
+	l.recent = newRecentLives(len(l.columns))
 	text, err := json.Marshal(l.columns)
 	if err != nil {
 		return false, err
@@ -54,7 +55,22 @@ func (c *collection) attachLog(conn *sqlite3.Conn) (fresh bool, err error) {
 		}
 	}
 	c.log = l
-	return !found, nil
+	if found && c.state.version == "" && c.prior.version == "" {
+		c.prior, err = l.lastKnown(conn)
+	}
+	return !found, err
+}
+
+// lastKnown is the state of the content after the last commit that readers see, as far as
+// the log tells: an earlier process dropped the content, kept the log, and ended before it
+// wrote the content again.
+func (l *logbook) lastKnown(conn *sqlite3.Conn) (last state, err error) {
+	states := statesTable(l.c.id)
+	err = query(conn, fmt.Sprintf("SELECT m.number, coalesce((SELECT max(heard_ms) FROM %s INDEXED BY %[1]s_by_seq WHERE seq BETWEEN m.first AND m.seq), m.low_ms, 0) FROM %s m WHERE m.seq<=? ORDER BY m.seq DESC LIMIT 1", states, momentsTable(l.c.id)), func(row *sqlite3.Stmt) error {
+		last = state{version: tarn.Version(row.ColumnText(0)), lastContact: timeOf(row.ColumnInt64(1))}
+		return nil
+	}, l.state.shown)
+	return last, err
 }
 
 // startLog writes to a new log what the collection holds, and what is known to be

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"bytes"
 	"fmt"
+	"math"
 
 	"github.com/ncruces/go-sqlite3"
 
@@ -113,21 +114,32 @@ func (l *logChecker) check() error {
 	return l.gaps("seq>=0", func(changelog.Gap) error { return nil })
 }
 
-// moments calls each for the rows of tarn_moments, and checks that they follow each other,
-// and that none is later than its states.
+// moments calls each for the rows of tarn_moments, and checks that they follow each other to
+// the end of the log, with times and epochs that grow, and that none is later than its
+// states. They have no checksum: a version that was changed is not noticed.
 func (s *logSession) moments(each func(row *sqlite3.Stmt) error) error {
-	states, before := statesTable(s.id), int64(-1)
+	states, before, time, epoch := statesTable(s.id), int64(-1), int64(math.MinInt64), int64(0)
 	sql := fmt.Sprintf("SELECT m.*, (SELECT min(heard_ms) FROM %s INDEXED BY %[1]s_by_seq WHERE seq BETWEEN m.first AND m.seq) FROM %s m ORDER BY m.seq", states, momentsTable(s.id))
-	return s.query(sql, func(row *sqlite3.Stmt) error {
+	err := s.query(sql, func(row *sqlite3.Stmt) error {
 		seq, from, low, heard := row.ColumnInt64(0), row.ColumnInt64(1), row.ColumnInt64(2), row.ColumnInt64(6)
-		late := row.ColumnType(2) != sqlite3.NULL && row.ColumnType(6) != sqlite3.NULL && low > heard
-		if from > seq || late || before >= 0 && from != before+1 {
-			return fmt.Errorf("%w: the times of its states do not fit together", errBadRow)
+		timed := row.ColumnType(2) != sqlite3.NULL
+		late := timed && row.ColumnType(6) != sqlite3.NULL && low > heard
+		again := row.ColumnInt64(4) < epoch || row.ColumnInt64(4) > s.state.epochs || timed && low <= time
+		if from > seq || late || again || before >= 0 && from != before+1 {
+			return errMoments
 		}
-		before = seq
+		if before, epoch = seq, row.ColumnInt64(4); timed {
+			time = low
+		}
 		return each(row)
 	})
+	if err == nil && before >= 0 && before != s.state.seq {
+		err = errMoments
+	}
+	return err
 }
+
+var errMoments = fmt.Errorf("%w: the times of its states do not fit together", errBadRow)
 
 // life checks the states of a life, and the values of its columns.
 func (l *logChecker) life(id, begin, end int64, key tarn.Key) error {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"math/rand/v2"
@@ -184,45 +185,55 @@ func TestThinning(t *testing.T) {
 	}
 }
 
-// The file stays near its bound, and every object has its state at the horizon.
+// The file stays near its bound, also with commits that are large for it, and every object
+// has its state at the horizon.
 func TestHistoryBytes(t *testing.T) {
-	const bound = 4 << 20
-	r := newPastRig(t, History{Bytes: bound})
-	random := rand.New(rand.NewPCG(1, 1))
-	largest := int64(0)
-	for i := range 300 {
-		b := tarn.Batch[logtest.Object]{}
-		for range 100 {
-			r.now, r.version = r.now.Add(10*time.Millisecond), r.version+1
-			key, v := tarn.Key(fmt.Sprintf("ns/%d", random.IntN(200))), tarn.Version(fmt.Sprint(r.version))
-			text := make([]byte, 300)
-			for j := range text {
-				text[j] = byte('a' + random.IntN(26))
+	for _, c := range []struct{ bound, objects, commits, changes int }{{4 << 20, 200, 300, 100}, {8 << 20, 2000, 30, 1000}} {
+		t.Run(fmt.Sprint(c.objects), func(t *testing.T) {
+			r := newPastRig(t, History{Bytes: int64(c.bound)})
+			random := rand.New(rand.NewPCG(1, 1))
+			largest, all := 0, map[tarn.Key]bool{}
+			for i := range c.commits {
+				b := tarn.Batch[logtest.Object]{}
+				for range c.changes {
+					r.now, r.version = r.now.Add(10*time.Millisecond), r.version+1
+					key, v := tarn.Key(fmt.Sprintf("ns/%d", random.IntN(c.objects))), tarn.Version(fmt.Sprint(r.version))
+					all[key] = true
+					text := make([]byte, 300)
+					for j := range text {
+						text[j] = byte('a' + random.IntN(26))
+					}
+					b.Changes = append(b.Changes, tarn.Change[logtest.Object]{Type: tarn.Update, Key: key, Version: v, Heard: r.now, Object: logtest.Object{Key: key, Version: v, UID: "u", Text: string(text)}})
+				}
+				b.Positions, b.LastContact = []tarn.Position{tarn.At(tarn.Version(fmt.Sprint(r.version)))}, r.now
+				must(t, r.sink.Commit(t.Context(), b))
+				if i%10 == 9 {
+					must(t, r.db.log.empty(r.db.writer))
+					largest = max(largest, int(fileSize(filepath.Join(r.dir, fileName))))
+				}
 			}
-			b.Changes = append(b.Changes, tarn.Change[logtest.Object]{Type: tarn.Update, Key: key, Version: v, Heard: r.now, Object: logtest.Object{Key: key, Version: v, UID: "u", Text: string(text)}})
-		}
-		b.Positions, b.LastContact = []tarn.Position{tarn.At(tarn.Version(fmt.Sprint(r.version)))}, r.now
-		must(t, r.sink.Commit(t.Context(), b))
-		if i%10 == 0 {
-			must(t, r.db.log.empty(r.db.writer))
-			largest = max(largest, fileSize(filepath.Join(r.dir, fileName)))
-		}
+			if largest > c.bound/100*105 || largest < c.bound/2 {
+				t.Errorf("the file came to %.1f %% of its bound", float64(largest)/float64(c.bound)*100)
+			}
+			bounds, err := r.sink.Log().Bounds(t.Context())
+			must(t, err)
+			n := 0
+			for _, err := range r.sink.Log().AsOf(t.Context(), changelog.Place{Seq: bounds.Last}) {
+				must(t, err)
+				n++
+			}
+			atHorizon := 0
+			for _, err := range r.sink.Log().AsOf(t.Context(), changelog.Place{Seq: bounds.First}) {
+				must(t, err)
+				atHorizon++
+			}
+			if n != len(all) || atHorizon != len(all) || bounds.States < int64(c.objects)*5/4 {
+				t.Errorf("at the horizon there are %d objects, now %d of %d, and %d states are kept", atHorizon, n, len(all), bounds.States)
+			}
+			checkSound(t, r.dir, nil)
+			t.Logf("%.1f %% of the bound at most, %d states since %s", float64(largest)/float64(c.bound)*100, bounds.States, r.now.Sub(bounds.Since))
+		})
 	}
-	if largest > bound*105/100 || largest < bound/2 {
-		t.Errorf("the file came to %d bytes, and the bound is %d", largest, bound)
-	}
-	bounds, err := r.sink.Log().Bounds(t.Context())
-	must(t, err)
-	n := 0
-	for _, err := range r.sink.Log().AsOf(t.Context(), changelog.Place{Seq: bounds.First}) {
-		must(t, err)
-		n++
-	}
-	if n != 200 || bounds.States < 1000 {
-		t.Errorf("at the horizon there are %d objects, and %d states are kept", n, bounds.States)
-	}
-	checkSound(t, r.dir, nil)
-	t.Logf("%d bytes at most, %d states since %s", largest, bounds.States, r.now.Sub(bounds.Since))
 }
 
 // At the bound of bytes the oldest states of the directory go first, also those of a
@@ -291,59 +302,100 @@ func TestHistoryBytesOfSeveral(t *testing.T) {
 }
 
 // At the bound, with a foreign reader: nothing is written beyond the log's limit, which is
-// said; and when the reader is gone what was folded meanwhile is a gap.
+// said, and states that wait are folded beyond their bound. When the reader is gone, the
+// last state of each object is written, and a gap has the range that was folded.
 func TestHistoryBytesWithAReader(t *testing.T) {
-	const bound, limit = 2 << 20, 1 << 20
-	dir := directory(t)
-	db := open(t, dir, Options{History: History{Bytes: bound}, LogLimit: limit})
-	s, err := NewSink(db, Collection{Name: "objects", Identity: "test"}, logged{})
-	must(t, err)
-	random := rand.New(rand.NewPCG(1, 1))
-	version, now := 0, time.UnixMilli(1_780_000_000_000)
-	next := func(gaps ...tarn.Gap) error {
-		b := tarn.Batch[logtest.Object]{Gaps: gaps}
-		for range 50 {
-			version, now = version+1, now.Add(10*time.Millisecond)
-			text := make([]byte, 300)
-			for j := range text {
-				text[j] = byte('a' + random.IntN(26))
+	synctest.Test(t, func(t *testing.T) {
+		const bound, limit, objects = 2 << 20, 1 << 20, 40
+		dir := directory(t)
+		db := open(t, dir, Options{History: History{Bytes: bound}, LogLimit: limit})
+		s, err := NewSink(db, Collection{Name: "objects", Identity: "test"}, logged{})
+		must(t, err)
+		f := follow(t, s.store)
+		random := rand.New(rand.NewPCG(1, 1))
+		version, last := 0, map[tarn.Key]string{}
+		next := func(batches int) {
+			for range batches {
+				var changes []tarn.Change[logtest.Object]
+				for range 50 {
+					version++
+					text := make([]byte, 300)
+					for j := range text {
+						text[j] = byte('a' + random.IntN(26))
+					}
+					key, v := tarn.Key(fmt.Sprint("ns/", random.IntN(objects))), tarn.Version(fmt.Sprint(version))
+					last[key] = string(text)
+					changes = append(changes, tarn.Change[logtest.Object]{Type: tarn.Update, Key: key, Version: v, Object: logtest.Object{Key: key, Version: v, UID: "u", Text: string(text)}})
+				}
+				must(t, f.Apply(changes, tarn.At(tarn.Version(fmt.Sprint(version)))))
+				time.Sleep(2 * time.Second)
+				synctest.Wait()
 			}
-			key, v := tarn.Key(fmt.Sprint("ns/", random.IntN(40))), tarn.Version(fmt.Sprint(version))
-			b.Changes = append(b.Changes, tarn.Change[logtest.Object]{Type: tarn.Update, Key: key, Version: v, Heard: now, Object: logtest.Object{Key: key, Version: v, UID: "u", Text: string(text)}})
 		}
-		b.Positions, b.LastContact = []tarn.Position{tarn.At(tarn.Version(fmt.Sprint(version)))}, now
-		return s.Commit(t.Context(), b)
-	}
-	for range 200 {
-		must(t, next())
-	}
-	must(t, db.log.empty(db.writer))
-	leave, written := lingering(t, db), version
-	for range 500 {
-		if err = next(); err != nil {
-			break
+		next(100)
+		must(t, db.log.empty(db.writer))
+		leave := lingering(t, db)
+		next(waitingStates/50 + 50)
+		// The batch that could not be written is tried again as it was.
+		h, written := f.Disk(), 0
+		_, err = fmt.Sscan(string(s.Disk().Version), &written)
+		must(t, err)
+		if !errors.Is(h.Err, ErrLogFull) || h.Pending == 0 || h.Pending > objects+50 || h.Lag < time.Minute {
+			t.Errorf("with a reader Health says %v", h)
 		}
-		written = version
-	}
-	if !errors.Is(err, ErrLogFull) {
-		t.Fatalf("with a reader it says %v", err)
-	}
-	if file, log := fileSize(db.path()), fileSize(db.path()+"-wal"); file > bound*105/100 || log > 2*limit {
-		t.Errorf("the file has %d bytes, the log %d", file, log)
-	}
-	if got := s.Disk().Version; got != tarn.Version(fmt.Sprint(written)) {
-		t.Errorf("Health says version %s, and %d was written", got, written)
-	}
-	leave()
-	must(t, next(tarn.Gap{From: tarn.Version(fmt.Sprint(written)), To: tarn.Version(fmt.Sprint(version + 50)), Cause: tarn.GapFolded}))
-	for range 50 {
-		must(t, next())
-	}
-	must(t, db.log.empty(db.writer))
-	if file := fileSize(db.path()); file > bound*105/100 {
-		t.Errorf("the file has %d bytes after the reader has gone", file)
-	}
-	checkSound(t, dir, nil)
+		if file, log := fileSize(db.path()), fileSize(db.path()+"-wal"); file > bound*105/100 || log > 2*limit {
+			t.Errorf("the file has %d bytes, the log %d", file, log)
+		}
+		during := time.Now()
+		leave()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		folded := version
+		next(20)
+		if h := f.Disk(); h.Err != nil || h.Pending != 0 || s.Disk().Version != tarn.Version(fmt.Sprint(version)) {
+			t.Errorf("when the reader is gone Health says %v, and the disk has version %s of %d", h, s.Disk().Version, version)
+		}
+		var gaps []changelog.Gap
+		for e, err := range s.Log().After(t.Context(), bounded(t, s).First) {
+			must(t, err)
+			if e.Gap != nil {
+				gaps = append(gaps, *e.Gap)
+			}
+		}
+		if len(gaps) != 1 || gaps[0].Cause != tarn.GapFolded || gaps[0].From != tarn.Version(fmt.Sprint(written+50)) || gaps[0].To != tarn.Version(fmt.Sprint(folded)) {
+			t.Errorf("the gaps are %v; from %d to %d states were folded", gaps, written+50, folded)
+		}
+		if place, err := s.Log().AtTime(t.Context(), during.Add(-time.Minute)); err != nil || len(place.Gaps) != 1 {
+			t.Errorf("while the reader was there: %v, %v", place, err)
+		}
+		for e, err := range s.Log().AsOf(t.Context(), changelog.Place{Seq: bounded(t, s).Last}) {
+			must(t, err)
+			o, err := logged{}.Decode(e.Object)
+			must(t, err)
+			if o.Text != last[e.Key] {
+				t.Errorf("%s is not its last state", e.Key)
+			}
+			delete(last, e.Key)
+		}
+		if len(last) > 0 {
+			t.Errorf("the log lacks %d objects", len(last))
+		}
+		time.Sleep(2 * emptyAfter)
+		synctest.Wait()
+		if file := fileSize(db.path()); file > bound*105/100 {
+			t.Errorf("the file has %d bytes after the reader has gone", file)
+		}
+		f.Close()
+		must(t, db.Close())
+		checkSound(t, dir, nil)
+	})
+}
+
+func bounded(t *testing.T, s *Sink[logtest.Object]) changelog.Bounds {
+	t.Helper()
+	bounds, err := s.Log().Bounds(t.Context())
+	must(t, err)
+	return bounds
 }
 
 const historyCrashEnvironment = "TARN_TEST_HISTORY_CRASH"

@@ -27,8 +27,13 @@ import (
 const (
 	// visits is how often a life is visited within the age of a state.
 	visits = 20
-	// mostVisited bounds the work of one commit.
+	// mostVisited bounds the work of one commit, unless that writes so much that the file
+	// would pass its bound before all lives are visited.
 	mostVisited = 2000
+	// tightPercent of the bound of bytes is where pruning begins, and relaxedPercent where it
+	// is to lead. The file keeps pages that are free, so it is as large as the most that was
+	// ever in use: what is written while all lives are visited comes on top.
+	tightPercent, relaxedPercent = 94, 88
 )
 
 // prune moves the horizon and visits some lives.
@@ -67,7 +72,7 @@ func (w *logWrite) prune(contact time.Time) error {
 // due is how many lives are visited now.
 func (w *logWrite) due(now int64, tight bool) int64 {
 	if tight {
-		return min(w.next.lives/4+100, mostVisited)
+		return w.dueAtBound(mostVisited)
 	}
 	period := int64(0)
 	for _, d := range []time.Duration{w.Age, w.Thin.After} {
@@ -82,6 +87,12 @@ func (w *logWrite) due(now int64, tight bool) int64 {
 		return 0
 	}
 	return min(w.next.lives*(now-w.next.visitedMS)/period, mostVisited)
+}
+
+// dueAtBound is how many lives are visited at the bound of bytes: some, and as many as are
+// needed to visit all before the file has grown by a fiftieth of the bound.
+func (w *logWrite) dueAtBound(most int64) int64 {
+	return max(min(w.next.lives/4+100, most), min(w.next.lives*w.bytes/(w.Bytes/50), w.next.lives)+1)
 }
 
 // moveHorizon moves the horizon by age and by bytes. It reports whether there is more to
@@ -106,7 +117,8 @@ func (w *logWrite) moveHorizon(now int64) (tight bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if used < w.Bytes/100*97 {
+	soon := used + w.bytes // after another commit as this one
+	if soon < w.Bytes/100*tightPercent {
 		w.tooSmall(false, used)
 		return false, nil
 	}
@@ -119,7 +131,7 @@ func (w *logWrite) moveHorizon(now int64) (tight bool, err error) {
 			return true, nil
 		}
 	}
-	moved, err := moveAll(all, (used-w.Bytes/100*92)*3/2)
+	moved, err := moveAll(all, (soon-w.Bytes/100*relaxedPercent)*3/2)
 	if err != nil {
 		return false, err
 	}
@@ -159,9 +171,12 @@ func moveAll(logs []*logWrite, bytes int64) (moved bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		moved = moved || place > l.next.horizon
+		further := place > l.next.horizon
 		if err := l.setHorizon(place, t); err != nil {
 			return false, err
+		}
+		if further { // the round before has ended, and one that begins now visits all
+			moved, l.next.cursor, l.roundStart = true, 0, l.next.horizon
 		}
 	}
 	return moved, nil

@@ -105,6 +105,9 @@ func inSession(r *reader, keys *fileKeys, name string, read func(*logSession) er
 	if s.state, found, err = readLog(r.conn, keys, row.id, name); err == nil && !found {
 		err = fmt.Errorf("%s: %w: start its mirror with one", name, changelog.ErrNoLog)
 	}
+	if err == nil {
+		err = notRewriting(r.conn, row)
+	}
 	if err != nil {
 		return err
 	}
@@ -154,7 +157,8 @@ func (s *logSession) entry(row *sqlite3.Stmt) (e changelog.Entry, err error) {
 		return e, s.damaged(e, fmt.Errorf("%w: its checksum does not fit", errBadRow))
 	}
 	if s.base.id != baseID {
-		raw, err := s.packer.unpack(e.Key, baseSum, row.ColumnRawBlob(13), nil)
+		s.base.id = 0 // its bytes are overwritten, also by a damaged base
+		raw, err := s.packer.unpack(e.Key, baseSum, row.ColumnRawBlob(13), s.base.raw)
 		if err != nil {
 			return e, s.damaged(e, err)
 		}

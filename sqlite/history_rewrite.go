@@ -114,6 +114,16 @@ func (c *collection) readRewriting(conn *sqlite3.Conn) (r *rewriting, err error)
 	return r, err
 }
 
+// notRewriting fails while the states of a log are rewritten, or if a process was killed
+// while it did that: some states still have what is left out now.
+func notRewriting(conn *sqlite3.Conn, row collectionRow) error {
+	n, err := number(conn, "SELECT count(*) FROM sqlite_schema WHERE name=?", rewriteTable(row.id))
+	if err == nil && n > 0 {
+		err = fmt.Errorf("%s: %w: fields that are not kept any more are being removed from its history: ask again when its mirror has done that", row.name, changelog.ErrAhead)
+	}
+	return err
+}
+
 // keepsLog reports whether the log can stay when the content of another identity is
 // dropped. If its states must be rewritten for that, it notes so.
 func (c *collection) keepsLog(conn *sqlite3.Conn, row collectionRow) (bool, error) {
@@ -137,7 +147,11 @@ func (c *collection) keepsLog(conn *sqlite3.Conn, row collectionRow) (bool, erro
 }
 
 // finishRewriting rewrites the states that are left to rewrite, in several transactions.
-// Other collections can be written between them.
+// Other collections can be written between them, and readers are refused until its end.
+//
+// Why the collection does not open before that: its content was dropped, and the list that
+// brings it back writes to nearly every life. A life must be rewritten before a state is
+// added to it, so that list would have to wait for the same work.
 func (c *collection) finishRewriting() error {
 	begin, states := time.Now(), int64(0)
 	for {
@@ -180,7 +194,7 @@ func (c *collection) rewriteSome() (states int64, more bool, err error) {
 		}
 		return first(err, next.writeState(conn, next.next))
 	})
-	c.log.recent = nil
+	c.log.recent.forgetAll()
 	if damaged(err) {
 		return 0, false, db.rescue(err)
 	}
@@ -193,8 +207,8 @@ func (c *collection) rewriteSome() (states int64, more bool, err error) {
 	return states, more, nil
 }
 
-// rewrittenAtOnce is how many states are rewritten in one transaction.
-const rewrittenAtOnce = 2000
+// rewrittenAtOnce is how many states are rewritten in one transaction. Tests change it.
+var rewrittenAtOnce int64 = 2000
 
 // rewriteLives rewrites the next lives, and notes how far it came.
 func (w *logWrite) rewriteLives(r *rewriting) (states int64, err error) {
@@ -251,7 +265,8 @@ type lifeRewriter struct {
 // life rewrites one life.
 func (l *lifeRewriter) life(id int64) error {
 	w := l.logWrite
-	w.life, w.body, w.values, w.base, w.op = 0, nil, []uint64{}, logBase{raw: w.base.raw[:0], stored: w.base.stored}, 0
+	w.life, w.values, w.base, w.op = 0, []uint64{}, logBase{raw: w.base.raw[:0], stored: w.base.stored}, 0
+	w.setBody(nil)
 	l.before, l.lost = changelog.State{}, nil
 	err := l.session.query(l.session.statesEvenDamaged("s.life=? ORDER BY s.seq"), func(row *sqlite3.Stmt) error {
 		l.states++

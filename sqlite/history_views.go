@@ -134,12 +134,18 @@ func (p *past) add(conn *sqlite3.Conn, row collectionRow, lower string) error {
 	}
 	l := &pastLog{logSession: s, render: rendererOf(row), stateAt: stateAt(row.id)}
 	p.logs[row.id] = l
+	if l.err = notRewriting(conn, row); l.err != nil && damaged(l.err) {
+		return l.err
+	}
 	var views []string
 	if strings.Contains(lower, strings.ToLower(row.name)+historySuffix) {
 		views = append(views, historyView(row, columns, s.state))
 	}
 	if !p.at.Present() {
-		if l.place, l.err = p.find(s); l.err != nil && damaged(l.err) {
+		if l.err == nil {
+			l.place, l.err = p.find(s)
+		}
+		if damaged(l.err) {
 			return l.err
 		}
 		views = append(views, asOfViews(row, columns, int64(l.place.Seq))...)

@@ -32,14 +32,17 @@ type logWrite struct {
 	uid   string
 	life  int64
 	first int64
-	// version, op and body are those of the last state.
-	version any
-	op      changelog.Operation
-	body    []byte
-	base    logBase
+	// version, op and body are those of the last state. The body may not be read yet;
+	// bodyHash is its hash in any case.
+	version   any
+	op        changelog.Operation
+	body      []byte
+	bodyKnown bool
+	bodyHash  uint64
+	base      logBase
 	// values are hashes of those of the columns, by their numbers; nil if they are not read
-	// yet.
-	values []uint64
+	// yet. valueRoom is room for them.
+	values, valueRoom []uint64
 
 	// low is the time of the oldest entry, high that of the newest; bytes about what was
 	// written.
@@ -68,9 +71,9 @@ func (l *logbook) begin(conn *sqlite3.Conn) *logWrite {
 
 // open begins with the states of a key.
 func (w *logWrite) open(key tarn.Key) error {
-	w.key, w.life, w.uid, w.body, w.values, w.base, w.op = key, 0, "", nil, nil, logBase{raw: w.base.raw[:0], stored: w.base.stored}, 0
-	if c, ok := w.recent[key]; ok {
-		w.life, w.uid, w.first, w.version, w.op, w.body, w.base.id, w.values = c.life, c.uid, c.first, c.version, c.op, c.body, c.base, c.values
+	w.key, w.life, w.uid, w.values, w.base, w.op = key, 0, "", nil, logBase{raw: w.base.raw[:0], stored: w.base.stored}, 0
+	w.setBody(nil)
+	if w.recall() {
 		return nil
 	}
 	err := run(w.stmts.life, func(row *sqlite3.Stmt) error {
@@ -80,53 +83,26 @@ func (w *logWrite) open(key tarn.Key) error {
 	if err != nil || w.life == 0 {
 		return err
 	}
-	err = run(w.stmts.last, func(row *sqlite3.Stmt) error {
+	return w.readLast()
+}
+
+// readLast reads the last state of the current life.
+func (w *logWrite) readLast() error {
+	return run(w.stmts.last, func(row *sqlite3.Stmt) (err error) {
 		w.version, w.op, w.base.id = stored(row, 1), changelog.Operation(row.ColumnInt64(2)), row.ColumnInt64(3)
-		w.body = row.ColumnBlob(4, nil)
-		if seal := w.c.db.keys.seal; seal != nil && w.body != nil {
-			var err error
-			if w.body, err = seal.open(w.body, w.belongs(row.ColumnInt64(0))); err != nil {
+		body := row.ColumnBlob(4, nil)
+		if seal := w.c.db.keys.seal; seal != nil && body != nil {
+			if body, err = seal.open(body, w.belongs(row.ColumnInt64(0))); err != nil {
 				return err
 			}
 		}
+		w.setBody(body)
 		return nil
 	}, w.life)
-	return err
 }
 
-// recentLife is what is known of a life without reading it.
-type recentLife struct {
-	life, first, base int64
-	uid               string
-	version           any
-	op                changelog.Operation
-	body              []byte
-	values            []uint64
-}
-
-// mostRecent bounds the lives that are remembered, at about 400 bytes each.
-const mostRecent = 20_000
-
-// close ends the states of a key, and remembers its life for the next commit: reading it
-// and the values of its columns is a tenth of the CPU of an update (bench/history). What is
-// remembered is dropped when a transaction fails.
-func (w *logWrite) close() {
-	if w.life == 0 {
-		delete(w.recent, w.key)
-		return
-	}
-	if w.recent == nil {
-		w.recent = map[tarn.Key]*recentLife{}
-	}
-	if _, known := w.recent[w.key]; !known && len(w.recent) >= mostRecent {
-		for key := range w.recent { // any: the order of keys is the order of commits
-			delete(w.recent, key)
-			break
-		}
-	}
-	w.recent[tarn.Key(strings.Clone(string(w.key)))] = &recentLife{
-		life: w.life, first: w.first, base: w.base.id, uid: w.uid, version: w.version, op: w.op, body: w.body, values: w.values,
-	}
+func (w *logWrite) setBody(body []byte) {
+	w.body, w.bodyKnown, w.bodyHash = body, true, w.recent.hashOf(body)
 }
 
 // readBase reads the base of the last state, once.
@@ -170,7 +146,7 @@ func (w *logWrite) put(seq int64, c stateOf, raw []byte, row Row) error {
 	if err != nil {
 		return err
 	}
-	if base == nil && bytes.Equal(body, w.body) && version == w.version && w.op != changelog.Deleted {
+	if base == nil && w.recent.hashOf(body) == w.bodyHash && version == w.version && w.op != changelog.Deleted {
 		return nil
 	}
 	if base != nil {
@@ -216,8 +192,15 @@ func (w *logWrite) end(seq int64, c stateOf, raw []byte) error {
 	if err := w.readBase(); err != nil { // the sum of a state has that of its base
 		return err
 	}
-	body := w.body
-	if raw != nil {
+	var body []byte
+	if raw == nil {
+		if !w.bodyKnown {
+			if err := w.readLast(); err != nil {
+				return err
+			}
+		}
+		body = w.body
+	} else {
 		var err error
 		var base *logBase
 		if body, base, err = w.encode(seq, raw); err != nil {
@@ -257,7 +240,7 @@ func (w *logWrite) encode(seq int64, raw []byte) (body []byte, base *logBase, er
 		return nil, nil, err
 	}
 	if len(w.base.raw) == 0 {
-		plain, err := w.c.packer.unpack(w.key, w.base.sum, w.base.stored, nil)
+		plain, err := w.c.packer.unpack(w.key, w.base.sum, w.base.stored, w.base.raw)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -307,7 +290,8 @@ func (w *logWrite) add(seq int64, op changelog.Operation, c stateOf, version any
 	if err := run(w.stmts.addState, noRow, w.life, seq, version, heard, int64(op), w.base.id, cols, sum, stored); err != nil {
 		return err
 	}
-	w.version, w.op, w.body = version, op, body
+	w.version, w.op = version, op
+	w.setBody(body)
 	w.next.states++
 	w.next.sum += sum.number()
 	w.next.seq = max(w.next.seq, seq)

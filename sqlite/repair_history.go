@@ -49,6 +49,7 @@ type savedLife struct {
 func (w *unitWriter) history(row collectionRow, keys *fileKeys) (int64, error) {
 	old := &logSession{reader: &w.from.reader, id: row.id, row: row, keys: keys, packer: w.from.packer}
 	state, found, err := readLog(old.conn, keys, row.id, row.name)
+	old.state = state
 	var columns []logColumn
 	if err == nil && found {
 		columns, err = decodeColumns(state.columns)

@@ -193,7 +193,7 @@ func (s *Store[T]) write(b batch[T]) error {
 		return err
 	})
 	if err != nil && s.c.log != nil {
-		s.c.log.recent = nil
+		s.c.log.recent.forgetAll()
 	}
 	if damaged(err) {
 		if err := db.rescue(err); err != nil {

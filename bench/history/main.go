@@ -32,7 +32,7 @@ var (
 	data    = flag.String("data", "../../shared/data/pods.pb.zst", "`file` with real pods")
 	dir     = flag.String("dir", "", "where the directories are made and kept; a temporary one if empty")
 	docs    = flag.String("docs", "", "the page whose section is written; only printed if empty")
-	profile = flag.String("profile", "", "where a CPU profile of the questions is written")
+	profile = flag.String("profile", "", "`prefix` of the files that CPU profiles are written to: .questions, and .writes with the label history")
 )
 
 func main() {
@@ -82,10 +82,11 @@ func run(ctx context.Context) error {
 		}
 		c := &column{states: l.made}
 		r.columns = append(r.columns, c)
-		if err := profiled(func() error { return c.ask(ctx, path, l) }); err != nil {
+		if err := profiled(".questions", func() error { return c.ask(ctx, path, l) }); err != nil {
 			return err
 		}
-		if err := c.write(ctx, path, filepath.Join(folder, "without"), of, l); err != nil {
+		write := func() error { return c.write(ctx, path, filepath.Join(folder, "without"), of, l) }
+		if err := profiled(".writes", write); err != nil {
 			return err
 		}
 		from = path
@@ -104,11 +105,11 @@ func run(ctx context.Context) error {
 }
 
 // profiled calls a function with a profile, if one is wanted.
-func profiled(call func() error) error {
+func profiled(suffix string, call func() error) error {
 	if *profile == "" {
 		return call()
 	}
-	file, err := os.Create(*profile)
+	file, err := os.Create(*profile + suffix)
 	if err != nil {
 		return err
 	}

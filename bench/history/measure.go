@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+	"runtime/pprof"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -158,7 +160,9 @@ func (c *column) write(ctx context.Context, path, without string, of kube.Origin
 				d, total = kept, &with
 			}
 			from := cpuTime()
-			if err := d.sink.Commit(ctx, b); err != nil {
+			var err error
+			pprof.Do(ctx, pprof.Labels("history", strconv.FormatBool(d == kept)), func(ctx context.Context) { err = d.sink.Commit(ctx, b) })
+			if err != nil {
 				return err
 			}
 			*total += cpuTime() - from

@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -33,7 +32,7 @@ type Relay struct {
 	id     string
 	gate   Gate
 	origin *origin
-	copies map[schema.GroupVersionResource]*copied
+	served map[schema.GroupVersionResource]*served
 	limits limits
 
 	// draining ends when the relay is to stop, ctx when it has drained. running counts
@@ -54,7 +53,7 @@ func New(options Options) (*Relay, error) {
 	if options.Config == nil || len(options.Resources) == 0 {
 		return nil, errors.New("relay: a relay needs the config of its origin, and at least one resource")
 	}
-	r := &Relay{options: options.withDefaults(), gate: options.Gate, copies: map[schema.GroupVersionResource]*copied{}}
+	r := &Relay{options: options.withDefaults(), gate: options.Gate, served: map[schema.GroupVersionResource]*served{}}
 	var id [8]byte
 	_, _ = rand.Read(id[:]) // never fails
 	r.id = hex.EncodeToString(id[:])
@@ -77,7 +76,7 @@ func New(options Options) (*Relay, error) {
 		}
 	}
 	for _, resource := range options.Resources {
-		if r.copies[resource], err = r.newCopied(client, resource); err != nil {
+		if r.served[resource], err = r.newServed(client, resource); err != nil {
 			return nil, err
 		}
 	}
@@ -104,8 +103,8 @@ func (r *Relay) Run(ctx context.Context) error {
 	copies, stop := context.WithCancel(context.Background())
 	defer stop()
 	var following sync.WaitGroup
-	for _, c := range r.copies {
-		following.Go(func() { c.run(copies) })
+	for _, s := range r.served {
+		following.Go(func() { s.run(copies) })
 	}
 	<-ctx.Done()
 	r.drain()
@@ -113,7 +112,7 @@ func (r *Relay) Run(ctx context.Context) error {
 	r.admission.Lock()
 	r.cancel()
 	r.admission.Unlock()
-	for _, c := range r.copies {
+	for c := range r.everyCopy() {
 		c.state.end()
 	}
 	r.running.Wait()
@@ -167,22 +166,17 @@ func (r *Relay) Ready() error {
 		return errors.New("the relay is being stopped")
 	}
 	var problems []error
-	for _, c := range r.copies {
-		problems = append(problems, c.fresh(r.options.FreshWithin))
+	for _, resource := range r.options.Resources {
+		problems = append(problems, r.served[resource].fresh(r.options.FreshWithin))
 	}
 	return errors.Join(problems...)
 }
 
 // WaitSynced waits until all copies have been read.
 func (r *Relay) WaitSynced(ctx context.Context) error {
-	for _, c := range r.copies {
-		if err := c.replica.WaitSynced(ctx); err != nil {
+	for _, resource := range r.options.Resources {
+		if err := r.served[resource].waitSynced(ctx); err != nil {
 			return err
-		}
-		for !c.state.stats().synced {
-			if c.state.await(ctx, 1, time.Second); ctx.Err() != nil {
-				return fmt.Errorf("relay: %s: %w", c.state.name, context.Cause(ctx))
-			}
 		}
 	}
 	return nil
@@ -191,7 +185,9 @@ func (r *Relay) WaitSynced(ctx context.Context) error {
 // Stats is what the relay does for one resource.
 type Stats struct {
 	Resource schema.GroupVersionResource
-	Health   tarn.Health
+	// Namespace is empty if the copy is of all namespaces.
+	Namespace string
+	Health    tarn.Health
 	// Objects are in the copy, at Version; Events are in the log, of so many bytes.
 	Objects, Events int
 	LogBytes        int64
@@ -203,14 +199,14 @@ type Stats struct {
 	Served, Forwarded, Probes, QuietWatches int64
 }
 
-// Stats returns a line for each resource, in the order of [Options.Resources].
+// Stats returns a line for each copy, in the order of [Options.Resources]. A custom resource
+// without a definition has none.
 func (r *Relay) Stats() []Stats {
 	var all []Stats
-	for _, resource := range r.options.Resources {
-		c := r.copies[resource]
+	for c := range r.everyCopy() {
 		s := c.state.stats()
 		all = append(all, Stats{
-			Resource: resource, Health: c.replica.Health(),
+			Resource: c.resource, Namespace: c.namespace, Health: c.replica.Health(),
 			Objects: s.objects, Events: s.events, LogBytes: s.logBytes, Version: s.version, Watches: s.watches,
 			Served: c.served.Load(), Forwarded: c.forwarded.Load(), Probes: c.probes.Load(), QuietWatches: c.quietWatches.Load(),
 		})

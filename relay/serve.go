@@ -34,7 +34,11 @@ func (r *Relay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		apiserver.SendError(w, req, err)
 		return
 	}
-	c, to := r.copyFor(req)
+	c, to, err := r.copyFor(req)
+	if err != nil {
+		apiserver.SendError(w, req, err)
+		return
+	}
 	if c == nil {
 		r.origin.ServeHTTP(w, req)
 		return
@@ -73,22 +77,21 @@ func (r *Relay) serveProbe(w http.ResponseWriter, req *http.Request) bool {
 // A caller who acts as somebody else is for the origin to judge. Where the columns of a
 // table are not known, it prints it. A get without a version reads back what somebody has
 // just written.
-func (r *Relay) copyFor(req *http.Request) (*copied, apiserver.Target) {
+func (r *Relay) copyFor(req *http.Request) (*copied, apiserver.Target, error) {
 	to, ok := apiserver.ParsePath(req.URL.Path)
-	if !ok || req.Method != http.MethodGet || to.Subresource != "" {
-		return nil, to
-	}
-	c := r.copies[to.Resource]
+	s := r.served[to.Resource]
 	query := req.URL.Query()
 	switch {
-	case c == nil, impersonates(req), query.Has("shardSelector"):
-		return nil, to
+	case !ok, s == nil, req.Method != http.MethodGet, to.Subresource != "", impersonates(req), query.Has("shardSelector"):
+		return nil, to, nil
 	case to.Name != "" && !to.Watch && query.Get("resourceVersion") == "":
-		return nil, to
-	case !c.of.HasColumns() && strings.Contains(req.Header.Get("Accept"), "as=Table"):
-		return nil, to
+		return nil, to, nil
 	}
-	return c, to
+	c, err := r.copyOf(s, to)
+	if c != nil && !c.of.HasColumns() && strings.Contains(req.Header.Get("Accept"), "as=Table") {
+		c = nil
+	}
+	return c, to, err
 }
 
 func impersonates(req *http.Request) bool {

@@ -18,8 +18,12 @@ type Options struct {
 	// not used for requests that are passed on: it might add credentials.
 	Config *rest.Config
 	// Resources are those that are served from copies, in the version in which clients
-	// ask for them. They must be built-in ones.
+	// ask for them. Of a custom one the definition is watched too, for which the
+	// credentials need the right to list and watch customresourcedefinitions.
 	Resources []schema.GroupVersionResource
+	// Namespaces are those that are copied; all if empty. A request across all namespaces
+	// is then refused, and one for another namespace goes to the origin.
+	Namespaces []string
 	// Gate decides who may read; by the origin's reviews if nil.
 	Gate Gate
 

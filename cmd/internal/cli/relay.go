@@ -18,6 +18,7 @@ import (
 	"github.com/tarnproject/tarn/cmd/internal/web"
 	"github.com/tarnproject/tarn/relay"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // relayAddress is where a relay listens unless told otherwise.
@@ -37,9 +38,9 @@ func (a *app) relayCommand() *cobra.Command {
 	var opts relayOptions
 	cmd := &cobra.Command{
 		Use:   "relay RESOURCES… | --demo",
-		Short: "Serve built-in resources from a copy, as a Kubernetes API",
-		Long: `Keep a live copy of built-in resources and serve it as a Kubernetes API until
-Ctrl-C, to any number of clients. The cluster is watched once. Resource versions
+		Short: "Serve resources from a copy, as a Kubernetes API",
+		Long: `Keep a live copy of resources and serve it as a Kubernetes API until Ctrl-C, to
+any number of clients. The cluster is watched once. Resource versions
 are the cluster's: a client resumes at another relay, or at the cluster itself,
 with the version that it has.
 
@@ -49,7 +50,11 @@ other resources, discovery, logs, exec, port-forward.
 Callers are who the cluster says that their bearer token belongs to, and read
 what it says that they may. This program's own account needs the right to list
 and watch the resources, and to create tokenreviews and subjectaccessreviews
-(the cluster role system:auth-delegator). Open watches are checked again.
+(the cluster role system:auth-delegator). Open watches are checked again. Of a
+custom resource it watches the definition too (customresourcedefinitions).
+
+With -n only some namespaces are copied: -n a,b. Requests across all namespaces
+are refused then, and those for other namespaces go to the cluster.
 
 It listens on this machine only, unless it has a certificate, which is read
 again when its files change. /livez and /readyz are for probes. Secrets are
@@ -59,6 +64,8 @@ relayed only if they are named.`,
 
   tarn relay pods nodes services endpointslices
   kubectl --server http://127.0.0.1:8277 --token "$TOKEN" get pods -A -w
+
+  tarn relay pods -n shop,billing
 
   # For others
   tarn relay pods --listen 0.0.0.0:8277 \
@@ -170,6 +177,14 @@ func (a *app) relay(ctx context.Context, args []string, opts *relayOptions) (fai
 
 // relayed finds the cluster, and the resources in it that were asked for.
 func (a *app) relayed(ctx context.Context, args []string, opts *relayOptions) error {
+	if asked := a.connection.overrides.Context.Namespace; asked != "" {
+		opts.relay.Namespaces = strings.Split(asked, ",")
+	}
+	for _, namespace := range opts.relay.Namespaces {
+		if problems := validation.IsDNS1123Label(namespace); len(problems) > 0 {
+			return usagef("--namespace: %q is no namespace: %s; write several as a,b", namespace, problems[0])
+		}
+	}
 	at, err := a.cluster(ctx)
 	if err != nil {
 		return err

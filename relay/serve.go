@@ -75,20 +75,20 @@ func (r *Relay) serveProbe(w http.ResponseWriter, req *http.Request) bool {
 // copyFor returns the copy that a request can be answered from, nil if there is none.
 //
 // A caller who acts as somebody else is for the origin to judge. Where the columns of a
-// table are not known, it prints it. A get without a version reads back what somebody has
-// just written.
+// table are not known, it prints it, but for shards, which it may not know. A get without a
+// version reads back what somebody has just written.
 func (r *Relay) copyFor(req *http.Request) (*copied, apiserver.Target, error) {
 	to, ok := apiserver.ParsePath(req.URL.Path)
 	s := r.served[to.Resource]
 	query := req.URL.Query()
 	switch {
-	case !ok, s == nil, req.Method != http.MethodGet, to.Subresource != "", impersonates(req), query.Has("shardSelector"):
+	case !ok, s == nil, req.Method != http.MethodGet, to.Subresource != "", impersonates(req):
 		return nil, to, nil
 	case to.Name != "" && !to.Watch && query.Get("resourceVersion") == "":
 		return nil, to, nil
 	}
 	c, err := r.copyOf(s, to)
-	if c != nil && !c.of.HasColumns() && strings.Contains(req.Header.Get("Accept"), "as=Table") {
+	if c != nil && !c.of.HasColumns() && strings.Contains(req.Header.Get("Accept"), "as=Table") && !query.Has("shardSelector") {
 		c = nil
 	}
 	return c, to, err
@@ -132,6 +132,9 @@ func (r *Relay) serveCopy(w http.ResponseWriter, req *http.Request, c *copied, t
 			ctx = context.WithValue(ctx, noGaps{}, true)
 		}
 		req = req.WithContext(ctx)
+	}
+	if req.URL.Query().Has("shardSelector") {
+		req = req.WithContext(context.WithValue(req.Context(), onlyHere{}, true))
 	}
 	c.served.Add(1)
 	return c.reader.Serve(w, req, to)

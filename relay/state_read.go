@@ -79,7 +79,7 @@ func (s *state) Watch(ctx context.Context, q apiserver.WatchQuery) (apiserver.Wa
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := &place{
-		state: s, topic: topicOf(q.Selection), rewinds: s.rewinds, after: q.At.Version,
+		state: s, topics: topicsOf(q.Selection), rewinds: s.rewinds, after: q.At.Version,
 		exact: ctx.Value(noGaps{}) != nil, ready: make(chan struct{}, 1),
 	}
 	p.pending.Store(none)

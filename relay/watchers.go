@@ -15,17 +15,21 @@ import (
 type watchers struct {
 	by    map[topic]map[*place]struct{}
 	count int
-	// nodes and labels count the topics of these sorts: nothing is read of an object for
-	// a sort that nobody has.
-	nodes, labels int
+	// nodes, labels and shards count the topics of these sorts: nothing is read of an
+	// object for a sort that nobody has.
+	nodes, labels, shards int
 }
 
-// topic is what all events that a watch can see have in common. It is the one of a
-// selection that fewest events have: a name, a node, a label, a namespace, or nothing.
+// topic is what events that a watch can see have in common. A watch has the one of its
+// selection that fewest events have: a name, a node, a label, a namespace, or nothing; or
+// several, if it is that of a shard.
 type topic struct {
 	sort topicSort
-	// text is the key of an object, a node's name, "name=value", or a namespace.
+	// text is the key of an object, a node's name, "name=value", a namespace, or the field
+	// of a shard.
 	text string
+	// hashes are those of a shard.
+	hashes hashes
 }
 
 type topicSort uint8
@@ -34,6 +38,7 @@ const (
 	everything topicSort = iota
 	ofNamespace
 	ofLabel
+	ofShard
 	ofNode
 	ofObject
 )
@@ -43,35 +48,38 @@ const (
 	nodeField = "spec.nodeName"
 )
 
-func topicOf(q apiserver.Selection) topic {
+func topicsOf(q apiserver.Selection) []topic {
 	if q.Fields != nil {
 		if name, ok := q.Fields.RequiresExactMatch(nameField); ok && q.Namespace != "" {
-			return topic{ofObject, q.Namespace + "/" + name}
+			return []topic{{sort: ofObject, text: q.Namespace + "/" + name}}
 		}
 		if node, ok := q.Fields.RequiresExactMatch(nodeField); ok {
-			return topic{ofNode, node}
+			return []topic{{sort: ofNode, text: node}}
 		}
+	}
+	if q.Shard != nil {
+		return shardTopics(q.Shard)
 	}
 	if q.Labels != nil {
 		requirements, _ := q.Labels.Requirements()
 		for _, r := range requirements {
 			values := r.ValuesUnsorted()
 			if (r.Operator() == selection.Equals || r.Operator() == selection.DoubleEquals || r.Operator() == selection.In) && len(values) == 1 {
-				return topic{ofLabel, r.Key() + "=" + values[0]}
+				return []topic{{sort: ofLabel, text: r.Key() + "=" + values[0]}}
 			}
 		}
 	}
 	if q.Namespace != "" {
-		return topic{ofNamespace, q.Namespace}
+		return []topic{{sort: ofNamespace, text: q.Namespace}}
 	}
-	return topic{}
+	return []topic{{}}
 }
 
 // place is one watch: where in the log it has to read on, and nothing else. It has no
 // buffer.
 type place struct {
 	state   *state
-	topic   topic
+	topics  []topic
 	from    apiserver.Listing
 	rewinds int
 	after   int64
@@ -90,23 +98,27 @@ func (w *watchers) add(p *place) {
 	if w.by == nil {
 		w.by = map[topic]map[*place]struct{}{}
 	}
-	if w.by[p.topic] == nil {
-		w.by[p.topic] = map[*place]struct{}{}
-		w.kinds(p.topic, 1)
+	for _, t := range p.topics {
+		if w.by[t] == nil {
+			w.by[t] = map[*place]struct{}{}
+			w.kinds(t, 1)
+		}
+		w.by[t][p] = struct{}{}
 	}
-	w.by[p.topic][p] = struct{}{}
 	w.count++
 }
 
 func (w *watchers) remove(p *place) {
-	if _, ok := w.by[p.topic][p]; !ok {
+	if _, ok := w.by[p.topics[0]][p]; !ok {
 		return
 	}
-	delete(w.by[p.topic], p)
 	w.count--
-	if len(w.by[p.topic]) == 0 {
-		delete(w.by, p.topic)
-		w.kinds(p.topic, -1)
+	for _, t := range p.topics {
+		delete(w.by[t], p)
+		if len(w.by[t]) == 0 {
+			delete(w.by, t)
+			w.kinds(t, -1)
+		}
 	}
 }
 
@@ -116,24 +128,32 @@ func (w *watchers) kinds(t topic, n int) {
 		w.nodes += n
 	case ofLabel:
 		w.labels += n
+	case ofShard:
+		w.shards += n
 	}
 }
 
 // notify wakes the watches that an event may concern.
 func (w *watchers) notify(e *apiserver.Event, place int) {
 	w.wake(topic{}, place)
-	w.wake(topic{ofObject, e.Object.Key()}, place)
-	w.wake(topic{ofNamespace, e.Object.Namespace()}, place)
+	w.wake(topic{sort: ofObject, text: e.Object.Key()}, place)
+	w.wake(topic{sort: ofNamespace, text: e.Object.Namespace()}, place)
+	if w.shards > 0 {
+		w.wakeShards(e.Object, place)
+		if e.Old != nil && e.Old.UID() != e.Object.UID() {
+			w.wakeShards(e.Old, place)
+		}
+	}
 	for _, o := range []*apiserver.Object{e.Old, e.Object} {
 		if o == nil {
 			continue
 		}
 		if w.nodes > 0 {
-			w.wake(topic{ofNode, o.Get(nodeField)}, place)
+			w.wake(topic{sort: ofNode, text: o.Get(nodeField)}, place)
 		}
 		if w.labels > 0 {
 			for name, value := range o.Labels() {
-				w.wake(topic{ofLabel, name + "=" + value}, place)
+				w.wake(topic{sort: ofLabel, text: name + "=" + value}, place)
 			}
 		}
 	}

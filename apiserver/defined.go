@@ -53,6 +53,15 @@ func established(defined *apiextensionsv1.CustomResourceDefinition) bool {
 	return false
 }
 
+// Definition tells the definition of a custom resource from others, and from what it was
+// before it changed; empty for a built-in resource.
+func (r *Resource) Definition() string {
+	if r.defined == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s generation %d", r.defined.UID, r.defined.Generation)
+}
+
 // SameDefinition says whether two resources have one definition. Servers begin anew with
 // the objects of a custom resource if it changes: they may have other defaults and fields.
 func (r *Resource) SameDefinition(other *Resource) bool {

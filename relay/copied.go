@@ -3,6 +3,8 @@ package relay
 import (
 	"context"
 	"fmt"
+	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -40,11 +42,11 @@ func (r *Relay) newCopied(client *kube.Client, of *apiserver.Resource, resource 
 		return nil, err
 	}
 	name := collection.String()
-	c.state = &state{name: name, bytes: r.options.LogBytes, age: r.options.LogAge, patience: versionPatience, latest: c.latest}
+	c.state = &state{logger: r.options.Logger, name: name, bytes: r.options.LogBytes, age: r.options.LogAge, patience: versionPatience, latest: c.latest}
 	c.replica, err = tarn.NewReplica(c.source, memory.New[Object](), tarn.Options[Object]{
 		Name: name, WatchList: true, Logger: r.options.Logger,
 		Equal: sameBytes,
-		Sinks: []tarn.Sink[Object]{c.state},
+		Sinks: []tarn.Sink[Object]{r.sink(c, client)},
 	})
 	if err != nil {
 		return nil, err
@@ -53,6 +55,25 @@ func (r *Relay) newCopied(client *kube.Client, of *apiserver.Resource, resource 
 	c.version = prober{ask: c.askVersion, start: r.start}
 	c.quiet = prober{ask: c.askQuiet, start: r.start}
 	return c, nil
+}
+
+// sink is the state, with a journal if the relay has a directory.
+func (r *Relay) sink(c *copied, client *kube.Client) tarn.Sink[Object] {
+	if r.options.Directory == "" {
+		return c.state
+	}
+	place := "all"
+	if c.namespace != "" {
+		place = "namespace-" + c.namespace
+	}
+	dir := filepath.Join(r.options.Directory, strings.TrimSuffix(c.resource.Resource+"."+c.resource.Version+"."+c.resource.Group, "."), place)
+	return &durableState{
+		state:     c.state,
+		serverUID: client.ServerUID,
+		open: func() (*journal, restored, error) {
+			return openJournal(dir, c.of, r.options.DirectoryBytes, r.options.DirectoryAge, r.options.Logger)
+		},
+	}
 }
 
 // encodingOf takes objects as they came: in protobuf, or in JSON if they are custom ones.

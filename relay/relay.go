@@ -8,6 +8,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"os"
 	"sync"
 	"time"
 
@@ -34,6 +35,8 @@ type Relay struct {
 	origin *origin
 	served map[schema.GroupVersionResource]*served
 	limits limits
+	// lock is that of the directory, nil without one.
+	lock *os.File
 
 	// draining ends when the relay is to stop, ctx when it has drained. running counts
 	// what has to end then; admission is held while it grows.
@@ -75,6 +78,9 @@ func New(options Options) (*Relay, error) {
 			return nil, err
 		}
 	}
+	if r.lock, err = lockDirectory(options.Directory); err != nil {
+		return nil, err
+	}
 	for _, resource := range options.Resources {
 		if r.served[resource], err = r.newServed(client, resource); err != nil {
 			return nil, err
@@ -86,6 +92,8 @@ func New(options Options) (*Relay, error) {
 func (o Options) withDefaults() Options {
 	o.LogBytes = cmp.Or(o.LogBytes, 64<<20)
 	o.LogAge = cmp.Or(o.LogAge, time.Hour)
+	o.DirectoryBytes = cmp.Or(o.DirectoryBytes, 4<<30)
+	o.DirectoryAge = cmp.Or(o.DirectoryAge, 24*time.Hour)
 	o.FreshWithin = cmp.Or(o.FreshWithin, 3*time.Minute)
 	o.CallerWatches = cmp.Or(o.CallerWatches, 10_000)
 	o.CallerRequests = cmp.Or(o.CallerRequests, 200)
@@ -119,6 +127,7 @@ func (r *Relay) Run(ctx context.Context) error {
 	stop()
 	following.Wait()
 	r.origin.close()
+	_ = r.lock.Close() // also if there is none
 	return context.Cause(ctx)
 }
 
@@ -191,7 +200,10 @@ type Stats struct {
 	// Objects are in the copy, at Version; Events are in the log, of so many bytes.
 	Objects, Events int
 	LogBytes        int64
-	Version         int64
+	// DiskBytes are in the directory, and DiskErr is why nothing can be written there.
+	DiskBytes int64
+	DiskErr   error
+	Version   int64
 	// Watches are open now.
 	Watches int
 	// Served counts the requests that were answered from the copy, Forwarded those that
@@ -207,7 +219,7 @@ func (r *Relay) Stats() []Stats {
 		s := c.state.stats()
 		all = append(all, Stats{
 			Resource: c.resource, Namespace: c.namespace, Health: c.replica.Health(),
-			Objects: s.objects, Events: s.events, LogBytes: s.logBytes, Version: s.version, Watches: s.watches,
+			Objects: s.objects, Events: s.events, LogBytes: s.logBytes, DiskBytes: s.disk, DiskErr: s.diskErr, Version: s.version, Watches: s.watches,
 			Served: c.served.Load(), Forwarded: c.forwarded.Load(), Probes: c.probes.Load(), QuietWatches: c.quietWatches.Load(),
 		})
 	}

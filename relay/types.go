@@ -31,6 +31,14 @@ type Options struct {
 	// its age, one hour if 0. A client that was away for longer has to list.
 	LogBytes int64
 	LogAge   time.Duration
+	// Directory, if set, is where content and past are kept too: the relay starts with
+	// them, without reading the resources from the origin, and watches may begin at
+	// versions as old as the past there. DirectoryBytes bounds the past of each resource,
+	// 4 GiB if 0, and DirectoryAge its age, a day if 0. One relay at a time may use a
+	// directory.
+	Directory      string
+	DirectoryBytes int64
+	DirectoryAge   time.Duration
 	// FreshWithin is how old a copy may be before the relay is not ready; 3 min if 0.
 	FreshWithin time.Duration
 	// CallerWatches is how many watches one caller may have open, 10,000 if 0, and

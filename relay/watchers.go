@@ -188,22 +188,9 @@ func (p *place) Ready() <-chan struct{} { return p.ready }
 // Next reads on. A watch that is too far behind ends, and its client comes again; a
 // watch of before a rewind is told that its version is too old.
 func (p *place) Next() ([]*apiserver.Event, int64, error) {
-	s := p.state
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	switch {
-	case p.rewinds != s.rewinds:
-		return nil, 0, apiserver.TooOld(p.after, s.log.floor)
-	case s.ended:
-		return nil, 0, io.EOF
-	}
-	from := p.pending.Swap(none)
-	if from == none {
-		return nil, s.version, nil
-	}
-	events, ok := s.log.after(int(from))
-	if !ok {
-		return nil, 0, io.EOF
+	events, version, from, err := p.read()
+	if err != nil || from == none {
+		return nil, version, err
 	}
 	if p.exact {
 		for i, e := range events {
@@ -212,7 +199,37 @@ func (p *place) Next() ([]*apiserver.Event, int64, error) {
 			}
 		}
 	}
-	return events, s.version, nil
+	return events, version, nil
+}
+
+var errTooFarBehind = io.EOF
+
+// read returns the events from the pending place on, and that place.
+func (p *place) read() (events []*apiserver.Event, version, from int64, err error) {
+	s := p.state
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if p.rewinds != s.rewinds {
+		return nil, 0, none, apiserver.TooOld(p.after, s.log.floor)
+	}
+	from = p.pending.Swap(none)
+	if s.ended && (from == none || int(from) >= s.log.end()) {
+		return nil, 0, none, io.EOF
+	}
+	if from == none {
+		return nil, s.version, none, nil
+	}
+	events, ok := s.log.after(int(from))
+	if !ok && s.journal != nil {
+		s.mu.RUnlock()
+		events, version, err = p.readOlder(int(from))
+		s.mu.RLock()
+		return events, version, from, err
+	}
+	if !ok {
+		return nil, 0, none, errTooFarBehind
+	}
+	return events, s.version, from, nil
 }
 
 // untilGap returns the events before a gap, and then that the version is too old.

@@ -41,8 +41,11 @@ func BenchmarkNodeWatchers(b *testing.B) {
 				if sort == "shards" {
 					size := ^uint64(0)/uint64(nodes) + 1
 					selection = apiserver.Selection{Shard: &apiserver.Shard{Field: apiserver.ShardByUID, Ranges: []apiserver.HashRange{{
-						First: uint64(i) * size, Last: min(uint64(i)*size+size-1, ^uint64(0)),
+						First: uint64(i) * size, Last: uint64(i)*size + size - 1,
 					}}}}
+					if i == nodes-1 {
+						selection.Shard.Ranges[0].Last = ^uint64(0)
+					}
 				}
 				w, err := s.Watch(b.Context(), apiserver.WatchQuery{Selection: selection, At: apiserver.At{Match: apiserver.NotOlder, Version: 1}})
 				if err != nil {

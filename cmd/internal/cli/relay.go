@@ -32,6 +32,7 @@ type relayOptions struct {
 	demo              bool
 	relay             relay.Options
 	logMegabytes      int64
+	dirMegabytes      int64
 }
 
 func (a *app) relayCommand() *cobra.Command {
@@ -55,6 +56,9 @@ custom resource it watches the definition too (customresourcedefinitions).
 
 With -n only some namespaces are copied: -n a,b. Requests across all namespaces
 are refused then, and those for other namespaces go to the cluster.
+
+With --dir it starts with what it had, reads nothing again that has not changed,
+and answers watches from versions that are up to a day old.
 
 It listens on this machine only, unless it has a certificate, which is read
 again when its files change. /livez and /readyz are for probes. Secrets are
@@ -89,6 +93,9 @@ relayed only if they are named.`,
 	flags.StringVar(&opts.auditLog.accessLog, "audit-log", "", `file to write to who read what from the copies; "-" for where messages go`)
 	flags.Int64Var(&opts.logMegabytes, "past-megabytes", 64, "how much of the past of each resource is kept in memory, for watches from older versions")
 	flags.DurationVar(&opts.relay.LogAge, "past", time.Hour, "for how long it is kept")
+	flags.StringVar(&opts.relay.Directory, "dir", "", "directory to keep content and past in, for a warm start and watches from versions of yesterday")
+	flags.Int64Var(&opts.dirMegabytes, "dir-megabytes", 4096, "how much of the past of each resource is kept in the directory")
+	flags.DurationVar(&opts.relay.DirectoryAge, "dir-past", 24*time.Hour, "for how long it is kept there")
 	flags.IntVar(&opts.relay.CallerWatches, "caller-watches", 10_000, "how many watches one caller may have open")
 	flags.IntVar(&opts.relay.CallerRequests, "caller-requests", 200, "how many other requests one caller may have in flight")
 	flags.DurationVar(&opts.relay.DrainTime, "drain", 5*time.Second, "the time over which watches are closed at the end")
@@ -109,10 +116,14 @@ func (o *relayOptions) check() error {
 		return usagef("--demo is for this machine only: leave out --tls-cert-file and listen on 127.0.0.1")
 	case o.logMegabytes < 1:
 		return usagef("--past-megabytes is 1 or more, not %d", o.logMegabytes)
+	case o.dirMegabytes < 1:
+		return usagef("--dir-megabytes is 1 or more, not %d", o.dirMegabytes)
+	case o.demo && o.relay.Directory != "":
+		return usagef("--demo has a new cluster each time: leave out --dir")
 	case o.relay.CallerWatches < 1 || o.relay.CallerRequests < 1:
 		return usagef("--caller-watches and --caller-requests are 1 or more")
 	}
-	for flag, value := range map[string]time.Duration{"--past": o.relay.LogAge, "--drain": o.relay.DrainTime, "--fresh-within": o.relay.FreshWithin} {
+	for flag, value := range map[string]time.Duration{"--past": o.relay.LogAge, "--dir-past": o.relay.DirectoryAge, "--drain": o.relay.DrainTime, "--fresh-within": o.relay.FreshWithin} {
 		if value <= 0 {
 			return usagef("%s is a time such as 1m, not %v", flag, value)
 		}
@@ -150,7 +161,7 @@ func (a *app) relay(ctx context.Context, args []string, opts *relayOptions) (fai
 				"namespace", access.Namespace, "name", access.Name, "labels", access.LabelSelector, "fields", access.FieldSelector, "from", access.From)
 		}
 	}
-	opts.relay.LogBytes, opts.relay.Logger = opts.logMegabytes<<20, a.logger
+	opts.relay.LogBytes, opts.relay.DirectoryBytes, opts.relay.Logger = opts.logMegabytes<<20, opts.dirMegabytes<<20, a.logger
 	r, err := relay.New(opts.relay)
 	if err != nil {
 		return err

@@ -86,7 +86,7 @@ func TestRelayNamespaces(t *testing.T) {
 func TestRelayOptions(t *testing.T) {
 	r := newRig(t)
 	for args, want := range map[string]string{
-		"--listen=0.0.0.0:0": "in the clear", "--tls-cert-file=x": "belong together", "--past-megabytes=0": "1 or more", "--namespace=a,,b": "no namespace",
+		"--listen=0.0.0.0:0": "in the clear", "--tls-cert-file=x": "belong together", "--past-megabytes=0": "1 or more", "--namespace=a,,b": "no namespace", "--dir-megabytes=0": "1 or more", "--dir-past=0s": "a time such as",
 		"--past=0s": "a time such as", "--listen=here": "host:port", "--listen=:0": "in the clear", "--listen=unix:": "the path of a socket", "--demo": "takes no arguments", "--caller-watches=0": "1 or more",
 	} {
 		if ended := r.run("relay", "pods", args); ended.code != exitUsage || !strings.Contains(ended.err, want) {

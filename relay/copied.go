@@ -103,14 +103,17 @@ func (c *copied) waitSynced(ctx context.Context) error {
 	return nil
 }
 
-// fresh says why the copy should not be served; nil if it may be.
-func (c *copied) fresh(within time.Duration) error {
+// fresh says why the copy should not be served; nil if it may be. upstream is how old the
+// copies of the origin are, if it is a relay.
+func (c *copied) fresh(within, upstream time.Duration) error {
 	h := c.replica.Health()
 	switch {
 	case !h.Synced || !c.state.stats().synced:
 		return fmt.Errorf("%s: not read yet (%s)", c.state.name, h)
 	case h.Age > within:
 		return fmt.Errorf("%s: the origin was last heard %s ago (%s)", c.state.name, h.Age.Round(time.Second), h)
+	case h.Age+upstream > within:
+		return fmt.Errorf("%s: the origin, a relay, was last heard %s ago, and its own copy is %s old", c.state.name, h.Age.Round(time.Second), upstream.Round(time.Second))
 	}
 	return nil
 }

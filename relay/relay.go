@@ -35,6 +35,8 @@ type Relay struct {
 	origin *origin
 	served map[schema.GroupVersionResource]*served
 	limits limits
+	// upstream is how old the copies of the origin are, if it is a relay.
+	upstream *upstreamAge
 	// lock is that of the directory, nil without one.
 	lock *os.File
 
@@ -65,7 +67,13 @@ func New(options Options) (*Relay, error) {
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 
 	config := rest.CopyConfig(options.Config)
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return hop{id: r.id, next: next} })
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return hop{id: r.id, next: next, note: func(header http.Header) { r.upstream.note(header) }}
+	})
+	var err error
+	if r.upstream, err = newUpstreamAge(config, r.options.FreshWithin); err != nil {
+		return nil, err
+	}
 	client, err := kube.NewClient(config)
 	if err != nil {
 		return nil, err
@@ -114,6 +122,7 @@ func (r *Relay) Run(ctx context.Context) error {
 	for _, s := range r.served {
 		following.Go(func() { s.run(copies) })
 	}
+	following.Go(func() { r.upstream.run(copies) })
 	<-ctx.Done()
 	r.drain()
 	r.awaitWatches()
@@ -127,6 +136,7 @@ func (r *Relay) Run(ctx context.Context) error {
 	stop()
 	following.Wait()
 	r.origin.close()
+	r.upstream.client.CloseIdleConnections()
 	_ = r.lock.Close() // also if there is none
 	return context.Cause(ctx)
 }
@@ -176,7 +186,7 @@ func (r *Relay) Ready() error {
 	}
 	var problems []error
 	for _, resource := range r.options.Resources {
-		problems = append(problems, r.served[resource].fresh(r.options.FreshWithin))
+		problems = append(problems, r.served[resource].fresh(r.options.FreshWithin, r.upstream.now()))
 	}
 	return errors.Join(problems...)
 }

@@ -27,6 +27,9 @@ func (r *Relay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	defer cancel()
 	defer context.AfterFunc(r.ctx, cancel)()
 	req = req.WithContext(ctx)
+	if req.Header.Get(hopHeader) != "" {
+		r.setAge(w)
+	}
 	if r.serveProbe(w, req) {
 		return
 	}
@@ -62,6 +65,7 @@ func (r *Relay) serveProbe(w http.ResponseWriter, req *http.Request) bool {
 	default:
 		return false
 	}
+	r.setAge(w)
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	if err != nil {
 		w.WriteHeader(http.StatusServiceUnavailable)

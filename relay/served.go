@@ -115,7 +115,7 @@ func (s *served) run(ctx context.Context) {
 }
 
 // fresh says why the copies should not be served; nil if they may be.
-func (s *served) fresh(within time.Duration) error {
+func (s *served) fresh(within, upstream time.Duration) error {
 	if s.definition != nil {
 		if h := s.definition.replica.Health(); !h.Synced {
 			return fmt.Errorf("%s: the definition was not read yet (%s)", s.resource.GroupResource(), h)
@@ -123,7 +123,7 @@ func (s *served) fresh(within time.Duration) error {
 	}
 	var problems []error
 	for c := range s.all() {
-		problems = append(problems, c.fresh(within))
+		problems = append(problems, c.fresh(within, upstream))
 	}
 	return errors.Join(problems...)
 }

@@ -35,6 +35,8 @@ type journal struct {
 	bytes  int64
 	age    time.Duration
 	logger *slog.Logger
+	// logSize ends a log file. Whole files are dropped when there are too many bytes.
+	logSize int64
 
 	encoder *zstd.Encoder
 	decoder *zstd.Decoder
@@ -67,12 +69,8 @@ type journalBlock struct {
 
 var errNoJournal = errors.New("that is not in the journal")
 
-const (
-	// logBytes ends a log file. Whole files are dropped when there are too many bytes.
-	logBytes = 16 << 20
-	// journalRetry is how long after a failure it is tried again.
-	journalRetry = time.Minute
-)
+// journalRetry is how long after a failure it is tried again.
+const journalRetry = time.Minute
 
 // find returns the first block that a function is true of, and its log.
 func (j *journal) find(is func(b journalBlock) bool) (journalBlock, *journalLog, bool) {
@@ -229,7 +227,7 @@ func (j *journal) drop(now time.Time) {
 func (j *journal) save(place int, position tarn.Position, contact time.Time, objects []*apiserver.Object) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.writing || j.failed != nil || j.content.complete && j.bytesAfter(j.content.place) < max(2*j.content.size, logBytes) {
+	if j.writing || j.failed != nil || j.content.complete && j.bytesAfter(j.content.place) < max(2*j.content.size, j.logSize) {
 		return
 	}
 	j.writing = true

@@ -169,7 +169,7 @@ func (j *journal) clear() {
 // rotate begins a new log when the last one is large.
 func (j *journal) rotate() error {
 	last := j.logs[len(j.logs)-1]
-	if last.size < logBytes {
+	if last.size < j.logSize {
 		return nil
 	}
 	if err := last.file.Sync(); err != nil {

@@ -40,7 +40,7 @@ func openJournal(dir string, of *apiserver.Resource, bytes int64, age time.Durat
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, restored{}, err
 	}
-	j := &journal{dir: dir, of: of, bytes: bytes, age: age, logger: logger}
+	j := &journal{dir: dir, of: of, bytes: bytes, age: age, logger: logger, logSize: 16 << 20}
 	var err error
 	if j.encoder, err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest)); err != nil {
 		return nil, restored{}, err

@@ -1,8 +1,10 @@
 package relay
 
 import (
+	"bytes"
 	"flag"
 	"fmt"
+	"log/slog"
 	"os"
 	"runtime"
 	"testing"
@@ -11,6 +13,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	corev1 "k8s.io/api/core/v1"
 	kruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/apiserver"
@@ -119,4 +122,51 @@ func heap() int64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
+}
+
+// BenchmarkJournal is what an update costs in the journal: encoding, compression, and bytes
+// on disk. An operation is an update of one of the pods, in their order, so that no block
+// has two states of one pod.
+//
+//	go test -run - -bench Journal ./relay -pods pods.pb.zst
+func BenchmarkJournal(b *testing.B) {
+	of, _ := apiserver.BuiltinResource(pods)
+	raw := rawPods(b)
+	j, _, err := openJournal(b.TempDir(), of, 1<<40, 24*time.Hour, slog.New(slog.DiscardHandler))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer j.close()
+	var objects []Object
+	for _, r := range raw {
+		o, err := of.NewObject(r)
+		if err != nil {
+			b.Fatal(err)
+		}
+		objects = append(objects, o)
+	}
+	version, place := int64(1<<40), 0
+	var c chunk
+	for b.Loop() {
+		version++
+		at := int(version) % len(objects)
+		was := []byte(versionString(objects[at].Version()))
+		now := fmt.Appendf(nil, "1%0*d", len(was)-1, version%1_000_000)[:len(was)] // of the same length
+		later, err := of.NewObject(bytes.Replace(raw[at], was, now, 1))
+		if err != nil {
+			b.Fatal(err)
+		}
+		c.events = append(c.events, &apiserver.Event{Type: watch.Modified, Version: version, Heard: time.Now(), Old: objects[at], Object: later})
+		if len(c.events) == journalEvents {
+			c.position, c.contact = tarn.At(tarn.Version(versionString(version))), time.Now()
+			if err := j.append(place, max(j.version, 1), &c); err != nil {
+				b.Fatal(err)
+			}
+			place += len(c.events)
+			c.events = nil
+		}
+	}
+	if place > 0 {
+		b.ReportMetric(float64(j.total())/float64(place), "disk-bytes/update")
+	}
 }

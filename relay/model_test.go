@@ -175,7 +175,7 @@ func (m *model) write() {
 		uid = old.UID()
 	} else {
 		m.uids++
-		uid, kind = fmt.Sprint("uid-", m.uids), tarn.Add
+		uid, kind = fmt.Sprintf("uid-%d-%x", m.uids, m.random.Uint64()), tarn.Add // its hash is in either half
 	}
 	o := m.object(name, uid, []string{"a", "b"}[m.choose(2)])
 	m.commit(origin, tarn.Batch[Object]{Changes: []tarn.Change[Object]{{Type: kind, Key: tarn.Key(o.Key()), Object: o, Version: text(o)}}}, m.version)

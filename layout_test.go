@@ -116,7 +116,7 @@ var layout = []folderRule{
 		why: "metrics count what replicas say of themselves, whoever made them"},
 	{folder: "etcd", imports: []string{"."}, noKubernetes: true,
 		why: "etcd is a source like any other; the engine knows nothing of it"},
-	{folder: "relay", imports: []string{".", "apiserver", "kube", "memory"},
+	{folder: "relay", imports: []string{".", "apiserver", "changelog", "kube", "memory"},
 		why: "a relay serves copies by the HTTP side of the embedded server; nothing but the program knows it"},
 	{folder: "verify", imports: []string{".", "memory", "kube/...", "internal/render"},
 		why: "verify compares a copy with its source, and belongs to neither"},

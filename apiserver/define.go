@@ -94,7 +94,7 @@ func (s *Server) define(name string) error {
 	if err != nil {
 		return err
 	}
-	made := s.customResource(object.(*apiextensionsv1.CustomResourceDefinition))
+	made := customResource(object.(*apiextensionsv1.CustomResourceDefinition))
 	i := slices.IndexFunc(s.custom, func(r *resource) bool { return r.groupResource() == made.groupResource() })
 	if i < 0 {
 		s.custom = append(slices.Clip(s.custom), made)
@@ -113,7 +113,7 @@ func (s *Server) define(name string) error {
 	return nil
 }
 
-func (s *Server) customResource(definition *apiextensionsv1.CustomResourceDefinition) *resource {
+func customResource(definition *apiextensionsv1.CustomResourceDefinition) *resource {
 	names := definition.Spec.Names
 	r := &resource{
 		group: definition.Spec.Group, plural: names.Plural, singular: names.Singular, kind: names.Kind, listKind: names.ListKind,

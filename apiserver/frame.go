@@ -13,9 +13,12 @@ import (
 // Objects that came from another server are kept byte by byte: that server may be newer
 // than the types that this program was built with, and their fields must not be lost.
 
-// NewObject makes an object of the bare protobuf message that another server sent. The
-// bytes must not be changed afterwards.
+// NewObject makes an object of what another server sent: the bare protobuf message, or
+// JSON if the resource is a custom one. The bytes must not be changed afterwards.
 func (r *Resource) NewObject(raw []byte) (*Object, error) {
+	if r.Custom() {
+		return r.newCustom(raw)
+	}
 	var part metav1.PartialObjectMetadata
 	if err := part.Unmarshal(raw); err != nil {
 		return nil, err
@@ -27,9 +30,14 @@ func (r *Resource) NewObject(raw []byte) (*Object, error) {
 	if len(part.Labels) > 0 {
 		e.labels = labels.Set(part.Labels)
 	}
-	version, err := strconv.ParseInt(part.ResourceVersion, 10, 64)
+	return e.at(part.ResourceVersion)
+}
+
+// at sets the version of a new object.
+func (e *Object) at(text string) (*Object, error) {
+	version, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		return e, fmt.Errorf("its resourceVersion %q is not a number; such objects cannot be served", part.ResourceVersion)
+		return e, fmt.Errorf("its resourceVersion %q is not a number; such objects cannot be served", text)
 	}
 	e.version = version
 	return e, nil

@@ -99,6 +99,9 @@ func (s *Reader) resume(ctx context.Context, q *query, token token, limit int) (
 // remaining number is only known if all of them match.
 func cut(entries []*Object, q *query, limit int, version int64) page {
 	p := page{meta: metav1.ListMeta{ResourceVersion: versionText(version)}}
+	if q.Shard != nil {
+		q.Shard.echo(&p.meta)
+	}
 	if name, ok := q.one(); ok {
 		// One object is all there can be: it is looked up, and nothing follows.
 		i, found := slices.BinarySearchFunc(entries, joinKey(q.Namespace, name), compareKey)

@@ -13,7 +13,7 @@ import (
 
 // selects looks at the selectors, not at the namespace.
 func (f *Selection) selects(e *Object) bool {
-	return (f.Labels == nil || f.Labels.Matches(e.labels)) && (f.Fields == nil || f.Fields.Matches(e))
+	return (f.Labels == nil || f.Labels.Matches(e.labels)) && (f.Fields == nil || f.Fields.Matches(e)) && (f.Shard == nil || f.Shard.has(e))
 }
 
 // one returns the name of the only object that can match, if that is so.
@@ -24,7 +24,7 @@ func (f *Selection) one() (string, bool) {
 	return f.Fields.RequiresExactMatch("metadata.name")
 }
 
-func (f *Selection) all() bool { return f.Labels == nil && f.Fields == nil }
+func (f *Selection) all() bool { return f.Labels == nil && f.Fields == nil && f.Shard == nil }
 
 // query is a list or watch request.
 type query struct {
@@ -53,7 +53,9 @@ func (r *request) parseQuery(watch bool) (*query, error) {
 		}
 		q.Fields = checked
 	}
-	return q, nil
+	var err error
+	q.Shard, err = parseShardQuery(r.URL.Query().Get("shardSelector"))
+	return q, err
 }
 
 // parseVersion reads a version; 0 also stands for "".

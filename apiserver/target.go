@@ -3,6 +3,7 @@ package apiserver
 import (
 	"strings"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -28,9 +29,13 @@ func (t Target) target() target {
 	return target{gv: t.Resource.GroupVersion(), namespace: t.Namespace, plural: t.Resource.Resource, name: t.Name, sub: t.Subresource, watch: t.Watch}
 }
 
-// A Resource is a sort of object in one version whose Go type is known, with what is needed to read its
-// objects, to select among them and to show them.
-type Resource struct{ endpoint *endpoint }
+// A Resource is a sort of object in one version, with what is needed to read its objects,
+// to select among them and to show them. It is a built-in one, or has a definition.
+type Resource struct {
+	endpoint *endpoint
+	// defined is nil for a built-in resource.
+	defined *apiextensionsv1.CustomResourceDefinition
+}
 
 // BuiltinResource returns a resource whose Go type is known; false if it is not.
 func BuiltinResource(resource schema.GroupVersionResource) (*Resource, bool) {
@@ -38,7 +43,7 @@ func BuiltinResource(resource schema.GroupVersionResource) (*Resource, bool) {
 		for _, e := range r.versions {
 			if e.groupVersion().WithResource(r.plural) == resource {
 				r.stored = &storage{kind: e.gvk()}
-				return &Resource{e}, true
+				return &Resource{endpoint: e}, true
 			}
 		}
 	}
@@ -48,6 +53,9 @@ func BuiltinResource(resource schema.GroupVersionResource) (*Resource, bool) {
 // Kind is that of the objects.
 func (r *Resource) Kind() schema.GroupVersionKind { return r.endpoint.gvk() }
 
+// Custom says that the resource has a definition, and that objects are held as JSON.
+func (r *Resource) Custom() bool { return r.endpoint.custom }
+
 // Namespaced says whether objects are in namespaces.
 func (r *Resource) Namespaced() bool { return r.endpoint.namespaced }
 
@@ -55,5 +63,5 @@ func (r *Resource) Namespaced() bool { return r.endpoint.namespaced }
 // age only.
 func (r *Resource) HasColumns() bool {
 	_, known := builtinColumns[r.endpoint.groupKind()]
-	return known
+	return known || r.Custom()
 }

@@ -62,9 +62,10 @@ var ErrExpired = errors.New("the version is no longer known")
 type Selection struct {
 	// Namespace is empty for all.
 	Namespace string
-	// Labels and Fields are nil for all.
+	// Labels, Fields and Shard are nil for all.
 	Labels labels.Selector
 	Fields fields.Selector
+	Shard  *Shard
 }
 
 // A WatchQuery says how a watch begins.

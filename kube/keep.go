@@ -73,8 +73,11 @@ func (o Origin) Server() string { return o.client.server }
 // ServerUID asks for what tells a cluster from every other one: the uid of its
 // namespace kube-system. It is empty if that may not be read, or is not there; an
 // error means that it cannot be told yet.
-func (o Origin) ServerUID(ctx context.Context) (string, error) {
-	raw, err := o.client.rest.Get().AbsPath("api", "v1", "namespaces", metav1.NamespaceSystem).
+func (o Origin) ServerUID(ctx context.Context) (string, error) { return o.client.ServerUID(ctx) }
+
+// ServerUID is [Origin.ServerUID].
+func (c *Client) ServerUID(ctx context.Context) (string, error) {
+	raw, err := c.rest.Get().AbsPath("api", "v1", "namespaces", metav1.NamespaceSystem).
 		SetHeader("Accept", runtime.ContentTypeJSON).MaxRetries(0).DoRaw(ctx)
 	switch {
 	case err == nil:

@@ -3,6 +3,8 @@ package relay
 import (
 	"context"
 	"fmt"
+	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -17,11 +19,13 @@ import (
 // copied is one resource that the relay serves from a copy.
 type copied struct {
 	resource schema.GroupVersionResource
-	of       *apiserver.Resource
-	source   *kube.Source[Object]
-	replica  *tarn.Replica[Object]
-	state    *state
-	reader   *apiserver.Reader
+	// namespace is empty for all.
+	namespace string
+	of        *apiserver.Resource
+	source    *kube.Source[Object]
+	replica   *tarn.Replica[Object]
+	state     *state
+	reader    *apiserver.Reader
 
 	// version asks the origin for its newest version, quiet for a proof that nothing has
 	// happened to the resource.
@@ -30,27 +34,19 @@ type copied struct {
 	probes, quietWatches, served, forwarded atomic.Int64
 }
 
-func (r *Relay) newCopied(client *kube.Client, resource schema.GroupVersionResource) (*copied, error) {
-	of, ok := apiserver.BuiltinResource(resource)
-	if !ok {
-		return nil, fmt.Errorf("relay: %s is no built-in resource; others can be reached through the relay, but not be served from a copy", resource)
-	}
-	c := &copied{resource: resource, of: of}
+func (r *Relay) newCopied(client *kube.Client, of *apiserver.Resource, resource schema.GroupVersionResource, namespace string) (*copied, error) {
+	c := &copied{resource: resource, namespace: namespace, of: of}
+	collection := kube.Collection{Resource: resource, Kind: of.Kind(), Namespace: namespace}
 	var err error
-	c.source, err = kube.NewEncodedSource(client, kube.Collection{Resource: resource, Kind: of.Kind()}, kube.Encoding[Object]{
-		Protobuf: true,
-		Decode:   of.NewObject,
-		Describe: describe,
-	}, kube.SourceOptions{})
-	if err != nil {
+	if c.source, err = kube.NewEncodedSource(client, collection, encodingOf(of), kube.SourceOptions{}); err != nil {
 		return nil, err
 	}
-	name := resource.GroupResource().String()
-	c.state = &state{name: name, bytes: r.options.LogBytes, age: r.options.LogAge, patience: versionPatience, latest: c.latest}
+	name := collection.String()
+	c.state = &state{logger: r.options.Logger, name: name, bytes: r.options.LogBytes, age: r.options.LogAge, patience: versionPatience, latest: c.latest}
 	c.replica, err = tarn.NewReplica(c.source, memory.New[Object](), tarn.Options[Object]{
 		Name: name, WatchList: true, Logger: r.options.Logger,
-		Equal: func(a, b Object) bool { return string(a.Bytes()) == string(b.Bytes()) },
-		Sinks: []tarn.Sink[Object]{c.state},
+		Equal: sameBytes,
+		Sinks: []tarn.Sink[Object]{r.sink(c, client)},
 	})
 	if err != nil {
 		return nil, err
@@ -61,6 +57,32 @@ func (r *Relay) newCopied(client *kube.Client, resource schema.GroupVersionResou
 	return c, nil
 }
 
+// sink is the state, with a journal if the relay has a directory.
+func (r *Relay) sink(c *copied, client *kube.Client) tarn.Sink[Object] {
+	if r.options.Directory == "" {
+		return c.state
+	}
+	place := "all"
+	if c.namespace != "" {
+		place = "namespace-" + c.namespace
+	}
+	dir := filepath.Join(r.options.Directory, strings.TrimSuffix(c.resource.Resource+"."+c.resource.Version+"."+c.resource.Group, "."), place)
+	return &durableState{
+		state:     c.state,
+		serverUID: client.ServerUID,
+		open: func() (*journal, restored, error) {
+			return openJournal(dir, c.of, r.options.DirectoryBytes, r.options.DirectoryAge, r.options.Logger)
+		},
+	}
+}
+
+// encodingOf takes objects as they came: in protobuf, or in JSON if they are custom ones.
+func encodingOf(of *apiserver.Resource) kube.Encoding[Object] {
+	return kube.Encoding[Object]{Protobuf: !of.Custom(), Decode: of.NewObject, Describe: describe}
+}
+
+func sameBytes(a, b Object) bool { return string(a.Bytes()) == string(b.Bytes()) }
+
 func describe(o Object) (tarn.Meta, error) {
 	return tarn.Meta{Key: tarn.Key(o.Key()), Version: tarn.Version(fmt.Sprint(o.Version())), UID: o.UID()}, nil
 }
@@ -68,14 +90,30 @@ func describe(o Object) (tarn.Meta, error) {
 // run keeps the copy up to date until ctx ends.
 func (c *copied) run(ctx context.Context) { _ = c.replica.Run(ctx) } // returns why ctx ended
 
-// fresh says why the copy should not be served; nil if it may be.
-func (c *copied) fresh(within time.Duration) error {
+// waitSynced waits until the copy has been read.
+func (c *copied) waitSynced(ctx context.Context) error {
+	if err := c.replica.WaitSynced(ctx); err != nil {
+		return err
+	}
+	for !c.state.stats().synced {
+		if c.state.await(ctx, 1, time.Second); ctx.Err() != nil {
+			return fmt.Errorf("relay: %s: %w", c.state.name, context.Cause(ctx))
+		}
+	}
+	return nil
+}
+
+// fresh says why the copy should not be served; nil if it may be. upstream is how old the
+// copies of the origin are, if it is a relay.
+func (c *copied) fresh(within, upstream time.Duration) error {
 	h := c.replica.Health()
 	switch {
 	case !h.Synced || !c.state.stats().synced:
 		return fmt.Errorf("%s: not read yet (%s)", c.state.name, h)
 	case h.Age > within:
 		return fmt.Errorf("%s: the origin was last heard %s ago (%s)", c.state.name, h.Age.Round(time.Second), h)
+	case h.Age+upstream > within:
+		return fmt.Errorf("%s: the origin, a relay, was last heard %s ago, and its own copy is %s old", c.state.name, h.Age.Round(time.Second), upstream.Round(time.Second))
 	}
 	return nil
 }

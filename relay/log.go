@@ -81,10 +81,10 @@ func (l *eventLog) reset(version int64) {
 }
 
 // trim drops the oldest events while they hold too many bytes or are too old. The newest
-// one stays, for watches that have not read it yet.
-func (l *eventLog) trim(bytes int64, oldest time.Time) {
+// one stays, for watches that have not read it yet, and so do those from a place on.
+func (l *eventLog) trim(bytes int64, oldest time.Time, limit int) {
 	n := 0
-	for n < len(l.events)-1 && (l.bytes > bytes || l.events[n].Heard.Before(oldest)) {
+	for n < len(l.events)-1 && l.first+n < limit && (l.bytes > bytes || l.events[n].Heard.Before(oldest)) {
 		l.bytes -= size(l.events[n])
 		n++
 	}

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net/http"
+	"os"
 	"slices"
 	"strconv"
 	"sync"
@@ -25,8 +26,10 @@ import (
 	"github.com/tarnproject/tarn/apiserver"
 )
 
-// TestGapsModel runs an origin, two relays of it and a relay of a relay, with gaps, and
-// clients with selectors that are cut off at every point and resume anywhere.
+// TestGapsModel runs an origin, two relays of it, a relay of one of these and a relay of
+// that, with gaps, rewinds and kills, after which a relay starts from its directory or with
+// nothing; and clients with selectors and shards that are cut off at every point and resume
+// anywhere.
 //
 //   - No client is ever sent an older state of an object than it had.
 //   - When everything is quiet, every client's view is what the origin has.
@@ -45,7 +48,7 @@ func TestGapsModel(t *testing.T) {
 }
 
 var (
-	days     = flag.Uint64("days", 1000, "how many days of the model to run")
+	days     = flag.Uint64("days", 300, "how many days of the model to run")
 	firstDay = flag.Uint64("day", 1, "the first of them")
 )
 
@@ -63,6 +66,7 @@ func runModel(day uint64) (failure error) {
 	}()
 	for range 20 + m.choose(100) {
 		m.step()
+		time.Sleep(time.Duration(m.choose(3)) * time.Second)
 	}
 	m.quiet()
 	return nil
@@ -81,6 +85,9 @@ type model struct {
 	servers  []*modelServer // the origin first
 	clients  []*modelClient
 	resource *apiserver.Resource
+	// dir has the directories of relays, rewinds counts how often the origin went back.
+	dir     string
+	rewinds int
 }
 
 // modelServer is the origin, or a relay that follows an earlier one.
@@ -88,34 +95,34 @@ type modelServer struct {
 	*state
 	reader *apiserver.Reader
 	source *modelServer
-	// rewinds of the source when it was last read, and what of its log.
+	// read is the version up to which it has followed its source.
 	read int64
+	// durable is set if it has a directory.
+	durable *durableState
+	number  int
 }
 
 func newModel(random *rand.Rand) *model {
 	resource, _ := apiserver.BuiltinResource(pods)
 	m := &model{random: random, version: 100, resource: resource}
-	for _, source := range []int{-1, 0, 0, 1} {
-		s := &modelServer{state: &state{
-			name: "pods", bytes: 2000, age: time.Hour, patience: time.Millisecond,
-			latest: func(context.Context, *state, bool) error { return nil },
-		}}
+	for number, source := range []int{-1, 0, 0, 1, 3} {
+		s := &modelServer{number: number}
 		if source >= 0 {
 			s.source = m.servers[source]
 		}
-		s.reader = apiserver.NewReader(resource, s.state, apiserver.ReaderOptions{BookmarkInterval: time.Hour})
+		m.begin(s, source >= 0 && m.choose(3) == 0)
 		m.commit(s, tarn.Batch[Object]{Whole: true}, m.version)
 		s.read = m.version
 		m.servers = append(m.servers, s)
 	}
-	for _, selector := range []string{"", "labelSelector=l%3Da", "fieldSelector=spec.nodeName%3Da", "labelSelector=l%21%3Da"} {
+	for _, selector := range []string{"", "labelSelector=l%3Da", "fieldSelector=spec.nodeName%3Da", "labelSelector=l%21%3Da", shardQuery(0), shardQuery(1)} {
 		m.clients = append(m.clients, &modelClient{m: m, selector: selector, bookmarks: m.choose(2) == 0, newest: map[string]int64{}})
 	}
 	return m
 }
 
 func (m *model) commit(s *modelServer, b tarn.Batch[Object], version int64) {
-	b.Positions = []tarn.Position{tarn.At(tarn.Version(strconv.FormatInt(version, 10)))}
+	b.Positions = []tarn.Position{{Version: tarn.Version(strconv.FormatInt(version, 10)), Complete: true, Epoch: fmt.Sprint(m.rewinds)}}
 	b.LastContact = time.Now()
 	if err := s.Commit(context.Background(), b); err != nil {
 		m.fatalf("%v", err)
@@ -123,20 +130,33 @@ func (m *model) commit(s *modelServer, b tarn.Batch[Object], version int64) {
 }
 
 func (m *model) step() {
-	switch m.choose(10) {
+	switch n := m.choose(40); {
+	case n == 39:
+		m.rewind()
+	case n >= 37:
+		m.kill(m.relay())
+	default:
+		m.usualStep(n % 10)
+	}
+	synctest.Wait()
+}
+
+func (m *model) relay() *modelServer { return m.servers[1+m.choose(len(m.servers)-1)] }
+
+func (m *model) usualStep(n int) {
+	switch n {
 	case 0, 1, 2:
 		m.write()
 	case 3:
 		m.version++ // of another resource
 		m.commit(m.servers[0], tarn.Batch[Object]{}, m.version)
 	case 4, 5:
-		m.follow(m.servers[1+m.choose(3)])
+		m.follow(m.relay())
 	case 6:
-		m.gap(m.servers[1+m.choose(3)])
+		m.gap(m.relay())
 	default:
 		m.clients[m.choose(len(m.clients))].step()
 	}
-	synctest.Wait()
 }
 
 // write changes one of a few objects at the origin.
@@ -155,7 +175,7 @@ func (m *model) write() {
 		uid = old.UID()
 	} else {
 		m.uids++
-		uid, kind = fmt.Sprint("uid-", m.uids), tarn.Add
+		uid, kind = fmt.Sprintf("uid-%d-%x", m.uids, m.random.Uint64()), tarn.Add // its hash is in either half
 	}
 	o := m.object(name, uid, []string{"a", "b"}[m.choose(2)])
 	m.commit(origin, tarn.Batch[Object]{Changes: []tarn.Change[Object]{{Type: kind, Key: tarn.Key(o.Key()), Object: o, Version: text(o)}}}, m.version)
@@ -284,6 +304,14 @@ func (m *model) close() {
 		c.cut()
 	}
 	synctest.Wait()
+	for _, s := range m.servers {
+		if s.journal != nil {
+			s.journal.close()
+		}
+	}
+	if m.dir != "" {
+		_ = os.RemoveAll(m.dir)
+	}
 }
 
 // modelClient is an informer: it keeps a view, and the version that it has come to.
@@ -299,6 +327,10 @@ type modelClient struct {
 	// resumes there may see the object once more, until its real delete.
 	newest map[string]int64
 	stream *modelStream
+	// at is the server of the stream. rewound says that the origin has gone back since the
+	// client last listed.
+	at      *modelServer
+	rewound bool
 }
 
 // step connects, or reads some events and perhaps is cut off.
@@ -340,6 +372,8 @@ func (c *modelClient) selects(o Object) bool {
 	switch c.selector {
 	case "":
 		return true
+	case shardQuery(0), shardQuery(1):
+		return strconv.FormatUint(o.ShardHash(apiserver.ShardByUID)>>63, 10) == map[string]string{shardQuery(0): "0", shardQuery(1): "1"}[c.selector]
 	case "labelSelector=l%21%3Da":
 		return o.Labels()["l"] != "a"
 	}
@@ -356,7 +390,7 @@ func (c *modelClient) set(key, uid string, version int64) {
 
 func (c *modelClient) connect(server *modelServer) {
 	query := fmt.Sprintf("watch=1&resourceVersion=%d&allowWatchBookmarks=%v&%s", c.version, c.bookmarks, c.selector)
-	c.stream = newModelStream(server.reader, query)
+	c.stream, c.at = newModelStream(server.reader, query), server
 }
 
 func (c *modelClient) cut() {
@@ -364,6 +398,9 @@ func (c *modelClient) cut() {
 		c.stream.cancel()
 		<-c.stream.done
 		c.stream = nil
+		if c.rewound {
+			c.forget() // it was not told any more
+		}
 	}
 }
 
@@ -386,7 +423,7 @@ func (c *modelClient) read(lines [][]byte) {
 				c.m.fatalf("%s", line)
 			}
 			c.cut()
-			c.view = nil
+			c.forget()
 			return
 		}
 		version := versionOf(tarn.Version(e.Object.Metadata.ResourceVersion))

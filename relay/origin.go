@@ -52,9 +52,11 @@ func newOrigin(config *rest.Config, id string) (*origin, error) {
 			p.SetXForwarded()
 			p.Out.Header.Set(hopHeader, strings.TrimPrefix(p.In.Header.Get(hopHeader)+","+id, ","))
 		},
-		Transport:     byUpgrade{usual: usual, upgrading: upgrading},
-		FlushInterval: -1, // watches and logs are to arrive as they are written
-		ErrorLog:      log.New(io.Discard, "", 0),
+		Transport: byUpgrade{usual: usual, upgrading: upgrading},
+		// It is the relay that says how old what it serves may be.
+		ModifyResponse: func(answer *http.Response) error { answer.Header.Del(ageHeader); return nil },
+		FlushInterval:  -1, // watches and logs are to arrive as they are written
+		ErrorLog:       log.New(io.Discard, "", 0),
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
 			if r.Context().Err() == nil {
 				apiserver.SendError(w, r, unreachable(base, err))
@@ -112,12 +114,18 @@ func (b byUpgrade) RoundTrip(r *http.Request) (*http.Response, error) {
 type hop struct {
 	id   string
 	next http.RoundTripper
+	// note gets the headers of answers.
+	note func(header http.Header)
 }
 
 func (h hop) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	r.Header.Set(hopHeader, h.id)
-	return h.next.RoundTrip(r)
+	answer, err := h.next.RoundTrip(r)
+	if err == nil {
+		h.note(answer.Header)
+	}
+	return answer, err
 }
 
 // WrappedRoundTripper lets client-go find the connections.

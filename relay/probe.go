@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/tarnproject/tarn"
 )
 
@@ -119,9 +121,23 @@ func (c *copied) askQuiet(ctx context.Context) (int64, error) {
 	return c.state.stats().version, nil
 }
 
+// onlyHere marks the context of a request that the origin cannot answer: one with a shard
+// selector, which an older API server would take no notice of.
+type onlyHere struct{}
+
 // latest waits until the copy is as new as the origin was when the request arrived, or
 // says that the origin is to answer.
 func (c *copied) latest(ctx context.Context, s *state, watch bool) error {
+	if ctx.Value(onlyHere{}) == nil {
+		return c.reachLatest(ctx, s, watch)
+	}
+	if err := c.reachLatest(ctx, s, true); err != nil {
+		return apierrors.NewTimeoutError("the copy did not become as new as the origin in time, and the origin may not know shard selectors; ask again, or with a resourceVersion", 1)
+	}
+	return nil
+}
+
+func (c *copied) reachLatest(ctx context.Context, s *state, watch bool) error {
 	version, err := c.version.version(ctx)
 	if err != nil {
 		return errors.Join(errUpstream, err)

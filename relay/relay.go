@@ -6,9 +6,9 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
+	"os"
 	"sync"
 	"time"
 
@@ -33,8 +33,12 @@ type Relay struct {
 	id     string
 	gate   Gate
 	origin *origin
-	copies map[schema.GroupVersionResource]*copied
+	served map[schema.GroupVersionResource]*served
 	limits limits
+	// upstream is how old the copies of the origin are, if it is a relay.
+	upstream *upstreamAge
+	// lock is that of the directory, nil without one.
+	lock *os.File
 
 	// draining ends when the relay is to stop, ctx when it has drained. running counts
 	// what has to end then; admission is held while it grows.
@@ -54,7 +58,7 @@ func New(options Options) (*Relay, error) {
 	if options.Config == nil || len(options.Resources) == 0 {
 		return nil, errors.New("relay: a relay needs the config of its origin, and at least one resource")
 	}
-	r := &Relay{options: options.withDefaults(), gate: options.Gate, copies: map[schema.GroupVersionResource]*copied{}}
+	r := &Relay{options: options.withDefaults(), gate: options.Gate, served: map[schema.GroupVersionResource]*served{}}
 	var id [8]byte
 	_, _ = rand.Read(id[:]) // never fails
 	r.id = hex.EncodeToString(id[:])
@@ -63,7 +67,13 @@ func New(options Options) (*Relay, error) {
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 
 	config := rest.CopyConfig(options.Config)
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return hop{id: r.id, next: next} })
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return hop{id: r.id, next: next, note: func(header http.Header) { r.upstream.note(header) }}
+	})
+	var err error
+	if r.upstream, err = newUpstreamAge(config, r.options.FreshWithin); err != nil {
+		return nil, err
+	}
 	client, err := kube.NewClient(config)
 	if err != nil {
 		return nil, err
@@ -76,8 +86,11 @@ func New(options Options) (*Relay, error) {
 			return nil, err
 		}
 	}
+	if r.lock, err = lockDirectory(options.Directory); err != nil {
+		return nil, err
+	}
 	for _, resource := range options.Resources {
-		if r.copies[resource], err = r.newCopied(client, resource); err != nil {
+		if r.served[resource], err = r.newServed(client, resource); err != nil {
 			return nil, err
 		}
 	}
@@ -87,6 +100,8 @@ func New(options Options) (*Relay, error) {
 func (o Options) withDefaults() Options {
 	o.LogBytes = cmp.Or(o.LogBytes, 64<<20)
 	o.LogAge = cmp.Or(o.LogAge, time.Hour)
+	o.DirectoryBytes = cmp.Or(o.DirectoryBytes, 4<<30)
+	o.DirectoryAge = cmp.Or(o.DirectoryAge, 24*time.Hour)
 	o.FreshWithin = cmp.Or(o.FreshWithin, 3*time.Minute)
 	o.CallerWatches = cmp.Or(o.CallerWatches, 10_000)
 	o.CallerRequests = cmp.Or(o.CallerRequests, 200)
@@ -104,22 +119,25 @@ func (r *Relay) Run(ctx context.Context) error {
 	copies, stop := context.WithCancel(context.Background())
 	defer stop()
 	var following sync.WaitGroup
-	for _, c := range r.copies {
-		following.Go(func() { c.run(copies) })
+	for _, s := range r.served {
+		following.Go(func() { s.run(copies) })
 	}
+	following.Go(func() { r.upstream.run(copies) })
 	<-ctx.Done()
 	r.drain()
 	r.awaitWatches()
 	r.admission.Lock()
 	r.cancel()
 	r.admission.Unlock()
-	for _, c := range r.copies {
+	for c := range r.everyCopy() {
 		c.state.end()
 	}
 	r.running.Wait()
 	stop()
 	following.Wait()
 	r.origin.close()
+	r.upstream.client.CloseIdleConnections()
+	_ = r.lock.Close() // also if there is none
 	return context.Cause(ctx)
 }
 
@@ -167,22 +185,17 @@ func (r *Relay) Ready() error {
 		return errors.New("the relay is being stopped")
 	}
 	var problems []error
-	for _, c := range r.copies {
-		problems = append(problems, c.fresh(r.options.FreshWithin))
+	for _, resource := range r.options.Resources {
+		problems = append(problems, r.served[resource].fresh(r.options.FreshWithin, r.upstream.now()))
 	}
 	return errors.Join(problems...)
 }
 
 // WaitSynced waits until all copies have been read.
 func (r *Relay) WaitSynced(ctx context.Context) error {
-	for _, c := range r.copies {
-		if err := c.replica.WaitSynced(ctx); err != nil {
+	for _, resource := range r.options.Resources {
+		if err := r.served[resource].waitSynced(ctx); err != nil {
 			return err
-		}
-		for !c.state.stats().synced {
-			if c.state.await(ctx, 1, time.Second); ctx.Err() != nil {
-				return fmt.Errorf("relay: %s: %w", c.state.name, context.Cause(ctx))
-			}
 		}
 	}
 	return nil
@@ -191,11 +204,16 @@ func (r *Relay) WaitSynced(ctx context.Context) error {
 // Stats is what the relay does for one resource.
 type Stats struct {
 	Resource schema.GroupVersionResource
-	Health   tarn.Health
+	// Namespace is empty if the copy is of all namespaces.
+	Namespace string
+	Health    tarn.Health
 	// Objects are in the copy, at Version; Events are in the log, of so many bytes.
 	Objects, Events int
 	LogBytes        int64
-	Version         int64
+	// DiskBytes are in the directory, and DiskErr is why nothing can be written there.
+	DiskBytes int64
+	DiskErr   error
+	Version   int64
 	// Watches are open now.
 	Watches int
 	// Served counts the requests that were answered from the copy, Forwarded those that
@@ -203,15 +221,15 @@ type Stats struct {
 	Served, Forwarded, Probes, QuietWatches int64
 }
 
-// Stats returns a line for each resource, in the order of [Options.Resources].
+// Stats returns a line for each copy, in the order of [Options.Resources]. A custom resource
+// without a definition has none.
 func (r *Relay) Stats() []Stats {
 	var all []Stats
-	for _, resource := range r.options.Resources {
-		c := r.copies[resource]
+	for c := range r.everyCopy() {
 		s := c.state.stats()
 		all = append(all, Stats{
-			Resource: resource, Health: c.replica.Health(),
-			Objects: s.objects, Events: s.events, LogBytes: s.logBytes, Version: s.version, Watches: s.watches,
+			Resource: c.resource, Namespace: c.namespace, Health: c.replica.Health(),
+			Objects: s.objects, Events: s.events, LogBytes: s.logBytes, DiskBytes: s.disk, DiskErr: s.diskErr, Version: s.version, Watches: s.watches,
 			Served: c.served.Load(), Forwarded: c.forwarded.Load(), Probes: c.probes.Load(), QuietWatches: c.quietWatches.Load(),
 		})
 	}

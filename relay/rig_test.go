@@ -37,6 +37,12 @@ type rig struct {
 
 func newRig(t *testing.T, options Options) *rig {
 	t.Helper()
+	return newRigWith(t, options, func(*rig) {})
+}
+
+// newRigWith prepares the origin before the relay begins.
+func newRigWith(t *testing.T, options Options, prepare func(r *rig)) *rig {
+	t.Helper()
 	r := &rig{t: t, origin: apiserver.New(apiserver.Options{AnyNamespace: true})}
 	t.Cleanup(r.origin.Close)
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -46,6 +52,7 @@ func newRig(t *testing.T, options Options) *rig {
 		r.origin.ServeHTTP(w, req)
 	}))
 	t.Cleanup(front.Close)
+	prepare(r)
 	r.start(front.URL, options)
 	return r
 }
@@ -120,7 +127,7 @@ func (r *rig) settle() {
 	r.t.Helper()
 	r.put(pod("settle", fmt.Sprint(time.Now().UnixNano())))
 	version := versionOf(tarnVersion(r.origin.Version()))
-	if _, current := r.relay.copies[pods].state.await(r.t.Context(), version, 10*time.Second); current < version {
+	if _, current := r.copy(pods, "").state.await(r.t.Context(), version, 10*time.Second); current < version {
 		r.t.Fatalf("the copy is at %d, not at %d", current, version)
 	}
 }
@@ -152,4 +159,8 @@ func (r *rig) read(path string, header ...string) (int, string) {
 		r.t.Fatal(err)
 	}
 	return response.StatusCode, string(body)
+}
+
+func (r *rig) copy(resource schema.GroupVersionResource, namespace string) *copied {
+	return (*r.relay.served[resource].copies.Load())[namespace]
 }

@@ -27,6 +27,9 @@ func (r *Relay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	defer cancel()
 	defer context.AfterFunc(r.ctx, cancel)()
 	req = req.WithContext(ctx)
+	if req.Header.Get(hopHeader) != "" {
+		r.setAge(w)
+	}
 	if r.serveProbe(w, req) {
 		return
 	}
@@ -34,7 +37,11 @@ func (r *Relay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		apiserver.SendError(w, req, err)
 		return
 	}
-	c, to := r.copyFor(req)
+	c, to, err := r.copyFor(req)
+	if err != nil {
+		apiserver.SendError(w, req, err)
+		return
+	}
 	if c == nil {
 		r.origin.ServeHTTP(w, req)
 		return
@@ -58,6 +65,7 @@ func (r *Relay) serveProbe(w http.ResponseWriter, req *http.Request) bool {
 	default:
 		return false
 	}
+	r.setAge(w)
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	if err != nil {
 		w.WriteHeader(http.StatusServiceUnavailable)
@@ -71,24 +79,23 @@ func (r *Relay) serveProbe(w http.ResponseWriter, req *http.Request) bool {
 // copyFor returns the copy that a request can be answered from, nil if there is none.
 //
 // A caller who acts as somebody else is for the origin to judge. Where the columns of a
-// table are not known, it prints it. A get without a version reads back what somebody has
-// just written.
-func (r *Relay) copyFor(req *http.Request) (*copied, apiserver.Target) {
+// table are not known, it prints it, but for shards, which it may not know. A get without a
+// version reads back what somebody has just written.
+func (r *Relay) copyFor(req *http.Request) (*copied, apiserver.Target, error) {
 	to, ok := apiserver.ParsePath(req.URL.Path)
-	if !ok || req.Method != http.MethodGet || to.Subresource != "" {
-		return nil, to
-	}
-	c := r.copies[to.Resource]
+	s := r.served[to.Resource]
 	query := req.URL.Query()
 	switch {
-	case c == nil, impersonates(req), query.Has("shardSelector"):
-		return nil, to
+	case !ok, s == nil, req.Method != http.MethodGet, to.Subresource != "", impersonates(req):
+		return nil, to, nil
 	case to.Name != "" && !to.Watch && query.Get("resourceVersion") == "":
-		return nil, to
-	case !c.of.HasColumns() && strings.Contains(req.Header.Get("Accept"), "as=Table"):
-		return nil, to
+		return nil, to, nil
 	}
-	return c, to
+	c, err := r.copyOf(s, to)
+	if c != nil && !c.of.HasColumns() && strings.Contains(req.Header.Get("Accept"), "as=Table") && !query.Has("shardSelector") {
+		c = nil
+	}
+	return c, to, err
 }
 
 func impersonates(req *http.Request) bool {
@@ -129,6 +136,9 @@ func (r *Relay) serveCopy(w http.ResponseWriter, req *http.Request, c *copied, t
 			ctx = context.WithValue(ctx, noGaps{}, true)
 		}
 		req = req.WithContext(ctx)
+	}
+	if req.URL.Query().Has("shardSelector") {
+		req = req.WithContext(context.WithValue(req.Context(), onlyHere{}, true))
 	}
 	c.served.Add(1)
 	return c.reader.Serve(w, req, to)

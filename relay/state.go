@@ -3,6 +3,7 @@ package relay
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"strconv"
 	"sync"
 	"time"
@@ -45,6 +46,18 @@ type state struct {
 	moved chan struct{}
 	// ended says that watches are to end.
 	ended bool
+	// complete is that of the position, heard when the origin was last heard.
+	complete bool
+	heard    time.Time
+
+	// journal is nil without a directory. Everything before the place saved, and before the
+	// version savedVersion, is in it.
+	journal      *journal
+	journalErr   error
+	logger       *slog.Logger
+	saved        int
+	savedVersion int64
+	savedAt      time.Time
 }
 
 var (
@@ -80,14 +93,26 @@ func (s *state) Commit(_ context.Context, b tarn.Batch[Object]) error {
 	if at.version == 0 {
 		return nil // nothing has been read yet
 	}
+	begun := s.commit(b, at)
+	s.persist(b.LastContact, begun)
+	s.trim(b.LastContact)
+	return nil
+}
+
+// commit returns whether the past began anew.
+func (s *state) commit(b tarn.Batch[Object], at position) (begun bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	begun = !s.synced || s.rewound(b, at)
+	if begun && s.journal != nil {
+		s.journal.forget()
+	}
 	switch {
 	case !s.synced:
 		s.take(b)
 		s.log.reset(at.version)
 		s.synced, s.version = true, at.version
-	case s.rewound(b, at):
+	case begun:
 		s.take(b)
 		s.log.reset(at.version)
 		s.version = at.version
@@ -99,19 +124,30 @@ func (s *state) Commit(_ context.Context, b tarn.Batch[Object]) error {
 		}
 		s.version = max(s.version, at.version)
 	}
-	s.epoch = at.epoch
-	s.log.trim(s.bytes, b.LastContact.Add(-s.age))
+	s.epoch, s.complete, s.heard = at.epoch, at.complete, b.LastContact
 	if s.moved != nil {
 		close(s.moved)
 		s.moved = nil
 	}
-	return nil
+	return begun
+}
+
+// trim drops what is too old, or too much, and on disk if there is one.
+func (s *state) trim(now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	limit := s.log.end()
+	if s.journal != nil {
+		limit = s.saved
+	}
+	s.log.trim(s.bytes, now.Add(-s.age), limit)
 }
 
 // position is where the copy is.
 type position struct {
-	version int64
-	epoch   string
+	version  int64
+	epoch    string
+	complete bool
 }
 
 func positionOf(b tarn.Batch[Object]) (position, error) {
@@ -123,7 +159,7 @@ func positionOf(b tarn.Batch[Object]) (position, error) {
 	if err != nil {
 		return position{}, fmt.Errorf("the version %q of the origin is not a number, so clients could not be served by it", p.Version)
 	}
-	return position{version, p.Epoch}, nil
+	return position{version, p.Epoch, p.Complete}, nil
 }
 
 // rewound says that versions of before cannot be compared with those of now. A repair,
@@ -188,13 +224,22 @@ type stats struct {
 	objects, events, watches int
 	logBytes, version        int64
 	synced                   bool
+	disk                     int64
+	diskErr                  error
 }
 
 func (s *state) stats() stats {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return stats{
+	all := stats{
 		objects: len(s.content.objects), events: len(s.log.events), watches: s.watchers.count,
 		logBytes: s.log.bytes, version: s.version, synced: s.synced,
+		diskErr: s.journalErr,
 	}
+	if s.journal != nil {
+		all.disk, all.diskErr = s.journal.total(), s.journal.problem()
+	}
+	return all
 }
+
+func versionString(v int64) string { return strconv.FormatInt(v, 10) }

@@ -76,10 +76,16 @@ func (s *state) Watch(ctx context.Context, q apiserver.WatchQuery) (apiserver.Wa
 	if err := s.ready(ctx, at, true); err != nil {
 		return nil, err
 	}
+	var older int
+	var onDisk bool
+	var rewinds int
+	if !q.Objects {
+		older, rewinds, onDisk = s.older(q.At.Version)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := &place{
-		state: s, topic: topicOf(q.Selection), rewinds: s.rewinds, after: q.At.Version,
+		state: s, topics: topicsOf(q.Selection), rewinds: s.rewinds, after: q.At.Version,
 		exact: ctx.Value(noGaps{}) != nil, ready: make(chan struct{}, 1),
 	}
 	p.pending.Store(none)
@@ -89,6 +95,9 @@ func (s *state) Watch(ctx context.Context, q apiserver.WatchQuery) (apiserver.Wa
 		p.from = s.now(q.Namespace)
 	case q.At.Version > 0 && q.At.Version < s.version:
 		from, ok := s.log.since(q.At.Version)
+		if onDisk && rewinds == s.rewinds {
+			from, ok = older, true
+		}
 		if !ok {
 			return nil, apiserver.TooOld(q.At.Version, s.log.floor)
 		}

@@ -18,8 +18,12 @@ type Options struct {
 	// not used for requests that are passed on: it might add credentials.
 	Config *rest.Config
 	// Resources are those that are served from copies, in the version in which clients
-	// ask for them. They must be built-in ones.
+	// ask for them. Of a custom one the definition is watched too, for which the
+	// credentials need the right to list and watch customresourcedefinitions.
 	Resources []schema.GroupVersionResource
+	// Namespaces are those that are copied; all if empty. A request across all namespaces
+	// is then refused, and one for another namespace goes to the origin.
+	Namespaces []string
 	// Gate decides who may read; by the origin's reviews if nil.
 	Gate Gate
 
@@ -27,6 +31,14 @@ type Options struct {
 	// its age, one hour if 0. A client that was away for longer has to list.
 	LogBytes int64
 	LogAge   time.Duration
+	// Directory, if set, is where content and past are kept too: the relay starts with
+	// them, without reading the resources from the origin, and watches may begin at
+	// versions as old as the past there. DirectoryBytes bounds the past of each resource,
+	// 4 GiB if 0, and DirectoryAge its age, a day if 0. One relay at a time may use a
+	// directory.
+	Directory      string
+	DirectoryBytes int64
+	DirectoryAge   time.Duration
 	// FreshWithin is how old a copy may be before the relay is not ready; 3 min if 0.
 	FreshWithin time.Duration
 	// CallerWatches is how many watches one caller may have open, 10,000 if 0, and

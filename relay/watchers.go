@@ -15,17 +15,21 @@ import (
 type watchers struct {
 	by    map[topic]map[*place]struct{}
 	count int
-	// nodes and labels count the topics of these sorts: nothing is read of an object for
-	// a sort that nobody has.
-	nodes, labels int
+	// nodes, labels and shards count the topics of these sorts: nothing is read of an
+	// object for a sort that nobody has.
+	nodes, labels, shards int
 }
 
-// topic is what all events that a watch can see have in common. It is the one of a
-// selection that fewest events have: a name, a node, a label, a namespace, or nothing.
+// topic is what events that a watch can see have in common. A watch has the one of its
+// selection that fewest events have: a name, a node, a label, a namespace, or nothing; or
+// several, if it is that of a shard.
 type topic struct {
 	sort topicSort
-	// text is the key of an object, a node's name, "name=value", or a namespace.
+	// text is the key of an object, a node's name, "name=value", a namespace, or the field
+	// of a shard.
 	text string
+	// hashes are those of a shard.
+	hashes hashes
 }
 
 type topicSort uint8
@@ -34,6 +38,7 @@ const (
 	everything topicSort = iota
 	ofNamespace
 	ofLabel
+	ofShard
 	ofNode
 	ofObject
 )
@@ -43,35 +48,38 @@ const (
 	nodeField = "spec.nodeName"
 )
 
-func topicOf(q apiserver.Selection) topic {
+func topicsOf(q apiserver.Selection) []topic {
 	if q.Fields != nil {
 		if name, ok := q.Fields.RequiresExactMatch(nameField); ok && q.Namespace != "" {
-			return topic{ofObject, q.Namespace + "/" + name}
+			return []topic{{sort: ofObject, text: q.Namespace + "/" + name}}
 		}
 		if node, ok := q.Fields.RequiresExactMatch(nodeField); ok {
-			return topic{ofNode, node}
+			return []topic{{sort: ofNode, text: node}}
 		}
+	}
+	if q.Shard != nil {
+		return shardTopics(q.Shard)
 	}
 	if q.Labels != nil {
 		requirements, _ := q.Labels.Requirements()
 		for _, r := range requirements {
 			values := r.ValuesUnsorted()
 			if (r.Operator() == selection.Equals || r.Operator() == selection.DoubleEquals || r.Operator() == selection.In) && len(values) == 1 {
-				return topic{ofLabel, r.Key() + "=" + values[0]}
+				return []topic{{sort: ofLabel, text: r.Key() + "=" + values[0]}}
 			}
 		}
 	}
 	if q.Namespace != "" {
-		return topic{ofNamespace, q.Namespace}
+		return []topic{{sort: ofNamespace, text: q.Namespace}}
 	}
-	return topic{}
+	return []topic{{}}
 }
 
 // place is one watch: where in the log it has to read on, and nothing else. It has no
 // buffer.
 type place struct {
 	state   *state
-	topic   topic
+	topics  []topic
 	from    apiserver.Listing
 	rewinds int
 	after   int64
@@ -90,23 +98,27 @@ func (w *watchers) add(p *place) {
 	if w.by == nil {
 		w.by = map[topic]map[*place]struct{}{}
 	}
-	if w.by[p.topic] == nil {
-		w.by[p.topic] = map[*place]struct{}{}
-		w.kinds(p.topic, 1)
+	for _, t := range p.topics {
+		if w.by[t] == nil {
+			w.by[t] = map[*place]struct{}{}
+			w.kinds(t, 1)
+		}
+		w.by[t][p] = struct{}{}
 	}
-	w.by[p.topic][p] = struct{}{}
 	w.count++
 }
 
 func (w *watchers) remove(p *place) {
-	if _, ok := w.by[p.topic][p]; !ok {
+	if _, ok := w.by[p.topics[0]][p]; !ok {
 		return
 	}
-	delete(w.by[p.topic], p)
 	w.count--
-	if len(w.by[p.topic]) == 0 {
-		delete(w.by, p.topic)
-		w.kinds(p.topic, -1)
+	for _, t := range p.topics {
+		delete(w.by[t], p)
+		if len(w.by[t]) == 0 {
+			delete(w.by, t)
+			w.kinds(t, -1)
+		}
 	}
 }
 
@@ -116,24 +128,32 @@ func (w *watchers) kinds(t topic, n int) {
 		w.nodes += n
 	case ofLabel:
 		w.labels += n
+	case ofShard:
+		w.shards += n
 	}
 }
 
 // notify wakes the watches that an event may concern.
 func (w *watchers) notify(e *apiserver.Event, place int) {
 	w.wake(topic{}, place)
-	w.wake(topic{ofObject, e.Object.Key()}, place)
-	w.wake(topic{ofNamespace, e.Object.Namespace()}, place)
+	w.wake(topic{sort: ofObject, text: e.Object.Key()}, place)
+	w.wake(topic{sort: ofNamespace, text: e.Object.Namespace()}, place)
+	if w.shards > 0 {
+		w.wakeShards(e.Object, place)
+		if e.Old != nil && e.Old.UID() != e.Object.UID() {
+			w.wakeShards(e.Old, place)
+		}
+	}
 	for _, o := range []*apiserver.Object{e.Old, e.Object} {
 		if o == nil {
 			continue
 		}
 		if w.nodes > 0 {
-			w.wake(topic{ofNode, o.Get(nodeField)}, place)
+			w.wake(topic{sort: ofNode, text: o.Get(nodeField)}, place)
 		}
 		if w.labels > 0 {
 			for name, value := range o.Labels() {
-				w.wake(topic{ofLabel, name + "=" + value}, place)
+				w.wake(topic{sort: ofLabel, text: name + "=" + value}, place)
 			}
 		}
 	}
@@ -168,22 +188,9 @@ func (p *place) Ready() <-chan struct{} { return p.ready }
 // Next reads on. A watch that is too far behind ends, and its client comes again; a
 // watch of before a rewind is told that its version is too old.
 func (p *place) Next() ([]*apiserver.Event, int64, error) {
-	s := p.state
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	switch {
-	case p.rewinds != s.rewinds:
-		return nil, 0, apiserver.TooOld(p.after, s.log.floor)
-	case s.ended:
-		return nil, 0, io.EOF
-	}
-	from := p.pending.Swap(none)
-	if from == none {
-		return nil, s.version, nil
-	}
-	events, ok := s.log.after(int(from))
-	if !ok {
-		return nil, 0, io.EOF
+	events, version, from, err := p.read()
+	if err != nil || from == none {
+		return nil, version, err
 	}
 	if p.exact {
 		for i, e := range events {
@@ -192,7 +199,37 @@ func (p *place) Next() ([]*apiserver.Event, int64, error) {
 			}
 		}
 	}
-	return events, s.version, nil
+	return events, version, nil
+}
+
+var errTooFarBehind = io.EOF
+
+// read returns the events from the pending place on, and that place.
+func (p *place) read() (events []*apiserver.Event, version, from int64, err error) {
+	s := p.state
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if p.rewinds != s.rewinds {
+		return nil, 0, none, apiserver.TooOld(p.after, s.log.floor)
+	}
+	from = p.pending.Swap(none)
+	if s.ended && (from == none || int(from) >= s.log.end()) {
+		return nil, 0, none, io.EOF
+	}
+	if from == none {
+		return nil, s.version, none, nil
+	}
+	events, ok := s.log.after(int(from))
+	if !ok && s.journal != nil {
+		s.mu.RUnlock()
+		events, version, err = p.readOlder(int(from))
+		s.mu.RLock()
+		return events, version, from, err
+	}
+	if !ok {
+		return nil, 0, none, errTooFarBehind
+	}
+	return events, s.version, from, nil
 }
 
 // untilGap returns the events before a gap, and then that the version is too old.

@@ -18,6 +18,7 @@ import (
 	"github.com/tarnproject/tarn/cmd/internal/web"
 	"github.com/tarnproject/tarn/relay"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // relayAddress is where a relay listens unless told otherwise.
@@ -31,15 +32,16 @@ type relayOptions struct {
 	demo              bool
 	relay             relay.Options
 	logMegabytes      int64
+	dirMegabytes      int64
 }
 
 func (a *app) relayCommand() *cobra.Command {
 	var opts relayOptions
 	cmd := &cobra.Command{
 		Use:   "relay RESOURCES… | --demo",
-		Short: "Serve built-in resources from a copy, as a Kubernetes API",
-		Long: `Keep a live copy of built-in resources and serve it as a Kubernetes API until
-Ctrl-C, to any number of clients. The cluster is watched once. Resource versions
+		Short: "Serve resources from a copy, as a Kubernetes API",
+		Long: `Keep a live copy of resources and serve it as a Kubernetes API until Ctrl-C, to
+any number of clients. The cluster is watched once. Resource versions
 are the cluster's: a client resumes at another relay, or at the cluster itself,
 with the version that it has.
 
@@ -49,7 +51,14 @@ other resources, discovery, logs, exec, port-forward.
 Callers are who the cluster says that their bearer token belongs to, and read
 what it says that they may. This program's own account needs the right to list
 and watch the resources, and to create tokenreviews and subjectaccessreviews
-(the cluster role system:auth-delegator). Open watches are checked again.
+(the cluster role system:auth-delegator). Open watches are checked again. Of a
+custom resource it watches the definition too (customresourcedefinitions).
+
+With -n only some namespaces are copied: -n a,b. Requests across all namespaces
+are refused then, and those for other namespaces go to the cluster.
+
+With --dir it starts with what it had, reads nothing again that has not changed,
+and answers watches from versions that are up to a day old.
 
 It listens on this machine only, unless it has a certificate, which is read
 again when its files change. /livez and /readyz are for probes. Secrets are
@@ -59,6 +68,8 @@ relayed only if they are named.`,
 
   tarn relay pods nodes services endpointslices
   kubectl --server http://127.0.0.1:8277 --token "$TOKEN" get pods -A -w
+
+  tarn relay pods -n shop,billing
 
   # For others
   tarn relay pods --listen 0.0.0.0:8277 \
@@ -82,6 +93,9 @@ relayed only if they are named.`,
 	flags.StringVar(&opts.auditLog.accessLog, "audit-log", "", `file to write to who read what from the copies; "-" for where messages go`)
 	flags.Int64Var(&opts.logMegabytes, "past-megabytes", 64, "how much of the past of each resource is kept in memory, for watches from older versions")
 	flags.DurationVar(&opts.relay.LogAge, "past", time.Hour, "for how long it is kept")
+	flags.StringVar(&opts.relay.Directory, "dir", "", "directory to keep content and past in, for a warm start and watches from versions of yesterday")
+	flags.Int64Var(&opts.dirMegabytes, "dir-megabytes", 4096, "how much of the past of each resource is kept in the directory")
+	flags.DurationVar(&opts.relay.DirectoryAge, "dir-past", 24*time.Hour, "for how long it is kept there")
 	flags.IntVar(&opts.relay.CallerWatches, "caller-watches", 10_000, "how many watches one caller may have open")
 	flags.IntVar(&opts.relay.CallerRequests, "caller-requests", 200, "how many other requests one caller may have in flight")
 	flags.DurationVar(&opts.relay.DrainTime, "drain", 5*time.Second, "the time over which watches are closed at the end")
@@ -102,10 +116,14 @@ func (o *relayOptions) check() error {
 		return usagef("--demo is for this machine only: leave out --tls-cert-file and listen on 127.0.0.1")
 	case o.logMegabytes < 1:
 		return usagef("--past-megabytes is 1 or more, not %d", o.logMegabytes)
+	case o.dirMegabytes < 1:
+		return usagef("--dir-megabytes is 1 or more, not %d", o.dirMegabytes)
+	case o.demo && o.relay.Directory != "":
+		return usagef("--demo has a new cluster each time: leave out --dir")
 	case o.relay.CallerWatches < 1 || o.relay.CallerRequests < 1:
 		return usagef("--caller-watches and --caller-requests are 1 or more")
 	}
-	for flag, value := range map[string]time.Duration{"--past": o.relay.LogAge, "--drain": o.relay.DrainTime, "--fresh-within": o.relay.FreshWithin} {
+	for flag, value := range map[string]time.Duration{"--past": o.relay.LogAge, "--dir-past": o.relay.DirectoryAge, "--drain": o.relay.DrainTime, "--fresh-within": o.relay.FreshWithin} {
 		if value <= 0 {
 			return usagef("%s is a time such as 1m, not %v", flag, value)
 		}
@@ -143,7 +161,7 @@ func (a *app) relay(ctx context.Context, args []string, opts *relayOptions) (fai
 				"namespace", access.Namespace, "name", access.Name, "labels", access.LabelSelector, "fields", access.FieldSelector, "from", access.From)
 		}
 	}
-	opts.relay.LogBytes, opts.relay.Logger = opts.logMegabytes<<20, a.logger
+	opts.relay.LogBytes, opts.relay.DirectoryBytes, opts.relay.Logger = opts.logMegabytes<<20, opts.dirMegabytes<<20, a.logger
 	r, err := relay.New(opts.relay)
 	if err != nil {
 		return err
@@ -170,6 +188,14 @@ func (a *app) relay(ctx context.Context, args []string, opts *relayOptions) (fai
 
 // relayed finds the cluster, and the resources in it that were asked for.
 func (a *app) relayed(ctx context.Context, args []string, opts *relayOptions) error {
+	if asked := a.connection.overrides.Context.Namespace; asked != "" {
+		opts.relay.Namespaces = strings.Split(asked, ",")
+	}
+	for _, namespace := range opts.relay.Namespaces {
+		if problems := validation.IsDNS1123Label(namespace); len(problems) > 0 {
+			return usagef("--namespace: %q is no namespace: %s; write several as a,b", namespace, problems[0])
+		}
+	}
 	at, err := a.cluster(ctx)
 	if err != nil {
 		return err

@@ -50,10 +50,43 @@ func TestRelay(t *testing.T) {
 	}
 }
 
+// A relay of two namespaces refuses what it has only a part of.
+func TestRelayNamespaces(t *testing.T) {
+	origin, err := apiserver.Start(apiserver.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(origin.Close)
+	if err := origin.Put(pod("web-1", corev1.PodRunning)); err != nil {
+		t.Fatal(err)
+	}
+	app := newRig(t).app(nil, &lockedBuffer{})
+	app.connect = func() (*rest.Config, string, error) { return origin.Config(), "default", nil }
+	ended := commandUntil(t.Context(), app, regexp.MustCompile(` at (https?://\S+/)$`), func(address string) {
+		for {
+			if status, _ := fetch(t, address+"readyz", ""); status == http.StatusOK {
+				break
+			}
+		}
+		for path, want := range map[string]string{
+			"api/v1/pods?resourceVersion=0":                              "this relay has copies of the namespaces",
+			"api/v1/namespaces/shop/pods?resourceVersion=0":              "PodList",
+			"apis/apps/v1/namespaces/shop/deployments?resourceVersion=0": "DeploymentList",
+		} {
+			if _, body := fetch(t, address+path, "a caller's token"); !strings.Contains(body, want) {
+				t.Errorf("%s: %s", path, body)
+			}
+		}
+	}, "relay", "--listen=127.0.0.1:0", "pods", "-n", "shop,billing", "--drain", "10ms")
+	if ended.code != 0 {
+		t.Errorf("ended with\n%s", ended)
+	}
+}
+
 func TestRelayOptions(t *testing.T) {
 	r := newRig(t)
 	for args, want := range map[string]string{
-		"--listen=0.0.0.0:0": "in the clear", "--tls-cert-file=x": "belong together", "--past-megabytes=0": "1 or more",
+		"--listen=0.0.0.0:0": "in the clear", "--tls-cert-file=x": "belong together", "--past-megabytes=0": "1 or more", "--namespace=a,,b": "no namespace", "--dir-megabytes=0": "1 or more", "--dir-past=0s": "a time such as",
 		"--past=0s": "a time such as", "--listen=here": "host:port", "--listen=:0": "in the clear", "--listen=unix:": "the path of a socket", "--demo": "takes no arguments", "--caller-watches=0": "1 or more",
 	} {
 		if ended := r.run("relay", "pods", args); ended.code != exitUsage || !strings.Contains(ended.err, want) {

@@ -1,0 +1,196 @@
+package relay
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/apiserver"
+)
+
+// A relay that is killed and starts again from its directory reads nothing from the origin,
+// and answers watches from versions of before.
+func TestDirectory(t *testing.T) {
+	dir := t.TempDir()
+	r := newRig(t, Options{Directory: dir})
+	first := r.origin.Version()
+	for i := range 20 {
+		r.put(pod(fmt.Sprint("p", i%5), fmt.Sprint(i)))
+	}
+	if err := r.origin.Delete(pod("p4", "")); err != nil {
+		t.Fatal(err)
+	}
+	r.settle()
+	const all = "/api/v1/pods?resourceVersion=0"
+	watch := "/api/v1/pods?watch=1&timeoutSeconds=1&labelSelector=l!%3D3&resourceVersion=" + first
+	_, before := r.read(all)
+	_, watched := r.read(watch)
+	if _, err := New(Options{Config: r.config(), Resources: r.relay.options.Resources, Gate: Everybody{}, Directory: dir}); err == nil || !strings.Contains(err.Error(), "in use by another process") {
+		t.Errorf("a second relay: %v", err)
+	}
+	r.stop()
+	r.requests()
+	r.start(r.relay.options.Config.Host, Options{Directory: dir})
+	_, after := r.read(all)
+	if after != before {
+		t.Errorf("after the restart:\n%s\nbefore:\n%s", after, before)
+	}
+	if _, again := r.read(watch); again != watched || !strings.Contains(again, `"DELETED"`) {
+		t.Errorf("after the restart:\n%s\nbefore:\n%s", again, watched)
+	}
+	for _, request := range r.requests() {
+		if !strings.Contains(request, "watch=") && !strings.Contains(request, "limit=1") && !strings.Contains(request, "kube-system") || strings.Contains(request, "sendInitialEvents") {
+			t.Errorf("the origin was asked: %s", request)
+		}
+	}
+	r.put(pod("new", "1"))
+	r.settle()
+	if _, body := r.read(watch); !strings.Contains(body, `"name":"new"`) || !strings.HasPrefix(body, watched[:1000]) {
+		t.Errorf("a watch over the restart:\n%s", body)
+	}
+}
+
+// diskState is a state with a journal, which is written and read without a replica.
+func diskState(t *testing.T, dir string, memory int64) (*durableState, tarn.Kept) {
+	t.Helper()
+	of, _ := apiserver.BuiltinResource(pods)
+	logger := slog.New(slog.DiscardHandler)
+	s := &durableState{
+		state: &state{name: "pods", bytes: memory, age: time.Hour, patience: time.Millisecond, logger: logger},
+		open:  func() (*journal, restored, error) { return openJournal(dir, of, 1<<40, 24*time.Hour, logger) },
+	}
+	kept, err := s.Open(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, kept
+}
+
+// A client that was away for an hour at 100 updates a second resumes without a list. The
+// memory of the past is bounded by 1 MiB, and by 1 MiB that is not on disk yet.
+func TestHourAway(t *testing.T) {
+	const updates = 360_000
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := diskState(t, t.TempDir(), 1<<20)
+		defer s.Close()
+		m := &model{resource: s2resource(t), version: 100}
+		commit := func(b tarn.Batch[Object]) {
+			b.Positions, b.LastContact = []tarn.Position{tarn.At(tarn.Version(versionString(m.version)))}, time.Now()
+			if err := s.Commit(t.Context(), b); err != nil {
+				t.Fatal(err)
+			}
+		}
+		commit(tarn.Batch[Object]{Whole: true})
+		for i := range updates / 10 {
+			time.Sleep(100 * time.Millisecond)
+			var changes []tarn.Change[Object]
+			for n := range 10 {
+				m.version++
+				o := m.object(fmt.Sprint("p", (10*i+n)%1000), "uid", "a")
+				changes = append(changes, tarn.Change[Object]{Type: tarn.Update, Key: tarn.Key(o.Key()), Object: o, Version: text(o)})
+			}
+			commit(tarn.Batch[Object]{Changes: changes})
+		}
+		if in := s.stats(); in.logBytes > 3<<20 || in.diskErr != nil {
+			t.Errorf("the past takes %d bytes of memory; %v", in.logBytes, in.diskErr)
+		}
+		w, err := s.Watch(t.Context(), apiserver.WatchQuery{At: apiserver.At{Match: apiserver.NotOlder, Version: 100}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Close()
+		want := int64(101)
+		for want <= m.version {
+			events, _, err := w.Next()
+			if err != nil || len(events) == 0 {
+				t.Fatalf("%d events after %d, %v", len(events), want, err)
+			}
+			for _, e := range events {
+				if e.Version != want || e.Object.Version() != want {
+					t.Fatalf("version %d, want %d", e.Version, want)
+				}
+				want++
+			}
+		}
+		t.Logf("%d updates in %d bytes on disk", updates, s.stats().disk)
+	})
+}
+
+func s2resource(t *testing.T) *apiserver.Resource {
+	of, ok := apiserver.BuiltinResource(pods)
+	if !ok {
+		t.Fatal("no pods")
+	}
+	return of
+}
+
+// Whatever the end of the newest log looks like, a journal begins with a state that it had,
+// and continues from there.
+func TestTornJournal(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := diskState(t, dir, 1<<20)
+		m := &model{resource: s2resource(t), version: 100}
+		position := func() []tarn.Position { return []tarn.Position{tarn.At(tarn.Version(versionString(m.version)))} }
+		if err := s.Commit(t.Context(), tarn.Batch[Object]{Whole: true, Positions: position(), LastContact: time.Now()}); err != nil {
+			t.Fatal(err)
+		}
+		states := map[string]string{"100": ""}
+		for range 50 {
+			time.Sleep(2 * time.Second)
+			m.version++
+			o := m.object(fmt.Sprint("p", m.version%7), "uid", "a")
+			err := s.Commit(t.Context(), tarn.Batch[Object]{Positions: position(), LastContact: time.Now(), Changes: []tarn.Change[Object]{{Type: tarn.Update, Key: tarn.Key(o.Key()), Object: o, Version: text(o)}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			states[versionString(m.version)] = contentText(s.state)
+		}
+		s.Close()
+		logs, err := filepath.Glob(filepath.Join(dir, logPrefix+"*"))
+		if err != nil || len(logs) != 1 {
+			t.Fatalf("%q, %v", logs, err)
+		}
+		whole, err := os.ReadFile(logs[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for size := 0; size <= len(whole); size += 97 {
+			for _, damage := range []string{"cut", "zeros", "flip"} {
+				data := append([]byte(nil), whole[:size]...)
+				switch {
+				case damage == "zeros":
+					data = append(data, make([]byte, 500)...)
+				case damage == "flip" && size > 0:
+					data = append([]byte(nil), whole...)
+					data[size-1] ^= 0x40
+				}
+				if err := os.WriteFile(logs[0], data, 0o600); err != nil {
+					t.Fatal(err)
+				}
+				s, kept := diskState(t, dir, 1<<20)
+				if len(kept.Positions) != 1 || states[string(kept.Version())] != contentText(s.state) {
+					t.Fatalf("%s at %d: version %s with\n%s\nwant\n%s", damage, size, kept.Version(), contentText(s.state), states[string(kept.Version())])
+				}
+				if size == len(whole) && damage == "cut" && kept.Version() != "150" {
+					t.Errorf("an undamaged journal begins at %s", kept.Version())
+				}
+				s.journal.close()
+			}
+		}
+	})
+}
+
+func contentText(s *state) string {
+	var all []string
+	for _, o := range s.content.objects {
+		all = append(all, fmt.Sprint(o.Key(), "@", o.Version()))
+	}
+	return strings.Join(all, " ")
+}

@@ -121,6 +121,9 @@ func (c *copied) askQuiet(ctx context.Context) (int64, error) {
 	return c.state.stats().version, nil
 }
 
+// prove asks the origin for a proof that nothing has happened, and waits for the answer.
+func (c *copied) prove(ctx context.Context) { _, _ = c.quiet.version(ctx) } // a failure proves nothing
+
 // onlyHere marks the context of a request that the origin cannot answer: one with a shard
 // selector, which an older API server would take no notice of.
 type onlyHere struct{}

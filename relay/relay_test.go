@@ -204,6 +204,33 @@ func TestForwarded(t *testing.T) {
 	}
 }
 
+// A list that began at the origin, at a version that the copy has not been told of because
+// only other resources have changed, is continued by the relay.
+func TestPagesAheadOfTheCopy(t *testing.T) {
+	r := newRig(t, Options{})
+	for i := range 4 {
+		r.put(pod(fmt.Sprint("p", i), "x"))
+	}
+	r.settle()
+	r.put(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "other"}})
+	direct, err := kubernetes.NewForConfig(r.origin.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := direct.CoreV1().Pods("").List(t.Context(), metav1.ListOptions{Limit: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	last, err := r.client().CoreV1().Pods("").List(t.Context(), metav1.ListOptions{Limit: 3, Continue: first.Continue})
+	if err != nil || len(last.Items) != int(*first.RemainingItemCount) || last.ResourceVersion != first.ResourceVersion {
+		t.Errorf("the second page has %d pods at %s, the first is of %s: %v", len(last.Items), last.ResourceVersion, first.ResourceVersion, err)
+	}
+	code, body := r.read("/api/v1/pods?resourceVersion=" + r.origin.Version())
+	if code != http.StatusOK {
+		t.Errorf("a list at the version: %d %s", code, body)
+	}
+}
+
 // A version of the future is waited for, and then refused with a hint to come again.
 func TestFutureVersion(t *testing.T) {
 	r := newRig(t, Options{})

@@ -26,10 +26,13 @@ type Object = *apiserver.Object
 // Everything is guarded by mu. The version and the content move together, so that a
 // listing and the place in the log after it fit.
 type state struct {
-	name     string
-	bytes    int64
-	age      time.Duration
-	latest   func(ctx context.Context, s *state, watch bool) error
+	name   string
+	bytes  int64
+	age    time.Duration
+	latest func(ctx context.Context, s *state, watch bool) error
+	// prove moves the version on if the origin shows that nothing has happened; nil if it
+	// cannot be asked.
+	prove    func(ctx context.Context)
 	patience time.Duration
 
 	mu      sync.RWMutex

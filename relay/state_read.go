@@ -117,9 +117,20 @@ func (s *state) ready(ctx context.Context, at apiserver.At, watch bool) error {
 	return s.latest(ctx, s, watch)
 }
 
-// reach waits until the copy is synced and has a version.
+// reach waits until the copy is synced and has a version. A client may have one from the
+// origin which counts changes of other resources, and of which the copy would learn only by
+// the next bookmark: so the origin is asked for one.
 func (s *state) reach(ctx context.Context, version int64) error {
-	synced, current := s.await(ctx, version, s.patience)
+	began := time.Now()
+	synced, current := s.await(ctx, version, min(latestPatience, s.patience))
+	if synced && current < version && s.prove != nil {
+		proving, cancel := context.WithDeadline(ctx, began.Add(s.patience))
+		s.prove(proving)
+		cancel()
+	}
+	if !synced || current < version {
+		synced, current = s.await(ctx, version, time.Until(began.Add(s.patience)))
+	}
 	switch {
 	case synced && current >= version:
 		return nil

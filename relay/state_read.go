@@ -134,8 +134,6 @@ func (s *state) reach(ctx context.Context, version int64) error {
 	switch {
 	case synced && current >= version:
 		return nil
-	case ctx.Err() != nil:
-		return apierrors.NewTimeoutError("the request ended before the copy reached its version", 1)
 	case !synced:
 		return apierrors.NewTooManyRequests(fmt.Sprintf("the relay is still reading %s from the origin", s.name), 1)
 	}

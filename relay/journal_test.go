@@ -29,7 +29,7 @@ func TestDirectory(t *testing.T) {
 	}
 	r.settle()
 	const all = "/api/v1/pods?resourceVersion=0"
-	watch := "/api/v1/pods?watch=1&timeoutSeconds=1&labelSelector=l!%3D3&resourceVersion=" + first
+	watch := "/api/v1/pods?watch=1&timeoutSeconds=2&labelSelector=l!%3D3&resourceVersion=" + first
 	_, before := r.read(all)
 	_, watched := r.read(watch)
 	if _, err := New(Options{Config: r.config(), Resources: r.relay.options.Resources, Gate: Everybody{}, Directory: dir}); err == nil || !strings.Contains(err.Error(), "in use by another process") {
@@ -214,7 +214,7 @@ func TestDirectoryAfterGap(t *testing.T) {
 	r.origin.Compact()
 	r.start(r.relay.options.Config.Host, Options{Directory: dir})
 	r.settle()
-	_, body := r.read(fmt.Sprint("/api/v1/pods?watch=1&timeoutSeconds=1&labelSelector=l%3Da&resourceVersion=", before))
+	_, body := r.read(fmt.Sprint("/api/v1/pods?watch=1&timeoutSeconds=2&labelSelector=l%3Da&resourceVersion=", before))
 	var got []string
 	for line := range strings.Lines(body) {
 		var e modelEvent
@@ -229,7 +229,7 @@ func TestDirectoryAfterGap(t *testing.T) {
 	if text := strings.Join(got, ", "); text != "DELETED goes, ADDED new" {
 		t.Error(text)
 	}
-	if _, body := r.read(fmt.Sprint("/api/v1/pods?watch=1&timeoutSeconds=1&resourceVersion=", before+1)); !strings.Contains(body, `"code":410`) {
+	if _, body := r.read(fmt.Sprint("/api/v1/pods?watch=1&timeoutSeconds=2&resourceVersion=", before+1)); !strings.Contains(body, `"code":410`) {
 		t.Errorf("a watch from inside of the gap: %s", body)
 	}
 }

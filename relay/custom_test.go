@@ -84,7 +84,7 @@ func TestCustomResource(t *testing.T) {
 		all, all + "&labelSelector=l%3Dred", all + "&fieldSelector=spec.color%3Dblue", all + "&fieldSelector=metadata.name%3Dw1",
 		all + "&fieldSelector=spec.size%3D3", "/apis/example.com/v1/namespaces/default/widgets/w1?resourceVersion=0",
 		"/apis/example.com/v1/widgets?limit=2&resourceVersion=" + r.origin.Version(),
-		"/apis/example.com/v1/widgets?watch=1&timeoutSeconds=1&fieldSelector=spec.color%3Dred&resourceVersion=" + first,
+		"/apis/example.com/v1/widgets?watch=1&timeoutSeconds=2&fieldSelector=spec.color%3Dred&resourceVersion=" + first,
 	} {
 		for _, accept := range []string{
 			"application/json", "application/json;as=Table;v=v1;g=meta.k8s.io",

@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"os"
@@ -28,7 +29,7 @@ func TestDirectory(t *testing.T) {
 	}
 	r.settle()
 	const all = "/api/v1/pods?resourceVersion=0"
-	watch := "/api/v1/pods?watch=1&timeoutSeconds=1&labelSelector=l!%3D3&resourceVersion=" + first
+	watch := "/api/v1/pods?watch=1&timeoutSeconds=2&labelSelector=l!%3D3&resourceVersion=" + first
 	_, before := r.read(all)
 	_, watched := r.read(watch)
 	if _, err := New(Options{Config: r.config(), Resources: r.relay.options.Resources, Gate: Everybody{}, Directory: dir}); err == nil || !strings.Contains(err.Error(), "in use by another process") {
@@ -193,4 +194,42 @@ func contentText(s *state) string {
 		all = append(all, fmt.Sprint(o.Key(), "@", o.Version()))
 	}
 	return strings.Join(all, " ")
+}
+
+// An origin that has forgotten what happened while the relay was away is a gap, which is
+// bridged for watches from before.
+func TestDirectoryAfterGap(t *testing.T) {
+	dir := t.TempDir()
+	r := newRig(t, Options{Directory: dir})
+	r.put(pod("goes", "a"), pod("stays", "a"))
+	r.settle()
+	before := versionOf(tarnVersion(r.origin.Version()))
+	r.stop()
+	r.put(pod("new", "a"), pod("between", "a"))
+	for _, name := range []string{"goes", "between"} {
+		if err := r.origin.Delete(pod(name, "")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.origin.Compact()
+	r.start(r.relay.options.Config.Host, Options{Directory: dir})
+	r.settle()
+	_, body := r.read(fmt.Sprint("/api/v1/pods?watch=1&timeoutSeconds=2&labelSelector=l%3Da&resourceVersion=", before))
+	var got []string
+	for line := range strings.Lines(body) {
+		var e modelEvent
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, e.Type+" "+e.Object.Metadata.Name)
+		if e.Type == "DELETED" && e.Object.Metadata.ResourceVersion != fmt.Sprint(before) {
+			t.Errorf("%s", line)
+		}
+	}
+	if text := strings.Join(got, ", "); text != "DELETED goes, ADDED new" {
+		t.Error(text)
+	}
+	if _, body := r.read(fmt.Sprint("/api/v1/pods?watch=1&timeoutSeconds=2&resourceVersion=", before+1)); !strings.Contains(body, `"code":410`) {
+		t.Errorf("a watch from inside of the gap: %s", body)
+	}
 }

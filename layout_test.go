@@ -114,8 +114,10 @@ var layout = []folderRule{
 
 	{folder: "metrics", imports: []string{".", "kube/..."},
 		why: "metrics count what replicas say of themselves, whoever made them"},
+	{folder: "metrics/relaymetrics", imports: []string{".", "metrics", "relay"},
+		why: "it shows a relay; a package of its own, so that programs with replicas only do not link a relay"},
 	{folder: "relay", imports: []string{".", "apiserver", "kube", "memory"},
-		why: "a relay serves copies by the HTTP side of the embedded server; nothing but the program knows it"},
+		why: "a relay serves copies by the HTTP side of the embedded server; nothing but the program and its metrics knows it"},
 	{folder: "verify", imports: []string{".", "memory", "kube/...", "internal/render"},
 		why: "verify compares a copy with its source, and belongs to neither"},
 	{folder: "cmd/internal/mirror", imports: []string{".", "changelog", "memory", "fieldpath", "sqlite/...", "kube/...", "metrics", "verify", "internal/render"},

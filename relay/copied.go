@@ -27,7 +27,9 @@ type copied struct {
 	// happened to the resource.
 	version, quiet prober
 
-	probes, quietWatches, served, forwarded atomic.Int64
+	probes, quietWatches     atomic.Int64
+	sentBytes, receivedBytes atomic.Int64
+	served, forwarded        tally
 }
 
 func (r *Relay) newCopied(client *kube.Client, resource schema.GroupVersionResource) (*copied, error) {

@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
-	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/kube"
 )
 
@@ -35,6 +34,9 @@ type Relay struct {
 	origin *origin
 	copies map[schema.GroupVersionResource]*copied
 	limits limits
+	counts counts
+	// certificates names callers that have one.
+	certificates certificates
 
 	// draining ends when the relay is to stop, ctx when it has drained. running counts
 	// what has to end then; admission is held while it grows.
@@ -55,20 +57,24 @@ func New(options Options) (*Relay, error) {
 		return nil, errors.New("relay: a relay needs the config of its origin, and at least one resource")
 	}
 	r := &Relay{options: options.withDefaults(), gate: options.Gate, copies: map[schema.GroupVersionResource]*copied{}}
+	r.counts.since = time.Now()
 	var id [8]byte
 	_, _ = rand.Read(id[:]) // never fails
 	r.id = hex.EncodeToString(id[:])
+	r.certificates.roots = options.ClientCAs
 	r.limits = limits{watches: r.options.CallerWatches, requests: r.options.CallerRequests}
 	r.draining, r.drain = context.WithCancel(context.Background())
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 
 	config := rest.CopyConfig(options.Config)
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return hop{id: r.id, next: next} })
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return hop{id: r.id, counts: r.countReceived, next: next}
+	})
 	client, err := kube.NewClient(config)
 	if err != nil {
 		return nil, err
 	}
-	if r.origin, err = newOrigin(options.Config, r.id); err != nil {
+	if r.origin, err = newOrigin(options.Config, r.id, options.Impersonate); err != nil {
 		return nil, err
 	}
 	if r.gate == nil {
@@ -127,7 +133,7 @@ func (r *Relay) Run(ctx context.Context) error {
 func (r *Relay) awaitWatches() {
 	timer := time.NewTimer(r.options.DrainTime)
 	defer timer.Stop()
-	tick := time.NewTicker(r.options.DrainTime / 50)
+	tick := time.NewTicker(max(r.options.DrainTime/50, time.Millisecond))
 	defer tick.Stop()
 	for r.limits.open() > 0 {
 		select {
@@ -186,34 +192,4 @@ func (r *Relay) WaitSynced(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// Stats is what the relay does for one resource.
-type Stats struct {
-	Resource schema.GroupVersionResource
-	Health   tarn.Health
-	// Objects are in the copy, at Version; Events are in the log, of so many bytes.
-	Objects, Events int
-	LogBytes        int64
-	Version         int64
-	// Watches are open now.
-	Watches int
-	// Served counts the requests that were answered from the copy, Forwarded those that
-	// the copy could not answer, Probes and QuietWatches the questions to the origin.
-	Served, Forwarded, Probes, QuietWatches int64
-}
-
-// Stats returns a line for each resource, in the order of [Options.Resources].
-func (r *Relay) Stats() []Stats {
-	var all []Stats
-	for _, resource := range r.options.Resources {
-		c := r.copies[resource]
-		s := c.state.stats()
-		all = append(all, Stats{
-			Resource: resource, Health: c.replica.Health(),
-			Objects: s.objects, Events: s.events, LogBytes: s.logBytes, Version: s.version, Watches: s.watches,
-			Served: c.served.Load(), Forwarded: c.forwarded.Load(), Probes: c.probes.Load(), QuietWatches: c.quietWatches.Load(),
-		})
-	}
-	return all
 }

@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,18 +32,24 @@ func (r *Relay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	if err := r.checkLoop(req); err != nil {
+		r.counts.refused.add("loop")
 		apiserver.SendError(w, req, err)
 		return
 	}
-	c, to := r.copyFor(req)
+	c, to, cause := r.copyFor(req)
 	if c == nil {
-		r.origin.ServeHTTP(w, req)
+		r.counts.passed.Add(1)
+		r.pass(w, req)
 		return
 	}
-	switch err := r.serveCopy(w, req, c, to); {
+	err := errUpstream
+	if cause == "" {
+		err = r.serveCopy(w, req, c, to)
+	}
+	switch {
 	case errors.Is(err, errUpstream):
-		c.forwarded.Add(1)
-		r.origin.ServeHTTP(w, req)
+		c.forwarded.add(cmp.Or(cause, upstreamCause(err)))
+		r.pass(w, req)
 	case err != nil:
 		apiserver.SendError(w, req, err)
 	}
@@ -68,59 +75,70 @@ func (r *Relay) serveProbe(w http.ResponseWriter, req *http.Request) bool {
 	return true
 }
 
-// copyFor returns the copy that a request can be answered from, nil if there is none.
+// copyFor returns the copy that a request reads, nil if there is none, and why the origin
+// has to answer all the same; empty if the copy can.
 //
 // A caller who acts as somebody else is for the origin to judge. Where the columns of a
 // table are not known, it prints it. A get without a version reads back what somebody has
 // just written.
-func (r *Relay) copyFor(req *http.Request) (*copied, apiserver.Target) {
+func (r *Relay) copyFor(req *http.Request) (c *copied, to apiserver.Target, cause string) {
 	to, ok := apiserver.ParsePath(req.URL.Path)
 	if !ok || req.Method != http.MethodGet || to.Subresource != "" {
-		return nil, to
+		return nil, to, ""
 	}
-	c := r.copies[to.Resource]
+	c = r.copies[to.Resource]
 	query := req.URL.Query()
 	switch {
-	case c == nil, impersonates(req), query.Has("shardSelector"):
-		return nil, to
+	case c == nil:
+	case impersonates(req):
+		cause = "impersonation"
+	case query.Has("shardSelector"):
+		cause = "shard selector"
 	case to.Name != "" && !to.Watch && query.Get("resourceVersion") == "":
-		return nil, to
+		cause = "get without a version"
 	case !c.of.HasColumns() && strings.Contains(req.Header.Get("Accept"), "as=Table"):
-		return nil, to
+		cause = "table"
 	}
-	return c, to
+	return c, to, cause
 }
 
-func impersonates(req *http.Request) bool {
-	for name := range req.Header {
-		if strings.HasPrefix(name, "Impersonate-") {
-			return true
-		}
+// upstreamCause says why a read that the copy usually answers went to the origin.
+func upstreamCause(err error) string {
+	switch {
+	case errors.Is(err, errNoToken):
+		return "no token"
+	case err == errUpstream:
+		return "behind"
 	}
-	return false
+	return "unproved"
 }
 
-// serveCopy answers from a copy, if the caller may read it. Whoever sends no credentials
-// is judged by the origin.
+// serveCopy answers from a copy, if the caller may read it. The origin decides about
+// requests without credentials.
 func (r *Relay) serveCopy(w http.ResponseWriter, req *http.Request, c *copied, to apiserver.Target) error {
-	caller, err := r.gate.Caller(req)
+	caller, err := r.caller(req)
 	if err != nil {
-		return err
+		return r.refuse(err)
 	}
 	access := accessOf(req, caller, to)
 	watch := access.Verb == "watch"
 	leave, err := r.limits.enter(caller.Name, watch)
 	if err != nil {
+		r.counts.refused.add("limit")
 		return err
 	}
 	defer leave()
 	if err := r.gate.Allow(req.Context(), access); err != nil {
-		return err
+		return r.refuse(err)
 	}
 	if r.options.Audit != nil {
 		r.options.Audit(access)
 	}
+	out := meter{ResponseWriter: w, began: func() { c.served.add(access.Verb) }, resource: &c.sentBytes}
 	if watch {
+		var gone func()
+		out.client, gone = r.counts.clients.enter(to.Resource, caller.Name, req)
+		defer gone()
 		ctx, cancel := context.WithCancel(req.Context())
 		defer cancel()
 		defer r.keepAsking(ctx, cancel, req, access)()
@@ -130,8 +148,16 @@ func (r *Relay) serveCopy(w http.ResponseWriter, req *http.Request, c *copied, t
 		}
 		req = req.WithContext(ctx)
 	}
-	c.served.Add(1)
-	return c.reader.Serve(w, req, to)
+	return c.reader.Serve(out, req, to)
+}
+
+// caller says who makes a request: by its client certificate, or as the gate says.
+func (r *Relay) caller(req *http.Request) (Caller, error) {
+	caller, certified, err := r.certificates.caller(req)
+	if certified || err != nil {
+		return caller, err
+	}
+	return r.gate.Caller(req)
 }
 
 // closeSoon ends a watch at some moment of the time in which the relay drains.
@@ -143,15 +169,15 @@ func (r *Relay) closeSoon(ctx context.Context, cancel context.CancelFunc) {
 // askAgain is how often the right to an open watch is checked.
 const askAgain = 10 * time.Second
 
-// keepAsking ends a watch when its caller may no longer read what it reads. The answer of
-// a gate that cannot be reached is no reason.
+// keepAsking ends a watch once its caller may no longer read what it reads. It does not end
+// the watch if the gate cannot be reached.
 func (r *Relay) keepAsking(ctx context.Context, end context.CancelFunc, req *http.Request, a Access) (stop func()) {
 	var timer *time.Timer
 	set := make(chan struct{})
 	check := func() {
 		<-set
 		r.start(func(context.Context) {
-			caller, err := r.gate.Caller(req.WithContext(ctx))
+			caller, err := r.caller(req.WithContext(ctx))
 			if err == nil {
 				a.Caller = caller
 				err = r.gate.Allow(ctx, a)

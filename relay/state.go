@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tarnproject/tarn"
@@ -43,6 +44,10 @@ type state struct {
 	watchers watchers
 	// moved is closed when the version changes; nil while nobody waits.
 	moved chan struct{}
+	// gaps counts the gaps upstream, and overruns the watches that were so slow that the
+	// log had dropped what they were to read next.
+	gaps     int64
+	overruns atomic.Int64
 	// ended says that watches are to end.
 	ended bool
 }
@@ -186,15 +191,21 @@ func (s *state) end() {
 // stats is what the state holds.
 type stats struct {
 	objects, events, watches int
-	logBytes, version        int64
-	synced                   bool
+	logBytes, version, gaps  int64
+	// logSince is when the oldest event of the log was heard; zero without events.
+	logSince time.Time
+	synced   bool
 }
 
 func (s *state) stats() stats {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return stats{
+	found := stats{
 		objects: len(s.content.objects), events: len(s.log.events), watches: s.watchers.count,
-		logBytes: s.log.bytes, version: s.version, synced: s.synced,
+		logBytes: s.log.bytes, version: s.version, gaps: s.gaps, synced: s.synced,
 	}
+	if found.events > 0 {
+		found.logSince = s.log.events[0].Heard
+	}
+	return found
 }

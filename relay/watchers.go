@@ -183,6 +183,7 @@ func (p *place) Next() ([]*apiserver.Event, int64, error) {
 	}
 	events, ok := s.log.after(int(from))
 	if !ok {
+		s.overruns.Add(1)
 		return nil, 0, io.EOF
 	}
 	if p.exact {

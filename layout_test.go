@@ -124,8 +124,8 @@ var layout = []folderRule{
 		why: "a mirror is several replicas of one cluster; those who show it stand above it"},
 	{folder: "cmd/internal/sqlout", imports: []string{"sqlite"}, noKubernetes: true,
 		why: "it writes the answers of any statement, and knows nothing of what they are about"},
-	{folder: "cmd/internal/web", imports: []string{".", "changelog", "memory/...", "fieldpath", "sqlite", "metrics", "internal/render", "cmd/internal/mirror", "cmd/internal/sqlout"},
-		why: "the page shows a mirror and knows no cluster"},
+	{folder: "cmd/internal/web", imports: []string{".", "changelog", "memory/...", "fieldpath", "sqlite", "metrics", "internal/render", "relay", "cmd/internal/mirror", "cmd/internal/sqlout"},
+		why: "the page shows a mirror or a relay, and knows no cluster"},
 
 	{folder: "examples/...", imports: []string{"*"},
 		why: "an example imports what a user can import"},

@@ -5,7 +5,7 @@ GO ?= go
 
 # The modules that are released, and those that prove something about them. go.work
 # joins them, so that one command can name packages of several.
-MODULES = . cmd ctrlcache metrics relay sqlite
+MODULES = . cmd ctrlcache deploy metrics relay sqlite
 PROOFS = bench e2e
 PACKAGES = ./... $(patsubst %,./%/...,$(filter-out .,$(MODULES)))
 ALL_PACKAGES = $(PACKAGES) $(PROOFS:%=./%/...)

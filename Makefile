@@ -57,7 +57,7 @@ ETCD_BIN = $(E2E_CACHE)/etcd-$(ETCD)
 E2E_PROGRAMS = $(addprefix $(KUBERNETES_BIN)/,kube-apiserver kube-controller-manager kubectl) $(ETCD_BIN)/etcd $(ETCD_BIN)/etcdutl
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint matrix peers release sim simdisk fuzz crash questions e2e bench bench-history bench-server conformance
+.PHONY: help run test lint matrix peers image release sim simdisk fuzz crash questions e2e bench bench-history bench-server conformance
 
 help: ## say what there is to make
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -104,6 +104,9 @@ peers: e2e-build ## run other projects' tests on our caches and on client-go's, 
 	cd tools && GOWORK=off $(GO) build -o ../bin/peers ./peers
 	TEST_ASSET_KUBE_APISERVER=$(KUBERNETES_BIN)/kube-apiserver TEST_ASSET_KUBECTL=$(KUBERNETES_BIN)/kubectl \
 		TEST_ASSET_ETCD=$(ETCD_BIN)/etcd bin/peers $(PEERS)
+
+image: ## build the program as deploy/Dockerfile does, and see that it is static
+	$(GO) test ./deploy -run TestDockerfile -image -count 1 -timeout 30m
 
 release: ## make a release of all modules in a scratch directory, and prove that it can be used
 	tools/release.sh v0.0.0-test.$$(date +%s) # its own: go keeps an index of each version

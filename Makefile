@@ -6,7 +6,7 @@ GO ?= go
 # The modules that are released, and those that prove something about them. go.work
 # joins them, so that one command can name packages of several.
 MODULES = . cmd ctrlcache metrics relay sqlite
-PROOFS = bench e2e
+PROOFS = bench deploy e2e
 # Released, and outside of go.work: what they require would raise versions for all others.
 APART = etcd
 PACKAGES = ./... $(patsubst %,./%/...,$(filter-out .,$(MODULES)))
@@ -59,7 +59,7 @@ ETCD_BIN = $(E2E_CACHE)/etcd-$(ETCD)
 E2E_PROGRAMS = $(addprefix $(KUBERNETES_BIN)/,kube-apiserver kube-controller-manager kubectl) $(ETCD_BIN)/etcd $(ETCD_BIN)/etcdutl
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint matrix peers release sim simdisk fuzz crash questions e2e bench bench-history bench-relay bench-server conformance
+.PHONY: help run test lint matrix peers image release sim simdisk fuzz crash questions e2e bench bench-history bench-relay bench-server conformance
 
 help: ## say what there is to make
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -74,7 +74,7 @@ run: ## start a lively cluster in the process, mirror it, and show it in the ter
 test: bin/testrun ## test everything, with the race detector, and say at the end what was not tested
 	cd bench && $(GO) vet ./...
 	GO=$(GO) bin/testrun $(if $(RACE),,-note "data races: there is no C compiler for the race detector") \
-		-- $(RACE) $(PACKAGES) \
+		-- $(RACE) $(PACKAGES) ./deploy/... \
 		$(if $(RACE),-- -run StrayWrite ./ctrlcache) \
 		$(if $(RACE),-- ./kube/wire/...) \
 		-- -C bench ./...
@@ -109,6 +109,9 @@ peers: e2e-build ## run other projects' tests on our caches and on client-go's, 
 	cd tools && GOWORK=off $(GO) build -o ../bin/peers ./peers
 	TEST_ASSET_KUBE_APISERVER=$(KUBERNETES_BIN)/kube-apiserver TEST_ASSET_KUBECTL=$(KUBERNETES_BIN)/kubectl \
 		TEST_ASSET_ETCD=$(ETCD_BIN)/etcd bin/peers $(PEERS)
+
+image: ## build the program as deploy/Dockerfile does, and see that it is static
+	$(GO) test ./deploy -run TestDockerfile -image -count 1 -timeout 30m
 
 release: ## make a release of all modules in a scratch directory, and prove that it can be used
 	tools/release.sh v0.0.0-test.$$(date +%s) # its own: go keeps an index of each version

@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,6 +19,21 @@ type Reader struct {
 	state     State
 	options   ReaderOptions
 	encodings *encodings
+
+	events, slowClients atomic.Int64
+}
+
+// Sent is what a [Reader] has sent to watches so far.
+type Sent struct {
+	// Events does not include bookmarks and errors.
+	Events int64
+	// SlowClients were disconnected because they did not read for the write timeout.
+	SlowClients int64
+}
+
+// Sent returns the counters of the reader.
+func (s *Reader) Sent() Sent {
+	return Sent{Events: s.events.Load(), SlowClients: s.slowClients.Load()}
 }
 
 // ReaderOptions shape a [Reader]. Zero values are those of [Options].

@@ -22,7 +22,9 @@ type stream struct {
 	framer  framer
 	control *http.ResponseController
 	buffer  []byte
-	err     error
+	// events are in the buffer, bookmarks and errors not counted.
+	events int
+	err    error
 	// headed says that the columns of a table have been sent.
 	headed bool
 }
@@ -81,6 +83,9 @@ func (o *stream) frame(kind watch.EventType, data []byte) {
 		return
 	}
 	o.buffer = o.framer.append(o.buffer, kind, data)
+	if kind != watch.Bookmark {
+		o.events++
+	}
 	if len(o.buffer) >= flushFrom {
 		o.flush()
 	}
@@ -152,7 +157,8 @@ func (o *stream) flush() {
 // quiet watch over HTTP/2.
 func (o *stream) write() {
 	// Writers that know no deadline, as those of tests, never block.
-	_ = o.control.SetWriteDeadline(time.Now().Add(o.reader.options.WriteTimeout))
+	deadline := time.Now().Add(o.reader.options.WriteTimeout)
+	_ = o.control.SetWriteDeadline(deadline)
 	defer o.control.SetWriteDeadline(time.Time{})
 	if len(o.buffer) > 0 {
 		_, o.err = o.request.w.Write(o.buffer)
@@ -161,4 +167,12 @@ func (o *stream) write() {
 	if o.err == nil {
 		o.err = o.control.Flush()
 	}
+	// HTTP/1.1 and HTTP/2 report a deadline by different errors, so the clock decides.
+	switch {
+	case o.err == nil:
+		o.reader.events.Add(int64(o.events))
+	case !time.Now().Before(deadline):
+		o.reader.slowClients.Add(1)
+	}
+	o.events = 0
 }

@@ -8,6 +8,7 @@ require (
 	github.com/prometheus/client_model v0.6.2
 	github.com/tarnproject/tarn v0.0.0
 	github.com/tarnproject/tarn/ctrlcache v0.0.0
+	github.com/tarnproject/tarn/relay v0.0.0
 	github.com/tarnproject/tarn/sqlite v0.0.0
 	go.uber.org/goleak v1.3.0
 	k8s.io/api v0.37.2
@@ -78,5 +79,6 @@ require (
 replace (
 	github.com/tarnproject/tarn => ../
 	github.com/tarnproject/tarn/ctrlcache => ../ctrlcache
+	github.com/tarnproject/tarn/relay => ../relay
 	github.com/tarnproject/tarn/sqlite => ../sqlite
 )

@@ -31,7 +31,9 @@ type copied struct {
 	// happened to the resource.
 	version, quiet prober
 
-	probes, quietWatches, served, forwarded atomic.Int64
+	probes, quietWatches     atomic.Int64
+	sentBytes, receivedBytes atomic.Int64
+	served, forwarded        tally
 }
 
 func (r *Relay) newCopied(client *kube.Client, of *apiserver.Resource, resource schema.GroupVersionResource, namespace string) (*copied, error) {

@@ -9,6 +9,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"strings"
+	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,38 +22,48 @@ import (
 // hopHeader names the relays that a request has passed.
 const hopHeader = "Tarn-Relay-Hops"
 
-// origin passes requests on as they came. It knows where the origin is and by whom it is
-// vouched for, and no credentials.
+// origin passes requests on with the credentials that they came with. For requests in the
+// name of a caller, see [onBehalf], it has the relay's own; for others it has none.
 type origin struct {
 	proxy      *httputil.ReverseProxy
 	transports []http.RoundTripper
 }
 
-func newOrigin(config *rest.Config, id string) (*origin, error) {
+func newOrigin(config *rest.Config, id string, impersonate bool) (*origin, error) {
 	anonymous := rest.AnonymousClientConfig(config)
 	anonymous.UserAgent = ""
 	base, _, err := rest.DefaultServerUrlFor(anonymous)
 	if err != nil {
 		return nil, fmt.Errorf("relay: the origin %q is no URL: %w", config.Host, err)
 	}
-	usual, err := rest.TransportFor(anonymous)
-	if err != nil {
-		return nil, fmt.Errorf("relay: cannot connect to %s: %w", config.Host, err)
+	o := &origin{}
+	ways := transports{}
+	if ways.plain, err = o.connect(anonymous); err != nil {
+		return nil, err
 	}
-	// An upgraded connection, as of exec and port-forward, must be one of HTTP/1.1.
-	upgrading, err := upgradeTransport(anonymous)
-	if err != nil {
-		return nil, fmt.Errorf("relay: cannot connect to %s: %w", config.Host, err)
+	if impersonate {
+		if config.Impersonate.UserName != "" {
+			return nil, fmt.Errorf("relay: the relay acts as %q at the origin, so it cannot act as its callers; leave out one of them", config.Impersonate.UserName)
+		}
+		own, err := o.connect(config)
+		if err != nil {
+			return nil, err
+		}
+		ways.named = impersonator{own}
 	}
-	o := &origin{transports: []http.RoundTripper{usual, upgrading}}
 	o.proxy = &httputil.ReverseProxy{
 		Rewrite: func(p *httputil.ProxyRequest) {
 			p.SetURL(base)
 			p.Out.Host = base.Host
 			p.SetXForwarded()
+			for name := range p.Out.Header {
+				if hasPrefix(name, remoteUser) {
+					delete(p.Out.Header, name)
+				}
+			}
 			p.Out.Header.Set(hopHeader, strings.TrimPrefix(p.In.Header.Get(hopHeader)+","+id, ","))
 		},
-		Transport: byUpgrade{usual: usual, upgrading: upgrading},
+		Transport: ways,
 		// It is the relay that says how old what it serves may be.
 		ModifyResponse: func(answer *http.Response) error { answer.Header.Del(ageHeader); return nil },
 		FlushInterval:  -1, // watches and logs are to arrive as they are written
@@ -64,6 +75,25 @@ func newOrigin(config *rest.Config, id string) (*origin, error) {
 		},
 	}
 	return o, nil
+}
+
+// connect returns connections with the credentials of a config. An upgraded connection, as
+// of exec and port-forward, must be one of HTTP/1.1.
+func (o *origin) connect(config *rest.Config) (http.RoundTripper, error) {
+	usual, err := rest.TransportFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("relay: cannot connect to %s: %w", config.Host, err)
+	}
+	bare, err := upgradeTransport(config)
+	if err != nil {
+		return nil, fmt.Errorf("relay: cannot connect to %s: %w", config.Host, err)
+	}
+	upgrading, err := rest.HTTPWrappersForConfig(config, bare)
+	if err != nil {
+		return nil, fmt.Errorf("relay: cannot connect to %s: %w", config.Host, err)
+	}
+	o.transports = append(o.transports, usual, bare)
+	return byUpgrade{usual: usual, upgrading: upgrading}, nil
 }
 
 func upgradeTransport(config *rest.Config) (http.RoundTripper, error) {
@@ -101,6 +131,17 @@ func (o *origin) close() {
 	}
 }
 
+// transports has a way to the origin without credentials, and one with the relay's, for
+// requests in the name of a caller.
+type transports struct{ plain, named http.RoundTripper }
+
+func (t transports) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Context().Value(onBehalf{}) != nil {
+		return t.named.RoundTrip(r)
+	}
+	return t.plain.RoundTrip(r)
+}
+
 type byUpgrade struct{ usual, upgrading http.RoundTripper }
 
 func (b byUpgrade) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -112,20 +153,27 @@ func (b byUpgrade) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // hop marks the relay's own requests, so that one that is its own origin is found out.
 type hop struct {
-	id   string
-	next http.RoundTripper
-	// note gets the headers of answers.
-	note func(header http.Header)
+	id string
+	// counts returns the counter for the bytes of an answer, nil for none, and note gets
+	// the headers of answers.
+	counts func(*http.Request) *atomic.Int64
+	note   func(header http.Header)
+	next   http.RoundTripper
 }
 
 func (h hop) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	r.Header.Set(hopHeader, h.id)
 	answer, err := h.next.RoundTrip(r)
-	if err == nil {
-		h.note(answer.Header)
+	count := h.counts(r)
+	if err != nil {
+		return nil, err
 	}
-	return answer, err
+	h.note(answer.Header)
+	if count != nil {
+		answer.Body = countedBody{answer.Body, count}
+	}
+	return answer, nil
 }
 
 // WrappedRoundTripper lets client-go find the connections.

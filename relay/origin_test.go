@@ -30,7 +30,7 @@ func TestUpgrade(t *testing.T) {
 		fmt.Fprint(connection, "echo "+line)
 	}))
 	defer far.Close()
-	origin, err := newOrigin(&rest.Config{Host: far.URL, BearerToken: "of the relay", TLSClientConfig: rest.TLSClientConfig{Insecure: true}}, "id")
+	origin, err := newOrigin(&rest.Config{Host: far.URL, BearerToken: "of the relay", TLSClientConfig: rest.TLSClientConfig{Insecure: true}}, "id", false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,13 +57,13 @@ func TestUpgrade(t *testing.T) {
 	}
 }
 
-// Whoever sends no credentials has none at the origin, and an origin that is away is one
-// clear line.
+// A request without credentials has none at the origin either. An origin that is away is
+// reported by one clear line.
 func TestNoCredentialsOfTheRelay(t *testing.T) {
 	seen := make(chan string, 2)
 	far := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { seen <- r.Header.Get("Authorization") }))
 	config := &rest.Config{Host: far.URL, BearerToken: "of the relay", Username: "u", Password: "p"}
-	origin, err := newOrigin(config, "id")
+	origin, err := newOrigin(config, "id", false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
-	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/kube"
 )
 
@@ -35,6 +34,9 @@ type Relay struct {
 	origin *origin
 	served map[schema.GroupVersionResource]*served
 	limits limits
+	counts counts
+	// certificates names callers that have one.
+	certificates certificates
 	// upstream is how old the copies of the origin are, if it is a relay.
 	upstream *upstreamAge
 	// lock is that of the directory, nil without one.
@@ -59,16 +61,18 @@ func New(options Options) (*Relay, error) {
 		return nil, errors.New("relay: a relay needs the config of its origin, and at least one resource")
 	}
 	r := &Relay{options: options.withDefaults(), gate: options.Gate, served: map[schema.GroupVersionResource]*served{}}
+	r.counts.since = time.Now()
 	var id [8]byte
 	_, _ = rand.Read(id[:]) // never fails
 	r.id = hex.EncodeToString(id[:])
+	r.certificates.roots = options.ClientCAs
 	r.limits = limits{watches: r.options.CallerWatches, requests: r.options.CallerRequests}
 	r.draining, r.drain = context.WithCancel(context.Background())
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 
 	config := rest.CopyConfig(options.Config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return hop{id: r.id, next: next, note: func(header http.Header) { r.upstream.note(header) }}
+		return hop{id: r.id, counts: r.countReceived, note: func(header http.Header) { r.upstream.note(header) }, next: next}
 	})
 	var err error
 	if r.upstream, err = newUpstreamAge(config, r.options.FreshWithin); err != nil {
@@ -78,7 +82,7 @@ func New(options Options) (*Relay, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.origin, err = newOrigin(options.Config, r.id); err != nil {
+	if r.origin, err = newOrigin(options.Config, r.id, options.Impersonate); err != nil {
 		return nil, err
 	}
 	if r.gate == nil {
@@ -145,7 +149,7 @@ func (r *Relay) Run(ctx context.Context) error {
 func (r *Relay) awaitWatches() {
 	timer := time.NewTimer(r.options.DrainTime)
 	defer timer.Stop()
-	tick := time.NewTicker(r.options.DrainTime / 50)
+	tick := time.NewTicker(max(r.options.DrainTime/50, time.Millisecond))
 	defer tick.Stop()
 	for r.limits.open() > 0 {
 		select {
@@ -199,39 +203,4 @@ func (r *Relay) WaitSynced(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// Stats is what the relay does for one resource.
-type Stats struct {
-	Resource schema.GroupVersionResource
-	// Namespace is empty if the copy is of all namespaces.
-	Namespace string
-	Health    tarn.Health
-	// Objects are in the copy, at Version; Events are in the log, of so many bytes.
-	Objects, Events int
-	LogBytes        int64
-	// DiskBytes are in the directory, and DiskErr is why nothing can be written there.
-	DiskBytes int64
-	DiskErr   error
-	Version   int64
-	// Watches are open now.
-	Watches int
-	// Served counts the requests that were answered from the copy, Forwarded those that
-	// the copy could not answer, Probes and QuietWatches the questions to the origin.
-	Served, Forwarded, Probes, QuietWatches int64
-}
-
-// Stats returns a line for each copy, in the order of [Options.Resources]. A custom resource
-// without a definition has none.
-func (r *Relay) Stats() []Stats {
-	var all []Stats
-	for c := range r.everyCopy() {
-		s := c.state.stats()
-		all = append(all, Stats{
-			Resource: c.resource, Namespace: c.namespace, Health: c.replica.Health(),
-			Objects: s.objects, Events: s.events, LogBytes: s.logBytes, DiskBytes: s.disk, DiskErr: s.diskErr, Version: s.version, Watches: s.watches,
-			Served: c.served.Load(), Forwarded: c.forwarded.Load(), Probes: c.probes.Load(), QuietWatches: c.quietWatches.Load(),
-		})
-	}
-	return all
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -24,6 +25,9 @@ const (
 	reviewAge   = 10 * time.Second
 	mostReviews = 100_000
 )
+
+// errNoToken says that the origin is to decide about a request without a name.
+var errNoToken = fmt.Errorf("%w: it has no bearer token", errUpstream)
 
 // Reviews is the [Gate] that asks the origin: who a bearer token belongs to, by a
 // TokenReview, and what that user may read, by a SubjectAccessReview. Answers are believed
@@ -52,7 +56,7 @@ func NewReviews(config *rest.Config) (*Reviews, error) {
 func (g *Reviews) Caller(r *http.Request) (Caller, error) {
 	token, found := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if token = strings.TrimSpace(token); !found || token == "" {
-		return Caller{}, errUpstream
+		return Caller{}, errNoToken
 	}
 	return g.callers.get(r.Context(), sha256.Sum256([]byte(token)), func(ctx context.Context) (Caller, error) {
 		review, err := g.client.AuthenticationV1().TokenReviews().Create(ctx, &authenticationv1.TokenReview{
@@ -175,7 +179,7 @@ func (m *remembered[K, V]) get(ctx context.Context, key K, ask func(context.Cont
 			var none V
 			return none, context.Cause(ctx)
 		}
-		// Whoever asked may have gone before there was an answer.
+		// The caller that asked may have gone before there was an answer.
 		if a.err == nil || !transient(a.err) || ctx.Err() != nil {
 			return a.value, a.err
 		}

@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,22 +35,28 @@ func (r *Relay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	if err := r.checkLoop(req); err != nil {
+		r.counts.refused.add("loop")
 		apiserver.SendError(w, req, err)
 		return
 	}
-	c, to, err := r.copyFor(req)
+	c, to, cause, err := r.copyFor(req)
 	if err != nil {
-		apiserver.SendError(w, req, err)
+		apiserver.SendError(w, req, r.refuse(err))
 		return
 	}
 	if c == nil {
-		r.origin.ServeHTTP(w, req)
+		r.counts.passed.Add(1)
+		r.pass(w, req)
 		return
 	}
-	switch err := r.serveCopy(w, req, c, to); {
+	err = errUpstream
+	if cause == "" {
+		err = r.serveCopy(w, req, c, to)
+	}
+	switch {
 	case errors.Is(err, errUpstream):
-		c.forwarded.Add(1)
-		r.origin.ServeHTTP(w, req)
+		c.forwarded.add(cmp.Or(cause, upstreamCause(err)))
+		r.pass(w, req)
 	case err != nil:
 		apiserver.SendError(w, req, err)
 	}
@@ -76,58 +83,72 @@ func (r *Relay) serveProbe(w http.ResponseWriter, req *http.Request) bool {
 	return true
 }
 
-// copyFor returns the copy that a request can be answered from, nil if there is none.
+// copyFor returns the copy that a request reads, nil if there is none, and why the origin
+// has to answer all the same; empty if the copy can.
 //
 // A caller who acts as somebody else is for the origin to judge. Where the columns of a
 // table are not known, it prints it, but for shards, which it may not know. A get without a
 // version reads back what somebody has just written.
-func (r *Relay) copyFor(req *http.Request) (*copied, apiserver.Target, error) {
+func (r *Relay) copyFor(req *http.Request) (c *copied, to apiserver.Target, cause string, err error) {
 	to, ok := apiserver.ParsePath(req.URL.Path)
 	s := r.served[to.Resource]
+	if !ok || s == nil || req.Method != http.MethodGet || to.Subresource != "" {
+		return nil, to, "", nil
+	}
 	query := req.URL.Query()
+	get := to.Name != "" && !to.Watch && query.Get("resourceVersion") == ""
+	if c, err = r.copyOf(s, to); impersonates(req) || get {
+		err = nil // the origin answers
+	}
 	switch {
-	case !ok, s == nil, req.Method != http.MethodGet, to.Subresource != "", impersonates(req):
-		return nil, to, nil
-	case to.Name != "" && !to.Watch && query.Get("resourceVersion") == "":
-		return nil, to, nil
+	case c == nil:
+	case impersonates(req):
+		cause = "impersonation"
+	case get:
+		cause = "get without a version"
+	case !c.of.HasColumns() && strings.Contains(req.Header.Get("Accept"), "as=Table") && !query.Has("shardSelector"):
+		cause = "table"
 	}
-	c, err := r.copyOf(s, to)
-	if c != nil && !c.of.HasColumns() && strings.Contains(req.Header.Get("Accept"), "as=Table") && !query.Has("shardSelector") {
-		c = nil
-	}
-	return c, to, err
+	return c, to, cause, err
 }
 
-func impersonates(req *http.Request) bool {
-	for name := range req.Header {
-		if strings.HasPrefix(name, "Impersonate-") {
-			return true
-		}
+// upstreamCause says why a read that the copy usually answers went to the origin.
+func upstreamCause(err error) string {
+	switch {
+	case errors.Is(err, errNoToken):
+		return "no token"
+	case err == errUpstream:
+		return "behind"
 	}
-	return false
+	return "unproved"
 }
 
-// serveCopy answers from a copy, if the caller may read it. Whoever sends no credentials
-// is judged by the origin.
+// serveCopy answers from a copy, if the caller may read it. The origin decides about
+// requests without credentials.
 func (r *Relay) serveCopy(w http.ResponseWriter, req *http.Request, c *copied, to apiserver.Target) error {
-	caller, err := r.gate.Caller(req)
+	caller, err := r.caller(req)
 	if err != nil {
-		return err
+		return r.refuse(err)
 	}
 	access := accessOf(req, caller, to)
 	watch := access.Verb == "watch"
 	leave, err := r.limits.enter(caller.Name, watch)
 	if err != nil {
+		r.counts.refused.add("limit")
 		return err
 	}
 	defer leave()
 	if err := r.gate.Allow(req.Context(), access); err != nil {
-		return err
+		return r.refuse(err)
 	}
 	if r.options.Audit != nil {
 		r.options.Audit(access)
 	}
+	out := meter{ResponseWriter: w, began: func() { c.served.add(access.Verb) }, resource: &c.sentBytes}
 	if watch {
+		var gone func()
+		out.client, gone = r.counts.clients.enter(to.Resource, caller.Name, req)
+		defer gone()
 		ctx, cancel := context.WithCancel(req.Context())
 		defer cancel()
 		defer r.keepAsking(ctx, cancel, req, access)()
@@ -140,8 +161,16 @@ func (r *Relay) serveCopy(w http.ResponseWriter, req *http.Request, c *copied, t
 	if req.URL.Query().Has("shardSelector") {
 		req = req.WithContext(context.WithValue(req.Context(), onlyHere{}, true))
 	}
-	c.served.Add(1)
-	return c.reader.Serve(w, req, to)
+	return c.reader.Serve(out, req, to)
+}
+
+// caller says who makes a request: by its client certificate, or as the gate says.
+func (r *Relay) caller(req *http.Request) (Caller, error) {
+	caller, certified, err := r.certificates.caller(req)
+	if certified || err != nil {
+		return caller, err
+	}
+	return r.gate.Caller(req)
 }
 
 // closeSoon ends a watch at some moment of the time in which the relay drains.
@@ -153,15 +182,15 @@ func (r *Relay) closeSoon(ctx context.Context, cancel context.CancelFunc) {
 // askAgain is how often the right to an open watch is checked.
 const askAgain = 10 * time.Second
 
-// keepAsking ends a watch when its caller may no longer read what it reads. The answer of
-// a gate that cannot be reached is no reason.
+// keepAsking ends a watch once its caller may no longer read what it reads. It does not end
+// the watch if the gate cannot be reached.
 func (r *Relay) keepAsking(ctx context.Context, end context.CancelFunc, req *http.Request, a Access) (stop func()) {
 	var timer *time.Timer
 	set := make(chan struct{})
 	check := func() {
 		<-set
 		r.start(func(context.Context) {
-			caller, err := r.gate.Caller(req.WithContext(ctx))
+			caller, err := r.caller(req.WithContext(ctx))
 			if err == nil {
 				a.Caller = caller
 				err = r.gate.Allow(ctx, a)

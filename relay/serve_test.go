@@ -223,3 +223,14 @@ func TestDrain(t *testing.T) {
 		}
 	})
 }
+
+// A drain time that is very short ends the watches at once.
+func TestShortDrain(t *testing.T) {
+	inBubble(t, Options{Gate: Everybody{}, DrainTime: 1}, func(t *testing.T, r *Relay, _ *apiserver.Server, stop func()) {
+		s := watchAs(t, r, "")
+		stop()
+		if !s.ended() {
+			t.Error("the watch is open after the relay has stopped")
+		}
+	})
+}

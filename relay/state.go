@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tarnproject/tarn"
@@ -47,6 +48,10 @@ type state struct {
 	watchers watchers
 	// moved is closed when the version changes; nil while nobody waits.
 	moved chan struct{}
+	// gaps counts the gaps upstream, and overruns the watches that were so slow that the
+	// log had dropped what they were to read next.
+	gaps     int64
+	overruns atomic.Int64
 	// ended says that watches are to end.
 	ended bool
 	// complete is that of the position, heard when the origin was last heard.
@@ -225,10 +230,12 @@ func (s *state) end() {
 // stats is what the state holds.
 type stats struct {
 	objects, events, watches int
-	logBytes, version        int64
-	synced                   bool
-	disk                     int64
-	diskErr                  error
+	logBytes, version, gaps  int64
+	// logSince is when the oldest event of the log was heard; zero without events.
+	logSince time.Time
+	synced   bool
+	disk     int64
+	diskErr  error
 }
 
 func (s *state) stats() stats {
@@ -236,8 +243,11 @@ func (s *state) stats() stats {
 	defer s.mu.RUnlock()
 	all := stats{
 		objects: len(s.content.objects), events: len(s.log.events), watches: s.watchers.count,
-		logBytes: s.log.bytes, version: s.version, synced: s.synced,
+		logBytes: s.log.bytes, version: s.version, gaps: s.gaps, synced: s.synced,
 		diskErr: s.journalErr,
+	}
+	if all.events > 0 {
+		all.logSince = s.log.events[0].Heard
 	}
 	if s.journal != nil {
 		all.disk, all.diskErr = s.journal.total(), s.journal.problem()

@@ -140,6 +140,7 @@ func (s *state) bridge(p part, heard time.Time) {
 	}
 	s.log.append(&apiserver.Event{Version: to, Heard: heard, Gap: gap})
 	s.version = to
+	s.gaps++
 	s.watchers.wakeAll(s.log.end() - 1)
 }
 

@@ -158,6 +158,7 @@ func (p *place) readOlder(from int) ([]*apiserver.Event, int64, error) {
 		err = errors.New("no events")
 	}
 	if err != nil {
+		s.overruns.Add(1)
 		return nil, 0, errTooFarBehind
 	}
 	s.mu.RLock()

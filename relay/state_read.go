@@ -12,7 +12,7 @@ import (
 )
 
 // errUpstream says that a request is for the origin to answer.
-var errUpstream = errors.New("the copy cannot prove that it is as new as the request wants it")
+var errUpstream = errors.New("the request is for the origin to answer")
 
 // versionPatience is how long a request waits for a version that the copy has not reached,
 // as with the real server.

@@ -2,6 +2,7 @@ package relay
 
 import (
 	"context"
+	"crypto/x509"
 	"log/slog"
 	"net/http"
 	"time"
@@ -26,6 +27,16 @@ type Options struct {
 	Namespaces []string
 	// Gate decides who may read; by the origin's reviews if nil.
 	Gate Gate
+	// ClientCAs returns the authorities whose client certificates name callers, as the API
+	// server's --client-ca-file does: the common name is the user, the organizations are
+	// its groups. It is called often, and may return others when their file has changed.
+	// Certificates do not count if it is nil. The server's TLS config has to ask for them
+	// (tls.RequestClientCert); the relay verifies them.
+	ClientCAs func() *x509.CertPool
+	// Impersonate passes requests of callers with certificates on with the relay's own
+	// credentials in the caller's name, which needs the right to impersonate. Without it,
+	// such requests are refused.
+	Impersonate bool
 
 	// LogBytes bounds the memory of the past of each resource, 64 MiB if 0, and LogAge
 	// its age, one hour if 0. A client that was away for longer has to list.

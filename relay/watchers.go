@@ -227,6 +227,7 @@ func (p *place) read() (events []*apiserver.Event, version, from int64, err erro
 		return events, version, from, err
 	}
 	if !ok {
+		s.overruns.Add(1)
 		return nil, 0, none, errTooFarBehind
 	}
 	return events, s.version, from, nil

@@ -151,5 +151,5 @@ func sizeOf(path string) (n int64) {
 	return n
 }
 
-// progress is for whoever waits.
+// progress prints a line on standard error, for people who wait for the result.
 func progress(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }

@@ -28,6 +28,8 @@ const relayAddress = "127.0.0.1:8277"
 type relayOptions struct {
 	listen            string
 	certFile, keyFile string
+	clientCA          string
+	operation         relayOperation
 	auditLog          pageFlags
 	demo              bool
 	relay             relay.Options
@@ -60,9 +62,18 @@ are refused then, and those for other namespaces go to the cluster.
 With --dir it starts with what it had, reads nothing again that has not changed,
 and answers watches from versions that are up to a day old.
 
+With --client-ca, a client certificate names a caller too, if the request has no
+token. What must go to the cluster is refused for such callers, unless
+--impersonate is given: then it goes there with this program's credentials in
+the caller's name, which needs the right to impersonate users and groups.
+
 It listens on this machine only, unless it has a certificate, which is read
 again when its files change. /livez and /readyz are for probes. Secrets are
-relayed only if they are named.`,
+relayed only if they are named.
+
+--metrics serves figures for Prometheus, and the probes, at an address of their
+own: they name resources and programs, and show no objects. --page serves a page
+with the same figures, the callers included, to visitors who have its token.`,
 		Example: `  # A first look: a lively cluster in the process, and a hundred watchers
   tarn relay --demo
 
@@ -73,7 +84,10 @@ relayed only if they are named.`,
 
   # For others
   tarn relay pods --listen 0.0.0.0:8277 \
-    --tls-cert-file relay.crt --tls-private-key-file relay.key --audit-log audit.log`,
+    --tls-cert-file relay.crt --tls-private-key-file relay.key --audit-log audit.log
+
+  # Who watches, how fresh the copies are, and what the cluster is spared
+  tarn relay pods nodes --page 127.0.0.1:8276 --metrics 127.0.0.1:8278`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if opts.demo {
 				return a.noArguments(cmd, args)
@@ -90,6 +104,9 @@ relayed only if they are named.`,
 	flags.BoolVar(&opts.demo, "demo", false, "relay a lively cluster that needs no machines, to a hundred watchers")
 	flags.StringVar(&opts.certFile, "tls-cert-file", "", "certificate to serve HTTPS with")
 	flags.StringVar(&opts.keyFile, "tls-private-key-file", "", "key of the certificate")
+	flags.StringVar(&opts.clientCA, "client-ca", "", "file with the authorities whose client certificates name callers; read again when it changes")
+	flags.BoolVar(&opts.relay.Impersonate, "impersonate", false, "pass requests of callers with client certificates on in their name")
+	opts.operation.bind(cmd)
 	flags.StringVar(&opts.auditLog.accessLog, "audit-log", "", `file to write to who read what from the copies; "-" for where messages go`)
 	flags.Int64Var(&opts.logMegabytes, "past-megabytes", 64, "how much of the past of each resource is kept in memory, for watches from older versions")
 	flags.DurationVar(&opts.relay.LogAge, "past", time.Hour, "for how long it is kept")
@@ -112,6 +129,10 @@ func (o *relayOptions) check() error {
 		return usagef("--tls-cert-file and --tls-private-key-file belong together")
 	case o.certFile == "" && host != "" && host != "localhost" && !net.ParseIP(host).IsLoopback():
 		return usagef("--listen %s: callers would send their tokens in the clear; give --tls-cert-file and --tls-private-key-file, or listen on 127.0.0.1", o.listen)
+	case o.clientCA != "" && o.certFile == "":
+		return usagef("--client-ca needs --tls-cert-file and --tls-private-key-file: client certificates are shown by TLS")
+	case o.relay.Impersonate && o.clientCA == "":
+		return usagef("--impersonate is for callers with client certificates: give --client-ca")
 	case o.demo && (o.certFile != "" || host == ""):
 		return usagef("--demo is for this machine only: leave out --tls-cert-file and listen on 127.0.0.1")
 	case o.logMegabytes < 1:
@@ -140,6 +161,15 @@ func (a *app) relay(ctx context.Context, args []string, opts *relayOptions) (fai
 	if err != nil {
 		return explainPage(err)
 	}
+	page, err := opts.operation.pageOptions(a, opts)
+	if err != nil {
+		return err
+	}
+	if opts.clientCA != "" {
+		if opts.relay.ClientCAs, err = web.Authorities(opts.clientCA, a.logger); err != nil {
+			return fmt.Errorf("--client-ca: %w", err)
+		}
+	}
 	var shown *relayDemo
 	if opts.demo {
 		if shown, err = startRelayDemo(ctx, a.logger); err != nil {
@@ -150,6 +180,13 @@ func (a *app) relay(ctx context.Context, args []string, opts *relayOptions) (fai
 	} else if err := a.relayed(ctx, args, opts); err != nil {
 		return err
 	}
+	page.Name = strings.TrimPrefix(opts.relay.Config.Host, "https://")
+	accessLog, closeAccessLog, err := opts.operation.openAccessLog(a)
+	if err != nil {
+		return err
+	}
+	defer func() { failed = errors.Join(failed, closeAccessLog()) }()
+	page.AccessLog = accessLog
 	audit, closeLog, err := opts.auditLog.openAccessLog(a)
 	if err != nil {
 		return errors.New(strings.Replace(err.Error(), "--access-log", "--audit-log", 1))
@@ -176,10 +213,18 @@ func (a *app) relay(ctx context.Context, args []string, opts *relayOptions) (fai
 	}
 	if certificate != nil {
 		where = strings.Replace(where, "http://", "https://", 1)
-		listener = tls.NewListener(listener, &tls.Config{GetCertificate: certificate, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}})
+		trust := &tls.Config{GetCertificate: certificate, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}
+		if opts.clientCA != "" {
+			trust.ClientAuth = tls.RequestClientCert // the relay verifies them, for each request
+		}
+		listener = tls.NewListener(listener, trust)
 	}
-	fmt.Fprintf(a.out, "Relaying %s of %s at %s\n", plural(len(opts.relay.Resources), "resource"), opts.relay.Config.Host, where)
-	return a.serveRelay(ctx, r, listener, func(ctx context.Context) {
+	beside, said, err := opts.operation.listen(r, page)
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	fmt.Fprintf(a.out, "Relaying %s of %s at %s\n%s", plural(len(opts.relay.Resources), "resource"), opts.relay.Config.Host, where, said)
+	return a.serveRelay(ctx, r, listener, beside, func(ctx context.Context) {
 		if shown != nil {
 			shown.show(ctx, a, r, where)
 		}
@@ -214,17 +259,27 @@ func (a *app) relayed(ctx context.Context, args []string, opts *relayOptions) er
 	return nil
 }
 
-// serveRelay serves while the relay runs, and until it has drained. Once its copies are
-// complete, it runs then, until ctx ends.
-func (a *app) serveRelay(ctx context.Context, r *relay.Relay, listener net.Listener, then func(ctx context.Context)) error {
+// serveRelay serves while the relay runs, and until it has drained, and runs what is beside
+// it. Once its copies are complete, it runs then, until ctx ends.
+func (a *app) serveRelay(ctx context.Context, r *relay.Relay, listener net.Listener, also []func(context.Context) error, then func(ctx context.Context)) error {
 	server := &http.Server{
 		Handler: r, MaxHeaderBytes: 64 << 10, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
 		ErrorLog: log.New(io.Discard, "", 0), // disconnected clients are not worth a log line
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	// Metrics and page stay until the relay has drained: a probe wants to know.
+	whole, end := context.WithCancel(context.WithoutCancel(ctx))
 	var beside sync.WaitGroup
 	defer beside.Wait()
+	defer end()
+	failures := make(chan error, len(also))
+	for _, serve := range also {
+		beside.Go(func() {
+			failures <- serve(whole)
+			cancel()
+		})
+	}
 	failed := make(chan error, 1)
 	beside.Go(func() {
 		failed <- server.Serve(listener)
@@ -241,7 +296,12 @@ func (a *app) serveRelay(ctx context.Context, r *relay.Relay, listener net.Liste
 	if err := <-failed; !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("the relay cannot serve any more: %w", err)
 	}
-	return nil
+	end()
+	var failure error
+	for range also {
+		failure = errors.Join(failure, <-failures)
+	}
+	return failure
 }
 
 // namesSecrets says whether Secrets are meant by their name, and not by "all" or "*".

@@ -88,8 +88,10 @@ func TestRelayOptions(t *testing.T) {
 	for args, want := range map[string]string{
 		"--listen=0.0.0.0:0": "in the clear", "--tls-cert-file=x": "belong together", "--past-megabytes=0": "1 or more", "--namespace=a,,b": "no namespace", "--dir-megabytes=0": "1 or more", "--dir-past=0s": "a time such as",
 		"--past=0s": "a time such as", "--listen=here": "host:port", "--listen=:0": "in the clear", "--listen=unix:": "the path of a socket", "--demo": "takes no arguments", "--caller-watches=0": "1 or more",
+		"--client-ca=x": "needs --tls-cert-file", "--impersonate": "give --client-ca", "--metrics=here": "host:port", "--page=here": "host:port",
+		"--page=0.0.0.0:0": "--page 0.0.0.0:0 can be reached from other machines", "--no-page-token --page=127.0.0.1:0 --page-token-file=x": "leave out --page-token-file",
 	} {
-		if ended := r.run("relay", "pods", args); ended.code != exitUsage || !strings.Contains(ended.err, want) {
+		if ended := r.run(append([]string{"relay", "pods"}, strings.Fields(args)...)...); ended.code != exitUsage || !strings.Contains(ended.err, want) {
 			t.Errorf("%s: %s", args, ended)
 		}
 	}
@@ -144,6 +146,54 @@ func TestRelayDemo(t *testing.T) {
 	ended := commandUntil(t.Context(), app, regexp.MustCompile(`^(100 clients of the relay), .* for each of 2 resources; [0-9,]{2,} events delivered, `), func(string) {},
 		"relay", "--demo", "--listen=127.0.0.1:0", "--drain", "10ms")
 	if ended.code != 0 || !strings.Contains(ended.out, "100 clients of the relay") {
+		t.Errorf("ended with\n%s", ended)
+	}
+}
+
+// Metrics, probes and the page have addresses of their own.
+func TestRelayOperation(t *testing.T) {
+	origin, err := apiserver.Start(apiserver.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(origin.Close)
+	for flag, test := range map[string]struct {
+		line *regexp.Regexp
+		path string
+		want []string
+	}{
+		"--metrics=127.0.0.1:0": {regexp.MustCompile(`^Metrics at (http://\S+/)metrics$`), "metrics", []string{"tarn_relay_ready 1", "process_cpu_seconds_total", "go_goroutines"}},
+		"--page=127.0.0.1:0":    {regexp.MustCompile(`^The page: (http://\S+/)$`), "api/tables", []string{`"relay":{"origin":`, `"name":"pods"`}},
+	} {
+		app := newRig(t).app(nil, &lockedBuffer{})
+		app.connect = func() (*rest.Config, string, error) { return origin.Config(), "default", nil }
+		ended := commandUntil(t.Context(), app, test.line, func(address string) {
+			for {
+				if status, _ := fetch(t, address+"readyz", ""); status == http.StatusOK {
+					break
+				}
+			}
+			_, body := fetch(t, address+test.path, "")
+			for _, want := range test.want {
+				if !strings.Contains(body, want) {
+					t.Errorf("%s: no %q in %s", flag, want, body)
+				}
+			}
+		}, "relay", "--listen=127.0.0.1:0", "pods", "--drain", "10ms", "--no-page-token", flag)
+		if ended.code != 0 {
+			t.Errorf("%s ended with\n%s", flag, ended)
+		}
+	}
+	busy, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer busy.Close()
+	var errOut lockedBuffer
+	app := newRig(t).app(nil, &errOut)
+	app.connect = func() (*rest.Config, string, error) { return origin.Config(), "default", nil }
+	ended := commandUntil(t.Context(), app, regexp.MustCompile("^(Relaying)"), func(string) {}, "relay", "--listen=127.0.0.1:0", "pods", "--page=127.0.0.1:0", "--metrics="+busy.Addr().String())
+	if ended.code == 0 || !strings.Contains(errOut.String(), "--metrics: the port is taken") {
 		t.Errorf("ended with\n%s", ended)
 	}
 }

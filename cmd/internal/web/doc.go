@@ -95,6 +95,12 @@
 // in annotations (see package kube, AppliedCopies), are not shown, nor can anything be filtered or
 // sorted by them, unless [Options.ShowSecrets] is set.
 //
+// # A relay
+//
+// [ListenRelay] serves the page of a relay. It has no tables: /api/tables and the event
+// overview have "relay" instead, with the origin, the resources and the clients. Of the
+// rest there are the session, the probes and /metrics.
+//
 // # What it takes from whom
 //
 // A connection that sends no request is closed after seconds, one that has not shown

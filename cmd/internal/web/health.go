@@ -13,7 +13,7 @@ import (
 // alive answers /healthz: whether a restart of the program would help. An
 // unreachable cluster is no reason for that.
 func (s *Site) alive(w http.ResponseWriter, _ *http.Request) {
-	if closed(s.mirror.Done()) {
+	if s.mirror != nil && closed(s.mirror.Done()) {
 		probeAnswer(w, http.StatusServiceUnavailable, "the mirror has ended")
 		return
 	}
@@ -36,6 +36,12 @@ func (s *Site) ready(w http.ResponseWriter, r *http.Request) {
 
 func (s *Site) unready() []string {
 	var reasons []string
+	if s.relay != nil {
+		if err := s.relay().NotReady; err != nil {
+			reasons = append(reasons, err.Error())
+		}
+		return reasons
+	}
 	if closed(s.mirror.Done()) {
 		reasons = append(reasons, "the mirror has ended")
 	}

@@ -63,6 +63,10 @@ func Listen(m *mirror.Mirror, opts Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	return listen(site, opts)
+}
+
+func listen(site *Site, opts Options) (*Server, error) {
 	certificate, err := opts.certificate()
 	if err != nil {
 		return nil, err

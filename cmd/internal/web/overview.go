@@ -38,6 +38,8 @@ type overview struct {
 	Problems int `json:"problems"`
 	// SQL says that statements are accepted.
 	SQL bool `json:"sql"`
+	// Relay is set on the page of a relay, which has no tables.
+	Relay *relayStatus `json:"relay,omitempty"`
 }
 
 // tableStatus is how one table is doing.
@@ -101,6 +103,9 @@ func (s *Site) tables(r *http.Request) (any, *failure) {
 	switch text := r.URL.Query().Get("history"); text {
 	case "":
 	case "1", "true":
+		if s.mirror == nil {
+			break
+		}
 		for i, table := range s.mirror.Tables() {
 			found.Tables[i].History = historyOf(table.History())
 		}
@@ -112,7 +117,12 @@ func (s *Site) tables(r *http.Request) (any, *failure) {
 
 func (s *Site) overview() overview {
 	now := time.Now()
-	found := overview{Name: s.options.Name, Time: stamp(now), Tables: []tableStatus{}, SQL: s.noSQL() == nil}
+	found := overview{Name: s.options.Name, Time: stamp(now), Tables: []tableStatus{}}
+	if s.relay != nil {
+		found.Relay = statusOf(s.relay(), s.options.FreshWithin)
+		return found
+	}
+	found.SQL = s.noSQL() == nil
 	for _, table := range s.mirror.Tables() {
 		found.Tables = append(found.Tables, s.tableStatus(table))
 	}

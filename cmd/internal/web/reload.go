@@ -2,6 +2,8 @@ package web
 
 import (
 	"crypto/tls"
+	"crypto/x509"
+	"fmt"
 	"log/slog"
 	"os"
 	"sync"
@@ -85,6 +87,28 @@ func same(a, b []os.FileInfo) bool {
 		}
 	}
 	return true
+}
+
+// Authorities reads certificates of authorities from a file, and again when it changes.
+func Authorities(file string, logger *slog.Logger) (func() *x509.CertPool, error) {
+	read := func() (*x509.CertPool, error) {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		pool := x509.NewCertPool()
+		if !pool.AppendCertsFromPEM(text) {
+			return nil, fmt.Errorf("%s has no certificates: PEM is wanted, as in the file of the API server's --client-ca-file", file)
+		}
+		return pool, nil
+	}
+	pool, err := newReloaded(read, func(err error) {
+		logger.Error("the authorities of client certificates have changed and cannot be used; those before stay", "error", err)
+	}, file)
+	if err != nil {
+		return nil, err
+	}
+	return pool.get, nil
 }
 
 // Certificate reads a certificate and its key for a server, and again when the files

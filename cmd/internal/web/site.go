@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tarnproject/tarn/cmd/internal/mirror"
+	"github.com/tarnproject/tarn/relay"
 )
 
 // Site is the page and the HTTP API over a mirror.
@@ -23,7 +24,9 @@ import (
 // The checks of Host, origin and token are part of it, wherever it is mounted;
 // that an address which others can reach has TLS is checked by [Listen].
 type Site struct {
+	// mirror is nil on the page of a relay, and relay on that of a mirror.
 	mirror       *mirror.Mirror
+	relay        func() relay.Health
 	options      Options
 	guard        *guard
 	secretFilter secretFilter
@@ -143,6 +146,9 @@ func unknown(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Site) table(name string) (*mirror.Table, *failure) {
+	if s.mirror == nil {
+		return nil, notFound("this is the page of a relay, which has no tables")
+	}
 	table, ok := s.mirror.Table(name)
 	if !ok {
 		var names []string

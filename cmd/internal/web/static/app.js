@@ -8,6 +8,7 @@ import { clock } from './format.js'
 import { overviewView } from './overview.js'
 import { explorerView } from './explorer.js'
 import { objectView } from './object.js'
+import { relayView } from './relay.js'
 import { problemsView } from './problems.js'
 import { consoleView } from './console.js'
 import { signInView } from './signin.js'
@@ -49,10 +50,12 @@ function drawTop() {
   count.hidden = model.problems === 0
   setText(count, String(model.problems))
   byId('sql-link').hidden = !model.sql
+  for (const link of document.querySelectorAll('[data-nav=explorer], [data-nav=problems]')) link.hidden = model.relay !== null
 }
 
 function route() {
   const [, kind, table, ...key] = location.pathname.split('/').map(decoded)
+  if (model.relay) return relayView()
   const params = new URLSearchParams(location.search)
   if ((kind === 't' || kind === 'o') && table && !tableOf(table)) return missingView(table)
   if (kind === 't') {

@@ -4,7 +4,7 @@ import { get } from './api.js'
 
 const kept = 300
 
-export const model = { name: '', tables: [], problems: 0, sql: false, time: 0, histories: new Map() }
+export const model = { name: '', tables: [], problems: 0, sql: false, relay: null, time: 0, histories: new Map() }
 
 export async function load() {
   const found = await get('/api/tables?history=1')
@@ -20,6 +20,7 @@ function take(overview) {
   model.tables = overview.tables
   model.problems = overview.problems
   model.sql = overview.sql
+  model.relay = overview.relay ?? null
   model.time = Date.parse(overview.time)
 }
 

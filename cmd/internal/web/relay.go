@@ -1,0 +1,144 @@
+package web
+
+import (
+	"cmp"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/tarnproject/tarn/internal/render"
+	"github.com/tarnproject/tarn/relay"
+)
+
+// ListenRelay opens the address of the options for the page of a relay: how its copies are
+// doing, who watches, and what the origin is spared. The rules of [Listen] hold, and
+// Options.Metrics is needed.
+func ListenRelay(health func() relay.Health, opts Options) (*Server, error) {
+	opts = opts.withDefaults()
+	if err := opts.Check(); err != nil {
+		return nil, err
+	}
+	site, err := newRelaySite(health, opts)
+	if err != nil {
+		return nil, err
+	}
+	return listen(site, opts)
+}
+
+func newRelaySite(health func() relay.Health, opts Options) (*Site, error) {
+	if health == nil || opts.Metrics == nil {
+		return nil, errors.New("web: the page of a relay needs the relay's health and its metrics")
+	}
+	token, err := opts.newToken()
+	if err != nil {
+		return nil, err
+	}
+	opts.warnOfToken()
+	s := &Site{relay: health, options: opts, guard: newGuard(token, opts)}
+	mux := http.NewServeMux()
+	mux.HandleFunc(sessionPath, answer(s.session))
+	mux.HandleFunc("/api/tables", answer(s.tables))
+	mux.HandleFunc("/api/events", s.events)
+	mux.HandleFunc("/api/", unknown)
+	mux.HandleFunc("/debug/", unknown)
+	mux.Handle("/metrics", opts.Metrics)
+	mux.HandleFunc("/healthz", s.alive)
+	mux.HandleFunc("/readyz", s.ready)
+	mux.Handle("/", newFiles())
+	s.handler = s.logged(s.guard.protect(deadline(mux)))
+	return s, nil
+}
+
+// relayStatus is how a relay is doing.
+type relayStatus struct {
+	Origin    string          `json:"origin"`
+	Since     string          `json:"since"`
+	NotReady  string          `json:"notReady,omitempty"`
+	Resources []relayResource `json:"resources"`
+	// Clients are those with most watches; there are ClientCount.
+	Clients     []relayClient    `json:"clients"`
+	ClientCount int              `json:"clientCount"`
+	Passed      int64            `json:"passed"`
+	Refused     map[string]int64 `json:"refused"`
+}
+
+type relayResource struct {
+	Name    string `json:"name"`
+	State   string `json:"state"`
+	Synced  bool   `json:"synced"`
+	Fresh   bool   `json:"fresh"`
+	Error   string `json:"error,omitempty"`
+	Version int64  `json:"version"`
+	// Age is the seconds since the last contact with the origin.
+	Age     float64 `json:"age"`
+	Objects int     `json:"objects"`
+	Bad     int     `json:"bad"`
+	Watches int     `json:"watches"`
+	// Counters are since the relay began.
+	SentEvents     int64            `json:"sentEvents"`
+	SentBytes      int64            `json:"sentBytes"`
+	ReceivedEvents int64            `json:"receivedEvents"`
+	ReceivedBytes  int64            `json:"receivedBytes"`
+	Served         int64            `json:"served"`
+	Forwarded      map[string]int64 `json:"forwarded"`
+	Relists        map[string]int64 `json:"relists"`
+	Gaps           int64            `json:"gaps"`
+	SlowClients    int64            `json:"slowClients"`
+	LogBytes       int64            `json:"logBytes"`
+	// LogReach is how many seconds of changes the log holds.
+	LogReach float64 `json:"logReach"`
+}
+
+type relayClient struct {
+	Resource  string `json:"resource"`
+	Agent     string `json:"agent"`
+	Caller    string `json:"caller"`
+	Watches   int    `json:"watches"`
+	SentBytes int64  `json:"sentBytes"`
+	Since     string `json:"since"`
+}
+
+// mostClients bounds what is sent to each page every second.
+const mostClients = 50
+
+func statusOf(h relay.Health, freshWithin time.Duration) *relayStatus {
+	s := &relayStatus{
+		Origin: h.Origin, Since: stamp(h.Since), Resources: []relayResource{}, Clients: []relayClient{},
+		ClientCount: len(h.Clients), Passed: h.Passed, Refused: counted(h.Refused),
+	}
+	if h.NotReady != nil {
+		s.NotReady = render.CutNote(h.NotReady.Error(), maxError)
+	}
+	for _, r := range h.Resources {
+		found := relayResource{
+			Name: r.Name(), State: r.Health.State.String(), Synced: r.Health.Synced, Fresh: r.Health.Fresh(freshWithin),
+			Version: r.Version, Age: rounded(r.Health.Age.Seconds()), Objects: r.Objects, Bad: r.Health.BadCount, Watches: r.Watches,
+			SentEvents: r.SentEvents, SentBytes: r.SentBytes, ReceivedEvents: r.ReceivedEvents, ReceivedBytes: r.ReceivedBytes,
+			Served: r.Served, Forwarded: counted(r.ForwardedBy), Relists: counted(r.Health.Lists),
+			Gaps: r.Gaps, SlowClients: r.SlowClients, LogBytes: r.LogBytes,
+		}
+		if !r.LogSince.IsZero() {
+			found.LogReach = rounded(time.Since(r.LogSince).Seconds())
+		}
+		if r.Health.Err != nil {
+			found.Error = render.CutNote(unnamed(found.Name, r.Health.Err.Error()), maxError)
+		} else if r.DiskErr != nil {
+			found.Error = render.CutNote(r.DiskErr.Error(), maxError)
+		}
+		s.Resources = append(s.Resources, found)
+	}
+	for _, c := range h.Clients[:min(len(h.Clients), mostClients)] {
+		s.Clients = append(s.Clients, relayClient{
+			Resource: c.Resource.GroupResource().String(), Agent: c.Agent, Caller: cmp.Or(c.Caller, "–"),
+			Watches: c.Watches, SentBytes: c.SentBytes, Since: stamp(c.Since),
+		})
+	}
+	return s
+}
+
+func counted(by map[string]int64) map[string]int64 {
+	if by == nil {
+		return map[string]int64{}
+	}
+	return by
+}

@@ -1,0 +1,97 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tarnproject/tarn/apiserver"
+)
+
+// Headers by which a client says, to a server that trusts it, who somebody else is.
+const (
+	impersonateUser  = "Impersonate-User"
+	impersonateGroup = "Impersonate-Group"
+	impersonation    = "Impersonate-"
+	// remoteUser begins the headers of an authenticating proxy, which a relay is not.
+	remoteUser = "X-Remote-"
+)
+
+// pass has the origin answer a request: with the credentials in its headers, or, for a
+// caller with a certificate, in the caller's name.
+//
+// The private key of a certificate stays with the caller, so the relay cannot show it to
+// the origin.
+func (r *Relay) pass(w http.ResponseWriter, req *http.Request) {
+	caller, certified, err := r.certificates.caller(req)
+	switch {
+	case err != nil:
+		apiserver.SendError(w, req, r.refuse(err))
+	case !certified:
+		r.origin.ServeHTTP(w, req)
+	case impersonates(req):
+		r.refuseCertificate(w, req, caller, "a caller with a client certificate cannot act as somebody else through this relay; leave out the impersonation, or send a bearer token")
+	case !r.options.Impersonate:
+		r.refuseCertificate(w, req, caller, "the origin must answer this, and the relay has no way to show your client certificate to it; send a bearer token, ask the origin directly, or have the relay started with --impersonate")
+	default:
+		r.origin.ServeHTTP(w, req.WithContext(context.WithValue(req.Context(), onBehalf{}, caller)))
+	}
+}
+
+func (r *Relay) refuseCertificate(w http.ResponseWriter, req *http.Request, caller Caller, why string) {
+	r.counts.refused.add("certificate")
+	to, _ := apiserver.ParsePath(req.URL.Path)
+	resource := schema.GroupResource{Group: to.Resource.Group, Resource: to.Resource.Resource}
+	apiserver.SendError(w, req, apierrors.NewForbidden(resource, to.Name, fmt.Errorf("User %q: %s", caller.Name, why)))
+}
+
+func impersonates(req *http.Request) bool { return hasHeader(req.Header, impersonation) }
+
+func hasHeader(header http.Header, prefix string) bool {
+	for name := range header {
+		if hasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+func hasPrefix(name, prefix string) bool {
+	return len(name) >= len(prefix) && strings.EqualFold(name[:len(prefix)], prefix)
+}
+
+// onBehalf is the key, in the context of a request, of the [Caller] in whose name the relay
+// makes it.
+type onBehalf struct{}
+
+// impersonator makes requests with the relay's credentials in the name of a caller.
+//
+// It is the last to touch the headers, so nothing that a client sends, such as a Connection
+// header that lists others to be removed, can change whose name a request is in. It makes
+// no request without a name.
+type impersonator struct{ next http.RoundTripper }
+
+func (i impersonator) RoundTrip(req *http.Request) (*http.Response, error) {
+	caller, ok := req.Context().Value(onBehalf{}).(Caller)
+	if !ok || caller.Name == "" {
+		return nil, errors.New("the request is in nobody's name")
+	}
+	req = req.Clone(req.Context())
+	for name := range req.Header {
+		if hasPrefix(name, impersonation) || hasPrefix(name, remoteUser) {
+			delete(req.Header, name)
+		}
+	}
+	req.Header.Set(impersonateUser, caller.Name)
+	for _, group := range caller.Groups {
+		if group != authenticated { // the origin adds it
+			req.Header.Add(impersonateGroup, group)
+		}
+	}
+	return i.next.RoundTrip(req)
+}

@@ -47,7 +47,7 @@ func (r *Relay) refuseCertificate(w http.ResponseWriter, req *http.Request, call
 	r.counts.refused.add("certificate")
 	to, _ := apiserver.ParsePath(req.URL.Path)
 	resource := schema.GroupResource{Group: to.Resource.Group, Resource: to.Resource.Resource}
-	apiserver.SendError(w, req, apierrors.NewForbidden(resource, to.Name, fmt.Errorf("User %q: %s", caller.Name, why)))
+	apiserver.SendError(w, req, apierrors.NewForbidden(resource, to.Name, fmt.Errorf("caller %q: %s", caller.Name, why)))
 }
 
 func impersonates(req *http.Request) bool { return hasHeader(req.Header, impersonation) }

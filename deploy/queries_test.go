@@ -27,11 +27,11 @@ import (
 	"github.com/tarnproject/tarn/relay"
 )
 
-// exposed returns the labels of each metric of a relay that has had requests of every sort.
-// Prometheus adds the labels job and instance.
 // metricName is the label that Prometheus keeps the name of a metric in.
 const metricName = "__name__"
 
+// exposed returns the labels of each metric of a relay that has had requests of every sort.
+// Prometheus adds the labels job and instance.
 func exposed(t *testing.T) map[string]map[string]bool {
 	t.Helper()
 	origin := apiserver.New(apiserver.Options{AnyNamespace: true})

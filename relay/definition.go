@@ -14,7 +14,7 @@ import (
 
 // definition follows the definition of a custom resource, by a copy of one object.
 //
-// When the definition changes, the copies of the resource begin anew: objects may have
+// When the definition changes, the copies of the resource are replaced: objects may have
 // other defaults and other fields under the versions that they had. Watches end then, as
 // those of the API server do, and their clients come again. While there is no definition,
 // the origin answers.

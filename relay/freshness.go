@@ -18,8 +18,8 @@ import (
 const ageHeader = "Tarn-Relay-Age"
 
 // upstreamAge is how old the copies of the origin are, if it is a relay too. A relay sends
-// bookmarks while its own origin is away, so whoever follows it would take old objects for
-// new ones. Answers to a relay have the header; between them it asks for it.
+// bookmarks while its own origin is away, so its clients would take old objects for new
+// ones. Answers to a relay have the header; between answers the relay asks for it.
 type upstreamAge struct {
 	client *http.Client
 	url    string
@@ -114,7 +114,7 @@ func (r *Relay) Freshness() (time.Duration, bool) {
 	return oldest + r.upstream.now(), true
 }
 
-// setAge tells relays, and whoever probes, how old the copies are.
+// setAge tells relays and probes how old the copies are.
 func (r *Relay) setAge(w http.ResponseWriter) {
 	if age, ok := r.Freshness(); ok {
 		w.Header().Set(ageHeader, fmt.Sprint(age.Milliseconds()))

@@ -107,7 +107,7 @@ func (s *state) Commit(_ context.Context, b tarn.Batch[Object]) error {
 	return nil
 }
 
-// commit returns whether the past began anew.
+// commit returns whether the log was dropped.
 func (s *state) commit(b tarn.Batch[Object], at position) (begun bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

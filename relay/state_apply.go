@@ -24,10 +24,10 @@ type part struct {
 
 // divide separates the changes of a batch into those that were seen one by one, and those
 // that bridge a gap. The changes of a gap are next to each other: deletes that were found
-// by a list, then what has a version inside of the gap.
+// by a list, then the objects whose version lies in the gap.
 //
-// Where it cannot be told, the whole batch is one gap. That costs a client that resumes
-// inside of it a list, and is never wrong.
+// If they cannot be told apart, the whole batch is one gap. That costs a client that resumes
+// in the gap a list, and is never wrong.
 func divide(b tarn.Batch[Object], to int64) (parts []part) {
 	gaps, clear := gapsOf(b)
 	if !clear {

@@ -62,9 +62,8 @@ func (s *state) past(namespace string, version int64) (apiserver.Listing, error)
 }
 
 // noGaps marks the context of a watch that a gap ends with 410, as the origin would. It is
-// for other relays: what they are sent across a gap would be in their logs as if nothing
-// was missing, and a client that begins inside of the gap would keep objects for ever
-// which neither relay has seen.
+// for other relays. Otherwise their logs would show the events across a gap as complete, and
+// a client that begins in the gap would keep objects for ever that neither relay has seen.
 type noGaps struct{}
 
 // Watch opens a watch, which is a place in the log.

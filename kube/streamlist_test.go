@@ -2,14 +2,11 @@ package kube
 
 import (
 	"bytes"
-	"errors"
 	"io"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
-	"github.com/tarnproject/tarn"
 )
 
 // inParts is a body that is read in parts; before calls for each part first.

@@ -94,7 +94,7 @@ func TestDoctor(t *testing.T) {
 			got.is("kubeconfig", doctor.OK, "tarn.invalid"), got.is("tls", doctor.Skip), got.is("authentication", doctor.OK, "tarn:everybody"),
 			got.is("clock", doctor.Skip, "does not tell"), got.is("version", doctor.OK, "server v1.36.0-tarn"),
 			got.is("resources", doctor.OK, "pods", "deployments.apps"), got.is("rights", doctor.OK, "may list and watch"),
-			got.is("watchlist", doctor.OK), got.is("bookmarks", doctor.OK), got.is("compression", doctor.Skip, "128 KiB"), got.is("shards", doctor.OK, "does not know"),
+			got.is("watchlist", doctor.OK), got.is("bookmarks", doctor.OK), got.is("compression", doctor.Skip, "128 KiB"), got.is("shards", doctor.OK, "knows shard selectors"),
 		} {
 			if err != nil {
 				t.Error(err)

@@ -28,9 +28,10 @@ func TestRelayRecorded(t *testing.T) {
 	)
 	// The record has names in the place of versions, so these must not be numbers that mean
 	// something else, such as 201.
+	cluster.Namespace("versions")
 	names := cluster.Admin().CoreV1().Namespaces()
 	for cluster.Revision() < 1000 {
-		if _, err := names.Patch(t.Context(), "default", types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{"at":"%d"}}}`, time.Now().UnixNano()), metav1.PatchOptions{}); err != nil {
+		if _, err := names.Patch(t.Context(), "versions", types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{"at":"%d"}}}`, time.Now().UnixNano()), metav1.PatchOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}

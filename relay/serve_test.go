@@ -2,6 +2,7 @@ package relay
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -26,7 +27,7 @@ import (
 type judge struct {
 	mu      sync.Mutex
 	users   map[string]string // by token
-	allowed map[string]bool   // "user verb resource namespace name"
+	allowed map[string]bool   // "user verb resource namespace name", and " selector" of fields
 	reviews int
 	seen    []*authorizationv1.ResourceAttributes
 }
@@ -48,7 +49,11 @@ func (j *judge) gate() *Reviews {
 		review := action.(clienttesting.CreateAction).GetObject().(*authorizationv1.SubjectAccessReview).DeepCopy()
 		a := review.Spec.ResourceAttributes
 		j.seen = append(j.seen, a)
-		review.Status.Allowed = j.allowed[strings.Join([]string{review.Spec.User, a.Verb, a.Resource, a.Namespace, a.Name}, " ")]
+		right := strings.Join([]string{review.Spec.User, a.Verb, a.Resource, a.Namespace, a.Name}, " ")
+		if a.FieldSelector != nil {
+			right += " " + a.FieldSelector.RawSelector
+		}
+		review.Status.Allowed = j.allowed[right]
 		return true, review, nil
 	})
 	return &Reviews{client: client}
@@ -94,7 +99,7 @@ func ask(r *Relay, path, token string) *httptest.ResponseRecorder {
 // A caller reads what the origin says that it may, and not more; answers are believed for
 // ten seconds.
 func TestReviews(t *testing.T) {
-	j := &judge{users: map[string]string{"t1": "ann", "t2": "ben"}, allowed: map[string]bool{"ann list pods  ": true, "ben list pods default x": true}}
+	j := &judge{users: map[string]string{"t1": "ann", "t2": "ben"}, allowed: map[string]bool{"ann list pods  ": true, "ben list pods default x metadata.name=x": true}}
 	var audit []Access
 	inBubble(t, Options{Gate: j.gate(), Audit: func(a Access) { audit = append(audit, a) }}, func(t *testing.T, r *Relay, _ *apiserver.Server, _ func()) {
 		expect := func(path, token string, code int, text string) {
@@ -106,6 +111,9 @@ func TestReviews(t *testing.T) {
 		const all = "/api/v1/pods?resourceVersion=0"
 		expect(all, "t1", http.StatusOK, "PodList")
 		expect(all, "t1", http.StatusOK, "PodList")
+		for i := range 100 {
+			expect(fmt.Sprintf("%s&fieldSelector=spec.nodeName%%3Dnode-%d", all, i), "t1", http.StatusOK, "PodList")
+		}
 		if j.reviews != 2 {
 			t.Errorf("%d reviews for the same question", j.reviews)
 		}
@@ -119,7 +127,7 @@ func TestReviews(t *testing.T) {
 		expect(all, "t1", http.StatusOK, "PodList")
 		time.Sleep(reviewAge)
 		expect(all, "t1", http.StatusForbidden, "cannot list")
-		if len(audit) != 4 || audit[0].Caller.Name != "ann" || audit[0].Verb != "list" || audit[0].Resource != pods {
+		if len(audit) != 104 || audit[0].Caller.Name != "ann" || audit[0].Verb != "list" || audit[0].Resource != pods {
 			t.Errorf("%+v", audit)
 		}
 	})

@@ -255,6 +255,7 @@ func (a *app) relayed(ctx context.Context, args []string, opts *relayOptions) er
 		}
 	}
 	at.cfg.Timeout = 0 // that is for requests that come to an end
+	at.cfg.QPS = -1    // each caller and each watch may need a review
 	opts.relay.Config = at.cfg
 	return nil
 }

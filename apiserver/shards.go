@@ -114,7 +114,8 @@ func (e *Object) ShardHash(field string) uint64 {
 	return hash
 }
 
-// parseShardQuery reads the parameter of a list or watch; nil if there is none.
+// parseShardQuery parses the shardSelector of a list or watch. An empty text selects no
+// shard, and the result is nil.
 func parseShardQuery(text string) (*Shard, error) {
 	if text == "" {
 		return nil, nil

@@ -20,8 +20,8 @@ import (
 //     status that fits the request. Any other error is returned by [Reader.Serve].
 //   - Methods may be called by any number of goroutines, and return soon after ctx ends.
 type State interface {
-	// Get returns the object with this key, or nil if there is none. The reader never asks
-	// for an Exact version.
+	// Get returns the object with this key, or nil. The reader never asks for an Exact
+	// version.
 	Get(ctx context.Context, key string, at At) (*Object, error)
 	// List returns the objects of a namespace, or of all namespaces if it is empty.
 	List(ctx context.Context, namespace string, at At) (Listing, error)

@@ -58,7 +58,7 @@ func (r *results) text() string {
 	for _, raw := range r.set.Pods {
 		size += len(raw)
 	}
-	fmt.Fprintf(&b, "%d pods of %.1f KB on average, their status updated at random, measured on %s. Questions: the median of %d, at three moments or of three pods, of which the slowest counts.\n\n",
+	fmt.Fprintf(&b, "%d pods of %.1f KB on average, their status updated at random, measured on %s. Each question is asked %d times, at three moments or about three pods; the table has the median of the slowest of the three.\n\n",
 		len(r.set.Pods), float64(size)/float64(len(r.set.Pods))/1000, time.Now().Format("2 January 2006"), *rounds)
 	row := func(what, target string, value func(c *column) string) {
 		fmt.Fprintf(&b, "| %s | %s |", what, target)

@@ -104,8 +104,8 @@ var readingFile = regexp.MustCompile(`^sqlite: (read .*?\.db: )?`)
 // mostGaps is how many gaps are printed.
 const mostGaps = 20
 
-// printPast says of which moment an answer is, of which tables, and what may be missing
-// in it.
+// printPast prints the moment of an answer, the tables that it reads, and the states that
+// it may lack.
 func (a *app) printPast(at sqlite.Moment, read []sqlite.TableState, gaps []sqlite.TableGap) {
 	w, now := a.errOut, time.Now()
 	var names []string
@@ -173,7 +173,7 @@ func (at cluster) checkPast(ctx context.Context, resources []mirror.Resource) er
 	return nil
 }
 
-// printMoment says what there is to say about the moment that is shown.
+// printMoment prints the same about the moment that a table of resources shows.
 func (a *app) printMoment(ctx context.Context, at cluster, resources []mirror.Resource) {
 	var read []sqlite.TableState
 	var gaps []sqlite.TableGap

@@ -129,8 +129,8 @@ func (at cluster) reader() (objectReader, error) {
 // printAgeFrom is the least age of a directory that is printed.
 const printAgeFrom = 15 * time.Second
 
-// printAge prints the age of a directory's content, unless a mirror seems to keep
-// it up to date; or what there is to say about the moment of the past that is shown.
+// printAge prints the age of a directory's content, unless a mirror seems to keep it up to
+// date. For a moment of the past it prints what printMoment does.
 func (a *app) printAge(ctx context.Context, at cluster, resources []mirror.Resource) {
 	if at.directory == nil {
 		return

@@ -30,8 +30,10 @@ func (s *docStage) make(args []string) error {
 	}
 	command := exec.CommandContext(s.t.Context(), program, append([]string{"-n"}, args...)...)
 	command.Dir = s.repository
-	command.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { // of the make that runs this test
-		return strings.HasPrefix(v, "MAKE") || strings.HasPrefix(v, "MFLAGS=")
+	// The make that runs this test exports its flags, and the variables that it was given.
+	command.Env = slices.DeleteFunc(os.Environ(), func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return strings.HasPrefix(name, "MAKE") || name == "MFLAGS" || regexp.MustCompile(`(?m)^`+regexp.QuoteMeta(name)+` \?=`).Match(makefile)
 	})
 	out, err := command.CombinedOutput()
 	if err != nil {
@@ -108,7 +110,7 @@ var (
 func checkTestFlags(source string, flags map[string]string) error {
 	for name, value := range flags {
 		switch {
-		case name == "run" || name == "bench" || name == "fuzz":
+		case slices.Contains([]string{"run", "skip", "bench", "fuzz"}, name):
 			first, inner, _ := strings.Cut(value, "/")
 			pattern, err := regexp.Compile(first)
 			if err != nil {

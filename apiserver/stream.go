@@ -1,7 +1,7 @@
 package apiserver
 
 import (
-	"net/http"
+	"context"
 	"strconv"
 	"time"
 
@@ -20,8 +20,9 @@ type stream struct {
 	reader  *Reader
 	request *request
 	framer  framer
-	control *http.ResponseController
-	buffer  []byte
+	out     output
+	// buffer begins with what the output reserves.
+	buffer []byte
 	// events are in the buffer, bookmarks and errors not counted.
 	events int
 	err    error
@@ -29,26 +30,29 @@ type stream struct {
 	headed bool
 }
 
-func (s *Reader) newStream(r *request) *stream {
+// openStream sends the header, so that the client knows that it is being served. The
+// context that it returns ends with ctx, and when the client has gone. The stream must be
+// closed.
+func (s *Reader) openStream(ctx context.Context, r *request) (*stream, context.Context) {
 	media := r.form().media
 	kind := r.form().kind()
 	if r.answer.shape == table {
 		kind = tableKind
 	}
-	return &stream{reader: s, request: r, framer: newFramer(media, kind), control: http.NewResponseController(r.w)}
-}
-
-// open sends the header, so that the client knows that it is being served.
-func (o *stream) open() {
-	name := o.framer.media.String()
-	if o.framer.media == asProtobuf {
+	o := &stream{reader: s, request: r, framer: newFramer(media, kind)}
+	name := media.String()
+	if media == asProtobuf {
 		name += ";stream=watch"
 	}
-	o.request.w.Header().Set("Content-Type", name)
-	o.request.w.Header().Set("Cache-Control", "no-cache, private")
-	o.request.w.WriteHeader(http.StatusOK)
-	o.write()
+	r.w.Header().Set("Content-Type", name)
+	r.w.Header().Set("Cache-Control", "no-cache, private")
+	o.out, ctx = newOutput(ctx, r, s.options.OwnConnections)
+	o.buffer = make([]byte, o.out.reserved())
+	o.write(o.out.begin)
+	return o, ctx
 }
+
+func (o *stream) close() { o.out.end(o.err == nil) }
 
 // fail sends an error as the last event.
 func (o *stream) fail(err error) {
@@ -147,26 +151,19 @@ func (r *request) empty() (runtime.Object, error) {
 
 // flush sends what has gathered.
 func (o *stream) flush() {
-	if o.err == nil && len(o.buffer) > 0 {
-		o.write()
+	if o.err == nil && len(o.buffer) > o.out.reserved() {
+		o.write(func(deadline time.Time) (err error) {
+			o.buffer, err = o.out.send(o.buffer, deadline)
+			return err
+		})
 	}
 }
 
 // write gives the client a bounded time to read: a client that has stopped reading
-// is disconnected. Between writes there is no deadline, since it would reset a
-// quiet watch over HTTP/2.
-func (o *stream) write() {
-	// Writers that know no deadline, as those of tests, never block.
+// is disconnected.
+func (o *stream) write(send func(deadline time.Time) error) {
 	deadline := time.Now().Add(o.reader.options.WriteTimeout)
-	_ = o.control.SetWriteDeadline(deadline)
-	defer o.control.SetWriteDeadline(time.Time{})
-	if len(o.buffer) > 0 {
-		_, o.err = o.request.w.Write(o.buffer)
-		o.buffer = o.buffer[:0]
-	}
-	if o.err == nil {
-		o.err = o.control.Flush()
-	}
+	o.err = send(deadline)
 	// HTTP/1.1 and HTTP/2 report a deadline by different errors, so the clock decides.
 	switch {
 	case o.err == nil:

@@ -44,8 +44,8 @@ func (s *Reader) watch(r *request) error {
 	} else if !sendable(err) {
 		return err
 	}
-	out := s.newStream(r)
-	out.open()
+	out, ctx := s.openStream(ctx, r)
+	defer out.close()
 	if err != nil {
 		out.fail(expiredWatch(err, version))
 		return nil

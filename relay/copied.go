@@ -53,7 +53,7 @@ func (r *Relay) newCopied(client *kube.Client, of *apiserver.Resource, resource 
 	if err != nil {
 		return nil, err
 	}
-	c.reader = apiserver.NewReader(of, c.state, apiserver.ReaderOptions{WriteTimeout: r.options.WriteTimeout})
+	c.reader = apiserver.NewReader(of, c.state, apiserver.ReaderOptions{WriteTimeout: r.options.WriteTimeout, OwnConnections: r.options.OwnConnections})
 	c.version = prober{ask: c.askVersion, start: r.start}
 	c.quiet = prober{ask: c.askQuiet, start: r.start}
 	return c, nil

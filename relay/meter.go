@@ -1,7 +1,9 @@
 package relay
 
 import (
+	"bufio"
 	"io"
+	"net"
 	"net/http"
 	"sync/atomic"
 )
@@ -21,10 +23,35 @@ func (m meter) WriteHeader(code int) {
 
 func (m meter) Write(data []byte) (int, error) {
 	n, err := m.ResponseWriter.Write(data)
+	m.count(n)
+	return n, err
+}
+
+func (m meter) count(n int) {
 	m.resource.Add(int64(n))
 	if m.client != nil {
 		m.client.Add(int64(n))
 	}
+}
+
+// Hijack counts what is written to the connection instead.
+func (m meter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, buffered, err := http.NewResponseController(m.ResponseWriter).Hijack()
+	if err != nil {
+		return nil, nil, err
+	}
+	m.began()
+	return meteredConn{conn, m}, buffered, nil
+}
+
+type meteredConn struct {
+	net.Conn
+	meter meter
+}
+
+func (c meteredConn) Write(data []byte) (int, error) {
+	n, err := c.Conn.Write(data)
+	c.meter.count(n)
 	return n, err
 }
 

@@ -112,7 +112,13 @@ func TestCausesAreCounted(t *testing.T) {
 
 // A client that does not read is counted when it is cut.
 func TestSlowClientsAreCounted(t *testing.T) {
-	r := newRig(t, Options{WriteTimeout: 50 * time.Millisecond})
+	for name, own := range map[string]bool{"by the server": false, "on connections of their own": true} {
+		t.Run(name, func(t *testing.T) { testSlowClient(t, own) })
+	}
+}
+
+func testSlowClient(t *testing.T, own bool) {
+	r := newRig(t, Options{WriteTimeout: 50 * time.Millisecond, OwnConnections: own})
 	large := pod("large", "1")
 	large.Annotations = map[string]string{"padding": strings.Repeat("x", 200<<10)}
 	r.put(large)

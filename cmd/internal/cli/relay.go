@@ -199,6 +199,7 @@ func (a *app) relay(ctx context.Context, args []string, opts *relayOptions) (fai
 		}
 	}
 	opts.relay.LogBytes, opts.relay.DirectoryBytes, opts.relay.Logger = opts.logMegabytes<<20, opts.dirMegabytes<<20, a.logger
+	opts.relay.OwnConnections = true
 	r, err := relay.New(opts.relay)
 	if err != nil {
 		return err
@@ -213,7 +214,10 @@ func (a *app) relay(ctx context.Context, args []string, opts *relayOptions) (fai
 	}
 	if certificate != nil {
 		where = strings.Replace(where, "http://", "https://", 1)
-		trust := &tls.Config{GetCertificate: certificate, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}
+		trust := &tls.Config{
+			GetCertificate: certificate, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
+			DynamicRecordSizingDisabled: true, // a record is one system call
+		}
 		if opts.clientCA != "" {
 			trust.ClientAuth = tls.RequestClientCert // the relay verifies them, for each request
 		}

@@ -29,13 +29,27 @@ func newOutput(ctx context.Context, r *request, own bool) (output, context.Conte
 			return newChunked(ctx, conn, header)
 		}
 	}
-	return &response{w: r.w, control: control}, ctx
+	return newResponse(r.w, control), ctx
 }
 
 // response is an output by way of net/http.
+//
+// Its deadlines are kept by a timer, which makes a write fail that takes too long. To set a
+// deadline before each write, and to remove it afterwards, so that it does not reset a quiet
+// watch, would be two messages to the goroutine of an HTTP/2 connection, which all its
+// streams share.
 type response struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
+	late    *time.Timer
+}
+
+func newResponse(w http.ResponseWriter, control *http.ResponseController) *response {
+	o := &response{w: w, control: control}
+	// Writers that know no deadline, as those of tests, never block.
+	o.late = time.AfterFunc(time.Hour, func() { _ = control.SetWriteDeadline(time.Unix(1, 0)) })
+	o.late.Stop()
+	return o
 }
 
 func (o *response) reserved() int { return 0 }
@@ -46,11 +60,9 @@ func (o *response) begin(deadline time.Time) error {
 	return err
 }
 
-// send leaves no deadline behind: it would reset a quiet watch over HTTP/2.
 func (o *response) send(buffer []byte, deadline time.Time) ([]byte, error) {
-	// Writers that know no deadline, as those of tests, never block.
-	_ = o.control.SetWriteDeadline(deadline)
-	defer o.control.SetWriteDeadline(time.Time{})
+	o.late.Reset(time.Until(deadline))
+	defer o.late.Stop()
 	if len(buffer) > 0 {
 		if _, err := o.w.Write(buffer); err != nil {
 			return buffer[:0], err

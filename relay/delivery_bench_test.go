@@ -28,20 +28,24 @@ const deliveryClients = "TARN_DELIVERY_CLIENTS"
 
 // BenchmarkDelivery is the CPU of a relay for each event that it sends to a client, over
 // TLS, with 200 clients in a process of their own that read and decode nothing. An
-// operation is an update of a pod of 10 KB, so it is 200 deliveries. The origin is in the
-// process of the relay.
+// operation is an update of a pod, large or small, so it is 200 deliveries. The origin is in
+// the process of the relay.
 //
 //	go test -run - -bench Delivery ./relay
 func BenchmarkDelivery(b *testing.B) {
 	const clients = 200
-	for _, protocol := range []string{"http/1.1", "h2"} {
-		b.Run(protocol, func(b *testing.B) {
+	for _, of := range []struct {
+		protocol string
+		size     int
+	}{{"http/1.1", 10_000}, {"h2", 10_000}, {"h2", 500}} {
+		protocol := of.protocol
+		b.Run(fmt.Sprint(protocol, " ", of.size), func(b *testing.B) {
 			origin := apiserver.New(apiserver.Options{AnyNamespace: true})
 			defer origin.Close()
 			front := httptest.NewServer(origin)
 			defer front.Close()
 			updated := pod("updated", "0")
-			updated.Annotations = map[string]string{"filler": strings.Repeat("0123456789", 980)}
+			updated.Annotations = map[string]string{"filler": strings.Repeat("x", of.size-200)}
 			if err := origin.Put(updated); err != nil {
 				b.Fatal(err)
 			}

@@ -3,6 +3,7 @@ package relay
 import (
 	"context"
 	"errors"
+	"io"
 	"strconv"
 	"sync"
 	"time"
@@ -21,8 +22,10 @@ const (
 	// stay at the origin for as long as it is open.
 	quietPatience = 5 * time.Second
 	// quietWatch is the timeout of a watch that proves that nothing has happened: servers
-	// send a bookmark two seconds before the end of a watch.
-	quietWatch = 3 * time.Second
+	// send a bookmark two seconds before the end of a watch. A busy one may be too late
+	// with it, and is then asked once more, with more time.
+	quietWatch       = 3 * time.Second
+	quietWatchIfBusy = 5 * time.Second
 	// probeTimeout is how long the origin may take to say its version.
 	probeTimeout = 10 * time.Second
 )
@@ -104,9 +107,17 @@ func (c *copied) askVersion(ctx context.Context) (int64, error) {
 // only of its own, and each minute by a bookmark how far the others have come. That no
 // event comes before a bookmark proves that the copy is as it is at the bookmark.
 func (c *copied) askQuiet(ctx context.Context) (int64, error) {
+	version, err := c.watchQuiet(ctx, quietWatch)
+	if errors.Is(err, io.EOF) {
+		version, err = c.watchQuiet(ctx, quietWatchIfBusy)
+	}
+	return version, err
+}
+
+func (c *copied) watchQuiet(ctx context.Context, timeout time.Duration) (int64, error) {
 	c.quietWatches.Add(1)
 	from := c.state.stats().version
-	stream, err := c.source.Watch(ctx, tarn.WatchQuery{From: tarn.Version(strconv.FormatInt(from, 10)), Timeout: quietWatch})
+	stream, err := c.source.Watch(ctx, tarn.WatchQuery{From: tarn.Version(strconv.FormatInt(from, 10)), Timeout: timeout})
 	if err != nil {
 		return 0, err
 	}

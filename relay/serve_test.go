@@ -61,10 +61,16 @@ func (j *judge) gate() *Reviews {
 
 // inBubble runs a relay of pods in virtual time.
 func inBubble(t *testing.T, options Options, test func(t *testing.T, r *Relay, origin *apiserver.Server, stop func())) {
+	inBubbleThrough(t, nil, options, test)
+}
+
+// inBubbleThrough lets wrap change what the relay asks of its origin, and is told.
+func inBubbleThrough(t *testing.T, wrap func(http.RoundTripper) http.RoundTripper, options Options, test func(t *testing.T, r *Relay, origin *apiserver.Server, stop func())) {
 	synctest.Test(t, func(t *testing.T) {
 		origin := apiserver.New(apiserver.Options{AnyNamespace: true})
 		defer origin.Close()
 		options.Config, options.Resources = origin.Config(), []schema.GroupVersionResource{pods}
+		options.Config.WrapTransport = wrap
 		options.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
 		r, err := New(options)
 		if err != nil {

@@ -25,9 +25,9 @@ func TestRelayBenchmark(t *testing.T) {
 		t.Skip("the real server is left out with -short")
 	}
 	cluster := Start(t, Options{})
-	relay, pid, end := startRelayProgram(t, cluster)
+	relay, pid, profiles, end := startRelayProgram(t, cluster)
 	defer func() { t.Logf("the relay said:\n%s", end()) }()
-	args := []string{"-origin", cluster.kubeconfig, "-origin-pid", strconv.Itoa(cluster.apiserver.cmd.Process.Pid), "-relay", relay.writeKubeconfig(t.TempDir()), "-relay-pid", strconv.Itoa(pid)}
+	args := []string{"-origin", cluster.kubeconfig, "-origin-pid", strconv.Itoa(cluster.apiserver.cmd.Process.Pid), "-relay", relay.writeKubeconfig(t.TempDir()), "-relay-pid", strconv.Itoa(pid), "-relay-pprof", "http://" + profiles}
 	output := runBenchmark(t, "./relay", append(args, strings.Fields(*relayBench)...)...)
 	if whole := strings.Count(output, "100.0 % delivered, 0 closed"); *relayBench == quickRelayBench && whole == 0 {
 		t.Error("nothing was delivered in full")
@@ -35,8 +35,8 @@ func TestRelayBenchmark(t *testing.T) {
 }
 
 // startRelayProgram starts tarn relay in front of a cluster, behind TLS. It returns where
-// the relay is, its process, and what ends it.
-func startRelayProgram(t *testing.T, cluster *Cluster) (at *Endpoint, pid int, end func() string) {
+// the relay is, its process, where its profiles are, and what ends it.
+func startRelayProgram(t *testing.T, cluster *Cluster) (at *Endpoint, pid int, profiles string, end func() string) {
 	t.Helper()
 	authority, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv4(127, 0, 0, 1)}, []string{"localhost"})
 	if err != nil {
@@ -49,9 +49,10 @@ func startRelayProgram(t *testing.T, cluster *Cluster) (at *Endpoint, pid int, e
 			t.Fatal(err)
 		}
 	}
-	address := fmt.Sprintf("127.0.0.1:%d", freePorts(t, 1)[0])
+	ports := freePorts(t, 2)
+	address, profiles := fmt.Sprintf("127.0.0.1:%d", ports[0]), fmt.Sprintf("127.0.0.1:%d", ports[1])
 	pid, await, end := buildProgram(t, cluster.kubeconfig).follow("relay", "pods", "configmaps",
-		"--listen", address, "--tls-cert-file", certificate, "--tls-private-key-file", private, "--caller-watches", "20000")
+		"--listen", address, "--tls-cert-file", certificate, "--tls-private-key-file", private, "--caller-watches", "20000", "--metrics", profiles, "--pprof")
 	await("Synced 2 resources.")
-	return newEndpoint(t, address, authority), pid, end
+	return newEndpoint(t, address, authority), pid, profiles, end
 }

@@ -2,7 +2,7 @@
 // event costs either of them, what an open watch holds, how late events arrive, and what
 // a relay spares the server.
 //
-//	go run ./relay -origin server.kubeconfig -origin-pid 123 -relay relay.kubeconfig -relay-pid 456
+//	go run ./relay -origin server.kubeconfig -origin-pid 123 -relay relay.kubeconfig -relay-pid 456 -relay-pprof http://127.0.0.1:8278
 //
 // Both servers run in processes of their own, and so do the clients: in this one. The
 // server is an empty cluster without controllers, and is filled with real pods. `make
@@ -28,6 +28,7 @@ var (
 	relayConfig  = flag.String("relay", "", "kubeconfig of the relay")
 	originPID    = flag.Int("origin-pid", 0, "process of the kube-apiserver")
 	relayPID     = flag.Int("relay-pid", 0, "process of the relay")
+	relayPprof   = flag.String("relay-pprof", "", "`address` of the relay's profiles, such as http://127.0.0.1:8278")
 
 	pods     = flag.Int("pods", 2000, "how many real pods there are")
 	watchers = flag.Int("watchers", 200, "how many watches of all pods are compared")
@@ -52,14 +53,14 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	if *originConfig == "" || *relayConfig == "" || *originPID == 0 || *relayPID == 0 {
-		return errors.New("the kubeconfigs and processes of both servers are needed: -origin, -origin-pid, -relay, -relay-pid; make bench-relay starts them")
+	if *originConfig == "" || *relayConfig == "" || *originPID == 0 || *relayPID == 0 || *relayPprof == "" {
+		return errors.New("the kubeconfigs and processes of both servers are needed, and the relay's profiles: -origin, -origin-pid, -relay, -relay-pid, -relay-pprof; make bench-relay starts them")
 	}
-	origin, err := newServer("kube-apiserver", *originConfig, *originPID)
+	origin, err := newServer("kube-apiserver", *originConfig, *originPID, "")
 	if err != nil {
 		return err
 	}
-	relay, err := newServer("relay", *relayConfig, *relayPID)
+	relay, err := newServer("relay", *relayConfig, *relayPID, *relayPprof)
 	if err != nil {
 		return err
 	}
@@ -85,6 +86,8 @@ func run(ctx context.Context) error {
 type server struct {
 	name   string
 	config *rest.Config
+	// profiles is the address at which Go's profiles are served.
+	profiles string
 	process
 }
 

@@ -1,8 +1,13 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -11,13 +16,15 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-func newServer(name, kubeconfig string, pid int) (*server, error) {
+// newServer is for a server whose profiles are at an address of their own, or at its own if
+// that is empty.
+func newServer(name, kubeconfig string, pid int, profiles string) (*server, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return nil, err
 	}
 	config.QPS = -1 // not limited
-	s := &server{name: name, config: config, process: process{pid}}
+	s := &server{name: name, config: config, profiles: cmp.Or(profiles, config.Host), process: process{pid}}
 	if _, err := s.cpu(); err != nil {
 		return nil, fmt.Errorf("the process of the %s: %w", name, err)
 	}
@@ -60,9 +67,9 @@ func (p process) cpu() (time.Duration, error) {
 	return time.Duration(ticks) * tick, nil
 }
 
-// memory is the resident size, and peak the largest one since resetPeak.
-func (p process) memory() int64 { return p.size("VmRSS") }
-func (p process) peak() int64   { return p.size("VmHWM") }
+// resident is the resident size, and peak the largest one since resetPeak.
+func (p process) resident() int64 { return p.size("VmRSS") }
+func (p process) peak() int64     { return p.size("VmHWM") }
 
 func (p process) resetPeak() error {
 	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", p.pid), []byte("5"), 0o200)
@@ -80,4 +87,41 @@ func (p process) size(name string) int64 {
 		}
 	}
 	return 0
+}
+
+var heapLines = regexp.MustCompile(`(?m)^# (?:HeapAlloc|Stack) = (\d+)`)
+
+// live is what the process holds after a garbage collection, stacks included. Unlike the
+// resident size, it does not depend on what was freed before.
+func (s *server) live(ctx context.Context) (int64, error) {
+	client, err := rest.HTTPClientFor(s.config)
+	if err != nil {
+		return 0, err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.profiles+"/debug/pprof/heap?gc=1&debug=1", nil)
+	if err != nil {
+		return 0, err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return 0, err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return 0, err
+	}
+	var sum int64
+	found := heapLines.FindAllSubmatch(body, -1)
+	for _, line := range found {
+		n, err := strconv.ParseInt(string(line[1]), 10, 64)
+		if err != nil {
+			return 0, err
+		}
+		sum += n
+	}
+	if len(found) != 2 {
+		return 0, fmt.Errorf("%s: the profile of the heap (%s) says nothing of its size", s.name, response.Status)
+	}
+	return sum, nil
 }

@@ -8,6 +8,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"net/http/pprof"
 	"strings"
 	"time"
 
@@ -23,8 +24,9 @@ import (
 // relayOperation is what operators see of a relay, at addresses of its own: figures for
 // Prometheus with the probes, and the page.
 type relayOperation struct {
-	metrics string
-	page    string
+	metrics  string
+	profiles bool
+	page     string
 	pageFlags
 	hosts []string
 }
@@ -32,6 +34,7 @@ type relayOperation struct {
 func (o *relayOperation) bind(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&o.metrics, "metrics", "", "where to serve /metrics, /livez and /readyz by plain HTTP, to everybody who reaches it, such as 127.0.0.1:8278")
+	flags.BoolVar(&o.profiles, "pprof", false, "serve Go's profiles at /debug/pprof/ of the address of --metrics")
 	flags.StringVar(&o.page, "page", "", "where to serve the page, such as "+web.DefaultAddress)
 	flags.StringSliceVar(&o.hosts, "page-host", nil, "further names by which the page may be asked for")
 	o.pageFlags.bind(cmd)
@@ -44,6 +47,8 @@ func (o *relayOperation) pageOptions(a *app, opts *relayOptions) (web.Options, e
 		if _, err := checkAddress("--metrics", o.metrics); err != nil {
 			return page, err
 		}
+	} else if o.profiles {
+		return page, usagef("--pprof needs --metrics, which says where the profiles are")
 	}
 	if o.page == "" {
 		return page, nil
@@ -92,19 +97,24 @@ func (o *relayOperation) listen(r *relay.Relay, page web.Options) (serve []func(
 			return nil, "", err
 		}
 		said += fmt.Sprintf("Metrics at http://%s/metrics\n", listener.Addr())
-		serve = append(serve, serveFigures(listener, r, figures))
+		serve = append(serve, o.serveFigures(listener, r, figures))
 	}
 	return serve, said, nil
 }
 
 // serveFigures serves metrics and probes.
-func serveFigures(listener net.Listener, r *relay.Relay, figures http.Handler) func(context.Context) error {
+func (o *relayOperation) serveFigures(listener net.Listener, r *relay.Relay, figures http.Handler) func(context.Context) error {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", figures)
 	mux.Handle("GET /livez", r)
 	mux.Handle("GET /readyz", r)
+	if o.profiles {
+		mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+		mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+		mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	}
 	server := &http.Server{
-		Handler: mux, MaxHeaderBytes: 16 << 10, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute,
+		Handler: mux, MaxHeaderBytes: 16 << 10, ReadTimeout: 10 * time.Second, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
 		ErrorLog: log.New(io.Discard, "", 0), // disconnected clients are not worth a log line
 	}
 	return func(ctx context.Context) error {

@@ -88,7 +88,7 @@ func TestRelayOptions(t *testing.T) {
 	for args, want := range map[string]string{
 		"--listen=0.0.0.0:0": "in the clear", "--tls-cert-file=x": "belong together", "--past-megabytes=0": "1 or more", "--namespace=a,,b": "no namespace", "--dir-megabytes=0": "1 or more", "--dir-past=0s": "a time such as",
 		"--past=0s": "a time such as", "--listen=here": "host:port", "--listen=:0": "in the clear", "--listen=unix:": "the path of a socket", "--demo": "takes no arguments", "--caller-watches=0": "1 or more",
-		"--client-ca=x": "needs --tls-cert-file", "--impersonate": "give --client-ca", "--metrics=here": "host:port", "--page=here": "host:port",
+		"--client-ca=x": "needs --tls-cert-file", "--impersonate": "give --client-ca", "--metrics=here": "host:port", "--pprof": "needs --metrics", "--page=here": "host:port",
 		"--page=0.0.0.0:0": "--page 0.0.0.0:0 can be reached from other machines", "--no-page-token --page=127.0.0.1:0 --page-token-file=x": "leave out --page-token-file",
 	} {
 		if ended := r.run(append([]string{"relay", "pods"}, strings.Fields(args)...)...); ended.code != exitUsage || !strings.Contains(ended.err, want) {
@@ -162,8 +162,9 @@ func TestRelayOperation(t *testing.T) {
 		path string
 		want []string
 	}{
-		"--metrics=127.0.0.1:0": {regexp.MustCompile(`^Metrics at (http://\S+/)metrics$`), "metrics", []string{"tarn_relay_ready 1", "process_cpu_seconds_total", "go_goroutines"}},
-		"--page=127.0.0.1:0":    {regexp.MustCompile(`^The page: (http://\S+/)$`), "api/tables", []string{`"relay":{"origin":`, `"name":"pods"`}},
+		"--metrics=127.0.0.1:0":         {regexp.MustCompile(`^Metrics at (http://\S+/)metrics$`), "metrics", []string{"tarn_relay_ready 1", "process_cpu_seconds_total", "go_goroutines"}},
+		"--metrics=127.0.0.1:0 --pprof": {regexp.MustCompile(`^Metrics at (http://\S+/)metrics$`), "debug/pprof/heap?gc=1&debug=1", []string{"# HeapAlloc = "}},
+		"--page=127.0.0.1:0":            {regexp.MustCompile(`^The page: (http://\S+/)$`), "api/tables", []string{`"relay":{"origin":`, `"name":"pods"`}},
 	} {
 		app := newRig(t).app(nil, &lockedBuffer{})
 		app.connect = func() (*rest.Config, string, error) { return origin.Config(), "default", nil }
@@ -179,7 +180,7 @@ func TestRelayOperation(t *testing.T) {
 					t.Errorf("%s: no %q in %s", flag, want, body)
 				}
 			}
-		}, "relay", "--listen=127.0.0.1:0", "pods", "--drain", "10ms", "--no-page-token", flag)
+		}, append([]string{"relay", "--listen=127.0.0.1:0", "pods", "--drain", "10ms", "--no-page-token"}, strings.Fields(flag)...)...)
 		if ended.code != 0 {
 			t.Errorf("%s ended with\n%s", flag, ended)
 		}

@@ -12,9 +12,8 @@ type output interface {
 	reserved() int
 	// begin sends the head of the answer.
 	begin(deadline time.Time) error
-	// send sends what a buffer has after its reserved bytes, and returns the buffer with
-	// nothing but these.
-	send(buffer []byte, deadline time.Time) ([]byte, error)
+	// send sends what a buffer has after its reserved bytes. It may append to the buffer.
+	send(buffer *[]byte, deadline time.Time) error
 	// end ends the answer. complete says that everything before it was sent.
 	end(complete bool)
 }
@@ -55,20 +54,19 @@ func newResponse(w http.ResponseWriter, control *http.ResponseController) *respo
 func (o *response) reserved() int { return 0 }
 
 func (o *response) begin(deadline time.Time) error {
-	o.w.WriteHeader(http.StatusOK)
-	_, err := o.send(nil, deadline)
-	return err
-}
-
-func (o *response) send(buffer []byte, deadline time.Time) ([]byte, error) {
 	o.late.Reset(time.Until(deadline))
 	defer o.late.Stop()
-	if len(buffer) > 0 {
-		if _, err := o.w.Write(buffer); err != nil {
-			return buffer[:0], err
-		}
+	o.w.WriteHeader(http.StatusOK)
+	return o.control.Flush()
+}
+
+func (o *response) send(buffer *[]byte, deadline time.Time) error {
+	o.late.Reset(time.Until(deadline))
+	defer o.late.Stop()
+	if _, err := o.w.Write(*buffer); err != nil {
+		return err
 	}
-	return buffer[:0], o.control.Flush()
+	return o.control.Flush()
 }
 
 func (o *response) end(bool) {}

@@ -63,16 +63,16 @@ func (o *chunked) begin(deadline time.Time) error {
 	return err
 }
 
-func (o *chunked) send(buffer []byte, deadline time.Time) ([]byte, error) {
+func (o *chunked) send(buffer *[]byte, deadline time.Time) error {
 	const digits = "0123456789abcdef"
-	size := len(buffer) - chunkHead
-	copy(buffer[chunkHead-2:], chunkEnd)
+	*buffer = append(*buffer, chunkEnd...)
+	size := len(*buffer) - chunkHead - len(chunkEnd)
 	for i := chunkHead - 3; i >= 0; i-- {
-		buffer[i] = digits[size&15]
+		(*buffer)[i] = digits[size&15]
 		size >>= 4
 	}
-	buffer = append(buffer, chunkEnd...)
-	return buffer[:chunkHead], o.write(buffer, deadline)
+	copy((*buffer)[chunkHead-2:], chunkEnd)
+	return o.write(*buffer, deadline)
 }
 
 func (o *chunked) write(data []byte, deadline time.Time) error {

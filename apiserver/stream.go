@@ -3,6 +3,7 @@ package apiserver
 import (
 	"context"
 	"strconv"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -21,8 +22,9 @@ type stream struct {
 	request *request
 	framer  framer
 	out     output
-	// buffer begins with what the output reserves.
-	buffer []byte
+	// buffer is what has gathered since the last flush, nil if nothing has: a quiet watch
+	// has no buffer. It begins with what the output reserves.
+	buffer *[]byte
 	// events are in the buffer, bookmarks and errors not counted.
 	events int
 	err    error
@@ -47,7 +49,6 @@ func (s *Reader) openStream(ctx context.Context, r *request) (*stream, context.C
 	r.w.Header().Set("Content-Type", name)
 	r.w.Header().Set("Cache-Control", "no-cache, private")
 	o.out, ctx = newOutput(ctx, r, s.options.OwnConnections)
-	o.buffer = make([]byte, o.out.reserved())
 	o.write(o.out.begin)
 	return o, ctx
 }
@@ -65,7 +66,7 @@ func (o *stream) fail(err error) {
 	if err != nil {
 		return
 	}
-	o.buffer = newFramer(o.framer.media, statusKind).append(o.buffer, watch.Error, data)
+	o.gather(newFramer(o.framer.media, statusKind), watch.Error, data)
 	o.flush()
 }
 
@@ -86,13 +87,27 @@ func (o *stream) frame(kind watch.EventType, data []byte) {
 	if o.err != nil {
 		return
 	}
-	o.buffer = o.framer.append(o.buffer, kind, data)
+	o.gather(o.framer, kind, data)
 	if kind != watch.Bookmark {
 		o.events++
 	}
-	if len(o.buffer) >= flushFrom {
+	if len(*o.buffer) >= flushFrom {
 		o.flush()
 	}
+}
+
+// buffers are those of streams that have nothing to send.
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
+
+// maxPooled keeps buffers of exceptional objects from being kept.
+const maxPooled = 4 * flushFrom
+
+func (o *stream) gather(as framer, kind watch.EventType, data []byte) {
+	if o.buffer == nil {
+		o.buffer = buffers.Get().(*[]byte)
+		*o.buffer = append((*o.buffer)[:0], make([]byte, o.out.reserved())...)
+	}
+	*o.buffer = as.append(*o.buffer, kind, data)
 }
 
 // bookmark sends an object that has nothing but a version; after initial events
@@ -151,12 +166,14 @@ func (r *request) empty() (runtime.Object, error) {
 
 // flush sends what has gathered.
 func (o *stream) flush() {
-	if o.err == nil && len(o.buffer) > o.out.reserved() {
-		o.write(func(deadline time.Time) (err error) {
-			o.buffer, err = o.out.send(o.buffer, deadline)
-			return err
-		})
+	if o.err != nil || o.buffer == nil {
+		return
 	}
+	o.write(func(deadline time.Time) error { return o.out.send(o.buffer, deadline) })
+	if cap(*o.buffer) <= maxPooled {
+		buffers.Put(o.buffer)
+	}
+	o.buffer = nil
 }
 
 // write gives the client a bounded time to read: a client that has stopped reading

@@ -19,8 +19,8 @@ const lastBookmark = 2 * time.Second
 // watch sends the events of a collection until its time is over, its client has
 // gone, or it is too far behind.
 //
-// A watcher holds no events: it has a position in the shared history, and one
-// bounded buffer. It writes everything that has gathered since its last write at
+// A watcher holds no events: it has a position in the shared history, and a bounded
+// buffer while it writes. It writes everything that has gathered since its last write at
 // once, so that each event costs less the more there are.
 func (s *Reader) watch(r *request) error {
 	q, err := r.parseQuery(true)

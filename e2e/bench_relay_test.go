@@ -25,18 +25,26 @@ func TestRelayBenchmark(t *testing.T) {
 		t.Skip("the real server is left out with -short")
 	}
 	cluster := Start(t, Options{})
-	relay, pid, profiles, end := startRelayProgram(t, cluster)
-	defer func() { t.Logf("the relay said:\n%s", end()) }()
-	args := []string{"-origin", cluster.kubeconfig, "-origin-pid", strconv.Itoa(cluster.apiserver.cmd.Process.Pid), "-relay", relay.writeKubeconfig(t.TempDir()), "-relay-pid", strconv.Itoa(pid), "-relay-pprof", "http://" + profiles}
+	relay := startRelayProgram(t, cluster, fmt.Sprintf("127.0.0.1:%d", freePorts(t, 1)[0]), "configmaps", "--caller-watches", "20000", "--pprof")
+	defer func() { t.Logf("the relay said:\n%s", relay.end()) }()
+	args := []string{"-origin", cluster.kubeconfig, "-origin-pid", strconv.Itoa(cluster.apiserver.cmd.Process.Pid), "-relay", relay.writeKubeconfig(t.TempDir()), "-relay-pid", strconv.Itoa(relay.pid), "-relay-pprof", "http://" + relay.metrics}
 	output := runBenchmark(t, "./relay", append(args, strings.Fields(*relayBench)...)...)
 	if whole := strings.Count(output, "100.0 % delivered, 0 closed"); *relayBench == quickRelayBench && whole == 0 {
 		t.Error("nothing was delivered in full")
 	}
 }
 
-// startRelayProgram starts tarn relay in front of a cluster, behind TLS. It returns where
-// the relay is, its process, where its profiles are, and what ends it.
-func startRelayProgram(t *testing.T, cluster *Cluster) (at *Endpoint, pid int, profiles string, end func() string) {
+// RelayProgram is tarn relay in a process of its own, behind TLS.
+type RelayProgram struct {
+	*Endpoint
+	*Running
+	// metrics is the address of --metrics.
+	metrics string
+}
+
+// startRelayProgram starts tarn relay of pods in front of a cluster, and waits until it has
+// its copies. args are further ones.
+func startRelayProgram(t *testing.T, cluster *Cluster, address string, args ...string) *RelayProgram {
 	t.Helper()
 	authority, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv4(127, 0, 0, 1)}, []string{"localhost"})
 	if err != nil {
@@ -49,10 +57,10 @@ func startRelayProgram(t *testing.T, cluster *Cluster) (at *Endpoint, pid int, p
 			t.Fatal(err)
 		}
 	}
-	ports := freePorts(t, 2)
-	address, profiles := fmt.Sprintf("127.0.0.1:%d", ports[0]), fmt.Sprintf("127.0.0.1:%d", ports[1])
-	pid, await, end := buildProgram(t, cluster.kubeconfig).follow("relay", "pods", "configmaps",
-		"--listen", address, "--tls-cert-file", certificate, "--tls-private-key-file", private, "--caller-watches", "20000", "--metrics", profiles, "--pprof")
-	await("Synced 2 resources.")
-	return newEndpoint(t, address, authority), pid, profiles, end
+	r := &RelayProgram{metrics: fmt.Sprintf("127.0.0.1:%d", freePorts(t, 1)[0])}
+	r.Running = buildProgram(t, cluster.kubeconfig).start(append([]string{"relay", "pods", "--listen", address,
+		"--tls-cert-file", certificate, "--tls-private-key-file", private, "--metrics", r.metrics}, args...)...)
+	r.await("Synced ")
+	r.Endpoint = newEndpoint(t, address, authority)
+	return r
 }

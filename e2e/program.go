@@ -79,12 +79,21 @@ func (p *Program) run(name string, args ...string) string {
 // printed, the exit code too.
 func (p *Program) Follow(args ...string) (await func(words string), end func() string) {
 	p.t.Helper()
-	_, await, end = p.follow(args...)
-	return await, end
+	running := p.start(args...)
+	return running.await, running.end
 }
 
-// follow is Follow, and returns the process too.
-func (p *Program) follow(args ...string) (pid int, await func(words string), end func() string) {
+// Running is a command line that runs until Ctrl-C.
+type Running struct {
+	pid int
+	// await waits for text that it prints. end presses Ctrl-C, and returns all that was
+	// printed. kill ends the process at once, as the kernel does when memory is short.
+	await func(words string)
+	end   func() string
+	kill  func()
+}
+
+func (p *Program) start(args ...string) *Running {
 	p.t.Helper()
 	command := p.command(p.t.Context(), filepath.Join(p.dir, "tarn"), args...)
 	said := &transcript{}
@@ -94,18 +103,21 @@ func (p *Program) follow(args ...string) (pid int, await func(words string), end
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- command.Wait() }()
-	await = func(words string) {
+	kill := func() {
+		_ = command.Process.Kill()
+		<-ended
+	}
+	await := func(words string) {
 		p.t.Helper()
 		for deadline := time.Now().Add(time.Minute); !strings.Contains(said.String(), words); {
 			if time.Now().After(deadline) {
-				_ = command.Process.Kill()
-				<-ended
+				kill()
 				p.t.Fatalf("tarn %q does not say %q but\n%s", args, words, said)
 			}
 			time.Sleep(20 * time.Millisecond)
 		}
 	}
-	return command.Process.Pid, await, func() string {
+	end := func() string {
 		p.t.Helper()
 		_ = command.Process.Signal(os.Interrupt)
 		select {
@@ -114,12 +126,12 @@ func (p *Program) follow(args ...string) (pid int, await func(words string), end
 				p.t.Errorf("tarn %q, interrupted: %v", args, err)
 			}
 		case <-time.After(30 * time.Second):
-			_ = command.Process.Kill()
-			<-ended
+			kill()
 			p.t.Errorf("tarn %q does not end", args)
 		}
 		return said.String()
 	}
+	return &Running{pid: command.Process.Pid, await: await, end: end, kill: kill}
 }
 
 // transcript is what a program has printed so far.

@@ -69,7 +69,7 @@ func run(ctx context.Context) error {
 		return err
 	}
 	b := &benchmark{origin: origin, relay: relay, writer: writer}
-	for _, measure := range []func(context.Context) error{b.deliveries, b.load, b.stalled, b.initialEvents, b.nodeWatches, b.crowd} {
+	for _, measure := range []func(context.Context) error{b.deliveries, b.load, b.stalled, b.initialEvents, b.nodeWatches, b.crowd, b.reconnect} {
 		if err := measure(ctx); err != nil {
 			return err
 		}

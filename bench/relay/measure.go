@@ -224,6 +224,39 @@ func (b *benchmark) crowd(ctx context.Context) error {
 	return nil
 }
 
+// reconnect has very many watches come back at once, as after a break of the network. All
+// resume at the version that they had, and none may be refused.
+func (b *benchmark) reconnect(ctx context.Context) error {
+	a := audience{count: *crowd, streams: 100, path: "/api/v1/namespaces/" + smallNamespace + "/configmaps", query: everything}
+	version, err := b.writer.version(ctx, true)
+	if err != nil {
+		return err
+	}
+	before, err := open(ctx, b.relay, a, version)
+	if err != nil {
+		return err
+	}
+	before.close()
+	cpu, err := b.origin.cpu()
+	if err != nil {
+		return err
+	}
+	a.atOnce = true
+	began := time.Now()
+	again, err := open(ctx, b.relay, a, version)
+	if err != nil {
+		return err
+	}
+	defer again.close()
+	took := time.Since(began)
+	after, err := b.origin.cpu()
+	if err != nil {
+		return err
+	}
+	b.say("| relay, %d watches come back at once, %s | | | all are open after %.1f s, the server behind it computes for %.2f s |", *crowd, connections(100), took.Seconds(), (after - cpu).Seconds())
+	return nil
+}
+
 func (o outcome) arrived() string {
 	return fmt.Sprintf("%.1f %% delivered, %d closed, p50 %v, p99 %v", 100*float64(o.delivered)/float64(max(o.expected, 1)), o.ended, o.p50.Round(time.Millisecond), o.p99.Round(time.Millisecond))
 }

@@ -42,6 +42,8 @@ type audience struct {
 	streams int
 	path    string
 	query   func(i int) url.Values
+	// atOnce has all of them connect at the same time.
+	atOnce bool
 }
 
 func everything(int) url.Values { return url.Values{} }
@@ -61,6 +63,9 @@ func open(ctx context.Context, to *server, a audience, version string) (*watches
 	}
 	results := make(chan error, a.count)
 	places := make(chan struct{}, 64) // so many connect at the same time
+	if a.atOnce {
+		places = make(chan struct{}, a.count)
+	}
 	var client *http.Transport
 	for i := range a.count {
 		if i%perClient == 0 {

@@ -75,10 +75,12 @@ func invalid(kind string, problems field.ErrorList) error {
 	return apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: kind}, "", problems)
 }
 
-// sendable says whether an error is for the client: a status, or one that becomes one.
+// sendable says whether an error is sent as an event of a watch that has been opened: a
+// status, or one that becomes one. A client that is to come again is not let in, and sees
+// when by the header of the answer.
 func sendable(err error) bool {
 	_, known := errors.AsType[*apierrors.StatusError](err)
-	return known || errors.Is(err, ErrExpired)
+	return known && !apierrors.IsTooManyRequests(err) || errors.Is(err, ErrExpired)
 }
 
 // statusOf makes of any error what is sent.

@@ -116,6 +116,10 @@ var layout = []folderRule{
 		why: "metrics count what replicas say of themselves, whoever made them"},
 	{folder: "etcd", imports: []string{"."}, noKubernetes: true,
 		why: "etcd is a source like any other; the engine knows nothing of it"},
+	{folder: "jetstream", imports: []string{"."},
+		why: "jetstream is a sink and a source like any other; the engine knows nothing of it"},
+	{folder: "jetstream/embedded", imports: nil, noKubernetes: true,
+		why: "it runs a server, and knows nothing of what is kept there; a package of its own, so that feeders do not link one"},
 	{folder: "metrics/relaymetrics", imports: []string{".", "metrics", "relay"},
 		why: "it shows a relay; a package of its own, so that programs with replicas only do not link a relay"},
 	{folder: "relay", imports: []string{".", "apiserver", "changelog", "kube", "memory"},
@@ -186,7 +190,7 @@ func checkLayout(fsys fs.FS) ([]string, error) {
 
 // released are the modules below the root whose folders are part of the layout. The
 // others prove something about them, and import what they like.
-var released = []string{"cmd", "ctrlcache", "etcd", "metrics", "relay", "sqlite"}
+var released = []string{"cmd", "ctrlcache", "etcd", "jetstream", "metrics", "relay", "sqlite"}
 
 // notOurs tells the folders that are not part of the layout.
 func notOurs(fsys fs.FS, folder string) bool {

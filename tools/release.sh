@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 
 version=${1:?"which version, such as v0.1.0?"}
 root=github.com/tarnproject/tarn
-modules=(. etcd ctrlcache sqlite relay metrics cmd) # each requires only those before it
+modules=(. etcd jetstream ctrlcache sqlite relay metrics cmd) # each requires only those before it
 if [[ ! $version =~ ^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$ ]]; then
   echo "$version is no version: it should look like v0.1.0" >&2
   exit 1

@@ -103,8 +103,7 @@ func (b bucketClient) last(ctx context.Context, key string) (record, bool, error
 	return r, true, nil
 }
 
-// placed is a checkpoint with the message that it is in. The zero value is that of a bucket
-// without one.
+// placed is a checkpoint with the message that it is in. Format is 0 if there is none.
 type placed struct {
 	Checkpoint
 	sequence uint64
@@ -116,16 +115,22 @@ func (b bucketClient) checkpoint(ctx context.Context) (placed, error) {
 	if err != nil || !found {
 		return placed{}, err
 	}
+	if r.header.Get(headerOperation) != "" { // somebody deleted it
+		return placed{sequence: r.sequence, time: r.time}, nil
+	}
 	c, err := decodeCheckpoint(r.data)
-	return placed{c, r.sequence, r.time}, err
+	if err != nil {
+		return placed{}, fmt.Errorf("%w; delete the key %s to have the bucket compared with the copy", err, checkpointKey)
+	}
+	return placed{c, r.sequence, r.time}, nil
 }
 
 // walk reads the last message of each key, in the order in which they were written, and then
-// what was written since it began. It ends when take returns false, or, if take did not end
-// it, after the last message that the bucket has.
+// what was written since it began, until take returns false. pending is how many messages
+// follow.
 func (b bucketClient) walk(ctx context.Context, headersOnly bool, take func(key string, m record, pending uint64) bool) error {
 	consumer, err := b.js.OrderedConsumer(ctx, b.bucket.stream(), jetstream.OrderedConsumerConfig{
-		DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy, HeadersOnly: headersOnly, InactiveThreshold: consumerIdle,
+		DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy, HeadersOnly: headersOnly, InactiveThreshold: consumerIdle, MaxResetAttempts: 1,
 	})
 	if err != nil {
 		return err
@@ -149,7 +154,7 @@ func (b bucketClient) walk(ctx context.Context, headersOnly bool, take func(key 
 		}
 		key := strings.TrimPrefix(m.Subject(), b.bucket.prefix())
 		r := record{meta.Sequence.Stream, meta.Timestamp, m.Headers(), m.Data()}
-		if !take(key, r, meta.NumPending) || meta.NumPending == 0 {
+		if !take(key, r, meta.NumPending) {
 			return nil
 		}
 	}
@@ -162,11 +167,11 @@ const consumerIdle = time.Minute
 // meanwhile.
 func (b bucketClient) states(ctx context.Context) (map[tarn.Key]state, error) {
 	all := map[tarn.Key]state{}
-	err := b.walk(ctx, true, func(key string, r record, _ uint64) bool {
+	err := b.walk(ctx, true, func(key string, r record, pending uint64) bool {
 		if name, ok := b.objectKey(key); ok {
 			all[name] = stateOf(name, r.header)
 		}
-		return true
+		return pending > 0
 	})
 	return all, err
 }

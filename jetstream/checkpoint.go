@@ -44,10 +44,10 @@ type Checkpoint struct {
 	// Objects counts the messages of objects that were ever written, Gaps the gaps.
 	Objects uint64 `json:"objects"`
 	Gaps    uint64 `json:"gaps"`
-	// Unordered says that the commit has changes which do not follow from those before by
-	// their versions: a gap, a rewind, deletes that were inferred. A reader that follows the
-	// versions of the source lists again.
-	Unordered bool `json:"unordered,omitempty"`
+	// Breaks counts the commits with changes that do not follow by their versions from those
+	// before: after a gap, a rewind, a comparison. A reader that follows the versions of the
+	// source lists again.
+	Breaks uint64 `json:"breaks,omitempty"`
 	// LastContact is when the feeder last heard of the source.
 	LastContact time.Time `json:"lastContact"`
 }

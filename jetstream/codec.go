@@ -3,17 +3,39 @@ package jetstream
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
 
 	"github.com/tarnproject/tarn"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // JSON is a codec that writes objects as JSON.
 func JSON[T any](describe func(T) (tarn.Meta, error)) Codec[T] { return jsonCodec[T]{describe} }
 
 // Objects is the codec of Kubernetes objects: they are written as JSON.
-func Objects[T metav1.Object]() Codec[T] { return jsonCodec[T]{describeObject[T]} }
+func Objects[T metav1.Object]() Codec[T] {
+	return objectCodec[T]{jsonCodec[T]{describeObject[T]}}
+}
+
+type objectCodec[T metav1.Object] struct{ jsonCodec[T] }
+
+var _ Versioner[*metav1.PartialObjectMetadata] = objectCodec[*metav1.PartialObjectMetadata]{}
+
+// WithVersion copies the object.
+func (c objectCodec[T]) WithVersion(object T, v tarn.Version) (T, error) {
+	source, ok := any(object).(runtime.Object)
+	if !ok {
+		return object, fmt.Errorf("jetstream: a %T cannot be copied", object)
+	}
+	copied, ok := source.DeepCopyObject().(T)
+	if !ok {
+		return object, fmt.Errorf("jetstream: the copy of a %T is another type", object)
+	}
+	copied.SetResourceVersion(string(v))
+	return copied, nil
+}
 
 func describeObject[T metav1.Object](object T) (tarn.Meta, error) {
 	if v := reflect.ValueOf(object); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {

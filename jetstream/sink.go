@@ -149,15 +149,15 @@ func (s *Sink[T]) Load(ctx context.Context) ([]tarn.Change[T], error) {
 	}
 	all := map[tarn.Key]tarn.Change[T]{}
 	var bad error
-	err := s.walk(ctx, false, func(key string, r record, _ uint64) bool {
+	err := s.walk(ctx, false, func(key string, r record, pending uint64) bool {
 		name, ok := s.objectKey(key)
 		if !ok {
-			return true
+			return pending > 0
 		}
 		held := stateOf(name, r.header)
 		if held.deleted {
 			delete(all, name)
-			return true
+			return pending > 0
 		}
 		object, err := s.codec.Decode(r.data)
 		if err != nil {
@@ -165,7 +165,7 @@ func (s *Sink[T]) Load(ctx context.Context) ([]tarn.Change[T], error) {
 			return false
 		}
 		all[name] = tarn.Change[T]{Type: tarn.Add, Key: name, Object: object, Version: held.Version}
-		return true
+		return pending > 0
 	})
 	if err = errors.Join(err, bad); err != nil {
 		return nil, s.explain("load", err)

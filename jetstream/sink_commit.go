@@ -83,7 +83,9 @@ func (s *Sink[T]) writing(ctx context.Context, b tarn.Batch[T]) (*writing, error
 	*next = s.at.Checkpoint
 	next.Positions, next.LastContact = checkpointPositions(b.Positions), b.LastContact
 	next.Incomplete, next.Commit, next.Released = false, w.id.id, false
-	next.Unordered = len(b.Gaps) > 0 || w.id.compared || slices.ContainsFunc(changes, func(c tarn.Change[T]) bool { return c.Missed })
+	if len(b.Gaps) > 0 || w.id.compared || slices.ContainsFunc(changes, func(c tarn.Change[T]) bool { return c.Missed }) {
+		next.Breaks++
+	}
 	return w, s.addMarks(w, b)
 }
 

@@ -29,7 +29,7 @@ func (s *Sink[T]) acquire(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if at.sequence > 0 && at.Session != s.session {
+	if at.Format != 0 && at.Session != s.session {
 		ends := at.ends(at.time)
 		if s.stoodBy && at.Released {
 			ends = ends.Add(handover)
@@ -56,11 +56,11 @@ func (s *Sink[T]) own(ctx context.Context) error {
 		return err
 	}
 	switch {
-	case at.sequence > 0 && at.Session == s.session && at.Serial >= before.Serial:
+	case at.Session == s.session && at.Serial >= before.Serial:
 		s.at, s.known = at, true
 		s.fence(nil)
 		return nil
-	case at.sequence > 0 && at.Session == s.session:
+	case at.Session == s.session:
 		s.at, s.known = at, true
 		s.fence(nil)
 		return fmt.Errorf("the server lost what was written after version %s: %w", s.version(), tarn.ErrSinkEmpty)
@@ -72,7 +72,7 @@ func (s *Sink[T]) own(ctx context.Context) error {
 		return err
 	}
 	s.fence(nil)
-	if at.sequence == 0 {
+	if at.Format == 0 {
 		return fmt.Errorf("the bucket is new: %w", tarn.ErrSinkEmpty)
 	}
 	return fmt.Errorf("another feeder wrote it meanwhile: %w", tarn.ErrSinkEmpty)
@@ -107,7 +107,7 @@ func (s *Sink[T]) speak(ctx context.Context, released bool) error {
 // write writes messages and the checkpoint after them, in one atomic batch that is refused
 // if the checkpoint before is not the last one.
 func (s *Sink[T]) write(ctx context.Context, messages []message, next Checkpoint) error {
-	next.Serial = s.at.Serial + 1
+	next.Format, next.Serial = checkpointFormat, s.at.Serial+1
 	next.Feeder, next.Session, next.Lease = s.bucket.Feeder, s.session, s.bucket.Lease.String()
 	data, err := next.encode()
 	if err != nil {
@@ -164,7 +164,7 @@ func (s *Sink[T]) recover(ctx context.Context) bool {
 		return true
 	}
 	at, err := s.checkpoint(ctx)
-	if err != nil || at.sequence == 0 || at.Session != s.session || at.Serial < s.at.Serial {
+	if err != nil || at.Session != s.session || at.Serial < s.at.Serial {
 		return false
 	}
 	s.at, s.known = at, true

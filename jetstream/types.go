@@ -20,6 +20,13 @@ type Codec[T any] interface {
 	Describe(object T) (tarn.Meta, error)
 }
 
+// A Versioner is a [Codec] that can give an object another version. A bucket does not keep
+// the last state of a deleted object; a [Source] makes it of the one before.
+type Versioner[T any] interface {
+	// WithVersion returns a copy.
+	WithVersion(object T, v tarn.Version) (T, error)
+}
+
 // A Bucket says where a collection is kept, and for how long.
 type Bucket struct {
 	// Name has letters, digits, - and _.

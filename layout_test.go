@@ -47,6 +47,8 @@ var layout = []folderRule{
 		why: "it is the key to what the root package has for the drop-ins alone"},
 	{folder: "internal/guard", imports: nil, noKubernetes: true,
 		why: "it freezes any object, and knows nothing of where it comes from"},
+	{folder: "internal/pgtest", imports: nil, noKubernetes: true,
+		why: "it starts a server for tests, and knows nothing of what they test"},
 	{folder: "internal/reasons", imports: []string{"."},
 		why: "it says what errors of the API mean to the engine, to whoever speaks to a server"},
 	{folder: "internal/render", imports: nil, noKubernetes: true,

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -85,10 +86,13 @@ func (db *DB) claim(ctx context.Context, tx pgx.Tx, table string) error {
 	return err
 }
 
-// release lets another process feed a resource at once. If that fails, it has to wait for
-// the lease.
+// releaseTimeout is how long a process that ends tries to say so. If it cannot, others wait
+// for its lease.
+const releaseTimeout = time.Second
+
+// release lets another process feed a resource at once.
 func (db *DB) release(table string) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
 	defer cancel()
 	_, _ = db.pool.Exec(ctx, `UPDATE tarn_feeds SET owner = '', lease_until = 'epoch' WHERE cluster = $1 AND resource = $2 AND owner = $3`,
 		db.opts.Cluster, table, db.token)
@@ -106,6 +110,7 @@ type leases struct {
 	lease time.Duration
 
 	begin   sync.Once
+	claimed atomic.Bool
 	running context.Context
 	stop    context.CancelFunc
 	ended   sync.WaitGroup
@@ -118,6 +123,7 @@ func newLeases(pool *pgxpool.Pool, token string, lease time.Duration) *leases {
 }
 
 func (l *leases) start() {
+	l.claimed.Store(true)
 	l.begin.Do(func() { l.ended.Go(l.run) })
 }
 
@@ -144,9 +150,15 @@ func (l *leases) prolong() error {
 	return err
 }
 
+// close ends all leases.
 func (l *leases) close() {
 	l.begin.Do(func() {}) // not any more
 	l.stop()
 	l.ended.Wait()
+	if l.claimed.Load() {
+		ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
+		defer cancel()
+		_, _ = l.pool.Exec(ctx, `UPDATE tarn_feeds SET owner = '', lease_until = 'epoch' WHERE owner = $1`, l.token)
+	}
 	l.pool.Close()
 }

@@ -45,11 +45,6 @@ const pruneEvery = 10 * time.Minute
 // values are the columns of the resource's table but for cluster and key.
 func (t table) values() []column { return t.columns[len(identity):] }
 
-// same says that a row of the table, t, has the content of a staged one, s.
-func (t table) same() string {
-	return fmt.Sprintf("ROW(%s) IS NOT DISTINCT FROM ROW(%s)", names(t.values(), "t."), names(t.values(), "s."))
-}
-
 // upsertSQL writes the last state of each key. A row that has it already is not touched.
 func (s *Sink[T]) upsertSQL() string {
 	t := s.table
@@ -95,29 +90,32 @@ func (s *Sink[T]) deleteSQL(whole bool) string {
 // markSQL removes tombstones of keys that are there again, and keeps the quarantine.
 func (s *Sink[T]) markSQL(whole bool) []string {
 	staged := s.table.staged().quoted()
-	cured := fmt.Sprintf(`DELETE FROM tarn_quarantine q USING %s s WHERE q.cluster = $1 AND q.resource = $2 AND q.key = s.key AND s.tarn_last AND s.problem IS NULL`, staged)
+	cured := fmt.Sprintf(`DELETE FROM tarn_quarantine q USING %s s WHERE q.cluster = $1 AND q.resource = $2 AND q.key = s.key AND s.tarn_last
+		AND (s.problem IS NULL OR s.operation = 'deleted')`, staged)
 	if whole {
 		cured = fmt.Sprintf(`DELETE FROM tarn_quarantine q WHERE q.cluster = $1 AND q.resource = $2
-			AND NOT EXISTS (SELECT FROM %s s WHERE s.key = q.key AND s.tarn_last AND s.problem IS NOT NULL)`, staged)
+			AND NOT EXISTS (SELECT FROM %s s WHERE s.key = q.key AND s.tarn_last AND s.problem IS NOT NULL AND s.operation <> 'deleted')`, staged)
 	}
 	return []string{
 		fmt.Sprintf(`DELETE FROM tarn_tombstones x USING %s s WHERE x.cluster = $1 AND x.resource = $2 AND x.key = s.key
 			AND s.tarn_last AND s.operation <> 'deleted'`, staged),
 		cured,
 		fmt.Sprintf(`INSERT INTO tarn_quarantine AS q (cluster, resource, key, resource_version, reason)
-			SELECT $1, $2, key, version, problem FROM %s WHERE tarn_last AND problem IS NOT NULL
+			SELECT $1, $2, key, version, problem FROM %s WHERE tarn_last AND problem IS NOT NULL AND operation <> 'deleted'
 			ON CONFLICT (cluster, resource, key) DO UPDATE SET resource_version = excluded.resource_version, reason = excluded.reason`, staged),
 	}
 }
 
-// statesSQL adds the states to the history. A whole state adds only what is not in the
-// table, and an object that stays in quarantine is not added twice.
+// statesSQL adds the states to the history. A whole state adds only objects that the table
+// does not have so, whatever its columns are, and an object that stays in quarantine is not
+// added twice.
 func (s *Sink[T]) statesSQL(whole bool) string {
 	t := s.table
 	known := "false"
 	if whole {
 		known = fmt.Sprintf(`s.tarn_first AND s.problem IS NULL AND s.operation <> 'deleted' AND EXISTS
-			(SELECT FROM %s t WHERE t.cluster = $1 AND t.key = s.key AND %s)`, t.quoted(), t.same())
+			(SELECT FROM %s t WHERE t.cluster = $1 AND t.key = s.key AND t.object = s.object
+				AND t.resource_version IS NOT DISTINCT FROM s.resource_version)`, t.quoted())
 	}
 	shared := slices.Concat(t.own(), content)
 	return fmt.Sprintf(`INSERT INTO %s (cluster, key, operation, version, epoch, inferred, rewound, heard, problem, %s)

@@ -40,11 +40,12 @@ func newStaging[T any](s *Sink[T], b tarn.Batch[T]) *staging[T] {
 	return st
 }
 
-// problems names the objects whose last state in the batch was refused.
+// problems names the objects whose last state in the batch was refused. One that is deleted
+// is gone all the same: only its history lacks the last state, and says so.
 func (st *staging[T]) problems() error {
 	var all tarn.ObjectErrors
 	for i, err := range st.refused {
-		if c := st.batch.Changes[i]; st.last[c.Key] == i {
+		if c := st.batch.Changes[i]; st.last[c.Key] == i && c.Type != tarn.Delete {
 			all = append(all, tarn.BadObject{Key: c.Key, Version: c.Version, Err: err, Since: st.now})
 		}
 	}

@@ -5,7 +5,7 @@ GO ?= go
 
 # The modules that are released, and those that prove something about them. go.work
 # joins them, so that one command can name packages of several.
-MODULES = . cmd ctrlcache jetstream metrics relay sqlite
+MODULES = . cmd ctrlcache jetstream metrics postgres relay sqlite
 PROOFS = bench deploy e2e
 # Released, and outside of go.work: what they require would raise versions for all others.
 APART = etcd

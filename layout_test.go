@@ -47,6 +47,8 @@ var layout = []folderRule{
 		why: "it is the key to what the root package has for the drop-ins alone"},
 	{folder: "internal/guard", imports: nil, noKubernetes: true,
 		why: "it freezes any object, and knows nothing of where it comes from"},
+	{folder: "internal/pgtest", imports: nil, noKubernetes: true,
+		why: "it starts a server for tests, and knows nothing of what they test"},
 	{folder: "internal/reasons", imports: []string{"."},
 		why: "it says what errors of the API mean to the engine, to whoever speaks to a server"},
 	{folder: "internal/render", imports: nil, noKubernetes: true,
@@ -77,6 +79,10 @@ var layout = []folderRule{
 	{folder: "sqlite", imports: []string{".", "changelog"},
 		why: "a store knows the vocabulary, and nothing of sources or other stores"},
 
+	{folder: "kube/columns", imports: []string{"fieldpath"},
+		why: "it reads columns from objects, for whatever database keeps them"},
+	{folder: "postgres", imports: []string{".", "kube/..."},
+		why: "a sink knows the vocabulary, and what a Kubernetes object's columns are; no other store"},
 	{folder: "sqlite/ondisk", imports: []string{".", "changelog", "memory", "fieldpath", "sqlite", "kube/..."},
 		why: "it says how Kubernetes objects are kept on disk: the one place where a source and the durable store meet"},
 	{folder: "kube/wire/internal/wiretest", imports: nil,
@@ -190,7 +196,7 @@ func checkLayout(fsys fs.FS) ([]string, error) {
 
 // released are the modules below the root whose folders are part of the layout. The
 // others prove something about them, and import what they like.
-var released = []string{"cmd", "ctrlcache", "etcd", "jetstream", "metrics", "relay", "sqlite"}
+var released = []string{"cmd", "ctrlcache", "etcd", "jetstream", "metrics", "postgres", "relay", "sqlite"}
 
 // notOurs tells the folders that are not part of the layout.
 func notOurs(fsys fs.FS, folder string) bool {

@@ -6,12 +6,14 @@ require (
 	github.com/chromedp/cdproto v0.157.8
 	github.com/chromedp/chromedp v0.21.0
 	github.com/google/go-cmp v0.7.0
+	github.com/jackc/pgx/v5 v5.12.0
 	github.com/ncruces/go-sqlite3 v0.35.4
 	github.com/prometheus/client_golang v1.24.0
 	github.com/spf13/cobra v1.10.2
 	github.com/spf13/pflag v1.0.10
 	github.com/tarnproject/tarn v0.0.0
 	github.com/tarnproject/tarn/metrics v0.0.0
+	github.com/tarnproject/tarn/postgres v0.0.0
 	github.com/tarnproject/tarn/relay v0.0.0
 	github.com/tarnproject/tarn/sqlite v0.0.0
 	go.uber.org/goleak v1.3.0
@@ -54,6 +56,9 @@ require (
 	github.com/google/gnostic-models v0.7.0 // indirect
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
+	github.com/jackc/pgpassfile v1.0.0 // indirect
+	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
+	github.com/jackc/puddle/v2 v2.2.3 // indirect
 	github.com/json-iterator/go v1.1.12 // indirect
 	github.com/klauspost/compress v1.20.3 // indirect
 	github.com/liggitt/tabwriter v0.0.0-20181228230101-89fcab3d43de // indirect
@@ -89,6 +94,7 @@ replace (
 	github.com/tarnproject/tarn => ../
 	github.com/tarnproject/tarn/ctrlcache => ../ctrlcache
 	github.com/tarnproject/tarn/metrics => ../metrics
+	github.com/tarnproject/tarn/postgres => ../postgres
 	github.com/tarnproject/tarn/relay => ../relay
 	github.com/tarnproject/tarn/sqlite => ../sqlite
 )

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"pgregory.net/rapid"
 
@@ -90,7 +91,7 @@ func originOf[T any](t testing.TB, resource string, kind string) kube.Origin {
 	t.Helper()
 	client, err := kube.NewClient(&rest.Config{Host: "http://localhost"})
 	must(t, err)
-	gv := core(resource).WithVersion("v1")
+	gv := schema.GroupVersionResource{Version: "v1", Resource: resource}
 	return kube.OriginOf(client, kube.Collection{Resource: gv, Kind: gv.GroupVersion().WithKind(kind), Object: reflect.TypeFor[T]()})
 }
 
@@ -115,7 +116,7 @@ func TestColumnsOfTypedAndUnstructured(t *testing.T) {
 		}
 		b, err := plain.Row(u, raw)
 		must(t, err)
-		for i, c := range typed.columns {
+		for i, c := range typed.columns.Columns() {
 			if !reflect.DeepEqual(a.Values[i], b.Values[i]) {
 				rt.Errorf("%s is %v typed and %v unstructured", c.Name, a.Values[i], b.Values[i])
 			}

@@ -23,6 +23,7 @@ import (
 	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/apiserver"
 	"github.com/tarnproject/tarn/kube"
+	"github.com/tarnproject/tarn/kube/columns"
 	"github.com/tarnproject/tarn/sqlite"
 )
 
@@ -357,7 +358,7 @@ func TestQuestions(t *testing.T) {
 func TestColumnsAreDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../docs/sql.md")
 	must(t, err)
-	for r := range kindColumns {
+	for _, r := range columns.Resources() {
 		var described []string
 		for _, c := range Columns(r) {
 			text := "`" + c.Name + "` " + c.Type
@@ -370,7 +371,7 @@ func TestColumnsAreDocumented(t *testing.T) {
 			t.Errorf("docs/sql.md should have the line\n%s", line)
 		}
 	}
-	for _, c := range metadataColumns {
+	for _, c := range columns.Metadata() {
 		if !strings.Contains(string(page), "`"+c.Name+"`") {
 			t.Errorf("docs/sql.md does not have the column %s", c.Name)
 		}

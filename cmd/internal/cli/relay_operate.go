@@ -92,19 +92,19 @@ func (o *relayOperation) listen(r *relay.Relay, page web.Options) (serve []func(
 			return nil, "", err
 		}
 		said += fmt.Sprintf("Metrics at http://%s/metrics\n", listener.Addr())
-		serve = append(serve, serveFigures(listener, r, figures))
+		mux := http.NewServeMux()
+		mux.Handle("GET /metrics", figures)
+		mux.Handle("GET /livez", r)
+		mux.Handle("GET /readyz", r)
+		serve = append(serve, serveFigures(listener, mux))
 	}
 	return serve, said, nil
 }
 
-// serveFigures serves metrics and probes.
-func serveFigures(listener net.Listener, r *relay.Relay, figures http.Handler) func(context.Context) error {
-	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", figures)
-	mux.Handle("GET /livez", r)
-	mux.Handle("GET /readyz", r)
+// serveFigures serves metrics and probes until ctx ends.
+func serveFigures(listener net.Listener, figures http.Handler) func(ctx context.Context) error {
 	server := &http.Server{
-		Handler: mux, MaxHeaderBytes: 16 << 10, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute,
+		Handler: figures, MaxHeaderBytes: 16 << 10, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute,
 		ErrorLog: log.New(io.Discard, "", 0), // disconnected clients are not worth a log line
 	}
 	return func(ctx context.Context) error {

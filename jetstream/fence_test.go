@@ -159,3 +159,42 @@ func lose(t testing.TB, js connection, b Bucket) {
 		t.Fatal(err)
 	}
 }
+
+// A bucket of another selection is compared, not continued; one of another source is found
+// out when the source is asked.
+func TestOtherOrigin(t *testing.T) {
+	js := startServer(t).connect()
+	source := "cluster 1"
+	b := Bucket{Name: "b", Of: "all", Source: func(context.Context) (string, error) { return source, nil }}
+	open := func() (*Sink[object], tarn.Kept) {
+		s := newSink(t, js, b)
+		kept, err := s.Open(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s, kept
+	}
+	s, kept := open()
+	if err := kept.Confirm(t.Context()); err != nil {
+		t.Errorf("a new bucket: %v", err)
+	}
+	commit(t, s, to("2", change(tarn.Add, "a", "1", ""), change(tarn.Add, "b", "2", "")))
+	s.Close()
+	s, kept = open()
+	if err := kept.Confirm(t.Context()); err != nil || len(kept.Positions) != 1 {
+		t.Errorf("the same source: %v, %+v", err, kept)
+	}
+	s.Close()
+	source = "cluster 2"
+	s, kept = open()
+	if err := kept.Confirm(t.Context()); !errors.Is(err, tarn.ErrOtherSource) {
+		t.Errorf("another source: %v", err)
+	}
+	s.Close()
+	b.Of = "some"
+	s, kept = open()
+	defer s.Close()
+	if len(kept.Positions) != 0 {
+		t.Errorf("another selection is continued at %+v", kept)
+	}
+}

@@ -79,6 +79,12 @@ func New[T any](js jetstream.JetStream, bucket Bucket, codec Codec[T]) (*Sink[T]
 	return &Sink[T]{bucketClient: bucketClient{js, bucket}, codec: codec, session: nuid.Next()}, nil
 }
 
+// SetOrigin sets what the copy is of, as [Bucket] has it, for a sink that is claimed before
+// that is known. It must be called before Open.
+func (s *Sink[T]) SetOrigin(of string, source func(ctx context.Context) (string, error)) {
+	s.bucket.Of, s.bucket.Source = of, source
+}
+
 // Policy asks for every state, unless the bucket keeps only one of each object.
 func (s *Sink[T]) Policy() tarn.SinkPolicy[T] {
 	return tarn.SinkPolicy[T]{
@@ -104,18 +110,20 @@ func (s *Sink[T]) Open(ctx context.Context, _ func() error) (tarn.Kept, error) {
 	defer s.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, openWait)
 	defer cancel()
-	if err := s.acquire(ctx); err != nil {
+	if err := s.claim(ctx); err != nil {
 		return tarn.Kept{}, s.explain("open", err)
 	}
 	if err := s.loadBad(ctx); err != nil {
 		return tarn.Kept{}, s.explain("open", err)
 	}
-	if s.stop == nil {
-		refreshing, stop := context.WithCancel(context.Background())
-		s.stop = stop
-		s.running.Go(func() { s.keepLease(refreshing) })
+	if s.at.Of != s.bucket.Of {
+		s.at.Of, s.at.Positions = s.bucket.Of, nil // the next checkpoint says so
 	}
-	return tarn.Kept{Positions: s.at.positions(), LastContact: s.at.LastContact}, nil
+	kept := tarn.Kept{Positions: s.at.positions(), LastContact: s.at.LastContact}
+	if s.bucket.Source != nil {
+		kept.Confirm = s.confirm
+	}
+	return kept, nil
 }
 
 // openWait is how long Open may take, less than replicas wait for their sinks.

@@ -44,6 +44,31 @@ func (s *Sink[T]) acquire(ctx context.Context) error {
 	return s.speak(ctx, false)
 }
 
+// Claim makes this sink the feeder of the bucket before it is opened, and keeps the lease
+// until Close. It fails with [ErrFed] while another feeder is alive.
+func (s *Sink[T]) Claim(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, openWait)
+	defer cancel()
+	if err := s.claim(ctx); err != nil {
+		return s.explain("claim", err)
+	}
+	return nil
+}
+
+func (s *Sink[T]) claim(ctx context.Context) error {
+	if err := s.acquire(ctx); err != nil {
+		return err
+	}
+	if s.stop == nil {
+		refreshing, stop := context.WithCancel(context.Background())
+		s.stop = stop
+		s.running.Go(func() { s.keepLease(refreshing) })
+	}
+	return nil
+}
+
 // own makes sure that this sink still is the feeder, and knows the checkpoint. It fails with
 // [tarn.ErrSinkEmpty] if the bucket does not have what this sink has written.
 func (s *Sink[T]) own(ctx context.Context) error {
@@ -72,6 +97,7 @@ func (s *Sink[T]) own(ctx context.Context) error {
 		return err
 	}
 	s.fence(nil)
+	s.at.Of = s.bucket.Of
 	if at.Format == 0 {
 		return fmt.Errorf("the bucket is new: %w", tarn.ErrSinkEmpty)
 	}
@@ -95,6 +121,23 @@ func (s *Sink[T]) fence(err error) {
 		s.report.ErrSince = time.Now()
 	}
 	s.report.Err = err
+}
+
+// confirm checks that the bucket is of the source that is copied now, and notes which one
+// that is.
+func (s *Sink[T]) confirm(ctx context.Context) error {
+	now, err := s.bucket.Source(ctx)
+	if err != nil || now == "" {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := s.at.Source
+	s.at.Source = now
+	if before != "" && before != now {
+		return fmt.Errorf("%w: bucket %s is of %s, and this is %s", tarn.ErrOtherSource, s.bucket.Name, before, now)
+	}
+	return nil
 }
 
 // speak writes the checkpoint again, which renews the lease, or gives it up.

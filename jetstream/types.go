@@ -1,6 +1,7 @@
 package jetstream
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"regexp"
@@ -49,6 +50,11 @@ type Bucket struct {
 	// Lease is how long after its last message a feeder still counts as alive, 30 seconds if
 	// it is 0. It speaks three times as often.
 	Lease time.Duration
+	// Of says what the copy is of, such as which namespaces and fields. A bucket that is of
+	// something else is compared with the copy, and not continued. Source, if it is set, asks
+	// for what tells the source from every other one, such as the uid of a cluster.
+	Of     string
+	Source func(ctx context.Context) (string, error)
 	// Feeder names the process in the messages of others: its host and process if empty.
 	Feeder string
 }

@@ -40,10 +40,12 @@ func openEngine(opts *feedOptions) (engine, error) {
 	switch scheme {
 	case "postgres", "postgresql":
 		return openPostgres(opts)
+	case "nats", "tls":
+		return openNATS(opts)
 	case "":
-		return nil, usagef("say where to write with --to, such as postgres://user@host/database")
+		return nil, usagef("say where to write with --to, such as postgres://user@host/database or nats://host:4222")
 	}
-	return nil, usagef("--to %s: there is no engine %q; write postgres://user@host/database", redacted(opts.to), scheme)
+	return nil, usagef("--to %s: there is no engine %q; write postgres://user@host/database or nats://host:4222", redacted(opts.to), scheme)
 }
 
 // redacted is an address of which only what comes before the first @ may be secret.
@@ -65,21 +67,25 @@ type feedOptions struct {
 	without         []string
 	interval        time.Duration
 	metrics         string
+	// natsDir and natsListen are of the server that --to nats starts.
+	natsDir, natsListen string
 }
 
 func (a *app) feedCommand() *cobra.Command {
 	var opts feedOptions
 	cmd := &cobra.Command{
 		Use:   "feed RESOURCES… --to ADDRESS",
-		Short: "Write resources to a database, every change once",
-		Long: `Write resources to a database, and every change of them once and in order,
-until Ctrl-C. When the command is started again it resumes where it was; what it
-cannot know is noted as a gap, never left out in silence.
+		Short: "Write resources to Postgres or NATS, every change once",
+		Long: `Write resources to a database or a message broker, every change of them once
+and in order, until Ctrl-C. When the command is started again it resumes where
+it was; what it cannot know is noted as a gap, never left out in silence.
 
 postgres://user@host/database: each resource has a table with the columns of
 "tarn sql", and labels and the whole object as jsonb. Rows, deletes, gaps and
 the position are one transaction. With --history a second table keeps every
 state. The password may be in PGPASSWORD or in ~/.pgpass.
+
+` + natsHelp + `
 
 A second process with the same --cluster-name and resources says who feeds them,
 waits, and takes over when the first is gone. Secrets are written only if they
@@ -90,7 +96,11 @@ Resources are named as for "tarn mirror".`,
   tarn feed all nodes -A --to postgres://tarn@db.example/fleet --cluster-name prod-1
 
   # With every state, and figures for Prometheus
-  tarn feed pods -A --to postgres://tarn@db.example/fleet --history --metrics 127.0.0.1:8278`,
+  tarn feed pods -A --to postgres://tarn@db.example/fleet --history --metrics 127.0.0.1:8278
+
+  # To a NATS server, and to one that comes with the command
+  tarn feed pods -A --to nats://nats.example:4222?history=5
+  tarn feed pods -A --to nats --nats-dir ./streams`,
 		Args: a.someResources,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.feed(cmd.Context(), args, &opts)
@@ -99,13 +109,15 @@ Resources are named as for "tarn mirror".`,
 	}
 	opts.scope.bind(cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&opts.to, "to", "", "where to write: postgres://user@host/database")
-	flags.StringVar(&opts.clusterName, "cluster-name", "default", "the name of the cluster in all rows; several clusters can share a database")
+	flags.StringVar(&opts.to, "to", "", "where to write: postgres://user@host/database, nats://host:4222, or nats to start a server")
+	flags.StringVar(&opts.clusterName, "cluster-name", "default", "the name of the cluster in all rows, and in the names of buckets; several clusters can share a database or a broker")
 	flags.BoolVar(&opts.history, "history", false, "keep every state of every object too")
 	flags.BoolVar(&opts.lastApplied, "with-last-applied", false, "write the annotations in which kubectl apply and others repeat whole objects")
 	flags.StringSliceVar(&opts.without, "without", nil, "leave out these fields: spec.template")
 	flags.DurationVar(&opts.interval, "interval", 10*time.Second, "how often to print the state of all resources")
 	flags.StringVar(&opts.metrics, "metrics", "", "where to serve /metrics by plain HTTP, to everybody who reaches it, such as 127.0.0.1:8278")
+	flags.StringVar(&opts.natsDir, "nats-dir", "", "where the server of --to nats keeps its streams")
+	flags.StringVar(&opts.natsListen, "nats-listen", "127.0.0.1:4222", "where the server of --to nats listens, without passwords")
 	return cmd
 }
 

@@ -126,7 +126,7 @@ func (p *mirrorLines) printTable(now time.Time, t *mirror.Table) {
 	}
 	if d := status.Health.Disk; p.engine != "" && d != nil && d.Gaps > shown.gaps {
 		shown.gaps = d.Gaps
-		p.printLine(now, "%s: %s noted in %s: states are missing there; tarn_gaps says which", name, plural(int(d.Gaps), "gap"), p.engine)
+		p.printLine(now, "%s: %s noted in %s: states are missing there, and it says which", name, plural(int(d.Gaps), "gap"), p.engine)
 	}
 	if failure == shown.failed {
 		return

@@ -49,6 +49,8 @@ var layout = []folderRule{
 		why: "it freezes any object, and knows nothing of where it comes from"},
 	{folder: "internal/pgtest", imports: nil, noKubernetes: true,
 		why: "it starts a server for tests, and knows nothing of what they test"},
+	{folder: "internal/questions", imports: []string{"apiserver"},
+		why: "it fills a server and knows the answers; the databases that are asked are in their own tests"},
 	{folder: "internal/reasons", imports: []string{"."},
 		why: "it says what errors of the API mean to the engine, to whoever speaks to a server"},
 	{folder: "internal/render", imports: nil, noKubernetes: true,

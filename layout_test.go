@@ -47,6 +47,8 @@ var layout = []folderRule{
 		why: "it is the key to what the root package has for the drop-ins alone"},
 	{folder: "internal/guard", imports: nil, noKubernetes: true,
 		why: "it freezes any object, and knows nothing of where it comes from"},
+	{folder: "internal/enginetest", imports: []string{".", "apiserver"},
+		why: "it kills feeders of any engine, and knows none of them"},
 	{folder: "internal/pgtest", imports: nil, noKubernetes: true,
 		why: "it starts a server for tests, and knows nothing of what they test"},
 	{folder: "internal/questions", imports: []string{"apiserver"},

@@ -20,6 +20,13 @@ import (
 var server *pgtest.Server
 
 func TestMain(m *testing.M) {
+	if from := os.Getenv(feedFrom); from != "" {
+		if err := runFeeder(from, os.Getenv(feedTo)); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	var err error
 	if server, err = pgtest.New(); err != nil && !errors.Is(err, pgtest.ErrNotInstalled) {
 		fmt.Fprintln(os.Stderr, err)

@@ -160,4 +160,3 @@ func (s *Scene) Answers() map[string][]string {
 	all["Which deployments do not have what they want?"] = wanting
 	return all
 }
-

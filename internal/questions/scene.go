@@ -146,4 +146,3 @@ func randomPod(dice *rand.Rand, i int, owner *appsv1.ReplicaSet) *corev1.Pod {
 	}
 	return p
 }
-

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"pgregory.net/rapid"
 
@@ -33,7 +34,7 @@ func anyPod(rt *rapid.T) *corev1.Pod {
 	p := &corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}}
 	p.Namespace = one("a", "b").Draw(rt, "namespace")
 	p.Name = fmt.Sprint("p", rapid.IntRange(0, 9).Draw(rt, "name"))
-	p.UID, p.ResourceVersion = uidOf(p.Namespace+p.Name), fmt.Sprint(rapid.IntRange(1, 999).Draw(rt, "version"))
+	p.UID, p.ResourceVersion = types.UID(p.Namespace+p.Name), fmt.Sprint(rapid.IntRange(1, 999).Draw(rt, "version"))
 	p.Labels = rapid.MapOfN(one("app", "tier", "it's"), one("web", "db", `"`, ""), 0, 3).Draw(rt, "labels")
 	if rapid.Bool().Draw(rt, "owned") {
 		yes := rapid.Bool().Draw(rt, "controlled")

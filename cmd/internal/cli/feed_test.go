@@ -163,9 +163,9 @@ func TestFeedSecretsOnlyIfNamed(t *testing.T) {
 func TestFeedMistakes(t *testing.T) {
 	r := newRig(t)
 	for args, words := range map[string][]string{
-		"feed pods":                                    {"--to", "postgres://"},
-		"feed":                                         {"say which resources"},
-		"feed pods --to mysql://u:secret@h/d":          {`no engine "mysql"`, "postgres://"},
+		"feed pods":                           {"--to", "postgres://"},
+		"feed":                                {"say which resources"},
+		"feed pods --to mysql://u:secret@h/d": {`no engine "mysql"`, "postgres://"},
 		"feed pods --to postgres://u:secret@h:port/d":  {"--to", "postgres://user@host/database"},
 		"feed pods --to postgres://h/d --interval -1s": {"--interval"},
 		"feed pods --to postgres://h/d --metrics x":    {"--metrics"},

@@ -136,6 +136,7 @@ SEED ?= 1
 
 engines: ## kill feeders and their engines KILLS times (40 unless given), and compare with a model of the source
 	$(GO) test ./postgres -count=1 -timeout 1h -run TestKills -kills $(KILLS) -seed $(SEED) -v | grep -v '^=== '
+	$(GO) test ./jetstream -count=1 -timeout 1h -run TestKills -kills $(KILLS) -seed $(SEED) -v | grep -v '^=== '
 
 bench: ## compare with client-go and write the figures into the documents (half an hour); BENCH='-run relist' only prints
 	cd bench && $(GO) run . $(or $(BENCH),-docs ..)

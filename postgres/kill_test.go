@@ -36,7 +36,7 @@ func runFeeder(kubeconfig, address string) error {
 	if err != nil {
 		return err
 	}
-	db, err := Connect(address, Options{History: true, Lease: time.Second, Delay: 20 * time.Millisecond})
+	db, err := Connect(address, Options{History: true, Lease: 400 * time.Millisecond, Delay: 20 * time.Millisecond})
 	if err != nil {
 		return err
 	}

@@ -62,7 +62,15 @@ func Run(t *testing.T, e Engine, kills int, seed uint64) Outcome {
 	dice, model := rand.New(rand.NewPCG(seed, 1)), &Model{}
 	source := &load{server: server, model: model, dice: rand.New(rand.NewPCG(seed, 2)), exists: map[string]bool{}}
 	must(t, source.step(0)) // the namespace is made with it, which is no state of ours
-	r := &runner{engine: e, kubeconfig: kubeconfig, dice: dice, source: server}
+	said, err := os.Create(filepath.Join(t.TempDir(), "said"))
+	must(t, err)
+	defer said.Close()
+	defer func() {
+		if text, err := os.ReadFile(said.Name()); t.Failed() && err == nil {
+			t.Logf("the feeders said\n%s", text[max(0, len(text)-4000):])
+		}
+	}()
+	r := &runner{engine: e, kubeconfig: kubeconfig, dice: dice, source: server, said: said}
 	must(t, r.startFeed())
 	defer r.killFeed()
 	await(t, e, model.Last()) // what came before the first state is not to be had
@@ -76,6 +84,9 @@ func Run(t *testing.T, e Engine, kills int, seed uint64) Outcome {
 			stop()
 			<-loaded
 			t.Fatal(err)
+		}
+		if dice.IntN(4) > 0 { // else the next one comes while it recovers
+			await(t, e, model.Last())
 		}
 	}
 	pause(dice, 600*time.Millisecond)
@@ -126,12 +137,13 @@ type runner struct {
 	dice       *rand.Rand
 	source     *apiserver.Server
 	feed       *exec.Cmd
+	said       *os.File
 	outcome    Outcome
 }
 
 func (r *runner) startFeed() error {
 	r.feed = r.engine.Feed(r.kubeconfig)
-	r.feed.Stderr = os.Stderr
+	r.feed.Stderr = r.said
 	return r.feed.Start()
 }
 

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"github.com/tarnproject/tarn/internal/pgtest"
 )
 
 // exists looks at a mention of the program: there must be such a command, and such
@@ -73,6 +75,31 @@ func (s *docStage) kubectl(args []string) (string, error) {
 		return "", fmt.Errorf("%v\n%s%s", err, out, complaint.String())
 	}
 	return out.String(), nil
+}
+
+// docDatabase is the database in the examples of the documents.
+const docDatabase = "postgres://tarn@db.example/fleet"
+
+// withDatabase returns arguments that name a real database in the place of that one.
+func (s *docStage) withDatabase(args []string) ([]string, error) {
+	if s.postgres == nil {
+		server, err := pgtest.New()
+		if errors.Is(err, pgtest.ErrNotInstalled) {
+			return nil, fmt.Errorf("%w: %v", errNotHere, err)
+		}
+		if err != nil {
+			return nil, err
+		}
+		s.postgres = server
+		s.t.Cleanup(func() { _ = server.Close() })
+	}
+	args = slices.Clone(args)
+	for i, arg := range args {
+		if arg == docDatabase {
+			args[i] = s.postgres.URL("postgres")
+		}
+	}
+	return args, nil
 }
 
 // docPage is the page in the examples of the documents.

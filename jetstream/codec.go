@@ -1,6 +1,7 @@
 package jetstream
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -57,7 +58,14 @@ type jsonCodec[T any] struct {
 }
 
 func (c jsonCodec[T]) Append(buf []byte, object T) ([]byte, error) {
-	data, err := json.Marshal(object)
+	var data []byte
+	var err error
+	if own, ok := any(object).(json.Marshaler); ok { // json.Marshal would read its result again
+		data, err = own.MarshalJSON()
+		data = bytes.TrimSpace(data)
+	} else {
+		data, err = json.Marshal(object)
+	}
 	if buf == nil {
 		return data, err
 	}

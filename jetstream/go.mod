@@ -5,6 +5,7 @@ module github.com/tarnproject/tarn/jetstream
 go 1.26.0
 
 require (
+	github.com/cespare/xxhash/v2 v2.3.0
 	github.com/nats-io/nats-server/v2 v2.14.6
 	github.com/nats-io/nats.go v1.53.1
 	github.com/nats-io/nuid v1.0.1

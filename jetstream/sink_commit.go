@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -109,9 +111,9 @@ func (s *Sink[T]) encode(w *writing, b tarn.Batch[T], changes []tarn.Change[T], 
 	var keys []tarn.Key
 	has := map[tarn.Key]int{} // the last message of a key that the bucket has, and how many
 	seen := map[tarn.Key]bool{}
-	for _, c := range changes {
-		m, err := s.object(c, epoch)
-		if err != nil {
+	for i, made := range s.makeObjects(changes, epoch) {
+		c, m := changes[i], made.message
+		if err := made.err; err != nil {
 			w.errors = append(w.errors, tarn.BadObject{Key: c.Key, Version: c.Version, Err: err})
 			w.bad[c.Key] = c.Version
 			continue
@@ -128,6 +130,32 @@ func (s *Sink[T]) encode(w *writing, b tarn.Batch[T], changes []tarn.Change[T], 
 			w.objects = append(w.objects, m)
 		}
 	}
+}
+
+// made is the message of a change, or why there is none.
+type made struct {
+	message
+	err error
+}
+
+// fewObjects is how many objects are encoded by one goroutine at least.
+const fewObjects = 64
+
+// makeObjects makes the messages of changes, on all processors: encoding takes longer than
+// publishing.
+func (s *Sink[T]) makeObjects(changes []tarn.Change[T], epoch string) []made {
+	all := make([]made, len(changes))
+	var working sync.WaitGroup
+	workers := min(runtime.GOMAXPROCS(0), len(changes)/fewObjects+1)
+	for w := range workers {
+		working.Go(func() {
+			for i := len(changes) * w / workers; i < len(changes)*(w+1)/workers; i++ {
+				all[i].message, all[i].err = s.object(changes[i], epoch)
+			}
+		})
+	}
+	working.Wait()
+	return all
 }
 
 // isThere says whether a change is what the bucket has of its key. A delete is also if there

@@ -5,7 +5,7 @@ GO ?= go
 
 # The modules that are released, and those that prove something about them. go.work
 # joins them, so that one command can name packages of several.
-MODULES = . cmd ctrlcache metrics relay sqlite
+MODULES = . cmd ctrlcache jetstream metrics postgres relay sqlite
 PROOFS = bench deploy e2e
 # Released, and outside of go.work: what they require would raise versions for all others.
 APART = etcd
@@ -59,7 +59,7 @@ ETCD_BIN = $(E2E_CACHE)/etcd-$(ETCD)
 E2E_PROGRAMS = $(addprefix $(KUBERNETES_BIN)/,kube-apiserver kube-controller-manager kubectl) $(ETCD_BIN)/etcd $(ETCD_BIN)/etcdutl
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint matrix peers image release sim simdisk fuzz crash questions e2e bench bench-history bench-relay bench-server conformance
+.PHONY: help run test lint matrix peers image release sim simdisk fuzz crash engines questions e2e bench bench-history bench-relay bench-server conformance
 
 help: ## say what there is to make
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -129,6 +129,14 @@ fuzz: ## run every fuzzer, each for FUZZTIME (1m unless given)
 
 crash: ## kill a process that writes to disk CRASHES times (250 unless given), and look at what it leaves
 	$(GO) test ./sqlite -count=1 -timeout 2h -run TestKill -crashes $(CRASHES)
+
+# How often the feeders of engines, and their servers, are killed, and by which dice.
+KILLS ?= 40
+SEED ?= 1
+
+engines: ## kill feeders and their engines KILLS times (40 unless given), and compare with a model of the source
+	$(GO) test ./postgres -count=1 -timeout 1h -run TestKills -kills $(KILLS) -seed $(SEED) -v | grep -v '^=== '
+	$(GO) test ./jetstream -count=1 -timeout 1h -run TestKills -kills $(KILLS) -seed $(SEED) -v | grep -v '^=== '
 
 bench: ## compare with client-go and write the figures into the documents (half an hour); BENCH='-run relist' only prints
 	cd bench && $(GO) run . $(or $(BENCH),-docs ..)

@@ -47,6 +47,12 @@ var layout = []folderRule{
 		why: "it is the key to what the root package has for the drop-ins alone"},
 	{folder: "internal/guard", imports: nil, noKubernetes: true,
 		why: "it freezes any object, and knows nothing of where it comes from"},
+	{folder: "internal/enginetest", imports: []string{".", "apiserver"},
+		why: "it kills feeders of any engine, and knows none of them"},
+	{folder: "internal/pgtest", imports: nil, noKubernetes: true,
+		why: "it starts a server for tests, and knows nothing of what they test"},
+	{folder: "internal/questions", imports: []string{"apiserver"},
+		why: "it fills a server and knows the answers; the databases that are asked are in their own tests"},
 	{folder: "internal/reasons", imports: []string{"."},
 		why: "it says what errors of the API mean to the engine, to whoever speaks to a server"},
 	{folder: "internal/render", imports: nil, noKubernetes: true,
@@ -77,6 +83,10 @@ var layout = []folderRule{
 	{folder: "sqlite", imports: []string{".", "changelog"},
 		why: "a store knows the vocabulary, and nothing of sources or other stores"},
 
+	{folder: "kube/columns", imports: []string{"fieldpath"},
+		why: "it reads columns from objects, for whatever database keeps them"},
+	{folder: "postgres", imports: []string{".", "kube/..."},
+		why: "a sink knows the vocabulary, and what a Kubernetes object's columns are; no other store"},
 	{folder: "sqlite/ondisk", imports: []string{".", "changelog", "memory", "fieldpath", "sqlite", "kube/..."},
 		why: "it says how Kubernetes objects are kept on disk: the one place where a source and the durable store meet"},
 	{folder: "kube/wire/internal/wiretest", imports: nil,
@@ -116,6 +126,10 @@ var layout = []folderRule{
 		why: "metrics count what replicas say of themselves, whoever made them"},
 	{folder: "etcd", imports: []string{"."}, noKubernetes: true,
 		why: "etcd is a source like any other; the engine knows nothing of it"},
+	{folder: "jetstream", imports: []string{"."},
+		why: "jetstream is a sink and a source like any other; the engine knows nothing of it"},
+	{folder: "jetstream/embedded", imports: nil, noKubernetes: true,
+		why: "it runs a server, and knows nothing of what is kept there; a package of its own, so that feeders do not link one"},
 	{folder: "metrics/relaymetrics", imports: []string{".", "metrics", "relay"},
 		why: "it shows a relay; a package of its own, so that programs with replicas only do not link a relay"},
 	{folder: "relay", imports: []string{".", "apiserver", "changelog", "kube", "memory"},
@@ -186,7 +200,7 @@ func checkLayout(fsys fs.FS) ([]string, error) {
 
 // released are the modules below the root whose folders are part of the layout. The
 // others prove something about them, and import what they like.
-var released = []string{"cmd", "ctrlcache", "etcd", "metrics", "relay", "sqlite"}
+var released = []string{"cmd", "ctrlcache", "etcd", "jetstream", "metrics", "postgres", "relay", "sqlite"}
 
 // notOurs tells the folders that are not part of the layout.
 func notOurs(fsys fs.FS, folder string) bool {

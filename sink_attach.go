@@ -50,7 +50,9 @@ func (h *fanout[T]) load(ctx context.Context, s *sinkRunner[T], sections []secti
 	defer s.release()
 	kept, err := s.sink.Open(ctx, s.flushNow)
 	if err != nil && !errors.Is(err, ErrSinkEmpty) {
-		s.openFailed(err)
+		if ctx.Err() == nil { // else the replica stops, and that is no failure
+			s.openFailed(err)
+		}
 		s.waited() // the copy begins without it in any case
 		return Kept{}, fmt.Errorf("the %s could not be opened: %w", s.policy.Name, err)
 	}

@@ -314,6 +314,9 @@ func (s *sinkRunner[T]) committedTo(q sinkQueue[T], err error) {
 
 // noteFailure notes why the sink does not follow, or that it does. mu is held.
 func (s *sinkRunner[T]) noteFailure(err error) {
+	if errors.Is(err, context.Canceled) && s.running.Err() != nil {
+		return // the replica stops; close tries once more
+	}
 	before := s.failure
 	s.failure = err
 	switch {

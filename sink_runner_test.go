@@ -294,6 +294,25 @@ func TestHangingCommitsDoNotHoldUpTheEnd(t *testing.T) {
 	})
 }
 
+// A commit that ends because the replica stops is no failure: it is tried once more.
+func TestCommitThatTheEndInterruptsIsNoFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sink := newFakeSink(policy("sink"))
+		sink.refuse = func(ctx context.Context, _ Batch[*entry]) error {
+			<-ctx.Done()
+			sink.allow()
+			return fmt.Errorf("the connection was closed: %w", ctx.Err())
+		}
+		life := attached(t, newRemote("a"), sink)
+		settle()
+		_ = life.stop()
+		sink.wantHeard(t, "whole +a1 @1")
+		if h := life.Health().Sinks[0]; h.Failures != 0 || h.Err != nil {
+			t.Errorf("it counts as a failure: %+v", h)
+		}
+	})
+}
+
 // What waits is committed at the end, and then the sink is closed.
 func TestLastCommitComesBeforeClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -2,6 +2,7 @@ package metrics_test
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"strings"
 	"testing"
@@ -30,6 +31,38 @@ type fake struct {
 func (f fake) Health() tarn.Health               { return f.health }
 func (f fake) Len() int                          { return 7 }
 func (f fake) Subscribers() []tarn.SubscriberLag { return f.subscribers }
+
+// Engines have metrics by their names, a disk has its own.
+func TestSinks(t *testing.T) {
+	got := badEngine(t, func(before, after map[string]float64) {})
+	maps.DeleteFunc(got, func(key string, v float64) bool {
+		return !strings.Contains(key, "sink") && !strings.Contains(key, "disk") || v == 0
+	})
+	want := map[string]float64{
+		"tarn_sink_pending{replica=x,sink=postgres}": 3, "tarn_sink_pending_bytes{replica=x,sink=postgres}": 4096, "tarn_sink_lag_seconds{replica=x,sink=postgres}": 2,
+		"tarn_sink_failing{replica=x,sink=postgres}": 1, "tarn_sink_failures_total{replica=x,sink=postgres}": 5, "tarn_sink_gaps_total{replica=x,sink=postgres}": 1,
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// badEngine has an engine go away, and returns what is shown then.
+func badEngine(t *testing.T, compare func(before, after map[string]float64)) map[string]float64 {
+	t.Helper()
+	show := func(postgres tarn.SinkHealth) map[string]float64 {
+		c := metrics.NewCollector(metrics.Options{})
+		health := tarn.Health{Sinks: []tarn.SinkHealth{postgres, {Name: "disk"}, {Name: "postgres"}}, Disk: &postgres}
+		if err := c.Add("x", fake{health: health}); err != nil {
+			t.Fatal(err)
+		}
+		return gather(t, c)
+	}
+	well := show(tarn.SinkHealth{Name: "postgres"})
+	away := show(tarn.SinkHealth{Name: "postgres", Pending: 3, PendingBytes: 4096, Lag: 2 * time.Second, Err: errors.New("away"), Failures: 5, Gaps: 1})
+	compare(well, away)
+	return away
+}
 
 // Subscribers of one name are one series, and any name is taken.
 func TestSubscribersOfOneName(t *testing.T) {

@@ -48,6 +48,13 @@ var (
 	pending = gauge("tarn_subscriber_pending", "Changes that a subscriber has not taken.", "replica", "subscriber")
 	lag     = gauge("tarn_subscriber_lag_seconds", "How long the oldest change that a subscriber has not taken has waited.", "replica", "subscriber")
 
+	sinkPending  = gauge("tarn_sink_pending", "Changes that are not in an engine yet.", "replica", "sink")
+	sinkBytes    = gauge("tarn_sink_pending_bytes", "Size of these changes, about, if the sink bounds it.", "replica", "sink")
+	sinkLag      = gauge("tarn_sink_lag_seconds", "How long the oldest change that is not in an engine has waited.", "replica", "sink")
+	sinkFailing  = gauge("tarn_sink_failing", "1 while an engine cannot be written.", "replica", "sink")
+	sinkFailures = counter("tarn_sink_failures_total", "Attempts to write to an engine that failed.", "replica", "sink")
+	sinkGaps     = counter("tarn_sink_gaps_total", "Gaps that were noted in an engine: states are missing there.", "replica", "sink")
+
 	diskPending  = gauge("tarn_disk_pending", "Objects that have changed and are not on disk yet.", "replica")
 	diskLag      = gauge("tarn_disk_lag_seconds", "How long the oldest change that is not on disk has waited.", "replica")
 	diskFailing  = gauge("tarn_disk_failing", "1 while the copy cannot be written to disk.", "replica")

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -46,7 +47,8 @@ func (s sender) replica(name string, replica Observed, freshWithin time.Duration
 		s.send(lists, float64(n), name, cause)
 	}
 	s.send(rewinds, float64(h.Rewinds), name)
-	if d := h.Disk; d != nil {
+	s.sinks(name, h.Sinks)
+	if d := h.Disk; d != nil && (d.Name == "" || d.Name == diskName) {
 		s.send(diskPending, float64(d.Pending), name)
 		s.send(diskLag, d.Lag.Seconds(), name)
 		s.send(diskFailing, number(d.Err != nil), name)
@@ -81,4 +83,28 @@ func number(yes bool) float64 {
 		return 1
 	}
 	return 0
+}
+
+// diskName is the name of a sink that is a disk, which has metrics of its own.
+const diskName = "disk"
+
+// sinks sends what the sinks of a replica say. One that has the name of another gets a
+// number.
+func (s sender) sinks(replica string, all []tarn.SinkHealth) {
+	seen := map[string]int{}
+	for _, h := range all {
+		if h.Name == diskName {
+			continue
+		}
+		sink := valid(h.Name)
+		if seen[sink]++; seen[sink] > 1 {
+			sink = fmt.Sprintf("%s-%d", sink, seen[sink])
+		}
+		s.send(sinkPending, float64(h.Pending), replica, sink)
+		s.send(sinkBytes, float64(h.PendingBytes), replica, sink)
+		s.send(sinkLag, h.Lag.Seconds(), replica, sink)
+		s.send(sinkFailing, number(h.Err != nil), replica, sink)
+		s.send(sinkFailures, float64(h.Failures), replica, sink)
+		s.send(sinkGaps, float64(h.Gaps), replica, sink)
+	}
 }

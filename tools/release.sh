@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 
 version=${1:?"which version, such as v0.1.0?"}
 root=github.com/tarnproject/tarn
-modules=(. etcd ctrlcache sqlite relay metrics cmd) # each requires only those before it
+modules=(. etcd jetstream ctrlcache sqlite postgres relay metrics cmd) # each requires only those before it
 if [[ ! $version =~ ^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$ ]]; then
   echo "$version is no version: it should look like v0.1.0" >&2
   exit 1
@@ -73,12 +73,13 @@ consumer() { # name, packages: a program outside of the repository
   echo "built a program that imports ${*:2}"
 }
 consumer operator cache kube informers
-if (cd "$scratch/operator" && go mod graph) | grep -E 'go-sqlite3|spf13/cobra|controller-runtime|chromedp|prometheus/client_golang'; then
+if (cd "$scratch/operator" && go mod graph) | grep -E 'go-sqlite3|spf13/cobra|controller-runtime|chromedp|prometheus/client_golang|jackc/pgx'; then
   echo "a program that imports cache and kube has these in its module graph" >&2
   exit 1
 fi
 consumer manager ctrlcache
 consumer keeper sqlite/ondisk metrics
+consumer feeder postgres
 GOBIN=$scratch/bin go install "$root/cmd/tarn@$version"
 "$scratch/bin/tarn" version
 

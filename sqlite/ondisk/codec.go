@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/tarnproject/tarn/kube"
+	"github.com/tarnproject/tarn/kube/columns"
 	"github.com/tarnproject/tarn/kube/wire"
 	"github.com/tarnproject/tarn/sqlite"
 )
@@ -23,15 +24,12 @@ type codec[T any] struct {
 	of       kube.Origin
 	decoder  *wire.Decoder
 	protobuf bool
-	columns  []column
+	columns  *columns.Reader
 	wide     wideFields
 	// leftOut holds the annotations that are not written.
 	leftOut []string
 	// transform names the transform, if there is one.
 	transform string
-	// typed converts an unstructured object to the type that computed columns need; nil
-	// if there are none.
-	typed func(*unstructured.Unstructured) metav1.Object
 }
 
 func newCodec[T any](of kube.Origin, s settings) (*codec[T], error) {
@@ -39,13 +37,13 @@ func newCodec[T any](of kube.Origin, s settings) (*codec[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &codec[T]{of: of, decoder: decoder, leftOut: s.leftOut(), typed: typedFor(of)}
+	c := &codec[T]{of: of, decoder: decoder, leftOut: s.leftOut()}
 	c.protobuf = decoder.HasProtobuf() && of.Object.Implements(reflect.TypeFor[message]())
 	c.wide = wideFieldsOf(of, c.protobuf)
 	if of.Transformed {
 		c.transform = transformName(s.transform)
 	}
-	c.columns, err = columnsFor(of, s.columns)
+	c.columns, err = columns.NewReader(of.Resource, of.Object, s.columns...)
 	return c, err
 }
 
@@ -112,9 +110,9 @@ const versionColumn = "resource_version"
 // Table is the resource's table in SQL.
 func (c *codec[T]) Table() sqlite.Table {
 	t := sqlite.Table{Indexes: [][]string{{"namespace", "name"}, {"uid"}, {"owner_uid"}}}
-	for _, col := range c.columns {
+	for _, col := range c.columns.Columns() {
 		t.Columns = append(t.Columns, sqlite.Column{Name: col.Name, Type: col.Type, Version: col.Name == versionColumn})
-		if col.indexed {
+		if col.Index {
 			t.Indexes = append(t.Indexes, []string{col.Name})
 		}
 	}
@@ -128,6 +126,6 @@ func (c *codec[T]) Row(object T, raw []byte) (sqlite.Row, error) {
 	if !ok {
 		return sqlite.Row{}, errors.New("the object has no metadata")
 	}
-	row := sqlite.Row{Values: valuesOf(c.columns, o, c.typed), Labels: o.GetLabels()}
+	row := sqlite.Row{Values: asSQLite(c.columns.Values(o)), Labels: o.GetLabels()}
 	return row, c.wide.add(&row, o, raw)
 }

@@ -1,222 +1,53 @@
 package ondisk
 
 import (
-	"fmt"
-	"strings"
-	"time"
+	"reflect"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/tarnproject/tarn/fieldpath"
-	"github.com/tarnproject/tarn/kube"
+	"github.com/tarnproject/tarn/kube/columns"
+	"github.com/tarnproject/tarn/sqlite"
 )
 
 // Column is a column of a resource's table: the value of a field.
-type Column struct {
-	// Name in SQL, Type one of TEXT, INTEGER, REAL and JSON.
-	Name, Type string
-	// Path to the field, see [fieldpath.Parse]; or, of unstructured objects, a
-	// JSONPath in braces, as kubectl has it: {.status.conditions[?(@.type=="Ready")].status}.
-	Path string
-	// Index says that the column has an index.
-	Index bool
+type Column = columns.Column
+
+var (
+	unstructuredType = reflect.TypeFor[*unstructured.Unstructured]()
+	metadataType     = reflect.TypeFor[*metav1.PartialObjectMetadata]()
+)
+
+// Columns is [columns.Of].
+func Columns(resource schema.GroupResource) []Column { return columns.Of(resource) }
+
+// DefinedColumns is [columns.Defined].
+func DefinedColumns(definition *unstructured.Unstructured, version string) []Column {
+	return columns.Defined(definition, version)
 }
 
-// Columns returns the columns of a resource's table beside those that all tables have:
-// what kubectl shows, or what is often queried. Some are computed, and have no Path.
-func Columns(resource schema.GroupResource) []Column {
-	var all []Column
-	for _, c := range append(kindColumns[resource], computedColumns(resource)...) {
-		all = append(all, c.Column)
-	}
-	return all
-}
-
-// column is a column with the function that reads it.
-type column struct {
-	Column
-	indexed bool
-	// computed says that it needs typed objects.
-	computed bool
-	read     func(metav1.Object) (any, error)
-}
-
-// field returns a column for a field.
-func field(name, kind, path string) column {
-	p := fieldpath.MustParse(path)
-	return column{Column: Column{Name: name, Type: kind, Path: path}, read: func(o metav1.Object) (any, error) {
-		v, err := p.First(o)
-		return sqlValue(v, kind), err
-	}}
-}
-
-func (c column) index() column {
-	c.indexed, c.Index = true, true
-	return c
-}
-
-// sqlValue converts a field's value to SQL. A missing field is NULL.
-func sqlValue(v fieldpath.Value, kind string) any {
-	n, isNumber := v.Number()
-	switch {
-	case v.IsMissing():
-		return nil
-	case kind == "REAL" && isNumber:
-		return n
-	case kind == "INTEGER" && isNumber:
-		return int64(n)
-	case v.Kind() == fieldpath.Bool:
-		return v == fieldpath.BoolValue(true)
-	}
-	return v.String()
-}
-
-// columnsFor returns all columns of a resource's table, in their order: metadata, those of
-// the kind, those of the caller. The object itself follows them, in parts.
-func columnsFor(of kube.Origin, more []Column) ([]column, error) {
-	all := append([]column(nil), metadataColumns...)
-	resource := of.Resource.GroupResource()
-	if of.Object == metadataType {
-		resource = schema.GroupResource{} // there is only metadata
-	}
-	all = append(all, kindColumns[resource]...)
-	if of.Object != unstructuredType || typedFor(of) != nil {
-		all = append(all, computedColumns(resource)...)
-	}
-	for _, c := range more {
-		if of.Object == unstructuredType && strings.HasPrefix(c.Path, "{") {
-			col, err := byJSONPath(c)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, col)
-			continue
-		}
-		p, err := fieldpath.Parse(c.Path)
-		if err != nil {
-			return nil, fmt.Errorf("the column %s: %w", c.Name, err)
-		}
-		if err := p.Check(of.Object); err != nil {
-			return nil, fmt.Errorf("the column %s: %w", c.Name, err)
-		}
-		col := field(c.Name, c.Type, c.Path)
-		col.indexed, col.Index = c.Index, c.Index
-		all = append(all, col)
-	}
-	return all, nil
-}
-
-// TableName is the name of a resource's table.
-func TableName(resource schema.GroupResource) string {
-	name := resource.Resource
-	if resource.Group != "" {
-		name += "_" + resource.Group
-	}
-	return strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
-			return r
-		}
-		return '_'
-	}, name)
-}
-
-// computed returns a column for a function.
-func computed(name, kind string, read func(o metav1.Object) any) column {
-	return column{Column: Column{Name: name, Type: kind}, read: func(o metav1.Object) (any, error) { return read(o), nil }}
-}
-
-// seconds is a time that SQL can compute with: unixepoch('now') - created.
-func seconds(t time.Time) any {
-	if t.IsZero() {
-		return nil
-	}
-	return t.Unix()
-}
-
-// text is a string, NULL if it is empty.
-func text(s string) any {
-	if s == "" {
-		return nil
-	}
-	return s
-}
-
-// owner is the controller of an object, or its first owner.
-func owner(o metav1.Object, read func(metav1.OwnerReference) string) any {
-	owners := o.GetOwnerReferences()
-	for _, r := range owners {
-		if r.Controller != nil && *r.Controller {
-			return text(read(r))
-		}
-	}
-	if len(owners) > 0 {
-		return text(read(owners[0]))
-	}
-	return nil
-}
-
-// metadataColumns holds the columns that every table has.
-var metadataColumns = []column{
-	computed("namespace", "TEXT", func(o metav1.Object) any { return text(o.GetNamespace()) }),
-	computed("name", "TEXT", func(o metav1.Object) any { return o.GetName() }),
-	computed("uid", "TEXT", func(o metav1.Object) any { return text(string(o.GetUID())) }),
-	computed("resource_version", "TEXT", func(o metav1.Object) any { return text(o.GetResourceVersion()) }),
-	computed("generation", "INTEGER", func(o metav1.Object) any { return o.GetGeneration() }),
-	computed("created", "INTEGER", func(o metav1.Object) any { return seconds(o.GetCreationTimestamp().Time) }),
-	computed("deleted", "INTEGER", func(o metav1.Object) any {
-		if t := o.GetDeletionTimestamp(); t != nil {
-			return seconds(t.Time)
-		}
-		return nil
-	}),
-	computed("owner_kind", "TEXT", func(o metav1.Object) any {
-		return owner(o, func(r metav1.OwnerReference) string { return r.Kind })
-	}),
-	computed("owner_name", "TEXT", func(o metav1.Object) any {
-		return owner(o, func(r metav1.OwnerReference) string { return r.Name })
-	}),
-	computed("owner_uid", "TEXT", func(o metav1.Object) any {
-		return owner(o, func(r metav1.OwnerReference) string { return string(r.UID) })
-	}),
-}
+// TableName is [columns.TableName].
+func TableName(resource schema.GroupResource) string { return columns.TableName(resource) }
 
 // Show returns the columns of a resource's table beside its metadata, including those of
 // its definition, and a function that reads them from an object. It is for programs that
 // show objects as SQL does. Any number of goroutines may use it.
-func Show(resource schema.GroupVersionResource, more ...Column) (columns []Column, read func(*unstructured.Unstructured) []any, err error) {
-	of := kube.Origin{Resource: resource, Object: unstructuredType}
-	all, err := columnsFor(of, more)
+func Show(resource schema.GroupVersionResource, more ...Column) (shown []Column, read func(*unstructured.Unstructured) []any, err error) {
+	reader, err := columns.NewReader(resource, unstructuredType, more...)
 	if err != nil {
 		return nil, nil, err
 	}
-	all = all[len(metadataColumns):]
-	for _, c := range all {
-		columns = append(columns, c.Column)
-	}
-	typed := typedFor(of)
-	return columns, func(u *unstructured.Unstructured) []any { return valuesOf(all, u, typed) }, nil
+	reader = reader.WithoutMetadata()
+	return reader.Columns(), func(u *unstructured.Unstructured) []any { return asSQLite(reader.Values(u)) }, nil
 }
 
-// valuesOf reads columns. A column that cannot be read is NULL: the object is still
-// stored and shown.
-func valuesOf(columns []column, o metav1.Object, typed func(*unstructured.Unstructured) metav1.Object) []any {
-	from := o
-	if u, ok := o.(*unstructured.Unstructured); ok && typed != nil {
-		from = typed(u)
-	}
-	values := make([]any, 0, len(columns)+4) // with room for the parts
-	for _, c := range columns {
-		read := o
-		if c.computed {
-			read = from
+// asSQLite turns values of columns into what package sqlite writes.
+func asSQLite(values []any) []any {
+	for i, v := range values {
+		if raw, ok := v.(columns.JSON); ok {
+			values[i] = sqlite.JSON(raw)
 		}
-		v, err := c.read(read)
-		if err != nil {
-			v = nil
-		}
-		values = append(values, v)
 	}
 	return values
 }

@@ -14,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"pgregory.net/rapid"
 
@@ -32,7 +34,7 @@ func anyPod(rt *rapid.T) *corev1.Pod {
 	p := &corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}}
 	p.Namespace = one("a", "b").Draw(rt, "namespace")
 	p.Name = fmt.Sprint("p", rapid.IntRange(0, 9).Draw(rt, "name"))
-	p.UID, p.ResourceVersion = uidOf(p.Namespace+p.Name), fmt.Sprint(rapid.IntRange(1, 999).Draw(rt, "version"))
+	p.UID, p.ResourceVersion = types.UID(p.Namespace+p.Name), fmt.Sprint(rapid.IntRange(1, 999).Draw(rt, "version"))
 	p.Labels = rapid.MapOfN(one("app", "tier", "it's"), one("web", "db", `"`, ""), 0, 3).Draw(rt, "labels")
 	if rapid.Bool().Draw(rt, "owned") {
 		yes := rapid.Bool().Draw(rt, "controlled")
@@ -90,7 +92,7 @@ func originOf[T any](t testing.TB, resource string, kind string) kube.Origin {
 	t.Helper()
 	client, err := kube.NewClient(&rest.Config{Host: "http://localhost"})
 	must(t, err)
-	gv := core(resource).WithVersion("v1")
+	gv := schema.GroupVersionResource{Version: "v1", Resource: resource}
 	return kube.OriginOf(client, kube.Collection{Resource: gv, Kind: gv.GroupVersion().WithKind(kind), Object: reflect.TypeFor[T]()})
 }
 
@@ -115,7 +117,7 @@ func TestColumnsOfTypedAndUnstructured(t *testing.T) {
 		}
 		b, err := plain.Row(u, raw)
 		must(t, err)
-		for i, c := range typed.columns {
+		for i, c := range typed.columns.Columns() {
 			if !reflect.DeepEqual(a.Values[i], b.Values[i]) {
 				rt.Errorf("%s is %v typed and %v unstructured", c.Name, a.Values[i], b.Values[i])
 			}

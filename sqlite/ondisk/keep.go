@@ -3,9 +3,7 @@ package ondisk
 import (
 	"context"
 	"fmt"
-	"maps"
 	"reflect"
-	"slices"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -144,7 +142,7 @@ func Keeper(db *sqlite.DB, opts ...Option) kube.Keeper {
 }
 
 // secret reports whether objects of a resource are only written with WithSecrets.
-func secret(r schema.GroupResource) bool { return r == core("secrets") }
+func secret(r schema.GroupResource) bool { return r == schema.GroupResource{Resource: "secrets"} }
 
 // openSink returns a sink that checks which cluster its content came from.
 func openSink[T any](db *sqlite.DB, s settings, of kube.Origin) (tarn.Sink[T], error) {
@@ -290,5 +288,3 @@ func (unwritten[T]) Close() {}
 func (unwritten[T]) Disk() tarn.SinkHealth {
 	return tarn.SinkHealth{Note: "Secrets are not written to disk unless asked for"}
 }
-
-func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }

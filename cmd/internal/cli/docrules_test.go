@@ -17,6 +17,9 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"github.com/tarnproject/tarn/internal/pgtest"
+	"github.com/tarnproject/tarn/jetstream/embedded"
 )
 
 // exists looks at a mention of the program: there must be such a command, and such
@@ -73,6 +76,57 @@ func (s *docStage) kubectl(args []string) (string, error) {
 		return "", fmt.Errorf("%v\n%s%s", err, out, complaint.String())
 	}
 	return out.String(), nil
+}
+
+// docDatabase is the database in the examples of the documents.
+const docDatabase = "postgres://tarn@db.example/fleet"
+
+// withDatabase returns arguments that name a real database in the place of that one.
+func (s *docStage) withDatabase(args []string) ([]string, error) {
+	if !slices.Contains(args, docDatabase) {
+		return s.withBroker(args)
+	}
+	if s.postgres == nil {
+		server, err := pgtest.New()
+		if errors.Is(err, pgtest.ErrNotInstalled) {
+			return nil, fmt.Errorf("%w: %v", errNotHere, err)
+		}
+		if err != nil {
+			return nil, err
+		}
+		s.postgres = server
+		s.t.Cleanup(func() { _ = server.Close() })
+	}
+	args = slices.Clone(args)
+	for i, arg := range args {
+		if arg == docDatabase {
+			args[i] = s.postgres.URL("postgres")
+		}
+	}
+	return args, nil
+}
+
+// docBroker is the NATS server in the examples of the documents.
+const docBroker = "nats://nats.example:4222"
+
+// withBroker returns arguments that name a real server in the place of that one, and have a
+// server that comes with the command listen on a free port.
+func (s *docStage) withBroker(args []string) ([]string, error) {
+	args = slices.Clone(args)
+	for i, arg := range args {
+		switch {
+		case arg == "nats":
+			return append(args, "--nats-listen", "127.0.0.1:0"), nil
+		case strings.HasPrefix(arg, docBroker):
+			server, err := embedded.Start(embedded.Options{Dir: s.t.TempDir(), Listen: "127.0.0.1:0"})
+			if err != nil {
+				return nil, err
+			}
+			s.t.Cleanup(server.Stop)
+			args[i] = server.URL() + strings.TrimPrefix(arg, docBroker)
+		}
+	}
+	return args, nil
 }
 
 // docPage is the page in the examples of the documents.

@@ -23,6 +23,7 @@ import (
 	"github.com/tarnproject/tarn/apiserver"
 	"github.com/tarnproject/tarn/cmd/internal/demo"
 	"github.com/tarnproject/tarn/cmd/internal/term"
+	"github.com/tarnproject/tarn/internal/pgtest"
 )
 
 // TestDocs runs every command line of README.md, CONTRIBUTING.md and docs: those
@@ -70,6 +71,8 @@ type docStage struct {
 	variables map[string]string
 	// directory is where the line is, in the repository.
 	directory string
+	// postgres is started when a line needs it.
+	postgres *pgtest.Server
 }
 
 // newDocStage puts up a cluster, finds it as kubectl does, and goes to an empty
@@ -287,6 +290,12 @@ func (s *docStage) tarn(program string, args []string, environment map[string]st
 		if i := slices.Index(full, "--until"); i >= 0 {
 			full = slices.Delete(full, i, i+2)
 		}
+	case "feed":
+		var err error
+		if full, err = s.withDatabase(full); err != nil {
+			return "", err
+		}
+		live = true
 	case "serve", "relay":
 		full, live = append(full, "--listen", "127.0.0.1:0"), true
 	case "demo":
@@ -306,6 +315,8 @@ func (s *docStage) tarn(program string, args []string, environment map[string]st
 	switch {
 	case live && args[0] == "mirror" && slices.Contains(args, "--to"):
 		out.text = "synced " // all of it, for lines that read the directory
+	case args[0] == "feed":
+		out.text = "synced "
 	case live && args[0] == "serve" && slices.Contains(args, "--to"):
 		out.text = "Synced "
 	case slices.Contains(args, docPage):

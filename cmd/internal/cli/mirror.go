@@ -118,6 +118,11 @@ func (a *app) startMirror(ctx context.Context, giveUp context.CancelCauseFunc, a
 	if err != nil {
 		return nil, at.notInDirectory(err)
 	}
+	return a.startMirrorOf(ctx, giveUp, at, wanted, s, options)
+}
+
+// startMirrorOf starts a mirror of resources that are known.
+func (a *app) startMirrorOf(ctx context.Context, giveUp context.CancelCauseFunc, at cluster, wanted []mirror.Resource, s *scope, options mirror.Options) (*mirror.Mirror, error) {
 	if err := at.checkPast(ctx, wanted); err != nil {
 		return nil, err
 	}
@@ -126,6 +131,7 @@ func (a *app) startMirror(ctx context.Context, giveUp context.CancelCauseFunc, a
 	}
 	denials := newDeniedResources(len(wanted), giveUp)
 	var m *mirror.Mirror
+	var err error
 	started := make(chan struct{})
 	options.Namespaces, options.LabelSelector, options.FieldSelector = s.namespaces(at.namespace), s.labels, s.fields
 	options.Logger, options.AppliedCopies = a.logger, a.appliedCopies()

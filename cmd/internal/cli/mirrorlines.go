@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -20,6 +21,8 @@ type mirrorLines struct {
 	mirror   *mirror.Mirror
 	begun    time.Time
 	interval time.Duration
+	// engine is what the mirror is written to, empty for the disk.
+	engine string
 
 	past        pastText
 	printed     map[string]*printedState
@@ -33,6 +36,7 @@ type printedState struct {
 	synced bool
 	failed string
 	bad    int
+	gaps   int64
 	rounds int
 }
 
@@ -70,7 +74,7 @@ func (p *mirrorLines) step(now time.Time) {
 	}
 	for _, t := range p.mirror.Tables() {
 		s := t.Status()
-		p.printLine(now, "%s: %s, %s, %s, %s old", t.Resource().Name(), plural(s.Objects, "object"), rate(s.EventsPerSecond), s.Health.State, seconds(s.Health.Age))
+		p.printLine(now, "%s: %s, %s, %s, %s old%s", t.Resource().Name(), plural(s.Objects, "object"), rate(s.EventsPerSecond), s.Health.State, seconds(s.Health.Age), p.written(s))
 	}
 	if text := p.past.of(p.mirror, now); text != "" {
 		p.printLine(now, "%s", text)
@@ -98,7 +102,7 @@ func (p *mirrorLines) printTable(now time.Time, t *mirror.Table) {
 	}
 	if h := status.Health; h.FromDisk && !shown.loaded {
 		shown.loaded = true
-		p.printLine(now, "%s: from disk, %s old, %s", name, seconds(h.Age), plural(status.Objects, "object"))
+		p.printLine(now, "%s: from %s, %s old, %s", name, p.place(), seconds(h.Age), plural(status.Objects, "object"))
 	}
 	if status.Health.Synced && !shown.synced {
 		shown.synced = true
@@ -120,6 +124,10 @@ func (p *mirrorLines) printTable(now time.Time, t *mirror.Table) {
 	} else if d := status.Health.Disk; d != nil && d.Err != nil {
 		failure = "in memory only: " + brief(d.Err)
 	}
+	if d := status.Health.Disk; p.engine != "" && d != nil && d.Gaps > shown.gaps {
+		shown.gaps = d.Gaps
+		p.printLine(now, "%s: %s noted in %s: states are missing there, and it says which", name, plural(int(d.Gaps), "gap"), p.engine)
+	}
 	if failure == shown.failed {
 		return
 	}
@@ -129,6 +137,17 @@ func (p *mirrorLines) printTable(now time.Time, t *mirror.Table) {
 		return
 	}
 	p.printLine(now, "%s: %s", name, failure)
+}
+
+// place is where the mirror is written to.
+func (p *mirrorLines) place() string { return cmp.Or(p.engine, "disk") }
+
+// written says how far an engine has followed.
+func (p *mirrorLines) written(s mirror.Status) string {
+	if p.engine == "" || s.Health.Disk == nil {
+		return ""
+	}
+	return "; " + s.Health.Disk.String()
 }
 
 func (p *mirrorLines) printLine(now time.Time, format string, args ...any) {

@@ -97,24 +97,24 @@ func (o *relayOperation) listen(r *relay.Relay, page web.Options) (serve []func(
 			return nil, "", err
 		}
 		said += fmt.Sprintf("Metrics at http://%s/metrics\n", listener.Addr())
-		serve = append(serve, o.serveFigures(listener, r, figures))
+		mux := http.NewServeMux()
+		mux.Handle("GET /metrics", figures)
+		mux.Handle("GET /livez", r)
+		mux.Handle("GET /readyz", r)
+		if o.profiles {
+			mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+			mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+			mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+		}
+		serve = append(serve, serveFigures(listener, mux))
 	}
 	return serve, said, nil
 }
 
-// serveFigures serves metrics and probes.
-func (o *relayOperation) serveFigures(listener net.Listener, r *relay.Relay, figures http.Handler) func(context.Context) error {
-	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", figures)
-	mux.Handle("GET /livez", r)
-	mux.Handle("GET /readyz", r)
-	if o.profiles {
-		mux.HandleFunc("GET /debug/pprof/", pprof.Index)
-		mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
-		mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
-	}
+// serveFigures serves metrics and probes until ctx ends.
+func serveFigures(listener net.Listener, figures http.Handler) func(ctx context.Context) error {
 	server := &http.Server{
-		Handler: mux, MaxHeaderBytes: 16 << 10, ReadTimeout: 10 * time.Second, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
+		Handler: figures, MaxHeaderBytes: 16 << 10, ReadTimeout: 10 * time.Second, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
 		ErrorLog: log.New(io.Discard, "", 0), // disconnected clients are not worth a log line
 	}
 	return func(ctx context.Context) error {

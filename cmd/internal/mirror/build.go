@@ -68,16 +68,8 @@ func (m *Mirror) newTable(r Resource, columns []ondisk.Column, opts Options) (*T
 		})
 	}
 	options := m.replicaOptions(t, opts)
-	if opts.Disk != nil {
-		of := kube.OriginOf(m.client, collections...)
-		if of.Drop = t.leftOut(decoding, opts); t.hides {
-			of.Transformed, of.Transform = true, anyTransform(t.transform)
-		}
-		sink, err := opts.Disk.sink(m, t, of)
-		if err != nil {
-			return nil, err
-		}
-		options.Sinks = append(options.Sinks, sink)
+	if options.Sinks, err = m.sinks(t, collections, decoding, opts); err != nil {
+		return nil, err
 	}
 	if len(sections) == 1 {
 		t.replica, err = tarn.NewReplica(sections[0].Source, t.store, options)
@@ -85,6 +77,29 @@ func (m *Mirror) newTable(r Resource, columns []ondisk.Column, opts Options) (*T
 		t.replica, err = tarn.NewReplicaOf(sections, t.store, options)
 	}
 	return t, err
+}
+
+// sinks are what the copy of a table is written to.
+func (m *Mirror) sinks(t *Table, collections []kube.Collection, decoding kube.SourceOptions, opts Options) (all []tarn.Sink[Object], err error) {
+	of := kube.OriginOf(m.client, collections...)
+	if of.Drop = t.leftOut(decoding, opts); t.hides {
+		of.Transformed, of.Transform = true, anyTransform(t.transform)
+	}
+	if opts.Disk != nil {
+		sink, err := opts.Disk.sink(m, t, of)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, sink)
+	}
+	if opts.Feed != nil {
+		sink, err := opts.Feed.Sink(of, t.columns)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, sink)
+	}
+	return all, nil
 }
 
 // anyTransform is a transform of objects of any type.
@@ -108,6 +123,9 @@ func (t *Table) decoding(opts Options) kube.SourceOptions {
 	if opts.Disk != nil {
 		decoding.Drop = append(decoding.Drop, opts.Disk.Without...)
 	}
+	if opts.Feed != nil {
+		decoding.Drop = append(decoding.Drop, opts.Feed.Without...)
+	}
 	t.hides = t.resource.Secret() && !opts.ShowSecrets
 	decoding.Unshared = t.hides
 	t.transform = t.transformOf(t.unwritten(opts), t.hides)
@@ -115,12 +133,12 @@ func (t *Table) decoding(opts Options) kube.SourceOptions {
 }
 
 // unwritten are the annotations that the table does not have because they are not to
-// be on disk.
+// be on disk, or in an engine.
 func (t *Table) unwritten(opts Options) []string {
-	if opts.Disk == nil || opts.Disk.LastApplied {
-		return nil
+	if opts.Disk != nil && !opts.Disk.LastApplied || opts.Feed != nil && !opts.Feed.LastApplied {
+		return t.appliedCopies
 	}
-	return t.appliedCopies
+	return nil
 }
 
 // leftOut names all that is left out.

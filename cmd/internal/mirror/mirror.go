@@ -74,16 +74,20 @@ func Start(ctx context.Context, cfg *rest.Config, resources []Resource, opts Opt
 		return nil, fmt.Errorf("mirror: the config of %s is not usable: %w", cfg.Host, err)
 	}
 	var columns map[string][]ondisk.Column
+	var before map[string]record
 	if opts.Disk != nil {
 		m.disk = opts.Disk
 		if m.ledger, err = openLedger(m.disk.DB); err != nil {
 			return nil, err
 		}
+		before = m.ledger.before
+	}
+	if opts.Disk != nil || opts.Feed != nil {
 		reading, err := rest.UnversionedRESTClientForConfigAndClient(plainConfig(cfg), connections)
 		if err != nil {
 			return nil, fmt.Errorf("mirror: the config of %s is not usable: %w", cfg.Host, err)
 		}
-		columns = definitions(ctx, reading, resources, m.ledger.before)
+		columns = definitions(ctx, reading, resources, before)
 	}
 	for _, r := range resources {
 		t, err := m.newTable(r, columns[r.Name()], opts)

@@ -30,6 +30,8 @@ type Options struct {
 	AsOf sqlite.Moment
 	// Disk, if set, keeps the tables on disk too.
 	Disk *Disk
+	// Feed, if set, writes the tables to an engine too, such as a database.
+	Feed *Feed
 	// Verify compares each table with the server once in this time, slowly, and
 	// repairs what differs; 0 is never. What is found is in [Mirror.Problems].
 	Verify time.Duration

@@ -1,23 +1,24 @@
-package ondisk
+package columns
 
 import (
+	"reflect"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-
-	"github.com/tarnproject/tarn/kube"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // typedFor returns the conversion of unstructured objects for computed columns; nil if
 // none is needed, or possible.
 //
 // Only the fields that columns read are converted: a tenth of a real pod.
-func typedFor(of kube.Origin) func(*unstructured.Unstructured) metav1.Object {
-	if of.Object != unstructuredType || of.Resource.Version != "v1" {
+func typedFor(resource schema.GroupVersionResource, object reflect.Type) func(*unstructured.Unstructured) metav1.Object {
+	if object != unstructuredType || resource.Version != "v1" {
 		return nil
 	}
-	switch of.Resource.GroupResource() {
+	switch resource.GroupResource() {
 	case core("pods"):
 		return func(u *unstructured.Unstructured) metav1.Object { return convert(u, &corev1.Pod{}, podFields) }
 	case core("nodes"):

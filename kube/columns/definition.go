@@ -1,6 +1,7 @@
-package ondisk
+package columns
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,17 +11,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/util/jsonpath"
-
-	"github.com/tarnproject/tarn/sqlite"
 )
 
-// DefinedColumns returns the columns of a custom resource from a version of its definition
+// Defined returns the columns of a custom resource from a version of its definition
 // (a CustomResourceDefinition): its printer columns, or, if it has none, the scalar fields
 // of spec and status, with the prefixes spec_ and status_.
 //
 // Names consist of lower-case letters, digits and underscores. Columns that every table
 // has are left out, and so are columns that cannot be read.
-func DefinedColumns(definition *unstructured.Unstructured, version string) []Column {
+func Defined(definition *unstructured.Unstructured, version string) []Column {
 	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
 	for _, v := range versions {
 		served, ok := v.(map[string]any)
@@ -145,7 +144,7 @@ func byJSONPath(c Column) (column, error) {
 		return column{}, fmt.Errorf("the column %s: %w", c.Name, err)
 	}
 	var turn sync.Mutex // a JSONPath is not safe for concurrent use
-	return column{Column: c, indexed: c.Index, read: func(o metav1.Object) (any, error) {
+	return column{Column: c, read: func(o metav1.Object) (any, error) {
 		turn.Lock()
 		defer turn.Unlock()
 		u, ok := o.(*unstructured.Unstructured)
@@ -180,9 +179,9 @@ func asSQL(v any, kind string) any {
 		}
 		return v
 	}
-	raw, err := plainJSON(v)
+	raw, err := json.Marshal(v)
 	if err != nil {
 		return nil
 	}
-	return sqlite.JSON(raw)
+	return JSON(raw)
 }

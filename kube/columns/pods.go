@@ -1,15 +1,15 @@
-package ondisk
+package columns
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/tarnproject/tarn/sqlite"
 )
 
 // computedColumns holds the columns that are not the value of one field. They need typed
@@ -101,7 +101,7 @@ func images(p *corev1.Pod) any {
 		names = append(names, c.Image)
 	}
 	raw, _ := json.Marshal(names) // strings can be written
-	return sqlite.JSON(raw)
+	return JSON(raw)
 }
 
 func condition(p *corev1.Pod, t corev1.PodConditionType) any {
@@ -182,7 +182,7 @@ func float(q resource.Quantity) float64 { return q.AsApproximateFloat64() }
 // roles returns the roles of a node, from its labels.
 func roles(n *corev1.Node) any {
 	var all []string
-	for _, label := range sortedKeys(n.Labels) {
+	for _, label := range slices.Sorted(maps.Keys(n.Labels)) {
 		if role, ok := strings.CutPrefix(label, "node-role.kubernetes.io/"); ok && role != "" {
 			all = append(all, role)
 		}

@@ -1,4 +1,4 @@
-package ondisk
+package columns
 
 import (
 	"reflect"

@@ -1,0 +1,232 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/cmd/internal/mirror"
+	"github.com/tarnproject/tarn/kube"
+	"github.com/tarnproject/tarn/kube/columns"
+)
+
+// An engine is what feed writes to. Each kind has a file of its own, and a line in
+// [openEngine].
+type engine interface {
+	// name is a word for messages, such as "postgres"; place is where it is, without
+	// secrets.
+	name() string
+	place() string
+	// claim makes this process the one that feeds the resources. If it fails with an
+	// errNotYet, it can be tried again.
+	claim(ctx context.Context, resources []mirror.Resource) error
+	// sink gives the sink of a resource.
+	sink(of kube.Origin, defined []columns.Column) (tarn.Sink[mirror.Object], error)
+	close()
+}
+
+// errNotYet is why an engine cannot be fed yet: another process feeds it, or it is away.
+type errNotYet struct{ error }
+
+func (e errNotYet) Unwrap() error { return e.error }
+
+// openEngine returns the engine of an address.
+func openEngine(opts *feedOptions) (engine, error) {
+	scheme, _, _ := strings.Cut(opts.to, ":")
+	switch scheme {
+	case "postgres", "postgresql":
+		return openPostgres(opts)
+	case "nats", "tls":
+		return openNATS(opts)
+	case "":
+		return nil, usagef("say where to write with --to, such as postgres://user@host/database or nats://host:4222")
+	}
+	return nil, usagef("--to %s: there is no engine %q; write postgres://user@host/database or nats://host:4222", redacted(opts.to), scheme)
+}
+
+// redacted is an address of which only what comes before the first @ may be secret.
+func redacted(address string) string {
+	if scheme, rest, ok := strings.Cut(address, "://"); ok {
+		if _, host, ok := strings.Cut(rest, "@"); ok {
+			return scheme + "://…@" + host
+		}
+	}
+	return address
+}
+
+// feedOptions are the flags of feed.
+type feedOptions struct {
+	scope
+	to, clusterName string
+	history         bool
+	lastApplied     bool
+	without         []string
+	interval        time.Duration
+	metrics         string
+	// natsDir and natsListen are of the server that --to nats starts.
+	natsDir, natsListen string
+}
+
+func (a *app) feedCommand() *cobra.Command {
+	var opts feedOptions
+	cmd := &cobra.Command{
+		Use:   "feed RESOURCES… --to ADDRESS",
+		Short: "Write resources to Postgres or NATS, every change once",
+		Long: `Write resources to a database or a message broker, every change of them once
+and in order, until Ctrl-C. When the command is started again it resumes where
+it was; what it cannot know is noted as a gap, never left out in silence.
+
+postgres://user@host/database: each resource has a table with the columns of
+"tarn sql", and labels and the whole object as jsonb. Rows, deletes, gaps and
+the position are one transaction. With --history a second table keeps every
+state. The password may be in PGPASSWORD or in ~/.pgpass.
+
+` + natsHelp + `
+
+A second process with the same --cluster-name and resources says who feeds them,
+waits, and takes over when the first is gone. Secrets are written only if they
+are named, and then with their values; '*' and categories do not bring them.
+
+Resources are named as for "tarn mirror".`,
+		Example: `  tarn feed pods deployments.apps -A --to postgres://tarn@db.example/fleet
+  tarn feed all nodes -A --to postgres://tarn@db.example/fleet --cluster-name prod-1
+
+  # With every state, and figures for Prometheus
+  tarn feed pods -A --to postgres://tarn@db.example/fleet --history --metrics 127.0.0.1:8278
+
+  # To a NATS server, and to one that comes with the command
+  tarn feed pods -A --to nats://nats.example:4222?history=5
+  tarn feed pods -A --to nats --nats-dir ./streams`,
+		Args: a.someResources,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.feed(cmd.Context(), args, &opts)
+		},
+		ValidArgsFunction: a.completeResources,
+	}
+	opts.scope.bind(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&opts.to, "to", "", "where to write: postgres://user@host/database, nats://host:4222, or nats to start a server")
+	flags.StringVar(&opts.clusterName, "cluster-name", "default", "the name of the cluster in all rows, and in the names of buckets; several clusters can share a database or a broker")
+	flags.BoolVar(&opts.history, "history", false, "keep every state of every object too")
+	flags.BoolVar(&opts.lastApplied, "with-last-applied", false, "write the annotations in which kubectl apply and others repeat whole objects")
+	flags.StringSliceVar(&opts.without, "without", nil, "leave out these fields: spec.template")
+	flags.DurationVar(&opts.interval, "interval", 10*time.Second, "how often to print the state of all resources")
+	flags.StringVar(&opts.metrics, "metrics", "", "where to serve /metrics by plain HTTP, to everybody who reaches it, such as 127.0.0.1:8278")
+	flags.StringVar(&opts.natsDir, "nats-dir", "", "where the server of --to nats keeps its streams")
+	flags.StringVar(&opts.natsListen, "nats-listen", "127.0.0.1:4222", "where the server of --to nats listens, without passwords")
+	return cmd
+}
+
+func (o *feedOptions) check() error {
+	if o.interval <= 0 {
+		return usagef("--interval is a time such as 10s, not %v", o.interval)
+	}
+	if o.metrics != "" {
+		if _, err := checkAddress("--metrics", o.metrics); err != nil {
+			return err
+		}
+	}
+	return o.scope.check()
+}
+
+func (a *app) feed(parent context.Context, args []string, opts *feedOptions) error {
+	if err := opts.check(); err != nil {
+		return err
+	}
+	to, err := openEngine(opts)
+	if err != nil {
+		return err
+	}
+	defer to.close()
+	at, err := a.cluster(parent)
+	if err != nil {
+		return err
+	}
+	wanted, named, err := feedable(at.catalog, args)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(parent)
+	defer cancel(nil)
+	if err := a.awaitClaim(ctx, to, wanted); err != nil {
+		if parent.Err() != nil {
+			return nil
+		}
+		return err
+	}
+	begun := time.Now()
+	m, err := a.startMirrorOf(ctx, cancel, at, wanted, &opts.scope, mirror.Options{
+		ShowSecrets: named, Feed: &mirror.Feed{Sink: to.sink, LastApplied: opts.lastApplied, Without: opts.without},
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { cancel(nil); <-m.Done() }() // before the engine is closed
+	stop, err := a.serveMirrorMetrics(ctx, cancel, opts.metrics, m)
+	if err != nil {
+		return err
+	}
+	defer func() { cancel(nil); stop() }()
+	fmt.Fprintf(a.out, "Feeding %s.\n", to.place())
+	(&mirrorLines{out: a.out, mirror: m, begun: begun, interval: opts.interval, engine: to.name()}).run(ctx)
+	<-m.Done()
+	if parent.Err() != nil {
+		return nil
+	}
+	return context.Cause(ctx)
+}
+
+// feedable finds what arguments mean, without Secrets unless they are named.
+func feedable(catalog *mirror.Catalog, args []string) (wanted []mirror.Resource, secretsNamed bool, err error) {
+	all, err := resources(catalog, args)
+	if err != nil {
+		return nil, false, err
+	}
+	for _, arg := range args {
+		for name := range strings.SplitSeq(arg, ",") {
+			if found, err := catalog.Find(name); err == nil && found.Secret() {
+				secretsNamed = true
+			}
+		}
+	}
+	if !secretsNamed {
+		all = slices.DeleteFunc(all, mirror.Resource.Secret)
+	}
+	return all, secretsNamed, nil
+}
+
+// claimEvery is how often an engine that is fed by another process is asked again.
+const claimEvery = time.Second
+
+// awaitClaim waits until this process may feed the engine, and says what it waits for.
+func (a *app) awaitClaim(ctx context.Context, to engine, wanted []mirror.Resource) error {
+	said := ""
+	ticker := time.NewTicker(claimEvery)
+	defer ticker.Stop()
+	for {
+		err := to.claim(ctx, wanted)
+		later, wait := err.(errNotYet) //nolint:errorlint // it is the outermost one
+		if !wait || ctx.Err() != nil {
+			return err
+		}
+		if text := later.Error(); summary(text) != said {
+			said = summary(text)
+			fmt.Fprintf(a.out, "%s %s\n", stamp(time.Now()), oneLine(later))
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// summary is a message up to its first semicolon: what follows is how long it takes.
+func summary(text string) string {
+	head, _, _ := strings.Cut(text, ";")
+	return head
+}

@@ -1,0 +1,180 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	natsjs "github.com/nats-io/nats.go/jetstream"
+	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/cmd/internal/mirror"
+	"github.com/tarnproject/tarn/jetstream"
+	"github.com/tarnproject/tarn/jetstream/embedded"
+	"github.com/tarnproject/tarn/kube"
+	"github.com/tarnproject/tarn/kube/columns"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// natsEngine feeds buckets of NATS JetStream, one for each resource.
+type natsEngine struct {
+	js      natsjs.JetStream
+	server  *embedded.Server // nil if it is somewhere else
+	address string
+	bucket  jetstream.Bucket // Name is what names begin with
+	// claimed has the sinks that have a lease, by resource.
+	claimed map[schema.GroupResource]*jetstream.Sink[mirror.Object]
+}
+
+// natsHelp is what the command says of this engine.
+const natsHelp = `nats://host:4222: each resource has a key-value bucket, CLUSTER_pods, that any
+NATS client can read and watch; default.web is the key of pod web in namespace
+default. Objects, deletes, gaps and the position are one atomic batch; servers
+have that since 2.12. With --history it is a stream instead, with every state
+on the subject CLUSTER_pods.default.web. The address may end with ?history=N
+(states of an object that a bucket keeps), replicas=N and creds=FILE. Just nats,
+without an address, starts a server that keeps its streams in --nats-dir.`
+
+var natsName = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
+
+func openNATS(opts *feedOptions) (engine, error) {
+	if !natsName.MatchString(opts.clusterName) {
+		return nil, usagef("--cluster-name %s: names of buckets begin with it; use letters, digits, - and _", opts.clusterName)
+	}
+	e := &natsEngine{bucket: jetstream.Bucket{Name: opts.clusterName + "_", Events: opts.history}, claimed: map[schema.GroupResource]*jetstream.Sink[mirror.Object]{}}
+	connect := []nats.Option{nats.Name("tarn feed"), nats.MaxReconnects(-1), nats.RetryOnFailedConnect(true), nats.ReconnectWait(time.Second)}
+	target := ""
+	if opts.to == "nats" {
+		var err error
+		if e.server, err = startNATS(opts); err != nil {
+			return nil, err
+		}
+		e.address = fmt.Sprintf("%s, which keeps its streams in %s", e.server.URL(), opts.natsDir)
+		connect = append(connect, e.server.Option())
+	} else {
+		u, err := url.Parse(opts.to)
+		if err != nil || u.Host == "" {
+			return nil, usagef("--to %s: this is no address of a NATS server; write nats://host:4222, or just nats", redacted(opts.to))
+		}
+		more, err := e.settings(u.Query())
+		if err != nil {
+			return nil, err
+		}
+		connect = append(connect, more...)
+		u.RawQuery = ""
+		target, e.address = u.String(), redacted(u.String())
+	}
+	nc, err := nats.Connect(target, connect...)
+	if err == nil {
+		if e.js, err = natsjs.New(nc); err == nil {
+			return e, nil
+		}
+		nc.Close()
+	}
+	if e.server != nil {
+		e.server.Stop()
+	}
+	return nil, usagef("--to %s: %v", redacted(opts.to), err)
+}
+
+func startNATS(opts *feedOptions) (*embedded.Server, error) {
+	if opts.natsDir == "" {
+		return nil, usagef("--to nats starts a server: say with --nats-dir where it keeps its streams, or write the address of one, nats://host:4222")
+	}
+	return embedded.Start(embedded.Options{Dir: opts.natsDir, Listen: opts.natsListen})
+}
+
+// settings reads what follows the address.
+func (e *natsEngine) settings(query url.Values) (options []nats.Option, err error) {
+	for name := range query {
+		value := query.Get(name)
+		switch name {
+		case "creds":
+			options = append(options, nats.UserCredentials(value))
+		case "history", "replicas":
+			n, err := strconv.Atoi(value)
+			if err != nil || n < 1 {
+				return nil, usagef("--to: %s=%s: this is no number", name, value)
+			}
+			if name == "history" {
+				e.bucket.History = n
+			} else {
+				e.bucket.Replicas = n
+			}
+		default:
+			return nil, usagef("--to: %s is not known; an address may end with history=N, replicas=N and creds=FILE", name)
+		}
+	}
+	if e.bucket.Events && e.bucket.History > 0 {
+		return nil, usagef("--to: history=N is for buckets; --history keeps every state")
+	}
+	return options, nil
+}
+
+func (e *natsEngine) name() string { return "jetstream" }
+
+func (e *natsEngine) place() string { return e.address }
+
+// claim gets the lease of all buckets, or of none: two processes that each have some would
+// wait for each other for ever.
+func (e *natsEngine) claim(ctx context.Context, resources []mirror.Resource) error {
+	for _, r := range resources {
+		bucket := e.bucket
+		bucket.Name += columns.TableName(r.GVR.GroupResource())
+		sink, err := jetstream.New(e.js, bucket, jetstream.Objects[mirror.Object]())
+		if err != nil {
+			return usagef("--to: %v", err)
+		}
+		if err := sink.Claim(ctx); err != nil {
+			sink.Close()
+			e.release()
+			return e.explain(err)
+		}
+		e.claimed[r.GVR.GroupResource()] = sink
+	}
+	return nil
+}
+
+// explain says whether a claim that failed can be tried again.
+func (e *natsEngine) explain(err error) error {
+	nc := e.js.Conn()
+	switch {
+	case nc.IsClosed():
+		return fmt.Errorf("--to %s: the server refuses: %w; check user, password and rights", e.address, cmp.Or(nc.LastError(), err))
+	case errors.Is(err, jetstream.ErrFed):
+		return errNotYet{err}
+	case !nc.IsConnected(), errors.Is(err, context.DeadlineExceeded), errors.Is(err, nats.ErrNoResponders), errors.Is(err, nats.ErrTimeout):
+		return errNotYet{fmt.Errorf("%s does not answer: %w", e.address, err)}
+	}
+	return fmt.Errorf("--to %s: %w", e.address, err)
+}
+
+func (e *natsEngine) release() {
+	for resource, sink := range e.claimed {
+		sink.Close()
+		delete(e.claimed, resource)
+	}
+}
+
+func (e *natsEngine) sink(of kube.Origin, _ []columns.Column) (tarn.Sink[mirror.Object], error) {
+	sink, ok := e.claimed[of.Resource.GroupResource()]
+	if !ok {
+		return nil, fmt.Errorf("%s was not claimed", of.Resource.GroupResource())
+	}
+	sink.SetOrigin(of.Selection(), of.ServerUID)
+	delete(e.claimed, of.Resource.GroupResource()) // the mirror closes it
+	return sink, nil
+}
+
+func (e *natsEngine) close() {
+	e.release()
+	e.js.Conn().Close()
+	if e.server != nil {
+		e.server.Stop()
+	}
+}

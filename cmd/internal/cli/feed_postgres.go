@@ -1,0 +1,66 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/cmd/internal/mirror"
+	"github.com/tarnproject/tarn/kube"
+	"github.com/tarnproject/tarn/kube/columns"
+	"github.com/tarnproject/tarn/postgres"
+)
+
+// postgresEngine feeds a PostgreSQL database.
+type postgresEngine struct {
+	db      *postgres.DB
+	address string
+	applied []postgres.Option
+}
+
+func openPostgres(opts *feedOptions) (engine, error) {
+	db, err := postgres.Connect(opts.to, postgres.Options{Cluster: opts.clusterName, History: opts.history})
+	if err != nil {
+		return nil, usagef("--to: %v; write postgres://user@host/database", err)
+	}
+	e := &postgresEngine{db: db, address: postgres.Redacted(opts.to)}
+	if opts.lastApplied {
+		e.applied = append(e.applied, postgres.WithLastApplied())
+	}
+	return e, nil
+}
+
+func (e *postgresEngine) name() string { return "postgres" }
+
+func (e *postgresEngine) place() string { return e.address }
+
+func (e *postgresEngine) claim(ctx context.Context, resources []mirror.Resource) error {
+	tables := make([]string, len(resources))
+	for i, r := range resources {
+		tables[i] = postgres.TableName(r.GVR.GroupResource())
+	}
+	err := e.db.Claim(ctx, tables...)
+	if _, owned := errors.AsType[*postgres.OwnedError](err); owned {
+		return errNotYet{err}
+	}
+	if answer, ok := errors.AsType[*pgconn.PgError](err); ok && !comesBack(answer.Code) {
+		return fmt.Errorf("--to %s: the server refuses: %s (%s); check user, password, database and rights", e.address, answer.Message, answer.Code)
+	}
+	if err != nil {
+		return errNotYet{fmt.Errorf("%s does not answer: %w", e.address, err)}
+	}
+	return nil
+}
+
+// comesBack says whether a server that answers so is about to start or to stop.
+func comesBack(code string) bool { return len(code) == 5 && (code[:2] == "57" || code[:2] == "53") }
+
+func (e *postgresEngine) sink(of kube.Origin, defined []columns.Column) (tarn.Sink[mirror.Object], error) {
+	// The command has left out Secrets that nobody named.
+	opts := append([]postgres.Option{postgres.WithSecrets(), postgres.WithColumns(defined...)}, e.applied...)
+	return postgres.NewObjectSink[mirror.Object](e.db, of, opts...)
+}
+
+func (e *postgresEngine) close() { e.db.Close() }

@@ -1,0 +1,183 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/tarnproject/tarn/internal/pgtest"
+)
+
+// fed is a database that commands feed.
+type fed struct {
+	t       *testing.T
+	address string
+	conn    *pgx.Conn
+}
+
+func newFed(t *testing.T) *fed {
+	t.Helper()
+	server, err := pgtest.New()
+	if errors.Is(err, pgtest.ErrNotInstalled) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &fed{t: t, address: server.URL("postgres")}
+	if f.conn, err = pgx.Connect(t.Context(), f.address); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(f.conn.Close(context.Background()), server.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return f
+}
+
+// rows are those of a statement, with spaces between their values; an error is a row too.
+func (f *fed) rows(statement string) string {
+	rows, err := f.conn.Query(f.t.Context(), statement)
+	if err != nil {
+		return err.Error()
+	}
+	defer rows.Close()
+	var lines []string
+	for rows.Next() {
+		values, err := rows.Values()
+		if err != nil {
+			return err.Error()
+		}
+		lines = append(lines, strings.Trim(fmt.Sprint(values), "[]"))
+	}
+	if rows.Err() != nil {
+		return rows.Err().Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// await waits until a statement has these rows. A database has no virtual time.
+func (f *fed) await(statement, want string) {
+	f.t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		got := f.rows(statement)
+		if got == want {
+			return
+		}
+		if time.Now().After(deadline) {
+			f.t.Fatalf("%s\nhas %q, want %q", statement, got, want)
+		}
+	}
+}
+
+// feeding is a command that runs.
+type feeding struct {
+	t           *testing.T
+	out, errOut lockedBuffer
+	interrupt   context.CancelFunc
+	ended       chan int
+}
+
+func (r *rig) feed(args ...string) *feeding {
+	ctx, interrupt := context.WithCancel(r.t.Context())
+	f := &feeding{t: r.t, interrupt: interrupt, ended: make(chan int, 1)}
+	go func() { f.ended <- r.app(&f.out, &f.errOut).main(ctx, append([]string{"feed"}, args...)) }()
+	return f
+}
+
+// says waits until the command has printed a text.
+func (f *feeding) says(text string) {
+	f.t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !strings.Contains(f.out.String(), text); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			f.t.Fatalf("it does not say %q but\n%s%s", text, f.out.String(), f.errOut.String())
+		}
+	}
+}
+
+// stop ends the command by Ctrl-C.
+func (f *feeding) stop() {
+	f.t.Helper()
+	f.interrupt()
+	if code := <-f.ended; code != 0 || f.errOut.String() != "" {
+		f.t.Errorf("it ended with %d and %s", code, f.errOut.String())
+	}
+}
+
+func TestFeedPostgres(t *testing.T) {
+	f := newFed(t)
+	r := newRig(t, pod("web-1", corev1.PodPending), pod("web-2", corev1.PodPending), deployment("web"), secret("s", "topsecret"))
+	args := []string{"pods", "deployments.apps", "-A", "--to", f.address, "--history", "--cluster-name", "prod-1", "--interval", "100ms"}
+
+	first := r.feed(args...)
+	f.await("SELECT cluster, key, phase, labels ->> 'app' FROM pods ORDER BY key", "prod-1 default/web-1 Pending web\nprod-1 default/web-2 Pending web")
+	f.await("SELECT key FROM deployments_apps", "default/web")
+	first.says("; postgres at version ")
+	r.put(pod("web-1", corev1.PodRunning))
+	r.delete(pod("web-2", ""))
+	f.await("SELECT key, phase FROM pods", "default/web-1 Running")
+	f.await("SELECT key, inferred FROM tarn_tombstones", "default/web-2 false")
+
+	second := r.feed(args...)
+	second.says("of cluster prod-1 is fed by ")
+	if strings.Contains(second.out.String(), "Feeding") {
+		t.Errorf("the second does not wait:\n%s", second.out.String())
+	}
+	first.stop()
+	second.says("Feeding")
+	second.stop()
+
+	// What happens while nobody feeds is not lost: the watch resumes.
+	r.put(pod("web-1", corev1.PodFailed))
+	r.put(pod("web-1", corev1.PodSucceeded))
+	third := r.feed(args...)
+	f.await("SELECT key, phase FROM pods", "default/web-1 Succeeded")
+	third.stop()
+	f.await("SELECT key, operation, phase FROM pods_history ORDER BY seq", strings.Join([]string{
+		"default/web-1 added Pending", "default/web-2 added Pending", "default/web-1 modified Running", "default/web-2 deleted Pending",
+		"default/web-1 modified Failed", "default/web-1 modified Succeeded",
+	}, "\n"))
+	f.await("SELECT count(*) FROM tarn_gaps", "0")
+}
+
+func TestFeedSecretsOnlyIfNamed(t *testing.T) {
+	f := newFed(t)
+	r := newRig(t, pod("web-1", corev1.PodPending), secret("s", "topsecret"))
+	all := r.feed("*", "-A", "--to", f.address)
+	f.await("SELECT key FROM pods", "default/web-1")
+	all.says("synced")
+	all.stop()
+	f.await("SELECT to_regclass('secrets') IS NULL", "true")
+	named := r.feed("secrets", "-A", "--to", f.address)
+	f.await("SELECT object -> 'data' ->> 'password', object::text LIKE '%last-applied%' FROM secrets", "dG9wc2VjcmV0 false")
+	named.stop()
+}
+
+func TestFeedMistakes(t *testing.T) {
+	r := newRig(t)
+	for args, words := range map[string][]string{
+		"feed pods":                           {"--to", "postgres://"},
+		"feed":                                {"say which resources"},
+		"feed pods --to mysql://u:secret@h/d": {`no engine "mysql"`, "postgres://"},
+		"feed pods --to postgres://u:secret@h:port/d":  {"--to", "postgres://user@host/database"},
+		"feed pods --to postgres://h/d --interval -1s": {"--interval"},
+		"feed pods --to postgres://h/d --metrics x":    {"--metrics"},
+		"feed dogs --to postgres://h/d":                {"dogs"},
+	} {
+		got := r.run(strings.Fields(args)...)
+		code := exitUsage
+		if strings.Contains(args, "dogs") {
+			code = exitFailed
+		}
+		if err := got.check(code, words...); err != nil || strings.Contains(got.err, "secret") {
+			t.Errorf("%s: %v (%s)", args, err, got.err)
+		}
+	}
+}

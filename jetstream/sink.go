@@ -1,0 +1,215 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nuid"
+	"github.com/tarnproject/tarn"
+)
+
+// Sink keeps a copy in a bucket; see [tarn.Sink]. It is a [tarn.Restorer]: a replica with
+// this sink begins with what the bucket has, and watches its source from there.
+//
+//   - A commit is one atomic batch of at most 1,000 messages, or several. All but the last of
+//     several end with a checkpoint that says that the commit is incomplete.
+//   - Each batch names the checkpoint before it. If that is not the last one, the server
+//     refuses the batch: two feeders cannot write in turns.
+//   - After an answer that was lost, the checkpoint tells how much of a commit was written.
+//
+// Why not message ids, by which JetStream drops repeated messages: it remembers them for two
+// minutes, and a server can be away for longer.
+type Sink[T any] struct {
+	bucketClient
+	codec   Codec[T]
+	session string
+
+	// mu is held while the bucket is written.
+	mu sync.Mutex
+	// at is the last checkpoint that is known to be there, if known is set. Without it the
+	// bucket must be asked.
+	at    placed
+	known bool
+	// pending is the commit whose end is not known, or that was written in part.
+	pending commitID
+	// stoodBy says that another feeder was alive when this one was opened.
+	stoodBy bool
+	// bad has the objects that could not be written, with their versions.
+	bad map[tarn.Key]tarn.Version
+
+	// report is what Disk returns: it does not wait for a write.
+	reporting sync.Mutex
+	report    tarn.SinkHealth
+
+	stop    context.CancelFunc
+	running sync.WaitGroup
+}
+
+// commitID names a commit in checkpoints.
+type commitID struct {
+	id string
+	// compared says that the commit was made of differences, and not of all its changes.
+	compared bool
+}
+
+// New makes a sink that keeps a collection in a bucket. The connection stays the caller's,
+// who closes it after the replica has stopped; it should reconnect for ever, by
+// nats.MaxReconnects(-1).
+func New[T any](js jetstream.JetStream, bucket Bucket, codec Codec[T]) (*Sink[T], error) {
+	if js == nil || codec == nil {
+		return nil, errors.New("jetstream: a sink needs a connection and a codec")
+	}
+	bucket, err := bucket.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	if bucket.Feeder == "" {
+		host, err := os.Hostname()
+		if err != nil {
+			host = "unknown host"
+		}
+		bucket.Feeder = fmt.Sprintf("%s, process %d", host, os.Getpid())
+	}
+	return &Sink[T]{bucketClient: bucketClient{js, bucket}, codec: codec, session: nuid.Next()}, nil
+}
+
+// SetOrigin sets what the copy is of, as [Bucket] has it, for a sink that is claimed before
+// that is known. It must be called before Open.
+func (s *Sink[T]) SetOrigin(of string, source func(ctx context.Context) (string, error)) {
+	s.bucket.Of, s.bucket.Source = of, source
+}
+
+// Policy asks for every state, unless the bucket keeps only one of each object.
+func (s *Sink[T]) Policy() tarn.SinkPolicy[T] {
+	return tarn.SinkPolicy[T]{
+		Name: "jetstream", EveryState: s.everyState(), Delay: gatherFor, BatchSize: maxBatch - 1,
+		MaxBytes: waitingStates * waitingSize, SizeOf: func(tarn.Change[T]) int { return waitingSize },
+	}
+}
+
+func (s *Sink[T]) everyState() bool { return s.bucket.Events || s.bucket.History > 1 }
+
+// gatherFor is how long changes are gathered: a batch costs the server two files. After
+// waitingStates of about waitingSize that could not be written, states are folded.
+const (
+	gatherFor     = 20 * time.Millisecond
+	waitingStates = 16 << 10
+	waitingSize   = 4 << 10
+)
+
+// Open becomes the feeder of the bucket, and says what the bucket has. While another feeder
+// is alive it fails with [ErrFed].
+func (s *Sink[T]) Open(ctx context.Context, _ func() error) (tarn.Kept, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, openWait)
+	defer cancel()
+	if err := s.claim(ctx); err != nil {
+		return tarn.Kept{}, s.explain("open", err)
+	}
+	if err := s.loadBad(ctx); err != nil {
+		return tarn.Kept{}, s.explain("open", err)
+	}
+	if s.at.Of != s.bucket.Of {
+		s.at.Of, s.at.Positions = s.bucket.Of, nil // the next checkpoint says so
+	}
+	kept := tarn.Kept{Positions: s.at.positions(), LastContact: s.at.LastContact}
+	if s.bucket.Source != nil {
+		kept.Confirm = s.confirm
+	}
+	return kept, nil
+}
+
+// openWait is how long Open may take, less than replicas wait for their sinks.
+const openWait = 4 * time.Second
+
+// Held lists the objects of the bucket.
+func (s *Sink[T]) Held(ctx context.Context) iter.Seq2[tarn.Meta, error] {
+	return func(yield func(tarn.Meta, error) bool) {
+		s.mu.Lock()
+		all, err := s.states(ctx)
+		s.mu.Unlock()
+		if err != nil {
+			yield(tarn.Meta{}, s.explain("list", err))
+			return
+		}
+		for _, held := range all {
+			if !held.deleted && !yield(held.Meta, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Load reads the objects of the bucket. One that cannot be decoded makes it fail: the copy
+// then begins without, and the bucket is compared.
+func (s *Sink[T]) Load(ctx context.Context) ([]tarn.Change[T], error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.at.Incomplete {
+		return nil, s.explain("load", fmt.Errorf("%w: a commit was not written to its end", errUnusable))
+	}
+	all := map[tarn.Key]tarn.Change[T]{}
+	var bad error
+	err := s.walk(ctx, false, func(key string, r record, pending uint64) bool {
+		name, ok := s.objectKey(key)
+		if !ok {
+			return pending > 0
+		}
+		held := stateOf(name, r.header)
+		if held.deleted {
+			delete(all, name)
+			return pending > 0
+		}
+		object, err := s.codec.Decode(r.data)
+		if err != nil {
+			bad = fmt.Errorf("%w: %s: %w", errUnusable, name, err)
+			return false
+		}
+		all[name] = tarn.Change[T]{Type: tarn.Add, Key: name, Object: object, Version: held.Version}
+		return pending > 0
+	})
+	if err = errors.Join(err, bad); err != nil {
+		return nil, s.explain("load", err)
+	}
+	changes := make([]tarn.Change[T], 0, len(all))
+	for _, c := range all {
+		changes = append(changes, c)
+	}
+	return changes, nil
+}
+
+// Disk says what the bucket has, and why this feeder does not write to it.
+func (s *Sink[T]) Disk() tarn.SinkHealth {
+	s.reporting.Lock()
+	defer s.reporting.Unlock()
+	return s.report
+}
+
+// Close gives the bucket up, so that another feeder need not wait for the end of the lease.
+func (s *Sink[T]) Close() {
+	if s.stop != nil {
+		s.stop()
+	}
+	s.running.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), closeWait)
+	defer cancel()
+	s.release(ctx)
+}
+
+const closeWait = time.Second
+
+var errUnusable = errors.New("what the bucket has cannot be used")
+
+// explain says what failed, and where.
+func (s *Sink[T]) explain(doing string, err error) error {
+	return fmt.Errorf("jetstream: %s bucket %s: %w", doing, s.bucket.Name, err)
+}

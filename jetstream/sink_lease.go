@@ -1,0 +1,224 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/tarnproject/tarn"
+)
+
+// ErrFed says that another feeder writes the bucket. The sink is tried again, and takes over
+// when the other one has stopped, or its lease has ended.
+var ErrFed = errors.New("another feeder writes it")
+
+// handover is how long a feeder that stood by waits after the other one has stopped: by then
+// its own copy has everything that the other one wrote.
+const handover = 2 * time.Second
+
+// acquire makes this sink the feeder of the bucket. Times are the server's, so that clocks
+// of feeders need not agree.
+func (s *Sink[T]) acquire(ctx context.Context) error {
+	info, err := s.prepare(ctx)
+	if err != nil {
+		return err
+	}
+	at, err := s.checkpoint(ctx)
+	if err != nil {
+		return err
+	}
+	if at.Format != 0 && at.Session != s.session {
+		ends := at.ends(at.time)
+		if s.stoodBy && at.Released {
+			ends = ends.Add(handover)
+		}
+		if left := ends.Sub(info.TimeStamp); left > 0 {
+			s.stoodBy = s.stoodBy || !at.Released
+			return fmt.Errorf("%w: %s, which was alive at %s; this one takes over when nothing is heard of it for %s", ErrFed, at.Feeder, at.time.Local().Format(time.TimeOnly), at.Lease)
+		}
+	}
+	s.at, s.known = at, true
+	s.stoodBy = false
+	return s.speak(ctx, false)
+}
+
+// Claim makes this sink the feeder of the bucket before it is opened, and keeps the lease
+// until Close. It fails with [ErrFed] while another feeder is alive.
+func (s *Sink[T]) Claim(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, openWait)
+	defer cancel()
+	if err := s.claim(ctx); err != nil {
+		return s.explain("claim", err)
+	}
+	return nil
+}
+
+func (s *Sink[T]) claim(ctx context.Context) error {
+	if err := s.acquire(ctx); err != nil {
+		return err
+	}
+	if s.stop == nil {
+		refreshing, stop := context.WithCancel(context.Background())
+		s.stop = stop
+		s.running.Go(func() { s.keepLease(refreshing) })
+	}
+	return nil
+}
+
+// own makes sure that this sink still is the feeder, and knows the checkpoint. It fails with
+// [tarn.ErrSinkEmpty] if the bucket does not have what this sink has written.
+func (s *Sink[T]) own(ctx context.Context) error {
+	if s.known {
+		return nil
+	}
+	before := s.at
+	at, err := s.checkpoint(ctx)
+	if err != nil {
+		return err
+	}
+	switch {
+	case at.Session == s.session && at.Serial >= before.Serial:
+		s.at, s.known = at, true
+		s.fence(nil)
+		return nil
+	case at.Session == s.session:
+		s.at, s.known = at, true
+		s.fence(nil)
+		return fmt.Errorf("the server lost what was written after version %s: %w", s.version(), tarn.ErrSinkEmpty)
+	}
+	if err := s.acquire(ctx); err != nil {
+		if errors.Is(err, ErrFed) {
+			s.fence(err)
+		}
+		return err
+	}
+	s.fence(nil)
+	s.at.Of = s.bucket.Of
+	if at.Format == 0 {
+		return fmt.Errorf("the bucket is new: %w", tarn.ErrSinkEmpty)
+	}
+	return fmt.Errorf("another feeder wrote it meanwhile: %w", tarn.ErrSinkEmpty)
+}
+
+// version is the one that all sections have reached.
+func (s *Sink[T]) version() tarn.Version {
+	var all tarn.Positions
+	for _, p := range s.at.positions() {
+		all.Move(p)
+	}
+	return all.Oldest()
+}
+
+// fence notes why this feeder may not write, or that it may.
+func (s *Sink[T]) fence(err error) {
+	s.reporting.Lock()
+	defer s.reporting.Unlock()
+	if err != nil && s.report.Err == nil {
+		s.report.ErrSince = time.Now()
+	}
+	s.report.Err = err
+}
+
+// confirm checks that the bucket is of the source that is copied now, and notes which one
+// that is.
+func (s *Sink[T]) confirm(ctx context.Context) error {
+	now, err := s.bucket.Source(ctx)
+	if err != nil || now == "" {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := s.at.Source
+	s.at.Source = now
+	if before != "" && before != now {
+		return fmt.Errorf("%w: bucket %s is of %s, and this is %s", tarn.ErrOtherSource, s.bucket.Name, before, now)
+	}
+	return nil
+}
+
+// speak writes the checkpoint again, which renews the lease, or gives it up.
+func (s *Sink[T]) speak(ctx context.Context, released bool) error {
+	next := s.at.Checkpoint
+	next.Released = released
+	return s.write(ctx, nil, next)
+}
+
+// write writes messages and the checkpoint after them, in one atomic batch that is refused
+// if the checkpoint before is not the last one.
+func (s *Sink[T]) write(ctx context.Context, messages []message, next Checkpoint) error {
+	next.Format, next.Serial = checkpointFormat, s.at.Serial+1
+	next.Feeder, next.Session, next.Lease = s.bucket.Feeder, s.session, s.bucket.Lease.String()
+	data, err := next.encode()
+	if err != nil {
+		return err
+	}
+	messages = append(messages, message{s.bucket.prefix() + checkpointKey, nats.Header{
+		headerExpected: {fmt.Sprint(s.at.sequence)},
+		headerRollup:   {"sub"},
+	}, data})
+	sequence, err := publish(ctx, s.js.Conn(), messages)
+	if err != nil {
+		s.known = false
+		return err
+	}
+	s.at = placed{next, sequence, time.Now()}
+	s.reporting.Lock()
+	defer s.reporting.Unlock()
+	s.report.Version = s.version()
+	return nil
+}
+
+// keepLease renews the lease until ctx ends. That it fails is noticed by the next commit,
+// which asks who the feeder is.
+func (s *Sink[T]) keepLease(ctx context.Context) {
+	tick := time.NewTicker(s.bucket.Lease / 3)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		s.renew(ctx)
+	}
+}
+
+func (s *Sink[T]) renew(ctx context.Context) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, s.bucket.Lease)
+	defer cancel()
+	if !s.recover(ctx) {
+		return // a commit, or the next Open, finds out what it means
+	}
+	if err := s.speak(ctx, false); errors.Is(err, errOther) {
+		s.fence(s.explain("renew the lease of", err))
+	}
+}
+
+// recover asks for the checkpoint if it is not known, and says whether it still is this
+// sink's.
+func (s *Sink[T]) recover(ctx context.Context) bool {
+	if s.known {
+		return true
+	}
+	at, err := s.checkpoint(ctx)
+	if err != nil || at.Session != s.session || at.Serial < s.at.Serial {
+		return false
+	}
+	s.at, s.known = at, true
+	return true
+}
+
+// release gives the lease up, if it is this sink's. A commit that was given up may take
+// effect meanwhile, so that the checkpoint is another one. If it cannot be given up, the next
+// feeder waits for its end.
+func (s *Sink[T]) release(ctx context.Context) {
+	for s.recover(ctx) && errors.Is(s.speak(ctx, true), errOther) {
+	}
+	s.known = false
+}

@@ -1,0 +1,160 @@
+package postgres
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/tarnproject/tarn"
+)
+
+// Commit writes a batch in one transaction. Objects that Postgres refuses are quarantined,
+// and returned as [tarn.ObjectErrors].
+func (s *Sink[T]) Commit(ctx context.Context, b tarn.Batch[T]) error {
+	if s.lost {
+		if err := s.reclaim(ctx, b); err != nil {
+			return err
+		}
+	}
+	if !b.Again || s.batch == "" {
+		s.batch = rand.Text()
+	}
+	st := newStaging(s, b)
+	for {
+		err := s.write(ctx, st, b)
+		if errors.Is(err, errLost) {
+			s.lost = true
+		}
+		if isRefusal(err) {
+			var found bool
+			if found, err = s.findRefused(ctx, st, err); found {
+				continue // without them
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("postgres: %s of cluster %s: %w", s.table.name, s.db.opts.Cluster, err)
+		}
+		return st.problems()
+	}
+}
+
+// reclaim makes this process the feeder again, after another one was it. The other one may
+// have written anything, so the whole content is compared: tarn.ErrSinkEmpty asks for it. A
+// copy that has not come to where the other one was must not write.
+func (s *Sink[T]) reclaim(ctx context.Context, b tarn.Batch[T]) error {
+	if err := s.db.Claim(ctx, s.table.name); err != nil {
+		return err
+	}
+	kept, err := s.begin(ctx)
+	if err != nil {
+		return err
+	}
+	var held tarn.Positions
+	for _, p := range kept.Positions {
+		held.Move(p)
+	}
+	for _, p := range b.Positions {
+		for _, h := range held.All() {
+			if h.Section == p.Section && h.Epoch == p.Epoch && p.Version.OlderThan(h.Version) {
+				return fmt.Errorf("postgres: %s: another process came to version %s, and this copy is at %s: %w", s.table.name, h.Version, p.Version, tarn.ErrSinkEmpty)
+			}
+		}
+	}
+	if !b.Whole {
+		return fmt.Errorf("postgres: %s: %w", s.table.name, tarn.ErrSinkEmpty)
+	}
+	s.lost = false
+	return nil
+}
+
+// write is one transaction.
+func (s *Sink[T]) write(ctx context.Context, st *staging[T], b tarn.Batch[T]) error {
+	positions, err := encodePositions(b.Positions)
+	if err != nil {
+		return err
+	}
+	if len(b.Changes) == 0 && len(b.Gaps) == 0 && !b.Whole {
+		return s.move(ctx, s.db.pool, b, positions)
+	}
+	return pgx.BeginFunc(ctx, s.db.pool, func(tx pgx.Tx) error {
+		done, err := s.lock(ctx, tx, b)
+		if err != nil || done {
+			return err
+		}
+		if len(b.Changes) > 0 || b.Whole {
+			if err := st.copy(ctx, tx); err != nil {
+				return err
+			}
+			if err := s.merge(ctx, tx, b); err != nil {
+				return err
+			}
+		}
+		if err := s.noteGaps(ctx, tx, b.Gaps, b.Positions); err != nil {
+			return err
+		}
+		return s.move(ctx, tx, b, positions)
+	})
+}
+
+// idleInTransaction is how long a connection may say nothing within a transaction before
+// the server ends it: a feeder whose network has gone must not hold its row for hours.
+const idleInTransaction = "60s"
+
+// lock locks the row of the position. It says that there is nothing to do if the same batch
+// is committed already.
+func (s *Sink[T]) lock(ctx context.Context, tx pgx.Tx, b tarn.Batch[T]) (done bool, err error) {
+	if _, err := tx.Exec(ctx, "SET LOCAL idle_in_transaction_session_timeout = '"+idleInTransaction+"'"); err != nil {
+		return false, err
+	}
+	var batch string
+	err = tx.QueryRow(ctx, `SELECT batch FROM tarn_feeds WHERE cluster = $1 AND resource = $2 AND owner = $3 FOR UPDATE`,
+		s.db.opts.Cluster, s.table.name, s.db.token).Scan(&batch)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return false, errLost
+	}
+	return b.Again && batch == s.batch, err
+}
+
+// execer is a transaction or a pool.
+type execer interface {
+	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
+}
+
+// move moves the position. It must hit the owner's row.
+func (s *Sink[T]) move(ctx context.Context, on execer, b tarn.Batch[T], positions string) error {
+	var heard *time.Time
+	if !b.LastContact.IsZero() {
+		heard = &b.LastContact
+	}
+	moved, err := on.Exec(ctx, `UPDATE tarn_feeds SET positions = $4, batch = $5, heard = coalesce($6, heard), committed = clock_timestamp(),
+			lease_until = clock_timestamp() + $7
+		WHERE cluster = $1 AND resource = $2 AND owner = $3`,
+		s.db.opts.Cluster, s.table.name, s.db.token, positions, s.batch, heard, s.db.opts.Lease)
+	if err == nil && moved.RowsAffected() != 1 {
+		err = errLost
+	}
+	return err
+}
+
+// noteGaps writes gaps. One that is there already is not written twice.
+func (s *Sink[T]) noteGaps(ctx context.Context, tx pgx.Tx, gaps []tarn.Gap, at []tarn.Position) error {
+	for _, g := range gaps {
+		epoch := ""
+		for _, p := range at {
+			if p.Section == g.Section {
+				epoch = p.Epoch
+			}
+		}
+		if _, err := tx.Exec(ctx, `INSERT INTO tarn_gaps (cluster, resource, section, epoch, from_version, to_version, cause)
+			VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING`,
+			s.db.opts.Cluster, s.table.name, g.Section, epoch, string(g.From), string(g.To), string(g.Cause)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,47 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/kube"
+)
+
+// confirmation checks that the rows came from the cluster that is copied now: another
+// cluster may be given the same name, or the same address.
+type confirmation struct {
+	of kube.Origin
+
+	mu       sync.Mutex
+	answered bool
+	verdict  error
+}
+
+// confirm asks the cluster for its uid, once for all sections.
+func (k *confirmation) confirm(ctx context.Context, l label) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.answered {
+		return k.verdict
+	}
+	uid, err := k.of.ServerUID(ctx)
+	if err != nil {
+		return err
+	}
+	before, err := l.get(ctx)
+	if err != nil {
+		return err
+	}
+	if uid != "" && uid != before {
+		if err := l.set(ctx, uid); err != nil {
+			return err
+		}
+	}
+	k.answered = true
+	if before != "" && uid != "" && uid != before {
+		k.verdict = fmt.Errorf("%w: the rows of %s are of the cluster %s, and this is %s", tarn.ErrOtherSource, l.table, before, uid)
+	}
+	return k.verdict
+}

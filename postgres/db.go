@@ -1,0 +1,156 @@
+package postgres
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"net/url"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// Options shape a [DB].
+type Options struct {
+	// Cluster is the name of the cluster in all rows; "default" if empty. Several clusters
+	// share the tables of a database.
+	Cluster string
+	// History keeps every state of every object in a table beside that of the resource.
+	History bool
+	// Tombstones is how long a deleted object is remembered in tarn_tombstones; 7 days if
+	// zero.
+	Tombstones time.Duration
+	// Lease is how long a feeder may be silent before another one takes over; 15 s if zero.
+	// The clock is the server's.
+	Lease time.Duration
+	// Delay is how long changes are gathered before they are written, and BatchSize how
+	// many changed objects end the wait early; 200 ms and 4,096 if zero.
+	Delay     time.Duration
+	BatchSize int
+	// MaxBytes bounds the states that wait in memory while the server is slow or away, of
+	// each resource; 64 MiB if zero. Beyond it they are folded to the last state of each
+	// object, and a gap says so. It matters only with History.
+	MaxBytes int64
+}
+
+const (
+	defaultCluster    = "default"
+	defaultTombstones = 7 * 24 * time.Hour
+	defaultLease      = 15 * time.Second
+	defaultDelay      = 200 * time.Millisecond
+	connectTimeout    = 10 * time.Second
+)
+
+func (o Options) withDefaults() Options {
+	if o.Cluster == "" {
+		o.Cluster = defaultCluster
+	}
+	if o.Tombstones <= 0 {
+		o.Tombstones = defaultTombstones
+	}
+	if o.Lease <= 0 {
+		o.Lease = defaultLease
+	}
+	if o.Delay <= 0 {
+		o.Delay = defaultDelay
+	}
+	return o
+}
+
+// DB is a database that sinks write to. Any number of goroutines may use it.
+type DB struct {
+	pool *pgxpool.Pool
+	opts Options
+	// token tells this DB from every other feeder, holder names it to people.
+	token, holder string
+	leases        *leases
+
+	mu       sync.Mutex
+	migrated bool
+	// open are the resources that have a sink in this process.
+	open map[string]bool
+}
+
+// Connect returns the database of an address such as postgres://user@host/database. It
+// makes no connection: a server that is away does not keep a program from starting. The
+// tables are made in the first schema of the connection's search_path.
+func Connect(address string, opts Options) (*DB, error) {
+	config, err := pgxpool.ParseConfig(address)
+	if err != nil {
+		return nil, fmt.Errorf("postgres: %w", err) // it names the address, without its password
+	}
+	if config.ConnConfig.RuntimeParams["application_name"] == "" {
+		config.ConnConfig.RuntimeParams["application_name"] = "tarn"
+	}
+	// A statement that was prepared before a table changed would fail after it.
+	if config.ConnConfig.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement {
+		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
+	}
+	if config.ConnConfig.ConnectTimeout == 0 {
+		config.ConnConfig.ConnectTimeout = connectTimeout
+	}
+	pool, err := pgxpool.NewWithConfig(context.Background(), config)
+	if err != nil {
+		return nil, fmt.Errorf("postgres: %w", err)
+	}
+	// Heartbeats have a connection of their own: a first state may keep all others busy.
+	beats := config.Copy()
+	beats.MaxConns, beats.MinConns, beats.MinIdleConns = 1, 0, 0
+	beating, err := pgxpool.NewWithConfig(context.Background(), beats)
+	if err != nil {
+		pool.Close()
+		return nil, fmt.Errorf("postgres: %w", err)
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown host"
+	}
+	db := &DB{
+		pool: pool, opts: opts.withDefaults(), open: map[string]bool{},
+		token: rand.Text(), holder: fmt.Sprintf("%s (process %d)", host, os.Getpid()),
+	}
+	db.leases = newLeases(beating, db.token, db.opts.Lease)
+	return db, nil
+}
+
+// Close closes the connections. No sink may be in use.
+func (db *DB) Close() {
+	db.leases.close()
+	db.pool.Close()
+}
+
+// use notes that a resource has a sink in this process, and false if it has one already.
+func (db *DB) use(resource string) bool {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	if db.open[resource] {
+		return false
+	}
+	db.open[resource] = true
+	return true
+}
+
+func (db *DB) unuse(resource string) {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	delete(db.open, resource)
+}
+
+// Redacted is an address without its password, for people to read.
+func Redacted(address string) string {
+	parsed, err := url.Parse(address)
+	if err != nil {
+		return "(unreadable)"
+	}
+	query := parsed.Query()
+	for _, name := range []string{"password", "sslpassword"} {
+		if query.Has(name) {
+			query.Set(name, "xxxxx")
+			parsed.RawQuery = query.Encode()
+		}
+	}
+	return parsed.Redacted()
+}

@@ -1,0 +1,186 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// prepare makes the table of a resource, and its history if wanted, or brings them to the
+// columns that are wanted now. It returns them as they are then: columns that another
+// cluster's feeder needs stay, and one that both need with different types becomes text.
+func (db *DB) prepare(ctx context.Context, wanted table) (have table, err error) {
+	err = db.layoutChange(ctx, func(tx pgx.Tx) error {
+		var made bool
+		if have, made, err = arrange(ctx, tx, wanted, table.create); err != nil {
+			return err
+		}
+		if made {
+			// Rows are missing, or lack a column: everything is sent again, and
+			// what differs is written.
+			if _, err := tx.Exec(ctx, `UPDATE tarn_feeds SET positions = NULL WHERE resource = $1`, wanted.name); err != nil {
+				return err
+			}
+		}
+		if !db.opts.History {
+			return nil
+		}
+		history := have.history()
+		if _, made, err = arrange(ctx, tx, history, table.createHistory); err != nil || !made {
+			return err
+		}
+		_, err = tx.Exec(ctx, `UPDATE tarn_feeds SET history = false WHERE resource = $1
+			AND NOT EXISTS (SELECT FROM `+history.quoted()+`)`, wanted.name)
+		return err
+	})
+	if err != nil {
+		return table{}, fmt.Errorf("postgres: %s: %w", wanted.name, err)
+	}
+	return have, nil
+}
+
+// arrange makes one table as wanted, and says whether anything had to be made.
+func arrange(ctx context.Context, tx pgx.Tx, wanted table, create func(table) []string) (table, bool, error) {
+	recorded, known, err := recordOf(ctx, tx, wanted.name)
+	if err != nil {
+		return table{}, false, err
+	}
+	actual, keyed, err := columnsOf(ctx, tx, wanted.name)
+	if err != nil {
+		return table{}, false, err
+	}
+	switch {
+	case len(actual) == 0: // it is new, or somebody has dropped it
+		return wanted, true, build(ctx, tx, wanted, create(wanted))
+	case !known:
+		return table{}, false, fmt.Errorf("there is a table %s that Tarn has not made; rename it, or name another schema by search_path in the address", wanted.name)
+	}
+	changed := differences(recorded, actual)
+	if !keyed {
+		changed = append(changed, "it has no primary key")
+	}
+	if len(changed) > 0 {
+		return table{}, false, fmt.Errorf("somebody has changed the table %s by hand: %s; undo that, or drop the table, and it is filled again", wanted.name, strings.Join(changed, ", "))
+	}
+	statements := wanted.alterations(recorded)
+	have := merged(wanted, recorded)
+	if len(statements) == 0 {
+		return have, false, nil
+	}
+	return have, true, build(ctx, tx, have, statements)
+}
+
+// alterations are the statements that add to a table what it does not have.
+func (t table) alterations(recorded []column) (all []string) {
+	for _, c := range t.columns {
+		i := slices.IndexFunc(recorded, c.sameName)
+		switch {
+		case i < 0:
+			all = append(all, fmt.Sprintf("ALTER TABLE %s ADD COLUMN %s", t.quoted(), c.definition()))
+			if c.index && !strings.HasSuffix(t.name, historySuffix) {
+				all = append(all, t.createIndex(c.Name, "("+quote(c.Name)+")"))
+			}
+		case recorded[i].Type != c.Type && recorded[i].Type != text:
+			all = append(all, fmt.Sprintf("ALTER TABLE %s ALTER COLUMN %s TYPE text", t.quoted(), quote(c.Name)))
+		}
+	}
+	return all
+}
+
+// merged is a table with the columns that are wanted, in their order, and those that it had.
+func merged(wanted table, recorded []column) table {
+	have := table{name: wanted.name, columns: slices.Clone(wanted.columns)}
+	for i, c := range have.columns {
+		if at := slices.IndexFunc(recorded, c.sameName); at >= 0 && recorded[at].Type != c.Type {
+			have.columns[i].Type = text
+		}
+	}
+	var more []column
+	for _, c := range recorded {
+		if !slices.ContainsFunc(have.columns, c.sameName) {
+			more = append(more, c)
+		}
+	}
+	have.columns = slices.Insert(have.columns, len(have.columns)-len(content), more...)
+	return have
+}
+
+// differences says how a table is not as it was made.
+func differences(recorded, actual []column) (all []string) {
+	for _, c := range recorded {
+		i := slices.IndexFunc(actual, c.sameName)
+		switch {
+		case i < 0:
+			all = append(all, fmt.Sprintf("the column %s is missing", c.Name))
+		case actual[i].Type != c.Type:
+			all = append(all, fmt.Sprintf("the column %s is %s and was %s", c.Name, actual[i].Type, c.Type))
+		}
+	}
+	for _, c := range actual {
+		if !slices.ContainsFunc(recorded, c.sameName) {
+			all = append(all, fmt.Sprintf("the column %s is new", c.Name))
+		}
+	}
+	return all
+}
+
+// recordOf is what was noted of a table when it was made.
+func recordOf(ctx context.Context, tx pgx.Tx, name string) (columns []column, known bool, err error) {
+	var raw []byte
+	err = tx.QueryRow(ctx, `SELECT columns FROM tarn_tables WHERE name = $1`, name).Scan(&raw)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	return columns, true, json.Unmarshal(raw, &columns)
+}
+
+func record(ctx context.Context, tx pgx.Tx, t table) error {
+	raw, err := json.Marshal(t.columns)
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, `INSERT INTO tarn_tables (name, columns) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET columns = excluded.columns`, t.name, string(raw))
+	return err
+}
+
+// columnsOf reads the columns of a table from the catalog, and whether it has a primary key.
+func columnsOf(ctx context.Context, tx pgx.Tx, name string) (columns []column, keyed bool, err error) {
+	rows, err := tx.Query(ctx, `SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute
+		WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped ORDER BY attnum`, quote(name))
+	if err != nil {
+		return nil, false, err
+	}
+	columns, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (c column, err error) {
+		return c, row.Scan(&c.Name, &c.Type)
+	})
+	if err != nil {
+		return nil, false, err
+	}
+	err = tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_index WHERE indrelid = to_regclass($1) AND indisprimary)`, quote(name)).Scan(&keyed)
+	return columns, keyed, err
+}
+
+// build runs statements that make a table, and notes how it is then.
+func build(ctx context.Context, tx pgx.Tx, t table, statements []string) error {
+	if err := execAll(ctx, tx, statements); err != nil {
+		return err
+	}
+	return record(ctx, tx, t)
+}
+
+func execAll(ctx context.Context, tx pgx.Tx, statements []string) error {
+	for _, statement := range statements {
+		if _, err := tx.Exec(ctx, statement); err != nil {
+			return fmt.Errorf("%w (%s)", err, statement)
+		}
+	}
+	return nil
+}

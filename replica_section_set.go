@@ -21,6 +21,8 @@ type sectionSet[T any] struct {
 	loading bool
 	// start runs a section; nil while sections do not run.
 	start func(*section[T])
+	// confirm is [Kept.ConfirmSection] of what was loaded; nil if nothing was.
+	confirm func(ctx context.Context, section string) error
 }
 
 // present returns the sections that the replica has now.
@@ -53,6 +55,9 @@ func (r *Replica[T]) AddSection(s Section[T]) error {
 	p.reflector.guard = r.fanout.guard
 	p.state = newSectionState(p)
 	r.connectSection(p)
+	if set.confirm != nil {
+		p.reflector.restart.confirm = func(ctx context.Context) error { return set.confirm(ctx, p.name) }
+	}
 	r.fanout.addSection(p.state)
 	set.all = append(set.all, p)
 	if set.start != nil {

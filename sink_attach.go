@@ -28,6 +28,7 @@ func (r *Replica[T]) restore(ctx context.Context) {
 	} else {
 		return
 	}
+	r.sections.confirm = kept.ConfirmSection // nobody else uses it while the content is loaded
 	for _, s := range sections {
 		s.reflector.startFrom(ctx, kept, s.name, s.share(err))
 	}

@@ -73,7 +73,7 @@ func (a *app) mirror(parent context.Context, args []string, opts *mirrorOptions)
 	if err := opts.copying.check(); err != nil {
 		return err
 	}
-	at, err := a.clusterOr(parent, &opts.keeping)
+	at, err := a.origin(parent, &opts.copying)
 	if err != nil {
 		return err
 	}
@@ -132,7 +132,7 @@ func (a *app) startMirror(ctx context.Context, giveUp context.CancelCauseFunc, a
 	options.OnError = func(name string, err error) {
 		<-started
 		a.logger.Info("copy failed", "resource", name, "error", err)
-		if table, ok := m.Table(name); ok {
+		if table, ok := m.Table(name); ok && at.fleet == nil { // what one of several denies, another may grant
 			denials.add(name, table.Replica().Synced(), err)
 		}
 	}

@@ -22,7 +22,7 @@ import (
 // Why polling, and not file system notifications: network file systems and container
 // mounts do not send them, and a directory of a hundred small files is read in a
 // millisecond.
-const lookEvery = 2 * time.Second
+const lookEvery = time.Second
 
 // directory has a kubeconfig for each cluster. The name of a cluster is that of its file
 // without its ending; its current context is used. Files that begin with a dot are not

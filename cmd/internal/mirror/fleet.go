@@ -87,14 +87,13 @@ func (ms *members) remove(name string) {
 //
 //   - A cluster that is away keeps nobody waiting: [Mirror.WaitSynced] returns when each
 //     cluster is synced or has failed once. Health.Sections of a table tells each.
-//   - Clusters can be added and removed: [Mirror.AddCluster], [Mirror.RemoveCluster].
+//   - Clusters come and go as the fleet changes, and by [Mirror.AddCluster] and
+//     [Mirror.RemoveCluster].
 //   - All are narrowed to the same namespace, or to none.
-func StartFleet(ctx context.Context, clusters []fleet.Cluster, resources []Resource, opts Options) (*Mirror, error) {
+func StartFleet(ctx context.Context, f *fleet.Fleet, resources []Resource, opts Options) (*Mirror, error) {
 	switch err := check(resources, opts); {
 	case err != nil:
 		return nil, err
-	case len(clusters) == 0:
-		return nil, errors.New("mirror: no clusters to copy")
 	case len(opts.Namespaces) > 1:
 		return nil, fmt.Errorf("mirror: the namespaces %q of several clusters: name one, or copy all", opts.Namespaces)
 	case opts.Verify > 0:
@@ -105,7 +104,7 @@ func StartFleet(ctx context.Context, clusters []fleet.Cluster, resources []Resou
 	}
 	m := &Mirror{done: make(chan struct{}), members: &members{pool: wire.NewPool()}}
 	var servers []server
-	for _, c := range clusters {
+	for _, c := range f.Clusters() {
 		member, err := m.members.add(c)
 		if err != nil {
 			return nil, err
@@ -120,8 +119,26 @@ func StartFleet(ctx context.Context, clusters []fleet.Cluster, resources []Resou
 	if err := m.makeTables(resources, columns, opts); err != nil {
 		return nil, err
 	}
-	m.start(ctx, nil)
+	m.start(ctx, nil, func() { m.follow(ctx, f, opts.Logger) })
 	return m, nil
+}
+
+// follow adds and removes clusters as the fleet changes.
+func (m *Mirror) follow(ctx context.Context, f *fleet.Fleet, logger *slog.Logger) {
+	for change := range f.Changes(ctx) {
+		for _, name := range change.Removed {
+			logger.Info("a cluster is removed", "cluster", name)
+			if err := m.RemoveCluster(name); err != nil {
+				logger.Error("a cluster was not removed in full; the next start removes the rest", "cluster", name, "error", err)
+			}
+		}
+		for _, c := range change.Added {
+			logger.Info("a cluster is added", "cluster", c.Name, "server", c.Config.Host)
+			if err := m.AddCluster(c); err != nil {
+				logger.Error("a cluster cannot be added; correct its kubeconfig", "cluster", c.Name, "error", err)
+			}
+		}
+	}
 }
 
 // Fleet says whether the mirror is of several clusters, even if there is one at the moment.

@@ -60,7 +60,11 @@ func (f *fleetRig) start(opts Options, names ...string) (*Mirror, func()) {
 	}
 	opts.Logger = slog.New(slog.DiscardHandler)
 	ctx, cancel := context.WithCancel(f.Context())
-	m, err := StartFleet(ctx, clusters, []Resource{maps}, opts)
+	all, err := fleet.Of(clusters...)
+	if err != nil {
+		f.Fatal(err)
+	}
+	m, err := StartFleet(ctx, all, []Resource{maps}, opts)
 	if err != nil {
 		cancel()
 		f.Fatal(err)

@@ -153,8 +153,11 @@ func plainConfig(cfg *rest.Config) *rest.Config {
 }
 
 // start lets everything run; done is closed when all of it has ended.
-func (m *Mirror) start(ctx context.Context, learn func(*Table)) {
+func (m *Mirror) start(ctx context.Context, learn func(*Table), beside ...func()) {
 	var running sync.WaitGroup
+	for _, run := range beside {
+		running.Go(run)
+	}
 	for _, t := range m.tables {
 		t.history.began = time.Now()
 		running.Go(func() { t.run(ctx) })

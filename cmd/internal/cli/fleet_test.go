@@ -204,3 +204,39 @@ func TestMirrorContexts(t *testing.T) {
 		}
 	}
 }
+
+// A relay of several clusters serves each at its path, and starts although one is dead.
+func TestRelayFleet(t *testing.T) {
+	east, west, dead := startCluster(t, "web-1", "web-2"), startCluster(t, "web-1"), startCluster(t)
+	configs, dir := t.TempDir(), filepath.Join(t.TempDir(), "past")
+	leadTo(t, filepath.Join(configs, "east.yaml"), east)
+	leadTo(t, filepath.Join(configs, "dead.yaml"), dead)
+	dead.Close()
+	var errOut lockedBuffer
+	app := newRig(t).app(nil, &errOut)
+	app.connect = nil
+	ended := commandUntil(t.Context(), app, regexp.MustCompile(` at (https?://\S+/)$`), func(address string) {
+		pods := func(cluster string) (int, string) {
+			return fetch(t, address+"clusters/"+cluster+"/api/v1/pods?resourceVersion=0", "a caller's token")
+		}
+		eventually(t, "one is ready", func() bool { status, _ := fetch(t, address+"readyz", ""); return status == 200 })
+		if status, body := pods("east"); status != 200 || strings.Count(body, `"uid"`) != 2 {
+			t.Errorf("%d %s", status, body)
+		}
+		if status, body := pods("west"); status != 404 || !strings.Contains(body, "its clusters are dead, east") {
+			t.Errorf("%d %s", status, body)
+		}
+		leadTo(t, filepath.Join(configs, "west.yaml"), west)
+		eventually(t, "one is added", func() bool { status, _ := pods("west"); return status == 200 })
+		if err := os.Remove(filepath.Join(configs, "east.yaml")); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "one is removed", func() bool { status, _ := pods("east"); return status == 404 })
+	}, "relay", "pods", "--kubeconfig-dir", configs, "--listen=127.0.0.1:0", "--drain", "10ms", "--dir", dir)
+	if ended.code != 0 || !strings.HasPrefix(ended.out, "Relaying 1 resource of 2 clusters at ") {
+		t.Errorf("ended with\n%s%s", ended, errOut.String())
+	}
+	if _, err := os.Stat(filepath.Join(dir, "west")); err != nil {
+		t.Errorf("each cluster has a directory: %v", err)
+	}
+}

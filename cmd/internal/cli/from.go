@@ -24,7 +24,7 @@ type from struct {
 }
 
 func (f *from) bind(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.dir, "from", "", "read this replica directory, which mirror --to keeps or kept, and not the cluster")
+	cmd.Flags().StringVar(&f.dir, "from", "", "read this replica directory, which mirror --to keeps or kept, and not the cluster; of several clusters, --context names one")
 	bindKey(cmd, &f.keyFile)
 	_ = cmd.MarkFlagDirname("from")
 }

@@ -39,6 +39,9 @@ token are read again when their files change; another token ends all sessions.
 With --to the copy is kept in a directory too, as by "tarn mirror --to", and the
 page and the API answer SQL. With --history it keeps past states as well.
 
+With --contexts or --kubeconfig-dir it serves several clusters, as "tarn mirror"
+copies them; /readyz succeeds while one of them is synced and fresh.
+
 Everything is read-only. Values of Secrets are neither kept nor shown unless
 --show-secrets is given; Secrets are on disk, as they are kept, only with
 --with-secrets.`,

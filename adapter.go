@@ -28,7 +28,7 @@ func (a ReplicaAdapter[T]) Configure(change func(*Options[T])) error {
 	change(&r.opts)
 	opts := r.opts.withDefaults()
 	newClock := !identical(opts.Clock, r.fanout.clock)
-	for _, p := range r.sections {
+	for _, p := range r.present() {
 		p.reflector.configure(r.opts.withDefaults())
 		p.reflector.rename(p.fullName(opts.Name))
 		if newClock {
@@ -48,7 +48,7 @@ func (a ReplicaAdapter[T]) Configure(change func(*Options[T])) error {
 // Status returns State and Version of [Replica.Health] for a replica of one source. It
 // costs next to nothing: clients poll an informer for them.
 func (a ReplicaAdapter[T]) Status() (State, Version) {
-	return a.replica.sections[0].reflector.monitor.status()
+	return a.replica.present()[0].reflector.monitor.status()
 }
 
 // A ReflectorAdapter runs a reflector step by step. It is for package cache, whose
@@ -79,15 +79,14 @@ func AdaptSink[T any](_ adapter.Key, store ReadStore[T], sink Sink[T], opts Opti
 	opts = opts.withDefaults()
 	opts.Sinks = []Sink[T]{sink}
 	reflector := newReflector[T](nil, opts)
-	h := newFanout(store, opts, reflector, []section[T]{{reflector: reflector}})
-	h.noteReached = func(int, Version) {}
+	h := newFanout(store, opts, reflector, []*section[T]{{reflector: reflector}})
 	h.versionOf = func(T) Version { return "" }
 	return &SinkAdapter[T]{ReadStore: store, fanout: h}
 }
 
 // Restore opens the sink and loads what it has.
 func (a *SinkAdapter[T]) Restore(ctx context.Context) (Kept, error) {
-	kept, err := a.fanout.load(ctx, a.fanout.runners()[0], []section[T]{{}})
+	kept, err := a.fanout.load(ctx, a.fanout.runners()[0], []*section[T]{{state: a.fanout.sections[0]}})
 	a.stop = a.fanout.startSinks(ctx)
 	return kept, err
 }
@@ -99,9 +98,9 @@ func (a *SinkAdapter[T]) Apply(changes []Change[T], at Position) error {
 			return err
 		}
 	}
-	err := a.fanout.apply(0, changes, at)
+	err := a.fanout.apply(a.fanout.sections[0], changes, at)
 	if Taken(err) && !a.fanout.isSynced() {
-		a.fanout.markSynced()
+		a.fanout.markSynced(a.fanout.sections[0])
 	}
 	return err
 }

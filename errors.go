@@ -95,6 +95,9 @@ func (e ObjectErrors) Error() string {
 var (
 	// ErrStopped ends the waits of a replica or reflector that was stopped.
 	ErrStopped = errors.New("stopped")
+	// ErrSectionRemoved ends what waits for a section that was removed; see
+	// [Replica.RemoveSection].
+	ErrSectionRemoved = errors.New("was removed")
 	// ErrOpaqueVersion says that a version is not a number, so that a wait for it
 	// would never end.
 	ErrOpaqueVersion = errors.New("the version is opaque: it cannot be compared with the one reached")

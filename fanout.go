@@ -26,9 +26,6 @@ type fanout[T any] struct {
 	// versionOf and describe are the reflector's.
 	versionOf func(T) Version
 	describe  func(T) (Meta, error)
-	// noteReached has Health know what a section has reached, before anyone who
-	// waited for it can look.
-	noteReached func(section int, v Version)
 	// joint is the version that all sections have reached.
 	joint atomic.Value
 
@@ -44,15 +41,11 @@ type fanout[T any] struct {
 	// restoring says that the store is being loaded, which would take too long for the
 	// lock; see [follower.late].
 	restoring bool
-	// missed has, by section, why the next Apply may have missed states; empty if it
-	// has not.
-	missed []GapCause
 	// contact is when the source was last heard.
 	contact time.Time
-	// positions are those of the sections, unsynced how many have none yet. allSynced is
-	// closed when all have.
-	positions []Position
-	unsynced  int
+	// sections are the present ones. synced says that all are settled, or were once;
+	// then allSynced is closed.
+	sections  []*sectionState
 	synced    bool
 	allSynced chan struct{}
 	// ctx is what subscriptions run with; nil before the start.
@@ -60,19 +53,19 @@ type fanout[T any] struct {
 	closed  bool
 	running sync.WaitGroup
 	joined  int
-	// waiters has one for each section, and one for all of them at the end.
-	waiters []versionWaiters
+	// waiters wait for all sections.
+	waiters versionWaiters
 }
 
-func newFanout[T any](store ReadStore[T], opts Options[T], reflector *Reflector[T], sections []section[T]) *fanout[T] {
+func newFanout[T any](store ReadStore[T], opts Options[T], reflector *Reflector[T], sections []*section[T]) *fanout[T] {
 	h := &fanout[T]{
 		store: store, clock: opts.Clock, logger: opts.Logger,
 		versionOf: reflector.versionOf, describe: reflector.describe,
-		positions: make([]Position, len(sections)), missed: make([]GapCause, len(sections)), unsynced: len(sections), allSynced: make(chan struct{}),
-		waiters: make([]versionWaiters, len(sections)+1),
+		allSynced: make(chan struct{}),
 	}
-	for i, s := range sections {
-		h.positions[i].Section = s.name
+	for _, s := range sections {
+		s.state = newSectionState(s)
+		h.sections = append(h.sections, s.state)
 	}
 	h.joint.Store(Version(""))
 	h.setSinks(opts.Sinks)
@@ -91,11 +84,11 @@ func (h *fanout[T]) setSinks(sinks []Sink[T]) {
 func (h *fanout[T]) runners() []*sinkRunner[T] { return *h.sinks.Load() }
 
 // apply writes to the store what a section has learned, and publishes it.
-func (h *fanout[T]) apply(section int, changes []Change[T], at Position) error {
+func (h *fanout[T]) apply(section *sectionState, changes []Change[T], at Position) error {
 	news, again := split(changes)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	at.Section = h.positions[section].Section
+	at.Section = section.position.Section
 	err := h.store.Apply(news, at)
 	if !Taken(err) {
 		return err
@@ -107,8 +100,8 @@ func (h *fanout[T]) apply(section int, changes []Change[T], at Position) error {
 }
 
 // toSinks queues for the sinks what the store has taken.
-func (h *fanout[T]) toSinks(section int, changes []Change[T], at Position) {
-	gap, runners := h.gap(section, at), h.runners()
+func (h *fanout[T]) toSinks(section *sectionState, changes []Change[T], at Position) {
+	gap, runners := section.gap(at), h.runners()
 	if len(runners) == 0 {
 		return
 	}
@@ -118,72 +111,11 @@ func (h *fanout[T]) toSinks(section int, changes []Change[T], at Position) {
 	}
 }
 
-// noteMissed notes why what a section writes next may lack states. A bad object does not
-// replace the cause that the whole state was read.
-func (h *fanout[T]) noteMissed(section int, cause GapCause) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.missed[section] == "" || cause != GapBad {
-		h.missed[section] = cause
-	}
-}
-
-// gap is the range of versions whose states a write may have missed, nil if there is
-// none.
-func (h *fanout[T]) gap(section int, at Position) *Gap {
-	cause, before := h.missed[section], h.positions[section]
-	h.missed[section] = ""
-	if cause == "" && !(before.Complete && at.Complete) {
-		cause = GapBad
-	}
-	if cause == "" || before.Version == "" || before.Version == at.Version && before.Epoch == at.Epoch {
-		return nil
-	}
-	return &Gap{Section: at.Section, From: before.Version, To: at.Version, Cause: cause}
-}
-
-// sectionPositions are those of the sections that have one.
-func (h *fanout[T]) sectionPositions() (all Positions) {
-	for _, p := range h.positions {
-		if p.Version != "" || p.Complete {
-			all.Move(p)
-		}
-	}
-	return all
-}
-
 // isSynced says whether the first whole state of all sections has been written.
 func (h *fanout[T]) isSynced() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.synced
-}
-
-// version is the one that all sections have reached, empty while that cannot be told.
-// Why not the store's version: others may write to a store too, as the users of an
-// informer's indexer do, and a store knows of a section only when that was written for
-// the first time.
-func (h *fanout[T]) version() Version { return h.joint.Load().(Version) }
-
-// position is the version that a section has reached.
-func (h *fanout[T]) position(section int) Version {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.positions[section].Version
-}
-
-// moveTo notes the position of a section, and wakes the callers that wait for it.
-func (h *fanout[T]) moveTo(section int, at Position) {
-	h.positions[section] = at
-	h.joint.Store(oldest(h.positions))
-	h.wake(section)
-}
-
-// wake wakes the callers that wait for a version that a section has reached.
-func (h *fanout[T]) wake(section int) {
-	h.noteReached(section, h.positions[section].Version)
-	h.waiters[section].reach(h.positions[section].Version)
-	h.waiters[len(h.positions)].reach(h.version())
 }
 
 // split separates what changes the store from what only offers it again.
@@ -208,29 +140,6 @@ func (h *fanout[T]) publish(news, again []Change[T]) {
 		if len(again) > 0 && f.syncs() {
 			f.add(now, again)
 		}
-	}
-}
-
-// markSynced notes that the first whole state of a section has been written, and
-// tells everyone once that holds for all.
-func (h *fanout[T]) markSynced() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.unsynced--; h.synced || h.unsynced > 0 {
-		return
-	}
-	h.synced = true
-	close(h.allSynced)
-	now := h.clock.Now()
-	for _, f := range h.followers {
-		f.mark(now)
-	}
-	for _, s := range h.runners() {
-		s.copySynced()
-	}
-	// Only now is a content without a version known to have none.
-	for i := range h.positions {
-		h.wake(i)
 	}
 }
 
@@ -310,9 +219,10 @@ func (h *fanout[T]) stop() {
 		}
 	}
 	h.followers = nil
-	for i := range h.waiters {
-		h.waiters[i].close()
+	for _, s := range h.sections {
+		s.waiters.close()
 	}
+	h.waiters.close()
 	h.mu.Unlock()
 	h.running.Wait()
 }

@@ -13,15 +13,15 @@ import (
 func TestJoiningBeforeTheEndOfTheFirstState(t *testing.T) {
 	h := newCopy(t, newRemote(), Options[*entry]{}).fanout
 	a := &entry{name: "a", version: "1"}
-	if err := h.apply(0, []Change[*entry]{{Type: Add, Initial: true, Key: "a", Object: a, Version: "1"}}, At("1")); err != nil {
+	if err := h.apply(h.sections[0], []Change[*entry]{{Type: Add, Initial: true, Key: "a", Object: a, Version: "1"}}, At("1")); err != nil {
 		t.Fatal(err)
 	}
 	f, err := h.join(0, never)
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.markSynced()
-	h.markSynced()
+	h.markSynced(h.sections[0])
+	h.markSynced(h.sections[0])
 	if got := show(takeAll(f.backlog, handOver)); got != "*a1 |" {
 		t.Errorf("the follower is given %s", got)
 	}
@@ -104,14 +104,14 @@ func TestOnlyWhatTheStoreTookIsTold(t *testing.T) {
 	} {
 		t.Run(test.refusal.Error(), func(t *testing.T) {
 			c := newCopy(t, newRemote(), Options[*entry]{})
-			c.fanout.markSynced()
+			c.fanout.markSynced(c.fanout.sections[0])
 			f, err := c.fanout.join(0, never)
 			if err != nil {
 				t.Fatal(err)
 			}
 			c.store.refuse = func([]Change[*entry]) error { return test.refusal }
 			object := &entry{name: "a", version: "1"}
-			if err := c.fanout.apply(0, []Change[*entry]{{Type: Add, Key: "a", Object: object, Version: "1"}}, At("1")); !errors.Is(err, test.refusal) && err.Error() != test.refusal.Error() {
+			if err := c.fanout.apply(c.fanout.sections[0], []Change[*entry]{{Type: Add, Key: "a", Object: object, Version: "1"}}, At("1")); !errors.Is(err, test.refusal) && err.Error() != test.refusal.Error() {
 				t.Errorf("the error is %v", err)
 			}
 			if got := show(takeAll(f.backlog, handOver)); got != test.want {

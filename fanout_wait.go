@@ -33,14 +33,21 @@ func (w *versionWaiters) close() {
 }
 
 // everywhere means all sections.
-const everywhere = -1
+var everywhere *sectionState
 
 // await reports whether a section, or everywhere, has reached v. If not, it returns a
 // channel that is closed when it may have.
-func (h *fanout[T]) await(section int, v Version) (reached bool, wait chan struct{}, err error) {
+func (h *fanout[T]) await(section *sectionState, v Version) (reached bool, wait chan struct{}, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if now := h.reached(section); now != "" || h.synced {
+	now, synced := h.version(), h.synced
+	if section != everywhere {
+		now, synced = section.position.Version, section.synced
+		if section.removed {
+			return false, nil, fmt.Errorf("the section %q %w", section.position.Section, ErrSectionRemoved)
+		}
+	}
+	if now != "" || synced {
 		c, ok := now.Compare(v)
 		if !ok {
 			return false, nil, fmt.Errorf("the copy is at %q: %w", now, ErrOpaqueVersion)
@@ -57,22 +64,15 @@ func (h *fanout[T]) await(section int, v Version) (reached bool, wait chan struc
 	return false, wait, nil
 }
 
-func (h *fanout[T]) reached(section int) Version {
+func (h *fanout[T]) waitersOf(section *sectionState) *versionWaiters {
 	if section == everywhere {
-		return h.version()
+		return &h.waiters
 	}
-	return h.positions[section].Version
-}
-
-func (h *fanout[T]) waitersOf(section int) *versionWaiters {
-	if section == everywhere {
-		section = len(h.positions)
-	}
-	return &h.waiters[section]
+	return &section.waiters
 }
 
 // cancelWait removes the channel of an await.
-func (h *fanout[T]) cancelWait(section int, wait chan struct{}) {
+func (h *fanout[T]) cancelWait(section *sectionState, wait chan struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.waitersOf(section).waiting, wait)

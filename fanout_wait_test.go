@@ -68,7 +68,7 @@ func TestWaitForAWrite(t *testing.T) {
 func TestHealthAfterAWait(t *testing.T) {
 	c := newCopy(t, newRemote(), Options[*entry]{})
 	for _, v := range []Version{"1", "2"} {
-		if err := c.fanout.apply(0, nil, At(v)); err != nil {
+		if err := c.fanout.apply(c.fanout.sections[0], nil, At(v)); err != nil {
 			t.Fatal(err)
 		}
 		if err := c.WaitFor(t.Context(), v); err != nil {
@@ -151,7 +151,7 @@ func TestSyncWithoutVersionEndsWaits(t *testing.T) {
 	if err != nil || isClosed(wait) {
 		t.Fatalf("before the first state a wait ended: %v", err)
 	}
-	h.markSynced()
+	h.markSynced(h.sections[0])
 	if !isClosed(wait) {
 		t.Error("after the first state without a version it still waits")
 	}

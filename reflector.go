@@ -32,6 +32,8 @@ type Reflector[T any] struct {
 	resync    func() error
 	wantsSync func() bool
 	onSynced  func()
+	// onFailed is called after each failure.
+	onFailed func()
 	// onMissed is called before a write that may lack states: a whole state, or events
 	// of which one could not be taken.
 	onMissed func(GapCause)
@@ -108,6 +110,7 @@ func newReflector[T any](source Source[T], opts Options[T]) *Reflector[T] {
 		monitor:   newMonitor(opts.Name, opts.Clock),
 		wantsSync: never,
 		onSynced:  func() {},
+		onFailed:  func() {},
 		onMissed:  func(GapCause) {},
 		next:      nextRead{cause: causeStart},
 	}
@@ -190,6 +193,7 @@ func (r *Reflector[T]) Health() Health { return r.monitor.health() }
 func (r *Reflector[T]) report(ctx context.Context, err error) {
 	r.monitor.failed(err)
 	r.opts.OnError(ctx, err)
+	r.onFailed()
 }
 
 // explain adds the name, the operation and the version to an error.

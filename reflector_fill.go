@@ -69,8 +69,8 @@ func (h *fanout[T]) filled(store Filler[T], at Position) error {
 	if len(h.followers)+len(h.runners()) > 0 {
 		initial := h.initial()
 		h.publish(initial, nil)
-		h.toSinks(0, initial, at)
+		h.toSinks(h.sections[0], initial, at)
 	}
-	h.moveTo(0, at)
+	h.moveTo(h.sections[0], at)
 	return err
 }

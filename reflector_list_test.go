@@ -45,7 +45,7 @@ func TestStreamedList(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				r := replica.sections[0].reflector
+				r := replica.present()[0].reflector
 				read := func() error {
 					pass, err := r.fetch(t.Context())
 					if err != nil {

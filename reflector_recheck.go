@@ -29,7 +29,7 @@ func (r *Replica[T]) Recheck(cause string) {
 	if cause == "" {
 		cause = "recheck"
 	}
-	for _, p := range r.sections {
+	for _, p := range r.present() {
 		p.reflector.recheck.ask(cause)
 	}
 }

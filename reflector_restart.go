@@ -21,6 +21,9 @@ type Kept struct {
 	// it can record the source. It fails with [ErrOtherSource] if the source is another
 	// one; any other error means that it does not know yet.
 	Confirm func(ctx context.Context) error
+	// ConfirmSection, if not nil, is Confirm for one of several sections whose sources
+	// are different servers.
+	ConfirmSection func(ctx context.Context, section string) error
 }
 
 // Version is the one that all sections have reached, empty if there is no content.
@@ -30,6 +33,9 @@ func (k Kept) Version() Version {
 	}
 	return oldest(k.Positions)
 }
+
+// empty is what is kept, without the content.
+func (k Kept) empty() Kept { return Kept{Confirm: k.Confirm, ConfirmSection: k.ConfirmSection} }
 
 func (k Kept) positions() (all Positions) {
 	for _, p := range k.Positions {
@@ -87,7 +93,7 @@ func (d durable) release() {
 
 // share returns the part of an error that concerns the section: of an ObjectErrors, only
 // its own objects.
-func (s section[T]) share(err error) error {
+func (s *section[T]) share(err error) error {
 	some, ok := errors.AsType[ObjectErrors](err)
 	if !ok {
 		return err
@@ -108,7 +114,9 @@ func (r *Reflector[T]) startFrom(ctx context.Context, kept Kept, section string,
 		}
 		return
 	}
-	r.restart.confirm = kept.Confirm
+	if r.restart.confirm = kept.Confirm; kept.ConfirmSection != nil {
+		r.restart.confirm = func(ctx context.Context) error { return kept.ConfirmSection(ctx, section) }
+	}
 	at, known := kept.of(section)
 	if !known {
 		return
@@ -198,7 +206,7 @@ func (m *monitor) caughtUp(v Version) {
 }
 
 // restore loads the content of a durable store and publishes it.
-func (h *fanout[T]) restore(ctx context.Context, store Durable, sections []section[T]) (Kept, error) {
+func (h *fanout[T]) restore(ctx context.Context, store Durable, sections []*section[T]) (Kept, error) {
 	before := h.store.Len()
 	h.startRestore()
 	kept, err := store.Restore(ctx)
@@ -209,14 +217,14 @@ func (h *fanout[T]) restore(ctx context.Context, store Durable, sections []secti
 		return kept, err
 	}
 	if dropErr := h.begin(kept, sections, before == 0); dropErr != nil {
-		return Kept{Confirm: kept.Confirm}, dropErr
+		return kept.empty(), dropErr
 	}
 	return kept, err
 }
 
 // begin starts with restored content. It deletes the objects that belong to no section,
 // and publishes the rest, if it is new, to the present followers.
-func (h *fanout[T]) begin(kept Kept, sections []section[T], isNew bool) error {
+func (h *fanout[T]) begin(kept Kept, sections []*section[T], isNew bool) error {
 	h.contact = kept.LastContact
 	if len(kept.Positions) > 1 || len(sections) > 1 {
 		if err := h.dropOthers(kept, sections); err != nil {
@@ -224,24 +232,24 @@ func (h *fanout[T]) begin(kept Kept, sections []section[T], isNew bool) error {
 		}
 	}
 	h.restored(isNew)
-	for i, s := range sections {
+	for _, s := range sections {
 		at, _ := kept.of(s.name)
-		h.moveTo(i, at)
+		h.moveTo(s.state, at)
 	}
 	return nil
 }
 
 // dropOthers deletes the objects that belong to no section, and the positions of
 // sections that no longer exist.
-func (h *fanout[T]) dropOthers(kept Kept, sections []section[T]) error {
+func (h *fanout[T]) dropOthers(kept Kept, sections []*section[T]) error {
 	var deletes []Change[T]
 	for key, object := range h.store.All() {
-		if !slices.ContainsFunc(sections, func(s section[T]) bool { return key.HasPrefix(s.prefix) }) {
-			deletes = append(deletes, Change[T]{Type: Delete, Missed: true, Key: key, Old: object, Object: object, Version: h.versionOf(object)})
+		if !slices.ContainsFunc(sections, func(s *section[T]) bool { return key.HasPrefix(s.prefix) }) {
+			deletes = append(deletes, Change[T]{Type: Delete, Missed: true, Removed: true, Key: key, Old: object, Object: object, Version: h.versionOf(object)})
 		}
 	}
 	for _, p := range kept.Positions {
-		gone := !slices.ContainsFunc(sections, func(s section[T]) bool { return s.name == p.Section })
+		gone := !slices.ContainsFunc(sections, func(s *section[T]) bool { return s.name == p.Section })
 		if gone {
 			p = Position{Section: p.Section}
 		}

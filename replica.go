@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"iter"
 	"reflect"
-	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -19,12 +18,13 @@ import (
 //     state.
 type Replica[T any] struct {
 	// opts has no defaults filled in, so that they depend on what Configure changes.
-	opts     Options[T]
-	sections []section[T]
-	store    ReadStore[T]
-	durable  durable
-	fanout   *fanout[T]
-	started  atomic.Bool
+	opts    Options[T]
+	store   ReadStore[T]
+	durable durable
+	fanout  *fanout[T]
+	started atomic.Bool
+	// sections has those that the replica has now.
+	sections sectionSet[T]
 	// synced and ended are closed when all sections are synced or have ended.
 	synced, ended chan struct{}
 	// done is closed when Run has returned.
@@ -37,8 +37,8 @@ func NewReplica[T any](source Source[T], store ReadStore[T], opts Options[T]) (*
 	if source == nil || store == nil {
 		return nil, fmt.Errorf("tarn: a replica needs a source and a store (%q has source %v, store %v)", opts.Name, source != nil, store != nil)
 	}
-	r := &Replica[T]{opts: opts, store: store, sections: []section[T]{{reflector: newReflector(source, opts)}}}
-	r.connect()
+	r := &Replica[T]{opts: opts, store: store}
+	r.connect([]*section[T]{{reflector: newReflector(source, opts)}})
 	return r, nil
 }
 
@@ -54,11 +54,12 @@ func (r *Replica[T]) Run(ctx context.Context) error {
 		return fmt.Errorf("%s: the replica has been started before; make a new one", r.name())
 	}
 	defer close(r.done)
+	r.sections.load()
 	ctx, cancel := context.WithCancelCause(ctx)
 	session, stopGuard := startGuard(ctx, r.opts.withDefaults())
 	defer stopGuard()
 	r.fanout.guard = session
-	for _, s := range r.sections {
+	for _, s := range r.present() {
 		s.reflector.guard = session
 	}
 	r.fanout.start(ctx)
@@ -68,19 +69,6 @@ func (r *Replica[T]) Run(ctx context.Context) error {
 	r.restore(ctx)
 	defer r.fanout.startSinks(ctx)()
 	return r.runSections(ctx)
-}
-
-func (r *Replica[T]) runSections(ctx context.Context) error {
-	if len(r.sections) == 1 {
-		return r.sections[0].reflector.Run(ctx)
-	}
-	defer close(r.ended)
-	var running sync.WaitGroup
-	for _, p := range r.sections {
-		running.Go(func() { _ = p.reflector.Run(ctx) }) // returns why ctx ended
-	}
-	running.Wait()
-	return context.Cause(ctx)
 }
 
 // Done is closed when Run has returned. After cancelling the context, wait on Done for
@@ -117,14 +105,20 @@ func (r *Replica[T]) Health() Health {
 }
 
 func (r *Replica[T]) health() Health {
-	if len(r.sections) == 1 {
-		return r.sections[0].reflector.Health()
+	sections := r.present()
+	if r.sections.single {
+		return sections[0].reflector.Health()
 	}
-	each := make([]Health, len(r.sections))
-	for i, p := range r.sections {
+	each := make([]Health, len(sections))
+	for i, p := range sections {
 		each[i] = p.reflector.Health()
+		each[i].Section = p.name
 	}
-	return mergeHealth(r.name(), each)
+	h := mergeHealth(r.name(), each)
+	if r.sections.independent {
+		h.Version = ""
+	}
+	return h
 }
 
 // Synced is closed when the store has had the whole collection once.
@@ -173,15 +167,15 @@ func (r *Replica[T]) WaitFor(ctx context.Context, v Version) error {
 // WaitForKey is WaitFor for the section of one key: it does not wait for the other
 // sections.
 func (r *Replica[T]) WaitForKey(ctx context.Context, key Key, v Version) error {
-	for i, p := range r.sections {
+	for _, p := range r.present() {
 		if p.prefix != "" && key.HasPrefix(p.prefix) {
-			return r.waitFor(ctx, i, v)
+			return r.waitFor(ctx, p.state, v)
 		}
 	}
 	return r.waitFor(ctx, everywhere, v)
 }
 
-func (r *Replica[T]) waitFor(ctx context.Context, section int, v Version) error {
+func (r *Replica[T]) waitFor(ctx context.Context, section *sectionState, v Version) error {
 	if _, ok := v.Compare(v); !ok {
 		return fmt.Errorf("%s: waiting for version %q: %w", r.Health().Name, v, ErrOpaqueVersion)
 	}

@@ -86,6 +86,8 @@ type Health struct {
 	// its collection.
 	WatchListGivenUp bool
 
+	// Section is the name of the section whose Health it is, empty for that of a replica.
+	Section string
 	// Sections has the Health of each section, if there are several.
 	Sections []Health
 }

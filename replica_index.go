@@ -49,7 +49,7 @@ func IndexBy[T any](r *Replica[T], value func(T) string) *Index[T] {
 // reportUnindexed reports objects that are not in a new index.
 func (r *Replica[T]) reportUnindexed(err error) {
 	some, _ := errors.AsType[ObjectErrors](err)
-	for _, p := range r.sections {
+	for _, p := range r.present() {
 		var own ObjectErrors
 		for _, bad := range some {
 			if bad.Key.HasPrefix(p.prefix) {

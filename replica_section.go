@@ -24,6 +24,15 @@ type Section[T any] struct {
 	// Why not a function: then a list of one namespace would have to be compared with all
 	// objects of all namespaces.
 	Prefix Key
+	// Independent says that the source is another server than those of the other
+	// sections, such as one cluster of many. Either all sections are independent or none.
+	//
+	//   - Versions of independent sections have no common order: the replica has no version
+	//     of its own, and [Replica.WaitForKey] takes the place of [Replica.WaitFor].
+	//   - Nobody waits for a source that is away: the replica is synced when each section
+	//     is synced, or has failed once. Health.Sections says which is which, and
+	//     Health.Synced still means all of them.
+	Independent bool
 }
 
 // NewReplicaOf returns one replica of several sections. Each is listed, watched and
@@ -31,10 +40,12 @@ type Section[T any] struct {
 //
 //   - The replica is synced when all sections are.
 //   - Its version is the oldest of its sections'. The sources must therefore share one
-//     order of versions, as those of one server do. A quiet section advances only by
-//     its bookmarks: to wait for a write, use [Replica.WaitForKey].
+//     order of versions, as those of one server do, unless the sections are
+//     [Section.Independent]. A quiet section advances only by its bookmarks: to wait for a
+//     write, use [Replica.WaitForKey].
 //   - Health is that of the section in the worst state; Health.Sections has each.
 //   - The functions of opts may be called by several goroutines at a time.
+//   - Sections can be added and removed later: see [Replica.AddSection].
 //
 // Why not one source that merges others: their versions interleave, and every step
 // back would look like a source that went back in time.
@@ -46,13 +57,19 @@ func NewReplicaOf[T any](sections []Section[T], store ReadStore[T], opts Options
 	if err := checkSections(sections); err != nil {
 		return nil, fmt.Errorf("tarn: %q: %w", opts.Name, err)
 	}
+	var all []*section[T]
 	for _, s := range sections {
-		p := section[T]{name: s.Name, prefix: s.Prefix, reflector: newReflector[T](s.owned(), opts)}
-		p.reflector.rename(p.fullName(p.reflector.opts.Name))
-		r.sections = append(r.sections, p)
+		all = append(all, r.newSection(s))
 	}
-	r.connect()
+	r.connect(all)
 	return r, nil
+}
+
+// newSection makes a section, which does not run yet.
+func (r *Replica[T]) newSection(s Section[T]) *section[T] {
+	p := &section[T]{name: s.Name, prefix: s.Prefix, independent: s.Independent, reflector: newReflector[T](s.owned(), r.opts)}
+	p.reflector.rename(p.fullName(p.reflector.opts.Name))
+	return p
 }
 
 // checkSections checks that each section has a source and a unique name, and that their
@@ -66,6 +83,8 @@ func checkSections[T any](sections []Section[T]) error {
 			return fmt.Errorf("section %q has no source", s.Name)
 		case names[s.Name]:
 			return fmt.Errorf("two sections are called %q; give each a name of its own", s.Name)
+		case s.Independent != sections[0].Independent:
+			return fmt.Errorf("section %q is independent, or not, and another one is the opposite: either all are or none", s.Name)
 		case i > 0 && strings.HasPrefix(string(s.Prefix), string(sorted[i-1].Prefix)):
 			return fmt.Errorf("the keys of section %q, which begin with %q, are also those of section %q (%q)", s.Name, s.Prefix, sorted[i-1].Name, sorted[i-1].Prefix)
 		}
@@ -103,13 +122,17 @@ func (o ownedSource[T]) Describe(object T) (Meta, error) {
 // section is a running section. A replica of a single source has one without a name,
 // which owns all keys.
 type section[T any] struct {
-	name      string
-	prefix    Key
-	reflector *Reflector[T]
+	name        string
+	prefix      Key
+	independent bool
+	reflector   *Reflector[T]
+	state       *sectionState
+	// stop ends the section alone, and returns when it has ended; nil if it does not run.
+	stop func()
 }
 
 // fullName is the name of the section's reflector in a replica of this name.
-func (s section[T]) fullName(replica string) string {
+func (s *section[T]) fullName(replica string) string {
 	if s.name == "" {
 		return replica
 	}
@@ -123,32 +146,41 @@ func (r *Reflector[T]) rename(name string) {
 }
 
 // connect puts the fan-out between the sections and the store.
-func (r *Replica[T]) connect() {
+func (r *Replica[T]) connect(sections []*section[T]) {
 	r.done = make(chan struct{})
-	first := r.sections[0].reflector
-	r.durable = durableOf(r.store)
-	r.fanout = newFanout(r.store, first.opts, first, r.sections)
-	r.fanout.noteReached = func(section int, v Version) {
-		r.sections[section].reflector.monitor.update(func(h *Health) { h.Version = v })
+	r.sections = sectionSet[T]{
+		all: sections, independent: sections[0].independent, ready: make(chan struct{}),
+		single: len(sections) == 1 && !sections[0].independent,
 	}
+	first := sections[0].reflector
+	r.durable = durableOf(r.store)
+	r.fanout = newFanout(r.store, first.opts, first, sections)
 	r.synced, r.ended = first.monitor.synced, first.monitor.ended
-	if len(r.sections) > 1 {
+	if r.sections.single {
+		first.fillFrom(r.store, r.fanout.filled)
+	} else {
 		r.synced, r.ended = r.fanout.allSynced, make(chan struct{})
 	}
-	if len(r.sections) == 1 {
-		first.fillFrom(r.store, r.fanout.filled)
+	for _, p := range sections {
+		r.connectSection(p)
 	}
-	holder, _ := As[Holder](r.store)
-	for i, p := range r.sections {
-		p.reflector.reader, p.reflector.holder = r.store, holder
-		if p.prefix != "" {
-			p.reflector.reader = ownedReader[T]{r.store, p.prefix, r.fanout, i}
-		}
-		p.reflector.apply = func(changes []Change[T], at Position) error { return r.fanout.apply(i, changes, at) }
-		p.reflector.onMissed = func(cause GapCause) { r.fanout.noteMissed(i, cause) }
-		p.reflector.resync = func() error { return r.fanout.resync(p.prefix) }
-		p.reflector.wantsSync = r.fanout.wantsSync
-		p.reflector.onSynced = r.fanout.markSynced
+}
+
+// connectSection lets a section read from the store and write to the fan-out.
+func (r *Replica[T]) connectSection(p *section[T]) {
+	reflector := p.reflector
+	reflector.reader = r.store
+	reflector.holder, _ = As[Holder](r.store)
+	if p.prefix != "" {
+		reflector.reader = ownedReader[T]{r.store, p.prefix, r.fanout, p.state}
+	}
+	reflector.apply = func(changes []Change[T], at Position) error { return r.fanout.apply(p.state, changes, at) }
+	reflector.onMissed = func(cause GapCause) { r.fanout.noteMissed(p.state, cause) }
+	reflector.resync = func() error { return r.fanout.resync(p.prefix) }
+	reflector.wantsSync = r.fanout.wantsSync
+	reflector.onSynced = func() { r.fanout.markSynced(p.state) }
+	if p.independent {
+		reflector.onFailed = func() { r.fanout.noteFailed(p.state) }
 	}
 }
 
@@ -157,7 +189,7 @@ type ownedReader[T any] struct {
 	store   ReadStore[T]
 	prefix  Key
 	fanout  *fanout[T]
-	section int
+	section *sectionState
 }
 
 func (o ownedReader[T]) Get(key Key) (object T, ok bool) {
@@ -200,6 +232,9 @@ func (o ownedReader[T]) Version() Version { return o.fanout.position(o.section) 
 // mergeHealth combines the Health of several sections into one that holds for all.
 func mergeHealth(name string, sections []Health) Health {
 	all := Health{Name: name, Synced: true, Lists: map[string]int64{}, Sections: sections}
+	if len(sections) == 0 {
+		return all // nothing is missing of nothing
+	}
 	all.State, all.Version = sections[0].State, sections[0].Version
 	all.WatchSince, all.WatchAge = sections[0].WatchSince, sections[0].WatchAge
 	var contacts []time.Time

@@ -20,14 +20,16 @@ const sinkOpenWait = 5 * time.Second
 func (r *Replica[T]) restore(ctx context.Context) {
 	var kept Kept
 	var err error
+	sections := r.present()
 	if r.durable.Durable != nil {
-		kept, err = r.fanout.restore(ctx, r.durable, r.sections)
+		kept, err = r.fanout.restore(ctx, r.durable, sections)
 	} else if s := r.fanout.restorer(); s != nil {
-		kept, err = r.fanout.load(ctx, s, r.sections)
+		kept, err = r.fanout.load(ctx, s, sections)
 	} else {
 		return
 	}
-	for _, s := range r.sections {
+	r.sections.confirm = kept.ConfirmSection // nobody else uses it while the content is loaded
+	for _, s := range sections {
 		s.reflector.startFrom(ctx, kept, s.name, s.share(err))
 	}
 }
@@ -43,7 +45,7 @@ func (h *fanout[T]) restorer() *sinkRunner[T] {
 }
 
 // load fills the store with what a sink has.
-func (h *fanout[T]) load(ctx context.Context, s *sinkRunner[T], sections []section[T]) (Kept, error) {
+func (h *fanout[T]) load(ctx context.Context, s *sinkRunner[T], sections []*section[T]) (Kept, error) {
 	if err := s.use(ctx); err != nil {
 		return Kept{}, err
 	}
@@ -61,7 +63,7 @@ func (h *fanout[T]) load(ctx context.Context, s *sinkRunner[T], sections []secti
 		objects, err = s.sink.(Restorer[T]).Load(ctx)
 	}
 	if errors.Is(err, ErrSinkEmpty) {
-		kept, err = Kept{Confirm: kept.Confirm}, nil
+		kept, err = kept.empty(), nil
 	}
 	if err == nil && len(kept.Positions) == 0 {
 		h.mu.Lock()
@@ -83,7 +85,7 @@ func (h *fanout[T]) load(ctx context.Context, s *sinkRunner[T], sections []secti
 	s.follow(kept.positions(), false)
 	if dropErr := h.begin(kept, sections, true); dropErr != nil {
 		s.distrust(kept.positions())
-		return Kept{Confirm: kept.Confirm}, dropErr
+		return kept.empty(), dropErr
 	}
 	return kept, err
 }
@@ -127,7 +129,7 @@ func (s *sinkRunner[T]) distrust(held Positions) {
 // start notes what the sink holds, and leaves the queue empty. mu is held.
 func (s *sinkRunner[T]) start(from Positions) {
 	s.waited()
-	s.committed, s.ahead, s.taken = from, nil, queueSize{}
+	s.committed, s.ahead, s.skipped, s.taken = from, nil, nil, queueSize{}
 	s.queue = sinkQueue[T]{policy: s.policy, from: from.Clone(), at: from.Clone()}
 }
 
@@ -283,6 +285,28 @@ func (s *sinkRunner[T]) reconcile(ctx context.Context) error {
 	return nil
 }
 
+// skipUnknown leaves out of a comparison the independent sections that the copy has no
+// content of: their source is away, and what the sink holds of them is still the best that
+// is known. The sink is compared again when such a section is there.
+func (h *fanout[T]) skipUnknown(s *sinkRunner[T], held map[Key]Meta, at *Positions) {
+	for _, section := range h.sections {
+		if !section.independent || section.known() {
+			continue
+		}
+		if s.skipped == nil {
+			s.skipped = map[string]bool{}
+		}
+		name := section.position.Section
+		s.skipped[name] = true
+		for _, p := range s.committed.All() {
+			if p.Section == name {
+				at.Move(p)
+			}
+		}
+		maps.DeleteFunc(held, func(key Key, _ Meta) bool { return key.HasPrefix(section.prefix) })
+	}
+}
+
 // compare queues what a sink lacks, and lets it follow.
 func (h *fanout[T]) compare(s *sinkRunner[T], held map[Key]Meta) {
 	h.mu.Lock()
@@ -296,6 +320,7 @@ func (h *fanout[T]) compare(s *sinkRunner[T], held map[Key]Meta) {
 		s.queue.replaceAll(now, h.contact, content, at)
 		return
 	}
+	h.skipUnknown(s, held, &at)
 	proof := !wentBack(&s.committed, &at)
 	for _, c := range content {
 		before, known := held[c.Key]

@@ -37,6 +37,9 @@ type sinkRunner[T any] struct {
 	taken queueSize
 	// ahead has, by section, the versions that the sink had and the copy has not reached.
 	ahead map[string]Position
+	// skipped are the sections that the copy had no content of when it was last compared
+	// with the sink.
+	skipped map[string]bool
 	// distrusted says that the content of the sink is not compared but replaced.
 	distrusted bool
 	// committed is what the sink has; failure is why it does not follow.
@@ -104,6 +107,10 @@ func (s *sinkRunner[T]) add(contact time.Time, changes []Change[T], at Position,
 	if s.state != sinkFollowing {
 		return
 	}
+	if s.skipped[at.Section] {
+		s.waitAgain()
+		return
+	}
 	if until, ok := s.ahead[at.Section]; ok {
 		if changes, ok = s.passed(changes, at, gap, until); !ok {
 			return
@@ -143,7 +150,7 @@ func (s *sinkRunner[T]) passed(changes []Change[T], at Position, gap *Gap, until
 
 // waitAgain gives up following: the sink is compared with the copy instead.
 func (s *sinkRunner[T]) waitAgain() {
-	s.state, s.ahead = sinkWaiting, nil
+	s.state, s.ahead, s.skipped = sinkWaiting, nil, nil
 	s.queue = sinkQueue[T]{policy: s.policy, from: s.committed.Clone(), at: s.committed.Clone()}
 	s.signal()
 }

@@ -378,6 +378,9 @@ type Change[T any] struct {
 	// taken. Object is then the last known state, perhaps not the final one; for a store
 	// that cannot be read it is the zero value.
 	Missed bool
+	// Removed says that a Delete is that of an object whose section was removed from the
+	// replica. The source may still have it. Missed is set too.
+	Removed bool
 	// Rewound says that an Update was found after the source went back in time, by
 	// a recheck, or by the repair of a damaged object. Its content may differ from
 	// Old under the same version.

@@ -53,6 +53,10 @@ type Origin struct {
 	// Transform is what changes them, on an object that shares nothing with others; nil if
 	// it is not known. A history is rewritten with it.
 	Transform func(object any) (any, error)
+	// Cluster, if set, says that the copy is of several clusters: keys begin with the name
+	// of one, see [InCluster], and each is a section of that name. It returns the client
+	// of a cluster, nil for one that the copy does not have.
+	Cluster func(name string) *Client
 	// Part tells the copy from others of the same resource beside it, where there
 	// may be some: of other namespaces, or in another form. Empty if there are none.
 	Part string
@@ -67,13 +71,21 @@ func (o Origin) Selection() string {
 }
 
 // Server tells the server from others, as far as the config says: by its address
-// and by who vouches for it.
-func (o Origin) Server() string { return o.client.server }
+// and by who vouches for it. Several clusters have none in common.
+func (o Origin) Server() string {
+	if o.Cluster != nil {
+		return "several clusters"
+	}
+	return o.client.server
+}
 
 // ServerUID asks for what tells a cluster from every other one: the uid of its
 // namespace kube-system. It is empty if that may not be read, or is not there; an
 // error means that it cannot be told yet.
 func (o Origin) ServerUID(ctx context.Context) (string, error) { return o.client.ServerUID(ctx) }
+
+// Server is [Origin.Server].
+func (c *Client) Server() string { return c.server }
 
 // ServerUID is [Origin.ServerUID].
 func (c *Client) ServerUID(ctx context.Context) (string, error) {

@@ -35,6 +35,7 @@ type Collector struct {
 
 	mu       sync.Mutex
 	replicas shelf[Observed]
+	fleets   shelf[Observed]
 	bytes    shelf[func() int]
 	decoding shelf[func() Decoded]
 	pools    shelf[func() PoolStats]
@@ -57,6 +58,17 @@ func (c *Collector) Add(name string, replica Observed) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.replicas.put("replica", name, replica)
+}
+
+// AddClusters shows each section of a replica as a cluster, beside what Add shows of the
+// replica.
+func (c *Collector) AddClusters(name string, replica Observed) error {
+	if v := reflect.ValueOf(replica); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+		return errNil(name)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.fleets.put("replica", name, replica)
 }
 
 // AddBytes shows how much memory an object of a replica takes, by a function that
@@ -107,6 +119,7 @@ func (c *Collector) Remove(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.replicas, name)
+	delete(c.fleets, name)
 	delete(c.bytes, name)
 	delete(c.decoding, name)
 	delete(c.pools, name)
@@ -123,11 +136,15 @@ func (c *Collector) Describe(out chan<- *prometheus.Desc) {
 // Collect reads all that is shown.
 func (c *Collector) Collect(out chan<- prometheus.Metric) {
 	c.mu.Lock()
+	fleets := maps.Clone(c.fleets)
 	replicas, bytes, decoding, pools, disks := maps.Clone(c.replicas), maps.Clone(c.bytes), maps.Clone(c.decoding), maps.Clone(c.pools), maps.Clone(c.disks)
 	c.mu.Unlock()
 	s := sender(out)
 	for name, replica := range replicas {
 		s.replica(name, replica, c.freshWithin)
+	}
+	for name, replica := range fleets {
+		s.clusters(name, replica, c.freshWithin)
 	}
 	for name, perObject := range bytes {
 		if n := perObject(); n > 0 {

@@ -40,6 +40,12 @@
 //	tarn_watches_total               counter  replica             watches opened
 //	tarn_lists_total                 counter  replica,cause       whole reads of the collection
 //	tarn_rewinds_total               counter  replica             times that the source went back in time
+//	tarn_cluster_synced              gauge    replica,cluster     as tarn_synced, of one cluster of several; this and the next five are of replicas given to AddClusters
+//	tarn_cluster_fresh               gauge    replica,cluster     as tarn_fresh
+//	tarn_cluster_failing             gauge    replica,cluster     as tarn_failing
+//	tarn_cluster_failures_total      counter  replica,cluster     as tarn_failures_total
+//	tarn_cluster_age_seconds         gauge    replica,cluster     as tarn_age_seconds
+//	tarn_cluster_events_total        counter  replica,cluster     as tarn_events_total
 //	tarn_subscriber_pending          gauge    replica,subscriber  changes that a subscriber has not taken
 //	tarn_subscriber_lag_seconds      gauge    replica,subscriber  how long the oldest of them has waited
 //	tarn_sink_pending                gauge    replica,sink        changes that are not in an engine yet, such as Postgres; like the next five, not of a disk

@@ -3,6 +3,7 @@ package metrics_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"go/parser"
 	"go/token"
@@ -220,10 +221,47 @@ func TestEveryMetric(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { badDisk(t, compare) })
 	badEngine(t, compare)
 	decodeSeconds(t, compare)
+	badFleet(t, compare)
 	for name := range documented(t) {
 		if !changed[name] {
 			t.Errorf("%s has never changed", name)
 		}
+	}
+}
+
+// observed is a replica of which only the Health counts.
+type observed struct{ health tarn.Health }
+
+func (o *observed) Health() tarn.Health             { return o.health }
+func (*observed) Len() int                          { return 0 }
+func (*observed) Subscribers() []tarn.SubscriberLag { return nil }
+
+// badFleet has one of two clusters fail, and expects that each has its own series.
+func badFleet(t *testing.T, compare func(before, after map[string]float64)) {
+	now := time.Now()
+	replica := &observed{tarn.Health{Sections: []tarn.Health{
+		{Section: "east", Synced: true, LastContact: now},
+		{Section: "west", Synced: true, LastContact: now},
+	}}}
+	c := metrics.NewCollector(metrics.Options{})
+	if err := c.AddClusters("pods", replica); err != nil {
+		t.Fatal(err)
+	}
+	if c.AddClusters("pods", replica) == nil || c.AddClusters("none", nil) == nil {
+		t.Error("a name was taken twice, or nothing was shown")
+	}
+	before := gather(t, c)
+	replica.health.Sections[1] = tarn.Health{Section: "west", Err: errors.New("away"), AllFailures: 3, LastContact: now, Age: time.Hour, Events: 5}
+	after := gather(t, c)
+	compare(before, after)
+	for series, value := range before {
+		if strings.Contains(series, "east") && after[series] != value {
+			t.Errorf("%s changed with another cluster", series)
+		}
+	}
+	c.Remove("pods")
+	if left := gather(t, c); len(left) != 0 {
+		t.Errorf("after it was removed: %v", left)
 	}
 }
 

@@ -45,6 +45,13 @@ var (
 	lists       = counter("tarn_lists_total", "Whole reads of the collection, by cause.", "replica", "cause")
 	rewinds     = counter("tarn_rewinds_total", "Times that the source went back in time.", "replica")
 
+	clusterSynced   = gauge("tarn_cluster_synced", "1 once the whole collection of the cluster was taken.", "replica", "cluster")
+	clusterFresh    = gauge("tarn_cluster_fresh", "1 while the copy follows the cluster and is not old.", "replica", "cluster")
+	clusterFailing  = gauge("tarn_cluster_failing", "1 while the copy cannot follow the cluster.", "replica", "cluster")
+	clusterFailures = counter("tarn_cluster_failures_total", "Attempts to list or watch the cluster that failed.", "replica", "cluster")
+	clusterAge      = gauge("tarn_cluster_age_seconds", "Time since the last contact with the cluster.", "replica", "cluster")
+	clusterEvents   = counter("tarn_cluster_events_total", "Events of watches of the cluster, bookmarks included.", "replica", "cluster")
+
 	pending = gauge("tarn_subscriber_pending", "Changes that a subscriber has not taken.", "replica", "subscriber")
 	lag     = gauge("tarn_subscriber_lag_seconds", "How long the oldest change that a subscriber has not taken has waited.", "replica", "subscriber")
 

@@ -60,6 +60,21 @@ func (s sender) replica(name string, replica Observed, freshWithin time.Duration
 	}
 }
 
+// clusters sends what is known of each cluster of a replica.
+func (s sender) clusters(name string, replica Observed, freshWithin time.Duration) {
+	for _, h := range replica.Health().Sections {
+		cluster := valid(h.Section)
+		s.send(clusterSynced, number(h.Synced), name, cluster)
+		s.send(clusterFresh, number(h.Fresh(freshWithin)), name, cluster)
+		s.send(clusterFailing, number(h.Err != nil), name, cluster)
+		s.send(clusterFailures, float64(h.AllFailures), name, cluster)
+		if !h.LastContact.IsZero() {
+			s.send(clusterAge, h.Age.Seconds(), name, cluster)
+		}
+		s.send(clusterEvents, float64(h.Events), name, cluster)
+	}
+}
+
 // byName puts those together that have the same name: all that they have not
 // taken, and the oldest of it.
 func byName(subscribers []tarn.SubscriberLag) map[string]tarn.Lag {

@@ -73,14 +73,19 @@ func (r *Relay) serveProbe(w http.ResponseWriter, req *http.Request) bool {
 		return false
 	}
 	r.setAge(w)
+	answerProbe(w, err)
+	return true
+}
+
+// answerProbe answers a probe: ok without an error.
+func answerProbe(w http.ResponseWriter, err error) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	if err != nil {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		fmt.Fprintln(w, err)
-		return true
+		return
 	}
 	fmt.Fprint(w, "ok")
-	return true
 }
 
 // copyFor returns the copy that a request reads, nil if there is none, and why the origin

@@ -292,7 +292,7 @@ func historyNames(columns []logColumn) []string {
 // condition that finds the state.
 func columnValues(id int64, columns []logColumn, life, place, state string) []string {
 	values := make([]string, len(columns))
-	var names []string
+	names := []string{"{key}", fmt.Sprintf("(SELECT k.key FROM main.%s k WHERE k.id=%s)", livesTable(id), life)}
 	by := map[string]string{}
 	for i, c := range columns {
 		switch c.Kind {

@@ -37,6 +37,8 @@ type Holding struct {
 	// Label is the caller's, see [Store.SetLabel].
 	Label   string
 	Version tarn.Version
+	// Positions are those of the sections, if there are several.
+	Positions []tarn.Position
 	// LastContact is the time of the last contact with the source before that state was
 	// written.
 	LastContact time.Time
@@ -221,6 +223,9 @@ func holdingOf(row *sqlite3.Stmt, keys *fileKeys) (Holding, error) {
 	}
 	h.Identity, h.Schema, _ = strings.Cut(r.identity, "\n")
 	h.Schema, h.Tables, _ = strings.Cut(h.Schema, "\n")
+	if err == nil {
+		h.Positions, err = decodePositions(r.state.positions)
+	}
 	return h, err
 }
 
@@ -242,7 +247,12 @@ func (e Entry) Bytes() ([]byte, error) { return e.packer.unpack(e.Key, e.Sum, e.
 
 // Walk calls each for every entry of one state of a collection, and returns which state
 // that is. An entry is valid until each returns.
-func (v *Reader) Walk(ctx context.Context, collection string, each func(Entry) error) (h Holding, err error) {
+func (v *Reader) Walk(ctx context.Context, collection string, each func(Entry) error) (Holding, error) {
+	return v.WalkPrefix(ctx, collection, "", each)
+}
+
+// WalkPrefix is Walk for the entries whose keys have a prefix.
+func (v *Reader) WalkPrefix(ctx context.Context, collection string, prefix tarn.Key, each func(Entry) error) (h Holding, err error) {
 	err = v.with(ctx, func(conn *sqlite3.Conn) (err error) {
 		if err := conn.Exec("BEGIN"); err != nil {
 			return err
@@ -260,9 +270,9 @@ func (v *Reader) Walk(ctx context.Context, collection string, each func(Entry) e
 			return err
 		}
 		objects := fmt.Sprintf("tarn_objects_%d", h.id)
-		return query(conn, "SELECT key, sum, body FROM "+objects+" WHERE "+shownIf(h.id), func(row *sqlite3.Stmt) error {
+		return query(conn, "SELECT key, sum, body FROM "+objects+" WHERE "+shownIf(h.id)+" AND substr(key, 1, length(?1)) = ?1 AND key >= ?1", func(row *sqlite3.Stmt) error {
 			return each(Entry{Key: tarn.Key(row.ColumnText(0)), Sum: sumOf(row.ColumnRawBlob(1)), stored: row.ColumnRawBlob(2), packer: p})
-		})
+		}, string(prefix))
 	})
 	return h, err
 }

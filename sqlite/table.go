@@ -34,7 +34,7 @@ type Column struct {
 	// a value, so that the value is not written again when only that text changes.
 	Fill string
 	// Expr, if set, is SQL that computes the column's values, in which {name} means
-	// another column. Nothing is stored, and a Row has no value for it.
+	// another column, and {key} the key. Nothing is stored, and a Row has no value for it.
 	Expr string
 	// Version says that the values are the versions of the states, so that a history
 	// need not keep them apart.
@@ -132,7 +132,8 @@ func quote(name string) string { return sqlite3.QuoteIdentifier(name) }
 // have no JSON type.
 func (t Table) ddl(name string, id int64) []string {
 	near, view := []string{"id INTEGER PRIMARY KEY", "key TEXT NOT NULL", "labels JSON"}, []string{"id", "key", "labels"}
-	var all, columns []string
+	var all []string
+	columns := []string{"{key}", "r.key"}
 	for _, c := range t.Columns {
 		sql := "r." + quote(c.Name)
 		switch {

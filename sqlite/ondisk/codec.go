@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -43,7 +45,9 @@ func newCodec[T any](of kube.Origin, s settings) (*codec[T], error) {
 	if of.Transformed {
 		c.transform = transformName(s.transform)
 	}
-	c.columns, err = columns.NewReader(of.Resource, of.Object, s.columns...)
+	c.columns, err = columns.NewReader(of.Resource, of.Object, slices.DeleteFunc(slices.Clone(s.columns), func(column Column) bool {
+		return of.Cluster != nil && strings.EqualFold(column.Name, clusterColumn)
+	})...)
 	return c, err
 }
 
@@ -104,6 +108,12 @@ func (c *codec[T]) Decode(raw []byte) (object T, err error) {
 	return object, nil
 }
 
+// clusterColumn is the column with the name of the cluster, if the copy has several. It is
+// computed: the name is in the key.
+const clusterColumn = "cluster"
+
+const clusterOfKey = "substr({key}, 1, instr({key}, '/') - 1)"
+
 // versionColumn is the column with the version of each state.
 const versionColumn = "resource_version"
 
@@ -117,6 +127,9 @@ func (c *codec[T]) Table() sqlite.Table {
 		}
 	}
 	t.Columns = append(t.Columns, c.wide.columns()...)
+	if c.of.Cluster != nil {
+		t.Columns = append(t.Columns, sqlite.Column{Name: clusterColumn, Type: "TEXT", Expr: clusterOfKey})
+	}
 	return t
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"reflect"
-	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -161,7 +160,7 @@ func openSink[T any](db *sqlite.DB, s settings, of kube.Origin) (tarn.Sink[T], e
 	if err != nil {
 		return nil, err
 	}
-	return &confirmedSink[T]{sink, confirmation{label: sink, of: of}}, nil
+	return &confirmedSink[T]{sink, newConfirmation(sink, of)}, nil
 }
 
 // openStore returns a store on disk that checks which cluster its content came from.
@@ -177,7 +176,7 @@ func openStore[T any](db *sqlite.DB, s settings, of kube.Origin) (tarn.ReadStore
 	if err != nil {
 		return nil, err
 	}
-	return &confirmedStore[T]{store, confirmation{label: store, of: of}}, nil
+	return &confirmedStore[T]{store, newConfirmation(store, of)}, nil
 }
 
 // collectionOf returns the collection and the codec of a copy.
@@ -200,72 +199,27 @@ func collectionOf[T any](s settings, of kube.Origin) (c sqlite.Collection, _ sql
 // confirmedSink is a sink that confirms that its content came from the source's cluster.
 type confirmedSink[T any] struct {
 	*sqlite.Sink[T]
-	confirmation
+	*confirmation
 }
 
 // Open is the sink's, and adds the confirmation.
 func (s *confirmedSink[T]) Open(ctx context.Context, flush func() error) (tarn.Kept, error) {
 	kept, err := s.Sink.Open(ctx, flush)
-	kept.Confirm = s.confirm
+	s.confirmation.addTo(&kept)
 	return kept, err
 }
 
 // confirmedStore is a store that confirms that its content came from the source's cluster.
 type confirmedStore[T any] struct {
 	*sqlite.Store[T]
-	confirmation
+	*confirmation
 }
 
 // Restore is the store's, and adds the confirmation.
 func (s *confirmedStore[T]) Restore(ctx context.Context) (tarn.Kept, error) {
 	kept, err := s.Store.Restore(ctx)
-	kept.Confirm = s.confirm
+	s.confirmation.addTo(&kept)
 	return kept, err
-}
-
-// confirmation checks which cluster the content on disk came from.
-//
-// Address and authority are compared before anything is served, without a request. A
-// different cluster at the same address is detected when the server answers, before
-// anything is read from it.
-type confirmation struct {
-	label labelled
-	of    kube.Origin
-
-	mu       sync.Mutex
-	answered bool
-	verdict  error
-}
-
-type labelled interface {
-	Label() string
-	SetLabel(label string, distrust bool) error
-}
-
-// confirm asks the cluster for its uid, once for all sections.
-func (k *confirmation) confirm(ctx context.Context) error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.answered {
-		return k.verdict
-	}
-	uid, err := k.of.ServerUID(ctx)
-	if err != nil {
-		return err
-	}
-	k.answered = true
-	before := k.label.Label()
-	if uid == "" || uid == before {
-		return nil
-	}
-	other := before != ""
-	if other {
-		k.verdict = fmt.Errorf("%w: it is of the cluster %s, and this is %s", tarn.ErrOtherSource, before, uid)
-	}
-	if err := k.label.SetLabel(uid, other); err != nil && !other {
-		return nil // the next write of objects reports it
-	}
-	return k.verdict
 }
 
 // unwritten is the sink of a copy that stays in memory.

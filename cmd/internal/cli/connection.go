@@ -66,6 +66,12 @@ func (a *app) config() (*rest.Config, string, error) {
 		}
 	}
 	cfg = rest.CopyConfig(cfg)
+	a.prepareConfig(cfg)
+	return cfg, namespace, nil
+}
+
+// prepareConfig sets what the config of a cluster does not say.
+func (a *app) prepareConfig(cfg *rest.Config) {
 	if cfg.UserAgent == "" {
 		cfg.UserAgent = "tarn/" + buildVersion().Version
 	}
@@ -76,7 +82,6 @@ func (a *app) config() (*rest.Config, string, error) {
 		cfg.QPS, cfg.Burst = 50, 300
 	}
 	cfg.WarningHandler = rest.NewWarningWriter(&a.logging.sink, rest.WarningWriterOptions{Deduplicate: true})
-	return cfg, namespace, nil
 }
 
 func (a *app) load() (*rest.Config, string, error) {

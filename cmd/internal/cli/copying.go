@@ -12,12 +12,14 @@ type copying struct {
 	scope
 	verifying
 	keeping
+	fleetFlags
 }
 
 func (c *copying) bind(cmd *cobra.Command) {
 	c.scope.bind(cmd)
 	c.verifying.bind(cmd)
 	c.keeping.bind(cmd)
+	c.fleetFlags.bind(cmd)
 }
 
 func (c *copying) check() error {

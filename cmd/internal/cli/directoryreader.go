@@ -24,32 +24,45 @@ type objectReader interface {
 type directoryReader struct {
 	directory *mirror.Directory
 	moment    sqlite.Moment
+	// only is the one of several clusters that is read; empty for all.
+	only string
+}
+
+// foundObject is an object of a directory, with the name of its cluster if there are
+// several.
+type foundObject struct {
+	mirror.Object
+	cluster string
 }
 
 // list reads what is at a location, sorted as a server sorts it.
-func (r *directoryReader) list(ctx context.Context, l location, opts metav1.ListOptions) ([]mirror.Object, error) {
+func (r *directoryReader) list(ctx context.Context, l location, opts metav1.ListOptions) (found []foundObject, err error) {
 	// The printer hides the values of Secrets.
-	options := mirror.Options{LabelSelector: opts.LabelSelector, FieldSelector: opts.FieldSelector, ShowSecrets: true, AsOf: r.moment}
+	options := mirror.Options{LabelSelector: opts.LabelSelector, FieldSelector: opts.FieldSelector, ShowSecrets: true, AsOf: r.moment, Cluster: r.only}
 	if l.namespace != "" {
 		options.Namespaces = []string{l.namespace}
 	}
-	source, err := r.directory.Source(l.resource, options)
+	sources, err := r.directory.Sources(ctx, l.resource, options)
 	if err != nil {
 		return nil, err
 	}
-	page, err := source.List(ctx, tarn.ListQuery{AtLeast: tarn.Latest})
-	if err != nil {
-		return nil, err
+	for _, source := range sources {
+		page, err := source.List(ctx, tarn.ListQuery{AtLeast: tarn.Latest})
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range page.Items {
+			found = append(found, foundObject{o, source.Cluster})
+		}
 	}
-	found := page.Items
 	if l.name != "" {
-		found = slices.DeleteFunc(found, func(o mirror.Object) bool { return o.GetName() != l.name })
+		found = slices.DeleteFunc(found, func(o foundObject) bool { return o.GetName() != l.name })
 		if len(found) == 0 {
 			return nil, apierrors.NewNotFound(l.resource.GVR.GroupResource(), l.name)
 		}
 	}
-	slices.SortFunc(found, func(a, b mirror.Object) int {
-		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
+	slices.SortFunc(found, func(a, b foundObject) int {
+		return cmp.Or(cmp.Compare(a.cluster, b.cluster), cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
 	})
 	return found, nil
 }
@@ -72,9 +85,12 @@ func (r *directoryReader) table(ctx context.Context, l location, opts metav1.Lis
 	if err != nil {
 		return nil, err
 	}
+	if r.directory.Fleet() {
+		columns.addCluster()
+	}
 	table := &metav1.Table{ColumnDefinitions: columns.definitions}
 	for _, o := range found {
-		table.Rows = append(table.Rows, metav1.TableRow{Cells: columns.cells(o), Object: runtime.RawExtension{Object: o}})
+		table.Rows = append(table.Rows, metav1.TableRow{Cells: columns.cells(o.Object, o.cluster), Object: runtime.RawExtension{Object: o.Object}})
 	}
 	return table, nil
 }

@@ -22,6 +22,18 @@ type diskColumns struct {
 	read   func(mirror.Object) []any
 	// at is when ages are of, zero for now.
 	at time.Time
+	// cluster says that the second column is the name of the cluster.
+	cluster bool
+}
+
+// clusterHeading is that of the column with the name of the cluster.
+const clusterHeading = "Cluster"
+
+// addCluster adds the column with the name of the cluster, behind the name: printers take
+// the first column for the name.
+func (c *diskColumns) addCluster() {
+	c.cluster = true
+	c.definitions = slices.Insert(c.definitions, 1, metav1.TableColumnDefinition{Name: clusterHeading, Type: "string"})
 }
 
 // usual are the columns that are shown without -o wide, where a resource has more
@@ -61,8 +73,11 @@ func newDiskColumns(r mirror.Resource, columns []ondisk.Column, read func(mirror
 }
 
 // cells are those of an object.
-func (c *diskColumns) cells(object mirror.Object) []any {
+func (c *diskColumns) cells(object mirror.Object, cluster string) []any {
 	cells := []any{object.GetName()}
+	if c.cluster {
+		cells = append(cells, cluster)
+	}
 	values := c.read(object)
 	for _, i := range c.places {
 		cells = append(cells, cellText(values[i]))

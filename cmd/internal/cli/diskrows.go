@@ -5,6 +5,7 @@ import (
 
 	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/cmd/internal/mirror"
+	"github.com/tarnproject/tarn/kube"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -19,6 +20,8 @@ type rowTable interface {
 type diskRows struct {
 	tarn.Source[mirror.Object]
 	columns *diskColumns
+	// cluster is the one of several that it is of; empty if there is only one.
+	cluster string
 }
 
 var _ rowTable = (*diskRows)(nil)
@@ -30,7 +33,11 @@ func (s *diskRows) row(o mirror.Object) *row {
 	if o == nil {
 		return nil
 	}
-	return rowOf(metav1.TableRow{Cells: s.columns.cells(o), Object: runtime.RawExtension{Object: o}})
+	made := rowOf(metav1.TableRow{Cells: s.columns.cells(o, s.cluster), Object: runtime.RawExtension{Object: o}})
+	if s.cluster != "" {
+		made.meta.Key = kube.ClusterPrefix(s.cluster) + made.meta.Key
+	}
+	return made
 }
 
 // List reads one page.

@@ -120,6 +120,13 @@ func newDocStage(t *testing.T) *docStage {
 		t.Fatal(err)
 	}
 	config.Contexts[config.CurrentContext].Namespace = "shop"
+	if err := os.Mkdir("clusters", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"east", "west"} { // the clusters of a fleet
+		config.Contexts[name] = config.Contexts[config.CurrentContext]
+		write(t, filepath.Join("clusters", name+".yaml"), string(content))
+	}
 	if err := clientcmd.WriteToFile(*config, os.Getenv("KUBECONFIG")); err != nil {
 		t.Fatal(err)
 	}

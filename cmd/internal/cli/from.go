@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/tarnproject/tarn/cmd/internal/fleet"
 	"github.com/tarnproject/tarn/cmd/internal/mirror"
 	"github.com/tarnproject/tarn/sqlite"
 	"github.com/tarnproject/tarn/sqlite/ondisk"
@@ -23,7 +24,7 @@ type from struct {
 }
 
 func (f *from) bind(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.dir, "from", "", "read this replica directory, which mirror --to keeps or kept, and not the cluster")
+	cmd.Flags().StringVar(&f.dir, "from", "", "read this replica directory, which mirror --to keeps or kept, and not the cluster; of several clusters, --context names one")
 	bindKey(cmd, &f.keyFile)
 	_ = cmd.MarkFlagDirname("from")
 }
@@ -52,10 +53,14 @@ type cluster struct {
 	cfg       *rest.Config
 	namespace string
 	catalog   *mirror.Catalog
+	// fleet, if set, are the clusters that are read in the place of one.
+	fleet *fleet.Fleet
 	// directory, if set, is what is read in the place of the server.
 	directory *mirror.Directory
 	// moment is that of the directory's history which is shown.
 	moment sqlite.Moment
+	// only is the one of several clusters in the directory that is read; empty for all.
+	only string
 }
 
 func (a *app) cluster(ctx context.Context) (cluster, error) {
@@ -86,7 +91,7 @@ func (a *app) place(ctx context.Context, f *from) (cluster, error) {
 	if err != nil {
 		return cluster{}, explainDirectory("--from", err)
 	}
-	at := cluster{directory: directory, moment: f.moment, catalog: directory.Catalog(), namespace: a.connection.overrides.Context.Namespace}
+	at := cluster{directory: directory, moment: f.moment, only: a.connection.overrides.CurrentContext, catalog: directory.Catalog(), namespace: a.connection.overrides.Context.Namespace}
 	switch held := directory.Namespaces(); {
 	case at.namespace != "":
 	case len(held) == 1:
@@ -112,8 +117,11 @@ func (at cluster) close() {
 // compared with the server if the config is set too.
 func (at cluster) start(ctx context.Context, resources []mirror.Resource, options mirror.Options) (*mirror.Mirror, error) {
 	if at.directory != nil {
-		options.AsOf = at.moment
+		options.AsOf, options.Cluster = at.moment, at.only
 		return at.directory.Start(ctx, at.cfg, resources, options)
+	}
+	if at.fleet != nil {
+		return mirror.StartFleet(ctx, at.fleet, resources, options)
 	}
 	return mirror.Start(ctx, at.cfg, resources, options)
 }
@@ -121,7 +129,7 @@ func (at cluster) start(ctx context.Context, resources []mirror.Resource, option
 // reader reads objects and tables of them.
 func (at cluster) reader() (objectReader, error) {
 	if at.directory != nil {
-		return &directoryReader{at.directory, at.moment}, nil
+		return &directoryReader{at.directory, at.moment, at.only}, nil
 	}
 	return newReader(at.cfg)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/changelog"
 	"github.com/tarnproject/tarn/cmd/internal/mirror"
+	"github.com/tarnproject/tarn/kube"
 )
 
 // historyOptions are the flags of history.
@@ -133,6 +134,12 @@ func (a *app) historyOf(ctx context.Context, at cluster, place location, printer
 	}
 	since = bounds.Since
 	of := &historyObject{target: target{resource: place.resource}, key: place.key()}
+	if at.directory.Fleet() {
+		if at.only == "" {
+			return since, usagef("--from: the directory is of several clusters: say with --context which one the object is in")
+		}
+		of.key = kube.ClusterPrefix(at.only) + of.key
+	}
 	if of.columns, err = shownColumns(at.directory, place.resource, at.moment); err != nil {
 		return since, err
 	}

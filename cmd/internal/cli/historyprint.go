@@ -81,7 +81,7 @@ func (p *historyLines) row(object mirror.Object) *row {
 	if object == nil {
 		return nil
 	}
-	return rowOf(metav1.TableRow{Cells: p.of.columns.cells(object), Object: runtime.RawExtension{Object: object}})
+	return rowOf(metav1.TableRow{Cells: p.of.columns.cells(object, ""), Object: runtime.RawExtension{Object: object}})
 }
 
 // historyJSON prints an array with an object for each state and gap.

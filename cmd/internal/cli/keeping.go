@@ -77,16 +77,25 @@ func (a *app) clusterOr(ctx context.Context, k *keeping) (cluster, error) {
 	if err == nil || k.dir == "" || at.cfg == nil || ctx.Err() != nil {
 		return at, err
 	}
-	key, wrong := a.key(k.keyFile)
-	if wrong != nil {
-		return at, err
+	at.catalog, err = a.rememberedCatalog(ctx, k, err)
+	return at, err
+}
+
+// rememberedCatalog is what a directory knows of the resources of a server that failed to
+// tell. It returns that failure if there is no such directory.
+func (a *app) rememberedCatalog(ctx context.Context, k *keeping, failed error) (*mirror.Catalog, error) {
+	if k.dir == "" {
+		return nil, failed
 	}
-	directory, wrong := mirror.OpenDirectory(ctx, k.dir, key)
-	if wrong != nil {
-		return at, err
+	key, err := a.key(k.keyFile)
+	if err != nil {
+		return nil, failed
+	}
+	directory, err := mirror.OpenDirectory(ctx, k.dir, key)
+	if err != nil {
+		return nil, failed
 	}
 	defer directory.Close()
-	a.logger.Warn("the server does not say what it has; the directory remembers", "error", brief(err))
-	at.catalog = directory.Catalog()
-	return at, nil
+	a.logger.Warn("the server does not say what it has; the directory remembers", "error", brief(failed))
+	return directory.Catalog(), nil
 }

@@ -37,6 +37,11 @@ the file, or both, whichever comes first. Then get, query and sql answer --as-of
 a moment, "tarn history" shows what happened to an object, and "tarn replay"
 serves a past hour. Without --history what was kept before is removed.
 
+With --contexts or --kubeconfig-dir it copies several clusters into one place:
+the name of the cluster is the first part of keys, and a column of tables and of
+SQL. A cluster that is away does not affect the others. Files in the directory
+may come and go, and their clusters with them.
+
 Resources are named as for "tarn get", any number of them; "all" is kubectl's
 category of that name, and '*' is everything that the server has.`,
 		Example: `  tarn mirror pods
@@ -51,6 +56,10 @@ category of that name, and '*' is everything that the server has.`,
 
   # On disk too, for SQL and to be there at once the next time
   tarn mirror all nodes -A --to replica
+
+  # Several clusters, in one directory
+  tarn mirror pods nodes -A --contexts east,west --to replica
+  tarn sql --from replica 'SELECT cluster, count(*) FROM pods GROUP BY cluster'
 
   # With the past day, in 20 GB at most; with a week, thinned out after a day
   tarn mirror all nodes -A --to replica --history 24h,20GB
@@ -73,7 +82,7 @@ func (a *app) mirror(parent context.Context, args []string, opts *mirrorOptions)
 	if err := opts.copying.check(); err != nil {
 		return err
 	}
-	at, err := a.clusterOr(parent, &opts.keeping)
+	at, err := a.origin(parent, &opts.copying)
 	if err != nil {
 		return err
 	}
@@ -138,7 +147,7 @@ func (a *app) startMirrorOf(ctx context.Context, giveUp context.CancelCauseFunc,
 	options.OnError = func(name string, err error) {
 		<-started
 		a.logger.Info("copy failed", "resource", name, "error", err)
-		if table, ok := m.Table(name); ok {
+		if table, ok := m.Table(name); ok && at.fleet == nil { // what one of several denies, another may grant
 			denials.add(name, table.Replica().Synced(), err)
 		}
 	}

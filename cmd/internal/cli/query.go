@@ -131,7 +131,7 @@ func (a *app) query(parent context.Context, args []string, opts *queryOptions) e
 	var answers []*answer
 	var failed []error
 	for _, table := range m.Tables() {
-		found, err := a.ask(ctx, table, asked, opts)
+		found, err := a.ask(ctx, table, asked, m.Fleet(), opts)
 		usage := (*usageError)(nil)
 		switch {
 		case ctx.Err() != nil:
@@ -185,18 +185,24 @@ type answer struct {
 	namespace string
 	count     int
 	plan      query.Plan
+	// clusters says that keys begin with the names of clusters.
+	clusters bool
 	// at is the moment of the past that it is of, zero for now.
 	at time.Time
 }
 
 // ask puts the question to a table when it is complete. What can be found wrong
 // with it before, is.
-func (a *app) ask(ctx context.Context, table *mirror.Table, asked question, opts *queryOptions) (*answer, error) {
-	found := &answer{resource: table.Resource(), question: asked, at: opts.asOf.moment.Time}
+func (a *app) ask(ctx context.Context, table *mirror.Table, asked question, clusters bool, opts *queryOptions) (*answer, error) {
+	found := &answer{resource: table.Resource(), question: asked, clusters: clusters, at: opts.asOf.moment.Time}
 	for _, namespace := range table.Namespaces() {
 		found.namespace = namespace // there is one at most
 	}
-	asking, err := asked.of(found.resource, found.namespace, opts.after)
+	under := found.namespace
+	if clusters {
+		under = "" // keys begin with clusters, and the copy has no other namespace
+	}
+	asking, err := asked.of(found.resource, under, opts.after)
 	if err != nil {
 		return nil, err
 	}

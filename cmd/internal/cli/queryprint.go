@@ -9,6 +9,7 @@ import (
 
 	"github.com/tarnproject/tarn/cmd/internal/term"
 	"github.com/tarnproject/tarn/fieldpath"
+	"github.com/tarnproject/tarn/kube"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -125,6 +126,9 @@ func (f *answer) table() *metav1.Table {
 		return slices.Contains([]string{"metadata.name", "metadata.namespace", "metadata.creationTimestamp"}, p.String())
 	})
 	table := &metav1.Table{ColumnDefinitions: []metav1.TableColumnDefinition{{Name: "Name", Type: "string", Format: "name"}}}
+	if f.clusters {
+		table.ColumnDefinitions = append(table.ColumnDefinitions, metav1.TableColumnDefinition{Name: clusterHeading, Type: "string"})
+	}
 	for i, name := range headings(fields) {
 		table.ColumnDefinitions = append(table.ColumnDefinitions, metav1.TableColumnDefinition{Name: term.Clean(name), Type: "string", Description: fields[i].String()})
 	}
@@ -132,8 +136,12 @@ func (f *answer) table() *metav1.Table {
 		metav1.TableColumnDefinition{Name: "Age", Type: "string"},
 		metav1.TableColumnDefinition{Name: "Owner", Type: "string", Priority: 1},
 		metav1.TableColumnDefinition{Name: "Version", Type: "string", Priority: 1})
-	for _, object := range f.Objects {
+	for key, object := range f.All() {
 		cells := []any{object.GetName()}
+		if f.clusters {
+			cluster, _ := kube.SplitCluster(key)
+			cells = append(cells, cluster)
+		}
 		for _, field := range fields {
 			cells = append(cells, cell(field, object))
 		}

@@ -15,10 +15,12 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/tarnproject/tarn/cmd/internal/fleet"
 	"github.com/tarnproject/tarn/cmd/internal/web"
 	"github.com/tarnproject/tarn/relay"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/rest"
 )
 
 // relayAddress is where a relay listens unless told otherwise.
@@ -32,9 +34,14 @@ type relayOptions struct {
 	operation         relayOperation
 	auditLog          pageFlags
 	demo              bool
-	relay             relay.Options
-	logMegabytes      int64
-	dirMegabytes      int64
+	fleetFlags
+	relay        relay.Options
+	logMegabytes int64
+	dirMegabytes int64
+
+	// clusters are those that are relayed, nil if it is one; origin is how they are called.
+	clusters *fleet.Fleet
+	origin   string
 }
 
 func (a *app) relayCommand() *cobra.Command {
@@ -67,6 +74,10 @@ token. What must go to the cluster is refused for such callers, unless
 --impersonate is given: then it goes there with this program's credentials in
 the caller's name, which needs the right to impersonate users and groups.
 
+With --contexts or --kubeconfig-dir it relays several clusters, each at the path
+/clusters/NAME, which is part of the server's address in a kubeconfig; /clusters
+lists them. A cluster that is away does not affect the others.
+
 It listens on this machine only, unless it has a certificate, which is read
 again when its files change. /livez and /readyz are for probes. Secrets are
 relayed only if they are named.
@@ -81,6 +92,10 @@ with the same figures, the callers included, to visitors who have its token.`,
   kubectl --server http://127.0.0.1:8277 --token "$TOKEN" get pods -A -w
 
   tarn relay pods -n shop,billing
+
+  # Several clusters
+  tarn relay pods nodes --contexts east,west
+  kubectl --server http://127.0.0.1:8277/clusters/east --token "$TOKEN" get pods -A
 
   # For others
   tarn relay pods --listen 0.0.0.0:8277 \
@@ -107,6 +122,7 @@ with the same figures, the callers included, to visitors who have its token.`,
 	flags.StringVar(&opts.clientCA, "client-ca", "", "file with the authorities whose client certificates name callers; read again when it changes")
 	flags.BoolVar(&opts.relay.Impersonate, "impersonate", false, "pass requests of callers with client certificates on in their name")
 	opts.operation.bind(cmd)
+	opts.fleetFlags.bind(cmd)
 	flags.StringVar(&opts.auditLog.accessLog, "audit-log", "", `file to write to who read what from the copies; "-" for where messages go`)
 	flags.Int64Var(&opts.logMegabytes, "past-megabytes", 64, "how much of the past of each resource is kept in memory, for watches from older versions")
 	flags.DurationVar(&opts.relay.LogAge, "past", time.Hour, "for how long it is kept")
@@ -139,6 +155,8 @@ func (o *relayOptions) check() error {
 		return usagef("--past-megabytes is 1 or more, not %d", o.logMegabytes)
 	case o.dirMegabytes < 1:
 		return usagef("--dir-megabytes is 1 or more, not %d", o.dirMegabytes)
+	case o.several() && (o.demo || o.operation.page != ""):
+		return usagef("--demo and --page show one cluster: leave them out with --contexts and --kubeconfig-dir")
 	case o.demo && o.relay.Directory != "":
 		return usagef("--demo has a new cluster each time: leave out --dir")
 	case o.relay.CallerWatches < 1 || o.relay.CallerRequests < 1:
@@ -177,10 +195,11 @@ func (a *app) relay(ctx context.Context, args []string, opts *relayOptions) (fai
 		}
 		defer shown.close()
 		opts.relay.Config, opts.relay.Resources = shown.server.Config(), shown.resources()
+		opts.origin = opts.relay.Config.Host
 	} else if err := a.relayed(ctx, args, opts); err != nil {
 		return err
 	}
-	page.Name = strings.TrimPrefix(opts.relay.Config.Host, "https://")
+	page.Name = strings.TrimPrefix(opts.origin, "https://")
 	accessLog, closeAccessLog, err := opts.operation.openAccessLog(a)
 	if err != nil {
 		return err
@@ -193,14 +212,11 @@ func (a *app) relay(ctx context.Context, args []string, opts *relayOptions) (fai
 	}
 	defer func() { failed = errors.Join(failed, closeLog()) }()
 	if audit != nil {
-		opts.relay.Audit = func(access relay.Access) {
-			audit.Info("read", "caller", access.Caller.Name, "verb", access.Verb, "resource", resourceName(access.Resource),
-				"namespace", access.Namespace, "name", access.Name, "labels", access.LabelSelector, "fields", access.FieldSelector, "from", access.From)
-		}
+		opts.relay.Audit = auditTo(audit)
 	}
 	opts.relay.LogBytes, opts.relay.DirectoryBytes, opts.relay.Logger = opts.logMegabytes<<20, opts.dirMegabytes<<20, a.logger
 	opts.relay.OwnConnections = true
-	r, err := relay.New(opts.relay)
+	r, err := a.newRelay(opts, audit)
 	if err != nil {
 		return err
 	}
@@ -227,10 +243,10 @@ func (a *app) relay(ctx context.Context, args []string, opts *relayOptions) (fai
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	fmt.Fprintf(a.out, "Relaying %s of %s at %s\n%s", plural(len(opts.relay.Resources), "resource"), opts.relay.Config.Host, where, said)
+	fmt.Fprintf(a.out, "Relaying %s of %s at %s\n%s", plural(len(opts.relay.Resources), "resource"), opts.origin, where, said)
 	return a.serveRelay(ctx, r, listener, beside, func(ctx context.Context) {
 		if shown != nil {
-			shown.show(ctx, a, r, where)
+			shown.show(ctx, a, r.only, where)
 		}
 	})
 }
@@ -245,7 +261,7 @@ func (a *app) relayed(ctx context.Context, args []string, opts *relayOptions) er
 			return usagef("--namespace: %q is no namespace: %s; write several as a,b", namespace, problems[0])
 		}
 	}
-	at, err := a.cluster(ctx)
+	at, err := a.relayedCluster(ctx, opts)
 	if err != nil {
 		return err
 	}
@@ -258,15 +274,23 @@ func (a *app) relayed(ctx context.Context, args []string, opts *relayOptions) er
 			opts.relay.Resources = append(opts.relay.Resources, r.GVR)
 		}
 	}
-	at.cfg.Timeout = 0 // that is for requests that come to an end
-	at.cfg.QPS = -1    // each caller and each watch may need a review
-	opts.relay.Config = at.cfg
+	opts.clusters, opts.origin = at.fleet, at.address()
+	if at.cfg != nil {
+		prepareRelayed(at.cfg)
+		opts.relay.Config = at.cfg
+	}
 	return nil
+}
+
+// prepareRelayed changes the config of a cluster for a relay.
+func prepareRelayed(cfg *rest.Config) {
+	cfg.Timeout = 0 // that is for requests that come to an end
+	cfg.QPS = -1    // each caller and each watch may need a review
 }
 
 // serveRelay serves while the relay runs, and until it has drained, and runs what is beside
 // it. Once its copies are complete, it runs then, until ctx ends.
-func (a *app) serveRelay(ctx context.Context, r *relay.Relay, listener net.Listener, also []func(context.Context) error, then func(ctx context.Context)) error {
+func (a *app) serveRelay(ctx context.Context, r *relayServer, listener net.Listener, also []func(context.Context) error, then func(ctx context.Context)) error {
 	server := &http.Server{
 		Handler: r, MaxHeaderBytes: 64 << 10, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
 		ErrorLog: log.New(io.Discard, "", 0), // disconnected clients are not worth a log line
@@ -291,12 +315,12 @@ func (a *app) serveRelay(ctx context.Context, r *relay.Relay, listener net.Liste
 		cancel()
 	})
 	beside.Go(func() {
-		if r.WaitSynced(ctx) == nil {
-			fmt.Fprintf(a.out, "Synced %s.\n", plural(len(r.Stats()), "resource"))
+		if what := r.synced(ctx); what != "" {
+			fmt.Fprintf(a.out, "Synced %s.\n", what)
 			then(ctx)
 		}
 	})
-	_ = r.Run(ctx) // returns why ctx ended
+	_ = r.run(ctx) // returns why ctx ended
 	_ = server.Close()
 	if err := <-failed; !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("the relay cannot serve any more: %w", err)

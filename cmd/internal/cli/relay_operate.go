@@ -17,8 +17,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/spf13/cobra"
 	"github.com/tarnproject/tarn/cmd/internal/web"
-	"github.com/tarnproject/tarn/metrics/relaymetrics"
-	"github.com/tarnproject/tarn/relay"
 )
 
 // relayOperation is what operators see of a relay, at addresses of its own: figures for
@@ -72,13 +70,13 @@ func asPageFlag(err error) error {
 
 // listen opens the addresses, and returns lines that say where they are. Each function that
 // it returns serves one of them until its ctx ends.
-func (o *relayOperation) listen(r *relay.Relay, page web.Options) (serve []func(context.Context) error, said string, err error) {
+func (o *relayOperation) listen(r *relayServer, page web.Options) (serve []func(context.Context) error, said string, err error) {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(relaymetrics.NewCollector(r), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(r.collector, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	figures := promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
 	if o.page != "" {
 		page.Metrics = figures
-		server, failed := web.ListenRelay(r.Health, page)
+		server, failed := web.ListenRelay(r.only.Health, page)
 		if failed != nil {
 			return nil, "", explainListen("--page", failed)
 		}

@@ -108,6 +108,9 @@ func (a *app) replay(ctx context.Context, args []string, opts *replayOptions) (f
 	if err != nil {
 		return at.notInDirectory(err)
 	}
+	if at.directory.Fleet() {
+		return usagef("--from: the directory is of several clusters, and only one can be served as a cluster again")
+	}
 	p := a.newPlayer(at.directory, wanted, opts)
 	if err := p.find(ctx); err != nil {
 		return explainPast(err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -39,6 +38,9 @@ token are read again when their files change; another token ends all sessions.
 
 With --to the copy is kept in a directory too, as by "tarn mirror --to", and the
 page and the API answer SQL. With --history it keeps past states as well.
+
+With --contexts or --kubeconfig-dir it serves several clusters, as "tarn mirror"
+copies them; /readyz succeeds while one of them is synced and fresh.
 
 Everything is read-only. Values of Secrets are neither kept nor shown unless
 --show-secrets is given; Secrets are on disk, as they are kept, only with
@@ -81,12 +83,11 @@ func (a *app) serve(ctx context.Context, args []string, opts *serveOptions) (fai
 	if err := errors.Join(opts.copying.check(), a.checkPage(opts)); err != nil {
 		return err
 	}
-	at, err := a.clusterOr(ctx, &opts.keeping)
+	at, err := a.origin(ctx, &opts.copying)
 	if err != nil {
 		return err
 	}
-	cfg, namespace, catalog := at.cfg, at.namespace, at.catalog
-	wanted, err := resources(catalog, args)
+	wanted, err := resources(at.catalog, args)
 	if err != nil {
 		return err
 	}
@@ -95,11 +96,13 @@ func (a *app) serve(ctx context.Context, args []string, opts *serveOptions) (fai
 		return err
 	}
 	defer func() { failed = errors.Join(failed, closeDisk()) }()
-	cfg.Timeout = 0 // that is for requests that come to an end
+	if at.cfg != nil {
+		at.cfg.Timeout = 0 // that is for requests that come to an end
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	m, err := mirror.Start(ctx, cfg, wanted, mirror.Options{
-		Namespaces: opts.namespaces(namespace), LabelSelector: opts.labels, FieldSelector: opts.fields,
+	m, err := at.start(ctx, wanted, mirror.Options{
+		Namespaces: opts.namespaces(at.namespace), LabelSelector: opts.labels, FieldSelector: opts.fields,
 		ShowSecrets: opts.page.ShowSecrets, AppliedCopies: a.appliedCopies(), Disk: disk, Verify: opts.period, Logger: a.logger,
 	})
 	if err != nil {
@@ -107,7 +110,7 @@ func (a *app) serve(ctx context.Context, args []string, opts *serveOptions) (fai
 	}
 	defer func() { <-m.Done() }()
 	defer cancel()
-	opts.page.Name, opts.page.Logger = strings.TrimPrefix(cfg.Host, "https://"), a.logger
+	opts.page.Name, opts.page.Logger = at.name(), a.logger
 	accessLog, closeLog, err := opts.pageFlags.openAccessLog(a)
 	if err != nil {
 		return err
@@ -118,7 +121,7 @@ func (a *app) serve(ctx context.Context, args []string, opts *serveOptions) (fai
 	if err != nil {
 		return explainListen("--listen", err)
 	}
-	said := fmt.Sprintf("Serving %s of %s at %s\n", plural(len(wanted), "resource"), cfg.Host, page.URL())
+	said := fmt.Sprintf("Serving %s of %s at %s\n", plural(len(wanted), "resource"), at.address(), page.URL())
 	if link := page.SignInURL(); link != page.URL() {
 		said += fmt.Sprintf("Sign in by this link: %s\n", link)
 	}

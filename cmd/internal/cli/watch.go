@@ -2,12 +2,14 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 
 	"github.com/spf13/cobra"
 	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/cmd/internal/mirror"
+	"github.com/tarnproject/tarn/kube"
 	"github.com/tarnproject/tarn/memory"
 	"github.com/tarnproject/tarn/sqlite"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -163,38 +165,56 @@ func (a *app) newWatched(at cluster, t target, opts *watchOptions, namespace str
 	if len(t.names) == 1 {
 		list.FieldSelector = "metadata.name=" + t.names[0]
 	}
-	source, err := at.rows(location{resource: t.resource, namespace: namespace}, list)
+	source, sections, err := at.rows(location{resource: t.resource, namespace: namespace}, list)
 	if err != nil {
 		return nil, err
 	}
 	name := t.resource.Name()
 	w := &watched{target: t, source: source}
-	w.replica, err = tarn.NewReplica(source, memory.New[*row](), tarn.Options[*row]{
+	options := tarn.Options[*row]{
 		Name: name, Equal: sameRow, Logger: a.logger,
 		OnError: func(ctx context.Context, err error) {
 			a.logger.Info("watch failed", "resource", name, "error", err)
 			denials.add(name, w.replica.Synced(), err)
 		},
-	})
+	}
+	if len(sections) > 0 {
+		w.replica, err = tarn.NewReplicaOf(sections, memory.New[*row](), options)
+	} else {
+		w.replica, err = tarn.NewReplica(source, memory.New[*row](), options)
+	}
 	return w, err
 }
 
-// rows is where the rows of a location come from.
-func (at cluster) rows(place location, list metav1.ListOptions) (rowTable, error) {
+// rows is where the rows of a location come from; of several clusters, the first, and a
+// section for each.
+func (at cluster) rows(place location, list metav1.ListOptions) (rowTable, []tarn.Section[*row], error) {
 	if at.directory == nil {
 		reader, err := newReader(at.cfg)
-		return &rowSource{reader: reader, place: place, list: list}, err
+		return &rowSource{reader: reader, place: place, list: list}, nil, err
 	}
-	options := mirror.Options{LabelSelector: list.LabelSelector, FieldSelector: list.FieldSelector}
+	options := mirror.Options{LabelSelector: list.LabelSelector, FieldSelector: list.FieldSelector, Cluster: at.only}
 	if place.namespace != "" {
 		options.Namespaces = []string{place.namespace}
 	}
-	source, err := at.directory.Source(place.resource, options)
+	sources, err := at.directory.Sources(context.Background(), place.resource, options)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	columns, err := shownColumns(at.directory, place.resource, sqlite.Moment{})
-	return &diskRows{Source: source, columns: columns}, err
+	if err != nil || !at.directory.Fleet() {
+		return &diskRows{Source: sources[0].Source, columns: columns}, nil, err
+	}
+	columns.addCluster()
+	var sections []tarn.Section[*row]
+	for _, s := range sources {
+		rows := &diskRows{Source: s.Source, columns: columns, cluster: s.Cluster}
+		sections = append(sections, tarn.Section[*row]{Name: s.Cluster, Source: rows, Prefix: kube.ClusterPrefix(s.Cluster), Independent: true})
+	}
+	if len(sections) == 0 {
+		return nil, nil, errors.New("--from: the directory has nothing of any cluster yet")
+	}
+	return sections[0].Source.(*diskRows), sections, nil
 }
 
 // missing waits for the first state, and then reports objects that were requested
@@ -208,10 +228,20 @@ func missing[T any](ctx context.Context, replica *tarn.Replica[T], wanted target
 		if wanted.resource.Namespaced {
 			key = tarn.Key(namespace + "/" + name)
 		}
-		if _, ok := replica.Get(key); !ok {
+		if _, ok := replica.Get(key); !ok && !inSomeCluster(replica, key) {
 			place := location{wanted.resource, namespace, name}
 			return place.failed(apierrors.NewNotFound(wanted.resource.GVR.GroupResource(), name))
 		}
 	}
 	return nil
+}
+
+// inSomeCluster says whether one of several clusters has an object.
+func inSomeCluster[T any](replica *tarn.Replica[T], key tarn.Key) bool {
+	for _, section := range replica.Health().Sections {
+		if _, ok := replica.Get(kube.ClusterPrefix(section.Section) + key); ok && section.Section != "" {
+			return true
+		}
+	}
+	return false
 }

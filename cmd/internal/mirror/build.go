@@ -54,24 +54,16 @@ func check(resources []Resource, opts Options) error {
 // newTable makes the table of a resource, which does not run yet.
 func (m *Mirror) newTable(r Resource, columns []ondisk.Column, opts Options) (*Table, error) {
 	t := &Table{resource: r, store: memory.New[Object](), columns: columns, namespaces: narrowed(r, opts), appliedCopies: opts.appliedCopies()}
-	decoding := t.decoding(opts)
-	collections, err := t.readFrom(m.client, opts, decoding)
+	t.read = reading{opts, t.decoding(opts)}
+	sections, collections, err := m.sectionsOf(t)
 	if err != nil {
 		return nil, err
 	}
-	var sections []tarn.Section[Object]
-	for i, source := range t.sources {
-		counted := &counting{Source: source, hides: t.hides}
-		t.intake = append(t.intake, counted)
-		sections = append(sections, tarn.Section[Object]{
-			Name: collections[i].Namespace, Source: counted, Prefix: kube.KeyPrefix(collections[i].Namespace),
-		})
-	}
 	options := m.replicaOptions(t, opts)
-	if options.Sinks, err = m.sinks(t, collections, decoding, opts); err != nil {
+	if options.Sinks, err = m.sinks(t, collections, opts); err != nil {
 		return nil, err
 	}
-	if len(sections) == 1 {
+	if len(sections) == 1 && !sections[0].Independent {
 		t.replica, err = tarn.NewReplica(sections[0].Source, t.store, options)
 	} else {
 		t.replica, err = tarn.NewReplicaOf(sections, t.store, options)
@@ -80,10 +72,13 @@ func (m *Mirror) newTable(r Resource, columns []ondisk.Column, opts Options) (*T
 }
 
 // sinks are what the copy of a table is written to.
-func (m *Mirror) sinks(t *Table, collections []kube.Collection, decoding kube.SourceOptions, opts Options) (all []tarn.Sink[Object], err error) {
+func (m *Mirror) sinks(t *Table, collections []kube.Collection, opts Options) (all []tarn.Sink[Object], err error) {
 	of := kube.OriginOf(m.client, collections...)
-	if of.Drop = t.leftOut(decoding, opts); t.hides {
+	if of.Drop = t.leftOut(t.read.decoding, opts); t.hides {
 		of.Transformed, of.Transform = true, anyTransform(t.transform)
+	}
+	if m.members != nil {
+		of.Namespaces, of.Cluster = t.namespaces, m.members.client
 	}
 	if opts.Disk != nil {
 		sink, err := opts.Disk.sink(m, t, of)
@@ -100,6 +95,35 @@ func (m *Mirror) sinks(t *Table, collections []kube.Collection, decoding kube.So
 		all = append(all, sink)
 	}
 	return all, nil
+}
+
+// sectionsOf makes the sections of a table: one for each namespace, or for each cluster.
+func (m *Mirror) sectionsOf(t *Table) (sections []tarn.Section[Object], collections []kube.Collection, err error) {
+	if m.members != nil {
+		for _, member := range m.members.all() {
+			section, err := t.join(member)
+			if err != nil {
+				return nil, nil, err
+			}
+			sections = append(sections, section)
+		}
+		for _, source := range t.Sources() {
+			collections = append(collections, source.Collection())
+		}
+		return sections, collections, nil
+	}
+	sources, err := t.readFrom(m.client)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, source := range sources {
+		c := source.Collection()
+		sections = append(sections, tarn.Section[Object]{
+			Name: c.Namespace, Source: t.inputs.add("", source, source, t.hides), Prefix: kube.KeyPrefix(c.Namespace),
+		})
+		collections = append(collections, c)
+	}
+	return sections, collections, nil
 }
 
 // anyTransform is a transform of objects of any type.
@@ -165,24 +189,23 @@ func annotationsIn(leftOut []string) (names []string) {
 	return names
 }
 
-// readFrom makes the sources of the table, one for each namespace.
-func (t *Table) readFrom(client *kube.Client, opts Options, decoding kube.SourceOptions) (collections []kube.Collection, err error) {
+// readFrom makes sources of the table's resource at a server, one for each namespace.
+func (t *Table) readFrom(client *kube.Client) (sources []*kube.Source[Object], err error) {
 	kind := t.resource.GVK()
 	if t.resource.Kind == "" {
 		kind = schema.GroupVersionKind{} // any
 	}
-	for _, namespace := range namespacesOf(t.resource, opts) {
-		c := kube.Collection{
+	for _, namespace := range namespacesOf(t.resource, t.read.opts) {
+		source, err := kube.NewSource[Object](client, kube.Collection{
 			Resource: t.resource.GVR, Kind: kind, Object: reflect.TypeFor[Object](), Namespace: namespace,
-			LabelSelector: opts.LabelSelector, FieldSelector: opts.FieldSelector,
-		}
-		source, err := kube.NewSource[Object](client, c, decoding)
+			LabelSelector: t.read.opts.LabelSelector, FieldSelector: t.read.opts.FieldSelector,
+		}, t.read.decoding)
 		if err != nil {
 			return nil, err
 		}
-		t.sources, collections = append(t.sources, source), append(collections, c)
+		sources = append(sources, source)
 	}
-	return collections, nil
+	return sources, nil
 }
 
 // narrowed are the namespaces that a table is asked for, none if it is all.
@@ -212,7 +235,9 @@ func (m *Mirror) replicaOptions(t *Table, opts Options) tarn.Options[Object] {
 		WatchList:    features.FeatureGates().Enabled(features.WatchListClient),
 		Logger:       opts.Logger,
 		OnError: func(ctx context.Context, err error) {
-			m.problems.met(time.Now(), t.resource, diagnose(err))
+			if m.members == nil { // else Health says of which cluster it is
+				m.problems.met(time.Now(), t.resource, diagnose(err))
+			}
 			if opts.OnError != nil {
 				opts.OnError(name, err)
 				return

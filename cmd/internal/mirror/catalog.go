@@ -47,6 +47,23 @@ func Discover(ctx context.Context, cfg *rest.Config) (*Catalog, error) {
 	return c, nil
 }
 
+// Merge is what several servers offer together. Of a resource that several have, the first
+// one's version counts.
+func Merge(catalogs ...*Catalog) *Catalog {
+	all, seen := &Catalog{}, map[string]bool{}
+	for _, c := range catalogs {
+		for _, r := range c.preferred {
+			if !seen[r.Name()] {
+				seen[r.Name()] = true
+				all.preferred = append(all.preferred, r)
+			}
+		}
+		all.others = append(all.others, c.others...)
+		all.warnings = append(all.warnings, c.warnings...)
+	}
+	return all
+}
+
 func newCatalog(groups []*metav1.APIGroup, lists []*metav1.APIResourceList) *Catalog {
 	byVersion := map[schema.GroupVersion][]Resource{}
 	for _, list := range lists {

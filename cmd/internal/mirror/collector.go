@@ -15,6 +15,9 @@ func (m *Mirror) Collector() prometheus.Collector {
 		name := t.resource.Name()
 		// Names of tables are unique and not empty, which is all that could fail.
 		_ = c.Add(name, t.replica)
+		if m.Fleet() {
+			_ = c.AddClusters(name, t.replica)
+		}
 		_ = c.AddBytes(name, t.weight.perObject)
 		_ = c.AddDecoding(name, t.decoded)
 	}
@@ -29,7 +32,7 @@ func (m *Mirror) Collector() prometheus.Collector {
 
 // decoded is what all sources of the table have decoded.
 func (t *Table) decoded() (sum metrics.Decoded) {
-	for _, source := range t.sources {
+	for _, source := range t.Sources() {
 		d := source.Decoded()
 		sum.Objects += d.Objects
 		sum.Bytes += d.Bytes

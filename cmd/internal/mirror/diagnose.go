@@ -20,6 +20,9 @@ type diagnosis struct {
 	// what is the same for all errors of a kind.
 	what, detail string
 	advice       func(Resource) string
+	// cluster is the one of several that it concerns, count how often it was met there.
+	cluster string
+	count   int
 }
 
 // complaint is a kind of error, with its text and what to do about it.

@@ -121,13 +121,76 @@ func (d *Directory) LastContact(ctx context.Context, r Resource) (time.Time, err
 	return h.LastContact, nil
 }
 
-// Source is what the directory has of a resource, narrowed as the options say. It
-// never sees more than the mirror that writes it.
-func (d *Directory) Source(r Resource, opts Options) (tarn.Source[Object], error) {
+// Fleet says whether the directory is a copy of several clusters.
+func (d *Directory) Fleet() bool { return len(d.records) > 0 && d.records[0].Fleet }
+
+// Clusters are the names of the clusters that the directory has, sorted; none if it is of
+// one cluster, which has no name.
+func (d *Directory) Clusters(ctx context.Context) (names []string, err error) {
+	for _, r := range d.records {
+		if !r.Fleet {
+			continue
+		}
+		h, err := d.view.State(ctx, r.Table)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range h.Positions {
+			names = append(names, p.Section)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}
+
+// chosen are the clusters that the options ask for.
+func (d *Directory) chosen(ctx context.Context, opts Options) ([]string, error) {
+	all, err := d.Clusters(ctx)
+	switch {
+	case err != nil || opts.Cluster == "":
+		return all, err
+	case !d.Fleet():
+		return nil, nil // the only one
+	case !slices.Contains(all, opts.Cluster):
+		return nil, fmt.Errorf("mirror: %s has no cluster %q; it has %s", d.dir, opts.Cluster, strings.Join(all, ", "))
+	}
+	return []string{opts.Cluster}, nil
+}
+
+// A ClusterSource is what a directory has of a resource in one cluster.
+type ClusterSource struct {
+	tarn.Source[Object]
+	// Cluster is its name, empty if the directory is of one cluster.
+	Cluster string
+}
+
+// Sources are what the directory has of a resource, narrowed as the options say: one for
+// each cluster. They never see more than the mirror that writes the directory.
+func (d *Directory) Sources(ctx context.Context, r Resource, opts Options) (all []ClusterSource, err error) {
+	if !d.Fleet() {
+		source, err := d.source(r, "", opts)
+		return []ClusterSource{{source, ""}}, err
+	}
+	names, err := d.chosen(ctx, opts)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		source, err := d.source(r, name, opts)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, ClusterSource{source, name})
+	}
+	return all, nil
+}
+
+func (d *Directory) source(r Resource, cluster string, opts Options) (tarn.Source[Object], error) {
 	s, err := d.newSource(r, opts)
 	if err != nil {
 		return nil, err
 	}
+	s.cluster = cluster
 	if !opts.AsOf.Present() {
 		return &pastSource{diskSource: s, log: d.view.Log(s.table), at: opts.AsOf}, nil
 	}
@@ -169,14 +232,22 @@ func (d *Directory) Start(ctx context.Context, cfg *rest.Config, resources []Res
 		opts.Logger = slog.Default()
 	}
 	m := &Mirror{done: make(chan struct{})}
+	if cfg != nil && d.Fleet() {
+		return nil, fmt.Errorf("mirror: %s is of several clusters, and cannot be compared with one server", d.dir)
+	}
 	if cfg != nil {
 		var err error
 		if m.client, err = kube.NewClient(cfg); err != nil {
 			return nil, err
 		}
 	}
+	clusters, err := d.chosen(ctx, opts)
+	if err != nil {
+		return nil, err
+	}
+	m.clusters = clusters
 	for _, r := range resources {
-		t, err := d.table(m, r, opts)
+		t, err := d.table(ctx, m, r, opts)
 		if err != nil {
 			return nil, err
 		}
@@ -207,8 +278,8 @@ func (d *Directory) sameCluster(ctx context.Context, m *Mirror) error {
 	return fmt.Errorf("mirror: %s: %w: it is of the cluster %s, and this is %s", d.dir, tarn.ErrOtherSource, h.Label, uid)
 }
 
-func (d *Directory) table(m *Mirror, r Resource, opts Options) (*Table, error) {
-	source, err := d.Source(r, opts)
+func (d *Directory) table(ctx context.Context, m *Mirror, r Resource, opts Options) (*Table, error) {
+	sources, err := d.Sources(ctx, r, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -226,13 +297,33 @@ func (d *Directory) table(m *Mirror, r Resource, opts Options) (*Table, error) {
 		}
 		compared.LabelSelector = both(known.LabelSelector, opts.LabelSelector)
 		compared.FieldSelector = both(known.FieldSelector, opts.FieldSelector)
-		if _, err := t.readFrom(m.client, compared, decoding); err != nil {
+		t.read = reading{compared, decoding}
+		sources, err := t.readFrom(m.client)
+		if err != nil {
 			return nil, err
+		}
+		for _, source := range sources {
+			t.inputs.add("", source, source, false)
 		}
 	}
 	options := m.replicaOptions(t, opts)
 	options.Transform, options.WatchList = nil, false
-	t.replica, err = tarn.NewReplica(source, t.store, options)
+	if !d.Fleet() {
+		t.replica, err = tarn.NewReplica(sources[0].Source, t.store, options)
+		return t, err
+	}
+	var sections []tarn.Section[Object]
+	for _, s := range sources {
+		source, err := kube.InCluster[Object](s.Cluster, s.Source)
+		if err != nil {
+			return nil, err
+		}
+		sections = append(sections, tarn.Section[Object]{Name: s.Cluster, Source: source, Prefix: kube.ClusterPrefix(s.Cluster), Independent: true})
+	}
+	if len(sections) == 0 {
+		return nil, fmt.Errorf("mirror: %s has nothing of any cluster yet", d.dir)
+	}
+	t.replica, err = tarn.NewReplicaOf(sections, t.store, options)
 	return t, err
 }
 

@@ -37,7 +37,7 @@ func (d *Disk) sink(m *Mirror, t *Table, of kube.Origin) (tarn.Sink[Object], err
 	r := record{
 		Resource: t.resource, Table: ondisk.TableName(t.resource.GVR.GroupResource()), Columns: t.columns, Server: of.Server(),
 		Namespaces: of.Namespaces, LabelSelector: of.LabelSelector, FieldSelector: of.FieldSelector,
-		Without: of.Drop, Hidden: of.Transformed,
+		Without: of.Drop, Hidden: of.Transformed, Fleet: of.Cluster != nil,
 	}
 	opts := []ondisk.Option{ondisk.WithColumns(t.columns...), ondisk.AppliedCopies(t.appliedCopies...)}
 	if d.Secrets {
@@ -63,7 +63,7 @@ const definitionsTimeout = 5 * time.Second
 // definitions asks how custom resources are defined, for the columns of their
 // tables. If the server does not answer, a table has the columns that the directory was last
 // written with, or those that every table has.
-func definitions(ctx context.Context, client rest.Interface, resources []Resource, before map[string]record) map[string][]ondisk.Column {
+func definitions(ctx context.Context, clients []rest.Interface, resources []Resource, before map[string]record) map[string][]ondisk.Column {
 	ctx, cancel := context.WithTimeout(ctx, definitionsTimeout)
 	defer cancel()
 	var mu sync.Mutex
@@ -77,9 +77,12 @@ func definitions(ctx context.Context, client rest.Interface, resources []Resourc
 		asking.Go(func() {
 			turns <- struct{}{}
 			defer func() { <-turns }()
-			found, ok := definition(ctx, client, r)
-			if !ok {
-				found = before[r.Name()].Columns
+			found := before[r.Name()].Columns
+			for _, client := range clients {
+				if defined, ok := definition(ctx, client, r); ok {
+					found = defined
+					break
+				}
 			}
 			mu.Lock()
 			defer mu.Unlock()

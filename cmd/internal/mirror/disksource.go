@@ -8,11 +8,13 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/kube"
 	"github.com/tarnproject/tarn/kube/wire"
 	"github.com/tarnproject/tarn/sqlite"
 )
@@ -26,8 +28,11 @@ var objectType = reflect.TypeFor[Object]()
 // mounts do not send them, and reading one row costs 20 µs. Changes between two
 // states are found by the checksum of each object, so no log of changes is needed.
 type diskSource struct {
-	view    *sqlite.Reader
-	table   string
+	view  *sqlite.Reader
+	table string
+	// cluster is the one of several that is read; empty if there is only one. Keys do not
+	// have it.
+	cluster string
 	sieve   sieve
 	decoder *wire.Decoder
 	pool    *wire.Pool
@@ -63,14 +68,14 @@ func (s *diskSource) List(ctx context.Context, q tarn.ListQuery) (page tarn.Page
 		if err == nil {
 			err = s.whole(h)
 		}
-		return tarn.Page[Object]{Version: h.Version}, err
+		return tarn.Page[Object]{Version: s.version(h)}, err
 	}
 	next, h, bad, err := s.read(ctx)
 	if err != nil {
 		return page, err
 	}
 	s.state, s.known = h, next
-	page.Version, page.Bad = h.Version, bad
+	page.Version, page.Bad = s.version(h), bad
 	for _, o := range next {
 		if o.shown {
 			page.Items = append(page.Items, o.object)
@@ -79,8 +84,33 @@ func (s *diskSource) List(ctx context.Context, q tarn.ListQuery) (page tarn.Page
 	return page, nil
 }
 
+// version is that of the table, or of the cluster's part of it.
+func (s *diskSource) version(h sqlite.Holding) tarn.Version {
+	if s.cluster == "" {
+		return h.Version
+	}
+	for _, p := range h.Positions {
+		if p.Section == s.cluster {
+			return p.Version
+		}
+	}
+	return ""
+}
+
+// prefix is what the keys in the file begin with, and own is the key without it.
+func (s *diskSource) prefix() tarn.Key {
+	if s.cluster == "" {
+		return ""
+	}
+	return kube.ClusterPrefix(s.cluster)
+}
+
+func (s *diskSource) own(key tarn.Key) tarn.Key {
+	return tarn.Key(strings.TrimPrefix(string(key), string(s.prefix())))
+}
+
 func (s *diskSource) whole(h sqlite.Holding) error {
-	if h.Whole && h.Version != "" {
+	if h.Whole && s.version(h) != "" {
 		return nil
 	}
 	return fmt.Errorf("the directory has no whole state of %s yet", s.table)
@@ -89,17 +119,17 @@ func (s *diskSource) whole(h sqlite.Holding) error {
 // read reads a state; unchanged objects are not decoded again.
 func (s *diskSource) read(ctx context.Context) (next map[tarn.Key]knownObject, h sqlite.Holding, bad []tarn.BadObject, err error) {
 	next = make(map[tarn.Key]knownObject, len(s.known))
-	h, err = s.view.Walk(ctx, s.table, func(e sqlite.Entry) error {
+	h, err = s.view.WalkPrefix(ctx, s.table, s.prefix(), func(e sqlite.Entry) error {
 		if old, ok := s.known[e.Key]; ok && old.sum == e.Sum {
 			next[e.Key] = old
 			return nil
 		}
 		object, err := s.decode(e)
 		if err != nil {
-			bad = append(bad, tarn.BadObject{Key: e.Key, Err: err})
+			bad = append(bad, tarn.BadObject{Key: s.own(e.Key), Err: err})
 			return nil
 		}
-		next[e.Key] = knownObject{e.Sum, object, s.sieve.passes(e.Key, object)}
+		next[e.Key] = knownObject{e.Sum, object, s.sieve.passes(s.own(e.Key), object)}
 		return nil
 	})
 	if err == nil {
@@ -134,7 +164,7 @@ func (s *diskSource) decodeBytes(raw []byte) (Object, error) {
 
 // Watch follows the file from the state that was read last.
 func (s *diskSource) Watch(_ context.Context, q tarn.WatchQuery) (tarn.Stream[Object], error) {
-	if q.From != s.state.Version {
+	if q.From != s.version(s.state) {
 		return nil, tarn.Because(tarn.ReasonExpired, 0, fmt.Errorf("the directory is at another version than %s", q.From))
 	}
 	return &diskStream{source: s, until: time.Now().Add(q.Timeout)}, nil
@@ -192,13 +222,13 @@ func (d *diskStream) look(ctx context.Context) error {
 	if err != nil || s.whole(h) != nil {
 		return err
 	}
-	if h.Version != s.state.Version {
+	if s.version(h) != s.version(s.state) {
 		next, now, bad, err := s.read(ctx)
 		if err != nil {
 			return err
 		}
 		h = now
-		d.events = differences(s.known, next, h.Version)
+		d.events = differences(s.known, next, s.version(h))
 		for _, b := range bad {
 			d.events = append(d.events, tarn.Event[Object]{Type: tarn.EventModified, Bad: b})
 		}
@@ -207,7 +237,7 @@ func (d *diskStream) look(ctx context.Context) error {
 		return nil
 	}
 	s.state = h
-	d.events = append(d.events, tarn.Event[Object]{Type: tarn.EventBookmark, Version: h.Version})
+	d.events = append(d.events, tarn.Event[Object]{Type: tarn.EventBookmark, Version: s.version(h)})
 	return nil
 }
 

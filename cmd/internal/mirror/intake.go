@@ -2,11 +2,74 @@ package mirror
 
 import (
 	"context"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/kube"
 )
+
+// inputs are the sources of a table, which come and go with the clusters.
+type inputs struct {
+	mu  sync.Mutex
+	all []input
+}
+
+// input is a source of a table, and what counts what it gives.
+type input struct {
+	cluster string
+	source  *kube.Source[Object]
+	counted *counting
+}
+
+// add notes a source of a cluster. It returns what the copy reads, which is given, and
+// counts it.
+func (in *inputs) add(cluster string, source *kube.Source[Object], given tarn.Source[Object], hides bool) *counting {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	counted := &counting{Source: given, hides: hides}
+	in.all = append(in.all, input{cluster, source, counted})
+	return counted
+}
+
+func (in *inputs) has(cluster string) bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return slices.ContainsFunc(in.all, func(i input) bool { return i.cluster == cluster })
+}
+
+// named says whether sources are of clusters with names.
+func (in *inputs) named() bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return len(in.all) > 0 && in.all[0].cluster != ""
+}
+
+func (in *inputs) remove(cluster string) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.all = slices.DeleteFunc(in.all, func(i input) bool { return i.cluster == cluster })
+}
+
+func (in *inputs) sources() (all []*kube.Source[Object]) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	for _, i := range in.all {
+		all = append(all, i.source)
+	}
+	return all
+}
+
+func (in *inputs) intake() (all intake) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	for _, i := range in.all {
+		all = append(all, i.counted)
+	}
+	return all
+}
 
 // intake counts what arrives of a table's first state. The copy takes that state
 // in one piece, so that its size says nothing of how far it has come.

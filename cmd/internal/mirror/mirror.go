@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"sync"
 	"time"
 
@@ -17,7 +18,8 @@ import (
 	"github.com/tarnproject/tarn/sqlite/ondisk"
 )
 
-// Mirror is a set of tables, each the live copy of one resource of a cluster.
+// Mirror is a set of tables, each the live copy of one resource of a cluster, or of several
+// clusters: see [StartFleet].
 //
 //   - The tables share connections, a limit of requests, and the pool in which
 //     equal parts of objects are found.
@@ -25,7 +27,11 @@ import (
 //     does not concern the others.
 //   - Any number of goroutines may use it.
 type Mirror struct {
-	client   *kube.Client
+	client *kube.Client
+	// members are the clusters; nil if there is only one, which has no name.
+	members *members
+	// clusters are the names of those that a directory has.
+	clusters []string
 	tables   []*Table
 	problems problems
 	done     chan struct{}
@@ -57,23 +63,58 @@ func Start(ctx context.Context, cfg *rest.Config, resources []Resource, opts Opt
 	if opts.Logger == nil {
 		opts.Logger = slog.Default()
 	}
+	server, err := connect(cfg)
+	if err != nil {
+		return nil, err
+	}
+	m := &Mirror{done: make(chan struct{}), client: server.client}
+	columns, err := m.openDisk(ctx, opts, resources, server)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.makeTables(resources, columns, opts); err != nil {
+		return nil, err
+	}
+	m.start(ctx, func(t *Table) { t.expected.learn(ctx, server.asking, t.Sources()) })
+	return m, nil
+}
+
+// server is how a cluster is reached.
+type server struct {
+	client      *kube.Client
+	connections *http.Client
+	asking      metadata.Interface
+	reading     rest.Interface
+}
+
+// connect makes the clients of a cluster, which makes no request.
+func connect(cfg *rest.Config, opts ...kube.ClientOption) (s server, err error) {
 	cfg = rest.CopyConfig(cfg)
 	if cfg.QPS == 0 && cfg.RateLimiter == nil {
 		cfg.QPS, cfg.Burst = requestsPerSecond, requestBurst
 	}
-	connections, err := rest.HTTPClientFor(cfg)
+	if s.connections, err = rest.HTTPClientFor(cfg); err != nil {
+		return s, fmt.Errorf("mirror: no connection can be made to %s: %w", cfg.Host, err)
+	}
+	if s.client, err = kube.NewClient(cfg, append(opts, kube.WithHTTPClient(s.connections))...); err != nil {
+		return s, err
+	}
+	s.asking, err = metadata.NewForConfigAndClient(metadata.ConfigFor(cfg), s.connections)
+	if err == nil {
+		s.reading, err = rest.UnversionedRESTClientForConfigAndClient(plainConfig(cfg), s.connections)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("mirror: no connection can be made to %s: %w", cfg.Host, err)
+		return s, fmt.Errorf("mirror: the config of %s is not usable: %w", cfg.Host, err)
 	}
-	m := &Mirror{done: make(chan struct{})}
-	if m.client, err = kube.NewClient(cfg, kube.WithHTTPClient(connections)); err != nil {
-		return nil, err
+	return s, nil
+}
+
+// openDisk opens the directory, if there is one, and returns the columns that definitions
+// of custom resources add, there or in an engine. The first server that answers says how they are defined.
+func (m *Mirror) openDisk(ctx context.Context, opts Options, resources []Resource, servers ...server) (columns map[string][]ondisk.Column, err error) {
+	if opts.Disk == nil && opts.Feed == nil {
+		return nil, nil
 	}
-	asking, err := metadata.NewForConfigAndClient(metadata.ConfigFor(cfg), connections)
-	if err != nil {
-		return nil, fmt.Errorf("mirror: the config of %s is not usable: %w", cfg.Host, err)
-	}
-	var columns map[string][]ondisk.Column
 	var before map[string]record
 	if opts.Disk != nil {
 		m.disk = opts.Disk
@@ -82,30 +123,29 @@ func Start(ctx context.Context, cfg *rest.Config, resources []Resource, opts Opt
 		}
 		before = m.ledger.before
 	}
-	if opts.Disk != nil || opts.Feed != nil {
-		reading, err := rest.UnversionedRESTClientForConfigAndClient(plainConfig(cfg), connections)
-		if err != nil {
-			return nil, fmt.Errorf("mirror: the config of %s is not usable: %w", cfg.Host, err)
-		}
-		columns = definitions(ctx, reading, resources, before)
+	var clients []rest.Interface
+	for _, s := range servers {
+		clients = append(clients, s.reading)
 	}
+	return definitions(ctx, clients, resources, before), nil
+}
+
+// makeTables makes a table for each resource, and writes down which there are.
+func (m *Mirror) makeTables(resources []Resource, columns map[string][]ondisk.Column, opts Options) error {
 	for _, r := range resources {
 		t, err := m.newTable(r, columns[r.Name()], opts)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if err := m.rolling(t, opts); err != nil {
-			return nil, err
+			return err
 		}
 		m.tables = append(m.tables, t)
 	}
-	if m.ledger != nil {
-		if err := m.ledger.write(m.disk.DB); err != nil {
-			return nil, err
-		}
+	if m.ledger == nil {
+		return nil
 	}
-	m.start(ctx, asking)
-	return m, nil
+	return m.ledger.write(m.disk.DB)
 }
 
 // plainConfig is for requests whose answers are read as they come.
@@ -117,14 +157,17 @@ func plainConfig(cfg *rest.Config) *rest.Config {
 }
 
 // start lets everything run; done is closed when all of it has ended.
-func (m *Mirror) start(ctx context.Context, asking metadata.Interface) {
+func (m *Mirror) start(ctx context.Context, learn func(*Table), beside ...func()) {
 	var running sync.WaitGroup
+	for _, run := range beside {
+		running.Go(run)
+	}
 	for _, t := range m.tables {
 		t.history.began = time.Now()
 		running.Go(func() { t.run(ctx) })
 		running.Go(func() { t.verify(ctx) })
-		if asking != nil {
-			running.Go(func() { t.expected.learn(ctx, asking, t.sources) })
+		if learn != nil {
+			running.Go(func() { learn(t) })
 		}
 	}
 	running.Go(func() { m.observe(ctx) })

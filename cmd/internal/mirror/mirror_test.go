@@ -192,13 +192,13 @@ func TestProgress(t *testing.T) {
 			}
 			close(release)
 			r.synced(m)
-			if s := table.Status(); s.Received != 3 || s.Expected != 3 || table.intake.count() != 3 {
-				r.Errorf("synced: %+v, counted %d", s, table.intake.count())
+			if s := table.Status(); s.Received != 3 || s.Expected != 3 || table.inputs.intake().count() != 3 {
+				r.Errorf("synced: %+v, counted %d", s, table.inputs.intake().count())
 			}
 			r.put("a", "4")
 			synctest.Wait()
-			if s := table.Status(); s.Objects != 4 || s.Received != 4 || s.Expected != 4 || table.intake.count() != 3 {
-				r.Errorf("later: %+v, counted %d", s, table.intake.count())
+			if s := table.Status(); s.Objects != 4 || s.Received != 4 || s.Expected != 4 || table.inputs.intake().count() != 3 {
+				r.Errorf("later: %+v, counted %d", s, table.inputs.intake().count())
 			}
 		})
 	}

@@ -28,6 +28,8 @@ type Options struct {
 	// AsOf has a mirror of a [Directory] show a moment of its history; the zero value is
 	// the present.
 	AsOf sqlite.Moment
+	// Cluster narrows a mirror of a [Directory] of several clusters to one.
+	Cluster string
 	// Disk, if set, keeps the tables on disk too.
 	Disk *Disk
 	// Feed, if set, writes the tables to an engine too, such as a database.

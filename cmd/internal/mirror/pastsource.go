@@ -37,15 +37,15 @@ func (s *pastSource) List(ctx context.Context, q tarn.ListQuery) (page tarn.Page
 		switch {
 		case err != nil:
 			return page, err
-		case e.Gap != nil:
+		case e.Gap != nil || !e.Key.HasPrefix(s.prefix()):
 			continue
 		}
 		object, err := s.decodeBytes(e.Object)
 		if err != nil {
-			page.Bad = append(page.Bad, tarn.BadObject{Key: e.Key, Err: err})
+			page.Bad = append(page.Bad, tarn.BadObject{Key: s.own(e.Key), Err: err})
 			continue
 		}
-		if s.sieve.passes(e.Key, object) {
+		if s.sieve.passes(s.own(e.Key), object) {
 			page.Items = append(page.Items, object)
 		}
 		if page.Version.OlderThan(e.Version) {

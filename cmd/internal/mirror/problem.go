@@ -15,6 +15,8 @@ import (
 // same way is one problem, however often it happens.
 type Problem struct {
 	Table string
+	// Cluster is empty if the mirror is of one cluster, or if it concerns all.
+	Cluster string
 	// What is wrong, in a few words that are the same each time; Detail is the
 	// last error in full, Advice what can be done.
 	What, Detail, Advice string
@@ -58,12 +60,12 @@ func (ps *problems) met(now time.Time, table Resource, d diagnosis) {
 // open returns the problem of a table, as one that lasts.
 func (ps *problems) open(now time.Time, table Resource, d diagnosis) *Problem {
 	for _, p := range slices.Backward(ps.list) {
-		if p.Table == table.Name() && p.What == d.what && (!p.Over() || now.Sub(p.Until) < relapse) {
+		if p.Table == table.Name() && p.Cluster == d.cluster && p.What == d.what && (!p.Over() || now.Sub(p.Until) < relapse) {
 			p.Until = time.Time{}
 			return p
 		}
 	}
-	p := &Problem{Table: table.Name(), What: d.what, Detail: d.detail, Advice: d.advice(table), Since: now}
+	p := &Problem{Table: table.Name(), Cluster: d.cluster, What: d.what, Detail: d.detail, Advice: d.advice(table), Since: now}
 	ps.list = append(ps.list, p)
 	if len(ps.list) > maxProblems {
 		if i := slices.IndexFunc(ps.list, func(p *Problem) bool { return p.Over() }); i >= 0 {
@@ -81,7 +83,7 @@ func (ps *problems) review(now time.Time, table Resource, wrong func() []diagnos
 	var lasting []*Problem
 	for _, d := range wrong() {
 		p := ps.open(now, table, d)
-		p.Detail = d.detail
+		p.Detail, p.Count = d.detail, max(p.Count, d.count)
 		lasting = append(lasting, p)
 	}
 	for _, p := range ps.list {
@@ -101,20 +103,25 @@ func (ps *problems) all() []Problem {
 		all[i].Count = max(p.Count, 1) // Health may have it before the handler is called
 	}
 	slices.SortStableFunc(all, func(a, b Problem) int {
-		return cmp.Or(b.Since.Compare(a.Since), cmp.Compare(a.Table, b.Table), cmp.Compare(a.What, b.What))
+		return cmp.Or(b.Since.Compare(a.Since), cmp.Compare(a.Table, b.Table), cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.What, b.What))
 	})
 	return all
 }
 
-// diagnosesOf says what health shows to be wrong now.
-func diagnosesOf(health tarn.Health) (found []diagnosis) {
+// diagnosesOf says what health shows to be wrong now. clusters says that sections are
+// clusters.
+func diagnosesOf(health tarn.Health, clusters bool) (found []diagnosis) {
 	sections := health.Sections
 	if len(sections) == 0 {
 		sections = []tarn.Health{health}
 	}
 	for _, h := range sections {
 		if h.Err != nil {
-			found = append(found, diagnose(h.Err))
+			d := diagnose(h.Err)
+			if clusters {
+				d.cluster, d.count = h.Section, h.Failures
+			}
+			found = append(found, d)
 		}
 	}
 	if d := health.Disk; d != nil && d.Err != nil {

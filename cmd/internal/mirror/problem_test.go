@@ -304,7 +304,7 @@ func TestDiskProblems(t *testing.T) {
 		err    error
 		advice string
 	}{{errors.New("disk full"), "is the disk full"}, {fmt.Errorf("x: %w", sqlite.ErrLogFull), "end the tool"}} {
-		found := diagnosesOf(tarn.Health{Disk: &tarn.SinkHealth{Err: c.err}})
+		found := diagnosesOf(tarn.Health{Disk: &tarn.SinkHealth{Err: c.err}}, false)
 		if len(found) != 1 || found[0].what != "cannot be written to disk" || !strings.Contains(found[0].advice(Resource{}), c.advice) {
 			t.Errorf("%v is told as %+v", c.err, found)
 		}

@@ -29,6 +29,8 @@ type record struct {
 	// are.
 	Without []string `json:",omitempty"`
 	Hidden  bool
+	// Fleet says that it is a copy of several clusters, whose names begin the keys.
+	Fleet bool `json:",omitempty"`
 }
 
 // records writes them.

@@ -45,7 +45,7 @@ func (t *Table) Verified() verify.Status {
 
 // diagnoses are what is wrong with the table now.
 func (t *Table) diagnoses() []diagnosis {
-	found := diagnosesOf(t.replica.Health())
+	found := diagnosesOf(t.replica.Health(), t.inputs.named())
 	if last := t.Verified().Last; last != nil && !last.Repaired() && last.Passed == 0 {
 		if d, wrong := diagnoseRound(*last); wrong {
 			found = append(found, d)

@@ -19,10 +19,12 @@ type Object = *unstructured.Unstructured
 
 // Table is the live copy of one resource. Any number of goroutines may use it.
 type Table struct {
-	resource  Resource
-	replica   *tarn.Replica[Object]
-	store     *memory.Store[Object]
-	sources   []*kube.Source[Object]
+	resource Resource
+	replica  *tarn.Replica[Object]
+	store    *memory.Store[Object]
+	inputs   inputs
+	// read says how its sources are made.
+	read      reading
 	transform func(Object) (Object, error)
 	// hides says that transform takes values out of Secrets.
 	hides bool
@@ -33,12 +35,17 @@ type Table struct {
 	// columns are those that the resource's definition adds, if that was asked for.
 	columns []ondisk.Column
 
-	intake   intake
 	expected expectation
 	history  history
 	weight   weight
 	// rolling compares the table with the server; nil if nobody asked for it.
 	rolling *verify.Rolling[Object]
+}
+
+// reading is how the sources of a table are made.
+type reading struct {
+	opts     Options
+	decoding kube.SourceOptions
 }
 
 // Resource is what the table is a copy of.
@@ -54,11 +61,11 @@ func (t *Table) Store() *memory.Store[Object] { return t.store }
 // Source is where the copy comes from, of the first namespace if there are
 // several; see [Table.Sources]. A table of a [Directory] has one only if it is to
 // be compared with a server.
-func (t *Table) Source() *kube.Source[Object] { return t.sources[0] }
+func (t *Table) Source() *kube.Source[Object] { return t.Sources()[0] }
 
-// Sources are where the copy comes from, one for each namespace. They give
-// objects as the server has them, before Transform.
-func (t *Table) Sources() []*kube.Source[Object] { return t.sources }
+// Sources are where the copy comes from, one for each namespace, or for each cluster. They
+// give objects as the server has them, before Transform.
+func (t *Table) Sources() []*kube.Source[Object] { return t.inputs.sources() }
 
 // Namespaces are those that the table is narrowed to; none means that it is not.
 func (t *Table) Namespaces() []string { return t.namespaces }
@@ -87,7 +94,7 @@ func (t *Table) Status() Status {
 	case health.FromDisk:
 		s.Received, s.Expected = s.Objects, max(s.Objects, t.expected.count())
 	default:
-		s.Received, s.Expected = t.intake.count(), t.expected.count()
+		s.Received, s.Expected = t.inputs.intake().count(), t.expected.count()
 	}
 	return s
 }
@@ -107,7 +114,7 @@ func (t *Table) sample(now time.Time) {
 
 // lag is the longest that a change has waited since it was last asked for.
 func (t *Table) lag() time.Duration {
-	longest := t.intake.lag()
+	longest := t.inputs.intake().lag()
 	for _, s := range t.replica.Subscribers() {
 		longest = max(longest, s.Age)
 	}

@@ -7,9 +7,9 @@ import (
 
 // Target is the table as package verify compares it with the server.
 func (t *Table) Target() verify.Target[Object] {
-	sources := make([]tarn.Source[Object], len(t.sources))
-	for i, s := range t.sources {
-		sources[i] = s
+	var sources []tarn.Source[Object]
+	for _, s := range t.Sources() {
+		sources = append(sources, s)
 	}
 	return verify.Target[Object]{
 		Name: t.resource.Name(), Replica: t.replica, Store: t.store,

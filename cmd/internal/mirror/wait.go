@@ -32,7 +32,7 @@ func (m *Mirror) WaitSynced(ctx context.Context) error {
 
 // cause is why a table is not synced. Tables with the same cause have the same text.
 func cause(t *Table) string {
-	for _, d := range diagnosesOf(t.replica.Health()) {
+	for _, d := range diagnosesOf(t.replica.Health(), t.inputs.named()) {
 		return d.what
 	}
 	return "has not answered in full yet"

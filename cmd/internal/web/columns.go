@@ -20,6 +20,8 @@ type column struct {
 	Type string `json:"type"`
 
 	show func(object map[string]any) string
+	// cluster says that it shows the cluster, which is in the key.
+	cluster bool
 }
 
 // maxCell bounds what a cell shows; the object's own page shows more.

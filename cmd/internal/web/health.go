@@ -3,6 +3,7 @@ package web
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,8 +21,8 @@ func (s *Site) alive(w http.ResponseWriter, _ *http.Request) {
 	probeAnswer(w, http.StatusOK, "ok")
 }
 
-// ready answers /readyz: whether every table is synced and fresh, and also on disk if it
-// is kept there. The reasons go only to callers that may read the tables.
+// ready answers /readyz: whether every table is synced and fresh, of one cluster at least,
+// and also on disk if it is kept there. The reasons go only to callers that may read the tables.
 func (s *Site) ready(w http.ResponseWriter, r *http.Request) {
 	reasons := s.unready()
 	switch {
@@ -47,7 +48,7 @@ func (s *Site) unready() []string {
 	}
 	for _, table := range s.mirror.Tables() {
 		h := table.Replica().Health()
-		if !h.Fresh(s.options.FreshWithin) {
+		if !h.Fresh(s.options.FreshWithin) && !(s.mirror.Fleet() && someFresh(h, s.options.FreshWithin)) {
 			reasons = append(reasons, table.Resource().Name()+": "+staleness(h, s.options.FreshWithin))
 		}
 		if h.Disk != nil && h.Disk.Lag > s.options.FreshWithin {
@@ -55,6 +56,12 @@ func (s *Site) unready() []string {
 		}
 	}
 	return reasons
+}
+
+// someFresh says whether one of several clusters is followed: one that is away is no reason
+// to hide the others.
+func someFresh(h tarn.Health, within time.Duration) bool {
+	return slices.ContainsFunc(h.Sections, func(section tarn.Health) bool { return section.Fresh(within) })
 }
 
 func staleness(h tarn.Health, within time.Duration) string {

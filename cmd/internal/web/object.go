@@ -40,7 +40,7 @@ func (s *Site) object(r *http.Request) (any, *failure) {
 	default:
 		return nil, &failure{http.StatusBadRequest, fmt.Sprintf("as=%s: json or yaml is wanted", as)}
 	}
-	around, err := s.related(object)
+	around, err := s.related(key, object)
 	if err != nil {
 		return nil, &failure{http.StatusInternalServerError, err.Error()}
 	}
@@ -140,7 +140,7 @@ func (w *objectWatch) around() (string, bool) {
 	if w.last == nil {
 		return "", false
 	}
-	found, err := w.site.related(w.last)
+	found, err := w.site.related(w.key, w.last)
 	if err != nil {
 		return "", false
 	}

@@ -80,10 +80,23 @@ type tableStatus struct {
 	Events  int64            `json:"events"`
 	Rewinds int64            `json:"rewinds"`
 
+	// Clusters has the state of each cluster, if there are several.
+	Clusters []clusterStatus `json:"clusters,omitempty"`
+
 	// KeepsHistory says that past states are kept: see /api/history.
 	KeepsHistory bool `json:"keepsHistory,omitempty"`
 
 	History *history `json:"history,omitempty"`
+}
+
+// clusterStatus is how the part of a table is doing that one cluster has.
+type clusterStatus struct {
+	Name    string       `json:"name"`
+	Synced  bool         `json:"synced"`
+	Fresh   bool         `json:"fresh"`
+	Version tarn.Version `json:"version"`
+	Age     float64      `json:"age"`
+	Error   string       `json:"error,omitempty"`
 }
 
 // history is how a table was doing, one number per sample, oldest first.
@@ -145,6 +158,15 @@ func (s *Site) tableStatus(table *mirror.Table) tableStatus {
 		EventsPerSecond: rounded(status.EventsPerSecond), BytesPerObject: status.BytesPerObject,
 		Failures: h.Failures, Bad: h.BadCount,
 		Relists: h.Lists, Watches: h.Watches, Events: h.Events, Rewinds: h.Rewinds, KeepsHistory: s.mirror.KeepsHistory(table),
+	}
+	if s.mirror.Fleet() {
+		for _, h := range h.Sections {
+			c := clusterStatus{Name: h.Section, Synced: h.Synced, Fresh: h.Fresh(s.options.FreshWithin), Version: h.Version, Age: rounded(h.Age.Seconds())}
+			if h.Err != nil {
+				c.Error = render.CutNote(unnamed(t.Name, h.Err.Error()), maxError)
+			}
+			t.Clusters = append(t.Clusters, c)
+		}
 	}
 	if t.Relists == nil {
 		t.Relists = map[string]int64{}

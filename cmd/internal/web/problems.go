@@ -17,13 +17,15 @@ type problemsAnswer struct {
 }
 
 type problem struct {
-	Table  string `json:"table"`
-	What   string `json:"what"`
-	Detail string `json:"detail,omitempty"`
-	Advice string `json:"advice,omitempty"`
-	Since  string `json:"since"`
-	Until  string `json:"until,omitempty"`
-	Count  int    `json:"count"`
+	Table string `json:"table"`
+	// Cluster is empty if there is only one, or if it is about all.
+	Cluster string `json:"cluster,omitempty"`
+	What    string `json:"what"`
+	Detail  string `json:"detail,omitempty"`
+	Advice  string `json:"advice,omitempty"`
+	Since   string `json:"since"`
+	Until   string `json:"until,omitempty"`
+	Count   int    `json:"count"`
 }
 
 type badObject struct {
@@ -42,7 +44,7 @@ func (s *Site) problems(*http.Request) (any, *failure) {
 	found := problemsAnswer{Problems: []problem{}, Bad: []badObject{}}
 	for _, p := range s.mirror.Problems() {
 		found.Problems = append(found.Problems, problem{
-			Table: p.Table, What: p.What, Detail: unnamed(p.Table, p.Detail), Advice: p.Advice,
+			Table: p.Table, Cluster: p.Cluster, What: p.What, Detail: unnamed(p.Table, p.Detail), Advice: p.Advice,
 			Since: stamp(p.Since), Until: stamp(p.Until), Count: p.Count,
 		})
 	}

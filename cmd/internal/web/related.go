@@ -10,6 +10,7 @@ import (
 	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/cmd/internal/mirror"
 	"github.com/tarnproject/tarn/internal/render"
+	"github.com/tarnproject/tarn/kube"
 	"github.com/tarnproject/tarn/memory"
 )
 
@@ -62,7 +63,7 @@ type dependents struct {
 	Links []link `json:"links"`
 }
 
-func (s *Site) related(object mirror.Object) (related, error) {
+func (s *Site) related(key tarn.Key, object mirror.Object) (related, error) {
 	found := related{Owners: []link{}, Dependents: []dependents{}}
 	owners := object.GetOwnerReferences()
 	if len(owners) > maxRelated {
@@ -70,7 +71,7 @@ func (s *Site) related(object mirror.Object) (related, error) {
 		owners = owners[:maxRelated]
 	}
 	for _, owner := range owners {
-		found.Owners = append(found.Owners, s.owner(object.GetNamespace(), owner))
+		found.Owners = append(found.Owners, s.owner(s.cluster(key), object.GetNamespace(), owner))
 	}
 	for _, table := range s.mirror.Tables() {
 		d, err := s.dependents(table, string(object.GetUID()))
@@ -84,7 +85,17 @@ func (s *Site) related(object mirror.Object) (related, error) {
 	return found, nil
 }
 
-func (s *Site) owner(namespace string, owner metav1.OwnerReference) link {
+// cluster is the prefix of the keys of an object's cluster, empty if there is only one. An
+// owner is in the same cluster.
+func (s *Site) cluster(key tarn.Key) tarn.Key {
+	if !s.mirror.Fleet() {
+		return ""
+	}
+	name, _ := kube.SplitCluster(key)
+	return kube.ClusterPrefix(name)
+}
+
+func (s *Site) owner(cluster tarn.Key, namespace string, owner metav1.OwnerReference) link {
 	l := link{Kind: render.Cut(owner.Kind, maxCell), Name: render.Cut(owner.Name, maxCell)}
 	gv, err := schema.ParseGroupVersion(owner.APIVersion)
 	if err != nil {
@@ -99,6 +110,7 @@ func (s *Site) owner(namespace string, owner metav1.OwnerReference) link {
 		if r.Namespaced {
 			key = tarn.Key(namespace + "/" + owner.Name)
 		}
+		key = cluster + key
 		if object, ok := table.Store().Get(key); ok && object.GetUID() == owner.UID {
 			l.Table, l.Key, l.Status = r.Name(), key, s.status(table, object)
 		}

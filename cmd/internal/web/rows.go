@@ -12,6 +12,7 @@ import (
 	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/cmd/internal/mirror"
 	"github.com/tarnproject/tarn/fieldpath"
+	"github.com/tarnproject/tarn/kube"
 	"github.com/tarnproject/tarn/memory/query"
 )
 
@@ -77,7 +78,7 @@ func (s *Site) rows(r *http.Request) (any, *failure) {
 	if err != nil {
 		return nil, badRequest(err)
 	}
-	found := rowsAnswer{Table: table.Resource().Name(), Columns: columnsOf(table.Resource()), Rows: []row{}}
+	found := rowsAnswer{Table: table.Resource().Name(), Columns: s.columns(table), Rows: []row{}}
 	if !at.IsZero() {
 		if problem := s.rowsAsOf(r, q, at, &found); problem != nil {
 			return nil, problem
@@ -199,10 +200,23 @@ func (s *Site) take(q rowsQuery, page query.Page[mirror.Object], found *rowsAnsw
 	}
 }
 
+// columns are those of a table, with the cluster if there are several.
+func (s *Site) columns(table *mirror.Table) []column {
+	columns := columnsOf(table.Resource())
+	if s.mirror.Fleet() {
+		columns = append([]column{{Name: "Cluster", Type: "text", cluster: true}}, columns...)
+	}
+	return columns
+}
+
 func (s *Site) row(table *mirror.Table, columns []column, key tarn.Key, object mirror.Object) row {
 	content := s.secretFilter.content(table, object)
 	cells := make([]string, len(columns))
 	for i, c := range columns {
+		if c.cluster {
+			cells[i], _ = kube.SplitCluster(key)
+			continue
+		}
 		cells[i] = c.cell(content)
 	}
 	return row{Key: key, Cells: cells}

@@ -47,7 +47,7 @@ function problemNode(p) {
   return el('article', { class: p.until ? 'problem over' : 'problem' },
     el('header', {},
       el('span', { class: 'dot ' + (p.until ? 'none' : 'bad') }),
-      p.table && el('a', { href: tablePath(p.table) }, p.table), el('b', {}, p.what),
+      p.table && el('a', { href: tablePath(p.table) }, p.table), p.cluster && el('span', { class: 'cluster' }, p.cluster), el('b', {}, p.what),
       el('time', { title: moment(p.since) }, p.until
         ? `${clock(p.since)}, for ${span((Date.parse(p.until) - Date.parse(p.since)) / 1000)}`
         : `since ${clock(p.since)}, ${since(p.since)}`),

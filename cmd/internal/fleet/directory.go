@@ -1,0 +1,160 @@
+package fleet
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/tarnproject/tarn/kube"
+)
+
+// lookEvery is how often a directory is read.
+//
+// Why polling, and not file system notifications: network file systems and container
+// mounts do not send them, and a directory of a hundred small files is read in a
+// millisecond.
+const lookEvery = time.Second
+
+// directory has a kubeconfig for each cluster. The name of a cluster is that of its file
+// without its ending; its current context is used. Files that begin with a dot are not
+// read, and neither are directories.
+type directory struct {
+	path   string
+	adjust func(*rest.Config)
+	logger *slog.Logger
+	// told are the errors that were logged, by file.
+	told map[string]string
+}
+
+// InDirectory returns the fleet of the kubeconfigs in a directory, which is watched.
+// adjust, if not nil, changes each config before it is used.
+//
+// A file that cannot be read at the start is an error. Later it is logged, and the cluster
+// stays as it was: editors and copies write files in several steps.
+func InDirectory(path string, adjust func(*rest.Config), logger *slog.Logger) (*Fleet, error) {
+	d := &directory{path: path, adjust: adjust, logger: logger, told: map[string]string{}}
+	clusters, bad, err := d.read()
+	if err != nil {
+		return nil, err
+	}
+	for _, err := range bad {
+		return nil, err
+	}
+	if len(clusters) == 0 {
+		return nil, fmt.Errorf("there is no kubeconfig in %s; put one there for each cluster, called after it: east.yaml", path)
+	}
+	f, err := Of(clusters...)
+	if err != nil {
+		return nil, err
+	}
+	f.directory = d
+	return f, nil
+}
+
+// read reads all kubeconfigs. bad has the errors of single ones, by the name of the
+// cluster.
+func (d *directory) read() (clusters []Cluster, bad map[string]error, err error) {
+	entries, err := os.ReadDir(d.path)
+	if err != nil {
+		return nil, nil, fmt.Errorf("the kubeconfigs cannot be read: %w", err)
+	}
+	bad = map[string]error{}
+	for _, e := range entries {
+		path := filepath.Join(d.path, e.Name())
+		info, err := os.Stat(path) // of what a link leads to: mounted Secrets are links
+		if strings.HasPrefix(e.Name(), ".") || err == nil && info.IsDir() {
+			continue
+		}
+		c, err := d.cluster(path)
+		if err != nil {
+			bad[c.Name] = err
+			continue
+		}
+		clusters = append(clusters, c)
+	}
+	return clusters, bad, nil
+}
+
+// cluster reads one kubeconfig.
+func (d *directory) cluster(path string) (Cluster, error) {
+	c := Cluster{Name: strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))}
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return c, fmt.Errorf("the kubeconfig cannot be read: %w", err)
+	}
+	c.sum = sha256.Sum256(raw)
+	if err := kube.CheckCluster(c.Name); err != nil {
+		return c, fmt.Errorf("%s: %w", path, err)
+	}
+	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(&clientcmd.ClientConfigLoadingRules{ExplicitPath: path}, nil)
+	if c.Config, err = loader.ClientConfig(); err != nil {
+		return c, fmt.Errorf("the kubeconfig %s is of no use: %w", path, err)
+	}
+	if d.adjust != nil {
+		d.adjust(c.Config)
+	}
+	return c, nil
+}
+
+// follow yields what changes after before, until ctx ends.
+func (d *directory) follow(ctx context.Context, before []Cluster, yield func(Change) bool) {
+	ticker := time.NewTicker(lookEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		now, bad, err := d.read()
+		if err != nil {
+			d.tell(d.path, err)
+			continue
+		}
+		d.tell(d.path, nil)
+		for _, c := range before {
+			if err := bad[c.Name]; err != nil {
+				now = append(now, c) // as it was
+			}
+		}
+		for name, err := range bad {
+			d.tell(name, err)
+		}
+		change := difference(before, sorted(unique(now)))
+		before = sorted(unique(now))
+		if (len(change.Added) > 0 || len(change.Removed) > 0) && !yield(change) {
+			return
+		}
+	}
+}
+
+// tell logs an error when it is new.
+func (d *directory) tell(what string, err error) {
+	if err == nil {
+		delete(d.told, what)
+		return
+	}
+	if d.told[what] != err.Error() {
+		d.told[what] = err.Error()
+		d.logger.Warn("a kubeconfig cannot be used; what was known of it stays", "cluster", what, "error", err)
+	}
+}
+
+// unique has the first of clusters with the same name: a.yaml and a.yml are one.
+func unique(clusters []Cluster) []Cluster {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(slices.Clone(clusters), func(c Cluster) bool {
+		was := seen[c.Name]
+		seen[c.Name] = true
+		return was
+	})
+}

@@ -1,0 +1,154 @@
+package tarn
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+)
+
+// sectionSet holds the sections of a replica, which come and go.
+type sectionSet[T any] struct {
+	// single says that there is one section for good, which owns all keys; independent
+	// is that of [Section].
+	single, independent bool
+	// ready is closed when the sections run.
+	ready chan struct{}
+
+	mu  sync.Mutex
+	all []*section[T]
+	// loading says that the replica loads its content, for the sections that it has.
+	loading bool
+	// start runs a section; nil while sections do not run.
+	start func(*section[T])
+	// confirm is [Kept.ConfirmSection] of what was loaded; nil if nothing was.
+	confirm func(ctx context.Context, section string) error
+}
+
+// present returns the sections that the replica has now.
+func (r *Replica[T]) present() []*section[T] {
+	r.sections.mu.Lock()
+	defer r.sections.mu.Unlock()
+	return slices.Clone(r.sections.all)
+}
+
+// AddSection adds a section to a replica of [NewReplicaOf], before it runs or while it
+// does. The others are not affected: a replica that was synced stays so, and Health says
+// that the new section is not yet.
+func (r *Replica[T]) AddSection(s Section[T]) error {
+	set := &r.sections
+	if err := r.change(); err != nil {
+		return err
+	}
+	defer set.mu.Unlock()
+	known := []Section[T]{s}
+	for _, p := range set.all {
+		known = append(known, Section[T]{Name: p.name, Source: p.reflector.source, Prefix: p.prefix, Independent: p.independent})
+	}
+	if err := checkSections(known); err != nil {
+		return fmt.Errorf("tarn: %q: %w", r.name(), err)
+	}
+	if s.Independent != set.independent {
+		return fmt.Errorf("tarn: %q: section %q is independent, or not, and the others are the opposite: either all are or none", r.name(), s.Name)
+	}
+	p := r.newSection(s)
+	p.reflector.guard = r.fanout.guard
+	p.state = newSectionState(p)
+	r.connectSection(p)
+	if set.confirm != nil {
+		p.reflector.restart.confirm = func(ctx context.Context) error { return set.confirm(ctx, p.name) }
+	}
+	r.fanout.addSection(p.state)
+	set.all = append(set.all, p)
+	if set.start != nil {
+		set.start(p)
+	}
+	return nil
+}
+
+// RemoveSection removes a section with its objects, and returns when its source is not
+// read any more. Subscribers and sinks get a Delete of each object, marked Removed. The
+// other sections are not affected. A section of the same name can be added later.
+func (r *Replica[T]) RemoveSection(name string) error {
+	set := &r.sections
+	if err := r.change(); err != nil {
+		return err
+	}
+	i := slices.IndexFunc(set.all, func(p *section[T]) bool { return p.name == name })
+	if i < 0 {
+		set.mu.Unlock()
+		return fmt.Errorf("tarn: %q has no section %q", r.name(), name)
+	}
+	p := set.all[i]
+	set.all = slices.Delete(slices.Clone(set.all), i, i+1)
+	set.mu.Unlock()
+	if p.stop != nil {
+		p.stop()
+	}
+	if err := r.fanout.removeSection(p.state); err != nil {
+		return fmt.Errorf("tarn: %q: %w", r.name(), err)
+	}
+	return nil
+}
+
+// change locks the sections, to change them, once the replica has loaded its content. It
+// fails for one whose sections do not change.
+func (r *Replica[T]) change() error {
+	set := &r.sections
+	if set.single {
+		return fmt.Errorf("tarn: %q has one source for good: make a replica whose sections come and go with NewReplicaOf, of independent sections or of several", r.name())
+	}
+	for set.mu.Lock(); set.loading; set.mu.Lock() {
+		set.mu.Unlock()
+		<-set.ready
+	}
+	return nil
+}
+
+// load keeps the sections from being changed until they run.
+func (set *sectionSet[T]) load() {
+	set.mu.Lock()
+	defer set.mu.Unlock()
+	set.loading = true
+}
+
+// runSections runs the sections until ctx ends.
+func (r *Replica[T]) runSections(ctx context.Context) error {
+	if r.sections.single {
+		return r.present()[0].reflector.Run(ctx)
+	}
+	defer close(r.ended)
+	var running sync.WaitGroup
+	r.sections.run(func(p *section[T]) {
+		own, cancel := context.WithCancelCause(ctx)
+		ended := make(chan struct{})
+		p.stop = func() {
+			cancel(ErrSectionRemoved)
+			<-ended
+		}
+		running.Go(func() {
+			defer close(ended)
+			defer cancel(nil)
+			_ = p.reflector.Run(own) // returns why the context ended
+		})
+	})
+	<-ctx.Done()
+	r.sections.run(nil)
+	running.Wait()
+	return context.Cause(ctx)
+}
+
+// run has the present and later sections started; with nil, later ones are not.
+func (set *sectionSet[T]) run(start func(*section[T])) {
+	set.mu.Lock()
+	defer set.mu.Unlock()
+	set.start = start
+	if start == nil {
+		return
+	}
+	for _, p := range set.all {
+		start(p)
+	}
+	set.loading = false
+	close(set.ready)
+}

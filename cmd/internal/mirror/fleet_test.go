@@ -269,3 +269,36 @@ func TestFleetOnDisk(t *testing.T) {
 		}
 	}, "east", "west", "north")
 }
+
+// A cluster that takes the name of another one does not get its objects, nor does it resume
+// at its version.
+func TestFleetOtherCluster(t *testing.T) {
+	fleetInBubble(t, func(f *fleetRig) {
+		f.rigs["east"].put("shop", "web", "db")
+		f.rigs["west"].put("shop", "web")
+		f.rigs["other"].put("shop", "queue")
+		dir := filepath.Join(t.TempDir(), "replica")
+		run := func(want string) {
+			t.Helper()
+			db, err := sqlite.Open(dir, sqlite.Options{Logger: slog.New(slog.DiscardHandler)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			m, stop := f.start(Options{Disk: &Disk{DB: db}}, "east", "west")
+			if err := m.WaitSynced(f.Context()); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			wantKeys(t, m, want)
+			stop()
+			if err := db.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		run("east/shop/db east/shop/web west/shop/web")
+		f.rigs["east"] = f.rigs["other"]
+		run("east/shop/queue west/shop/web")
+		run("east/shop/queue west/shop/web")
+	}, "east", "west", "other")
+}

@@ -302,3 +302,44 @@ func TestFleetOtherCluster(t *testing.T) {
 		run("east/shop/queue west/shop/web")
 	}, "east", "west", "other")
 }
+
+// The past of a fleet names the clusters too.
+func TestFleetHistory(t *testing.T) {
+	fleetInBubble(t, func(f *fleetRig) {
+		f.rigs["east"].put("shop", "web")
+		f.rigs["west"].put("shop", "web")
+		db, err := sqlite.Open(filepath.Join(t.TempDir(), "replica"), sqlite.Options{
+			History: sqlite.History{Age: time.Hour}, Logger: slog.New(slog.DiscardHandler),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, stop := f.start(Options{Disk: &Disk{DB: db}}, "east", "west")
+		if err := m.WaitSynced(f.Context()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		before := time.Now()
+		time.Sleep(time.Minute)
+		f.rigs["west"].put("shop", "web", "db")
+		time.Sleep(time.Minute)
+		ask := func(at sqlite.Moment, statement, want string) {
+			t.Helper()
+			result, err := at.Query(f.Context(), m.DB().Dir(), statement, sqlite.Limits{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := fmt.Sprint(result.Rows); got != want {
+				t.Errorf("%s\n%s\nwant %s", statement, got, want)
+			}
+		}
+		ask(sqlite.Moment{}, "SELECT cluster, name, count(*) FROM configmaps_history WHERE namespace = 'shop' GROUP BY 1, 2 ORDER BY 1, 2", "[[east web 1] [west db 1] [west web 2]]")
+		count := "SELECT cluster, count(*) FROM configmaps WHERE namespace = 'shop' GROUP BY 1 ORDER BY 1"
+		ask(sqlite.Moment{}, count, "[[east 1] [west 2]]")
+		ask(sqlite.Moment{Time: before}, count, "[[east 1] [west 1]]")
+		stop()
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}, "east", "west")
+}

@@ -156,6 +156,16 @@ func (m *Mirror) Clusters() (names []string) {
 	return names
 }
 
+// ClusterPrefix is the part of a key that names the cluster, with a slash at its end; empty
+// if the mirror is of one cluster, which has no name.
+func (m *Mirror) ClusterPrefix(key tarn.Key) tarn.Key {
+	if !m.Fleet() {
+		return ""
+	}
+	name, _ := kube.SplitCluster(key)
+	return kube.ClusterPrefix(name)
+}
+
 // AddCluster adds a cluster to a mirror of [StartFleet], and does not wait for it.
 func (m *Mirror) AddCluster(c fleet.Cluster) error {
 	if m.members == nil {

@@ -12,7 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/apiserver"
@@ -173,14 +173,27 @@ func TestFleetMetrics(t *testing.T) {
 		if err := m.WaitSynced(f.Context()); err != nil {
 			t.Fatal(err)
 		}
-		want := `
-			# HELP tarn_cluster_synced 1 once the whole collection of the cluster was taken.
-			# TYPE tarn_cluster_synced gauge
-			tarn_cluster_synced{cluster="dead",replica="configmaps"} 0
-			tarn_cluster_synced{cluster="east",replica="configmaps"} 1
-		`
-		if err := testutil.CollectAndCompare(m.Collector(), strings.NewReader(want), "tarn_cluster_synced"); err != nil {
-			t.Error(err)
+		registry := prometheus.NewRegistry()
+		if err := registry.Register(m.Collector()); err != nil {
+			t.Fatal(err)
+		}
+		families, err := registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		synced := map[string]float64{}
+		for _, family := range families {
+			if family.GetName() != "tarn_cluster_synced" {
+				continue
+			}
+			for _, series := range family.GetMetric() {
+				for _, label := range series.GetLabel() {
+					synced[label.GetValue()] += series.GetGauge().GetValue()
+				}
+			}
+		}
+		if got := fmt.Sprint(synced); got != "map[configmaps:1 dead:0 east:1]" {
+			t.Errorf("synced, by the values of labels: %s", got)
 		}
 	}, "east", "dead")
 }
@@ -268,4 +281,78 @@ func TestFleetOnDisk(t *testing.T) {
 			t.Errorf("%d objects: %v", len(page.Items), err)
 		}
 	}, "east", "west", "north")
+}
+
+// A cluster that takes the name of another one does not get its objects, nor does it resume
+// at its version.
+func TestFleetOtherCluster(t *testing.T) {
+	fleetInBubble(t, func(f *fleetRig) {
+		f.rigs["east"].put("shop", "web", "db")
+		f.rigs["west"].put("shop", "web")
+		f.rigs["other"].put("shop", "queue")
+		dir := filepath.Join(t.TempDir(), "replica")
+		run := func(want string) {
+			t.Helper()
+			db, err := sqlite.Open(dir, sqlite.Options{Logger: slog.New(slog.DiscardHandler)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			m, stop := f.start(Options{Disk: &Disk{DB: db}}, "east", "west")
+			if err := m.WaitSynced(f.Context()); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			wantKeys(t, m, want)
+			stop()
+			if err := db.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		run("east/shop/db east/shop/web west/shop/web")
+		f.rigs["east"] = f.rigs["other"]
+		run("east/shop/queue west/shop/web")
+		run("east/shop/queue west/shop/web")
+	}, "east", "west", "other")
+}
+
+// The past of a fleet names the clusters too.
+func TestFleetHistory(t *testing.T) {
+	fleetInBubble(t, func(f *fleetRig) {
+		f.rigs["east"].put("shop", "web")
+		f.rigs["west"].put("shop", "web")
+		db, err := sqlite.Open(filepath.Join(t.TempDir(), "replica"), sqlite.Options{
+			History: sqlite.History{Age: time.Hour}, Logger: slog.New(slog.DiscardHandler),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, stop := f.start(Options{Disk: &Disk{DB: db}}, "east", "west")
+		if err := m.WaitSynced(f.Context()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		before := time.Now()
+		time.Sleep(time.Minute)
+		f.rigs["west"].put("shop", "web", "db")
+		time.Sleep(time.Minute)
+		ask := func(at sqlite.Moment, statement, want string) {
+			t.Helper()
+			result, err := at.Query(f.Context(), m.DB().Dir(), statement, sqlite.Limits{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := fmt.Sprint(result.Rows); got != want {
+				t.Errorf("%s\n%s\nwant %s", statement, got, want)
+			}
+		}
+		ask(sqlite.Moment{}, "SELECT cluster, name, count(*) FROM configmaps_history WHERE namespace = 'shop' GROUP BY 1, 2 ORDER BY 1, 2", "[[east web 1] [west db 1] [west web 2]]")
+		count := "SELECT cluster, count(*) FROM configmaps WHERE namespace = 'shop' GROUP BY 1 ORDER BY 1"
+		ask(sqlite.Moment{}, count, "[[east 1] [west 2]]")
+		ask(sqlite.Moment{Time: before}, count, "[[east 1] [west 1]]")
+		stop()
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}, "east", "west")
 }

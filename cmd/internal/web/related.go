@@ -10,7 +10,6 @@ import (
 	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/cmd/internal/mirror"
 	"github.com/tarnproject/tarn/internal/render"
-	"github.com/tarnproject/tarn/kube"
 	"github.com/tarnproject/tarn/memory"
 )
 
@@ -88,11 +87,7 @@ func (s *Site) related(key tarn.Key, object mirror.Object) (related, error) {
 // cluster is the prefix of the keys of an object's cluster, empty if there is only one. An
 // owner is in the same cluster.
 func (s *Site) cluster(key tarn.Key) tarn.Key {
-	if !s.mirror.Fleet() {
-		return ""
-	}
-	name, _ := kube.SplitCluster(key)
-	return kube.ClusterPrefix(name)
+	return s.mirror.ClusterPrefix(key)
 }
 
 func (s *Site) owner(cluster tarn.Key, namespace string, owner metav1.OwnerReference) link {

@@ -12,7 +12,6 @@ import (
 	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/cmd/internal/mirror"
 	"github.com/tarnproject/tarn/fieldpath"
-	"github.com/tarnproject/tarn/kube"
 	"github.com/tarnproject/tarn/memory/query"
 )
 
@@ -214,7 +213,7 @@ func (s *Site) row(table *mirror.Table, columns []column, key tarn.Key, object m
 	cells := make([]string, len(columns))
 	for i, c := range columns {
 		if c.cluster {
-			cells[i], _ = kube.SplitCluster(key)
+			cells[i] = strings.TrimSuffix(string(s.mirror.ClusterPrefix(key)), "/")
 			continue
 		}
 		cells[i] = c.cell(content)

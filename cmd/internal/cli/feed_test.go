@@ -147,6 +147,22 @@ func TestFeedPostgres(t *testing.T) {
 	f.await("SELECT count(*) FROM tarn_gaps", "0")
 }
 
+// A server that is away is waited for. One that refuses is not, and says why.
+func TestFeedWithoutDatabase(t *testing.T) {
+	r := newRig(t, pod("web-1", corev1.PodPending))
+	waiting := r.feed("pods", "--to", "postgres://tarn:topsecret@/fleet?host="+t.TempDir())
+	waiting.says("does not answer")
+	waiting.stop()
+	if strings.Contains(waiting.out.String(), "topsecret") {
+		t.Errorf("it shows the password:\n%s", waiting.out.String())
+	}
+	f := newFed(t)
+	got := r.run("feed", "pods", "--to", strings.Replace(f.address, "/postgres?", "/nothing?", 1))
+	if err := got.check(exitFailed, `database "nothing" does not exist`, "check user"); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestFeedSecretsOnlyIfNamed(t *testing.T) {
 	f := newFed(t)
 	r := newRig(t, pod("web-1", corev1.PodPending), secret("s", "topsecret"))

@@ -4,9 +4,11 @@ go 1.26.0
 
 require (
 	github.com/google/go-cmp v0.7.0
+	github.com/jackc/pgx/v5 v5.12.0
 	github.com/klauspost/compress v1.20.3
 	github.com/tarnproject/tarn v0.0.0
 	github.com/tarnproject/tarn/ctrlcache v0.0.0
+	github.com/tarnproject/tarn/postgres v0.0.0
 	github.com/tarnproject/tarn/sqlite v0.0.0
 	github.com/tkrajina/go-reflector v0.5.6
 	google.golang.org/protobuf v1.36.12
@@ -40,6 +42,9 @@ require (
 	github.com/go-openapi/swag/yamlutils v0.27.1 // indirect
 	github.com/google/gnostic-models v0.7.0 // indirect
 	github.com/google/uuid v1.6.0 // indirect
+	github.com/jackc/pgpassfile v1.0.0 // indirect
+	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
+	github.com/jackc/puddle/v2 v2.2.3 // indirect
 	github.com/json-iterator/go v1.1.12 // indirect
 	github.com/modern-go/concurrent v0.0.0-20180306012644-bacd9c7ef1dd // indirect
 	github.com/modern-go/reflect2 v1.0.3-0.20250322232337-35a7c28c31ee // indirect
@@ -79,5 +84,6 @@ require (
 replace (
 	github.com/tarnproject/tarn => ../
 	github.com/tarnproject/tarn/ctrlcache => ../ctrlcache
+	github.com/tarnproject/tarn/postgres => ../postgres
 	github.com/tarnproject/tarn/sqlite => ../sqlite
 )

@@ -47,10 +47,10 @@ type Checkpoint struct {
 	// Objects counts the messages of objects that were ever written, Gaps the gaps.
 	Objects uint64 `json:"objects"`
 	Gaps    uint64 `json:"gaps"`
-	// Breaks counts the commits with changes that do not follow by their versions from those
-	// before: after a gap, a rewind, a comparison. A reader that follows the versions of the
-	// source lists again.
-	Breaks uint64 `json:"breaks,omitempty"`
+	// Line changes with each commit that does not follow by its versions from the one before:
+	// after a gap, a rewind, a comparison. A reader that follows the versions of the source
+	// then lists again.
+	Line string `json:"line,omitempty"`
 	// LastContact is when the feeder last heard of the source.
 	LastContact time.Time `json:"lastContact"`
 }

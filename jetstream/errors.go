@@ -27,3 +27,9 @@ func reasonOf(err error) tarn.Reason {
 	}
 	return tarn.ReasonUnknown
 }
+
+// noStream says that the bucket is not there.
+func noStream(err error) bool {
+	e, ok := errors.AsType[*jetstream.APIError](err)
+	return ok && e.ErrorCode == jetstream.JSErrCodeStreamNotFound
+}

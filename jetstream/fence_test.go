@@ -3,6 +3,7 @@ package jetstream
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"maps"
 	"strings"
@@ -108,27 +109,30 @@ func TestReplicasTakeOver(t *testing.T) {
 	}
 }
 
+var restartObjects = flag.Int("objects", 3000, "how many objects TestRestartWritesNothing has")
+
 // A process that starts again with unchanged objects writes none, whether it remembers its
 // position or not.
 func TestRestartWritesNothing(t *testing.T) {
+	count := *restartObjects
 	js := startServer(t).connect()
 	for _, b := range []Bucket{{Name: "one"}, {Name: "many", History: 10}} {
 		origin := newOrigin()
-		for i := range 3000 { // several batches
+		for i := range count { // several batches
 			origin.put(tarn.Key(fmt.Sprint("ns/", i)), "text")
 		}
 		sink := newSink(t, js, b)
 		r, stop := run(t, origin, sink)
 		eventually(t, "all is written", func() bool { return r.Health().Sinks[0].Version == origin.at() }, func() string { return r.Health().String() })
 		stop()
-		if n := written(t, sink); n != 3000 {
-			t.Errorf("%d messages were written for 3000 objects", n)
+		if n := written(t, sink); n != uint64(count) {
+			t.Errorf("%d messages were written for %d objects", n, count)
 		}
 		r, stop = run(t, origin, newSink(t, js, b))
 		eventually(t, "it is synced", func() bool { return r.Health().Sinks[0].Version == origin.at() }, func() string { return r.Health().String() })
 		stop()
-		if n := written(t, sink); n != 3000 {
-			t.Errorf("a restart wrote %d messages", n-3000)
+		if n := written(t, sink); n != uint64(count) {
+			t.Errorf("a restart wrote %d messages", n-uint64(count))
 		}
 		lose(t, js, b)
 		origin.put("ns/7", "changed")

@@ -86,7 +86,7 @@ func (s *Sink[T]) writing(ctx context.Context, b tarn.Batch[T]) (*writing, error
 	next.Positions, next.LastContact = checkpointPositions(b.Positions), b.LastContact
 	next.Incomplete, next.Commit, next.Released = false, w.id.id, false
 	if len(b.Gaps) > 0 || w.id.compared || slices.ContainsFunc(changes, func(c tarn.Change[T]) bool { return c.Missed }) {
-		next.Breaks++
+		next.Line = nuid.Next()
 	}
 	return w, s.addMarks(w, b)
 }

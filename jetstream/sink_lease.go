@@ -77,7 +77,7 @@ func (s *Sink[T]) own(ctx context.Context) error {
 	}
 	before := s.at
 	at, err := s.checkpoint(ctx)
-	if err != nil {
+	if err != nil && !noStream(err) {
 		return err
 	}
 	switch {

@@ -44,7 +44,7 @@ type mark struct {
 	sequence uint64
 	serial   uint64
 	objects  uint64
-	breaks   uint64
+	line     string
 }
 
 // keptMarks is how many marks are kept. A reflector watches from the newest, or the one
@@ -186,7 +186,7 @@ const unfedWait = time.Second
 
 func markOf(at placed) mark {
 	p := at.Positions[0]
-	return mark{p.Epoch, tarn.Version(p.Version), at.sequence, at.Serial, at.Objects, at.Breaks}
+	return mark{p.Epoch, tarn.Version(p.Version), at.sequence, at.Serial, at.Objects, at.Line}
 }
 
 // remember keeps a mark.

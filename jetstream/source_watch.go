@@ -190,7 +190,7 @@ func (w *stream[T]) end(events []tarn.Event[T], objects uint64, at placed) ([]ta
 	switch {
 	case next.epoch != w.at.epoch, version.OlderThan(w.at.version):
 		return nil, expired("the origin went back from version %s to %s; all is read instead", w.at.version, version)
-	case next.breaks != w.at.breaks:
+	case next.line != w.at.line:
 		return nil, expired("the feeder has compared it with the origin at version %s; all is read instead", version)
 	case next.objects-w.at.objects != objects:
 		return nil, expired("of %d states only %d can still be read, because it keeps too few of an object; all is read instead", next.objects-w.at.objects, objects)

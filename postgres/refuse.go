@@ -56,7 +56,7 @@ func (s *Sink[T]) tryRange(ctx context.Context, st *staging[T], from, to int) er
 		return err
 	case to-from == 1:
 		refused, _ := errors.AsType[*pgconn.PgError](err)
-		st.refused[from] = fmt.Errorf("Postgres refuses it: %s", refused.Message)
+		st.refused[from] = fmt.Errorf("refused by Postgres: %s", refused.Message)
 		return nil
 	}
 	middle := (from + to) / 2

@@ -66,7 +66,7 @@ func (f *fed) rows(statement string) string {
 // await waits until a statement has these rows. A database has no virtual time.
 func (f *fed) await(statement, want string) {
 	f.t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		got := f.rows(statement)
 		if got == want {
 			return
@@ -95,7 +95,7 @@ func (r *rig) feed(args ...string) *feeding {
 // says waits until the command has printed a text.
 func (f *feeding) says(text string) {
 	f.t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !strings.Contains(f.out.String(), text); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !strings.Contains(f.out.String(), text); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			f.t.Fatalf("it does not say %q but\n%s%s", text, f.out.String(), f.errOut.String())
 		}
@@ -147,12 +147,28 @@ func TestFeedPostgres(t *testing.T) {
 	f.await("SELECT count(*) FROM tarn_gaps", "0")
 }
 
+// A server that is away is waited for. One that refuses is not, and says why.
+func TestFeedWithoutDatabase(t *testing.T) {
+	r := newRig(t, pod("web-1", corev1.PodPending))
+	waiting := r.feed("pods", "--to", "postgres://tarn:topsecret@/fleet?host="+t.TempDir())
+	waiting.says("does not answer")
+	waiting.stop()
+	if strings.Contains(waiting.out.String(), "topsecret") {
+		t.Errorf("it shows the password:\n%s", waiting.out.String())
+	}
+	f := newFed(t)
+	got := r.run("feed", "pods", "--to", strings.Replace(f.address, "/postgres?", "/nothing?", 1))
+	if err := got.check(exitFailed, `database "nothing" does not exist`, "check user"); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestFeedSecretsOnlyIfNamed(t *testing.T) {
 	f := newFed(t)
 	r := newRig(t, pod("web-1", corev1.PodPending), secret("s", "topsecret"))
 	all := r.feed("*", "-A", "--to", f.address)
 	f.await("SELECT key FROM pods", "default/web-1")
-	all.says("synced")
+	f.await("SELECT bool_and(positions IS NOT NULL) FROM tarn_feeds", "true") // nothing is left for the last second
 	all.stop()
 	f.await("SELECT to_regclass('secrets') IS NULL", "true")
 	named := r.feed("secrets", "-A", "--to", f.address)

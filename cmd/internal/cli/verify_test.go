@@ -82,7 +82,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// lockedBuffer is written by a command and its logger.
+// lockedBuffer is written by a command and its logger, and may be read meanwhile.
 type lockedBuffer struct {
 	mu sync.Mutex
 	bytes.Buffer
@@ -92,6 +92,12 @@ func (b *lockedBuffer) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.Buffer.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.Buffer.String()
 }
 
 // lie makes the server's past another one than it was.

@@ -81,13 +81,7 @@ func (s *Sharding) Set(set ShardSet) error {
 func (s *Sharding) WaitTaken(ctx context.Context) error {
 	for {
 		s.mu.Lock()
-		behind := 0
-		for r := range s.readers {
-			if r.taken != s.wanted {
-				behind++
-			}
-		}
-		wait := s.taken
+		behind, wait := s.behind(), s.taken
 		s.mu.Unlock()
 		if behind == 0 {
 			return nil
@@ -98,6 +92,24 @@ func (s *Sharding) WaitTaken(ctx context.Context) error {
 			return fmt.Errorf("kube: %d copies do not have their shard yet: %w", behind, context.Cause(ctx))
 		}
 	}
+}
+
+// AllTaken reports whether every copy that runs has the wanted set. changed is closed when
+// that may have changed.
+func (s *Sharding) AllTaken() (taken bool, changed <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.behind() == 0, s.taken
+}
+
+// behind counts the copies that do not have the wanted set. mu is held.
+func (s *Sharding) behind() (n int) {
+	for r := range s.readers {
+		if r.taken != s.wanted {
+			n++
+		}
+	}
+	return n
 }
 
 // woken wakes those in WaitTaken. mu is held.

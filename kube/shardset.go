@@ -90,10 +90,15 @@ func (s ShardSet) Union(other ShardSet) ShardSet {
 
 // Has reports whether an object belongs to the set.
 func (s ShardSet) Has(namespace, uid string) bool {
-	if s.key == ShardByNamespace {
-		return s.hasHash(shardHash(namespace))
+	return s.hasHash(s.key.Hash(namespace, uid))
+}
+
+// Hash is the hash that decides to which shard an object belongs.
+func (k ShardKey) Hash(namespace, uid string) uint64 {
+	if k == ShardByNamespace {
+		return shardHash(namespace)
 	}
-	return s.hasHash(shardHash(uid))
+	return shardHash(uid)
 }
 
 func (s ShardSet) hasHash(hash uint64) bool {

@@ -40,6 +40,9 @@
 //	tarn_watches_total               counter  replica             watches opened
 //	tarn_lists_total                 counter  replica,cause       whole reads of the collection
 //	tarn_rewinds_total               counter  replica             times that the source went back in time
+//	tarn_shard_share                 gauge    replica             the part of the collection that the copy has; like the next two, only of a copy of one shard
+//	tarn_shard_selected_by_server    gauge    replica             1 while the server sends the objects of the shard and no others
+//	tarn_shard_dropped_total         counter  replica             objects and events of other shards that came and were dropped
 //	tarn_subscriber_pending          gauge    replica,subscriber  changes that a subscriber has not taken
 //	tarn_subscriber_lag_seconds      gauge    replica,subscriber  how long the oldest of them has waited
 //	tarn_disk_pending                gauge    replica             objects that have changed and are not on disk yet; like the next three, only of a copy that is kept there

@@ -218,6 +218,7 @@ func TestEveryMetric(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) { badDay(t, compare) })
 	synctest.Test(t, func(t *testing.T) { badDisk(t, compare) })
+	synctest.Test(t, func(t *testing.T) { shards(t, compare) })
 	decodeSeconds(t, compare)
 	for name := range documented(t) {
 		if !changed[name] {

@@ -46,6 +46,11 @@ func (s sender) replica(name string, replica Observed, freshWithin time.Duration
 		s.send(lists, float64(n), name, cause)
 	}
 	s.send(rewinds, float64(h.Rewinds), name)
+	if shard := h.Shard; shard != nil {
+		s.send(shardShare, shard.Share, name)
+		s.send(shardServer, number(shard.ByServer), name)
+		s.send(shardOthers, float64(shard.Dropped), name)
+	}
 	if d := h.Disk; d != nil {
 		s.send(diskPending, float64(d.Pending), name)
 		s.send(diskLag, d.Lag.Seconds(), name)

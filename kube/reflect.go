@@ -95,6 +95,9 @@ func start[T any](ctx context.Context, cfg *rest.Config, s *settings) (*tarn.Rep
 	if err != nil {
 		return nil, err
 	}
+	for _, s := range sections {
+		s.Source.(*lazySource[T]).opts.shard.announce()
+	}
 	go func() { _ = replica.Run(ctx) }()
 	return replica, nil
 }

@@ -76,8 +76,8 @@ func (s *Sharding) Set(set ShardSet) error {
 	return nil
 }
 
-// WaitTaken waits until every copy that runs has the whole of the wanted set. A copy that
-// is not started yet, or has ended, is not waited for.
+// WaitTaken waits until every copy that runs has the whole of the wanted set. An informer
+// that is not started yet, and a copy that has ended, is not waited for.
 func (s *Sharding) WaitTaken(ctx context.Context) error {
 	for {
 		s.mu.Lock()
@@ -147,6 +147,13 @@ func newShardReader(s *Sharding) *shardReader {
 		return nil
 	}
 	return &shardReader{sharding: s}
+}
+
+// announce adds a source that is about to be read to those that the sharding waits for.
+func (r *shardReader) announce() {
+	if r != nil {
+		r.Open(func() {})
+	}
 }
 
 // Open adds the source to those that the sharding waits for.

@@ -24,13 +24,11 @@ import (
 	"github.com/tarnproject/tarn/bench/podset"
 )
 
-// burst is how many updates come at once, as after a node's restart.
-const burst = 500
-
 var (
 	pods    = flag.Int("pods", 20_000, "how many pods there are")
 	shards  = flag.Int("n", 4, "how many shards there are")
-	updates = flag.Int("updates", 20_000, "how many status updates there are")
+	updates = flag.Int("updates", 10_000, "how many status updates there are")
+	every   = flag.Duration("every", time.Millisecond, "the time between two updates: if they come faster than they are taken, a copy of everything has larger batches, and comparing says little")
 	data    = flag.String("data", "../../shared/data/pods.pb.zst", "`file` with real pods")
 	// The following are for the processes that this one starts.
 	server = flag.String("server", "", "measure a copy of the `address`, and print it")
@@ -129,12 +127,12 @@ func one(set *podset.Set, args []string) (f figures, err error) {
 	if _, err := lines.ReadString('\n'); err != nil { // it has synced
 		return f, err
 	}
-	for i, u := range next {
+	pace := time.NewTicker(*every)
+	defer pace.Stop()
+	for _, u := range next {
+		<-pace.C
 		if err := put(api, u.Pod); err != nil {
 			return f, err
-		}
-		if i%burst == burst-1 {
-			time.Sleep(50 * time.Millisecond)
 		}
 	}
 	time.Sleep(2 * time.Second)

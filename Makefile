@@ -59,7 +59,7 @@ ETCD_BIN = $(E2E_CACHE)/etcd-$(ETCD)
 E2E_PROGRAMS = $(addprefix $(KUBERNETES_BIN)/,kube-apiserver kube-controller-manager kubectl) $(ETCD_BIN)/etcd $(ETCD_BIN)/etcdutl
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint matrix peers image release sim simdisk fuzz crash questions e2e bench bench-history bench-relay bench-server conformance
+.PHONY: help run test lint matrix peers image release sim simdisk fuzz crash questions e2e bench bench-history bench-relay bench-shards bench-server conformance
 
 help: ## say what there is to make
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -139,6 +139,12 @@ HISTORY ?= -docs ../docs/benchmarks.md
 
 bench-history: ## measure what a history on disk costs, and write it into docs/benchmarks.md; HISTORY='-states 100000' only prints
 	cd bench && $(GO) run ./history $(HISTORY)
+
+# Flags for make bench-shards, such as SHARDS='-pods 2000 -n 8'.
+SHARDS ?=
+
+bench-shards: ## measure one of four shards beside a copy of everything, and print it
+	cd bench && $(GO) run ./shards $(SHARDS)
 
 conformance: ## run client-go's own tests against package cache, where the script is at hand
 	@if [ -x "$(CONFORMANCE)" ]; then \

@@ -123,7 +123,7 @@ type ctrlCache struct {
 	keep   kube.Keeper // without a Sink for none
 	// shardOf is the shard of a kind; nil if it has all objects.
 	shardOf func(schema.GroupVersionKind) *kube.Sharding
-	writes *writes
+	writes  *writes
 
 	// started is closed by Start.
 	started chan struct{}

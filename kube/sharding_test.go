@@ -1,3 +1,5 @@
+//go:build !tarn_client_go_0_36
+
 package kube
 
 import (

@@ -24,6 +24,7 @@ func ExampleShard() {
 		}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
 	total := 0
 	for i := range 4 {
 		shard, err := kube.Reflect[*corev1.ConfigMap](ctx, api.Config(), kube.Shard(i, 4))
@@ -41,7 +42,7 @@ func ExampleShard() {
 			fmt.Println("selected by the server:", shard.Health().Shard.ByServer)
 		}
 	}
-	cancel()
+	cancel() // before the shards are waited for
 	fmt.Println("together:", total)
 
 	// Output:

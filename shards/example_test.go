@@ -32,6 +32,7 @@ func Example() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
 	copied, err := kube.Reflect[*corev1.ConfigMap](ctx, api.Config(), kube.Sharded(member.Sharding()))
 	if err != nil {
 		fmt.Println(err)

@@ -59,7 +59,7 @@ ETCD_BIN = $(E2E_CACHE)/etcd-$(ETCD)
 E2E_PROGRAMS = $(addprefix $(KUBERNETES_BIN)/,kube-apiserver kube-controller-manager kubectl) $(ETCD_BIN)/etcd $(ETCD_BIN)/etcdutl
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint matrix peers image release sim simdisk fuzz crash engines questions e2e bench bench-history bench-engines bench-relay bench-server conformance
+.PHONY: help run test lint matrix peers image release sim simdisk fuzz crash engines questions e2e bench bench-history bench-engines bench-relay bench-shards bench-server conformance
 
 help: ## say what there is to make
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -153,6 +153,12 @@ ENGINES ?= -bound 0.5
 
 bench-engines: ## measure how fast engines are fed, beside a bare writer of the same bytes; fails below half of it
 	cd bench && $(GO) run ./engines $(ENGINES)
+
+# Flags for make bench-shards, such as SHARDS='-pods 2000 -n 8'.
+SHARDS ?=
+
+bench-shards: ## measure one of four shards beside a copy of everything, and print it
+	cd bench && $(GO) run ./shards $(SHARDS)
 
 conformance: ## run client-go's own tests against package cache, where the script is at hand
 	@if [ -x "$(CONFORMANCE)" ]; then \

@@ -135,8 +135,15 @@ func (h *fanout[T]) publish(news, again []Change[T]) {
 	now := h.clock.Now()
 	// The writer uses its slice again; the followers share one copy.
 	news = append([]Change[T](nil), news...)
+	own := withoutMoved(news)
 	for _, f := range h.followers {
-		f.add(now, news)
+		seen := own
+		if f.moved {
+			seen = news
+		}
+		if len(seen) > 0 {
+			f.add(now, seen)
+		}
 		if len(again) > 0 && f.syncs() {
 			f.add(now, again)
 		}
@@ -159,7 +166,10 @@ func (h *fanout[T]) subscribe(deliver func(Change[T]), opts SubscribeOptions) (*
 	if opts.Syncs == nil {
 		opts.Syncs = never
 	}
-	f, initial, err := h.enter(opts.Bound, opts.Syncs, func(f *follower[T]) { h.addSubscription(f, deliver, opts) })
+	f, initial, err := h.enter(opts.Bound, opts.Syncs, func(f *follower[T]) {
+		f.moved = opts.Moved
+		h.addSubscription(f, deliver, opts)
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -167,9 +167,15 @@ func (p *pending[T]) fold(c Change[T]) {
 			*last = c
 		}
 	case Add:
-		if last.Type == Delete {
+		switch last.Type {
+		case Delete:
 			p.next[1] = c
 			p.n = 2
+		case Update, Sync:
+			// The object went to another shard, which the subscriber did not ask for, and
+			// another one has its name.
+			c.Type, c.Old = Update, last.Old
+			*last = c
 		}
 	case Delete:
 		switch {

@@ -16,6 +16,8 @@ import (
 type follower[T any] struct {
 	backlog *backlog[T]
 	syncs   func() bool
+	// moved says that it wants to see objects change the shard.
+	moved bool
 	// subscription is who empties the backlog; nil for an iterator.
 	subscription *Subscription[T]
 

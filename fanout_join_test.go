@@ -141,3 +141,28 @@ func TestResyncLetsUpdatesPass(t *testing.T) {
 		}
 	})
 }
+
+// A resync while a subscriber joins, which has nothing to offer to those who do not ask,
+// does not break it.
+func TestJoinDuringResync(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		walking, goOn := make(chan struct{}, 100), make(chan struct{})
+		c := newCopyIn(t, newRemote("a"), func(s *plainStore) ReadStore[*entry] {
+			return &snapshotStore{plainStore: s, walked: func() { walking <- struct{}{}; <-goOn }}
+		}, Options[*entry]{})
+		c.start()
+		synctest.Wait()
+		joined := make(chan *Subscription[*entry])
+		go func() {
+			s, err := c.Subscribe(func(Change[*entry]) {}, SubscribeOptions{})
+			if err != nil {
+				t.Error(err)
+			}
+			joined <- s
+		}()
+		<-walking
+		c.fanout.offerAgain([]Key{"a"})
+		close(goOn)
+		<-(<-joined).Synced()
+	})
+}

@@ -19,6 +19,10 @@ type SubscribeOptions struct {
 	// It is called each time there are some, must return at once and must not call
 	// the replica; nil means no.
 	Syncs func() bool
+	// Moved asks for the Adds and Deletes of objects that came from, or went to, another
+	// shard; see [Change.Moved]. A subscriber that does not ask gets the next change of an
+	// object that came as an Update or Delete.
+	Moved bool
 	// Inline starts no goroutine: the caller runs the subscription by Run.
 	Inline bool
 	// OnPanic, if set, isolates the subscriber: it gets a panic of the function with
@@ -41,6 +45,7 @@ type Lag struct {
 //   - It begins with an Add with Initial for each present object.
 //   - For each key: an Add only if the subscriber does not have it, an Update or
 //     Delete only if it does, with Old as the state that was delivered last.
+//     Objects that changed the shard are an exception, see [SubscribeOptions].
 //   - A subscriber that falls behind its bound gets the changes of a key folded
 //     into one, or into a Delete and an Add if the object was created again.
 type Subscription[T any] struct {

@@ -108,6 +108,9 @@ var layout = []folderRule{
 	{folder: "kube", imports: []string{".", "memory", "kube/wire", "internal/reasons"},
 		why: "a source knows the vocabulary, and memory because its replicas live there; no other store"},
 
+	{folder: "shards", imports: []string{".", "kube"},
+		why: "a group divides what copies have; it knows copies by their sharding only"},
+
 	{folder: "apiserver/...", imports: nil,
 		why: "users' tests start it beside whatever they test; it shares nothing with the clients it serves"},
 

@@ -74,6 +74,7 @@ type Reflector[T any] struct {
 	internal     retryWindow
 	deleted      tombstones
 	pace         repairPace
+	shard        shardState
 }
 
 // NewReflector returns a reflector from source into store. If the store is also a
@@ -114,6 +115,7 @@ func newReflector[T any](source Source[T], opts Options[T]) *Reflector[T] {
 		onMissed:  func(GapCause) {},
 		next:      nextRead{cause: causeStart},
 	}
+	r.shard.reader = shardReaderOf(source)
 	r.configure(opts)
 	return r
 }
@@ -151,6 +153,7 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 	}
 	defer r.maintain(ctx)()
 	defer end()
+	defer r.openShard()()
 	if r.durable.Durable != nil {
 		defer r.durable.release()
 		kept, err := r.durable.Restore(ctx)
@@ -163,6 +166,8 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 		}
 		if err != nil {
 			r.report(ctx, err)
+		} else if r.recheck.shardChanged() {
+			continue // who changes it decides how often
 		}
 		r.monitor.enter(StateWaiting)
 		if !pause(ctx, r.opts.Clock, r.waits.delay(err)) {
@@ -187,7 +192,11 @@ func (r *Reflector[T]) ListAndWatch(ctx context.Context) error {
 }
 
 // Health returns the state of the reflector. It may be called at any time.
-func (r *Reflector[T]) Health() Health { return r.monitor.health() }
+func (r *Reflector[T]) Health() Health {
+	h := r.monitor.health()
+	h.Shard = r.shard.health()
+	return h
+}
 
 // report notes a failure in Health and gives it to OnError.
 func (r *Reflector[T]) report(ctx context.Context, err error) {
@@ -231,6 +240,7 @@ func (r *Reflector[T]) fetch(ctx context.Context) (pass *Pass[T], err error) {
 	defer func() { r.waits.failing = r.waits.failing || err != nil }()
 	r.monitor.enter(StateListing)
 	r.beginRecheck()
+	r.shard.begin()
 	if err := r.confirmSource(ctx); err != nil {
 		return nil, err
 	}
@@ -260,6 +270,7 @@ func (p *Pass[T]) Commit(ctx context.Context) error {
 	if p.state == nil {
 		r.next.cause = causeWatchEnded
 		r.checkCaughtUp()
+		r.shard.taken()
 		return nil
 	}
 	if err := p.state.commit(ctx, p.version); err != nil {
@@ -276,6 +287,7 @@ func (p *Pass[T]) Commit(ctx context.Context) error {
 	r.deleted.clear()
 	r.restart, r.startedEmpty = restart{}, false
 	r.monitor.listed(p.cause, p.version)
+	r.shard.taken()
 	r.markSynced()
 	return nil
 }

@@ -39,6 +39,7 @@ const (
 	causeUnreadable  = "unreadable"
 	causeDamaged     = "damaged"
 	causeOtherSource = "other source"
+	causeShard       = "shard"
 )
 
 // readNext merges n into the next read. A cause replaces the one before, unless it is

@@ -16,6 +16,9 @@ type recheck struct {
 	mu sync.Mutex
 	// cause is empty if there is no request.
 	cause string
+	// shard asks for a read because another shard is wanted. It is consistent, so that the
+	// state is not older than the change, and compares versions.
+	shard bool
 	// end ends the pass that is following changes; nil while there is none.
 	end context.CancelCauseFunc
 }
@@ -40,9 +43,28 @@ func (c *recheck) ask(cause string) {
 	if c.cause == "" {
 		c.cause = cause
 	}
+	c.endPass()
+}
+
+func (c *recheck) askShard() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.shard = true
+	c.endPass()
+}
+
+// endPass ends the pass that is following changes. The lock is held.
+func (c *recheck) endPass() {
 	if c.end != nil {
 		c.end(errRelist)
 	}
+}
+
+// shardChanged reports whether another shard is wanted than the one that was read.
+func (c *recheck) shardChanged() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.shard
 }
 
 // passStarted sets the function by which a request ends the pass. A request that was
@@ -51,7 +73,7 @@ func (c *recheck) passStarted(end context.CancelCauseFunc) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.end = end
-	if c.cause != "" {
+	if c.cause != "" || c.shard {
 		end(errRelist)
 	}
 }
@@ -64,17 +86,23 @@ func (c *recheck) passEnded() bool {
 	return c.cause != ""
 }
 
-// take returns the cause of the request, if there is one, and clears it.
-func (c *recheck) take() (cause string) {
+// take returns the cause of the request, if there is one, and whether another shard is
+// wanted, and clears both.
+func (c *recheck) take() (cause string, shard bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	cause, c.cause = c.cause, ""
-	return cause
+	shard, c.shard = c.shard, false
+	return cause, shard
 }
 
 // beginRecheck moves a request into nextRead, where it survives failures.
 func (r *Reflector[T]) beginRecheck() {
-	if cause := r.recheck.take(); cause != "" {
+	cause, shard := r.recheck.take()
+	if shard {
+		r.readNext(nextRead{cause: causeShard, version: consistent})
+	}
+	if cause != "" {
 		r.readNext(nextRead{cause: cause, version: consistent, afresh: true})
 	}
 }

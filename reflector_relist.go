@@ -268,6 +268,8 @@ func (l *relisting[T]) changes(items []newItem[T]) []Change[T] {
 	var same []Change[T]
 	for key, held := range r.reader.All() {
 		switch i, listed := l.at[key]; {
+		case !listed && r.movedOut(held):
+			changes = append(changes, Change[T]{Type: Delete, Moved: true, Key: key, Old: held, Object: held, Version: r.versionOf(held)})
 		case listed && i == unchanged && wanted:
 			same = append(same, Change[T]{Type: Sync, Key: key, Old: held, Object: held, Version: r.versionOf(held)})
 		case listed:
@@ -279,7 +281,9 @@ func (l *relisting[T]) changes(items []newItem[T]) []Change[T] {
 	}
 	for _, item := range items {
 		c := Change[T]{Type: Add, Initial: !r.synced, Key: item.Key, Object: item.Object, Version: item.Version}
-		if item.present {
+		if !item.present {
+			c.Moved = r.shard.movedIn(item.Meta)
+		} else {
 			c.Type, c.Initial, c.Rewound, c.Old = Update, false, l.byContent || l.damaged[item.Key], item.old
 		}
 		changes = append(changes, c)

@@ -86,10 +86,32 @@ type Health struct {
 	// its collection.
 	WatchListGivenUp bool
 
+	// Shard is the part of the collection that the copy has; nil if it has all.
+	Shard *ShardHealth
+
 	// Section is the name of the section whose Health it is, empty for that of a replica.
 	Section string
 	// Sections has the Health of each section, if there are several.
 	Sections []Health
+}
+
+// ShardHealth describes the part of a collection that a copy has.
+type ShardHealth struct {
+	// Name describes the part, and Share is how large it is, from 0 to 1.
+	Name  string
+	Share float64
+	// ByServer says that the server sends nothing but this part, and has said so.
+	// Otherwise it sends all objects, and the copy drops those of other shards.
+	ByServer bool
+	// Dropped counts the objects and events of other shards that came.
+	Dropped int64
+}
+
+func (s ShardHealth) String() string {
+	if s.ByServer {
+		return s.Name + ", selected by the server"
+	}
+	return fmt.Sprintf("%s, selected here, %d objects of others dropped", s.Name, s.Dropped)
 }
 
 // Fresh reports whether the replica is following its source and had contact with it
@@ -109,6 +131,9 @@ func (h Health) String() string {
 		s += fmt.Sprintf(", %s old", h.Age.Round(time.Second))
 	} else {
 		s += ", not synced"
+	}
+	if h.Shard != nil {
+		s += ", " + h.Shard.String()
 	}
 	if h.BadCount > 0 {
 		s += fmt.Sprintf(", %d bad objects", h.BadCount)

@@ -274,12 +274,24 @@ func mergeHealth(name string, sections []Health) Health {
 		all.Events += h.Events
 		all.Rewinds += h.Rewinds
 		all.WatchListGivenUp = all.WatchListGivenUp || h.WatchListGivenUp
+		all.Shard = mergeShards(all.Shard, h.Shard)
 	}
 	all.LastContact = slices.MinFunc(contacts, time.Time.Compare)
 	all.Bad = all.Bad[:min(len(all.Bad), maxBadListed)]
 	slices.SortStableFunc(all.Damage.Recent, func(a, b Damage) int { return a.Since.Compare(b.Since) })
 	all.Damage.Recent = all.Damage.Recent[max(0, len(all.Damage.Recent)-maxDamageListed):]
 	return all
+}
+
+// mergeShards is the shard of several sections, which have the same.
+func mergeShards(all, next *ShardHealth) *ShardHealth {
+	if all == nil || next == nil {
+		return cmp.Or(all, next)
+	}
+	merged := *all
+	merged.ByServer = merged.ByServer && next.ByServer
+	merged.Dropped += next.Dropped
+	return &merged
 }
 
 // severity orders states by how far they are from following: a replica has the most

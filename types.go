@@ -177,6 +177,32 @@ type Copy[T any] interface {
 	Repair(damaged []Damage)
 }
 
+// A Sharded source reads a part of its collection, and the part may change while it is
+// read. A source that wraps another one is searched for it as for a [Maintainer].
+type Sharded interface {
+	// Shard returns nil if the source reads the whole collection.
+	Shard() ShardReader
+}
+
+// A ShardReader tells a reflector which part of a collection its source reads.
+//
+//   - Open is called when the reflector starts, and Close when it has ended. Between them
+//     changed may be called, from any goroutine, when another part is to be read. The
+//     reflector then reads the whole of that part.
+//   - Begin is called before a whole state is read. From then on lists and watches read
+//     the part that is wanted at this moment; has reports whether an object belongs to it.
+//   - Taken is called when the store has that state.
+//
+// The reflector marks an object that comes or goes because the part has changed as Moved.
+type ShardReader interface {
+	Open(changed func())
+	Begin() (has func(Meta) bool)
+	Taken()
+	// Health may be called at any time.
+	Health() ShardHealth
+	Close()
+}
+
 // Item is an object with its identity.
 type Item[T any] struct {
 	Meta
@@ -385,7 +411,11 @@ type Change[T any] struct {
 	// a recheck, or by the repair of a damaged object. Its content may differ from
 	// Old under the same version.
 	Rewound bool
-	Key     Key
+	// Moved says that the object itself is neither new nor gone: the copy has another
+	// shard than before, and an Add or Delete is due to that. Stores and sinks see such
+	// changes, and subscribers that ask for them; see [SubscribeOptions].
+	Moved bool
+	Key   Key
 	// Old is the state before, for Update, Sync and Delete.
 	Old T
 	// Object is the new state; for Delete the final one.

@@ -68,6 +68,6 @@
 //
 // These names are not in client-go:
 //
-//	DetectMutations FieldChange Keep MutationReport NewMutationDetector
+//	DetectMutations FieldChange Keep MovedHandler MutationReport NewMutationDetector
 //	NewSharedIndexInformerFromSource ObjectTraits ReplicaOf ShareStructure SharingSource
 package cache

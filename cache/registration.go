@@ -57,7 +57,7 @@ func (s *informer) AddEventHandlerWithOptions(handler ResourceEventHandler, opti
 	}
 	r.resyncing.Store(true)
 	r.resync = s.plan(r.logger, ptr.Deref(options.ResyncPeriod, s.resyncs.standard))
-	subscription, err := s.replica.Subscribe(r.deliver, tarn.SubscribeOptions{Name: r.name, Syncs: r.resyncing.Load})
+	subscription, err := s.replica.Subscribe(r.deliver, tarn.SubscribeOptions{Name: r.name, Syncs: r.resyncing.Load, Moved: wantsMoved(handler)})
 	if err != nil {
 		return nil, stoppedError(handler)
 	}
@@ -127,6 +127,8 @@ func (r *registration) measure() {
 // handle puts a change in the words of a handler.
 func handle(h ResourceEventHandler, c tarn.Change[any]) {
 	switch {
+	case c.Moved:
+		handleMoved(h, c)
 	case c.Type == tarn.Add:
 		h.OnAdd(c.Object, c.Initial)
 	case c.Type == tarn.Update, c.Type == tarn.Sync:

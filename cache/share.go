@@ -126,6 +126,9 @@ type verifiedSource struct {
 	informer *informer
 }
 
+// Unwrap lets the engine find what the source can do beyond the contract.
+func (s verifiedSource) Unwrap() tarn.Source[any] { return s.Source }
+
 func (s verifiedSource) StreamList(ctx context.Context, q tarn.ListQuery, take func([]any)) (tarn.Page[any], error) {
 	return tarn.StreamList(ctx, s.Source, q, take)
 }

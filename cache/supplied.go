@@ -47,6 +47,9 @@ type suppliedSource struct {
 	meter    *reflectorMeter
 }
 
+// Unwrap lets the engine find what the source can do beyond the contract.
+func (s *suppliedSource) Unwrap() tarn.Source[any] { return s.Source }
+
 func (s *suppliedSource) List(ctx context.Context, q tarn.ListQuery) (tarn.Page[any], error) {
 	done := s.meter.list()
 	page, err := s.Source.List(ctx, q)

@@ -9,9 +9,11 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	tarncache "github.com/tarnproject/tarn/cache"
@@ -24,7 +26,7 @@ import (
 // The first result is also a manager.LeaderElectionRunnable that needs no leader,
 // and what [NewClient] needs to let reads wait for writes.
 func NewCache(cfg *rest.Config, opts cache.Options) (cache.Cache, error) {
-	return newCache(cfg, opts, kube.Keeper{})
+	return newCache(cfg, opts, Settings{})
 }
 
 var _ cache.NewCacheFunc = NewCache
@@ -34,13 +36,41 @@ var _ cache.NewCacheFunc = NewCache
 // follows the server from there without a list; reads wait, as ever, until the
 // informer has synced. Informers that cache.Options.NewInformer makes are not
 // concerned.
-func WithDisk(keep kube.Keeper) cache.NewCacheFunc {
+func WithDisk(keep kube.Keeper) cache.NewCacheFunc { return With(Settings{Keep: keep}) }
+
+// WithShard is [NewCache] with informers that have shard i of n only: see [kube.Shard].
+// To confine some kinds and not others, use [With].
+func WithShard(i, n int) cache.NewCacheFunc {
+	sharding, err := kube.FixedShard(i, n)
+	if err != nil {
+		return func(*rest.Config, cache.Options) (cache.Cache, error) { return nil, err }
+	}
+	return With(Settings{Sharding: sharding})
+}
+
+// Settings are those of a cache that controller-runtime's options do not have.
+type Settings struct {
+	// Keep is as for [WithDisk].
+	Keep kube.Keeper
+	// Sharding confines informers to a part of the objects, which may change while they
+	// run; nil means all objects. Sharded names the kinds that are confined, by objects
+	// of them; none means all kinds.
+	//
+	// Reads of other shards' objects find nothing. Handlers of an informer are told of
+	// moved objects if they are a MovedHandler of package cache; the event handlers of
+	// controller-runtime's sources are not.
+	Sharding *kube.Sharding
+	Sharded  []client.Object
+}
+
+// With is [NewCache] with more settings.
+func With(s Settings) cache.NewCacheFunc {
 	return func(cfg *rest.Config, opts cache.Options) (cache.Cache, error) {
-		return newCache(cfg, opts, keep)
+		return newCache(cfg, opts, s)
 	}
 }
 
-func newCache(cfg *rest.Config, opts cache.Options, keep kube.Keeper) (cache.Cache, error) {
+func newCache(cfg *rest.Config, opts cache.Options, s Settings) (cache.Cache, error) {
 	if cfg == nil {
 		return nil, errors.New("a cache needs a rest.Config")
 	}
@@ -56,8 +86,12 @@ func newCache(cfg *rest.Config, opts cache.Options, keep kube.Keeper) (cache.Cac
 	if err != nil {
 		return nil, err
 	}
+	shards, err := s.shards(p.opts.Scheme)
+	if err != nil {
+		return nil, err
+	}
 	return &ctrlCache{
-		plan: p, cfg: cfg, server: server, keep: keep, writes: newWrites(),
+		plan: p, cfg: cfg, server: server, keep: s.Keep, shardOf: shards, writes: newWrites(),
 		extents: map[kind]*extent{}, informers: map[informerKey]*scopedInformer{}, started: make(chan struct{}),
 	}, nil
 }
@@ -87,7 +121,9 @@ type ctrlCache struct {
 	cfg    *rest.Config
 	server *kube.Client
 	keep   kube.Keeper // without a Sink for none
-	writes *writes
+	// shardOf is the shard of a kind; nil if it has all objects.
+	shardOf func(schema.GroupVersionKind) *kube.Sharding
+	writes  *writes
 
 	// started is closed by Start.
 	started chan struct{}

@@ -51,7 +51,7 @@ func (c *ctrlCache) newScopedInformer(at informerKey, e *extent) (*scopedInforme
 	}
 	collection.Object = reflect.TypeFor[*metav1.PartialObjectMetadata]()
 	p.current = func(ctx context.Context, least tarn.Version) (map[tarn.Key]tarn.Version, tarn.Version, error) {
-		source, err := kube.NewSource[any](c.server, collection, kube.SourceOptions{Unshared: true})
+		source, err := kube.NewSource[any](c.server, collection, kube.SourceOptions{Unshared: true, Shard: c.shardOf(at.gvk)})
 		if err != nil {
 			return nil, "", err
 		}
@@ -80,7 +80,7 @@ func byNamespace() toolscache.Indexers {
 // itself; the informer shares them by value afterwards. Removing the managed
 // fields, the most common transform, needs none: they are skipped on the wire.
 func (c *ctrlCache) ownInformer(at informerKey, collection kube.Collection, config cache.Config, example client.Object) (toolscache.SharedIndexInformer, error) {
-	options := kube.SourceOptions{SetKind: at.form == metadataOnly}
+	options := kube.SourceOptions{SetKind: at.form == metadataOnly, Shard: c.shardOf(at.gvk)}
 	transform := config.Transform
 	if strips(transform) {
 		transform, options.Drop = nil, []string{"metadata.managedFields"}

@@ -11,6 +11,8 @@ import (
 type Options struct {
 	// Controllers starts the controller-manager too: Deployments make pods then.
 	Controllers bool
+	// Features are feature gates of the API server: "A=true,B=false".
+	Features string
 }
 
 // Cluster is an API server with its etcd, and a controller-manager if wanted.
@@ -24,6 +26,7 @@ type Cluster struct {
 	credentials credentials
 	etcd        *etcd
 	port        int
+	features    string
 	apiserver   *process
 	controllers *process // nil if there are none
 	kubeconfig  string
@@ -41,6 +44,7 @@ func Start(t testing.TB, options Options) *Cluster {
 		dir:         dir,
 		credentials: credentials,
 		port:        port,
+		features:    options.Features,
 	}
 	c.kubeconfig = c.writeKubeconfig(dir)
 	c.etcd = newEtcd(t, dir)
@@ -80,6 +84,7 @@ func (c *Cluster) Start() {
 		"--service-account-issuer=https://kubernetes.default.svc",
 		"--service-account-key-file="+c.credentials.serviceAccountKey,
 		"--service-account-signing-key-file="+c.credentials.serviceAccountKey,
+		"--feature-gates="+c.features,
 	)
 	c.apiserver.waitReady(c.t, 2*time.Minute, c.ready)
 	if c.controllers != nil {

@@ -29,7 +29,13 @@ func NewSharedInformerFactoryForConfig(config *rest.Config, defaultResync time.D
 		return nil, err
 	}
 	throughWire := func(s *settings) { s.wire = wire }
-	return NewSharedInformerFactoryWithOptions(client, defaultResync, slices.Concat(options, []SharedInformerOption{throughWire})...), nil
+	var shards error
+	check := func(s *settings) { shards = s.shards.Err() }
+	f := NewSharedInformerFactoryWithOptions(client, defaultResync, slices.Concat(options, []SharedInformerOption{throughWire, check})...)
+	if shards != nil {
+		return nil, shards
+	}
+	return f, nil
 }
 
 // fromWire makes the informer of a collection with package kube.
@@ -42,5 +48,5 @@ func (r recipe) fromWire(f *factory, c collection, resync time.Duration) cache.S
 	if kinds, _, err := scheme.Scheme.ObjectKinds(r.object); err == nil {
 		from.Kind = kinds[0]
 	}
-	return wired.Informer(f.wire, from, r.object, r.options(resync), f.keep)
+	return wired.Informer(f.wire, from, r.object, r.options(resync), f.keep, f.shards.Of(c.object))
 }

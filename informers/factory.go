@@ -54,6 +54,9 @@ func NewSharedInformerFactoryWithOptions(client kubernetes.Interface, defaultRes
 	if f.keep.Sink != nil && f.wire == nil {
 		roster.ReportUnkept()
 	}
+	if f.wire == nil {
+		f.shards.ReportWhole()
+	}
 	return f
 }
 

@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/tarnproject/tarn/cache"
+	"github.com/tarnproject/tarn/informers/internal/roster"
 	"github.com/tarnproject/tarn/kube"
 )
 
@@ -26,6 +27,7 @@ type settings struct {
 	name      *cache.InformerName
 	unshared  bool
 	keep      kube.Keeper
+	shards    roster.Shards[reflect.Type]
 }
 
 // resyncFor is the resync period of informers for objects of type t.
@@ -91,4 +93,21 @@ func WithSharing(on bool) SharedInformerOption {
 // client reports that it cannot. Informers given to InformerFor are not concerned.
 func WithDisk(keep kube.Keeper) SharedInformerOption {
 	return func(s *settings) { s.keep = keep }
+}
+
+// WithShard confines all informers to shard i of n: see [kube.Shard]. It is for
+// [NewSharedInformerFactoryForConfig]; a factory with a client reports that it cannot.
+func WithShard(i, n int) SharedInformerOption {
+	return func(s *settings) { s.shards.SetFixed(i, n) }
+}
+
+// WithSharding confines informers to what a sharding says, which may change while they
+// run: those for the types of these objects, or all if there are none. A nil sharding
+// means all objects. Handlers are told of moved objects if they are a [cache.MovedHandler].
+func WithSharding(sharding *kube.Sharding, of ...metav1.Object) SharedInformerOption {
+	types := make([]reflect.Type, len(of))
+	for i, object := range of {
+		types[i] = reflect.TypeOf(object)
+	}
+	return func(s *settings) { s.shards.Set(sharding, types) }
 }

@@ -31,6 +31,7 @@ type Client struct {
 	server string
 
 	decoded decodeCounter
+	shards  shardSupport
 
 	mu sync.Mutex
 	// jsonOnly are the resources for which the server refused everything but JSON.
@@ -105,22 +106,44 @@ type request struct {
 	options    metav1.ListOptions
 	// protobuf says that the objects have a protobuf form.
 	protobuf bool
+	// filter drops objects of other shards; nil for none. Its selector is sent.
+	filter *shardFilter
 }
 
 // response is an answer whose body is still to be read.
 type response struct {
 	body  io.ReadCloser
 	media media
+	// shard is the selector that was sent, and filter drops what it does not select.
+	shard  string
+	filter *shardFilter
 }
 
-// get reads a collection. If the server refuses the media types of the request,
-// this and later requests are for JSON.
+// get reads a collection. If the server refuses the shard selector, this and later
+// requests have none.
 func (c *Client) get(ctx context.Context, r request) (*response, error) {
+	gvr, selector := r.collection.Resource, r.filter.selector()
+	if selector == "" || c.shards.of(gvr) == shardsRefused {
+		return c.negotiate(ctx, r, "")
+	}
+	resp, err := c.negotiate(ctx, r, selector)
+	if err != nil && refusesShards(err) {
+		if resp, err := c.negotiate(ctx, r, ""); err == nil {
+			c.shards.learn(gvr, shardsRefused)
+			return resp, nil
+		}
+	}
+	return resp, err
+}
+
+// negotiate makes a request. If the server refuses its media types, this and later
+// requests are for JSON.
+func (c *Client) negotiate(ctx context.Context, r request, shard string) (*response, error) {
 	gvr := r.collection.Resource
 	plain := c.isJSONOnly(gvr)
-	resp, err := c.send(ctx, r, plain)
+	resp, err := c.send(ctx, r, shard, plain)
 	if err != nil && !plain && refusesMedia(err) && c.media.json {
-		if resp, err := c.send(ctx, r, true); err == nil {
+		if resp, err := c.send(ctx, r, shard, true); err == nil {
 			c.setJSONOnly(gvr)
 			return resp, nil
 		}
@@ -130,7 +153,7 @@ func (c *Client) get(ctx context.Context, r request) (*response, error) {
 
 // send makes the request once. The reflector retries and backs off; hence no
 // retries here.
-func (c *Client) send(ctx context.Context, r request, plain bool) (*response, error) {
+func (c *Client) send(ctx context.Context, r request, shard string, plain bool) (*response, error) {
 	recorded := &headers{}
 	req := c.rest.Get().
 		AbsPath(r.collection.path()...).
@@ -145,7 +168,13 @@ func (c *Client) send(ctx context.Context, r request, plain bool) (*response, er
 	case c.gzip:
 		req.SetHeader("Accept-Encoding", "gzip")
 	}
+	if shard != "" {
+		req.Param(shardParameter, shard)
+	}
 	body, err := req.Stream(context.WithValue(ctx, headersKey{}, recorded))
+	if recorded.host != "" {
+		c.shards.answered(recorded.host)
+	}
 	if err != nil {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
@@ -160,7 +189,7 @@ func (c *Client) send(ctx context.Context, r request, plain bool) (*response, er
 		body.Close()
 		return nil, err
 	}
-	return &response{body: body, media: m}, nil
+	return &response{body: body, media: m, shard: shard, filter: r.filter}, nil
 }
 
 func (c *Client) isJSONOnly(gvr schema.GroupVersionResource) bool {

@@ -80,10 +80,7 @@ func (c Collection) path() []string {
 // only returns the collection of one of its objects. It uses a list with a
 // selector, so that the permission to list is enough and get is not needed.
 func (c Collection) only(key tarn.Key) Collection {
-	namespace, name, ok := strings.Cut(string(key), "/")
-	if !ok {
-		namespace, name = "", namespace
-	}
+	namespace, name := splitKey(key)
 	if namespace != "" {
 		c.Namespace = namespace
 	}
@@ -93,6 +90,14 @@ func (c Collection) only(key tarn.Key) Collection {
 	}
 	c.FieldSelector = named
 	return c
+}
+
+func splitKey(key tarn.Key) (namespace, name string) {
+	namespace, name, ok := strings.Cut(string(key), "/")
+	if !ok {
+		return "", namespace
+	}
+	return namespace, name
 }
 
 // options completes the options of a request.

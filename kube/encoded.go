@@ -43,6 +43,7 @@ func NewEncodedSource[T any](client *Client, c Collection, e Encoding[T], opts S
 		protobuf:   e.Protobuf,
 		maxItem:    opts.MaxItem,
 		decoded:    &decodeCounter{parent: &client.decoded},
+		shard:      opts.shardReader(),
 	}
 	if s.maxItem <= 0 {
 		s.maxItem = DefaultMaxItem

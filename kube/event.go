@@ -28,6 +28,9 @@ type watchEvent struct {
 // event makes an event of a frame. Bad says what is wrong with it.
 func (s *Source[T]) event(m media, f frame, held wire.Held) tarn.Event[T] {
 	n, ok := openFrame(m, f)
+	if f.foreign {
+		return s.foreignEvent(m, n)
+	}
 	if !ok {
 		return s.unreadable(m, f, n)
 	}
@@ -76,6 +79,16 @@ func eventType(kind string) tarn.EventType {
 		return tarn.EventBookmark
 	}
 	return 0
+}
+
+// eventKind is the text of an event's type, without a copy of those that are known.
+func eventKind(text []byte) string {
+	for _, known := range []watch.EventType{watch.Modified, watch.Added, watch.Deleted, watch.Bookmark, watch.Error} {
+		if string(text) == string(known) {
+			return string(known)
+		}
+	}
+	return string(text)
 }
 
 // badEvent reports an event whose object cannot be used.
@@ -168,7 +181,7 @@ func openProtobufFrame(f frame) (n watchEvent, ok bool) {
 	ok = fields(raw, func(field protoField) {
 		switch field.number {
 		case 1:
-			n.kind = string(field.data)
+			n.kind = eventKind(field.data)
 		case 2:
 			fields(field.data, func(field protoField) {
 				if field.number == 1 {
@@ -189,7 +202,7 @@ func openJSONFrame(f frame) (n watchEvent, ok bool) {
 		const between = `,"object":`
 		from := len(f.raw) - len(rest) + len(kind) + 1
 		if found && bytes.IndexByte(kind, '\\') < 0 && f.open == from+len(between) && string(f.raw[from:f.open]) == between && string(bytes.TrimSpace(f.raw[f.close:])) == "}" {
-			return watchEvent{string(kind), f.raw[f.open:f.close]}, true
+			return watchEvent{eventKind(kind), f.raw[f.open:f.close]}, true
 		}
 	}
 	if f.size == 0 {

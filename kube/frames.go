@@ -20,6 +20,9 @@ type frame struct {
 	// open and close bound the only object or array in a JSON frame; both are 0 if
 	// it has none or several.
 	open, close int
+	// foreign says that the object is one of another shard, of which only the version
+	// matters.
+	foreign bool
 }
 
 func (f frame) release() {
@@ -204,12 +207,23 @@ func wake(c chan struct{}) {
 	}
 }
 
+// frameReader says how a stream is cut.
+type frameReader struct {
+	media media
+	limit int
+	// initial says that the stream begins with the whole collection.
+	initial bool
+	// shard drops the events of other shards; nil drops none.
+	shard *streamFilter
+}
+
 // read cuts a stream into frames until it ends or stop does. It puts what has
 // arrived into the inbox before it waits for more. Initial events come a block at a
 // time: nobody can use them before the last one, so waking the reader for each is a
 // waste. They wait only briefly, because they also show that the connection is
 // alive.
-func (i *inbox) read(f *bodyBuffer, m media, limit int, initial bool, stop <-chan struct{}) error {
+func (i *inbox) read(f *bodyBuffer, r frameReader, stop <-chan struct{}) error {
+	initial := r.initial
 	var ready []frame
 	stopped, last := false, time.Now()
 	deliver := func() {
@@ -232,16 +246,20 @@ func (i *inbox) read(f *bodyBuffer, m media, limit int, initial bool, stop <-cha
 	f.onLeave = deliver
 	defer deliver()
 	for !stopped {
-		next, err := nextFrame(f, m, limit)
+		next, err := nextFrame(f, r.media, r.limit)
 		if err != nil {
 			next.release()
 			return err
 		}
-		ready = append(ready, next)
-		if initial && !bytes.HasPrefix(next.raw, added[m]) {
+		if initial && !bytes.HasPrefix(next.raw, added[r.media]) {
 			initial = false
 			f.shrink() // now events come one by one
 		}
+		if r.shard.drops(r.media, &next) {
+			next.release()
+			continue
+		}
+		ready = append(ready, next)
 	}
 	return io.EOF
 }

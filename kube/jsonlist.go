@@ -59,6 +59,7 @@ func readJSONList(f *bodyBuffer, limit int, t itemSink) (head listHead, err erro
 			}
 		}
 	}
+	head.shard = jsonEcho(fields["metadata"])
 	if head.Kind == "Status" {
 		head.status = statusOf(fields)
 	}

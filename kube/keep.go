@@ -63,11 +63,16 @@ type Origin struct {
 
 	client   *Client
 	decoding SourceOptions
+	sharding *Sharding
 }
 
 // Selection is which objects of the resource the copy has, and what of them.
 func (o Origin) Selection() string {
-	return fmt.Sprintf("namespaces %q labels %q fields %q without %q transformed %v", o.Namespaces, o.LabelSelector, o.FieldSelector, o.Drop, o.Transformed)
+	selection := fmt.Sprintf("namespaces %q labels %q fields %q without %q transformed %v", o.Namespaces, o.LabelSelector, o.FieldSelector, o.Drop, o.Transformed)
+	if o.sharding != nil {
+		selection += fmt.Sprintf(" shard %q", o.sharding.Wanted().Selector())
+	}
+	return selection
 }
 
 // Server tells the server from others, as far as the config says: by its address
@@ -151,6 +156,10 @@ func uidOf(raw []byte) (uid string) {
 // openStore returns the store of a replica, and adds its sinks to the options.
 func openStore[T any](s *settings, client *Client, collections []Collection, options *tarn.Options[T]) (tarn.ReadStore[T], error) {
 	of := OriginOf(client, collections...)
+	of.sharding = s.sharding
+	if (len(s.sinks) > 0 || s.store != nil) && !s.sharding.keepable() {
+		return nil, errKeptShard
+	}
 	of.Drop = slices.Sorted(slices.Values(s.drop))
 	for _, name := range slices.Sorted(slices.Values(s.dropAnnotations)) {
 		of.Drop = append(of.Drop, annotationPath(name))

@@ -24,6 +24,9 @@ type Keeper struct {
 
 // Open is Sink, with what is left out as part of what the copy is of.
 func (k Keeper) Open(of Origin) (tarn.Sink[any], error) {
+	if !of.sharding.keepable() {
+		return nil, errKeptShard
+	}
 	for _, name := range slices.Sorted(slices.Values(k.Annotations)) {
 		of.Drop = append(of.Drop, annotationPath(name))
 	}
@@ -51,6 +54,7 @@ func (c *Client) Origin(of Collection, opts SourceOptions) Origin {
 	asked := of.options(metav1.ListOptions{})
 	o := OriginOf(c, of)
 	o.LabelSelector, o.FieldSelector = asked.LabelSelector, asked.FieldSelector
+	o.sharding = opts.Shard
 	o.Drop, o.decoding = slices.Sorted(slices.Values(opts.Drop)), opts
 	return o
 }

@@ -86,6 +86,14 @@ func (d *lazySource[T]) Watch(ctx context.Context, q tarn.WatchQuery) (tarn.Stre
 
 func (d *lazySource[T]) Describe(object T) (tarn.Meta, error) { return describe(object) }
 
+// Shard implements [tarn.Sharded].
+func (d *lazySource[T]) Shard() tarn.ShardReader {
+	if d.opts.shard == nil {
+		return nil
+	}
+	return d.opts.shard
+}
+
 func (d *lazySource[T]) find(ctx context.Context) error {
 	if d.found.Load() != nil {
 		return nil

@@ -18,7 +18,7 @@ import (
 func (s *Source[T]) readPage(ctx context.Context, resp *response, held wire.Held, take func([]T)) (tarn.Page[T], error) {
 	f := newBodyBuffer(resp.body, blockSize)
 	defer f.close()
-	g := &pageDecoder[T]{source: s, media: resp.media, held: held, take: take, slots: make(chan struct{}, workers())}
+	g := &pageDecoder[T]{source: s, media: resp.media, filter: resp.filter, held: held, take: take, slots: make(chan struct{}, workers())}
 	f.onLeave = g.handOver
 	head, err := readList(f, resp.media, s.maxItem, g)
 	g.finish()
@@ -31,6 +31,7 @@ func (s *Source[T]) readPage(ctx context.Context, resp *response, held wire.Held
 	if head.status != nil {
 		return tarn.Page[T]{}, s.statusInstead(head.status)
 	}
+	s.noteEcho(resp, head.shard, g.foreign)
 	g.deliver(0)
 	page, silent := g.page()
 	if err := s.codec.kinds.foreignList(head, silent); err != nil {
@@ -52,9 +53,12 @@ func (s *Source[T]) readPage(ctx context.Context, resp *response, held wire.Held
 type pageDecoder[T any] struct {
 	source *Source[T]
 	media  media
-	held   wire.Held
-	slots  chan struct{}
-	group  sync.WaitGroup
+	// filter drops items of other shards, and foreign counts them.
+	filter  *shardFilter
+	foreign int
+	held    wire.Held
+	slots   chan struct{}
+	group   sync.WaitGroup
 	// take is given the items of batches that are decoded; nil leaves them to page.
 	take func([]T)
 	// delivered says that take was called, twice that the items after that began anew.
@@ -87,6 +91,11 @@ type batch[T any] struct {
 }
 
 func (g *pageDecoder[T]) item(f *bodyBuffer, n int) {
+	if g.filter.foreign(g.media, f.window()[:n]) {
+		f.take(n)
+		g.foreign++
+		return
+	}
 	if g.block == nil {
 		g.block = f.block
 		g.block.hold()
@@ -96,6 +105,9 @@ func (g *pageDecoder[T]) item(f *bodyBuffer, n int) {
 }
 
 func (g *pageDecoder[T]) tooLong(start []byte, size, at int64) {
+	if g.filter.foreign(g.media, start) {
+		return
+	}
 	g.handOver()
 	seen := excerptOf(g.media, start)
 	err := fmt.Errorf("%w: at byte %d of the list of %s: the object has %d bytes, the limit is %d", tarn.ErrUndecodable, at, g.source.collection, size, g.source.maxItem)

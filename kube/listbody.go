@@ -13,6 +13,8 @@ type listHead struct {
 	status *metav1.Status
 	// items says that the answer has a field for items, even if it is empty.
 	items bool
+	// shard is the shard selector that the server says it has used.
+	shard string
 }
 
 // itemSink receives the items of a list.

@@ -2,6 +2,7 @@ package kube
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 
@@ -28,6 +29,9 @@ type settings struct {
 	drop, dropAnnotations        []string
 	maxItem                      int
 	sharedMetadata               bool
+	sharding                     *Sharding
+	// wrong is the first option that cannot be.
+	wrong error
 
 	name      string
 	pageSize  int64
@@ -121,6 +125,24 @@ func UnsafeSharedMetadata() Option {
 // and those no further than to their annotations.
 func DropAnnotations(names ...string) Option {
 	return func(s *settings) { s.dropAnnotations = append(s.dropAnnotations, names...) }
+}
+
+// Shard narrows the copy to shard i of n, counted from 0, by the hash of the objects' uid.
+// The copies of n processes together have every object once. Shard(0, 1) has all.
+//
+// A server that can (KEP-5866, feature ShardedListAndWatch) sends no other objects. From
+// any other server all objects come, and those of other shards are dropped without being
+// decoded. Health says which of the two it is.
+func Shard(i, n int) Option {
+	sharding, err := FixedShard(i, n)
+	return func(s *settings) {
+		s.sharding, s.wrong = sharding, errors.Join(s.wrong, err)
+	}
+}
+
+// Sharded narrows the copy to what a sharding says, which may change while the copy runs.
+func Sharded(sharding *Sharding) Option {
+	return func(s *settings) { s.sharding = sharding }
 }
 
 // Options makes one option of several.

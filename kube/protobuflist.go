@@ -124,6 +124,7 @@ func (f *bodyBuffer) protobufItems(head *listHead, limit int, t itemSink) error 
 			if err != nil {
 				return err
 			}
+			head.shard = protobufEcho(raw)
 			if err := head.ListMeta.Unmarshal(raw); err != nil {
 				return f.malformed("the metadata cannot be read: %v", err)
 			}

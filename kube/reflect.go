@@ -54,6 +54,9 @@ func ReflectMetadata(ctx context.Context, cfg *rest.Config, resource schema.Grou
 
 // start makes the replica and runs it.
 func start[T any](ctx context.Context, cfg *rest.Config, s *settings) (*tarn.Replica[T], error) {
+	if s.wrong != nil {
+		return nil, s.wrong
+	}
 	client := s.client
 	if client == nil {
 		var err error
@@ -69,10 +72,11 @@ func start[T any](ctx context.Context, cfg *rest.Config, s *settings) (*tarn.Rep
 	if err != nil {
 		return nil, err
 	}
-	decoding := SourceOptions{Drop: s.drop, MaxItem: s.maxItem, Unshared: options.Transform != nil, UnsafeSharedMetadata: s.sharedMetadata}
+	decoding := SourceOptions{Drop: s.drop, MaxItem: s.maxItem, Unshared: options.Transform != nil, UnsafeSharedMetadata: s.sharedMetadata, Shard: s.sharding}
 	locator := &locator{client: client, mapper: s.mapper, kind: s.kind, sem: make(chan struct{}, 1)}
 	var sections []tarn.Section[T]
 	for _, c := range collections {
+		decoding.shard = newShardReader(s.sharding) // each section has its own
 		source := &lazySource[T]{locator: locator, collection: c, opts: decoding}
 		if !c.Resource.Empty() {
 			// No lookup is needed, so errors can be returned at once.
@@ -90,6 +94,9 @@ func start[T any](ctx context.Context, cfg *rest.Config, s *settings) (*tarn.Rep
 	replica, err := newReplica(sections, store, options)
 	if err != nil {
 		return nil, err
+	}
+	for _, s := range sections {
+		s.Source.(*lazySource[T]).opts.shard.announce()
 	}
 	go func() { _ = replica.Run(ctx) }()
 	return replica, nil

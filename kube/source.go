@@ -33,6 +33,8 @@ type Source[T any] struct {
 	protobuf   bool
 	maxItem    int
 	decoded    *decodeCounter
+	// shard is nil if the source reads all objects.
+	shard *shardReader
 }
 
 // SourceOptions configure a [Source]. The zero value is a good choice.
@@ -54,6 +56,18 @@ type SourceOptions struct {
 	// SetKind gives typed objects and metadata the apiVersion and kind of the
 	// collection. Without it they have none, as from client-go.
 	SetKind bool
+	// Shard narrows the collection to one shard; nil means all objects.
+	Shard *Sharding
+	// shard is the reader of Shard, if the source is one of a replica.
+	shard *shardReader
+}
+
+// shardReader returns the reader of Shard, nil if there is none.
+func (o SourceOptions) shardReader() *shardReader {
+	if o.shard != nil {
+		return o.shard
+	}
+	return newShardReader(o.Shard)
 }
 
 // NewSource returns the source of a collection. T is the objects' type, or any.
@@ -83,6 +97,7 @@ func NewSource[T any](client *Client, c Collection, opts SourceOptions) (*Source
 		protobuf:   decoder.HasProtobuf(),
 		maxItem:    opts.MaxItem,
 		decoded:    &decodeCounter{parent: &client.decoded},
+		shard:      opts.shardReader(),
 	}
 	if s.maxItem <= 0 {
 		s.maxItem = DefaultMaxItem
@@ -180,6 +195,9 @@ func (s *Source[T]) Watch(ctx context.Context, q tarn.WatchQuery) (tarn.Stream[T
 		options.SendInitialEvents = ptr.To(true)
 		options.ResourceVersionMatch = metav1.ResourceVersionMatchNotOlderThan
 	}
+	if q.Initial {
+		s.askForShards(ctx)
+	}
 	life, cancel := context.WithCancel(ctx)
 	resp, err := s.client.get(life, s.request(s.collection, options))
 	if err != nil {
@@ -190,6 +208,7 @@ func (s *Source[T]) Watch(ctx context.Context, q tarn.WatchQuery) (tarn.Stream[T
 		}
 		return nil, err
 	}
+	resp.filter.watching(s.client.shards.of(s.collection.Resource))
 	return s.newStream(life, cancel, resp, q), nil
 }
 
@@ -213,7 +232,7 @@ func heldBy(h tarn.Holder) wire.Held {
 }
 
 func (s *Source[T]) request(of Collection, options metav1.ListOptions) request {
-	return request{collection: of, options: of.options(options), protobuf: s.protobuf}
+	return request{collection: of, options: of.options(options), protobuf: s.protobuf, filter: s.shard.filter()}
 }
 
 // Maintain verifies the objects of a copy, which share memory: see [wire.Verifier].

@@ -46,16 +46,17 @@ func (s *Source[T]) newStream(life context.Context, cancel context.CancelFunc, r
 	}
 	go func() {
 		defer close(st.done)
-		st.inbox.finish(s.readFrames(life, resp, q.Initial, st.inbox))
+		reader := frameReader{media: resp.media, limit: s.maxItem, initial: q.Initial, shard: newStreamFilter(resp.filter, q)}
+		st.inbox.finish(s.readFrames(life, resp, reader, st.inbox))
 	}()
 	return st
 }
 
 // readFrames fills the inbox and returns how the stream ended.
-func (s *Source[T]) readFrames(life context.Context, resp *response, initial bool, inbox *inbox) error {
+func (s *Source[T]) readFrames(life context.Context, resp *response, reader frameReader, inbox *inbox) error {
 	f := newBodyBuffer(resp.body, firstBlock)
 	defer f.close()
-	err := inbox.read(f, resp.media, s.maxItem, initial, life.Done())
+	err := inbox.read(f, reader, life.Done())
 	switch {
 	case life.Err() != nil:
 		return context.Cause(life)

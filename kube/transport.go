@@ -12,7 +12,11 @@ import (
 )
 
 // headers are the response headers that client-go's REST client does not pass on.
-type headers struct{ contentType, retryAfter string }
+type headers struct {
+	contentType, retryAfter string
+	// host is that of the server that answered; see [Endpoints].
+	host string
+}
 
 // complete adds the Retry-After header to the error of the response. client-go does
 // so only if the body is not a Status; otherwise it reads the header when it
@@ -65,6 +69,10 @@ func (t headerRecorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	if recorded, ok := req.Context().Value(headersKey{}).(*headers); ok {
 		recorded.contentType = resp.Header.Get("Content-Type")
 		recorded.retryAfter = resp.Header.Get("Retry-After")
+		recorded.host = req.URL.Host
+		if resp.Request != nil {
+			recorded.host = resp.Request.URL.Host
+		}
 	}
 	if resp.Header.Get("Content-Encoding") == "gzip" {
 		resp.Body = &gunzipped{packed: resp.Body}

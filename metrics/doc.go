@@ -46,6 +46,9 @@
 //	tarn_cluster_failures_total      counter  replica,cluster     as tarn_failures_total
 //	tarn_cluster_age_seconds         gauge    replica,cluster     as tarn_age_seconds
 //	tarn_cluster_events_total        counter  replica,cluster     as tarn_events_total
+//	tarn_shard_share                 gauge    replica             the part of the collection that the copy has; like the next two, only of a copy of one shard
+//	tarn_shard_selected_by_server    gauge    replica             1 while the server sends the objects of the shard and no others
+//	tarn_shard_dropped_total         counter  replica             objects and events of other shards that came and were dropped
 //	tarn_subscriber_pending          gauge    replica,subscriber  changes that a subscriber has not taken
 //	tarn_subscriber_lag_seconds      gauge    replica,subscriber  how long the oldest of them has waited
 //	tarn_sink_pending                gauge    replica,sink        changes that are not in an engine yet, such as Postgres; like the next five, not of a disk

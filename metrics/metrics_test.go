@@ -220,6 +220,7 @@ func TestEveryMetric(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { badDay(t, compare) })
 	synctest.Test(t, func(t *testing.T) { badDisk(t, compare) })
 	badEngine(t, compare)
+	synctest.Test(t, func(t *testing.T) { shards(t, compare) })
 	decodeSeconds(t, compare)
 	badFleet(t, compare)
 	for name := range documented(t) {

@@ -44,6 +44,9 @@ var (
 	watches     = counter("tarn_watches_total", "Watches opened.", "replica")
 	lists       = counter("tarn_lists_total", "Whole reads of the collection, by cause.", "replica", "cause")
 	rewinds     = counter("tarn_rewinds_total", "Times that the source went back in time.", "replica")
+	shardShare  = gauge("tarn_shard_share", "The part of the collection that the copy has, if it has a shard.", "replica")
+	shardServer = gauge("tarn_shard_selected_by_server", "1 while the server sends the objects of the shard and no others.", "replica")
+	shardOthers = counter("tarn_shard_dropped_total", "Objects and events of other shards that came and were dropped.", "replica")
 
 	clusterSynced   = gauge("tarn_cluster_synced", "1 once the whole collection of the cluster was taken.", "replica", "cluster")
 	clusterFresh    = gauge("tarn_cluster_fresh", "1 while the copy follows the cluster and is not old.", "replica", "cluster")

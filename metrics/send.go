@@ -47,6 +47,11 @@ func (s sender) replica(name string, replica Observed, freshWithin time.Duration
 		s.send(lists, float64(n), name, cause)
 	}
 	s.send(rewinds, float64(h.Rewinds), name)
+	if shard := h.Shard; shard != nil {
+		s.send(shardShare, shard.Share, name)
+		s.send(shardServer, number(shard.ByServer), name)
+		s.send(shardOthers, float64(shard.Dropped), name)
+	}
 	s.sinks(name, h.Sinks)
 	if d := h.Disk; d != nil && (d.Name == "" || d.Name == diskName) {
 		s.send(diskPending, float64(d.Pending), name)

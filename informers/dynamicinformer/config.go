@@ -14,12 +14,25 @@ import (
 // Option chooses something about a factory that [NewFactoryForConfig] makes.
 type Option func(*settings)
 
-type settings struct{ keep kube.Keeper }
+type settings struct {
+	keep   kube.Keeper
+	shards roster.Shards[schema.GroupVersionResource]
+}
 
 // WithDisk keeps what the informers know beyond the process: see package ondisk
 // for keep. The next process begins with it, and follows the server from there
 // without a list.
 func WithDisk(keep kube.Keeper) Option { return func(s *settings) { s.keep = keep } }
+
+// WithShard confines all informers to shard i of n: see [kube.Shard].
+func WithShard(i, n int) Option { return func(s *settings) { s.shards.SetFixed(i, n) } }
+
+// WithSharding confines informers to what a sharding says, which may change while they
+// run: those for these resources, or all if there are none. A nil sharding means all
+// objects.
+func WithSharding(sharding *kube.Sharding, of ...schema.GroupVersionResource) Option {
+	return func(s *settings) { s.shards.Set(sharding, of) }
+}
 
 // NewFactoryForConfig makes a factory that needs no client: its informers read the
 // wire with package kube, as it arrives, on all cores, and equal parts of objects
@@ -33,7 +46,10 @@ func NewFactoryForConfig(config *rest.Config, defaultResync time.Duration, names
 	for _, choose := range options {
 		choose(&s)
 	}
+	if err := s.shards.Err(); err != nil {
+		return nil, err
+	}
 	return roster.New(func(gvr schema.GroupVersionResource) informers.GenericInformer {
-		return roster.FromWire(recipe(gvr, namespace, defaultResync, roster.ByNamespace(), tweakListOptions), client, s.keep)
+		return roster.FromWire(recipe(gvr, namespace, defaultResync, roster.ByNamespace(), tweakListOptions), client, s.keep, s.shards.Of(gvr))
 	}), nil
 }

@@ -29,6 +29,19 @@ func WithDisk(keep kube.Keeper) SharedInformerOption {
 	return func(s *settings) { s.keep = keep }
 }
 
+// WithShard confines all informers to shard i of n: see [kube.Shard]. It is for factories
+// from a config; one with a client reports that it cannot.
+func WithShard(i, n int) SharedInformerOption {
+	return func(s *settings) { s.shards.SetFixed(i, n) }
+}
+
+// WithSharding confines informers to what a sharding says, which may change while they
+// run: those for these resources, or all if there are none. A nil sharding means all
+// objects.
+func WithSharding(sharding *kube.Sharding, of ...schema.GroupVersionResource) SharedInformerOption {
+	return func(s *settings) { s.shards.Set(sharding, of) }
+}
+
 // NewFactoryForConfig makes a factory that needs no client: its informers read the
 // wire with package kube, in protobuf where the server can, as it arrives, and
 // equal parts of objects become one.
@@ -41,7 +54,10 @@ func NewFactoryForConfig(config *rest.Config, defaultResync time.Duration, optio
 	for _, choose := range options {
 		choose(&s)
 	}
+	if err := s.shards.Err(); err != nil {
+		return nil, err
+	}
 	return roster.New(func(gvr schema.GroupVersionResource) informers.GenericInformer {
-		return roster.FromWire(s.recipe(gvr, roster.ByNamespace()), client, s.keep)
+		return roster.FromWire(s.recipe(gvr, roster.ByNamespace()), client, s.keep, s.shards.Of(gvr))
 	}), nil
 }

@@ -32,6 +32,7 @@ type settings struct {
 	tweak     TweakListOptionsFunc
 	transform cache.TransformFunc
 	keep      kube.Keeper
+	shards    roster.Shards[schema.GroupVersionResource]
 }
 
 // WithTransform lets transform change every object before it is stored.
@@ -63,6 +64,7 @@ func fromClient(client metadata.Interface, s settings) SharedInformerFactory {
 	if s.keep.Sink != nil {
 		roster.ReportUnkept()
 	}
+	s.shards.ReportWhole()
 	return roster.New(func(gvr schema.GroupVersionResource) informers.GenericInformer {
 		return s.informer(client, gvr, roster.ByNamespace())
 	})

@@ -59,10 +59,10 @@ func FromClient[L runtime.Object](r Recipe, client any, open func() Client[L]) *
 }
 
 // FromWire makes the informer of the recipe's resource with package kube; with a
-// Store in keep, it is kept.
-func FromWire(r Recipe, client *kube.Client, keep kube.Keeper) *Informer {
+// Store in keep, it is kept. It has all objects if shard is nil.
+func FromWire(r Recipe, client *kube.Client, keep kube.Keeper, shard *kube.Sharding) *Informer {
 	from := kube.Collection{Resource: r.Resource, Namespace: r.Namespace, Tweak: r.Tweak}
-	return r.informer(wired.Informer(client, from, r.Example, r.options(), keep))
+	return r.informer(wired.Informer(client, from, r.Example, r.options(), keep, shard))
 }
 
 func (r Recipe) tweaked(opts metav1.ListOptions) metav1.ListOptions {

@@ -16,10 +16,10 @@ import (
 
 // Informer makes an informer of a collection, whose objects are like example.
 //
-// With a Sink in keep, the informer is kept.
-func Informer(client *kube.Client, c kube.Collection, example runtime.Object, options cache.SharedIndexInformerOptions, keep kube.Keeper) cache.SharedIndexInformer {
+// With a Sink in keep, the informer is kept. It has all objects if shard is nil.
+func Informer(client *kube.Client, c kube.Collection, example runtime.Object, options cache.SharedIndexInformerOptions, keep kube.Keeper, shard *kube.Sharding) cache.SharedIndexInformer {
 	c.Object = reflect.TypeOf(example)
-	decoding := kube.SourceOptions{Drop: keep.Drop(c.Object)}
+	decoding := kube.SourceOptions{Drop: keep.Drop(c.Object), Shard: shard}
 	source, err := kube.NewSource[any](client, c, decoding)
 	if err != nil {
 		return cache.NewSharedIndexInformerFromSource(refused{err}, example, options, false)

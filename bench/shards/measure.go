@@ -1,0 +1,99 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"runtime"
+	"syscall"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/tarnproject/tarn/kube"
+)
+
+// figures are those of one copy. Times are CPU, in seconds.
+type figures struct {
+	Objects                 int
+	Heap, Sync, Update      float64
+	Dropped, DroppedUpdates int64
+}
+
+// measure makes a copy, and says on standard output when it is there. When told so, it
+// prints what it has cost.
+func measure() error {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	cfg := &rest.Config{Host: *server, QPS: -1}
+	if *alone {
+		cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return forgetful{next} })
+	}
+	opts := []kube.Option{}
+	if *shard >= 0 {
+		opts = append(opts, kube.Shard(*shard, *shards))
+	}
+	before, began := heap(), cpu()
+	copied, err := kube.Reflect[*corev1.Pod](ctx, cfg, opts...)
+	if err != nil {
+		return err
+	}
+	if err := copied.WaitSynced(ctx); err != nil {
+		return err
+	}
+	f := figures{Sync: cpu() - began}
+	f.Heap, f.Objects = heap()-before, copied.Len()
+	var dropped int64
+	if h := copied.Health().Shard; h != nil {
+		dropped = h.Dropped
+		if h.ByServer == *alone {
+			return fmt.Errorf("the shard is not selected as expected: %v", h)
+		}
+	}
+	fmt.Println("synced")
+	began = cpu()
+	if _, err := bufio.NewReader(os.Stdin).ReadString('\n'); err != nil {
+		return err
+	}
+	f.Update = cpu() - began
+	if h := copied.Health().Shard; h != nil {
+		f.Dropped, f.DroppedUpdates = h.Dropped, h.Dropped-dropped
+	}
+	err = json.NewEncoder(os.Stdout).Encode(f)
+	cancel()
+	<-copied.Done()
+	return err
+}
+
+// forgetful removes shard selectors from requests, as an old server does.
+type forgetful struct{ next http.RoundTripper }
+
+func (f forgetful) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	q := r.URL.Query()
+	q.Del("shardSelector")
+	r.URL.RawQuery = q.Encode()
+	return f.next.RoundTrip(r)
+}
+
+// heap is what is reachable.
+func heap() float64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return float64(m.HeapAlloc)
+}
+
+// cpu is what the process has used.
+func cpu() float64 {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano()).Seconds()
+}

@@ -1,0 +1,82 @@
+package tarn
+
+import "slices"
+
+// shardState is what a reflector knows of the shard that its source reads. All is empty if
+// the source reads its whole collection.
+type shardState struct {
+	reader ShardReader
+	// held reports whether an object belongs to the shard that the store has, and reading
+	// whether it belongs to the one of the state that is being read; nil for neither.
+	held, reading func(Meta) bool
+}
+
+// shardReaderOf finds the reader in a chain of wrapped sources; nil if there is none.
+func shardReaderOf[T any](source Source[T]) ShardReader {
+	for source != nil {
+		if s, ok := source.(Sharded); ok {
+			return s.Shard()
+		}
+		wrapper, ok := source.(interface{ Unwrap() Source[T] })
+		if !ok {
+			return nil
+		}
+		source = wrapper.Unwrap()
+	}
+	return nil
+}
+
+// openShard has the reflector told of changes until the returned function is called.
+func (r *Reflector[T]) openShard() (closed func()) {
+	if r.shard.reader == nil {
+		return func() {}
+	}
+	r.shard.reader.Open(r.recheck.askShard)
+	return r.shard.reader.Close
+}
+
+// begin is called before a whole state is read.
+func (s *shardState) begin() {
+	if s.reader != nil {
+		s.reading = s.reader.Begin()
+	}
+}
+
+// taken is called when the store has that state.
+func (s *shardState) taken() {
+	if s.reader != nil {
+		s.held = s.reading
+		s.reader.Taken()
+	}
+}
+
+// movedIn reports whether an object that the store lacks is in the state because the shard
+// has changed.
+func (s *shardState) movedIn(m Meta) bool { return s.held != nil && !s.held(m) }
+
+// movedOut reports whether an object of the store is missing in the state because the
+// shard has changed.
+func (r *Reflector[T]) movedOut(held T) bool {
+	if r.shard.held == nil || r.shard.reading == nil {
+		return false
+	}
+	m, err := r.describe(held)
+	return err == nil && !r.shard.reading(m)
+}
+
+func (s *shardState) health() *ShardHealth {
+	if s.reader == nil {
+		return nil
+	}
+	h := s.reader.Health()
+	return &h
+}
+
+// withoutMoved are the changes that subscribers see which do not ask for moved objects.
+func withoutMoved[T any](changes []Change[T]) []Change[T] {
+	moved := func(c Change[T]) bool { return c.Moved }
+	if !slices.ContainsFunc(changes, moved) {
+		return changes
+	}
+	return slices.DeleteFunc(slices.Clone(changes), moved)
+}

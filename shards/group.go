@@ -1,0 +1,161 @@
+package shards
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/tarnproject/tarn"
+)
+
+const (
+	// groupLabel is on all Leases of a group, and has its name.
+	groupLabel = "shards.tarn.dev/group"
+	// tableAnnotation has the table, on the Lease that is called as the group.
+	tableAnnotation = "shards.tarn.dev/table"
+	// leavingAnnotation is on the Lease of a member that wants to hand everything over.
+	leavingAnnotation = "shards.tarn.dev/leaving"
+)
+
+// groupView is what a member knows of its group. Times are those of its own clock: it
+// measures how long it has seen no renewal, and compares no clock with another.
+type groupView struct {
+	leases *tarn.Replica[*coordinationv1.Lease]
+	// began is when the member started, identity how it is called, and lease its own
+	// Lease as it was last written. joined says that it has one, and due is when that has
+	// to be renewed.
+	began    time.Time
+	identity string
+	lease    *coordinationv1.Lease
+	joined   bool
+	due      time.Time
+	// announced says that the Lease tells others that the member leaves.
+	announced bool
+
+	// table is the newest that is known, in tableLease, which is nil if there is none.
+	table      table
+	tableLease *coordinationv1.Lease
+	// seen has the Leases of the other members, those that are gone included.
+	seen map[string]seenLease
+	// fenceAfter is when to try again to remove Leases, after a failure.
+	fenceAfter time.Time
+	// unreadable is the version of the Lease whose table could not be read.
+	unreadable string
+}
+
+// seenLease is the Lease of another member.
+type seenLease struct {
+	uid     types.UID
+	version string
+	// at is when it was first seen in this version.
+	at       time.Time
+	duration time.Duration
+	leaving  bool
+	// present says that the Lease exists.
+	present bool
+}
+
+// silent reports whether a member has not renewed its Lease for as long as it lasts.
+func (s seenLease) silent(now time.Time) bool { return now.Sub(s.at) >= s.duration }
+
+// observe takes over what the copy of the Leases has.
+func (m *Member) observe(ctx context.Context) {
+	g, now := &m.group, m.opts.now()
+	present := map[string]bool{}
+	for _, lease := range g.leases.All() {
+		if lease.Name == m.opts.Group {
+			m.observeTable(ctx, lease)
+			continue
+		}
+		id := ptr.Deref(lease.Spec.HolderIdentity, "")
+		if present[id] = true; id == g.identity {
+			continue
+		}
+		s := g.seen[id]
+		if s.uid != lease.UID || s.version != lease.ResourceVersion {
+			if s.uid == lease.UID && !s.present {
+				continue // deleted since, which the copy has not seen yet
+			}
+			s = seenLease{uid: lease.UID, version: lease.ResourceVersion, at: now, present: true,
+				duration: time.Duration(ptr.Deref(lease.Spec.LeaseDurationSeconds, 0)) * time.Second,
+				leaving:  lease.Annotations[leavingAnnotation] != ""}
+			g.seen[id] = s
+		}
+	}
+	for id, s := range g.seen {
+		if s.present && !present[id] {
+			s.present = false
+			g.seen[id] = s
+		}
+		if !s.present && s.silent(now) && !g.table.names(id) {
+			delete(g.seen, id)
+		}
+	}
+}
+
+// observeTable takes over a table that is newer than the one known. A table that cannot be
+// read is none: nobody may take a slot whose owner is not known.
+func (m *Member) observeTable(ctx context.Context, lease *coordinationv1.Lease) {
+	g := &m.group
+	if g.tableLease != nil && g.tableLease.UID == lease.UID && tarn.Version(lease.ResourceVersion).OlderThan(tarn.Version(g.tableLease.ResourceVersion)) {
+		return
+	}
+	if g.tableLease != nil && g.tableLease.ResourceVersion == lease.ResourceVersion {
+		return
+	}
+	var t table
+	if err := json.Unmarshal([]byte(lease.Annotations[tableAnnotation]), &t); err != nil {
+		if g.unreadable != lease.ResourceVersion {
+			g.unreadable = lease.ResourceVersion
+			m.failed(ctx, "reading the table", fmt.Errorf("the annotation %s of the Lease %s/%s cannot be read; end all members, and remove the Lease: %w", tableAnnotation, m.opts.Namespace, m.opts.Group, err))
+		}
+		return
+	}
+	g.table, g.tableLease = t, lease
+}
+
+// names reports whether a member is in the table.
+func (t *table) names(id string) bool {
+	return slices.ContainsFunc(t[:], func(s slot) bool { return s.Owner == id || s.Next == id })
+}
+
+// owns reports whether the member owns a slot.
+func (g *groupView) owns() bool {
+	return slices.ContainsFunc(g.table[:], func(s slot) bool { return s.Owner == g.identity })
+}
+
+// members are those that renew their Leases, this one included.
+func (g *groupView) members(now time.Time) []string {
+	ids := []string{g.identity}
+	for id, s := range g.seen {
+		if s.present && !s.silent(now) {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// staying are the other members that do not leave.
+func (g *groupView) staying(now time.Time) []string {
+	return slices.DeleteFunc(g.members(now), func(id string) bool { return id == g.identity || g.seen[id].leaving })
+}
+
+// dead reports whether a member cannot work any more: its Lease is gone, and it was not
+// renewed for as long as it lasts, in case somebody removed it by hand.
+func (g *groupView) dead(id string, now time.Time, duration time.Duration) bool {
+	if id == g.identity {
+		return false
+	}
+	s, ok := g.seen[id]
+	if !ok {
+		return now.Sub(g.began) >= duration
+	}
+	return !s.present && s.silent(now)
+}

@@ -1,0 +1,135 @@
+package shards
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+)
+
+// renew renews the Lease of the member if that is due, or joins the group.
+func (m *Member) renew(ctx context.Context) {
+	g, began := &m.group, m.opts.now()
+	if g.joined && began.Before(g.due) && g.announced == m.leaving.Load() {
+		return
+	}
+	if !g.joined && began.Before(g.due) {
+		return
+	}
+	leaving := m.leaving.Load()
+	within, cancel := context.WithTimeout(ctx, m.opts.renewEvery())
+	defer cancel()
+	lease, err := m.writeLease(within, began, leaving)
+	switch {
+	case apierrors.IsNotFound(err) && g.joined:
+		m.fenced(ctx)
+	case err != nil:
+		g.due = m.opts.now().Add(m.opts.renewEvery() / 4)
+		m.failed(ctx, "renewing the Lease", err)
+	default:
+		g.lease, g.joined, g.announced, g.due = lease, true, leaving, began.Add(m.opts.renewEvery())
+		m.work.renewed(began.Add(m.opts.Duration - m.opts.Margin))
+		m.note(func(h *Health) { h.Identity, h.Err = g.identity, nil })
+	}
+}
+
+// writeLease creates or renews the Lease. Nobody else writes to it, so that after a
+// conflict, when an answer was lost, it is the member's still.
+func (m *Member) writeLease(ctx context.Context, at time.Time, leaving bool) (*coordinationv1.Lease, error) {
+	g := &m.group
+	if !g.joined {
+		if g.identity == "" {
+			g.identity = newIdentity(m.opts.Identity)
+		}
+		lease, err := m.leases.Create(ctx, m.leaseAt(at, leaving), metav1.CreateOptions{})
+		if apierrors.IsAlreadyExists(err) {
+			return m.leases.Get(ctx, m.leaseName(), metav1.GetOptions{})
+		}
+		return lease, err
+	}
+	renewed := m.leaseAt(at, leaving)
+	renewed.ResourceVersion, renewed.UID = g.lease.ResourceVersion, g.lease.UID
+	lease, err := m.leases.Update(ctx, renewed, metav1.UpdateOptions{})
+	if !apierrors.IsConflict(err) {
+		return lease, err
+	}
+	current, err := m.leases.Get(ctx, m.leaseName(), metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	renewed.ResourceVersion = current.ResourceVersion
+	return m.leases.Update(ctx, renewed, metav1.UpdateOptions{})
+}
+
+func (m *Member) leaseName() string { return m.opts.Group + "-" + m.group.identity }
+
+func (m *Member) leaseAt(at time.Time, leaving bool) *coordinationv1.Lease {
+	lease := &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Name: m.leaseName(), Namespace: m.opts.Namespace, Labels: map[string]string{groupLabel: m.opts.Group}},
+		Spec: coordinationv1.LeaseSpec{
+			HolderIdentity:       ptr.To(m.group.identity),
+			LeaseDurationSeconds: ptr.To(int32(m.opts.Duration / time.Second)),
+			RenewTime:            ptr.To(metav1.NewMicroTime(at)),
+		},
+	}
+	if leaving {
+		lease.Annotations = map[string]string{leavingAnnotation: "true"}
+	}
+	return lease
+}
+
+// fenced is called when the Lease is gone: others took the member for dead. It works on
+// nothing any more, and joins as somebody else.
+func (m *Member) fenced(ctx context.Context) {
+	g := &m.group
+	m.work.renewed(time.Time{})
+	m.work.set(func(int) bool { return false }, func(int) bool { return false })
+	m.note(func(h *Health) { h.Fenced++ })
+	m.failed(ctx, "renewing the Lease", fmt.Errorf("it is gone: it was not renewed within %v, or somebody removed it; the member joins again", m.opts.Duration))
+	g.joined, g.identity, g.due = false, "", m.opts.now()
+}
+
+// fence deletes the Leases of members that are silent, in exactly the version that was
+// seen. If it works, the member cannot renew it; if not, it has renewed it.
+func (m *Member) fence(ctx context.Context) {
+	g := &m.group
+	for id, s := range g.seen {
+		if now := m.opts.now(); !s.present || !s.silent(now) || now.Before(g.fenceAfter) {
+			continue
+		}
+		within, cancel := context.WithTimeout(ctx, m.opts.renewEvery())
+		err := m.leases.Delete(within, m.opts.Group+"-"+id, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &s.uid, ResourceVersion: &s.version}})
+		cancel()
+		switch {
+		case err == nil || apierrors.IsNotFound(err):
+			s.present = false
+		case apierrors.IsConflict(err):
+			s.at = m.opts.now()
+		default:
+			m.failed(ctx, "removing the Lease of "+id+", which is silent,", err)
+			g.fenceAfter = m.opts.now().Add(m.opts.renewEvery() / 4)
+			return
+		}
+		g.seen[id] = s
+	}
+}
+
+// pause is the time until something is due.
+func (m *Member) pause() time.Duration {
+	g, now := &m.group, m.opts.now()
+	next := g.due
+	for _, s := range g.seen {
+		expires := s.at.Add(s.duration)
+		if s.present && expires.Before(g.fenceAfter) {
+			expires = g.fenceAfter
+		}
+		if (s.present || expires.After(now)) && expires.Before(next) {
+			next = expires
+		}
+	}
+	return max(next.Sub(now), 10*time.Millisecond)
+}

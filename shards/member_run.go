@@ -1,0 +1,127 @@
+package shards
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+
+	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/kube"
+)
+
+// Run takes part in the group until ctx ends. Then it waits for the work that has begun,
+// for as long as Options.Margin, and lets the others have its slots. It may be called once.
+func (m *Member) Run(ctx context.Context) error {
+	if !m.started.CompareAndSwap(false, true) {
+		return fmt.Errorf("shards: the member %s was started before; make another one", m.opts.Identity)
+	}
+	following, stop := context.WithCancel(context.WithoutCancel(ctx))
+	leases, err := kube.Reflect[*coordinationv1.Lease](following, m.cfg,
+		kube.Resource(coordinationv1.SchemeGroupVersion.WithResource("leases")),
+		kube.Namespace(m.opts.Namespace), kube.LabelSelector(groupLabel+"="+m.opts.Group),
+		kube.Name("leases of group "+m.opts.Group), kube.OnError(m.opts.OnError),
+		kube.Configure(func(o *tarn.Options[*coordinationv1.Lease]) {
+			o.Delay = func() time.Duration { return m.opts.renewEvery() / 2 } // others wait for what it sees
+		}))
+	if err != nil {
+		stop()
+		return err
+	}
+	defer func() {
+		stop()
+		<-leases.Done()
+	}()
+	if _, err := leases.Subscribe(func(tarn.Change[*coordinationv1.Lease]) { m.lookAgain() }, tarn.SubscribeOptions{}); err != nil {
+		return err
+	}
+	m.group.leases, m.group.began = leases, m.opts.now()
+	synced := leases.Synced()
+	for ctx.Err() == nil {
+		// Before the step, so that nothing is missed that happens during it.
+		_, taken := m.sharding.AllTaken()
+		timer := time.NewTimer(m.step(ctx, synced == nil))
+		select {
+		case <-m.wake:
+		case <-taken:
+		case <-synced:
+			synced = nil
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+	}
+	m.end(ctx)
+	return context.Cause(ctx)
+}
+
+// step does what is due, and returns how long nothing else will be. synced says that the
+// Leases of the group are known.
+func (m *Member) step(ctx context.Context, synced bool) time.Duration {
+	m.renew(ctx)
+	if synced {
+		m.observe(ctx)
+		m.fence(ctx)
+	}
+	if synced && m.group.joined {
+		m.hold()
+		m.advance(ctx)
+		m.hold()
+		m.own()
+	}
+	return m.pause()
+}
+
+// hold has the copies read what the member owns, and what it is to own.
+func (m *Member) hold() {
+	g := &m.group
+	_ = m.sharding.Set(setOf(m.opts.Key, func(i int) bool { // its key is the member's
+		return g.table[i].Owner == g.identity || g.table[i].Next == g.identity
+	}))
+}
+
+// own lets work begin on the slots that the member owns. Its copies have them: it takes no
+// slot before that, and is given none.
+func (m *Member) own() {
+	g := &m.group
+	mine := func(i int) bool { return g.table[i].Owner == g.identity }
+	gained, lost := m.work.set(mine, func(i int) bool { return g.table[i].Next == "" })
+	others := len(g.staying(m.opts.now())) > 0
+	m.note(func(h *Health) {
+		h.Gained, h.Lost = h.Gained+int64(len(gained)), h.Lost+int64(lost)
+		h.Members = len(g.members(m.opts.now()))
+	})
+	if len(gained) > 0 {
+		in := map[int]bool{}
+		for _, i := range gained {
+			in[i] = true
+		}
+		m.opts.OnGain(setOf(m.opts.Key, func(i int) bool { return in[i] }))
+	}
+	if m.leaving.Load() && (!others || !g.owns()) {
+		m.leftOnce.Do(func() { close(m.left) })
+	}
+}
+
+// end lets the others have what the member owns. If work does not end in time, they wait
+// until the Lease expires.
+func (m *Member) end(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), m.opts.Margin)
+	defer cancel()
+	for i := range slotCount {
+		m.work.release(i)
+	}
+	for m.work.working() > 0 {
+		select {
+		case <-m.wake:
+		case <-ctx.Done():
+			m.failed(context.WithoutCancel(ctx), "leaving", fmt.Errorf("%d pieces of work have not ended; others take over when the Lease expires", m.work.working()))
+			return
+		}
+	}
+	m.work.renewed(time.Time{})
+	if m.group.joined {
+		m.vacate(ctx)
+	}
+}

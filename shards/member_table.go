@@ -1,0 +1,120 @@
+package shards
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// advance makes the changes of the table that are the member's to make, and writes them in
+// one step. If somebody else was faster, it does so again when their change is seen.
+//
+//   - The first of the members balances: it says who is to own what next. Any other one
+//     could; it only avoids conflicts.
+//   - The next owner of a slot says that it is ready once its copies have the objects. A
+//     slot without owner it takes then.
+//   - The owner hands a slot over when the next one is ready and its own work has ended.
+func (m *Member) advance(ctx context.Context) {
+	g, now := &m.group, m.opts.now()
+	if !now.Before(m.work.until()) {
+		return // others may take the member for dead
+	}
+	next := g.table
+	taken, _ := m.sharding.AllTaken()
+	members := g.staying(now)
+	if !m.leaving.Load() {
+		members = append(members, g.identity)
+		slices.Sort(members)
+	}
+	if len(members) > 0 && members[0] == g.identity || len(members) == 0 {
+		next = next.balance(members, func(id string) bool { return g.dead(id, now, m.opts.Duration) })
+	}
+	for i := range next {
+		s, before := &next[i], g.table[i]
+		toMe := s.Next == g.identity && before.Next == g.identity && taken
+		switch {
+		case toMe && s.Owner == "":
+			*s = slot{Owner: g.identity}
+		case toMe:
+			s.Ready = true
+		case s.Owner == g.identity && s.Ready && slices.Contains(members, s.Next) && m.work.release(i):
+			*s = slot{Owner: s.Next}
+		}
+	}
+	if next != g.table || g.tableLease == nil {
+		m.writeTable(ctx, next)
+	}
+}
+
+// writeTable writes a table in place of the one known.
+func (m *Member) writeTable(ctx context.Context, t table) {
+	g := &m.group
+	raw, err := json.Marshal(t)
+	if err != nil {
+		m.failed(ctx, "writing the table", err)
+		return
+	}
+	within, cancel := context.WithTimeout(ctx, m.opts.renewEvery())
+	defer cancel()
+	var written *coordinationv1.Lease
+	if g.tableLease == nil {
+		written, err = m.leases.Create(within, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
+			Name: m.opts.Group, Namespace: m.opts.Namespace,
+			Labels: map[string]string{groupLabel: m.opts.Group}, Annotations: map[string]string{tableAnnotation: string(raw)},
+		}}, metav1.CreateOptions{})
+	} else {
+		changed := g.tableLease.DeepCopy()
+		metav1.SetMetaDataAnnotation(&changed.ObjectMeta, tableAnnotation, string(raw))
+		written, err = m.leases.Update(within, changed, metav1.UpdateOptions{})
+	}
+	switch {
+	case err == nil:
+		g.table, g.tableLease = t, written
+		m.lookAgain()
+	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):
+	case apierrors.IsNotFound(err):
+		g.tableLease = nil
+	default:
+		m.failed(ctx, "writing the table", err)
+	}
+}
+
+// vacate lets the others have the slots of a member that ends, and removes its Lease.
+func (m *Member) vacate(ctx context.Context) {
+	g := &m.group
+	for range 10 {
+		lease, err := m.leases.Get(ctx, m.opts.Group, metav1.GetOptions{})
+		if err != nil {
+			m.failed(ctx, "leaving", err)
+			return
+		}
+		g.tableLease = nil
+		m.observeTable(ctx, lease)
+		next := g.table
+		for i := range next {
+			s := &next[i]
+			if s.Next == g.identity {
+				s.Next, s.Ready = "", false
+			}
+			if s.Owner == g.identity && s.Ready {
+				*s = slot{Owner: s.Next}
+			} else if s.Owner == g.identity {
+				s.Owner = ""
+			}
+		}
+		if next != g.table {
+			m.writeTable(ctx, next)
+		}
+		if next == g.table {
+			break
+		}
+	}
+	err := m.leases.Delete(ctx, m.leaseName(), metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &g.lease.UID}})
+	if err != nil && !apierrors.IsNotFound(err) {
+		m.failed(ctx, "leaving", err)
+	}
+}

@@ -1,0 +1,163 @@
+package shards
+
+import (
+	"context"
+	"math"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// balanced waits until every process has its part of the objects, within a minute.
+func (c *cluster) balanced(group ...*process) {
+	c.t.Helper()
+	for range 3_000 {
+		if c.settled(group) && c.unowned(group...) == 0 {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	for _, p := range group {
+		c.t.Logf("%s: %+v", p.name, p.member.Health())
+	}
+	c.t.Fatal("the group does not settle")
+}
+
+// Members join, leave, die and are cut off. Everything has one owner, with the objects in
+// its copy, and the time without one is bounded.
+func TestGroup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, 60)
+		defer c.close()
+		var group []*process
+		began := time.Now()
+		for range 4 {
+			group = append(group, c.start(0))
+		}
+		c.balanced(group...)
+		t.Logf("4 members: everything has an owner after %v", time.Since(began))
+		for _, p := range group {
+			if share := p.member.Health().Owned.Share(); math.Abs(share-0.25) > 0.001 {
+				t.Errorf("%s has %f of all", p.name, share)
+			}
+		}
+
+		fifth := c.start(0)
+		group = append(group, fifth)
+		gap := c.measure(func() { c.balanced(group...) }, group...)
+		t.Logf("4 → 5: an object has no owner for at most %v", gap)
+		if gap > 250*time.Millisecond {
+			t.Error("a member that joins leaves objects without owner")
+		}
+		moved := int64(0)
+		for _, p := range group[:4] {
+			moved += p.member.Health().Lost
+		}
+		if moved > slotCount/5+12 {
+			t.Errorf("%d slots were lost by four members; a fifth needs %d", moved, slotCount/5)
+		}
+
+		gap = c.measure(func() {
+			if err := group[1].member.Leave(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}, group...)
+		t.Logf("5 → 4, one leaves: an object has no owner for at most %v", gap)
+		if gap > 250*time.Millisecond {
+			t.Error("a member that leaves leaves objects without owner")
+		}
+		group[1].end()
+		group = append(group[:1:1], group[2:]...)
+
+		ended := group[3]
+		gap = c.measure(func() { ended.end(); c.balanced(group[:3]...) }, group[:3]...)
+		t.Logf("4 → 3, one ends without leaving first: an object has no owner for at most %v", gap)
+		if gap > 2*time.Second {
+			t.Error("a member that ends leaves objects without owner")
+		}
+		group = group[:3]
+
+		killed := group[0]
+		gap = c.measure(func() { killed.kill(); c.balanced(group[1:]...) }, group[1:]...)
+		t.Logf("3 → 2, one is killed: an object has no owner for at most %v", gap)
+		if gap > testDuration+2*time.Second {
+			t.Error("a member that is killed leaves objects without owner")
+		}
+		group = group[1:]
+
+		// One that is cut off stops by itself, and comes back as somebody else.
+		gap = c.measure(func() {
+			group[0].mu.Lock()
+			group[0].cut = true
+			group[0].mu.Unlock()
+			time.Sleep(3 * testDuration)
+		}, group...)
+		t.Logf("one is cut off: an object has no owner for %v", gap)
+		if gap < testMargin || gap > testMargin+2*time.Second {
+			t.Errorf("that is not the margin, %v", testMargin)
+		}
+		if owned := group[0].member.Health().Owned; len(owned.Ranges()) > 0 {
+			t.Errorf("a member that is cut off owns %s", owned)
+		}
+		group[0].mu.Lock()
+		group[0].cut = false
+		group[0].mu.Unlock()
+		time.Sleep(testDuration)
+		c.balanced(group...)
+		if h := group[0].member.Health(); h.Fenced != 1 || h.Members != 2 || h.Err != nil {
+			t.Errorf("%+v", h)
+		}
+		if group[0].gained < 2 {
+			t.Error("a member was not told that it gained objects again")
+		}
+
+		// The last one has nobody to hand over to.
+		group[0].end()
+		c.balanced(group[1])
+		if err := group[1].member.Leave(t.Context()); err != nil {
+			t.Error(err)
+		}
+		group[1].end()
+		if c.overlaps > 0 {
+			t.Errorf("%d overlaps", c.overlaps)
+		}
+	})
+}
+
+// A planned hand-over waits for work that has begun, however long it takes.
+func TestHandOverWaitsForWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, 60)
+		defer c.close()
+		first := c.start(0)
+		c.balanced(first)
+		var ends []func()
+		for _, object := range c.objects {
+			if done, ok := first.member.Begin(object); ok {
+				ends = append(ends, done)
+			}
+		}
+		second := c.start(0)
+		time.Sleep(time.Minute)
+		if owned := second.member.Health().Owned; len(owned.Ranges()) > 0 && c.overlaps > 0 {
+			t.Errorf("the second member has %s while the first works on it", owned)
+		}
+		for _, object := range c.objects {
+			if second.member.Owns(object) {
+				t.Errorf("%s is owned by the second member while the first works on it", object.Name)
+			}
+		}
+		for _, done := range ends {
+			done()
+			done() // twice is once
+		}
+		c.balanced(first, second)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := first.member.Leave(ctx); err == nil {
+			t.Error("Leave returned before anything was handed over")
+		}
+		second.end()
+		first.end()
+	})
+}

@@ -1,0 +1,107 @@
+package shards
+
+import (
+	"sync"
+	"time"
+)
+
+// ownership is what the workers of a process ask. The member's loop writes it.
+//
+// Work that has begun is counted, so that a slot is handed over only when nobody works on
+// its objects. Work is bounded in time by validUntil alone: a process that cannot renew its
+// Lease cannot tell anybody either.
+type ownership struct {
+	now  func() time.Time
+	idle func() // is called when work on a slot that is to be handed over has ended
+
+	mu         sync.Mutex
+	validUntil time.Time
+	slots      [slotCount]owned
+}
+
+type owned struct {
+	// owner says that the slot is owned, releasing that no more work may begin.
+	owner, releasing bool
+	working          int
+}
+
+// begin counts work on a slot. It returns false if the slot is not owned.
+func (o *ownership) begin(slot int) bool {
+	now := o.now()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	s := &o.slots[slot]
+	if !s.owner || s.releasing || !now.Before(o.validUntil) {
+		return false
+	}
+	s.working++
+	return true
+}
+
+// end ends what begin began.
+func (o *ownership) end(slot int) {
+	o.mu.Lock()
+	o.slots[slot].working--
+	idle := o.slots[slot].releasing && o.slots[slot].working == 0
+	o.mu.Unlock()
+	if idle {
+		o.idle()
+	}
+}
+
+func (o *ownership) owns(slot int) bool {
+	now := o.now()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	s := o.slots[slot]
+	return s.owner && !s.releasing && now.Before(o.validUntil)
+}
+
+// renewed moves the time until which work may begin.
+func (o *ownership) renewed(until time.Time) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.validUntil = until
+}
+
+func (o *ownership) until() time.Time {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.validUntil
+}
+
+// release lets no more work on a slot begin, and reports whether all has ended.
+func (o *ownership) release(slot int) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.slots[slot].releasing = true
+	return o.slots[slot].working == 0
+}
+
+// set says which slots are owned. It returns those that were not before, and how many are
+// no more. A slot that is kept after all is released no more.
+func (o *ownership) set(owner, keep func(slot int) bool) (gained []int, lost int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for i := range o.slots {
+		s := &o.slots[i]
+		if owner(i) && !s.owner {
+			gained = append(gained, i)
+		} else if s.owner && !owner(i) {
+			lost++
+		}
+		s.owner = owner(i)
+		s.releasing = s.releasing && s.owner && !keep(i)
+	}
+	return gained, lost
+}
+
+// working counts the work that has not ended.
+func (o *ownership) working() (n int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, s := range o.slots {
+		n += s.working
+	}
+	return n
+}

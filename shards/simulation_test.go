@@ -1,0 +1,104 @@
+package shards
+
+import (
+	"context"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// Whatever happens to processes and network, as long as pauses, work and drift of clocks
+// stay below the margin together, no two processes work on the same object; whoever works
+// on one has it in its copy; and once nothing happens any more, everything has an owner
+// within the bound. TARN_SHARD_SEEDS is how many courses of events are tried.
+func TestSimulation(t *testing.T) {
+	seeds := uint64(4)
+	if n, err := strconv.ParseUint(os.Getenv("TARN_SHARD_SEEDS"), 10, 32); err == nil {
+		seeds = n
+	}
+	var worst time.Duration
+	for seed := range seeds {
+		synctest.Test(t, func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, 1))
+			c := newCluster(t, 40)
+			defer c.close()
+			var group []*process
+			for range 2 + random.IntN(3) {
+				group = append(group, c.start(drift(random)))
+			}
+			for range 25 {
+				time.Sleep(time.Duration(random.Int64N(int64(testDuration))))
+				group = c.disturb(random, group)
+			}
+			c.mu.Lock()
+			c.down = false
+			c.mu.Unlock()
+			for _, p := range group {
+				p.mu.Lock()
+				p.cut = false
+				p.mu.Unlock()
+			}
+			calm := time.Now()
+			for time.Since(calm) < 4*testDuration {
+				time.Sleep(50 * time.Millisecond)
+				if c.unowned(group...) > 0 {
+					worst = max(worst, time.Since(calm))
+				}
+			}
+			c.balanced(group...)
+		})
+	}
+	t.Logf("after the last disturbance, everything had an owner within %v", worst)
+	if worst > 2*testDuration+2*time.Second {
+		t.Error("that is too long")
+	}
+}
+
+// drift is how wrong a clock goes: up to 5 %, which is 0.5 s within the test's duration.
+func drift(random *rand.Rand) float64 { return (random.Float64() - 0.5) / 10 }
+
+// disturb lets something happen.
+func (c *cluster) disturb(random *rand.Rand, group []*process) []*process {
+	i := random.IntN(len(group))
+	p := group[i]
+	switch without := slices.Concat(group[:i], group[i+1:]); random.IntN(8) {
+	case 0, 1:
+		if len(group) < 6 {
+			return append(group, c.start(drift(random)))
+		}
+	case 2:
+		if len(without) > 0 {
+			p.kill()
+			return without
+		}
+	case 3:
+		if len(without) > 0 {
+			ctx, cancel := context.WithTimeout(c.t.Context(), time.Minute)
+			_ = p.member.Leave(ctx) // others may be cut off, and cannot take over
+			cancel()
+			p.end()
+			return without
+		}
+	case 4:
+		if len(without) > 0 {
+			p.end()
+			return without
+		}
+	case 5:
+		// Together with the work and the drift, less than the margin.
+		p.pause(time.Duration(random.Int64N(int64(testMargin - time.Second))))
+	case 6:
+		p.mu.Lock()
+		p.cut = !p.cut
+		p.mu.Unlock()
+	case 7:
+		c.mu.Lock()
+		c.down = !c.down
+		c.mu.Unlock()
+	}
+	return group
+}

@@ -58,6 +58,10 @@ KUBERNETES_BIN = $(E2E_CACHE)/kubernetes-$(KUBERNETES)
 ETCD_BIN = $(E2E_CACHE)/etcd-$(ETCD)
 E2E_PROGRAMS = $(addprefix $(KUBERNETES_BIN)/,kube-apiserver kube-controller-manager kubectl) $(ETCD_BIN)/etcd $(ETCD_BIN)/etcdutl
 
+# A recipe fails if any program of a pipe does.
+SHELL := /bin/bash
+.SHELLFLAGS := -o pipefail -c
+
 .DEFAULT_GOAL := help
 .PHONY: help run test lint matrix peers image release sim simdisk fuzz crash engines questions e2e bench bench-history bench-engines bench-relay bench-shards bench-server conformance
 

@@ -23,6 +23,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
+// clusterAuthorities is said instead of a file with authorities.
+const clusterAuthorities = "cluster"
+
 // relayAddress is where a relay listens unless told otherwise.
 const relayAddress = "127.0.0.1:8277"
 
@@ -119,7 +122,7 @@ with the same figures, the callers included, to visitors who have its token.`,
 	flags.BoolVar(&opts.demo, "demo", false, "relay a lively cluster that needs no machines, to a hundred watchers")
 	flags.StringVar(&opts.certFile, "tls-cert-file", "", "certificate to serve HTTPS with")
 	flags.StringVar(&opts.keyFile, "tls-private-key-file", "", "key of the certificate")
-	flags.StringVar(&opts.clientCA, "client-ca", "", "file with the authorities whose client certificates name callers; read again when it changes")
+	flags.StringVar(&opts.clientCA, "client-ca", "", "file with the authorities whose client certificates name callers, read again when it changes; \"cluster\" for those of the cluster")
 	flags.BoolVar(&opts.relay.Impersonate, "impersonate", false, "pass requests of callers with client certificates on in their name")
 	opts.operation.bind(cmd)
 	opts.fleetFlags.bind(cmd)
@@ -147,6 +150,8 @@ func (o *relayOptions) check() error {
 		return usagef("--listen %s: callers would send their tokens in the clear; give --tls-cert-file and --tls-private-key-file, or listen on 127.0.0.1", o.listen)
 	case o.clientCA != "" && o.certFile == "":
 		return usagef("--client-ca needs --tls-cert-file and --tls-private-key-file: client certificates are shown by TLS")
+	case o.clientCA == clusterAuthorities && o.several():
+		return usagef("--client-ca cluster is for one cluster: name a file with --contexts and --kubeconfig-dir")
 	case o.relay.Impersonate && o.clientCA == "":
 		return usagef("--impersonate is for callers with client certificates: give --client-ca")
 	case o.demo && (o.certFile != "" || host == ""):
@@ -183,7 +188,7 @@ func (a *app) relay(ctx context.Context, args []string, opts *relayOptions) (fai
 	if err != nil {
 		return err
 	}
-	if opts.clientCA != "" {
+	if opts.clientCA != "" && opts.clientCA != clusterAuthorities {
 		if opts.relay.ClientCAs, err = web.Authorities(opts.clientCA, a.logger); err != nil {
 			return fmt.Errorf("--client-ca: %w", err)
 		}
@@ -198,6 +203,13 @@ func (a *app) relay(ctx context.Context, args []string, opts *relayOptions) (fai
 		opts.origin = opts.relay.Config.Host
 	} else if err := a.relayed(ctx, args, opts); err != nil {
 		return err
+	}
+	var authorities *relay.ClusterAuthorities
+	if opts.clientCA == clusterAuthorities {
+		if authorities, err = relay.NewClusterAuthorities(ctx, opts.relay.Config, a.logger); err != nil {
+			return fmt.Errorf("--client-ca: %w", err)
+		}
+		opts.relay.ClientCAs = authorities.Pool
 	}
 	page.Name = strings.TrimPrefix(opts.origin, "https://")
 	accessLog, closeAccessLog, err := opts.operation.openAccessLog(a)
@@ -242,6 +254,12 @@ func (a *app) relay(ctx context.Context, args []string, opts *relayOptions) (fai
 	beside, said, err := opts.operation.listen(r, page)
 	if err != nil {
 		return errors.Join(err, listener.Close())
+	}
+	if authorities != nil {
+		beside = append(beside, func(ctx context.Context) error {
+			authorities.Run(ctx)
+			return nil
+		})
 	}
 	fmt.Fprintf(a.out, "Relaying %s of %s at %s\n%s", plural(len(opts.relay.Resources), "resource"), opts.origin, where, said)
 	return a.serveRelay(ctx, r, listener, beside, func(ctx context.Context) {

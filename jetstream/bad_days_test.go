@@ -134,8 +134,7 @@ func TestServerAway(t *testing.T) {
 	}
 }
 
-// A bucket that is full takes nothing, and loses nothing. What waits is bounded, and states
-// beyond that are folded and named as a gap.
+// A bucket that is full refuses a commit as a whole, and takes it when there is room.
 func TestFullBucket(t *testing.T) {
 	js := startServer(t).connect()
 	b := Bucket{Name: "b", History: 2, MaxBytes: 300 << 10}

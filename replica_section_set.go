@@ -15,7 +15,8 @@ type sectionSet[T any] struct {
 	// ready is closed when the sections run.
 	ready chan struct{}
 
-	mu  sync.Mutex
+	mu sync.Mutex
+	// all is replaced by another slice when it changes, and never written to.
 	all []*section[T]
 	// loading says that the replica loads its content, for the sections that it has.
 	loading bool
@@ -29,7 +30,7 @@ type sectionSet[T any] struct {
 func (r *Replica[T]) present() []*section[T] {
 	r.sections.mu.Lock()
 	defer r.sections.mu.Unlock()
-	return slices.Clone(r.sections.all)
+	return r.sections.all
 }
 
 // AddSection adds a section to a replica of [NewReplicaOf], before it runs or while it
@@ -59,7 +60,7 @@ func (r *Replica[T]) AddSection(s Section[T]) error {
 		p.reflector.restart.confirm = func(ctx context.Context) error { return set.confirm(ctx, p.name) }
 	}
 	r.fanout.addSection(p.state)
-	set.all = append(set.all, p)
+	set.all = append(slices.Clip(set.all), p)
 	if set.start != nil {
 		set.start(p)
 	}

@@ -95,7 +95,7 @@ func (s *docStage) withDatabase(args []string) ([]string, error) {
 			return nil, err
 		}
 		s.postgres = server
-		s.t.Cleanup(func() { _ = server.Close() })
+		s.whole.Cleanup(func() { _ = server.Close() })
 	}
 	args = slices.Clone(args)
 	for i, arg := range args {

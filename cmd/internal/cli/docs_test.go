@@ -71,7 +71,9 @@ type docStage struct {
 	variables map[string]string
 	// directory is where the line is, in the repository.
 	directory string
-	// postgres is started when a line needs it.
+	// whole is the test of all lines. postgres is started when a line needs it, and ends
+	// with that.
+	whole    *testing.T
 	postgres *pgtest.Server
 }
 
@@ -136,7 +138,7 @@ func newDocStage(t *testing.T) *docStage {
 	}
 	write(t, "page.crt", string(certificate))
 	write(t, "page.key", string(key))
-	return &docStage{t: t, repository: repository, variables: map[string]string{}}
+	return &docStage{t: t, whole: t, repository: repository, variables: map[string]string{}}
 }
 
 // stir changes a pod all the time, so that whoever waits for a change in its

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -61,6 +62,7 @@ func redacted(address string) string {
 // feedOptions are the flags of feed.
 type feedOptions struct {
 	scope
+	fleetFlags
 	to, clusterName string
 	history         bool
 	lastApplied     bool
@@ -91,12 +93,19 @@ A second process with the same --cluster-name and resources says who feeds them,
 waits, and takes over when the first is gone. Secrets are written only if they
 are named, and then with their values; '*' and categories do not bring them.
 
+With --contexts or --kubeconfig-dir it feeds several clusters, each under its
+name and independent of the others: one that is away does not hold them up, and
+is fed when it answers.
+
 Resources are named as for "tarn mirror".`,
 		Example: `  tarn feed pods deployments.apps -A --to postgres://tarn@db.example/fleet
   tarn feed all nodes -A --to postgres://tarn@db.example/fleet --cluster-name prod-1
 
   # With every state, and figures for Prometheus
   tarn feed pods -A --to postgres://tarn@db.example/fleet --history --metrics 127.0.0.1:8278
+
+  # Several clusters
+  tarn feed pods -A --contexts east,west --to postgres://tarn@db.example/fleet
 
   # To a NATS server, and to one that comes with the command
   tarn feed pods -A --to nats://nats.example:4222?history=5
@@ -108,9 +117,10 @@ Resources are named as for "tarn mirror".`,
 		ValidArgsFunction: a.completeResources,
 	}
 	opts.scope.bind(cmd)
+	opts.fleetFlags.bind(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&opts.to, "to", "", "where to write: postgres://user@host/database, nats://host:4222, or nats to start a server")
-	flags.StringVar(&opts.clusterName, "cluster-name", "default", "the name of the cluster in all rows, and in the names of buckets; several clusters can share a database or a broker")
+	flags.StringVar(&opts.clusterName, "cluster-name", "", "the name of the cluster in all rows, and in the names of buckets; several clusters can share a database or a broker (\"default\" if not given)")
 	flags.BoolVar(&opts.history, "history", false, "keep every state of every object too")
 	flags.BoolVar(&opts.lastApplied, "with-last-applied", false, "write the annotations in which kubectl apply and others repeat whole objects")
 	flags.StringSliceVar(&opts.without, "without", nil, "leave out these fields: spec.template")
@@ -125,6 +135,12 @@ func (o *feedOptions) check() error {
 	if o.interval <= 0 {
 		return usagef("--interval is a time such as 10s, not %v", o.interval)
 	}
+	if o.several() && o.clusterName != "" {
+		return usagef("--cluster-name names one cluster: leave it out with --contexts and --kubeconfig-dir, where each has a name")
+	}
+	if o.clusterName == "" {
+		o.clusterName = "default"
+	}
 	if o.metrics != "" {
 		if _, err := checkAddress("--metrics", o.metrics); err != nil {
 			return err
@@ -137,46 +153,65 @@ func (a *app) feed(parent context.Context, args []string, opts *feedOptions) err
 	if err := opts.check(); err != nil {
 		return err
 	}
+	ctx, cancel := context.WithCancelCause(parent)
+	defer cancel(nil)
+	if opts.several() {
+		return a.feedFleet(ctx, cancel, args, opts)
+	}
 	to, err := openEngine(opts)
 	if err != nil {
 		return err
 	}
 	defer to.close()
-	at, err := a.cluster(parent)
+	at, err := a.cluster(ctx)
 	if err != nil {
 		return err
 	}
-	wanted, named, err := feedable(at.catalog, args)
+	figures, err := a.serveFeedFigures(ctx, cancel, opts.metrics)
+	if err != nil {
+		return err
+	}
+	defer func() { cancel(nil); figures.wait() }()
+	f := feeder{app: a, args: args, opts: opts, out: a.out, figures: figures}
+	if err := f.run(ctx, at, to); parent.Err() == nil {
+		return err
+	}
+	return nil
+}
+
+// feeder writes the resources of one cluster to an engine.
+type feeder struct {
+	app     *app
+	args    []string
+	opts    *feedOptions
+	out     io.Writer
+	figures feedFigures
+	// cluster is the name of the cluster, empty if there is only one.
+	cluster string
+}
+
+// run feeds the engine until ctx ends, or there is nothing to feed.
+func (f *feeder) run(parent context.Context, at cluster, to engine) error {
+	wanted, named, err := feedable(at.catalog, f.args)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
-	if err := a.awaitClaim(ctx, to, wanted); err != nil {
-		if parent.Err() != nil {
-			return nil
-		}
+	if err := f.awaitClaim(ctx, to, wanted); err != nil {
 		return err
 	}
 	begun := time.Now()
-	m, err := a.startMirrorOf(ctx, cancel, at, wanted, &opts.scope, mirror.Options{
-		ShowSecrets: named, Feed: &mirror.Feed{Sink: to.sink, LastApplied: opts.lastApplied, Without: opts.without},
+	m, err := f.app.startMirrorOf(ctx, cancel, at, wanted, &f.opts.scope, mirror.Options{
+		ShowSecrets: named, Feed: &mirror.Feed{Sink: to.sink, LastApplied: f.opts.lastApplied, Without: f.opts.without},
 	})
 	if err != nil {
 		return err
 	}
-	defer func() { cancel(nil); <-m.Done() }() // before the engine is closed
-	stop, err := a.serveMirrorMetrics(ctx, cancel, opts.metrics, m)
-	if err != nil {
-		return err
-	}
-	defer func() { cancel(nil); stop() }()
-	fmt.Fprintf(a.out, "Feeding %s.\n", to.place())
-	(&mirrorLines{out: a.out, mirror: m, begun: begun, interval: opts.interval, engine: to.name()}).run(ctx)
+	defer f.figures.add(m, f.cluster)()
+	fmt.Fprintf(f.out, "Feeding %s.\n", to.place())
+	(&mirrorLines{out: f.out, mirror: m, begun: begun, interval: f.opts.interval, engine: to.name()}).run(ctx)
 	<-m.Done()
-	if parent.Err() != nil {
-		return nil
-	}
 	return context.Cause(ctx)
 }
 
@@ -203,7 +238,7 @@ func feedable(catalog *mirror.Catalog, args []string) (wanted []mirror.Resource,
 const claimEvery = time.Second
 
 // awaitClaim waits until this process may feed the engine, and says what it waits for.
-func (a *app) awaitClaim(ctx context.Context, to engine, wanted []mirror.Resource) error {
+func (f *feeder) awaitClaim(ctx context.Context, to engine, wanted []mirror.Resource) error {
 	said := ""
 	ticker := time.NewTicker(claimEvery)
 	defer ticker.Stop()
@@ -215,7 +250,7 @@ func (a *app) awaitClaim(ctx context.Context, to engine, wanted []mirror.Resourc
 		}
 		if text := later.Error(); summary(text) != said {
 			said = summary(text)
-			fmt.Fprintf(a.out, "%s %s\n", stamp(time.Now()), oneLine(later))
+			fmt.Fprintf(f.out, "%s %s\n", stamp(time.Now()), oneLine(later))
 		}
 		select {
 		case <-ticker.C:

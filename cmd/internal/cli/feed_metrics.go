@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -12,18 +13,47 @@ import (
 	"github.com/tarnproject/tarn/cmd/internal/mirror"
 )
 
-// serveMirrorMetrics serves the figures of a mirror at an address, if there is one, until
-// ctx ends; the function that it returns waits for that. A failure gives the mirror up.
-func (a *app) serveMirrorMetrics(ctx context.Context, giveUp context.CancelCauseFunc, address string, m *mirror.Mirror) (wait func(), err error) {
+// feedFigures are what Prometheus reads of the mirrors that feed an engine. The zero value
+// is served nowhere.
+type feedFigures struct {
+	mirrors *feedCollector
+	wait    func()
+}
+
+// feedCollector collects from mirrors that come and go. It describes nothing beforehand.
+type feedCollector struct {
+	mu sync.Mutex
+	by map[string]prometheus.Collector
+}
+
+// Describe names nothing.
+func (c *feedCollector) Describe(chan<- *prometheus.Desc) {}
+
+// Collect reads the mirrors of now.
+func (c *feedCollector) Collect(out chan<- prometheus.Metric) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for name, one := range c.by {
+		if name != "" {
+			one = prometheus.WrapCollectorWith(prometheus.Labels{"cluster": name}, one)
+		}
+		one.Collect(out)
+	}
+}
+
+// serveFeedFigures serves figures at an address, if there is one, until ctx ends. A failure
+// ends the command by giveUp.
+func (a *app) serveFeedFigures(ctx context.Context, giveUp context.CancelCauseFunc, address string) (feedFigures, error) {
 	if address == "" {
-		return func() {}, nil
+		return feedFigures{wait: func() {}}, nil
 	}
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
-		return nil, explainListen("--metrics", err)
+		return feedFigures{}, explainListen("--metrics", err)
 	}
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(m.Collector(), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	mirrors := &feedCollector{by: map[string]prometheus.Collector{}}
+	registry.MustRegister(mirrors, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	fmt.Fprintf(a.out, "Metrics at http://%s/metrics\n", listener.Addr())
@@ -34,5 +64,21 @@ func (a *app) serveMirrorMetrics(ctx context.Context, giveUp context.CancelCause
 			giveUp(err)
 		}
 	}()
-	return func() { <-ended }, nil
+	return feedFigures{mirrors: mirrors, wait: func() { <-ended }}, nil
+}
+
+// add shows a mirror, with the name of its cluster if there are several, until remove is
+// called.
+func (f feedFigures) add(m *mirror.Mirror, cluster string) (remove func()) {
+	if f.mirrors == nil {
+		return func() {}
+	}
+	f.mirrors.mu.Lock()
+	defer f.mirrors.mu.Unlock()
+	f.mirrors.by[cluster] = m.Collector()
+	return func() {
+		f.mirrors.mu.Lock()
+		defer f.mirrors.mu.Unlock()
+		delete(f.mirrors.by, cluster)
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -63,18 +64,23 @@ func TestDirectory(t *testing.T) {
 			t.Errorf("there are %s", got)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
+		var mu sync.Mutex
 		var changes []string
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
 			for c := range f.Changes(ctx) {
+				mu.Lock()
 				changes = append(changes, show(c))
+				mu.Unlock()
 			}
 		}()
 		step := func(want string) {
 			t.Helper()
 			time.Sleep(3 * lookEvery)
 			synctest.Wait()
+			mu.Lock()
+			defer mu.Unlock()
 			if got := strings.Join(changes, "; "); got != want {
 				t.Errorf("changed %q, want %q", got, want)
 			}

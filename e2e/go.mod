@@ -6,6 +6,7 @@ go 1.26.0
 
 require (
 	github.com/go-logr/logr v1.4.3
+	github.com/google/go-cmp v0.7.0
 	github.com/tarnproject/tarn v0.0.0
 	github.com/tarnproject/tarn/ctrlcache v0.0.0
 	github.com/tarnproject/tarn/relay v0.0.0

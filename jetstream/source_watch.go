@@ -309,12 +309,13 @@ func (w *stream[T]) Next(ctx context.Context, buf []tarn.Event[T]) (int, error) 
 	return n, nil
 }
 
-// Close ends the watch.
+// Close ends the watch. Messages are stopped when nobody reads them any more: the client does
+// not expect that while it opens a consumer again.
 func (w *stream[T]) Close() {
 	w.cancel()
-	w.messages.Stop()
 	if w.timeout != nil {
 		w.timeout.Stop()
 	}
 	w.running.Wait()
+	w.messages.Stop()
 }

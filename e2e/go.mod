@@ -7,6 +7,8 @@ go 1.26.0
 require (
 	github.com/go-logr/logr v1.4.3
 	github.com/google/go-cmp v0.7.0
+	github.com/jackc/pgx/v5 v5.12.0
+	github.com/nats-io/nats.go v1.53.1
 	github.com/tarnproject/tarn v0.0.0
 	github.com/tarnproject/tarn/ctrlcache v0.0.0
 	github.com/tarnproject/tarn/relay v0.0.0
@@ -17,6 +19,13 @@ require (
 	k8s.io/client-go v0.37.2
 	k8s.io/utils v0.0.0-20260626114624-be93311217bd
 	sigs.k8s.io/controller-runtime v0.25.2
+)
+
+require (
+	github.com/jackc/pgpassfile v1.0.0 // indirect
+	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
+	github.com/nats-io/nkeys v0.4.16 // indirect
+	github.com/nats-io/nuid v1.0.1 // indirect
 )
 
 require (
@@ -57,6 +66,7 @@ require (
 	github.com/prometheus/common v0.70.0 // indirect
 	github.com/prometheus/procfs v0.21.1 // indirect
 	github.com/spf13/pflag v1.0.10 // indirect
+	github.com/tarnproject/tarn/jetstream v0.0.0
 	github.com/x448/float16 v0.8.4 // indirect
 	go.yaml.in/yaml/v2 v2.4.4 // indirect
 	go.yaml.in/yaml/v3 v3.0.4 // indirect
@@ -87,3 +97,5 @@ replace (
 	github.com/tarnproject/tarn/relay => ../relay
 	github.com/tarnproject/tarn/sqlite => ../sqlite
 )
+
+replace github.com/tarnproject/tarn/jetstream => ../jetstream

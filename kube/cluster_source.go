@@ -25,7 +25,7 @@ func InCluster[T any](cluster string, source tarn.Source[T]) (tarn.Source[T], er
 // CheckCluster returns an error for a name that a cluster cannot have in keys.
 func CheckCluster(name string) error {
 	if name == "" || name == "." || name == ".." || strings.Contains(name, "/") {
-		return fmt.Errorf("kube: %q cannot be the name of a cluster: a name is not empty, has no slash, and is not . or ..", name)
+		return fmt.Errorf("kube: %q cannot be the name of a cluster: a name is neither empty nor made of one or two dots, and has no slash", name)
 	}
 	return nil
 }

@@ -1,10 +1,13 @@
 package kube
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -184,7 +187,31 @@ func (a *attempt) at(e *endpoint) (*http.Response, bool) {
 		other.failed(fmt.Errorf("it answers %s, and %s answers well", a.answer.Status, e.base.Host))
 	}
 	a.discard()
+	if isWatch(a.req) {
+		resp.Body = &watchBody{ReadCloser: resp.Body, ctx: a.req.Context()}
+	}
 	return resp, true
+}
+
+func isWatch(req *http.Request) bool {
+	watch, _ := strconv.ParseBool(req.URL.Query().Get("watch"))
+	return watch && req.Method == http.MethodGet && req.Header.Get("Upgrade") == ""
+}
+
+// watchBody ends with io.ErrUnexpectedEOF if the connection breaks, whatever its error is.
+// client-go resumes a watch that ends so at the version that it has. It takes an error that
+// it does not know for one of the server, and lists; errors of HTTP/2 are such.
+type watchBody struct {
+	io.ReadCloser
+	ctx context.Context
+}
+
+func (b *watchBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && err != io.EOF && b.ctx.Err() == nil {
+		err = io.ErrUnexpectedEOF
+	}
+	return n, err
 }
 
 func (a *attempt) discard() {

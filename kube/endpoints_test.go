@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -29,6 +30,8 @@ type scriptedEndpoint struct {
 	status int
 	err    error
 	bodies []string
+	// body is that of the answer, empty if nil.
+	body io.ReadCloser
 }
 
 func (s *scriptedEndpoint) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -45,7 +48,30 @@ func (s *scriptedEndpoint) RoundTrip(req *http.Request) (*http.Response, error) 
 	if s.err != nil {
 		return nil, s.err
 	}
-	return &http.Response{StatusCode: s.status, Status: fmt.Sprint(s.status), Body: http.NoBody, Request: req}, nil
+	answer := io.ReadCloser(http.NoBody)
+	if s.body != nil {
+		answer = s.body
+	}
+	return &http.Response{StatusCode: s.status, Status: fmt.Sprint(s.status), Body: answer, Request: req}, nil
+}
+
+// client-go resumes a watch whose connection breaks, whatever the transport says of it. It
+// would list after an error that it does not know.
+func TestEndpointsBrokenWatch(t *testing.T) {
+	broken := errors.New("http2: client connection force closed via ClientConn.Close")
+	for query, want := range map[string]error{"?watch=true": io.ErrUnexpectedEOF, "?watch=1": io.ErrUnexpectedEOF, "": broken} {
+		client, cfg, all := scriptedGroup(t)
+		all[0].body = io.NopCloser(io.MultiReader(strings.NewReader("event"), iotest.ErrReader(broken)))
+		answer, err := client.Get(cfg.Host + "/api/v1/pods" + query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		content, err := io.ReadAll(answer.Body)
+		answer.Body.Close()
+		if string(content) != "event" || !errors.Is(err, want) {
+			t.Errorf("%q: %q and then %v, want %v", query, content, err, want)
+		}
+	}
 }
 
 // scriptedGroup is a group of endpoints a, b and c.

@@ -27,9 +27,10 @@ type copied struct {
 	state     *state
 	reader    *apiserver.Reader
 
-	// version asks the origin for its newest version, quiet for a proof that nothing has
+	// version asks the origin for its newest version, quiet for proofs that nothing has
 	// happened to the resource.
-	version, quiet prober
+	version prober
+	quiet   proofs
 
 	probes, quietWatches     atomic.Int64
 	sentBytes, receivedBytes atomic.Int64
@@ -55,7 +56,7 @@ func (r *Relay) newCopied(client *kube.Client, of *apiserver.Resource, resource 
 	}
 	c.reader = apiserver.NewReader(of, c.state, apiserver.ReaderOptions{WriteTimeout: r.options.WriteTimeout, OwnConnections: r.options.OwnConnections})
 	c.version = prober{ask: c.askVersion, start: r.start}
-	c.quiet = prober{ask: c.askQuiet, start: r.start}
+	c.quiet = proofs{state: c.state, prove: c.askQuiet, start: r.start}
 	return c, nil
 }
 

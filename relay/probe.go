@@ -3,7 +3,6 @@ package relay
 import (
 	"context"
 	"errors"
-	"io"
 	"strconv"
 	"sync"
 	"time"
@@ -18,14 +17,6 @@ const (
 	// origin has, before it goes there. An event takes some milliseconds to arrive; a
 	// copy that is behind for longer is so because other resources have changed.
 	latestPatience = 100 * time.Millisecond
-	// quietPatience is how long a watch with initial events waits instead: it would
-	// stay at the origin for as long as it is open.
-	quietPatience = 5 * time.Second
-	// quietWatch is the timeout of a watch that proves that nothing has happened: servers
-	// send a bookmark two seconds before the end of a watch. A busy one may be too late
-	// with it, and is then asked once more, with more time.
-	quietWatch       = 3 * time.Second
-	quietWatchIfBusy = 5 * time.Second
 	// probeTimeout is how long the origin may take to say its version.
 	probeTimeout = 10 * time.Second
 )
@@ -100,41 +91,6 @@ func (c *copied) askVersion(ctx context.Context) (int64, error) {
 	return strconv.ParseInt(string(page.Version), 10, 64)
 }
 
-// askQuiet watches from the version of the copy until a bookmark or an event comes, and
-// returns the version of the copy afterwards.
-//
-// The newest version of the origin counts the changes of all resources, and a copy learns
-// only of its own, and each minute by a bookmark how far the others have come. That no
-// event comes before a bookmark proves that the copy is as it is at the bookmark.
-func (c *copied) askQuiet(ctx context.Context) (int64, error) {
-	version, err := c.watchQuiet(ctx, quietWatch)
-	if errors.Is(err, io.EOF) {
-		version, err = c.watchQuiet(ctx, quietWatchIfBusy)
-	}
-	return version, err
-}
-
-func (c *copied) watchQuiet(ctx context.Context, timeout time.Duration) (int64, error) {
-	c.quietWatches.Add(1)
-	from := c.state.stats().version
-	stream, err := c.source.Watch(ctx, tarn.WatchQuery{From: tarn.Version(strconv.FormatInt(from, 10)), Timeout: timeout})
-	if err != nil {
-		return 0, err
-	}
-	defer stream.Close()
-	var buf [1]tarn.Event[Object]
-	if _, err := stream.Next(ctx, buf[:]); err != nil {
-		return 0, err
-	}
-	if e := buf[0]; e.Type == tarn.EventBookmark && e.Bad.Err == nil {
-		c.state.confirm(from, versionOf(e.Version))
-	}
-	return c.state.stats().version, nil
-}
-
-// prove asks the origin for a proof that nothing has happened, and waits for the answer.
-func (c *copied) prove(ctx context.Context) { _, _ = c.quiet.version(ctx) } // a failure proves nothing
-
 // onlyHere marks the context of a request that the origin cannot answer: one with a shard
 // selector, which an older API server would take no notice of.
 type onlyHere struct{}
@@ -157,14 +113,8 @@ func (c *copied) reachLatest(ctx context.Context, s *state, watch bool) error {
 		return errors.Join(errUpstream, err)
 	}
 	_, current := s.await(ctx, version, latestPatience)
-	for began := time.Now(); watch && current < version && time.Since(began) < quietPatience && ctx.Err() == nil; {
-		if _, err := c.quiet.version(ctx); err != nil {
-			break
-		}
-		_, current = s.await(ctx, version, latestPatience)
+	if current >= version || watch && c.quiet.reach(ctx, version, quietPatience) {
+		return nil
 	}
-	if current < version {
-		return errUpstream
-	}
-	return nil
+	return errUpstream
 }

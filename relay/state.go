@@ -33,7 +33,7 @@ type state struct {
 	latest func(ctx context.Context, s *state, watch bool) error
 	// prove moves the version on if the origin shows that nothing has happened; nil if it
 	// cannot be asked.
-	prove    func(ctx context.Context)
+	prove    func(ctx context.Context, version int64)
 	patience time.Duration
 
 	mu      sync.RWMutex

@@ -124,7 +124,7 @@ func (s *state) reach(ctx context.Context, version int64) error {
 	synced, current := s.await(ctx, version, min(latestPatience, s.patience))
 	if synced && current < version && s.prove != nil {
 		proving, cancel := context.WithDeadline(ctx, began.Add(s.patience))
-		s.prove(proving)
+		s.prove(proving, version)
 		cancel()
 	}
 	if !synced || current < version {
@@ -143,17 +143,10 @@ func (s *state) reach(ctx context.Context, version int64) error {
 func (s *state) await(ctx context.Context, version int64, patience time.Duration) (synced bool, current int64) {
 	var deadline <-chan time.Time
 	for {
-		s.mu.Lock()
-		synced, current = s.synced, s.version
-		if synced && current >= version {
-			s.mu.Unlock()
+		synced, current, moved := s.progress(version)
+		if moved == nil {
 			return synced, current
 		}
-		if s.moved == nil {
-			s.moved = make(chan struct{})
-		}
-		moved := s.moved
-		s.mu.Unlock()
 		if deadline == nil {
 			timer := time.NewTimer(patience)
 			defer timer.Stop()
@@ -167,4 +160,24 @@ func (s *state) await(ctx context.Context, version int64, patience time.Duration
 			return synced, current
 		}
 	}
+}
+
+// reached says whether the copy has a version, and returns what is closed when it has moved
+// if it has not.
+func (s *state) reached(version int64) (bool, <-chan struct{}) {
+	_, _, moved := s.progress(version)
+	return moved == nil, moved
+}
+
+// progress also returns the version that the copy has.
+func (s *state) progress(version int64) (synced bool, current int64, moved <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.synced && s.version >= version {
+		return true, s.version, nil
+	}
+	if s.moved == nil {
+		s.moved = make(chan struct{})
+	}
+	return s.synced, s.version, s.moved
 }

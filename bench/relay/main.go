@@ -16,6 +16,8 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -39,6 +41,7 @@ var (
 	nodes    = flag.Int("nodes", 5000, "how many watches of the pods of one node each it has")
 	initial  = flag.Int("initial", 50, "how many clients ask for the initial events of all pods at once")
 	data     = flag.String("data", "../../shared/data/pods.pb.zst", "`file` with real pods")
+	only     = flag.String("only", "", "`measurements` to make, by their names and with commas: deliveries, load, stalled, initial, nodes, crowd, reconnect; all if empty")
 	docs     = flag.String("docs", "", "the page whose section is written; only printed if empty")
 )
 
@@ -69,8 +72,17 @@ func run(ctx context.Context) error {
 		return err
 	}
 	b := &benchmark{origin: origin, relay: relay, writer: writer}
-	for _, measure := range []func(context.Context) error{b.deliveries, b.load, b.stalled, b.initialEvents, b.nodeWatches, b.crowd, b.reconnect} {
-		if err := measure(ctx); err != nil {
+	for _, m := range []struct {
+		name string
+		run  func(context.Context) error
+	}{
+		{"deliveries", b.deliveries}, {"load", b.load}, {"stalled", b.stalled}, {"initial", b.initialEvents},
+		{"nodes", b.nodeWatches}, {"crowd", b.crowd}, {"reconnect", b.reconnect},
+	} {
+		if *only != "" && !slices.Contains(strings.Split(*only, ","), m.name) {
+			continue
+		}
+		if err := m.run(ctx); err != nil {
 			return err
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
@@ -54,11 +55,14 @@ func newWriter(ctx context.Context, to *server) (*writer, error) {
 		w.bytes += pod.Size()
 	}
 	_, err = client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: smallNamespace}}, metav1.CreateOptions{})
-	if err != nil {
+	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return nil, err
 	}
 	_, err = client.CoreV1().ConfigMaps(smallNamespace).Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "small"}}, metav1.CreateOptions{})
-	return w, err
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return nil, err
+	}
+	return w, nil
 }
 
 // version is the newest one of the pods, or of the small objects.

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -53,6 +54,30 @@ func TestProofFromABusyOrigin(t *testing.T) {
 		s := r.Stats()[0]
 		if busy.left != 0 || s.Forwarded != 0 {
 			t.Errorf("the origin answered: %v; %d short watches were not asked for", s.ForwardedBy, busy.left)
+		}
+	})
+}
+
+// Clients that arrive at the same moment share a proof. A real server sends no bookmark to a
+// watch from the version that it has, so those that began a second proof once the first had
+// succeeded would wait until it fails.
+func TestProofIsShared(t *testing.T) {
+	inBubbleThrough(t, nil, Options{Gate: Everybody{}}, func(t *testing.T, r *Relay, origin *apiserver.Server, _ func()) {
+		if err := origin.Put(pod("a", "1"), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "other"}}); err != nil {
+			t.Fatal(err)
+		}
+		var clients sync.WaitGroup
+		for range 20 {
+			clients.Go(func() {
+				answer := ask(r, "/api/v1/pods?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&timeoutSeconds=30", "")
+				if !strings.Contains(answer.Body.String(), `"name":"a"`) {
+					t.Errorf("%d %s", answer.Code, answer.Body)
+				}
+			})
+		}
+		clients.Wait()
+		if s := r.Stats()[0]; s.QuietWatches != 1 || s.Forwarded != 0 {
+			t.Errorf("%d proofs, %d went to the origin: %v", s.QuietWatches, s.Forwarded, s.ForwardedBy)
 		}
 	})
 }

@@ -16,6 +16,8 @@ type output interface {
 	send(buffer *[]byte, deadline time.Time) error
 	// end ends the answer. complete says that everything before it was sent.
 	end(complete bool)
+	// detached says that the handler of the request may return before the answer has ended.
+	detached() bool
 }
 
 // newOutput returns the output of a request, for which the header of the answer must be
@@ -25,6 +27,7 @@ func newOutput(ctx context.Context, r *request, own bool) (output, context.Conte
 	if own && r.ProtoMajor == 1 && r.ProtoMinor == 1 {
 		header := r.w.Header()
 		if conn, _, err := control.Hijack(); err == nil {
+			r.w = nil // has buffers that are not needed any more
 			return newChunked(ctx, conn, header)
 		}
 	}
@@ -70,3 +73,5 @@ func (o *response) send(buffer *[]byte, deadline time.Time) error {
 }
 
 func (o *response) end(bool) {}
+
+func (o *response) detached() bool { return false }

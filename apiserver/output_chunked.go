@@ -15,6 +15,10 @@ import (
 // that was half of what a delivery costs.
 //
 // The connection is closed after the answer. Watches last for minutes, so that is cheap.
+//
+// The handler of the request may return while the answer lasts: what net/http holds of the
+// connection, its buffers and a goroutine with a large stack, is half of the memory of a
+// watch.
 type chunked struct {
 	conn net.Conn
 	head bytes.Buffer
@@ -47,11 +51,34 @@ func newChunked(ctx context.Context, conn net.Conn, header http.Header) (*chunke
 	return o, o.ctx
 }
 
-// awaitClient notices that the client has gone. A client that sends something, which none
-// should, is noticed when it can no longer be written to.
+// mostUnread is how much a client may send during a watch, in which none should.
+const mostUnread = 64 << 10
+
+// awaitClient notices that the client has gone. It reads beneath TLS: what comes there is
+// not needed, not even the message that the client closes the connection, because the end of
+// the connection follows. To read through TLS would take three times the stack, for as long
+// as the watch is open.
 func (o *chunked) awaitClient() {
-	if _, err := o.conn.Read(make([]byte, 1)); err != nil {
-		o.cancel()
+	defer o.cancel()
+	conn := beneath(o.conn)
+	buffer := make([]byte, 64)
+	for rest := mostUnread; rest > 0; {
+		n, err := conn.Read(buffer)
+		if err != nil {
+			return
+		}
+		rest -= n
+	}
+}
+
+// beneath returns the connection that others, such as one of TLS, are made of.
+func beneath(conn net.Conn) net.Conn {
+	for {
+		outer, ok := conn.(interface{ NetConn() net.Conn })
+		if !ok {
+			return conn
+		}
+		conn = outer.NetConn()
 	}
 }
 
@@ -93,3 +120,5 @@ func (o *chunked) end(complete bool) {
 	o.cancel()
 	o.reading.Wait()
 }
+
+func (o *chunked) detached() bool { return true }

@@ -67,34 +67,41 @@ func (o Options) reader() ReaderOptions {
 // Serve answers a request whose path leads to the resource. An error means that nothing
 // was written: answer with [SendError], or in another way.
 func (s *Reader) Serve(w http.ResponseWriter, r *http.Request, to Target) error {
+	open, err := s.Begin(w, r, to)
+	if open != nil {
+		open.Run()
+	}
+	return err
+}
+
+// Begin is Serve for callers who run watches by themselves: it returns a watch that was
+// opened, whose head has been sent. Everything else is answered when it returns.
+func (s *Reader) Begin(w http.ResponseWriter, r *http.Request, to Target) (*OpenWatch, error) {
 	req := &request{Request: r, target: to.target(), endpoint: s.of, w: w}
 	if !req.fits() || to.Subresource != "" {
-		return generic(http.StatusNotFound)
+		return nil, generic(http.StatusNotFound)
 	}
-	handle := s.handler(req)
-	if handle == nil {
-		return generic(http.StatusMethodNotAllowed)
+	if r.Method != http.MethodGet {
+		return nil, generic(http.StatusMethodNotAllowed)
 	}
 	var err error
 	if req.answer, err = negotiate(r, req.suits); err != nil {
-		return err
+		return nil, err
 	}
-	return handle(req)
+	return s.read(req)
 }
 
-// handler finds out what to read; nil if the request wants something else.
-func (s *Reader) handler(r *request) func(*request) error {
+// read answers a get or a list, or opens a watch.
+func (s *Reader) read(r *request) (*OpenWatch, error) {
 	switch {
-	case r.Method != http.MethodGet:
-		return nil
 	case r.name == "" && (r.target.watch || openWatch(r.Request)):
-		return s.watch
-	case r.name == "":
-		return s.list
+		return s.watch(r)
 	case r.target.watch:
-		return s.watchOne
+		return s.watchOne(r)
+	case r.name == "":
+		return nil, s.list(r)
 	}
-	return s.get
+	return nil, s.get(r)
 }
 
 // get reads one object.

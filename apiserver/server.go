@@ -178,7 +178,7 @@ func (s *Server) handler(r *request) func(*request) error {
 			http.MethodGet: s.getScale, http.MethodPut: s.updateScale, http.MethodPatch: s.patchScale,
 		}[r.Method]
 	case r.Method == http.MethodGet:
-		return s.reader(r.endpoint).handler(r)
+		return s.read
 	case r.Method == http.MethodPut && r.name != "":
 		return s.update
 	case r.Method == http.MethodPatch && r.name != "":
@@ -193,6 +193,15 @@ func (s *Server) handler(r *request) func(*request) error {
 		return s.deleteCollection
 	}
 	return nil
+}
+
+// read answers from the state.
+func (s *Server) read(r *request) error {
+	open, err := s.reader(r.endpoint).read(r)
+	if open != nil {
+		open.Run()
+	}
+	return err
 }
 
 // Close ends all watches, stops listening, cuts off running answers, and returns

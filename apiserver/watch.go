@@ -22,41 +22,66 @@ const lastBookmark = 2 * time.Second
 // A watcher holds no events: it has a position in the shared history, and a bounded
 // buffer while it writes. It writes everything that has gathered since its last write at
 // once, so that each event costs less the more there are.
-func (s *Reader) watch(r *request) error {
+//
+// It returns when the head of the answer has been sent.
+func (s *Reader) watch(r *request) (*OpenWatch, error) {
 	q, err := r.parseQuery(true)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	version, err := parseVersion(q.ResourceVersion)
 	if err != nil {
-		return internal(err)
+		return nil, internal(err)
 	}
 	timeout := time.Duration(30+rand.IntN(30)) * time.Minute
 	if q.TimeoutSeconds != nil {
 		timeout = time.Duration(*q.TimeoutSeconds) * time.Second
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), timeout)
-	defer cancel()
-
 	from, err := s.state.Watch(ctx, q.watchQuery(version))
-	if err == nil {
-		defer from.Close()
-	} else if !sendable(err) {
-		return err
+	if err != nil && !sendable(err) {
+		cancel()
+		return nil, err
 	}
 	out, ctx := s.openStream(ctx, r)
-	defer out.close()
+	end := func() {
+		out.close()
+		if from != nil {
+			from.Close()
+		}
+		cancel()
+	}
 	if err != nil {
 		out.fail(expiredWatch(err, version))
-		return nil
+		end()
+		return nil, nil
 	}
 	w := &watcher{request: r, query: q, stream: out, from: from, after: version}
-	w.run(ctx, timeout-lastBookmark)
-	return nil
+	return &OpenWatch{watcher: w, ctx: ctx, parting: timeout - lastBookmark, end: end}, nil
 }
 
+// An OpenWatch is the rest of the answer to a watch.
+type OpenWatch struct {
+	watcher *watcher
+	ctx     context.Context
+	parting time.Duration
+	end     func()
+}
+
+// Run sends events until the watch ends. It must be called, once. Call it from a short stack,
+// which lasts for as long as the watch.
+func (o *OpenWatch) Run() {
+	defer o.end()
+	o.watcher.run(o.ctx, o.parting)
+}
+
+// Detached says that the watch has taken its connection over, so that the handler of the
+// request may return while Run goes on in another goroutine. The context of the request must
+// not end when the handler returns, as that of an http.Server does.
+func (o *OpenWatch) Detached() bool { return o.watcher.out.detached() }
+
 // watchOne is for the old path with a name in it.
-func (s *Reader) watchOne(r *request) error {
+func (s *Reader) watchOne(r *request) (*OpenWatch, error) {
 	query := r.URL.Query()
 	query.Set("fieldSelector", "metadata.name="+r.name)
 	r.URL.RawQuery = query.Encode()
@@ -106,14 +131,8 @@ func (w *watcher) run(ctx context.Context, parting time.Duration) {
 		w.bookmark(initial.Version, true)
 	}
 	w.flush()
-	ticker := time.NewTicker(w.reader.options.BookmarkInterval)
-	defer ticker.Stop()
-	var last <-chan time.Time
-	if parting > 0 {
-		timer := time.NewTimer(parting)
-		defer timer.Stop()
-		last = timer.C
-	}
+	bookmarks := newBookmarks(w.reader.options.BookmarkInterval, parting)
+	defer bookmarks.timer.Stop()
 	for w.err == nil {
 		told, version, err := w.catchUp()
 		if err != nil {
@@ -127,14 +146,39 @@ func (w *watcher) run(ctx context.Context, parting time.Duration) {
 		}
 		select {
 		case <-w.from.Ready():
-		case <-ticker.C:
+		case <-bookmarks.timer.C:
 			w.mark(version)
-		case <-last:
-			w.mark(version)
+			bookmarks.next()
 		case <-ctx.Done():
 			return
 		}
 	}
+}
+
+// bookmarks says when a watch gets one: at an interval, and shortly before its end. It has
+// one timer for both, because there are as many as watches.
+type bookmarks struct {
+	timer   *time.Timer
+	every   time.Duration
+	parting time.Time // zero after it
+}
+
+func newBookmarks(every, parting time.Duration) *bookmarks {
+	b := &bookmarks{timer: time.NewTimer(time.Hour), every: every}
+	if parting > 0 {
+		b.parting = time.Now().Add(parting)
+	}
+	b.next()
+	return b
+}
+
+// next sets the timer.
+func (b *bookmarks) next() {
+	wait := b.every
+	if left := time.Until(b.parting); !b.parting.IsZero() && left <= wait {
+		wait, b.parting = left, time.Time{}
+	}
+	b.timer.Reset(wait)
 }
 
 // catchUp sends the events since its last call.

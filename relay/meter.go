@@ -12,8 +12,18 @@ import (
 type meter struct {
 	http.ResponseWriter
 	// began is called when an answer begins.
-	began            func()
-	resource, client *atomic.Int64
+	began func()
+	written
+}
+
+// written adds up bytes.
+type written struct{ resource, client *atomic.Int64 }
+
+func (w written) add(n int) {
+	w.resource.Add(int64(n))
+	if w.client != nil {
+		w.client.Add(int64(n))
+	}
 }
 
 func (m meter) WriteHeader(code int) {
@@ -23,15 +33,8 @@ func (m meter) WriteHeader(code int) {
 
 func (m meter) Write(data []byte) (int, error) {
 	n, err := m.ResponseWriter.Write(data)
-	m.count(n)
+	m.add(n)
 	return n, err
-}
-
-func (m meter) count(n int) {
-	m.resource.Add(int64(n))
-	if m.client != nil {
-		m.client.Add(int64(n))
-	}
 }
 
 // Hijack counts what is written to the connection instead.
@@ -41,19 +44,22 @@ func (m meter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 		return nil, nil, err
 	}
 	m.began()
-	return meteredConn{conn, m}, buffered, nil
+	return meteredConn{conn, m.written}, buffered, nil
 }
 
 type meteredConn struct {
 	net.Conn
-	meter meter
+	written written
 }
 
 func (c meteredConn) Write(data []byte) (int, error) {
 	n, err := c.Conn.Write(data)
-	c.meter.count(n)
+	c.written.add(n)
 	return n, err
 }
+
+// NetConn returns the connection whose bytes are counted.
+func (c meteredConn) NetConn() net.Conn { return c.Conn }
 
 // Unwrap leads http.ResponseController to deadlines and flushing.
 func (m meter) Unwrap() http.ResponseWriter { return m.ResponseWriter }

@@ -17,49 +17,73 @@ import (
 	"github.com/tarnproject/tarn/apiserver"
 )
 
-// ServeHTTP answers a request, from a copy or by the origin.
+// ServeHTTP answers a request, from a copy or by the origin. It returns before a watch has
+// ended that has taken its connection over ([Options.OwnConnections]).
 func (r *Relay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	if !r.enter() {
+	s := r.newServing(req)
+	if s == nil {
 		apiserver.SendError(w, req, apierrors.NewServiceUnavailable(errClosed.Error()))
 		return
 	}
-	defer r.running.Done()
-	ctx, cancel := context.WithCancel(req.Context())
-	defer cancel()
-	defer context.AfterFunc(r.ctx, cancel)()
-	req = req.WithContext(ctx)
+	ends := true
+	defer func() {
+		if ends {
+			s.end()
+		}
+	}()
+	req = req.WithContext(s.ctx)
+	open, upstream := r.serveApart(w, req, s)
+	switch {
+	case open != nil && open.Detached():
+		ends = false
+		s.detach()
+		go func() {
+			defer s.end()
+			defer r.survive(req)
+			open.Run()
+		}()
+	case open != nil:
+		open.Run()
+	case upstream:
+		r.pass(w, req)
+	}
+}
+
+// serve answers a request, opens a watch, or says that the origin is to answer.
+func (r *Relay) serve(w http.ResponseWriter, req *http.Request, s *serving) (open *apiserver.OpenWatch, upstream bool) {
 	if req.Header.Get(hopHeader) != "" {
 		r.setAge(w)
 	}
 	if r.serveProbe(w, req) {
-		return
+		return nil, false
 	}
 	if err := r.checkLoop(req); err != nil {
 		r.counts.refused.add("loop")
 		apiserver.SendError(w, req, err)
-		return
+		return nil, false
 	}
 	c, to, cause, err := r.copyFor(req)
 	if err != nil {
 		apiserver.SendError(w, req, r.refuse(err))
-		return
+		return nil, false
 	}
 	if c == nil {
 		r.counts.passed.Add(1)
-		r.pass(w, req)
-		return
+		return nil, true
 	}
 	err = errUpstream
 	if cause == "" {
-		err = r.serveCopy(w, req, c, to)
+		open, err = r.serveCopy(w, req, s, c, to)
 	}
 	switch {
 	case errors.Is(err, errUpstream):
 		c.forwarded.add(cmp.Or(cause, upstreamCause(err)))
-		r.pass(w, req)
+		s.leave() // it is no longer one of the copy's
+		return nil, true
 	case err != nil:
 		apiserver.SendError(w, req, err)
 	}
+	return open, false
 }
 
 // serveProbe answers whether the relay lives, and whether it should get requests.
@@ -130,43 +154,40 @@ func upstreamCause(err error) string {
 
 // serveCopy answers from a copy, if the caller may read it. The origin decides about
 // requests without credentials.
-func (r *Relay) serveCopy(w http.ResponseWriter, req *http.Request, c *copied, to apiserver.Target) error {
+func (r *Relay) serveCopy(w http.ResponseWriter, req *http.Request, s *serving, c *copied, to apiserver.Target) (*apiserver.OpenWatch, error) {
 	caller, err := r.caller(req)
 	if err != nil {
-		return r.refuse(err)
+		return nil, r.refuse(err)
 	}
 	access := accessOf(req, caller, to)
 	watch := access.Verb == "watch"
 	leave, err := r.limits.enter(caller.Name, watch)
 	if err != nil {
 		r.counts.refused.add("limit")
-		return err
+		return nil, err
 	}
-	defer leave()
+	s.atEnd(leave)
 	if err := r.gate.Allow(req.Context(), access); err != nil {
-		return r.refuse(err)
+		return nil, r.refuse(err)
 	}
 	if r.options.Audit != nil {
 		r.options.Audit(access)
 	}
-	out := meter{ResponseWriter: w, began: func() { c.served.add(access.Verb) }, resource: &c.sentBytes}
+	out := meter{ResponseWriter: w, began: func() { c.served.add(access.Verb) }, written: written{resource: &c.sentBytes}}
 	if watch {
 		var gone func()
 		out.client, gone = r.counts.clients.enter(to.Resource, caller.Name, req)
-		defer gone()
-		ctx, cancel := context.WithCancel(req.Context())
-		defer cancel()
-		defer r.keepAsking(ctx, cancel, req, access)()
-		defer context.AfterFunc(r.draining, func() { r.closeSoon(ctx, cancel) })()
+		s.atEnd(gone)
+		s.atEnd(r.keepAsking(s, req, access))
+		s.endWith(r.draining, func() { r.closeSoon(s) })
 		if req.Header.Get(hopHeader) != "" {
-			ctx = context.WithValue(ctx, noGaps{}, true)
+			req = req.WithContext(context.WithValue(req.Context(), noGaps{}, true))
 		}
-		req = req.WithContext(ctx)
 	}
 	if req.URL.Query().Has("shardSelector") {
 		req = req.WithContext(context.WithValue(req.Context(), onlyHere{}, true))
 	}
-	return c.reader.Serve(out, req, to)
+	return c.reader.Begin(out, req, to)
 }
 
 // caller says who makes a request: by its client certificate, or as the gate says.
@@ -179,9 +200,9 @@ func (r *Relay) caller(req *http.Request) (Caller, error) {
 }
 
 // closeSoon ends a watch at some moment of the time in which the relay drains.
-func (r *Relay) closeSoon(ctx context.Context, cancel context.CancelFunc) {
-	timer := time.AfterFunc(rand.N(r.options.DrainTime), cancel)
-	context.AfterFunc(ctx, func() { timer.Stop() })
+func (r *Relay) closeSoon(s *serving) {
+	timer := time.AfterFunc(rand.N(r.options.DrainTime), s.cancel)
+	context.AfterFunc(s.ctx, func() { timer.Stop() })
 }
 
 // askAgain is how often the right to an open watch is checked.
@@ -189,22 +210,22 @@ const askAgain = 10 * time.Second
 
 // keepAsking ends a watch once its caller may no longer read what it reads. It does not end
 // the watch if the gate cannot be reached.
-func (r *Relay) keepAsking(ctx context.Context, end context.CancelFunc, req *http.Request, a Access) (stop func()) {
+func (r *Relay) keepAsking(s *serving, req *http.Request, a Access) (stop func()) {
 	var timer *time.Timer
 	set := make(chan struct{})
 	check := func() {
 		<-set
 		r.start(func(context.Context) {
-			caller, err := r.caller(req.WithContext(ctx))
+			caller, err := r.caller(req)
 			if err == nil {
 				a.Caller = caller
-				err = r.gate.Allow(ctx, a)
+				err = r.gate.Allow(s.ctx, a)
 			}
 			if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
-				end()
+				s.cancel()
 				return
 			}
-			if ctx.Err() == nil {
+			if s.ctx.Err() == nil {
 				timer.Reset(askAgain)
 			}
 		})

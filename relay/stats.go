@@ -31,7 +31,7 @@ type Health struct {
 	Passed int64
 	// Refused counts the requests that were refused, by cause: "limit", "unauthorized",
 	// "forbidden", "not reviewed" (the origin could not be asked), "loop", "certificate"
-	// (see [Options.ClientCAs]).
+	// (see [Options.ClientCAs]); "fault" are watches that a fault of the relay ended.
 	Refused map[string]int64
 	// Reviews counts the questions to the origin about callers and their rights.
 	Reviews int64

@@ -1,0 +1,98 @@
+package relay
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"sync"
+
+	"github.com/tarnproject/tarn/apiserver"
+)
+
+// serving is a request for as long as it is answered, which may be longer than its handler
+// runs.
+type serving struct {
+	relay *Relay
+	// ctx ends with the request of the client, with the relay, and at the end.
+	ctx    context.Context
+	cancel context.CancelFunc
+	detach func() bool
+	unlink func() bool
+	// undo is what has to be undone, last first.
+	undo []func()
+}
+
+// newServing returns nil if the relay has ended. Why not a context made of the request's:
+// that one ends when the handler returns.
+func (r *Relay) newServing(req *http.Request) *serving {
+	if !r.enter() {
+		return nil
+	}
+	s := &serving{relay: r}
+	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(req.Context()))
+	s.detach = context.AfterFunc(req.Context(), s.cancel)
+	s.unlink = context.AfterFunc(r.ctx, s.cancel)
+	return s
+}
+
+// endWith has another context begin the end, instead of that of the relay.
+func (s *serving) endWith(ctx context.Context, end func()) {
+	s.unlink()
+	s.unlink = context.AfterFunc(ctx, end)
+}
+
+// atEnd has a function called when the request has been answered.
+func (s *serving) atEnd(undo func()) { s.undo = append(s.undo, undo) }
+
+// leave undoes what was to be undone at the end.
+func (s *serving) leave() {
+	for i := len(s.undo) - 1; i >= 0; i-- {
+		s.undo[i]()
+	}
+	s.undo = nil
+}
+
+func (s *serving) end() {
+	s.leave()
+	s.detach()
+	s.unlink()
+	s.cancel()
+	s.relay.running.Done()
+}
+
+// serveApart serves a request that may be a watch in another goroutine, and waits for it.
+// Until a watch is open, much is called, and the stack that this takes would stay with the
+// watch: it would be half of its memory.
+func (r *Relay) serveApart(w http.ResponseWriter, req *http.Request, s *serving) (open *apiserver.OpenWatch, upstream bool) {
+	if !strings.Contains(req.URL.RawQuery, "watch") && !strings.Contains(req.URL.Path, "/watch/") {
+		return r.serve(w, req, s)
+	}
+	var fault any
+	var stack []byte
+	var apart sync.WaitGroup
+	apart.Add(1)
+	go func() {
+		defer apart.Done()
+		defer func() {
+			if fault = recover(); fault != nil {
+				stack = debug.Stack()
+			}
+		}()
+		open, upstream = r.serve(w, req, s)
+	}()
+	apart.Wait()
+	if fault != nil {
+		panic(fmt.Sprintf("%v\n%s", fault, stack)) // net/http tells of it
+	}
+	return open, upstream
+}
+
+// survive keeps a fault in one watch from ending the others, as net/http does for handlers.
+func (r *Relay) survive(req *http.Request) {
+	if fault := recover(); fault != nil {
+		r.counts.refused.add("fault")
+		r.options.Logger.Error("a watch ended by a fault of the relay; please report it", "path", req.URL.Path, "fault", fault, "stack", string(debug.Stack()))
+	}
+}

@@ -29,7 +29,7 @@ type moment struct {
 }
 
 const (
-	// mostEntries bounds the entries of a moment: finding a time among them takes 3 ms.
+	// mostEntries bounds the entries of a moment, which are read to find a time among them.
 	mostEntries   = 1024
 	momentColumns = "seq, first, low_ms, number, epoch, bytes, sum"
 )

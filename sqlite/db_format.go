@@ -16,7 +16,7 @@ const (
 	applicationID = 0x5461726e
 	// format is the layout of the tables. It grows when an older Tarn would misread
 	// them, or this one an older file.
-	format = 6
+	format = 7
 )
 
 var (
@@ -53,17 +53,20 @@ var tables = []string{
 	`CREATE VIEW tarn_gaps AS SELECT c.name AS collection, g.section AS section, nullif(g.from_version, '') AS from_version, nullif(g.to_version, '') AS to_version, g.cause AS cause, g.from_ms / 1000.0 AS since, g.to_ms / 1000.0 AS until FROM tarn_log_gaps g JOIN tarn_collections c ON c.id = g.collection`,
 }
 
-// oldTables are the tables of the formats that are migrated. Format 4 had no histories, and
-// the gaps of format 5 had empty texts for versions that are not known.
+// oldTables are the tables of the formats that are migrated. Format 4 had no histories, the
+// gaps of format 5 had empty texts for versions that are not known, and the moments of
+// format 6 had no checksums.
 var oldTables = map[int64][]string{
 	4: tables[:3],
+	6: tables,
 	5: append(slices.Clone(tables[:5]), `CREATE VIEW tarn_gaps AS SELECT c.name AS collection, g.section AS section, g.from_version AS from_version, g.to_version AS to_version, g.cause AS cause, g.from_ms / 1000.0 AS since, g.to_ms / 1000.0 AS until FROM tarn_log_gaps g JOIN tarn_collections c ON c.id = g.collection`),
 }
 
-// migrations are what makes the present format of each of them.
+// migrations are what makes the tables of the present format of each of them.
 var migrations = map[int64]string{
 	4: strings.Join(tables[3:], ";"),
 	5: "DROP VIEW tarn_gaps;" + tables[5],
+	6: "",
 }
 
 // keyProof is stored encrypted, to detect another key later.
@@ -78,10 +81,10 @@ func (db *DB) checkFormat(conn *sqlite3.Conn) (empty bool, err error) {
 	if err != nil || content == 0 {
 		return err == nil, err
 	}
-	if err := migrate(conn); err != nil {
-		return false, err
+	var keys *fileKeys
+	if err = migrate(conn, db.opts.Key); err == nil {
+		keys, err = readFormat(conn, db.opts.Key)
 	}
-	keys, err := readFormat(conn, db.opts.Key)
 	switch {
 	case errors.Is(err, errForeign) || errors.Is(err, ErrNewerFormat):
 		return false, fmt.Errorf("%w, or name another directory", err)
@@ -101,9 +104,10 @@ func (db *DB) checkFormat(conn *sqlite3.Conn) (empty bool, err error) {
 	return false, nil
 }
 
-// migrate changes a file of an older format to the present one. No row is changed, so the
-// content can be used. Anything that is not as that format has it is left to readFormat.
-func migrate(conn *sqlite3.Conn) error {
+// migrate changes a file of an older format to the present one, in one transaction. No row
+// of the content is changed, so that it can be used. Anything that is not as that format
+// has it is left to readFormat.
+func migrate(conn *sqlite3.Conn, key []byte) error {
 	id, err1 := number(conn, "PRAGMA application_id")
 	version, err2 := number(conn, "PRAGMA user_version")
 	if err := first(err1, err2); err != nil || id != applicationID || oldTables[version] == nil {
@@ -119,8 +123,34 @@ func migrate(conn *sqlite3.Conn) error {
 	if err := checkSchema(conn, oldTables[version]); err != nil {
 		return err
 	}
-	return conn.Exec(fmt.Sprintf("BEGIN IMMEDIATE; %s; UPDATE tarn_format SET value=%d WHERE name='format'; PRAGMA user_version=%d; COMMIT",
-		migrations[version], format, format))
+	keys, err := readKeys(conn, key)
+	if err == nil {
+		err = conn.Exec("BEGIN IMMEDIATE;" + migrations[version])
+	}
+	if err == nil && version > 4 {
+		err = migrateMoments(conn, keys)
+	}
+	if err == nil {
+		err = conn.Exec(fmt.Sprintf("UPDATE tarn_format SET value=%d WHERE name='format'; PRAGMA user_version=%[1]d; COMMIT", format))
+	}
+	if err != nil && !conn.GetAutocommit() {
+		err = first(err, conn.Exec("ROLLBACK"))
+	}
+	return err
+}
+
+func migrateMoments(conn *sqlite3.Conn, keys *fileKeys) error {
+	var all []momentTable
+	err := query(conn, "SELECT l.id, coalesce(c.name, '') FROM tarn_logs l LEFT JOIN tarn_collections c ON c.id=l.id", func(row *sqlite3.Stmt) error {
+		all = append(all, momentTable{conn, keys, row.ColumnInt64(0), row.ColumnText(1)})
+		return nil
+	})
+	for _, t := range all {
+		if err == nil {
+			err = t.migrate()
+		}
+	}
+	return err
 }
 
 // reserved is the number of bytes of each page that SQLite leaves to extensions.

@@ -62,8 +62,8 @@ const smallestHistory = 1 << 20
 //   - tarn_columns has the values of columns, one row for each change of a value. So SQL
 //     as of a moment decodes no object, and a status that changes two columns costs two
 //     short rows. Wide columns are computed from the object; see [RegisterRenderer].
-//   - tarn_moments has a row for each commit with states: by it a time, or a version,
-//     finds its place.
+//   - tarn_moments has a row for each commit with states, or several for a large one: by
+//     it a time, or a version, finds its place.
 //
 // tarn_logs has one row for each log, tarn_log_gaps the gaps of all.
 //
@@ -257,7 +257,7 @@ func historyDDL(id int64) []string {
 		"CREATE TABLE " + bases + " (id INTEGER PRIMARY KEY, life INTEGER NOT NULL, sum BLOB NOT NULL, body BLOB NOT NULL)",
 		"CREATE INDEX " + bases + "_by_life ON " + bases + " (life)",
 		"CREATE TABLE " + logColumnTable(id) + " (life INTEGER NOT NULL, col INTEGER NOT NULL, seq INTEGER NOT NULL, value, PRIMARY KEY (life, col, seq)) WITHOUT ROWID",
-		"CREATE TABLE " + moments + " (seq INTEGER PRIMARY KEY, first INTEGER NOT NULL, low_ms INTEGER, number INTEGER, epoch INTEGER NOT NULL, bytes INTEGER NOT NULL)",
+		"CREATE TABLE " + moments + " (seq INTEGER PRIMARY KEY, first INTEGER NOT NULL, low_ms INTEGER, number INTEGER, epoch INTEGER NOT NULL, bytes INTEGER NOT NULL, sum BLOB)",
 		"CREATE INDEX " + moments + "_by_low ON " + moments + " (low_ms) WHERE low_ms IS NOT NULL",
 		"CREATE INDEX " + moments + "_by_number ON " + moments + " (epoch, number)",
 	}
@@ -267,11 +267,11 @@ func historyDDL(id int64) []string {
 type logStmts struct {
 	life, last, base, row                          *sqlite3.Stmt
 	addLife, endLife, addState, addBase, addColumn *sqlite3.Stmt
-	moment, supersede, gap, state                  *sqlite3.Stmt
+	moment, gap, state                             *sqlite3.Stmt
 }
 
 func (s logStmts) all() []*sqlite3.Stmt {
-	return []*sqlite3.Stmt{s.life, s.last, s.base, s.row, s.addLife, s.endLife, s.addState, s.addBase, s.addColumn, s.moment, s.supersede, s.gap, s.state}
+	return []*sqlite3.Stmt{s.life, s.last, s.base, s.row, s.addLife, s.endLife, s.addState, s.addBase, s.addColumn, s.moment, s.gap, s.state}
 }
 
 func (l *logbook) prepare(make func(sql string) *sqlite3.Stmt) {
@@ -286,8 +286,7 @@ func (l *logbook) prepare(make func(sql string) *sqlite3.Stmt) {
 		addState:  make("INSERT INTO " + states + " (life, seq, version, heard_ms, op, base, cols, sum, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"),
 		addBase:   make("INSERT INTO " + bases + " (life, sum, body) VALUES (?1, ?2, ?3)"),
 		addColumn: make("INSERT INTO " + logColumnTable(id) + " (life, col, seq, value) VALUES (?1, ?2, ?3, ?4)"),
-		moment:    make("INSERT INTO " + moments + " (seq, first, low_ms, number, epoch, bytes) VALUES (?1, ?2, ?3, ?4, ?5, ?6)"),
-		supersede: make("UPDATE " + moments + " SET low_ms=NULL WHERE low_ms>=?1"),
+		moment:    make(fmt.Sprintf(addMoment, moments)),
 		gap:       make(writeGap),
 		state:     make(writeLogRow),
 	}

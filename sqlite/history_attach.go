@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"log/slog"
+	"strconv"
 	"strings"
 	"time"
 
@@ -65,11 +66,16 @@ func (c *collection) attachLog(conn *sqlite3.Conn) (fresh bool, err error) {
 // the log tells: an earlier process dropped the content, kept the log, and ended before it
 // wrote the content again.
 func (l *logbook) lastKnown(conn *sqlite3.Conn) (last state, err error) {
-	states := statesTable(l.c.id)
-	err = query(conn, fmt.Sprintf("SELECT m.number, coalesce((SELECT max(heard_ms) FROM %s INDEXED BY %[1]s_by_seq WHERE seq BETWEEN m.first AND m.seq), m.low_ms, 0) FROM %s m WHERE m.seq<=? ORDER BY m.seq DESC LIMIT 1", states, momentsTable(l.c.id)), func(row *sqlite3.Stmt) error {
-		last = state{version: tarn.Version(row.ColumnText(0)), lastContact: timeOf(row.ColumnInt64(1))}
-		return nil
-	}, l.state.shown)
+	m, found, err := l.begin(conn).moments().one("seq<=? ORDER BY seq DESC", l.state.shown)
+	if err != nil || !found {
+		return last, err
+	}
+	if n, decimal := m.number.(int64); decimal {
+		last.version = tarn.Version(strconv.FormatInt(n, 10))
+	}
+	low, _ := m.low.(int64)
+	heard, err := number(conn, fmt.Sprintf("SELECT coalesce(max(heard_ms), ?3) FROM %s INDEXED BY %[1]s_by_seq WHERE seq BETWEEN ?1 AND ?2", statesTable(l.c.id)), m.first, m.seq, low)
+	last.lastContact = timeOf(heard)
 	return last, err
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/ncruces/go-sqlite3"
 
@@ -108,30 +109,35 @@ func (l *logChecker) check() error {
 			l.found("", "%s has %d rows that belong to no object", stray.table, n)
 		}
 	}
-	if err := l.moments(noRow); err != nil {
+	if err := l.moments(func(moment) error { return nil }); err != nil {
 		return err
 	}
 	return l.gaps("seq>=0", func(changelog.Gap) error { return nil })
 }
 
-// moments calls each for the rows of tarn_moments, and checks that they follow each other to
-// the end of the log, with times and epochs that grow, and that none is later than its
-// states. They have no checksum: a version that was changed is not noticed.
-func (s *logSession) moments(each func(row *sqlite3.Stmt) error) error {
-	states, before, time, epoch := statesTable(s.id), int64(-1), int64(math.MinInt64), int64(0)
-	sql := fmt.Sprintf("SELECT m.*, (SELECT min(heard_ms) FROM %s INDEXED BY %[1]s_by_seq WHERE seq BETWEEN m.first AND m.seq) FROM %s m ORDER BY m.seq", states, momentsTable(s.id))
+// moments calls each for the rows of tarn_moments. It checks their checksums, that they
+// follow each other to the end of the log, with times and epochs that grow, and that none
+// is later than its states.
+func (s *logSession) moments(each func(moment) error) error {
+	table, states := s.momentTable(), statesTable(s.id)
+	before, time, epoch := int64(-1), int64(math.MinInt64), int64(0)
+	sql := fmt.Sprintf("SELECT %s, (SELECT min(heard_ms) FROM %s INDEXED BY %[2]s_by_seq WHERE seq BETWEEN m.first AND m.seq) FROM %s m ORDER BY m.seq", "m."+strings.ReplaceAll(momentColumns, ", ", ", m."), states, momentsTable(s.id))
 	err := s.query(sql, func(row *sqlite3.Stmt) error {
-		seq, from, low, heard := row.ColumnInt64(0), row.ColumnInt64(1), row.ColumnInt64(2), row.ColumnInt64(6)
-		timed := row.ColumnType(2) != sqlite3.NULL
-		late := timed && row.ColumnType(6) != sqlite3.NULL && low > heard
-		again := row.ColumnInt64(4) < epoch || row.ColumnInt64(4) > s.state.epochs || timed && low <= time
-		if from > seq || late || again || before >= 0 && from != before+1 {
+		m, err := table.scan(row)
+		if err != nil {
+			return err
+		}
+		low, timed := m.low.(int64)
+		heard, known := stored(row, 7).(int64)
+		late := timed && known && low > heard
+		again := m.epoch < epoch || m.epoch > s.state.epochs || timed && low <= time
+		if m.first > m.seq || late || again || before >= 0 && m.first != before+1 {
 			return errMoments
 		}
-		if before, epoch = seq, row.ColumnInt64(4); timed {
+		if before, epoch = m.seq, m.epoch; timed {
 			time = low
 		}
-		return each(row)
+		return each(m)
 	})
 	if err == nil && before >= 0 && before != s.state.seq {
 		err = errMoments

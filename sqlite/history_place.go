@@ -10,26 +10,6 @@ import (
 	"github.com/tarnproject/tarn/changelog"
 )
 
-// placeOfTime is the last entry that was heard at or before a time, in Unix milliseconds,
-// and that readers see.
-//
-// The times of tarn_moments grow with the entries: where the clock went back, the moments
-// of later times were taken out, because the entries after the jump are newer than theirs.
-func placeOfTime(conn *sqlite3.Conn, id, t, shown int64) (place int64, err error) {
-	from, to := int64(0), int64(0)
-	err = query(conn, "SELECT first, seq FROM "+momentsTable(id)+" WHERE low_ms<=? ORDER BY low_ms DESC LIMIT 1", func(row *sqlite3.Stmt) error {
-		from, to = row.ColumnInt64(0), row.ColumnInt64(1)
-		return nil
-	}, t)
-	if err != nil || to == 0 {
-		return 0, err
-	}
-	states := statesTable(id)
-	place, err = number(conn, fmt.Sprintf("SELECT coalesce(max(seq), 0) FROM %s INDEXED BY %[1]s_by_seq WHERE seq BETWEEN ? AND ? AND heard_ms<=?", states), from, to, t)
-	gap, err2 := number(conn, "SELECT coalesce(max(seq), 0) FROM tarn_log_gaps WHERE collection=? AND seq BETWEEN ? AND ? AND to_ms<=?", id, from, to, t)
-	return min(max(place, gap, from-1), shown), first(err, err2)
-}
-
 // findTime is the place of a time.
 func (s *logSession) findTime(t time.Time) (changelog.Place, error) {
 	ms := t.UnixMilli()
@@ -39,7 +19,7 @@ func (s *logSession) findTime(t time.Time) (changelog.Place, error) {
 	if ms < s.state.horizonMS {
 		return changelog.Place{}, s.expired("its history begins at "+timeOf(s.state.horizonMS).Format(time.RFC3339), t.Format(time.RFC3339))
 	}
-	seq, err := placeOfTime(s.conn, s.id, ms, s.state.shown)
+	seq, err := s.momentTable().placeOfTime(ms, s.state.shown)
 	if err != nil {
 		return changelog.Place{}, err
 	}
@@ -64,24 +44,23 @@ func (s *logSession) findVersion(v tarn.Version) (changelog.Place, error) {
 	case wanted > current:
 		return changelog.Place{}, fmt.Errorf("%s: %w: it is at version %d, and %d was asked for", s.row.name, changelog.ErrAhead, current, wanted)
 	}
-	place, at := int64(0), int64(0)
-	err := s.query("SELECT seq, number FROM "+momentsTable(s.id)+" WHERE epoch=? AND number<=? ORDER BY number DESC, seq DESC LIMIT 1", func(row *sqlite3.Stmt) error {
-		place, at = row.ColumnInt64(0), row.ColumnInt64(1)
-		return nil
-	}, s.state.epochs, wanted)
+	m, ok, err := s.momentTable().one("epoch=? AND number<=? ORDER BY number DESC, seq DESC", s.state.epochs, wanted)
+	if err == nil {
+		err = s.momentTable().follows(m, s.state.shown)
+	}
 	if err != nil {
 		return changelog.Place{}, err
 	}
-	if place == 0 || place < s.state.horizon {
+	if !ok || m.seq < s.state.horizon {
 		why := "its history begins at a later version"
 		if s.state.epochs > 0 {
 			why += ", or the server has gone back since, so that the version has two meanings"
 		}
 		return changelog.Place{}, s.expired(why, "version "+string(v))
 	}
-	found := changelog.Place{Seq: changelog.Seq(min(place, s.state.shown))}
-	if at < wanted {
-		if found, err = s.within(place, wanted, v); err != nil || len(found.Gaps) > 0 {
+	found := changelog.Place{Seq: changelog.Seq(min(m.seq, s.state.shown))}
+	if m.number != wanted {
+		if found, err = s.within(m.seq, wanted, v); err != nil || len(found.Gaps) > 0 {
 			return found, err
 		}
 	}
@@ -102,13 +81,14 @@ func (s *logSession) lostAt(place changelog.Seq, v tarn.Version) (gaps []changel
 	return gaps, err
 }
 
-// within finds a version in the commit after a place.
+// within finds a version after a place, up to the next one whose version is known.
 func (s *logSession) within(place, wanted int64, v tarn.Version) (found changelog.Place, err error) {
-	end, err := number(s.conn, "SELECT coalesce(min(seq), 0) FROM "+momentsTable(s.id)+" WHERE seq>?", place)
+	m, ok, err := s.momentTable().one("seq>? ORDER BY number IS NULL, seq", place)
 	found.Seq = changelog.Seq(min(place, s.state.shown))
-	if err != nil || end == 0 {
+	if err != nil || !ok {
 		return found, err
 	}
+	end := m.seq
 	err = s.gaps("seq>? AND seq<=?", func(g changelog.Gap) error {
 		if g.CoversVersion(v) {
 			found.Gaps = append(found.Gaps, g)

@@ -46,7 +46,7 @@ func (w *logWrite) prune(contact time.Time) error {
 	thin := int64(0)
 	if w.Thin.After > 0 {
 		t := now - w.Thin.After.Milliseconds()
-		if thin, err = placeOfTime(w.conn, w.c.id, t, w.next.shown); err != nil {
+		if thin, err = w.moments().placeOfTime(t, w.next.shown); err != nil {
 			return err
 		}
 	}
@@ -101,7 +101,7 @@ func (w *logWrite) moveHorizon(now int64) (tight bool, err error) {
 	if w.Age > 0 {
 		t := now - w.Age.Milliseconds()
 		if t-w.next.horizonMS > w.Age.Milliseconds()/(2*visits) {
-			place, err := placeOfTime(w.conn, w.c.id, t, w.next.shown)
+			place, err := w.moments().placeOfTime(t, w.next.shown)
 			if err != nil {
 				return false, err
 			}
@@ -167,7 +167,7 @@ func moveAll(logs []*logWrite, bytes int64) (moved bool, err error) {
 		if t <= l.next.horizonMS {
 			continue
 		}
-		place, err := placeOfTime(l.conn, l.c.id, t, l.next.shown)
+		place, err := l.moments().placeOfTime(t, l.next.shown)
 		if err != nil {
 			return false, err
 		}
@@ -236,13 +236,18 @@ func usedBytes(conn *sqlite3.Conn) (int64, error) {
 func timeOfBytes(logs []*logWrite, bytes int64) (t int64, err error) {
 	var parts []string
 	var args []any
-	for _, l := range logs {
-		parts = append(parts, "SELECT low_ms, bytes FROM "+momentsTable(l.c.id)+" WHERE seq>?")
+	for i, l := range logs {
+		parts = append(parts, fmt.Sprintf("SELECT %s, %d FROM %s WHERE seq>?", momentColumns, i, momentsTable(l.c.id)))
 		args = append(args, l.next.horizon)
 	}
-	err = query(logs[0].conn, strings.Join(parts, " UNION ALL ")+" ORDER BY 1", func(row *sqlite3.Stmt) error {
-		t = max(t, row.ColumnInt64(0)) // NULL comes first
-		if bytes -= row.ColumnInt64(1); bytes <= 0 {
+	err = query(logs[0].conn, strings.Join(parts, " UNION ALL ")+" ORDER BY low_ms", func(row *sqlite3.Stmt) error {
+		m, err := logs[row.ColumnInt64(7)].moments().scan(row)
+		if err != nil {
+			return err
+		}
+		low, _ := m.low.(int64)
+		t = max(t, low) // NULL comes first
+		if bytes -= m.bytes; bytes <= 0 {
 			return errEnough
 		}
 		return nil

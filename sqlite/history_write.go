@@ -49,6 +49,9 @@ type logWrite struct {
 	low, high int64
 	bytes     int64
 	buf       []byte
+	// entries are what was written, in any order; gapped says that gaps are among them.
+	entries []heardEntry
+	gapped  bool
 
 	// others are logs that are pruned in the same transaction; alone says that there must
 	// be none.
@@ -295,6 +298,8 @@ func (w *logWrite) add(seq int64, op changelog.Operation, c stateOf, version any
 	w.next.states++
 	w.next.sum += sum.number()
 	w.next.seq = max(w.next.seq, seq)
+	decimal, _ := version.(int64)
+	w.entries = append(w.entries, heardEntry{seq, heard, decimal})
 	w.bytes += int64(len(stored)) + 90
 	return nil
 }
@@ -346,8 +351,8 @@ func (w *logWrite) gap(g changelog.Gap) error {
 			return err
 		}
 	}
-	w.next.seq = max(w.next.seq, int64(g.Seq))
-	w.heard(g.Until)
+	w.next.seq, w.gapped = max(w.next.seq, int64(g.Seq)), true
+	w.entries = append(w.entries, heardEntry{seq: int64(g.Seq), heard: w.heard(g.Until)})
 	return run(w.stmts.gap, noRow, gapValues(w.c.db.keys, w.c.id, w.c.Name, g)...)
 }
 
@@ -402,10 +407,7 @@ func (w *logWrite) commit(positions []tarn.Position, version tarn.Version, part 
 		w.next.epoch = epoch
 	}
 	if w.next.seq > w.logbook.state.seq {
-		if err := run(w.stmts.supersede, noRow, w.low); err != nil {
-			return err
-		}
-		if err := run(w.stmts.moment, noRow, w.next.seq, w.logbook.state.seq+1, w.low, versionNumber(string(version)), w.next.epochs, w.bytes); err != nil {
+		if err := w.addMoments(positions, version); err != nil {
 			return err
 		}
 	}

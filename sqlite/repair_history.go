@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -310,14 +311,10 @@ func (c *lifeCopy) endLost(to tarn.Version, until time.Time) error {
 // copyMoments copies how places are found by time and version, or makes it anew of the
 // states if it is damaged.
 func (h *logRepair) copyMoments() error {
-	moments, last := momentsTable(h.from.id), int64(0)
-	err := h.from.moments(func(row *sqlite3.Stmt) error {
-		values := make([]any, 6)
-		for i := range values {
-			values[i] = stored(row, i)
-		}
-		last = row.ColumnInt64(0)
-		return h.to.insert(moments, values...)
+	table, last := h.moments(), int64(0)
+	err := h.from.moments(func(m moment) error {
+		last = m.seq
+		return h.addMoment(m)
 	})
 	if err == nil && last == h.next.seq {
 		return nil
@@ -325,21 +322,23 @@ func (h *logRepair) copyMoments() error {
 	if err != nil && !unreadable(err) {
 		return err
 	}
-	if err := h.to.conn.Exec("DELETE FROM " + moments); err != nil {
+	if err := h.to.conn.Exec("DELETE FROM " + momentsTable(table.id)); err != nil {
 		return err
 	}
-	before := int64(0)
+	before, latest := int64(0), int64(math.MinInt64)
 	err = query(h.to.conn, "SELECT seq, heard_ms, version FROM "+statesTable(h.from.id)+" ORDER BY seq", func(row *sqlite3.Stmt) error {
 		seq, heard, version := row.ColumnInt64(0), row.ColumnInt64(1), versionNumber(row.ColumnText(2))
 		if h.next.epochs > 0 {
 			version = nil // it may be of another epoch
 		}
-		err := h.to.query("UPDATE "+moments+" SET low_ms=NULL WHERE low_ms>=?", noRow, heard)
-		if err == nil {
-			err = h.to.insert(moments, seq, before+1, heard, version, h.next.epochs, int64(100))
+		if heard <= latest {
+			if err := table.supersede(heard); err != nil {
+				return err
+			}
 		}
-		before = seq
-		return err
+		m := moment{seq, before + 1, heard, version, h.next.epochs, 100}
+		before, latest = seq, max(latest, heard)
+		return h.addMoment(m)
 	})
 	if err != nil || before == h.next.seq {
 		return err
@@ -349,12 +348,20 @@ func (h *logRepair) copyMoments() error {
 
 // moment adds the last moment, for what was written after a place.
 func (h *logRepair) moment(after int64) error {
-	moments, at := momentsTable(h.from.id), h.contact.UnixMilli()
-	err := h.to.query("UPDATE "+moments+" SET low_ms=NULL WHERE low_ms>=?", noRow, at)
-	if err != nil {
+	at := h.contact.UnixMilli()
+	if err := h.moments().supersede(at); err != nil {
 		return err
 	}
-	return h.to.insert(moments, h.next.seq, after+1, at, versionNumber(string(h.from.row.state.version)), h.next.epochs, int64(0))
+	return h.addMoment(moment{h.next.seq, after + 1, at, versionNumber(string(h.from.row.state.version)), h.next.epochs, 0})
+}
+
+// moments are those of the new file.
+func (h *logRepair) moments() momentTable {
+	return momentTable{h.to.conn, h.from.keys, h.from.id, h.from.row.name}
+}
+
+func (h *logRepair) addMoment(m moment) error {
+	return h.to.insert(momentsTable(h.from.id), h.moments().values(m)...)
 }
 
 // copyRewriting copies how far the log was rewritten.

@@ -32,6 +32,7 @@ var logDamages = []struct {
 	{"a moment is gone", sql("DELETE FROM tarn_moments_1 WHERE seq=(SELECT seq FROM tarn_moments_1 LIMIT 1 OFFSET 9)"), 0},
 	{"the time of a moment", sql("UPDATE tarn_moments_1 SET low_ms=low_ms+100000 WHERE seq=(SELECT seq FROM tarn_moments_1 LIMIT 1 OFFSET 9)"), 0},
 	{"a time before that of the moment before", sql("UPDATE tarn_moments_1 SET low_ms=1 WHERE seq=(SELECT seq FROM tarn_moments_1 LIMIT 1 OFFSET 9)"), 0},
+	{"the version of a moment", sql("UPDATE tarn_moments_1 SET number=number+1 WHERE seq=(SELECT seq FROM tarn_moments_1 LIMIT 1 OFFSET 9)"), 0},
 	{"the epoch of a moment", sql("UPDATE tarn_moments_1 SET epoch=epoch+1 WHERE seq=(SELECT seq FROM tarn_moments_1 LIMIT 1 OFFSET 9)"), 0},
 	{"the last moments are gone", sql("DELETE FROM tarn_moments_1 WHERE seq>(SELECT seq FROM tarn_moments_1 LIMIT 1 OFFSET 9)"), 0},
 	{"a gap", sql("UPDATE tarn_log_gaps SET cause='none'"), 0},

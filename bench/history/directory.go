@@ -59,6 +59,14 @@ func build(ctx context.Context, path, from string, of kube.Origin, l *load, n in
 			return err
 		}
 	}
+	// One of an older format is taken over by the program that writes it.
+	d, err := open(path, of, unbounded)
+	if err == nil {
+		err = d.close()
+	}
+	if err != nil {
+		return err
+	}
 	made, err := l.madeIn(ctx, path)
 	if err != nil {
 		return err
@@ -70,8 +78,7 @@ func build(ctx context.Context, path, from string, of kube.Origin, l *load, n in
 	if made >= n {
 		return nil
 	}
-	d, err := open(path, of, unbounded)
-	if err != nil {
+	if d, err = open(path, of, unbounded); err != nil {
 		return err
 	}
 	began, reported := time.Now(), time.Now()

@@ -90,12 +90,10 @@ func (c *column) ask(ctx context.Context, path string, l *load) error {
 	return err
 }
 
-// moment is the end of a commit, after some tenths of all updates. Why of a commit: those of
-// this program are far larger than those of a mirror, and to find a time within one takes
-// as long as to read the rest of it.
+// moment is after some tenths of all updates, and most often within a commit: those of this
+// program are as large as a relist of all objects, or larger.
 func (l *load) moment(tenths int) time.Time {
-	n := max(l.made/10*tenths / *group, 1) * *group
-	return began.Add(time.Duration(min(n, l.made)) * tick)
+	return began.Add(time.Duration(l.made/10*tenths+17) * tick)
 }
 
 // median calls a function some times, and returns the medians.

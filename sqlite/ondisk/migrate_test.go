@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/apiserver"
 	"github.com/tarnproject/tarn/kube"
 	"github.com/tarnproject/tarn/sqlite"
@@ -137,14 +138,40 @@ func TestDirectoryOfFormat5(t *testing.T) {
 	}
 }
 
+// A directory of format 6 is used as it is. The moments of its history get checksums: every
+// time is found as before, and nothing is found to be wrong.
+func TestDirectoryOfFormat6(t *testing.T) {
+	dir := unpackFormat(t, 6)
+	db, err := sqlite.Open(dir, sqlite.Options{Logger: quiet, History: sqlite.History{Age: 1e6 * time.Hour}})
+	must(t, err)
+	defer func() { must(t, db.Close()) }()
+	history, err := db.Query(t.Context(), "SELECT valid_from, version FROM pods_history WHERE operation = 'modified' ORDER BY seq", sqlite.Limits{})
+	if err != nil || len(history.Rows) != 20 {
+		t.Fatalf("%d of 20 updates are there (%v)", len(history.Rows), err)
+	}
+	for n, row := range history.Rows {
+		heard := time.UnixMilli(int64(row[0].(float64)*1000 + 0.5))
+		for _, at := range []sqlite.Moment{{Time: heard}, {Version: tarn.Version(fmt.Sprint(row[1]))}} {
+			result, err := at.Query(t.Context(), dir, "SELECT count(*) FROM pods WHERE status = 'Running'", sqlite.Limits{})
+			if want := fmt.Sprintf("[[%d]]", n+1); err != nil || fmt.Sprint(result.Rows) != want {
+				t.Errorf("as of %s: %v (%v), want %s", at, result, err, want)
+			}
+		}
+	}
+	report, err := sqlite.Check(t.Context(), dir, nil)
+	if err != nil || !report.OK() {
+		t.Errorf("check: %+v (%v)", report, err)
+	}
+}
+
 // Programs that only read say of a directory of an older format what to do.
 func TestReadersOfOlderFormats(t *testing.T) {
-	for _, format := range []int{4, 5} {
+	for _, format := range []int{4, 5, 6} {
 		dir := unpackFormat(t, format)
 		_, err1 := sqlite.OpenReader(dir, nil)
 		_, err2 := sqlite.Check(t.Context(), dir, nil)
 		_, err3 := sqlite.Repair(t.Context(), dir, nil)
-		want := fmt.Sprintf("it has an older format, %d, and this Tarn reads format 6: start its mirror once, which takes it over in place", format)
+		want := fmt.Sprintf("it has an older format, %d, and this Tarn reads format 7: start its mirror once, which takes it over in place", format)
 		for _, err := range []error{err1, err2, err3} {
 			if err == nil || !strings.HasSuffix(err.Error(), want) || strings.Contains(err.Error(), "no more use") {
 				t.Errorf("it says %v", err)

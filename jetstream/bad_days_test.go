@@ -66,10 +66,13 @@ func TestInterruptedCommit(t *testing.T) {
 			}
 			s.pending = w.id
 			ctx, cancel := context.WithCancel(t.Context())
-			first := part(w.objects)
-			partial := w.last // what writeParts writes first
-			partial.Positions, partial.Incomplete, partial.Written, partial.Objects = s.at.Positions, true, first, s.at.Objects+uint64(first)
-			if err := s.write(ctx, w.objects[:first:first], partial); err != nil {
+			parts := make(chan part, 1)
+			err = s.encode(w, func(p part) bool {
+				parts <- p
+				close(parts)
+				return false
+			})
+			if err := errors.Join(err, s.writeEach(ctx, w.last, parts)); err != nil {
 				t.Fatal(err)
 			}
 			cancel()

@@ -71,7 +71,7 @@ func publishBare(b *testing.B, js jetstream.JetStream, sink *Sink[*corev1.Pod], 
 	begun := time.Now()
 	messages := make([]*nats.Msg, len(changes))
 	for i, c := range changes {
-		m, err := sink.object(c, "")
+		m, _, err := sink.object(nil, c, "")
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -42,6 +43,9 @@ type Sink[T any] struct {
 	stoodBy bool
 	// bad has the objects that could not be written, with their versions.
 	bad map[tarn.Key]tarn.Version
+
+	// objectSize is about how long objects are, so that buffers need not grow.
+	objectSize atomic.Int64
 
 	// report is what Disk returns: it does not wait for a write.
 	reporting sync.Mutex

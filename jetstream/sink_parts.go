@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 
 	"github.com/tarnproject/tarn"
@@ -150,11 +151,18 @@ const fewObjects = 64
 // makeObjects makes the messages of changes, in buffers that the caller returns.
 func (s *Sink[T]) makeObjects(changes []tarn.Change[T], epoch string) (all []made, used []*[]byte) {
 	all = make([]made, len(changes))
+	expected := int(s.objectSize.Load())
 	s.onAllProcessors(len(changes), func(from, to int, buffer *[]byte) {
+		*buffer = slices.Grow(*buffer, (to-from)*expected)
 		for i := from; i < to; i++ {
 			all[i].message, *buffer, all[i].err = s.object(*buffer, changes[i], epoch)
 		}
 	}, func(b *[]byte) { used = append(used, b) })
+	bytes := 0
+	for _, b := range used {
+		bytes += len(*b)
+	}
+	s.objectSize.Store(int64(bytes/max(1, len(changes))) * 9 / 8)
 	return all, used
 }
 

@@ -44,6 +44,27 @@ func wantStock(t testing.TB, object any) {
 	}
 }
 
+// fieldSets are valid.
+var fieldSets = []string{
+	`{"f:spec": {"<": {}}}`, `{}`, `{"f:status":{"f:conditions":{".":{},"k:{\"type\":\"Ready\"}":{".":{},"f:status":{}}},"f:phase":{}}}`,
+	`{"a":1}`, `{"é":{}}`, `{"a\u003c":{},"b\\":{}}`, `null`, `[]`, `{"a":{},"b":{"c":{}},"d":{}}`, `{"a":{}}  `,
+}
+
+// Any text is taken as encoding/json takes it, and refused as it refuses it.
+func FuzzFieldSet(f *testing.F) {
+	for _, s := range fieldSets {
+		f.Add(s)
+	}
+	for _, s := range []string{``, `{`, `{"a":{}`, `{"a":{},}`, `{,"a":{}}`, `{"a"{}}`, `{"a":{}"b":{}}`, `{}}`, `{{}}`, `{"a":{}}{}`, `{"a\":{}}`, `{"a":{}},`, `{"`, `{"a":`, `{"":{"":{}},"":{}}`} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		e := &metav1.ManagedFieldsEntry{FieldsV1: &metav1.FieldsV1{}}
+		e.FieldsV1.SetRawString(s)
+		wantStock(t, e)
+	})
+}
+
 // filler fills objects of any type with random values.
 func filler(seed int64) *randfill.Filler {
 	return randfill.NewWithSeed(seed).NilChance(0.3).NumElements(0, 3).MaxDepth(12).Funcs(
@@ -58,7 +79,7 @@ func filler(seed int64) *randfill.Filler {
 		func(m *metav1.MicroTime, c randfill.Continue) {
 			*m = metav1.MicroTime{Time: time.UnixMicro(c.Int63n(4e15))}
 		},
-		func(f *metav1.FieldsV1, c randfill.Continue) { f.SetRawString(`{"f:spec": {"<": {}}}`) },
+		func(f *metav1.FieldsV1, c randfill.Continue) { f.SetRawString(fieldSets[c.Intn(len(fieldSets))]) },
 		func(r *runtime.RawExtension, c randfill.Continue) { r.Raw = []byte(`{"a": "<b>"}`) },
 	)
 }

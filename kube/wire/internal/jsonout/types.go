@@ -19,6 +19,7 @@ var ownForm = map[reflect.Type]encoder{
 	reflect.TypeFor[metav1.MicroTime]():   own[metav1.MicroTime],
 	reflect.TypeFor[resource.Quantity]():  own[resource.Quantity],
 	reflect.TypeFor[intstr.IntOrString](): own[intstr.IntOrString],
+	reflect.TypeFor[metav1.FieldsV1]():    fieldSet,
 }
 
 func own[T json.Marshaler](w *writer, at unsafe.Pointer) {
@@ -45,6 +46,9 @@ func makeEncoder(t reflect.Type) encoder {
 	if e, ok := ownForm[t]; ok {
 		return e
 	}
+	if t.Kind() == reflect.Pointer {
+		return pointerEncoder(t) // its methods are those of the element
+	}
 	if hasMethods(t) {
 		return stockEncoder(t)
 	}
@@ -59,8 +63,6 @@ func makeEncoder(t reflect.Type) encoder {
 		return integer[int32]
 	case reflect.Int64:
 		return integer[int64]
-	case reflect.Pointer:
-		return pointerEncoder(t)
 	case reflect.Slice:
 		return sliceEncoder(t)
 	case reflect.Map:

@@ -124,6 +124,10 @@ func (s *Sink[T]) Open(ctx context.Context, _ func() error) (tarn.Kept, error) {
 		s.at.Of, s.at.Positions = s.bucket.Of, nil // the next checkpoint says so
 	}
 	kept := tarn.Kept{Positions: s.at.positions(), LastContact: s.at.LastContact}
+	for i := range kept.Positions {
+		// The copy that is loaded lacks what could not be written.
+		kept.Positions[i].Complete = kept.Positions[i].Complete && len(s.bad) == 0
+	}
 	if s.bucket.Source != nil {
 		kept.Confirm = s.confirm
 	}

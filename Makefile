@@ -138,9 +138,9 @@ crash: ## kill a process that writes to disk CRASHES times (250 unless given), a
 KILLS ?= 40
 SEED ?= 1
 
-engines: ## kill feeders and their engines KILLS times (40 unless given), and compare with a model of the source
-	$(GO) test ./postgres -count=1 -timeout 1h -run TestKills -kills $(KILLS) -seed $(SEED) -v | grep -v '^=== '
-	$(GO) test ./jetstream -count=1 -timeout 1h -run TestKills -kills $(KILLS) -seed $(SEED) -v | grep -v '^=== '
+engines: ## kill feeders and their engines KILLS times (40 unless given), and compare with a model of the source; restart with 100,000 objects
+	$(GO) test ./postgres -count=1 -timeout 1h -run 'TestKills|TestManyUnchanged' -kills $(KILLS) -seed $(SEED) -objects 100000 -v | grep -v '^=== '
+	$(GO) test ./jetstream -count=1 -timeout 1h -run 'TestKills|TestRestartWritesNothing' -kills $(KILLS) -seed $(SEED) -objects 100000 -v | grep -v '^=== '
 
 bench: ## compare with client-go and write the figures into the documents (half an hour); BENCH='-run relist' only prints
 	cd bench && $(GO) run . $(or $(BENCH),-docs ..)

@@ -22,7 +22,7 @@ func BenchmarkFeed(b *testing.B) {
 	s := startServer(b)
 	js := s.connect()
 	codec := Objects[*corev1.Pod]()
-	changes := make([]tarn.Change[*corev1.Pod], window-1)
+	changes := make([]tarn.Change[*corev1.Pod], 4*(window-1)) // as a feeder has them that is behind
 	for i := range changes {
 		p := benchPod(i)
 		changes[i] = tarn.Change[*corev1.Pod]{Type: tarn.Update, Key: tarn.Key("default/" + p.Name), Object: p, Version: tarn.Version(p.ResourceVersion)}

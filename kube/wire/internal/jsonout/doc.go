@@ -1,5 +1,5 @@
-// Package jsonout encodes Kubernetes objects as JSON: the very bytes of encoding/json, in a
-// fraction of its time.
+// Package jsonout encodes Kubernetes objects as JSON: the very bytes of encoding/json, in
+// less time.
 //
 // An encoder is made once for each type and reads fields at their offsets. Whatever is
 // unusual, such as types with methods of their own, is left to encoding/json.

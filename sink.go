@@ -132,6 +132,10 @@ type SinkHealth struct {
 	// Failures counts failed commits, Gaps the gaps that were delivered.
 	Failures int64
 	Gaps     int64
+	// Bad names objects whose present state the sink refused, at most a hundred; BadCount is
+	// how many there are. The sink has their last good state, and everything else.
+	Bad      []BadObject
+	BadCount int
 	// Note is why what was found at the start was not used, empty if it was.
 	Note string
 }
@@ -149,6 +153,9 @@ func (s SinkHealth) String() string {
 	}
 	if s.Pending > 0 {
 		text += fmt.Sprintf(", %d objects waiting for %s", s.Pending, s.Lag.Round(time.Millisecond))
+	}
+	if s.BadCount > 0 {
+		text += fmt.Sprintf(", %d objects refused, such as %s: %v", s.BadCount, s.Bad[0].Key, s.Bad[0].Err)
 	}
 	if s.Err != nil {
 		text += fmt.Sprintf(", in memory only since %s: %v", s.ErrSince.Format(time.TimeOnly), s.Err)

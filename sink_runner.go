@@ -48,6 +48,7 @@ type sinkRunner[T any] struct {
 	since     time.Time
 	failures  int64
 	gaps      int64
+	refused   refusedObjects
 
 	// wake has a token when there is something to do, full when a batch is full.
 	wake, full chan struct{}
@@ -290,11 +291,12 @@ func (s *sinkRunner[T]) commit(ctx context.Context, q sinkQueue[T]) error {
 		s.retry = q
 		err = s.sink.Commit(ctx, q.batch())
 	}
-	if Taken(err) && err != nil {
+	refused, some := errors.AsType[ObjectErrors](err)
+	if some {
 		s.logger.Warn("objects could not be written to a sink", "sink", s.policy.Name, "err", err)
 		err = nil
 	}
-	s.committedTo(q, err)
+	s.committedTo(q, refused, err)
 	return err
 }
 
@@ -309,12 +311,15 @@ func (h *fanout[T]) restart(s *sinkRunner[T]) {
 }
 
 // committedTo notes how a commit went.
-func (s *sinkRunner[T]) committedTo(q sinkQueue[T], err error) {
+func (s *sinkRunner[T]) committedTo(q sinkQueue[T], refused ObjectErrors, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err == nil {
 		s.committed, s.taken = q.at.Clone(), queueSize{}
 		s.gaps += int64(len(q.gaps))
+		if len(s.refused) > 0 || len(refused) > 0 {
+			s.refused = s.refused.afterCommit(q.whole, q.lastVersions(), refused)
+		}
 	}
 	s.noteFailure(err)
 }
@@ -371,6 +376,7 @@ func (s *sinkRunner[T]) health() SinkHealth {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h.Name, h.Gaps = s.policy.Name, s.gaps
+	h.Bad, h.BadCount = s.refused.list()
 	if !reports {
 		h.Version = s.committed.Oldest()
 	}

@@ -22,7 +22,7 @@ func BenchmarkFeed(b *testing.B) {
 	s := startServer(b)
 	js := s.connect()
 	codec := Objects[*corev1.Pod]()
-	changes := make([]tarn.Change[*corev1.Pod], window-1)
+	changes := make([]tarn.Change[*corev1.Pod], 4*(window-1)) // as a feeder has them that is behind
 	for i := range changes {
 		p := benchPod(i)
 		changes[i] = tarn.Change[*corev1.Pod]{Type: tarn.Update, Key: tarn.Key("default/" + p.Name), Object: p, Version: tarn.Version(p.ResourceVersion)}
@@ -71,7 +71,7 @@ func publishBare(b *testing.B, js jetstream.JetStream, sink *Sink[*corev1.Pod], 
 	begun := time.Now()
 	messages := make([]*nats.Msg, len(changes))
 	for i, c := range changes {
-		m, err := sink.object(c, "")
+		m, _, err := sink.object(nil, c, "")
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -8,6 +8,7 @@ import (
 	"reflect"
 
 	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/kube/wire"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -21,6 +22,11 @@ func Objects[T metav1.Object]() Codec[T] {
 }
 
 type objectCodec[T metav1.Object] struct{ jsonCodec[T] }
+
+// Append writes what json.Marshal would, in less time.
+func (c objectCodec[T]) Append(buf []byte, object T) ([]byte, error) {
+	return wire.AppendJSON(buf, object)
+}
 
 var _ Versioner[*metav1.PartialObjectMetadata] = objectCodec[*metav1.PartialObjectMetadata]{}
 

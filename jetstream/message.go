@@ -35,12 +35,13 @@ const roomForBatch = 160
 // subject.
 const longestKey = 2048
 
-// object makes the message of a change, or says why the object cannot be kept.
-func (s *Sink[T]) object(c tarn.Change[T], epoch string) (message, error) {
+// object makes the message of a change, or says why the object cannot be kept. The message
+// has what it appends to buf.
+func (s *Sink[T]) object(buf []byte, c tarn.Change[T], epoch string) (message, []byte, error) {
 	key := escapeKey(c.Key)
 	m := message{subject: s.bucket.prefix() + key, header: nats.Header{}}
 	if len(key) > longestKey {
-		return m, fmt.Errorf("its key has %d bytes as a key of the bucket, and %d are possible", len(key), longestKey)
+		return m, buf, fmt.Errorf("its key has %d bytes as a key of the bucket, and %d are possible", len(key), longestKey)
 	}
 	set(m.header, HeaderVersion, string(c.Version))
 	set(m.header, HeaderEpoch, epoch)
@@ -54,11 +55,12 @@ func (s *Sink[T]) object(c tarn.Change[T], epoch string) (message, error) {
 	case tarn.Delete:
 		m.header.Set(HeaderType, "delete")
 		if s.bucket.Events {
-			return m, s.lastState(&m, c)
+			buf = s.lastState(buf, &m, c)
+			return m, buf, nil
 		}
 		m.header.Set(headerOperation, operationDeleted)
 		m.header.Set(headerTTL, strconv.FormatInt(int64(s.bucket.Tombstones.Seconds()), 10))
-		return m, nil
+		return m, buf, nil
 	case tarn.Add:
 		m.header.Set(HeaderType, "add")
 	default:
@@ -66,35 +68,38 @@ func (s *Sink[T]) object(c tarn.Change[T], epoch string) (message, error) {
 	}
 	meta, err := s.codec.Describe(c.Object)
 	if err != nil {
-		return m, err
+		return m, buf, err
 	}
 	set(m.header, HeaderUID, meta.UID)
-	if m.data, err = s.codec.Append(nil, c.Object); err != nil {
-		return m, err
+	after, err := s.codec.Append(buf, c.Object)
+	if err != nil {
+		return m, buf, err
 	}
+	m.data = after[len(buf):len(after):len(after)]
 	m.header.Set(HeaderDigest, digest(string(c.Version), meta.UID, m.data))
-	return m, s.fits(m)
+	return m, after, s.fits(m)
 }
 
 // lastState adds the last state of a deleted object to its message, where it is known.
-func (s *Sink[T]) lastState(m *message, c tarn.Change[T]) error {
+func (s *Sink[T]) lastState(buf []byte, m *message, c tarn.Change[T]) []byte {
 	if c.Missed {
-		return nil // it may not be the last one
+		return buf // it may not be the last one
 	}
 	meta, err := s.codec.Describe(c.Object)
 	if err != nil {
-		return nil // without the object: folded changes do not have it
+		return buf // without the object: folded changes do not have it
 	}
 	set(m.header, HeaderUID, meta.UID)
-	data, err := s.codec.Append(nil, c.Object)
+	after, err := s.codec.Append(buf, c.Object)
 	if err != nil {
-		return nil
+		return buf
 	}
-	m.data = data
+	m.data = after[len(buf):len(after):len(after)]
 	if s.fits(*m) != nil {
 		m.data = nil // that it is gone counts more than what it was
+		return buf
 	}
-	return nil
+	return after
 }
 
 // fits says whether the server takes a message.
@@ -138,6 +143,9 @@ type state struct {
 	missed, rewound bool
 	epoch, digest   string
 }
+
+// absent says that there is no object.
+func (s state) absent() bool { return s.deleted || s.Key == "" }
 
 // stateOf reads the headers of a message of an object.
 func stateOf(key tarn.Key, h nats.Header) state {

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -42,6 +43,9 @@ type Sink[T any] struct {
 	stoodBy bool
 	// bad has the objects that could not be written, with their versions.
 	bad map[tarn.Key]tarn.Version
+
+	// objectSize is about how long objects are, so that buffers need not grow.
+	objectSize atomic.Int64
 
 	// report is what Disk returns: it does not wait for a write.
 	reporting sync.Mutex
@@ -120,6 +124,10 @@ func (s *Sink[T]) Open(ctx context.Context, _ func() error) (tarn.Kept, error) {
 		s.at.Of, s.at.Positions = s.bucket.Of, nil // the next checkpoint says so
 	}
 	kept := tarn.Kept{Positions: s.at.positions(), LastContact: s.at.LastContact}
+	for i := range kept.Positions {
+		// The copy that is loaded lacks what could not be written.
+		kept.Positions[i].Complete = kept.Positions[i].Complete && len(s.bad) == 0
+	}
 	if s.bucket.Source != nil {
 		kept.Confirm = s.confirm
 	}

@@ -3,12 +3,9 @@ package jetstream
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"maps"
-	"runtime"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -43,14 +40,17 @@ func (s *Sink[T]) Commit(ctx context.Context, b tarn.Batch[T]) error {
 }
 
 // writing is a commit on its way.
-type writing struct {
+type writing[T any] struct {
 	id commitID
-	// marks are written after the objects: gaps, and objects that cannot be kept. skip is how
-	// many messages are there already.
-	objects, marks []message
-	skip           int
+	// changes are those that the bucket does not have; marks of gaps, and of objects that
+	// cannot be kept, are written after them. skip is how many messages are there already.
+	changes []tarn.Change[T]
+	epoch   string
+	marks   []message
+	skip    int
 	// last is the checkpoint of the commit's end.
-	last   Checkpoint
+	last Checkpoint
+	// bad and errors are complete when all changes are encoded.
 	bad    map[tarn.Key]tarn.Version
 	errors tarn.ObjectErrors
 }
@@ -60,112 +60,84 @@ type writing struct {
 // After a failure the checkpoint tells whether the commit took effect, and how much of it. A
 // batch that comes again as it was continues where it ended. Any other one is compared with
 // the bucket, as is one with content that may be there already.
-func (s *Sink[T]) writing(ctx context.Context, b tarn.Batch[T]) (*writing, error) {
+func (s *Sink[T]) writing(ctx context.Context, b tarn.Batch[T]) (*writing[T], error) {
 	begun := s.pending.id != "" && s.at.Commit == s.pending.id
 	resumes := begun && b.Again && !s.pending.compared
 	if begun && b.Again && !s.at.Incomplete {
 		s.pending = commitID{}
 		return nil, nil
 	}
-	w := &writing{id: commitID{id: nuid.Next()}}
-	changes := inVersionOrder(b.Changes)
-	var held map[tarn.Key]state
-	if b.Whole || begun && !resumes || slices.ContainsFunc(changes, func(c tarn.Change[T]) bool { return c.Rewound }) {
-		var err error
-		if held, err = s.heldOf(ctx, b.Whole, changes); err != nil {
+	w := &writing[T]{id: commitID{id: nuid.Next()}, changes: inVersionOrder(b.Changes), epoch: epochOf(b.Positions), bad: map[tarn.Key]tarn.Version{}}
+	missed := slices.ContainsFunc(w.changes, func(c tarn.Change[T]) bool { return c.Missed })
+	if !b.Whole {
+		maps.Copy(w.bad, s.bad)
+	}
+	if b.Whole || begun && !resumes || slices.ContainsFunc(w.changes, func(c tarn.Change[T]) bool { return c.Rewound }) {
+		held, err := s.heldOf(ctx, b.Whole, w.changes)
+		if err != nil {
 			return nil, err
 		}
+		s.compare(w, b.Whole, held)
 		w.id.compared = true
 	}
 	if resumes {
 		w.id, w.skip = s.pending, s.at.Written
 	}
-	s.encode(w, b, changes, held)
 	next := &w.last
 	*next = s.at.Checkpoint
 	next.Positions, next.LastContact = checkpointPositions(b.Positions), b.LastContact
 	next.Incomplete, next.Commit, next.Released = false, w.id.id, false
-	if len(b.Gaps) > 0 || w.id.compared || slices.ContainsFunc(changes, func(c tarn.Change[T]) bool { return c.Missed }) {
+	if len(b.Gaps) > 0 || w.id.compared || missed {
 		next.Line = nuid.Next()
 	}
-	return w, s.addMarks(w, b)
+	return w, s.markGaps(w, b)
 }
 
-// encode makes the messages of the objects. With held, those that the bucket has are left
-// out, and what is not in a whole batch is deleted.
-func (s *Sink[T]) encode(w *writing, b tarn.Batch[T], changes []tarn.Change[T], held map[tarn.Key]state) {
-	epoch := epochOf(b.Positions)
-	w.bad = map[tarn.Key]tarn.Version{}
-	if !b.Whole {
-		for key, version := range s.bad {
-			w.bad[key] = version
-		}
+// compare leaves out the changes that the bucket has, and deletes what is not in a whole
+// batch.
+func (s *Sink[T]) compare(w *writing[T], whole bool, held map[tarn.Key]state) {
+	times := map[tarn.Key]int{}
+	for _, c := range w.changes {
+		times[c.Key]++
 	}
-	if b.Whole {
-		for _, c := range inferredDeletes(changes, held) {
-			m, _ := s.object(c, epoch) // a delete has nothing that could fail but a key, which is there
-			w.objects = append(w.objects, m)
-		}
-	}
-	var messages []message
-	var keys []tarn.Key
-	has := map[tarn.Key]int{} // the last message of a key that the bucket has, and how many
+	digests := s.digests(w.changes, w.epoch, func(key tarn.Key) bool {
+		return !held[key].absent() || times[key] > 1
+	})
+	has := map[tarn.Key]int{} // the last change of a key that the bucket has, and how many
 	seen := map[tarn.Key]bool{}
-	for i, made := range s.makeObjects(changes, epoch) {
-		c, m := changes[i], made.message
-		if err := made.err; err != nil {
-			w.errors = append(w.errors, tarn.BadObject{Key: c.Key, Version: c.Version, Err: err})
-			w.bad[c.Key] = c.Version
+	for i, c := range w.changes {
+		if digests[i].err != nil {
 			continue
 		}
-		delete(w.bad, c.Key)
-		messages, keys = append(messages, m), append(keys, c.Key)
-		if held != nil && isThere(held[c.Key], c, m, !seen[c.Key]) {
-			has[c.Key] = len(messages)
+		if isThere(held[c.Key], c, digests[i].digest, !seen[c.Key]) {
+			has[c.Key] = i + 1
 		}
 		seen[c.Key] = true
 	}
-	for i, m := range messages {
-		if i >= has[keys[i]] {
-			w.objects = append(w.objects, m)
+	var news []tarn.Change[T]
+	if whole {
+		news = inferredDeletes(w.changes, held)
+	}
+	for i, c := range w.changes {
+		switch err := digests[i].err; {
+		case i >= has[c.Key]:
+			news = append(news, c)
+		case err != nil: // a later state is there
+			w.errors = append(w.errors, tarn.BadObject{Key: c.Key, Version: c.Version, Err: err})
+		default:
+			delete(w.bad, c.Key)
 		}
 	}
-}
-
-// made is the message of a change, or why there is none.
-type made struct {
-	message
-	err error
-}
-
-// fewObjects is how many objects are encoded by one goroutine at least.
-const fewObjects = 64
-
-// makeObjects makes the messages of changes, on all processors: encoding takes longer than
-// publishing.
-func (s *Sink[T]) makeObjects(changes []tarn.Change[T], epoch string) []made {
-	all := make([]made, len(changes))
-	var working sync.WaitGroup
-	workers := min(runtime.GOMAXPROCS(0), len(changes)/fewObjects+1)
-	for w := range workers {
-		working.Go(func() {
-			for i := len(changes) * w / workers; i < len(changes)*(w+1)/workers; i++ {
-				all[i].message, all[i].err = s.object(changes[i], epoch)
-			}
-		})
-	}
-	working.Wait()
-	return all
+	w.changes = news
 }
 
 // isThere says whether a change is what the bucket has of its key. A delete is also if there
 // is nothing to delete.
-func isThere[T any](is state, c tarn.Change[T], m message, first bool) bool {
-	absent := is.deleted || is.Key == ""
+func isThere[T any](is state, c tarn.Change[T], digest string, first bool) bool {
 	if c.Type == tarn.Delete {
-		return absent && (first || is.deleted && is.Version == c.Version)
+		return is.absent() && (first || is.deleted && is.Version == c.Version)
 	}
-	return !absent && is.digest == m.header.Get(HeaderDigest)
+	return !is.absent() && is.digest == digest
 }
 
 // inferredDeletes are those of the objects that a whole batch does not have.
@@ -208,30 +180,31 @@ func (s *Sink[T]) heldOf(ctx context.Context, all bool, changes []tarn.Change[T]
 	return held, nil
 }
 
-// addMarks adds the messages of gaps, and of objects that became bad or are no longer.
-func (s *Sink[T]) addMarks(w *writing, b tarn.Batch[T]) error {
-	add := func(key string, header nats.Header, content any) error {
-		data, err := json.Marshal(content)
-		if err != nil {
-			return err
-		}
-		w.marks = append(w.marks, message{s.bucket.prefix() + key, header, data})
-		return nil
-	}
+// markGaps adds the messages of gaps.
+func (s *Sink[T]) markGaps(w *writing[T], b tarn.Batch[T]) error {
 	for _, g := range b.Gaps {
 		w.last.Gaps++
 		gap := Gap{w.last.Gaps, g.Section, string(g.From), string(g.To), string(g.Cause), b.LastContact}
-		if err := add(gapKey(gap.Number), nats.Header{}, gap); err != nil {
+		data, err := json.Marshal(gap)
+		if err != nil {
 			return err
 		}
+		w.marks = append(w.marks, message{s.bucket.prefix() + gapKey(gap.Number), nats.Header{}, data})
 	}
+	return nil
+}
+
+// markBad adds the messages of objects that became bad or are no longer.
+func (s *Sink[T]) markBad(w *writing[T]) error {
 	for _, e := range w.errors {
 		if version, known := s.bad[e.Key]; known && version == e.Version || len(escapeKey(e.Key)) > longestKey || w.bad[e.Key] != e.Version {
 			continue
 		}
-		if err := add(badPrefix+escapeKey(e.Key), nats.Header{}, BadObject{string(e.Key), string(e.Version), e.Err.Error()}); err != nil {
+		data, err := json.Marshal(BadObject{string(e.Key), string(e.Version), e.Err.Error()})
+		if err != nil {
 			return err
 		}
+		w.marks = append(w.marks, message{s.bucket.prefix() + badPrefix + escapeKey(e.Key), nats.Header{}, data})
 	}
 	for _, key := range slices.Sorted(maps.Keys(s.bad)) {
 		if _, still := w.bad[key]; !still && len(escapeKey(key)) <= longestKey {
@@ -239,41 +212,6 @@ func (s *Sink[T]) addMarks(w *writing, b tarn.Batch[T]) error {
 		}
 	}
 	return nil
-}
-
-// writeParts writes a commit in as many atomic batches as it needs.
-func (s *Sink[T]) writeParts(ctx context.Context, w *writing) error {
-	all := append(w.objects, w.marks...)
-	before := s.at.Checkpoint
-	if w.skip > len(all) {
-		return fmt.Errorf("the checkpoint says that %d messages of a commit are there, and it has %d", w.skip, len(all))
-	}
-	for done := w.skip; ; {
-		n := part(all[done:])
-		end := done + n
-		next := w.last
-		next.Objects, next.Written = s.at.Objects+uint64(max(0, min(end, len(w.objects))-done)), 0
-		if end < len(all) {
-			next.Positions, next.LastContact, next.Gaps = before.Positions, before.LastContact, before.Gaps
-			next.Incomplete, next.Written = true, end
-		}
-		if err := s.write(ctx, all[done:end:end], next); err != nil || end == len(all) {
-			return err
-		}
-		done = end
-	}
-}
-
-// part is how many of the messages fit into an atomic batch, beside its checkpoint.
-func part(all []message) int {
-	bytes := 0
-	for i, m := range all {
-		bytes += len(m.data)
-		if i == maxBatch-1 || i > 0 && bytes > maxBatchBytes {
-			return i
-		}
-	}
-	return len(all)
 }
 
 // loadBad reads which objects could not be written.

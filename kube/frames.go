@@ -245,16 +245,24 @@ func (i *inbox) read(f *bodyBuffer, r frameReader, stop <-chan struct{}) error {
 	}
 	f.onLeave = deliver
 	defer deliver()
+	begins := func(raw []byte) {
+		if initial && !bytes.HasPrefix(raw, added[r.media]) {
+			initial = false
+			f.shrink() // now events come one by one
+		}
+	}
 	for !stopped {
+		if size := r.shard.foreignLine(f, r.media, r.limit); size > 0 {
+			begins(f.take(size))
+			continue
+		}
 		next, err := nextFrame(f, r.media, r.limit)
 		if err != nil {
 			next.release()
 			return err
 		}
-		if initial && !bytes.HasPrefix(next.raw, added[r.media]) {
-			initial = false
-			f.shrink() // now events come one by one
-		}
+		begins(next.raw)
+		r.shard.learnLines(f, r.media, next)
 		if r.shard.drops(r.media, &next) {
 			next.release()
 			continue

@@ -22,6 +22,8 @@ type streamFilter struct {
 	ordered bool
 	// last is when an event was last let through for its version.
 	last time.Time
+	// lines says whether each event is on a line of its own.
+	lines lineFormat
 }
 
 func newStreamFilter(f *shardFilter, q tarn.WatchQuery) *streamFilter {
@@ -40,12 +42,15 @@ func (s *streamFilter) drops(m media, f *frame) bool {
 		s.ordered = s.ordered || isBookmark(m, *f) // the initial events end with one
 		return false
 	}
-	if now := time.Now(); s.ordered && f.size == 0 && now.Sub(s.last) >= foreignEvery {
-		s.last, f.foreign = now, true
+	if f.size == 0 && s.due() {
+		s.last, f.foreign = time.Now(), true
 		return false
 	}
 	return true
 }
+
+// due says that it is time to let an event of another shard through.
+func (s *streamFilter) due() bool { return s.ordered && time.Since(s.last) >= foreignEvery }
 
 func isBookmark(m media, f frame) bool {
 	e, ok := openFrame(m, f)

@@ -40,7 +40,7 @@ func TestSinks(t *testing.T) {
 	})
 	want := map[string]float64{
 		"tarn_sink_pending{replica=x,sink=postgres}": 3, "tarn_sink_pending_bytes{replica=x,sink=postgres}": 4096, "tarn_sink_lag_seconds{replica=x,sink=postgres}": 2,
-		"tarn_sink_failing{replica=x,sink=postgres}": 1, "tarn_sink_failures_total{replica=x,sink=postgres}": 5, "tarn_sink_gaps_total{replica=x,sink=postgres}": 1,
+		"tarn_sink_failing{replica=x,sink=postgres}": 1, "tarn_sink_failures_total{replica=x,sink=postgres}": 5, "tarn_sink_gaps_total{replica=x,sink=postgres}": 1, "tarn_sink_bad_objects{replica=x,sink=postgres}": 2,
 	}
 	if !maps.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
@@ -59,7 +59,7 @@ func badEngine(t *testing.T, compare func(before, after map[string]float64)) map
 		return gather(t, c)
 	}
 	well := show(tarn.SinkHealth{Name: "postgres"})
-	away := show(tarn.SinkHealth{Name: "postgres", Pending: 3, PendingBytes: 4096, Lag: 2 * time.Second, Err: errors.New("away"), Failures: 5, Gaps: 1})
+	away := show(tarn.SinkHealth{Name: "postgres", Pending: 3, PendingBytes: 4096, Lag: 2 * time.Second, Err: errors.New("away"), Failures: 5, Gaps: 1, BadCount: 2})
 	compare(well, away)
 	return away
 }

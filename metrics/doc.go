@@ -51,12 +51,13 @@
 //	tarn_shard_dropped_total         counter  replica             objects and events of other shards that came and were dropped
 //	tarn_subscriber_pending          gauge    replica,subscriber  changes that a subscriber has not taken
 //	tarn_subscriber_lag_seconds      gauge    replica,subscriber  how long the oldest of them has waited
-//	tarn_sink_pending                gauge    replica,sink        changes that are not in an engine yet, such as Postgres; like the next five, not of a disk
+//	tarn_sink_pending                gauge    replica,sink        changes that are not in an engine yet, such as Postgres; like the next six, not of a disk
 //	tarn_sink_pending_bytes          gauge    replica,sink        size of these changes, about, if the sink bounds it
 //	tarn_sink_lag_seconds            gauge    replica,sink        how long the oldest of these changes has waited
 //	tarn_sink_failing                gauge    replica,sink        1 while the engine cannot be written
 //	tarn_sink_failures_total         counter  replica,sink        attempts to write that failed
 //	tarn_sink_gaps_total             counter  replica,sink        gaps that were noted there: states are missing
+//	tarn_sink_bad_objects            gauge    replica,sink        objects whose present state the engine refused
 //	tarn_disk_pending                gauge    replica             objects that have changed and are not on disk yet; like the next three, only of a copy that is kept there
 //	tarn_disk_lag_seconds            gauge    replica             how long the oldest of these changes has waited
 //	tarn_disk_failing                gauge    replica             1 while the copy cannot be written to disk

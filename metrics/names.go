@@ -63,6 +63,7 @@ var (
 	sinkLag      = gauge("tarn_sink_lag_seconds", "How long the oldest change that is not in an engine has waited.", "replica", "sink")
 	sinkFailing  = gauge("tarn_sink_failing", "1 while an engine cannot be written.", "replica", "sink")
 	sinkFailures = counter("tarn_sink_failures_total", "Attempts to write to an engine that failed.", "replica", "sink")
+	sinkBad      = gauge("tarn_sink_bad_objects", "Objects whose present state an engine refused.", "replica", "sink")
 	sinkGaps     = counter("tarn_sink_gaps_total", "Gaps that were noted in an engine: states are missing there.", "replica", "sink")
 
 	diskPending  = gauge("tarn_disk_pending", "Objects that have changed and are not on disk yet.", "replica")

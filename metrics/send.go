@@ -126,5 +126,6 @@ func (s sender) sinks(replica string, all []tarn.SinkHealth) {
 		s.send(sinkFailing, number(h.Err != nil), replica, sink)
 		s.send(sinkFailures, float64(h.Failures), replica, sink)
 		s.send(sinkGaps, float64(h.Gaps), replica, sink)
+		s.send(sinkBad, float64(h.BadCount), replica, sink)
 	}
 }

@@ -99,6 +99,8 @@ type objects[T any] struct {
 	decoder *wire.Decoder
 	// leftOut holds the annotations that are not written.
 	leftOut []string
+	// size is how long the last object was, so that the memory of the next need not grow.
+	size int
 }
 
 func (c *objects[T]) Columns() []columns.Column { return c.reader.Columns() }
@@ -115,10 +117,11 @@ func (c *objects[T]) Row(object T) (Row, error) {
 // json is the object as kubectl get shows it: with its kind, which typed objects do not
 // have in memory.
 func (c *objects[T]) json(o metav1.Object) ([]byte, error) {
-	if u, ok := o.(*unstructured.Unstructured); ok {
-		return json.Marshal(u.Object)
+	raw, err := wire.AppendJSON(make([]byte, 0, c.size+c.size/8), o)
+	c.size = len(raw)
+	if _, untyped := o.(*unstructured.Unstructured); untyped {
+		return raw, err
 	}
-	raw, err := json.Marshal(o)
 	if typed, ok := o.(runtime.Object); err != nil || !ok || !typed.GetObjectKind().GroupVersionKind().Empty() || len(raw) < 2 {
 		return raw, err
 	}

@@ -1,21 +1,24 @@
 // Program engines measures how fast sinks write to engines, side by side with a bare writer
-// of the same bytes on the same server.
+// of the same bytes on the same server, and how far they are behind a server that changes.
 //
 //	go run ./engines -pods 10000 -rounds 3
 package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/bench/podset"
+	"github.com/tarnproject/tarn/bench/report"
 )
 
 var (
@@ -23,7 +26,11 @@ var (
 	batch  = flag.Int("batch", 4096, "how many changes a commit has")
 	rounds = flag.Int("rounds", 3, "how often each is measured, in turns; the best counts")
 	data   = flag.String("data", "../../shared/data/pods.pb.zst", "`file` with real pods")
-	bound  = flag.Float64("bound", 0, "fail if a sink is slower than this part of the bare writer")
+	rate   = flag.Int("rate", 1000, "how many changes there are in a second when the lag is measured")
+	during = flag.Duration("during", 20*time.Second, "for how long the lag is measured")
+	bounds = flag.Bool("bounds", false, "fail below half of a bare COPY, 0.7 of a bare publisher, or beyond a lag of 1 s")
+	docs   = flag.String("docs", "", "the `page` whose section is written; only printed if empty")
+	only   = flag.String("only", "", "measure only: postgres, jetstream or lag")
 )
 
 func main() {
@@ -43,15 +50,57 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var all []*corev1.Pod
+	all, err := decode(set)
+	if err != nil {
+		return err
+	}
+	var text strings.Builder
+	var failed error
+	fmt.Fprintf(&text, "%s; real pods, %d of them, %d changes in a commit, best of %d rounds. CPU is that of the feeder's process, which has the NATS server too, and not the Postgres server.\n\n", report.ThisMachine(), *pods, *batch, *rounds)
+	fmt.Fprint(&text, "| writer | pods/s | of the bare writer | CPU µs/pod |\n|---|---|---|---|\n")
+	for _, engine := range []struct {
+		name    string
+		measure func(context.Context, []*corev1.Pod) ([]comparison, error)
+		bound   float64
+	}{{"postgres", measurePostgres, 0.5}, {"jetstream", measureJetStream, 0.7}} {
+		if *only != "" && *only != engine.name {
+			continue
+		}
+		compared, err := engine.measure(ctx, all)
+		if err != nil {
+			return err
+		}
+		for _, c := range compared {
+			c.bound = engine.bound
+			failed = errors.Join(failed, c.print(&text))
+		}
+	}
+	if *only == "" || *only == "lag" {
+		failed = errors.Join(failed, measureLags(ctx, set, &text))
+	}
+	fmt.Print(text.String())
+	if *docs != "" {
+		failed = errors.Join(failed, report.WriteSection(*docs, "engines", text.String()))
+	}
+	if !*bounds {
+		var slow tooSlow
+		if errors.As(failed, &slow) {
+			fmt.Fprintln(os.Stderr, "engines:", failed)
+			return nil
+		}
+	}
+	return failed
+}
+
+func decode(set *podset.Set) (all []*corev1.Pod, err error) {
 	for _, raw := range set.Pods {
 		pod := &corev1.Pod{}
 		if err := pod.Unmarshal(raw); err != nil {
-			return err
+			return nil, err
 		}
 		all = append(all, pod)
 	}
-	return measurePostgres(ctx, all)
+	return all, nil
 }
 
 // changes are those of all pods, in the batches of a sink, at a version.
@@ -69,25 +118,4 @@ func changes(all []*corev1.Pod, kind tarn.ChangeType, version string) (batches [
 		})
 	}
 	return batches
-}
-
-// speed is the best of several rounds, in pods per second.
-type speed struct {
-	name string
-	best float64
-}
-
-func (s *speed) add(n int, took time.Duration) { s.best = max(s.best, float64(n)/took.Seconds()) }
-
-// compare prints how fast sinks are beside the bare writer.
-func compare(bare speed, sinks ...speed) (err error) {
-	fmt.Printf("%-40s %8.0f pods/s\n", bare.name, bare.best)
-	for _, s := range sinks {
-		part := s.best / bare.best
-		fmt.Printf("%-40s %8.0f pods/s (%.2f ×)\n", s.name, s.best, part)
-		if part < *bound {
-			err = fmt.Errorf("%s has %.2f of the bare writer, less than %.2f", s.name, part, *bound)
-		}
-	}
-	return err
 }

@@ -6,13 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 
-	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/internal/pgtest"
 	"github.com/tarnproject/tarn/kube"
 	"github.com/tarnproject/tarn/postgres"
@@ -20,35 +18,34 @@ import (
 
 // measurePostgres compares the sink with COPY of the same objects, in batches of the same
 // size, into a table with a key and a jsonb.
-func measurePostgres(ctx context.Context, all []*corev1.Pod) (err error) {
+func measurePostgres(ctx context.Context, all []*corev1.Pod) (_ []comparison, err error) {
 	server, err := pgtest.New("fsync=on", "shared_buffers=512MB", "max_wal_size=4GB")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, server.Close()) }()
-	bare := speed{name: "COPY"}
-	first, update, history := speed{name: "sink, first state"}, speed{name: "sink, updates"}, speed{name: "sink, updates with history"}
+	c := comparison{bare: speed{name: "Postgres: COPY"}, sinks: []speed{{name: "Postgres: sink, first state"}, {name: "Postgres: sink, updates"}, {name: "Postgres: sink, updates with history"}}}
 	for round := range *rounds {
 		address, err := server.Create(fmt.Sprint("round", round))
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if err := copyBare(ctx, address, all, &bare); err != nil {
-			return err
+		if err := c.bare.measure(len(all), func() error { return copyBare(ctx, address, all) }); err != nil {
+			return nil, err
 		}
-		if err := feed(ctx, address, "plain", postgres.Options{Cluster: "plain"}, all, &first, &update); err != nil {
-			return err
+		if err := feed(ctx, address, "plain", postgres.Options{Cluster: "plain"}, all, &c.sinks[0], &c.sinks[1]); err != nil {
+			return nil, err
 		}
 		ignored := speed{}
-		if err := feed(ctx, address, "history", postgres.Options{Cluster: "history", History: true}, all, &ignored, &history); err != nil {
-			return err
+		if err := feed(ctx, address, "history", postgres.Options{Cluster: "history", History: true}, all, &ignored, &c.sinks[2]); err != nil {
+			return nil, err
 		}
 	}
-	return compare(bare, first, update, history)
+	return []comparison{c}, nil
 }
 
 // copyBare writes all objects, encoding included.
-func copyBare(ctx context.Context, address string, all []*corev1.Pod, result *speed) error {
+func copyBare(ctx context.Context, address string, all []*corev1.Pod) error {
 	conn, err := pgx.Connect(ctx, address)
 	if err != nil {
 		return err
@@ -57,7 +54,6 @@ func copyBare(ctx context.Context, address string, all []*corev1.Pod, result *sp
 	if _, err := conn.Exec(ctx, "CREATE TABLE bare (key text PRIMARY KEY, object jsonb)"); err != nil {
 		return err
 	}
-	begun := time.Now()
 	for at := 0; at < len(all); {
 		end := min(at+*batch, len(all))
 		_, err := conn.CopyFrom(ctx, pgx.Identifier{"bare"}, []string{"key", "object"}, pgx.CopyFromFunc(func() ([]any, error) {
@@ -73,7 +69,6 @@ func copyBare(ctx context.Context, address string, all []*corev1.Pod, result *sp
 			return err
 		}
 	}
-	result.add(len(all), time.Since(begun))
 	return nil
 }
 
@@ -104,19 +99,11 @@ func feed(ctx context.Context, address, schema string, opts postgres.Options, al
 	if _, err := sink.Open(ctx, nil); err != nil {
 		return err
 	}
-	for _, step := range []struct {
-		kind    tarn.ChangeType
-		version string
-		result  *speed
-	}{{tarn.Add, "1", first}, {tarn.Update, "2", update}} {
-		batches := changes(all, step.kind, step.version)
-		begun := time.Now()
-		for _, b := range batches {
-			if err := sink.Commit(ctx, b); err != nil {
-				return err
-			}
+	for i, result := range []*speed{first, update} {
+		batches := changes(all, steps[i].kind, steps[i].version)
+		if err := result.measure(len(all), func() error { return commitAll(ctx, sink, batches) }); err != nil {
+			return err
 		}
-		step.result.add(len(all), time.Since(begun))
 	}
 	return nil
 }

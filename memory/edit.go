@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/tarnproject/tarn"
@@ -20,6 +19,7 @@ type edit[T any] struct {
 	seq   uint64
 	// touched has each cell that was written, once.
 	touched []touch[T]
+	keys    keyTexts
 	// added and removed count the objects that the edit adds and deletes.
 	added, removed int
 	// inPlace says that new readers wait at the gate.
@@ -53,6 +53,7 @@ func (s *Store[T]) begin() *edit[T] {
 func (e *edit[T]) expect(writes int) {
 	if writes > maxTouched {
 		e.touched = slices.Grow(e.touched, writes)
+		e.keys.many = true
 	}
 	e.store.table.reserve(writes)
 }
@@ -62,9 +63,7 @@ func (e *edit[T]) put(key tarn.Key, object T) {
 	hash := e.store.table.hash(key)
 	c := e.store.table.seek(key, hash)
 	if c == nil {
-		// The key may be a piece of the object's text, which the cell would keep for
-		// as long as any later state of the object is there.
-		c = &cell[T]{key: tarn.Key(strings.Clone(string(key)))}
+		c = &cell[T]{key: e.keys.clone(key)}
 		v.before.Store(&e.store.nothing)
 		c.head.Store(v)
 		e.store.table.insert(c, hash)

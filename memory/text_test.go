@@ -51,3 +51,43 @@ func TestStoreKeepsNoTextOfOldStates(t *testing.T) {
 	}
 	runtime.KeepAlive(s)
 }
+
+// Keys of one write share blocks of text, and are right whatever their length.
+func TestKeysOfOneWrite(t *testing.T) {
+	const objects = 1000
+	s := New[int]()
+	var changes []tarn.Change[int]
+	for i := range objects {
+		key := fmt.Sprintf("%04d", i) + strings.Repeat("x", i)
+		changes = append(changes, tarn.Change[int]{Type: tarn.Add, Key: tarn.Key(key), Object: i})
+	}
+	if err := s.Apply(changes, tarn.At("1")); err != nil {
+		t.Fatal(err)
+	}
+	for i, key := range s.Keys() {
+		if key != changes[i].Key {
+			t.Fatalf("key %d is %q, want %q", i, key, changes[i].Key)
+		}
+		if object, ok := s.Get(key); !ok || object != i {
+			t.Fatalf("%q is %d, %v", key, object, ok)
+		}
+	}
+}
+
+// A write of many objects makes no allocation for each key.
+func TestKeysOfOneWriteAllocateTogether(t *testing.T) {
+	const objects = 1000
+	changes := make([]tarn.Change[*int], objects)
+	for i := range changes {
+		changes[i] = tarn.Change[*int]{Type: tarn.Add, Key: tarn.Key(fmt.Sprintf("namespace/object-%04d", i))}
+	}
+	allocations := testing.AllocsPerRun(5, func() {
+		if err := New[*int]().Apply(changes, tarn.At("1")); err != nil {
+			t.Fatal(err)
+		}
+	})
+	// A cell and a version each, and what the table and the tree take.
+	if each := allocations / objects; each > 2.5 {
+		t.Errorf("%.2f allocations for each object, want at most 2.5", each)
+	}
+}

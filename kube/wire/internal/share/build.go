@@ -264,7 +264,13 @@ func (w *worker) text(at *site, text, like string) (shared string, ok, own bool)
 // it. It keeps a copy that nobody else has, and copies that for each object
 // with the same labels.
 func (w *worker) privateMap(m map[string]string, at *site, where uint64) (map[string]string, bool) {
-	if len(m) == 0 || at.skips() {
+	if len(m) == 0 {
+		return nil, false
+	}
+	if at.skips() {
+		if w.inPlace {
+			w.gatherMap(m)
+		}
 		return nil, false
 	}
 	last := at.next(w.epoch)

@@ -21,6 +21,8 @@ type comparer struct {
 	// mapped says that the value being read is in a map, so that nobody can
 	// write to it in place.
 	mapped bool
+	// fetched is of no use but that what was fetched is read.
+	fetched byte
 }
 
 // equal compares two values of a type to the bit: floats by their bits, times
@@ -98,6 +100,7 @@ func (c *comparer) equalElements(s *step, a, b unsafe.Pointer, n, depth int) boo
 	case s.elem.memory:
 		return equalMemory(a, b, s.elem.size*uintptr(n))
 	}
+	c.fetch(s.elem, b, n)
 	for i := range n {
 		off := uintptr(i) * s.elem.size
 		if !c.equal(s.elem, unsafe.Add(a, off), unsafe.Add(b, off), depth) {

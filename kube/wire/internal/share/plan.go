@@ -21,6 +21,8 @@ type plan struct {
 	id    int
 	size  uintptr
 	steps []step
+	// leads are the offsets of what leads to other memory: see [comparer.fetch].
+	leads []uint32
 	// memory says that the type is one run of bytes without pointers or padding.
 	memory bool
 	// leaf says that nothing in the type can be shared by itself.
@@ -116,6 +118,9 @@ func (c *compiler) plan(t reflect.Type) *plan {
 	for i := range p.steps {
 		if k := p.steps[i].kind; k != memoryStep && k != interfaceStep && k != lazyStep {
 			p.leaf = false
+		}
+		if p.steps[i].leads() {
+			p.leads = append(p.leads, p.steps[i].off)
 		}
 	}
 	return p

@@ -109,6 +109,7 @@ func (w *worker) object(object, like any) any {
 	var model unsafe.Pointer
 	if reflect.TypeOf(like) == t {
 		model = shape.Boxed(like)
+		w.fetch(p, model, 1)
 	}
 	b := w.block(src, p, 1)
 	w.build(&b, 0, p, model, unhashed, 0)

@@ -1,6 +1,7 @@
 package share
 
 import (
+	"strings"
 	"unsafe"
 
 	"github.com/tarnproject/tarn/kube/wire/internal/recent"
@@ -35,4 +36,32 @@ func (w *worker) gather(b *block, mark int) {
 	}
 	clear(texts)
 	w.texts = w.texts[:mark]
+}
+
+// gatherMap puts the strings of a private map into one allocation, as gather does. The
+// map may be written to.
+//
+// Updates come in no order, so that a map is rarely that of the object before. Left as a
+// decoder makes them, its strings were a third of the allocations that an updated pod
+// holds.
+func (w *worker) gatherMap(m map[string]string) {
+	pairs, size := w.pairs[:0], 0
+	for k, v := range m {
+		pairs = append(pairs, [2]string{k, v})
+		size += len(k) + len(v)
+	}
+	w.pairs = pairs
+	if size <= recent.LargeText {
+		var all strings.Builder
+		all.Grow(size)
+		for _, p := range pairs {
+			from := all.Len()
+			all.WriteString(p[0])
+			all.WriteString(p[1])
+			text := all.String()[from:]
+			// An assignment to a key that the map has replaces the key's text too.
+			m[text[:len(p[0])]] = text[len(p[0]):]
+		}
+	}
+	clear(pairs)
 }

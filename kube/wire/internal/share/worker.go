@@ -26,6 +26,7 @@ type worker struct {
 	// texts are strings that belong to this object only, of the blocks being
 	// built.
 	texts   []ownText
+	pairs   [][2]string
 	scalars ownScalars
 	// inPlace says that the object may be written to.
 	inPlace bool

@@ -406,7 +406,7 @@ func TestHistoryKill(t *testing.T) {
 		writeHistoryForEver(t, dir)
 	}
 	dir, states := directory(t), int64(0)
-	for range *crashes {
+	for range crashes() {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestHistoryKill$")
 		cmd.Env = append(os.Environ(), historyCrashEnvironment+"="+dir)
 		out, err := cmd.StdoutPipe()
@@ -445,7 +445,7 @@ func TestHistoryKill(t *testing.T) {
 	if states == 0 {
 		t.Error("no child wrote anything")
 	}
-	t.Logf("%d crashes, %d states", *crashes, states)
+	t.Logf("%d crashes, %d states", crashes(), states)
 }
 
 func writeHistoryForEver(t *testing.T, dir string) {

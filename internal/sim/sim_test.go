@@ -101,7 +101,7 @@ func TestRegressions(t *testing.T) {
 
 // TestSameSeedSameDay: what a seed found can be looked at again.
 func TestSameSeedSameDay(t *testing.T) {
-	for seed := range uint64(30) {
+	for seed := range uint64(testsize.Of(30, 6)) {
 		a, b := simulate(t, Config{Seed: seed}), simulate(t, Config{Seed: seed})
 		if a.Faults.String() != b.Faults.String() {
 			t.Fatalf("seed %d gave two days:\n%s\n%s", seed, a.Faults, b.Faults)

@@ -23,7 +23,6 @@ import (
 	"github.com/tarnproject/tarn/apiserver"
 	"github.com/tarnproject/tarn/cmd/internal/demo"
 	"github.com/tarnproject/tarn/cmd/internal/term"
-	"github.com/tarnproject/tarn/internal/pgtest"
 )
 
 // TestDocs runs every command line of README.md, CONTRIBUTING.md and docs: those
@@ -36,6 +35,7 @@ func TestDocs(t *testing.T) {
 		t.Fatal(err)
 	}
 	session := newDocStage(t)
+	session.brief = testing.Short()
 	tried := map[string]bool{}
 	for _, line := range lines {
 		key := line.text
@@ -71,12 +71,12 @@ type docStage struct {
 	variables map[string]string
 	// directory is where the line is, in the repository.
 	directory string
-	// whole is the test of all lines. postgres is started when a line needs it, and ends
-	// with that.
-	whole    *testing.T
-	postgres *pgtest.Server
+	// database is made when a line needs it.
+	database string
 	// sources are the packages that lines have named.
 	sources map[string]*docSource
+	// brief has most lines only read.
+	brief bool
 }
 
 // newDocStage puts up a cluster, finds it as kubectl does, and goes to an empty
@@ -140,7 +140,7 @@ func newDocStage(t *testing.T) *docStage {
 	}
 	write(t, "page.crt", string(certificate))
 	write(t, "page.key", string(key))
-	return &docStage{t: t, whole: t, repository: repository, variables: map[string]string{}, sources: map[string]*docSource{}}
+	return &docStage{t: t, repository: repository, variables: map[string]string{}, sources: map[string]*docSource{}}
 }
 
 // stir changes a pod all the time, so that whoever waits for a change in its
@@ -182,12 +182,13 @@ func (s *docStage) try(line docLine) error {
 }
 
 // isOnlyRead says whether a line of a page is compared with the commands and flags of the
-// program and not run: with -short, on all pages but the two that a user reads first. A
+// program and not run: in a brief run, on all pages but the two that a user reads first. A
 // line runs a whole program, which takes a second under the race detector. One that writes
 // a file is run, because a later one may read it.
 func (s *docStage) isOnlyRead(line docLine, words []string) bool {
 	first := strings.HasPrefix(line.where, "README.md:") || strings.HasPrefix(line.where, "docs/program.md:")
-	return testing.Short() && !first && !slices.Contains(words, ">") && !slices.Contains(words, "--to")
+	written := slices.Contains(words, ">") || slices.Contains(words, "--to") && !slices.Contains(words, "feed")
+	return s.brief && !first && !written
 }
 
 func isOperator(word string) bool { return strings.Trim(word, "|>&;<") == "" && word != "" }

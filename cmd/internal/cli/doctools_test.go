@@ -104,7 +104,7 @@ var (
 	// switches are flags of go test without a value, others those that it has
 	// itself.
 	switches = []string{"v", "race", "short", "benchmem", "failfast", "json"}
-	others   = []string{"count", "timeout", "benchtime", "cpu", "parallel", "tags", "o", "gcflags"}
+	others   = []string{"count", "vet", "timeout", "benchtime", "cpu", "parallel", "tags", "o", "gcflags"}
 )
 
 func checkTestFlags(found *docSource, flags map[string]string) error {

@@ -85,10 +85,13 @@ test: bin/testrun ## test everything in a small form, with the race detector, an
 	@for module in $(APART); do echo "$(GO) test $$module"; (cd $$module && GOWORK=off $(GO) test -short -vet=off $(RACE) ./...) || exit 1; done
 	cd tools && GOWORK=off $(GO) test -vet=off ./...
 
-# The race detector makes computation take five times as long and more.
-proofs: bin/testrun ## run the same tests with larger numbers, without the race detector
-	GO=$(GO) bin/testrun -- -vet=off -timeout=30m $(PACKAGES) -- -C bench -vet=off ./...
-	@for module in $(APART); do echo "$(GO) test $$module"; (cd $$module && GOWORK=off $(GO) test -vet=off ./...) || exit 1; done
+# Packages with tests of two sizes, or tests that the race detector leaves out. The others
+# would do the same again.
+TWO_SIZES = testsize\.|testing\.Short\(|rapid\.Check|[rR]aceEnabled|wiretest\.Some|go:build !race
+PROOF_PACKAGES = $(shell grep -rlE '$(TWO_SIZES)' --include='*_test.go' . | grep -vE '^\./(bench|deploy|e2e|etcd|tools)/' | xargs -n1 dirname | sort -u)
+
+proofs: bin/testrun ## run the same tests in their full form, without the race detector
+	GO=$(GO) bin/testrun -- -vet=off -timeout=30m $(PROOF_PACKAGES)
 
 questions: ## ask the questions of docs/sql.md of 10,000 pods, and print how long each takes
 	$(GO) test -run 'TestQuestions$$' -v -count 1 ./sqlite/ondisk -question.pods 10000

@@ -192,7 +192,7 @@ func TestHistoryBytes(t *testing.T) {
 	type size struct{ bound, objects, commits, changes int }
 	sizes := []size{{4 << 20, 200, 300, 100}, {8 << 20, 2000, 30, 1000}}
 	if testing.Short() {
-		sizes = []size{{2 << 20, 100, 80, 100}, {2 << 20, 500, 30, 250}}
+		sizes = []size{{2 << 20, 100, 80, 100}, {4 << 20, 1000, 30, 500}}
 	}
 	for _, c := range sizes {
 		t.Run(fmt.Sprint(c.objects), func(t *testing.T) {

@@ -199,7 +199,6 @@ func TestSeed(t *testing.T) {
 
 func TestRate(t *testing.T) {
 	for rate, lived := range map[float64]time.Duration{3: 40 * time.Minute, 25: 5 * time.Minute, 400: 20 * time.Second} {
-		lived /= time.Duration(testsize.Of(1, 2))
 		t.Run(fmt.Sprint(rate), func(t *testing.T) {
 			w := build(t, newRecorder(t), Config{Pods: 200, Databases: 20, Rate: rate, Seed: 1})
 			w.advance(20 * time.Second)

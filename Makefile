@@ -58,12 +58,14 @@ KUBERNETES_BIN = $(E2E_CACHE)/kubernetes-$(KUBERNETES)
 ETCD_BIN = $(E2E_CACHE)/etcd-$(ETCD)
 E2E_PROGRAMS = $(addprefix $(KUBERNETES_BIN)/,kube-apiserver kube-controller-manager kubectl) $(ETCD_BIN)/etcd $(ETCD_BIN)/etcdutl
 
+comma := ,
+
 # A recipe fails if any program of a pipe does.
 SHELL := /bin/bash
 .SHELLFLAGS := -o pipefail -c
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint matrix peers image release sim simdisk fuzz crash engines questions e2e bench bench-history bench-engines bench-relay bench-shards bench-server conformance
+.PHONY: help run test proofs lint matrix peers image release sim simdisk fuzz crash engines questions e2e bench bench-history bench-engines bench-relay bench-shards bench-server conformance
 
 help: ## say what there is to make
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -75,15 +77,21 @@ run: ## start a lively cluster in the process, mirror it, and show it in the ter
 	@$(GO) build -o bin/tarn ./cmd/tarn
 	@bin/tarn demo $(DEMO)
 
-test: bin/testrun ## test everything, with the race detector, and say at the end what was not tested
-	cd bench && $(GO) vet ./...
-	GO=$(GO) bin/testrun $(if $(RACE),,-note "data races: there is no C compiler for the race detector") \
-		-- $(RACE) $(PACKAGES) ./deploy/... \
-		$(if $(RACE),-- -run StrayWrite ./ctrlcache) \
-		$(if $(RACE),-- ./kube/wire/...) \
-		-- -C bench ./...
-	@for module in $(APART); do echo "$(GO) test $$module"; (cd $$module && GOWORK=off $(GO) test $(RACE) ./...) || exit 1; done
-	cd tools && GOWORK=off $(GO) test ./...
+# Every test in its small form (-short). make lint vets, so that go test need not.
+test: bin/testrun ## test everything in a small form, with the race detector, and say at the end what was not tested
+	GO=$(GO) bin/testrun $(if $(RACE),-note "writes to shared objects$(comma) which the race detector reports; larger numbers: make proofs",-note "data races: there is no C compiler for the race detector") \
+		-- -short -vet=off $(RACE) $(PACKAGES) ./deploy/... \
+		-- -C bench -short -vet=off ./...
+	@for module in $(APART); do echo "$(GO) test $$module"; (cd $$module && GOWORK=off $(GO) test -short -vet=off $(RACE) ./...) || exit 1; done
+	cd tools && GOWORK=off $(GO) test -vet=off ./...
+
+# Packages with tests of two sizes, or tests that the race detector leaves out. The others
+# would do the same again.
+TWO_SIZES = testsize\.|testing\.Short\(|rapid\.Check|[rR]aceEnabled|wiretest\.Some|go:build !race
+PROOF_PACKAGES = $(shell grep -rlE '$(TWO_SIZES)' --include='*_test.go' . | grep -vE '^\./(bench|deploy|e2e|etcd|tools)/' | xargs -n1 dirname | sort -u)
+
+proofs: bin/testrun ## run the same tests in their full form, without the race detector
+	GO=$(GO) bin/testrun -- -vet=off -timeout=30m $(PROOF_PACKAGES)
 
 questions: ## ask the questions of docs/sql.md of 10,000 pods, and print how long each takes
 	$(GO) test -run 'TestQuestions$$' -v -count 1 ./sqlite/ondisk -question.pods 10000

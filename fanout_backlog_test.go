@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/tarnproject/tarn/internal/testsize"
 )
 
 // script writes changes as text, so that a table shows what goes in and what
@@ -208,7 +210,8 @@ func TestFoldingBeginsAndEnds(t *testing.T) {
 // and those that stay must be found among them.
 func TestDeadPlacesAreBounded(t *testing.T) {
 	b := backlogOf(0)
-	const living, dying = 3000, 1_000_000
+	const living = 3000
+	dying := testsize.Of(1_000_000, 50_000)
 	for i := range living {
 		b.add(time.Time{}, []Change[*entry]{{Type: Add, Key: Key(fmt.Sprint("living ", i))}})
 	}

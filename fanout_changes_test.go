@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/tarnproject/tarn/internal/testsize"
 )
 
 // The whole fan-out at once: a source that changes, breaks and forgets, and
@@ -19,13 +21,13 @@ import (
 // nobody may have been told what the contract forbids (see [audience]).
 func TestFanOut(t *testing.T) {
 	kinds := map[string]int{}
-	for seed := range uint64(20) {
+	for seed := range uint64(testsize.Of(20, 5)) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { fanOut(t, rand.New(rand.NewPCG(seed, 1)), kinds) })
 		})
 	}
 	for _, kind := range []string{"*", "|", "+", "~", "-", "?", "="} {
-		if kinds[kind] < 100 {
+		if kinds[kind] < testsize.Of(100, 10) {
 			t.Errorf("all seeds together made only %d changes of kind %s", kinds[kind], kind)
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/tarnproject/tarn/internal/testsize"
 )
 
 func TestQuarantine(t *testing.T) {
@@ -98,7 +100,7 @@ func TestQuarantineKeepsNoStacks(t *testing.T) {
 
 // What every write asks for, and what Health lists, must be the same as by a walk of all.
 func TestQuarantineKeepsCounts(t *testing.T) {
-	for seed := range uint64(20) {
+	for seed := range uint64(testsize.Of(20, 2)) {
 		var q quarantine
 		random := rand.New(rand.NewPCG(seed, 1))
 		for range 3000 {

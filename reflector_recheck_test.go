@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/tarnproject/tarn/internal/testsize"
 )
 
 // corrupt writes into the store behind its replica's back, as a bug would: versions
@@ -33,7 +35,7 @@ func (s *plainStore) corrupt(random *rand.Rand, names []string) {
 // asks for rechecks at random, from whatever state the replica is in. At the end
 // the store equals the source, and nobody was asked more often than need be.
 func TestRecheckRepairs(t *testing.T) {
-	for seed := range uint64(200) {
+	for seed := range uint64(testsize.Of(200, 30)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { repair(t, rand.New(rand.NewPCG(seed, 5))) })
 		})

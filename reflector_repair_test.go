@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/tarnproject/tarn/internal/testsize"
 )
 
 // maintained is a remote that keeps the [Copy] it is given, as a source does whose
@@ -263,7 +265,7 @@ func TestMaintainWrapped(t *testing.T) {
 // Whatever happens to source and connection meanwhile, damaged objects are right in the
 // end, and subscribers were told.
 func TestRepairAmidTroubles(t *testing.T) {
-	for seed := range uint64(200) {
+	for seed := range uint64(testsize.Of(200, 30)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { repairAmidTroubles(t, rand.New(rand.NewPCG(seed, 11))) })
 		})

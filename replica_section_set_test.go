@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/tarnproject/tarn/internal/testsize"
 )
 
 // fleetOf is a replica of independent sections, one for each remote, by name.
@@ -201,7 +203,7 @@ func TestSinkKeepsAbsentSections(t *testing.T) {
 // Whatever comes, goes and changes, copy, subscriber and sink are what the present
 // sections have.
 func TestSectionsModel(t *testing.T) {
-	for seed := range uint64(20) {
+	for seed := range uint64(testsize.Of(20, 6)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { sectionsModel(t, rand.New(rand.NewPCG(seed, 1))) })
 		})

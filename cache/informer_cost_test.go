@@ -12,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/tarnproject/tarn/internal/testsize"
 )
 
 // unindexable runs an informer of n objects with an index function that fails for all of
@@ -47,8 +49,9 @@ func numbered(i, version int) *corev1.ConfigMap {
 // A client may poll LastSyncResourceVersion and IsStopped, however many objects are bad.
 func TestStatusOfManyBadObjects(t *testing.T) {
 	listing(t)
-	s, _ := unindexable(t, 10_000)
-	if bad := s.replica.Health().BadCount; bad != 10_000 {
+	objects := testsize.Of(10_000, 1_000)
+	s, _ := unindexable(t, objects)
+	if bad := s.replica.Health().BadCount; bad != objects {
 		t.Fatalf("%d objects are bad", bad)
 	}
 	if n := testing.AllocsPerRun(10, func() {

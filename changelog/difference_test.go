@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/tarnproject/tarn/internal/testsize"
 )
 
 // roundTrip checks a difference both ways.
@@ -38,7 +40,7 @@ func TestDifferences(t *testing.T) {
 }
 
 func TestRandomDifferences(t *testing.T) {
-	for seed := range uint64(2000) {
+	for seed := range uint64(testsize.Of(2000, 200)) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		before := make([]byte, random.IntN(600))
 		for i := range before {

@@ -3,7 +3,6 @@ package jetstream
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"maps"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/internal/testsize"
 )
 
 // A second feeder waits and says for whom. It takes over at once when the first has stopped,
@@ -109,12 +109,12 @@ func TestReplicasTakeOver(t *testing.T) {
 	}
 }
 
-var restartObjects = flag.Int("objects", 3000, "how many objects TestRestartWritesNothing has")
+var restartObjects = testsize.Flag("objects", 3000, 600, "how many objects TestRestartWritesNothing has")
 
 // A process that starts again with unchanged objects writes none, whether it remembers its
 // position or not.
 func TestRestartWritesNothing(t *testing.T) {
-	count := *restartObjects
+	count := restartObjects()
 	js := startServer(t).connect()
 	for _, b := range []Bucket{{Name: "one"}, {Name: "many", History: 10}} {
 		origin := newOrigin()

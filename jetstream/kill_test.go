@@ -19,12 +19,13 @@ import (
 
 	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/internal/enginetest"
+	"github.com/tarnproject/tarn/internal/testsize"
 	"github.com/tarnproject/tarn/jetstream/embedded"
 	"github.com/tarnproject/tarn/kube"
 )
 
 var (
-	kills = flag.Int("kills", 4, "how often TestKills kills the feeder or the server")
+	kills = testsize.Flag("kills", 4, 2, "how often TestKills kills the feeder or the server")
 	seed  = flag.Uint64("seed", 1, "what TestKills does")
 )
 
@@ -161,7 +162,7 @@ func TestKills(t *testing.T) {
 			}
 			return all, err
 		},
-	}, *kills, *seed)
+	}, kills(), *seed)
 	fmt.Println("jetstream:", outcome)
 }
 

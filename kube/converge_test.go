@@ -17,12 +17,13 @@ import (
 	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/apiserver"
 	"github.com/tarnproject/tarn/faults"
+	"github.com/tarnproject/tarn/internal/testsize"
 )
 
 // A copy behind a faulty network, in both media types, of one and of several
 // namespaces, equals the server once the server has sent each object again.
 func TestReflectConverges(t *testing.T) {
-	for seed := range uint64(24) {
+	for seed := range uint64(testsize.Of(24, 6)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := apiserver.New(apiserver.Options{AnyNamespace: true})

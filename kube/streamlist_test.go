@@ -7,6 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/tarnproject/tarn/internal/testsize"
 )
 
 // inParts is a body that is read in parts; before calls for each part first.
@@ -30,7 +32,7 @@ func (p *inParts) Read(b []byte) (int, error) {
 // A list without pages must not be in memory as a whole: items are handed over while the
 // body arrives, all of them, once and in order.
 func TestListIsStreamed(t *testing.T) {
-	const objects = 20_000
+	objects := testsize.Of(20_000, 5_000)
 	all := newPods(objects)
 	for _, test := range []struct {
 		name        string

@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/internal/testsize"
 )
 
 // collect reads a stream to its end.
@@ -48,7 +49,7 @@ func watchPods(t testing.TB, s *server, opts SourceOptions) tarn.Stream[*corev1.
 }
 
 func TestWatchFormats(t *testing.T) {
-	all := newPods(400)
+	all := newPods(testsize.Of(400, 150))
 	for _, contentType := range []string{jsonType, protobufType} {
 		var body []byte
 		for i, p := range all {
@@ -78,7 +79,7 @@ func TestWatchFormats(t *testing.T) {
 							if want := []tarn.EventType{tarn.EventAdded, tarn.EventModified, tarn.EventDeleted}[i%3]; events[i].Type != want || events[i].Bad.Err != nil {
 								t.Fatalf("event %d: %v", i, events[i])
 							}
-							if diff := cmp.Diff(p, events[i].Object); diff != "" {
+							if diff := difference(p, events[i].Object); diff != "" {
 								t.Fatalf("event %d: %s", i, diff)
 							}
 						}

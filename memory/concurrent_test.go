@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/internal/testsize"
 )
 
 // TestReadersSeeWholeStates writes states in which every object carries the state's
@@ -123,7 +124,7 @@ func TestGetOfABusyKey(t *testing.T) {
 			}
 		})
 	}
-	for n := range 200_000 {
+	for n := range testsize.Of(200_000, 20_000) {
 		_ = s.Put("busy", n)
 	}
 	close(done)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/internal/testsize"
 )
 
 type item struct {
@@ -190,7 +191,7 @@ func TestIndexesComeAndGoWhileWriting(t *testing.T) {
 			}
 		}
 	})
-	for round := range 15 {
+	for round := range testsize.Of(15, 5) {
 		names := []string{"a", "b", "c", "d"}
 		for _, name := range names {
 			if err := s.AddIndex(name, IndexFunc(digits)); err != nil {

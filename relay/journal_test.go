@@ -13,6 +13,7 @@ import (
 
 	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/apiserver"
+	"github.com/tarnproject/tarn/internal/testsize"
 )
 
 // A relay that is killed and starts again from its directory reads nothing from the origin,
@@ -74,9 +75,10 @@ func diskState(t *testing.T, dir string, memory int64) (*durableState, tarn.Kept
 }
 
 // A client that was away for an hour at 100 updates a second resumes without a list. The
-// memory of the past is bounded by 1 MiB, and by 1 MiB that is not on disk yet.
+// memory of the past is bounded by 1 MiB, and by 1 MiB that is not on disk yet. With -short
+// the client is away for seven minutes.
 func TestHourAway(t *testing.T) {
-	const updates = 360_000
+	updates := testsize.Of(360_000, 40_000)
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := diskState(t, t.TempDir(), 1<<20)
 		defer s.Close()

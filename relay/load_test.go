@@ -3,7 +3,6 @@ package relay
 import (
 	"bufio"
 	"context"
-	"flag"
 	"fmt"
 	"net"
 	"net/http"
@@ -12,11 +11,13 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/tarnproject/tarn/internal/testsize"
 )
 
 var (
-	loadWatchers = flag.Int("load-watchers", 200, "how many clients TestManyWatchers has")
-	loadUpdates  = flag.Int("load-updates", 60, "how many updates they are sent, 20 a second")
+	loadWatchers = testsize.Flag("load-watchers", 200, 50, "how many clients TestManyWatchers has")
+	loadUpdates  = testsize.Flag("load-updates", 60, 20, "how many updates they are sent, 20 a second")
 )
 
 // Every watcher gets every event, while another client never reads.
@@ -39,7 +40,7 @@ func TestManyWatchers(t *testing.T) {
 	var mu sync.Mutex
 	written := map[string]time.Time{}
 	var delays []time.Duration
-	for range *loadWatchers {
+	for range loadWatchers() {
 		reading.Go(func() {
 			request, _ := http.NewRequestWithContext(ctx, http.MethodGet, r.url+"/api/v1/pods?watch=1&resourceVersion="+version, nil)
 			answer, err := transport.RoundTrip(request)
@@ -49,7 +50,7 @@ func TestManyWatchers(t *testing.T) {
 			}
 			defer answer.Body.Close()
 			lines := bufio.NewReader(answer.Body)
-			for i := range *loadUpdates {
+			for i := range loadUpdates() {
 				line, err := lines.ReadString('\n')
 				if err != nil {
 					t.Errorf("after %d events: %v", i, err)
@@ -67,7 +68,7 @@ func TestManyWatchers(t *testing.T) {
 	}
 	ticker := time.NewTicker(50 * time.Millisecond)
 	defer ticker.Stop()
-	for i := range *loadUpdates {
+	for i := range loadUpdates() {
 		label := fmt.Sprint("u", i)
 		mu.Lock()
 		written[label] = time.Now()

@@ -24,6 +24,7 @@ import (
 
 	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/apiserver"
+	"github.com/tarnproject/tarn/internal/testsize"
 )
 
 // TestGapsModel runs an origin, two relays of it, a relay of one of these and a relay of
@@ -38,7 +39,7 @@ import (
 //
 // go test ./relay -run GapsModel -days 100000 -day 1 runs more, from a day on.
 func TestGapsModel(t *testing.T) {
-	for day := *firstDay; day < *firstDay+*days; day++ {
+	for day := *firstDay; day < *firstDay+uint64(days()); day++ {
 		var failure error
 		synctest.Test(t, func(*testing.T) { failure = runModel(day) })
 		if failure != nil {
@@ -48,7 +49,7 @@ func TestGapsModel(t *testing.T) {
 }
 
 var (
-	days     = flag.Uint64("days", 300, "how many days of the model to run")
+	days     = testsize.Flag("days", 300, 40, "how many days of the model to run")
 	firstDay = flag.Uint64("day", 1, "the first of them")
 )
 

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/tarnproject/tarn/internal/testsize"
 )
 
 // Whatever happens to processes and network, as long as pauses, work and drift of clocks
@@ -16,7 +18,7 @@ import (
 // on one has it in its copy; and once nothing happens any more, everything has an owner
 // within the bound. TARN_SHARD_SEEDS is how many courses of events are tried.
 func TestSimulation(t *testing.T) {
-	seeds := uint64(4)
+	seeds := uint64(testsize.Of(4, 1))
 	if n, err := strconv.ParseUint(os.Getenv("TARN_SHARD_SEEDS"), 10, 32); err == nil {
 		seeds = n
 	}

@@ -227,7 +227,7 @@ func TestCheckAndRepair(t *testing.T) {
 		t.Run(damage.name, func(t *testing.T) {
 			rounds := 1
 			if strings.Contains(damage.name, "page") || strings.Contains(damage.name, "bits") || strings.Contains(damage.name, "cut") {
-				rounds = *seeds
+				rounds = seeds()
 			}
 			found := 0
 			for seed := range uint64(rounds) {
@@ -304,7 +304,7 @@ func checkRepair(t *testing.T, seed uint64, dir string, want map[tarn.Key]int, k
 
 // What was lost with the log is an older state, or found to be damaged; never another.
 func TestCheckWithoutTheLog(t *testing.T) {
-	for seed := range uint64(*seeds) {
+	for seed := range uint64(seeds()) {
 		dir := directory(t)
 		db := open(t, dir, Options{})
 		must(t, db.writer.Exec("PRAGMA wal_autocheckpoint=15"))

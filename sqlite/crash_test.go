@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -11,11 +10,12 @@ import (
 	"time"
 
 	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/internal/testsize"
 )
 
 var (
-	crashes = flag.Int("crashes", 8, "how often TestKill kills its child")
-	seeds   = flag.Int("seeds", 3, "how much TestDamage, TestPowerLoss and the suite of logs try")
+	crashes = testsize.Flag("crashes", 8, 3, "how often TestKill kills its child")
+	seeds   = testsize.Flag("seeds", 3, 1, "how much TestDamage, TestPowerLoss and the suite of logs try")
 )
 
 const crashEnvironment = "TARN_TEST_CRASH"
@@ -29,7 +29,7 @@ func TestKill(t *testing.T) {
 	random := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 1))
 	dir := directory(t)
 	moved, last := 0, tarn.Version("")
-	for i := range *crashes {
+	for i := range crashes() {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestKill$")
 		cmd.Env = append(os.Environ(), crashEnvironment+"="+dir)
 		out, err := cmd.StdoutPipe()
@@ -67,10 +67,10 @@ func TestKill(t *testing.T) {
 			return
 		}
 	}
-	if moved < *crashes/2 {
-		t.Errorf("of %d children only %d wrote anything", *crashes, moved)
+	if moved < crashes()/2 {
+		t.Errorf("of %d children only %d wrote anything", crashes(), moved)
 	}
-	t.Logf("%d crashes, at version %s", *crashes, last)
+	t.Logf("%d crashes, at version %s", crashes(), last)
 }
 
 // writeForEver continues the history from the state of the file: by the process id in

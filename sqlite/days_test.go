@@ -19,11 +19,12 @@ import (
 	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/faults"
 	"github.com/tarnproject/tarn/internal/sim"
+	"github.com/tarnproject/tarn/internal/testsize"
 	"github.com/tarnproject/tarn/memory"
 )
 
 var (
-	days     = flag.Int("days", 8, "how many days TestDays simulates")
+	days     = testsize.Flag("days", 8, 2, "how many days TestDays simulates")
 	firstDay = flag.Uint64("first", 1, "the seed of the first of them")
 )
 
@@ -37,7 +38,7 @@ var (
 // the disk must equal the server.
 func TestDays(t *testing.T) {
 	seen := map[string]int{}
-	for seed := *firstDay; seed < *firstDay+uint64(*days); seed++ {
+	for seed := *firstDay; seed < *firstDay+uint64(days()); seed++ {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { newDay(t, seed, seen).pass() })
 		})
@@ -47,7 +48,7 @@ func TestDays(t *testing.T) {
 	}
 	t.Logf("%v", seen)
 	for _, what := range []string{"resumed", "listed", "killed", "power lost", "disk failed", "with history"} {
-		if seen[what] == 0 && *days > 5 {
+		if seen[what] == 0 && days() > 5 {
 			t.Errorf("no life was ever %s: it is not tested", what)
 		}
 	}

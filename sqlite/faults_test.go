@@ -73,7 +73,7 @@ func (h *history) verify(t testing.TB, s *Store[thing]) tarn.Version {
 // holds a state that there was, with its version.
 func TestPowerLoss(t *testing.T) {
 	lost := 0
-	for seed := range 2 * uint64(*seeds) {
+	for seed := range 2 * uint64(seeds()) {
 		disk, opts := newBadDisk(t)
 		h := newHistory(seed)
 		dir := directory(t)

@@ -152,7 +152,7 @@ func FuzzFile(f *testing.F) {
 // TestPatchedFiles is a short run of the same in make test.
 func TestPatchedFiles(t *testing.T) {
 	template := unclosed(t)
-	for seed := range uint64(*seeds) * 4 {
+	for seed := range uint64(seeds()) * 4 {
 		random := rand.New(rand.NewPCG(seed, 9))
 		patch := make([]byte, 4*(1+random.IntN(10)))
 		for i := range patch {

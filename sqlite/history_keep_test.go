@@ -17,6 +17,7 @@ import (
 	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/changelog"
 	"github.com/tarnproject/tarn/changelog/logtest"
+	"github.com/tarnproject/tarn/internal/testsize"
 )
 
 // A history that is switched on begins with what the collection holds; one that is
@@ -188,7 +189,12 @@ func TestThinning(t *testing.T) {
 // The file stays near its bound, also with commits that are large for it, and every object
 // has its state at the horizon.
 func TestHistoryBytes(t *testing.T) {
-	for _, c := range []struct{ bound, objects, commits, changes int }{{4 << 20, 200, 300, 100}, {8 << 20, 2000, 30, 1000}} {
+	type size struct{ bound, objects, commits, changes int }
+	sizes := []size{{4 << 20, 200, 300, 100}, {8 << 20, 2000, 30, 1000}}
+	if testing.Short() {
+		sizes = []size{{2 << 20, 100, 80, 100}, {4 << 20, 1000, 30, 500}}
+	}
+	for _, c := range sizes {
 		t.Run(fmt.Sprint(c.objects), func(t *testing.T) {
 			r := newPastRig(t, History{Bytes: int64(c.bound)})
 			random := rand.New(rand.NewPCG(1, 1))
@@ -239,7 +245,8 @@ func TestHistoryBytes(t *testing.T) {
 // At the bound of bytes the oldest states of the directory go first, also those of a
 // collection that is not written any more.
 func TestHistoryBytesOfSeveral(t *testing.T) {
-	const bound = 4 << 20
+	size := testsize.Of(2, 1)
+	bound := int64(size) * 2 << 20
 	r := newPastRig(t, History{Bytes: bound})
 	random := rand.New(rand.NewPCG(1, 1))
 	busy, err := NewSink(r.db, Collection{Name: "busy", Identity: "test"}, logged{})
@@ -258,14 +265,14 @@ func TestHistoryBytesOfSeveral(t *testing.T) {
 		b.Positions, b.LastContact = []tarn.Position{tarn.At(tarn.Version(fmt.Sprint(r.version)))}, r.now
 		must(t, s.Commit(t.Context(), b))
 	}
-	for range 40 {
+	for range 20 * size {
 		commit(r.sink, 100)
 	}
 	quietStates := r.sink.store.c.log.state.states
 	largest := int64(0)
-	for i := range 250 {
+	for i := range 125 * size {
 		commit(busy, 100)
-		if i == 120 {
+		if i == 60*size {
 			commit(r.sink, 100)
 		}
 		if i%10 == 0 {
@@ -279,13 +286,13 @@ func TestHistoryBytesOfSeveral(t *testing.T) {
 	quiet, err1 := r.sink.Log().Bounds(t.Context())
 	other, err2 := busy.Log().Bounds(t.Context())
 	must(t, first(err1, err2))
-	if quiet.States > 300 || quietStates < 3000 {
+	if quiet.States > 300 || quietStates < 1500*int64(size) {
 		t.Errorf("of %d old states %d are kept, while newer ones went", quietStates, quiet.States)
 	}
 	if apart := quiet.Since.Sub(other.Since).Abs(); apart > time.Second {
 		t.Errorf("one history begins at %s, the other at %s", quiet.Since, other.Since)
 	}
-	if other.States < 1000 {
+	if other.States < 500*int64(size) {
 		t.Errorf("of the new states %d are kept", other.States)
 	}
 	n := 0
@@ -406,7 +413,7 @@ func TestHistoryKill(t *testing.T) {
 		writeHistoryForEver(t, dir)
 	}
 	dir, states := directory(t), int64(0)
-	for range *crashes {
+	for range crashes() {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestHistoryKill$")
 		cmd.Env = append(os.Environ(), historyCrashEnvironment+"="+dir)
 		out, err := cmd.StdoutPipe()
@@ -445,7 +452,7 @@ func TestHistoryKill(t *testing.T) {
 	if states == 0 {
 		t.Error("no child wrote anything")
 	}
-	t.Logf("%d crashes, %d states", *crashes, states)
+	t.Logf("%d crashes, %d states", crashes(), states)
 }
 
 func writeHistoryForEver(t *testing.T, dir string) {

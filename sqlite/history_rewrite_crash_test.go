@@ -44,7 +44,7 @@ func TestRewriteKill(t *testing.T) {
 		t.Fatal("the file has nothing of the field before it is switched off")
 	}
 	original, killed, refused, longest := copyOf(t, r.dir), 0, 0, 200*time.Millisecond
-	for i := 0; i < *crashes || refused == 0 && i < 10**crashes; i++ {
+	for i := 0; i < crashes() || refused == 0 && i < 10*crashes(); i++ {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestRewriteKill$")
 		cmd.Env = append(os.Environ(), rewriteCrashEnvironment+"="+r.dir)
 		out, err := cmd.StdoutPipe()
@@ -105,7 +105,7 @@ func TestRewriteKill(t *testing.T) {
 		t.Errorf("the log lacks %v", texts)
 	}
 	checkSound(t, r.dir, nil)
-	t.Logf("%d of %d children were killed while they rewrote", killed, *crashes)
+	t.Logf("%d of %d children were killed while they rewrote", killed, crashes())
 }
 
 // If a process ends after the content was dropped and the past was kept, the next one knows

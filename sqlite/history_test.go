@@ -80,18 +80,18 @@ func checkSound(t *testing.T, dir string, key []byte) {
 
 // The log on disk keeps the contract, and so does an encrypted one.
 func TestLogConformance(t *testing.T) {
-	logtest.Run(t, 2**seeds, func(t *testing.T) logtest.Subject { return logSubject(t, Options{History: keepAll}) })
+	logtest.Run(t, 2*seeds(), func(t *testing.T) logtest.Subject { return logSubject(t, Options{History: keepAll}) })
 }
 
 func TestEncryptedLog(t *testing.T) {
-	logtest.Run(t, *seeds, func(t *testing.T) logtest.Subject {
+	logtest.Run(t, seeds(), func(t *testing.T) logtest.Subject {
 		return logSubject(t, Options{History: keepAll, Key: make([]byte, 32)})
 	})
 }
 
 // A log that keeps some seconds answers everything after its horizon rightly.
 func TestBoundedLog(t *testing.T) {
-	logtest.Run(t, *seeds, func(t *testing.T) logtest.Subject {
+	logtest.Run(t, seeds(), func(t *testing.T) logtest.Subject {
 		return logSubject(t, Options{History: History{Age: 15 * time.Second}})
 	})
 }

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"crypto/sha256"
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -12,9 +11,10 @@ import (
 	"time"
 
 	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/internal/testsize"
 )
 
-var randomStatements = flag.Int("statements", 120, "how many statements TestRandomStatements makes up")
+var randomStatements = testsize.Flag("statements", 120, 40, "how many statements TestRandomStatements makes up")
 
 // fuzzed is a directory that statements are tried on, with what it must keep.
 type fuzzed struct {
@@ -123,7 +123,7 @@ func FuzzStatementGrammar(f *testing.F) {
 func TestRandomStatements(t *testing.T) {
 	target := newFuzzed(t)
 	answered := 0
-	for seed := range uint64(*randomStatements) {
+	for seed := range uint64(randomStatements()) {
 		random := rand.New(rand.NewPCG(seed, 7))
 		choices := make([]byte, 20+random.IntN(300))
 		for i := range choices {
@@ -138,8 +138,8 @@ func TestRandomStatements(t *testing.T) {
 			t.Fatalf("seed %d", seed)
 		}
 	}
-	if answered < *randomStatements/3 {
-		t.Errorf("of %d statements only %d could be computed: the grammar is no good", *randomStatements, answered)
+	if answered < randomStatements()/3 {
+		t.Errorf("of %d statements only %d could be computed: the grammar is no good", randomStatements(), answered)
 	}
 }
 

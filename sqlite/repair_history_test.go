@@ -72,7 +72,7 @@ func TestRepairSavesTheHistory(t *testing.T) {
 		t.Run(damage.name, func(t *testing.T) {
 			rounds, found := 1, 0
 			if damage.name == "bits" || damage.name == "a page of zeros" {
-				rounds = *seeds
+				rounds = seeds()
 			}
 			for seed := range uint64(rounds) {
 				dir := copyOf(t, r.dir)

@@ -3,7 +3,6 @@ package sqlite
 import (
 	"bufio"
 	"context"
-	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -16,9 +15,10 @@ import (
 	"testing"
 
 	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/internal/testsize"
 )
 
-var orders = flag.Int("orders", 3, "how many random orders TestStockTools tries with each tool")
+var orders = testsize.Flag("orders", 3, 1, "how many random orders TestStockTools tries with each tool")
 
 const writerEnvironment = "TARN_TEST_WRITER"
 
@@ -333,7 +333,7 @@ func TestStockTools(t *testing.T) {
 					}
 				})
 			}
-			for seed := range uint64(*orders) {
+			for seed := range uint64(orders()) {
 				t.Run(fmt.Sprint("order ", seed), func(t *testing.T) {
 					random := rand.New(rand.NewPCG(seed, 11))
 					o := newToolSteps(t, tool)

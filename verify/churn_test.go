@@ -11,6 +11,7 @@ import (
 
 	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/internal/sim"
+	"github.com/tarnproject/tarn/internal/testsize"
 	"github.com/tarnproject/tarn/memory"
 )
 
@@ -64,7 +65,7 @@ func TestNoFalseDifferences(t *testing.T) {
 		"sections":      {shape{namespaces: []string{"n0", "n1", "n2"}}, anything},
 		"short history": {shape{}, nil},
 	} {
-		for seed := range uint64(8) {
+		for seed := range uint64(testsize.Of(8, 2)) {
 			t.Run(fmt.Sprintf("%s/%d", name, seed), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					random := rand.New(rand.NewPCG(seed, 7))
@@ -110,7 +111,7 @@ func TestNoFalseDifferences(t *testing.T) {
 // TestNoFalseDifferencesOnBadDays does the same with a source that takes no notice
 // of Exact, is restarted and compacted, and holds no lists back.
 func TestNoFalseDifferencesOnBadDays(t *testing.T) {
-	for seed := range uint64(30) {
+	for seed := range uint64(testsize.Of(30, 8)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				random := rand.New(rand.NewPCG(seed, 9))

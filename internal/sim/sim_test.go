@@ -9,12 +9,14 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/tarnproject/tarn/internal/testsize"
 )
 
 var (
-	seeds = flag.Int("seeds", 400, "how many days to simulate, each for a replica and for an informer")
+	seeds = testsize.Flag("seeds", 400, 60, "how many days to simulate, each for a replica and for an informer")
 	// A day with sinks takes about three times as long as one without.
-	sinkSeeds = flag.Int("sinkseeds", 120, "how many days with sinks to simulate")
+	sinkSeeds = testsize.Flag("sinkseeds", 120, 15, "how many days with sinks to simulate")
 	first     = flag.Uint64("first", 1, "the seed of the first day")
 )
 
@@ -35,7 +37,7 @@ func TestDays(t *testing.T) {
 		for shard := range shards {
 			t.Run(fmt.Sprint(shard), func(t *testing.T) {
 				t.Parallel()
-				for i := shard; i < uint64(*seeds); i += shards {
+				for i := shard; i < uint64(seeds()); i += shards {
 					for _, informer := range []bool{false, true} {
 						faults.Add(int64(liveThrough(t, Config{Seed: *first + i, Informer: informer})))
 						if n := days.Add(1); n%10_000 == 0 {
@@ -58,7 +60,7 @@ func TestSinkDays(t *testing.T) {
 		for shard := range shards {
 			t.Run(fmt.Sprint(shard), func(t *testing.T) {
 				t.Parallel()
-				for i := shard; i < uint64(*sinkSeeds); i += shards {
+				for i := shard; i < uint64(sinkSeeds()); i += shards {
 					liveThrough(t, Config{Seed: *first + i, Sinks: true})
 					if n := days.Add(1); n%10_000 == 0 {
 						fmt.Printf("%d days with sinks, %s\n", n, time.Since(began).Round(time.Second))
@@ -99,7 +101,7 @@ func TestRegressions(t *testing.T) {
 
 // TestSameSeedSameDay: what a seed found can be looked at again.
 func TestSameSeedSameDay(t *testing.T) {
-	for seed := range uint64(30) {
+	for seed := range uint64(testsize.Of(30, 6)) {
 		a, b := simulate(t, Config{Seed: seed}), simulate(t, Config{Seed: seed})
 		if a.Faults.String() != b.Faults.String() {
 			t.Fatalf("seed %d gave two days:\n%s\n%s", seed, a.Faults, b.Faults)

@@ -1,7 +1,6 @@
 package ondisk
 
 import (
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -12,10 +11,11 @@ import (
 	"time"
 
 	"github.com/tarnproject/tarn/apiserver"
+	"github.com/tarnproject/tarn/internal/testsize"
 	"github.com/tarnproject/tarn/kube"
 )
 
-var processSeeds = flag.Int("processes.seeds", 6, "how many rows of lives TestManyLives plays")
+var processSeeds = testsize.Flag("processes.seeds", 6, 2, "how many rows of lives TestManyLives plays")
 
 // TestManyProcesses runs processes one after the other in the same directory. Each
 // follows a server that changes, is compacted or restored, and ends normally or in the
@@ -23,7 +23,7 @@ var processSeeds = flag.Int("processes.seeds", 6, "how many rows of lives TestMa
 // handler's.
 func TestManyProcesses(t *testing.T) {
 	resumed, listed := 0, 0
-	for seed := range uint64(*processSeeds) {
+	for seed := range uint64(processSeeds()) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r, l := runProcesses(t, rand.New(rand.NewPCG(seed, 11)))

@@ -2,7 +2,6 @@ package ondisk
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"os"
 	"slices"
@@ -15,12 +14,13 @@ import (
 
 	"github.com/tarnproject/tarn/apiserver"
 	"github.com/tarnproject/tarn/internal/questions"
+	"github.com/tarnproject/tarn/internal/testsize"
 	"github.com/tarnproject/tarn/kube"
 	"github.com/tarnproject/tarn/kube/columns"
 	"github.com/tarnproject/tarn/sqlite"
 )
 
-var questionPods = flag.Int("question.pods", 300, "how many pods TestQuestions asks about")
+var questionPods = testsize.Flag("question.pods", 300, 150, "how many pods TestQuestions asks about")
 
 // build puts a random scene on a server, and keeps it on disk.
 func build(t *testing.T, n int) (*questions.Scene, *sqlite.DB) {
@@ -74,7 +74,7 @@ func rowsOf(r *sqlite.Result) (all []string) {
 func TestQuestions(t *testing.T) {
 	asked, err := questions.On("../../docs/sql.md")
 	must(t, err)
-	s, db := build(t, *questionPods)
+	s, db := build(t, questionPods())
 	answers := s.Answers()
 	if len(asked) != len(answers) {
 		t.Errorf("the page has %d questions, and %d are known", len(asked), len(answers))
@@ -102,7 +102,7 @@ func TestQuestions(t *testing.T) {
 			t.Errorf("%s: nothing is to be found, so nothing is tested", q.Text)
 		}
 		t.Logf("%s: %d rows in %v", q.Text, len(want), best)
-		if best > 100*time.Millisecond && *questionPods == 10_000 && !raceEnabled { // as make questions asks
+		if best > 100*time.Millisecond && questionPods() == 10_000 && !raceEnabled { // as make questions asks
 			t.Errorf("%s: it takes %v, more than 100 ms", q.Text, best)
 		}
 	}

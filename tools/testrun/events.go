@@ -7,11 +7,13 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 )
 
 // event is a line of go test -json; go doc test2json describes it.
 type event struct {
 	Action, Package, ImportPath, Test, Output string
+	Elapsed                                   float64 // seconds, at the end of a test
 }
 
 // maxLine is the longest line of output that is read.
@@ -75,6 +77,9 @@ func (r *reader) progress(name string) {
 func (r *reader) test(e event) {
 	if e.Action == "skip" {
 		r.all.skipped = append(r.all.skipped, skip{e.Package, e.Test, r.reason(e)})
+	}
+	if took := time.Duration(e.Elapsed * float64(time.Second)); took > slow && !strings.Contains(e.Test, "/") {
+		r.all.slow = append(r.all.slow, slowTest{e.Package, e.Test, took})
 	}
 	if e.Action != "fail" {
 		r.output[e.Package] = slices.DeleteFunc(r.output[e.Package], func(o event) bool { return o.Test == e.Test })

@@ -73,12 +73,12 @@ func parse(args []string) (notes []string, runs [][]string, err error) {
 
 // run compiles and tests.
 func run(out *console, all *summary, args []string) error {
-	// go test does not say what it compiles; go build does. It fails on flags that
-	// only tests have, which does not matter: the tests report what is wrong.
+	// go test does not say what it compiles; go list does, and unlike go build it links
+	// nothing. What it cannot compile the tests report.
 	if !strings.Contains(strings.Join(args, " "), "-run") {
-		build := exec.Command(goCommand(), goArgs([]string{"build", "-v", "-o", os.DevNull}, args)...)
-		build.Stderr = &compiling{out: out}
-		_ = build.Run()
+		list := exec.Command(goCommand(), goArgs([]string{"list", "-e", "-export", "-test", "-v"}, compiled(args))...)
+		list.Stderr = &compiling{out: out}
+		_ = list.Run()
 	}
 	out.doing("compiling the tests")
 	cmd := exec.Command(goCommand(), goArgs([]string{"test", "-json"}, args)...)
@@ -110,6 +110,13 @@ func goArgs(command, args []string) []string {
 		return slices.Concat(command[:1], args[:2], command[1:], args[2:])
 	}
 	return slices.Concat(command, args)
+}
+
+// compiled leaves out the arguments that only tests have.
+func compiled(args []string) []string {
+	return slices.DeleteFunc(slices.Clone(args), func(arg string) bool {
+		return arg == "-short" || strings.HasPrefix(arg, "-vet=") || strings.HasPrefix(arg, "-timeout=") || strings.HasPrefix(arg, "-count=")
+	})
 }
 
 // console prints, and says what is being done when nothing was printed for a while.
@@ -201,7 +208,11 @@ func (w *compiling) Write(p []byte) (int, error) {
 	}
 }
 
-// isImportPath says whether a line is nothing but the name of a package.
+// isImportPath says whether a line is nothing but the name of a package, or of a variant
+// that is compiled for a test: "x/y [x/y.test]".
 func isImportPath(line string) bool {
+	if name, test, ok := strings.Cut(line, " ["); ok && strings.HasSuffix(test, ".test]") {
+		line = name
+	}
 	return line != "" && !strings.ContainsAny(line, " \t:\"'") && !strings.HasPrefix(line, "#")
 }

@@ -31,12 +31,21 @@ func TestGoArgs(t *testing.T) {
 	}
 }
 
+func TestCompiled(t *testing.T) {
+	args := strings.Fields("-C bench -short -vet=off -timeout=30m -race -gcflags=x=-race=false ./...")
+	if got, want := strings.Join(compiled(args), " "), "-C bench -race -gcflags=x=-race=false ./..."; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 // Events in, what a person reads out.
 func TestRead(t *testing.T) {
 	const events = `{"Action":"start","Package":"x/good"}
 {"Action":"output","Package":"x/good","Test":"TestA","Output":"=== RUN   TestA\n"}
 {"Action":"output","Package":"x/good","Test":"TestA","Output":"chatter\n"}
-{"Action":"pass","Package":"x/good","Test":"TestA"}
+{"Action":"pass","Package":"x/good","Test":"TestA","Elapsed":0.5}
+{"Action":"pass","Package":"x/good","Test":"TestLong/one","Elapsed":7.5}
+{"Action":"pass","Package":"x/good","Test":"TestLong","Elapsed":7.61}
 {"Action":"output","Package":"x/good","Test":"TestPage","Output":"    page_test.go:12: no browser was found: set CHROMIUM\n"}
 {"Action":"output","Package":"x/good","Test":"TestPage","Output":"--- SKIP: TestPage (0.00s)\n"}
 {"Action":"skip","Package":"x/good","Test":"TestPage"}
@@ -70,6 +79,8 @@ not JSON at all
 
 1 packages passed, 1 failed, 1 have no tests
   FAILED x/bad
+Tests that took longer than 5s:
+  7.6s good.TestLong
 Not tested:
   data races: no C compiler
   no browser was found: set CHROMIUM (good.TestPage, bad.TestOther)
@@ -112,7 +123,7 @@ func TestProgress(t *testing.T) {
 	now := time.Unix(0, 0)
 	c := &console{out: &text, progress: &progress, now: func() time.Time { return now }, printed: now}
 	w := &compiling{out: c}
-	for _, part := range []string{"go: downloading k8s.io/api v0.37.2\nk8s.io/", "api/core/v1\n", "# x\n"} {
+	for _, part := range []string{"go: downloading k8s.io/api v0.37.2\nk8s.io/", "api/core/v1\n", "x/y [x/y.test]\n", "# x\n"} {
 		if _, err := w.Write([]byte(part)); err != nil {
 			t.Fatal(err)
 		}
@@ -128,7 +139,7 @@ func TestProgress(t *testing.T) {
 	now = now.Add(time.Second)
 	c.tick(20 * time.Second)
 	c.tick(20 * time.Second)
-	if want := "… compiling: 1 packages, now k8s.io/api/core/v1\n"; progress.String() != want {
+	if want := "… compiling: 2 packages, now x/y [x/y.test]\n"; progress.String() != want {
 		t.Errorf("after 20 s it says %q", progress.String())
 	}
 }

@@ -1,14 +1,26 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"path"
+	"slices"
 	"strings"
+	"time"
 )
 
 // shownTests is how many tests are named for a reason.
 const shownTests = 3
+
+// slow is how long a test may take without being named at the end.
+const slow = 5 * time.Second
+
+// slowTest is a test that took longer than that.
+type slowTest struct {
+	pack, test string
+	took       time.Duration
+}
 
 // skip is a test that was not run.
 type skip struct{ pack, test, reason string }
@@ -17,6 +29,7 @@ type skip struct{ pack, test, reason string }
 type summary struct {
 	passed, empty int
 	failed        []string
+	slow          []slowTest
 	skipped       []skip
 }
 
@@ -29,12 +42,20 @@ func (s *summary) count(action string) {
 	}
 }
 
-// print says what was not tested. Skips with the same last words have one reason: what
+// print says which tests are slow, so that they are seen before all of them together take
+// too long, and what was not tested. Skips with the same last words have one reason: what
 // comes before them names the case.
 func (s *summary) print(out io.Writer, notes []string) {
 	fmt.Fprintf(out, "\n%d packages passed, %d failed, %d have no tests\n", s.passed, len(s.failed), s.empty)
 	for _, name := range s.failed {
 		fmt.Fprintln(out, "  FAILED", name)
+	}
+	if len(s.slow) > 0 {
+		fmt.Fprintf(out, "Tests that took longer than %v:\n", slow)
+		slices.SortFunc(s.slow, func(a, b slowTest) int { return cmp.Compare(b.took, a.took) })
+		for _, one := range s.slow {
+			fmt.Fprintf(out, "  %.1fs %s.%s\n", one.took.Seconds(), path.Base(one.pack), one.test)
+		}
 	}
 	if len(s.skipped) == 0 && len(notes) == 0 {
 		fmt.Fprintln(out, "No test was skipped.")

@@ -86,21 +86,20 @@ func (s *docStage) withDatabase(args []string) ([]string, error) {
 	if !slices.Contains(args, docDatabase) {
 		return s.withBroker(args)
 	}
-	if s.postgres == nil {
-		server, err := pgtest.New()
+	if s.database == "" {
+		database, err := newDatabase()
 		if errors.Is(err, pgtest.ErrNotInstalled) {
 			return nil, fmt.Errorf("%w: %v", errNotHere, err)
 		}
 		if err != nil {
 			return nil, err
 		}
-		s.postgres = server
-		s.whole.Cleanup(func() { _ = server.Close() })
+		s.database = database
 	}
 	args = slices.Clone(args)
 	for i, arg := range args {
 		if arg == docDatabase {
-			args[i] = s.postgres.URL("postgres")
+			args[i] = s.database
 		}
 	}
 	return args, nil

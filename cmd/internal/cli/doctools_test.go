@@ -93,21 +93,21 @@ func (s *docStage) goTool(args []string) error {
 	if len(packages) == 0 {
 		packages = []string{"."}
 	}
-	source, err := s.source(packages, args[0] == "test", len(flags) > 0)
+	found, err := s.source(packages, args[0] == "test")
 	if err != nil || args[0] != "test" {
 		return err
 	}
-	return checkTestFlags(source, flags)
+	return checkTestFlags(found, flags)
 }
 
 var (
 	// switches are flags of go test without a value, others those that it has
 	// itself.
 	switches = []string{"v", "race", "short", "benchmem", "failfast", "json"}
-	others   = []string{"count", "timeout", "benchtime", "cpu", "parallel", "tags", "o", "gcflags"}
+	others   = []string{"count", "vet", "timeout", "benchtime", "cpu", "parallel", "tags", "o", "gcflags"}
 )
 
-func checkTestFlags(source string, flags map[string]string) error {
+func checkTestFlags(found *docSource, flags map[string]string) error {
 	for name, value := range flags {
 		switch {
 		case slices.Contains([]string{"run", "skip", "bench", "fuzz"}, name):
@@ -116,25 +116,57 @@ func checkTestFlags(source string, flags map[string]string) error {
 			if err != nil {
 				return err
 			}
-			if !slices.ContainsFunc(testName.FindAllStringSubmatch(source, -1), func(m []string) bool { return pattern.MatchString(m[1]) }) {
+			if !slices.ContainsFunc(found.tests, pattern.MatchString) {
 				return fmt.Errorf("-%s %s matches no test", name, first)
 			}
-			if !strings.Contains(strings.ReplaceAll(source, " ", "_"), inner) {
+			if inner != "" && !strings.Contains(strings.ReplaceAll(found.text, " ", "_"), inner) {
 				return fmt.Errorf("-%s %s: nothing there is called %s", name, value, inner)
 			}
 		case slices.Contains(switches, name), slices.Contains(others, name):
-		case !regexp.MustCompile(`flag\.\w+\([^\n]*"` + regexp.QuoteMeta(name) + `"`).MatchString(source):
+		case !slices.ContainsFunc(found.flags, func(line string) bool { return strings.Contains(line, `"`+name+`"`) }):
 			return fmt.Errorf("the tests have no flag -%s", name)
 		}
 	}
 	return nil
 }
 
-var testName = regexp.MustCompile(`(?m)^func ((?:Test|Benchmark|Fuzz|Example)\w*)\(`)
+var (
+	testName = regexp.MustCompile(`^func ((?:Test|Benchmark|Fuzz|Example)\w*)\(`)
+	testFlag = regexp.MustCompile(`\b(?:flag\.\w+|testsize\.Flag)\(.*`)
+)
 
-// source is the text of packages, of their tests or of the rest, if it is wanted.
-// Each must have some; packages of other modules are none of ours.
-func (s *docStage) source(packages []string, tests, wanted bool) (string, error) {
+// docSource is the text of packages, with the names of their tests, and the lines that
+// define flags.
+type docSource struct {
+	text         string
+	tests, flags []string
+}
+
+// source is that of the tests of packages, or of the rest. Each must have some; packages of
+// other modules are none of ours. It is read once: many lines name the same packages.
+func (s *docStage) source(packages []string, tests bool) (*docSource, error) {
+	key := fmt.Sprint(s.directory, packages, tests)
+	if found := s.sources[key]; found != nil {
+		return found, nil
+	}
+	text, err := s.readSource(packages, tests)
+	if err != nil {
+		return nil, err
+	}
+	found := &docSource{text: text}
+	for line := range strings.Lines(text) {
+		if m := testName.FindStringSubmatch(line); m != nil {
+			found.tests = append(found.tests, m[1])
+		}
+		if strings.Contains(line, "lag") && testFlag.MatchString(line) {
+			found.flags = append(found.flags, line)
+		}
+	}
+	s.sources[key] = found
+	return found, nil
+}
+
+func (s *docStage) readSource(packages []string, tests bool) (string, error) {
 	var all strings.Builder
 	for _, path := range packages {
 		folder, tree := strings.CutSuffix(path, "/...")
@@ -159,9 +191,7 @@ func (s *docStage) source(packages []string, tests, wanted bool) (string, error)
 			if !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") != tests {
 				return nil
 			}
-			if found = true; !wanted {
-				return nil
-			}
+			found = true
 			text, err := os.ReadFile(file)
 			all.Write(text)
 			return err

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,21 +23,40 @@ type fed struct {
 	conn    *pgx.Conn
 }
 
+// postgresServer is one server for all tests, because making one takes seconds. TestMain
+// ends it.
+var postgresServer struct {
+	once      sync.Once
+	server    *pgtest.Server
+	err       error
+	databases atomic.Int64
+}
+
+// newDatabase makes an empty database, and returns its address.
+func newDatabase() (string, error) {
+	p := &postgresServer
+	p.once.Do(func() { p.server, p.err = pgtest.New() })
+	if p.err != nil {
+		return "", p.err
+	}
+	return p.server.Create(fmt.Sprint("test", p.databases.Add(1)))
+}
+
 func newFed(t *testing.T) *fed {
 	t.Helper()
-	server, err := pgtest.New()
+	address, err := newDatabase()
 	if errors.Is(err, pgtest.ErrNotInstalled) {
 		t.Skip(err)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &fed{t: t, address: server.URL("postgres")}
+	f := &fed{t: t, address: address}
 	if f.conn, err = pgx.Connect(t.Context(), f.address); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := errors.Join(f.conn.Close(context.Background()), server.Close()); err != nil {
+		if err := f.conn.Close(context.Background()); err != nil {
 			t.Error(err)
 		}
 	})
@@ -156,8 +177,8 @@ func TestFeedWithoutDatabase(t *testing.T) {
 	if strings.Contains(waiting.out.String(), "topsecret") {
 		t.Errorf("it shows the password:\n%s", waiting.out.String())
 	}
-	f := newFed(t)
-	got := r.run("feed", "pods", "--to", strings.Replace(f.address, "/postgres?", "/nothing?", 1))
+	newFed(t)
+	got := r.run("feed", "pods", "--to", postgresServer.server.URL("nothing"))
 	if err := got.check(exitFailed, `database "nothing" does not exist`, "check user"); err != nil {
 		t.Error(err)
 	}

@@ -12,6 +12,8 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/tarnproject/tarn/internal/testsize"
 )
 
 func TestInvariants(t *testing.T) {
@@ -33,7 +35,7 @@ func TestInvariants(t *testing.T) {
 			if got := count[*unstructured.Unstructured](target); got != test.config.Databases {
 				t.Errorf("begins with %d databases, want %d", got, test.config.Databases)
 			}
-			target.advance(w, test.lived)
+			target.advance(w, test.lived/time.Duration(testsize.Of(1, 3)))
 			checkConverges(t, target, w)
 		})
 	}

@@ -27,8 +27,16 @@ type browser struct {
 	messages []string
 }
 
-func newBrowser(t *testing.T) *browser {
-	t.Helper()
+// chromium is one process for all tests, because each start of it takes seconds.
+var chromium struct {
+	once sync.Once
+	ctx  context.Context // nil if there is no such program
+	end  func()
+	err  error
+}
+
+// startChromium starts it. The first page stays empty.
+func startChromium() {
 	program := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "headless-shell"} {
 		if path, err := exec.LookPath(name); err == nil {
@@ -37,17 +45,35 @@ func newBrowser(t *testing.T) *browser {
 		}
 	}
 	if program == "" {
-		t.Skip("NOT TESTED IN A BROWSER: there is no chromium, chromium-browser or google-chrome here; on Debian, apt-get install chromium")
+		return
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.WindowSize(1280, 800))
 	if os.Geteuid() == 0 {
 		options = append(options, chromedp.NoSandbox) // its sandbox refuses to work for root
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	allocator, end := chromedp.NewExecAllocator(context.Background(), options...)
+	ctx, cancel := chromedp.NewContext(allocator)
+	chromium.ctx, chromium.err = ctx, chromedp.Do(ctx)
+	chromium.end = func() {
+		_ = chromedp.Cancel(ctx)
+		cancel()
+		end()
+	}
+}
+
+// newBrowser opens a page with cookies and a storage of its own, as a private window has.
+func newBrowser(t *testing.T) *browser {
+	t.Helper()
+	chromium.once.Do(startChromium)
+	if chromium.ctx == nil {
+		t.Skip("NOT TESTED IN A BROWSER: there is no chromium, chromium-browser or google-chrome here; on Debian, apt-get install chromium")
+	}
+	if chromium.err != nil {
+		t.Fatal(chromium.err)
+	}
+	ctx, cancel := context.WithTimeout(chromium.ctx, 2*time.Minute)
 	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewExecAllocator(ctx, options...)
-	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewContext(ctx)
+	ctx, cancel = chromedp.NewContext(ctx, chromedp.WithNewBrowserContext())
 	t.Cleanup(cancel)
 	b := &browser{t: t, ctx: ctx}
 	messages := chromedp.Console(ctx)

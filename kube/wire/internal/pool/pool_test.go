@@ -12,6 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/tarnproject/tarn/internal/testsize"
 	"github.com/tarnproject/tarn/kube/wire/internal/shape"
 	"github.com/tarnproject/tarn/kube/wire/internal/wiretest"
 )
@@ -163,7 +164,7 @@ func TestPoolRemembersForgotten(t *testing.T) {
 
 func TestPoolIsBounded(t *testing.T) {
 	p := New()
-	for n := range 200_000 {
+	for n := range testsize.Of(200_000, 50_000) {
 		p.offer(numbered(p, n), &payload{n: n}, Owner(1+n))
 	}
 	stats := p.Stats()

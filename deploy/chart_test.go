@@ -134,9 +134,12 @@ var everything = map[string]any{
 	"networkPolicy": map[string]any{"clients": []any{map[string]any{"podSelector": map[string]any{}}}},
 }
 
+// clusterCA has the authorities of client certificates come from the cluster.
+var clusterCA = map[string]any{"clientCA": map[string]any{"cluster": true, "impersonate": true, "users": []any{"ann"}, "groups": []any{"devs"}}}
+
 // Every document is valid, and a server takes it.
 func TestDocumentsAreTaken(t *testing.T) {
-	for name, values := range map[string]map[string]any{"deployment": nil, "daemonset": profiles["daemonset"], "everything": everything} {
+	for name, values := range map[string]map[string]any{"deployment": nil, "daemonset": profiles["daemonset"], "everything": everything, "cluster's authorities": clusterCA} {
 		documents, err := render(t, values)
 		if err != nil {
 			t.Fatal(err)
@@ -178,7 +181,8 @@ func TestRights(t *testing.T) {
 		want   []string
 	}{
 		"deployment": {nil, base}, "daemonset": {profiles["daemonset"], base},
-		"everything": {everything, append(slices.Clone(base), "impersonate users ann", "impersonate groups devs")},
+		"everything":            {everything, append(slices.Clone(base), "impersonate users ann", "impersonate groups devs")},
+		"cluster's authorities": {clusterCA, append(slices.Clone(base), "impersonate users ann", "impersonate groups devs")},
 	} {
 		documents, err := render(t, test.values)
 		if err != nil {
@@ -191,6 +195,9 @@ func TestRights(t *testing.T) {
 		if !slices.Equal(rights, test.want) {
 			t.Errorf("%s: %q, want %q", name, rights, test.want)
 		}
+		if bound := strings.Contains(strings.Join(documents, ""), "name: extension-apiserver-authentication-reader"); bound != (name == "cluster's authorities") {
+			t.Errorf("%s: may it read the authorities of the cluster: %v", name, bound)
+		}
 	}
 }
 
@@ -200,7 +207,7 @@ func TestPods(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, values := range map[string]map[string]any{"deployment": nil, "daemonset": profiles["daemonset"], "everything": everything} {
+	for name, values := range map[string]map[string]any{"deployment": nil, "daemonset": profiles["daemonset"], "everything": everything, "cluster's authorities": clusterCA} {
 		documents, err := render(t, values)
 		if err != nil {
 			t.Fatal(err)
@@ -229,8 +236,9 @@ func TestPods(t *testing.T) {
 				t.Errorf("%s: tarn relay has no flag %s", name, flag)
 			}
 		}
-		if name == "everything" && (!slices.Contains(c.Args, "--impersonate") || !slices.Contains(c.Args, "--client-ca=/etc/tarn/client-ca/ca.crt")) {
-			t.Errorf("%q", c.Args)
+		if authorities := map[string]string{"everything": "/etc/tarn/client-ca/ca.crt", "cluster's authorities": "cluster"}[name]; authorities != "" &&
+			(!slices.Contains(c.Args, "--impersonate") || !slices.Contains(c.Args, "--client-ca="+authorities)) {
+			t.Errorf("%s: %q", name, c.Args)
 		}
 	}
 }
@@ -239,7 +247,8 @@ func TestPods(t *testing.T) {
 func TestMisuse(t *testing.T) {
 	for want, values := range map[string]map[string]any{
 		"mode is deployment or daemonset": {"mode": "statefulset"},
-		"set clientCA.configMapName":      {"clientCA": map[string]any{"impersonate": true}},
+		"set clientCA.cluster or":         {"clientCA": map[string]any{"impersonate": true}},
+		"set one of them":                 {"clientCA": map[string]any{"cluster": true, "configMapName": "client-ca"}},
 	} {
 		if _, err := render(t, values); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v", values, err)

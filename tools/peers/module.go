@@ -18,6 +18,7 @@ import (
 const (
 	library     = "github.com/tarnproject/tarn"
 	ctrlcache   = library + "/ctrlcache"
+	relay       = library + "/relay"
 	placeholder = "v0.0.0-00010101000000-000000000000"
 )
 
@@ -78,7 +79,7 @@ func (m *module) prepare() error {
 		}
 		edit = append(edit, replaceAll(append(staging, pinned...), m.clientGo)...)
 	}
-	for _, sibling := range []struct{ path, dir string }{{library, "."}, {ctrlcache, "ctrlcache"}} {
+	for _, sibling := range []struct{ path, dir string }{{library, "."}, {ctrlcache, "ctrlcache"}, {relay, "relay"}} {
 		edit = append(edit, "-require", sibling.path+"@"+placeholder, "-replace", sibling.path+"="+filepath.Join(m.tree, sibling.dir))
 	}
 	if _, err := output(m.command(m.dir, edit...)); err != nil {
@@ -137,7 +138,7 @@ func (m *module) addSums() error {
 	if err != nil {
 		return err
 	}
-	for _, name := range []string{"go.sum", "ctrlcache/go.sum"} {
+	for _, name := range []string{"go.sum", "ctrlcache/go.sum", "relay/go.sum"} {
 		ours, err := os.ReadFile(filepath.Join(m.tree, name))
 		if err != nil {
 			return errors.Join(err, sums.Close())

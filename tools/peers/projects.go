@@ -103,6 +103,11 @@ var projects = []project{
 		swaps:      []swap{newCache, newClient, newInformer, imports},
 	},
 	{
+		name: "controller-runtime-through-a-relay", path: runtimePath, version: "v0.25.2", ginkgo: true,
+		packages: []string{"./pkg/cache", "./pkg/client", "./pkg/handler", "./pkg/source"},
+		swaps:    []swap{throughRelay},
+	},
+	{
 		name: "prometheus", path: "github.com/prometheus/prometheus", version: "v0.315.0", ci: []string{"imports"},
 		packages: []string{"./discovery/kubernetes"}, swaps: []swap{imports},
 	},

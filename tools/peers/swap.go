@@ -22,9 +22,9 @@ type swap struct {
 	// imports are import paths that are replaced in all files, by packages of the same
 	// name.
 	imports map[string]string
-	// names are functions that are replaced where other packages use them, path.Name by
-	// path.Name.
-	names map[string]string
+	// names are functions, and types are types, that are replaced where other packages use
+	// them, path.Name by path.Name.
+	names, types map[string]string
 	// only are the directories whose files are changed, all if empty; in except they stay
 	// as they are.
 	only, except []string
@@ -117,15 +117,18 @@ func (s swap) rewrite(source []byte) ([]byte, error) {
 		if ours, ok := s.imports[theirs]; ok {
 			edits = append(edits, edit{offset(spec.Path.Pos()), offset(spec.Path.End()), strconv.Quote(ours)})
 		}
-		for _, theirName := range sortedKeys(s.names) {
+		for _, theirName := range append(sortedKeys(s.names), sortedKeys(s.types)...) {
 			if path.Dir(theirName) != path.Dir(theirs) || qualifier(theirName) != theirs {
 				continue
 			}
-			ours := s.names[theirName]
+			ours, use := s.names[theirName], "var _ = "
+			if ours == "" {
+				ours, use = s.types[theirName], "type _ = "
+			}
 			alias := "tarn" + path.Base(qualifier(ours))
 			uses := selectors(file, localName(spec, theirs), identifier(theirName))
-			for _, use := range uses {
-				edits = append(edits, edit{offset(use.Pos()), offset(use.End()), alias + "." + identifier(ours)})
+			for _, place := range uses {
+				edits = append(edits, edit{offset(place.Pos()), offset(place.End()), alias + "." + identifier(ours)})
 			}
 			if len(uses) > 0 && !added[alias] {
 				added[alias] = true
@@ -134,7 +137,7 @@ func (s swap) rewrite(source []byte) ([]byte, error) {
 			}
 			if len(uses) > 0 {
 				// Their import stays in use, whatever else the file has of it.
-				edits = append(edits, edit{len(source), len(source), "\nvar _ = " + localName(spec, theirs) + "." + identifier(theirName) + "\n"})
+				edits = append(edits, edit{len(source), len(source), "\n" + use + localName(spec, theirs) + "." + identifier(theirName) + "\n"})
 			}
 		}
 	}
@@ -151,7 +154,7 @@ func (s swap) mentioned(source []byte) bool {
 			return true
 		}
 	}
-	for theirs := range s.names {
+	for _, theirs := range append(sortedKeys(s.names), sortedKeys(s.types)...) {
 		if bytes.Contains(source, []byte(strconv.Quote(qualifier(theirs)))) {
 			return true
 		}

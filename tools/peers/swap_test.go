@@ -60,6 +60,29 @@ var _ = cache.New
 	}
 }
 
+func TestRewriteTypes(t *testing.T) {
+	got, err := throughRelay.rewrite([]byte(`package x
+
+import "sigs.k8s.io/controller-runtime/pkg/envtest"
+
+var server = &envtest.Environment{}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `package x; import tarnpeers "sigs.k8s.io/controller-runtime/pkg/peers"
+
+import "sigs.k8s.io/controller-runtime/pkg/envtest"
+
+var server = &tarnpeers.Environment{}
+
+type _ = envtest.Environment
+`
+	if string(got) != want {
+		t.Errorf("got\n%s", got)
+	}
+}
+
 func TestRewriteSeveralNames(t *testing.T) {
 	got, err := newClient.rewrite([]byte(`package x
 

@@ -20,11 +20,13 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 - --listen=0.0.0.0:8277
 - --tls-cert-file=/etc/tarn/tls/tls.crt
 - --tls-private-key-file=/etc/tarn/tls/tls.key
-{{- if .Values.clientCA.configMapName }}
+{{- if .Values.clientCA.cluster }}
+- --client-ca=cluster
+{{- else if .Values.clientCA.configMapName }}
 - --client-ca=/etc/tarn/client-ca/ca.crt
+{{- end }}
 {{- if .Values.clientCA.impersonate }}
 - --impersonate
-{{- end }}
 {{- end }}
 {{- end }}
 - --metrics=0.0.0.0:8278

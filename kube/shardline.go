@@ -65,11 +65,11 @@ func (s *streamFilter) foreignStart(raw []byte) bool {
 	if !ok {
 		return false
 	}
-	kind, object, ok := bytes.Cut(rest[:min(len(rest), len(`MODIFIED","object":`))], []byte(`","object":`))
+	kind, _, ok := bytes.Cut(rest[:min(len(rest), len(`MODIFIED","object":`))], []byte(`","object":`))
 	if t := eventType(string(kind)); !ok || t == 0 || t == tarn.EventBookmark {
 		return false
 	}
-	object = rest[len(kind)+len(`","object":`):]
+	object := rest[len(kind)+len(`","object":`):]
 	value, found := peekJSON(object, jsonKeys[s.set.key])
 	return found && !s.set.hasHash(shardHash(value))
 }

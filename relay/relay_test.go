@@ -52,6 +52,14 @@ func TestInformer(t *testing.T) {
 		}
 	}
 	same := func() string {
+		for name, store := range stores {
+			if _, last, _ := store.GetByKey("default/new19"); !last {
+				return "the last change is not at " + name
+			}
+			if _, left, _ := store.GetByKey("default/p30"); left {
+				return "the last delete is not at " + name
+			}
+		}
 		return cmp.Diff(objects(stores["direct"]), objects(stores["relay"]))
 	}
 	for deadline := time.Now().Add(10 * time.Second); same() != "" && time.Now().Before(deadline); {

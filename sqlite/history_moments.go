@@ -108,10 +108,6 @@ func (t momentTable) follows(m moment, end int64) error {
 
 const addMoment = "INSERT INTO %s (" + momentColumns + ") VALUES (?, ?, ?, ?, ?, ?, ?)"
 
-func (t momentTable) add(m moment) error {
-	return execute(t.conn, fmt.Sprintf(addMoment, momentsTable(t.id)), t.values(m)...)
-}
-
 // supersede takes the times out of moments that are not older than an entry after them: the
 // clock went back.
 func (t momentTable) supersede(low int64) error {

@@ -89,7 +89,7 @@ func TestAppendEqualsEncodingJSON(t *testing.T) {
 		f := filler(seed)
 		for _, object := range []any{
 			&corev1.Pod{}, &corev1.Node{}, &corev1.Service{}, &corev1.ConfigMap{}, &corev1.Secret{}, &corev1.Event{},
-			&appsv1.Deployment{}, &appsv1.StatefulSet{}, &networkingv1.Ingress{}, &metav1.PartialObjectMetadata{}, &odd{},
+			&appsv1.Deployment{}, &appsv1.StatefulSet{}, &networkingv1.Ingress{}, &metav1.PartialObjectMetadata{}, &odd{private: 1},
 		} {
 			f.Fill(object)
 			wantStock(t, object)
@@ -108,18 +108,19 @@ type odd struct {
 	metav1.TypeMeta `json:",inline"`
 	Twice           string `json:"kind,omitempty"`
 	Number          float64
-	Unsigned        uint16            `json:"unsigned,omitempty"`
-	Quoted          int64             `json:"quoted,string"`
-	Escaped         string            `json:"a<b"`
-	Hidden          string            `json:"-"`
-	Dash            string            `json:"-,"`
-	Bytes           []byte            `json:"bytes"`
-	Array           [2]int            `json:"array"`
-	Any             map[int]string    `json:"any"`
-	Nested          *odd              `json:"nested,omitempty"`
-	Duration        metav1.Duration   `json:"duration"`
-	Durations       []metav1.Duration `json:"durations"`
-	private         int
+	Unsigned        uint16 `json:"unsigned,omitempty"`
+	Quoted          int64  `json:"quoted,string"`
+	Escaped         string `json:"a<b"`
+	Hidden          string `json:"-"`
+	//lint:ignore SA5008 the rule is what is tested
+	Dash      string            `json:"-,"`
+	Bytes     []byte            `json:"bytes"`
+	Array     [2]int            `json:"array"`
+	Any       map[int]string    `json:"any"`
+	Nested    *odd              `json:"nested,omitempty"`
+	Duration  metav1.Duration   `json:"duration"`
+	Durations []metav1.Duration `json:"durations"`
+	private   int
 }
 
 func TestAppendUnstructuredValues(t *testing.T) {
@@ -128,7 +129,7 @@ func TestAppendUnstructuredValues(t *testing.T) {
 		deep = map[string]any{"a": []any{deep}}
 	}
 	for name, value := range map[string]any{
-		"numbers": []any{int64(1), 1.5, 1e30, -0.0, int(3), int32(4), json.Number("12")}, "nothing": nil, "map": map[string]any(nil), "list": []any(nil),
+		"numbers": []any{int64(1), 1.5, 1e30, math.Copysign(0, -1), int(3), int32(4), json.Number("12")}, "nothing": nil, "map": map[string]any(nil), "list": []any(nil),
 		"empty": map[string]any{}, "texts": []string{"a"}, "deep": deep, "not a number": math.NaN(), "channel": make(chan int),
 	} {
 		t.Run(name, func(t *testing.T) {

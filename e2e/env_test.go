@@ -45,23 +45,47 @@ var servers = []struct {
 
 const embeddedServer, realServer = "embedded", "real"
 
-// onEach runs a test on each server. With -short it is only the embedded one,
-// which needs no programs and little of the machine: then tests run side by side,
-// since most of their time is spent waiting.
+// onEach runs a test on each server, on both at the same time: most of a test is spent
+// waiting. With -short it is only the embedded one, which needs no programs and little of
+// the machine: then all tests run side by side.
 func onEach(t *testing.T, pods int, test func(*testEnv)) {
+	t.Helper()
+	onServers(t, pods, true, test)
+}
+
+// onEachInTurn is onEach for tests that measure.
+func onEachInTurn(t *testing.T, pods int, test func(*testEnv)) {
+	t.Helper()
+	onServers(t, pods, false, test)
+}
+
+func onServers(t *testing.T, pods int, sideBySide bool, test func(*testEnv)) {
 	t.Helper()
 	if testing.Short() {
 		t.Parallel()
 	}
+	checkLeaks(t)
 	for _, server := range servers {
 		t.Run(server.name, func(t *testing.T) {
 			if server.name == realServer && testing.Short() {
 				t.Skip("the real server is left out with -short")
 			}
+			if sideBySide {
+				t.Parallel()
+			}
 			s := newTestEnv(t, server.start, pods)
 			s.on = server.name
 			test(s)
 		})
+	}
+}
+
+// checkLeaks checks at the end of a test, and of those within it, that no goroutine is left.
+// Tests that run side by side are checked at the end of all.
+func checkLeaks(t *testing.T) {
+	t.Helper()
+	if !testing.Short() {
+		t.Cleanup(func() { goleak.VerifyNone(t) })
 	}
 }
 
@@ -86,19 +110,16 @@ func onReal(t *testing.T, pods int, test func(*testEnv)) {
 	if testing.Short() {
 		t.Skip("the real server is left out with -short")
 	}
+	checkLeaks(t)
 	s := newTestEnv(t, func(t *testing.T) Server { return Start(t, Options{Controllers: true}) }, pods)
 	s.on = realServer
 	test(s)
 }
 
-// newTestEnv brings a server up with some pods that run. Everything is gone at the
-// end of the test, goroutines included; of tests that run side by side, at the end
-// of all.
+// newTestEnv brings a server up with some pods that run. Everything is gone at the end of
+// the test.
 func newTestEnv(t *testing.T, start func(*testing.T) Server, pods int) *testEnv {
 	t.Helper()
-	if !testing.Short() {
-		t.Cleanup(func() { goleak.VerifyNone(t) })
-	}
 	server := start(t)
 	server.StartKubelet()
 	if pods > 0 {

@@ -15,7 +15,7 @@ func TestManyPods(t *testing.T) {
 	if testing.Short() {
 		pods /= 10
 	}
-	onEach(t, pods, copiedInTurn)
+	onEachInTurn(t, pods, copiedInTurn)
 }
 
 func copiedInTurn(s *testEnv) {

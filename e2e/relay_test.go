@@ -44,7 +44,7 @@ const informersOfRelays = 200
 // A relay dies under 200 informers, half of them client-go's. All resume at the other one
 // from the version that they have: nobody lists.
 func TestRelayKilled(t *testing.T) {
-	onEach(t, 100, func(s *testEnv) {
+	onEachInTurn(t, 100, func(s *testEnv) {
 		first, second := startRelay(s.T, s.server.Config(AdminToken)), startRelay(s.T, s.server.Config(AdminToken))
 		config, err := kube.Endpoints(first.Config(AdminToken), second.Config(AdminToken))
 		if err != nil {

@@ -39,7 +39,7 @@ var (
 	loaded   = flag.Int("loaded", 1000, "how many watches of all pods the relay alone is loaded with")
 	crowd    = flag.Int("crowd", 10_000, "how many watches of small objects the relay alone has, on 100 connections")
 	nodes    = flag.Int("nodes", 5000, "how many watches of the pods of one node each it has")
-	initial  = flag.Int("initial", 50, "how many clients ask for the initial events of all pods at once")
+	initial  = flag.Int("initial", 200, "how many clients ask for the initial events of all pods at once")
 	data     = flag.String("data", "../../shared/data/pods.pb.zst", "`file` with real pods")
 	only     = flag.String("only", "", "`measurements` to make, by their names and with commas: deliveries, load, stalled, initial, nodes, crowd, reconnect; all if empty")
 	docs     = flag.String("docs", "", "the page whose section is written; only printed if empty")

@@ -33,7 +33,7 @@ var (
 	relayPprof   = flag.String("relay-pprof", "", "`address` of the relay's profiles, such as http://127.0.0.1:8278")
 
 	pods     = flag.Int("pods", 2000, "how many real pods there are")
-	watchers = flag.Int("watchers", 200, "how many watches of all pods are compared")
+	watchers = flag.Int("watchers", 400, "how many watches of all pods are compared")
 	updates  = flag.Int("updates", 200, "how many pods are updated in each measurement")
 	rate     = flag.Float64("rate", 20, "how many of them in a second")
 	loaded   = flag.Int("loaded", 1000, "how many watches of all pods the relay alone is loaded with")

@@ -67,11 +67,15 @@ func open(ctx context.Context, to *server, a audience, version string) (*watches
 		places = make(chan struct{}, a.count)
 	}
 	var client *http.Transport
+	var connected chan struct{}
 	for i := range a.count {
-		if i%perClient == 0 {
+		first := i%perClient == 0
+		if first {
 			client = newTransport(trust, a.streams > 0)
 			w.clients = append(w.clients, client)
+			connected = make(chan struct{})
 		}
+		transport, answered := client, connected
 		query := a.query(i)
 		query.Set("watch", "true")
 		if version != "" {
@@ -86,7 +90,13 @@ func open(ctx context.Context, to *server, a audience, version string) (*watches
 		request.Header.Set("Authorization", "Bearer "+to.config.BearerToken)
 		places <- struct{}{}
 		w.running.Go(func() {
-			response, err := client.RoundTrip(request)
+			if a.streams > 0 && !first {
+				<-answered // otherwise each would make a connection of its own
+			}
+			response, err := transport.RoundTrip(request)
+			if first {
+				close(answered)
+			}
 			<-places
 			if err == nil && response.StatusCode != http.StatusOK {
 				text, _ := io.ReadAll(io.LimitReader(response.Body, 1000))

@@ -51,13 +51,12 @@ func newChunked(ctx context.Context, conn net.Conn, header http.Header) (*chunke
 	return o, o.ctx
 }
 
-// mostUnread is how much a client may send during a watch, in which none should.
+// mostUnread bounds what a client may send during a watch. Clients normally send nothing.
 const mostUnread = 64 << 10
 
-// awaitClient notices that the client has gone. It reads beneath TLS: what comes there is
-// not needed, not even the message that the client closes the connection, because the end of
-// the connection follows. To read through TLS would take three times the stack, for as long
-// as the watch is open.
+// awaitClient notices that the client has gone. It reads from the connection beneath TLS and
+// discards what it reads: TLS announces the end of a connection, but the end itself follows.
+// Reading through TLS needs three times the stack, for as long as the watch is open.
 func (o *chunked) awaitClient() {
 	defer o.cancel()
 	conn := beneath(o.conn)

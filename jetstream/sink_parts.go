@@ -139,7 +139,7 @@ func (s *Sink[T]) encode(w *writing[T], emit func(part) bool) error {
 	return nil
 }
 
-// made is the message of a change, or why there is none.
+// made holds the message of a change, or the error that prevented it.
 type made struct {
 	message
 	err error
@@ -166,7 +166,7 @@ func (s *Sink[T]) makeObjects(changes []tarn.Change[T], epoch string) (all []mad
 	return all, used
 }
 
-// digested is the digest of a change, or why there is none.
+// digested holds the digest of a change, or the error that prevented it.
 type digested struct {
 	digest string
 	err    error

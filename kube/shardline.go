@@ -58,8 +58,8 @@ func (s *streamFilter) foreignLine(f *bodyBuffer, m media, limit int) int {
 	}
 }
 
-// foreignStart says whether an event, of which the beginning is known, has an object of
-// another shard.
+// foreignStart reports whether the event that begins with raw carries an object of another
+// shard.
 func (s *streamFilter) foreignStart(raw []byte) bool {
 	rest, ok := bytes.CutPrefix(raw, []byte(`{"type":"`))
 	if !ok {

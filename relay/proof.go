@@ -29,11 +29,12 @@ const (
 // watch from the version of the copy: if a bookmark comes first, the copy is as it is at the
 // bookmark.
 //
-// One proof at a time serves everybody who waits, whatever version they wait for: it moves
-// the copy's version, and those whose version is not reached begin the next one. Why not the
-// rule of [prober], a question that is asked after the request arrived: a server sends no
-// bookmark to a watch from the version that it has, so a second proof right after the first
-// would wait in vain.
+// One proof at a time serves all requests that wait, whatever version each of them needs. A
+// request whose version the proof did not reach starts the next one.
+//
+// Why not ask again for each request that arrives later, as [prober] does: a server sends no
+// bookmark to a watch that starts at its newest version. A second proof right after the first
+// would time out.
 type proofs struct {
 	state *state
 	// prove moves the version of the state on.

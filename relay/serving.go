@@ -18,8 +18,8 @@ type serving struct {
 	// ctx ends with the request of the client, with the relay, and at the end.
 	ctx    context.Context
 	cancel context.CancelFunc
-	detach func() bool
-	unlink func() bool
+	// detach and unlink stop ctx from ending with the request, and with the relay.
+	detach, unlink func() bool
 	// undo is what has to be undone, last first.
 	undo []func()
 }
@@ -37,13 +37,13 @@ func (r *Relay) newServing(req *http.Request) *serving {
 	return s
 }
 
-// endWith has another context begin the end, instead of that of the relay.
+// endWith calls end when ctx ends. The end of the relay's own context no longer matters then.
 func (s *serving) endWith(ctx context.Context, end func()) {
 	s.unlink()
 	s.unlink = context.AfterFunc(ctx, end)
 }
 
-// atEnd has a function called when the request has been answered.
+// atEnd registers a function that is called when the request has been answered.
 func (s *serving) atEnd(undo func()) { s.undo = append(s.undo, undo) }
 
 // leave undoes what was to be undone at the end.
@@ -63,8 +63,8 @@ func (s *serving) end() {
 }
 
 // serveApart serves a request that may be a watch in another goroutine, and waits for it.
-// Until a watch is open, much is called, and the stack that this takes would stay with the
-// watch: it would be half of its memory.
+// Opening a watch needs a deep stack. If the handler opened it, its goroutine would keep that
+// stack for as long as the watch is open.
 func (r *Relay) serveApart(w http.ResponseWriter, req *http.Request, s *serving) (open *apiserver.OpenWatch, upstream bool) {
 	if !strings.Contains(req.URL.RawQuery, "watch") && !strings.Contains(req.URL.Path, "/watch/") {
 		return r.serve(w, req, s)

@@ -1,8 +1,6 @@
 package jsonout
 
 import (
-	"encoding/binary"
-	"math/bits"
 	"unsafe"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -55,21 +53,11 @@ func nestedObjects(raw []byte) bool {
 	return false
 }
 
-// nameEnd finds the quote that ends a name which begins at i; -1 if there is none, or a
-// character that is not kept as it is.
+// nameEnd returns the index of the quote that ends the name starting at i. It returns -1 if
+// there is no such quote, or if the name has a character that encoding/json would change.
 func nameEnd(raw []byte, i int) int {
-	for i < len(raw) {
-		if i+8 <= len(raw) {
-			hit := special(binary.LittleEndian.Uint64(raw[i:]))
-			if hit == 0 {
-				i += 8
-				continue
-			}
-			i += bits.TrailingZeros64(hit) / 8
-		}
+	for i = safeEnd(raw, i); i < len(raw); i = safeEnd(raw, i) {
 		switch c := raw[i]; {
-		case safe[c]:
-			i++
 		case c == '"':
 			return i
 		case c == '\\' && i+1 < len(raw) && (raw[i+1] == '"' || raw[i+1] == '\\'):

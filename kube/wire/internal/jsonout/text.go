@@ -30,13 +30,10 @@ var safe = func() (safe [256]bool) {
 	return safe
 }()
 
-// text writes a string. Eight bytes are looked at together, because most strings have
-// nothing to escape.
-func (w *writer) text(s string) {
-	buf := append(w.buf, '"')
-	raw := unsafe.Slice(unsafe.StringData(s), len(s))
-	done := 0
-	for i := 0; i < len(raw); {
+// safeEnd returns the index of the first byte, from i on, that is not safe, or the length.
+// It looks at eight bytes together, because most strings have nothing to escape.
+func safeEnd(raw []byte, i int) int {
+	for i < len(raw) {
 		if i+8 <= len(raw) {
 			hit := special(binary.LittleEndian.Uint64(raw[i:]))
 			if hit == 0 {
@@ -45,11 +42,21 @@ func (w *writer) text(s string) {
 			}
 			i += bits.TrailingZeros64(hit) / 8
 		}
-		c := raw[i]
-		if safe[c] {
-			i++
-			continue
+		if !safe[raw[i]] {
+			break
 		}
+		i++
+	}
+	return i
+}
+
+// text writes a string.
+func (w *writer) text(s string) {
+	buf := append(w.buf, '"')
+	raw := unsafe.Slice(unsafe.StringData(s), len(s))
+	done := 0
+	for i := safeEnd(raw, 0); i < len(raw); i = safeEnd(raw, i) {
+		c := raw[i]
 		size := 1
 		if c >= utf8.RuneSelf {
 			var r rune

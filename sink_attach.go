@@ -322,6 +322,7 @@ func (h *fanout[T]) compare(s *sinkRunner[T], held map[Key]Meta) {
 	}
 	h.skipUnknown(s, held, &at)
 	proof := !wentBack(&s.committed, &at)
+	isPast := h.passed(&s.committed, &at)
 	for _, c := range content {
 		before, known := held[c.Key]
 		delete(held, c.Key)
@@ -331,10 +332,30 @@ func (h *fanout[T]) compare(s *sinkRunner[T], held map[Key]Meta) {
 				continue
 			}
 		}
+		c.Rewound = c.Rewound || isPast(c)
 		s.queue.putHeard(c, h.contact)
 	}
 	for _, key := range slices.Sorted(maps.Keys(held)) {
 		s.queue.putHeard(Change[T]{Type: Delete, Missed: true, Key: key, Version: held[key].Version}, h.contact)
 	}
 	s.queue.jump(now, h.contact, at)
+}
+
+// passed tells which states are older than the position of a sink that is compared with
+// the copy. There are such states only where one of the two lacks something: the copy
+// holds the last good state of an object that it cannot take, or has one that the sink
+// could not take. To the sink such a state goes back in time, and it has to be told so.
+func (h *fanout[T]) passed(committed, at *Positions) func(Change[T]) bool {
+	positions := committed.All()
+	if !lacking(positions) && !lacking(at.All()) {
+		return func(Change[T]) bool { return false }
+	}
+	reached := map[string]Version{}
+	for _, p := range positions {
+		reached[p.Section] = p.Version
+	}
+	return func(c Change[T]) bool {
+		i := slices.IndexFunc(h.sections, func(s *sectionState) bool { return c.Key.HasPrefix(s.prefix) })
+		return i >= 0 && c.Version.OlderThan(reached[h.sections[i].position.Section])
+	}
 }

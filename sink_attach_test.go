@@ -236,6 +236,36 @@ func TestSinkThatLacksSomethingIsCompared(t *testing.T) {
 	})
 }
 
+// The copy cannot take an object and keeps its last good state, which is older than what
+// the sink has seen.
+func TestSinkIsToldThatAStateIsOlderThanItsPosition(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRemote("a", "b")
+		disk, sink := loadedSink{fakeSink: newFakeSink(policy("disk"))}, listedSink{newFakeSink(policy("sink"))}
+		life := attached(t, r, disk, sink)
+		settle()
+		_ = life.stop()
+		r.remove("a")     // 3
+		r.put("a", "bad") // 4
+		delete(sink.has, "a")
+		sink.positions.Reset(Position{Version: "4"})
+		sink.heard()
+
+		life = newCopy(t, r, Options[*entry]{Sinks: []Sink[*entry]{disk, sink}, OnBad: func(context.Context, BadObject) {},
+			Transform: func(e *entry) (*entry, error) {
+				if e.text == "bad" {
+					return nil, errors.New("bad")
+				}
+				return e, nil
+			}})
+		r.compact()
+		life.start()
+		settle()
+		sink.wantHeard(t, "!a1 @4?")
+		_ = life.stop()
+	})
+}
+
 func TestSinkThatIsAwayDoesNotHoldUpTheCopy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRemote("a", "b")

@@ -409,7 +409,9 @@ type Change[T any] struct {
 	Removed bool
 	// Rewound says that an Update was found after the source went back in time, by
 	// a recheck, or by the repair of a damaged object. Its content may differ from
-	// Old under the same version.
+	// Old under the same version. To a sink it also says that an Add or Update is older
+	// than the position that the sink had reached: an object cannot be taken, and this is
+	// the last good state that the copy knows.
 	Rewound bool
 	// Moved says that the object itself is neither new nor gone: the copy has another
 	// shard than before, and an Add or Delete is due to that. Stores and sinks see such

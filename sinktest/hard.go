@@ -40,6 +40,13 @@ var hard = []check{
 			to("6", again),
 			back)
 	}},
+	{"a state older than the position is added", func(r *rig) {
+		older := change(tarn.Add, "c", "2", "the last good state")
+		older.Rewound = true
+		back := to("6", older)
+		back.Positions[0].Complete = false
+		r.commits(whole(to("6", added("a", "5"), added("b", "6"))), back)
+	}},
 	{"a whole batch may go back", func(r *rig) {
 		back := whole(to("2", change(tarn.Add, "a", "5", "other content"), added("b", "2")))
 		r.commits(whole(to("6", added("a", "5"), added("b", "6"))), back)

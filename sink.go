@@ -49,9 +49,10 @@ func (p SinkPolicy[T]) withDefaults() SinkPolicy[T] {
 
 // A Batch is what a [Sink] commits in one step.
 type Batch[T any] struct {
-	// Again says that a commit of this very batch has failed. If it took effect all the
-	// same, the sink has the batch's positions, and nothing is to be done. Without Again,
-	// equal positions prove nothing: a repair brings other content at the same position.
+	// Again says that a commit of this very batch has failed. It may have taken effect all
+	// the same: then nothing is to be done. The batch's positions prove that only if they
+	// have versions and the sink did not have them before the first attempt: a repair
+	// brings other content at the same position.
 	Again bool
 	// Whole says that everything the sink holds is to be removed first: the changes
 	// begin with the whole content.

@@ -47,6 +47,21 @@ var hard = []check{
 		back.Positions[0].Complete = false
 		r.commits(whole(to("6", added("a", "5"), added("b", "6"))), back)
 	}},
+	{"a repair is committed again after a failure, at the position that was there before", func(r *rig) {
+		first := whole(to("6", added("a", "5"), added("b", "6")))
+		r.commit(first)
+		repaired := change(tarn.Update, "a", "5", "other content")
+		repaired.Rewound = true
+		repair := to("6", repaired)
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		_ = r.sink.Commit(ctx, repair) // it may heed the context or not
+		repair.Again = true
+		r.commit(repair)
+		for _, problem := range r.differs((state{}).after(first).after(repair)) {
+			r.T.Errorf("%s", problem)
+		}
+	}},
 	{"a whole batch may go back", func(r *rig) {
 		back := whole(to("2", change(tarn.Add, "a", "5", "other content"), added("b", "2")))
 		r.commits(whole(to("6", added("a", "5"), added("b", "6"))), back)

@@ -200,7 +200,7 @@ func (d *day) begin() *lifetime {
 	l := &lifetime{db: db, disk: s, mirror: map[tarn.Key]tarn.Version{}}
 	store, sinks := tarn.ReadStore[*sim.Object](s), []tarn.Sink[*sim.Object](nil)
 	if !d.only {
-		store, sinks = memory.New[*sim.Object](), []tarn.Sink[*sim.Object]{&Sink[*sim.Object]{s}}
+		store, sinks = memory.New[*sim.Object](), []tarn.Sink[*sim.Object]{&Sink[*sim.Object]{store: s}}
 	}
 	size := d.random.Int64N(4)
 	l.Replica, err = tarn.NewReplica(d.source, store, tarn.Options[*sim.Object]{

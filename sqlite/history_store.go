@@ -21,8 +21,10 @@ func (s *Sink[T]) commitLogged(b tarn.Batch[T]) error {
 	for _, p := range b.Positions {
 		at.Move(p)
 	}
-	before := s.store.c.snapshot()
-	if b.Again && before.whole && before.version != "" && before.positions == encodePositions(at.All()) {
+	before, positions := s.store.c.snapshot(), encodePositions(at.All())
+	if !b.Again {
+		s.moves = before.positions != positions
+	} else if s.moves && before.whole && before.version != "" && before.positions == positions {
 		return nil // it took effect
 	}
 	next := batch[T]{changes: b.Changes, positions: at, lastContact: b.LastContact, gaps: b.Gaps}

@@ -21,7 +21,12 @@ import (
 //
 // Why not write first, as a database does with its log: readers would wait for the disk,
 // and a full disk would stop the copy.
-type Sink[T any] struct{ store *Store[T] }
+type Sink[T any] struct {
+	store *Store[T]
+	// moves says that the batch which is committed leads to other positions than the sink
+	// had before.
+	moves bool
+}
 
 // NewSink opens a collection of db as [NewStore] does, with the history of [Options] or of
 // the collection.
@@ -37,7 +42,7 @@ func NewSink[T any](db *DB, c Collection, codec Codec[T]) (*Sink[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Sink[T]{store}, nil
+	return &Sink[T]{store: store}, nil
 }
 
 // Label is that of [Store].

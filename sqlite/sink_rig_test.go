@@ -12,7 +12,7 @@ import (
 type followed[T any] struct{ *tarn.SinkAdapter[T] }
 
 func follow[T any](t testing.TB, store *Store[T]) *followed[T] {
-	f := &followed[T]{tarn.AdaptSink(adapter.Key{}, tarn.ReadStore[T](memory.New[T]()), tarn.Sink[T](&Sink[T]{store}), tarn.Options[T]{Logger: quiet})}
+	f := &followed[T]{tarn.AdaptSink(adapter.Key{}, tarn.ReadStore[T](memory.New[T]()), tarn.Sink[T](&Sink[T]{store: store}), tarn.Options[T]{Logger: quiet})}
 	t.Cleanup(f.Close)
 	return f
 }

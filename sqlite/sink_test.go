@@ -2,7 +2,10 @@ package sqlite
 
 import (
 	"encoding/json"
+	"errors"
 	"testing"
+
+	"github.com/ncruces/go-sqlite3"
 
 	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/sinktest"
@@ -35,4 +38,24 @@ func TestSinkConformance(t *testing.T) {
 			return s
 		}}
 	})
+}
+
+// A repair has the position that the sink already had, which does not show whether an
+// earlier attempt to write it took effect.
+func TestRepairIsWrittenAfterAFullDisk(t *testing.T) {
+	disk, opts := newBadDisk(t)
+	opts.History = keepAll
+	s, err := NewSink(open(t, directory(t), opts), Collection{Name: "things", Identity: "test"}, things{})
+	must(t, err)
+	at := []tarn.Position{tarn.At("5")}
+	must(t, s.Commit(t.Context(), tarn.Batch[thing]{Whole: true, Changes: []tarn.Change[thing]{put("a", 1)}, Positions: at}))
+	repair := tarn.Batch[thing]{Changes: []tarn.Change[thing]{put("a", 2)}, Positions: at}
+	disk.failing(func(op, name string) error { return sqlite3.FULL })
+	if err := s.Commit(t.Context(), repair); !errors.Is(err, sqlite3.FULL) {
+		t.Errorf("a full disk says %v", err)
+	}
+	disk.failing(nil)
+	repair.Again = true
+	must(t, s.Commit(t.Context(), repair))
+	expect(t, s.store, "5", map[tarn.Key]int{"a": 2})
 }

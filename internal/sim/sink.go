@@ -113,6 +113,8 @@ func (s *modelSink) attach(l *life) tarn.Sink[*Object] {
 type attached struct {
 	*modelSink
 	life *life
+	// before is the position before the first attempt to commit a batch.
+	before tarn.Position
 }
 
 var (
@@ -198,7 +200,9 @@ func (a *attached) take(b tarn.Batch[*Object]) {
 	if len(b.Positions) > 0 {
 		to = b.Positions[0]
 	}
-	if b.Again && to == a.position {
+	if !b.Again {
+		a.before = a.position
+	} else if to.Version != "" && to != a.before && to == a.position {
 		return
 	}
 	a.commits = append(a.commits, commit{a.life.number, a.position, to, a.content, b})

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/url"
+	"os"
 	"runtime"
+	"slices"
 	"time"
 )
 
@@ -17,6 +20,7 @@ type outcome struct {
 	delivered      int64
 	expected       int64
 	ended          int64
+	encrypted      float64 // the share of the CPU that is encryption
 	p50, p99       time.Duration
 }
 
@@ -53,10 +57,14 @@ func (b *benchmark) round(ctx context.Context, at *server, a audience, n int, ra
 	if err != nil {
 		return o, err
 	}
+	profiling := at.profileFor(ctx, time.Duration(float64(n)/rate*float64(time.Second)))
 	if err := b.writer.write(ctx, n, rate, small); err != nil {
 		return o, err
 	}
 	w.await(ctx, expected)
+	if o.encrypted, err = profiling.wait(); err != nil {
+		return o, err
+	}
 	after, err := at.cpu()
 	if err != nil {
 		return o, err
@@ -84,32 +92,72 @@ func connections(streams int) string {
 	return fmt.Sprintf("HTTP/2, %d watches on a connection", streams)
 }
 
+// delivery is what one round with many watches showed of a server, and one with a single
+// watch.
+type delivery struct {
+	perEvent float64 // µs of CPU
+	perWatch float64 // KiB
+	alone    time.Duration
+	outcome
+}
+
+func (b *benchmark) delivery(ctx context.Context, at *server, streams int) (d delivery, err error) {
+	alone, err := b.ofAllPods(ctx, at, 1, streams)
+	if err != nil {
+		return d, err
+	}
+	if d.outcome, err = b.ofAllPods(ctx, at, *watchers, streams); err != nil {
+		return d, err
+	}
+	d.perEvent = float64((d.cpu - alone.cpu).Microseconds()) / float64(max(d.delivered-alone.delivered, 1))
+	d.alone = alone.p99
+	d.perWatch = float64(d.memory) / float64(*watchers) / 1024
+	return d, nil
+}
+
 // deliveries compares what an event costs to deliver, and an open watch to hold. What the
-// same writes cost with one watch is taken off.
+// same writes cost with one watch is taken off. The servers take turns, and the medians of
+// the rounds count.
 func (b *benchmark) deliveries(ctx context.Context) error {
 	for _, streams := range []int{0, 50} {
-		var perEvent, perWatch [2]float64
-		var one [2]time.Duration
-		for i, at := range []*server{b.origin, b.relay} {
-			alone, err := b.ofAllPods(ctx, at, 1, streams)
-			if err != nil {
-				return err
-			}
-			o, err := b.ofAllPods(ctx, at, *watchers, streams)
-			if err != nil {
-				return err
-			}
-			perEvent[i] = float64((o.cpu - alone.cpu).Microseconds()) / float64(max(o.delivered-alone.delivered, 1))
-			one[i] = alone.p99
-			perWatch[i] = float64(o.memory) / float64(*watchers) / 1024
-			b.say("| %s, %s | %.1f µs | %.0f KiB | %s |", at.name, connections(streams), perEvent[i], perWatch[i], o.arrived())
-			if at == b.relay {
-				b.say("| ratio | **%.2f** (aim 0.25, bound 0.5) | **%.2f** (bound 0.33) | with one watch, p99 is %s later (bound 10 ms) |",
-					perEvent[1]/perEvent[0], perWatch[1]/perWatch[0], (one[1] - one[0]).Round(time.Millisecond/10))
+		var all [2][]delivery
+		for range *rounds {
+			for i, at := range []*server{b.origin, b.relay} {
+				d, err := b.delivery(ctx, at, streams)
+				if err != nil {
+					return err
+				}
+				all[i] = append(all[i], d)
+				fmt.Fprintf(os.Stderr, "%s, %s: %.1f µs, %.0f %% of it encryption\n", at.name, connections(streams), d.perEvent, 100*d.encrypted)
 			}
 		}
+		var medians [2]delivery
+		var plain [2]float64
+		for i, at := range []*server{b.origin, b.relay} {
+			m := medianOf(all[i])
+			medians[i], plain[i] = m, m.perEvent*(1-m.encrypted)
+			b.say("| %s, %s | %.1f µs, %.1f without TLS | %.0f KiB | %s |", at.name, connections(streams), m.perEvent, plain[i], m.perWatch, m.arrived())
+		}
+		origin, relay := medians[0], medians[1]
+		b.say("| ratio | **%.2f** (aim 0.25, bound 0.5), %.2f without TLS | **%.2f** (bound 0.33) | with one watch, p99 is %s later (bound 10 ms) |",
+			relay.perEvent/origin.perEvent, plain[1]/plain[0], relay.perWatch/origin.perWatch, (relay.alone - origin.alone).Round(time.Millisecond/10))
 	}
 	return nil
+}
+
+// medianOf has the median of each figure, and the outcome of the round with the median
+// cost.
+func medianOf(all []delivery) delivery {
+	middle := func(figure func(delivery) float64) float64 {
+		sorted := slices.SortedFunc(slices.Values(all), func(x, y delivery) int { return cmp.Compare(figure(x), figure(y)) })
+		return figure(sorted[len(sorted)/2])
+	}
+	cost := func(d delivery) float64 { return d.perEvent }
+	m := all[slices.IndexFunc(all, func(d delivery) bool { return d.perEvent == middle(cost) })]
+	m.encrypted = middle(func(d delivery) float64 { return d.encrypted })
+	m.perWatch = middle(func(d delivery) float64 { return d.perWatch })
+	m.alone = time.Duration(middle(func(d delivery) float64 { return float64(d.alone) }))
+	return m
 }
 
 // load has more watches of all pods at the relay than the server can serve. The server must

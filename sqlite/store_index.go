@@ -2,8 +2,10 @@ package sqlite
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"hash/maphash"
+	"iter"
 
 	"github.com/ncruces/go-sqlite3"
 )
@@ -27,35 +29,77 @@ func (e *entries) add(key []byte, id int64) {
 	e.sum += h.Sum64()
 }
 
-// indexHas checks that the index finds objects by their keys: an object that it does not
-// find would be written a second time, and never deleted. rows are the entries of the
-// table, which was read in the same transaction.
+// An indexWalk checks that the index finds objects by their keys: an object that it does
+// not find would be written a second time, and never deleted.
 //
 // The index is a tree of entries in order. It finds each of them if a walk meets them in
 // ascending order, and it is right if they are those of the table. Then no key is there
 // twice either.
 //
+// It walks beside those who read the table, an entry at a time, in the same transaction:
+// they wait for others who decode, and a walk of its own afterwards would let these wait.
+//
 // Why not integrity_check, as [collection.checkTable]: it reads the whole table a second
 // time, which took an eighth of the time to load a collection, and the checksums of the
 // rows prove what it finds there. An entry that leads to no row, because the tree of the
 // table is damaged above its rows, is an error of the statement that follows it.
-func (c *collection) indexHas(r *reader, rows entries) error {
-	table := c.objectsTable()
-	found, last := entries{seed: rows.seed}, []byte(nil)
-	err := r.query("SELECT key, id FROM "+table+" INDEXED BY sqlite_autoindex_"+table+"_1 ORDER BY key", func(row *sqlite3.Stmt) error {
-		text := row.ColumnType(0) == sqlite3.TEXT // reading the text converts the column
-		key := row.ColumnRawText(0)
-		if !text || found.count > 0 && bytes.Compare(last, key) >= 0 {
-			return fmt.Errorf("%w: the index is not in order after %q", errBadRow, last)
+type indexWalk struct {
+	rows, found entries
+	next        func() (error, bool)
+	stop        func()
+}
+
+// walkIndex begins a walk, which has to be stopped.
+func (c *collection) walkIndex(r *reader) *indexWalk {
+	w := &indexWalk{rows: newEntries()}
+	w.found.seed = w.rows.seed
+	table, last := c.objectsTable(), []byte(nil)
+	w.next, w.stop = iter.Pull(func(yield func(error) bool) {
+		err := r.query("SELECT key, id FROM "+table+" INDEXED BY sqlite_autoindex_"+table+"_1 ORDER BY key", func(row *sqlite3.Stmt) error {
+			text := row.ColumnType(0) == sqlite3.TEXT // reading the text converts the column
+			key := row.ColumnRawText(0)
+			if !text || w.found.count > 0 && bytes.Compare(last, key) >= 0 {
+				return fmt.Errorf("%w: the index is not in order after %q", errBadRow, last)
+			}
+			w.found.add(key, row.ColumnInt64(1))
+			last = append(last[:0], key...)
+			if !yield(nil) {
+				return errWalkEnded
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, errWalkEnded) {
+			yield(err)
 		}
-		found.add(key, row.ColumnInt64(1))
-		last = append(last[:0], key...)
-		return nil
 	})
-	if err == nil && found != rows {
-		err = fmt.Errorf("%w: the index has other objects than the table: %d, and %d are there", errBadRow, found.count, rows.count)
-	}
+	return w
+}
+
+// errWalkEnded ends the statement of a walk that nobody continues.
+var errWalkEnded = errors.New("the walk has ended")
+
+// row notes a row of the table, and takes a step in the index.
+func (w *indexWalk) row(key []byte, id int64) error {
+	w.rows.add(key, id)
+	err, _ := w.next()
 	return err
+}
+
+// finish walks to the end of the index, and compares it with the rows.
+func (w *indexWalk) finish() error {
+	for {
+		err, more := w.next()
+		if err != nil {
+			return err
+		}
+		if !more {
+			break
+		}
+	}
+	if w.found != w.rows {
+		return fmt.Errorf("%w: the index has other objects than the table: %d, and %d are there", errBadRow, w.found.count, w.rows.count)
+	}
+	return nil
 }
 
 // checkTable checks the table and its index without their content. It takes 0.3 s for

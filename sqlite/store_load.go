@@ -123,10 +123,14 @@ func (s *Store[T]) readRows(ctx context.Context, r *reader, st *state, work chan
 	if err := s.c.readState(r, st); err != nil {
 		return err
 	}
-	next, found, entries := <-spare, state{}, newEntries()
+	next, found := <-spare, state{}
+	index := s.c.walkIndex(r)
+	defer index.stop()
 	err = r.query("SELECT key, sum, body, id FROM "+s.c.objectsTable()+" ORDER BY id", func(row *sqlite3.Stmt) error {
 		next.add(row)
-		entries.add(row.ColumnRawText(0), row.ColumnInt64(3))
+		if err := index.row(row.ColumnRawText(0), row.ColumnInt64(3)); err != nil {
+			return err
+		}
 		found.objects++
 		found.sum += sumOf(row.ColumnRawBlob(1)).number()
 		if len(next.keys) == loadRows {
@@ -140,7 +144,7 @@ func (s *Store[T]) readRows(ctx context.Context, r *reader, st *state, work chan
 	}
 	if err == nil {
 		work <- next
-		err = s.c.indexHas(r, entries)
+		err = index.finish()
 	}
 	return err
 }

@@ -46,8 +46,8 @@ type Sink[T any] struct {
 	// batchesOnly says that the server refused a chain, as it does if somebody else writes
 	// keys of his own to the bucket. The commit is then written in atomic batches.
 	batchesOnly bool
-	// batchSize is maxBatch, but in tests.
-	batchSize int
+	// batchSize is maxBatch, and waiting is waitingStates, but in tests.
+	batchSize, waiting int
 	// stoodBy says that another feeder was alive when this one was opened.
 	stoodBy bool
 	// bad has the objects that could not be written, with their versions.
@@ -82,7 +82,7 @@ func New[T any](js jetstream.JetStream, bucket Bucket, codec Codec[T]) (*Sink[T]
 		}
 		bucket.Feeder = fmt.Sprintf("%s, process %d", host, os.Getpid())
 	}
-	return &Sink[T]{bucketClient: bucketClient{js, bucket}, codec: codec, session: nuid.Next(), batchSize: maxBatch}, nil
+	return &Sink[T]{bucketClient: bucketClient{js, bucket}, codec: codec, session: nuid.Next(), batchSize: maxBatch, waiting: waitingStates}, nil
 }
 
 // SetOrigin sets what the copy is of, as [Bucket] has it, for a sink that is claimed before
@@ -95,7 +95,7 @@ func (s *Sink[T]) SetOrigin(of string, source func(ctx context.Context) (string,
 func (s *Sink[T]) Policy() tarn.SinkPolicy[T] {
 	return tarn.SinkPolicy[T]{
 		Name: "jetstream", EveryState: s.everyState(), Delay: gatherFor, BatchSize: maxBatch - 1,
-		MaxBytes: waitingStates * waitingSize, SizeOf: func(tarn.Change[T]) int { return waitingSize },
+		MaxBytes: int64(s.waiting) * waitingSize, SizeOf: func(tarn.Change[T]) int { return waitingSize },
 	}
 }
 

@@ -1,12 +1,14 @@
 package jetstream
 
 import (
+	"context"
 	"strings"
 	"testing"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
 
 	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/internal/enginetest"
@@ -31,13 +33,15 @@ func TestSlowNetwork(t *testing.T) {
 	const states = 500
 	t.Log(enginetest.RunHindered(t, enginetest.Hindered{
 		Engine: readable(bucketClient{server.connect(), b}),
-		Sink: kube.Sink(func(of kube.Origin) (tarn.Sink[*corev1.ConfigMap], error) {
-			s, err := New(js, b, Objects[*corev1.ConfigMap]())
-			if err == nil {
-				s.waiting = states
-			}
-			return s, err
-		}),
+		Follow: func(ctx context.Context, cluster *rest.Config) (*tarn.Replica[*corev1.ConfigMap], error) {
+			return kube.Reflect[*corev1.ConfigMap](ctx, cluster, kube.Sink(func(kube.Origin) (tarn.Sink[*corev1.ConfigMap], error) {
+				s, err := New(js, b, Objects[*corev1.ConfigMap]())
+				if err == nil {
+					s.waiting = states
+				}
+				return s, err
+			}))
+		},
 		Bound: states * waitingSize, States: states,
 		Hinder:  func() { proxy.Limit(20 << 10) },
 		Relieve: func() { proxy.Limit(0) },

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -11,9 +12,12 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
 
+	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/internal/enginetest"
 	"github.com/tarnproject/tarn/internal/pgtest"
+	"github.com/tarnproject/tarn/kube"
 )
 
 // hindered is an engine that is fed at an address.
@@ -21,7 +25,10 @@ func hindered(t *testing.T, address string) (enginetest.Hindered, *DB) {
 	t.Helper()
 	const states = 200
 	db := connect(t, address, Options{History: true, MaxBytes: states * waitingSize})
-	return enginetest.Hindered{Engine: readable(db), Sink: In[*corev1.ConfigMap](db), Bound: states * waitingSize, States: states}, db
+	follow := func(ctx context.Context, cluster *rest.Config) (*tarn.Replica[*corev1.ConfigMap], error) {
+		return kube.Reflect[*corev1.ConfigMap](ctx, cluster, In[*corev1.ConfigMap](db))
+	}
+	return enginetest.Hindered{Engine: readable(db), Follow: follow, Bound: states * waitingSize, States: states}, db
 }
 
 // A server behind a slow network costs a bounded amount of memory. Health says how far behind

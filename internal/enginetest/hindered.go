@@ -8,18 +8,18 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
 
 	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/apiserver"
-	"github.com/tarnproject/tarn/kube"
 )
 
 // Hindered is an engine that is slow, or full, for a time.
 type Hindered struct {
-	// Engine is read as in [Run]. It needs no Feed: this process feeds it, by Sink, which
-	// must keep every state.
+	// Engine is read as in [Run]. It needs no Feed: this process feeds it, by a copy of the
+	// ConfigMaps of a cluster that Follow starts. Its sink must keep every state.
 	Engine
-	Sink kube.Option
+	Follow func(ctx context.Context, cluster *rest.Config) (*tarn.Replica[*corev1.ConfigMap], error)
 	// Bound is how many bytes of states the sink lets wait, and States how many these are.
 	Bound  int64
 	States int
@@ -44,7 +44,7 @@ func RunHindered(t *testing.T, e Hindered) Report {
 	source := &load{server: server, model: model, dice: rand.New(rand.NewPCG(1, 2)), exists: map[string]bool{}}
 	must(t, source.step(0))
 	ctx, stop := context.WithCancel(t.Context())
-	copied, err := kube.Reflect[*corev1.ConfigMap](ctx, server.Config(), e.Sink)
+	copied, err := e.Follow(ctx, server.Config())
 	must(t, err)
 	defer func() {
 		stop()

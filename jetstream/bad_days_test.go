@@ -70,8 +70,8 @@ func TestTooLargeObjectOfAReplica(t *testing.T) {
 	}
 }
 
-// A commit that needs several batches and fails between two of them is marked. The same
-// process continues where it ended; another one compares. Readers wait.
+// A commit that needs several atomic batches and fails between two of them is marked. The
+// same process continues it, and so does another one. Readers wait.
 func TestInterruptedCommit(t *testing.T) {
 	for _, again := range []bool{true, false} {
 		t.Run(fmt.Sprint("again ", again), func(t *testing.T) {
@@ -79,6 +79,7 @@ func TestInterruptedCommit(t *testing.T) {
 			b := Bucket{Name: "b", History: 5}
 			s := opened(t, js, b)
 			commit(t, s, to("1", change(tarn.Add, "ns/0", "1", "first")))
+			s.batchesOnly = true
 			large := to("9000")
 			for i := range 2500 {
 				large.Changes = append(large.Changes, change(tarn.Update, tarn.Key(fmt.Sprint("ns/", i)), version(i+10), "large"))
@@ -87,7 +88,7 @@ func TestInterruptedCommit(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s.pending = w.id
+			s.pending = w.last.Commit
 			ctx, cancel := context.WithCancel(t.Context())
 			parts := make(chan part, 1)
 			err = s.encode(w, func(p part) bool {
@@ -95,7 +96,7 @@ func TestInterruptedCommit(t *testing.T) {
 				close(parts)
 				return false
 			})
-			if err := errors.Join(err, s.writeEach(ctx, w.last, parts)); err != nil {
+			if err := errors.Join(err, s.writeEach(ctx, w, parts)); err != nil {
 				t.Fatal(err)
 			}
 			cancel()

@@ -34,7 +34,7 @@ func (b bucketClient) prepare(ctx context.Context) (*jetstream.StreamInfo, error
 	if !have.AllowAtomicPublish || !have.AllowMsgTTL {
 		return nil, fmt.Errorf("the stream %s was not made by Tarn: it does not allow atomic batches and times to live; name another bucket", want.Name)
 	}
-	if have.MaxMsgsPerSubject != want.MaxMsgsPerSubject || have.MaxBytes != want.MaxBytes || have.MaxAge != want.MaxAge || have.Replicas != want.Replicas {
+	if have.MaxMsgsPerSubject != want.MaxMsgsPerSubject || have.MaxBytes != want.MaxBytes || have.MaxAge != want.MaxAge || have.Duplicates != want.Duplicates || have.Replicas != want.Replicas {
 		want.Storage = have.Storage // cannot be changed
 		if stream, err = b.js.UpdateStream(ctx, want); err != nil {
 			return nil, fmt.Errorf("the stream %s cannot be changed to what was asked for: %w", want.Name, err)

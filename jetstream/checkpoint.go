@@ -40,10 +40,8 @@ type Checkpoint struct {
 	// its end: the bucket has some of the changes after Positions. A reader waits, a feeder
 	// compares.
 	Incomplete bool `json:"incomplete,omitempty"`
-	// Commit names the commit that was last written, in whole or in part, and Written is how
-	// many of its changes are there.
-	Commit  string `json:"commit,omitempty"`
-	Written int    `json:"written,omitempty"`
+	// Commit names the commit that was last written, in whole or in part.
+	Commit string `json:"commit,omitempty"`
 	// Objects counts the messages of objects that were ever written, Gaps the gaps.
 	Objects uint64 `json:"objects"`
 	Gaps    uint64 `json:"gaps"`
@@ -77,9 +75,6 @@ func decodeCheckpoint(data []byte) (c Checkpoint, err error) {
 	}
 	if _, err := time.ParseDuration(c.Lease); err != nil {
 		return Checkpoint{}, fmt.Errorf("the checkpoint cannot be read: lease: %w", err)
-	}
-	if c.Written < 0 {
-		return Checkpoint{}, fmt.Errorf("the checkpoint cannot be read: %d changes written", c.Written)
 	}
 	return c, nil
 }

@@ -72,6 +72,9 @@ func runFeeder() error {
 	if err != nil {
 		return err
 	}
+	if os.Getpid()%2 == 0 {
+		sink.batchSize = 4 // so that every second feeder writes chains
+	}
 	for sink.Claim(ctx) != nil { // the one before, or the server, is to be waited for
 		select {
 		case <-time.After(50 * time.Millisecond):
@@ -133,14 +136,20 @@ func TestKills(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := bucketClient{js, killed}
-	outcome := enginetest.Run(t, enginetest.Engine{
-		Feed: func(kubeconfig string) *exec.Cmd {
-			cmd := exec.Command(os.Args[0])
-			cmd.Env = append(os.Environ(), feedFrom+"="+kubeconfig, feedTo+"="+address)
-			return cmd
-		},
-		Kill: m.kill, Start: m.start,
+	engine := readable(bucketClient{js, killed})
+	engine.Feed = func(kubeconfig string) *exec.Cmd {
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), feedFrom+"="+kubeconfig, feedTo+"="+address)
+		return cmd
+	}
+	engine.Kill, engine.Start = m.kill, m.start
+	outcome := enginetest.Run(t, engine, kills(), *seed)
+	fmt.Println("jetstream:", outcome)
+}
+
+// readable is an engine that can be read.
+func readable(b bucketClient) enginetest.Engine {
+	return enginetest.Engine{
 		Position: func(ctx context.Context) (tarn.Version, error) {
 			ctx, cancel := context.WithTimeout(ctx, time.Second)
 			defer cancel()
@@ -162,8 +171,7 @@ func TestKills(t *testing.T) {
 			}
 			return all, err
 		},
-	}, kills(), *seed)
-	fmt.Println("jetstream:", outcome)
+	}
 }
 
 // everyState reads all states of a stream, in its order.

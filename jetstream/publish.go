@@ -29,7 +29,8 @@ var errOther = errors.New("somebody else has written to the bucket")
 // serverError is why the server refused a batch.
 type serverError struct{ *jetstream.APIError }
 
-// publish writes messages as one atomic batch, and returns the sequence of the last one.
+// publish writes messages as one atomic batch, and returns the sequence of the last one. A
+// single message needs no batch.
 // Nothing is written if it fails with a serverError. After any other error that is not known.
 //
 // The server answers the first message, so that an error which concerns every message is
@@ -47,14 +48,17 @@ func publish(ctx context.Context, nc *nats.Conn, messages []message) (uint64, er
 		return 0, err
 	}
 	defer func() { _ = answers.Unsubscribe() }()
-	id := nuid.Next()
+	id := []string{nuid.Next()}
 	for i, m := range messages {
 		out := &nats.Msg{Subject: m.subject, Header: m.header, Data: m.data}
-		out.Header.Set(headerBatch, id)
-		out.Header.Set(headerBatchSeq, strconv.Itoa(i+1))
+		if len(messages) > 1 {
+			out.Header[headerBatch], out.Header[headerBatchSeq] = id, []string{strconv.Itoa(i + 1)}
+		}
 		switch {
 		case i == len(messages)-1:
-			out.Header.Set(headerBatchEnd, "1")
+			if len(messages) > 1 {
+				out.Header[headerBatchEnd] = []string{"1"}
+			}
 			out.Reply = inbox + ".last"
 		case i == 0:
 			out.Reply = inbox + ".first"
@@ -71,7 +75,7 @@ func publish(ctx context.Context, nc *nats.Conn, messages []message) (uint64, er
 		answer, err := answers.NextMsgWithContext(ctx)
 		switch {
 		case errors.Is(err, nats.ErrNoResponders):
-			return 0, serverError{&jetstream.APIError{Code: 503, Description: "nobody takes messages of this bucket: it is not there, or has no leader"}}
+			return 0, errNobody
 		case err != nil:
 			return 0, errors.Join(first, fmt.Errorf("the server did not confirm the batch: %w", err))
 		}
@@ -103,10 +107,16 @@ func sequenceOf(data []byte) (uint64, error) {
 		return answer.Sequence, nil
 	}
 	switch answer.Error.ErrorCode {
-	case jetstream.JSErrCodeStreamWrongLastSequence, jetstream.JSErrCodeStreamWrongLastSequenceConstant:
+	case jetstream.JSErrCodeStreamWrongLastSequence, jetstream.JSErrCodeStreamWrongLastSequenceConstant, errCodeWrongLastID:
 		return 0, serverError{answer.Error}.as(errOther)
 	}
 	return 0, serverError{answer.Error}
 }
+
+// errNobody is the answer of a server that has no stream for a message.
+var errNobody = serverError{&jetstream.APIError{Code: 503, Description: "nobody takes messages of this bucket: it is not there, or has no leader"}}
+
+// errCodeWrongLastID says that the message before is not the one that a message names.
+const errCodeWrongLastID = 10070
 
 func (e serverError) as(kind error) error { return fmt.Errorf("%w: %w", kind, e) }

@@ -18,11 +18,13 @@ import (
 // Sink keeps a copy in a bucket; see [tarn.Sink]. It is a [tarn.Restorer]: a replica with
 // this sink begins with what the bucket has, and watches its source from there.
 //
-//   - A commit is one atomic batch of at most 1,000 messages, or several. All but the last of
-//     several end with a checkpoint that says that the commit is incomplete.
-//   - Each batch names the checkpoint before it. If that is not the last one, the server
-//     refuses the batch: two feeders cannot write in turns.
-//   - After an answer that was lost, the checkpoint tells how much of a commit was written.
+//   - A commit is one atomic batch of at most 1,000 messages. A larger one, such as a first
+//     state, is a chain of messages between a checkpoint that says that the commit is
+//     incomplete and one that ends it.
+//   - A batch names the checkpoint before it, and a message of a chain the message before it.
+//     If that is not the last one, the server refuses it: two feeders cannot write in turns.
+//   - After an answer that was lost, the checkpoint tells whether a commit was written. One
+//     that was written in part is compared with the bucket.
 //
 // Why not message ids, by which JetStream drops repeated messages: it remembers them for two
 // minutes, and a server can be away for longer.
@@ -37,8 +39,15 @@ type Sink[T any] struct {
 	// bucket must be asked.
 	at    placed
 	known bool
-	// pending is the commit whose end is not known, or that was written in part.
-	pending commitID
+	// unsettled says that messages of a chain may still arrive: the next checkpoint ends it.
+	unsettled bool
+	// pending names the commit whose end is not known, or that was written in part.
+	pending string
+	// batchesOnly says that the server refused a chain, as it does if somebody else writes
+	// keys of his own to the bucket. The commit is then written in atomic batches.
+	batchesOnly bool
+	// batchSize is maxBatch, and waiting is waitingStates, but in tests.
+	batchSize, waiting int
 	// stoodBy says that another feeder was alive when this one was opened.
 	stoodBy bool
 	// bad has the objects that could not be written, with their versions.
@@ -53,13 +62,6 @@ type Sink[T any] struct {
 
 	stop    context.CancelFunc
 	running sync.WaitGroup
-}
-
-// commitID names a commit in checkpoints.
-type commitID struct {
-	id string
-	// compared says that the commit was made of differences, and not of all its changes.
-	compared bool
 }
 
 // New makes a sink that keeps a collection in a bucket. The connection stays the caller's,
@@ -80,7 +82,7 @@ func New[T any](js jetstream.JetStream, bucket Bucket, codec Codec[T]) (*Sink[T]
 		}
 		bucket.Feeder = fmt.Sprintf("%s, process %d", host, os.Getpid())
 	}
-	return &Sink[T]{bucketClient: bucketClient{js, bucket}, codec: codec, session: nuid.Next()}, nil
+	return &Sink[T]{bucketClient: bucketClient{js, bucket}, codec: codec, session: nuid.Next(), batchSize: maxBatch, waiting: waitingStates}, nil
 }
 
 // SetOrigin sets what the copy is of, as [Bucket] has it, for a sink that is claimed before
@@ -93,7 +95,7 @@ func (s *Sink[T]) SetOrigin(of string, source func(ctx context.Context) (string,
 func (s *Sink[T]) Policy() tarn.SinkPolicy[T] {
 	return tarn.SinkPolicy[T]{
 		Name: "jetstream", EveryState: s.everyState(), Delay: gatherFor, BatchSize: maxBatch - 1,
-		MaxBytes: waitingStates * waitingSize, SizeOf: func(tarn.Change[T]) int { return waitingSize },
+		MaxBytes: int64(s.waiting) * waitingSize, SizeOf: func(tarn.Change[T]) int { return waitingSize },
 	}
 }
 

@@ -27,11 +27,11 @@ func (s *Sink[T]) Commit(ctx context.Context, b tarn.Batch[T]) error {
 	if w == nil {
 		return nil
 	}
-	s.pending = w.id
+	s.pending = w.last.Commit
 	if err := s.writeParts(ctx, w); err != nil {
 		return s.explain("write to", err)
 	}
-	s.pending = commitID{}
+	s.pending = ""
 	s.bad = w.bad
 	if len(w.errors) > 0 {
 		return w.errors
@@ -41,13 +41,11 @@ func (s *Sink[T]) Commit(ctx context.Context, b tarn.Batch[T]) error {
 
 // writing is a commit on its way.
 type writing[T any] struct {
-	id commitID
 	// changes are those that the bucket does not have; marks of gaps, and of objects that
-	// cannot be kept, are written after them. skip is how many messages are there already.
+	// cannot be kept, are written after them.
 	changes []tarn.Change[T]
 	epoch   string
 	marks   []message
-	skip    int
 	// last is the checkpoint of the commit's end.
 	last Checkpoint
 	// bad and errors are complete when all changes are encoded.
@@ -57,37 +55,32 @@ type writing[T any] struct {
 
 // writing decides what must be written for a batch; nil if everything is there.
 //
-// After a failure the checkpoint tells whether the commit took effect, and how much of it. A
-// batch that comes again as it was continues where it ended. Any other one is compared with
-// the bucket, as is one with content that may be there already.
+// After a failure the checkpoint tells whether the commit took effect. One that did in part is
+// compared with the bucket, as is any other batch with content that may be there already.
 func (s *Sink[T]) writing(ctx context.Context, b tarn.Batch[T]) (*writing[T], error) {
-	begun := s.pending.id != "" && s.at.Commit == s.pending.id
-	resumes := begun && b.Again && !s.pending.compared
+	begun := s.pending != "" && s.at.Commit == s.pending
 	if begun && b.Again && !s.at.Incomplete {
-		s.pending = commitID{}
+		s.pending = ""
 		return nil, nil
 	}
-	w := &writing[T]{id: commitID{id: nuid.Next()}, changes: inVersionOrder(b.Changes), epoch: epochOf(b.Positions), bad: map[tarn.Key]tarn.Version{}}
+	w := &writing[T]{changes: inVersionOrder(b.Changes), epoch: epochOf(b.Positions), bad: map[tarn.Key]tarn.Version{}}
 	missed := slices.ContainsFunc(w.changes, func(c tarn.Change[T]) bool { return c.Missed })
 	if !b.Whole {
 		maps.Copy(w.bad, s.bad)
 	}
-	if b.Whole || begun && !resumes || slices.ContainsFunc(w.changes, func(c tarn.Change[T]) bool { return c.Rewound }) {
+	compares := b.Whole || begun || slices.ContainsFunc(w.changes, func(c tarn.Change[T]) bool { return c.Rewound })
+	if compares {
 		held, err := s.heldOf(ctx, b.Whole, w.changes)
 		if err != nil {
 			return nil, err
 		}
 		s.compare(w, b.Whole, held)
-		w.id.compared = true
-	}
-	if resumes {
-		w.id, w.skip = s.pending, s.at.Written
 	}
 	next := &w.last
 	*next = s.at.Checkpoint
 	next.Positions, next.LastContact = checkpointPositions(b.Positions), b.LastContact
-	next.Incomplete, next.Commit, next.Released = false, w.id.id, false
-	if len(b.Gaps) > 0 || w.id.compared || missed {
+	next.Incomplete, next.Commit, next.Released = false, nuid.Next(), false
+	if len(b.Gaps) > 0 || compares || missed {
 		next.Line = nuid.Next()
 	}
 	return w, s.markGaps(w, b)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -84,6 +85,9 @@ func (s *Sink[T]) own(ctx context.Context) error {
 	case at.Session == s.session && at.Serial >= before.Serial:
 		s.at, s.known = at, true
 		s.fence(nil)
+		if s.unsettled {
+			return s.speak(ctx, false)
+		}
 		return nil
 	case at.Session == s.session:
 		s.at, s.known = at, true
@@ -140,36 +144,63 @@ func (s *Sink[T]) confirm(ctx context.Context) error {
 	return nil
 }
 
-// speak writes the checkpoint again, which renews the lease, or gives it up.
+// speak writes the checkpoint again, which renews the lease, or gives it up. It also ends a
+// chain that another feeder has begun, or this one before it lost its connection; what that
+// chain has written is counted.
 func (s *Sink[T]) speak(ctx context.Context, released bool) error {
-	next := s.at.Checkpoint
+	before := s.at
+	next := before.Checkpoint
 	next.Released = released
+	if err := s.write(ctx, nil, next); err != nil {
+		return err
+	}
+	between := s.at.sequence - before.sequence - 1
+	if !before.Incomplete || between == 0 {
+		return nil
+	}
+	next.Objects += between
 	return s.write(ctx, nil, next)
 }
 
 // write writes messages and the checkpoint after them, in one atomic batch that is refused
 // if the checkpoint before is not the last one.
 func (s *Sink[T]) write(ctx context.Context, messages []message, next Checkpoint) error {
-	next.Format, next.Serial = checkpointFormat, s.at.Serial+1
-	next.Feeder, next.Session, next.Lease = s.bucket.Feeder, s.session, s.bucket.Lease.String()
-	data, err := next.encode()
+	return s.writeAs(ctx, "", messages, next)
+}
+
+// writeAs is write, with an id of the checkpoint's message.
+func (s *Sink[T]) writeAs(ctx context.Context, id string, messages []message, next Checkpoint) error {
+	m, next, err := s.stamp(next, s.at.Serial)
 	if err != nil {
 		return err
 	}
-	messages = append(messages, message{s.bucket.prefix() + checkpointKey, nats.Header{
-		headerExpected: {fmt.Sprint(s.at.sequence)},
-		headerRollup:   {"sub"},
-	}, data})
-	sequence, err := publish(ctx, s.js.Conn(), messages)
+	if id != "" {
+		m.header[headerID] = []string{id}
+	}
+	m.header[headerExpected] = []string{strconv.FormatUint(s.at.sequence, 10)}
+	sequence, err := publish(ctx, s.js.Conn(), append(messages, m))
 	if err != nil {
 		s.known = false
 		return err
 	}
-	s.at = placed{next, sequence, time.Now()}
+	s.settle(next, sequence)
+	return nil
+}
+
+// stamp makes the message of the checkpoint that follows one.
+func (s *Sink[T]) stamp(next Checkpoint, before uint64) (message, Checkpoint, error) {
+	next.Format, next.Serial = checkpointFormat, before+1
+	next.Feeder, next.Session, next.Lease = s.bucket.Feeder, s.session, s.bucket.Lease.String()
+	data, err := next.encode()
+	return message{s.bucket.prefix() + checkpointKey, nats.Header{headerRollup: {"sub"}}, data}, next, err
+}
+
+// settle notes the checkpoint that is the last message of the bucket.
+func (s *Sink[T]) settle(at Checkpoint, sequence uint64) {
+	s.at, s.known, s.unsettled = placed{at, sequence, time.Now()}, true, false
 	s.reporting.Lock()
 	defer s.reporting.Unlock()
 	s.report.Version = s.version()
-	return nil
 }
 
 // keepLease renews the lease until ctx ends. That it fails is noticed by the next commit,

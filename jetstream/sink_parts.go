@@ -2,7 +2,7 @@ package jetstream
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"runtime"
 	"slices"
 	"sync"
@@ -10,22 +10,20 @@ import (
 	"github.com/tarnproject/tarn"
 )
 
-// part is what one atomic batch of a commit has, beside its checkpoint.
+// part is an atomic batch of a commit, without its checkpoint, or a piece of a chain.
 type part struct {
 	messages []message
 	// objects is how many of the messages are of objects, bytes about how long they are.
 	objects, bytes int
-	// end is how many messages of the commit are there after this part; last says that these
-	// are all.
-	end  int
+	// last says that the commit ends with it.
 	last bool
 	// buffers are what the messages are made of.
 	buffers []*[]byte
 }
 
 // fits says whether another message does.
-func (p *part) fits(m message) bool {
-	return len(p.messages) == 0 || len(p.messages) < maxBatch-1 && p.bytes+len(m.data) <= maxBatchBytes
+func (p *part) fits(m message, size int) bool {
+	return len(p.messages) == 0 || len(p.messages) < size && p.bytes+len(m.data) <= maxBatchBytes
 }
 
 func (p *part) free() {
@@ -38,8 +36,8 @@ func (p *part) free() {
 // them.
 var buffers = sync.Pool{New: func() any { return &[]byte{} }}
 
-// writeParts writes a commit in as many atomic batches as it needs. The next one is encoded
-// while one is written, so that neither waits for the other, and at most three are in memory.
+// writeParts writes a commit. The next part is encoded while one is written, so that neither
+// waits for the other, and at most three are in memory.
 func (s *Sink[T]) writeParts(ctx context.Context, w *writing[T]) error {
 	parts := make(chan part, 1)
 	stop := make(chan struct{})
@@ -56,7 +54,7 @@ func (s *Sink[T]) writeParts(ctx context.Context, w *writing[T]) error {
 			}
 		})
 	})
-	err := s.writeEach(ctx, w.last, parts)
+	err := s.writeEach(ctx, w, parts)
 	close(stop)
 	encoding.Wait()
 	if err == nil {
@@ -65,23 +63,51 @@ func (s *Sink[T]) writeParts(ctx context.Context, w *writing[T]) error {
 	return err
 }
 
-// writeEach writes parts as they come. All but the last one end with a checkpoint that says
-// how much of the commit is there.
-func (s *Sink[T]) writeEach(ctx context.Context, last Checkpoint, parts <-chan part) error {
-	before := s.at.Checkpoint
-	for p := range parts {
-		next := last
-		next.Objects, next.Written = s.at.Objects+uint64(p.objects), 0
-		if !p.last {
-			next.Positions, next.LastContact, next.Gaps = before.Positions, before.LastContact, before.Gaps
-			next.Incomplete, next.Written = true, p.end
-		}
-		if err := s.write(ctx, p.messages, next); err != nil {
+// writeEach writes parts as they come: one as an atomic batch, several as a chain.
+func (s *Sink[T]) writeEach(ctx context.Context, w *writing[T], parts <-chan part) error {
+	first, any := <-parts
+	switch {
+	case !any:
+		return nil // it could not be encoded
+	case first.last || s.batchesOnly:
+		return s.writeBatches(ctx, w, first, parts)
+	}
+	err := s.writeChain(ctx, w, first, parts)
+	_, s.batchesOnly = errors.AsType[serverError](err)
+	return err
+}
+
+// writeBatches writes each part as an atomic batch.
+func (s *Sink[T]) writeBatches(ctx context.Context, w *writing[T], first part, others <-chan part) error {
+	for p, more := first, true; more; p, more = <-others {
+		if err := s.write(ctx, p.messages, s.after(w, p, s.at.Objects)); err != nil {
 			return err
 		}
 		p.free()
 	}
+	s.batchesOnly = false
 	return nil
+}
+
+// after is the checkpoint after a part. Before the commit's end it has the positions that were
+// there before.
+func (s *Sink[T]) after(w *writing[T], p part, objects uint64) Checkpoint {
+	next := w.last
+	next.Objects = objects + uint64(p.objects)
+	if !p.last {
+		next.Positions, next.LastContact, next.Gaps, next.Incomplete = s.at.Positions, s.at.LastContact, s.at.Gaps, true
+	}
+	return next
+}
+
+// partSize is how many messages a part has. Those of a chain are small, so that what was
+// encoded is sent while the processor still has it in its caches.
+func (s *Sink[T]) partSize(w *writing[T]) int {
+	size := s.batchSize - 1 // and the checkpoint
+	if len(w.changes) > size && !s.batchesOnly {
+		size = min(size, chunk)
+	}
+	return size
 }
 
 // chunk is how many changes are encoded at a time.
@@ -89,13 +115,9 @@ const chunk = 2 * fewObjects
 
 // encode makes the parts of a commit until emit returns false.
 func (s *Sink[T]) encode(w *writing[T], emit func(part) bool) error {
-	p, made := part{}, 0
+	p, size := part{}, s.partSize(w)
 	add := func(m message, object bool) bool {
-		if made++; made <= w.skip {
-			return true
-		}
-		if !p.fits(m) {
-			p.end = made - 1
+		if !p.fits(m, size) {
 			if !emit(p) {
 				return false
 			}
@@ -131,10 +153,7 @@ func (s *Sink[T]) encode(w *writing[T], emit func(part) bool) error {
 			return nil
 		}
 	}
-	if made < w.skip {
-		return fmt.Errorf("the checkpoint says that %d messages of a commit are there, and it has %d", w.skip, made)
-	}
-	p.end, p.last = made, true
+	p.last = true
 	emit(p)
 	return nil
 }

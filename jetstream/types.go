@@ -111,6 +111,10 @@ func (b Bucket) prefix() string {
 	return "$KV." + b.Name + "."
 }
 
+// rememberIDs is how long the server keeps the ids of messages in memory. Nothing depends on
+// it: a chain never sends a message again.
+const rememberIDs = time.Second
+
 // config is how the stream of the bucket is set up: as NATS clients set up buckets, with
 // atomic batches.
 func (b Bucket) config() jetstream.StreamConfig {
@@ -118,7 +122,7 @@ func (b Bucket) config() jetstream.StreamConfig {
 		Name: b.stream(), Subjects: []string{b.prefix() + ">"},
 		Description:       "Kept by Tarn; see the key _tarn.checkpoint.",
 		MaxMsgsPerSubject: int64(b.History), MaxBytes: -1, MaxMsgSize: -1, MaxMsgs: -1, MaxConsumers: -1,
-		Replicas: b.Replicas, Duplicates: 2 * time.Minute, Discard: jetstream.DiscardNew,
+		Replicas: b.Replicas, Duplicates: rememberIDs, Discard: jetstream.DiscardNew,
 		AllowRollup: true, DenyDelete: true, AllowDirect: true, AllowMsgTTL: true, AllowAtomicPublish: true,
 	}
 	if b.MaxBytes > 0 {
@@ -159,9 +163,14 @@ const (
 	headerOperation  = "KV-Operation"
 	headerTTL        = "Nats-TTL"
 	headerRollup     = "Nats-Rollup"
-	headerExpected   = "Nats-Expected-Last-Subject-Sequence"
 	headerBatch      = "Nats-Batch-Id"
 	headerBatchSeq   = "Nats-Batch-Sequence"
 	headerBatchEnd   = "Nats-Batch-Commit"
 	operationDeleted = "DEL"
+
+	// The sequence of the last message of the subject, the id of the message, and the id of
+	// the last message of the stream.
+	headerExpected = "Nats-Expected-Last-Subject-Sequence"
+	headerID       = "Nats-Msg-Id"
+	headerAfter    = "Nats-Expected-Last-Msg-Id"
 )

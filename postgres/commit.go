@@ -101,14 +101,10 @@ func (s *Sink[T]) write(ctx context.Context, st *staging[T], b tarn.Batch[T]) er
 	})
 }
 
-// idleInTransaction is how long a connection may say nothing within a transaction before
-// the server ends it: a feeder whose network has gone must not hold its row for hours.
-const idleInTransaction = "60s"
-
 // lock locks the row of the position. It says that there is nothing to do if the same batch
 // is committed already.
 func (s *Sink[T]) lock(ctx context.Context, tx pgx.Tx, b tarn.Batch[T]) (done bool, err error) {
-	if _, err := tx.Exec(ctx, "SET LOCAL idle_in_transaction_session_timeout = '"+idleInTransaction+"'"); err != nil {
+	if err := s.db.session.apply(ctx, tx); err != nil {
 		return false, err
 	}
 	var batch string

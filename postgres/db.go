@@ -70,6 +70,8 @@ type DB struct {
 
 	mu       sync.Mutex
 	migrated bool
+	// session is known when it is migrated.
+	session session
 	// open are the resources that have a sink in this process.
 	open map[string]bool
 }

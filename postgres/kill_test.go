@@ -68,13 +68,20 @@ func TestKills(t *testing.T) {
 	defer func() { must(t, postgres.Close()) }()
 	address := postgres.URL("postgres")
 	db := connect(t, address, Options{})
-	outcome := enginetest.Run(t, enginetest.Engine{
-		Feed: func(kubeconfig string) *exec.Cmd {
-			cmd := exec.Command(os.Args[0])
-			cmd.Env = append(os.Environ(), feedFrom+"="+kubeconfig, feedTo+"="+address)
-			return cmd
-		},
-		Kill: postgres.Kill, Start: postgres.Start,
+	engine := readable(db)
+	engine.Feed = func(kubeconfig string) *exec.Cmd {
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), feedFrom+"="+kubeconfig, feedTo+"="+address)
+		return cmd
+	}
+	engine.Kill, engine.Start = postgres.Kill, postgres.Start
+	outcome := enginetest.Run(t, engine, kills(), *seed)
+	fmt.Println("postgres:", outcome)
+}
+
+// readable is an engine that can be read.
+func readable(db *DB) enginetest.Engine {
+	return enginetest.Engine{
 		Position: func(ctx context.Context) (tarn.Version, error) {
 			got, err := db.try(ctx, "SELECT version FROM tarn_positions")
 			return tarn.Version(strings.Join(got, "")), err
@@ -97,6 +104,5 @@ func TestKills(t *testing.T) {
 			}
 			return all, err
 		},
-	}, kills(), *seed)
-	fmt.Println("postgres:", outcome)
+	}
 }

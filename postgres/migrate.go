@@ -79,9 +79,13 @@ func (db *DB) migrate(ctx context.Context) error {
 	if err := db.migrateTo(ctx, migrations); err != nil {
 		return err
 	}
+	found, err := db.findSession(ctx)
+	if err != nil {
+		return err
+	}
 	db.mu.Lock()
 	defer db.mu.Unlock()
-	db.migrated = true
+	db.migrated, db.session = true, found
 	return nil
 }
 

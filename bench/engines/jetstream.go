@@ -18,13 +18,17 @@ import (
 	"github.com/tarnproject/tarn/kube/wire"
 )
 
-// window is how many messages of the bare publisher wait for their answers: as many as an
-// atomic batch of the sink has.
+// window is how many messages of the bare publisher wait for their answers: as many as those
+// of the sink.
 const window = 1000
+
+// smallCommit is how many changes an atomic batch has beside its checkpoint.
+const smallCommit = 999
 
 // measureJetStream compares the sink with a bare asynchronous publisher of messages that are
 // encoded already: the same bytes and headers, in a stream with the same settings, on one
-// server, which runs in this process.
+// server, which runs in this process. To replace a message costs the server more than to add
+// one, so a first state and updates are compared by themselves.
 func measureJetStream(ctx context.Context, all []*corev1.Pod) (_ []comparison, err error) {
 	s, err := startNATS()
 	if err != nil {
@@ -36,14 +40,18 @@ func measureJetStream(ctx context.Context, all []*corev1.Pod) (_ []comparison, e
 		name   string
 		bucket jetstream.Bucket
 	}{{"JetStream, a bucket", jetstream.Bucket{}}, {"JetStream, a stream of all states", jetstream.Bucket{Events: true}}} {
-		c := comparison{bare: speed{name: form.name + ": asynchronous publisher"}, sinks: []speed{{name: form.name + ": sink, first state"}, {name: form.name + ": sink, updates"}}}
+		first := comparison{bare: speed{name: form.name + ": publisher, first state"}, sinks: []speed{{name: form.name + ": sink, first state"}}}
+		updates := comparison{bare: speed{name: form.name + ": publisher, updates"}, sinks: []speed{
+			{name: form.name + ": sink, updates"},
+			{name: form.name + ": sink, updates in atomic batches", unbound: true},
+		}}
 		for round := range *rounds {
 			form.bucket.Name = fmt.Sprintf("fed%d%t", round, form.bucket.Events)
-			if err := s.round(ctx, form.bucket, all, &c); err != nil {
+			if err := s.round(ctx, form.bucket, all, &first, &updates); err != nil {
 				return nil, err
 			}
 		}
-		result = append(result, c)
+		result = append(result, first, updates)
 	}
 	return result, nil
 }
@@ -82,9 +90,9 @@ func (s *natsServer) close() error {
 	return os.RemoveAll(s.dir)
 }
 
-// round writes a first state and an update of each object, by the sink and by the bare
+// round writes a first state and two updates of each object, by the sink and by the bare
 // publisher in turns.
-func (s *natsServer) round(ctx context.Context, bucket jetstream.Bucket, all []*corev1.Pod, c *comparison) error {
+func (s *natsServer) round(ctx context.Context, bucket jetstream.Bucket, all []*corev1.Pod, first, updates *comparison) error {
 	sink, err := jetstream.New(s.js, bucket, jetstream.Objects[*corev1.Pod]())
 	if err != nil {
 		return err
@@ -106,16 +114,24 @@ func (s *natsServer) round(ctx context.Context, bucket jetstream.Bucket, all []*
 	if _, err := s.js.CreateStream(ctx, config); err != nil {
 		return err
 	}
-	for i, step := range steps {
-		messages, err := bareMessages(all, "bare."+bucket.Name+".", step)
+	for _, turn := range []struct {
+		step
+		bare, sink *speed
+		commit     int
+	}{
+		{steps[0], &first.bare, &first.sinks[0], *batch},
+		{steps[1], &updates.bare, &updates.sinks[0], *batch},
+		{step{tarn.Update, "3"}, &updates.bare, &updates.sinks[1], smallCommit},
+	} {
+		messages, err := bareMessages(all, "bare."+bucket.Name+".", turn.step)
 		if err != nil {
 			return err
 		}
-		if err := c.bare.measure(len(all), func() error { return s.publish(ctx, messages) }); err != nil {
+		if err := turn.bare.measure(len(all), func() error { return s.publish(ctx, messages) }); err != nil {
 			return err
 		}
-		batches := changes(all, step.kind, step.version)
-		if err := c.sinks[i].measure(len(all), func() error { return commitAll(ctx, sink, batches) }); err != nil {
+		batches := changes(all, turn.kind, turn.version, turn.commit)
+		if err := turn.sink.measure(len(all), func() error { return commitAll(ctx, sink, batches) }); err != nil {
 			return err
 		}
 	}

@@ -56,8 +56,8 @@ func run(ctx context.Context) error {
 	}
 	var text strings.Builder
 	var failed error
-	fmt.Fprintf(&text, "%s; real pods, %d of them, %d changes in a commit, best of %d rounds. CPU is that of the feeder's process, which has the NATS server too, and not the Postgres server.\n\n", report.ThisMachine(), *pods, *batch, *rounds)
-	fmt.Fprint(&text, "| writer | pods/s | of the bare writer | CPU µs/pod |\n|---|---|---|---|\n")
+	fmt.Fprintf(&text, "%s; real pods, %d of them, %d changes in a commit, best of %d rounds. CPU is that of the feeder's process, which has the NATS server too, and that of the Postgres server.\n\n", report.ThisMachine(), *pods, *batch, *rounds)
+	fmt.Fprint(&text, "| writer | pods/s | of the bare writer | CPU µs/pod | of the server |\n|---|---|---|---|---|\n")
 	for _, engine := range []struct {
 		name    string
 		measure func(context.Context, []*corev1.Pod) ([]comparison, error)
@@ -103,15 +103,15 @@ func decode(set *podset.Set) (all []*corev1.Pod, err error) {
 	return all, nil
 }
 
-// changes are those of all pods, in the batches of a sink, at a version.
-func changes(all []*corev1.Pod, kind tarn.ChangeType, version string) (batches []tarn.Batch[*corev1.Pod]) {
+// changes are those of all pods at a version, in batches of a size.
+func changes(all []*corev1.Pod, kind tarn.ChangeType, version string, size int) (batches []tarn.Batch[*corev1.Pod]) {
 	var list []tarn.Change[*corev1.Pod]
 	for _, p := range all {
 		p = p.DeepCopy()
 		p.ResourceVersion = version
 		list = append(list, tarn.Change[*corev1.Pod]{Type: kind, Key: tarn.Key(p.Namespace + "/" + p.Name), Object: p, Version: tarn.Version(version), Heard: time.Now()})
 	}
-	for part := range slices.Chunk(list, *batch) {
+	for part := range slices.Chunk(list, size) {
 		batches = append(batches, tarn.Batch[*corev1.Pod]{
 			Changes: part, Whole: kind == tarn.Add && len(batches) == 0,
 			Positions: []tarn.Position{tarn.At(tarn.Version(version))}, LastContact: time.Now(),

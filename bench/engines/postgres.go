@@ -17,14 +17,15 @@ import (
 )
 
 // measurePostgres compares the sink with COPY of the same objects, in batches of the same
-// size, into a table with a key and a jsonb.
+// size, into a table with a key and a jsonb, compressed as the sink does it.
 func measurePostgres(ctx context.Context, all []*corev1.Pod) (_ []comparison, err error) {
 	server, err := pgtest.New("fsync=on", "shared_buffers=512MB", "max_wal_size=4GB")
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, server.Close()) }()
-	c := comparison{bare: speed{name: "Postgres: COPY"}, sinks: []speed{{name: "Postgres: sink, first state"}, {name: "Postgres: sink, updates"}, {name: "Postgres: sink, updates with history"}}}
+	named := func(name string) speed { return speed{name: "Postgres: " + name, serverCPU: server.CPU} }
+	c := comparison{bare: named("COPY"), sinks: []speed{named("sink, first state"), named("sink, updates"), named("sink, updates with history")}}
 	for round := range *rounds {
 		address, err := server.Create(fmt.Sprint("round", round))
 		if err != nil {
@@ -51,6 +52,9 @@ func copyBare(ctx context.Context, address string, all []*corev1.Pod) error {
 		return err
 	}
 	defer conn.Close(ctx)
+	if _, err := conn.Exec(ctx, "SELECT set_config(name, 'lz4', false) FROM pg_settings WHERE name = 'default_toast_compression' AND 'lz4' = ANY (enumvals)"); err != nil {
+		return err
+	}
 	if _, err := conn.Exec(ctx, "CREATE TABLE bare (key text PRIMARY KEY, object jsonb)"); err != nil {
 		return err
 	}
@@ -100,7 +104,7 @@ func feed(ctx context.Context, address, schema string, opts postgres.Options, al
 		return err
 	}
 	for i, result := range []*speed{first, update} {
-		batches := changes(all, steps[i].kind, steps[i].version)
+		batches := changes(all, steps[i].kind, steps[i].version, *batch)
 		if err := result.measure(len(all), func() error { return commitAll(ctx, sink, batches) }); err != nil {
 			return err
 		}

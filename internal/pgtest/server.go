@@ -175,6 +175,9 @@ func (s *Server) signal(sig syscall.Signal) {
 	s.ended = nil
 }
 
+// Socket is the server's socket.
+func (s *Server) Socket() string { return filepath.Join(s.dir, ".s.PGSQL.5432") }
+
 // URL is the address of a database.
 func (s *Server) URL(database string) string {
 	return fmt.Sprintf("postgres://tarn@/%s?host=%s", database, s.dir)

@@ -1,0 +1,95 @@
+package enginetest
+
+import (
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// Proxy passes connections on to a server, as slowly as it is told.
+type Proxy struct {
+	listener        net.Listener
+	network, target string
+	// rate is how many bytes it passes on in a second, of each direction of each connection;
+	// 0 means all at once.
+	rate    atomic.Int64
+	running sync.WaitGroup
+
+	mu    sync.Mutex
+	ended bool
+	open  []net.Conn
+}
+
+// StartProxy passes connections on to a server until the test ends.
+func StartProxy(t *testing.T, network, target string) *Proxy {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	p := &Proxy{listener: listener, network: network, target: target}
+	p.running.Go(p.accept)
+	t.Cleanup(p.close)
+	return p
+}
+
+// Address is where it listens.
+func (p *Proxy) Address() string { return p.listener.Addr().String() }
+
+// Limit has it pass on so many bytes in a second; 0 means all at once.
+func (p *Proxy) Limit(bytesPerSecond int64) { p.rate.Store(bytesPerSecond) }
+
+func (p *Proxy) accept() {
+	for {
+		client, err := p.listener.Accept()
+		if err != nil {
+			return // it is closed
+		}
+		server, err := net.Dial(p.network, p.target)
+		if err != nil || !p.keep(client, server) {
+			_ = client.Close()
+			continue
+		}
+		p.running.Go(func() { p.pass(client, server) })
+		p.running.Go(func() { p.pass(server, client) })
+	}
+}
+
+// keep notes connections to be closed at the end, and closes them if that has come.
+func (p *Proxy) keep(client, server net.Conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ended {
+		_ = server.Close()
+		return false
+	}
+	p.open = append(p.open, client, server)
+	return true
+}
+
+// pass copies one direction. When it ends, both ends are closed.
+func (p *Proxy) pass(from, to net.Conn) {
+	defer from.Close()
+	defer to.Close()
+	chunk := make([]byte, 1<<10)
+	for {
+		n, err := from.Read(chunk)
+		if rate := p.rate.Load(); rate > 0 {
+			time.Sleep(time.Duration(n) * time.Second / time.Duration(rate)) // servers have no virtual time
+		}
+		if _, failed := to.Write(chunk[:n]); err != nil || failed != nil {
+			return
+		}
+	}
+}
+
+func (p *Proxy) close() {
+	_ = p.listener.Close()
+	p.mu.Lock()
+	p.ended = true
+	for _, c := range p.open {
+		_ = c.Close()
+	}
+	p.mu.Unlock()
+	p.running.Wait()
+}

@@ -65,7 +65,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -o pipefail -c
 
 .DEFAULT_GOAL := help
-.PHONY: help run test proofs lint matrix peers image release sim simdisk fuzz crash engines questions e2e bench bench-history bench-engines bench-relay bench-shards bench-server conformance
+.PHONY: help run test proofs lint matrix peers image release sim simdisk fuzz crash engines questions e2e bench bench-history bench-engines bench-relay bench-shards bench-fleet bench-server conformance
 
 help: ## say what there is to make
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -171,6 +171,12 @@ SHARDS ?=
 
 bench-shards: ## measure one of four shards beside a copy of everything, and print it
 	cd bench && $(GO) run ./shards $(SHARDS)
+
+# Flags for make bench-fleet, such as FLEET='-pods 20000 -dir DIR -plans'.
+FLEET ?=
+
+bench-fleet: ## ask the questions of docs/sql.md of 100,000 pods in ten clusters, and print how long each takes
+	cd bench && $(GO) run ./fleet $(FLEET)
 
 conformance: ## run client-go's own tests against package cache, where the script is at hand
 	@if [ -x "$(CONFORMANCE)" ]; then \

@@ -264,7 +264,8 @@ func unreadable(err error) bool { return damaged(err) || errors.Is(err, sqlite3.
 // withoutKind is the text of an error without the prefix of errBadRow.
 func withoutKind(err error) string { return strings.TrimPrefix(err.Error(), errBadRow.Error()+": ") }
 
-// strays counts the rows that belong to no object.
+// strays counts the rows that belong to no object, and those of lists that are not as their
+// objects are.
 func (r *Report) strays(conn *sqlite3.Conn, row collectionRow, l layout) error {
 	if !l.shown {
 		return nil
@@ -282,6 +283,17 @@ func (r *Report) strays(conn *sqlite3.Conn, row collectionRow, l layout) error {
 			return err
 		case n > 0:
 			r.found(row.name, "", fmt.Sprintf("%s has %d rows that belong to no object", table, n))
+		}
+	}
+	for _, list := range l.lists {
+		n, err := number(conn, list.differing(row.id))
+		switch {
+		case unreadable(err):
+			r.found(row.name, "", fmt.Sprintf("its list of %s cannot be read: %v", list.Column, err))
+		case err != nil:
+			return err
+		case n > 0:
+			r.found(row.name, "", fmt.Sprintf("%d rows of its list of %s are not those of its objects", n, list.Column))
 		}
 	}
 	return nil

@@ -14,6 +14,7 @@ type layout struct {
 	// the order of the sums in tarn_objects.
 	shown bool
 	wide  []wideLayout
+	lists []List
 }
 
 type wideLayout struct {
@@ -29,11 +30,15 @@ func layoutOf(r collectionRow) layout {
 	}
 	l.shown = true
 	id := fmt.Sprint(r.id)
-	own := strings.NewReplacer("tarn_rows_0", "tarn_rows_"+id, "tarn_labels_0", "tarn_labels_"+id, "tarn_wide_0_", "tarn_wide_"+id+"_", "tarn_collections WHERE id = 0)", "tarn_collections WHERE id = "+id+")")
+	own := strings.NewReplacer("tarn_rows_0", "tarn_rows_"+id, "tarn_labels_0", "tarn_labels_"+id, "tarn_wide_0_", "tarn_wide_"+id+"_", "tarn_list_0_", "tarn_list_"+id+"_", "tarn_collections WHERE id = 0)", "tarn_collections WHERE id = "+id+")")
 	prefix := wideTable(r.id, "")
 	for sql := range strings.SplitSeq("CREATE TABLE "+ddl, ";\n") {
 		sql = own.Replace(sql)
 		l.made = append(l.made, sql)
+		if list, ok := listOf(r.id, sql); ok {
+			l.lists = append(l.lists, list)
+			continue
+		}
 		kind, name := madeBy(sql)
 		column, wide := strings.CutPrefix(name, prefix)
 		if kind != "TABLE" || !wide {

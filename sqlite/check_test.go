@@ -27,13 +27,17 @@ type rich struct{ things }
 func (rich) Table() Table {
 	return Table{
 		Columns: []Column{
-			{Name: "name", Type: "TEXT"}, {Name: "n", Type: "INTEGER"}, {Name: "half", Type: "REAL"}, {Name: "odd", Type: "INTEGER"}, {Name: "text", Type: "TEXT"}, {Name: "json", Type: "JSON"},
+			{Name: "name", Type: "TEXT"}, {Name: "n", Type: "INTEGER"}, {Name: "half", Type: "REAL"}, {Name: "odd", Type: "INTEGER"}, {Name: "text", Type: "TEXT"}, {Name: "json", Type: "JSON"}, {Name: "tags", Type: "JSON"},
 			{Name: "meta", Type: "JSON", Wide: true, Fill: "text"}, {Name: "spec", Type: "JSON", Wide: true, Shared: true}, {Name: "status", Type: "JSON", Wide: true},
 			{Name: "twice", Type: "INTEGER", Expr: "{n} * 2"},
 		},
-		Indexes: [][]string{{"name"}, {"n", "text"}},
+		Indexes: [][]string{{"name"}, {"n", "text"}, {"odd", "key"}},
+		Lists:   []List{{Column: "tags", Element: "tag", Beside: "text"}},
 	}
 }
+
+// richTags are lists, and what is none.
+var richTags = []any{JSON(`["a","b"]`), JSON(`["b","b",7,null,"\u0000<\u2028"]`), JSON(`[]`), nil, JSON(`{"a":"b"}`), JSON(`["c"`), JSON(`"a"`)}
 
 // oddValues are those that change their type on the way to disk.
 var oddValues = []any{nil, "12", " 0012 ", "1e3", "1e400", "abc", "", "-0", "0x10", "9223372036854775808", true, int64(-7), 2.0, 0.1, math.NaN(), math.Inf(1), strings.Repeat("7", 300)}
@@ -58,7 +62,7 @@ func (rich) Row(t thing, raw []byte) (Row, error) {
 		status = ""
 	}
 	return Row{Labels: labels, Values: []any{
-		t.Name, int64(t.N), float64(t.N) / 3, odd(0), odd(1), JSON([]string{"5", `"x"`, `{"a":1}`, "1.50"}[t.N%4]),
+		t.Name, int64(t.N), float64(t.N) / 3, odd(0), odd(1), JSON([]string{"5", `"x"`, `{"a":1}`, "1.50"}[t.N%4]), richTags[t.N%len(richTags)],
 		part(`{"name":"` + t.Name + `","version":"` + Hole + `"}`), part(fmt.Sprintf(`{"kind":%d,"node":%q}`, t.N%2, t.Name), t.Name), part(status),
 	}}, nil
 }
@@ -186,7 +190,7 @@ var damages = []struct {
 	{name: "a shared value", do: sql("UPDATE tarn_wide_1_spec_values SET value='{}' WHERE id=1")},
 	{name: "a reference to another value", do: sql("UPDATE tarn_wide_1_spec SET value=3-value WHERE id=3")},
 	{name: "a word of a shared value", do: sql("UPDATE tarn_wide_1_spec SET word0='other' WHERE id=3")},
-	{name: "rows of no object", do: sql("INSERT INTO tarn_rows_1 SELECT id+1000, key, labels, name, n, half, odd, text, json, tarn_sum FROM tarn_rows_1 WHERE id=3"), keeps: true},
+	{name: "rows of no object", do: sql("INSERT INTO tarn_rows_1 SELECT id+1000, key, labels, name, n, half, odd, text, json, tags, tarn_sum FROM tarn_rows_1 WHERE id=3"), keeps: true},
 	{name: "an index is gone", do: sql("DROP INDEX things_by_name"), keeps: true},
 	{name: "a trigger of somebody's", do: sql("CREATE TRIGGER mine AFTER INSERT ON tarn_objects_1 BEGIN DELETE FROM tarn_rows_1; END"), keeps: true},
 	{name: "another view", do: sql("DROP VIEW things; CREATE VIEW things AS SELECT 1"), keeps: true},

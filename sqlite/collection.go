@@ -229,6 +229,15 @@ func (c *collection) find(conn *sqlite3.Conn) (found bool, err error) {
 		return false, err
 	}
 	if row.identity != c.identity {
+		derived, err := c.derive(conn, row)
+		if err != nil {
+			return false, err
+		}
+		if derived {
+			row.identity = c.identity
+		}
+	}
+	if row.identity != c.identity {
 		c.note = "it was of " + firstLine(row.identity) + ", and is now of " + firstLine(c.identity)
 		if firstLine(row.identity) == firstLine(c.identity) {
 			c.note = "it was written by another version, with other fields"
@@ -310,12 +319,12 @@ func (c *collection) drop(conn *sqlite3.Conn) error {
 func (c *collection) dropContent(conn *sqlite3.Conn) error {
 	// The tables may be those of another version, with other columns.
 	var drops []string
-	err := query(conn, `SELECT type, name FROM sqlite_schema WHERE type = 'view' AND name IN (?1, ?2)
-		OR type = 'table' AND (name IN (?3, ?4, ?5) OR substr(name, 1, length(?6)) = ?6)`,
+	err := query(conn, `SELECT type, name FROM sqlite_schema WHERE type = 'view' AND (name IN (?1, ?2) OR instr(sql, ?7))
+		OR type = 'table' AND (name IN (?3, ?4, ?5) OR substr(name, 1, length(?6)) = ?6 OR substr(name, 1, length(?8)) = ?8)`,
 		func(row *sqlite3.Stmt) error {
 			drops = append(drops, "DROP "+row.ColumnText(0)+" "+quote(row.ColumnText(1)))
 			return nil
-		}, c.Name, labelsView(c.Name), c.objectsTable(), labelsTable(c.id), rowsTable(c.id), wideTable(c.id, ""))
+		}, c.Name, labelsView(c.Name), c.objectsTable(), labelsTable(c.id), rowsTable(c.id), wideTable(c.id, ""), ` FROM "`+listTable(c.id, ""), listTable(c.id, ""))
 	if err != nil {
 		return err
 	}

@@ -223,7 +223,7 @@ type TableGap struct {
 
 func (g TableGap) String() string { return g.Table + ": " + g.Gap.String() }
 
-// asOfViews show a collection, and its labels, as of a place.
+// asOfViews show a collection, its labels and its lists as of a place.
 func asOfViews(row collectionRow, columns []logColumn, place int64) []string {
 	id, at := row.id, fmt.Sprint(place)
 	values := columnValues(id, columns, "l.id", at, fmt.Sprintf("s.life=l.id AND s.seq<=%s ORDER BY s.seq DESC LIMIT 1", at))
@@ -234,11 +234,16 @@ func asOfViews(row collectionRow, columns []logColumn, place int64) []string {
 		}
 	}
 	from := fmt.Sprintf("FROM main.%s l WHERE l.last>%s AND l.first<=%s", livesTable(id), at, at)
-	return []string{
+	all := []string{
 		fmt.Sprintf("CREATE TEMP VIEW %s AS SELECT %s %s", quote(row.name), strings.Join(shown, ", "), from),
 		fmt.Sprintf("CREATE TEMP VIEW %s AS SELECT l.id AS id, j.key AS name, j.value AS value FROM main.%s l, json_each(%s) j WHERE l.last>%s AND l.first<=%s",
 			quote(labelsView(row.name)), livesTable(id), values[0], at, at),
 	}
+	for _, l := range layoutOf(row).lists {
+		all = append(all, fmt.Sprintf("CREATE TEMP VIEW %s AS SELECT r.id AS id, j.value AS %s, nullif(r.%s, '') AS %[3]s FROM temp.%s r, json_each(r.%s) j WHERE j.type = 'text'",
+			quote(l.view(row.name)), quote(l.Element), quote(l.Beside), quote(row.name), quote(l.Column)))
+	}
+	return all
 }
 
 // historyView shows the states of a collection, from those on that were valid at its

@@ -59,7 +59,7 @@ func readTableStates(conn *sqlite3.Conn, ids map[int64]bool) (states []TableStat
 // presentTables and pastTables begin the names of the tables of a collection: those of its
 // content, and those of its log.
 var (
-	presentTables = []string{"tarn_rows_", "tarn_labels_", "tarn_wide_", "tarn_objects_"}
+	presentTables = []string{"tarn_rows_", "tarn_labels_", "tarn_wide_", "tarn_list_", "tarn_objects_"}
 	pastTables    = []string{"tarn_lives_", "tarn_states_", "tarn_bases_", "tarn_columns_", "tarn_moments_"}
 )
 

@@ -186,6 +186,11 @@ func (w *repairWriter) collection(from *unitReader) (func(*unit) error, error) {
 			row.state.markIncomplete()
 		}
 		w.saved[row.name] = int(units.objects)
+		for _, list := range from.layout.lists {
+			if err := conn.Exec(list.fill(row.id)); err != nil {
+				return err
+			}
+		}
 		states, err := units.history(row, w.db.keys)
 		if err != nil {
 			return err

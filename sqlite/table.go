@@ -15,8 +15,11 @@ import (
 // _labels, with a row of id, name and value for each label.
 type Table struct {
 	Columns []Column
-	// Indexes lists indexes of one or more columns each. Labels are always indexed.
+	// Indexes lists indexes of one or more columns each, which may be the key. Labels are
+	// always indexed.
 	Indexes [][]string
+	// Lists are the columns whose elements are shown as rows too.
+	Lists []List
 }
 
 // Column is one column of a [Table].
@@ -101,9 +104,14 @@ func (t Table) validate(name string) error {
 	}
 	for _, index := range t.Indexes {
 		for _, column := range index {
-			if !t.plain(column) {
+			if !t.plain(column) && column != "key" {
 				return fmt.Errorf("sqlite: %s: an index names %q, which is not a column, or is a wide one", name, column)
 			}
+		}
+	}
+	for _, l := range t.Lists {
+		if !t.plain(l.Column) || !t.plain(l.Beside) || !plainWord(l.Element) || strings.EqualFold(l.Element, l.Beside) {
+			return fmt.Errorf("sqlite: %s: the list of %q beside %q needs two columns that are neither wide nor computed, and another name for an element than %q", name, l.Column, l.Beside, l.Element)
 		}
 	}
 	return nil
@@ -161,6 +169,9 @@ func (t Table) ddl(name string, id int64) []string {
 		fmt.Sprintf("CREATE INDEX %s ON %s (name, value, id)", quote(labelsView(name)+"_by_name_value"), labels),
 		fmt.Sprintf("CREATE VIEW %s AS SELECT id, name, value FROM %s WHERE %s", quote(labelsView(name)), labels, shownIf(id)),
 	)
+	for _, l := range t.Lists {
+		all = append(all, l.tables(name, id)...)
+	}
 	for _, index := range t.Indexes {
 		columns := make([]string, len(index))
 		for i, c := range index {
@@ -181,6 +192,9 @@ func (t Table) storing(id int64) []string {
 		if c.Shared {
 			all = append(all, valuesTable(id, c.Name))
 		}
+	}
+	for _, l := range t.Lists {
+		all = append(all, listTable(id, l.Column))
 	}
 	return all
 }
@@ -224,7 +238,12 @@ func (t Table) label(id int64) string {
 
 func removeFrom(table string) string { return fmt.Sprintf("DELETE FROM %s WHERE id=?1", quote(table)) }
 
+// indexed reports whether a value is found by an index or a list, which have to be written
+// when it changes.
 func (t Table) indexed(column string) bool {
+	if slices.ContainsFunc(t.Lists, func(l List) bool { return strings.EqualFold(l.Column, column) || strings.EqualFold(l.Beside, column) }) {
+		return true
+	}
 	return slices.ContainsFunc(t.Indexes, func(index []string) bool {
 		return slices.ContainsFunc(index, func(c string) bool { return strings.EqualFold(c, column) })
 	})

@@ -17,7 +17,8 @@ type tableStmts struct {
 	// plain holds the columns of a row beside its labels, touching those that touch sets.
 	plain, touching []int
 	// wide has the wide columns.
-	wide []wideColumn
+	wide  []wideColumn
+	lists []listStmts
 }
 
 // wideColumn writes the values of a wide column.
@@ -46,6 +47,9 @@ func (p *prepared) stmts(id int64, sums rowSums, prepare func(sql string) *sqlit
 			s.wide = append(s.wide, newOwnColumn(id, i, c.Name, sums, prepare))
 		}
 	}
+	for _, l := range p.Lists {
+		s.lists = append(s.lists, p.listStmts(id, l, prepare))
+	}
 	return s
 }
 
@@ -53,6 +57,9 @@ func (s *tableStmts) all() []*sqlite3.Stmt {
 	all := []*sqlite3.Stmt{s.insert, s.update, s.touch, s.remove, s.label, s.unlabel}
 	for _, w := range s.wide {
 		all = append(all, w.all()...)
+	}
+	for i := range s.lists {
+		all = append(all, s.lists[i].all()...)
 	}
 	return all
 }
@@ -166,6 +173,11 @@ func (s *tableStmts) write(conn *sqlite3.Conn, how rowChange, id int64, e entry,
 		}
 		return run(s.touch, noRow, args...)
 	}
+	for i := range s.lists {
+		if err := s.lists[i].write(how, id, e.row.Values); err != nil {
+			return err
+		}
+	}
 	args := append(make([]any, 0, 4+len(e.row.Values)), id, string(e.key), labels, sum)
 	for _, v := range e.row.Values {
 		if _, wide := v.(WideValue); wide {
@@ -209,6 +221,11 @@ func (s *tableStmts) writeWide(conn *sqlite3.Conn, id int64, e entry, before []b
 }
 
 func (s *tableStmts) removeRow(id int64) error {
+	for i := range s.lists {
+		if err := s.lists[i].write(rowGone, id, nil); err != nil {
+			return err
+		}
+	}
 	err := inTurn(run(s.unlabel, noRow, id), func() error { return run(s.remove, noRow, id) })
 	for _, w := range s.wide {
 		err = inTurn(err, func() error { return w.remove(id) })

@@ -119,13 +119,15 @@ const versionColumn = "resource_version"
 
 // Table is the resource's table in SQL.
 func (c *codec[T]) Table() sqlite.Table {
-	t := sqlite.Table{Indexes: [][]string{{"namespace", "name"}, {"uid"}, {"owner_uid"}}}
+	t := sqlite.Table{}
+	var indexed []string
 	for _, col := range c.columns.Columns() {
 		t.Columns = append(t.Columns, sqlite.Column{Name: col.Name, Type: col.Type, Version: col.Name == versionColumn})
 		if col.Index {
-			t.Indexes = append(t.Indexes, []string{col.Name})
+			indexed = append(indexed, col.Name)
 		}
 	}
+	addIndexes(&t, c.of.Resource.GroupResource(), indexed, c.of.Cluster != nil)
 	t.Columns = append(t.Columns, c.wide.columns()...)
 	if c.of.Cluster != nil {
 		t.Columns = append(t.Columns, sqlite.Column{Name: clusterColumn, Type: "TEXT", Expr: clusterOfKey})

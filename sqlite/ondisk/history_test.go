@@ -131,6 +131,9 @@ func TestPastQuestions(t *testing.T) {
 			{time.Time{}, fmt.Sprintf("SELECT min(valid_from) >= %d FROM pods_history WHERE images LIKE '%%shop/api:2%%' AND phase = 'Running'", web.Unix()), "[[1]]"},
 			{time.Time{}, "SELECT owner_name, count(*) FROM replicasets_apps_history WHERE operation = 'added' GROUP BY 1", "[[web 3]]"},
 			{begin, "SELECT name FROM pods WHERE pod_ip = '10.0.0.7'", "[[api]]"},
+			{begin, "SELECT image, node FROM pods_images", "[[shop/api:1 node-7]]"},
+			{failed, "SELECT image, node FROM pods_images ORDER BY image", "[[shop/api:1 node-7] [shop/api:2 node-8]]"},
+			{time.Time{}, "SELECT p.name, i.image, i.node FROM pods_images i JOIN pods p USING (id)", "[[web shop/api:2 node-8]]"},
 			{begin.Add(-time.Hour), "SELECT name FROM pods", "expired"},
 		} {
 			if got := s.ask(q.at, q.sql); got != q.want && !(q.want == "expired" && strings.Contains(got, "no longer keeps")) {

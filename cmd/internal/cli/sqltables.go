@@ -15,8 +15,8 @@ var notWords = regexp.MustCompile(`(?s)'(?:[^']|'')*'|--[^\n]*|/\*.*?\*/`)
 
 var sqlWord = regexp.MustCompile(`[A-Za-z_][A-Za-z0-9_]*`)
 
-// tablesIn are the resources whose tables, or whose labels' tables, a statement may
-// read, and the names of all tables that there could be.
+// tablesIn are the resources whose tables, or whose tables of labels or images, a
+// statement may read, and the names of all tables that there could be.
 //
 // It decides what is copied before the statement can be compiled, since there are no
 // tables before. So it goes by the words of the statement: a word that is a table's
@@ -26,7 +26,7 @@ func tablesIn(catalog *mirror.Catalog, statement string) (wanted []mirror.Resour
 	for _, r := range catalog.All() {
 		table := mirror.SQLName(r)
 		tables = append(tables, table)
-		if name := strings.ToLower(table); words[name] || words[name+"_labels"] {
+		if name := strings.ToLower(table); words[name] || words[name+"_labels"] || words[name+"_images"] {
 			wanted = append(wanted, r)
 		}
 	}

@@ -158,9 +158,8 @@ func (s *Store[T]) writeGaps(w *logWrite, b batch[T]) (numbers []int64, err erro
 	return numbers, nil
 }
 
-// Encoding and SQLite in turns, state by state, take each other's place in the processor's
-// cache: that costs a tenth of the CPU of an update (bench/history). So some states are
-// encoded before they are written.
+// Some states are encoded before they are written, as all of a batch without a history are:
+// encoding and SQLite in turns take each other's place in the processor's cache.
 const (
 	// encodedAhead is how many they are, unless one key has more.
 	encodedAhead = 64
@@ -260,15 +259,15 @@ func (s *Store[T]) writeKey(w *logWrite, b batch[T], order []int, states []encod
 		delete(s.unwritten, key)
 		switch {
 		case e.gone:
-			err = w.end(numbers[i], about, state.raw)
+			err = w.end(numbers[i], about, state.raw, &e.row)
 		case state.failed == nil:
-			err = w.put(numbers[i], about, state.raw, e.row)
+			err = w.put(numbers[i], about, state.raw, &e.row)
 		default:
 			e = entry{key: key, gone: true}
 			s.unwritten[tarn.Key(strings.Clone(string(key)))] = struct{}{}
 			bad = append(bad, tarn.BadObject{Key: key, Version: c.Version, Err: fmt.Errorf("cannot be written to disk: %w", state.failed)})
 			gap := changelog.Gap{Seq: changelog.Seq(numbers[i] - 1), Gap: tarn.Gap{From: s.c.state.version, To: c.Version, Cause: changelog.GapUnwritten}, Since: about.heard, Until: about.heard}
-			err = inTurn(w.gap(gap), func() error { return w.end(numbers[i], about, nil) })
+			err = inTurn(w.gap(gap), func() error { return w.end(numbers[i], about, nil, nil) })
 		}
 		if err != nil {
 			return nil, err
@@ -296,7 +295,7 @@ func (s *Store[T]) removeOthers(w *logWrite, b batch[T], next *state) error {
 		if err == nil && w.first > w.logbook.state.shown && w.life != 0 {
 			err = w.forget()
 		} else if err == nil {
-			err = w.end(w.next.seq+1, stateOf{heard: b.contact()}, nil)
+			err = w.end(w.next.seq+1, stateOf{heard: b.contact()}, nil, nil)
 		}
 		if err == nil {
 			w.close()
@@ -318,7 +317,7 @@ func (w *logWrite) forget() error {
 		return err
 	}
 	id := w.c.id
-	for _, table := range []string{statesTable(id), logColumnTable(id), basesTable(id)} {
+	for _, table := range []string{statesTable(id), basesTable(id)} {
 		if err := execute(w.conn, "DELETE FROM "+table+" WHERE life=?", w.life); err != nil {
 			return err
 		}

@@ -238,10 +238,10 @@ func (db *DB) setUp(conn *sqlite3.Conn) error {
 	// A killed process may have left deleted content in the log: empty it. Later it is
 	// emptied once more, and the file is swept.
 	db.log.written(db)
-	if err := db.log.empty(conn); !errors.Is(err, errLogBusy) {
+	if err := db.log.empty(conn); err != nil && !errors.Is(err, errLogBusy) {
 		return err
 	}
-	return nil
+	return db.convertHistories(conn)
 }
 
 // distrust configures a connection for a file that others may have made: no triggers, no

@@ -16,7 +16,7 @@ const (
 	applicationID = 0x5461726e
 	// format is the layout of the tables. It grows when an older Tarn would misread
 	// them, or this one an older file.
-	format = 7
+	format = 8
 )
 
 var (
@@ -54,11 +54,12 @@ var tables = []string{
 }
 
 // oldTables are the tables of the formats that are migrated. Format 4 had no histories, the
-// gaps of format 5 had empty texts for versions that are not known, and the moments of
-// format 6 had no checksums.
+// gaps of format 5 had empty texts for versions that are not known, the moments of format 6
+// had no checksums, and in format 7 values of columns had a table of their own.
 var oldTables = map[int64][]string{
 	4: tables[:3],
 	6: tables,
+	7: tables,
 	5: append(slices.Clone(tables[:5]), `CREATE VIEW tarn_gaps AS SELECT c.name AS collection, g.section AS section, g.from_version AS from_version, g.to_version AS to_version, g.cause AS cause, g.from_ms / 1000.0 AS since, g.to_ms / 1000.0 AS until FROM tarn_log_gaps g JOIN tarn_collections c ON c.id = g.collection`),
 }
 
@@ -67,6 +68,7 @@ var migrations = map[int64]string{
 	4: strings.Join(tables[3:], ";"),
 	5: "DROP VIEW tarn_gaps;" + tables[5],
 	6: "",
+	7: "",
 }
 
 // keyProof is stored encrypted, to detect another key later.
@@ -82,7 +84,7 @@ func (db *DB) checkFormat(conn *sqlite3.Conn) (empty bool, err error) {
 		return err == nil, err
 	}
 	var keys *fileKeys
-	if err = migrate(conn, db.opts.Key); err == nil {
+	if err = migrate(conn, db.opts.Key, &progress{db: db}); err == nil {
 		keys, err = readFormat(conn, db.opts.Key)
 	}
 	switch {
@@ -107,7 +109,7 @@ func (db *DB) checkFormat(conn *sqlite3.Conn) (empty bool, err error) {
 // migrate changes a file of an older format to the present one, in one transaction. No row
 // of the content is changed, so that it can be used. Anything that is not as that format
 // has it is left to readFormat.
-func migrate(conn *sqlite3.Conn, key []byte) error {
+func migrate(conn *sqlite3.Conn, key []byte, p *progress) error {
 	id, err1 := number(conn, "PRAGMA application_id")
 	version, err2 := number(conn, "PRAGMA user_version")
 	if err := first(err1, err2); err != nil || id != applicationID || oldTables[version] == nil {
@@ -128,7 +130,7 @@ func migrate(conn *sqlite3.Conn, key []byte) error {
 		err = conn.Exec("BEGIN IMMEDIATE;" + migrations[version])
 	}
 	if err == nil && version > 4 {
-		err = migrateMoments(conn, keys)
+		err = migrateLogs(conn, keys, version, p)
 	}
 	if err == nil {
 		err = conn.Exec(fmt.Sprintf("UPDATE tarn_format SET value=%d WHERE name='format'; PRAGMA user_version=%[1]d; COMMIT", format))
@@ -139,15 +141,20 @@ func migrate(conn *sqlite3.Conn, key []byte) error {
 	return err
 }
 
-func migrateMoments(conn *sqlite3.Conn, keys *fileKeys) error {
+// migrateLogs changes the tables of histories. What takes long with a large one is left to
+// convertHistories.
+func migrateLogs(conn *sqlite3.Conn, keys *fileKeys, version int64, p *progress) error {
 	var all []momentTable
 	err := query(conn, "SELECT l.id, coalesce(c.name, '') FROM tarn_logs l LEFT JOIN tarn_collections c ON c.id=l.id", func(row *sqlite3.Stmt) error {
 		all = append(all, momentTable{conn, keys, row.ColumnInt64(0), row.ColumnText(1)})
 		return nil
 	})
 	for _, t := range all {
+		if err == nil && version < 7 {
+			err = t.migrate(p)
+		}
 		if err == nil {
-			err = t.migrate()
+			err = conn.Exec("ALTER TABLE " + basesTable(t.id) + " ADD COLUMN cols BLOB")
 		}
 	}
 	return err

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"hash/maphash"
 	"strings"
 	"time"
 
@@ -58,10 +57,9 @@ const smallestHistory = 1 << 20
 //   - tarn_states has a row for each state, clustered by life: a state as of a place is
 //     one seek, and the history of an object is one range. The body is the difference
 //     against a whole state in tarn_bases: so any state is two rows. A state begins a new
-//     base when differences have become large.
-//   - tarn_columns has the values of columns, one row for each change of a value. So SQL
-//     as of a moment decodes no object, and a status that changes two columns costs two
-//     short rows. Wide columns are computed from the object; see [RegisterRenderer].
+//     base when differences have become large. The same holds for the values of columns,
+//     so that SQL as of a moment decodes no object. Wide columns are computed from the
+//     object; see [RegisterRenderer].
 //   - tarn_moments has a row for each commit with states, or several for a large one: by
 //     it a time, or a version, finds its place.
 //
@@ -75,17 +73,15 @@ type logbook struct {
 	c       *collection
 	state   logState
 	columns []logColumn
-	// numbers has the number of the column of each value of a row, -1 for those that are
-	// not kept by value.
-	numbers []int
-	stmts   logStmts
+	// kept are the columns of a row that are kept by value.
+	kept  []keptColumn
+	stmts logStmts
 	// note is why no history is kept at present, empty if it is. roundStart is the horizon
 	// with which the current round of pruning began.
 	note       string
 	roundStart int64
-	// recent has lives that were written lately; seed is that of hashes of values.
+	// recent has lives that were written lately.
 	recent recentLives
-	seed   maphash.Seed
 }
 
 // alive is the end of a life that has not ended. It fits into six bytes of a row.
@@ -171,7 +167,7 @@ const writeLogRow = "REPLACE INTO tarn_logs (" + logColumns + ") VALUES (?, ?, ?
 type logColumn struct {
 	Name string
 	Type string `json:",omitempty"`
-	// Kind is how the value is found: "" by rows of tarn_columns, or as below.
+	// Kind is how the value is found: "" by the values of a state, or as below.
 	Kind string `json:",omitempty"`
 	Expr string `json:",omitempty"`
 	Fill string `json:",omitempty"`
@@ -235,13 +231,12 @@ func decodeColumns(text string) (all []logColumn, err error) {
 	return all, nil
 }
 
-func livesTable(id int64) string     { return fmt.Sprintf("tarn_lives_%d", id) }
-func statesTable(id int64) string    { return fmt.Sprintf("tarn_states_%d", id) }
-func basesTable(id int64) string     { return fmt.Sprintf("tarn_bases_%d", id) }
-func logColumnTable(id int64) string { return fmt.Sprintf("tarn_columns_%d", id) }
-func momentsTable(id int64) string   { return fmt.Sprintf("tarn_moments_%d", id) }
+func livesTable(id int64) string   { return fmt.Sprintf("tarn_lives_%d", id) }
+func statesTable(id int64) string  { return fmt.Sprintf("tarn_states_%d", id) }
+func basesTable(id int64) string   { return fmt.Sprintf("tarn_bases_%d", id) }
+func momentsTable(id int64) string { return fmt.Sprintf("tarn_moments_%d", id) }
 func historyTables(id int64) []string {
-	return []string{livesTable(id), statesTable(id), basesTable(id), logColumnTable(id), momentsTable(id), rewriteTable(id)}
+	return []string{livesTable(id), statesTable(id), basesTable(id), momentsTable(id), rewriteTable(id)}
 }
 
 // historyDDL makes the tables of a log.
@@ -254,9 +249,8 @@ func historyDDL(id int64) []string {
 		"CREATE TABLE " + states + " (life INTEGER NOT NULL, seq INTEGER NOT NULL, version, heard_ms INTEGER NOT NULL, until_ms INTEGER, op INTEGER NOT NULL, base INTEGER NOT NULL, cols BLOB, sum BLOB NOT NULL, body BLOB, PRIMARY KEY (life, seq)) WITHOUT ROWID",
 		"CREATE INDEX " + states + "_by_seq ON " + states + " (seq)",
 		"CREATE INDEX " + states + "_by_heard ON " + states + " (heard_ms / 1000.0)",
-		"CREATE TABLE " + bases + " (id INTEGER PRIMARY KEY, life INTEGER NOT NULL, sum BLOB NOT NULL, body BLOB NOT NULL)",
+		"CREATE TABLE " + bases + " (id INTEGER PRIMARY KEY, life INTEGER NOT NULL, sum BLOB NOT NULL, body BLOB NOT NULL, cols BLOB)",
 		"CREATE INDEX " + bases + "_by_life ON " + bases + " (life)",
-		"CREATE TABLE " + logColumnTable(id) + " (life INTEGER NOT NULL, col INTEGER NOT NULL, seq INTEGER NOT NULL, value, PRIMARY KEY (life, col, seq)) WITHOUT ROWID",
 		"CREATE TABLE " + moments + " (seq INTEGER PRIMARY KEY, first INTEGER NOT NULL, low_ms INTEGER, number INTEGER, epoch INTEGER NOT NULL, bytes INTEGER NOT NULL, sum BLOB)",
 		"CREATE INDEX " + moments + "_by_low ON " + moments + " (low_ms) WHERE low_ms IS NOT NULL",
 		"CREATE INDEX " + moments + "_by_number ON " + moments + " (epoch, number)",
@@ -265,39 +259,29 @@ func historyDDL(id int64) []string {
 
 // logStmts are the statements that write a log.
 type logStmts struct {
-	life, last, base, row                          *sqlite3.Stmt
-	addLife, endLife, addState, addBase, addColumn *sqlite3.Stmt
-	moment, gap, state                             *sqlite3.Stmt
+	life, last, base                    *sqlite3.Stmt
+	addLife, endLife, addState, addBase *sqlite3.Stmt
+	moment, gap, state                  *sqlite3.Stmt
 }
 
 func (s logStmts) all() []*sqlite3.Stmt {
-	return []*sqlite3.Stmt{s.life, s.last, s.base, s.row, s.addLife, s.endLife, s.addState, s.addBase, s.addColumn, s.moment, s.gap, s.state}
+	return []*sqlite3.Stmt{s.life, s.last, s.base, s.addLife, s.endLife, s.addState, s.addBase, s.moment, s.gap, s.state}
 }
 
 func (l *logbook) prepare(make func(sql string) *sqlite3.Stmt) {
 	id := l.c.id
 	lives, states, bases, moments := livesTable(id), statesTable(id), basesTable(id), momentsTable(id)
 	l.stmts = logStmts{
-		life:      make(fmt.Sprintf("SELECT id, uid, first FROM %s WHERE key=?1 AND last=%d", lives, alive)),
-		last:      make("SELECT seq, version, op, base, body FROM " + states + " WHERE life=?1 ORDER BY seq DESC LIMIT 1"),
-		base:      make("SELECT sum, body FROM " + bases + " WHERE id=?1"),
-		addLife:   make("INSERT INTO " + lives + " (id, key, uid, first, last, sum) VALUES (?1, ?2, ?3, ?4, ?5, ?6)"),
-		endLife:   make("UPDATE " + lives + " SET last=?2, sum=?3 WHERE id=?1"),
-		addState:  make("INSERT INTO " + states + " (life, seq, version, heard_ms, op, base, cols, sum, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"),
-		addBase:   make("INSERT INTO " + bases + " (life, sum, body) VALUES (?1, ?2, ?3)"),
-		addColumn: make("INSERT INTO " + logColumnTable(id) + " (life, col, seq, value) VALUES (?1, ?2, ?3, ?4)"),
-		moment:    make(fmt.Sprintf(addMoment, moments)),
-		gap:       make(writeGap),
-		state:     make(writeLogRow),
-	}
-	if t := l.c.table; t != nil {
-		columns := []string{"r.labels"}
-		for i, n := range l.numbers {
-			if n > 0 {
-				columns = append(columns, "r."+quote(t.Columns[i].Name))
-			}
-		}
-		l.stmts.row = make(fmt.Sprintf("SELECT %s FROM %s o JOIN %s r ON r.id=o.id WHERE o.key=?1", strings.Join(columns, ", "), l.c.objectsTable(), quote(rowsTable(id))))
+		life:     make(fmt.Sprintf("SELECT id, uid, first FROM %s WHERE key=?1 AND last=%d", lives, alive)),
+		last:     make("SELECT seq, version, op, base, body, cols FROM " + states + " WHERE life=?1 ORDER BY seq DESC LIMIT 1"),
+		base:     make("SELECT sum, body, cols FROM " + bases + " WHERE id=?1"),
+		addLife:  make("INSERT INTO " + lives + " (id, key, uid, first, last, sum) VALUES (?1, ?2, ?3, ?4, ?5, ?6)"),
+		endLife:  make("UPDATE " + lives + " SET last=?2, sum=?3 WHERE id=?1"),
+		addState: make("INSERT INTO " + states + " (life, seq, version, heard_ms, op, base, cols, sum, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"),
+		addBase:  make("INSERT INTO " + bases + " (life, sum, body, cols) VALUES (?1, ?2, ?3, ?4)"),
+		moment:   make(fmt.Sprintf(addMoment, moments)),
+		gap:      make(writeGap),
+		state:    make(writeLogRow),
 	}
 }
 

@@ -3,7 +3,6 @@ package sqlite
 import (
 	"encoding/json"
 	"fmt"
-	"hash/maphash"
 	"log/slog"
 	"strconv"
 	"strings"
@@ -31,7 +30,7 @@ func (c *collection) attachLog(conn *sqlite3.Conn) (fresh bool, err error) {
 		}
 		return false, err
 	}
-	l := &logbook{History: c.history, c: c, state: before, seed: maphash.MakeSeed()}
+	l := &logbook{History: c.history, c: c, state: before}
 	if found {
 		err = checkSchema(conn, historyDDL(c.id))
 	} else {
@@ -44,8 +43,9 @@ func (c *collection) attachLog(conn *sqlite3.Conn) (fresh bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	l.columns, l.numbers = mergeColumns(known, c.table)
-	l.recent = newRecentLives(len(l.columns))
+	var numbers []int
+	l.columns, numbers = mergeColumns(known, c.table)
+	l.kept, l.recent = keptColumns(numbers), newRecentLives()
 	text, err := json.Marshal(l.columns)
 	if err != nil {
 		return false, err
@@ -124,7 +124,7 @@ func (s *Store[T]) seed(conn *sqlite3.Conn) error {
 			return err
 		}
 		seq += 2
-		return w.put(seq, stateOf{uid: s.uid(object), version: s.versionIn(e.row), heard: at.lastContact}, s.buf, e.row)
+		return w.put(seq, stateOf{uid: s.uid(object), version: s.versionIn(e.row), heard: at.lastContact}, s.buf, &e.row)
 	})
 	if err != nil {
 		return err

@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"bytes"
 	"fmt"
 	"math"
 	"strings"
@@ -12,8 +11,7 @@ import (
 	"github.com/tarnproject/tarn/changelog"
 )
 
-// history checks the log of a collection: every life, state, base, value of a column and
-// gap by its checksum, and that each living object of the log is in the content.
+// history checks the log of a collection: every life, state, base and gap by its checksum, and that each living object of the log is in the content.
 func (r *Report) history(conn *sqlite3.Conn, keys *fileKeys, row collectionRow, c *Checked) error {
 	known, err := number(conn, "SELECT count(*) FROM sqlite_schema WHERE name='tarn_logs'")
 	if err != nil || known == 0 {
@@ -100,13 +98,13 @@ func (l *logChecker) check() error {
 	case living != l.row.state.objects && !hidden:
 		l.found("", "%d objects live in it, and the content has %d", living, l.row.state.objects)
 	}
-	for _, stray := range []struct{ table, column string }{{statesTable(l.id), "life"}, {basesTable(l.id), "life"}, {logColumnTable(l.id), "life"}} {
-		n, err := number(l.conn, fmt.Sprintf("SELECT count(*) FROM %s WHERE %s NOT IN (SELECT id FROM %s)", stray.table, stray.column, livesTable(l.id)))
+	for _, table := range []string{statesTable(l.id), basesTable(l.id)} {
+		n, err := number(l.conn, fmt.Sprintf("SELECT count(*) FROM %s WHERE life NOT IN (SELECT id FROM %s)", table, livesTable(l.id)))
 		if err != nil {
 			return err
 		}
 		if n > 0 {
-			l.found("", "%s has %d rows that belong to no object", stray.table, n)
+			l.found("", "%s has %d rows that belong to no object", table, n)
 		}
 	}
 	if err := l.moments(func(moment) error { return nil }); err != nil {
@@ -147,47 +145,25 @@ func (s *logSession) moments(each func(moment) error) error {
 
 var errMoments = fmt.Errorf("%w: the times of its states do not fit together", errBadRow)
 
-// life checks the states of a life, and the values of its columns.
+// life checks the states of a life.
 func (l *logChecker) life(id, begin, end int64, key tarn.Key) error {
-	changed := map[int64]*changedColumns{}
-	err := l.query("SELECT seq, col, value FROM "+logColumnTable(l.id)+" WHERE life=?", func(row *sqlite3.Stmt) error {
-		seq := row.ColumnInt64(0)
-		if changed[seq] == nil {
-			changed[seq] = &changedColumns{sums: l.keys.sums}
-		}
-		changed[seq].add(int(row.ColumnInt64(1)), stored(row, 2))
-		return nil
-	}, id)
-	if err != nil {
-		return err
-	}
 	bad, states := "", int64(0)
-	err = l.query(l.statesEvenDamaged("s.life=? ORDER BY s.seq"), func(row *sqlite3.Stmt) error {
+	err := l.query(l.statesEvenDamaged("s.life=? ORDER BY s.seq"), func(row *sqlite3.Stmt) error {
 		l.states++
 		if seq, deleted := row.ColumnInt64(1), row.ColumnInt64(5) == int64(changelog.Deleted); seq < begin || seq > end || deleted != (seq == end) {
 			bad = "a state outside of its life"
 		}
 		states++
 		l.sum += sumOf(row.ColumnRawBlob(8)).number()
-		seq, cols := row.ColumnInt64(1), []byte(nil)
-		if c := changed[seq]; c != nil {
-			cols = c.sum()
-			delete(changed, seq)
-		}
 		if e, err := l.entry(row); damaged(err) {
 			bad = fmt.Sprintf("the state at version %s: %s", e.Version, withoutKind(err))
 		} else if err != nil {
 			return err
-		} else if !bytes.Equal(cols, row.ColumnRawBlob(7)) {
-			bad = fmt.Sprintf("the columns of the state at version %s", e.Version)
 		}
 		return nil
 	}, id)
 	if err == nil && bad == "" && states == 0 {
 		bad = "a life without a state"
-	}
-	if err == nil && bad == "" && len(changed) > 0 {
-		bad = "values of columns that belong to no state"
 	}
 	if bad != "" {
 		l.found(key, "%s", bad)

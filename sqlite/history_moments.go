@@ -210,7 +210,7 @@ func (w *logWrite) addMoments(positions []tarn.Position, version tarn.Version) e
 
 // migrate gives the moments of a format before 7 their checksums, and splits those of large
 // commits.
-func (t momentTable) migrate() error {
+func (t momentTable) migrate(p *progress) error {
 	table := momentsTable(t.id)
 	if err := t.conn.Exec("ALTER TABLE " + table + " ADD COLUMN sum BLOB"); err != nil {
 		return err
@@ -228,6 +228,7 @@ func (t momentTable) migrate() error {
 			return err
 		}
 		all = append(all, m.split(entries, 0)...)
+		p.report(t.owner, m.seq, old[len(old)-1].seq)
 	}
 	keepGrowing(all)
 	if err := t.conn.Exec("DELETE FROM " + table); err != nil {

@@ -70,7 +70,11 @@ func TestTimesInLargeCommits(t *testing.T) {
 	for _, jumps := range []bool{false, true} {
 		t.Run(fmt.Sprint("the clock goes back ", jumps), func(t *testing.T) {
 			random := rand.New(rand.NewPCG(3, 9))
-			r := newPastRig(t, keepAll)
+			r := &pastRig{T: t, dir: directory(t), now: time.UnixMilli(1_780_000_000_000)}
+			r.db = open(t, r.dir, Options{History: keepAll})
+			var err error
+			r.sink, err = NewSink(r.db, Collection{Name: "objects", Identity: "test"}, untabled{})
+			must(t, err)
 			for _, n := range []int{150, 5000, 20, 2500} {
 				r.commitMany(random, n, jumps)
 			}
@@ -98,6 +102,15 @@ func TestTimesInLargeCommits(t *testing.T) {
 	}
 }
 
+// untabled is logged without a table, so that bases have no values of columns, as in
+// formats before 8.
+type untabled struct{}
+
+func (untabled) Append(buf []byte, o logtest.Object) ([]byte, error) { return logged{}.Append(buf, o) }
+func (untabled) Decode(raw []byte) (logtest.Object, error)           { return logged{}.Decode(raw) }
+func (untabled) Schema() string                                      { return logged{}.Schema() }
+func (untabled) UID(o logtest.Object) string                         { return o.UID }
+
 // toFormat6 makes a directory of format 6: one moment for each commit, without a checksum.
 func toFormat6(t *testing.T, dir string) {
 	t.Helper()
@@ -107,6 +120,8 @@ func toFormat6(t *testing.T, dir string) {
 		"UPDATE tarn_moments_1 SET low_ms = (SELECT min(heard_ms) FROM tarn_states_1 s WHERE s.seq BETWEEN tarn_moments_1.first AND tarn_moments_1.seq)",
 		"UPDATE tarn_moments_1 SET low_ms = NULL WHERE low_ms >= (SELECT min(heard_ms) FROM tarn_states_1 s WHERE s.seq > tarn_moments_1.seq)",
 		"ALTER TABLE tarn_moments_1 DROP COLUMN sum",
+		"ALTER TABLE tarn_bases_1 DROP COLUMN cols",
+		oldColumnsDDL(1),
 		"UPDATE tarn_format SET value=6 WHERE name='format'",
 		"PRAGMA user_version=6",
 	}, ";"))(t, nil, filepath.Join(dir, fileName))

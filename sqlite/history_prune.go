@@ -359,60 +359,15 @@ func (p *pruning) together(a, b prunedState, thin int64) bool {
 	return every > 0 && b.seq <= thin && a.heard/every == b.heard/every && a.seq > p.next.horizon
 }
 
-// fold removes the states of a life after one place, from removed on, and before kept,
-// and gives kept the values of columns that changed with them.
+// fold removes the states of a life after one place, from removed on, and before kept.
 func (p *pruning) fold(life, after int64, removed prunedState, kept int64) error {
-	states, columns := statesTable(p.c.id), logColumnTable(p.c.id)
-	if err := p.uncount("life=? AND seq>? AND seq<=?", life, after, kept); err != nil {
+	states := statesTable(p.c.id)
+	if err := p.uncount("life=? AND seq>? AND seq<?", life, after, kept); err != nil {
 		return err
 	}
-	for _, do := range []struct {
-		sql  string
-		args []any
-	}{
-		{"UPDATE " + states + " SET until_ms=coalesce(until_ms, ?3) WHERE life=?1 AND seq=?2", []any{life, after, removed.heard}},
-		{"DELETE FROM " + states + " WHERE life=?1 AND seq>?2 AND seq<?3", []any{life, after, kept}},
-		{"DELETE FROM " + columns + " WHERE life=?1 AND seq>?2 AND seq<?3 AND EXISTS (SELECT 1 FROM " + columns + " n WHERE n.life=?1 AND n.col=" + columns + ".col AND n.seq>" + columns + ".seq AND n.seq<=?3)", []any{life, after, kept}},
-		{"UPDATE " + columns + " SET seq=?3 WHERE life=?1 AND seq>?2 AND seq<?3", []any{life, after, kept}},
-	} {
-		if err := p.reader.query(do.sql, noRow, do.args...); err != nil {
-			return err
-		}
-	}
-	return p.reseal(life, kept)
-}
-
-// reseal computes the checksums of a state anew, after others were folded into it.
-func (p *pruning) reseal(life, seq int64) error {
-	keys := p.c.db.keys
-	changed := changedColumns{sums: keys.sums}
-	err := p.reader.query("SELECT col, value FROM "+logColumnTable(p.c.id)+" WHERE life=? AND seq=?", func(row *sqlite3.Stmt) error {
-		changed.add(int(row.ColumnInt64(0)), stored(row, 1))
-		return nil
-	}, life, seq)
+	err := p.reader.query("UPDATE "+states+" SET until_ms=coalesce(until_ms, ?3) WHERE life=?1 AND seq=?2", noRow, life, after, removed.heard)
 	if err != nil {
 		return err
 	}
-	cols := changed.sum()
-	var sum Sum
-	err = p.reader.query(fmt.Sprintf("SELECT s.version, s.heard_ms, s.op, s.base, s.body, l.key, l.uid, b.sum FROM %s s JOIN %s l ON l.id=s.life JOIN %s b ON b.id=s.base WHERE s.life=? AND s.seq=?",
-		statesTable(p.c.id), livesTable(p.c.id), basesTable(p.c.id)), func(row *sqlite3.Stmt) error {
-		key := tarn.Key(row.ColumnText(5))
-		body := row.ColumnBlob(4, nil)
-		if keys.seal != nil && body != nil {
-			var err error
-			if body, err = keys.seal.open(body, stateOwner(p.c.Name, key, seq)); err != nil {
-				return err
-			}
-		}
-		sum = stateSum(keys.sums, p.c.Name, key, row.ColumnText(6), life, seq, stored(row, 0), row.ColumnInt64(1), changelog.Operation(row.ColumnInt64(2)),
-			row.ColumnInt64(3), sumOf(row.ColumnRawBlob(7)), cols, body)
-		return nil
-	}, life, seq)
-	if err != nil {
-		return err
-	}
-	p.next.states++
-	p.next.sum += sum.number()
-	return p.reader.query("UPDATE "+statesTable(p.c.id)+" SET cols=?3, sum=?4 WHERE life=?1 AND seq=?2", noRow, life, seq, cols, sum)
+	return p.reader.query("DELETE FROM "+states+" WHERE life=?1 AND seq>?2 AND seq<?3", noRow, life, after, kept)
 }

@@ -124,7 +124,7 @@ func inSession(r *reader, keys *fileKeys, name string, read func(*logSession) er
 // states is the statement that reads states; from names the table or index to begin with.
 func (s *logSession) states(where string) string {
 	t := statesTable(s.id)
-	return fmt.Sprintf(`SELECT s.life, s.seq, s.version, s.heard_ms, coalesce(s.until_ms, (SELECT n.heard_ms FROM %s n WHERE n.life=s.life AND n.seq>s.seq ORDER BY n.seq LIMIT 1)), s.op, s.base, s.cols, s.sum, s.body, l.key, l.uid, b.sum, b.body
+	return fmt.Sprintf(`SELECT s.life, s.seq, s.version, s.heard_ms, coalesce(s.until_ms, (SELECT n.heard_ms FROM %s n WHERE n.life=s.life AND n.seq>s.seq ORDER BY n.seq LIMIT 1)), s.op, s.base, s.cols, s.sum, s.body, l.key, l.uid, b.sum, b.body, b.cols
 		FROM %[1]s s CROSS JOIN %[2]s l ON l.id=s.life CROSS JOIN %[3]s b ON b.id=s.base WHERE %[4]s`, t, livesTable(s.id), basesTable(s.id), where)
 }
 
@@ -158,7 +158,7 @@ func (s *logSession) entry(row *sqlite3.Stmt) (e changelog.Entry, err error) {
 	}
 	if s.base.id != baseID {
 		s.base.id = 0 // its bytes are overwritten, also by a damaged base
-		raw, err := s.packer.unpack(e.Key, baseSum, row.ColumnRawBlob(13), s.base.raw)
+		raw, err := s.packer.unpackBase(e.Key, baseSum, row.ColumnRawBlob(14), row.ColumnRawBlob(13), s.base.raw)
 		if err != nil {
 			return e, s.damaged(e, err)
 		}

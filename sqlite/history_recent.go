@@ -7,27 +7,23 @@ import (
 	"github.com/tarnproject/tarn/changelog"
 )
 
-// recentLives remembers the last states of lives that were written lately: reading them,
-// and the values of their columns, is a tenth of the CPU of an update (bench/history). It
-// is forgotten when a transaction fails.
+// recentLives remembers the last states of lives that were written lately, so that they
+// need not be read (bench/history). It is forgotten when a transaction fails.
 //
-// All lives are in two slices, in places of a fixed size that are used again in turn. As
+// All lives are in one slice, in places of a fixed size that are used again in turn. As
 // allocations of their own, made among many short-lived ones, they held four times their
 // size in memory.
 type recentLives struct {
 	seed maphash.Seed
-	// columns is how many values a life has.
-	columns int
 	// at has the place of a key by its hash.
-	at     map[uint64]int32
-	lives  []recentLife
-	values []uint64
+	at    map[uint64]int32
+	lives []recentLife
 	// next is the place that is used again next, once all are taken.
 	next int
 }
 
 const (
-	// mostRecent bounds the lives that are remembered, at about 500 bytes each for pods.
+	// mostRecent bounds the lives that are remembered, at about 250 bytes each.
 	mostRecent = 20_000
 	// mostNames is the room for the key and the uid of a life. One whose names are longer is
 	// not remembered.
@@ -41,14 +37,11 @@ type recentLife struct {
 	// body is a hash of the last difference, 0 if there is none.
 	body     uint64
 	op       changelog.Operation
-	valued   bool
 	key, uid uint8
 	names    [mostNames]byte
 }
 
-func newRecentLives(columns int) recentLives {
-	return recentLives{seed: maphash.MakeSeed(), columns: columns}
-}
+func newRecentLives() recentLives { return recentLives{seed: maphash.MakeSeed()} }
 
 // find returns the place of a key, -1 if it is not remembered.
 func (r *recentLives) find(key tarn.Key) int {
@@ -71,7 +64,6 @@ func (r *recentLives) place(key tarn.Key) int {
 	at := len(r.lives)
 	if at < mostRecent {
 		r.lives = append(r.lives, recentLife{})
-		r.values = append(r.values, make([]uint64, r.columns)...)
 	} else {
 		at, r.next = r.next, (r.next+1)%mostRecent
 		delete(r.at, r.lives[at].hash)
@@ -89,10 +81,10 @@ func (r *recentLives) forget(key tarn.Key) {
 }
 
 // forgetAll forgets all.
-func (r *recentLives) forgetAll() { *r = recentLives{seed: r.seed, columns: r.columns} }
+func (r *recentLives) forgetAll() { *r = recentLives{seed: r.seed} }
 
-// hashOf is a hash of a difference, 0 if there is none. Its seed is the process's own, as
-// that of the values of columns.
+// hashOf is a hash of a difference, 0 if there is none. Its seed is the process's own:
+// nobody can make two differences with the same.
 func (r *recentLives) hashOf(body []byte) uint64 {
 	if body == nil {
 		return 0
@@ -110,11 +102,7 @@ func (w *logWrite) recall() bool {
 	l := &r.lives[at]
 	w.life, w.first, w.base.id, w.version, w.op, w.bodyHash = l.life, l.first, l.base, l.version, l.op, l.body
 	w.uid = string(l.names[l.key : l.key+l.uid])
-	w.body, w.bodyKnown = nil, l.body == 0
-	if l.valued {
-		w.values = append(w.valueRoom[:0], r.values[at*r.columns:(at+1)*r.columns]...)
-		w.valueRoom = w.values
-	}
+	w.body, w.cols, w.lastKnown = nil, nil, false
 	return true
 }
 
@@ -122,14 +110,13 @@ func (w *logWrite) recall() bool {
 func (w *logWrite) close() {
 	r := &w.recent
 	version, decimal := w.version.(int64)
-	if w.life == 0 || !decimal || len(w.key)+len(w.uid) > mostNames || len(w.values) > r.columns {
+	if w.life == 0 || !decimal || len(w.key)+len(w.uid) > mostNames {
 		r.forget(w.key)
 		return
 	}
 	at := r.place(w.key)
 	l := &r.lives[at]
 	l.life, l.first, l.base, l.version, l.op, l.body = w.life, w.first, w.base.id, version, w.op, w.bodyHash
-	l.key, l.uid, l.valued = uint8(len(w.key)), uint8(len(w.uid)), w.values != nil
+	l.key, l.uid = uint8(len(w.key)), uint8(len(w.uid))
 	copy(l.names[copy(l.names[:], w.key):], w.uid)
-	clear(r.values[at*r.columns+copy(r.values[at*r.columns:(at+1)*r.columns], w.values) : (at+1)*r.columns])
 }

@@ -78,7 +78,7 @@ func (p *past) render(l *pastLog, life, place int64) (parts map[string]JSON, err
 	err = l.query(l.stateAt, func(row *sqlite3.Stmt) (err error) {
 		key, base := tarn.Key(row.ColumnText(0)), row.ColumnInt64(1)
 		if l.base.id != base {
-			plain, err := l.packer.unpack(key, sumOf(row.ColumnRawBlob(2)), row.ColumnRawBlob(3), l.base.raw)
+			plain, err := l.packer.unpackBase(key, sumOf(row.ColumnRawBlob(2)), row.ColumnRawBlob(5), row.ColumnRawBlob(3), l.base.raw)
 			if err != nil {
 				return fmt.Errorf("%s: %w", key, err)
 			}
@@ -103,7 +103,7 @@ func (p *past) render(l *pastLog, life, place int64) (parts map[string]JSON, err
 
 // stateAt finds the state of a life that was valid at a place.
 func stateAt(id int64) string {
-	return fmt.Sprintf("SELECT l.key, b.id, b.sum, b.body, s.body FROM main.%s s CROSS JOIN main.%s l ON l.id=s.life CROSS JOIN main.%s b ON b.id=s.base WHERE s.life=? AND s.seq<=? ORDER BY s.seq DESC LIMIT 1",
+	return fmt.Sprintf("SELECT l.key, b.id, b.sum, b.body, s.body, b.cols FROM main.%s s CROSS JOIN main.%s l ON l.id=s.life CROSS JOIN main.%s b ON b.id=s.base WHERE s.life=? AND s.seq<=? ORDER BY s.seq DESC LIMIT 1",
 		statesTable(id), livesTable(id), basesTable(id))
 }
 

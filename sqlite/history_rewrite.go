@@ -114,12 +114,19 @@ func (c *collection) readRewriting(conn *sqlite3.Conn) (r *rewriting, err error)
 	return r, err
 }
 
-// notRewriting fails while the states of a log are rewritten, or if a process was killed
-// while it did that: some states still have what is left out now.
+// notRewriting fails while the states of a log are rewritten or converted, or if a process
+// was killed while it did that: some states still have what is left out now, or their
+// columns cannot be read.
 func notRewriting(conn *sqlite3.Conn, row collectionRow) error {
 	n, err := number(conn, "SELECT count(*) FROM sqlite_schema WHERE name=?", rewriteTable(row.id))
 	if err == nil && n > 0 {
 		err = fmt.Errorf("%s: %w: fields that are not kept any more are being removed from its history: ask again when its mirror has done that", row.name, changelog.ErrAhead)
+	}
+	if err != nil {
+		return err
+	}
+	if n, err = number(conn, "SELECT count(*) FROM sqlite_schema WHERE name=?", oldColumnsTable(row.id)); err == nil && n > 0 {
+		err = fmt.Errorf("%s: %w: its history is being brought into the present format: ask again when its mirror has done that", row.name, changelog.ErrAhead)
 	}
 	return err
 }
@@ -265,8 +272,9 @@ type lifeRewriter struct {
 // life rewrites one life.
 func (l *lifeRewriter) life(id int64) error {
 	w := l.logWrite
-	w.life, w.values, w.base, w.op = 0, []uint64{}, logBase{raw: w.base.raw[:0], stored: w.base.stored}, 0
-	w.setBody(nil)
+	w.life, w.op = 0, 0
+	w.clearBase()
+	w.setLast(nil, nil)
 	l.before, l.lost = changelog.State{}, nil
 	err := l.session.query(l.session.statesEvenDamaged("s.life=? ORDER BY s.seq"), func(row *sqlite3.Stmt) error {
 		l.states++
@@ -300,22 +308,19 @@ func (l *lifeRewriter) put(s changelog.State, version any, raw []byte, row *Row)
 	if err := l.endLost(s.Version, s.Heard); err != nil {
 		return err
 	}
-	if s.Operation == changelog.Deleted {
-		row = nil
-	}
-	var body []byte
+	var body, cols []byte
 	if w.life == 0 {
-		stored, sum, err := w.c.packer.pack(w.key, raw)
+		base, err := w.makeBase(raw, w.valuesOf(row))
 		if err != nil {
 			return err
 		}
-		if err := first(l.begin(seq), w.newBase(&logBase{sum: sum, packed: len(stored), stored: stored}, raw)); err != nil {
+		if err := inTurn(l.begin(seq), func() error { return w.newBase(base, raw) }); err != nil {
 			return err
 		}
 	} else {
 		var base *logBase
 		var err error
-		if body, base, err = w.encode(seq, raw); err != nil {
+		if body, cols, base, err = w.encode(seq, raw, row); err != nil {
 			return err
 		}
 		if base == nil && bytes.Equal(body, w.body) && version == w.version && s.Operation != changelog.Deleted {
@@ -332,7 +337,7 @@ func (l *lifeRewriter) put(s changelog.State, version any, raw []byte, row *Row)
 		return err
 	}
 	l.before = s
-	return w.add(seq, s.Operation, about, version, body, row)
+	return w.add(seq, s.Operation, about, version, body, cols)
 }
 
 // begin writes the row of the life.
@@ -363,7 +368,7 @@ func (l *lifeRewriter) lose(s changelog.State, cause tarn.GapCause) error {
 			return err
 		}
 		l.before = s
-		return w.add(int64(s.Seq), s.Operation, stateOf{version: s.Version, heard: s.Heard}, storedVersion(string(s.Version)), w.body, nil)
+		return w.add(int64(s.Seq), s.Operation, stateOf{version: s.Version, heard: s.Heard}, storedVersion(string(s.Version)), w.body, w.cols)
 	}
 	if l.lost == nil {
 		from, err := l.versionBefore(int64(s.Seq))

@@ -81,23 +81,23 @@ func (s *Store[T]) writeLogged(conn *sqlite3.Conn, b batch[T], next *state) (w *
 	slices.SortFunc(order, func(i, j int) int {
 		return cmp.Or(strings.Compare(string(b.changes[i].Key), string(b.changes[j].Key)), i-j)
 	})
-	for from := 0; from < len(order); {
-		to := from + 1
-		for to < len(order) && b.changes[order[to]].Key == b.changes[order[from]].Key {
-			to++
-		}
-		failed, err := s.writeKey(w, b, order[from:to], numbers, next)
+	for left := order; len(left) > 0; {
+		n, err := s.encodeAhead(b, left)
 		if err != nil {
 			return w, nil, err
 		}
-		bad = append(bad, failed...)
-		from = to
+		failed, err := s.writeKeys(w, b, left[:n], numbers, next)
+		if err != nil {
+			return w, nil, err
+		}
+		bad, left = append(bad, failed...), left[n:]
 	}
 	if b.whole != nil {
 		if err := s.removeOthers(w, b, next); err != nil {
 			return w, nil, err
 		}
 	}
+	s.forgetAhead()
 	if err := w.commit(b.positions.All(), next.version, b.part, b.contact()); err != nil {
 		return w, nil, err
 	}
@@ -160,49 +160,122 @@ func (s *Store[T]) writeGaps(w *logWrite, b batch[T]) (numbers []int64, err erro
 	return numbers, nil
 }
 
+// Some states are encoded before they are written, as all of a batch without a history are:
+// encoding and SQLite in turns take each other's place in the processor's cache.
+const (
+	// encodedAhead is how many they are, unless one key has more.
+	encodedAhead = 64
+	// encodedBytes bounds the memory that they take.
+	encodedBytes = 1 << 20
+)
+
+// encodedState is a state that is to be written.
+type encodedState struct {
+	entry
+	// raw are the bytes of the object; nil if there is none, or if it failed.
+	raw    []byte
+	uid    string
+	failed error
+	// room is the memory of raw, which is used again.
+	room []byte
+}
+
+// encodeState encodes the object of a change, and packs it if it is the last of its key.
+func (s *Store[T]) encodeState(to *encodedState, c tarn.Change[T], last bool) (err error) {
+	*to = encodedState{entry: entry{key: c.Key, gone: c.Type == tarn.Delete}, room: to.room}
+	if c.Missed && to.gone {
+		return nil
+	}
+	s.buf = to.room
+	to.failed = s.encodeObject(&to.entry, c.Object)
+	if to.room = s.buf; to.failed != nil {
+		return nil
+	}
+	if to.raw = s.buf; to.gone {
+		return nil
+	}
+	if to.uid = s.uid(c.Object); last {
+		err = s.packObject(&to.entry)
+	}
+	return err
+}
+
+// encodeAhead encodes the next states of a batch, all of a key. It returns how many.
+func (s *Store[T]) encodeAhead(b batch[T], order []int) (n int, err error) {
+	for bytes := 0; n < len(order); n++ {
+		key := b.changes[order[n]].Key
+		if n > 0 && key != b.changes[order[n-1]].Key && (n >= encodedAhead || bytes >= encodedBytes) {
+			break
+		}
+		if n == len(s.ahead) {
+			s.ahead = append(s.ahead, encodedState{})
+		}
+		last := n == len(order)-1 || b.changes[order[n+1]].Key != key
+		if err := s.encodeState(&s.ahead[n], b.changes[order[n]], last); err != nil {
+			return n, err
+		}
+		bytes += len(s.ahead[n].raw)
+	}
+	return n, nil
+}
+
+// forgetAhead lets go of the objects, and of memory that only large ones need.
+func (s *Store[T]) forgetAhead() {
+	n := min(len(s.ahead), encodedAhead)
+	clear(s.ahead[n:])
+	s.ahead = s.ahead[:n]
+	for i, state := range s.ahead {
+		if s.ahead[i] = (encodedState{room: state.room}); cap(state.room) > 2*encodedBytes/encodedAhead {
+			s.ahead[i].room = nil
+		}
+	}
+}
+
+// writeKeys writes the changes of some keys.
+func (s *Store[T]) writeKeys(w *logWrite, b batch[T], order []int, numbers []int64, next *state) (bad tarn.ObjectErrors, err error) {
+	for from := 0; from < len(order); {
+		to := from + 1
+		for to < len(order) && b.changes[order[to]].Key == b.changes[order[from]].Key {
+			to++
+		}
+		failed, err := s.writeKey(w, b, order[from:to], s.ahead[from:to], numbers, next)
+		if err != nil {
+			return nil, err
+		}
+		bad, from = append(bad, failed...), to
+	}
+	return bad, nil
+}
+
 // writeKey writes the changes of one key.
-func (s *Store[T]) writeKey(w *logWrite, b batch[T], order []int, numbers []int64, next *state) (bad tarn.ObjectErrors, err error) {
+func (s *Store[T]) writeKey(w *logWrite, b batch[T], order []int, states []encodedState, numbers []int64, next *state) (bad tarn.ObjectErrors, err error) {
 	key := b.changes[order[0]].Key
 	if err := w.open(key); err != nil {
 		return nil, err
 	}
 	e := entry{key: key}
-	for _, i := range order {
-		c := b.changes[i]
-		about := stateOf{version: c.Version, heard: b.heard(i)}
-		e = entry{key: key, gone: c.Type == tarn.Delete}
+	for n, i := range order {
+		c, state := b.changes[i], &states[n]
+		about := stateOf{uid: state.uid, version: c.Version, heard: b.heard(i)}
+		e = state.entry
 		delete(s.unwritten, key)
-		switch failed := error(nil); {
+		switch {
 		case e.gone:
-			var raw []byte
-			if !c.Missed {
-				if failed = s.encodeObject(&e, c.Object); failed == nil {
-					raw = s.buf
-				}
-			}
-			err = w.end(numbers[i], about, raw)
+			err = w.end(numbers[i], about, state.raw, &e.row)
+		case state.failed == nil:
+			err = w.put(numbers[i], about, state.raw, &e.row)
 		default:
-			if failed = s.encodeObject(&e, c.Object); failed == nil {
-				about.uid = s.uid(c.Object)
-				err = w.put(numbers[i], about, s.buf, e.row)
-				break
-			}
 			e = entry{key: key, gone: true}
 			s.unwritten[tarn.Key(strings.Clone(string(key)))] = struct{}{}
-			bad = append(bad, tarn.BadObject{Key: key, Version: c.Version, Err: fmt.Errorf("cannot be written to disk: %w", failed)})
+			bad = append(bad, tarn.BadObject{Key: key, Version: c.Version, Err: fmt.Errorf("cannot be written to disk: %w", state.failed)})
 			gap := changelog.Gap{Seq: changelog.Seq(numbers[i] - 1), Gap: tarn.Gap{From: s.c.state.version, To: c.Version, Cause: changelog.GapUnwritten}, Since: about.heard, Until: about.heard}
-			err = inTurn(w.gap(gap), func() error { return w.end(numbers[i], about, nil) })
+			err = inTurn(w.gap(gap), func() error { return w.end(numbers[i], about, nil, nil) })
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
 	w.close()
-	if !e.gone {
-		if err := s.packObject(&e); err != nil {
-			return nil, err
-		}
-	}
 	return bad, s.c.writeEntry(w.conn, e, next)
 }
 
@@ -224,7 +297,7 @@ func (s *Store[T]) removeOthers(w *logWrite, b batch[T], next *state) error {
 		if err == nil && w.first > w.logbook.state.shown && w.life != 0 {
 			err = w.forget()
 		} else if err == nil {
-			err = w.end(w.next.seq+1, stateOf{heard: b.contact()}, nil)
+			err = w.end(w.next.seq+1, stateOf{heard: b.contact()}, nil, nil)
 		}
 		if err == nil {
 			w.close()
@@ -246,7 +319,7 @@ func (w *logWrite) forget() error {
 		return err
 	}
 	id := w.c.id
-	for _, table := range []string{statesTable(id), logColumnTable(id), basesTable(id)} {
+	for _, table := range []string{statesTable(id), basesTable(id)} {
 		if err := execute(w.conn, "DELETE FROM "+table+" WHERE life=?", w.life); err != nil {
 			return err
 		}

@@ -97,7 +97,8 @@ func (p *past) build(conn *sqlite3.Conn, sql string) error {
 	if err != nil {
 		return err
 	}
-	if err := conn.CreateFunction("tarn_part", 4, sqlite3.DETERMINISTIC|sqlite3.INNOCUOUS, p.part); err != nil {
+	const flags = sqlite3.DETERMINISTIC | sqlite3.INNOCUOUS
+	if err := first(conn.CreateFunction("tarn_part", 4, flags, p.part), conn.CreateFunction("tarn_value", 3, flags, valueFunction)); err != nil {
 		return err
 	}
 	p.logs = map[int64]*pastLog{}
@@ -223,21 +224,23 @@ type TableGap struct {
 
 func (g TableGap) String() string { return g.Table + ": " + g.Gap.String() }
 
-// asOfViews show a collection, its labels and its lists as of a place.
+// asOfViews show a collection, its labels and its lists as of a place. SQLite leaves out the
+// joins that a statement does not need, because they are outer ones to at most one row.
 func asOfViews(row collectionRow, columns []logColumn, place int64) []string {
 	id, at := row.id, fmt.Sprint(place)
-	values := columnValues(id, columns, "l.id", at, fmt.Sprintf("s.life=l.id AND s.seq<=%s ORDER BY s.seq DESC LIMIT 1", at))
+	values := columnValues(id, columns, at)
 	shown := []string{"l.id AS id", "l.key AS key"}
 	for i, c := range columns {
 		if !c.Gone {
 			shown = append(shown, values[i]+" AS "+quote(c.Name))
 		}
 	}
-	from := fmt.Sprintf("FROM main.%s l WHERE l.last>%s AND l.first<=%s", livesTable(id), at, at)
+	from := fmt.Sprintf("FROM main.%s l LEFT JOIN main.%s s ON s.life=l.id AND s.seq=(SELECT max(n.seq) FROM main.%[2]s n WHERE n.life=l.id AND n.seq<=%[4]s) LEFT JOIN main.%[3]s b ON b.id=s.base",
+		livesTable(id), statesTable(id), basesTable(id), at)
+	lived := fmt.Sprintf("WHERE l.last>%s AND l.first<=%[1]s", at)
 	all := []string{
-		fmt.Sprintf("CREATE TEMP VIEW %s AS SELECT %s %s", quote(row.name), strings.Join(shown, ", "), from),
-		fmt.Sprintf("CREATE TEMP VIEW %s AS SELECT l.id AS id, j.key AS name, j.value AS value FROM main.%s l, json_each(%s) j WHERE l.last>%s AND l.first<=%s",
-			quote(labelsView(row.name)), livesTable(id), values[0], at, at),
+		fmt.Sprintf("CREATE TEMP VIEW %s AS SELECT %s %s %s", quote(row.name), strings.Join(shown, ", "), from, lived),
+		fmt.Sprintf("CREATE TEMP VIEW %s AS SELECT l.id AS id, j.key AS name, j.value AS value %s, json_each(%s) j %s", quote(labelsView(row.name)), from, values[0], lived),
 	}
 	for _, l := range layoutOf(row).lists {
 		all = append(all, fmt.Sprintf("CREATE TEMP VIEW %s AS SELECT r.id AS id, j.value AS %s, nullif(r.%s, '') AS %[3]s FROM temp.%s r, json_each(r.%s) j WHERE j.type = 'text'",
@@ -253,11 +256,11 @@ func asOfViews(row collectionRow, columns []logColumn, place int64) []string {
 func historyView(row collectionRow, columns []logColumn, at logState) string {
 	id := row.id
 	states := statesTable(id)
-	values := columnValues(id, columns, "o.life", "o.seq", "s.life=o.life AND s.seq=o.seq")
+	values := columnValues(id, columns, "s.seq")
 	shown := []string{
-		"o.life AS id", "l.key AS key", "CASE o.op WHEN 1 THEN 'added' WHEN 2 THEN 'modified' ELSE 'deleted' END AS operation", "CAST(o.version AS TEXT) AS version",
-		"o.heard_ms / 1000.0 AS valid_from",
-		fmt.Sprintf("CASE o.op WHEN 3 THEN o.heard_ms ELSE coalesce(o.until_ms, (SELECT n.heard_ms FROM main.%s n WHERE n.life=o.life AND n.seq>o.seq ORDER BY n.seq LIMIT 1)) END / 1000.0 AS valid_to", states),
+		"l.id AS id", "l.key AS key", "CASE s.op WHEN 1 THEN 'added' WHEN 2 THEN 'modified' ELSE 'deleted' END AS operation", "CAST(s.version AS TEXT) AS version",
+		"s.heard_ms / 1000.0 AS valid_from",
+		fmt.Sprintf("CASE s.op WHEN 3 THEN s.heard_ms ELSE coalesce(s.until_ms, (SELECT n.heard_ms FROM main.%s n WHERE n.life=s.life AND n.seq>s.seq ORDER BY n.seq LIMIT 1)) END / 1000.0 AS valid_to", states),
 	}
 	names := historyNames(columns)
 	for i, c := range columns {
@@ -265,8 +268,8 @@ func historyView(row collectionRow, columns []logColumn, at logState) string {
 			shown = append(shown, values[i]+" AS "+quote(names[i]))
 		}
 	}
-	return fmt.Sprintf("CREATE TEMP VIEW %s AS SELECT %s, o.seq AS seq FROM main.%s o JOIN main.%s l ON l.id=o.life WHERE +o.seq <= %d AND +l.last > %d AND (+o.seq > %[6]d OR NOT EXISTS (SELECT 1 FROM main.%[3]s n WHERE n.life=o.life AND n.seq>o.seq AND n.seq<=%[6]d))",
-		quote(row.name+historySuffix), strings.Join(shown, ", "), states, livesTable(id), at.shown, at.horizon)
+	return fmt.Sprintf("CREATE TEMP VIEW %s AS SELECT %s, s.seq AS seq FROM main.%s s JOIN main.%s l ON l.id=s.life LEFT JOIN main.%s b ON b.id=s.base WHERE +s.seq <= %d AND +l.last > %d AND (+s.seq > %[7]d OR NOT EXISTS (SELECT 1 FROM main.%[3]s n WHERE n.life=s.life AND n.seq>s.seq AND n.seq<=%[7]d))",
+		quote(row.name+historySuffix), strings.Join(shown, ", "), states, livesTable(id), basesTable(id), at.shown, at.horizon)
 }
 
 // historyNames are the names of a table's columns in its view of states. A column that is
@@ -293,18 +296,18 @@ func historyNames(columns []logColumn) []string {
 	return names
 }
 
-// columnValues are the SQL expressions of columns of a life at a place; state is the
-// condition that finds the state.
-func columnValues(id int64, columns []logColumn, life, place, state string) []string {
+// columnValues are the SQL expressions of columns of a life l at a place, by its state s
+// and the base b of that.
+func columnValues(id int64, columns []logColumn, place string) []string {
 	values := make([]string, len(columns))
-	names := []string{"{key}", fmt.Sprintf("(SELECT k.key FROM main.%s k WHERE k.id=%s)", livesTable(id), life)}
+	names := []string{"{key}", "l.key"}
 	by := map[string]string{}
 	for i, c := range columns {
 		switch c.Kind {
 		case versionKind:
-			values[i] = fmt.Sprintf("(SELECT CAST(s.version AS TEXT) FROM main.%s s WHERE %s)", statesTable(id), state)
+			values[i] = "CAST(s.version AS TEXT)"
 		case "":
-			values[i] = fmt.Sprintf("(SELECT c.value FROM main.%s c WHERE c.life=%s AND c.col=%d AND c.seq<=%s ORDER BY c.seq DESC LIMIT 1)", logColumnTable(id), life, i, place)
+			values[i] = columnValue(i)
 		}
 		if !c.Gone {
 			by[strings.ToLower(c.Name)] = values[i]
@@ -312,7 +315,7 @@ func columnValues(id int64, columns []logColumn, life, place, state string) []st
 	}
 	for i, c := range columns {
 		if c.Kind == wideKind {
-			part := fmt.Sprintf("tarn_part(%d, %s, %s, %s)", id, text(c.Name), life, place)
+			part := fmt.Sprintf("tarn_part(%d, %s, l.id, %s)", id, text(c.Name), place)
 			if fill := by[strings.ToLower(c.Fill)]; c.Fill != "" && fill != "" {
 				part = fmt.Sprintf("replace(%s, char(%d), coalesce(%s, ''))", part, Hole[0], fill)
 			}

@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"bytes"
 	"fmt"
 	"math"
 	"slices"
@@ -32,17 +31,16 @@ type logWrite struct {
 	uid   string
 	life  int64
 	first int64
-	// version, op and body are those of the last state. The body may not be read yet;
-	// bodyHash is its hash in any case.
-	version   any
-	op        changelog.Operation
-	body      []byte
-	bodyKnown bool
-	bodyHash  uint64
-	base      logBase
-	// values are hashes of those of the columns, by their numbers; nil if they are not read
-	// yet. valueRoom is room for them.
-	values, valueRoom []uint64
+	// version, op, body and cols are those of the last state. The last two may not be read
+	// yet; bodyHash is the hash of the body in any case.
+	version    any
+	op         changelog.Operation
+	body, cols []byte
+	lastKnown  bool
+	bodyHash   uint64
+	base       logBase
+	// values is room for the values of a state.
+	values []byte
 
 	// low is the time of the oldest entry, high that of the newest; bytes about what was
 	// written.
@@ -59,23 +57,15 @@ type logWrite struct {
 	alone  bool
 }
 
-// logBase is a whole state against which others are stored.
-type logBase struct {
-	id     int64
-	sum    Sum
-	packed int
-	// raw is nil until it is needed.
-	raw, stored []byte
-}
-
 func (l *logbook) begin(conn *sqlite3.Conn) *logWrite {
 	return &logWrite{logbook: l, conn: conn, next: l.state, low: math.MaxInt64}
 }
 
 // open begins with the states of a key.
 func (w *logWrite) open(key tarn.Key) error {
-	w.key, w.life, w.uid, w.values, w.base, w.op = key, 0, "", nil, logBase{raw: w.base.raw[:0], stored: w.base.stored}, 0
-	w.setBody(nil)
+	w.key, w.life, w.uid, w.op = key, 0, "", 0
+	w.clearBase()
+	w.setLast(nil, nil)
 	if w.recall() {
 		return nil
 	}
@@ -99,29 +89,13 @@ func (w *logWrite) readLast() error {
 				return err
 			}
 		}
-		w.setBody(body)
+		w.setLast(body, row.ColumnBlob(5, nil))
 		return nil
 	}, w.life)
 }
 
-func (w *logWrite) setBody(body []byte) {
-	w.body, w.bodyKnown, w.bodyHash = body, true, w.recent.hashOf(body)
-}
-
-// readBase reads the base of the last state, once.
-func (w *logWrite) readBase() error {
-	if w.base.packed > 0 {
-		return nil
-	}
-	err := run(w.stmts.base, func(row *sqlite3.Stmt) error {
-		w.base.sum, w.base.stored = sumOf(row.ColumnRawBlob(0)), row.ColumnBlob(1, w.base.stored[:0])
-		w.base.packed = len(w.base.stored)
-		return nil
-	}, w.base.id)
-	if err == nil && w.base.packed == 0 {
-		err = fmt.Errorf("%w: the whole state that the last one of %s is stored against", errBadRow, w.key)
-	}
-	return err
+func (w *logWrite) setLast(body, cols []byte) {
+	w.body, w.cols, w.lastKnown, w.bodyHash = body, cols, true, w.recent.hashOf(body)
 }
 
 // heard is a time as rows have it.
@@ -133,11 +107,11 @@ func (w *logWrite) heard(t time.Time) int64 {
 
 // put writes a state of the current key. It writes nothing if that is the state that the
 // log has. seq is that of the state; the one before is free for the end of another object.
-func (w *logWrite) put(seq int64, c stateOf, raw []byte, row Row) error {
+func (w *logWrite) put(seq int64, c stateOf, raw []byte, row *Row) error {
 	if w.life != 0 && c.uid != "" && w.uid != "" && c.uid != w.uid {
 		missed := c
 		missed.version = ""
-		if err := w.end(seq-1, missed, nil); err != nil {
+		if err := w.end(seq-1, missed, nil, nil); err != nil {
 			return err
 		}
 	}
@@ -145,7 +119,7 @@ func (w *logWrite) put(seq int64, c stateOf, raw []byte, row Row) error {
 	if w.life == 0 {
 		return w.begun(seq, c, version, raw, row)
 	}
-	body, base, err := w.encode(seq, raw)
+	body, cols, base, err := w.encode(seq, raw, row)
 	if err != nil {
 		return err
 	}
@@ -157,7 +131,7 @@ func (w *logWrite) put(seq int64, c stateOf, raw []byte, row Row) error {
 			return err
 		}
 	}
-	return w.add(seq, changelog.Modified, c, version, body, &row)
+	return w.add(seq, changelog.Modified, c, version, body, cols)
 }
 
 // stateOf is what is known of a change beside its object.
@@ -168,45 +142,45 @@ type stateOf struct {
 }
 
 // begun writes the first state of a life.
-func (w *logWrite) begun(seq int64, c stateOf, version any, raw []byte, row Row) error {
-	w.uid, w.first, w.values = c.uid, seq, []uint64{}
+func (w *logWrite) begun(seq int64, c stateOf, version any, raw []byte, row *Row) error {
+	w.uid, w.first = c.uid, seq
 	w.next.lives++
 	if err := run(w.stmts.addLife, noRow, nil, string(w.key), w.uid, seq, int64(alive), w.lifeSum(alive)); err != nil {
 		return err
 	}
 	w.life = w.conn.LastInsertRowID()
-	stored, sum, err := w.c.packer.pack(w.key, raw)
+	base, err := w.makeBase(raw, w.valuesOf(row))
 	if err != nil {
 		return err
 	}
-	if err := w.newBase(&logBase{sum: sum, packed: len(stored), stored: stored}, raw); err != nil {
+	if err := w.newBase(base, raw); err != nil {
 		return err
 	}
 	w.bytes += int64(len(w.key)+len(w.uid)) + 60
-	return w.add(seq, changelog.Added, c, version, nil, &row)
+	return w.add(seq, changelog.Added, c, version, nil, nil)
 }
 
 // end writes the deletion of the current key. raw is its final state, nil if that is not
 // known: then the last state stands for it.
-func (w *logWrite) end(seq int64, c stateOf, raw []byte) error {
+func (w *logWrite) end(seq int64, c stateOf, raw []byte, row *Row) error {
 	if w.life == 0 {
 		return nil
 	}
 	if err := w.readBase(); err != nil { // the sum of a state has that of its base
 		return err
 	}
-	var body []byte
+	var body, cols []byte
 	if raw == nil {
-		if !w.bodyKnown {
+		if !w.lastKnown {
 			if err := w.readLast(); err != nil {
 				return err
 			}
 		}
-		body = w.body
+		body, cols = w.body, w.cols
 	} else {
 		var err error
 		var base *logBase
-		if body, base, err = w.encode(seq, raw); err != nil {
+		if body, cols, base, err = w.encode(seq, raw, row); err != nil {
 			return err
 		}
 		if base != nil {
@@ -215,73 +189,22 @@ func (w *logWrite) end(seq int64, c stateOf, raw []byte) error {
 			}
 		}
 	}
-	if err := w.add(seq, changelog.Deleted, c, storedVersion(string(c.version)), body, nil); err != nil {
+	if err := w.add(seq, changelog.Deleted, c, storedVersion(string(c.version)), body, cols); err != nil {
 		return err
 	}
 	if err := run(w.stmts.endLife, noRow, w.life, seq, w.lifeSum(seq)); err != nil {
 		return err
 	}
-	w.life, w.values = 0, nil
+	w.life = 0
 	return nil
 }
 
-const (
-	// smallDifference is how long a difference is at least: below it a new base saves
-	// nothing.
-	smallDifference = 160
-	// largestDifference is the longest one that SQLite keeps within a page.
-	largestDifference = 800
-)
+// stateOverhead is about what a state takes beside its difference and its values, indexes
+// and room in pages that is not used included (bench/history).
+const stateOverhead = 110
 
-// encode returns a state as a packed difference against the base, nil if it equals it; or
-// a new base.
-//
-// A new base costs its size once, and saves with each later state what differences have
-// grown to. So it is made with the probability saving/cost, which needs no counter.
-func (w *logWrite) encode(seq int64, raw []byte) (body []byte, base *logBase, err error) {
-	if err := w.readBase(); err != nil {
-		return nil, nil, err
-	}
-	if len(w.base.raw) == 0 {
-		plain, err := w.c.packer.unpack(w.key, w.base.sum, w.base.stored, w.base.raw)
-		if err != nil {
-			return nil, nil, err
-		}
-		w.base.raw = append(w.base.raw[:0], plain...)
-	}
-	if bytes.Equal(w.base.raw, raw) {
-		return nil, nil, nil
-	}
-	w.buf = changelog.AppendDifference(w.buf[:0], w.base.raw, raw)
-	packed := w.c.packer.squeeze(w.buf)
-	saving, cost := len(packed)-smallDifference, w.base.packed+200
-	large := len(packed) > min(cost/2, largestDifference) && len(packed) > smallDifference
-	if !large && (saving <= 0 || int(uint64(seq)*0x9e3779b97f4a7c15>>40)%cost >= saving) {
-		return packed, nil, nil
-	}
-	stored, sum, err := w.c.packer.pack(w.key, raw)
-	return nil, &logBase{sum: sum, packed: len(stored), stored: stored}, err
-}
-
-// newBase writes a base and uses it from now on.
-func (w *logWrite) newBase(b *logBase, raw []byte) error {
-	if err := run(w.stmts.addBase, noRow, w.life, b.sum, b.stored); err != nil {
-		return err
-	}
-	b.raw, b.id = append(w.base.raw[:0], raw...), w.conn.LastInsertRowID()
-	w.base = *b
-	w.bytes += int64(b.packed) + 40
-	return nil
-}
-
-// add writes a row of tarn_states, and those of the columns that have changed.
-func (w *logWrite) add(seq int64, op changelog.Operation, c stateOf, version any, body []byte, row *Row) (err error) {
-	var cols []byte
-	if row != nil {
-		if cols, err = w.addColumns(seq, *row); err != nil {
-			return err
-		}
-	}
+// add writes a row of tarn_states.
+func (w *logWrite) add(seq int64, op changelog.Operation, c stateOf, version any, body, cols []byte) (err error) {
 	heard := w.heard(c.heard)
 	stored := body
 	if seal := w.c.db.keys.seal; seal != nil && body != nil {
@@ -294,13 +217,13 @@ func (w *logWrite) add(seq int64, op changelog.Operation, c stateOf, version any
 		return err
 	}
 	w.version, w.op = version, op
-	w.setBody(body)
+	w.setLast(body, cols)
 	w.next.states++
 	w.next.sum += sum.number()
 	w.next.seq = max(w.next.seq, seq)
 	decimal, _ := version.(int64)
 	w.entries = append(w.entries, heardEntry{seq, heard, decimal})
-	w.bytes += int64(len(stored)) + 90
+	w.bytes += int64(len(stored)+len(cols)) + stateOverhead
 	return nil
 }
 
@@ -326,8 +249,8 @@ func lifeSum(sums *summer, owner string, key tarn.Key, uid string, first, last i
 	})
 }
 
-// stateSum is the checksum of a state. It binds the state to its object, to its base and
-// to the values of columns that changed with it.
+// stateSum is the checksum of a state, with the values of columns that it has. It binds the
+// state to its object and to its base.
 func stateSum(sums *summer, owner string, key tarn.Key, uid string, life, seq int64, version any, heard int64, op changelog.Operation, base int64, baseSum Sum, cols, body []byte) Sum {
 	return sums.sum(func(h *sumHash) {
 		h.text("state")
@@ -418,6 +341,7 @@ func (w *logWrite) commit(positions []tarn.Position, version tarn.Version, part 
 		}
 		if w.next.horizonMS == 0 {
 			w.next.horizon, w.next.horizonMS = w.next.seq, max(w.high, contact.UnixMilli())
+			w.next.round = w.next.horizon // nothing is before it
 		}
 		if err := w.prune(contact); err != nil {
 			return err

@@ -106,6 +106,11 @@ func (p *packer) compress(how byte, plain []byte, encode func(dst, src []byte) [
 // unpack returns the object's bytes, which may be in the memory of stored or buf, and
 // verifies the checksum.
 func (p *packer) unpack(key tarn.Key, want Sum, stored, buf []byte) ([]byte, error) {
+	return p.unpackBase(key, want, nil, stored, buf)
+}
+
+// unpackBase is as unpack, for a base of a history with the values of its columns.
+func (p *packer) unpackBase(key tarn.Key, want Sum, cols, stored, buf []byte) ([]byte, error) {
 	packed := stored
 	if p.keys.seal != nil {
 		var err error
@@ -116,7 +121,7 @@ func (p *packer) unpack(key tarn.Key, want Sum, stored, buf []byte) ([]byte, err
 	switch {
 	case len(packed) == 0:
 		return nil, fmt.Errorf("%w: it is empty", errBadRow)
-	case p.sum(key, packed) != want:
+	case baseSum(p.keys.sums, p.sum(key, packed), cols) != want:
 		return nil, fmt.Errorf("%w: its checksum does not fit", errBadRow)
 	}
 	return p.unsqueeze(packed, buf)

@@ -1,11 +1,8 @@
 package sqlite
 
 import (
-	"bytes"
 	"fmt"
-	"maps"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
@@ -18,7 +15,8 @@ import (
 // gap, and at its end the log agrees with the content that was saved.
 //
 // A log whose own row is damaged is not copied: what its columns and places mean is not
-// known then. The next start begins a new one.
+// known then. Neither is one that was left while it was brought into the present format. The
+// next start begins a new one.
 type logRepair struct {
 	from *logSession
 	to   *unitWriter
@@ -51,6 +49,8 @@ func (w *unitWriter) history(row collectionRow, keys *fileKeys) (int64, error) {
 	old := &logSession{reader: &w.from.reader, id: row.id, row: row, keys: keys, packer: w.from.packer}
 	state, found, err := readLog(old.conn, keys, row.id, row.name)
 	old.state = state
+	pending, err2 := number(old.conn, "SELECT count(*) FROM sqlite_schema WHERE name=?", oldColumnsTable(row.id))
+	err, found = first(err, err2), found && pending == 0
 	var columns []logColumn
 	if err == nil && found {
 		columns, err = decodeColumns(state.columns)
@@ -138,32 +138,14 @@ func (h *logRepair) copyLives() error {
 	return nil
 }
 
-// life copies the states of a life. The values of columns that changed with a lost state
-// go to the next one, if their checksum is good; else the rest of the life is lost.
+// life copies the states of a life.
 func (h *logRepair) life(id int64, key tarn.Key, l savedLife, end int64) error {
-	changed, err := h.columnsOf(id)
-	if unreadable(err) {
-		changed, err = nil, nil
-	}
-	if err != nil {
-		return err
-	}
 	c := &lifeCopy{logRepair: h, id: id, key: key, savedLife: l, end: end, bases: map[int64]bool{}}
-	places := slices.Sorted(maps.Keys(changed))
-	err = h.from.query(h.from.statesEvenDamaged("s.life=? ORDER BY s.seq"), func(row *sqlite3.Stmt) error {
+	err := h.from.query(h.from.statesEvenDamaged("s.life=? ORDER BY s.seq"), func(row *sqlite3.Stmt) error {
 		h.seen++
-		values, seq := &changedColumns{sums: h.from.keys.sums}, row.ColumnInt64(1)
-		if len(places) > 0 && places[0] == seq {
-			values, places = changed[seq], places[1:]
-		}
-		// Values before it are of a state that is gone.
-		if c.cut = c.cut || len(places) > 0 && places[0] < seq; c.cut {
-			c.lose(changelog.Seq(seq), changelog.State{Heard: c.before.Until})
-			return nil
-		}
-		return c.state(row, values)
+		return c.state(row)
 	}, id)
-	if unreadable(err) || err == nil && len(places) > 0 {
+	if unreadable(err) {
 		c.cut, err = true, nil
 		c.lose(c.before.Seq+1, changelog.State{Heard: c.before.Until})
 	}
@@ -179,20 +161,6 @@ func (h *logRepair) life(id int64, key tarn.Key, l savedLife, end int64) error {
 	return nil
 }
 
-// columnsOf are the values of columns of a life, by the state that they changed with.
-func (h *logRepair) columnsOf(life int64) (map[int64]*changedColumns, error) {
-	changed := map[int64]*changedColumns{}
-	err := h.from.query("SELECT seq, col, value FROM "+logColumnTable(h.from.id)+" WHERE life=?", func(row *sqlite3.Stmt) error {
-		seq := row.ColumnInt64(0)
-		if changed[seq] == nil {
-			changed[seq] = &changedColumns{sums: h.from.keys.sums}
-		}
-		changed[seq].add(int(row.ColumnInt64(1)), stored(row, 2))
-		return nil
-	}, life)
-	return changed, err
-}
-
 // lifeCopy copies one life.
 type lifeCopy struct {
 	*logRepair
@@ -204,46 +172,26 @@ type lifeCopy struct {
 	bases  map[int64]bool
 	// headless says that its first states were lost.
 	headless bool
-	// last is the last state that was copied, lost the gap after it, and missed are the
-	// values that changed with lost states.
+	// before is the last state that was copied, lost the gap after it.
 	before changelog.State
 	lost   *changelog.Gap
-	missed []changedColumn
 }
 
 // state copies a state, or notes that it is lost.
-func (c *lifeCopy) state(row *sqlite3.Stmt, values *changedColumns) error {
-	seq, cols := row.ColumnInt64(1), row.ColumnBlob(7, nil)
+func (c *lifeCopy) state(row *sqlite3.Stmt) error {
+	seq := row.ColumnInt64(1)
 	e, err := c.from.entry(row)
 	if err != nil && !damaged(err) {
 		return err
 	}
-	if !bytes.Equal(values.sum(), cols) {
-		c.cut = true // the columns of the next states are not known
-		c.lose(changelog.Seq(seq), e.State)
-		return nil
-	}
 	if err != nil {
 		c.lose(changelog.Seq(seq), e.State)
-		c.missed = append(c.missed, values.values...)
 		return nil
 	}
 	if err := c.endLost(e.Version, e.Heard); err != nil {
 		return err
 	}
-	sum, stated := sumOf(row.ColumnRawBlob(8)), row.ColumnBlob(9, nil)
-	baseID, baseSum := row.ColumnInt64(6), sumOf(row.ColumnRawBlob(12))
-	if len(c.missed) > 0 {
-		values.include(c.missed)
-		c.missed, cols = nil, values.sum()
-		body := stated
-		if c.from.keys.seal != nil && body != nil {
-			if body, err = c.from.keys.seal.open(body, stateOwner(c.from.row.name, c.key, seq)); err != nil {
-				return err
-			}
-		}
-		sum = stateSum(c.from.keys.sums, c.from.row.name, c.key, c.uid, c.id, seq, stored(row, 2), row.ColumnInt64(3), e.Operation, baseID, baseSum, cols, body)
-	}
+	sum, baseID := sumOf(row.ColumnRawBlob(8)), row.ColumnInt64(6)
 	if c.states == 0 {
 		if err := c.begin(seq); err != nil {
 			return err
@@ -251,13 +199,13 @@ func (c *lifeCopy) state(row *sqlite3.Stmt, values *changedColumns) error {
 	}
 	if !c.bases[baseID] {
 		c.bases[baseID] = true
-		if err := c.to.insert(basesTable(c.from.id), baseID, c.id, baseSum, row.ColumnBlob(13, nil)); err != nil {
+		if err := c.to.insert(basesTable(c.from.id), baseID, c.id, sumOf(row.ColumnRawBlob(12)), row.ColumnBlob(13, nil), row.ColumnBlob(14, nil)); err != nil {
 			return err
 		}
 	}
 	c.before, c.last = e.State, c.from.packer.sum(c.key, e.Object)
 	c.states++
-	return c.addState(c.id, values, sum, seq, stored(row, 2), row.ColumnInt64(3), stored(row, 4), row.ColumnInt64(5), baseID, cols, sum, stated)
+	return c.addState(c.id, sum, seq, stored(row, 2), row.ColumnInt64(3), stored(row, 4), row.ColumnInt64(5), baseID, row.ColumnBlob(7, nil), sum, row.ColumnBlob(9, nil))
 }
 
 // begin writes the row of the life. It begins later if its first states are lost.
@@ -269,15 +217,10 @@ func (c *lifeCopy) begin(seq int64) error {
 	return c.to.insert(livesTable(c.from.id), c.id, string(c.key), c.uid, c.first, c.end, lifeSum(c.from.keys.sums, c.from.row.name, c.key, c.uid, c.first, c.end))
 }
 
-// addState writes the row of a state, and those of its columns.
-func (h *logRepair) addState(life int64, values *changedColumns, sum Sum, row ...any) error {
+// addState writes the row of a state.
+func (h *logRepair) addState(life int64, sum Sum, row ...any) error {
 	if err := h.to.insert(statesTable(h.from.id), append([]any{life}, row...)...); err != nil {
 		return err
-	}
-	for _, v := range values.values {
-		if err := h.to.insert(logColumnTable(h.from.id), life, int64(v.number), row[0], v.value); err != nil {
-			return err
-		}
 	}
 	h.next.states++
 	h.next.sum += sum.number()
@@ -415,12 +358,11 @@ func (h *logRepair) agree() error {
 }
 
 // presentValues are the values of the columns of a row for SQL.
-func (h *logRepair) presentValues(row *sqlite3.Stmt) *changedColumns {
-	values := &changedColumns{sums: h.from.keys.sums}
-	for i := 4; i < row.ColumnCount(); i++ {
-		for number, c := range h.columns {
+func (h *logRepair) presentValues(row *sqlite3.Stmt) (values []byte) {
+	for number, c := range h.columns {
+		for i := 4; i < row.ColumnCount(); i++ {
 			if c.Kind == "" && !c.Gone && c.Name == row.ColumnName(i) {
-				values.add(number, stored(row, i))
+				values = appendValue(values, number, stored(row, i))
 			}
 		}
 	}
@@ -428,7 +370,7 @@ func (h *logRepair) presentValues(row *sqlite3.Stmt) *changedColumns {
 }
 
 // present writes the state that the content has.
-func (h *logRepair) present(key tarn.Key, l savedLife, sum Sum, body []byte, version any, values *changedColumns) error {
+func (h *logRepair) present(key tarn.Key, l savedLife, sum Sum, body []byte, version any, values []byte) error {
 	id, op := h.from.id, changelog.Modified
 	h.next.seq += 2
 	if l.id == 0 {
@@ -439,10 +381,11 @@ func (h *logRepair) present(key tarn.Key, l savedLife, sum Sum, body []byte, ver
 		}
 		l.id = h.to.conn.LastInsertRowID()
 	}
-	if err := h.to.insert(basesTable(id), nil, l.id, sum, body); err != nil {
+	sum = baseSum(h.from.keys.sums, sum, values)
+	if err := h.to.insert(basesTable(id), nil, l.id, sum, body, values); err != nil {
 		return err
 	}
-	base, heard, cols := h.to.conn.LastInsertRowID(), h.contact.UnixMilli(), values.sum()
-	own := stateSum(h.from.keys.sums, h.from.row.name, key, l.uid, l.id, h.next.seq, version, heard, op, base, sum, cols, nil)
-	return h.addState(l.id, values, own, h.next.seq, version, heard, nil, int64(op), base, cols, own, nil)
+	base, heard := h.to.conn.LastInsertRowID(), h.contact.UnixMilli()
+	own := stateSum(h.from.keys.sums, h.from.row.name, key, l.uid, l.id, h.next.seq, version, heard, op, base, sum, nil, nil)
+	return h.addState(l.id, own, h.next.seq, version, heard, nil, int64(op), base, nil, own, nil)
 }

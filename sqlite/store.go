@@ -44,6 +44,8 @@ type Store[T any] struct {
 	epoch     int
 	buf       []byte
 	positions tarn.Positions
+	// ahead has room for states of a history that are encoded before they are written.
+	ahead []encodedState
 	// filling says that a first state has begun to be filled, and is not shown yet.
 	filling bool
 	// unwritten holds the keys whose objects could not be encoded: until each is

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/ncruces/go-sqlite3"
@@ -147,4 +148,28 @@ func textsOf(value any) map[int]string {
 		}
 	}
 	return texts
+}
+
+// plainValue is a value as SQLite returns it.
+func plainValue(v any) any {
+	switch v := v.(type) {
+	case bool:
+		if v {
+			return int64(1)
+		}
+		return int64(0)
+	case int:
+		return int64(v)
+	case JSON:
+		return string(v)
+	case Text:
+		return string(v)
+	case []byte:
+		return string(v) // no column has bytes
+	case float64:
+		if math.IsNaN(v) {
+			return nil
+		}
+	}
+	return v
 }

@@ -1,0 +1,111 @@
+package sqlite
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/tarnproject/tarn/changelog"
+)
+
+// logBase is a whole state against which others are stored.
+type logBase struct {
+	id     int64
+	sum    Sum
+	packed int
+	// cols are the values of its columns. raw is empty until it is needed.
+	cols, raw, stored []byte
+}
+
+// baseSum is the checksum of a base: that of its object, with the values of its columns if
+// it has any.
+func baseSum(sums *summer, object Sum, cols []byte) Sum {
+	if len(cols) == 0 {
+		return object
+	}
+	return sums.sum(func(h *sumHash) {
+		h.text("base")
+		h.bytes(object[:])
+		h.bytes(cols)
+	})
+}
+
+// clearBase forgets the base, and keeps its memory.
+func (w *logWrite) clearBase() {
+	w.base = logBase{cols: w.base.cols[:0], raw: w.base.raw[:0], stored: w.base.stored}
+}
+
+// readBase reads the base of the last state, once.
+func (w *logWrite) readBase() error {
+	if w.base.packed > 0 {
+		return nil
+	}
+	err := run(w.stmts.base, func(row *sqlite3.Stmt) error {
+		w.base.sum, w.base.stored = sumOf(row.ColumnRawBlob(0)), row.ColumnBlob(1, w.base.stored[:0])
+		w.base.packed, w.base.cols = len(w.base.stored), row.ColumnBlob(2, w.base.cols[:0])
+		return nil
+	}, w.base.id)
+	if err == nil && w.base.packed == 0 {
+		err = fmt.Errorf("%w: the whole state that the last one of %s is stored against", errBadRow, w.key)
+	}
+	return err
+}
+
+const (
+	// smallDifference is how long a difference is at least: below it a new base saves
+	// nothing.
+	smallDifference = 160
+	// largestDifference is the longest one that SQLite keeps within a page.
+	largestDifference = 800
+)
+
+// encode returns a state as a packed difference against the base, and the values of columns
+// that differ from the base's, nil if there are none; or a new base.
+//
+// A new base costs its size once, and saves with each later state what differences have
+// grown to. So it is made with the probability saving/cost, which needs no counter.
+func (w *logWrite) encode(seq int64, raw []byte, row *Row) (body, cols []byte, base *logBase, err error) {
+	if err := w.readBase(); err != nil {
+		return nil, nil, nil, err
+	}
+	if len(w.base.raw) == 0 {
+		plain, err := w.c.packer.unpackBase(w.key, w.base.sum, w.base.cols, w.base.stored, w.base.raw)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		w.base.raw = append(w.base.raw[:0], plain...)
+	}
+	values := w.valuesOf(row)
+	cols = differentValues(nil, w.base.cols, values)
+	if bytes.Equal(w.base.raw, raw) {
+		return nil, cols, nil, nil
+	}
+	w.buf = changelog.AppendDifference(w.buf[:0], w.base.raw, raw)
+	packed := w.c.packer.squeeze(w.buf)
+	size, cost := len(packed)+len(cols), w.base.packed+len(values)+200
+	saving := len(packed) - smallDifference
+	large := size > min(cost/2, largestDifference) && size > smallDifference
+	if !large && (saving <= 0 || int(uint64(seq)*0x9e3779b97f4a7c15>>40)%cost >= saving) {
+		return packed, cols, nil, nil
+	}
+	base, err = w.makeBase(raw, values)
+	return nil, nil, base, err
+}
+
+// makeBase makes a base of a state and the values of its columns.
+func (w *logWrite) makeBase(raw, values []byte) (*logBase, error) {
+	stored, sum, err := w.c.packer.pack(w.key, raw)
+	return &logBase{sum: baseSum(w.c.db.keys.sums, sum, values), packed: len(stored), stored: stored, cols: values}, err
+}
+
+// newBase writes a base and uses it from now on.
+func (w *logWrite) newBase(b *logBase, raw []byte) error {
+	if err := run(w.stmts.addBase, noRow, w.life, b.sum, b.stored, b.cols); err != nil {
+		return err
+	}
+	b.raw, b.cols, b.id = append(w.base.raw[:0], raw...), append(w.base.cols[:0], b.cols...), w.conn.LastInsertRowID()
+	w.base = *b
+	w.bytes += int64(b.packed+len(b.cols)) + 40
+	return nil
+}

@@ -269,3 +269,30 @@ func TestRepair(t *testing.T) {
 		}
 	}
 }
+
+// A stream of events that has dropped the only state of an object is not taken for the whole
+// content: the feeder that is started again sends everything.
+func TestStreamDroppedStates(t *testing.T) {
+	server := startServer(t)
+	for name, b := range map[string]Bucket{
+		"age":   {Name: "age", Events: true, MaxAge: time.Second, Lease: 300 * time.Millisecond},
+		"bytes": {Name: "bytes", Events: true, MaxBytes: 20 << 10, Lease: 300 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			origin := newOrigin()
+			origin.put("quiet", "one")
+			r, stop := run(t, origin, newSink(t, server.connect(), b))
+			eventually(t, "the sink follows", func() bool { return r.Health().Sinks[0].Version == origin.at() }, func() string { return r.Health().String() })
+			reader := newSink(t, server.connect(), b)
+			eventually(t, "the state is dropped", func() bool {
+				origin.put("busy", strings.Repeat("x", 4<<10))
+				_, found, err := reader.last(t.Context(), "quiet")
+				return !found && err == nil
+			}, func() string { return r.Health().String() })
+			stop()
+			r, stop = run(t, origin, newSink(t, server.connect(), b))
+			defer stop()
+			eventually(t, "the copy has everything", func() bool { return maps.Equal(contents(r), origin.content()) }, func() string { return r.Health().String() })
+		})
+	}
+}

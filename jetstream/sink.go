@@ -158,12 +158,16 @@ func (s *Sink[T]) Held(ctx context.Context) iter.Seq2[tarn.Meta, error] {
 }
 
 // Load reads the objects of the bucket. One that cannot be decoded makes it fail: the copy
-// then begins without, and the bucket is compared.
+// then begins without, and the bucket is compared. So does a stream of events that may have
+// dropped the only state of an object.
 func (s *Sink[T]) Load(ctx context.Context) ([]tarn.Change[T], error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.at.Incomplete {
 		return nil, s.explain("load", fmt.Errorf("%w: a commit was not written to its end", errUnusable))
+	}
+	if s.bucket.drops() {
+		return nil, s.explain("load", fmt.Errorf("%w: it keeps states for a time, or up to a size, and may have dropped objects that did not change since", errUnusable))
 	}
 	all := map[tarn.Key]tarn.Change[T]{}
 	var bad error

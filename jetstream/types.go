@@ -92,8 +92,14 @@ func (b Bucket) withDefaults() (Bucket, error) {
 	if b.Lease == 0 {
 		b.Lease = defaultLease
 	}
+	if b.MaxAge != 0 && b.MaxAge < b.Lease {
+		return b, fmt.Errorf("jetstream: %s: states are kept for %s, and the checkpoint must last for a lease, %s", b.Name, b.MaxAge, b.Lease)
+	}
 	return b, nil
 }
+
+// drops says that the server may drop the last state of an object.
+func (b Bucket) drops() bool { return b.Events && (b.MaxAge > 0 || b.MaxBytes > 0) }
 
 // stream is the name of the bucket's stream.
 func (b Bucket) stream() string {

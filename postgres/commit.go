@@ -78,7 +78,7 @@ func (s *Sink[T]) write(ctx context.Context, st *staging[T], b tarn.Batch[T]) er
 	if err != nil {
 		return err
 	}
-	if len(b.Changes) == 0 && len(b.Gaps) == 0 && !b.Whole {
+	if len(b.Changes) == 0 && len(b.Gaps) == 0 && !b.Whole && !s.retains() {
 		return s.move(ctx, s.db.pool, b, positions)
 	}
 	return pgx.BeginFunc(ctx, s.db.pool, func(tx pgx.Tx) error {
@@ -96,6 +96,11 @@ func (s *Sink[T]) write(ctx context.Context, st *staging[T], b tarn.Batch[T]) er
 		}
 		if err := s.noteGaps(ctx, tx, b.Gaps, b.Positions); err != nil {
 			return err
+		}
+		if s.retains() {
+			if err := s.retain(ctx, tx, b); err != nil {
+				return err
+			}
 		}
 		return s.move(ctx, tx, b, positions)
 	})

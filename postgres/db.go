@@ -19,7 +19,10 @@ type Options struct {
 	// share the tables of a database.
 	Cluster string
 	// History keeps every state of every object in a table beside that of the resource.
-	History bool
+	// HistoryAge is for how long; zero keeps all. What was at a moment within that time can
+	// always be told.
+	History    bool
+	HistoryAge time.Duration
 	// Tombstones is how long a deleted object is remembered in tarn_tombstones; 7 days if
 	// zero.
 	Tombstones time.Duration

@@ -62,6 +62,10 @@ var migrations = []string{
 		reason           text NOT NULL,
 		since            timestamptz NOT NULL DEFAULT clock_timestamp(),
 		PRIMARY KEY (cluster, resource, key));`,
+	// 2: from when on a history is complete.
+	`ALTER TABLE tarn_feeds ADD COLUMN history_since timestamptz;
+	CREATE VIEW tarn_histories AS
+		SELECT cluster, resource, history_since AS since FROM tarn_feeds WHERE history;`,
 }
 
 // layoutLock serialises changes of tables between processes. It is held by transactions,

@@ -10,7 +10,7 @@ import (
 // so that it holds behind PgBouncer too.
 type session struct {
 	// lz4 says that large values are compressed by LZ4. Postgres uses its own pglz unless it is
-	// told, which takes two thirds of the time that it needs to write a pod (bench/engines).
+	// told: a pod of a bare COPY then costs it 653 µs of CPU instead of 250 (bench/engines).
 	lz4 bool
 }
 

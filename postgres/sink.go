@@ -37,8 +37,9 @@ type Sink[T any] struct {
 	batch string
 	// lost says that another process has taken over since Open.
 	lost bool
-	// pruned is when tombstones were last removed.
-	pruned time.Time
+	// pruned is when tombstones were last removed, and retained when the horizon of the
+	// history was where it should be.
+	pruned, retained time.Time
 }
 
 // NewSink returns the sink of a table. Selection says which objects the copy has and what
@@ -138,7 +139,8 @@ func (s *Sink[T]) switchHistory(ctx context.Context, tx pgx.Tx, at []tarn.Positi
 			}
 		}
 	}
-	_, err := tx.Exec(ctx, `UPDATE tarn_feeds SET history = $3 WHERE cluster = $1 AND resource = $2`, s.db.opts.Cluster, s.table.name, s.db.opts.History)
+	_, err := tx.Exec(ctx, `UPDATE tarn_feeds SET history = $3, history_since = CASE WHEN $3 THEN clock_timestamp() END
+		WHERE cluster = $1 AND resource = $2`, s.db.opts.Cluster, s.table.name, s.db.opts.History)
 	return err
 }
 

@@ -64,11 +64,14 @@ type feedOptions struct {
 	scope
 	fleetFlags
 	to, clusterName string
-	history         bool
-	lastApplied     bool
-	without         []string
-	interval        time.Duration
-	metrics         string
+	// keep is what --history says; history and historyAge are made of it.
+	keep        string
+	history     bool
+	historyAge  time.Duration
+	lastApplied bool
+	without     []string
+	interval    time.Duration
+	metrics     string
 	// natsDir and natsListen are of the server that --to nats starts.
 	natsDir, natsListen string
 }
@@ -85,7 +88,8 @@ it was; what it cannot know is noted as a gap, never left out in silence.
 postgres://user@host/database: each resource has a table with the columns of
 "tarn sql", and labels and the whole object as jsonb. Rows, deletes, gaps and
 the position are one transaction. With --history a second table keeps every
-state. The password may be in PGPASSWORD or in ~/.pgpass.
+state, and with --history=24h for a day: what was at any moment of it can be
+asked for. The password may be in PGPASSWORD or in ~/.pgpass.
 
 ` + natsHelp + `
 
@@ -101,8 +105,8 @@ Resources are named as for "tarn mirror".`,
 		Example: `  tarn feed pods deployments.apps -A --to postgres://tarn@db.example/fleet
   tarn feed all nodes -A --to postgres://tarn@db.example/fleet --cluster-name prod-1
 
-  # With every state, and figures for Prometheus
-  tarn feed pods -A --to postgres://tarn@db.example/fleet --history --metrics 127.0.0.1:8278
+  # With every state of the last week, and figures for Prometheus
+  tarn feed pods -A --to postgres://tarn@db.example/fleet --history=7d --metrics 127.0.0.1:8278
 
   # Several clusters
   tarn feed pods -A --contexts east,west --to postgres://tarn@db.example/fleet
@@ -121,7 +125,8 @@ Resources are named as for "tarn mirror".`,
 	flags := cmd.Flags()
 	flags.StringVar(&opts.to, "to", "", "where to write: postgres://user@host/database, nats://host:4222, or nats to start a server")
 	flags.StringVar(&opts.clusterName, "cluster-name", "", "the name of the cluster in all rows, and in the names of buckets; several clusters can share a database or a broker (\"default\" if not given)")
-	flags.BoolVar(&opts.history, "history", false, "keep every state of every object too")
+	flags.StringVar(&opts.keep, "history", "", "keep every state of every object too, for ever or for a time: --history=7d")
+	flags.Lookup("history").NoOptDefVal = keepAll
 	flags.BoolVar(&opts.lastApplied, "with-last-applied", false, "write the annotations in which kubectl apply and others repeat whole objects")
 	flags.StringSliceVar(&opts.without, "without", nil, "leave out these fields: spec.template")
 	flags.DurationVar(&opts.interval, "interval", 10*time.Second, "how often to print the state of all resources")
@@ -129,6 +134,28 @@ Resources are named as for "tarn mirror".`,
 	flags.StringVar(&opts.natsDir, "nats-dir", "", "where the server of --to nats keeps its streams")
 	flags.StringVar(&opts.natsListen, "nats-listen", "127.0.0.1:4222", "where the server of --to nats listens, without passwords")
 	return cmd
+}
+
+// keepAll is what --history means without a time.
+const keepAll = "all"
+
+// checkHistory reads --history. A time that follows it without = is an argument.
+func (o *feedOptions) checkHistory(args []string) (err error) {
+	o.history, o.historyAge = o.keep != "", 0
+	if o.keep == keepAll {
+		for _, arg := range args {
+			if _, err := parseSpan(arg); err == nil {
+				return usagef("%s is no resource; for a history of that time write --history=%s", arg, arg)
+			}
+		}
+	}
+	if !o.history || o.keep == keepAll {
+		return nil
+	}
+	if o.historyAge, err = parseSpan(o.keep); err != nil || o.historyAge <= 0 {
+		return usagef("--history=%s: write a time such as 24h or 7d, or --history alone to keep every state for ever", o.keep)
+	}
+	return nil
 }
 
 func (o *feedOptions) check() error {
@@ -151,6 +178,9 @@ func (o *feedOptions) check() error {
 
 func (a *app) feed(parent context.Context, args []string, opts *feedOptions) error {
 	if err := opts.check(); err != nil {
+		return err
+	}
+	if err := opts.checkHistory(args); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancelCause(parent)

@@ -36,7 +36,8 @@ const natsHelp = `nats://host:4222: each resource has a key-value bucket, CLUSTE
 NATS client can read and watch; default.web is the key of pod web in namespace
 default. Objects, deletes, gaps and the position are one atomic batch; servers
 have that since 2.12. With --history it is a stream instead, with every state
-on the subject CLUSTER_pods.default.web. The address may end with ?history=N
+on the subject CLUSTER_pods.default.web, dropped after the time of
+--history=24h. The address may end with ?history=N
 (states of an object that a bucket keeps), replicas=N and creds=FILE. Just nats,
 without an address, starts a server that keeps its streams in --nats-dir.`
 
@@ -46,7 +47,7 @@ func openNATS(opts *feedOptions) (engine, error) {
 	if !natsName.MatchString(opts.clusterName) {
 		return nil, usagef("--cluster-name %s: names of buckets begin with it; use letters, digits, - and _", opts.clusterName)
 	}
-	e := &natsEngine{bucket: jetstream.Bucket{Name: opts.clusterName + "_", Events: opts.history}, claimed: map[schema.GroupResource]*jetstream.Sink[mirror.Object]{}}
+	e := &natsEngine{bucket: jetstream.Bucket{Name: opts.clusterName + "_", Events: opts.history, MaxAge: opts.historyAge}, claimed: map[schema.GroupResource]*jetstream.Sink[mirror.Object]{}}
 	connect := []nats.Option{nats.Name("tarn feed"), nats.MaxReconnects(-1), nats.RetryOnFailedConnect(true), nats.ReconnectWait(time.Second)}
 	target := ""
 	if opts.to == "nats" {

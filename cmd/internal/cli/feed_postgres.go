@@ -21,7 +21,7 @@ type postgresEngine struct {
 }
 
 func openPostgres(opts *feedOptions) (engine, error) {
-	db, err := postgres.Connect(opts.to, postgres.Options{Cluster: opts.clusterName, History: opts.history})
+	db, err := postgres.Connect(opts.to, postgres.Options{Cluster: opts.clusterName, History: opts.history, HistoryAge: opts.historyAge})
 	if err != nil {
 		return nil, usagef("--to: %v; write postgres://user@host/database", err)
 	}

@@ -135,7 +135,7 @@ func (f *feeding) stop() {
 func TestFeedPostgres(t *testing.T) {
 	f := newFed(t)
 	r := newRig(t, pod("web-1", corev1.PodPending), pod("web-2", corev1.PodPending), deployment("web"), secret("s", "topsecret"))
-	args := []string{"pods", "deployments.apps", "-A", "--to", f.address, "--history", "--cluster-name", "prod-1", "--interval", "100ms"}
+	args := []string{"pods", "deployments.apps", "-A", "--to", f.address, "--history=7d", "--cluster-name", "prod-1", "--interval", "100ms"}
 
 	first := r.feed(args...)
 	f.await("SELECT cluster, key, phase, labels ->> 'app' FROM pods ORDER BY key", "prod-1 default/web-1 Pending web\nprod-1 default/web-2 Pending web")
@@ -206,6 +206,8 @@ func TestFeedMistakes(t *testing.T) {
 		"feed pods --to postgres://u:secret@h:port/d":  {"--to", "postgres://user@host/database"},
 		"feed pods --to postgres://h/d --interval -1s": {"--interval"},
 		"feed pods --to postgres://h/d --metrics x":    {"--metrics"},
+		"feed pods --to postgres://h/d --history=soon": {"--history=soon", "24h"},
+		"feed pods --to postgres://h/d --history 24h":  {"--history=24h"},
 		"feed dogs --to postgres://h/d":                {"dogs"},
 	} {
 		got := r.run(strings.Fields(args)...)

@@ -59,6 +59,7 @@ type counter struct{}
 
 func (counter) item(f *bodyBuffer, n int)            { f.take(n) }
 func (counter) tooLong(start []byte, size, at int64) {}
+func (counter) foreignStart([]byte) bool             { return false }
 func (counter) forget()                              {}
 
 // BenchmarkForeign measures what an object of another shard costs: finding it in a body,

@@ -165,6 +165,12 @@ func (f *bodyBuffer) jsonItems(limit int, t itemSink) error {
 		if err != nil || !more {
 			return err
 		}
+		if t.foreignStart(f.window()) {
+			if err := f.skipObject(); err != nil {
+				return err
+			}
+			continue
+		}
 		at := f.offset()
 		s, tooLong, err := f.jsonValue(limit)
 		switch {

@@ -104,6 +104,14 @@ func (g *pageDecoder[T]) item(f *bodyBuffer, n int) {
 	g.items = append(g.items, rawItem{f.take(n), at})
 }
 
+func (g *pageDecoder[T]) foreignStart(start []byte) bool {
+	if !g.filter.foreignObject(start) {
+		return false
+	}
+	g.foreign++
+	return true
+}
+
 func (g *pageDecoder[T]) tooLong(start []byte, size, at int64) {
 	if g.filter.foreign(g.media, start) {
 		return

@@ -31,6 +31,20 @@ func (f *shardFilter) foreign(m media, raw []byte) bool {
 	return true
 }
 
+// foreignObject reports whether the object that begins with raw, in JSON, belongs to another
+// shard. It is false if raw does not show it.
+func (f *shardFilter) foreignObject(raw []byte) bool {
+	if f == nil {
+		return false
+	}
+	value, found := peekJSON(raw, jsonKeys[f.set.key])
+	if !found || f.set.hasHash(shardHash(value)) {
+		return false
+	}
+	f.reader.sawForeign()
+	return true
+}
+
 // foreignFrame is foreign for the object of a watch event. Other events are never foreign.
 func (f *shardFilter) foreignFrame(m media, n frame) bool {
 	if f == nil {

@@ -37,8 +37,15 @@ func (c *collection) derive(conn *sqlite3.Conn, row collectionRow) (done bool, e
 		if slices.Contains(before.made, sql) {
 			continue
 		}
-		err := conn.Exec(sql)
-		if list, ok := listOf(row.id, sql); ok && err == nil {
+		list, isList := listOf(row.id, sql)
+		var err error
+		if isList {
+			err = conn.Exec(list.removal(c.Name, row.id))
+		}
+		if err == nil {
+			err = conn.Exec(sql)
+		}
+		if isList && err == nil {
 			err = conn.Exec(list.fill(row.id))
 		}
 		if err != nil {

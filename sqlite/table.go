@@ -304,6 +304,9 @@ func (p *prepared) found(sums *summer, r Row) int64 {
 			case string:
 				h.text("text")
 				h.text(v)
+			case JSON:
+				h.text("json")
+				h.bytes(v)
 			case nil:
 				h.text("null")
 			default:

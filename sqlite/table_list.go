@@ -40,6 +40,12 @@ func (l List) tables(name string, id int64) []string {
 	}
 }
 
+// removal is the statement that removes what an earlier Tarn left, which knows no lists and
+// dropped the collection that this one belonged to.
+func (l List) removal(name string, id int64) string {
+	return fmt.Sprintf("DROP VIEW IF EXISTS %s; DROP TABLE IF EXISTS %s", quote(l.view(name)), quote(listTable(id, l.Column)))
+}
+
 func (l List) view(name string) string { return name + "_" + l.Column }
 
 // rows is the query for the rows that belong to the main table.

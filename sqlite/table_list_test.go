@@ -120,6 +120,33 @@ func TestOtherIndexesInPlace(t *testing.T) {
 	}
 }
 
+// A Tarn that knows no lists drops a collection without its list. What it leaves is in
+// nobody's way.
+func TestLeftLists(t *testing.T) {
+	for _, known := range []bool{false, true} {
+		dir := directory(t)
+		db := open(t, dir, Options{})
+		if known {
+			old, err := NewStore(db, Collection{Name: "things", Identity: "rich", Dictionary: richDictionary}, before{})
+			must(t, err)
+			must(t, old.Apply([]tarn.Change[thing]{put("a", 0)}, tarn.At("1")))
+		}
+		must(t, db.Close())
+		conn, err := sqlite3.Open(fileURI(dir + "/" + fileName))
+		must(t, err)
+		must(t, conn.Exec(`CREATE TABLE tarn_list_1_tags (x); INSERT INTO tarn_list_1_tags VALUES (1); CREATE VIEW things_tags AS SELECT x FROM tarn_list_1_tags`))
+		must(t, conn.Close())
+		db = open(t, dir, Options{})
+		s := openRich(t, db)
+		must(t, s.Apply([]tarn.Change[thing]{put("a", 0), put("b", 7)}, tarn.At("2")))
+		must(t, db.Close())
+		if got := ask1(t, dir, "SELECT tag, count(*) FROM things_tags GROUP BY tag"); got != "a,2 b,2" {
+			t.Errorf("known %v: the list has %s", known, got)
+		}
+		wantOK(t, dir, nil)
+	}
+}
+
 // Rows of a list that are not those of its objects are found, and repaired.
 func TestDamagedLists(t *testing.T) {
 	for _, sql := range []string{

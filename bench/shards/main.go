@@ -16,6 +16,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -29,6 +30,7 @@ var (
 	shards  = flag.Int("n", 4, "how many shards there are")
 	updates = flag.Int("updates", 10_000, "how many status updates there are")
 	every   = flag.Duration("every", time.Millisecond, "the time between two updates: if they come faster than they are taken, a copy of everything has larger batches, and comparing says little")
+	rounds  = flag.Int("rounds", 3, "how often each copy is measured; the medians count")
 	data    = flag.String("data", "../../shared/data/pods.pb.zst", "`file` with real pods")
 	// The following are for the processes that this one starts.
 	server = flag.String("server", "", "measure a copy of the `address`, and print it")
@@ -66,12 +68,20 @@ func compare() error {
 		{fmt.Sprintf("shard 1 of %d, the server selects", *shards), []string{"-shard", "1"}},
 		{fmt.Sprintf("shard 1 of %d, the server sends all", *shards), []string{"-shard", "1", "-alone"}},
 	}
+	// The cases take turns, so that a busy minute of the machine is not that of one case.
+	measured := make([][]figures, len(cases))
+	for range *rounds {
+		for i, c := range cases {
+			f, err := one(set, c.args)
+			if err != nil {
+				return fmt.Errorf("%s: %w", c.name, err)
+			}
+			measured[i] = append(measured[i], f)
+		}
+	}
 	var all, selected figures
 	for i, c := range cases {
-		f, err := one(set, c.args)
-		if err != nil {
-			return fmt.Errorf("%s: %w", c.name, err)
-		}
+		f := medians(measured[i])
 		switch i {
 		case 0:
 			all = f
@@ -88,6 +98,23 @@ func compare() error {
 		}
 	}
 	return nil
+}
+
+// medians are those of each figure.
+func medians(all []figures) figures {
+	of := func(read func(figures) float64) float64 {
+		values := make([]float64, len(all))
+		for i, f := range all {
+			values[i] = read(f)
+		}
+		slices.Sort(values)
+		return values[len(values)/2]
+	}
+	f := all[0] // the numbers of objects are the same in all
+	f.Heap = of(func(f figures) float64 { return f.Heap })
+	f.Sync = of(func(f figures) float64 { return f.Sync })
+	f.Update = of(func(f figures) float64 { return f.Update })
+	return f
 }
 
 // one measures a copy in a process of its own.

@@ -75,7 +75,7 @@ func TestEscapesDoNotReachTheTerminal(t *testing.T) {
 		clean(t, "a mirror that fails", r.during(func(*lockedBuffer) { time.Sleep(10 * time.Second) }, "mirror", "pods"))
 	})
 	var out bytes.Buffer
-	if err := printDetails(&out, verify.Result{Name: "clusterroles", Changed: 1, Differences: []verify.Difference{{Key: escapes, Kind: verify.Changed}}}); err != nil {
+	if err := printDetails(&out, verifiedTable{Result: verify.Result{Name: "clusterroles", Changed: 1, Differences: []verify.Difference{{Key: escapes, Kind: verify.Changed}}}}); err != nil {
 		t.Fatal(err)
 	}
 	clean(t, "verify", result{out: out.String()})

@@ -1,11 +1,14 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -26,6 +29,7 @@ const (
 type verifyOptions struct {
 	scope
 	from
+	fleetFlags
 	format    string
 	chunkSize int64
 	timeout   time.Duration
@@ -46,12 +50,16 @@ Secrets are not copied, and therefore not compared.
 With --from it is the content of a replica directory that is compared with the
 server, at the version that the directory shows.
 
+With --contexts or --kubeconfig-dir several clusters are compared, one after the
+other. One that does not answer is named, and the others are compared.
+
 Resources are named as for "tarn get". "tarn mirror --verify=10m" compares all
 the time, and repairs what it finds.
 
 Exit codes: 0 equal, 1 different, 2 it could not be told.`,
 		Example: `  tarn verify pods -A
   tarn verify pods,deployments,services -n shop
+  tarn verify pods -A --contexts east,west
   tarn verify all -A -o json && echo equal`,
 		Args: a.someResources,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -61,6 +69,7 @@ Exit codes: 0 equal, 1 different, 2 it could not be told.`,
 	}
 	opts.scope.bind(cmd)
 	opts.from.bind(cmd)
+	opts.fleetFlags.bind(cmd)
 	flags := cmd.Flags()
 	flags.StringVarP(&opts.format, "output", "o", "", "how to print: a table, or json")
 	flags.Int64Var(&opts.chunkSize, "chunk-size", tarn.DefaultPageSize, "how many objects to ask the server for at once")
@@ -79,31 +88,22 @@ func (a *app) verify(parent context.Context, args []string, opts *verifyOptions)
 	late := fmt.Errorf("not done within %s; --timeout allows more", opts.timeout)
 	timed, stop := context.WithTimeoutCause(parent, opts.timeout, late)
 	defer stop()
-	ctx, cancel := context.WithCancelCause(timed)
-	defer cancel(nil)
-	at, err := a.compared(ctx, &opts.from)
-	if err != nil {
-		return a.unknownResult(parent, err)
-	}
-	defer at.close()
-	m, err := a.startMirror(ctx, cancel, at, args, &opts.scope, mirror.Options{})
-	if err != nil {
-		return a.unknownResult(parent, err)
-	}
 	var all verified
-	for _, table := range m.Tables() {
-		result, err := verifyTable(ctx, table, opts.chunkSize)
-		if err != nil {
-			// After the failure of one resource, the others can still be compared.
-			a.logger.Info("cannot be verified", "resource", table.Resource().Name(), "error", err)
-			result.Note = oneLine(a.explain(err))
+	var err error
+	if opts.fleetFlags.several() {
+		err = a.verifyFleet(timed, args, opts, &all)
+	} else {
+		var at cluster
+		if at, err = a.compared(timed, &opts.from); err == nil {
+			defer at.close()
+			err = a.verifyCluster(timed, at, args, opts, "", &all)
 		}
-		all.add(result)
 	}
-	cancel(nil)
-	<-m.Done()
-	if parent.Err() != nil {
+	switch {
+	case parent.Err() != nil:
 		return context.Cause(parent)
+	case err != nil:
+		return a.unknownResult(parent, err)
 	}
 	if err := all.print(a.out, opts.format); err != nil {
 		return a.unknownResult(parent, err)
@@ -113,6 +113,60 @@ func (a *app) verify(parent context.Context, args []string, opts *verifyOptions)
 		return &exitError{code: exitDifferent}
 	case verify.Unknown:
 		return &exitError{code: exitUnknown}
+	}
+	return nil
+}
+
+// verifyCluster compares the resources of one cluster, which is called name if there are
+// several.
+func (a *app) verifyCluster(parent context.Context, at cluster, args []string, opts *verifyOptions, name string, all *verified) error {
+	ctx, cancel := context.WithCancelCause(parent)
+	defer cancel(nil)
+	m, err := a.startMirror(ctx, cancel, at, args, &opts.scope, mirror.Options{})
+	if err != nil {
+		return err
+	}
+	for _, table := range m.Tables() {
+		result, err := verifyTable(ctx, table, opts.chunkSize)
+		if err != nil {
+			// After the failure of one resource, the others can still be compared.
+			a.logger.Info("cannot be verified", "resource", table.Resource().Name(), "error", err)
+			result.Note = oneLine(a.explain(err))
+		}
+		all.add(verifiedTable{name, result})
+	}
+	cancel(nil)
+	<-m.Done()
+	return nil
+}
+
+// verifyFleet compares several clusters, one after the other, so that there is never more
+// than one copy in memory.
+func (a *app) verifyFleet(ctx context.Context, args []string, opts *verifyOptions, all *verified) error {
+	namespace := a.connection.overrides.Context.Namespace
+	switch {
+	case opts.from.dir != "":
+		return usagef("--from is compared with one cluster: leave it out with --contexts and --kubeconfig-dir")
+	case !opts.allNamespaces && namespace == "":
+		return usagef("say -A or -n NAMESPACE: each context of several may have another default namespace")
+	}
+	clusters, err := a.fleet(&opts.fleetFlags)
+	if err != nil {
+		return err
+	}
+	for _, c := range clusters.Clusters() {
+		within, cancel := context.WithTimeout(ctx, discoveryTimeout)
+		catalog, err := a.catalogOf(within, c.Config)
+		cancel()
+		if err == nil {
+			err = a.verifyCluster(ctx, cluster{cfg: c.Config, namespace: namespace, catalog: catalog}, args, opts, c.Name, all)
+		}
+		if usage := (*usageError)(nil); errors.As(err, &usage) || ctx.Err() != nil {
+			return cmp.Or(err, context.Cause(ctx))
+		}
+		if err != nil {
+			all.add(verifiedTable{c.Name, verify.Result{Name: strings.Join(args, ","), Verdict: verify.Unknown, Note: oneLine(a.explain(err))}})
+		}
 	}
 	return nil
 }
@@ -175,12 +229,26 @@ func untilSynced(ctx context.Context, table *mirror.Table) error {
 // verified is what a command found.
 type verified struct {
 	Verdict verify.Verdict  `json:"verdict"`
-	Results []verify.Result `json:"results"`
+	Results []verifiedTable `json:"results"`
+}
+
+// verifiedTable is the result of a resource, in one of several clusters.
+type verifiedTable struct {
+	Cluster string `json:"cluster,omitempty"`
+	verify.Result
+}
+
+// title is how messages call it.
+func (t verifiedTable) title() string {
+	if t.Cluster == "" {
+		return t.Name
+	}
+	return t.Cluster + ": " + t.Name
 }
 
 // add combines results: one difference makes the whole different; without one, one
 // doubt makes it doubtful.
-func (v *verified) add(r verify.Result) {
+func (v *verified) add(r verifiedTable) {
 	v.Results = append(v.Results, r)
 	switch {
 	case len(v.Results) == 1 || r.Verdict == verify.Different:
@@ -197,8 +265,15 @@ func (v *verified) print(out io.Writer, format string) error {
 		return e.Encode(v)
 	}
 	w := tabwriter.NewWriter(out, 0, 8, 3, ' ', 0)
+	several := slices.ContainsFunc(v.Results, func(r verifiedTable) bool { return r.Cluster != "" })
+	if several {
+		fmt.Fprint(w, "CLUSTER\t")
+	}
 	fmt.Fprintln(w, "RESOURCE\tOBJECTS\tVERSION\tDIGEST\tVERDICT")
 	for _, r := range v.Results {
+		if several {
+			fmt.Fprintf(w, "%s\t", term.Clean(r.Cluster))
+		}
 		version, digest := string(r.Version), r.Digest.String()
 		if version == "" {
 			version, digest = "-", "-"
@@ -217,7 +292,7 @@ func (v *verified) print(out io.Writer, format string) error {
 }
 
 // printDetails prints what does not fit into a row of the table.
-func printDetails(out io.Writer, r verify.Result) error {
+func printDetails(out io.Writer, r verifiedTable) error {
 	var lines []string
 	for _, d := range r.Differences {
 		lines = append(lines, d.String())
@@ -240,7 +315,7 @@ func printDetails(out io.Writer, r verify.Result) error {
 	for i, line := range lines {
 		line = term.Clean(line)
 		if i == 0 {
-			line = "\n" + r.Name + ":\n  " + line
+			line = "\n" + term.Clean(r.title()) + ":\n  " + line
 		} else {
 			line = "  " + line
 		}

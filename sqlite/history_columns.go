@@ -197,7 +197,7 @@ func (w *logWrite) valuesOf(row *Row) []byte {
 	if w.c.table == nil || row == nil {
 		return nil
 	}
-	w.values = appendValue(w.values[:0], 0, labelsJSON(row.Labels))
+	w.values = appendValue(w.values[:0], 0, row.labelsJSON())
 	for _, c := range w.kept {
 		w.values = appendValue(w.values, c.number, row.Values[c.place])
 	}

@@ -48,19 +48,22 @@ func rendererOf(row collectionRow) Renderer {
 	return nil
 }
 
+// partValue is the SQL expression of a wide column at a place: l is the life, s its state
+// there and b the base of that.
+func partValue(id int64, column, place string) string {
+	return fmt.Sprintf("tarn_part(%d, %s, l.id, %s, l.key, b.id, b.sum, b.cols, b.body, s.body)", id, text(column), place)
+}
+
 // part is the function tarn_part: the value of a wide column by collection, column, life
-// and place. The parts of one object are computed once.
-//
-// Why it finds the state itself: an object has four parts, and the statement would find its
-// state and its base for each of them.
+// and place, and by the rows of the state. The parts of one object are computed once.
 func (p *past) part(ctx sqlite3.Context, args ...sqlite3.Value) {
 	id, life, place := args[0].Int64(), args[2].Int64(), args[3].Int64()
 	l := p.logs[id]
-	if l == nil || l.render == nil {
+	if l == nil || l.render == nil || args[5].Type() == sqlite3.NULL {
 		return
 	}
 	if p.last.parts == nil || p.last.id != id || p.last.life != life || p.last.place != place {
-		parts, err := p.render(l, life, place)
+		parts, err := p.render(l, args[4:])
 		if err != nil {
 			ctx.ResultError(fmt.Errorf("the history of %s: %w", l.row.name, err))
 			return
@@ -72,39 +75,42 @@ func (p *past) part(ctx sqlite3.Context, args ...sqlite3.Value) {
 	}
 }
 
-// render computes the parts of the state that was valid at a place.
-func (p *past) render(l *pastLog, life, place int64) (parts map[string]JSON, err error) {
-	parts = map[string]JSON{}
-	err = l.query(l.stateAt, func(row *sqlite3.Stmt) (err error) {
-		key, base := tarn.Key(row.ColumnText(0)), row.ColumnInt64(1)
-		if l.base.id != base {
-			plain, err := l.packer.unpackBase(key, sumOf(row.ColumnRawBlob(2)), row.ColumnRawBlob(5), row.ColumnRawBlob(3), l.base.raw)
-			if err != nil {
-				return fmt.Errorf("%s: %w", key, err)
-			}
-			l.base.id, l.base.raw = base, append(l.base.raw[:0], plain...)
-		}
-		var difference []byte
-		if row.ColumnType(4) != sqlite3.NULL {
-			difference = row.ColumnRawBlob(4)
-		}
-		raw, err := rebuild(l.packer, l.base.raw, difference, &p.buf)
+// render computes the parts of a state from its key, its base (id, checksum, columns and
+// body) and its difference.
+func (p *past) render(l *pastLog, row []sqlite3.Value) (parts map[string]JSON, err error) {
+	key, base := tarn.Key(row[0].Text()), row[1].Int64()
+	if l.base.id != base {
+		l.base.id = 0 // its bytes are overwritten, also by a damaged base
+		plain, err := l.packer.unpackBase(key, sumOf(row[2].RawBlob()), row[3].RawBlob(), row[4].RawBlob(), l.base.raw)
 		if err != nil {
-			return fmt.Errorf("%s: %w", key, err)
+			return nil, fmt.Errorf("%s: %w", key, err)
 		}
-		defer recoverTo(&err)
-		if made, err := l.render(raw); err == nil {
-			parts = made
-		} // else SQL shows NULL, as it does of the present
-		return nil
-	}, life, place)
-	return parts, err
+		l.base.id, l.base.raw = base, append(l.base.raw[:0], plain...)
+	}
+	var difference []byte
+	if row[5].Type() != sqlite3.NULL {
+		difference = row[5].RawBlob()
+	}
+	raw, err := rebuild(l.packer, l.base.raw, difference, &p.buf)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", key, err)
+	}
+	return l.parts(raw), nil
 }
 
-// stateAt finds the state of a life that was valid at a place.
-func stateAt(id int64) string {
-	return fmt.Sprintf("SELECT l.key, b.id, b.sum, b.body, s.body, b.cols FROM main.%s s CROSS JOIN main.%s l ON l.id=s.life CROSS JOIN main.%s b ON b.id=s.base WHERE s.life=? AND s.seq<=? ORDER BY s.seq DESC LIMIT 1",
-		statesTable(id), livesTable(id), basesTable(id))
+// parts are those of an object. There are none if it cannot be shown: SQL shows NULL then,
+// as it does of the present.
+func (l *pastLog) parts(raw []byte) map[string]JSON {
+	made := map[string]JSON{}
+	err := func() (err error) {
+		defer recoverTo(&err)
+		made, err = l.render(raw)
+		return err
+	}()
+	if err != nil || made == nil {
+		return map[string]JSON{}
+	}
+	return made
 }
 
 func mapsKeys(m map[int64]bool) iter.Seq[int64] { return maps.Keys(m) }

@@ -71,8 +71,6 @@ type pastLog struct {
 	// err is why there is no state at the moment.
 	err    error
 	render Renderer
-	// stateAt is the statement that finds the state of a life at a place.
-	stateAt string
 }
 
 // build makes the views that a statement names.
@@ -98,7 +96,7 @@ func (p *past) build(conn *sqlite3.Conn, sql string) error {
 		return err
 	}
 	const flags = sqlite3.DETERMINISTIC | sqlite3.INNOCUOUS
-	if err := first(conn.CreateFunction("tarn_part", 4, flags, p.part), conn.CreateFunction("tarn_value", 3, flags, valueFunction)); err != nil {
+	if err := first(conn.CreateFunction("tarn_part", 10, flags, p.part), conn.CreateFunction("tarn_value", 3, flags, valueFunction)); err != nil {
 		return err
 	}
 	p.logs = map[int64]*pastLog{}
@@ -133,7 +131,7 @@ func (p *past) add(conn *sqlite3.Conn, row collectionRow, lower string) error {
 	if err != nil {
 		return err
 	}
-	l := &pastLog{logSession: s, render: rendererOf(row), stateAt: stateAt(row.id)}
+	l := &pastLog{logSession: s, render: rendererOf(row)}
 	p.logs[row.id] = l
 	if l.err = notRewriting(conn, row); l.err != nil && damaged(l.err) {
 		return l.err
@@ -315,7 +313,7 @@ func columnValues(id int64, columns []logColumn, place string) []string {
 	}
 	for i, c := range columns {
 		if c.Kind == wideKind {
-			part := fmt.Sprintf("tarn_part(%d, %s, l.id, %s)", id, text(c.Name), place)
+			part := partValue(id, c.Name, place)
 			if fill := by[strings.ToLower(c.Fill)]; c.Fill != "" && fill != "" {
 				part = fmt.Sprintf("replace(%s, char(%d), coalesce(%s, ''))", part, Hole[0], fill)
 			}

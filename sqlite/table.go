@@ -61,6 +61,9 @@ type Row struct {
 	// for wide columns a [WideValue].
 	Values []any
 	Labels map[string]string
+
+	// shownLabels are the labels as JSON, once they were needed.
+	shownLabels JSON
 }
 
 // JSON is the text of a JSON value in a column.
@@ -321,10 +324,14 @@ func (p *prepared) found(sums *summer, r Row) int64 {
 	}).number())
 }
 
-func labelsJSON(labels map[string]string) JSON {
-	if len(labels) == 0 {
-		return JSON("{}")
+// labelsJSON are the labels as JSON. The content and the history need them.
+func (r *Row) labelsJSON() JSON {
+	switch {
+	case r.shownLabels != nil:
+	case len(r.Labels) == 0:
+		r.shownLabels = JSON("{}")
+	default:
+		r.shownLabels, _ = json.Marshal(r.Labels) // strings can be written, and sorted by name
 	}
-	raw, _ := json.Marshal(labels) // strings can be written, and sorted by name
-	return raw
+	return r.shownLabels
 }

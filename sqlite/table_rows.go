@@ -161,7 +161,7 @@ func (s *tableStmts) write(conn *sqlite3.Conn, how rowChange, id int64, e entry,
 	if err := s.writeWide(conn, id, e, before); err != nil {
 		return err
 	}
-	labels, values := labelsJSON(e.row.Labels), make([]any, len(s.plain))
+	labels, values := e.row.labelsJSON(), make([]any, len(s.plain))
 	for n, i := range s.plain {
 		values[n] = e.row.Values[i]
 	}

@@ -213,9 +213,10 @@ type results struct {
 	sizes   []boundedSize
 }
 
-// boundedSize is the size of a directory with a bound after some updates.
+// boundedSize is the size of a directory with a bound after some updates, and how far its
+// history reached back after each commit since the size before.
 type boundedSize struct {
-	updates int
-	size    int64
-	since   time.Duration
+	updates           int
+	size              int64
+	shortest, longest time.Duration
 }

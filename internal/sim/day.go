@@ -24,6 +24,9 @@ type Config struct {
 	Writes int
 	// Suppress disables faults, to find out which ones matter.
 	Suppress func(faults.Place) bool
+	// Source is how a replica reads the server, for sources that are made of another
+	// interface; by itself if nil.
+	Source func(*Server) tarn.Source[*Object]
 	// Plant is a bug to plant in the pipeline, to check that it is found.
 	Plant Bug
 }

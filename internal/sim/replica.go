@@ -43,7 +43,11 @@ var corruptions = []func(*Object) *Object{
 
 // source is the server with the faults of the day's wire.
 func (d *day) source() tarn.Source[*Object] {
-	return d.cfg.Plant.source(faults.Source(tarn.Source[*Object](d.server), d.plan, faults.SourceOptions[*Object]{Corrupt: corruptions}))
+	var server tarn.Source[*Object] = d.server
+	if d.cfg.Source != nil {
+		server = d.cfg.Source(d.server)
+	}
+	return d.cfg.Plant.source(faults.Source(server, d.plan, faults.SourceOptions[*Object]{Corrupt: corruptions}))
 }
 
 var errPoison = errors.New("poison")

@@ -60,19 +60,20 @@ func TestFeedThroughRelay(t *testing.T) {
 	churn := cluster.StartChurn(namespace)
 	cluster.WaitWrites(churn, 100)
 	s.settle(churn)
-	list, err := cluster.Admin().CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := map[string]string{}
-	for _, pod := range list.Items {
-		want[pod.Namespace+"/"+pod.Name] = pod.ResourceVersion
-	}
 	for name, read := range map[string]func() (map[string]string, error){
 		"Postgres":  func() (map[string]string, error) { return inPostgres(t.Context(), connection) },
 		"JetStream": overNATS,
 	} {
 		if err := eventually(t, promptly, func() error {
+			// The server is asked each time: its controllers may still write.
+			list, err := cluster.Admin().CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{})
+			if err != nil {
+				return err
+			}
+			want := map[string]string{}
+			for _, pod := range list.Items {
+				want[pod.Namespace+"/"+pod.Name] = pod.ResourceVersion
+			}
 			have, err := read()
 			if err == nil && !maps.Equal(have, want) {
 				err = errors.New(cmp.Diff(want, have))

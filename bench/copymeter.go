@@ -39,7 +39,7 @@ type usage struct {
 func usageNow() usage {
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)
-	return usage{at: time.Now(), cpu: cpuTime(), mallocs: stats.Mallocs, heap: stats.HeapAlloc, objects: stats.HeapObjects}
+	return usage{at: time.Now(), cpu: report.CPUTime(), mallocs: stats.Mallocs, heap: stats.HeapAlloc, objects: stats.HeapObjects}
 }
 
 func (m *copyMeter) record(name string, value float64, u report.Unit) {
@@ -90,9 +90,9 @@ func (m *copyMeter) leave(ctx context.Context, copied contender.Copy) error {
 func (m *copyMeter) collect() {
 	times, cpu := make([]float64, collections), make([]float64, collections)
 	for i := range times {
-		began, used := time.Now(), cpuTime()
+		began, used := time.Now(), report.CPUTime()
 		runtime.GC()
-		times[i], cpu[i] = time.Since(began).Seconds(), (cpuTime() - used).Seconds()
+		times[i], cpu[i] = time.Since(began).Seconds(), (report.CPUTime() - used).Seconds()
 	}
 	m.record(gcTime, report.Median(times), report.Seconds)
 	m.record(gcCPU, report.Median(cpu), report.Seconds)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"syscall"
 	"time"
 
 	"github.com/tarnproject/tarn/bench/report"
@@ -30,7 +29,7 @@ func newMeter() *meter { return &meter{} }
 func (m *meter) start() {
 	m.heap = liveHeap()
 	m.peak = watchPeak()
-	m.cpu = cpuTime()
+	m.cpu = report.CPUTime()
 	m.began = time.Now()
 }
 
@@ -40,7 +39,7 @@ func (m *meter) lap() { m.began = time.Now() }
 // stop takes the figures and returns the wall time.
 func (m *meter) stop() time.Duration {
 	wall := time.Since(m.began)
-	cpu := cpuTime() - m.cpu
+	cpu := report.CPUTime() - m.cpu
 	peak := m.peak.stop()
 	m.record("wall time", wall.Seconds(), report.Seconds)
 	m.record("cpu time", cpu.Seconds(), report.Seconds)
@@ -52,13 +51,4 @@ func (m *meter) stop() time.Duration {
 // record adds a figure that the scenario itself has counted.
 func (m *meter) record(name string, value float64, u report.Unit) {
 	m.result = append(m.result, report.Measure{Name: name, Value: value, Unit: u})
-}
-
-// cpuTime is what this process has used so far, in user and kernel mode.
-func cpuTime() time.Duration {
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		panic("getrusage of the own process: " + err.Error())
-	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"runtime"
 	"testing"
+
+	"github.com/tarnproject/tarn/bench/report"
 )
 
 const mebibyte = 1 << 20
@@ -31,8 +33,8 @@ func TestMeterSeparatesGrowthFromPeak(t *testing.T) {
 func TestMeterCountsOwnWork(t *testing.T) {
 	m := newMeter()
 	m.start()
-	before := cpuTime()
-	for cpuTime()-before < 1e6 {
+	before := report.CPUTime()
+	for report.CPUTime()-before < 1e6 {
 	}
 	wall := m.stop()
 	for _, x := range m.result {

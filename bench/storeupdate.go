@@ -137,14 +137,14 @@ func (w *writer) busyTurns(m *meter) {
 // busy writes for some time, and says how much came of it and how many seconds it
 // took, of the clock and of the process's CPU time.
 func (w *writer) busy(length time.Duration) (writes, wall, cpu float64) {
-	start, cpuStart := time.Now(), cpuTime()
+	start, cpuStart := time.Now(), report.CPUTime()
 	for time.Since(start) < length {
 		for range 64 {
 			w.write()
 		}
 		writes += 64
 	}
-	return writes, time.Since(start).Seconds(), (cpuTime() - cpuStart).Seconds()
+	return writes, time.Since(start).Seconds(), (report.CPUTime() - cpuStart).Seconds()
 }
 
 // besideListers calls body while others list.

@@ -181,15 +181,7 @@ func TestFullBucket(t *testing.T) {
 	if page, err := source.List(t.Context(), tarn.ListQuery{}); err != nil || page.Version != "1" || len(page.Items) != 1 {
 		t.Errorf("a commit that was refused left %+v (%v)", page, err)
 	}
-	stream, err := js.Stream(t.Context(), b.stream())
-	if err != nil {
-		t.Fatal(err)
-	}
-	larger := stream.CachedInfo().Config
-	larger.MaxBytes = 3 << 20
-	if _, err := js.UpdateStream(t.Context(), larger); err != nil {
-		t.Fatal(err)
-	}
+	enlarge(t, js, b)
 	full.Again = true
 	commit(t, s, full)
 	if page, err := source.List(t.Context(), tarn.ListQuery{}); err != nil || page.Version != "50" || len(page.Items) != 41 {

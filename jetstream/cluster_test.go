@@ -8,7 +8,6 @@ import (
 	"time"
 
 	natsserver "github.com/nats-io/nats-server/v2/server"
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/tarnproject/tarn"
@@ -63,16 +62,7 @@ func startCluster(t *testing.T) jetstream.JetStream {
 		}
 		return false
 	}, func() string { return "" })
-	nc, err := nats.Connect(all[0].ClientURL(), nats.MaxReconnects(-1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nc.Close)
-	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return js
+	return connect(t, all[0].ClientURL())
 }
 
 // A bucket with replicas takes large and small commits, once each, and a chain that was begun

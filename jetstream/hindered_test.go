@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 
@@ -20,15 +18,7 @@ import (
 func TestSlowNetwork(t *testing.T) {
 	server := startServer(t)
 	proxy := enginetest.StartProxy(t, "tcp", strings.TrimPrefix(server.URL(), "nats://"))
-	nc, err := nats.Connect("nats://"+proxy.Address(), nats.MaxReconnects(-1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(nc.Close)
-	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	js := connect(t, "nats://"+proxy.Address())
 	b := Bucket{Name: "b", Events: true}
 	const states = 500
 	t.Log(enginetest.RunHindered(t, enginetest.Hindered{

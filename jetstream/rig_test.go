@@ -63,16 +63,36 @@ func (s *server) start() {
 // connect makes a connection, which ends with the test.
 func (s *server) connect() jetstream.JetStream {
 	s.t.Helper()
-	nc, err := nats.Connect(s.URL(), nats.MaxReconnects(-1), nats.ReconnectWait(20*time.Millisecond), nats.ReconnectJitter(0, 0))
+	return connect(s.t, s.URL())
+}
+
+// connect makes a connection to an address, which ends with the test.
+func connect(t testing.TB, address string) jetstream.JetStream {
+	t.Helper()
+	nc, err := nats.Connect(address, nats.MaxReconnects(-1), nats.ReconnectWait(20*time.Millisecond), nats.ReconnectJitter(0, 0))
 	if err != nil {
-		s.t.Fatal(err)
+		t.Fatal(err)
 	}
-	s.t.Cleanup(nc.Close)
+	t.Cleanup(nc.Close)
 	js, err := jetstream.New(nc)
 	if err != nil {
-		s.t.Fatal(err)
+		t.Fatal(err)
 	}
 	return js
+}
+
+// enlarge lets a bucket that is full have more bytes.
+func enlarge(t testing.TB, js jetstream.JetStream, b Bucket) {
+	t.Helper()
+	stream, err := js.Stream(t.Context(), b.stream())
+	if err != nil {
+		t.Fatal(err)
+	}
+	larger := stream.CachedInfo().Config
+	larger.MaxBytes = 3 << 20
+	if _, err := js.UpdateStream(t.Context(), larger); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func newSink(t testing.TB, js jetstream.JetStream, b Bucket) *Sink[object] {

@@ -250,15 +250,7 @@ func TestFullWithinChain(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "maximum bytes exceeded") {
 		t.Fatalf("Commit returned %v", err)
 	}
-	stream, err := js.Stream(t.Context(), b.stream())
-	if err != nil {
-		t.Fatal(err)
-	}
-	larger := stream.CachedInfo().Config
-	larger.MaxBytes = 3 << 20
-	if _, err := js.UpdateStream(t.Context(), larger); err != nil {
-		t.Fatal(err)
-	}
+	enlarge(t, js, b)
 	commit(t, s, large)
 	onceEach(t, s.bucketClient, large)
 }

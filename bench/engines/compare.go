@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"io"
 	"runtime"
-	"syscall"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/bench/report"
 )
 
 // speed is how fast pods were written: the best of several rounds, in pods per second, and
@@ -34,12 +34,12 @@ func (s *speed) measure(n int, do func() error) error {
 	if err != nil {
 		return err
 	}
-	begun, used := time.Now(), cpu()
+	begun, used := time.Now(), report.CPUTime()
 	if err := do(); err != nil {
 		return fmt.Errorf("%s: %w", s.name, err)
 	}
 	s.best = max(s.best, float64(n)/time.Since(begun).Seconds())
-	s.cpu = least(s.cpu, (cpu()-used)/time.Duration(n))
+	s.cpu = least(s.cpu, (report.CPUTime()-used)/time.Duration(n))
 	after, err := s.ofServer()
 	s.server = least(s.server, (after-before)/time.Duration(n))
 	return err
@@ -58,12 +58,6 @@ func (s *speed) ofServer() (time.Duration, error) {
 		return 0, nil
 	}
 	return s.serverCPU()
-}
-
-func cpu() time.Duration {
-	var u syscall.Rusage
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u) // cannot fail with these arguments
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // comparison is sinks beside a bare writer, with the part of its speed that they must reach.

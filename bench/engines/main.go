@@ -42,11 +42,7 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	source, err := podset.Open(*data)
-	if err != nil {
-		return err
-	}
-	set, err := source.Make(podset.ReplicaSets, *pods)
+	set, err := podset.Read(*data, podset.ReplicaSets, *pods)
 	if err != nil {
 		return err
 	}

@@ -38,13 +38,13 @@ func ask(ctx context.Context, path string) error {
 		var wall, spent []float64
 		n := 0
 		for range *rounds {
-			began, from := time.Now(), cpu()
+			began, from := time.Now(), report.CPUTime()
 			r, err := sqlite.Query(ctx, path, q.SQL, limits)
 			if err != nil {
 				return fmt.Errorf("%s: %w", q.Text, err)
 			}
 			wall = append(wall, time.Since(began).Seconds()*1e3)
-			spent = append(spent, (cpu()-from).Seconds()*1e3)
+			spent = append(spent, (report.CPUTime()-from).Seconds()*1e3)
 			n = len(r.Rows)
 		}
 		rows = append(rows, []string{q.Text, fmt.Sprint(n), fmt.Sprintf("%.0f ms", median(wall)), fmt.Sprintf("%.0f ms", median(spent))})

@@ -9,7 +9,6 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
-	"syscall"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,6 +17,7 @@ import (
 	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/apiserver"
 	"github.com/tarnproject/tarn/bench/podset"
+	"github.com/tarnproject/tarn/bench/report"
 	"github.com/tarnproject/tarn/kube"
 	"github.com/tarnproject/tarn/sqlite"
 	"github.com/tarnproject/tarn/sqlite/ondisk"
@@ -27,11 +27,7 @@ const fileName = "replica.db"
 
 // build writes a directory, and prints what that costs.
 func build(ctx context.Context, path string) error {
-	source, err := podset.Open(*data)
-	if err != nil {
-		return err
-	}
-	set, err := source.Make(podset.ReplicaSets, *pods)
+	set, err := podset.Read(*data, podset.ReplicaSets, *pods)
 	if err != nil {
 		return err
 	}
@@ -86,11 +82,11 @@ func writePods(ctx context.Context, db *sqlite.DB, all []placed[*corev1.Pod]) er
 	}
 	defer sink.Close()
 	runtime.GC()
-	from := cpu()
+	from := report.CPUTime()
 	if err := sink.Commit(ctx, whole(all)); err != nil {
 		return err
 	}
-	fmt.Printf("first state: %.1f µs of CPU for each pod\n", perItem(cpu()-from, len(all)))
+	fmt.Printf("first state: %.1f µs of CPU for each pod\n", perItem(report.CPUTime()-from, len(all)))
 	const group = 1000
 	spent, version := time.Duration(0), 1_000_000_000
 	for done := 0; done < *updates; done += group {
@@ -102,11 +98,11 @@ func writePods(ctx context.Context, db *sqlite.DB, all []placed[*corev1.Pod]) er
 			b.Changes = append(b.Changes, tarn.Change[*corev1.Pod]{Type: tarn.Update, Key: p.key, Object: p.object, Version: tarn.Version(strconv.Itoa(version))})
 			b.Positions = append(b.Positions, position(p.key, version))
 		}
-		from := cpu()
+		from := report.CPUTime()
 		if err := sink.Commit(ctx, b); err != nil {
 			return err
 		}
-		spent += cpu() - from
+		spent += report.CPUTime() - from
 	}
 	fmt.Printf("updates of a status: %.1f µs of CPU each\n", perItem(spent, *updates))
 	return nil
@@ -181,12 +177,4 @@ func (idle[T]) Close()                                                {}
 
 func perItem(spent time.Duration, n int) float64 {
 	return float64(spent.Nanoseconds()) / 1e3 / float64(n)
-}
-
-func cpu() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -57,11 +57,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	source, err := podset.Open(*data)
-	if err != nil {
-		return err
-	}
-	set, err := source.Make(podset.ReplicaSets, *pods)
+	set, err := podset.Read(*data, podset.ReplicaSets, *pods)
 	if err != nil {
 		return err
 	}

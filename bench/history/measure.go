@@ -9,10 +9,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/tarnproject/tarn/bench/podset"
+	"github.com/tarnproject/tarn/bench/report"
 	"github.com/tarnproject/tarn/kube"
 	"github.com/tarnproject/tarn/sqlite"
 )
@@ -100,11 +100,11 @@ func (l *load) moment(tenths int) time.Time {
 func median(call func() error) (answer, error) {
 	var wall, cpu []float64
 	for range *rounds {
-		from, spent := time.Now(), cpuTime()
+		from, spent := time.Now(), report.CPUTime()
 		if err := call(); err != nil {
 			return answer{}, err
 		}
-		cpu = append(cpu, (cpuTime()-spent).Seconds()*1000)
+		cpu = append(cpu, (report.CPUTime()-spent).Seconds()*1000)
 		wall = append(wall, time.Since(from).Seconds()*1000)
 	}
 	slices.Sort(wall)
@@ -131,11 +131,11 @@ func (c *column) write(ctx context.Context, path, without string, of kube.Origin
 	spend := func(d *directory, total *time.Duration, l *load, n int) error {
 		for range n {
 			b := l.batch(smallGroup)
-			from := cpuTime()
+			from := report.CPUTime()
 			if err := d.sink.Commit(ctx, b); err != nil {
 				return err
 			}
-			*total += cpuTime() - from
+			*total += report.CPUTime() - from
 		}
 		return nil
 	}
@@ -157,13 +157,13 @@ func (c *column) write(ctx context.Context, path, without string, of kube.Origin
 			if (i+j)%2 == 0 {
 				d, total = kept, &with
 			}
-			from := cpuTime()
+			from := report.CPUTime()
 			var err error
 			pprof.Do(ctx, pprof.Labels("history", strconv.FormatBool(d == kept)), func(ctx context.Context) { err = d.sink.Commit(ctx, b) })
 			if err != nil {
 				return err
 			}
-			*total += cpuTime() - from
+			*total += report.CPUTime() - from
 		}
 	}
 	c.cpu = float64(with.Microseconds()) / float64(measured*smallGroup)
@@ -196,14 +196,6 @@ func memory() int64 {
 		}
 	}
 	return 0
-}
-
-func cpuTime() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // results are all that was measured.

@@ -47,6 +47,15 @@ func Open(path string) (*Source, error) {
 	return New(path, list)
 }
 
+// Read makes a set of n pods from the file that [Open] reads.
+func Read(path string, kind Kind, n int) (*Set, error) {
+	source, err := Open(path)
+	if err != nil {
+		return nil, err
+	}
+	return source.Make(kind, n)
+}
+
 // Pods is how many pods the source has without cloning.
 func (s *Source) Pods() int { return s.pods }
 

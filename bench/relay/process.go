@@ -89,25 +89,35 @@ func (p process) size(name string) int64 {
 	return 0
 }
 
+// profile asks the process for one of Go's profiles.
+func (s *server) profile(ctx context.Context, name string) ([]byte, error) {
+	client, err := rest.HTTPClientFor(s.config)
+	if err != nil {
+		return nil, err
+	}
+	address := s.profiles + "/debug/pprof/" + name
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s", address, response.Status)
+	}
+	return body, err
+}
+
 var heapLines = regexp.MustCompile(`(?m)^# (?:HeapAlloc|Stack) = (\d+)`)
 
 // live is what the process holds after a garbage collection, stacks included. Unlike the
 // resident size, it does not depend on what was freed before.
 func (s *server) live(ctx context.Context) (int64, error) {
-	client, err := rest.HTTPClientFor(s.config)
-	if err != nil {
-		return 0, err
-	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.profiles+"/debug/pprof/heap?gc=1&debug=1", nil)
-	if err != nil {
-		return 0, err
-	}
-	response, err := client.Do(request)
-	if err != nil {
-		return 0, err
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
+	body, err := s.profile(ctx, "heap?gc=1&debug=1")
 	if err != nil {
 		return 0, err
 	}
@@ -121,7 +131,7 @@ func (s *server) live(ctx context.Context) (int64, error) {
 		sum += n
 	}
 	if len(found) != 2 {
-		return 0, fmt.Errorf("%s: the profile of the heap (%s) says nothing of its size", s.name, response.Status)
+		return 0, fmt.Errorf("%s: the profile of the heap says nothing of its size", s.name)
 	}
 	return sum, nil
 }

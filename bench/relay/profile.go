@@ -3,15 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/google/pprof/profile"
-	"k8s.io/client-go/rest"
 )
 
 // A profiling is a profile of a server's CPU that is being taken.
@@ -46,24 +43,7 @@ func (p *profiling) wait() (float64, error) {
 // and in ciphers. It does not count what the connection costs without TLS as well: the
 // writes to the socket, which crypto/tls calls.
 func (s *server) encryptedShare(ctx context.Context, length time.Duration) (float64, error) {
-	client, err := rest.HTTPClientFor(s.config)
-	if err != nil {
-		return 0, err
-	}
-	address := fmt.Sprintf("%s/debug/pprof/profile?seconds=%d", s.profiles, int(length.Seconds()))
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-	if err != nil {
-		return 0, err
-	}
-	response, err := client.Do(request)
-	if err != nil {
-		return 0, err
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return 0, fmt.Errorf("%s: %s", address, response.Status)
-	}
-	raw, err := io.ReadAll(response.Body)
+	raw, err := s.profile(ctx, fmt.Sprintf("profile?seconds=%d", int(length.Seconds())))
 	if err != nil {
 		return 0, err
 	}

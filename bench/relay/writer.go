@@ -32,11 +32,7 @@ func newWriter(ctx context.Context, to *server) (*writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	source, err := podset.Open(*data)
-	if err != nil {
-		return nil, err
-	}
-	set, err := source.Make(podset.ReplicaSets, *pods)
+	set, err := podset.Read(*data, podset.ReplicaSets, *pods)
 	if err != nil {
 		return nil, err
 	}

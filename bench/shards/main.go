@@ -52,11 +52,7 @@ func main() {
 
 // compare measures all copies one after the other, each with a server of its own.
 func compare() error {
-	source, err := podset.Open(*data)
-	if err != nil {
-		return err
-	}
-	set, err := source.Make(podset.ReplicaSets, *pods)
+	set, err := podset.Read(*data, podset.ReplicaSets, *pods)
 	if err != nil {
 		return err
 	}

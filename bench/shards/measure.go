@@ -8,12 +8,11 @@ import (
 	"net/http"
 	"os"
 	"runtime"
-	"syscall"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 
+	"github.com/tarnproject/tarn/bench/report"
 	"github.com/tarnproject/tarn/kube"
 )
 
@@ -37,7 +36,7 @@ func measure() error {
 	if *shard >= 0 {
 		opts = append(opts, kube.Shard(*shard, *shards))
 	}
-	before, began := heap(), cpu()
+	before, began := heap(), report.CPUTime().Seconds()
 	copied, err := kube.Reflect[*corev1.Pod](ctx, cfg, opts...)
 	if err != nil {
 		return err
@@ -45,7 +44,7 @@ func measure() error {
 	if err := copied.WaitSynced(ctx); err != nil {
 		return err
 	}
-	f := figures{Sync: cpu() - began}
+	f := figures{Sync: report.CPUTime().Seconds() - began}
 	f.Heap, f.Objects = heap()-before, copied.Len()
 	var dropped int64
 	if h := copied.Health().Shard; h != nil {
@@ -55,11 +54,11 @@ func measure() error {
 		}
 	}
 	fmt.Println("synced")
-	began = cpu()
+	began = report.CPUTime().Seconds()
 	if _, err := bufio.NewReader(os.Stdin).ReadString('\n'); err != nil {
 		return err
 	}
-	f.Update = cpu() - began
+	f.Update = report.CPUTime().Seconds() - began
 	if h := copied.Health().Shard; h != nil {
 		f.Dropped, f.DroppedUpdates = h.Dropped, h.Dropped-dropped
 	}
@@ -87,13 +86,4 @@ func heap() float64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return float64(m.HeapAlloc)
-}
-
-// cpu is what the process has used.
-func cpu() float64 {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano()).Seconds()
 }

@@ -322,7 +322,7 @@ func (h *fanout[T]) compare(s *sinkRunner[T], held map[Key]Meta) {
 	}
 	h.skipUnknown(s, held, &at)
 	proof := !wentBack(&s.committed, &at)
-	isPast := h.passed(&s.committed, &at)
+	isOlder := h.olderThanSink(&s.committed, &at)
 	for _, c := range content {
 		before, known := held[c.Key]
 		delete(held, c.Key)
@@ -332,7 +332,7 @@ func (h *fanout[T]) compare(s *sinkRunner[T], held map[Key]Meta) {
 				continue
 			}
 		}
-		c.Rewound = c.Rewound || isPast(c)
+		c.Rewound = c.Rewound || isOlder(c)
 		s.queue.putHeard(c, h.contact)
 	}
 	for _, key := range slices.Sorted(maps.Keys(held)) {
@@ -341,11 +341,11 @@ func (h *fanout[T]) compare(s *sinkRunner[T], held map[Key]Meta) {
 	s.queue.jump(now, h.contact, at)
 }
 
-// passed tells which states are older than the position of a sink that is compared with
+// olderThanSink tells which states are older than the position of a sink that is compared with
 // the copy. There are such states only where one of the two lacks something: the copy
 // holds the last good state of an object that it cannot take, or has one that the sink
 // could not take. To the sink such a state goes back in time, and it has to be told so.
-func (h *fanout[T]) passed(committed, at *Positions) func(Change[T]) bool {
+func (h *fanout[T]) olderThanSink(committed, at *Positions) func(Change[T]) bool {
 	positions := committed.All()
 	if !lacking(positions) && !lacking(at.All()) {
 		return func(Change[T]) bool { return false }

@@ -44,7 +44,7 @@ type Sink[T any] struct {
 	// pending names the commit whose end is not known, or that was written in part.
 	pending string
 	// batchesOnly says that the server refused a chain, as it does if somebody else writes
-	// keys of his own to the bucket. The commit is then written in atomic batches.
+	// keys of their own to the bucket. The commit is then written in atomic batches.
 	batchesOnly bool
 	// batchSize is maxBatch, and waiting is waitingStates, but in tests.
 	batchSize, waiting int

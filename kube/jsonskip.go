@@ -70,8 +70,7 @@ func (s *objectSkip) brace(c byte) (ends bool) {
 }
 
 // masks finds the quotes of a block, and its braces: bit i is that of byte i. The second
-// mask has a few more characters, none of which is outside of strings in valid JSON: y and
-// DEL.
+// mask also has y and DEL, which valid JSON has only in strings.
 func masks(block *[64]byte) (quoteMask, braceMask uint64, hasBackslash bool) {
 	// Written out, because the compiler does not unroll loops.
 	w0, w1 := binary.LittleEndian.Uint64(block[0:8]), binary.LittleEndian.Uint64(block[8:16])

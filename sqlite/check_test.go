@@ -36,7 +36,7 @@ func (rich) Table() Table {
 	}
 }
 
-// richTags are lists, and what is none.
+// richTags are arrays of texts, and values that are no such arrays.
 var richTags = []any{JSON(`["a","b"]`), JSON(`["b","b",7,null,"\u0000<\u2028"]`), JSON(`[]`), nil, JSON(`{"a":"b"}`), JSON(`["c"`), JSON(`"a"`)}
 
 // oddValues are those that change their type on the way to disk.

@@ -11,7 +11,8 @@ import (
 	"github.com/tarnproject/tarn/changelog"
 )
 
-// history checks the log of a collection: every life, state, base and gap by its checksum, and that each living object of the log is in the content.
+// history checks the log of a collection: every life, state, base and gap by its checksum,
+// and that each living object of the log is in the content.
 func (r *Report) history(conn *sqlite3.Conn, keys *fileKeys, row collectionRow, c *Checked) error {
 	known, err := number(conn, "SELECT count(*) FROM sqlite_schema WHERE name='tarn_logs'")
 	if err != nil || known == 0 {

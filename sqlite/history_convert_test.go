@@ -20,7 +20,7 @@ import (
 )
 
 // format7 makes a directory of format 7: nine objects that came, changed and went for five
-// minutes, of which the older states were pruned and thinned out.
+// minutes. Older states of them were pruned and thinned out.
 func format7(t *testing.T) string {
 	t.Helper()
 	packed, err := os.Open("testdata/format7.db.gz")

@@ -20,8 +20,8 @@ import (
 // what is removed from it lies side by side.
 //
 // The horizon moves with time. At the bound of bytes, which is that of the file, the
-// horizons of all logs move to one time, past as many commits as would free a twentieth of
-// the bound, once all lives were visited for the horizons before. So the oldest states of
+// horizons of all logs move to one time, past as many commits as would bring it down to
+// relaxedPercent, once all lives were visited for the horizons before. So the oldest states of
 // the directory go first, also those of a collection that is not written any more: the
 // commit of another one prunes it.
 const (

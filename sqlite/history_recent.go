@@ -83,8 +83,8 @@ func (r *recentLives) forget(key tarn.Key) {
 // forgetAll forgets all.
 func (r *recentLives) forgetAll() { *r = recentLives{seed: r.seed} }
 
-// hashOf is a hash of a difference, 0 if there is none. Its seed is the process's own:
-// nobody can make two differences with the same.
+// hashOf is a hash of a difference, and 0 without one. Its seed is the process's own, so that
+// nobody can make two differences with the same hash.
 func (r *recentLives) hashOf(body []byte) uint64 {
 	if body == nil {
 		return 0

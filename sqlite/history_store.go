@@ -172,7 +172,8 @@ const (
 // encodedState is a state that is to be written.
 type encodedState struct {
 	entry
-	// raw are the bytes of the object; nil if there is none, or if it failed.
+	// raw are the bytes of the object; nil for a delete without an object, and if it could
+	// not be encoded.
 	raw    []byte
 	uid    string
 	failed error

@@ -19,8 +19,7 @@ type profiling struct {
 	err       error
 }
 
-// profileFor takes a profile. It costs either server about the same, a hundredth of its
-// CPU.
+// profileFor takes a profile. Both servers are profiled, so that it costs both.
 func (s *server) profileFor(ctx context.Context, length time.Duration) *profiling {
 	p := &profiling{done: make(chan struct{})}
 	go func() {

@@ -193,7 +193,7 @@ func TestHoleInChain(t *testing.T) {
 	}
 }
 
-// Somebody who writes keys of his own to a bucket does not keep a large commit from being
+// Somebody who writes keys of their own to a bucket does not keep a large commit from being
 // written.
 func TestChainBesideOthers(t *testing.T) {
 	js := startServer(t).connect()

@@ -107,7 +107,7 @@ func (r *unitReader) all(each func(u *unit, wrong error) error) (unread error) {
 
 // check reads the rest of a unit, and returns its defect.
 func (r *unitReader) check(u *unit) error {
-	if _, err := r.packer.unpack(u.key, u.sum, u.body, nil); err != nil {
+	if _, err := r.packer.unpackBase(u.key, u.sum, nil, u.body, nil); err != nil {
 		return err
 	}
 	if !r.layout.shown {

@@ -16,7 +16,7 @@ const (
 	applicationID = 0x5461726e
 	// format is the layout of the tables. It grows when an older Tarn would misread
 	// them, or this one an older file.
-	format = 8
+	format = 9
 )
 
 var (
@@ -55,11 +55,13 @@ var tables = []string{
 
 // oldTables are the tables of the formats that are migrated. Format 4 had no histories, the
 // gaps of format 5 had empty texts for versions that are not known, the moments of format 6
-// had no checksums, and in format 7 values of columns had a table of their own.
+// had no checksums, in format 7 values of columns had a table of their own, and the objects
+// of format 8 have no CRC: they are read as they are, and get one when they change.
 var oldTables = map[int64][]string{
 	4: tables[:3],
 	6: tables,
 	7: tables,
+	8: tables,
 	5: append(slices.Clone(tables[:5]), `CREATE VIEW tarn_gaps AS SELECT c.name AS collection, g.section AS section, g.from_version AS from_version, g.to_version AS to_version, g.cause AS cause, g.from_ms / 1000.0 AS since, g.to_ms / 1000.0 AS until FROM tarn_log_gaps g JOIN tarn_collections c ON c.id = g.collection`),
 }
 
@@ -69,6 +71,7 @@ var migrations = map[int64]string{
 	5: "DROP VIEW tarn_gaps;" + tables[5],
 	6: "",
 	7: "",
+	8: "",
 }
 
 // keyProof is stored encrypted, to detect another key later.
@@ -153,7 +156,7 @@ func migrateLogs(conn *sqlite3.Conn, keys *fileKeys, version int64, p *progress)
 		if err == nil && version < 7 {
 			err = t.migrate(p)
 		}
-		if err == nil {
+		if err == nil && version < 8 {
 			err = conn.Exec("ALTER TABLE " + basesTable(t.id) + " ADD COLUMN cols BLOB")
 		}
 	}

@@ -19,11 +19,11 @@ import (
 	"github.com/tarnproject/tarn/changelog"
 )
 
-// format7 makes a directory of format 7: nine objects that came, changed and went for five
-// minutes. Older states of them were pruned and thinned out.
-func format7(t *testing.T) string {
+// oldDirectory makes a directory of format 7 or 8: nine objects that came, changed and went
+// for five minutes. Older states of them were pruned and thinned out.
+func oldDirectory(t *testing.T, format int) string {
 	t.Helper()
-	packed, err := os.Open("testdata/format7.db.gz")
+	packed, err := os.Open(fmt.Sprintf("testdata/format%d.db.gz", format))
 	must(t, err)
 	defer packed.Close()
 	unpacked, err := gzip.NewReader(packed)
@@ -58,7 +58,7 @@ func pastIn(t *testing.T, dir string) string {
 // A directory of format 7 is converted when it is opened, and shows the same past as
 // before. Its history continues.
 func TestDirectoryOfFormat7(t *testing.T) {
-	dir := format7(t)
+	dir := oldDirectory(t, 7)
 	want, err := os.ReadFile("testdata/format7.txt")
 	must(t, err)
 	r := &pastRig{T: t, dir: dir, now: time.UnixMilli(1_780_000_300_000), version: 300}
@@ -86,7 +86,7 @@ func TestDirectoryOfFormat7(t *testing.T) {
 func TestConversionIsContinued(t *testing.T) {
 	defer func(n int64) { convertedAtOnce = n }(convertedAtOnce)
 	convertedAtOnce = 1 // a life
-	dir := format7(t)
+	dir := oldDirectory(t, 7)
 	want, err := os.ReadFile("testdata/format7.txt")
 	must(t, err)
 	steps := 0
@@ -127,7 +127,7 @@ func TestConversionOfADamagedState(t *testing.T) {
 		"UPDATE tarn_bases_1 SET body=randomblob(20) WHERE id=(SELECT max(base) FROM tarn_states_1)",
 		"DELETE FROM tarn_bases_1 WHERE id=(SELECT max(base) FROM tarn_states_1)",
 	} {
-		dir := format7(t)
+		dir := oldDirectory(t, 7)
 		sql(damage)(t, nil, filepath.Join(dir, fileName))
 		must(t, open(t, dir, Options{History: keepAll}).Close())
 		report, err := Check(t.Context(), dir, nil)

@@ -50,10 +50,11 @@ func (p *packer) pack(key tarn.Key, plain []byte) (stored []byte, sum Sum, err e
 	}
 	packed := p.squeeze(plain)
 	sum = p.sum(key, packed)
+	stored = p.withCheck(key, packed)
 	if p.keys.seal != nil {
-		packed, err = p.keys.seal.close(packed, p.belongs(key))
+		stored, err = p.keys.seal.close(stored, p.belongs(key))
 	}
-	return packed, sum, err
+	return stored, sum, err
 }
 
 // squeeze compresses bytes that are worth it.
@@ -74,23 +75,24 @@ func (p *packer) unsqueeze(packed, buf []byte) ([]byte, error) {
 	if len(packed) == 0 {
 		return nil, fmt.Errorf("%w: it is empty", errBadRow)
 	}
-	if packed[0] == packedPlain {
+	how := packed[0] &^ packedChecked
+	if how == packedPlain {
 		return packed[1:], nil
 	}
-	plain, err := p.expand(packed[0], packed[1:], buf)
+	plain, err := p.expand(how, packed[1:], buf)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errBadRow, err)
 	}
 	return plain, nil
 }
 
-// sum is the checksum of an object.
+// sum is the checksum of an object. It is the same with and without a CRC.
 func (p *packer) sum(key tarn.Key, packed []byte) Sum {
 	return p.keys.sums.sum(func(h *sumHash) {
 		h.text("object")
 		h.text(p.owner)
 		h.text(string(key))
-		h.bytes(packed)
+		h.packed(packed)
 	})
 }
 
@@ -104,27 +106,39 @@ func (p *packer) compress(how byte, plain []byte, encode func(dst, src []byte) [
 }
 
 // unpack returns the object's bytes, which may be in the memory of stored or buf, and
-// verifies the checksum.
+// verifies that they are undamaged: by their CRC, or by the checksum if they have none.
 func (p *packer) unpack(key tarn.Key, want Sum, stored, buf []byte) ([]byte, error) {
-	return p.unpackBase(key, want, nil, stored, buf)
-}
-
-// unpackBase is as unpack, for a base of a history with the values of its columns.
-func (p *packer) unpackBase(key tarn.Key, want Sum, cols, stored, buf []byte) ([]byte, error) {
-	packed := stored
-	if p.keys.seal != nil {
-		var err error
-		if packed, err = p.keys.seal.open(stored, p.belongs(key)); err != nil {
-			return nil, err
-		}
-	}
+	packed, checked, err := p.open(key, stored)
 	switch {
-	case len(packed) == 0:
-		return nil, fmt.Errorf("%w: it is empty", errBadRow)
-	case baseSum(p.keys.sums, p.sum(key, packed), cols) != want:
-		return nil, fmt.Errorf("%w: its checksum does not fit", errBadRow)
+	case err != nil:
+		return nil, err
+	case !checked && p.sum(key, packed) != want:
+		return nil, errBadSum
 	}
 	return p.unsqueeze(packed, buf)
+}
+
+// unpackBase is as unpack, for a base of a history with the values of its columns, of
+// which only the checksum tells whether they are undamaged.
+func (p *packer) unpackBase(key tarn.Key, want Sum, cols, stored, buf []byte) ([]byte, error) {
+	packed, _, err := p.open(key, stored)
+	switch {
+	case err != nil:
+		return nil, err
+	case baseSum(p.keys.sums, p.sum(key, packed), cols) != want:
+		return nil, errBadSum
+	}
+	return p.unsqueeze(packed, buf)
+}
+
+// open decrypts stored bytes, and takes the CRC off those that have one.
+func (p *packer) open(key tarn.Key, stored []byte) (packed []byte, checked bool, err error) {
+	if p.keys.seal != nil {
+		if stored, err = p.keys.seal.open(stored, p.belongs(key)); err != nil {
+			return nil, false, err
+		}
+	}
+	return p.withoutCheck(key, stored)
 }
 
 func (p *packer) expand(how byte, packed, buf []byte) ([]byte, error) {
@@ -145,6 +159,7 @@ func (p *packer) expand(how byte, packed, buf []byte) ([]byte, error) {
 	}
 }
 
+// belongs names the object of packed bytes.
 func (p *packer) belongs(key tarn.Key) []byte { return []byte(p.owner + "\x00" + string(key)) }
 
 // use sets the dictionary from the file, if it has one.

@@ -69,6 +69,17 @@ func (h *sumHash) bytes(b []byte) {
 	_, _ = h.h.Write(b)
 }
 
+// packed hashes packed bytes without the mark that they have a CRC.
+func (h *sumHash) packed(b []byte) {
+	h.length(len(b))
+	if len(b) == 0 {
+		return
+	}
+	h.buf[0] = b[0] &^ packedChecked
+	_, _ = h.h.Write(h.buf[:1])
+	_, _ = h.h.Write(b[1:])
+}
+
 func (h *sumHash) text(s string) {
 	h.length(len(s))
 	for len(s) > 0 {

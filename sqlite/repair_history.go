@@ -333,7 +333,7 @@ func (h *logRepair) agree() error {
 	}
 	err := query(h.to.conn, sql, func(row *sqlite3.Stmt) error {
 		key, sum, body := tarn.Key(row.ColumnText(0)), sumOf(row.ColumnRawBlob(1)), row.ColumnBlob(2, nil)
-		raw, err := h.from.packer.unpack(key, sum, body, nil)
+		raw, err := h.from.packer.unpackBase(key, sum, nil, body, nil)
 		if err != nil {
 			return err
 		}

@@ -126,6 +126,8 @@ func (s *Store[T]) readRows(ctx context.Context, r *reader, st *state, work chan
 	next, found := <-spare, state{}
 	index := s.c.walkIndex(r)
 	defer index.stop()
+	release := func() {}
+	defer func() { release() }()
 	err = r.query("SELECT key, sum, body, id FROM "+s.c.objectsTable()+" ORDER BY id", func(row *sqlite3.Stmt) error {
 		next.add(row)
 		if err := index.row(row.ColumnRawText(0), row.ColumnInt64(3)); err != nil {
@@ -134,6 +136,9 @@ func (s *Store[T]) readRows(ctx context.Context, r *reader, st *state, work chan
 		found.objects++
 		found.sum += sumOf(row.ColumnRawBlob(1)).number()
 		if len(next.keys) == loadRows {
+			if found.objects == loadRows {
+				release = loadReserve.hold(st.objects / loadRows * int64(len(next.bytes)))
+			}
 			work <- next
 			next = <-spare
 		}

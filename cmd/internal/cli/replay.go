@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -41,8 +43,9 @@ order between kinds is that in which the mirror heard of changes. Where states
 may be missing, it says so when that is reached. What a client writes is there
 until the past writes the same object.
 
-Without resources it serves all that the directory has. Values of Secrets are
-hidden unless --show-secrets is given.`,
+Without resources it serves all that the directory has. If that is of several
+clusters, --context names the one to serve. Values of Secrets are hidden unless
+--show-secrets is given.`,
 		Example: `  # The last hour, ten times as fast
   tarn replay --from replica --since 1h --speed 10
 
@@ -108,10 +111,10 @@ func (a *app) replay(ctx context.Context, args []string, opts *replayOptions) (f
 	if err != nil {
 		return at.notInDirectory(err)
 	}
-	if at.directory.Fleet() {
-		return usagef("--from: the directory is of several clusters, and only one can be served as a cluster again")
+	if err := at.oneCluster(ctx); err != nil {
+		return err
 	}
-	p := a.newPlayer(at.directory, wanted, opts)
+	p := a.newPlayer(at, wanted, opts)
 	if err := p.find(ctx); err != nil {
 		return explainPast(err)
 	}
@@ -150,10 +153,27 @@ func (a *app) replay(ctx context.Context, args []string, opts *replayOptions) (f
 // replayBookmarks come often, so that a quiet past is seen to be followed.
 const replayBookmarks = 5 * time.Second
 
-func (a *app) newPlayer(directory *mirror.Directory, wanted []mirror.Resource, opts *replayOptions) *player {
+// oneCluster checks that a directory of several clusters has the one that is asked for.
+func (at cluster) oneCluster(ctx context.Context) error {
+	if !at.directory.Fleet() {
+		return nil
+	}
+	all, err := at.directory.Clusters(ctx)
+	switch {
+	case err != nil:
+		return err
+	case at.only == "":
+		return usagef("--from: the directory is of several clusters: say with --context which one to serve: %s", strings.Join(all, ", "))
+	case !slices.Contains(all, at.only):
+		return usagef("--context: the directory has no cluster %q; it has %s", at.only, strings.Join(all, ", "))
+	}
+	return nil
+}
+
+func (a *app) newPlayer(at cluster, wanted []mirror.Resource, opts *replayOptions) *player {
 	return &player{
-		directory: directory, resources: wanted, since: opts.begin, until: opts.end, speed: opts.speed,
-		options: mirror.Options{ShowSecrets: opts.showSecrets, AppliedCopies: a.appliedCopies()},
+		directory: at.directory, resources: wanted, since: opts.begin, until: opts.end, speed: opts.speed,
+		options: mirror.Options{ShowSecrets: opts.showSecrets, AppliedCopies: a.appliedCopies(), Cluster: at.only},
 		onGap: func(r mirror.Resource, g changelog.Gap) {
 			fmt.Fprintln(a.errOut, gapText(r.Name(), g, time.Now()))
 		},

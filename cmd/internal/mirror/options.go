@@ -28,7 +28,8 @@ type Options struct {
 	// AsOf has a mirror of a [Directory] show a moment of its history; the zero value is
 	// the present.
 	AsOf sqlite.Moment
-	// Cluster narrows a mirror of a [Directory] of several clusters to one.
+	// Cluster narrows a mirror of a [Directory] of several clusters, or a walk of its past,
+	// to one.
 	Cluster string
 	// Disk, if set, keeps the tables on disk too.
 	Disk *Disk

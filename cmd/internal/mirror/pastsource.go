@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"strings"
 	"time"
 
 	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/changelog"
+	"github.com/tarnproject/tarn/kube"
 	"github.com/tarnproject/tarn/sqlite"
 )
 
@@ -115,7 +117,8 @@ func (d *Directory) After(ctx context.Context, r Resource, place changelog.Seq, 
 	return d.walk(r, opts, func(log changelog.Log) iter.Seq2[changelog.Entry, error] { return log.After(ctx, place) })
 }
 
-// walk decodes what a walk of a resource's log yields.
+// walk decodes what a walk of a resource's log yields, and confines it to a cluster if the
+// options name one.
 func (d *Directory) walk(r Resource, opts Options, begin func(changelog.Log) iter.Seq2[changelog.Entry, error]) iter.Seq2[changelog.Typed[Object], error] {
 	return func(yield func(changelog.Typed[Object], error) bool) {
 		source, err := d.newSource(r, opts)
@@ -123,7 +126,36 @@ func (d *Directory) walk(r Resource, opts Options, begin func(changelog.Log) ite
 			yield(changelog.Typed[Object]{}, err)
 			return
 		}
-		changelog.Decode(begin(d.view.Log(source.table)), source.decodeBytes)(yield)
+		all := changelog.Decode(begin(d.view.Log(source.table)), source.decodeBytes)
+		if d.Fleet() && opts.Cluster != "" {
+			all = inCluster(all, opts.Cluster)
+		}
+		all(yield)
+	}
+}
+
+// inCluster confines a walk of several clusters to one, whose name the keys do not have then.
+func inCluster(all iter.Seq2[changelog.Typed[Object], error], cluster string) iter.Seq2[changelog.Typed[Object], error] {
+	prefix := string(kube.ClusterPrefix(cluster))
+	return func(yield func(changelog.Typed[Object], error) bool) {
+		for e, err := range all {
+			switch {
+			case err != nil:
+			case e.Gap != nil:
+				if e.Gap.Section != "" && e.Gap.Section != cluster {
+					continue
+				}
+			default:
+				own, ok := strings.CutPrefix(string(e.Key), prefix)
+				if !ok {
+					continue
+				}
+				e.Key = tarn.Key(own)
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
 	}
 }
 

@@ -240,3 +240,32 @@ func TestRelayFleet(t *testing.T) {
 		t.Errorf("each cluster has a directory: %v", err)
 	}
 }
+
+// The page of a relay of several clusters has them all.
+func TestPageOfARelayFleet(t *testing.T) {
+	east, dead := startCluster(t, "web-1"), startCluster(t)
+	configs := t.TempDir()
+	leadTo(t, filepath.Join(configs, "east.yaml"), east)
+	leadTo(t, filepath.Join(configs, "dead.yaml"), dead)
+	dead.Close()
+	app := newRig(t).app(nil, &lockedBuffer{})
+	app.connect = nil
+	ended := commandUntil(t.Context(), app, regexp.MustCompile(`^The page: (http\S+/)`), func(page string) {
+		var body string
+		eventually(t, "the page has both clusters", func() bool {
+			_, body = fetch(t, page+"api/tables", "")
+			return strings.Contains(body, `"synced":true`)
+		})
+		for _, want := range []string{`"clusters":[{"name":"dead"`, `{"cluster":"dead","name":"pods"`, `{"cluster":"east","name":"pods"`} {
+			if !strings.Contains(body, want) {
+				t.Errorf("%s is not in %s", want, body)
+			}
+		}
+		if status, body := fetch(t, page+"readyz", ""); status != 200 {
+			t.Errorf("one of two is ready: %d %s", status, body)
+		}
+	}, "relay", "pods", "--kubeconfig-dir", configs, "--listen=127.0.0.1:0", "--drain", "10ms", "--page", "127.0.0.1:0", "--no-page-token")
+	if ended.code != 0 {
+		t.Errorf("ended with\n%s", ended)
+	}
+}

@@ -160,8 +160,8 @@ func (o *relayOptions) check() error {
 		return usagef("--past-megabytes is 1 or more, not %d", o.logMegabytes)
 	case o.dirMegabytes < 1:
 		return usagef("--dir-megabytes is 1 or more, not %d", o.dirMegabytes)
-	case o.several() && (o.demo || o.operation.page != ""):
-		return usagef("--demo and --page show one cluster: leave them out with --contexts and --kubeconfig-dir")
+	case o.several() && o.demo:
+		return usagef("--demo shows one cluster: leave it out with --contexts and --kubeconfig-dir")
 	case o.demo && o.relay.Directory != "":
 		return usagef("--demo has a new cluster each time: leave out --dir")
 	case o.relay.CallerWatches < 1 || o.relay.CallerRequests < 1:

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/tarnproject/tarn/cmd/internal/fleet"
+	"github.com/tarnproject/tarn/cmd/internal/web"
 	"github.com/tarnproject/tarn/metrics/relaymetrics"
 	"github.com/tarnproject/tarn/relay"
 )
@@ -23,6 +24,8 @@ type relayServer struct {
 	collector prometheus.Collector
 	// synced waits for the copies, and says what they are of; empty if ctx ends before.
 	synced func(ctx context.Context) string
+	// health is what the page shows.
+	health func() web.RelayHealths
 	// only is the relay; nil if there are several.
 	only *relay.Relay
 }
@@ -38,6 +41,7 @@ func (a *app) newRelay(opts *relayOptions, audit *slog.Logger) (*relayServer, er
 	}
 	return &relayServer{
 		Handler: r, run: r.Run, collector: relaymetrics.NewCollector(r), only: r,
+		health: func() web.RelayHealths { return web.RelayHealths{"": r.Health()} },
 		synced: func(ctx context.Context) string {
 			if r.WaitSynced(ctx) != nil {
 				return ""
@@ -63,8 +67,17 @@ func (a *app) newRelays(opts *relayOptions, audit *slog.Logger) (*relayServer, e
 		}
 	}
 	return &relayServer{
-		Handler: all, run: all.run, collector: relaymetrics.NewFleetCollector(all.Fleet), synced: all.synced,
+		Handler: all, run: all.run, collector: relaymetrics.NewFleetCollector(all.Fleet), synced: all.synced, health: all.health,
 	}, nil
+}
+
+// health is that of each cluster.
+func (f *relays) health() web.RelayHealths {
+	all := web.RelayHealths{}
+	for name, r := range f.Relays() {
+		all[name] = r.Health()
+	}
+	return all
 }
 
 // add makes the relay of a cluster. Each has a directory of its own.

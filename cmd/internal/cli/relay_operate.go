@@ -76,7 +76,7 @@ func (o *relayOperation) listen(r *relayServer, page web.Options) (serve []func(
 	figures := promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
 	if o.page != "" {
 		page.Metrics = figures
-		server, failed := web.ListenRelay(r.only.Health, page)
+		server, failed := web.ListenRelay(r.health, page)
 		if failed != nil {
 			return nil, "", explainListen("--page", failed)
 		}

@@ -97,9 +97,10 @@
 //
 // # A relay
 //
-// [ListenRelay] serves the page of a relay. It has no tables: /api/tables and the event
-// overview have "relay" instead, with the origin, the resources and the clients. Of the
-// rest there are the session, the probes and /metrics.
+// [ListenRelay] serves the page of a relay, or of the relays of a fleet. It has no tables:
+// /api/tables and the event overview have "relay" instead, with the origin, the resources and
+// the clients. In a fleet "clusters" takes the place of the origin, and resources and clients
+// name their cluster. Of the rest there are the session, the probes and /metrics.
 //
 // # What it takes from whom
 //

@@ -3,17 +3,24 @@ package web
 import (
 	"cmp"
 	"errors"
+	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/tarnproject/tarn/internal/render"
 	"github.com/tarnproject/tarn/relay"
 )
 
-// ListenRelay opens the address of the options for the page of a relay: how its copies are
-// doing, who watches, and what the origin is spared. The rules of [Listen] hold, and
-// Options.Metrics is needed.
-func ListenRelay(health func() relay.Health, opts Options) (*Server, error) {
+// RelayHealths are the healths of the relays of a fleet by the names of their clusters. A
+// single relay has no name.
+type RelayHealths map[string]relay.Health
+
+// ListenRelay opens the address of the options for the page of a relay, or of those of a
+// fleet: how the copies are doing, who watches, and what the origins are spared. The rules of
+// [Listen] hold, and Options.Metrics is needed.
+func ListenRelay(health func() RelayHealths, opts Options) (*Server, error) {
 	opts = opts.withDefaults()
 	if err := opts.Check(); err != nil {
 		return nil, err
@@ -25,7 +32,7 @@ func ListenRelay(health func() relay.Health, opts Options) (*Server, error) {
 	return listen(site, opts)
 }
 
-func newRelaySite(health func() relay.Health, opts Options) (*Site, error) {
+func newRelaySite(health func() RelayHealths, opts Options) (*Site, error) {
 	if health == nil || opts.Metrics == nil {
 		return nil, errors.New("web: the page of a relay needs the relay's health and its metrics")
 	}
@@ -49,9 +56,21 @@ func newRelaySite(health func() relay.Health, opts Options) (*Site, error) {
 	return s, nil
 }
 
-// relayStatus is how a relay is doing.
+// notReady says why clients should not be sent there; nil if one relay at least is ready.
+func (all RelayHealths) notReady() error {
+	for _, h := range all {
+		if h.NotReady == nil || len(all) == 1 {
+			return h.NotReady
+		}
+	}
+	return fmt.Errorf("none of %d clusters is ready", len(all))
+}
+
+// relayStatus is how a relay is doing, or those of a fleet together.
 type relayStatus struct {
-	Origin    string          `json:"origin"`
+	// Origin is empty for a fleet, which has Clusters.
+	Origin    string          `json:"origin,omitempty"`
+	Clusters  []relayCluster  `json:"clusters,omitempty"`
 	Since     string          `json:"since"`
 	NotReady  string          `json:"notReady,omitempty"`
 	Resources []relayResource `json:"resources"`
@@ -62,7 +81,15 @@ type relayStatus struct {
 	Refused     map[string]int64 `json:"refused"`
 }
 
+// relayCluster is a cluster of a fleet.
+type relayCluster struct {
+	Name     string `json:"name"`
+	Origin   string `json:"origin"`
+	NotReady string `json:"notReady,omitempty"`
+}
+
 type relayResource struct {
+	Cluster string `json:"cluster,omitempty"`
 	Name    string `json:"name"`
 	State   string `json:"state"`
 	Synced  bool   `json:"synced"`
@@ -90,6 +117,7 @@ type relayResource struct {
 }
 
 type relayClient struct {
+	Cluster   string `json:"cluster,omitempty"`
 	Resource  string `json:"resource"`
 	Agent     string `json:"agent"`
 	Caller    string `json:"caller"`
@@ -101,17 +129,47 @@ type relayClient struct {
 // mostClients bounds what is sent to each page every second.
 const mostClients = 50
 
-func statusOf(h relay.Health, freshWithin time.Duration) *relayStatus {
-	s := &relayStatus{
-		Origin: h.Origin, Since: stamp(h.Since), Resources: []relayResource{}, Clients: []relayClient{},
-		ClientCount: len(h.Clients), Passed: h.Passed, Refused: counted(h.Refused),
+func statusOf(all RelayHealths, freshWithin time.Duration) *relayStatus {
+	s := &relayStatus{Resources: []relayResource{}, Clients: []relayClient{}, Refused: map[string]int64{}}
+	if err := all.notReady(); err != nil {
+		s.NotReady = render.CutNote(err.Error(), maxError)
 	}
+	var since time.Time
+	for _, cluster := range slices.Sorted(maps.Keys(all)) {
+		h := all[cluster]
+		if cluster == "" {
+			s.Origin = h.Origin
+		} else {
+			s.Clusters = append(s.Clusters, clusterOf(cluster, h))
+		}
+		if since.IsZero() || h.Since.Before(since) {
+			since = h.Since
+		}
+		s.add(cluster, h, freshWithin)
+	}
+	s.Since, s.ClientCount = stamp(since), len(s.Clients)
+	slices.SortStableFunc(s.Clients, func(a, b relayClient) int { return b.Watches - a.Watches })
+	s.Clients = s.Clients[:min(len(s.Clients), mostClients)]
+	return s
+}
+
+func clusterOf(name string, h relay.Health) relayCluster {
+	c := relayCluster{Name: name, Origin: h.Origin}
 	if h.NotReady != nil {
-		s.NotReady = render.CutNote(h.NotReady.Error(), maxError)
+		c.NotReady = render.CutNote(h.NotReady.Error(), maxError)
+	}
+	return c
+}
+
+// add adds what one relay has.
+func (s *relayStatus) add(cluster string, h relay.Health, freshWithin time.Duration) {
+	s.Passed += h.Passed
+	for why, n := range h.Refused {
+		s.Refused[why] += n
 	}
 	for _, r := range h.Resources {
 		found := relayResource{
-			Name: r.Name(), State: r.Health.State.String(), Synced: r.Health.Synced, Fresh: r.Health.Fresh(freshWithin),
+			Cluster: cluster, Name: r.Name(), State: r.Health.State.String(), Synced: r.Health.Synced, Fresh: r.Health.Fresh(freshWithin),
 			Version: r.Version, Age: rounded(r.Health.Age.Seconds()), Objects: r.Objects, Bad: r.Health.BadCount, Watches: r.Watches,
 			SentEvents: r.SentEvents, SentBytes: r.SentBytes, ReceivedEvents: r.ReceivedEvents, ReceivedBytes: r.ReceivedBytes,
 			Served: r.Served, Forwarded: counted(r.ForwardedBy), Relists: counted(r.Health.Lists),
@@ -127,13 +185,12 @@ func statusOf(h relay.Health, freshWithin time.Duration) *relayStatus {
 		}
 		s.Resources = append(s.Resources, found)
 	}
-	for _, c := range h.Clients[:min(len(h.Clients), mostClients)] {
+	for _, c := range h.Clients {
 		s.Clients = append(s.Clients, relayClient{
-			Resource: c.Resource.GroupResource().String(), Agent: c.Agent, Caller: cmp.Or(c.Caller, "–"),
+			Cluster: cluster, Resource: c.Resource.GroupResource().String(), Agent: c.Agent, Caller: cmp.Or(c.Caller, "–"),
 			Watches: c.Watches, SentBytes: c.SentBytes, Since: stamp(c.Since),
 		})
 	}
-	return s
 }
 
 func counted(by map[string]int64) map[string]int64 {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -29,6 +30,7 @@ type relayRig struct {
 	relay  *relay.Relay
 	api    string
 	page   string
+	fleet  bool
 }
 
 func newRelayRig(t *testing.T, opts Options) *relayRig {
@@ -44,7 +46,7 @@ func newRelayRig(t *testing.T, opts Options) *relayRig {
 		t.Fatal(err)
 	}
 	opts.Address, opts.Metrics, opts.Logger = "127.0.0.1:0", http.NotFoundHandler(), logTo(t.Output())
-	server, err := ListenRelay(r.relay.Health, opts)
+	server, err := ListenRelay(r.health, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,6 +66,14 @@ func newRelayRig(t *testing.T, opts Options) *relayRig {
 		t.Fatal(err)
 	}
 	return r
+}
+
+// health has the relay as the only one, or in a fleet whose other cluster is away.
+func (r *relayRig) health() RelayHealths {
+	if !r.fleet {
+		return RelayHealths{"": r.relay.Health()}
+	}
+	return RelayHealths{"east": r.relay.Health(), "west": {Origin: "https://west.example.com", NotReady: errors.New("no contact with the origin"), Since: time.Now()}}
 }
 
 // watch opens a watch and reads its events until the test ends.
@@ -122,6 +132,51 @@ func TestBrowserRelay(t *testing.T) {
 	}
 }
 
+// The page of a fleet has all clusters in its tables, and says which are not ready.
+func TestBrowserRelayFleet(t *testing.T) {
+	b := newBrowser(t)
+	r := newRelayRig(t, Options{Anonymous: true, Name: "test"})
+	r.fleet = true
+	r.watch("kubelet/v1.36.0 (linux/amd64)")
+	b.open(r.page)
+	b.text("#link", "live")
+	b.text(".tiles", "2 clusters")
+	b.text(".tiles", "1 ready")
+	b.text(".notice", "Not ready: west: no contact with the origin")
+	for i, want := range []string{"Cluster east Resource pods", "Cluster east Program kubelet"} {
+		b.sees(want, fmt.Sprintf(`(() => {
+			const table = document.querySelectorAll('.tables')[%d], row = table.querySelector('tbody tr')
+			return [...table.querySelectorAll('thead th')].slice(0, 2).map((th, i) => th.textContent + ' ' + row.children[i].textContent).join(' ') === %q
+		})()`, i, want))
+	}
+	if messages := b.console(); len(messages) > 0 {
+		t.Errorf("the console has %q", messages)
+	}
+}
+
+// A fleet is ready while one of its clusters is, and shows the clients with most watches.
+func TestRelaysTogether(t *testing.T) {
+	away := errors.New("no contact")
+	all := RelayHealths{
+		"east": {Origin: "https://east", NotReady: away, Passed: 2, Refused: map[string]int64{"limit": 1}, Clients: []relay.Client{{Agent: "few", Watches: 1}, {Agent: "fewer"}}},
+		"west": {Origin: "https://west", Passed: 3, Refused: map[string]int64{"limit": 4}, Clients: []relay.Client{{Agent: "many", Watches: 9}}},
+	}
+	s := statusOf(all, time.Minute)
+	if s.NotReady != "" || s.Passed != 5 || s.Refused["limit"] != 5 || s.ClientCount != 3 || s.Origin != "" {
+		t.Errorf("together: %+v", s)
+	}
+	if c := s.Clients; c[0].Agent != "many" || c[0].Cluster != "west" || c[1].Agent != "few" || c[1].Cluster != "east" {
+		t.Errorf("the clients are %+v", c)
+	}
+	if c := s.Clusters; len(c) != 2 || c[0] != (relayCluster{"east", "https://east", "no contact"}) || c[1] != (relayCluster{Name: "west", Origin: "https://west"}) {
+		t.Errorf("the clusters are %+v", c)
+	}
+	all["west"] = relay.Health{NotReady: away}
+	if s := statusOf(all, time.Minute); s.NotReady != "none of 2 clusters is ready" {
+		t.Errorf("not ready because %q", s.NotReady)
+	}
+}
+
 func TestRelaySite(t *testing.T) {
 	r := newRelayRig(t, Options{Token: testToken})
 	r.watch("kubelet/v1")
@@ -167,7 +222,7 @@ func TestRelaySite(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	many := relay.Health{NotReady: errors.New("no contact"), Clients: make([]relay.Client, mostClients+9)}
-	if s := statusOf(many, time.Minute); len(s.Clients) != mostClients || s.ClientCount != mostClients+9 || s.NotReady != "no contact" {
+	if s := statusOf(RelayHealths{"": many}, time.Minute); len(s.Clients) != mostClients || s.ClientCount != mostClients+9 || s.NotReady != "no contact" {
 		t.Errorf("%d of %d clients, %q", len(s.Clients), s.ClientCount, s.NotReady)
 	}
 }

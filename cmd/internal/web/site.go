@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/tarnproject/tarn/cmd/internal/mirror"
-	"github.com/tarnproject/tarn/relay"
 )
 
 // Site is the page and the HTTP API over a mirror.
@@ -26,7 +25,7 @@ import (
 type Site struct {
 	// mirror is nil on the page of a relay, and relay on that of a mirror.
 	mirror       *mirror.Mirror
-	relay        func() relay.Health
+	relay        func() RelayHealths
 	options      Options
 	guard        *guard
 	secretFilter secretFilter

@@ -1,4 +1,4 @@
-// A relay: its origin, its copies, who watches, and what the origin is spared.
+// A relay, or those of a fleet: origins, copies, who watches, and what the origins are spared.
 
 import { el, fill, setText } from './dom.js'
 import { chart } from './chart.js'
@@ -16,6 +16,7 @@ export function relayView() {
     age: chart('Freshness, the oldest resource', span),
     saved: chart('Saved upstream per second', bytes),
   }
+  const ofCluster = model.relay?.clusters ? [['Cluster']] : []
   const resources = el('tbody')
   const clients = el('tbody')
   const more = el('p', { class: 'more', hidden: true })
@@ -26,10 +27,10 @@ export function relayView() {
     el('h1', { class: 'visually-hidden' }, 'Relay'),
     notReady, tiles,
     el('section', { class: 'charts', 'aria-label': 'While this page was open' }, charts.deliveries.node, charts.watches.node, charts.age.node, charts.saved.node),
-    sheet('Resources', resources, [['Resource'], ['State'], ['Objects', 'n'], ['Freshness', 'n', 'time since the last contact with the origin'], ['Watches', 'n'],
+    sheet('Resources', resources, [...ofCluster, ['Resource'], ['State'], ['Objects', 'n'], ['Freshness', 'n', 'time since the last contact with the origin'], ['Watches', 'n'],
       ['Delivered', 'n', 'events sent to watches'], ['Sent', 'n', 'bytes of answers from the copy'], ['Received', 'n', 'bytes that the origin sent'], ['To the origin', '', 'reads that the copy could not answer, and why'],
       ['Relists', '', 'whole reads after the first, and why'], ['Gaps', 'n', 'times that states of the origin were missed'], ['Bad', 'n', 'objects that could not be taken'], ['Log', 'n', 'the past that is kept, for watches from older versions']]),
-    sheet('Clients', clients, [['Program'], ['Caller'], ['Resource'], ['Watches', 'n'], ['Sent', 'n'], ['Since', 'n']]),
+    sheet('Clients', clients, [...ofCluster, ['Program'], ['Caller'], ['Resource'], ['Watches', 'n'], ['Sent', 'n'], ['Since', 'n']]),
     more)
 
   function draw() {
@@ -49,10 +50,14 @@ export function relayView() {
     charts.watches.draw(samples.map(s => [s.time, s.watches]))
     charts.age.draw(samples.map(s => [s.time, s.age]))
 
-    notReady.hidden = !r.notReady
-    setText(notReady, r.notReady ? `Not ready: ${r.notReady}` : '')
+    const down = (r.clusters ?? []).filter(c => c.notReady).map(c => `${c.name}: ${c.notReady}`)
+    const why = down.length ? down.join('; ') : r.notReady
+    notReady.hidden = !why
+    setText(notReady, why ? `Not ready: ${why}` : '')
     drawTiles([
-      ['Origin', r.origin.replace(/^https?:\/\//, ''), `since ${clock(r.since)}`],
+      r.clusters
+        ? ['Origins', `${r.clusters.length} cluster${r.clusters.length === 1 ? '' : 's'}`, `${r.clusters.length - down.length} ready, since ${clock(r.since)}`]
+        : ['Origin', (r.origin ?? '').replace(/^https?:\/\//, ''), `since ${clock(r.since)}`],
       ['Watches', count(now.watches), `of ${r.clientCount} client${r.clientCount === 1 ? '' : 's'}`],
       ['Deliveries', rate(perSecond.at(-1)?.[1] ?? 0) + '/s', count(now.events) + ' so far'],
       ['Freshness', span(now.age), 'of the oldest resource'],
@@ -60,13 +65,13 @@ export function relayView() {
     ])
     fill(resources, r.resources.map(t => {
       const c = condition(t)
-      return row([t.name], [[el('span', { class: 'dot ' + c.tone }), c.word], 'state'], [count(t.objects), 'n'], [t.synced ? span(t.age) : '–', 'n'], [count(t.watches), 'n'],
+      return row(...named(t.cluster, t.name), [[el('span', { class: 'dot ' + c.tone }), c.word], 'state'], [count(t.objects), 'n'], [t.synced ? span(t.age) : '–', 'n'], [count(t.watches), 'n'],
         [count(t.sentEvents), 'n'], [bytes(t.sentBytes), 'n'], [bytes(t.receivedBytes), 'n'], [causes(t.forwarded), 'relists'],
         [causes(t.relists, 'start'), 'relists'], [t.gaps ? count(t.gaps) : '–', 'n'], [t.bad ? count(t.bad) : '–', t.bad ? 'n alarm' : 'n'], [t.logReach ? `${bytes(t.logBytes)}, ${span(t.logReach)}` : '–', 'n'])
     }))
     fill(clients, r.clients.length
-      ? r.clients.map(c => row([c.agent], [c.caller], [c.resource], [count(c.watches), 'n'], [bytes(c.sentBytes), 'n'], [since(c.since, model.time), 'n']))
-      : el('tr', {}, el('td', { colspan: 6, class: 'empty' }, 'Nobody watches.')))
+      ? r.clients.map(c => row(...named(c.cluster, c.agent), [c.caller], [c.resource], [count(c.watches), 'n'], [bytes(c.sentBytes), 'n'], [since(c.since, model.time), 'n']))
+      : el('tr', {}, el('td', { colspan: 6 + ofCluster.length, class: 'empty' }, 'Nobody watches.')))
     const hidden = r.clientCount - r.clients.length
     more.hidden = hidden <= 0
     setText(more, `and ${count(hidden)} more`)
@@ -89,6 +94,9 @@ function sheet(title, body, columns) {
   return el('section', {}, el('h2', {}, title), el('div', { class: 'scroll' },
     el('table', { class: 'tables' }, el('thead', {}, el('tr', {}, columns.map(([name, kind, hint]) => el('th', { scope: 'col', class: kind, title: hint }, name)))), body)))
 }
+
+// named are the first cells of a row, with the cluster in a fleet.
+const named = (cluster, name) => cluster ? [[cluster], [name]] : [[name]]
 
 const row = ([head], ...cells) => el('tr', {}, el('th', { scope: 'row' }, head), cells.map(([text, kind]) => el('td', { class: kind }, text)))
 

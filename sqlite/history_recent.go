@@ -7,8 +7,9 @@ import (
 	"github.com/tarnproject/tarn/changelog"
 )
 
-// recentLives remembers the last states of lives that were written lately, so that they
-// need not be read (bench/history). It is forgotten when a transaction fails.
+// recentLives remembers the last states of lives that were written lately, and their rows
+// in the content, so that they need not be read (bench/history). It is forgotten when a
+// transaction fails.
 //
 // All lives are in one slice, in places of a fixed size that are used again in turn. As
 // allocations of their own, made among many short-lived ones, they held four times their
@@ -23,11 +24,14 @@ type recentLives struct {
 }
 
 const (
-	// mostRecent bounds the lives that are remembered, at about 250 bytes each.
+	// mostRecent bounds the lives that are remembered, at about 350 bytes each.
 	mostRecent = 20_000
 	// mostNames is the room for the key and the uid of a life. One whose names are longer is
 	// not remembered.
 	mostNames = 160
+	// mostParts is the room for the sums of the wide values of a row. A row with more of them
+	// is not remembered.
+	mostParts = 4 * len(WideValue{}.Sum)
 )
 
 // recentLife is what is known of a life without reading it.
@@ -39,6 +43,15 @@ type recentLife struct {
 	op       changelog.Operation
 	key, uid uint8
 	names    [mostNames]byte
+	content  recentRow
+}
+
+// recentRow is a [storedRow]; its id is 0 if it is not known.
+type recentRow struct {
+	id, found   int64
+	sum, labels uint64
+	size        uint8
+	parts       [mostParts]byte
 }
 
 func newRecentLives() recentLives { return recentLives{seed: maphash.MakeSeed()} }
@@ -103,6 +116,9 @@ func (w *logWrite) recall() bool {
 	w.life, w.first, w.base.id, w.version, w.op, w.bodyHash = l.life, l.first, l.base, l.version, l.op, l.body
 	w.uid = string(l.names[l.key : l.key+l.uid])
 	w.body, w.cols, w.lastKnown = nil, nil, false
+	row := &l.content
+	w.content = storedRow{row.id, row.sum, row.found, row.parts[:row.size], row.labels}
+	w.contentKnown = row.id != 0
 	return true
 }
 
@@ -119,4 +135,9 @@ func (w *logWrite) close() {
 	l.life, l.first, l.base, l.version, l.op, l.body = w.life, w.first, w.base.id, version, w.op, w.bodyHash
 	l.key, l.uid = uint8(len(w.key)), uint8(len(w.uid))
 	copy(l.names[copy(l.names[:], w.key):], w.uid)
+	l.content = recentRow{}
+	if row := w.content; w.contentKnown && len(row.parts) <= mostParts {
+		l.content = recentRow{id: row.id, found: row.found, sum: row.sum, labels: row.labels, size: uint8(len(row.parts))}
+		copy(l.content.parts[:], row.parts)
+	}
 }

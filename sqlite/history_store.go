@@ -276,8 +276,7 @@ func (s *Store[T]) writeKey(w *logWrite, b batch[T], order []int, states []encod
 			return nil, err
 		}
 	}
-	w.close()
-	return bad, s.c.writeEntry(w.conn, e, next)
+	return bad, w.writeContent(e, next)
 }
 
 // removeOthers removes the objects that a whole state does not have.

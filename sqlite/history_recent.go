@@ -71,7 +71,11 @@ func (r *recentLives) place(key tarn.Key) int {
 		r.at = map[uint64]int32{}
 	}
 	hash := maphash.String(r.seed, string(key))
-	if at, ok := r.at[hash]; ok {
+	if at := r.find(key); at >= 0 {
+		return at
+	}
+	if at, other := r.at[hash]; other {
+		r.lives[at] = recentLife{hash: hash}
 		return int(at)
 	}
 	at := len(r.lives)
@@ -81,7 +85,7 @@ func (r *recentLives) place(key tarn.Key) int {
 		at, r.next = r.next, (r.next+1)%mostRecent
 		delete(r.at, r.lives[at].hash)
 	}
-	r.lives[at].hash, r.at[hash] = hash, int32(at)
+	r.lives[at], r.at[hash] = recentLife{hash: hash}, int32(at)
 	return at
 }
 
@@ -116,9 +120,6 @@ func (w *logWrite) recall() bool {
 	w.life, w.first, w.base.id, w.version, w.op, w.bodyHash = l.life, l.first, l.base, l.version, l.op, l.body
 	w.uid = string(l.names[l.key : l.key+l.uid])
 	w.body, w.cols, w.lastKnown = nil, nil, false
-	row := &l.content
-	w.content = storedRow{row.id, row.sum, row.found, row.parts[:row.size], row.labels}
-	w.contentKnown = row.id != 0
 	return true
 }
 
@@ -135,9 +136,44 @@ func (w *logWrite) close() {
 	l.life, l.first, l.base, l.version, l.op, l.body = w.life, w.first, w.base.id, version, w.op, w.bodyHash
 	l.key, l.uid = uint8(len(w.key)), uint8(len(w.uid))
 	copy(l.names[copy(l.names[:], w.key):], w.uid)
-	l.content = recentRow{}
-	if row := w.content; w.contentKnown && len(row.parts) <= mostParts {
-		l.content = recentRow{id: row.id, found: row.found, sum: row.sum, labels: row.labels, size: uint8(len(row.parts))}
-		copy(l.content.parts[:], row.parts)
+}
+
+// writeContent writes a state to the content. Of a life that is remembered, it knows the row
+// that is there, and remembers the new one.
+func (w *logWrite) writeContent(e entry, next *state) (err error) {
+	var known *recentRow
+	if at := w.recent.find(e.key); at >= 0 {
+		known = &w.recent.lives[at].content
+	}
+	before := known.stored()
+	if before.id == 0 {
+		if before, err = w.c.findRow(e.key); err != nil {
+			return err
+		}
+	}
+	if w.c.table != nil && known != nil {
+		e.labels = w.recent.hashOf(e.row.labelsJSON())
+	}
+	id, err := w.c.writeOver(w.conn, before, e, next)
+	known.remember(storedRow{id, e.sum.number(), e.found, e.parts, e.labels})
+	return err
+}
+
+// stored is the row, empty if it is not known.
+func (r *recentRow) stored() storedRow {
+	if r == nil {
+		return storedRow{}
+	}
+	return storedRow{r.id, r.sum, r.found, r.parts[:r.size], r.labels}
+}
+
+// remember replaces the row, if there is room for one.
+func (r *recentRow) remember(row storedRow) {
+	if r == nil {
+		return
+	}
+	if *r = (recentRow{}); len(row.parts) <= mostParts {
+		*r = recentRow{id: row.id, found: row.found, sum: row.sum, labels: row.labels, size: uint8(len(row.parts))}
+		copy(r.parts[:], row.parts)
 	}
 }

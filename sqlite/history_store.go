@@ -276,6 +276,7 @@ func (s *Store[T]) writeKey(w *logWrite, b batch[T], order []int, states []encod
 			return nil, err
 		}
 	}
+	w.close()
 	return bad, w.writeContent(e, next)
 }
 

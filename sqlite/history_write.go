@@ -39,9 +39,6 @@ type logWrite struct {
 	lastKnown  bool
 	bodyHash   uint64
 	base       logBase
-	// content is the row of the key in the content, if contentKnown says so.
-	content      storedRow
-	contentKnown bool
 	// values is room for the values of a state.
 	values []byte
 
@@ -69,7 +66,6 @@ func (w *logWrite) open(key tarn.Key) error {
 	w.key, w.life, w.uid, w.op = key, 0, "", 0
 	w.clearBase()
 	w.setLast(nil, nil)
-	w.contentKnown = false
 	if w.recall() {
 		return nil
 	}
@@ -251,24 +247,6 @@ func lifeSum(sums *summer, owner string, key tarn.Key, uid string, first, last i
 		h.int(first)
 		h.int(last)
 	})
-}
-
-// writeContent ends the states of a key: it writes the last one to the content, and
-// remembers both for the next commit.
-func (w *logWrite) writeContent(e entry, next *state) (err error) {
-	before := w.content
-	if !w.contentKnown {
-		if before, err = w.c.findRow(w.key); err != nil {
-			return err
-		}
-	}
-	if w.c.table != nil && !e.gone {
-		e.labels = w.recent.hashOf(e.row.labelsJSON())
-	}
-	id, err := w.c.writeOver(w.conn, before, e, next)
-	w.content, w.contentKnown = storedRow{id, e.sum.number(), e.found, e.parts, e.labels}, err == nil && !e.gone
-	w.close()
-	return err
 }
 
 // stateSum is the checksum of a state, with the values of columns that it has. It binds the

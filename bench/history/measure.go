@@ -23,9 +23,9 @@ type column struct {
 	// size is that of the file with the history.
 	size int64
 	// cpu is that of an update in µs, memory that of the process in bytes, with a history
-	// and without.
-	cpu, cpuWithout float64
-	memory, without int64
+	// and without; ratio is that of the first two.
+	cpu, cpuWithout, ratio float64
+	memory, without        int64
 	// answers are how long questions take.
 	answers []answer
 }
@@ -121,7 +121,8 @@ const (
 )
 
 // write writes the same updates with a history and without, in turns. The medians of the
-// rounds count, since the machine may have other work in some of them.
+// rounds count, and the ratio is the median of those within a round: other work on the
+// machine makes both slower while it lasts.
 func (c *column) write(ctx context.Context, path, without string, of kube.Origin, l *load) error {
 	if _, err := os.Stat(without); os.IsNotExist(err) {
 		if err := start(ctx, without, of, l, sqlite.History{}); err != nil {
@@ -156,7 +157,7 @@ func (c *column) write(ctx context.Context, path, without string, of kube.Origin
 	if err := spend(kept, &ignored, l, warm); err != nil {
 		return err
 	}
-	with, out := make([]time.Duration, measured), make([]time.Duration, measured)
+	with, out, ratios := make([]time.Duration, measured), make([]time.Duration, measured), make([]float64, measured)
 	for i := range measured * roundCommits {
 		b := l.batch(smallGroup)
 		for j := range 2 {
@@ -173,7 +174,11 @@ func (c *column) write(ctx context.Context, path, without string, of kube.Origin
 			*total += report.CPUTime() - from
 		}
 	}
-	c.cpu, c.cpuWithout = perUpdate(with), perUpdate(out)
+	for i := range ratios {
+		ratios[i] = with[i].Seconds() / out[i].Seconds()
+	}
+	slices.Sort(ratios)
+	c.cpu, c.cpuWithout, c.ratio = perUpdate(with), perUpdate(out), ratios[measured/2]
 	// What a directory has is what is free without it: the updates take memory too.
 	open := memory()
 	if err := kept.close(); err != nil {
@@ -184,7 +189,8 @@ func (c *column) write(ctx context.Context, path, without string, of kube.Origin
 		return err
 	}
 	c.memory, c.without = open-closed, closed-memory()
-	progress("%d states: %.1f µs CPU per update, %.1f without; %d MiB of memory, %d without", c.states, c.cpu, c.cpuWithout, c.memory>>20, c.without>>20)
+	progress("%d states: %.1f µs CPU per update, %.1f without, %.2f × (%.2f to %.2f in %d rounds); %d MiB of memory, %d without",
+		c.states, c.cpu, c.cpuWithout, c.ratio, ratios[0], ratios[measured-1], measured, c.memory>>20, c.without>>20)
 	return nil
 }
 

@@ -133,8 +133,8 @@ func (c *column) write(ctx context.Context, path, without string, of kube.Origin
 	if err != nil {
 		return err
 	}
-	// The first commits read what is remembered later.
-	warm, measured := *pods/smallGroup, max(1, *written/smallGroup/roundCommits)
+	// The first commits read what is remembered later: after these, 95 of 100 pods are.
+	warm, measured := 3**pods/smallGroup, max(1, *written/smallGroup/roundCommits)
 	spend := func(d *directory, total *time.Duration, l *load, n int) error {
 		for range n {
 			b := l.batch(smallGroup)

@@ -17,6 +17,8 @@ type entry struct {
 	// values.
 	found int64
 	parts []byte
+	// labels is a hash of the labels, 0 if nobody needs it.
+	labels uint64
 }
 
 // write makes the changes of one transaction.
@@ -50,25 +52,46 @@ func (c *collection) clear(conn *sqlite3.Conn) error {
 	return nil
 }
 
+// storedRow is the row of an object in the content, as far as its next write needs it.
+type storedRow struct {
+	// id is 0 if there is none.
+	id int64
+	// sum is what the row adds to the sum of all rows.
+	sum   uint64
+	found int64
+	parts []byte
+	// labels is a hash of its labels, 0 if that is not known.
+	labels uint64
+}
+
+// findRow reads the row of a key.
+func (c *collection) findRow(key tarn.Key) (r storedRow, err error) {
+	err = run(c.stmts.find, func(row *sqlite3.Stmt) error {
+		r = storedRow{id: row.ColumnInt64(0), sum: sumOf(row.ColumnRawBlob(1)).number(), found: row.ColumnInt64(2), parts: row.ColumnBlob(3, nil)}
+		return nil
+	}, string(key))
+	return r, err
+}
+
 // writeEntry writes or deletes one object, and updates the count. Why not an upsert: it
 // returns neither whether the row existed nor its checksum.
 func (c *collection) writeEntry(conn *sqlite3.Conn, e entry, next *state) error {
-	var id, found int64
-	var before Sum
-	var parts []byte
-	err := run(c.stmts.find, func(row *sqlite3.Stmt) error {
-		id, before, found = row.ColumnInt64(0), sumOf(row.ColumnRawBlob(1)), row.ColumnInt64(2)
-		parts = row.ColumnBlob(3, nil)
-		return nil
-	}, string(e.key))
-	if err != nil {
-		return err
+	before, err := c.findRow(e.key)
+	if err == nil {
+		_, err = c.writeOver(conn, before, e, next)
 	}
-	next.sum -= before.number()
+	return err
+}
+
+// writeOver is as writeEntry, where the row is known. It returns the id of the row that is
+// there now.
+func (c *collection) writeOver(conn *sqlite3.Conn, before storedRow, e entry, next *state) (id int64, err error) {
+	id = before.id
+	next.sum -= before.sum
 	how := rowUpdated
 	switch {
 	case e.gone && id == 0:
-		return nil
+		return 0, nil
 	case e.gone:
 		how = rowGone
 		next.objects--
@@ -80,16 +103,16 @@ func (c *collection) writeEntry(conn *sqlite3.Conn, e entry, next *state) error 
 		err = run(c.stmts.insert, noRow, string(e.key), e.sum, e.found, e.parts, e.body)
 		id = conn.LastInsertRowID()
 	default:
-		if e.found == found {
+		if e.found == before.found {
 			how = rowTouched
 		}
 		next.sum += e.sum.number()
 		err = run(c.stmts.update, noRow, id, e.sum, e.found, e.parts, e.body)
 	}
 	if err != nil || c.table == nil {
-		return err
+		return id, err
 	}
-	return c.stmts.table.write(conn, how, id, e, parts)
+	return id, c.stmts.table.write(conn, how, id, e, before)
 }
 
 func noRow(*sqlite3.Stmt) error { return nil }

@@ -7,8 +7,9 @@ import (
 	"github.com/tarnproject/tarn/changelog"
 )
 
-// recentLives remembers the last states of lives that were written lately, so that they
-// need not be read (bench/history). It is forgotten when a transaction fails.
+// recentLives remembers the last states of lives that were written lately, and their rows
+// in the content, so that they need not be read (bench/history). It is forgotten when a
+// transaction fails.
 //
 // All lives are in one slice, in places of a fixed size that are used again in turn. As
 // allocations of their own, made among many short-lived ones, they held four times their
@@ -23,11 +24,14 @@ type recentLives struct {
 }
 
 const (
-	// mostRecent bounds the lives that are remembered, at about 250 bytes each.
+	// mostRecent bounds the lives that are remembered, at about 350 bytes each.
 	mostRecent = 20_000
 	// mostNames is the room for the key and the uid of a life. One whose names are longer is
 	// not remembered.
 	mostNames = 160
+	// mostParts is the room for the sums of the wide values of a row. A row with more of them
+	// is not remembered.
+	mostParts = 4 * len(WideValue{}.Sum)
 )
 
 // recentLife is what is known of a life without reading it.
@@ -39,6 +43,15 @@ type recentLife struct {
 	op       changelog.Operation
 	key, uid uint8
 	names    [mostNames]byte
+	content  recentRow
+}
+
+// recentRow is a [storedRow]; its id is 0 if it is not known.
+type recentRow struct {
+	id, found   int64
+	sum, labels uint64
+	size        uint8
+	parts       [mostParts]byte
 }
 
 func newRecentLives() recentLives { return recentLives{seed: maphash.MakeSeed()} }
@@ -58,7 +71,11 @@ func (r *recentLives) place(key tarn.Key) int {
 		r.at = map[uint64]int32{}
 	}
 	hash := maphash.String(r.seed, string(key))
-	if at, ok := r.at[hash]; ok {
+	if at := r.find(key); at >= 0 {
+		return at
+	}
+	if at, other := r.at[hash]; other {
+		r.lives[at] = recentLife{hash: hash}
 		return int(at)
 	}
 	at := len(r.lives)
@@ -68,7 +85,7 @@ func (r *recentLives) place(key tarn.Key) int {
 		at, r.next = r.next, (r.next+1)%mostRecent
 		delete(r.at, r.lives[at].hash)
 	}
-	r.lives[at].hash, r.at[hash] = hash, int32(at)
+	r.lives[at], r.at[hash] = recentLife{hash: hash}, int32(at)
 	return at
 }
 
@@ -119,4 +136,44 @@ func (w *logWrite) close() {
 	l.life, l.first, l.base, l.version, l.op, l.body = w.life, w.first, w.base.id, version, w.op, w.bodyHash
 	l.key, l.uid = uint8(len(w.key)), uint8(len(w.uid))
 	copy(l.names[copy(l.names[:], w.key):], w.uid)
+}
+
+// writeContent writes a state to the content. Of a life that is remembered, it knows the row
+// that is there, and remembers the new one.
+func (w *logWrite) writeContent(e entry, next *state) (err error) {
+	var known *recentRow
+	if at := w.recent.find(e.key); at >= 0 {
+		known = &w.recent.lives[at].content
+	}
+	before := known.stored()
+	if before.id == 0 {
+		if before, err = w.c.findRow(e.key); err != nil {
+			return err
+		}
+	}
+	if w.c.table != nil && known != nil {
+		e.labels = w.recent.hashOf(e.row.labelsJSON())
+	}
+	id, err := w.c.writeOver(w.conn, before, e, next)
+	known.remember(storedRow{id, e.sum.number(), e.found, e.parts, e.labels})
+	return err
+}
+
+// stored is the row, empty if it is not known.
+func (r *recentRow) stored() storedRow {
+	if r == nil {
+		return storedRow{}
+	}
+	return storedRow{r.id, r.sum, r.found, r.parts[:r.size], r.labels}
+}
+
+// remember replaces the row, if there is room for one.
+func (r *recentRow) remember(row storedRow) {
+	if r == nil {
+		return
+	}
+	if *r = (recentRow{}); len(row.parts) <= mostParts {
+		*r = recentRow{id: row.id, found: row.found, sum: row.sum, labels: row.labels, size: uint8(len(row.parts))}
+		copy(r.parts[:], row.parts)
+	}
 }

@@ -277,7 +277,7 @@ func (s *Store[T]) writeKey(w *logWrite, b batch[T], order []int, states []encod
 		}
 	}
 	w.close()
-	return bad, s.c.writeEntry(w.conn, e, next)
+	return bad, w.writeContent(e, next)
 }
 
 // removeOthers removes the objects that a whole state does not have.

@@ -153,12 +153,12 @@ const (
 	rowGone
 )
 
-// write writes a row. before holds the sums of the stored wide values.
-func (s *tableStmts) write(conn *sqlite3.Conn, how rowChange, id int64, e entry, before []byte) error {
+// write writes a row over another. Labels are only written if they may have changed.
+func (s *tableStmts) write(conn *sqlite3.Conn, how rowChange, id int64, e entry, before storedRow) error {
 	if how == rowGone {
 		return s.removeRow(id)
 	}
-	if err := s.writeWide(conn, id, e, before); err != nil {
+	if err := s.writeWide(conn, id, e, before.parts); err != nil {
 		return err
 	}
 	labels, values := e.row.labelsJSON(), make([]any, len(s.plain))
@@ -185,6 +185,9 @@ func (s *tableStmts) write(conn *sqlite3.Conn, how rowChange, id int64, e entry,
 		}
 		args = append(args, v)
 	}
+	if how == rowUpdated && e.labels != 0 && e.labels == before.labels {
+		return runWith(s.update, args)
+	}
 	if how == rowAdded {
 		if err := runWith(s.insert, args); err != nil {
 			return err
@@ -200,7 +203,8 @@ func (s *tableStmts) write(conn *sqlite3.Conn, how rowChange, id int64, e entry,
 	return nil
 }
 
-// writeWide computes and writes the wide values that have changed.
+// writeWide computes and writes the wide values that have changed. before holds the sums of
+// the stored ones.
 func (s *tableStmts) writeWide(conn *sqlite3.Conn, id int64, e entry, before []byte) error {
 	const size = len(WideValue{}.Sum)
 	for n, w := range s.wide {

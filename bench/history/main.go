@@ -26,7 +26,7 @@ var (
 	pods    = flag.Int("pods", 10_000, "how many pods there are")
 	states  = flag.String("states", "100000,1000000,8600000", "the numbers of past states to measure with")
 	group   = flag.Int("group", 100_000, "how many updates a commit has while a directory is built")
-	written = flag.Int("written", 20_000, "how many updates are written to measure CPU, in commits of 1,000")
+	written = flag.Int("written", 60_000, "how many updates are written to measure CPU, in rounds of five commits of 1,000; the median counts")
 	rounds  = flag.Int("rounds", 5, "how often each question is asked; the median counts")
 	bound   = flag.Int64("bound", 192, "the bound of the directory that is bounded, in MiB; 0 leaves it out")
 	data    = flag.String("data", "../../shared/data/pods.pb.zst", "`file` with real pods")

@@ -23,9 +23,9 @@ type column struct {
 	// size is that of the file with the history.
 	size int64
 	// cpu is that of an update in µs, memory that of the process in bytes, with a history
-	// and without.
-	cpu, cpuWithout float64
-	memory, without int64
+	// and without; ratio is that of the first two.
+	cpu, cpuWithout, ratio float64
+	memory, without        int64
 	// answers are how long questions take.
 	answers []answer
 }
@@ -112,10 +112,17 @@ func median(call func() error) (answer, error) {
 	return answer{wall[len(wall)/2], cpu[len(cpu)/2]}, nil
 }
 
-// smallGroup is how many updates a commit has while CPU is measured.
-const smallGroup = 1000
+const (
+	// smallGroup is how many updates a commit has while CPU is measured.
+	smallGroup = 1000
+	// roundCommits is how many commits a round has: enough that each has its share of what
+	// SQLite moves from its log into the file.
+	roundCommits = 5
+)
 
-// write writes the same updates with a history and without, in turns.
+// write writes the same updates with a history and without, in turns. The medians of the
+// rounds count, and the ratio is the median of those within a round: other work on the
+// machine makes both slower while it lasts.
 func (c *column) write(ctx context.Context, path, without string, of kube.Origin, l *load) error {
 	if _, err := os.Stat(without); os.IsNotExist(err) {
 		if err := start(ctx, without, of, l, sqlite.History{}); err != nil {
@@ -126,8 +133,8 @@ func (c *column) write(ctx context.Context, path, without string, of kube.Origin
 	if err != nil {
 		return err
 	}
-	// The first commits read what is remembered later.
-	warm, measured := *pods/smallGroup, *written/smallGroup
+	// The first commits read what is remembered later: after these, 95 of 100 pods are.
+	warm, measured := 3**pods/smallGroup, max(1, *written/smallGroup/roundCommits)
 	spend := func(d *directory, total *time.Duration, l *load, n int) error {
 		for range n {
 			b := l.batch(smallGroup)
@@ -139,7 +146,7 @@ func (c *column) write(ctx context.Context, path, without string, of kube.Origin
 		}
 		return nil
 	}
-	var ignored, with, out time.Duration
+	var ignored time.Duration
 	if err := spend(plain, &ignored, l, warm); err != nil {
 		return err
 	}
@@ -150,12 +157,13 @@ func (c *column) write(ctx context.Context, path, without string, of kube.Origin
 	if err := spend(kept, &ignored, l, warm); err != nil {
 		return err
 	}
-	for i := range measured {
+	with, out, ratios := make([]time.Duration, measured), make([]time.Duration, measured), make([]float64, measured)
+	for i := range measured * roundCommits {
 		b := l.batch(smallGroup)
 		for j := range 2 {
-			d, total := plain, &out
+			d, total := plain, &out[i/roundCommits]
 			if (i+j)%2 == 0 {
-				d, total = kept, &with
+				d, total = kept, &with[i/roundCommits]
 			}
 			from := report.CPUTime()
 			var err error
@@ -166,8 +174,11 @@ func (c *column) write(ctx context.Context, path, without string, of kube.Origin
 			*total += report.CPUTime() - from
 		}
 	}
-	c.cpu = float64(with.Microseconds()) / float64(measured*smallGroup)
-	c.cpuWithout = float64(out.Microseconds()) / float64(measured*smallGroup)
+	for i := range ratios {
+		ratios[i] = with[i].Seconds() / out[i].Seconds()
+	}
+	slices.Sort(ratios)
+	c.cpu, c.cpuWithout, c.ratio = perUpdate(with), perUpdate(out), ratios[measured/2]
 	// What a directory has is what is free without it: the updates take memory too.
 	open := memory()
 	if err := kept.close(); err != nil {
@@ -178,8 +189,15 @@ func (c *column) write(ctx context.Context, path, without string, of kube.Origin
 		return err
 	}
 	c.memory, c.without = open-closed, closed-memory()
-	progress("%d states: %.1f µs CPU per update, %.1f without; %d MiB of memory, %d without", c.states, c.cpu, c.cpuWithout, c.memory>>20, c.without>>20)
+	progress("%d states: %.1f µs CPU per update, %.1f without, %.2f × (%.2f to %.2f in %d rounds); %d MiB of memory, %d without",
+		c.states, c.cpu, c.cpuWithout, c.ratio, ratios[0], ratios[measured-1], measured, c.memory>>20, c.without>>20)
 	return nil
+}
+
+// perUpdate is the CPU of an update in the median of some rounds, in µs.
+func perUpdate(rounds []time.Duration) float64 {
+	slices.Sort(rounds)
+	return float64(rounds[len(rounds)/2].Microseconds()) / (roundCommits * smallGroup)
 }
 
 // memory is the heap in use, and what SQLite has beside it.

@@ -78,7 +78,7 @@ func (r *results) text() string {
 	row("file", "", func(c *column) string { return fmt.Sprintf("%d MB", c.size/1e6) })
 	row("bytes on disk per further update", "500", func(c *column) string { return r.further(c) })
 	row("CPU of an update, in commits of 1,000, to that without a history", "1.5 ×", func(c *column) string {
-		return fmt.Sprintf("%.0f µs, %.2f ×", c.cpu, c.cpu/c.cpuWithout)
+		return fmt.Sprintf("%.0f µs, %.2f ×", c.cpu, c.ratio)
 	})
 	row("memory of the writer, more than without a history", "20 MB", func(c *column) string { return fmt.Sprintf("%.1f MB", float64(c.memory-c.without)/1e6) })
 	for i, q := range questions {

@@ -12,8 +12,11 @@ type output interface {
 	reserved() int
 	// begin sends the head of the answer.
 	begin(deadline time.Time) error
-	// send sends what a buffer has after its reserved bytes. It may append to the buffer.
-	send(buffer *[]byte, deadline time.Time) error
+	// seal fills the reserved bytes of a buffer, and adds what belongs after it.
+	seal(buffer []byte) []byte
+	// send sends a buffer that was sealed, by this output or another one of its sort. It
+	// does not change it.
+	send(buffer []byte, deadline time.Time) error
 	// end ends the answer. complete says that everything before it was sent.
 	end(complete bool)
 	// detached says that the handler of the request may return before the answer has ended.
@@ -41,17 +44,32 @@ func newOutput(ctx context.Context, r *request, own bool) (output, context.Conte
 // watch, would be two messages to the goroutine of an HTTP/2 connection, which all its
 // streams share.
 type response struct {
-	w       http.ResponseWriter
-	control *http.ResponseController
-	late    *time.Timer
+	w     http.ResponseWriter
+	flush func() error
+	late  *time.Timer
 }
 
 func newResponse(w http.ResponseWriter, control *http.ResponseController) *response {
-	o := &response{w: w, control: control}
+	o := &response{w: w, flush: flushOf(w, control)}
 	// Writers that know no deadline, as those of tests, never block.
 	o.late = time.AfterFunc(time.Hour, func() { _ = control.SetWriteDeadline(time.Unix(1, 0)) })
 	o.late.Stop()
 	return o
+}
+
+// flushOf finds what flushes a writer, once for all events. The controller looks for it each
+// time.
+func flushOf(w http.ResponseWriter, control *http.ResponseController) func() error {
+	for {
+		switch as := w.(type) {
+		case interface{ FlushError() error }:
+			return as.FlushError
+		case interface{ Unwrap() http.ResponseWriter }:
+			w = as.Unwrap()
+		default:
+			return control.Flush
+		}
+	}
 }
 
 func (o *response) reserved() int { return 0 }
@@ -60,16 +78,18 @@ func (o *response) begin(deadline time.Time) error {
 	o.late.Reset(time.Until(deadline))
 	defer o.late.Stop()
 	o.w.WriteHeader(http.StatusOK)
-	return o.control.Flush()
+	return o.flush()
 }
 
-func (o *response) send(buffer *[]byte, deadline time.Time) error {
+func (o *response) seal(buffer []byte) []byte { return buffer }
+
+func (o *response) send(buffer []byte, deadline time.Time) error {
 	o.late.Reset(time.Until(deadline))
 	defer o.late.Stop()
-	if _, err := o.w.Write(*buffer); err != nil {
+	if _, err := o.w.Write(buffer); err != nil {
 		return err
 	}
-	return o.control.Flush()
+	return o.flush()
 }
 
 func (o *response) end(bool) {}

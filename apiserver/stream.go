@@ -28,6 +28,8 @@ type stream struct {
 	// events are in the buffer, bookmarks and errors not counted.
 	events int
 	err    error
+	// alone says that the next event is the only one that there is to send.
+	alone bool
 	// headed says that the columns of a table have been sent.
 	headed bool
 }
@@ -75,12 +77,32 @@ func (o *stream) emit(kind watch.EventType, e *Object) {
 		return
 	}
 	var data []byte
-	if o.request.answer.shape == table {
+	switch {
+	case o.request.answer.shape == table:
 		data, o.err = o.tableRow(e)
-	} else {
+	case o.alone && o.buffer == nil:
+		o.share(kind, e)
+		return
+	default:
 		data, o.err = o.reader.encodings.of(e, o.request.form())
 	}
 	o.frame(kind, data)
+}
+
+// share sends one event out of a buffer that all streams of the same sort send: most events
+// of a busy resource go to many streams, and each finds them alone.
+func (o *stream) share(kind watch.EventType, e *Object) {
+	of := sharedKey{e, kind, o.request.form(), o.out.reserved()}
+	buffer, err := o.reader.shared.get(of, func() ([]byte, error) {
+		data, err := o.reader.encodings.of(e, of.form)
+		buffer := make([]byte, of.reserved, of.reserved+len(data)+frameOverhead)
+		return o.out.seal(o.framer.append(buffer, kind, data)), err
+	})
+	if o.err = err; err != nil {
+		return
+	}
+	o.events = 1
+	o.write(func(deadline time.Time) error { return o.out.send(buffer, deadline) })
 }
 
 func (o *stream) frame(kind watch.EventType, data []byte) {
@@ -169,7 +191,8 @@ func (o *stream) flush() {
 	if o.err != nil || o.buffer == nil {
 		return
 	}
-	o.write(func(deadline time.Time) error { return o.out.send(o.buffer, deadline) })
+	*o.buffer = o.out.seal(*o.buffer)
+	o.write(func(deadline time.Time) error { return o.out.send(*o.buffer, deadline) })
 	if cap(*o.buffer) <= maxPooled {
 		buffers.Put(o.buffer)
 	}

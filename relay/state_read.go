@@ -94,7 +94,7 @@ func (s *state) Watch(ctx context.Context, q apiserver.WatchQuery) (apiserver.Wa
 	defer s.mu.Unlock()
 	p := &place{
 		state: s, topics: topicsOf(q.Selection), rewinds: s.rewinds, after: q.At.Version,
-		exact: ctx.Value(noGaps{}) != nil, ready: make(chan struct{}, 1),
+		exact: ctx.Value(noGaps{}) != nil, wake: q.Wake,
 	}
 	p.pending.Store(none)
 	p.from.Version = s.version

@@ -13,8 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// flushFrom bounds the buffer of a watcher, but for the size of one object.
-const flushFrom = 64 << 10
+// flushFrom bounds the buffer of a watcher, but for the size of one object. A record of TLS
+// has 16 KiB, and a frame of HTTP/2 too, so larger buffers save little: with 64 KiB, initial
+// events cost as much CPU.
+const flushFrom = 32 << 10
 
 // stream writes the events of one watch. The first error ends it.
 type stream struct {
@@ -129,7 +131,21 @@ func (o *stream) gather(as framer, kind watch.EventType, data []byte) {
 		o.buffer = buffers.Get().(*[]byte)
 		*o.buffer = append((*o.buffer)[:0], make([]byte, o.out.reserved())...)
 	}
+	o.reserve(len(data) + frameOverhead)
 	*o.buffer = as.append(*o.buffer, kind, data)
+}
+
+// reserve makes room for a frame. A buffer that has one already gets the room for all that
+// it may hold: to grow step by step would leave more garbage behind than the buffer is large.
+func (o *stream) reserve(n int) {
+	b := *o.buffer
+	if len(b)+n <= cap(b) {
+		return
+	}
+	if len(b) > o.out.reserved() {
+		n += max(0, flushFrom-len(b))
+	}
+	*o.buffer = append(make([]byte, 0, len(b)+n), b...)
 }
 
 // bookmark sends an object that has nothing but a version; after initial events

@@ -29,7 +29,7 @@ const (
 	// frameSize is the largest frame that is read, and sent unless the client allows less.
 	frameSize = 16 << 10
 	// writePatience is how long a client may read nothing at all while something is written.
-	writePatience = 30 * time.Second
+	writePatience = 2 * time.Minute
 	greetPatience = 10 * time.Second
 	headerBytes   = 64 << 10
 )

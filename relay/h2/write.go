@@ -24,7 +24,7 @@ const fewBytes = 4 << 10
 // others put into out meanwhile is written as well, in larger and larger pieces if they are
 // many.
 func (c *conn) flush() {
-	if c.writing {
+	if c.writing || len(c.out) == 0 {
 		return
 	}
 	c.writing = true

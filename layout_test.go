@@ -141,6 +141,8 @@ var layout = []folderRule{
 		why: "it shows a relay; a package of its own, so that programs with replicas only do not link a relay"},
 	{folder: "relay", imports: []string{".", "apiserver", "changelog", "kube", "memory"},
 		why: "a relay serves copies by the HTTP side of the embedded server; nothing but the program and its metrics knows it"},
+	{folder: "relay/h2", noKubernetes: true,
+		why: "it speaks HTTP/2 for any handler, and knows nothing of what is served"},
 	{folder: "verify", imports: []string{".", "memory", "kube/...", "internal/render"},
 		why: "verify compares a copy with its source, and belongs to neither"},
 	{folder: "cmd/internal/fleet", imports: []string{"kube"},

@@ -18,10 +18,11 @@ import (
 // is only ever appended to or replaced. It has all events later than
 // floor; watchers that join get no earlier ones.
 type history struct {
-	events  []*Event
-	first   int
-	floor   int64
-	changed chan struct{}
+	events []*Event
+	first  int
+	floor  int64
+	// watchers are woken by a change. Each channel has room for one.
+	watchers map[chan<- struct{}]struct{}
 	// bytes is what the events hold beside the newest objects.
 	bytes int64
 }
@@ -38,7 +39,7 @@ func (e *Event) size() (n int64) {
 	return n
 }
 
-func newHistory() history { return history{changed: make(chan struct{})} }
+func newHistory() history { return history{watchers: map[chan<- struct{}]struct{}{}} }
 
 // end is the position after the newest event.
 func (h *history) end() int { return h.first + len(h.events) }
@@ -49,10 +50,19 @@ func (h *history) append(e *Event) {
 	h.wake()
 }
 
-// wake wakes all who wait.
+// wake wakes all who watch.
 func (h *history) wake() {
-	close(h.changed)
-	h.changed = make(chan struct{})
+	for w := range h.watchers {
+		poke(w)
+	}
+}
+
+// poke sends to a channel that has room for one, unless it has one.
+func poke(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
 }
 
 // after returns the events from a position on; false if some are forgotten.

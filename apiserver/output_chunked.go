@@ -91,17 +91,18 @@ func (o *chunked) begin(deadline time.Time) error {
 	return err
 }
 
-func (o *chunked) send(buffer *[]byte, deadline time.Time) error {
+func (o *chunked) seal(buffer []byte) []byte {
 	const digits = "0123456789abcdef"
-	*buffer = append(*buffer, chunkEnd...)
-	size := len(*buffer) - chunkHead - len(chunkEnd)
+	size := len(buffer) - chunkHead
 	for i := chunkHead - 3; i >= 0; i-- {
-		(*buffer)[i] = digits[size&15]
+		buffer[i] = digits[size&15]
 		size >>= 4
 	}
-	copy((*buffer)[chunkHead-2:], chunkEnd)
-	return o.write(*buffer, deadline)
+	copy(buffer[chunkHead-2:], chunkEnd)
+	return append(buffer, chunkEnd...)
 }
+
+func (o *chunked) send(buffer []byte, deadline time.Time) error { return o.write(buffer, deadline) }
 
 // write sends data. To set a deadline takes a twentieth of the CPU of a delivery, so one that
 // is set is a little later than the one asked for, and serves the next writes too.

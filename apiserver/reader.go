@@ -19,6 +19,7 @@ type Reader struct {
 	state     State
 	options   ReaderOptions
 	encodings *encodings
+	shared    *sharedFrames
 
 	events, slowClients atomic.Int64
 }
@@ -55,7 +56,7 @@ type ReaderOptions struct {
 // NewReader returns a reader of a state, whose objects were made by the resource.
 func NewReader(of *Resource, state State, options ReaderOptions) *Reader {
 	all := Options{BookmarkInterval: options.BookmarkInterval, WriteTimeout: options.WriteTimeout, CacheBytes: options.CacheBytes}.withDefaults()
-	r := &Reader{of: of.endpoint, state: state, options: all.reader(), encodings: &encodings{most: all.CacheBytes}}
+	r := &Reader{of: of.endpoint, state: state, options: all.reader(), encodings: &encodings{most: all.CacheBytes}, shared: &sharedFrames{}}
 	r.options.OwnConnections = options.OwnConnections
 	return r
 }

@@ -28,6 +28,7 @@ type Server struct {
 	tokens    atomic.Pointer[[]string]
 	state     *state
 	encodings *encodings
+	shared    *sharedFrames
 	catalog   atomic.Pointer[catalog]
 
 	// defining guards custom, and is held while a new catalog is made.
@@ -59,7 +60,7 @@ func New(options Options) *Server {
 		s.SetTokens(options.Tokens...)
 	}
 	s.state = newState(s.options)
-	s.encodings = &encodings{most: s.options.CacheBytes}
+	s.encodings, s.shared = &encodings{most: s.options.CacheBytes}, &sharedFrames{}
 	for _, r := range s.builtin {
 		s.state.collections[r.content] = true
 	}

@@ -15,7 +15,7 @@ var _ State = content{}
 
 // reader serves an endpoint out of the server's own state.
 func (s *Server) reader(e *endpoint) *Reader {
-	return &Reader{of: e, state: content{s.state, e.content}, options: s.options.reader(), encodings: s.encodings}
+	return &Reader{of: e, state: content{s.state, e.content}, options: s.options.reader(), encodings: s.encodings, shared: s.shared}
 }
 
 func (c content) Get(_ context.Context, key string, at At) (*Object, error) {
@@ -66,9 +66,9 @@ func (s *state) snapshot(c *collection, namespace string, version int64) ([]*Obj
 func (c content) Watch(_ context.Context, q WatchQuery) (Watch, error) {
 	c.age(c.collection)
 	s := c.state
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	w := &historyWatch{content: c, from: Listing{Version: s.version}, position: c.history.end(), gone: c.gone}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w := &historyWatch{content: c, from: Listing{Version: s.version}, position: c.history.end(), gone: c.gone, wake: q.Wake}
 	switch version := q.At.Version; {
 	case q.Objects && version > s.version:
 		return nil, tooLarge(version, s.version)
@@ -81,22 +81,26 @@ func (c content) Watch(_ context.Context, q WatchQuery) (Watch, error) {
 		}
 		w.position = position
 	}
+	c.history.watchers[w.wake] = struct{}{}
 	return w, nil
 }
 
-// historyWatch is a position in the history of a collection. It has no buffer, and
-// nothing to close.
+// historyWatch is a position in the history of a collection. It has no buffer.
 type historyWatch struct {
 	content  content
 	from     Listing
 	position int
-	changed  <-chan struct{}
+	wake     chan<- struct{}
 	gone     <-chan struct{}
 }
 
-func (w *historyWatch) Objects() Listing       { return w.from }
-func (w *historyWatch) Ready() <-chan struct{} { return w.changed }
-func (w *historyWatch) Close()                 {}
+func (w *historyWatch) Objects() Listing { return w.from }
+
+func (w *historyWatch) Close() {
+	w.content.state.mu.Lock()
+	defer w.content.state.mu.Unlock()
+	delete(w.content.history.watchers, w.wake)
+}
 
 // Next ends the watch if it is behind too far, or if the resource is gone and it has
 // been sent how it ended.
@@ -117,6 +121,5 @@ func (w *historyWatch) Next() ([]*Event, int64, error) {
 		}
 	}
 	w.position += len(events)
-	w.changed = history.changed
 	return events, s.version, nil
 }

@@ -13,8 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// flushFrom bounds the buffer of a watcher, but for the size of one object.
-const flushFrom = 64 << 10
+// flushFrom bounds the buffer of a watcher, but for the size of one object. A record of TLS
+// has 16 KiB, and a frame of HTTP/2 too, so larger buffers save little: with 64 KiB, initial
+// events cost as much CPU.
+const flushFrom = 32 << 10
 
 // stream writes the events of one watch. The first error ends it.
 type stream struct {
@@ -28,6 +30,8 @@ type stream struct {
 	// events are in the buffer, bookmarks and errors not counted.
 	events int
 	err    error
+	// alone says that the next event is the only one that there is to send.
+	alone bool
 	// headed says that the columns of a table have been sent.
 	headed bool
 }
@@ -75,12 +79,32 @@ func (o *stream) emit(kind watch.EventType, e *Object) {
 		return
 	}
 	var data []byte
-	if o.request.answer.shape == table {
+	switch {
+	case o.request.answer.shape == table:
 		data, o.err = o.tableRow(e)
-	} else {
+	case o.alone && o.buffer == nil:
+		o.share(kind, e)
+		return
+	default:
 		data, o.err = o.reader.encodings.of(e, o.request.form())
 	}
 	o.frame(kind, data)
+}
+
+// share sends one event out of a buffer that all streams of the same sort send: most events
+// of a busy resource go to many streams, and each finds them alone.
+func (o *stream) share(kind watch.EventType, e *Object) {
+	of := sharedKey{e, kind, o.request.form(), o.out.reserved()}
+	buffer, err := o.reader.shared.get(of, func() ([]byte, error) {
+		data, err := o.reader.encodings.of(e, of.form)
+		buffer := make([]byte, of.reserved, of.reserved+len(data)+frameOverhead)
+		return o.out.seal(o.framer.append(buffer, kind, data)), err
+	})
+	if o.err = err; err != nil {
+		return
+	}
+	o.events = 1
+	o.write(func(deadline time.Time) error { return o.out.send(buffer, deadline) })
 }
 
 func (o *stream) frame(kind watch.EventType, data []byte) {
@@ -107,7 +131,21 @@ func (o *stream) gather(as framer, kind watch.EventType, data []byte) {
 		o.buffer = buffers.Get().(*[]byte)
 		*o.buffer = append((*o.buffer)[:0], make([]byte, o.out.reserved())...)
 	}
+	o.reserve(len(data) + frameOverhead)
 	*o.buffer = as.append(*o.buffer, kind, data)
+}
+
+// reserve makes room for a frame. A buffer that has one already gets the room for all that
+// it may hold: to grow step by step would leave more garbage behind than the buffer is large.
+func (o *stream) reserve(n int) {
+	b := *o.buffer
+	if len(b)+n <= cap(b) {
+		return
+	}
+	if len(b) > o.out.reserved() {
+		n += max(0, flushFrom-len(b))
+	}
+	*o.buffer = append(make([]byte, 0, len(b)+n), b...)
 }
 
 // bookmark sends an object that has nothing but a version; after initial events
@@ -169,7 +207,8 @@ func (o *stream) flush() {
 	if o.err != nil || o.buffer == nil {
 		return
 	}
-	o.write(func(deadline time.Time) error { return o.out.send(o.buffer, deadline) })
+	*o.buffer = o.out.seal(*o.buffer)
+	o.write(func(deadline time.Time) error { return o.out.send(*o.buffer, deadline) })
 	if cap(*o.buffer) <= maxPooled {
 		buffers.Put(o.buffer)
 	}

@@ -76,6 +76,9 @@ type WatchQuery struct {
 	// version that has not been reached is watched from when it is.
 	Objects bool
 	At      At
+	// Wake receives when Next should be called: the watch sends to it, without waiting. It
+	// has room for one. Others may send to it too.
+	Wake chan<- struct{}
 }
 
 // A Watch is the place of one client in the changes of a resource. One goroutine uses it.
@@ -83,13 +86,10 @@ type Watch interface {
 	// Objects are those that the watch begins with, and their version.
 	Objects() Listing
 	// Next returns the events since its last call, which may include some that the
-	// selection does not select, and the version that they lead to. It does not wait:
-	// without events, Ready does. [io.EOF] ends the watch; any other error is sent to the
-	// client first.
+	// selection does not select, and the version that they lead to. It does not wait: after
+	// a call without events, [WatchQuery.Wake] receives. [io.EOF] ends the watch; any other
+	// error is sent to the client first.
 	Next() (events []*Event, version int64, err error)
-	// Ready returns a channel that is closed, or receives, when Next should be called.
-	// It is asked for again after each Next.
-	Ready() <-chan struct{}
 	Close()
 }
 

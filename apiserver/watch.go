@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/watch"
@@ -38,7 +39,8 @@ func (s *Reader) watch(r *request) (*OpenWatch, error) {
 		timeout = time.Duration(*q.TimeoutSeconds) * time.Second
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), timeout)
-	from, err := s.state.Watch(ctx, q.watchQuery(version))
+	wake := make(chan struct{}, 1)
+	from, err := s.state.Watch(ctx, q.watchQuery(version, wake))
 	if err != nil && !sendable(err) {
 		cancel()
 		return nil, err
@@ -56,7 +58,7 @@ func (s *Reader) watch(r *request) (*OpenWatch, error) {
 		end()
 		return nil, nil
 	}
-	w := &watcher{request: r, query: q, stream: out, from: from, after: version}
+	w := &watcher{request: r, query: q, stream: out, from: from, after: version, wake: wake}
 	return &OpenWatch{watcher: w, ctx: ctx, parting: timeout - lastBookmark, end: end}, nil
 }
 
@@ -90,12 +92,13 @@ func (s *Reader) watchOne(r *request) (*OpenWatch, error) {
 
 // watchQuery says how the watch begins. A request that does not mention initial events
 // gets them if it names no version.
-func (q *query) watchQuery(version int64) WatchQuery {
+func (q *query) watchQuery(version int64, wake chan<- struct{}) WatchQuery {
 	wanted := q.SendInitialEvents != nil && *q.SendInitialEvents
 	to := WatchQuery{
 		Selection: q.Selection,
 		Objects:   wanted || q.SendInitialEvents == nil && version == 0,
 		At:        At{Match: NotOlder, Version: version},
+		Wake:      wake,
 	}
 	if q.ResourceVersion == "" {
 		to.At.Match = Latest
@@ -118,6 +121,9 @@ type watcher struct {
 	from Watch
 	// after is the version up to which nothing is sent.
 	after int64
+	// wake receives when there is something to do: to send an event or a bookmark, or to end.
+	// Why one channel for all: a select of three costs twice the time, for each event.
+	wake chan struct{}
 }
 
 func (w *watcher) run(ctx context.Context, parting time.Duration) {
@@ -131,9 +137,10 @@ func (w *watcher) run(ctx context.Context, parting time.Duration) {
 		w.bookmark(initial.Version, true)
 	}
 	w.flush()
-	bookmarks := newBookmarks(w.reader.options.BookmarkInterval, parting)
+	bookmarks := newBookmarks(w.reader.options.BookmarkInterval, parting, w.wake)
 	defer bookmarks.timer.Stop()
-	for w.err == nil {
+	defer context.AfterFunc(ctx, func() { poke(w.wake) })()
+	for w.err == nil && ctx.Err() == nil {
 		told, version, err := w.catchUp()
 		if err != nil {
 			if !errors.Is(err, io.EOF) {
@@ -144,14 +151,11 @@ func (w *watcher) run(ctx context.Context, parting time.Duration) {
 		if told {
 			continue
 		}
-		select {
-		case <-w.from.Ready():
-		case <-bookmarks.timer.C:
+		if bookmarks.due.CompareAndSwap(true, false) {
 			w.mark(version)
 			bookmarks.next()
-		case <-ctx.Done():
-			return
 		}
+		<-w.wake
 	}
 }
 
@@ -159,12 +163,17 @@ func (w *watcher) run(ctx context.Context, parting time.Duration) {
 // one timer for both, because there are as many as watches.
 type bookmarks struct {
 	timer   *time.Timer
+	due     atomic.Bool
 	every   time.Duration
 	parting time.Time // zero after it
 }
 
-func newBookmarks(every, parting time.Duration) *bookmarks {
-	b := &bookmarks{timer: time.NewTimer(time.Hour), every: every}
+func newBookmarks(every, parting time.Duration, wake chan<- struct{}) *bookmarks {
+	b := &bookmarks{every: every}
+	b.timer = time.AfterFunc(time.Hour, func() {
+		b.due.Store(true)
+		poke(wake)
+	})
 	if parting > 0 {
 		b.parting = time.Now().Add(parting)
 	}
@@ -187,11 +196,13 @@ func (w *watcher) catchUp() (told bool, version int64, err error) {
 	if err != nil {
 		return false, 0, err
 	}
+	w.alone = len(events) == 1 && events[0].Gap == nil
 	for _, change := range events {
 		if err := w.tell(change); err != nil {
 			return true, 0, err
 		}
 	}
+	w.alone = false
 	w.flush()
 	return len(events) > 0, version, nil
 }

@@ -1,10 +1,8 @@
 package deploy
 
 import (
-	"bytes"
 	"flag"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -30,10 +28,7 @@ import (
 	"github.com/tarnproject/tarn/apiserver"
 )
 
-var (
-	update = flag.Bool("update", false, "write the manifests")
-	image  = flag.Bool("image", false, "build the program as the Dockerfile does")
-)
+var update = flag.Bool("update", false, "write the manifests")
 
 // profiles are the values that manifests are rendered with.
 var profiles = map[string]map[string]any{
@@ -253,36 +248,5 @@ func TestMisuse(t *testing.T) {
 		if _, err := render(t, values); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v", values, err)
 		}
-	}
-}
-
-// The line that builds the program in the Dockerfile makes a static program.
-func TestDockerfile(t *testing.T) {
-	if !*image {
-		t.Skip("the build of the Dockerfile takes minutes without a cache; make image runs it")
-	}
-	text, err := os.ReadFile("Dockerfile")
-	if err != nil {
-		t.Fatal(err)
-	}
-	line := regexp.MustCompile(`(?m)^RUN (.* go build .*) -o /tarn (\S+)$`).FindSubmatch(text)
-	if line == nil {
-		t.Fatal("the Dockerfile does not build the program")
-	}
-	program := filepath.Join(t.TempDir(), "tarn")
-	build := exec.CommandContext(t.Context(), "sh", "-c", string(line[1])+" -o "+program+" "+string(line[2]))
-	build.Dir = "../cmd"
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	content, err := os.ReadFile(program)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if bytes.Contains(content, []byte("/lib64/ld-linux")) {
-		t.Error("the program needs a dynamic loader, which the image does not have")
-	}
-	if out, err := exec.CommandContext(t.Context(), program, "version").CombinedOutput(); err != nil {
-		t.Errorf("%v: %s", err, out)
 	}
 }

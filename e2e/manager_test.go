@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/tarnproject/tarn/ctrlcache"
+	"github.com/tarnproject/tarn/kube"
 )
 
 // A controller-runtime manager whose one changed line is its NewCache: its
@@ -37,12 +39,50 @@ func TestRelayManager(t *testing.T) {
 	}
 }
 
-// runManager has a manager label all pods. Its cache is controller-runtime's if newCache is
-// nil.
-func (s *testEnv) runManager(newCache cache.NewCacheFunc) {
+// A manager continues at a second relay when the first one is killed: its cache asks for no
+// list there, and its reconciler marks what changes then.
+func TestRelayManagerFailover(t *testing.T) {
+	for name, newCache := range map[string]cache.NewCacheFunc{"ctrlcache": ctrlcache.NewCache, "controller-runtime": nil} {
+		t.Run(name, func(t *testing.T) {
+			onOne(t, 20, func(s *testEnv) {
+				first, second := startRelay(t, s.server.Config(AdminToken)), startRelay(t, s.server.Config(AdminToken))
+				config, err := kube.Endpoints(first.Config(AdminToken), second.Config(AdminToken), s.server.Config(AdminToken))
+				if err != nil {
+					t.Fatal(err)
+				}
+				s.startManager(config, newCache)
+				s.awaitMarked()
+				if n := first.relay.Health().Total().Watches; n == 0 {
+					t.Error("the manager does not watch at the first relay")
+				}
+				first.kill()
+				pods := s.server.Admin().CoreV1().Pods(namespace)
+				list, err := pods.List(t.Context(), metav1.ListOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, pod := range list.Items {
+					if err := s.patch(pod.Name, `{"metadata":{"labels":{"seen":"no"}}}`); err != nil {
+						t.Fatal(err)
+					}
+				}
+				s.awaitMarked()
+				of := second.relay.Health().Resources[0]
+				if of.Watches == 0 || of.ServedBy["list"] > 0 {
+					t.Errorf("the second relay has %d watches, and was asked for %v", of.Watches, of.ServedBy)
+				}
+			})
+		})
+	}
+}
+
+// startManager runs a manager that labels all pods, until the end of the test, and waits
+// until its cache has synced. The cache is controller-runtime's if newCache is nil.
+func (s *testEnv) startManager(to *rest.Config, newCache cache.NewCacheFunc) ctrl.Manager {
 	t := s.T
+	t.Helper()
 	ctrl.SetLogger(logr.Discard())
-	manager, err := ctrl.NewManager(s.server.Config(AdminToken), ctrl.Options{
+	manager, err := ctrl.NewManager(to, ctrl.Options{
 		NewCache:   newCache,
 		Metrics:    server.Options{BindAddress: "0"},
 		Controller: config.Controller{SkipNameValidation: new(true)},
@@ -73,17 +113,29 @@ func (s *testEnv) runManager(newCache cache.NewCacheFunc) {
 	if !manager.GetCache().WaitForCacheSync(within) {
 		t.Fatal("the manager's cache did not sync")
 	}
+	return manager
+}
 
-	err = eventually(t, 2*time.Minute, func() error {
-		list, err := s.server.Admin().CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "seen!=yes"})
+// awaitMarked waits until a manager has labelled all pods.
+func (s *testEnv) awaitMarked() {
+	s.Helper()
+	err := eventually(s.T, 2*time.Minute, func() error {
+		list, err := s.server.Admin().CoreV1().Pods(namespace).List(s.Context(), metav1.ListOptions{LabelSelector: "seen!=yes"})
 		if err == nil && len(list.Items) > 0 {
 			err = errUnmarked
 		}
 		return err
 	})
 	if err != nil {
-		t.Error(err)
+		s.Error(err)
 	}
+}
+
+// runManager has a manager label all pods, and reads through its client.
+func (s *testEnv) runManager(newCache cache.NewCacheFunc) {
+	t := s.T
+	manager := s.startManager(s.server.Config(AdminToken), newCache)
+	s.awaitMarked()
 
 	// The index, and a selector that has none, which controller-runtime's cache refuses.
 	var onNode, elsewhere corev1.PodList

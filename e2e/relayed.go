@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/util/cert"
 
 	"github.com/tarnproject/tarn/relay"
+	"github.com/tarnproject/tarn/relay/h2"
 )
 
 // Relayed is a server whose clients talk to a relay in front of it. What a test does to
@@ -81,6 +82,7 @@ func startRelay(t testing.TB, origin *rest.Config, resources ...schema.GroupVers
 		TLSConfig: &tls.Config{Certificates: []tls.Certificate{certificate}},
 		ErrorLog:  log.New(io.Discard, "", 0), // clients are cut off on purpose
 	}
+	h2.Configure(server)
 	r := &Relay{relay: serving, listener: &trackedListener{Listener: listener}}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup

@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/tarnproject/tarn/apiserver"
+	"github.com/tarnproject/tarn/relay/h2"
 )
 
 const deliveryClients = "TARN_DELIVERY_CLIENTS"
@@ -66,6 +67,7 @@ func BenchmarkDelivery(b *testing.B) {
 			}
 			server := httptest.NewUnstartedServer(relay)
 			server.EnableHTTP2 = true
+			h2.Configure(server.Config)
 			server.StartTLS()
 			defer server.Close()
 

@@ -20,7 +20,8 @@ import (
 // It has files of two sorts. A log is a row of blocks, each a compressed [chunk] with a
 // checksum; blocks follow each other without a hole, over all logs. A content has all
 // objects at one place of the row. A start reads the newest content, and the blocks after
-// it; watches from old versions read single blocks.
+// it; watches from old versions read single blocks. A list at an old version reads the
+// next content after it and the blocks between, so some older contents are kept as well.
 //
 // Blocks are written without waiting for the disk. The journal ends before the first block
 // that is not whole, whatever ended the process: the relay then begins at an older version,
@@ -47,14 +48,15 @@ type journal struct {
 	logs    []*journalLog
 	end     int
 	version int64
-	// content is the place of the newest complete content, none if there is none.
-	content contentFile
+	// contents are the complete ones, in order. A start reads the last one.
+	contents []contentFile
 	// writing says that a content is being written, in the background.
 	writing    bool
 	background sync.WaitGroup
 	failed     error
 	failedAt   time.Time
 	recent     recentChunks
+	past       pastListing
 }
 
 // journalBlock is where a block is, and what is in it.
@@ -120,11 +122,9 @@ func (j *journal) since(version int64) (int, error) {
 
 // after returns events from a place on, as many as are in a block.
 func (j *journal) after(place int) ([]*apiserver.Event, error) {
-	j.mu.Lock()
-	b, l, ok := j.find(func(b journalBlock) bool { return b.first+b.count > place })
-	j.mu.Unlock()
-	if !ok || place < b.first {
-		return nil, errNoJournal
+	b, l, err := j.blockAt(place)
+	if err != nil {
+		return nil, err
 	}
 	events, err := j.read(b, l)
 	if err != nil {
@@ -133,23 +133,36 @@ func (j *journal) after(place int) ([]*apiserver.Event, error) {
 	return slices.Clip(events[place-b.first:]), nil
 }
 
+// blockAt returns the block that has the event of a place.
+func (j *journal) blockAt(place int) (journalBlock, *journalLog, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	b, l, ok := j.find(func(b journalBlock) bool { return b.first+b.count > place })
+	if !ok || place < b.first {
+		return b, l, errNoJournal
+	}
+	return b, l, nil
+}
+
 // read reads the events of a block. Clients that come back at the same time read the same
 // ones.
 func (j *journal) read(b journalBlock, l *journalLog) ([]*apiserver.Event, error) {
-	return j.recent.get(b.first, func() ([]*apiserver.Event, error) {
-		data, err := l.read(b)
-		if err != nil {
-			return nil, err
-		}
-		c, err := j.decode(data)
-		if err != nil {
-			return nil, err
-		}
-		if len(c.events) != b.count {
-			return nil, errBadChunk
-		}
-		return c.events, nil
-	})
+	return j.recent.get(b.first, func() ([]*apiserver.Event, error) { return j.readOnce(b, l) })
+}
+
+func (j *journal) readOnce(b journalBlock, l *journalLog) ([]*apiserver.Event, error) {
+	data, err := l.read(b)
+	if err != nil {
+		return nil, err
+	}
+	c, err := j.decode(data)
+	if err != nil {
+		return nil, err
+	}
+	if len(c.events) != b.count {
+		return nil, errBadChunk
+	}
+	return c.events, nil
 }
 
 func (j *journal) decode(data []byte) (*chunk, error) {
@@ -204,22 +217,24 @@ func (j *journal) problem() error {
 	return j.failed
 }
 
-// drop removes the oldest logs if they are too large or too old. Those that a start needs
-// stay.
+// drop removes the oldest logs if they are too old, or if logs and old contents are too
+// large. Those that a start needs stay.
 func (j *journal) drop(now time.Time) {
-	var total int64
-	for _, l := range j.logs {
-		total += l.size
+	newest, ok := j.newest()
+	if !ok {
+		return
 	}
+	total := j.size() - newest.size
 	for len(j.logs) > 1 {
 		oldest := j.logs[0]
 		old := len(oldest.blocks) == 0 || oldest.blocks[len(oldest.blocks)-1].heard.Before(now.Add(-j.age))
-		if total <= j.bytes && !old || !j.content.complete || j.logs[1].first > j.content.place {
-			return
+		if total <= j.bytes && !old || j.logs[1].first > newest.place {
+			break
 		}
-		total -= oldest.size
 		oldest.remove()
 		j.logs = j.logs[1:]
+		j.dropContents()
+		total = j.size() - newest.size
 	}
 }
 
@@ -227,7 +242,8 @@ func (j *journal) drop(now time.Time) {
 func (j *journal) save(place int, position tarn.Position, contact time.Time, objects []*apiserver.Object) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.writing || j.failed != nil || j.content.complete && j.bytesAfter(j.content.place) < max(2*j.content.size, j.logSize) {
+	newest, ok := j.newest()
+	if j.writing || j.failed != nil || ok && j.bytesBetween(newest.place, j.end) < max(2*newest.size, j.logSize) {
 		return
 	}
 	j.writing = true
@@ -242,18 +258,16 @@ func (j *journal) save(place int, position tarn.Position, contact time.Time, obj
 		case len(j.logs) == 0 || place < j.logs[0].first || place > j.end:
 			written.remove() // the journal began again meanwhile
 		default:
-			if j.content.complete {
-				j.content.remove()
-			}
-			j.content = written
+			j.contents = append(j.contents, written)
+			j.thin()
 		}
 	})
 }
 
-// bytesAfter is how many bytes there are after a place, by whole logs.
-func (j *journal) bytesAfter(place int) (n int64) {
+// bytesBetween is how many bytes there are between two places, by whole logs.
+func (j *journal) bytesBetween(from, to int) (n int64) {
 	for _, l := range j.logs {
-		if l.first >= place {
+		if l.first >= from && l.first < to {
 			n += l.size
 		}
 	}
@@ -273,13 +287,20 @@ func (j *journal) close() {
 }
 
 // total is how many bytes are on disk.
-func (j *journal) total() (n int64) {
+func (j *journal) total() int64 {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	return j.size()
+}
+
+func (j *journal) size() (n int64) {
 	for _, l := range j.logs {
 		n += l.size
 	}
-	return n + j.content.size
+	for _, c := range j.contents {
+		n += c.size
+	}
+	return n
 }
 
 // forget removes everything, because the origin went back in time or is another one.
@@ -288,45 +309,4 @@ func (j *journal) forget() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.clear()
-}
-
-// recentChunks are blocks that were read lately.
-type recentChunks struct {
-	mu    sync.Mutex
-	order []int
-	by    map[int]*recentChunk
-}
-
-type recentChunk struct {
-	once   sync.Once
-	events []*apiserver.Event
-	err    error
-}
-
-// mostRecent bounds how many blocks are held decoded.
-const mostRecent = 8
-
-func (r *recentChunks) get(first int, read func() ([]*apiserver.Event, error)) ([]*apiserver.Event, error) {
-	r.mu.Lock()
-	c := r.by[first]
-	if c == nil {
-		c = &recentChunk{}
-		if r.by == nil {
-			r.by = map[int]*recentChunk{}
-		}
-		r.by[first] = c
-		if r.order = append(r.order, first); len(r.order) > mostRecent {
-			delete(r.by, r.order[0])
-			r.order = r.order[1:]
-		}
-	}
-	r.mu.Unlock()
-	c.once.Do(func() { c.events, c.err = read() })
-	return c.events, c.err
-}
-
-func (r *recentChunks) clear() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.order, r.by = nil, nil
 }

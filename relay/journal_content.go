@@ -19,24 +19,71 @@ import (
 // contentFile is a file with all objects at a place: blocks as in a log, whose events are
 // additions. The last block has none.
 type contentFile struct {
-	path     string
-	place    int
-	size     int64
-	complete bool
+	path  string
+	place int
+	size  int64
 }
 
 const (
 	contentPrefix = "content-"
 	// contentBlock is how many objects are in a block.
 	contentBlock = 256
+	// contentSpacing is how many bytes of logs are between two contents that are kept, for
+	// each byte of a content. It trades the size of the directory, a quarter more at most,
+	// for the time that a list at an old version takes.
+	contentSpacing = 4
 )
 
 func (c contentFile) remove() { _ = os.Remove(c.path) }
 
+// newest returns the content that a start reads.
+func (j *journal) newest() (contentFile, bool) {
+	if n := len(j.contents); n > 0 {
+		return j.contents[n-1], true
+	}
+	return contentFile{}, false
+}
+
+// thin removes the content before the newest one if it is too close to the one before it,
+// or to the beginning.
+func (j *journal) thin() {
+	n := len(j.contents) - 2
+	if n < 0 {
+		return
+	}
+	c, from := j.contents[n], j.logs[0].first
+	if n > 0 {
+		from = j.contents[n-1].place
+	}
+	if j.bytesBetween(from, c.place) < max(contentSpacing*c.size, j.logSize) {
+		c.remove()
+		j.contents = slices.Delete(j.contents, n, n+1)
+	}
+}
+
+// dropContents removes the contents of before the logs, but for the newest one.
+func (j *journal) dropContents() {
+	for len(j.contents) > 1 && (len(j.logs) == 0 || j.contents[0].place < j.logs[0].first) {
+		j.contents[0].remove()
+		j.contents = j.contents[1:]
+	}
+}
+
+// contentAfter returns the first content at or after a place.
+func (j *journal) contentAfter(place int) (contentFile, bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	i := slices.IndexFunc(j.contents, func(c contentFile) bool { return c.place >= place })
+	if i < 0 {
+		return contentFile{}, false
+	}
+	return j.contents[i], true
+}
+
 // writeContent writes a content under another name first: a file that has its own name is
 // complete and on the disk.
 func (j *journal) writeContent(place int, position tarn.Position, contact time.Time, objects []*apiserver.Object) (contentFile, error) {
-	c := contentFile{path: filepath.Join(j.dir, fmt.Sprintf("%s%020d", contentPrefix, place)), place: place, complete: true}
+	c := contentFile{path: filepath.Join(j.dir, fmt.Sprintf("%s%020d", contentPrefix, place)), place: place}
 	file, err := os.OpenFile(c.path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return c, err
@@ -92,7 +139,6 @@ func (j *journal) readContent(path string, place int) (c contentFile, last *chun
 		}
 		c.size += headSize + int64(b.size)
 		if len(block.events) == 0 {
-			c.complete = true
 			return c, block, objects, nil
 		}
 		for _, e := range block.events {

@@ -159,11 +159,12 @@ func (j *journal) clear() {
 	for _, l := range j.logs {
 		l.remove()
 	}
-	if j.content.complete {
-		j.content.remove()
+	for _, c := range j.contents {
+		c.remove()
 	}
-	j.logs, j.content = nil, contentFile{}
+	j.logs, j.contents = nil, nil
 	j.recent.clear()
+	j.past.clear()
 }
 
 // rotate begins a new log when the last one is large.

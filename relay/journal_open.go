@@ -40,7 +40,7 @@ func openJournal(dir string, of *apiserver.Resource, bytes int64, age time.Durat
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, restored{}, err
 	}
-	j := &journal{dir: dir, of: of, bytes: bytes, age: age, logger: logger, logSize: 16 << 20}
+	j := &journal{dir: dir, of: of, bytes: bytes, age: age, logger: logger, logSize: 16 << 20, past: pastListing{turn: make(chan struct{}, 1)}}
 	var err error
 	if j.encoder, err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest)); err != nil {
 		return nil, restored{}, err
@@ -117,23 +117,39 @@ func (j *journal) load() (restored, error) {
 	if err != nil {
 		return restored{}, err
 	}
-	for _, f := range slices.Backward(contents) {
+	for i, f := range slices.Backward(contents) {
 		c, last, objects, err := j.readContent(f.path, f.place)
 		if err != nil {
 			j.logger.Warn("A content on disk is damaged; an older one is tried, or everything is read from the origin.", "file", f.path, "error", err)
 			_ = os.Remove(f.path)
 			continue
 		}
-		j.content, j.end, j.version = c, c.place, versionOf(last.position.Version)
+		if err := j.adopt(contents[:i]); err != nil {
+			return restored{}, err
+		}
+		j.contents = append(j.contents, c)
+		j.end, j.version = c.place, versionOf(last.position.Version)
 		kept := restored{last: last, content: content{objects: objects}}
-		return kept, j.loadLogs(&kept)
+		return kept, j.loadLogs(&kept, c.place)
 	}
 	return restored{}, j.wipe()
 }
 
-// loadLogs opens the logs, and brings the content up to date. A log that does not follow
-// the one before is dropped, and so is everything on the other side of it.
-func (j *journal) loadLogs(kept *restored) error {
+// adopt notes contents that are read when they are needed.
+func (j *journal) adopt(older []found) error {
+	for _, f := range older {
+		info, err := os.Stat(f.path)
+		if err != nil {
+			return err
+		}
+		j.contents = append(j.contents, contentFile{path: f.path, place: f.place, size: info.Size()})
+	}
+	return nil
+}
+
+// loadLogs opens the logs, and brings the content of a place up to date. A log that does not
+// follow the one before is dropped, and so is everything on the other side of it.
+func (j *journal) loadLogs(kept *restored, place int) error {
 	all, err := j.files(logPrefix)
 	if err != nil {
 		return err
@@ -145,7 +161,7 @@ func (j *journal) loadLogs(kept *restored) error {
 			return err
 		}
 		if end >= 0 && l.first != end {
-			if l.first > j.content.place {
+			if l.first > place {
 				l.close()
 				removeFiles(all[i:])
 				break
@@ -155,17 +171,18 @@ func (j *journal) loadLogs(kept *restored) error {
 		j.logs = append(j.logs, l)
 		end = l.end()
 	}
-	return j.replay(kept)
+	return j.replay(kept, place)
 }
 
-// replay applies the blocks after the content. The journal ends at the first that cannot be
-// read.
-func (j *journal) replay(kept *restored) error {
+// replay applies the blocks after the content of a place. The journal ends at the first that
+// cannot be read.
+func (j *journal) replay(kept *restored, place int) error {
+	defer j.dropContents()
 	reached, begin := false, j.version
 	for i, l := range j.logs {
 		for n, b := range l.blocks {
-			if end := b.first + b.count; end <= j.content.place && b.to <= begin {
-				reached = end == j.content.place && b.to == begin
+			if end := b.first + b.count; end <= place && b.to <= begin {
+				reached = end == place && b.to == begin
 				continue
 			}
 			c, err := j.next(b, l)

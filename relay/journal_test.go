@@ -4,12 +4,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/apiserver"
@@ -25,6 +28,11 @@ func TestDirectory(t *testing.T) {
 	for i := range 20 {
 		r.put(pod(fmt.Sprint("p", i%5), fmt.Sprint(i)))
 	}
+	r.settle()
+	exact := "/api/v1/pods?resourceVersionMatch=Exact&limit=4&resourceVersion=" + r.origin.Version()
+	_, page := r.read(exact)
+	rest := exact[:len("/api/v1/pods?")] + "limit=4&continue=" + continueOf(t, page)
+	_, second := r.read(rest)
 	if err := r.origin.Delete(pod("p4", "")); err != nil {
 		t.Fatal(err)
 	}
@@ -43,6 +51,12 @@ func TestDirectory(t *testing.T) {
 	if after != before {
 		t.Errorf("after the restart:\n%s\nbefore:\n%s", after, before)
 	}
+	if _, again := r.read(exact); again != page {
+		t.Errorf("a list at a version of before the restart:\n%s\nbefore:\n%s", again, page)
+	}
+	if code, again := r.read(rest); again != second || code != http.StatusOK || !strings.Contains(again, `"name":"p4"`) {
+		t.Errorf("%d: a page of a list of before the restart:\n%s\nbefore:\n%s", code, again, second)
+	}
 	if _, again := r.read(watch); again != watched || !strings.Contains(again, `"DELETED"`) {
 		t.Errorf("after the restart:\n%s\nbefore:\n%s", again, watched)
 	}
@@ -56,6 +70,15 @@ func TestDirectory(t *testing.T) {
 	if _, body := r.read(watch); !strings.Contains(body, `"name":"new"`) || !strings.HasPrefix(body, watched[:1000]) {
 		t.Errorf("a watch over the restart:\n%s", body)
 	}
+}
+
+func continueOf(t *testing.T, body string) string {
+	t.Helper()
+	var list metav1.PartialObjectMetadataList
+	if err := json.Unmarshal([]byte(body), &list); err != nil || list.Continue == "" {
+		t.Fatalf("%v: %s", err, body)
+	}
+	return list.Continue
 }
 
 // diskState is a state with a journal, which is written and read without a replica.

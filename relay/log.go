@@ -59,20 +59,33 @@ func (l *eventLog) since(version int64) (int, bool) {
 	return l.first + i, true
 }
 
-// undo returns by key what objects were before the events from a place on; nil if they
-// were not there.
-func (l *eventLog) undo(place int) map[string]*apiserver.Object {
-	before := map[string]*apiserver.Object{}
-	for _, e := range slices.Backward(l.events[place-l.first:]) {
-		if e.Gap == nil {
-			before[e.Object.Key()] = e.Old
-			continue
-		}
-		for _, c := range e.Gap.Changes {
-			before[gapKey(c)] = c.Old
-		}
+// undo returns what objects were before the events from a place on.
+func (l *eventLog) undo(place int) undone {
+	before := undone{}
+	for _, e := range l.events[place-l.first:] {
+		before.note(e)
 	}
 	return before
+}
+
+// undone is what objects were before some events, by key; nil if they were not there.
+type undone map[string]*apiserver.Object
+
+// note takes the next event. The first one of an object counts.
+func (u undone) note(e *apiserver.Event) {
+	if e.Gap == nil {
+		u.add(e.Object.Key(), e.Old)
+		return
+	}
+	for _, c := range e.Gap.Changes {
+		u.add(gapKey(c), c.Old)
+	}
+}
+
+func (u undone) add(key string, old *apiserver.Object) {
+	if _, ok := u[key]; !ok {
+		u[key] = old
+	}
 }
 
 // reset drops everything. What follows is after the version. Places before are gone.

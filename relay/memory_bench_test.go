@@ -125,8 +125,9 @@ func heap() int64 {
 }
 
 // BenchmarkJournal is what an update costs in the journal: encoding, compression, and bytes
-// on disk. An operation is an update of one of the pods, in their order, so that no block
-// has two states of one pod.
+// on disk; and what a list at an old version costs for each update that it undoes. An
+// operation is an update of one of the pods, in their order, so that no block has two states
+// of one pod.
 //
 //	go test -run - -bench Journal ./relay -pods pods.pb.zst
 func BenchmarkJournal(b *testing.B) {
@@ -168,5 +169,10 @@ func BenchmarkJournal(b *testing.B) {
 	}
 	if place > 0 {
 		b.ReportMetric(float64(j.total())/float64(place), "disk-bytes/update")
+		began := time.Now()
+		if _, err := j.undo(b.Context(), 0, place); err != nil {
+			b.Fatal(err)
+		}
+		b.ReportMetric(float64(time.Since(began).Microseconds())/float64(place), "µs/undone-update")
 	}
 }

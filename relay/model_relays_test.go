@@ -64,6 +64,20 @@ func (m *model) kill(s *modelServer) {
 	m.read(s)
 }
 
+// listExact asks a relay for all versions that there were. Those that it knows are what the
+// origin had.
+func (m *model) listExact(s *modelServer) {
+	for version, want := range m.states {
+		listing, err := s.List(context.Background(), "", apiserver.At{Match: apiserver.Exact, Version: version})
+		if err != nil {
+			continue
+		}
+		if got := contentText(&state{content: content{objects: listing.Objects}}); got != want {
+			m.fatalf("relay %d at %d has %q at version %d, the origin had %q", s.number, s.version, got, version, want)
+		}
+	}
+}
+
 // read has a relay begin with what its source has.
 func (m *model) read(s *modelServer) {
 	b := tarn.Batch[Object]{Whole: true}
@@ -86,7 +100,7 @@ func (m *model) rewind() {
 			b.Changes = append(b.Changes, tarn.Change[Object]{Type: tarn.Add, Key: tarn.Key(o.Key()), Object: o, Version: text(o)})
 		}
 	}
-	m.version = back
+	m.version, m.states = back, map[int64]string{}
 	m.commit(origin, b, m.version)
 	for _, s := range m.servers[1:] {
 		m.read(s)

@@ -34,6 +34,7 @@ import (
 //
 //   - No client is ever sent an older state of an object than it had.
 //   - When everything is quiet, every client's view is what the origin has.
+//   - A list at an exact version is what the origin had at that version, or refused.
 //
 // Servers are states behind the HTTP side that clients see.
 //
@@ -89,6 +90,8 @@ type model struct {
 	// dir has the directories of relays, rewinds counts how often the origin went back.
 	dir     string
 	rewinds int
+	// states are the contents of the origin by version, since it last went back.
+	states map[int64]string
 }
 
 // modelServer is the origin, or a relay that follows an earlier one.
@@ -105,7 +108,7 @@ type modelServer struct {
 
 func newModel(random *rand.Rand) *model {
 	resource, _ := apiserver.BuiltinResource(pods)
-	m := &model{random: random, version: 100, resource: resource}
+	m := &model{random: random, version: 100, resource: resource, states: map[int64]string{}}
 	for number, source := range []int{-1, 0, 0, 1, 3} {
 		s := &modelServer{number: number}
 		if source >= 0 {
@@ -128,6 +131,9 @@ func (m *model) commit(s *modelServer, b tarn.Batch[Object], version int64) {
 	if err := s.Commit(context.Background(), b); err != nil {
 		m.fatalf("%v", err)
 	}
+	if s.source == nil {
+		m.states[version] = contentText(s.state)
+	}
 }
 
 func (m *model) step() {
@@ -136,6 +142,8 @@ func (m *model) step() {
 		m.rewind()
 	case n >= 37:
 		m.kill(m.relay())
+	case n >= 35:
+		m.listExact(m.relay())
 	default:
 		m.usualStep(n % 10)
 	}

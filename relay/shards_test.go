@@ -109,24 +109,25 @@ func TestShardWakes(t *testing.T) {
 	r.settle()
 	s := r.copy(pods, "").state
 	woken := 0
-	var watches []apiserver.Watch
+	var wakes []chan struct{}
 	for i := range uint64(64) {
 		first := i << 58
+		wakes = append(wakes, make(chan struct{}, 1))
 		w, err := s.Watch(t.Context(), apiserver.WatchQuery{
 			Selection: apiserver.Selection{Shard: &apiserver.Shard{Field: apiserver.ShardByUID, Ranges: []apiserver.HashRange{{First: first, Last: first + 1<<58 - 1}}}},
 			At:        apiserver.At{Match: apiserver.NotOlder, Version: s.stats().version},
+			Wake:      wakes[i],
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer w.Close()
-		watches = append(watches, w)
 	}
 	r.put(pod("one", "x"))
 	s.await(t.Context(), versionOf(tarnVersion(r.origin.Version())), 10*time.Second)
-	for _, w := range watches {
+	for _, wake := range wakes {
 		select {
-		case <-w.Ready():
+		case <-wake:
 			woken++
 		default:
 		}

@@ -147,6 +147,7 @@ func (s *state) trim(now time.Time) {
 	limit := s.log.end()
 	if s.journal != nil {
 		limit = s.saved
+		s.journal.past.age()
 	}
 	s.log.trim(s.bytes, now.Add(-s.age), limit)
 }

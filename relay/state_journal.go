@@ -150,6 +150,32 @@ func (s *state) older(version int64) (place, rewinds int, ok bool) {
 	return place, rewinds, err == nil
 }
 
+// olderListing is the content at a version that only the journal reaches back to.
+func (s *state) olderListing(ctx context.Context, namespace string, version int64) (apiserver.Listing, error) {
+	s.mu.RLock()
+	j, floor, rewinds := s.journal, s.log.floor, s.rewinds
+	s.mu.RUnlock()
+	if j == nil || version >= floor {
+		return apiserver.Listing{}, apiserver.ErrExpired
+	}
+	objects, err := j.past.get(ctx, pastKey{version, rewinds}, func() ([]*apiserver.Object, error) {
+		s.mu.Lock()
+		first := s.log.first
+		objects := with(s.now("").Objects, s.log.undo(first))
+		s.mu.Unlock()
+		return j.at(ctx, version, objects, first)
+	})
+	if ctx.Err() != nil {
+		return apiserver.Listing{}, context.Cause(ctx)
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if err != nil || rewinds != s.rewinds {
+		return apiserver.Listing{}, apiserver.ErrExpired
+	}
+	return apiserver.Listing{Objects: within(objects, namespace), Version: version}, nil
+}
+
 // readOlder reads events that are only on disk.
 func (p *place) readOlder(from int) ([]*apiserver.Event, int64, error) {
 	s := p.state

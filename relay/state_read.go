@@ -37,6 +37,15 @@ func (s *state) List(ctx context.Context, namespace string, at apiserver.At) (ap
 	if err := s.ready(ctx, at, false); err != nil {
 		return apiserver.Listing{}, err
 	}
+	listing, err := s.listing(namespace, at)
+	if errors.Is(err, apiserver.ErrExpired) {
+		return s.olderListing(ctx, namespace, at.Version)
+	}
+	return listing, err
+}
+
+// listing reads a state that is in memory.
+func (s *state) listing(namespace string, at apiserver.At) (apiserver.Listing, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if at.Match == apiserver.Exact && at.Version != s.version {
@@ -85,7 +94,7 @@ func (s *state) Watch(ctx context.Context, q apiserver.WatchQuery) (apiserver.Wa
 	defer s.mu.Unlock()
 	p := &place{
 		state: s, topics: topicsOf(q.Selection), rewinds: s.rewinds, after: q.At.Version,
-		exact: ctx.Value(noGaps{}) != nil, ready: make(chan struct{}, 1),
+		exact: ctx.Value(noGaps{}) != nil, wake: q.Wake,
 	}
 	p.pending.Store(none)
 	p.from.Version = s.version

@@ -89,7 +89,7 @@ type place struct {
 	// no event for it. Places before are no concern of the watch, so it may be quiet for
 	// longer than the log reaches back.
 	pending atomic.Int64
-	ready   chan struct{}
+	wake    chan<- struct{}
 }
 
 const none = -1
@@ -174,16 +174,13 @@ func (w *watchers) wakeAll(place int) {
 func (p *place) notify(place int) {
 	p.pending.CompareAndSwap(none, int64(place))
 	select {
-	case p.ready <- struct{}{}:
+	case p.wake <- struct{}{}:
 	default:
 	}
 }
 
 // Objects are those that the watch begins with.
 func (p *place) Objects() apiserver.Listing { return p.from }
-
-// Ready receives when there is something to read.
-func (p *place) Ready() <-chan struct{} { return p.ready }
 
 // Next reads on. A watch that is too far behind ends, and its client comes again; a
 // watch of before a rewind is told that its version is too old.

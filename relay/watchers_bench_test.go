@@ -36,6 +36,7 @@ func BenchmarkNodeWatchers(b *testing.B) {
 			}
 			commit(1)
 			var watches []apiserver.Watch
+			var wakes []chan struct{}
 			for i := range nodes {
 				selection := apiserver.Selection{Fields: fields.OneTermEqualSelector(nodeField, fmt.Sprint("node-", i))}
 				if sort == "shards" {
@@ -47,7 +48,8 @@ func BenchmarkNodeWatchers(b *testing.B) {
 						selection.Shard.Ranges[0].Last = ^uint64(0)
 					}
 				}
-				w, err := s.Watch(b.Context(), apiserver.WatchQuery{Selection: selection, At: apiserver.At{Match: apiserver.NotOlder, Version: 1}})
+				wakes = append(wakes, make(chan struct{}, 1))
+				w, err := s.Watch(b.Context(), apiserver.WatchQuery{Selection: selection, At: apiserver.At{Match: apiserver.NotOlder, Version: 1}, Wake: wakes[i]})
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -74,7 +76,7 @@ func BenchmarkNodeWatchers(b *testing.B) {
 				if sort == "shards" {
 					node = int(o.ShardHash(apiserver.ShardByUID) / (^uint64(0)/uint64(nodes) + 1))
 				}
-				<-watches[node].Ready()
+				<-wakes[node]
 				if events, _, err := watches[node].Next(); err != nil || len(events) == 0 {
 					b.Fatalf("%d events, %v", len(events), err)
 				}

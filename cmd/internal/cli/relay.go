@@ -18,6 +18,7 @@ import (
 	"github.com/tarnproject/tarn/cmd/internal/fleet"
 	"github.com/tarnproject/tarn/cmd/internal/web"
 	"github.com/tarnproject/tarn/relay"
+	"github.com/tarnproject/tarn/relay/h2"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/rest"
@@ -313,6 +314,7 @@ func (a *app) serveRelay(ctx context.Context, r *relayServer, listener net.Liste
 		Handler: r, MaxHeaderBytes: 64 << 10, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
 		ErrorLog: log.New(io.Discard, "", 0), // disconnected clients are not worth a log line
 	}
+	h2.Configure(server)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	// Metrics and page stay until the relay has drained: a probe wants to know.

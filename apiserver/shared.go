@@ -1,0 +1,52 @@
+package apiserver
+
+import (
+	"sync"
+
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// sharedFrames are the frames of the newest events, as they are sent. A frame is made by the
+// first stream that sends it; the others neither copy it nor need a buffer of their own.
+//
+// There are only a few: an event reaches its streams within milliseconds, and a stream that is
+// further behind sends several events at once, from its own buffer.
+type sharedFrames struct {
+	mu     sync.Mutex
+	frames [16]sharedFrame
+	next   int
+}
+
+type sharedFrame struct {
+	of   sharedKey
+	data []byte
+}
+
+// sharedKey says which frames are the same.
+type sharedKey struct {
+	object *Object
+	kind   watch.EventType
+	form   form
+	// reserved tells outputs of one sort from others.
+	reserved int
+}
+
+// frameOverhead is about how much longer a frame is than its object.
+const frameOverhead = 128
+
+// get returns a frame, and makes it if there is none.
+func (s *sharedFrames) get(of sharedKey, make func() ([]byte, error)) ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range s.frames {
+		if s.frames[i].of == of {
+			return s.frames[i].data, nil
+		}
+	}
+	data, err := make()
+	if err == nil && len(data) <= maxPooled {
+		s.frames[s.next] = sharedFrame{of, data}
+		s.next = (s.next + 1) % len(s.frames)
+	}
+	return data, err
+}

@@ -1,0 +1,48 @@
+package relay
+
+import (
+	"sync"
+
+	"github.com/tarnproject/tarn/apiserver"
+)
+
+// recentChunks are blocks that were read lately.
+type recentChunks struct {
+	mu    sync.Mutex
+	order []int
+	by    map[int]*recentChunk
+}
+
+type recentChunk struct {
+	once   sync.Once
+	events []*apiserver.Event
+	err    error
+}
+
+// mostRecent bounds how many blocks are held decoded.
+const mostRecent = 8
+
+func (r *recentChunks) get(first int, read func() ([]*apiserver.Event, error)) ([]*apiserver.Event, error) {
+	r.mu.Lock()
+	c := r.by[first]
+	if c == nil {
+		c = &recentChunk{}
+		if r.by == nil {
+			r.by = map[int]*recentChunk{}
+		}
+		r.by[first] = c
+		if r.order = append(r.order, first); len(r.order) > mostRecent {
+			delete(r.by, r.order[0])
+			r.order = r.order[1:]
+		}
+	}
+	r.mu.Unlock()
+	c.once.Do(func() { c.events, c.err = read() })
+	return c.events, c.err
+}
+
+func (r *recentChunks) clear() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.order, r.by = nil, nil
+}

@@ -24,8 +24,10 @@ const (
 	maxStreams = 250
 	// mostOut bounds what waits to be written.
 	mostOut = 64 << 10
-	// uploadWindow is how much of a request's body may be on its way.
-	uploadWindow = 64<<10 - 1
+	// uploadWindow is how much of a request's body may be on its way, or wait to be read, and
+	// uploadsWindow that of all requests of a connection.
+	uploadWindow  = 64<<10 - 1
+	uploadsWindow = 1 << 20
 	// frameSize is the largest frame that is read, and sent unless the client allows less.
 	frameSize = 16 << 10
 	// writePatience is how long a client may read nothing at all while something is written.
@@ -99,8 +101,10 @@ type conn struct {
 	// window is that of the connection, initial that of new streams, frame the largest frame.
 	window, initial int64
 	frame           int
-	encoder         *hpack.Encoder
-	encoded         bytes.Buffer
+	// uploads is how much the client may still send.
+	uploads int
+	encoder *hpack.Encoder
+	encoded bytes.Buffer
 }
 
 func (a *conns) serve(server *http.Server, with *tls.Conn, handler http.Handler) {
@@ -110,7 +114,7 @@ func (a *conns) serve(server *http.Server, with *tls.Conn, handler http.Handler)
 func (a *conns) serveConn(server *http.Server, with net.Conn, handler http.Handler) {
 	c := &conn{
 		server: server, net: with, handler: handler, streams: map[uint32]*stream{},
-		window: 65535, initial: 65535, frame: frameSize,
+		window: 65535, initial: 65535, frame: frameSize, uploads: 65535,
 	}
 	base := context.Background()
 	if h, ok := handler.(interface{ BaseContext() context.Context }); ok {
@@ -140,6 +144,7 @@ func (c *conn) run() error {
 	preface := make([]byte, len(http2.ClientPreface))
 	c.mu.Lock()
 	c.putSettings()
+	c.giveBack(uploadsWindow - c.uploads)
 	c.flush()
 	c.mu.Unlock()
 	if _, err := io.ReadFull(c.net, preface); err != nil || string(preface) != http2.ClientPreface {

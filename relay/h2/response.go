@@ -73,8 +73,8 @@ func (w *response) finish() {
 	if w.late != nil {
 		w.late.Stop()
 	}
-	c.flush()
 	w.closeBody()
+	c.flush()
 	w.cancel()
 	w.remove()
 	c.handlers--

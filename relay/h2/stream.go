@@ -161,16 +161,19 @@ func (s *stream) request(f *http2.MetaHeadersFrame) (*http.Request, bool) {
 // takeData takes a part of a request's body.
 func (c *conn) takeData(f *http2.DataFrame) error {
 	s, size := c.streams[f.StreamID], int(f.Header().Length)
+	if c.uploads -= size; c.uploads < 0 {
+		return http2.ConnectionError(http2.ErrCodeFlowControl)
+	}
 	if s == nil {
 		if f.StreamID > c.newest {
 			return http2.ConnectionError(http2.ErrCodeProtocol)
 		}
-		c.putWindow0(size)
+		c.giveBack(size)
 		c.putReset(f.StreamID, http2.ErrCodeStreamClosed)
 		return nil
 	}
 	if s.received || s.err != nil {
-		c.putWindow0(size)
+		c.giveBack(size)
 		c.putReset(f.StreamID, http2.ErrCodeStreamClosed)
 		s.fail(http2.StreamError{StreamID: f.StreamID, Code: http2.ErrCodeStreamClosed})
 		return nil
@@ -182,19 +185,21 @@ func (c *conn) takeData(f *http2.DataFrame) error {
 	if s.declared >= 0 {
 		s.declared -= int64(len(f.Data()))
 		if s.declared < 0 {
-			c.putWindow0(size)
+			c.giveBack(size)
 			c.putReset(s.id, http2.ErrCodeProtocol)
 			s.fail(http2.StreamError{StreamID: s.id, Code: http2.ErrCodeProtocol})
 			return nil
 		}
 	}
-	if !s.closed {
+	if s.closed {
+		c.giveBack(size)
+	} else {
 		s.body.Write(f.Data())
-	}
-	c.putWindow0(size)
-	if padding := size - len(f.Data()); padding > 0 {
-		s.upload += padding
-		c.putWindow(s.id, padding)
+		if padding := size - len(f.Data()); padding > 0 {
+			s.upload += padding
+			c.putWindow(s.id, padding)
+			c.giveBack(padding)
+		}
 	}
 	s.signal()
 	if f.StreamEnded() {
@@ -203,9 +208,10 @@ func (c *conn) takeData(f *http2.DataFrame) error {
 	return nil
 }
 
-// putWindow0 gives the window of the connection back. Bodies are bounded by their own.
-func (c *conn) putWindow0(n int) {
+// giveBack lets the client send more, after it was read or let go.
+func (c *conn) giveBack(n int) {
 	if n > 0 {
+		c.uploads += n
 		c.putWindow(0, n)
 	}
 }
@@ -316,9 +322,12 @@ func (b *body) Read(data []byte) (int, error) {
 	}
 	n, _ := b.body.Read(data) // from memory
 	b.unread += n
-	if b.err == nil && !b.received && (b.unread >= uploadWindow/4 || b.body.Len() == 0) {
-		c.putWindow(b.id, b.unread)
-		b.upload += b.unread
+	if b.unread >= uploadWindow/4 || b.body.Len() == 0 {
+		if b.err == nil && !b.received {
+			c.putWindow(b.id, b.unread)
+			b.upload += b.unread
+		}
+		c.giveBack(b.unread)
 		b.unread = 0
 		c.flush()
 	}
@@ -329,12 +338,16 @@ func (b *body) Close() error {
 	b.c.mu.Lock()
 	defer b.c.mu.Unlock()
 	b.closeBody()
+	b.c.flush()
 	return nil
 }
 
 // closeBody lets go of what was not read, and ends reads that wait.
 func (s *stream) closeBody() {
-	s.body, s.closed = bytes.Buffer{}, true
+	if s.c.err == nil {
+		s.c.giveBack(s.body.Len() + s.unread)
+	}
+	s.body, s.closed, s.unread = bytes.Buffer{}, true, 0
 	s.signal()
 }
 

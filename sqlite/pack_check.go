@@ -8,11 +8,11 @@ import (
 	"github.com/tarnproject/tarn"
 )
 
-const (
-	// packedChecked is set in the first byte of packed bytes that have a CRC at their end.
-	packedChecked byte = 0x80
-	checkSize          = 4
-)
+// packedChecked is set in the first byte of packed bytes that have a CRC at their end.
+const packedChecked byte = 0x80
+
+// checkSize is the size of a CRC.
+const checkSize = 4
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 

@@ -34,8 +34,8 @@ type sharedKey struct {
 // frameOverhead is about how much longer a frame is than its object.
 const frameOverhead = 128
 
-// get returns a frame, and makes it if there is none.
-func (s *sharedFrames) get(of sharedKey, make func() ([]byte, error)) ([]byte, error) {
+// get returns the frame of an event. encode makes it on first use.
+func (s *sharedFrames) get(of sharedKey, encode func() ([]byte, error)) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range s.frames {
@@ -43,7 +43,7 @@ func (s *sharedFrames) get(of sharedKey, make func() ([]byte, error)) ([]byte, e
 			return s.frames[i].data, nil
 		}
 	}
-	data, err := make()
+	data, err := encode()
 	if err == nil && len(data) <= maxPooled {
 		s.frames[s.next] = sharedFrame{of, data}
 		s.next = (s.next + 1) % len(s.frames)

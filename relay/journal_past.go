@@ -99,6 +99,7 @@ func (j *journal) at(ctx context.Context, version int64, objects []*apiserver.Ob
 		if !errors.Is(err, errBadChunk) && !errors.Is(err, os.ErrNotExist) {
 			return nil, err
 		}
+		j.logger.Warn("A content on disk cannot be read; lists at old versions use a later one.", "file", c.path, "error", err)
 		j.abandon(c)
 	}
 	before, err := j.undo(ctx, place, next)

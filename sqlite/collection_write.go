@@ -54,7 +54,7 @@ func (c *collection) clear(conn *sqlite3.Conn) error {
 
 // storedRow is the row of an object in the content, as far as its next write needs it.
 type storedRow struct {
-	// id is 0 if there is none.
+	// id is 0 if the object has no row.
 	id int64
 	// sum is what the row adds to the sum of all rows.
 	sum   uint64

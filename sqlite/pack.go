@@ -50,7 +50,7 @@ func (p *packer) pack(key tarn.Key, plain []byte) (stored []byte, sum Sum, err e
 	}
 	packed := p.squeeze(plain)
 	sum = p.sum(key, packed)
-	stored = p.withCheck(key, packed)
+	stored = p.appendCRC(key, packed)
 	if p.keys.seal != nil {
 		stored, err = p.keys.seal.close(stored, p.belongs(key))
 	}
@@ -75,7 +75,7 @@ func (p *packer) unsqueeze(packed, buf []byte) ([]byte, error) {
 	if len(packed) == 0 {
 		return nil, fmt.Errorf("%w: it is empty", errBadRow)
 	}
-	how := packed[0] &^ packedChecked
+	how := packed[0] &^ packedCRC
 	if how == packedPlain {
 		return packed[1:], nil
 	}
@@ -138,7 +138,7 @@ func (p *packer) open(key tarn.Key, stored []byte) (packed []byte, checked bool,
 			return nil, false, err
 		}
 	}
-	return p.withoutCheck(key, stored)
+	return p.cutCRC(key, stored)
 }
 
 func (p *packer) expand(how byte, packed, buf []byte) ([]byte, error) {

@@ -75,7 +75,7 @@ func (h *sumHash) packed(b []byte) {
 	if len(b) == 0 {
 		return
 	}
-	h.buf[0] = b[0] &^ packedChecked
+	h.buf[0] = b[0] &^ packedCRC
 	_, _ = h.h.Write(h.buf[:1])
 	_, _ = h.h.Write(b[1:])
 }

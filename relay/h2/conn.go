@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"io"
 	"maps"
 	"net"
@@ -83,13 +82,13 @@ type conn struct {
 	running sync.WaitGroup
 
 	mu sync.Mutex
-	// changed is signalled when there is room in out. waiting counts all who wait, streams
+	// changed is signalled when there is room in out, or when nobody writes any more. waiting counts all who wait, streams
 	// included.
 	changed sync.Cond
 	waiting int
 	streams map[uint32]*stream
 	newest  uint32
-	// handlers also counts those whose stream has ended.
+	// handlers counts the running handlers, including those whose stream has ended.
 	handlers int
 	leaving  bool
 	err      error
@@ -98,6 +97,8 @@ type conn struct {
 	out      []byte
 	writing  bool
 	deadline time.Time
+	// draining says that the connection ends when out was written.
+	draining bool
 	// window is that of the connection, initial that of new streams, frame the largest frame.
 	window, initial int64
 	frame           int
@@ -297,79 +298,6 @@ func (c *conn) refuse(id uint32, code http2.ErrCode) error {
 	c.newest = max(c.newest, id)
 	c.putReset(id, code)
 	return nil
-}
-
-// end ends everything that the connection does.
-func (c *conn) end(err error) {
-	c.mu.Lock()
-	var broken http2.ConnectionError
-	code := http2.ErrCodeNo
-	if errors.As(err, &broken) {
-		code = http2.ErrCode(broken)
-	}
-	if errors.Is(err, http2.ErrFrameTooLarge) {
-		code = http2.ErrCodeFrameSize
-	}
-	if c.err == nil {
-		c.putGoAway(code)
-		c.deadline = time.Now().Add(time.Second)
-		_ = c.net.SetWriteDeadline(c.deadline)
-		c.flush()
-	}
-	if err == nil {
-		err = io.EOF
-	}
-	c.failAll(err)
-	c.mu.Unlock()
-	c.cancel()
-	_ = c.net.Close()
-}
-
-func (c *conn) failAll(err error) {
-	if c.err == nil {
-		c.err = err
-	}
-	for _, s := range c.streams {
-		s.fail(fmt.Errorf("the connection has ended: %w", err))
-	}
-	c.signal()
-}
-
-// leave refuses further requests, and ends the connection after the last answer.
-func (c *conn) leave() {
-	if c.err != nil || c.leaving {
-		return
-	}
-	c.leaving = true
-	c.putGoAway(http2.ErrCodeNo)
-	c.flush()
-	c.endLast()
-}
-
-// endLast ends a connection that is to end, and has no streams.
-func (c *conn) endLast() {
-	if c.leaving && len(c.streams) == 0 && c.err == nil {
-		_ = c.net.SetReadDeadline(time.Unix(1, 0)) // ends the goroutine that reads, and with it the rest
-	}
-}
-
-// setIdle bounds the time without streams.
-func (c *conn) setIdle() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.idle()
-}
-
-func (c *conn) idle() {
-	var deadline time.Time
-	if c.leaving {
-		c.endLast()
-		return
-	}
-	if len(c.streams) == 0 && c.server.IdleTimeout > 0 {
-		deadline = time.Now().Add(c.server.IdleTimeout)
-	}
-	_ = c.net.SetReadDeadline(deadline) // fails if the connection is closed, and so does the next read
 }
 
 // signal wakes all who wait: there is room in out, the window of the connection has grown, or

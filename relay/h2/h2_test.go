@@ -4,15 +4,16 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"io"
 	"log"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"golang.org/x/net/http2"
@@ -293,8 +294,8 @@ func TestShutdown(t *testing.T) {
 	go func() { got <- ask(t, client, http.MethodGet, s.URL, nil) }()
 	<-asked
 	done := make(chan error)
+	s.Config.RegisterOnShutdown(func() { close(release) })
 	go func() { done <- s.Config.Shutdown(t.Context()) }()
-	time.AfterFunc(50*time.Millisecond, func() { close(release) })
 	if text := <-got; !strings.Contains(text, "answered") {
 		t.Error(text)
 	}
@@ -303,20 +304,34 @@ func TestShutdown(t *testing.T) {
 	}
 }
 
-// A connection without requests is closed after the idle time, and one that says nothing too.
+// A connection without requests is closed after the idle time, and one that says nothing
+// after the time that it has to begin.
 func TestIdle(t *testing.T) {
-	s, _ := start(t, func(s *http.Server) {
-		s.IdleTimeout = 50 * time.Millisecond
-		Configure(s)
-	}, answers)
-	_, framer := dial(t, s)
-	for {
-		_, err := framer.ReadFrame()
-		if errors.Is(err, io.EOF) {
-			return
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+	for name, test := range map[string]struct {
+		greets bool
+		want   time.Duration
+	}{"without requests": {true, time.Minute}, "that says nothing": {false, greetPatience}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				client, server := net.Pipe()
+				began, read := time.Now(), make(chan struct{})
+				go func() {
+					defer close(read)
+					_, _ = io.Copy(io.Discard, client)
+				}()
+				if test.greets {
+					go func() {
+						_, _ = io.WriteString(client, http2.ClientPreface)
+						_ = http2.NewFramer(client, nil).WriteSettings()
+					}()
+				}
+				all := &conns{open: map[*conn]struct{}{}}
+				all.serveConn(&http.Server{IdleTimeout: time.Minute}, server, answers)
+				if lasted := time.Since(began); lasted != test.want {
+					t.Errorf("it is closed after %v, want %v", lasted, test.want)
+				}
+				<-read
+			})
+		})
 	}
 }

@@ -213,7 +213,7 @@ func (s *stream) putStatus(status int, header http.Header, last bool) {
 			case "connection", "proxy-connection", "transfer-encoding", "upgrade", "keep-alive", "trailer":
 				continue
 			}
-			if !httpguts.ValidHeaderFieldName(name) { // as a trailer is none
+			if !httpguts.ValidHeaderFieldName(name) { // a key with http.TrailerPrefix has a colon
 				continue
 			}
 			for _, value := range values {

@@ -41,7 +41,7 @@ func (c *conn) flush() {
 		data := c.out
 		c.out = nil
 		c.signal()
-		if limit := time.Now().Add(writePatience); limit.After(c.deadline) {
+		if limit := time.Now().Add(writePatience); limit.After(c.deadline) && !c.draining {
 			c.deadline = limit.Add(writePatience / 8) // serves the next writes too
 			_ = c.net.SetWriteDeadline(c.deadline)
 		}
@@ -58,6 +58,7 @@ func (c *conn) flush() {
 		}
 	}
 	c.writing = false
+	c.signal()
 }
 
 // flushRest continues a flush.

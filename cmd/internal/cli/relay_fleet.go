@@ -25,7 +25,7 @@ type relayServer struct {
 	// synced waits for the copies, and says what they are of; empty if ctx ends before.
 	synced func(ctx context.Context) string
 	// health is what the page shows.
-	health func() web.RelayHealths
+	health func() web.RelayHealth
 	// only is the relay; nil if there are several.
 	only *relay.Relay
 }
@@ -41,7 +41,10 @@ func (a *app) newRelay(opts *relayOptions, audit *slog.Logger) (*relayServer, er
 	}
 	return &relayServer{
 		Handler: r, run: r.Run, collector: relaymetrics.NewCollector(r), only: r,
-		health: func() web.RelayHealths { return web.RelayHealths{"": r.Health()} },
+		health: func() web.RelayHealth {
+			h := r.Health()
+			return web.RelayHealth{Clusters: map[string]relay.Health{"": h}, NotReady: h.NotReady}
+		},
 		synced: func(ctx context.Context) string {
 			if r.WaitSynced(ctx) != nil {
 				return ""
@@ -72,10 +75,10 @@ func (a *app) newRelays(opts *relayOptions, audit *slog.Logger) (*relayServer, e
 }
 
 // health is that of each cluster.
-func (f *relays) health() web.RelayHealths {
-	all := web.RelayHealths{}
+func (f *relays) health() web.RelayHealth {
+	all := web.RelayHealth{Clusters: map[string]relay.Health{}, NotReady: f.Ready()}
 	for name, r := range f.Relays() {
-		all[name] = r.Health()
+		all.Clusters[name] = r.Health()
 	}
 	return all
 }

@@ -38,7 +38,7 @@ func (s *Site) ready(w http.ResponseWriter, r *http.Request) {
 func (s *Site) unready() []string {
 	var reasons []string
 	if s.relay != nil {
-		if err := s.relay().notReady(); err != nil {
+		if err := s.relay().NotReady; err != nil {
 			reasons = append(reasons, err.Error())
 		}
 		return reasons

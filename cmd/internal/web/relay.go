@@ -3,7 +3,6 @@ package web
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -13,14 +12,19 @@ import (
 	"github.com/tarnproject/tarn/relay"
 )
 
-// RelayHealths are the healths of the relays of a fleet by the names of their clusters. A
-// single relay has no name.
-type RelayHealths map[string]relay.Health
+// RelayHealth is the health of a relay, or of the relays of a fleet.
+type RelayHealth struct {
+	// Clusters has the health of each relay by the name of its cluster. A single relay has
+	// no name.
+	Clusters map[string]relay.Health
+	// NotReady says why clients should not be sent there.
+	NotReady error
+}
 
 // ListenRelay opens the address of the options for the page of a relay, or of those of a
 // fleet: how the copies are doing, who watches, and what the origins are spared. The rules of
 // [Listen] hold, and Options.Metrics is needed.
-func ListenRelay(health func() RelayHealths, opts Options) (*Server, error) {
+func ListenRelay(health func() RelayHealth, opts Options) (*Server, error) {
 	opts = opts.withDefaults()
 	if err := opts.Check(); err != nil {
 		return nil, err
@@ -32,7 +36,7 @@ func ListenRelay(health func() RelayHealths, opts Options) (*Server, error) {
 	return listen(site, opts)
 }
 
-func newRelaySite(health func() RelayHealths, opts Options) (*Site, error) {
+func newRelaySite(health func() RelayHealth, opts Options) (*Site, error) {
 	if health == nil || opts.Metrics == nil {
 		return nil, errors.New("web: the page of a relay needs the relay's health and its metrics")
 	}
@@ -54,16 +58,6 @@ func newRelaySite(health func() RelayHealths, opts Options) (*Site, error) {
 	mux.Handle("/", newFiles())
 	s.handler = s.logged(s.guard.protect(deadline(mux)))
 	return s, nil
-}
-
-// notReady says why clients should not be sent there; nil if one relay at least is ready.
-func (all RelayHealths) notReady() error {
-	for _, h := range all {
-		if h.NotReady == nil || len(all) == 1 {
-			return h.NotReady
-		}
-	}
-	return fmt.Errorf("none of %d clusters is ready", len(all))
 }
 
 // relayStatus is how a relay is doing, or those of a fleet together.
@@ -129,14 +123,14 @@ type relayClient struct {
 // mostClients bounds what is sent to each page every second.
 const mostClients = 50
 
-func statusOf(all RelayHealths, freshWithin time.Duration) *relayStatus {
+func statusOf(all RelayHealth, freshWithin time.Duration) *relayStatus {
 	s := &relayStatus{Resources: []relayResource{}, Clients: []relayClient{}, Refused: map[string]int64{}}
-	if err := all.notReady(); err != nil {
-		s.NotReady = render.CutNote(err.Error(), maxError)
+	if all.NotReady != nil {
+		s.NotReady = render.CutNote(all.NotReady.Error(), maxError)
 	}
 	var since time.Time
-	for _, cluster := range slices.Sorted(maps.Keys(all)) {
-		h := all[cluster]
+	for _, cluster := range slices.Sorted(maps.Keys(all.Clusters)) {
+		h := all.Clusters[cluster]
 		if cluster == "" {
 			s.Origin = h.Origin
 		} else {

@@ -69,11 +69,12 @@ func newRelayRig(t *testing.T, opts Options) *relayRig {
 }
 
 // health has the relay as the only one, or in a fleet whose other cluster is away.
-func (r *relayRig) health() RelayHealths {
+func (r *relayRig) health() RelayHealth {
+	h := r.relay.Health()
 	if !r.fleet {
-		return RelayHealths{"": r.relay.Health()}
+		return RelayHealth{Clusters: map[string]relay.Health{"": h}, NotReady: h.NotReady}
 	}
-	return RelayHealths{"east": r.relay.Health(), "west": {Origin: "https://west.example.com", NotReady: errors.New("no contact with the origin"), Since: time.Now()}}
+	return RelayHealth{Clusters: map[string]relay.Health{"east": h, "west": {Origin: "https://west.example.com", NotReady: errors.New("no contact with the origin"), Since: time.Now()}}}
 }
 
 // watch opens a watch and reads its events until the test ends.
@@ -154,13 +155,13 @@ func TestBrowserRelayFleet(t *testing.T) {
 	}
 }
 
-// A fleet is ready while one of its clusters is, and shows the clients with most watches.
+// Relays of a fleet are shown together: their sums, and the clients with most watches.
 func TestRelaysTogether(t *testing.T) {
 	away := errors.New("no contact")
-	all := RelayHealths{
+	all := RelayHealth{Clusters: map[string]relay.Health{
 		"east": {Origin: "https://east", NotReady: away, Passed: 2, Refused: map[string]int64{"limit": 1}, Clients: []relay.Client{{Agent: "few", Watches: 1}, {Agent: "fewer"}}},
 		"west": {Origin: "https://west", Passed: 3, Refused: map[string]int64{"limit": 4}, Clients: []relay.Client{{Agent: "many", Watches: 9}}},
-	}
+	}}
 	s := statusOf(all, time.Minute)
 	if s.NotReady != "" || s.Passed != 5 || s.Refused["limit"] != 5 || s.ClientCount != 3 || s.Origin != "" {
 		t.Errorf("together: %+v", s)
@@ -171,8 +172,8 @@ func TestRelaysTogether(t *testing.T) {
 	if c := s.Clusters; len(c) != 2 || c[0] != (relayCluster{"east", "https://east", "no contact"}) || c[1] != (relayCluster{Name: "west", Origin: "https://west"}) {
 		t.Errorf("the clusters are %+v", c)
 	}
-	all["west"] = relay.Health{NotReady: away}
-	if s := statusOf(all, time.Minute); s.NotReady != "none of 2 clusters is ready" {
+	all.NotReady = errors.New("none is ready")
+	if s := statusOf(all, time.Minute); s.NotReady != "none is ready" {
 		t.Errorf("not ready because %q", s.NotReady)
 	}
 }
@@ -222,7 +223,7 @@ func TestRelaySite(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	many := relay.Health{NotReady: errors.New("no contact"), Clients: make([]relay.Client, mostClients+9)}
-	if s := statusOf(RelayHealths{"": many}, time.Minute); len(s.Clients) != mostClients || s.ClientCount != mostClients+9 || s.NotReady != "no contact" {
+	if s := statusOf(RelayHealth{Clusters: map[string]relay.Health{"": many}, NotReady: many.NotReady}, time.Minute); len(s.Clients) != mostClients || s.ClientCount != mostClients+9 || s.NotReady != "no contact" {
 		t.Errorf("%d of %d clients, %q", len(s.Clients), s.ClientCount, s.NotReady)
 	}
 }

@@ -25,7 +25,7 @@ import (
 type Site struct {
 	// mirror is nil on the page of a relay, and relay on that of a mirror.
 	mirror       *mirror.Mirror
-	relay        func() RelayHealths
+	relay        func() RelayHealth
 	options      Options
 	guard        *guard
 	secretFilter secretFilter

@@ -18,7 +18,7 @@ func bodies(t *testing.T, dir string) (checked, unchecked int) {
 	must(t, err)
 	defer conn.Close()
 	must(t, query(conn, "SELECT body FROM "+objectsTable(1), func(row *sqlite3.Stmt) error {
-		if row.ColumnRawBlob(0)[0]&packedChecked != 0 {
+		if row.ColumnRawBlob(0)[0]&packedCRC != 0 {
 			checked++
 		} else {
 			unchecked++
@@ -61,14 +61,14 @@ func TestDirectoryOfFormat8(t *testing.T) {
 
 // A CRC belongs to an object of a collection, and does not change the checksum by which
 // objects are compared.
-func TestCheckOfPackedBytes(t *testing.T) {
+func TestCRCOfPackedBytes(t *testing.T) {
 	keys, err := newFileKeys(nil, newSalt())
 	must(t, err)
 	p, foreign := &packer{owner: "things", keys: keys}, &packer{owner: "others", keys: keys}
 	for _, plain := range [][]byte{{}, []byte("short"), bytes.Repeat([]byte("long "), 100)} {
 		bare := p.squeeze(plain)
 		sum := p.sum("a", bare)
-		stored := p.withCheck("a", bytes.Clone(bare))
+		stored := p.appendCRC("a", bytes.Clone(bare))
 		again := bytes.Clone(stored)
 		if got, err := p.unpack("a", Sum{}, stored, nil); err != nil || !bytes.Equal(got, plain) {
 			t.Errorf("%q is unpacked as %q, %v", plain, got, err)

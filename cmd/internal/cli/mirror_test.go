@@ -16,10 +16,11 @@ import (
 	"github.com/tarnproject/tarn/cmd/internal/term/termtest"
 )
 
-// slowly lets reads of a whole collection take their time.
+// slowly lets reads of a whole collection take their time, and not end at a moment at
+// which a view is drawn: either could then be first.
 func slowly(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 	if query := r.URL.Query(); strings.HasSuffix(r.URL.Path, "/pods") && (query.Get("sendInitialEvents") != "" || query.Get("limit") != "1") {
-		time.Sleep(5 * time.Second)
+		time.Sleep(5100 * time.Millisecond)
 	}
 	return next.RoundTrip(r)
 }

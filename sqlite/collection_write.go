@@ -17,8 +17,6 @@ type entry struct {
 	// values.
 	found int64
 	parts []byte
-	// labels is a hash of the labels, 0 if nobody needs it.
-	labels uint64
 }
 
 // write makes the changes of one transaction.
@@ -60,8 +58,6 @@ type storedRow struct {
 	sum   uint64
 	found int64
 	parts []byte
-	// labels is a hash of its labels, 0 if that is not known.
-	labels uint64
 }
 
 // findRow reads the row of a key.

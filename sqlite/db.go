@@ -22,9 +22,11 @@ const (
 	// walPages is the number of pages after which the log is moved into the file:
 	// 32 MB, so that a page which is written often is moved once.
 	walPages = 8192
-	// cacheKiB is the size of the writer's page cache. A history touches most pages at
-	// random, so that more of it saves no CPU (bench/history).
-	cacheKiB = 16_000
+	// cacheKiB is the size of the writer's page cache. historyCacheKiB is that of a writer
+	// with a history: with less, a commit of 1,000 updates does not fit, and pages are
+	// written and read several times (bench/history).
+	cacheKiB        = 16_000
+	historyCacheKiB = 28_000
 	// busyTimeout is how long a write waits for a lock on the file, which only another
 	// tool that writes to it holds.
 	busyTimeout = 10 * time.Second
@@ -224,7 +226,7 @@ func (db *DB) setUp(conn *sqlite3.Conn) error {
 	for _, pragma := range []string{
 		fmt.Sprintf("page_size=%d", pageSize), "journal_mode=WAL", "synchronous=NORMAL",
 		fmt.Sprintf("wal_autocheckpoint=%d", walPages), fmt.Sprintf("journal_size_limit=%d", db.opts.LogLimit),
-		fmt.Sprintf("cache_size=-%d", cacheKiB), "temp_store=MEMORY", "foreign_keys=OFF",
+		cacheSize(cacheKiB), "temp_store=MEMORY", "foreign_keys=OFF",
 		// Deleted content is overwritten: it may be secret.
 		"secure_delete=ON",
 	} {
@@ -243,6 +245,8 @@ func (db *DB) setUp(conn *sqlite3.Conn) error {
 	}
 	return db.convertHistories(conn)
 }
+
+func cacheSize(kib int) string { return fmt.Sprintf("cache_size=-%d", kib) }
 
 // distrust configures a connection for a file that others may have made: no triggers, no
 // views in place of tables, no values that are longer than objects.

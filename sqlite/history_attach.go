@@ -31,6 +31,9 @@ func (c *collection) attachLog(conn *sqlite3.Conn) (fresh bool, err error) {
 		return false, err
 	}
 	l := &logbook{History: c.history, c: c, state: before}
+	if err := conn.Exec("PRAGMA " + cacheSize(historyCacheKiB)); err != nil {
+		return false, err
+	}
 	if found {
 		err = checkSchema(conn, historyDDL(c.id))
 	} else {

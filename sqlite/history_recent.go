@@ -48,10 +48,10 @@ type recentLife struct {
 
 // recentRow is a [storedRow]; its id is 0 if it is not known.
 type recentRow struct {
-	id, found   int64
-	sum, labels uint64
-	size        uint8
-	parts       [mostParts]byte
+	id, found int64
+	sum       uint64
+	size      uint8
+	parts     [mostParts]byte
 }
 
 func newRecentLives() recentLives { return recentLives{seed: maphash.MakeSeed()} }
@@ -151,11 +151,8 @@ func (w *logWrite) writeContent(e entry, next *state) (err error) {
 			return err
 		}
 	}
-	if w.c.table != nil && known != nil {
-		e.labels = w.recent.hashOf(e.row.labelsJSON())
-	}
 	id, err := w.c.writeOver(w.conn, before, e, next)
-	known.remember(storedRow{id, e.sum.number(), e.found, e.parts, e.labels})
+	known.remember(storedRow{id, e.sum.number(), e.found, e.parts})
 	return err
 }
 
@@ -164,7 +161,7 @@ func (r *recentRow) stored() storedRow {
 	if r == nil {
 		return storedRow{}
 	}
-	return storedRow{r.id, r.sum, r.found, r.parts[:r.size], r.labels}
+	return storedRow{r.id, r.sum, r.found, r.parts[:r.size]}
 }
 
 // remember replaces the row, if there is room for one.
@@ -173,7 +170,7 @@ func (r *recentRow) remember(row storedRow) {
 		return
 	}
 	if *r = (recentRow{}); len(row.parts) <= mostParts {
-		*r = recentRow{id: row.id, found: row.found, sum: row.sum, labels: row.labels, size: uint8(len(row.parts))}
+		*r = recentRow{id: row.id, found: row.found, sum: row.sum, size: uint8(len(row.parts))}
 		copy(r.parts[:], row.parts)
 	}
 }

@@ -214,27 +214,6 @@ func (t Table) insert(id int64) string {
 	return fmt.Sprintf("INSERT INTO %s (%s) VALUES (%s)", quote(rowsTable(id)), strings.Join(columns, ", "), strings.Join(values, ", "))
 }
 
-func (t Table) update(id int64) string {
-	set := []string{"key=?2", "labels=?3", "tarn_sum=?4"}
-	for i, c := range t.Columns {
-		if !c.apart() {
-			set = append(set, fmt.Sprintf("%s=?%d", quote(c.Name), i+5))
-		}
-	}
-	return fmt.Sprintf("UPDATE %s SET %s WHERE id=?1", quote(rowsTable(id)), strings.Join(set, ", "))
-}
-
-// touch sets the checksum, ?2, and only the columns without an index, from ?3 on: SQLite
-// rewrites an index whenever one of its columns is set, even to the same value, and most
-// updates of an object change no indexed value.
-func (p *prepared) touch(id int64) string {
-	set := []string{"tarn_sum=?2"}
-	for n, i := range p.touching {
-		set = append(set, fmt.Sprintf("%s=?%d", quote(p.Columns[i].Name), n+3))
-	}
-	return fmt.Sprintf("UPDATE %s SET %s WHERE id=?1", quote(rowsTable(id)), strings.Join(set, ", "))
-}
-
 func (t Table) label(id int64) string {
 	return fmt.Sprintf("INSERT INTO %s (id, name, value) VALUES (?1, ?2, ?3)", quote(labelsTable(id)))
 }
@@ -255,9 +234,9 @@ func (t Table) indexed(column string) bool {
 // prepared is a table with data for writing rows.
 type prepared struct {
 	Table
-	// finding holds the indexed columns, touching the other columns of a row, wide the
-	// wide ones.
-	finding, touching, wide []int
+	// finding holds the indexed columns, wide the wide ones, and others the other columns
+	// of a row.
+	finding, wide, others []int
 	// values is the number of values in a row: the columns before the first computed
 	// one.
 	values int
@@ -272,7 +251,7 @@ func prepareTable(t Table) *prepared {
 		case c.Wide:
 			p.wide = append(p.wide, i)
 		case c.Expr == "":
-			p.touching = append(p.touching, i)
+			p.others = append(p.others, i)
 		}
 		if c.Expr == "" {
 			p.values = i + 1

@@ -80,6 +80,8 @@ func listOf(id int64, sql string) (l List, ok bool) {
 // listStmts write the rows of a list.
 type listStmts struct {
 	column, beside int
+	// parts are the two.
+	parts rowParts
 	// look reads both columns of a row.
 	look, add, remove *sqlite3.Stmt
 }
@@ -87,7 +89,7 @@ type listStmts struct {
 func (p *prepared) listStmts(id int64, l List, prepare func(sql string) *sqlite3.Stmt) listStmts {
 	table, element, beside := quote(listTable(id, l.Column)), quote(l.Element), quote(l.Beside)
 	return listStmts{
-		column: p.place(l.Column), beside: p.place(l.Beside),
+		column: p.place(l.Column), beside: p.place(l.Beside), parts: p.part(l.Column) | p.part(l.Beside),
 		look:   prepare(fmt.Sprintf("SELECT %s, coalesce(%s, '') FROM %s WHERE id=?1", quote(l.Column), beside, quote(rowsTable(id)))),
 		add:    prepare(fmt.Sprintf("INSERT INTO %s (%s, %s, id, n) VALUES (?1, ?2, ?3, ?4)", table, element, beside)),
 		remove: prepare(fmt.Sprintf("DELETE FROM %s WHERE %s=?1 AND %s=?2 AND id=?3", table, element, beside)),

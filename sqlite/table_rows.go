@@ -11,11 +11,12 @@ import (
 
 // tableStmts holds the statements that write the tables for SQL.
 type tableStmts struct {
-	insert, update, touch, remove *sqlite3.Stmt
-	label, unlabel                *sqlite3.Stmt
-	sums                          rowSums
-	// plain holds the columns of a row beside its labels, touching those that touch sets.
-	plain, touching []int
+	insert, remove *sqlite3.Stmt
+	label, unlabel *sqlite3.Stmt
+	updates        rowUpdates
+	sums           rowSums
+	// plain holds the columns of a row beside its labels.
+	plain []int
 	// wide has the wide columns.
 	wide  []wideColumn
 	lists []listStmts
@@ -32,8 +33,8 @@ type wideColumn interface {
 
 func (p *prepared) stmts(id int64, sums rowSums, prepare func(sql string) *sqlite3.Stmt) tableStmts {
 	s := tableStmts{
-		insert: prepare(p.insert(id)), update: prepare(p.update(id)), touch: prepare(p.touch(id)), touching: p.touching, sums: sums,
-		label: prepare(p.label(id)), unlabel: prepare(removeFrom(labelsTable(id))), remove: prepare(removeFrom(rowsTable(id))),
+		insert: prepare(p.insert(id)), remove: prepare(removeFrom(rowsTable(id))), updates: p.updates(id, prepare), sums: sums,
+		label: prepare(p.label(id)), unlabel: prepare(removeFrom(labelsTable(id))),
 	}
 	for i, c := range p.Columns {
 		if !c.apart() {
@@ -54,7 +55,7 @@ func (p *prepared) stmts(id int64, sums rowSums, prepare func(sql string) *sqlit
 }
 
 func (s *tableStmts) all() []*sqlite3.Stmt {
-	all := []*sqlite3.Stmt{s.insert, s.update, s.touch, s.remove, s.label, s.unlabel}
+	all := append(s.updates.all(), s.insert, s.remove, s.label, s.unlabel)
 	for _, w := range s.wide {
 		all = append(all, w.all()...)
 	}
@@ -153,7 +154,8 @@ const (
 	rowGone
 )
 
-// write writes a row over another. Labels are only written if they may have changed.
+// write writes a row over another. Of a row that is updated, only what has changed is
+// written.
 func (s *tableStmts) write(conn *sqlite3.Conn, how rowChange, id int64, e entry, before storedRow) error {
 	if how == rowGone {
 		return s.removeRow(id)
@@ -161,42 +163,63 @@ func (s *tableStmts) write(conn *sqlite3.Conn, how rowChange, id int64, e entry,
 	if err := s.writeWide(conn, id, e, before.parts); err != nil {
 		return err
 	}
-	labels, values := e.row.labelsJSON(), make([]any, len(s.plain))
+	values := make([]any, len(s.plain))
 	for n, i := range s.plain {
 		values[n] = e.row.Values[i]
 	}
-	sum := s.sums.row(e.key, e.sum, labels, values)
-	if how == rowTouched {
-		args := append(make([]any, 0, 2+len(s.touching)), id, sum)
-		for _, i := range s.touching {
-			args = append(args, e.row.Values[i])
-		}
-		return run(s.touch, noRow, args...)
+	sum := s.sums.row(e.key, e.sum, e.row.labelsJSON(), values)
+	if how == rowAdded {
+		return s.addRow(id, e, sum)
 	}
-	for i := range s.lists {
-		if err := s.lists[i].write(how, id, e.row.Values); err != nil {
+	parts := rowParts(0)
+	if how == rowUpdated {
+		var err error
+		if parts, err = s.updates.changed(id, &e.row); err != nil {
+			return err
+		}
+		if err := s.writeLists(how, parts, id, e.row.Values); err != nil {
 			return err
 		}
 	}
-	args := append(make([]any, 0, 4+len(e.row.Values)), id, string(e.key), labels, sum)
+	update, err := s.updates.of(conn, parts)
+	if err != nil {
+		return err
+	}
+	if err := update.run(id, sum, &e.row); err != nil || !update.labels {
+		return err
+	}
+	return inTurn(run(s.unlabel, noRow, id), func() error { return s.addLabels(id, e.row.Labels) })
+}
+
+func (s *tableStmts) addRow(id int64, e entry, sum Sum) error {
+	args := append(make([]any, 0, 4+len(e.row.Values)), id, string(e.key), e.row.labelsJSON(), sum)
 	for _, v := range e.row.Values {
 		if _, wide := v.(WideValue); wide {
-			v = nil // no statement here uses it
+			v = nil // the statement does not use it
 		}
 		args = append(args, v)
 	}
-	if how == rowUpdated && e.labels != 0 && e.labels == before.labels {
-		return runWith(s.update, args)
-	}
-	if how == rowAdded {
-		if err := runWith(s.insert, args); err != nil {
+	return inTurn(s.writeLists(rowAdded, allParts, id, e.row.Values),
+		func() error { return runWith(s.insert, args) },
+		func() error { return s.addLabels(id, e.row.Labels) })
+}
+
+func (s *tableStmts) addLabels(id int64, labels map[string]string) error {
+	for name, value := range labels {
+		if err := run(s.label, noRow, id, name, value); err != nil {
 			return err
 		}
-	} else if err := inTurn(run(s.unlabel, noRow, id), func() error { return runWith(s.update, args) }); err != nil {
-		return err
 	}
-	for name, value := range e.row.Labels {
-		if err := run(s.label, noRow, id, name, value); err != nil {
+	return nil
+}
+
+// writeLists writes the lists of a row of which parts change, before the row itself.
+func (s *tableStmts) writeLists(how rowChange, parts rowParts, id int64, next []any) error {
+	for i := range s.lists {
+		if parts&s.lists[i].parts == 0 {
+			continue
+		}
+		if err := s.lists[i].write(how, id, next); err != nil {
 			return err
 		}
 	}
@@ -225,10 +248,8 @@ func (s *tableStmts) writeWide(conn *sqlite3.Conn, id int64, e entry, before []b
 }
 
 func (s *tableStmts) removeRow(id int64) error {
-	for i := range s.lists {
-		if err := s.lists[i].write(rowGone, id, nil); err != nil {
-			return err
-		}
+	if err := s.writeLists(rowGone, allParts, id, nil); err != nil {
+		return err
 	}
 	err := inTurn(run(s.unlabel, noRow, id), func() error { return run(s.remove, noRow, id) })
 	for _, w := range s.wide {

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/tarnproject/tarn/kube"
+	"github.com/tarnproject/tarn/kube/wire"
 	"github.com/tarnproject/tarn/sqlite"
 )
 
@@ -112,7 +113,7 @@ func (p wideFields) add(row *sqlite.Row, o metav1.Object, raw []byte) error {
 
 // partOf is a field that is only converted if its bytes have changed.
 func (p wideFields) partOf(v reflect.Value, f wideField, sums map[uint64][16]byte) sqlite.WideValue {
-	encode := func() (sqlite.JSON, error) { return json.Marshal(v.Field(f.index).Addr().Interface()) }
+	encode := func() (sqlite.JSON, error) { return jsonOf(v.Field(f.index).Addr().Interface()) }
 	if !p.protobuf || f.number == 0 {
 		return madeNow(encode)
 	}
@@ -188,8 +189,11 @@ func metadataJSON(o metav1.Object) (sqlite.JSON, error) {
 	}
 	shown := *m
 	shown.ManagedFields = nil
-	return json.Marshal(&shown)
+	return jsonOf(&shown)
 }
+
+// jsonOf is what json.Marshal returns.
+func jsonOf(part any) (sqlite.JSON, error) { return wire.AppendJSON(make([]byte, 0, 2<<10), part) }
 
 // addUnstructured cuts the parts out of the object's JSON, which is faster than to encode
 // them again.

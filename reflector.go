@@ -228,6 +228,9 @@ type Pass[T any] struct {
 	cause   string
 	// keyless says that the state had items whose key could not be read.
 	keyless bool
+	// narrowed are the objects that the store has and that belong to another shard now, if
+	// nothing had to be read; see [Reflector.narrow].
+	narrowed []Change[T]
 	// stream continues after the state, with the timeout asked; nil if the state
 	// was listed.
 	stream Stream[T]
@@ -243,6 +246,9 @@ func (r *Reflector[T]) fetch(ctx context.Context) (pass *Pass[T], err error) {
 	r.shard.begin()
 	if err := r.confirmSource(ctx); err != nil {
 		return nil, err
+	}
+	if pass := r.narrow(); pass != nil {
+		return pass, nil
 	}
 	if r.restart.canResume && r.next.version == notOlder {
 		if pass, err := r.resume(ctx); pass != nil || err != nil && !r.canStreamInstead(err) {
@@ -266,6 +272,9 @@ func (p *Pass[T]) Commit(ctx context.Context) error {
 	r := p.r
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
+	}
+	if p.narrowed != nil {
+		return p.commitNarrowed(ctx)
 	}
 	if p.state == nil {
 		r.next.cause = causeWatchEnded

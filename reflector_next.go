@@ -11,6 +11,8 @@ type nextRead struct {
 	// afresh compares content, and reuses nothing from earlier answers: after a recheck
 	// was requested, or the source was replaced.
 	afresh bool
+	// forShard says that it is read only because another shard is wanted.
+	forShard bool
 }
 
 // versionRule is a condition on the version of a whole state. The later rules include
@@ -45,6 +47,7 @@ const (
 // readNext merges n into the next read. A cause replaces the one before, unless it is
 // empty.
 func (r *Reflector[T]) readNext(n nextRead) {
+	r.next.forShard = n.forShard && r.next == nextRead{cause: causeWatchEnded}
 	if n.cause != "" {
 		r.next.cause = n.cause
 	}

@@ -100,7 +100,7 @@ func (c *recheck) take() (cause string, shard bool) {
 func (r *Reflector[T]) beginRecheck() {
 	cause, shard := r.recheck.take()
 	if shard {
-		r.readNext(nextRead{cause: causeShard, version: consistent})
+		r.readNext(nextRead{cause: causeShard, version: consistent, forShard: true})
 	}
 	if cause != "" {
 		r.readNext(nextRead{cause: cause, version: consistent, afresh: true})

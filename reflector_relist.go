@@ -269,7 +269,7 @@ func (l *relisting[T]) changes(items []newItem[T]) []Change[T] {
 	for key, held := range r.reader.All() {
 		switch i, listed := l.at[key]; {
 		case !listed && r.movedOut(held):
-			changes = append(changes, Change[T]{Type: Delete, Moved: true, Key: key, Old: held, Object: held, Version: r.versionOf(held)})
+			changes = append(changes, movedAway(key, held, r.versionOf(held)))
 		case listed && i == unchanged && wanted:
 			same = append(same, Change[T]{Type: Sync, Key: key, Old: held, Object: held, Version: r.versionOf(held)})
 		case listed:

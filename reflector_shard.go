@@ -1,6 +1,9 @@
 package tarn
 
-import "slices"
+import (
+	"context"
+	"slices"
+)
 
 // shardState is what a reflector knows of the shard that its source reads. All is empty if
 // the source reads its whole collection.
@@ -9,6 +12,9 @@ type shardState struct {
 	// held reports whether an object belongs to the shard that the store has, and reading
 	// whether it belongs to the one of the state that is being read; nil for neither.
 	held, reading func(Meta) bool
+	// within says that all objects of the shard that is being read are in the one that the
+	// store has.
+	within bool
 }
 
 // shardReaderOf finds the reader in a chain of wrapped sources; nil if there is none.
@@ -38,7 +44,7 @@ func (r *Reflector[T]) openShard() (closed func()) {
 // begin is called before a whole state is read.
 func (s *shardState) begin() {
 	if s.reader != nil {
-		s.reading = s.reader.Begin()
+		s.reading, s.within = s.reader.Begin()
 	}
 }
 
@@ -62,6 +68,46 @@ func (r *Reflector[T]) movedOut(held T) bool {
 	}
 	m, err := r.describe(held)
 	return err == nil && !r.shard.reading(m)
+}
+
+// narrow makes a pass that reads nothing, if that is enough for another shard: its objects
+// are in the store, and are followed from the version reached. It returns nil if the state
+// has to be read.
+//
+// Why not always read: when a member joins, the others give up a part each, and every one of
+// them would list the collection for nothing.
+func (r *Reflector[T]) narrow() *Pass[T] {
+	s := &r.shard
+	if !r.next.forShard || !s.within || s.held == nil || r.reader == nil || !r.numbered() || r.opts.Transform != nil || !r.monitor.bad.empty() {
+		return nil
+	}
+	p := &Pass[T]{r: r, version: r.version, narrowed: []Change[T]{}}
+	for key, held := range r.reader.All() {
+		m, err := r.describe(held)
+		if err != nil || m.UID == "" {
+			return nil
+		}
+		if !s.reading(m) {
+			p.narrowed = append(p.narrowed, movedAway(key, held, m.Version))
+		}
+	}
+	return p
+}
+
+func movedAway[T any](key Key, held T, v Version) Change[T] {
+	return Change[T]{Type: Delete, Moved: true, Key: key, Old: held, Object: held, Version: v}
+}
+
+// commitNarrowed removes what does not belong to the shard from the store.
+func (p *Pass[T]) commitNarrowed(ctx context.Context) error {
+	r := p.r
+	if err := r.rejectSome(ctx, r.apply(p.narrowed, r.at(r.version))); err != nil {
+		return r.explain("the store did not let go of another shard at", r.version, err)
+	}
+	p.narrowed = nil
+	r.next = nextRead{cause: causeWatchEnded}
+	r.shard.taken()
+	return nil
 }
 
 func (s *shardState) health() *ShardHealth {

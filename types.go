@@ -188,15 +188,17 @@ type Sharded interface {
 //
 //   - Open is called when the reflector starts, and Close when it has ended. Between them
 //     changed may be called, from any goroutine, when another part is to be read. The
-//     reflector then reads the whole of that part.
-//   - Begin is called before a whole state is read. From then on lists and watches read
-//     the part that is wanted at this moment; has reports whether an object belongs to it.
-//   - Taken is called when the store has that state.
+//     reflector then reads the whole of that part, unless it is within the one before: then
+//     it removes what does not belong to it, and goes on watching.
+//   - Begin is called before that. From then on lists and watches read the part that is
+//     wanted at this moment. has reports whether an object belongs to it, and within says
+//     that all its objects belong to the part that the store has.
+//   - Taken is called when the store has the whole of that part.
 //
 // The reflector marks an object that comes or goes because the part has changed as Moved.
 type ShardReader interface {
 	Open(changed func())
-	Begin() (has func(Meta) bool)
+	Begin() (has func(Meta) bool, within bool)
 	Taken()
 	// Health may be called at any time.
 	Health() ShardHealth

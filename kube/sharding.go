@@ -13,8 +13,9 @@ import (
 // A Sharding says which part of their collections some copies have. All copies that are
 // made with it have the same part, and [Sharding.Set] changes it while they run.
 //
-// A change makes each copy read its collection once more. Objects that come or go with it
-// are no news to subscribers, unless these ask: see [tarn.Change.Moved].
+// A change makes each copy read its collection once more, unless it only loses objects.
+// Objects that come or go with it are no news to subscribers, unless these ask: see
+// [tarn.Change.Moved].
 type Sharding struct {
 	// fixed says that the set never changes, so that the copy may be kept on disk.
 	fixed bool
@@ -175,13 +176,20 @@ func (r *shardReader) Close() {
 }
 
 // Begin makes the next requests have the set that is wanted now.
-func (r *shardReader) Begin() func(tarn.Meta) bool {
-	set := r.sharding.current()
+//
+// A part of all objects does not count as within them: only the answer to a list tells
+// whether the server selects, and the list of all did not ask.
+func (r *shardReader) Begin() (has func(tarn.Meta) bool, within bool) {
+	s := r.sharding
+	s.mu.Lock()
+	set, held := s.wanted, r.taken
+	s.mu.Unlock()
 	r.reading.Store(set)
-	return func(m tarn.Meta) bool {
+	has = func(m tarn.Meta) bool {
 		namespace, _ := splitKey(m.Key)
 		return set.Has(namespace, m.UID)
 	}
+	return has, held != nil && !held.All() && held.Contains(*set)
 }
 
 // Taken notes that the store has the set of Begin.

@@ -120,6 +120,10 @@ func (s ShardSet) Equal(other ShardSet) bool {
 	return s.key == other.key && slices.Equal(s.ranges, other.ranges)
 }
 
+// Contains reports whether all objects of another set, which must have the same key, belong
+// to this one.
+func (s ShardSet) Contains(other ShardSet) bool { return s.Union(other).Equal(s) }
+
 // Share is the part of all hashes that the set has, from 0 to 1.
 func (s ShardSet) Share() (part float64) {
 	for _, r := range s.ranges {

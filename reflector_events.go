@@ -30,8 +30,7 @@ func (r *Reflector[T]) newChangeBuilder() *changeBuilder[T] {
 	return &changeBuilder[T]{
 		r:       r,
 		ordered: r.version != Latest && r.version != Any,
-		changes: make([]Change[T], 0, eventBatch),
-		last:    make(map[Key]int, eventBatch),
+		last:    map[Key]int{},
 		at:      r.version,
 	}
 }

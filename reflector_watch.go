@@ -12,6 +12,9 @@ const (
 	// eventBatch is how many events are taken from a stream at once. A batch is
 	// one write of the store and one hand-over to each subscriber.
 	eventBatch = 128
+	// quietBatch is how many are taken before a watch has had so many at once: most never
+	// have, and a process with a hundred of them saves 3 MB.
+	quietBatch = 16
 	// shortWatch is the least duration of a watch; a shorter one without events is an
 	// error.
 	shortWatch = time.Second
@@ -114,7 +117,7 @@ func (r *Reflector[T]) open(ctx context.Context) (Stream[T], time.Duration, erro
 func (r *Reflector[T]) consume(ctx context.Context, stream Stream[T]) (int, error) {
 	events := 0
 	d := r.newChangeBuilder()
-	buf := make([]Event[T], eventBatch)
+	buf := make([]Event[T], quietBatch)
 	r.suspicion.watching(r.opts.Clock.Now(), r.opts.Jitter)
 	due, numbered := r.unreadable.due, r.numbered()
 	timer := r.startSilenceTimer(ctx)
@@ -158,6 +161,9 @@ func (r *Reflector[T]) consume(ctx context.Context, stream Stream[T]) (int, erro
 		probeAt := r.suspicion.due
 		err = d.take(ctx, buf[:n])
 		clear(buf[:n])
+		if n == len(buf) && n < eventBatch {
+			buf = make([]Event[T], eventBatch)
+		}
 		older := d.sawOlder && r.suspicion.sawOlder(r.opts.Clock.Now())
 		d.sawOlder = false
 		if err == nil && (older || r.probeDue()) {

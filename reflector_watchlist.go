@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 )
 
@@ -155,7 +156,8 @@ func (p *Pass[T]) gather(ctx context.Context, stream Stream[T]) error {
 					return fmt.Errorf("%w: its end has no version, and earlier ones had", ErrNoList)
 				}
 				p.version = e.Version
-				p.stream = &bufferedStream[T]{Stream: stream, events: buf[i+1 : n]}
+				// A clone, because buf would be kept for as long as the watch.
+				p.stream = &bufferedStream[T]{Stream: stream, events: slices.Clone(buf[i+1 : n])}
 				return nil
 			}
 		}
@@ -174,7 +176,9 @@ func (s *bufferedStream[T]) Next(ctx context.Context, buf []Event[T]) (int, erro
 		return s.Stream.Next(ctx, buf)
 	}
 	n := copy(buf, s.events)
-	s.events = s.events[n:]
+	if s.events = s.events[n:]; len(s.events) == 0 {
+		s.events = nil
+	}
 	return n, nil
 }
 

@@ -71,11 +71,14 @@ func publishBare(b *testing.B, js jetstream.JetStream, sink *Sink[*corev1.Pod], 
 	begun := time.Now()
 	messages := make([]*nats.Msg, len(changes))
 	for i, c := range changes {
-		m, _, err := sink.object(nil, c, "")
+		m, err := sink.object(&writer[*corev1.Pod]{&space{}, sink.codec.Append}, c, "")
 		if err != nil {
 			b.Fatal(err)
 		}
-		messages[i] = &nats.Msg{Subject: "bare." + strings.TrimPrefix(m.subject, sink.bucket.prefix()), Header: m.header, Data: m.data}
+		var out outgoing
+		out.begin(m)
+		out.Subject = "bare." + strings.TrimPrefix(m.subject, sink.bucket.prefix())
+		messages[i] = &out.Msg
 		bytes += int64(m.size())
 	}
 	encoding = time.Since(begun)

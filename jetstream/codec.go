@@ -23,6 +23,11 @@ func Objects[T metav1.Object]() Codec[T] {
 
 type objectCodec[T metav1.Object] struct{ jsonCodec[T] }
 
+// sharing is a codec that writes what a [wire.JSONEncoder] writes.
+type sharing interface{ sharesJSON() }
+
+func (objectCodec[T]) sharesJSON() {}
+
 // Append writes what json.Marshal would, in less time.
 func (c objectCodec[T]) Append(buf []byte, object T) ([]byte, error) {
 	return wire.AppendJSON(buf, object)

@@ -2,7 +2,6 @@ package jetstream
 
 import (
 	"fmt"
-	"net/url"
 	"strconv"
 
 	"github.com/cespare/xxhash/v2"
@@ -13,17 +12,15 @@ import (
 // message is one write to a bucket.
 type message struct {
 	subject string
-	header  nats.Header
+	header  header
 	data    []byte
 }
 
 // size is about what the message takes on the wire, as the server counts it.
 func (m message) size() int {
 	n := len(m.data) + len("NATS/1.0\r\n\r\n")
-	for name, values := range m.header {
-		for _, v := range values {
-			n += len(name) + len(v) + len(": \r\n")
-		}
+	for _, f := range m.header {
+		n += len(f.name) + len(f.value) + len(": \r\n")
 	}
 	return n
 }
@@ -36,70 +33,77 @@ const roomForBatch = 160
 const longestKey = 2048
 
 // object makes the message of a change, or says why the object cannot be kept. The message
-// has what it appends to buf.
-func (s *Sink[T]) object(buf []byte, c tarn.Change[T], epoch string) (message, []byte, error) {
+// lies in the space of the writer.
+func (s *Sink[T]) object(in *writer[T], c tarn.Change[T], epoch string) (message, error) {
 	key := escapeKey(c.Key)
-	m := message{subject: s.bucket.prefix() + key, header: nats.Header{}}
+	m := message{subject: s.bucket.prefix() + key}
 	if len(key) > longestKey {
-		return m, buf, fmt.Errorf("its key has %d bytes as a key of the bucket, and %d are possible", len(key), longestKey)
+		return m, fmt.Errorf("its key has %d bytes as a key of the bucket, and %d are possible", len(key), longestKey)
 	}
-	set(m.header, HeaderVersion, string(c.Version))
-	set(m.header, HeaderEpoch, epoch)
+	m.header = in.fields[len(in.fields):]
+	err := s.describe(in, &m, c, epoch)
+	in.fields = append(in.fields, m.header...) // which is there already, if there was room
+	m.header = m.header[:len(m.header):len(m.header)]
+	if err == nil && c.Type != tarn.Delete {
+		err = s.fits(m)
+	}
+	return m, err
+}
+
+// describe adds the headers and the data of a change.
+func (s *Sink[T]) describe(in *writer[T], m *message, c tarn.Change[T], epoch string) error {
+	h := &m.header
+	h.escaped(HeaderVersion, string(c.Version))
+	h.escaped(HeaderEpoch, epoch)
 	if c.Rewound {
-		m.header.Set(HeaderRewound, "true")
+		h.add(HeaderRewound, "true")
 	}
 	if c.Missed {
-		m.header.Set(HeaderMissed, "true")
+		h.add(HeaderMissed, "true")
 	}
 	switch c.Type {
 	case tarn.Delete:
-		m.header.Set(HeaderType, "delete")
+		h.add(HeaderType, "delete")
 		if s.bucket.Events {
-			buf = s.lastState(buf, &m, c)
-			return m, buf, nil
+			s.lastState(in, m, c)
+			return nil
 		}
-		m.header.Set(headerOperation, operationDeleted)
-		m.header.Set(headerTTL, strconv.FormatInt(int64(s.bucket.Tombstones.Seconds()), 10))
-		return m, buf, nil
+		h.add(headerOperation, operationDeleted)
+		h.add(headerTTL, strconv.FormatInt(int64(s.bucket.Tombstones.Seconds()), 10))
+		return nil
 	case tarn.Add:
-		m.header.Set(HeaderType, "add")
+		h.add(HeaderType, "add")
 	default:
-		m.header.Set(HeaderType, "update")
+		h.add(HeaderType, "update")
 	}
 	meta, err := s.codec.Describe(c.Object)
 	if err != nil {
-		return m, buf, err
+		return err
 	}
-	set(m.header, HeaderUID, meta.UID)
-	after, err := s.codec.Append(buf, c.Object)
-	if err != nil {
-		return m, buf, err
+	h.escaped(HeaderUID, meta.UID)
+	if m.data, err = in.object(c.Object); err != nil {
+		return err
 	}
-	m.data = after[len(buf):len(after):len(after)]
-	m.header.Set(HeaderDigest, digest(string(c.Version), meta.UID, m.data))
-	return m, after, s.fits(m)
+	h.add(HeaderDigest, digest(string(c.Version), meta.UID, m.data))
+	return nil
 }
 
 // lastState adds the last state of a deleted object to its message, where it is known.
-func (s *Sink[T]) lastState(buf []byte, m *message, c tarn.Change[T]) []byte {
+func (s *Sink[T]) lastState(in *writer[T], m *message, c tarn.Change[T]) {
 	if c.Missed {
-		return buf // it may not be the last one
+		return // it may not be the last one
 	}
 	meta, err := s.codec.Describe(c.Object)
 	if err != nil {
-		return buf // without the object: folded changes do not have it
+		return // without the object: folded changes do not have it
 	}
-	set(m.header, HeaderUID, meta.UID)
-	after, err := s.codec.Append(buf, c.Object)
-	if err != nil {
-		return buf
+	m.header.escaped(HeaderUID, meta.UID)
+	if m.data, err = in.object(c.Object); err != nil {
+		return
 	}
-	m.data = after[len(buf):len(after):len(after)]
 	if s.fits(*m) != nil {
 		m.data = nil // that it is gone counts more than what it was
-		return buf
 	}
-	return after
 }
 
 // fits says whether the server takes a message.
@@ -111,28 +115,18 @@ func (s *Sink[T]) fits(m message) error {
 	return nil
 }
 
-// set sets a header that is not empty. Characters that headers do not keep, such as spaces
-// at the end, are escaped as in a URL.
-func set(h nats.Header, name, value string) {
-	if value != "" {
-		h.Set(name, url.PathEscape(value))
-	}
-}
-
-func get(h nats.Header, name string) string {
-	text := h.Get(name)
-	if value, err := url.PathUnescape(text); err == nil {
-		return value
-	}
-	return text
-}
-
 // digest tells a state of an object from others. It need not resist an attacker: it is
 // compared only with that of the same object, to leave out what is there already.
 func digest(version, uid string, data []byte) string {
-	h := xxhash.New()
-	fmt.Fprintf(h, "%d %s %d %s ", len(version), version, len(uid), uid)
-	_, _ = h.Write(data) // never fails
+	var space [128]byte
+	head := strconv.AppendInt(space[:0], int64(len(version)), 10)
+	head = append(append(append(head, ' '), version...), ' ')
+	head = strconv.AppendInt(head, int64(len(uid)), 10)
+	head = append(append(append(head, ' '), uid...), ' ')
+	var h xxhash.Digest
+	h.Reset()
+	_, _ = h.Write(head) // never fails, nor does the next
+	_, _ = h.Write(data)
 	return strconv.FormatUint(h.Sum64(), 16)
 }
 
@@ -150,9 +144,9 @@ func (s state) absent() bool { return s.deleted || s.Key == "" }
 // stateOf reads the headers of a message of an object.
 func stateOf(key tarn.Key, h nats.Header) state {
 	return state{
-		Meta:    tarn.Meta{Key: key, Version: tarn.Version(get(h, HeaderVersion)), UID: get(h, HeaderUID)},
+		Meta:    tarn.Meta{Key: key, Version: tarn.Version(unescaped(h, HeaderVersion)), UID: unescaped(h, HeaderUID)},
 		deleted: h.Get(HeaderType) == "delete" || h.Get(headerOperation) != "",
 		missed:  h.Get(HeaderMissed) != "", rewound: h.Get(HeaderRewound) != "",
-		epoch: get(h, HeaderEpoch), digest: h.Get(HeaderDigest),
+		epoch: unescaped(h, HeaderEpoch), digest: h.Get(HeaderDigest),
 	}
 }

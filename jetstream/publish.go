@@ -48,22 +48,24 @@ func publish(ctx context.Context, nc *nats.Conn, messages []message) (uint64, er
 		return 0, err
 	}
 	defer func() { _ = answers.Unsubscribe() }()
-	id := []string{nuid.Next()}
+	id := nuid.Next()
+	var out outgoing
 	for i, m := range messages {
-		out := &nats.Msg{Subject: m.subject, Header: m.header, Data: m.data}
+		out.begin(m)
 		if len(messages) > 1 {
-			out.Header[headerBatch], out.Header[headerBatchSeq] = id, []string{strconv.Itoa(i + 1)}
+			out.set(headerBatch, id)
+			out.set(headerBatchSeq, strconv.Itoa(i+1))
 		}
 		switch {
 		case i == len(messages)-1:
 			if len(messages) > 1 {
-				out.Header[headerBatchEnd] = []string{"1"}
+				out.set(headerBatchEnd, "1")
 			}
 			out.Reply = inbox + ".last"
 		case i == 0:
 			out.Reply = inbox + ".first"
 		}
-		if err := nc.PublishMsg(out); err != nil {
+		if err := nc.PublishMsg(&out.Msg); err != nil {
 			return 0, err
 		}
 		if i%64 == 0 && ctx.Err() != nil {

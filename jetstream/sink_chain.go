@@ -40,6 +40,7 @@ type chain struct {
 	// waitingBytes of those before it that are not confirmed.
 	silent, bytes         int
 	waiting, waitingBytes int
+	out                   outgoing
 }
 
 // asked is a message that will be answered, with the number and bytes of those that its
@@ -77,19 +78,19 @@ func (c *chain) send(ctx context.Context, m message, ask bool) error {
 			return err
 		}
 	}
-	out := &nats.Msg{Subject: m.subject, Header: m.header, Data: m.data}
-	out.Header[headerAfter] = []string{c.lastID}
+	c.out.begin(m)
+	c.out.set(headerAfter, c.lastID)
 	c.last++
 	c.lastID = c.id + "." + strconv.FormatUint(c.last, 36)
-	out.Header[headerID] = []string{c.lastID}
+	c.out.set(headerID, c.lastID)
 	c.silent, c.bytes = c.silent+1, c.bytes+size
 	if ask || c.silent >= askEvery || c.bytes >= askBytes {
-		out.Reply = c.inbox
+		c.out.Reply = c.inbox
 		c.asked = append(c.asked, asked{c.last, c.silent, c.bytes})
 		c.waiting, c.waitingBytes = c.waiting+c.silent, c.waitingBytes+c.bytes
 		c.silent, c.bytes = 0, 0
 	}
-	return c.nc.PublishMsg(out)
+	return c.nc.PublishMsg(&c.out.Msg)
 }
 
 // confirm waits for the next answer.

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/internal/enginetest"
 )
@@ -110,7 +109,7 @@ func startChain(t *testing.T, s *Sink[object]) *chain {
 func sendKeys(t *testing.T, s *Sink[object], c *chain, from, to int) error {
 	t.Helper()
 	for i := from; i < to; i++ {
-		if err := c.send(t.Context(), message{s.bucket.prefix() + fmt.Sprint("k.", i), nats.Header{}, nil}, i == to-1); err != nil {
+		if err := c.send(t.Context(), message{s.bucket.prefix() + fmt.Sprint("k.", i), nil, nil}, i == to-1); err != nil {
 			return err
 		}
 	}
@@ -166,7 +165,7 @@ func TestHoleInChain(t *testing.T) {
 			}
 			defer nowhere.close()
 			nowhere.lastID = c.lastID
-			err = nowhere.send(t.Context(), message{"nowhere", nats.Header{}, nil}, false)
+			err = nowhere.send(t.Context(), message{"nowhere", nil, nil}, false)
 			c.last, c.lastID = nowhere.last, nowhere.lastID
 			return err
 		},

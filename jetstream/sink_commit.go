@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nuid"
 	"github.com/tarnproject/tarn"
@@ -182,7 +181,7 @@ func (s *Sink[T]) markGaps(w *writing[T], b tarn.Batch[T]) error {
 		if err != nil {
 			return err
 		}
-		w.marks = append(w.marks, message{s.bucket.prefix() + gapKey(gap.Number), nats.Header{}, data})
+		w.marks = append(w.marks, message{s.bucket.prefix() + gapKey(gap.Number), nil, data})
 	}
 	return nil
 }
@@ -197,11 +196,11 @@ func (s *Sink[T]) markBad(w *writing[T]) error {
 		if err != nil {
 			return err
 		}
-		w.marks = append(w.marks, message{s.bucket.prefix() + badPrefix + escapeKey(e.Key), nats.Header{}, data})
+		w.marks = append(w.marks, message{s.bucket.prefix() + badPrefix + escapeKey(e.Key), nil, data})
 	}
 	for _, key := range slices.Sorted(maps.Keys(s.bad)) {
 		if _, still := w.bad[key]; !still && len(escapeKey(key)) <= longestKey {
-			w.marks = append(w.marks, message{s.bucket.prefix() + badPrefix + escapeKey(key), nats.Header{headerOperation: {"PURGE"}, headerRollup: {"sub"}}, nil})
+			w.marks = append(w.marks, message{s.bucket.prefix() + badPrefix + escapeKey(key), header{{headerOperation, "PURGE"}, {headerRollup, "sub"}}, nil})
 		}
 	}
 	return nil

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/tarnproject/tarn"
 )
 
@@ -175,9 +174,9 @@ func (s *Sink[T]) writeAs(ctx context.Context, id string, messages []message, ne
 		return err
 	}
 	if id != "" {
-		m.header[headerID] = []string{id}
+		m.header.add(headerID, id)
 	}
-	m.header[headerExpected] = []string{strconv.FormatUint(s.at.sequence, 10)}
+	m.header.add(headerExpected, strconv.FormatUint(s.at.sequence, 10))
 	sequence, err := publish(ctx, s.js.Conn(), append(messages, m))
 	if err != nil {
 		s.known = false
@@ -192,7 +191,7 @@ func (s *Sink[T]) stamp(next Checkpoint, before uint64) (message, Checkpoint, er
 	next.Format, next.Serial = checkpointFormat, before+1
 	next.Feeder, next.Session, next.Lease = s.bucket.Feeder, s.session, s.bucket.Lease.String()
 	data, err := next.encode()
-	return message{s.bucket.prefix() + checkpointKey, nats.Header{headerRollup: {"sub"}}, data}, next, err
+	return message{s.bucket.prefix() + checkpointKey, header{{headerRollup, "sub"}}, data}, next, err
 }
 
 // settle notes the checkpoint that is the last message of the bucket.

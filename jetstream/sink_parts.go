@@ -3,7 +3,6 @@ package jetstream
 import (
 	"context"
 	"errors"
-	"runtime"
 	"slices"
 	"sync"
 
@@ -17,8 +16,8 @@ type part struct {
 	objects, bytes int
 	// last says that the commit ends with it.
 	last bool
-	// buffers are what the messages are made of.
-	buffers []*[]byte
+	// spaces are what the messages are made of.
+	spaces []*space
 }
 
 // fits says whether another message does.
@@ -27,14 +26,10 @@ func (p *part) fits(m message, size int) bool {
 }
 
 func (p *part) free() {
-	for _, b := range p.buffers {
-		buffers.Put(b)
+	for _, b := range p.spaces {
+		b.free()
 	}
 }
-
-// buffers are used by one part after the other: to allocate them costs more than to fill
-// them.
-var buffers = sync.Pool{New: func() any { return &[]byte{} }}
 
 // writeParts writes a commit. The next part is encoded while one is written, so that neither
 // waits for the other, and at most three are in memory.
@@ -115,6 +110,8 @@ const chunk = 2 * fewObjects
 
 // encode makes the parts of a commit until emit returns false.
 func (s *Sink[T]) encode(w *writing[T], emit func(part) bool) error {
+	encoders := newEncoders(s.codec, len(w.changes))
+	defer encoders.close()
 	p, size := part{}, s.partSize(w)
 	add := func(m message, object bool) bool {
 		if !p.fits(m, size) {
@@ -131,7 +128,7 @@ func (s *Sink[T]) encode(w *writing[T], emit func(part) bool) error {
 	}
 	for from := 0; from < len(w.changes); from += chunk {
 		changes := w.changes[from:min(from+chunk, len(w.changes))]
-		all, used := s.makeObjects(changes, w.epoch)
+		all, used := s.makeObjects(encoders, changes, w.epoch)
 		for i, c := range changes {
 			if err := all[i].err; err != nil {
 				w.errors = append(w.errors, tarn.BadObject{Key: c.Key, Version: c.Version, Err: err})
@@ -143,7 +140,7 @@ func (s *Sink[T]) encode(w *writing[T], emit func(part) bool) error {
 				return nil
 			}
 		}
-		p.buffers = append(p.buffers, used...) // an earlier part is written before this one
+		p.spaces = append(p.spaces, used...) // an earlier part is written before this one
 	}
 	if err := s.markBad(w); err != nil {
 		return err
@@ -164,26 +161,26 @@ type made struct {
 	err error
 }
 
-// fewObjects is how many objects are encoded by one goroutine at least.
-const fewObjects = 64
-
-// makeObjects makes the messages of changes, in buffers that the caller returns.
-func (s *Sink[T]) makeObjects(changes []tarn.Change[T], epoch string) (all []made, used []*[]byte) {
-	all = make([]made, len(changes))
+// makeObjects makes the messages of changes, in spaces that the caller frees.
+func (s *Sink[T]) makeObjects(by encoders[T], changes []tarn.Change[T], epoch string) ([]made, []*space) {
+	all := make([]made, len(changes))
 	expected := int(s.objectSize.Load())
-	s.onAllProcessors(len(changes), func(from, to int, buffer *[]byte) {
-		*buffer = slices.Grow(*buffer, (to-from)*expected)
+	used := by.onAll(len(changes), func(from, to int, in *writer[T]) {
+		in.data, in.fields = slices.Grow(in.data, (to-from)*expected), slices.Grow(in.fields, (to-from)*usualHeaders)
 		for i := from; i < to; i++ {
-			all[i].message, *buffer, all[i].err = s.object(*buffer, changes[i], epoch)
+			all[i].message, all[i].err = s.object(in, changes[i], epoch)
 		}
-	}, func(b *[]byte) { used = append(used, b) })
+	})
 	bytes := 0
-	for _, b := range used {
-		bytes += len(*b)
+	for _, u := range used {
+		bytes += len(u.data)
 	}
 	s.objectSize.Store(int64(bytes/max(1, len(changes))) * 9 / 8)
 	return all, used
 }
+
+// usualHeaders is how many headers a message of an object has.
+const usualHeaders = 5
 
 // digested holds the digest of a change, or the error that prevented it.
 type digested struct {
@@ -194,30 +191,20 @@ type digested struct {
 // digests are those of the changes of some keys.
 func (s *Sink[T]) digests(changes []tarn.Change[T], epoch string, wanted func(tarn.Key) bool) []digested {
 	all := make([]digested, len(changes))
-	s.onAllProcessors(len(changes), func(from, to int, buffer *[]byte) {
+	encoders := newEncoders(s.codec, len(changes))
+	defer encoders.close()
+	used := encoders.onAll(len(changes), func(from, to int, in *writer[T]) {
 		for i := from; i < to; i++ {
 			if !wanted(changes[i].Key) {
 				continue
 			}
-			m, after, err := s.object(*buffer, changes[i], epoch)
-			all[i], *buffer = digested{m.header.Get(HeaderDigest), err}, after[:0]
+			m, err := s.object(in, changes[i], epoch)
+			all[i] = digested{m.header.get(HeaderDigest), err}
+			in.data, in.fields = in.data[:0], in.fields[:0]
 		}
-	}, func(b *[]byte) { buffers.Put(b) })
+	})
+	for _, u := range used {
+		u.free()
+	}
 	return all
-}
-
-// onAllProcessors divides n objects among goroutines, with a buffer for each.
-func (s *Sink[T]) onAllProcessors(n int, do func(from, to int, buffer *[]byte), done func(*[]byte)) {
-	var working sync.WaitGroup
-	workers := min(runtime.GOMAXPROCS(0), n/fewObjects+1)
-	used := make([]*[]byte, workers)
-	for w := range workers {
-		used[w] = buffers.Get().(*[]byte)
-		*used[w] = (*used[w])[:0]
-		working.Go(func() { do(n*w/workers, n*(w+1)/workers, used[w]) })
-	}
-	working.Wait()
-	for _, b := range used {
-		done(b)
-	}
 }

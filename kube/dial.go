@@ -1,7 +1,6 @@
 package kube
 
 import (
-	"bufio"
 	"context"
 	"net"
 	"net/http"
@@ -11,13 +10,7 @@ import (
 	"k8s.io/client-go/transport"
 )
 
-// readAhead is the size of one read from a connection.
-const readAhead = 64 << 10
-
 // bufferedDial dials like client-go's default dialer, and buffers the reads.
-//
-// HTTP reads a connection 4 KiB at a time, which is two or more system calls for
-// every event of a watch. With the buffer one call serves several events.
 //
 // There is one dialer for the process, because client-go tells transports apart by
 // their dialers: so all clients of one server still share its connections.
@@ -54,16 +47,3 @@ func httpClientWith(cfg *rest.Config, dial *transport.DialHolder) (*http.Client,
 	}
 	return &http.Client{Transport: wire, Timeout: cfg.Timeout}, nil
 }
-
-func readAheadOf(conn net.Conn) net.Conn {
-	return &bufferedConn{conn, bufio.NewReaderSize(conn, readAhead)}
-}
-
-// bufferedConn is a connection with a read buffer. Deadlines still hold: a read
-// that the buffer does not serve is a read of the connection.
-type bufferedConn struct {
-	net.Conn
-	in *bufio.Reader
-}
-
-func (c *bufferedConn) Read(p []byte) (int, error) { return c.in.Read(p) }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"strconv"
 	"time"
 
@@ -127,13 +128,15 @@ func (s *natsServer) round(ctx context.Context, bucket jetstream.Bucket, all []*
 		if err != nil {
 			return err
 		}
+		batches := changes(all, turn.kind, turn.version, turn.commit)
 		if err := turn.bare.measure(len(all), func() error { return s.publish(ctx, messages) }); err != nil {
 			return err
 		}
-		batches := changes(all, turn.kind, turn.version, turn.commit)
 		if err := turn.sink.measure(len(all), func() error { return commitAll(ctx, sink, batches) }); err != nil {
 			return err
 		}
+		runtime.KeepAlive(messages) // collections are as frequent in both turns
+		runtime.KeepAlive(batches)
 	}
 	return errors.Join(s.js.DeleteStream(ctx, name), s.js.DeleteStream(ctx, config.Name))
 }
@@ -164,8 +167,7 @@ func (s *natsServer) publish(ctx context.Context, messages []*nats.Msg) error {
 func bareMessages(all []*corev1.Pod, subject string, step step) (messages []*nats.Msg, err error) {
 	kind := map[tarn.ChangeType]string{tarn.Add: "add", tarn.Update: "update"}[step.kind]
 	for _, p := range all {
-		p = p.DeepCopy()
-		p.ResourceVersion = step.version
+		p = at(p, step.version)
 		m := &nats.Msg{Subject: subject + p.Namespace + "." + p.Name, Header: nats.Header{
 			jetstream.HeaderType: {kind}, jetstream.HeaderVersion: {step.version}, jetstream.HeaderUID: {string(p.UID)},
 			jetstream.HeaderDigest: {strconv.FormatInt(time.Now().UnixNano(), 16)},

@@ -10,6 +10,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -19,6 +20,7 @@ import (
 	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/bench/podset"
 	"github.com/tarnproject/tarn/bench/report"
+	"github.com/tarnproject/tarn/kube/wire"
 )
 
 var (
@@ -88,23 +90,34 @@ func run(ctx context.Context) error {
 	return failed
 }
 
+// decode makes objects as a copy has them: equal parts are shared.
 func decode(set *podset.Set) (all []*corev1.Pod, err error) {
+	decoder, err := wire.NewDecoder(reflect.TypeFor[*corev1.Pod](), wire.Options{Pool: wire.NewPool()})
+	if err != nil {
+		return nil, err
+	}
 	for _, raw := range set.Pods {
-		pod := &corev1.Pod{}
-		if err := pod.Unmarshal(raw); err != nil {
+		pod, err := decoder.Protobuf(raw)
+		if err != nil {
 			return nil, err
 		}
-		all = append(all, pod)
+		all = append(all, pod.(*corev1.Pod))
 	}
 	return all, nil
+}
+
+// at is a pod at a version, which has everything else of the one before, as in a copy.
+func at(p *corev1.Pod, version string) *corev1.Pod {
+	next := *p
+	next.ResourceVersion = version
+	return &next
 }
 
 // changes are those of all pods at a version, in batches of a size.
 func changes(all []*corev1.Pod, kind tarn.ChangeType, version string, size int) (batches []tarn.Batch[*corev1.Pod]) {
 	var list []tarn.Change[*corev1.Pod]
 	for _, p := range all {
-		p = p.DeepCopy()
-		p.ResourceVersion = version
+		p = at(p, version)
 		list = append(list, tarn.Change[*corev1.Pod]{Type: kind, Key: tarn.Key(p.Namespace + "/" + p.Name), Object: p, Version: tarn.Version(version), Heard: time.Now()})
 	}
 	for part := range slices.Chunk(list, size) {

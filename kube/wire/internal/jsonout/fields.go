@@ -9,14 +9,13 @@ import (
 // fieldSet writes the fields of a manager, which are JSON already. encoding/json reads that
 // once more, byte by byte, which takes longer than all the rest of a pod. It need not change
 // a text that is made of objects in objects without spaces, and that is checked here.
-func fieldSet(w *writer, at unsafe.Pointer) {
+func fieldSet(w *writer, buf []byte, at unsafe.Pointer) []byte {
 	f := (*metav1.FieldsV1)(at)
 	raw := f.GetRawBytes()
 	if !nestedObjects(raw) {
-		w.stock(f)
-		return
+		return w.stock(buf, f)
 	}
-	w.buf = append(w.buf, raw...)
+	return append(buf, raw...)
 }
 
 // nestedObjects says whether a text is one JSON object, without spaces, whose values are such

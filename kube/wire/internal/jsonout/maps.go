@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"unsafe"
+
+	"k8s.io/apimachinery/pkg/api/resource"
 )
 
 // pair is a member of a map of any values, textPair one of a map of strings.
@@ -20,92 +22,121 @@ func mapEncoder(t reflect.Type) encoder {
 	if t.Key().Kind() != reflect.String || hasMethods(t.Key()) {
 		return stockEncoder(t)
 	}
+	k := newKind()
 	if t.Elem().Kind() == reflect.String && !hasMethods(t.Elem()) {
-		return func(w *writer, at unsafe.Pointer) { w.textMap(*(*map[string]string)(at)) }
+		return func(w *writer, buf []byte, at unsafe.Pointer) []byte {
+			return w.textMap(buf, *(*map[string]string)(at), k)
+		}
 	}
-	if ownForm[t.Elem()] == nil {
-		return stockEncoder(t)
+	if t.Elem() == reflect.TypeFor[resource.Quantity]() {
+		return func(w *writer, buf []byte, at unsafe.Pointer) []byte {
+			return w.quantities(buf, *(*map[string]resource.Quantity)(at), k)
+		}
 	}
-	encode := encoderOf(t.Elem())
-	return func(w *writer, at unsafe.Pointer) { w.knownMap(reflect.NewAt(t, at).Elem(), encode) }
+	return stockEncoder(t)
 }
 
 // textMap writes a map of strings, sorted by its keys.
-func (w *writer) textMap(m map[string]string) {
+func (w *writer) textMap(buf []byte, m map[string]string, k kind) []byte {
 	if m == nil {
-		w.null()
-		return
+		return null(buf)
+	}
+	at := *(*unsafe.Pointer)(unsafe.Pointer(&m))
+	begin := len(buf)
+	buf, known := w.known(buf, at, 0, k)
+	if known {
+		return buf
 	}
 	from := len(w.texts)
 	for k, v := range m {
 		w.texts = append(w.texts, textPair{k, v})
 	}
-	part := w.texts[from:]
-	slices.SortFunc(part, func(a, b textPair) int { return cmp.Compare(a.key, b.key) })
-	w.buf = append(w.buf, '{')
-	for i := range part {
+	members := w.texts[from:]
+	slices.SortFunc(members, func(a, b textPair) int { return cmp.Compare(a.key, b.key) })
+	buf = append(buf, '{')
+	for i := range members {
 		if i > 0 {
-			w.buf = append(w.buf, ',')
+			buf = append(buf, ',')
 		}
-		w.text(part[i].key)
-		w.buf = append(w.buf, ':')
-		w.text(part[i].value)
+		buf = appendText(buf, members[i].key)
+		buf = append(buf, ':')
+		buf = appendText(buf, members[i].value)
 	}
-	w.buf = append(w.buf, '}')
-	clear(part) // holds no object's memory
+	buf = append(buf, '}')
+	clear(members) // holds no object's memory
 	w.texts = w.texts[:from]
+	w.learn(buf[begin:], at, 0, k)
+	return buf
 }
 
-// knownMap writes a map of values that encode themselves, such as quantities.
-func (w *writer) knownMap(m reflect.Value, encode encoder) {
-	if m.IsNil() {
-		w.null()
-		return
+// quantities writes a map of quantities, sorted by its keys.
+func (w *writer) quantities(buf []byte, m map[string]resource.Quantity, k kind) []byte {
+	if m == nil {
+		return null(buf)
 	}
-	keys := m.MapKeys()
-	slices.SortFunc(keys, func(a, b reflect.Value) int { return cmp.Compare(a.String(), b.String()) })
-	value := reflect.New(m.Type().Elem())
-	w.buf = append(w.buf, '{')
-	for i, k := range keys {
+	at, begin := *(*unsafe.Pointer)(unsafe.Pointer(&m)), len(buf)
+	buf, known := w.known(buf, at, 0, k)
+	if known {
+		return buf
+	}
+	from := len(w.texts)
+	for key := range m {
+		w.texts = append(w.texts, textPair{key: key})
+	}
+	members := w.texts[from:]
+	slices.SortFunc(members, func(a, b textPair) int { return cmp.Compare(a.key, b.key) })
+	buf = append(buf, '{')
+	for i := range members {
 		if i > 0 {
-			w.buf = append(w.buf, ',')
+			buf = append(buf, ',')
 		}
-		w.text(k.String())
-		w.buf = append(w.buf, ':')
-		value.Elem().Set(m.MapIndex(k))
-		encode(w, value.UnsafePointer())
+		buf = appendText(buf, members[i].key)
+		buf = append(buf, ':')
+		value := m[members[i].key]
+		buf = own[resource.Quantity](w, buf, unsafe.Pointer(&value))
 	}
-	w.buf = append(w.buf, '}')
+	buf = append(buf, '}')
+	clear(members) // holds no object's memory
+	w.texts = w.texts[:from]
+	w.learn(buf[begin:], at, 0, k)
+	return buf
 }
 
 // maxDepth is how deep maps and lists are followed; encoding/json looks for circles beyond.
 const maxDepth = 500
 
 // value writes a value of an unstructured object.
-func (w *writer) value(value any) {
+func (w *writer) value(buf []byte, value any) []byte {
 	switch v := value.(type) {
 	case string:
-		w.text(v)
+		return appendText(buf, v)
 	case bool:
-		w.buf = strconv.AppendBool(w.buf, v)
+		return strconv.AppendBool(buf, v)
 	case int64:
-		w.buf = strconv.AppendInt(w.buf, v, 10)
+		return strconv.AppendInt(buf, v, 10)
 	case nil:
-		w.null()
+		return null(buf)
 	case map[string]any:
-		w.anyMap(v)
+		return w.anyMap(buf, v)
 	case []any:
-		w.list(v)
+		return w.list(buf, v)
 	default:
-		w.stock(value)
+		return w.stock(buf, value)
 	}
 }
 
+// The kinds of the parts of unstructured objects.
+var anyMapKind, listKind = newKind(), newKind()
+
 // anyMap writes a map, sorted by its keys.
-func (w *writer) anyMap(m map[string]any) {
+func (w *writer) anyMap(buf []byte, m map[string]any) []byte {
 	if m == nil || w.depth > maxDepth {
-		w.stock(m)
-		return
+		return w.stock(buf, m)
+	}
+	at, begin := *(*unsafe.Pointer)(unsafe.Pointer(&m)), len(buf)
+	buf, known := w.known(buf, at, 0, anyMapKind)
+	if known {
+		return buf
 	}
 	w.depth++
 	from := len(w.pairs)
@@ -114,34 +145,42 @@ func (w *writer) anyMap(m map[string]any) {
 	}
 	end := len(w.pairs)
 	slices.SortFunc(w.pairs[from:end], func(a, b pair) int { return cmp.Compare(a.key, b.key) })
-	w.buf = append(w.buf, '{')
+	buf = append(buf, '{')
 	for i := from; i < end; i++ { // pairs may move while a value is written
 		if i > from {
-			w.buf = append(w.buf, ',')
+			buf = append(buf, ',')
 		}
-		w.text(w.pairs[i].key)
-		w.buf = append(w.buf, ':')
-		w.value(w.pairs[i].value)
+		buf = appendText(buf, w.pairs[i].key)
+		buf = append(buf, ':')
+		buf = w.value(buf, w.pairs[i].value)
 	}
-	w.buf = append(w.buf, '}')
+	buf = append(buf, '}')
 	clear(w.pairs[from:end]) // holds no object's memory
 	w.pairs = w.pairs[:from]
 	w.depth--
+	w.learn(buf[begin:], at, 0, anyMapKind)
+	return buf
 }
 
-func (w *writer) list(list []any) {
+func (w *writer) list(buf []byte, list []any) []byte {
 	if list == nil || w.depth > maxDepth {
-		w.stock(list)
-		return
+		return w.stock(buf, list)
+	}
+	at, begin := unsafe.Pointer(unsafe.SliceData(list)), len(buf)
+	buf, known := w.known(buf, at, len(list), listKind)
+	if known {
+		return buf
 	}
 	w.depth++
-	w.buf = append(w.buf, '[')
+	buf = append(buf, '[')
 	for i, v := range list {
 		if i > 0 {
-			w.buf = append(w.buf, ',')
+			buf = append(buf, ',')
 		}
-		w.value(v)
+		buf = w.value(buf, v)
 	}
-	w.buf = append(w.buf, ']')
+	buf = append(buf, ']')
 	w.depth--
+	w.learn(buf[begin:], at, len(list), listKind)
+	return buf
 }

@@ -12,35 +12,67 @@ type member struct {
 	// head is the quoted name with its colon, and a comma before it.
 	head   string
 	offset uintptr
-	encode encoder
-	// left says whether the field is left out; nil if it never is.
-	left func(at unsafe.Pointer) bool
-	name string
+	// empty says how to see that the field is left out, at the offset emptyAt; most fields of
+	// most objects are. left is asked where that is not enough; nil if it need not be.
+	empty   emptiness
+	emptyAt uintptr
+	left    func(at unsafe.Pointer) bool
+	isText  bool
+	encode  encoder
+	name    string
 }
+
+// emptiness is how a field looks that is left out.
+type emptiness uint8
+
+const (
+	never     emptiness = iota // ask left, if that is set
+	zeroWord                   // a pointer, or the length of a string or a list
+	zeroHalf                   // an int32
+	zeroByte                   // a bool
+	nilOrLeft                  // a map: nil, or left says so
+)
 
 func structEncoder(t reflect.Type) encoder {
 	members, ok := membersOf(t, 0)
 	if !ok || repeated(members) {
 		return stockEncoder(t)
 	}
-	return func(w *writer, at unsafe.Pointer) {
-		begin := len(w.buf)
-		w.buf = append(w.buf, '{')
+	return func(w *writer, buf []byte, at unsafe.Pointer) []byte {
+		begin := len(buf)
 		for i := range members {
 			m := &members[i]
-			field := unsafe.Add(at, m.offset)
-			if m.left != nil && m.left(field) {
+			if m.isLeft(at) {
 				continue
 			}
-			if len(w.buf) == begin+1 {
-				w.buf = append(w.buf, m.head[1:]...)
+			buf = append(buf, m.head...)
+			if field := unsafe.Add(at, m.offset); m.isText {
+				buf = appendText(buf, *(*string)(field))
 			} else {
-				w.buf = append(w.buf, m.head...)
+				buf = m.encode(w, buf, field)
 			}
-			m.encode(w, field)
 		}
-		w.buf = append(w.buf, '}')
+		if len(buf) == begin {
+			return append(buf, "{}"...)
+		}
+		buf[begin] = '{' // instead of the first comma
+		return append(buf, '}')
 	}
+}
+
+// isLeft says whether the field is left out of the struct at an address.
+func (m *member) isLeft(at unsafe.Pointer) bool {
+	switch m.empty {
+	case zeroWord:
+		return *(*uintptr)(unsafe.Add(at, m.emptyAt)) == 0
+	case zeroHalf:
+		return *(*uint32)(unsafe.Add(at, m.emptyAt)) == 0
+	case zeroByte:
+		return *(*uint8)(unsafe.Add(at, m.emptyAt)) == 0
+	case nilOrLeft:
+		return *(*uintptr)(unsafe.Add(at, m.emptyAt)) == 0 || m.left(unsafe.Add(at, m.offset))
+	}
+	return m.left != nil && m.left(unsafe.Add(at, m.offset))
 }
 
 // repeated says whether two fields have one name: then encoding/json has rules about which
@@ -86,9 +118,31 @@ func membersOf(t reflect.Type, offset uintptr) (all []member, ok bool) {
 			return nil, false
 		}
 		m.head = `,"` + name + `":`
+		m.isText = f.Type.Kind() == reflect.String && !hasMethods(f.Type)
+		m.look(f.Type)
 		all = append(all, m)
 	}
 	return all, true
+}
+
+// look sets how it is seen that the field is left out, if that is simple.
+func (m *member) look(t reflect.Type) {
+	if m.left == nil {
+		return
+	}
+	m.emptyAt = m.offset
+	switch t.Kind() {
+	case reflect.Pointer:
+		m.empty = zeroWord
+	case reflect.String, reflect.Slice:
+		m.empty, m.emptyAt = zeroWord, m.offset+unsafe.Offsetof(sliceHeader{}.len)
+	case reflect.Int32:
+		m.empty = zeroHalf
+	case reflect.Bool:
+		m.empty = zeroByte
+	case reflect.Map:
+		m.empty = nilOrLeft
+	}
 }
 
 // plain says whether a name needs no escapes, and encoding/json takes it from a tag.

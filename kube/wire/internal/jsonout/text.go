@@ -3,6 +3,7 @@ package jsonout
 import (
 	"encoding/binary"
 	"math/bits"
+	"slices"
 	"unicode/utf8"
 	"unsafe"
 )
@@ -50,9 +51,47 @@ func safeEnd(raw []byte, i int) int {
 	return i
 }
 
-// text writes a string.
-func (w *writer) text(s string) {
-	buf := append(w.buf, '"')
+// isSafe says whether a text can stand as it is.
+func isSafe(s string) bool {
+	raw := unsafe.Slice(unsafe.StringData(s), len(s))
+	switch n := len(raw); {
+	case n >= 8:
+		for i := 0; i < n-8; i += 8 {
+			if special(binary.LittleEndian.Uint64(raw[i:])) != 0 {
+				return false
+			}
+		}
+		return special(binary.LittleEndian.Uint64(raw[n-8:])) == 0
+	case n >= 4: // its first and its last four bytes
+		return special(uint64(binary.LittleEndian.Uint32(raw))|uint64(binary.LittleEndian.Uint32(raw[n-4:]))<<32) == 0
+	default:
+		for _, c := range raw {
+			if !safe[c] {
+				return false
+			}
+		}
+		return true
+	}
+}
+
+// appendText appends a string. Most have nothing to escape.
+func appendText(buf []byte, s string) []byte {
+	if !isSafe(s) {
+		return appendEscaped(buf, s)
+	}
+	begin, end := len(buf), len(buf)+len(s)+2
+	if end > cap(buf) {
+		buf = slices.Grow(buf, len(s)+2)
+	}
+	buf = buf[:end]
+	buf[begin] = '"'
+	copy(buf[begin+1:], s)
+	buf[end-1] = '"'
+	return buf
+}
+
+func appendEscaped(buf []byte, s string) []byte {
+	buf = append(buf, '"')
 	raw := unsafe.Slice(unsafe.StringData(s), len(s))
 	done := 0
 	for i := safeEnd(raw, 0); i < len(raw); i = safeEnd(raw, i) {
@@ -71,7 +110,7 @@ func (w *writer) text(s string) {
 		done = i
 	}
 	buf = append(buf, s[done:]...)
-	w.buf = append(buf, '"')
+	return append(buf, '"')
 }
 
 const hex = "0123456789abcdef"

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"reflect"
 	"strconv"
+	"time"
 	"unsafe"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -15,20 +16,41 @@ import (
 
 // ownForm are types of the field that encode themselves to JSON which needs no checks.
 var ownForm = map[reflect.Type]encoder{
-	reflect.TypeFor[metav1.Time]():        own[metav1.Time],
+	reflect.TypeFor[metav1.Time]():        instant,
 	reflect.TypeFor[metav1.MicroTime]():   own[metav1.MicroTime],
 	reflect.TypeFor[resource.Quantity]():  own[resource.Quantity],
-	reflect.TypeFor[intstr.IntOrString](): own[intstr.IntOrString],
+	reflect.TypeFor[intstr.IntOrString](): intOrText,
 	reflect.TypeFor[metav1.FieldsV1]():    fieldSet,
 }
 
-func own[T json.Marshaler](w *writer, at unsafe.Pointer) {
+func own[T json.Marshaler](w *writer, buf []byte, at unsafe.Pointer) []byte {
 	raw, err := (*(*T)(at)).MarshalJSON()
 	if err != nil {
-		w.stock(*(*T)(at)) // for its error
-		return
+		return w.stock(buf, *(*T)(at)) // for its error
 	}
-	w.buf = append(w.buf, raw...)
+	return append(buf, raw...)
+}
+
+// instant writes a time without an allocation.
+func instant(_ *writer, buf []byte, at unsafe.Pointer) []byte {
+	t := (*metav1.Time)(at)
+	if t.IsZero() {
+		return null(buf)
+	}
+	buf = append(buf, '"')
+	buf = t.UTC().AppendFormat(buf, time.RFC3339)
+	return append(buf, '"')
+}
+
+func intOrText(w *writer, buf []byte, at unsafe.Pointer) []byte {
+	switch v := (*intstr.IntOrString)(at); v.Type {
+	case intstr.Int:
+		return strconv.AppendInt(buf, int64(v.IntVal), 10)
+	case intstr.String:
+		return appendText(buf, v.StrVal)
+	default:
+		return w.stock(buf, *v) // for its error
+	}
 }
 
 var (
@@ -54,9 +76,9 @@ func makeEncoder(t reflect.Type) encoder {
 	}
 	switch t.Kind() {
 	case reflect.String:
-		return func(w *writer, at unsafe.Pointer) { w.text(*(*string)(at)) }
+		return func(_ *writer, buf []byte, at unsafe.Pointer) []byte { return appendText(buf, *(*string)(at)) }
 	case reflect.Bool:
-		return func(w *writer, at unsafe.Pointer) { w.buf = strconv.AppendBool(w.buf, *(*bool)(at)) }
+		return func(_ *writer, buf []byte, at unsafe.Pointer) []byte { return strconv.AppendBool(buf, *(*bool)(at)) }
 	case reflect.Int:
 		return integer[int]
 	case reflect.Int32:
@@ -73,29 +95,46 @@ func makeEncoder(t reflect.Type) encoder {
 	return stockEncoder(t)
 }
 
-func integer[T int | int32 | int64](w *writer, at unsafe.Pointer) {
-	w.buf = strconv.AppendInt(w.buf, int64(*(*T)(at)), 10)
+func integer[T int | int32 | int64](_ *writer, buf []byte, at unsafe.Pointer) []byte {
+	return strconv.AppendInt(buf, int64(*(*T)(at)), 10)
 }
 
 // stockEncoder leaves values of a type to encoding/json. It passes the address, as
 // encoding/json has it of everything but the values of maps, which have no encoder with an
 // address here.
 func stockEncoder(t reflect.Type) encoder {
-	return func(w *writer, at unsafe.Pointer) { w.stock(reflect.NewAt(t, at).Interface()) }
-}
-
-func pointerEncoder(t reflect.Type) encoder {
-	element := encoderOf(t.Elem())
-	return func(w *writer, at unsafe.Pointer) {
-		if p := *(*unsafe.Pointer)(at); p != nil {
-			element(w, p)
-			return
-		}
-		w.null()
+	return func(w *writer, buf []byte, at unsafe.Pointer) []byte {
+		return w.stock(buf, reflect.NewAt(t, at).Interface())
 	}
 }
 
-func (w *writer) null() { w.buf = append(w.buf, "null"...) }
+func pointerEncoder(t reflect.Type) encoder {
+	element, k := encoderOf(t.Elem()), newKind()
+	if t.Elem().Kind() != reflect.Struct {
+		return func(w *writer, buf []byte, at unsafe.Pointer) []byte {
+			if p := *(*unsafe.Pointer)(at); p != nil {
+				return element(w, buf, p)
+			}
+			return null(buf)
+		}
+	}
+	return func(w *writer, buf []byte, at unsafe.Pointer) []byte {
+		p := *(*unsafe.Pointer)(at)
+		if p == nil {
+			return null(buf)
+		}
+		begin := len(buf)
+		buf, known := w.known(buf, p, 0, k)
+		if known {
+			return buf
+		}
+		buf = element(w, buf, p)
+		w.learn(buf[begin:], p, 0, k)
+		return buf
+	}
+}
+
+func null(buf []byte) []byte { return append(buf, "null"...) }
 
 // sliceHeader is how a slice lies in memory.
 type sliceHeader struct {
@@ -110,31 +149,36 @@ func sliceEncoder(t reflect.Type) encoder {
 		}
 		return bytesEncoder
 	}
-	element, size := encoderOf(t.Elem()), t.Elem().Size()
-	return func(w *writer, at unsafe.Pointer) {
+	element, size, k := encoderOf(t.Elem()), t.Elem().Size(), newKind()
+	return func(w *writer, buf []byte, at unsafe.Pointer) []byte {
 		s := (*sliceHeader)(at)
 		if s.data == nil {
-			w.null()
-			return
+			return null(buf)
 		}
-		w.buf = append(w.buf, '[')
+		begin := len(buf)
+		buf, known := w.known(buf, s.data, s.len, k)
+		if known {
+			return buf
+		}
+		buf = append(buf, '[')
 		for i := range s.len {
 			if i > 0 {
-				w.buf = append(w.buf, ',')
+				buf = append(buf, ',')
 			}
-			element(w, unsafe.Add(s.data, uintptr(i)*size))
+			buf = element(w, buf, unsafe.Add(s.data, uintptr(i)*size))
 		}
-		w.buf = append(w.buf, ']')
+		buf = append(buf, ']')
+		w.learn(buf[begin:], s.data, s.len, k)
+		return buf
 	}
 }
 
-func bytesEncoder(w *writer, at unsafe.Pointer) {
+func bytesEncoder(_ *writer, buf []byte, at unsafe.Pointer) []byte {
 	b := *(*[]byte)(at)
 	if b == nil {
-		w.null()
-		return
+		return null(buf)
 	}
-	w.buf = append(w.buf, '"')
-	w.buf = base64.StdEncoding.AppendEncode(w.buf, b)
-	w.buf = append(w.buf, '"')
+	buf = append(buf, '"')
+	buf = base64.StdEncoding.AppendEncode(buf, b)
+	return append(buf, '"')
 }

@@ -250,7 +250,8 @@ func TestRepeatsWithinAnObjectAreNotPooled(t *testing.T) {
 		}
 		held = append(held, got)
 	}
-	if s := parts.Stats(); s.Parts+int(s.Forgotten) > pods*3/4 {
+	// With the race detector, readers and what they learned are dropped at random.
+	if s := parts.Stats(); s.Parts+int(s.Forgotten) > pods*3/4 && !wiretest.RaceEnabled {
 		t.Errorf("%d pods have put %d parts into the pool", pods, s.Parts+int(s.Forgotten))
 	}
 	runtime.KeepAlive(held)

@@ -14,7 +14,7 @@ const (
 	largestReserve = 1 << 30
 	// heapOfPacked is how many bytes of heap a packed byte becomes at most: a real pod has
 	// 2.6 KB packed and 6 KB in the store, beside what a load drops. With 2, the collector
-	// ran once near the end of a load of 30,000 pods, a quarter of its CPU.
+	// ran once near the end of a load of 30,000 pods, for up to a quarter of its CPU.
 	heapOfPacked = 3
 )
 

@@ -37,7 +37,7 @@ const (
 type packer struct {
 	owner string
 	keys  *fileKeys
-	dict  atomic.Pointer[s2.Dict]
+	dict  atomic.Pointer[dictionary]
 	// room is the buffer for compression.
 	room []byte
 }
@@ -155,7 +155,7 @@ func (p *packer) expand(how byte, packed, buf []byte) ([]byte, error) {
 	case dict == nil:
 		return nil, fmt.Errorf("its dictionary is missing")
 	default:
-		return dict.Decode(buf[:cap(buf)], packed)
+		return dict.decode(buf, packed)
 	}
 }
 
@@ -168,9 +168,9 @@ func (p *packer) use(stored []byte) error {
 		p.dict.Store(nil)
 		return nil
 	}
-	dict := s2.NewDict(stored)
-	if dict == nil {
-		return fmt.Errorf("%w: the dictionary cannot be read", errBadRow)
+	dict, err := newDictionary(stored)
+	if err != nil {
+		return err
 	}
 	p.dict.Store(dict)
 	return nil

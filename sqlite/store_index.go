@@ -36,8 +36,9 @@ func (e *entries) add(key []byte, id int64) {
 // ascending order, and it is right if they are those of the table. Then no key is there
 // twice either.
 //
-// It walks beside those who read the table, an entry at a time, in the same transaction:
-// they wait for others who decode, and a walk of its own afterwards would let these wait.
+// It walks beside those who read the table, as many entries at a time as they read rows, in
+// the same transaction: they wait for others who decode, and a walk of its own afterwards
+// would let these wait.
 //
 // Why not integrity_check, as [collection.checkTable]: it reads the whole table a second
 // time, which took an eighth of the time to load a collection, and the checksums of the
@@ -63,7 +64,7 @@ func (c *collection) walkIndex(r *reader) *indexWalk {
 			}
 			w.found.add(key, row.ColumnInt64(1))
 			last = append(last[:0], key...)
-			if !yield(nil) {
+			if w.found.count%loadRows == 0 && !yield(nil) {
 				return errWalkEnded
 			}
 			return nil
@@ -78,9 +79,12 @@ func (c *collection) walkIndex(r *reader) *indexWalk {
 // errWalkEnded ends the statement of a walk that nobody continues.
 var errWalkEnded = errors.New("the walk has ended")
 
-// row notes a row of the table, and takes a step in the index.
+// row notes a row of the table, and after each loadRows of them walks as far in the index.
 func (w *indexWalk) row(key []byte, id int64) error {
 	w.rows.add(key, id)
+	if w.rows.count%loadRows != 0 {
+		return nil
+	}
 	err, _ := w.next()
 	return err
 }

@@ -78,12 +78,17 @@ func (s *Store[T]) tryLoad(ctx context.Context) (all loaded[T], err error) {
 	for range cap(spare) {
 		spare <- &rows{}
 	}
+	// The results of each worker, and of one whose results are being collected, are reused.
+	room := make(chan []tarn.Change[T], n+1)
+	for range cap(room) {
+		room <- make([]tarn.Change[T], 0, loadRows)
+	}
 	var workers sync.WaitGroup
 	for range n {
 		workers.Go(func() {
 			buf := make([]byte, 0, 64<<10)
 			for r := range work {
-				d := s.decodeRows(r, buf)
+				d := s.decodeRows(r, buf, <-room)
 				r.reset()
 				spare <- r
 				done <- d
@@ -98,6 +103,8 @@ func (s *Store[T]) tryLoad(ctx context.Context) (all loaded[T], err error) {
 				all.items = make([]tarn.Change[T], 0, min(max(all.objects, 0), 1<<16)) // the number in the file may be wrong
 			}
 			all.items = append(all.items, d.items...)
+			clear(d.items)
+			room <- d.items[:0]
 			if first == nil {
 				first = d.err
 			}
@@ -160,9 +167,9 @@ type decoded[T any] struct {
 	err   error
 }
 
-// decodeRows decodes rows. buf is the memory for unpacking.
-func (s *Store[T]) decodeRows(r *rows, buf []byte) (d decoded[T]) {
-	d.items = make([]tarn.Change[T], 0, len(r.keys))
+// decodeRows decodes rows. buf is the memory for unpacking, items that for the results.
+func (s *Store[T]) decodeRows(r *rows, buf []byte, items []tarn.Change[T]) (d decoded[T]) {
+	d.items = items
 	from := 0
 	for i, key := range r.keys {
 		object, err := s.decode(key, r.sums[i], r.bytes[from:r.ends[i]], buf)

@@ -60,7 +60,7 @@ func (w *walk[T]) decode() error {
 		if b.buf == nil {
 			b.buf = make([]byte, 0, 64<<10)
 		}
-		b.decoded = w.store.decodeRows(&b.rows, b.buf)
+		b.decoded = w.store.decodeRows(&b.rows, b.buf, make([]tarn.Change[T], 0, len(b.rows.keys)))
 	}
 	if w.ahead == 0 {
 		work()

@@ -38,8 +38,13 @@ func (r *reader) pointer(f *field, i, end int, dst *unsafe.Pointer) bool {
 	return *dst != nil
 }
 
-// shared finds a part that was made of the same bytes, in the object's last state
-// or in the pool, or decodes it. It returns nil if the bytes are irregular.
+// shared finds a part that was made of the same bytes, in the object's last state, in
+// the object itself or in the pool, or decodes it. It returns nil if the bytes are
+// irregular.
+//
+// The object comes before the pool: a part that repeats only within objects, such as the
+// mounts of their containers, then counts as one that does not repeat, and is not put
+// into the pool.
 func (r *reader) shared(f *field, i, end, n int, dst unsafe.Pointer) unsafe.Pointer {
 	if f.private {
 		return r.memory(f, i, end, n, dst)
@@ -48,12 +53,12 @@ func (r *reader) shared(f *field, i, end, n int, dst unsafe.Pointer) unsafe.Poin
 	if kept, ok := r.takeOver(f, i, end, n, dst); ok {
 		return kept.Ptr
 	}
+	if made := r.repeats.find(f, r.data, i, end, r.texts.frame, r.admitting); made != nil {
+		return made
+	}
 	found, admission := r.lookUp(f, i, end, n)
 	if found.Ptr != nil {
 		return found.Ptr
-	}
-	if made := r.repeats.find(f, r.data, i, end, r.texts.frame, r.admitting); made != nil {
-		return made
 	}
 	frame := r.texts.frame
 	var made unsafe.Pointer

@@ -233,3 +233,26 @@ func TestRepeatsWithinAnObject(t *testing.T) {
 	}
 	runtime.KeepAlive(held)
 }
+
+// What repeats within objects, and in no other object, does not go into the pool.
+func TestRepeatsWithinAnObjectAreNotPooled(t *testing.T) {
+	parts := pool.New()
+	d := newProtobuf(t, reflect.TypeFor[corev1.Pod](), pool.Options{Pool: parts})
+	const pods = 1000
+	var held []*corev1.Pod
+	for n := range pods {
+		mounts := []corev1.VolumeMount{{Name: fmt.Sprintf("kube-api-access-%05d", n), MountPath: "/var/run/secrets/kubernetes.io/serviceaccount"}}
+		pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", VolumeMounts: mounts}, {Name: "sidecar", VolumeMounts: mounts}}}}
+		pod.Name, pod.UID = fmt.Sprintf("pod-%05d", n), types.UID(fmt.Sprintf("uid-%05d", n))
+		got := decodePod(t, d, wiretest.Marshal(t, pod))
+		if a, b := got.Spec.Containers[0].VolumeMounts, got.Spec.Containers[1].VolumeMounts; !samePointer(a, b) {
+			t.Fatalf("pod %d has its mounts twice", n)
+		}
+		held = append(held, got)
+	}
+	// With the race detector, readers and what they learned are dropped at random.
+	if s := parts.Stats(); s.Parts+int(s.Forgotten) > pods*3/4 && !wiretest.RaceEnabled {
+		t.Errorf("%d pods have put %d parts into the pool", pods, s.Parts+int(s.Forgotten))
+	}
+	runtime.KeepAlive(held)
+}

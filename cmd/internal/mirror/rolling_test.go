@@ -75,8 +75,12 @@ func TestLastingDifferencesAreProblems(t *testing.T) {
 		}
 		r.interfere(nil)
 		time.Sleep(3 * time.Minute)
-		if problems = m.Problems(); len(problems) != 1 || !problems[0].Over() {
-			r.Errorf("after it was found equal: %+v", problems)
+		// A round that was under way when the answers became right found and repaired a
+		// difference, which is a problem of its own.
+		for _, p := range m.Problems() {
+			if !p.Over() {
+				r.Errorf("after it was found equal: %+v", p)
+			}
 		}
 	})
 }

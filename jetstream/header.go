@@ -14,7 +14,7 @@ type headerField struct{ name, value string }
 
 func (h *header) add(name, value string) { *h = append(*h, headerField{name, value}) }
 
-// get returns a value; empty if there is none.
+// get returns the value of a name, or an empty string.
 func (h header) get(name string) string {
 	for _, f := range h {
 		if f.name == name {

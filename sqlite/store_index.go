@@ -36,9 +36,9 @@ func (e *entries) add(key []byte, id int64) {
 // ascending order, and it is right if they are those of the table. Then no key is there
 // twice either.
 //
-// It walks beside those who read the table, as many entries at a time as they read rows, in
-// the same transaction: they wait for others who decode, and a walk of its own afterwards
-// would let these wait.
+// The walk and the read of the table take turns in one transaction, loadRows at a time. The
+// read waits for the goroutines that decode, so the walk uses time that is free. A walk after
+// the read would let the decoders wait.
 //
 // Why not integrity_check, as [collection.checkTable]: it reads the whole table a second
 // time, which took an eighth of the time to load a collection, and the checksums of the

@@ -213,7 +213,8 @@ func (s *tableStmts) addLabels(id int64, labels map[string]string) error {
 	return nil
 }
 
-// writeLists writes the lists of a row of which parts change, before the row itself.
+// writeLists writes the lists that parts belong to. It must run before the row is written:
+// the row still says what the lists have.
 func (s *tableStmts) writeLists(how rowChange, parts rowParts, id int64, next []any) error {
 	for i := range s.lists {
 		if parts&s.lists[i].parts == 0 {

@@ -10,7 +10,7 @@ import (
 
 // An update of a row sets what has changed, and the columns without an index: SQLite
 // rewrites an index whenever one of its columns is set, even to the same value. A pod that
-// becomes ready changes one of its six indexes.
+// becomes ready changes two of its indexes.
 //
 // Why not one statement for a column: each statement looks the row up and writes it again.
 // Few sets of columns change together, so there is a statement for each set that was seen.

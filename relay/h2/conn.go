@@ -82,8 +82,8 @@ type conn struct {
 	running sync.WaitGroup
 
 	mu sync.Mutex
-	// changed is signalled when there is room in out, or when nobody writes any more. waiting counts all who wait, streams
-	// included.
+	// changed is signalled when there is room in out, and when the writer stops. waiting
+	// counts all who wait, streams included.
 	changed sync.Cond
 	waiting int
 	streams map[uint32]*stream

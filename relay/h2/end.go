@@ -8,7 +8,7 @@ import (
 	"golang.org/x/net/http2"
 )
 
-// end ends everything that the connection does.
+// end ends everything that the connection does. err says why, and is not nil.
 func (c *conn) end(err error) {
 	c.mu.Lock()
 	var broken http2.ConnectionError
@@ -44,8 +44,8 @@ func (c *conn) failStreams(err error) {
 	}
 }
 
-// drain waits until what is in out was written, whoever writes it: it may have the end of an
-// answer. A client that does not read has a second.
+// drain writes what is left in out, which may hold the end of an answer. If another goroutine
+// is writing, drain waits for it. A client that does not read has a second.
 func (c *conn) drain() {
 	c.draining = true
 	_ = c.net.SetWriteDeadline(time.Now().Add(time.Second))

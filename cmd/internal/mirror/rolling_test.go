@@ -77,7 +77,10 @@ func TestLastingDifferencesAreProblems(t *testing.T) {
 		time.Sleep(3 * time.Minute)
 		// A round that was under way when the answers became right found and repaired a
 		// difference, which is a problem of its own.
-		for _, p := range m.Problems() {
+		if problems = m.Problems(); len(problems) == 0 {
+			r.Error("after it was found equal, nothing is said of what was wrong")
+		}
+		for _, p := range problems {
 			if !p.Over() {
 				r.Errorf("after it was found equal: %+v", p)
 			}

@@ -31,6 +31,9 @@ const (
 	frameSize = 16 << 10
 	// writePatience is how long a client may read nothing at all while something is written.
 	writePatience = 2 * time.Minute
+	// latePatience is how long a write may still take when the time of the stream is over whose
+	// goroutine writes.
+	latePatience  = 5 * time.Second
 	greetPatience = 10 * time.Second
 	headerBytes   = 64 << 10
 )

@@ -164,8 +164,43 @@ func TestGone(t *testing.T) {
 }
 
 // A client that does not read a stream holds that stream up, until its deadline, and not the
-// others of its connection; one that reads nothing at all loses its connection.
+// others of its connection.
 func TestUnread(t *testing.T) {
+	s, client, ended := unread(t)
+	response, err := client.Get(s.URL + "/unread")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := ask(t, client, http.MethodGet, s.URL+"/large", nil); !strings.Contains(got, " 2100000 bytes") {
+		t.Errorf("beside a stream that is not read: %s", got)
+	}
+	if err := <-ended; err == nil {
+		t.Error("no error")
+	}
+	_ = response.Body.Close()
+}
+
+// A stream of a client that reads nothing at all ends as well.
+func TestUnreadConnection(t *testing.T) {
+	t.Parallel() // it takes as long as latePatience
+	s, _, ended := unread(t)
+	conn, framer := dial(t, s)
+	if err := framer.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 1 << 30}); err != nil {
+		t.Fatal(err)
+	}
+	if err := framer.WriteWindowUpdate(0, 1<<30); err != nil {
+		t.Fatal(err)
+	}
+	request(t, framer, 1, "/unread")
+	if err := <-ended; err == nil {
+		t.Error("no error")
+	}
+	_ = conn.Close()
+}
+
+// unread serves /unread, which writes until it fails, and is late after a while; ended has the
+// error.
+func unread(t *testing.T) (*httptest.Server, *http.Client, chan error) {
 	ended := make(chan error, 1)
 	s, client := start(t, Configure, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/unread" {
@@ -182,30 +217,7 @@ func TestUnread(t *testing.T) {
 			}
 		}
 	})
-	response, err := client.Get(s.URL + "/unread")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := ask(t, client, http.MethodGet, s.URL+"/large", nil); !strings.Contains(got, " 2100000 bytes") {
-		t.Errorf("beside a stream that is not read: %s", got)
-	}
-	if err := <-ended; err == nil {
-		t.Error("no error")
-	}
-	_ = response.Body.Close()
-
-	conn, framer := dial(t, s)
-	if err := framer.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 1 << 30}); err != nil {
-		t.Fatal(err)
-	}
-	if err := framer.WriteWindowUpdate(0, 1<<30); err != nil {
-		t.Fatal(err)
-	}
-	request(t, framer, 1, "/unread")
-	if err := <-ended; err == nil {
-		t.Error("no error")
-	}
-	_ = conn.Close()
+	return s, client, ended
 }
 
 // dial opens a connection whose frames the test writes.

@@ -370,9 +370,11 @@ func (s *stream) setLate(at time.Time) {
 		}
 		s.c.putReset(s.id, http2.ErrCodeInternal)
 		s.fail(os.ErrDeadlineExceeded)
-		if s.flushing {
-			// The client reads nothing at all, so that nobody can be sent anything.
-			_ = s.c.net.SetWriteDeadline(time.Unix(1, 0))
+		if s.flushing && !s.c.draining {
+			// If the client reads nothing at all, nobody can be sent anything. Mostly, it only
+			// happened that the stream writes for others in this moment.
+			s.c.deadline = time.Time{} // for the next write
+			_ = s.c.net.SetWriteDeadline(time.Now().Add(latePatience))
 		}
 	}
 	s.late = time.AfterFunc(max(0, time.Until(at)), expire)

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/internal/jsonend"
 )
 
 // excerpt is what can be read of an object that cannot be decoded, or is available
@@ -85,18 +86,18 @@ func jsonFields(raw []byte, see func(name string, value []byte)) {
 		if len(raw) == 0 || raw[0] != '"' {
 			return
 		}
-		var key, value jsonScan
-		if !key.scan(raw) {
+		var key, value jsonend.Scan
+		if !key.Scan(raw) {
 			return
 		}
-		name := jsonText(raw[:key.pos])
-		raw = bytes.TrimLeft(raw[key.pos:], jsonSpace+":")
+		name := jsonText(raw[:key.Pos])
+		raw = bytes.TrimLeft(raw[key.Pos:], jsonSpace+":")
 		if len(raw) == 0 {
 			return
 		}
-		ok = value.scan(raw)
-		see(name, raw[:value.pos])
-		raw = raw[value.pos:]
+		ok = value.Scan(raw)
+		see(name, raw[:value.Pos])
+		raw = raw[value.Pos:]
 	}
 }
 

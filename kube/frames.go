@@ -87,9 +87,9 @@ func nextJSONFrame(f *bodyBuffer, limit int) (frame, error) {
 		long.size, err = f.skipJSON(s)
 		return long, err
 	}
-	cut := f.frame(s.pos)
-	if s.children == 1 {
-		cut.open, cut.close = s.open, s.close
+	cut := f.frame(s.Pos)
+	if s.Children == 1 {
+		cut.open, cut.close = s.Open, s.Close
 	}
 	return cut, nil
 }

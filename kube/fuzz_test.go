@@ -32,7 +32,7 @@ type taken struct {
 
 func (t *taken) item(f *bodyBuffer, n int)            { t.items = append(t.items, bytes.Clone(f.take(n))) }
 func (t *taken) tooLong(start []byte, size, at int64) { t.long++ }
-func (t *taken) foreignStart([]byte) bool             { return false }
+func (t *taken) foreignStart([]byte) (int, bool)      { return 0, false }
 func (t *taken) forget()                              { *t = taken{} }
 
 func cutList(body []byte, m media, limit, piece int) (taken, listHead, error) {

@@ -7,6 +7,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/tarnproject/tarn/internal/jsonend"
 )
 
 // readJSONList cuts a JSON list: an object whose fields may come in any order, with
@@ -23,7 +25,7 @@ func readJSONList(f *bodyBuffer, limit int, t itemSink) (head listHead, err erro
 			return f.jsonItems(limit, t)
 		}
 		if !headFields[name] {
-			size, err := f.skipJSON(jsonScan{})
+			size, err := f.skipJSON(jsonend.Scan{})
 			if err == nil && size == 0 {
 				err = f.malformed("a value is missing")
 			}
@@ -33,14 +35,14 @@ func readJSONList(f *bodyBuffer, limit int, t itemSink) (head listHead, err erro
 		switch {
 		case err != nil:
 			return err
-		case s.pos == 0:
+		case s.Pos == 0:
 			return f.malformed("a value is missing")
 		case tooLong:
 			_, err = f.skipJSON(s)
 			return err
 		}
-		kept += s.pos
-		fields[name] = bytes.Clone(f.take(s.pos))
+		kept += s.Pos
+		fields[name] = bytes.Clone(f.take(s.Pos))
 		return nil
 	})
 	if err != nil {
@@ -103,10 +105,10 @@ func (f *bodyBuffer) jsonMembers(member func(name string) error) error {
 			return err
 		}
 		var name string
-		if tooLong || json.Unmarshal(f.window()[:s.pos], &name) != nil {
+		if tooLong || json.Unmarshal(f.window()[:s.Pos], &name) != nil {
 			return f.malformed("a field's name cannot be read")
 		}
-		f.at += s.pos
+		f.at += s.Pos
 		if c, err := f.jsonToken(); err != nil {
 			return unexpected(err)
 		} else if c != ':' {
@@ -153,10 +155,10 @@ func (f *bodyBuffer) jsonMore(end byte, first bool) (bool, error) {
 func (f *bodyBuffer) jsonItems(limit int, t itemSink) error {
 	if c := f.window()[0]; c != '[' {
 		s, _, err := f.jsonValue(excerptSize)
-		if err == nil && string(f.window()[:s.pos]) != "null" {
+		if err == nil && string(f.window()[:s.Pos]) != "null" {
 			err = f.malformed(`the field "items" is not an array`)
 		}
-		f.at += s.pos
+		f.at += s.Pos
 		return err
 	}
 	f.at++
@@ -165,8 +167,9 @@ func (f *bodyBuffer) jsonItems(limit int, t itemSink) error {
 		if err != nil || !more {
 			return err
 		}
-		if t.foreignStart(f.window()) {
-			if err := f.skipObject(); err != nil {
+		if seen, foreign := t.foreignStart(f.window()); foreign {
+			f.at += seen
+			if _, err := f.skipJSON(jsonend.Within(2)); err != nil {
 				return err
 			}
 			continue
@@ -183,10 +186,10 @@ func (f *bodyBuffer) jsonItems(limit int, t itemSink) error {
 				return err
 			}
 			t.tooLong(start, size, at)
-		case s.pos == 0:
+		case s.Pos == 0:
 			return f.malformed("an item is missing")
 		default:
-			t.item(f, s.pos)
+			t.item(f, s.Pos)
 		}
 	}
 }

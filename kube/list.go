@@ -104,12 +104,11 @@ func (g *pageDecoder[T]) item(f *bodyBuffer, n int) {
 	g.items = append(g.items, rawItem{f.take(n), at})
 }
 
-func (g *pageDecoder[T]) foreignStart(start []byte) bool {
-	if !g.filter.foreignObject(start) {
-		return false
+func (g *pageDecoder[T]) foreignStart(start []byte) (seen int, foreign bool) {
+	if seen, foreign = g.filter.foreignObject(start); foreign {
+		g.foreign++
 	}
-	g.foreign++
-	return true
+	return seen, foreign
 }
 
 func (g *pageDecoder[T]) tooLong(start []byte, size, at int64) {

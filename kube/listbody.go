@@ -20,8 +20,9 @@ type listHead struct {
 // itemSink receives the items of a list.
 type itemSink interface {
 	// foreignStart reports whether the item that begins with start, in JSON, is not
-	// wanted, as far as start tells. Such an item is skipped.
-	foreignStart(start []byte) bool
+	// wanted, as far as start tells. Such an item is skipped: the first seen bytes end
+	// within its metadata, outside of strings, so that nobody has to follow them again.
+	foreignStart(start []byte) (seen int, foreign bool)
 	// item takes the next n bytes of the body, one object, and holds the block.
 	item(f *bodyBuffer, n int)
 	// tooLong reports an item that was skipped because of its size; start is how it

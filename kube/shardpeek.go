@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/internal/jsonend"
 )
 
 // shardFilter drops the objects of other shards before they are decoded. It reads one
@@ -32,17 +33,18 @@ func (f *shardFilter) foreign(m media, raw []byte) bool {
 }
 
 // foreignObject reports whether the object that begins with raw, in JSON, belongs to another
-// shard. It is false if raw does not show it.
-func (f *shardFilter) foreignObject(raw []byte) bool {
+// shard. It is false if raw does not show it. If it is true, the first seen bytes are those as
+// far as within the metadata, outside of strings.
+func (f *shardFilter) foreignObject(raw []byte) (seen int, foreign bool) {
 	if f == nil {
-		return false
+		return 0, false
 	}
-	value, found := peekJSON(raw, jsonKeys[f.set.key])
+	value, rest, found := peekJSON(raw, jsonKeys[f.set.key])
 	if !found || f.set.hasHash(shardHash(value)) {
-		return false
+		return 0, false
 	}
 	f.reader.sawForeign()
-	return true
+	return len(raw) - len(rest), true
 }
 
 // foreignFrame is foreign for the object of a watch event. Other events are never foreign.
@@ -69,7 +71,7 @@ func (f *shardFilter) hash(m media, raw []byte) (hash uint64, found bool) {
 	if m == mediaProtobuf {
 		value, found = peekProtobuf(raw, protobufKeys[f.set.key])
 	} else {
-		value, found = peekJSON(raw, jsonKeys[f.set.key])
+		value, _, found = peekJSON(raw, jsonKeys[f.set.key])
 	}
 	if found {
 		return shardHash(value), true
@@ -109,21 +111,21 @@ func peekProtobuf(raw []byte, number int) (value []byte, found bool) {
 	return nil, false
 }
 
-// peekJSON finds a text in the metadata by its quoted name.
-func peekJSON(raw []byte, name string) (value []byte, found bool) {
+// peekJSON finds a text in the metadata by its quoted name; rest is what follows it.
+func peekJSON(raw []byte, name string) (value, rest []byte, found bool) {
 	metadata, ok := jsonAt(raw, `"metadata"`)
 	if !ok {
-		return nil, false
+		return nil, nil, false
 	}
 	at, ok := jsonAt(metadata, name)
 	if !ok || at[0] != '"' {
-		return nil, false
+		return nil, nil, false
 	}
 	end := bytes.IndexByte(at[1:], '"')
 	if end < 0 || bytes.IndexByte(at[1:1+end], '\\') >= 0 {
-		return nil, false
+		return nil, nil, false
 	}
-	return at[1 : 1+end], true
+	return at[1 : 1+end], at[end+2:], true
 }
 
 // jsonAt returns an object's bytes from the value of a field on. It does not look for the
@@ -148,11 +150,11 @@ func jsonAt(raw []byte, name string) (from []byte, ok bool) {
 		if string(key) == name {
 			return raw, true
 		}
-		var value jsonScan
-		if !value.scan(raw) {
+		var value jsonend.Scan
+		if !value.Scan(raw) {
 			return nil, false
 		}
-		raw = raw[value.pos:]
+		raw = raw[value.Pos:]
 	}
 }
 

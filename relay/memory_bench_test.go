@@ -5,18 +5,16 @@ import (
 	"flag"
 	"fmt"
 	"log/slog"
-	"os"
 	"runtime"
 	"testing"
 	"time"
 
-	"github.com/klauspost/compress/zstd"
 	corev1 "k8s.io/api/core/v1"
-	kruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/apiserver"
+	"github.com/tarnproject/tarn/internal/podfile"
 	"github.com/tarnproject/tarn/memory"
 )
 
@@ -36,25 +34,11 @@ func rawPods(b *testing.B) [][]byte {
 			list.Items = append(list.Items, *p)
 		}
 	} else {
-		data, err := os.ReadFile(*podFile)
+		read, err := podfile.Read(*podFile)
 		if err != nil {
 			b.Fatal(err)
 		}
-		decoder, err := zstd.NewReader(nil)
-		if err != nil {
-			b.Fatal(err)
-		}
-		defer decoder.Close()
-		if data, err = decoder.DecodeAll(data, nil); err != nil {
-			b.Fatal(err)
-		}
-		var envelope kruntime.Unknown
-		if err := envelope.Unmarshal(data[4:]); err != nil {
-			b.Fatal(err)
-		}
-		if err := list.Unmarshal(envelope.Raw); err != nil {
-			b.Fatal(err)
-		}
+		list.Items = read
 	}
 	var all [][]byte
 	for i := range list.Items {

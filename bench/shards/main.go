@@ -31,6 +31,9 @@ var (
 	updates = flag.Int("updates", 10_000, "how many status updates there are")
 	every   = flag.Duration("every", time.Millisecond, "the time between two updates: if they come faster than they are taken, a copy of everything has larger batches, and comparing says little")
 	rounds  = flag.Int("rounds", 3, "how often each copy is measured; the medians count")
+	inJSON  = flag.Bool("json", false, "read JSON, as for custom resources, instead of protobuf")
+	lists   = flag.Bool("lists", false, "read the first state as lists, as from a server that does not stream it")
+	plain   = flag.Bool("plain", false, "accept no compressed answers, as rest.Config.DisableCompression does: servers compress lists, not streams")
 	data    = flag.String("data", "../../shared/data/pods.pb.zst", "`file` with real pods")
 	// The following are for the processes that this one starts.
 	server = flag.String("server", "", "measure a copy of the `address`, and print it")
@@ -133,7 +136,7 @@ func one(set *podset.Set, args []string) (f figures, err error) {
 	if err != nil {
 		return f, err
 	}
-	child := exec.Command(program, append([]string{"-server", api.URL(), "-n", fmt.Sprint(*shards)}, args...)...)
+	child := exec.Command(program, append([]string{"-server", api.URL(), "-n", fmt.Sprint(*shards), fmt.Sprint("-json=", *inJSON), fmt.Sprint("-lists=", *lists), fmt.Sprint("-plain=", *plain)}, args...)...)
 	child.Stderr = os.Stderr
 	in, err := child.StdinPipe()
 	if err != nil {

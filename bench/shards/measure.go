@@ -7,9 +7,10 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"runtime"
+	goruntime "runtime"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 
 	"github.com/tarnproject/tarn/bench/report"
@@ -28,11 +29,17 @@ type figures struct {
 func measure() error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	cfg := &rest.Config{Host: *server, QPS: -1}
+	cfg := &rest.Config{Host: *server, QPS: -1, DisableCompression: *plain}
 	if *alone {
 		cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return forgetful{next} })
 	}
+	if *inJSON {
+		cfg.AcceptContentTypes = runtime.ContentTypeJSON
+	}
 	opts := []kube.Option{}
+	if *lists {
+		opts = append(opts, kube.WatchList(false))
+	}
 	if *shard >= 0 {
 		opts = append(opts, kube.Shard(*shard, *shards))
 	}
@@ -81,9 +88,9 @@ func (f forgetful) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // heap is what is reachable.
 func heap() float64 {
-	runtime.GC()
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
+	goruntime.GC()
+	goruntime.GC()
+	var m goruntime.MemStats
+	goruntime.ReadMemStats(&m)
 	return float64(m.HeapAlloc)
 }

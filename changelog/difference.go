@@ -1,6 +1,7 @@
 package changelog
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"math/bits"
@@ -27,6 +28,13 @@ const (
 	lockstep = 40
 	// indexStep is the distance of the places of the old bytes that are indexed.
 	indexStep = 8
+	// nearBehind and nearAhead are how far from a change its copy is looked for first.
+	// nearBits is the size of the index of these places, and nearStep their distance: every
+	// copy that is not too short has eight bytes at one of them.
+	nearBehind, nearAhead = 192, 384
+	nearBits, nearStep    = 10, 4
+	// equalStep is how many bytes are compared at once.
+	equalStep = 128
 	// largestNew bounds what a damaged difference can claim.
 	largestNew = 64 << 20
 )
@@ -69,6 +77,48 @@ type differ struct {
 	// index has places of before, plus one, by the hash of the eight bytes there.
 	index *[]uint32
 	shift uint
+	// around has places of before near the last changes, in the same way: all that it can
+	// have of those before indexed.
+	around  [1 << nearBits]uint32
+	indexed int
+}
+
+// near is as next, for a copy from near j. It finds nearly all: a status update inserts and
+// replaces fields, and what follows them stays where it was. An index of all old bytes takes
+// longer than everything else, and finds short copies from anywhere.
+func (d *differ) near(i, j int) (p, q int, found bool) {
+	before, after := d.before, d.after
+	// Of equal places, the first from j on is found, else one before it.
+	end := min(j+nearAhead, len(before)-7)
+	for q := max(0, j-nearBehind, d.indexed) &^ (nearStep - 1); q < min(j, end); q += nearStep {
+		d.around[hash(load(before, q), 64-nearBits)] = uint32(q + 1)
+	}
+	for q := (end - 1) &^ (nearStep - 1); q >= j; q -= nearStep {
+		d.around[hash(load(before, q), 64-nearBits)] = uint32(q + 1)
+	}
+	d.indexed = max(d.indexed, end)
+	for p := i; p <= min(i+nearAhead, len(after)-shortestCopy); p++ {
+		q := int(d.around[hash(load(after, p), 64-nearBits)]) - 1
+		back, n := d.match(i, p, q)
+		// A copy from before j up to the end, if more follows, is of a text that repeats.
+		if n < shortestCopy || q < j && q-back+n == len(before) && p-back+n < len(after) {
+			continue
+		}
+		return p - back, q - back, true
+	}
+	return 0, 0, false
+}
+
+// match is how long the copy is that has p of after and q of before, and how much of it is
+// before them, from i on. It is 0 if the next eight bytes differ.
+func (d *differ) match(i, p, q int) (back, n int) {
+	if q < 0 || load(d.before, q) != load(d.after, p) {
+		return 0, 0
+	}
+	for back < p-i && back < q && d.before[q-back-1] == d.after[p-back-1] {
+		back++
+	}
+	return back, back + equal(d.before[q:], d.after[p:])
 }
 
 // next returns the places of after and before at which a copy can begin, from i and j
@@ -86,18 +136,14 @@ func (d *differ) next(i, j int) (int, int) {
 	if len(before) < shortestCopy || len(after)-i < shortestCopy {
 		return d.tail(i)
 	}
+	if p, q, ok := d.near(i, j); ok {
+		return p, q
+	}
 	d.build()
 	table := *d.index
 	for p := i; p+shortestCopy <= len(after); p++ {
 		q := int(table[hash(load(after, p), d.shift)]) - 1
-		if q < 0 || load(before, q) != load(after, p) {
-			continue
-		}
-		back := 0
-		for back < p-i && back < q && before[q-back-1] == after[p-back-1] {
-			back++
-		}
-		if back+equal(before[q:], after[p:]) >= shortestCopy {
+		if back, n := d.match(i, p, q); n >= shortestCopy {
 			return p - back, q - back
 		}
 	}
@@ -150,7 +196,12 @@ func load(b []byte, at int) uint64 { return binary.LittleEndian.Uint64(b[at:]) }
 
 // equal is how many bytes are the same at the beginning.
 func equal(a, b []byte) int {
-	n, most := 0, min(len(a), len(b))
+	most := min(len(a), len(b))
+	a, b = a[:most], b[:most]
+	n := 0
+	for n+equalStep <= most && bytes.Equal(a[n:n+equalStep], b[n:n+equalStep]) {
+		n += equalStep
+	}
 	for ; n+8 <= most; n += 8 {
 		if x := load(a, n) ^ load(b, n); x != 0 {
 			return n + bits.TrailingZeros64(x)/8

@@ -32,6 +32,8 @@ func TestDifferences(t *testing.T) {
 		{long + "x" + long, long + "much longer" + long, 30},
 		{long + "much longer" + long, long + "x" + long, 20},
 		{"a" + long, long + "b", 16}, {long, "b" + long + "c" + long, 20},
+		// A value that moves to a new field before it, as the id of a container that ended.
+		{long + "{image: 0123456789abcdef, id: 8d1f6c0e55aa2b37}" + long, long + "{last: 8d1f6c0e55aa2b37, image: 0123456789abcdef, id: e77a90b14c2d5f68}" + long, 60},
 	} {
 		if d := roundTrip(t, []byte(c.before), []byte(c.after)); len(d) > c.most {
 			t.Errorf("%.20q to %.20q takes %d bytes, want at most %d", c.before, c.after, len(d), c.most)

@@ -58,6 +58,9 @@ type storedRow struct {
 	sum   uint64
 	found int64
 	parts []byte
+	// changed is what of the row changes with the write, if compared is true.
+	changed  rowParts
+	compared bool
 }
 
 // findRow reads the row of a key.

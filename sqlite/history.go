@@ -74,8 +74,11 @@ type logbook struct {
 	state   logState
 	columns []logColumn
 	// kept are the columns of a row that are kept by value.
-	kept  []keptColumn
-	stmts logStmts
+	kept []keptColumn
+	// indexed has the part of a row that a column is, by its number; it is nil if a column
+	// with an index is not kept by value.
+	indexed []rowParts
+	stmts   logStmts
 	// note is why no history is kept at present, empty if it is. roundStart is the horizon
 	// with which the current round of pruning began.
 	note       string
@@ -261,27 +264,29 @@ func historyDDL(id int64) []string {
 type logStmts struct {
 	life, last, base                    *sqlite3.Stmt
 	addLife, endLife, addState, addBase *sqlite3.Stmt
+	addStates                           *sqlite3.Stmt
 	moment, gap, state                  *sqlite3.Stmt
 }
 
 func (s logStmts) all() []*sqlite3.Stmt {
-	return []*sqlite3.Stmt{s.life, s.last, s.base, s.addLife, s.endLife, s.addState, s.addBase, s.moment, s.gap, s.state}
+	return []*sqlite3.Stmt{s.life, s.last, s.base, s.addLife, s.endLife, s.addState, s.addStates, s.addBase, s.moment, s.gap, s.state}
 }
 
 func (l *logbook) prepare(make func(sql string) *sqlite3.Stmt) {
 	id := l.c.id
 	lives, states, bases, moments := livesTable(id), statesTable(id), basesTable(id), momentsTable(id)
 	l.stmts = logStmts{
-		life:     make(fmt.Sprintf("SELECT id, uid, first FROM %s WHERE key=?1 AND last=%d", lives, alive)),
-		last:     make("SELECT seq, version, op, base, body, cols FROM " + states + " WHERE life=?1 ORDER BY seq DESC LIMIT 1"),
-		base:     make("SELECT sum, body, cols FROM " + bases + " WHERE id=?1"),
-		addLife:  make("INSERT INTO " + lives + " (id, key, uid, first, last, sum) VALUES (?1, ?2, ?3, ?4, ?5, ?6)"),
-		endLife:  make("UPDATE " + lives + " SET last=?2, sum=?3 WHERE id=?1"),
-		addState: make("INSERT INTO " + states + " (life, seq, version, heard_ms, op, base, cols, sum, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"),
-		addBase:  make("INSERT INTO " + bases + " (life, sum, body, cols) VALUES (?1, ?2, ?3, ?4)"),
-		moment:   make(fmt.Sprintf(addMoment, moments)),
-		gap:      make(writeGap),
-		state:    make(writeLogRow),
+		life:      make(fmt.Sprintf("SELECT id, uid, first FROM %s WHERE key=?1 AND last=%d", lives, alive)),
+		last:      make("SELECT seq, version, op, base, body, cols FROM " + states + " WHERE life=?1 ORDER BY seq DESC LIMIT 1"),
+		base:      make("SELECT sum, body, cols FROM " + bases + " WHERE id=?1"),
+		addLife:   make("INSERT INTO " + lives + " (id, key, uid, first, last, sum) VALUES (?1, ?2, ?3, ?4, ?5, ?6)"),
+		endLife:   make("UPDATE " + lives + " SET last=?2, sum=?3 WHERE id=?1"),
+		addState:  make(insertStates(states, 1)),
+		addStates: make(insertStates(states, statesTogether)),
+		addBase:   make("INSERT INTO " + bases + " (life, sum, body, cols) VALUES (?1, ?2, ?3, ?4)"),
+		moment:    make(fmt.Sprintf(addMoment, moments)),
+		gap:       make(writeGap),
+		state:     make(writeLogRow),
 	}
 }
 

@@ -49,6 +49,7 @@ func (c *collection) attachLog(conn *sqlite3.Conn) (fresh bool, err error) {
 	var numbers []int
 	l.columns, numbers = mergeColumns(known, c.table)
 	l.kept, l.recent = keptColumns(numbers), newRecentLives()
+	l.indexed = indexedParts(c.table, numbers, len(l.columns))
 	text, err := json.Marshal(l.columns)
 	if err != nil {
 		return false, err

@@ -14,8 +14,11 @@ type logBase struct {
 	id     int64
 	sum    Sum
 	packed int
-	// cols are the values of its columns. raw is empty until it is needed.
-	cols, raw, stored []byte
+	// hash is that of the stored base, once it was verified or written; 0 before.
+	hash uint64
+	// cols are the values of its columns. raw is empty until it is needed, and may be in
+	// the memory of room.
+	cols, raw, stored, room []byte
 }
 
 // baseSum is the checksum of a base: that of its object, with the values of its columns if
@@ -33,7 +36,7 @@ func baseSum(sums *summer, object Sum, cols []byte) Sum {
 
 // clearBase forgets the base, and keeps its memory.
 func (w *logWrite) clearBase() {
-	w.base = logBase{cols: w.base.cols[:0], raw: w.base.raw[:0], stored: w.base.stored}
+	w.base = logBase{cols: w.base.cols[:0], stored: w.base.stored, room: w.base.room}
 }
 
 // readBase reads the base of the last state, once.
@@ -60,21 +63,33 @@ const (
 	largestDifference = 800
 )
 
+// unpackBase unpacks the base of the last state, once. It computes the checksum of a base
+// the first time that this process reads it; after that, a hash with a seed of the process's
+// own tells that the same bytes came.
+func (w *logWrite) unpackBase() error {
+	if len(w.base.raw) > 0 {
+		return nil
+	}
+	p, hash := w.c.packer, w.recent.hashOfBase(&w.base)
+	packed, _, err := p.open(w.key, w.base.stored)
+	if err == nil && hash != w.base.hash {
+		err = p.verifyBase(w.key, w.base.sum, w.base.cols, packed)
+	}
+	if err == nil {
+		w.base.hash = hash
+		w.base.raw, err = p.unsqueezeTo(&w.base.room, packed)
+	}
+	return err
+}
+
 // encode returns a state as a packed difference against the base, and the values of columns
 // that differ from the base's, nil if there are none; or a new base.
 //
 // A new base costs its size once, and saves with each later state what differences have
 // grown to. So it is made with the probability saving/cost, which needs no counter.
 func (w *logWrite) encode(seq int64, raw []byte, row *Row) (body, cols []byte, base *logBase, err error) {
-	if err := w.readBase(); err != nil {
+	if err := inTurn(w.readBase(), w.unpackBase); err != nil {
 		return nil, nil, nil, err
-	}
-	if len(w.base.raw) == 0 {
-		plain, err := w.c.packer.unpackBase(w.key, w.base.sum, w.base.cols, w.base.stored, w.base.raw)
-		if err != nil {
-			return nil, nil, nil, err
-		}
-		w.base.raw = append(w.base.raw[:0], plain...)
 	}
 	values := w.valuesOf(row)
 	cols = differentValues(nil, w.base.cols, values)
@@ -82,7 +97,7 @@ func (w *logWrite) encode(seq int64, raw []byte, row *Row) (body, cols []byte, b
 		return nil, cols, nil, nil
 	}
 	w.buf = changelog.AppendDifference(w.buf[:0], w.base.raw, raw)
-	packed := w.c.packer.squeeze(w.buf)
+	packed := w.c.packer.squeezeDifference(w.buf)
 	size, cost := len(packed)+len(cols), w.base.packed+len(values)+200
 	saving := len(packed) - smallDifference
 	large := size > min(cost/2, largestDifference) && size > smallDifference
@@ -104,7 +119,9 @@ func (w *logWrite) newBase(b *logBase, raw []byte) error {
 	if err := run(w.stmts.addBase, noRow, w.life, b.sum, b.stored, b.cols); err != nil {
 		return err
 	}
-	b.raw, b.cols, b.id = append(w.base.raw[:0], raw...), append(w.base.cols[:0], b.cols...), w.conn.LastInsertRowID()
+	w.base.room = append(w.base.room[:0], raw...)
+	b.room, b.raw, b.cols, b.id = w.base.room, w.base.room, append(w.base.cols[:0], b.cols...), w.conn.LastInsertRowID()
+	b.hash = w.recent.hashOfBase(b)
 	w.base = *b
 	w.bytes += int64(b.packed+len(b.cols)) + 40
 	return nil

@@ -192,6 +192,23 @@ func keptColumns(numbers []int) (all []keptColumn) {
 	return all
 }
 
+// indexedParts are the parts of a row by the numbers of their columns; nil if the values of
+// some are not kept.
+func indexedParts(t *prepared, numbers []int, columns int) []rowParts {
+	if t == nil {
+		return nil
+	}
+	parts := make([]rowParts, columns)
+	parts[0] = labelsPart
+	for n, place := range t.finding {
+		if numbers[place] <= 0 {
+			return nil
+		}
+		parts[numbers[place]] = part(n)
+	}
+	return parts
+}
+
 // valuesOf are all values of a row. They are valid until the next call.
 func (w *logWrite) valuesOf(row *Row) []byte {
 	if w.c.table == nil || row == nil {

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"bytes"
 	"hash/maphash"
 
 	"github.com/tarnproject/tarn"
@@ -32,18 +33,22 @@ const (
 	// mostParts is the room for the sums of the wide values of a row. A row with more of them
 	// is not remembered.
 	mostParts = 4 * len(WideValue{}.Sum)
+	// mostChanges is the room for the values of columns in which a row differs from its base.
+	// Of a row with more of them, the indexed values are read again.
+	mostChanges = 31
 )
 
 // recentLife is what is known of a life without reading it.
 type recentLife struct {
 	hash                       uint64
 	life, first, base, version int64
-	// body is a hash of the last difference, 0 if there is none.
-	body     uint64
-	op       changelog.Operation
-	key, uid uint8
-	names    [mostNames]byte
-	content  recentRow
+	// body is the hash of the last difference, or 0 without one. verified is the hash of the
+	// base, or 0 until this process has verified it.
+	body, verified uint64
+	op             changelog.Operation
+	key, uid       uint8
+	names          [mostNames]byte
+	content        recentRow
 }
 
 // recentRow is a [storedRow]; its id is 0 if it is not known.
@@ -52,6 +57,11 @@ type recentRow struct {
 	sum       uint64
 	size      uint8
 	parts     [mostParts]byte
+	// base is the hash of the base of the row's state, 0 if it is not known. cols are the
+	// values of columns that differ from those of this base.
+	base    uint64
+	changes uint8
+	cols    [mostChanges]byte
 }
 
 func newRecentLives() recentLives { return recentLives{seed: maphash.MakeSeed()} }
@@ -109,6 +119,16 @@ func (r *recentLives) hashOf(body []byte) uint64 {
 	return maphash.Bytes(r.seed, body) | 1
 }
 
+// hashOfBase is a hash of a stored base with the values of its columns.
+func (r *recentLives) hashOfBase(b *logBase) uint64 {
+	var h maphash.Hash
+	h.SetSeed(r.seed)
+	_, _ = h.Write(b.sum[:]) // never fails, as those after it
+	_, _ = h.Write(b.cols)
+	_, _ = h.Write(b.stored)
+	return h.Sum64() | 1
+}
+
 // recall takes what is remembered of the current key. It reports whether that is anything.
 func (w *logWrite) recall() bool {
 	r := &w.recent
@@ -119,7 +139,7 @@ func (w *logWrite) recall() bool {
 	l := &r.lives[at]
 	w.life, w.first, w.base.id, w.version, w.op, w.bodyHash = l.life, l.first, l.base, l.version, l.op, l.body
 	w.uid = string(l.names[l.key : l.key+l.uid])
-	w.body, w.cols, w.lastKnown = nil, nil, false
+	w.body, w.cols, w.lastKnown, w.base.hash = nil, nil, false, l.verified
 	return true
 }
 
@@ -133,7 +153,7 @@ func (w *logWrite) close() {
 	}
 	at := r.place(w.key)
 	l := &r.lives[at]
-	l.life, l.first, l.base, l.version, l.op, l.body = w.life, w.first, w.base.id, version, w.op, w.bodyHash
+	l.life, l.first, l.base, l.version, l.op, l.body, l.verified = w.life, w.first, w.base.id, version, w.op, w.bodyHash, w.base.hash
 	l.key, l.uid = uint8(len(w.key)), uint8(len(w.uid))
 	copy(l.names[copy(l.names[:], w.key):], w.uid)
 }
@@ -150,10 +170,47 @@ func (w *logWrite) writeContent(e entry, next *state) (err error) {
 		if before, err = w.c.findRow(e.key); err != nil {
 			return err
 		}
+	} else if w.lastKnown && known.base != 0 && known.base == w.base.hash {
+		before.changed, before.compared = w.changedParts(known.cols[:known.changes], w.cols), true
 	}
 	id, err := w.c.writeOver(w.conn, before, e, next)
-	known.remember(storedRow{id, e.sum.number(), e.found, e.parts})
+	known.remember(storedRow{id: id, sum: e.sum.number(), found: e.found, parts: e.parts})
+	if known != nil && w.lastKnown && w.indexed != nil && len(w.cols) <= mostChanges {
+		known.base, known.changes = w.base.hash, uint8(copy(known.cols[:], w.cols))
+	}
 	return err
+}
+
+// partOf is the part of a row that a value is, none if it has no index.
+func (l *logbook) partOf(v loggedValue) rowParts {
+	if v.number >= len(l.indexed) {
+		return allParts
+	}
+	return l.indexed[v.number]
+}
+
+// changedParts is what of a row has changed, by the values of columns before and after that
+// differ from those of the same base.
+func (l *logbook) changedParts(before, after []byte) (parts rowParts) {
+	b, before, more := nextValue(before)
+	a, after, left := nextValue(after)
+	for more || left {
+		switch {
+		case !left || more && b.number < a.number:
+			parts |= l.partOf(b)
+			b, before, more = nextValue(before)
+		case !more || a.number < b.number:
+			parts |= l.partOf(a)
+			a, after, left = nextValue(after)
+		default:
+			if !bytes.Equal(a.entry, b.entry) {
+				parts |= l.partOf(a)
+			}
+			b, before, more = nextValue(before)
+			a, after, left = nextValue(after)
+		}
+	}
+	return parts
 }
 
 // stored is the row, empty if it is not known.
@@ -161,7 +218,7 @@ func (r *recentRow) stored() storedRow {
 	if r == nil {
 		return storedRow{}
 	}
-	return storedRow{r.id, r.sum, r.found, r.parts[:r.size]}
+	return storedRow{id: r.id, sum: r.sum, found: r.found, parts: r.parts[:r.size]}
 }
 
 // remember replaces the row, if there is room for one.

@@ -1,6 +1,8 @@
 package sqlite
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -71,7 +73,7 @@ func TestContentOfRecentLives(t *testing.T) {
 	r, random, want := newPastRig(t, keepAll), rand.New(rand.NewPCG(5, 5)), map[tarn.Key]string{}
 	for i := range 400 {
 		b := tarn.Batch[logtest.Object]{}
-		for range 1 + random.IntN(4) {
+		for range 1 + random.IntN([]int{4, 4, 4, 3 * statesTogether}[random.IntN(4)]) {
 			r.now, r.version = r.now.Add(time.Second), r.version+1
 			v, key := tarn.Version(fmt.Sprint(r.version)), tarn.Key(fmt.Sprint("ns/", random.IntN(6)))
 			o := logtest.Object{Key: key, Version: v, UID: fmt.Sprint("uid ", random.IntN(3)), Text: fmt.Sprint("text ", random.IntN(3))}
@@ -101,6 +103,77 @@ func TestContentOfRecentLives(t *testing.T) {
 		}
 		if i%100 == 99 {
 			r.reopen(keepAll)
+			checkSound(t, r.dir, nil)
+		}
+	}
+}
+
+// What of a row has changed is found in the values of two states of the same base.
+func TestChangedParts(t *testing.T) {
+	random, l := rand.New(rand.NewPCG(6, 6)), &logbook{indexed: make([]rowParts, 40)}
+	for n := range l.indexed {
+		if random.IntN(2) == 0 {
+			l.indexed[n] = 1 << n
+		}
+	}
+	state := func(of map[int]any) map[int]any {
+		made := maps.Clone(of)
+		for range random.IntN(6) {
+			made[random.IntN(len(l.indexed))] = []any{nil, int64(random.IntN(3)), fmt.Sprint("text ", random.IntN(3))}[random.IntN(3)]
+		}
+		return made
+	}
+	for range 3000 {
+		base := state(map[int]any{})
+		before := state(base)
+		after, want := state(before), rowParts(0)
+		for n, part := range l.indexed {
+			if before[n] != after[n] {
+				want |= part
+			}
+		}
+		all := valueList(base)
+		if got := l.changedParts(differentValues(nil, all, valueList(before)), differentValues(nil, all, valueList(after))); got != want {
+			t.Fatalf("from %v to %v with the base %v, %b changes, want %b", before, after, base, got, want)
+		}
+	}
+	if l.changedParts(nil, valueList(map[int]any{len(l.indexed): "of a column that is not known"})) != allParts {
+		t.Error("a column that is not known changes no part")
+	}
+}
+
+// A base that was verified once is verified again if anything of it is different.
+func TestVerifiedBase(t *testing.T) {
+	keys, err := newFileKeys(nil, newSalt())
+	must(t, err)
+	c := &collection{db: &DB{keys: keys}, packer: &packer{owner: "objects", keys: keys}}
+	w := &logWrite{logbook: &logbook{c: c, recent: newRecentLives()}, key: "ns/a"}
+	for _, plain := range []string{"short", strings.Repeat("a longer object, ", 40)} {
+		made, err := w.makeBase([]byte(plain), []byte("values"))
+		must(t, err)
+		verified := uint64(0)
+		unpack := func(b logBase) error {
+			b.stored, b.cols, b.hash = bytes.Clone(b.stored), bytes.Clone(b.cols), verified
+			w.base = b
+			return w.unpackBase()
+		}
+		for range 2 {
+			if err := unpack(*made); err != nil || string(w.base.raw) != plain {
+				t.Fatalf("unpacked as %.20q, %v", w.base.raw, err)
+			}
+			verified = w.base.hash
+		}
+		for what, change := range map[string]func(b *logBase){
+			"its checksum":            func(b *logBase) { b.sum[3]++ },
+			"the values of columns":   func(b *logBase) { b.cols = []byte("valuez") },
+			"its bytes":               func(b *logBase) { b.stored = append(bytes.Clone(b.stored[:4]), b.stored[5:]...) },
+			"its bytes and their CRC": func(b *logBase) { b.stored = c.packer.appendCRC("ns/a", c.packer.squeeze([]byte("another"))) },
+		} {
+			other := *made
+			change(&other)
+			if err := unpack(other); !errors.Is(err, errBadRow) {
+				t.Errorf("%s changed: %v", what, err)
+			}
 		}
 	}
 }

@@ -64,6 +64,7 @@ func keysOf[T any](changes []tarn.Change[T], keys map[tarn.Key]struct{}) map[tar
 // their order in the batch.
 func (s *Store[T]) writeLogged(conn *sqlite3.Conn, b batch[T], next *state) (w *logWrite, bad tarn.ObjectErrors, err error) {
 	w = s.c.log.begin(conn)
+	w.together = true
 	if b.all && b.whole == nil {
 		b.whole = keysOf(b.changes, nil)
 	}
@@ -92,13 +93,16 @@ func (s *Store[T]) writeLogged(conn *sqlite3.Conn, b batch[T], next *state) (w *
 		}
 		bad, left = append(bad, failed...), left[n:]
 	}
+	if err := w.flush(); err != nil {
+		return w, nil, err
+	}
 	if b.whole != nil {
 		if err := s.removeOthers(w, b, next); err != nil {
 			return w, nil, err
 		}
 	}
 	s.forgetAhead()
-	if err := w.commit(b.positions.All(), next.version, b.part, b.contact()); err != nil {
+	if err := inTurn(w.flush(), func() error { return w.commit(b.positions.All(), next.version, b.part, b.contact()) }); err != nil {
 		return w, nil, err
 	}
 	return w, bad, s.c.writeRow(conn, "REPLACE INTO", *next, s.c.label)

@@ -51,6 +51,10 @@ type logWrite struct {
 	entries []heardEntry
 	gapped  bool
 
+	// waiting are states that are written with others, if together is true.
+	waiting  []stateRow
+	together bool
+
 	// others are logs that are pruned in the same transaction; alone says that there must
 	// be none.
 	others []*logWrite
@@ -81,6 +85,9 @@ func (w *logWrite) open(key tarn.Key) error {
 
 // readLast reads the last state of the current life.
 func (w *logWrite) readLast() error {
+	if err := w.flush(); err != nil {
+		return err
+	}
 	return run(w.stmts.last, func(row *sqlite3.Stmt) (err error) {
 		w.version, w.op, w.base.id = stored(row, 1), changelog.Operation(row.ColumnInt64(2)), row.ColumnInt64(3)
 		body := row.ColumnBlob(4, nil)
@@ -213,7 +220,7 @@ func (w *logWrite) add(seq int64, op changelog.Operation, c stateOf, version any
 		}
 	}
 	sum := stateSum(w.c.db.keys.sums, w.c.Name, w.key, w.uid, w.life, seq, version, heard, op, w.base.id, w.base.sum, cols, body)
-	if err := run(w.stmts.addState, noRow, w.life, seq, version, heard, int64(op), w.base.id, cols, sum, stored); err != nil {
+	if err := w.insert(stateRow{w.life, seq, version, heard, op, w.base.id, cols, sum, stored}); err != nil {
 		return err
 	}
 	w.version, w.op = version, op

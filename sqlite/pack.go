@@ -86,6 +86,30 @@ func (p *packer) unsqueeze(packed, buf []byte) ([]byte, error) {
 	return plain, nil
 }
 
+// squeezeDifference compresses a difference of a history. Why without the dictionary: in a
+// difference of a status update it finds 7 bytes more of 240, and takes five times as long.
+func (p *packer) squeezeDifference(plain []byte) []byte {
+	if len(plain) < smallest {
+		return append([]byte{packedPlain}, plain...)
+	}
+	return p.compress(packedAlone, plain, s2.Encode)
+}
+
+// unsqueezeTo is as unsqueeze, with room that grows as far as is needed to do it fast. The
+// result may be in the memory of packed.
+func (p *packer) unsqueezeTo(room *[]byte, packed []byte) ([]byte, error) {
+	if len(packed) > 0 && packed[0]&^packedCRC != packedPlain {
+		need, err := s2.DecodedLen(packed[1:])
+		if dict := p.dict.Load(); dict != nil {
+			need += dict.led
+		}
+		if err == nil && need > cap(*room) && need <= largestObject {
+			*room = make([]byte, need+need/4)
+		}
+	}
+	return p.unsqueeze(packed, *room)
+}
+
 // sum is the checksum of an object. It is the same with and without a CRC.
 func (p *packer) sum(key tarn.Key, packed []byte) Sum {
 	return p.keys.sums.sum(func(h *sumHash) {
@@ -122,13 +146,21 @@ func (p *packer) unpack(key tarn.Key, want Sum, stored, buf []byte) ([]byte, err
 // which only the checksum tells whether they are undamaged.
 func (p *packer) unpackBase(key tarn.Key, want Sum, cols, stored, buf []byte) ([]byte, error) {
 	packed, _, err := p.open(key, stored)
-	switch {
-	case err != nil:
+	if err == nil {
+		err = p.verifyBase(key, want, cols, packed)
+	}
+	if err != nil {
 		return nil, err
-	case baseSum(p.keys.sums, p.sum(key, packed), cols) != want:
-		return nil, errBadSum
 	}
 	return p.unsqueeze(packed, buf)
+}
+
+// verifyBase compares a base, without its CRC, with its checksum.
+func (p *packer) verifyBase(key tarn.Key, want Sum, cols, packed []byte) error {
+	if baseSum(p.keys.sums, p.sum(key, packed), cols) != want {
+		return errBadSum
+	}
+	return nil
 }
 
 // open decrypts stored bytes, and takes the CRC off those that have one.

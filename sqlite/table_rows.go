@@ -174,7 +174,10 @@ func (s *tableStmts) write(conn *sqlite3.Conn, how rowChange, id int64, e entry,
 	parts := rowParts(0)
 	if how == rowUpdated {
 		var err error
-		if parts, err = s.updates.changed(id, &e.row); err != nil {
+		if parts = before.changed; !before.compared {
+			parts, err = s.updates.changed(id, &e.row)
+		}
+		if err != nil {
 			return err
 		}
 		if err := s.writeLists(how, parts, id, e.row.Values); err != nil {

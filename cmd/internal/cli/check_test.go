@@ -97,7 +97,7 @@ func TestCheckOfWhatCannotBe(t *testing.T) {
 		code  int
 		words []string
 	}{
-		{[]string{"check", at("empty")}, exitUnknown, []string{"holds no replica"}},
+		{[]string{"check", at("empty")}, exitUnknown, []string{"tarn: " + at("empty") + " holds no replica"}},
 		{[]string{"check", at("newer")}, exitUnknown, []string{"newer Tarn", "format 99"}},
 		{[]string{"check", at("sealed")}, exitUnknown, []string{"encrypted", "--key-file"}},
 		{[]string{"check", at("sealed"), "--key-file", at("key")}, exitUnknown, []string{"another key"}},
@@ -106,7 +106,7 @@ func TestCheckOfWhatCannotBe(t *testing.T) {
 		{[]string{"check", at("used"), "-o", "xml"}, exitUsage, []string{"json"}},
 		{[]string{"repair", at("used")}, exitFailed, []string{"in use", "end the mirror first"}},
 		{[]string{"repair", at("newer")}, exitFailed, []string{"newer Tarn"}},
-		{[]string{"repair", at("empty")}, exitFailed, []string{"holds no replica"}},
+		{[]string{"repair", at("empty")}, exitFailed, []string{"tarn: " + at("empty") + " holds no replica"}},
 		{[]string{"repair", at("used"), at("empty")}, exitUsage, []string{"one replica directory"}},
 	} {
 		if err := newRig(t).run(c.args...).check(c.code, c.words...); err != nil {

@@ -126,7 +126,11 @@ func (a *app) checkContext(loader clientcmd.ClientConfig) error {
 	if _, ok := config.Contexts[asked]; ok {
 		return nil
 	}
-	names := slices.Sorted(maps.Keys(config.Contexts))
+	return noContext(asked, slices.Sorted(maps.Keys(config.Contexts)))
+}
+
+// noContext says which contexts there are instead of one that was asked for.
+func noContext(asked string, names []string) error {
 	if len(names) == 0 {
 		return fmt.Errorf("there is no context %q, and no other in the kubeconfig; check --kubeconfig and KUBECONFIG", asked)
 	}

@@ -75,7 +75,9 @@ func (a *app) namedContexts(asked []string) (map[string]string, error) {
 	}
 	all := slices.Sorted(maps.Keys(config.Contexts))
 	if len(asked) == 1 && asked[0] == "*" {
-		asked = all
+		if asked = all; len(all) == 0 {
+			return nil, errors.New("--contexts: there is no context in the kubeconfig; check --kubeconfig and KUBECONFIG")
+		}
 	}
 	named := map[string]string{}
 	for _, text := range asked {
@@ -84,7 +86,7 @@ func (a *app) namedContexts(asked []string) (map[string]string, error) {
 			name, context = fleet.NameOf(text), text
 		}
 		if _, ok := config.Contexts[context]; !ok {
-			return nil, fmt.Errorf("--contexts: there is no context %q%s; the kubeconfig has %s", context, didYouMean(near(context, all)), strings.Join(all, ", "))
+			return nil, fmt.Errorf("--contexts: %w", noContext(context, all))
 		}
 		if _, twice := named[name]; twice {
 			return nil, usagef("--contexts: two clusters are called %q; rename one, as in NAME=%s", name, context)

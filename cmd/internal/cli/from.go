@@ -159,13 +159,18 @@ func (a *app) printAge(ctx context.Context, at cluster, resources []mirror.Resou
 	}
 }
 
-// explainDirectory says which flag named the directory, and how to give a key.
-func explainDirectory(flag string, err error) error {
+// explainDirectory says what named the directory, a flag or its own path, and how to give a
+// key.
+func explainDirectory(named string, err error) error {
 	text := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "sqlite: "), "mirror: ")
 	if slices.ContainsFunc([]string{"is encrypted", "another key", "a key was given"}, func(s string) bool { return strings.Contains(text, s) }) {
 		text += "; the key is given by --key-file or " + keyVariable
 	}
-	return fmt.Errorf("%s: %w", flag, rewordedError{text, err})
+	reworded := rewordedError{text, err}
+	if strings.HasPrefix(text, named+" ") {
+		return reworded
+	}
+	return fmt.Errorf("%s: %w", named, reworded)
 }
 
 // rewordedError is an error with another text.

@@ -100,6 +100,11 @@ users:
 			}
 		}
 	}
+	for _, contexts := range []string{"work", "*"} {
+		if err := alone(t, "mirror", "pods", "-A", "--contexts", contexts).check(1, "--contexts: there is no context", "in the kubeconfig", "check --kubeconfig"); err != nil {
+			t.Errorf("--contexts %s: %v", contexts, err)
+		}
+	}
 }
 
 func write(t *testing.T, file, text string) {

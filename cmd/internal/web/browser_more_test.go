@@ -7,6 +7,7 @@ import (
 
 	"github.com/chromedp/chromedp/kb"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // When the server is back with another token, the page asks for the token, and does
@@ -93,4 +94,24 @@ func TestBrowserShowsWhatItMissed(t *testing.T) {
 		t.Errorf("it is told %d times that it was deleted", n)
 	}
 	b.text(".changes .add .path", "another object of the same name")
+}
+
+// Keys that are typed faster than answers arrive are about what was searched for.
+func TestBrowserTypesAhead(t *testing.T) {
+	b := newBrowser(t)
+	r := newRig(t, rigOptions{objects: []runtime.Object{pod("default", "api-1"), pod("default", "web-1")}})
+	address, _ := r.serveOn("127.0.0.1:0", Options{})
+	b.open(address + "t/pods")
+	b.text(".row", "api-1")
+	b.press("/web" + kb.Enter + kb.Enter)
+	b.text(".object h1", "web-1")
+	b.press(kb.Escape)
+	b.text("#found", "1 of 2")
+
+	// Nothing is opened later if there was nothing to open.
+	b.press("/" + kb.End + "x" + kb.Enter + kb.Enter)
+	b.text(".empty", "Nothing matches.")
+	b.press("/" + kb.Backspace + kb.Enter)
+	b.text(".row", "web-1")
+	b.sees("it is still the table", "location.pathname.endsWith('/t/pods')")
 }

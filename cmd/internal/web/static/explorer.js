@@ -119,8 +119,16 @@ export function explorerView({ go, replace, name, params }) {
   let typing
   search.addEventListener('input', () => {
     clearTimeout(typing)
-    typing = setTimeout(() => { q = search.value; ask() }, 80)
+    typing = setTimeout(typed, 80)
   })
+
+  // typed shows what the search says now, unless it is shown already.
+  function typed() {
+    clearTimeout(typing)
+    if (q === search.value) return
+    q = search.value
+    ask()
+  }
 
   let listed = ''
   function draw() {
@@ -168,6 +176,7 @@ export function explorerView({ go, replace, name, params }) {
     onKey(event) {
       if (event.target === search) {
         if (event.key === 'Escape' || event.key === 'Enter' || event.key === 'ArrowDown') {
+          typed()
           grid.node.focus({ preventScroll: true })
           return true
         }

@@ -47,6 +47,8 @@ export class Grid {
     this.stale = new Set()
     this.total = 0
     this.selected = 0
+    // opening says that the selected row is opened as soon as it arrives.
+    this.opening = false
     this.columns = null
     this.scroller.scrollTop = 0
   }
@@ -121,6 +123,7 @@ export class Grid {
     } finally {
       if (this.request === request) this.request = null
     }
+    if (!found && !request.signal.aborted) this.opening = false
     if (!found || request.signal.aborted) return
     // What was asked before the last refresh may be older than it.
     this.take(next, found, request.generation === this.generation)
@@ -147,6 +150,7 @@ export class Grid {
     else this.stale.add(b)
     for (const other of this.blocks.keys()) if (other * block >= this.total && other > 0) this.blocks.delete(other)
     this.draw()
+    if (this.opening && (this.row(this.selected) || this.selected >= this.total)) this.openSelected()
   }
 
   setColumns(columns) {
@@ -244,15 +248,21 @@ export class Grid {
     }
     if (event.key in moves) {
       this.node.focus({ preventScroll: true })
+      this.opening = false
       this.select(this.selected + moves[event.key])
       return true
     }
     if (event.key === 'Enter') {
-      const row = this.row(this.selected)
-      if (row && !row.gone) this.open(row)
+      this.openSelected()
       return true
     }
     return false
+  }
+
+  openSelected() {
+    const row = this.row(this.selected)
+    this.opening = !row && Boolean(this.request)
+    if (row && !row.gone) this.open(row)
   }
 }
 

@@ -16,7 +16,7 @@ const (
 	applicationID = 0x5461726e
 	// format is the layout of the tables. It grows when an older Tarn would misread
 	// them, or this one an older file.
-	format = 9
+	format = 10
 )
 
 var (
@@ -48,22 +48,26 @@ var tables = []string{
 	`CREATE TABLE tarn_format (name TEXT PRIMARY KEY, value BLOB) WITHOUT ROWID`,
 	`CREATE TABLE tarn_collections (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, identity TEXT NOT NULL, version TEXT NOT NULL, heard_ms INTEGER NOT NULL, objects INTEGER NOT NULL, whole INTEGER NOT NULL, sum INTEGER NOT NULL, positions TEXT NOT NULL, label TEXT NOT NULL, proof BLOB NOT NULL)`,
 	`CREATE TABLE tarn_dictionaries (id INTEGER PRIMARY KEY, value BLOB NOT NULL)`,
-	`CREATE TABLE tarn_logs (id INTEGER PRIMARY KEY, seq INTEGER NOT NULL, shown INTEGER NOT NULL, horizon INTEGER NOT NULL, horizon_ms INTEGER NOT NULL, thinned INTEGER NOT NULL, states INTEGER NOT NULL, lives INTEGER NOT NULL, sum INTEGER NOT NULL, cursor INTEGER NOT NULL, visited_ms INTEGER NOT NULL, round INTEGER NOT NULL, epochs INTEGER NOT NULL, epoch TEXT NOT NULL, columns TEXT NOT NULL, proof BLOB NOT NULL)`,
+	`CREATE TABLE tarn_logs (id INTEGER PRIMARY KEY, seq INTEGER NOT NULL, shown INTEGER NOT NULL, horizon INTEGER NOT NULL, horizon_ms INTEGER NOT NULL, thinned INTEGER NOT NULL, states INTEGER NOT NULL, lives INTEGER NOT NULL, sum INTEGER NOT NULL, pruned INTEGER NOT NULL, thinning INTEGER NOT NULL, every_ms INTEGER NOT NULL, epochs INTEGER NOT NULL, epoch TEXT NOT NULL, columns TEXT NOT NULL, proof BLOB NOT NULL)`,
 	`CREATE TABLE tarn_log_gaps (collection INTEGER NOT NULL, seq INTEGER NOT NULL, section TEXT NOT NULL, from_version TEXT NOT NULL, to_version TEXT NOT NULL, cause TEXT NOT NULL, from_ms INTEGER NOT NULL, to_ms INTEGER NOT NULL, sum BLOB NOT NULL, PRIMARY KEY (collection, seq)) WITHOUT ROWID`,
 	`CREATE VIEW tarn_gaps AS SELECT c.name AS collection, g.section AS section, nullif(g.from_version, '') AS from_version, nullif(g.to_version, '') AS to_version, g.cause AS cause, g.from_ms / 1000.0 AS since, g.to_ms / 1000.0 AS until FROM tarn_log_gaps g JOIN tarn_collections c ON c.id = g.collection`,
 }
 
 // oldTables are the tables of the formats that are migrated. Format 4 had no histories, the
 // gaps of format 5 had empty texts for versions that are not known, the moments of format 6
-// had no checksums, in format 7 values of columns had a table of their own, and the objects
-// of format 8 have no CRC: they are read as they are, and get one when they change.
+// had no checksums, in format 7 values of columns had a table of their own, the objects of
+// format 8 have no CRC (they are read as they are, and get one when they change), and up to
+// format 9 states were in the order of lives.
 var oldTables = map[int64][]string{
 	4: tables[:3],
-	6: tables,
-	7: tables,
-	8: tables,
-	5: append(slices.Clone(tables[:5]), `CREATE VIEW tarn_gaps AS SELECT c.name AS collection, g.section AS section, g.from_version AS from_version, g.to_version AS to_version, g.cause AS cause, g.from_ms / 1000.0 AS since, g.to_ms / 1000.0 AS until FROM tarn_log_gaps g JOIN tarn_collections c ON c.id = g.collection`),
+	6: tablesBefore10,
+	7: tablesBefore10,
+	8: tablesBefore10,
+	9: tablesBefore10,
+	5: append(slices.Clone(tablesBefore10[:5]), `CREATE VIEW tarn_gaps AS SELECT c.name AS collection, g.section AS section, g.from_version AS from_version, g.to_version AS to_version, g.cause AS cause, g.from_ms / 1000.0 AS since, g.to_ms / 1000.0 AS until FROM tarn_log_gaps g JOIN tarn_collections c ON c.id = g.collection`),
 }
+
+var tablesBefore10 = append(append(slices.Clone(tables[:3]), oldLogsDDL), tables[4:]...)
 
 // migrations are what makes the tables of the present format of each of them.
 var migrations = map[int64]string{
@@ -72,6 +76,7 @@ var migrations = map[int64]string{
 	6: "",
 	7: "",
 	8: "",
+	9: "",
 }
 
 // keyProof is stored encrypted, to detect another key later.
@@ -152,12 +157,18 @@ func migrateLogs(conn *sqlite3.Conn, keys *fileKeys, version int64, p *progress)
 		all = append(all, momentTable{conn, keys, row.ColumnInt64(0), row.ColumnText(1)})
 		return nil
 	})
+	if err == nil {
+		err = migrateLogRows(conn, keys)
+	}
 	for _, t := range all {
 		if err == nil && version < 7 {
 			err = t.migrate(p)
 		}
 		if err == nil && version < 8 {
 			err = conn.Exec("ALTER TABLE " + basesTable(t.id) + " ADD COLUMN cols BLOB")
+		}
+		if err == nil {
+			err = beginMove(conn, t.id)
 		}
 	}
 	return err

@@ -54,8 +54,8 @@ const smallestHistory = 1 << 20
 //
 //   - tarn_lives has a row for each life of an object: from its first state to its
 //     deletion. An object that is created again under the same key is another life.
-//   - tarn_states has a row for each state, clustered by life: a state as of a place is
-//     one seek, and the history of an object is one range. The body is the difference
+//   - tarn_states has a row for each state, in the order of the log, and an index by life:
+//     a state as of a place is one seek in it. The body is the difference
 //     against a whole state in tarn_bases: so any state is two rows. A state begins a new
 //     base when differences have become large. The same holds for the values of columns,
 //     so that SQL as of a moment decodes no object. Wide columns are computed from the
@@ -68,6 +68,9 @@ const smallestHistory = 1 << 20
 // Why differences against a base and not against the state before: a chain of n
 // differences needs n rows to read a state, and a whole state every n-th costs more than
 // the longer differences do (bench/history).
+//
+// Why the states of a life do not lie side by side: each state of a commit would then be
+// written to another page.
 type logbook struct {
 	History
 	c       *collection
@@ -79,10 +82,8 @@ type logbook struct {
 	// with an index is not kept by value.
 	indexed []rowParts
 	stmts   logStmts
-	// note is why no history is kept at present, empty if it is. roundStart is the horizon
-	// with which the current round of pruning began.
-	note       string
-	roundStart int64
+	// note is why no history is kept at present, empty if it is.
+	note string
 	// recent has lives that were written lately.
 	recent recentLives
 }
@@ -101,9 +102,9 @@ type logState struct {
 	// states counts the states, sum adds up their checksums; lives counts the lives.
 	states, lives int64
 	sum           uint64
-	// cursor is the life that was last visited by pruning, visitedMS when; round is the
-	// horizon that the current round began with.
-	cursor, visitedMS, round int64
+	// pruned is the place up to which pruning came: at most the horizon. thinning is that up
+	// to which states were thinned out to one in an interval of everyMS.
+	pruned, thinning, everyMS int64
 	// epochs counts the changes of epoch.
 	epochs int64
 	epoch  string
@@ -111,10 +112,10 @@ type logState struct {
 	columns string
 }
 
-const logColumns = "id, seq, shown, horizon, horizon_ms, thinned, states, lives, sum, cursor, visited_ms, round, epochs, epoch, columns, proof"
+const logColumns = "id, seq, shown, horizon, horizon_ms, thinned, states, lives, sum, pruned, thinning, every_ms, epochs, epoch, columns, proof"
 
 func (s logState) numbers() []int64 {
-	return []int64{s.seq, s.shown, s.horizon, s.horizonMS, s.thinned, s.states, s.lives, int64(s.sum), s.cursor, s.visitedMS, s.round, s.epochs}
+	return []int64{s.seq, s.shown, s.horizon, s.horizonMS, s.thinned, s.states, s.lives, int64(s.sum), s.pruned, s.thinning, s.everyMS, s.epochs}
 }
 
 func (s logState) proof(keys *fileKeys, owner string) Sum {
@@ -145,8 +146,8 @@ func readLog(conn *sqlite3.Conn, keys *fileKeys, id int64, owner string) (s logS
 func scanLog(row *sqlite3.Stmt) logState {
 	return logState{
 		seq: row.ColumnInt64(1), shown: row.ColumnInt64(2), horizon: row.ColumnInt64(3), horizonMS: row.ColumnInt64(4), thinned: row.ColumnInt64(5),
-		states: row.ColumnInt64(6), lives: row.ColumnInt64(7), sum: uint64(row.ColumnInt64(8)), cursor: row.ColumnInt64(9), visitedMS: row.ColumnInt64(10),
-		round: row.ColumnInt64(11), epochs: row.ColumnInt64(12), epoch: row.ColumnText(13), columns: row.ColumnText(14),
+		states: row.ColumnInt64(6), lives: row.ColumnInt64(7), sum: uint64(row.ColumnInt64(8)), pruned: row.ColumnInt64(9), thinning: row.ColumnInt64(10),
+		everyMS: row.ColumnInt64(11), epochs: row.ColumnInt64(12), epoch: row.ColumnText(13), columns: row.ColumnText(14),
 	}
 }
 
@@ -249,9 +250,9 @@ func historyDDL(id int64) []string {
 		"CREATE TABLE " + lives + " (id INTEGER PRIMARY KEY, key TEXT NOT NULL, uid TEXT NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL, sum BLOB NOT NULL)",
 		"CREATE INDEX " + lives + "_by_key ON " + lives + " (key, last)",
 		"CREATE INDEX " + lives + "_by_last ON " + lives + " (last, first)",
-		"CREATE TABLE " + states + " (life INTEGER NOT NULL, seq INTEGER NOT NULL, version, heard_ms INTEGER NOT NULL, until_ms INTEGER, op INTEGER NOT NULL, base INTEGER NOT NULL, cols BLOB, sum BLOB NOT NULL, body BLOB, PRIMARY KEY (life, seq)) WITHOUT ROWID",
-		"CREATE INDEX " + states + "_by_seq ON " + states + " (seq)",
-		"CREATE INDEX " + states + "_by_heard ON " + states + " (heard_ms / 1000.0)",
+		"CREATE TABLE " + states + " (seq INTEGER PRIMARY KEY, life INTEGER NOT NULL, version, heard_ms INTEGER NOT NULL, until_ms INTEGER, op INTEGER NOT NULL, base INTEGER NOT NULL, cols BLOB, sum BLOB NOT NULL, body BLOB)",
+		"CREATE INDEX " + states + "_by_life ON " + states + " (life)",
+		"CREATE INDEX " + states + "_by_time ON " + states + " (heard_ms / 1000.0)",
 		"CREATE TABLE " + bases + " (id INTEGER PRIMARY KEY, life INTEGER NOT NULL, sum BLOB NOT NULL, body BLOB NOT NULL, cols BLOB)",
 		"CREATE INDEX " + bases + "_by_life ON " + bases + " (life)",
 		"CREATE TABLE " + moments + " (seq INTEGER PRIMARY KEY, first INTEGER NOT NULL, low_ms INTEGER, number INTEGER, epoch INTEGER NOT NULL, bytes INTEGER NOT NULL, sum BLOB)",

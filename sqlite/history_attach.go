@@ -78,7 +78,7 @@ func (l *logbook) lastKnown(conn *sqlite3.Conn) (last state, err error) {
 		last.version = tarn.Version(strconv.FormatInt(n, 10))
 	}
 	low, _ := m.low.(int64)
-	heard, err := number(conn, fmt.Sprintf("SELECT coalesce(max(heard_ms), ?3) FROM %s INDEXED BY %[1]s_by_seq WHERE seq BETWEEN ?1 AND ?2", statesTable(l.c.id)), m.first, m.seq, low)
+	heard, err := number(conn, fmt.Sprintf("SELECT coalesce(max(heard_ms), ?3) FROM %s WHERE seq BETWEEN ?1 AND ?2", statesTable(l.c.id)), m.first, m.seq, low)
 	last.lastContact = timeOf(heard)
 	return last, err
 }

@@ -59,7 +59,8 @@ const (
 	// smallDifference is how long a difference is at least: below it a new base saves
 	// nothing.
 	smallDifference = 160
-	// largestDifference is the longest one that SQLite keeps within a page.
+	// largestDifference is how long a difference is at most: beyond it the next states are
+	// better stored against a new base.
 	largestDifference = 800
 )
 

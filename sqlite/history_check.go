@@ -26,6 +26,9 @@ func (r *Report) history(conn *sqlite3.Conn, keys *fileKeys, row collectionRow, 
 			_ = withoutPanic(stmt.Close) // it repeats the last error
 		}
 	}()
+	if moving, err := number(conn, "SELECT count(*) FROM sqlite_schema WHERE name=?", clusteredTable(row.id)); err != nil || moving > 0 {
+		return err // its states are in two tables
+	}
 	dictionary, err := readDictionary(conn, row.id)
 	if err == nil {
 		err = l.packer.use(dictionary)
@@ -120,7 +123,7 @@ func (l *logChecker) check() error {
 func (s *logSession) moments(each func(moment) error) error {
 	table, states := s.momentTable(), statesTable(s.id)
 	before, time, epoch := int64(-1), int64(math.MinInt64), int64(0)
-	sql := fmt.Sprintf("SELECT %s, (SELECT min(heard_ms) FROM %s INDEXED BY %[2]s_by_seq WHERE seq BETWEEN m.first AND m.seq) FROM %s m ORDER BY m.seq", "m."+strings.ReplaceAll(momentColumns, ", ", ", m."), states, momentsTable(s.id))
+	sql := fmt.Sprintf("SELECT %s, (SELECT min(heard_ms) FROM %s WHERE seq BETWEEN m.first AND m.seq) FROM %s m ORDER BY m.seq", "m."+strings.ReplaceAll(momentColumns, ", ", ", m."), states, momentsTable(s.id))
 	err := s.query(sql, func(row *sqlite3.Stmt) error {
 		m, err := table.scan(row)
 		if err != nil {

@@ -46,18 +46,21 @@ func (p *progress) report(collection string, done, of int64) {
 	p.db.logEvent(slog.LevelInfo, "the history is brought into the present format before the directory can be used", "collection", collection, "percent", done*100/max(of, 1))
 }
 
-// convertHistories gives the states of format 7 the values of their columns, before anything
-// is read or written.
+// convertHistories moves the states of formats up to 9 to the tables of the present one, and
+// gives those of format 7 the values of their columns, before anything is read or written.
 //
 // Why not beside the mirror: a state can only be added to a life that was converted, and
 // the updates of a minute touch most of them.
 func (db *DB) convertHistories(conn *sqlite3.Conn) error {
+	p := &progress{db: db}
+	if err := db.moveStates(conn, p); err != nil {
+		return err
+	}
 	var all []logConverter
 	err := query(conn, "SELECT c.id, c.name FROM tarn_collections c JOIN sqlite_schema s ON s.name = 'tarn_columns_' || c.id", func(row *sqlite3.Stmt) error {
 		all = append(all, logConverter{db: db, reader: reader{conn: conn, stmts: map[string]*sqlite3.Stmt{}}, id: row.ColumnInt64(0), owner: row.ColumnText(1)})
 		return nil
 	})
-	p := &progress{db: db}
 	for _, c := range all {
 		if err == nil {
 			err = c.convert(p)
@@ -133,7 +136,7 @@ func (c *logConverter) some() (more bool, err error) {
 	if err == nil && !more {
 		err = c.conn.Exec("DROP TABLE " + oldColumnsTable(c.id))
 	}
-	return more, first(err, c.conn.Exec("COMMIT"))
+	return more, inTurn(err, func() error { return c.conn.Exec("COMMIT") })
 }
 
 // oldValue is a row of format 7.

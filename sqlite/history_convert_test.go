@@ -19,7 +19,7 @@ import (
 	"github.com/tarnproject/tarn/changelog"
 )
 
-// oldDirectory makes a directory of format 7 or 8: nine objects that came, changed and went
+// oldDirectory makes a directory of format 7, 8 or 9: nine objects that came, changed and went
 // for five minutes. Older states of them were pruned and thinned out.
 func oldDirectory(t *testing.T, format int) string {
 	t.Helper()
@@ -97,6 +97,7 @@ func TestConversionIsContinued(t *testing.T) {
 		keys, err := readKeys(conn, nil)
 		must(t, err)
 		db := &DB{keys: keys, opts: Options{Logger: slog.New(slog.DiscardHandler)}}
+		must(t, db.moveStates(conn, &progress{db: db}))
 		c := logConverter{db: db, reader: reader{conn: conn, stmts: map[string]*sqlite3.Stmt{}}, id: 1, owner: "objects"}
 		more, err = c.some()
 		must(t, err)
@@ -135,4 +136,34 @@ func TestConversionOfADamagedState(t *testing.T) {
 			t.Errorf("%s: nothing is found (%v)", damage, err)
 		}
 	}
+}
+
+// A step of the conversion that fails is not committed in part.
+func TestConversionThatFails(t *testing.T) {
+	dir := oldDirectory(t, 7)
+	conn, err := sqlite3.Open(filepath.Join(dir, fileName))
+	must(t, err)
+	must(t, migrate(conn, nil, &progress{}))
+	keys, err := readKeys(conn, nil)
+	must(t, err)
+	db := &DB{keys: keys, opts: Options{Logger: slog.New(slog.DiscardHandler)}}
+	must(t, db.moveStates(conn, &progress{db: db}))
+	left := func() int64 {
+		n, err := number(conn, "SELECT count(*) FROM tarn_columns_1")
+		must(t, err)
+		return n
+	}
+	before := left()
+	must(t, conn.Exec("CREATE TRIGGER refuse BEFORE INSERT ON tarn_logs BEGIN SELECT raise(ABORT, 'no'); END"))
+	c := logConverter{db: db, reader: reader{conn: conn, stmts: map[string]*sqlite3.Stmt{}}, id: 1, owner: "objects"}
+	if err := c.convert(&progress{db: db}); err == nil {
+		t.Error("it did not fail")
+	}
+	if n := left(); n != before || n == 0 {
+		t.Errorf("%d of %d values are left to convert", n, before)
+	}
+	must(t, conn.Exec("DROP TRIGGER refuse"))
+	must(t, closeAll(conn))
+	must(t, open(t, dir, Options{History: keepAll}).Close())
+	checkSound(t, dir, nil)
 }

@@ -486,3 +486,38 @@ func writeHistoryForEver(t *testing.T, dir string) {
 		must(t, s.Commit(context.Background(), b))
 	}
 }
+
+// With the states that are pruned go the whole states that they were stored against, and no
+// others.
+func TestPruningRemovesBases(t *testing.T) {
+	r := newPastRig(t, History{Age: time.Minute})
+	random := rand.New(rand.NewPCG(1, 2))
+	texts := make([][]byte, 5)
+	for i := range texts {
+		texts[i] = make([]byte, 600)
+		for j := range texts[i] {
+			texts[i][j] = byte('a' + random.IntN(26))
+		}
+	}
+	most := int64(0)
+	for range 1500 {
+		i := random.IntN(len(texts))
+		at := random.IntN(len(texts[i]) - 20)
+		for j := range 20 {
+			texts[i][at+j] = byte('a' + random.IntN(26))
+		}
+		r.set(tarn.Key(fmt.Sprint("ns/", i)), string(texts[i]))
+		unused, err := number(r.db.writer, "SELECT count(*) FROM tarn_bases_1 WHERE id NOT IN (SELECT base FROM tarn_states_1)")
+		must(t, err)
+		if unused > 0 {
+			t.Fatalf("at version %d, %d whole states are left that nothing is stored against", r.version, unused)
+		}
+		bases, err := number(r.db.writer, "SELECT count(*) FROM tarn_bases_1")
+		must(t, err)
+		most = max(most, bases)
+	}
+	if most < 2*int64(len(texts)) {
+		t.Fatalf("there were never more than %d whole states", most)
+	}
+	checkSound(t, r.dir, nil)
+}

@@ -135,7 +135,7 @@ func (t momentTable) placeOfTime(ms, shown int64) (place int64, err error) {
 		return 0, err
 	}
 	states := statesTable(t.id)
-	place, err = number(t.conn, fmt.Sprintf("SELECT coalesce(max(seq), 0) FROM %s INDEXED BY %[1]s_by_seq WHERE seq BETWEEN ? AND ? AND heard_ms<=?", states), m.first, m.seq, ms)
+	place, err = number(t.conn, fmt.Sprintf("SELECT coalesce(max(seq), 0) FROM %s WHERE seq BETWEEN ? AND ? AND heard_ms<=?", states), m.first, m.seq, ms)
 	gap, err2 := number(t.conn, "SELECT coalesce(max(seq), 0) FROM tarn_log_gaps WHERE collection=? AND seq BETWEEN ? AND ? AND to_ms<=?", t.id, m.first, m.seq, ms)
 	return min(max(place, gap, m.first-1), shown), first(err, err2)
 }
@@ -252,7 +252,7 @@ func (t momentTable) entries(m moment) (all []heardEntry, err error) {
 	if m.low == nil || m.seq-m.first < mostEntries {
 		return nil, nil
 	}
-	sql := fmt.Sprintf("SELECT seq, heard_ms FROM %s INDEXED BY %[1]s_by_seq WHERE seq BETWEEN ?1 AND ?2 UNION ALL SELECT seq, to_ms FROM tarn_log_gaps WHERE collection=?3 AND seq BETWEEN ?1 AND ?2", statesTable(t.id))
+	sql := fmt.Sprintf("SELECT seq, heard_ms FROM %s WHERE seq BETWEEN ?1 AND ?2 UNION ALL SELECT seq, to_ms FROM tarn_log_gaps WHERE collection=?3 AND seq BETWEEN ?1 AND ?2", statesTable(t.id))
 	err = query(t.conn, sql, func(row *sqlite3.Stmt) error {
 		all = append(all, heardEntry{seq: row.ColumnInt64(0), heard: row.ColumnInt64(1)})
 		return nil

@@ -98,7 +98,7 @@ func (s *logSession) within(place, wanted int64, v tarn.Version) (found changelo
 	if err != nil || len(found.Gaps) > 0 {
 		return found, err
 	}
-	seq, err := number(s.conn, fmt.Sprintf("SELECT coalesce(max(seq), 0) FROM %s INDEXED BY %[1]s_by_seq WHERE seq>? AND seq<=? AND typeof(version)='integer' AND version<=?", statesTable(s.id)), place, end, wanted)
+	seq, err := number(s.conn, fmt.Sprintf("SELECT coalesce(max(seq), 0) FROM %s WHERE seq>? AND seq<=? AND typeof(version)='integer' AND version<=?", statesTable(s.id)), place, end, wanted)
 	found.Seq = changelog.Seq(min(max(place, seq), s.state.shown))
 	return found, err
 }

@@ -15,132 +15,92 @@ import (
 	"github.com/tarnproject/tarn/changelog"
 )
 
-// Pruning removes what is older than the horizon, with each commit of some lives, in turn.
-// So no commit takes long, and each life is visited about twenty times while a state ages:
-// what is removed from it lies side by side.
+// Pruning removes what is older than the horizon: with each commit the next states, in the
+// order of the log. A state goes when the one that superseded it is reached, so that each is
+// looked at once, and those that go together lie side by side. What is left before the
+// horizon are the states that were valid there.
 //
 // The horizon moves with time. At the bound of bytes, which is that of the file, the
 // horizons of all logs move to one time, past as many commits as would bring it down to
-// relaxedPercent, once all lives were visited for the horizons before. So the oldest states of
+// relaxedPercent, once pruning has reached the horizons before. So the oldest states of
 // the directory go first, also those of a collection that is not written any more: the
 // commit of another one prunes it.
 const (
-	// visits is how often a life is visited within the age of a state.
-	visits = 20
-	// mostVisited bounds the work of one commit, unless that writes so much that the file
-	// would pass its bound before all lives are visited.
-	mostVisited = 2000
+	// steps is in how many steps the horizon moves by the age of a state.
+	steps = 40
+	// mostPruned is how many states a commit passes, unless it writes so much that the file
+	// would pass its bound, or states would become more and more. With fewer at a time, the
+	// same pages are written more often.
+	mostPruned = 5000
 	// tightPercent of the bound of bytes is where pruning begins, and relaxedPercent where it
 	// is to lead. The file keeps pages that are free, so it is as large as the most that was
-	// ever in use: what is written while all lives are visited comes on top.
+	// ever in use: what is written while states are removed comes on top.
 	tightPercent, relaxedPercent = 94, 88
 )
 
-// prune moves the horizon and visits some lives.
+// prune moves the horizon, and passes the next states.
 func (w *logWrite) prune(contact time.Time) error {
 	now := contact.UnixMilli()
-	tight, err := w.moveHorizon(now)
-	if err != nil {
+	if err := inTurn(w.moveHorizon(now), w.pruneOthers); err != nil {
 		return err
 	}
-	thin := int64(0)
-	if w.Thin.After > 0 {
-		t := now - w.Thin.After.Milliseconds()
-		if thin, err = w.moments().placeOfTime(t, w.next.shown); err != nil {
-			return err
-		}
-	}
-	if err := w.pruneOthers(); err != nil {
-		return err
-	}
-	n := w.due(now, tight)
-	if n == 0 {
-		return nil
-	}
-	w.next.visitedMS = now
-	if err := w.visit(n, thin); err != nil {
-		return err
-	}
-	if thin > w.next.thinned && thin > w.next.horizon {
-		w.next.thinned = thin
-		gap := changelog.Gap{Gap: tarn.Gap{Cause: changelog.GapThinned}, Since: time.UnixMilli(w.next.horizonMS), Until: time.UnixMilli(now - w.Thin.After.Milliseconds())}
-		return run(w.stmts.gap, noRow, gapValues(w.c.db.keys, w.c.id, w.c.Name, gap)...)
-	}
-	return nil
+	p := &pruning{logWrite: w, reader: reader{conn: w.conn, stmts: map[string]*sqlite3.Stmt{}}}
+	defer p.done()
+	n := w.due()
+	return inTurn(p.remove(n), func() error { return p.thin(now, n) })
 }
 
-// due is how many lives are visited now.
-func (w *logWrite) due(now int64, tight bool) int64 {
-	if tight {
-		return w.dueAtBound(mostVisited)
+// due is how many states a commit passes.
+func (w *logWrite) due() int64 {
+	n := max(mostPruned, 2*int64(len(w.entries)))
+	if w.Bytes > 0 { // all before the file has grown by a fiftieth of the bound
+		n = max(n, (w.next.horizon-w.next.pruned)*min(w.bytes, w.Bytes/50)/(w.Bytes/50))
 	}
-	period := int64(0)
-	for _, d := range []time.Duration{w.Age, w.Thin.After} {
-		if ms := d.Milliseconds() / visits; ms > 0 && (period == 0 || ms < period) {
-			period = ms
-		}
-	}
-	if period == 0 || now <= w.next.visitedMS {
-		if now < w.next.visitedMS { // the clock went back
-			w.next.visitedMS = now
-		}
-		return 0
-	}
-	return min(w.next.lives*(now-w.next.visitedMS)/period, mostVisited)
+	return n
 }
 
-// dueAtBound is how many lives are visited at the bound of bytes: some, and as many as are
-// needed to visit all before the file has grown by a fiftieth of the bound.
-func (w *logWrite) dueAtBound(most int64) int64 {
-	return max(min(w.next.lives/4+100, most), min(w.next.lives*w.bytes/(w.Bytes/50), w.next.lives)+1)
-}
-
-// moveHorizon moves the horizon by age and by bytes. It reports whether there is more to
-// remove than usual.
-func (w *logWrite) moveHorizon(now int64) (tight bool, err error) {
+// moveHorizon moves the horizon by age and by bytes.
+func (w *logWrite) moveHorizon(now int64) error {
 	if w.Age > 0 {
 		t := now - w.Age.Milliseconds()
-		if t-w.next.horizonMS > w.Age.Milliseconds()/(2*visits) {
+		if t-w.next.horizonMS > w.Age.Milliseconds()/steps {
 			place, err := w.moments().placeOfTime(t, w.next.shown)
 			if err != nil {
-				return false, err
+				return err
 			}
 			if err := w.setHorizon(place, t); err != nil {
-				return false, err
+				return err
 			}
 		}
 	}
-	if w.Bytes <= 0 {
-		return false, nil
+	if w.Bytes <= 0 || w.next.horizon == 0 {
+		return nil
 	}
 	used, err := usedBytes(w.conn)
 	if err != nil {
-		return false, err
+		return err
 	}
 	soon := used + w.bytes // after another commit as this one
 	if soon < w.Bytes/100*tightPercent {
 		w.tooSmall(false, used)
-		return false, nil
-	}
-	if w.next.horizon == 0 {
-		return true, nil
+		return nil
 	}
 	all := w.boundLogs()
 	for _, l := range all {
 		if l.behind() {
-			return true, nil
+			return nil
 		}
 	}
 	moved, err := moveAll(all, (soon-w.Bytes/100*relaxedPercent)*3/2)
 	if err != nil {
-		return false, err
+		return err
 	}
 	w.tooSmall(!moved, used)
-	return moved, nil
+	return nil
 }
 
-// behind reports whether there are lives that were not visited since the horizon moved.
-func (w *logWrite) behind() bool { return w.next.round < w.next.horizon }
+// behind reports whether there are states to pass before the horizon.
+func (w *logWrite) behind() bool { return w.next.pruned < w.next.horizon }
 
 // boundLogs are the logs whose states count for the bound of bytes, this one first. Those
 // of others are written with this one, in one transaction.
@@ -171,25 +131,22 @@ func moveAll(logs []*logWrite, bytes int64) (moved bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		further := place > l.next.horizon
+		moved = moved || place > l.next.horizon
 		if err := l.setHorizon(place, t); err != nil {
 			return false, err
-		}
-		if further { // the round before has ended, and one that begins now visits all
-			moved, l.next.cursor, l.roundStart = true, 0, l.next.horizon
 		}
 	}
 	return moved, nil
 }
 
-// pruneOthers visits lives of other logs whose horizon has moved.
+// pruneOthers passes states of other logs whose horizon has moved.
 func (w *logWrite) pruneOthers() error {
-	left := int64(mostVisited)
 	for _, l := range w.others {
-		if l.behind() && left > 0 {
-			n := min(l.next.lives/4+100, left)
-			left -= n
-			if err := l.visit(n, 0); err != nil {
+		if l.behind() {
+			p := &pruning{logWrite: l, reader: reader{conn: l.conn, stmts: map[string]*sqlite3.Stmt{}}}
+			err := p.remove(l.due())
+			p.done()
+			if err != nil {
 				return err
 			}
 		}
@@ -272,38 +229,7 @@ func (w *logWrite) setHorizon(place, t int64) error {
 	)
 }
 
-// visit prunes the next lives.
-func (w *logWrite) visit(n, thin int64) error {
-	type visited struct{ id, last int64 }
-	var lives []visited
-	err := query(w.conn, "SELECT id, last FROM "+livesTable(w.c.id)+" WHERE id>? ORDER BY id LIMIT ?", func(row *sqlite3.Stmt) error {
-		lives = append(lives, visited{row.ColumnInt64(0), row.ColumnInt64(1)})
-		return nil
-	}, w.next.cursor, n)
-	if err != nil {
-		return err
-	}
-	p := &pruning{logWrite: w, reader: reader{conn: w.conn, stmts: map[string]*sqlite3.Stmt{}}}
-	defer p.done()
-	for _, life := range lives {
-		w.next.cursor = life.id
-		if life.last <= w.next.horizon {
-			w.life = life.id
-			if err := w.forget(); err != nil {
-				return err
-			}
-		} else if err := p.life(life.id, thin); err != nil {
-			return err
-		}
-	}
-	if int64(len(lives)) < n { // the last life: the next round begins
-		w.next.cursor = 0
-		w.next.round, w.roundStart = w.roundStart, w.next.horizon
-	}
-	return nil
-}
-
-// pruning removes states of a life.
+// pruning removes states of a log.
 type pruning struct {
 	*logWrite
 	reader
@@ -315,59 +241,120 @@ func (p *pruning) done() {
 	}
 }
 
-// prunedState is a state as far as pruning needs it.
-type prunedState struct{ seq, heard int64 }
-
-// life removes the states before the horizon, and thins out those before a place.
-func (p *pruning) life(id, thin int64) error {
-	states := statesTable(p.c.id)
-	var all []prunedState
-	upTo := max(p.next.horizon, thin)
-	err := p.reader.query("SELECT seq, heard_ms FROM "+states+" WHERE life=? AND seq<=? ORDER BY seq", func(row *sqlite3.Stmt) error {
-		all = append(all, prunedState{row.ColumnInt64(0), row.ColumnInt64(1)})
+// following is the place of the n-th state after a place, or the end if there are fewer.
+func (p *pruning) following(after, to, n int64) (place int64, err error) {
+	count := int64(0)
+	err = p.reader.query("SELECT count(*), max(seq) FROM (SELECT seq FROM "+statesTable(p.c.id)+" WHERE seq>? AND seq<=? ORDER BY seq LIMIT ?)", func(row *sqlite3.Stmt) error {
+		count, place = row.ColumnInt64(0), row.ColumnInt64(1)
 		return nil
-	}, id, upTo)
-	if err != nil || len(all) < 2 {
-		return err
+	}, after, to, n)
+	if count < n {
+		place = to
 	}
-	before, removed := int64(0), 0
-	for from := 0; from < len(all); {
-		to := from
-		for to+1 < len(all) && p.together(all[to], all[to+1], thin) {
-			to++
-		}
-		if to > from {
-			removed += to - from
-			if err := p.fold(id, before, all[from], all[to].seq); err != nil {
-				return err
-			}
-		}
-		before, from = all[to].seq, to+1
-	}
-	if removed == 0 {
-		return nil
-	}
-	return p.reader.query("DELETE FROM "+basesTable(p.c.id)+" WHERE life=?1 AND id NOT IN (SELECT base FROM "+states+" WHERE life=?1)", noRow, id)
+	return place, err
 }
 
-// together reports whether only the second of two states is kept.
-func (p *pruning) together(a, b prunedState, thin int64) bool {
-	if b.seq <= p.next.horizon {
-		return true
+// remove passes the next n states before the horizon, and removes what they superseded: the
+// states before them, whole states that none is stored against any more, and lives that have
+// ended.
+func (p *pruning) remove(n int64) error {
+	if !p.behind() {
+		return nil
 	}
-	every := p.Thin.Every.Milliseconds()
-	return every > 0 && b.seq <= thin && a.heard/every == b.heard/every && a.seq > p.next.horizon
-}
-
-// fold removes the states of a life after one place, from removed on, and before kept.
-func (p *pruning) fold(life, after int64, removed prunedState, kept int64) error {
-	states := statesTable(p.c.id)
-	if err := p.uncount("life=? AND seq>? AND seq<?", life, after, kept); err != nil {
-		return err
-	}
-	err := p.reader.query("UPDATE "+states+" SET until_ms=coalesce(until_ms, ?3) WHERE life=?1 AND seq=?2", noRow, life, after, removed.heard)
+	from := p.next.pruned
+	to, err := p.following(from, p.next.horizon, n)
 	if err != nil {
 		return err
 	}
-	return p.reader.query("DELETE FROM "+states+" WHERE life=?1 AND seq>?2 AND seq<?3", noRow, life, after, kept)
+	id := p.c.id
+	// The first state that is stored against a whole one has no difference: with it, the whole
+	// states before are not needed. It may be superseded itself, and is gone then.
+	bases := fmt.Sprintf("DELETE FROM %s WHERE id IN (SELECT b.id FROM %s s CROSS JOIN %[1]s b ON b.life=s.life AND b.id<s.base WHERE s.seq>? AND s.seq<=? AND s.body IS NULL)", basesTable(id), statesTable(id))
+	if err := p.reader.query(bases, noRow, from, to); err != nil {
+		return err
+	}
+	superseded := fmt.Sprintf("DELETE FROM %s WHERE seq IN (SELECT (SELECT max(b.seq) FROM %[1]s b WHERE b.life=s.life AND b.seq<s.seq) FROM %[1]s s WHERE s.seq>? AND s.seq<=?) RETURNING sum", statesTable(id))
+	err = p.reader.query(superseded, func(row *sqlite3.Stmt) error {
+		p.uncounted(row)
+		return nil
+	}, from, to)
+	if err != nil {
+		return err
+	}
+	var ended []int64
+	err = p.reader.query("SELECT id FROM "+livesTable(id)+" WHERE last>? AND last<=?", func(row *sqlite3.Stmt) error {
+		ended = append(ended, row.ColumnInt64(0))
+		return nil
+	}, from, to)
+	for _, life := range ended {
+		if err == nil {
+			p.logWrite.life = life
+			err = p.forget()
+		}
+	}
+	p.next.pruned = to
+	return err
+}
+
+// thin passes the next n states that are old enough to be thinned out, and removes those
+// before them that are of the same interval.
+func (p *pruning) thin(now, n int64) error {
+	if p.Thin.After <= 0 {
+		return nil
+	}
+	until := now - p.Thin.After.Milliseconds()
+	place, err := p.moments().placeOfTime(until, p.next.shown)
+	every := p.Thin.Every.Milliseconds()
+	if every != p.next.everyMS { // thinned out otherwise, or not at all
+		p.next.everyMS, p.next.thinning = every, 0
+	}
+	from := max(p.next.thinning, p.next.horizon)
+	if err != nil || place <= from {
+		return err
+	}
+	if place, err = p.following(from, place, n); err != nil {
+		return err
+	}
+	var all []prunedState
+	err = p.reader.query("SELECT seq, life, heard_ms FROM "+statesTable(p.c.id)+" WHERE seq>? AND seq<=? ORDER BY seq", func(row *sqlite3.Stmt) error {
+		all = append(all, prunedState{row.ColumnInt64(0), row.ColumnInt64(1), row.ColumnInt64(2)})
+		return nil
+	}, from, place)
+	for _, s := range all {
+		if err == nil {
+			err = p.thinBefore(s)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	p.next.thinning, p.next.thinned = place, max(p.next.thinned, place)
+	gap := changelog.Gap{Gap: tarn.Gap{Cause: changelog.GapThinned}, Since: time.UnixMilli(p.next.horizonMS), Until: time.UnixMilli(until)}
+	return run(p.logWrite.stmts.gap, noRow, gapValues(p.c.db.keys, p.c.id, p.c.Name, gap)...)
+}
+
+// prunedState is a state as far as thinning needs it.
+type prunedState struct{ seq, life, heard int64 }
+
+// thinBefore removes the state that one has superseded, if both are of the same interval. The
+// one before both keeps the time when it was superseded.
+func (p *pruning) thinBefore(s prunedState) error {
+	before := prunedState{life: s.life}
+	find := "SELECT seq, heard_ms FROM " + statesTable(p.c.id) + " WHERE life=? AND seq<? ORDER BY seq DESC LIMIT 1"
+	err := p.reader.query(find, func(row *sqlite3.Stmt) error {
+		before.seq, before.heard = row.ColumnInt64(0), row.ColumnInt64(1)
+		return nil
+	}, s.life, s.seq)
+	if every := p.next.everyMS; err != nil || before.seq <= p.next.horizon || before.heard/every != s.heard/every {
+		return err
+	}
+	states := statesTable(p.c.id)
+	err = p.reader.query(fmt.Sprintf("UPDATE %s SET until_ms=coalesce(until_ms, ?3) WHERE seq=(SELECT max(seq) FROM %[1]s WHERE life=?1 AND seq<?2)", states), noRow, s.life, before.seq, before.heard)
+	if err != nil {
+		return err
+	}
+	return p.reader.query("DELETE FROM "+states+" WHERE seq=? RETURNING sum", func(row *sqlite3.Stmt) error {
+		p.uncounted(row)
+		return nil
+	}, before.seq)
 }

@@ -125,10 +125,10 @@ func notRewriting(conn *sqlite3.Conn, row collectionRow) error {
 	if err != nil {
 		return err
 	}
-	if n, err = number(conn, "SELECT count(*) FROM sqlite_schema WHERE name=?", oldColumnsTable(row.id)); err == nil && n > 0 {
-		err = fmt.Errorf("%s: %w: its history is being brought into the present format: ask again when its mirror has done that", row.name, changelog.ErrAhead)
+	if old, err := converting(conn, row.id); err != nil || old {
+		return first(err, fmt.Errorf("%s: %w: its history is being brought into the present format: ask again when its mirror has done that", row.name, changelog.ErrAhead))
 	}
-	return err
+	return nil
 }
 
 // keepsLog reports whether the log can stay when the content of another identity is
@@ -282,6 +282,10 @@ func (l *lifeRewriter) life(id int64) error {
 		if err != nil && !damaged(err) {
 			return err
 		}
+		version := stored(row, 2)
+		if err := l.takeOut(e.State); err != nil {
+			return err
+		}
 		if err != nil {
 			return l.lose(e.State, changelog.GapDamaged)
 		}
@@ -289,7 +293,7 @@ func (l *lifeRewriter) life(id int64) error {
 		if err != nil {
 			return l.lose(e.State, changelog.GapDropped)
 		}
-		return l.put(e.State, stored(row, 2), raw, &values)
+		return l.put(e.State, version, raw, &values)
 	}, id)
 	if err != nil {
 		return err
@@ -299,6 +303,14 @@ func (l *lifeRewriter) life(id int64) error {
 	}
 	w.life = id
 	return w.forget()
+}
+
+// takeOut removes a state of the old life: that of the new one has the same place.
+func (l *lifeRewriter) takeOut(s changelog.State) error {
+	if err := l.uncount("seq=?", int64(s.Seq)); err != nil {
+		return err
+	}
+	return execute(l.conn, "DELETE FROM "+statesTable(l.c.id)+" WHERE seq=?", int64(s.Seq))
 }
 
 // put writes a state again.
@@ -383,7 +395,7 @@ func (l *lifeRewriter) lose(s changelog.State, cause tarn.GapCause) error {
 // versionBefore is that of the entry of the log before a place.
 func (l *lifeRewriter) versionBefore(seq int64) (version tarn.Version, err error) {
 	states := statesTable(l.c.id)
-	err = query(l.conn, fmt.Sprintf("SELECT version FROM %s INDEXED BY %[1]s_by_seq WHERE seq<? ORDER BY seq DESC LIMIT 1", states), func(row *sqlite3.Stmt) error {
+	err = query(l.conn, fmt.Sprintf("SELECT version FROM %s WHERE seq<? ORDER BY seq DESC LIMIT 1", states), func(row *sqlite3.Stmt) error {
 		version = tarn.Version(row.ColumnText(0))
 		return nil
 	}, seq)

@@ -338,8 +338,13 @@ func (w *logWrite) forget() error {
 // uncount takes states that will be removed out of the sums.
 func (w *logWrite) uncount(where string, args ...any) error {
 	return query(w.conn, "SELECT sum FROM "+statesTable(w.c.id)+" WHERE "+where, func(row *sqlite3.Stmt) error {
-		w.next.states--
-		w.next.sum -= sumOf(row.ColumnRawBlob(0)).number()
+		w.uncounted(row)
 		return nil
 	}, args...)
+}
+
+// uncounted takes the state that a row has the checksum of out of the sums.
+func (w *logWrite) uncounted(row *sqlite3.Stmt) {
+	w.next.states--
+	w.next.sum -= sumOf(row.ColumnRawBlob(0)).number()
 }

@@ -193,7 +193,7 @@ func TestSQLHistory(t *testing.T) {
 	if got := r.query(Moment{}, "SELECT key, operation, version, CAST(valid_from AS INTEGER), CAST(valid_to AS INTEGER), size, object FROM objects_history ORDER BY seq"); got != want {
 		t.Errorf("the history is\n%s, want\n%s", got, want)
 	}
-	for by, where := range map[string]string{"_by_heard": "valid_from > 1780000002", "_by_key": "key = 'ns/a'"} {
+	for by, where := range map[string]string{"_by_time": "valid_from > 1780000002", "_by_key": "key = 'ns/a'"} {
 		if plan := r.query(Moment{}, "EXPLAIN QUERY PLAN SELECT key, size FROM objects_history WHERE "+where); !strings.Contains(plan, by) {
 			t.Errorf("states with %s are found by %s", where, plan)
 		}

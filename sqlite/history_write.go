@@ -208,7 +208,7 @@ func (w *logWrite) end(seq int64, c stateOf, raw []byte, row *Row) error {
 
 // stateOverhead is about what a state takes beside its difference and its values, indexes
 // and room in pages that is not used included (bench/history).
-const stateOverhead = 110
+const stateOverhead = 90
 
 // add writes a row of tarn_states.
 func (w *logWrite) add(seq int64, op changelog.Operation, c stateOf, version any, body, cols []byte) (err error) {
@@ -348,7 +348,9 @@ func (w *logWrite) commit(positions []tarn.Position, version tarn.Version, part 
 		}
 		if w.next.horizonMS == 0 {
 			w.next.horizon, w.next.horizonMS = w.next.seq, max(w.high, contact.UnixMilli())
-			w.next.round = w.next.horizon // nothing is before it
+			if w.next.states == w.next.lives { // nothing is before it
+				w.next.pruned = w.next.horizon
+			}
 		}
 		if err := w.prune(contact); err != nil {
 			return err

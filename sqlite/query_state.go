@@ -60,7 +60,7 @@ func readTableStates(conn *sqlite3.Conn, ids map[int64]bool) (states []TableStat
 // content, and those of its log.
 var (
 	presentTables = []string{"tarn_rows_", "tarn_labels_", "tarn_wide_", "tarn_list_", "tarn_objects_"}
-	pastTables    = []string{"tarn_lives_", "tarn_states_", "tarn_bases_", "tarn_columns_", "tarn_moments_"}
+	pastTables    = []string{"tarn_lives_", "tarn_states_", "tarn_bases_", "tarn_columns_", "tarn_clustered_", "tarn_moments_"}
 )
 
 // collectionOf is the id of the collection that one of our tables belongs to.

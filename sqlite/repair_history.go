@@ -49,8 +49,8 @@ func (w *unitWriter) history(row collectionRow, keys *fileKeys) (int64, error) {
 	old := &logSession{reader: &w.from.reader, id: row.id, row: row, keys: keys, packer: w.from.packer}
 	state, found, err := readLog(old.conn, keys, row.id, row.name)
 	old.state = state
-	pending, err2 := number(old.conn, "SELECT count(*) FROM sqlite_schema WHERE name=?", oldColumnsTable(row.id))
-	err, found = first(err, err2), found && pending == 0
+	pending, err2 := converting(old.conn, row.id)
+	err, found = first(err, err2), found && !pending
 	var columns []logColumn
 	if err == nil && found {
 		columns, err = decodeColumns(state.columns)
@@ -62,7 +62,7 @@ func (w *unitWriter) history(row collectionRow, keys *fileKeys) (int64, error) {
 		return 0, err
 	}
 	h := &logRepair{from: old, to: w, next: state, before: state, columns: columns, living: map[tarn.Key]savedLife{}, gaps: map[changelog.Seq]bool{}, contact: row.state.lastContact}
-	h.next.states, h.next.sum, h.next.lives, h.next.cursor = 0, 0, 0, 0
+	h.next.states, h.next.sum, h.next.lives = 0, 0, 0
 	for _, sql := range historyDDL(row.id) {
 		if err := w.conn.Exec(sql); err != nil {
 			return 0, err
@@ -184,7 +184,7 @@ func (c *lifeCopy) state(row *sqlite3.Stmt) error {
 	if err != nil && !damaged(err) {
 		return err
 	}
-	if err != nil {
+	if err != nil || c.states > 0 && e.Seq <= c.before.Seq { // a damaged index leads to a row twice
 		c.lose(changelog.Seq(seq), e.State)
 		return nil
 	}
@@ -205,7 +205,7 @@ func (c *lifeCopy) state(row *sqlite3.Stmt) error {
 	}
 	c.before, c.last = e.State, c.from.packer.sum(c.key, e.Object)
 	c.states++
-	return c.addState(c.id, sum, seq, stored(row, 2), row.ColumnInt64(3), stored(row, 4), row.ColumnInt64(5), baseID, row.ColumnBlob(7, nil), sum, row.ColumnBlob(9, nil))
+	return c.addState(sum, seq, c.id, stored(row, 2), row.ColumnInt64(3), stored(row, 4), row.ColumnInt64(5), baseID, row.ColumnBlob(7, nil), sum, row.ColumnBlob(9, nil))
 }
 
 // begin writes the row of the life. It begins later if its first states are lost.
@@ -218,8 +218,8 @@ func (c *lifeCopy) begin(seq int64) error {
 }
 
 // addState writes the row of a state.
-func (h *logRepair) addState(life int64, sum Sum, row ...any) error {
-	if err := h.to.insert(statesTable(h.from.id), append([]any{life}, row...)...); err != nil {
+func (h *logRepair) addState(sum Sum, row ...any) error {
+	if err := h.to.insert(statesTable(h.from.id), row...); err != nil {
 		return err
 	}
 	h.next.states++
@@ -387,5 +387,5 @@ func (h *logRepair) present(key tarn.Key, l savedLife, sum Sum, body []byte, ver
 	}
 	base, heard := h.to.conn.LastInsertRowID(), h.contact.UnixMilli()
 	own := stateSum(h.from.keys.sums, h.from.row.name, key, l.uid, l.id, h.next.seq, version, heard, op, base, sum, nil, nil)
-	return h.addState(l.id, own, h.next.seq, version, heard, nil, int64(op), base, nil, own, nil)
+	return h.addState(own, h.next.seq, l.id, version, heard, nil, int64(op), base, nil, own, nil)
 }

@@ -37,7 +37,7 @@ func TestReplayOfAFleet(t *testing.T) {
 		eventually(t, "the history has begun", func() bool {
 			return strings.Contains(r.run("sql", "--from", to, "SELECT 'pods: ' || count(*) FROM pods").out, "pods: 3")
 		})
-		since = time.Now()
+		since = time.Now().Add(-time.Millisecond) // a history counts in milliseconds
 		for _, put := range []struct {
 			name string
 			err  error

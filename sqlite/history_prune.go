@@ -26,7 +26,8 @@ import (
 // the directory go first, also those of a collection that is not written any more: the
 // commit of another one prunes it.
 const (
-	// steps is in how many steps the horizon moves by the age of a state.
+	// steps is in how many steps the horizon moves by the age of a state, and thinning by the
+	// age from which on states are thinned out.
 	steps = 40
 	// mostPruned is how many states a commit passes, unless it writes so much that the file
 	// would pass its bound, or states would become more and more. With fewer at a time, the
@@ -46,15 +47,16 @@ func (w *logWrite) prune(contact time.Time) error {
 	}
 	p := &pruning{logWrite: w, reader: reader{conn: w.conn, stmts: map[string]*sqlite3.Stmt{}}}
 	defer p.done()
-	n := w.due()
-	return inTurn(p.remove(n), func() error { return p.thin(now, n) })
+	n := w.due(max(mostPruned, 2*int64(len(w.entries))), w.bytes)
+	return inTurn(p.remove(n), func() error { return p.thin(contact, n) })
 }
 
-// due is how many states a commit passes.
-func (w *logWrite) due() int64 {
-	n := max(mostPruned, 2*int64(len(w.entries)))
-	if w.Bytes > 0 { // all before the file has grown by a fiftieth of the bound
-		n = max(n, (w.next.horizon-w.next.pruned)*min(w.bytes, w.Bytes/50)/(w.Bytes/50))
+// due is how many states a commit of this many bytes passes: n, or as many as are needed to
+// reach the horizon before the file has grown by a fiftieth of its bound.
+func (w *logWrite) due(n, bytes int64) int64 {
+	if w.Bytes > 0 {
+		grown := min(float64(bytes)/float64(w.Bytes/50), 1)
+		n = max(n, int64(grown*float64(w.next.horizon-w.next.pruned))+1)
 	}
 	return n
 }
@@ -141,10 +143,13 @@ func moveAll(logs []*logWrite, bytes int64) (moved bool, err error) {
 
 // pruneOthers passes states of other logs whose horizon has moved.
 func (w *logWrite) pruneOthers() error {
+	left := int64(mostPruned)
 	for _, l := range w.others {
 		if l.behind() {
+			n := l.due(left, w.bytes)
+			left = max(left-n, 0)
 			p := &pruning{logWrite: l, reader: reader{conn: l.conn, stmts: map[string]*sqlite3.Stmt{}}}
-			err := p.remove(l.due())
+			err := p.remove(n)
 			p.done()
 			if err != nil {
 				return err
@@ -298,21 +303,22 @@ func (p *pruning) remove(n int64) error {
 
 // thin passes the next n states that are old enough to be thinned out, and removes those
 // before them that are of the same interval.
-func (p *pruning) thin(now, n int64) error {
-	if p.Thin.After <= 0 {
+func (p *pruning) thin(now time.Time, n int64) error {
+	if since := now.Sub(p.thinned); p.Thin.After <= 0 || since >= 0 && since < p.Thin.After/steps {
 		return nil
 	}
-	until := now - p.Thin.After.Milliseconds()
-	place, err := p.moments().placeOfTime(until, p.next.shown)
+	until := now.Add(-p.Thin.After)
+	old, err := p.moments().placeOfTime(until.UnixMilli(), p.next.shown)
 	every := p.Thin.Every.Milliseconds()
 	if every != p.next.everyMS { // thinned out otherwise, or not at all
 		p.next.everyMS, p.next.thinning = every, 0
 	}
 	from := max(p.next.thinning, p.next.horizon)
-	if err != nil || place <= from {
+	if err != nil || old <= from {
 		return err
 	}
-	if place, err = p.following(from, place, n); err != nil {
+	place, err := p.following(from, old, n)
+	if err != nil {
 		return err
 	}
 	var all []prunedState
@@ -328,8 +334,10 @@ func (p *pruning) thin(now, n int64) error {
 	if err != nil {
 		return err
 	}
-	p.next.thinning, p.next.thinned = place, max(p.next.thinned, place)
-	gap := changelog.Gap{Gap: tarn.Gap{Cause: changelog.GapThinned}, Since: time.UnixMilli(p.next.horizonMS), Until: time.UnixMilli(until)}
+	if p.next.thinning, p.next.thinned = place, max(p.next.thinned, place); place == old {
+		p.thinned = now
+	}
+	gap := changelog.Gap{Gap: tarn.Gap{Cause: changelog.GapThinned}, Since: time.UnixMilli(p.next.horizonMS), Until: until}
 	return run(p.logWrite.stmts.gap, noRow, gapValues(p.c.db.keys, p.c.id, p.c.Name, gap)...)
 }
 

@@ -121,11 +121,19 @@ func inSession(r *reader, keys *fileKeys, name string, read func(*logSession) er
 	return read(s)
 }
 
-// states is the statement that reads states; from names the table or index to begin with.
+// states is the statement that reads states.
 func (s *logSession) states(where string) string {
-	t := statesTable(s.id)
-	return fmt.Sprintf(`SELECT s.life, s.seq, s.version, s.heard_ms, coalesce(s.until_ms, (SELECT n.heard_ms FROM %s n WHERE n.life=s.life AND n.seq>s.seq ORDER BY n.seq LIMIT 1)), s.op, s.base, s.cols, s.sum, s.body, l.key, l.uid, b.sum, b.body, b.cols
-		FROM %[1]s s CROSS JOIN %[2]s l ON l.id=s.life CROSS JOIN %[3]s b ON b.id=s.base WHERE %[4]s`, t, livesTable(s.id), basesTable(s.id), where)
+	next := "(SELECT n.heard_ms FROM " + statesTable(s.id) + " n WHERE n.life=s.life AND n.seq>s.seq ORDER BY n.seq LIMIT 1)"
+	return s.selectStates("coalesce(s.until_ms, "+next+")", where)
+}
+
+// statesInTurn is as states, for those of one life: a state whose time is missing was valid
+// until the next one was heard. To search for that, too, would read each state twice.
+func (s *logSession) statesInTurn(where string) string { return s.selectStates("s.until_ms", where) }
+
+func (s *logSession) selectStates(until, where string) string {
+	return fmt.Sprintf(`SELECT s.life, s.seq, s.version, s.heard_ms, %s, s.op, s.base, s.cols, s.sum, s.body, l.key, l.uid, b.sum, b.body, b.cols
+		FROM %s s CROSS JOIN %s l ON l.id=s.life CROSS JOIN %s b ON b.id=s.base WHERE %s`, until, statesTable(s.id), livesTable(s.id), basesTable(s.id), where)
 }
 
 // statesEvenDamaged is as states, and has those too whose base is missing: entry reports
@@ -295,11 +303,17 @@ func (l *logReader) Of(ctx context.Context, key tarn.Key) iter.Seq2[changelog.En
 				}
 				after = int64(gaps) - 1
 			}
-			err = s.query(s.states("s.life=? AND s.seq>? AND s.seq<=? ORDER BY s.seq LIMIT ?"), func(row *sqlite3.Stmt) error {
+			err = s.query(s.statesInTurn("s.life=? AND s.seq>? AND s.seq<=? ORDER BY s.seq LIMIT ?"), func(row *sqlite3.Stmt) error {
+				if n := len(all); n > 0 && all[n-1].Until.IsZero() {
+					all[n-1].Until = time.UnixMilli(row.ColumnInt64(3))
+				}
+				if len(all) == chunk { // read for its time
+					return nil
+				}
 				e, err := s.entry(row)
 				all = append(all, e)
 				return err
-			}, life, after, s.state.shown, chunk)
+			}, life, after, s.state.shown, chunk+1)
 			if err != nil {
 				return nil, false, err
 			}

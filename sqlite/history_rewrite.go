@@ -255,8 +255,8 @@ func (w *logWrite) rewriteLives(r *rewriting) (states int64, err error) {
 	return l.states, nil
 }
 
-// lifeRewriter writes lives anew, each under a new id: so a life is read while it is
-// written, and is not in memory as a whole.
+// lifeRewriter writes lives anew, each under a new id. A state is read, taken out, and written
+// again at its place, before the next one is read: a life is not in memory as a whole.
 type lifeRewriter struct {
 	*logWrite
 	session *logSession

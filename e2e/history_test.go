@@ -86,8 +86,10 @@ func (p *plainWatch) follow(ctx context.Context) {
 	for e := range w.ResultChan() {
 		pod, ok := e.Object.(*corev1.Pod)
 		if !ok {
-			if status, ok := e.Object.(*metav1.Status); !ok || status.Code == http.StatusGone {
+			if status, ok := e.Object.(*metav1.Status); !ok {
 				p.t.Errorf("the plain watch was sent %s %v", e.Type, e.Object)
+			} else if status.Code == http.StatusGone {
+				p.again(ctx)
 			}
 			return // its connection has ended
 		}
@@ -99,6 +101,33 @@ func (p *plainWatch) follow(ctx context.Context) {
 		}
 		p.mu.Unlock()
 	}
+}
+
+// again goes on from the version of a list. A server that was started again knows no version
+// before its own start, and that may be of another kind of object: of pods nothing must have
+// been missed.
+func (p *plainWatch) again(ctx context.Context) {
+	list, err := p.client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return // it is tried again
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	known := maps.Clone(p.start)
+	for _, e := range p.events {
+		if known[e.key] = e; e.kind == watch.Deleted {
+			delete(known, e.key)
+		}
+	}
+	same := len(known) == len(list.Items)
+	for i := range list.Items {
+		e := p.eventOf(watch.Added, &list.Items[i])
+		same = same && known[e.key].version == e.version
+	}
+	if !same {
+		p.t.Errorf("the plain watch has missed what came after version %d", p.last)
+	}
+	p.last = versionNumber(p.t, list.ResourceVersion)
 }
 
 func (p *plainWatch) eventOf(kind watch.EventType, pod *corev1.Pod) plainEvent {

@@ -23,8 +23,8 @@ const (
 	// 32 MB, so that a page which is written often is moved once.
 	walPages = 8192
 	// cacheKiB is the size of the writer's page cache. historyCacheKiB is that of a writer
-	// with a history: with less, a commit of 1,000 updates does not fit, and pages are
-	// written and read several times (bench/history).
+	// with a history: if a commit of 1,000 updates does not fit, pages are written and read
+	// several times (bench/history).
 	cacheKiB        = 16_000
 	historyCacheKiB = 28_000
 	// busyTimeout is how long a write waits for a lock on the file, which only another

@@ -84,8 +84,8 @@ type logbook struct {
 	stmts   logStmts
 	// note is why no history is kept at present, empty if it is.
 	note string
-	// thinned is when this process last thinned out all states that were old enough.
-	thinned time.Time
+	// lastThinned is when this process last thinned out all states that were old enough.
+	lastThinned time.Time
 	// recent has lives that were written lately.
 	recent recentLives
 }

@@ -81,6 +81,20 @@ func TestDirectoryOfFormat7(t *testing.T) {
 	must(t, r.db.Close())
 }
 
+// beforeConversion opens a directory of format 7 in which nothing but the values of columns is
+// left to convert.
+func beforeConversion(t *testing.T, dir string) *logConverter {
+	t.Helper()
+	conn, err := sqlite3.Open(filepath.Join(dir, fileName))
+	must(t, err)
+	must(t, migrate(conn, nil, &progress{}))
+	keys, err := readKeys(conn, nil)
+	must(t, err)
+	db := &DB{keys: keys, opts: Options{Logger: slog.New(slog.DiscardHandler)}}
+	must(t, db.moveStates(conn, &progress{db: db}))
+	return &logConverter{db: db, reader: reader{conn: conn, stmts: map[string]*sqlite3.Stmt{}}, id: 1, owner: "objects"}
+}
+
 // A conversion that was killed is continued. Until then the past is not shown, nothing is
 // found to be wrong, and the content is there.
 func TestConversionIsContinued(t *testing.T) {
@@ -91,14 +105,8 @@ func TestConversionIsContinued(t *testing.T) {
 	must(t, err)
 	steps := 0
 	for more := true; more; steps++ {
-		conn, err := sqlite3.Open(filepath.Join(dir, fileName))
-		must(t, err)
-		must(t, migrate(conn, nil, &progress{}))
-		keys, err := readKeys(conn, nil)
-		must(t, err)
-		db := &DB{keys: keys, opts: Options{Logger: slog.New(slog.DiscardHandler)}}
-		must(t, db.moveStates(conn, &progress{db: db}))
-		c := logConverter{db: db, reader: reader{conn: conn, stmts: map[string]*sqlite3.Stmt{}}, id: 1, owner: "objects"}
+		c := beforeConversion(t, dir)
+		conn := c.conn
 		more, err = c.some()
 		must(t, err)
 		must(t, closeAll(conn))
@@ -141,13 +149,8 @@ func TestConversionOfADamagedState(t *testing.T) {
 // A step of the conversion that fails is not committed in part.
 func TestConversionThatFails(t *testing.T) {
 	dir := oldDirectory(t, 7)
-	conn, err := sqlite3.Open(filepath.Join(dir, fileName))
-	must(t, err)
-	must(t, migrate(conn, nil, &progress{}))
-	keys, err := readKeys(conn, nil)
-	must(t, err)
-	db := &DB{keys: keys, opts: Options{Logger: slog.New(slog.DiscardHandler)}}
-	must(t, db.moveStates(conn, &progress{db: db}))
+	c := beforeConversion(t, dir)
+	conn := c.conn
 	left := func() int64 {
 		n, err := number(conn, "SELECT count(*) FROM tarn_columns_1")
 		must(t, err)
@@ -155,8 +158,7 @@ func TestConversionThatFails(t *testing.T) {
 	}
 	before := left()
 	must(t, conn.Exec("CREATE TRIGGER refuse BEFORE INSERT ON tarn_logs BEGIN SELECT raise(ABORT, 'no'); END"))
-	c := logConverter{db: db, reader: reader{conn: conn, stmts: map[string]*sqlite3.Stmt{}}, id: 1, owner: "objects"}
-	if err := c.convert(&progress{db: db}); err == nil {
+	if err := c.convert(&progress{db: c.db}); err == nil {
 		t.Error("it did not fail")
 	}
 	if n := left(); n != before || n == 0 {

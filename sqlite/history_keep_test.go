@@ -186,6 +186,27 @@ func TestThinning(t *testing.T) {
 	}
 }
 
+// With another interval, states that were thinned out before are thinned out again.
+func TestThinningWithAnotherInterval(t *testing.T) {
+	thinned := func(every time.Duration) History {
+		return History{Age: time.Hour, Thin: Thinning{After: 5 * time.Minute, Every: every}}
+	}
+	r := newPastRig(t, thinned(time.Minute))
+	for i := range 1200 { // twenty minutes
+		r.set("ns/a", fmt.Sprintf("text %d", i))
+	}
+	old := fmt.Sprintf("SELECT count(*) FROM objects_history WHERE valid_from < %d", r.now.Add(-6*time.Minute).Unix())
+	if got := r.query(Moment{}, old); got != "[[15]]" && got != "[[14]]" {
+		t.Errorf("of fourteen minutes there are %s states", got)
+	}
+	r.reopen(thinned(10 * time.Minute))
+	r.set("ns/a", "the last")
+	if got := r.query(Moment{}, old); got != "[[3]]" && got != "[[2]]" {
+		t.Errorf("of fourteen minutes, %s states are left in intervals of ten", got)
+	}
+	checkSound(t, r.dir, nil)
+}
+
 // The file stays near its bound, also with commits that are large for it, and every object
 // has its state at the horizon.
 func TestHistoryBytes(t *testing.T) {

@@ -304,7 +304,7 @@ func (p *pruning) remove(n int64) error {
 // thin passes the next n states that are old enough to be thinned out, and removes those
 // before them that are of the same interval.
 func (p *pruning) thin(now time.Time, n int64) error {
-	if since := now.Sub(p.thinned); p.Thin.After <= 0 || since >= 0 && since < p.Thin.After/steps {
+	if since := now.Sub(p.lastThinned); p.Thin.After <= 0 || since >= 0 && since < p.Thin.After/steps {
 		return nil
 	}
 	until := now.Add(-p.Thin.After)
@@ -321,9 +321,9 @@ func (p *pruning) thin(now time.Time, n int64) error {
 	if err != nil {
 		return err
 	}
-	var all []prunedState
+	var all []agedState
 	err = p.reader.query("SELECT seq, life, heard_ms FROM "+statesTable(p.c.id)+" WHERE seq>? AND seq<=? ORDER BY seq", func(row *sqlite3.Stmt) error {
-		all = append(all, prunedState{row.ColumnInt64(0), row.ColumnInt64(1), row.ColumnInt64(2)})
+		all = append(all, agedState{row.ColumnInt64(0), row.ColumnInt64(1), row.ColumnInt64(2)})
 		return nil
 	}, from, place)
 	for _, s := range all {
@@ -335,19 +335,19 @@ func (p *pruning) thin(now time.Time, n int64) error {
 		return err
 	}
 	if p.next.thinning, p.next.thinned = place, max(p.next.thinned, place); place == old {
-		p.thinned = now
+		p.lastThinned = now
 	}
 	gap := changelog.Gap{Gap: tarn.Gap{Cause: changelog.GapThinned}, Since: time.UnixMilli(p.next.horizonMS), Until: until}
 	return run(p.logWrite.stmts.gap, noRow, gapValues(p.c.db.keys, p.c.id, p.c.Name, gap)...)
 }
 
-// prunedState is a state as far as thinning needs it.
-type prunedState struct{ seq, life, heard int64 }
+// agedState is a state as far as thinning needs it.
+type agedState struct{ seq, life, heard int64 }
 
 // thinBefore removes the state that one has superseded, if both are of the same interval. The
 // one before both keeps the time when it was superseded.
-func (p *pruning) thinBefore(s prunedState) error {
-	before := prunedState{life: s.life}
+func (p *pruning) thinBefore(s agedState) error {
+	before := agedState{life: s.life}
 	find := "SELECT seq, heard_ms FROM " + statesTable(p.c.id) + " WHERE life=? AND seq<? ORDER BY seq DESC LIMIT 1"
 	err := p.reader.query(find, func(row *sqlite3.Stmt) error {
 		before.seq, before.heard = row.ColumnInt64(0), row.ColumnInt64(1)

@@ -30,6 +30,7 @@ var (
 	shards  = flag.Int("n", 4, "how many shards there are")
 	updates = flag.Int("updates", 10_000, "how many status updates there are")
 	every   = flag.Duration("every", time.Millisecond, "the time between two updates: if they come faster than they are taken, a copy of everything has larger batches, and comparing says little")
+	backlog = flag.Bool("backlog", false, "let each copy read the updates only when all are there, so that it is busy until it has taken them")
 	rounds  = flag.Int("rounds", 3, "how often each copy is measured; the medians count")
 	inJSON  = flag.Bool("json", false, "read JSON, as for custom resources, instead of protobuf")
 	lists   = flag.Bool("lists", false, "read the first state as lists, as from a server that does not stream it")
@@ -118,7 +119,9 @@ func medians(all []figures) figures {
 
 // one measures a copy in a process of its own.
 func one(set *podset.Set, args []string) (f figures, err error) {
-	api, err := apiserver.Start(apiserver.Options{AnyNamespace: true})
+	api, err := apiserver.Start(apiserver.Options{
+		AnyNamespace: true, HistorySize: 2 * *updates, HistoryBytes: 4 << 30, WriteTimeout: 10 * time.Minute,
+	})
 	if err != nil {
 		return f, err
 	}
@@ -136,7 +139,7 @@ func one(set *podset.Set, args []string) (f figures, err error) {
 	if err != nil {
 		return f, err
 	}
-	child := exec.Command(program, append([]string{"-server", api.URL(), "-n", fmt.Sprint(*shards), fmt.Sprint("-json=", *inJSON), fmt.Sprint("-lists=", *lists), fmt.Sprint("-plain=", *plain)}, args...)...)
+	child := exec.Command(program, append([]string{"-server", api.URL(), "-n", fmt.Sprint(*shards), fmt.Sprint("-json=", *inJSON), fmt.Sprint("-lists=", *lists), fmt.Sprint("-plain=", *plain), fmt.Sprint("-backlog=", *backlog)}, args...)...)
 	child.Stderr = os.Stderr
 	in, err := child.StdinPipe()
 	if err != nil {
@@ -156,12 +159,17 @@ func one(set *podset.Set, args []string) (f figures, err error) {
 	pace := time.NewTicker(*every)
 	defer pace.Stop()
 	for _, u := range next {
-		<-pace.C
+		if !*backlog {
+			<-pace.C
+		}
 		if err := put(api, u.Pod); err != nil {
 			return f, err
 		}
 	}
-	time.Sleep(2 * time.Second)
+	if _, err := io.WriteString(in, "read\n"); err != nil {
+		return f, err
+	}
+	time.Sleep(2*time.Second + time.Duration(*updates)*200*time.Microsecond)
 	if _, err := io.WriteString(in, "done\n"); err != nil {
 		return f, err
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"os"
 	goruntime "runtime"
 
@@ -31,7 +30,11 @@ func measure() error {
 	defer cancel()
 	cfg := &rest.Config{Host: *server, QPS: -1, DisableCompression: *plain}
 	if *alone {
-		cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return forgetful{next} })
+		cfg.Wrap(forgetful)
+	}
+	var reading pausable
+	if *backlog {
+		cfg.Wrap(reading.wrap)
 	}
 	if *inJSON {
 		cfg.AcceptContentTypes = runtime.ContentTypeJSON
@@ -60,9 +63,15 @@ func measure() error {
 			return fmt.Errorf("the shard is not selected as expected: %v", h)
 		}
 	}
-	fmt.Println("synced")
+	reading.Lock()
 	began = report.CPUTime().Seconds()
-	if _, err := bufio.NewReader(os.Stdin).ReadString('\n'); err != nil {
+	fmt.Println("synced")
+	told := bufio.NewReader(os.Stdin)
+	if _, err := told.ReadString('\n'); err != nil {
+		return err
+	}
+	reading.Unlock()
+	if _, err := told.ReadString('\n'); err != nil {
 		return err
 	}
 	f.Update = report.CPUTime().Seconds() - began
@@ -73,17 +82,6 @@ func measure() error {
 	cancel()
 	<-copied.Done()
 	return err
-}
-
-// forgetful removes shard selectors from requests, as an old server does.
-type forgetful struct{ next http.RoundTripper }
-
-func (f forgetful) RoundTrip(r *http.Request) (*http.Response, error) {
-	r = r.Clone(r.Context())
-	q := r.URL.Query()
-	q.Del("shardSelector")
-	r.URL.RawQuery = q.Encode()
-	return f.next.RoundTrip(r)
 }
 
 // heap is what is reachable.

@@ -41,6 +41,8 @@ func (h History) validate() error {
 		return fmt.Errorf("sqlite: a history of %d bytes: it bounds the whole file, and needs %d MiB at least", h.Bytes, smallestHistory>>20)
 	case (h.Thin.After > 0) != (h.Thin.Every > 0):
 		return fmt.Errorf("sqlite: thinning needs both an age and an interval")
+	case h.Thin.Every%time.Millisecond != 0:
+		return fmt.Errorf("sqlite: thinning to one state in %s: the interval must be whole milliseconds, as the times of states are", h.Thin.Every)
 	}
 	return nil
 }

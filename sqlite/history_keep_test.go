@@ -49,7 +49,7 @@ func TestHistorySwitchedOnAndOff(t *testing.T) {
 
 // Bad settings are refused before a directory is touched.
 func TestBadHistories(t *testing.T) {
-	for _, h := range []History{{Age: -1}, {Bytes: -1}, {Bytes: 100}, {Thin: Thinning{After: time.Hour, Every: time.Minute}}, {Age: time.Hour, Thin: Thinning{After: time.Hour}}} {
+	for _, h := range []History{{Age: -1}, {Bytes: -1}, {Bytes: 100}, {Thin: Thinning{After: time.Hour, Every: time.Minute}}, {Age: time.Hour, Thin: Thinning{After: time.Hour}}, {Age: time.Hour, Thin: Thinning{After: time.Minute, Every: time.Microsecond}}} {
 		dir := directory(t)
 		if db, err := Open(dir, Options{History: h}); err == nil {
 			db.Close()

@@ -43,21 +43,33 @@ const (
 	defaultCluster    = "default"
 	defaultTombstones = 7 * 24 * time.Hour
 	defaultLease      = 15 * time.Second
+	shortestLease     = 100 * time.Millisecond
 	defaultDelay      = 200 * time.Millisecond
 	connectTimeout    = 10 * time.Second
 )
+
+// validate checks the settings before a server is asked.
+func (o Options) validate() error {
+	if min(o.HistoryAge, o.Tombstones, o.Lease, o.Delay) < 0 || o.BatchSize < 0 || o.MaxBytes < 0 {
+		return fmt.Errorf("postgres: a limit is negative: leave it out for its default: %+v", o)
+	}
+	if o.Lease != 0 && o.Lease < shortestLease {
+		return fmt.Errorf("postgres: a lease of %s: it lasts for %s at least", o.Lease, shortestLease)
+	}
+	return nil
+}
 
 func (o Options) withDefaults() Options {
 	if o.Cluster == "" {
 		o.Cluster = defaultCluster
 	}
-	if o.Tombstones <= 0 {
+	if o.Tombstones == 0 {
 		o.Tombstones = defaultTombstones
 	}
-	if o.Lease <= 0 {
+	if o.Lease == 0 {
 		o.Lease = defaultLease
 	}
-	if o.Delay <= 0 {
+	if o.Delay == 0 {
 		o.Delay = defaultDelay
 	}
 	return o
@@ -83,6 +95,9 @@ type DB struct {
 // makes no connection: a server that is away does not keep a program from starting. The
 // tables are made in the first schema of the connection's search_path.
 func Connect(address string, opts Options) (*DB, error) {
+	if err := opts.validate(); err != nil {
+		return nil, err
+	}
 	config, err := pgxpool.ParseConfig(address)
 	if err != nil {
 		return nil, fmt.Errorf("postgres: %w", err) // it names the address, without its password

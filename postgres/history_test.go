@@ -135,3 +135,13 @@ func TestAddresses(t *testing.T) {
 		t.Errorf("a port that is none: %v", err)
 	}
 }
+
+// Options that cannot hold are refused before a server is asked.
+func TestBadOptions(t *testing.T) {
+	for _, o := range []Options{{Lease: time.Nanosecond}, {Lease: -time.Second}, {History: true, HistoryAge: -1}, {Tombstones: -1}, {BatchSize: -1}, {MaxBytes: -1}} {
+		if db, err := Connect("postgres://127.0.0.1:1/d", o); err == nil {
+			db.Close()
+			t.Errorf("%+v was taken", o)
+		}
+	}
+}

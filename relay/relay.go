@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"os"
@@ -57,8 +58,8 @@ var errClosed = errors.New("the relay has been stopped")
 
 // New makes a relay, which serves once it runs.
 func New(options Options) (*Relay, error) {
-	if options.Config == nil || len(options.Resources) == 0 {
-		return nil, errors.New("relay: a relay needs the config of its origin, and at least one resource")
+	if err := options.validate(); err != nil {
+		return nil, err
 	}
 	r := &Relay{options: options.withDefaults(), gate: options.Gate, served: map[schema.GroupVersionResource]*served{}}
 	r.counts.since = time.Now()
@@ -99,6 +100,26 @@ func New(options Options) (*Relay, error) {
 		}
 	}
 	return r, nil
+}
+
+func (o Options) validate() error {
+	if o.Config == nil || len(o.Resources) == 0 {
+		return errors.New("relay: a relay needs the config of its origin, and at least one resource")
+	}
+	for _, bound := range []struct {
+		name  string
+		value int64
+	}{
+		{"LogBytes", o.LogBytes}, {"LogAge", int64(o.LogAge)},
+		{"DirectoryBytes", o.DirectoryBytes}, {"DirectoryAge", int64(o.DirectoryAge)},
+		{"FreshWithin", int64(o.FreshWithin)}, {"CallerWatches", int64(o.CallerWatches)}, {"CallerRequests", int64(o.CallerRequests)},
+		{"WriteTimeout", int64(o.WriteTimeout)}, {"DrainTime", int64(o.DrainTime)},
+	} {
+		if bound.value < 0 {
+			return fmt.Errorf("relay: %s is negative (%d): leave it out for its default", bound.name, bound.value)
+		}
+	}
+	return nil
 }
 
 func (o Options) withDefaults() Options {

@@ -12,14 +12,35 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/tarnproject/tarn"
 )
 
 func tarnVersion(text string) tarn.Version { return tarn.Version(text) }
+
+// Options that cannot hold are refused, each by its name: a negative DrainTime would end the
+// process when the relay stops.
+func TestBadOptions(t *testing.T) {
+	for want, o := range map[string]Options{
+		"at least one resource": {Config: &rest.Config{}},
+		"LogBytes":              {LogBytes: -1},
+		"DrainTime":             {DrainTime: -time.Second},
+		"CallerWatches":         {CallerWatches: -1},
+		"WriteTimeout":          {WriteTimeout: -1},
+	} {
+		if o.Config == nil {
+			o.Config, o.Resources = &rest.Config{}, []schema.GroupVersionResource{corev1.SchemeGroupVersion.WithResource("pods")}
+		}
+		if _, err := New(o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
+}
 
 // An informer of client-go sees through a relay what it sees directly, and the origin is
 // not asked for it.

@@ -160,14 +160,16 @@ func (d *day) write() {
 	}
 }
 
-// maybeRestore takes the server so far back that it will not reach the version on disk
-// again: a server that has passed that version looks like one that never went back.
+// maybeRestore takes the server so far back that it will not reach the version of the copy
+// again, nor that on disk, which is of another time while the disk fails: a server that has
+// passed a version looks like one that never went back.
 func (d *day) maybeRestore(l *lifetime) {
-	onDisk, err := strconv.Atoi(string(l.disk.Disk().Version))
-	if !d.restores || err != nil || l.Health().State == tarn.StateListing {
+	onDisk, err1 := strconv.Atoi(string(l.disk.Disk().Version))
+	inCopy, err2 := strconv.Atoi(string(l.Version()))
+	if !d.restores || err1 != nil || err2 != nil || l.Health().State == tarn.StateListing {
 		return
 	}
-	if to := min(d.server.Version()-1-d.random.IntN(10), onDisk-max(d.left, 0)-1); to >= 1 {
+	if to := min(d.server.Version()-1-d.random.IntN(10), min(onDisk, inCopy)-max(d.left, 0)-1); to >= 1 {
 		d.server.Restore(to)
 		d.seen["restored"]++
 	}

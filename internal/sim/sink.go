@@ -160,6 +160,11 @@ func (a *attached) trouble(ctx context.Context) error {
 }
 
 func (a *attached) Commit(ctx context.Context, b tarn.Batch[*Object]) error {
+	if !b.Again {
+		a.mu.Lock()
+		a.before = a.position
+		a.mu.Unlock()
+	}
 	if err := a.trouble(ctx); err != nil {
 		return err
 	}
@@ -200,9 +205,7 @@ func (a *attached) take(b tarn.Batch[*Object]) {
 	if len(b.Positions) > 0 {
 		to = b.Positions[0]
 	}
-	if !b.Again {
-		a.before = a.position
-	} else if to.Version != "" && to != a.before && to == a.position {
+	if b.Again && to.Version != "" && to != a.before && to == a.position {
 		return
 	}
 	a.commits = append(a.commits, commit{a.life.number, a.position, to, a.content, b})

@@ -317,10 +317,12 @@ func (h *fanout[T]) compare(s *sinkRunner[T], held map[Key]Meta) {
 	s.state, s.distrusted = sinkFollowing, false
 	content, now, at := h.initial(), s.clock.Now(), h.sectionPositions()
 	if held == nil {
+		h.addGapsToUnknown(s)
 		s.queue.replaceAll(now, h.contact, content, at)
 		return
 	}
 	h.skipUnknown(s, held, &at)
+	h.addGapsToUnknown(s)
 	proof := !wentBack(&s.committed, &at)
 	isOlder := h.olderThanSink(&s.committed, &at)
 	for _, c := range content {
@@ -339,6 +341,22 @@ func (h *fanout[T]) compare(s *sinkRunner[T], held map[Key]Meta) {
 		s.queue.putHeard(Change[T]{Type: Delete, Missed: true, Key: key, Version: held[key].Version}, h.contact)
 	}
 	s.queue.jump(now, h.contact, at)
+}
+
+// addGapsToUnknown adds the gaps of sections that a sink had followed, and whose version the
+// source has not said: nobody knows where such a gap ends.
+func (h *fanout[T]) addGapsToUnknown(s *sinkRunner[T]) {
+	for _, section := range h.sections {
+		name := section.position.Section
+		if section.known() || s.skipped[name] {
+			continue
+		}
+		for _, p := range s.queue.from.All() {
+			if p.Section == name && p.Version != "" {
+				s.queue.addGap(Gap{Section: name, From: p.Version, Cause: GapReconciled})
+			}
+		}
+	}
 }
 
 // olderThanSink tells which states are older than the position of a sink that is compared with

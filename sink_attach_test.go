@@ -236,6 +236,26 @@ func TestSinkThatLacksSomethingIsCompared(t *testing.T) {
 	})
 }
 
+// Nor is it known which states a sink lacks if the source does not say its version.
+func TestSinkIsComparedAtAnUnknownVersion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRemote("a", "b")
+		r.versionless = true
+		sink := listedSink{newFakeSink(policy("sink"))}
+		sink.positions.Reset(At("93"))
+		life := newCopy(t, r, Options[*entry]{Sinks: []Sink[*entry]{sink}, OnBad: func(context.Context, BadObject) {},
+			Transform: func(e *entry) (*entry, error) {
+				if e.name == "a" {
+					return nil, errors.New("bad")
+				}
+				return e, nil
+			}}).start()
+		settle()
+		sink.wantHeard(t, "+b2 (after 93 to  reconciled)")
+		_ = life.stop()
+	})
+}
+
 // The copy cannot take an object and keeps its last good state, which is older than what
 // the sink has seen.
 func TestSinkIsToldThatAStateIsOlderThanItsPosition(t *testing.T) {

@@ -307,6 +307,7 @@ func (h *fanout[T]) restart(s *sinkRunner[T]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.state, s.ahead = sinkFollowing, nil
+	h.addGapsToUnknown(s)
 	s.queue.replaceAll(s.clock.Now(), h.contact, h.initial(), h.sectionPositions())
 }
 

@@ -208,6 +208,7 @@ func (a *attached) take(b tarn.Batch[*Object]) {
 	if b.Again && to.Version != "" && to != a.before && to == a.position {
 		return
 	}
+	b.Changes, b.Gaps = slices.Clone(b.Changes), slices.Clone(b.Gaps) // the engine uses its own again
 	a.commits = append(a.commits, commit{a.life.number, a.position, to, a.content, b})
 	next := maps.Clone(a.content)
 	if b.Whole {

@@ -8,7 +8,7 @@ import (
 	"github.com/tarnproject/tarn/kube/columns"
 )
 
-// lost commits a batch that the sink must not take: the table lacks what was written before.
+// lostBy commits a batch that the sink must not take: the table lacks what was written before.
 // When the whole content comes, it is told so.
 func (s *Sink[T]) lostBy(t *testing.T, b, all tarn.Batch[T]) {
 	t.Helper()

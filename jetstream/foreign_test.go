@@ -201,3 +201,27 @@ func TestKeyTooLong(t *testing.T) {
 		t.Errorf("after its delete a reader is told of %.100v (%v)", page.Bad, err)
 	}
 }
+
+// Many bad objects are read by few requests, or a server that is far away could not be opened
+// in time.
+func TestManyBadObjects(t *testing.T) {
+	t.Parallel()
+	server := startServer(t)
+	b := Bucket{Name: "b"}
+	s := opened(t, server.connect(), b)
+	var changes []tarn.Change[object]
+	for i := range 300 {
+		v := tarn.Version(fmt.Sprint(i + 1))
+		changes = append(changes, change(tarn.Add, tarn.Key(fmt.Sprint(i, "/", strings.Repeat("k", 2*longestKey))), v, "x"))
+	}
+	if err := s.Commit(t.Context(), to("300", changes...)); !tarn.Taken(err) {
+		t.Fatal(err)
+	}
+	s.Close()
+	js := server.connect()
+	s = opened(t, js, b)
+	defer s.Close()
+	if sent := js.Conn().Stats().OutMsgs; len(s.bad) != 300 || sent > 50 {
+		t.Errorf("%d of 300 bad objects were read by %d messages", len(s.bad), sent)
+	}
+}

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/tarnproject/tarn"
@@ -87,5 +88,22 @@ func TestColumnThatAnotherClusterHasAdded(t *testing.T) {
 	t.Cleanup(again.Close)
 	if len(kept.Positions) > 0 {
 		t.Errorf("the column would stay empty: it begins at %v", kept.Positions)
+	}
+}
+
+// A row that cannot be decoded is written anew with the whole content, and nobody is asked to
+// delete it: the object would be missing until its next change.
+func TestRowThatCannotBeDecoded(t *testing.T) {
+	db := connect(t, database(t), Options{})
+	s := opened(t, db)
+	must(t, s.Commit(t.Context(), whole(batch("1", thing("a", "1", "x")))))
+	_, err := db.pool.Exec(t.Context(), `UPDATE things SET object = '"nonsense"'`)
+	must(t, err)
+	if _, err := s.Load(t.Context()); err == nil || strings.Contains(err.Error(), "delete") {
+		t.Errorf("Load says %v", err)
+	}
+	must(t, s.Commit(t.Context(), whole(batch("1", thing("a", "1", "x")))))
+	if all, err := s.Load(t.Context()); err != nil || len(all) != 1 {
+		t.Errorf("afterwards it has %v (%v)", all, err)
 	}
 }

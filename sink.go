@@ -3,6 +3,7 @@ package tarn
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -68,6 +69,27 @@ type Batch[T any] struct {
 	Gaps []Gap
 	// LastContact is when the source was last heard.
 	LastContact time.Time
+}
+
+// After returns the batch with gaps that begin at the positions which the sink still has. It
+// is for a sink that said [ErrSinkEmpty] because its engine went back: the replica knows what
+// was committed, and not what of it is gone.
+func (b Batch[T]) After(held []Position) Batch[T] {
+	b.Gaps = slices.Clone(b.Gaps)
+	for _, p := range b.Positions {
+		at := Position{Section: p.Section}
+		if i := slices.IndexFunc(held, func(h Position) bool { return h.Section == p.Section }); i >= 0 {
+			at = held[i]
+		}
+		i := slices.IndexFunc(b.Gaps, func(g Gap) bool { return g.Section == p.Section })
+		switch {
+		case i < 0 && (at.Version != p.Version || at.Epoch != p.Epoch):
+			b.Gaps = append(b.Gaps, Gap{Section: p.Section, From: at.Version, To: p.Version, Cause: GapReconciled})
+		case i >= 0 && (at.Version == "" || at.Version.OlderThan(b.Gaps[i].From)):
+			b.Gaps[i].From = at.Version
+		}
+	}
+	return b
 }
 
 // A Gap is a range of versions of one section within which a sink was not given every

@@ -14,6 +14,8 @@ import (
 
 // Source is a prefix of etcd as a [tarn.Source].
 //
+//   - A key that is the prefix itself, as some programs write for a directory, is not below
+//     it, and not in the collection.
 //   - A list of several pages shows one revision.
 //   - A list at [tarn.Any] may be answered by a member that lags behind; any other is a
 //     linearizable read.
@@ -79,6 +81,9 @@ func (s *Source[V]) List(ctx context.Context, q tarn.ListQuery) (tarn.Page[*Entr
 	return page, nil
 }
 
+// first is the first key that can be below the prefix.
+func (s *Source[V]) first() string { return s.prefix + "\x00" }
+
 // keyRange is what a query asks etcd for.
 type keyRange struct {
 	from     string
@@ -88,9 +93,9 @@ type keyRange struct {
 }
 
 func (s *Source[V]) rangeOf(q tarn.ListQuery) (r keyRange, err error) {
-	r.from = s.prefix
+	r.from = s.first()
 	if q.Key != "" {
-		r.from += string(q.Key)
+		r.from = s.prefix + string(q.Key)
 	} else {
 		r.options = append(r.options, clientv3.WithRange(clientv3.GetPrefixRangeEnd(s.prefix)), clientv3.WithLimit(q.Limit))
 	}

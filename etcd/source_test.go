@@ -227,6 +227,20 @@ func TestBadValues(t *testing.T) {
 	wait(t, func() bool { return r.Len() == 0 && r.Health().BadCount == 0 })
 }
 
+// A key that is the prefix itself is not below it: no entry, no bad object, no event.
+func TestKeyThatIsThePrefix(t *testing.T) {
+	client := startServer(t).connect()
+	put(t, client, "", "a directory")
+	put(t, client, "a", "1")
+	r := follow(t, newSource(t, client))
+	put(t, client, "", "written again")
+	put(t, client, "b", "1")
+	wait(t, func() bool { return r.Len() == 2 })
+	if h := r.Health(); h.BadCount != 0 {
+		t.Errorf("%s", h)
+	}
+}
+
 // A cluster that was put back to an older state is noticed, and its state read.
 func TestRewind(t *testing.T) {
 	s := startServer(t)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tarnproject/tarn"
@@ -29,8 +30,9 @@ func (s *Source[V]) Watch(ctx context.Context, q tarn.WatchQuery) (tarn.Stream[*
 	// The stream outlives ctx, which is of the call. Without a leader it fails, instead of
 	// waiting at a member that is cut off from the others.
 	watching, cancel := context.WithCancel(clientv3.WithRequireLeader(context.WithoutCancel(ctx)))
-	w := &stream[V]{source: s, from: from, cancel: cancel, checks: make(chan check)}
-	w.responses = s.client.Watch(watching, s.prefix, clientv3.WithPrefix(), clientv3.WithRev(from+1),
+	w := &stream[V]{source: s, cancel: cancel, checks: make(chan check)}
+	w.from.Store(from)
+	w.responses = s.client.Watch(watching, s.first(), clientv3.WithRange(clientv3.GetPrefixRangeEnd(s.prefix)), clientv3.WithRev(from+1),
 		clientv3.WithPrevKV(), clientv3.WithProgressNotify(), clientv3.WithFragment())
 	if q.Timeout > 0 {
 		w.timeout = time.NewTimer(q.Timeout)
@@ -43,7 +45,7 @@ func (s *Source[V]) Watch(ctx context.Context, q tarn.WatchQuery) (tarn.Stream[*
 type stream[V any] struct {
 	source *Source[V]
 	// from is the revision that the stream has come to.
-	from      int64
+	from      atomic.Int64
 	responses clientv3.WatchChan
 	checks    chan check
 	timeout   *time.Timer // nil if it has none
@@ -56,10 +58,11 @@ type stream[V any] struct {
 	err     error   // what ends the stream after them
 }
 
-// check is what the cluster answered when it was asked for its revision.
+// check is what the cluster answered when it was asked for its revision, and the revision that
+// the stream had come to before that.
 type check struct {
-	revision int64
-	err      error
+	revision, from int64
+	err            error
 }
 
 // keepChecking asks for the revision until the stream is closed, in two ways. A progress
@@ -76,7 +79,9 @@ func (w *stream[V]) keepChecking(ctx context.Context) {
 		case <-tick.C:
 		}
 		_ = w.source.client.RequestProgress(ctx) // a failure shows in the read
+		from := w.from.Load()
 		c := w.source.check(ctx)
+		c.from = from
 		select {
 		case <-ctx.Done():
 			return
@@ -88,7 +93,7 @@ func (w *stream[V]) keepChecking(ctx context.Context) {
 func (s *Source[V]) check(ctx context.Context) check {
 	ctx, cancel := context.WithTimeout(ctx, s.checkEvery)
 	defer cancel()
-	response, err := s.client.Get(ctx, s.prefix, clientv3.WithPrefix(), clientv3.WithLimit(1), clientv3.WithKeysOnly())
+	response, err := s.client.Get(ctx, s.first(), clientv3.WithRange(clientv3.GetPrefixRangeEnd(s.prefix)), clientv3.WithLimit(1), clientv3.WithKeysOnly())
 	if err != nil {
 		return check{err: err}
 	}
@@ -135,8 +140,8 @@ func (w *stream[V]) receive(ctx context.Context) error {
 	case c := <-w.checks:
 		switch {
 		case c.err != nil:
-			w.err = tarn.Because(tarn.ReasonLost, 0, w.source.explain("watch", w.from, c.err))
-		case c.revision < w.from:
+			w.err = tarn.Because(tarn.ReasonLost, 0, w.source.explain("watch", w.from.Load(), c.err))
+		case c.revision < c.from:
 			w.add(c.revision, tarn.Event[*Entry[V]]{Type: tarn.EventBookmark, Version: version(c.revision)})
 		}
 	case r, open := <-w.responses:
@@ -144,7 +149,7 @@ func (w *stream[V]) receive(ctx context.Context) error {
 		case !open:
 			w.err = io.EOF
 		case r.Err() != nil:
-			w.err = w.source.explain("watch", w.from, r.Err())
+			w.err = w.source.explain("watch", w.from.Load(), r.Err())
 		default:
 			w.take(r)
 		}
@@ -163,7 +168,7 @@ func (w *stream[V]) take(r clientv3.WatchResponse) {
 }
 
 func (w *stream[V]) add(revision int64, e tarn.Event[*Entry[V]]) {
-	w.from = max(w.from, revision)
+	w.from.Store(max(w.from.Load(), revision))
 	w.pending, w.revs = append(w.pending, e), append(w.revs, revision)
 }
 

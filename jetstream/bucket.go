@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"time"
 
@@ -19,9 +20,9 @@ type bucketClient struct {
 	bucket Bucket
 }
 
-// prepare creates the stream of the bucket, or brings it to the configuration. It returns
-// what the server says of it, the server's time included.
-func (b bucketClient) prepare(ctx context.Context) (*jetstream.StreamInfo, error) {
+// find returns what the server says of the bucket's stream, its own time included. It creates
+// the stream if there is none, and changes nothing.
+func (b bucketClient) find(ctx context.Context) (*jetstream.StreamInfo, error) {
 	want := b.bucket.config()
 	stream, err := b.js.Stream(ctx, want.Name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -31,16 +32,34 @@ func (b bucketClient) prepare(ctx context.Context) (*jetstream.StreamInfo, error
 		return nil, fmt.Errorf("the stream %s cannot be opened: %w", want.Name, err)
 	}
 	have := stream.CachedInfo().Config
-	if !have.AllowAtomicPublish || !have.AllowMsgTTL {
+	if have.Description != want.Description && (!have.AllowAtomicPublish || !have.AllowMsgTTL) {
 		return nil, fmt.Errorf("the stream %s was not made by Tarn: it does not allow atomic batches and times to live; name another bucket", want.Name)
 	}
-	if have.MaxMsgsPerSubject != want.MaxMsgsPerSubject || have.MaxBytes != want.MaxBytes || have.MaxAge != want.MaxAge || have.Duplicates != want.Duplicates || have.Replicas != want.Replicas {
-		want.Storage = have.Storage // cannot be changed
-		if stream, err = b.js.UpdateStream(ctx, want); err != nil {
-			return nil, fmt.Errorf("the stream %s cannot be changed to what was asked for: %w", want.Name, err)
-		}
-	}
 	return stream.CachedInfo(), nil
+}
+
+// configure brings the stream to the configuration, if it is another one. What Tarn does not
+// need, such as where the stream lies, stays as somebody has set it. Only the feeder may call
+// it: a smaller history removes states.
+func (b bucketClient) configure(ctx context.Context, have jetstream.StreamConfig) error {
+	want, next := b.bucket.config(), have
+	next.Subjects = want.Subjects
+	next.MaxMsgsPerSubject, next.MaxMsgs, next.MaxBytes, next.MaxMsgSize = want.MaxMsgsPerSubject, want.MaxMsgs, want.MaxBytes, want.MaxMsgSize
+	next.MaxAge, next.Duplicates, next.Discard, next.DiscardNewPerSubject = want.MaxAge, want.Duplicates, want.Discard, false
+	next.Replicas = want.Replicas
+	next.AllowRollup, next.AllowDirect, next.AllowMsgTTL, next.AllowAtomicPublish = true, true, true, true
+	if reflect.DeepEqual(next, have) {
+		return nil
+	}
+	if _, err := b.js.UpdateStream(ctx, next); err != nil {
+		return fmt.Errorf("the stream %s cannot be changed to what was asked for: %w", want.Name, err)
+	}
+	return nil
+}
+
+// mayDrop says that a stream of this configuration may have dropped the only state of an object.
+func mayDrop(c jetstream.StreamConfig) bool {
+	return c.MaxAge > 0 || c.Discard == jetstream.DiscardOld && (c.MaxBytes > 0 || c.MaxMsgs > 0)
 }
 
 // api is the subject of a request to the server, where the connection expects it.
@@ -129,8 +148,14 @@ func (b bucketClient) checkpoint(ctx context.Context) (placed, error) {
 // what was written since it began, until take returns false. pending is how many messages
 // follow.
 func (b bucketClient) walk(ctx context.Context, headersOnly bool, take func(key string, m record, pending uint64) bool) error {
+	return b.walkBelow(ctx, "", headersOnly, take)
+}
+
+// walkBelow is walk of the keys that begin with a text, which ends in a dot.
+func (b bucketClient) walkBelow(ctx context.Context, beginning string, headersOnly bool, take func(key string, m record, pending uint64) bool) error {
 	consumer, err := b.js.OrderedConsumer(ctx, b.bucket.stream(), jetstream.OrderedConsumerConfig{
-		DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy, HeadersOnly: headersOnly, InactiveThreshold: consumerIdle, MaxResetAttempts: 1,
+		FilterSubjects: []string{b.bucket.prefix() + beginning + ">"},
+		DeliverPolicy:  jetstream.DeliverLastPerSubjectPolicy, HeadersOnly: headersOnly, InactiveThreshold: consumerIdle, MaxResetAttempts: 1,
 	})
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package jetstream
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -121,6 +122,15 @@ type Gap struct {
 }
 
 func gapKey(number uint64) string { return fmt.Sprintf("%s%d", gapPrefix, number%keptGaps) }
+
+// badKey is where it stands that an object could not be written. A key that is too long for the
+// bucket is named by a checksum, behind two signs that no key of an object begins with.
+func badKey(key tarn.Key) string {
+	if name := escapeKey(key); len(name) <= longestKey {
+		return badPrefix + name
+	}
+	return fmt.Sprintf("%s==%x", badPrefix, sha256.Sum256([]byte(key)))
+}
 
 // A BadObject is what a key under _tarn.bad. says: this state of the object could not be
 // written, and the bucket has the one before, or none.

@@ -60,6 +60,27 @@ func TestServerLosesWrites(t *testing.T) {
 	}
 }
 
+// What a server lost of a stream is a gap that begins where the stream still has everything.
+func TestGapOfLostWrites(t *testing.T) {
+	t.Parallel()
+	server := startServer(t)
+	s := opened(t, server.connect(), Bucket{Name: "b", Events: true})
+	defer s.Close()
+	commit(t, s, to("1", change(tarn.Add, "a", "1", "x")))
+	restore := server.backup()
+	eventually(t, "the feeder writes", func() bool {
+		return s.Commit(t.Context(), to("3", change(tarn.Update, "a", "2", "x"), change(tarn.Update, "a", "3", "x"))) == nil
+	}, func() string { return "" })
+	restore()
+	next := to("4", change(tarn.Update, "a", "4", "x"))
+	eventually(t, "the loss is noticed", func() bool { return errors.Is(s.Commit(t.Context(), next), tarn.ErrSinkEmpty) }, func() string { return "" })
+	next.Whole, next.Gaps = true, []tarn.Gap{{From: "3", To: "4", Cause: tarn.GapReconciled}}
+	commit(t, s, next)
+	if gaps, err := gapsOf(s.bucketClient); err != nil || len(gaps) != 1 || gaps[0].From != "1" || gaps[0].To != "4" {
+		t.Errorf("the gaps are %v (%v)", gaps, err)
+	}
+}
+
 // A bucket that somebody deletes while it is fed is made and filled again.
 func TestBucketDeleted(t *testing.T) {
 	t.Parallel()

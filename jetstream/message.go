@@ -135,7 +135,9 @@ type state struct {
 	tarn.Meta
 	deleted         bool
 	missed, rewound bool
-	epoch, digest   string
+	// foreign says that no feeder wrote it.
+	foreign       bool
+	epoch, digest string
 }
 
 // absent says that there is no object.
@@ -146,6 +148,7 @@ func stateOf(key tarn.Key, h nats.Header) state {
 	return state{
 		Meta:    tarn.Meta{Key: key, Version: tarn.Version(unescaped(h, HeaderVersion)), UID: unescaped(h, HeaderUID)},
 		deleted: h.Get(HeaderType) == "delete" || h.Get(headerOperation) != "",
+		foreign: h.Get(HeaderType) == "",
 		missed:  h.Get(HeaderMissed) != "", rewound: h.Get(HeaderRewound) != "",
 		epoch: unescaped(h, HeaderEpoch), digest: h.Get(HeaderDigest),
 	}

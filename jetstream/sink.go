@@ -50,6 +50,12 @@ type Sink[T any] struct {
 	batchSize, waiting int
 	// stoodBy says that another feeder was alive when this one was opened.
 	stoodBy bool
+	// dropped says that the server may have dropped objects because the stream had bounds that
+	// it should not have, until a checkpoint without positions says so too.
+	dropped bool
+	// held are the positions that the bucket had when it lacked what this sink had written,
+	// until a commit: what is gone is in its gaps. It is nil if nothing was lost.
+	held []tarn.Position
 	// bad has the objects that could not be written, with their versions.
 	bad map[tarn.Key]tarn.Version
 
@@ -177,6 +183,10 @@ func (s *Sink[T]) Load(ctx context.Context) ([]tarn.Change[T], error) {
 			return pending > 0
 		}
 		held := stateOf(name, r.header)
+		if held.foreign {
+			bad = fmt.Errorf("%w: somebody else has written or deleted %s", errUnusable, name)
+			return false
+		}
 		if held.deleted {
 			delete(all, name)
 			return pending > 0

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nuid"
 	"github.com/tarnproject/tarn"
 )
@@ -18,6 +17,9 @@ func (s *Sink[T]) Commit(ctx context.Context, b tarn.Batch[T]) error {
 	defer s.mu.Unlock()
 	if err := s.own(ctx); err != nil {
 		return s.explain("write to", err)
+	}
+	if s.held != nil {
+		b = b.After(s.held)
 	}
 	w, err := s.writing(ctx, b)
 	if err != nil {
@@ -30,7 +32,7 @@ func (s *Sink[T]) Commit(ctx context.Context, b tarn.Batch[T]) error {
 	if err := s.writeParts(ctx, w); err != nil {
 		return s.explain("write to", err)
 	}
-	s.pending = ""
+	s.pending, s.held = "", nil
 	s.bad = w.bad
 	if len(w.errors) > 0 {
 		return w.errors
@@ -59,7 +61,7 @@ type writing[T any] struct {
 func (s *Sink[T]) writing(ctx context.Context, b tarn.Batch[T]) (*writing[T], error) {
 	begun := s.pending != "" && s.at.Commit == s.pending
 	if begun && b.Again && !s.at.Incomplete {
-		s.pending = ""
+		s.pending, s.held = "", nil
 		return nil, nil
 	}
 	w := &writing[T]{changes: inVersionOrder(b.Changes), epoch: epochOf(b.Positions), bad: map[tarn.Key]tarn.Version{}}
@@ -189,18 +191,18 @@ func (s *Sink[T]) markGaps(w *writing[T], b tarn.Batch[T]) error {
 // markBad adds the messages of objects that became bad or are no longer.
 func (s *Sink[T]) markBad(w *writing[T]) error {
 	for _, e := range w.errors {
-		if version, known := s.bad[e.Key]; known && version == e.Version || len(escapeKey(e.Key)) > longestKey || w.bad[e.Key] != e.Version {
+		if version, known := s.bad[e.Key]; known && version == e.Version || w.bad[e.Key] != e.Version {
 			continue
 		}
 		data, err := json.Marshal(BadObject{string(e.Key), string(e.Version), e.Err.Error()})
 		if err != nil {
 			return err
 		}
-		w.marks = append(w.marks, message{s.bucket.prefix() + badPrefix + escapeKey(e.Key), nil, data})
+		w.marks = append(w.marks, message{s.bucket.prefix() + badKey(e.Key), nil, data})
 	}
 	for _, key := range slices.Sorted(maps.Keys(s.bad)) {
-		if _, still := w.bad[key]; !still && len(escapeKey(key)) <= longestKey {
-			w.marks = append(w.marks, message{s.bucket.prefix() + badPrefix + escapeKey(key), header{{headerOperation, "PURGE"}, {headerRollup, "sub"}}, nil})
+		if _, still := w.bad[key]; !still {
+			w.marks = append(w.marks, message{s.bucket.prefix() + badKey(key), header{{headerOperation, "PURGE"}, {headerRollup, "sub"}}, nil})
 		}
 	}
 	return nil
@@ -208,26 +210,14 @@ func (s *Sink[T]) markBad(w *writing[T]) error {
 
 // loadBad reads which objects could not be written.
 func (s *Sink[T]) loadBad(ctx context.Context) error {
-	stream, err := s.js.Stream(ctx, s.bucket.stream())
-	if err != nil {
-		return err
-	}
-	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(s.bucket.prefix()+badPrefix+">"))
-	if err != nil {
-		return err
-	}
 	s.bad = map[tarn.Key]tarn.Version{}
-	for subject := range info.State.Subjects {
-		r, found, err := s.last(ctx, strings.TrimPrefix(subject, s.bucket.prefix()))
-		if err != nil {
-			return err
-		}
+	return s.walkBelow(ctx, badPrefix, false, func(_ string, r record, pending uint64) bool {
 		var bad BadObject
-		if found && len(r.data) > 0 && json.Unmarshal(r.data, &bad) == nil {
+		if len(r.data) > 0 && json.Unmarshal(r.data, &bad) == nil {
 			s.bad[tarn.Key(bad.Key)] = tarn.Version(bad.Version)
 		}
-	}
-	return nil
+		return pending > 0
+	})
 }
 
 // epochOf is the epoch of the source, if it has one for all sections.

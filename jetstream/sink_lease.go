@@ -21,7 +21,7 @@ const handover = 2 * time.Second
 // acquire makes this sink the feeder of the bucket. Times are the server's, so that clocks
 // of feeders need not agree.
 func (s *Sink[T]) acquire(ctx context.Context) error {
-	info, err := s.prepare(ctx)
+	info, err := s.find(ctx)
 	if err != nil {
 		return err
 	}
@@ -39,9 +39,21 @@ func (s *Sink[T]) acquire(ctx context.Context) error {
 			return fmt.Errorf("%w: %s, which was alive at %s; this one takes over when nothing is heard of it for %s", ErrFed, at.Feeder, at.time.Local().Format(time.TimeOnly), at.Lease)
 		}
 	}
+	// Somebody may have bounded it, or it was a stream that drops what is old.
+	s.dropped = s.dropped || mayDrop(info.Config) && !s.bucket.drops()
+	if s.dropped {
+		at.Positions = nil
+	}
+	if err := s.configure(ctx, info.Config); err != nil {
+		return err
+	}
 	s.at, s.known = at, true
 	s.stoodBy = false
-	return s.speak(ctx, false)
+	if err := s.speak(ctx, false); err != nil {
+		return err
+	}
+	s.dropped = false
+	return nil
 }
 
 // Claim makes this sink the feeder of the bucket before it is opened, and keeps the lease
@@ -70,11 +82,20 @@ func (s *Sink[T]) claim(ctx context.Context) error {
 }
 
 // own makes sure that this sink still is the feeder, and knows the checkpoint. It fails with
-// [tarn.ErrSinkEmpty] if the bucket does not have what this sink has written.
+// [tarn.ErrSinkEmpty] if the bucket does not have what this sink has written, and notes what
+// it has.
 func (s *Sink[T]) own(ctx context.Context) error {
 	if s.known {
 		return nil
 	}
+	err := s.ownAgain(ctx)
+	if errors.Is(err, tarn.ErrSinkEmpty) {
+		s.held = s.at.positions()
+	}
+	return err
+}
+
+func (s *Sink[T]) ownAgain(ctx context.Context) error {
 	before := s.at
 	at, err := s.checkpoint(ctx)
 	if err != nil && !noStream(err) {
@@ -138,6 +159,7 @@ func (s *Sink[T]) confirm(ctx context.Context) error {
 	before := s.at.Source
 	s.at.Source = now
 	if before != "" && before != now {
+		s.at.Positions = nil // the next checkpoint says that they mean nothing here
 		return fmt.Errorf("%w: bucket %s is of %s, and this is %s", tarn.ErrOtherSource, s.bucket.Name, before, now)
 	}
 	return nil

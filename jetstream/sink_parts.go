@@ -130,6 +130,10 @@ func (s *Sink[T]) encode(w *writing[T], emit func(part) bool) error {
 		changes := w.changes[from:min(from+chunk, len(w.changes))]
 		all, used := s.makeObjects(encoders, changes, w.epoch)
 		for i, c := range changes {
+			if all[i].err != nil && c.Type == tarn.Delete {
+				delete(w.bad, c.Key) // the bucket cannot have had it
+				continue
+			}
 			if err := all[i].err; err != nil {
 				w.errors = append(w.errors, tarn.BadObject{Key: c.Key, Version: c.Version, Err: err})
 				w.bad[c.Key] = c.Version

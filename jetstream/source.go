@@ -105,7 +105,7 @@ func (s *Source[T]) one(ctx context.Context, key tarn.Key) (page tarn.Page[T], e
 		return page, err
 	}
 	r, found, err := s.last(ctx, escapeKey(key))
-	if err != nil || !found || stateOf(key, r.header).deleted {
+	if is := stateOf(key, r.header); err != nil || !found || is.deleted && !is.foreign {
 		return page, err
 	}
 	s.take(&page, key, r)
@@ -115,11 +115,18 @@ func (s *Source[T]) one(ctx context.Context, key tarn.Key) (page tarn.Page[T], e
 // all reads everything at one checkpoint. Each batch of the feeder is atomic and ends with a
 // checkpoint; so when nothing follows a checkpoint, everything before it has been read.
 func (s *Source[T]) all(ctx context.Context) (page tarn.Page[T], err error) {
-	objects, bad := map[tarn.Key]record{}, map[tarn.Key]BadObject{}
+	objects, bad := map[tarn.Key]record{}, map[string]BadObject{}
 	var at placed
 	var broken error
+	settled := false // nothing of a feeder follows the last checkpoint
 	err = s.walk(ctx, false, func(key string, r record, pending uint64) bool {
-		switch name, ok := s.objectKey(key); {
+		name, ok := s.objectKey(key)
+		if ok && stateOf(name, r.header).foreign {
+			objects[name] = r
+			return pending > 0 || !settled
+		}
+		settled = false
+		switch {
 		case ok && stateOf(name, r.header).deleted:
 			delete(objects, name)
 		case ok:
@@ -129,13 +136,14 @@ func (s *Source[T]) all(ctx context.Context) (page tarn.Page[T], err error) {
 			if r.header.Get(headerOperation) == "" {
 				at.Checkpoint, broken = decodeCheckpoint(r.data)
 			}
+			settled = !at.Incomplete
 			return broken == nil && (pending > 0 || at.Incomplete && ctx.Err() == nil)
 		case strings.HasPrefix(key, badPrefix):
 			var b BadObject
 			if json.Unmarshal(r.data, &b) == nil {
-				bad[tarn.Key(b.Key)] = b
-			} else if name, err := unescapeKey(key[len(badPrefix):]); err == nil {
-				delete(bad, name)
+				bad[key] = b
+			} else {
+				delete(bad, key)
 			}
 		}
 		return true
@@ -146,9 +154,9 @@ func (s *Source[T]) all(ctx context.Context) (page tarn.Page[T], err error) {
 	if page.Version, err = s.versionOf(at); err != nil {
 		return page, err
 	}
-	for key, b := range bad {
-		page.Bad = append(page.Bad, tarn.BadObject{Key: key, Version: tarn.Version(b.Version), Err: errors.New(b.Error)})
-		delete(objects, key)
+	for _, b := range bad {
+		page.Bad = append(page.Bad, tarn.BadObject{Key: tarn.Key(b.Key), Version: tarn.Version(b.Version), Err: errors.New(b.Error)})
+		delete(objects, tarn.Key(b.Key))
 	}
 	for key, r := range objects {
 		s.take(&page, key, r)
@@ -158,8 +166,15 @@ func (s *Source[T]) all(ctx context.Context) (page tarn.Page[T], err error) {
 	return page, nil
 }
 
+// errForeign says that the origin's state of an object is not in the bucket.
+var errForeign = errors.New("somebody else has written or deleted it in the bucket; the feeder writes it again when it is started, or the object changes")
+
 // take decodes an object into a page.
 func (s *Source[T]) take(page *tarn.Page[T], key tarn.Key, r record) {
+	if stateOf(key, r.header).foreign {
+		page.Bad = append(page.Bad, tarn.BadObject{Key: key, Err: errForeign})
+		return
+	}
 	object, err := s.codec.Decode(r.data)
 	if err != nil {
 		page.Bad = append(page.Bad, tarn.BadObject{Key: key, Version: stateOf(key, r.header).Version, Err: fmt.Errorf("%w: %w", tarn.ErrUndecodable, err)})

@@ -5,6 +5,8 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -21,13 +23,17 @@ func (s *Sink[T]) Commit(ctx context.Context, b tarn.Batch[T]) error {
 			return err
 		}
 	}
+	if s.held != nil {
+		b = b.After(s.held)
+	}
 	if !b.Again || s.batch == "" {
 		s.batch = rand.Text()
 	}
 	st := newStaging(s, b)
 	for {
 		err := s.write(ctx, st, b)
-		if errors.Is(err, errLost) {
+		s.noteAttempt(err)
+		if errors.Is(err, errLost) || errors.Is(err, errWentBack) || isMissing(err) {
 			s.lost = true
 		}
 		if isRefusal(err) {
@@ -43,16 +49,41 @@ func (s *Sink[T]) Commit(ctx context.Context, b tarn.Batch[T]) error {
 	}
 }
 
-// reclaim makes this process the feeder again, after another one was it. The other one may
-// have written anything, so the whole content is compared: tarn.ErrSinkEmpty asks for it. A
-// copy that has not come to where the other one was must not write.
+// noteAttempt notes which batches the row of the position may have.
+func (s *Sink[T]) noteAttempt(err error) {
+	_, unconnected := errors.AsType[*pgconn.ConnectError](err)
+	switch {
+	case err == nil:
+		s.expected, s.unconfirmed, s.held = s.batch, nil, nil
+	case !unconnected && !pgconn.SafeToRetry(err) && !slices.Contains(s.unconfirmed, s.batch):
+		s.unconfirmed = append(s.unconfirmed, s.batch)
+	}
+}
+
+// isMissing says that a table or a column is not as it was when the sink was opened: Postgres
+// did not understand a statement, and not because a right is missing.
+func isMissing(err error) bool {
+	refused, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && strings.HasPrefix(refused.Code, "42") && refused.Code != insufficientPrivilege
+}
+
+const insufficientPrivilege = "42501"
+
+// reclaim makes this process the feeder again, after another one was it, or the tables were
+// changed or put back. They may have anything then, so the whole content is compared:
+// tarn.ErrSinkEmpty asks for it. A copy that has not come to where the other one was must not
+// write.
 func (s *Sink[T]) reclaim(ctx context.Context, b tarn.Batch[T]) error {
+	var err error
+	if s.table, err = s.db.prepare(ctx, s.wanted); err != nil {
+		return err
+	}
 	if err := s.db.Claim(ctx, s.table.name); err != nil {
 		return err
 	}
 	kept, err := s.begin(ctx)
 	if err != nil {
-		return err
+		return fmt.Errorf("postgres: the position of %s cannot be read: %w", s.table.name, err)
 	}
 	var held tarn.Positions
 	for _, p := range kept.Positions {
@@ -68,7 +99,7 @@ func (s *Sink[T]) reclaim(ctx context.Context, b tarn.Batch[T]) error {
 	if !b.Whole {
 		return fmt.Errorf("postgres: %s: %w", s.table.name, tarn.ErrSinkEmpty)
 	}
-	s.lost = false
+	s.lost, s.held = false, append([]tarn.Position{}, kept.Positions...)
 	return nil
 }
 
@@ -78,8 +109,10 @@ func (s *Sink[T]) write(ctx context.Context, st *staging[T], b tarn.Batch[T]) er
 	if err != nil {
 		return err
 	}
-	if len(b.Changes) == 0 && len(b.Gaps) == 0 && !b.Whole && !s.retains() {
-		return s.move(ctx, s.db.pool, b, positions)
+	if len(b.Changes) == 0 && len(b.Gaps) == 0 && !b.Whole && !s.retains() && len(s.unconfirmed) == 0 {
+		if err := s.move(ctx, s.db.pool, b, positions); !errors.Is(err, errLost) {
+			return err
+		} // else a transaction says why
 	}
 	return pgx.BeginFunc(ctx, s.db.pool, func(tx pgx.Tx) error {
 		done, err := s.lock(ctx, tx, b)
@@ -107,7 +140,7 @@ func (s *Sink[T]) write(ctx context.Context, st *staging[T], b tarn.Batch[T]) er
 }
 
 // lock locks the row of the position. It says that there is nothing to do if the same batch
-// is committed already.
+// is committed already, and fails if the row is not the one that this batch follows.
 func (s *Sink[T]) lock(ctx context.Context, tx pgx.Tx, b tarn.Batch[T]) (done bool, err error) {
 	if err := s.db.session.apply(ctx, tx); err != nil {
 		return false, err
@@ -115,18 +148,31 @@ func (s *Sink[T]) lock(ctx context.Context, tx pgx.Tx, b tarn.Batch[T]) (done bo
 	var batch string
 	err = tx.QueryRow(ctx, `SELECT batch FROM tarn_feeds WHERE cluster = $1 AND resource = $2 AND owner = $3 FOR UPDATE`,
 		s.db.opts.Cluster, s.table.name, s.db.token).Scan(&batch)
-	if errors.Is(err, pgx.ErrNoRows) {
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
 		return false, errLost
+	case err != nil:
+		return false, err
+	case b.Again && batch == s.batch:
+		return true, nil
+	case !slices.Contains(s.follows(), batch):
+		return false, errWentBack
 	}
-	return b.Again && batch == s.batch, err
+	// It is locked: no earlier attempt can still be committed.
+	s.expected, s.unconfirmed = batch, nil
+	return false, nil
 }
+
+// follows are the batches of which one must be in the row.
+func (s *Sink[T]) follows() []string { return append([]string{s.expected}, s.unconfirmed...) }
 
 // execer is a transaction or a pool.
 type execer interface {
 	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
 }
 
-// move moves the position. It must hit the owner's row.
+// move moves the position. It must hit the owner's row, after a batch that this sink knows:
+// an update that a lost connection left behind on the server does nothing then.
 func (s *Sink[T]) move(ctx context.Context, on execer, b tarn.Batch[T], positions string) error {
 	var heard *time.Time
 	if !b.LastContact.IsZero() {
@@ -134,8 +180,8 @@ func (s *Sink[T]) move(ctx context.Context, on execer, b tarn.Batch[T], position
 	}
 	moved, err := on.Exec(ctx, `UPDATE tarn_feeds SET positions = $4, batch = $5, heard = coalesce($6, heard), committed = clock_timestamp(),
 			lease_until = clock_timestamp() + $7
-		WHERE cluster = $1 AND resource = $2 AND owner = $3`,
-		s.db.opts.Cluster, s.table.name, s.db.token, positions, s.batch, heard, s.db.opts.Lease)
+		WHERE cluster = $1 AND resource = $2 AND owner = $3 AND (batch = $5 OR batch = ANY ($8))`,
+		s.db.opts.Cluster, s.table.name, s.db.token, positions, s.batch, heard, s.db.opts.Lease, s.follows())
 	if err == nil && moved.RowsAffected() != 1 {
 		err = errLost
 	}

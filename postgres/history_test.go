@@ -145,3 +145,33 @@ func TestBadOptions(t *testing.T) {
 		}
 	}
 }
+
+// The delete of an object that is in quarantine is in the history, also if it was inferred and
+// has the version that was refused.
+func TestDeleteOfAnObjectInQuarantine(t *testing.T) {
+	db := connect(t, database(t), Options{History: true})
+	s := NewSink(db, "things", "all", raw{})
+	must(t, open(t.Context(), s))
+	t.Cleanup(s.Close)
+	const bad = `{"a": "\u0000"}`
+	if err := s.Commit(t.Context(), whole(batch("2", thing("a", "1", bad), thing("b", "2", `{}`)))); !tarn.Taken(err) {
+		t.Fatal(err)
+	}
+	if err := s.Commit(t.Context(), batch("3", thing("b", "3", bad))); !tarn.Taken(err) {
+		t.Fatal(err)
+	}
+	a, b := thing("a", "1", bad), thing("b", "3", bad)
+	a.Type, a.Missed, b.Type, b.Missed = tarn.Delete, true, tarn.Delete, true
+	must(t, s.Commit(t.Context(), batch("4", a, b)))
+	db.wants(t, "SELECT key, operation, version FROM things_history ORDER BY seq", "a|added|1", "b|added|2", "b|added|3", "a|deleted|1", "b|deleted|3")
+}
+
+// A whole state that is followed by a delete, in one batch, has the delete once, as it was told.
+func TestWholeStateWithADelete(t *testing.T) {
+	db := connect(t, database(t), Options{History: true})
+	s := opened(t, db)
+	must(t, s.Commit(t.Context(), whole(batch("1", thing("a", "1", ""), thing("b", "1", "")))))
+	must(t, s.Commit(t.Context(), whole(batch("2", thing("a", "1", ""), gone("a", "2")))))
+	db.wants(t, "SELECT key, operation, version, inferred FROM things_history WHERE seq > 2 ORDER BY key", "a|deleted|2|false", "b|deleted|1|true")
+	db.wants(t, "SELECT key, resource_version, inferred FROM tarn_tombstones ORDER BY key", "a|2|false", "b|1|true")
+}

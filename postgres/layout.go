@@ -22,8 +22,9 @@ func (db *DB) prepare(ctx context.Context, wanted table) (have table, err error)
 		}
 		if made {
 			// Rows are missing, or lack a column: everything is sent again, and
-			// what differs is written.
-			if _, err := tx.Exec(ctx, `UPDATE tarn_feeds SET positions = NULL WHERE resource = $1`, wanted.name); err != nil {
+			// what differs is written. Without their batch, feeders of other clusters
+			// that are running notice it too.
+			if _, err := tx.Exec(ctx, `UPDATE tarn_feeds SET positions = NULL, batch = '' WHERE resource = $1`, wanted.name); err != nil {
 				return err
 			}
 		}
@@ -50,7 +51,7 @@ func arrange(ctx context.Context, tx pgx.Tx, wanted table, create func(table) []
 	if err != nil {
 		return table{}, false, err
 	}
-	actual, keyed, err := columnsOf(ctx, tx, wanted.name)
+	actual, err := columnsOf(ctx, tx, wanted.name)
 	if err != nil {
 		return table{}, false, err
 	}
@@ -61,10 +62,11 @@ func arrange(ctx context.Context, tx pgx.Tx, wanted table, create func(table) []
 		return table{}, false, fmt.Errorf("there is a table %s that Tarn has not made; rename it, or name another schema by search_path in the address", wanted.name)
 	}
 	changed := differences(recorded, actual)
-	if !keyed {
-		changed = append(changed, "it has no primary key")
+	hindrances, err := hindrancesOf(ctx, tx, wanted)
+	if err != nil {
+		return table{}, false, err
 	}
-	if len(changed) > 0 {
+	if changed = append(changed, hindrances...); len(changed) > 0 {
 		return table{}, false, fmt.Errorf("somebody has changed the table %s by hand: %s; undo that, or drop the table, and it is filled again", wanted.name, strings.Join(changed, ", "))
 	}
 	statements := wanted.alterations(recorded)
@@ -151,21 +153,43 @@ func record(ctx context.Context, tx pgx.Tx, t table) error {
 	return err
 }
 
-// columnsOf reads the columns of a table from the catalog, and whether it has a primary key.
-func columnsOf(ctx context.Context, tx pgx.Tx, name string) (columns []column, keyed bool, err error) {
+// columnsOf reads the columns of a table from the catalog.
+func columnsOf(ctx context.Context, tx pgx.Tx, name string) ([]column, error) {
 	rows, err := tx.Query(ctx, `SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute
 		WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped ORDER BY attnum`, quote(name))
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
-	columns, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (c column, err error) {
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (c column, err error) {
 		return c, row.Scan(&c.Name, &c.Type)
 	})
+}
+
+// hindrancesOf says what somebody has added to a table, or taken from it, that keeps rows from
+// being written, or has them written otherwise without an error. Indexes, views and triggers
+// that run afterwards are theirs to add.
+func hindrancesOf(ctx context.Context, tx pgx.Tx, t table) ([]string, error) {
+	key, required := t.keys()
+	rows, err := tx.Query(ctx, `
+		SELECT 'its primary key is not (' || array_to_string($2::text[], ', ') || ')' FROM pg_class c WHERE c.oid = to_regclass($1)
+			AND $2::text[] IS DISTINCT FROM (SELECT array_agg(a.attname::text ORDER BY k.n) FROM pg_index i, unnest(i.indkey) WITH ORDINALITY k (attnum, n), pg_attribute a
+				WHERE i.indrelid = c.oid AND i.indisprimary AND a.attrelid = c.oid AND a.attnum = k.attnum)
+		UNION ALL SELECT 'the column ' || attname || ' is generated' FROM pg_attribute
+			WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped AND attgenerated <> ''
+		UNION ALL SELECT 'the column ' || attname || ' may not be NULL' FROM pg_attribute
+			WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped AND attnotnull AND attname <> ALL ($3::text[])
+		UNION ALL SELECT 'the column seq is not numbered by itself' FROM pg_attribute
+			WHERE attrelid = to_regclass($1) AND attname = 'seq' AND $2::text[] = '{seq}' AND attidentity = ''
+		UNION ALL SELECT 'it has the rule ' || rulename FROM pg_rewrite WHERE ev_class = to_regclass($1)
+		UNION ALL SELECT 'it has the trigger ' || tgname || ', which runs before rows are written' FROM pg_trigger
+			WHERE tgrelid = to_regclass($1) AND NOT tgisinternal AND tgenabled <> 'D' AND tgtype & 3 = 3
+		UNION ALL SELECT 'its row level security holds for its owner too' FROM pg_class WHERE oid = to_regclass($1) AND relforcerowsecurity
+		UNION ALL SELECT 'it is not logged, and would be empty after a crash' FROM pg_class WHERE oid = to_regclass($1) AND relpersistence <> 'p'`,
+		quote(t.name), key, required)
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
-	err = tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_index WHERE indrelid = to_regclass($1) AND indisprimary)`, quote(name)).Scan(&keyed)
-	return columns, keyed, err
+	return pgx.CollectRows(rows, pgx.RowTo[string])
 }
 
 // build runs statements that make a table, and notes how it is then.

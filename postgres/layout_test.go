@@ -65,14 +65,23 @@ func TestFailedMigration(t *testing.T) {
 // A table that somebody changed is noticed, and what to do is said.
 func TestTableChangedByHand(t *testing.T) {
 	for change, says := range map[string]string{
-		"ALTER TABLE things DROP COLUMN uid":                            "the column uid is missing",
-		"ALTER TABLE things ADD COLUMN mine text":                       "the column mine is new",
-		"ALTER TABLE things ALTER COLUMN labels TYPE text":              "the column labels is text and was jsonb",
-		"ALTER TABLE things DROP CONSTRAINT things_pkey":                "no primary key",
-		"ALTER TABLE things_history DROP COLUMN heard":                  "things_history by hand: the column heard is missing",
-		"DROP TABLE things; CREATE TABLE things (x text)":               "the column x is new",
-		"DELETE FROM tarn_tables WHERE name = 'things'":                 "that Tarn has not made",
-		"ALTER TABLE things RENAME COLUMN resource_version TO revision": "the column resource_version is missing, the column revision is new",
+		"ALTER TABLE things DROP COLUMN uid":                                                                             "the column uid is missing",
+		"ALTER TABLE things ADD COLUMN mine text":                                                                        "the column mine is new",
+		"ALTER TABLE things ALTER COLUMN labels TYPE text":                                                               "the column labels is text and was jsonb",
+		"ALTER TABLE things DROP CONSTRAINT things_pkey":                                                                 "its primary key is not (cluster, key)",
+		"ALTER TABLE things_history DROP COLUMN heard":                                                                   "things_history by hand: the column heard is missing",
+		"DROP TABLE things; CREATE TABLE things (x text)":                                                                "the column x is new",
+		"DELETE FROM tarn_tables WHERE name = 'things'":                                                                  "that Tarn has not made",
+		"ALTER TABLE things DROP CONSTRAINT things_pkey, ADD PRIMARY KEY (key)":                                          "its primary key is not (cluster, key)",
+		"ALTER TABLE things ALTER COLUMN uid SET NOT NULL":                                                               "the column uid may not be NULL",
+		"ALTER TABLE things DROP COLUMN uid, ADD COLUMN uid text GENERATED ALWAYS AS (key) STORED":                       "the column uid is generated",
+		"ALTER TABLE things_history ALTER COLUMN seq DROP IDENTITY":                                                      "the column seq is not numbered by itself",
+		"CREATE RULE lazy AS ON INSERT TO things DO INSTEAD NOTHING":                                                     "it has the rule lazy",
+		"CREATE TRIGGER same BEFORE UPDATE ON things FOR EACH ROW EXECUTE FUNCTION suppress_redundant_updates_trigger()": "it has the trigger same",
+		"ALTER TABLE things FORCE ROW LEVEL SECURITY":                                                                    "row level security",
+		"ALTER TABLE things SET UNLOGGED":                                                                                "it is not logged",
+		"ALTER TABLE things RENAME TO hidden; CREATE VIEW things AS SELECT * FROM hidden":                                "it has the rule _RETURN",
+		"ALTER TABLE things RENAME COLUMN resource_version TO revision":                                                  "the column resource_version is missing, the column revision is new",
 	} {
 		t.Run(change, func(t *testing.T) {
 			db := connect(t, database(t), Options{History: true})

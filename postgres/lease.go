@@ -32,8 +32,12 @@ func (e *OwnedError) Error() string {
 	return fmt.Sprintf("postgres: %s of cluster %s is fed by %s; this process waits until that one has ended, or is silent for %v more", e.Resource, e.Cluster, e.Holder, e.Left.Round(time.Second))
 }
 
-// errLost says that this process is not the owner any more.
-var errLost = errors.New("another process has taken over, because this one was silent for too long")
+// errLost says that this process is not the owner any more, errWentBack that the row of its
+// position is not the one that it wrote.
+var (
+	errLost     = errors.New("another process has taken over, because this one was silent for too long, or somebody has deleted the row in tarn_feeds")
+	errWentBack = errors.New("the database does not have what was written last: it was put back to an older state, or a table was made anew; everything is compared")
+)
 
 // Claim makes this process the feeder of resources, named by their tables: of all of them,
 // or of none. It fails with an [OwnedError] while another process feeds one of them. A sink

@@ -14,13 +14,7 @@ import (
 // merge brings what was copied into the tables.
 func (s *Sink[T]) merge(ctx context.Context, tx pgx.Tx, b tarn.Batch[T]) error {
 	cluster, resource := s.db.opts.Cluster, s.table.name
-	if s.db.opts.History {
-		// Before the table changes: a whole state is compared with it.
-		if _, err := tx.Exec(ctx, s.statesSQL(b.Whole), cluster, resource); err != nil {
-			return err
-		}
-	}
-	if _, err := tx.Exec(ctx, s.upsertSQL(), cluster); err != nil {
+	if err := s.mergeStates(ctx, tx, b.Whole); err != nil {
 		return err
 	}
 	for _, statement := range append([]string{s.deleteSQL(b.Whole)}, s.markSQL(b.Whole)...) {
@@ -36,6 +30,18 @@ func (s *Sink[T]) merge(ctx context.Context, tx pgx.Tx, b tarn.Batch[T]) error {
 	if err == nil {
 		s.pruned = time.Now()
 	}
+	return err
+}
+
+// mergeStates writes the states themselves.
+func (s *Sink[T]) mergeStates(ctx context.Context, tx pgx.Tx, whole bool) error {
+	if s.db.opts.History {
+		// Before the table changes: a whole state is compared with it.
+		if _, err := tx.Exec(ctx, s.statesSQL(whole), s.db.opts.Cluster, s.table.name); err != nil {
+			return err
+		}
+	}
+	_, err := tx.Exec(ctx, s.upsertSQL(), s.db.opts.Cluster)
 	return err
 }
 
@@ -67,17 +73,21 @@ func (s *Sink[T]) upsertSQL() string {
 func (s *Sink[T]) deleteSQL(whole bool) string {
 	t, staged := s.table, s.table.staged().quoted()
 	gone := fmt.Sprintf(`DELETE FROM %s t USING %s s WHERE t.cluster = $1 AND s.key = t.key AND s.tarn_last AND s.operation = 'deleted'
-		RETURNING t.*, coalesce(nullif(s.version, ''), t.resource_version) AS tarn_version, s.epoch AS tarn_epoch, s.inferred AS tarn_inferred, s.heard AS tarn_heard`, t.quoted(), staged)
+		RETURNING t.*, coalesce(nullif(s.version, ''), t.resource_version) AS tarn_version, s.epoch AS tarn_epoch, s.inferred AS tarn_inferred`, t.quoted(), staged)
 	unseen := ""
 	if whole {
+		// A whole state may be followed by changes, deletes among them, which the history has.
+		deleted := fmt.Sprintf(`FROM %s s WHERE s.key = t.key AND s.tarn_last AND s.operation = 'deleted'`, staged)
 		gone = fmt.Sprintf(`DELETE FROM %s t WHERE t.cluster = $1 AND NOT EXISTS
 			(SELECT FROM %s s WHERE s.key = t.key AND s.tarn_last AND s.operation <> 'deleted')
-			RETURNING t.*, t.resource_version AS tarn_version, coalesce((SELECT max(epoch) FROM %s), '') AS tarn_epoch, true AS tarn_inferred, clock_timestamp() AS tarn_heard`, t.quoted(), staged, staged)
+			RETURNING t.*, coalesce((SELECT nullif(s.version, '') %s), t.resource_version) AS tarn_version,
+				coalesce((SELECT max(epoch) FROM %s), '') AS tarn_epoch, coalesce((SELECT s.inferred %s), true) AS tarn_inferred,
+				EXISTS (SELECT %s) AS tarn_told`, t.quoted(), staged, deleted, staged, deleted, deleted)
 	}
 	if whole && s.db.opts.History {
 		shared := slices.Concat(t.own(), content)
 		unseen = fmt.Sprintf(`, unseen AS (INSERT INTO %s (cluster, key, operation, version, epoch, inferred, rewound, heard, %s)
-			SELECT cluster, key, 'deleted', tarn_version, tarn_epoch, true, false, tarn_heard, %s FROM gone)`,
+			SELECT cluster, key, 'deleted', tarn_version, tarn_epoch, true, false, clock_timestamp(), %s FROM gone WHERE NOT tarn_told)`,
 			t.history().quoted(), names(shared, ""), names(shared, ""))
 	}
 	return fmt.Sprintf(`WITH gone AS (%s)%s
@@ -108,7 +118,7 @@ func (s *Sink[T]) markSQL(whole bool) []string {
 
 // statesSQL adds the states to the history. A whole state adds only objects that the table
 // does not have so, whatever its columns are, and an object that stays in quarantine is not
-// added twice.
+// added twice; its delete may have the same version, and is added.
 func (s *Sink[T]) statesSQL(whole bool) string {
 	t := s.table
 	known := "false"
@@ -120,7 +130,7 @@ func (s *Sink[T]) statesSQL(whole bool) string {
 	shared := slices.Concat(t.own(), content)
 	return fmt.Sprintf(`INSERT INTO %s (cluster, key, operation, version, epoch, inferred, rewound, heard, problem, %s)
 		SELECT $1, key, operation, version, epoch, inferred, rewound, heard, problem, %s FROM %s s
-		WHERE NOT (%s) AND NOT (s.problem IS NOT NULL AND EXISTS
+		WHERE NOT (%s) AND NOT (s.problem IS NOT NULL AND s.operation <> 'deleted' AND EXISTS
 			(SELECT FROM tarn_quarantine q WHERE q.cluster = $1 AND q.resource = $2 AND q.key = s.key AND q.resource_version = s.version))
 		ORDER BY tarn_ord`, t.history().quoted(), names(shared, ""), names(shared, "s."), t.staged().quoted(), known)
 }

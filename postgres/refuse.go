@@ -24,7 +24,9 @@ func isRefusal(err error) bool {
 var errTried = errors.New("tried")
 
 // findRefused finds the objects that Postgres refuses, by writing ever smaller parts of the
-// batch and taking them back. It says whether it has found any.
+// batch, with the statements of a commit, and taking them back: a value may be refused by the
+// temporary table, or only by an index of the table or of the history. It says whether it has
+// found any.
 func (s *Sink[T]) findRefused(ctx context.Context, st *staging[T], cause error) (bool, error) {
 	before := len(st.refused)
 	if err := s.tryRange(ctx, st, 0, len(st.batch.Changes)); err != nil {
@@ -44,7 +46,7 @@ func (s *Sink[T]) tryRange(ctx context.Context, st *staging[T], from, to int) er
 		if err := st.copyRange(ctx, tx, from, to); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, s.upsertAnySQL(), s.db.opts.Cluster); err != nil {
+		if err := s.mergeStates(ctx, tx, false); err != nil {
 			return err
 		}
 		return errTried
@@ -64,14 +66,6 @@ func (s *Sink[T]) tryRange(ctx context.Context, st *staging[T], from, to int) er
 		return err
 	}
 	return s.tryRange(ctx, st, middle, to)
-}
-
-// upsertAnySQL writes each staged state, one of each key, to see whether it can be written.
-func (s *Sink[T]) upsertAnySQL() string {
-	t := s.table
-	return fmt.Sprintf(`INSERT INTO %s (cluster, key, %s)
-		SELECT DISTINCT ON (key) $1, key, %s FROM %s WHERE problem IS NULL ON CONFLICT (cluster, key) DO NOTHING`,
-		t.quoted(), names(t.values(), ""), names(t.values(), ""), t.staged().quoted())
 }
 
 // isZero says whether a delete came without its object.

@@ -61,10 +61,14 @@ func (s *Sink[T]) retain(ctx context.Context, tx pgx.Tx, b tarn.Batch[T]) error 
 	if len(next) > 0 {
 		horizon, caughtUp = next[0], false
 	}
+	// The last state at the horizon is looked up among all, and a delete stays while a state
+	// before it does: after a clock was set back, a later state may be heard earlier.
 	if _, err := tx.Exec(ctx, fmt.Sprintf(`WITH passed AS (
-			SELECT key, max(seq) AS seq FROM %s WHERE cluster = $1 AND heard > coalesce($2::timestamptz, '-infinity') AND heard <= $3 GROUP BY key)
-		DELETE FROM %s h USING passed p WHERE h.cluster = $1 AND h.key = p.key AND h.heard <= $3
-			AND (h.seq < p.seq OR h.seq = p.seq AND h.operation = 'deleted')`, history, history), s.db.opts.Cluster, since, horizon); err != nil {
+			SELECT k.key, (SELECT max(m.seq) FROM %[1]s m WHERE m.cluster = $1 AND m.key = k.key AND m.heard <= $3) AS seq
+			FROM (SELECT DISTINCT key FROM %[1]s WHERE cluster = $1 AND heard > coalesce($2::timestamptz, '-infinity') AND heard <= $3) k)
+		DELETE FROM %[1]s h USING passed p WHERE h.cluster = $1 AND h.key = p.key AND h.heard <= $3
+			AND (h.seq < p.seq OR h.seq = p.seq AND h.operation = 'deleted'
+				AND NOT EXISTS (SELECT FROM %[1]s e WHERE e.cluster = $1 AND e.key = h.key AND e.seq < h.seq AND e.heard > $3))`, history), s.db.opts.Cluster, since, horizon); err != nil {
 		return err
 	}
 	if _, err := tx.Exec(ctx, `UPDATE tarn_feeds SET history_since = $3 WHERE cluster = $1 AND resource = $2`, s.db.opts.Cluster, s.table.name, horizon); err != nil {

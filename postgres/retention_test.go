@@ -100,3 +100,26 @@ func TestHistoryWithoutBound(t *testing.T) {
 	db.wants(t, "SELECT count(*) FROM things_history", "2")
 	db.wants(t, "SELECT resource, since BETWEEN now() - interval '1 min' AND clock_timestamp() FROM tarn_histories", "things|true")
 }
+
+// An object whose delete was heard earlier than the state before it, because a clock was set
+// back, does not come back when the delete is pruned.
+func TestRetentionAfterAClockWasSetBack(t *testing.T) {
+	db := connect(t, database(t), Options{History: true, HistoryAge: time.Hour})
+	s := opened(t, db)
+	s.retained = time.Now() // not yet
+	heard := func(ago time.Duration, c tarn.Change[object]) tarn.Change[object] {
+		c.Heard = time.Now().Add(-ago)
+		return c
+	}
+	must(t, s.Commit(t.Context(), whole(batch("3", heard(3*time.Hour, thing("a", "1", "")), heard(2*time.Hour, thing("a", "2", "")), heard(150*time.Minute, gone("a", "3"))))))
+	_, err := db.pool.Exec(t.Context(), "UPDATE tarn_feeds SET history_since = now() - interval '4 hours'")
+	must(t, err)
+	for i, age := range []time.Duration{130 * time.Minute, time.Hour} {
+		db.opts.HistoryAge, s.retained = age, time.Time{}
+		must(t, s.Commit(t.Context(), batch(tarn.Version(fmt.Sprint(4+i)))))
+		if got := db.asOf(t, time.Now()); got != "" {
+			t.Errorf("with a horizon %s ago there is %s", age, got)
+		}
+	}
+	db.wants(t, "SELECT version FROM things_history")
+}

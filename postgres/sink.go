@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"iter"
@@ -33,10 +34,18 @@ type Sink[T any] struct {
 
 	using bool
 	table table
-	// batch tells the last batch that was tried from those before it.
-	batch string
-	// lost says that another process has taken over since Open.
+	// batch tells the last batch that was tried from those before it. The row of the position
+	// has the batch that was last written: expected is the one that this sink knows of, and
+	// unconfirmed are later ones whose commit was not answered. A row with any other one went
+	// back, as after a restored backup, or was emptied by somebody.
+	batch       string
+	expected    string
+	unconfirmed []string
+	// lost says that the table may not have what this sink has written since Open.
 	lost bool
+	// held are the positions that were found when lost was ended, until a commit: what was
+	// written after them and is gone is in its gaps. It is nil if nothing was lost.
+	held []tarn.Position
 	// pruned is when tombstones were last removed, and retained when the horizon of the
 	// history was where it should be.
 	pruned, retained time.Time
@@ -80,7 +89,7 @@ func (s *Sink[T]) Open(ctx context.Context, _ func() error) (tarn.Kept, error) {
 	if err != nil {
 		return tarn.Kept{}, fmt.Errorf("postgres: the position of %s cannot be read: %w", s.table.name, err)
 	}
-	s.lost = false
+	s.lost, s.held = false, nil
 	if s.confirm != nil {
 		kept.Confirm = func(ctx context.Context) error { return s.confirm(ctx, label{s.db, s.table.name}) }
 	}
@@ -92,17 +101,18 @@ func (s *Sink[T]) begin(ctx context.Context) (kept tarn.Kept, err error) {
 	err = pgx.BeginFunc(ctx, s.db.pool, func(tx pgx.Tx) error {
 		// What was selected otherwise is compared as a whole.
 		if _, err := tx.Exec(ctx, `UPDATE tarn_feeds SET selection = $4, positions = CASE WHEN selection = $4 THEN positions END
-			WHERE cluster = $1 AND resource = $2 AND owner = $3`, s.db.opts.Cluster, s.table.name, s.db.token, s.selection); err != nil {
+			WHERE cluster = $1 AND resource = $2 AND owner = $3`, s.db.opts.Cluster, s.table.name, s.db.token, s.filled()); err != nil {
 			return err
 		}
 		var positions []byte
 		var heard *time.Time
 		var history, quarantined bool
-		if err := tx.QueryRow(ctx, `SELECT positions, heard, history,
+		if err := tx.QueryRow(ctx, `SELECT positions, heard, history, batch,
 				EXISTS (SELECT FROM tarn_quarantine q WHERE q.cluster = f.cluster AND q.resource = f.resource)
-			FROM tarn_feeds f WHERE cluster = $1 AND resource = $2`, s.db.opts.Cluster, s.table.name).Scan(&positions, &heard, &history, &quarantined); err != nil {
+			FROM tarn_feeds f WHERE cluster = $1 AND resource = $2`, s.db.opts.Cluster, s.table.name).Scan(&positions, &heard, &history, &s.expected, &quarantined); err != nil {
 			return err
 		}
+		s.unconfirmed = nil
 		if kept.Positions, err = decodePositions(positions); err != nil {
 			return err
 		}
@@ -121,6 +131,13 @@ func (s *Sink[T]) begin(ctx context.Context) (kept tarn.Kept, err error) {
 		return nil
 	})
 	return kept, err
+}
+
+// filled is what the rows have: the selection, and the columns that this sink fills. Another
+// cluster's feeder may have added a column long before this one fills it too.
+func (s *Sink[T]) filled() string {
+	sum := sha256.Sum256(fmt.Append(nil, s.wanted.columns))
+	return fmt.Sprintf("%s (columns %x)", s.selection, sum[:8])
 }
 
 // switchHistory begins or ends the history. One that begins has first what is in the table,
@@ -190,7 +207,7 @@ func (s *Sink[T]) Load(ctx context.Context) ([]tarn.Change[T], error) {
 		}
 		object, err := s.codec.Decode(raw)
 		if err != nil {
-			return nil, fmt.Errorf("postgres: %s %s cannot be decoded: %w; delete its row, and everything is compared with the cluster", s.table.name, key, err)
+			return nil, fmt.Errorf("postgres: %s %s cannot be decoded: %w; everything is compared with the cluster, and the row is written anew", s.table.name, key, err)
 		}
 		all = append(all, tarn.Change[T]{Type: tarn.Add, Key: tarn.Key(key), Object: object})
 	}

@@ -3,6 +3,7 @@ package postgres
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"math"
@@ -87,7 +88,7 @@ func (st *staging[T]) copyRange(ctx context.Context, tx pgx.Tx, from, to int) er
 func (st *staging[T]) row(i int) []any {
 	c := st.batch.Changes[i]
 	values := make([]any, 0, len(order)+len(st.table.columns)+len(occurrence))
-	values = append(values, int64(i), st.first[c.Key] == i, st.last[c.Key] == i, storable(string(c.Key)),
+	values = append(values, int64(i), st.first[c.Key] == i, st.last[c.Key] == i, storableKey(c.Key),
 		operation(c.Type), storable(string(c.Version)), st.epoch(c.Key), c.Type == tarn.Delete && c.Missed, c.Rewound, st.heard(c))
 	row, err := st.encode(i, c)
 	if err != nil {
@@ -110,8 +111,8 @@ func (st *staging[T]) encode(i int, c tarn.Change[T]) (values []any, err error) 
 	}()
 	own := st.table.own()
 	values = make([]any, len(own)+len(content))
-	if !utf8.ValidString(string(c.Key)) || strings.ContainsRune(string(c.Key), 0) {
-		return nil, errors.New("its key is not a text that Postgres can have")
+	if storableKey(c.Key) != string(c.Key) {
+		return nil, errors.New("its key is not a text that Postgres can have, or is too long for an index")
 	}
 	if c.Type == tarn.Delete && isZero(c.Object) {
 		return values, nil
@@ -191,6 +192,21 @@ func hasNUL(raw []byte) bool {
 // storable is a text as Postgres can have it.
 func storable(s string) string {
 	return strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", "\uFFFD"), "\uFFFD")
+}
+
+// longestKey is how long a key may be: with the name of the cluster and of the resource it
+// must fit into a row of an index, which Postgres bounds at 2,704 bytes.
+const longestKey = 2000
+
+// storableKey is a key as Postgres can have it. One that it cannot have is named by a text of
+// its own in the tables about it, so that it is not taken for another key.
+func storableKey(key tarn.Key) string {
+	s := string(key)
+	if len(s) <= longestKey && utf8.ValidString(s) && !strings.ContainsRune(s, 0) {
+		return s
+	}
+	sum := sha256.Sum256([]byte(s))
+	return fmt.Sprintf("%.200q (sha256 %x)", s, sum)
 }
 
 // converted is a value for a column's type. One that does not fit is NULL: the object has it

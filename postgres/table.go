@@ -143,6 +143,14 @@ func names(columns []column, prefix string) string {
 // definition is a column in a CREATE TABLE.
 func (c column) definition() string { return quote(c.Name) + " " + c.Type }
 
+// keys are the columns of the primary key, and those that may not be NULL.
+func (t table) keys() (key, required []string) {
+	if slices.ContainsFunc(t.columns, occurrence[0].sameName) { // a history
+		return []string{"seq"}, []string{"seq", "cluster", "key", "operation", "heard"}
+	}
+	return []string{"cluster", "key"}, []string{"cluster", "key"}
+}
+
 // create are the statements that make a resource's table.
 func (t table) create() []string {
 	var parts []string

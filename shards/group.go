@@ -74,6 +74,9 @@ func (m *Member) observe(ctx context.Context) {
 			continue
 		}
 		id := ptr.Deref(lease.Spec.HolderIdentity, "")
+		if id == "" || lease.Name != m.opts.Group+"-"+id {
+			continue // not one of a member, or somebody edited it: its member writes it again
+		}
 		if present[id] = true; id == g.identity {
 			continue
 		}

@@ -47,7 +47,8 @@ func (m *Member) writeLease(ctx context.Context, at time.Time, leaving bool) (*c
 		}
 		lease, err := m.leases.Create(ctx, m.leaseAt(at, leaving), metav1.CreateOptions{})
 		if apierrors.IsAlreadyExists(err) {
-			return m.leases.Get(ctx, m.leaseName(), metav1.GetOptions{})
+			// Others count from when they first saw it, so it has to be renewed.
+			return m.writeAnyway(ctx, m.leaseAt(at, leaving))
 		}
 		return lease, err
 	}
@@ -57,6 +58,11 @@ func (m *Member) writeLease(ctx context.Context, at time.Time, leaving bool) (*c
 	if !apierrors.IsConflict(err) {
 		return lease, err
 	}
+	return m.writeAnyway(ctx, renewed)
+}
+
+// writeAnyway renews the Lease in whatever version it is.
+func (m *Member) writeAnyway(ctx context.Context, renewed *coordinationv1.Lease) (*coordinationv1.Lease, error) {
 	current, err := m.leases.Get(ctx, m.leaseName(), metav1.GetOptions{})
 	if err != nil {
 		return nil, err

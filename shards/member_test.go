@@ -2,10 +2,15 @@ package shards
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 )
 
 // balanced waits until every process has its part of the objects, within a minute.
@@ -159,5 +164,53 @@ func TestHandOverWaitsForWork(t *testing.T) {
 		}
 		second.end()
 		first.end()
+	})
+}
+
+// A member whose first Lease was created, though it never heard so, counts from then on as
+// others do, and not from when it finds the Lease.
+func TestJoinWithoutAnAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, 60)
+		defer c.close()
+		first := c.start(0)
+		c.balanced(first)
+		second := c.run(&process{loseFirst: true})
+		time.Sleep(testDuration - 3*time.Second)
+		second.set(false, false)
+		for second.member.Health().Owned.Share() == 0 {
+			time.Sleep(10 * time.Millisecond)
+		}
+		second.set(true, false)
+		for cutAt := time.Now(); time.Since(cutAt) < 2*testDuration; time.Sleep(50 * time.Millisecond) {
+			for _, object := range c.objects {
+				if first.member.Owns(object) && second.member.Owns(object) {
+					t.Fatalf("%v after the second was cut off, both own %s", time.Since(cutAt), object.Name)
+				}
+			}
+		}
+		c.balanced(first)
+	})
+}
+
+// A Lease that somebody has made, with the label of the group and not the name of a member's,
+// is no member.
+func TestForeignLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, 60)
+		defer c.close()
+		for i, holder := range []*string{nil, ptr.To("ghost")} {
+			if err := c.server.Put(&coordinationv1.Lease{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "work", Name: fmt.Sprint("copy-", i), Labels: map[string]string{groupLabel: "test"}},
+				Spec:       coordinationv1.LeaseSpec{HolderIdentity: holder, LeaseDurationSeconds: ptr.To[int32](3600)},
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		group := []*process{c.start(0), c.start(0)}
+		c.balanced(group...)
+		if h := group[0].member.Health(); h.Members != 2 {
+			t.Errorf("%+v", h)
+		}
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"sync"
 	"testing"
@@ -93,12 +94,15 @@ type process struct {
 	// work is how long the work on an object takes.
 	work time.Duration
 
-	mu     sync.Mutex
-	cut    bool
-	paused chan struct{}
-	drift  float64
-	began  time.Time
-	gained int
+	mu  sync.Mutex
+	cut bool
+	// loseFirst has the process not get the answer to its first write, and then readOnly be
+	// set: it can only read.
+	loseFirst, readOnly bool
+	paused              chan struct{}
+	drift               float64
+	began               time.Time
+	gained              int
 }
 
 // waitResumed waits while the process is paused.
@@ -122,7 +126,7 @@ var errCut = errors.New("the network is cut")
 func (p *process) RoundTrip(r *http.Request) (*http.Response, error) {
 	p.waitResumed()
 	p.mu.Lock()
-	cut := p.cut
+	cut := p.cut || p.readOnly && r.Method != http.MethodGet
 	p.mu.Unlock()
 	p.cluster.mu.Lock()
 	cut = cut || p.cluster.down
@@ -135,7 +139,41 @@ func (p *process) RoundTrip(r *http.Request) (*http.Response, error) {
 	case <-r.Context().Done():
 		return nil, r.Context().Err()
 	}
-	return p.cluster.server.Config().Transport.RoundTrip(r)
+	answer, err := p.cluster.server.Config().Transport.RoundTrip(r)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err == nil && p.loseFirst && r.Method != http.MethodGet {
+		p.loseFirst, p.readOnly = false, true
+		_ = answer.Body.Close() // it is not read
+		return nil, errCut
+	}
+	if err == nil {
+		answer.Body = &cutBody{answer.Body, p}
+	}
+	return answer, err
+}
+
+// cutBody brings nothing to a process that is cut off.
+type cutBody struct {
+	io.ReadCloser
+	process *process
+}
+
+func (b *cutBody) Read(data []byte) (int, error) {
+	n, err := b.ReadCloser.Read(data)
+	b.process.mu.Lock()
+	defer b.process.mu.Unlock()
+	if b.process.cut {
+		return 0, errCut
+	}
+	return n, err
+}
+
+// set says what the network does to the process.
+func (p *process) set(cut, readOnly bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cut, p.readOnly = cut, readOnly
 }
 
 const (
@@ -146,7 +184,12 @@ const (
 // start starts a process. drift is how much faster its clock is.
 func (c *cluster) start(drift float64) *process {
 	c.t.Helper()
-	p := &process{cluster: c, name: fmt.Sprintf("p%02d", len(c.processes)), drift: drift, began: time.Now(), work: 50 * time.Millisecond}
+	return c.run(&process{drift: drift})
+}
+
+func (c *cluster) run(p *process) *process {
+	c.t.Helper()
+	p.cluster, p.name, p.began, p.work = c, fmt.Sprintf("p%02d", len(c.processes)), time.Now(), 50*time.Millisecond
 	cfg := c.server.Config()
 	cfg.Transport = p
 	var err error

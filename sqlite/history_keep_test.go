@@ -263,6 +263,48 @@ func TestHistoryBytes(t *testing.T) {
 	}
 }
 
+// The file stays near its bound whatever the clock does: it stands still, goes back with each
+// commit, or is set back by an hour again and again.
+func TestHistoryBytesWithAWrongClock(t *testing.T) {
+	const bound = 1 << 20
+	for name, next := range map[string]func(i int, now time.Time) time.Time{
+		"stands still": func(_ int, now time.Time) time.Time { return now },
+		"goes back":    func(_ int, now time.Time) time.Time { return now.Add(-time.Millisecond) },
+		"is set back": func(i int, now time.Time) time.Time {
+			if i%20 == 19 {
+				return now.Add(-time.Hour)
+			}
+			return now.Add(time.Second)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newPastRig(t, History{Bytes: bound})
+			random := rand.New(rand.NewPCG(1, 1))
+			for i := range 80 {
+				r.now = next(i, r.now)
+				b := tarn.Batch[logtest.Object]{LastContact: r.now}
+				for range 80 {
+					r.version++
+					key, v := tarn.Key(fmt.Sprintf("ns/%d", random.IntN(50))), tarn.Version(fmt.Sprint(r.version))
+					text := make([]byte, 300)
+					for j := range text {
+						text[j] = byte('a' + random.IntN(26))
+					}
+					b.Changes = append(b.Changes, tarn.Change[logtest.Object]{Type: tarn.Update, Key: key, Version: v, Heard: r.now, Object: logtest.Object{Key: key, Version: v, UID: "u", Text: string(text)}})
+				}
+				b.Positions = []tarn.Position{tarn.At(tarn.Version(fmt.Sprint(r.version)))}
+				must(t, r.sink.Commit(t.Context(), b))
+			}
+			must(t, r.db.log.empty(r.db.writer))
+			if size := fileSize(filepath.Join(r.dir, fileName)); size > bound/100*110 {
+				t.Errorf("the file has %.1f %% of its bound", float64(size)/bound*100)
+			}
+			checkSound(t, r.dir, nil)
+		})
+	}
+}
+
 // At the bound of bytes the oldest states of the directory go first, also those of a
 // collection that is not written any more.
 func TestHistoryBytesOfSeveral(t *testing.T) {

@@ -126,7 +126,7 @@ func moveAll(logs []*logWrite, bytes int64) (moved bool, err error) {
 		return false, err
 	}
 	for _, l := range logs {
-		if t <= l.next.horizonMS {
+		if t < l.next.horizonMS {
 			continue
 		}
 		place, err := l.moments().placeOfTime(t, l.next.shown)
@@ -194,7 +194,8 @@ func usedBytes(conn *sqlite3.Conn) (int64, error) {
 }
 
 // timeOfBytes is the time before which the commits of logs have written this many bytes
-// since their horizons.
+// since their horizons. Commits without a time, because the clock was set back after them,
+// count with the next that has one.
 func timeOfBytes(logs []*logWrite, bytes int64) (t int64, err error) {
 	var parts []string
 	var args []any
@@ -209,7 +210,7 @@ func timeOfBytes(logs []*logWrite, bytes int64) (t int64, err error) {
 		}
 		low, _ := m.low.(int64)
 		t = max(t, low) // NULL comes first
-		if bytes -= m.bytes; bytes <= 0 {
+		if bytes -= m.bytes; bytes <= 0 && t > 0 {
 			return errEnough
 		}
 		return nil

@@ -49,11 +49,12 @@ func openEngine(opts *feedOptions) (engine, error) {
 	return nil, usagef("--to %s: there is no engine %q; write postgres://user@host/database or nats://host:4222", redacted(opts.to), scheme)
 }
 
-// redacted is an address of which only what comes before the first @ may be secret.
+// redacted is an address of which what comes before the last @ may be secret: a password may
+// have one too.
 func redacted(address string) string {
 	if scheme, rest, ok := strings.Cut(address, "://"); ok {
-		if _, host, ok := strings.Cut(rest, "@"); ok {
-			return scheme + "://…@" + host
+		if i := strings.LastIndex(rest, "@"); i >= 0 {
+			return scheme + "://…@" + rest[i+1:]
 		}
 	}
 	return address

@@ -27,8 +27,10 @@ type natsEngine struct {
 	server  *embedded.Server // nil if it is somewhere else
 	address string
 	bucket  jetstream.Bucket // Name is what names begin with
-	// claimed has the sinks that have a lease, by resource.
+	// claimed has the sinks that have a lease, by resource, and given those that a mirror has.
+	// It closes them, unless it could not be started.
 	claimed map[schema.GroupResource]*jetstream.Sink[mirror.Object]
+	given   []*jetstream.Sink[mirror.Object]
 }
 
 // natsHelp is what the command says of this engine.
@@ -122,8 +124,10 @@ func (e *natsEngine) name() string { return "jetstream" }
 func (e *natsEngine) place() string { return e.address }
 
 // claim gets the lease of all buckets, or of none: two processes that each have some would
-// wait for each other for ever.
+// wait for each other for ever. What an earlier claim has, whose mirror did not come to be or
+// has ended, is given up first: this process would wait for itself.
 func (e *natsEngine) claim(ctx context.Context, resources []mirror.Resource) error {
+	e.release()
 	for _, r := range resources {
 		bucket := e.bucket
 		bucket.Name += columns.TableName(r.GVR.GroupResource())
@@ -160,6 +164,10 @@ func (e *natsEngine) release() {
 		sink.Close()
 		delete(e.claimed, resource)
 	}
+	for _, sink := range e.given {
+		sink.Close()
+	}
+	e.given = nil
 }
 
 func (e *natsEngine) sink(of kube.Origin, _ []columns.Column) (tarn.Sink[mirror.Object], error) {
@@ -168,7 +176,8 @@ func (e *natsEngine) sink(of kube.Origin, _ []columns.Column) (tarn.Sink[mirror.
 		return nil, fmt.Errorf("%s was not claimed", of.Resource.GroupResource())
 	}
 	sink.SetOrigin(of.Selection(), of.ServerUID)
-	delete(e.claimed, of.Resource.GroupResource()) // the mirror closes it
+	delete(e.claimed, of.Resource.GroupResource())
+	e.given = append(e.given, sink)
 	return sink, nil
 }
 

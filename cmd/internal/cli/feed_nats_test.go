@@ -11,9 +11,12 @@ import (
 	"github.com/nats-io/nats.go"
 	natsjs "github.com/nats-io/nats.go/jetstream"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/tarnproject/tarn/cmd/internal/mirror"
 	"github.com/tarnproject/tarn/jetstream"
 	"github.com/tarnproject/tarn/jetstream/embedded"
+	"github.com/tarnproject/tarn/kube"
 )
 
 // broker is a NATS server that commands feed.
@@ -201,6 +204,25 @@ func TestFeedNATSMistakes(t *testing.T) {
 			if !strings.Contains(got.err, word) {
 				t.Errorf("%s: %q is not in %s", args, word, got.err)
 			}
+		}
+	}
+}
+
+// A claim that is made again, because the mirror of the first one could not be started, does
+// not wait for itself.
+func TestNATSClaimAgain(t *testing.T) {
+	to, err := openNATS(&feedOptions{clusterName: "default", to: newBroker(t).address})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer to.close()
+	pods := mirror.Resource{GVR: schema.GroupVersionResource{Version: "v1", Resource: "pods"}}
+	for range 2 {
+		if err := to.claim(t.Context(), []mirror.Resource{pods}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := to.sink(kube.Origin{Resource: pods.GVR}, nil); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

@@ -220,3 +220,16 @@ func TestFeedMistakes(t *testing.T) {
 		}
 	}
 }
+
+// Nothing of a password is shown, whatever it has.
+func TestRedacted(t *testing.T) {
+	for address, want := range map[string]string{
+		"postgre://tarn:p@ss@db.example/fleet": "postgre://…@db.example/fleet",
+		"nats://db.example:4222":               "nats://db.example:4222",
+		"nonsense":                             "nonsense",
+	} {
+		if got := redacted(address); got != want {
+			t.Errorf("%s is shown as %s", address, got)
+		}
+	}
+}

@@ -126,6 +126,11 @@ func (d *directory) follow(ctx context.Context, before []Cluster, yield func(Cha
 				now = append(now, c) // as it was
 			}
 		}
+		for name := range d.told {
+			if bad[name] == nil {
+				d.tell(name, nil) // so that it is told when it is bad again
+			}
+		}
 		for name, err := range bad {
 			d.tell(name, err)
 		}

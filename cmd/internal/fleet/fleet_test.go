@@ -110,6 +110,40 @@ func TestDirectory(t *testing.T) {
 	})
 }
 
+// A kubeconfig that is bad, good and bad again in the same way is told twice, and its cluster
+// stays as it was.
+func TestBadTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		write(t, dir, "east.yaml", kubeconfig("http://east"))
+		var log strings.Builder
+		f, err := InDirectory(dir, nil, slog.New(slog.NewTextHandler(&log, nil)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			for c := range f.Changes(ctx) {
+				t.Errorf("changed %s", show(c))
+			}
+		}()
+		time.Sleep(lookEvery / 2) // not while it is read
+		for range 2 {
+			for _, text := range []string{"half: [written", kubeconfig("http://east")} {
+				write(t, dir, "east.yaml", text)
+				time.Sleep(3 * lookEvery)
+			}
+		}
+		cancel()
+		<-ended
+		if n := strings.Count(log.String(), "cannot be used"); n != 2 {
+			t.Errorf("told %d times:\n%s", n, log.String())
+		}
+	})
+}
+
 func TestWrongFleets(t *testing.T) {
 	bad := t.TempDir()
 	write(t, bad, "east.yaml", "no kubeconfig")

@@ -51,6 +51,15 @@ func (a ReplicaAdapter[T]) Status() (State, Version) {
 	return a.replica.present()[0].reflector.monitor.status()
 }
 
+// outsideWrites is a store of package cache, to which programs write beside the engine
+// because client-go lets them. Subscribers hear of an object's delete even if the program
+// removed the object from the store before.
+type outsideWrites[T any] interface {
+	// TakeRemoved returns, once, the object that a program removed under a key, if the
+	// engine has not written the key since.
+	TakeRemoved(key Key) (T, bool)
+}
+
 // A ReflectorAdapter runs a reflector step by step. It is for package cache, whose
 // Reflector is client-go's own type and calls for one step at a time; see [adapter.Key].
 type ReflectorAdapter[T any] struct{ reflector *Reflector[T] }

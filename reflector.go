@@ -37,6 +37,8 @@ type Reflector[T any] struct {
 	// onMissed is called before a write that may lack states: a whole state, or events
 	// of which one could not be taken.
 	onMissed func(GapCause)
+	// outside is nil if only the engine writes the store.
+	outside outsideWrites[T]
 	// holder is nil if the store does not keep its objects in memory.
 	holder Holder
 
@@ -92,6 +94,7 @@ func NewReflector[T any](source Source[T], store Store[T], opts Options[T]) (*Re
 	if readable, ok := store.(ReadStore[T]); ok {
 		r.reader = readable
 		r.holder, _ = As[Holder](store)
+		r.outside, _ = As[outsideWrites[T]](store)
 	} else {
 		r.replace = store.Replace
 	}

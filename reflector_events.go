@@ -9,9 +9,9 @@ import (
 // changeBuilder turns the events of one watch into changes of the store.
 //
 // For a store that can be read, the change depends on its content: an EventAdded of
-// a present key is an Update, an EventDeleted of an absent key is dropped, and so is
-// a replay: a state that the store has, or an older one. Any other store gets each
-// event unchanged.
+// a present key is an Update, an EventDeleted of an absent key is dropped, unless
+// somebody else removed the object, and so is a replay: a state that the store has, or
+// an older one. Any other store gets each event unchanged.
 type changeBuilder[T any] struct {
 	r *Reflector[T]
 	// ordered is false while events may not be in version order: a watch without a
@@ -174,7 +174,12 @@ func (d *changeBuilder[T]) changeFor(t EventType, item Item[T]) (Change[T], bool
 	if !present {
 		if t == EventDeleted {
 			d.r.deleted.put(item.Key, item.Version)
-			return c, false
+			c.Type = Delete
+			told := false
+			if d.r.outside != nil {
+				c.Old, told = d.r.outside.TakeRemoved(item.Key)
+			}
+			return c, told
 		}
 		if d.r.deleted.covers(item.Key, item.Version) {
 			d.sawOlder = true

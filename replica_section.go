@@ -171,6 +171,7 @@ func (r *Replica[T]) connectSection(p *section[T]) {
 	reflector := p.reflector
 	reflector.reader = r.store
 	reflector.holder, _ = As[Holder](r.store)
+	reflector.outside, _ = As[outsideWrites[T]](r.store)
 	if p.prefix != "" {
 		reflector.reader = ownedReader[T]{r.store, p.prefix, r.fanout, p.state}
 	}

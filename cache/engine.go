@@ -35,10 +35,14 @@ type ownStore struct {
 
 func (s ownStore) Apply(changes []tarn.Change[any], at tarn.Position) error {
 	err := s.Store.Apply(changes, at)
+	s.indexer.removed.forget(changes)
 	s.indexer.publish()
 	s.reached(at.Version)
 	return err
 }
+
+// TakeRemoved lets handlers hear of the delete of what a program removed itself.
+func (s ownStore) TakeRemoved(key tarn.Key) (any, bool) { return s.indexer.removed.TakeRemoved(key) }
 
 // toldStore passes on each version that a foreign store was brought to.
 type toldStore struct {

@@ -15,6 +15,7 @@ type indexer struct {
 	// it is shared; nil otherwise.
 	replica  *tarn.Replica[any]
 	informer *informer
+	removed  removed
 }
 
 var (
@@ -93,6 +94,9 @@ func (x *indexer) Delete(obj any) error {
 	key, err := x.key(obj)
 	if err != nil {
 		return err
+	}
+	if held, ok := x.objects.Get(tarn.Key(key)); ok && x.replica != nil {
+		x.removed.put(tarn.Key(key), held)
 	}
 	x.remove(key, obj)
 	return nil

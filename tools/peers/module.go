@@ -68,6 +68,11 @@ func (m *module) prepare() error {
 	if err := copyModule(from, m.dir); err != nil {
 		return err
 	}
+	return m.require()
+}
+
+// require lets the copy require our tree.
+func (m *module) require() error {
 	edit := []string{"mod", "edit"}
 	if m.clientGo != "" {
 		if err := m.olderTree(); err != nil {
@@ -85,7 +90,14 @@ func (m *module) prepare() error {
 	if _, err := output(m.command(m.dir, edit...)); err != nil {
 		return err
 	}
-	return m.addSums()
+	if err := m.addSums(); err != nil {
+		return err
+	}
+	// The go command reads our go.mod only when a package of ours is loaded, and writes
+	// the versions that follow into the project's. Without this, the run with theirs
+	// would have the project's own versions, and only the run with ours would have ours.
+	_, err := output(m.command(m.dir, "list", library+"/cache"))
+	return err
 }
 
 // replaceAll are the flags of go mod edit that set a version, whatever is required.

@@ -142,11 +142,28 @@ var projects = []project{
 		swaps:    []swap{imports},
 	},
 	{
+		name: "apiserver", path: "k8s.io/apiserver", version: "v0.37.2",
+		packages: []string{"./pkg/admission/plugin/policy/generic", "./pkg/server/dynamiccertificates", "./pkg/storage/cacher",
+			"./pkg/util/flowcontrol", "./pkg/util/peerproxy"},
+		swaps: []swap{imports},
+	},
+	{
+		name: "coredns", path: "github.com/coredns/coredns", version: "v1.15.0",
+		packages: []string{"./plugin/kubernetes/..."}, swaps: []swap{imports},
+	},
+	{
+		name: "cert-manager", path: "github.com/cert-manager/cert-manager", version: "v1.21.2",
+		packages: []string{"./internal/informers", "./pkg/controller", "./pkg/controller/certificates/trigger", "./pkg/server/tls/authority"},
+		swaps:    []swap{imports},
+	},
+	{
 		name: "kubernetes", path: "k8s.io/kubernetes", version: "v1.36.3", timeout: 30 * time.Minute,
 		packages: []string{"./pkg/controller/cronjob", "./pkg/controller/daemon", "./pkg/controller/deployment", "./pkg/controller/disruption",
 			"./pkg/controller/endpoint", "./pkg/controller/endpointslice", "./pkg/controller/endpointslicemirroring", "./pkg/controller/garbagecollector",
 			"./pkg/controller/job", "./pkg/controller/namespace/...", "./pkg/controller/replicaset", "./pkg/controller/resourcequota",
-			"./pkg/controller/serviceaccount", "./pkg/controller/statefulset", "./pkg/controller/ttlafterfinished"},
+			"./pkg/controller/serviceaccount", "./pkg/controller/statefulset", "./pkg/controller/ttlafterfinished",
+			"./pkg/client/tests", "./pkg/controller/devicetainteviction", "./pkg/controller/podautoscaler", "./pkg/controller/resourceclaim",
+			"./pkg/controller/tainteviction", "./pkg/kubelet/util/manager", "./pkg/proxy/config", "./pkg/scheduler/util/assumecache"},
 		swaps: []swap{imports}, clientGo: "v0.36.3",
 	},
 }

@@ -1,0 +1,58 @@
+package cache
+
+import (
+	"testing"
+	"testing/synctest"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	upstream "k8s.io/client-go/tools/cache"
+)
+
+// Tests of controllers delete an object at a fake client and, to be sure, in the
+// informer's indexer too. A handler that knows the object is told that it is gone, as
+// with client-go, whichever of the two comes first.
+func TestDeleteOfWhatTheUserRemoved(t *testing.T) {
+	listing(t)
+	for name, library := range map[string]func(ListerWatcher) SharedIndexInformer{
+		"ours": func(lw ListerWatcher) SharedIndexInformer {
+			return NewSharedIndexInformer(lw, &corev1.ConfigMap{}, 0, Indexers{})
+		},
+		"client-go": func(lw ListerWatcher) SharedIndexInformer {
+			return upstream.NewSharedIndexInformer(lw, &corev1.ConfigMap{}, 0, Indexers{})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := watch.NewFake()
+				a := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", ResourceVersion: "3"}}
+				informer := library(&ListWatch{
+					ListFunc: func(metav1.ListOptions) (runtime.Object, error) {
+						return &corev1.ConfigMapList{ListMeta: metav1.ListMeta{ResourceVersion: "5"}, Items: []corev1.ConfigMap{*a}}, nil
+					},
+					WatchFunc: func(metav1.ListOptions) (watch.Interface, error) { return server, nil },
+				})
+				var told []string
+				say := func(what string) func(any) { return func(any) { told = append(told, what) } }
+				if _, err := informer.AddEventHandler(ResourceEventHandlerFuncs{AddFunc: say("add"), DeleteFunc: say("delete")}); err != nil {
+					t.Fatal(err)
+				}
+				stop := running(informer.RunWithContext)
+				synctest.Wait()
+				if err := informer.GetIndexer().Delete(a); err != nil {
+					t.Fatal(err)
+				}
+				gone := a.DeepCopy()
+				gone.ResourceVersion = "6"
+				server.Delete(gone)
+				synctest.Wait()
+				if len(told) != 2 || told[1] != "delete" {
+					t.Errorf("the handler was told %q", told)
+				}
+				stop()
+			})
+		})
+	}
+}

@@ -150,12 +150,17 @@ func TestWatchExpires(t *testing.T) {
 			if err != nil || page.Version != "2" || len(page.Items) != 2 {
 				t.Fatalf("the list is %+v (%v)", page, err)
 			}
+			if name == "replaced" { // a watch that is there already may read the first state in time
+				commit(t, s, b)
+			}
 			w, err := source.Watch(t.Context(), tarn.WatchQuery{From: page.Version})
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer w.Close()
-			commit(t, s, b)
+			if name != "replaced" {
+				commit(t, s, b)
+			}
 			for err == nil {
 				_, err = w.Next(t.Context(), make([]tarn.Event[object], 10))
 			}

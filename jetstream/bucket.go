@@ -21,7 +21,7 @@ type bucketClient struct {
 }
 
 // find returns what the server says of the bucket's stream, its own time included. It creates
-// the stream if there is none, and changes nothing.
+// the stream if there is none. A stream that exists stays as it is.
 func (b bucketClient) find(ctx context.Context) (*jetstream.StreamInfo, error) {
 	want := b.bucket.config()
 	stream, err := b.js.Stream(ctx, want.Name)
@@ -38,8 +38,8 @@ func (b bucketClient) find(ctx context.Context) (*jetstream.StreamInfo, error) {
 	return stream.CachedInfo(), nil
 }
 
-// configure brings the stream to the configuration, if it is another one. What Tarn does not
-// need, such as where the stream lies, stays as somebody has set it. Only the feeder may call
+// configure changes the settings of the stream that Tarn needs, if they differ. All others,
+// such as where the stream is placed, stay as somebody has set them. Only the feeder may call
 // it: a smaller history removes states.
 func (b bucketClient) configure(ctx context.Context, have jetstream.StreamConfig) error {
 	want, next := b.bucket.config(), have
@@ -151,7 +151,7 @@ func (b bucketClient) walk(ctx context.Context, headersOnly bool, take func(key 
 	return b.walkBelow(ctx, "", headersOnly, take)
 }
 
-// walkBelow is walk of the keys that begin with a text, which ends in a dot.
+// walkBelow walks only the keys that begin with a text, which ends in a dot.
 func (b bucketClient) walkBelow(ctx context.Context, beginning string, headersOnly bool, take func(key string, m record, pending uint64) bool) error {
 	consumer, err := b.js.OrderedConsumer(ctx, b.bucket.stream(), jetstream.OrderedConsumerConfig{
 		FilterSubjects: []string{b.bucket.prefix() + beginning + ">"},

@@ -123,8 +123,9 @@ type Gap struct {
 
 func gapKey(number uint64) string { return fmt.Sprintf("%s%d", gapPrefix, number%keptGaps) }
 
-// badKey is where it stands that an object could not be written. A key that is too long for the
-// bucket is named by a checksum, behind two signs that no key of an object begins with.
+// badKey is the key of the message that says that an object could not be written. An object
+// whose own key is too long for the bucket is named by a checksum, after "==", with which no
+// escaped key begins.
 func badKey(key tarn.Key) string {
 	if name := escapeKey(key); len(name) <= longestKey {
 		return badPrefix + name

@@ -39,7 +39,7 @@ func (s *Sink[T]) acquire(ctx context.Context) error {
 			return fmt.Errorf("%w: %s, which was alive at %s; this one takes over when nothing is heard of it for %s", ErrFed, at.Feeder, at.time.Local().Format(time.TimeOnly), at.Lease)
 		}
 	}
-	// Somebody may have bounded it, or it was a stream that drops what is old.
+	// A stream that was bounded, by somebody or as a stream of events, may lack objects.
 	s.dropped = s.dropped || mayDrop(info.Config) && !s.bucket.drops()
 	if s.dropped {
 		at.Positions = nil

@@ -9,16 +9,16 @@ import (
 	"github.com/tarnproject/tarn/kube/columns"
 )
 
-// lostBy commits a batch that the sink must not take: the table lacks what was written before.
-// When the whole content comes, it is told so.
+// lostBy commits a batch to a table that lacks what was written before. The sink must refuse
+// it, ask for the whole content, and take that.
 func (s *Sink[T]) lostBy(t *testing.T, b, all tarn.Batch[T]) {
 	t.Helper()
 	if err := s.Commit(t.Context(), b); err == nil {
-		t.Fatal("it goes on as if nothing was lost")
+		t.Fatal("the commit succeeded, although rows are missing")
 	}
 	b.Again = true
 	if err := s.Commit(t.Context(), b); !errors.Is(err, tarn.ErrSinkEmpty) {
-		t.Fatalf("the second time it is %v", err)
+		t.Fatalf("the second attempt failed with %v, want ErrSinkEmpty", err)
 	}
 	must(t, s.Commit(t.Context(), all))
 }

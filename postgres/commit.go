@@ -163,7 +163,7 @@ func (s *Sink[T]) lock(ctx context.Context, tx pgx.Tx, b tarn.Batch[T]) (done bo
 	return false, nil
 }
 
-// follows are the batches of which one must be in the row.
+// follows returns the batches that this one may follow: one of them must be in the row.
 func (s *Sink[T]) follows() []string { return append([]string{s.expected}, s.unconfirmed...) }
 
 // execer is a transaction or a pool.

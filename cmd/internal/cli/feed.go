@@ -49,8 +49,8 @@ func openEngine(opts *feedOptions) (engine, error) {
 	return nil, usagef("--to %s: there is no engine %q; write postgres://user@host/database or nats://host:4222", redacted(opts.to), scheme)
 }
 
-// redacted is an address of which what comes before the last @ may be secret: a password may
-// have one too.
+// redacted hides everything before the last @ of an address: it may be secret, and a password
+// may contain an @ too.
 func redacted(address string) string {
 	if scheme, rest, ok := strings.Cut(address, "://"); ok {
 		if i := strings.LastIndex(rest, "@"); i >= 0 {

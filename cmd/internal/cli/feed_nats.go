@@ -124,8 +124,8 @@ func (e *natsEngine) name() string { return "jetstream" }
 func (e *natsEngine) place() string { return e.address }
 
 // claim gets the lease of all buckets, or of none: two processes that each have some would
-// wait for each other for ever. What an earlier claim has, whose mirror did not come to be or
-// has ended, is given up first: this process would wait for itself.
+// wait for each other for ever. Leases of an earlier claim, whose mirror was
+// not started or has ended, are given up first: otherwise this process would wait for itself.
 func (e *natsEngine) claim(ctx context.Context, resources []mirror.Resource) error {
 	e.release()
 	for _, r := range resources {

@@ -13,9 +13,9 @@ import (
 	"github.com/tarnproject/tarn/internal/testsize"
 )
 
-// TestConvergence follows a collection through random writes and troubles. At
-// the end the store equals the collection, and so does what a subscriber made of
-// its changes, each of which was true when it came.
+// TestConvergence follows a collection through random writes and troubles. At the
+// end the store equals the collection, and so does what a subscriber made of its
+// changes. Each change was true when it came.
 func TestConvergence(t *testing.T) {
 	for seed := range uint64(testsize.Of(300, 40)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

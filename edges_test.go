@@ -17,8 +17,8 @@ func TestEdges(t *testing.T) { tellStories(t, "edges") }
 // ends there.
 func TestStopFromEveryState(t *testing.T) { tellStories(t, "stop") }
 
-// TestWhatIsMissingIsKept tells how a store is told with each state whether something is
-// missing from it, TestEpochs how it is told which versions can be compared.
+// TestWhatIsMissingIsKept shows how a store learns with each state whether something is
+// missing from it, TestEpochs how it learns which versions can be compared.
 func TestWhatIsMissingIsKept(t *testing.T) { tellStories(t, "missing") }
 func TestEpochs(t *testing.T)              { tellStories(t, "epochs") }
 

@@ -68,7 +68,7 @@ func ExampleReflector() {
 	// context canceled
 }
 
-// Changes begins with what is there and goes on with what happens.
+// Changes begins with the current content and continues with each change.
 func ExampleReplica_Changes() {
 	source := lakesAt(12)
 	lakes, err := tarn.NewReplica(source, memory.New[Lake](), tarn.Options[Lake]{Name: "lakes"})

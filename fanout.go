@@ -15,9 +15,9 @@ import (
 // fanout stands between a reflector and a store: what is written to the store is
 // handed to the subscribers, in the same order.
 //
-// mu makes writing and joining exclude each other, so that one who joins sees
-// each object either in the state it starts with or as a change after it, never
-// both and never neither. Readers of the store do not pass here.
+// mu makes writing and joining exclude each other, so that a subscriber that joins
+// sees each object either in the state it starts with or as a change after it,
+// never both and never neither. Readers of the store do not pass here.
 type fanout[T any] struct {
 	store  ReadStore[T]
 	clock  Clock
@@ -29,8 +29,8 @@ type fanout[T any] struct {
 	// joint is the version that all sections have reached.
 	joint atomic.Value
 
-	// sinks are set before the replica runs. They can be asked how they are while a store
-	// takes its time to write, which holds mu.
+	// sinks are set before the replica runs. Their state can be read while a slow write
+	// of the store holds mu.
 	sinks atomic.Pointer[[]*sinkRunner[T]]
 
 	// guard is set by Run before anything else; nil unless guard mode is on.
@@ -41,7 +41,7 @@ type fanout[T any] struct {
 	// restoring says that the store is being loaded, which would take too long for the
 	// lock; see [follower.late].
 	restoring bool
-	// contact is when the source was last heard.
+	// contact is the time of the last contact with the source.
 	contact time.Time
 	// sections are the present ones. synced says that all are settled, or were once;
 	// then allSynced is closed.
@@ -150,7 +150,7 @@ func (h *fanout[T]) publish(news, again []Change[T]) {
 	}
 }
 
-// wantsSync says whether anyone would listen to Sync changes.
+// wantsSync says whether any subscriber wants Sync changes.
 func (h *fanout[T]) wantsSync() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -198,8 +198,7 @@ func (h *fanout[T]) addSubscription(f *follower[T], deliver func(Change[T]), opt
 
 func never() bool { return false }
 
-// run starts a subscription, unless that is the caller's business or it has been
-// closed before.
+// run starts a subscription, unless the caller runs it or it has been closed before.
 func (h *fanout[T]) run(s *Subscription[T]) {
 	if !s.opts.Inline && s.begun.CompareAndSwap(false, true) {
 		h.running.Go(func() { s.run(h.ctx) })

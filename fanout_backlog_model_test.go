@@ -155,8 +155,8 @@ func (m *backlogModel) apply(t *rapid.T, c Change[*entry]) {
 }
 
 // Whatever is published and however it is taken, a backlog gives what the model
-// gives: each change as it was while the bound holds, and what the changes of a
-// key come to once it was passed.
+// gives: each single change while the bound holds, and the net change of each key
+// once the bound was passed.
 func TestBacklogIsItsModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		bound := rapid.IntRange(0, 12).Draw(t, "bound")

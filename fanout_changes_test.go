@@ -16,9 +16,9 @@ import (
 )
 
 // The whole fan-out at once: a source that changes, breaks and forgets, and
-// subscribers that come and go, each at its own pace. Whoever stayed, and
-// whoever came last, must end with what the source has; and whatever happened,
-// nobody may have been told what the contract forbids (see [audience]).
+// subscribers that come and go, each at its own pace. Every subscriber that is
+// left, also one that came last, must end with what the source has; and whatever
+// happened, no subscriber may receive what the contract forbids (see [audience]).
 func TestFanOut(t *testing.T) {
 	kinds := map[string]int{}
 	for seed := range uint64(testsize.Of(20, 5)) {
@@ -33,7 +33,7 @@ func TestFanOut(t *testing.T) {
 	}
 }
 
-// fanOut plays one seed and counts what subscribers were told by kind.
+// fanOut plays one seed and counts what subscribers received, by kind.
 func fanOut(t *testing.T, random *rand.Rand, kinds map[string]int) {
 	r := newRemote("a", "b", "c")
 	var quiet atomic.Bool

@@ -18,7 +18,7 @@ type follower[T any] struct {
 	syncs   func() bool
 	// moved says that it wants to see objects change the shard.
 	moved bool
-	// subscription is who empties the backlog; nil for an iterator.
+	// subscription is the subscription that empties the backlog; nil for an iterator.
 	subscription *Subscription[T]
 
 	// joining says that the first content is not in the backlog yet. early has what was
@@ -54,7 +54,7 @@ func (f *follower[T]) mark(at time.Time) {
 	f.backlog.mark(at)
 }
 
-// join adds a follower, which begins with what is there.
+// join adds a follower, which begins with the current content.
 func (h *fanout[T]) join(bound int, syncs func() bool) (*follower[T], error) {
 	f, initial, err := h.enter(bound, syncs, func(*follower[T]) {})
 	if err == nil {
@@ -140,7 +140,7 @@ func (h *fanout[T]) restored(isNew bool) {
 	}
 }
 
-// initial is what there is, for one who has not seen anything.
+// initial is the whole content, for a subscriber that has not seen anything.
 func (h *fanout[T]) initial() []Change[T] { return h.adds(h.store.Len(), h.store.All()) }
 
 func (h *fanout[T]) adds(size int, objects iter.Seq2[Key, T]) []Change[T] {

@@ -142,8 +142,8 @@ func TestResyncLetsUpdatesPass(t *testing.T) {
 	})
 }
 
-// A resync while a subscriber joins, which has nothing to offer to those who do not ask,
-// does not break it.
+// A resync while a subscriber joins does not break it, although it has nothing to offer
+// to a subscriber that does not ask for it.
 func TestJoinDuringResync(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		walking, goOn := make(chan struct{}, 100), make(chan struct{})

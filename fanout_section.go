@@ -11,15 +11,14 @@ type sectionState struct {
 	prefix   Key
 	// missed is why the next Apply may have missed states; empty if it has not.
 	missed GapCause
-	// synced says that the first whole state has been written; settled that nobody waits
-	// for that any longer: it has been written, or the section is independent and has
-	// failed.
+	// synced says that the first whole state has been written; settled that no caller waits
+	// for that any longer: it has been written, or the section is independent and has failed.
 	synced, settled bool
-	// independent is that of [Section], removed says that the section is none any more.
+	// independent is that of [Section], removed says that the section was removed.
 	independent, removed bool
 	waiters              versionWaiters
-	// noteReached has Health know what the section has reached, before anyone who waited
-	// for it can look.
+	// noteReached records in Health what the section has reached, before a caller that
+	// waited for it can look.
 	noteReached func(v Version)
 }
 
@@ -47,8 +46,8 @@ func (s *sectionState) gap(at Position) *Gap {
 	return &Gap{Section: at.Section, From: before.Version, To: at.Version, Cause: cause}
 }
 
-// noteMissed notes why what a section writes next may lack states. A bad object does not
-// replace the cause that the whole state was read.
+// noteMissed records why the next write of a section may lack states. A bad object does
+// not replace the cause that the whole state was read.
 func (h *fanout[T]) noteMissed(section *sectionState, cause GapCause) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -67,7 +66,7 @@ func (h *fanout[T]) sectionPositions() (all Positions) {
 	return all
 }
 
-// version is the one that all sections have reached, empty while that cannot be told.
+// version is the one that all sections have reached, empty while that is not known.
 // Why not the store's version: others may write to a store too, as the users of an
 // informer's indexer do, and a store knows of a section only when that was written for
 // the first time.
@@ -80,7 +79,7 @@ func (h *fanout[T]) position(section *sectionState) Version {
 	return section.position.Version
 }
 
-// moveTo notes the position of a section, and wakes the callers that wait for it.
+// moveTo records the position of a section, and wakes the callers that wait for it.
 func (h *fanout[T]) moveTo(section *sectionState, at Position) {
 	section.position = at
 	h.joinVersions()
@@ -110,8 +109,8 @@ func (h *fanout[T]) wake(section *sectionState) {
 	h.waiters.reach(h.version())
 }
 
-// markSynced notes that the first whole state of a section has been written, and
-// tells everyone once that holds for all.
+// markSynced records that the first whole state of a section has been written, and
+// notifies everyone once that holds for all.
 func (h *fanout[T]) markSynced(section *sectionState) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -122,14 +121,14 @@ func (h *fanout[T]) markSynced(section *sectionState) {
 	}
 }
 
-// noteFailed has nobody wait any longer for an independent section, which has failed.
+// noteFailed ends the waits for an independent section, which has failed.
 func (h *fanout[T]) noteFailed(section *sectionState) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.settle(section)
 }
 
-// settle tells everyone once all sections are settled. mu is held.
+// settle notifies everyone once all sections are settled. mu is held.
 func (h *fanout[T]) settle(section *sectionState) {
 	section.settled = true
 	if h.synced || slices.ContainsFunc(h.sections, func(s *sectionState) bool { return !s.settled }) {

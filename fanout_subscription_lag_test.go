@@ -43,7 +43,7 @@ func TestLag(t *testing.T) {
 	})
 }
 
-// The same for one whose backlog is folded and who has not begun.
+// The same for a subscription whose backlog is folded and that has not begun.
 func TestLagOfAFoldedBacklog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRemote("a", "b")

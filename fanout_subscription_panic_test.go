@@ -11,8 +11,8 @@ import (
 // boom panics, from a function whose name can be found in the stack.
 func boom(Change[*entry]) { panic("boom") }
 
-// Without OnPanic a panic is told with its name and stack and goes on. The
-// subscription is gone with it.
+// Without OnPanic a panic is logged with the name of the subscription and the
+// stack, and then continues. The subscription ends with it.
 func TestPanicGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer

@@ -9,8 +9,7 @@ import (
 	"testing/synctest"
 )
 
-// Whoever comes, early or late, sees the whole state first, then its end, then
-// what changes.
+// Every subscriber, early or late, sees the whole state first, then its end, then what changes.
 func TestSubscriberSeesStateThenChanges(t *testing.T) {
 	for _, early := range []bool{true, false} {
 		for _, inline := range []bool{true, false} {
@@ -48,7 +47,7 @@ func TestSubscriberSeesStateThenChanges(t *testing.T) {
 	}
 }
 
-// What a subscriber is told does not depend on what others have been told.
+// What a subscriber receives does not depend on what others have received.
 func TestSubscribersShareNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRemote("a")

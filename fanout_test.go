@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// One who joins between the first state and its end sees both.
+// A subscriber that joins between the first state and its end sees both.
 func TestJoiningBeforeTheEndOfTheFirstState(t *testing.T) {
 	h := newCopy(t, newRemote(), Options[*entry]{}).fanout
 	a := &entry{name: "a", version: "1"}
@@ -27,7 +27,7 @@ func TestJoiningBeforeTheEndOfTheFirstState(t *testing.T) {
 	}
 }
 
-// Objects offered again go to those who want them, as long as they do.
+// Objects offered again go to the subscribers that want them, as long as they do.
 func TestSyncsGoToThoseWhoAsk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRemote("a", "b")
@@ -46,7 +46,7 @@ func TestSyncsGoToThoseWhoAsk(t *testing.T) {
 	})
 }
 
-// A relist confirms what it finds unchanged, to those who want it.
+// A relist confirms what it finds unchanged, to the subscribers that want it.
 func TestRelistOffersAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRemote("a", "b", "c")
@@ -92,7 +92,8 @@ func TestEveryChangeHasItsVersion(t *testing.T) {
 	})
 }
 
-// What the store did not take is not told; what it took with a complaint is.
+// Subscribers do not receive what the store did not take; they receive what it took
+// with a complaint.
 func TestOnlyWhatTheStoreTookIsTold(t *testing.T) {
 	for _, test := range []struct {
 		refusal error

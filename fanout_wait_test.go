@@ -63,8 +63,8 @@ func TestWaitForAWrite(t *testing.T) {
 	})
 }
 
-// What was waited for is in Health too, although the loop has yet to note when it
-// heard of it.
+// What was waited for is in Health too, although the loop has not yet recorded when
+// that arrived.
 func TestHealthAfterAWait(t *testing.T) {
 	c := newCopy(t, newRemote(), Options[*entry]{})
 	for _, v := range []Version{"1", "2"} {
@@ -144,7 +144,7 @@ func TestWaitForIsNotMovedByForeignWrites(t *testing.T) {
 }
 
 // That a content has no version is known only when the first state is complete:
-// whoever asked before is told then.
+// earlier waits end then.
 func TestSyncWithoutVersionEndsWaits(t *testing.T) {
 	h := newCopy(t, newRemote(), Options[*entry]{}).fanout
 	_, wait, err := h.await(everywhere, "7")

@@ -18,7 +18,7 @@ type inFront struct{ ReadStore[*entry] }
 
 func (f inFront) Unwrap() ReadStore[*entry] { return f.ReadStore }
 
-// A source is told where its objects are held, if they are in memory and nobody has
+// A source learns where its objects are held, if they are in memory and nobody has
 // made something else of them.
 func TestSourcesKnowWhatIsHeld(t *testing.T) {
 	store := inMemory{newPlainStore()}

@@ -164,7 +164,7 @@ func (a *audience) noteSynced() {
 	}
 }
 
-// told is all that was heard, as text.
+// told is all that was received, as text.
 func (a *audience) told() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -189,7 +189,7 @@ func isClosed(ch <-chan struct{}) bool {
 	}
 }
 
-// wantHeard compares what a subscriber was told.
+// wantHeard compares what a subscriber received.
 func (a *audience) wantHeard(want string) {
 	a.t.Helper()
 	if got := a.told(); got != want {
@@ -204,7 +204,7 @@ func within(t *testing.T, d time.Duration) context.Context {
 	return ctx
 }
 
-// asked is a source that notes what it was asked, in order.
+// asked is a source that records what it was asked, in order.
 type asked struct {
 	*remote
 	mu        sync.Mutex

@@ -30,7 +30,7 @@ type folderRule struct {
 	imports []string
 	// noKubernetes forbids k8s.io and sigs.k8s.io too.
 	noKubernetes bool
-	// why is told to whoever breaks the rule.
+	// why is the reason that the test prints when the rule is broken.
 	why string
 }
 
@@ -39,7 +39,7 @@ type folderRule struct {
 // that is not here may not hold Go code. The first rule that fits a folder
 // holds.
 //
-// Test files are free of these rules, but for cmd.
+// These rules do not apply to test files, except for cmd.
 var layout = []folderRule{
 	{folder: ".", imports: []string{"internal/adapter", "internal/guard"}, noKubernetes: true,
 		why: "the root package is the vocabulary and the engine; it knows no protocol and no storage"},

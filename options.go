@@ -23,9 +23,10 @@ type Options[T any] struct {
 	// it returns 0 or is nil, reads that the source cannot serve from memory have
 	// pages of DefaultPageSize, and other reads are not paged.
 	PageSize func() int64
-	// Unversioned says that the source has no versions, as fakes have none. The
-	// reflector repeats a first list of any other source that is empty and has no
-	// version, before it accepts it.
+	// Unversioned says that the source has no versions, or versions that say nothing
+	// about time, as fakes have. Unless it sends bookmarks, as a server does, its
+	// versions are not compared. The reflector repeats a first list of any other source
+	// that is empty and has no version, before it accepts it.
 	Unversioned bool
 	// WatchList reads the first state as a stream. After three streams in a row
 	// without an end of the initial events the source is listed instead.
@@ -77,12 +78,12 @@ type Options[T any] struct {
 	Guard bool
 
 	// Clock replaces real time. Delay returns the wait before each new attempt; if nil,
-	// [DefaultBackoff] does, and begins anew when the source has answered in full. Jitter
+	// [DefaultBackoff] does, and starts over when the source has answered in full. Jitter
 	// returns a random part of the duration that it is given.
 	Clock  Clock
 	Delay  func() time.Duration
 	Jitter func(time.Duration) time.Duration
-	// Logger logs what has no handler; slog.Default if nil.
+	// Logger logs everything that has no handler; slog.Default if nil.
 	Logger *slog.Logger
 }
 

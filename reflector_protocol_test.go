@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestProtocol tells the stories of docs/protocol.md, but for those that begin with
-// what is on disk, which TestWarmRestart tells.
+// TestProtocol tells the stories of docs/protocol.md, except for those that begin
+// with what is on disk, which TestWarmRestart tells.
 func TestProtocol(t *testing.T) { tellStories(t, "protocol") }
 
 // TestProtocolIsWrittenDown compares docs/protocol.md with the stories: each cell

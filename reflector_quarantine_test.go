@@ -80,7 +80,7 @@ func TestQuarantineListsTheFirst(t *testing.T) {
 	}
 }
 
-// A stack is told once and not held for as long as the object is bad.
+// A stack is reported once and not held for as long as the object is bad.
 func TestQuarantineKeepsNoStacks(t *testing.T) {
 	var q quarantine
 	var err error

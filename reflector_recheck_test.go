@@ -142,7 +142,7 @@ func (s *slowSource) List(ctx context.Context, q ListQuery) (Page[*entry], error
 	return s.remote.List(ctx, q)
 }
 
-// Whoever asks without end gets a list now and then, not one after the other.
+// A caller that asks without end gets a list now and then, not one after the other.
 func TestRecheckIsNoLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCopy(t, newRemote("a"), Options[*entry]{}).start()

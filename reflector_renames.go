@@ -13,7 +13,7 @@ type renames struct {
 	partial bool
 }
 
-// record notes the two keys of an object.
+// record stores the two keys of an object.
 func (n *renames) record(source, stored Key) {
 	switch {
 	case source != stored && n.stored == nil:

@@ -96,8 +96,8 @@ func newMaintained(t *testing.T, m *maintained, opts Options[*entry]) *copying {
 	return c
 }
 
-// A damaged object is reported, read again by itself, and told to subscribers; nothing
-// else is read or told.
+// A damaged object is reported, read again by itself, and sent to subscribers; nothing
+// else is read or sent.
 func TestRepairOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &maintained{remote: newRemote("a", "b", "c"), single: true}
@@ -263,7 +263,7 @@ func TestMaintainWrapped(t *testing.T) {
 }
 
 // Whatever happens to source and connection meanwhile, damaged objects are right in the
-// end, and subscribers were told.
+// end, and subscribers were notified.
 func TestRepairAmidTroubles(t *testing.T) {
 	for seed := range uint64(testsize.Of(200, 30)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

@@ -45,7 +45,7 @@ func TestServingFromDisk(t *testing.T) {
 		if err := r.WaitSynced(short); err == nil || !strings.Contains(err.Error(), "from disk") {
 			t.Errorf("WaitSynced says %v", err)
 		}
-		// One who comes late begins with what is there too.
+		// A late subscriber begins with the current content too.
 		var late []string
 		for c := range r.Changes(short) {
 			late = append(late, describeChange(c))

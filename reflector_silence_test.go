@@ -43,7 +43,7 @@ func TestSilenceTimerWithoutLimitNeverFallsSilent(t *testing.T) {
 	}
 }
 
-// An end that is not silence is not taken for it.
+// An end that is not silence is not mistaken for it.
 func TestSilenceTimerEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := cancelable(t)

@@ -40,9 +40,8 @@ func (s *suspicion) raise() { s.raised = true }
 // settle records that the source is at the version reached, or at a newer one.
 func (s *suspicion) settle() { s.raised, s.due = false, time.Time{} }
 
-// watching sets the time of the probe when a watch has been opened. It does not set it
-// anew with each watch, or a source whose watches break every minute would never be
-// probed.
+// watching sets the time of the probe when a watch has been opened. It does not set it again
+// with each watch, or a source whose watches break every minute would never be probed.
 func (s *suspicion) watching(now time.Time, jitter func(time.Duration) time.Duration) {
 	switch {
 	case !s.raised:

@@ -3,20 +3,20 @@ package tarn
 import "time"
 
 const (
-	// maxRestarts is how many times in a row the waits may begin anew.
+	// maxRestarts is how many times in a row the waits may start over.
 	maxRestarts = 5
 	// restartEvery is how long it takes until they may once more.
 	restartEvery = 10 * time.Minute
 )
 
 // waits returns the wait before each new attempt. The waits grow with failures, and
-// begin anew when the source has answered: a reflector that was cut off for an hour
+// start over when the source has answered: a reflector that was cut off for an hour
 // must not wait another minute before it reads what it missed, and a second rewind must
 // be repaired as fast as the first.
 //
 // A source can answer and be of no use all the same: it lists, and refuses every watch.
-// Waits that began anew each time would list it every second for ever. So they begin
-// anew at most five times in a row, and once more for every ten minutes.
+// Waits that started over each time would list it every second for ever. So they start
+// over at most five times in a row, and once more for every ten minutes.
 type waits struct {
 	clock  Clock
 	series func() func() time.Duration
@@ -38,7 +38,7 @@ func (w *waits) delay(err error) time.Duration {
 }
 
 // readAgain records that a whole state was read: after failures to read the source, the
-// waits begin anew. If only watches fail, they grow.
+// waits start over. If only watches fail, they grow.
 func (w *waits) readAgain() {
 	if w.failing {
 		w.failing = false

@@ -28,7 +28,7 @@ func TestWaitsBeginAnewNotForEver(t *testing.T) {
 	})
 }
 
-// After a calm period the waits may begin anew five times again.
+// After a calm period the waits may start over five times again.
 func TestWaitsAfterACalmPeriod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := waits{clock: realClock{}, series: func() func() time.Duration {

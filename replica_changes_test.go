@@ -78,7 +78,7 @@ func TestLeavingChangesLeavesNothingBehind(t *testing.T) {
 		c := newCopy(t, newRemote("a", "b"), Options[*entry]{}).start()
 		synctest.Wait()
 		changes := c.Changes(t.Context())
-		for range 2 { // each loop begins anew
+		for range 2 { // each loop starts over
 			n := 0
 			for range changes {
 				if n++; len(c.fanout.followers) != 1 {

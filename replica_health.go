@@ -100,10 +100,10 @@ type ShardHealth struct {
 	// Name describes the part, and Share is how large it is, from 0 to 1.
 	Name  string
 	Share float64
-	// ByServer says that the server sends nothing but this part, and has said so.
-	// Otherwise it sends all objects, and the copy drops those of other shards.
+	// ByServer says that the server sends only this part, and has confirmed it. Otherwise
+	// it sends all objects, and the copy drops those of other shards.
 	ByServer bool
-	// Dropped counts the objects and events of other shards that came.
+	// Dropped counts the objects and events of other shards that the copy dropped.
 	Dropped int64
 }
 

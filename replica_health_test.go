@@ -110,7 +110,7 @@ func TestHealthOfAReplica(t *testing.T) {
 	})
 }
 
-// A failure before the first sync stays readable for those who wait for it, even
+// A failure before the first sync stays readable for callers that wait for it, even
 // when a stream opens in between.
 func TestFirstFailureStaysReadable(t *testing.T) {
 	m := newMonitor("entries", realClock{})

@@ -13,8 +13,8 @@ import (
 	"github.com/tarnproject/tarn/memory"
 )
 
-// The same is found whether the store has indexes or not, while the replica goes
-// on and after the index was dropped.
+// The same objects are found whether the store has indexes or not, while the
+// replica runs and after the index was dropped.
 func TestIndexBy(t *testing.T) {
 	depth := func(l Lake) string {
 		switch {
@@ -100,7 +100,7 @@ func TestIndexBy(t *testing.T) {
 	}
 }
 
-// In a replica of several sections each hears of its own objects.
+// In a replica of several sections each is notified of its own objects.
 func TestIndexByReportsToTheSection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var sections []tarn.Section[Lake]

@@ -29,9 +29,9 @@ type Section[T any] struct {
 	//
 	//   - Versions of independent sections have no common order: the replica has no version
 	//     of its own, and [Replica.WaitForKey] takes the place of [Replica.WaitFor].
-	//   - Nobody waits for a source that is away: the replica is synced when each section
-	//     is synced, or has failed once. Health.Sections says which is which, and
-	//     Health.Synced still means all of them.
+	//   - Nobody waits for a source that is unreachable: the replica counts as synced
+	//     when each section is synced, or has failed once. Health.Sections says which is
+	//     which, and Health.Synced still means all of them.
 	Independent bool
 }
 

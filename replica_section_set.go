@@ -33,9 +33,9 @@ func (r *Replica[T]) present() []*section[T] {
 	return r.sections.all
 }
 
-// AddSection adds a section to a replica of [NewReplicaOf], before it runs or while it
-// does. The others are not affected: a replica that was synced stays so, and Health says
-// that the new section is not yet.
+// AddSection adds a section to a replica of [NewReplicaOf], before or while it runs. The
+// other sections are not affected: a synced replica stays synced, and Health shows that
+// the new section is not synced yet.
 func (r *Replica[T]) AddSection(s Section[T]) error {
 	set := &r.sections
 	if err := r.change(); err != nil {
@@ -67,8 +67,8 @@ func (r *Replica[T]) AddSection(s Section[T]) error {
 	return nil
 }
 
-// RemoveSection removes a section with its objects, and returns when its source is not
-// read any more. Subscribers and sinks get a Delete of each object, marked Removed. The
+// RemoveSection removes a section with its objects, and returns when its source is no
+// longer read. Subscribers and sinks get a Delete of each object, marked Removed. The
 // other sections are not affected. A section of the same name can be added later.
 func (r *Replica[T]) RemoveSection(name string) error {
 	set := &r.sections
@@ -139,7 +139,7 @@ func (r *Replica[T]) runSections(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// run has the present and later sections started; with nil, later ones are not.
+// run starts the present and later sections; with nil, later ones do not start.
 func (set *sectionSet[T]) run(start func(*section[T])) {
 	set.mu.Lock()
 	defer set.mu.Unlock()

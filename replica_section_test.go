@@ -63,7 +63,7 @@ func TestSectionsAreOneCollection(t *testing.T) {
 	})
 }
 
-// A section that reads its state anew takes nothing of another's away.
+// A section that reads its state again removes nothing of another section.
 func TestSectionRelistsItsOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, north, south := twoLakes(t, Options[*entry]{})
@@ -123,7 +123,7 @@ func TestSectionVersions(t *testing.T) {
 	})
 }
 
-// One section's trouble is told, with its name, and is not the others'.
+// The trouble of one section is reported with its name, and does not count for the others.
 func TestSectionHealth(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, north, south := twoLakes(t, Options[*entry]{})

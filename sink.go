@@ -7,21 +7,22 @@ import (
 	"time"
 )
 
-// A SinkPolicy says how a [Sink] wants to be given changes.
+// A SinkPolicy says how a [Sink] wants to get its changes.
 type SinkPolicy[T any] struct {
 	// Name stands in Health, logs and errors, such as "disk" or "postgres".
 	Name string
-	// Delay is how long changes are gathered before they are committed, and BatchSize how
-	// many changed objects end the wait early. Zero means at once, and 4,096.
+	// Delay is how long changes are collected before they are committed, and BatchSize
+	// the number of changed objects that ends the wait early. Zero means no delay, and
+	// 4,096 objects.
 	Delay     time.Duration
 	BatchSize int
 	// EveryState asks for each state of an object. Else only the last state within a
 	// batch is delivered.
 	EveryState bool
 	// MaxBytes bounds the states that wait, by SizeOf, if EveryState is set. Beyond the
-	// bound they are folded to the last state of each object, and the range that was
-	// folded is delivered as a [Gap]. Zero means 64 MiB. SizeOf is about what a change
-	// takes in memory; without it each counts as 1 KiB.
+	// bound they are folded to the last state of each object, and the folded range is
+	// delivered as a [Gap]. Zero means 64 MiB. SizeOf estimates the memory of a change;
+	// without it each counts as 1 KiB.
 	MaxBytes int64
 	SizeOf   func(Change[T]) int
 }
@@ -50,13 +51,13 @@ func (p SinkPolicy[T]) withDefaults() SinkPolicy[T] {
 
 // A Batch is what a [Sink] commits in one step.
 type Batch[T any] struct {
-	// Again says that a commit of this very batch has failed. It may have taken effect all
-	// the same: then nothing is to be done. The batch's positions prove that only if they
-	// have versions and the sink did not have them before the first attempt: a repair
-	// brings other content at the same position.
+	// Again says that a commit of this very batch has failed. It may have taken effect
+	// nevertheless; then the sink need not do anything. The batch's positions prove that
+	// only if they have versions and the sink did not have them before the first attempt:
+	// a repair brings other content at the same position.
 	Again bool
-	// Whole says that everything the sink holds is to be removed first: the changes
-	// begin with the whole content.
+	// Whole tells the sink to remove everything that it holds first: the changes begin
+	// with the whole content.
 	Whole bool
 	// Changes are in order. Where states were folded, a key has one change: Delete if it
 	// is gone, else Add or Update with its last state. Old is not set.
@@ -67,13 +68,13 @@ type Batch[T any] struct {
 	Positions []Position
 	// Gaps are ranges of versions, up to Positions, within which states may be missing.
 	Gaps []Gap
-	// LastContact is when the source was last heard.
+	// LastContact is the time of the last contact with the source.
 	LastContact time.Time
 }
 
-// After returns the batch with gaps that begin at the positions which the sink still has. It
-// is for a sink that said [ErrSinkEmpty] because its engine went back: the replica knows what
-// was committed, and not what of it is gone.
+// After returns the batch with gaps that begin at the positions which the sink still has.
+// It is for a sink that returned [ErrSinkEmpty] because its engine went back: the replica
+// knows what it committed, but not what the engine lost.
 func (b Batch[T]) After(held []Position) Batch[T] {
 	b.Gaps = slices.Clone(b.Gaps)
 	for _, p := range b.Positions {
@@ -92,9 +93,9 @@ func (b Batch[T]) After(held []Position) Batch[T] {
 	return b
 }
 
-// A Gap is a range of versions of one section within which a sink was not given every
-// state: after From, and up to To. An empty From or To is not known: the range has no
-// bound by versions on that side, and only times bound it, where the gap has some.
+// A Gap is a range of versions of one section within which a sink did not get every
+// state: after From, and up to To. An empty From or To is unknown: on that side only a
+// time bounds the range, if the gap has one.
 type Gap struct {
 	Section  string
 	From, To Version
@@ -107,9 +108,9 @@ type GapCause string
 const (
 	// GapFolded: the sink was slower than the source.
 	GapFolded GapCause = "folded"
-	// GapRead: the collection was read anew, because the watch could not be resumed.
+	// GapRead: the collection was read again, because the watch could not be resumed.
 	GapRead GapCause = "read anew"
-	// GapRewound: the source went back in time, or is another one.
+	// GapRewound: the source went back in time, or was replaced by another one.
 	GapRewound GapCause = "rewound"
 	// GapReconciled: the sink was compared with the copy when it was attached.
 	GapReconciled GapCause = "reconciled"
@@ -143,13 +144,13 @@ type SinkHealth struct {
 	Name string
 	// Version is the state that is committed.
 	Version Version
-	// Pending is how many changes wait, PendingBytes about how large they are if the
-	// sink's policy bounds that, and Lag for how long the oldest of them has waited.
+	// Pending is the number of pending changes, PendingBytes their approximate size if
+	// the sink's policy bounds it, and Lag how long the oldest of them has waited.
 	Pending      int
 	PendingBytes int64
 	Lag          time.Duration
-	// Err is why nothing can be committed; nil while it can. The copy is not affected,
-	// and what waits is committed when that is possible again.
+	// Err is why the sink cannot commit; nil while it can. The copy is not affected, and
+	// pending changes are committed once the sink works again.
 	Err      error
 	ErrSince time.Time
 	// Failures counts failed commits, Gaps the gaps that were delivered.
@@ -159,7 +160,7 @@ type SinkHealth struct {
 	// how many there are. The sink has their last good state, and everything else.
 	Bad      []BadObject
 	BadCount int
-	// Note is why what was found at the start was not used, empty if it was.
+	// Note says why the content found at the start was not used; empty if it was used.
 	Note string
 }
 

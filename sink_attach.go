@@ -126,7 +126,7 @@ func (s *sinkRunner[T]) distrust(held Positions) {
 	s.state, s.distrusted = sinkWaiting, true
 }
 
-// start notes what the sink holds, and leaves the queue empty. mu is held.
+// start records what the sink holds, and leaves the queue empty. mu is held.
 func (s *sinkRunner[T]) start(from Positions) {
 	s.waited()
 	s.committed, s.ahead, s.skipped, s.taken = from, nil, nil, queueSize{}
@@ -170,7 +170,7 @@ func (h *fanout[T]) awaitOpen(ctx context.Context) {
 	}
 }
 
-// openFailed notes why a sink is not open yet. It is opened again by run.
+// openFailed records why a sink is not open yet. It is opened again by run.
 func (s *sinkRunner[T]) openFailed(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -230,8 +230,8 @@ func lacking(all []Position) bool {
 	return slices.ContainsFunc(all, func(p Position) bool { return !p.Complete || p.Version == "" })
 }
 
-// copySynced notes that the copy has come to where the source is. A sink that is still
-// ahead has seen a version that the source does not have any more.
+// copySynced records that the copy has reached the version of the source. A sink that
+// is still ahead has seen a version that the source does not have any more.
 func (s *sinkRunner[T]) copySynced() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -360,9 +360,9 @@ func (h *fanout[T]) addGapsToUnknown(s *sinkRunner[T]) {
 }
 
 // olderThanSink tells which states are older than the position of a sink that is compared with
-// the copy. There are such states only where one of the two lacks something: the copy
-// holds the last good state of an object that it cannot take, or has one that the sink
-// could not take. To the sink such a state goes back in time, and it has to be told so.
+// the copy. There are such states only where one of the two lacks something: the copy holds
+// the last good state of an object that it cannot take, or has one that the sink could not
+// take. To the sink such a state goes back in time, and the sink has to be notified of that.
 func (h *fanout[T]) olderThanSink(committed, at *Positions) func(Change[T]) bool {
 	positions := committed.All()
 	if !lacking(positions) && !lacking(at.All()) {

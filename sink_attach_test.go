@@ -160,8 +160,8 @@ func TestSinkAheadIsComparedAfterARelist(t *testing.T) {
 }
 
 // A source that was restored to a version which the copy has not reached looks to the copy
-// as if nothing had happened. The sink has seen later versions, so it must not take those
-// that come for what it has.
+// as if nothing had happened. The sink has seen later versions, so it must not mistake
+// those that come for what it has.
 func TestSinkAheadOfASourceThatWentBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRemote("a", "b")

@@ -14,7 +14,7 @@ import (
 )
 
 // fakeSink is a sink in memory. It outlives the replicas that it is attached to, and
-// notes each batch that it committed.
+// records each batch that it committed.
 type fakeSink struct {
 	policy SinkPolicy[*entry]
 	// refuse, if set, is asked before a commit, opening before an Open. lost, if set, is
@@ -109,7 +109,7 @@ func (s *fakeSink) state() map[Key]*entry {
 	return maps.Clone(s.has)
 }
 
-// heard is what was committed since it was last asked, one line for each batch.
+// heard returns what was committed since its last call, one line for each batch.
 func (s *fakeSink) heard() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

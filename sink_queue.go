@@ -28,8 +28,8 @@ type sinkQueue[T any] struct {
 	again bool
 	// whole says that the changes are the whole content.
 	whole bool
-	// any says that there is something to commit, oldest since when. contact is when the
-	// source was last heard.
+	// any says that there is something to commit, oldest since when. contact is the time
+	// of the last contact with the source.
 	any             bool
 	oldest, contact time.Time
 	// from and at are the positions before and after what may be folded.
@@ -69,7 +69,7 @@ func (q *sinkQueue[T]) note(now, contact time.Time) {
 	}
 }
 
-// putHeard queues a change with the time when it was heard, if the sink wants every state.
+// putHeard queues a change with the time when it was received, if the sink wants every state.
 func (q *sinkQueue[T]) putHeard(c Change[T], heard time.Time) {
 	if q.policy.EveryState {
 		c.Heard = heard
@@ -134,7 +134,7 @@ func (q *sinkQueue[T]) replaceAll(now, contact time.Time, content []Change[T], a
 	q.jump(now, contact, at)
 }
 
-// jump notes that the queue leads to these positions, past states that it does not have.
+// jump records that the queue leads to these positions, past states that it does not have.
 func (q *sinkQueue[T]) jump(now, contact time.Time, at Positions) {
 	q.gaps = append(q.gaps, between(&q.from, &at, GapReconciled)...)
 	q.from, q.at = at.Clone(), at.Clone()

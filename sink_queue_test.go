@@ -87,7 +87,7 @@ func TestSinkQueuePutBack(t *testing.T) {
 	}
 }
 
-// A sink that is slower than its source is told which range was folded, and afterwards
+// A sink that is slower than its source learns which range was folded, and afterwards
 // gets every state again.
 func TestSlowSinkIsToldWhatWasFolded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -138,8 +138,8 @@ func TestGapsAndHealthCanBeRead(t *testing.T) {
 	}
 }
 
-// A state that the copy could not take is missing in a sink too, which is told so, until
-// the object is good again.
+// A state that the copy could not take is missing in a sink too. The sink's positions
+// say so until the object is good again.
 func TestBadObjectsAreGapsOfSinks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRemote("a", "b")

@@ -9,7 +9,7 @@ import (
 // in an [ObjectErrors]. An object leaves when a later state of it is committed.
 type refusedObjects map[Key]BadObject
 
-// afterCommit is what is refused after a commit of which the sink refused some.
+// afterCommit returns what is refused after a commit when the sink refused some of its objects.
 func (r refusedObjects) afterCommit(whole bool, last func(Key) (Version, bool), some ObjectErrors) refusedObjects {
 	next := refusedObjects{}
 	for key, bad := range r {

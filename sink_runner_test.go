@@ -231,7 +231,7 @@ func TestFullBatchDoesNotHurryTheNext(t *testing.T) {
 	})
 }
 
-// LastContact is when the source was last heard, not when the sink was.
+// LastContact is the time of the last contact with the source, not with the sink.
 func TestSinkIsToldWhenTheSourceWasHeard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRemote("a")

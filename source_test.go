@@ -20,7 +20,7 @@ type entry struct {
 	text      string
 }
 
-// String names a state: a3 is object a as it was written at version 3.
+// String names a state: a3 is the state of object a that was written at version 3.
 func (e *entry) String() string { return e.name + string(e.version) }
 
 // remote is a Source in memory: a collection that a test writes, with versions,
@@ -29,7 +29,7 @@ func (e *entry) String() string { return e.name + string(e.version) }
 //   - Each write takes the next version and returns it.
 //   - List answers with the newest state, by name, in pages if asked; the token
 //     of a page is good until compact.
-//   - Watch goes on from any version since the last compact and fails with
+//   - Watch continues from any version since the last compact and fails with
 //     Expired from an older one; so does an open stream that fell behind.
 //   - Any number of goroutines may use it.
 type remote struct {
@@ -97,8 +97,8 @@ func (r *remote) remove(name string) Version {
 	return r.tell(Event[*entry]{Type: EventDeleted, Object: &last})
 }
 
-// bookmark tells those who watch which version it is. The version is a new one,
-// as if another collection of the same server had changed.
+// bookmark sends the current version to all watches. The version is a new one, as
+// if another collection of the same server had changed.
 func (r *remote) bookmark() Version {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -48,7 +48,7 @@ func storyStore(t *testing.T, s *story.Story, seen *transcript) tarn.Store[*thin
 	}
 }
 
-// notingStore notes in the section "calls" how it is called.
+// notingStore records in the section "calls" how it is called.
 type notingStore struct {
 	tarn.ReadStore[*thing]
 	calls *transcript
@@ -95,7 +95,7 @@ func (s *notingStore) Apply(changes []tarn.Change[*thing], at tarn.Position) err
 	return s.ReadStore.Apply(changes, at)
 }
 
-// blindStore cannot be asked what it has; it only takes what it is told.
+// blindStore cannot be asked what it has; it only takes writes.
 type blindStore struct{ notes notingStore }
 
 func (s blindStore) Replace(items []tarn.Item[*thing], at tarn.Position) error {
@@ -127,8 +127,8 @@ func (refusingStore) Apply([]tarn.Change[*thing], tarn.Position) error {
 	return errors.New("disk full")
 }
 
-// diskStore is a store with content from a process before, which heard of its
-// source 42 s ago.
+// diskStore is a store with content from a process before, whose last contact with
+// its source was 42 s ago.
 type diskStore struct {
 	notingStore
 	kept *story.Answer

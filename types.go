@@ -188,11 +188,13 @@ type Sharded interface {
 //
 //   - Open is called when the reflector starts, and Close when it has ended. Between them
 //     changed may be called, from any goroutine, when another part is to be read. The
-//     reflector then reads the whole of that part, unless it is within the one before: then
-//     it removes what does not belong to it, and goes on watching.
-//   - Begin is called before that. From then on lists and watches read the part that is
-//     wanted at this moment. has reports whether an object belongs to it, and within says
-//     that all its objects belong to the part that the store has.
+//     reflector then reads the whole of that part. If it is within the previous part, the
+//     reflector instead removes the objects that do not belong to it, and continues the
+//     watch.
+//   - Begin is called before that read. From then on lists and watches read the part that
+//     is wanted at that moment. has reports whether an object belongs to it, nil if the part
+//     never changes, and within says that all its objects belong to the part that the
+//     store has.
 //   - Taken is called when the store has the whole of that part.
 //
 // The reflector marks an object that comes or goes because the part has changed as Moved.
@@ -344,13 +346,13 @@ type Filler[T any] interface {
 //
 //   - Open is called first, and again if it failed. Kept describes what the sink holds.
 //     If its positions equal those of the copy, it gets only the changes after them. If
-//     it is ahead of the copy, it is not sent what it has. Otherwise the engine compares
-//     it with the copy, see [SinkLister], and sends the differences, deletes included,
-//     with a [Gap].
+//     it is ahead of the copy, the engine does not send what it has already. Otherwise
+//     the engine compares it with the copy, see [SinkLister], and sends the differences,
+//     deletes included, with a [Gap].
 //   - Commit takes effect as a whole, positions and gaps included, or not at all. After a
 //     failure the engine tries again: with the same batch, marked Again, if the policy
-//     asks for every state; otherwise with later changes merged in. An error that wraps [ObjectErrors] concerns only these
-//     objects: the rest is committed.
+//     asks for every state; otherwise with later changes merged in. An error that wraps
+//     [ObjectErrors] concerns only these objects: the rest is committed.
 //   - Versions alone do not prove that a sink has a state: a Change with Rewound may
 //     have other content under the same version.
 //   - Open, Commit, Load and Held are never called at the same time. They may be slow:
@@ -376,7 +378,7 @@ type Restorer[T any] interface {
 }
 
 // A SinkLister is a sink that can list what it holds, so that a comparison with the copy
-// sends only the differences. Any other sink is sent everything.
+// sends only the differences. Any other sink gets everything.
 type SinkLister interface {
 	// Held walks what the sink holds: keys, and versions and uids where it has them.
 	Held(ctx context.Context) iter.Seq2[Meta, error]
@@ -406,8 +408,8 @@ type Change[T any] struct {
 	// taken. Object is then the last known state, perhaps not the final one; for a store
 	// that cannot be read it is the zero value.
 	Missed bool
-	// Removed says that a Delete is that of an object whose section was removed from the
-	// replica. The source may still have it. Missed is set too.
+	// Removed says that the object's section was removed from the replica. The source may
+	// still have it. Missed is set too.
 	Removed bool
 	// Rewound says that an Update was found after the source went back in time, by
 	// a recheck, or by the repair of a damaged object. Its content may differ from
@@ -415,9 +417,9 @@ type Change[T any] struct {
 	// than the position that the sink had reached: an object cannot be taken, and this is
 	// the last good state that the copy knows.
 	Rewound bool
-	// Moved says that the object itself is neither new nor gone: the copy has another
-	// shard than before, and an Add or Delete is due to that. Stores and sinks see such
-	// changes, and subscribers that ask for them; see [SubscribeOptions].
+	// Moved says that an Add or Delete is due to a change of the copy's shard: the object
+	// itself is neither new nor deleted. Stores and sinks see such changes, and
+	// subscribers that ask for them; see [SubscribeOptions].
 	Moved bool
 	Key   Key
 	// Old is the state before, for Update, Sync and Delete.

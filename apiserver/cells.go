@@ -28,8 +28,7 @@ func readyContainers(pod *corev1.Pod) any {
 	return fmt.Sprintf("%d/%d", ready, len(pod.Spec.Containers))
 }
 
-// podStatus is the phase, or what a container is troubled by, or that the pod is
-// on its way out.
+// podStatus is the phase, or the problem of a container, or that the pod is being deleted.
 func podStatus(pod *corev1.Pod) any {
 	status := string(pod.Status.Phase)
 	if pod.Status.Reason != "" {

@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// Many count in one object: no step is lost, and everybody who watches sees each
+// Many clients count in one object: no step is lost, and every watcher sees each
 // version once, in order, whatever else happens.
 func TestManyAtOnce(t *testing.T) {
 	const writers, steps = 4, 25

@@ -19,7 +19,7 @@ func (e *endpoint) toStored(object runtime.Object) (runtime.Object, error) {
 }
 
 // convert goes by the names of the fields, which is right for all versions of a
-// kind that are served, but for the ones in renamed and autoscaling.
+// kind that are served, except for the ones in renamed and autoscaling.
 func convert(object runtime.Object, to schema.GroupVersionKind) (runtime.Object, error) {
 	from := object.GetObjectKind().GroupVersionKind()
 	if from == to {

@@ -108,7 +108,7 @@ func finished(object runtime.Object) bool {
 	return len(accessor(object).GetFinalizers()) == 0 && !(ok && len(namespace.Spec.Finalizers) > 0) && !holds(object)
 }
 
-// mark notes that an object is to go when its last finalizer has gone.
+// mark records that an object must go when its last finalizer has gone.
 func (s *Server) mark(e *endpoint, before *Object, object runtime.Object) (*Object, bool, error) {
 	now := metav1.Now().Rfc3339Copy()
 	metadata := accessor(object)

@@ -183,8 +183,8 @@ func (c *catalog) discoverVersion(gv schema.GroupVersion) apidiscoveryv2.APIVers
 	return found
 }
 
-// sendDiscovery names its format in the content type, by which clients tell it from
-// the plain documents.
+// sendDiscovery names its format in the content type, by which clients distinguish
+// it from the plain documents.
 func sendDiscovery(w http.ResponseWriter, r *http.Request, a answer, list *apidiscoveryv2.APIGroupDiscoveryList) {
 	data, err := encodeJSON(list)
 	if err != nil {

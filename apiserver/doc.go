@@ -11,13 +11,12 @@
 //
 // [New] makes a server that is an [http.Handler] and starts nothing;
 // [Server.Config] then leads to it without a socket, also inside of a
-// testing/synctest bubble. [Start] makes one that listens, on loopback unless told
-// otherwise, and [Server.Kubeconfig] lets kubectl find it.
+// testing/synctest bubble. [Start] makes one that listens, on loopback unless the
+// options say otherwise, and [Server.Kubeconfig] lets kubectl find it.
 //
 // For tests of bad days: [Server.Compact] forgets the past, [Server.Snapshot] and
-// [Server.Restore] take the server back in time as a restored etcd does,
-// [Server.SetTokens] rotates tokens. What it does not do is done by a handler
-// around it: refuse, delay, fail.
+// [Server.Restore] take the server back in time as a restored etcd does, [Server.SetTokens]
+// rotates tokens. A handler around it does the rest: refuse, delay, fail.
 //
 // A [Reader] is the reading side by itself, over any [State]: package relay serves copies
 // of another server by it.
@@ -33,8 +32,8 @@
 // tests; and what informers see on bad days is compared end to end (module e2e).
 // kubectl, controller-runtime and the real kube-controller-manager work with it.
 //
-// An event is encoded once for each media type, whoever watches. A watcher that
-// does not read, or falls out of the history, is closed and has to come again.
+// An event is encoded once for each media type, however many clients watch. A watcher
+// that does not read, or falls out of the history, is closed and has to come again.
 //
 // What a request may cost is bounded: bodies and objects to 3 MiB, what the copies of a
 // JSON patch add up to as well (a limit of the library that holds for the process,
@@ -48,11 +47,11 @@
 //
 // # What it does not
 //
-// It admits everybody, or everybody with a token: there is no RBAC. It validates
-// metadata, and custom resources by the plain rules of their schema, but not the
-// specs of built-in types; defaults are filled in of pods, workloads and what goes
-// with them, without what admission adds. Server-side apply, eviction, logs and
-// the like, admission webhooks and conversion webhooks are not there, and
-// managedFields are not kept. No controller runs: owner references collect
-// nothing, and a deleted pod is gone at once.
+// It admits every client, or every client with a token: there is no RBAC. It
+// validates metadata, and custom resources by the plain rules of their schema, but
+// not the specs of built-in types; defaults are filled in of pods, workloads and
+// what goes with them, without what admission adds. Server-side apply, eviction,
+// logs and the like, admission webhooks and conversion webhooks are not there, and
+// managedFields are not kept. No controller runs: owner references collect nothing,
+// and a deleted pod is gone at once.
 package apiserver

@@ -76,8 +76,8 @@ func invalid(kind string, problems field.ErrorList) error {
 }
 
 // sendable says whether an error is sent as an event of a watch that has been opened: a
-// status, or one that becomes one. A client that is to come again is not let in, and sees
-// when by the header of the answer.
+// status, or one that becomes one. A client that must come again is refused, and the
+// header of the answer says when.
 func sendable(err error) bool {
 	_, known := errors.AsType[*apierrors.StatusError](err)
 	return known && !apierrors.IsTooManyRequests(err) || errors.Is(err, ErrExpired)

@@ -48,7 +48,7 @@ type form struct {
 	shape    shape // whole or partial
 }
 
-// kind is what the encoded thing calls itself.
+// kind is the kind that the encoded value names.
 func (f form) kind() schema.GroupVersionKind {
 	if f.shape == partial {
 		return partialKind

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// history is what happened to a collection lately, shared by all who watch it.
+// history is what happened to a collection recently, shared by all its watchers.
 //
 // A watcher is a position in it. So a slow watcher costs nothing but its place,
 // and one whose place has been forgotten is behind too far. Why not a buffer for

@@ -9,13 +9,12 @@ import (
 )
 
 // Import stores objects as another server had them: with their uids, times, generations
-// and marks of deletion, and without a look at whether they are valid. Only versions are
-// this server's own. An object with another uid than the one in its place takes that
-// one's place as a new object. A namespace that is missing is made.
+// and marks of deletion. It does not validate them. Only versions are this server's own.
+// An object whose uid differs from that of the present object replaces it as a new
+// object. A namespace that is missing is made.
 //
-// It is for showing a client again what happened elsewhere, where owner references must
-// still lead to their owners; [Server.Drop] is the other half. The objects stay the
-// caller's.
+// It is for showing a client again what happened elsewhere, where owner references must still
+// lead to their owners; [Server.Drop] is the other half. The caller still owns the objects.
 func (s *Server) Import(objects ...runtime.Object) error {
 	for _, object := range objects {
 		if err := s.importObject(object); err != nil {

@@ -26,7 +26,7 @@ const (
 )
 
 // deadlines are for how long a connection may not send a request's header, its body,
-// or the next request. Watches have none, but for their writes.
+// or the next request. Watches have none, except for their writes.
 type deadlines struct{ header, body, idle time.Duration }
 
 var usualDeadlines = deadlines{header: 30 * time.Second, body: time.Minute, idle: 2 * time.Minute}

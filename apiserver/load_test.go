@@ -19,7 +19,7 @@ var (
 //
 //	go test -run TestLoad -v ./apiserver -load.watchers 1000 -load.rate 100 -load.for 10s
 //
-// Unless told otherwise it is a small one, so that it runs with all the others.
+// By default it is a small one, so that it runs with all the others.
 func TestLoad(t *testing.T) {
 	audience := newAudience(t, *loadWatchers, 0)
 	writes := int(loadTime.Seconds() * float64(*loadRate))

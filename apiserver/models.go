@@ -12,7 +12,7 @@ import (
 
 // models describes types in OpenAPI, by the name that a reference uses.
 //
-// Built-in types are described by what the Go types tell of themselves: their
+// Built-in types are described by what the Go types say about themselves: their
 // tags, and the texts that are generated with them. A real server has documents
 // that were generated from the sources, which no module that we use contains.
 type models map[string]any
@@ -153,7 +153,7 @@ func (m models) property(t reflect.Type) map[string]any {
 	return anything()
 }
 
-// anything is not empty, which kubectl explain would take for missing.
+// anything is a schema that is not empty: kubectl explain treats an empty one as missing.
 func anything() map[string]any { return map[string]any{"x-kubernetes-preserve-unknown-fields": true} }
 
 // scalar describes a type that is written otherwise than it is built; if it does

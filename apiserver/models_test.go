@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Every kind is described, and every reference leads somewhere: what kubectl
-// explain, and those who make patches by schema, rely on.
+// Every kind is described, and every reference leads somewhere: kubectl explain,
+// and clients that make patches by schema, rely on that.
 func TestModels(t *testing.T) {
 	server := New(Options{})
 	t.Cleanup(server.Close)

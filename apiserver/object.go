@@ -38,7 +38,7 @@ func (e *Object) Key() string { return e.key }
 // Version is the resourceVersion.
 func (e *Object) Version() int64 { return e.version }
 
-// UID tells the object from others that had its key.
+// UID distinguishes the object from others that had its key.
 func (e *Object) UID() string { return string(e.uid) }
 
 // Labels must not be changed.

@@ -14,9 +14,9 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Put stores objects as they are, with their status: each is created, or takes
-// the place of the one with its name. A namespace that is missing is made. The
-// objects stay the caller's; versions and uids that they bring do not count.
+// Put stores objects as they are, with their status: each is created, or replaces
+// the one with its name. A namespace that is missing is made. The caller still owns
+// the objects; the versions and uids in them do not count.
 //
 // It is for setting a scene. What clients would do is better done with a client.
 func (s *Server) Put(objects ...runtime.Object) error {

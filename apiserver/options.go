@@ -7,7 +7,7 @@ type Options struct {
 	// Address is where [Start] listens; a free port of 127.0.0.1 if empty. Any
 	// address that is not a loopback one needs TLS and Tokens.
 	Address string
-	// TLS makes [Start] serve HTTPS with a certificate made for the occasion,
+	// TLS makes [Start] serve HTTPS with a certificate that is made at the start,
 	// which [Server.Config] and [Server.Kubeconfig] trust.
 	TLS bool
 	// Tokens are the accepted bearer tokens; without any, everyone is accepted.

@@ -152,7 +152,7 @@ func copyMetadata(from, to metav1.Object) {
 	to.SetOwnerReferences(from.GetOwnerReferences())
 }
 
-// takeContent gives an object all that another one has, but for the metadata.
+// takeContent gives an object all that another one has, except for the metadata.
 func takeContent(object, from runtime.Object) {
 	if custom, ok := object.(*unstructured.Unstructured); ok {
 		content := from.DeepCopyObject().(*unstructured.Unstructured).Object

@@ -99,7 +99,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// hold makes the calls one after the other and returns what was said. Each
+// hold makes the calls one after the other and returns the answers. Each
 // conversation has a namespace of its own in the place of "talk".
 func hold(t *testing.T, transport http.RoundTripper, base, namespace string, calls []call) string {
 	t.Helper()
@@ -139,7 +139,7 @@ func hold(t *testing.T, transport http.RoundTripper, base, namespace string, cal
 	return record.String()
 }
 
-// reason is all that is compared of some answers.
+// reason is the only part of some answers that is compared.
 func reason(body []byte) string {
 	var status struct{ Reason string }
 	if json.Unmarshal(body, &status) != nil || status.Reason == "" {
@@ -234,9 +234,9 @@ func newest(saved map[string]string) (version int) {
 	return version
 }
 
-// strip removes what this server does not keep. The version of a list or a
-// bookmark is that of all changes, also of those that only a real server makes:
-// all that is certain is that it is not older than what was written before.
+// strip removes what this server does not keep. The version of a list or a bookmark
+// is that of all changes, also of those that only a real server makes: only one
+// thing is certain: it is not older than what was written before.
 func strip(value any, newest int) {
 	switch value := value.(type) {
 	case map[string]any:

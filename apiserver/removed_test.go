@@ -18,6 +18,6 @@ var removed = map[string]bool{
 	"scheduling.k8s.io/v1beta1": true, "storage.k8s.io/v1beta1": true,
 }
 
-// removedKinds are no collections: APIGroup tells of the server itself, and the
+// removedKinds are no collections: APIGroup describes the server itself, and the
 // health of components is no longer asked for.
 var removedKinds = []string{"APIGroup", "ComponentStatus"}

@@ -32,10 +32,10 @@ func (s *Server) Snapshot() *Snapshot {
 	return taken
 }
 
-// Restore goes back to a snapshot of this server, as a cluster does whose etcd is
-// restored from a backup: what was written since has never been, versions go back
-// and are given out a second time, for other content. All watches end, and
-// everything before the snapshot has been forgotten, as [Server.Compact] does.
+// Restore goes back to a snapshot of this server, as a cluster does when its etcd
+// is restored from a backup: later writes are gone, versions go back and are given
+// out a second time, for other content. All watches end, and everything before the
+// snapshot has been forgotten, as [Server.Compact] does.
 //
 // It is for tests of programs that keep copies: a client that resumes from its last
 // version gets no event until the server has reached that version again.

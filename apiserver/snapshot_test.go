@@ -29,7 +29,7 @@ func customNamed(kind Kind, name string) runtime.Object {
 }
 
 // A restored server has its old content and version, and remembers nothing from
-// before and after. Every watcher must begin anew.
+// before and after. Every watcher must start over.
 func TestRestore(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, server *Server) {
 		check := func(err error) {
@@ -80,7 +80,7 @@ func TestRestore(t *testing.T) {
 			t.Errorf("%d objects of a resource that was removed since", len(restored.Items))
 		}
 
-		// The future is silent, the past is gone, and the present goes on.
+		// The future is silent, the past is gone, and the present continues.
 		if told := follow(t, configs, metav1.ListOptions{ResourceVersion: future, TimeoutSeconds: seconds(60)}); len(told) > 0 {
 			t.Errorf("a watch from the undone future: %q", told)
 		}
@@ -107,8 +107,8 @@ func TestRestoreRefuses(t *testing.T) {
 	}
 }
 
-// Whatever is written, noted and restored, the server holds what a plain map
-// with copies of itself holds.
+// Whatever is written, taken as a snapshot and restored, the server holds what a
+// plain map with copies of itself holds.
 func TestRestoreModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		server := New(Options{})

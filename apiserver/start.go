@@ -74,8 +74,8 @@ func (s *Server) URL() string {
 	return scheme + "://" + s.listener.Addr().String()
 }
 
-// Kubeconfig is a file for kubectl and all who read such, leading to a server
-// that was made by [Start].
+// Kubeconfig is a file for kubectl, and for every other program that reads such
+// files. It leads to a server that was made by [Start].
 func (s *Server) Kubeconfig() ([]byte, error) {
 	if s.listener == nil {
 		return nil, errors.New("apiserver: the server does not listen, so that no other program can reach it; make it with Start")

@@ -13,9 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// flushFrom bounds the buffer of a watcher, but for the size of one object. A record of TLS
-// has 16 KiB, and a frame of HTTP/2 too, so larger buffers save little: with 64 KiB, initial
-// events cost as much CPU.
+// flushFrom bounds the buffer of a watcher, except for the size of one object. A record of
+// TLS has 16 KiB, and a frame of HTTP/2 too, so larger buffers save little: with 64 KiB,
+// initial events cost as much CPU.
 const flushFrom = 32 << 10
 
 // stream writes the events of one watch. The first error ends it.

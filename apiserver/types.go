@@ -11,8 +11,8 @@ import (
 )
 
 // A State is one resource as gets, lists and watches see it: its objects, and what
-// happened to them lately. A [Reader] serves it over HTTP. The embedded server has one
-// for each resource; a program that has objects from elsewhere implements its own.
+// happened to them recently. A [Reader] serves it over HTTP. The embedded server has
+// one for each resource; a program that has objects from elsewhere implements its own.
 //
 //   - Versions are numbers. Every change of an object gives it a greater one.
 //   - Objects do not change; the caller may keep them, but not the slices.
@@ -83,7 +83,8 @@ type WatchQuery struct {
 
 // A Watch is the place of one client in the changes of a resource. One goroutine uses it.
 type Watch interface {
-	// Objects are those that the watch begins with, and their version.
+	// Objects are those that the watch begins with, and their version. It is called once,
+	// before Next.
 	Objects() Listing
 	// Next returns the events since its last call, which may include some that the
 	// selection does not select, and the version that they lead to. It does not wait: after
@@ -122,7 +123,7 @@ type Gap struct {
 }
 
 // A GapChange is an object that differs between the two ends of a [Gap]. Old or New is
-// nil if there was none.
+// nil if the object did not exist there.
 type GapChange struct {
 	Old, New *Object
 

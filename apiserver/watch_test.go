@@ -45,8 +45,8 @@ func describe(event watch.Event) string {
 
 func seconds(n int64) *int64 { return &n }
 
-// A watch that allows bookmarks gets one each interval and one at its end, with
-// the version of everything, so that it can go on from there after all that was
+// A watch that allows bookmarks gets one each interval and one at its end, with the
+// version of everything, so that it can continue from there after all that was
 // before has been forgotten.
 func TestBookmarks(t *testing.T) {
 	inBubble(t, Options{BookmarkInterval: 10 * time.Second}, func(t *testing.T, server *Server) {
@@ -146,8 +146,8 @@ func TestCompactionSparesWatchers(t *testing.T) {
 	})
 }
 
-// Pages show one version, whatever happens between them; when that has been
-// forgotten, the client is told, and may go on with what is there.
+// Pages show one version, whatever happens between them. When that version has been
+// forgotten, the client gets an error, and may continue with the current content.
 func TestExpiredPages(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, server *Server) {
 		client := kubernetes.NewForConfigOrDie(server.Config()).CoreV1().ConfigMaps("default")

@@ -118,8 +118,7 @@ func NewInformerWithOptions(options InformerOptions) (Store, Controller) {
 	return store, controller
 }
 
-// NewInformer returns a store and a controller that fills it and tells h about
-// each change.
+// NewInformer returns a store and a controller that fills it and notifies h of each change.
 //
 // Deprecated: Use [NewInformerWithOptions] instead.
 func NewInformer(lw ListerWatcher, objType runtime.Object, resyncPeriod time.Duration, h ResourceEventHandler) (Store, Controller) {

@@ -10,8 +10,8 @@ import (
 )
 
 // reportTo gives what fails to an error handler: failures to list or watch, and objects
-// that could not be taken. The default handler gets all that is known, a user's what
-// client-go would have given it.
+// that could not be taken. The default handler gets everything that is known, a user's
+// handler gets what client-go would have given it.
 //
 // Bad objects go to the error handlers of the process too. client-go says nothing about
 // an object that cannot be decoded or indexed, so a handler has never been expected to

@@ -7,9 +7,9 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// ExpirationCache is a store that shows its objects for as long as a policy lets
-// it. Expired objects are dropped when somebody comes across them, so they take
-// memory until then; ListKeys does not look and names them as well.
+// ExpirationCache is a store that shows its objects for as long as a policy allows.
+// Expired objects are dropped when a read finds them, so they take memory until
+// then; ListKeys does not check and returns their keys as well.
 type ExpirationCache struct {
 	keyFunc KeyFunc
 	clock   clock.Clock

@@ -19,7 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// meters is a provider of all metrics, which notes the values of each by name.
+// meters is a provider of all metrics, which records the values of each by name.
 type meters struct {
 	mu     sync.Mutex
 	values map[string][]float64
@@ -104,8 +104,7 @@ func TestInformerMetrics(t *testing.T) {
 	}
 }
 
-// TestNamesOfCheckers: what waits for an informer says for whom, in client-go's
-// words.
+// TestNamesOfCheckers: a wait for an informer names what it waits for, in client-go's words.
 func TestNamesOfCheckers(t *testing.T) {
 	listing(t)
 	names := map[string][]string{}

@@ -10,7 +10,7 @@ import (
 	"github.com/tarnproject/tarn/internal/adapter"
 )
 
-// ObjectTraits say what becomes of an informer's objects on their way to its store.
+// ObjectTraits say what happens to an informer's objects on their way to its store.
 type ObjectTraits struct {
 	// Transformed says that a transform changes them; it is Transform.
 	Transformed bool
@@ -20,17 +20,18 @@ type ObjectTraits struct {
 	Shared bool
 }
 
-// Keep has an informer of this package keep its content beyond the process. open is
+// Keep makes an informer of this package keep its content beyond the process. open is
 // called when the informer starts, and returns the sink to write to, such as a disk. Keep
 // must be called before the informer starts.
 //
-//   - If the sink is a [tarn.Restorer], the content of the process before is in the
-//     informer's store at once. Handlers are told of it as of a first list, and then only
-//     of what differs.
-//   - HasSynced, of the informer and of handlers, is false until the copy has come to
-//     where the source was when it was asked.
-//   - What strip, which may be nil, takes out of an object is neither in the store nor in
-//     the sink: it returns the object itself or a copy without, and writes into nothing.
+//   - If the sink is a [tarn.Restorer], the content of the previous process is in the
+//     informer's store at once. Handlers receive it like a first list, and then only what
+//     differs.
+//   - HasSynced, of the informer and of handlers, is false until the copy has reached
+//     the version that the source had when it was asked.
+//   - strip, which may be nil, takes parts out of an object, so that they are neither in
+//     the store nor in the sink. It returns the object itself or a copy without them, and
+//     changes nothing in place.
 //   - If open fails, the informer runs without the sink. The error is passed to its watch
 //     error handler, and is in the Health of its replica.
 //
@@ -63,7 +64,7 @@ type keep struct {
 	traits ObjectTraits
 }
 
-// sinks opens the sink, now that it is known what becomes of objects.
+// sinks opens the sink, now that it is known what happens to objects.
 func (k *keep) sinks() []tarn.Sink[any] {
 	if k.open == nil {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"github.com/tarnproject/tarn"
 )
 
-// An informer whose sink cannot be had runs without, and Health says why.
+// An informer whose sink cannot be opened runs without it, and Health says why.
 func TestKeepWithoutASink(t *testing.T) {
 	for want, open := range map[string]func(ObjectTraits) (tarn.Sink[any], error){
 		"nothing is kept on disk: no room":          func(ObjectTraits) (tarn.Sink[any], error) { return nil, errors.New("no room") },

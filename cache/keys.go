@@ -20,7 +20,7 @@ func MetaNamespaceKeyFunc(obj any) (string, error) {
 }
 
 // DeletionHandlingMetaNamespaceKeyFunc is [MetaNamespaceKeyFunc] for what a delete
-// handler is given: a [DeletedFinalStateUnknown] carries its key.
+// handler receives: a [DeletedFinalStateUnknown] carries its key.
 func DeletionHandlingMetaNamespaceKeyFunc(obj any) (string, error) {
 	if gone, ok := obj.(DeletedFinalStateUnknown); ok {
 		return gone.Key, nil
@@ -71,8 +71,7 @@ func ObjectToName(obj any) (ObjectName, error) {
 	return MetaObjectToName(accessor), nil
 }
 
-// DeletionHandlingObjectToName is [ObjectToName] for what a delete handler is
-// given.
+// DeletionHandlingObjectToName is [ObjectToName] for what a delete handler receives.
 func DeletionHandlingObjectToName(obj any) (ObjectName, error) {
 	if gone, ok := obj.(DeletedFinalStateUnknown); ok {
 		return ParseObjectName(gone.Key)

@@ -8,10 +8,10 @@ import (
 
 // providers are the metrics providers set for the whole process.
 //
-// client-go keeps its own out of reach, so what is set here is remembered for
-// our queues, stores and reflectors and passed on for client-go's. As there, the
-// first one that is set stays: metrics made before a change would otherwise go
-// on reporting to the old one.
+// client-go keeps its own out of reach, so what is set here is remembered for our
+// queues, stores and reflectors and passed on for client-go's. As there, the first
+// one that is set stays: metrics made before a change would otherwise keep
+// reporting to the old one.
 var providers struct {
 	informer  atomic.Pointer[InformerMetricsProvider]
 	reflector atomic.Pointer[MetricsProvider]

@@ -2,10 +2,10 @@ package cache
 
 import "github.com/tarnproject/tarn"
 
-// A MovedHandler is a handler that is told when the shard of an informer changes: which
-// objects came into its store, and which left it for another process. These objects are
-// neither new nor deleted, so other handlers are not told, and OnAdd and OnDelete are not
-// called for them. See package kube for shards.
+// A MovedHandler is a handler that is notified when the shard of an informer changes:
+// which objects came into its store, and which left it for another process. These objects
+// are neither new nor deleted, so other handlers are not notified, and OnAdd and OnDelete
+// are not called for them. See package kube for shards.
 type MovedHandler interface {
 	ResourceEventHandler
 	OnMovedIn(obj any)

@@ -34,9 +34,9 @@ func NewCacheMutationDetector(name string) MutationDetector {
 }
 
 // NewMutationDetector gives a detector that calls onMutation for each object that
-// someone changed although it is in a cache, once per object and from the
-// goroutine that Run is called on. Without onMutation it prints the report and
-// panics: results are not to be trusted after that.
+// someone changed although it is in a cache, once per object and from the goroutine
+// that Run is called on. Without onMutation it prints the report and panics:
+// results cannot be trusted after that.
 func NewMutationDetector(name string, onMutation func(MutationReport)) MutationDetector {
 	if onMutation == nil {
 		onMutation = panicOnMutation

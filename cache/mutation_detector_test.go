@@ -29,8 +29,8 @@ func detect(t *testing.T, story func(d *mutationDetector, reports *[]string, wai
 	})
 }
 
-// mutate changes an object so that the race detector does not mind: it would be
-// right to, as such a mutation is a race with every reader of the cache.
+// mutate changes an object so that the race detector does not report it. A report
+// would be right, as such a mutation is a race with every reader of the cache.
 func mutate(d *mutationDetector, change func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 type MutationReport struct {
 	// Cache is the detector's name.
 	Cache string
-	// Type and Key name the object, Key as it was when it came into the cache.
+	// Type and Key name the object. Key is the one that it had when it came into the cache.
 	Type, Key string
 	// Changes are the fields that differ, in the order of the type's fields.
 	Changes []FieldChange

@@ -102,7 +102,7 @@ func (f *RealFIFO) remove(n int) []Delta {
 // consume calls the consumer and counts what it has processed. How much of that
 // belongs to the first content is settled before: a Replace may come meanwhile.
 //
-// The lock is let go during the call only while the queue is short. A consumer
+// The lock is released during the call only while the queue is short. A consumer
 // that falls behind takes its producer with it, which bounds the queue.
 func (f *RealFIFO) consume(popped []Delta, process func(isInInitialList bool) error) error {
 	isInInitialList := !f.initial.synced()

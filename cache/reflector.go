@@ -41,7 +41,7 @@ func NewNamespaceKeyedIndexerAndReflector(lw ListerWatcher, expectedType any, re
 // lists and watches.
 //
 // Only objects of expectedType are put into the store, unless it is nil. The
-// reflector is client-go's by type and ours by deed: see [facade].
+// reflector has client-go's type and our implementation: see [facade].
 func NewReflectorWithOptions(lw ListerWatcher, expectedType any, store ReflectorStore, options ReflectorOptions) *Reflector {
 	if options.TypeDescription == "" {
 		options.TypeDescription = describeType(expectedType)
@@ -107,8 +107,7 @@ func (e expiredError) Unwrap() []error {
 	return []error{e.error, apierrors.NewResourceExpired(e.Error())}
 }
 
-// DefaultWatchErrorHandler logs why a connection was dropped, as loudly as it
-// deserves.
+// DefaultWatchErrorHandler logs why a connection was dropped, at a level that fits the cause.
 func DefaultWatchErrorHandler(ctx context.Context, r *Reflector, err error) {
 	if isExpired(err) || tarn.ReasonOf(err) == tarn.ReasonExpired {
 		klog.FromContext(ctx).V(4).Info("The watched version has expired; listing again", "reflector", r.Name(), "type", r.TypeDescription(), "err", err)

@@ -33,11 +33,11 @@ import (
 //	watch           the engine follows (Follow); the facade's watch carries only
 //	                the versions reached, for LastSyncResourceVersion
 //
-// What remains with client-go is to call ListAndWatch again after a pause, and
-// the pause is ours by ReflectorOptions.Backoff. Paging, streaming, retries,
-// probes, what to do about each failure: all that is decided by the engine, and
-// client-go's code for it is never reached, because its list is one empty page
-// and its watch only ever carries bookmarks.
+// What remains with client-go is to call ListAndWatch again after a pause, and the
+// pause is ours by ReflectorOptions.Backoff. Paging, streaming, retries, probes,
+// what to do about each failure: the engine decides all of it, and client-go's code
+// for it is never reached, because its list is one empty page and its watch only
+// ever carries bookmarks.
 //
 // Two ways to begin because client-go has two: which one it takes was decided by
 // a feature gate when it was made. The engine streams or lists as it sees fit in
@@ -251,8 +251,7 @@ func (s facadeSource) Watch(options metav1.ListOptions) (watch.Interface, error)
 	return s.WatchWithContext(context.Background(), options)
 }
 
-// ListWithContext begins a pass. The list it returns is empty but for the
-// version.
+// ListWithContext begins a pass. The list it returns is empty except for the version.
 func (s facadeSource) ListWithContext(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
 	err := s.takeFailure() // of the watch list that this list is to stand in for
 	if err == nil {

@@ -24,7 +24,7 @@ type registration struct {
 	// first delivery.
 	subscription atomic.Pointer[tarn.Subscription[any]]
 	// resyncing says whether the handler is offered objects again that have not
-	// changed. It begins so, and each resync decides anew.
+	// changed. It begins as true, and each resync decides again.
 	resyncing atomic.Bool
 	resync    resyncSchedule
 	guard     crashGuard
@@ -86,7 +86,7 @@ func (s *informer) RemoveEventHandler(handle ResourceEventHandlerRegistration) e
 	return nil
 }
 
-// HasSynced says whether the handler has been given the first state.
+// HasSynced says whether the handler has received the first state.
 func (r *registration) HasSynced() bool { return hasSynced(r.subscription.Load().Synced()) }
 
 func (r *registration) HasSyncedChecker() DoneChecker {

@@ -25,13 +25,13 @@ func ReplicaOf(informer SharedInformer) (*tarn.Replica[any], bool) {
 	return own.replica, true
 }
 
-// DetectMutations has an informer of this package watch its objects for changes
-// that someone makes to them although they are shared, whatever the environment
+// DetectMutations makes an informer of this package watch its objects for changes
+// that a program makes to them although they are shared, whatever the environment
 // says, and calls onMutation for each, with the field and the difference. Without
 // onMutation it prints and panics. It must be called before the informer starts.
 //
-// Objects are copied and compared every second: it is for tests and for the
-// search for a culprit, not for production.
+// Objects are copied and compared every second: it is for tests and debugging, not
+// for production.
 func DetectMutations(informer SharedInformer, onMutation func(MutationReport)) error {
 	if isNil(informer) {
 		return errors.New("mutations cannot be detected in a nil informer")

@@ -24,10 +24,9 @@ import (
 	"github.com/tarnproject/tarn/internal/story"
 )
 
-// Objects are written as name@version, with "/uid" and "=content" if they
-// matter: "a@3", "a@3/u2", "a@3=blue". An empty version is "a@". What is none of
-// ours has its kind before a colon, "secret:a@3", or is one of the words nil,
-// typednil and status.
+// Objects are written as name@version, with "/uid" and "=content" if they matter: "a@3",
+// "a@3/u2", "a@3=blue". An empty version is "a@". An object of another kind has that
+// kind before a colon, "secret:a@3", or is one of the words nil, typednil and status.
 
 // objects makes and shows objects of one type.
 type objects struct{ unstructured bool }

@@ -18,7 +18,7 @@ import (
 	"github.com/tarnproject/tarn/internal/story"
 )
 
-// recorder notes what a client does to its user.
+// recorder records what a client does to its user.
 type recorder struct {
 	mu    sync.Mutex
 	calls []handlerCall
@@ -47,7 +47,7 @@ func (r *recorder) note(section, format string, args ...any) {
 	r.lines[section] = append(r.lines[section], fmt.Sprintf(format, args...))
 }
 
-// noteCall notes a call of a store, but the same bookmark only once: how many
+// noteCall records a call of a store, but the same bookmark only once: how many
 // come until a watch ends is left to chance.
 func (r *recorder) noteCall(text string) {
 	r.mu.Lock()
@@ -89,7 +89,7 @@ func (r *recorder) handled() string {
 	return b.String()
 }
 
-// handler is a handler that notes its calls under a name.
+// handler is a handler that records its calls under a name.
 func (r *recorder) handler(name string) ResourceEventHandler {
 	note := func(object any, format string, args ...any) {
 		key, _ := DeletionHandlingMetaNamespaceKeyFunc(object)
@@ -113,7 +113,7 @@ func (r *recorder) handler(name string) ResourceEventHandler {
 	}
 }
 
-// catchReports notes what goes to the error and panic handlers of the process,
+// catchReports records what goes to the error and panic handlers of the process,
 // for as long as the test runs.
 func (r *recorder) catchReports(t *testing.T) {
 	errorHandlers, panicHandlers, crash := utilruntime.ErrorHandlers, utilruntime.PanicHandlers, utilruntime.ReallyCrash
@@ -144,8 +144,7 @@ func (r *recorder) catchReports(t *testing.T) {
 	}
 }
 
-// recordingStore is a store of somebody else, which notes how a reflector calls
-// it.
+// recordingStore is a store of somebody else, which records how a reflector calls it.
 type recordingStore struct {
 	recorder *recorder
 	// refuses is an object that it does not take, or a call that fails, the
@@ -190,7 +189,7 @@ func (s recordingStore) Resync() error {
 }
 
 // versionedStore is a recordingStore with all that a store may have. The version
-// that follows a bookmark, always the same, is noted with it.
+// that follows a bookmark, always the same, is recorded with it.
 type versionedStore struct {
 	recordingStore
 	bookmarked *string
@@ -220,8 +219,8 @@ func showStore(s Store) string {
 	return fmt.Sprintf("%s (version %s)\n", strings.Join(items, " "), s.LastStoreSyncResourceVersion())
 }
 
-// noteError notes what an error handler got, but for bad objects: they are reported to
-// the process too, and client-go's handlers never see them (TestBadObjectsReachTheErrorHandler).
+// noteError records what an error handler got, except for bad objects: they are reported to the
+// process too, and client-go's handlers never see them (TestBadObjectsReachTheErrorHandler).
 func (r *recorder) noteError(err error) {
 	if _, bad := errors.AsType[tarn.ObjectErrors](err); !bad {
 		r.note("errors", "%s", showError(err))

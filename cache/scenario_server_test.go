@@ -18,15 +18,14 @@ import (
 	"github.com/tarnproject/tarn/internal/story"
 )
 
-// server is a ListerWatcher that answers as its script says and notes every
-// request.
+// server is a ListerWatcher that answers as its script says and records every request.
 type server struct {
 	*story.Server
 	objects objects
 	// buffer is how many events a watch may hold.
 	buffer int
 	// lenient ends watches with their context, as those of real servers do.
-	// Otherwise only Stop ends them, so that one who forgets it is caught.
+	// Otherwise only Stop ends them, so that a client that forgets it is caught.
 	lenient bool
 }
 
@@ -132,9 +131,9 @@ func showOptions(o metav1.ListOptions) string {
 	return strings.Join(words, " ")
 }
 
-// scriptedWatch plays events. It is open until it is told to close, or stopped:
-// a client that forgets to stop it leaves a goroutine behind, which the bubble
-// that it runs in does not forgive.
+// scriptedWatch plays events. It is open until the script closes it or the client
+// stops it: a client that forgets to stop it leaves a goroutine behind, and the
+// bubble that it runs in then fails the test.
 type scriptedWatch struct {
 	server  *server
 	results chan watch.Event

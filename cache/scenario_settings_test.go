@@ -14,7 +14,7 @@ func (s scenario) objects() objects {
 }
 
 // transform is the transform of a scenario: "mark" writes into each object,
-// "fail:b@7" and "panic:b" do so for that object only, "nil" is none.
+// "fail:b@7" and "panic:b" do so for that object only, "nil" means no transform.
 func (s scenario) transform() (TransformFunc, bool) {
 	setting, ok := s.With["transform"]
 	if !ok || setting == "nil" {

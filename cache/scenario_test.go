@@ -22,8 +22,8 @@ import (
 
 var update = flag.Bool("update", false, "write what is seen into the scenarios; then read every line of the difference")
 
-// A scenario is a story that is told to client-go and to this package; docs/testing.md
-// describes the format.
+// A scenario is a story that runs against client-go and against this package;
+// docs/testing.md describes the format.
 type scenario struct {
 	*story.Story
 	file *story.File

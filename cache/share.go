@@ -12,18 +12,18 @@ import (
 	"github.com/tarnproject/tarn/kube/wire"
 )
 
-// ShareStructure has an informer of this package hold equal parts of its objects
+// ShareStructure makes an informer of this package hold equal parts of its objects
 // once, or each object by itself. It must be called before the informer starts;
 // unless it is called, parts are shared.
 //
-// Pods of one ReplicaSet, nodes of one pool, custom resources made from one
-// template are mostly alike: sharing takes a quarter of the memory, and less work
-// for the garbage collector, for some microseconds when an object arrives. What is
-// stored has the same content as what the source gave, built after the transform: in
-// a copy, or in its place if it was decoded for this informer. The object itself, its
-// metadata but for the managed fields, and numbers that it points to are its own; other
-// parts may belong to objects of the same template too, of this informer or another
-// one. While mutations are detected, nothing is shared.
+// Pods of one ReplicaSet, nodes of one pool, custom resources made from one template
+// are mostly alike: sharing takes a quarter of the memory, and less work for the
+// garbage collector, for some microseconds when an object arrives. What is stored has
+// the same content as what the source gave, built after the transform: in a copy, or in
+// its place if it was decoded for this informer. The object itself, its metadata except
+// for the managed fields, and numbers that it points to are its own; other parts may
+// belong to objects of the same template too, of this informer or another one. While
+// mutations are detected, nothing is shared.
 //
 // Objects in a cache are read-only whether they share or not. What a program writes to
 // a shared part by mistake shows in the objects that have this very part. It is found
@@ -51,7 +51,7 @@ type SharingSource interface {
 	ShareParts(on bool)
 }
 
-// making is what becomes of an object before it is stored: it is transformed, then
+// making is what happens to an object before it is stored: it is transformed, then
 // its parts are shared.
 //
 // With the mutation detector on nothing is shared: otherwise a change to one

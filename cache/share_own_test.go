@@ -16,7 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// decoding is a watch as clients of a server have it, which makes each object anew.
+// decoding is a watch like one that a client of a server has: it makes a new object
+// for each event.
 type decoding struct {
 	objects chan runtime.Object
 	stop    chan struct{}

@@ -153,7 +153,7 @@ type sharingSource struct {
 
 func (s *sharingSource) ShareParts(on bool) { s.told = append(s.told, on) }
 
-// TestSharingSources: a source that shares is told whether to; one that does not
+// TestSharingSources: a source that can share gets the setting; one that does not
 // keeps what it gave when a transform changes it.
 func TestSharingSources(t *testing.T) {
 	transform := func(object any) (any, error) {

@@ -88,10 +88,10 @@ const graceful = 500 * time.Millisecond
 // interruptible calls f and returns when it does, or when ctx has ended and f has
 // still not returned a moment later.
 //
-// ListerWatchers from before contexts came to client-go cannot be told to stop,
-// and a stop must not hang on them. Such a call is left behind until the caller's
-// own code returns; release then gets what nobody waits for. A call that honours
-// its context is always waited for.
+// ListerWatchers from before contexts came to client-go cannot be stopped, and a
+// stop must not hang on them. Such a call is left behind until the caller's own
+// code returns; release then gets what nobody waits for. A call that honours its
+// context is always waited for.
 func interruptible[R any](ctx context.Context, f func() (R, error), release func(R)) (R, error) {
 	type result struct {
 		value    R

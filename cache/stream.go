@@ -55,7 +55,7 @@ func (s *stream) Next(ctx context.Context, buf []tarn.Event[any]) (int, error) {
 	return n, nil
 }
 
-// put adds an event to buf, or notes the end.
+// put adds an event to buf, or records the end.
 func (s *stream) put(buf []tarn.Event[any], n int, e watch.Event, ok bool) int {
 	switch {
 	case !ok:
@@ -86,7 +86,7 @@ var eventTypes = map[watch.EventType]tarn.EventType{
 	watch.Bookmark: tarn.EventBookmark,
 }
 
-// event translates one event; what is wrong with it is noted in Bad.
+// event translates one event; what is wrong with it is recorded in Bad.
 func (s *source) event(e watch.Event) tarn.Event[any] {
 	out := tarn.Event[any]{Type: eventTypes[e.Type], Object: e.Object}
 	err := s.expected.foreign(e.Object)

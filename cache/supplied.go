@@ -121,8 +121,8 @@ func (s *suppliedSource) bad(object any, err error) (b tarn.BadObject) {
 	return b
 }
 
-// watchError marks the error of a supplied source's watch, to tell it from what the
-// engine added.
+// watchError marks the error of a supplied source's watch, to distinguish it from
+// what the engine added.
 type watchError struct{ error }
 
 func (e watchError) Unwrap() error { return e.error }
@@ -148,7 +148,7 @@ func (s *suppliedStream) Next(ctx context.Context, buf []tarn.Event[any]) (int, 
 	return n, err
 }
 
-// check notes in an event that its object does not belong here.
+// check records in an event that its object does not belong here.
 func (s *suppliedStream) check(e *tarn.Event[any]) {
 	if e.Bad.Err != nil || e.Type == tarn.EventBookmark || e.Type == tarn.EventUndecodable {
 		return

@@ -10,9 +10,9 @@ import (
 // versionGauge is the metric that shows a store's version. Its nil value shows
 // nothing.
 //
-// It reads the version from the store under its own lock instead of being told:
-// of two writers that come here in the wrong order, the later one still shows
-// the newest version, and no metric is called with the store locked.
+// It reads the version from the store under its own lock instead of receiving it:
+// of two writers that come here in the wrong order, the later one still shows the
+// newest version, and no metric is called with the store locked.
 type versionGauge struct {
 	mu    sync.Mutex
 	gauge GaugeMetric

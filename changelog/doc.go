@@ -8,8 +8,8 @@
 // what is no longer kept gets [ErrExpired], and never a log with a hole.
 //
 // Two clocks are kept apart. The sequence number, and within one section the version, is
-// the order. The time heard is when this process learned of a state, by its own clock,
-// which may jump: the place of a time is the last entry heard at or before it.
+// the order. The time Heard is when this process learned of a state, by its own clock,
+// which may jump: the place of a time is the last entry whose Heard is at or before it.
 //
 // States are stored as differences against a whole state; see [AppendDifference].
 package changelog

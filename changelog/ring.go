@@ -26,13 +26,14 @@ type Ring[T any] struct {
 	mu sync.RWMutex
 	// entries are in order. Those before begin were dropped.
 	entries []*ringEntry
-	// floor has, by key, the states that were valid at the horizon, alive those of now.
+	// floor has, by key, the states that were valid at the horizon, alive those that
+	// are valid now.
 	floor, alive map[tarn.Key]*ringEntry
 	horizon      ringBounds
 	last         Seq
 	bytes        int64
-	// until is when the source was last heard, positions what was reached. epoch counts
-	// rewinds, moments are the ends of commits.
+	// until is the time of the last contact with the source, positions what was
+	// reached. epoch counts rewinds, moments are the ends of commits.
 	until     time.Time
 	positions tarn.Positions
 	epoch     string
@@ -58,13 +59,13 @@ type RingOptions[T any] struct {
 	Bytes int64
 	// Name is that of the sink; "log" if empty.
 	Name string
-	// Append adds an object's bytes to buf, UID tells objects of one key apart; UID may
-	// be nil.
+	// Append adds an object's bytes to buf, UID distinguishes objects of one key; UID
+	// may be nil.
 	Append func(buf []byte, object T) ([]byte, error)
 	UID    func(object T) string
 }
 
-// ringEntry is a state or a gap. It is not changed once it is in the log, but for its end.
+// ringEntry is a state or a gap. It is not changed once it is in the log, except for its end.
 type ringEntry struct {
 	State
 	gap *Gap

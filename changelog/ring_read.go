@@ -106,7 +106,7 @@ func (r *Ring[T]) expired(wanted any) error {
 	return fmt.Errorf("%s: %w: entries are kept from %d on, since %s, and what follows %v was asked for", r.opts.Name, ErrExpired, r.horizon.seq, r.horizon.t.Format(time.RFC3339), wanted)
 }
 
-// Of walks what is kept of a key.
+// Of walks the states of a key.
 func (r *Ring[T]) Of(_ context.Context, key tarn.Key) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		r.mu.RLock()

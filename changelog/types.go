@@ -14,20 +14,21 @@ import (
 //
 //   - Walks are in the order of the log, and each sees one committed state of it.
 //   - A walk that yields an error ends with it.
-//   - Bytes of objects are the walker's: they stay as they are.
+//   - The caller of a walk owns the bytes of objects: the log does not change them.
 type Log interface {
 	// Bounds returns what is kept.
 	Bounds(ctx context.Context) (Bounds, error)
 	// After walks all states and gaps after a place. It fails with ErrExpired if some of
-	// them are no longer kept, also in the midst of a walk.
+	// them are no longer kept, also during a walk.
 	After(ctx context.Context, place Seq) iter.Seq2[Entry, error]
-	// Of walks what is kept of one key, of all objects that had it, and the gaps between.
+	// Of walks the states of one key, of all objects that had it, and the gaps between
+	// them.
 	Of(ctx context.Context, key tarn.Key) iter.Seq2[Entry, error]
 	// AsOf walks the states that were valid at a place: one for each object that lived
 	// then, in the order of keys, and before them the gaps that the place lies in. It
 	// fails with ErrExpired before the bounds.
 	AsOf(ctx context.Context, place Place) iter.Seq2[Entry, error]
-	// AtTime is the place of the last entry that was heard at or before a time. It fails
+	// AtTime is the place of the last entry that arrived at or before a time. It fails
 	// with ErrExpired before the bounds, and with ErrAhead while the log has no complete
 	// state yet.
 	AtTime(ctx context.Context, t time.Time) (Place, error)
@@ -43,8 +44,8 @@ type Seq int64
 // A Place is where a reader begins.
 type Place struct {
 	Seq Seq
-	// Gaps are those that the place lies in: what was asked for is between two states of
-	// the log, and states between them may be missing. A watch must not begin there.
+	// Gaps contain the place: the requested moment is between two states of the log, and
+	// states between them may be missing. A watch must not begin there.
 	Gaps []Gap
 }
 
@@ -52,7 +53,7 @@ type Place struct {
 type Bounds struct {
 	// First is the oldest place that can be read from, Last the newest entry.
 	First, Last Seq
-	// Since is the time of First, and Until when the source was last heard.
+	// Since is the time of First, and Until the time of the last contact with the source.
 	Since, Until time.Time
 	// Thinned is the place up to which states were thinned out, 0 if none were. [Log.After]
 	// fails before it.
@@ -75,14 +76,15 @@ type State struct {
 	UID       string
 	Version   tarn.Version
 	Operation Operation
-	// Heard is when the state was learned of, and Until when the next one of the same
-	// object was; zero if there is none. A Deleted state was never valid: Until is Heard.
+	// Heard is when this process learned of the state, and Until when it learned of the
+	// next one of the same object; zero if there is no next one. A Deleted state was
+	// never valid: Until equals Heard.
 	Heard, Until time.Time
 	// Object is as the codec wrote it; of a Deleted state, the last one that is known.
 	Object []byte
 }
 
-// Operation says how an object came to a state.
+// Operation says how an object got into a state.
 type Operation uint8
 
 const (
@@ -109,7 +111,8 @@ type Gap struct {
 	// Seq is its place: it lies before the states that follow it.
 	Seq Seq
 	tarn.Gap
-	// Since is when the source was last heard before, Until when it was heard after.
+	// Since is the time of the last contact with the source before the gap, Until that of
+	// the first contact after it.
 	Since, Until time.Time
 }
 
@@ -139,9 +142,9 @@ func (g Gap) String() string {
 }
 
 var (
-	// ErrExpired says that the log no longer keeps what was asked for.
+	// ErrExpired says that the log no longer has the requested place.
 	ErrExpired = errors.New("the log no longer keeps that")
-	// ErrAhead says that the copy has not reached what was asked for.
+	// ErrAhead says that the copy has not reached the requested version.
 	ErrAhead = errors.New("the copy has not come that far")
 	// ErrNoLog says that no history is kept.
 	ErrNoLog = errors.New("no history is kept")

@@ -31,11 +31,10 @@ func NewCache(cfg *rest.Config, opts cache.Options) (cache.Cache, error) {
 
 var _ cache.NewCacheFunc = NewCache
 
-// WithDisk is [NewCache] with informers that keep what they know beyond the
-// process: see package ondisk for keep. The next process begins with it, and
-// follows the server from there without a list; reads wait, as ever, until the
-// informer has synced. Informers that cache.Options.NewInformer makes are not
-// concerned.
+// WithDisk is [NewCache] with informers that keep their content on disk: see package
+// ondisk for keep. The next process begins with that content, and follows the server from
+// there without a list; reads wait, as usual, until the informer has synced. It does not
+// affect informers that cache.Options.NewInformer makes.
 func WithDisk(keep kube.Keeper) cache.NewCacheFunc { return With(Settings{Keep: keep}) }
 
 // WithShard is [NewCache] with informers that have shard i of n only: see [kube.Shard].
@@ -56,9 +55,9 @@ type Settings struct {
 	// run; nil means all objects. Sharded names the kinds that are confined, by objects
 	// of them; none means all kinds.
 	//
-	// Reads of other shards' objects find nothing. Handlers of an informer are told of
-	// moved objects if they are a MovedHandler of package cache; the event handlers of
-	// controller-runtime's sources are not.
+	// Reads of other shards' objects find nothing. Handlers of an informer learn of moved
+	// objects if they are a MovedHandler of package cache; the event handlers of
+	// controller-runtime's sources are not one.
 	Sharding *kube.Sharding
 	Sharded  []client.Object
 }

@@ -30,11 +30,11 @@ import (
 //   - only reads that the cache answers wait, and only copies that exist are
 //     waited for: writing does not start an informer.
 //
-// With NewCache alone controller-runtime's own client keeps its promise too, in
-// several namespaces as well. But it does not tell where it has written, so all of
-// them must have come to the version of a write in one; those where nothing
-// happens are compared with the server meanwhile, by a list of metadata. What it
-// deletes without the cache ever having seen it, it waits for in vain.
+// With NewCache alone controller-runtime's own client keeps its promise too, in several
+// namespaces as well. But it does not report the namespace of a write, so the copies of
+// all namespaces must reach the version of the write; quiet ones are compared with the
+// server meanwhile, by a list of metadata. After it deletes an object that the cache
+// never saw, its reads wait without a result.
 func NewClient(cfg *rest.Config, options client.Options) (client.Client, error) {
 	if options.Cache == nil || !ptr.Deref(options.Cache.EnableReadYourWritesConsistency, false) {
 		return client.New(cfg, options)

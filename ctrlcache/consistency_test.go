@@ -79,8 +79,7 @@ func (x *stage) late(namespace string, read func() error) (early bool) {
 }
 
 // TestReadYourWrites writes in a namespace whose watch is held back, while another
-// namespace moves on: the read must wait for its own, and not be let go by the
-// other.
+// namespace moves on: the read must wait for its own, and the other must not end the wait.
 func TestReadYourWrites(t *testing.T) {
 	for name, newClient := range clients {
 		for what, write := range map[string]func(*stage, client.Client) error{

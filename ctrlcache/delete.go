@@ -49,8 +49,8 @@ func (c *ownClient) Delete(ctx context.Context, object client.Object, opts ...cl
 
 // lastState is the state of an object before its delete: a version at which it
 // existed, and its uid. Without the version, a copy that has not yet seen the
-// object could not be told from one that has seen its delete. A client without
-// permission to read the object has to do without.
+// object could not be distinguished from one that has seen its delete. A client
+// without permission to read the object has to do without.
 func (c *ownClient) lastState(ctx context.Context, gvk schema.GroupVersionKind, object client.Object) (mark, error) {
 	if object.GetUID() != "" && object.GetResourceVersion() != "" && !c.cache.hides(gvk, object) {
 		return mark{version: tarn.Version(object.GetResourceVersion()), gone: object.GetUID()}, nil

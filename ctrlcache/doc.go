@@ -18,11 +18,11 @@
 //   - Read-your-writes holds for several namespaces, for deletions, and when
 //     events are folded: it waits for versions, not for events. [NewClient]
 //     makes it exact; see there for what it adds to controller-runtime's client.
-//   - [WithDisk] lets the cache survive a restart: it begins with what it knew, and
-//     follows the server from there without a list.
+//   - [WithDisk] lets the cache survive a restart: it begins with the content on disk,
+//     and follows the server from there without a list.
 //   - A read that fails because its informer cannot sync says why.
 //   - Removing an informer ends its requests before RemoveInformer returns, and
 //     callers that wait for it get an error.
-//   - Naming a kind twice in ByObject, once per form, is taken at its word.
-//     controller-runtime uses one of the entries, by chance.
+//   - If ByObject names a kind twice, once per form, both entries apply.
+//     controller-runtime uses one of them, by chance.
 package ctrlcache

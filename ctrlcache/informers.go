@@ -72,9 +72,9 @@ func (c *ctrlCache) informer(ctx context.Context, k kind, opts []cache.InformerG
 // beyond is a version that no server reaches.
 const beyond = tarn.Version("999999999999999999999999999999")
 
-// RemoveInformer takes the informers of an object's kind away. When it returns
-// they ask the server for nothing any more; handlers may still be at work, so it
-// may be called from one.
+// RemoveInformer removes the informers of an object's kind. When it returns, they
+// send no more requests to the server. Handlers may still be running, so a handler
+// may call it.
 func (c *ctrlCache) RemoveInformer(ctx context.Context, object client.Object) error {
 	k, err := kindOf(object, c.opts.Scheme)
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 	"github.com/tarnproject/tarn/apiserver"
 )
 
-// counter gives every deployment a config map that it owns, and notes in the
+// counter gives every deployment a config map that it owns, and records in the
 // status how many it has seen.
 type counter struct{ client.Client }
 

@@ -84,7 +84,7 @@ func TestManager(t *testing.T) {
 	}
 }
 
-// withJSON has a client send JSON, which is all that the server reads.
+// withJSON makes a client send JSON, which is all that the server reads.
 func withJSON(newClient client.NewClientFunc) client.NewClientFunc {
 	return func(cfg *rest.Config, options client.Options) (client.Client, error) {
 		cfg = rest.CopyConfig(cfg)

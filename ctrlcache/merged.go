@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 )
 
-// single is the only informer of a kind, with an eye on who listens.
+// single is the only informer of a kind. It sees every handler that is added.
 type single struct {
 	toolscache.SharedIndexInformer
 	scope *scopedInformer
@@ -140,7 +140,7 @@ func (r *mergedRegistration) HasSyncedChecker() toolscache.DoneChecker { return 
 
 // mergedChecker is done when all checkers are.
 //
-// Its channel is closed by whoever notices first: a goroutine that begins when the
+// Its channel is closed by the first that notices: a goroutine that begins when the
 // channel is first requested and ends with the informers, or a later request. So the
 // channel that Done returns is closed already if all checkers are done; code that looks
 // at it without waiting, as client-go's IsDone does, would otherwise depend on whether

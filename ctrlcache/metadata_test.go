@@ -72,7 +72,7 @@ func (x *stage) metadataWatches() (found []string) {
 	return found
 }
 
-// TestMetadataIsACopy changes what was read, in vain.
+// TestMetadataIsACopy changes what was read, which must have no effect.
 func TestMetadataIsACopy(t *testing.T) {
 	x := running(t, cache.Options{})
 	x.names(&corev1.PodList{})

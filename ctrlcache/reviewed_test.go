@@ -48,7 +48,7 @@ func TestInformerThatReturnsAtOnce(t *testing.T) {
 	})
 }
 
-// TestOptionsAreTakenOnce lets the caller go on with the maps of the options.
+// TestOptionsAreTakenOnce lets the caller continue to write to the maps of the options.
 func TestOptionsAreTakenOnce(t *testing.T) {
 	server := newAPIServer(t)
 	seed(server)
@@ -72,8 +72,8 @@ func TestOptionsAreTakenOnce(t *testing.T) {
 	}
 }
 
-// TestRemovalByTheErrorHandler removes an informer that cannot sync from the
-// handler that is told so.
+// TestRemovalByTheErrorHandler removes an informer that cannot sync from within the
+// handler that gets the error.
 func TestRemovalByTheErrorHandler(t *testing.T) {
 	server := newAPIServer(t)
 	server.refuse = func(*http.Request) (int, string) { return http.StatusForbidden, "pods are not for you" }
@@ -132,8 +132,8 @@ func TestDeleteByWhoMayNotRead(t *testing.T) {
 	}
 }
 
-// TestDeleteOfWhatIsNotSelected would hang if a copy were waited for that never
-// hears of the object.
+// TestDeleteOfWhatIsNotSelected would hang if it waited for a copy that never
+// receives the object.
 func TestDeleteOfWhatIsNotSelected(t *testing.T) {
 	for _, known := range []bool{true, false} {
 		x, c := deleting(t, cache.Options{DefaultLabelSelector: label("deep")})

@@ -31,7 +31,7 @@ func rename(to string) toolscache.TransformFunc {
 	}
 }
 
-// everything reads all that is in the cache, and notes what the server was asked.
+// everything reads all that is in the cache, and records what the server was asked.
 func everything(x *stage) {
 	x.list(&corev1.PodList{})
 	x.list(&corev1.NodeList{})

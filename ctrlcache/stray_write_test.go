@@ -44,7 +44,7 @@ import (
 // holder is one of the ways to hold objects that share memory.
 type holder func(t *testing.T, ctx context.Context, cfg *rest.Config, h *holding)
 
-// holding is what a holder has told of its objects, and what was reported.
+// holding is what a holder has sent about its objects, and what was reported.
 type holding struct {
 	health func() tarn.Health
 	wait   func()
@@ -311,8 +311,8 @@ func TestStrayWriteToMetadata(t *testing.T) {
 
 var reportedField = regexp.MustCompile(`field spec[a-z.]*`)
 
-// Writing to a part that pods of a template share is found though nothing happens, is
-// reported without values, and is repaired; those who follow are told.
+// A write to a part that pods of a template share is found although no event comes.
+// It is reported without values and repaired, and handlers are notified.
 func TestStrayWriteIsRepaired(t *testing.T) {
 	withHolder(t, func(t *testing.T, server *apiserver.Server, h *holding) {
 		h.write(func(p *corev1.Pod) { p.Spec.Tolerations[0].Key = "stray-value" }, func(o map[string]any) {

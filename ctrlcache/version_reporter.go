@@ -15,8 +15,8 @@ import (
 
 // writeWaiter is how controller-runtime's client waits for its own writes, with
 // client.CacheOptions.EnableReadYourWritesConsistency: a handler on the informer
-// that takes the highest version it receives for the state of the cache. Its type
-// is internal; its methods tell it from other handlers.
+// that treats the highest version it receives as the state of the cache. Its type
+// is internal; its methods distinguish it from other handlers.
 type writeWaiter interface {
 	toolscache.ResourceEventHandler
 	SetMinimumRV(key types.NamespacedName, version int64)

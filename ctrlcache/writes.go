@@ -86,8 +86,7 @@ func (w *writes) base(gvk schema.GroupVersionKind) tarn.Version {
 	return ""
 }
 
-// begin notes that a write starts. Reads that start before it has landed wait for
-// it.
+// begin records that a write starts. Reads that start before it has landed wait for it.
 func (w *writes) begin(gvk schema.GroupVersionKind, key client.ObjectKey) *pendingWrite {
 	w.used.Store(true)
 	w.mu.Lock()

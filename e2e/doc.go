@@ -12,6 +12,6 @@
 // is written down in testdata/observed, and each run on either is compared with
 // it.
 //
-// The programs are built by `make e2e` into the folder bin. With -short only the
+// `make e2e` builds the programs into the user's cache folder. With -short only the
 // embedded server is used, which needs none of them.
 package e2e

@@ -104,7 +104,7 @@ func converge(t *testing.T, plan *faults.Plan, lastWrite func(*server)) {
 		t.Fatal(err)
 	}
 	// A first list without a version looks like a source without versions, and with
-	// such a source silence cannot be told from loss.
+	// such a source silence cannot be distinguished from loss.
 	plan.Suppress(func(at faults.Place) bool { return at.Kind == faults.NoVersion && !replica.Health().Synced })
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)

@@ -10,8 +10,8 @@ import (
 	"github.com/tarnproject/tarn"
 )
 
-// ErrInjected is wrapped by every injected error, so that a test can tell them
-// from real ones.
+// ErrInjected is wrapped by every injected error, so that a test can distinguish
+// them from real ones.
 var ErrInjected = errors.New("injected")
 
 func injected(err error) error { return fmt.Errorf("%w: %w", ErrInjected, err) }

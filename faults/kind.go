@@ -44,8 +44,8 @@ const (
 	// NoVersion: the answer is an empty page without a version, as an empty JSON
 	// object decodes to.
 	NoVersion Kind = "no version"
-	// CutList: the connection is lost after some items, of which the caller has taken
-	// those that were streamed; see [tarn.ListStreamer].
+	// CutList: the connection is lost after some items. The caller has taken those
+	// that were streamed; see [tarn.ListStreamer].
 	CutList Kind = "cut list"
 )
 

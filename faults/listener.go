@@ -6,8 +6,8 @@ import (
 )
 
 // Listener returns a listener whose connections have the faults of the plan; name
-// tells it from others under the same plan. What the server sends is delayed,
-// garbled, cut off or lost.
+// distinguishes it from others under the same plan. What the server sends is
+// delayed, garbled, cut off or lost.
 //
 //   - [Refuse] closes an accepted connection; the server does not see it.
 //   - [Reset] discards, as TCP does, what has not been delivered yet: the client

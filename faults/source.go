@@ -11,7 +11,7 @@ import (
 
 // SourceOptions say what a [Source] cannot know by itself.
 type SourceOptions[T any] struct {
-	// Name tells the source from others under the same plan; "source" if empty.
+	// Name distinguishes the source from others under the same plan; "source" if empty.
 	Name string
 	// Corrupt are ways to make a bad object out of a good one, which they must not
 	// change: nil, empty, foreign, nameless. One of them is drawn each time;

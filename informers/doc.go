@@ -13,16 +13,16 @@
 // The typed packages would build client-go's informers, for they call its
 // constructor by name. The factory therefore gives them a view of itself that
 // ignores what they build and supplies an informer of package cache for the same
-// collection, with the same requests, indexes and identity. Only an informer
-// that a caller passes to InformerFor, as kube-scheduler does for its pods, is
-// used as it is: a caller that passes a constructor means it.
+// collection, with the same requests, indexes and identity. Only an informer that a
+// caller passes to InformerFor, as kube-scheduler does for its pods, is used
+// unchanged: a caller that passes a constructor wants its informer.
 //
 // What client-go's typed accessors return is wrapped by client-go. InformerFor
 // and ForResource return the informer itself, so that it can be asked for
 // whatever package cache adds to it.
 //
 // Factories generated for custom resources are another program's code and stay
-// so. [For] makes the function with which they take an informer of package
+// unchanged. [For] makes the function with which they take an informer of package
 // cache, one line for each resource.
 //
 // [NewSharedInformerFactoryForConfig] needs no clientset and reads the wire by

@@ -128,9 +128,9 @@ func (f *factory) StartWithContext(ctx context.Context) {
 	}
 }
 
-// Shutdown lets nothing start any more, waits until all that was started has
-// ended, and gives the informers' name back. It does not end them: that is up to
-// the contexts they were started with. It may be called more than once.
+// Shutdown prevents further starts, waits until everything that was started has
+// ended, and releases the informers' name. It does not end them: the contexts that
+// they were started with do. It may be called more than once.
 func (f *factory) Shutdown() {
 	f.mu.Lock()
 	f.closed = true

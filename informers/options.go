@@ -39,8 +39,8 @@ func (s *settings) resyncFor(t reflect.Type) time.Duration {
 }
 
 // SharedInformerOption chooses something about a factory that
-// [NewSharedInformerFactoryWithOptions] makes. Where two options say different
-// things, the later one holds.
+// [NewSharedInformerFactoryWithOptions] makes. If two options conflict, the later one
+// applies.
 //
 // This is the one type that is not client-go's, whose options are functions of
 // its private factory.
@@ -56,9 +56,8 @@ func WithCustomResyncConfig(resyncConfig map[metav1.Object]time.Duration) Shared
 	return func(s *settings) { maps.Copy(s.resyncOf, periods) }
 }
 
-// WithTweakListOptions lets tweak change the options of every list and watch,
-// for example to select by label. Informers given to InformerFor make their own
-// requests and are not concerned.
+// WithTweakListOptions lets tweak change the options of every list and watch, for example to
+// select by label. Informers given to InformerFor make their own requests and are not affected.
 func WithTweakListOptions(tweak internalinterfaces.TweakListOptionsFunc) SharedInformerOption {
 	return func(s *settings) { s.tweak = tweak }
 }
@@ -87,10 +86,10 @@ func WithSharing(on bool) SharedInformerOption {
 	return func(s *settings) { s.unshared = !on }
 }
 
-// WithDisk keeps what the informers know beyond the process: see package ondisk
-// for keep. The next process begins with it, and follows the server from there
-// without a list. It is for [NewSharedInformerFactoryForConfig]; a factory with a
-// client reports that it cannot. Informers given to InformerFor are not concerned.
+// WithDisk keeps the content of the informers on disk: see package ondisk for keep. The
+// next process begins with that content, and follows the server from there without a
+// list. It is for [NewSharedInformerFactoryForConfig]; a factory with a client reports
+// that it cannot. Informers given to InformerFor are not affected.
 func WithDisk(keep kube.Keeper) SharedInformerOption {
 	return func(s *settings) { s.keep = keep }
 }
@@ -101,9 +100,10 @@ func WithShard(i, n int) SharedInformerOption {
 	return func(s *settings) { s.shards.SetFixed(i, n) }
 }
 
-// WithSharding confines informers to what a sharding says, which may change while they
-// run: those for the types of these objects, or all if there are none. A nil sharding
-// means all objects. Handlers are told of moved objects if they are a [cache.MovedHandler].
+// WithSharding confines informers to the objects of a sharding, which may change while
+// they run: the informers for the types of these objects, or all informers if none are
+// given. A nil sharding means all objects. Handlers learn of moved objects if they are a
+// [cache.MovedHandler].
 func WithSharding(sharding *kube.Sharding, of ...metav1.Object) SharedInformerOption {
 	types := make([]reflect.Type, len(of))
 	for i, object := range of {

@@ -18,8 +18,8 @@ import (
 // and say how client-go would build it, and get the one that this package builds.
 type ours struct{ *factory }
 
-// InformerFor returns the informer for the type of object. Only for a type that
-// the table lacks, as one that a newer client-go has brought, is it stock's.
+// InformerFor returns the informer for the type of object. A type that the table
+// lacks, such as one of a newer client-go, gets the informer of stock.
 func (o ours) InformerFor(object runtime.Object, stock internalinterfaces.NewInformerFunc) cache.SharedIndexInformer {
 	c, ok := known().byType[reflect.TypeOf(object)]
 	if !ok {

@@ -51,7 +51,7 @@ func (c *movedCounter) OnMovedIn(any)  { c.in.Add(1) }
 func (c *movedCounter) OnMovedOut(any) { c.out.Add(1) }
 
 // A factory with a sharding has one shard of the named types and all of others; a change
-// moves objects, of which handlers are told only if they ask.
+// moves objects, and handlers are notified of these moves only if they ask.
 func TestWithSharding(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := shardedServer(t)

@@ -16,8 +16,8 @@ import (
 )
 
 // An object that the server does not take is named, in the error and in the bucket, and the
-// rest is written. The mark goes when the object becomes smaller. Whoever reads the bucket
-// knows that it is bad.
+// rest is written. The mark goes when the object becomes smaller. Readers of the bucket
+// know that the object is bad.
 func TestTooLargeObject(t *testing.T) {
 	js := startServer(t, func(o *embedded.Options) { o.MaxPayload = 64 << 10 }).connect()
 	b := Bucket{Name: "b"}
@@ -48,7 +48,7 @@ func TestTooLargeObject(t *testing.T) {
 }
 
 // The feeder's Health names an object that the server does not take. A feeder that begins
-// with what the bucket has does not take its last good state for the present one.
+// with what the bucket has does not mistake its last good state for the present one.
 func TestTooLargeObjectOfAReplica(t *testing.T) {
 	server := startServer(t, func(o *embedded.Options) { o.MaxPayload = 64 << 10 })
 	b := Bucket{Name: "b", Lease: time.Second}
@@ -262,8 +262,8 @@ func TestRepair(t *testing.T) {
 	}
 }
 
-// A stream of events that has dropped the only state of an object is not taken for the whole
-// content: the feeder that is started again sends everything.
+// A stream of events that has dropped the only state of an object is not treated as the
+// whole content: the feeder that is started again sends everything.
 func TestStreamDroppedStates(t *testing.T) {
 	server := startServer(t)
 	for name, b := range map[string]Bucket{

@@ -19,15 +19,15 @@ const (
 
 const checkpointFormat = 1
 
-// A Checkpoint is what the key _tarn.checkpoint says: which state of the source the bucket
-// has, and who feeds it. It ends every commit.
+// A Checkpoint is the value of the key _tarn.checkpoint: which state of the source the
+// bucket has, and who feeds it. It ends every commit.
 type Checkpoint struct {
 	// Format is 1.
 	Format int `json:"format"`
 	// Serial counts the checkpoints of the bucket.
 	Serial uint64 `json:"serial"`
 	// Feeder says who wrote it; its lease lasts for Lease after the time of the message,
-	// unless it was Released. Session tells one run of a feeder from the next.
+	// unless it was Released. Session distinguishes one run of a feeder from the next.
 	Feeder   string `json:"feeder"`
 	Session  string `json:"session"`
 	Lease    string `json:"lease"`
@@ -50,7 +50,7 @@ type Checkpoint struct {
 	// after a gap, a rewind, a comparison. A reader that follows the versions of the source
 	// then lists again.
 	Line string `json:"line,omitempty"`
-	// LastContact is when the feeder last heard of the source.
+	// LastContact is the time of the feeder's last contact with the source.
 	LastContact time.Time `json:"lastContact"`
 }
 
@@ -110,7 +110,8 @@ func (c Checkpoint) ends(written time.Time) time.Time {
 // keptGaps is how many gaps a bucket remembers. Later ones replace the oldest.
 const keptGaps = 1000
 
-// A Gap is what a key under _tarn.gap. says: within a range of versions, states are missing.
+// A Gap is the value of a key under _tarn.gap.: within a range of versions, states are
+// missing.
 type Gap struct {
 	// Number counts the gaps of the bucket, from 1 on.
 	Number  uint64    `json:"number"`
@@ -133,8 +134,8 @@ func badKey(key tarn.Key) string {
 	return fmt.Sprintf("%s==%x", badPrefix, sha256.Sum256([]byte(key)))
 }
 
-// A BadObject is what a key under _tarn.bad. says: this state of the object could not be
-// written, and the bucket has the one before, or none.
+// A BadObject is the value of a key under _tarn.bad.: this state of the object could not
+// be written, and the bucket has the previous state, or none.
 type BadObject struct {
 	Key     string `json:"key"`
 	Version string `json:"version"`

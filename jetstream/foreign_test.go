@@ -12,8 +12,8 @@ import (
 	"github.com/tarnproject/tarn"
 )
 
-// What somebody else writes or deletes in a bucket is not taken for a state of the origin: a
-// reader names it, at once, and a feeder that is started again compares everything.
+// What somebody else writes or deletes in a bucket is not mistaken for a state of the origin:
+// a reader names it, at once, and a feeder that is started again compares everything.
 func TestForeignWrites(t *testing.T) {
 	t.Parallel()
 	js := startServer(t).connect()
@@ -144,8 +144,8 @@ func TestWaitingFeederChangesNothing(t *testing.T) {
 	}
 }
 
-// A bucket of another source is so for the next process too, if this one ends before it has
-// written anything.
+// A bucket of another source is known as one to the next process too, if this one ends
+// before it has written anything.
 func TestOtherSourceIsRemembered(t *testing.T) {
 	t.Parallel()
 	js := startServer(t).connect()

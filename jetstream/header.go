@@ -6,8 +6,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// header is what is said of a message, each name once. It is a list and not a map, because
-// one is made for each message, and none has more than ten names.
+// header holds the headers of a message, each name once. It is a list and not a map,
+// because one is made for each message, and none has more than ten names.
 type header []headerField
 
 type headerField struct{ name, value string }

@@ -21,7 +21,7 @@ func TestKeysReadWell(t *testing.T) {
 
 var validKey = regexp.MustCompile(`^[-_=a-zA-Z0-9]+(\.[-_=a-zA-Z0-9]+)*$`)
 
-// A key and its form in the bucket can be told from each other, whatever they are.
+// A key and its form in the bucket can be derived from each other, whatever they are.
 func FuzzKey(f *testing.F) {
 	for _, text := range []string{"default/web", "_tarn.checkpoint", "=5F", "a.b", "=", "a..b", "=2e", "a=", "\x00/\xff"} {
 		f.Add(text)

@@ -115,8 +115,8 @@ func (s *Sink[T]) fits(m message) error {
 	return nil
 }
 
-// digest tells a state of an object from others. It need not resist an attacker: it is
-// compared only with that of the same object, to leave out what is there already.
+// digest distinguishes a state of an object from others. It need not resist an attacker:
+// it is compared only with that of the same object, to leave out what is there already.
 func digest(version, uid string, data []byte) string {
 	var space [128]byte
 	head := strconv.AppendInt(space[:0], int64(len(version)), 10)

@@ -125,8 +125,8 @@ func (s *Sink[T]) compare(w *writing[T], whole bool, held map[tarn.Key]state) {
 	w.changes = news
 }
 
-// isThere says whether a change is what the bucket has of its key. A delete is also if there
-// is nothing to delete.
+// isThere says whether a change is what the bucket has of its key. A delete is also there if
+// there is nothing to delete.
 func isThere[T any](is state, c tarn.Change[T], digest string, first bool) bool {
 	if c.Type == tarn.Delete {
 		return is.absent() && (first || is.deleted && is.Version == c.Version)

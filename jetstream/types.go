@@ -21,8 +21,8 @@ type Codec[T any] interface {
 	Describe(object T) (tarn.Meta, error)
 }
 
-// A Versioner is a [Codec] that can give an object another version. A bucket does not keep
-// the last state of a deleted object; a [Source] makes it of the one before.
+// A Versioner is a [Codec] that can give an object another version. A bucket does not
+// keep the last state of a deleted object; a [Source] makes it from the previous state.
 type Versioner[T any] interface {
 	// WithVersion returns a copy.
 	WithVersion(object T, v tarn.Version) (T, error)
@@ -47,12 +47,12 @@ type Bucket struct {
 	Memory   bool
 	// Tombstones is how long a bucket remembers that a key was deleted, a day if it is 0.
 	Tombstones time.Duration
-	// Lease is how long after its last message a feeder still counts as alive, 30 seconds if
-	// it is 0. It speaks three times as often.
+	// Lease is how long after its last message a feeder still counts as alive, 30 seconds
+	// if it is 0. The feeder renews it three times as often.
 	Lease time.Duration
-	// Of says what the copy is of, such as which namespaces and fields. A bucket that is of
-	// something else is compared with the copy, and not continued. Source, if it is set, asks
-	// for what tells the source from every other one, such as the uid of a cluster.
+	// Of describes what the copy has, such as which namespaces and fields. A bucket with
+	// another description is compared with the copy, and not continued. Source, if it is
+	// set, returns what identifies the source, such as the uid of a cluster.
 	Of     string
 	Source func(ctx context.Context) (string, error)
 	// Feeder names the process in the messages of others: its host and process if empty.

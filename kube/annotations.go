@@ -26,10 +26,10 @@ func strippingAnnotations[T any](names []string, then func(T) (T, error)) func(T
 	}
 }
 
-// StripAnnotations returns an object without these annotations; names may have
-// wildcards, see [NamesAnnotation]. It returns the same object if it has none of
-// them, else a copy that shares everything but its annotations with it, since
-// others may have the same parts.
+// StripAnnotations returns an object without these annotations; names may have wildcards,
+// see [NamesAnnotation]. It returns the same object if it has none of them, else a copy
+// that shares everything but the annotations with it, because other objects may have the
+// same parts.
 func StripAnnotations[T any](object T, names ...string) T {
 	switch o := any(object).(type) {
 	case *unstructured.Unstructured:
@@ -106,8 +106,8 @@ func NamesAnnotation(names []string, annotation string) bool {
 	return false
 }
 
-// AppliedCopies names the annotations in which tools keep a copy of an object as it
-// was applied, with all that was secret in it:
+// AppliedCopies names the annotations in which tools keep a copy of the object that was
+// applied, its secrets included:
 //
 //   - kubectl apply, KubeVela, TiDB's operator, HyperShift and others under names that
 //     end in last-applied-configuration, last-applied-config or last-applied-spec,
@@ -119,7 +119,7 @@ func NamesAnnotation(names []string, annotation string) bool {
 //   - Rancher, Fleet and k3s in objectset.rio.cattle.io/applied,
 //   - Config Sync in declared-config.
 //
-// Helm, Argo CD and Flux keep none, or use kubectl's.
+// Helm, Argo CD and Flux keep no copy, or use kubectl's annotation.
 func AppliedCopies() []string {
 	return []string{
 		"*last-applied-configuration", "*last-applied-config", "*last-applied-config-gzip", "*last-applied-spec",

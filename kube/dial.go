@@ -12,8 +12,8 @@ import (
 
 // bufferedDial dials like client-go's default dialer, and buffers the reads.
 //
-// There is one dialer for the process, because client-go tells transports apart by
-// their dialers: so all clients of one server still share its connections.
+// There is one dialer for the process, because client-go distinguishes transports
+// by their dialers: so all clients of one server still share its connections.
 var bufferedDial = &transport.DialHolder{Dial: dialWithin(30 * time.Second)}
 
 func dialWithin(timeout time.Duration) func(ctx context.Context, network, address string) (net.Conn, error) {

@@ -11,7 +11,7 @@ import (
 	"github.com/tarnproject/tarn"
 )
 
-// Encoding is how a program makes its own objects of what a server sends.
+// Encoding says how a program makes its own objects from the bytes that a server sends.
 type Encoding[T any] struct {
 	// Protobuf says which bytes Decode takes: the bare message of an object, or its JSON.
 	Protobuf bool

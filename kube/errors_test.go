@@ -78,7 +78,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// A server without WatchList, or one that forbids it, is told from one that fails.
+// A server without WatchList, or one that forbids it, is distinguished from one that fails.
 func TestNoWatchList(t *testing.T) {
 	for code, want := range map[int]tarn.Reason{
 		http.StatusUnprocessableEntity: tarn.ReasonNoWatchList,

@@ -119,7 +119,7 @@ func ExampleNewSource() {
 	// shop web
 }
 
-// Two relays and the server: when one goes away, the copy goes on at the next.
+// Two relays and the server: when one goes away, the copy continues at the next.
 func ExampleEndpoints() {
 	relay, server := newServer(), newServer()
 	defer server.Close()

@@ -20,8 +20,7 @@ type frame struct {
 	// open and close bound the only object or array in a JSON frame; both are 0 if
 	// it has none or several.
 	open, close int
-	// foreign says that the object is one of another shard, of which only the version
-	// matters.
+	// foreign says that the object belongs to another shard, so that only its version matters.
 	foreign bool
 }
 

@@ -10,19 +10,22 @@ import (
 	"github.com/tarnproject/tarn/kube/wire"
 )
 
-// A Keeper is to informers what [Sink] is to replicas: it is asked for the sink of each
-// informer of a factory, or of a cache, when that starts. The zero Keeper keeps nothing.
+// A Keeper is to informers what [Sink] is to replicas: it returns the sink of each
+// informer of a factory, or of a cache, when the informer starts. The zero Keeper keeps
+// nothing.
 type Keeper struct {
-	// Sink is given what an informer has a copy of. After an error the informer runs
-	// without, and the error is where all its failures are.
+	// Sink gets what an informer has a copy of, and returns the sink for it. After an
+	// error the informer runs without a sink, and reports the error like its other
+	// failures.
 	Sink func(of Origin) (tarn.Sink[any], error)
-	// Fields, by their path in JSON, and Annotations are not to be kept, and so are
-	// left out of the informers' objects too: what is only left out of a file would
-	// come and go with restarts.
+	// Fields, by their path in JSON, and Annotations are not kept. They are left out of
+	// the informers' objects too: if they were left out of a file only, they would appear
+	// and disappear with restarts.
 	Fields, Annotations []string
 }
 
-// Open is Sink, with what is left out as part of what the copy is of.
+// Open calls Sink. The fields and annotations that are left out are part of the origin
+// that it gets.
 func (k Keeper) Open(of Origin) (tarn.Sink[any], error) {
 	if !of.sharding.keepable() {
 		return nil, errKeptShard
@@ -33,11 +36,11 @@ func (k Keeper) Open(of Origin) (tarn.Sink[any], error) {
 	return k.Sink(of)
 }
 
-// Strip is an object without the annotations that are not to be kept.
+// Strip returns an object without the annotations that are not kept.
 func (k Keeper) Strip(object any) any { return StripAnnotations(object, k.Annotations...) }
 
-// Drop are the fields that are not to be kept, of those that a type has: informers
-// of several types have one Keeper.
+// Drop returns the fields of a type that are not kept: informers of several types have
+// one Keeper.
 func (k Keeper) Drop(object reflect.Type) (paths []string) {
 	for _, path := range k.Fields {
 		if _, err := wire.NewDecoder(object, wire.Options{Drop: []string{path}}); err == nil {
@@ -47,9 +50,8 @@ func (k Keeper) Drop(object reflect.Type) (paths []string) {
 	return paths
 }
 
-// Origin says what an informer's copy of a collection is of, for a [Keeper]. Of the
-// options, it tells which fields are left out and how objects that are read again
-// are made.
+// Origin describes what an informer has a copy of, for a [Keeper]. Of the options it uses
+// the dropped fields, and how to decode objects that are read from disk.
 func (c *Client) Origin(of Collection, opts SourceOptions) Origin {
 	asked := of.options(metav1.ListOptions{})
 	o := OriginOf(c, of)

@@ -61,7 +61,7 @@ type pageDecoder[T any] struct {
 	group   sync.WaitGroup
 	// take is given the items of batches that are decoded; nil leaves them to page.
 	take func([]T)
-	// delivered says that take was called, twice that the items after that began anew.
+	// delivered says that take was called, twice that the items started over after that.
 	delivered, twice bool
 
 	// block holds the items that are not handed over yet.

@@ -19,7 +19,7 @@ import (
 	"github.com/tarnproject/tarn/internal/testsize"
 )
 
-// A list arrives as it was sent, in every format and however it is split.
+// A list arrives as the server sent it, in every format and however it is split.
 func TestListFormats(t *testing.T) {
 	all := newPods(testsize.Of(300, 60))
 	for _, contentType := range []string{jsonType, protobufType} {

@@ -15,7 +15,7 @@ import (
 	"github.com/tarnproject/tarn"
 )
 
-// Option shapes what [Reflect] and its like make.
+// Option configures a replica of [Reflect], [ReflectResource] or [ReflectMetadata].
 type Option func(*settings)
 
 type settings struct {
@@ -30,7 +30,7 @@ type settings struct {
 	maxItem                      int
 	sharedMetadata               bool
 	sharding                     *Sharding
-	// wrong is the first option that cannot be.
+	// wrong is the first invalid option.
 	wrong error
 
 	name      string
@@ -74,14 +74,13 @@ func FieldSelector(selector string) Option {
 	return func(s *settings) { s.fieldSelector = selector }
 }
 
-// Resource says under which resource the objects are found, so that the server
-// need not be asked.
+// Resource sets the resource of the objects, which saves a request to the server.
 func Resource(resource schema.GroupVersionResource) Option {
 	return func(s *settings) { s.resource = resource }
 }
 
-// Kind says of which kind the objects are: where a Go type stands for several, or
-// to have unstructured ones checked.
+// Kind sets the kind of the objects: if a Go type is used for several kinds, or to check
+// unstructured objects.
 func Kind(kind schema.GroupVersionKind) Option {
 	return func(s *settings) { s.kind = kind }
 }
@@ -91,7 +90,7 @@ func Scheme(scheme *runtime.Scheme) Option {
 	return func(s *settings) { s.scheme = scheme }
 }
 
-// Mapper is asked for the resource of a kind, instead of the server.
+// Mapper finds the resource of a kind, instead of a request to the server.
 func Mapper(mapper meta.RESTMapper) Option {
 	return func(s *settings) { s.mapper = mapper }
 }
@@ -108,8 +107,8 @@ func DropFields(paths ...string) Option {
 	return func(s *settings) { s.drop = append(s.drop, paths...) }
 }
 
-// DropManagedFields leaves out who owns which field, often a third of an
-// object, which only server-side apply asks for.
+// DropManagedFields leaves out the managed fields, often a third of an object, which only
+// server-side apply needs.
 func DropManagedFields() Option { return DropFields("metadata.managedFields") }
 
 // UnsafeSharedMetadata lets objects have labels, annotations, owner references and
@@ -120,9 +119,9 @@ func UnsafeSharedMetadata() Option {
 	return func(s *settings) { s.sharedMetadata = true }
 }
 
-// DropAnnotations leaves annotations out by their names; a * at the beginning or at
-// the end stands for any text. Only objects that have one of them are copied for it,
-// and those no further than to their annotations.
+// DropAnnotations leaves annotations out by their names; a * at the beginning or at the
+// end stands for any text. Only an object that has one of them is copied, and only down
+// to its annotations.
 func DropAnnotations(names ...string) Option {
 	return func(s *settings) { s.dropAnnotations = append(s.dropAnnotations, names...) }
 }
@@ -130,9 +129,9 @@ func DropAnnotations(names ...string) Option {
 // Shard narrows the copy to shard i of n, counted from 0, by the hash of the objects' uid.
 // The copies of n processes together have every object once. Shard(0, 1) has all.
 //
-// A server that can (KEP-5866, feature ShardedListAndWatch) sends no other objects. From
-// any other server all objects come, and those of other shards are dropped without being
-// decoded. Health says which of the two it is.
+// A server with the feature ShardedListAndWatch (KEP-5866) sends only these objects. Any
+// other server sends all objects, and the copy drops those of other shards without
+// decoding them. Health says which of the two it is.
 func Shard(i, n int) Option {
 	sharding, err := FixedShard(i, n)
 	return func(s *settings) {
@@ -140,7 +139,8 @@ func Shard(i, n int) Option {
 	}
 }
 
-// Sharded narrows the copy to what a sharding says, which may change while the copy runs.
+// Sharded narrows the copy to the objects of a sharding, which may change while the copy
+// runs.
 func Sharded(sharding *Sharding) Option {
 	return func(s *settings) { s.sharding = sharding }
 }
@@ -160,7 +160,7 @@ func MaxItem(bytes int) Option {
 	return func(s *settings) { s.maxItem = bytes }
 }
 
-// Name is what errors, logs and Health call the copy; "pods (kube-system)" and the
+// Name is the name of the copy in errors, logs and Health; "pods (kube-system)" and the
 // like if not given.
 func Name(name string) Option {
 	return func(s *settings) { s.name = name }
@@ -177,7 +177,7 @@ func WatchList(on bool) Option {
 	return func(s *settings) { s.watchList = on }
 }
 
-// Logger takes what no handler took.
+// Logger logs everything that has no handler.
 func Logger(logger *slog.Logger) Option {
 	return func(s *settings) { s.logger = logger }
 }
@@ -192,9 +192,9 @@ func OnBad(handle func(ctx context.Context, bad tarn.BadObject)) Option {
 	return func(s *settings) { s.onBad = handle }
 }
 
-// Transform makes what is kept out of what the server sent. It owns the object and
-// may change it in place; with several namespaces it may be called by several
-// goroutines at a time. To leave fields out, [DropFields] is cheaper.
+// Transform turns an object of the server into the object that the copy keeps. It owns
+// the object and may change it in place; with several namespaces it may be called by
+// several goroutines at a time. To leave fields out, [DropFields] is cheaper.
 func Transform[T any](transform func(T) (T, error)) Option {
 	return func(s *settings) { s.transform = transform }
 }

@@ -11,9 +11,9 @@ import (
 // message with the list's metadata as field 1 and the items as field 2, as in every
 // list type.
 //
-// Servers write the kind first, and it tells a Status from a list. A raw field
-// before the kind is read as a list; if the kind says otherwise later, the head
-// shows it.
+// Servers write the kind first, and it distinguishes a Status from a list. A raw
+// field before the kind is read as a list; if the kind says otherwise later, the
+// head shows it.
 func readProtobufList(f *bodyBuffer, limit int, t itemSink) (head listHead, err error) {
 	if err := f.need(len(magic)); err != nil {
 		return head, unexpected(err)

@@ -46,8 +46,8 @@ func ReflectResource(ctx context.Context, cfg *rest.Config, resource schema.Grou
 	return start[*unstructured.Unstructured](ctx, cfg, settingsOf(opts, Resource(resource)))
 }
 
-// ReflectMetadata returns a live copy of the metadata of a resource's objects. The
-// server sends no more than that.
+// ReflectMetadata returns a live copy of the metadata of a resource's objects. The server
+// sends only the metadata.
 func ReflectMetadata(ctx context.Context, cfg *rest.Config, resource schema.GroupVersionResource, opts ...Option) (*tarn.Replica[*metav1.PartialObjectMetadata], error) {
 	return start[*metav1.PartialObjectMetadata](ctx, cfg, settingsOf(opts, Resource(resource)))
 }

@@ -290,7 +290,7 @@ var clauses = []clause{
 	{query.Field("node").In("b", "ab"), func(o *object) bool { return o.Node == "b" || o.Node == "ab" }},
 	{query.Field("node").HasPrefix("a"), func(o *object) bool { return strings.HasPrefix(o.Node, "a") }},
 	{query.Field("size").AtLeast(3), func(o *object) bool { return o.Size >= 3 }},
-	{query.Field("size").Below(2), func(o *object) bool { return o.Size == 1 }}, // a size of 0 is none
+	{query.Field("size").Below(2), func(o *object) bool { return o.Size == 1 }}, // a size of 0 counts as no size
 	{query.Field("size").Not(4), func(o *object) bool { return o.Size != 4 }},
 	{query.Field("tags[*]").Is("b"), func(o *object) bool { return slices.Contains(o.Tags, "b") }},
 	{query.Field("tags[*]").Missing(), func(o *object) bool { return len(o.Tags) == 0 }},

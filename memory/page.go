@@ -18,7 +18,7 @@ import (
 //
 // A page costs 32 bytes per object, only for objects that are walked. It is filled
 // on the second walk that finds it unchanged, so that a store which changes faster
-// than it is walked does not fill pages in vain.
+// than it is walked does not fill pages for nothing.
 type page struct {
 	// changed is the number of the state that last changed the leaf, perhaps one
 	// that is not published yet.

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// rebuild builds the trees of a state anew where much has changed, which is cheaper
-// than many moves. It puts one object after the other into all indexes, because
-// fetching an object from memory is the main cost.
+// rebuild builds the trees of a state from scratch where much has changed. This is
+// cheaper than many moves. It puts one object after the other into all indexes,
+// because fetching an object from memory is the main cost.
 func (e *edit[T]) rebuild(p editor, indexes []*indexState[T]) *indexSet[T] {
 	b := &indexSet[T]{cells: e.last.cells, indexes: make([]*indexState[T], len(e.last.indexes))}
 	if e.added+e.removed > 0 {
@@ -43,8 +43,8 @@ func (e *edit[T]) rebuild(p editor, indexes []*indexState[T]) *indexSet[T] {
 	return b
 }
 
-// rebuilder builds one index anew. Cells come in the order of their keys, so the
-// list of each value is in order as it grows.
+// rebuilder builds one index from scratch. Cells come in the order of their keys,
+// so the list of each value is in order as it grows.
 type rebuilder[T any] struct {
 	index   *indexState[T]
 	changed bool

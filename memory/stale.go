@@ -128,8 +128,8 @@ func (s *stale[T]) sweep() {
 	s.shrink()
 }
 
-// drain releases some versions if nobody sees any. It returns whether that is so
-// and more are left.
+// drain releases some versions if nobody sees any. It returns true if nobody sees
+// any and more are left.
 func (s *stale[T]) drain(most int) (more bool) {
 	if s.forget(); len(s.held) > 0 {
 		return false

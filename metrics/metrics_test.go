@@ -230,7 +230,7 @@ func TestEveryMetric(t *testing.T) {
 	}
 }
 
-// observed is a replica of which only the Health counts.
+// observed is a replica; the tests use only its Health.
 type observed struct{ health tarn.Health }
 
 func (o *observed) Health() tarn.Health             { return o.health }

@@ -91,8 +91,8 @@ func TestColumnThatAnotherClusterHasAdded(t *testing.T) {
 	}
 }
 
-// A row that cannot be decoded is written anew with the whole content, and nobody is asked to
-// delete it: the object would be missing until its next change.
+// A row that cannot be decoded is written again with the whole content, and nobody is asked
+// to delete it: the object would be missing until its next change.
 func TestRowThatCannotBeDecoded(t *testing.T) {
 	db := connect(t, database(t), Options{})
 	s := opened(t, db)

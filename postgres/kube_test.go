@@ -48,7 +48,7 @@ func (db *DB) at(t *testing.T, server *apiserver.Server, resource string) {
 }
 
 // A restart with unchanged objects writes no row, also when the position was lost; what
-// happened meanwhile is written, and nothing is told twice.
+// happened meanwhile is written, and nothing is recorded twice.
 func TestRestart(t *testing.T) {
 	kinds := map[string]func(*testing.T, *DB, *apiserver.Server) func(){
 		"typed": func(t *testing.T, db *DB, server *apiserver.Server) func() {

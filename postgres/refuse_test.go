@@ -94,8 +94,8 @@ func TestQuarantineOfKeys(t *testing.T) {
 	db.wants(t, "SELECT key FROM things", "good")
 }
 
-// Keys that Postgres cannot have are not taken for each other, nor for one that it has, and
-// one that is too long for an index does not stop the others.
+// Keys that Postgres cannot have are not mistaken for each other, nor for one that it has.
+// A key that is too long for an index does not stop the others.
 func TestKeysThatCannotBe(t *testing.T) {
 	db := connect(t, database(t), Options{History: true})
 	s := opened(t, db)

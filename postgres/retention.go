@@ -12,14 +12,14 @@ import (
 
 // A history that is bounded by age has a horizon, tarn_feeds.history_since. It holds every
 // state after the horizon, and of each object that lived at the horizon the state that was
-// valid there. So what was at any moment from the horizon on can be told, and what was before
-// cannot.
+// valid there. So the state at any moment from the horizon on can be reconstructed, and an
+// earlier one cannot.
 //
-// The horizon moves in steps. A step takes the states that were heard between the horizon and
-// the next one: of each of their objects, everything before the last of these states is
-// deleted, and that one too if it is a delete. Objects without a state in between keep the one
-// that they have. A step therefore costs by the number of states that it passes, whatever the
-// number of objects is, and deletes about as many rows as were added in as much time.
+// The horizon moves in steps. A step takes the states that were received between the horizon
+// and the next one. For each of their objects it deletes everything before the last of these
+// states, and that one too if it is a delete. Objects without a state in between keep the one
+// that they have. The cost of a step therefore depends on the number of states that it passes,
+// not on the number of objects. It deletes about as many rows as were added in as much time.
 
 // pruneStep is how many states a step passes at least, if there are so many. retainEvery is
 // how often the horizon moves when it has caught up.
@@ -35,7 +35,7 @@ func (s *Sink[T]) retains() bool {
 
 // retain moves the horizon by one step, in the transaction of a batch. A larger batch makes
 // larger steps, so that a history does not grow faster than it is pruned. It is due again
-// with the next batch until the horizon has come to where it should be.
+// with the next batch until the horizon has caught up.
 func (s *Sink[T]) retain(ctx context.Context, tx pgx.Tx, b tarn.Batch[T]) error {
 	history := s.table.history().quoted()
 	var since *time.Time
@@ -62,7 +62,7 @@ func (s *Sink[T]) retain(ctx context.Context, tx pgx.Tx, b tarn.Batch[T]) error 
 		horizon, caughtUp = next[0], false
 	}
 	// The last state at the horizon is looked up among all, and a delete stays while a state
-	// before it does: after a clock was set back, a later state may be heard earlier.
+	// before it does: after a clock was set back, a later state may have an earlier time.
 	if _, err := tx.Exec(ctx, fmt.Sprintf(`WITH passed AS (
 			SELECT k.key, (SELECT max(m.seq) FROM %[1]s m WHERE m.cluster = $1 AND m.key = k.key AND m.heard <= $3) AS seq
 			FROM (SELECT DISTINCT key FROM %[1]s WHERE cluster = $1 AND heard > coalesce($2::timestamptz, '-infinity') AND heard <= $3) k)

@@ -101,8 +101,8 @@ func TestHistoryWithoutBound(t *testing.T) {
 	db.wants(t, "SELECT resource, since BETWEEN now() - interval '1 min' AND clock_timestamp() FROM tarn_histories", "things|true")
 }
 
-// An object whose delete was heard earlier than the state before it, because a clock was set
-// back, does not come back when the delete is pruned.
+// An object whose delete has an earlier time than the state before it, because a clock was
+// set back, does not come back when the delete is pruned.
 func TestRetentionAfterAClockWasSetBack(t *testing.T) {
 	db := connect(t, database(t), Options{History: true, HistoryAge: time.Hour})
 	s := opened(t, db)

@@ -199,7 +199,7 @@ func storable(s string) string {
 const longestKey = 2000
 
 // storableKey is a key as Postgres can have it. One that it cannot have is named by a text of
-// its own in the tables about it, so that it is not taken for another key.
+// its own in the tables about it, so that it is not mistaken for another key.
 func storableKey(key tarn.Key) string {
 	s := string(key)
 	if len(s) <= longestKey && utf8.ValidString(s) && !strings.ContainsRune(s, 0) {

@@ -26,7 +26,7 @@ const (
 // authority that was added is needed when the first certificate of it is used.
 const authoritiesInterval = time.Minute
 
-// ClusterAuthorities are the authorities whose client certificates a cluster believes. Pool
+// ClusterAuthorities are the authorities whose client certificates a cluster trusts. Pool
 // is for [Options.ClientCAs].
 //
 // They are read again every minute instead of watched, because a role can give the right to
@@ -38,7 +38,7 @@ type ClusterAuthorities struct {
 	pool   atomic.Pointer[x509.CertPool]
 }
 
-// NewClusterAuthorities reads the authorities of the cluster that a config leads to.
+// NewClusterAuthorities reads the authorities of the cluster of a config.
 func NewClusterAuthorities(ctx context.Context, config *rest.Config, logger *slog.Logger) (*ClusterAuthorities, error) {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -51,7 +51,8 @@ func NewClusterAuthorities(ctx context.Context, config *rest.Config, logger *slo
 // Pool returns the authorities as they were last read.
 func (a *ClusterAuthorities) Pool() *x509.CertPool { return a.pool.Load() }
 
-// Run reads them again from time to time, until ctx ends. If that fails, those before stay.
+// Run reads the authorities again every minute, until ctx ends. If that fails, the last
+// ones stay in use.
 func (a *ClusterAuthorities) Run(ctx context.Context) {
 	ticker := time.NewTicker(authoritiesInterval)
 	defer ticker.Stop()

@@ -12,7 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// certificates says whose client certificate a request was made with.
+// certificates finds the caller whose client certificate a request was made with.
 //
 // A certificate counts only for a request that has no credentials in its headers. The
 // origin sees those headers and not the certificate, so a request with both would be one

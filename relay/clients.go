@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// A Client is a program that has watches of a resource open: who it is, and what it calls
+// A Client is a program that has watches of a resource open: its user, and its name for
 // itself.
 type Client struct {
 	Resource schema.GroupVersionResource
@@ -84,7 +84,7 @@ func (c *clients) list() []Client {
 	return all
 }
 
-// longestAgent bounds what a client may call itself.
+// longestAgent bounds the name that a client gives itself.
 const longestAgent = 64
 
 func agentOf(header string) string {

@@ -54,8 +54,8 @@ func (c *content) set(key string, o *apiserver.Object) (before *apiserver.Object
 	return before
 }
 
-// span returns the objects of a namespace, all if it is empty. Who keeps them sets shared
-// first.
+// span returns the objects of a namespace, all if it is empty. A caller that keeps them
+// sets shared first.
 func (c *content) span(namespace string) []*apiserver.Object { return within(c.objects, namespace) }
 
 func within(objects []*apiserver.Object, namespace string) []*apiserver.Object {

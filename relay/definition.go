@@ -23,7 +23,7 @@ type definition struct {
 	served  *served
 	replica *tarn.Replica[Object]
 
-	// stop ends the copies of the definition of now. following counts what follows them.
+	// stop ends the copies of the present definition. following counts what follows them.
 	stop      context.CancelFunc
 	following sync.WaitGroup
 	of        *apiserver.Resource

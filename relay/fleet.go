@@ -23,12 +23,12 @@ import (
 // versions of the cluster.
 //
 //   - /clusters lists the clusters, to everybody: names are no secrets here.
-//   - /readyz succeeds while at least one of them is ready: a cluster that is away does not
-//     hide the others. /clusters/NAME/readyz is that of one.
+//   - /readyz succeeds while at least one of them is ready, so that an unreachable
+//     cluster does not hide the others. /clusters/NAME/readyz is for one cluster.
 //   - Relays are added and removed while it runs. The others do not notice.
 //
-// Why not one relay with several origins: callers, limits, versions and pasts are those of
-// one cluster, and a mistake there would show a caller of one the objects of another.
+// Why not one relay with several origins: callers, limits, versions and logs belong to
+// one cluster, and a mistake could show a caller of one cluster the objects of another.
 type Fleet struct {
 	mu     sync.Mutex
 	relays map[string]*fleetRelay
@@ -158,7 +158,7 @@ func (f *Fleet) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	relay.ServeHTTP(w, inside)
 }
 
-// notFound answers as an API server does, and says what there is.
+// notFound answers as an API server does, and names the clusters that exist.
 func (f *Fleet) notFound(w http.ResponseWriter, req *http.Request, why string) {
 	names := strings.Join(slices.Sorted(maps.Keys(f.Relays())), ", ")
 	if names == "" {
@@ -170,7 +170,7 @@ func (f *Fleet) notFound(w http.ResponseWriter, req *http.Request, why string) {
 	}})
 }
 
-// Ready says why clients should not be sent here; nil if one cluster at least is ready.
+// Ready says why clients should use another server; nil if at least one cluster is ready.
 func (f *Fleet) Ready() error {
 	relays := f.Relays()
 	for _, r := range relays {

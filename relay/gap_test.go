@@ -19,7 +19,7 @@ import (
 	"github.com/tarnproject/tarn/apiserver"
 )
 
-// The origin is away, changes, and forgets its past: watches stay open, and are told what
+// The origin is away, changes, and forgets its past: watches stay open, and receive what
 // differs, each as its selector shows it.
 func TestGapIsBridged(t *testing.T) {
 	origin := apiserver.New(apiserver.Options{AnyNamespace: true})
@@ -82,7 +82,7 @@ func TestGapIsBridged(t *testing.T) {
 	}
 }
 
-// A rewind ends all watches, and watches from versions of before.
+// A rewind ends all watches, and watches from versions before it.
 func TestRewindEndsWatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		resource, _ := apiserver.BuiltinResource(pods)
@@ -110,7 +110,7 @@ func TestRewindEndsWatches(t *testing.T) {
 	})
 }
 
-// A relay of a relay is told of a gap, so that it knows of it.
+// A relay of a relay is notified of a gap, so that it knows of it.
 func TestGapIsToldToRelays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &state{name: "pods", bytes: 1 << 20, age: time.Hour}
@@ -134,7 +134,7 @@ func TestGapIsToldToRelays(t *testing.T) {
 	})
 }
 
-// A client whose relay has ended goes on at another one, with the version that it has.
+// A client whose relay has ended continues at another one, with the version that it has.
 func TestResumeAtAnotherRelay(t *testing.T) {
 	first := newRig(t, Options{})
 	second := &rig{t: t, origin: first.origin}

@@ -74,7 +74,7 @@ var errNoJournal = errors.New("that is not in the journal")
 // journalRetry is how long after a failure it is tried again.
 const journalRetry = time.Minute
 
-// find returns the first block that a function is true of, and its log.
+// find returns the first block for which a function returns true, and its log.
 func (j *journal) find(is func(b journalBlock) bool) (journalBlock, *journalLog, bool) {
 	for _, l := range j.logs {
 		if n := len(l.blocks); n == 0 || !is(l.blocks[n-1]) {
@@ -200,7 +200,7 @@ func (j *journal) append(first int, from int64, c *chunk) error {
 	return nil
 }
 
-// fail gives up what there is: events that were not written would be missing.
+// fail discards what the journal holds: events that were not written would be missing.
 func (j *journal) fail(err error) error {
 	if j.failed == nil {
 		j.logger.Error("The past of a resource cannot be kept on disk; watches from old versions get 410 until it can.", "directory", j.dir, "error", err)

@@ -61,7 +61,7 @@ func (j *journal) thin() {
 	}
 }
 
-// dropContents removes the contents of before the logs, but for the newest one.
+// dropContents removes the contents before the logs, except for the newest one.
 func (j *journal) dropContents() {
 	for len(j.contents) > 1 && (len(j.logs) == 0 || j.contents[0].place < j.logs[0].first) {
 		j.contents[0].remove()

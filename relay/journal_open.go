@@ -135,7 +135,7 @@ func (j *journal) load() (restored, error) {
 	return restored{}, j.wipe()
 }
 
-// adopt notes contents that are read when they are needed.
+// adopt records contents that are read when they are needed.
 func (j *journal) adopt(older []found) error {
 	for _, f := range older {
 		info, err := os.Stat(f.path)
@@ -148,7 +148,7 @@ func (j *journal) adopt(older []found) error {
 }
 
 // loadLogs opens the logs, and brings the content of a place up to date. A log that does not
-// follow the one before is dropped, and so is everything on the other side of it.
+// follow the one before is dropped, and so is everything beyond it.
 func (j *journal) loadLogs(kept *restored, place int) error {
 	all, err := j.files(logPrefix)
 	if err != nil {

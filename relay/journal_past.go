@@ -11,7 +11,7 @@ import (
 )
 
 // pastListing is the content at the old version that was last asked for. Pages of one list
-// ask for the same one, and to read it takes much longer than to hold it for a minute. One
+// ask for the same one, and reading it costs much more than holding it for a minute. One
 // is read at a time, so that requests for many versions cost time and not memory.
 type pastListing struct {
 	turn chan struct{}
@@ -22,7 +22,7 @@ type pastListing struct {
 	used    time.Time
 }
 
-// pastKey says which content it is: versions of before a rewind are others.
+// pastKey says which content it is: versions from before a rewind are other ones.
 type pastKey struct {
 	version int64
 	rewinds int
@@ -63,7 +63,7 @@ func (p *pastListing) held(of pastKey) ([]*apiserver.Object, bool) {
 	return p.objects, true
 }
 
-// age lets go of a content that nobody uses.
+// age releases a content that nobody uses.
 func (p *pastListing) age() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -78,7 +78,7 @@ func (p *pastListing) clear() {
 	p.of, p.objects = pastKey{}, nil
 }
 
-// at returns the content at a version that only the journal reaches back to. It undoes what
+// at returns the content at a version that only the journal still has. It undoes what
 // happened between that version and a later content: the next one on disk, or the one that
 // the caller has, of the place next, if that is nearer.
 func (j *journal) at(ctx context.Context, version int64, objects []*apiserver.Object, next int) ([]*apiserver.Object, error) {

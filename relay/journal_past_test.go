@@ -100,8 +100,8 @@ func TestExactListsFromDisk(t *testing.T) {
 	})
 }
 
-// Pages of one list read the disk once. The content is let go of after a minute, and is never
-// that of before a rewind.
+// Pages of one list read the disk once. The content is released after a minute, and is never
+// that from before a rewind.
 func TestPastIsShared(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {

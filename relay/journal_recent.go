@@ -6,7 +6,7 @@ import (
 	"github.com/tarnproject/tarn/apiserver"
 )
 
-// recentChunks are blocks that were read lately.
+// recentChunks are blocks that were read recently.
 type recentChunks struct {
 	mu    sync.Mutex
 	order []int

@@ -20,7 +20,7 @@ import (
 )
 
 // A relay that is killed and starts again from its directory reads nothing from the origin,
-// and answers watches from versions of before.
+// and answers watches from older versions.
 func TestDirectory(t *testing.T) {
 	dir := t.TempDir()
 	r := newRig(t, Options{Directory: dir})

@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// lockDirectory makes a directory that of this process, until the file is closed or the
+// lockDirectory locks a directory for this process, until the file is closed or the
 // process ends. It returns nil for no directory.
 func lockDirectory(dir string) (*os.File, error) {
 	if dir == "" {

@@ -10,11 +10,11 @@ import (
 	"github.com/tarnproject/tarn/apiserver"
 )
 
-// eventLog is what happened to a resource lately, for watches from older versions and for
+// eventLog holds the latest events of a resource, for watches from older versions and for
 // lists at them.
 //
-// Every watch is a place in it, so a client that reads slowly costs nothing but that, and
-// one whose place has been dropped has to come again.
+// Every watch is a place in it, so a client that reads slowly costs nothing else, and a
+// client whose place has been dropped has to come again.
 //
 // events[0] has the place first. Readers keep slices of events, which is only appended to
 // or replaced. It has all changes after the version floor; versions of events grow.
@@ -115,8 +115,8 @@ func (l *eventLog) trim(bytes int64, oldest time.Time, limit int) {
 // eventOverhead is about what an event takes beside the objects.
 const eventOverhead = 200
 
-// size is what an event holds beside the objects of now: the states before it, and deleted
-// ones.
+// size is what an event holds beside the present objects: the states before it, and
+// deleted ones.
 func size(e *apiserver.Event) int64 {
 	n := eventOverhead
 	if e.Old != nil {

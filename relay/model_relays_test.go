@@ -78,7 +78,7 @@ func (m *model) listExact(s *modelServer) {
 	}
 }
 
-// read has a relay begin with what its source has.
+// read lets a relay begin with the content of its source.
 func (m *model) read(s *modelServer) {
 	b := tarn.Batch[Object]{Whole: true}
 	for _, o := range s.source.content.objects {
@@ -88,8 +88,8 @@ func (m *model) read(s *modelServer) {
 	s.read = s.source.version
 }
 
-// rewind takes the origin back to a state without some of its objects, and all relays find
-// out. Watches that are open then are told; a client without one has to know by itself.
+// rewind takes the origin back to a state without some of its objects, and all relays find out.
+// Watches that are open then are notified; a client without one has to find out by itself.
 func (m *model) rewind() {
 	m.rewinds++
 	origin := m.servers[0]

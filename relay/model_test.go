@@ -249,7 +249,7 @@ func (m *model) follow(s *modelServer) {
 	s.read = version
 }
 
-// gap has a relay read its source anew. Some events may be in the same batch before it.
+// gap makes a relay read its source again. Some events may be in the same batch before it.
 func (m *model) gap(s *modelServer) {
 	if s.source.version < s.read {
 		return // the source is behind: the read is refused

@@ -25,7 +25,7 @@ const (
 // proofs show that nothing has happened to a resource since the version of its copy.
 //
 // The newest version of the origin counts the changes of all resources, and a copy learns
-// only of its own, and each minute by a bookmark how far the others have come. A proof is a
+// only of its own. Once a minute a bookmark shows how far the others have come. A proof is a
 // watch from the version of the copy: if a bookmark comes first, the copy is as it is at the
 // bookmark.
 //

@@ -14,7 +14,7 @@ type hashes struct {
 	bits  uint8
 }
 
-// shardBits is the length of the longest beginning that is told apart. Shards that end
+// shardBits is the length of the longest beginning that is distinguished. Shards that end
 // between two such ranges are woken for events of their neighbours now and then, and send
 // nothing. A sixteenth of a thousandth of the objects is about what a woken watch costs.
 const shardBits = 16

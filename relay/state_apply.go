@@ -26,8 +26,8 @@ type part struct {
 // that bridge a gap. The changes of a gap are next to each other: deletes that were found
 // by a list, then the objects whose version lies in the gap.
 //
-// If they cannot be told apart, the whole batch is one gap. That costs a client that resumes
-// in the gap a list, and is never wrong.
+// If they cannot be distinguished, the whole batch is one gap. That costs a client that
+// resumes in the gap a list, and is never wrong.
 func divide(b tarn.Batch[Object], to int64) (parts []part) {
 	gaps, clear := gapsOf(b)
 	if !clear {
@@ -58,8 +58,8 @@ func divide(b tarn.Batch[Object], to int64) (parts []part) {
 
 type versionRange struct{ from, to int64 }
 
-// gapsOf returns the gaps of a batch in order; false if the changes in them cannot be told
-// from others.
+// gapsOf returns the gaps of a batch in order; false if the changes in them cannot be
+// distinguished from others.
 func gapsOf(b tarn.Batch[Object]) (gaps []versionRange, clear bool) {
 	for _, g := range b.Gaps {
 		r := versionRange{versionOf(g.From), versionOf(g.To)}
@@ -81,7 +81,7 @@ func versionOf(v tarn.Version) int64 {
 	return n
 }
 
-// apply changes content and log, and wakes those whom it concerns.
+// apply changes content and log, and wakes the watches that it concerns.
 func (s *state) apply(p part, heard time.Time) {
 	if p.gap {
 		s.bridge(p, heard)

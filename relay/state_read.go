@@ -126,8 +126,8 @@ func (s *state) ready(ctx context.Context, at apiserver.At, watch bool) error {
 }
 
 // reach waits until the copy is synced and has a version. A client may have one from the
-// origin which counts changes of other resources, and of which the copy would learn only by
-// the next bookmark: so the origin is asked for one.
+// origin which counts changes of other resources. The copy would learn of it only by the
+// next bookmark, so the origin is asked for one.
 func (s *state) reach(ctx context.Context, version int64) error {
 	began := time.Now()
 	synced, current := s.await(ctx, version, min(latestPatience, s.patience))

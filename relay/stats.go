@@ -14,24 +14,25 @@ import (
 	"github.com/tarnproject/tarn/apiserver"
 )
 
-// Health is what a relay does, and for whom. Counters begin when the relay is made.
+// Health says what a relay does, and for which clients. Counters start at the creation of
+// the relay.
 type Health struct {
 	// Origin is the address of the origin.
 	Origin string
 	Since  time.Time
-	// NotReady says why clients should not be sent here; nil if they should.
+	// NotReady says why clients should use another server; nil if the relay is ready.
 	NotReady error
 	// Resources are in the order of [Options.Resources].
 	Resources []Stats
 	// Clients are those with open watches, those with most watches first.
 	Clients []Client
 
-	// Passed counts the requests for what the relay has no copy of, which went to the
-	// origin: writes, discovery, other resources.
+	// Passed counts the requests that went to the origin because the relay has no copy
+	// for them: writes, discovery, other resources.
 	Passed int64
 	// Refused counts the requests that were refused, by cause: "limit", "unauthorized",
 	// "forbidden", "not reviewed" (the origin could not be asked), "loop", "certificate"
-	// (see [Options.ClientCAs]); "fault" are watches that a fault of the relay ended.
+	// (see [Options.ClientCAs]), "path" (it leads out of the cluster); "fault" are watches that a fault of the relay ended.
 	Refused map[string]int64
 	// Reviews counts the questions to the origin about callers and their rights.
 	Reviews int64
@@ -46,12 +47,12 @@ type Stats struct {
 	// Objects are in the copy, at Version.
 	Objects int
 	Version int64
-	// Events are in the log, and hold so many bytes beside the objects of now. The oldest
-	// was heard at LogSince, which is zero without events.
+	// Events is the number of events in the log, and LogBytes their memory in addition to
+	// the present objects. LogSince is when the oldest arrived; zero without events.
 	Events   int
 	LogBytes int64
 	LogSince time.Time
-	// DiskBytes are in the directory, and DiskErr is why nothing can be written there.
+	// DiskBytes is the size of the directory, and DiskErr says why it cannot be written.
 	DiskBytes int64
 	DiskErr   error
 	// ServedBy counts the requests that were answered from the copy, by verb: get, list
@@ -121,8 +122,8 @@ func (r *Relay) Health() Health {
 	}
 }
 
-// Stats returns a line for each copy, in the order of [Options.Resources]. A custom resource
-// without a definition has none.
+// Stats returns a line for each copy, in the order of [Options.Resources]. A custom
+// resource without a definition has no line.
 func (r *Relay) Stats() []Stats {
 	var all []Stats
 	for c := range r.everyCopy() {

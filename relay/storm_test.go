@@ -42,8 +42,8 @@ func (o *slowOrigin) RoundTrip(r *http.Request) (*http.Response, error) {
 	return o.RoundTripper.RoundTrip(r)
 }
 
-// A thousand clients that connect while a relay starts wait, or are told to come again, and
-// all are served in the end. The origin is asked once.
+// A thousand clients that connect while a relay starts wait, or are asked to retry, and all
+// are served in the end. The origin is asked once.
 func TestConnectStormAtStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const clients, objects = 1000, 5

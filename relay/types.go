@@ -13,29 +13,29 @@ import (
 
 // Options say what a [Relay] serves, from where, and to whom.
 type Options struct {
-	// Config leads to the origin: an API server, or another relay. Its credentials are
-	// the relay's own. They must be allowed to list and watch the resources, and, unless
-	// Gate is set, to create tokenreviews and subjectaccessreviews. A Transport in it is
-	// not used for requests that are passed on: it might add credentials.
+	// Config is for the origin: an API server, or another relay. Its credentials are the
+	// relay's own. They must be allowed to list and watch the resources, and, unless Gate
+	// is set, to create tokenreviews and subjectaccessreviews. A Transport in it is not
+	// used for requests that are passed on: it might add credentials.
 	Config *rest.Config
-	// Resources are those that are served from copies, in the version in which clients
-	// ask for them. Of a custom one the definition is watched too, for which the
-	// credentials need the right to list and watch customresourcedefinitions.
+	// Resources are served from copies, in the API version that clients use. For a custom
+	// resource its definition is watched too; for that the credentials need the right to
+	// list and watch customresourcedefinitions.
 	Resources []schema.GroupVersionResource
-	// Namespaces are those that are copied; all if empty. A request across all namespaces
-	// is then refused, and one for another namespace goes to the origin.
+	// Namespaces are the namespaces to copy; all if empty. If it is set, a request across
+	// all namespaces is refused, and one for another namespace goes to the origin.
 	Namespaces []string
 	// Gate decides who may read; by the origin's reviews if nil.
 	Gate Gate
-	// ClientCAs returns the authorities whose client certificates name callers, as the API
-	// server's --client-ca-file does: the common name is the user, the organizations are
-	// its groups. It is called often, and may return others when their file has changed.
-	// Certificates do not count if it is nil. The server's TLS config has to ask for them
-	// (tls.RequestClientCert); the relay verifies them.
+	// ClientCAs returns the authorities whose client certificates name callers, as the
+	// API server's --client-ca-file does: the common name is the user, the organizations
+	// are its groups. It is called often, and may return other authorities when their
+	// file has changed. If it is nil, certificates are ignored. The server's TLS config
+	// has to ask for them (tls.RequestClientCert); the relay verifies them.
 	ClientCAs func() *x509.CertPool
-	// Impersonate passes requests of callers with certificates on with the relay's own
-	// credentials in the caller's name, which needs the right to impersonate. Without it,
-	// such requests are refused.
+	// Impersonate passes requests of callers with certificates on in the caller's name,
+	// with the relay's own credentials. The relay needs the right to impersonate. Without
+	// it, such requests are refused.
 	Impersonate bool
 
 	// LogBytes bounds the memory of the past of each resource, 64 MiB if 0, and LogAge
@@ -63,13 +63,14 @@ type Options struct {
 	// does, and no longer by the server's Close.
 	OwnConnections bool
 	// DrainTime is the time over which watches are closed when the relay stops, so that
-	// their clients do not all come to the next one at once; 5 s if 0.
+	// their clients do not all move to the next relay at once. Other requests may take as
+	// long. 5 s if 0.
 	DrainTime time.Duration
 
 	// Audit is called once for each request that was answered from a copy, before the
 	// answer. It must return soon.
 	Audit func(Access)
-	// Logger gets what has no other place; slog.Default if nil.
+	// Logger logs everything that has no handler; slog.Default if nil.
 	Logger *slog.Logger
 }
 
@@ -86,7 +87,7 @@ type Gate interface {
 	Allow(ctx context.Context, a Access) error
 }
 
-// A Caller is who the origin says that somebody is.
+// A Caller is the user of a request, as the origin identifies it.
 type Caller struct {
 	Name   string
 	UID    string

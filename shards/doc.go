@@ -1,7 +1,7 @@
 // Package shards divides objects among the processes of a group, by Kubernetes Leases.
 //
-// Each process is a [Member]. It tells which objects the process may work on, and has the
-// copies of the process hold these objects and no others:
+// Each process is a [Member]. It says which objects the process may work on, and confines
+// the copies of the process to these objects:
 //
 //	member, err := shards.New(cfg, shards.Options{Namespace: "prod", Group: "billing"})
 //	…
@@ -18,23 +18,24 @@
 //	}
 //	defer done()
 //
-// # What is promised
+// # Promises
 //
 //   - At most one process works on an object, as long as the work on it, together with any
 //     pause of the process, takes less than Options.Margin, and clocks do not drift apart
 //     by more than what is left of it within Options.Duration. Clocks need not agree.
-//   - A planned change, a process that joins or leaves, waits for work that has begun. The
-//     copies of the new owner have the objects before the old one lets go.
+//   - A planned change, when a process joins or leaves, waits for work that has begun.
+//     The copies of the new owner have the objects before the old owner gives them up.
 //   - Objects of a process that died have another owner within about Options.Duration.
 //
 // # How it works
 //
-// The hashes of objects are divided into 120 slots. A Lease for the group has the table of
-// slots: who owns each, and who is to own it next. Everybody writes it, by optimistic
-// locking. Each member has a Lease of its own, which it renews; it works only while the
-// last renewal is younger than Duration less Margin. Nobody takes a slot away but its owner,
-// or one who has seen no renewal for Duration and deleted the owner's Lease in exactly the
-// version that it had seen: an owner that comes back finds its Lease gone, and joins as
-// somebody else. So a table that is out of date is never wrong about who owns a slot
-// oneself, and no process needs to be elected.
+// The hashes of objects are divided into 120 slots. A Lease for the group has the table
+// of slots: the owner of each, and its next owner. All members write it, by optimistic
+// locking. Each member also renews its own Lease, and works only while the last renewal
+// is younger than Duration less Margin. Only the owner gives a slot away, or a member
+// that has seen no renewal for Duration and has deleted the owner's Lease in exactly the
+// version that it had seen: an owner that comes back finds its Lease gone, and joins as a
+// new member. So even an old table is right about the slots of the member that reads it,
+// and no leader is needed. If the Lease of the group is deleted, each member writes its own
+// slots into the next one, and nobody takes a slot without owner before all have.
 package shards

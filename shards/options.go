@@ -20,7 +20,7 @@ import (
 type Options struct {
 	// Namespace has the Leases, and Group begins their names. Both are required.
 	Namespace, Group string
-	// Identity is how the process is called, its host's name if empty. A random ending
+	// Identity is the name of the process, its host's name if empty. A random ending
 	// makes it unique, for each time that the process joins.
 	Identity string
 	// Key is the field by which objects are divided; [kube.ShardByUID] if empty.
@@ -31,9 +31,9 @@ type Options struct {
 	// in the time between.
 	Duration, Margin time.Duration
 	// OnGain is called when the member has become the owner of more objects, which its
-	// copies have already: time to work on those of the set. It must return soon.
+	// copies already have; set has the new ones. It must return soon.
 	OnGain func(set kube.ShardSet)
-	// OnError sees every failure; if nil, the Logger does, slog's default if nil.
+	// OnError gets every failure; if nil, the Logger logs them, slog's default if nil.
 	OnError func(ctx context.Context, err error)
 	Logger  *slog.Logger
 

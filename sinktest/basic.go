@@ -8,7 +8,7 @@ import (
 	"github.com/tarnproject/tarn"
 )
 
-// noon is when the source of the checks was last heard.
+// noon is the time of the last contact with the source in the checks.
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
 // to is a batch that leads to a version by some changes.

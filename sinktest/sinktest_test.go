@@ -26,7 +26,7 @@ func TestPlainSinkPasses(t *testing.T) {
 	})
 }
 
-// recorder is a reporter that keeps what it is told.
+// recorder is a reporter that keeps what it receives.
 type recorder struct{ errors []string }
 
 func (r *recorder) Helper() {}

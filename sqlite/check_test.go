@@ -258,7 +258,7 @@ func TestCheckAndRepair(t *testing.T) {
 	}
 }
 
-// checkRepair repairs a directory, and looks at what is there then.
+// checkRepair repairs a directory, and checks the result.
 func checkRepair(t *testing.T, seed uint64, dir string, want map[tarn.Key]int, keeps, none, unsound bool) {
 	t.Helper()
 	done, err := Repair(t.Context(), dir, nil)

@@ -22,8 +22,8 @@ type unit struct {
 	parts []byte
 	body  []byte
 
-	// values are those of the row for SQL without its id and key, but with its labels
-	// first and its sum last; labels are those of the table of labels.
+	// values holds the row for SQL without its id and key: its labels come first, its sum
+	// last. labels holds the values in the table of labels.
 	values []any
 	labels map[string]string
 	wide   []wideUnit

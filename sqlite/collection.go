@@ -26,8 +26,7 @@ type Collection struct {
 	// object of the kind; objects are compressed against it. The file keeps it even
 	// after the objects are deleted, so it must not contain real content.
 	Dictionary []byte
-	// History, if it is set, is used instead of that of [Options]; WithoutHistory keeps
-	// none.
+	// History, if set, is used instead of the one in [Options]; WithoutHistory keeps none.
 	History        History
 	WithoutHistory bool
 }
@@ -40,7 +39,7 @@ type state struct {
 	// lastContact is the time of the last contact with the source before.
 	lastContact time.Time
 	objects     int64
-	// sum is that of the checksums of all objects.
+	// sum adds up the checksums of all objects.
 	sum uint64
 	// whole says that the file has everything that belongs to the version.
 	whole bool
@@ -86,8 +85,8 @@ type collection struct {
 	released bool
 	// note describes what happened to the content on opening.
 	note string
-	// history is what is kept of the past, log is where; nil if nothing is. seed writes
-	// the content to a new log.
+	// history says which past states are kept, and log is where, nil if none are kept. seed
+	// writes the content to a new log.
 	history History
 	log     *logbook
 	seed    func(conn *sqlite3.Conn) error

@@ -9,11 +9,11 @@ import (
 	"github.com/ncruces/go-sqlite3"
 )
 
-// derive gives content that another version wrote the indexes and lists of this one, if
-// that is all in which the two differ. It reports whether it did. These are computed from
-// rows that stay, so nothing has to come from the source again.
+// derive gives content that another version wrote the indexes and lists of this version, if
+// the two versions differ in nothing else. It reports whether it did. Indexes and lists are
+// computed from rows that stay, so nothing has to come from the source again.
 //
-// The checksum of indexed values is then that of other columns, so the next update of each
+// The stored checksum of indexed values then covers other columns, so the next update of each
 // object writes its indexes and labels once more.
 func (c *collection) derive(conn *sqlite3.Conn, row collectionRow) (done bool, err error) {
 	had, has := row, row
@@ -56,7 +56,7 @@ func (c *collection) derive(conn *sqlite3.Conn, row collectionRow) (done bool, e
 	return true, c.writeRow(conn, "REPLACE INTO", row.state, row.label)
 }
 
-// withoutDerived are the statements that make what rows are written to from outside.
+// withoutDerived returns the statements that make everything but indexes and lists.
 func withoutDerived(id int64, made []string) []string {
 	return slices.DeleteFunc(slices.Clone(made), func(sql string) bool {
 		kind, _ := madeBy(sql)

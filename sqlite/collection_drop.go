@@ -6,9 +6,8 @@ import (
 	"github.com/ncruces/go-sqlite3"
 )
 
-// dropOther removes content of another identity. The log stays if only the columns are
-// others, as after the definition of a custom resource has changed, or if it can be
-// rewritten.
+// dropOther removes content of another identity. The log stays if only the columns differ, as
+// after a change to the definition of a custom resource, or if the log can be rewritten.
 func (c *collection) dropOther(conn *sqlite3.Conn, row collectionRow) error {
 	log, found, err := readLog(conn, c.db.keys, c.id, c.Name)
 	if err != nil {

@@ -58,7 +58,7 @@ type storedRow struct {
 	sum   uint64
 	found int64
 	parts []byte
-	// changed is what of the row changes with the write, if compared is true.
+	// changed says which parts of the row the write changes, if compared is true.
 	changed  rowParts
 	compared bool
 }
@@ -82,8 +82,8 @@ func (c *collection) writeEntry(conn *sqlite3.Conn, e entry, next *state) error 
 	return err
 }
 
-// writeOver is as writeEntry, where the row is known. It returns the id of the row that is
-// there now.
+// writeOver is like writeEntry, for a row that is already known. It returns the id of the row
+// that exists afterwards.
 func (c *collection) writeOver(conn *sqlite3.Conn, before storedRow, e entry, next *state) (id int64, err error) {
 	id = before.id
 	next.sum -= before.sum

@@ -368,7 +368,7 @@ func (d *day) checkEnd() {
 	}
 }
 
-// settle takes the files of a directory for synced.
+// settle treats the files of a directory as synced.
 func (d *badDisk) settle(t testing.TB, dir string) {
 	t.Helper()
 	d.mu.Lock()

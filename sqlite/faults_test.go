@@ -141,8 +141,8 @@ func TestFailingWrites(t *testing.T) {
 	}
 }
 
-// A full disk leaves the replica in memory, says so, and is caught up with when
-// there is room again.
+// A full disk leaves the replica in memory, and Health says so. The disk catches up when it
+// has room again.
 func TestAFullDiskIsNotInTheWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk, opts := newBadDisk(t)
@@ -180,8 +180,8 @@ func TestAFullDiskIsNotInTheWay(t *testing.T) {
 	})
 }
 
-// A file that is damaged on a disk that is full, or fills up while the new file is
-// made, at whichever write, is built anew when there is room.
+// A damaged file is built again when there is room, even if the disk is full or fills up
+// while the new file is made, at whichever write.
 func TestDamageOnAFullDisk(t *testing.T) {
 	step := 1
 	if raceEnabled {

@@ -17,7 +17,7 @@ type badDisk struct {
 	vfs.VFSFilename
 
 	mu sync.Mutex
-	// durable is each file as it was last synced.
+	// durable has the content of each file at its last sync.
 	durable map[string][]byte
 	// fail is asked before each write and sync.
 	fail func(op, name string) error

@@ -52,7 +52,7 @@ func readHostile(t testing.TB, dir string) {
 			openHostile(t, dir, oneLine)
 		}
 	})
-	if took := time.Since(start); took > 60*time.Second { // by rights some tenths of a second
+	if took := time.Since(start); took > 60*time.Second { // some tenths of a second are expected
 		t.Errorf("it took %v", took)
 	}
 	if grown > 1<<30 {
@@ -132,7 +132,7 @@ func FuzzPatchedFile(f *testing.F) {
 	f.Fuzz(func(t *testing.T, patch []byte) { readHostile(t, patched(t, template, patch)) })
 }
 
-// FuzzFile takes any bytes for a file.
+// FuzzFile reads arbitrary bytes as a file.
 func FuzzFile(f *testing.F) {
 	small, _ := richDirectory(f, 2, nil)
 	raw, err := os.ReadFile(filepath.Join(small, fileName))

@@ -41,7 +41,7 @@ func TestFill(t *testing.T) {
 		}
 	}
 	must(t, s.Fill([]tarn.Change[thing]{put("old", 1), put("a", 1)}, true))
-	must(t, s.Fill([]tarn.Change[thing]{put("b", 1), put("c", 1)}, true)) // begun anew
+	must(t, s.Fill([]tarn.Change[thing]{put("b", 1), put("c", 1)}, true)) // begun again
 	must(t, s.Fill([]tarn.Change[thing]{put("a", 2), gone("c")}, false))
 	look(s, "", 0)
 
@@ -82,8 +82,8 @@ func TestFillGivenUpOnAFullDisk(t *testing.T) {
 	expect(t, s, "2", map[tarn.Key]int{"b": 2})
 }
 
-// endless is a collection that is made as it is read: as large as one likes, and
-// nowhere.
+// endless is a collection that is made while it is read: it can have any size, and is
+// stored nowhere.
 type endless struct {
 	size int
 	// look is called at each request, between.

@@ -10,8 +10,8 @@ import (
 	"github.com/ncruces/go-sqlite3"
 )
 
-// History says which past states are kept, and for how long; see package changelog. The
-// zero value keeps none: then what was kept before is removed.
+// History says which past states are kept, and for how long; see package changelog. The zero
+// value keeps none, and removes what was kept before.
 type History struct {
 	// Age is how long states are kept, 0 means without a limit.
 	Age time.Duration
@@ -80,8 +80,8 @@ type logbook struct {
 	columns []logColumn
 	// kept are the columns of a row that are kept by value.
 	kept []keptColumn
-	// indexed has the part of a row that a column is, by its number; it is nil if a column
-	// with an index is not kept by value.
+	// indexed has the part of the row for each column, by the column's number. It is nil if a
+	// column with an index is not kept by value.
 	indexed []rowParts
 	stmts   logStmts
 	// note is why no history is kept at present, empty if it is.
@@ -106,8 +106,8 @@ type logState struct {
 	// states counts the states, sum adds up their checksums; lives counts the lives.
 	states, lives int64
 	sum           uint64
-	// pruned is the place up to which pruning came: at most the horizon. thinning is that up
-	// to which states were thinned out to one in an interval of everyMS.
+	// pruned is the place that pruning has reached, at most the horizon. thinning is the
+	// place up to which states were thinned out to one in an interval of everyMS.
 	pruned, thinning, everyMS int64
 	// epochs counts the changes of epoch.
 	epochs int64
@@ -299,7 +299,8 @@ const gapColumns = "seq, section, from_version, to_version, cause, from_ms, to_m
 
 const writeGap = "REPLACE INTO tarn_log_gaps (collection, " + gapColumns + ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
-// storedVersion is a version as rows have it: a number where it is one, which is shorter.
+// storedVersion returns a version as rows store it: as a number if it is one, which is
+// shorter.
 func storedVersion(v string) any {
 	n, decimal := int64(0), v != "" && len(v) < 18 && (v[0] != '0' || v == "0")
 	for _, r := range []byte(v) {
@@ -315,7 +316,7 @@ func storedVersion(v string) any {
 	return v
 }
 
-// versionNumber is a version as a number; nil if it is none.
+// versionNumber returns a version as a number, or nil if it is not a number.
 func versionNumber(v string) any {
 	if n, ok := storedVersion(v).(int64); ok {
 		return n
@@ -323,7 +324,7 @@ func versionNumber(v string) any {
 	return nil
 }
 
-// historyOf is the history of a collection: its own, or that of the directory.
+// historyOf returns the history of a collection: its own, or that of the directory.
 func (db *DB) historyOf(c Collection) History {
 	if c.WithoutHistory {
 		return History{}
@@ -331,5 +332,5 @@ func (db *DB) historyOf(c Collection) History {
 	return cmp.Or(c.History, db.opts.History)
 }
 
-// History is that of [Options].
+// History returns the History of [Options].
 func (db *DB) History() History { return db.opts.History }

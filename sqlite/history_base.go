@@ -14,15 +14,15 @@ type logBase struct {
 	id     int64
 	sum    Sum
 	packed int
-	// hash is that of the stored base, once it was verified or written; 0 before.
+	// hash is the hash of the stored base once it was verified or written, and 0 before.
 	hash uint64
 	// cols are the values of its columns. raw is empty until it is needed, and may be in
 	// the memory of room.
 	cols, raw, stored, room []byte
 }
 
-// baseSum is the checksum of a base: that of its object, with the values of its columns if
-// it has any.
+// baseSum returns the checksum of a base: of its object, together with the values of its
+// columns if it has any.
 func baseSum(sums *summer, object Sum, cols []byte) Sum {
 	if len(cols) == 0 {
 		return object
@@ -64,9 +64,9 @@ const (
 	largestDifference = 800
 )
 
-// unpackBase unpacks the base of the last state, once. It computes the checksum of a base
-// the first time that this process reads it; after that, a hash with a seed of the process's
-// own tells that the same bytes came.
+// unpackBase unpacks the base of the last state, once. It computes the checksum of a base the
+// first time that this process reads it. After that, a hash with a seed of this process shows
+// that the bytes are the same.
 func (w *logWrite) unpackBase() error {
 	if len(w.base.raw) > 0 {
 		return nil

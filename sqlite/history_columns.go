@@ -73,8 +73,8 @@ type loggedValue struct {
 	value, entry []byte
 }
 
-// nextValue takes the first entry off a list. It is false at the end, and at an entry that
-// is damaged.
+// nextValue splits off the first entry of a list. ok is false at the end, and at a damaged
+// entry.
 func nextValue(list []byte) (v loggedValue, rest []byte, ok bool) {
 	head, n := binary.Uvarint(list)
 	if n <= 0 || head>>kindBits > math.MaxInt32 {

@@ -13,9 +13,9 @@ import (
 	"github.com/tarnproject/tarn/changelog"
 )
 
-// oldColumnsTable is the table of format 7 that had a row for each change of a value of a
-// column. It exists while lives are left to convert, and has the rows of those: so a process
-// that was killed continues, and nothing else must say how far it came.
+// oldColumnsTable is the table of format 7 that had a row for each change of a column's
+// value. It exists while lives are left to convert, and has the rows of those lives. So the
+// next process can continue after a kill, and no other record of progress is needed.
 func oldColumnsTable(id int64) string { return fmt.Sprintf("tarn_columns_%d", id) }
 
 func oldColumnsDDL(id int64) string {
@@ -75,7 +75,7 @@ type logConverter struct {
 	db    *DB
 	id    int64
 	owner string
-	// state is the row of the log, done how many states were converted.
+	// state is the row of the log, and done counts the converted states.
 	state logState
 	done  int64
 }
@@ -155,8 +155,8 @@ type convertedState struct {
 	sum              Sum
 }
 
-// life converts the states of a life: the values of each base are those of the first state
-// that is left of it. A damaged state keeps its checksum, so that it stays damaged.
+// life converts the states of a life. The values of each base are those of its first
+// remaining state. A damaged state keeps its checksum, so that it stays damaged.
 func (c *logConverter) life(id int64) error {
 	var changes []oldValue
 	err := c.query("SELECT col, seq, value FROM "+oldColumnsTable(c.id)+" WHERE life=? ORDER BY seq, col", func(row *sqlite3.Stmt) error {

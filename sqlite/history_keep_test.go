@@ -57,8 +57,8 @@ func TestBadHistories(t *testing.T) {
 	}
 }
 
-// Content of another identity is dropped with its history, and a gap says so; if only the
-// columns are others, the history stays.
+// Content of another identity is dropped with its history, and a gap says so. If only the
+// columns differ, the history stays.
 func TestHistoryOfAnotherIdentity(t *testing.T) {
 	r := newPastRig(t, keepAll)
 	r.set("ns/a", "first text of a")

@@ -15,8 +15,8 @@ import (
 // one.
 //
 // A time is found by the lowest time of a moment, and then among its entries. So the commit
-// of a first state or of a relist is several moments, and one that is searched has
-// mostEntries at most.
+// of a first state or of a relist has several moments, and a search reads mostEntries entries
+// at most.
 type moment struct {
 	// seq is the last entry, first the first one.
 	seq, first int64
@@ -95,9 +95,9 @@ func (t momentTable) one(where string, args ...any) (m moment, found bool, err e
 	return all[0], true, nil
 }
 
-// follows checks the moment after one that was found, or the first if none was: if its time
-// or version was changed, or if it is gone, the one before is found in its place. end is
-// the end of what readers see.
+// follows checks the moment after the one that was found, or the first moment if none was
+// found. If that moment is missing, or if its time or version was changed, the search has
+// found the one before it instead. end is the end of what readers see.
 func (t momentTable) follows(m moment, end int64) error {
 	next, found, err := t.one("seq>? ORDER BY seq", m.seq)
 	if err == nil && m.seq > 0 && (found && next.first != m.seq+1 || !found && m.seq < end) {
@@ -108,7 +108,7 @@ func (t momentTable) follows(m moment, end int64) error {
 
 const addMoment = "INSERT INTO %s (" + momentColumns + ") VALUES (?, ?, ?, ?, ?, ?, ?)"
 
-// supersede takes the times out of moments that are not older than an entry after them: the
+// supersede removes the times of moments that are not older than an entry after them: the
 // clock went back.
 func (t momentTable) supersede(low int64) error {
 	later, err := t.all("low_ms>=?", low)
@@ -121,11 +121,11 @@ func (t momentTable) supersede(low int64) error {
 	return err
 }
 
-// placeOfTime is the last entry that was heard at or before a time, in Unix milliseconds,
-// and that readers see.
+// placeOfTime returns the place of the last entry that was received at or before a time, in
+// Unix milliseconds, and that readers see.
 //
-// The times of moments grow with the entries: where the clock went back, the moments of
-// later times were taken out, because the entries after the jump are newer than theirs.
+// The times of moments grow with the entries. Where the clock went back, the moments of later
+// times lost their times, because the entries after the jump are newer than they are.
 func (t momentTable) placeOfTime(ms, shown int64) (place int64, err error) {
 	m, found, err := t.one("low_ms<=? ORDER BY low_ms DESC", ms)
 	if err == nil {
@@ -140,10 +140,10 @@ func (t momentTable) placeOfTime(ms, shown int64) (place int64, err error) {
 	return min(max(place, gap, m.first-1), shown), first(err, err2)
 }
 
-// heardEntry is an entry of a commit as far as moments need it.
+// heardEntry has what moments need of an entry of a commit.
 type heardEntry struct {
 	seq, heard int64
-	// version is 0 if it is no number.
+	// version is 0 if it is not a number.
 	version int64
 }
 
@@ -178,7 +178,7 @@ func (m moment) split(entries []heardEntry, after int64) []moment {
 	return all
 }
 
-// keepGrowing takes out the times of moments that a later one has an older entry than.
+// keepGrowing removes the time of a moment if a later moment has an older entry.
 func keepGrowing(all []moment) {
 	low := int64(math.MaxInt64)
 	for i := len(all) - 1; i >= 0; i-- {
@@ -247,7 +247,7 @@ func (t momentTable) migrate(p *progress) error {
 	return nil
 }
 
-// entries are those of a moment, if it is one that may be split.
+// entries returns the entries of a moment, if it is one that may be split.
 func (t momentTable) entries(m moment) (all []heardEntry, err error) {
 	if m.low == nil || m.seq-m.first < mostEntries {
 		return nil, nil

@@ -11,11 +11,11 @@ import (
 var oldLogsDDL = strings.NewReplacer("pruned INTEGER", "cursor INTEGER", "thinning INTEGER", "visited_ms INTEGER", "every_ms INTEGER", "round INTEGER").Replace(tables[3])
 
 // clusteredTable has the states of formats 5 to 9, in the order of lives. It exists while
-// states are left to move to tarn_states, and has those: so a process that was killed
-// continues.
+// states are left to move to tarn_states, and has those states. So the next process can
+// continue after a kill.
 func clusteredTable(id int64) string { return fmt.Sprintf("tarn_clustered_%d", id) }
 
-// migrateLogRows brings the rows of tarn_logs into the present format: pruning begins anew.
+// migrateLogRows converts the rows of tarn_logs to the present format: pruning begins again.
 // A damaged row stays damaged.
 func migrateLogRows(conn *sqlite3.Conn, keys *fileKeys) error {
 	err := conn.Exec("ALTER TABLE tarn_logs RENAME COLUMN cursor TO pruned; ALTER TABLE tarn_logs RENAME COLUMN visited_ms TO thinning; ALTER TABLE tarn_logs RENAME COLUMN round TO every_ms")
@@ -88,8 +88,8 @@ func (db *DB) moveStates(conn *sqlite3.Conn, p *progress) error {
 const movedColumns = "seq, life, version, heard_ms, until_ms, op, base, cols, sum, body"
 
 // moveSome moves the states of some lives in one transaction. It reports whether there are
-// more. A life is moved as a whole: what it leaves is side by side, so that the file does not
-// need room for two copies.
+// more. It moves a life as a whole: the space that this frees is contiguous, so that the file
+// does not need room for two copies.
 func moveSome(conn *sqlite3.Conn, id int64) (more bool, err error) {
 	if err := conn.Exec("BEGIN IMMEDIATE"); err != nil {
 		return false, err

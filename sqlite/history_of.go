@@ -13,15 +13,15 @@ import (
 	"github.com/tarnproject/tarn/changelog"
 )
 
-// The states of a key that are read in one transaction, and are in memory at once: so many,
-// or as many as have so many bytes. They are more than those of other walks (see chunk),
+// These bound the states of a key that are read in one transaction, and are in memory at
+// once, by number and by bytes. The bounds are larger than those of other walks (see chunk),
 // because the history of a key is mostly read to its end.
 const (
 	mostOfKey      = 1024
 	mostBytesOfKey = 8 << 20
 )
 
-// Of walks what is kept of a key.
+// Of walks the history of a key.
 func (l *logReader) Of(ctx context.Context, key tarn.Key) iter.Seq2[changelog.Entry, error] {
 	return func(yield func(changelog.Entry, error) bool) {
 		life, after, gaps := int64(0), int64(0), changelog.Seq(-1)
@@ -56,9 +56,9 @@ func (l *logReader) Of(ctx context.Context, key tarn.Key) iter.Seq2[changelog.En
 	}
 }
 
-// firstOf is the first life of a key after the horizon, and the place of its first state:
-// that which was valid at the horizon, or the first of all. What is before it may have been
-// pruned in part.
+// firstOf finds the first life of a key after the horizon, and the place of its first state:
+// the state that was valid at the horizon, or the first state of all. Earlier states may have
+// been pruned in part.
 func (s *logSession) firstOf(key tarn.Key, life *int64, place *changelog.Seq) error {
 	err := s.query("SELECT id FROM "+livesTable(s.id)+" WHERE key=? AND first<=? AND last>? ORDER BY first LIMIT 1", func(row *sqlite3.Stmt) error {
 		*life = row.ColumnInt64(0)

@@ -9,7 +9,7 @@ import (
 )
 
 // A long history of a key, and one of large objects, are read in several transactions, and
-// each state was valid until the next one was heard.
+// each state was valid until the next one was received.
 func TestLongHistoryOfAKey(t *testing.T) {
 	for _, test := range []struct{ states, size int }{{mostOfKey, 10}, {mostOfKey + 1, 10}, {2*mostOfKey + 1, 10}, {20, mostBytesOfKey / 8}} {
 		t.Run(fmt.Sprint(test), func(t *testing.T) {

@@ -15,10 +15,10 @@ import (
 	"github.com/tarnproject/tarn/changelog"
 )
 
-// Pruning removes what is older than the horizon: with each commit the next states, in the
-// order of the log. A state goes when the one that superseded it is reached, so that each is
-// looked at once, and those that go together lie side by side. What is left before the
-// horizon are the states that were valid there.
+// Pruning removes what is older than the horizon. Each commit prunes the next states, in the
+// order of the log. A state is removed when pruning reaches the state that superseded it. So
+// pruning reads each state once, and the states that it removes together lie side by side.
+// The states that are left before the horizon are those that were valid there.
 //
 // The horizon moves with time. At the bound of bytes, which is that of the file, the
 // horizons of all logs move to one time, past as many commits as would bring it down to
@@ -26,16 +26,16 @@ import (
 // the directory go first, also those of a collection that is not written any more: the
 // commit of another one prunes it.
 const (
-	// steps is in how many steps the horizon moves by the age of a state, and thinning by the
-	// age from which on states are thinned out.
+	// steps is the number of steps in which the horizon moves by the age of a history.
+	// Thinning takes as many steps for the age after which states are thinned out.
 	steps = 40
 	// mostPruned is how many states a commit passes, unless it writes so much that the file
-	// would pass its bound, or states would become more and more. With fewer at a time, the
-	// same pages are written more often.
+	// would pass its bound, or that states would accumulate. With fewer at a time, the same
+	// pages are written more often.
 	mostPruned = 5000
-	// tightPercent of the bound of bytes is where pruning begins, and relaxedPercent where it
-	// is to lead. The file keeps pages that are free, so it is as large as the most that was
-	// ever in use: what is written while states are removed comes on top.
+	// Pruning begins at tightPercent of the bound of bytes, and aims at relaxedPercent. The
+	// file keeps its free pages, so its size is the most that was ever in use, and includes
+	// what is written while states are removed.
 	tightPercent, relaxedPercent = 94, 88
 )
 
@@ -82,7 +82,7 @@ func (w *logWrite) moveHorizon(now int64) error {
 	if err != nil {
 		return err
 	}
-	soon := used + w.bytes // after another commit as this one
+	soon := used + w.bytes // after another commit like this one
 	if soon < w.Bytes/100*tightPercent {
 		w.tooSmall(false, used)
 		return nil
@@ -221,7 +221,7 @@ func timeOfBytes(logs []*logWrite, bytes int64) (t int64, err error) {
 	return t, err
 }
 
-// setHorizon forgets how to find places before it.
+// setHorizon moves the horizon, and removes the moments and gaps before it.
 func (w *logWrite) setHorizon(place, t int64) error {
 	w.next.horizonMS = t
 	if place <= w.next.horizon {
@@ -260,9 +260,9 @@ func (p *pruning) following(after, to, n int64) (place int64, err error) {
 	return place, err
 }
 
-// remove passes the next n states before the horizon, and removes what they superseded: the
-// states before them, whole states that none is stored against any more, and lives that have
-// ended.
+// remove passes the next n states before the horizon. It removes what they superseded: the
+// states before them, whole states that no state is stored against any more, and lives that
+// have ended.
 func (p *pruning) remove(n int64) error {
 	if !p.behind() {
 		return nil
@@ -342,11 +342,11 @@ func (p *pruning) thin(now time.Time, n int64) error {
 	return run(p.logWrite.stmts.gap, noRow, gapValues(p.c.db.keys, p.c.id, p.c.Name, gap)...)
 }
 
-// agedState is a state as far as thinning needs it.
+// agedState has what thinning needs of a state.
 type agedState struct{ seq, life, heard int64 }
 
-// thinBefore removes the state that one has superseded, if both are of the same interval. The
-// one before both keeps the time when it was superseded.
+// thinBefore removes the state that s superseded, if both are in the same interval. The state
+// before both keeps the time when it was superseded.
 func (p *pruning) thinBefore(s agedState) error {
 	before := agedState{life: s.life}
 	find := "SELECT seq, heard_ms FROM " + statesTable(p.c.id) + " WHERE life=? AND seq<? ORDER BY seq DESC LIMIT 1"

@@ -287,7 +287,7 @@ func TestHistoryBytesWithAReader(t *testing.T) {
 		must(t, db.log.empty(db.writer))
 		leave := lingering(t, db)
 		next(waitingStates/50 + 50)
-		// The batch that could not be written is tried again as it was.
+		// The batch that could not be written is tried again unchanged.
 		h, written := f.Disk(), 0
 		_, err = fmt.Sscan(string(s.Disk().Version), &written)
 		must(t, err)
@@ -351,7 +351,7 @@ func bounded(t *testing.T, s *Sink[logtest.Object]) changelog.Bounds {
 
 const historyCrashEnvironment = "TARN_TEST_HISTORY_CRASH"
 
-// With the states that are pruned go the whole states that they were stored against, and no
+// Pruning also removes the whole states that the pruned states were stored against, and no
 // others.
 func TestPruningRemovesBases(t *testing.T) {
 	r := newPastRig(t, History{Age: time.Minute})

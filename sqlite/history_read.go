@@ -54,13 +54,13 @@ func (v *Reader) Log(collection string) changelog.Log {
 // Log returns the history of the collection; see [DB.Log].
 func (s *Sink[T]) Log() changelog.Log { return s.store.c.db.Log(s.store.c.Name) }
 
-// History walks what is kept of one key, with its objects.
+// History walks the history of one key, with its objects.
 func (s *Sink[T]) History(ctx context.Context, key tarn.Key) iter.Seq2[changelog.Typed[T], error] {
 	return changelog.Decode(s.Log().Of(ctx, key), s.store.codec.Decode)
 }
 
-// AsOf walks the objects that lived at a time, in their states of then, after the gaps that
-// the time lies in.
+// AsOf walks the objects that lived at a time, each in its state at that time, after the gaps
+// that contain the time.
 func (s *Sink[T]) AsOf(ctx context.Context, t time.Time) iter.Seq2[changelog.Typed[T], error] {
 	return func(yield func(changelog.Typed[T], error) bool) {
 		place, err := s.Log().AtTime(ctx, t)
@@ -127,8 +127,8 @@ func (s *logSession) states(where string) string {
 	return s.selectStates("coalesce(s.until_ms, "+next+")", where)
 }
 
-// statesInTurn is as states, for those of one life: a state whose time is missing was valid
-// until the next one was heard. To search for that, too, would read each state twice.
+// statesInTurn is like states, for the states of one life: a state whose end is missing was
+// valid until the next one was received. A search for that time would read each state twice.
 func (s *logSession) statesInTurn(where string) string { return s.selectStates("s.until_ms", where) }
 
 func (s *logSession) selectStates(until, where string) string {
@@ -136,7 +136,7 @@ func (s *logSession) selectStates(until, where string) string {
 		FROM %s s CROSS JOIN %s l ON l.id=s.life CROSS JOIN %s b ON b.id=s.base WHERE %s`, until, statesTable(s.id), livesTable(s.id), basesTable(s.id), where)
 }
 
-// statesEvenDamaged is as states, and has those too whose base is missing: entry reports
+// statesEvenDamaged is like states, and includes states whose base is missing: entry reports
 // them as damaged.
 func (s *logSession) statesEvenDamaged(where string) string {
 	return strings.Replace(s.states(where), "CROSS JOIN "+basesTable(s.id), "LEFT JOIN "+basesTable(s.id), 1)
@@ -329,7 +329,7 @@ func (l *logReader) AsOf(ctx context.Context, place changelog.Place) iter.Seq2[c
 	}
 }
 
-// livesAt are the lives at a place, by key.
+// livesAt returns the lives at a place, by key.
 func (s *logSession) livesAt(place int64) (lives []int64, err error) {
 	err = s.query("SELECT id FROM "+livesTable(s.id)+" WHERE last>?1 AND first<=?1 ORDER BY key", func(row *sqlite3.Stmt) error {
 		lives = append(lives, row.ColumnInt64(0))

@@ -34,7 +34,7 @@ const (
 	// is not remembered.
 	mostParts = 4 * len(WideValue{}.Sum)
 	// mostChanges is the room for the values of columns in which a row differs from its base.
-	// Of a row with more of them, the indexed values are read again.
+	// If a row has more of them, its indexed values are read again.
 	mostChanges = 31
 )
 
@@ -123,13 +123,14 @@ func (r *recentLives) hashOf(body []byte) uint64 {
 func (r *recentLives) hashOfBase(b *logBase) uint64 {
 	var h maphash.Hash
 	h.SetSeed(r.seed)
-	_, _ = h.Write(b.sum[:]) // never fails, as those after it
+	_, _ = h.Write(b.sum[:]) // never fails, like those after it
 	_, _ = h.Write(b.cols)
 	_, _ = h.Write(b.stored)
 	return h.Sum64() | 1
 }
 
-// recall takes what is remembered of the current key. It reports whether that is anything.
+// recall restores what is remembered about the current key. It reports whether there is
+// anything.
 func (w *logWrite) recall() bool {
 	r := &w.recent
 	at := r.find(w.key)
@@ -158,8 +159,8 @@ func (w *logWrite) close() {
 	copy(l.names[copy(l.names[:], w.key):], w.uid)
 }
 
-// writeContent writes a state to the content. Of a life that is remembered, it knows the row
-// that is there, and remembers the new one.
+// writeContent writes a state to the content. For a life that is remembered, it knows the
+// existing row, and remembers the new one.
 func (w *logWrite) writeContent(e entry, next *state) (err error) {
 	var known *recentRow
 	if at := w.recent.find(e.key); at >= 0 {
@@ -181,7 +182,7 @@ func (w *logWrite) writeContent(e entry, next *state) (err error) {
 	return err
 }
 
-// partOf is the part of a row that a value is, none if it has no index.
+// partOf returns the part of a row that a value belongs to, none if its column has no index.
 func (l *logbook) partOf(v loggedValue) rowParts {
 	if v.number >= len(l.indexed) {
 		return allParts
@@ -189,8 +190,8 @@ func (l *logbook) partOf(v loggedValue) rowParts {
 	return l.indexed[v.number]
 }
 
-// changedParts is what of a row has changed, by the values of columns before and after that
-// differ from those of the same base.
+// changedParts returns which parts of a row have changed. before and after are the values of
+// columns that differ from those of the same base.
 func (l *logbook) changedParts(before, after []byte) (parts rowParts) {
 	b, before, more := nextValue(before)
 	a, after, left := nextValue(after)

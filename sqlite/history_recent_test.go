@@ -108,7 +108,8 @@ func TestContentOfRecentLives(t *testing.T) {
 	}
 }
 
-// What of a row has changed is found in the values of two states of the same base.
+// changedParts finds what has changed in a row from the values of two states of the same
+// base.
 func TestChangedParts(t *testing.T) {
 	random, l := rand.New(rand.NewPCG(6, 6)), &logbook{indexed: make([]rowParts, 40)}
 	for n := range l.indexed {

@@ -98,8 +98,8 @@ func (p *past) render(l *pastLog, row []sqlite3.Value) (parts map[string]JSON, e
 	return l.parts(raw), nil
 }
 
-// parts are those of an object. There are none if it cannot be shown: SQL shows NULL then,
-// as it does of the present.
+// parts returns the parts of an object. It returns none if the object cannot be shown: SQL
+// then shows NULL, as it does for the present.
 func (l *pastLog) parts(raw []byte) map[string]JSON {
 	made := map[string]JSON{}
 	err := func() (err error) {

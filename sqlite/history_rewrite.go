@@ -18,10 +18,10 @@ import (
 // have now. A history needs it when other fields are kept than before: what is left out
 // now must not stay in the past.
 type Rewriter[T any] interface {
-	// Rewrite returns a function that decodes bytes of the collection as it was before,
-	// without what is left out now. The function is nil if the bytes can stay as they
-	// are, because they have nothing that is left out. known is false if the codec cannot
-	// tell: then the past is dropped.
+	// Rewrite returns a function that decodes bytes of the collection as they were written
+	// before, and leaves out what is left out now. The function is nil if the bytes can stay
+	// unchanged, because they have nothing that is left out. known is false if the codec
+	// cannot tell: then the past is dropped.
 	Rewrite(before Holding) (rewrite func(raw []byte) (T, error), known bool)
 }
 
@@ -52,7 +52,7 @@ func (s *Store[T]) rewriteFrom(identity string) (rewrite rewriteFunc, known bool
 	}, known
 }
 
-// described is what the identity of a collection says of it.
+// described returns what the identity of a collection says about it.
 func described(name, identity string) Holding {
 	h := Holding{Collection: Collection{Name: name}}
 	h.Identity, h.Schema, _ = strings.Cut(identity, "\n")
@@ -66,13 +66,14 @@ func rewriteDDL(id int64) string {
 	return "CREATE TABLE " + rewriteTable(id) + " (id INTEGER PRIMARY KEY, life INTEGER NOT NULL, last INTEGER NOT NULL, before TEXT NOT NULL, proof BLOB NOT NULL)"
 }
 
-// rewriting is how far the states of a log were rewritten. It is in a table that exists
-// while states are left to rewrite, so that a process that was killed continues.
+// rewriting records how far the states of a log were rewritten. It is stored in a table that
+// exists while states are left to rewrite, so that the next process can continue after a
+// kill.
 //
 // Why not one transaction: the log beside the file would grow to the size of the history.
 type rewriting struct {
-	// life is the last life that was rewritten, last the last that is to be: lives that
-	// are rewritten get new ids, after it.
+	// life is the last life that was rewritten, and last the last one to rewrite. Rewritten
+	// lives get new ids, after last.
 	life, last int64
 	// before is the identity that the states were written with.
 	before string
@@ -131,14 +132,14 @@ func notRewriting(conn *sqlite3.Conn, row collectionRow) error {
 	return nil
 }
 
-// keepsLog reports whether the log can stay when the content of another identity is
-// dropped. If its states must be rewritten for that, it notes so.
+// keepsLog reports whether the log can stay when the content of another identity is dropped.
+// If that requires a rewrite of its states, keepsLog notes that.
 func (c *collection) keepsLog(conn *sqlite3.Conn, row collectionRow) (bool, error) {
 	before := objectsOf(row.identity)
 	if before == objectsOf(c.identity) {
 		return true, nil
 	}
-	// Of a log that is rewritten in part, it is not known which state is of which shape.
+	// If a log was rewritten in part, it is unknown which state has which shape.
 	if pending, err := c.readRewriting(conn); err != nil || pending != nil || c.rewriter == nil {
 		return false, err
 	}
@@ -255,8 +256,9 @@ func (w *logWrite) rewriteLives(r *rewriting) (states int64, err error) {
 	return l.states, nil
 }
 
-// lifeRewriter writes lives anew, each under a new id. A state is read, taken out, and written
-// again at its place, before the next one is read: a life is not in memory as a whole.
+// lifeRewriter writes lives again, each under a new id. It reads a state, removes it, and
+// writes it again at its place before it reads the next one. So it never holds a whole life
+// in memory.
 type lifeRewriter struct {
 	*logWrite
 	session *logSession
@@ -305,7 +307,8 @@ func (l *lifeRewriter) life(id int64) error {
 	return w.forget()
 }
 
-// takeOut removes a state of the old life: that of the new one has the same place.
+// takeOut removes a state of the old life, because the state of the new life has the same
+// place.
 func (l *lifeRewriter) takeOut(s changelog.State) error {
 	if err := l.uncount("seq=?", int64(s.Seq)); err != nil {
 		return err
@@ -362,8 +365,8 @@ func (l *lifeRewriter) begin(seq int64) error {
 	return err
 }
 
-// supersede notes when the last state that was written was superseded, if that was not by
-// the one that is written now.
+// supersede notes when the last written state was superseded, unless the state that is
+// written now superseded it.
 func (l *lifeRewriter) supersede(by time.Time) error {
 	if b := l.before; b.Seq > 0 && !b.Until.IsZero() && !b.Until.Equal(by) && b.Operation != changelog.Deleted {
 		return execute(l.conn, "UPDATE "+statesTable(l.c.id)+" SET until_ms=? WHERE life=? AND seq=?", b.Until.UnixMilli(), l.logWrite.life, int64(b.Seq))
@@ -371,8 +374,8 @@ func (l *lifeRewriter) supersede(by time.Time) error {
 	return nil
 }
 
-// lose notes a state that cannot be kept. A deletion is kept: the state before stands for
-// it.
+// lose notes a state that cannot be kept. A deletion is kept: the state before it stands for
+// its object.
 func (l *lifeRewriter) lose(s changelog.State, cause tarn.GapCause) error {
 	w := l.logWrite
 	if s.Operation == changelog.Deleted && w.life != 0 {
@@ -392,7 +395,7 @@ func (l *lifeRewriter) lose(s changelog.State, cause tarn.GapCause) error {
 	return nil
 }
 
-// versionBefore is that of the entry of the log before a place.
+// versionBefore returns the version of the log's entry before a place.
 func (l *lifeRewriter) versionBefore(seq int64) (version tarn.Version, err error) {
 	states := statesTable(l.c.id)
 	err = query(l.conn, fmt.Sprintf("SELECT version FROM %s WHERE seq<? ORDER BY seq DESC LIMIT 1", states), func(row *sqlite3.Stmt) error {

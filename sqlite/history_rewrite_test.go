@@ -75,7 +75,7 @@ func TestHistoryIsRewritten(t *testing.T) {
 	}
 	checkSound(t, r.dir, nil)
 	r.set("ns/a", "third text")
-	r.shorten("short again") // as it was: nothing to rewrite
+	r.shorten("short again") // the same shape as before: nothing to rewrite
 	checkSound(t, r.dir, nil)
 	if got := r.query(Moment{}, "SELECT count(*) FROM objects_history"); got != "[[6]]" {
 		t.Errorf("of a past that can stay there are %s states", got)
@@ -122,7 +122,7 @@ func TestHistoryThatCannotBeRewritten(t *testing.T) {
 	r.set("ns/a", "text|hidden")
 	r.shorten("third")
 	r.sink.Close()
-	r.shorten("fourth") // of "third" nothing is known
+	r.shorten("fourth") // nothing is known about "third"
 	r.relist(nil, nil)
 	if got := r.query(Moment{}, "SELECT cause FROM tarn_gaps"); got != "[[dropped]]" {
 		t.Errorf("the gaps are %s", got)
@@ -130,8 +130,8 @@ func TestHistoryThatCannotBeRewritten(t *testing.T) {
 	checkSound(t, r.dir, nil)
 }
 
-// A process that was killed in the midst of rewriting continues; with other settings it
-// drops what it cannot tell apart.
+// If a process was killed while it rewrote a log, the next one continues. With other settings
+// it drops what it cannot tell apart.
 func TestRewritingIsContinued(t *testing.T) {
 	for identity, want := range map[string]string{"short": "[[3000 0]]", "another": "[]"} {
 		r := newPastRig(t, keepAll)

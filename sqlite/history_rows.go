@@ -81,7 +81,7 @@ func (w *logWrite) insertOne(r *stateRow) error {
 	return run(w.stmts.addState, noRow)
 }
 
-// flush writes the states that wait. Who reads the table calls it before.
+// flush writes the waiting states. It must run before the table is read.
 func (w *logWrite) flush() error {
 	for i := range w.waiting {
 		if err := w.insertOne(&w.waiting[i]); err != nil {

@@ -13,9 +13,9 @@ import (
 	"github.com/tarnproject/tarn/changelog"
 )
 
-// commitLogged is Commit of a sink with a history: every state is written, in one
-// transaction with the content. A large whole state is written in several, whose entries
-// nobody sees before the last.
+// commitLogged is Commit of a sink with a history: it writes every state, in one transaction
+// with the content. It writes a large whole state in several transactions, and readers see
+// their entries only after the last one.
 func (s *Sink[T]) commitLogged(b tarn.Batch[T]) error {
 	var at tarn.Positions
 	for _, p := range b.Positions {
@@ -44,7 +44,7 @@ func (s *Sink[T]) commitLogged(b tarn.Batch[T]) error {
 	return s.store.write(next)
 }
 
-// keysOf adds the keys of the objects that changes leave.
+// keysOf updates the keys of the existing objects by some changes.
 func keysOf[T any](changes []tarn.Change[T], keys map[tarn.Key]struct{}) map[tarn.Key]struct{} {
 	if keys == nil {
 		keys = make(map[tarn.Key]struct{}, len(changes))
@@ -59,9 +59,9 @@ func keysOf[T any](changes []tarn.Change[T], keys map[tarn.Key]struct{}) map[tar
 	return keys
 }
 
-// writeLogged writes a batch to the content and to the log. The states of one key follow
-// each other, so that each is stored against what is at hand; their numbers are those of
-// their order in the batch.
+// writeLogged writes a batch to the content and to the log. It writes the states of one key
+// one after the other, so that each is stored against what is already in memory. Their
+// numbers follow their order in the batch.
 func (s *Store[T]) writeLogged(conn *sqlite3.Conn, b batch[T], next *state) (w *logWrite, bad tarn.ObjectErrors, err error) {
 	w = s.c.log.begin(conn)
 	w.together = true
@@ -108,8 +108,8 @@ func (s *Store[T]) writeLogged(conn *sqlite3.Conn, b batch[T], next *state) (w *
 	return w, bad, s.c.writeRow(conn, "REPLACE INTO", *next, s.c.label)
 }
 
-// known is the last state that the log knows: that of the content, or, if the content was
-// dropped and the log kept, that before.
+// known returns the last state that the log knows: the state of the content or, if the
+// content was dropped and the log kept, the state before that.
 func (c *collection) known() state {
 	if c.state.version == "" {
 		return c.prior
@@ -124,7 +124,7 @@ func (b batch[T]) contact() time.Time {
 	return b.lastContact
 }
 
-// heard is when a change was heard.
+// heard returns when a change was received.
 func (b batch[T]) heard(i int) time.Time {
 	if t := b.changes[i].Heard; !t.IsZero() {
 		return t
@@ -164,10 +164,11 @@ func (s *Store[T]) writeGaps(w *logWrite, b batch[T]) (numbers []int64, err erro
 	return numbers, nil
 }
 
-// Some states are encoded before they are written, as all of a batch without a history are:
-// encoding and SQLite in turns take each other's place in the processor's cache.
+// Some states are encoded before they are written, as all states of a batch without a history
+// are. If encoding and SQLite took turns, each would evict the other from the processor's
+// cache.
 const (
-	// encodedAhead is how many they are, unless one key has more.
+	// encodedAhead is how many states that is, unless one key has more.
 	encodedAhead = 64
 	// encodedBytes bounds the memory that they take.
 	encodedBytes = 1 << 20
@@ -317,7 +318,7 @@ func contains(keys map[tarn.Key]struct{}, key tarn.Key) bool {
 	return ok
 }
 
-// forget removes a life that no reader has seen: it is of a first state that was given
+// forget removes a life that no reader has seen: it belongs to a first state that was given
 // up.
 func (w *logWrite) forget() error {
 	if err := w.uncount("life=?", w.life); err != nil {
@@ -335,7 +336,7 @@ func (w *logWrite) forget() error {
 	return err
 }
 
-// uncount takes states that will be removed out of the sums.
+// uncount subtracts states that will be removed from the sums.
 func (w *logWrite) uncount(where string, args ...any) error {
 	return query(w.conn, "SELECT sum FROM "+statesTable(w.c.id)+" WHERE "+where, func(row *sqlite3.Stmt) error {
 		w.uncounted(row)
@@ -343,7 +344,7 @@ func (w *logWrite) uncount(where string, args ...any) error {
 	}, args...)
 }
 
-// uncounted takes the state that a row has the checksum of out of the sums.
+// uncounted subtracts the state whose checksum is in a row from the sums.
 func (w *logWrite) uncounted(row *sqlite3.Stmt) {
 	w.next.states--
 	w.next.sum -= sumOf(row.ColumnRawBlob(0)).number()

@@ -150,7 +150,7 @@ func (r *pastRig) query(at Moment, sql string) string {
 	return fmt.Sprint(result.Rows)
 }
 
-// SQL shows tables as of a moment: columns, labels and whole objects, joined as one likes.
+// SQL shows tables as of a moment: columns, labels and whole objects, in any join.
 func TestSQLAsOf(t *testing.T) {
 	r := newPastRig(t, keepAll)
 	start := r.set("ns/a", "first text of a")

@@ -13,8 +13,8 @@ import (
 	"github.com/tarnproject/tarn/changelog"
 )
 
-// An Identifier is a [Codec] that knows which of two objects under one key is which. A
-// history needs it to tell an object from one that was created later in its place.
+// An Identifier is a [Codec] that can tell two objects under one key apart. A history needs
+// it to tell an object from one that was created later in its place.
 type Identifier[T any] interface {
 	UID(object T) string
 }
@@ -105,15 +105,15 @@ func (w *logWrite) setLast(body, cols []byte) {
 	w.body, w.cols, w.lastKnown, w.bodyHash = body, cols, true, w.recent.hashOf(body)
 }
 
-// heard is a time as rows have it.
+// heard returns a time as rows store it.
 func (w *logWrite) heard(t time.Time) int64 {
 	ms := t.UnixMilli()
 	w.low, w.high = min(w.low, ms), max(w.high, ms)
 	return ms
 }
 
-// put writes a state of the current key. It writes nothing if that is the state that the
-// log has. seq is that of the state; the one before is free for the end of another object.
+// put writes a state of the current key. It writes nothing if the log already has that state.
+// seq is the number of the state; the number before it is free for the end of another object.
 func (w *logWrite) put(seq int64, c stateOf, raw []byte, row *Row) error {
 	if w.life != 0 && c.uid != "" && w.uid != "" && c.uid != w.uid {
 		missed := c
@@ -141,7 +141,7 @@ func (w *logWrite) put(seq int64, c stateOf, raw []byte, row *Row) error {
 	return w.add(seq, changelog.Modified, c, version, body, cols)
 }
 
-// stateOf is what is known of a change beside its object.
+// stateOf is what is known about a change besides its object.
 type stateOf struct {
 	uid     string
 	version tarn.Version
@@ -206,8 +206,8 @@ func (w *logWrite) end(seq int64, c stateOf, raw []byte, row *Row) error {
 	return nil
 }
 
-// stateOverhead is about what a state takes beside its difference and its values, indexes
-// and room in pages that is not used included (bench/history).
+// stateOverhead is about how many bytes a state takes in addition to its difference and its
+// values. It includes indexes and unused room in pages (bench/history).
 const stateOverhead = 90
 
 // add writes a row of tarn_states.
@@ -286,9 +286,9 @@ func (w *logWrite) gap(g changelog.Gap) error {
 	return run(w.stmts.gap, noRow, gapValues(w.c.db.keys, w.c.id, w.c.Name, g)...)
 }
 
-// mergeGap makes one gap of g and the one before it, if that ends where g begins: while an
-// object is bad, every batch has a gap. The place is that of g, so that readers who have
-// passed the one before are told again.
+// mergeGap merges g with the gap before it, if that ends where g begins: while an object is
+// bad, every batch has a gap. The merged gap has the place of g, so that readers that have
+// passed the earlier gap receive it again.
 func (w *logWrite) mergeGap(g *changelog.Gap) error {
 	before := int64(0)
 	err := query(w.conn, "SELECT seq, from_version, from_ms FROM tarn_log_gaps WHERE collection=? AND section=? AND cause=? AND to_version=? AND to_ms<=? ORDER BY seq DESC LIMIT 1", func(row *sqlite3.Stmt) error {

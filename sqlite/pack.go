@@ -95,7 +95,7 @@ func (p *packer) squeezeDifference(plain []byte) []byte {
 	return p.compress(packedAlone, plain, s2.Encode)
 }
 
-// unsqueezeTo is as unsqueeze, with room that grows as far as is needed to do it fast. The
+// unsqueezeTo is like unsqueeze, and lets room grow as far as a fast decompression needs. The
 // result may be in the memory of packed.
 func (p *packer) unsqueezeTo(room *[]byte, packed []byte) ([]byte, error) {
 	if len(packed) > 0 && packed[0]&^packedCRC != packedPlain {
@@ -142,8 +142,8 @@ func (p *packer) unpack(key tarn.Key, want Sum, stored, buf []byte) ([]byte, err
 	return p.unsqueeze(packed, buf)
 }
 
-// unpackBase is as unpack, for a base of a history with the values of its columns, of
-// which only the checksum tells whether they are undamaged.
+// unpackBase is like unpack, for a base of a history with the values of its columns. Only the
+// checksum tells whether those values are undamaged.
 func (p *packer) unpackBase(key tarn.Key, want Sum, cols, stored, buf []byte) ([]byte, error) {
 	packed, _, err := p.open(key, stored)
 	if err == nil {

@@ -84,7 +84,7 @@ func TestPack(t *testing.T) {
 	})
 }
 
-// A length that is a lie costs no memory.
+// A false length costs no memory.
 func TestUnpackOfAHugeLength(t *testing.T) {
 	keys, err := newFileKeys(nil, newSalt())
 	must(t, err)

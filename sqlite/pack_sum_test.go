@@ -44,8 +44,8 @@ func TestObjectsOfTheSameCRC(t *testing.T) {
 	}
 }
 
-// Who writes objects cannot know their checksums: those of another file, which are all
-// that can be looked at in advance, are different ones.
+// A user who writes objects cannot know their checksums: those of another file, which are all
+// that can be seen in advance, are different.
 func TestChecksumsHaveAKey(t *testing.T) {
 	seen := map[string]bool{}
 	for range 2 {

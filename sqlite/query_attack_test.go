@@ -71,7 +71,7 @@ func TestSlowStatementsEnd(t *testing.T) {
 		start := time.Now()
 		_, err := Query(t.Context(), dir, sql, Limits{Time: limit})
 		took := time.Since(start)
-		if took > 20*limit { // by rights 1.5 times; the rest is for a loaded machine
+		if took > 20*limit { // 1.5 times is expected; the rest is for a loaded machine
 			t.Errorf("%s: took %v, the limit is %v: %v", name, took, limit, err)
 		}
 		if err != nil && (strings.Contains(err.Error(), "\n") || !strings.HasPrefix(err.Error(), "sqlite: ")) {
@@ -137,7 +137,7 @@ func TestStatementsEndWithTheirContext(t *testing.T) {
 		if _, err := Query(ctx, dir, slow()[name], Limits{Time: 5 * time.Minute}); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if took := time.Since(start); took > 20*time.Second { // by rights a second
+		if took := time.Since(start); took > 20*time.Second { // a second is expected
 			t.Errorf("%s: took %v after its client had gone", name, took)
 		}
 	}
@@ -225,7 +225,7 @@ type writerFunc func()
 func (f writerFunc) Begin(Head) error { return nil }
 func (f writerFunc) Row([]any) error  { f(); return nil }
 
-// An error of the sink is returned as it is, and its panic is not taken for SQLite's.
+// An error of the sink is returned unchanged, and its panic is not treated as SQLite's.
 func TestSinksFail(t *testing.T) {
 	dir := attacked(t)
 	mine := errors.New("mine")

@@ -14,8 +14,9 @@ type authorizer struct {
 	// read holds the ids of the collections whose tables the statement reads. SQLite asks
 	// for each table by its own name, even behind a view, alias or subquery.
 	read map[int64]bool
-	// present and past are those of which it reads the content, and the log. whole says
-	// that it reads a log as a whole, by a view with the suffix _history.
+	// present has the collections whose content the statement reads, past those whose log it
+	// reads. whole has those whose log it reads as a whole, by a view with the suffix
+	// _history.
 	present, past, whole map[int64]bool
 	// building allows the views of the past, which package sqlite makes itself before the
 	// statement is compiled.

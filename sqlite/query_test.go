@@ -267,7 +267,7 @@ func TestFunctionsAnswerAsSQLite(t *testing.T) {
 	must(t, err)
 	defer plain.Close()
 	values := []string{"NULL", "''", "'a'", "'ab'", "'aba'", "'äöä'", "'ö'", "x'61'", "x'6162'", "x''", "121", "12", "1.5", "'x' || char(0) || 'a'", "char(0)", "'  a '", "' '"}
-	// All that is asked of a value is one statement: to prepare one costs most.
+	// All questions about a value are one statement: preparing a statement costs most.
 	for _, a := range values {
 		var calls, columns []string
 		for _, b := range values {

@@ -28,8 +28,8 @@ func seen(t *testing.T, v *Reader) (map[string]string, Holding) {
 	return all, h
 }
 
-// A view shows what is written beside it, with and without a key, and after the
-// file was built anew.
+// A view shows what is written beside it, with and without a key, and after the file was
+// built again.
 func TestViewBesideTheWriter(t *testing.T) {
 	for name, key := range map[string][]byte{"plain": nil, "encrypted": []byte(strings.Repeat("k", 32))} {
 		t.Run(name, func(t *testing.T) {

@@ -30,9 +30,9 @@ type Repaired struct {
 	States map[string]int
 }
 
-// Repair saves the good objects of a damaged directory. It copies every object whose rows
-// are all good to a new file, which replaces the old one, and so it does with the states of
-// histories. The other objects come again from the source; states do not, and are gaps.
+// Repair saves the good objects of a damaged directory. It copies every object whose rows are
+// all good to a new file, which replaces the old one. It does the same with the states of
+// histories. Lost objects come again from the source; lost states do not, and are gaps.
 //
 // It fails if a process has the directory open, and if nothing can be saved: then it
 // leaves the file unchanged, and the next start builds it again.

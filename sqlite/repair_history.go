@@ -14,9 +14,9 @@ import (
 // logRepair copies the readable states of a log to a new file. What it cannot copy is a
 // gap, and at its end the log agrees with the content that was saved.
 //
-// A log whose own row is damaged is not copied: what its columns and places mean is not
-// known then. Neither is one that was left while it was brought into the present format. The
-// next start begins a new one.
+// A log whose own row is damaged is not copied, because the meaning of its columns and places
+// is unknown. A log whose conversion to the present format was interrupted is not copied
+// either. The next start then begins a new one.
 type logRepair struct {
 	from *logSession
 	to   *unitWriter
@@ -29,7 +29,7 @@ type logRepair struct {
 	gaps map[changelog.Seq]bool
 	// seen counts the states that were there, damaged or not.
 	seen int64
-	// before is the log as it was, contact when the source was last heard.
+	// before is the log before the repair, contact the last contact with the source.
 	before  logState
 	contact time.Time
 }
@@ -251,8 +251,8 @@ func (c *lifeCopy) endLost(to tarn.Version, until time.Time) error {
 	return c.gap(g)
 }
 
-// copyMoments copies how places are found by time and version, or makes it anew of the
-// states if it is damaged.
+// copyMoments copies the moments, by which places are found by time and version. If they are
+// damaged, it makes them again from the states.
 func (h *logRepair) copyMoments() error {
 	table, last := h.moments(), int64(0)
 	err := h.from.moments(func(m moment) error {
@@ -298,7 +298,7 @@ func (h *logRepair) moment(after int64) error {
 	return h.addMoment(moment{h.next.seq, after + 1, at, versionNumber(string(h.from.row.state.version)), h.next.epochs, 0})
 }
 
-// moments are those of the new file.
+// moments returns the moments of the new file.
 func (h *logRepair) moments() momentTable {
 	return momentTable{h.to.conn, h.from.keys, h.from.id, h.from.row.name}
 }
@@ -307,7 +307,7 @@ func (h *logRepair) addMoment(m moment) error {
 	return h.to.insert(momentsTable(h.from.id), h.moments().values(m)...)
 }
 
-// copyRewriting copies how far the log was rewritten.
+// copyRewriting copies the record of how far the log was rewritten.
 func (h *logRepair) copyRewriting() error {
 	c := &collection{Collection: Collection{Name: h.from.row.name}, db: &DB{keys: h.from.keys}, id: h.from.id}
 	r, err := c.readRewriting(h.from.conn)

@@ -311,7 +311,7 @@ func (o *toolSteps) checkAnswer(who, answer string) {
 }
 
 // Any SQLite tool may read the file, in every order of open, write, kill, close and
-// restart: nobody's answers are wrong, and the mirror takes the file over.
+// restart: all answers are right, and the mirror can continue with the file.
 func TestStockTools(t *testing.T) {
 	steps := []string{"start", "write", "write", "stop", "kill", "open", "begin", "read", "read", "commit", "checkpoint", "tidy", "close", "kill tool", "ask"}
 	for _, tool := range stockTools {

@@ -45,7 +45,7 @@ func tryGuarded(ctx context.Context, path string, immutable bool, grace time.Dur
 		return do(conn, s)
 	})
 	if stopped := end(); stopped {
-		files.close() // before the memory is released, part of which is a mapped file
+		files.close() // before the memory is released: a part of it is a mapped file
 		s.memory.release()
 		return errStopped
 	}

@@ -57,7 +57,7 @@ type Store[T any] struct {
 }
 
 // NewStore opens a collection of db. It is empty if it is new, or had another identity. A
-// store has no history, because it is not told what it misses: only a [Sink] has one.
+// store has no history, because it does not learn what it misses: only a [Sink] has one.
 func NewStore[T any](db *DB, c Collection, codec Codec[T]) (*Store[T], error) {
 	return newStore(db, c, codec, History{})
 }

@@ -10,8 +10,8 @@ import (
 )
 
 // List shows the texts of a JSON column as rows: the view *table*_*column* has a row of id,
-// text and another column's value for each. Of the column images, of a pod with two
-// containers, it has two rows.
+// text and another column's value for each text. For a pod with two containers, the column
+// images has two rows.
 //
 // The rows are stored, ordered by text and value. So a question such as "on how many nodes
 // is each image" reads them in their order. json_each finds the same rows, but they have to
@@ -40,8 +40,8 @@ func (l List) tables(name string, id int64) []string {
 	}
 }
 
-// removal is the statement that removes what an earlier Tarn left, which knows no lists and
-// dropped the collection that this one belonged to.
+// removal is the statement that removes the list that an earlier Tarn left. That version
+// knows no lists, and dropped the collection without this one.
 func (l List) removal(name string, id int64) string {
 	return fmt.Sprintf("DROP VIEW IF EXISTS %s; DROP TABLE IF EXISTS %s", quote(l.view(name)), quote(listTable(id, l.Column)))
 }
@@ -60,7 +60,7 @@ func (l List) fill(id int64) string {
 	return fmt.Sprintf("INSERT INTO %s %s", quote(listTable(id, l.Column)), l.rows(id))
 }
 
-// differing is the query for the number of rows that are not as they should be.
+// differing is the query for the number of rows that are wrong.
 func (l List) differing(id int64) string {
 	stored := fmt.Sprintf("SELECT %s, %s, id, n FROM %s", quote(l.Element), quote(l.Beside), quote(listTable(id, l.Column)))
 	return fmt.Sprintf("SELECT (SELECT count(*) FROM (%s EXCEPT %s)) + (SELECT count(*) FROM (%[2]s EXCEPT %[1]s))", stored, l.rows(id))
@@ -80,7 +80,7 @@ func listOf(id int64, sql string) (l List, ok bool) {
 // listStmts write the rows of a list.
 type listStmts struct {
 	column, beside int
-	// parts are the two.
+	// parts are the parts of both columns.
 	parts rowParts
 	// look reads both columns of a row.
 	look, add, remove *sqlite3.Stmt
@@ -108,8 +108,8 @@ func (p *prepared) place(column string) int {
 
 func (s *listStmts) all() []*sqlite3.Stmt { return []*sqlite3.Stmt{s.look, s.add, s.remove} }
 
-// write brings the rows of an object to what a row will be, before that is written. next is
-// nil if the object is gone.
+// write updates the rows of an object to match the next values of its main row, before that
+// row is written. next is nil if the object is gone.
 func (s *listStmts) write(how rowChange, id int64, next []any) error {
 	var texts, beside any
 	if how != rowGone {

@@ -74,8 +74,8 @@ func (before) Table() Table {
 	return t
 }
 
-// Content whose indexes and lists are those of another version is used: they are made from
-// it, and what is no more in use is removed. So it is in both directions.
+// Content with the indexes and lists of another version is used: this version makes its own
+// from the content, and removes those that it no longer needs. That works in both directions.
 func TestOtherIndexesInPlace(t *testing.T) {
 	dir := directory(t)
 	old, err := NewStore(open(t, dir, Options{}), Collection{Name: "things", Identity: "rich", Dictionary: richDictionary}, before{})
@@ -120,8 +120,8 @@ func TestOtherIndexesInPlace(t *testing.T) {
 	}
 }
 
-// A Tarn that knows no lists drops a collection without its list. What it leaves is in
-// nobody's way.
+// A Tarn that knows no lists drops a collection without its list. The leftover list does no
+// harm.
 func TestLeftLists(t *testing.T) {
 	for _, known := range []bool{false, true} {
 		dir := directory(t)

@@ -72,7 +72,7 @@ type rowSums struct {
 	owner string
 }
 
-// row is that of a row's plain values.
+// row returns the checksum of a row's plain values.
 func (r rowSums) row(key tarn.Key, object Sum, labels any, values []any) Sum {
 	return r.sums.sum(func(h *sumHash) {
 		r.begin(h, "row", key)
@@ -84,7 +84,7 @@ func (r rowSums) row(key tarn.Key, object Sum, labels any, values []any) Sum {
 	})
 }
 
-// wide is that of a wide value of a row's own. part is the codec's sum of it.
+// wide returns the checksum of a row's own wide value. part is the codec's sum of that value.
 func (r rowSums) wide(key tarn.Key, column string, part Sum, value any) Sum {
 	return r.sums.sum(func(h *sumHash) {
 		r.begin(h, "wide", key)
@@ -94,7 +94,8 @@ func (r rowSums) wide(key tarn.Key, column string, part Sum, value any) Sum {
 	})
 }
 
-// shared is that of a reference to a value that rows share, which has a sum itself.
+// shared returns the checksum of a reference to a value that rows share. That value has its
+// own sum.
 func (r rowSums) shared(key tarn.Key, column string, part Sum, value []byte, words []any) Sum {
 	return r.sums.sum(func(h *sumHash) {
 		r.begin(h, "shared", key)
@@ -107,7 +108,7 @@ func (r rowSums) shared(key tarn.Key, column string, part Sum, value []byte, wor
 	})
 }
 
-// value is that of a value that rows share, by which it is found.
+// value returns the checksum of a value that rows share, by which the value is found.
 func (r rowSums) value(raw []byte) []byte {
 	sum := r.sums.sum(func(h *sumHash) {
 		h.text("value")
@@ -154,8 +155,7 @@ const (
 	rowGone
 )
 
-// write writes a row over another. Of a row that is updated, only what has changed is
-// written.
+// write writes a row over another. An update writes only what has changed.
 func (s *tableStmts) write(conn *sqlite3.Conn, how rowChange, id int64, e entry, before storedRow) error {
 	if how == rowGone {
 		return s.removeRow(id)

@@ -26,7 +26,7 @@ const (
 	mostUpdates = 32
 )
 
-// part is that of an indexed column, by its place among them.
+// part returns the set of one indexed column, by its place among the indexed columns.
 func part(n int) rowParts {
 	if n >= 62 {
 		return allParts
@@ -34,7 +34,7 @@ func part(n int) rowParts {
 	return 1 << (n + 1)
 }
 
-// part is that of an indexed column.
+// part returns the set of one indexed column.
 func (p *prepared) part(column string) rowParts {
 	return part(slices.Index(p.finding, p.place(column)))
 }

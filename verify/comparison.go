@@ -75,7 +75,7 @@ func (c *comparison[T]) run(ctx context.Context, pace func(context.Context) erro
 	return c.settle(ctx)
 }
 
-// reached notes the version of a list: the comparison is of the oldest.
+// reached records the version of a list: the comparison is of the oldest.
 func (r *Result) reached(at tarn.Version, first bool) {
 	if first || at.OlderThan(r.Version) {
 		r.Version = at

@@ -71,7 +71,7 @@ func (s side[T]) sum() (Digest, error) {
 	return Digest{binary.BigEndian.Uint64(sum[:8]), binary.BigEndian.Uint64(sum[8:16])}, nil
 }
 
-// put writes a text so that it cannot be taken for a part of its neighbours.
+// put writes a text so that it cannot be mistaken for a part of its neighbours.
 func put(h hash.Hash, text []byte) {
 	var length [8]byte
 	binary.BigEndian.PutUint64(length[:], uint64(len(text)))

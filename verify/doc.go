@@ -20,8 +20,8 @@
 // only have changed in between: it counts as a difference when versions prove that
 // it has not, and is left out otherwise, which the [Result] says.
 //
-// Either side passes by object by object. What is held is a page of the server's
-// objects and the keys of all.
+// Both sides are read object by object. Only a page of the server's objects and the
+// keys of all are held.
 //
 // # What counts as equal
 //

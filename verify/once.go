@@ -16,9 +16,9 @@ type Options struct {
 	// MaxDifferences is how many differences a Result lists; 20 if 0. All are
 	// counted.
 	MaxDifferences int
-	// Patience is how long the copy may take to come to where the server is, where
-	// that must be waited for; 2 min if 0, which is enough for a copy of something
-	// quiet to get its next bookmark.
+	// Patience is how long the copy may take to reach the version of the server,
+	// where the comparison must wait for that; 2 min if 0, which is enough for a
+	// copy of something quiet to get its next bookmark.
 	Patience time.Duration
 	// NoDigest saves the work of computing digests, which is more than that of
 	// comparing.

@@ -10,7 +10,10 @@ import (
 	"github.com/tarnproject/tarn"
 )
 
-// Rolling compares a replica with its server over and over, at low cost: it reads each page of the collection once in a period, with pauses between them, and nothing else while everything is equal. A difference is checked a second time, then reported, and the replica reads its state anew; at most once in a period, whatever is found.
+// Rolling compares a replica with its server over and over, at low cost: it reads each page of
+// the collection once in a period, with pauses between them, and nothing else while everything
+// is equal. A difference is checked a second time, then reported, and the replica reads its
+// state again; at most once in a period, whatever is found.
 //
 // A round is of one version, and reads for no longer than servers remember one,
 // resting for the remainder of the period. Why not slower, each page at its own
@@ -67,8 +70,7 @@ type Round struct {
 	// Passed counts differences of the first look that the second did not find:
 	// what was wrong has been overwritten.
 	Passed int `json:"passed,omitempty"`
-	// After is how it was once the copy had been read anew; nil if that was not
-	// necessary.
+	// After is the result after the copy had been read again; nil if that was not necessary.
 	After *Result `json:"after,omitempty"`
 	// Err says that the round could not be made.
 	Err error `json:"-"`
@@ -190,8 +192,8 @@ func (r *Rolling[T]) nextSpread() time.Duration {
 	return min(2*r.spread+time.Second, r.opts.Period, maxSpread)
 }
 
-// repair makes the replica read its state anew, and waits until it has, or so long
-// that another comparison gives the same answer.
+// repair makes the replica read its state again. It waits until that is done, or so
+// long that another comparison gives the same answer.
 func (r *Rolling[T]) repair(ctx context.Context) {
 	before := rechecks(r.target.Replica.Health())
 	r.target.Replica.Recheck(recheckCause)

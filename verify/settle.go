@@ -16,8 +16,8 @@ import (
 // be compared.
 const opaquePatience = 5 * time.Second
 
-// settle looks again at what may only have changed between the two states, once
-// the copy has come to where the server was.
+// settle looks again at what may only have changed between the two states, once the
+// copy has reached the version that the server had.
 func (c *comparison[T]) settle(ctx context.Context) error {
 	if len(c.unsure) == 0 {
 		return nil

@@ -12,13 +12,14 @@ import (
 
 // Target is a replica, and where it comes from.
 type Target[T any] struct {
-	// Name is how results and errors call it.
+	// Name is the name of the replica in results and errors.
 	Name    string
 	Replica *tarn.Replica[T]
 	// Store is the replica's.
 	Store *memory.Store[T]
 	// Sources are the replica's, one, or one for each of its sections. They are
-	// read beside the replica: a [kube.Source] may be, others must allow it.
+	// read while the replica reads them too: a [kube.Source] allows that, others
+	// must as well.
 	Sources []tarn.Source[T]
 	// Transform is the replica's, nil if it has none.
 	Transform func(T) (T, error)

@@ -12,8 +12,8 @@
 //   - [AsyncTracker] remembers keys: for work that is finished in any order and
 //     maybe more than once.
 //
-// [Lazy] is apart from that: a value computed from changing inputs, at most once
-// per change and only when somebody asks.
+// [Lazy] is independent of that: a value computed from changing inputs, at most
+// once per change and only when somebody asks.
 //
 // The package stands in for k8s.io/client-go/tools/cache/synctrack: same names,
 // own code.

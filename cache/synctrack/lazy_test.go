@@ -50,7 +50,7 @@ func TestLazyAskedByManyAtOnce(t *testing.T) {
 }
 
 // A slow computation is not disturbed by a notification, and does not hold up
-// those who ask after it.
+// callers that ask after it.
 func TestLazyNotifiedDuringAComputation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var input, calls atomic.Int64

@@ -310,7 +310,7 @@ func collect(t *testing.T, walk iter.Seq2[changelog.Entry, error]) (all []change
 	return all
 }
 
-// same compares entries but for their numbers.
+// same compares entries except for their numbers.
 func same(t *testing.T, what string, got, want []changelog.Entry) {
 	t.Helper()
 	for i := range max(len(got), len(want)) {

@@ -27,9 +27,9 @@ func WithDisk(keep kube.Keeper) Option { return func(s *settings) { s.keep = kee
 // WithShard confines all informers to shard i of n: see [kube.Shard].
 func WithShard(i, n int) Option { return func(s *settings) { s.shards.SetFixed(i, n) } }
 
-// WithSharding confines informers to what a sharding says, which may change while they
-// run: those for these resources, or all if there are none. A nil sharding means all
-// objects.
+// WithSharding confines informers to the objects of a sharding, which may change while
+// they run: the informers for these resources, or all informers if none are given. A nil
+// sharding means all objects.
 func WithSharding(sharding *kube.Sharding, of ...schema.GroupVersionResource) Option {
 	return func(s *settings) { s.shards.Set(sharding, of) }
 }

@@ -35,9 +35,9 @@ func WithShard(i, n int) SharedInformerOption {
 	return func(s *settings) { s.shards.SetFixed(i, n) }
 }
 
-// WithSharding confines informers to what a sharding says, which may change while they
-// run: those for these resources, or all if there are none. A nil sharding means all
-// objects.
+// WithSharding confines informers to the objects of a sharding, which may change while
+// they run: the informers for these resources, or all informers if none are given. A nil
+// sharding means all objects.
 func WithSharding(sharding *kube.Sharding, of ...schema.GroupVersionResource) SharedInformerOption {
 	return func(s *settings) { s.shards.Set(sharding, of) }
 }

@@ -25,7 +25,7 @@ type Model struct {
 	states []State
 }
 
-// Add notes a state of the source.
+// Add records a state of the source.
 func (m *Model) Add(s State) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -64,7 +64,7 @@ func (r Report) Good() bool {
 	return len(r.Lost)+len(r.Repeated)+len(r.Disordered)+len(r.Invented) == 0
 }
 
-// Compare looks at what an engine has, in its order, and which gaps it notes.
+// Compare looks at what an engine has, in its order, and which gaps it records.
 func (m *Model) Compare(seen []State, gaps []tarn.Gap) Report {
 	m.mu.Lock()
 	defer m.mu.Unlock()

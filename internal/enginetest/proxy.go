@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Proxy passes connections on to a server, as slowly as it is told.
+// Proxy passes connections on to a server, as slowly as it is set to.
 type Proxy struct {
 	listener        net.Listener
 	network, target string
@@ -55,7 +55,7 @@ func (p *Proxy) accept() {
 	}
 }
 
-// keep notes connections to be closed at the end, and closes them if that has come.
+// keep records connections to be closed at the end, and closes them if that has come.
 func (p *Proxy) keep(client, server net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

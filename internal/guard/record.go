@@ -93,7 +93,7 @@ func records() []string {
 	return names
 }
 
-// add notes an object.
+// add records an object.
 func (r *record) add(object string, memory []byte, parts []part) error {
 	start := uintptr(unsafe.Pointer(&memory[0]))
 	block := Block{Start: start, End: start + uintptr(len(memory)), Object: object}

@@ -28,7 +28,7 @@ func wantMasks(t failer, text *[blockSize]byte) {
 	}
 }
 
-// Every byte is found in every place of a block, and no other byte is taken for it.
+// Every byte is found in every place of a block, and no other byte is mistaken for it.
 func TestEveryByteInEveryPlace(t *testing.T) {
 	for c := range 256 {
 		for place := range blockSize {

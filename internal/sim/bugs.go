@@ -31,19 +31,19 @@ const (
 
 	// The bugs from here on are of sinks.
 
-	// ForgottenDeletes: a sink that is compared with the copy is not told what is gone.
+	// ForgottenDeletes: a sink that is compared with the copy does not learn what is gone.
 	ForgottenDeletes
 	// PositionFirst: a sink is given the position, and then what belongs to it.
 	PositionFirst
-	// SilentFold and SilentRelist: a sink is not told that states were folded, or that
-	// the state was read anew.
+	// SilentFold and SilentRelist: a sink does not learn that states were folded, or
+	// that the state was read again.
 	SilentFold
 	SilentRelist
 	// GivenTwice: a sink is given a state twice.
 	GivenTwice
 	// LostRetry: a commit that is tried again has lost its changes.
 	LostRetry
-	// SilentBad: a sink is not told of objects that the copy could not take.
+	// SilentBad: a sink is not notified of objects that the copy could not take.
 	SilentBad
 )
 

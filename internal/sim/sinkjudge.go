@@ -82,7 +82,8 @@ func (d *day) pasts() (all []past) {
 	return append(all, now)
 }
 
-// judgeCommits checks that a sink was given each state once, or told which it was not.
+// judgeCommits checks that a sink received each state once, or learned which ones it
+// did not receive.
 func (d *day) judgeCommits(s *modelSink) {
 	if !s.policy.EveryState || d.count(unreliable) > 0 {
 		return
@@ -169,8 +170,8 @@ func (c commit) misses(p past) string {
 	}
 	for key, rest := range given {
 		for _, g := range rest {
-			// A copy that began anew and cannot take an object has none, and so has the
-			// sink.
+			// A copy that started over and cannot take an object does not have it, and
+			// neither does the sink.
 			if !g.Rewound && !(g.Missed && !c.to.Complete) {
 				return "has once too often " + string(key) + "@" + string(g.Version)
 			}

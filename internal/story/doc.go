@@ -7,6 +7,6 @@
 //
 //   - [File] and [Story] are the text, taken apart, and written back.
 //   - [Script] and [Answer] are the section "server".
-//   - [Server] gives the answers and notes the requests.
+//   - [Server] gives the answers and records the requests.
 //   - [Player] plays the events of one watch.
 package story

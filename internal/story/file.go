@@ -15,7 +15,7 @@ const extension = ".txtar"
 const title = "=== "
 
 // File is a file of stories: a single one, which is named after the file, or
-// several, each of which begins with a line of "=== " and its name.
+// several. Each of several begins with a line of "=== " and its name.
 type File struct {
 	Path    string
 	Stories []*Story

@@ -9,11 +9,11 @@ import (
 	"github.com/tarnproject/tarn"
 )
 
-// Server answers as its script says and notes every request.
+// Server answers as its script says and records every request.
 //
 // A list of one item at the newest version is a probe. Where the script says
-// nothing, a list hangs, a watch stays open and silent, and a probe is told the
-// newest version that was ever mentioned.
+// nothing, a list hangs, a watch stays open and silent, and a probe gets the newest
+// version that was ever mentioned.
 type Server struct {
 	mu       sync.Mutex
 	answers  map[string][]*Answer
@@ -45,7 +45,7 @@ func NewServer(s *Script) *Server {
 	return server
 }
 
-// Next notes a request and finds its answer.
+// Next records a request and finds its answer.
 func (s *Server) Next(verb, request string) *Answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,14 +86,14 @@ func (s *Server) give() {
 // Over is closed when every answer has been asked for.
 func (s *Server) Over() <-chan struct{} { return s.over }
 
-// End notes that an answer is through. Waits are counted from there.
+// End records that an answer is through. Waits are counted from there.
 func (s *Server) End() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ended = time.Now()
 }
 
-// Mention remembers the newest version that was told.
+// Mention remembers the newest version that was mentioned.
 func (s *Server) Mention(version string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

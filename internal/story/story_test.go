@@ -30,7 +30,7 @@ add a@3 (initial)
 list hang
 `
 
-// A file comes back as it was, and a section that is set is written.
+// A file comes back unchanged, and a section that is set is written.
 func TestFilesAreWrittenAsTheyWereRead(t *testing.T) {
 	f, err := parseFile("two.txtar", two)
 	if err != nil {
@@ -97,8 +97,8 @@ func TestFilesOnDisk(t *testing.T) {
 	}
 }
 
-// The server gives its answers in order, notes requests with their waits, and knows
-// when it has given all.
+// The server gives its answers in order, records requests with their waits, and
+// knows when it has given all.
 func TestServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		script, err := ParseScript("list error 429 after=20\nlist delay=1s 5 continue=t ×2: a@3 b@5\nwatch:\n")
@@ -144,7 +144,7 @@ func TestServer(t *testing.T) {
 	})
 }
 
-// A watch plays its events at their times, and one who stops waiting loses nothing.
+// A watch plays its events at their times, and a caller that stops waiting loses nothing.
 func TestPlayer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got []string

@@ -186,7 +186,7 @@ func owner(o metav1.Object, read func(metav1.OwnerReference) string) any {
 	return nil
 }
 
-// Metadata returns the columns that every table has, but for labels and the object itself.
+// Metadata returns the columns that every table has, except for labels and the object itself.
 func Metadata() []Column {
 	all := make([]Column, len(metadataColumns))
 	for i, c := range metadataColumns {

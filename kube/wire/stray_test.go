@@ -25,7 +25,7 @@ import (
 type podSet struct {
 	pool    *Pool
 	decoder *Decoder // nil for those that share by value
-	// again makes the nth pod anew, in the given state, and holds it.
+	// again makes the nth pod once more, in the given state, and holds it.
 	again func(n, state int) any
 	mu    sync.Mutex
 	held  map[string]any

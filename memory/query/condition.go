@@ -110,8 +110,8 @@ func (c *Condition) order() {
 	}
 }
 
-// String is the condition in the form of Explain. It also tells one condition from
-// another, kinds of values included.
+// String is the condition in the form of Explain. It also distinguishes one
+// condition from another, kinds of values included.
 func (c Condition) String() string {
 	switch {
 	case c.err != nil:

@@ -26,8 +26,8 @@ func (c copied) Health() tarn.Health               { return c.Stats.Health }
 func (c copied) Len() int                          { return c.Objects }
 func (c copied) Subscribers() []tarn.SubscriberLag { return nil }
 
-// replicas shows the copies of now: those of a custom resource come and go with its
-// definition.
+// replicas shows the present copies: those of a custom resource come and go with
+// its definition.
 func (c *Collector) replicas(copies []relay.Stats) *metrics.Collector {
 	shown := metrics.NewCollector(metrics.Options{FreshWithin: c.relay.FreshWithin()})
 	for _, s := range copies {

@@ -16,7 +16,7 @@ func NewFleetCollector(f *relay.Fleet) *FleetCollector { return &FleetCollector{
 // Describe names nothing.
 func (*FleetCollector) Describe(chan<- *prometheus.Desc) {}
 
-// Collect reads the relays of now.
+// Collect reads the present relays.
 func (c *FleetCollector) Collect(out chan<- prometheus.Metric) {
 	for name, r := range c.fleet.Relays() {
 		prometheus.WrapCollectorWith(prometheus.Labels{"cluster": name}, NewCollector(r)).Collect(out)

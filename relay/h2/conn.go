@@ -38,10 +38,11 @@ const (
 	headerBytes   = 64 << 10
 )
 
-// Configure has a server that has not begun speak HTTP/2 by this package.
+// Configure makes a server speak HTTP/2 by this package. The server must not have
+// begun to serve.
 //
-// It does what net/http does, but for trailers, which it drops, and the options of
-// [http.HTTP2Config], which it does not read.
+// It does what net/http does, except for trailers, which it drops, and the options
+// of [http.HTTP2Config], which it does not read.
 func Configure(server *http.Server) {
 	if server.TLSConfig == nil {
 		server.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12}
@@ -96,7 +97,7 @@ type conn struct {
 	leaving  bool
 	err      error
 
-	// out is what is to be written, nil if nothing is. writing says that somebody does.
+	// out is what is to be written, nil if nothing is. writing says that a goroutine writes.
 	out      []byte
 	writing  bool
 	deadline time.Time

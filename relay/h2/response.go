@@ -225,7 +225,7 @@ func (s *stream) putStatus(status int, header http.Header, last bool) {
 	})
 }
 
-// FlushError sends what has gathered.
+// FlushError sends what is buffered.
 func (w *response) FlushError() error {
 	if w.status == 0 {
 		w.WriteHeader(http.StatusOK)
@@ -250,5 +250,5 @@ func (w *response) SetWriteDeadline(at time.Time) error {
 // SetReadDeadline is not needed: a body that does not come ends with its connection.
 func (w *response) SetReadDeadline(time.Time) error { return nil }
 
-// EnableFullDuplex does nothing: HTTP/2 always is.
+// EnableFullDuplex does nothing: HTTP/2 is always full duplex.
 func (w *response) EnableFullDuplex() error { return nil }

@@ -208,7 +208,7 @@ func (c *conn) takeData(f *http2.DataFrame) error {
 	return nil
 }
 
-// giveBack lets the client send more, after it was read or let go.
+// giveBack lets the client send more, after it was read or released.
 func (c *conn) giveBack(n int) {
 	if n > 0 {
 		c.uploads += n
@@ -342,7 +342,7 @@ func (b *body) Close() error {
 	return nil
 }
 
-// closeBody lets go of what was not read, and ends reads that wait.
+// closeBody releases what was not read, and ends reads that wait.
 func (s *stream) closeBody() {
 	if s.c.err == nil {
 		s.c.giveBack(s.body.Len() + s.unread)

@@ -20,9 +20,9 @@ const mostRounds = 8
 // event of 500 bytes that goes to many streams then costs half. Larger ones gain nothing.
 const fewBytes = 4 << 10
 
-// flush writes what is in out, unless somebody does already: that one writes it too. What
-// others put into out meanwhile is written as well, in larger and larger pieces if they are
-// many.
+// flush writes what is in out, unless another goroutine does already: that one writes it
+// too. What others put into out meanwhile is written as well, in larger and larger pieces
+// if they are many.
 func (c *conn) flush() {
 	if c.writing || len(c.out) == 0 {
 		return

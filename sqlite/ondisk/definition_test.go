@@ -13,8 +13,7 @@ import (
 	"github.com/tarnproject/tarn/sqlite"
 )
 
-// Whoever defines a custom resource names its columns as they like, and the table can
-// be made of it all the same.
+// A custom resource may name its columns in any way, and the table can still be made.
 func TestDefinedColumnsOfAnyName(t *testing.T) {
 	var printed []any
 	properties := map[string]any{}
@@ -46,8 +45,8 @@ func TestDefinedColumnsOfAnyName(t *testing.T) {
 	}
 }
 
-// A message whose fields are not all texts or messages is taken to pieces too: two
-// states of one field are never taken for the same.
+// A message whose fields are not all texts or messages is split into its fields too: two
+// states of one field always differ in their sums.
 func TestSumsOfAnyMessage(t *testing.T) {
 	message := func(spec string) []byte {
 		raw := []byte{1<<3 | 2, 1, 'm', 5 << 3, 0x96, 1, 6<<3 | 1, 1, 2, 3, 4, 5, 6, 7, 8, 7<<3 | 5, 1, 2, 3, 4}

@@ -227,7 +227,7 @@ func TestSQLAgainstMemory(t *testing.T) {
 	})
 }
 
-// anyBatch draws changes that fit what is there, each key once.
+// anyBatch draws changes that fit the content, each key once.
 func anyBatch(rt *rapid.T, t testing.TB, front *memory.Store[*unstructured.Unstructured]) (changes []tarn.Change[*unstructured.Unstructured]) {
 	seen := map[tarn.Key]bool{}
 	for range rapid.IntRange(0, 12).Draw(rt, "changes") {

@@ -338,8 +338,8 @@ func TestInformersRestart(t *testing.T) {
 	}
 }
 
-// Content under another namespace, selector or transform is not taken for this
-// one's; under the same it is.
+// Content under another namespace, selector or transform is not used; under the same ones it
+// is.
 func TestInformersOfAnotherSelection(t *testing.T) {
 	note := func(o any) (any, error) {
 		m, err := apimeta.Accessor(o)

@@ -170,8 +170,8 @@ func TestPastOfUnstructuredObjects(t *testing.T) {
 	})
 }
 
-// A relist after the version was compacted is a gap, which answers name; a restart that
-// resumes is none.
+// A relist after the version was compacted is a gap, and answers name it. A restart that
+// resumes is not a gap.
 func TestPastKnowsItsGaps(t *testing.T) {
 	inThePast(t, func(s *pastScene) {
 		must(t, s.server.Put(somePod("api", "node-7", "shop/api:1", "Running")))

@@ -41,8 +41,8 @@ func unpackFormat(t *testing.T, n int) string {
 	return dir
 }
 
-// A directory that the release before wrote is built anew from the server: nothing is
-// served from it, and no byte of its Secrets stays. The start after that is warm.
+// A directory of the release before is built again from the server: nothing is served from
+// it, and no byte of its Secrets stays. The start after that is warm.
 func TestDirectoryOfFormat3(t *testing.T) {
 	dir := unpackFormat(t, 3)
 	if raw, err := os.ReadFile(filepath.Join(dir, "replica.db")); err != nil || !bytes.Contains(raw, []byte("tarn_collections")) {
@@ -164,7 +164,7 @@ func TestDirectoryOfFormat6(t *testing.T) {
 	}
 }
 
-// Programs that only read say of a directory of an older format what to do.
+// Programs that only read a directory of an older format report what to do.
 func TestReadersOfOlderFormats(t *testing.T) {
 	for _, format := range []int{4, 5, 6} {
 		dir := unpackFormat(t, format)

@@ -276,8 +276,8 @@ func TestRestart(t *testing.T) {
 
 var podType = collectionType[*corev1.Pod]()
 
-// A server that was restored from a backup, and another one at the same address,
-// are noticed, and read anew.
+// A server that was restored from a backup, and another server at the same address, are
+// detected, and the content is read again.
 func TestAnotherPast(t *testing.T) {
 	for _, other := range []bool{false, true} {
 		t.Run(fmt.Sprint("another cluster: ", other), func(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"github.com/tarnproject/tarn/sqlite"
 )
 
-// identity names what a collection is a copy of: which objects, and what of them.
+// identity names what a collection is a copy of: which objects, and which parts of them.
 func (c *codec[T]) identity() string {
 	text := c.objects() + leftOutText(c.of)
 	if c.of.Transformed {
@@ -69,9 +69,9 @@ func (c *codec[T]) leftOutOf(before sqlite.Holding) (s leftOut, ok bool) {
 	}
 }
 
-// Rewrite makes objects of the present out of those that were kept with other fields. It
-// knows how if they are of the same server, selection, version and Go type, and did not
-// go through another transform.
+// Rewrite turns objects that were kept with other fields into objects of the present shape.
+// It can do so if they have the same server, selection, version and Go type, and did not go
+// through another transform.
 func (c *codec[T]) Rewrite(before sqlite.Holding) (func(raw []byte) (T, error), bool) {
 	was, ok := c.leftOutOf(before)
 	now := leftOut{without: c.of.Drop, whole: len(c.leftOut) == 0}

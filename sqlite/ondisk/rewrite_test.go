@@ -23,7 +23,7 @@ func hostless(p *corev1.Pod) (*corev1.Pod, error) {
 	return p, nil
 }
 
-// What is switched off is gone from the past as from the present, and the past stays; what
+// What is switched off is removed from the past as from the present, and the past stays. What
 // cannot be rewritten is dropped.
 func TestFieldsThatAreSwitchedOff(t *testing.T) {
 	transform := func(name string) testOptions {

@@ -23,11 +23,11 @@ type transcoder struct {
 	quantities map[string][]byte
 }
 
-// slot is what a message has of a field.
+// slot holds the value of a field in a message.
 type slot struct {
 	count int
-	// number is that of a scalar, value the bytes of another; of a list or a map, value is
-	// the message from its first element on.
+	// number is the value of a scalar, and value the bytes of any other field. For a list or
+	// a map, value is the message from its first element on.
 	number uint64
 	value  []byte
 }
@@ -35,8 +35,8 @@ type slot struct {
 // mostQuantities bounds the memory of a transcoder.
 const mostQuantities = 4096
 
-// errUnusual says that a message is not as generated code writes it, or has what is not
-// known here: it must be decoded.
+// errUnusual says that generated code would not write a message in this form, or that the
+// message has something unknown: it must be decoded.
 var errUnusual = errors.New("the message cannot be transcoded")
 
 // message appends the JSON of a message.

@@ -139,8 +139,8 @@ func TestTranscodedJSON(t *testing.T) {
 	}
 }
 
-// A message that is damaged, or not as generated code writes it, is refused, or gives what
-// the decoded object does.
+// A message that is damaged, or that generated code would not write, is refused, or gives the
+// same result as the decoded object.
 func FuzzTranscode(f *testing.F) {
 	fill := filler{rand.New(rand.NewPCG(1, 1))}
 	for range 20 {

@@ -36,7 +36,8 @@ type wideFields struct {
 
 // wideField is a top-level field of an object.
 type wideField struct {
-	// name is that in JSON, number that in protobuf, index that in the struct.
+	// name is the field's name in JSON, number its number in protobuf, index its index in the
+	// struct.
 	name   string
 	number uint64
 	index  int

@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// checkAddress finds what cannot be listened on, before anything else is done.
+// checkAddress rejects an address that cannot be listened on, before anything else is done.
 func checkAddress(flag, address string) (host string, err error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -21,8 +21,8 @@ func checkAddress(flag, address string) (host string, err error) {
 	return host, nil
 }
 
-// onThisMachine finds addresses that the demonstration would be seen at by
-// others: everybody who reaches it may do everything.
+// onThisMachine rejects an address at which others could reach the demonstration: everybody
+// who reaches it may do everything.
 func onThisMachine(flag, address string) error {
 	host, err := checkAddress(flag, address)
 	if err != nil {

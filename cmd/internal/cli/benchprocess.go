@@ -42,9 +42,9 @@ func executeSelf(ctx context.Context, args, environment []string, stdin io.Reade
 	return nil, failure(fmt.Errorf("the process that measures failed: %w", err))
 }
 
-// inherited is how a child process gets the flags that all commands take: by the
-// environment, since others can read command lines and a token may be among
-// them. Flags that can be repeated do not fit in there, and hold no secrets.
+// inherited passes the common flags to a child process. It uses the environment, since others
+// can read command lines, and a flag may be a token. Flags that can be repeated do not fit
+// there, and hold no secrets: they are passed as arguments.
 func inherited(cmd *cobra.Command) (args, environment []string) {
 	cmd.Root().PersistentFlags().VisitAll(func(f *pflag.Flag) {
 		if !f.Changed {

@@ -10,23 +10,22 @@ import (
 )
 
 const (
-	// exitPassing is the exit code of a measuring process when the server failed in
-	// a temporary way; it is sysexits' code for that.
+	// exitPassing is the exit code of a measuring process after a temporary failure of the
+	// server. It is the code of sysexits for that.
 	exitPassing = 75
-	// benchTries is how often a measurement is begun, benchPause how long the first
-	// pause between two is; each further one is twice as long.
+	// benchTries is how often a measurement is tried, benchPause the first pause between two
+	// tries. Each further pause is twice as long.
 	benchTries = 5
 	benchPause = time.Second
 )
 
-// passing is a failure that may be gone at the next try.
+// passing is a failure that may not occur at the next try.
 type passing struct{ error }
 
 func (p passing) Unwrap() error { return p.error }
 
-// persist measures until nothing fails meanwhile. A figure with a failure in it
-// would measure the failure, so the whole measurement is repeated; earlier
-// measurements are kept.
+// persist repeats a measurement until it has no failure. A figure with a failure in it would
+// measure the failure, so the whole measurement is repeated. Earlier measurements are kept.
 func (a *app) persist(ctx context.Context, run func() (measure.Result, error)) (measure.Result, error) {
 	pause := benchPause
 	for try := 1; ; try++ {

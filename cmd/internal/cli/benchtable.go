@@ -9,8 +9,8 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 )
 
-// printVerdicts prints both holders of each resource below each other, and what
-// the second is of the first.
+// printVerdicts prints both holders of each resource, one below the other, and the second
+// relative to the first.
 func printVerdicts(out io.Writer, verdicts []verdict, rounds int) error {
 	w := printers.GetNewTabWriter(out)
 	fmt.Fprintln(w, "RESOURCE\tOBJECTS\tHOLDER\tHEAP\tPER OBJECT\tHEAP OBJECTS\tPEAK\tSYNC\tCPU")
@@ -49,7 +49,7 @@ func printResult(w io.Writer, resource, holder string, r measure.Result) {
 		size(r.Heap), perObject, thousands(int(r.HeapObjects)), peak, short(r.Sync), short(r.CPU))
 }
 
-// short writes a duration in three digits.
+// short formats a duration with three digits.
 func short(d time.Duration) string {
 	switch {
 	case d <= 0:

@@ -18,8 +18,8 @@ const completionTimeout = 2 * time.Second
 
 const noFiles = cobra.ShellCompDirectiveNoFileComp
 
-// completing gives a completion its view of the cluster. It hides failures: nobody
-// can read them in the middle of a command line.
+// completing gives a completion access to the cluster. It hides failures: nobody can read
+// them in the middle of a command line.
 func (a *app) completing(cmd *cobra.Command, complete func(ctx context.Context, cfg *rest.Config, namespace string) []string) []string {
 	if a.applyEnvironment(cmd) != nil || a.startLogging() != nil {
 		return nil
@@ -35,7 +35,7 @@ func (a *app) completing(cmd *cobra.Command, complete func(ctx context.Context, 
 	return complete(ctx, cfg, namespace)
 }
 
-// completeTargets completes what targets reads: resources, then names.
+// completeTargets completes the arguments that targets reads: resources, then names.
 func (a *app) completeTargets(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	found := a.completing(cmd, func(ctx context.Context, cfg *rest.Config, namespace string) []string {
 		catalog, err := mirror.Discover(ctx, cfg)
@@ -142,8 +142,7 @@ func (a *app) completeKubeconfig(section string) cobra.CompletionFunc {
 	}
 }
 
-// choices completes what can only be one of a few words. One that ends with = is
-// to be gone on with.
+// choices completes a fixed set of words. A word that ends with = needs a value after it.
 func choices(words ...string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		found := matching(slices.Clone(words), typed)

@@ -14,11 +14,11 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// connection is the flags that lead to a cluster, kubectl's own.
+// connection holds kubectl's flags that select a cluster.
 //
-// They are bound by client-go's clientcmd, on which kubectl's are built too, and
-// not by cli-runtime's ConfigFlags around it: that package brings kustomize and
-// 90 more packages into the program for no flag more.
+// They are bound by client-go's clientcmd, on which kubectl's are built too, and not by the
+// ConfigFlags of cli-runtime: that package adds kustomize and 90 more packages to the
+// program, for no additional flag.
 type connection struct {
 	kubeconfig string
 	overrides  clientcmd.ConfigOverrides
@@ -70,7 +70,7 @@ func (a *app) config() (*rest.Config, string, error) {
 	return cfg, namespace, nil
 }
 
-// prepareConfig sets what the config of a cluster does not say.
+// prepareConfig sets what the config of a cluster leaves open.
 func (a *app) prepareConfig(cfg *rest.Config) {
 	if cfg.UserAgent == "" {
 		cfg.UserAgent = "tarn/" + buildVersion().Version
@@ -112,8 +112,8 @@ func (a *app) load() (*rest.Config, string, error) {
 	return cfg, namespace, nil
 }
 
-// checkContext finds a wrong --context first, since the errors that follow from
-// it do not name the right one.
+// checkContext detects a wrong --context first, since the errors that follow from it do not
+// name the cause.
 func (a *app) checkContext(loader clientcmd.ClientConfig) error {
 	asked := a.connection.overrides.CurrentContext
 	if asked == "" {
@@ -129,7 +129,7 @@ func (a *app) checkContext(loader clientcmd.ClientConfig) error {
 	return noContext(asked, slices.Sorted(maps.Keys(config.Contexts)))
 }
 
-// noContext says which contexts there are instead of one that was asked for.
+// noContext lists the existing contexts if the requested one does not exist.
 func noContext(asked string, names []string) error {
 	if len(names) == 0 {
 		return fmt.Errorf("there is no context %q, and no other in the kubeconfig; check --kubeconfig and KUBECONFIG", asked)
@@ -143,7 +143,7 @@ func (c *connection) loader() clientcmd.ClientConfig {
 	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &c.overrides)
 }
 
-// explainConfig says what to do about a kubeconfig that leads nowhere.
+// explainConfig says what to do about a kubeconfig that leads to no cluster.
 func (a *app) explainConfig(loader clientcmd.ClientConfig, err error) error {
 	switch {
 	case clientcmd.IsEmptyConfig(err):
@@ -155,7 +155,7 @@ func (a *app) explainConfig(loader clientcmd.ClientConfig, err error) error {
 	}
 }
 
-// explainEmpty says why there is no address of a server.
+// explainEmpty says why there is no server address.
 func (a *app) explainEmpty(loader clientcmd.ClientConfig) error {
 	config, err := loader.RawConfig()
 	current := cmp.Or(a.connection.overrides.CurrentContext, config.CurrentContext)

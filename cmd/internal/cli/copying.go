@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// copying are the flags of the commands that keep a live copy, mirror and serve: of
-// what, how it is compared with the server, and where else it is kept.
+// copying holds the flags of the commands that keep a live copy, mirror and serve: what is
+// copied, how it is compared with the server, and where else it is kept.
 type copying struct {
 	scope
 	verifying

@@ -8,8 +8,8 @@ import (
 	"github.com/tarnproject/tarn/cmd/internal/term"
 )
 
-// buildView shows the progress of building a large cluster: as a bar in the
-// terminal, else as a line now and then. Of a small one nothing is seen.
+// buildView shows the progress of building a large cluster: as a bar in a terminal, else as
+// an occasional line. For a small cluster it shows nothing.
 type buildView struct {
 	live  *term.Live // nil for plain lines
 	out   io.Writer
@@ -45,7 +45,7 @@ func (v *buildView) step(pods int) {
 	_ = v.live.Draw([]term.Line{{{Text: term.Bar(min(30, width/3), p.part()), Style: term.Green}, {Text: " " + text, Style: term.Bold}}})
 }
 
-// done takes the bar away.
+// done removes the bar.
 func (v *buildView) done() {
 	if v.drawn {
 		_ = v.live.Draw(nil)

@@ -12,11 +12,11 @@ import (
 	"github.com/tarnproject/tarn/cmd/internal/term"
 )
 
-// compareEvery is how often the copy is held against the server.
+// compareEvery is how often the copy is compared with the server.
 const compareEvery = 5 * time.Second
 
-// demoView shows a demonstration: what "tarn mirror" shows of any cluster, and
-// what goes wrong on purpose.
+// demoView shows a demonstration: what "tarn mirror" shows for any cluster, and the faults
+// that are injected.
 type demoView struct {
 	session  *demo.Session
 	live     *term.Live // nil for plain lines
@@ -26,14 +26,14 @@ type demoView struct {
 	found atomic.Pointer[compared]
 }
 
-// compared is a finding and when it was made.
+// compared is a finding and its time.
 type compared struct {
 	at      time.Time
 	finding demo.Finding
 }
 
-// compare keeps a finding at hand until ctx ends. Without faults there is nothing
-// to prove but at the end.
+// compare updates the finding until ctx ends. Without faults there is nothing to prove before
+// the end.
 func (v *demoView) compare(ctx context.Context) {
 	if v.session.FaultyConnection == nil {
 		return
@@ -71,7 +71,7 @@ func (v *demoView) run(ctx context.Context) {
 	}
 }
 
-// table draws in the terminal.
+// table draws in a terminal.
 func (v *demoView) table() func(now time.Time) {
 	inner := &mirrorView{live: v.live, mirror: v.session.Mirror, begun: v.session.Began}
 	var trouble string
@@ -104,7 +104,7 @@ func (v *demoView) trouble() string {
 	return fmt.Sprintf("%s: %s", plural(v.session.FaultyConnection.Faults(), "injected fault"), v.session.FaultyConnection)
 }
 
-// lines prints where there is no terminal.
+// lines prints plain lines without a terminal.
 func (v *demoView) lines() func(now time.Time) {
 	begun := v.session.Began
 	inner := &mirrorLines{
@@ -126,7 +126,7 @@ func (v *demoView) lines() func(now time.Time) {
 	}
 }
 
-// findingText says how a comparison went, in one line.
+// findingText is the result of a comparison, in one line.
 func findingText(f demo.Finding) string {
 	text := fmt.Sprintf("%d of %d copies equal the server, %s", f.Equal, f.Tables, plural(f.Objects, "object"))
 	if f.Equal == f.Tables {

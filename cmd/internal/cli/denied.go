@@ -25,8 +25,8 @@ func newDeniedResources(resources int, giveUp context.CancelCauseFunc) *deniedRe
 	return &deniedResources{resources: resources, giveUp: giveUp, errs: map[string]error{}}
 }
 
-// add takes every failure. When all resources were denied before they showed
-// anything, it gives up.
+// add receives every failure. It ends the view if all resources were denied before they
+// showed anything.
 func (h *deniedResources) add(resource string, synced <-chan struct{}, err error) {
 	select {
 	case <-synced:
@@ -49,7 +49,7 @@ func (h *deniedResources) add(resource string, synced <-chan struct{}, err error
 	h.giveUp(errors.Join(all...))
 }
 
-// denied reports that the server answered, and will answer the same to a retry.
+// denied reports whether the server answered, and would give the same answer to a retry.
 func denied(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || apierrors.IsNotFound(err) || apierrors.IsBadRequest(err)
 }

@@ -12,8 +12,8 @@ const (
 	longestValue    = 160
 )
 
-// differences are the lines that show in which fields two states of an object
-// differ, in the order of their paths.
+// differences returns a line for each field in which two states of an object differ, in the
+// order of their paths.
 func differences(old, new map[string]any) []term.Line {
 	edits, more := render.Differences(old, new, mostDifferences, longestValue)
 	var lines []term.Line
@@ -26,7 +26,7 @@ func differences(old, new map[string]any) []term.Line {
 	return lines
 }
 
-// differenceLine is path: old → new.
+// differenceLine is a line of the form path: old → new.
 func differenceLine(e render.Edit) term.Line {
 	old, new := e.Old, e.New
 	if e.Op == "add" {

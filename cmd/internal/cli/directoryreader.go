@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// objectReader reads objects, or tables of them, as a command shows them once.
+// objectReader reads objects, or tables of them, for a command that shows them once.
 type objectReader interface {
 	objects(ctx context.Context, l location, opts metav1.ListOptions) ([]unstructured.Unstructured, error)
 	table(ctx context.Context, l location, opts metav1.ListOptions, whole bool) (*metav1.Table, error)
@@ -24,12 +24,11 @@ type objectReader interface {
 type directoryReader struct {
 	directory *mirror.Directory
 	moment    sqlite.Moment
-	// only is the one of several clusters that is read; empty for all.
+	// only names the cluster to read if there are several; empty for all.
 	only string
 }
 
-// foundObject is an object of a directory, with the name of its cluster if there are
-// several.
+// foundObject is an object of a directory, with the name of its cluster if there are several.
 type foundObject struct {
 	mirror.Object
 	cluster string

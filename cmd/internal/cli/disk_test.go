@@ -113,7 +113,7 @@ func (texts) Schema() string                                  { return "texts" }
 func (texts) Table() sqlite.Table                             { return sqlite.Table{} }
 func (texts) Row(word string, raw []byte) (sqlite.Row, error) { return sqlite.Row{}, nil }
 
-// An answer about what is not all there yet says so.
+// An answer from an incomplete copy says so.
 func TestSQLOfWhatIsNotThereYet(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "replica")
 	db, err := sqlite.Open(dir, sqlite.Options{})

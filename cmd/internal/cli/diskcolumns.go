@@ -12,38 +12,37 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// diskColumns makes rows of objects that come from a directory. A server makes
-// its own, from what only it knows of its kinds; here they are the columns that SQL
-// has.
+// diskColumns makes rows of objects that come from a directory. A server makes its own rows,
+// because only it knows the columns of its kinds. Here the columns are those of SQL.
 type diskColumns struct {
 	definitions []metav1.TableColumnDefinition
-	// places are those of the columns among what read gives.
+	// places are the places of the columns in the result of read.
 	places []int
 	read   func(mirror.Object) []any
-	// at is when ages are of, zero for now.
+	// at is the time at which ages are shown, zero for now.
 	at time.Time
 	// cluster says that the second column is the name of the cluster.
 	cluster bool
 }
 
-// clusterHeading is that of the column with the name of the cluster.
+// clusterHeading is the heading of the column with the name of the cluster.
 const clusterHeading = "Cluster"
 
-// addCluster adds the column with the name of the cluster, behind the name: printers take
-// the first column for the name.
+// addCluster adds the column with the name of the cluster after the name: printers treat the
+// first column as the name.
 func (c *diskColumns) addCluster() {
 	c.cluster = true
 	c.definitions = slices.Insert(c.definitions, 1, metav1.TableColumnDefinition{Name: clusterHeading, Type: "string"})
 }
 
-// usual are the columns that are shown without -o wide, where a resource has more
-// than fit.
+// usual are the columns that are shown without -o wide, for a resource with more columns than
+// fit.
 var usual = map[string][]string{
 	"pods":  {"status", "ready_containers", "containers", "restarts", "node"},
 	"nodes": {"ready", "roles", "kubelet_version", "unschedulable"},
 }
 
-// few is how many columns of others are.
+// few is the number of columns of other resources that are shown.
 const few = 5
 
 func newDiskColumns(r mirror.Resource, columns []ondisk.Column, read func(mirror.Object) []any) *diskColumns {
@@ -72,7 +71,7 @@ func newDiskColumns(r mirror.Resource, columns []ondisk.Column, read func(mirror
 	return c
 }
 
-// cells are those of an object.
+// cells returns the cells of an object.
 func (c *diskColumns) cells(object mirror.Object, cluster string) []any {
 	cells := []any{object.GetName()}
 	if c.cluster {

@@ -10,23 +10,23 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// rowTable is where the rows of a view come from, with their columns.
+// rowTable is the source of a view's rows, with their columns.
 type rowTable interface {
 	tarn.Source[*row]
 	Columns() []metav1.TableColumnDefinition
 }
 
-// diskRows is a table of a directory as rows, as [rowSource] is one of a server.
+// diskRows reads a table of a directory as rows, as [rowSource] reads one of a server.
 type diskRows struct {
 	tarn.Source[mirror.Object]
 	columns *diskColumns
-	// cluster is the one of several that it is of; empty if there is only one.
+	// cluster is the cluster that it reads if there are several; empty if there is only one.
 	cluster string
 }
 
 var _ rowTable = (*diskRows)(nil)
 
-// Columns are those that cells are of.
+// Columns are the columns of the cells.
 func (s *diskRows) Columns() []metav1.TableColumnDefinition { return s.columns.definitions }
 
 func (s *diskRows) row(o mirror.Object) *row {

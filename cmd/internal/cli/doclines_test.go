@@ -18,8 +18,8 @@ const root = "../../.."
 type docLine struct {
 	where string // file:line
 	text  string
-	// mention is a command in the midst of a sentence, which may leave out what it
-	// needs to be run.
+	// mention is a command in the middle of a sentence, which may leave out what it needs to
+	// run.
 	mention bool
 }
 

@@ -79,8 +79,8 @@ type docStage struct {
 	brief bool
 }
 
-// newDocStage puts up a cluster, finds it as kubectl does, and goes to an empty
-// folder with the files that documents take for granted.
+// newDocStage starts a cluster, finds it as kubectl does, and changes to an empty folder with
+// the files that the documents assume.
 func newDocStage(t *testing.T) *docStage {
 	t.Helper()
 	repository, err := filepath.Abs(root)
@@ -143,8 +143,8 @@ func newDocStage(t *testing.T) *docStage {
 	return &docStage{t: t, repository: repository, variables: map[string]string{}, sources: map[string]*docSource{}}
 }
 
-// stir changes a pod all the time, so that whoever waits for a change in its
-// namespace does not wait for chance.
+// stir changes a pod continuously, so that a line that waits for a change in its namespace
+// does not depend on chance.
 func stir(ctx context.Context, server *apiserver.Server, stirred *corev1.Pod) {
 	ticker := time.NewTicker(100 * time.Millisecond)
 	defer ticker.Stop()
@@ -304,8 +304,8 @@ func (s *docStage) command(words []string) (out string, err error) {
 	return "", fmt.Errorf("no rule of this test knows %q: write the line so that one does, or teach it the command", strings.Join(words, " "))
 }
 
-// tarn runs the program. What it is told to listen on may be taken, and what is
-// large takes long: later flags win.
+// tarn runs the program. The address to listen on may be in use, and large numbers take long:
+// later flags win.
 func (s *docStage) tarn(program string, args []string, environment map[string]string) (string, error) {
 	live := slices.Contains(args, "-w") || slices.Contains(args, "--watch")
 	full := slices.Clone(args)

@@ -143,7 +143,7 @@ type docSource struct {
 }
 
 // source is that of the tests of packages, or of the rest. Each must have some; packages of
-// other modules are none of ours. It is read once: many lines name the same packages.
+// other modules are ignored. It is read once: many lines name the same packages.
 func (s *docStage) source(packages []string, tests bool) (*docSource, error) {
 	key := fmt.Sprint(s.directory, packages, tests)
 	if found := s.sources[key]; found != nil {

@@ -7,12 +7,12 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// variable is the environment's name for a flag.
+// variable is the environment variable of a flag.
 func variable(flag string) string {
 	return "TARN_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// applyEnvironment sets the flags of a command that the command line did not.
+// applyEnvironment sets the flags of a command that the command line did not set.
 func (a *app) applyEnvironment(cmd *cobra.Command) error {
 	var wrong error
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {

@@ -52,7 +52,7 @@ func TestLogs(t *testing.T) {
 	}
 }
 
-// A log line must not stand in the midst of a view.
+// A log line must not appear in the middle of a view.
 func TestLogsGoAboveTheView(t *testing.T) {
 	var plain, above lockedBuffer
 	var sink logSink

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// meter makes a rate of a count that only grows, over the last ten seconds.
+// meter turns a growing count into a rate over the last ten seconds.
 type meter struct{ samples []sample }
 
 type sample struct {
@@ -33,7 +33,7 @@ func (m *meter) rate(now time.Time, count int64) float64 {
 
 func rate(perSecond float64) string { return figure(perSecond) + " events/s" }
 
-// figure writes a number that may be small or large.
+// figure formats a number that may be small or large.
 func figure(x float64) string {
 	if x >= 100 {
 		return thousands(int(x))
@@ -41,7 +41,7 @@ func figure(x float64) string {
 	return strconv.FormatFloat(x, 'f', 1, 64)
 }
 
-// thousands writes a number with commas.
+// thousands formats a number with commas.
 func thousands(n int) string {
 	digits := strconv.Itoa(n)
 	var groups []string
@@ -59,7 +59,7 @@ func plural(n int, noun string) string {
 	return thousands(n) + " " + noun + "s"
 }
 
-// seconds writes a time as people say it: 0.3s, 12s, 4m10s.
+// seconds formats a duration in the usual short form: 0.3s, 12s, 4m10s.
 func seconds(d time.Duration) string {
 	switch {
 	case d < 0:
@@ -71,7 +71,7 @@ func seconds(d time.Duration) string {
 	}
 }
 
-// size writes a number of bytes.
+// size formats a number of bytes.
 func size(bytes uint64) string {
 	const unit = 1024
 	switch {

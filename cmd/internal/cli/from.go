@@ -15,11 +15,10 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// from is the flags by which a command reads a replica directory in the place of
-// a cluster.
+// from holds the flags by which a command reads a replica directory instead of a cluster.
 type from struct {
 	dir, keyFile string
-	// moment is that of the past which the command shows; see [asOf].
+	// moment is the moment of the past that the command shows; see [asOf].
 	moment sqlite.Moment
 }
 
@@ -36,7 +35,7 @@ func bindKey(cmd *cobra.Command, file *string) {
 	cmd.Flags().StringVar(file, "key-file", "", "file with the key that the replica directory is encrypted with; the key itself may be in "+keyVariable)
 }
 
-// key is what a directory is encrypted with, nil if it is not.
+// key returns the encryption key of a directory, nil if it is not encrypted.
 func (a *app) key(file string) ([]byte, error) {
 	if file != "" {
 		return sqlite.KeyFromFile(file)
@@ -53,13 +52,13 @@ type cluster struct {
 	cfg       *rest.Config
 	namespace string
 	catalog   *mirror.Catalog
-	// fleet, if set, are the clusters that are read in the place of one.
+	// fleet, if set, has the clusters that are read instead of one.
 	fleet *fleet.Fleet
-	// directory, if set, is what is read in the place of the server.
+	// directory, if set, is read instead of the server.
 	directory *mirror.Directory
-	// moment is that of the directory's history which is shown.
+	// moment is the moment of the directory's history that is shown.
 	moment sqlite.Moment
-	// only is the one of several clusters in the directory that is read; empty for all.
+	// only names the cluster of the directory to read if there are several; empty for all.
 	only string
 }
 
@@ -97,8 +96,7 @@ func (a *app) place(ctx context.Context, f *from) (cluster, error) {
 	case len(held) == 1:
 		at.namespace = held[0]
 	default:
-		// The namespace of the kubeconfig counts here as elsewhere, if there is
-		// one.
+		// The namespace of the kubeconfig counts here as elsewhere, if there is a kubeconfig.
 		at.namespace = "default"
 		if _, namespace, err := a.load(); err == nil {
 			at.namespace = namespace
@@ -134,11 +132,11 @@ func (at cluster) reader() (objectReader, error) {
 	return newReader(at.cfg)
 }
 
-// printAgeFrom is the least age of a directory that is printed.
+// printAgeFrom is the smallest age of a directory that is printed.
 const printAgeFrom = 15 * time.Second
 
 // printAge prints the age of a directory's content, unless a mirror seems to keep it up to
-// date. For a moment of the past it prints what printMoment does.
+// date. For a moment of the past it prints what printMoment prints.
 func (a *app) printAge(ctx context.Context, at cluster, resources []mirror.Resource) {
 	if at.directory == nil {
 		return
@@ -159,7 +157,7 @@ func (a *app) printAge(ctx context.Context, at cluster, resources []mirror.Resou
 	}
 }
 
-// explainDirectory says what named the directory, a flag or its own path, and how to give a
+// explainDirectory says what named the directory, a flag or its own path, and how to pass a
 // key.
 func explainDirectory(named string, err error) error {
 	text := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "sqlite: "), "mirror: ")
@@ -182,8 +180,8 @@ type rewordedError struct {
 func (e rewordedError) Error() string { return e.text }
 func (e rewordedError) Unwrap() error { return e.err }
 
-// shownColumns are the columns of a resource that get and watch show from a
-// directory: those of its table in SQL.
+// shownColumns are the columns of a resource that get and watch show from a directory: the
+// columns of its SQL table.
 func shownColumns(d *mirror.Directory, r mirror.Resource, at sqlite.Moment) (*diskColumns, error) {
 	columns, read, err := ondisk.Show(r.GVR, d.Columns(r)...)
 	if err != nil {

@@ -19,10 +19,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// heardForm is how the time of a state is written: states may follow each other quickly.
+// heardForm is the format of a state's time: states may follow each other quickly.
 const heardForm = "2006-01-02T15:04:05.000Z07:00"
 
-// changeOf is an entry of a history as a change of a copy.
+// changeOf turns an entry of a history into a change of a copy.
 func changeOf(e changelog.Typed[mirror.Object], before mirror.Object) tarn.Change[mirror.Object] {
 	c := tarn.Change[mirror.Object]{Type: tarn.Update, Key: e.Key, Old: before, Object: e.Object, Version: e.Version}
 	switch {
@@ -71,7 +71,7 @@ func (p *historyLines) entry(e changelog.Typed[mirror.Object], before mirror.Obj
 	return nil
 }
 
-// summary is what the columns say, as watch says it.
+// summary shows the values of the columns, as watch does.
 func (p *historyLines) summary(c tarn.Change[mirror.Object]) string {
 	shown := rowChange{of: p.rows, change: tarn.Change[*row]{Type: c.Type, Key: c.Key, Object: p.row(c.Object), Old: p.row(c.Old)}}
 	return shown.summary(false)
@@ -101,7 +101,7 @@ type historyEntry struct {
 	Version   string         `json:"version,omitempty"`
 	UID       string         `json:"uid,omitempty"`
 	Object    map[string]any `json:"object,omitempty"`
-	// Changes are those since the state before; More says that there are others.
+	// Changes are the changes since the state before; More says that there are others.
 	Changes []render.Edit   `json:"changes,omitempty"`
 	More    bool            `json:"more,omitempty"`
 	Gap     *sqlout.GapJSON `json:"gap,omitempty"`
@@ -143,7 +143,7 @@ func (p *historyJSON) write(e historyEntry) error {
 	return err
 }
 
-// next is what is in front of an entry.
+// next is the separator before an entry.
 func (p *historyJSON) next() string {
 	if p.entries++; p.entries > 1 {
 		return ","

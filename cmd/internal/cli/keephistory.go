@@ -15,8 +15,8 @@ const (
 	smallestHistory = 1 << 20
 )
 
-// parseHistory reads the words of --history: an age, a size, and thin=AGE/INTERVAL, each
-// at most once.
+// parseHistory parses the words of --history: an age, a size, and thin=AGE/INTERVAL, each at
+// most once.
 func parseHistory(text string) (h sqlite.History, err error) {
 	if text == "" {
 		return h, nil

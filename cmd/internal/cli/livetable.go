@@ -11,10 +11,10 @@ import (
 	"github.com/tarnproject/tarn/cmd/internal/term"
 )
 
-// highlightFor is how long a change stands out.
+// highlightFor is how long a change is highlighted.
 const highlightFor = 4 * time.Second
 
-// liveTable is a watched resource as it is drawn.
+// liveTable is a watched resource in the form in which it is drawn.
 type liveTable struct {
 	*watched
 	rows                map[tarn.Key]*liveRow
@@ -22,8 +22,8 @@ type liveTable struct {
 	events              meter
 }
 
-// liveRow is a row and what last happened to it. A deleted one stays until that
-// was seen.
+// liveRow is a row and its last change. A deleted row stays until the user had time to see
+// that.
 type liveRow struct {
 	*row
 	last tarn.ChangeType
@@ -34,7 +34,7 @@ type liveRow struct {
 
 func (r *liveRow) fresh(now time.Time) bool { return r.last != 0 && now.Sub(r.at) < highlightFor }
 
-// gone says that there is nothing of the row to be shown any more.
+// gone reports whether nothing of the row needs to be shown any more.
 func (r *liveRow) gone(now time.Time) bool { return r.last == tarn.Delete && !r.fresh(now) }
 
 func (t *liveTable) apply(c tarn.Change[*row], now time.Time) {
@@ -66,11 +66,11 @@ func (t *liveTable) count() int {
 	return n
 }
 
-// wants is how many lines would show everything.
+// wants is the number of lines that would show everything.
 func (t *liveTable) wants() int { return 3 + len(t.rows) }
 
-// lines draws the table into so many lines at most: a heading, the columns, rows.
-// If not all rows fit, those that changed last are shown, newest first.
+// lines draws the table into at most that many lines: a heading, the columns, and rows. If
+// not all rows fit, it shows the rows that changed last, newest first.
 func (t *liveTable) lines(now time.Time, room int) []term.Line {
 	lines := []term.Line{t.heading(now)}
 	rows := t.current(now)
@@ -99,7 +99,7 @@ func (t *liveTable) lines(now time.Time, room int) []term.Line {
 	return lines
 }
 
-// current drops the rows that are gone and gives the others.
+// current drops the rows that are gone and returns the others.
 func (t *liveTable) current(now time.Time) []*liveRow {
 	rows := make([]*liveRow, 0, len(t.rows))
 	for key, r := range t.rows {
@@ -122,7 +122,7 @@ func (t *liveTable) shown() (indexes []int, names []string) {
 	return indexes, names
 }
 
-// draw lays rows out in columns, below their names.
+// draw arranges rows in columns, below the column names.
 func (t *liveTable) draw(now time.Time, rows []*liveRow) []term.Line {
 	indexes, names := t.shown()
 	header := names
@@ -166,8 +166,8 @@ func (t *liveTable) cell(r *liveRow, index int, name string) string {
 	return term.Clean(r.cells[index])
 }
 
-// drawRow marks what happened to a row by a sign as well as by colour, for users
-// who do not see colours.
+// drawRow marks a row's change by a sign as well as by colour, for users who do not see
+// colours.
 func (t *liveTable) drawRow(now time.Time, r *liveRow, cells []string, widths, indexes []int) term.Line {
 	mark, style := "  ", term.Plain
 	if r.fresh(now) {

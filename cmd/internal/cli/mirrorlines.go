@@ -13,9 +13,9 @@ import (
 	"github.com/tarnproject/tarn/verify"
 )
 
-// mirrorLines prints the state of a mirror without a terminal: progress, each table
-// when it is synced, errors when they begin and end, bad objects, differences from
-// the server, and now and then the state of all tables.
+// mirrorLines prints the state of a mirror without a terminal: progress, each table when it
+// is synced, errors when they begin and end, bad objects, differences from the server, and
+// sometimes the state of all tables.
 type mirrorLines struct {
 	out      io.Writer
 	mirror   *mirror.Mirror
@@ -81,7 +81,7 @@ func (p *mirrorLines) step(now time.Time) {
 	}
 }
 
-// every is more often while there is progress to be seen.
+// every is the interval; it is shorter while there is progress to show.
 func (p *mirrorLines) every() time.Duration {
 	if p.all {
 		return p.interval
@@ -139,10 +139,10 @@ func (p *mirrorLines) printTable(now time.Time, t *mirror.Table) {
 	p.printLine(now, "%s: %s", name, failure)
 }
 
-// place is where the mirror is written to.
+// place names where the mirror is written to.
 func (p *mirrorLines) place() string { return cmp.Or(p.engine, "disk") }
 
-// written says how far an engine has followed.
+// written says how far an engine has caught up.
 func (p *mirrorLines) written(s mirror.Status) string {
 	if p.engine == "" || s.Health.Disk == nil {
 		return ""

@@ -9,11 +9,11 @@ import (
 	"github.com/tarnproject/tarn/sqlite"
 )
 
-// readPastEvery is how often a view reads from disk what is kept of the past.
+// readPastEvery is how often a view reads the extent of the history from disk.
 const readPastEvery = 5 * time.Second
 
-// pastText says since when a mirror keeps its history. It holds the text for some
-// seconds, because a view is drawn more often than that is worth a look at the disk.
+// pastText says since when a mirror keeps its history. It caches the text for some seconds,
+// because a view is drawn too often to read the disk each time.
 type pastText struct {
 	read time.Time
 	text string
@@ -43,7 +43,7 @@ func historyText(past mirror.Past, now time.Time) string {
 	return text
 }
 
-// dayTime is a time in the local zone, with its day unless that is today.
+// dayTime formats a time in the local zone, with its day unless that is today.
 func dayTime(t, now time.Time) string {
 	t = t.Local()
 	if t.Format(time.DateOnly) == now.Local().Format(time.DateOnly) {
@@ -52,7 +52,7 @@ func dayTime(t, now time.Time) string {
 	return t.Format(time.DateTime)
 }
 
-// printHistory says since when a history is kept, once the first state of it is on disk.
+// printHistory says since when a history is kept, once its first state is on disk.
 func (a *app) printHistory(ctx context.Context, m *mirror.Mirror) {
 	if db := m.DB(); db == nil || db.History() == (sqlite.History{}) {
 		return

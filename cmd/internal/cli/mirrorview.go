@@ -13,8 +13,8 @@ import (
 	"github.com/tarnproject/tarn/cmd/internal/term"
 )
 
-// mirrorView draws how a mirror is doing: while it syncs a progress bar, then a
-// summary, and below it a line for each table.
+// mirrorView draws the state of a mirror: a progress bar while it syncs, then a summary, and
+// below it a line for each table.
 type mirrorView struct {
 	live   *term.Live
 	mirror *mirror.Mirror
@@ -23,7 +23,7 @@ type mirrorView struct {
 	// tables.
 	above int
 	past  pastText
-	// took is how long the first state took; 0 while it is not there.
+	// took is how long the first state took; 0 until it is complete.
 	took time.Duration
 }
 
@@ -65,8 +65,8 @@ func (v *mirrorView) heading(now time.Time, p progress, width int) term.Line {
 	return term.Line{{Text: text, Style: term.Bold}}
 }
 
-// tables draws the tables in columns. If they do not all fit, those in trouble
-// and those in which most happens are shown.
+// tables draws the tables in columns. If they do not all fit, it shows the tables with
+// problems and the busiest ones.
 func (v *mirrorView) tables(now time.Time, room int) []term.Line {
 	var all []tableLine
 	problems := v.mirror.Problems()
@@ -89,7 +89,7 @@ func (v *mirrorView) tables(now time.Time, room int) []term.Line {
 	return append(lines, last...)
 }
 
-// tableLine is a table in a few cells.
+// tableLine is a table in the form of a few cells.
 type tableLine struct {
 	cells     []string
 	trouble   int
@@ -129,8 +129,7 @@ func newTableLine(t *mirror.Table, problems []mirror.Problem, now time.Time) tab
 	return line
 }
 
-// stateOf is what a table is doing, and where its content is from if not from the
-// server.
+// stateOf is the state of a table, and the source of its content if that is not the server.
 func stateOf(h tarn.Health) string {
 	if h.FromDisk {
 		return fmt.Sprintf("%s, from disk, %s old", h.State, seconds(h.Age))
@@ -138,7 +137,7 @@ func stateOf(h tarn.Health) string {
 	return h.State.String()
 }
 
-// advice says what to do about the newest problem that lasts.
+// advice says what to do about the newest current problem.
 func advice(problems []mirror.Problem) []term.Line {
 	for _, p := range problems {
 		if !p.Over() {
@@ -148,7 +147,7 @@ func advice(problems []mirror.Problem) []term.Line {
 	return nil
 }
 
-// align puts the lines below their columns' names; figures stand to the right.
+// align puts the lines below their columns' names, with numbers aligned to the right.
 func align(all []tableLine) []term.Line {
 	widths := make([]int, len(tableColumns)-1)
 	for i := range widths {

@@ -9,9 +9,9 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 )
 
-// nestedPrinter prints as kubectl does, but for objects that are nested so deep that
-// indenting them would take gigabytes: of those the innermost is written in one
-// line. Nothing is left out.
+// nestedPrinter prints like kubectl, except for objects that are nested so deep that
+// indenting them would take gigabytes: it writes the innermost part of those in one line. It
+// leaves nothing out.
 type nestedPrinter struct {
 	printers.ResourcePrinter
 	write func(io.Writer, map[string]any) error
@@ -29,11 +29,11 @@ func (p *nestedPrinter) PrintObj(object runtime.Object, out io.Writer) error {
 	return p.ResourcePrinter.PrintObj(object, out)
 }
 
-// widestCell is how many bytes of a cell a table shows. One that is wider makes all
-// rows as wide.
+// widestCell is how many bytes of a cell a table shows. A wider cell would make all rows as
+// wide.
 const widestCell = 1000
 
-// cutCells shortens the cells of tables that are too wide, and says so.
+// cutCells shortens cells that are too wide, and reports that.
 func (a *app) cutCells(tables []*shownTable) {
 	cut := false
 	for _, table := range tables {

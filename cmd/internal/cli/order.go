@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// order sorts by a field; without one it leaves things as they are.
+// order sorts by a field; without a field it keeps the order.
 type order struct{ path *fieldpath.Path }
 
 func newOrder(field string) (order, error) {
@@ -38,8 +38,8 @@ func (o order) sortRows(rows []metav1.TableRow) {
 	slices.SortStableFunc(rows, func(a, b metav1.TableRow) int { return o.compare(a.Object.Object, b.Object.Object) })
 }
 
-// compare puts sizes such as 900Mi and 1Gi into their order too, which are mere
-// strings in an object.
+// compare also sorts sizes such as 900Mi and 1Gi by their value, although they are strings in
+// an object.
 func (o order) compare(a, b any) int {
 	x, _ := o.path.First(a)
 	y, _ := o.path.First(b)

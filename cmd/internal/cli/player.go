@@ -16,28 +16,28 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// A stage is where the past is shown again: an embedded API server.
+// A stage is where the past is replayed: an embedded API server.
 type stage interface {
 	Import(objects ...runtime.Object) error
 	Drop(objects ...runtime.Object) error
 	Register(kinds ...apiserver.Kind) error
 }
 
-// player shows a directory's past on a stage: first the state as of a time, then each
-// change when it was heard.
+// player replays a directory's past on a stage: first the state as of a time, then each
+// change at the time when the mirror received it.
 //
-// Across resources the order is that in which the mirror heard of changes, since they have
-// no other.
+// Across resources the order is the order in which the mirror received changes, since they
+// have no other order.
 type player struct {
 	directory *mirror.Directory
 	resources []mirror.Resource
 	options   mirror.Options
 	stage     stage
-	// since and until are what is shown; speed is how many times faster than it was, 0
-	// for as fast as possible.
+	// since and until bound what is shown; speed is how many times faster than the original,
+	// 0 for as fast as possible.
 	since, until time.Time
 	speed        float64
-	// onGap is told of gaps when they are reached, onFailure of what the stage refused.
+	// onGap receives gaps when the player reaches them, onFailure what the stage refused.
 	onGap     func(mirror.Resource, changelog.Gap)
 	onFailure func(mirror.Resource, changelog.Typed[mirror.Object], error)
 
@@ -45,7 +45,7 @@ type player struct {
 	tapes                      []*tape
 }
 
-// tape is what happened to one resource, in order; head is what comes next.
+// tape has what happened to one resource, in order; head is the next entry.
 type tape struct {
 	resource mirror.Resource
 	place    changelog.Place
@@ -55,7 +55,7 @@ type tape struct {
 	more     bool
 }
 
-// find finds where the past begins in each log, before anything is shown.
+// find finds the beginning of the replay in each log, before anything is shown.
 func (p *player) find(ctx context.Context) error {
 	p.resources = slices.Clone(p.resources)
 	slices.SortStableFunc(p.resources, func(a, b mirror.Resource) int { return shownFirst(a) - shownFirst(b) })
@@ -80,7 +80,7 @@ func (p *player) find(ctx context.Context) error {
 	return nil
 }
 
-// shownFirst sorts definitions before namespaces, and those before all that is in them.
+// shownFirst sorts definitions before namespaces, and namespaces before their content.
 func shownFirst(r mirror.Resource) int {
 	switch r.Name() {
 	case definitions:
@@ -115,7 +115,7 @@ func (p *player) begin(ctx context.Context) error {
 	return nil
 }
 
-// register has the stage serve a custom resource that no definition in the directory
+// register makes the stage serve a custom resource that no definition in the directory
 // defines.
 func (p *player) register(r mirror.Resource, defined map[string]bool) error {
 	if r.Name() == definitions || r.GVR.Group == "" || defined[r.Name()] || scheme.Scheme.Recognizes(r.GVK()) {
@@ -155,7 +155,7 @@ func (p *player) show(r mirror.Resource, e changelog.Typed[mirror.Object]) bool 
 	return err == nil
 }
 
-// play shows what happened after the beginning, and returns when all of it was shown.
+// play shows the changes after the beginning, and returns when it has shown all of them.
 func (p *player) play(ctx context.Context) error {
 	for _, t := range p.tapes {
 		t.next, t.stop = iter.Pull2(p.directory.After(ctx, t.resource, t.place.Seq, p.options))
@@ -188,7 +188,7 @@ func (p *player) advance(t *tape) (err error) {
 	return err
 }
 
-// time is when what comes next happened.
+// time is the time of the next entry.
 func (t *tape) time() time.Time {
 	if t.head.Gap != nil {
 		return t.head.Gap.Since
@@ -196,7 +196,7 @@ func (t *tape) time() time.Time {
 	return t.head.Heard
 }
 
-// first is the tape whose next entry was heard first; nil if all have ended.
+// first returns the tape whose next entry was received first; nil if all have ended.
 func (p *player) first() (found *tape) {
 	for _, t := range p.tapes {
 		if t.more && (found == nil || t.time().Before(found.time())) {
@@ -221,7 +221,7 @@ func (p *player) wait(ctx context.Context, begun, at time.Time) error {
 	}
 }
 
-// entryName names what could not be shown.
+// entryName names an entry that could not be shown.
 func entryName(r mirror.Resource, e changelog.Typed[mirror.Object]) string {
 	return strings.Join([]string{target{resource: r}.key(e.Key), "at version", string(e.Version)}, " ")
 }

@@ -11,7 +11,7 @@ import (
 type progress struct {
 	tables, synced     int
 	received, expected int
-	// known says that expected is known of all tables.
+	// known says that expected is known for all tables.
 	known   bool
 	elapsed time.Duration
 }
@@ -34,8 +34,7 @@ func progressOf(m *mirror.Mirror, elapsed time.Duration) progress {
 
 func (p progress) done() bool { return p.synced == p.tables }
 
-// part is how much is done: by objects if it is known how many there are, else
-// by tables.
+// part is the part that is done: by objects if their number is known, else by tables.
 func (p progress) part() float64 {
 	switch {
 	case p.known && p.expected > 0:
@@ -53,7 +52,7 @@ func (p progress) perSecond() float64 {
 	return float64(p.received) / p.elapsed.Seconds()
 }
 
-// left is how long it will take at this rate, if that can be said.
+// left estimates the remaining time at this rate, if possible.
 func (p progress) left() (time.Duration, bool) {
 	if !p.known || p.received == 0 || p.elapsed < time.Second || p.received >= p.expected {
 		return 0, false
@@ -61,10 +60,10 @@ func (p progress) left() (time.Duration, bool) {
 	return time.Duration(float64(p.expected-p.received) / p.perSecond() * float64(time.Second)), true
 }
 
-// String says it in a few words: 1,200 of 5,000 objects, 240/s, 16s left.
+// String describes the progress briefly: 1,200 of 5,000 objects, 240/s, 16s left.
 func (p progress) String() string { return p.of("object") }
 
-// of says it of things of that name.
+// of is String for things of that name.
 func (p progress) of(thing string) string {
 	text := plural(p.received, thing)
 	if p.known && p.expected > 0 {

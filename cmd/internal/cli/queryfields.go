@@ -15,12 +15,12 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// checkFields finds fields that a resource does not have. The Go type of a
-// built-in kind knows them all, unless the server is newer than the program: so a
-// field that some object has is right in any case.
+// checkFields finds fields that a resource does not have. The Go type of a built-in kind
+// knows all its fields, unless the server is newer than the program: so a field that some
+// object has is always accepted.
 //
-// Of other kinds only objects tell, and a field that none of them has may still be
-// right. Then it is only said.
+// For other kinds only the objects tell, and a field that none of them has may still be
+// right. Then checkFields only prints a note.
 func (a *app) checkFields(state *memory.Snapshot[mirror.Object], found *answer) error {
 	for _, field := range slices.Concat(found.fields, slices.Concat(found.indexes...)) {
 		known, ok := typeOf(found.resource, field)
@@ -39,8 +39,8 @@ func (a *app) checkFields(state *memory.Snapshot[mirror.Object], found *answer) 
 	return nil
 }
 
-// typeOf is the Go type that knows a field, if there is one. Metadata is the same
-// for all kinds.
+// typeOf returns the Go type that knows a field, if there is one. Metadata is the same for
+// all kinds.
 func typeOf(r mirror.Resource, field *fieldpath.Path) (reflect.Type, bool) {
 	if object, err := scheme.Scheme.New(r.GVK()); err == nil {
 		return reflect.TypeOf(object), true
@@ -57,15 +57,15 @@ func someHas(state *memory.Snapshot[mirror.Object], field *fieldpath.Path) bool 
 	return false
 }
 
-// What is looked at for a field that somebody may have meant: so many objects, so
-// deep, and so many fields in all.
+// These bound the search for a field that the user may have meant: the number of objects, the
+// depth, and the number of fields in all.
 const (
 	suggestObjects = 100
 	suggestDepth   = 20
 	suggestFields  = 5000
 )
 
-// fieldsSeen are the paths of what the first objects have.
+// fieldsSeen returns the paths of the fields of the first objects.
 func fieldsSeen(state *memory.Snapshot[mirror.Object]) []string {
 	paths, n := map[string]bool{}, 0
 	for _, object := range state.All() {
@@ -79,8 +79,8 @@ func fieldsSeen(state *memory.Snapshot[mirror.Object]) []string {
 
 var plainName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,62}$`)
 
-// addFields leaves out what has to be quoted: those are names that users made up,
-// and so many that something is always near.
+// addFields leaves out names that have to be quoted: users made them up, and there are so
+// many that one is always similar.
 func addFields(paths map[string]bool, at string, value any, depth int) {
 	if depth == 0 {
 		return

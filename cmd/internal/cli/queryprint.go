@@ -30,7 +30,7 @@ func (a *app) printAnswers(answers []*answer, opts *queryOptions) error {
 	return a.printFoundObjects(answers, opts)
 }
 
-// printCounts prints a mere number where it cannot be misunderstood, for scripts.
+// printCounts prints just a number if that is unambiguous, for scripts.
 func printCounts(out io.Writer, answers []*answer) error {
 	if len(answers) == 1 {
 		_, err := fmt.Fprintln(out, answers[0].count)
@@ -56,7 +56,7 @@ func printPlans(out io.Writer, answers []*answer) error {
 	return nil
 }
 
-// printHidden says why values of Secrets are not what one may have looked for.
+// printHidden explains why values of Secrets are not found.
 func (a *app) printHidden(answers []*answer, opts *queryOptions) {
 	if opts.showSecrets {
 		return
@@ -119,8 +119,8 @@ func (a *app) printMore(answers []*answer) {
 
 // table shows the requested fields, from the state of the query.
 //
-// Why not the server's columns, as get does: the copy does not have them, and those
-// of a later request would contradict the query.
+// Why not the server's columns, as get does: the copy does not have them, and the columns of
+// a later request could contradict the query.
 func (f *answer) table() *metav1.Table {
 	fields := slices.DeleteFunc(slices.Clone(f.fields), func(p *fieldpath.Path) bool {
 		return slices.Contains([]string{"metadata.name", "metadata.namespace", "metadata.creationTimestamp"}, p.String())
@@ -151,7 +151,7 @@ func (f *answer) table() *metav1.Table {
 	return table
 }
 
-// cell is the text of a field, of all of its values if there are several.
+// cell is the text of a field; if the field has several values, of all of them.
 func cell(field *fieldpath.Path, object *unstructured.Unstructured) string {
 	values, _ := field.Append(nil, object)
 	if len(values) == 0 {
@@ -177,7 +177,7 @@ func ownerOf(object *unstructured.Unstructured) string {
 	return "<none>"
 }
 
-// headings calls fields by their last names, and in full where those are the same.
+// headings names fields by their last names, and in full if those are the same.
 func headings(fields []*fieldpath.Path) []string {
 	count := map[string]int{"NAMESPACE": 1, "NAME": 1, "AGE": 1, "OWNER": 1, "VERSION": 1}
 	names := make([]string, len(fields))

@@ -11,19 +11,19 @@ import (
 	"github.com/tarnproject/tarn/memory/query"
 )
 
-// question is a query as the flags give it, the same for every resource.
+// question is a query from the flags, the same for every resource.
 type question struct {
 	query query.Query
-	// fields are what it selects and sorts by, each once.
+	// fields are the fields that it selects and sorts by, each once.
 	fields []*fieldpath.Path
-	// indexes are those to be made first, each of one field or several.
+	// indexes are the indexes to make first, each of one field or several.
 	indexes [][]*fieldpath.Path
 }
 
 // nothing is a store to try queries on.
 var nothing = memory.New[mirror.Object]()
 
-// question finds wrong flags before any request to a cluster.
+// question rejects wrong flags before any request to a cluster.
 func (o *queryOptions) question() (question, error) {
 	if err := o.checkQuery(); err != nil {
 		return question{}, err
@@ -53,7 +53,7 @@ func (o *queryOptions) question() (question, error) {
 	return q, nil
 }
 
-// checkQuery finds what does not go together.
+// checkQuery rejects flags that do not go together.
 func (o *queryOptions) checkQuery() error {
 	if err := (&scope{labels: o.labels}).check(); err != nil {
 		return err
@@ -108,8 +108,8 @@ func (q *question) sortBy(flags []string) error {
 	return nil
 }
 
-// readPaths reads paths with commas between them, as kubectl's users write them.
-// An order is "-", or empty.
+// readPaths parses paths with commas between them, as kubectl's users write them. An order is
+// "-", or empty.
 func readPaths(flag, text string) (paths []*fieldpath.Path, orders []string, err error) {
 	for part := range strings.SplitSeq(text, ",") {
 		name, down := strings.CutPrefix(strings.TrimSpace(part), "-")
@@ -136,7 +136,7 @@ func (q *question) mention(path *fieldpath.Path) {
 	}
 }
 
-// about says whether the question is about a field or one in it.
+// about reports whether the question is about a field or a field in it.
 func (q *question) about(field string) bool {
 	return slices.ContainsFunc(q.fields, func(p *fieldpath.Path) bool {
 		rest, ok := strings.CutPrefix(p.String(), field)
@@ -144,11 +144,11 @@ func (q *question) about(field string) bool {
 	})
 }
 
-// of is the query for one resource, behind the page that a token ended.
+// of returns the query for one resource, starting after the page that a token ended.
 //
-// A query says nothing of where it is asked. So the namespace is made
-// part of it, and the token names the resource: one of another place would be
-// taken for a place in the wrong order.
+// A query does not say where it is asked. So the namespace becomes part of it, and the token
+// names the resource: a token of another place would otherwise lead to a position in the
+// wrong order.
 func (q *question) of(r mirror.Resource, namespace, token string) (query.Query, error) {
 	asked := q.query
 	if namespace != "" {
@@ -168,7 +168,7 @@ func (q *question) of(r mirror.Resource, namespace, token string) (query.Query, 
 	return asked, nil
 }
 
-// token continues after a page; empty after the last.
+// token continues after a page; it is empty after the last one.
 func (f *answer) token() string {
 	if f.Continue == "" {
 		return ""
@@ -190,7 +190,7 @@ func (q *question) addIndexes(store *memory.Store[mirror.Object]) error {
 	return nil
 }
 
-// wrongQuery is what the store says of a query that it cannot answer.
+// wrongQuery explains the store's error about a query that it cannot answer.
 func wrongQuery(err error) error {
 	return usagef("%s", strings.TrimPrefix(err.Error(), "query: "))
 }

@@ -26,7 +26,7 @@ const (
 	pageSize = 500
 )
 
-// reader reads objects, or the server's tables of them, as they come.
+// reader reads objects, or the server's tables of them, as the server sends them.
 type reader struct{ client rest.Interface }
 
 func newReader(cfg *rest.Config) (*reader, error) {
@@ -62,7 +62,7 @@ func (l location) path() []string {
 	return path
 }
 
-// failed says where an object was looked for in vain.
+// failed adds where the object was looked for.
 func (l location) failed(err error) error {
 	if !apierrors.IsNotFound(err) || l.name == "" || !l.resource.Namespaced {
 		return err
@@ -78,7 +78,7 @@ func (r *reader) request(l location, accept string, opts metav1.ListOptions) *re
 	return request
 }
 
-// objects reads all, page by page.
+// objects reads all objects, page by page.
 func (r *reader) objects(ctx context.Context, l location, opts metav1.ListOptions) ([]unstructured.Unstructured, error) {
 	opts.Limit = pageSize
 	var all []unstructured.Unstructured
@@ -98,7 +98,7 @@ func (r *reader) objects(ctx context.Context, l location, opts metav1.ListOption
 	}
 }
 
-// parseObjects reads an object or a list.
+// parseObjects parses an object or a list.
 func parseObjects(raw []byte) (objects []unstructured.Unstructured, list metav1.ListMeta, err error) {
 	object, err := runtime.Decode(unstructured.UnstructuredJSONScheme, raw)
 	switch object := object.(type) {
@@ -108,14 +108,14 @@ func parseObjects(raw []byte) (objects []unstructured.Unstructured, list metav1.
 		return object.Items, metav1.ListMeta{ResourceVersion: object.GetResourceVersion(), Continue: object.GetContinue()}, nil
 	}
 	if runtime.IsMissingKind(err) {
-		// The error repeats all that was sent, which may be secret.
+		// The error repeats the whole answer, which may be secret.
 		err = errors.New("it has no kind")
 	}
 	return nil, list, fmt.Errorf("the server's answer cannot be read: %w", err)
 }
 
-// table reads the server's table of all, page by page. With whole it brings the
-// objects, otherwise their metadata only.
+// table reads the server's table of all objects, page by page. If whole is true it has the
+// objects, otherwise only their metadata.
 func (r *reader) table(ctx context.Context, l location, opts metav1.ListOptions, whole bool) (*metav1.Table, error) {
 	opts.Limit = pageSize
 	var all *metav1.Table
@@ -147,8 +147,7 @@ func (r *reader) tablePage(ctx context.Context, l location, opts metav1.ListOpti
 	return parseTable(raw)
 }
 
-// body is what the server answered, or the error that it answered with, which
-// only Error reads from the body.
+// body returns the server's answer, or the error in it, which only Error reads from the body.
 func body(result rest.Result) ([]byte, error) {
 	if err := result.Error(); err != nil {
 		return nil, err
@@ -156,8 +155,8 @@ func body(result rest.Result) ([]byte, error) {
 	return result.Raw()
 }
 
-// parseTable reads a table, with the object of each row, or makes one of
-// objects that came instead.
+// parseTable parses a table with the object of each row, or makes a table if the server sent
+// objects instead.
 func parseTable(raw []byte) (*metav1.Table, error) {
 	var table metav1.Table
 	if err := json.Unmarshal(raw, &table); err != nil {
@@ -200,7 +199,7 @@ func plainTable(raw []byte) (*metav1.Table, error) {
 	return table, nil
 }
 
-// age is how kubectl writes the time since a moment.
+// age formats the time since a moment as kubectl does.
 func age(since time.Time) string { return ageAt(since, time.Time{}) }
 
 // ageAt is the age at a time, zero for now.

@@ -23,11 +23,11 @@ const (
 	relayDemoPods     = 200
 	relayDemoRate     = 20
 	relayDemoWatchers = 100
-	// relayDemoReports is how often it is said what was delivered.
+	// relayDemoReports is the interval between reports of what was delivered.
 	relayDemoReports = 2 * time.Second
 )
 
-// relayDemo is a lively cluster in the process, and clients that watch it through a relay.
+// relayDemo is a busy cluster in the process, and clients that watch it through a relay.
 type relayDemo struct {
 	server *apiserver.Server
 	token  string
@@ -59,7 +59,7 @@ func startRelayDemo(ctx context.Context, logger *slog.Logger) (*relayDemo, error
 	return d, nil
 }
 
-// resources are what the demonstration relays.
+// resources are the resources that the demonstration relays.
 func (d *relayDemo) resources() []schema.GroupVersionResource {
 	return []schema.GroupVersionResource{{Version: "v1", Resource: "pods"}, {Version: "v1", Resource: "nodes"}}
 }
@@ -70,7 +70,7 @@ func (d *relayDemo) close() {
 	d.server.Close()
 }
 
-// show has clients watch at an address and says what they are sent, until ctx ends.
+// show makes clients watch at an address and prints what they receive, until ctx ends.
 func (d *relayDemo) show(ctx context.Context, a *app, r *relay.Relay, address string) {
 	var watching sync.WaitGroup
 	defer watching.Wait()
@@ -78,7 +78,7 @@ func (d *relayDemo) show(ctx context.Context, a *app, r *relay.Relay, address st
 	d.report(ctx, a, r)
 }
 
-// watch has many clients watch all pods at an address, until ctx ends.
+// watch makes many clients watch all pods at an address, until ctx ends.
 func (d *relayDemo) watch(ctx context.Context, address string) {
 	transport := &http.Transport{MaxIdleConnsPerHost: relayDemoWatchers}
 	defer transport.CloseIdleConnections()
@@ -99,7 +99,7 @@ func (d *relayDemo) watch(ctx context.Context, address string) {
 }
 
 // watchFrom counts the events after a version until the watch ends, and returns the version
-// to go on from.
+// from which to continue.
 func (d *relayDemo) watchFrom(ctx context.Context, client *http.Client, address, version string) string {
 	query := url.Values{"watch": {"true"}, "allowWatchBookmarks": {"true"}, "resourceVersion": {version}}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"api/v1/pods?"+query.Encode(), nil)
@@ -109,7 +109,7 @@ func (d *relayDemo) watchFrom(ctx context.Context, client *http.Client, address,
 	req.Header.Set("Authorization", "Bearer "+d.token)
 	resp, err := client.Do(req)
 	if err != nil {
-		return version // the relay is not there yet, or no longer
+		return version // the relay is not available yet, or no longer
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
@@ -135,7 +135,7 @@ func (d *relayDemo) watchFrom(ctx context.Context, client *http.Client, address,
 	}
 }
 
-// report says now and then what the relay does, until ctx ends.
+// report prints at intervals what the relay does, until ctx ends.
 func (d *relayDemo) report(ctx context.Context, a *app, r *relay.Relay) {
 	tick := time.NewTicker(relayDemoReports)
 	defer tick.Stop()

@@ -17,12 +17,12 @@ import (
 	"github.com/tarnproject/tarn/relay"
 )
 
-// relayServer is what the command relay serves: a relay, or those of several clusters.
+// relayServer is what the command relay serves: one relay, or the relays of several clusters.
 type relayServer struct {
 	http.Handler
 	run       func(ctx context.Context) error
 	collector prometheus.Collector
-	// synced waits for the copies, and says what they are of; empty if ctx ends before.
+	// synced waits for the copies, and describes them; it returns empty if ctx ends first.
 	synced func(ctx context.Context) string
 	// health is what the page shows.
 	health func() web.RelayHealth
@@ -74,7 +74,7 @@ func (a *app) newRelays(opts *relayOptions, audit *slog.Logger) (*relayServer, e
 	}, nil
 }
 
-// health is that of each cluster.
+// health returns the health of each cluster.
 func (f *relays) health() web.RelayHealth {
 	all := web.RelayHealth{Clusters: map[string]relay.Health{}, NotReady: f.Ready()}
 	for name, r := range f.Relays() {
@@ -128,7 +128,7 @@ func (f *relays) run(ctx context.Context) error {
 	return f.Fleet.Run(ctx)
 }
 
-// synced waits for the first cluster that is synced: others may be away for long.
+// synced waits for the first cluster to sync: others may be unavailable for long.
 func (f *relays) synced(ctx context.Context) string {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -155,7 +155,7 @@ func (f *relays) synced(ctx context.Context) string {
 	}
 }
 
-// auditTo writes who read what.
+// auditTo logs who read what.
 func auditTo(audit *slog.Logger) func(relay.Access) {
 	return func(access relay.Access) {
 		audit.Info("read", "caller", access.Caller.Name, "verb", access.Verb, "resource", resourceName(access.Resource),

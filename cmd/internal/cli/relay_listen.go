@@ -28,8 +28,8 @@ func checkRelayAddress(address string) (host string, err error) {
 	return host, err
 }
 
-// listenForRelay listens at an address. A socket that a process left behind which was
-// killed is replaced; one at which somebody answers is not.
+// listenForRelay listens at an address. It replaces a socket that a killed process left
+// behind, but not one at which a process answers.
 func listenForRelay(address string) (net.Listener, error) {
 	path, socket := strings.CutPrefix(address, socketPrefix)
 	if !socket {

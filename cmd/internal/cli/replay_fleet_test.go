@@ -15,8 +15,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// Of a directory of several clusters, the past of one is served: its objects under their own
-// names, its changes, and nothing of the others.
+// If a directory has several clusters, replay serves the past of one: its objects under their
+// own names, its changes, and nothing of the others.
 func TestReplayOfAFleet(t *testing.T) {
 	east, west := startCluster(t, "web-1"), startCluster(t, "web-1", "db-1")
 	configs, to := t.TempDir(), filepath.Join(t.TempDir(), "replica")

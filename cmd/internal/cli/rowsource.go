@@ -16,7 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// row is an object as the server's table shows it.
+// row is an object in the form of the server's table.
 type row struct {
 	meta            tarn.Meta
 	namespace, name string
@@ -24,11 +24,11 @@ type row struct {
 	cells           []string
 }
 
-// rowSource is a collection of the server as the rows of its table: the columns
-// that kubectl shows, kept up to date by the engine that keeps objects.
+// rowSource reads a collection of the server as the rows of its table: the columns that
+// kubectl shows. The engine that keeps objects keeps these rows up to date.
 //
-// Why not objects, and columns made here: only the server knows the columns of
-// its kinds, and those that custom resources define.
+// Why not objects, with columns made here: only the server knows the columns of its kinds,
+// and those that custom resources define.
 type rowSource struct {
 	reader *reader
 	place  location
@@ -40,7 +40,7 @@ type rowSource struct {
 
 var _ tarn.Source[*row] = (*rowSource)(nil)
 
-// Columns are those that cells are of, as far as they are known.
+// Columns are the columns of the cells, as far as they are known.
 func (s *rowSource) Columns() []metav1.TableColumnDefinition {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -108,8 +108,7 @@ func (s *rowSource) failed(ctx context.Context, verb string, err error) error {
 	return reasons.Classify(fmt.Errorf("cannot %s %s: %w", verb, s.place.resource.Name(), err), isLost)
 }
 
-// rowOf makes a row of what the server sends. A cell is text: numbers come as
-// such.
+// rowOf makes a row from the server's row. Every cell is text, also a number.
 func rowOf(r metav1.TableRow) *row {
 	made := &row{cells: make([]string, len(r.Cells))}
 	for i, cell := range r.Cells {

@@ -67,7 +67,7 @@ func (s *rowStream) read(life context.Context, body io.Reader) error {
 	}
 }
 
-// refused is how a server ends a watch with an error.
+// refused returns the error by which a server ended a watch.
 func (s *rowStream) refused(raw []byte) error {
 	var status metav1.Status
 	if err := json.Unmarshal(raw, &status); err != nil {
@@ -129,7 +129,7 @@ func (s *rowStream) Close() {
 	}
 }
 
-// isLost recognises a connection that broke.
+// isLost reports whether the error is a broken connection.
 func isLost(err error) bool {
 	var answer apierrors.APIStatus
 	return !errors.As(err, &answer) && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||

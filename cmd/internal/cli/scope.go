@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// scope is the flags that narrow what a command looks at, kubectl's own.
+// scope holds kubectl's flags that narrow what a command reads.
 type scope struct {
 	allNamespaces bool
 	labels        string
@@ -20,7 +20,7 @@ func (s *scope) bind(cmd *cobra.Command) {
 	flags.StringVar(&s.fields, "field-selector", "", "only objects with these fields: status.phase=Running")
 }
 
-// check finds wrong selectors before the server does.
+// check rejects wrong selectors before the server does.
 func (s *scope) check() error {
 	if _, err := labels.Parse(s.labels); err != nil {
 		return usagef("--selector %q is wrong: %v; write it as app=web,tier!=db", s.labels, err)
@@ -31,7 +31,7 @@ func (s *scope) check() error {
 	return nil
 }
 
-// namespaces is what to look in, given the default; none means all.
+// namespaces returns the namespaces to read, given the default; none means all.
 func (s *scope) namespaces(byDefault string) []string {
 	if s.allNamespaces || byDefault == "" {
 		return nil

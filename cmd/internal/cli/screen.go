@@ -7,16 +7,16 @@ import (
 )
 
 const (
-	// redrawEvery is how often a live view is drawn at most: often enough to look
-	// alive, and cheap over a slow line.
+	// redrawEvery is the shortest interval between two drawings of a live view: often enough
+	// to look alive, and cheap over a slow line.
 	redrawEvery = 250 * time.Millisecond
-	// minWidth and minHeight are what a live view needs to say anything.
+	// minWidth and minHeight are the smallest size in which a live view is useful.
 	minWidth, minHeight = 40, 5
 )
 
-// screen gives the block of the terminal in which a live view is drawn, nil if
-// out is no terminal: then plain lines are wanted. Logs stand above it until
-// leave is called.
+// screen returns the block of the terminal in which a live view is drawn, nil if out is not a
+// terminal: then the command prints plain lines. Logs appear above the block until leave is
+// called.
 func (a *app) screen() (live *term.Live, leave func(), err error) {
 	terminal, ok := a.terminal()
 	if !ok {
@@ -30,7 +30,7 @@ func (a *app) screen() (live *term.Live, leave func(), err error) {
 	return live, func() { a.logging.sink.redirect(before) }, nil
 }
 
-// tooSmallNow is what a view shows when its window was made too small.
+// tooSmallNow is what a view shows if its window was made too small.
 func tooSmallNow(width, height int) ([]term.Line, bool) {
 	if width >= minWidth && height >= minHeight {
 		return nil, false
@@ -38,5 +38,5 @@ func tooSmallNow(width, height int) ([]term.Line, bool) {
 	return []term.Line{term.Text("the terminal is too small")}, true
 }
 
-// stamp is the time in front of plain lines.
+// stamp formats the time at the start of plain lines.
 func stamp(t time.Time) string { return t.Format(time.RFC3339) }

@@ -105,8 +105,7 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// Without being told otherwise, the page wants a token, which only the link that is
-// printed has.
+// By default, the page requires a token, and only the printed link has it.
 func TestServeMakesAToken(t *testing.T) {
 	r := newRig(t, pod("web-1", corev1.PodRunning))
 	log := filepath.Join(t.TempDir(), "access.log")

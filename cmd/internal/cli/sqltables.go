@@ -10,17 +10,17 @@ import (
 	"github.com/tarnproject/tarn/cmd/internal/sqlout"
 )
 
-// notWords is what has no names in it that could be tables: strings and comments.
+// notWords matches strings and comments, which contain no names of tables.
 var notWords = regexp.MustCompile(`(?s)'(?:[^']|'')*'|--[^\n]*|/\*.*?\*/`)
 
 var sqlWord = regexp.MustCompile(`[A-Za-z_][A-Za-z0-9_]*`)
 
-// tablesIn are the resources whose tables, or whose tables of labels or images, a
-// statement may read, and the names of all tables that there could be.
+// tablesIn returns the resources whose tables a statement may read, including their tables of
+// labels or images. It also returns the names of all possible tables.
 //
-// It decides what is copied before the statement can be compiled, since there are no
-// tables before. So it goes by the words of the statement: a word that is a table's
-// name without meaning the table costs a copy that nobody needed, and nothing else.
+// It decides what to copy before the statement can be compiled, since there are no tables
+// yet. So it looks only at the words of the statement. If a word is the name of a table but
+// does not mean the table, the only cost is a copy that nobody needed.
 func tablesIn(catalog *mirror.Catalog, statement string) (wanted []mirror.Resource, tables []string) {
 	words := wordsIn(statement)
 	for _, r := range catalog.All() {
@@ -33,7 +33,7 @@ func tablesIn(catalog *mirror.Catalog, statement string) (wanted []mirror.Resour
 	return wanted, tables
 }
 
-// wordsIn are the words of a statement that may be names of tables, in lower case.
+// wordsIn returns the words of a statement that may be names of tables, in lower case.
 func wordsIn(statement string) map[string]bool {
 	words := map[string]bool{}
 	for _, word := range sqlWord.FindAllString(notWords.ReplaceAllString(statement, " "), -1) {
@@ -42,13 +42,13 @@ func wordsIn(statement string) map[string]bool {
 	return words
 }
 
-// asksPast says that a statement names the history of a table.
+// asksPast reports whether a statement names the history of a table.
 func asksPast(statement string, tables []string) bool {
 	words := wordsIn(statement)
 	return slices.ContainsFunc(tables, func(table string) bool { return words[strings.ToLower(table)+mirror.HistorySuffix] })
 }
 
-// printGaps says of tables what an answer from them lacks.
+// printGaps prints what an answer lacks because of gaps in its tables.
 func (a *app) printGaps(gaps sqlout.Gaps) {
 	for _, table := range gaps.Unwritten {
 		fmt.Fprintf(a.errOut, "%s: the first state is not all on disk yet.\n", table)

@@ -9,8 +9,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// noSuchCommand is called with the arguments of the program when the first is
-// not a command.
+// noSuchCommand gets the arguments of the program if the first one is not a command.
 func (a *app) noSuchCommand(root *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

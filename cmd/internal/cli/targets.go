@@ -25,8 +25,8 @@ func (a *app) catalogOf(ctx context.Context, cfg *rest.Config) (*mirror.Catalog,
 	return catalog, nil
 }
 
-// target is one resource that a command line names, and the objects of it; none
-// means all.
+// target is one resource that a command line names, and the names of its objects; no names
+// mean all.
 type target struct {
 	resource mirror.Resource
 	names    []string
@@ -40,11 +40,11 @@ func (a *app) someResources(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// A finder says which resources a name means.
+// A finder returns the resources that a name means.
 type finder func(name string) ([]mirror.Resource, error)
 
-// targets reads arguments as kubectl does: "pods,services", "pods web-1 web-2",
-// "pods/web-1 services/web".
+// targets parses arguments as kubectl does: "pods,services", "pods web-1 web-2", "pods/web-1
+// services/web".
 func targets(find finder, args []string) ([]target, error) {
 	wanted, err := readTargets(find, args)
 	for _, t := range wanted {
@@ -94,8 +94,8 @@ func namedTargets(find finder, args []string) ([]target, error) {
 	return all, nil
 }
 
-// checkSegment refuses a name that would change the path of a request: in a path,
-// .. is not a name.
+// checkSegment refuses a name that would change the path of a request: in a path, .. is not a
+// name.
 func checkSegment(what, text string) error {
 	wrong := content.IsPathSegmentName(text)
 	if text == "" {
@@ -107,7 +107,7 @@ func checkSegment(what, text string) error {
 	return usagef("a %s cannot be %q: %s", what, text, strings.Join(wrong, ", "))
 }
 
-// merged has each resource once, with all of its names.
+// merged returns each resource once, with all of its names.
 func merged(wanted []target) []target {
 	var all []target
 	for _, t := range wanted {
@@ -121,9 +121,8 @@ func merged(wanted []target) []target {
 	return all
 }
 
-// resources finds what names mean: resources, several with commas between them,
-// categories such as "all", and "*" for everything that there is. Each comes
-// once.
+// resources returns the resources that names mean: resources, several with commas between
+// them, categories such as "all", and "*" for everything. Each resource is returned once.
 func resources(catalog *mirror.Catalog, args []string) ([]mirror.Resource, error) {
 	return copyable(catalog).all(args)
 }
@@ -149,7 +148,7 @@ func (find finder) all(args []string) ([]mirror.Resource, error) {
 	return all, nil
 }
 
-// notInDirectory says of a resource that a directory does not have what it has.
+// notInDirectory explains that a directory does not have a resource, and says what it has.
 func (at cluster) notInDirectory(err error) error {
 	var unknown *mirror.UnknownResource
 	if at.directory == nil || !errors.As(err, &unknown) {
@@ -162,7 +161,7 @@ func (at cluster) notInDirectory(err error) error {
 	return fmt.Errorf("--from: the directory has no resource %q; it has %s (Secrets are written only with --with-secrets)", unknown.Name, strings.Join(names, ", "))
 }
 
-// copyable finds what can be listed and watched.
+// copyable finds resources that can be listed and watched.
 func copyable(catalog *mirror.Catalog) finder {
 	return func(name string) ([]mirror.Resource, error) {
 		if name == "*" {
@@ -179,7 +178,7 @@ func copyable(catalog *mirror.Catalog) finder {
 	}
 }
 
-// readable also finds what can only be listed, such as the metrics of pods.
+// readable also finds resources that can only be listed, such as the metrics of pods.
 func readable(catalog *mirror.Catalog) finder {
 	return func(name string) ([]mirror.Resource, error) {
 		found, err := copyable(catalog)(name)

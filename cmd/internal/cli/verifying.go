@@ -6,11 +6,11 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// verifying is the flag by which a command that mirrors also compares its copies
-// with the server, all the time and slowly.
+// verifying is the flag by which a command that mirrors also compares its copies with the
+// server, slowly and continuously.
 type verifying struct{ period time.Duration }
 
-// minVerifyPeriod keeps a wrong unit from becoming a load on the server.
+// minVerifyPeriod prevents a wrong unit from putting load on the server.
 const minVerifyPeriod = 10 * time.Second
 
 func (v *verifying) bind(cmd *cobra.Command) {

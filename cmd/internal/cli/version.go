@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// build is what is known of how the program was built.
+// build describes how the program was built.
 type build struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision,omitempty"`
@@ -18,7 +18,7 @@ type build struct {
 	Modified bool   `json:"modified,omitempty"`
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
-	// ClientGo is the client-go whose conventions the program keeps.
+	// ClientGo is the version of client-go whose conventions the program follows.
 	ClientGo string `json:"clientGo,omitempty"`
 }
 
@@ -90,7 +90,7 @@ asked.`,
 	return cmd
 }
 
-// noArguments is for commands that take none.
+// noArguments is for commands without arguments.
 func (a *app) noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return usagef("%q takes no arguments, and got %q", cmd.CommandPath(), args[0])

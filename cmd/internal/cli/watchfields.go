@@ -13,7 +13,7 @@ import (
 	"github.com/tarnproject/tarn/cmd/internal/term"
 )
 
-// watchFields follows objects and prints the fields that change until ctx ends.
+// watchFields follows objects and prints the changed fields until ctx ends.
 func (a *app) watchFields(parent context.Context, at cluster, wanted []target, opts *watchOptions, namespace string) error {
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
@@ -94,7 +94,7 @@ func (p *fieldPrinter) print(lines ...term.Line) {
 	}
 }
 
-// describeChange is a heading, and a line for each field that differs.
+// describeChange returns a heading, and a line for each field that differs.
 func describeChange(of target, c tarn.Change[mirror.Object], now time.Time) []term.Line {
 	lines := []term.Line{changeHeading(of, c, stamp(now))}
 	if c.Type == tarn.Update {
@@ -103,7 +103,7 @@ func describeChange(of target, c tarn.Change[mirror.Object], now time.Time) []te
 	return lines
 }
 
-// changeHeading says when what happened to which object.
+// changeHeading says which object changed, how and when.
 func changeHeading(of target, c tarn.Change[mirror.Object], when string) term.Line {
 	style := map[tarn.ChangeType]term.Style{tarn.Add: term.Green, tarn.Update: term.Yellow, tarn.Delete: term.Red}[c.Type]
 	return term.Line{
@@ -113,7 +113,7 @@ func changeHeading(of target, c tarn.Change[mirror.Object], when string) term.Li
 	}
 }
 
-// changedFields is a line for each field that an update changed.
+// changedFields returns a line for each field that an update changed.
 func changedFields(of target, c tarn.Change[mirror.Object]) []term.Line {
 	lines := differences(c.Old.Object, c.Object.Object)
 	if len(lines) == 0 {

@@ -25,10 +25,10 @@ func (a *app) printChanges(ctx context.Context, changes <-chan rowChange, opts *
 	}
 }
 
-// key names an object among those of all resources.
+// key identifies an object among those of all resources.
 func (t target) key(key tarn.Key) string { return t.resource.Name() + "/" + string(key) }
 
-// eventName is the server's name for a change.
+// eventName is the server's name of a change.
 func eventName(t tarn.ChangeType) string {
 	switch t {
 	case tarn.Add:
@@ -39,8 +39,8 @@ func eventName(t tarn.ChangeType) string {
 	return "MODIFIED"
 }
 
-// summary is what the columns say of a change: for a modified row those that
-// differ, else all. The age says nothing.
+// summary shows the columns of a change: for a modified row the columns that differ, else
+// all. It leaves out the age.
 func (c rowChange) summary(wide bool) string {
 	var said []string
 	for i, column := range c.of.source.Columns() {

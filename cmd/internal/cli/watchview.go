@@ -42,7 +42,7 @@ func (v *watchView) run(ctx context.Context, changes <-chan rowChange) {
 			}
 			dirty = true
 		case now := <-ticker.C:
-			// Ages and the heading move by themselves, once a second is enough.
+			// Ages and the heading change by themselves; once a second is enough for them.
 			if dirty || now.Sub(drawn) >= time.Second {
 				_ = v.live.Draw(v.lines(now))
 				drawn, dirty = now, false
@@ -53,8 +53,8 @@ func (v *watchView) run(ctx context.Context, changes <-chan rowChange) {
 	}
 }
 
-// lines are what fits on the screen: each table gets its share of it, and what
-// one does not need is left to the others.
+// lines returns what fits on the screen. Each table gets its share, and leaves what it does
+// not need to the others.
 func (v *watchView) lines(now time.Time) []term.Line {
 	width, height := v.live.Size()
 	if small, ok := tooSmallNow(width, height); ok {
@@ -76,7 +76,7 @@ func (v *watchView) lines(now time.Time) []term.Line {
 	return all
 }
 
-// heading says what a table is of, and how fresh it is.
+// heading names a table and says how fresh it is.
 func (t *liveTable) heading(now time.Time) term.Line {
 	health := t.replica.Health()
 	text := fmt.Sprintf("%s: %s, %s", t.resource.Name(), plural(t.count(), "object"), rate(t.events.rate(now, health.Events)))

@@ -11,12 +11,11 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 )
 
-// wholePrinter prints all or nothing. Printers that a user's template drives find
-// out late that it does not fit, and those of cli-runtime then repeat everything
-// that they were given.
+// wholePrinter prints all or nothing. A printer with a user's template may fail after it has
+// printed a part, and the printers of cli-runtime then repeat all of their input.
 type wholePrinter struct{ printers.ResourcePrinter }
 
-// PrintObj prints an object, or says in one line why it cannot be.
+// PrintObj prints an object, or says in one line why it cannot be printed.
 func (p wholePrinter) PrintObj(object runtime.Object, out io.Writer) error {
 	var text boundedBuffer
 	if err := p.ResourcePrinter.PrintObj(object, &text); err != nil {
@@ -32,13 +31,13 @@ func (p wholePrinter) PrintObj(object runtime.Object, out io.Writer) error {
 	return err
 }
 
-// mostText is how much a template may print. A path such as {..} gives each part of
-// an object as often as it is nested.
+// mostText bounds how much a template may print. A path such as {..} repeats each part of an
+// object as often as it is nested.
 const mostText = 1 << 30
 
 var errTooMuch = fmt.Errorf("this would print more than %d MiB; ask for less, or take -o json", mostText>>20)
 
-// boundedBuffer refuses what is too much.
+// boundedBuffer refuses text beyond its bound.
 type boundedBuffer struct {
 	bytes.Buffer
 	full bool

@@ -52,15 +52,15 @@ type Finding struct {
 }
 
 const (
-	// compareTimeout is for a table that has nothing yet, or is too far behind for the
-	// server to remember.
+	// compareTimeout is for a table that has nothing yet, or is too far behind for the server
+	// to remember.
 	compareTimeout = 3 * time.Second
 	// timePerObject is added for each object, for a busy machine.
 	timePerObject = time.Millisecond
 )
 
-// Timeout is how long Compare may take before a user is told that it did not
-// finish. Most tables are equal at once.
+// Timeout is how long Compare may take before the program reports that it did not finish.
+// Most tables are equal at once.
 func (c *Comparison) Timeout() time.Duration {
 	all := 3 * compareTimeout
 	for _, target := range c.targets {

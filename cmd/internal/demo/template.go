@@ -11,7 +11,7 @@ import (
 
 const registry = "registry.example.com"
 
-// imageName is what a container runs; release is "1.4.2" or so.
+// imageName is the image of a container; release is "1.4.2" or similar.
 func imageName(namespace, app, release string) string {
 	return fmt.Sprintf("%s/%s/%s:%s", registry, namespace, app, release)
 }

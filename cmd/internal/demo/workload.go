@@ -43,7 +43,7 @@ type Workload struct {
 	random
 	config Config
 	target Target
-	ctx    context.Context // of the calls that are under way
+	ctx    context.Context // for the calls that are under way
 
 	agenda    agenda
 	budget    budget
@@ -52,7 +52,7 @@ type Workload struct {
 	apps      []*app
 	databases []*database
 
-	wantedRate atomic.Uint64 // as math.Float64bits has it
+	wantedRate atomic.Uint64 // in the form of math.Float64bits
 	writes     atomic.Uint64
 	refused    error // the first one
 
@@ -123,7 +123,7 @@ func (w *Workload) rate() float64 { return math.Float64frombits(w.wantedRate.Loa
 // Writes is the number of changes since the cluster was built.
 func (w *Workload) Writes() uint64 { return w.writes.Load() }
 
-// Nodes is how many the cluster has.
+// Nodes is the number of nodes of the cluster.
 func (w *Workload) Nodes() int { return len(w.nodes) }
 
 // Run runs until ctx ends.
@@ -211,7 +211,7 @@ func (w *Workload) logRefused(object Object, err error) {
 	w.config.Logger.Debug("the demonstration's cluster refuses a write", "object", fmt.Sprintf("%T %s/%s", object, object.GetNamespace(), object.GetName()), "err", err)
 }
 
-// digest makes up what identifies an image: always the same for the same name.
+// digest makes up an image's digest: always the same for the same name.
 func digest(image string) string {
 	sum := fnv.New128a()
 	sum.Write([]byte(image))

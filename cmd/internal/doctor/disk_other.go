@@ -4,11 +4,11 @@ package doctor
 
 import "os"
 
-// writable says whether a directory's mode lets its owner write to it.
+// writable reports whether a directory's mode lets its owner write to it.
 func writable(dir string) bool {
 	info, err := os.Stat(dir)
 	return err == nil && info.IsDir() && info.Mode().Perm()&0o200 != 0
 }
 
-// freeSpace is not known.
+// freeSpace is unknown here.
 func freeSpace(string) (bytes uint64, known bool) { return 0, false }

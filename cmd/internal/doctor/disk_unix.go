@@ -4,11 +4,11 @@ package doctor
 
 import "syscall"
 
-// accessWrite asks whether a file may be written and, of a directory, entered.
+// accessWrite asks whether a file may be written and, if it is a directory, entered.
 const accessWrite = 2 | 1
 
-// writable says whether this process may write to a directory. On a file system that is
-// mounted read-only nobody may, whatever its mode.
+// writable reports whether this process may write to a directory. On a file system that is
+// mounted read-only nobody may, whatever the mode.
 func writable(dir string) bool { return syscall.Access(dir, accessWrite) == nil }
 
 // freeSpace is how much this user may still write.

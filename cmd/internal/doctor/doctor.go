@@ -1,10 +1,10 @@
-// Package doctor checks, one thing after the other, what a copy of a cluster needs:
-// the way to the server, the rights, a server that is new enough, and a directory
-// that can be written.
+// Package doctor checks, one after the other, the requirements of a copy of a cluster: the
+// connection to the server, the rights, a server that is new enough, and a directory that can
+// be written.
 //
-// A check says what it found and what to do about it. It takes no longer than its
-// deadline, and a check whose precondition failed is skipped. Nothing is changed, and
-// nothing is asked of the server that costs it more than a list of fifty objects.
+// A check says what it found and what to do about it. It takes no longer than its deadline,
+// and it is skipped if its precondition failed. It changes nothing, and no request costs the
+// server more than a list of fifty objects.
 package doctor
 
 import (
@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Status is how a check ended.
+// Status is the outcome of a check.
 type Status string
 
 // A warning is something that works, but not as well as it could. A check is skipped
@@ -26,7 +26,7 @@ const (
 	Skip Status = "skip"
 )
 
-// Result is what a check found.
+// Result is the result of a check.
 type Result struct {
 	Check  string `json:"check"`
 	Status Status `json:"status"`
@@ -51,15 +51,15 @@ func skip(format string, args ...any) Result {
 	return Result{Status: Skip, Found: fmt.Sprintf(format, args...)}
 }
 
-// Doctor makes checks and reports each result as soon as it is there.
+// Doctor makes checks and reports each result as soon as it is available.
 //
-// Preconditions are names of earlier checks. A check that warned counts as passed; so
-// does one that was skipped because it did not apply, as TLS does not to plain HTTP.
-// One that was skipped for its own precondition counts as failed.
+// Preconditions are names of earlier checks. A check that warned counts as passed. So does a
+// check that was skipped because it did not apply, as TLS does not to plain HTTP. A check
+// that was skipped for its own precondition counts as failed.
 type Doctor struct {
 	timeout time.Duration
 	report  func(Result)
-	blocked map[string]string // name of a check to that of the one that failed
+	blocked map[string]string // name of a check to the name of the failed one
 	failed  bool
 }
 
@@ -68,11 +68,11 @@ func New(timeout time.Duration, report func(Result)) *Doctor {
 	return &Doctor{timeout: timeout, report: report, blocked: map[string]string{}}
 }
 
-// Failed says whether a check failed.
+// Failed reports whether a check failed.
 func (d *Doctor) Failed() bool { return d.failed }
 
-// Check makes a check, unless one of those that it needs has failed. Once ctx has ended
-// nothing is reported: what an interrupted check finds says nothing.
+// Check makes a check, unless one of its preconditions has failed. Once ctx has ended it
+// reports nothing: the result of an interrupted check means nothing.
 func (d *Doctor) Check(ctx context.Context, name string, needs []string, check func(context.Context) Result) Result {
 	for _, need := range needs {
 		if cause := d.blocked[need]; cause != "" {
@@ -105,8 +105,8 @@ type lateError struct{ timeout time.Duration }
 
 func (e lateError) Error() string { return fmt.Sprintf("no answer within %s", e.timeout) }
 
-// cause prefers the reason for which a context ended to what an interrupted request
-// says.
+// cause returns the reason why a context ended, if it did, instead of the error of an
+// interrupted request.
 func cause(ctx context.Context, err error) error {
 	if late := new(lateError); ctx.Err() != nil && errors.As(context.Cause(ctx), late) {
 		return *late

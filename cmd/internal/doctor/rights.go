@@ -11,7 +11,7 @@ import (
 	authorization "k8s.io/client-go/kubernetes/typed/authorization/v1"
 )
 
-// Collection is a resource in a namespace, in all if that is empty.
+// Collection is a resource in a namespace, or in all namespaces if that is empty.
 type Collection struct {
 	Resource  schema.GroupVersionResource
 	Namespace string

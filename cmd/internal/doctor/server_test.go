@@ -41,8 +41,8 @@ func TestSkew(t *testing.T) {
 	}
 }
 
-// The server's time has whole seconds, and half of the way there has passed when it was
-// told.
+// The server's time has whole seconds, and half of the round trip is over when the server
+// sends it.
 func TestClock(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	for off, want := range map[time.Duration]Status{

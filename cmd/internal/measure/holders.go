@@ -20,8 +20,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// startInformer is client-go's way: the factory's typed informer over protobuf if
-// there is one for the resource, else the dynamic one.
+// startInformer uses client-go: the factory's typed informer over protobuf if there is one
+// for the resource, else the dynamic one.
 func startInformer(ctx context.Context, cfg *rest.Config, task Task) (*holding, error) {
 	informer, typed, err := newInformer(cfg, task)
 	if err != nil {
@@ -44,7 +44,7 @@ func startInformer(ctx context.Context, cfg *rest.Config, task Task) (*holding, 
 			select {
 			case <-handler.HasSyncedChecker().Done():
 				return nil
-			case err := <-failure: // an informer tries for ever
+			case err := <-failure: // an informer retries for ever
 				return err
 			case <-ctx.Done():
 				return context.Cause(ctx)
@@ -78,7 +78,7 @@ func inProtobuf(cfg *rest.Config) *rest.Config {
 	return cfg
 }
 
-// startReplica is Tarn's way, with the same kinds of objects.
+// startReplica uses Tarn, with the same kinds of objects.
 func startReplica(ctx context.Context, cfg *rest.Config, task Task) (*holding, error) {
 	client, err := kube.NewClient(cfg)
 	if err != nil {
@@ -126,7 +126,7 @@ func startReplica(ctx context.Context, cfg *rest.Config, task Task) (*holding, e
 	}, nil
 }
 
-// keepFirst keeps the first failure, which is why the copy does not come about.
+// keepFirst keeps the first failure, which is why the copy does not sync.
 func keepFirst(failure chan<- error, err error) {
 	select {
 	case failure <- err:

@@ -1,10 +1,9 @@
 // Package measure measures what it costs a process to hold a live copy of a
 // resource: with client-go's informer, and with Tarn.
 //
-// Each is set up as its users would: built-in kinds as Go types over protobuf,
-// others untyped over JSON, with one handler that is called for every object. A
-// process measures one copy and ends, so that nothing of another is in its
-// figures.
+// Each is set up as its users would: built-in kinds as Go types over protobuf, others untyped
+// over JSON, with one handler that is called for every object. A process measures one copy
+// and ends, so that no other copy affects its figures.
 package measure
 
 import (
@@ -29,11 +28,11 @@ type Task struct {
 	Holder   string
 	Resource schema.GroupVersionResource
 	Kind     string
-	// Namespace, Labels and Fields narrow what is copied.
+	// Namespace, Labels and Fields narrow the copy.
 	Namespace, Labels, Fields string
 }
 
-// Result is what it found.
+// Result is the result of a task.
 type Result struct {
 	Objects int `json:"objects"`
 	// Typed says that the objects were Go structs and not maps.
@@ -42,8 +41,8 @@ type Result struct {
 	// seen it, CPU how much processor time that was.
 	Sync time.Duration `json:"sync"`
 	CPU  time.Duration `json:"cpu"`
-	// Heap is what the copy holds once the garbage is gone; HeapObjects in how
-	// many pieces.
+	// Heap is the size of the copy after garbage collection, HeapObjects the number of its
+	// allocations.
 	Heap        uint64 `json:"heap"`
 	HeapObjects uint64 `json:"heapObjects"`
 	// Peak is the largest growth of the process's memory while copying, 0 where the
@@ -53,7 +52,7 @@ type Result struct {
 	Transport string `json:"transport,omitempty"`
 }
 
-// A holding is a copy being kept.
+// A holding is a copy that is kept.
 type holding struct {
 	// synced waits until the copy is complete.
 	synced func(ctx context.Context) error
@@ -61,7 +60,7 @@ type holding struct {
 	typed  bool
 }
 
-// Run measures one copy. It is to be the only thing that its process does.
+// Run measures one copy. Its process should do nothing else.
 func Run(ctx context.Context, cfg *rest.Config, task Task) (Result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -107,8 +106,8 @@ func use() usage {
 	return usage{at: time.Now(), cpu: cpuTime(), heap: stats.HeapAlloc, objects: stats.HeapObjects}
 }
 
-// collect goes twice: the first collection may leave what only a finalizer or a
-// sync.Pool's victims held.
+// collect runs twice: after the first collection, finalizers and the victims of sync.Pool may
+// still hold memory.
 func collect() {
 	runtime.GC()
 	runtime.GC()

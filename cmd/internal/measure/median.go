@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Median takes each figure's median over several results. Of an even number it is
-// the lower one of the two in the middle, so that each was really measured.
+// Median takes each figure's median over several results. For an even number it takes the
+// lower one of the two in the middle, so that each value was really measured.
 func Median(results []Result) Result {
 	if len(results) == 0 {
 		return Result{}

@@ -8,9 +8,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// transports notes how the answers about a resource came: by which protocol, encrypted
-// or not, compressed or not. Each of these costs processor time, and a server decides on
-// them with its client.
+// transports records how the answers about a resource arrived: by which protocol, encrypted
+// or not, compressed or not. Each of these costs processor time, and server and client decide
+// on them together.
 type transports struct {
 	mu   sync.Mutex
 	seen string
@@ -44,8 +44,8 @@ func (n notedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// note describes an answer. A list is what compression matters for, so a watch after it
-// does not replace its description.
+// note describes an answer. Compression matters for a list, so a later watch does not replace
+// the description of the list.
 func (t *transports) note(resp *http.Response, watch string) {
 	text := resp.Proto
 	if resp.TLS != nil {

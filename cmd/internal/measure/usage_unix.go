@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// cpuTime is what this process has used so far, in user and kernel mode.
+// cpuTime is the processor time of this process so far, in user and kernel mode.
 func cpuTime() time.Duration {
 	var used syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {

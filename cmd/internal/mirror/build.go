@@ -21,7 +21,7 @@ import (
 	"github.com/tarnproject/tarn/sqlite/ondisk"
 )
 
-// check finds what is wrong with what is asked for, before anything is started.
+// check rejects invalid requests before anything is started.
 func check(resources []Resource, opts Options) error {
 	if len(resources) == 0 {
 		return errors.New("mirror: no resources to copy: name some, as Catalog.Find or Catalog.All give them")
@@ -51,7 +51,7 @@ func check(resources []Resource, opts Options) error {
 	return nil
 }
 
-// newTable makes the table of a resource, which does not run yet.
+// newTable makes the table of a resource. It does not run yet.
 func (m *Mirror) newTable(r Resource, columns []ondisk.Column, opts Options) (*Table, error) {
 	t := &Table{resource: r, store: memory.New[Object](), columns: columns, namespaces: narrowed(r, opts), appliedCopies: opts.appliedCopies()}
 	t.read = reading{opts, t.decoding(opts)}
@@ -71,7 +71,7 @@ func (m *Mirror) newTable(r Resource, columns []ondisk.Column, opts Options) (*T
 	return t, err
 }
 
-// sinks are what the copy of a table is written to.
+// sinks returns the sinks of a table's copy.
 func (m *Mirror) sinks(t *Table, collections []kube.Collection, opts Options) (all []tarn.Sink[Object], err error) {
 	of := kube.OriginOf(m.client, collections...)
 	if of.Drop = t.leftOut(t.read.decoding, opts); t.hides {
@@ -137,8 +137,7 @@ func anyTransform(transform func(Object) (Object, error)) func(any) (any, error)
 	}
 }
 
-// decoding says what is left out of objects and how, and sets the table's
-// transform.
+// decoding says which parts of objects are left out and how, and sets the table's transform.
 func (t *Table) decoding(opts Options) kube.SourceOptions {
 	decoding := kube.SourceOptions{}
 	if !opts.KeepManagedFields {
@@ -156,8 +155,8 @@ func (t *Table) decoding(opts Options) kube.SourceOptions {
 	return decoding
 }
 
-// unwritten are the annotations that the table does not have because they are not to
-// be on disk, or in an engine.
+// unwritten returns the annotations that the table leaves out because they must not be on
+// disk, or in an engine.
 func (t *Table) unwritten(opts Options) []string {
 	if opts.Disk != nil && !opts.Disk.LastApplied || opts.Feed != nil && !opts.Feed.LastApplied {
 		return t.appliedCopies
@@ -165,7 +164,7 @@ func (t *Table) unwritten(opts Options) []string {
 	return nil
 }
 
-// leftOut names all that is left out.
+// leftOut names everything that is left out.
 func (t *Table) leftOut(decoding kube.SourceOptions, opts Options) []string {
 	all := slices.Sorted(slices.Values(decoding.Drop))
 	for _, name := range slices.Sorted(slices.Values(t.unwritten(opts))) {
@@ -174,8 +173,8 @@ func (t *Table) leftOut(decoding kube.SourceOptions, opts Options) []string {
 	return all
 }
 
-// annotationPath is how an annotation that is left out is written down, and
-// annotationsIn are those among what is left out.
+// annotationPath is the path of an annotation that is left out, and annotationsIn are the
+// annotations among such paths.
 func annotationPath(name string) string { return annotationField + name + "']" }
 
 const annotationField = "metadata.annotations['"
@@ -208,13 +207,13 @@ func (t *Table) readFrom(client *kube.Client) (sources []*kube.Source[Object], e
 	return sources, nil
 }
 
-// narrowed are the namespaces that a table is asked for, none if it is all.
+// narrowed returns the requested namespaces of a table, none if it has all.
 func narrowed(r Resource, opts Options) []string {
 	return slices.DeleteFunc(namespacesOf(r, opts), func(n string) bool { return n == metav1.NamespaceAll })
 }
 
-// namespacesOf are those that a table reads one by one; a single empty one stands
-// for all, or for none.
+// namespacesOf returns the namespaces that a table reads one by one. A single empty one
+// stands for all, or for a resource without namespaces.
 func namespacesOf(r Resource, opts Options) []string {
 	if !r.Namespaced || len(opts.Namespaces) == 0 {
 		return []string{metav1.NamespaceAll}
@@ -235,7 +234,7 @@ func (m *Mirror) replicaOptions(t *Table, opts Options) tarn.Options[Object] {
 		WatchList:    features.FeatureGates().Enabled(features.WatchListClient),
 		Logger:       opts.Logger,
 		OnError: func(ctx context.Context, err error) {
-			if m.members == nil { // else Health says of which cluster it is
+			if m.members == nil { // else Health says which cluster it is
 				m.problems.met(time.Now(), t.resource, diagnose(err))
 			}
 			if opts.OnError != nil {

@@ -14,18 +14,16 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Catalog is the resources that a server offered when it was asked. It does not
-// change.
+// Catalog is the resources of a server at the time of the request. It does not change.
 type Catalog struct {
-	// preferred has each resource once, in the server's order of groups, the one
-	// without a name first; others has their further versions.
+	// preferred has each resource once, in the server's order of groups, with the group
+	// without a name first. others has their further versions.
 	preferred, others []Resource
 	warnings          []error
 }
 
-// Discover asks a server what it offers. A part that cannot be read, usually
-// because the aggregated API behind it is down, is left out and is in
-// [Catalog.Warnings].
+// Discover asks a server for its resources. It leaves out a part that cannot be read, usually
+// because the aggregated API behind it is down, and adds it to [Catalog.Warnings].
 func Discover(ctx context.Context, cfg *rest.Config) (*Catalog, error) {
 	if cfg == nil {
 		return nil, errors.New("mirror: the config is nil: get one from rest.InClusterConfig or clientcmd")
@@ -47,8 +45,8 @@ func Discover(ctx context.Context, cfg *rest.Config) (*Catalog, error) {
 	return c, nil
 }
 
-// Merge is what several servers offer together. Of a resource that several have, the first
-// one's version counts.
+// Merge combines the resources of several servers. If several have a resource, the version of
+// the first one counts.
 func Merge(catalogs ...*Catalog) *Catalog {
 	all, seen := &Catalog{}, map[string]bool{}
 	for _, c := range catalogs {
@@ -100,8 +98,8 @@ func newCatalog(groups []*metav1.APIGroup, lists []*metav1.APIResourceList) *Cat
 	return c
 }
 
-// versionsOf are the versions of a group, the preferred one first. A resource
-// that is not in that one is taken from the next.
+// versionsOf returns the versions of a group, the preferred one first. A resource that is not
+// in the first version is taken from the next.
 func versionsOf(group *metav1.APIGroup) []string {
 	versions := []string{group.PreferredVersion.Version}
 	for _, v := range group.Versions {
@@ -112,16 +110,16 @@ func versionsOf(group *metav1.APIGroup) []string {
 	return versions
 }
 
-// Warnings says what could not be learned of the server.
+// Warnings says what could not be learned about the server.
 func (c *Catalog) Warnings() []error { return slices.Clone(c.warnings) }
 
-// All is what can be listed and watched, in the preferred version, sorted by
-// name.
+// All returns the resources that can be listed and watched, in the preferred version, sorted
+// by name.
 func (c *Catalog) All() []Resource {
 	return c.sorted(func(Resource) bool { return true })
 }
 
-// Category is what All has of a category, such as "all".
+// Category returns the resources of All in a category, such as "all".
 func (c *Catalog) Category(name string) []Resource {
 	return c.sorted(func(r Resource) bool { return slices.Contains(r.Categories, strings.ToLower(name)) })
 }

@@ -6,9 +6,8 @@ import (
 	"github.com/tarnproject/tarn/metrics"
 )
 
-// Collector shows the mirror to Prometheus: each table under its name, and the pool
-// that they share and the directory that they are kept in as "mirror". Package metrics
-// says which metrics there are.
+// Collector exposes the mirror to Prometheus: each table under its name, and the shared pool
+// and the directory as "mirror". Package metrics lists the metrics.
 func (m *Mirror) Collector() prometheus.Collector {
 	c := metrics.NewCollector(metrics.Options{})
 	for _, t := range m.tables {

@@ -15,12 +15,13 @@ import (
 	"github.com/tarnproject/tarn/internal/render"
 )
 
-// diagnosis is what an error means to people.
+// diagnosis is the meaning of an error for users.
 type diagnosis struct {
 	// what is the same for all errors of a kind.
 	what, detail string
 	advice       func(Resource) string
-	// cluster is the one of several that it concerns, count how often it was met there.
+	// cluster is the affected cluster if there are several, and count how often the error
+	// occurred there.
 	cluster string
 	count   int
 }
@@ -32,7 +33,7 @@ type complaint struct {
 	advice func(Resource) string
 }
 
-// complaints are tried in order: what says most comes first.
+// complaints are tried in order: the most specific come first.
 var complaints = []complaint{
 	{apierrors.IsForbidden, "not allowed to list or watch", adviseRBAC},
 	{apierrors.IsUnauthorized, "the credentials are not accepted",
@@ -74,8 +75,8 @@ var complaints = []complaint{
 		always("its log tells why; for an aggregated API see kubectl get apiservices, for a CRD its conversion webhook")},
 }
 
-// longestDetail is how much of an error is shown and logged: servers, and whatever
-// stands between, may answer with anything.
+// longestDetail bounds how much of an error is shown and logged: servers, and anything in
+// between, may answer with anything.
 const longestDetail = 4000
 
 func detailOf(err error) string {
@@ -85,7 +86,7 @@ func detailOf(err error) string {
 	return render.CutNote(err.Error(), longestDetail)
 }
 
-// diagnose says what an error of listing or watching means.
+// diagnose says what an error of a list or watch means.
 func diagnose(err error) diagnosis {
 	for _, c := range complaints {
 		if c.is(err) {

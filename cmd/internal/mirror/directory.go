@@ -20,11 +20,10 @@ import (
 	"github.com/tarnproject/tarn/sqlite/ondisk"
 )
 
-// Directory reads what a mirror has on disk, while the mirror runs or after it has
-// ended.
+// Directory reads what a mirror has on disk, while the mirror runs or after it has ended.
 //
-// It is a source as a server is: [Directory.Start] makes a mirror of it, so that
-// everything which works on a mirror works on a directory.
+// It is a source like a server: [Directory.Start] makes a mirror of it, so that everything
+// that works on a mirror works on a directory.
 type Directory struct {
 	dir     string
 	view    *sqlite.Reader
@@ -32,8 +31,8 @@ type Directory struct {
 	records []record
 }
 
-// OpenDirectory looks into a directory that a mirror wrote. The key is the one that
-// it was encrypted with, nil for none.
+// OpenDirectory opens a directory that a mirror wrote. The key is its encryption key, nil if
+// there is none.
 func OpenDirectory(ctx context.Context, dir string, key []byte) (*Directory, error) {
 	view, err := sqlite.OpenReader(dir, key)
 	if err != nil {
@@ -62,10 +61,10 @@ func OpenDirectory(ctx context.Context, dir string, key []byte) (*Directory, err
 	return d, nil
 }
 
-// Close lets the directory go. What was started from it must be done before.
+// Close closes the directory. Everything that was started from it must have ended.
 func (d *Directory) Close() error { return d.view.Close() }
 
-// Catalog is what the directory has.
+// Catalog has the resources of the directory.
 func (d *Directory) Catalog() *Catalog {
 	c := &Catalog{}
 	for _, r := range d.records {
@@ -74,13 +73,13 @@ func (d *Directory) Catalog() *Catalog {
 	return c
 }
 
-// Columns are those that a resource's definition had.
+// Columns are the columns from a resource's definition.
 func (d *Directory) Columns(r Resource) []ondisk.Column {
 	found, _ := d.record(r)
 	return found.Columns
 }
 
-// Namespaces are those that the directory is narrowed to; none means that it is not.
+// Namespaces are the namespaces to which the directory is narrowed; none means all.
 func (d *Directory) Namespaces() []string {
 	for _, r := range d.records {
 		if r.Namespaced {
@@ -90,7 +89,7 @@ func (d *Directory) Namespaces() []string {
 	return nil
 }
 
-// Server is the address of what the directory is a copy of.
+// Server is the address of the server whose copy the directory has.
 func (d *Directory) Server() string {
 	if len(d.records) == 0 {
 		return ""
@@ -124,7 +123,7 @@ func (d *Directory) LastContact(ctx context.Context, r Resource) (time.Time, err
 // Fleet says whether the directory is a copy of several clusters.
 func (d *Directory) Fleet() bool { return len(d.records) > 0 && d.records[0].Fleet }
 
-// Clusters are the names of the clusters that the directory has, sorted; none if it is of
+// Clusters are the names of the clusters in the directory, sorted. There are none if it has
 // one cluster, which has no name.
 func (d *Directory) Clusters(ctx context.Context) (names []string, err error) {
 	for _, r := range d.records {
@@ -143,7 +142,7 @@ func (d *Directory) Clusters(ctx context.Context) (names []string, err error) {
 	return slices.Compact(names), nil
 }
 
-// chosen are the clusters that the options ask for.
+// chosen returns the clusters that the options select.
 func (d *Directory) chosen(ctx context.Context, opts Options) ([]string, error) {
 	all, err := d.Clusters(ctx)
 	switch {
@@ -157,15 +156,15 @@ func (d *Directory) chosen(ctx context.Context, opts Options) ([]string, error) 
 	return []string{opts.Cluster}, nil
 }
 
-// A ClusterSource is what a directory has of a resource in one cluster.
+// A ClusterSource is a directory's source of a resource in one cluster.
 type ClusterSource struct {
 	tarn.Source[Object]
-	// Cluster is its name, empty if the directory is of one cluster.
+	// Cluster is its name, empty if the directory has one cluster.
 	Cluster string
 }
 
-// Sources are what the directory has of a resource, narrowed as the options say: one for
-// each cluster. They never see more than the mirror that writes the directory.
+// Sources returns the directory's sources of a resource, narrowed by the options: one for
+// each cluster. They never show more than the mirror that writes the directory.
 func (d *Directory) Sources(ctx context.Context, r Resource, opts Options) (all []ClusterSource, err error) {
 	if !d.Fleet() {
 		source, err := d.source(r, "", opts)
@@ -222,8 +221,8 @@ func (d *Directory) newSource(r Resource, opts Options) (*diskSource, error) {
 	return s, nil
 }
 
-// Start makes a mirror of what the directory has. With a config, its tables can be
-// compared with that server ([Table.Target]); without, no server is needed.
+// Start makes a mirror of the directory. With a config, its tables can be compared with that
+// server ([Table.Target]); without, no server is needed.
 func (d *Directory) Start(ctx context.Context, cfg *rest.Config, resources []Resource, opts Options) (*Mirror, error) {
 	if err := check(resources, opts); err != nil {
 		return nil, err
@@ -260,8 +259,8 @@ func (d *Directory) Start(ctx context.Context, cfg *rest.Config, resources []Res
 	return m, nil
 }
 
-// sameCluster finds out whether the server that tables are to be compared with is
-// the one that they are a copy of, as far as that can be known.
+// sameCluster checks whether tables are compared with the server that they are a copy of, as
+// far as that can be known.
 func (d *Directory) sameCluster(ctx context.Context, m *Mirror) error {
 	if m.client == nil {
 		return nil
@@ -286,8 +285,8 @@ func (d *Directory) table(ctx context.Context, m *Mirror, r Resource, opts Optio
 	known, _ := d.record(r)
 	t := &Table{resource: r, store: memory.New[Object](), columns: known.Columns, namespaces: narrowed(r, opts), appliedCopies: opts.appliedCopies()}
 	if m.client != nil {
-		// The server's state is made what the directory's was made, and then what is
-		// hidden from the reader here.
+		// The server's objects get the same transformation as the directory's objects got,
+		// and then what is hidden from the reader here is hidden from them.
 		decoding := kube.SourceOptions{Drop: slices.DeleteFunc(slices.Clone(known.Without), isAnnotation)}
 		decoding.Unshared = r.Secret() && (known.Hidden || !opts.ShowSecrets)
 		t.transform = t.transformOf(annotationsIn(known.Without), decoding.Unshared)
@@ -327,7 +326,7 @@ func (d *Directory) table(ctx context.Context, m *Mirror, r Resource, opts Optio
 	return t, err
 }
 
-// both is what two selectors ask for together.
+// both combines two selectors: an object must match both.
 func both(a, b string) string {
 	switch {
 	case a == "" || a == b:

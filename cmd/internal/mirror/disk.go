@@ -17,7 +17,8 @@ import (
 
 // Disk says where and how a mirror is kept beyond the process.
 //
-// A mirror is read from memory; the disk follows. A mirror that is started again serves at once what the one before knew.
+// Reads use memory; the disk follows. After a restart a mirror at once serves what the
+// previous one knew.
 type Disk struct {
 	// DB must stay open until the mirror is done. When the mirror starts, collections
 	// that are not open are removed.
@@ -32,7 +33,7 @@ type Disk struct {
 	Without []string
 }
 
-// sink is what the copy of a table is written to.
+// sink returns the sink of a table's copy.
 func (d *Disk) sink(m *Mirror, t *Table, of kube.Origin) (tarn.Sink[Object], error) {
 	r := record{
 		Resource: t.resource, Table: ondisk.TableName(t.resource.GVR.GroupResource()), Columns: t.columns, Server: of.Server(),
@@ -56,13 +57,13 @@ func (d *Disk) sink(m *Mirror, t *Table, of kube.Origin) (tarn.Sink[Object], err
 	return sink, nil
 }
 
-// definitionsTimeout is how long a server may take to say how its custom resources
-// are defined. A mirror that is started again has their columns on disk.
+// definitionsTimeout is how long a server may take to return the definitions of its custom
+// resources. After a restart a mirror has their columns on disk.
 const definitionsTimeout = 5 * time.Second
 
-// definitions asks how custom resources are defined, for the columns of their
-// tables. If the server does not answer, a table has the columns that the directory was last
-// written with, or those that every table has.
+// definitions requests the definitions of custom resources, for the columns of their tables.
+// If the server does not answer, a table has the columns that the directory was last written
+// with, or the columns of every table.
 func definitions(ctx context.Context, clients []rest.Interface, resources []Resource, before map[string]record) map[string][]ondisk.Column {
 	ctx, cancel := context.WithTimeout(ctx, definitionsTimeout)
 	defer cancel()

@@ -72,8 +72,8 @@ func namesOf(t *Table) (names []string) {
 	return names
 }
 
-// A mirror that is started again serves what the one before knew, while nobody
-// answers, and then what there is, without having listed.
+// After a restart a mirror serves what the previous one knew while the server does not
+// answer, and then the present content, without a list.
 func TestMirrorSurvivesARestart(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		dir := r.directory()
@@ -231,8 +231,8 @@ func definitionOf(columns ...map[string]any) *unstructured.Unstructured {
 	}}
 }
 
-// Columns of custom resources come from their definition; when that changes, the
-// table is built anew, and when it cannot be read, they stay.
+// Columns of custom resources come from their definition. When that changes, the table is
+// built again; when it cannot be read, the columns stay.
 func TestColumnsOfCustomResources(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := apiserver.New(apiserver.Options{})

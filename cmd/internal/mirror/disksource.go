@@ -21,8 +21,8 @@ import (
 
 var objectType = reflect.TypeFor[Object]()
 
-// diskSource is a table in a directory as a source: it is listed from one state of
-// the file, and followed by looking for a newer one.
+// diskSource reads a table in a directory as a source: a list reads one state of the file,
+// and a watch polls for a newer one.
 //
 // Why polling, and not file system notifications: network file systems and container
 // mounts do not send them, and reading one row costs 20 µs. Changes between two
@@ -30,17 +30,17 @@ var objectType = reflect.TypeFor[Object]()
 type diskSource struct {
 	view  *sqlite.Reader
 	table string
-	// cluster is the one of several that is read; empty if there is only one. Keys do not
-	// have it.
+	// cluster is the cluster to read if there are several; empty if there is only one. Keys
+	// do not include it.
 	cluster string
 	sieve   sieve
 	decoder *wire.Decoder
 	pool    *wire.Pool
-	// hide takes values out of Secrets, and the annotations that repeat them.
+	// hide removes values from Secrets, and the annotations that repeat them.
 	hide          bool
 	appliedCopies []string
 
-	// state is the last one that was read, known what it has.
+	// state is the last state that was read, and known has its objects.
 	state sqlite.Holding
 	known map[tarn.Key]knownObject
 }
@@ -48,12 +48,11 @@ type diskSource struct {
 type knownObject struct {
 	sum    sqlite.Sum
 	object Object
-	// shown says that it is among those asked for.
+	// shown says that the object is selected.
 	shown bool
 }
 
-// lookEvery is how often a directory is looked into. The mirror writes once a
-// second.
+// lookEvery is how often a directory is polled. The mirror writes once a second.
 const lookEvery = 250 * time.Millisecond
 
 // Maintain watches over the objects of a copy, which share memory.
@@ -61,7 +60,7 @@ func (s *diskSource) Maintain(ctx context.Context, held tarn.Copy[Object]) {
 	wire.Verifier[Object]{Pool: s.pool, Decoder: func() *wire.Decoder { return s.decoder }}.Run(ctx, held)
 }
 
-// List reads all, or for a probe nothing but the version.
+// List reads everything, or only the version for a probe.
 func (s *diskSource) List(ctx context.Context, q tarn.ListQuery) (page tarn.Page[Object], err error) {
 	if q.Limit == 1 {
 		h, err := s.view.State(ctx, s.table)
@@ -84,7 +83,7 @@ func (s *diskSource) List(ctx context.Context, q tarn.ListQuery) (page tarn.Page
 	return page, nil
 }
 
-// version is that of the table, or of the cluster's part of it.
+// version is the version of the table, or of the cluster's part of it.
 func (s *diskSource) version(h sqlite.Holding) tarn.Version {
 	if s.cluster == "" {
 		return h.Version
@@ -97,7 +96,7 @@ func (s *diskSource) version(h sqlite.Holding) tarn.Version {
 	return ""
 }
 
-// prefix is what the keys in the file begin with, and own is the key without it.
+// prefix is the prefix of the keys in the file, and own is the key without it.
 func (s *diskSource) prefix() tarn.Key {
 	if s.cluster == "" {
 		return ""
@@ -146,7 +145,7 @@ func (s *diskSource) decode(e sqlite.Entry) (Object, error) {
 	return s.decodeBytes(raw)
 }
 
-// decodeBytes decodes what the codec wrote.
+// decodeBytes decodes bytes that the codec wrote.
 func (s *diskSource) decodeBytes(raw []byte) (Object, error) {
 	decoded, err := s.decoder.JSON(raw)
 	if err != nil {
@@ -182,14 +181,14 @@ func (s *diskSource) Describe(object Object) (tarn.Meta, error) {
 	return tarn.Meta{Key: key, Version: tarn.Version(object.GetResourceVersion()), UID: string(object.GetUID())}, nil
 }
 
-// diskStream is what happens to a table of a directory.
+// diskStream has the changes of a table in a directory.
 type diskStream struct {
 	source *diskSource
 	until  time.Time
 	events []tarn.Event[Object]
 }
 
-// Next looks until there is something new.
+// Next polls until there are changes.
 func (d *diskStream) Next(ctx context.Context, buf []tarn.Event[Object]) (int, error) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -212,10 +211,10 @@ func (d *diskStream) Next(ctx context.Context, buf []tarn.Event[Object]) (int, e
 	return n, nil
 }
 
-// Close does nothing: nothing is held.
+// Close does nothing: the stream holds nothing.
 func (d *diskStream) Close() {}
 
-// look reads what is new. A state that is written in several pieces is waited for.
+// look reads the changes. It waits for a state that is written in several pieces.
 func (d *diskStream) look(ctx context.Context) error {
 	s := d.source
 	h, err := s.view.State(ctx, s.table)
@@ -241,9 +240,9 @@ func (d *diskStream) look(ctx context.Context) error {
 	return nil
 }
 
-// differences are the events that lead from one state to the next, in the order of
-// their versions. What is deleted has the version of the state that does not have it
-// any more, as a server says it.
+// differences returns the events that lead from one state to the next, in the order of their
+// versions. A deleted object has the version of the state without it, as it has from a
+// server.
 func differences(before, next map[tarn.Key]knownObject, version tarn.Version) (events []tarn.Event[Object]) {
 	for key, o := range next {
 		old, was := before[key]

@@ -11,20 +11,20 @@ import (
 	"github.com/tarnproject/tarn/kube"
 )
 
-// askTimeout is how long a server may take to say how much there is.
+// askTimeout is how long a server may take to count the objects.
 const askTimeout = 30 * time.Second
 
-// expectation is how many objects a table will have, to show progress by.
+// expectation is the expected number of objects of a table, for the progress display.
 //
-// It is asked for by a list of one object's metadata, which says how many more
-// there are. Servers do not say so where a selector narrows the list, and may not
-// answer at all: then it is unknown, which harms nobody. Whatever keeps the server
-// from answering keeps it from being copied, too, and is told there.
+// A list of one object's metadata asks for it: the answer says how many more there are.
+// Servers leave that out if a selector narrows the list, and may not answer at all: then the
+// number is unknown, which does no harm. If the server cannot answer this list, it cannot be
+// copied either, and that failure is reported.
 type expectation struct{ objects atomic.Int64 }
 
 func (e *expectation) count() int { return int(e.objects.Load()) }
 
-// learn asks once.
+// learn sends the request once.
 func (e *expectation) learn(ctx context.Context, client metadata.Interface, sources []*kube.Source[Object]) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()

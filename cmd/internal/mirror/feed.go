@@ -6,9 +6,9 @@ import (
 	"github.com/tarnproject/tarn/kube/columns"
 )
 
-// Feed says what else the tables of a mirror are written to.
+// Feed says where else the tables of a mirror are written to.
 type Feed struct {
-	// Sink gives the sink of a table. The columns are those that the definition of a custom
+	// Sink returns the sink of a table. The columns are those that the definition of a custom
 	// resource adds.
 	Sink func(of kube.Origin, defined []columns.Column) (tarn.Sink[Object], error)
 	// LastApplied and Without are as in [Disk].

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Find returns the resource that a name means: pods, pod, po and Pod, with the
-// group as in deployments.apps, with version and group as in
-// deployments.v1.apps. Case does not matter. Where several groups have the
-// name, the server's first is meant, as with kubectl.
+// Find returns the resource that a name means: pods, pod, po and Pod, with the group as in
+// deployments.apps, or with version and group as in deployments.v1.apps. Case does not
+// matter. If several groups have the name, it means the server's first group, as with
+// kubectl.
 //
 // The error is an [UnknownResource] if no resource has that name.
 func (c *Catalog) Find(name string) (Resource, error) {
@@ -32,8 +32,8 @@ func (c *Catalog) Find(name string) (Resource, error) {
 	return Resource{}, &UnknownResource{Name: name, Nearest: c.nearest(asked)}
 }
 
-// first returns the first resource that is called so, one that can be copied
-// before others. What is its own name counts before what is only short for it.
+// first returns the first resource with that name. Resources that can be copied come first,
+// and a resource's own name counts before its short names.
 func (c *Catalog) first(word string, fits func(Resource) bool) (found Resource, ok bool) {
 	best := 0
 	for _, resources := range [][]Resource{c.preferred, c.others} {
@@ -50,8 +50,8 @@ func (c *Catalog) first(word string, fits func(Resource) bool) (found Resource, 
 	return found, ok
 }
 
-// called says whether a word, in lower case, means the resource: more than 0,
-// and the more the surer.
+// called says whether a word, in lower case, means the resource. If so it is more than 0, and
+// a larger number is a better match.
 func (r Resource) called(word string) int {
 	switch {
 	case word == "":
@@ -68,10 +68,10 @@ func (r Resource) called(word string) int {
 	return 0
 }
 
-// UnknownResource says that a server has no resource of a name.
+// UnknownResource says that a server has no resource with a name.
 type UnknownResource struct {
 	Name string
-	// Nearest are names of resources that are written much the same, best first.
+	// Nearest are similar names of resources, best first.
 	Nearest []string
 }
 
@@ -92,7 +92,7 @@ func (c *Catalog) nearest(asked string) []string {
 		distance int
 	}
 	var found []candidate
-	// One slip in three letters: more, and everything short is like everything.
+	// One error in three letters: with more, all short names would be similar.
 	limit := max(1, len(asked)/3)
 	for _, r := range c.All() {
 		best := limit + 1
@@ -115,8 +115,8 @@ func (c *Catalog) nearest(asked string) []string {
 	return names
 }
 
-// editDistance is how many letters must be put in, left out, changed or swapped
-// with their neighbour to make one word of the other.
+// editDistance is the number of letters to insert, remove, change or swap with their
+// neighbour to turn one word into the other.
 func editDistance(a, b string) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {

@@ -18,12 +18,12 @@ import (
 // members are the clusters of a mirror of several.
 //
 // Each table is one copy with a section for each cluster, and keys that begin with the
-// cluster's name. All objects are in one store and one pool: equal parts are held once,
-// whichever cluster they are of.
+// cluster's name. All objects are in one store and one pool: equal parts are held once, also
+// across clusters.
 type members struct {
 	pool *wire.Pool
 
-	// changing is held while clusters are added and removed, which takes a while.
+	// changing is held while clusters are added and removed, which takes some time.
 	changing sync.Mutex
 	mu       sync.Mutex
 	list     []member
@@ -41,7 +41,7 @@ func (ms *members) all() []member {
 	return slices.Clone(ms.list)
 }
 
-// client is that of a cluster, nil if there is none.
+// client returns the client of a cluster, nil if there is none.
 func (ms *members) client(name string) *kube.Client {
 	for _, m := range ms.all() {
 		if m.name == name {
@@ -85,8 +85,9 @@ func (ms *members) remove(name string) {
 // StartFleet is [Start] for several clusters. Keys begin with the name of the cluster:
 // "east/kube-system/coredns".
 //
-//   - A cluster that is away keeps nobody waiting: [Mirror.WaitSynced] returns when each
-//     cluster is synced or has failed once. Health.Sections of a table tells each.
+//   - A cluster that is unavailable blocks nothing: [Mirror.WaitSynced] returns when each
+//     cluster is synced or has failed once. Health.Sections of a table has the state of
+//     each.
 //   - Clusters come and go as the fleet changes, and by [Mirror.AddCluster] and
 //     [Mirror.RemoveCluster].
 //   - All are narrowed to the same namespace, or to none.
@@ -141,7 +142,8 @@ func (m *Mirror) follow(ctx context.Context, f *fleet.Fleet, logger *slog.Logger
 	}
 }
 
-// Fleet says whether the mirror is of several clusters, even if there is one at the moment.
+// Fleet reports whether the mirror is of several clusters, even if there is one at the
+// moment.
 func (m *Mirror) Fleet() bool { return m.members != nil || len(m.Clusters()) > 0 }
 
 // Clusters are the names of the clusters, sorted; none if the mirror is of one cluster,

@@ -10,8 +10,8 @@ const (
 	// are kept: five minutes, in 21 KB.
 	sampleEvery = time.Second
 	maxSamples  = 300
-	// rateSpan is over how many samples the rate of events is taken: long enough
-	// to be read off a screen, short enough to show a burst.
+	// rateSpan is the number of samples for the rate of events: long enough for a readable
+	// figure, short enough to show a burst.
 	rateSpan = 10
 )
 
@@ -41,7 +41,7 @@ func (h *history) add(s Sample, events int64) {
 	h.taken++
 }
 
-// rate is how many events came per second lately, given how many there are now.
+// rate is the recent number of events per second, given their number now.
 func (h *history) rate(now time.Time, events int64) float64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -52,13 +52,13 @@ func (h *history) rate(now time.Time, events int64) float64 {
 	return perSecond(events-before, now.Sub(since))
 }
 
-// perSecond does not take a moment for a measure: less than a sample's time counts
-// as that.
+// perSecond does not treat a moment as a measurement: it counts less than the time of a
+// sample as that time.
 func perSecond(events int64, in time.Duration) float64 {
 	return float64(events) / max(in, sampleEvery).Seconds()
 }
 
-// lag is that of the last sample.
+// lag is the lag of the last sample.
 func (h *history) lag() time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()

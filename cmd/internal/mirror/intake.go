@@ -17,15 +17,15 @@ type inputs struct {
 	all []input
 }
 
-// input is a source of a table, and what counts what it gives.
+// input is a source of a table, and the counter of its objects.
 type input struct {
 	cluster string
 	source  *kube.Source[Object]
 	counted *counting
 }
 
-// add notes a source of a cluster. It returns what the copy reads, which is given, and
-// counts it.
+// add adds a source of a cluster. It returns the source for the copy to read, which counts
+// what given returns.
 func (in *inputs) add(cluster string, source *kube.Source[Object], given tarn.Source[Object], hides bool) *counting {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -40,7 +40,7 @@ func (in *inputs) has(cluster string) bool {
 	return slices.ContainsFunc(in.all, func(i input) bool { return i.cluster == cluster })
 }
 
-// named says whether sources are of clusters with names.
+// named reports whether sources belong to clusters with names.
 func (in *inputs) named() bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -71,8 +71,8 @@ func (in *inputs) intake() (all intake) {
 	return all
 }
 
-// intake counts what arrives of a table's first state. The copy takes that state
-// in one piece, so that its size says nothing of how far it has come.
+// intake counts the objects that arrive for a table's first state. The copy receives that
+// state in one piece, so its size does not show the progress.
 type intake []*counting
 
 func (in intake) count() int {
@@ -83,8 +83,7 @@ func (in intake) count() int {
 	return int(sum)
 }
 
-// lag is the longest that an event has waited to be in the copy since it was last
-// asked for.
+// lag is the longest time that an event has waited to be in the copy, since the last call.
 func (in intake) lag() time.Duration {
 	longest := time.Duration(0)
 	for _, c := range in {
@@ -93,8 +92,8 @@ func (in intake) lag() time.Duration {
 	return longest
 }
 
-// counting is a source that counts the objects of the whole state being read, and
-// takes the time of what is read after it.
+// counting is a source that counts the objects of the whole state being read, and measures
+// the time of what is read after it.
 type counting struct {
 	tarn.Source[Object]
 	arrived atomic.Int64
@@ -166,7 +165,7 @@ type countingStream struct {
 }
 
 func (s *countingStream) Next(ctx context.Context, buf []tarn.Event[Object]) (int, error) {
-	// Who asks for more has taken what there was.
+	// A caller that asks for more has processed everything before.
 	s.source.taking.stop()
 	n, err := s.Stream.Next(ctx, buf)
 	for i := range buf[:n] {

@@ -12,9 +12,9 @@ import (
 	"github.com/tarnproject/tarn/sqlite"
 )
 
-// TableLog is the history of a table: every state that its objects took, as far as the
-// disk keeps them. Its states are as they were written: without the fields that the mirror
-// does not have, and with the values of Secrets only if the disk has them.
+// TableLog is the history of a table: every state of its objects, as far as the disk keeps
+// them. States are shown as they were written: without the fields that the mirror leaves out,
+// and with the values of Secrets only if the disk has them.
 type TableLog struct {
 	changelog.Log
 	table   *Table

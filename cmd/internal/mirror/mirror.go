@@ -23,36 +23,36 @@ import (
 //
 //   - The tables share connections, a limit of requests, and the pool in which
 //     equal parts of objects are found.
-//   - What goes wrong with one table is told in its Health and in Problems, and
-//     does not concern the others.
+//   - An error of one table is in its Health and in Problems, and does not affect the
+//     others.
 //   - Any number of goroutines may use it.
 type Mirror struct {
 	client *kube.Client
 	// members are the clusters; nil if there is only one, which has no name.
 	members *members
-	// clusters are the names of those that a directory has.
+	// clusters are the names of the clusters in a directory.
 	clusters []string
 	tables   []*Table
 	problems problems
 	done     chan struct{}
-	// disk is where it is kept, nil if nowhere; ledger what it says of itself there.
+	// disk is where the mirror is kept, nil if nowhere; ledger is the directory's record of
+	// it.
 	disk   *Disk
 	ledger *ledger
 }
 
 const (
-	// requestsPerSecond and requestBurst hold where the config does not say:
-	// client-go's five per second are for a program that reads a few resources,
-	// and a mirror begins with one list for each of many.
+	// requestsPerSecond and requestBurst apply if the config does not set them: client-go's
+	// five per second are for a program that reads a few resources, and a mirror begins with
+	// one list for each of many.
 	requestsPerSecond = 50
 	requestBurst      = 300
 )
 
-// Start begins to copy the resources, and returns without waiting for any of
-// them. It runs until ctx ends; then Done is closed. The error is of what can be
-// known without asking the server; all else is in Problems. Only a mirror that is
-// kept on disk asks first, for some seconds at most, how custom resources are
-// defined.
+// Start begins to copy the resources, and does not wait for any of them. It runs until ctx
+// ends; then Done is closed. The error covers what can be known without a request; everything
+// else is in Problems. Only a mirror on disk first requests the definitions of custom
+// resources, for some seconds at most.
 func Start(ctx context.Context, cfg *rest.Config, resources []Resource, opts Options) (*Mirror, error) {
 	if cfg == nil {
 		return nil, errors.New("mirror: the config is nil: get one from rest.InClusterConfig or clientcmd")
@@ -79,7 +79,7 @@ func Start(ctx context.Context, cfg *rest.Config, resources []Resource, opts Opt
 	return m, nil
 }
 
-// server is how a cluster is reached.
+// server is the connection to a cluster.
 type server struct {
 	client      *kube.Client
 	connections *http.Client
@@ -87,7 +87,7 @@ type server struct {
 	reading     rest.Interface
 }
 
-// connect makes the clients of a cluster, which makes no request.
+// connect makes the clients of a cluster. It sends no request.
 func connect(cfg *rest.Config, opts ...kube.ClientOption) (s server, err error) {
 	cfg = rest.CopyConfig(cfg)
 	if cfg.QPS == 0 && cfg.RateLimiter == nil {
@@ -109,8 +109,9 @@ func connect(cfg *rest.Config, opts ...kube.ClientOption) (s server, err error) 
 	return s, nil
 }
 
-// openDisk opens the directory, if there is one, and returns the columns that definitions
-// of custom resources add, there or in an engine. The first server that answers says how they are defined.
+// openDisk opens the directory, if there is one, and returns the columns that definitions of
+// custom resources add, there or in an engine. The definitions come from the first server
+// that answers.
 func (m *Mirror) openDisk(ctx context.Context, opts Options, resources []Resource, servers ...server) (columns map[string][]ondisk.Column, err error) {
 	if opts.Disk == nil && opts.Feed == nil {
 		return nil, nil
@@ -130,7 +131,7 @@ func (m *Mirror) openDisk(ctx context.Context, opts Options, resources []Resourc
 	return definitions(ctx, clients, resources, before), nil
 }
 
-// makeTables makes a table for each resource, and writes down which there are.
+// makeTables makes a table for each resource, and records the tables.
 func (m *Mirror) makeTables(resources []Resource, columns map[string][]ondisk.Column, opts Options) error {
 	for _, r := range resources {
 		t, err := m.newTable(r, columns[r.Name()], opts)
@@ -148,7 +149,7 @@ func (m *Mirror) makeTables(resources []Resource, columns map[string][]ondisk.Co
 	return m.ledger.write(m.disk.DB)
 }
 
-// plainConfig is for requests whose answers are read as they come.
+// plainConfig is for requests whose answers are read while they arrive.
 func plainConfig(cfg *rest.Config) *rest.Config {
 	cfg = rest.CopyConfig(cfg)
 	cfg.APIPath = "/"
@@ -156,7 +157,7 @@ func plainConfig(cfg *rest.Config) *rest.Config {
 	return cfg
 }
 
-// start lets everything run; done is closed when all of it has ended.
+// start starts everything; done is closed when all of it has ended.
 func (m *Mirror) start(ctx context.Context, learn func(*Table), beside ...func()) {
 	var running sync.WaitGroup
 	for _, run := range beside {
@@ -200,7 +201,7 @@ func (m *Mirror) review() {
 	}
 }
 
-// Tables are the copies, in the order in which they were asked for.
+// Tables are the copies, in the order of the request.
 func (m *Mirror) Tables() []*Table { return m.tables }
 
 // Table returns the copy of a resource by its name: "pods", "deployments.apps".
@@ -213,10 +214,10 @@ func (m *Mirror) Table(name string) (*Table, bool) {
 	return nil, false
 }
 
-// Client is what the tables read with.
+// Client is the client of the tables.
 func (m *Mirror) Client() *kube.Client { return m.client }
 
-// DB is the directory that the mirror is kept in, nil if it is not.
+// DB is the directory of the mirror, nil if it has none.
 func (m *Mirror) DB() *sqlite.DB {
 	if m.disk == nil {
 		return nil
@@ -224,12 +225,12 @@ func (m *Mirror) DB() *sqlite.DB {
 	return m.disk.DB
 }
 
-// Done is closed when all that the mirror started has ended. What the tables
-// hold can still be read.
+// Done is closed when everything that the mirror started has ended. The content of the tables
+// can still be read.
 func (m *Mirror) Done() <-chan struct{} { return m.done }
 
-// Problems are what is and was wrong, newest first. Those that ended have Until
-// set; the oldest of them are forgotten.
+// Problems are the current and past problems, newest first. Those that ended have Until set;
+// the oldest of them are dropped.
 func (m *Mirror) Problems() []Problem {
 	m.review()
 	return m.problems.all()

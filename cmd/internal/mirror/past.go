@@ -9,18 +9,18 @@ import (
 	"github.com/tarnproject/tarn/sqlite"
 )
 
-// Past is what a mirror keeps of the past.
+// Past describes the history that a mirror keeps.
 type Past struct {
-	// Since is the time from which on all of these tables can be asked about the past.
+	// Since is the earliest time for which all of these tables have a history.
 	Since  time.Time
 	Tables int
 	States int64
-	// Note says why less is kept than was asked for; empty if it is not.
+	// Note says why less is kept than was configured; empty if nothing is missing.
 	Note string
 }
 
-// Past reads from disk what the mirror keeps of the past. It is the zero value if the
-// mirror keeps no history, or does not have a first state on disk yet.
+// Past reads the extent of the mirror's history from disk. It is the zero value if the mirror
+// keeps no history, or does not have a first state on disk yet.
 func (m *Mirror) Past(ctx context.Context) (p Past, err error) {
 	if m.disk == nil || m.disk.DB.History() == (sqlite.History{}) {
 		return p, nil

@@ -14,17 +14,16 @@ import (
 	"github.com/tarnproject/tarn/sqlite"
 )
 
-// pastSource is a table of a directory as it was at a moment: a source to which nothing
-// ever happens.
+// pastSource reads a table of a directory as of a moment: a source that never changes.
 type pastSource struct {
 	*diskSource
 	log changelog.Log
 	at  sqlite.Moment
-	// version is that of the state, once it was listed.
+	// version is the version of the state, once it was listed.
 	version tarn.Version
 }
 
-// List reads all, or for a probe nothing but the version.
+// List reads everything, or only the version for a probe.
 func (s *pastSource) List(ctx context.Context, q tarn.ListQuery) (page tarn.Page[Object], err error) {
 	if q.Limit == 1 && s.version != "" {
 		return tarn.Page[Object]{Version: s.version}, nil
@@ -33,7 +32,7 @@ func (s *pastSource) List(ctx context.Context, q tarn.ListQuery) (page tarn.Page
 	if err != nil {
 		return page, err
 	}
-	// The version of the newest object is what is known of the state's own version.
+	// The version of the newest object is all that is known about the state's own version.
 	page.Version = "1"
 	for e, err := range s.log.AsOf(ctx, place) {
 		switch {
@@ -81,7 +80,7 @@ func (s pastStream) Next(ctx context.Context, _ []tarn.Event[Object]) (int, erro
 	}
 }
 
-// Close does nothing: nothing is held.
+// Close does nothing: the stream holds nothing.
 func (s pastStream) Close() {}
 
 func placeOf(ctx context.Context, log changelog.Log, at sqlite.Moment) (changelog.Place, error) {
@@ -112,12 +111,12 @@ func (d *Directory) AsOf(ctx context.Context, r Resource, place changelog.Place,
 	return d.walk(r, opts, func(log changelog.Log) iter.Seq2[changelog.Entry, error] { return log.AsOf(ctx, place) })
 }
 
-// After walks all that happened to a resource after a place of its log.
+// After walks all changes of a resource after a place of its log.
 func (d *Directory) After(ctx context.Context, r Resource, place changelog.Seq, opts Options) iter.Seq2[changelog.Typed[Object], error] {
 	return d.walk(r, opts, func(log changelog.Log) iter.Seq2[changelog.Entry, error] { return log.After(ctx, place) })
 }
 
-// walk decodes what a walk of a resource's log yields, and confines it to a cluster if the
+// walk decodes the entries of a walk of a resource's log, and confines it to a cluster if the
 // options name one.
 func (d *Directory) walk(r Resource, opts Options, begin func(changelog.Log) iter.Seq2[changelog.Entry, error]) iter.Seq2[changelog.Typed[Object], error] {
 	return func(yield func(changelog.Typed[Object], error) bool) {
@@ -134,7 +133,7 @@ func (d *Directory) walk(r Resource, opts Options, begin func(changelog.Log) ite
 	}
 }
 
-// inCluster confines a walk of several clusters to one, whose name the keys do not have then.
+// inCluster confines a walk of several clusters to one. The keys then do not have its name.
 func inCluster(all iter.Seq2[changelog.Typed[Object], error], cluster string) iter.Seq2[changelog.Typed[Object], error] {
 	prefix := string(kube.ClusterPrefix(cluster))
 	return func(yield func(changelog.Typed[Object], error) bool) {
@@ -159,9 +158,9 @@ func inCluster(all iter.Seq2[changelog.Typed[Object], error], cluster string) it
 	}
 }
 
-// Gaps finds out whether the directory knows a resource at a moment, and within which gaps
-// that is. It returns the present state of its table too, by which a reader can tell how
-// far the history reaches.
+// Gaps checks whether the directory knows a resource at a moment, and returns the gaps that
+// contain the moment. It also returns the present state of the table, which shows how far the
+// history reaches.
 func (d *Directory) Gaps(ctx context.Context, r Resource, at sqlite.Moment) (now sqlite.TableState, gaps []sqlite.TableGap, err error) {
 	log, err := d.Log(r)
 	if err != nil {

@@ -11,44 +11,45 @@ import (
 	"github.com/tarnproject/tarn/sqlite"
 )
 
-// Problem is something that is or was wrong with a table. What is wrong in the
-// same way is one problem, however often it happens.
+// Problem is something that is or was wrong with a table. Repeated occurrences of the same
+// error are one problem.
 type Problem struct {
 	Table string
-	// Cluster is empty if the mirror is of one cluster, or if it concerns all.
+	// Cluster is empty if the mirror has one cluster, or if the problem concerns all
+	// clusters.
 	Cluster string
-	// What is wrong, in a few words that are the same each time; Detail is the
-	// last error in full, Advice what can be done.
+	// What is the error, in a few words that are the same each time; Detail is the last error
+	// in full, Advice what can be done.
 	What, Detail, Advice string
 	Since                time.Time
 	// Until is when it ended; zero while it lasts.
 	Until time.Time
-	// Count is how often it was met.
+	// Count is the number of occurrences.
 	Count int
 }
 
-// Over says that the problem has ended.
+// Over reports whether the problem has ended.
 func (p Problem) Over() bool { return !p.Until.IsZero() }
 
 const (
-	// maxProblems is how many are kept; those that last are, in any case.
+	// maxProblems is how many are kept; current problems are always kept.
 	maxProblems = 200
-	// relapse is how soon a problem must come back to be the same one. One that
-	// comes and goes would else fill the list.
+	// relapse is how soon a problem must come back to count as the same one. Otherwise a
+	// problem that comes and goes would fill the list.
 	relapse = 5 * time.Minute
 )
 
 // problems are those of all tables.
 //
-// Health and the last comparison alone decide whether a problem lasts. They are read
-// at every request and once a second; the error handler only counts occurrences. So
-// no problem is shown that is over, and none is left out because it was shown before.
+// Only Health and the last comparison decide whether a problem is current. They are read at
+// every request and once a second; the error handler only counts occurrences. So no problem
+// is shown that is over, and none is left out because it was shown before.
 type problems struct {
 	mu   sync.Mutex
 	list []*Problem
 }
 
-// met notes that something went wrong.
+// met records an error.
 func (ps *problems) met(now time.Time, table Resource, d diagnosis) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
@@ -57,7 +58,7 @@ func (ps *problems) met(now time.Time, table Resource, d diagnosis) {
 	p.Detail = d.detail
 }
 
-// open returns the problem of a table, as one that lasts.
+// open returns the problem of a table as a current one.
 func (ps *problems) open(now time.Time, table Resource, d diagnosis) *Problem {
 	for _, p := range slices.Backward(ps.list) {
 		if p.Table == table.Name() && p.Cluster == d.cluster && p.What == d.what && (!p.Over() || now.Sub(p.Until) < relapse) {
@@ -108,8 +109,7 @@ func (ps *problems) all() []Problem {
 	return all
 }
 
-// diagnosesOf says what health shows to be wrong now. clusters says that sections are
-// clusters.
+// diagnosesOf returns the current errors in health. clusters says that sections are clusters.
 func diagnosesOf(health tarn.Health, clusters bool) (found []diagnosis) {
 	sections := health.Sections
 	if len(sections) == 0 {

@@ -9,24 +9,23 @@ import (
 	"github.com/tarnproject/tarn/sqlite/ondisk"
 )
 
-// RecordTable is where a directory says what is in it: a table for SQL as others
-// are.
+// RecordTable is where a directory records its tables: a table for SQL like the others.
 const RecordTable = "api_resources"
 
-// record is what a directory knows of a table, so that it can be read by names, and
-// started from, where no server answers.
+// record is what a directory knows about a table, so that the table can be found by its names
+// and started from, even if no server answers.
 type record struct {
 	Resource
-	// Table is its name in SQL, Columns those that its definition adds.
+	// Table is its name in SQL, Columns the columns that its definition adds.
 	Table   string
 	Columns []ondisk.Column `json:",omitempty"`
 
-	// Server and what follows say of what it is a copy.
+	// Server and the fields below identify the source of the copy.
 	Server                       string
 	Namespaces                   []string `json:",omitempty"`
 	LabelSelector, FieldSelector string
-	// Without are the fields that are left out, Hidden says that values of Secrets
-	// are.
+	// Without are the fields that are left out, and Hidden says that the values of Secrets
+	// are left out.
 	Without []string `json:",omitempty"`
 	Hidden  bool
 	// Fleet says that it is a copy of several clusters, whose names begin the keys.
@@ -63,7 +62,7 @@ func (records) Row(r record, _ []byte) (sqlite.Row, error) {
 // ledger is the records of a directory that is being written.
 type ledger struct {
 	store *sqlite.Store[record]
-	// before are those that were there.
+	// before are the records of the previous run.
 	before map[string]record
 	now    []tarn.Item[record]
 }
@@ -84,7 +83,7 @@ func (l *ledger) add(r record) {
 	l.now = append(l.now, tarn.Item[record]{Meta: tarn.Meta{Key: tarn.Key(r.Name())}, Object: r})
 }
 
-// write replaces the records, and removes the tables that are not kept any more.
+// write replaces the records, and removes the tables that are no longer kept.
 func (l *ledger) write(db *sqlite.DB) error {
 	if err := l.store.Replace(l.now, tarn.At("1")); err != nil {
 		return fmt.Errorf("mirror: %s cannot be written: %w", db.Dir(), err)

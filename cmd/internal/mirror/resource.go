@@ -24,13 +24,13 @@ func (r Resource) Name() string { return r.GVR.GroupResource().String() }
 // GVK is the group, version and kind of the resource's objects.
 func (r Resource) GVK() schema.GroupVersionKind { return r.GVR.GroupVersion().WithKind(r.Kind) }
 
-// Can says whether the server knows a verb for the resource, such as "watch".
+// Can reports whether the server knows a verb for the resource, such as "watch".
 func (r Resource) Can(verb string) bool { return slices.Contains(r.Verbs, verb) }
 
-// Secret says whether the resource's objects have values to be hidden.
+// Secret reports whether the resource's objects have values to hide.
 func (r Resource) Secret() bool {
 	return r.GVR.GroupResource() == schema.GroupResource{Resource: "secrets"}
 }
 
-// copyable says whether a copy of the resource can be kept.
+// copyable reports whether a copy of the resource can be kept.
 func (r Resource) copyable() bool { return r.Can("list") && r.Can("watch") }

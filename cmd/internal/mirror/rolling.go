@@ -7,9 +7,9 @@ import (
 	"github.com/tarnproject/tarn/verify"
 )
 
-// rolling compares the table with the server all the time, if the options say so.
-// What it finds are problems as any others: those that it could not repair last
-// until a later round has found the copy equal.
+// rolling compares the table with the server continuously, if the options say so. Its
+// findings are problems like any others: those that it could not repair last until a later
+// round has found the copy equal.
 func (m *Mirror) rolling(t *Table, opts Options) error {
 	if opts.Verify <= 0 {
 		return nil
@@ -34,8 +34,8 @@ func (t *Table) verify(ctx context.Context) {
 	}
 }
 
-// Verified is what comparing the table with the server has found so far. Without
-// [Options.Verify] that is nothing.
+// Verified has the results of comparing the table with the server so far. It is empty without
+// [Options.Verify].
 func (t *Table) Verified() verify.Status {
 	if t.rolling == nil {
 		return verify.Status{}
@@ -43,7 +43,7 @@ func (t *Table) Verified() verify.Status {
 	return t.rolling.Status()
 }
 
-// diagnoses are what is wrong with the table now.
+// diagnoses returns the current errors of the table.
 func (t *Table) diagnoses() []diagnosis {
 	found := diagnosesOf(t.replica.Health(), t.inputs.named())
 	if last := t.Verified().Last; last != nil && !last.Repaired() && last.Passed == 0 {
@@ -54,7 +54,7 @@ func (t *Table) diagnoses() []diagnosis {
 	return found
 }
 
-// diagnoseRound says what a round of the comparison means, if it found anything.
+// diagnoseRound says what a round of the comparison means, if it found differences.
 func diagnoseRound(round verify.Round) (d diagnosis, found bool) {
 	d.detail = round.String()
 	if len(round.Result.Differences) > 0 {

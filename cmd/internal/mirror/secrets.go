@@ -9,16 +9,16 @@ import (
 	"github.com/tarnproject/tarn/kube/wire"
 )
 
-// Hidden stands for each value of a Secret that is not kept. It is no base64, so
-// that nobody takes it for the value.
+// Hidden stands for each value of a Secret that is not kept. It is not base64, so that nobody
+// mistakes it for the value.
 const Hidden = "(hidden)"
 
-// HideValues returns a Secret without its values, and says whether there were any.
-// Names of keys stay, since that is what people look for. The annotations that
-// appliedCopies names, [kube.AppliedCopies] if there are none, are hidden too. What
-// has a shape that no server sends is hidden as a whole.
+// HideValues returns a Secret without its values, and says whether there were any. Names of
+// keys stay, since users look for them. The annotations that appliedCopies names,
+// [kube.AppliedCopies] if there are none, are hidden too. A part with a shape that no server
+// sends is hidden as a whole.
 //
-// The secret itself is left as it is; what is returned shares its other parts.
+// The secret itself is unchanged; the result shares its other parts.
 func HideValues(secret Object, appliedCopies ...string) (shown Object, hidden bool) {
 	if len(appliedCopies) == 0 {
 		appliedCopies = kube.AppliedCopies()
@@ -72,8 +72,8 @@ func hideCopies(metadata map[string]any, names []string) (map[string]any, bool) 
 	return metadata, true
 }
 
-// Shown is what may be seen of an object: a Secret without its values, as
-// [HideValues] returns it, and any other as it is.
+// Shown returns the visible part of an object: a Secret without its values, as [HideValues]
+// returns it, and any other object unchanged.
 func (t *Table) Shown(object Object) Object {
 	if !t.resource.Secret() {
 		return object
@@ -82,14 +82,15 @@ func (t *Table) Shown(object Object) Object {
 	return shown
 }
 
-// transformOf makes what a table keeps out of what its sources give: without some
-// annotations, and without the values of Secrets. It is nil if nothing changes.
+// transformOf returns the function that turns a source's objects into those that the table
+// keeps: without some annotations, and without the values of Secrets. It is nil if nothing
+// changes.
 func (t *Table) transformOf(dropped []string, hide bool) func(Object) (Object, error) {
 	if len(dropped) == 0 && !hide {
 		return nil
 	}
 	return func(object Object) (Object, error) {
-		// Objects that have none of the annotations stay as they are.
+		// Objects that have none of the annotations stay unchanged.
 		object = kube.StripAnnotations(object, dropped...)
 		if hide {
 			object, _ = HideValues(object, t.appliedCopies...)
@@ -98,8 +99,8 @@ func (t *Table) transformOf(dropped []string, hide bool) func(Object) (Object, e
 	}
 }
 
-// thenShare makes what a transform returns share its equal parts with others. What
-// a transform is given shares nothing, for it may write to it.
+// thenShare lets the result of a transform share its equal parts with other objects. Its
+// input shares nothing, because the transform may write to it.
 func thenShare(transform func(Object) (Object, error), pool *wire.Pool) func(Object) (Object, error) {
 	sharer := wire.NewSharer(pool, wire.Options{})
 	return func(object Object) (Object, error) {

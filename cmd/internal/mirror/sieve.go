@@ -14,8 +14,8 @@ import (
 	"github.com/tarnproject/tarn/fieldpath"
 )
 
-// sieve lets those objects pass that namespaces and selectors ask for, where no
-// server does it. Any field can be selected by.
+// sieve selects objects by namespaces and selectors, where no server does it. Any field can
+// be in a selector.
 type sieve struct {
 	namespaces []string
 	labels     labels.Selector

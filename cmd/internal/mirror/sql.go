@@ -13,9 +13,9 @@ import (
 	"github.com/tarnproject/tarn/sqlite/ondisk"
 )
 
-// SQL answers a statement from what the mirror has on disk, which is up to a second
-// behind what it has in memory, and gathers the answer. It can do nothing but read;
-// see [sqlite.Query]. The mirror must have a disk.
+// SQL answers a statement from the mirror's content on disk, which is up to a second behind
+// the content in memory, and collects the answer. It can only read; see [sqlite.Query]. The
+// mirror must have a disk.
 func (m *Mirror) SQL(ctx context.Context, statement string, limits sqlite.Limits) (*sqlite.Result, error) {
 	if m.disk == nil {
 		return nil, errNoDisk
@@ -27,8 +27,8 @@ func (m *Mirror) SQL(ctx context.Context, statement string, limits sqlite.Limits
 	return result, nil
 }
 
-// StreamSQL answers a statement as [Mirror.SQL] does, and gives the rows away one by
-// one; see [sqlite.Stream]. An error of the sink is returned as it is.
+// StreamSQL answers a statement as [Mirror.SQL] does, and passes on the rows one by one; see
+// [sqlite.Stream]. It returns an error of the sink unchanged.
 func (m *Mirror) StreamSQL(ctx context.Context, statement string, limits sqlite.Limits, to sqlite.RowWriter) (sqlite.Summary, error) {
 	if m.disk == nil {
 		return sqlite.Summary{}, errNoDisk
@@ -42,7 +42,7 @@ func (m *Mirror) StreamSQL(ctx context.Context, statement string, limits sqlite.
 
 var errNoDisk = errors.New("mirror: SQL needs a mirror that is kept on disk: see Options.Disk")
 
-// SQLTables are the names of the tables that SQL has, sorted.
+// SQLTables are the names of the tables in SQL, sorted.
 func (m *Mirror) SQLTables() (names []string) {
 	if m.disk == nil || m.disk.DB.Encrypted() {
 		return nil
@@ -57,15 +57,15 @@ func (m *Mirror) SQLTables() (names []string) {
 	return names
 }
 
-// SQLName is what a resource's table is called: pods, deployments_apps.
+// SQLName is the name of a resource's table: pods, deployments_apps.
 func SQLName(r Resource) string { return ondisk.TableName(r.GVR.GroupResource()) }
 
-// SecretsInSQL says that values of Secrets are among what SQL can read.
+// SecretsInSQL reports whether SQL can read values of Secrets.
 func (m *Mirror) SecretsInSQL() bool {
 	return m.disk != nil && m.disk.Secrets && slices.ContainsFunc(m.tables, func(t *Table) bool { return t.resource.Secret() && !t.hides })
 }
 
-// HistorySuffix is behind the name of a table in that of its history.
+// HistorySuffix follows the name of a table in the name of its history.
 const HistorySuffix = "_history"
 
 var noSuchTable = regexp.MustCompile(`no such table: (\S+)`)

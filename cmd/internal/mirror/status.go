@@ -6,15 +6,14 @@ import (
 	"github.com/tarnproject/tarn"
 )
 
-// Status is how a table is doing at one moment.
+// Status is the state of a table at one moment.
 type Status struct {
 	Health tarn.Health
-	// Objects is how many there are in the copy, which gets its first state in
-	// one piece; Received is how many of that have arrived so far, and all once
-	// it is synced.
+	// Objects is the number of objects in the copy, which receives its first state in one
+	// piece. Received is how many of them have arrived so far, and all once it is synced.
 	Objects, Received int
-	// Expected is how many the server said there are when the table was started,
-	// to show progress by; once it is synced, as many as there are. 0 is unknown.
+	// Expected is the number of objects on the server when the table was started, to show
+	// progress; once it is synced, the number in the copy. 0 means unknown.
 	Expected int
 	// EventsPerSecond is the rate of the last ten seconds.
 	EventsPerSecond float64
@@ -22,15 +21,15 @@ type Status struct {
 	// until it was in the copy and delivered to all subscribers of the table. The time
 	// from the server to here is not known.
 	Lag time.Duration
-	// BytesPerObject is about how much memory an object takes, 0 while that is
-	// not known: what can be reached from some hundred of them, counted once
-	// however many share it, by their number. Beyond those few, sharing is not
-	// seen, so it is rather too high than too low; what the store needs beside
-	// is not in it. It is estimated anew every half minute at most.
+	// BytesPerObject estimates the memory of an object, 0 while that is unknown. It counts
+	// the memory that can be reached from some hundred objects, each piece once even if
+	// several share it, and divides it by their number. It does not see sharing beyond those
+	// few, so it is rather too high than too low; it does not include what the store needs
+	// besides. It is estimated again every half minute at most.
 	BytesPerObject int
 }
 
-// Sample is what a table was at some time.
+// Sample is the state of a table at some time.
 type Sample struct {
 	Time    time.Time
 	Objects int

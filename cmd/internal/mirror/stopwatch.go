@@ -28,8 +28,7 @@ func (w *stopwatch) stop() {
 	}
 }
 
-// longest is the longest time since it was last asked for, the one that lasts
-// included.
+// longest is the longest time since the last call, including the period that is running.
 func (w *stopwatch) longest() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()

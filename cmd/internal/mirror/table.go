@@ -23,59 +23,58 @@ type Table struct {
 	replica  *tarn.Replica[Object]
 	store    *memory.Store[Object]
 	inputs   inputs
-	// read says how its sources are made.
+	// read says how to make its sources.
 	read      reading
 	transform func(Object) (Object, error)
-	// hides says that transform takes values out of Secrets.
+	// hides says that transform removes values from Secrets.
 	hides bool
 	// appliedCopies are the annotations that repeat objects.
 	appliedCopies []string
-	// namespaces are those that it is narrowed to.
+	// namespaces are the namespaces to which the table is narrowed.
 	namespaces []string
-	// columns are those that the resource's definition adds, if that was asked for.
+	// columns are the columns from the resource's definition, if it was requested.
 	columns []ondisk.Column
 
 	expected expectation
 	history  history
 	weight   weight
-	// rolling compares the table with the server; nil if nobody asked for it.
+	// rolling compares the table with the server; nil without [Options.Verify].
 	rolling *verify.Rolling[Object]
 }
 
-// reading is how the sources of a table are made.
+// reading says how to make the sources of a table.
 type reading struct {
 	opts     Options
 	decoding kube.SourceOptions
 }
 
-// Resource is what the table is a copy of.
+// Resource is the resource that the table copies.
 func (t *Table) Resource() Resource { return t.resource }
 
 // Replica is the copy, with Health, WaitFor and Changes.
 func (t *Table) Replica() *tarn.Replica[Object] { return t.replica }
 
-// Store is where the copy is kept, with snapshots, indexes and queries. Nobody
-// but the replica may write to it.
+// Store holds the copy, with snapshots, indexes and queries. Only the replica may write to
+// it.
 func (t *Table) Store() *memory.Store[Object] { return t.store }
 
-// Source is where the copy comes from, of the first namespace if there are
-// several; see [Table.Sources]. A table of a [Directory] has one only if it is to
-// be compared with a server.
+// Source is the source of the copy, of the first namespace if there are several; see
+// [Table.Sources]. A table of a [Directory] has one only if it can be compared with a server.
 func (t *Table) Source() *kube.Source[Object] { return t.Sources()[0] }
 
-// Sources are where the copy comes from, one for each namespace, or for each cluster. They
-// give objects as the server has them, before Transform.
+// Sources are the sources of the copy, one for each namespace, or for each cluster. They
+// return objects as the server has them, before Transform.
 func (t *Table) Sources() []*kube.Source[Object] { return t.inputs.sources() }
 
-// Namespaces are those that the table is narrowed to; none means that it is not.
+// Namespaces are the namespaces to which the table is narrowed; none means all.
 func (t *Table) Namespaces() []string { return t.namespaces }
 
-// Columns are those that the resource's definition adds to its table in SQL, as far
-// as that was asked for.
+// Columns are the columns that the resource's definition adds to its table in SQL, if the
+// definition was requested.
 func (t *Table) Columns() []ondisk.Column { return t.columns }
 
-// Transform makes what the table keeps out of what its sources give; nil if that
-// is the same. It may change the object in place.
+// Transform turns a source's objects into those that the table keeps; nil if they are the
+// same. It may change the object in place.
 func (t *Table) Transform() func(Object) (Object, error) { return t.transform }
 
 // Status is the state of the table.
@@ -99,8 +98,8 @@ func (t *Table) Status() Status {
 	return s
 }
 
-// History is how the table was doing, one sample a second for the last five
-// minutes, oldest first.
+// History is the state of the table over the last five minutes, one sample a second, oldest
+// first.
 func (t *Table) History() []Sample { return t.history.list() }
 
 // sample adds to the history.
@@ -112,7 +111,7 @@ func (t *Table) sample(now time.Time) {
 	t.history.add(Sample{Time: now, Objects: t.store.Len(), Age: health.Age, Lag: t.lag(), BytesPerObject: t.weight.perObject()}, health.Events)
 }
 
-// lag is the longest that a change has waited since it was last asked for.
+// lag is the longest time that a change has waited, since the last call.
 func (t *Table) lag() time.Duration {
 	longest := t.inputs.intake().lag()
 	for _, s := range t.replica.Subscribers() {

@@ -5,7 +5,7 @@ import (
 	"github.com/tarnproject/tarn/verify"
 )
 
-// Target is the table as package verify compares it with the server.
+// Target returns the table in the form that package verify compares with the server.
 func (t *Table) Target() verify.Target[Object] {
 	var sources []tarn.Source[Object]
 	for _, s := range t.Sources() {

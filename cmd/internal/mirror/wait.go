@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// WaitSynced waits until every table has the whole of its resource. When ctx ends
-// first, the error is a [NotSynced] that names the tables that have not, and why.
+// WaitSynced waits until every table has its whole resource. If ctx ends first, the error is
+// a [NotSynced] that names the tables that are not synced, and says why.
 func (m *Mirror) WaitSynced(ctx context.Context) error {
 	failed := make([]error, len(m.tables))
 	var waiting sync.WaitGroup
@@ -48,8 +48,8 @@ type NotSynced struct {
 	causes []string
 }
 
-// Error names all tables. Of tables with the same cause it has one error in full: one
-// cause often affects all tables.
+// Error names all tables. For tables with the same cause it has one error in full: one cause
+// often affects all tables.
 func (e *NotSynced) Error() string {
 	var parts []string
 	told := map[string]bool{}

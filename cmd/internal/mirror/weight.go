@@ -10,10 +10,10 @@ import (
 )
 
 const (
-	// weighRuns samples of weighRun neighbours each are weighed.
+	// weighRuns samples of weighRun neighbours each are measured.
 	weighRuns, weighRun = 8, 32
-	// weighEvery is how often at most; a store in which that takes long is
-	// weighed less often, so that it never costs more than a thousandth of a
+	// weighEvery is the shortest interval between measurements. A store that takes long to
+	// measure is measured less often, so that it never costs more than a thousandth of a
 	// processor.
 	weighEvery = 30 * time.Second
 	weighShare = 1000
@@ -21,12 +21,11 @@ const (
 
 // weight estimates how much memory an object takes.
 //
-// Some hundred objects are looked at, and the memory that can be reached from
-// them is counted, each piece once however many of them share it. Neighbours by
-// key are taken together, for that is where most is shared: the pods of one
-// ReplicaSet stand side by side. What they share with objects that were not looked
-// at is counted in full, so the estimate is rather too high than too low; what the
-// store needs beside the objects is not in it.
+// It looks at some hundred objects and counts the memory that can be reached from them, each
+// piece once even if several objects share it. It samples neighbours by key together, because
+// they share most: the pods of one ReplicaSet are next to each other. What they share with
+// other objects is counted in full, so the estimate is rather too high than too low. It does
+// not include what the store needs besides the objects.
 type weight struct {
 	estimate atomic.Int64
 
@@ -37,7 +36,7 @@ type weight struct {
 
 func (w *weight) perObject() int { return int(w.estimate.Load()) }
 
-// update measures again if that is due and there were events.
+// update measures again if a measurement is due and there were events.
 func (w *weight) update(now time.Time, store tarn.Reader[Object], events int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -66,8 +65,8 @@ func weigh(store tarn.Reader[Object]) int {
 	return s.bytes / objects
 }
 
-// sampled says whether the object at a place is looked at, of so many: one of each
-// of the runs, which are spread evenly.
+// sampled reports whether the object at a place is in one of the runs, which are spread evenly
+// over this many objects.
 func sampled(at, of int) bool { return at%max(of/weighRuns, weighRun) < weighRun }
 
 // scales add up memory, each piece once.
@@ -84,7 +83,7 @@ func (s *scales) add(object Object) {
 	s.value(object.Object)
 }
 
-// once says that a piece of memory was not there before.
+// once reports whether a piece of memory is new.
 func (s *scales) once(p unsafe.Pointer) bool {
 	if _, seen := s.seen[p]; seen || p == nil {
 		return false

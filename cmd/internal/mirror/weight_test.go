@@ -85,7 +85,7 @@ func TestWeightOfSharedParts(t *testing.T) {
 	}
 }
 
-// However large the store is, some hundred objects are looked at, in runs.
+// However large the store is, some hundred objects are sampled, in runs.
 func TestWeightIsASample(t *testing.T) {
 	for _, n := range []int{1, 31, 32, 33, 255, 256, 257, 511, 1000, 10_000} {
 		at, looked := 0, 0

@@ -27,10 +27,10 @@ type pastJSON struct {
 	at sqlite.Moment
 }
 
-// pastHead is what is in front of the rows.
+// pastHead comes before the rows.
 type pastHead struct {
-	// AsHeardAt is the moment, by the clock of the mirror: the order between kinds is
-	// that in which it heard of them.
+	// AsHeardAt is the moment, by the clock of the mirror: the order between kinds is the
+	// order in which the mirror received their changes.
 	AsHeardAt   string    `json:"asHeardAt,omitempty"`
 	AsOfVersion string    `json:"asOfVersion,omitempty"`
 	Gaps        []GapJSON `json:"gaps"`

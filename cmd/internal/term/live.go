@@ -10,10 +10,9 @@ import (
 // Live is a block of lines at the end of the terminal's output that is drawn
 // again and again in place, with ordinary output scrolling by above it.
 //
-// Each drawing is one write, which goes over the lines that were there and
-// clears what they leave, so nothing flickers. The cursor is not hidden and the
-// screen not switched: a program that is killed leaves the terminal as it was,
-// with the last state to be read in it.
+// Each drawing is one write, which overwrites the previous lines and clears what they leave,
+// so nothing flickers. The cursor is not hidden and the screen not switched: after a kill the
+// terminal is still usable, and shows the last state.
 //
 // Its methods may be called by several goroutines.
 type Live struct {
@@ -28,8 +27,8 @@ type Live struct {
 // NewLive makes a block on a terminal; nothing is drawn yet.
 func NewLive(t Terminal) *Live { return &Live{terminal: t} }
 
-// Draw shows these lines in the place of the last ones, cut to the terminal:
-// what is too long loses its end, and what is too much its last lines.
+// Draw shows these lines in the place of the last ones, cut to the size of the terminal: long
+// lines lose their end, and excess lines at the bottom are left out.
 func (l *Live) Draw(lines []Line) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -68,8 +67,8 @@ func (l *Live) draw(above []byte, lines []Line) error {
 	return err
 }
 
-// rows is how many rows the drawn lines take by now: a window that was made
-// narrower has broken them.
+// rows is the number of rows that the drawn lines take now: if the window was made narrower,
+// they wrap.
 func (l *Live) rows(width int) int {
 	rows := 0
 	for _, line := range l.drawn {
@@ -78,7 +77,7 @@ func (l *Live) rows(width int) int {
 	return rows
 }
 
-// Size is the terminal's size, or a usual one if that is unknown.
+// Size is the terminal's size, or a usual one if it is unknown.
 func (l *Live) Size() (width, height int) {
 	width, height = l.terminal.Size()
 	if width <= 0 || height <= 0 {
@@ -87,8 +86,8 @@ func (l *Live) Size() (width, height int) {
 	return width, height
 }
 
-// TooSmall says what to do if the terminal is smaller than a view needs, nil if
-// it is not.
+// TooSmall says what to do if the terminal is smaller than a view needs; nil if it is large
+// enough.
 func TooSmall(t Terminal, width, height int) error {
 	w, h := t.Size()
 	if w <= 0 || h <= 0 || w >= width && h >= height {

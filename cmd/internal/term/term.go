@@ -9,7 +9,7 @@ import (
 	"golang.org/x/term"
 )
 
-// A Terminal is a screen on which one can write.
+// A Terminal is a screen that can be written to.
 type Terminal interface {
 	io.Writer
 	// Size is called before each drawing, because users resize windows. Zero means
@@ -19,7 +19,7 @@ type Terminal interface {
 	Colour() bool
 }
 
-// Of gives the terminal that w is, if it is one that can be drawn on.
+// Of returns the terminal behind w, if it is one that can be drawn on.
 func Of(w io.Writer) (Terminal, bool) {
 	file, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(file.Fd())) || os.Getenv("TERM") == "dumb" {

@@ -37,7 +37,7 @@ type Line []Span
 // Text makes a line of plain text.
 func Text(text string) Line { return Line{{Text: text}} }
 
-// Width is how many columns a line takes.
+// Width is the number of columns of a line.
 func (l Line) Width() int {
 	total := 0
 	for _, s := range l {
@@ -46,10 +46,10 @@ func (l Line) Width() int {
 	return total
 }
 
-// Render gives the whole line, with or without colours.
+// Render returns the whole line, with or without colours.
 func (l Line) Render(colour bool) string { return l.render(math.MaxInt, colour) }
 
-// render gives the line cut to a width, with or without colours.
+// render returns the line cut to a width, with or without colours.
 func (l Line) render(columns int, colour bool) string {
 	var b strings.Builder
 	for _, s := range l {
@@ -67,7 +67,7 @@ func (l Line) render(columns int, colour bool) string {
 	return b.String()
 }
 
-// Width is how many columns a text takes.
+// Width is the number of columns of a text.
 func Width(text string) int {
 	total := 0
 	for _, r := range text {
@@ -90,7 +90,7 @@ func runeWidth(r rune) int {
 	return 1
 }
 
-// Cut shortens a text to some columns; that it was cut is shown by an ellipsis.
+// Cut shortens a text to some columns, and shows that by an ellipsis.
 func Cut(text string, columns int) string {
 	if columns <= 0 {
 		return ""
@@ -136,7 +136,7 @@ func unprintable(r rune) bool {
 	return unicode.IsControl(r) || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
 }
 
-// Bar draws how much of something is done, in so many columns.
+// Bar draws how much of something is done, in that many columns.
 func Bar(columns int, part float64) string {
 	const eighths = " ▏▎▍▌▋▊▉"
 	marks := []rune(eighths)

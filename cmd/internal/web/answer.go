@@ -22,7 +22,7 @@ func badRequest(err error) *failure { return &failure{http.StatusBadRequest, err
 
 func notFound(message string) *failure { return &failure{http.StatusNotFound, message} }
 
-// answer makes a handler of a function that returns what is to be sent.
+// answer makes a handler of a function that returns the answer.
 func answer(f func(r *http.Request) (any, *failure)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		value, problem := f(r)
@@ -39,7 +39,7 @@ func answer(f func(r *http.Request) (any, *failure)) http.HandlerFunc {
 	}
 }
 
-// yaml is an answer that is not JSON. It is written as it is made.
+// yaml is an answer that is not JSON. It is written while it is computed.
 type yaml map[string]any
 
 func fail(w http.ResponseWriter, f *failure) {
@@ -52,7 +52,7 @@ func writeJSON(w http.ResponseWriter, status int, value any) {
 	w.Write(append([]byte(encodeJSON(value)), '\n'))
 }
 
-// encodeJSON leaves < and > as they are: nothing of it is ever put into HTML.
+// encodeJSON leaves < and > unescaped: none of it is ever put into HTML.
 func encodeJSON(value any) string {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)

@@ -49,7 +49,7 @@ func (r *rig) written() {
 	}
 }
 
-// removeUnheard deletes objects on the server alone.
+// removeUnheard deletes objects on the server alone: the mirror does not learn of it.
 func (r *rig) removeUnheard(objects ...runtime.Object) {
 	r.t.Helper()
 	if err := r.server.Delete(objects...); err != nil {

@@ -104,8 +104,8 @@ func (b *browser) do(actions ...chromedp.Action[chromedp.Void]) {
 
 func (b *browser) open(address string) { b.t.Helper(); b.do(chromedp.Navigate(address)) }
 
-// press types keys as a keyboard does: a key that the page takes for itself types
-// nothing. chromedp's own way sends the letter even then.
+// press types keys as a keyboard does: a key that the page handles itself types nothing.
+// chromedp's own way sends the letter even then.
 func (b *browser) press(keys string) {
 	b.t.Helper()
 	for _, r := range keys {

@@ -11,10 +11,11 @@ import (
 	"github.com/tarnproject/tarn/internal/render"
 )
 
-// column is one thing that the explorer shows of each object.
+// column is a value that the explorer shows for each object.
 type column struct {
 	Name string `json:"name"`
-	// Path is what the column is sorted by; it cannot be if that is empty.
+	// Path is the field that the column is sorted by; if it is empty, the column cannot be
+	// sorted.
 	Path string `json:"path,omitempty"`
 	// Type is how the page shows it: text, name, number, time or status.
 	Type string `json:"type"`
@@ -27,13 +28,13 @@ type column struct {
 // maxCell bounds what a cell shows; the object's own page shows more.
 const maxCell = 500
 
-// cell is what the column shows of an object.
+// cell returns the column's text for an object.
 func (c column) cell(object map[string]any) string { return render.Cut(c.show(object), maxCell) }
 
-// columnsOf says what is shown of a resource: what everything has, and for what
-// people look at most what they look for. A server's own columns
-// (additionalPrinterColumns, Tables) are not part of the objects, so that a
-// mirror does not have them.
+// columnsOf returns the columns of a resource: the columns of all resources and, for the most
+// used resources, the fields that users look for. A server's own columns
+// (additionalPrinterColumns, Tables) are not part of the objects, so a mirror does not have
+// them.
 func columnsOf(r mirror.Resource) []column {
 	var columns []column
 	if r.Namespaced {
@@ -88,7 +89,7 @@ var ownColumns = map[string][]column{
 
 var image = field("Image", "spec.template.spec.containers[0].image", "text")
 
-// field is a column that shows what it is sorted by.
+// field is a column that shows the field it is sorted by.
 func field(name, path, kind string) column {
 	p := fieldpath.MustParse(path)
 	return column{Name: name, Path: path, Type: kind, show: func(object map[string]any) string {
@@ -119,7 +120,7 @@ func podReady(object map[string]any) string {
 	return fmt.Sprintf("%d/%d", ready, max(len(statuses), len(list(object, "spec", "containers"))))
 }
 
-// podStatus is the phase, or why a container is not running, as kubectl shows it.
+// podStatus returns the phase, or why a container is not running, as kubectl shows it.
 func podStatus(object map[string]any) string {
 	if metadata, _ := object["metadata"].(map[string]any); metadata["deletionTimestamp"] != nil {
 		return "Terminating"
@@ -139,8 +140,8 @@ func podStatus(object map[string]any) string {
 	return phase
 }
 
-// anyStatus is for kinds that are not known: a phase, or one of the conditions
-// that most of them have.
+// anyStatus is for unknown kinds: it returns a phase, or one of the conditions that most of
+// them have.
 func anyStatus(object map[string]any) string {
 	for _, name := range []string{"phase", "state"} {
 		if text, _, _ := unstructured.NestedString(object, "status", name); text != "" {
@@ -155,7 +156,7 @@ func anyStatus(object map[string]any) string {
 	return ""
 }
 
-// condition shows one text or the other, nothing if the condition is missing.
+// condition returns one text or the other, or nothing if the condition is missing.
 func condition(name, yes, no string) func(map[string]any) string {
 	return func(object map[string]any) string {
 		for _, c := range list(object, "status", "conditions") {

@@ -10,8 +10,8 @@ import (
 	"sync"
 )
 
-// maxConnections is how many connections there are in all. Each takes a descriptor
-// and some kilobytes.
+// maxConnections bounds the number of connections in all. Each takes a descriptor and some
+// kilobytes.
 const maxConnections = 2000
 
 // connections limits how many connections one address may hold.
@@ -94,7 +94,7 @@ func (c *connections) close(one *connection) {
 	c.forget(one)
 	conn := one.conn
 	if secured, ok := conn.(*tls.Conn); ok {
-		conn = secured.NetConn() // without a farewell, which may have to be waited for
+		conn = secured.NetConn() // without the closing message of TLS, which may block
 	}
 	_ = conn.Close()
 }
@@ -115,7 +115,7 @@ func (c *connections) forget(one *connection) {
 	}
 }
 
-// unlist takes a connection out of the lists of unauthenticated ones.
+// unlist removes a connection from the lists of unauthenticated ones.
 func (c *connections) unlist(one *connection) {
 	if one.inAll != nil {
 		c.unauthenticated.Remove(one.inAll)

@@ -5,7 +5,7 @@
 //	fmt.Println(server.SignInURL())               // http://127.0.0.1:8276/#token=…
 //	err = server.Serve(ctx)
 //
-// [New] gives the same as an http.Handler, for a server of one's own.
+// [New] returns the same as an http.Handler, for a server of your own.
 //
 // # The page
 //
@@ -45,7 +45,7 @@
 //	  rows=1000, timeout=10s         its limits, up to 100,000 and 20s
 //	/api/session                     how the client is signed in
 //	  POST, with the token           opens a session, which stands for the token for some hours
-//	  DELETE                         ends one's own session; with all=true every one
+//	  DELETE                         ends the caller's session; with all=true every one
 //	/metrics                         for Prometheus, see package metrics
 //	/healthz                         200 while the mirror runs
 //	/readyz                          200 while every table is synced and fresh; else why not

@@ -15,7 +15,7 @@ import (
 const (
 	// beat is how often a stream checks for changes.
 	beat = 200 * time.Millisecond
-	// clientPatience is how long a client may not read before it is dropped.
+	// clientPatience is how long a client may stop reading before it is dropped.
 	clientPatience = 10 * time.Second
 )
 
@@ -127,8 +127,8 @@ func (f *eventFeed) step(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// tableWatch notices that a table changed. What changed is for the page to ask:
-// it knows which rows it shows.
+// tableWatch detects that a table changed. The page asks what changed: it knows which rows it
+// shows.
 type tableWatch struct {
 	table   *mirror.Table
 	changed <-chan struct{}

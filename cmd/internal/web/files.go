@@ -14,8 +14,8 @@ import (
 //go:embed static
 var static embed.FS
 
-// files serves the page's own files, and the page itself for every address that it
-// knows: the script decides what to show there.
+// files serves the page's own files, and the page itself at every address that it knows: the
+// script decides what to show there.
 //
 // Browsers revalidate files each time and mostly get "not modified": names with a
 // hash in them would need a build.
@@ -29,7 +29,7 @@ type file struct {
 	etag    string
 }
 
-// kinds are said here because what a system says of them differs.
+// kinds are set here because systems differ in them.
 var kinds = map[string]string{
 	".html": "text/html; charset=utf-8",
 	".css":  "text/css; charset=utf-8",
@@ -69,7 +69,7 @@ func (f *files) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(found.content))
 }
 
-// pageAddress says whether the page shows something at a path.
+// pageAddress reports whether the page shows something at a path.
 func pageAddress(path string) bool {
 	return path == "/" || path == "/problems" || path == "/sql" || strings.HasPrefix(path, "/t/") || strings.HasPrefix(path, "/o/")
 }

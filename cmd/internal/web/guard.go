@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// guard decides who is answered. In this order:
+// guard decides which requests are answered. In this order:
 //
 //   - Only GET and HEAD, since nothing here changes anything; POST where a statement
 //     of SQL is sent, which changes nothing either, and must say that it is one
@@ -23,18 +23,17 @@ import (
 //     sites may lead to the page itself, not to data.
 //   - Data needs the token, or a session that was opened with it.
 //
-// The token itself is enough for the second and third: no foreign page can know it,
-// and programs ask by addresses that are in no certificate. Probes are answered to everybody, without
-// detail.
+// The token itself is enough for the second and third check: no foreign page can know it, and
+// programs use addresses that are in no certificate. Probes are answered for everybody,
+// without detail.
 type guard struct {
 	hosts []string
-	// certificate returns our certificate, which also has our names; nil if there
-	// is none.
+	// certificate returns our certificate, which also has our names; nil without TLS.
 	certificate func() *tls.Certificate
-	// token is nil if everybody is let in.
+	// token is nil if no token is needed.
 	token    *token
 	sessions *sessions
-	// connections are those of our own server; nil for a handler in another one.
+	// connections are the connections of our own server; nil for a handler in another one.
 	connections *connections
 }
 
@@ -49,7 +48,7 @@ func newGuard(t *token, opts Options) *guard {
 // visitor is the sender of a request.
 type visitor struct {
 	as string
-	// text and until are those of a session.
+	// text and until belong to a session.
 	text  string
 	until time.Time
 }
@@ -131,7 +130,7 @@ func allowed(path string) string {
 
 const sessionPath = "/api/session"
 
-// checkMethod lets pass what reads, and what is about one's own session.
+// checkMethod accepts requests that read, and requests about the caller's own session.
 func checkMethod(r *http.Request) *failure {
 	switch {
 	case r.Method == http.MethodGet || r.Method == http.MethodHead:
@@ -177,8 +176,8 @@ func (g *guard) authenticated(r *http.Request) {
 	}
 }
 
-// stillAuthenticated reports whether a request that was let in still would be: its
-// session may have ended, and the token may have changed.
+// stillAuthenticated reports whether an accepted request would still be accepted: its session
+// may have ended, and the token may have changed.
 func (g *guard) stillAuthenticated(r *http.Request) bool { return g.visitor(r).as != asNobody }
 
 // trusts reports whether the sender of a probe may read data.
@@ -187,8 +186,8 @@ func (g *guard) trusts(r *http.Request) bool {
 	return v.as == asToken || v.as != asNobody && g.named(r.Host) && ownOrigin(r)
 }
 
-// named says whether a Host header means us: this machine's loopback, a name
-// that was allowed, or one of our certificate.
+// named reports whether a Host header means us: this machine's loopback, an allowed name, or
+// a name in our certificate.
 func (g *guard) named(host string) bool {
 	name := strings.ToLower(hostOf(host))
 	switch {
@@ -214,8 +213,8 @@ func hostOf(host string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
 }
 
-// ownOrigin says that a request comes from our page, from the address bar, or from
-// a program that is not a browser.
+// ownOrigin reports whether a request comes from our page, from the address bar, or from a
+// program that is not a browser.
 func ownOrigin(r *http.Request) bool {
 	switch r.Header.Get("Sec-Fetch-Site") {
 	case "same-origin", "none":

@@ -344,7 +344,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// Whatever way a Secret is looked at, its value is not there, even if the mirror
+// Every view of a Secret lacks its value, even if the mirror
 // has it.
 func TestSecrets(t *testing.T) {
 	const value = "hunter2hunter2"

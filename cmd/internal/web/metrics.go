@@ -8,8 +8,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// metrics answers /metrics: the mirror's tables, and the process that holds
-// them. The registry is the Site's own, so that there can be two in a process.
+// metrics answers /metrics: the mirror's tables, and the process. The registry belongs to the
+// Site, so that there can be two in a process.
 func (s *Site) metrics() http.Handler {
 	if s.options.Metrics != nil {
 		return s.options.Metrics

@@ -55,12 +55,12 @@ func missing(table *mirror.Table, key tarn.Key) *failure {
 	return notFound(fmt.Sprintf("%s: there is no %q in the mirror, at version %s", table.Resource().Name(), key, table.Store().Version()))
 }
 
-// shownOfAnObject bounds what the page shows of one; a reader is lost long before.
-// The whole is one request away, see as=yaml.
+// shownOfAnObject bounds how much of an object the page shows; a reader would not read more.
+// One more request returns the whole object, see as=yaml.
 var shownOfAnObject = render.Limits{Lines: 4000, Bytes: 1 << 20, Value: 16 << 10}
 
 const (
-	// maxEdits bounds the edits of one change, maxBrief each of the values.
+	// maxEdits bounds the edits of one change, and maxBrief each of their values.
 	maxEdits = 200
 	maxBrief = 240
 )
@@ -72,23 +72,22 @@ type objectState struct {
 	Version tarn.Version `json:"version"`
 	Created string       `json:"created,omitempty"`
 	Status  string       `json:"status,omitempty"`
-	// Lines is the object as YAML, Edits what is new since the state that was last
-	// sent.
+	// Lines is the object as YAML, Edits the differences from the state that was last sent.
 	Lines []render.Line `json:"lines"`
 	Edits []render.Edit `json:"edits,omitempty"`
-	// More is how many lines are left out, Shortened how many values are cut;
-	// as=yaml returns all. MoreEdits says that some edits are left out.
+	// More is the number of lines that are left out, Shortened the number of cut values;
+	// as=yaml returns everything. MoreEdits says that some edits are left out.
 	More      int  `json:"more,omitempty"`
 	Shortened int  `json:"shortened,omitempty"`
 	MoreEdits bool `json:"moreEdits,omitempty"`
-	// Again says that another object has come under the same name.
+	// Again says that another object was created under the same name.
 	Again bool `json:"again,omitempty"`
 	// Gone says that the object was deleted.
 	Gone bool `json:"gone,omitempty"`
 }
 
-// objectWatch follows one object. Only the newest state is ever looked at, so
-// that a client which is slow misses steps and nothing piles up for it.
+// objectWatch follows one object. It reads only the newest state, so a slow client misses
+// steps and nothing queues up for it.
 type objectWatch struct {
 	site    *Site
 	table   *mirror.Table
@@ -135,7 +134,7 @@ func (w *objectWatch) next(ctx context.Context) (objectState, bool) {
 	return state, true
 }
 
-// around gives owners and dependents if they changed.
+// around returns owners and dependents if they changed.
 func (w *objectWatch) around() (string, bool) {
 	if w.last == nil {
 		return "", false

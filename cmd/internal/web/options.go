@@ -6,14 +6,13 @@ import (
 	"time"
 )
 
-// DefaultAddress is where [Listen] listens if nothing else is said. The port is
-// "tarn" on a telephone.
+// DefaultAddress is where [Listen] listens by default. The port spells "tarn" on a telephone.
 const DefaultAddress = "127.0.0.1:8276"
 
 // Options shape a [Site]. The zero value is a good choice on one's own machine: it
 // makes a token, and [Server.SignInURL] is the link that signs in.
 type Options struct {
-	// Name is what is mirrored, for the page's title: a context, a cluster.
+	// Name names what is mirrored, for the page's title: a context, a cluster.
 	Name string
 
 	// Address is where [Listen] listens; [DefaultAddress] if empty. Any address

@@ -12,20 +12,20 @@ import (
 	"github.com/tarnproject/tarn/memory"
 )
 
-// orderCache keeps the order of keys that recent queries found, so that a page can
-// jump to row 50,000 and back without anything being searched or sorted again.
+// orderCache keeps the order of keys from recent queries, so that a page can jump to row
+// 50,000 and back without another search or sort.
 //
 // Why not continue tokens for the page too: they lead only forward, and a
 // scrollbar goes anywhere. Why keys and not objects: old states of objects would
 // stay in memory, and the page wants the newest anyway.
 //
-// An order that the store has moved on from is made anew at most so often that
-// making it takes a tenth of one core; until then it is behind: rows may be
-// missing or in their old place, never with old content.
+// After the store has changed, an order is made again only so often that this takes a tenth
+// of one core. Until then it is behind: rows may be missing or in their old place, never with
+// old content.
 type orderCache struct {
 	mu  sync.Mutex
 	all map[orderKey]*keyOrder
-	// building bounds how many are made at a time.
+	// building bounds how many orders are made at a time.
 	building chan struct{}
 	now      func() time.Time
 }
@@ -47,11 +47,11 @@ type keyOrder struct {
 const (
 	// maxOrderedKeys is how many keys all orders together may hold: 32 MB of them.
 	maxOrderedKeys = 2_000_000
-	// orderOverhead is how many keys an order counts for that has none.
+	// orderOverhead is how many keys an order counts for in addition to its own.
 	orderOverhead = 1000
 	// ordersAtOnce is how many orders are made at a time.
 	ordersAtOnce = 2
-	// orderRest is how long a view serves at least.
+	// orderRest is the shortest time that a view serves.
 	orderRest = 250 * time.Millisecond
 	// orderIdle is how long an unused order is kept.
 	orderIdle = 2 * time.Minute
@@ -61,14 +61,14 @@ func newOrderCache() *orderCache {
 	return &orderCache{all: map[orderKey]*keyOrder{}, building: make(chan struct{}, ordersAtOnce), now: time.Now}
 }
 
-// order is what a view gives. The keys are read-only.
+// order is the result of a view. The keys are read-only.
 type order struct {
 	keys    []tarn.Key
 	version tarn.Version
 	behind  bool
 }
 
-// get gives the keys that a query finds, in order.
+// get returns the keys that a query finds, in order.
 func (v *orderCache) get(ctx context.Context, table *mirror.Table, text string, q search, sort string) (order, error) {
 	key := orderKey{table.Resource().Name(), text, sort}
 	at := v.entry(key)
@@ -99,7 +99,7 @@ func (v *orderCache) get(ctx context.Context, table *mirror.Table, text string, 
 	return order{keys, version, closed(changed)}, nil
 }
 
-// serves says whether the view is good enough.
+// serves reports whether the view is recent enough.
 func (v *keyOrder) serves(now time.Time) bool {
 	return v.changed != nil && (!closed(v.changed) || now.Sub(v.made) < max(orderRest, 10*v.cost))
 }
@@ -158,7 +158,7 @@ func (v *orderCache) account(at *keyOrder, keys int) {
 	}
 }
 
-// find looks through one state of a store.
+// find searches one state of a store.
 func find(store *memory.Store[*unstructured.Unstructured], q search, sort string) ([]tarn.Key, tarn.Version, error) {
 	if q.all() && sort == "" {
 		version := store.Version()

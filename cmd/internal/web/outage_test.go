@@ -11,7 +11,7 @@ import (
 // outage stands between a mirror and its server.
 type outage struct {
 	mu sync.Mutex
-	// over is closed when the outage ends, nil if there is none.
+	// over is closed when the outage ends; nil outside of an outage.
 	over chan struct{}
 	cut  []context.CancelCauseFunc
 }
@@ -44,7 +44,7 @@ func (o *outage) wrap(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// cutBody is a body of which nothing is read that is sent after it was cut.
+// cutBody is a body that returns nothing that was sent after the cut.
 type cutBody struct {
 	io.ReadCloser
 	ctx context.Context

@@ -23,18 +23,18 @@ func stamp(t time.Time) string {
 	return t.UTC().Format(timeFormat)
 }
 
-// rounded has three digits after the point: more would only be sent.
+// rounded rounds to three digits after the point: more would only cost bytes.
 func rounded(x float64) float64 { return math.Round(x*1000) / 1000 }
 
-// fine has a hundredth of a millisecond.
+// fine rounds to a hundredth of a millisecond.
 func fine(d time.Duration) float64 { return math.Round(d.Seconds()*1e5) / 1e5 }
 
-// overview is how all tables are doing.
+// overview is the state of all tables.
 type overview struct {
 	Name   string        `json:"name"`
 	Time   string        `json:"time"`
 	Tables []tableStatus `json:"tables"`
-	// Problems counts those that last.
+	// Problems counts the current problems.
 	Problems int `json:"problems"`
 	// SQL says that statements are accepted.
 	SQL bool `json:"sql"`
@@ -42,7 +42,7 @@ type overview struct {
 	Relay *relayStatus `json:"relay,omitempty"`
 }
 
-// tableStatus is how one table is doing.
+// tableStatus is the state of one table.
 type tableStatus struct {
 	Name       string `json:"name"`
 	Group      string `json:"group"`
@@ -57,7 +57,7 @@ type tableStatus struct {
 	LastContact string       `json:"lastContact,omitempty"`
 	// Age is the seconds since LastContact.
 	Age float64 `json:"age"`
-	// FromDisk says that the content is what a process before this one knew.
+	// FromDisk says that the content comes from an earlier process.
 	FromDisk bool `json:"fromDisk,omitempty"`
 	// Lag is the longest recent delay, in seconds, until a change was in the copy and
 	// delivered to all subscribers.
@@ -89,7 +89,7 @@ type tableStatus struct {
 	History *history `json:"history,omitempty"`
 }
 
-// clusterStatus is how the part of a table is doing that one cluster has.
+// clusterStatus is the state of one cluster's part of a table.
 type clusterStatus struct {
 	Name    string       `json:"name"`
 	Synced  bool         `json:"synced"`
@@ -99,7 +99,7 @@ type clusterStatus struct {
 	Error   string       `json:"error,omitempty"`
 }
 
-// history is how a table was doing, one number per sample, oldest first.
+// history is the state of a table over time, one number per sample, oldest first.
 type history struct {
 	// Times are in seconds since 1970.
 	Times   []int64   `json:"times"`
@@ -177,7 +177,7 @@ func (s *Site) tableStatus(table *mirror.Table) tableStatus {
 	return t
 }
 
-// unnamed is an error without the name of its table, which stands beside it.
+// unnamed is an error without the name of its table, which is shown beside it.
 func unnamed(table, text string) string { return strings.TrimPrefix(text, table+": ") }
 
 func historyOf(samples []mirror.Sample) *history {
@@ -193,8 +193,8 @@ func historyOf(samples []mirror.Sample) *history {
 	return h
 }
 
-// pulse is the overview as it is sent to every page once a second. It is made
-// once for all of them.
+// pulse is the overview in the form that every page receives once a second. It is made once
+// for all of them.
 type pulse struct {
 	mu   sync.Mutex
 	made time.Time

@@ -16,12 +16,12 @@ import (
 const (
 	// pastAtOnce is how many requests read the history at a time; others wait.
 	pastAtOnce = 4
-	// settleWithin is how near to the present a moment must be for pending states to be
-	// written first. It is longer than the disk takes to be written by itself.
+	// settleWithin is how close to the present a moment must be for pending states to be
+	// written first. It is longer than the delay of the disk.
 	settleWithin = 5 * time.Second
 )
 
-// pastAnswer says what an answer about the past is about.
+// pastAnswer describes the moment and the range of an answer about the past.
 type pastAnswer struct {
 	// At is the moment, by the clock of the mirror. Across tables it means "as heard at".
 	At string `json:"at,omitempty"`
@@ -40,7 +40,7 @@ type gapAnswer struct {
 	Since string        `json:"since"`
 	Until string        `json:"until"`
 	Cause tarn.GapCause `json:"cause"`
-	// Section is the namespace that it is about, empty if it is all.
+	// Section is the namespace of the gap, empty if it is in all.
 	Section string       `json:"section,omitempty"`
 	From    tarn.Version `json:"fromVersion,omitempty"`
 	To      tarn.Version `json:"toVersion,omitempty"`
@@ -67,8 +67,8 @@ type pastReader struct {
 	about  pastAnswer
 }
 
-// readPast calls a function with the history of a table, when it is its turn. A request
-// about a moment long ago does not wait for the disk to be written.
+// readPast calls a function with the history of a table, when its turn comes. A request about
+// a moment long ago does not wait for the disk to be written.
 func (s *Site) readPast(r *http.Request, at time.Time, read func(*pastReader) error) *failure {
 	table, problem := s.table(r.PathValue("table"))
 	if problem != nil {
@@ -126,7 +126,7 @@ func pastFailure(table *mirror.Table, err error) *failure {
 	return &failure{http.StatusInternalServerError, err.Error()}
 }
 
-// readMoment reads a time, or how long ago it was. It is zero for no text.
+// readMoment parses a time, or how long ago it was. It is zero for an empty text.
 func readMoment(text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
@@ -144,7 +144,7 @@ func readMoment(text string, now time.Time) (time.Time, error) {
 	return at, nil
 }
 
-// tableHistory is what is kept of the past of a table.
+// tableHistory describes the history of a table.
 type tableHistory struct {
 	Table string `json:"table"`
 	pastAnswer

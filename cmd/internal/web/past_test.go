@@ -113,7 +113,7 @@ func TestRowsAsOf(t *testing.T) {
 		if diff := cmp.Diff([]string{"default/web-1", "default/web-2", "shop/api-1"}, followed); diff != "" {
 			t.Errorf("by token: want -, got +\n%s", diff)
 		}
-		// Words are looked for in what is there already.
+		// Words are searched in the rows that are already there.
 		n := len(r.site.past.all)
 		if got := keys(get[rowsAnswer](r, asOf("/api/tables/pods?q=app=web+-2", moments[0].at))); n == 0 || len(got) != 1 {
 			t.Errorf("%v, with %d answers", got, n)
@@ -190,7 +190,7 @@ func TestPastGaps(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			down := &outage{}
 			inThePast(t, rigOptions{objects: []runtime.Object{pod("default", "web-1")}, outage: down, key: key}, func(r *rig) {
-				r.put(pod("default", "other")) // the last that is heard
+				r.put(pod("default", "other")) // the last change that the mirror receives
 				before := time.Now()
 				down.begin()
 				for _, p := range []corev1.PodPhase{corev1.PodPending, corev1.PodFailed} {

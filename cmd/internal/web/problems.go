@@ -7,12 +7,11 @@ import (
 	"github.com/tarnproject/tarn/internal/render"
 )
 
-// problemsAnswer is what is and was wrong.
+// problemsAnswer has the current and past problems.
 type problemsAnswer struct {
-	// Problems are the newest first; those that lasted until some time are over.
+	// Problems are in order, newest first; those with an end are over.
 	Problems []problem `json:"problems"`
-	// Bad are the objects that could not be taken, at most a hundred of each
-	// table.
+	// Bad are the objects that could not be processed, at most a hundred of each table.
 	Bad []badObject `json:"bad"`
 }
 
@@ -36,7 +35,7 @@ type badObject struct {
 	Since   string       `json:"since"`
 }
 
-// maxError bounds what is shown of an error, which may be a server's answer.
+// maxError bounds how much of an error is shown, which may be a server's answer.
 const maxError = 4000
 
 // problems answers /api/problems.

@@ -8,14 +8,13 @@ import (
 	"github.com/tarnproject/tarn/cmd/internal/mirror"
 )
 
-// secretFilter hides the values of Secrets. A mirror does not even keep them unless
-// an option says so; this is the second check, for mirrors that were made for
-// something else.
+// secretFilter hides the values of Secrets. A mirror does not even keep them unless an option
+// says so; this is the second check, for mirrors that were made for another purpose.
 type secretFilter struct{ open bool }
 
 func (c secretFilter) covers(r mirror.Resource) bool { return !c.open && r.Secret() }
 
-// content is what may be seen of an object. What it returns is read-only.
+// content returns the visible part of an object. The result is read-only.
 func (c secretFilter) content(table *mirror.Table, object mirror.Object) map[string]any {
 	if !c.covers(table.Resource()) {
 		return object.Object
@@ -23,7 +22,7 @@ func (c secretFilter) content(table *mirror.Table, object mirror.Object) map[str
 	return table.Shown(object).Object
 }
 
-// permits says whether a query may filter and sort a table by these fields.
+// permits returns an error if a query may not filter and sort a table by these fields.
 // Filtering or sorting by a hidden value would reveal it bit by bit.
 func (c secretFilter) permits(resource mirror.Resource, q search) error {
 	if !c.covers(resource) {

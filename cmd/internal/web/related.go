@@ -132,7 +132,7 @@ func (s *Site) dependents(table *mirror.Table, uid string) (dependents, error) {
 	return d, nil
 }
 
-// status is what the explorer shows as the object's status.
+// status is the status that the explorer shows for the object.
 func (s *Site) status(table *mirror.Table, object mirror.Object) string {
 	for _, c := range columnsOf(table.Resource()) {
 		if c.Type == "status" {

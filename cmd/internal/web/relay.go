@@ -17,13 +17,13 @@ type RelayHealth struct {
 	// Clusters has the health of each relay by the name of its cluster. A single relay has
 	// no name.
 	Clusters map[string]relay.Health
-	// NotReady says why clients should not be sent there.
+	// NotReady says why clients should not be sent to the relay.
 	NotReady error
 }
 
 // ListenRelay opens the address of the options for the page of a relay, or of those of a
-// fleet: how the copies are doing, who watches, and what the origins are spared. The rules of
-// [Listen] hold, and Options.Metrics is needed.
+// fleet: the state of the copies, the watching clients, and the load that the origins are
+// spared. The rules of [Listen] apply, and Options.Metrics is required.
 func ListenRelay(health func() RelayHealth, opts Options) (*Server, error) {
 	opts = opts.withDefaults()
 	if err := opts.Check(); err != nil {
@@ -60,7 +60,7 @@ func newRelaySite(health func() RelayHealth, opts Options) (*Site, error) {
 	return s, nil
 }
 
-// relayStatus is how a relay is doing, or those of a fleet together.
+// relayStatus is the state of a relay, or of the relays of a fleet together.
 type relayStatus struct {
 	// Origin is empty for a fleet, which has Clusters.
 	Origin    string          `json:"origin,omitempty"`
@@ -68,7 +68,7 @@ type relayStatus struct {
 	Since     string          `json:"since"`
 	NotReady  string          `json:"notReady,omitempty"`
 	Resources []relayResource `json:"resources"`
-	// Clients are those with most watches; there are ClientCount.
+	// Clients are the clients with the most watches; ClientCount counts all.
 	Clients     []relayClient    `json:"clients"`
 	ClientCount int              `json:"clientCount"`
 	Passed      int64            `json:"passed"`
@@ -155,7 +155,7 @@ func clusterOf(name string, h relay.Health) relayCluster {
 	return c
 }
 
-// add adds what one relay has.
+// add adds the figures of one relay.
 func (s *relayStatus) add(cluster string, h relay.Health, freshWithin time.Duration) {
 	s.Passed += h.Passed
 	for why, n := range h.Refused {

@@ -30,7 +30,7 @@ type reloaded[T any] struct {
 	looked time.Time
 }
 
-// lookEvery is how often the files are looked at.
+// lookEvery is how often the files are checked.
 const lookEvery = time.Second
 
 // newReloaded reads the files for the first time.
@@ -42,7 +42,7 @@ func newReloaded[T any](read func() (T, error), failed func(error), files ...str
 	return r, err
 }
 
-// get gives the newest value.
+// get returns the newest value.
 func (r *reloaded[T]) get() T {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -65,7 +65,7 @@ func (r *reloaded[T]) get() T {
 	return value
 }
 
-// look has nil for a file that is not there.
+// look returns nil for a file that does not exist.
 func (r *reloaded[T]) look() []os.FileInfo {
 	found := make([]os.FileInfo, len(r.files))
 	for i, file := range r.files {

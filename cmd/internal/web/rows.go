@@ -23,14 +23,14 @@ const (
 	searchTime = 250 * time.Millisecond
 )
 
-// rowsAnswer is a part of what a query finds in a table.
+// rowsAnswer is a part of the rows that a query finds in a table.
 type rowsAnswer struct {
 	Table   string       `json:"table"`
 	Version tarn.Version `json:"version"`
 	Columns []column     `json:"columns"`
 	Rows    []row        `json:"rows"`
-	// Offset and Total are where the rows are among how many; they are missing
-	// where a token was followed.
+	// Offset is the position of the rows, and Total the number of rows in all; both are
+	// missing after a token.
 	Offset *int `json:"offset,omitempty"`
 	Total  *int `json:"total,omitempty"`
 	// Behind says that the rows' order is no longer the newest: request it again in
@@ -38,15 +38,15 @@ type rowsAnswer struct {
 	Behind bool `json:"behind,omitempty"`
 	// Continue is missing after the last row.
 	Continue string `json:"continue,omitempty"`
-	// Past says of which moment the rows are, if it is not the present. Then there is no
-	// version: a moment may lie between two.
+	// Past has the moment of the rows, if it is not the present. Then there is no version: a
+	// moment may lie between two.
 	Past *pastAnswer `json:"past,omitempty"`
 }
 
 type row struct {
 	Key   tarn.Key `json:"key"`
 	Cells []string `json:"cells,omitempty"`
-	// Gone says that the object went while the order was kept.
+	// Gone says that the object was deleted while the order was kept.
 	Gone bool `json:"gone,omitempty"`
 }
 
@@ -117,7 +117,7 @@ func (s *Site) readRowsQuery(table *mirror.Table, values url.Values) (q rowsQuer
 	return q, err
 }
 
-// readSort checks a path, with a - in front for the other way round.
+// readSort checks a path, with a - in front for descending order.
 func (s *Site) readSort(table *mirror.Table, text string) (string, error) {
 	if text == "" {
 		return "", nil
@@ -151,7 +151,7 @@ func readNumber(values url.Values, name string, otherwise, low, high int) (int, 
 	return n, nil
 }
 
-// placedRows gives rows by their place, and how many there are.
+// placedRows returns rows by their position, and their total number.
 func (s *Site) placedRows(ctx context.Context, q rowsQuery, found *rowsAnswer) error {
 	order, err := s.orders.get(ctx, q.table, q.text, q.query, q.sort)
 	if err != nil {
@@ -199,7 +199,7 @@ func (s *Site) take(q rowsQuery, page query.Page[mirror.Object], found *rowsAnsw
 	}
 }
 
-// columns are those of a table, with the cluster if there are several.
+// columns returns the columns of a table, with the cluster if there are several.
 func (s *Site) columns(table *mirror.Table) []column {
 	columns := columnsOf(table.Resource())
 	if s.mirror.Fleet() {

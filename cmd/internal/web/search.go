@@ -12,7 +12,7 @@ import (
 	"github.com/tarnproject/tarn/memory/query"
 )
 
-// maxQuery bounds what a query may cost to read; nobody types this much.
+// maxQuery bounds the cost of parsing a query; nobody types this much.
 const maxQuery = 1000
 
 const (
@@ -29,11 +29,11 @@ type search struct {
 	words  []string
 	labels []string
 	fields []string
-	// paths are what fields are about, each in its shortest form.
+	// paths are the paths of fields, each in its shortest form.
 	paths []string
 }
 
-// parseSearch reads terms with spaces or commas between them:
+// parseSearch parses terms with spaces or commas between them:
 //
 //	web                       a word
 //	"two words"               text with a space
@@ -64,7 +64,7 @@ func parseSearch(text string) (search, error) {
 // nothing is a store to try queries on.
 var nothing = memory.New[*unstructured.Unstructured]()
 
-// term takes one term from the front.
+// term parses one term from the front.
 func (q *search) term(text string) (rest string, err error) {
 	if text[0] == '"' {
 		word, rest, closed := strings.Cut(text[1:], `"`)
@@ -108,7 +108,7 @@ func (q *search) word(word string) {
 	}
 }
 
-// filter keeps a selector that is about one name.
+// filter adds a selector about one name.
 func (q *search) filter(name, selector string) error {
 	if name == "" {
 		return fmt.Errorf("%s: a name is wanted in front, such as app=web or status.phase=Running", selector)
@@ -147,7 +147,7 @@ func operatorAt(text string) int {
 	return 0
 }
 
-// setOperator says whether " in (" or " notin (" follows.
+// setOperator reports whether " in (" or " notin (" follows.
 func setOperator(text string) bool {
 	trimmed := strings.TrimLeft(text, space)
 	if len(trimmed) == len(text) {
@@ -166,10 +166,10 @@ func (q search) filters() query.Query {
 	return query.Where().Labels(strings.Join(q.labels, ",")).Fields(strings.Join(q.fields, ","))
 }
 
-// all says that every object matches.
+// all reports whether every object matches.
 func (q search) all() bool { return len(q.words)+len(q.labels)+len(q.fields) == 0 }
 
-// matches says whether an object has every word in its key or in a label.
+// matches reports whether an object has every word in its key or in a label.
 func (q search) matches(key tarn.Key, object *unstructured.Unstructured) bool {
 	for _, word := range q.words {
 		if !strings.Contains(strings.ToLower(string(key)), word) && !labelled(object, word) {
@@ -179,9 +179,9 @@ func (q search) matches(key tarn.Key, object *unstructured.Unstructured) bool {
 	return true
 }
 
-// labelled looks for a word in "name=value" of each label. It reads the map in
-// place, because GetLabels makes a new one, and joins name and value only where
-// the word may be in both.
+// labelled searches for a word in "name=value" of each label. It reads the map in place,
+// because GetLabels makes a new one, and joins name and value only if the word may be in
+// both.
 func labelled(object *unstructured.Unstructured, word string) bool {
 	metadata, _ := object.Object["metadata"].(map[string]any)
 	labels, _ := metadata["labels"].(map[string]any)

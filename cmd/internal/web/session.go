@@ -26,9 +26,9 @@ type sessions struct {
 	now  func() time.Time
 
 	mu sync.Mutex
-	// open are by the digest of the session's text.
+	// open has the open sessions by the digest of their text.
 	open map[string]session
-	// of is the digest of the token that all of them were opened with.
+	// of is the digest of the token that opened all of them.
 	of []byte
 }
 

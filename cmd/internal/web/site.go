@@ -20,8 +20,8 @@ import (
 //   - What it sends is bounded: rows come in pages, streams send the newest state
 //     and queue nothing.
 //
-// The checks of Host, origin and token are part of it, wherever it is mounted;
-// that an address which others can reach has TLS is checked by [Listen].
+// The checks of Host, origin and token are part of it, wherever it is mounted. [Listen]
+// checks that an address that others can reach has TLS.
 type Site struct {
 	// mirror is nil on the page of a relay, and relay on that of a mirror.
 	mirror       *mirror.Mirror
@@ -33,7 +33,7 @@ type Site struct {
 	past         *pastCache
 	pulse        pulse
 	streams      streams
-	// asking has a place for each statement of SQL that may be computed at a time.
+	// asking has a slot for each statement of SQL that may run at a time.
 	asking  chan struct{}
 	handler http.Handler
 }
@@ -94,7 +94,7 @@ func (s *Site) SignInPath() string {
 	return "/"
 }
 
-// EndSessions makes everybody sign in again.
+// EndSessions ends all sessions, so that everybody must sign in again.
 func (s *Site) EndSessions() { s.guard.sessions.endAll() }
 
 // ServeHTTP answers a request.

@@ -16,21 +16,20 @@ var resultTypes = map[string]string{
 }
 
 const (
-	// moreRows is the trailer that says that there were more rows than asked for;
-	// whether there are is known at the end.
+	// moreRows is the trailer that says that there were more rows than requested; that is
+	// known only at the end.
 	moreRows = "Tarn-More-Rows"
 	// unwrittenTable and incompleteTable are headers that name tables which lack
 	// something; see [sqlout.Gaps].
 	unwrittenTable, incompleteTable = "Tarn-Unwritten", "Tarn-Incomplete"
 )
 
-// sqlAnswer sends the answer to a statement while it is computed, so that nothing of
-// it is held.
+// sqlAnswer sends the answer to a statement while it is computed, so that it holds none of
+// it.
 //
-// The first bytes wait in a buffer: a statement that fails early is answered with a
-// status. One that fails later has its cause behind the rows that the page was sent,
-// and is broken off in the other formats, which have no place for it: a file that
-// looks complete must be.
+// The first bytes wait in a buffer: a statement that fails early is answered with a status.
+// If it fails later, the page receives the cause after the rows. The other formats have no
+// place for a cause, so their answer breaks off: a file that looks complete must be complete.
 type sqlAnswer struct {
 	sqlout.Encoder
 	w       http.ResponseWriter
@@ -40,7 +39,7 @@ type sqlAnswer struct {
 	started bool
 }
 
-// heldBack is how much of an answer waits.
+// heldBack is how much of an answer waits in the buffer.
 const heldBack = 64 << 10
 
 func newSQLAnswer(w http.ResponseWriter, format string) *sqlAnswer {
@@ -83,7 +82,7 @@ func (s startingWriter) Write(p []byte) (int, error) {
 	return s.w.Write(p)
 }
 
-// end sends what is left, or what was wrong.
+// end sends the rest, or the error.
 func (a *sqlAnswer) end(summary sqlite.Summary, err error) {
 	page, forPage := a.Encoder.(*pageEncoder)
 	switch {
@@ -102,7 +101,7 @@ func (a *sqlAnswer) end(summary sqlite.Summary, err error) {
 	if err == nil && summary.Cut && !forPage {
 		a.w.Header().Set(moreRows, "true")
 	}
-	// What is wrong by now is that the client is gone, or too slow.
+	// An error at this point means that the client is gone, or too slow.
 }
 
 // pageEncoder writes the answer for the page, an object with
@@ -159,7 +158,7 @@ func (p *pageEncoder) End(s sqlite.Summary) error {
 	return err
 }
 
-// exact is a value that means the same to a browser: numbers that it would round are
+// exact returns a value that means the same in a browser: numbers that it would round become
 // text.
 func exact(v any) any {
 	const most = 1 << 53

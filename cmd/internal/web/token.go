@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// minToken keeps tokens from being guessed.
+// minToken is the least length of a token, so that it cannot be guessed.
 const minToken = 16
 
 // CheckToken says what is wrong with a token.
@@ -35,7 +35,7 @@ type token struct {
 	made string
 }
 
-// newToken reads or makes the token that the options ask for; nil for none.
+// newToken reads or makes the token that the options request; nil for none.
 func (o Options) newToken() (*token, error) {
 	switch {
 	case o.Anonymous && (o.Token != "" || o.TokenFile != ""):
@@ -81,7 +81,7 @@ func (o Options) warnOfToken() {
 	}
 }
 
-// now is the digest of the token.
+// now returns the digest of the token.
 func (t *token) now() []byte {
 	if t.file != nil {
 		return t.file.get()

@@ -14,7 +14,7 @@ import (
 	"github.com/tarnproject/tarn/kube"
 )
 
-// Recipe is what an informer is made of, but for where its objects come from.
+// Recipe is what an informer is made of, except for where its objects come from.
 type Recipe struct {
 	Resource  schema.GroupVersionResource
 	Namespace string

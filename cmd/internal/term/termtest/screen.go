@@ -32,20 +32,20 @@ func New(width, height int) *Screen {
 	return &Screen{width: width, height: height, rows: make([][]cell, 1)}
 }
 
-// WithoutColour makes it one whose user wants no colours.
+// WithoutColour makes it a screen whose user wants no colours.
 func (s *Screen) WithoutColour() *Screen {
 	s.plain = true
 	return s
 }
 
-// Size is what a program is told.
+// Size returns the size that a program sees.
 func (s *Screen) Size() (width, height int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.width, s.height
 }
 
-// Colour is what a program is told.
+// Colour says whether a program may use colours.
 func (s *Screen) Colour() bool { return !s.plain }
 
 // Resize changes the size. Lines that are too long are broken, as terminals do.
@@ -65,7 +65,7 @@ func (s *Screen) Resize(width, height int) {
 	s.rows, s.width, s.height = rows, width, height
 }
 
-// Drawings is how often something was written.
+// Drawings is the number of writes.
 func (s *Screen) Drawings() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -151,10 +151,10 @@ func (s *Screen) obey(argument, letter string) {
 	}
 }
 
-// String is what stands there, also above the screen.
+// String returns the text on the screen and above it.
 func (s *Screen) String() string { return s.text(false) }
 
-// Styled is the same with styles shown: {7:text}.
+// Styled is like String, with styles shown: {7:text}.
 func (s *Screen) Styled() string { return s.text(true) }
 
 func (s *Screen) text(styled bool) string {

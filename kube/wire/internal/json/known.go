@@ -14,7 +14,7 @@ import (
 
 // known decodes into a type with its own decoder, without calling that decoder
 // where its result is known: the decoders of the API machinery start the stock
-// decoder anew for each value.
+// decoder again for each value.
 func (s *reader) known(p *plan, dst unsafe.Pointer, i int) int {
 	end := skipValue(s.data, i, s.depth)
 	if end == irregular {

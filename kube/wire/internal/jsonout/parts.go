@@ -82,7 +82,7 @@ func (p *parts) find(buf []byte, at unsafe.Pointer, size int, k kind) ([]byte, b
 	return buf, false
 }
 
-// meet notes that a part has this JSON.
+// meet records that a part has this JSON.
 func (p *parts) meet(json []byte, at unsafe.Pointer, size int, k kind) {
 	if len(json) < shortest || len(json) > mostText {
 		return
@@ -116,7 +116,7 @@ func (w *writer) known(buf []byte, at unsafe.Pointer, size int, k kind) ([]byte,
 	return w.parts.find(buf, at, size, k)
 }
 
-// learn notes the JSON of a part, unless there was an error.
+// learn records the JSON of a part, unless there was an error.
 func (w *writer) learn(json []byte, at unsafe.Pointer, size int, k kind) {
 	if w.parts != nil && w.err == nil {
 		w.parts.meet(json, at, size, k)

@@ -25,7 +25,7 @@ import (
 // that the thousandth pod of a list finds what the first one brought. After two garbage
 // collections, or when there are too many, young parts are demoted. A part that two
 // objects share becomes old: the pool holds it weakly, and it lives as long as one of
-// them. A part that only one object has is dropped; a fingerprint remains, which tells
+// them. A part that only one object has is dropped; a fingerprint remains, which shows
 // when another object brings the same part.
 //
 // Why not weak pointers from the start: one costs about 200 bytes and 2 µs, and

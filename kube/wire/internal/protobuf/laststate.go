@@ -44,7 +44,7 @@ type lastState struct {
 }
 
 // window is the memory being decoded into, and the same memory in the last state,
-// nil if there is none. place tells it from other windows of the object.
+// nil if there is none. place distinguishes it from other windows of the object.
 type window struct {
 	base, last unsafe.Pointer
 	size       uintptr

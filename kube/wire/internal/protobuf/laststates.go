@@ -9,13 +9,13 @@ import (
 // lastStates remembers hashes of the last state of each object, so that the next
 // state can take over what did not change. Most updates change the status and leave
 // the spec, and no other object has all of that spec. One lookup here replaces some
-// twenty in the pool, each of which is a cache miss of the processor.
+// twenty in the pool, and each of those is a cache miss of the processor.
 //
 // Each decoder has its own, because a state can be taken over only by a state of
 // the same Go type with the same fields dropped. It holds hashes only: one for an
 // object that was decoded once, in 20 to 40 bytes. The state itself comes from the
 // holder of the objects. Why not a weak pointer to it: that takes 200 bytes, and 2
-// µs for each object of a list, most of which never change.
+// µs for each object of a list, and most objects never change.
 //
 // It is a map and not a [recent.Table]: the last state of an object is needed
 // however long ago it was decoded, and its owner says when the object is gone.

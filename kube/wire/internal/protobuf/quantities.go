@@ -12,7 +12,7 @@ import (
 // different ones, and parsing one takes ten times as long as copying it.
 const quantitySlots = 64
 
-// recentQuantity is a quantity that was read lately, with its bytes.
+// recentQuantity is a quantity that was read recently, with its bytes.
 type recentQuantity struct {
 	raw string
 	resource.Quantity

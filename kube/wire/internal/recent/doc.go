@@ -1,5 +1,5 @@
-// Package recent remembers what a decoder saw lately: texts, values, and how often
-// the content of a field repeats.
+// Package recent remembers what a decoder saw recently: texts, values, and how
+// often the content of a field repeats.
 //
 //   - Everything here is bounded: see [Table] for the rule of replacement.
 //   - A wrong guess costs time or memory, and never changes a value.

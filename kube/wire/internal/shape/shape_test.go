@@ -59,7 +59,7 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// Differences are told apart by the memory that they are in.
+// Differences are distinguished by the memory that they are in.
 func TestDifferences(t *testing.T) {
 	a, b := pod(), pod()
 	if found := shape.Differences("", reflect.ValueOf(a), reflect.ValueOf(b)); len(found) > 0 {

@@ -13,7 +13,7 @@ import (
 // many, and they go with their worker: see [idleWorkers].
 const recentSlots = 1024
 
-// recentPart is a part that was found lately, with its hash.
+// recentPart is a part that was found recently, with its hash.
 type recentPart struct {
 	hash, seed uint64
 	pool.Part

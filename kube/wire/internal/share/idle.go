@@ -11,8 +11,8 @@ import (
 // repeats, and hold some parts strongly, so they are kept while there is work
 // and dropped after a garbage collection without any.
 //
-// Why not a sync.Pool: it keeps one for each processor, and a goroutine that
-// moves to another processor starts to learn anew.
+// Why not a sync.Pool: it keeps one for each processor, and a goroutine that moves
+// to another processor starts to learn again.
 type idleWorkers struct {
 	list    []*worker
 	used    bool // since the last garbage collection

@@ -13,9 +13,8 @@ import "github.com/tarnproject/tarn/kube/wire/internal/shape"
 // owner come. A hit outweighs several misses: it saves memory for as long as
 // the object lives, and a miss costs ten to some hundred nanoseconds once.
 //
-// It is not a [recent.Repetition], which needs one hit in eight and starts anew
-// with each round: here one hit in twelve is enough, and hits count for later
-// misses.
+// It is not a [recent.Repetition], which needs one hit in eight and starts over with
+// each round: here one hit in twelve is enough, and hits count for later misses.
 type site struct {
 	skip    uint32                 // how many parts are not looked up
 	epoch   uint32                 // the latest object

@@ -6,9 +6,8 @@ import (
 	"github.com/tarnproject/tarn/kube/wire/internal/shape"
 )
 
-// treeSites is how many fields of trees are told apart, by the hash of their
-// keys. Two fields with one slot share their statistics, which costs some
-// lookups.
+// treeSites is how many fields of trees are distinguished, by the hash of their
+// keys. Two fields with one slot share their statistics, which costs some lookups.
 const treeSites = 512
 
 func (w *worker) treeSite(where uint64) *site {
@@ -18,9 +17,9 @@ func (w *worker) treeSite(where uint64) *site {
 	return &w.trees[where%treeSites]
 }
 
-// textSite is the site of bare strings, such as keys. They have sites of their
-// own: in a tree a string is known by the interface that holds it, and must not
-// be taken for its bytes.
+// textSite is the site of bare strings, such as keys. They have sites of their own:
+// in a tree a string is known by the interface that holds it, and must not be
+// mistaken for its bytes.
 func (w *worker) textSite(where uint64) *site {
 	w.treeSite(0)
 	return &w.trees[treeSites+where%treeSites]

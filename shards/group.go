@@ -21,6 +21,9 @@ const (
 	tableAnnotation = "shards.tarn.dev/table"
 	// leavingAnnotation is on the Lease of a member that wants to hand everything over.
 	leavingAnnotation = "shards.tarn.dev/leaving"
+	// tableUIDAnnotation is on the Lease of a member, and has the uid of the group's Lease that
+	// its slots are from. A member that never had a table has none.
+	tableUIDAnnotation = "shards.tarn.dev/table-uid"
 )
 
 // groupView is what a member knows of its group. Times are those of its own clock: it
@@ -41,6 +44,13 @@ type groupView struct {
 	// table is the newest that is known, in tableLease, which is nil if there is none.
 	table      table
 	tableLease *coordinationv1.Lease
+	// tableSeen is the uid of the group's Lease in the copy, and tableGone that of one which
+	// was deleted, although the copy may still have it.
+	tableSeen, tableGone types.UID
+	// tableUID is the uid that the member's own Lease says its slots are from.
+	tableUID types.UID
+	// wanted has the slots that the copies are to have, and ready those that they have.
+	wanted, ready [slotCount]bool
 	// seen has the Leases of the other members, those that are gone included.
 	seen map[string]seenLease
 	// fenceAfter is when to try again to remove Leases, after a failure.
@@ -54,9 +64,13 @@ type seenLease struct {
 	uid     types.UID
 	version string
 	// at is when it was first seen in this version.
-	at       time.Time
+	at time.Time
+	// duration is what the Lease says, or that of the member that reads it, if that is longer:
+	// somebody may have edited the Lease, and its member works for as long as it meant to.
 	duration time.Duration
 	leaving  bool
+	// tableUID is the group's Lease that its slots are from; empty if it never had any.
+	tableUID types.UID
 	// present says that the Lease exists.
 	present bool
 }
@@ -68,9 +82,13 @@ func (s seenLease) silent(now time.Time) bool { return now.Sub(s.at) >= s.durati
 func (m *Member) observe(ctx context.Context) {
 	g, now := &m.group, m.opts.now()
 	present := map[string]bool{}
+	tableSeen := types.UID("")
 	for _, lease := range g.leases.All() {
 		if lease.Name == m.opts.Group {
-			m.observeTable(ctx, lease)
+			if lease.UID != g.tableGone {
+				tableSeen = lease.UID
+				m.observeTable(ctx, lease)
+			}
 			continue
 		}
 		id := ptr.Deref(lease.Spec.HolderIdentity, "")
@@ -86,11 +104,15 @@ func (m *Member) observe(ctx context.Context) {
 				continue // deleted since, which the copy has not seen yet
 			}
 			s = seenLease{uid: lease.UID, version: lease.ResourceVersion, at: now, present: true,
-				duration: time.Duration(ptr.Deref(lease.Spec.LeaseDurationSeconds, 0)) * time.Second,
-				leaving:  lease.Annotations[leavingAnnotation] != ""}
+				duration: max(m.opts.Duration, time.Duration(ptr.Deref(lease.Spec.LeaseDurationSeconds, 0))*time.Second),
+				leaving:  lease.Annotations[leavingAnnotation] != "", tableUID: types.UID(lease.Annotations[tableUIDAnnotation])}
 			g.seen[id] = s
 		}
 	}
+	if tableSeen == "" && g.tableLease != nil && g.tableSeen == g.tableLease.UID {
+		g.tableGone, g.tableLease = g.tableLease.UID, nil
+	}
+	g.tableSeen = tableSeen
 	for id, s := range g.seen {
 		if s.present && !present[id] {
 			s.present = false
@@ -121,6 +143,28 @@ func (m *Member) observeTable(ctx context.Context, lease *coordinationv1.Lease) 
 		return
 	}
 	g.table, g.tableLease = t, lease
+}
+
+// replaced reports whether there is a table, and the member's slots are from another one:
+// somebody deleted the Lease of the group, and a member made it anew. A new member makes an
+// empty one. So nobody takes a slot without owner while anybody has slots of another table,
+// and everybody writes its own slots into the new one before it says that it has that one.
+func (g *groupView) replaced() bool {
+	return g.tableLease != nil && g.tableUID != "" && g.tableUID != g.tableLease.UID
+}
+
+// agreed reports whether all members that may work have slots of this table only. It is
+// certain once the copy of the Leases has the table: what others wrote before is in it too.
+func (g *groupView) agreed(now time.Time) bool {
+	if g.tableLease == nil || g.tableSeen != g.tableLease.UID || g.tableUID != g.tableLease.UID {
+		return false
+	}
+	for _, s := range g.seen {
+		if (s.present || !s.silent(now)) && s.tableUID != "" && s.tableUID != g.tableUID {
+			return false
+		}
+	}
+	return true
 }
 
 // names reports whether a member is in the table.

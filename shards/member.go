@@ -44,15 +44,16 @@ type Member struct {
 
 // Health is the state of a member at one moment.
 type Health struct {
-	// Identity is how the member is called since it last joined.
+	// Identity is the name of the member since it last joined.
 	Identity string
 	// Members counts those of the group, this one included.
 	Members int
-	// Owned is what the process may work on, and Held what its copies have or read.
+	// Owned has the objects that the process may work on, and Held those that its copies
+	// have or read.
 	Owned, Held kube.ShardSet
 	// ValidUntil is when the work must end unless the Lease is renewed.
 	ValidUntil time.Time
-	// Gained and Lost count slots, Fenced how often the member was taken for dead.
+	// Gained and Lost count slots, Fenced how often other members declared this one dead.
 	Gained, Lost, Fenced int64
 	// Err is the last failure; nil after a success.
 	Err error
@@ -80,13 +81,13 @@ func New(cfg *rest.Config, opts Options) (*Member, error) {
 		wake: make(chan struct{}, 1), left: make(chan struct{}),
 	}
 	m.work.now, m.work.idle = opts.now, m.lookAgain
-	m.group = groupView{seen: map[string]seenLease{}}
+	m.group = groupView{identity: newIdentity(opts.Identity), seen: map[string]seenLease{}}
 	m.health.Owned, m.health.Held = none, none
 	return m, nil
 }
 
-// Sharding is what the copies of the process are made with. It has no objects until the
-// member has some.
+// Sharding is for creating the copies of the process. It has no objects until the member
+// owns some.
 func (m *Member) Sharding() *kube.Sharding { return m.sharding }
 
 // Begin reports whether the process may work on an object now. If so, call done when the
@@ -101,7 +102,7 @@ func (m *Member) Begin(object metav1.Object) (done func(), ok bool) {
 }
 
 // Owns reports whether the process may work on an object at this moment. Unlike Begin it
-// holds nothing.
+// does not keep the object from being handed over.
 func (m *Member) Owns(object metav1.Object) bool { return m.work.owns(m.slotOf(object)) }
 
 func (m *Member) slotOf(object metav1.Object) int {

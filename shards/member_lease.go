@@ -8,22 +8,20 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 )
 
 // renew renews the Lease of the member if that is due, or joins the group.
 func (m *Member) renew(ctx context.Context) {
-	g, began := &m.group, m.opts.now()
-	if g.joined && began.Before(g.due) && g.announced == m.leaving.Load() {
+	g, began, leaving := &m.group, m.opts.now(), m.leaving.Load()
+	tableUID := m.tableUIDToSay()
+	if began.Before(g.due) && (!g.joined || g.announced == leaving && g.tableUID == tableUID) {
 		return
 	}
-	if !g.joined && began.Before(g.due) {
-		return
-	}
-	leaving := m.leaving.Load()
 	within, cancel := context.WithTimeout(ctx, m.opts.renewEvery())
 	defer cancel()
-	lease, err := m.writeLease(within, began, leaving)
+	lease, err := m.writeLease(within, m.leaseAt(began, leaving, tableUID))
 	switch {
 	case apierrors.IsNotFound(err) && g.joined:
 		m.fenced(ctx)
@@ -31,28 +29,45 @@ func (m *Member) renew(ctx context.Context) {
 		g.due = m.opts.now().Add(m.opts.renewEvery() / 4)
 		m.failed(ctx, "renewing the Lease", err)
 	default:
-		g.lease, g.joined, g.announced, g.due = lease, true, leaving, began.Add(m.opts.renewEvery())
+		g.lease, g.joined, g.announced, g.tableUID, g.due = lease, true, leaving, tableUID, began.Add(m.opts.renewEvery())
 		m.work.renewed(began.Add(m.opts.Duration - m.opts.Margin))
 		m.note(func(h *Health) { h.Identity, h.Err = g.identity, nil })
 	}
 }
 
+// tableUIDToSay is the uid of the table that the member's slots are from. When the table was
+// replaced, it stays the old one until the member's slots are in the new one, and no work is
+// left on those that are not.
+func (m *Member) tableUIDToSay() types.UID {
+	g := &m.group
+	if !g.joined || g.tableLease == nil {
+		return g.tableUID
+	}
+	if g.replaced() {
+		if m.work.stray() {
+			return g.tableUID
+		}
+		for i := range slotCount {
+			if m.toRestore(i) {
+				return g.tableUID
+			}
+		}
+	}
+	return g.tableLease.UID
+}
+
 // writeLease creates or renews the Lease. Nobody else writes to it, so that after a
 // conflict, when an answer was lost, it is the member's still.
-func (m *Member) writeLease(ctx context.Context, at time.Time, leaving bool) (*coordinationv1.Lease, error) {
+func (m *Member) writeLease(ctx context.Context, renewed *coordinationv1.Lease) (*coordinationv1.Lease, error) {
 	g := &m.group
 	if !g.joined {
-		if g.identity == "" {
-			g.identity = newIdentity(m.opts.Identity)
-		}
-		lease, err := m.leases.Create(ctx, m.leaseAt(at, leaving), metav1.CreateOptions{})
+		lease, err := m.leases.Create(ctx, renewed, metav1.CreateOptions{})
 		if apierrors.IsAlreadyExists(err) {
 			// Others count from when they first saw it, so it has to be renewed.
-			return m.writeAnyway(ctx, m.leaseAt(at, leaving))
+			return m.writeAnyway(ctx, renewed)
 		}
 		return lease, err
 	}
-	renewed := m.leaseAt(at, leaving)
 	renewed.ResourceVersion, renewed.UID = g.lease.ResourceVersion, g.lease.UID
 	lease, err := m.leases.Update(ctx, renewed, metav1.UpdateOptions{})
 	if !apierrors.IsConflict(err) {
@@ -73,7 +88,7 @@ func (m *Member) writeAnyway(ctx context.Context, renewed *coordinationv1.Lease)
 
 func (m *Member) leaseName() string { return m.opts.Group + "-" + m.group.identity }
 
-func (m *Member) leaseAt(at time.Time, leaving bool) *coordinationv1.Lease {
+func (m *Member) leaseAt(at time.Time, leaving bool, tableUID types.UID) *coordinationv1.Lease {
 	lease := &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{Name: m.leaseName(), Namespace: m.opts.Namespace, Labels: map[string]string{groupLabel: m.opts.Group}},
 		Spec: coordinationv1.LeaseSpec{
@@ -83,20 +98,26 @@ func (m *Member) leaseAt(at time.Time, leaving bool) *coordinationv1.Lease {
 		},
 	}
 	if leaving {
-		lease.Annotations = map[string]string{leavingAnnotation: "true"}
+		metav1.SetMetaDataAnnotation(&lease.ObjectMeta, leavingAnnotation, "true")
+	}
+	if tableUID != "" {
+		metav1.SetMetaDataAnnotation(&lease.ObjectMeta, tableUIDAnnotation, string(tableUID))
 	}
 	return lease
 }
 
-// fenced is called when the Lease is gone: others took the member for dead. It works on
-// nothing any more, and joins as somebody else.
+// fenced is called when the Lease is gone: others took the member for dead, or somebody
+// removed it. The member begins no more work, and joins as somebody else. Work that it began
+// may go on, so it waits for its former self as for any other member whose Lease is gone.
 func (m *Member) fenced(ctx context.Context) {
 	g := &m.group
+	renewed := m.work.until().Add(m.opts.Margin - m.opts.Duration)
+	g.seen[g.identity] = seenLease{uid: g.lease.UID, at: renewed, duration: m.opts.Duration, tableUID: g.tableUID}
 	m.work.renewed(time.Time{})
 	m.work.set(func(int) bool { return false }, func(int) bool { return false })
 	m.note(func(h *Health) { h.Fenced++ })
 	m.failed(ctx, "renewing the Lease", fmt.Errorf("it is gone: it was not renewed within %v, or somebody removed it; the member joins again", m.opts.Duration))
-	g.joined, g.identity, g.due = false, "", m.opts.now()
+	g.joined, g.identity, g.tableUID, g.due = false, newIdentity(m.opts.Identity), "", m.opts.now()
 }
 
 // fence deletes the Leases of members that are silent, in exactly the version that was

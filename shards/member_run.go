@@ -12,7 +12,8 @@ import (
 )
 
 // Run takes part in the group until ctx ends. Then it waits for the work that has begun,
-// for as long as Options.Margin, and lets the others have its slots. It may be called once.
+// for as long as Options.Margin, and gives its slots to the others. It may be called
+// once.
 func (m *Member) Run(ctx context.Context) error {
 	if !m.started.CompareAndSwap(false, true) {
 		return fmt.Errorf("shards: the member %s was started before; make another one", m.opts.Identity)
@@ -59,34 +60,60 @@ func (m *Member) Run(ctx context.Context) error {
 // step does what is due, and returns how long nothing else will be. synced says that the
 // Leases of the group are known.
 func (m *Member) step(ctx context.Context, synced bool) time.Duration {
-	m.renew(ctx)
 	if synced {
 		m.observe(ctx)
+	}
+	if synced && m.group.joined {
+		m.own()
+	}
+	m.renew(ctx)
+	if synced {
 		m.fence(ctx)
 	}
 	if synced && m.group.joined {
 		m.hold()
 		m.advance(ctx)
-		m.hold()
 		m.own()
+		m.hold()
 	}
 	return m.pause()
 }
 
-// hold has the copies read what the member owns, and what it is to own.
+// hold has the copies read what the member owns, what it is to own, and what it still works
+// on. It comes after own: no work begins on objects that the copies are about to drop.
 func (m *Member) hold() {
 	g := &m.group
-	_ = m.sharding.Set(setOf(m.opts.Key, func(i int) bool { // its key is the member's
-		return g.table[i].Owner == g.identity || g.table[i].Next == g.identity
-	}))
+	for i := range slotCount {
+		g.wanted[i] = m.mine(i) || g.table[i].Next == g.identity || m.work.busy(i)
+		g.ready[i] = g.ready[i] && g.wanted[i]
+	}
+	_ = m.sharding.Set(setOf(m.opts.Key, func(i int) bool { return g.wanted[i] })) // its key is the member's
+	if taken, _ := m.sharding.AllTaken(); taken {
+		g.ready = g.wanted
+	}
 }
 
-// own lets work begin on the slots that the member owns. Its copies have them: it takes no
-// slot before that, and is given none.
+// mine reports whether the member owns a slot.
+func (m *Member) mine(i int) bool {
+	return m.group.table[i].Owner == m.group.identity || m.toRestore(i)
+}
+
+// toRestore reports whether the member owns a slot by a table that was replaced, and has to
+// write that into the new one. A slot that it was about to hand over it does not claim: the
+// other member may have it already.
+func (m *Member) toRestore(i int) bool {
+	return m.group.replaced() && m.group.table[i].Owner == "" && m.work.keeps(i)
+}
+
+// own lets work begin on the slots that the member owns, once its copies have them. It
+// takes no slot before that, and is given none, unless somebody edits the table.
 func (m *Member) own() {
 	g := &m.group
-	mine := func(i int) bool { return g.table[i].Owner == g.identity }
-	gained, lost := m.work.set(mine, func(i int) bool { return g.table[i].Next == "" })
+	var mine [slotCount]bool
+	for i := range mine {
+		mine[i] = m.mine(i) && g.ready[i]
+	}
+	gained, lost := m.work.set(func(i int) bool { return mine[i] }, func(i int) bool { return g.table[i].Next == "" })
 	others := len(g.staying(m.opts.now())) > 0
 	m.note(func(h *Health) {
 		h.Gained, h.Lost = h.Gained+int64(len(gained)), h.Lost+int64(lost)

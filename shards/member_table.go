@@ -18,13 +18,18 @@ import (
 //   - The next owner of a slot says that it is ready once its copies have the objects. A
 //     slot without owner it takes then.
 //   - The owner hands a slot over when the next one is ready and its own work has ended.
+//   - If the Lease of the group was deleted, any member writes a new one, which has only its
+//     own slots, because others may have handed theirs over since. Each adds its own.
 func (m *Member) advance(ctx context.Context) {
 	g, now := &m.group, m.opts.now()
 	if !now.Before(m.work.until()) {
 		return // others may take the member for dead
 	}
 	next := g.table
-	taken, _ := m.sharding.AllTaken()
+	if g.tableLease == nil {
+		next = m.ownTable()
+	}
+	known, agreed := g.tableLease != nil && g.tableUID == g.tableLease.UID, g.agreed(now)
 	members := g.staying(now)
 	if !m.leaving.Load() {
 		members = append(members, g.identity)
@@ -35,11 +40,13 @@ func (m *Member) advance(ctx context.Context) {
 	}
 	for i := range next {
 		s, before := &next[i], g.table[i]
-		toMe := s.Next == g.identity && before.Next == g.identity && taken
+		toMe := s.Next == g.identity && before.Next == g.identity && known && g.ready[i]
 		switch {
-		case toMe && s.Owner == "":
+		case m.toRestore(i):
+			s.Owner = g.identity
+		case toMe && s.Owner == "" && agreed:
 			*s = slot{Owner: g.identity}
-		case toMe:
+		case toMe && s.Owner != "":
 			s.Ready = true
 		case s.Owner == g.identity && s.Ready && slices.Contains(members, s.Next) && m.work.release(i):
 			*s = slot{Owner: s.Next}
@@ -48,6 +55,17 @@ func (m *Member) advance(ctx context.Context) {
 	if next != g.table || g.tableLease == nil {
 		m.writeTable(ctx, next)
 	}
+}
+
+// ownTable is a table with nothing but the slots that the member owns. One that it was about
+// to hand over is not among them: the other member may have it already.
+func (m *Member) ownTable() (own table) {
+	for i, s := range m.group.table {
+		if s.Owner == m.group.identity && m.work.keeps(i) {
+			own[i] = slot{Owner: s.Owner}
+		}
+	}
+	return own
 }
 
 // writeTable writes a table in place of the one known.
@@ -77,7 +95,8 @@ func (m *Member) writeTable(ctx context.Context, t table) {
 		m.lookAgain()
 	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):
 	case apierrors.IsNotFound(err):
-		g.tableLease = nil
+		g.tableGone, g.tableLease = g.tableLease.UID, nil
+		m.lookAgain()
 	default:
 		m.failed(ctx, "writing the table", err)
 	}
@@ -88,6 +107,9 @@ func (m *Member) vacate(ctx context.Context) {
 	g := &m.group
 	for range 10 {
 		lease, err := m.leases.Get(ctx, m.opts.Group, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			break // nobody needs to hear what it owned
+		}
 		if err != nil {
 			m.failed(ctx, "leaving", err)
 			return

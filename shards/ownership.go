@@ -1,6 +1,7 @@
 package shards
 
 import (
+	"slices"
 	"sync"
 	"time"
 )
@@ -12,7 +13,7 @@ import (
 // Lease cannot tell anybody either.
 type ownership struct {
 	now  func() time.Time
-	idle func() // is called when work on a slot that is to be handed over has ended
+	idle func() // is called when work has ended on a slot that is to be handed over, or is lost
 
 	mu         sync.Mutex
 	validUntil time.Time
@@ -41,8 +42,9 @@ func (o *ownership) begin(slot int) bool {
 // end ends what begin began.
 func (o *ownership) end(slot int) {
 	o.mu.Lock()
-	o.slots[slot].working--
-	idle := o.slots[slot].releasing && o.slots[slot].working == 0
+	s := &o.slots[slot]
+	s.working--
+	idle := (s.releasing || !s.owner) && s.working == 0
 	o.mu.Unlock()
 	if idle {
 		o.idle()
@@ -94,6 +96,27 @@ func (o *ownership) set(owner, keep func(slot int) bool) (gained []int, lost int
 		s.releasing = s.releasing && s.owner && !keep(i)
 	}
 	return gained, lost
+}
+
+// keeps reports whether a slot was owned, and is not about to be given up.
+func (o *ownership) keeps(slot int) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.slots[slot].owner && !o.slots[slot].releasing
+}
+
+// busy reports whether somebody works on a slot.
+func (o *ownership) busy(slot int) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.slots[slot].working > 0
+}
+
+// stray reports whether there is work on a slot that is not owned.
+func (o *ownership) stray() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.ContainsFunc(o.slots[:], func(s owned) bool { return !s.owner && s.working > 0 })
 }
 
 // working counts the work that has not ended.

@@ -96,6 +96,8 @@ type process struct {
 
 	mu  sync.Mutex
 	cut bool
+	// idle has the worker begin nothing.
+	idle bool
 	// loseFirst has the process not get the answer to its first write, and then readOnly be
 	// set: it can only read.
 	loseFirst, readOnly bool
@@ -218,6 +220,12 @@ func (p *process) workOn(ctx context.Context) {
 	for ctx.Err() == nil {
 		time.Sleep(20 * time.Millisecond)
 		for _, object := range p.cluster.objects {
+			p.mu.Lock()
+			idle := p.idle
+			p.mu.Unlock()
+			if idle {
+				break
+			}
 			done, ok := p.member.Begin(object)
 			if !ok {
 				continue
@@ -232,6 +240,13 @@ func (p *process) workOn(ctx context.Context) {
 			done()
 		}
 	}
+}
+
+// stopWorking has the worker begin nothing more.
+func (p *process) stopWorking() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.idle = true
 }
 
 // pause stops the process for a while, as a long collection or a sleeping machine does.

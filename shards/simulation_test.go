@@ -10,6 +10,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/tarnproject/tarn/internal/testsize"
 )
 
@@ -67,7 +71,7 @@ func drift(random *rand.Rand) float64 { return (random.Float64() - 0.5) / 10 }
 func (c *cluster) disturb(random *rand.Rand, group []*process) []*process {
 	i := random.IntN(len(group))
 	p := group[i]
-	switch without := slices.Concat(group[:i], group[i+1:]); random.IntN(8) {
+	switch without := slices.Concat(group[:i], group[i+1:]); random.IntN(9) {
 	case 0, 1:
 		if len(group) < 6 {
 			return append(group, c.start(drift(random)))
@@ -101,6 +105,11 @@ func (c *cluster) disturb(random *rand.Rand, group []*process) []*process {
 		c.mu.Lock()
 		c.down = !c.down
 		c.mu.Unlock()
+	case 8: // somebody deletes the table
+		err := c.server.Delete(&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "work", Name: "test"}})
+		if err != nil && !apierrors.IsNotFound(err) {
+			c.t.Error(err)
+		}
 	}
 	return group
 }

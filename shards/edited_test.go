@@ -1,0 +1,226 @@
+package shards
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/internal/testsize"
+)
+
+// leases are those of members whose identity begins with a name.
+func (c *cluster) leases(name string) (found []coordinationv1.Lease) {
+	c.t.Helper()
+	all, err := c.processes[0].member.leases.List(c.t.Context(), metav1.ListOptions{})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for _, lease := range all.Items {
+		if strings.HasPrefix(lease.Name, "test-"+name) {
+			found = append(found, lease)
+		}
+	}
+	return found
+}
+
+// Somebody deletes the Lease of the member that balances, while it works on objects for less
+// than the margin and another one joins: nobody else owns them meanwhile.
+func TestLeaseDeletedDuringWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, 60)
+		defer c.close()
+		first := c.start(0)
+		c.balanced(first)
+		time.Sleep(testDuration + time.Second)
+		first.stopWorking()
+		var ends []func()
+		for _, object := range c.objects {
+			done, ok := first.member.Begin(object)
+			if !ok {
+				t.Fatalf("%s has no owner", object.Name)
+			}
+			ends = append(ends, done)
+		}
+		for _, lease := range c.leases("p00") {
+			if err := c.server.Delete(&lease); err != nil {
+				t.Fatal(err)
+			}
+		}
+		second := c.start(0)
+		for began := time.Now(); time.Since(began) < testMargin; time.Sleep(10 * time.Millisecond) {
+			for _, object := range c.objects {
+				if second.member.Owns(object) {
+					t.Fatalf("after %v %s is owned by the second member, while the first works on it", time.Since(began), object.Name)
+				}
+			}
+		}
+		if h := first.member.Health(); h.Fenced != 1 {
+			t.Errorf("%+v", h)
+		}
+		for _, end := range ends {
+			end()
+		}
+		time.Sleep(2 * testDuration)
+		c.balanced(first, second)
+	})
+}
+
+// Somebody edits the Lease of a member: nobody takes it for dead sooner than it stops, and it
+// writes what it was again.
+func TestLeaseEdited(t *testing.T) {
+	edits := map[string]func(lease *coordinationv1.Lease){
+		"shorter":     func(lease *coordinationv1.Lease) { lease.Spec.LeaseDurationSeconds = ptr.To[int32](1) },
+		"no duration": func(lease *coordinationv1.Lease) { lease.Spec.LeaseDurationSeconds = nil },
+		"negative":    func(lease *coordinationv1.Lease) { lease.Spec.LeaseDurationSeconds = ptr.To[int32](-5) },
+		"no holder":   func(lease *coordinationv1.Lease) { lease.Spec.HolderIdentity = nil },
+		"no label":    func(lease *coordinationv1.Lease) { lease.Labels = nil },
+		"leaving":     func(lease *coordinationv1.Lease) { lease.Annotations = map[string]string{leavingAnnotation: "true"} },
+	}
+	if testsize.Of(1, 0) == 0 { // two members balance meanwhile, by many requests
+		delete(edits, "no label")
+		delete(edits, "no holder")
+	}
+	for name, edit := range edits {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCluster(t, 60)
+				defer c.close()
+				group := []*process{c.start(0), c.start(0)}
+				c.balanced(group...)
+				first := group[0]
+				first.stopWorking()
+				group[1].stopWorking()
+				var held []*corev1.ConfigMap
+				for _, object := range c.objects {
+					if done, ok := first.member.Begin(object); ok {
+						held = append(held, object)
+						defer done()
+					}
+				}
+				for _, lease := range c.leases("p00") {
+					edit(&lease)
+					if err := c.server.Put(&lease); err != nil {
+						t.Fatal(err)
+					}
+				}
+				for began := time.Now(); time.Since(began) < testMargin; time.Sleep(50 * time.Millisecond) {
+					for _, object := range held {
+						if group[1].member.Owns(object) {
+							t.Fatalf("after %v %s is owned by the second member, while the first works on it", time.Since(began), object.Name)
+						}
+					}
+				}
+				time.Sleep(testDuration)
+				if h := first.member.Health(); h.Fenced != 0 || h.Err != nil {
+					t.Errorf("%+v", h)
+				}
+			})
+		})
+	}
+}
+
+// Somebody deletes the Lease of the group while members work, and one that never had the
+// table starts at the same moment and writes an empty one: nobody else gets the objects
+// before the work on them has ended, and the copies keep them.
+func TestTableDeletedDuringWork(t *testing.T) {
+	for start := range 12 {
+		t.Run(fmt.Sprint(start), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCluster(t, 60)
+				defer c.close()
+				group := []*process{c.start(0), c.start(0)}
+				c.balanced(group...)
+				worker := group[start%2]
+				worker.stopWorking()
+				ends := map[*corev1.ConfigMap]func(){}
+				for _, object := range c.objects {
+					if done, ok := worker.member.Begin(object); ok {
+						ends[object] = done
+					}
+				}
+				begin := func() { group = append(group, c.start(0)) }
+				if start >= 6 {
+					begin() // about when the new member looks for the table
+					time.Sleep(time.Duration(start-6) * c.latency)
+				}
+				if err := c.server.Delete(&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "work", Name: "test"}}); err != nil {
+					t.Fatal(err)
+				}
+				if start < 6 {
+					time.Sleep(time.Duration(start/2) * c.latency)
+					begin()
+				}
+				for began := time.Now(); time.Since(began) < 3*testDuration; time.Sleep(10 * time.Millisecond) {
+					for object := range ends {
+						for _, p := range group {
+							if p != worker && p.member.Owns(object) {
+								t.Fatalf("after %v %s owns %s, while %s works on it", time.Since(began), p.name, object.Name, worker.name)
+							}
+						}
+						if _, held := worker.copied.Get(tarn.Key("work/" + object.Name)); !held {
+							t.Fatalf("after %v %s works on %s, and its copy does not have it", time.Since(began), worker.name, object.Name)
+						}
+					}
+				}
+				for _, end := range ends {
+					end()
+				}
+				c.balanced(group...)
+			})
+		})
+	}
+}
+
+// Somebody deletes the Lease of the group, or makes its table unreadable, while members run:
+// everyone goes on with what it has, and when there is a table again a new member gets its part.
+func TestTableEdited(t *testing.T) {
+	for name, edit := range map[string]func(c *cluster, table *coordinationv1.Lease) error{
+		"deleted": func(c *cluster, table *coordinationv1.Lease) error { return c.server.Delete(table) },
+		"unreadable": func(c *cluster, table *coordinationv1.Lease) error {
+			table = table.DeepCopy()
+			table.Annotations[tableAnnotation] = "[{}]"
+			return c.server.Put(table)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCluster(t, 60)
+				defer c.close()
+				group := []*process{c.start(0), c.start(0)}
+				c.balanced(group...)
+				before, err := group[0].member.leases.Get(t.Context(), "test", metav1.GetOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := edit(c, before); err != nil {
+					t.Fatal(err)
+				}
+				if gap := c.measure(func() { time.Sleep(3 * testDuration) }, group...); gap > 0 {
+					t.Errorf("objects have no owner for %v", gap)
+				}
+				group = append(group, c.start(0))
+				time.Sleep(testDuration)
+				if name == "unreadable" {
+					for i, p := range group {
+						if h := p.member.Health(); h.Owned.Share() > 0 != (i < 2) {
+							t.Errorf("member %d: %+v", i, h)
+						}
+					}
+					if err := c.server.Put(before); err != nil {
+						t.Fatal(err)
+					}
+					time.Sleep(testDuration)
+				}
+				c.balanced(group...)
+			})
+		})
+	}
+}

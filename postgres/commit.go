@@ -49,7 +49,7 @@ func (s *Sink[T]) Commit(ctx context.Context, b tarn.Batch[T]) error {
 	}
 }
 
-// noteAttempt notes which batches the row of the position may have.
+// noteAttempt records which batches the row of the position may have.
 func (s *Sink[T]) noteAttempt(err error) {
 	_, unconnected := errors.AsType[*pgconn.ConnectError](err)
 	switch {
@@ -60,8 +60,8 @@ func (s *Sink[T]) noteAttempt(err error) {
 	}
 }
 
-// isMissing says that a table or a column is not as it was when the sink was opened: Postgres
-// did not understand a statement, and not because a right is missing.
+// isMissing says that a table or a column is not the same as when the sink was opened:
+// Postgres did not understand a statement, and not because a right is missing.
 func isMissing(err error) bool {
 	refused, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && strings.HasPrefix(refused.Code, "42") && refused.Code != insufficientPrivilege
@@ -71,8 +71,8 @@ const insufficientPrivilege = "42501"
 
 // reclaim makes this process the feeder again, after another one was it, or the tables were
 // changed or put back. They may have anything then, so the whole content is compared:
-// tarn.ErrSinkEmpty asks for it. A copy that has not come to where the other one was must not
-// write.
+// tarn.ErrSinkEmpty asks for it. A copy that has not reached the position of the other one
+// must not write.
 func (s *Sink[T]) reclaim(ctx context.Context, b tarn.Batch[T]) error {
 	var err error
 	if s.table, err = s.db.prepare(ctx, s.wanted); err != nil {
@@ -114,7 +114,7 @@ func (s *Sink[T]) write(ctx context.Context, st *staging[T], b tarn.Batch[T]) er
 			return err
 		} // else a transaction says why
 	}
-	return pgx.BeginFunc(ctx, s.db.pool, func(tx pgx.Tx) error {
+	return s.db.transaction(ctx, func(tx pgx.Tx) error {
 		done, err := s.lock(ctx, tx, b)
 		if err != nil || done {
 			return err
@@ -142,9 +142,6 @@ func (s *Sink[T]) write(ctx context.Context, st *staging[T], b tarn.Batch[T]) er
 // lock locks the row of the position. It says that there is nothing to do if the same batch
 // is committed already, and fails if the row is not the one that this batch follows.
 func (s *Sink[T]) lock(ctx context.Context, tx pgx.Tx, b tarn.Batch[T]) (done bool, err error) {
-	if err := s.db.session.apply(ctx, tx); err != nil {
-		return false, err
-	}
 	var batch string
 	err = tx.QueryRow(ctx, `SELECT batch FROM tarn_feeds WHERE cluster = $1 AND resource = $2 AND owner = $3 FOR UPDATE`,
 		s.db.opts.Cluster, s.table.name, s.db.token).Scan(&batch)
@@ -185,6 +182,7 @@ func (s *Sink[T]) move(ctx context.Context, on execer, b tarn.Batch[T], position
 	if err == nil && moved.RowsAffected() != 1 {
 		err = errLost
 	}
+	s.db.heed(err)
 	return err
 }
 

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"regexp"
+	"strings"
 	"sync"
 	"time"
 
@@ -19,8 +21,8 @@ type Options struct {
 	// share the tables of a database.
 	Cluster string
 	// History keeps every state of every object in a table beside that of the resource.
-	// HistoryAge is for how long; zero keeps all. What was at a moment within that time can
-	// always be told.
+	// HistoryAge is for how long; zero keeps all. The state at any moment within that time
+	// can always be reconstructed.
 	History    bool
 	HistoryAge time.Duration
 	// Tombstones is how long a deleted object is remembered in tarn_tombstones; 7 days if
@@ -29,13 +31,13 @@ type Options struct {
 	// Lease is how long a feeder may be silent before another one takes over; 15 s if zero.
 	// The clock is the server's.
 	Lease time.Duration
-	// Delay is how long changes are gathered before they are written, and BatchSize how
-	// many changed objects end the wait early; 200 ms and 4,096 if zero.
+	// Delay is how long changes are collected before they are written, and BatchSize the
+	// number of changed objects that ends the wait early; 200 ms and 4,096 if zero.
 	Delay     time.Duration
 	BatchSize int
-	// MaxBytes bounds the states that wait in memory while the server is slow or away, of
-	// each resource; 64 MiB if zero. Beyond it they are folded to the last state of each
-	// object, and a gap says so. It matters only with History.
+	// MaxBytes bounds the states of each resource that wait in memory while the server is
+	// slow or unreachable; 64 MiB if zero. Beyond it they are folded to the last state of
+	// each object, and a gap names the range. It matters only with History.
 	MaxBytes int64
 }
 
@@ -100,11 +102,13 @@ func Connect(address string, opts Options) (*DB, error) {
 	}
 	config, err := pgxpool.ParseConfig(address)
 	if err != nil {
-		return nil, fmt.Errorf("postgres: %w", err) // it names the address, without its password
+		return nil, unreadable(address, err)
 	}
 	if config.ConnConfig.RuntimeParams["application_name"] == "" {
 		config.ConnConfig.RuntimeParams["application_name"] = "tarn"
 	}
+	// What is sent is UTF-8, whatever the server, the database or the user has chosen.
+	config.ConnConfig.RuntimeParams["client_encoding"] = "UTF8"
 	// A statement that was prepared before a table changed would fail after it.
 	if config.ConnConfig.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement {
 		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
@@ -142,7 +146,8 @@ func (db *DB) Close() {
 	db.pool.Close()
 }
 
-// use notes that a resource has a sink in this process, and false if it has one already.
+// use records that a resource has a sink in this process; it returns false if the
+// resource has one already.
 func (db *DB) use(resource string) bool {
 	db.mu.Lock()
 	defer db.mu.Unlock()
@@ -159,8 +164,27 @@ func (db *DB) unuse(resource string) {
 	delete(db.open, resource)
 }
 
+// unreadable is why an address cannot be used. The driver's own error repeats the address,
+// with everything that the driver does not recognize as a password.
+func unreadable(address string, err error) error {
+	why := err.Error()
+	if i := strings.LastIndex(why, "`: "); i >= 0 {
+		why = why[i+len("`: "):]
+	}
+	return fmt.Errorf("postgres: the address %s cannot be used: %s", Redacted(address), why)
+}
+
+// passwords are those of an address that is a list of names with values.
+var passwords = regexp.MustCompile(`(?i)(password\s*=\s*)('(?:[^'\\]|\\.)*'|\S+)`)
+
 // Redacted is an address without its password, for people to read.
 func Redacted(address string) string {
+	if !strings.Contains(address, "://") {
+		if !strings.Contains(address, "=") {
+			return "(unreadable)"
+		}
+		return passwords.ReplaceAllString(address, "${1}xxxxx")
+	}
 	parsed, err := url.Parse(address)
 	if err != nil {
 		return "(unreadable)"

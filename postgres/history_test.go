@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -33,7 +34,7 @@ func TestHistory(t *testing.T) {
 	db.wants(t, "SELECT resource, section, epoch, version, complete FROM tarn_positions", "things||restored|2|true")
 }
 
-// A repair at the same position whose commit failed is not taken for one that succeeded.
+// A repair at the same position whose commit failed is not mistaken for one that succeeded.
 func TestRepairIsTriedAgain(t *testing.T) {
 	db := connect(t, database(t), Options{History: true})
 	s := opened(t, db)
@@ -126,6 +127,9 @@ func TestAddresses(t *testing.T) {
 		"postgres://u@h/d?password=secret&sslmode=disable":   "postgres://u@h/d?password=xxxxx&sslmode=disable",
 		"postgres://h/d?application_name=me&search_path=one": "postgres://h/d?application_name=me&search_path=one",
 		"postgres://u:sec\nret@h/d":                          "(unreadable)",
+		"postgres:u:secret@h/d":                              "(unreadable)",
+		"host=h password=secret dbname=d":                    "host=h password=xxxxx dbname=d",
+		`host=h password = 'sec\'re t' sslpassword=secret`:   "host=h password = xxxxx sslpassword=xxxxx",
 	} {
 		if got := Redacted(address); got != want {
 			t.Errorf("%q is shown as %q, want %q", address, got, want)
@@ -133,6 +137,11 @@ func TestAddresses(t *testing.T) {
 	}
 	if _, err := Connect("postgres://u:secret@h:x/d", Options{}); err == nil || errors.Is(err, tarn.ErrStopped) {
 		t.Errorf("a port that is none: %v", err)
+	}
+	for _, address := range []string{"postgres://u:sec@ret@h:x/d", "host=h password = sec@ret sslmode=bogus", "postgres:u:sec@ret@h/d", "postgres://u:sec@ret@h/d?sslmode=bogus"} {
+		if _, err := Connect(address, Options{}); err == nil || strings.Contains(err.Error(), "sec") || strings.Contains(err.Error(), "ret@") {
+			t.Errorf("%s: %v", address, err)
+		}
 	}
 }
 
@@ -166,7 +175,8 @@ func TestDeleteOfAnObjectInQuarantine(t *testing.T) {
 	db.wants(t, "SELECT key, operation, version FROM things_history ORDER BY seq", "a|added|1", "b|added|2", "b|added|3", "a|deleted|1", "b|deleted|3")
 }
 
-// A whole state that is followed by a delete, in one batch, has the delete once, as it was told.
+// A whole state that is followed by a delete, in one batch, has the delete once, as the sink
+// received it.
 func TestWholeStateWithADelete(t *testing.T) {
 	db := connect(t, database(t), Options{History: true})
 	s := opened(t, db)

@@ -108,7 +108,7 @@ func (c *objects[T]) Columns() []columns.Column { return c.reader.Columns() }
 func (c *objects[T]) Row(object T) (Row, error) {
 	o, ok := any(kube.StripAnnotations(object, c.leftOut...)).(metav1.Object)
 	if !ok || reflect.TypeOf(object) != c.of.Object {
-		return Row{}, fmt.Errorf("a transform made a %T of it, and what is written is %v", object, c.of.Object)
+		return Row{}, fmt.Errorf("a transform returned a %T, but objects of type %v are written", object, c.of.Object)
 	}
 	raw, err := c.json(o)
 	return Row{Values: c.reader.Values(o), Labels: o.GetLabels(), Object: raw}, err
@@ -160,7 +160,7 @@ func (l label) get(ctx context.Context) (uid string, err error) {
 	return uid, err
 }
 
-// set notes another cluster. The position of the one before means nothing then.
+// set records another cluster. The position of the one before means nothing then.
 func (l label) set(ctx context.Context, uid string) error {
 	_, err := l.db.pool.Exec(ctx, `UPDATE tarn_feeds SET source = $4, positions = CASE WHEN source = '' THEN positions END
 		WHERE cluster = $1 AND resource = $2 AND owner = $3`, l.db.opts.Cluster, l.table, l.db.token, uid)

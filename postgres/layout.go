@@ -27,6 +27,9 @@ func (db *DB) prepare(ctx context.Context, wanted table) (have table, err error)
 			if _, err := tx.Exec(ctx, `UPDATE tarn_feeds SET positions = NULL, batch = '' WHERE resource = $1`, wanted.name); err != nil {
 				return err
 			}
+			if err := refill(ctx, tx, have); err != nil {
+				return err
+			}
 		}
 		if !db.opts.History {
 			return nil
@@ -43,6 +46,25 @@ func (db *DB) prepare(ctx context.Context, wanted table) (have table, err error)
 		return table{}, fmt.Errorf("postgres: %s: %w", wanted.name, err)
 	}
 	return have, nil
+}
+
+// refill gives a table that had to be created again the rows that its history ends with, if it
+// has one. They are then compared with the whole content, so that the history has no state
+// twice, and gets the deletes that nobody saw.
+func refill(ctx context.Context, tx pgx.Tx, t table) error {
+	history := t.history()
+	actual, err := columnsOf(ctx, tx, history.name)
+	if err != nil || len(actual) == 0 {
+		return err
+	}
+	shared := slices.DeleteFunc(slices.Concat(t.own(), content), func(c column) bool {
+		return !slices.Contains(actual, column{Name: c.Name, Type: c.Type})
+	})
+	_, err = tx.Exec(ctx, fmt.Sprintf(`INSERT INTO %s (cluster, key, %s) SELECT cluster, key, %s
+		FROM (SELECT DISTINCT ON (cluster, key) * FROM %s WHERE problem IS NULL AND NOT EXISTS (SELECT FROM %s)
+			AND cluster IN (SELECT cluster FROM tarn_feeds WHERE resource = $1 AND history) ORDER BY cluster, key, seq DESC) last
+		WHERE operation <> 'deleted'`, t.quoted(), names(shared, ""), names(shared, ""), history.quoted(), t.quoted()), t.name)
+	return err
 }
 
 // arrange makes one table as wanted, and says whether anything had to be made.
@@ -67,7 +89,7 @@ func arrange(ctx context.Context, tx pgx.Tx, wanted table, create func(table) []
 		return table{}, false, err
 	}
 	if changed = append(changed, hindrances...); len(changed) > 0 {
-		return table{}, false, fmt.Errorf("somebody has changed the table %s by hand: %s; undo that, or drop the table, and it is filled again", wanted.name, strings.Join(changed, ", "))
+		return table{}, false, fmt.Errorf("the table %s was changed by hand: %s; undo the change, or drop the table, and it is filled again", wanted.name, strings.Join(changed, ", "))
 	}
 	statements := wanted.alterations(recorded)
 	have := merged(wanted, recorded)
@@ -85,7 +107,7 @@ func (t table) alterations(recorded []column) (all []string) {
 		case i < 0:
 			all = append(all, fmt.Sprintf("ALTER TABLE %s ADD COLUMN %s", t.quoted(), c.definition()))
 			if c.index && !strings.HasSuffix(t.name, historySuffix) {
-				all = append(all, t.createIndex(c.Name, "("+quote(c.Name)+")"))
+				all = append(all, t.createIndex("("+quote(c.Name)+")"))
 			}
 		case recorded[i].Type != c.Type && recorded[i].Type != text:
 			all = append(all, fmt.Sprintf("ALTER TABLE %s ALTER COLUMN %s TYPE text", t.quoted(), quote(c.Name)))
@@ -112,7 +134,7 @@ func merged(wanted table, recorded []column) table {
 	return have
 }
 
-// differences says how a table is not as it was made.
+// differences says how a table differs from what was recorded when it was made.
 func differences(recorded, actual []column) (all []string) {
 	for _, c := range recorded {
 		i := slices.IndexFunc(actual, c.sameName)
@@ -131,7 +153,7 @@ func differences(recorded, actual []column) (all []string) {
 	return all
 }
 
-// recordOf is what was noted of a table when it was made.
+// recordOf returns what was recorded of a table when it was made.
 func recordOf(ctx context.Context, tx pgx.Tx, name string) (columns []column, known bool, err error) {
 	var raw []byte
 	err = tx.QueryRow(ctx, `SELECT columns FROM tarn_tables WHERE name = $1`, name).Scan(&raw)
@@ -183,7 +205,8 @@ func hindrancesOf(ctx context.Context, tx pgx.Tx, t table) ([]string, error) {
 		UNION ALL SELECT 'it has the rule ' || rulename FROM pg_rewrite WHERE ev_class = to_regclass($1)
 		UNION ALL SELECT 'it has the trigger ' || tgname || ', which runs before rows are written' FROM pg_trigger
 			WHERE tgrelid = to_regclass($1) AND NOT tgisinternal AND tgenabled <> 'D' AND tgtype & 3 = 3
-		UNION ALL SELECT 'its row level security holds for its owner too' FROM pg_class WHERE oid = to_regclass($1) AND relforcerowsecurity
+		UNION ALL SELECT 'its row level security holds for this user' FROM pg_class
+			WHERE oid = to_regclass($1) AND (relforcerowsecurity OR row_security_active(oid))
 		UNION ALL SELECT 'it is not logged, and would be empty after a crash' FROM pg_class WHERE oid = to_regclass($1) AND relpersistence <> 'p'`,
 		quote(t.name), key, required)
 	if err != nil {
@@ -192,7 +215,7 @@ func hindrancesOf(ctx context.Context, tx pgx.Tx, t table) ([]string, error) {
 	return pgx.CollectRows(rows, pgx.RowTo[string])
 }
 
-// build runs statements that make a table, and notes how it is then.
+// build runs statements that make a table, and records how it is then.
 func build(ctx context.Context, tx pgx.Tx, t table, statements []string) error {
 	if err := execAll(ctx, tx, statements); err != nil {
 		return err

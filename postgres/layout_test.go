@@ -69,7 +69,7 @@ func TestTableChangedByHand(t *testing.T) {
 		"ALTER TABLE things ADD COLUMN mine text":                                                                        "the column mine is new",
 		"ALTER TABLE things ALTER COLUMN labels TYPE text":                                                               "the column labels is text and was jsonb",
 		"ALTER TABLE things DROP CONSTRAINT things_pkey":                                                                 "its primary key is not (cluster, key)",
-		"ALTER TABLE things_history DROP COLUMN heard":                                                                   "things_history by hand: the column heard is missing",
+		"ALTER TABLE things_history DROP COLUMN heard":                                                                   "things_history was changed by hand: the column heard is missing",
 		"DROP TABLE things; CREATE TABLE things (x text)":                                                                "the column x is new",
 		"DELETE FROM tarn_tables WHERE name = 'things'":                                                                  "that Tarn has not made",
 		"ALTER TABLE things DROP CONSTRAINT things_pkey, ADD PRIMARY KEY (key)":                                          "its primary key is not (cluster, key)",

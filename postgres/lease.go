@@ -15,8 +15,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// OwnedError says that another process feeds a resource. It ends when that process ends,
-// or is silent for its lease.
+// OwnedError says that another process feeds a resource. Open succeeds once that process
+// has ended, or has not renewed its lease in time.
 type OwnedError struct {
 	Cluster, Resource string
 	// Holder is the other process; empty if it is just writing.
@@ -35,8 +35,8 @@ func (e *OwnedError) Error() string {
 // errLost says that this process is not the owner any more, errWentBack that the row of its
 // position is not the one that it wrote.
 var (
-	errLost     = errors.New("another process has taken over, because this one was silent for too long, or somebody has deleted the row in tarn_feeds")
-	errWentBack = errors.New("the database does not have what was written last: it was put back to an older state, or a table was made anew; everything is compared")
+	errLost     = errors.New("another process has taken over, because this one did not renew its lease in time, or the row in tarn_feeds was deleted")
+	errWentBack = errors.New("the database lacks the last commit: it was restored to an older state, or a table was created again; everything is compared")
 )
 
 // Claim makes this process the feeder of resources, named by their tables: of all of them,
@@ -48,7 +48,7 @@ func (db *DB) Claim(ctx context.Context, tables ...string) error {
 		return fmt.Errorf("postgres: %w", err)
 	}
 	tables = slices.Compact(slices.Sorted(slices.Values(tables)))
-	err := pgx.BeginFunc(ctx, db.pool, func(tx pgx.Tx) error {
+	err := db.transaction(ctx, func(tx pgx.Tx) error {
 		for _, table := range tables {
 			if err := db.claim(ctx, tx, table); err != nil {
 				return err
@@ -137,7 +137,7 @@ func (l *leases) run() {
 	for {
 		select {
 		case <-ticker.C:
-			// A failure is not told here: the next commit fails too, and says why.
+			// A failure is not reported here: the next commit fails too, and says why.
 			_ = l.prolong()
 		case <-l.running.Done():
 			return

@@ -48,7 +48,7 @@ func (s *Sink[T]) mergeStates(ctx context.Context, tx pgx.Tx, whole bool) error 
 // pruneEvery is how often old tombstones are removed.
 const pruneEvery = 10 * time.Minute
 
-// values are the columns of the resource's table but for cluster and key.
+// values are the columns of the resource's table except for cluster and key.
 func (t table) values() []column { return t.columns[len(identity):] }
 
 // upsertSQL writes the last state of each key. A row that has it already is not touched.
@@ -72,29 +72,28 @@ func (s *Sink[T]) upsertSQL() string {
 // in it, and leaves tombstones. A history gets the deletes that nobody saw.
 func (s *Sink[T]) deleteSQL(whole bool) string {
 	t, staged := s.table, s.table.staged().quoted()
-	gone := fmt.Sprintf(`DELETE FROM %s t USING %s s WHERE t.cluster = $1 AND s.key = t.key AND s.tarn_last AND s.operation = 'deleted'
-		RETURNING t.*, coalesce(nullif(s.version, ''), t.resource_version) AS tarn_version, s.epoch AS tarn_epoch, s.inferred AS tarn_inferred`, t.quoted(), staged)
-	unseen := ""
+	left := fmt.Sprintf(`gone AS (DELETE FROM %s t USING %s s WHERE t.cluster = $1 AND s.key = t.key AND s.tarn_last AND s.operation = 'deleted'
+		RETURNING t.*, coalesce(nullif(s.version, ''), t.resource_version) AS tarn_version, s.epoch AS tarn_epoch, s.inferred AS tarn_inferred)`, t.quoted(), staged)
 	if whole {
 		// A whole state may be followed by changes, deletes among them, which the history has.
-		deleted := fmt.Sprintf(`FROM %s s WHERE s.key = t.key AND s.tarn_last AND s.operation = 'deleted'`, staged)
-		gone = fmt.Sprintf(`DELETE FROM %s t WHERE t.cluster = $1 AND NOT EXISTS
-			(SELECT FROM %s s WHERE s.key = t.key AND s.tarn_last AND s.operation <> 'deleted')
-			RETURNING t.*, coalesce((SELECT nullif(s.version, '') %s), t.resource_version) AS tarn_version,
-				coalesce((SELECT max(epoch) FROM %s), '') AS tarn_epoch, coalesce((SELECT s.inferred %s), true) AS tarn_inferred,
-				EXISTS (SELECT %s) AS tarn_told`, t.quoted(), staged, deleted, staged, deleted, deleted)
+		// They are joined: to look them up for each row would read the whole batch each time.
+		left = fmt.Sprintf(`removed AS (DELETE FROM %s t WHERE t.cluster = $1 AND NOT EXISTS
+				(SELECT FROM %s s WHERE s.key = t.key AND s.tarn_last AND s.operation <> 'deleted') RETURNING t.*),
+			gone AS (SELECT r.*, coalesce(nullif(s.version, ''), r.resource_version) AS tarn_version, coalesce((SELECT max(epoch) FROM %s), '') AS tarn_epoch,
+				coalesce(s.inferred, true) AS tarn_inferred, s.key IS NOT NULL AS tarn_told
+				FROM removed r LEFT JOIN %s s ON s.key = r.key AND s.tarn_last AND s.operation = 'deleted')`, t.quoted(), staged, staged, staged)
 	}
 	if whole && s.db.opts.History {
 		shared := slices.Concat(t.own(), content)
-		unseen = fmt.Sprintf(`, unseen AS (INSERT INTO %s (cluster, key, operation, version, epoch, inferred, rewound, heard, %s)
+		left += fmt.Sprintf(`, unseen AS (INSERT INTO %s (cluster, key, operation, version, epoch, inferred, rewound, heard, %s)
 			SELECT cluster, key, 'deleted', tarn_version, tarn_epoch, true, false, clock_timestamp(), %s FROM gone WHERE NOT tarn_told)`,
 			t.history().quoted(), names(shared, ""), names(shared, ""))
 	}
-	return fmt.Sprintf(`WITH gone AS (%s)%s
+	return `WITH ` + left + `
 		INSERT INTO tarn_tombstones (cluster, resource, key, uid, resource_version, epoch, inferred)
 		SELECT $1, $2, key, uid, tarn_version, tarn_epoch, tarn_inferred FROM gone
 		ON CONFLICT (cluster, resource, key) DO UPDATE SET uid = excluded.uid, resource_version = excluded.resource_version,
-			epoch = excluded.epoch, inferred = excluded.inferred, deleted_at = excluded.deleted_at`, gone, unseen)
+			epoch = excluded.epoch, inferred = excluded.inferred, deleted_at = excluded.deleted_at`
 }
 
 // markSQL removes tombstones of keys that are there again, and keeps the quarantine.

@@ -10,7 +10,7 @@ import (
 // migrations make the tables that Tarn keeps for itself, one step after the other. The
 // number of steps taken is in tarn_schema. A step is never changed once it was released.
 var migrations = []string{
-	// 1: what is fed by whom, how far it has come, and what is not in the tables.
+	// 1: what is fed by which feeder, how far it has come, and what is not in the tables.
 	`CREATE TABLE tarn_feeds (
 		cluster     text NOT NULL,
 		resource    text NOT NULL,
@@ -80,6 +80,9 @@ func (db *DB) migrate(ctx context.Context) error {
 	if done {
 		return nil
 	}
+	if err := db.checkEncoding(ctx); err != nil {
+		return err
+	}
 	if err := db.migrateTo(ctx, migrations); err != nil {
 		return err
 	}
@@ -108,7 +111,7 @@ func (db *DB) migrateTo(ctx context.Context, steps []string) error {
 			return err
 		}
 		if version > len(steps) {
-			return fmt.Errorf("the tables are of version %d, and this program knows %d: a newer tarn has written them; use that one, or another schema by search_path in the address", version, len(steps))
+			return fmt.Errorf("%w: the tables are of version %d, and this program knows %d: a newer tarn has written them; use that one, or another schema by search_path in the address", ErrUnusable, version, len(steps))
 		}
 		for i, step := range steps[version:] {
 			if _, err := tx.Exec(ctx, step); err != nil {
@@ -125,7 +128,7 @@ func (db *DB) migrateTo(ctx context.Context, steps []string) error {
 
 // layoutChange runs a transaction that may change tables. Only one does so at a time.
 func (db *DB) layoutChange(ctx context.Context, do func(pgx.Tx) error) error {
-	return pgx.BeginFunc(ctx, db.pool, func(tx pgx.Tx) error {
+	return db.transaction(ctx, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock($1)`, int64(layoutLock)); err != nil {
 			return err
 		}

@@ -42,7 +42,7 @@ func (s *Sink[T]) tryRange(ctx context.Context, st *staging[T], from, to int) er
 	if from == to {
 		return nil
 	}
-	err := pgx.BeginFunc(ctx, s.db.pool, func(tx pgx.Tx) error {
+	err := s.db.transaction(ctx, func(tx pgx.Tx) error {
 		if err := st.copyRange(ctx, tx, from, to); err != nil {
 			return err
 		}

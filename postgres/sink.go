@@ -14,7 +14,7 @@ import (
 )
 
 // Sink writes one resource of one cluster; see [tarn.Sink]. It is a [tarn.SinkLister], so
-// that a sink whose position is of no use gets only the differences, and a
+// that a sink whose position cannot be used gets only the differences, and a
 // [tarn.Restorer]: a replica without any other copy loads its objects from the table, and
 // its watch resumes at the position of the last commit.
 //
@@ -22,8 +22,8 @@ import (
 // this process's; copy the changes into a temporary table; merge that into the tables; move
 // the position.
 //
-// Why always by a temporary table: one way for the first state and for a single change is
-// one way to test. It costs a change that comes alone about a millisecond.
+// Why always through a temporary table: the first state and a single change then take the
+// same path, which is tested once. A single change takes about a millisecond longer.
 type Sink[T any] struct {
 	db     *DB
 	codec  Codec[T]
@@ -51,8 +51,8 @@ type Sink[T any] struct {
 	pruned, retained time.Time
 }
 
-// NewSink returns the sink of a table. Selection says which objects the copy has and what
-// of them: after a change of it, everything is compared.
+// NewSink returns the sink of a table. Selection describes which objects and fields the
+// copy has: after it changes, everything is compared.
 func NewSink[T any](db *DB, name, selection string, codec Codec[T]) *Sink[T] {
 	return &Sink[T]{db: db, codec: codec, wanted: resourceTable(name, codec.Columns()), selection: selection}
 }
@@ -68,7 +68,7 @@ func (s *Sink[T]) Policy() tarn.SinkPolicy[T] {
 // waitingSize is about what a state that waits holds in memory.
 const waitingSize = 8 << 10
 
-// Open makes the tables, claims the resource and reads its position. It fails with an
+// Open creates the tables, claims the resource and reads its position. It fails with an
 // [OwnedError] while another process feeds the resource.
 func (s *Sink[T]) Open(ctx context.Context, _ func() error) (tarn.Kept, error) {
 	if !s.using && !s.db.use(s.wanted.name) {
@@ -98,7 +98,7 @@ func (s *Sink[T]) Open(ctx context.Context, _ func() error) (tarn.Kept, error) {
 
 // begin reads the position, and prepares the history.
 func (s *Sink[T]) begin(ctx context.Context) (kept tarn.Kept, err error) {
-	err = pgx.BeginFunc(ctx, s.db.pool, func(tx pgx.Tx) error {
+	err = s.db.transaction(ctx, func(tx pgx.Tx) error {
 		// What was selected otherwise is compared as a whole.
 		if _, err := tx.Exec(ctx, `UPDATE tarn_feeds SET selection = $4, positions = CASE WHEN selection = $4 THEN positions END
 			WHERE cluster = $1 AND resource = $2 AND owner = $3`, s.db.opts.Cluster, s.table.name, s.db.token, s.filled()); err != nil {
@@ -164,7 +164,7 @@ func (s *Sink[T]) switchHistory(ctx context.Context, tx pgx.Tx, at []tarn.Positi
 // gapNoHistory is the cause of a gap before which no history was kept.
 const gapNoHistory tarn.GapCause = "no history"
 
-// Held lists what is in the table.
+// Held lists the objects in the table.
 func (s *Sink[T]) Held(ctx context.Context) iter.Seq2[tarn.Meta, error] {
 	return func(yield func(tarn.Meta, error) bool) {
 		rows, err := s.db.pool.Query(ctx, `SELECT key, coalesce(uid, ''), coalesce(resource_version, '') FROM `+s.table.quoted()+` WHERE cluster = $1`, s.db.opts.Cluster)
@@ -207,7 +207,7 @@ func (s *Sink[T]) Load(ctx context.Context) ([]tarn.Change[T], error) {
 		}
 		object, err := s.codec.Decode(raw)
 		if err != nil {
-			return nil, fmt.Errorf("postgres: %s %s cannot be decoded: %w; everything is compared with the cluster, and the row is written anew", s.table.name, key, err)
+			return nil, fmt.Errorf("postgres: %s %s cannot be decoded: %w; everything is compared with the cluster, and the row is written again", s.table.name, key, err)
 		}
 		all = append(all, tarn.Change[T]{Type: tarn.Add, Key: tarn.Key(key), Object: object})
 	}
@@ -217,7 +217,7 @@ func (s *Sink[T]) Load(ctx context.Context) ([]tarn.Change[T], error) {
 	return all, nil
 }
 
-// Close lets another process feed the resource.
+// Close releases the resource for another process.
 func (s *Sink[T]) Close() {
 	if !s.using {
 		return

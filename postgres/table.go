@@ -162,15 +162,15 @@ func (t table) create() []string {
 		parts = append(parts, definition)
 	}
 	all := []string{fmt.Sprintf("CREATE TABLE %s (%s, PRIMARY KEY (cluster, key))", t.quoted(), strings.Join(parts, ", "))}
-	all = append(all, t.createIndex("labels", "USING gin (labels jsonb_path_ops)"))
+	all = append(all, t.createIndex("USING gin (labels jsonb_path_ops)"))
 	for _, together := range [][]string{{"namespace", "name"}, {"uid"}, {"owner_uid"}} {
 		if slices.ContainsFunc(t.columns, column{Name: together[0]}.sameName) {
-			all = append(all, t.createIndex(together[0], "("+strings.Join(together, ", ")+")"))
+			all = append(all, t.createIndex("("+strings.Join(together, ", ")+")"))
 		}
 	}
 	for _, c := range t.own() {
 		if c.index {
-			all = append(all, t.createIndex(c.Name, "("+quote(c.Name)+")"))
+			all = append(all, t.createIndex("("+quote(c.Name)+")"))
 		}
 	}
 	return all
@@ -191,11 +191,13 @@ func (t table) createHistory() []string {
 	}
 	return []string{
 		fmt.Sprintf("CREATE TABLE %s (%s)", t.quoted(), strings.Join(parts, ", ")),
-		t.createIndex("key", "(cluster, key, seq)"),
-		t.createIndex("heard", "(heard)"),
+		t.createIndex("(cluster, key, seq)"),
+		t.createIndex("(heard)"),
 	}
 }
 
-func (t table) createIndex(column, on string) string {
-	return fmt.Sprintf("CREATE INDEX %s ON %s %s", quote(short(t.name+"_"+column+"_idx", longestName)), t.quoted(), on)
+// createIndex leaves the name to the server, which finds one that is free: a table that
+// somebody has renamed keeps its indexes, with their names.
+func (t table) createIndex(on string) string {
+	return fmt.Sprintf("CREATE INDEX ON %s %s", t.quoted(), on)
 }

@@ -18,6 +18,17 @@ import (
 type bucketClient struct {
 	js     jetstream.JetStream
 	bucket Bucket
+	// mirrors is the bucket that this one mirrors, nil if this one is no mirror. A mirror
+	// has the subjects of its origin.
+	mirrors *Bucket
+}
+
+// prefix is what the subjects of all keys begin with.
+func (b bucketClient) prefix() string {
+	if b.mirrors != nil {
+		return b.mirrors.prefix()
+	}
+	return b.bucket.prefix()
 }
 
 // find returns what the server says of the bucket's stream, its own time included. It creates
@@ -39,8 +50,8 @@ func (b bucketClient) find(ctx context.Context) (*jetstream.StreamInfo, error) {
 }
 
 // configure changes the settings of the stream that Tarn needs, if they differ. All others,
-// such as where the stream is placed, stay as somebody has set them. Only the feeder may call
-// it: a smaller history removes states.
+// such as where the stream is placed, keep their values. Only the feeder may call it: a
+// smaller history removes states.
 func (b bucketClient) configure(ctx context.Context, have jetstream.StreamConfig) error {
 	want, next := b.bucket.config(), have
 	next.Subjects = want.Subjects
@@ -48,11 +59,15 @@ func (b bucketClient) configure(ctx context.Context, have jetstream.StreamConfig
 	next.MaxAge, next.Duplicates, next.Discard, next.DiscardNewPerSubject = want.MaxAge, want.Duplicates, want.Discard, false
 	next.Replicas = want.Replicas
 	next.AllowRollup, next.AllowDirect, next.AllowMsgTTL, next.AllowAtomicPublish = true, true, true, true
-	if reflect.DeepEqual(next, have) {
-		return nil
+	if !reflect.DeepEqual(next, have) {
+		changed, err := b.js.UpdateStream(ctx, next)
+		if err != nil {
+			return fmt.Errorf("the stream %s cannot be changed to these settings: %w", want.Name, err)
+		}
+		have = changed.CachedInfo().Config
 	}
-	if _, err := b.js.UpdateStream(ctx, next); err != nil {
-		return fmt.Errorf("the stream %s cannot be changed to what was asked for: %w", want.Name, err)
+	if !have.AllowAtomicPublish || !have.AllowMsgTTL { // an older server leaves out what it does not know
+		return fmt.Errorf("the server has version %s and no atomic batches: NATS 2.12 or newer is needed", b.js.Conn().ConnectedServerVersion())
 	}
 	return nil
 }
@@ -86,7 +101,7 @@ type record struct {
 func (b bucketClient) last(ctx context.Context, key string) (record, bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerWait)
 	defer cancel()
-	request, err := json.Marshal(map[string]string{"last_by_subj": b.bucket.prefix() + key})
+	request, err := json.Marshal(map[string]string{"last_by_subj": b.prefix() + key})
 	if err != nil {
 		return record{}, false, err
 	}
@@ -154,7 +169,7 @@ func (b bucketClient) walk(ctx context.Context, headersOnly bool, take func(key 
 // walkBelow walks only the keys that begin with a text, which ends in a dot.
 func (b bucketClient) walkBelow(ctx context.Context, beginning string, headersOnly bool, take func(key string, m record, pending uint64) bool) error {
 	consumer, err := b.js.OrderedConsumer(ctx, b.bucket.stream(), jetstream.OrderedConsumerConfig{
-		FilterSubjects: []string{b.bucket.prefix() + beginning + ">"},
+		FilterSubjects: []string{b.prefix() + beginning + ">"},
 		DeliverPolicy:  jetstream.DeliverLastPerSubjectPolicy, HeadersOnly: headersOnly, InactiveThreshold: consumerIdle, MaxResetAttempts: 1,
 	})
 	if err != nil {
@@ -177,7 +192,7 @@ func (b bucketClient) walkBelow(ctx context.Context, beginning string, headersOn
 		if err != nil {
 			return err
 		}
-		key := strings.TrimPrefix(m.Subject(), b.bucket.prefix())
+		key := strings.TrimPrefix(m.Subject(), b.prefix())
 		r := record{meta.Sequence.Stream, meta.Timestamp, m.Headers(), m.Data()}
 		if !take(key, r, meta.NumPending) {
 			return nil

@@ -51,7 +51,7 @@ func (c objectCodec[T]) WithVersion(object T, v tarn.Version) (T, error) {
 
 func describeObject[T metav1.Object](object T) (tarn.Meta, error) {
 	if v := reflect.ValueOf(object); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
-		return tarn.Meta{}, errors.New("jetstream: there is no object")
+		return tarn.Meta{}, errors.New("jetstream: the object is nil")
 	}
 	name := object.GetName()
 	if name == "" {

@@ -13,8 +13,8 @@ import (
 	"github.com/tarnproject/tarn/internal/testsize"
 )
 
-// A second feeder waits and says for whom. It takes over at once when the first has stopped,
-// and after the lease if the first is only gone.
+// A second feeder waits, and names the one that it waits for. It takes over at once when the
+// first has stopped, and after the lease if the first is only gone.
 func TestSecondFeederWaits(t *testing.T) {
 	t.Parallel()
 	server := startServer(t)
@@ -201,4 +201,37 @@ func TestOtherOrigin(t *testing.T) {
 	if len(kept.Positions) != 0 {
 		t.Errorf("another selection is continued at %+v", kept)
 	}
+}
+
+// A feeder that closes may do so twice, and each time it writes a checkpoint. Another feeder
+// that claims the bucket at that moment waits or succeeds, and does not fail.
+func TestClaimWhileAnotherCloses(t *testing.T) {
+	t.Parallel()
+	server := startServer(t)
+	b := Bucket{Name: "b"}
+	first := opened(t, server.connect(), b)
+	for i := range testsize.Of(200, 30) {
+		version := func(n int) tarn.Version { return tarn.Version(fmt.Sprint(2*i + n)) }
+		commit(t, first, to(version(1), change(tarn.Update, "a", version(1), "")))
+		closed := make(chan struct{})
+		go func() {
+			defer close(closed)
+			first.Close()
+			first.Close()
+		}()
+		second := newSink(t, server.connect(), b)
+		err := second.Claim(t.Context())
+		for ; errors.Is(err, ErrFed); err = second.Claim(t.Context()) {
+		}
+		if err != nil {
+			t.Fatalf("round %d: %v", i, err)
+		}
+		if _, err := second.Open(t.Context(), nil); err != nil {
+			t.Fatalf("round %d: %v", i, err)
+		}
+		commit(t, second, to(version(2), change(tarn.Update, "a", version(2), "")))
+		<-closed
+		first = second
+	}
+	first.Close()
 }

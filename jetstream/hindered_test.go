@@ -22,7 +22,7 @@ func TestSlowNetwork(t *testing.T) {
 	b := Bucket{Name: "b", Events: true}
 	const states = 500
 	t.Log(enginetest.RunHindered(t, enginetest.Hindered{
-		Engine: readable(bucketClient{server.connect(), b}),
+		Engine: readable(bucketClient{js: server.connect(), bucket: b}),
 		Follow: func(ctx context.Context, cluster *rest.Config) (*tarn.Replica[*corev1.ConfigMap], error) {
 			return kube.Reflect[*corev1.ConfigMap](ctx, cluster, kube.Sink(func(kube.Origin) (tarn.Sink[*corev1.ConfigMap], error) {
 				s, err := New(js, b, Objects[*corev1.ConfigMap]())

@@ -7,7 +7,7 @@ import (
 	"github.com/tarnproject/tarn"
 )
 
-// Keys of objects become keys of the bucket so that each can be told from the other:
+// Keys of objects become keys of the bucket so that each can be derived from the other:
 //
 //   - a slash becomes a dot, so that each part is a token of the subject and wildcards
 //     choose by it: default/web is default.web;
@@ -51,7 +51,7 @@ func escapeKey(key tarn.Key) string {
 	return b.String()
 }
 
-var errNoKey = errors.New("jetstream: this is no key of an object")
+var errNoKey = errors.New("jetstream: this is not the key of an object")
 
 // unescapeKey is the inverse of escapeKey.
 func unescapeKey(text string) (tarn.Key, error) {

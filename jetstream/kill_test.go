@@ -136,7 +136,7 @@ func TestKills(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	engine := readable(bucketClient{js, killed})
+	engine := readable(bucketClient{js: js, bucket: killed})
 	engine.Feed = func(kubeconfig string) *exec.Cmd {
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), feedFrom+"="+kubeconfig, feedTo+"="+address)

@@ -24,7 +24,7 @@ const (
 const answerWait = 20 * time.Second
 
 // errOther says that the checkpoint is not the one that a batch follows.
-var errOther = errors.New("somebody else has written to the bucket")
+var errOther = errors.New("another client has written to the bucket")
 
 // serverError is why the server refused a batch.
 type serverError struct{ *jetstream.APIError }
@@ -33,9 +33,9 @@ type serverError struct{ *jetstream.APIError }
 // single message needs no batch.
 // Nothing is written if it fails with a serverError. After any other error that is not known.
 //
-// The server answers the first message, so that an error which concerns every message is
-// known by its name, and the last one. It is told nothing about those between them that the
-// last answer does not tell: if one is missing the batch is refused.
+// The server answers two messages: the first, so that an error which concerns every message
+// is known by its name, and the last. The messages between them need no answer of their
+// own: if one is missing, the server refuses the batch.
 func publish(ctx context.Context, nc *nats.Conn, messages []message) (uint64, error) {
 	if !nc.IsConnected() {
 		return 0, fmt.Errorf("there is no connection to NATS (%s): %w", nc.Status(), nats.ErrDisconnected)

@@ -16,7 +16,7 @@ import (
 )
 
 // Sink keeps a copy in a bucket; see [tarn.Sink]. It is a [tarn.Restorer]: a replica with
-// this sink begins with what the bucket has, and watches its source from there.
+// this sink begins with the content of the bucket, and watches its source from there.
 //
 //   - A commit is one atomic batch of at most 1,000 messages. A larger one, such as a first
 //     state, is a chain of messages between a checkpoint that says that the commit is
@@ -26,8 +26,8 @@ import (
 //   - After an answer that was lost, the checkpoint tells whether a commit was written. One
 //     that was written in part is compared with the bucket.
 //
-// Why not message ids, by which JetStream drops repeated messages: it remembers them for two
-// minutes, and a server can be away for longer.
+// Why not message ids, by which JetStream drops repeated messages: JetStream remembers
+// them for two minutes, and a server can be unreachable for longer.
 type Sink[T any] struct {
 	bucketClient
 	codec   Codec[T]
@@ -46,7 +46,7 @@ type Sink[T any] struct {
 	// batchesOnly says that the server refused a chain, as it does if somebody else writes
 	// keys of their own to the bucket. The commit is then written in atomic batches.
 	batchesOnly bool
-	// batchSize is maxBatch, and waiting is waitingStates, but in tests.
+	// batchSize is maxBatch, and waiting is waitingStates, except in tests.
 	batchSize, waiting int
 	// stoodBy says that another feeder was alive when this one was opened.
 	stoodBy bool
@@ -70,8 +70,8 @@ type Sink[T any] struct {
 	running sync.WaitGroup
 }
 
-// New makes a sink that keeps a collection in a bucket. The connection stays the caller's,
-// who closes it after the replica has stopped; it should reconnect for ever, by
+// New makes a sink that keeps a collection in a bucket. The caller owns the connection and
+// closes it after the replica has stopped; it should reconnect for ever, by
 // nats.MaxReconnects(-1).
 func New[T any](js jetstream.JetStream, bucket Bucket, codec Codec[T]) (*Sink[T], error) {
 	if js == nil || codec == nil {
@@ -88,11 +88,11 @@ func New[T any](js jetstream.JetStream, bucket Bucket, codec Codec[T]) (*Sink[T]
 		}
 		bucket.Feeder = fmt.Sprintf("%s, process %d", host, os.Getpid())
 	}
-	return &Sink[T]{bucketClient: bucketClient{js, bucket}, codec: codec, session: nuid.Next(), batchSize: maxBatch, waiting: waitingStates}, nil
+	return &Sink[T]{bucketClient: bucketClient{js: js, bucket: bucket}, codec: codec, session: nuid.Next(), batchSize: maxBatch, waiting: waitingStates}, nil
 }
 
-// SetOrigin sets what the copy is of, as [Bucket] has it, for a sink that is claimed before
-// that is known. It must be called before Open.
+// SetOrigin sets Of and Source of the [Bucket], for a sink that is claimed before they
+// are known. It must be called before Open.
 func (s *Sink[T]) SetOrigin(of string, source func(ctx context.Context) (string, error)) {
 	s.bucket.Of, s.bucket.Source = of, source
 }
@@ -115,8 +115,8 @@ const (
 	waitingSize   = 4 << 10
 )
 
-// Open becomes the feeder of the bucket, and says what the bucket has. While another feeder
-// is alive it fails with [ErrFed].
+// Open makes this sink the feeder of the bucket, and returns what the bucket has. While
+// another feeder is alive it fails with [ErrFed].
 func (s *Sink[T]) Open(ctx context.Context, _ func() error) (tarn.Kept, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -163,9 +163,9 @@ func (s *Sink[T]) Held(ctx context.Context) iter.Seq2[tarn.Meta, error] {
 	}
 }
 
-// Load reads the objects of the bucket. One that cannot be decoded makes it fail: the copy
-// then begins without, and the bucket is compared. So does a stream of events that may have
-// dropped the only state of an object.
+// Load reads the objects of the bucket. It fails if one of them cannot be decoded: the
+// copy then begins empty, and the bucket is compared. It also fails for a stream of
+// events that may have dropped the only state of an object.
 func (s *Sink[T]) Load(ctx context.Context) ([]tarn.Change[T], error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -184,7 +184,7 @@ func (s *Sink[T]) Load(ctx context.Context) ([]tarn.Change[T], error) {
 		}
 		held := stateOf(name, r.header)
 		if held.foreign {
-			bad = fmt.Errorf("%w: somebody else has written or deleted %s", errUnusable, name)
+			bad = fmt.Errorf("%w: another client has written or deleted %s", errUnusable, name)
 			return false
 		}
 		if held.deleted {
@@ -209,14 +209,15 @@ func (s *Sink[T]) Load(ctx context.Context) ([]tarn.Change[T], error) {
 	return changes, nil
 }
 
-// Disk says what the bucket has, and why this feeder does not write to it.
+// Disk returns the state of the bucket, and why this feeder does not write to it.
 func (s *Sink[T]) Disk() tarn.SinkHealth {
 	s.reporting.Lock()
 	defer s.reporting.Unlock()
 	return s.report
 }
 
-// Close gives the bucket up, so that another feeder need not wait for the end of the lease.
+// Close releases the bucket, so that another feeder need not wait for the end of the
+// lease.
 func (s *Sink[T]) Close() {
 	if s.stop != nil {
 		s.stop()

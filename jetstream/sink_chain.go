@@ -15,7 +15,7 @@ import (
 // names the id of the one before it, and the server takes it only if that is the last message
 // of the stream. So what is there is always a beginning of the chain, each message once:
 //
-//   - a message that is lost or refused has all later ones refused;
+//   - after a message that is lost or refused, all later ones are refused;
 //   - one that arrives late is refused;
 //   - as soon as anything else is written to the stream, as by another feeder, the chain ends.
 //
@@ -102,7 +102,7 @@ func (c *chain) confirm(ctx context.Context) error {
 	case errors.Is(err, nats.ErrNoResponders):
 		return errNobody
 	case err != nil:
-		return fmt.Errorf("the server did not confirm what was written: %w", err)
+		return fmt.Errorf("the server did not confirm the commit: %w", err)
 	}
 	sequence, err := sequenceOf(answer.Data)
 	if err != nil {

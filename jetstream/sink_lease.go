@@ -18,9 +18,26 @@ var ErrFed = errors.New("another feeder writes it")
 // its own copy has everything that the other one wrote.
 const handover = 2 * time.Second
 
-// acquire makes this sink the feeder of the bucket. Times are the server's, so that clocks
-// of feeders need not agree.
+// acquireTries is how often the bucket is claimed again if another client writes to it in
+// the meantime: a feeder that closes writes a checkpoint or two, and then no more.
+const acquireTries = 10
+
+// acquire makes this sink the feeder of the bucket.
 func (s *Sink[T]) acquire(ctx context.Context) error {
+	err := s.tryAcquire(ctx)
+	for range acquireTries {
+		if !errors.Is(err, errOther) {
+			return err
+		}
+		err = s.tryAcquire(ctx)
+	}
+	return err
+}
+
+// tryAcquire writes a checkpoint after the last one, if no other feeder is alive. It fails
+// with errOther if another client wrote one first. Times are the server's, so that clocks of
+// feeders need not agree.
+func (s *Sink[T]) tryAcquire(ctx context.Context) error {
 	info, err := s.find(ctx)
 	if err != nil {
 		return err
@@ -36,7 +53,7 @@ func (s *Sink[T]) acquire(ctx context.Context) error {
 		}
 		if left := ends.Sub(info.TimeStamp); left > 0 {
 			s.stoodBy = s.stoodBy || !at.Released
-			return fmt.Errorf("%w: %s, which was alive at %s; this one takes over when nothing is heard of it for %s", ErrFed, at.Feeder, at.time.Local().Format(time.TimeOnly), at.Lease)
+			return fmt.Errorf("%w: %s; it was alive at %s, and this feeder takes over when it is silent for %s", ErrFed, at.Feeder, at.time.Local().Format(time.TimeOnly), at.Lease)
 		}
 	}
 	// A stream that was bounded, by somebody or as a stream of events, may lack objects.
@@ -56,8 +73,8 @@ func (s *Sink[T]) acquire(ctx context.Context) error {
 	return nil
 }
 
-// Claim makes this sink the feeder of the bucket before it is opened, and keeps the lease
-// until Close. It fails with [ErrFed] while another feeder is alive.
+// Claim makes this sink the feeder of the bucket before Open, and keeps the lease until
+// Close. It fails with [ErrFed] while another feeder is alive.
 func (s *Sink[T]) Claim(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,8 +99,8 @@ func (s *Sink[T]) claim(ctx context.Context) error {
 }
 
 // own makes sure that this sink still is the feeder, and knows the checkpoint. It fails with
-// [tarn.ErrSinkEmpty] if the bucket does not have what this sink has written, and notes what
-// it has.
+// [tarn.ErrSinkEmpty] if the bucket does not have what this sink has written, and records
+// what it has.
 func (s *Sink[T]) own(ctx context.Context) error {
 	if s.known {
 		return nil
@@ -112,7 +129,7 @@ func (s *Sink[T]) ownAgain(ctx context.Context) error {
 	case at.Session == s.session:
 		s.at, s.known = at, true
 		s.fence(nil)
-		return fmt.Errorf("the server lost what was written after version %s: %w", s.version(), tarn.ErrSinkEmpty)
+		return fmt.Errorf("the server lost everything written after version %s: %w", s.version(), tarn.ErrSinkEmpty)
 	}
 	if err := s.acquire(ctx); err != nil {
 		if errors.Is(err, ErrFed) {
@@ -137,7 +154,7 @@ func (s *Sink[T]) version() tarn.Version {
 	return all.Oldest()
 }
 
-// fence notes why this feeder may not write, or that it may.
+// fence records why this feeder may not write, or that it may.
 func (s *Sink[T]) fence(err error) {
 	s.reporting.Lock()
 	defer s.reporting.Unlock()
@@ -147,8 +164,8 @@ func (s *Sink[T]) fence(err error) {
 	s.report.Err = err
 }
 
-// confirm checks that the bucket is of the source that is copied now, and notes which one
-// that is.
+// confirm checks that the bucket is of the source that is copied now, and records which
+// one that is.
 func (s *Sink[T]) confirm(ctx context.Context) error {
 	now, err := s.bucket.Source(ctx)
 	if err != nil || now == "" {
@@ -216,7 +233,7 @@ func (s *Sink[T]) stamp(next Checkpoint, before uint64) (message, Checkpoint, er
 	return message{s.bucket.prefix() + checkpointKey, header{{headerRollup, "sub"}}, data}, next, err
 }
 
-// settle notes the checkpoint that is the last message of the bucket.
+// settle records the checkpoint that is the last message of the bucket.
 func (s *Sink[T]) settle(at Checkpoint, sequence uint64) {
 	s.at, s.known, s.unsettled = placed{at, sequence, time.Now()}, true, false
 	s.reporting.Lock()
@@ -224,8 +241,8 @@ func (s *Sink[T]) settle(at Checkpoint, sequence uint64) {
 	s.report.Version = s.version()
 }
 
-// keepLease renews the lease until ctx ends. That it fails is noticed by the next commit,
-// which asks who the feeder is.
+// keepLease renews the lease until ctx ends. The next commit notices a failure, because
+// it asks who the feeder is.
 func (s *Sink[T]) keepLease(ctx context.Context) {
 	tick := time.NewTicker(s.bucket.Lease / 3)
 	defer tick.Stop()

@@ -25,7 +25,7 @@ func TestSinkConformance(t *testing.T) {
 				t.Cleanup(func() { _ = js.DeleteStream(t.Context(), b.stream()) })
 				return sinktest.Subject{
 					Open: func() tarn.Sink[sinktest.Object] { return patient{newSink(t, js, b), t} },
-					Gaps: func() ([]tarn.Gap, error) { return gapsOf(bucketClient{js, b}) },
+					Gaps: func() ([]tarn.Gap, error) { return gapsOf(bucketClient{js: js, bucket: b}) },
 				}
 			})
 		})

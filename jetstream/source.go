@@ -20,20 +20,23 @@ import (
 //   - A list shows the state at a checkpoint. While a large state is written it waits.
 //   - A stream hands over commits, each followed by a bookmark at its position.
 //   - A commit that does not follow from the one before ends a stream with
-//     [tarn.ReasonExpired]: after a gap or a rewind of the origin, after deletes that were
-//     inferred, and if states were replaced before they were read, because the bucket keeps
-//     too few. The list that follows makes it a gap for whoever follows the copy.
+//     [tarn.ReasonExpired]: after a gap or a rewind of the origin, after deletes that
+//     were inferred, and if states were replaced before they were read, because the
+//     bucket keeps too few. The list that follows becomes a gap for the followers of the
+//     copy.
 //   - Objects that the feeder could not write are bad objects here too.
 //
-// The copy that the bucket has must have one section.
+// The copy that the bucket has must have one section. A mirror of a bucket can be read too.
 type Source[T any] struct {
 	bucketClient
 	codec Codec[T]
-	// checkEvery is checkInterval, but in tests.
+	// checkEvery is checkInterval, except in tests.
 	checkEvery time.Duration
 
 	mu sync.Mutex
-	// marks are positions of which it is known where they are, oldest first.
+	// found says that it is known whether the bucket is a mirror.
+	found bool
+	// marks are the positions whose place in the bucket is known, oldest first.
 	marks []mark
 }
 
@@ -51,8 +54,8 @@ type mark struct {
 // before.
 const keptMarks = 64
 
-// NewSource reads a bucket. Of the bucket, only Name and Events count. The connection stays
-// the caller's, who closes it after the replica has stopped.
+// NewSource reads a bucket. It uses only Name and Events of the bucket. The caller
+// owns the connection and closes it after the replica has stopped.
 func NewSource[T any](js jetstream.JetStream, bucket Bucket, codec Codec[T]) (*Source[T], error) {
 	if js == nil || codec == nil {
 		return nil, errors.New("jetstream: a source needs a connection and a codec")
@@ -61,7 +64,7 @@ func NewSource[T any](js jetstream.JetStream, bucket Bucket, codec Codec[T]) (*S
 	if err != nil {
 		return nil, err
 	}
-	return &Source[T]{bucketClient: bucketClient{js, bucket}, codec: codec, checkEvery: checkInterval}, nil
+	return &Source[T]{bucketClient: bucketClient{js: js, bucket: bucket}, codec: codec, checkEvery: checkInterval}, nil
 }
 
 // Describe is the codec's.
@@ -73,7 +76,10 @@ const restOfList = "all"
 // List reads the bucket.
 func (s *Source[T]) List(ctx context.Context, q tarn.ListQuery) (tarn.Page[T], error) {
 	var page tarn.Page[T]
-	var err error
+	err := s.findOrigin(ctx)
+	if err != nil {
+		return page, s.explain("list", err)
+	}
 	switch {
 	case q.Key != "":
 		page, err = s.one(ctx, q.Key)
@@ -93,6 +99,28 @@ func (s *Source[T]) List(ctx context.Context, q tarn.ListQuery) (tarn.Page[T], e
 		return tarn.Page[T]{}, tarn.Because(tarn.ReasonTooNew, 0, fmt.Errorf("jetstream: list bucket %s: it is at version %s, and not yet at %s", s.bucket.Name, page.Version, q.AtLeast))
 	}
 	return page, nil
+}
+
+// findOrigin asks once whether the bucket is a mirror of another one.
+func (s *Source[T]) findOrigin(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.found {
+		return nil
+	}
+	stream, err := s.js.Stream(ctx, s.bucket.stream())
+	if err != nil {
+		return err
+	}
+	if mirror := stream.CachedInfo().Config.Mirror; mirror != nil {
+		origin := s.bucket
+		if origin.Name = mirror.Name; !origin.Events {
+			origin.Name = strings.TrimPrefix(mirror.Name, "KV_")
+		}
+		s.mirrors = &origin
+	}
+	s.found = true
+	return nil
 }
 
 // one reads one object.
@@ -167,7 +195,7 @@ func (s *Source[T]) all(ctx context.Context) (page tarn.Page[T], err error) {
 }
 
 // errForeign says that the origin's state of an object is not in the bucket.
-var errForeign = errors.New("somebody else has written or deleted it in the bucket; the feeder writes it again when it is started, or the object changes")
+var errForeign = errors.New("another client has written or deleted it in the bucket; the feeder writes it again when the feeder restarts, or the object changes")
 
 // take decodes an object into a page.
 func (s *Source[T]) take(page *tarn.Page[T], key tarn.Key, r record) {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -15,7 +16,8 @@ import (
 )
 
 // checkInterval is how often a stream asks for the checkpoint, to find that the bucket went
-// back, or is another one: then no message follows the last that was read.
+// back, or is another one: then no message follows the last that was read. It also finds a
+// consumer that delivers nothing though there is something, and still has heartbeats.
 const checkInterval = 20 * time.Second
 
 // largestCommit is how many messages of one commit a stream holds before it gives up: all is
@@ -27,6 +29,9 @@ const largestCommit = 20_000
 func (s *Source[T]) Watch(ctx context.Context, q tarn.WatchQuery) (tarn.Stream[T], error) {
 	if q.Initial {
 		return nil, tarn.Because(tarn.ReasonNoWatchList, 0, fmt.Errorf("jetstream: watch bucket %s: a watch cannot begin with all objects", s.bucket.Name))
+	}
+	if err := s.findOrigin(ctx); err != nil {
+		return nil, s.explain("watch", err)
 	}
 	at, err := s.checkpoint(ctx)
 	if err != nil {
@@ -53,6 +58,7 @@ func (s *Source[T]) Watch(ctx context.Context, q tarn.WatchQuery) (tarn.Stream[T
 		source: s, at: from, after: q.From, held: q.Held, cancel: cancel, messages: messages,
 		received: make(chan received[T]), recent: map[tarn.Key]T{},
 	}
+	w.seen.Store(from.sequence)
 	if q.Timeout > 0 {
 		w.timeout = time.NewTimer(q.Timeout)
 	}
@@ -103,6 +109,10 @@ type stream[T any] struct {
 
 	// reading guards at against the goroutine that checks it.
 	reading sync.Mutex
+	// seen is the sequence of the last message, and waiting says that the next one is waited
+	// for: the reader is not busy with those before it.
+	seen    atomic.Uint64
+	waiting atomic.Bool
 	// recent and before have the objects of this commit and the last one, which the reader
 	// may not hold yet.
 	recent, before map[tarn.Key]T
@@ -137,22 +147,25 @@ func (w *stream[T]) read(ctx context.Context) {
 // commit reads up to the next checkpoint that ends a commit.
 func (w *stream[T]) commit(ctx context.Context) (events []tarn.Event[T], err error) {
 	var objects uint64
-	prefix := w.source.bucket.prefix()
+	prefix := w.source.prefix()
 	for {
+		w.waiting.Store(true)
 		m, err := w.messages.Next(jetstream.NextContext(ctx))
+		w.waiting.Store(false)
 		if err != nil {
 			return nil, tarn.Because(tarn.ReasonLost, 0, err)
 		}
+		meta, err := m.Metadata()
+		if err != nil {
+			return nil, err
+		}
+		w.seen.Store(meta.Sequence.Stream)
 		key := strings.TrimPrefix(m.Subject(), prefix)
 		if key == checkpointKey {
 			if m.Headers().Get(headerOperation) != "" {
 				return nil, expired("its checkpoint was deleted; all is read when it is fed again")
 			}
 			c, err := decodeCheckpoint(m.Data())
-			if err != nil {
-				return nil, err
-			}
-			meta, err := m.Metadata()
 			if err != nil {
 				return nil, err
 			}
@@ -259,12 +272,18 @@ func (w *stream[T]) lastState(is state, data []byte) (object T, err error) {
 func (w *stream[T]) keepChecking(ctx context.Context) {
 	tick := time.NewTicker(w.source.checkEvery)
 	defer tick.Stop()
+	// What was found when it was last looked at: the checkpoint, the message that had been read
+	// and whether the next one was waited for.
+	var before placed
+	var seenBefore uint64
+	idleBefore := false
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
+		idle := w.waiting.Load()
 		now, err := w.source.checkpoint(ctx)
 		if err != nil {
 			continue // the heartbeats of the consumer tell whether the server is there
@@ -272,11 +291,20 @@ func (w *stream[T]) keepChecking(ctx context.Context) {
 		w.reading.Lock()
 		at := w.at
 		w.reading.Unlock()
-		if now.sequence >= at.sequence && now.Serial >= at.serial {
+		seen := w.seen.Load()
+		var ended error
+		switch {
+		case now.sequence < at.sequence || now.Serial < at.serial:
+			ended = expired("it went back, or is another one; all is read instead")
+		case idle && idleBefore && seen == seenBefore && seen < before.sequence: // nothing came meanwhile
+			ended = tarn.Because(tarn.ReasonLost, 0, fmt.Errorf("it has come to message %d, and nothing after %d is delivered", now.sequence, seen))
+		}
+		before, seenBefore, idleBefore = now, seen, idle
+		if ended == nil {
 			continue
 		}
 		select {
-		case w.received <- received[T]{err: expired("it went back, or is another one; all is read instead")}:
+		case w.received <- received[T]{err: ended}:
 		case <-ctx.Done():
 		}
 		return

@@ -22,8 +22,8 @@ import (
 //     comes from the known objects.
 //   - Replace takes what it can: an object that has no key, or that the transform
 //     fails or panics on, is reported and left out, and what the consumer knows
-//     under its key stays. client-go gives the whole list up instead, and then
-//     one bad object keeps an informer from ever syncing.
+//     under its key stays. client-go gives up the whole list instead, and then one
+//     bad object keeps an informer from ever syncing.
 //
 // The consumer is called under the queue's lock. That is part of the contract:
 // the comparison with the known objects must not see a state between the pop and
@@ -52,8 +52,8 @@ var (
 )
 
 // NewDeltaFIFO returns a queue that reports relisted objects as [Sync]. Prefer
-// [NewDeltaFIFOWithOptions] with EmitDeltaTypeReplaced, which tells a relist from a
-// resync.
+// [NewDeltaFIFOWithOptions] with EmitDeltaTypeReplaced, which distinguishes a
+// relist from a resync.
 func NewDeltaFIFO(keyFunc KeyFunc, knownObjects KeyListerGetter) *DeltaFIFO {
 	return NewDeltaFIFOWithOptions(DeltaFIFOOptions{KeyFunction: keyFunc, KnownObjects: knownObjects})
 }
@@ -159,7 +159,7 @@ func (f *DeltaFIFO) Delete(obj any) error {
 		return nil
 	}
 	if err := f.take(key, Deleted, obj); err != nil {
-		utilruntime.HandleErrorWithLogger(f.logger, err, "The final state of a deleted object could not be transformed; its deletion is told with the last known state", "key", key)
+		utilruntime.HandleErrorWithLogger(f.logger, err, "The final state of a deleted object could not be transformed; its deletion is delivered with the last known state", "key", key)
 		f.deleteMissed(key)
 	}
 	return nil

@@ -8,8 +8,8 @@ import (
 )
 
 // Replace queues every object of the list, and the deletion of every key that is
-// pending or known and not in the list. The result is always nil: see
-// [DeltaFIFO] about what becomes of bad objects.
+// pending or known and not in the list. The result is always nil: see [DeltaFIFO]
+// about what happens to bad objects.
 func (f *DeltaFIFO) Replace(list []any, _ string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -42,9 +42,9 @@ func (f *DeltaFIFO) Replace(list []any, _ string) error {
 	return nil
 }
 
-// leftOut reports an object that a Replace went on without.
+// leftOut reports an object that a Replace left out.
 func leftOut(logger klog.Logger, key string, obj any, err error) {
-	utilruntime.HandleErrorWithLogger(logger, err, "An object of the list was left out; what is known under its key stays as it is",
+	utilruntime.HandleErrorWithLogger(logger, err, "An object of the list was left out; the object stored under its key stays",
 		"key", key, "type", fmt.Sprintf("%T", obj))
 }
 

@@ -77,10 +77,10 @@ func TestReplaceGoesOnWithoutBadObjects(t *testing.T) {
 				t.Error("one bad object keeps the queue from syncing")
 			}
 			want := []string{
-				"An object of the list was left out; what is known under its key stays as it is [key refused type cache.queueObject]: refused",
-				"An object of the list was left out; what is known under its key stays as it is [key  type int]: couldn't create key for object 42: int has no name",
-				"An object of the list was left out; what is known under its key stays as it is [key panics type cache.queueObject]: the transform panicked on a cache.queueObject: boom",
-				"An object of the list was left out; what is known under its key stays as it is [key new refused type cache.queueObject]: refused",
+				"An object of the list was left out; the object stored under its key stays [key refused type cache.queueObject]: refused",
+				"An object of the list was left out; the object stored under its key stays [key  type int]: couldn't create key for object 42: int has no name",
+				"An object of the list was left out; the object stored under its key stays [key panics type cache.queueObject]: the transform panicked on a cache.queueObject: boom",
+				"An object of the list was left out; the object stored under its key stays [key new refused type cache.queueObject]: refused",
 			}
 			got := oneLine(*handled)
 			if c.name == "RealFIFO" { // keys are looked at first, transforms applied later

@@ -15,7 +15,7 @@ func newEngine(src *source, store ReflectorStore, opts tarn.Options[any], reache
 		reached(v)
 	}
 	if isNil(store) {
-		return nil, fmt.Errorf("%s: the store is nil: there is nowhere to put what is listed", src.description)
+		return nil, fmt.Errorf("%s: the store is nil: listed objects cannot be stored", src.description)
 	}
 	if own, ok := store.(*indexer); ok && own.transform == nil {
 		src.keyOf = own.keyOf
@@ -35,13 +35,13 @@ type ownStore struct {
 
 func (s ownStore) Apply(changes []tarn.Change[any], at tarn.Position) error {
 	err := s.Store.Apply(changes, at)
-	s.indexer.removed.forget(changes)
+	s.indexer.removed.forgetWritten(changes)
 	s.indexer.publish()
 	s.reached(at.Version)
 	return err
 }
 
-// TakeRemoved lets handlers hear of the delete of what a program removed itself.
+// TakeRemoved lets handlers receive the delete of an object that a program removed itself.
 func (s ownStore) TakeRemoved(key tarn.Key) (any, bool) { return s.indexer.removed.TakeRemoved(key) }
 
 // toldStore passes on each version that a foreign store was brought to.

@@ -36,7 +36,7 @@ func isTombstone(obj any) bool {
 func lookUp(logger klog.Logger, known KeyListerGetter, key string) any {
 	object, exists, err := known.GetByKey(key)
 	if err != nil || !exists {
-		logger.Error(err, "A key that the store lists cannot be read from it; its deletion is told without the object", "key", key)
+		logger.Error(err, "A key that the store lists cannot be read from it; its deletion is delivered without the object", "key", key)
 		return nil
 	}
 	return object

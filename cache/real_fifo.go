@@ -19,11 +19,11 @@ import (
 //     consumer is called under the queue's lock, so that the comparison never
 //     sees a half-written state. An object of the list that is bad is reported
 //     and left out, and what the consumer knows of it stays.
-//   - Atomically: Replace and Resync are one entry each, and the consumer works
-//     out what they mean. The queue then needs no look at the consumer's store
-//     and can take new changes while the consumer works. It cannot leave a bad
-//     object out, though: the consumer would take that for a deletion. So the
-//     Replace fails as a whole and names every bad object.
+//   - Atomically: Replace and Resync are one entry each, and the consumer works out
+//     what they mean. The queue then needs no look at the consumer's store and can
+//     take new changes while the consumer works. It cannot leave a bad object out,
+//     though: the consumer would treat that as a deletion. So the Replace fails as
+//     a whole and names every bad object.
 type RealFIFO struct {
 	name          string
 	logger        klog.Logger
@@ -55,7 +55,7 @@ func NewRealFIFO(keyFunc KeyFunc, knownObjects KeyListerGetter, transformer Tran
 }
 
 // NewRealFIFOWithOptions gives a queue. It panics on options that contradict each
-// other, as client-go's does: having no result to return an error by.
+// other, as client-go's does, because it has no result for an error.
 func NewRealFIFOWithOptions(opts RealFIFOOptions) *RealFIFO {
 	if err := checkRealFIFOOptions(opts); err != nil {
 		panic(err)
@@ -153,7 +153,7 @@ func (f *RealFIFO) enqueue(what DeltaType, obj any) error {
 	}
 	err = f.take(what, obj)
 	if err != nil && what == Deleted {
-		utilruntime.HandleErrorWithLogger(f.logger, err, "The final state of a deleted object could not be transformed; its deletion is told without it", "key", key)
+		utilruntime.HandleErrorWithLogger(f.logger, err, "The final state of a deleted object could not be transformed; its deletion is delivered without it", "key", key)
 		f.push(Delta{Type: Deleted, Object: DeletedFinalStateUnknown{Key: key}})
 		return nil
 	}

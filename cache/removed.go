@@ -7,9 +7,9 @@ import (
 )
 
 // removed holds the objects that a program removed from the store of an informer by
-// itself. Handlers have seen them and still have to be told when the server deletes
-// them. client-go needs no such record because it tells handlers of every delete, also
-// of one that it repeats.
+// itself. Handlers have seen them and still have to be notified when the server
+// deletes them. client-go needs no such record because it notifies handlers of every
+// delete, also of one that it repeats.
 //
 // An object stays until the server changes or deletes it, so the record has no more
 // objects than the program removed.
@@ -37,8 +37,17 @@ func (r *removed) TakeRemoved(key tarn.Key) (object any, ok bool) {
 	return object, ok
 }
 
-// forget drops the objects that the engine has written again.
-func (r *removed) forget(changes []tarn.Change[any]) {
+// forget drops the objects of these keys, which the store has again.
+func (r *removed) forget(keys []tarn.Key) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, key := range keys {
+		delete(r.objects, key)
+	}
+}
+
+// forgetWritten drops the objects that the engine has written again.
+func (r *removed) forgetWritten(changes []tarn.Change[any]) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.objects) == 0 {

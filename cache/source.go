@@ -32,6 +32,9 @@ type source struct {
 	// makes no names from generateName.
 	nameless bool
 	meter    *reflectorMeter
+	// fake says that the last watch was one that tests make, decoded that it came from a
+	// server.
+	fake, decoded bool
 	// fresh says that nobody else has the objects of the last result. It belongs to
 	// the reading goroutine, which processes them before the next read.
 	fresh bool
@@ -168,9 +171,20 @@ func (s *source) Watch(ctx context.Context, q tarn.WatchQuery) (tarn.Stream[any]
 	if isNil(w) {
 		return nil, fmt.Errorf("%s: the watch is nil: a Watch function must return a watch or an error", s.description)
 	}
-	_, decoded := w.(*watch.StreamWatcher)
-	return &stream{source: s, w: w, decoded: decoded, done: s.meter.watch()}, nil
+	_, s.decoded = w.(*watch.StreamWatcher)
+	switch w.(type) {
+	case *watch.FakeWatcher, *watch.RaceFreeFakeWatcher:
+		s.fake = true
+	default:
+		s.fake = false
+	}
+	return &stream{source: s, w: w, decoded: s.decoded, done: s.meter.watch()}, nil
 }
+
+// Fake reports whether the objects come from a test, with versions that say nothing about
+// time. A ListWatch over a fake watch need not declare itself as a fake clientset does, and
+// a program may declare the same of a server that cannot stream its initial events.
+func (s *source) Fake() (fake, known bool) { return s.fake, s.fake || s.decoded }
 
 // Describe reads an object's identity. Type is not checked here but where
 // objects come in, because a transform may make anything of them.

@@ -95,11 +95,20 @@ func (x *indexer) Delete(obj any) error {
 	if err != nil {
 		return err
 	}
-	if held, ok := x.objects.Get(tarn.Key(key)); ok && x.replica != nil {
-		x.removed.put(tarn.Key(key), held)
-	}
+	x.noteRemoved(tarn.Key(key))
 	x.remove(key, obj)
 	return nil
+}
+
+// noteRemoved records an object that the program is about to remove from the store of
+// an informer.
+func (x *indexer) noteRemoved(key tarn.Key) {
+	if x.replica == nil {
+		return
+	}
+	if held, ok := x.objects.Get(key); ok {
+		x.removed.put(key, held)
+	}
 }
 
 func (x *indexer) Get(obj any) (item any, exists bool, err error) {
@@ -126,6 +135,12 @@ func (x *indexer) Replace(list []any, resourceVersion string) error {
 		}
 		keys[i], objects[i] = tarn.Key(key), stored
 	}
+	if x.replica != nil {
+		for _, key := range x.objects.Keys() {
+			x.noteRemoved(key)
+		}
+		x.removed.forget(keys)
+	}
 	x.replace(len(keys), func(yield func(tarn.Key, any) bool) {
 		for i, key := range keys {
 			if !yield(key, objects[i]) {
@@ -146,7 +161,9 @@ func (x *indexer) Transaction(txns ...Transaction) *TransactionError {
 		var err error
 		var key string
 		if txn.Type == TransactionTypeDelete {
-			key, err = x.key(txn.Object)
+			if key, err = x.key(txn.Object); err == nil {
+				x.noteRemoved(tarn.Key(key))
+			}
 		} else {
 			key, txn.Object, err = x.admit(txn.Object)
 		}

@@ -2,6 +2,7 @@ package ctrlcache_test
 
 import (
 	"context"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -10,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -24,17 +26,55 @@ import (
 // programs look for: ours has them at its beginning, or is the same where programs are
 // likely to compare the whole.
 func TestErrorsKeepTheirWords(t *testing.T) {
+	north := func() cache.Options {
+		return cache.Options{DefaultNamespaces: map[string]cache.Config{"north": {}}}
+	}
+	// Objects that the cache holds as another type than the one that is read.
+	strange := func() cache.Options {
+		return cache.Options{DefaultTransform: func(any) (any, error) {
+			return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "north", Name: "a", ResourceVersion: "1"}}, nil
+		}}
+	}
+	refusing := func(x *stage) context.Context {
+		x.server.mu.Lock()
+		defer x.server.mu.Unlock()
+		x.server.refuse = func(*http.Request) (int, string) { return http.StatusForbidden, "no" }
+		ctx, cancel := context.WithTimeout(x.ctx, 50*time.Millisecond)
+		x.Cleanup(cancel)
+		return ctx
+	}
 	for name, c := range map[string]struct {
+		options func() cache.Options
 		provoke func(*stage) error
 		same    bool
 	}{
-		"a paged list":   {func(x *stage) error { return x.cache.List(x.ctx, &corev1.PodList{}, client.Continue("token")) }, true},
-		"a second start": {func(x *stage) error { return x.cache.Start(x.ctx) }, false},
+		"a paged list":   {nil, func(x *stage) error { return x.cache.List(x.ctx, &corev1.PodList{}, client.Continue("token")) }, true},
+		"a second start": {nil, func(x *stage) error { return x.cache.Start(x.ctx) }, false},
+		"a namespace that is not cached": {north, func(x *stage) error {
+			return x.cache.Get(x.ctx, client.ObjectKey{Namespace: "south", Name: "a"}, &corev1.Pod{})
+		}, false},
+		"a list of such a namespace": {north, func(x *stage) error {
+			return x.cache.List(x.ctx, &corev1.PodList{}, client.InNamespace("south"))
+		}, false},
+		"an index that is not there": {nil, func(x *stage) error {
+			return x.cache.List(x.ctx, &corev1.PodList{}, client.MatchingFields{".metadata.controller": "x"})
+		}, false},
+		"an informer that does not sync": {nil, func(x *stage) error {
+			return x.cache.Get(refusing(x), client.ObjectKey{Namespace: "north", Name: "a"}, &corev1.Pod{})
+		}, false},
+		"an unstructured one": {nil, func(x *stage) error { return x.cache.List(refusing(x), emptyLakes()) }, false},
+		"an informer of metadata": {nil, func(x *stage) error {
+			_, err := x.cache.GetInformer(refusing(x), emptyMetadata(podKind))
+			return err
+		}, false},
+		"an object of another type": {strange, func(x *stage) error {
+			return x.cache.Get(x.ctx, client.ObjectKey{Namespace: "north", Name: "a"}, &corev1.Pod{})
+		}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var texts []string
 			for _, m := range makers {
-				s := scenario{play: func(x *stage) {
+				s := scenario{options: c.options, play: func(x *stage) {
 					err := c.provoke(x)
 					if err == nil {
 						x.Fatalf("%s: no error", m.name)
@@ -52,8 +92,8 @@ func TestErrorsKeepTheirWords(t *testing.T) {
 	}
 }
 
-// soonSynced is an informer that has synced as soon as it runs. Who asks it before, waits
-// a second for that.
+// soonSynced is an informer that has synced as soon as it runs. A caller that asks
+// earlier waits a second for that.
 type soonSynced struct {
 	*controllertest.FakeInformer
 	ran chan struct{}

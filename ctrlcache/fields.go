@@ -64,7 +64,8 @@ func (v readTarget) fieldReader(path string) (func(client.Object) (string, error
 }
 
 func (v readTarget) noField(path string, err error) error {
-	return fmt.Errorf("%v cannot be selected by field %q: %w; name the field as in JSON, or add an index of that name by IndexField", v.gvk, path, err)
+	//lint:ignore ST1005 programs look for controller-runtime's words
+	return fmt.Errorf("Index with name %s does not exist, and %v has no such field: %w; add an index of that name by IndexField, or name a field as in JSON", indexName(path), v.gvk, err)
 }
 
 // steps lead from an object to one of its fields.

@@ -36,7 +36,7 @@ func (c *ctrlCache) Get(ctx context.Context, key client.ObjectKey, out client.Ob
 	}
 	home, ok := e.home(key.Namespace)
 	if !ok {
-		return fmt.Errorf("unable to get %v %v: its namespace is not cached; name it in the cache's options", k.gvk, key)
+		return unknownNamespace("get", key, k)
 	}
 	v, err := c.readTarget(ctx, informerKey{k, home}, e)
 	if err != nil {
@@ -58,7 +58,7 @@ func (c *ctrlCache) Get(ctx context.Context, key client.ObjectKey, out client.Ob
 	}
 	to, from := reflect.ValueOf(out), reflect.ValueOf(found)
 	if from.Type() != to.Type() {
-		return fmt.Errorf("the cache holds %v as %v, but the read is for %v", k.gvk, from.Type(), to.Type())
+		return fmt.Errorf("cache had type %v, but %v was asked for: it is what the transform of %v returns", from.Type(), to.Type(), k.gvk)
 	}
 	to.Elem().Set(from.Elem())
 	return nil
@@ -92,7 +92,7 @@ var errContinue = errors.New("continue list option is not supported by the cache
 // pages on returns an error.
 const noContinue = "continue-not-supported"
 
-// List reads the objects that the options choose, in no order.
+// List reads the objects that the options choose, in no particular order.
 func (c *ctrlCache) List(ctx context.Context, out client.ObjectList, opts ...client.ListOption) error {
 	chosen := (&client.ListOptions{}).ApplyOptions(opts)
 	if chosen.Continue != "" {
@@ -135,6 +135,12 @@ func (c *ctrlCache) List(ctx context.Context, out client.ObjectList, opts ...cli
 	return nil
 }
 
+// unknownNamespace begins, as other errors of reads do, with controller-runtime's words,
+// which programs look for.
+func unknownNamespace(verb string, what any, k kind) error {
+	return fmt.Errorf("unable to %s: %v because of unknown namespace for the cache; name it in the cache's options for %v", verb, what, k.gvk)
+}
+
 // homes are the places of a kind to look at for the objects of a namespace.
 func (e *extent) homes(k kind, namespace string) ([]string, error) {
 	if !e.namespaced || namespace == cache.AllNamespaces {
@@ -142,7 +148,7 @@ func (e *extent) homes(k kind, namespace string) ([]string, error) {
 	}
 	home, ok := e.home(namespace)
 	if !ok {
-		return nil, fmt.Errorf("unable to list %v in namespace %s: it is not cached; name it in the cache's options", k.gvk, namespace)
+		return nil, unknownNamespace("list", namespace, k)
 	}
 	return []string{home}, nil
 }

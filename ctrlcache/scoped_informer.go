@@ -123,11 +123,10 @@ func (p *scopedInformer) awaitSync(ctx context.Context, fresh bool) error {
 			why = fmt.Sprintf("%v (gave up: %s)", err, why)
 		}
 	}
-	return apierrors.NewTimeoutError(fmt.Sprintf("failed waiting for the informer of %v to sync: %s", p.informerKey, why), 0)
+	return apierrors.NewTimeoutError(fmt.Sprintf("failed waiting for %v Informer to sync, of %v: %s", p.goType, p.informerKey, why), 0)
 }
 
-// waitSynced waits for the first state, and not for handlers: they are no concern of
-// those who read.
+// waitSynced waits for the first state, and not for handlers: readers do not need them.
 func (p *scopedInformer) waitSynced(ctx context.Context) bool {
 	if p.replica == nil {
 		return cache.WaitForCacheSync(ctx.Done(), p.informer.HasSynced)

@@ -51,9 +51,10 @@ type part struct {
 	stride int
 }
 
-// watchedMap is a map that a frozen object refers to.
+// watchedMap is a map that a frozen object refers to, a plain value behind an interface, or
+// an object that cannot be frozen.
 type watchedMap struct {
-	field string
+	field string // empty for an object
 	value reflect.Value
 	hash  uint64
 }
@@ -144,15 +145,50 @@ func (b *builder) references(field string, t reflect.Type, from, to unsafe.Point
 	case reflect.Struct:
 		for i := range t.NumField() {
 			f := t.Field(i)
+			if isPrivateReference(f) {
+				b.keep(f.Type, unsafe.Add(from, f.Offset))
+				continue
+			}
 			b.references(fieldUnder(field, f), f.Type, unsafe.Add(from, f.Offset), after(to, f.Offset), depth+1)
 		}
 		b.prepare(t, to)
 	case reflect.Map:
+		b.watch(field, t, from, to, depth)
+	case reflect.Interface:
+		b.behind(field, t, from, to, depth)
+	case reflect.Func, reflect.Chan, reflect.UnsafePointer:
 		b.keep(t, from)
-		if m := reflect.NewAt(t, from).Elem(); to != nil && !m.IsNil() {
-			b.maps = append(b.maps, watchedMap{field: field, value: m, hash: hashOf(m)})
+	}
+}
+
+// watch copies a value that cannot be in read-only memory, and has it compared.
+func (b *builder) watch(field string, t reflect.Type, from, to unsafe.Pointer, depth int) {
+	v := reflect.NewAt(t, from).Elem()
+	if to == nil || v.IsNil() {
+		return
+	}
+	own := cloneOf(v, depth)
+	reflect.NewAt(t, to).Elem().Set(own)
+	b.kept = append(b.kept, own.Interface())
+	b.maps = append(b.maps, watchedMap{field: field, value: own, hash: hashOf(own)})
+}
+
+// behind copies what an interface holds: a struct behind a pointer, such as another object,
+// becomes read-only too, and maps, lists and other plain values are compared.
+func (b *builder) behind(field string, t reflect.Type, from, to unsafe.Pointer, depth int) {
+	held := reflect.NewAt(t, from).Elem().Elem()
+	switch {
+	case !held.IsValid():
+	case isPlain(held.Type()):
+		b.watch(field, t, from, to, depth)
+	case held.Kind() == reflect.Pointer && !held.IsNil() && held.Type().Elem().Kind() == reflect.Struct && !reachesLazy(held.Type()):
+		e := held.Type().Elem()
+		at := b.place(int(e.Size()), e.Align(), part{field: field, t: e})
+		b.value(field, e, held.UnsafePointer(), at, depth+1)
+		if to != nil {
+			reflect.NewAt(t, to).Elem().Set(reflect.NewAt(e, at))
 		}
-	case reflect.Interface, reflect.Func, reflect.Chan, reflect.UnsafePointer:
+	default:
 		b.keep(t, from)
 	}
 }

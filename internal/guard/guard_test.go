@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	runtimeapi "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
@@ -74,8 +75,8 @@ func session(t testing.TB) *Session {
 // addresses are printed for pointers to numbers.
 var addresses = regexp.MustCompile("0x[0-9a-f]+")
 
-// What is frozen is the same object to everybody who reads it, also after collections that
-// free everything that only frozen memory refers to.
+// What is frozen is the same object to every reader, also after collections that free
+// everything that only frozen memory refers to.
 func TestFrozenObjectsCanBeRead(t *testing.T) {
 	s := session(t)
 	var pods []*corev1.Pod
@@ -183,6 +184,11 @@ func misbehave(name string) {
 	}
 	p := got.(*corev1.Pod)
 	switch name {
+	case "behind an interface":
+		template(s, "shop/t").Raw.Object.(*corev1.Pod).Spec.Containers[0].Image = "x"
+	case "list in an interface":
+		template(s, "shop/t").Values.([]any)[0] = "x"
+		s.mustBeUnchanged()
 	case "map":
 		p.Labels["app"] = "x"
 		s.Run(make(chan struct{}))
@@ -195,6 +201,42 @@ func misbehave(name string) {
 		s.Run(make(chan struct{}))
 	default:
 		writes[name].do(p)
+	}
+}
+
+// withInterfaces has what a definition's Go type may have: values behind interfaces.
+type withInterfaces struct {
+	Raw    runtimeapi.RawExtension
+	Values any
+	Reader fmt.Stringer
+}
+
+func template(s *Session, key string) *withInterfaces {
+	got, err := s.Freeze(key, &withInterfaces{
+		Raw: runtimeapi.RawExtension{Object: pod("web-9")}, Values: []any{"a", map[string]any{"b": "c"}}, Reader: 7 * time.Second,
+	})
+	if err != nil {
+		panic(err)
+	}
+	return got.(*withInterfaces)
+}
+
+// A caller that gives an object to a cache may change what is behind its interfaces
+// afterwards. The frozen object does not change.
+func TestFrozenInterfaces(t *testing.T) {
+	s := session(t)
+	given := &withInterfaces{Raw: runtimeapi.RawExtension{Object: pod("web-9")}, Values: []any{"a", map[string]any{"b": "c"}}, Reader: 7 * time.Second}
+	got := frozen(t, s, "shop/t", given)
+	runtime.GC()
+	want := template(s, "shop/want")
+	given.Raw.Object.(*corev1.Pod).Name = "x"
+	given.Values.([]any)[1].(map[string]any)["b"] = "x"
+	given.Values.([]any)[0] = "x"
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("it is %+v, want %+v", got, want)
+	}
+	if err := s.Check(); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -237,12 +279,31 @@ func TestWritesStopTheProcess(t *testing.T) {
 	}
 }
 
+// What is behind an interface is an object's too.
+func TestWritesBehindInterfacesStopTheProcess(t *testing.T) {
+	session(t)
+	out := child(t, "behind an interface")
+	address := regexp.MustCompile(`addr=0x([0-9a-f]+)`).FindStringSubmatch(out)
+	file := regexp.MustCompile(`--file (\S+) ADDRESS`).FindStringSubmatch(out)
+	if address == nil || file == nil {
+		t.Fatalf("it does not say where it wrote:\n%s", out)
+	}
+	at, err := strconv.ParseUint(address[1], 16, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := ExplainFile(file[1], uintptr(at)); err != nil || !strings.HasPrefix(got, "Raw.Object.spec.containers[0].image of ") {
+		t.Errorf("it is explained as %q: %v", got, err)
+	}
+}
+
 // Maps cannot be in read-only memory: a write to one is found within a second.
 func TestWritesToMapsAreFound(t *testing.T) {
 	session(t)
 	for name, want := range map[string]string{
-		"map":          "a program wrote to metadata.labels of v1.Pod shop/web-1 in the copy of pods",
-		"unstructured": "a program wrote to Object of unstructured.Unstructured shop/web-2 in the copy of pods",
+		"map":                  "a program wrote to metadata.labels of v1.Pod shop/web-1 in the copy of pods",
+		"list in an interface": "a program wrote to Values of guard.withInterfaces shop/t in the copy of pods",
+		"unstructured":         "a program wrote to Object of unstructured.Unstructured shop/web-2 in the copy of pods",
 	} {
 		if out := child(t, name); !strings.Contains(out, want) {
 			t.Errorf("%s: it says\n%s", name, out)

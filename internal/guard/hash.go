@@ -55,7 +55,11 @@ func write(h *maphash.Hash, v reflect.Value, depth int) {
 			write(h, v.Index(i), depth+1)
 		}
 	case reflect.Struct:
+		selfWriting := isLazy(v.Type())
 		for i := range v.NumField() {
+			if f := v.Type().Field(i); isPrivateReference(f) || selfWriting && !f.IsExported() {
+				continue
+			}
 			write(h, v.Field(i), depth+1)
 		}
 	case reflect.Map:

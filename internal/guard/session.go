@@ -59,7 +59,9 @@ var active atomic.Bool
 func Active() bool { return active.Load() }
 
 // Freeze returns a copy of an object that cannot be written, if the object is a pointer to
-// a struct. Any other value, and one for which there is no memory, is returned as it is.
+// a struct. Any other value, and one for which there is no memory, is returned as it is. So
+// is an object with a lock or a message of protobuf in it, which writes to itself when it
+// is read; it is compared every second, as maps are.
 func (s *Session) Freeze(key string, object any) (result any, err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -68,6 +70,11 @@ func (s *Session) Freeze(key string, object any) (result any, err error) {
 	}()
 	pointer := reflect.ValueOf(object)
 	if pointer.Kind() != reflect.Pointer || pointer.IsNil() || pointer.Type().Elem().Kind() != reflect.Struct {
+		return object, nil
+	}
+	name := fmt.Sprintf("%s %s", pointer.Type().Elem(), key)
+	if reachesLazy(pointer.Type()) {
+		s.watch(name, []watchedMap{{value: pointer.Elem(), hash: hashOf(pointer.Elem())}})
 		return object, nil
 	}
 	mu.Lock()
@@ -84,7 +91,6 @@ func (s *Session) Freeze(key string, object any) (result any, err error) {
 		return object, err
 	}
 	kept = append(kept, b.kept...)
-	name := fmt.Sprintf("%s %s", pointer.Type().Elem(), key)
 	if err := s.log.add(name, memory, b.parts); err != nil {
 		return frozen.Interface(), err
 	}
@@ -108,7 +114,11 @@ func (s *Session) Check() error {
 	s.mu.Unlock()
 	for _, m := range maps {
 		if hashOf(m.value) != m.hash {
-			return fmt.Errorf("a program wrote to %s of %s in the copy of %s within the last second; copy an object before you change it", m.field, m.object, s.name)
+			what := m.object
+			if m.field != "" {
+				what = m.field + " of " + what
+			}
+			return fmt.Errorf("a program wrote to %s in the copy of %s within the last second; copy an object before you change it", what, s.name)
 		}
 	}
 	return nil

@@ -7,9 +7,9 @@ import (
 	"github.com/tarnproject/tarn/internal/adapter"
 )
 
-// A ReplicaAdapter changes a replica before it runs, and reads a part of its Health. It is
-// for package cache, whose informers get their transform, their resync period and their
-// sinks after they were made; see [adapter.Key].
+// A ReplicaAdapter changes a replica before it runs, and reads a part of its Health. It
+// is for package cache, whose informers get their transform, their resync period and
+// their sinks after their creation; see [adapter.Key].
 type ReplicaAdapter[T any] struct{ replica *Replica[T] }
 
 // AdaptReplica returns the adapter of a replica.
@@ -52,12 +52,35 @@ func (a ReplicaAdapter[T]) Status() (State, Version) {
 }
 
 // outsideWrites is a store of package cache, to which programs write beside the engine
-// because client-go lets them. Subscribers hear of an object's delete even if the program
+// because client-go lets them. Subscribers receive an object's delete even if the program
 // removed the object from the store before.
 type outsideWrites[T any] interface {
 	// TakeRemoved returns, once, the object that a program removed under a key, if the
 	// engine has not written the key since.
 	TakeRemoved(key Key) (T, bool)
+}
+
+// fakeSource is a source of package cache that may turn out to be a fake when it is
+// watched, although it was not declared as one; see [Options.Unversioned].
+type fakeSource interface {
+	// Fake reports whether the last watch was one that tests make; known is false if that
+	// cannot be told.
+	Fake() (fake, known bool)
+}
+
+// fakeOf returns the first such source in a chain of wrapped sources, or nil.
+func fakeOf[T any](source Source[T]) fakeSource {
+	for source != nil {
+		if s, ok := source.(fakeSource); ok {
+			return s
+		}
+		wrapper, ok := source.(interface{ Unwrap() Source[T] })
+		if !ok {
+			return nil
+		}
+		source = wrapper.Unwrap()
+	}
+	return nil
 }
 
 // A ReflectorAdapter runs a reflector step by step. It is for package cache, whose
@@ -72,11 +95,12 @@ func AdaptReflector[T any](_ adapter.Key, r *Reflector[T]) ReflectorAdapter[T] {
 // Fetch reads the whole collection, as a stream of initial events if the source can,
 // else as a list. It writes nothing to the store.
 func (a ReflectorAdapter[T]) Fetch(ctx context.Context) (*Pass[T], error) {
+	a.reflector.guardUntil(ctx)
 	return a.reflector.fetch(ctx)
 }
 
-// A SinkAdapter feeds a sink as a replica does, with what its caller applies instead of
-// what a source says. It is for the tests of sinks in other modules; see [adapter.Key].
+// A SinkAdapter feeds a sink as a replica does, with changes from its caller instead of a
+// source. It is for the tests of sinks in other modules; see [adapter.Key].
 type SinkAdapter[T any] struct {
 	ReadStore[T]
 	fanout *fanout[T]
@@ -93,14 +117,15 @@ func AdaptSink[T any](_ adapter.Key, store ReadStore[T], sink Sink[T], opts Opti
 	return &SinkAdapter[T]{ReadStore: store, fanout: h}
 }
 
-// Restore opens the sink and loads what it has.
+// Restore opens the sink and loads its content.
 func (a *SinkAdapter[T]) Restore(ctx context.Context) (Kept, error) {
 	kept, err := a.fanout.load(ctx, a.fanout.runners()[0], []*section[T]{{state: a.fanout.sections[0]}})
 	a.stop = a.fanout.startSinks(ctx)
 	return kept, err
 }
 
-// Apply brings store and sink on. It restores first, unless that was done.
+// Apply writes changes to store and sink. It restores first, if that has not happened
+// yet.
 func (a *SinkAdapter[T]) Apply(changes []Change[T], at Position) error {
 	if a.stop == nil {
 		if _, err := a.Restore(context.Background()); err != nil {
@@ -114,7 +139,7 @@ func (a *SinkAdapter[T]) Apply(changes []Change[T], at Position) error {
 	return err
 }
 
-// Flush commits what waits.
+// Flush commits the pending changes.
 func (a *SinkAdapter[T]) Flush() error { return a.fanout.runners()[0].flushNow() }
 
 // Health is that of the sink.

@@ -35,15 +35,19 @@ type Reflector[T any] struct {
 	// onFailed is called after each failure.
 	onFailed func()
 	// onMissed is called before a write that may lack states: a whole state, or events
-	// of which one could not be taken.
+	// when one of them could not be taken.
 	onMissed func(GapCause)
+	// fake is nil if the source is what its options say.
+	fake fakeSource
 	// outside is nil if only the engine writes the store.
 	outside outsideWrites[T]
 	// holder is nil if the store does not keep its objects in memory.
 	holder Holder
 
-	// guard is nil unless guard mode is on.
-	guard *guard.Session
+	// guard is nil unless guard mode is on; guarded is the context until whose end it is, if
+	// guardUntil has started it.
+	guard   *guard.Session
+	guarded context.Context
 
 	started atomic.Bool
 
@@ -119,6 +123,7 @@ func newReflector[T any](source Source[T], opts Options[T]) *Reflector[T] {
 		next:      nextRead{cause: causeStart},
 	}
 	r.shard.reader = shardReaderOf(source)
+	r.fake = fakeOf(source)
 	r.configure(opts)
 	return r
 }
@@ -201,7 +206,7 @@ func (r *Reflector[T]) Health() Health {
 	return h
 }
 
-// report notes a failure in Health and gives it to OnError.
+// report records a failure in Health and gives it to OnError.
 func (r *Reflector[T]) report(ctx context.Context, err error) {
 	r.monitor.failed(err)
 	r.opts.OnError(ctx, err)
@@ -327,5 +332,5 @@ func (r *Reflector[T]) rewind(ctx context.Context, now Version) {
 	r.suspicion.rewound()
 	r.newEpoch()
 	r.monitor.update(func(h *Health) { h.Rewinds++ })
-	r.report(ctx, fmt.Errorf("%s: version %s was seen and the source is now at %s: %w; the copy is read anew", r.opts.Name, r.version, now, ErrRewound))
+	r.report(ctx, fmt.Errorf("%s: version %s was seen and the source is now at %s: %w; the copy is read again", r.opts.Name, r.version, now, ErrRewound))
 }

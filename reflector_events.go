@@ -99,6 +99,7 @@ func (d *changeBuilder[T]) object(ctx context.Context, e Event[T]) error {
 	}
 	if e.Type == EventDeleted {
 		r.renames.forget(m.Key)
+		delete(r.shard.uids, item.Key)
 	}
 	if err != nil && (e.Type != EventDeleted || item.Key == "") {
 		err := d.bad(ctx, BadObject{Key: item.Key, Version: item.Version, Err: err})
@@ -117,13 +118,20 @@ func (d *changeBuilder[T]) object(ctx context.Context, e Event[T]) error {
 	}
 	if r.reader == nil {
 		d.add(Change[T]{Type: changeTypes[e.Type], Key: item.Key, Object: item.Object, Version: item.Version})
-	} else if c, ok := d.changeFor(e.Type, item); ok {
+	} else if c, ok := d.changeFor(e.Type, item); ok || r.repeats(e.Type) {
 		d.add(c)
 	} else {
 		r.clearBad(item.Meta, false)
 	}
 	d.reach(item.Version)
 	return nil
+}
+
+// repeats reports whether subscribers receive an event that changes nothing. Handlers of
+// package cache receive each delete that a fake sends, as with client-go: a test may send
+// one of an object that was never there.
+func (r *Reflector[T]) repeats(t EventType) bool {
+	return t == EventDeleted && r.outside != nil && r.unordered()
 }
 
 // bad reports an object that could not be taken. It first writes an earlier good state
@@ -170,18 +178,21 @@ func (r *Reflector[T]) clearBad(m Meta, written bool) {
 // changeFor returns the change that an event makes, and false if it makes none.
 func (d *changeBuilder[T]) changeFor(t EventType, item Item[T]) (Change[T], bool) {
 	held, present := d.held(item.Key)
+	ordered := !d.r.unordered()
 	c := Change[T]{Key: item.Key, Object: item.Object, Version: item.Version}
 	if !present {
 		if t == EventDeleted {
 			d.r.deleted.put(item.Key, item.Version)
-			c.Type = Delete
-			told := false
+			c.Type, c.Old = Delete, item.Object
 			if d.r.outside != nil {
-				c.Old, told = d.r.outside.TakeRemoved(item.Key)
+				if removed, told := d.r.outside.TakeRemoved(item.Key); told {
+					c.Old = removed
+					return c, true
+				}
 			}
-			return c, told
+			return c, false
 		}
-		if d.r.deleted.covers(item.Key, item.Version) {
+		if ordered && d.r.deleted.covers(item.Key, item.Version) {
 			d.sawOlder = true
 			return c, false
 		}
@@ -192,7 +203,7 @@ func (d *changeBuilder[T]) changeFor(t EventType, item Item[T]) (Change[T], bool
 	before, err := d.r.describe(held)
 	// After a rewind the held state may be newer than all versions seen since, if no
 	// good state of the object came. Then an older version is not a replay.
-	if err == nil && item.Version.OlderThan(before.Version) && !d.at.OlderThan(before.Version) {
+	if err == nil && ordered && item.Version.OlderThan(before.Version) && !d.at.OlderThan(before.Version) {
 		d.sawOlder = true
 		return c, false
 	}
@@ -201,7 +212,7 @@ func (d *changeBuilder[T]) changeFor(t EventType, item Item[T]) (Change[T], bool
 		d.r.deleted.put(item.Key, item.Version)
 		return c, true
 	}
-	if order, known := item.Version.Compare(before.Version); err == nil && known && order == 0 && before.UID == item.UID && d.r.equal(held, item.Object) {
+	if order, known := item.Version.Compare(before.Version); err == nil && ordered && known && order == 0 && before.UID == item.UID && d.r.equal(held, item.Object) {
 		return c, false
 	}
 	c.Type = Update
@@ -226,7 +237,7 @@ func (d *changeBuilder[T]) add(c Change[T]) {
 func (d *changeBuilder[T]) reach(v Version) {
 	switch {
 	case !d.ordered || v == "":
-	case v.OlderThan(d.at):
+	case !d.r.unordered() && v.OlderThan(d.at):
 		d.sawOlder = true
 	default:
 		if _, ok := v.Compare(d.at); ok {

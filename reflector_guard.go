@@ -29,6 +29,23 @@ func startGuard[T any](ctx context.Context, o Options[T]) (session *guard.Sessio
 	}
 }
 
+// guardUntil starts guard mode, until ctx ends, for a reflector whose passes are made one
+// by one. A store that cannot be read is not ours: the objects that it gets belong to it.
+//
+// Only the end of ctx shows that the last pass is over: client-go's Reflector, which makes
+// the passes, ends without a call to its source.
+func (r *Reflector[T]) guardUntil(ctx context.Context) {
+	running := r.guard != nil && (r.guarded == nil || r.guarded.Err() == nil)
+	if running || r.reader == nil {
+		return
+	}
+	session, stop := startGuard(ctx, r.opts)
+	if session != nil {
+		r.guard, r.guarded = session, ctx
+		context.AfterFunc(ctx, stop)
+	}
+}
+
 // freeze returns an object that cannot be written, in guard mode.
 func freeze[T any](session *guard.Session, key Key, object T) (T, error) {
 	if session == nil {
@@ -42,7 +59,7 @@ func freeze[T any](session *guard.Session, key Key, object T) (T, error) {
 }
 
 // faultsPanic makes a write to a frozen object a panic in this goroutine, so that a
-// handler's panic names the object. It returns how that is undone.
+// handler's panic names the object. It returns a function that undoes this.
 func faultsPanic() (undo func()) {
 	if !guard.Active() {
 		return func() {}

@@ -45,7 +45,7 @@ func (r *Reflector[T]) listState(ctx context.Context) (*Pass[T], error) {
 		at = Latest
 		pass, paged, err = r.listAt(ctx, at)
 	}
-	if err == nil && pass.version.OlderThan(r.version) {
+	if err == nil && !r.unordered() && pass.version.OlderThan(r.version) {
 		// The answer is older than asked for. Only a consistent read shows
 		// whether the source went back in time.
 		if at != Latest {

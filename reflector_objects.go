@@ -34,8 +34,8 @@ func (r *Reflector[T]) named(bad BadObject) BadObject {
 	return bad
 }
 
-// findRenamed has the whole state read if the object that was deleted may be in the store
-// under another name, which a process before this one gave it.
+// findRenamed asks for a read of the whole state if the object that was deleted may be in
+// the store under another name, which an earlier process gave it.
 func (r *Reflector[T]) findRenamed(key Key) {
 	if !r.renames.partial || r.reader == nil {
 		return
@@ -64,6 +64,7 @@ func (r *Reflector[T]) convertAs(m Meta, object T) (item Item[T], kept Meta, err
 	}
 	item.Key = kept.Key
 	r.renames.record(m.Key, item.Key)
+	r.shard.note(m, kept)
 	item.Object, err = freeze(r.guard, item.Key, item.Object)
 	return item, kept, err
 }

@@ -128,7 +128,7 @@ func (l *relisting[T]) put(ctx context.Context, object T) {
 // before any transform.
 func (l *relisting[T]) confirms(held heldObject[T], m Meta) bool {
 	return held.readable && held.meta.UID == m.UID && held.meta.Version == m.Version &&
-		m.Version != "" && !l.byContent && !l.damaged[m.Key]
+		m.Version != "" && !l.byContent && !l.r.unordered() && !l.damaged[m.Key]
 }
 
 // empty reports whether there were no items.
@@ -227,7 +227,9 @@ func (l *relisting[T]) commit(ctx context.Context, v Version) error {
 		l.r.monitor.bad.settle(l.verdict, l.keyless)
 		l.r.renames.partial = false
 		if l.fill == nil {
-			l.r.renames.keep(func(stored Key) bool { _, listed := l.at[stored]; return listed || l.keyless > 0 })
+			present := func(stored Key) bool { _, listed := l.at[stored]; return listed || l.keyless > 0 }
+			l.r.renames.keep(present)
+			l.r.shard.keep(present)
 		}
 		for key := range l.damaged {
 			l.r.monitor.damage.repaired(key)
@@ -268,7 +270,7 @@ func (l *relisting[T]) changes(items []newItem[T]) []Change[T] {
 	var same []Change[T]
 	for key, held := range r.reader.All() {
 		switch i, listed := l.at[key]; {
-		case !listed && r.movedOut(held):
+		case !listed && r.movedOut(key, held):
 			changes = append(changes, movedAway(key, held, r.versionOf(held)))
 		case listed && i == unchanged && wanted:
 			same = append(same, Change[T]{Type: Sync, Key: key, Old: held, Object: held, Version: r.versionOf(held)})

@@ -17,16 +17,16 @@ type Kept struct {
 	// written.
 	LastContact time.Time
 	// Confirm, if not nil, checks that the source is the one that the content came from.
-	// It is called before the first read from the source; without content too, so that
-	// it can record the source. It fails with [ErrOtherSource] if the source is another
-	// one; any other error means that it does not know yet.
+	// It is called before the first read from the source; without content too, so that it
+	// can record the source. It fails with [ErrOtherSource] if the source is another one;
+	// any other error means that it cannot tell yet.
 	Confirm func(ctx context.Context) error
 	// ConfirmSection, if not nil, is Confirm for one of several sections whose sources
 	// are different servers.
 	ConfirmSection func(ctx context.Context, section string) error
 }
 
-// Version is the one that all sections have reached, empty if there is no content.
+// Version is the version that all sections have reached; empty if there is no content.
 func (k Kept) Version() Version {
 	if len(k.Positions) == 0 {
 		return ""
@@ -176,7 +176,7 @@ func (r *Reflector[T]) confirmSource(ctx context.Context) error {
 		r.version, r.traits.versioned = "", false // it is no version of this source
 		r.newEpoch()
 		r.readNext(nextRead{cause: causeOtherSource, version: consistent, afresh: true})
-		r.report(ctx, fmt.Errorf("%s: %w; the copy is read anew", r.opts.Name, err))
+		r.report(ctx, fmt.Errorf("%s: %w; the copy is read again", r.opts.Name, err))
 	default:
 		return fmt.Errorf("%s: checking that the content on disk is of this source: %w", r.opts.Name, err)
 	}

@@ -2,6 +2,7 @@ package tarn
 
 import (
 	"context"
+	"maps"
 	"slices"
 )
 
@@ -15,6 +16,9 @@ type shardState struct {
 	// within says that all objects of the shard that is being read are in the one that the
 	// store has.
 	within bool
+	// uids has those of the objects whose transform drops the uid, by their keys in the store.
+	// Without them an object that moved could not be distinguished from one that is gone.
+	uids map[Key]string
 }
 
 // shardReaderOf finds the reader in a chain of wrapped sources; nil if there is none.
@@ -32,7 +36,7 @@ func shardReaderOf[T any](source Source[T]) ShardReader {
 	return nil
 }
 
-// openShard has the reflector told of changes until the returned function is called.
+// openShard has the reflector notified of changes until the returned function is called.
 func (r *Reflector[T]) openShard() (closed func()) {
 	if r.shard.reader == nil {
 		return func() {}
@@ -62,12 +66,31 @@ func (s *shardState) movedIn(m Meta) bool { return s.held != nil && !s.held(m) }
 
 // movedOut reports whether an object of the store is missing in the state because the
 // shard has changed.
-func (r *Reflector[T]) movedOut(held T) bool {
+func (r *Reflector[T]) movedOut(key Key, held T) bool {
 	if r.shard.held == nil || r.shard.reading == nil {
 		return false
 	}
 	m, err := r.describe(held)
+	if m.UID == "" {
+		m.UID = r.shard.uids[key]
+	}
 	return err == nil && !r.shard.reading(m)
+}
+
+// note keeps the uid of an object whose transform drops it.
+func (s *shardState) note(came, kept Meta) {
+	if s.reading == nil || kept.UID != "" || came.UID == "" {
+		return
+	}
+	if s.uids == nil {
+		s.uids = map[Key]string{}
+	}
+	s.uids[kept.Key] = came.UID
+}
+
+// keep forgets the uids of objects that are not present.
+func (s *shardState) keep(present func(stored Key) bool) {
+	maps.DeleteFunc(s.uids, func(stored Key, _ string) bool { return !present(stored) })
 }
 
 // narrow makes a pass that reads nothing, if that is enough for another shard: its objects

@@ -31,12 +31,16 @@ func (r *Reflector[T]) listWithin(ctx context.Context, limit time.Duration, list
 // watch opens a stream. The time to open it is limited, its life is not.
 //
 // The limit is that of silence and not a short one, because some proxies forward the
-// head of a response only with the first event. It is measured in real time, since a
+// head of a response only with the first event. A stream of initial events has its first
+// event soon, and can be replaced by a list. The limit is measured in real time, since a
 // timer of the reflector's clock cannot end a context that outlives it.
 func (r *Reflector[T]) watch(ctx context.Context, q WatchQuery) (Stream[T], error) {
 	limit := r.opts.SilenceLimit
 	if limit <= 0 {
 		limit = r.opts.ListTimeout
+	}
+	if deadline := r.opts.WatchListDeadline; q.Initial && deadline > 0 && (limit <= 0 || deadline < limit) {
+		limit = deadline
 	}
 	if limit <= 0 {
 		return r.source.Watch(ctx, q)
@@ -47,7 +51,7 @@ func (r *Reflector[T]) watch(ctx context.Context, q WatchQuery) (Stream[T], erro
 	if timer.Stop() && err == nil {
 		return &cancelledStream[T]{stream, cancel}, nil
 	}
-	late := err == nil || context.Cause(life) == ErrSilent
+	expired := err == nil || context.Cause(life) == ErrSilent
 	if err == nil {
 		stream.Close()
 	}
@@ -55,7 +59,9 @@ func (r *Reflector[T]) watch(ctx context.Context, q WatchQuery) (Stream[T], erro
 	switch {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
-	case late:
+	case expired && q.Initial:
+		return nil, fmt.Errorf("%w: there was no answer within %s", errNoEnd, limit)
+	case expired:
 		return nil, fmt.Errorf("%w to a watch within %s", errNoAnswer, limit)
 	default:
 		return nil, err

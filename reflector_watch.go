@@ -119,7 +119,7 @@ func (r *Reflector[T]) consume(ctx context.Context, stream Stream[T]) (int, erro
 	d := r.newChangeBuilder()
 	buf := make([]Event[T], quietBatch)
 	r.suspicion.watching(r.opts.Clock.Now(), r.opts.Jitter)
-	due, numbered := r.unreadable.due, r.numbered()
+	due, probeable := r.unreadable.due, r.probeable()
 	timer := r.startSilenceTimer(ctx)
 	defer func() {
 		r.monitor.damage.setWake(nil)
@@ -178,9 +178,9 @@ func (r *Reflector[T]) consume(ctx context.Context, stream Stream[T]) (int, erro
 		if err != nil {
 			return events, err
 		}
-		if r.unreadable.due != due || r.numbered() != numbered || r.suspicion.due != probeAt || timer.expired() || timer.interrupted() {
+		if r.unreadable.due != due || r.probeable() != probeable || r.suspicion.due != probeAt || timer.expired() || timer.interrupted() {
 			// The limit has changed, or applying the events took longer than it.
-			due, numbered = r.unreadable.due, r.numbered()
+			due, probeable = r.unreadable.due, r.probeable()
 			timer.close()
 			timer = r.startSilenceTimer(ctx)
 		}
@@ -210,7 +210,7 @@ func (r *Reflector[T]) waitLimit() time.Duration {
 		limit = 0
 	}
 	probe := r.suspicion.due
-	if !r.numbered() {
+	if !r.probeable() {
 		probe = time.Time{}
 	}
 	for _, due := range []time.Time{probe, r.unreadable.due, r.repairDue()} {
@@ -235,7 +235,20 @@ func (r *Reflector[T]) resumable() bool {
 // versionless reports whether the source has no versions: by declaration, or because its
 // objects have none and it sends no bookmarks.
 func (r *Reflector[T]) versionless() bool {
-	return r.opts.Unversioned && !r.numbered() || r.traits.unversioned && !r.traits.bookmarks
+	return r.opts.Unversioned && !r.numbered() || r.unordered() || r.traits.unversioned && !r.traits.bookmarks
+}
+
+// unordered reports whether the versions of the source say nothing about time. A test gives
+// the objects of a fake any versions, and the fake lists them under one of its own. A server
+// that only declares itself a fake sends bookmarks, and its watches are decoded from a stream.
+func (r *Reflector[T]) unordered() bool {
+	fake := r.opts.Unversioned
+	if r.fake != nil {
+		if is, known := r.fake.Fake(); known {
+			fake = is
+		}
+	}
+	return fake && !r.traits.bookmarks
 }
 
 // numbered reports whether the version reached is a number.
@@ -244,10 +257,13 @@ func (r *Reflector[T]) numbered() bool {
 	return ok
 }
 
-// probeDue reports whether to probe the source now. Versions that are not numbers cannot
-// be compared.
+// probeable reports whether a probe can find a rewind. Versions that are not numbers, or are
+// those of a fake, cannot be compared.
+func (r *Reflector[T]) probeable() bool { return r.numbered() && !r.unordered() }
+
+// probeDue reports whether to probe the source now.
 func (r *Reflector[T]) probeDue() bool {
-	return r.suspicion.raised && r.numbered() && r.suspicion.probeDue(r.opts.Clock.Now())
+	return r.suspicion.raised && r.probeable() && r.suspicion.probeDue(r.opts.Clock.Now())
 }
 
 // checkRewind probes the source for a rewind.

@@ -311,7 +311,7 @@ func (h *fanout[T]) restart(s *sinkRunner[T]) {
 	s.queue.replaceAll(s.clock.Now(), h.contact, h.initial(), h.sectionPositions())
 }
 
-// committedTo notes how a commit went.
+// committedTo records how a commit went.
 func (s *sinkRunner[T]) committedTo(q sinkQueue[T], refused ObjectErrors, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -325,7 +325,7 @@ func (s *sinkRunner[T]) committedTo(q sinkQueue[T], refused ObjectErrors, err er
 	s.noteFailure(err)
 }
 
-// noteFailure notes why the sink does not follow, or that it does. mu is held.
+// noteFailure records why the sink does not follow, or that it does. mu is held.
 func (s *sinkRunner[T]) noteFailure(err error) {
 	if errors.Is(err, context.Canceled) && s.running.Err() != nil {
 		return // the replica stops; close tries once more
@@ -356,7 +356,7 @@ func (s *sinkRunner[T]) close() {
 	defer cancel()
 	if s.current() == sinkFollowing {
 		if err := s.flush(ctx); err != nil {
-			s.logger.Error("what was last known could not be written to a sink, which begins with an older state when it is attached again", "sink", s.policy.Name, "err", err)
+			s.logger.Error("the last changes could not be written to a sink, which begins with an older state when it is attached again", "sink", s.policy.Name, "err", err)
 		}
 	}
 	_ = s.use(context.Background()) // a flush that the sink asked for ends with running

@@ -10,6 +10,7 @@ import (
 
 	metainternal "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
@@ -97,7 +98,7 @@ func NewClient(cfg *rest.Config, opts ...ClientOption) (*Client, error) {
 	return c, nil
 }
 
-// Pool is where the objects of this client share structure.
+// Pool is the pool of parts that the objects of this client share.
 func (c *Client) Pool() *wire.Pool { return c.pool }
 
 // request is a read of a collection.
@@ -190,6 +191,20 @@ func (c *Client) send(ctx context.Context, r request, shard string, plain bool) 
 		return nil, err
 	}
 	return &response{body: body, media: m, shard: shard, filter: r.filter}, nil
+}
+
+// readJSON reads what is at a path, if it is no larger than an object may be.
+func (c *Client) readJSON(ctx context.Context, path ...string) ([]byte, error) {
+	body, err := c.rest.Get().AbsPath(path...).SetHeader("Accept", runtime.ContentTypeJSON).MaxRetries(0).Stream(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close()
+	raw, err := io.ReadAll(io.LimitReader(body, DefaultMaxItem+1))
+	if len(raw) > DefaultMaxItem {
+		return nil, fmt.Errorf("the answer is too long, the limit is %d bytes: is this an API server?", DefaultMaxItem)
+	}
+	return raw, err
 }
 
 func (c *Client) isJSONOnly(gvr schema.GroupVersionResource) bool {

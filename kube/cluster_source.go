@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/tarnproject/tarn"
 )
@@ -14,7 +16,7 @@ import (
 // each cluster, with the prefix of [ClusterPrefix] and [tarn.Section.Independent] set.
 //
 // The clients of all clusters should have the same pool, see [WithPool]: clusters of one
-// owner have much in common.
+// owner have many equal parts.
 func InCluster[T any](cluster string, source tarn.Source[T]) (tarn.Source[T], error) {
 	if err := CheckCluster(cluster); err != nil {
 		return nil, err
@@ -22,10 +24,17 @@ func InCluster[T any](cluster string, source tarn.Source[T]) (tarn.Source[T], er
 	return &clusterSource[T]{source, ClusterPrefix(cluster)}, nil
 }
 
-// CheckCluster returns an error for a name that a cluster cannot have in keys.
+// maxClusterName leaves room for a name where the name of a directory may have 255 bytes.
+const maxClusterName = 253
+
+// CheckCluster returns an error for a name that a cluster cannot have in keys, columns and
+// labels of metrics.
 func CheckCluster(name string) error {
-	if name == "" || name == "." || name == ".." || strings.Contains(name, "/") {
+	switch {
+	case name == "" || name == "." || name == ".." || strings.Contains(name, "/"):
 		return fmt.Errorf("kube: %q cannot be the name of a cluster: a name is neither empty nor made of one or two dots, and has no slash", name)
+	case len(name) > maxClusterName || !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl):
+		return fmt.Errorf("kube: %.300q cannot be the name of a cluster: a name is text in UTF-8, has no control characters, and is %d bytes long at most", name, maxClusterName)
 	}
 	return nil
 }

@@ -5,12 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"testing"
 
 	"github.com/tarnproject/tarn"
 )
 
-// named is a source of names that notes what it was asked.
+// named is a source of names that records what it was asked.
 type named struct {
 	asked tarn.ListQuery
 	watch tarn.WatchQuery
@@ -106,7 +107,7 @@ func TestInCluster(t *testing.T) {
 	if cluster, key := SplitCluster("east/shop/web"); cluster != "east" || key != "shop/web" {
 		t.Errorf("%q %q", cluster, key)
 	}
-	for _, name := range []string{"", "a/b", ".", ".."} {
+	for _, name := range []string{"", "a/b", ".", "..", "caf\xe9", "a\nb", "\x1b[2Jeast", strings.Repeat("x", 254)} {
 		if _, err := InCluster[string](name, inner); err == nil {
 			t.Errorf("%q is the name of a cluster", name)
 		}

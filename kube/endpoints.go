@@ -21,10 +21,12 @@ import (
 //
 //	cfg, err := kube.Endpoints(relayA, relayB, server)
 //
-// A request goes to the first endpoint that works. If that one cannot be reached, or
-// answers that it is not available, the next is asked at once, and the first is left
-// alone for a second, then two, up to half a minute. Because relays have the versions of
-// their origin, a watch that ends is resumed at another endpoint, and nothing is listed.
+// A request goes to the first endpoint that works. If that endpoint cannot be reached, or
+// answers that it is not available, the next one gets the request at once, and the first
+// one gets no requests for a second, then two, up to half a minute. The same happens to
+// an endpoint that had at least five seconds for a request and did not answer before the
+// request was cancelled. Because relays have the versions of their origin, a watch that
+// ends resumes at another endpoint, without a list.
 //
 // A write is repeated only if it cannot have arrived. Each config has its own
 // credentials, TLS settings and address; rate limits, timeout and user agent are those
@@ -53,13 +55,14 @@ func Endpoints(configs ...*rest.Config) (*rest.Config, error) {
 	return cfg, nil
 }
 
-// EndpointHealth is what a client knows of one of its [Endpoints].
+// EndpointHealth is the state of one of the [Endpoints] of a client.
 type EndpointHealth struct {
 	// Host is the address of the endpoint.
 	Host string
-	// Failures is how often it failed since it last answered; 0 if it works.
+	// Failures counts its failures since its last answer; 0 if it works.
 	Failures int
-	// Err is the last failure, and RetryAt the time until which others are asked first.
+	// Err is the last failure, and RetryAt the time until which other endpoints are tried
+	// first.
 	Err     error
 	RetryAt time.Time
 }
@@ -80,6 +83,10 @@ func HealthOfEndpoints(cfg *rest.Config) []EndpointHealth {
 
 // endpointDialTimeout is shorter than client-go's half a minute: there are others to ask.
 const endpointDialTimeout = 5 * time.Second
+
+// endpointPatience is how long an endpoint may take to answer a request that is then given
+// up. One that had longer has failed: it may be frozen, and would be asked for ever.
+const endpointPatience = 5 * time.Second
 
 // endpointDial is one for the process, as [bufferedDial] is.
 var endpointDial = &transport.DialHolder{Dial: dialWithin(endpointDialTimeout)}
@@ -131,7 +138,7 @@ func (g *endpointGroup) CloseIdleConnections() {
 	}
 }
 
-// inOrder are all endpoints: first those that work, then those that failed lately.
+// inOrder are all endpoints: first those that work, then those that failed recently.
 func (g *endpointGroup) inOrder() []*endpoint {
 	now := time.Now()
 	order, failed := make([]*endpoint, 0, len(g.list)), []*endpoint(nil)
@@ -167,12 +174,16 @@ func (a *attempt) at(e *endpoint) (*http.Response, bool) {
 		return nil, false
 	}
 	a.tried++
+	began := time.Now()
 	resp, err := e.next.RoundTrip(req)
 	a.repeatable = canRepeat(a.req, err)
 	switch {
 	case err != nil:
+		waited := time.Since(began)
 		if a.req.Context().Err() == nil {
 			e.failed(err)
+		} else if waited >= endpointPatience {
+			e.failed(fmt.Errorf("no answer within %v: %w", waited.Round(time.Second), err))
 		}
 		a.errs = append(a.errs, fmt.Errorf("%s: %w", e.base.Host, err))
 		return nil, false
@@ -199,8 +210,8 @@ func isWatch(req *http.Request) bool {
 }
 
 // watchBody ends with io.ErrUnexpectedEOF if the connection breaks, whatever its error is.
-// client-go resumes a watch that ends so at the version that it has. It takes an error that
-// it does not know for one of the server, and lists; errors of HTTP/2 are such.
+// client-go resumes a watch that ends with it at the version that it has. It treats an
+// error that it does not know as one of the server, and lists; errors of HTTP/2 are such.
 type watchBody struct {
 	io.ReadCloser
 	ctx context.Context
@@ -232,8 +243,8 @@ func (a *attempt) result() (*http.Response, error) {
 	}
 }
 
-// isUnavailable recognises the answers of a server that is starting or going, and of a
-// proxy without one.
+// isUnavailable recognises the answers of a server that is starting or stopping, and
+// of a proxy without one.
 func isUnavailable(status int) bool {
 	return status == http.StatusBadGateway || status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout
 }

@@ -32,6 +32,8 @@ type scriptedEndpoint struct {
 	bodies []string
 	// body is that of the answer, empty if nil.
 	body io.ReadCloser
+	// hangs says that no answer comes.
+	hangs bool
 }
 
 func (s *scriptedEndpoint) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -45,6 +47,10 @@ func (s *scriptedEndpoint) RoundTrip(req *http.Request) (*http.Response, error) 
 		body = string(raw)
 	}
 	s.bodies = append(s.bodies, req.Method+" "+req.URL.String()+" "+body)
+	if s.hangs {
+		<-req.Context().Done()
+		return nil, req.Context().Err()
+	}
 	if s.err != nil {
 		return nil, s.err
 	}
@@ -186,6 +192,41 @@ func TestEndpointsThatAreNotAvailable(t *testing.T) {
 	}
 }
 
+// An endpoint that takes requests and does not answer them, as a process that was stopped, has
+// failed when a request was given up that it had some time for. The next one goes elsewhere.
+func TestEndpointsThatHang(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, cfg, all := scriptedGroup(t)
+		all[0].hangs = true
+		giveUp := func(after time.Duration, end func(ctx context.Context) (context.Context, context.CancelFunc)) {
+			t.Helper()
+			ctx, cancel := end(t.Context())
+			defer cancel()
+			time.AfterFunc(after, cancel)
+			req, _ := http.NewRequestWithContext(ctx, http.MethodGet, "http://a/on/a/api/v1/pods", nil)
+			if _, err := client.Do(req); err == nil {
+				t.Fatal("it was answered")
+			}
+		}
+		giveUp(time.Second, context.WithCancel)
+		if h := HealthOfEndpoints(cfg); h[0].Failures != 0 {
+			t.Errorf("who is impatient makes an endpoint fail: %v", h)
+		}
+		giveUp(time.Minute, context.WithCancel)
+		giveUp(time.Minute, func(ctx context.Context) (context.Context, context.CancelFunc) {
+			time.Sleep(maxEndpointBackoff) // so that it is asked again
+			return context.WithTimeout(ctx, 20*time.Second)
+		})
+		if h := HealthOfEndpoints(cfg); h[0].Failures != 2 || !strings.Contains(h[0].Err.Error(), "no answer within 20s") {
+			t.Errorf("health is %v", h)
+		}
+		resp, err := ask(t, client, http.MethodGet, "")
+		if err != nil || resp.StatusCode != http.StatusOK || len(all[1].bodies) != 1 {
+			t.Errorf("%v %v; the second was asked for %v", resp, err, all[1].bodies)
+		}
+	})
+}
+
 func TestEndpointsRepeatNoWrite(t *testing.T) {
 	client, _, all := scriptedGroup(t)
 	all[0].err = errors.New("the connection broke")
@@ -208,7 +249,7 @@ func TestEndpointsThatAreAllGone(t *testing.T) {
 	if !utilnet.IsConnectionRefused(err) || !strings.Contains(err.Error(), "none of the 3 endpoints can be reached: a: ") {
 		t.Errorf("the error is %v", err)
 	}
-	// They are asked all the same: there is nobody else.
+	// They are asked all the same: there is no other endpoint.
 	all[2].err = nil
 	if resp, err := ask(t, client, http.MethodGet, ""); err != nil || resp.StatusCode != http.StatusOK {
 		t.Error(resp, err)
@@ -239,7 +280,7 @@ func TestEndpointsConfig(t *testing.T) {
 	}
 }
 
-// A copy whose endpoint dies goes on at another one where it stopped, without a list.
+// A copy whose endpoint dies continues at another one where it stopped, without a list.
 func TestEndpointsResumeWithoutList(t *testing.T) {
 	origin := apiserver.New(apiserver.Options{AnyNamespace: true})
 	defer origin.Close()

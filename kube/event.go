@@ -110,8 +110,12 @@ func (s *Source[T]) at(f frame, err error) error {
 }
 
 // unreadable reports a frame that is not an event, or too long to be read whole,
-// with as much as its start shows.
+// with as much as its start shows. A frame that is an API object ends the stream, because
+// the server or a proxy does not answer with events.
 func (s *Source[T]) unreadable(m media, f frame, n watchEvent) tarn.Event[T] {
+	if err := s.instead(m, f, n); err != nil {
+		return tarn.Event[T]{Type: streamError, Bad: tarn.BadObject{Err: err}}
+	}
 	err := fmt.Errorf("%w: it is not a watch event", tarn.ErrUndecodable)
 	if f.size > 0 {
 		err = fmt.Errorf("%w: the event has %d bytes, the limit is %d", tarn.ErrUndecodable, f.size, s.maxItem)
@@ -123,6 +127,23 @@ func (s *Source[T]) unreadable(m media, f frame, n watchEvent) tarn.Event[T] {
 		}
 	}
 	return tarn.Event[T]{Type: tarn.EventUndecodable, Bad: tarn.BadObject{Err: s.at(f, err)}}
+}
+
+// instead is the error for a frame in JSON that is an API object, and nil for any other. In
+// protobuf the envelope of such an object is no frame.
+func (s *Source[T]) instead(m media, f frame, n watchEvent) error {
+	if m != mediaJSON || n.object != nil {
+		return nil
+	}
+	kind := excerptOf(m, f.raw).TypeMeta
+	switch kind.Kind {
+	case "":
+		return nil
+	case "Status":
+		return s.streamStatus(m, f.raw, kind, nil)
+	default:
+		return fmt.Errorf("the watch of %s was answered with a %s, and not with events; does a proxy drop the parameter watch?", s.collection, kind.Kind)
+	}
 }
 
 // bookmark reads a bookmark. Only the version and the annotation that ends the

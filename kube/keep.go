@@ -14,7 +14,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
@@ -23,22 +22,22 @@ import (
 	"github.com/tarnproject/tarn/memory"
 )
 
-// Store has the copy held elsewhere than in memory: open is given what it is a copy of, and
-// returns the store.
+// Store keeps the copy in another store than memory: open gets the origin of the copy,
+// and returns the store.
 func Store[T any](open func(of Origin) (tarn.ReadStore[T], error)) Option {
 	return func(s *settings) { s.store = open }
 }
 
-// Sink has the copy written to a sink, such as a disk: open is given what it is a copy of,
-// and returns the sink. There may be several.
+// Sink writes the copy to a sink, such as a disk: open gets the origin of the copy, and
+// returns the sink. There may be several.
 func Sink[T any](open func(of Origin) (tarn.Sink[T], error)) Option {
 	return func(s *settings) { s.sinks = append(s.sinks, open) }
 }
 
-// Origin is what a copy is of.
+// Origin describes what a copy is a copy of.
 type Origin struct {
-	// Resource of the objects. If it is still to be found by the kind, it is what it
-	// is by the rules of names.
+	// Resource of the objects. Until the resource is looked up by the kind, it is
+	// the one that the naming rules give.
 	Resource schema.GroupVersionResource
 	Kind     schema.GroupVersionKind
 	// Object is the objects' Go type.
@@ -57,7 +56,7 @@ type Origin struct {
 	// of one, see [InCluster], and each is a section of that name. It returns the client
 	// of a cluster, nil for one that the copy does not have.
 	Cluster func(name string) *Client
-	// Part tells the copy from others of the same resource beside it, where there
+	// Part distinguishes the copy from others of the same resource beside it, where there
 	// may be some: of other namespaces, or in another form. Empty if there are none.
 	Part string
 
@@ -75,8 +74,8 @@ func (o Origin) Selection() string {
 	return selection
 }
 
-// Server tells the server from others, as far as the config says: by its address
-// and by who vouches for it. Several clusters have none in common.
+// Server distinguishes the server from others, as far as the config says: by its
+// address and by its certificate authority. Several clusters have none in common.
 func (o Origin) Server() string {
 	if o.Cluster != nil {
 		return "several clusters"
@@ -84,9 +83,9 @@ func (o Origin) Server() string {
 	return o.client.server
 }
 
-// ServerUID asks for what tells a cluster from every other one: the uid of its
-// namespace kube-system. It is empty if that may not be read, or is not there; an
-// error means that it cannot be told yet.
+// ServerUID asks for what distinguishes a cluster from every other one: the uid of
+// its namespace kube-system. It is empty if that may not be read, or is not there;
+// an error means that it is not known yet.
 func (o Origin) ServerUID(ctx context.Context) (string, error) { return o.client.ServerUID(ctx) }
 
 // Server is [Origin.Server].
@@ -94,8 +93,7 @@ func (c *Client) Server() string { return c.server }
 
 // ServerUID is [Origin.ServerUID].
 func (c *Client) ServerUID(ctx context.Context) (string, error) {
-	raw, err := c.rest.Get().AbsPath("api", "v1", "namespaces", metav1.NamespaceSystem).
-		SetHeader("Accept", runtime.ContentTypeJSON).MaxRetries(0).DoRaw(ctx)
+	raw, err := c.readJSON(ctx, "api", "v1", "namespaces", metav1.NamespaceSystem)
 	switch {
 	case err == nil:
 		return uidOf(raw), nil
@@ -195,9 +193,9 @@ func openStore[T any](s *settings, client *Client, collections []Collection, opt
 	return open(of)
 }
 
-// OriginOf is what a copy of collections is of, which differ in nothing but their
-// namespace, if it is made without [Reflect]. What is left out of objects is for
-// the caller to add.
+// OriginOf returns the origin of a copy that is made without [Reflect]. Its
+// collections differ in nothing but their namespace. The caller adds what is left
+// out of objects.
 func OriginOf(client *Client, collections ...Collection) Origin {
 	first := collections[0]
 	of := Origin{
@@ -215,7 +213,7 @@ func OriginOf(client *Client, collections ...Collection) Origin {
 	return of
 }
 
-// serverOf reads from a config what tells its server from another.
+// serverOf reads from a config what distinguishes its server from others.
 func serverOf(cfg *rest.Config) string {
 	if group, ok := cfg.Transport.(*endpointGroup); ok {
 		return group.server

@@ -10,7 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tarnproject/tarn"
@@ -133,7 +132,7 @@ func (d *lazySource[T]) Maintain(ctx context.Context, held tarn.Copy[T]) {
 func (c *Client) resourceOf(ctx context.Context, kind schema.GroupVersionKind) (resource schema.GroupVersionResource, namespaced bool, err error) {
 	group := Collection{Resource: kind.GroupVersion().WithResource("")}
 	path := group.path()
-	raw, err := c.rest.Get().AbsPath(path[:len(path)-1]...).SetHeader("Accept", runtime.ContentTypeJSON).MaxRetries(0).DoRaw(ctx)
+	raw, err := c.readJSON(ctx, path[:len(path)-1]...)
 	switch {
 	case apierrors.IsNotFound(err):
 		return resource, false, notServed(kind, err)

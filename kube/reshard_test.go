@@ -53,7 +53,7 @@ func shardOf(t *testing.T, i, n int) ShardSet {
 }
 
 // A copy that changes its shard has the objects of the new one. A subscriber that asks is
-// told of those that came and went; another one is told of real changes only.
+// notified of those that came and went; another one is notified of real changes only.
 func TestReshard(t *testing.T) {
 	for _, treat := range []func(*http.Request) *http.Response{nil, ignoresSelector} {
 		for _, streams := range []bool{true, false} {
@@ -195,7 +195,7 @@ func testReshardWithRealChanges(t *testing.T, first, second ShardSet) {
 		deleted := 0
 		during = func() {
 			during = nil
-			for i := range 20 { // some of them belong to the shard, before and after
+			for i := range 60 { // so many that some of them belong to the shard, before and after
 				if object, ok := copied.Get(tarn.Key(fmt.Sprintf("n%d/c%d", i%10, i))); ok {
 					if second.Has("", string(object.UID)) {
 						deleted++

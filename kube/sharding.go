@@ -23,7 +23,7 @@ type Sharding struct {
 	mu      sync.Mutex
 	wanted  *ShardSet
 	readers map[*shardReader]bool
-	// taken is closed, and made anew, when a copy has another set, or ends.
+	// taken is closed, and made again, when a copy has another set, or ends.
 	taken chan struct{}
 }
 
@@ -113,7 +113,7 @@ func (s *Sharding) behind() (n int) {
 	return n
 }
 
-// woken wakes those in WaitTaken. mu is held.
+// woken wakes the callers of WaitTaken. mu is held.
 func (s *Sharding) woken() {
 	close(s.taken)
 	s.taken = make(chan struct{})
@@ -185,6 +185,9 @@ func (r *shardReader) Begin() (has func(tarn.Meta) bool, within bool) {
 	set, held := s.wanted, r.taken
 	s.mu.Unlock()
 	r.reading.Store(set)
+	if s.fixed {
+		return nil, false
+	}
 	has = func(m tarn.Meta) bool {
 		namespace, _ := splitKey(m.Key)
 		return set.Has(namespace, m.UID)
@@ -192,7 +195,7 @@ func (r *shardReader) Begin() (has func(tarn.Meta) bool, within bool) {
 	return has, held != nil && !held.All() && held.Contains(*set)
 }
 
-// Taken notes that the store has the set of Begin.
+// Taken records that the store has the set of Begin.
 func (r *shardReader) Taken() {
 	s := r.sharding
 	s.mu.Lock()
@@ -223,14 +226,6 @@ func (r *shardReader) filter() *shardFilter {
 		return nil
 	}
 	return &shardFilter{set: *set, reader: r}
-}
-
-// sawForeign counts an object of another shard. It proves that the server does not select.
-func (r *shardReader) sawForeign() {
-	r.dropped.Add(1)
-	if r.byServer.Load() {
-		r.byServer.Store(false)
-	}
 }
 
 // Shard implements [tarn.Sharded].

@@ -3,9 +3,11 @@
 package kube
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -266,5 +268,77 @@ func TestShardOptionsThatCannotBe(t *testing.T) {
 	}
 	if err := fixed.Set(all); err == nil {
 		t.Error("a fixed shard changed")
+	}
+}
+
+// A server that selects in lists and not in watches is believed only until a watch shows it,
+// and not again with the next watch.
+func TestServerThatSelectsListsOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newShardServer(t, 60)
+		server.treat = func(r *http.Request) *http.Response {
+			if r.URL.Query().Get("watch") != "" {
+				return ignoresSelector(r)
+			}
+			return nil
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		shard, err := Reflect[*corev1.ConfigMap](ctx, server.config(), Shard(1, 4), WatchList(false))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := shard.WaitSynced(ctx); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 60 {
+			server.put(t, i, "second")
+		}
+		for range 30 { // in which watches end and are opened again
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			if h := shard.Health().Shard; h.ByServer || h.Dropped == 0 {
+				t.Fatalf("%+v", h)
+			}
+		}
+		cancel()
+		<-shard.Done()
+	})
+}
+
+// A server that selects and does not say so is not believed, and its answers are as good.
+func TestServerThatSelectsSilently(t *testing.T) {
+	for _, streams := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			server := newShardServer(t, 60)
+			cfg := server.config()
+			cfg.ContentType, cfg.AcceptContentTypes = jsonType, jsonType
+			inner := cfg.Transport
+			cfg.Transport = roundTrip(func(r *http.Request) (*http.Response, error) {
+				resp, err := inner.RoundTrip(r)
+				if err != nil || r.URL.Query().Get("watch") != "" {
+					return resp, err
+				}
+				raw, err := io.ReadAll(resp.Body)
+				if err != nil {
+					return nil, err
+				}
+				raw = bytes.ReplaceAll(raw, []byte(`"shardInfo"`), []byte(`"otherInfo"`))
+				resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(raw)), int64(len(raw))
+				return resp, nil
+			})
+			ctx, cancel := context.WithCancel(t.Context())
+			shard, err := Reflect[*corev1.ConfigMap](ctx, cfg, Shard(1, 4), WatchList(streams))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := shard.WaitSynced(ctx); err != nil {
+				t.Fatal(err)
+			}
+			if h := shard.Health().Shard; h.ByServer || h.Dropped != 0 || shard.Len() == 0 || server.asked.Load() == 0 {
+				t.Errorf("%+v, %d objects", h, shard.Len())
+			}
+			cancel()
+			<-shard.Done()
+		})
 	}
 }

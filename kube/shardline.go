@@ -50,7 +50,7 @@ func (s *streamFilter) foreignLine(f *bodyBuffer, m media, limit int) int {
 			if !bytes.HasSuffix(line[:seen+end], []byte("}}")) {
 				return 0
 			}
-			s.reader.sawForeign()
+			s.sawForeign()
 			return seen + end + 1
 		}
 		if seen = len(line); seen > limit || f.fill(seen+1) != nil {

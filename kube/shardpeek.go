@@ -8,14 +8,17 @@ import (
 )
 
 // shardFilter drops the objects of other shards before they are decoded. It reads one
-// field of the metadata where servers write it; an object that it does not find it in is
-// read in full, as far as its metadata.
+// field of the metadata where servers write it; if it does not find the field there, it
+// reads the object in full, as far as its metadata.
 //
 // Why always, even if the server selects by shard: a server that does not know the
 // parameter ignores it, and nothing in a watch says so.
 type shardFilter struct {
 	set    ShardSet
 	reader *shardReader
+	// disproved records that the server of a watch does not select, although it said so;
+	// nil for a list.
+	disproved func()
 }
 
 // foreign reports whether an object, in protobuf without its envelope, belongs to another
@@ -28,7 +31,7 @@ func (f *shardFilter) foreign(m media, raw []byte) bool {
 	if !found || f.set.hasHash(hash) {
 		return false
 	}
-	f.reader.sawForeign()
+	f.sawForeign()
 	return true
 }
 
@@ -43,7 +46,7 @@ func (f *shardFilter) foreignObject(raw []byte) (seen int, foreign bool) {
 	if !found || f.set.hasHash(shardHash(value)) {
 		return 0, false
 	}
-	f.reader.sawForeign()
+	f.sawForeign()
 	return len(raw) - len(rest), true
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tarnproject/tarn"
 )
@@ -71,10 +72,24 @@ func (f *shardFilter) selector() string {
 	return f.set.Selector()
 }
 
-// watching notes whether the server of a new watch is known to select by shard.
-func (f *shardFilter) watching(known shardAnswer) {
-	if f != nil {
-		f.reader.byServer.Store(known == shardsServed)
+// watching records whether the server of a new watch is known to select by shard.
+func (f *shardFilter) watching(support *shardSupport, resource schema.GroupVersionResource) {
+	if f == nil {
+		return
+	}
+	f.reader.byServer.Store(support.of(resource) == shardsServed)
+	f.disproved = support.disprove(resource)
+}
+
+// sawForeign counts an object of another shard. It proves that the server does not select.
+func (f *shardFilter) sawForeign() {
+	f.reader.dropped.Add(1)
+	if !f.reader.byServer.Load() {
+		return
+	}
+	f.reader.byServer.Store(false)
+	if f.disproved != nil {
+		f.disproved()
 	}
 }
 
@@ -96,8 +111,8 @@ func (s *Source[T]) noteEcho(resp *response, echo string, foreign int) {
 }
 
 // askForShards lists one object, to learn whether the server selects by shard: a stream
-// does not say it. It does so once for each server and resource. A failure is no matter:
-// without an echo the server is not believed.
+// does not say it. It does so once for each server and resource. A failure does not
+// matter: without an echo the server is not believed.
 func (s *Source[T]) askForShards(ctx context.Context) {
 	if s.shard.filter() == nil || s.client.shards.of(s.collection.Resource) != shardsUnknown {
 		return

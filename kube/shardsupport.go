@@ -7,9 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// shardSupport remembers what servers do with the parameter shardSelector. There may be
-// several behind one client, see [Endpoints], of which the one that answered last is
-// likely to answer next.
+// shardSupport remembers what servers do with the parameter shardSelector. There may be several
+// behind one client, see [Endpoints]. The one that answered last is likely to answer next.
 type shardSupport struct {
 	mu    sync.Mutex
 	last  string
@@ -38,7 +37,7 @@ const (
 	shardsServed
 )
 
-// answered notes which server has answered.
+// answered records which server has answered.
 func (s *shardSupport) answered(host string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -52,7 +51,7 @@ func (s *shardSupport) of(resource schema.GroupVersionResource) shardAnswer {
 	return s.known[shardSupportKey{s.last, resource}]
 }
 
-// learn notes what the server that answered last does.
+// learn records what the server that answered last does.
 func (s *shardSupport) learn(resource schema.GroupVersionResource, a shardAnswer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,6 +59,19 @@ func (s *shardSupport) learn(resource schema.GroupVersionResource, a shardAnswer
 		s.known = map[shardSupportKey]shardAnswer{}
 	}
 	s.known[shardSupportKey{s.last, resource}] = a
+}
+
+// disprove returns what to call when the server that answered last turns out to send objects
+// of other shards.
+func (s *shardSupport) disprove(resource schema.GroupVersionResource) func() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := shardSupportKey{s.last, resource}
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.known[key] = shardsIgnored // there is a map: the server was known to select
+	}
 }
 
 // refusesShards reports whether an error may be due to the selector.

@@ -17,8 +17,8 @@ import (
 
 // Source is a collection of an API server, as a [tarn.Source].
 //
-//   - Bodies are cut into objects as they arrive and decoded by several goroutines,
-//     all of which have ended when List returns or the stream is closed. Only a few
+//   - Bodies are cut into objects as they arrive and decoded by several goroutines.
+//     All of them have ended when List returns or the stream is closed. Only a few
 //     blocks of a body are held, whatever its length.
 //   - Objects are read-only: equal parts of them are the same memory.
 //   - An object that cannot be decoded, is too long, or of another kind, is a bad
@@ -173,6 +173,9 @@ func (s *Source[T]) list(ctx context.Context, q tarn.ListQuery, take func(items 
 		}
 	}
 	page, err := s.readPage(ctx, resp, heldBy(q.Held), take)
+	if err == nil && page.Continue != "" && page.Continue == q.Continue {
+		return tarn.Page[T]{}, fmt.Errorf("the list of %s does not advance: a page leads to itself, by the token %.100q; does a proxy keep old answers?", s.collection, q.Continue)
+	}
 	if page.Continue == "" && given+len(page.Items) > 1 {
 		s.client.pool.Settle()
 	}
@@ -208,7 +211,7 @@ func (s *Source[T]) Watch(ctx context.Context, q tarn.WatchQuery) (tarn.Stream[T
 		}
 		return nil, err
 	}
-	resp.filter.watching(s.client.shards.of(s.collection.Resource))
+	resp.filter.watching(&s.client.shards, s.collection.Resource)
 	return s.newStream(life, cancel, resp, q), nil
 }
 

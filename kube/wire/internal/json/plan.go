@@ -114,6 +114,7 @@ func (c *compiler) plan(t reflect.Type, s *scope) *plan {
 			p.shared = false
 		}
 	}
+	p.shared = p.shared && !shape.HasLock(t)
 	return p
 }
 

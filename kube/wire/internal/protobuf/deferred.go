@@ -38,7 +38,8 @@ type deferredText struct {
 
 // sameTexts is with how many earlier texts a text is compared, if it is at least
 // sameLength long. A pod's mounts name its volumes, and a pod has its address
-// twice.
+// twice. A field whose texts hardly ever repeat, such as the addresses of an EndpointSlice,
+// is compared only now and then.
 const (
 	sameTexts  = 32
 	sameLength = 8
@@ -62,7 +63,9 @@ type deferredMap struct {
 	elem   reflect.Type
 }
 
-func (d *deferred) text(data []byte, start, end int, dst *string) {
+// text defers a text. h counts how often texts of its field are equal to an earlier one; if
+// it is nil, the text is compared with none.
+func (d *deferred) text(data []byte, start, end int, dst *string, h *recent.Repetition) {
 	switch n := end - start; {
 	case n == 0:
 		*dst = ""
@@ -70,7 +73,11 @@ func (d *deferred) text(data []byte, start, end int, dst *string) {
 		*dst = string(data[start:end])
 		d.large += n
 	default:
-		text := deferredText{unsafe.Pointer(dst), uint32(start), uint32(end), d.earlier(data, start, end)}
+		text := deferredText{dst: unsafe.Pointer(dst), start: uint32(start), end: uint32(end)}
+		if h != nil && n >= sameLength && h.Try() {
+			text.same = d.earlier(data, start, end)
+			h.Record(text.same > 0)
+		}
 		d.texts = append(d.texts, text)
 		if text.same == 0 {
 			d.size += n
@@ -80,9 +87,6 @@ func (d *deferred) text(data []byte, start, end int, dst *string) {
 
 // earlier returns the number of an equal text of this frame, or 0.
 func (d *deferred) earlier(data []byte, start, end int) uint32 {
-	if end-start < sameLength {
-		return 0
-	}
 	for i := len(d.texts) - 1; i >= max(d.first, len(d.texts)-sameTexts); i-- {
 		t := &d.texts[i]
 		if int(t.end-t.start) == end-start && t.same == 0 && string(data[t.start:t.end]) == string(data[start:end]) {
@@ -225,7 +229,7 @@ func (t *deferredMap) fill() {
 func (r *reader) text(f *field, start, end int, dst *string) {
 	raw := r.data[start:end]
 	if r.pool == nil || len(raw) == 0 || len(raw) > recent.MaxText {
-		r.texts.text(r.data, start, end, dst)
+		r.texts.text(r.data, start, end, dst, r.inObject(f, len(raw)))
 		return
 	}
 	if f.identity != isNone {
@@ -246,7 +250,7 @@ func (r *reader) text(f *field, start, end int, dst *string) {
 			return
 		}
 	}
-	r.texts.text(r.data, start, end, dst)
+	r.texts.text(r.data, start, end, dst, &r.stats.inObject[place])
 }
 
 // textNow returns a string that cannot be set later.

@@ -9,12 +9,14 @@ import (
 	"github.com/tarnproject/tarn/kube/wire/internal/shape"
 )
 
-// fieldStats are a reader's statistics of all fields, and the last content of each.
+// fieldStats are a reader's statistics of all fields, and the last content of each: how
+// often content is found in the pool, in the last state, and earlier in the object itself.
 // The statistics are small and apart from the content, so that skipping a field
 // reads no other memory.
 type fieldStats struct {
 	inPool      []recent.Repetition
 	inLastState []recent.Repetition
+	inObject    []recent.Repetition
 	last        []lastContent
 	kept        int // bytes in last
 	// objects counts the objects that were decoded.
@@ -68,9 +70,19 @@ func (h *fieldStats) index(f *field, size int) int {
 		more := i + 64 - len(h.inPool)
 		h.inPool = append(h.inPool, make([]recent.Repetition, more)...)
 		h.inLastState = append(h.inLastState, make([]recent.Repetition, more)...)
+		h.inObject = append(h.inObject, make([]recent.Repetition, more)...)
 		h.last = append(h.last, make([]lastContent, more)...)
 	}
 	return i
+}
+
+// inObject says how often content of a field is found earlier in the object; nil if nothing
+// is shared.
+func (r *reader) inObject(f *field, size int) *recent.Repetition {
+	if r.pool == nil {
+		return nil
+	}
+	return &r.stats.inObject[r.stats.index(f, size)]
 }
 
 // findLast finds a part among the last ones. Comparing bytes takes a tenth of the

@@ -64,7 +64,7 @@ func (r *reader) messageMap(f *field, i, end, n int) (unsafe.Pointer, bool) {
 		if e.end < 0 {
 			return nil, r.stop(i)
 		}
-		r.texts.text(r.data, e.key, e.keyEnd, &keys[k])
+		r.texts.text(r.data, e.key, e.keyEnd, &keys[k], nil)
 		if !r.message(child, e.value, e.end, unsafe.Add(values, uintptr(k)*uintptr(f.elemSize))) {
 			return nil, false
 		}

@@ -31,9 +31,6 @@ const worthRepeating = 32
 // the same type. The part is complete once the frame that is open now is closed. A
 // part that goes into the pool contains only parts that could go there.
 func (r *repeats) find(f *field, data []byte, start, end, frame int, admitting bool) unsafe.Pointer {
-	if end-start < worthRepeating {
-		return nil
-	}
 	for i := range r.parts {
 		p := &r.parts[i]
 		if p.salt == f.salt && p.ptr != nil && p.frame >= frame && (p.admitting || !admitting) && p.end-p.start == end-start && bytes.Equal(data[p.start:p.end], data[start:end]) {

@@ -53,8 +53,11 @@ func (r *reader) shared(f *field, i, end, n int, dst unsafe.Pointer) unsafe.Poin
 	if kept, ok := r.takeOver(f, i, end, n, dst); ok {
 		return kept.Ptr
 	}
-	if made := r.repeats.find(f, r.data, i, end, r.texts.frame, r.admitting); made != nil {
-		return made
+	if h := r.inObject(f, end-i); h != nil && end-i >= worthRepeating && h.Try() {
+		made := r.repeats.find(f, r.data, i, end, r.texts.frame, r.admitting)
+		if h.Record(made != nil); made != nil {
+			return made
+		}
 	}
 	found, admission := r.lookUp(f, i, end, n)
 	if found.Ptr != nil {
@@ -165,7 +168,7 @@ func (r *reader) elements(f *field, b []byte, i int, array unsafe.Pointer, n int
 				return false
 			}
 		case kindStrings:
-			r.texts.text(r.data, start, end, (*string)(dst))
+			r.texts.text(r.data, start, end, (*string)(dst), r.inObject(f, end-start))
 		case kindBytesList:
 			r.texts.blob(r.data, start, end, (*[]byte)(dst))
 		}

@@ -2,6 +2,7 @@ package shape
 
 import (
 	"reflect"
+	"strings"
 	"unsafe"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -55,6 +56,33 @@ func Contains(t, to reflect.Type, within map[reflect.Type]bool) bool {
 	case reflect.Struct:
 		for i := range t.NumField() {
 			if Contains(t.Field(i).Type, to, within) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// HasLock says whether values of type t contain, or lead to, a struct with a lock or an
+// atomic value in it. The methods of such a struct may write to it although they only read:
+// a message of protobuf stores its size when it is encoded. So no part that leads to one is
+// shared: to use it would look like a stray write.
+func HasLock(t reflect.Type) bool { return hasLock(t, map[reflect.Type]bool{}) }
+
+func hasLock(t reflect.Type, within map[reflect.Type]bool) bool {
+	if within[t] {
+		return false
+	}
+	within[t] = true
+	switch t.Kind() {
+	case reflect.Map, reflect.Pointer, reflect.Slice, reflect.Array:
+		return hasLock(t.Elem(), within)
+	case reflect.Struct:
+		if path := t.PkgPath(); path == "sync" || strings.HasPrefix(path, "sync/") {
+			return true
+		}
+		for i := range t.NumField() {
+			if hasLock(t.Field(i).Type, within) {
 				return true
 			}
 		}

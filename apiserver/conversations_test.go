@@ -41,6 +41,7 @@ var conversations = map[string][]call{
 	"filled":  defaults(),
 	"scaled":  scaling(),
 	"secrets": secrets(),
+	"unusual": unusual(),
 }
 
 func lists() []call {
@@ -293,6 +294,33 @@ func mistakes() []call {
 		get("api", "/api"),
 		{title: "method", method: "TRACE", path: "/api/v1/namespaces/default/configmaps"},
 		{title: "put namespace of another name", method: "PUT", path: "/api/v1/namespaces/default", body: `{"metadata":{"name":"other"}}`},
+	}
+}
+
+// unusual are reads as no client library makes them.
+func unusual() []call {
+	const (
+		one   = "/api/v1/watch/namespaces/talk/configmaps/a?timeoutSeconds=1&resourceVersion=0"
+		begin = configs + "?timeoutSeconds=1&resourceVersion=0"
+	)
+	return []call{newNamespace, configMap("a", `,"labels":{"l":"x"}`), configMap("b", ""),
+		get("watch without a value", begin+"&watch="),
+		get("watch that is f", begin+"&watch=f"),
+		get("watch that is FALSE", configs+"?resourceVersion=$b&watch=FALSE"),
+		get("watch and no watch", begin+"&watch=1&watch=0"),
+		get("no watch and watch", configs+"?resourceVersion=$b&watch=0&watch=1"),
+		get("one by the old path", one),
+		get("one by the old path, by its name", one+"&fieldSelector=metadata.name%3Da"),
+		get("one by the old path, by another name", one+"&fieldSelector=metadata.name%3Db"),
+		get("one by the old path, by another field", one+"&fieldSelector=metadata.namespace%3Dother"),
+		get("one by the old path, by a label", one+"&labelSelector=l%3Dy"),
+		get("one by the old path, with a comma", "/api/v1/watch/namespaces/talk/configmaps/a%2Cmetadata.name!%3Db?timeoutSeconds=1&resourceVersion=0"),
+		get("get at a bad version", configs+"/a?resourceVersion=x"),
+		get("get at a negative version", configs+"/a?resourceVersion=-1"),
+		{title: "table with a bad policy", method: "GET", path: configs + "?resourceVersion=0&includeObject=bogus", accept: asTable},
+		{title: "table of one with a bad policy", method: "GET", path: configs + "/a?resourceVersion=0&includeObject=bogus", accept: asTable},
+		{title: "watched table with a bad policy", method: "GET", path: begin + "&watch=1&includeObject=bogus", accept: asTable},
+		loose(get("two slashes", "//api/v1/namespaces/talk/configmaps?resourceVersion=0")),
 	}
 }
 

@@ -25,7 +25,7 @@ func DefinedResource(definition *Object, version string) (*Resource, error) {
 	}
 	defined, ok := object.(*apiextensionsv1.CustomResourceDefinition)
 	if !ok {
-		return nil, fmt.Errorf("%s is no CustomResourceDefinition", definition.key)
+		return nil, fmt.Errorf("%s is not a CustomResourceDefinition", definition.key)
 	}
 	if !established(defined) {
 		return nil, fmt.Errorf("the definition %s is not established", definition.key)
@@ -53,8 +53,8 @@ func established(defined *apiextensionsv1.CustomResourceDefinition) bool {
 	return false
 }
 
-// Definition tells the definition of a custom resource from others, and from what it was
-// before it changed; empty for a built-in resource.
+// Definition distinguishes the definition of a custom resource from others, and from its
+// own state before a change; empty for a built-in resource.
 func (r *Resource) Definition() string {
 	if r.defined == nil {
 		return ""
@@ -62,7 +62,7 @@ func (r *Resource) Definition() string {
 	return fmt.Sprintf("%s generation %d", r.defined.UID, r.defined.Generation)
 }
 
-// SameDefinition says whether two resources have one definition. Servers begin anew with
+// SameDefinition says whether two resources have one definition. Servers start over with
 // the objects of a custom resource if it changes: they may have other defaults and fields.
 func (r *Resource) SameDefinition(other *Resource) bool {
 	if r.defined == nil || other.defined == nil {

@@ -13,7 +13,7 @@ import (
 // format that clients may ask for. It is the reading side of the embedded server, for
 // other programs that have objects to serve.
 //
-// It checks nobody's rights.
+// It checks no rights.
 type Reader struct {
 	of        *endpoint
 	state     State
@@ -94,12 +94,13 @@ func (s *Reader) Begin(w http.ResponseWriter, r *http.Request, to Target) (*Open
 
 // read answers a get or a list, or opens a watch.
 func (s *Reader) read(r *request) (*OpenWatch, error) {
-	switch {
-	case r.name == "" && (r.target.watch || openWatch(r.Request)):
+	if err := r.checkTable(); err != nil {
+		return nil, err
+	}
+	switch r.verb(r.URL.Query()) {
+	case "watch":
 		return s.watch(r)
-	case r.target.watch:
-		return s.watchOne(r)
-	case r.name == "":
+	case "list":
 		return nil, s.list(r)
 	}
 	return nil, s.get(r)
@@ -110,7 +111,7 @@ func (s *Reader) get(r *request) error {
 	text := r.URL.Query().Get("resourceVersion")
 	version, err := parseVersion(text)
 	if err != nil {
-		return apierrors.NewBadRequest("invalid resource version: " + err.Error())
+		return internal(err)
 	}
 	at := At{Match: NotOlder, Version: version}
 	if text == "" {

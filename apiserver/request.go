@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -20,7 +21,7 @@ type target struct {
 
 // parsePath takes a path apart; false if no object or collection can be there.
 func parsePath(path string) (target, bool) {
-	parts := strings.Split(strings.Trim(path, "/"), "/")
+	parts := strings.Split(strings.TrimSuffix(strings.TrimPrefix(path, "/"), "/"), "/")
 	var t target
 	switch {
 	case parts[0] == "api" && len(parts) > 2:
@@ -42,6 +43,20 @@ func parsePath(path string) (target, bool) {
 	parts = append(parts, "", "")
 	t.plural, t.name, t.sub = parts[0], parts[1], parts[2]
 	return t, true
+}
+
+// verb is what a GET of the target does: get, list or watch. As on a real server, the
+// parameter watch counts unless its value is 0 or false; without a value it counts too.
+func (t target) verb(query url.Values) string {
+	asked := query["watch"]
+	watches := len(asked) > 0 && asked[0] != "0" && !strings.EqualFold(asked[0], "false")
+	switch {
+	case t.watch || t.name == "" && watches:
+		return "watch"
+	case t.name == "":
+		return "list"
+	}
+	return "get"
 }
 
 // namespaceSubresources are subresources of namespaces; other names after a namespace

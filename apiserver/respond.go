@@ -6,8 +6,8 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -38,7 +38,7 @@ func send(w http.ResponseWriter, r *http.Request, code int, media media, content
 	header.Set("Content-Type", media.String())
 	header.Set("Cache-Control", "no-cache, private")
 	size := content.size()
-	if size < gzipFrom || !strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+	if size < gzipFrom || !takesGzip(r.Header.Get("Accept-Encoding")) {
 		header.Set("Content-Length", strconv.Itoa(size))
 		w.WriteHeader(code)
 		content.writeTo(w)
@@ -50,6 +50,12 @@ func send(w http.ResponseWriter, r *http.Request, code int, media media, content
 	compressor, _ := gzip.NewWriterLevel(w, gzip.BestSpeed)
 	content.writeTo(compressor)
 	compressor.Close()
+}
+
+// takesGzip says whether a client accepts compressed answers. A quality of 0 says that it
+// does not.
+func takesGzip(header string) bool {
+	return slices.ContainsFunc(clauses(header), func(c clause) bool { return c.media == "gzip" && c.quality > 0 })
 }
 
 // writeTo stops at the first error: the client has gone.

@@ -33,6 +33,11 @@ func TestCompressed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	for _, encoding := range []string{"gzip;q=0", "gzip; q=0.0, identity", "xgzip", "deflate"} {
+		if got := fetch(encoding, "application/json"); got.Header().Get("Content-Encoding") != "" {
+			t.Errorf("%q is answered with gzip", encoding)
+		}
+	}
 	for _, media := range mediaTypes {
 		plain, packed := fetch("", media), fetch("deflate, gzip;q=1.0", media)
 		if plain.Header().Get("Content-Encoding") != "" || packed.Header().Get("Content-Encoding") != "gzip" || packed.Body.Len() > plain.Body.Len()/10 {

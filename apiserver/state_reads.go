@@ -94,7 +94,11 @@ type historyWatch struct {
 	gone     <-chan struct{}
 }
 
-func (w *historyWatch) Objects() Listing { return w.from }
+func (w *historyWatch) Objects() Listing {
+	from := w.from
+	w.from.Objects = nil
+	return from
+}
 
 func (w *historyWatch) Close() {
 	w.content.state.mu.Lock()
@@ -102,8 +106,8 @@ func (w *historyWatch) Close() {
 	delete(w.content.history.watchers, w.wake)
 }
 
-// Next ends the watch if it is behind too far, or if the resource is gone and it has
-// been sent how it ended.
+// Next ends the watch if it is too far behind, or if the resource is gone and the
+// watch has received its last events.
 func (w *historyWatch) Next() ([]*Event, int64, error) {
 	s := w.content.state
 	s.mu.RLock()

@@ -3,8 +3,10 @@ package apiserver
 import (
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/duration"
@@ -133,6 +135,18 @@ func (r *request) table(entries []*Object, meta metav1.ListMeta, columns []colum
 		t.Rows = append(t.Rows, row)
 	}
 	return t, nil
+}
+
+// checkTable says what is wrong with the parameters of a table, if one is asked for.
+func (r *request) checkTable() error {
+	if r.answer.shape != table {
+		return nil
+	}
+	options := &metav1.TableOptions{IncludeObject: metav1.IncludeObjectPolicy(r.URL.Query().Get("includeObject"))}
+	if problems := metav1validation.ValidateTableOptions(options); len(problems) > 0 {
+		return apierrors.NewBadRequest("Unable to convert to Table as requested: " + problems.ToAggregate().Error())
+	}
+	return nil
 }
 
 // rowObject is what comes with a row: the metadata unless the client says

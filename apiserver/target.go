@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"net/url"
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -24,6 +25,10 @@ func ParsePath(path string) (Target, bool) {
 	t, ok := parsePath(strings.TrimSuffix(path, "/"))
 	return Target{Resource: t.gv.WithResource(t.plural), Namespace: t.namespace, Name: t.name, Subresource: t.sub, Watch: t.watch}, ok
 }
+
+// Verb is what a GET of the target with some parameters does, in the words of authorizers:
+// get, list or watch.
+func (t Target) Verb(query url.Values) string { return t.target().verb(query) }
 
 func (t Target) target() target {
 	return target{gv: t.Resource.GroupVersion(), namespace: t.Namespace, plural: t.Resource.Resource, name: t.Name, sub: t.Subresource, watch: t.Watch}

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"io"
 	"math/rand/v2"
-	"net/http"
-	"strconv"
 	"sync/atomic"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/watch"
 )
 
@@ -27,6 +27,9 @@ const lastBookmark = 2 * time.Second
 // It returns when the head of the answer has been sent.
 func (s *Reader) watch(r *request) (*OpenWatch, error) {
 	q, err := r.parseQuery(true)
+	if err == nil && r.name != "" {
+		err = q.selectOne(r.name)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +38,7 @@ func (s *Reader) watch(r *request) (*OpenWatch, error) {
 		return nil, internal(err)
 	}
 	timeout := time.Duration(30+rand.IntN(30)) * time.Minute
-	if q.TimeoutSeconds != nil {
+	if q.TimeoutSeconds != nil && *q.TimeoutSeconds != 0 {
 		timeout = time.Duration(*q.TimeoutSeconds) * time.Second
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), timeout)
@@ -78,16 +81,22 @@ func (o *OpenWatch) Run() {
 }
 
 // Detached says that the watch has taken its connection over, so that the handler of the
-// request may return while Run goes on in another goroutine. The context of the request must
-// not end when the handler returns, as that of an http.Server does.
+// request may return while Run continues in another goroutine. The context of the request
+// must not end when the handler returns, as that of an http.Server does.
 func (o *OpenWatch) Detached() bool { return o.watcher.out.detached() }
 
-// watchOne is for the old path with a name in it.
-func (s *Reader) watchOne(r *request) (*OpenWatch, error) {
-	query := r.URL.Query()
-	query.Set("fieldSelector", "metadata.name="+r.name)
-	r.URL.RawQuery = query.Encode()
-	return s.watch(r)
+// selectOne selects the object whose name is in the path of a watch. A field selector that
+// asks for more is refused, as by a real server: who may only watch objects of a selector
+// must not get another one by its name.
+func (q *query) selectOne(name string) error {
+	if q.Fields != nil {
+		if selected, ok := q.Fields.RequiresExactMatch("metadata.name"); !ok || selected != name {
+			return apierrors.NewBadRequest("fieldSelector metadata.name doesn't match requested name")
+		}
+		return nil
+	}
+	q.Fields = fields.OneTermEqualSelector("metadata.name", name)
+	return nil
 }
 
 // watchQuery says how the watch begins. A request that does not mention initial events
@@ -246,8 +255,8 @@ func (w *watcher) tell(change *Event) error {
 //
 // Deletes come first, at the version before the gap: a client that is cut off among them
 // resumes there, at any server, and misses nothing. Then each object comes at its own
-// version: a client that resumes from one of these has everything up to it, and resumes
-// at a server that saw the gap, or is told by this one that the version is too old. The
+// version: a client that resumes from one of these has everything up to it. It resumes
+// at a server that saw the gap, or this one answers that the version is too old. The
 // bookmark says that the gap is over.
 //
 // A client that has come from another server and is in the middle of the gap may hold
@@ -278,11 +287,4 @@ func (w *watcher) bridge(change *Event) error {
 // sees says whether an object, which may be nil, is in the client's selection.
 func (w *watcher) sees(e *Object) bool {
 	return e != nil && (w.Namespace == "" || e.namespace() == w.Namespace) && w.selects(e)
-}
-
-// openWatch says whether a request is one.
-func openWatch(r *http.Request) bool {
-	text := r.URL.Query().Get("watch")
-	yes, err := strconv.ParseBool(text)
-	return yes || err != nil && text != ""
 }

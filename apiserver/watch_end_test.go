@@ -18,8 +18,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// A watcher that has fallen out of the history is closed, without an error, so
-// that it starts anew from where it was.
+// A watcher that has fallen out of the history is closed, without an error, so that
+// it watches again from where it stopped.
 func TestSlowWatcherIsClosed(t *testing.T) {
 	inBubble(t, Options{HistorySize: 10}, func(t *testing.T, server *Server) {
 		request, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://server/api/v1/configmaps?watch=1&resourceVersion="+server.Version(), nil)
@@ -148,4 +148,22 @@ func TestVanishedResourceIsTold(t *testing.T) {
 			t.Fatalf("told %s", got)
 		}
 	}
+}
+
+// A timeout of zero means no timeout, as on a real server. A client would open a watch that
+// ends at once again and again.
+func TestWatchWithoutATimeout(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, server *Server) {
+		client := must[*kubernetes.Clientset](t)(kubernetes.NewForConfig(server.Config()))
+		var none int64
+		open := must[watch.Interface](t)(client.CoreV1().ConfigMaps("default").Watch(t.Context(), metav1.ListOptions{ResourceVersion: server.Version(), TimeoutSeconds: &none}))
+		defer open.Stop()
+		time.Sleep(20 * time.Minute)
+		if err := server.Put(configMapNamed("late", nil)); err != nil {
+			t.Fatal(err)
+		}
+		if e, ok := <-open.ResultChan(); !ok || e.Type != watch.Added {
+			t.Errorf("%v %v", e, ok)
+		}
+	})
 }

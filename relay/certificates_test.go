@@ -83,7 +83,7 @@ func (a *authority) usual(name string, groups ...string) *tls.Certificate {
 	return a.client(time.Now().Add(time.Minute), x509.ExtKeyUsageClientAuth, name, groups...)
 }
 
-// doorman is a gate that writes down whom it was asked about, and knows one token.
+// doorman is a gate that writes down which callers it was asked about, and knows one token.
 type doorman struct {
 	mu    sync.Mutex
 	asked []Caller
@@ -265,7 +265,7 @@ func TestImpersonation(t *testing.T) {
 	for _, header := range []string{"Impersonate-User", "impersonate-group", "Impersonate-Uid", "IMPERSONATE-EXTRA-SCOPES"} {
 		for _, path := range []string{copyPath, originPath} {
 			code, body, seen := r.do(ann, path, header, "root")
-			if code != http.StatusForbidden || !strings.Contains(body, "cannot act as somebody else") || seen != nil {
+			if code != http.StatusForbidden || !strings.Contains(body, "cannot impersonate others") || seen != nil {
 				t.Errorf("%s of %s: %d %s; the origin saw %v", header, path, code, body, seen)
 			}
 		}
@@ -275,8 +275,8 @@ func TestImpersonation(t *testing.T) {
 	}
 }
 
-// A request with a token is its token's, whatever certificate the connection has: what the
-// relay takes it for is what the origin takes it for.
+// A request with a token is its token's, whatever certificate the connection has: it
+// stands for the same caller at the relay and at the origin.
 func TestTokenBeforeCertificate(t *testing.T) {
 	ca := newAuthority(t)
 	r := newCertificateRig(t, Options{ClientCAs: ca.pool, Impersonate: true})

@@ -110,13 +110,24 @@ func (c *copied) waitSynced(ctx context.Context) error {
 // copies of the origin are, if it is a relay.
 func (c *copied) fresh(within, upstream time.Duration) error {
 	h := c.replica.Health()
+	unserved := unserved(h)
 	switch {
 	case !h.Synced || !c.state.stats().synced:
 		return fmt.Errorf("%s: not read yet (%s)", c.state.name, h)
+	case unserved.Lag > within:
+		return fmt.Errorf("%s: changes that arrived %s ago are not served (%s)", c.state.name, unserved.Lag.Round(time.Second), unserved)
 	case h.Age > within:
-		return fmt.Errorf("%s: the origin was last heard %s ago (%s)", c.state.name, h.Age.Round(time.Second), h)
+		return fmt.Errorf("%s: the last contact with the origin was %s ago (%s)", c.state.name, h.Age.Round(time.Second), h)
 	case h.Age+upstream > within:
-		return fmt.Errorf("%s: the origin, a relay, was last heard %s ago, and its own copy is %s old", c.state.name, h.Age.Round(time.Second), upstream.Round(time.Second))
+		return fmt.Errorf("%s: the last contact with the origin, a relay, was %s ago, and its own copy is %s old", c.state.name, h.Age.Round(time.Second), upstream.Round(time.Second))
 	}
 	return nil
+}
+
+// unserved says for how long a copy has known of changes that it does not serve.
+func unserved(h tarn.Health) tarn.SinkHealth {
+	if len(h.Sinks) == 0 {
+		return tarn.SinkHealth{}
+	}
+	return h.Sinks[0]
 }

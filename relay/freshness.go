@@ -13,12 +13,12 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// ageHeader says how old the oldest copy of a relay may be, in milliseconds. It stands in
-// the answers of probes, and in those to other relays.
+// ageHeader says how old the oldest copy of a relay may be, in milliseconds. It is in the
+// answers to probes, and in those to other relays.
 const ageHeader = "Tarn-Relay-Age"
 
 // upstreamAge is how old the copies of the origin are, if it is a relay too. A relay sends
-// bookmarks while its own origin is away, so its clients would take old objects for new
+// bookmarks while its own origin is away, so its clients would mistake old objects for new
 // ones. Answers to a relay have the header; between answers the relay asks for it.
 type upstreamAge struct {
 	client *http.Client
@@ -43,7 +43,7 @@ func newUpstreamAge(config *rest.Config, within time.Duration) (*upstreamAge, er
 	return &upstreamAge{client: client, url: strings.TrimSuffix(base.String(), "/") + "/livez", every: within / 8}, nil
 }
 
-// note takes what an answer says.
+// note records what an answer says.
 func (u *upstreamAge) note(header http.Header) {
 	milliseconds, err := strconv.ParseInt(header.Get(ageHeader), 10, 64)
 	if err != nil || milliseconds < 0 {
@@ -86,7 +86,7 @@ func (u *upstreamAge) run(ctx context.Context) {
 	}
 }
 
-// ask asks once. The answer is noted on its way; without one the age grows.
+// ask asks once. The answer is recorded on its way; without one the age grows.
 func (u *upstreamAge) ask(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, u.every)
 	defer cancel()
@@ -109,7 +109,7 @@ func (r *Relay) Freshness() (time.Duration, bool) {
 		if !h.Synced {
 			return 0, false
 		}
-		oldest = max(oldest, h.Age)
+		oldest = max(oldest, h.Age, unserved(h).Lag)
 	}
 	return oldest + r.upstream.now(), true
 }

@@ -7,14 +7,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// limits bounds what one caller may have open, so that one that is out of control does
-// not shut out the others.
+// limits bounds what one caller may have open, so that a caller that is out of control
+// does not block the others.
 type limits struct {
 	watches, requests int
 
-	mu    sync.Mutex
-	by    map[string]*usage
-	total int
+	mu sync.Mutex
+	by map[string]*usage
 }
 
 type usage struct{ watches, requests int }
@@ -39,25 +38,12 @@ func (l *limits) enter(caller string, watch bool) (leave func(), err error) {
 	}
 	l.by[caller] = u
 	*count++
-	if watch {
-		l.total++
-	}
 	return func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		*count--
-		if watch {
-			l.total--
-		}
 		if *u == (usage{}) {
 			delete(l.by, caller)
 		}
 	}, nil
-}
-
-// open is how many watches are open.
-func (l *limits) open() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.total
 }

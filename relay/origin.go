@@ -34,7 +34,7 @@ func newOrigin(config *rest.Config, id string, impersonate bool) (*origin, error
 	anonymous.UserAgent = ""
 	base, _, err := rest.DefaultServerUrlFor(anonymous)
 	if err != nil {
-		return nil, fmt.Errorf("relay: the origin %q is no URL: %w", config.Host, err)
+		return nil, fmt.Errorf("relay: the origin %q is not a URL: %w", config.Host, err)
 	}
 	o := &origin{}
 	ways := transports{}
@@ -64,14 +64,17 @@ func newOrigin(config *rest.Config, id string, impersonate bool) (*origin, error
 			p.Out.Header.Set(hopHeader, strings.TrimPrefix(p.In.Header.Get(hopHeader)+","+id, ","))
 		},
 		Transport: ways,
-		// It is the relay that says how old what it serves may be.
+		// The relay itself says how old its content may be.
 		ModifyResponse: func(answer *http.Response) error { answer.Header.Del(ageHeader); return nil },
 		FlushInterval:  -1, // watches and logs are to arrive as they are written
 		ErrorLog:       log.New(io.Discard, "", 0),
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
-			if r.Context().Err() == nil {
-				apiserver.SendError(w, r, unreachable(base, err))
+			if r.Context().Err() != nil {
+				// The client has gone, or the relay stops. Without an answer it would be 200.
+				apiserver.SendError(w, r, apierrors.NewServiceUnavailable("the relay was stopped before the origin had answered, which may have done what it was asked to"))
+				return
 			}
+			apiserver.SendError(w, r, unreachable(base, err))
 		},
 	}
 	return o, nil
@@ -154,8 +157,8 @@ func (b byUpgrade) RoundTrip(r *http.Request) (*http.Response, error) {
 // hop marks the relay's own requests, so that one that is its own origin is found out.
 type hop struct {
 	id string
-	// counts returns the counter for the bytes of an answer, nil for none, and note gets
-	// the headers of answers.
+	// counts returns the counter for the bytes of an answer, nil for none, and note
+	// receives the headers of answers.
 	counts func(*http.Request) *atomic.Int64
 	note   func(header http.Header)
 	next   http.RoundTripper

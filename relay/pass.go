@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -13,7 +14,7 @@ import (
 	"github.com/tarnproject/tarn/apiserver"
 )
 
-// Headers by which a client says, to a server that trusts it, who somebody else is.
+// Headers by which a client names another user to a server that trusts the client.
 const (
 	impersonateUser  = "Impersonate-User"
 	impersonateGroup = "Impersonate-Group"
@@ -22,12 +23,17 @@ const (
 	remoteUser = "X-Remote-"
 )
 
-// pass has the origin answer a request: with the credentials in its headers, or, for a
-// caller with a certificate, in the caller's name.
+// pass lets the origin answer a request: with the credentials in its headers, or, for
+// a caller with a certificate, in the caller's name.
 //
 // The private key of a certificate stays with the caller, so the relay cannot show it to
 // the origin.
 func (r *Relay) pass(w http.ResponseWriter, req *http.Request) {
+	if climbs(req.URL) {
+		r.counts.refused.add("path")
+		apiserver.SendError(w, req, apierrors.NewBadRequest("the path leads out of the cluster; leave out the dots"))
+		return
+	}
 	caller, certified, err := r.certificates.caller(req)
 	switch {
 	case err != nil:
@@ -35,12 +41,37 @@ func (r *Relay) pass(w http.ResponseWriter, req *http.Request) {
 	case !certified:
 		r.origin.ServeHTTP(w, req)
 	case impersonates(req):
-		r.refuseCertificate(w, req, caller, "a caller with a client certificate cannot act as somebody else through this relay; leave out the impersonation, or send a bearer token")
+		r.refuseCertificate(w, req, caller, "a caller with a client certificate cannot impersonate others through this relay; leave out the impersonation, or send a bearer token")
 	case !r.options.Impersonate:
 		r.refuseCertificate(w, req, caller, "the origin must answer this, and the relay has no way to show your client certificate to it; send a bearer token, ask the origin directly, or have the relay started with --impersonate")
 	default:
 		r.origin.ServeHTTP(w, req.WithContext(context.WithValue(req.Context(), onBehalf{}, caller)))
 	}
+}
+
+// climbs reports whether a path leads above its root, with its escaped slashes as slashes or
+// as parts of names: servers differ. The address of an origin may have a path, with other
+// clusters beside it.
+func climbs(u *url.URL) bool {
+	return climbsAbove(u.Path, func(segment string) string { return segment }) ||
+		climbsAbove(u.EscapedPath(), func(segment string) string { name, _ := url.PathUnescape(segment); return name })
+}
+
+func climbsAbove(path string, name func(segment string) string) bool {
+	depth := 0
+	for segment := range strings.SplitSeq(path, "/") {
+		switch name(segment) {
+		case "", ".":
+		case "..":
+			depth--
+		default:
+			depth++
+		}
+		if depth < 0 {
+			return true
+		}
+	}
+	return false
 }
 
 func (r *Relay) refuseCertificate(w http.ResponseWriter, req *http.Request, caller Caller, why string) {

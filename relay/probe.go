@@ -15,7 +15,7 @@ import (
 const (
 	// latestPatience is how long a list waits for the copy to reach the version that the
 	// origin has, before it goes there. An event takes some milliseconds to arrive; a
-	// copy that is behind for longer is so because other resources have changed.
+	// copy that is behind for longer is behind because other resources have changed.
 	latestPatience = 100 * time.Millisecond
 	// probeTimeout is how long the origin may take to say its version.
 	probeTimeout = 10 * time.Second
@@ -26,7 +26,7 @@ const (
 //
 // Requests that wait share an answer, but never that of a question which was asked before
 // they arrived: something may have been written in between. So at most two questions are
-// open at a time, of which one has not been asked yet, however many requests wait.
+// open at a time, however many requests wait, and one of the two has not been asked yet.
 type prober struct {
 	ask func(ctx context.Context) (int64, error)
 	// start runs a function in a goroutine of the relay; false if the relay has ended.
@@ -92,11 +92,11 @@ func (c *copied) askVersion(ctx context.Context) (int64, error) {
 }
 
 // onlyHere marks the context of a request that the origin cannot answer: one with a shard
-// selector, which an older API server would take no notice of.
+// selector, which an older API server would ignore.
 type onlyHere struct{}
 
 // latest waits until the copy is as new as the origin was when the request arrived, or
-// says that the origin is to answer.
+// says that the origin must answer.
 func (c *copied) latest(ctx context.Context, s *state, watch bool) error {
 	if ctx.Value(onlyHere{}) == nil {
 		return c.reachLatest(ctx, s, watch)
@@ -108,9 +108,14 @@ func (c *copied) latest(ctx context.Context, s *state, watch bool) error {
 }
 
 func (c *copied) reachLatest(ctx context.Context, s *state, watch bool) error {
+	before := s.stats().version
 	version, err := c.version.version(ctx)
 	if err != nil {
 		return errors.Join(errUpstream, err)
+	}
+	if version < before {
+		s.disprove(version)
+		return errUpstream
 	}
 	_, current := s.await(ctx, version, latestPatience)
 	if current >= version || watch && c.quiet.reach(ctx, version, quietPatience) {

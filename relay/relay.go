@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -21,15 +22,15 @@ import (
 
 // Relay serves copies of resources of an origin. It is an [http.Handler].
 //
-//   - Versions are the origin's. A relay never makes one up: only deletes that are
-//     found after a gap carry the version before the gap.
+//   - Versions are the origin's. A relay never invents one; only deletes that are found
+//     after a gap carry the version before the gap.
 //   - A request that the copies cannot answer goes to the origin, with the credentials
 //     that it came with.
-//   - An answer from a copy is given to nobody whom the Gate does not let in.
+//   - Only callers that the Gate allows get answers from a copy.
 //   - Run returns when everything that the relay started has ended.
 type Relay struct {
 	options Options
-	// id tells relays apart, to find loops.
+	// id distinguishes relays, to find loops.
 	id     string
 	gate   Gate
 	origin *origin
@@ -52,11 +53,13 @@ type Relay struct {
 
 	admission sync.Mutex
 	running   sync.WaitGroup
+	// requests counts those that are being answered.
+	requests atomic.Int64
 }
 
 var errClosed = errors.New("the relay has been stopped")
 
-// New makes a relay, which serves once it runs.
+// New makes a relay. It serves once it runs.
 func New(options Options) (*Relay, error) {
 	if err := options.validate(); err != nil {
 		return nil, err
@@ -137,9 +140,9 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Run keeps the copies up to date until ctx ends. Then the relay is not ready any more,
-// closes its watches one by one, and returns when all requests have ended. It may be
-// called once.
+// Run keeps the copies up to date until ctx ends. Then the relay is no longer ready, and
+// closes its watches one by one. Other requests have until the end of
+// [Options.DrainTime]. It returns when all requests have ended. It may be called once.
 func (r *Relay) Run(ctx context.Context) error {
 	copies, stop := context.WithCancel(context.Background())
 	defer stop()
@@ -150,7 +153,7 @@ func (r *Relay) Run(ctx context.Context) error {
 	following.Go(func() { r.upstream.run(copies) })
 	<-ctx.Done()
 	r.drain()
-	r.awaitWatches()
+	r.awaitRequests()
 	r.admission.Lock()
 	r.cancel()
 	r.admission.Unlock()
@@ -166,13 +169,14 @@ func (r *Relay) Run(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// awaitWatches waits until the watches have been closed, for as long as that takes.
-func (r *Relay) awaitWatches() {
+// awaitRequests waits until all requests have been answered, for the drain time at most. New
+// ones are answered meanwhile: clients learn later than the relay that they should go elsewhere.
+func (r *Relay) awaitRequests() {
 	timer := time.NewTimer(r.options.DrainTime)
 	defer timer.Stop()
 	tick := time.NewTicker(max(r.options.DrainTime/50, time.Millisecond))
 	defer tick.Stop()
-	for r.limits.open() > 0 {
+	for r.requests.Load() > 0 {
 		select {
 		case <-timer.C:
 			return
@@ -181,7 +185,7 @@ func (r *Relay) awaitWatches() {
 	}
 }
 
-// enter counts something that the relay does; false if it does nothing more.
+// enter counts something that the relay does; false if the relay has ended.
 func (r *Relay) enter() bool {
 	r.admission.Lock()
 	defer r.admission.Unlock()
@@ -204,7 +208,7 @@ func (r *Relay) start(run func(ctx context.Context)) bool {
 	return true
 }
 
-// Ready says why clients should not be sent here; nil if they should.
+// Ready says why clients should use another server; nil if the relay is ready.
 func (r *Relay) Ready() error {
 	if r.draining.Err() != nil {
 		return errors.New("the relay is being stopped")

@@ -141,6 +141,10 @@ func TestSameAnswers(t *testing.T) {
 			}
 			code, body := r.read(path, "Accept", accept)
 			wantCode, want := directly(t, r, path, accept)
+			if strings.Contains(accept, "as=Table") && body != want {
+				// A table shows ages, and a second may have begun between the two answers.
+				code, body = r.read(path, "Accept", accept)
+			}
 			if code != wantCode || body != want {
 				t.Errorf("%s as %s:\n%d %.300q, want\n%d %.300q", path, accept, code, body, wantCode, want)
 			}
@@ -233,7 +237,7 @@ func TestForwarded(t *testing.T) {
 	}
 }
 
-// A list that began at the origin, at a version that the copy has not been told of because
+// A list that began at the origin, at a version that the copy has not received because
 // only other resources have changed, is continued by the relay.
 func TestPagesAheadOfTheCopy(t *testing.T) {
 	r := newRig(t, Options{})

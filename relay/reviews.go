@@ -19,20 +19,22 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// reviewAge is how long an answer of the origin is believed, and mostReviews how many are
-// remembered.
+// reviewAge is how long an answer of the origin is believed, mostReviews how many are
+// remembered, and reviewTimeout how long the origin may take for one: a caller that waits
+// for it holds one of the requests that it may have.
 const (
-	reviewAge   = 10 * time.Second
-	mostReviews = 100_000
+	reviewAge     = 10 * time.Second
+	mostReviews   = 100_000
+	reviewTimeout = 10 * time.Second
 )
 
-// errNoToken says that the origin is to decide about a request without a name.
+// errNoToken says that the origin decides about a request without a name.
 var errNoToken = fmt.Errorf("%w: it has no bearer token", errUpstream)
 
 // Reviews is the [Gate] that asks the origin: who a bearer token belongs to, by a
-// TokenReview, and what that user may read, by a SubjectAccessReview. Answers are believed
-// for ten seconds. A request without a token goes to the origin, which decides what
-// somebody without a name may do.
+// TokenReview, and what that user may read, by a SubjectAccessReview. Answers are cached
+// for ten seconds. A request without a token goes to the origin, which decides what an
+// anonymous caller may do.
 type Reviews struct {
 	client  kubernetes.Interface
 	callers remembered[[sha256.Size]byte, Caller]
@@ -80,9 +82,9 @@ func (g *Reviews) Caller(r *http.Request) (Caller, error) {
 	})
 }
 
-// Allow asks whether a caller may read. A right to all objects includes those of a selector,
-// so that is asked first: five thousand watches of one caller, each of another node, cost
-// one question and not five thousand.
+// Allow asks whether a caller may read. A right to all objects includes those of a
+// selector, so Allow asks for that first: five thousand watches of one caller, each of
+// another node, cost one review and not five thousand.
 func (g *Reviews) Allow(ctx context.Context, a Access) error {
 	a.From = ""
 	whole := a
@@ -147,8 +149,8 @@ func forbidden(a Access, reason string) error {
 	return apierrors.NewForbidden(a.Resource.GroupResource(), a.Name, errors.New(text))
 }
 
-// notReviewed says that the relay could not find out. A refusal is about the relay, not
-// about the caller.
+// notReviewed says that the relay could not find out who the caller is, or what it may
+// do. A refusal is about the relay, not about the caller.
 func notReviewed(what string, err error) error {
 	text := "the relay cannot find out who you are and what you may do: " + err.Error()
 	if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
@@ -200,6 +202,8 @@ func (m *remembered[K, V]) get(ctx context.Context, key K, ask func(context.Cont
 
 // ask asks the question. An answer that says nothing about the caller is not remembered.
 func (m *remembered[K, V]) ask(ctx context.Context, key K, a *remembrance[V], ask func(context.Context) (V, error)) (V, error) {
+	ctx, cancel := context.WithTimeout(ctx, reviewTimeout)
+	defer cancel()
 	a.value, a.err = ask(ctx)
 	m.mu.Lock()
 	a.since = time.Now()
@@ -217,7 +221,7 @@ func transient(err error) bool {
 
 // Everybody is the [Gate] that lets everybody read everything that the relay has a copy
 // of, with the rights of the relay. It is for tests and demonstrations, and for a socket
-// that only the right people can open.
+// that only trusted users can open.
 type Everybody struct{}
 
 // Caller is the same for all.

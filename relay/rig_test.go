@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -66,7 +67,7 @@ func (r *rig) start(origin string, options Options) {
 	if options.Gate == nil {
 		options.Gate = Everybody{}
 	}
-	options.DrainTime = 50 * time.Millisecond
+	options.DrainTime = cmp.Or(options.DrainTime, 50*time.Millisecond)
 	options.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
 	relay, err := New(options)
 	if err != nil {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -49,7 +48,7 @@ func (r *Relay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// serve answers a request, opens a watch, or says that the origin is to answer.
+// serve answers a request, opens a watch, or says that the origin must answer.
 func (r *Relay) serve(w http.ResponseWriter, req *http.Request, s *serving) (open *apiserver.OpenWatch, upstream bool) {
 	if req.Header.Get(hopHeader) != "" {
 		r.setAge(w)
@@ -86,7 +85,7 @@ func (r *Relay) serve(w http.ResponseWriter, req *http.Request, s *serving) (ope
 	return open, false
 }
 
-// serveProbe answers whether the relay lives, and whether it should get requests.
+// serveProbe answers whether the relay is alive, and whether it should get requests.
 func (r *Relay) serveProbe(w http.ResponseWriter, req *http.Request) bool {
 	var err error
 	switch strings.TrimSuffix(req.URL.Path, "/") {
@@ -115,9 +114,9 @@ func answerProbe(w http.ResponseWriter, err error) {
 // copyFor returns the copy that a request reads, nil if there is none, and why the origin
 // has to answer all the same; empty if the copy can.
 //
-// A caller who acts as somebody else is for the origin to judge. Where the columns of a
-// table are not known, it prints it, but for shards, which it may not know. A get without a
-// version reads back what somebody has just written.
+// The origin judges a caller that acts as somebody else. Where the columns of a table are
+// not known, the origin prints it, except for shards, which it may not know. A get
+// without a version reads back what somebody has just written.
 func (r *Relay) copyFor(req *http.Request) (c *copied, to apiserver.Target, cause string, err error) {
 	to, ok := apiserver.ParsePath(req.URL.Path)
 	s := r.served[to.Resource]
@@ -235,21 +234,19 @@ func (r *Relay) keepAsking(s *serving, req *http.Request, a Access) (stop func()
 	return func() { timer.Stop() }
 }
 
-// accessOf describes a request as the origin's authorizers would. A list by name is a list
-// of that name.
+// accessOf describes a request as the API server describes it to its authorizers. A list by
+// name is a list of that name; a namespace is in itself; a get has no selectors, because
+// nothing looks at them.
 func accessOf(req *http.Request, caller Caller, to apiserver.Target) Access {
 	query := req.URL.Query()
-	a := Access{
-		Caller: caller, Verb: "list", Resource: to.Resource, Namespace: to.Namespace, Name: to.Name,
-		LabelSelector: query.Get("labelSelector"), FieldSelector: query.Get("fieldSelector"), From: req.RemoteAddr,
+	a := Access{Caller: caller, Verb: to.Verb(query), Resource: to.Resource, Namespace: to.Namespace, Name: to.Name, From: req.RemoteAddr}
+	if to.Resource.Resource == "namespaces" && to.Namespace == "" {
+		a.Namespace = to.Name
 	}
-	watch, err := strconv.ParseBool(query.Get("watch"))
-	switch {
-	case to.Watch || to.Name == "" && (watch || err != nil && query.Get("watch") != ""):
-		a.Verb = "watch"
-	case to.Name != "":
-		a.Verb = "get"
+	if a.Verb == "get" {
+		return a
 	}
+	a.LabelSelector, a.FieldSelector = query.Get("labelSelector"), query.Get("fieldSelector")
 	if selector, err := fields.ParseSelector(a.FieldSelector); err == nil && a.Name == "" {
 		if name, ok := selector.RequiresExactMatch(nameField); ok {
 			a.Name = name

@@ -64,7 +64,7 @@ func inBubble(t *testing.T, options Options, test func(t *testing.T, r *Relay, o
 	inBubbleThrough(t, nil, options, test)
 }
 
-// inBubbleThrough lets wrap change what the relay asks of its origin, and is told.
+// inBubbleThrough lets wrap change what the relay asks of its origin, and what it receives.
 func inBubbleThrough(t *testing.T, wrap func(http.RoundTripper) http.RoundTripper, options Options, test func(t *testing.T, r *Relay, origin *apiserver.Server, stop func())) {
 	synctest.Test(t, func(t *testing.T) {
 		origin := apiserver.New(apiserver.Options{AnyNamespace: true})
@@ -140,10 +140,12 @@ func TestReviews(t *testing.T) {
 }
 
 // watchAs opens a watch, which ends with the test at the latest.
-func watchAs(t *testing.T, r *Relay, token string) *modelStream {
+func watchAs(t *testing.T, r *Relay, token string) *modelStream { return watchAt(t, r, token, "0") }
+
+func watchAt(t *testing.T, r *Relay, token, version string) *modelStream {
 	ctx, cancel := context.WithCancel(t.Context())
 	s := &modelStream{cancel: cancel, done: make(chan struct{}), header: http.Header{}}
-	request := httptest.NewRequestWithContext(ctx, http.MethodGet, "/api/v1/pods?watch=1&resourceVersion=0", nil)
+	request := httptest.NewRequestWithContext(ctx, http.MethodGet, "/api/v1/pods?watch=1&resourceVersion="+version, nil)
 	request.Header.Set("Authorization", "Bearer "+token)
 	go func() {
 		defer close(s.done)

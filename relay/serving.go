@@ -30,6 +30,7 @@ func (r *Relay) newServing(req *http.Request) *serving {
 	if !r.enter() {
 		return nil
 	}
+	r.requests.Add(1)
 	s := &serving{relay: r}
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(req.Context()))
 	s.detach = context.AfterFunc(req.Context(), s.cancel)
@@ -59,6 +60,7 @@ func (s *serving) end() {
 	s.detach()
 	s.unlink()
 	s.cancel()
+	s.relay.requests.Add(-1)
 	s.relay.running.Done()
 }
 
@@ -89,7 +91,7 @@ func (r *Relay) serveApart(w http.ResponseWriter, req *http.Request, s *serving)
 	return open, upstream
 }
 
-// survive keeps a fault in one watch from ending the others, as net/http does for handlers.
+// survive prevents a fault in one watch from ending the others, as net/http does for handlers.
 func (r *Relay) survive(req *http.Request) {
 	if fault := recover(); fault != nil {
 		r.counts.refused.add("fault")

@@ -46,3 +46,13 @@ func TestFaultInAWatch(t *testing.T) {
 		t.Errorf("%v, %s", r.counts.refused.read(), log.String())
 	}
 }
+
+// open is how many watches are open.
+func (l *limits) open() (n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, u := range l.by {
+		n += u.watches
+	}
+	return n
+}

@@ -13,16 +13,16 @@ import (
 	"github.com/tarnproject/tarn/apiserver"
 )
 
-// Object is what a relay holds of an object: the bytes that the origin sent, and what
-// selectors and lists need of it.
+// Object is an object as a relay holds it: the bytes that the origin sent, and the fields
+// that selectors and lists need.
 type Object = *apiserver.Object
 
 // state is one relayed resource: the objects at the version that the copy has reached,
 // and the log of how they came there. Versions are the origin's.
 //
 // It is a [tarn.Sink] of the copy, which says in which ranges of versions states were
-// missed, and an [apiserver.State]. Why not the store of the copy: a store is not told of
-// gaps.
+// missed, and an [apiserver.State]. Why not the store of the copy: a store is not
+// notified of gaps.
 //
 // Everything is guarded by mu. The version and the content move together, so that a
 // listing and the place in the log after it fit.
@@ -39,11 +39,14 @@ type state struct {
 	mu      sync.RWMutex
 	content content
 	version int64
+	// heardOf is the version that the copy itself has. The version is a later one if a proof
+	// has shown that nothing happened since.
+	heardOf int64
 	epoch   string
 	log     eventLog
 	// synced says that the content is one of the origin.
 	synced bool
-	// rewinds counts how often the log was dropped; watches of before end.
+	// rewinds counts how often the log was dropped; watches from before end.
 	rewinds  int
 	watchers watchers
 	// moved is closed when the version changes; nil while nobody waits.
@@ -54,7 +57,7 @@ type state struct {
 	overruns atomic.Int64
 	// ended says that watches are to end.
 	ended bool
-	// complete is that of the position, heard when the origin was last heard.
+	// complete is that of the position, heard the time of the last contact with the origin.
 	complete bool
 	heard    time.Time
 
@@ -92,7 +95,7 @@ func (s *state) Open(context.Context, func() error) (tarn.Kept, error) { return 
 // Close leaves the content as it is.
 func (s *state) Close() {}
 
-// Commit takes what the copy has taken.
+// Commit takes the changes that the copy has taken.
 func (s *state) Commit(_ context.Context, b tarn.Batch[Object]) error {
 	at, err := positionOf(b)
 	if err != nil {
@@ -132,7 +135,10 @@ func (s *state) commit(b tarn.Batch[Object], at position) (begun bool) {
 		}
 		s.version = max(s.version, at.version)
 	}
-	s.epoch, s.complete, s.heard = at.epoch, at.complete, b.LastContact
+	s.epoch, s.complete, s.heard, s.heardOf = at.epoch, at.complete, b.LastContact, at.version
+	for _, c := range b.Changes {
+		s.heardOf = max(s.heardOf, versionOf(c.Version))
+	}
 	if s.moved != nil {
 		close(s.moved)
 		s.moved = nil
@@ -171,9 +177,10 @@ func positionOf(b tarn.Batch[Object]) (position, error) {
 	return position{version, p.Epoch, p.Complete}, nil
 }
 
-// rewound says that versions of before cannot be compared with those of now. A repair,
-// which brings other content under the same version, counts as one: a client that has
-// the version would never be told.
+// rewound says that earlier versions cannot be compared with the present ones. A repair,
+// which brings other content under the same version, counts as one: a client that has the
+// version would never be notified. So does a change in a range of versions for which a proof
+// has shown that nothing changed: the origin has gone back to before the proof.
 func (s *state) rewound(b tarn.Batch[Object], at position) bool {
 	if at.epoch != s.epoch {
 		return true
@@ -184,11 +191,21 @@ func (s *state) rewound(b tarn.Batch[Object], at position) bool {
 		}
 	}
 	for _, c := range b.Changes {
-		if c.Rewound {
+		if c.Rewound || s.disproves(c, at) {
 			return true
 		}
 	}
 	return false
+}
+
+// disproves says that a change is in a range of versions for which a proof has shown that
+// nothing changed.
+func (s *state) disproves(c tarn.Change[Object], at position) bool {
+	if s.version <= s.heardOf {
+		return false
+	}
+	v := versionOf(c.Version)
+	return v > s.heardOf && v <= s.version || c.Missed && at.version <= s.version
 }
 
 // take changes the content, and not the log.
@@ -205,8 +222,8 @@ func (s *state) take(b tarn.Batch[Object]) {
 	}
 }
 
-// confirm notes that nothing happened between two versions, which another watch has
-// proved. It does nothing if the copy has moved meanwhile.
+// confirm records that nothing happened between two versions, which another watch
+// has proved. It does nothing if the copy has moved meanwhile.
 func (s *state) confirm(from, to int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -218,6 +235,24 @@ func (s *state) confirm(from, to int64) {
 		close(s.moved)
 		s.moved = nil
 	}
+}
+
+// disprove records that the origin is at an older version than a proof has shown: it has gone
+// back. If it has gone back further than the version that the copy itself has, the copy
+// notices that by itself.
+func (s *state) disprove(version int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if version >= s.version || version < s.heardOf {
+		return
+	}
+	if s.journal != nil {
+		s.journal.forget()
+	}
+	s.version = s.heardOf
+	s.log.reset(s.version)
+	s.rewinds++
+	s.watchers.wakeAll(s.log.end())
 }
 
 // end ends all watches.
@@ -232,7 +267,7 @@ func (s *state) end() {
 type stats struct {
 	objects, events, watches int
 	logBytes, version, gaps  int64
-	// logSince is when the oldest event of the log was heard; zero without events.
+	// logSince is when the oldest event of the log was received; zero without events.
 	logSince time.Time
 	synced   bool
 	disk     int64

@@ -49,6 +49,7 @@ func (s *durableState) Open(context.Context, func() error) (tarn.Kept, error) {
 	}
 	at := kept.last.position
 	s.content, s.version, s.epoch = kept.content, versionOf(at.Version), at.Epoch
+	s.heardOf = s.version
 	s.log = eventLog{first: j.end, floor: s.version}
 	s.saved, s.savedVersion, s.savedAt = j.end, s.version, kept.last.contact
 	s.synced = true
@@ -81,7 +82,7 @@ func (s *durableState) Close() {
 }
 
 // confirmServer finds out whether the origin is the cluster that the journal came from. If
-// it is another one, the journal is emptied before that is noted.
+// it is another one, the journal is emptied before that is recorded.
 func (s *durableState) confirmServer(ctx context.Context, j *journal) error {
 	uid, err := s.serverUID(ctx)
 	if err != nil || uid == "" {
@@ -105,8 +106,8 @@ func (s *durableState) confirmServer(ctx context.Context, j *journal) error {
 	return nil
 }
 
-// persist writes the events that are not on disk yet, if it is time. It is called by the one
-// who commits, without the lock: readers do not wait for the disk.
+// persist writes the events that are not on disk yet, if it is time. It is called by the
+// committing goroutine, without the lock: readers do not wait for the disk.
 func (s *state) persist(contact time.Time, now bool) {
 	if s.journal == nil {
 		return

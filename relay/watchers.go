@@ -9,8 +9,8 @@ import (
 	"github.com/tarnproject/tarn/apiserver"
 )
 
-// watchers are the open watches of a resource, by topic: an event wakes those whose topic
-// it has, and not everybody. A kubelet watches the pods of its node; without topics, each
+// watchers are the open watches of a resource, by topic: an event wakes the watches of
+// its topic, and no others. A kubelet watches the pods of its node; without topics, each
 // of 5,000 would be woken for every pod of the others.
 type watchers struct {
 	by    map[topic]map[*place]struct{}
@@ -83,7 +83,7 @@ type place struct {
 	from    apiserver.Listing
 	rewinds int
 	after   int64
-	// exact says that the watcher is to be told of gaps, see [noGaps].
+	// exact says that the watcher is to be notified of gaps, see [noGaps].
 	exact bool
 	// pending is the place of the first event that it has not read, none if there is
 	// no event for it. Places before are no concern of the watch, so it may be quiet for
@@ -179,11 +179,16 @@ func (p *place) notify(place int) {
 	}
 }
 
-// Objects are those that the watch begins with.
-func (p *place) Objects() apiserver.Listing { return p.from }
+// Objects returns the objects that the watch begins with. The watch does not hold
+// them any longer.
+func (p *place) Objects() apiserver.Listing {
+	from := p.from
+	p.from.Objects = nil
+	return from
+}
 
-// Next reads on. A watch that is too far behind ends, and its client comes again; a
-// watch of before a rewind is told that its version is too old.
+// Next returns the next events. A watch that is too far behind ends, and its client
+// comes again; a watch from before a rewind gets the answer that its version is too old.
 func (p *place) Next() ([]*apiserver.Event, int64, error) {
 	events, version, from, err := p.read()
 	if err != nil || from == none {

@@ -1,0 +1,105 @@
+package relay
+
+import (
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/tarnproject/tarn/apiserver"
+)
+
+// A caller who may only watch the objects of a selector gets no other one by the old path,
+// which has a name in it and was answered without the selector.
+func TestSelectorIsNotForgotten(t *testing.T) {
+	const mine = "spec.nodeName=node-mine"
+	j := &judge{users: map[string]string{"t": "kubelet"}, allowed: map[string]bool{"kubelet watch pods default theirs " + mine: true}}
+	inBubble(t, Options{Gate: j.gate()}, func(t *testing.T, r *Relay, origin *apiserver.Server, _ func()) {
+		if err := origin.Put(pod("theirs", "theirs")); err != nil {
+			t.Fatal(err)
+		}
+		answer := ask(r, "/api/v1/watch/namespaces/default/pods/theirs?timeoutSeconds=1&resourceVersion=0&fieldSelector=spec.nodeName%3Dnode-mine", "t")
+		if answer.Code != http.StatusBadRequest || strings.Contains(answer.Body.String(), "ADDED") {
+			t.Errorf("%d %s", answer.Code, answer.Body)
+		}
+	})
+}
+
+// Requests are described to authorizers as the API server describes them.
+func TestAccessOf(t *testing.T) {
+	namespaces := corev1.SchemeGroupVersion.WithResource("namespaces")
+	for _, c := range []struct {
+		path string
+		want Access
+	}{
+		{"/api/v1/pods", Access{Verb: "list", Resource: pods}},
+		{"/api/v1/pods?watch=", Access{Verb: "watch", Resource: pods}},
+		{"/api/v1/pods?watch=f", Access{Verb: "watch", Resource: pods}},
+		{"/api/v1/pods?watch=False&watch=1", Access{Verb: "list", Resource: pods}},
+		{"/api/v1/namespaces/a/pods?labelSelector=x&fieldSelector=metadata.name%3Db", Access{Verb: "list", Resource: pods, Namespace: "a", Name: "b", LabelSelector: "x", FieldSelector: "metadata.name=b"}},
+		{"/api/v1/watch/namespaces/a/pods/b", Access{Verb: "watch", Resource: pods, Namespace: "a", Name: "b"}},
+		// Nothing selects among one object: a selector must not make a get look harmless.
+		{"/api/v1/namespaces/a/pods/b?resourceVersion=0&watch=1&labelSelector=x&fieldSelector=spec.nodeName%3Dn", Access{Verb: "get", Resource: pods, Namespace: "a", Name: "b"}},
+		// A namespace is in itself, so who may read all of it may read it too.
+		{"/api/v1/namespaces/a?resourceVersion=0", Access{Verb: "get", Resource: namespaces, Namespace: "a", Name: "a"}},
+		{"/api/v1/watch/namespaces/a", Access{Verb: "watch", Resource: namespaces, Namespace: "a", Name: "a"}},
+		{"/api/v1/namespaces", Access{Verb: "list", Resource: namespaces}},
+	} {
+		request, err := http.NewRequest(http.MethodGet, c.path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		to, _ := apiserver.ParsePath(request.URL.Path)
+		got := accessOf(request, Caller{}, to)
+		got.Caller = Caller{}
+		if got.Verb != c.want.Verb || got.Resource != c.want.Resource || got.Namespace != c.want.Namespace || got.Name != c.want.Name || got.LabelSelector != c.want.LabelSelector || got.FieldSelector != c.want.FieldSelector {
+			t.Errorf("%s: %+v, not %+v", c.path, got, c.want)
+		}
+	}
+}
+
+// hangs is an origin that takes reviews and does not answer them, while on is set.
+type hangs struct {
+	next http.RoundTripper
+	on   *atomic.Bool
+}
+
+func (h hangs) RoundTrip(r *http.Request) (*http.Response, error) {
+	if h.on.Load() && strings.HasSuffix(r.URL.Path, "reviews") {
+		<-r.Context().Done()
+		return nil, r.Context().Err()
+	}
+	return h.next.RoundTrip(r)
+}
+
+// An origin that does not answer the question who somebody is does not keep callers waiting
+// for ever, and an open watch is asked for again once it answers.
+func TestReviewsWithoutAnAnswer(t *testing.T) {
+	var on atomic.Bool
+	inBubbleThrough(t, func(next http.RoundTripper) http.RoundTripper { return hangs{next, &on} }, Options{}, func(t *testing.T, r *Relay, _ *apiserver.Server, _ func()) {
+		const list = "/api/v1/pods?resourceVersion=0"
+		if answer := ask(r, list, "t"); answer.Code != http.StatusOK {
+			t.Fatal(answer.Code, answer.Body)
+		}
+		open := watchAs(t, r, "t")
+		on.Store(true)
+		time.Sleep(time.Minute)
+		began := time.Now()
+		answer := ask(r, list, "t")
+		if took := time.Since(began); answer.Code != http.StatusServiceUnavailable || took > 11*time.Second || !strings.Contains(answer.Body.String(), "cannot find out who you are") {
+			t.Errorf("%d after %v: %s", answer.Code, took, answer.Body)
+		}
+		if open.ended() {
+			t.Error("an origin that does not answer has ended a watch")
+		}
+		on.Store(false)
+		before := r.counts.reviews.Load()
+		time.Sleep(time.Minute)
+		if now := r.counts.reviews.Load(); now == before {
+			t.Error("the right to an open watch is not asked for any more")
+		}
+	})
+}

@@ -135,7 +135,7 @@ func parseToken(text string) (token, error) {
 	revision, after, found := strings.Cut(text, ":")
 	n, err := strconv.ParseInt(revision, 10, 64)
 	if !found || err != nil {
-		return token{}, fmt.Errorf("etcd: %q is no token of a list", text)
+		return token{}, fmt.Errorf("etcd: %q is not the token of a list", text)
 	}
 	return token{n, after}, nil
 }
@@ -143,7 +143,7 @@ func parseToken(text string) (token, error) {
 func parseVersion(v tarn.Version) (int64, error) {
 	n, err := strconv.ParseInt(string(v), 10, 64)
 	if err != nil {
-		return 0, fmt.Errorf("etcd: %q is no revision: %w", v, err)
+		return 0, fmt.Errorf("etcd: %q is not a revision: %w", v, err)
 	}
 	return n, nil
 }

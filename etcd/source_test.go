@@ -305,21 +305,8 @@ func TestRestartedServer(t *testing.T) {
 // The client's credentials are the source's: a user who may not read the prefix is told so.
 func TestAuthentication(t *testing.T) {
 	s := startServer(t)
-	admin := s.connect()
-	ctx := t.Context()
-	for _, err := range []error{
-		second(admin.UserAdd(ctx, "root", "secret")), second(admin.RoleAdd(ctx, "root")), second(admin.UserGrantRole(ctx, "root", "root")),
-		second(admin.UserAdd(ctx, "reader", "word")), second(admin.RoleAdd(ctx, "reader")), second(admin.UserGrantRole(ctx, "reader", "reader")),
-		second(admin.RoleGrantPermission(ctx, "reader", prefix, clientv3.GetPrefixRangeEnd(prefix), clientv3.PermissionType(clientv3.PermRead))),
-		second(admin.AuthEnable(ctx)),
-	} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	root := s.connect(func(c *clientv3.Config) { c.Username, c.Password = "root", "secret" })
+	root, reader := s.secure()
 	put(t, root, "a", "1")
-	reader := s.connect(func(c *clientv3.Config) { c.Username, c.Password = "reader", "word" })
 	r := follow(t, newSource(t, reader))
 	put(t, root, "a", "2")
 	equals(t, root, r)
@@ -327,7 +314,7 @@ func TestAuthentication(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := elsewhere.List(ctx, tarn.ListQuery{AtLeast: tarn.Latest}); err == nil || !strings.Contains(err.Error(), "etcd: list /elsewhere/: etcdserver: permission denied") {
+	if _, err := elsewhere.List(t.Context(), tarn.ListQuery{AtLeast: tarn.Latest}); err == nil || !strings.Contains(err.Error(), "etcd: list /elsewhere/: etcdserver: permission denied") {
 		t.Errorf("a prefix that may not be read: %v", err)
 	}
 }

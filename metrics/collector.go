@@ -112,7 +112,7 @@ func (c *Collector) AddDisk(name string, read func() DiskStats) error {
 	return c.disks.put("directory", name, read)
 }
 
-func errNil(name string) error { return fmt.Errorf("metrics: what is to be shown as %q is nil", name) }
+func errNil(name string) error { return fmt.Errorf("metrics: the value to show as %q is nil", name) }
 
 // Remove shows no more of whatever has the name.
 func (c *Collector) Remove(name string) {

@@ -36,8 +36,7 @@ type Checked struct {
 	// LastContact is the time of the last contact with the source before that state was
 	// written.
 	LastContact time.Time
-	// Objects is the number of objects, Bad that of the damaged ones, Missing that of
-	// the objects that are not there.
+	// Objects counts the objects, Bad the damaged ones, and Missing the absent ones.
 	Objects, Bad, Missing int
 	// States is the number of past and present states in its history, 0 without one.
 	States int
@@ -181,7 +180,7 @@ func (r *Report) collections(conn *sqlite3.Conn, keys *fileKeys) (rows []collect
 	err = query(conn, "SELECT "+collectionColumns+" FROM tarn_collections ORDER BY id", func(row *sqlite3.Stmt) error {
 		c, wrong := scanCollection(row, keys)
 		if wrong != nil {
-			r.found(c.name, "", "what is known of its state is damaged: all of it must come from the source again")
+			r.found(c.name, "", "the record of its state is damaged: the whole collection must be read from the source again")
 			return nil
 		}
 		rows = append(rows, c)
@@ -264,8 +263,8 @@ func unreadable(err error) bool { return damaged(err) || errors.Is(err, sqlite3.
 // withoutKind is the text of an error without the prefix of errBadRow.
 func withoutKind(err error) string { return strings.TrimPrefix(err.Error(), errBadRow.Error()+": ") }
 
-// strays counts the rows that belong to no object, and those of lists that are not as their
-// objects are.
+// strays counts the rows that belong to no object, and the rows of lists that differ from
+// their objects.
 func (r *Report) strays(conn *sqlite3.Conn, row collectionRow, l layout) error {
 	if !l.shown {
 		return nil

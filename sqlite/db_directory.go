@@ -50,7 +50,7 @@ func checkDirectory(dir string, info fs.FileInfo) error {
 	case info.Mode()&fs.ModeSymlink != 0:
 		return fmt.Errorf("sqlite: %s is a symbolic link, and who made it decides where it leads: name the directory itself", dir)
 	case !info.IsDir():
-		return fmt.Errorf("sqlite: %s is no directory", dir)
+		return fmt.Errorf("sqlite: %s is not a directory", dir)
 	}
 	if err := ours(dir, info); err != nil {
 		return err
@@ -116,7 +116,7 @@ func filesOfDirectory(dir string) []string {
 // ours fails if a file belongs to another user than this process.
 func ours(name string, info fs.FileInfo) error {
 	if user, _, known := ownerOf(info); known && user != currentUser() {
-		return fmt.Errorf("sqlite: %s belongs to the user %d, who can read what is written there, and this process is %d: chown it, or name another directory", name, user, currentUser())
+		return fmt.Errorf("sqlite: %s belongs to the user %d, who could read its content, and this process runs as %d: chown it, or name another directory", name, user, currentUser())
 	}
 	return nil
 }
@@ -127,7 +127,7 @@ func regular(name string, info fs.FileInfo) error {
 	case info.Mode()&fs.ModeSymlink != 0:
 		return fmt.Errorf("sqlite: %s is a symbolic link: remove it, or name another directory", name)
 	case !info.Mode().IsRegular():
-		return fmt.Errorf("sqlite: %s is no file: remove it, or name another directory", name)
+		return fmt.Errorf("sqlite: %s is not a file: remove it, or name another directory", name)
 	}
 	return nil
 }

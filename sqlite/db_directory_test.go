@@ -1,6 +1,9 @@
 package sqlite
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -56,7 +59,7 @@ func TestDirectoriesOfOthers(t *testing.T) {
 		}, "symbolic link"},
 		"a directory in the place of the file": {func(t *testing.T, dir string) {
 			must(t, os.MkdirAll(filepath.Join(dir, fileName), 0o700))
-		}, "is no file"},
+		}, "is not a file"},
 		"open to a group": {func(t *testing.T, dir string) {
 			must(t, os.Mkdir(dir, 0o700))
 			must(t, os.Chmod(dir, 0o770))
@@ -127,6 +130,20 @@ func TestRootReadsADirectory(t *testing.T) {
 		must(t, err)
 		if user, _, _ := ownerOf(info); user != nobody {
 			t.Errorf("%s belongs to %d", e.Name(), user)
+		}
+	}
+}
+
+// The changelog says which formats there are. A module that is tested by itself has none.
+func TestFormatIsInTheChangelog(t *testing.T) {
+	text, err := os.ReadFile("../CHANGELOG.md")
+	if errors.Is(err, fs.ErrNotExist) {
+		t.Skip(err)
+	}
+	must(t, err)
+	for _, want := range []string{fmt.Sprintf("The current format is %d.", format), fmt.Sprintf("\n| %d |", format)} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("CHANGELOG.md lacks %q", want)
 		}
 	}
 }

@@ -21,7 +21,7 @@ const (
 
 var (
 	// errOutdated says that a file is undamaged but cannot be used.
-	errOutdated = errors.New("the file is of no more use")
+	errOutdated = errors.New("the file cannot be used any more")
 	// errOlderFormat says that a file needs what [migrate] changes.
 	errOlderFormat = errors.New("it has an older format")
 	// ErrNewerFormat says that a later version of Tarn wrote the file.
@@ -114,9 +114,9 @@ func (db *DB) checkFormat(conn *sqlite3.Conn) (empty bool, err error) {
 	return false, nil
 }
 
-// migrate changes a file of an older format to the present one, in one transaction. No row
-// of the content is changed, so that it can be used. Anything that is not as that format
-// has it is left to readFormat.
+// migrate changes a file of an older format to the present one, in one transaction. No row of
+// the content is changed, so that it can be used. It leaves anything that does not match the
+// older format to readFormat.
 func migrate(conn *sqlite3.Conn, key []byte, p *progress) error {
 	id, err1 := number(conn, "PRAGMA application_id")
 	version, err2 := number(conn, "PRAGMA user_version")

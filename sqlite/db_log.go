@@ -114,7 +114,7 @@ func (db *DB) emptyLog() {
 // log is emptied once the reader has ended.
 func (db *DB) erase() {
 	if err := withoutPanic(func() error { return db.log.empty(db.writer) }); err != nil {
-		db.logEvent(slog.LevelWarn, "what was removed stays in the log for now", "err", err)
+		db.logEvent(slog.LevelWarn, "removed content stays in the log for now", "err", err)
 	}
 }
 

@@ -25,7 +25,7 @@ func (c *collection) attachLog(conn *sqlite3.Conn) (fresh bool, err error) {
 	if !c.history.on() {
 		if found {
 			c.dropped = true
-			c.db.logEvent(slog.LevelWarn, "no history is kept any more: what was kept of it is removed", "collection", c.Name)
+			c.db.logEvent(slog.LevelWarn, "no history is kept any more: the old one is removed", "collection", c.Name)
 			err = c.dropLog(conn)
 		}
 		return false, err
@@ -66,9 +66,9 @@ func (c *collection) attachLog(conn *sqlite3.Conn) (fresh bool, err error) {
 	return !found, err
 }
 
-// lastKnown is the state of the content after the last commit that readers see, as far as
-// the log tells: an earlier process dropped the content, kept the log, and ended before it
-// wrote the content again.
+// lastKnown returns the state of the content after the last commit that readers see, as far
+// as the log knows it. It is for a log whose content an earlier process dropped: that process
+// kept the log, and ended before it wrote the content again.
 func (l *logbook) lastKnown(conn *sqlite3.Conn) (last state, err error) {
 	m, found, err := l.begin(conn).moments().one("seq<=? ORDER BY seq DESC", l.state.shown)
 	if err != nil || !found {
@@ -150,7 +150,8 @@ func (s *Store[T]) uid(object T) string {
 	return s.identify(object)
 }
 
-// versionIn is the version of an object by the column that has it, empty if there is none.
+// versionIn returns the version of an object from its version column, empty if there is no
+// such column.
 func (s *Store[T]) versionIn(row Row) tarn.Version {
 	if s.c.table == nil {
 		return ""

@@ -17,7 +17,7 @@ func (s *logSession) findTime(t time.Time) (changelog.Place, error) {
 		return changelog.Place{}, err
 	}
 	if ms < s.state.horizonMS {
-		return changelog.Place{}, s.expired("its history begins at "+timeOf(s.state.horizonMS).Format(time.RFC3339), t.Format(time.RFC3339))
+		return changelog.Place{}, s.expired("its history begins at "+timeOf(s.state.horizonMS).Format(time.RFC3339Nano), t.Format(time.RFC3339Nano))
 	}
 	seq, err := s.momentTable().placeOfTime(ms, s.state.shown)
 	if err != nil {
@@ -68,8 +68,8 @@ func (s *logSession) findVersion(v tarn.Version) (changelog.Place, error) {
 	return found, err
 }
 
-// lostAt are the gaps that span several commits, of those that a version lies in: of states
-// that the log once had, and of bad objects.
+// lostAt returns the gaps around a version that span several commits: gaps of states that the
+// log once had, and of bad objects.
 func (s *logSession) lostAt(place changelog.Seq, v tarn.Version) (gaps []changelog.Gap, err error) {
 	err = s.gaps("cause IN (?, ?, ?, ?)", func(g changelog.Gap) error {
 		thinned := g.Cause == changelog.GapThinned && place < changelog.Seq(s.state.thinned)

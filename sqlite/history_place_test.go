@@ -21,3 +21,22 @@ func TestMomentBeforeTheFirstState(t *testing.T) {
 		}
 	}
 }
+
+// The moment that an error names as the first one can be asked for: it is not rounded to a
+// second before it.
+func TestFirstMomentCanBeAskedFor(t *testing.T) {
+	r := newPastRig(t, keepAll)
+	r.now = r.now.Truncate(time.Second).Add(463 * time.Millisecond)
+	r.set("ns/a", "text")
+	_, err := r.sink.Log().AtTime(t.Context(), r.now.Add(-time.Hour))
+	if !errors.Is(err, changelog.ErrExpired) {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(err.Error(), "its history begins at ")
+	text, _, _ = strings.Cut(text, ",")
+	first, parseErr := time.Parse(time.RFC3339, text)
+	must(t, parseErr)
+	if _, err := r.sink.Log().AtTime(t.Context(), first); err != nil {
+		t.Error(err)
+	}
+}

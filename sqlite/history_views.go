@@ -14,8 +14,8 @@ import (
 	"github.com/tarnproject/tarn/changelog"
 )
 
-// A Moment is a place in the histories of a directory: a time, as heard by the mirror that
-// wrote it, or a version. The zero value is the present.
+// A Moment is a place in the histories of a directory: a time, by when the mirror that wrote
+// the directory had received a state, or a version. The zero value is the present.
 type Moment struct {
 	Time    time.Time
 	Version tarn.Version
@@ -34,15 +34,15 @@ func (m Moment) String() string {
 	return m.Time.Format(time.RFC3339Nano)
 }
 
-// Query runs a statement on the file of a directory as the function [Query] does, with
-// tables as they were at the moment: all of them as heard at one time, or at one version.
-// A statement that reads a table without a history, or one whose history does not reach
-// back that far, fails.
+// Query runs a statement on the file of a directory like the function [Query], but on tables
+// as of the moment: all of them as received by one time, or all at one version. A statement
+// fails if it reads a table without a history, or a table whose history does not reach back
+// that far.
 func (m Moment) Query(ctx context.Context, dir, sql string, limits Limits, args ...any) (*Result, error) {
 	return gather(ctx, dir, m, sql, limits, args)
 }
 
-// Stream is as Query, and passes on the rows one by one; see the function [Stream].
+// Stream is like Query, but passes on the rows one by one; see the function [Stream].
 func (m Moment) Stream(ctx context.Context, dir, sql string, limits Limits, to RowWriter, args ...any) (Summary, error) {
 	return stream(ctx, dir, m, sql, limits.withDefaults(), to, 0, args)
 }
@@ -56,7 +56,7 @@ type past struct {
 	keys *fileKeys
 	// logs has the logs that the statement may read, by their ids.
 	logs map[int64]*pastLog
-	// last is what was last computed of an object.
+	// last holds what was last computed for an object.
 	last struct {
 		id, life, place int64
 		parts           map[string]JSON
@@ -153,7 +153,7 @@ func (p *past) add(conn *sqlite3.Conn, row collectionRow, lower string) error {
 		// One statement only: the expressions of columns are from the file.
 		stmt, rest, err := conn.Prepare(sql)
 		if err == nil && strings.TrimSpace(rest) != "" {
-			err = fmt.Errorf("%w: a column of %s is no expression", errSchema, row.name)
+			err = fmt.Errorf("%w: a column of %s is not an expression", errSchema, row.name)
 		}
 		if err == nil {
 			_, err = step(stmt)
@@ -247,10 +247,10 @@ func asOfViews(row collectionRow, columns []logColumn, place int64) []string {
 	return all
 }
 
-// historyView shows the states of a collection, from those on that were valid at its
-// horizon: what is before may have been pruned in part. The plus signs keep SQLite from
-// using an index for these bounds, which nearly all states are within: it must use that of
-// the key or of the time.
+// historyView shows the states of a collection, beginning with those that were valid at its
+// horizon: earlier ones may have been pruned in part. The plus signs keep SQLite from using
+// an index for these bounds, because nearly all states are within them: it must use the index
+// of the key or of the time.
 func historyView(row collectionRow, columns []logColumn, at logState) string {
 	id := row.id
 	states := statesTable(id)
@@ -270,9 +270,10 @@ func historyView(row collectionRow, columns []logColumn, at logState) string {
 		quote(row.name+historySuffix), strings.Join(shown, ", "), states, livesTable(id), basesTable(id), at.shown, at.horizon)
 }
 
-// historyNames are the names of a table's columns in its view of states. A column that is
-// called as one of the view's own gets the suffix _column, so that version or valid_from
-// mean the same for every resource: printer columns of custom resources have any names.
+// historyNames returns the names of a table's columns in its view of states. A column with
+// the same name as one of the view's own gets the suffix _column, so that version or
+// valid_from mean the same for every resource: printer columns of custom resources may have
+// any names.
 func historyNames(columns []logColumn) []string {
 	taken := map[string]bool{"id": true, "key": true, "operation": true, "version": true, "valid_from": true, "valid_to": true, "seq": true}
 	own := maps.Clone(taken)
@@ -294,8 +295,8 @@ func historyNames(columns []logColumn) []string {
 	return names
 }
 
-// columnValues are the SQL expressions of columns of a life l at a place, by its state s
-// and the base b of that.
+// columnValues returns the SQL expressions of the columns of a life l at a place, from its
+// state s and the base b of that state.
 func columnValues(id int64, columns []logColumn, place string) []string {
 	values := make([]string, len(columns))
 	names := []string{"{key}", "l.key"}

@@ -2,8 +2,10 @@ package sqlite
 
 import (
 	"math"
+	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"strings"
 	"sync"
 )
 
@@ -30,8 +32,8 @@ var loadReserve heapReserve
 // Why not debug.SetGCPercent: that is the program's own setting, which may be changed at the
 // same time, and without it nothing bounds the heap.
 //
-// Only loads that begin before the first ones have ended get a reserve: a block that is made
-// again from freed memory is cleared, and then it takes physical memory.
+// Only loads that begin before the first ones have ended get a reserve: a program that runs
+// has garbage, which would grow by the size of the reserve before it is collected.
 type heapReserve struct {
 	mu    sync.Mutex
 	loads int
@@ -45,9 +47,10 @@ func (r *heapReserve) hold(packed int64) (release func()) {
 	if size < smallestReserve || size > belowLimit()/4 || !r.begin() {
 		return func() {}
 	}
-	block := make([]byte, size)
+	block := new(strings.Builder)
+	block.Grow(int(size)) // make would clear memory that was used before, all of it
 	return func() {
-		_ = block[len(block)-1] // it is kept until here
+		runtime.KeepAlive(block)
 		r.end()
 	}
 }

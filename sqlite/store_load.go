@@ -207,7 +207,7 @@ func (s *Store[T]) Restore(ctx context.Context) (tarn.Kept, error) {
 		}
 		return kept, errors.Join(err, ctx.Err())
 	}
-	s.c.db.logEvent(slog.LevelWarn, "what is on disk is not whole and is dropped", "collection", s.c.Name)
+	s.c.db.logEvent(slog.LevelWarn, "the content on disk is incomplete and is dropped", "collection", s.c.Name)
 	return tarn.Kept{}, s.Replace(nil, tarn.Position{})
 }
 

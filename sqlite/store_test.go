@@ -49,7 +49,7 @@ func TestContentOutlivesTheProcess(t *testing.T) {
 	}
 }
 
-// What is not meant for this copy is not taken for it.
+// Content of another identity is not used.
 func TestAnotherIdentityIsBuiltAnew(t *testing.T) {
 	dir := directory(t)
 	fill := func(c Collection, codec things, opts Options) {
@@ -107,7 +107,7 @@ func TestBadDirectories(t *testing.T) {
 		if after, err := os.ReadFile(filepath.Join(dir, fileName)); err != nil || !bytes.Equal(before, after) {
 			t.Errorf("a file that is refused was changed: %v", err)
 		}
-		// It is left as it was.
+		// It is left unchanged.
 		conn, err := sqlite3.Open(filepath.Join(dir, fileName))
 		must(t, err)
 		defer conn.Close()
@@ -136,7 +136,7 @@ func TestBadDirectories(t *testing.T) {
 	t.Run("a file", func(t *testing.T) {
 		dir := directory(t)
 		must(t, os.WriteFile(dir, nil, 0o600))
-		if _, err := Open(dir, Options{}); err == nil || !strings.Contains(err.Error(), "is no directory") {
+		if _, err := Open(dir, Options{}); err == nil || !strings.Contains(err.Error(), "is not a directory") {
 			t.Errorf("Open says %v", err)
 		}
 	})
@@ -152,8 +152,8 @@ func TestBadDirectories(t *testing.T) {
 	})
 }
 
-// An older Tarn that was pointed at a newer file refuses it, but gives its pages
-// checksums before, which other tools do not keep: it is built anew.
+// An older Tarn that was pointed at a newer file refuses it, but first adds checksums to its
+// pages, which other tools do not keep: the file is built again.
 func TestPageChecksumsOfAnOlderVersion(t *testing.T) {
 	dir, _ := richDirectory(t, 30, nil)
 	conn, err := sqlite3.Open(filepath.Join(dir, fileName))
@@ -176,7 +176,7 @@ func TestFilesArePrivate(t *testing.T) {
 	if _, err := Query(t.Context(), dir, "SELECT 1", Limits{}); err != nil {
 		t.Fatal(err)
 	}
-	onlyOurs(t, dir) // readers make the files that go with a log anew
+	onlyOurs(t, dir) // readers create the files of the log again
 }
 
 func onlyOurs(t *testing.T, dir string) {
@@ -356,8 +356,7 @@ func TestUnreadableContentIsReplaced(t *testing.T) {
 	expect(t, b, "3", map[tarn.Key]int{"a": 3})
 }
 
-// A large first state is written in parts, and none of them is ever taken for a
-// state.
+// A large first state is written in parts, and no part is ever treated as a state.
 func TestPartsAreNoState(t *testing.T) {
 	dir := directory(t)
 	db := open(t, dir, Options{})

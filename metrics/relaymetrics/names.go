@@ -35,7 +35,7 @@ var (
 	receivedBytes = counter("tarn_relay_received_bytes_total", "Bytes that the origin sent to keep the copy.", "resource")
 	requests      = counter("tarn_relay_requests_total", "Requests answered from the copy.", "resource", "verb")
 	forwarded     = counter("tarn_relay_forwarded_total", "Reads that the copy could not answer, by cause.", "resource", "cause")
-	passed        = counter("tarn_relay_passed_total", "Requests for what there is no copy of.")
+	passed        = counter("tarn_relay_passed_total", "Requests for resources that the relay has no copy of.")
 	refused       = counter("tarn_relay_refused_total", "Requests that were refused, by cause.", "cause")
 	reviews       = counter("tarn_relay_reviews_total", "Questions to the origin about callers and their rights.")
 	probes        = counter("tarn_relay_probes_total", "Questions to the origin how new it is.", "resource")

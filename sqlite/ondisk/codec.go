@@ -67,7 +67,7 @@ func (c *codec[T]) Schema() string {
 func (c *codec[T]) Append(buf []byte, object T) ([]byte, error) {
 	if reflect.TypeOf(object) != c.of.Object {
 		// It would be decoded as another type, perhaps without an error.
-		return nil, fmt.Errorf("a transform made a %T of it, and what is kept on disk is %v", object, c.of.Object)
+		return nil, fmt.Errorf("a transform returned a %T, but objects of type %v are kept on disk", object, c.of.Object)
 	}
 	object = c.written(object)
 	if c.protobuf {
@@ -82,7 +82,7 @@ func (c *codec[T]) written(object T) T {
 	return kube.StripAnnotations(object, c.leftOut...)
 }
 
-// plainJSON encodes an object; of an unstructured one, its map.
+// plainJSON encodes an object; for an unstructured one, its map.
 func plainJSON(object any) ([]byte, error) {
 	if u, ok := object.(*unstructured.Unstructured); ok {
 		return json.Marshal(u.Object)

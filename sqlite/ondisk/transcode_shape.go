@@ -14,8 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// shape is how the JSON of a type is made of its protobuf message, without the object
-// between: of a message, the fields in the order of JSON; of another value, what it is.
+// shape says how the JSON of a type is made from its protobuf message, without the object in
+// between. For a message it has the fields in the order of JSON, for any other value its
+// kind.
 //
 // The result is that of json.Marshal of the decoded object, byte for byte. Where a message
 // is not as the generated code writes it, transcoding fails, and the caller decodes the
@@ -25,7 +26,7 @@ type shape struct {
 	// t is the Go type; zero is the JSON of its zero value.
 	t    reflect.Type
 	zero []byte
-	// element is that of the elements of a list, or of the values of a map.
+	// element is the shape of the elements of a list, or of the values of a map.
 	element *shape
 	// fields are those of a message in the order of JSON, and table says which of them a
 	// field of protobuf is.
@@ -90,7 +91,7 @@ var (
 // unmarshaler is implemented by generated protobuf types.
 type unmarshaler interface{ Unmarshal([]byte) error }
 
-// shapes has the shapes of types, nil of those that cannot be transcoded.
+// shapes has the shapes of types, with nil for types that cannot be transcoded.
 var shapes sync.Map
 
 // shapeOf returns the shape of a type; nil if the type has something that is not known
@@ -157,13 +158,13 @@ func (m shapeMaker) fill(s *shape) (err error) {
 		s.element, err = m.element(t)
 	case reflect.Map:
 		if t.Key().Kind() != reflect.String {
-			return fmt.Errorf("%v has keys that are no texts", t)
+			return fmt.Errorf("%v has keys that are not strings", t)
 		}
 		s.kind = shapeMap
 		s.element, err = m.element(t)
 	case reflect.Struct:
 		if !p.Implements(unmarshalerType) {
-			return fmt.Errorf("%v is no message", t)
+			return fmt.Errorf("%v is not a message", t)
 		}
 		s.kind = shapeMessage
 		s.table, err = m.addFields(s, t)
@@ -184,7 +185,7 @@ func (m shapeMaker) element(t reflect.Type) (*shape, error) {
 
 func (s *shape) decoded() error {
 	if !reflect.PointerTo(s.t).Implements(unmarshalerType) {
-		return fmt.Errorf("%v has JSON of its own, and is no message", s.t)
+		return fmt.Errorf("%v has its own JSON encoding, and is not a message", s.t)
 	}
 	if !s.t.Implements(jsonMarshaler) && !s.t.Implements(textMarshaler) {
 		return fmt.Errorf("%v has JSON of its own only where it has an address", s.t)

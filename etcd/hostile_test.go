@@ -1,0 +1,122 @@
+package etcd_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/etcd"
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// secure switches authentication on, with a user who may read the prefix. It returns the
+// clients of the administrator and of that user.
+func (s testServer) secure() (root, reader *clientv3.Client) {
+	s.t.Helper()
+	admin, ctx := s.connect(), s.t.Context()
+	for _, err := range []error{
+		second(admin.UserAdd(ctx, "root", "secret")), second(admin.RoleAdd(ctx, "root")), second(admin.UserGrantRole(ctx, "root", "root")),
+		second(admin.UserAdd(ctx, "reader", "word")), second(admin.RoleAdd(ctx, "reader")), second(admin.UserGrantRole(ctx, "reader", "reader")),
+		second(admin.RoleGrantPermission(ctx, "reader", prefix, clientv3.GetPrefixRangeEnd(prefix), clientv3.PermissionType(clientv3.PermRead))),
+		second(admin.AuthEnable(ctx)),
+	} {
+		if err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	return s.connect(func(c *clientv3.Config) { c.Username, c.Password = "root", "secret" }),
+		s.connect(func(c *clientv3.Config) { c.Username, c.Password = "reader", "word" })
+}
+
+// Somebody changes users or roles, after which the cluster takes no token of before. A watch
+// that is opened then has a new one, whatever other watches of the client are open.
+func TestTokensThatBecomeOld(t *testing.T) {
+	s := startServer(t)
+	root, client := s.secure()
+	put(t, root, "a", "1")
+	source := newSource(t, client)
+	page := pageOf(t)(source.List(t.Context(), tarn.ListQuery{AtLeast: tarn.Latest}))
+	watch := func() tarn.Stream[*etcd.Entry[string]] {
+		w, err := source.Watch(t.Context(), tarn.WatchQuery{From: page.Version})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(w.Close)
+		return w
+	}
+	next := func(w tarn.Stream[*etcd.Entry[string]]) {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if n, err := w.Next(ctx, make([]tarn.Event[*etcd.Entry[string]], 1)); err != nil || n != 1 {
+			t.Fatalf("%d events (%v)", n, err)
+		}
+	}
+	first := watch()
+	put(t, root, "a", "2")
+	next(first)
+	if _, err := root.UserAdd(t.Context(), "somebody", "else"); err != nil {
+		t.Fatal(err)
+	}
+	next(watch())
+}
+
+// A prefix may end in the highest bytes: what follows it is not below it, and there may be
+// nothing that follows.
+func TestHighestPrefix(t *testing.T) {
+	client := startServer(t).connect()
+	for prefix, others := range map[string][]string{"/x\xff": {"/x\xfe", "/x\xff", "/y", "/y0", "0"}, "\xff\xff": {"\xff", "\xff\xfe\xff", "\xff\xff"}} {
+		source, err := etcd.NewSource(client, prefix, etcd.Text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := follow(t, source)
+		for _, key := range append(others, prefix+"\x00", prefix+"a", prefix+"\xff") {
+			if _, err := client.Put(t.Context(), key, ""); err != nil {
+				t.Fatal(err)
+			}
+		}
+		wait(t, func() bool { return r.Len() == 3 && r.Version() != "" })
+		page := pageOf(t)(source.List(t.Context(), tarn.ListQuery{AtLeast: tarn.Latest}))
+		if len(page.Items) != 3 || len(page.Bad) != 0 {
+			t.Errorf("below %q there are %d keys", prefix, len(page.Items))
+		}
+		for _, key := range others {
+			if _, err := client.Delete(t.Context(), key); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// A lease of thousands of keys ends in one transaction, larger than what is taken at once, and
+// values may be as large as etcd takes them.
+func TestLeaseOfManyKeysEnds(t *testing.T) {
+	client := startServer(t).connect()
+	r := follow(t, newSource(t, client))
+	lease, err := client.Grant(t.Context(), 3600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for from := 0; from < 3000; from += 100 {
+		var all []clientv3.Op
+		for i := range 100 {
+			all = append(all, clientv3.OpPut(fmt.Sprint(prefix, from+i), "x", clientv3.WithLease(lease.ID)))
+		}
+		if _, err := client.Txn(t.Context()).Then(all...).Commit(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(t, client, "large", strings.Repeat("x", 1<<20))
+	equals(t, client, r)
+	if _, err := client.Revoke(t.Context(), lease.ID); err != nil {
+		t.Fatal(err)
+	}
+	equals(t, client, r)
+	if r.Len() != 1 {
+		t.Errorf("%d keys are left", r.Len())
+	}
+}

@@ -19,7 +19,7 @@ import (
 // asOf is the flags by which a command asks a directory about the past.
 type asOf struct {
 	text, version string
-	// moment is what they mean; that of the command's start where they are relative.
+	// moment is what they mean. Relative times count from the start of the command.
 	moment sqlite.Moment
 }
 
@@ -31,7 +31,7 @@ func (o *asOf) bind(cmd *cobra.Command) {
 	_ = cmd.RegisterFlagCompletionFunc("as-of-version", cobra.NoFileCompletions)
 }
 
-// check reads the flags; from is the directory.
+// check parses the flags; from is the directory.
 func (o *asOf) check(from string) (err error) {
 	switch {
 	case o.text == "" && o.version == "":
@@ -50,13 +50,14 @@ func (o *asOf) check(from string) (err error) {
 	return err
 }
 
-// past says that they name a moment.
+// past reports whether the flags name a moment.
 func (o *asOf) past() bool { return !o.moment.Present() }
 
-// momentForms are the ways to write a time, in the local zone where they do not name one.
+// momentForms are the ways to write a time. It is in the local zone unless the text names
+// one.
 var momentForms = []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02"}
 
-// parseMoment reads a moment that is not in the future: how long ago it was, or a time.
+// parseMoment parses a moment that is not in the future: how long ago it was, or a time.
 func parseMoment(flag, text string, now time.Time) (time.Time, error) {
 	at := time.Time{}
 	if ago, err := parseSpan(text); err == nil {
@@ -69,14 +70,14 @@ func parseMoment(flag, text string, now time.Time) (time.Time, error) {
 	}
 	switch {
 	case at.IsZero():
-		return at, usagef("%s %q is no moment: write how long ago it was, such as 10m or 7d, or a time, such as 2026-11-16T02:00:00Z or '2026-11-16 02:00'", flag, text)
+		return at, usagef("%s %q is not a time: write an age, such as 10m or 7d, or a time, such as 2026-11-16T02:00:00Z or '2026-11-16 02:00'", flag, text)
 	case at.After(now):
 		return at, usagef("%s %s is in the future: it is %s now", flag, text, now.Format(time.RFC3339))
 	}
 	return at, nil
 }
 
-// explainPast says what to do about a question that a history cannot answer.
+// explainPast says what to do when a history cannot answer a question.
 func explainPast(err error) error {
 	advice := ""
 	switch {
@@ -97,8 +98,8 @@ func explainPast(err error) error {
 	return rewordedError{readingFile.ReplaceAllString(err.Error(), "") + advice, err}
 }
 
-// readingFile is what package sqlite says in front of errors, which is about its file and
-// not about the question.
+// readingFile is the prefix of package sqlite's errors, which is about its file and not about
+// the question.
 var readingFile = regexp.MustCompile(`^sqlite: (read .*?\.db: )?`)
 
 // mostGaps is how many gaps are printed.
@@ -119,7 +120,7 @@ func (a *app) printPast(at sqlite.Moment, read []sqlite.TableState, gaps []sqlit
 	case len(names) == 1:
 		fmt.Fprintf(w, "This is the state as of %s.\n", at.Time.Local().Format(momentShown))
 	default:
-		fmt.Fprintf(w, "This is the state as heard at %s: %s are shown as the mirror knew them then; between kinds there is no other order.\n", at.Time.Local().Format(momentShown), enumerate(names))
+		fmt.Fprintf(w, "This is the state as heard at %s: %s are shown as the mirror knew them then; there is no other order between kinds.\n", at.Time.Local().Format(momentShown), enumerate(names))
 	}
 	for _, table := range read {
 		if last := table.LastContact; !at.Time.IsZero() && at.Time.Sub(last) > printAgeFrom {
@@ -135,8 +136,8 @@ func (a *app) printPast(at sqlite.Moment, read []sqlite.TableState, gaps []sqlit
 	}
 }
 
-// printRewinds says of tables whose server went back whether the version that was asked
-// for has been given out twice. Answers are of the second time.
+// printRewinds checks tables whose server went back, and reports if the requested version was
+// given out twice. Answers are from the second time.
 func (a *app) printRewinds(ctx context.Context, dir string, at sqlite.Moment, read []sqlite.TableState) error {
 	if at.Version == "" || len(read) == 0 {
 		return nil
@@ -153,14 +154,14 @@ func (a *app) printRewinds(ctx context.Context, dir string, at sqlite.Moment, re
 		if at.Version.OlderThan(tarn.Version(to)) || tarn.Version(from).OlderThan(at.Version) || !slices.ContainsFunc(read, func(s sqlite.TableState) bool { return s.Name == table }) {
 			continue
 		}
-		fmt.Fprintf(a.errOut, "%s: the server went back from version %s to %s at %s, and this is version %s of after; ask for a time with --as-of to see what was before.\n",
+		fmt.Fprintf(a.errOut, "%s: the server went back from version %s to %s at %s, and version %s here is the one after that; ask for a time with --as-of to see the state before.\n",
 			table, from, to, dayTime(time.UnixMilli(int64(until*1000)), time.Now()), at.Version)
 	}
 	return nil
 }
 
-// checkPast finds out whether a directory knows resources at the moment that is to be
-// shown, before anything is read.
+// checkPast checks that a directory knows resources at the requested moment, before anything
+// is read.
 func (at cluster) checkPast(ctx context.Context, resources []mirror.Resource) error {
 	if at.moment.Present() {
 		return nil
@@ -173,14 +174,14 @@ func (at cluster) checkPast(ctx context.Context, resources []mirror.Resource) er
 	return nil
 }
 
-// printMoment prints the same about the moment that a table of resources shows.
+// printMoment prints the same for the moment of a table of resources.
 func (a *app) printMoment(ctx context.Context, at cluster, resources []mirror.Resource) {
 	var read []sqlite.TableState
 	var gaps []sqlite.TableGap
 	for _, r := range resources {
 		table, within, err := at.directory.Gaps(ctx, r, at.moment)
 		if err != nil {
-			continue // it was reported
+			continue // it was reported before
 		}
 		read, gaps = append(read, table), append(gaps, within...)
 	}
@@ -190,7 +191,7 @@ func (a *app) printMoment(ctx context.Context, at cluster, resources []mirror.Re
 	}
 }
 
-// momentShown is how the moment of an answer is written.
+// momentShown is the format of an answer's moment.
 const momentShown = "2006-01-02 15:04:05 MST"
 
 // gapText says what may be missing, in one line.
@@ -205,7 +206,7 @@ func gapText(table string, g changelog.Gap, now time.Time) string {
 	return fmt.Sprintf("%s: states %s may be missing: %s", table, between, g.Cause)
 }
 
-// enumerate is names in a sentence: pods, nodes and services.
+// enumerate joins names for a sentence: pods, nodes and services.
 func enumerate(names []string) string {
 	names = slices.Compact(slices.Sorted(slices.Values(names)))
 	if last := len(names) - 1; last > 0 {

@@ -88,7 +88,7 @@ func TestSQLAsOfInJSON(t *testing.T) {
 	})
 }
 
-// What a history cannot answer is answered with one line that says what to do.
+// If a history cannot answer, the command prints one line that says what to do.
 func TestPastThatIsNotKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newPastRig(t)
@@ -114,7 +114,7 @@ func TestPastThatIsNotKept(t *testing.T) {
 			{[]string{"sql", pods, "--as-of-version", "7"}, 2, []string{"name it with --from"}},
 			{[]string{"sql", pods, "--as-of", "1m", "--from", "http://127.0.0.1:8276"}, 2, []string{"a page shows the present", "name the directory"}},
 			{[]string{"sql", pods, "--as-of", "1m", "--as-of-version", "7", "--from", r.dir}, 2, []string{"leave one out"}},
-			{[]string{"sql", pods, "--as-of", "yesterday", "--from", r.dir}, 2, []string{`"yesterday" is no moment`, "10m or 7d", "2026-11-16T02:00:00Z"}},
+			{[]string{"sql", pods, "--as-of", "yesterday", "--from", r.dir}, 2, []string{`"yesterday" is not a time`, "10m or 7d", "2026-11-16T02:00:00Z"}},
 			{[]string{"sql", pods, "--as-of", "2038-01-01 00:00", "--from", r.dir}, 2, []string{"is in the future"}},
 			{[]string{"sql", pods, "--as-of", "-1m", "--from", r.dir}, 2, []string{"is in the future"}},
 		} {
@@ -152,7 +152,7 @@ func TestVersionOfAnotherEpoch(t *testing.T) {
 		const sql = "SELECT name FROM pods ORDER BY name"
 		got := r.run("sql", sql, "-o", "csv", "--from", dir, "--as-of-version", versions[1])
 		note := "pods: the server went back from version " + versions[2] + " to " + versions[0] + " at 00:0"
-		if got.out != "name\nnew\nweb-1\n" || !strings.Contains(got.err, note) || !strings.Contains(got.err, "ask for a time with --as-of to see what was before") {
+		if got.out != "name\nnew\nweb-1\n" || !strings.Contains(got.err, note) || !strings.Contains(got.err, "ask for a time with --as-of to see the state before") {
 			t.Errorf("it says\n%s", got)
 		}
 		if err := r.run("sql", sql, "--from", dir, "--as-of-version", versions[2]).check(1, "has not come that far", "it is at version "+versions[1], "--as-of"); err != nil {
@@ -164,7 +164,7 @@ func TestVersionOfAnotherEpoch(t *testing.T) {
 	})
 }
 
-// What a mirror that has ended did not hear of is not known.
+// A mirror that has ended knows nothing of later changes.
 func TestMomentAfterTheLastContact(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newPastRig(t)

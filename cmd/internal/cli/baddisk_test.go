@@ -15,8 +15,8 @@ import (
 	"github.com/tarnproject/tarn/sqlite"
 )
 
-// Each directory that cannot be used is answered with one line, by those who write
-// it and by those who read it, and is left as it was.
+// For each directory that cannot be used, commands that write it and commands that read it
+// print one line. They leave the directory unchanged.
 func TestDirectoriesThatCannotBeUsed(t *testing.T) {
 	t.Setenv("TARN_KEY", strings.Repeat("0f", 32)) // for those that are given it
 	folder := t.TempDir()
@@ -70,7 +70,7 @@ func TestDirectoriesThatCannotBeUsed(t *testing.T) {
 		{"mirror pods --to newer", []string{"newer Tarn", "format 99", "another directory"}},
 		{"serve pods --to newer --listen 127.0.0.1:0", []string{"newer Tarn"}},
 		{"mirror pods --to foreign", []string{"database of something else"}},
-		{"mirror pods --to file", []string{"no directory"}},
+		{"mirror pods --to file", []string{"not a directory"}},
 		{"mirror pods --to file/below", []string{"cannot be used", "not a directory"}},
 		{"mirror pods --to open", []string{"chmod 700"}},
 		{"mirror pods --to link", []string{"symbolic link", "name the directory itself"}},
@@ -123,7 +123,7 @@ func TestDirectoriesThatCannotBeUsed(t *testing.T) {
 			t.Errorf("%s: %v", c.args, err)
 		}
 	}
-	// They are as they were.
+	// They are unchanged.
 	if got := newRig(t).run("get", "pods", "--from", at("good"), "-o", "name"); got.out != "pod/web-1\n" {
 		t.Errorf("the good one says\n%s", got)
 	}
@@ -133,8 +133,8 @@ func TestDirectoriesThatCannotBeUsed(t *testing.T) {
 	}
 }
 
-// A directory of another cluster is built anew by who writes it, and not compared
-// with the wrong one.
+// A command that writes the directory of another cluster builds it again, and does not
+// compare it with the wrong cluster.
 func TestDirectoryOfAnotherCluster(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		system := func(uid string) *corev1.Namespace {

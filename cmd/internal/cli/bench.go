@@ -25,8 +25,8 @@ func (a *app) benchCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench RESOURCES…",
 		Short: "Compare client-go's informer with Tarn on your cluster",
-		Long: `Measure what it costs to hold a live copy of resources of your cluster: with
-client-go's informer and with Tarn, each in a process of its own, in turns.
+		Long: `Measure the cost of a live copy of resources of your cluster: with client-go's
+informer and with Tarn, each in its own process, in turns.
 
 Built-in kinds are held as Go types and read as protobuf, custom resources as
 untyped objects and JSON, by both. The figures are medians of all rounds:
@@ -36,15 +36,14 @@ untyped objects and JSON, by both. The figures are medians of all rounds:
   SYNC      from the start until the copy was complete
   CPU       processor time used until then
 
-Below the table it says how the objects came: by HTTP/2 or not, encrypted or
+Below the table is how the objects were sent: by HTTP/2 or not, encrypted or
 not, as a stream or as a list, compressed or not. A kube-apiserver compresses
-lists, not streams. Inflating takes processor time; over a fast network,
+lists, not streams. Decompression takes processor time; over a fast network,
 disable-compression in the kubeconfig saves it.
 
-Each round reads the resources from the server in full, twice. A measurement
-during which the server failed is not used but made again, a few times. Of a
-resource with a few objects the figures are those of the machinery, not of the
-objects.`,
+Each round reads the resources from the server in full, twice. If the server
+fails during a measurement, it is repeated, a few times. For a resource with few
+objects the figures show the fixed costs, not those of the objects.`,
 		Example: `  tarn bench pods -A
   tarn bench pods,secrets,configmaps -A --rounds 5
   tarn bench certificates.cert-manager.io -A -o json`,
@@ -56,14 +55,14 @@ objects.`,
 	}
 	opts.scope.bind(cmd)
 	flags := cmd.Flags()
-	flags.IntVar(&opts.rounds, "rounds", 3, "how often each is measured")
+	flags.IntVar(&opts.rounds, "rounds", 3, "number of measurements of each")
 	flags.DurationVar(&opts.timeout, "timeout", 10*time.Minute, "how long a single copy may take")
 	flags.StringVarP(&opts.format, "output", "o", "", "how to print: json")
 	_ = cmd.RegisterFlagCompletionFunc("output", choices("json"))
 	return cmd
 }
 
-// verdict is what was found about one resource.
+// verdict is the result for one resource.
 type verdict struct {
 	Resource string         `json:"resource"`
 	ClientGo measure.Result `json:"clientGo"`
@@ -104,8 +103,8 @@ func (a *app) bench(cmd *cobra.Command, args []string, opts *benchOptions) error
 	return printVerdicts(a.out, verdicts, opts.rounds)
 }
 
-// compare measures both in turns, so that changes of the machine or the server
-// affect both.
+// compare measures both alternately, so that changes of the machine or the server affect
+// both.
 func (a *app) compare(cmd *cobra.Command, r mirror.Resource, namespace string, opts *benchOptions) (verdict, error) {
 	task := measure.Task{Resource: r.GVR, Kind: r.Kind, Labels: opts.labels, Fields: opts.fields}
 	if r.Namespaced && !opts.allNamespaces {
@@ -126,8 +125,8 @@ func (a *app) compare(cmd *cobra.Command, r mirror.Resource, namespace string, o
 	return verdict{r.Name(), measure.Median(results[measure.ClientGo]), measure.Median(results[measure.Tarn])}, nil
 }
 
-// benchChildCommand is what a process of its own does: its task comes by standard
-// input, and the result goes to standard output.
+// benchChildCommand runs in its own process. It reads its task from standard input, and
+// writes the result to standard output.
 func (a *app) benchChildCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    benchChild,
@@ -142,7 +141,7 @@ func (a *app) benchChildCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			cfg.Timeout = 0 // that is for requests that come to an end
+			cfg.Timeout = 0 // a timeout is for requests that end by themselves
 			result, err := measure.Run(cmd.Context(), cfg, task)
 			switch {
 			case err != nil && !denied(err) && cmd.Context().Err() == nil:
@@ -157,8 +156,7 @@ func (a *app) benchChildCommand() *cobra.Command {
 
 const benchChild = "bench-child"
 
-// runChild measures in a fresh process, which finds the cluster by the flags of
-// this one.
+// runChild measures in a new process, which finds the cluster by the flags of this one.
 func (a *app) runChild(cmd *cobra.Command, task measure.Task, timeout time.Duration) (measure.Result, error) {
 	ctx, cancel := context.WithTimeoutCause(cmd.Context(), timeout, fmt.Errorf("it took longer than %v; allow more with --timeout", timeout))
 	defer cancel()

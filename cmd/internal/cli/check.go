@@ -15,8 +15,8 @@ import (
 	"github.com/tarnproject/tarn/sqlite"
 )
 
-// exitDamaged is the exit code of check if something is wrong; if that is not
-// known, the code is that of verify.
+// exitDamaged is the exit code of check if something is wrong. If that is unknown, the code
+// is that of verify.
 const exitDamaged = 1
 
 func (a *app) checkCommand() *cobra.Command {
@@ -24,13 +24,12 @@ func (a *app) checkCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check DIR",
 		Short: "Check a replica directory for damage",
-		Long: `Check all that a replica directory holds, as fsck checks a file system: who can
-read it, the structure of the database, its tables, and every row by its
-checksum. Nothing is changed, and a mirror that writes the directory is not
-disturbed.
+		Long: `Check a replica directory, as fsck checks a file system: who can read it, the
+structure of the database, its tables, and every row by its checksum. Nothing is
+changed, and a mirror that writes the directory is not disturbed.
 
-It ends with 0 if nothing is wrong, with 1 if something is, and with 2 if that
-could not be told.`,
+It exits with 0 if nothing is wrong, with 1 if something is, and with 2 if it
+cannot tell.`,
 		Example: `  tarn check replica
   tarn check sealed --key-file key -o json`,
 		Args:              oneDirectory,
@@ -47,14 +46,13 @@ func (a *app) repairCommand() *cobra.Command {
 	var keyFile string
 	cmd := &cobra.Command{
 		Use:   "repair DIR",
-		Short: "Save from a damaged replica directory what is good",
-		Long: `Write what is good in a damaged replica directory to a new file, which takes the
-place of the old one. What was lost comes from the server when the mirror is
-started next; it serves the rest meanwhile. A directory that is not damaged is
-left as it is.
+		Short: "Save the intact objects of a damaged replica directory",
+		Long: `Write the intact objects of a damaged replica directory to a new file, which
+replaces the old one. The next mirror reads the lost objects from the server,
+and serves the others meanwhile. A directory that is not damaged is not changed.
 
-The mirror must not be running. It repairs nothing itself: it builds a damaged
-directory anew, for which it needs the server.`,
+The mirror must not be running. A mirror repairs nothing itself: it rebuilds a
+damaged directory, for which it needs the server.`,
 		Example: `  tarn repair replica
   tarn repair sealed --key-file key`,
 		Args:              oneDirectory,
@@ -104,7 +102,7 @@ func (a *app) check(ctx context.Context, dir, keyFile, format string) error {
 	case format == "json":
 		return &exitError{code: exitDamaged}
 	}
-	return &exitError{code: exitDamaged, err: fmt.Errorf("%s is damaged; %q saves what is good, and a mirror that is started builds it anew", dir, a.program+" repair "+dir)}
+	return &exitError{code: exitDamaged, err: fmt.Errorf("%s is damaged; %q saves the intact objects, and a mirror rebuilds the directory when it starts", dir, a.program+" repair "+dir)}
 }
 
 func printReportJSON(out io.Writer, r *sqlite.Report) error {
@@ -181,6 +179,6 @@ func (a *app) repair(ctx context.Context, dir, keyFile string) error {
 	if len(done.Saved) == 0 {
 		fmt.Fprintln(a.out, "nothing could be saved: the directory is empty now")
 	}
-	_, err = fmt.Fprintln(a.out, "what is missing comes from the server when the mirror is started")
+	_, err = fmt.Fprintln(a.out, "the missing objects come from the server when the mirror starts")
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tarnproject/tarn/cmd/internal/term"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -37,15 +38,15 @@ func newColumnsPrinter(spec string, noHeaders bool) (*columnsPrinter, error) {
 	return p, nil
 }
 
-// braced makes a JSON path of what people write: .metadata.name, metadata.name
-// and {.metadata.name} mean the same.
+// braced makes a JSON path of what users write: .metadata.name, metadata.name and
+// {.metadata.name} mean the same.
 func braced(path string) string {
 	path = strings.TrimSuffix(strings.TrimPrefix(path, "{"), "}")
 	return "{." + strings.TrimPrefix(path, ".") + "}"
 }
 
-// PrintObj prints an object, or each of a list, in columns. Where a value is so long
-// that it would make all rows as wide, there are tabs between the values instead.
+// PrintObj prints an object, or each object of a list, in columns. If a value is so long that
+// it would make all rows that wide, it separates values with tabs instead.
 func (p *columnsPrinter) PrintObj(object runtime.Object, out io.Writer) error {
 	rows, aligned := [][]string{}, true
 	if !p.noHeaders {
@@ -94,7 +95,7 @@ func (p *columnsPrinter) cells(object runtime.Object) ([]string, error) {
 		var values []string
 		for _, result := range found {
 			for _, value := range result {
-				values = append(values, printers.EscapeTerminal(fmt.Sprint(value.Interface())))
+				values = append(values, term.Clean(fmt.Sprint(value.Interface())))
 			}
 		}
 		if cells[i] = strings.Join(values, ","); cells[i] == "" {

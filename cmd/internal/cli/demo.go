@@ -36,23 +36,23 @@ func (a *app) demoCommand() *cobra.Command {
 	var opts demoOptions
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Mirror a lively cluster that needs no machines, and show it",
+		Short: "Mirror a simulated cluster in memory, and show it",
 		Long: `Start an API server in memory with a lively cluster on it: deployments are
 rolled out and scaled, pods start, crash and recover, now and then a node fails.
-Mirror it, in memory and in a temporary directory, and show the copy here and
-on a page until Ctrl-C. The page's console and tarn sql ask it in SQL. The link
-that is printed signs in; without it nobody else on this machine sees the page,
-nor can anybody without the kubeconfig change the cluster.
+Mirror it, in memory and in a temporary directory, and show the copy here and on
+a page until Ctrl-C. The page's console and tarn sql query it with SQL. The
+printed link signs in; without it nobody else on this machine sees the page, and
+without the kubeconfig nobody can change the cluster.
 
 kubectl can be pointed at the cluster: change, create or delete what you like;
 the cluster reacts, and the copy follows.
 
-With --faults the way from the copy to the server is a bad one: connections are
-cut, garbled and silenced, versions expire, the server is busy. The copy is
+With --faults the connection between the copy and the server is bad: connections
+are cut, garbled and silenced, versions expire, the server is busy. The copy is
 compared with the server every few seconds.
 
-The same --seed makes the same cluster and the same life, until you interfere;
-another --fault-seed makes another bad day.`,
+The same --seed makes the same cluster with the same changes, until you
+interfere; another --fault-seed makes other faults.`,
 		Example: `  tarn demo
 
   # A large and busy one
@@ -70,17 +70,17 @@ another --fault-seed makes another bad day.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	flags := cmd.Flags()
-	flags.IntVar(&opts.pods, "pods", 500, "how many pods the cluster has on an ordinary day")
-	flags.IntVar(&opts.databases, "crs", 40, "how many custom resources it has")
-	flags.Float64Var(&opts.rate, "rate", 25, "how many changes a second there are; 0 for none")
-	flags.Uint64Var(&opts.seed, "seed", 1, "what the cluster's life is drawn from")
-	flags.BoolVar(&opts.faults, "faults", false, "make things go wrong between the copy and the server")
-	flags.Uint64Var(&opts.faultSeed, "fault-seed", 1, "what the faults are drawn from")
-	flags.DurationVar(&opts.lasts, "for", 0, "end after this time; 0 for when Ctrl-C does")
+	flags.IntVar(&opts.pods, "pods", 500, "usual number of pods")
+	flags.IntVar(&opts.databases, "crs", 40, "number of custom resources")
+	flags.Float64Var(&opts.rate, "rate", 25, "changes per second; 0 for none")
+	flags.Uint64Var(&opts.seed, "seed", 1, "random seed of the cluster's changes")
+	flags.BoolVar(&opts.faults, "faults", false, "inject faults between the copy and the server")
+	flags.Uint64Var(&opts.faultSeed, "fault-seed", 1, "random seed of the faults")
+	flags.DurationVar(&opts.lasts, "for", 0, "end after this time; 0 runs until Ctrl-C")
 	flags.DurationVar(&opts.interval, "interval", 10*time.Second, "how often to print when not in a terminal")
 	opts.pageFlags.bindOpen(cmd)
 	flags.StringVar(&opts.listen, "listen", web.DefaultAddress, "where the page is served, on this machine; port 0 for a free one")
-	flags.StringVar(&opts.api, "api-listen", "127.0.0.1:0", "where the API server listens, on this machine")
+	flags.StringVar(&opts.api, "api-listen", "127.0.0.1:0", "address on this machine where the API server listens")
 	flags.StringVar(&opts.kubeconfig, "kubeconfig-out", "", "file to write the kubeconfig to while the demonstration lasts; a temporary one if empty")
 	return cmd
 }
@@ -101,8 +101,7 @@ func (o *demoOptions) check() error {
 	return cmp.Or(onThisMachine("--listen", o.listen), onThisMachine("--api-listen", o.api))
 }
 
-// demo shows the demonstration until ctx ends, or its time is over: both are its
-// ordinary end.
+// demo shows the demonstration until ctx ends, or its time is over. Both are its normal end.
 func (a *app) demo(parent context.Context, opts *demoOptions) (failed error) {
 	if err := opts.check(); err != nil {
 		return err
@@ -117,7 +116,7 @@ func (a *app) demo(parent context.Context, opts *demoOptions) (failed error) {
 
 	folder, err := os.MkdirTemp("", "tarn-demo-*")
 	if err != nil {
-		return fmt.Errorf("there is no place for the copy on disk: %w; set TMPDIR to a directory that can be written", err)
+		return fmt.Errorf("the copy on disk cannot be written: %w; set TMPDIR to a writable directory", err)
 	}
 	defer func() { failed = errors.Join(failed, os.RemoveAll(folder)) }()
 	kept := keeping{dir: filepath.Join(folder, "replica")}
@@ -177,7 +176,7 @@ const longConclusion = 15 * time.Second
 
 var errTimeIsUp = errors.New("the time is up")
 
-// introduce says what there is to see, and where.
+// introduce prints what the user can see, and where.
 func (a *app) introduce(session *demo.Session, opts *demoOptions, page, kubeconfig, replica string) {
 	fmt.Fprintf(a.out, "A cluster of %s on %s, with about %g changes a second.\n\n",
 		plural(opts.pods, "pod"), plural(session.Workload.Nodes(), "node"), opts.rate)
@@ -215,8 +214,8 @@ func (a *app) conclude(session *demo.Session) error {
 	return nil
 }
 
-// writeKubeconfig writes the way to the server to a file: to the one named, which
-// must not be there yet, for it might be somebody's; or to a temporary one.
+// writeKubeconfig writes a kubeconfig for the server: to the named file, which must not
+// exist, because it may belong to somebody; or to a temporary file.
 func writeKubeconfig(server *apiserver.Server, name string) (string, error) {
 	content, err := server.Kubeconfig()
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// exitProblems is how doctor ends if a check failed.
+// exitProblems is the exit code of doctor if a check failed.
 const exitProblems = 1
 
 // doctorOptions are the flags of doctor.
@@ -30,17 +30,18 @@ func (a *app) doctorCommand() *cobra.Command {
 	var opts doctorOptions
 	cmd := &cobra.Command{
 		Use:   "doctor [RESOURCES…]",
-		Short: "Check what a copy of a cluster needs, and say what to do",
-		Long: `Check the way to the server, and what a copy needs: the kubeconfig, names,
-connection, certificate and credentials, both clocks, the versions, the right to
-list and watch the resources (kubectl's category "all" if none are named), and
-what the server can do. With --to a directory is checked too: whether it can be
-written, whether another process has it open, its format and the free space.
+		Short: "Check what a copy of a cluster needs, and say how to fix it",
+		Long: `Check the connection to the server, and what a copy needs: the kubeconfig,
+names, connection, certificate and credentials, both clocks, the versions, the
+right to list and watch the resources (kubectl's category "all" if none are
+named), and what the server can do. With --to a directory is checked too:
+whether it can be written, whether another process has it open, its format and
+the free space.
 
-There is a line for each check: ok, warn, FAIL or skip, what was found, and what
-to do. Nothing is changed, and the server is asked for no more than 50 objects.
+It prints a line for each check: ok, warn, FAIL or skip, what was found, and
+what to do. It changes nothing, and reads at most 50 objects.
 
-It ends with 0 if no check fails, and with 1 if one does.`,
+It exits with 0 if no check fails, else with 1.`,
 		Example: `  tarn doctor
   tarn doctor pods deployments -A
   tarn doctor pods -n shop --to replica
@@ -52,7 +53,7 @@ It ends with 0 if no check fails, and with 1 if one does.`,
 	}
 	flags := cmd.Flags()
 	flags.BoolVarP(&opts.allNamespaces, "all-namespaces", "A", false, "check the rights in all namespaces")
-	flags.StringVar(&opts.dir, "to", "", "check this directory too, as one to keep a copy in")
+	flags.StringVar(&opts.dir, "to", "", "check this directory too, for use with mirror --to")
 	flags.DurationVar(&opts.timeout, "timeout", 10*time.Second, "how long a single check may take")
 	flags.StringVarP(&opts.format, "output", "o", "", "how to print: lines, or json")
 	_ = cmd.MarkFlagDirname("to")
@@ -100,7 +101,7 @@ type doctorReport struct {
 	Checks []doctor.Result `json:"checks"`
 }
 
-// doctorLine is a result in one line. A failure is in capitals, to be found among many.
+// doctorLine is a result in one line. A failure is in capitals, so that it stands out.
 func doctorLine(r doctor.Result) string {
 	status := string(r.Status)
 	if r.Status == doctor.Fail {
@@ -113,7 +114,7 @@ func doctorLine(r doctor.Result) string {
 	return line
 }
 
-// examine makes the checks in the order in which one needs the other.
+// examine makes the checks in the order in which they depend on each other.
 func (a *app) examine(ctx context.Context, d *doctor.Doctor, args []string, opts *doctorOptions) {
 	const kubeconfig, discovery = "kubeconfig", "resources"
 	var cfg *rest.Config
@@ -123,9 +124,9 @@ func (a *app) examine(ctx context.Context, d *doctor.Doctor, args []string, opts
 		return r
 	})
 	if cfg == nil {
-		cfg = &rest.Config{} // of no use: all that needs it is skipped
+		cfg = &rest.Config{} // of no use: all checks that need it are skipped
 	}
-	cfg.Timeout = 0 // each check has its own
+	cfg.Timeout = 0 // each check has its own timeout
 	d.Network(ctx, cfg, kubeconfig)
 	server, err := doctor.NewServer(cfg)
 	if err != nil {
@@ -171,8 +172,8 @@ func (a *app) findConfig() (*rest.Config, string, doctor.Result) {
 	return cfg, namespace, doctor.Result{Status: doctor.OK, Found: found + ", server " + cfg.Host}
 }
 
-// failedCheck is an error as a result. Errors of this package say after the last
-// semicolon what to do.
+// failedCheck turns an error into a result. Errors of this package say what to do after the
+// last semicolon.
 func failedCheck(err error) doctor.Result {
 	found, advice := oneLine(err), ""
 	if at := strings.LastIndex(found, "; "); at >= 0 {
@@ -181,7 +182,7 @@ func failedCheck(err error) doctor.Result {
 	return doctor.Result{Status: doctor.Fail, Found: found, Advice: advice}
 }
 
-// collections are what the rights are checked of.
+// collections are those whose rights are checked.
 func (a *app) collections(ctx context.Context, cfg *rest.Config, namespace string, args []string, opts *doctorOptions) ([]doctor.Collection, doctor.Result) {
 	catalog, err := mirror.Discover(ctx, cfg)
 	if err != nil {

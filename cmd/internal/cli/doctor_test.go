@@ -181,7 +181,7 @@ func TestDoctorOfServersThatAreNotWell(t *testing.T) {
 		"old server":           {answering("/version", `{"gitVersion":"v1.21.4"}`), "version", doctor.Warn, []string{"v1.21.4", "docs/versions.md"}, exitOK},
 		"no API server":        {answering("/version", `<html>`), "version", doctor.Fail, []string{"is it the API server"}, exitProblems},
 		"anonymous":            {answering("/selfsubjectreviews", `{"kind":"SelfSubjectReview","apiVersion":"authentication.k8s.io/v1","status":{"userInfo":{"username":"system:anonymous"}}}`), "authentication", doctor.Warn, []string{"--token"}, exitOK},
-		"credentials refused":  {refuse("selfsubjectreviews", http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "Unauthorized"), "authentication", doctor.Fail, []string{"401", "log in anew"}, exitProblems},
+		"credentials refused":  {refuse("selfsubjectreviews", http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "Unauthorized"), "authentication", doctor.Fail, []string{"401", "log in again"}, exitProblems},
 		"no reviews":           {refuse("selfsubjectreviews", http.StatusNotFound, metav1.StatusReasonNotFound, "not found"), "authentication", doctor.OK, []string{"cannot say who"}, exitOK},
 		"nothing may be read":  {answering("/selfsubjectaccessreviews", review("list")), "rights", doctor.Fail, []string{"may not list and watch pods in default", "no role", "grant list and watch"}, exitProblems},
 		"rights not told":      {refuse("selfsubjectaccessreviews", http.StatusForbidden, metav1.StatusReasonForbidden, "no"), "rights", doctor.Warn, []string{"does not say what is allowed"}, exitOK},
@@ -420,9 +420,9 @@ func TestDoctorOfDirectories(t *testing.T) {
 		"new":   {"directory", doctor.OK, []string{"does not exist; it is made"}, exitOK},
 		"used":  {"lock", doctor.Fail, []string{"another process has", "end the mirror"}, exitProblems},
 		"newer": {"format", doctor.Fail, []string{"newer Tarn"}, exitProblems},
-		"older": {"format", doctor.Warn, []string{"builds the file anew"}, exitOK},
+		"older": {"format", doctor.Warn, []string{"rebuilds the file"}, exitOK},
 		"open":  {"directory", doctor.Fail, []string{"open to others (mode 0755)", "chmod 700"}, exitProblems},
-		"file":  {"directory", doctor.Fail, []string{"is no directory"}, exitProblems},
+		"file":  {"directory", doctor.Fail, []string{"is not a directory"}, exitProblems},
 	} {
 		got := examine(t, r.run, "pods", "--to", in(name))
 		if err := got.is(c.check, c.status, c.words...); err != nil || got.code != c.code {

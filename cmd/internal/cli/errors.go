@@ -23,8 +23,8 @@ func usagef(format string, args ...any) error {
 	return &usageError{text: fmt.Sprintf(format, args...)}
 }
 
-// exitError ends the program with a code of its own; without an error, all has
-// been said.
+// exitError ends the program with a code of its own. Without an error, nothing more is
+// printed.
 type exitError struct {
 	code int
 	err  error
@@ -39,11 +39,10 @@ func (e *exitError) Error() string {
 
 func (e *exitError) Unwrap() error { return e.err }
 
-// longestError is how much of an error is shown. Servers may answer with anything.
+// longestError bounds how much of an error is shown, since a server may answer with anything.
 const longestError = 4000
 
-// oneLine reduces an error to one line, and removes what would control the
-// terminal.
+// oneLine reduces an error to one line, and removes terminal control characters.
 func oneLine(err error) string {
 	text := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "mirror: "), "sqlite: ")
 	lines := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' })
@@ -58,15 +57,15 @@ type explained struct{ error }
 
 func (e explained) Unwrap() error { return e.error }
 
-// explain says what to do about errors of the way to the server and of the
-// server, where they do not say so themselves.
+// explain adds what to do to errors of the connection and of the server that do not say it
+// themselves.
 func (a *app) explain(err error) error {
 	var request *url.Error
 	switch {
 	case err == nil || errors.As(err, new(explained)):
 		return err
 	case apierrors.IsUnauthorized(err):
-		err = fmt.Errorf("the server does not know who asks: %w; log in anew, or choose with --context, --user or --token", unprefixed{err})
+		err = fmt.Errorf("the server does not accept the credentials: %w; log in again, or choose with --context, --user or --token", unprefixed{err})
 	case apierrors.IsForbidden(err) && !strings.Contains(err.Error(), "grant list and watch"):
 		err = fmt.Errorf("%w; name a namespace that you may read with -n, or have list and watch granted", err)
 	case apierrors.IsBadRequest(err) && (strings.Contains(err.Error(), "field label not supported") || strings.Contains(err.Error(), "known field selector")):
@@ -81,13 +80,13 @@ func (a *app) explain(err error) error {
 	return explained{err}
 }
 
-// unprefixed is an error without the name of the package that it comes from.
+// unprefixed is an error without the name of the package that returned it.
 type unprefixed struct{ error }
 
 func (e unprefixed) Error() string { return strings.TrimPrefix(e.error.Error(), "mirror: ") }
 func (e unprefixed) Unwrap() error { return e.error }
 
-// explainRequest is about requests that got no answer.
+// explainRequest explains why a request got no answer.
 func explainRequest(request *url.Error) error {
 	advice := "check the network, --server and --context"
 	switch {
@@ -101,8 +100,8 @@ func explainRequest(request *url.Error) error {
 	return fmt.Errorf("%s; %s", unreachable(request), advice)
 }
 
-// unreachable says that a request got no answer. The request itself does not matter
-// then, and is left out.
+// unreachable says that a request got no answer. It leaves out the request, which does not
+// matter then.
 func unreachable(request *url.Error) string {
 	server := request.URL
 	if u, err := url.Parse(server); err == nil {
@@ -115,7 +114,7 @@ func unreachable(request *url.Error) string {
 	return term.Clean(fmt.Sprintf("cannot reach the server at %s: %v", server, cause))
 }
 
-// brief is an error in as few words as fit in a line of a view.
+// brief is an error in few enough words for a line of a view.
 func brief(err error) string {
 	var request *url.Error
 	if errors.As(err, &request) {

@@ -15,7 +15,7 @@ import (
 	"github.com/tarnproject/tarn/kube/columns"
 )
 
-// An engine is what feed writes to. Each kind has a file of its own, and a line in
+// An engine is the target that feed writes to. Each kind has a file of its own, and a line in
 // [openEngine].
 type engine interface {
 	// name is a word for messages, such as "postgres"; place is where it is, without
@@ -25,17 +25,18 @@ type engine interface {
 	// claim makes this process the one that feeds the resources. If it fails with an
 	// errNotYet, it can be tried again.
 	claim(ctx context.Context, resources []mirror.Resource) error
-	// sink gives the sink of a resource.
+	// sink returns the sink of a resource.
 	sink(of kube.Origin, defined []columns.Column) (tarn.Sink[mirror.Object], error)
 	close()
 }
 
-// errNotYet is why an engine cannot be fed yet: another process feeds it, or it is away.
+// errNotYet says why an engine cannot be fed yet: another process feeds it, or it is
+// unavailable.
 type errNotYet struct{ error }
 
 func (e errNotYet) Unwrap() error { return e.error }
 
-// openEngine returns the engine of an address.
+// openEngine returns the engine at an address.
 func openEngine(opts *feedOptions) (engine, error) {
 	scheme, _, _ := strings.Cut(opts.to, ":")
 	switch scheme {
@@ -46,18 +47,25 @@ func openEngine(opts *feedOptions) (engine, error) {
 	case "":
 		return nil, usagef("say where to write with --to, such as postgres://user@host/database or nats://host:4222")
 	}
-	return nil, usagef("--to %s: there is no engine %q; write postgres://user@host/database or nats://host:4222", redacted(opts.to), scheme)
+	return nil, usagef("--to %s: there is no such engine; write postgres://user@host/database or nats://host:4222", redacted(opts.to))
 }
 
 // redacted hides everything before the last @ of an address: it may be secret, and a password
-// may contain an @ too.
+// may contain an @ too. It also hides what follows the word password.
 func redacted(address string) string {
-	if scheme, rest, ok := strings.Cut(address, "://"); ok {
-		if i := strings.LastIndex(rest, "@"); i >= 0 {
-			return scheme + "://…@" + rest[i+1:]
-		}
+	scheme, rest, ok := strings.Cut(address, "://")
+	if !ok {
+		scheme, rest = "", address
+	} else {
+		scheme += "://"
 	}
-	return address
+	if i := strings.LastIndex(rest, "@"); i >= 0 {
+		rest = "…@" + rest[i+1:]
+	}
+	if i := strings.Index(strings.ToLower(rest), "password"); i >= 0 {
+		rest = rest[:i] + "…"
+	}
+	return scheme + rest
 }
 
 // feedOptions are the flags of feed.
@@ -65,7 +73,7 @@ type feedOptions struct {
 	scope
 	fleetFlags
 	to, clusterName string
-	// keep is what --history says; history and historyAge are made of it.
+	// keep is the value of --history; history and historyAge are parsed from it.
 	keep        string
 	history     bool
 	historyAge  time.Duration
@@ -73,7 +81,8 @@ type feedOptions struct {
 	without     []string
 	interval    time.Duration
 	metrics     string
-	// natsDir and natsListen are of the server that --to nats starts.
+	freshWithin time.Duration
+	// natsDir and natsListen configure the server that --to nats starts.
 	natsDir, natsListen string
 }
 
@@ -82,25 +91,26 @@ func (a *app) feedCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "feed RESOURCES… --to ADDRESS",
 		Short: "Write resources to Postgres or NATS, every change once",
-		Long: `Write resources to a database or a message broker, every change of them once
-and in order, until Ctrl-C. When the command is started again it resumes where
-it was; what it cannot know is noted as a gap, never left out in silence.
+		Long: `Write resources to a database or a message broker, every change once and in
+order, until Ctrl-C. After a restart the command resumes at its position; where
+it misses changes, it records a gap.
 
 postgres://user@host/database: each resource has a table with the columns of
 "tarn sql", and labels and the whole object as jsonb. Rows, deletes, gaps and
 the position are one transaction. With --history a second table keeps every
-state, and with --history=24h for a day: what was at any moment of it can be
-asked for. The password may be in PGPASSWORD or in ~/.pgpass.
+state, with --history=24h for a day: you can query any moment of that day. The
+password may be in PGPASSWORD or in ~/.pgpass.
 
 ` + natsHelp + `
 
-A second process with the same --cluster-name and resources says who feeds them,
-waits, and takes over when the first is gone. Secrets are written only if they
-are named, and then with their values; '*' and categories do not bring them.
+A second process with the same --cluster-name and resources reports who feeds
+them, waits, and takes over when the first one ends. Secrets are written only if
+they are named, and then with their values; '*' and categories do not include
+them.
 
 With --contexts or --kubeconfig-dir it feeds several clusters, each under its
-name and independent of the others: one that is away does not hold them up, and
-is fed when it answers.
+name and independently: an unreachable cluster does not delay the others, and is
+fed when it answers.
 
 Resources are named as for "tarn mirror".`,
 		Example: `  tarn feed pods deployments.apps -A --to postgres://tarn@db.example/fleet
@@ -131,7 +141,8 @@ Resources are named as for "tarn mirror".`,
 	flags.BoolVar(&opts.lastApplied, "with-last-applied", false, "write the annotations in which kubectl apply and others repeat whole objects")
 	flags.StringSliceVar(&opts.without, "without", nil, "leave out these fields: spec.template")
 	flags.DurationVar(&opts.interval, "interval", 10*time.Second, "how often to print the state of all resources")
-	flags.StringVar(&opts.metrics, "metrics", "", "where to serve /metrics by plain HTTP, to everybody who reaches it, such as 127.0.0.1:8278")
+	flags.StringVar(&opts.metrics, "metrics", "", "where to serve /metrics, /livez and /readyz by plain HTTP, to everybody who reaches it, such as 127.0.0.1:8278")
+	flags.DurationVar(&opts.freshWithin, "fresh-within", 3*time.Minute, "how old the last contact with the server, and changes that wait for the engine, may be for /readyz to succeed")
 	flags.StringVar(&opts.natsDir, "nats-dir", "", "where the server of --to nats keeps its streams")
 	flags.StringVar(&opts.natsListen, "nats-listen", "127.0.0.1:4222", "where the server of --to nats listens, without passwords")
 	return cmd
@@ -140,13 +151,13 @@ Resources are named as for "tarn mirror".`,
 // keepAll is what --history means without a time.
 const keepAll = "all"
 
-// checkHistory reads --history. A time that follows it without = is an argument.
+// checkHistory parses --history. A time that follows it without = is an argument.
 func (o *feedOptions) checkHistory(args []string) (err error) {
 	o.history, o.historyAge = o.keep != "", 0
 	if o.keep == keepAll {
 		for _, arg := range args {
 			if _, err := parseSpan(arg); err == nil {
-				return usagef("%s is no resource; for a history of that time write --history=%s", arg, arg)
+				return usagef("%s is not a resource; for a history of that time write --history=%s", arg, arg)
 			}
 		}
 	}
@@ -162,6 +173,9 @@ func (o *feedOptions) checkHistory(args []string) (err error) {
 func (o *feedOptions) check() error {
 	if o.interval <= 0 {
 		return usagef("--interval is a time such as 10s, not %v", o.interval)
+	}
+	if o.freshWithin <= 0 {
+		return usagef("--fresh-within is a time such as 3m, not %v", o.freshWithin)
 	}
 	if o.several() && o.clusterName != "" {
 		return usagef("--cluster-name names one cluster: leave it out with --contexts and --kubeconfig-dir, where each has a name")
@@ -198,7 +212,7 @@ func (a *app) feed(parent context.Context, args []string, opts *feedOptions) err
 	if err != nil {
 		return err
 	}
-	figures, err := a.serveFeedFigures(ctx, cancel, opts.metrics)
+	figures, err := a.serveFeedFigures(ctx, cancel, opts)
 	if err != nil {
 		return err
 	}
@@ -246,7 +260,7 @@ func (f *feeder) run(parent context.Context, at cluster, to engine) error {
 	return context.Cause(ctx)
 }
 
-// feedable finds what arguments mean, without Secrets unless they are named.
+// feedable resolves arguments to resources, without Secrets unless they are named.
 func feedable(catalog *mirror.Catalog, args []string) (wanted []mirror.Resource, secretsNamed bool, err error) {
 	all, err := resources(catalog, args)
 	if err != nil {
@@ -265,10 +279,10 @@ func feedable(catalog *mirror.Catalog, args []string) (wanted []mirror.Resource,
 	return all, secretsNamed, nil
 }
 
-// claimEvery is how often an engine that is fed by another process is asked again.
+// claimEvery is how often feed retries an engine that another process feeds.
 const claimEvery = time.Second
 
-// awaitClaim waits until this process may feed the engine, and says what it waits for.
+// awaitClaim waits until this process may feed the engine, and prints what it waits for.
 func (f *feeder) awaitClaim(ctx context.Context, to engine, wanted []mirror.Resource) error {
 	said := ""
 	ticker := time.NewTicker(claimEvery)
@@ -279,6 +293,7 @@ func (f *feeder) awaitClaim(ctx context.Context, to engine, wanted []mirror.Reso
 		if !wait || ctx.Err() != nil {
 			return err
 		}
+		f.figures.waits(f.cluster, oneLine(later))
 		if text := later.Error(); summary(text) != said {
 			said = summary(text)
 			fmt.Fprintf(f.out, "%s %s\n", stamp(time.Now()), oneLine(later))
@@ -291,7 +306,7 @@ func (f *feeder) awaitClaim(ctx context.Context, to engine, wanted []mirror.Reso
 	}
 }
 
-// summary is a message up to its first semicolon: what follows is how long it takes.
+// summary is a message up to its first semicolon. The rest says how long it takes.
 func summary(text string) string {
 	head, _, _ := strings.Cut(text, ";")
 	return head

@@ -11,14 +11,14 @@ import (
 	"github.com/tarnproject/tarn/cmd/internal/fleet"
 )
 
-// feedAgain is how long a cluster is left alone that could not be fed.
+// feedAgain is the pause before a cluster that could not be fed is tried again.
 const feedAgain = 5 * time.Second
 
 // feedFleet feeds an engine with several clusters. Each has an engine of its own, with its
 // own position and lease.
 //
-// Why not one copy of all, as a mirror has: it would have one position, and a cluster that
-// another process feeds would hold up all others.
+// Why not one copy of all clusters, as a mirror has: it would have one position, and a
+// cluster that another process feeds would block all others.
 func (a *app) feedFleet(parent context.Context, giveUp context.CancelCauseFunc, args []string, opts *feedOptions) error {
 	namespace := a.connection.overrides.Context.Namespace
 	if !opts.allNamespaces && namespace == "" {
@@ -36,14 +36,14 @@ func (a *app) feedFleet(parent context.Context, giveUp context.CancelCauseFunc, 
 		defer server.Stop()
 		opts.to = server.URL()
 	}
-	figures, err := a.serveFeedFigures(parent, giveUp, opts.metrics)
+	figures, err := a.serveFeedFigures(parent, giveUp, opts)
 	if err != nil {
 		return err
 	}
 	defer figures.wait()
 	f := &feeders{feeder: feeder{app: a, args: args, opts: opts, figures: figures}, namespace: namespace, ends: map[string]func(){}}
 	defer f.stopAll()
-	defer giveUp(nil) // before the others are waited for
+	defer giveUp(nil) // before waiting for the others
 	for _, c := range clusters.Clusters() {
 		if err := f.start(parent, c); err != nil {
 			return err
@@ -66,17 +66,18 @@ func (a *app) feedFleet(parent context.Context, giveUp context.CancelCauseFunc, 
 	return nil
 }
 
-// feeders are those of several clusters.
+// feeders feed several clusters.
 type feeders struct {
 	feeder
 	namespace string
 	// printing keeps lines of different clusters apart.
 	printing sync.Mutex
-	// ends stop a feeding, and wait for that.
+	// ends has, for each cluster, a function that stops its feeding and waits for the end.
 	ends map[string]func()
 }
 
-// start feeds the engine with a cluster too. It fails if the engine's address is wrong.
+// start begins to feed the engine with another cluster. It fails if the engine's address is
+// wrong.
 func (f *feeders) start(parent context.Context, c fleet.Cluster) error {
 	one := f.feeder
 	opts := *f.opts
@@ -112,9 +113,10 @@ func (f *feeders) stopAll() {
 	}
 }
 
-// keepRunning feeds until ctx ends. A cluster that does not answer, or refuses everything,
-// is asked again.
+// keepRunning feeds until ctx ends. It retries a cluster that does not answer, or that
+// refuses everything.
 func (f *feeder) keepRunning(ctx context.Context, at cluster, to engine) {
+	defer f.figures.remove(f.cluster)
 	ticker := time.NewTicker(feedAgain)
 	defer ticker.Stop()
 	for ctx.Err() == nil {
@@ -128,7 +130,9 @@ func (f *feeder) keepRunning(ctx context.Context, at cluster, to engine) {
 		if ctx.Err() != nil {
 			return
 		}
-		fmt.Fprintf(f.out, "%s is not fed: %s; it is tried again\n", stamp(time.Now()), oneLine(err))
+		why := "is not fed: " + oneLine(err)
+		f.figures.waits(f.cluster, why)
+		fmt.Fprintf(f.out, "%s %s; it is tried again\n", stamp(time.Now()), why)
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():

@@ -32,6 +32,8 @@ func TestFeedFleet(t *testing.T) {
 	feed.says("west: ")
 	metrics := regexp.MustCompile(`Metrics at (\S+)`).FindStringSubmatch(feed.out.String())
 	awaitMetric(t, metrics[1], `tarn_objects{cluster="west",replica="pods"} 2`)
+	// One cluster that is fed is enough to be ready.
+	awaitAnswer(t, strings.TrimSuffix(metrics[1], "/metrics")+"/readyz", http.StatusOK, "ok")
 
 	if err := os.Remove(filepath.Join(dir, "east.yaml")); err != nil {
 		t.Fatal(err)
@@ -52,13 +54,19 @@ func TestFeedFleet(t *testing.T) {
 // awaitMetric waits until a page of metrics has a line.
 func awaitMetric(t *testing.T, address, line string) {
 	t.Helper()
+	awaitAnswer(t, address, http.StatusOK, line+"\n")
+}
+
+// awaitAnswer waits until an address answers with a code and a text.
+func awaitAnswer(t *testing.T, address string, want int, text string) {
+	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		code, body := fetch(t, address, "")
-		if code == http.StatusOK && strings.Contains(body, line+"\n") {
+		if code == want && strings.Contains(body, text) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("no %s in\n%s", line, body)
+			t.Fatalf("%s: no %d with %s in\n%d %s", address, want, text, code, body)
 		}
 	}
 }

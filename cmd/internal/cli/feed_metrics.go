@@ -3,9 +3,13 @@ package cli
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
+	"strings"
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -13,49 +17,102 @@ import (
 	"github.com/tarnproject/tarn/cmd/internal/mirror"
 )
 
-// feedFigures are what Prometheus reads of the mirrors that feed an engine. The zero value
-// is served nowhere.
+// feedFigures are the figures that Prometheus reads about the mirrors that feed an engine,
+// and the answers to Kubernetes probes. The zero value is served nowhere.
 type feedFigures struct {
-	mirrors *feedCollector
-	wait    func()
+	clusters *fedClusters
+	wait     func()
 }
 
-// feedCollector collects from mirrors that come and go. It describes nothing beforehand.
-type feedCollector struct {
-	mu sync.Mutex
-	by map[string]prometheus.Collector
+// fedClusters are the clusters that are fed, or will be, by name. A single cluster has an
+// empty name. As a collector it describes nothing in advance, because clusters come and go.
+type fedClusters struct {
+	freshWithin time.Duration
+	mu          sync.Mutex
+	by          map[string]fedCluster
+}
+
+// fedCluster is a mirror, or the reason why a cluster has no mirror yet.
+type fedCluster struct {
+	mirror    *mirror.Mirror
+	collector prometheus.Collector
+	waits     string
 }
 
 // Describe names nothing.
-func (c *feedCollector) Describe(chan<- *prometheus.Desc) {}
+func (c *fedClusters) Describe(chan<- *prometheus.Desc) {}
 
-// Collect reads the mirrors of now.
-func (c *feedCollector) Collect(out chan<- prometheus.Metric) {
+// Collect reads the current mirrors.
+func (c *fedClusters) Collect(out chan<- prometheus.Metric) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for name, one := range c.by {
-		if name != "" {
-			one = prometheus.WrapCollectorWith(prometheus.Labels{"cluster": name}, one)
+		if one.collector == nil {
+			continue
 		}
-		one.Collect(out)
+		if name != "" {
+			one.collector = prometheus.WrapCollectorWith(prometheus.Labels{"cluster": name}, one.collector)
+		}
+		one.collector.Collect(out)
 	}
 }
 
-// serveFeedFigures serves figures at an address, if there is one, until ctx ends. A failure
-// ends the command by giveUp.
-func (a *app) serveFeedFigures(ctx context.Context, giveUp context.CancelCauseFunc, address string) (feedFigures, error) {
-	if address == "" {
+// unready says why nothing is fed correctly. It is empty if at least one cluster is.
+func (c *fedClusters) unready() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var reasons []string
+	for _, name := range slices.Sorted(maps.Keys(c.by)) {
+		of := c.by[name].unready(c.freshWithin)
+		if len(of) == 0 {
+			return ""
+		}
+		for _, reason := range of {
+			if name != "" {
+				reason = name + ": " + reason
+			}
+			reasons = append(reasons, reason)
+		}
+	}
+	if len(reasons) == 0 {
+		return "nothing is fed yet"
+	}
+	return strings.Join(reasons, "\n")
+}
+
+func (c fedCluster) unready(within time.Duration) []string {
+	if c.mirror == nil {
+		return []string{c.waits}
+	}
+	return c.mirror.Unready(within)
+}
+
+// ServeHTTP answers /readyz.
+func (c *fedClusters) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	if why := c.unready(); why != "" {
+		http.Error(w, why, http.StatusServiceUnavailable)
+		return
+	}
+	fmt.Fprintln(w, "ok")
+}
+
+// serveFeedFigures serves figures and probes at the address of the options, if there is one,
+// until ctx ends. A failure ends the command by giveUp.
+func (a *app) serveFeedFigures(ctx context.Context, giveUp context.CancelCauseFunc, opts *feedOptions) (feedFigures, error) {
+	if opts.metrics == "" {
 		return feedFigures{wait: func() {}}, nil
 	}
-	listener, err := net.Listen("tcp", address)
+	listener, err := net.Listen("tcp", opts.metrics)
 	if err != nil {
 		return feedFigures{}, explainListen("--metrics", err)
 	}
 	registry := prometheus.NewRegistry()
-	mirrors := &feedCollector{by: map[string]prometheus.Collector{}}
-	registry.MustRegister(mirrors, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	clusters := &fedClusters{freshWithin: opts.freshWithin, by: map[string]fedCluster{}}
+	registry.MustRegister(clusters, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	mux.Handle("GET /readyz", clusters)
 	fmt.Fprintf(a.out, "Metrics at http://%s/metrics\n", listener.Addr())
 	ended := make(chan struct{})
 	go func() {
@@ -64,21 +121,33 @@ func (a *app) serveFeedFigures(ctx context.Context, giveUp context.CancelCauseFu
 			giveUp(err)
 		}
 	}()
-	return feedFigures{mirrors: mirrors, wait: func() { <-ended }}, nil
+	return feedFigures{clusters: clusters, wait: func() { <-ended }}, nil
 }
 
 // add shows a mirror, with the name of its cluster if there are several, until remove is
 // called.
 func (f feedFigures) add(m *mirror.Mirror, cluster string) (remove func()) {
-	if f.mirrors == nil {
-		return func() {}
+	f.set(cluster, fedCluster{mirror: m, collector: m.Collector()})
+	return func() { f.remove(cluster) }
+}
+
+// waits notes why a cluster is not fed yet.
+func (f feedFigures) waits(cluster, why string) { f.set(cluster, fedCluster{waits: why}) }
+
+func (f feedFigures) set(cluster string, c fedCluster) {
+	if f.clusters == nil {
+		return
 	}
-	f.mirrors.mu.Lock()
-	defer f.mirrors.mu.Unlock()
-	f.mirrors.by[cluster] = m.Collector()
-	return func() {
-		f.mirrors.mu.Lock()
-		defer f.mirrors.mu.Unlock()
-		delete(f.mirrors.by, cluster)
+	f.clusters.mu.Lock()
+	defer f.clusters.mu.Unlock()
+	f.clusters.by[cluster] = c
+}
+
+func (f feedFigures) remove(cluster string) {
+	if f.clusters == nil {
+		return
 	}
+	f.clusters.mu.Lock()
+	defer f.clusters.mu.Unlock()
+	delete(f.clusters.by, cluster)
 }

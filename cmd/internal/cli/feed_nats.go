@@ -26,14 +26,14 @@ type natsEngine struct {
 	js      natsjs.JetStream
 	server  *embedded.Server // nil if it is somewhere else
 	address string
-	bucket  jetstream.Bucket // Name is what names begin with
-	// claimed has the sinks that have a lease, by resource, and given those that a mirror has.
-	// It closes them, unless it could not be started.
+	bucket  jetstream.Bucket // Name is the prefix of names
+	// claimed has the sinks that have a lease, by resource, and given the sinks that a mirror
+	// received. The mirror closes those, unless it could not be started.
 	claimed map[schema.GroupResource]*jetstream.Sink[mirror.Object]
 	given   []*jetstream.Sink[mirror.Object]
 }
 
-// natsHelp is what the command says of this engine.
+// natsHelp is the command's help about this engine.
 const natsHelp = `nats://host:4222: each resource has a key-value bucket, CLUSTER_pods, that any
 NATS client can read and watch; default.web is the key of pod web in namespace
 default. Objects, deletes, gaps and the position are one atomic batch; servers
@@ -62,7 +62,7 @@ func openNATS(opts *feedOptions) (engine, error) {
 	} else {
 		u, err := url.Parse(opts.to)
 		if err != nil || u.Host == "" {
-			return nil, usagef("--to %s: this is no address of a NATS server; write nats://host:4222, or just nats", redacted(opts.to))
+			return nil, usagef("--to %s: this is not the address of a NATS server; write nats://host:4222, or just nats", redacted(opts.to))
 		}
 		more, err := e.settings(u.Query())
 		if err != nil {
@@ -92,7 +92,7 @@ func startNATS(opts *feedOptions) (*embedded.Server, error) {
 	return embedded.Start(embedded.Options{Dir: opts.natsDir, Listen: opts.natsListen})
 }
 
-// settings reads what follows the address.
+// settings parses the query of the address.
 func (e *natsEngine) settings(query url.Values) (options []nats.Option, err error) {
 	for name := range query {
 		value := query.Get(name)
@@ -102,7 +102,7 @@ func (e *natsEngine) settings(query url.Values) (options []nats.Option, err erro
 		case "history", "replicas":
 			n, err := strconv.Atoi(value)
 			if err != nil || n < 1 {
-				return nil, usagef("--to: %s=%s: this is no number", name, value)
+				return nil, usagef("--to: %s=%s: this is not a number", name, value)
 			}
 			if name == "history" {
 				e.bucket.History = n
@@ -123,9 +123,9 @@ func (e *natsEngine) name() string { return "jetstream" }
 
 func (e *natsEngine) place() string { return e.address }
 
-// claim gets the lease of all buckets, or of none: two processes that each have some would
-// wait for each other for ever. Leases of an earlier claim, whose mirror was
-// not started or has ended, are given up first: otherwise this process would wait for itself.
+// claim gets the lease of all buckets, or of none: two processes that each had some would
+// wait for each other for ever. It first gives up the leases of an earlier claim whose mirror
+// was not started or has ended: otherwise this process would wait for itself.
 func (e *natsEngine) claim(ctx context.Context, resources []mirror.Resource) error {
 	e.release()
 	for _, r := range resources {
@@ -145,7 +145,7 @@ func (e *natsEngine) claim(ctx context.Context, resources []mirror.Resource) err
 	return nil
 }
 
-// explain says whether a claim that failed can be tried again.
+// explain says whether a failed claim can be tried again.
 func (e *natsEngine) explain(err error) error {
 	nc := e.js.Conn()
 	switch {

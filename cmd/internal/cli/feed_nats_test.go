@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -115,8 +117,11 @@ func TestFeedNATS(t *testing.T) {
 	b.await("Pod Running", func() string { return b.phase("prod-1_pods", "default.web-1") })
 	b.await("gone", func() string { return b.phase("prod-1_pods", "default.web-2") })
 
-	second := r.feed(args...)
+	second := r.feed(append(args, "--metrics", "127.0.0.1:0")...)
 	second.says("another feeder writes it")
+	probes := regexp.MustCompile(`Metrics at (\S+)/metrics`).FindStringSubmatch(second.out.String())[1]
+	awaitAnswer(t, probes+"/readyz", http.StatusServiceUnavailable, "another feeder writes it")
+	awaitAnswer(t, probes+"/livez", http.StatusOK, "ok")
 	if strings.Contains(second.out.String(), "Feeding") {
 		t.Errorf("the second does not wait:\n%s", second.out.String())
 	}
@@ -181,6 +186,9 @@ func TestFeedOwnNATS(t *testing.T) {
 			}
 			return string(pod.Status.Phase)
 		})
+		if err := r.run("feed", "pods", "-A", "--to", "nats", "--nats-dir", dir, "--nats-listen", "127.0.0.1:0").check(exitFailed, "another server has its streams in "+dir); err != nil {
+			t.Error(err)
+		}
 		f.stop()
 	}
 }
@@ -224,5 +232,40 @@ func TestNATSClaimAgain(t *testing.T) {
 		if _, err := to.sink(kube.Origin{Resource: pods.GVR}, nil); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// A process that waits says so once, however often it detects the one that feeds.
+func TestNATSWaitingIsSaidOnce(t *testing.T) {
+	b := newBroker(t)
+	feeds, err := jetstream.New(b.js, jetstream.Bucket{Name: "default_pods", Lease: 300 * time.Millisecond}, jetstream.Objects[mirror.Object]())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer feeds.Close()
+	if err := feeds.Claim(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	to, err := openNATS(&feedOptions{clusterName: "default", to: b.address})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer to.close()
+	claim := func() string {
+		err := to.claim(t.Context(), []mirror.Resource{{GVR: schema.GroupVersionResource{Version: "v1", Resource: "pods"}}})
+		if !errors.Is(err, jetstream.ErrFed) {
+			t.Fatal(err)
+		}
+		return err.Error()
+	}
+	first := claim()
+	second := claim()
+	for deadline := time.Now().Add(time.Minute); second == first; second = claim() {
+		if time.Now().After(deadline) {
+			t.Fatal("it hears nothing of the one that feeds")
+		}
+	}
+	if summary(first) != summary(second) {
+		t.Errorf("it says\n%s\nand then\n%s", first, second)
 	}
 }

@@ -45,17 +45,33 @@ func (e *postgresEngine) claim(ctx context.Context, resources []mirror.Resource)
 	if _, owned := errors.AsType[*postgres.OwnedError](err); owned {
 		return errNotYet{err}
 	}
-	if answer, ok := errors.AsType[*pgconn.PgError](err); ok && !comesBack(answer.Code) {
+	answer, answered := errors.AsType[*pgconn.PgError](err)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, postgres.ErrUnusable):
+		return fmt.Errorf("--to %s: %w", e.address, err)
+	case answered && comesBack(answer.Code):
+		return errNotYet{fmt.Errorf("%s cannot be fed yet: %s (%s)", e.address, answer.Message, answer.Code)}
+	case answered:
 		return fmt.Errorf("--to %s: the server refuses: %s (%s); check user, password, database and rights", e.address, answer.Message, answer.Code)
 	}
-	if err != nil {
-		return errNotYet{fmt.Errorf("%s does not answer: %w", e.address, err)}
-	}
-	return nil
+	return errNotYet{fmt.Errorf("%s does not answer: %w", e.address, err)}
 }
 
-// comesBack says whether a server that answers so is about to start or to stop.
-func comesBack(code string) bool { return len(code) == 5 && (code[:2] == "57" || code[:2] == "53") }
+// comesBack reports whether a server that answers with this code may accept the claim later:
+// it is about to start or to stop, has no room or connection left, ended a transaction in
+// favour of another one, or is a standby that may become the primary.
+func comesBack(code string) bool {
+	if len(code) != 5 {
+		return false
+	}
+	switch code[:2] {
+	case "08", "40", "53", "55", "57", "58":
+		return true
+	}
+	return code == "25006"
+}
 
 func (e *postgresEngine) sink(of kube.Origin, defined []columns.Column) (tarn.Sink[mirror.Object], error) {
 	// The command has left out Secrets that nobody named.

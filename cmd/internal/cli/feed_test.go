@@ -184,6 +184,26 @@ func TestFeedWithoutDatabase(t *testing.T) {
 	}
 }
 
+// A standby is waited for, because it may become the primary. A database that cannot have
+// every text is not.
+func TestFeedDatabaseThatTakesNothing(t *testing.T) {
+	f := newFed(t)
+	r := newRig(t, pod("web-1", corev1.PodPending))
+	name := f.rows("SELECT current_database()")
+	f.rows("ALTER DATABASE " + name + " SET default_transaction_read_only = on")
+	waiting := r.feed("pods", "--to", f.address)
+	waiting.says("cannot be fed yet: cannot execute CREATE TABLE in a read-only transaction (25006)")
+	f.rows("ALTER DATABASE " + name + " RESET default_transaction_read_only")
+	f.await("SELECT key FROM pods", "default/web-1")
+	waiting.stop()
+
+	f.rows("CREATE DATABASE latin ENCODING 'LATIN1' TEMPLATE template0")
+	got := r.run("feed", "pods", "--to", postgresServer.server.URL("latin"))
+	if err := got.check(exitFailed, "LATIN1", "UTF8"); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestFeedSecretsOnlyIfNamed(t *testing.T) {
 	f := newFed(t)
 	r := newRig(t, pod("web-1", corev1.PodPending), secret("s", "topsecret"))
@@ -200,9 +220,12 @@ func TestFeedSecretsOnlyIfNamed(t *testing.T) {
 func TestFeedMistakes(t *testing.T) {
 	r := newRig(t)
 	for args, words := range map[string][]string{
-		"feed pods":                           {"--to", "postgres://"},
-		"feed":                                {"say which resources"},
-		"feed pods --to mysql://u:secret@h/d": {`no engine "mysql"`, "postgres://"},
+		"feed pods":                                    {"--to", "postgres://"},
+		"feed":                                         {"say which resources"},
+		"feed pods --to mysql://u:secret@h/d":          {"mysql://…@h/d: there is no such engine", "postgres://"},
+		"feed pods --to password=secret":               {"--to …: there is no such engine"},
+		"feed pods --to nats:u:secret@h":               {"this is not the address of a NATS server"},
+		"feed pods --to mysql://h/d?password=secret":   {"no such engine"},
 		"feed pods --to postgres://u:secret@h:port/d":  {"--to", "postgres://user@host/database"},
 		"feed pods --to postgres://h/d --interval -1s": {"--interval"},
 		"feed pods --to postgres://h/d --metrics x":    {"--metrics"},
@@ -221,12 +244,15 @@ func TestFeedMistakes(t *testing.T) {
 	}
 }
 
-// Nothing of a password is shown, whatever it has.
+// Nothing of a password is shown, whatever characters it has.
 func TestRedacted(t *testing.T) {
 	for address, want := range map[string]string{
 		"postgre://tarn:p@ss@db.example/fleet": "postgre://…@db.example/fleet",
 		"nats://db.example:4222":               "nats://db.example:4222",
 		"nonsense":                             "nonsense",
+		"nats:me:p@ss@db.example":              "…@db.example",
+		"host=h Password = secret user=me":     "host=h …",
+		"mysql://db.example/?password=secret":  "mysql://db.example/?…",
 	} {
 		if got := redacted(address); got != want {
 			t.Errorf("%s is shown as %s", address, got)

@@ -17,7 +17,7 @@ import (
 	"github.com/tarnproject/tarn/cmd/internal/mirror"
 )
 
-// fleetFlags are the flags by which a command works on several clusters.
+// fleetFlags are the flags of a command that works on several clusters.
 type fleetFlags struct {
 	contexts []string
 	dir      string
@@ -26,11 +26,11 @@ type fleetFlags struct {
 func (f *fleetFlags) bind(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringSliceVar(&f.contexts, "contexts", nil, "several clusters: these contexts of the kubeconfig, each under its name or another one, as in east,prod=CONTEXT; '*' is all of them")
-	flags.StringVar(&f.dir, "kubeconfig-dir", "", "several clusters: the kubeconfigs in this directory, each called after its file; clusters come and go with the files")
+	flags.StringVar(&f.dir, "kubeconfig-dir", "", "several clusters: the kubeconfigs in this directory, each named after its file; clusters come and go with the files")
 	_ = cmd.MarkFlagDirname("kubeconfig-dir")
 }
 
-// several says whether a fleet is asked for.
+// several reports whether the flags name a fleet.
 func (f *fleetFlags) several() bool { return len(f.contexts) > 0 || f.dir != "" }
 
 // fleet finds the clusters.
@@ -43,7 +43,7 @@ func (a *app) fleet(f *fleetFlags) (*fleet.Fleet, error) {
 	}
 	adjust := func(cfg *rest.Config) {
 		a.prepareConfig(cfg)
-		cfg.Timeout = 0 // that is for requests that come to an end
+		cfg.Timeout = 0 // a timeout is for requests that end by themselves
 	}
 	if f.dir != "" {
 		return fleet.InDirectory(f.dir, adjust, a.logger)
@@ -66,7 +66,7 @@ func (a *app) fleet(f *fleetFlags) (*fleet.Fleet, error) {
 	return fleet.Of(clusters...)
 }
 
-// namedContexts are the contexts that --contexts asks for, by the names of the clusters.
+// namedContexts returns the contexts that --contexts names, by the names of the clusters.
 func (a *app) namedContexts(asked []string) (map[string]string, error) {
 	loader := a.connection.loader()
 	config, err := loader.RawConfig()
@@ -96,10 +96,10 @@ func (a *app) namedContexts(asked []string) (map[string]string, error) {
 	return named, nil
 }
 
-// discoveryTimeout is how long a cluster of a fleet may take to say what it offers.
+// discoveryTimeout is how long a cluster of a fleet may take to list its resources.
 const discoveryTimeout = 10 * time.Second
 
-// catalogOfFleet is what the clusters that answer offer together. It fails if none does.
+// catalogOfFleet merges the resources of the clusters that answer. It fails if none does.
 func (a *app) catalogOfFleet(ctx context.Context, clusters []fleet.Cluster) (*mirror.Catalog, error) {
 	within, cancel := context.WithTimeout(ctx, discoveryTimeout)
 	defer cancel()
@@ -130,7 +130,7 @@ func (a *app) catalogOfFleet(ctx context.Context, clusters []fleet.Cluster) (*mi
 	return merged, nil
 }
 
-// origin is where a command that keeps a copy reads from: one cluster or several.
+// origin returns what a command that keeps a copy reads from: one cluster or several.
 func (a *app) origin(ctx context.Context, c *copying) (cluster, error) {
 	if !c.fleetFlags.several() {
 		return a.clusterOr(ctx, &c.keeping)
@@ -154,7 +154,7 @@ func (a *app) origin(ctx context.Context, c *copying) (cluster, error) {
 	return at, err
 }
 
-// name is how messages call what a copy is of.
+// name is how messages refer to the source of a copy.
 func (at cluster) name() string {
 	if at.fleet != nil {
 		return plural(len(at.fleet.Clusters()), "cluster")
@@ -162,7 +162,7 @@ func (at cluster) name() string {
 	return strings.TrimPrefix(at.cfg.Host, "https://")
 }
 
-// address is the server's, as the config has it, or how many clusters there are.
+// address is the server's address in the config, or the number of clusters.
 func (at cluster) address() string {
 	if at.fleet != nil {
 		return at.name()

@@ -64,7 +64,7 @@ such as "all". Values of Secrets are hidden unless --show-secrets is given.`,
 			}
 			if opts.watch {
 				if flag := opts.output.unsupported(cmd); flag != "" {
-					return usagef("--%s and -w do not go together: what is watched is shown as %q shows it", flag, a.program+" watch")
+					return usagef("--%s and -w cannot be combined: -w shows the same as %q", flag, a.program+" watch")
 				}
 				return a.watch(cmd.Context(), args, &watchOptions{scope: opts.scope, from: opts.from, format: opts.format})
 			}
@@ -77,7 +77,7 @@ such as "all". Values of Secrets are hidden unless --show-secrets is given.`,
 	opts.output.bindSort(cmd)
 	opts.from.bind(cmd)
 	opts.asOf.bind(cmd)
-	cmd.Flags().BoolVarP(&opts.watch, "watch", "w", false, "go on as the command watch does")
+	cmd.Flags().BoolVarP(&opts.watch, "watch", "w", false, "then keep watching, as the command watch does")
 	return cmd
 }
 
@@ -111,8 +111,8 @@ func (a *app) get(ctx context.Context, args []string, opts *getOptions) error {
 	return errors.Join(failed...)
 }
 
-// locate finds the cluster or directory to read, and what a command line names in it.
-// The caller closes it.
+// locate finds the cluster or directory to read, and the objects that a command line names in
+// it. The caller closes it.
 func (a *app) locate(ctx context.Context, s *scope, f *from, allowed func(*mirror.Catalog) finder, args []string) (at cluster, wanted []target, places []location, err error) {
 	if at, err = a.place(ctx, f); err != nil {
 		return at, nil, nil, err
@@ -207,7 +207,7 @@ func (a *app) getObjects(ctx context.Context, r objectReader, places []location,
 	return failed
 }
 
-// sayNothingFound says so in kubectl's words, which scripts look for.
+// sayNothingFound prints kubectl's message, which scripts look for.
 func (a *app) sayNothingFound(places []location) {
 	if p := places[0]; p.resource.Namespaced && p.namespace != "" {
 		fmt.Fprintf(a.errOut, "No resources found in %s namespace.\n", p.namespace)
@@ -224,8 +224,8 @@ func kinds(places []location) int {
 	return len(seen)
 }
 
-// withHint explains to a user who writes "pods deployments" that the second is read
-// as a name.
+// withHint explains to a user who writes "pods deployments" that the second word is read as a
+// name.
 func withHint(err error, catalog *mirror.Catalog, args []string) error {
 	if !apierrors.IsNotFound(err) || len(args) < 2 {
 		return err

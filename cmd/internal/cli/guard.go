@@ -57,7 +57,7 @@ files. It says at its start which one. Without --file the newest is read.`,
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&file, "file", "", "the record of the process; the newest if not given")
+	cmd.Flags().StringVar(&file, "file", "", "the record of the process; by default the newest")
 	_ = cmd.MarkFlagFilename("file", "json")
 	return cmd
 }

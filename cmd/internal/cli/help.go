@@ -15,7 +15,7 @@ func (a *app) setUpHelp(root *cobra.Command) {
 	rename(root, a.program)
 }
 
-// rename has examples call the program as the user does.
+// rename makes examples call the program as the user does.
 func rename(cmd *cobra.Command, program string) {
 	if program != "tarn" {
 		cmd.Example = strings.ReplaceAll(cmd.Example, "  tarn ", "  "+program+" ")
@@ -26,7 +26,7 @@ func rename(cmd *cobra.Command, program string) {
 	}
 }
 
-// helpCommand is the other spelling of --help: "tarn help get".
+// helpCommand is another way to write --help: "tarn help get".
 func (a *app) helpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    "help [COMMAND]",
@@ -46,11 +46,12 @@ func (a *app) optionsCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "options",
 		Short: "List the flags that all commands take",
-		Long: `List the flags that all commands take: those that lead to a cluster are kubectl's.
+		Long: `List the flags that all commands take: those that choose a cluster are
+kubectl's.
 
 Every flag, also those of single commands, can be set by the environment, as
 TARN_ and its name in capitals with _ for -: TARN_LOG_LEVEL=debug. The command
-line wins.`,
+line takes precedence.`,
 		Example: `  tarn options
   TARN_LOG_LEVEL=debug tarn get pods`,
 		Args: a.noArguments,

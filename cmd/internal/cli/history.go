@@ -18,7 +18,7 @@ type historyOptions struct {
 	from
 	diff, showSecrets bool
 	since, format     string
-	// sinceTime is what since means; zero for all that is kept.
+	// sinceTime is the parsed since; zero for everything that is kept.
 	sinceTime time.Time
 }
 
@@ -28,13 +28,13 @@ func (a *app) historyCommand() *cobra.Command {
 		Use:   "history RESOURCE/NAME… | RESOURCE NAMES…",
 		Short: "Show every state that objects had, or what changed between them",
 		Long: `Show every state that an object had while a mirror kept its history, oldest
-first: when the mirror heard of it, what happened, the version, and the columns
-that changed. An object that was deleted and created again is shown with both of
-its lives. ADDED is the first state that the history has of a life.
+first: the time at which the mirror received it, the operation, the version, and
+the columns that changed. An object that was deleted and created again is shown
+with both its lives. ADDED is the first state of a life in the history.
 
 With --diff it shows each field that changed, its old value and its new one.
 
-Where states may be missing there is a line that says so, in its place.
+Where states may be missing, a line says so.
 
 The directory is one that "tarn mirror --to DIR --history 24h" keeps; the mirror
 may be running or not.`,
@@ -72,7 +72,7 @@ func (o *historyOptions) check() (err error) {
 	return err
 }
 
-// history prints what is kept of some objects.
+// history prints the history of some objects.
 func (a *app) history(ctx context.Context, args []string, opts *historyOptions) error {
 	if err := opts.check(); err != nil {
 		return err
@@ -84,7 +84,7 @@ func (a *app) history(ctx context.Context, args []string, opts *historyOptions) 
 	defer at.close()
 	for _, place := range places {
 		if place.name == "" {
-			return usagef("say of which object: %q", fmt.Sprintf("%s history %s/NAME", a.program, place.resource.Name()))
+			return usagef("name an object: %q", fmt.Sprintf("%s history %s/NAME", a.program, place.resource.Name()))
 		}
 	}
 	var printer historyPrinter = &historyLines{out: a.fieldPrinter(), diff: opts.diff}
@@ -110,7 +110,7 @@ func (a *app) history(ctx context.Context, args []string, opts *historyOptions) 
 type historyPrinter interface {
 	// object is called before the entries of each object.
 	object(of *historyObject) error
-	// entry gets a state, and the one of the same life before it, nil if there is none.
+	// entry gets a state and the state before it in the same life, nil if there is none.
 	entry(e changelog.Typed[mirror.Object], before mirror.Object) error
 	end() error
 }
@@ -122,7 +122,7 @@ type historyObject struct {
 	columns *diskColumns
 }
 
-// historyOf prints what is kept of one object, and returns since when it is kept.
+// historyOf prints the history of one object, and returns since when it is kept.
 func (a *app) historyOf(ctx context.Context, at cluster, place location, printer historyPrinter, opts *historyOptions) (since time.Time, err error) {
 	log, err := at.directory.Log(place.resource)
 	if err != nil {
@@ -181,7 +181,7 @@ func (a *app) historyOf(ctx context.Context, at cluster, place location, printer
 	return since, nil
 }
 
-// key is that of the object in its table.
+// key is the key of the object in its table.
 func (l location) key() tarn.Key {
 	if !l.resource.Namespaced {
 		return tarn.Key(l.name)

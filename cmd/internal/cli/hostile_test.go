@@ -81,6 +81,28 @@ func TestEscapesDoNotReachTheTerminal(t *testing.T) {
 	clean(t, "verify", result{out: out.String()})
 }
 
+// What is printed for people has no control characters of a terminal at all, those of eight
+// bits and those that turn the direction of writing included, and a value cannot look like
+// a row of its own.
+func TestPrintedForPeople(t *testing.T) {
+	const name = "evil\u009b2J\u202e\x07\x1b[1mok"
+	synctest.Test(t, func(t *testing.T) {
+		annotated := role(name)
+		annotated.Annotations = map[string]string{"a": "one\nforged   row"}
+		r := newRig(t, annotated)
+		for _, args := range [][]string{
+			{"get", "clusterroles"}, {"get", "clusterroles", "-o", "wide"}, {"get", "clusterroles", "-o", "name"},
+			{"get", "clusterroles", "-o", "custom-columns=NAME:.metadata.name,A:.metadata.annotations.a"},
+			{"query", "clusterroles"}, {"query", "clusterroles", "--where", "metadata.annotations.a!=x"},
+		} {
+			got := r.run(args...)
+			if strings.ContainsAny(got.out, "\u009b\u202e\x07\x1b") || !strings.Contains(got.out, "evil") || strings.Contains(got.out, "\nforged") {
+				t.Errorf("%q printed %q", args, got.out)
+			}
+		}
+	})
+}
+
 // An error that wraps two others is still one error, and says all that it says.
 func TestErrorsThatWrapSeveralAreOne(t *testing.T) {
 	var errOut bytes.Buffer

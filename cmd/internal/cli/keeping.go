@@ -9,22 +9,22 @@ import (
 	"github.com/tarnproject/tarn/sqlite"
 )
 
-// keeping is the flags by which a mirror is kept in a directory.
+// keeping holds the flags by which a mirror is kept in a directory.
 //
-// Memory always stays in front: what a mirror is for, its view, its page, its
-// comparing, reads from it.
+// Memory always stays in front of the disk: everything that uses a mirror, such as its view,
+// its page and its comparison, reads from memory.
 type keeping struct {
 	dir, keyFile         string
 	secrets, lastApplied bool
 	without              []string
-	// history is as given, past what it means.
+	// history is the value of the flag, past the parsed value.
 	history string
 	past    sqlite.History
 }
 
 func (k *keeping) bind(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&k.dir, "to", "", "keep the copy in this directory too: it survives a restart, and SQL can be asked of it")
+	flags.StringVar(&k.dir, "to", "", "keep the copy in this directory too: it survives a restart and answers SQL")
 	bindKey(cmd, &k.keyFile)
 	flags.BoolVar(&k.secrets, "with-secrets", false, "with --to, write Secrets too")
 	flags.BoolVar(&k.lastApplied, "with-last-applied", false, "with --to, keep the annotations in which kubectl apply and others repeat whole objects")
@@ -47,8 +47,8 @@ func (k *keeping) check() (err error) {
 	return nil
 }
 
-// open opens the directory; it returns nil without one. The function that it returns
-// closes the directory after the mirror, and reports what is not on disk.
+// open opens the directory; it returns nil if there is none. The returned function closes the
+// directory after the mirror, and reports what is not on disk.
 func (a *app) open(k *keeping) (*mirror.Disk, func() error, error) {
 	if k.dir == "" {
 		return nil, func() error { return nil }, nil
@@ -70,8 +70,8 @@ func (a *app) open(k *keeping) (*mirror.Disk, func() error, error) {
 	}, nil
 }
 
-// clusterOr is the cluster, or, if that does not answer, what the directory knows
-// of it: the copy on disk can still be served.
+// clusterOr returns the cluster or, if the cluster does not answer, what the directory knows
+// about it: the copy on disk can still be served.
 func (a *app) clusterOr(ctx context.Context, k *keeping) (cluster, error) {
 	at, err := a.cluster(ctx)
 	if err == nil || k.dir == "" || at.cfg == nil || ctx.Err() != nil {
@@ -81,8 +81,8 @@ func (a *app) clusterOr(ctx context.Context, k *keeping) (cluster, error) {
 	return at, err
 }
 
-// rememberedCatalog is what a directory knows of the resources of a server that failed to
-// tell. It returns that failure if there is no such directory.
+// rememberedCatalog returns the resources that a directory knows for a server that failed to
+// list them. It returns that failure if there is no such directory.
 func (a *app) rememberedCatalog(ctx context.Context, k *keeping, failed error) (*mirror.Catalog, error) {
 	if k.dir == "" {
 		return nil, failed

@@ -11,18 +11,18 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// logging is the flags about logs, and where logs go.
+// logging holds the flags for logs, and the destination of logs.
 type logging struct {
 	level, format string
 	sink          logSink
 }
 
 func (l *logging) bind(flags *pflag.FlagSet) {
-	flags.StringVar(&l.level, "log-level", "warn", "what is logged: debug, info, warn, error")
-	flags.StringVar(&l.format, "log-format", "text", "how it is logged: text or json")
+	flags.StringVar(&l.level, "log-level", "warn", "lowest level to log: debug, info, warn, error")
+	flags.StringVar(&l.format, "log-format", "text", "format of the log: text or json")
 }
 
-// startLogging makes the logger, and has client-go use it too.
+// startLogging creates the logger, and makes client-go use it too.
 func (a *app) startLogging() error {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(a.logging.level)); err != nil {
@@ -45,8 +45,8 @@ func (a *app) startLogging() error {
 	return nil
 }
 
-// setKlogVerbosity lets client-go's details through at debug level. Not beyond
-// 4: from 8 on it logs the bodies of answers, and with them Secrets.
+// setKlogVerbosity enables client-go's details at debug level, but not beyond 4: from 8 on it
+// logs the bodies of answers, and Secrets with them.
 func setKlogVerbosity(level slog.Level) {
 	if level > slog.LevelDebug {
 		return
@@ -56,8 +56,8 @@ func setKlogVerbosity(level slog.Level) {
 	_ = flags.Set("v", "4")
 }
 
-// logSink is where the logger writes. A live view redirects it, so that a log
-// line comes to stand above what is drawn and not in the midst of it.
+// logSink is where the logger writes. A live view redirects it, so that a log line appears
+// above the view and not in the middle of it.
 type logSink struct {
 	mu sync.Mutex
 	to io.Writer
@@ -69,7 +69,7 @@ func (s *logSink) Write(line []byte) (int, error) {
 	return s.to.Write(line)
 }
 
-// redirect returns the writer that was there before.
+// redirect changes the writer and returns the previous one.
 func (s *logSink) redirect(to io.Writer) io.Writer {
 	s.mu.Lock()
 	defer s.mu.Unlock()

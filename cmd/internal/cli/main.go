@@ -15,9 +15,9 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Exit codes. 0 and 1 are kubectl's. kubectl ends with 1 for a wrong command
-// line too; scripts that want to tell a typing error from a failure get a code
-// of its own here, as from most other programs.
+// Exit codes. 0 and 1 are kubectl's. kubectl also ends with 1 for a wrong command line. This
+// program has its own code for that, as most other programs do, so that scripts can tell a
+// typing error from a failure.
 const (
 	exitOK          = 0
 	exitFailed      = 1
@@ -25,12 +25,12 @@ const (
 	exitInterrupted = 130
 )
 
-// Main is the program: it runs a command line, args[0] being the name under
-// which it was called, and returns the exit code.
+// Main is the program: it runs a command line, with args[0] as the name under which it was
+// called, and returns the exit code.
 //
-// A live view that is ended by Ctrl-C has done what it was asked for: the code
-// is 0. A command that would have come to an end and was not let ends with 130,
-// as the shell tells of programs killed by the signal. A second Ctrl-C kills.
+// A live view that ends by Ctrl-C has done its work: the code is 0. A command that would have
+// ended by itself and was interrupted ends with 130, as shells report for programs killed by
+// the signal. A second Ctrl-C kills the program.
 func Main(args []string, in io.Reader, out, errOut io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -57,8 +57,8 @@ func programName(arg0 string) string {
 	return "tarn"
 }
 
-// pluginCompletion is the name under which kubectl looks for the completion of
-// its plugin tarn: the plugin itself answers when it is linked to that name.
+// pluginCompletion is the name under which kubectl looks for the completion of its plugin
+// tarn. The plugin itself answers if it is linked to that name.
 const pluginCompletion = "kubectl_complete-tarn"
 
 func commandLine(args []string) []string {
@@ -69,14 +69,18 @@ func commandLine(args []string) []string {
 }
 
 func (a *app) main(ctx context.Context, args []string) int {
+	out := &checkedWriter{Writer: a.out}
+	a.out = out
 	root := a.rootCommand()
-	root.SetArgs(append([]string{}, args...)) // nil would mean those of the process
+	root.SetArgs(append([]string{}, args...)) // nil would mean the arguments of the process
 	err := root.ExecuteContext(ctx)
+	if err == nil {
+		err = out.failed()
+	}
 	return a.report(ctx, err)
 }
 
-// report prints what went wrong, each on one line, and gives the exit code for
-// it.
+// report prints each error on one line, and returns the exit code.
 func (a *app) report(ctx context.Context, err error) int {
 	var own *exitError
 	var usage *usageError
@@ -109,8 +113,8 @@ func (a *app) complain(err error) {
 	fmt.Fprintf(a.errOut, "tarn: %s\n", oneLine(a.explain(err)))
 }
 
-// joined are the errors that errors.Join made one of. One that merely wraps
-// several says more than they do, and is left whole.
+// joined splits an error of errors.Join. An error that merely wraps several says more than
+// they do, and stays whole.
 func joined(err error) []error {
 	several, ok := err.(interface{ Unwrap() []error })
 	if !ok || err.Error() != errors.Join(several.Unwrap()...).Error() {

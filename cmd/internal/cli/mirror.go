@@ -20,30 +20,30 @@ func (a *app) mirrorCommand() *cobra.Command {
 	var opts mirrorOptions
 	cmd := &cobra.Command{
 		Use:   "mirror RESOURCES…",
-		Short: "Keep a live copy of resources, and show how it is doing",
-		Long: `Keep a live copy of resources in memory, and show how it is doing until Ctrl-C:
-first how far the copy has come, then for each resource how many objects there
-are, how much happens, how fresh it is, and what went wrong last.
+		Short: "Keep a live copy of resources, and show its state",
+		Long: `Keep a live copy of resources in memory, and show its state until Ctrl-C: first
+the progress of the copy, then for each resource the number of objects, the rate
+of changes, the freshness, and the last error.
 
-With --to the copy is kept in a directory too. When the command is started
-again, it has at once what it knew, says how old that is, and continues from
-there without reading everything again. Meanwhile and afterwards get, watch,
-query, sql and verify read the directory with --from. Secrets are not written
-without --with-secrets, and with it they are written with their values;
---key-file encrypts everything, and then there are no tables for SQL.
+With --to the copy is kept in a directory too. After a restart the command has
+this content at once, says how old it is, and continues from there without
+reading everything again. While it runs and afterwards, get, watch, query, sql
+and verify read the directory with --from. Secrets are not written without
+--with-secrets, and with it they are written with their values; --key-file
+encrypts everything, and then there are no tables for SQL.
 
 With --history the directory keeps past states too: for a time, up to a size of
 the file, or both, whichever comes first. Then get, query and sql answer --as-of
-a moment, "tarn history" shows what happened to an object, and "tarn replay"
-serves a past hour. Without --history what was kept before is removed.
+a moment, "tarn history" shows the states of an object, and "tarn replay" serves
+a past hour. Without --history an earlier history is removed.
 
 With --contexts or --kubeconfig-dir it copies several clusters into one place:
 the name of the cluster is the first part of keys, and a column of tables and of
-SQL. A cluster that is away does not affect the others. Files in the directory
-may come and go, and their clusters with them.
+SQL. An unreachable cluster does not affect the others. If a file is added to
+the directory or removed, so is its cluster.
 
 Resources are named as for "tarn get", any number of them; "all" is kubectl's
-category of that name, and '*' is everything that the server has.`,
+category of that name, and '*' means all resources of the server.`,
 		Example: `  tarn mirror pods
   tarn mirror pods deployments services -A
   tarn mirror all -n shop
@@ -116,9 +116,8 @@ func (a *app) mirror(parent context.Context, args []string, opts *mirrorOptions)
 	return context.Cause(ctx)
 }
 
-// startMirror starts a mirror of what a command line names, with what options say
-// of how objects are kept. It is given up, with its cause, if nothing of it may be
-// read.
+// startMirror starts a mirror of the resources that a command line names; options say how
+// objects are kept. It gives up, with the cause, if none of them may be read.
 func (a *app) startMirror(ctx context.Context, giveUp context.CancelCauseFunc, at cluster, args []string, s *scope, options mirror.Options) (*mirror.Mirror, error) {
 	if err := s.check(); err != nil {
 		return nil, err
@@ -130,13 +129,13 @@ func (a *app) startMirror(ctx context.Context, giveUp context.CancelCauseFunc, a
 	return a.startMirrorOf(ctx, giveUp, at, wanted, s, options)
 }
 
-// startMirrorOf starts a mirror of resources that are known.
+// startMirrorOf starts a mirror of known resources.
 func (a *app) startMirrorOf(ctx context.Context, giveUp context.CancelCauseFunc, at cluster, wanted []mirror.Resource, s *scope, options mirror.Options) (*mirror.Mirror, error) {
 	if err := at.checkPast(ctx, wanted); err != nil {
 		return nil, err
 	}
 	if at.cfg != nil {
-		at.cfg.Timeout = 0 // that is for requests that come to an end
+		at.cfg.Timeout = 0 // a timeout is for requests that end by themselves
 	}
 	denials := newDeniedResources(len(wanted), giveUp)
 	var m *mirror.Mirror
@@ -147,7 +146,7 @@ func (a *app) startMirrorOf(ctx context.Context, giveUp context.CancelCauseFunc,
 	options.OnError = func(name string, err error) {
 		<-started
 		a.logger.Info("copy failed", "resource", name, "error", err)
-		if table, ok := m.Table(name); ok && at.fleet == nil { // what one of several denies, another may grant
+		if table, ok := m.Table(name); ok && at.fleet == nil { // if one of several clusters denies it, another may grant it
 			denials.add(name, table.Replica().Synced(), err)
 		}
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -11,6 +12,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/tarnproject/tarn/apiserver"
 	"github.com/tarnproject/tarn/cmd/internal/term"
@@ -30,8 +33,8 @@ func alone(t *testing.T, args ...string) result {
 	return result{code, out.String(), errOut.String()}
 }
 
-// check says what is wrong with how a mistake was answered: it must be one line,
-// with the way out, and a code.
+// check reports what is wrong with the answer to a mistake: it must be one line that says
+// what to do, with an exit code.
 func (r result) check(code int, words ...string) error {
 	if r.code != code || r.out != "" || strings.Count(r.err, "\n") != 1 || !strings.HasPrefix(r.err, "tarn: ") || strings.Contains(r.err, "goroutine ") {
 		return fmt.Errorf("want one line and code %d, got\n%s", code, r)
@@ -52,6 +55,27 @@ func nowhere(t *testing.T) string {
 	}
 	defer listener.Close()
 	return listener.Addr().String()
+}
+
+// full is a file on a full disk.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
+
+// What could not be printed is an error, in all formats.
+func TestOutputThatCannotBeWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, pod("web-1", corev1.PodRunning))
+		for _, args := range [][]string{
+			{"get", "pods"}, {"get", "pods", "-o", "wide"}, {"get", "pods", "-o", "name"}, {"get", "pods", "-o", "yaml"}, {"get", "pods", "-o", "custom-columns=A:.metadata.name"},
+			{"query", "pods"}, {"query", "pods", "--count"}, {"get", "--help"}, {"version"},
+		} {
+			var errOut lockedBuffer
+			if code := r.app(full{}, &errOut).main(t.Context(), args); code != exitFailed || !strings.Contains(errOut.String(), "no space left") {
+				t.Errorf("%q: %d %s", args, code, errOut.String())
+			}
+		}
+	})
 }
 
 func TestClustersThatCannotBeFound(t *testing.T) {
@@ -124,14 +148,14 @@ func TestServersThatDoNotLetOneIn(t *testing.T) {
 	defer server.Close()
 	for flags, words := range map[string][]string{
 		"--token=right": {"certificate", "check the cluster's certificate-authority"},
-		"--token=wrong --insecure-skip-tls-verify": {"the server does not know who asks: cannot ask https://", "log in anew", "--token"},
+		"--token=wrong --insecure-skip-tls-verify": {"the server does not accept the credentials: cannot ask https://", "log in again", "--token"},
 	} {
 		args := append([]string{"get", "pods", "--server=" + server.URL()}, strings.Fields(flags)...)
 		if err := alone(t, args...).check(1, words...); err != nil {
 			t.Errorf("%s: %v", flags, err)
 		}
 	}
-	if err := alone(t, "verify", "pods", "--server="+server.URL(), "--token=wrong", "--insecure-skip-tls-verify").check(2, "the server does not know who asks: cannot ask"); err != nil {
+	if err := alone(t, "verify", "pods", "--server="+server.URL(), "--token=wrong", "--insecure-skip-tls-verify").check(2, "the server does not accept the credentials: cannot ask"); err != nil {
 		t.Error(err)
 	}
 	other := httptest.NewServer(http.NotFoundHandler())
@@ -192,7 +216,7 @@ func TestCommandLinesThatCannotBeMeant(t *testing.T) {
 			{"replay --from nowhere --since 1h --speed -1", 2, []string{"--speed is 0 or more"}},
 			{"replay --from nowhere --since 1h --until 2h", 2, []string{"--until 2h is not after --since 1h"}},
 			{"replay --from nowhere --since 1h --api-listen 0.0.0.0:0", 2, []string{"--api-listen"}},
-			{"get pods --from nowhere --as-of never", 2, []string{`--as-of "never" is no moment`}},
+			{"get pods --from nowhere --as-of never", 2, []string{`--as-of "never" is not a time`}},
 			{"query pods --as-of 10m", 2, []string{"name it with --from"}},
 			{"get pods --field-selector=spec.nope=x", 1, []string{"--field-selector: field label not supported: spec.nope", `"tarn query --where"`}},
 			{"mirror pods -l ,", 2, []string{"--selector", "app=web"}},

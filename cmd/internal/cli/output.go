@@ -15,8 +15,8 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 )
 
-// output is the flags about how objects are printed, kubectl's own. The printing
-// itself is done by cli-runtime's printers, which are kubectl's.
+// output holds kubectl's flags for how objects are printed. The printers of cli-runtime,
+// which are kubectl's, do the printing.
 type output struct {
 	format            string
 	noHeaders         bool
@@ -26,7 +26,7 @@ type output struct {
 	sortBy            string
 }
 
-// formats are the values of -o; those with a = at the end take what follows it.
+// formats are the values of -o. A format with = at the end is followed by its argument.
 var formats = []string{"wide", "name", "json", "yaml", "jsonpath=", "go-template=", "custom-columns="}
 
 func (o *output) bind(cmd *cobra.Command) {
@@ -39,12 +39,12 @@ func (o *output) bind(cmd *cobra.Command) {
 	_ = cmd.RegisterFlagCompletionFunc("output", choices(formats...))
 }
 
-// bindSort is for commands that sort what they print, and not before.
+// bindSort is for commands that sort only what they print.
 func (o *output) bindSort(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.sortBy, "sort-by", "", "field to sort by: .metadata.creationTimestamp")
 }
 
-// unsupported is a flag that was given and that a watch does not support, if there is
+// unsupported returns a flag that was given and that a watch does not support, if there is
 // one.
 func (o *output) unsupported(cmd *cobra.Command) string {
 	for _, flag := range []string{"no-headers", "show-labels", "show-managed-fields", "show-secrets", "sort-by"} {
@@ -55,7 +55,7 @@ func (o *output) unsupported(cmd *cobra.Command) string {
 	return ""
 }
 
-// check finds wrong formats before any request.
+// check rejects wrong formats before any request.
 func (o *output) check() error {
 	if _, err := newOrder(o.sortBy); err != nil {
 		return err
@@ -67,17 +67,17 @@ func (o *output) check() error {
 	return err
 }
 
-// tabular says whether columns are wanted.
+// tabular reports whether the output has columns.
 func (o *output) tabular() bool { return o.format == "" || o.format == "wide" }
 
-// printer is what prints a single object, or a list of any kinds.
+// printer returns the printer of a single object, or of a list of any kinds.
 func (o *output) printer() (printers.ResourcePrinter, error) {
 	name, argument, _ := strings.Cut(o.format, "=")
 	var p printers.ResourcePrinter
 	var err error
 	switch name {
 	case "name":
-		return &printers.NamePrinter{ShortOutput: true}, nil
+		return &namesPrinter{printers.NamePrinter{ShortOutput: true}}, nil
 	case "json":
 		p = &nestedPrinter{&printers.JSONPrinter{}, func(out io.Writer, content map[string]any) error { return render.WriteJSON(out, content) }}
 	case "yaml":
@@ -104,7 +104,7 @@ func (o *output) printer() (printers.ResourcePrinter, error) {
 		return nil, usagef("-o %s: %v", o.format, err)
 	}
 	if argument == "" && slices.Contains(formats, name+"=") {
-		return nil, usagef("-o %s needs to be told what to print: -o %s=…", name, name)
+		return nil, usagef("-o %s needs a value that says what to print: -o %s=…", name, name)
 	}
 	if !o.showManagedFields {
 		p = &printers.OmitManagedFieldsPrinter{Delegate: p}
@@ -112,7 +112,7 @@ func (o *output) printer() (printers.ResourcePrinter, error) {
 	return p, nil
 }
 
-// printObjects prints objects as what -o says: one as itself, several as a list.
+// printObjects prints objects in the format of -o: a single one as itself, several as a list.
 func (o *output) printObjects(out io.Writer, objects []unstructured.Unstructured, single bool) error {
 	order, err := newOrder(o.sortBy)
 	if err != nil {
@@ -150,6 +150,7 @@ func (o *output) printTables(out io.Writer, tables []*shownTable, withKind, with
 			fmt.Fprintln(out)
 		}
 		order.sortRows(table.Rows)
+		cleanTable(table.Table)
 		printer := printers.NewTablePrinter(printers.PrintOptions{
 			Wide: o.format == "wide", NoHeaders: o.noHeaders, ShowLabels: o.showLabels,
 			WithNamespace: withNamespace && table.resource.Namespaced,

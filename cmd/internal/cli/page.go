@@ -17,7 +17,7 @@ import (
 // kubectl's flag for the token that the cluster wants.
 const pageToken = "TARN_PAGE_TOKEN"
 
-// pageFlags are those about who may see a page.
+// pageFlags are the flags that say who may see a page.
 type pageFlags struct {
 	noToken     bool
 	tokenFile   string
@@ -34,7 +34,7 @@ func (p *pageFlags) bind(cmd *cobra.Command) {
 	p.bindOpen(cmd)
 	bindTokenFile(cmd, &p.tokenFile, "file with the token that visitors must show, instead of one that is made; read again when it changes")
 	flags := cmd.Flags()
-	flags.DurationVar(&p.sessionLife, "session-life", 12*time.Hour, "how long one stays signed in on the page")
+	flags.DurationVar(&p.sessionLife, "session-life", 12*time.Hour, "how long a session of the page lasts")
 	flags.StringVar(&p.accessLog, "access-log", "", "file to which a line for each request is added; - is standard error")
 }
 
@@ -43,7 +43,7 @@ func bindTokenFile(cmd *cobra.Command, file *string, usage string) {
 	_ = cmd.MarkFlagFilename("page-token-file")
 }
 
-// check finds invalid flags, and sets the options of the page.
+// check rejects invalid flags, and sets the options of the page.
 func (p *pageFlags) check(a *app, page *web.Options) error {
 	if p.sessionLife <= 0 {
 		return usagef("--session-life is a time such as 12h, not %v", p.sessionLife)
@@ -80,7 +80,7 @@ func readToken(file string) (string, error) {
 	return token, nil
 }
 
-// openAccessLog opens the access log, nil for none. What is returned closes it.
+// openAccessLog opens the access log, nil for none. The returned function closes it.
 func (p *pageFlags) openAccessLog(a *app) (*slog.Logger, func() error, error) {
 	to, closeIt := io.Writer(&a.logging.sink), func() error { return nil }
 	switch p.accessLog {

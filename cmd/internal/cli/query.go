@@ -30,26 +30,26 @@ func (a *app) queryCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "query RESOURCES…",
 		Short: "Find objects by any of their fields, sorted and in pages",
-		Long: `Copy resources, and ask the copy: by any fields, sorted by any fields, in pages.
-A server selects by labels and by few fields, and does not sort. Where that is
-enough, "tarn get" is quicker.
+		Long: `Copy resources, and query the copy: by any fields, sorted by any fields, in
+pages. A server selects by labels and by few fields, and does not sort. If that
+is enough, "tarn get" is faster.
 
-Selectors are in Kubernetes' syntax, and all of them must hold:
+Selectors are in Kubernetes' syntax, and an object must match all of them:
 
   -l 'app=web,tier in (front,back),!old'
   --where 'status.phase!=Running,spec.nodeName in (node-1,node-2)'
   --where 'spec.containers[*].image=nginx:1,!spec.nodeName,spec.replicas>3'
 
---sort-by takes several paths, each with a - in front from high to low. Objects
+--sort-by takes several paths; a - before a path sorts from high to low. Objects
 that are equal in all of them are sorted by namespace and name.
 
 With --limit a page ends with a token for the next, on standard error and as
-metadata.continue of json and yaml. The token fits the same query only.
+metadata.continue of json and yaml. The token is valid only for the same query.
 
-The table shows the fields that the query is about; -o wide adds owner and
-version, -o custom-columns whatever you name. --explain shows how the query is
-answered instead of answering it, and --index declares an index for it to use,
-of several fields with commas between them.`,
+The table shows the fields of the query; -o wide adds owner and version, -o
+custom-columns shows the columns that you name. --explain shows the query plan
+instead of the objects, and --index declares an index for the query, of several
+fields with commas between them.`,
 		Example: `  # What does not run, oldest first
   tarn query pods -A --where status.phase!=Running --sort-by metadata.creationTimestamp
 
@@ -83,10 +83,10 @@ of several fields with commas between them.`,
 	flags.StringArrayVar(&opts.where, "where", nil, "only objects with these fields: spec.nodeName=node-1,status.phase!=Running; may be repeated")
 	flags.StringArrayVar(&opts.sort, "sort-by", nil, "fields to sort by, with a - from high to low: -spec.priority,metadata.name")
 	flags.IntVar(&opts.limit, "limit", 0, "show at most so many of each resource; 0 for all")
-	flags.StringVar(&opts.after, "continue", "", "go on behind a page, by the token it ended with")
-	flags.BoolVar(&opts.count, "count", false, "print how many there are instead")
-	flags.BoolVar(&opts.explain, "explain", false, "print how the query is answered instead")
-	flags.StringArrayVar(&opts.indexes, "index", nil, "make an index of a field first; may be repeated")
+	flags.StringVar(&opts.after, "continue", "", "continue after a page, with the token at its end")
+	flags.BoolVar(&opts.count, "count", false, "print the number of objects instead")
+	flags.BoolVar(&opts.explain, "explain", false, "print the query plan instead")
+	flags.StringArrayVar(&opts.indexes, "index", nil, "index a field first; may be repeated")
 	flags.DurationVar(&opts.timeout, "timeout", 10*time.Minute, "how long to try")
 	return cmd
 }
@@ -118,8 +118,8 @@ func (a *app) query(parent context.Context, args []string, opts *queryOptions) e
 		return err
 	}
 	defer func() {
-		// client-go logs an error for each request that is cut off, such as the one
-		// by which a mirror learns how much there will be.
+		// client-go logs an error for each interrupted request, such as the one by which a
+		// mirror learns how many objects there will be.
 		a.logging.sink.redirect(io.Discard)
 		cancel(nil)
 		<-m.Done()
@@ -166,8 +166,8 @@ func unfinished(ctx context.Context, table *mirror.Table) error {
 	return context.Cause(ctx)
 }
 
-// copied is what to copy from the server. It may leave out objects with other
-// labels: the query would not find them. But a plan is about all objects.
+// copied says what to copy from the server. It may leave out objects with other labels: the
+// query would not find them. But a plan is about all objects.
 func (o *queryOptions) copied() *scope {
 	s := &scope{allNamespaces: o.allNamespaces, labels: o.labels}
 	if o.explain {
@@ -176,27 +176,27 @@ func (o *queryOptions) copied() *scope {
 	return s
 }
 
-// answer is what a query found in one table.
+// answer is the result of a query in one table.
 type answer struct {
 	resource mirror.Resource
 	question
 	query.Page[mirror.Object]
-	// namespace is where was looked, empty if everywhere.
+	// namespace is where the query searched, empty if everywhere.
 	namespace string
 	count     int
 	plan      query.Plan
 	// clusters says that keys begin with the names of clusters.
 	clusters bool
-	// at is the moment of the past that it is of, zero for now.
+	// at is the moment of the past that the answer is about, zero for now.
 	at time.Time
 }
 
-// ask puts the question to a table when it is complete. What can be found wrong
-// with it before, is.
+// ask runs the query on a table once the table is complete. It reports errors of the query
+// that it can find earlier at once.
 func (a *app) ask(ctx context.Context, table *mirror.Table, asked question, clusters bool, opts *queryOptions) (*answer, error) {
 	found := &answer{resource: table.Resource(), question: asked, clusters: clusters, at: opts.asOf.moment.Time}
 	for _, namespace := range table.Namespaces() {
-		found.namespace = namespace // there is one at most
+		found.namespace = namespace // there is at most one
 	}
 	under := found.namespace
 	if clusters {

@@ -24,10 +24,10 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// clusterAuthorities is said instead of a file with authorities.
+// clusterAuthorities is a word that takes the place of a file with authorities.
 const clusterAuthorities = "cluster"
 
-// relayAddress is where a relay listens unless told otherwise.
+// relayAddress is where a relay listens by default.
 const relayAddress = "127.0.0.1:8277"
 
 // relayOptions are the flags of relay.
@@ -43,7 +43,8 @@ type relayOptions struct {
 	logMegabytes int64
 	dirMegabytes int64
 
-	// clusters are those that are relayed, nil if it is one; origin is how they are called.
+	// clusters are the relayed clusters, nil if there is one; origin is how messages name
+	// them.
 	clusters *fleet.Fleet
 	origin   string
 }
@@ -61,34 +62,34 @@ with the version that it has.
 Everything else goes to the cluster with the caller's own credentials: writes,
 other resources, discovery, logs, exec, port-forward.
 
-Callers are who the cluster says that their bearer token belongs to, and read
-what it says that they may. This program's own account needs the right to list
-and watch the resources, and to create tokenreviews and subjectaccessreviews
-(the cluster role system:auth-delegator). Open watches are checked again. Of a
-custom resource it watches the definition too (customresourcedefinitions).
+The cluster identifies callers by their bearer tokens, and decides what they may
+read. This program's own account needs the right to list and watch the
+resources, and to create tokenreviews and subjectaccessreviews (the cluster role
+system:auth-delegator). Open watches are checked again. For a custom resource it
+watches the definition too (customresourcedefinitions).
 
-With -n only some namespaces are copied: -n a,b. Requests across all namespaces
-are refused then, and those for other namespaces go to the cluster.
+With -n only some namespaces are copied: -n a,b. Then requests across all
+namespaces are refused, and those for other namespaces go to the cluster.
 
-With --dir it starts with what it had, reads nothing again that has not changed,
-and answers watches from versions that are up to a day old.
+With --dir it restarts with its old content, reads only what has changed, and
+answers watches from versions that are up to a day old.
 
 With --client-ca, a client certificate names a caller too, if the request has no
-token. What must go to the cluster is refused for such callers, unless
---impersonate is given: then it goes there with this program's credentials in
+token. Requests of such callers that must go to the cluster are refused, unless
+--impersonate is given: then they go there with this program's credentials in
 the caller's name, which needs the right to impersonate users and groups.
 
 With --contexts or --kubeconfig-dir it relays several clusters, each at the path
 /clusters/NAME, which is part of the server's address in a kubeconfig; /clusters
-lists them. A cluster that is away does not affect the others.
+lists them. An unreachable cluster does not affect the others.
 
 It listens on this machine only, unless it has a certificate, which is read
 again when its files change. /livez and /readyz are for probes. Secrets are
 relayed only if they are named.
 
---metrics serves figures for Prometheus, and the probes, at an address of their
-own: they name resources and programs, and show no objects. --page serves a page
-with the same figures, the callers included, to visitors who have its token.`,
+--metrics serves metrics for Prometheus, and the probes, at a separate address:
+they name resources and programs, and show no objects. --page serves a page with
+the same figures, and with the callers, to visitors who have its token.`,
 		Example: `  # A first look: a lively cluster in the process, and a hundred watchers
   tarn relay --demo
 
@@ -120,7 +121,7 @@ with the same figures, the callers included, to visitors who have its token.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&opts.listen, "listen", relayAddress, "where to listen; port 0 for a free one, unix:PATH for a socket")
-	flags.BoolVar(&opts.demo, "demo", false, "relay a lively cluster that needs no machines, to a hundred watchers")
+	flags.BoolVar(&opts.demo, "demo", false, "relay a simulated cluster to a hundred watchers")
 	flags.StringVar(&opts.certFile, "tls-cert-file", "", "certificate to serve HTTPS with")
 	flags.StringVar(&opts.keyFile, "tls-private-key-file", "", "key of the certificate")
 	flags.StringVar(&opts.clientCA, "client-ca", "", "file with the authorities whose client certificates name callers, read again when it changes; \"cluster\" for those of the cluster")
@@ -130,7 +131,7 @@ with the same figures, the callers included, to visitors who have its token.`,
 	flags.StringVar(&opts.auditLog.accessLog, "audit-log", "", `file to write to who read what from the copies; "-" for where messages go`)
 	flags.Int64Var(&opts.logMegabytes, "past-megabytes", 64, "how much of the past of each resource is kept in memory, for watches from older versions")
 	flags.DurationVar(&opts.relay.LogAge, "past", time.Hour, "for how long it is kept")
-	flags.StringVar(&opts.relay.Directory, "dir", "", "directory to keep content and past in, for a warm start and watches from versions of yesterday")
+	flags.StringVar(&opts.relay.Directory, "dir", "", "directory for content and past, for a restart without a list and for watches from old versions")
 	flags.Int64Var(&opts.dirMegabytes, "dir-megabytes", 4096, "how much of the past of each resource is kept in the directory")
 	flags.DurationVar(&opts.relay.DirectoryAge, "dir-past", 24*time.Hour, "for how long it is kept there")
 	flags.IntVar(&opts.relay.CallerWatches, "caller-watches", 10_000, "how many watches one caller may have open")
@@ -270,14 +271,14 @@ func (a *app) relay(ctx context.Context, args []string, opts *relayOptions) (fai
 	})
 }
 
-// relayed finds the cluster, and the resources in it that were asked for.
+// relayed finds the cluster, and the requested resources in it.
 func (a *app) relayed(ctx context.Context, args []string, opts *relayOptions) error {
 	if asked := a.connection.overrides.Context.Namespace; asked != "" {
 		opts.relay.Namespaces = strings.Split(asked, ",")
 	}
 	for _, namespace := range opts.relay.Namespaces {
 		if problems := validation.IsDNS1123Label(namespace); len(problems) > 0 {
-			return usagef("--namespace: %q is no namespace: %s; write several as a,b", namespace, problems[0])
+			return usagef("--namespace: %q is not a namespace: %s; write several as a,b", namespace, problems[0])
 		}
 	}
 	at, err := a.relayedCluster(ctx, opts)
@@ -303,12 +304,12 @@ func (a *app) relayed(ctx context.Context, args []string, opts *relayOptions) er
 
 // prepareRelayed changes the config of a cluster for a relay.
 func prepareRelayed(cfg *rest.Config) {
-	cfg.Timeout = 0 // that is for requests that come to an end
+	cfg.Timeout = 0 // a timeout is for requests that end by themselves
 	cfg.QPS = -1    // each caller and each watch may need a review
 }
 
-// serveRelay serves while the relay runs, and until it has drained, and runs what is beside
-// it. Once its copies are complete, it runs then, until ctx ends.
+// serveRelay serves while the relay runs, and until it has drained, and runs the functions in
+// also beside it. Once the copies are complete, it runs then until ctx ends.
 func (a *app) serveRelay(ctx context.Context, r *relayServer, listener net.Listener, also []func(context.Context) error, then func(ctx context.Context)) error {
 	server := &http.Server{
 		Handler: r, MaxHeaderBytes: 64 << 10, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
@@ -341,6 +342,10 @@ func (a *app) serveRelay(ctx context.Context, r *relayServer, listener net.Liste
 		}
 	})
 	_ = r.run(ctx) // returns why ctx ended
+	// The last answers may still be on their way to their connections.
+	leaving, left := context.WithTimeout(whole, time.Second)
+	_ = server.Shutdown(leaving)
+	left()
 	_ = server.Close()
 	if err := <-failed; !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("the relay cannot serve any more: %w", err)
@@ -353,7 +358,8 @@ func (a *app) serveRelay(ctx context.Context, r *relayServer, listener net.Liste
 	return failure
 }
 
-// namesSecrets says whether Secrets are meant by their name, and not by "all" or "*".
+// namesSecrets reports whether the arguments name Secrets, and do not only include them by
+// "all" or "*".
 func namesSecrets(args []string) bool {
 	return slices.ContainsFunc(args, func(arg string) bool { return strings.Contains(arg, "secret") })
 }

@@ -34,7 +34,7 @@ func (o *relayOperation) bind(cmd *cobra.Command) {
 	flags.StringVar(&o.metrics, "metrics", "", "where to serve /metrics, /livez and /readyz by plain HTTP, to everybody who reaches it, such as 127.0.0.1:8278")
 	flags.BoolVar(&o.profiles, "pprof", false, "serve Go's profiles at /debug/pprof/ of the address of --metrics")
 	flags.StringVar(&o.page, "page", "", "where to serve the page, such as "+web.DefaultAddress)
-	flags.StringSliceVar(&o.hosts, "page-host", nil, "further names by which the page may be asked for")
+	flags.StringSliceVar(&o.hosts, "page-host", nil, "more host names under which the page may be requested")
 	o.pageFlags.bind(cmd)
 }
 
@@ -63,7 +63,7 @@ func (o *relayOperation) pageOptions(a *app, opts *relayOptions) (web.Options, e
 	return page, nil
 }
 
-// asPageFlag is for messages that name the flag by which serve says where its page is.
+// asPageFlag rewords messages that name --listen, by which serve sets the address of its page.
 func asPageFlag(err error) error {
 	return usagef("%s", strings.Replace(err.Error(), "--listen", "--page", 1))
 }

@@ -86,7 +86,7 @@ func TestRelayNamespaces(t *testing.T) {
 func TestRelayOptions(t *testing.T) {
 	r := newRig(t)
 	for args, want := range map[string]string{
-		"--listen=0.0.0.0:0": "in the clear", "--tls-cert-file=x": "belong together", "--past-megabytes=0": "1 or more", "--namespace=a,,b": "no namespace", "--dir-megabytes=0": "1 or more", "--dir-past=0s": "a time such as",
+		"--listen=0.0.0.0:0": "in the clear", "--tls-cert-file=x": "belong together", "--past-megabytes=0": "1 or more", "--namespace=a,,b": "not a namespace", "--dir-megabytes=0": "1 or more", "--dir-past=0s": "a time such as",
 		"--past=0s": "a time such as", "--listen=here": "host:port", "--listen=:0": "in the clear", "--listen=unix:": "the path of a socket", "--demo": "takes no arguments", "--caller-watches=0": "1 or more",
 		"--client-ca=x": "needs --tls-cert-file", "--impersonate": "give --client-ca", "--metrics=here": "host:port", "--pprof": "needs --metrics", "--page=here": "host:port",
 		"--page=0.0.0.0:0": "--page 0.0.0.0:0 can be reached from other machines", "--no-page-token --page=127.0.0.1:0 --page-token-file=x": "leave out --page-token-file",

@@ -24,7 +24,7 @@ type replayOptions struct {
 	speed           float64
 	api, kubeconfig string
 	showSecrets     bool
-	// begin and end are what since and until mean.
+	// begin and end are the parsed since and until.
 	begin, end time.Time
 }
 
@@ -33,17 +33,18 @@ func (a *app) replayCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "replay [RESOURCES…]",
 		Short: "Serve the past through an API server, for a controller under test",
-		Long: `Start an API server in memory, and let happen on it what happened while a mirror
-kept its history: first the state as of --since is there, then each change comes
-when it came, or faster with --speed. At the end the server stays until Ctrl-C.
+		Long: `Start an API server in memory, and replay the changes that a mirror kept in its
+history: the server begins with the state as of --since, and then each change
+follows at its original pace, or faster with --speed. At the end the server
+keeps running until Ctrl-C.
 
-Point a controller, kubectl or anything else at it by the kubeconfig that is
-printed. Objects have their uids and times; versions are the server's own. The
-order between kinds is that in which the mirror heard of changes. Where states
-may be missing, it says so when that is reached. What a client writes is there
-until the past writes the same object.
+Point a controller, kubectl or any other client at it with the printed
+kubeconfig. Objects keep their uids and times; versions are new ones of this
+server. Changes of different kinds are in the order in which the mirror received
+them. Where states may be missing, it says so at that point. A client's write
+lasts until the replay writes the same object.
 
-Without resources it serves all that the directory has. If that is of several
+Without resources it serves everything in the directory. If that has several
 clusters, --context names the one to serve. Values of Secrets are hidden unless
 --show-secrets is given.`,
 		Example: `  # The last hour, ten times as fast
@@ -59,9 +60,9 @@ clusters, --context names the one to serve. Values of Secrets are hidden unless
 	opts.from.bind(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&opts.since, "since", "", "where to begin: 1h (ago), 2026-11-16T02:00:00Z, or '2026-11-16 02:00' in local time")
-	flags.StringVar(&opts.until, "until", "", "where to end, written as --since is; now if empty")
-	flags.Float64Var(&opts.speed, "speed", 1, "how many times as fast as it was; 0 for as fast as possible")
-	flags.StringVar(&opts.api, "api-listen", "127.0.0.1:0", "where the API server listens, on this machine")
+	flags.StringVar(&opts.until, "until", "", "where to end, in the format of --since; now if empty")
+	flags.Float64Var(&opts.speed, "speed", 1, "speed relative to the original; 0 for as fast as possible")
+	flags.StringVar(&opts.api, "api-listen", "127.0.0.1:0", "address on this machine where the API server listens")
 	flags.StringVar(&opts.kubeconfig, "kubeconfig-out", "", "file to write the kubeconfig to while the server runs; a temporary one if empty")
 	flags.BoolVar(&opts.showSecrets, "show-secrets", false, "serve the values of Secrets")
 	_ = cmd.RegisterFlagCompletionFunc("since", choices("10m", "1h", "24h"))
@@ -94,7 +95,7 @@ func (o *replayOptions) check() (err error) {
 	return onThisMachine("--api-listen", o.api)
 }
 
-// replay serves the past until ctx ends, which is its ordinary end.
+// replay serves the past until ctx ends, which is its normal end.
 func (a *app) replay(ctx context.Context, args []string, opts *replayOptions) (failed error) {
 	if err := opts.check(); err != nil {
 		return err
@@ -150,10 +151,10 @@ func (a *app) replay(ctx context.Context, args []string, opts *replayOptions) (f
 	return nil
 }
 
-// replayBookmarks come often, so that a quiet past is seen to be followed.
+// replayBookmarks is short, so that a client sees that it follows a quiet past.
 const replayBookmarks = 5 * time.Second
 
-// oneCluster checks that a directory of several clusters has the one that is asked for.
+// oneCluster checks that a directory of several clusters has the requested one.
 func (at cluster) oneCluster(ctx context.Context) error {
 	if !at.directory.Fleet() {
 		return nil
@@ -198,7 +199,7 @@ func (a *app) introduceReplay(p *player, kubeconfig string) {
 	fmt.Fprintf(a.out, "              kubectl get %s -A -w\n\nCtrl-C ends it.\n\n", p.resources[len(p.resources)-1].Name())
 }
 
-// explainReplay says what to do when the history was shortened meanwhile.
+// explainReplay says what to do if the history was shortened in the meantime.
 func explainReplay(err error) error {
 	if errors.Is(err, changelog.ErrExpired) {
 		return fmt.Errorf("%w; the mirror removes its oldest states while they are shown: begin later, or keep more with --history", err)

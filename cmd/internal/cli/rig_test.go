@@ -68,7 +68,7 @@ type result struct {
 	out, err string
 }
 
-func (r *rig) app(out, errOut *lockedBuffer) *app {
+func (r *rig) app(out, errOut io.Writer) *app {
 	return &app{
 		program: r.program, in: strings.NewReader(""), out: out, errOut: errOut,
 		getenv: func(name string) (string, bool) { value, ok := r.env[name]; return value, ok },

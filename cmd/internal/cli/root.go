@@ -1,6 +1,6 @@
 // Package cli is the program tarn: its commands, one to a file.
 //
-// A command is made by a method of app, which has all that it may use of the
+// A method of app makes each command. app has all that a command may use of the
 // world: streams, environment, terminal, and the way to a cluster. So the tests
 // run the real commands, with a cluster in the process and a terminal that is a
 // buffer.
@@ -16,45 +16,45 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// app is what all commands have in common.
+// app is what all commands share.
 type app struct {
-	// program is how the user calls it: "tarn" or "kubectl tarn".
+	// program is the name by which the user calls it: "tarn" or "kubectl tarn".
 	program string
 
 	in          io.Reader
 	out, errOut io.Writer
 	getenv      func(name string) (value string, ok bool)
-	// terminal gives the terminal that out is, if it is one.
+	// terminal returns the terminal behind out, if out is one.
 	terminal func() (term.Terminal, bool)
 
 	connection connection
 	applied
 	logging logging
-	// logger writes as --log-level and --log-format say, to errOut, or above the
-	// live view while there is one. It is set before a command runs.
+	// logger writes to errOut, or above the live view while there is one, as --log-level and
+	// --log-format say. It is set before a command runs.
 	logger *slog.Logger
 
 	// klog, if set, is called with the logger for client-go.
 	klog func(*slog.Logger)
-	// execute runs the program itself once more, in a process of its own.
+	// execute runs the program itself again, in its own process.
 	execute func(ctx context.Context, args, environment []string, stdin io.Reader) (stdout []byte, err error)
-	// connect, if set, takes the place of the kubeconfig, for tests.
+	// connect, if set, replaces the kubeconfig, for tests.
 	connect func() (cfg *rest.Config, namespace string, err error)
 }
 
 func (a *app) rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "tarn",
-		Short: "Live copies of a cluster's objects: see, follow and prove them",
-		Long: `Tarn keeps a live local copy of what a Kubernetes cluster holds, and shows that
-the copy is right and how fresh it is.
+		Short: "Live copies of a cluster's objects: show, follow and verify them",
+		Long: `Tarn keeps a live local copy of the objects of a Kubernetes cluster, and shows
+that the copy is right and how fresh it is.
 
 It finds the cluster as kubectl does: by --kubeconfig, $KUBECONFIG or
 ~/.kube/config, and inside of a pod by its service account. "tarn demo" needs no
 cluster.
 
 Every flag can be set by the environment, as TARN_ and its name in capitals:
-TARN_LOG_LEVEL=debug. The command line wins.
+TARN_LOG_LEVEL=debug. The command line takes precedence.
 
 Exit codes: 0 done, also when Ctrl-C ends a live view; 1 failed; 2 the command
 line is wrong; 130 interrupted before it was done.`,

@@ -29,18 +29,18 @@ look at, as an HTTP API, with metrics for Prometheus at /metrics and the probes
 /healthz and /readyz (ready is synced and fresh).
 
 It listens on this machine only, and prints a link that signs in: a machine may
-have other users. The token in it is made for the occasion, or it is yours, from
+have other users. The token in it is new at each start, unless you give one by
 --page-token-file or TARN_PAGE_TOKEN; programs send it as "Authorization: Bearer
-…". --no-page-token does without. Any other address needs a certificate and a
-token of your own, of 16 characters or more. The page may be asked for by the
-names in the certificate, and by those given with --page-host. Certificate and
-token are read again when their files change; another token ends all sessions.
+…". --no-page-token turns it off. Any other address needs a certificate and your
+own token, of 16 characters or more. The page answers under the names in the
+certificate, and under those given with --page-host. Certificate and token are
+read again when their files change; another token ends all sessions.
 
 With --to the copy is kept in a directory too, as by "tarn mirror --to", and the
 page and the API answer SQL. With --history it keeps past states as well.
 
 With --contexts or --kubeconfig-dir it serves several clusters, as "tarn mirror"
-copies them; /readyz succeeds while one of them is synced and fresh.
+copies them; /readyz succeeds while at least one of them is synced and fresh.
 
 Everything is read-only. Values of Secrets are neither kept nor shown unless
 --show-secrets is given; Secrets are on disk, as they are kept, only with
@@ -69,16 +69,16 @@ Everything is read-only. Values of Secrets are neither kept nor shown unless
 	flags.StringVar(&opts.page.Address, "listen", web.DefaultAddress, "where to listen; port 0 for a free one")
 	flags.StringVar(&opts.page.CertFile, "tls-cert-file", "", "certificate to serve HTTPS with")
 	flags.StringVar(&opts.page.KeyFile, "tls-private-key-file", "", "key of the certificate")
-	flags.StringSliceVar(&opts.page.Hosts, "page-host", nil, "further names by which the page may be asked for")
+	flags.StringSliceVar(&opts.page.Hosts, "page-host", nil, "more host names under which the page may be requested")
 	flags.BoolVar(&opts.page.ShowSecrets, "show-secrets", false, "keep and show the values of Secrets")
 	flags.BoolVar(&opts.page.Profiles, "pprof", false, "serve Go's profiles at /debug/pprof/")
 	flags.DurationVar(&opts.page.FreshWithin, "fresh-within", 3*time.Minute, "how old the last contact with the server, and changes that wait for the disk, may be for /readyz to succeed")
 	return cmd
 }
 
-// serve mirrors and serves until ctx ends. What cannot be copied is shown on the
-// page as a problem and tried again: who serves others does not give up as a
-// view in a terminal does.
+// serve mirrors and serves until ctx ends. It shows what cannot be copied as a problem on the
+// page, and tries again: unlike a view in a terminal, it does not give up, because others use
+// it.
 func (a *app) serve(ctx context.Context, args []string, opts *serveOptions) (failed error) {
 	if err := errors.Join(opts.copying.check(), a.checkPage(opts)); err != nil {
 		return err
@@ -97,7 +97,7 @@ func (a *app) serve(ctx context.Context, args []string, opts *serveOptions) (fai
 	}
 	defer func() { failed = errors.Join(failed, closeDisk()) }()
 	if at.cfg != nil {
-		at.cfg.Timeout = 0 // that is for requests that come to an end
+		at.cfg.Timeout = 0 // a timeout is for requests that end by themselves
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -133,8 +133,8 @@ func (a *app) serve(ctx context.Context, args []string, opts *serveOptions) (fai
 	return page.Serve(ctx)
 }
 
-// checkPage finds options that the page cannot be served with, before any request
-// to the cluster.
+// checkPage rejects options that the page cannot be served with, before any request to the
+// cluster.
 func (a *app) checkPage(opts *serveOptions) error {
 	if opts.page.FreshWithin <= 0 {
 		return usagef("--fresh-within is a time such as 3m, not %v", opts.page.FreshWithin)
@@ -151,7 +151,7 @@ func (a *app) checkPage(opts *serveOptions) error {
 	return nil
 }
 
-// printSynced says when everything is there.
+// printSynced reports when everything is synced.
 func (a *app) printSynced(ctx context.Context, m *mirror.Mirror) {
 	begun := time.Now()
 	if m.WaitSynced(ctx) != nil {

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// days are those in front of a span: 7d, 1d12h.
+// days matches the days at the start of a span: 7d, 1d12h.
 var days = regexp.MustCompile(`^([0-9]{1,6})d(.*)$`)
 
-// parseSpan reads a length of time as Go writes it, with days too: 90s, 24h, 7d.
+// parseSpan parses a duration in Go's form, with days too: 90s, 24h, 7d.
 func parseSpan(text string) (time.Duration, error) {
 	whole, rest := time.Duration(0), text
 	if parts := days.FindStringSubmatch(text); parts != nil {
@@ -26,13 +26,13 @@ func parseSpan(text string) (time.Duration, error) {
 	}
 	d, err := time.ParseDuration(rest)
 	if err != nil {
-		return 0, fmt.Errorf("%q is no length of time such as 90s, 24h or 7d", text)
+		return 0, fmt.Errorf("%q is not a duration such as 90s, 24h or 7d", text)
 	}
 	return whole + d, nil
 }
 
-// byteUnits are those of sizes. All of them end with B or i, so that 20m is a time and
-// nothing else.
+// byteUnits are the units of sizes. All of them end with B or i, so that 20m can only be a
+// time.
 var byteUnits = map[string]int64{
 	"B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12,
 	"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40,
@@ -41,7 +41,7 @@ var byteUnits = map[string]int64{
 
 var sizeText = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?)([A-Za-z]+)$`)
 
-// parseSize reads a number of bytes: 500MB, 20GB, 1.5GiB.
+// parseSize parses a number of bytes: 500MB, 20GB, 1.5GiB.
 func parseSize(text string) (int64, error) {
 	parts := sizeText.FindStringSubmatch(text)
 	unit := int64(0)
@@ -53,7 +53,7 @@ func parseSize(text string) (int64, error) {
 		}
 	}
 	if unit == 0 {
-		return 0, fmt.Errorf("%q is no size such as 500MB or 20GB", text)
+		return 0, fmt.Errorf("%q is not a size such as 500MB or 20GB", text)
 	}
 	n, err := strconv.ParseFloat(parts[1], 64)
 	if n *= float64(unit); err != nil || n >= 1<<62 {

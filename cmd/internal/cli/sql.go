@@ -24,7 +24,7 @@ type sqlOptions struct {
 	timeout           time.Duration
 	rows              int
 	showSecrets       bool
-	// pageTokenFile and pageProxy are for a page.
+	// pageTokenFile and pageProxy are for reading from a page.
 	pageTokenFile, pageProxy string
 }
 
@@ -32,26 +32,25 @@ func (a *app) sqlCommand() *cobra.Command {
 	var opts sqlOptions
 	cmd := &cobra.Command{
 		Use:   "sql [QUERY]",
-		Short: "Ask in SQL, of a replica directory, a page, or the cluster",
-		Long: `Answer a statement in SQLite's SQL, of any number of resources. It can do
-nothing but read.
+		Short: "Query a replica directory, a page or the cluster with SQL",
+		Long: `Answer a statement in SQLite's SQL about any number of resources. A statement
+can only read.
 
-With --from the tables are those of a replica directory, which
-"tarn mirror --to" keeps, while that runs or after; or, by its address, those of
-a page of "tarn serve --to". Without, the resources that the statement names are
-copied from the cluster first.
+With --from the tables are those of a replica directory, which "tarn mirror
+--to" keeps, while the mirror runs or later; or those of a page of "tarn serve
+--to", by its address. Without --from, the resources that the statement names
+are first copied from the cluster.
 
-A resource of the core group is a table of its name, others have their group
-behind it: pods, deployments_apps, certificates_cert_manager_io. The table
-api_resources lists what a directory has; labels are in tables with _labels
-behind the name. docs/sql.md has all columns, and ten questions with their
-answers.
+A resource of the core group is a table of its name, others append their group:
+pods, deployments_apps, certificates_cert_manager_io. The table api_resources
+lists the resources of a directory; labels are in tables whose names end in
+_labels. docs/sql.md has all columns, and ten questions with their answers.
 
 With --as-of or --as-of-version the tables of a directory that keeps a history
-are shown as they were, all of them at one moment; beside them each has one with
-_history behind the name, with a row for every state. What may be missing in an
-answer about the past is said on standard error, and with -o json, which is then
-an object, in its "gaps"; the rows are in "rows".
+are shown as they were, all of them at one moment; each also has a table whose
+name ends in _history, with a row for every state. If states may be missing in
+an answer about the past, standard error says so. With -o json such an answer is
+an object with "gaps" and "rows".
 
 The statement is the argument, or it is read from a file with -f, or from
 standard input.`,
@@ -80,7 +79,7 @@ standard input.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&opts.dir, "from", "", "ask this replica directory, or the page at this address, and not the cluster")
+	flags.StringVar(&opts.dir, "from", "", "query this replica directory, or the page at this address, instead of the cluster")
 	_ = cmd.MarkFlagDirname("from")
 	opts.asOf.bind(cmd)
 	flags.BoolVarP(&opts.allNamespaces, "all-namespaces", "A", false, "copy all namespaces, without --from")
@@ -90,7 +89,7 @@ standard input.`,
 	flags.IntVar(&opts.rows, "max-rows", 10_000, "how many rows to print at most")
 	flags.BoolVar(&opts.showSecrets, "show-secrets", false, "without --from, copy the values of Secrets too")
 	bindTokenFile(cmd, &opts.pageTokenFile, "file with the token of the page; "+pageToken+" may hold the token itself")
-	flags.StringVar(&opts.pageProxy, "page-proxy", "", "reach the page through this proxy; $HTTP_PROXY is not heeded")
+	flags.StringVar(&opts.pageProxy, "page-proxy", "", "reach the page through this proxy; $HTTP_PROXY is ignored")
 	_ = cmd.RegisterFlagCompletionFunc("output", choices(sqlout.Formats...))
 	return cmd
 }
@@ -140,11 +139,11 @@ func (a *app) statement(args []string, file string) (string, error) {
 	return string(raw), nil
 }
 
-// longestStatement is SQLite's limit here too.
+// longestStatement is SQLite's limit, which applies here too.
 const longestStatement = 1 << 20
 
 func (opts *sqlOptions) limits() sqlite.Limits {
-	// Rows are printed as they come, so they may be large.
+	// Rows are printed while they arrive, so they may be large.
 	return sqlite.Limits{Rows: opts.rows, Bytes: 1 << 30, Time: opts.timeout}
 }
 
@@ -191,7 +190,7 @@ func (a *app) sqlOfCluster(parent context.Context, statement string, opts *sqlOp
 	wanted, tables := tablesIn(at.catalog, statement)
 	folder, err := os.MkdirTemp("", "tarn-sql-")
 	if err != nil {
-		return fmt.Errorf("there is no place for a copy: %w; set TMPDIR", err)
+		return fmt.Errorf("a temporary copy cannot be written: %w; set TMPDIR", err)
 	}
 	defer os.RemoveAll(folder)
 	db, err := sqlite.Open(folder, sqlite.Options{Logger: a.logger})
@@ -210,7 +209,7 @@ func (a *app) sqlOfCluster(parent context.Context, statement string, opts *sqlOp
 	return err
 }
 
-// copyInto makes a whole copy of resources on disk. What is returned ends it.
+// copyInto makes a whole copy of resources on disk. The returned function ends it.
 func (a *app) copyInto(parent context.Context, at cluster, wanted []mirror.Resource, opts *sqlOptions, db *sqlite.DB) (done func(), err error) {
 	ctx, cancel := context.WithCancelCause(parent)
 	names := make([]string, len(wanted))
@@ -225,7 +224,7 @@ func (a *app) copyInto(parent context.Context, at cluster, wanted []mirror.Resou
 		return func() {}, err
 	}
 	done = func() {
-		a.logging.sink.redirect(io.Discard) // client-go logs requests that are cut off
+		a.logging.sink.redirect(io.Discard) // client-go logs interrupted requests
 		cancel(nil)
 		<-m.Done()
 	}

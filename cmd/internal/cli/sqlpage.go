@@ -16,7 +16,7 @@ import (
 	"github.com/tarnproject/tarn/cmd/internal/term"
 )
 
-// isAddress distinguishes the address of a page from a directory.
+// isAddress reports whether the text is the address of a page and not a directory.
 func isAddress(from string) bool {
 	return strings.HasPrefix(from, "http://") || strings.HasPrefix(from, "https://")
 }
@@ -26,19 +26,19 @@ func isAddress(from string) bool {
 //   - The token is not sent unencrypted to another machine, where others could read it
 //     on the way, nor after a redirect, which leads to somebody else.
 //   - No proxy is used unless one is named: $HTTP_PROXY is set for other purposes, and
-//     would be told the token.
+//     would receive the token.
 type pageClient struct {
 	address *url.URL
 	token   string
 	proxy   *url.URL
 }
 
-// newPageClient finds invalid and unsafe options.
+// newPageClient rejects invalid and unsafe options.
 func (a *app) newPageClient(from, tokenFile, proxy string) (*pageClient, error) {
 	address, err := url.Parse(from)
 	switch {
 	case err != nil || address.Host == "":
-		return nil, usagef("--from %s is no address of a page, such as http://127.0.0.1:8276", from)
+		return nil, usagef("--from %s is not the address of a page, such as http://127.0.0.1:8276", from)
 	case address.Fragment != "" || address.User != nil:
 		return nil, usagef("--from: other users can see command lines, and there is a secret in this address; put the token into %s, or into a file and name it with --page-token-file", pageToken)
 	}
@@ -55,10 +55,10 @@ func (a *app) newPageClient(from, tokenFile, proxy string) (*pageClient, error) 
 	}
 	if proxy != "" {
 		if c.proxy, err = url.Parse(proxy); err != nil || c.proxy.Host == "" {
-			return nil, usagef("--page-proxy %s is no address of a proxy, such as http://proxy.example.com:3128", proxy)
+			return nil, usagef("--page-proxy %s is not the address of a proxy, such as http://proxy.example.com:3128", proxy)
 		}
 		if c.token != "" && address.Scheme != "https" {
-			return nil, usagef("--page-proxy: the proxy would be told the token: take https")
+			return nil, usagef("--page-proxy: the proxy would see the token: use https")
 		}
 	}
 	return c, nil
@@ -68,7 +68,7 @@ func isLoopback(host string) bool {
 	return host == "localhost" || strings.HasSuffix(host, ".localhost") || net.ParseIP(host).IsLoopback()
 }
 
-// do sends a request. What is returned must be called when its answer has been read.
+// do sends a request. Call the returned function once its answer was read.
 func (c *pageClient) do(request *http.Request) (*http.Response, func(), error) {
 	if c.token != "" {
 		request.Header.Set("Authorization", "Bearer "+c.token)

@@ -54,8 +54,8 @@ func TestPageTokenStaysPrivate(t *testing.T) {
 		{"--from http://127.0.0.1.example.com", token, 2, []string{"unencrypted"}},
 		{"--from " + page.URL + "/#token=" + token, "", 2, []string{"other users can see command lines"}},
 		{"--from http://" + token + "@127.0.0.1", "", 2, []string{"other users can see command lines"}},
-		{"--from " + page.URL + " --page-proxy " + listener.URL, token, 2, []string{"the proxy would be told the token"}},
-		{"--from " + page.URL + " --page-proxy nowhere", "", 2, []string{"--page-proxy nowhere is no address"}},
+		{"--from " + page.URL + " --page-proxy " + listener.URL, token, 2, []string{"the proxy would see the token"}},
+		{"--from " + page.URL + " --page-proxy nowhere", "", 2, []string{"--page-proxy nowhere is not the address"}},
 		// Without a token, a proxy that was named is used.
 		{"--from http://page.example.com --page-proxy " + listener.URL, "", 1, []string{"418"}},
 	} {

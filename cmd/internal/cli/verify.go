@@ -19,7 +19,7 @@ import (
 	"github.com/tarnproject/tarn/verify"
 )
 
-// Exit codes of verify, those of diff and cmp.
+// Exit codes of verify, the same as those of diff and cmp.
 const (
 	exitDifferent = 1
 	exitUnknown   = 2
@@ -39,24 +39,24 @@ func (a *app) verifyCommand() *cobra.Command {
 	var opts verifyOptions
 	cmd := &cobra.Command{
 		Use:   "verify RESOURCES…",
-		Short: "Prove that a copy equals the server",
-		Long: `Make a live copy of resources, and prove that it equals the server, which is
-asked for its state at exactly the version that the copy shows: every object is
-compared by its content. For each resource there is a digest of that content,
-which is the same in every copy at that version. Then come the objects
-that differ, with the fields in which they do; values are not shown. Those of
-Secrets are not copied, and therefore not compared.
+		Short: "Check that a copy equals the server",
+		Long: `Make a live copy of resources, and check that it equals the server's state at
+exactly the version of the copy: every object is compared by its content. For
+each resource it prints a digest of that content, which is the same in every
+copy at that version, and then the objects that differ, with the names of the
+fields; values are not shown. Values of Secrets are not copied, and therefore
+not compared.
 
-With --from it is the content of a replica directory that is compared with the
-server, at the version that the directory shows.
+With --from it compares the content of a replica directory with the server, at
+the version of the directory.
 
 With --contexts or --kubeconfig-dir several clusters are compared, one after the
-other. One that does not answer is named, and the others are compared.
+other. It names a cluster that does not answer, and compares the others.
 
-Resources are named as for "tarn get". "tarn mirror --verify=10m" compares all
-the time, and repairs what it finds.
+Resources are named as for "tarn get". "tarn mirror --verify=10m" compares
+continuously, and repairs differences.
 
-Exit codes: 0 equal, 1 different, 2 it could not be told.`,
+Exit codes: 0 equal, 1 different, 2 it cannot tell.`,
 		Example: `  tarn verify pods -A
   tarn verify pods,deployments,services -n shop
   tarn verify pods -A --contexts east,west
@@ -171,8 +171,8 @@ func (a *app) verifyFleet(ctx context.Context, args []string, opts *verifyOption
 	return nil
 }
 
-// compared is where the copy is made that is to be compared with the cluster: of
-// the cluster itself, or of a directory.
+// compared returns the source of the copy that is compared with the cluster: the cluster
+// itself, or a directory.
 func (a *app) compared(ctx context.Context, f *from) (cluster, error) {
 	at, err := a.place(ctx, f)
 	if err != nil || at.directory == nil {
@@ -185,7 +185,7 @@ func (a *app) compared(ctx context.Context, f *from) (cluster, error) {
 	return at, nil
 }
 
-// unknownResult is a failure that must not be taken for a difference.
+// unknownResult is a failure that must not be treated as a difference.
 func (a *app) unknownResult(ctx context.Context, err error) error {
 	if usage := (*usageError)(nil); ctx.Err() != nil || errors.As(err, &usage) {
 		return err
@@ -204,11 +204,11 @@ func verifyTable(ctx context.Context, table *mirror.Table, chunkSize int64) (ver
 		}
 		return verify.Result{Name: table.Resource().Name(), Verdict: verify.Unknown}, err
 	}
-	return verify.Once(ctx, table.Target(), verify.Options{PageSize: chunkSize}) // says what kept it, if ctx ended
+	return verify.Once(ctx, table.Target(), verify.Options{PageSize: chunkSize}) // reports what delayed it, if ctx ended
 }
 
-// untilSynced waits for the whole of a table. A resource that may not be read is
-// not waited for.
+// untilSynced waits until a table is complete. It does not wait for a resource that may not
+// be read.
 func untilSynced(ctx context.Context, table *mirror.Table) error {
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
@@ -226,7 +226,7 @@ func untilSynced(ctx context.Context, table *mirror.Table) error {
 	}
 }
 
-// verified is what a command found.
+// verified is the result of a command.
 type verified struct {
 	Verdict verify.Verdict  `json:"verdict"`
 	Results []verifiedTable `json:"results"`
@@ -238,7 +238,7 @@ type verifiedTable struct {
 	verify.Result
 }
 
-// title is how messages call it.
+// title is how messages name it.
 func (t verifiedTable) title() string {
 	if t.Cluster == "" {
 		return t.Name
@@ -246,8 +246,8 @@ func (t verifiedTable) title() string {
 	return t.Cluster + ": " + t.Name
 }
 
-// add combines results: one difference makes the whole different; without one, one
-// doubt makes it doubtful.
+// add combines results: one difference makes the whole result different. Without a
+// difference, one unknown result makes the whole unknown.
 func (v *verified) add(r verifiedTable) {
 	v.Results = append(v.Results, r)
 	switch {

@@ -30,8 +30,8 @@ func (a *app) watchCommand() *cobra.Command {
 	var opts watchOptions
 	cmd := &cobra.Command{
 		Use:   "watch RESOURCES [NAMES…] | RESOURCE/NAME…",
-		Short: "Show objects and what happens to them, live",
-		Long: `Show objects and what happens to them until Ctrl-C.
+		Short: "Show objects and their changes, live",
+		Long: `Show objects and their changes until Ctrl-C.
 
 In a terminal it is a table with the columns of kubectl get, in which changes
 stand out for some seconds: + new, ~ changed, - deleted. When there are more
@@ -40,8 +40,8 @@ a line: time, ADDED, MODIFIED or DELETED, object, and what changed.
 
 With --diff it shows each field that changes, its old value and its new one.
 
-A lost connection is taken up again without missing anything that lasts; the
-heading says how fresh the table is.`,
+After a lost connection the watch resumes, and the table shows the latest state
+again; the heading says how fresh it is.`,
 		Example: `  tarn watch pods
   tarn watch deployments,pods -n shop
   tarn watch pods -A -l app=web
@@ -62,7 +62,7 @@ heading says how fresh the table is.`,
 	flags := cmd.Flags()
 	flags.StringVarP(&opts.format, "output", "o", "", "wide shows more columns")
 	flags.BoolVar(&opts.diff, "diff", false, "show the fields that change, with their old and new values")
-	flags.BoolVar(&opts.watchOnly, "watch-only", false, "in plain lines, leave out the objects that are there at first")
+	flags.BoolVar(&opts.watchOnly, "watch-only", false, "in plain lines, leave out the objects that exist at the start")
 	flags.BoolVar(&opts.showSecrets, "show-secrets", false, "show the values of Secrets that change, with --diff")
 	_ = cmd.RegisterFlagCompletionFunc("output", choices("wide"))
 	return cmd
@@ -82,7 +82,7 @@ func (a *app) watch(ctx context.Context, args []string, opts *watchOptions) erro
 	defer at.close()
 	wanted = merged(wanted)
 	if at.cfg != nil {
-		at.cfg.Timeout = 0 // that is for requests that come to an end
+		at.cfg.Timeout = 0 // a timeout is for requests that end by themselves
 	}
 	a.printAge(ctx, at, resourcesOf(wanted))
 	if opts.diff {
@@ -92,14 +92,14 @@ func (a *app) watch(ctx context.Context, args []string, opts *watchOptions) erro
 	return withHint(err, at.catalog, args)
 }
 
-// watched is one resource being watched.
+// watched is one watched resource.
 type watched struct {
 	target
 	source  rowTable
 	replica *tarn.Replica[*row]
 }
 
-// rowChange is what happened to a row of a watched resource.
+// rowChange is a change to a row of a watched resource.
 type rowChange struct {
 	of     *watched
 	change tarn.Change[*row]
@@ -186,8 +186,8 @@ func (a *app) newWatched(at cluster, t target, opts *watchOptions, namespace str
 	return w, err
 }
 
-// rows is where the rows of a location come from; of several clusters, the first, and a
-// section for each.
+// rows returns the source of the rows of a location; for several clusters, the source of the
+// first, and a section for each.
 func (at cluster) rows(place location, list metav1.ListOptions) (rowTable, []tarn.Section[*row], error) {
 	if at.directory == nil {
 		reader, err := newReader(at.cfg)
@@ -236,7 +236,7 @@ func missing[T any](ctx context.Context, replica *tarn.Replica[T], wanted target
 	return nil
 }
 
-// inSomeCluster says whether one of several clusters has an object.
+// inSomeCluster reports whether one of several clusters has an object.
 func inSomeCluster[T any](replica *tarn.Replica[T], key tarn.Key) bool {
 	for _, section := range replica.Health().Sections {
 		if _, ok := replica.Get(kube.ClusterPrefix(section.Section) + key); ok && section.Section != "" {

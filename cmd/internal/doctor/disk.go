@@ -12,11 +12,11 @@ import (
 
 const checkDirectory = "directory"
 
-// littleSpace is the free space from which on a directory is fit for a copy, whose size
-// is not known before it is made. A copy of 10,000 pods takes some 20 MB.
+// littleSpace is the smallest free space that is enough for a copy, whose size is unknown
+// before it is made. A copy of 10,000 pods takes some 20 MB.
 const littleSpace = 256 << 20
 
-// Disk checks a directory that a copy is, or is to be, kept in.
+// Disk checks a directory that keeps a copy, or will keep one.
 func (d *Doctor) Disk(ctx context.Context, dir string) {
 	var found sqlite.Inspection
 	d.Check(ctx, checkDirectory, nil, func(ctx context.Context) Result {
@@ -39,7 +39,7 @@ func (d *Doctor) Disk(ctx context.Context, dir string) {
 	d.Check(ctx, "space", nil, func(context.Context) Result { return roomy(dir, found) })
 }
 
-// usable says whether a directory is fit to be written by us.
+// usable reports whether this process can write a directory.
 func usable(dir string, found sqlite.Inspection) Result {
 	if found.Refused != nil {
 		why, advice, _ := strings.Cut(text(found.Refused), ": ")
@@ -58,10 +58,10 @@ func usable(dir string, found sqlite.Inspection) Result {
 	return ok("%s is ours (mode %04o)", dir, found.Mode)
 }
 
-// text is an error without the name of the package that it comes from.
+// text is an error without the name of the package that returned it.
 func text(err error) string { return strings.TrimPrefix(err.Error(), "sqlite: ") }
 
-// existing is the nearest directory on a path that is there.
+// existing returns the nearest existing directory on a path.
 func existing(dir string) string {
 	dir = filepath.Clean(dir)
 	for {
@@ -75,23 +75,23 @@ func existing(dir string) string {
 func readable(found sqlite.Inspection) Result {
 	switch {
 	case found.Unreadable != nil:
-		return warn("\"tarn check\" tells more; a mirror builds a damaged file anew, and refuses another program's", "the file cannot be read: %s", text(found.Unreadable))
+		return warn("\"tarn check\" shows more; a mirror rebuilds a damaged file, and refuses a file of another program", "the file cannot be read: %s", text(found.Unreadable))
 	case found.Format == 0:
 		return ok("there is no file yet; format %d is written", found.Reads)
 	case found.Format > found.Reads:
 		return fail("use the newer Tarn, or name another directory", "format %d, written by a newer Tarn; this one reads %d", found.Format, found.Reads)
 	case found.Format < found.Reads:
-		return warn("nothing to do: the next mirror builds the file anew, from the server", "format %d is older than the one that is written, %d", found.Format, found.Reads)
+		return warn("nothing to do: the next mirror rebuilds the file from the server", "format %d is older than the current one, %d", found.Format, found.Reads)
 	}
 	return ok("format %d, the current one", found.Format)
 }
 
-// roomy compares what is free with what a copy takes. A file that is built anew is
-// written before the old one is gone.
+// roomy compares the free space with the size of a copy. A file that is built again is
+// written before the old one is removed.
 func roomy(dir string, found sqlite.Inspection) Result {
 	free, known := freeSpace(existing(dir))
 	if !known {
-		return skip("the free space cannot be told on this system")
+		return skip("the free space is unknown on this system")
 	}
 	needed := max(littleSpace, uint64(found.Bytes)*2)
 	said := fmt.Sprintf("%s free", megabytes(free))

@@ -18,7 +18,7 @@ const (
 	// nobody is the name of an object that does not exist. A probe that selects it gets
 	// the protocol and no objects.
 	nobody = "metadata.name=tarn-doctor-probe.invalid"
-	// probedObjects is how many objects a list requests to be long enough for
+	// probedObjects is how many objects a list requests, so that it is long enough for
 	// compression.
 	probedObjects = 50
 	// compressedFrom is the size from which servers compress an answer.
@@ -64,7 +64,7 @@ func (s *Server) watchList(ctx context.Context, c Collection) Result {
 	}, func(b bookmark) bool { return b.initialEnd })
 	switch {
 	case err != nil:
-		return warn("check the network and what is between us and the server", "no answer: %v", err)
+		return warn("check the network, and proxies in front of the server", "no answer: %v", err)
 	case code == http.StatusUnprocessableEntity || code == http.StatusBadRequest:
 		return warn(without, "the server refuses sendInitialEvents (%d)", code)
 	case code != http.StatusOK:
@@ -80,14 +80,14 @@ func (s *Server) watchList(ctx context.Context, c Collection) Result {
 func (s *Server) bookmarks(ctx context.Context, c Collection) Result {
 	list, _, err := s.list(ctx, c, url.Values{"limit": {"1"}, "fieldSelector": {nobody}}, nil)
 	if err != nil {
-		return warn("check the network and what is between us and the server", "no answer: %v", err)
+		return warn("check the network, and proxies in front of the server", "no answer: %v", err)
 	}
 	seen, code, err := s.watch(ctx, c, url.Values{
 		"resourceVersion": {list.Metadata.ResourceVersion}, "timeoutSeconds": {"4"}, "fieldSelector": {nobody},
 	}, func(bookmark) bool { return true })
 	switch {
 	case err != nil:
-		return warn("check the network and what is between us and the server", "no answer: %v", err)
+		return warn("check the network, and proxies in front of the server", "no answer: %v", err)
 	case code != http.StatusOK:
 		return warn("see the server's log", "the server answers %d to a watch of %s", code, c)
 	case !seen:
@@ -96,13 +96,12 @@ func (s *Server) bookmarks(ctx context.Context, c Collection) Result {
 	return ok("the server sends them")
 }
 
-// compression lists enough objects for the answer to be compressed, if there are as
-// many.
+// compression lists enough objects for the answer to be compressed, if that many exist.
 func (s *Server) compression(ctx context.Context, c Collection) Result {
 	list, header, err := s.list(ctx, c, url.Values{"limit": {fmt.Sprint(probedObjects)}}, http.Header{"Accept-Encoding": {"gzip"}})
 	switch {
 	case err != nil:
-		return warn("check the network and what is between us and the server", "no answer: %v", err)
+		return warn("check the network, and proxies in front of the server", "no answer: %v", err)
 	case header.Get("Content-Encoding") == "gzip":
 		return ok("long lists are compressed by gzip")
 	case list.bytes < compressedFrom:
@@ -111,7 +110,7 @@ func (s *Server) compression(ctx context.Context, c Collection) Result {
 	return warn("nothing to do on a fast network; otherwise look for a proxy that unpacks, or the server's flag APIResponseCompression", "a list of %d KiB is not compressed", list.bytes>>10)
 }
 
-// shards requests one object of half of all.
+// shards requests one object of one half of all.
 func (s *Server) shards(ctx context.Context, c Collection) Result {
 	list, _, err := s.list(ctx, c, url.Values{"limit": {"1"}, "shardSelector": {halfOfAll}}, nil)
 	var refused *refusedError
@@ -119,14 +118,14 @@ func (s *Server) shards(ctx context.Context, c Collection) Result {
 	case errors.As(err, &refused):
 		return ok("the server refuses shard selectors (%d); Tarn does not use them", refused.code)
 	case err != nil:
-		return warn("check the network and what is between us and the server", "no answer: %v", err)
+		return warn("check the network, and proxies in front of the server", "no answer: %v", err)
 	case list.Metadata.ShardInfo == nil:
 		return ok("the server does not know shard selectors; Tarn does not use them")
 	}
 	return ok("the server knows shard selectors; Tarn does not use them")
 }
 
-// answered is what is read of a list.
+// answered is the part of a list that is read.
 type answered struct {
 	Metadata metav1.ListMeta `json:"metadata"`
 	bytes    int
@@ -142,7 +141,7 @@ func (e *refusedError) Error() string {
 	return fmt.Sprintf("the server answers %d: %s", e.code, e.text)
 }
 
-// list reads a list. One that is compressed is not read.
+// list reads a list. It does not read a compressed one.
 func (s *Server) list(ctx context.Context, c Collection, query url.Values, header http.Header) (*answered, http.Header, error) {
 	response, err := s.get(ctx, c.path(), query, header)
 	if err != nil {
@@ -168,7 +167,7 @@ func (s *Server) list(ctx context.Context, c Collection, query url.Values, heade
 	return list, response.Header, nil
 }
 
-// bookmark is what is read of one.
+// bookmark is the part of a bookmark that is read.
 type bookmark struct{ initialEnd bool }
 
 // watch reads a stream of events until it ends or a bookmark fits.

@@ -25,13 +25,13 @@ const (
 	checkAuthentication = "authentication"
 )
 
-// certificateWarning is how soon before its end a server's certificate is warned of.
+// certificateWarning is how long before a server's certificate expires the warnings begin.
 const certificateWarning = 7 * 24 * time.Hour
 
-// way is the connection to a server: the dialed address, and what is known of it.
+// way is the connection to a server: the dialed address, and what is known about it.
 type way struct {
 	server *url.URL
-	// proxy is what the connection goes through, nil for none.
+	// proxy is the proxy of the connection, nil if there is none.
 	proxy *url.URL
 	// opaque says that the config makes connections in its own way.
 	opaque bool
@@ -51,7 +51,7 @@ func wayTo(cfg *rest.Config) (*way, error) {
 	return w, err
 }
 
-// end is where a connection is made to.
+// end is the other end of the connection.
 func (w *way) end() *url.URL {
 	if w.proxy != nil {
 		return w.proxy
@@ -59,7 +59,7 @@ func (w *way) end() *url.URL {
 	return w.server
 }
 
-// port is that of a URL, whether it names it or not.
+// port returns the port of a URL, whether the URL names it or not.
 func port(u *url.URL) string {
 	if p := u.Port(); p != "" {
 		return p
@@ -165,7 +165,7 @@ func certificateAdvice(err error) string {
 	var invalid x509.CertificateInvalidError
 	switch {
 	case errors.As(err, &authority):
-		return "check the cluster's certificate-authority in the kubeconfig, or --certificate-authority; if the cluster was made anew, fetch its kubeconfig again"
+		return "check the cluster's certificate-authority in the kubeconfig, or --certificate-authority; if the cluster was created again, fetch its kubeconfig again"
 	case errors.As(err, &host):
 		return "use a name that the certificate has as --server, or name it with --tls-server-name"
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:

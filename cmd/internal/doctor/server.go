@@ -23,16 +23,16 @@ import (
 )
 
 const (
-	// clockWarning is how far the clocks may differ. Tokens and certificates bear a
-	// minute or more, but ages that are shown would be wrong by as much.
+	// clockWarning is how far the clocks may differ. Tokens and certificates tolerate a
+	// minute or more, but displayed ages would be wrong by as much.
 	clockWarning = 3 * time.Second
 	// oldestServer is the oldest minor version of Kubernetes 1 whose answers the tests
-	// play to Tarn; see docs/versions.md.
+	// replay; see docs/versions.md.
 	oldestServer = 31
 	// newerServers is how many minor versions a server may be ahead of client-go, by
 	// the policy of Kubernetes for its clients.
 	newerServers = 1
-	// maxAnswer is how much is read of an answer.
+	// maxAnswer bounds how much of an answer is read.
 	maxAnswer = 1 << 20
 )
 
@@ -43,7 +43,7 @@ type Server struct {
 	base *url.URL
 }
 
-// NewServer prepares for asking; nothing is sent yet.
+// NewServer prepares requests; it sends none.
 func NewServer(cfg *rest.Config) (*Server, error) {
 	client, err := rest.HTTPClientFor(cfg)
 	if err != nil {
@@ -56,8 +56,8 @@ func NewServer(cfg *rest.Config) (*Server, error) {
 	return &Server{cfg: cfg, http: client, base: base}, nil
 }
 
-// get sends a request without the ways of client-go around it: what is of interest is
-// what the server says, headers included. The caller closes the body.
+// get sends a request without the additions of client-go: the server's own answer matters,
+// headers included. The caller closes the body.
 func (s *Server) get(ctx context.Context, path string, query url.Values, header http.Header) (*http.Response, error) {
 	u := s.base.JoinPath(path)
 	u.RawQuery = query.Encode()
@@ -75,8 +75,8 @@ func (s *Server) get(ctx context.Context, path string, query url.Values, header 
 	return s.http.Do(request)
 }
 
-// Identity checks who the server takes us for, how far its clock is from ours, and
-// which version it has. clientGo is the version of client-go in the program.
+// Identity checks which user the server sees, how far its clock is from ours, and which
+// version it has. clientGo is the version of client-go in the program.
 func (d *Doctor) Identity(ctx context.Context, s *Server, clientGo string, needs ...string) {
 	d.Check(ctx, checkAuthentication, append(needs, checkTLS), s.whoAmI)
 	var answer *versionAnswer
@@ -96,7 +96,7 @@ func (s *Server) whoAmI(ctx context.Context) Result {
 	me, err := client.SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	switch {
 	case apierrors.IsUnauthorized(err):
-		return fail("log in anew, or choose with --context, --user or --token", "the server does not accept the credentials (401)")
+		return fail("log in again, or choose with --context, --user or --token", "the server does not accept the credentials (401)")
 	case apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err):
 		return ok("the server answers, but cannot say who is asking: it has no SelfSubjectReview")
 	case apierrors.IsForbidden(err):
@@ -109,7 +109,7 @@ func (s *Server) whoAmI(ctx context.Context) Result {
 	return ok("user %q", me.Status.UserInfo.Username)
 }
 
-// bare is an error without the address of the request, which says nothing new.
+// bare is an error without the address of the request, which is already known.
 func bare(err error) error {
 	if request := new(url.Error); errors.As(err, &request) {
 		err = request.Err
@@ -124,9 +124,9 @@ func bare(err error) error {
 type versionAnswer struct {
 	code int
 	info apiversion.Info
-	// date is what the server's clock showed, zero if it did not say so.
+	// date is the time of the server's clock, zero if the server did not send it.
 	date time.Time
-	// asked and answered are our times.
+	// asked and answered are times of our clock.
 	asked, answered time.Time
 }
 
@@ -175,7 +175,7 @@ func (a *versionAnswer) clock(err error) Result {
 
 var minorVersion = regexp.MustCompile(`^v?(\d+)\.(\d+)\.`)
 
-// minor reads the minor version out of v1.36.3 or v0.37.2.
+// minor parses the minor version in v1.36.3 or v0.37.2.
 func minor(version string) (major, minor int, ok bool) {
 	parts := minorVersion.FindStringSubmatch(version)
 	if parts == nil {

@@ -3,6 +3,7 @@ package fleet
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -24,22 +25,22 @@ import (
 // millisecond.
 const lookEvery = time.Second
 
-// directory has a kubeconfig for each cluster. The name of a cluster is that of its file
-// without its ending; its current context is used. Files that begin with a dot are not
-// read, and neither are directories.
+// directory has a kubeconfig for each cluster. The name of a cluster is the name of its file
+// without the ending; the current context is used. Files that begin with a dot, and
+// directories, are not read.
 type directory struct {
 	path   string
 	adjust func(*rest.Config)
 	logger *slog.Logger
-	// told are the errors that were logged, by file.
+	// told has the errors that were logged, by file.
 	told map[string]string
 }
 
 // InDirectory returns the fleet of the kubeconfigs in a directory, which is watched.
 // adjust, if not nil, changes each config before it is used.
 //
-// A file that cannot be read at the start is an error. Later it is logged, and the cluster
-// stays as it was: editors and copies write files in several steps.
+// A file that cannot be read at the start is an error. Later such a file is logged, and its
+// cluster stays unchanged: editors and copies write files in several steps.
 func InDirectory(path string, adjust func(*rest.Config), logger *slog.Logger) (*Fleet, error) {
 	d := &directory{path: path, adjust: adjust, logger: logger, told: map[string]string{}}
 	clusters, bad, err := d.read()
@@ -68,25 +69,34 @@ func (d *directory) read() (clusters []Cluster, bad map[string]error, err error)
 		return nil, nil, fmt.Errorf("the kubeconfigs cannot be read: %w", err)
 	}
 	bad = map[string]error{}
+	files := map[string]string{}
 	for _, e := range entries {
 		path := filepath.Join(d.path, e.Name())
-		info, err := os.Stat(path) // of what a link leads to: mounted Secrets are links
+		info, err := os.Stat(path) // the target of a link: mounted Secrets are links
 		if strings.HasPrefix(e.Name(), ".") || err == nil && info.IsDir() {
 			continue
 		}
 		c, err := d.cluster(path)
+		if other := files[c.Name]; other != "" {
+			err = fmt.Errorf("%s and %s are both for the cluster %q; leave one of them there", other, e.Name(), c.Name)
+		}
+		files[c.Name] = e.Name()
 		if err != nil {
 			bad[c.Name] = err
 			continue
 		}
 		clusters = append(clusters, c)
 	}
+	clusters = slices.DeleteFunc(clusters, func(c Cluster) bool { return bad[c.Name] != nil })
 	return clusters, bad, nil
 }
 
 // cluster reads one kubeconfig.
 func (d *directory) cluster(path string) (Cluster, error) {
 	c := Cluster{Name: strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))}
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return c, fmt.Errorf("the kubeconfig %s cannot be read: it is not a file", path) // a pipe may never end
+	}
 	raw, err := os.ReadFile(path)
 	if err != nil {
 		return c, fmt.Errorf("the kubeconfig cannot be read: %w", err)
@@ -95,8 +105,19 @@ func (d *directory) cluster(path string) (Cluster, error) {
 	if err := kube.CheckCluster(c.Name); err != nil {
 		return c, fmt.Errorf("%s: %w", path, err)
 	}
-	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(&clientcmd.ClientConfigLoadingRules{ExplicitPath: path}, nil)
-	if c.Config, err = loader.ClientConfig(); err != nil {
+	// kubectl's loader is not used: in a pod it treats an empty file as the cluster of the
+	// pod.
+	config, err := clientcmd.LoadFromFile(path)
+	if err == nil {
+		err = clientcmd.ResolveLocalPaths(config)
+	}
+	if err == nil {
+		c.Config, err = clientcmd.NewNonInteractiveClientConfig(*config, "", nil, &clientcmd.ClientConfigLoadingRules{ExplicitPath: path}).ClientConfig()
+	}
+	if clientcmd.IsEmptyConfig(err) {
+		err = errors.New("it is empty")
+	}
+	if err != nil {
 		return c, fmt.Errorf("the kubeconfig %s is of no use: %w", path, err)
 	}
 	if d.adjust != nil {
@@ -109,6 +130,7 @@ func (d *directory) cluster(path string) (Cluster, error) {
 func (d *directory) follow(ctx context.Context, before []Cluster, yield func(Change) bool) {
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
+	seen := before // at the last look
 	for {
 		select {
 		case <-ctx.Done():
@@ -123,23 +145,47 @@ func (d *directory) follow(ctx context.Context, before []Cluster, yield func(Cha
 		d.tell(d.path, nil)
 		for _, c := range before {
 			if err := bad[c.Name]; err != nil {
-				now = append(now, c) // as it was
+				now = append(now, c) // unchanged
 			}
 		}
+		now, seen = settled(before, seen, now), now
 		for name := range d.told {
 			if bad[name] == nil {
-				d.tell(name, nil) // so that it is told when it is bad again
+				d.tell(name, nil) // so that it is logged when it is bad again
 			}
 		}
 		for name, err := range bad {
 			d.tell(name, err)
 		}
-		change := difference(before, sorted(unique(now)))
-		before = sorted(unique(now))
+		change := difference(before, now)
+		before = now
 		if (len(change.Added) > 0 || len(change.Removed) > 0) && !yield(change) {
 			return
 		}
 	}
+}
+
+// settled returns the set before, with the changes that are in now and were already in the
+// last look.
+//
+// Why twice: editors and copies remove a file and write it again, or write it in pieces, and
+// the removal of a cluster deletes all of its objects.
+func settled(before, last, now []Cluster) (all []Cluster) {
+	for _, c := range now {
+		if old, ok := find(before, c.Name); ok && !same(last, c) {
+			c = old
+		} else if !ok && !same(last, c) {
+			continue
+		}
+		all = append(all, c)
+	}
+	for _, old := range before {
+		_, present := find(now, old.Name)
+		if _, was := find(last, old.Name); was && !present {
+			all = append(all, old)
+		}
+	}
+	return sorted(all)
 }
 
 // tell logs an error when it is new.
@@ -152,14 +198,4 @@ func (d *directory) tell(what string, err error) {
 		d.told[what] = err.Error()
 		d.logger.Warn("a kubeconfig cannot be used; what was known of it stays", "cluster", what, "error", err)
 	}
-}
-
-// unique has the first of clusters with the same name: a.yaml and a.yml are one.
-func unique(clusters []Cluster) []Cluster {
-	seen := map[string]bool{}
-	return slices.DeleteFunc(slices.Clone(clusters), func(c Cluster) bool {
-		was := seen[c.Name]
-		seen[c.Name] = true
-		return was
-	})
 }

@@ -1,5 +1,5 @@
-// Package fleet says which clusters a command works on: some contexts of a kubeconfig, or
-// the kubeconfigs in a directory, which may come and go.
+// Package fleet determines the clusters of a command: some contexts of a kubeconfig, or the
+// kubeconfigs in a directory, which may come and go.
 //
 //	f, err := fleet.InDirectory("/etc/clusters", nil, logger)
 //	start(f.Clusters())
@@ -25,12 +25,12 @@ type Cluster struct {
 	Name   string
 	Config *rest.Config
 
-	// sum identifies the kubeconfig that it came from.
+	// sum identifies the kubeconfig of the cluster.
 	sum [32]byte
 }
 
-// Change is how a fleet has changed. A cluster whose kubeconfig was edited is removed and
-// added: it may be another cluster.
+// Change is a change of a fleet. A cluster whose kubeconfig was edited is removed and added:
+// it may be another cluster.
 type Change struct {
 	Removed []string
 	Added   []Cluster
@@ -39,7 +39,7 @@ type Change struct {
 // Fleet is a set of clusters.
 type Fleet struct {
 	clusters []Cluster
-	// directory is where they come from; nil if they do not change.
+	// directory is the source of the clusters; nil if they do not change.
 	directory *directory
 }
 
@@ -61,10 +61,10 @@ func Of(clusters ...Cluster) (*Fleet, error) {
 	return &Fleet{clusters: sorted(clusters)}, nil
 }
 
-// Clusters are those that there are at the start, sorted by name.
+// Clusters are the clusters at the start, sorted by name.
 func (f *Fleet) Clusters() []Cluster { return slices.Clone(f.clusters) }
 
-// Changes walks what changes after [Fleet.Clusters], until ctx ends. It may be called once.
+// Changes walks the changes after [Fleet.Clusters], until ctx ends. It may be called once.
 func (f *Fleet) Changes(ctx context.Context) iter.Seq[Change] {
 	return func(yield func(Change) bool) {
 		if f.directory == nil {
@@ -75,7 +75,7 @@ func (f *Fleet) Changes(ctx context.Context) iter.Seq[Change] {
 	}
 }
 
-// NameOf is the name of a cluster by that of its context: slashes, which names of
+// NameOf returns the name of a cluster from the name of its context: slashes, which names of
 // contexts have on some clouds, become colons.
 func NameOf(context string) string { return strings.ReplaceAll(context, "/", ":") }
 
@@ -83,24 +83,32 @@ func sorted(clusters []Cluster) []Cluster {
 	return slices.SortedFunc(slices.Values(clusters), func(a, b Cluster) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// difference is what leads from one set to another.
+// difference returns the change from one set to another.
 func difference(before, now []Cluster) (c Change) {
-	find := func(all []Cluster, name string) (Cluster, bool) {
-		i := slices.IndexFunc(all, func(c Cluster) bool { return c.Name == name })
-		if i < 0 {
-			return Cluster{}, false
-		}
-		return all[i], true
-	}
 	for _, old := range before {
-		if next, ok := find(now, old.Name); !ok || next.sum != old.sum {
+		if !same(now, old) {
 			c.Removed = append(c.Removed, old.Name)
 		}
 	}
 	for _, next := range now {
-		if old, ok := find(before, next.Name); !ok || next.sum != old.sum {
+		if !same(before, next) {
 			c.Added = append(c.Added, next)
 		}
 	}
 	return c
+}
+
+// find returns the cluster of a name.
+func find(all []Cluster, name string) (Cluster, bool) {
+	i := slices.IndexFunc(all, func(c Cluster) bool { return c.Name == name })
+	if i < 0 {
+		return Cluster{}, false
+	}
+	return all[i], true
+}
+
+// same reports whether a set has a cluster, from the same kubeconfig.
+func same(all []Cluster, c Cluster) bool {
+	found, ok := find(all, c.Name)
+	return ok && found.sum == c.sum
 }

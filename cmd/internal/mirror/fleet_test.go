@@ -177,25 +177,43 @@ func TestFleetMetrics(t *testing.T) {
 		if err := registry.Register(m.Collector()); err != nil {
 			t.Fatal(err)
 		}
-		families, err := registry.Gather()
-		if err != nil {
-			t.Fatal(err)
-		}
-		synced := map[string]float64{}
-		for _, family := range families {
-			if family.GetName() != "tarn_cluster_synced" {
-				continue
+		synced := func() string {
+			t.Helper()
+			families, err := registry.Gather()
+			if err != nil {
+				t.Fatal(err)
 			}
-			for _, series := range family.GetMetric() {
-				for _, label := range series.GetLabel() {
-					synced[label.GetValue()] += series.GetGauge().GetValue()
+			synced := map[string]float64{}
+			for _, family := range families {
+				for _, series := range family.GetMetric() {
+					for _, label := range series.GetLabel() {
+						if family.GetName() == "tarn_cluster_synced" {
+							synced[label.GetValue()] += series.GetGauge().GetValue()
+						} else if label.GetValue() == "dead" {
+							synced[label.GetValue()] += 0
+						}
+					}
 				}
 			}
+			return fmt.Sprint(synced)
 		}
-		if got := fmt.Sprint(synced); got != "map[configmaps:1 dead:0 east:1]" {
+		if got := synced(); got != "map[configmaps:1 dead:0 east:1]" {
 			t.Errorf("synced, by the values of labels: %s", got)
 		}
-	}, "east", "dead")
+		if err := m.RemoveCluster("dead"); err != nil {
+			t.Fatal(err)
+		}
+		if got := synced(); got != "map[configmaps:1 east:1]" {
+			t.Errorf("after a cluster was removed: %s", got)
+		}
+		if err := m.AddCluster(f.cluster("north")); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if got := synced(); got != "map[configmaps:2 east:1 north:1]" {
+			t.Errorf("after another one was added: %s", got)
+		}
+	}, "east", "dead", "north")
 }
 
 // What a fleet keeps on disk is there after a restart, in SQL by cluster, without the

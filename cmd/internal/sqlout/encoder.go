@@ -43,13 +43,13 @@ func NewEncoder(w io.Writer, format string) (Encoder, error) {
 const (
 	// widest is how many characters of a value a table shows.
 	widest = 80
-	// measured is how many rows a table is measured by, and measuredBytes how many
-	// bytes: a value of a later row that is wider moves the rest of its line.
+	// measured is the number of rows from which a table takes its widths, measuredBytes their
+	// bytes: a wider value in a later row moves the rest of its line.
 	measured, measuredBytes = 1_000, 1 << 20
 )
 
-// tableEncoder shows columns side by side. The first rows wait until it is known how
-// wide the columns are.
+// tableEncoder shows columns side by side. The first rows wait until the widths of the
+// columns are known.
 type tableEncoder struct {
 	w       *bufio.Writer
 	waiting [][]string
@@ -82,7 +82,7 @@ func (t *tableEncoder) Row(values []any) error {
 	return nil
 }
 
-// measure writes the rows that have waited.
+// measure writes the waiting rows.
 func (t *tableEncoder) measure() error {
 	t.widths = make([]int, 0)
 	for _, line := range t.waiting {
@@ -124,8 +124,8 @@ func (t *tableEncoder) End(s sqlite.Summary) error {
 	return t.w.Flush()
 }
 
-// cell is a value on one line. Control characters of terminals are escaped: values
-// come from anyone who may write objects.
+// cell is a value on one line. Control characters of terminals, and marks that change the
+// direction of writing, are left out: values come from anyone who may write objects.
 func cell(v any) string {
 	if t, ok := v.(sqlite.Text); ok && len(t) > 4*widest {
 		v = t[:4*widest] // more characters than are shown
@@ -134,7 +134,7 @@ func cell(v any) string {
 		v = b[:widest]
 	}
 	s := strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || r == utf8.RuneError {
+		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == utf8.RuneError {
 			return ' '
 		}
 		return r

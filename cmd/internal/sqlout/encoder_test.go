@@ -17,7 +17,7 @@ import (
 	"github.com/tarnproject/tarn/sqlite"
 )
 
-// written is what an encoder makes of rows.
+// written returns the output of an encoder for some rows.
 func written(t *testing.T, format string, columns []string, rows [][]any, end sqlite.Summary) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -37,11 +37,11 @@ func written(t *testing.T, format string, columns []string, rows [][]any, end sq
 
 func TestFormats(t *testing.T) {
 	text := func(s string) sqlite.Text { return sqlite.Text(s) }
-	rows := [][]any{{text("a\x1b[2J"), int64(1)}, {nil, 2.5}, {text(strings.Repeat("ä", 100)), []byte{0xff}}}
+	rows := [][]any{{text("a\x1b[2J\u202e"), int64(1)}, {nil, 2.5}, {text(strings.Repeat("ä", 100)), []byte{0xff}}}
 	for format, want := range map[string]string{
-		"table": "NAME" + strings.Repeat(" ", 79) + "N\na [2J" + strings.Repeat(" ", 78) + "1\n" + strings.Repeat(" ", 83) + "2.5\n" + strings.Repeat("ä", 79) + "…   /w==\n(there is more than these 3 rows)\n",
-		"json":  "[\n{\"name\": \"a\\u001b[2J\", \"n\": 1},\n{\"name\": null, \"n\": 2.5},\n{\"name\": \"" + strings.Repeat("ä", 100) + "\", \"n\": \"/w==\"}\n]\n",
-		"csv":   "name,n\na\x1b[2J,1\n,2.5\n" + strings.Repeat("ä", 100) + ",/w==\n",
+		"table": "NAME" + strings.Repeat(" ", 79) + "N\na [2J " + strings.Repeat(" ", 77) + "1\n" + strings.Repeat(" ", 83) + "2.5\n" + strings.Repeat("ä", 79) + "…   /w==\n(there is more than these 3 rows)\n",
+		"json":  "[\n{\"name\": \"a\\u001b[2J\u202e\", \"n\": 1},\n{\"name\": null, \"n\": 2.5},\n{\"name\": \"" + strings.Repeat("ä", 100) + "\", \"n\": \"/w==\"}\n]\n",
+		"csv":   "name,n\na\x1b[2J\u202e,1\n,2.5\n" + strings.Repeat("ä", 100) + ",/w==\n",
 	} {
 		if got := written(t, format, []string{"name", "n"}, rows, sqlite.Summary{Rows: 3, Cut: true}); got != want {
 			t.Errorf("%s is\n%q, want\n%q", format, got, want)
@@ -52,7 +52,7 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// A row of one value that is missing is a row all the same.
+// A row whose only value is missing is still a row.
 func TestCSVOfNothing(t *testing.T) {
 	got := written(t, "csv", []string{"node"}, [][]any{{nil}, {sqlite.Text("")}, {sqlite.Text("n")}}, sqlite.Summary{Rows: 3})
 	rows, err := csv.NewReader(strings.NewReader(got)).ReadAll()
@@ -90,7 +90,7 @@ func TestAnswersAreNotHeld(t *testing.T) {
 	}
 }
 
-// An answer about the past says first of which moment it is, and what may be missing.
+// An answer about the past first names its moment and what may be missing.
 func TestPastEncoder(t *testing.T) {
 	began := time.UnixMilli(946684800250)
 	gap := sqlite.TableGap{Table: "pods", Gap: changelog.Gap{Gap: tarn.Gap{From: "3", To: "9", Cause: tarn.GapRead}, Since: began, Until: began.Add(time.Second)}}

@@ -59,7 +59,7 @@ func TestReadyKnowsTheDisk(t *testing.T) {
 		}
 	}
 	answer := r.ask("/readyz")
-	if answer.Code != http.StatusServiceUnavailable || !strings.Contains(answer.Body.String(), "pods: what is on disk, and in SQL, is too old: ") {
+	if answer.Code != http.StatusServiceUnavailable || !strings.Contains(answer.Body.String(), "pods: the copy on disk, which SQL reads, is too old: ") {
 		t.Errorf("%d %s", answer.Code, answer.Body)
 	}
 	if err := conn.Exec("ROLLBACK"); err != nil {

@@ -52,8 +52,8 @@ type Server struct {
 	server      *http.Server
 }
 
-// Listen opens the address of the options. One that is not a loopback address
-// needs TLS and a token of one's own; without, the error is an [ExposedError].
+// Listen opens the address of the options. An address that is not a loopback address needs
+// TLS and a token from the options; without them, the error is an [ExposedError].
 func Listen(m *mirror.Mirror, opts Options) (*Server, error) {
 	opts = opts.withDefaults()
 	if err := opts.Check(); err != nil {
@@ -96,22 +96,20 @@ func listen(site *Site, opts Options) (*Server, error) {
 	return s, nil
 }
 
-// The server closes a connection that does not send a header, a body or the next
-// request within these times. Requests that were let in have deadlines of their own;
-// see limitBodyTime.
+// The server closes a connection that does not send a header, a body or the next request
+// within these times. Accepted requests have deadlines of their own; see limitBodyTime.
 const (
 	headerTime = 5 * time.Second
 	bodyTime   = 20 * time.Second
 	idleTime   = time.Minute
 )
 
-// Check says what Listen would find wrong with the options, before there is a
-// mirror.
+// Check returns the error that Listen would return for the options, before there is a mirror.
 func (o Options) Check() error {
 	o = o.withDefaults()
 	host, _, err := net.SplitHostPort(o.Address)
 	if err != nil {
-		return fmt.Errorf("web: %q is no address: host:port is wanted, such as %s", o.Address, DefaultAddress)
+		return fmt.Errorf("web: %q is not an address: write host:port, such as %s", o.Address, DefaultAddress)
 	}
 	if _, err := o.certificate(); err != nil {
 		return err
@@ -144,7 +142,7 @@ func (o Options) certificate() (*reloaded[*tls.Certificate], error) {
 	}, o.CertFile, o.KeyFile)
 }
 
-// URL is where the page is, from this machine.
+// URL is the address of the page from this machine.
 func (s *Server) URL() string {
 	scheme := "http"
 	if s.certificate != nil {
@@ -161,11 +159,11 @@ func (s *Server) URL() string {
 // [Site.SignInPath]. The token is in the fragment, which browsers do not send.
 func (s *Server) SignInURL() string { return strings.TrimSuffix(s.URL(), "/") + s.site.SignInPath() }
 
-// Site is what is served.
+// Site is the served site.
 func (s *Server) Site() *Site { return s.site }
 
-// Serve answers until ctx ends, then lets requests that have begun come to their
-// end for a moment. It returns nil if ctx ended it. It can be called once.
+// Serve answers until ctx ends, then gives running requests a moment to finish. It returns
+// nil if ctx ended it. It can be called once.
 func (s *Server) Serve(ctx context.Context) error {
 	s.server.BaseContext = func(net.Listener) context.Context { return ctx }
 	stopped := make(chan struct{})
@@ -187,10 +185,10 @@ func (s *Server) Serve(ctx context.Context) error {
 	return fmt.Errorf("web: %w", err)
 }
 
-// Close stops listening, for a server that is not served after all.
+// Close stops listening, for a server that is never served.
 func (s *Server) Close() error { return s.listener.Close() }
 
-// slogLogger takes what net/http has to say, mostly of handshakes that failed.
+// slogLogger receives the log messages of net/http, mostly about failed handshakes.
 func slogLogger(logger *slog.Logger) *log.Logger {
 	return slog.NewLogLogger(logger.Handler(), slog.LevelDebug)
 }

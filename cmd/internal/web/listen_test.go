@@ -39,7 +39,7 @@ func TestExposed(t *testing.T) {
 		{"all that is needed", Options{Address: "0.0.0.0:0", CertFile: cert, KeyFile: key, Token: testToken}, ""},
 		{"everywhere, for everybody", Options{Address: "0.0.0.0:0", CertFile: cert, KeyFile: key, Anonymous: true}, "a token of 16 or more characters is missing"},
 		{"on loopback, for everybody", Options{Anonymous: true}, ""},
-		{"no port", Options{Address: "localhost"}, "host:port is wanted"},
+		{"no port", Options{Address: "localhost"}, "write host:port"},
 		{"a certificate without its key", Options{CertFile: cert}, "cannot be used"},
 		{"a certificate that is none", Options{CertFile: key, KeyFile: key}, "cannot be used"},
 	} {

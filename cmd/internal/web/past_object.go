@@ -12,12 +12,12 @@ import (
 	"github.com/tarnproject/tarn/internal/render"
 )
 
-// objectHistory is a part of the states that were known of a key.
+// objectHistory is a part of the known states of a key.
 type objectHistory struct {
 	Table string   `json:"table"`
 	Key   tarn.Key `json:"key"`
 	pastAnswer
-	// States are the newest first, with gaps in their places.
+	// States are in order, newest first, with gaps in their places.
 	States []pastState `json:"states"`
 	// Continue is missing after the oldest.
 	Continue string `json:"continue,omitempty"`
@@ -25,16 +25,16 @@ type objectHistory struct {
 
 // pastState is a state of an object, or a gap.
 type pastState struct {
-	// State is the number by which it can be asked for.
+	// State is the number of the state in a request for it.
 	State     changelog.Seq `json:"state"`
 	Operation string        `json:"operation,omitempty"`
-	// Time is when it was heard, Until when the next one was.
+	// Time is when the state was received, Until when the next one was received.
 	Time    string       `json:"time,omitempty"`
 	Until   string       `json:"until,omitempty"`
 	Version tarn.Version `json:"version,omitempty"`
 	UID     string       `json:"uid,omitempty"`
 	Status  string       `json:"status,omitempty"`
-	// Edits are what differs from the state before, of which MoreEdits says that some are
+	// Edits are the differences from the state before. MoreEdits says that some of them are
 	// left out. NoBefore says that the state before is not kept.
 	Edits     []render.Edit `json:"edits,omitempty"`
 	MoreEdits bool          `json:"moreEdits,omitempty"`
@@ -101,16 +101,16 @@ type objectWalk struct {
 	site *Site
 	past *pastReader
 	key  tarn.Key
-	// last is the state that was read last, content its object; nil if there is none that
-	// the next one can be compared with.
+	// last is the state that was read last, content its object; nil if the next state has
+	// nothing to be compared with.
 	last    *changelog.State
 	content map[string]any
 	object  mirror.Object
 }
 
-// page returns the last entries before a place. It walks the history twice: first to
-// find where the page begins, since a log is read from its oldest entry, and then to
-// decode its states. So it holds two objects at a time, however many states there are.
+// page returns the last entries before a place. It walks the history twice: first to find
+// where the page begins, since a log is read from its oldest entry, and then to decode its
+// states. So it holds two objects at a time, however many states there are.
 func (w *objectWalk) page(before changelog.Seq, limit int) (*objectHistory, error) {
 	found := &objectHistory{Table: w.past.table.Resource().Name(), Key: w.key, pastAnswer: w.past.about, States: []pastState{}}
 	var window []changelog.Seq
@@ -202,7 +202,7 @@ func (w *objectWalk) whole(wanted changelog.Seq, plain bool) (any, error) {
 		}
 		return found, nil
 	}
-	return nil, notFound(fmt.Sprintf("%s: there is no state %d of %q: it is no longer kept, or is of another object", w.past.table.Resource().Name(), wanted, w.key))
+	return nil, notFound(fmt.Sprintf("%s: there is no state %d of %q: it was removed, or belongs to another object", w.past.table.Resource().Name(), wanted, w.key))
 }
 
 // take describes an entry, and what differs from the state before.

@@ -19,15 +19,15 @@ import (
 	"github.com/tarnproject/tarn/memory/query"
 )
 
-// pastCache keeps the rows that recent queries found in the past, so that a page can
-// scroll through them without the history being read again.
+// pastCache keeps the rows that recent queries found in the past, so that a page can scroll
+// through them without reading the history again.
 //
 // Why rows and not objects: the objects of a large table in the past would need as much
-// memory as the mirror itself. The history is read object by object, and of each only what
-// is shown stays, and its labels: words are looked for in these rows, so that a search
-// while one types does not read the history for each letter.
+// memory as the mirror itself. The history is read object by object, and only the visible
+// cells and the labels of each object stay. Words are searched in these rows, so that a
+// search while the user types does not read the history for each letter.
 type pastCache struct {
-	// turns has a place for each request that reads the history.
+	// turns has a slot for each request that reads the history.
 	turns chan struct{}
 
 	mu  sync.Mutex
@@ -35,14 +35,14 @@ type pastCache struct {
 	now func() time.Time
 }
 
-// pastKey names an answer, by the terms that are no words. A place in a log keeps its
+// pastKey identifies an answer by the terms that are not words. A place in a log keeps its
 // content.
 type pastKey struct {
 	table, filters, sort string
 	place                changelog.Seq
 }
 
-// pastRow is a row with what words are looked for in.
+// pastRow is a row with the text that words are searched in.
 type pastRow struct {
 	row
 	labels mirror.Object
@@ -58,7 +58,7 @@ const (
 	// maxPastBytes bounds all rows that are kept, maxPastAnswer those of one answer.
 	maxPastBytes  = 32 << 20
 	maxPastAnswer = 128 << 20
-	// These are what a row, a cell and a label need beside their text.
+	// These are the bytes that a row, a cell and a label need besides their text.
 	rowOverhead, cellOverhead, labelOverhead = 500, 16, 100
 )
 
@@ -83,8 +83,7 @@ func (c *pastCache) get(key pastKey) ([]pastRow, bool) {
 	return found.rows, true
 }
 
-// put keeps an answer, and drops those that were not used for the longest time while there
-// is too much.
+// put keeps an answer, and drops the least recently used ones while there is too much.
 func (c *pastCache) put(key pastKey, rows []pastRow, size int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -136,13 +135,13 @@ func (s *Site) rowsAsOf(r *http.Request, q rowsQuery, at time.Time, found *rowsA
 	})
 }
 
-// cutRows takes the rows of a page.
+// cutRows selects the rows of a page.
 func cutRows(q rowsQuery, place changelog.Seq, rows []row, found *rowsAnswer) error {
 	offset, total := q.offset, len(rows)
 	if q.token != "" {
 		var at changelog.Seq
 		if _, err := fmt.Sscanf(q.token, "%d.%d", &at, &offset); err != nil || at != place || offset < 0 {
-			return badRequest(fmt.Errorf("the continue token %q belongs to another query or moment: begin anew, with a time and not with how long ago it was", q.token))
+			return badRequest(fmt.Errorf("the continue token %q belongs to another query or moment: begin again, with a time and not with an age", q.token))
 		}
 	}
 	offset = min(offset, total)
@@ -241,7 +240,7 @@ func (o *pastOrder) sort(rows []pastRow) []pastRow {
 	return rows
 }
 
-// labelsOf is an object with nothing but the labels.
+// labelsOf is an object with only the labels.
 func labelsOf(object mirror.Object) mirror.Object {
 	labels := map[string]any{}
 	for name, value := range object.GetLabels() {
@@ -250,7 +249,7 @@ func labelsOf(object mirror.Object) mirror.Object {
 	return &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"labels": labels}}}
 }
 
-// filtersFind reports whether an object matches all terms that are no words.
+// filtersFind reports whether an object matches all terms that are not words.
 func (q search) filtersFind(key tarn.Key, object mirror.Object) (bool, error) {
 	if len(q.labels)+len(q.fields) == 0 {
 		return true, nil
@@ -259,7 +258,7 @@ func (q search) filtersFind(key tarn.Key, object mirror.Object) (bool, error) {
 	return n == 1, err
 }
 
-// alone is a state with one object, to ask a query whether it finds that.
+// alone is a state with one object, to test whether a query finds that object.
 type alone struct {
 	key    tarn.Key
 	object mirror.Object

@@ -14,35 +14,34 @@ import (
 
 const (
 	sqlPath = "/api/sql"
-	// maxStatements is how many are computed at a time: each may need much memory.
+	// maxStatements is how many statements run at a time: each may need much memory.
 	maxStatements = 4
-	// longestStatement is how much of one is read.
+	// longestStatement bounds how much of a statement is read.
 	longestStatement = 1 << 20
-	// usualRows and mostRows are how many a statement gives, if it does not say and
-	// if it does.
+	// usualRows is the default for the number of rows of a statement, and mostRows the
+	// maximum.
 	usualRows, mostRows = 1_000, 100_000
-	// usualTime and mostTime are how long it may take.
+	// usualTime is the default for its time, and mostTime the maximum.
 	usualTime, mostTime = 10 * time.Second, 20 * time.Second
 )
 
-// noSQL says why statements cannot be asked; nil if they can.
+// noSQL says why SQL is not available; nil if it is.
 //
-// Values of Secrets cannot be hidden from a statement, which may take them to pieces
-// before it shows them. So where they are on disk and not to be shown, nothing is
-// answered.
+// Values of Secrets cannot be hidden from a statement, which may split them before it shows
+// them. So if they are on disk and must not be shown, no statement is answered.
 func (s *Site) noSQL() *failure {
 	switch db := s.mirror.DB(); {
 	case db == nil:
 		return notFound("SQL needs a mirror that is kept on disk: tarn serve --to DIR")
 	case db.Encrypted():
-		return notFound("what is on disk is encrypted, and has no tables that SQL could read")
+		return notFound("the copy on disk is encrypted, and has no tables for SQL")
 	case s.mirror.SecretsInSQL() && !s.secretFilter.open:
 		return &failure{http.StatusForbidden, "values of Secrets are on disk, and are not to be shown here"}
 	}
 	return nil
 }
 
-// sqlTables answers GET /api/sql: what can be asked about, and with ?table= the
+// sqlTables answers GET /api/sql: the tables that a statement can read, and with ?table= the
 // columns of a table.
 func (s *Site) sqlTables(r *http.Request) (any, *failure) {
 	if problem := s.noSQL(); problem != nil {
@@ -104,7 +103,7 @@ func sqlFailure(err error) *failure {
 	return badRequest(err)
 }
 
-// sqlLimits reads what a request says beside the statement.
+// sqlLimits parses the parameters of a request beside the statement.
 func sqlLimits(r *http.Request) (limits sqlite.Limits, format string, problem *failure) {
 	limits = sqlite.Limits{Rows: usualRows, Time: usualTime}
 	query := r.URL.Query()

@@ -10,21 +10,26 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	coordination "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/internal/testsize"
 )
 
-// leases are those of members whose identity begins with a name.
+// leases are those whose names begin with a text.
 func (c *cluster) leases(name string) (found []coordinationv1.Lease) {
 	c.t.Helper()
-	all, err := c.processes[0].member.leases.List(c.t.Context(), metav1.ListOptions{})
+	client, err := coordination.NewForConfig(c.server.Config())
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	all, err := client.Leases("work").List(c.t.Context(), metav1.ListOptions{})
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	for _, lease := range all.Items {
-		if strings.HasPrefix(lease.Name, "test-"+name) {
+		if strings.HasPrefix(lease.Name, name) {
 			found = append(found, lease)
 		}
 	}
@@ -49,7 +54,7 @@ func TestLeaseDeletedDuringWork(t *testing.T) {
 			}
 			ends = append(ends, done)
 		}
-		for _, lease := range c.leases("p00") {
+		for _, lease := range c.leases("test-p00") {
 			if err := c.server.Delete(&lease); err != nil {
 				t.Fatal(err)
 			}
@@ -105,7 +110,7 @@ func TestLeaseEdited(t *testing.T) {
 						defer done()
 					}
 				}
-				for _, lease := range c.leases("p00") {
+				for _, lease := range c.leases("test-p00") {
 					edit(&lease)
 					if err := c.server.Put(&lease); err != nil {
 						t.Fatal(err)
@@ -223,4 +228,124 @@ func TestTableEdited(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Somebody removes the label of a member's Lease, so that copies lose it, and the member
+// writes it again: it stays a member, and keeps what it works on.
+func TestLeaseSeenAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, 60)
+		defer c.close()
+		group := []*process{c.start(0), c.start(0)}
+		c.balanced(group...)
+		for _, lease := range c.leases("test-p") {
+			lease.Labels = nil
+			if err := c.server.Put(&lease); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if gap := c.measure(func() { time.Sleep(4 * testDuration) }, group...); gap > 250*time.Millisecond { // each sees itself alone for a while, and they hand over
+			t.Errorf("objects have no owner for %v", gap)
+		}
+		for _, p := range group {
+			if h := p.member.Health(); h.Members != 2 || h.Fenced != 0 || h.Lost > slotCount/2 || h.Err != nil {
+				t.Errorf("%s: %+v", p.name, h)
+			}
+		}
+	})
+}
+
+// Somebody replaces the Leases of members, as from a backup: each member joins again at
+// once, and does not try to renew a Lease that is not its own.
+func TestLeasesReplaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, 60)
+		defer c.close()
+		group := []*process{c.start(0), c.start(0)}
+		c.balanced(group...)
+		for _, lease := range c.leases("test-p") {
+			replaced := lease.DeepCopy()
+			replaced.UID, replaced.ResourceVersion = "", ""
+			if err := c.server.Delete(&lease); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.server.Put(replaced); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(testDuration / 2)
+		for _, p := range group {
+			if h := p.member.Health(); h.Fenced != 1 {
+				t.Errorf("%s: %+v", p.name, h)
+			}
+		}
+		time.Sleep(2 * testDuration)
+		c.balanced(group...)
+		if found := c.leases("test-p"); len(found) != len(group) {
+			t.Errorf("%d Leases of %d members", len(found), len(group))
+		}
+	})
+}
+
+// Somebody removes the label of the group's Lease: it gets that again, and members go on.
+func TestTableWithoutLabel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, 60)
+		defer c.close()
+		group := []*process{c.start(0), c.start(0)}
+		c.balanced(group...)
+		table, err := group[0].member.leases.Get(t.Context(), "test", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		table.Labels = map[string]string{"other": "kept"}
+		if err := c.server.Put(table); err != nil {
+			t.Fatal(err)
+		}
+		if gap := c.measure(func() { time.Sleep(testDuration) }, group...); gap > 0 {
+			t.Errorf("objects have no owner for %v", gap)
+		}
+		group = append(group, c.start(0))
+		time.Sleep(testDuration)
+		c.balanced(group...)
+		table, err = group[0].member.leases.Get(t.Context(), "test", metav1.GetOptions{})
+		if err != nil || table.Labels[groupLabel] != "test" || table.Labels["other"] != "kept" {
+			t.Errorf("%v %v", table.Labels, err)
+		}
+	})
+}
+
+// A Lease of the group's name belongs to somebody else: it is left alone and reported, and
+// members begin when it is gone.
+func TestNameOfGroupTaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, 60)
+		defer c.close()
+		foreign := &coordinationv1.Lease{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "work", Name: "test"},
+			Spec:       coordinationv1.LeaseSpec{HolderIdentity: ptr.To("a leader")},
+		}
+		if err := c.server.Put(foreign); err != nil {
+			t.Fatal(err)
+		}
+		group := []*process{c.start(0), c.start(0)}
+		time.Sleep(3 * testDuration)
+		for _, p := range group {
+			if h := p.member.Health(); h.Owned.Share() > 0 || h.Err == nil || !strings.Contains(h.Err.Error(), "work/test is not one of this group") {
+				t.Errorf("%s: %+v", p.name, h)
+			}
+		}
+		found, err := group[0].member.leases.Get(t.Context(), "test", metav1.GetOptions{})
+		if err != nil || ptr.Deref(found.Spec.HolderIdentity, "") != "a leader" || len(found.Labels)+len(found.Annotations) > 0 {
+			t.Errorf("%+v %v", found, err)
+		}
+		if err := c.server.Delete(found); err != nil {
+			t.Fatal(err)
+		}
+		c.balanced(group...)
+		time.Sleep(testDuration)
+		if h := group[0].member.Health(); h.Err != nil {
+			t.Errorf("%+v", h)
+		}
+	})
 }

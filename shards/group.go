@@ -44,9 +44,11 @@ type groupView struct {
 	// table is the newest that is known, in tableLease, which is nil if there is none.
 	table      table
 	tableLease *coordinationv1.Lease
-	// tableSeen is the uid of the group's Lease in the copy, and tableGone that of one which
-	// was deleted, although the copy may still have it.
-	tableSeen, tableGone types.UID
+	// tableSeen is the uid of the group's Lease in the copy.
+	tableSeen types.UID
+	// tableGone is the group's Lease as it was last known before it was gone. The copy may
+	// still have it.
+	tableGone *coordinationv1.Lease
 	// tableUID is the uid that the member's own Lease says its slots are from.
 	tableUID types.UID
 	// wanted has the slots that the copies are to have, and ready those that they have.
@@ -55,8 +57,10 @@ type groupView struct {
 	seen map[string]seenLease
 	// fenceAfter is when to try again to remove Leases, after a failure.
 	fenceAfter time.Time
-	// unreadable is the version of the Lease whose table could not be read.
+	// unreadable is the version of the Lease whose table could not be read, and tableErr
+	// says so until there is a table.
 	unreadable string
+	tableErr   error
 }
 
 // seenLease is the Lease of another member.
@@ -71,12 +75,18 @@ type seenLease struct {
 	leaving  bool
 	// tableUID is the group's Lease that its slots are from; empty if it never had any.
 	tableUID types.UID
-	// present says that the Lease exists.
-	present bool
+	// present says that the copy has the Lease. It also loses one whose label or holder
+	// somebody has edited, and which its member may renew. removed says that the server has it
+	// no more.
+	present, removed bool
 }
 
 // silent reports whether a member has not renewed its Lease for as long as it lasts.
 func (s seenLease) silent(now time.Time) bool { return now.Sub(s.at) >= s.duration }
+
+// dead reports whether a member cannot work any more: its Lease is gone, and it was not
+// renewed for as long as it lasts, in case somebody removed it by hand.
+func (s seenLease) dead(now time.Time) bool { return s.removed && s.silent(now) }
 
 // observe takes over what the copy of the Leases has.
 func (m *Member) observe(ctx context.Context) {
@@ -85,7 +95,7 @@ func (m *Member) observe(ctx context.Context) {
 	tableSeen := types.UID("")
 	for _, lease := range g.leases.All() {
 		if lease.Name == m.opts.Group {
-			if lease.UID != g.tableGone {
+			if !g.outdated(lease) {
 				tableSeen = lease.UID
 				m.observeTable(ctx, lease)
 			}
@@ -100,28 +110,40 @@ func (m *Member) observe(ctx context.Context) {
 		}
 		s := g.seen[id]
 		if s.uid != lease.UID || s.version != lease.ResourceVersion {
-			if s.uid == lease.UID && !s.present {
-				continue // deleted since, which the copy has not seen yet
-			}
-			s = seenLease{uid: lease.UID, version: lease.ResourceVersion, at: now, present: true,
-				duration: max(m.opts.Duration, time.Duration(ptr.Deref(lease.Spec.LeaseDurationSeconds, 0))*time.Second),
-				leaving:  lease.Annotations[leavingAnnotation] != "", tableUID: types.UID(lease.Annotations[tableUIDAnnotation])}
-			g.seen[id] = s
+			s = m.see(lease, s)
 		}
+		s.present = !s.removed
+		g.seen[id] = s
 	}
 	if tableSeen == "" && g.tableLease != nil && g.tableSeen == g.tableLease.UID {
-		g.tableGone, g.tableLease = g.tableLease.UID, nil
+		g.tableGone, g.tableLease = g.tableLease, nil
 	}
 	g.tableSeen = tableSeen
-	for id, s := range g.seen {
-		if s.present && !present[id] {
-			s.present = false
-			g.seen[id] = s
+	for _, s := range g.table {
+		for _, id := range []string{s.Owner, s.Next} {
+			if _, ok := g.seen[id]; !ok && id != "" && id != g.identity {
+				g.seen[id] = seenLease{at: g.began, duration: m.opts.Duration}
+			}
 		}
-		if !s.present && s.silent(now) && !g.table.names(id) {
+	}
+	for id, s := range g.seen {
+		s.present = s.present && present[id]
+		g.seen[id] = s
+		if s.removed && s.silent(now) && !present[id] && !g.table.names(id) {
 			delete(g.seen, id)
 		}
 	}
+}
+
+// see returns what is to be known of a Lease in a version that was not seen before.
+func (m *Member) see(lease *coordinationv1.Lease, before seenLease) seenLease {
+	s := seenLease{uid: lease.UID, version: lease.ResourceVersion, at: m.opts.now(), present: before.present,
+		duration: max(m.opts.Duration, time.Duration(ptr.Deref(lease.Spec.LeaseDurationSeconds, 0))*time.Second),
+		leaving:  lease.Annotations[leavingAnnotation] != "", tableUID: types.UID(lease.Annotations[tableUIDAnnotation])}
+	if s.tableUID == "" && s.uid == before.uid {
+		s.tableUID = before.tableUID // its member does not remove that
+	}
+	return s
 }
 
 // observeTable takes over a table that is newer than the one known. A table that cannot be
@@ -136,13 +158,28 @@ func (m *Member) observeTable(ctx context.Context, lease *coordinationv1.Lease) 
 	}
 	var t table
 	if err := json.Unmarshal([]byte(lease.Annotations[tableAnnotation]), &t); err != nil {
-		if g.unreadable != lease.ResourceVersion {
-			g.unreadable = lease.ResourceVersion
-			m.failed(ctx, "reading the table", fmt.Errorf("the annotation %s of the Lease %s/%s cannot be read; end all members, and remove the Lease: %w", tableAnnotation, m.opts.Namespace, m.opts.Group, err))
-		}
+		m.noTable(ctx, lease, fmt.Errorf("the annotation %s of the Lease %s/%s cannot be read; end all members, and remove the Lease: %w", tableAnnotation, m.opts.Namespace, m.opts.Group, err))
 		return
 	}
-	g.table, g.tableLease = t, lease
+	g.take(t, lease)
+}
+
+func (g *groupView) take(t table, lease *coordinationv1.Lease) {
+	g.table, g.tableLease, g.unreadable, g.tableErr = t, lease, "", nil
+}
+
+// noTable reports a Lease that should have the table and does not, once for each version.
+func (m *Member) noTable(ctx context.Context, lease *coordinationv1.Lease, err error) {
+	if g := &m.group; g.unreadable != lease.ResourceVersion {
+		g.unreadable = lease.ResourceVersion
+		g.tableErr = m.failed(ctx, "reading the table", err)
+	}
+}
+
+// outdated reports whether the copy has a state of the group's Lease from before it was gone.
+func (g *groupView) outdated(lease *coordinationv1.Lease) bool {
+	return g.tableGone != nil && g.tableGone.UID == lease.UID &&
+		!tarn.Version(g.tableGone.ResourceVersion).OlderThan(tarn.Version(lease.ResourceVersion))
 }
 
 // replaced reports whether there is a table, and the member's slots are from another one:
@@ -160,7 +197,7 @@ func (g *groupView) agreed(now time.Time) bool {
 		return false
 	}
 	for _, s := range g.seen {
-		if (s.present || !s.silent(now)) && s.tableUID != "" && s.tableUID != g.tableUID {
+		if !s.dead(now) && s.tableUID != "" && s.tableUID != g.tableUID {
 			return false
 		}
 	}
@@ -192,17 +229,4 @@ func (g *groupView) members(now time.Time) []string {
 // staying are the other members that do not leave.
 func (g *groupView) staying(now time.Time) []string {
 	return slices.DeleteFunc(g.members(now), func(id string) bool { return id == g.identity || g.seen[id].leaving })
-}
-
-// dead reports whether a member cannot work any more: its Lease is gone, and it was not
-// renewed for as long as it lasts, in case somebody removed it by hand.
-func (g *groupView) dead(id string, now time.Time, duration time.Duration) bool {
-	if id == g.identity {
-		return false
-	}
-	s, ok := g.seen[id]
-	if !ok {
-		return now.Sub(g.began) >= duration
-	}
-	return !s.present && s.silent(now)
 }

@@ -126,14 +126,15 @@ func (m *Member) note(change func(h *Health)) {
 	change(&m.health)
 }
 
-// failed reports a failure.
-func (m *Member) failed(ctx context.Context, doing string, err error) {
+// failed reports a failure, and returns it as it was reported.
+func (m *Member) failed(ctx context.Context, doing string, err error) error {
 	if ctx.Err() != nil {
-		return
+		return nil
 	}
 	err = fmt.Errorf("shards: %s of %s in group %s: %w", doing, m.group.identity, m.opts.Group, err)
 	m.note(func(h *Health) { h.Err = err })
 	m.opts.OnError(ctx, err)
+	return err
 }
 
 // Leave hands everything over to the other members, and returns when they have it, or ctx

@@ -31,7 +31,7 @@ func (m *Member) renew(ctx context.Context) {
 	default:
 		g.lease, g.joined, g.announced, g.tableUID, g.due = lease, true, leaving, tableUID, began.Add(m.opts.renewEvery())
 		m.work.renewed(began.Add(m.opts.Duration - m.opts.Margin))
-		m.note(func(h *Health) { h.Identity, h.Err = g.identity, nil })
+		m.note(func(h *Health) { h.Identity, h.Err = g.identity, g.tableErr })
 	}
 }
 
@@ -76,11 +76,16 @@ func (m *Member) writeLease(ctx context.Context, renewed *coordinationv1.Lease) 
 	return m.writeAnyway(ctx, renewed)
 }
 
-// writeAnyway renews the Lease in whatever version it is.
+// writeAnyway renews the Lease in whatever version it is. One with another uid is not the
+// member's, even if somebody made it from a copy of that: others may have taken the member
+// for dead in between.
 func (m *Member) writeAnyway(ctx context.Context, renewed *coordinationv1.Lease) (*coordinationv1.Lease, error) {
 	current, err := m.leases.Get(ctx, m.leaseName(), metav1.GetOptions{})
 	if err != nil {
 		return nil, err
+	}
+	if renewed.UID != "" && renewed.UID != current.UID {
+		return nil, apierrors.NewNotFound(coordinationv1.Resource("leases"), m.leaseName())
 	}
 	renewed.ResourceVersion = current.ResourceVersion
 	return m.leases.Update(ctx, renewed, metav1.UpdateOptions{})
@@ -112,7 +117,7 @@ func (m *Member) leaseAt(at time.Time, leaving bool, tableUID types.UID) *coordi
 func (m *Member) fenced(ctx context.Context) {
 	g := &m.group
 	renewed := m.work.until().Add(m.opts.Margin - m.opts.Duration)
-	g.seen[g.identity] = seenLease{uid: g.lease.UID, at: renewed, duration: m.opts.Duration, tableUID: g.tableUID}
+	g.seen[g.identity] = seenLease{uid: g.lease.UID, at: renewed, duration: m.opts.Duration, tableUID: g.tableUID, removed: true}
 	m.work.renewed(time.Time{})
 	m.work.set(func(int) bool { return false }, func(int) bool { return false })
 	m.note(func(h *Health) { h.Fenced++ })
@@ -120,23 +125,16 @@ func (m *Member) fenced(ctx context.Context) {
 	g.joined, g.identity, g.tableUID, g.due = false, newIdentity(m.opts.Identity), "", m.opts.now()
 }
 
-// fence deletes the Leases of members that are silent, in exactly the version that was
-// seen. If it works, the member cannot renew it; if not, it has renewed it.
+// fence removes the Leases of members that are silent, or finds out that they are gone.
+// That the copy does not have a Lease does not suffice: its label may be missing.
 func (m *Member) fence(ctx context.Context) {
 	g := &m.group
 	for id, s := range g.seen {
-		if now := m.opts.now(); !s.present || !s.silent(now) || now.Before(g.fenceAfter) {
+		if now := m.opts.now(); s.removed || !s.silent(now) || now.Before(g.fenceAfter) {
 			continue
 		}
-		within, cancel := context.WithTimeout(ctx, m.opts.renewEvery())
-		err := m.leases.Delete(within, m.opts.Group+"-"+id, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &s.uid, ResourceVersion: &s.version}})
-		cancel()
-		switch {
-		case err == nil || apierrors.IsNotFound(err):
-			s.present = false
-		case apierrors.IsConflict(err):
-			s.at = m.opts.now()
-		default:
+		s, err := m.remove(ctx, id, s)
+		if err != nil {
 			m.failed(ctx, "removing the Lease of "+id+", which is silent,", err)
 			g.fenceAfter = m.opts.now().Add(m.opts.renewEvery() / 4)
 			return
@@ -145,16 +143,39 @@ func (m *Member) fence(ctx context.Context) {
 	}
 }
 
+// remove deletes a Lease in exactly the version that was seen. If that works, its member
+// cannot renew it. If not, because it has another version or was never seen, its time
+// begins again.
+func (m *Member) remove(ctx context.Context, id string, s seenLease) (seenLease, error) {
+	within, cancel := context.WithTimeout(ctx, m.opts.renewEvery())
+	defer cancel()
+	name, err := m.opts.Group+"-"+id, error(nil)
+	if s.version != "" {
+		err = m.leases.Delete(within, name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &s.uid, ResourceVersion: &s.version}})
+	}
+	if s.version == "" || apierrors.IsConflict(err) {
+		var lease *coordinationv1.Lease
+		if lease, err = m.leases.Get(within, name, metav1.GetOptions{}); err == nil {
+			return m.see(lease, s), nil
+		}
+	}
+	if err != nil && !apierrors.IsNotFound(err) {
+		return s, err
+	}
+	s.present, s.removed = false, true
+	return s, nil
+}
+
 // pause is the time until something is due.
 func (m *Member) pause() time.Duration {
 	g, now := &m.group, m.opts.now()
 	next := g.due
 	for _, s := range g.seen {
 		expires := s.at.Add(s.duration)
-		if s.present && expires.Before(g.fenceAfter) {
+		if !s.removed && expires.Before(g.fenceAfter) {
 			expires = g.fenceAfter
 		}
-		if (s.present || expires.After(now)) && expires.Before(next) {
+		if (!s.removed || expires.After(now)) && expires.Before(next) {
 			next = expires
 		}
 	}

@@ -3,6 +3,7 @@ package shards
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -119,12 +120,8 @@ func (m *Member) own() {
 		h.Gained, h.Lost = h.Gained+int64(len(gained)), h.Lost+int64(lost)
 		h.Members = len(g.members(m.opts.now()))
 	})
-	if len(gained) > 0 {
-		in := map[int]bool{}
-		for _, i := range gained {
-			in[i] = true
-		}
-		m.opts.OnGain(setOf(m.opts.Key, func(i int) bool { return in[i] }))
+	if tell := slices.Concat(gained, m.work.again()); len(tell) > 0 {
+		m.opts.OnGain(setOf(m.opts.Key, func(i int) bool { return slices.Contains(tell, i) }))
 	}
 	if m.leaving.Load() && (!others || !g.owns()) {
 		m.leftOnce.Do(func() { close(m.left) })

@@ -3,6 +3,7 @@ package shards
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -36,7 +37,7 @@ func (m *Member) advance(ctx context.Context) {
 		slices.Sort(members)
 	}
 	if len(members) > 0 && members[0] == g.identity || len(members) == 0 {
-		next = next.balance(members, func(id string) bool { return g.dead(id, now, m.opts.Duration) })
+		next = next.balance(members, func(id string) bool { return id != g.identity && g.seen[id].dead(now) })
 	}
 	for i := range next {
 		s, before := &next[i], g.table[i]
@@ -91,14 +92,36 @@ func (m *Member) writeTable(ctx context.Context, t table) {
 	}
 	switch {
 	case err == nil:
-		g.table, g.tableLease = t, written
+		g.take(t, written)
 		m.lookAgain()
-	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):
+	case apierrors.IsConflict(err):
+	case apierrors.IsAlreadyExists(err):
+		m.readTable(ctx)
 	case apierrors.IsNotFound(err):
-		g.tableGone, g.tableLease = g.tableLease.UID, nil
+		g.tableGone, g.tableLease = g.tableLease, nil
 		m.lookAgain()
 	default:
 		m.failed(ctx, "writing the table", err)
+	}
+}
+
+// readTable looks at a Lease of the group's name that the copy does not have. Another member
+// may just have made it. If somebody removed its label, it gets that again.
+func (m *Member) readTable(ctx context.Context) {
+	within, cancel := context.WithTimeout(ctx, m.opts.renewEvery())
+	defer cancel()
+	lease, err := m.leases.Get(within, m.opts.Group, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+	case err != nil:
+		m.failed(ctx, "reading the table", err)
+	case lease.Annotations[tableAnnotation] == "":
+		m.noTable(ctx, lease, fmt.Errorf("the Lease %s/%s is not one of this group; remove it, or set Options.Group to another name", m.opts.Namespace, m.opts.Group))
+	case lease.Labels[groupLabel] != m.opts.Group:
+		metav1.SetMetaDataLabel(&lease.ObjectMeta, groupLabel, m.opts.Group)
+		if _, err := m.leases.Update(within, lease, metav1.UpdateOptions{}); err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+			m.failed(ctx, "writing the label of the table", err)
+		}
 	}
 }
 

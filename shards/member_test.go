@@ -214,3 +214,34 @@ func TestForeignLease(t *testing.T) {
 		}
 	})
 }
+
+// A process that is cut off for less than Duration refuses work meanwhile, and keeps its
+// objects: it is told of those that it refused, because whoever asked has given them up.
+func TestRefusedWorkIsToldAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, 60)
+		defer c.close()
+		only := c.start(0)
+		c.balanced(only)
+		only.stopWorking()
+		before := only.gained
+		only.set(true, false)
+		time.Sleep(testDuration - testMargin + time.Second)
+		refused := c.objects[7]
+		if _, ok := only.member.Begin(refused); ok {
+			t.Fatal("work begins after the Lease is no longer valid")
+		}
+		only.set(false, false)
+		time.Sleep(testDuration)
+		if h := only.member.Health(); h.Fenced != 0 || !only.member.Owns(refused) {
+			t.Fatalf("%+v", h)
+		}
+		if only.gained != before+1 {
+			t.Errorf("the process was told %d times of more objects", only.gained-before)
+		}
+		time.Sleep(testDuration)
+		if h := only.member.Health(); only.gained != before+1 || h.Gained != slotCount {
+			t.Errorf("told %d times, %+v", only.gained-before, h)
+		}
+	})
+}

@@ -31,7 +31,8 @@ type Options struct {
 	// in the time between.
 	Duration, Margin time.Duration
 	// OnGain is called when the member has become the owner of more objects, which its
-	// copies already have; set has the new ones. It must return soon.
+	// copies already have, or may work again on objects that Begin refused for a while; set
+	// has these. It must return soon.
 	OnGain func(set kube.ShardSet)
 	// OnError gets every failure; if nil, the Logger logs them, slog's default if nil.
 	OnError func(ctx context.Context, err error)

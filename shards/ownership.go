@@ -23,7 +23,9 @@ type ownership struct {
 type owned struct {
 	// owner says that the slot is owned, releasing that no more work may begin.
 	owner, releasing bool
-	working          int
+	// refused says that work on the slot was refused although it was owned.
+	refused bool
+	working int
 }
 
 // begin counts work on a slot. It returns false if the slot is not owned.
@@ -33,6 +35,7 @@ func (o *ownership) begin(slot int) bool {
 	defer o.mu.Unlock()
 	s := &o.slots[slot]
 	if !s.owner || s.releasing || !now.Before(o.validUntil) {
+		s.refused = s.owner
 		return false
 	}
 	s.working++
@@ -92,10 +95,26 @@ func (o *ownership) set(owner, keep func(slot int) bool) (gained []int, lost int
 		} else if s.owner && !owner(i) {
 			lost++
 		}
+		s.refused = s.refused && owner(i)
 		s.owner = owner(i)
 		s.releasing = s.releasing && s.owner && !keep(i)
 	}
 	return gained, lost
+}
+
+// again returns the slots on which work was refused for a while, though they stayed owned,
+// and may begin now: the Lease could not be renewed in time, or the slot was about to be
+// handed over to a member that is gone. It returns each once.
+func (o *ownership) again() (slots []int) {
+	now := o.now()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for i := range o.slots {
+		if s := &o.slots[i]; s.refused && !s.releasing && now.Before(o.validUntil) {
+			slots, s.refused = append(slots, i), false
+		}
+	}
+	return slots
 }
 
 // keeps reports whether a slot was owned, and is not about to be given up.

@@ -10,9 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tarnproject/tarn/internal/testsize"
 )
@@ -38,7 +36,7 @@ func TestSimulation(t *testing.T) {
 			}
 			for range 25 {
 				time.Sleep(time.Duration(random.Int64N(int64(testDuration))))
-				group = c.disturb(random, group)
+				group = c.disturb(random, group, seed%2 == 0)
 			}
 			c.mu.Lock()
 			c.down = false
@@ -67,11 +65,11 @@ func TestSimulation(t *testing.T) {
 // drift is how wrong a clock goes: up to 5 %, which is 0.5 s within the test's duration.
 func drift(random *rand.Rand) float64 { return (random.Float64() - 0.5) / 10 }
 
-// disturb lets something happen.
-func (c *cluster) disturb(random *rand.Rand, group []*process) []*process {
+// disturb lets something happen. tables is for tamper.
+func (c *cluster) disturb(random *rand.Rand, group []*process, tables bool) []*process {
 	i := random.IntN(len(group))
 	p := group[i]
-	switch without := slices.Concat(group[:i], group[i+1:]); random.IntN(9) {
+	switch without := slices.Concat(group[:i], group[i+1:]); random.IntN(10) {
 	case 0, 1:
 		if len(group) < 6 {
 			return append(group, c.start(drift(random)))
@@ -105,11 +103,43 @@ func (c *cluster) disturb(random *rand.Rand, group []*process) []*process {
 		c.mu.Lock()
 		c.down = !c.down
 		c.mu.Unlock()
-	case 8: // somebody deletes the table
-		err := c.server.Delete(&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "work", Name: "test"}})
-		if err != nil && !apierrors.IsNotFound(err) {
+	case 8, 9:
+		c.tamper(random, tables)
+	}
+	return group
+}
+
+// tamper lets somebody do something to a Lease: of the group, of a member, or of one that is
+// dead. tables says that the group's is deleted. Then those of members are not deleted, and
+// keep their labels: docs/shards.md says what is not promised.
+func (c *cluster) tamper(random *rand.Rand, tables bool) {
+	all := c.leases("test")
+	if len(all) == 0 {
+		return
+	}
+	lease := all[random.IntN(len(all))].DeepCopy()
+	remove := func() {
+		if err := c.server.Delete(lease); err != nil && !apierrors.IsNotFound(err) {
 			c.t.Error(err)
 		}
 	}
-	return group
+	switch what := random.IntN(4); {
+	case what == 0: // the same again, with another uid
+		remove()
+		lease.UID, lease.ResourceVersion = "", ""
+	case tables:
+		lease.Name = "test"
+		remove()
+		return
+	case what == 1:
+		lease.Labels = nil
+	case what == 2:
+		lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds = nil, nil
+	case lease.Name != "test":
+		remove()
+		return
+	}
+	if err := c.server.Put(lease); err != nil {
+		c.t.Error(err)
+	}
 }

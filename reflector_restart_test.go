@@ -81,6 +81,7 @@ func TestADiskThatCannotBeRead(t *testing.T) {
 		if err := r.WaitSynced(t.Context()); err != nil {
 			t.Fatal(err)
 		}
+		synctest.Wait() // the watch is open
 		if len(told) != 1 || !strings.Contains(told[0].Error(), "no disk; the copy begins with a list") {
 			t.Errorf("reported: %v", told)
 		}

@@ -100,12 +100,14 @@ func TestSectionsComeAndGo(t *testing.T) {
 		c.start()
 		synctest.Wait()
 		sink.heard()
+		east.mu.Lock() // it does not answer yet
 		if err := c.AddSection(clusterOf("east", east)); err != nil {
 			t.Fatal(err)
 		}
 		if s := sectionHealth(t, c.Health(), "east"); s.Synced {
 			t.Errorf("the new one is synced before it was read: %s", s)
 		}
+		east.mu.Unlock()
 		synctest.Wait()
 		sink.wantHeard(t, "+east/a1 east@1 north@1 south@2")
 		if err := c.RemoveSection("south"); err != nil {

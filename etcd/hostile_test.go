@@ -2,6 +2,7 @@ package etcd_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -63,6 +64,53 @@ func TestTokensThatBecomeOld(t *testing.T) {
 	}
 	next(watch())
 }
+
+// A cluster that takes requests and answers none does not hold the caller of a watch for
+// longer than it wants to wait. A watch that was opened in time lives on after that context.
+func TestWatchOfSilentCluster(t *testing.T) {
+	s := startServer(t)
+	between := startNetwork(t, s.client.Host)
+	client := s.connect(func(c *clientv3.Config) { c.Endpoints = []string{between.address()} })
+	source := newSource(t, client)
+	page := pageOf(t)(source.List(t.Context(), tarn.ListQuery{AtLeast: tarn.Latest}))
+	open := func(ctx context.Context) (tarn.Stream[*etcd.Entry[string]], error) {
+		return source.Watch(ctx, tarn.WatchQuery{From: page.Version})
+	}
+	short, end := context.WithCancel(t.Context())
+	opened, err := open(short)
+	end()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer opened.Close()
+	put(t, client, "a", "1")
+	if n, err := opened.Next(t.Context(), make([]tarn.Event[*etcd.Entry[string]], 1)); n != 1 || err != nil {
+		t.Fatalf("the watch has %d events after its opening has ended (%v)", n, err)
+	}
+	between.silent.Store(true)
+	for range 2 { // the second waits behind the first in the client
+		ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, errWaited)
+		defer cancel()
+		returned := make(chan error, 1)
+		go func() {
+			w, err := open(ctx)
+			if err == nil {
+				w.Close()
+			}
+			returned <- err
+		}()
+		select {
+		case err := <-returned:
+			if !errors.Is(err, errWaited) {
+				t.Errorf("it returns %v", err)
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatal("it waits after the end of its context")
+		}
+	}
+}
+
+var errWaited = errors.New("this is long enough")
 
 // A prefix may end in the highest bytes: what follows it is not below it, and there may be
 // nothing that follows.

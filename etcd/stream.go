@@ -30,10 +30,17 @@ func (s *Source[V]) Watch(ctx context.Context, q tarn.WatchQuery) (tarn.Stream[*
 	// The stream outlives ctx, which is of the call. Without a leader it fails, instead of
 	// waiting at a member that is cut off from the others.
 	watching, cancel := context.WithCancel(clientv3.WithRequireLeader(context.WithoutCancel(ctx)))
+	// The client waits for the cluster to confirm the watch, for as long as its context lasts.
+	inTime := context.AfterFunc(ctx, cancel)
 	w := &stream[V]{source: s, cancel: cancel, checks: make(chan check)}
 	w.from.Store(from)
 	w.responses = s.client.Watch(watching, s.first(), clientv3.WithRange(clientv3.GetPrefixRangeEnd(s.prefix)), clientv3.WithRev(from+1),
 		clientv3.WithPrevKV(), clientv3.WithProgressNotify(), clientv3.WithFragment())
+	if !inTime() {
+		for range w.responses { // until the client has let go
+		}
+		return nil, context.Cause(ctx)
+	}
 	if q.Timeout > 0 {
 		w.timeout = time.NewTimer(q.Timeout)
 	}

@@ -84,11 +84,11 @@ func TestInterruptedCommit(t *testing.T) {
 			for i := range 2500 {
 				large.Changes = append(large.Changes, change(tarn.Update, tarn.Key(fmt.Sprint("ns/", i)), version(i+10), "large"))
 			}
+			s.pending = "begun"
 			w, err := s.writing(t.Context(), large)
 			if err != nil {
 				t.Fatal(err)
 			}
-			s.pending = w.last.Commit
 			ctx, cancel := context.WithCancel(t.Context())
 			parts := make(chan part, 1)
 			err = s.encode(w, func(p part) bool {

@@ -41,8 +41,11 @@ type Sink[T any] struct {
 	known bool
 	// unsettled says that messages of a chain may still arrive: the next checkpoint ends it.
 	unsettled bool
-	// pending names the commit whose end is not known, or that was written in part.
-	pending string
+	// pending names the commit whose end is not known, or that was written in part. It has one
+	// name however often it is tried. confirmed names the one that the bucket had when Open or
+	// Commit last succeeded: if the checkpoint names any other one, something of a later
+	// commit has arrived.
+	pending, confirmed string
 	// batchesOnly says that the server refused a chain, as it does if somebody else writes
 	// keys of their own to the bucket. The commit is then written in atomic batches.
 	batchesOnly bool

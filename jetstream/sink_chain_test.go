@@ -40,11 +40,11 @@ func onceEach(t *testing.T, b bucketClient, want tarn.Batch[object]) {
 // connection.
 func begin(t *testing.T, s *Sink[object], b tarn.Batch[object], n int) {
 	t.Helper()
+	s.pending = "begun"
 	w, err := s.writing(t.Context(), b)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.pending = w.last.Commit
 	parts := make(chan part, n/chunk+1)
 	if err := s.encode(w, func(p part) bool {
 		parts <- p
@@ -200,11 +200,11 @@ func TestChainBesideOthers(t *testing.T) {
 	s := opened(t, js, b)
 	defer s.Close()
 	large := largeBatch()
+	s.pending = "begun"
 	w, err := s.writing(t.Context(), large)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.pending = w.last.Commit
 	parts := make(chan part)
 	go func() {
 		defer close(parts)

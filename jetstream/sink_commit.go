@@ -3,6 +3,7 @@ package jetstream
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -12,29 +13,54 @@ import (
 )
 
 // Commit writes a batch.
+//
+// What an earlier attempt sent, and had no answer to, may arrive at any time: the server then
+// refuses what is sent after the checkpoint before it. Whose checkpoint it is shows in the
+// next attempt, which follows it if it is of this sink.
 func (s *Sink[T]) Commit(ctx context.Context, b tarn.Batch[T]) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if !b.Again || s.pending == "" {
+		s.pending = nuid.Next()
+	}
+	err := s.commit(ctx, b)
+	for range lateTries {
+		if !errors.Is(err, errOther) {
+			break
+		}
+		b.Again = true
+		err = s.commit(ctx, b)
+	}
+	if _, taken := errors.AsType[tarn.ObjectErrors](err); err == nil || taken {
+		return err
+	}
+	return s.explain("write to", err)
+}
+
+// lateTries is how often a message is sent again after another one has come before it. At most
+// one of those that follow the same checkpoint is taken, so once is enough unless answers are
+// lost again.
+const lateTries = 3
+
+func (s *Sink[T]) commit(ctx context.Context, b tarn.Batch[T]) error {
 	if err := s.own(ctx); err != nil {
-		return s.explain("write to", err)
+		return err
 	}
 	if s.held != nil {
 		b = b.After(s.held)
 	}
 	w, err := s.writing(ctx, b)
 	if err != nil {
-		return s.explain("write to", err)
+		return err
 	}
-	if w == nil {
-		return nil
+	if w != nil {
+		if err := s.writeParts(ctx, w); err != nil {
+			return err
+		}
+		s.bad = w.bad
 	}
-	s.pending = w.last.Commit
-	if err := s.writeParts(ctx, w); err != nil {
-		return s.explain("write to", err)
-	}
-	s.pending, s.held = "", nil
-	s.bad = w.bad
-	if len(w.errors) > 0 {
+	s.pending, s.confirmed, s.held = "", s.at.Commit, nil
+	if w != nil && len(w.errors) > 0 {
 		return w.errors
 	}
 	return nil
@@ -59,9 +85,8 @@ type writing[T any] struct {
 // After a failure the checkpoint tells whether the commit took effect. One that did in part is
 // compared with the bucket, as is any other batch with content that may be there already.
 func (s *Sink[T]) writing(ctx context.Context, b tarn.Batch[T]) (*writing[T], error) {
-	begun := s.pending != "" && s.at.Commit == s.pending
-	if begun && b.Again && !s.at.Incomplete {
-		s.pending, s.held = "", nil
+	begun := s.at.Commit != s.confirmed
+	if s.at.Commit == s.pending && b.Again && !s.at.Incomplete {
 		return nil, nil
 	}
 	w := &writing[T]{changes: inVersionOrder(b.Changes), epoch: epochOf(b.Positions), bad: map[tarn.Key]tarn.Version{}}
@@ -80,7 +105,7 @@ func (s *Sink[T]) writing(ctx context.Context, b tarn.Batch[T]) (*writing[T], er
 	next := &w.last
 	*next = s.at.Checkpoint
 	next.Positions, next.LastContact = checkpointPositions(b.Positions), b.LastContact
-	next.Incomplete, next.Commit, next.Released = false, nuid.Next(), false
+	next.Incomplete, next.Commit, next.Released = false, s.pending, false
 	if len(b.Gaps) > 0 || compares || missed {
 		next.Line = nuid.Next()
 	}

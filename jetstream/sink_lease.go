@@ -69,7 +69,7 @@ func (s *Sink[T]) tryAcquire(ctx context.Context) error {
 	if err := s.speak(ctx, false); err != nil {
 		return err
 	}
-	s.dropped = false
+	s.dropped, s.confirmed = false, at.Commit
 	return nil
 }
 
@@ -261,10 +261,16 @@ func (s *Sink[T]) renew(ctx context.Context) {
 	defer s.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, s.bucket.Lease)
 	defer cancel()
-	if !s.recover(ctx) {
-		return // a commit, or the next Open, finds out what it means
+	var err error
+	for range 1 + lateTries {
+		if !s.recover(ctx) {
+			break // a commit, or the next Open, finds out what it means
+		}
+		if err = s.speak(ctx, false); !errors.Is(err, errOther) {
+			return
+		}
 	}
-	if err := s.speak(ctx, false); errors.Is(err, errOther) {
+	if err != nil {
 		s.fence(s.explain("renew the lease of", err))
 	}
 }

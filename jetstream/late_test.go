@@ -1,0 +1,285 @@
+package jetstream
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tarnproject/tarn"
+)
+
+// lateNetwork passes connections on to a server. What it holds arrives late: after the client
+// has lost that connection, and has made another one.
+type lateNetwork struct {
+	listener net.Listener
+	server   string
+	running  sync.WaitGroup
+
+	mu    sync.Mutex
+	open  []*heldConn
+	ended bool
+}
+
+type heldConn struct {
+	client, server net.Conn
+	holding        bool
+	held           []byte
+}
+
+func startLateNetwork(t *testing.T, server string) *lateNetwork {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &lateNetwork{listener: listener, server: strings.TrimPrefix(server, "nats://")}
+	n.running.Go(n.accept)
+	t.Cleanup(func() {
+		_ = listener.Close()
+		n.mu.Lock()
+		n.ended = true
+		for _, c := range n.open {
+			_, _ = c.client.Close(), c.server.Close()
+		}
+		n.mu.Unlock()
+		n.running.Wait()
+	})
+	return n
+}
+
+func (n *lateNetwork) accept() {
+	for {
+		client, err := n.listener.Accept()
+		if err != nil {
+			return // it is closed
+		}
+		server, err := net.Dial("tcp", n.server)
+		if err != nil {
+			_ = client.Close()
+			continue
+		}
+		c := &heldConn{client: client, server: server}
+		n.mu.Lock()
+		n.open = append(n.open, c)
+		if n.ended {
+			_, _ = client.Close(), server.Close()
+		}
+		n.mu.Unlock()
+		n.running.Go(func() { n.pass(c) })
+		n.running.Go(func() {
+			_, _ = io.Copy(client, server)     // ends with the client
+			_, _ = io.Copy(io.Discard, server) // what was held is answered too
+		})
+	}
+}
+
+func (n *lateNetwork) pass(c *heldConn) {
+	chunk := make([]byte, 16<<10)
+	for {
+		read, err := c.client.Read(chunk)
+		n.mu.Lock()
+		if c.holding {
+			c.held = append(c.held, chunk[:read]...)
+		} else {
+			_, _ = c.server.Write(chunk[:read])
+		}
+		if err != nil && !c.holding {
+			_ = c.server.Close()
+		}
+		n.mu.Unlock()
+		if err != nil {
+			return
+		}
+	}
+}
+
+// hold keeps from the server what clients send over the connections that they have now.
+func (n *lateNetwork) hold() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, c := range n.open {
+		c.holding = true
+	}
+}
+
+func (n *lateNetwork) holds(text string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, c := range n.open {
+		if bytes.Contains(c.held, []byte(text)) {
+			return true
+		}
+	}
+	return false
+}
+
+// cut closes the held connections, on the side of the client only.
+func (n *lateNetwork) cut() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, c := range n.open {
+		if c.holding {
+			_ = c.client.Close()
+		}
+	}
+}
+
+// release has the server get what was held.
+func (n *lateNetwork) release() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, c := range n.open {
+		_, _ = c.server.Write(c.held)
+		c.held = nil
+	}
+}
+
+// interrupted is a codec that calls a function once, before it encodes the next object.
+type interrupted struct {
+	objectsCodec
+	mu   *sync.Mutex
+	next *func()
+}
+
+func (c interrupted) Append(buf []byte, o object) ([]byte, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if do := *c.next; do != nil {
+		*c.next = nil
+		do()
+	}
+	return c.objectsCodec.Append(buf, o)
+}
+
+func (c interrupted) before(do func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	*c.next = do
+}
+
+// late is a sink whose messages can arrive late.
+type late struct {
+	*Sink[object]
+	t       *testing.T
+	network *lateNetwork
+	codec   interrupted
+	// direct reads the bucket by another connection.
+	direct bucketClient
+}
+
+func openedLate(t *testing.T, b Bucket) late {
+	t.Helper()
+	server := startServer(t)
+	network := startLateNetwork(t, server.URL())
+	codec := interrupted{objects, &sync.Mutex{}, new(func())}
+	s, err := New[object](connect(t, "nats://"+network.listener.Addr().String()), b, codec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Open(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return late{s, t, network, codec, bucketClient{js: server.connect(), bucket: s.bucket}}
+}
+
+// unanswered does something whose messages are held, and whose connection is lost then.
+func (l late) unanswered(do func(ctx context.Context) error) {
+	l.t.Helper()
+	ctx, cancel := context.WithTimeout(l.t.Context(), 300*time.Millisecond)
+	defer cancel()
+	reconnects := l.js.Conn().Stats().Reconnects
+	if err := do(ctx); err == nil {
+		l.t.Fatal("it succeeds without an answer")
+	}
+	eventually(l.t, "the network holds the checkpoint", func() bool { return l.network.holds(checkpointKey) }, func() string { return "" })
+	l.network.cut()
+	eventually(l.t, "the client connects again", func() bool {
+		return l.js.Conn().Stats().Reconnects > reconnects && l.js.Conn().IsConnected()
+	}, func() string { return "" })
+}
+
+// arrive has what was held arrive now.
+func (l late) arrive() {
+	before, err := l.direct.checkpoint(l.t.Context())
+	if err != nil {
+		l.t.Error(err)
+	}
+	l.network.release()
+	eventually(l.t, "it arrives", func() bool {
+		at, err := l.direct.checkpoint(l.t.Context())
+		return err == nil && at.Serial > before.Serial
+	}, func() string { return "" })
+}
+
+// What a feeder sent, and had no answer to, may arrive after it has looked whether it took
+// effect, while it sends the same again. The feeder knows it as its own, and writes every
+// state once.
+func TestCommitThatArrivesLate(t *testing.T) {
+	t.Parallel()
+	small := to("2", change(tarn.Add, "a", "1", "x"), change(tarn.Add, "b", "2", "x"))
+	larger := to("3", append(small.Changes[:2:2], change(tarn.Update, "a", "3", "y"))...)
+	for name, c := range map[string]struct {
+		first, second tarn.Batch[object]
+		again         bool
+	}{
+		"the same batch":           {small, small, true},
+		"a batch that grew":        {small, larger, false},
+		"the beginning of a chain": {largeBatch(), largeBatch(), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := openedLate(t, Bucket{Name: "b", Events: true})
+			l.codec.before(l.network.hold)
+			l.unanswered(func(ctx context.Context) error { return l.Commit(ctx, c.first) })
+			l.codec.before(l.arrive)
+			c.second.Again = c.again
+			commit(t, l.Sink, c.second)
+			onceEach(t, l.direct, c.second)
+			if n := written(t, l.Sink); n != uint64(len(c.second.Changes)) {
+				t.Errorf("%d messages are counted, want %d", n, len(c.second.Changes))
+			}
+		})
+	}
+	t.Run("a batch that was tried twice", func(t *testing.T) {
+		l := openedLate(t, Bucket{Name: "b", Events: true})
+		again := small
+		again.Again = true
+		for _, b := range []tarn.Batch[object]{small, again} {
+			l.codec.before(l.network.hold)
+			l.unanswered(func(ctx context.Context) error { return l.Commit(ctx, b) })
+		}
+		l.arrive()
+		commit(t, l.Sink, again)
+		onceEach(t, l.direct, small)
+	})
+	t.Run("a renewal of the lease", func(t *testing.T) {
+		l := openedLate(t, Bucket{Name: "b", Events: true})
+		l.network.hold()
+		l.unanswered(func(ctx context.Context) error { return l.speak(ctx, false) })
+		l.codec.before(l.arrive)
+		commit(t, l.Sink, small)
+		onceEach(t, l.direct, small)
+	})
+	t.Run("a commit before a renewal", func(t *testing.T) {
+		l := openedLate(t, Bucket{Name: "b", Events: true})
+		l.codec.before(l.network.hold)
+		l.unanswered(func(ctx context.Context) error { return l.Commit(ctx, small) })
+		if !l.recover(t.Context()) {
+			t.Fatal("the checkpoint cannot be read")
+		}
+		l.arrive()
+		l.renew(t.Context())
+		if err := l.Disk().Err; err != nil {
+			t.Errorf("Health says %v", err)
+		}
+		again := small
+		again.Again = true
+		commit(t, l.Sink, again)
+		onceEach(t, l.direct, small)
+	})
+}

@@ -114,15 +114,18 @@ func (s *Sink[T]) write(ctx context.Context, st *staging[T], b tarn.Batch[T]) er
 			return err
 		} // else a transaction says why
 	}
+	changes := len(b.Changes) > 0 || b.Whole
 	return s.db.transaction(ctx, func(tx pgx.Tx) error {
+		if changes { // before the lock: see Sink
+			if err := st.copy(ctx, tx); err != nil {
+				return err
+			}
+		}
 		done, err := s.lock(ctx, tx, b)
 		if err != nil || done {
 			return err
 		}
-		if len(b.Changes) > 0 || b.Whole {
-			if err := st.copy(ctx, tx); err != nil {
-				return err
-			}
+		if changes {
 			if err := s.merge(ctx, tx, b); err != nil {
 				return err
 			}

@@ -1,7 +1,9 @@
 package postgres
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -119,5 +121,63 @@ func TestTwoSinksOfOneResource(t *testing.T) {
 	opened(t, db)
 	if err := open(t.Context(), NewSink(db, "things", "all", plain{})); err == nil || !strings.Contains(err.Error(), "already") {
 		t.Errorf("the second sink is told %v", err)
+	}
+}
+
+// paused is a codec that stops within the rows of a batch, as a process that is paused.
+type paused struct {
+	plain
+	reached, resume chan struct{}
+}
+
+func (p paused) Row(o object) (Row, error) {
+	if o.Key == "pause" {
+		p.reached <- struct{}{}
+		<-p.resume
+	}
+	return p.plain.Row(o)
+}
+
+// A feeder that is paused in the midst of a COPY does not hold the row of its position: another
+// one takes over once the lease has ended. What the paused one then commits fails as a whole.
+func TestFeederPausedInACopy(t *testing.T) {
+	for _, history := range []bool{false, true} {
+		t.Run(fmt.Sprint("history ", history), func(t *testing.T) {
+			address := database(t)
+			one, two := connect(t, address, Options{Lease: 200 * time.Millisecond, History: history}), connect(t, address, Options{History: history})
+			codec := paused{reached: make(chan struct{}), resume: make(chan struct{})}
+			first, second := NewSink(one, "things", "all", codec), NewSink(two, "things", "all", plain{})
+			must(t, open(t.Context(), first))
+			t.Cleanup(first.Close)
+			must(t, first.Commit(t.Context(), whole(batch("1", thing("a", "1", "by the first")))))
+			committed := make(chan error, 1)
+			go func() {
+				committed <- first.Commit(t.Context(), batch("3", thing("a", "2", "too late"), thing("pause", "3", "too late")))
+			}()
+			<-codec.reached
+			one.leases.stop()
+			waiting, end := context.WithTimeout(t.Context(), 10*time.Second)
+			defer end()
+			err := open(waiting, second)
+			for ; isOwned(err) && waiting.Err() == nil; err = open(waiting, second) {
+				time.Sleep(5 * time.Millisecond)
+			}
+			if err == nil {
+				err = second.Commit(waiting, batch("5", thing("b", "5", "by the second")))
+			}
+			if err != nil {
+				t.Errorf("while the first is paused the second is told %v", err)
+			}
+			close(codec.resume)
+			if err := <-committed; !errors.Is(err, errLost) {
+				t.Errorf("the paused feeder is told %v", err)
+			}
+			two.wants(t, "SELECT key, resource_version FROM things ORDER BY key", "a|1", "b|5")
+			two.wants(t, "SELECT version FROM tarn_positions", "5")
+			if history {
+				two.wants(t, "SELECT version FROM things_history ORDER BY seq", "1", "5")
+			}
+			second.Close()
+		})
 	}
 }

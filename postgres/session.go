@@ -12,10 +12,10 @@ import (
 // guards are settings of every transaction. They end with it, so that they hold behind
 // PgBouncer too, and nobody else gets them.
 //
-//   - A feeder whose network or machine has gone must not hold its row for hours. The server
-//     ends a transaction in which nothing is said; while it waits for the rest of a COPY that
-//     limit does not count, and only the probes of TCP find that nobody is there, by default
-//     after two hours.
+//   - A feeder whose network or machine has gone must not hold its row, or its session, for
+//     hours. The server ends a transaction in which nothing is said; while it waits for the
+//     rest of a COPY that limit does not count, and only the probes of TCP find that nobody is
+//     there, by default after two hours.
 //   - A first state is one statement that takes minutes, and a limit for statements would
 //     end it each time. As in pg_dump, the limit is off.
 const guards = `SELECT set_config('idle_in_transaction_session_timeout', '60s', true), set_config('statement_timeout', '0', true),

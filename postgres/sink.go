@@ -18,9 +18,12 @@ import (
 // [tarn.Restorer]: a replica without any other copy loads its objects from the table, and
 // its watch resumes at the position of the last commit.
 //
-// Each batch is one transaction, in four steps: lock the row of the position, which must be
-// this process's; copy the changes into a temporary table; merge that into the tables; move
-// the position.
+// Each batch is one transaction, in four steps: copy the changes into a temporary table; lock
+// the row of the position, which must be this process's; merge the changes into the tables;
+// move the position.
+//
+// Why the lock is second: a COPY waits for the feeder, and only the first step does so for
+// long. A process that is paused in it holds nothing that another feeder needs.
 //
 // Why always through a temporary table: the first state and a single change then take the
 // same path, which is tested once. A single change takes about a millisecond longer.

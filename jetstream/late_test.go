@@ -3,6 +3,8 @@ package jetstream
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"net"
 	"strings"
@@ -22,6 +24,7 @@ type lateNetwork struct {
 
 	mu    sync.Mutex
 	open  []*heldConn
+	until string
 	ended bool
 }
 
@@ -83,6 +86,9 @@ func (n *lateNetwork) pass(c *heldConn) {
 	for {
 		read, err := c.client.Read(chunk)
 		n.mu.Lock()
+		if n.until != "" && bytes.Contains(chunk[:read], []byte(n.until)) {
+			c.holding, n.until = true, ""
+		}
 		if c.holding {
 			c.held = append(c.held, chunk[:read]...)
 		} else {
@@ -105,6 +111,13 @@ func (n *lateNetwork) hold() {
 	for _, c := range n.open {
 		c.holding = true
 	}
+}
+
+// holdFrom holds what a client sends from a text on.
+func (n *lateNetwork) holdFrom(text string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.until = text
 }
 
 func (n *lateNetwork) holds(text string) bool {
@@ -282,4 +295,43 @@ func TestCommitThatArrivesLate(t *testing.T) {
 		commit(t, l.Sink, again)
 		onceEach(t, l.direct, small)
 	})
+}
+
+// A feeder that takes over again, and has no answer to that, is still told that another one
+// wrote meanwhile.
+func TestTakeOverWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	for _, renewed := range []bool{false, true} {
+		t.Run(fmt.Sprint("renewed ", renewed), func(t *testing.T) {
+			l := openedLate(t, Bucket{Name: "b", Lease: 300 * time.Millisecond})
+			commit(t, l.Sink, to("1", change(tarn.Add, "a", "1", "")))
+			l.stop() // as if the process were paused
+			l.running.Wait()
+			second := newSink(t, l.direct.js, l.bucket)
+			eventually(t, "the second takes over", func() bool {
+				_, err := second.Open(t.Context(), nil)
+				return err == nil
+			}, func() string { return "" })
+			commit(t, second, to("2", change(tarn.Add, "b", "2", "")))
+			second.Close()
+
+			l.known = false // as after any failure
+			l.network.holdFrom("PUB " + l.bucket.prefix() + checkpointKey)
+			next := to("3", change(tarn.Update, "a", "3", ""))
+			l.unanswered(func(ctx context.Context) error { return l.Commit(ctx, next) })
+			l.arrive()
+			if renewed {
+				l.renew(t.Context())
+			}
+			next.Again = true
+			if err := l.Commit(t.Context(), next); !errors.Is(err, tarn.ErrSinkEmpty) {
+				t.Errorf("Commit returned %v", err)
+			}
+			next.Again, next.Whole = false, true
+			commit(t, l.Sink, next)
+			if page, err := newSource(t, l.direct.js, l.bucket).List(t.Context(), tarn.ListQuery{}); err != nil || len(page.Items) != 1 {
+				t.Errorf("the list is %+v (%v)", page, err)
+			}
+		})
+	}
 }

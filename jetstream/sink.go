@@ -51,6 +51,9 @@ type Sink[T any] struct {
 	batchesOnly bool
 	// batchSize is maxBatch, and waiting is waitingStates, except in tests.
 	batchSize, waiting int
+	// replaced says that the checkpoint was not this session's, until own has said so. A
+	// checkpoint that this sink wrote since then may have had no answer.
+	replaced bool
 	// stoodBy says that another feeder was alive when this one was opened.
 	stoodBy bool
 	// dropped says that the server may have dropped objects because the stream had bounds that
@@ -128,6 +131,7 @@ func (s *Sink[T]) Open(ctx context.Context, _ func() error) (tarn.Kept, error) {
 	if err := s.claim(ctx); err != nil {
 		return tarn.Kept{}, s.explain("open", err)
 	}
+	s.replaced = false
 	if err := s.loadBad(ctx); err != nil {
 		return tarn.Kept{}, s.explain("open", err)
 	}

@@ -102,7 +102,7 @@ func (s *Sink[T]) claim(ctx context.Context) error {
 // [tarn.ErrSinkEmpty] if the bucket does not have what this sink has written, and records
 // what it has.
 func (s *Sink[T]) own(ctx context.Context) error {
-	if s.known {
+	if s.known && !s.replaced {
 		return nil
 	}
 	err := s.ownAgain(ctx)
@@ -113,23 +113,22 @@ func (s *Sink[T]) own(ctx context.Context) error {
 }
 
 func (s *Sink[T]) ownAgain(ctx context.Context) error {
-	before := s.at
 	at, err := s.checkpoint(ctx)
 	if err != nil && !noStream(err) {
 		return err
 	}
-	switch {
-	case at.Session == s.session && at.Serial >= before.Serial:
+	s.replaced = s.replaced || at.Session != s.session
+	if !s.replaced {
+		lost := at.Serial < s.at.Serial
 		s.at, s.known = at, true
 		s.fence(nil)
-		if s.unsettled {
+		switch {
+		case lost:
+			return fmt.Errorf("the server lost everything written after version %s: %w", s.version(), tarn.ErrSinkEmpty)
+		case s.unsettled:
 			return s.speak(ctx, false)
 		}
 		return nil
-	case at.Session == s.session:
-		s.at, s.known = at, true
-		s.fence(nil)
-		return fmt.Errorf("the server lost everything written after version %s: %w", s.version(), tarn.ErrSinkEmpty)
 	}
 	if err := s.acquire(ctx); err != nil {
 		if errors.Is(err, ErrFed) {
@@ -138,7 +137,7 @@ func (s *Sink[T]) ownAgain(ctx context.Context) error {
 		return err
 	}
 	s.fence(nil)
-	s.at.Of = s.bucket.Of
+	s.replaced, s.at.Of = false, s.bucket.Of
 	if at.Format == 0 {
 		return fmt.Errorf("the bucket is new: %w", tarn.ErrSinkEmpty)
 	}

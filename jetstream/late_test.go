@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/jetstream/embedded"
 )
 
 // lateNetwork passes connections on to a server. What it holds arrives late: after the client
@@ -185,9 +186,9 @@ type late struct {
 	direct bucketClient
 }
 
-func openedLate(t *testing.T, b Bucket) late {
+func openedLate(t *testing.T, b Bucket, change ...func(*embedded.Options)) late {
 	t.Helper()
-	server := startServer(t)
+	server := startServer(t, change...)
 	network := startLateNetwork(t, server.URL())
 	codec := interrupted{objects, &sync.Mutex{}, new(func())}
 	s, err := New[object](connect(t, "nats://"+network.listener.Addr().String()), b, codec)
@@ -295,6 +296,27 @@ func TestCommitThatArrivesLate(t *testing.T) {
 		commit(t, l.Sink, again)
 		onceEach(t, l.direct, small)
 	})
+}
+
+// An object that the server does not take is named by the commit that finds that an earlier
+// attempt has taken effect, and its mark goes when the object becomes smaller.
+func TestBadObjectOfACommitWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	l := openedLate(t, Bucket{Name: "b"}, func(o *embedded.Options) { o.MaxPayload = 64 << 10 })
+	b := to("2", change(tarn.Add, "big", "1", strings.Repeat("x", 64<<10)), change(tarn.Add, "a", "2", ""))
+	l.codec.before(l.network.hold)
+	l.unanswered(func(ctx context.Context) error { return l.Commit(ctx, b) })
+	l.arrive()
+	b.Again = true
+	err := l.Commit(t.Context(), b)
+	bad, named := errors.AsType[tarn.ObjectErrors](err)
+	if !named || len(bad) != 1 || bad[0].Key != "big" || bad[0].Version != "1" || !strings.Contains(bad[0].Err.Error(), "max_payload") {
+		t.Errorf("Commit returned %v", err)
+	}
+	commit(t, l.Sink, to("3", change(tarn.Update, "big", "3", "small")))
+	if page, err := newSource(t, l.direct.js, l.bucket).List(t.Context(), tarn.ListQuery{}); err != nil || len(page.Bad) != 0 || len(page.Items) != 2 {
+		t.Errorf("the list is %+v (%v)", page, err)
+	}
 }
 
 // A feeder that takes over again, and has no answer to that, is still told that another one

@@ -132,7 +132,7 @@ func (s *Sink[T]) Open(ctx context.Context, _ func() error) (tarn.Kept, error) {
 		return tarn.Kept{}, s.explain("open", err)
 	}
 	s.replaced = false
-	if err := s.loadBad(ctx); err != nil {
+	if _, err := s.loadBad(ctx); err != nil {
 		return tarn.Kept{}, s.explain("open", err)
 	}
 	if s.at.Of != s.bucket.Of {

@@ -53,15 +53,18 @@ func (s *Sink[T]) commit(ctx context.Context, b tarn.Batch[T]) error {
 	if err != nil {
 		return err
 	}
-	if w != nil {
-		if err := s.writeParts(ctx, w); err != nil {
-			return err
-		}
-		s.bad = w.bad
+	var bad tarn.ObjectErrors
+	if w == nil {
+		bad, err = s.badOf(ctx, b.Changes)
+	} else if err = s.writeParts(ctx, w); err == nil {
+		s.bad, bad = w.bad, w.errors
+	}
+	if err != nil {
+		return err
 	}
 	s.pending, s.confirmed, s.held = "", s.at.Commit, nil
-	if w != nil && len(w.errors) > 0 {
-		return w.errors
+	if len(bad) > 0 {
+		return bad
 	}
 	return nil
 }
@@ -234,15 +237,30 @@ func (s *Sink[T]) markBad(w *writing[T]) error {
 }
 
 // loadBad reads which objects could not be written.
-func (s *Sink[T]) loadBad(ctx context.Context) error {
+func (s *Sink[T]) loadBad(ctx context.Context) (all []BadObject, err error) {
 	s.bad = map[tarn.Key]tarn.Version{}
-	return s.walkBelow(ctx, badPrefix, false, func(_ string, r record, pending uint64) bool {
+	err = s.walkBelow(ctx, badPrefix, false, func(_ string, r record, pending uint64) bool {
 		var bad BadObject
 		if len(r.data) > 0 && json.Unmarshal(r.data, &bad) == nil {
 			s.bad[tarn.Key(bad.Key)] = tarn.Version(bad.Version)
+			all = append(all, bad)
 		}
 		return pending > 0
 	})
+	return all, err
+}
+
+// badOf reads which changes of a commit could not be written: the attempt that took effect is
+// over, and another one need not have come so far.
+func (s *Sink[T]) badOf(ctx context.Context, changes []tarn.Change[T]) (found tarn.ObjectErrors, err error) {
+	all, err := s.loadBad(ctx)
+	for _, bad := range all {
+		key, version := tarn.Key(bad.Key), tarn.Version(bad.Version)
+		if slices.ContainsFunc(changes, func(c tarn.Change[T]) bool { return c.Key == key && c.Version == version }) {
+			found = append(found, tarn.BadObject{Key: key, Version: version, Err: errors.New(bad.Error)})
+		}
+	}
+	return found, err
 }
 
 // epochOf is the epoch of the source, if it has one for all sections.

@@ -27,6 +27,24 @@ type cutter struct {
 
 	mu   sync.Mutex
 	open []net.Conn
+	// mute drops what is sent over a connection, without an end of it.
+	mute map[net.Conn]bool
+}
+
+// muteAll drops from now on what is sent over the connections that there are.
+func (c *cutter) muteAll() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mute = map[net.Conn]bool{}
+	for _, conn := range c.open {
+		c.mute[conn] = true
+	}
+}
+
+func (c *cutter) isMute(conn net.Conn) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.mute[conn]
 }
 
 func startCutter(t *testing.T, socket string) *cutter {
@@ -53,15 +71,20 @@ func startCutter(t *testing.T, socket string) *cutter {
 		}
 	})
 	t.Cleanup(func() {
-		_ = listener.Close()
-		c.mu.Lock()
-		for _, conn := range c.open {
-			_ = conn.Close()
-		}
-		c.mu.Unlock()
+		c.end()
 		c.running.Wait()
 	})
 	return c
+}
+
+// end closes everything.
+func (c *cutter) end() {
+	_ = c.listener.Close()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, conn := range c.open {
+		_ = conn.Close()
+	}
 }
 
 // pass copies one direction, message by message; the first one of a client has no kind.
@@ -88,8 +111,34 @@ func (c *cutter) pass(from, to net.Conn, first bool, left *atomic.Int64) {
 			c.cuts.Add(1)
 			return
 		}
+		if c.isMute(from) {
+			continue
+		}
 		if _, err := to.Write(frame); err != nil {
 			return
+		}
+	}
+}
+
+// A connection of which nothing comes back, and which does not end, as when a firewall has
+// forgotten it, costs a feeder a heartbeat, and not its lease.
+func TestLeaseOutlivesALostHeartbeat(t *testing.T) {
+	t.Parallel()
+	direct := database(t)
+	c := startCutter(t, server.Socket())
+	_, schema, _ := strings.Cut(direct, "&search_path=")
+	const lease = 3 * time.Second
+	one := connect(t, fmt.Sprintf("postgres://tarn@%s/postgres?sslmode=disable&search_path=%s", c.listener.Addr(), schema), Options{Lease: lease})
+	two := connect(t, direct, Options{})
+	must(t, one.Claim(t.Context(), "things"))
+	until := func() string { return two.query(t, "SELECT lease_until::text FROM tarn_feeds")[0] }
+	before := until()
+	eventually(t, "a heartbeat", func() bool { return until() > before })
+	c.muteAll()
+	defer c.end() // or the driver waits for the answers of a connection that it closes
+	for start := time.Now(); time.Since(start) < 2*lease; time.Sleep(50 * time.Millisecond) {
+		if err := two.Claim(t.Context(), "things"); !isOwned(err) {
+			t.Fatalf("after %s another feeder is told %v", time.Since(start), err)
 		}
 	}
 }

@@ -120,9 +120,10 @@ func Connect(address string, opts Options) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("postgres: %w", err)
 	}
-	// Heartbeats have a connection of their own: a first state may keep all others busy.
+	// Heartbeats have a connection of their own: a first state may keep all others busy. One
+	// that is lost is in the pool until the driver has given it up, for longer than a lease.
 	beats := config.Copy()
-	beats.MaxConns, beats.MinConns, beats.MinIdleConns = 1, 0, 0
+	beats.MaxConns, beats.MinConns, beats.MinIdleConns = 4, 0, 0
 	beating, err := pgxpool.NewWithConfig(context.Background(), beats)
 	if err != nil {
 		pool.Close()

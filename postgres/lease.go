@@ -137,8 +137,10 @@ func (l *leases) run() {
 	for {
 		select {
 		case <-ticker.C:
-			// A failure is not reported here: the next commit fails too, and says why.
-			_ = l.prolong()
+			// It is not waited for: its connection may be lost, and the next one has
+			// another. A failure is not reported here: the next commit fails too, and
+			// says why.
+			l.ended.Go(func() { _ = l.prolong() })
 		case <-l.running.Done():
 			return
 		}

@@ -357,3 +357,50 @@ func TestTakeOverWithoutAnAnswer(t *testing.T) {
 		})
 	}
 }
+
+// A feeder that begins with a bucket of another source or selection says so in the bucket, also
+// if the answer to the first thing that it wrote is lost.
+func TestOriginIsRecordedWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	for _, how := range []string{"a commit is next", "a renewal is next"} {
+		t.Run(how, func(t *testing.T) {
+			uid := func(uid string) func(context.Context) (string, error) {
+				return func(context.Context) (string, error) { return uid, nil }
+			}
+			l := openedLate(t, Bucket{Name: "b", Of: "all", Source: uid("one")})
+			if err := l.confirm(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			commit(t, l.Sink, to("1", change(tarn.Add, "a", "1", "")))
+			l.Close()
+			second := l.bucket
+			second.Of, second.Source = "some", uid("two")
+			var err error
+			if l.Sink, err = New[object](l.js, second, l.codec); err != nil {
+				t.Fatal(err)
+			}
+			kept, err := l.Open(t.Context(), nil)
+			if err != nil || len(kept.Positions) > 0 {
+				t.Fatalf("it begins at %v (%v)", kept.Positions, err)
+			}
+			defer l.Close()
+			if err := kept.Confirm(t.Context()); !errors.Is(err, tarn.ErrOtherSource) {
+				t.Fatal(err)
+			}
+			l.network.hold()
+			l.unanswered(func(ctx context.Context) error { return l.speak(ctx, false) })
+			if how == "a renewal is next" {
+				l.renew(t.Context())
+				if at, err := l.direct.checkpoint(t.Context()); err != nil || at.Of != "some" || at.Source != "two" || len(at.Positions) > 0 {
+					t.Errorf("the checkpoint is %+v (%v)", at, err)
+				}
+			}
+			b := to("5", change(tarn.Add, "b", "5", ""))
+			b.Whole = true
+			commit(t, l.Sink, b)
+			if at, err := l.direct.checkpoint(t.Context()); err != nil || at.Of != "some" || at.Source != "two" || len(at.Positions) != 1 {
+				t.Errorf("the checkpoint is %+v (%v)", at, err)
+			}
+		})
+	}
+}

@@ -54,6 +54,9 @@ type Sink[T any] struct {
 	// replaced says that the checkpoint was not this session's, until own has said so. A
 	// checkpoint that this sink wrote since then may have had no answer.
 	replaced bool
+	// opened says that Of of the bucket is known, and source is what confirm was told.
+	opened bool
+	source string
 	// stoodBy says that another feeder was alive when this one was opened.
 	stoodBy bool
 	// dropped says that the server may have dropped objects because the stream had bounds that
@@ -135,9 +138,8 @@ func (s *Sink[T]) Open(ctx context.Context, _ func() error) (tarn.Kept, error) {
 	if _, err := s.loadBad(ctx); err != nil {
 		return tarn.Kept{}, s.explain("open", err)
 	}
-	if s.at.Of != s.bucket.Of {
-		s.at.Of, s.at.Positions = s.bucket.Of, nil // the next checkpoint says so
-	}
+	s.opened = true
+	s.at = s.relabelled(s.at) // the next checkpoint says so
 	kept := tarn.Kept{Positions: s.at.positions(), LastContact: s.at.LastContact}
 	for i := range kept.Positions {
 		// The copy that is loaded lacks what could not be written.

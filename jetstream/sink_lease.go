@@ -64,7 +64,7 @@ func (s *Sink[T]) tryAcquire(ctx context.Context) error {
 	if err := s.configure(ctx, info.Config); err != nil {
 		return err
 	}
-	s.at, s.known = at, true
+	s.at, s.known = s.relabelled(at), true
 	s.stoodBy = false
 	if err := s.speak(ctx, false); err != nil {
 		return err
@@ -120,7 +120,7 @@ func (s *Sink[T]) ownAgain(ctx context.Context) error {
 	s.replaced = s.replaced || at.Session != s.session
 	if !s.replaced {
 		lost := at.Serial < s.at.Serial
-		s.at, s.known = at, true
+		s.at, s.known = s.relabelled(at), true
 		s.fence(nil)
 		switch {
 		case lost:
@@ -137,7 +137,7 @@ func (s *Sink[T]) ownAgain(ctx context.Context) error {
 		return err
 	}
 	s.fence(nil)
-	s.replaced, s.at.Of = false, s.bucket.Of
+	s.replaced = false
 	if at.Format == 0 {
 		return fmt.Errorf("the bucket is new: %w", tarn.ErrSinkEmpty)
 	}
@@ -173,9 +173,9 @@ func (s *Sink[T]) confirm(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before := s.at.Source
-	s.at.Source = now
+	s.source = now
+	s.at = s.relabelled(s.at) // the next checkpoint says so
 	if before != "" && before != now {
-		s.at.Positions = nil // the next checkpoint says that they mean nothing here
 		return fmt.Errorf("%w: bucket %s is of %s, and this is %s", tarn.ErrOtherSource, s.bucket.Name, before, now)
 	}
 	return nil
@@ -284,8 +284,23 @@ func (s *Sink[T]) recover(ctx context.Context) bool {
 	if err != nil || at.Session != s.session || at.Serial < s.at.Serial {
 		return false
 	}
-	s.at, s.known = at, true
+	s.at, s.known = s.relabelled(at), true
 	return true
+}
+
+// relabelled is a checkpoint of the bucket that says what this sink copies. The positions in
+// one that said otherwise mean nothing here.
+func (s *Sink[T]) relabelled(at placed) placed {
+	if s.opened && at.Of != s.bucket.Of {
+		at.Of, at.Positions = s.bucket.Of, nil
+	}
+	if s.source != "" && at.Source != s.source {
+		if at.Source != "" {
+			at.Positions = nil
+		}
+		at.Source = s.source
+	}
+	return at
 }
 
 // release gives the lease up, if it is this sink's. A commit that was given up may take

@@ -33,7 +33,7 @@ type Sink[T any] struct {
 	codec   Codec[T]
 	session string
 
-	// mu is held while the bucket is written.
+	// mu is held while the bucket is written. The lease is not renewed then.
 	mu sync.Mutex
 	// at is the last checkpoint that is known to be there, if known is set. Without it the
 	// bucket must be asked.
@@ -177,8 +177,9 @@ func (s *Sink[T]) Held(ctx context.Context) iter.Seq2[tarn.Meta, error] {
 // events that may have dropped the only state of an object.
 func (s *Sink[T]) Load(ctx context.Context) ([]tarn.Change[T], error) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.at.Incomplete {
+	incomplete := s.at.Incomplete
+	s.mu.Unlock() // it may take longer than a lease, which is renewed meanwhile
+	if incomplete {
 		return nil, s.explain("load", fmt.Errorf("%w: a commit was not written to its end", errUnusable))
 	}
 	if s.bucket.drops() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -103,7 +104,11 @@ func (s *Sink[T]) writing(ctx context.Context, b tarn.Batch[T]) (*writing[T], er
 		if err != nil {
 			return nil, err
 		}
-		s.compare(w, b.Whole, held)
+		before := s.at.Checkpoint
+		s.unlocked(func() { s.compare(w, b.Whole, held) })
+		if s.at.Commit != before.Commit || s.at.Objects != before.Objects {
+			return nil, fmt.Errorf("%w while it was compared", errOther)
+		}
 	}
 	next := &w.last
 	*next = s.at.Checkpoint
@@ -113,6 +118,13 @@ func (s *Sink[T]) writing(ctx context.Context, b tarn.Batch[T]) (*writing[T], er
 		next.Line = nuid.Next()
 	}
 	return w, s.markGaps(w, b)
+}
+
+// unlocked does something that may take longer than a lease, which is renewed meanwhile.
+func (s *Sink[T]) unlocked(do func()) {
+	s.mu.Unlock()
+	defer s.mu.Lock()
+	do()
 }
 
 // compare leaves out the changes that the bucket has, and deletes what is not in a whole

@@ -26,6 +26,28 @@ func TestTableRenamedByHand(t *testing.T) {
 	db.wants(t, "SELECT count(*) FROM pg_indexes WHERE schemaname = current_schema AND tablename IN ('things', 'things_kept')", "6")
 }
 
+// Positions that somebody has edited, so that they cannot be read, are none: everything is
+// compared, and the next commit replaces them.
+func TestPositionsEditedByHand(t *testing.T) {
+	db := connect(t, database(t), Options{History: true})
+	for _, edited := range []string{`[{"version": 1}]`, `{"version": "1"}`, `"1"`, `7`, `null`} {
+		s := NewSink(db, "things", "all", plain{})
+		must(t, open(t.Context(), s))
+		must(t, s.Commit(t.Context(), whole(batch("1", thing("a", "1", "")))))
+		s.Close()
+		_, err := db.pool.Exec(t.Context(), "UPDATE tarn_feeds SET positions = $1::text::jsonb", edited)
+		must(t, err)
+		kept, err := s.Open(t.Context(), nil)
+		if err != nil || len(kept.Positions) > 0 {
+			t.Fatalf("with %s it begins at %v (%v)", edited, kept.Positions, err)
+		}
+		must(t, s.Commit(t.Context(), whole(batch("1", thing("a", "1", "")))))
+		db.wants(t, "SELECT version FROM tarn_positions", "1")
+		s.Close()
+	}
+	db.wants(t, "SELECT version FROM things_history", "1")
+}
+
 // A table that is dropped or renamed is filled from its history, no matter who creates it
 // again: the history has no state twice, and it has the deletes that nobody saw.
 func TestTableOfAHistoryMadeAnew(t *testing.T) {

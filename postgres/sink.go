@@ -116,9 +116,7 @@ func (s *Sink[T]) begin(ctx context.Context) (kept tarn.Kept, err error) {
 			return err
 		}
 		s.unconfirmed = nil
-		if kept.Positions, err = decodePositions(positions); err != nil {
-			return err
-		}
+		kept.Positions = decodePositions(positions)
 		if heard != nil {
 			kept.LastContact = *heard
 		}
@@ -248,17 +246,16 @@ func encodePositions(all []tarn.Position) (string, error) {
 	return string(raw), err
 }
 
-func decodePositions(raw []byte) ([]tarn.Position, error) {
-	if raw == nil {
-		return nil, nil
-	}
+// decodePositions returns none if they cannot be read, because somebody has edited them:
+// everything is compared then, and the next commit replaces them.
+func decodePositions(raw []byte) []tarn.Position {
 	var rows []position
-	if err := json.Unmarshal(raw, &rows); err != nil {
-		return nil, err
+	if json.Unmarshal(raw, &rows) != nil {
+		return nil
 	}
 	var all []tarn.Position
 	for _, p := range rows {
 		all = append(all, tarn.Position{Section: p.Section, Epoch: p.Epoch, Version: tarn.Version(p.Version), Complete: p.Complete})
 	}
-	return all, nil
+	return all
 }

@@ -25,8 +25,8 @@ type follower[T any] struct {
 	// published since, in order; the fan-out's lock guards both.
 	joining bool
 	early   []batch[T]
-	// late says that it joined while the store was being loaded, and gets the content
-	// when that is done.
+	// late says that it joined before the store was loaded, and gets the content when that
+	// is done.
 	late bool
 }
 
@@ -81,7 +81,9 @@ func (h *fanout[T]) enter(bound int, syncs func() bool, attach func(*follower[T]
 	now := h.clock.Now()
 	snapshots, ok := As[SnapshotStore[T]](h.store)
 	switch {
-	case h.restoring:
+	case h.restoring, h.ctx == nil && syncs():
+		// What a program put into the store before the start is not the source's. The
+		// first list shows what became of it, as a Sync if nothing did.
 		f.late = true
 	case ok:
 		initial, f.joining = snapshots.TakeSnapshot(), true

@@ -67,6 +67,8 @@ type Reflector[T any] struct {
 	// store, if it keeps content and there is no replica.
 	restart restart
 	durable durable
+	// loaded says that the store, or a sink, was asked for what it keeps.
+	loaded bool
 	// startedEmpty says that the store was empty at the start and still is. Then
 	// filler takes the first state in pieces, and filled makes it visible.
 	startedEmpty bool

@@ -22,7 +22,8 @@ var errUnsureGone = errors.New("missing in a list that also held objects which c
 type relisting[T any] struct {
 	r *Reflector[T]
 	// byContent says that equal versions prove nothing: a source that went back in
-	// time may have reused them, and a recheck trusts none.
+	// time may have reused them, a recheck trusts none, and a program may have put
+	// any object into the store before the start.
 	byContent bool
 	// at is the index of a key in items, or unchanged.
 	at    map[Key]int
@@ -80,12 +81,16 @@ func (r *Reflector[T]) lookUp(key Key) (held heldObject[T]) {
 }
 
 func (r *Reflector[T]) newRelisting() *relisting[T] {
-	l := &relisting[T]{r: r, byContent: r.next.byContent(), at: map[Key]int{}, holes: map[int]struct{}{}, badKeys: map[Key]struct{}{}, damaged: r.monitor.damage.keys()}
+	l := &relisting[T]{r: r, byContent: r.next.byContent() || r.unfamiliar(), at: map[Key]int{}, holes: map[int]struct{}{}, badKeys: map[Key]struct{}{}, damaged: r.monitor.damage.keys()}
 	if r.fills() {
 		l.fill = &filling[T]{r: r}
 	}
 	return l
 }
+
+// unfamiliar reports whether the objects in the store, if there are any, are neither the
+// source's nor loaded: a program put them there before the start.
+func (r *Reflector[T]) unfamiliar() bool { return !r.synced && !r.loaded }
 
 // put adds an object, or replaces it by a later state.
 func (l *relisting[T]) put(ctx context.Context, object T) {
@@ -262,10 +267,10 @@ func (l *relisting[T]) verdict(key Key) verdict {
 // changes is the difference between the store and the gathered state: deletes first,
 // then adds and updates, then, if a subscriber wants them, Syncs of unchanged objects.
 // There are no Syncs while a copy from disk catches up: subscribers have just got these
-// objects.
+// objects. They have not got what a program put into the store before the start.
 func (l *relisting[T]) changes(items []newItem[T]) []Change[T] {
 	r := l.r
-	wanted := r.synced && r.wantsSync()
+	wanted := (r.synced || r.unfamiliar()) && r.wantsSync()
 	changes := make([]Change[T], 0, len(items))
 	var same []Change[T]
 	for key, held := range r.reader.All() {
@@ -286,7 +291,7 @@ func (l *relisting[T]) changes(items []newItem[T]) []Change[T] {
 		if !item.present {
 			c.Moved = r.shard.movedIn(item.Meta)
 		} else {
-			c.Type, c.Initial, c.Rewound, c.Old = Update, false, l.byContent || l.damaged[item.Key], item.old
+			c.Type, c.Initial, c.Rewound, c.Old = Update, false, r.next.byContent() || l.damaged[item.Key], item.old
 		}
 		changes = append(changes, c)
 	}

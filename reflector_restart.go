@@ -107,7 +107,7 @@ func (s *section[T]) share(err error) error {
 
 // startFrom begins with the kept content of a section.
 func (r *Reflector[T]) startFrom(ctx context.Context, kept Kept, section string, err error) {
-	r.startedEmpty = len(kept.Positions) == 0
+	r.loaded, r.startedEmpty = true, len(kept.Positions) == 0
 	if err = r.rejectSome(ctx, err); err != nil {
 		if ctx.Err() == nil {
 			r.report(ctx, fmt.Errorf("%s: %w; the copy begins with a list", r.opts.Name, err))

@@ -3,6 +3,7 @@ package guard
 import (
 	"reflect"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -45,5 +46,70 @@ func TestGiversMayChangeTheirObjects(t *testing.T) {
 	gotU.Object["spec"].(map[string]any)["args"].([]any)[3].(map[string]any)["b"] = false
 	if s.Check() == nil {
 		t.Error("a write to the frozen object was not found")
+	}
+}
+
+// What the values of maps point to is copied too: a write to the giver's is no write to
+// the copy, and a write to the copy's is found.
+func TestGiversMayChangeWhatMapsPointTo(t *testing.T) {
+	type node struct {
+		Text string
+		Next *node
+		At   *metav1.Time
+	}
+	type holder struct {
+		Nodes  map[string]*node
+		Deep   map[string]struct{ Lists []*node }
+		Any    map[string]any
+		Shared map[string]*node
+	}
+	noon := func() *metav1.Time { t := metav1.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC); return &t }
+	given := func() *holder {
+		ring, both := &node{Text: "ring"}, &node{Text: "both"}
+		ring.Next = ring
+		return &holder{
+			Nodes:  map[string]*node{"a": {Text: "a", Next: &node{Text: "b"}, At: noon()}, "nil": nil, "ring": ring},
+			Deep:   map[string]struct{ Lists []*node }{"a": {[]*node{{Text: "c"}, nil}}},
+			Any:    map[string]any{"pod": pod("web"), "node": &node{Text: "d"}, "nil": (*node)(nil)},
+			Shared: map[string]*node{"one": both, "two": both},
+		}
+	}
+	changes := map[string]func(*holder){
+		"a value":                   func(h *holder) { h.Nodes["a"].Text = "A" },
+		"what a value leads to":     func(h *holder) { h.Nodes["a"].Next.Text = "B" },
+		"a time":                    func(h *holder) { *h.Nodes["a"].At = metav1.Now() },
+		"an element of a list":      func(h *holder) { h.Deep["a"].Lists[0].Text = "C" },
+		"an object in an interface": func(h *holder) { h.Any["pod"].(*corev1.Pod).Spec.Containers[0].Image = "b:2" },
+		"a map behind an interface": func(h *holder) { h.Any["pod"].(*corev1.Pod).Labels["app"] = "db" },
+		"a struct in an interface":  func(h *holder) { h.Any["node"].(*node).Text = "D" },
+		"a ring":                    func(h *holder) { h.Nodes["ring"].Text = "RING" },
+	}
+	s := session(t)
+	h := given()
+	got := frozen(t, s, "shop/h", h)
+	for _, change := range changes {
+		change(h)
+	}
+	if err := s.Check(); err != nil {
+		t.Errorf("a change of the giver's own object was reported: %v", err)
+	}
+	limit := func(h *holder) string {
+		return h.Any["pod"].(*corev1.Pod).Spec.Volumes[0].EmptyDir.SizeLimit.String()
+	}
+	want := given()
+	if limit(got) != limit(want) || s.Check() != nil {
+		t.Error("printing a quantity counts as a write")
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("the frozen object changed with the giver's: %+v", got)
+	}
+	if got.Shared["one"] != got.Shared["two"] || got.Nodes["ring"].Next != got.Nodes["ring"] {
+		t.Error("what was one value is several")
+	}
+	for name, change := range changes {
+		s := session(t)
+		if change(frozen(t, s, "shop/h", given())); s.Check() == nil {
+			t.Errorf("a write to %s of the frozen object was not found", name)
+		}
 	}
 }

@@ -10,8 +10,9 @@
 //
 //   - The garbage collector does not see these pages. What they refer to outside of them,
 //     maps and interfaces, is kept alive beside them, for as long as the process lives.
-//   - Maps cannot live there. They are hashed, and compared every second. The same is done
-//     to objects whose methods write to them, as those of protobuf's messages do.
+//   - Maps cannot live there. They are copied with what they lead to, hashed, and compared
+//     every second; messages of protobuf in them are not copied. Objects whose methods
+//     write to them, as those of protobuf's messages do, are compared too.
 //   - Pages are never given back: guard mode is for tests.
 //   - The race detector does not see reads of these pages. It needs to see none: a race
 //     needs a write.

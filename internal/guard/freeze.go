@@ -40,6 +40,7 @@ type builder struct {
 	parts  []part
 	maps   []watchedMap
 	kept   []any
+	clones cloner
 }
 
 // part is a piece of an object's memory.
@@ -167,7 +168,7 @@ func (b *builder) watch(field string, t reflect.Type, from, to unsafe.Pointer, d
 	if to == nil || v.IsNil() {
 		return
 	}
-	own := cloneOf(v, depth)
+	own := b.clones.clone(v, depth)
 	reflect.NewAt(t, to).Elem().Set(own)
 	b.kept = append(b.kept, own.Interface())
 	b.maps = append(b.maps, watchedMap{field: field, value: own, hash: hashOf(own)})

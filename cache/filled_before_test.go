@@ -49,6 +49,13 @@ func (c *calls) handler(name string) ResourceEventHandler {
 	}
 }
 
+// note records a line that sorts with the others of no handler.
+func (c *calls) note(format string, args ...any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lines = append(c.lines, ": "+fmt.Sprintf(format, args...))
+}
+
 func (c *calls) String() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -151,6 +158,7 @@ func runFor(run func(context.Context), during func()) func() {
 	return func() {
 		stop := running(run)
 		time.Sleep(time.Second)
+		synctest.Wait()
 		during()
 		time.Sleep(3 * time.Second)
 		synctest.Wait()

@@ -18,50 +18,66 @@ import (
 // utilruntime is configured to continue, reaches the caller of Run.
 //
 // It is the same replica as behind a shared informer, with one subscription that
-// is run inline.
+// is run inline. A controller that has been stopped can be run again, as programs do
+// that lose and regain a lock: each run has a replica of its own over the same store.
 type handlerController struct {
-	store        *indexer
-	replica      *tarn.Replica[any]
-	subscription *tarn.Subscription[any]
-	description  string
+	options           InformerOptions
+	name, description string
+	store             *indexer
+	// synced is closed when the handler has received the first state, in any run.
+	synced     chan struct{}
+	onceSynced sync.Once
+
+	mu                sync.Mutex
+	replica           *tarn.Replica[any]
+	subscription      *tarn.Subscription[any]
+	running, finished bool
 }
 
 func newHandlerController(options InformerOptions) (*indexer, *handlerController) {
-	description := describeType(options.ObjectType)
-	name := callerName()
 	c := &handlerController{
-		description: description,
+		options: options, name: callerName(), description: describeType(options.ObjectType),
 		store: newIndexer(DeletionHandlingMetaNamespaceKeyFunc, options.Indexers,
 			[]StoreOption{WithStoreMetrics(options.Identifier, options.InformerMetricsProvider)}),
+		synced: make(chan struct{}),
 	}
+	c.connect()
+	return c.store, c
+}
+
+// connect makes the replica of the next run. Its errors are mistakes of this package.
+func (c *handlerController) connect() {
+	options := c.options
 	logger := klog.Background()
 	if options.Logger != nil {
 		logger = *options.Logger
 	}
-	src := newSource(options.ListerWatcher, options.ObjectType, description)
-	src.meter = newReflectorMeter(name)
-	reflector := newIdleReflector(name, description)
-	opts := engineOptions(description, nil, logger)
+	src := newSource(options.ListerWatcher, options.ObjectType, c.description)
+	src.meter = newReflectorMeter(c.name)
+	opts := engineOptions(c.description, nil, logger)
 	opts.WatchList, opts.Unversioned = usesWatchList(options.ListerWatcher), isFake(options.ListerWatcher)
 	opts.MinWatchTimeout = options.MinWatchTimeout
 	opts.ResyncPeriod = max(options.ResyncPeriod, 0)
 	opts.Transform = sharing(options.Transform, c.store, ourSharer(), src)
-	reportTo(&opts, reflector, nil)
+	reportTo(&opts, newIdleReflector(c.name, c.description), nil)
 	var err error
 	c.replica, err = tarn.NewReplica(src, ownStore{c.store.memory(), c.store, src.meter.reached}, opts)
 	utilruntime.Must(err)
-	c.store.replica = c.replica
+	c.store.replica.Store(c.replica)
 
 	handler := options.Handler
 	if isNil(handler) {
 		handler = ResourceEventHandlerFuncs{}
 	}
 	var guard crashGuard
-	c.subscription, err = c.replica.Subscribe(
-		func(change tarn.Change[any]) { guard.call(logger, func() { handle(handler, change) }) },
+	again := c.HasSynced()
+	deliver := func(change tarn.Change[any]) {
+		change.Initial = change.Initial && !again
+		guard.call(logger, func() { handle(handler, change) })
+	}
+	c.subscription, err = c.replica.Subscribe(deliver,
 		tarn.SubscribeOptions{Name: handlerName(handler), Inline: true, Syncs: func() bool { return true }})
 	utilruntime.Must(err)
-	return c.store, c
 }
 
 func (c *handlerController) Run(stopCh <-chan struct{}) {
@@ -70,21 +86,61 @@ func (c *handlerController) Run(stopCh <-chan struct{}) {
 
 func (c *handlerController) RunWithContext(ctx context.Context) {
 	defer utilruntime.HandleCrashWithContext(ctx)
+	replica, subscription := c.begin()
+	if replica == nil {
+		klog.FromContext(ctx).Info("Warning: the controller is running already", "type", c.description)
+		return
+	}
+	defer c.end()
 	ctx, cancel := context.WithCancel(ctx)
 	var reflecting sync.WaitGroup
-	reflecting.Go(func() { _ = c.replica.Run(ctx) }) // returns why ctx ended
+	reflecting.Go(func() { _ = replica.Run(ctx) }) // returns why ctx ended
+	reflecting.Go(func() { c.awaitSync(ctx, subscription) })
 	defer reflecting.Wait()
 	defer cancel()
-	c.subscription.Run(ctx)
+	subscription.Run(ctx)
 }
 
-func (c *handlerController) HasSynced() bool { return hasSynced(c.subscription.Synced()) }
+// begin returns what to run, nil if it runs already.
+func (c *handlerController) begin() (*tarn.Replica[any], *tarn.Subscription[any]) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.running {
+		return nil, nil
+	}
+	if c.finished {
+		c.connect()
+	}
+	c.running, c.finished = true, false
+	return c.replica, c.subscription
+}
+
+func (c *handlerController) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.running, c.finished = false, true
+}
+
+func (c *handlerController) awaitSync(ctx context.Context, subscription *tarn.Subscription[any]) {
+	select {
+	case <-subscription.Synced():
+	case <-ctx.Done():
+	}
+	if hasSynced(subscription.Synced()) {
+		c.onceSynced.Do(func() { close(c.synced) })
+	}
+}
+
+func (c *handlerController) HasSynced() bool { return hasSynced(c.synced) }
 
 func (c *handlerController) HasSyncedChecker() DoneChecker {
-	return namedDone{fmt.Sprintf("Controller %s", c.description), c.subscription.Synced()}
+	return namedDone{fmt.Sprintf("Controller %s", c.description), c.synced}
 }
 
 func (c *handlerController) LastSyncResourceVersion() string {
-	_, version := tarn.AdaptReplica(adapter.Key{}, c.replica).Status()
+	c.mu.Lock()
+	replica := c.replica
+	c.mu.Unlock()
+	_, version := tarn.AdaptReplica(adapter.Key{}, replica).Status()
 	return string(version)
 }

@@ -71,7 +71,8 @@ func newSharedInformer(exampleObject runtime.Object, options SharedIndexInformer
 	}
 	s.reflector = newIdleReflector(s.name, description)
 	s.replica = s.newReplica(from(s))
-	s.store.replica, s.store.informer = s.replica, s
+	s.store.replica.Store(s.replica)
+	s.store.informer = s
 	return s
 }
 

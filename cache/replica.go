@@ -19,10 +19,11 @@ func ReplicaOf(informer SharedInformer) (*tarn.Replica[any], bool) {
 		return nil, false
 	}
 	own, ok := informer.GetStore().(*indexer)
-	if !ok || own.replica == nil {
+	if !ok {
 		return nil, false
 	}
-	return own.replica, true
+	replica := own.replica.Load()
+	return replica, replica != nil
 }
 
 // DetectMutations makes an informer of this package watch its objects for changes

@@ -2,6 +2,7 @@ package cache
 
 import (
 	"fmt"
+	"sync/atomic"
 
 	"github.com/tarnproject/tarn"
 )
@@ -13,7 +14,7 @@ type indexer struct {
 	transform TransformFunc // nil leaves objects as they are
 	// replica fills the store if it is an informer's, and informer is that one if
 	// it is shared; nil otherwise.
-	replica  *tarn.Replica[any]
+	replica  atomic.Pointer[tarn.Replica[any]]
 	informer *informer
 	removed  removed
 }
@@ -103,7 +104,7 @@ func (x *indexer) Delete(obj any) error {
 // noteRemoved records an object that the program is about to remove from the store of
 // an informer.
 func (x *indexer) noteRemoved(key tarn.Key) {
-	if x.replica == nil {
+	if x.replica.Load() == nil {
 		return
 	}
 	if held, ok := x.objects.Get(key); ok {
@@ -135,7 +136,7 @@ func (x *indexer) Replace(list []any, resourceVersion string) error {
 		}
 		keys[i], objects[i] = tarn.Key(key), stored
 	}
-	if x.replica != nil {
+	if x.replica.Load() != nil {
 		for _, key := range x.objects.Keys() {
 			x.noteRemoved(key)
 		}

@@ -73,7 +73,7 @@ func (c *queueController) newEngine(logger klog.Logger) (*tarn.Reflector[any], e
 	if handler == nil {
 		handler = c.config.WatchErrorHandlerWithContext
 	}
-	reportTo(&opts, newIdleReflector(name, description), handler)
+	reportTo(&opts, newShownReflector(name, description, c.LastSyncResourceVersion), handler)
 	return newEngine(src, c.config.Queue, opts, func(v tarn.Version) { c.version.Store(string(v)) })
 }
 

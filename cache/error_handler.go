@@ -2,9 +2,16 @@ package cache
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"sync"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	upstream "k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 
 	"github.com/tarnproject/tarn"
 )
@@ -16,16 +23,16 @@ import (
 // Bad objects go to the error handlers of the process too. client-go says nothing about
 // an object that cannot be decoded or indexed, so a handler has never been expected to
 // log it.
-func reportTo(o *tarn.Options[any], reflector *Reflector, handler WatchErrorHandlerWithContext) {
+func reportTo(o *tarn.Options[any], reflector *shownReflector, handler WatchErrorHandlerWithContext) {
 	name := o.Name
 	if handler == nil {
-		o.OnError = func(ctx context.Context, err error) { DefaultWatchErrorHandler(ctx, reflector, err) }
+		o.OnError = func(ctx context.Context, err error) { DefaultWatchErrorHandler(ctx, reflector.Reflector, err) }
 		o.OnBad = func(ctx context.Context, bad tarn.BadObject) { reportBad(ctx, name, bad) }
 		return
 	}
 	call := func(ctx context.Context, err error) {
 		defer utilruntime.HandleCrashWithContext(ctx)
-		handler(ctx, reflector, err)
+		handler(ctx, reflector.upToDate(), err)
 	}
 	o.OnError = func(ctx context.Context, err error) { call(ctx, handlerError(reflector.Name(), err)) }
 	o.OnBad = func(ctx context.Context, bad tarn.BadObject) {
@@ -51,3 +58,46 @@ func (e *badObjectError) Error() string {
 }
 
 func (e *badObjectError) Unwrap() []error { return []error{tarn.ObjectErrors{e.bad}, e.bad.Err} }
+
+// shownReflector is the reflector that error handlers are given. It lists and watches
+// nothing: they ask it for its name, what it reflects and the version of the copy.
+type shownReflector struct {
+	*Reflector
+	// version is that of the copy.
+	version func() string
+
+	mu    sync.Mutex
+	shown string
+}
+
+func newShownReflector(name, description string, version func() string) *shownReflector {
+	s := &shownReflector{version: version}
+	s.Reflector = upstream.NewReflectorWithOptions(s, nil, NewStore(MetaNamespaceKeyFunc), ReflectorOptions{
+		Name: name, TypeDescription: description, Logger: &klog.Logger{}, // its lists are not worth a line
+	})
+	return s
+}
+
+// upToDate returns the reflector with the present version. client-go lets nobody set
+// that, so the reflector takes it from an empty list.
+func (s *shownReflector) upToDate() *Reflector {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if v := s.version(); v != s.shown {
+		s.shown = v
+		_ = s.ListAndWatchWithContext(klog.NewContext(context.Background(), klog.Logger{})) // returns errNoWatch
+	}
+	return s.Reflector
+}
+
+// errNoWatch ends the pass that takes the version.
+var errNoWatch = errors.New("there is nothing to watch")
+
+func (s *shownReflector) List(metav1.ListOptions) (runtime.Object, error) {
+	return &metav1.List{ListMeta: metav1.ListMeta{ResourceVersion: s.shown}}, nil
+}
+
+func (*shownReflector) Watch(metav1.ListOptions) (watch.Interface, error) { return nil, errNoWatch }
+
+// IsWatchListSemanticsUnSupported has client-go ask for a list.
+func (*shownReflector) IsWatchListSemanticsUnSupported() bool { return true }

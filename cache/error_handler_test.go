@@ -1,7 +1,9 @@
 package cache
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -76,4 +78,73 @@ func TestBadObjectsReachTheErrorHandler(t *testing.T) {
 			t.Errorf("reported: %q", reported)
 		}
 	})
+}
+
+// A watch error handler can ask the reflector that it is given how far it has come, as
+// with client-go.
+func TestErrorHandlersSeeTheVersion(t *testing.T) {
+	listing(t)
+	clients := map[string]func(l library, lw ListerWatcher, handler WatchErrorHandlerWithContext) (run func(context.Context)){
+		"shared informer": func(l library, lw ListerWatcher, handler WatchErrorHandlerWithContext) func(context.Context) {
+			informer := l.newSharedInformer(lw, &v1.ConfigMap{}, SharedIndexInformerOptions{})
+			must(informer.SetWatchErrorHandlerWithContext(handler))
+			return informer.RunWithContext
+		},
+		"controller of a queue": func(l library, lw ListerWatcher, handler WatchErrorHandlerWithContext) func(context.Context) {
+			return l.newController(&Config{
+				Queue: l.newQueue(l.newIndexer()), ListerWatcher: lw, ObjectType: &v1.ConfigMap{},
+				Process: func(any, bool) error { return nil }, WatchErrorHandlerWithContext: handler,
+			}).RunWithContext
+		},
+	}
+	play := func(t *testing.T, l library, make func(library, ListerWatcher, WatchErrorHandlerWithContext) func(context.Context)) (seen []string) {
+		synctest.Test(t, func(t *testing.T) {
+			var mu sync.Mutex // guards the three
+			failure := errors.New("no list")
+			var server *watch.FakeWatcher
+			fail := func(err error) *watch.FakeWatcher {
+				mu.Lock()
+				defer mu.Unlock()
+				failure = err
+				return server
+			}
+			lw := &ListWatch{
+				ListFunc: func(metav1.ListOptions) (runtime.Object, error) {
+					mu.Lock()
+					defer mu.Unlock()
+					return &v1.ConfigMapList{ListMeta: metav1.ListMeta{ResourceVersion: "5"}}, failure
+				},
+				WatchFunc: func(metav1.ListOptions) (watch.Interface, error) {
+					mu.Lock()
+					defer mu.Unlock()
+					server = watch.NewFakeWithChanSize(10, false)
+					return server, failure
+				},
+			}
+			stop := running(make(l, lw, func(_ context.Context, r *Reflector, err error) {
+				mu.Lock()
+				defer mu.Unlock()
+				now := fmt.Sprintf("%v: %q of %s", errors.Is(err, failure), r.LastSyncResourceVersion(), r.TypeDescription())
+				if len(seen) == 0 || seen[len(seen)-1] != now {
+					seen = append(seen, now)
+				}
+			}))
+			time.Sleep(10 * time.Second)
+			fail(nil)
+			time.Sleep(time.Minute)
+			fail(nil).Add(&v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", ResourceVersion: "9"}})
+			synctest.Wait()
+			fail(errors.New("no watch")).Stop()
+			time.Sleep(20 * time.Second)
+			stop()
+		})
+		return seen
+	}
+	for name, make := range clients {
+		t.Run(name, func(t *testing.T) {
+			if got, want := play(t, ours, make), play(t, clientGo, make); !slices.Equal(got, want) {
+				t.Errorf("ours showed %q, client-go %q", got, want)
+			}
+		})
+	}
 }

@@ -59,7 +59,7 @@ func (c *handlerController) connect() {
 	opts.MinWatchTimeout = options.MinWatchTimeout
 	opts.ResyncPeriod = max(options.ResyncPeriod, 0)
 	opts.Transform = sharing(options.Transform, c.store, ourSharer(), src)
-	reportTo(&opts, newIdleReflector(c.name, c.description), nil)
+	reportTo(&opts, newShownReflector(c.name, c.description, c.LastSyncResourceVersion), nil)
 	var err error
 	c.replica, err = tarn.NewReplica(src, ownStore{c.store.memory(), c.store, src.meter.reached}, opts)
 	utilruntime.Must(err)

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
-	upstream "k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
 	"github.com/tarnproject/tarn"
@@ -69,7 +68,7 @@ func newSharedInformer(exampleObject runtime.Object, options SharedIndexInformer
 		detector: NewCacheMutationDetector(fmt.Sprintf("%T", exampleObject)),
 		metrics:  newQueueMetrics(options.Identifier, options.InformerMetricsProvider),
 	}
-	s.reflector = newIdleReflector(s.name, description)
+	s.reflector = newShownReflector(s.name, description, s.LastSyncResourceVersion)
 	s.replica = s.newReplica(from(s))
 	s.store.replica.Store(s.replica)
 	s.store.informer = s
@@ -89,7 +88,7 @@ type informer struct {
 	name        string
 	store       *indexer
 	replica     *tarn.Replica[any]
-	reflector   *Reflector
+	reflector   *shownReflector
 	detector    MutationDetector
 	metrics     *queueMetrics
 	resyncs     resyncs
@@ -106,12 +105,6 @@ type informer struct {
 }
 
 var _ SharedIndexInformer = (*informer)(nil)
-
-// newIdleReflector returns a reflector that is never run: error handlers ask it for
-// its name and what it reflects.
-func newIdleReflector(name, description string) *Reflector {
-	return upstream.NewReflectorWithOptions(&ListWatch{}, nil, nil, ReflectorOptions{Name: name, TypeDescription: description})
-}
 
 func (s *informer) newReplica(from origin) *tarn.Replica[any] {
 	opts := engineOptions(s.description, nil, klog.Background())

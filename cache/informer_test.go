@@ -293,7 +293,7 @@ func TestErrorsTellWhatToDo(t *testing.T) {
 // TestDefaultErrorHandler: what heals by itself is not worth an error.
 func TestDefaultErrorHandler(t *testing.T) {
 	quiet(t)
-	reflector := newIdleReflector("name", "type")
+	reflector := newShownReflector("name", "type", nil).Reflector
 	for want, err := range map[bool]error{false: apierrors.NewResourceExpired("old"), true: errors.New("boom")} {
 		r := newRecorder(nil)
 		r.catchReports(t)

@@ -29,6 +29,29 @@ func TestErrorsKeepTheirWords(t *testing.T) {
 	north := func() cache.Options {
 		return cache.Options{DefaultNamespaces: map[string]cache.Config{"north": {}}}
 	}
+	two := func() cache.Options {
+		return cache.Options{DefaultNamespaces: map[string]cache.Config{"north": {}, "south": {}}}
+	}
+	removed := func(x *stage) cache.Informer {
+		informer, err := x.cache.GetInformer(x.ctx, &corev1.Pod{})
+		if err == nil {
+			err = x.cache.RemoveInformer(x.ctx, &corev1.Pod{})
+		}
+		if err != nil {
+			x.Fatal(err)
+		}
+		x.until("stopped", informer.IsStopped)
+		return informer
+	}
+	twice := func(x *stage) error {
+		add := func() error {
+			return x.cache.IndexField(x.ctx, &corev1.Pod{}, "node", func(client.Object) []string { return nil })
+		}
+		if err := add(); err != nil {
+			x.Fatal(err)
+		}
+		return add()
+	}
 	// Objects that the cache holds as another type than the one that is read.
 	strange := func() cache.Options {
 		return cache.Options{DefaultTransform: func(any) (any, error) {
@@ -65,6 +88,15 @@ func TestErrorsKeepTheirWords(t *testing.T) {
 		"an unstructured one": {nil, func(x *stage) error { return x.cache.List(refusing(x), emptyLakes()) }, false},
 		"an informer of metadata": {nil, func(x *stage) error {
 			_, err := x.cache.GetInformer(refusing(x), emptyMetadata(podKind))
+			return err
+		}, false},
+		"an index that is there":               {nil, twice, true},
+		"an index that is there in namespaces": {two, twice, false},
+		"an index after the end": {two, func(x *stage) error {
+			return removed(x).AddIndexers(toolscache.Indexers{})
+		}, false},
+		"a handler after the end": {two, func(x *stage) error {
+			_, err := removed(x).AddEventHandler(toolscache.ResourceEventHandlerFuncs{})
 			return err
 		}, false},
 		"an object of another type": {strange, func(x *stage) error {

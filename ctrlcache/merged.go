@@ -64,7 +64,7 @@ func (j *mergedInformer) AddEventHandlerWithOptions(h toolscache.ResourceEventHa
 	for _, p := range j.informers {
 		handle, err := p.informer.AddEventHandlerWithOptions(h, o)
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("the handler was not added to the informer of %v: %w", p.informerKey, err), j.RemoveEventHandler(r))
+			return nil, errors.Join(fmt.Errorf("%w; it is that of %v", err, p.informerKey), j.RemoveEventHandler(r))
 		}
 		r.handles = append(r.handles, handle)
 	}
@@ -93,7 +93,7 @@ func (j *mergedInformer) RemoveEventHandler(handle toolscache.ResourceEventHandl
 func (j *mergedInformer) AddIndexers(indexers toolscache.Indexers) error {
 	for _, p := range j.informers {
 		if err := p.informer.AddIndexers(indexers); err != nil {
-			return fmt.Errorf("%v: %w", p.informerKey, err)
+			return fmt.Errorf("%w; in the informer of %v", err, p.informerKey)
 		}
 	}
 	return nil

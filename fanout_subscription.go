@@ -16,8 +16,10 @@ type SubscribeOptions struct {
 	// per key; 0 means the larger of 10,000 and the number of keys.
 	Bound int
 	// Syncs reports whether to deliver Sync changes too: unchanged objects, again.
-	// It is called each time there are some, must return at once and must not call
-	// the replica; nil means no.
+	// It is called each time there are some, and before the start, must return at once
+	// and must not call the replica; nil means no. A subscriber that has it before the
+	// start gets no Adds of what a program put into the store itself: the first list
+	// tells what became of that, as a Sync if nothing did.
 	Syncs func() bool
 	// Moved asks for the Adds and Deletes of objects that came from, or went to, another
 	// shard; see [Change.Moved]. A subscriber that does not ask gets the next change of an

@@ -144,8 +144,11 @@ func Connect(address string, opts Options) (*DB, error) {
 
 // Close closes the connections. No sink may be in use.
 func (db *DB) Close() {
-	db.leases.close()
+	// At the same time: without an answer, the driver waits for 15 seconds.
+	var closing sync.WaitGroup
+	closing.Go(db.leases.close)
 	db.pool.Close()
+	closing.Wait()
 }
 
 // use records that a resource has a sink in this process; it returns false if the

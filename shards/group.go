@@ -61,6 +61,13 @@ type groupView struct {
 	// says so until there is a table.
 	unreadable string
 	tableErr   error
+	// conflicts counts writes of the table that were refused since it was last read.
+	conflicts int
+	// newest is the version of the member's last write, of any of its Leases. untrusted says
+	// that the server went back since: the copy may be from before that, until it has the
+	// member's present Lease.
+	newest    tarn.Version
+	untrusted bool
 }
 
 // seenLease is the Lease of another member.
@@ -150,10 +157,7 @@ func (m *Member) see(lease *coordinationv1.Lease, before seenLease) seenLease {
 // read is none: nobody may take a slot whose owner is not known.
 func (m *Member) observeTable(ctx context.Context, lease *coordinationv1.Lease) {
 	g := &m.group
-	if g.tableLease != nil && g.tableLease.UID == lease.UID && tarn.Version(lease.ResourceVersion).OlderThan(tarn.Version(g.tableLease.ResourceVersion)) {
-		return
-	}
-	if g.tableLease != nil && g.tableLease.ResourceVersion == lease.ResourceVersion {
+	if g.tableLease != nil && (older(lease, g.tableLease) || g.tableLease.ResourceVersion == lease.ResourceVersion) {
 		return
 	}
 	var t table
@@ -165,7 +169,7 @@ func (m *Member) observeTable(ctx context.Context, lease *coordinationv1.Lease) 
 }
 
 func (g *groupView) take(t table, lease *coordinationv1.Lease) {
-	g.table, g.tableLease, g.unreadable, g.tableErr = t, lease, "", nil
+	g.table, g.tableLease, g.unreadable, g.tableErr, g.conflicts = t, lease, "", nil, 0
 }
 
 // noTable reports a Lease that should have the table and does not, once for each version.

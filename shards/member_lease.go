@@ -2,6 +2,7 @@ package shards
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -10,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+
+	"github.com/tarnproject/tarn"
 )
 
 // renew renews the Lease of the member if that is due, or joins the group.
@@ -25,10 +28,16 @@ func (m *Member) renew(ctx context.Context) {
 	switch {
 	case apierrors.IsNotFound(err) && g.joined:
 		m.fenced(ctx)
+	case errors.Is(err, errWentBack):
+		m.wentBack(ctx)
 	case err != nil:
 		g.due = m.opts.now().Add(m.opts.renewEvery() / 4)
 		m.failed(ctx, "renewing the Lease", err)
 	default:
+		if tarn.Version(lease.ResourceVersion).OlderThan(g.newest) {
+			m.wentBack(ctx)
+		}
+		g.newest = tarn.Version(lease.ResourceVersion)
 		g.lease, g.joined, g.announced, g.tableUID, g.due = lease, true, leaving, tableUID, began.Add(m.opts.renewEvery())
 		m.work.renewed(began.Add(m.opts.Duration - m.opts.Margin))
 		m.note(func(h *Health) { h.Identity, h.Err = g.identity, g.tableErr })
@@ -84,8 +93,11 @@ func (m *Member) writeAnyway(ctx context.Context, renewed *coordinationv1.Lease)
 	if err != nil {
 		return nil, err
 	}
-	if renewed.UID != "" && renewed.UID != current.UID {
+	switch g := &m.group; {
+	case g.joined && current.UID != g.lease.UID:
 		return nil, apierrors.NewNotFound(coordinationv1.Resource("leases"), m.leaseName())
+	case g.joined && older(current, g.lease):
+		return nil, errWentBack
 	}
 	renewed.ResourceVersion = current.ResourceVersion
 	return m.leases.Update(ctx, renewed, metav1.UpdateOptions{})
@@ -125,6 +137,38 @@ func (m *Member) fenced(ctx context.Context) {
 	g.joined, g.identity, g.tableUID, g.due = false, newIdentity(m.opts.Identity), "", m.opts.now()
 }
 
+// older reports whether a Lease on the server is of an earlier version than one known before.
+func older(now, before *coordinationv1.Lease) bool {
+	return now.UID == before.UID && tarn.Version(now.ResourceVersion).OlderThan(tarn.Version(before.ResourceVersion))
+}
+
+var errWentBack = errors.New("the server went back to an earlier state, as a cluster that is restored; the member begins anew")
+
+// wentBack is called when the server is in a state from before what the member knows: the
+// cluster was restored from a backup. The table is again what it was then, so that others may
+// own what the member owned since. It begins anew, and waits for those in the table as if it
+// had just started.
+func (m *Member) wentBack(ctx context.Context) {
+	g := &m.group
+	if g.joined {
+		m.fenced(ctx)
+	}
+	m.failed(ctx, "reading the Leases", errWentBack)
+	g.table, g.tableLease, g.tableGone, g.tableSeen = table{}, nil, nil, ""
+	g.began, g.untrusted, g.conflicts = m.opts.now(), true, 0
+	g.leases.Recheck("rewound")
+}
+
+// trusts reports whether the copy of the Leases is of the server's present state.
+func (m *Member) trusts() bool {
+	g := &m.group
+	if g.untrusted && g.joined {
+		lease, ok := g.leases.Get(tarn.Key(m.opts.Namespace + "/" + m.leaseName()))
+		g.untrusted = !ok || lease.UID != g.lease.UID
+	}
+	return !g.untrusted
+}
+
 // fence removes the Leases of members that are silent, or finds out that they are gone.
 // That the copy does not have a Lease does not suffice: its label may be missing.
 func (m *Member) fence(ctx context.Context) {
@@ -134,6 +178,10 @@ func (m *Member) fence(ctx context.Context) {
 			continue
 		}
 		s, err := m.remove(ctx, id, s)
+		if errors.Is(err, errWentBack) {
+			m.wentBack(ctx)
+			return
+		}
 		if err != nil {
 			m.failed(ctx, "removing the Lease of "+id+", which is silent,", err)
 			g.fenceAfter = m.opts.now().Add(m.opts.renewEvery() / 4)
@@ -156,6 +204,9 @@ func (m *Member) remove(ctx context.Context, id string, s seenLease) (seenLease,
 	if s.version == "" || apierrors.IsConflict(err) {
 		var lease *coordinationv1.Lease
 		if lease, err = m.leases.Get(within, name, metav1.GetOptions{}); err == nil {
+			if lease.UID == s.uid && tarn.Version(lease.ResourceVersion).OlderThan(tarn.Version(s.version)) {
+				return s, errWentBack
+			}
 			return m.see(lease, s), nil
 		}
 	}

@@ -61,17 +61,17 @@ func (m *Member) Run(ctx context.Context) error {
 // step does what is due, and returns how long nothing else will be. synced says that the
 // Leases of the group are known.
 func (m *Member) step(ctx context.Context, synced bool) time.Duration {
-	if synced {
+	if synced && m.trusts() {
 		m.observe(ctx)
 	}
-	if synced && m.group.joined {
+	if synced && m.trusts() && m.group.joined {
 		m.own()
 	}
 	m.renew(ctx)
-	if synced {
+	if synced && m.trusts() {
 		m.fence(ctx)
 	}
-	if synced && m.group.joined {
+	if synced && m.trusts() && m.group.joined {
 		m.hold()
 		m.advance(ctx)
 		m.own()

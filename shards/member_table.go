@@ -95,6 +95,9 @@ func (m *Member) writeTable(ctx context.Context, t table) {
 		g.take(t, written)
 		m.lookAgain()
 	case apierrors.IsConflict(err):
+		if g.conflicts++; g.conflicts > 1 { // what made them should have been seen
+			m.readTable(ctx)
+		}
 	case apierrors.IsAlreadyExists(err):
 		m.readTable(ctx)
 	case apierrors.IsNotFound(err):
@@ -105,8 +108,9 @@ func (m *Member) writeTable(ctx context.Context, t table) {
 	}
 }
 
-// readTable looks at a Lease of the group's name that the copy does not have. Another member
-// may just have made it. If somebody removed its label, it gets that again.
+// readTable looks at the Lease of the group's name on the server, when the copy does not have
+// it or writes to it are refused. Another member may just have written it. If somebody removed
+// its label, it gets that again.
 func (m *Member) readTable(ctx context.Context) {
 	within, cancel := context.WithTimeout(ctx, m.opts.renewEvery())
 	defer cancel()
@@ -115,6 +119,8 @@ func (m *Member) readTable(ctx context.Context) {
 	case apierrors.IsNotFound(err):
 	case err != nil:
 		m.failed(ctx, "reading the table", err)
+	case m.group.tableLease != nil && older(lease, m.group.tableLease):
+		m.wentBack(ctx)
 	case lease.Annotations[tableAnnotation] == "":
 		m.noTable(ctx, lease, fmt.Errorf("the Lease %s/%s is not one of this group; remove it, or set Options.Group to another name", m.opts.Namespace, m.opts.Group))
 	case lease.Labels[groupLabel] != m.opts.Group:

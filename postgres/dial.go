@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// lostAfter is how long a server may acknowledge nothing before its connection counts as
-// lost. A server that is slow, or whose disk is full, acknowledges; one whose machine or
-// network has gone does not. By default, Linux waits a quarter of an hour.
+// lostAfter is how long a server may take nothing that was sent to it before the connection
+// counts as lost. By default, Linux waits a quarter of an hour for a machine that is gone. A
+// server that works on a statement has read it, so that it may take as long as it likes.
 const lostAfter = 2 * time.Minute
 
 // dialer makes connections that end if the server is gone without a word: a commit has no

@@ -29,6 +29,9 @@ type upstreamAge struct {
 	known bool
 	age   time.Duration
 	told  time.Time
+	// direct says that the last probe was answered by an API server: the origin has changed,
+	// or is one of several endpoints.
+	direct bool
 }
 
 func newUpstreamAge(config *rest.Config, within time.Duration) (*upstreamAge, error) {
@@ -45,32 +48,51 @@ func newUpstreamAge(config *rest.Config, within time.Duration) (*upstreamAge, er
 
 // note records what an answer says.
 func (u *upstreamAge) note(header http.Header) {
-	milliseconds, err := strconv.ParseInt(header.Get(ageHeader), 10, 64)
-	if err != nil || milliseconds < 0 {
+	text := header.Get(ageHeader)
+	if text == "" {
 		return
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	u.direct = false
+	milliseconds, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || milliseconds < 0 {
+		return
+	}
 	u.known, u.age, u.told = true, time.Duration(milliseconds)*time.Millisecond, time.Now()
+}
+
+// noteProbe records who answered a probe. An error may be that of a proxy before the origin.
+func (u *upstreamAge) noteProbe(answer *http.Response) {
+	if answer.Header.Get(ageHeader) != "" {
+		return // it was noted
+	}
+	switch answer.StatusCode {
+	case http.StatusOK, http.StatusUnauthorized, http.StatusForbidden:
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		u.direct = true
+	}
 }
 
 // now is the age. One that could not be asked for in time grows.
 func (u *upstreamAge) now() time.Duration {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if !u.known {
+	if !u.known || u.direct {
 		return 0
 	}
 	return u.age + max(0, time.Since(u.told)-2*u.every)
 }
 
+// isRelay says that the origin is a relay, or was one and may be one again.
 func (u *upstreamAge) isRelay() bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.known
 }
 
-// run asks now and then, until ctx ends. An API server is not asked.
+// run asks now and then, until ctx ends. An origin that was never a relay is not asked.
 func (u *upstreamAge) run(ctx context.Context) {
 	ticker := time.NewTicker(u.every)
 	defer ticker.Stop()
@@ -86,7 +108,7 @@ func (u *upstreamAge) run(ctx context.Context) {
 	}
 }
 
-// ask asks once. The answer is recorded on its way; without one the age grows.
+// ask asks once. An age is recorded on its way; without an answer it grows.
 func (u *upstreamAge) ask(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, u.every)
 	defer cancel()
@@ -95,6 +117,7 @@ func (u *upstreamAge) ask(ctx context.Context) {
 		return
 	}
 	if answer, err := u.client.Do(request); err == nil {
+		u.noteProbe(answer)
 		_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, 1<<10))
 		_ = answer.Body.Close()
 	}
@@ -114,9 +137,12 @@ func (r *Relay) Freshness() (time.Duration, bool) {
 	return oldest + r.upstream.now(), true
 }
 
-// setAge tells relays and probes how old the copies are.
+// setAge tells relays and probes how old the copies are. Without the header the relay would be
+// taken for an API server.
 func (r *Relay) setAge(w http.ResponseWriter) {
+	text := "unknown"
 	if age, ok := r.Freshness(); ok {
-		w.Header().Set(ageHeader, fmt.Sprint(age.Milliseconds()))
+		text = fmt.Sprint(age.Milliseconds())
 	}
+	w.Header().Set(ageHeader, text)
 }

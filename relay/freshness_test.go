@@ -3,10 +3,14 @@ package relay
 import (
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // Ages add up over relays, and none is ready whose sum is too large.
@@ -67,5 +71,58 @@ func TestFreshnessUnanswered(t *testing.T) {
 	u.told = u.told.Add(-time.Hour)
 	if age := u.now(); age < time.Hour || age > time.Hour+10*time.Second {
 		t.Errorf("%v", age)
+	}
+}
+
+// An origin that was a relay, and is an API server now, has no age: a relay of several
+// endpoints goes on with the API server when its first origin is gone. A relay that has read
+// nothing yet is no API server.
+func TestFreshnessOfAnotherOrigin(t *testing.T) {
+	first := newRig(t, Options{})
+	first.settle()
+	var origin atomic.Pointer[http.Handler]
+	become := func(h http.Handler) { origin.Store(&h) }
+	become(first.relay)
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) { (*origin.Load()).ServeHTTP(w, req) }))
+	t.Cleanup(front.Close)
+	second := &rig{t: t, origin: first.origin}
+	second.start(front.URL, Options{})
+	const silent = time.Hour
+	ask := func() time.Duration {
+		u := second.relay.upstream
+		u.mu.Lock()
+		u.told = time.Now().Add(-silent)
+		u.mu.Unlock()
+		u.ask(t.Context())
+		return u.now()
+	}
+	if age := ask(); age > time.Minute || !second.relay.upstream.isRelay() {
+		t.Errorf("behind a relay: %v", age)
+	}
+	become(first.origin)
+	if age := ask(); age != 0 {
+		t.Errorf("behind an API server: %v", age)
+	}
+	if err := second.relay.Ready(); err != nil {
+		t.Error(err)
+	}
+	if !second.relay.upstream.isRelay() {
+		t.Error("it would not notice that the relay is back")
+	}
+	unread, err := New(Options{Config: second.config(), Resources: []schema.GroupVersionResource{pods}, Gate: Everybody{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	become(unread)
+	if age := ask(); age < silent/2 {
+		t.Errorf("behind a relay that has read nothing: %v", age)
+	}
+	become(http.NotFoundHandler())
+	if age := ask(); age < silent/2 {
+		t.Errorf("behind something else: %v", age)
+	}
+	become(first.relay)
+	if age := ask(); age > time.Minute {
+		t.Errorf("behind a relay again: %v", age)
 	}
 }

@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"fmt"
+	"iter"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -139,17 +140,29 @@ func (s clusterStream[T]) Next(ctx context.Context, buf []tarn.Event[T]) (int, e
 	return n, err
 }
 
-// clusterCopy is the part of a copy that a cluster has. A source that remembers where it
-// decoded an object reports it by the key that it has in the cluster.
+// clusterCopy is the part of a copy that a cluster has, under the keys of the cluster.
+//
+// Why All removes the prefix, although most maintainers only repeat the keys: a cluster may
+// have the name of one of its namespaces, so a key does not tell whether it has the prefix.
 type clusterCopy[T any] struct {
 	tarn.Copy[T]
 	prefix tarn.Key
 }
 
+func (c clusterCopy[T]) All() iter.Seq2[tarn.Key, T] {
+	return func(yield func(tarn.Key, T) bool) {
+		for key, object := range c.Copy.All() {
+			if !yield(key[len(c.prefix):], object) {
+				return
+			}
+		}
+	}
+}
+
 func (c clusterCopy[T]) Repair(damaged []tarn.Damage) {
 	for i := range damaged {
-		if key := damaged[i].Key; key != "" && !key.HasPrefix(c.prefix) {
-			damaged[i].Key = c.prefix + key
+		if damaged[i].Key != "" {
+			damaged[i].Key = c.prefix + damaged[i].Key
 		}
 	}
 	c.Copy.Repair(damaged)

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
+	"maps"
 	"strings"
 	"testing"
 
@@ -34,9 +36,13 @@ func (*named) Describe(name string) (tarn.Meta, error) {
 	return tarn.Meta{Key: tarn.Key(name), UID: "u"}, nil
 }
 
-// Maintain reports one object by the key that it has in the cluster, one by its full key.
+// Maintain reports an object that it remembers, and all that are held.
 func (*named) Maintain(_ context.Context, held tarn.Copy[string]) {
-	held.Repair([]tarn.Damage{{Key: "shop/web"}, {Key: "east/shop/db"}})
+	damaged := []tarn.Damage{{Key: "shop/web"}}
+	for key := range held.All() {
+		damaged = append(damaged, tarn.Damage{Key: key})
+	}
+	held.Repair(damaged)
 }
 
 type namedStream struct{ ended bool }
@@ -60,9 +66,11 @@ func (h heldNames) Held(key tarn.Key) (any, bool) { object, ok := h[key]; return
 func (h heldNames) Len() int                      { return len(h) }
 
 type repaired struct {
-	tarn.Copy[string]
+	held heldNames
 	keys []tarn.Key
 }
+
+func (r *repaired) All() iter.Seq2[tarn.Key, string] { return maps.All(r.held) }
 
 func (r *repaired) Repair(damaged []tarn.Damage) {
 	for _, d := range damaged {
@@ -99,7 +107,7 @@ func TestInCluster(t *testing.T) {
 	if n, err := stream.Next(t.Context(), buf); n != 2 || err != nil || buf[0].Bad.Key != "east/shop/bad" || buf[1].Bad.Key != "" {
 		t.Errorf("%d events, %v: %v", n, err, buf[:n])
 	}
-	found := &repaired{}
+	found := &repaired{held: heldNames{"east/shop/db": "db"}}
 	source.(tarn.Maintainer[string]).Maintain(t.Context(), found)
 	if fmt.Sprint(found.keys) != "[east/shop/web east/shop/db]" {
 		t.Errorf("repaired %v", found.keys)
@@ -111,5 +119,18 @@ func TestInCluster(t *testing.T) {
 		if _, err := InCluster[string](name, inner); err == nil {
 			t.Errorf("%q is the name of a cluster", name)
 		}
+	}
+}
+
+// A cluster may have the name of one of its namespaces: keys in it begin as keys of the copy.
+func TestInClusterNamedAsItsNamespace(t *testing.T) {
+	source, err := InCluster[string]("shop", &named{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := &repaired{held: heldNames{"shop/shop/db": "db"}}
+	source.(tarn.Maintainer[string]).Maintain(t.Context(), found)
+	if fmt.Sprint(found.keys) != "[shop/shop/web shop/shop/db]" {
+		t.Errorf("repaired %v", found.keys)
 	}
 }

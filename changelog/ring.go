@@ -147,7 +147,7 @@ func (r *Ring[T]) Commit(_ context.Context, b tarn.Batch[T]) error {
 		}
 	}
 	r.until, r.positions, r.epoch = b.LastContact, at, epochOf(b.Positions)
-	r.moments = append(r.moments, ringMoment{r.last, at.Oldest(), r.epoch})
+	r.note(ringMoment{r.last, at.Oldest(), r.epoch})
 	if first {
 		r.begin()
 	}
@@ -156,6 +156,19 @@ func (r *Ring[T]) Commit(_ context.Context, b tarn.Batch[T]) error {
 		return bad
 	}
 	return nil
+}
+
+// note adds the end of a commit. Of those at one place only the first and the last are kept:
+// all versions between them are at this place too, and a quiet source has many.
+func (r *Ring[T]) note(m ringMoment) {
+	same := func(back int) bool {
+		i := len(r.moments) - back
+		return i >= 0 && r.moments[i].seq == m.seq && r.moments[i].epoch == m.epoch
+	}
+	if same(1) && same(2) {
+		r.moments = r.moments[:len(r.moments)-1]
+	}
+	r.moments = append(r.moments, m)
 }
 
 func mapKeys[V any](m map[tarn.Key]V) iter.Seq[tarn.Key] {

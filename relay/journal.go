@@ -145,8 +145,12 @@ func (j *journal) blockAt(place int) (journalBlock, *journalLog, error) {
 }
 
 // read reads the events of a block. Clients that come back at the same time read the same
-// ones.
+// ones. A block of only a position has the place of the block after it, and would be mistaken
+// for that one among those that were read recently.
 func (j *journal) read(b journalBlock, l *journalLog) ([]*apiserver.Event, error) {
+	if b.count == 0 {
+		return nil, nil
+	}
 	return j.recent.get(b.first, func() ([]*apiserver.Event, error) { return j.readOnce(b, l) })
 }
 

@@ -41,6 +41,10 @@ type journal struct {
 
 	encoder *zstd.Encoder
 	decoder *zstd.Decoder
+	// decoding is held while the decoder is used, which must not be closed meanwhile; closed
+	// says that it was.
+	decoding sync.RWMutex
+	closed   bool
 
 	mu sync.Mutex
 	// logs are in order; the last one is written to. end is the place after the newest event,
@@ -170,11 +174,24 @@ func (j *journal) readOnce(b journalBlock, l *journalLog) ([]*apiserver.Event, e
 }
 
 func (j *journal) decode(data []byte) (*chunk, error) {
+	raw, err := j.decompress(data)
+	if err != nil {
+		return nil, err
+	}
+	return decodeChunk(j.of, raw)
+}
+
+func (j *journal) decompress(data []byte) ([]byte, error) {
+	j.decoding.RLock()
+	defer j.decoding.RUnlock()
+	if j.closed {
+		return nil, errNoJournal
+	}
 	raw, err := j.decoder.DecodeAll(data, nil)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errBadChunk, err)
 	}
-	return decodeChunk(j.of, raw)
+	return raw, nil
 }
 
 // append writes events that follow the newest block, and the position after them. first is
@@ -278,7 +295,8 @@ func (j *journal) bytesBetween(from, to int) (n int64) {
 	return n
 }
 
-// close ends everything that the journal does.
+// close ends everything that the journal does. Requests may still read it: those for the past
+// of a custom resource whose definition has changed.
 func (j *journal) close() {
 	j.background.Wait()
 	j.mu.Lock()
@@ -286,8 +304,11 @@ func (j *journal) close() {
 	for _, l := range j.logs {
 		l.close()
 	}
-	j.decoder.Close()
 	_ = j.encoder.Close() // it holds nothing
+	j.decoding.Lock()
+	defer j.decoding.Unlock()
+	j.closed = true
+	j.decoder.Close()
 }
 
 // total is how many bytes are on disk.

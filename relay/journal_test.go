@@ -1,18 +1,23 @@
 package relay
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 
 	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/apiserver"
@@ -70,6 +75,25 @@ func TestDirectory(t *testing.T) {
 	if _, body := r.read(watch); !strings.Contains(body, `"name":"new"`) || !strings.HasPrefix(body, watched[:1000]) {
 		t.Errorf("a watch over the restart:\n%s", body)
 	}
+}
+
+// A relay that could not be made does not hold its directory.
+func TestRefusedRelayLeavesItsDirectory(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // which would close the file some time
+	options := Options{Config: &rest.Config{Host: "https://127.0.0.1:1"}, Gate: Everybody{}, Directory: t.TempDir()}
+	unknown := corev1.SchemeGroupVersion.WithResource("wheels")
+	options.Resources = []schema.GroupVersionResource{pods, unknown}
+	if _, err := New(options); err == nil || !strings.Contains(err.Error(), "wheels") {
+		t.Fatal(err)
+	}
+	options.Resources = []schema.GroupVersionResource{pods}
+	r, err := New(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_ = r.Run(ctx)
 }
 
 func continueOf(t *testing.T, body string) string {

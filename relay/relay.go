@@ -99,6 +99,7 @@ func New(options Options) (*Relay, error) {
 	}
 	for _, resource := range options.Resources {
 		if r.served[resource], err = r.newServed(client, resource); err != nil {
+			_ = r.lock.Close() // also if there is none
 			return nil, err
 		}
 	}

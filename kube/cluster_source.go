@@ -117,6 +117,41 @@ func (c *clusterSource[T]) Maintain(ctx context.Context, held tarn.Copy[T]) {
 	}
 }
 
+// Shard is that of the source of the cluster; nil if it has none.
+func (c *clusterSource[T]) Shard() tarn.ShardReader {
+	for source := c.Source; source != nil; {
+		if s, ok := source.(tarn.Sharded); ok {
+			if reader := s.Shard(); reader != nil {
+				return clusterShard{reader, c.prefix}
+			}
+			return nil
+		}
+		wrapper, ok := source.(interface{ Unwrap() tarn.Source[T] })
+		if !ok {
+			return nil
+		}
+		source = wrapper.Unwrap()
+	}
+	return nil
+}
+
+// clusterShard tells the shard of an object by its namespace in the cluster.
+type clusterShard struct {
+	tarn.ShardReader
+	prefix tarn.Key
+}
+
+func (s clusterShard) Begin() (has func(tarn.Meta) bool, within bool) {
+	inside, within := s.ShardReader.Begin()
+	if inside == nil {
+		return nil, within
+	}
+	return func(m tarn.Meta) bool {
+		m.Key = tarn.Key(strings.TrimPrefix(string(m.Key), string(s.prefix)))
+		return inside(m)
+	}, within
+}
+
 // clusterHolder holds the objects of a cluster under the keys that they have there.
 type clusterHolder struct {
 	tarn.Holder

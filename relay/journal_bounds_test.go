@@ -116,8 +116,8 @@ func TestJournalFails(t *testing.T) {
 		}
 		_ = r.journal.logs[0].file.Close() // the next write fails
 		r.update(10)
-		if s := r.stats(); s.version != 160 || s.diskErr == nil || !errors.Is(s.diskErr, os.ErrClosed) {
-			t.Errorf("version %d, %v", s.version, s.diskErr)
+		if _, err := r.disk(); r.stats().version != 160 || !errors.Is(err, os.ErrClosed) {
+			t.Errorf("version %d, %v", r.stats().version, err)
 		}
 		if err := r.from(110); err == nil {
 			t.Error("a watch begins in a journal with a hole")
@@ -126,8 +126,8 @@ func TestJournalFails(t *testing.T) {
 			t.Errorf("%q", left)
 		}
 		r.update(50)
-		if s := r.stats(); s.diskErr != nil {
-			t.Errorf("%v", s.diskErr)
+		if _, err := r.disk(); err != nil {
+			t.Errorf("%v", err)
 		}
 		want := contentText(r.state)
 		r.Close()

@@ -270,8 +270,6 @@ type stats struct {
 	// logSince is when the oldest event of the log was received; zero without events.
 	logSince time.Time
 	synced   bool
-	disk     int64
-	diskErr  error
 }
 
 func (s *state) stats() stats {
@@ -280,15 +278,23 @@ func (s *state) stats() stats {
 	all := stats{
 		objects: len(s.content.objects), events: len(s.log.events), watches: s.watchers.count,
 		logBytes: s.log.bytes, version: s.version, gaps: s.gaps, synced: s.synced,
-		diskErr: s.journalErr,
 	}
 	if all.events > 0 {
 		all.logSince = s.log.events[0].Heard
 	}
-	if s.journal != nil {
-		all.disk, all.diskErr = s.journal.total(), s.journal.problem()
-	}
 	return all
+}
+
+// disk is how many bytes are on disk, and why nothing can be written. It waits for a write
+// that is under way, so it is called without the lock.
+func (s *state) disk() (bytes int64, err error) {
+	s.mu.RLock()
+	j, err := s.journal, s.journalErr
+	s.mu.RUnlock()
+	if j == nil {
+		return 0, err
+	}
+	return j.total(), j.problem()
 }
 
 func versionString(v int64) string { return strconv.FormatInt(v, 10) }

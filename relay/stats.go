@@ -134,10 +134,11 @@ func (r *Relay) Stats() []Stats {
 
 func (c *copied) figures() Stats {
 	held, sent := c.state.stats(), c.reader.Sent()
+	disk, diskErr := c.state.disk()
 	s := Stats{
 		Resource: c.resource, Namespace: c.namespace, Health: c.replica.Health(), Objects: held.objects, Version: held.version,
 		Events: held.events, LogBytes: held.logBytes, LogSince: held.logSince,
-		DiskBytes: held.disk, DiskErr: held.diskErr,
+		DiskBytes: disk, DiskErr: diskErr,
 		ServedBy: c.served.read(), ForwardedBy: c.forwarded.read(),
 		Traffic: Traffic{
 			Watches: held.watches, Probes: c.probes.Load(), QuietWatches: c.quietWatches.Load(),

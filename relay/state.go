@@ -119,14 +119,10 @@ func (s *state) commit(b tarn.Batch[Object], at position) (begun bool) {
 		s.journal.forget()
 	}
 	switch {
-	case !s.synced:
-		s.take(b)
-		s.log.reset(at.version)
-		s.synced, s.version = true, at.version
 	case begun:
 		s.take(b)
 		s.log.reset(at.version)
-		s.version = at.version
+		s.synced, s.version = true, at.version
 		s.rewinds++
 		s.watchers.wakeAll(s.log.end())
 	default:
@@ -250,6 +246,17 @@ func (s *state) disprove(version int64) {
 		s.journal.forget()
 	}
 	s.version = s.heardOf
+	s.log.reset(s.version)
+	s.rewinds++
+	s.watchers.wakeAll(s.log.end())
+}
+
+// unsync ends all watches, and has reads wait for the next commit: the content is not one of
+// the origin. It is kept, because that commit says what is different.
+func (s *state) unsync() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.synced = false
 	s.log.reset(s.version)
 	s.rewinds++
 	s.watchers.wakeAll(s.log.end())

@@ -82,7 +82,8 @@ func (s *durableState) Close() {
 }
 
 // confirmServer finds out whether the origin is the cluster that the journal came from. If
-// it is another one, the journal is emptied before that is recorded.
+// it is another one, the journal is emptied before that is recorded, and what was read from it
+// is not served or written any more.
 func (s *durableState) confirmServer(ctx context.Context, j *journal) error {
 	uid, err := s.serverUID(ctx)
 	if err != nil || uid == "" {
@@ -94,6 +95,7 @@ func (s *durableState) confirmServer(ctx context.Context, j *journal) error {
 	}
 	other := kept.Server != ""
 	if other {
+		s.unsync()
 		j.forget()
 	}
 	kept.Server = uid

@@ -85,18 +85,22 @@ func (l heldListener) Accept() (net.Conn, error) {
 func TestLateWhileItWrites(t *testing.T) {
 	h := &held{waits: make(chan struct{}, 16), bounded: make(chan struct{}, 1)}
 	write, end := make(chan struct{}), make(chan struct{})
+	flushed := make(chan struct{}, 2)
 	var late *http.ResponseController
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		control := http.NewResponseController(w)
 		if err := control.Flush(); err != nil {
 			t.Error(err)
 		}
+		if r.URL.Path == "/late" {
+			late = control
+		}
+		flushed <- struct{}{}
 		if r.URL.Path == "/other" {
 			<-end
 			fmt.Fprint(w, "all of it")
 			return
 		}
-		late = control
 		<-write
 		fmt.Fprint(w, "some")
 		_ = control.Flush()
@@ -119,6 +123,8 @@ func TestLateWhileItWrites(t *testing.T) {
 		defer response.Body.Close()
 		bodies = append(bodies, response.Body)
 	}
+	<-flushed // nobody writes any more
+	<-flushed
 	h.hold()
 	close(write)
 	<-h.waits

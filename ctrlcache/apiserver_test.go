@@ -34,6 +34,8 @@ type apiServer struct {
 	open     atomic.Int32 // watches
 	// refuse, if set, answers a request instead.
 	refuse func(*http.Request) (code int, message string)
+	// warn, if set, says what a request is warned of.
+	warn func(*http.Request) string
 }
 
 type change struct {
@@ -109,6 +111,11 @@ func (s *apiServer) serve(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	s.requests = append(s.requests, describe(r, t))
 	refuse := s.refuse
+	if s.warn != nil {
+		if text := s.warn(r); text != "" {
+			w.Header().Set("Warning", text)
+		}
+	}
 	s.mu.Unlock()
 	if refuse != nil {
 		if code, message := refuse(r); code != 0 {

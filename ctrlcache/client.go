@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/tarnproject/tarn"
 )
@@ -36,13 +37,14 @@ import (
 // server meanwhile, by a list of metadata. After it deletes an object that the cache
 // never saw, its reads wait without a result.
 func NewClient(cfg *rest.Config, options client.Options) (client.Client, error) {
-	if options.Cache == nil || !ptr.Deref(options.Cache.EnableReadYourWritesConsistency, false) {
+	if cfg == nil || options.Cache == nil || !ptr.Deref(options.Cache.EnableReadYourWritesConsistency, false) {
 		return client.New(cfg, options)
 	}
 	cache, ok := options.Cache.Reader.(*ctrlCache)
 	if !ok {
 		return client.New(cfg, options)
 	}
+	cfg = clientConfig(cfg)
 	if options.HTTPClient == nil {
 		made, err := httpClient(cfg)
 		if err != nil {
@@ -62,11 +64,24 @@ func NewClient(cfg *rest.Config, options client.Options) (client.Client, error) 
 	if err != nil {
 		return nil, err
 	}
-	w := &marking{cache: cache, cfg: rest.CopyConfig(cfg), options: options, live: live}
+	w := &marking{cache: cache, cfg: cfg, options: options, live: live}
 	return &ownClient{Client: inner, marking: w}, nil
 }
 
 var _ client.NewClientFunc = NewClient
+
+// clientConfig is a copy of a config with the defaults of [client.New]. The HTTP client
+// that all requests share, and the client that deletes, need them too.
+func clientConfig(cfg *rest.Config) *rest.Config {
+	cfg = rest.CopyConfig(cfg)
+	if cfg.UserAgent == "" {
+		cfg.UserAgent = rest.DefaultKubernetesUserAgent()
+	}
+	if cfg.WarningHandler == nil && cfg.WarningHandlerWithContext == nil {
+		cfg.WarningHandlerWithContext = ctrllog.NewKubeAPIWarningLogger(ctrllog.KubeAPIWarningLoggerOptions{})
+	}
+	return cfg
+}
 
 // ownClient is a client whose writes are marked in the cache; its reads are the
 // cache's, which waits for the marks.

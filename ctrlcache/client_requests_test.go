@@ -1,0 +1,97 @@
+package ctrlcache_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tarnproject/tarn/ctrlcache"
+)
+
+// bareClient is a client over the stage's cache whose config and options have nothing that
+// is not needed.
+func (x *stage) bareClient(newClient client.NewClientFunc, consistent bool) client.Client {
+	cfg := x.server.config()
+	cfg.ContentType = "application/json"
+	c, err := newClient(cfg, client.Options{Mapper: newMapper(), Cache: &client.CacheOptions{
+		Reader: x.cache, EnableReadYourWritesConsistency: ptr.To(consistent),
+	}})
+	if err != nil {
+		x.Fatal(err)
+	}
+	return c
+}
+
+// TestWritesLookAsBefore compares what a server and a log see of each write with
+// controller-runtime's client: the name of the program, and where warnings go.
+func TestWritesLookAsBefore(t *testing.T) {
+	writes := map[string]func(context.Context, client.Client) error{
+		"create": func(ctx context.Context, c client.Client) error { return c.Create(ctx, newPod("north", "new")) },
+		"patch": func(ctx context.Context, c client.Client) error {
+			return c.Patch(ctx, newPod("north", "a"), client.RawPatch("application/merge-patch+json", []byte(`{}`)))
+		},
+		"delete": func(ctx context.Context, c client.Client) error { return c.Delete(ctx, newPod("north", "a")) },
+		"delete of an unstructured object": func(ctx context.Context, c client.Client) error {
+			u := emptyLake()
+			u.SetNamespace("north")
+			u.SetName("baikal")
+			return c.Delete(ctx, u)
+		},
+		"delete of all": func(ctx context.Context, c client.Client) error {
+			return c.DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace("north"))
+		},
+	}
+	for name, write := range writes {
+		t.Run(name, func(t *testing.T) {
+			play := func(newClient client.NewClientFunc, consistent bool) (seen []string) {
+				x := running(t, cache.Options{})
+				c := x.bareClient(newClient, consistent)
+				x.server.mu.Lock()
+				x.server.warn = func(r *http.Request) string {
+					if r.Method == http.MethodGet {
+						return ""
+					}
+					seen = append(seen, fmt.Sprint(r.Method, " ", r.URL, " by ", r.UserAgent()))
+					return "299 - \"this goes away\""
+				}
+				x.server.mu.Unlock()
+				log := funcr.New(func(_, args string) { seen = append(seen, "log: "+args) }, funcr.Options{})
+				if err := write(logr.NewContext(x.ctx, log), c); err != nil {
+					t.Error(err)
+				}
+				x.server.mu.Lock()
+				defer x.server.mu.Unlock()
+				return slices.Clone(seen)
+			}
+			theirs := play(client.New, false)
+			if diff := cmp.Diff(theirs, play(ctrlcache.NewClient, true)); diff != "" {
+				t.Errorf("-controller-runtime +ours\n%s", diff)
+			}
+			if !strings.Contains(fmt.Sprint(theirs), "goes away") {
+				t.Errorf("the log shows no warning: %v", theirs)
+			}
+		})
+	}
+}
+
+// TestClientWithoutConfig must return an error, as [client.New] does.
+func TestClientWithoutConfig(t *testing.T) {
+	x := running(t, cache.Options{})
+	options := client.Options{Cache: &client.CacheOptions{Reader: x.cache, EnableReadYourWritesConsistency: ptr.To(true)}}
+	_, theirs := client.New(nil, options)
+	_, ours := ctrlcache.NewClient(nil, options)
+	if theirs == nil || ours == nil || ours.Error() != theirs.Error() {
+		t.Errorf("ours says %v, controller-runtime %v", ours, theirs)
+	}
+}

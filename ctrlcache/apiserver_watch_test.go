@@ -200,6 +200,7 @@ func (s *apiServer) write(w http.ResponseWriter, r *http.Request, t target) {
 	case r.Method == http.MethodPatch:
 		merged := old.DeepCopy()
 		merge(merged.Object, body)
+		merged.SetNamespace(t.namespace)
 		answer(w, s.store(t.resource, t.key(), merged, true).Object)
 	default:
 		sent.SetGroupVersionKind(resources[t.resource])

@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -186,6 +187,16 @@ type marking struct {
 	deleters sync.Map
 }
 
+// keyOf is the key under which copies have an object. Objects without namespaces may come
+// with one, which requests leave out.
+func (w *marking) keyOf(gvk schema.GroupVersionKind, object client.Object) client.ObjectKey {
+	key := client.ObjectKeyFromObject(object)
+	if namespaced, err := apiutil.IsGVKNamespaced(gvk, w.options.Mapper); err == nil && !namespaced {
+		key.Namespace = ""
+	}
+	return key
+}
+
 // object makes a write of an object; answer is what the server's answer is decoded
 // into.
 func (w *marking) object(object, answer client.Object, write func() error) error {
@@ -193,7 +204,7 @@ func (w *marking) object(object, answer client.Object, write func() error) error
 	if err != nil {
 		return err
 	}
-	f := w.cache.writes.begin(gvk, client.ObjectKeyFromObject(object))
+	f := w.cache.writes.begin(gvk, w.keyOf(gvk, object))
 	marks := map[client.ObjectKey]mark{}
 	defer func() { w.cache.finishWrite(gvk, f, marks) }()
 	if err := write(); err != nil {
@@ -204,7 +215,7 @@ func (w *marking) object(object, answer client.Object, write func() error) error
 		// The caller keeps the object, and may write to its labels.
 		m.labels, m.known = maps.Clone(object.GetLabels()), true
 	}
-	marks[client.ObjectKeyFromObject(object)] = m // with the name that was generated
+	marks[w.keyOf(gvk, object)] = m // with the name that was generated
 	return nil
 }
 
@@ -216,7 +227,8 @@ func (w *marking) configuration(config, answer runtime.ApplyConfiguration, write
 		return err
 	}
 	gvk := about.GroupVersionKind()
-	f := w.cache.writes.begin(gvk, client.ObjectKeyFromObject(about))
+	key := w.keyOf(gvk, about)
+	f := w.cache.writes.begin(gvk, key)
 	marks := map[client.ObjectKey]mark{}
 	defer func() { w.cache.finishWrite(gvk, f, marks) }()
 	if err := write(); err != nil {
@@ -226,7 +238,7 @@ func (w *marking) configuration(config, answer runtime.ApplyConfiguration, write
 	if err != nil {
 		return err
 	}
-	marks[client.ObjectKeyFromObject(about)] = mark{version: tarn.Version(told.ResourceVersion)}
+	marks[key] = mark{version: tarn.Version(told.ResourceVersion)}
 	return nil
 }
 

@@ -12,6 +12,9 @@ import (
 	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -93,5 +96,60 @@ func TestClientWithoutConfig(t *testing.T) {
 	_, ours := ctrlcache.NewClient(nil, options)
 	if theirs == nil || ours == nil || ours.Error() != theirs.Error() {
 		t.Errorf("ours says %v, controller-runtime %v", ours, theirs)
+	}
+}
+
+// TestDeleteWithoutNamespace must not be taken for the delete of an object that is gone,
+// which callers ignore.
+func TestDeleteWithoutNamespace(t *testing.T) {
+	for what, p := range map[string]*corev1.Pod{"namespace": newPod("", "a"), "name": newPod("north", "")} {
+		x := running(t, cache.Options{})
+		theirs := x.bareClient(client.New, false).Delete(x.ctx, p.DeepCopy())
+		ours := x.bareClient(ctrlcache.NewClient, true).Delete(x.ctx, p.DeepCopy())
+		if theirs == nil || ours == nil || ours.Error() != theirs.Error() || apierrors.IsNotFound(ours) {
+			t.Errorf("without %s, ours says %v, controller-runtime %v", what, ours, theirs)
+		}
+	}
+}
+
+// TestNamespaceOfWhatHasNone writes cluster-scoped objects that have a namespace set, as
+// by code that sets one on all its objects. Requests leave it out, and reads too.
+func TestNamespaceOfWhatHasNone(t *testing.T) {
+	node := func() *corev1.Node {
+		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Namespace: "north", Name: "n1"}}
+	}
+	for what, write := range map[string]func(context.Context, client.Client) error{
+		"delete": func(ctx context.Context, c client.Client) error { return c.Delete(ctx, node()) },
+		"patch": func(ctx context.Context, c client.Client) error {
+			return c.Patch(ctx, node(), client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"podCIDR":"x"}}`)))
+		},
+		"apply": func(ctx context.Context, c client.Client) error {
+			config := corev1ac.Node("n1").WithSpec(corev1ac.NodeSpec().WithPodCIDR("x"))
+			config.WithNamespace("north")
+			return c.Apply(ctx, config, client.FieldOwner("me"))
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			x := running(t, cache.Options{})
+			c := x.bareClient(ctrlcache.NewClient, true)
+			if err := c.List(x.ctx, &corev1.NodeList{}); err != nil {
+				t.Fatal(err)
+			}
+			x.server.hold("")
+			if err := write(x.ctx, c); err != nil {
+				t.Fatal(err)
+			}
+			var got corev1.Node
+			var err error
+			if x.late("", func() error {
+				err = c.Get(x.ctx, client.ObjectKeyFromObject(node()), &got)
+				return client.IgnoreNotFound(err)
+			}) {
+				t.Error("the read did not wait for the write")
+			}
+			if gone := apierrors.IsNotFound(err); gone != (what == "delete") || !gone && got.Spec.PodCIDR != "x" {
+				t.Errorf("the read shows %q, %v", got.Spec.PodCIDR, err)
+			}
+		})
 	}
 }

@@ -31,7 +31,17 @@ func (c *ownClient) Delete(ctx context.Context, object client.Object, opts ...cl
 	if err != nil {
 		return err
 	}
-	key := client.ObjectKeyFromObject(object)
+	mapping, err := c.options.Mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	if err != nil {
+		return err
+	}
+	namespaced := mapping.Scope.Name() == meta.RESTScopeNameNamespace
+	key := c.keyOf(gvk, object)
+	if key.Name == "" || namespaced && key.Namespace == "" {
+		// What the server would say to such a request can be taken for the absence of
+		// the object. The client itself refuses to send it.
+		return c.Client.Delete(ctx, object, opts...)
+	}
 	f := c.cache.writes.begin(gvk, key)
 	marks := map[client.ObjectKey]mark{}
 	defer func() { c.cache.finishWrite(gvk, f, marks) }()
@@ -39,7 +49,7 @@ func (c *ownClient) Delete(ctx context.Context, object client.Object, opts ...cl
 	if err != nil {
 		return err
 	}
-	answer, err := c.delete(ctx, gvk, key, chosen)
+	answer, err := c.delete(ctx, mapping, key, chosen)
 	if err != nil {
 		return err
 	}
@@ -76,17 +86,14 @@ func (c *ctrlCache) hides(gvk schema.GroupVersionKind, object client.Object) boo
 }
 
 // delete is the request itself: the client's own Delete throws the answer away.
-func (w *marking) delete(ctx context.Context, gvk schema.GroupVersionKind, key client.ObjectKey, chosen *client.DeleteOptions) (*unstructured.Unstructured, error) {
-	mapping, err := w.options.Mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
-	if err != nil {
-		return nil, err
-	}
+func (w *marking) delete(ctx context.Context, mapping *meta.RESTMapping, key client.ObjectKey, chosen *client.DeleteOptions) (*unstructured.Unstructured, error) {
+	gvk := mapping.GroupVersionKind
 	requests, err := w.deleter(gvk)
 	if err != nil {
 		return nil, fmt.Errorf("%v %v cannot be deleted: %w", gvk, key, err)
 	}
 	answer := &unstructured.Unstructured{}
-	return answer, requests.Delete().NamespaceIfScoped(key.Namespace, mapping.Scope.Name() == meta.RESTScopeNameNamespace).
+	return answer, requests.Delete().NamespaceIfScoped(key.Namespace, key.Namespace != "").
 		Resource(mapping.Resource.Resource).Name(key.Name).Body(chosen.AsDeleteOptions()).Do(ctx).Into(answer)
 }
 

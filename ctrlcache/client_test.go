@@ -1,6 +1,7 @@
 package ctrlcache_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -240,3 +242,39 @@ func TestClientWithoutTheOption(t *testing.T) {
 }
 
 type otherCache struct{ cache.Cache }
+
+// TestWritesOutsideTheFieldSelector would wait for a bookmark if they were waited for: no
+// event shows them.
+func TestWritesOutsideTheFieldSelector(t *testing.T) {
+	for selector, outside := range map[string]client.ObjectKey{
+		"metadata.name=a":           {Namespace: "north", Name: "other"},
+		"metadata.name!=other":      {Namespace: "north", Name: "other"},
+		"metadata.namespace=north":  {Namespace: "south", Name: "a"},
+		"metadata.namespace!=south": {Namespace: "south", Name: "a"},
+	} {
+		t.Run(selector, func(t *testing.T) {
+			x, c := deleting(t, cache.Options{DefaultFieldSelector: fields.ParseSelectorOrDie(selector)})
+			if outside.Name == "a" {
+				if err := c.Patch(x.ctx, newPod(outside.Namespace, outside.Name), client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"nodeName":"n5"}}`))); err != nil {
+					t.Fatal(err)
+				}
+			} else if err := c.Create(x.ctx, newPod(outside.Namespace, outside.Name)); err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(x.ctx, 5*time.Second)
+			defer cancel()
+			if err := c.List(ctx, &corev1.PodList{}); err != nil {
+				t.Errorf("a list of others: %v", err)
+			}
+			if err := c.Get(ctx, outside, &corev1.Pod{}); !apierrors.IsNotFound(err) {
+				t.Errorf("what is not selected was read with: %v", err)
+			}
+			if err := c.Delete(x.ctx, newPod(outside.Namespace, outside.Name)); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.List(ctx, &corev1.PodList{}); err != nil {
+				t.Errorf("a list after the delete: %v", err)
+			}
+		})
+	}
+}

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -158,26 +159,54 @@ func (c *ctrlCache) sweep(gvk schema.GroupVersionKind, k *kindWrites, key client
 // shows says whether reads of this informer show what was written.
 func (p *scopedInformer) shows(key client.ObjectKey, m mark) bool {
 	at, ok := p.version().Compare(m.version)
-	return p.never(key, m) || ok && at >= 0 && (m.gone == "" || p.uidAt(key) != m.gone)
+	return p.never(key, m) || ok && at >= 0 && !p.holdsGone(key, m)
 }
 
-// never says that the informer's label selector excludes the written object: no
-// event will show it. An object that is in the copy will get a delete event.
+// never says that the informer's selectors exclude the written object: no event will
+// show it. An object that is in the copy will get a delete event.
 func (p *scopedInformer) never(key client.ObjectKey, m mark) bool {
+	if !p.selectsKey(key) {
+		return true
+	}
 	s := p.config.LabelSelector
-	return s != nil && m.known && !s.Matches(m.labels) && p.uidAt(key) == ""
+	return s != nil && m.known && !s.Matches(m.labels) && p.held(key) == nil
 }
 
-// uidAt is the uid of the object that the informer has under a key.
-func (p *scopedInformer) uidAt(key client.ObjectKey) types.UID {
+// selectsKey says whether the informer's field selector lets through an object with this
+// key, whatever its other fields.
+func (p *scopedInformer) selectsKey(key client.ObjectKey) bool {
+	if p.config.FieldSelector == nil {
+		return true
+	}
+	for _, r := range p.config.FieldSelector.Requirements() {
+		value := key.Name
+		switch {
+		case r.Field == namespaceField && p.namespaced:
+			value = key.Namespace
+		case r.Field != nameField:
+			continue
+		}
+		if equal(r) && value != r.Value || r.Operator == selection.NotEquals && value == r.Value {
+			return false
+		}
+	}
+	return true
+}
+
+// holdsGone says whether the informer still has the object that was deleted.
+func (p *scopedInformer) holdsGone(key client.ObjectKey, m mark) bool {
+	object := p.held(key)
+	return m.gone != "" && object != nil && object.GetUID() == m.gone
+}
+
+// held is the object that the informer has under a key, nil for none.
+func (p *scopedInformer) held(key client.ObjectKey) client.Object {
 	object, ok, err := p.informer.GetStore().GetByKey(storeKey(key))
 	if !ok || err != nil {
-		return ""
+		return nil
 	}
-	if held, ok := object.(client.Object); ok {
-		return held.GetUID()
-	}
-	return ""
+	held, _ := object.(client.Object)
+	return held
 }
 
 // awaitKey waits until a read of key from this informer shows all writes that began
@@ -243,7 +272,7 @@ func (p *scopedInformer) awaitMark(ctx context.Context, key client.ObjectKey, m 
 	}
 	for {
 		next, ok := after(p.version()) // before the object is looked at
-		if m.gone == "" || p.uidAt(key) != m.gone || !ok {
+		if !p.holdsGone(key, m) || !ok {
 			return nil
 		}
 		if err := p.reach(ctx, next); err != nil {

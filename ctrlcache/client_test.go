@@ -278,3 +278,37 @@ func TestWritesOutsideTheFieldSelector(t *testing.T) {
 		})
 	}
 }
+
+// TestDeleteWithoutUID deletes an object of a copy whose transform keeps little of the
+// metadata.
+func TestDeleteWithoutUID(t *testing.T) {
+	x, c := deleting(t, cache.Options{DefaultTransform: func(object any) (any, error) {
+		if o, ok := object.(client.Object); ok {
+			o.SetUID("")
+		}
+		return object, nil
+	}})
+	var got corev1.Pod
+	if err := c.Get(x.ctx, podA, &got); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Delete(x.ctx, &got); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	if x.late("", func() error {
+		err = c.Get(x.ctx, podA, &corev1.Pod{})
+		return client.IgnoreNotFound(err)
+	}) {
+		t.Error("the read did not wait")
+	}
+	if !apierrors.IsNotFound(err) {
+		t.Errorf("deleted, but read as: %v", err)
+	}
+	if err := c.Create(x.ctx, newPod("north", "a")); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Get(x.ctx, podA, &corev1.Pod{}); err != nil {
+		t.Errorf("created again, but read as: %v", err)
+	}
+}

@@ -194,9 +194,22 @@ func (p *scopedInformer) selectsKey(key client.ObjectKey) bool {
 }
 
 // holdsGone says whether the informer still has the object that was deleted.
+//
+// A transform may have removed the uid. Then an object that is no newer than the deleted
+// one was is taken for that one.
 func (p *scopedInformer) holdsGone(key client.ObjectKey, m mark) bool {
+	if m.gone == "" {
+		return false
+	}
 	object := p.held(key)
-	return m.gone != "" && object != nil && object.GetUID() == m.gone
+	if object == nil {
+		return false
+	}
+	if uid := object.GetUID(); uid != "" {
+		return uid == m.gone
+	}
+	newer, ok := tarn.Version(object.GetResourceVersion()).Compare(m.version)
+	return ok && newer <= 0
 }
 
 // held is the object that the informer has under a key, nil for none.

@@ -221,3 +221,22 @@ func merge(into, from map[string]any) {
 		}
 	}
 }
+
+// restore makes a backup the state of the server: one pod, at an old version. Watches end.
+func (s *apiServer) restore(resource string, uid types.UID, version int64) {
+	s.mu.Lock()
+	s.version, s.events, s.objects = version, nil, map[string]*unstructured.Unstructured{}
+	o := &unstructured.Unstructured{Object: pod("north", "a", "n1", "Running", "deep")}
+	o.SetGroupVersionKind(resources[resource])
+	o.SetUID(uid)
+	o.SetResourceVersion(strconv.FormatInt(version, 10))
+	s.objects[target{resource: resource, namespace: "north", name: "a"}.key()] = o
+	s.refuse = func(r *http.Request) (int, string) {
+		if from, err := strconv.ParseInt(r.URL.Query().Get("resourceVersion"), 10, 64); err == nil && from > version+10 {
+			return http.StatusGone, "too old resource version"
+		}
+		return 0, ""
+	}
+	s.mu.Unlock()
+	s.CloseClientConnections()
+}

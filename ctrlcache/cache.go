@@ -134,6 +134,9 @@ type ctrlCache struct {
 	// ctx is what the informers run with; nil before Start.
 	ctx     context.Context
 	stopped bool
+	// wasRewound says that an informer, perhaps one that was removed since, has seen the
+	// server go back in time.
+	wasRewound bool
 }
 
 // Start runs the informers, those to come included, until ctx ends. It returns
@@ -232,13 +235,24 @@ func (c *ctrlCache) obtain(at informerKey, e *extent) (p *scopedInformer, starte
 	if p, err = c.newScopedInformer(at, e); err != nil {
 		return nil, false, false, err
 	}
-	p.base = c.writes.base(at.gvk)
+	if !c.rewound() {
+		p.base = c.writes.base(at.gvk)
+	}
 	c.informers[at] = p
 	fresh = !p.informer.HasSynced()
 	if c.ctx != nil {
 		c.run(p)
 	}
 	return p, c.ctx != nil, fresh, nil
+}
+
+// rewound says whether the server is known to have gone back in time: then the versions of
+// former writes say nothing. The lock is held.
+func (c *ctrlCache) rewound() bool {
+	for _, p := range c.informers {
+		c.wasRewound = c.wasRewound || p.rewinds() > 0
+	}
+	return c.wasRewound
 }
 
 // existing returns the informer at a place, if there is one, and whether the cache runs.

@@ -30,7 +30,9 @@ import (
 //   - for deletions too, whether the cache had ever seen the object or not, and
 //     for DeleteAllOf, which controller-runtime's client refuses;
 //   - only reads that the cache answers wait, and only copies that exist are
-//     waited for: writing does not start an informer.
+//     waited for: writing does not start an informer;
+//   - after a server was restored from a backup, reads show what is left of earlier
+//     writes, and do not wait for their versions.
 //
 // With NewCache alone controller-runtime's own client keeps its promise too, in several
 // namespaces as well. But it does not report the namespace of a write, so the copies of

@@ -101,6 +101,7 @@ func (c *ctrlCache) take(k kind) (removed []*scopedInformer, running bool) {
 	for at, p := range c.informers {
 		if at.kind == k {
 			removed = append(removed, p)
+			c.wasRewound = c.wasRewound || p.rewinds() > 0
 			delete(c.informers, at)
 		}
 	}

@@ -20,6 +20,7 @@ const (
 	typed form = iota
 	unstructuredForm
 	metadataOnly
+	forms = iota
 )
 
 func formOf(object runtime.Object) form {

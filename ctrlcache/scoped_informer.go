@@ -2,6 +2,7 @@ package ctrlcache
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
@@ -166,6 +167,46 @@ func (p *scopedInformer) reach(ctx context.Context, v tarn.Version) error {
 		}
 	}
 	return nil
+}
+
+// rewinds is how often the server went back in time, as after a restore from a backup.
+func (p *scopedInformer) rewinds() int64 {
+	if p.replica == nil {
+		return 0
+	}
+	return p.replica.Health().Rewinds
+}
+
+// rewoundSince says whether the server went back in time more often than that, and the
+// informer follows it again.
+func (p *scopedInformer) rewoundSince(before int64) bool {
+	if p.replica == nil {
+		return false
+	}
+	h := p.replica.Health()
+	return h.Rewinds > before && h.State == tarn.StateWatching
+}
+
+// rewindPoll is how often a waiter looks for rewinds, which cannot be waited for.
+const rewindPoll = time.Second
+
+var errLook = errors.New("it is time to look for a rewind")
+
+// reachUnlessRewound is reach, except that it ends when the server has gone back in time
+// since: then the version is one of a history that is no more.
+func (p *scopedInformer) reachUnlessRewound(ctx context.Context, v tarn.Version, since int64) (rewound bool, err error) {
+	for p.version() == "" || p.version().OlderThan(v) {
+		if p.rewoundSince(since) {
+			return true, nil
+		}
+		turn, cancel := context.WithTimeoutCause(ctx, rewindPoll, errLook)
+		err := p.reach(turn, v)
+		cancel()
+		if err != nil && !errors.Is(err, errLook) {
+			return false, err
+		}
+	}
+	return false, nil
 }
 
 func (at informerKey) String() string {

@@ -3,6 +3,7 @@ package ctrlcache
 import (
 	"context"
 	"fmt"
+	"iter"
 	"maps"
 	"sync"
 	"sync/atomic"
@@ -47,10 +48,17 @@ type mark struct {
 	// labels, if known, are those of every state of the mark.
 	labels labels.Set
 	known  bool
+	// rewinds says, for the informer of each form, how often the server had gone back in
+	// time when the write landed. An informer that was read again after another time
+	// shows what is left of the write, at versions that may be lower.
+	rewinds [forms]int64
 }
 
 // follows adds what was marked before and may not have been seen yet.
 func (m mark) follows(before mark) mark {
+	if m.rewinds != before.rewinds {
+		return m
+	}
 	if m.version.OlderThan(before.version) {
 		m.version = before.version
 	}
@@ -111,6 +119,9 @@ func (c *ctrlCache) finishWrite(gvk schema.GroupVersionKind, f *pendingWrite, ma
 		if _, ok := m.version.Compare(m.version); !ok {
 			continue // nothing that could be waited for
 		}
+		for p := range c.showing(gvk, key) {
+			m.rewinds[p.form] = p.rewinds()
+		}
 		if before, ok := k.marks[key]; ok {
 			m = m.follows(before)
 		}
@@ -132,16 +143,7 @@ func (c *ctrlCache) sweep(gvk schema.GroupVersionKind, k *kindWrites, key client
 		return
 	}
 	covered := m.version
-	for _, f := range []form{typed, unstructuredForm, metadataOnly} {
-		e, ok := c.extents[kind{gvk, f}]
-		if !ok {
-			continue
-		}
-		home, _ := e.home(key.Namespace)
-		p, ok := c.informers[informerKey{kind{gvk, f}, home}]
-		if !ok {
-			continue
-		}
+	for p := range c.showing(gvk, key) {
 		version := p.version() // before the object is looked at, which is then newer
 		if !p.shows(key, m) {
 			return
@@ -156,10 +158,26 @@ func (c *ctrlCache) sweep(gvk schema.GroupVersionKind, k *kindWrites, key client
 	}
 }
 
+// showing are the informers that could show an object with this key. The lock is held.
+func (c *ctrlCache) showing(gvk schema.GroupVersionKind, key client.ObjectKey) iter.Seq[*scopedInformer] {
+	return func(yield func(*scopedInformer) bool) {
+		for f := range form(forms) {
+			e, ok := c.extents[kind{gvk, f}]
+			if !ok {
+				continue
+			}
+			home, _ := e.home(key.Namespace)
+			if p, ok := c.informers[informerKey{kind{gvk, f}, home}]; ok && !yield(p) {
+				return
+			}
+		}
+	}
+}
+
 // shows says whether reads of this informer show what was written.
 func (p *scopedInformer) shows(key client.ObjectKey, m mark) bool {
 	at, ok := p.version().Compare(m.version)
-	return p.never(key, m) || ok && at >= 0 && !p.holdsGone(key, m)
+	return p.never(key, m) || ok && at >= 0 && !p.holdsGone(key, m) || p.rewoundSince(m.rewinds[p.form])
 }
 
 // never says that the informer's selectors exclude the written object: no event will
@@ -252,7 +270,7 @@ func (c *ctrlCache) await(ctx context.Context, p *scopedInformer, concerns func(
 		return nil
 	}
 	if p.base != "" && p.version().OlderThan(p.base) {
-		if err := p.reach(ctx, p.base); err != nil {
+		if _, err := p.reachUnlessRewound(ctx, p.base, 0); err != nil {
 			return unseen(p, err)
 		}
 	}
@@ -280,7 +298,8 @@ func (p *scopedInformer) awaitMark(ctx context.Context, key client.ObjectKey, m 
 	if p.never(key, m) {
 		return nil
 	}
-	if err := p.reach(ctx, m.version); err != nil {
+	since := m.rewinds[p.form]
+	if rewound, err := p.reachUnlessRewound(ctx, m.version, since); err != nil || rewound {
 		return err
 	}
 	for {
@@ -288,8 +307,12 @@ func (p *scopedInformer) awaitMark(ctx context.Context, key client.ObjectKey, m 
 		if !p.holdsGone(key, m) || !ok {
 			return nil
 		}
-		if err := p.reach(ctx, next); err != nil {
+		rewound, err := p.reachUnlessRewound(ctx, next, since)
+		if err != nil {
 			return fmt.Errorf("%v was deleted: %w", key, err)
+		}
+		if rewound {
+			return nil
 		}
 	}
 }

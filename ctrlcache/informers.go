@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -150,13 +149,4 @@ func indexFunc(values client.IndexerFunc) toolscache.IndexFunc {
 		}
 		return keys, nil
 	}
-}
-
-// names returns the names of all values that have one.
-func names[T any](things []T, name func(T) string) string {
-	all := make([]string, len(things))
-	for i, t := range things {
-		all[i] = name(t)
-	}
-	return strings.Join(all, ", ")
 }

@@ -3,6 +3,7 @@ package ctrlcache
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -157,8 +158,14 @@ func newMergedChecker(informers []*scopedInformer) *mergedChecker {
 	return &mergedChecker{informers: informers, done: make(chan struct{})}
 }
 
+// Name has the namespace before the name of each checker, which are the same otherwise: a
+// log says with it what has not synced.
 func (c *mergedChecker) Name() string {
-	return names(c.checkers, toolscache.DoneChecker.Name)
+	named := make([]string, len(c.checkers))
+	for i, checker := range c.checkers {
+		named[i] = c.informers[i].namespace + ": " + checker.Name()
+	}
+	return strings.Join(named, ", ")
 }
 
 func (c *mergedChecker) Done() <-chan struct{} {

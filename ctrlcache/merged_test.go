@@ -1,8 +1,11 @@
 package ctrlcache_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -47,6 +50,32 @@ func TestMergedCheckersWait(t *testing.T) {
 		case <-checker.Done():
 		case <-x.ctx.Done():
 			t.Errorf("%s is never done", checker.Name())
+		}
+	}
+}
+
+// TestNamesOfMergedCheckers compares what logs call the informers that have not synced.
+func TestNamesOfMergedCheckers(t *testing.T) {
+	var all [][]string
+	for _, m := range makers {
+		s := scenario{options: func() cache.Options { return twoNamespaces }, play: func(x *stage) {
+			informer, err := x.cache.GetInformer(x.ctx, &corev1.Pod{})
+			if err != nil {
+				x.Fatal(err)
+			}
+			handle, err := informer.AddEventHandler(&journal{})
+			if err != nil {
+				x.Fatal(err)
+			}
+			names := strings.Split(informer.HasSyncedChecker().Name()+", "+handle.HasSyncedChecker().Name(), ", ")
+			slices.Sort(names)
+			all = append(all, names)
+		}}
+		s.run(t, m.make)
+	}
+	for i, names := range all {
+		if diff := cmp.Diff(all[0], names); diff != "" {
+			t.Errorf("%s (-controller-runtime):\n%s", makers[i].name, diff)
 		}
 	}
 }

@@ -153,3 +153,25 @@ func TestNamespaceOfWhatHasNone(t *testing.T) {
 		})
 	}
 }
+
+// TestDeleteAllOfWithoutList deletes objects that the program may not list.
+func TestDeleteAllOfWithoutList(t *testing.T) {
+	x := running(t, cache.Options{})
+	c := x.bareClient(ctrlcache.NewClient, true)
+	x.server.mu.Lock()
+	x.server.refuse = func(r *http.Request) (int, string) {
+		if r.Method == http.MethodGet {
+			return http.StatusForbidden, "no"
+		}
+		return 0, ""
+	}
+	x.server.mu.Unlock()
+	if err := c.DeleteAllOf(x.ctx, &corev1.ConfigMap{}, client.InNamespace("north")); err != nil {
+		t.Error(err)
+	}
+	x.server.mu.Lock()
+	defer x.server.mu.Unlock()
+	if left := x.server.of("configmaps"); len(left) > 0 {
+		t.Errorf("%d are left", len(left))
+	}
+}

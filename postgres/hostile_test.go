@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"crypto/rand"
 	"errors"
 	"strings"
 	"testing"
@@ -71,21 +72,25 @@ func TestTableOfAHistoryMadeAnew(t *testing.T) {
 	}
 }
 
-// databaseIn makes a database of its own and returns its address.
-func databaseIn(t *testing.T, name, how string) string {
+// newName is one that no other database of the server has.
+func newName() string { return "db_" + strings.ToLower(rand.Text()) }
+
+// databaseIn makes a database of its own and returns its name.
+func databaseIn(t *testing.T, how string) string {
 	t.Helper()
 	if server == nil {
 		t.Skip(pgtest.ErrNotInstalled)
 	}
+	name := newName()
 	_, err := connect(t, server.URL("postgres"), Options{}).pool.Exec(t.Context(), "CREATE DATABASE "+name+" "+how)
 	must(t, err)
-	return server.URL(name)
+	return name
 }
 
 // A database that cannot have every character is refused, instead of being given bytes that
 // it treats as other characters.
 func TestEncoding(t *testing.T) {
-	db := connect(t, databaseIn(t, "latin", "ENCODING 'LATIN1' TEMPLATE template0"), Options{})
+	db := connect(t, server.URL(databaseIn(t, "ENCODING 'LATIN1' TEMPLATE template0")), Options{})
 	if err := open(t.Context(), NewSink(db, "things", "all", plain{})); !errors.Is(err, ErrUnusable) || !strings.Contains(err.Error(), "LATIN1") {
 		t.Errorf("it says %v", err)
 	}
@@ -95,9 +100,9 @@ func TestEncoding(t *testing.T) {
 // Somebody has chosen another encoding for all clients of a database: objects are what they
 // are nevertheless.
 func TestClientEncoding(t *testing.T) {
-	address := databaseIn(t, "clients", "")
-	admin := connect(t, address, Options{})
-	_, err := admin.pool.Exec(t.Context(), "ALTER DATABASE clients SET client_encoding = 'LATIN1'")
+	name := databaseIn(t, "")
+	admin := connect(t, server.URL(name), Options{})
+	_, err := admin.pool.Exec(t.Context(), "ALTER DATABASE "+name+" SET client_encoding = 'LATIN1'")
 	must(t, err)
 	admin.pool.Reset()
 	s := NewSink(admin, "things", "all", raw{})

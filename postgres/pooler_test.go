@@ -179,10 +179,11 @@ func TestTransactionPooling(t *testing.T) {
 	if server == nil {
 		t.Skip(pgtest.ErrNotInstalled)
 	}
-	direct, err := server.Create("pooled")
+	name := newName()
+	direct, err := server.Create(name)
 	must(t, err)
-	p := startPooler(t, server.Socket(), "pooled", 3)
-	address := fmt.Sprintf("postgres://tarn@%s/pooled?sslmode=disable", p.listener.Addr())
+	p := startPooler(t, server.Socket(), name, 3)
+	address := fmt.Sprintf("postgres://tarn@%s/%s?sslmode=disable", p.listener.Addr(), name)
 	options := Options{History: true, HistoryAge: time.Hour, Lease: time.Second}
 	db := connect(t, address, options)
 	s := NewSink(db, "things", "all", raw{})

@@ -1,13 +1,14 @@
 package testsize
 
 import (
+	"crypto/rand"
 	"flag"
 	"testing"
 )
 
-var tried = Flag("tried", 100, 10, "how much TestFlag tries")
-
 func TestFlag(t *testing.T) {
+	name := "tried" + rand.Text() // a flag can be defined once
+	tried := Flag(name, 100, 10, "how much TestFlag tries")
 	short := flag.Lookup("test.short").Value
 	before := short.String()
 	defer func() { _ = short.Set(before) }()
@@ -22,10 +23,10 @@ func TestFlag(t *testing.T) {
 			t.Errorf("with -short=%s it is %d, want %d", c.short, got, c.want)
 		}
 	}
-	if flag.Set("tried", "x") == nil {
+	if flag.Set(name, "x") == nil {
 		t.Error("x is taken for a number")
 	}
-	if err := flag.Set("tried", "7"); err != nil || tried() != 7 {
+	if err := flag.Set(name, "7"); err != nil || tried() != 7 {
 		t.Errorf("set to 7 it is %d, %v", tried(), err)
 	}
 }

@@ -4,14 +4,20 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"unsafe"
 
 	"github.com/tarnproject/tarn/internal/guard"
 )
 
+var guardExplained atomic.Bool
+
 // An address of a process in guard mode is explained by the record that it wrote.
 func TestGuardExplain(t *testing.T) {
+	if !guardExplained.CompareAndSwap(false, true) {
+		t.Skip("a process has one record, which was made where the first run wanted it")
+	}
 	if !guard.Supported {
 		t.Skip("this system has no memory that can be made read-only")
 	}

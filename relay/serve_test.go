@@ -2,9 +2,11 @@ package relay
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -71,6 +73,8 @@ func inBubbleThrough(t *testing.T, wrap func(http.RoundTripper) http.RoundTrippe
 		defer origin.Close()
 		options.Config, options.Resources = origin.Config(), []schema.GroupVersionResource{pods}
 		options.Config.WrapTransport = wrap
+		// Requests without the relay's credentials do not use the origin's transport.
+		options.Config.Dial = func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("there is no network") }
 		options.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
 		r, err := New(options)
 		if err != nil {

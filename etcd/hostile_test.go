@@ -10,6 +10,7 @@ import (
 
 	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/etcd"
+	"github.com/tarnproject/tarn/internal/proxytest"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
@@ -69,8 +70,8 @@ func TestTokensThatBecomeOld(t *testing.T) {
 // longer than it wants to wait. A watch that was opened in time lives on after that context.
 func TestWatchOfSilentCluster(t *testing.T) {
 	s := startServer(t)
-	between := startNetwork(t, s.client.Host)
-	client := s.connect(func(c *clientv3.Config) { c.Endpoints = []string{between.address()} })
+	between := proxytest.Start(t, "tcp", s.client.Host)
+	client := s.connect(func(c *clientv3.Config) { c.Endpoints = []string{"http://" + between.Address()} })
 	source := newSource(t, client)
 	page := pageOf(t)(source.List(t.Context(), tarn.ListQuery{AtLeast: tarn.Latest}))
 	open := func(ctx context.Context) (tarn.Stream[*etcd.Entry[string]], error) {
@@ -87,7 +88,7 @@ func TestWatchOfSilentCluster(t *testing.T) {
 	if n, err := opened.Next(t.Context(), make([]tarn.Event[*etcd.Entry[string]], 1)); n != 1 || err != nil {
 		t.Fatalf("the watch has %d events after its opening has ended (%v)", n, err)
 	}
-	between.silent.Store(true)
+	between.Silence()
 	for range 2 { // the second waits behind the first in the client
 		ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, errWaited)
 		defer cancel()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/internal/enginetest"
+	"github.com/tarnproject/tarn/internal/proxytest"
 	"github.com/tarnproject/tarn/kube"
 )
 
@@ -17,7 +18,7 @@ import (
 // it is, and afterwards it has everything, or a mark of what was folded.
 func TestSlowNetwork(t *testing.T) {
 	server := startServer(t)
-	proxy := enginetest.StartProxy(t, "tcp", strings.TrimPrefix(server.URL(), "nats://"))
+	proxy := proxytest.Start(t, "tcp", strings.TrimPrefix(server.URL(), "nats://"))
 	js := connect(t, "nats://"+proxy.Address())
 	b := Bucket{Name: "b", Events: true}
 	const states = 500

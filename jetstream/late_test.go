@@ -13,20 +13,18 @@ import (
 	"time"
 
 	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/internal/proxytest"
 	"github.com/tarnproject/tarn/jetstream/embedded"
 )
 
 // lateNetwork passes connections on to a server. What it holds arrives late: after the client
 // has lost that connection, and has made another one.
 type lateNetwork struct {
-	listener net.Listener
-	server   string
-	running  sync.WaitGroup
+	*proxytest.Proxy
 
 	mu    sync.Mutex
 	open  []*heldConn
 	until string
-	ended bool
 }
 
 type heldConn struct {
@@ -37,49 +35,23 @@ type heldConn struct {
 
 func startLateNetwork(t *testing.T, server string) *lateNetwork {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	n := &lateNetwork{listener: listener, server: strings.TrimPrefix(server, "nats://")}
-	n.running.Go(n.accept)
-	t.Cleanup(func() {
-		_ = listener.Close()
-		n.mu.Lock()
-		n.ended = true
-		for _, c := range n.open {
-			_, _ = c.client.Close(), c.server.Close()
-		}
-		n.mu.Unlock()
-		n.running.Wait()
-	})
+	n := &lateNetwork{}
+	n.Proxy = proxytest.StartCarrying(t, "tcp", strings.TrimPrefix(server, "nats://"), n.carry)
 	return n
 }
 
-func (n *lateNetwork) accept() {
-	for {
-		client, err := n.listener.Accept()
-		if err != nil {
-			return // it is closed
-		}
-		server, err := net.Dial("tcp", n.server)
-		if err != nil {
-			_ = client.Close()
-			continue
-		}
-		c := &heldConn{client: client, server: server}
-		n.mu.Lock()
-		n.open = append(n.open, c)
-		if n.ended {
-			_, _ = client.Close(), server.Close()
-		}
-		n.mu.Unlock()
-		n.running.Go(func() { n.pass(c) })
-		n.running.Go(func() {
-			_, _ = io.Copy(client, server)     // ends with the client
-			_, _ = io.Copy(io.Discard, server) // what was held is answered too
-		})
-	}
+func (n *lateNetwork) carry(client, server net.Conn) {
+	c := &heldConn{client: client, server: server}
+	n.mu.Lock()
+	n.open = append(n.open, c)
+	n.mu.Unlock()
+	var answers sync.WaitGroup
+	answers.Go(func() {
+		_, _ = io.Copy(client, server)     // ends with the client
+		_, _ = io.Copy(io.Discard, server) // what was held is answered too
+	})
+	n.pass(c)
+	answers.Wait()
 }
 
 func (n *lateNetwork) pass(c *heldConn) {
@@ -191,7 +163,7 @@ func openedLate(t *testing.T, b Bucket, change ...func(*embedded.Options)) late 
 	server := startServer(t, change...)
 	network := startLateNetwork(t, server.URL())
 	codec := interrupted{objects, &sync.Mutex{}, new(func())}
-	s, err := New[object](connect(t, "nats://"+network.listener.Addr().String()), b, codec)
+	s, err := New[object](connect(t, "nats://"+network.Address()), b, codec)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/internal/enginetest"
 	"github.com/tarnproject/tarn/internal/pgtest"
+	"github.com/tarnproject/tarn/internal/proxytest"
 	"github.com/tarnproject/tarn/kube"
 )
 
@@ -35,7 +36,7 @@ func hindered(t *testing.T, address string) (enginetest.Hindered, *DB) {
 // it is, and afterwards it has everything, or a mark of what was folded.
 func TestSlowNetwork(t *testing.T) {
 	direct := database(t)
-	proxy := enginetest.StartProxy(t, "unix", server.Socket())
+	proxy := proxytest.Start(t, "unix", server.Socket())
 	_, schema, _ := strings.Cut(direct, "&search_path=")
 	e, _ := hindered(t, "postgres://tarn@"+proxy.Address()+"/postgres?sslmode=disable&search_path="+schema)
 	e.Engine = readable(connect(t, direct, Options{}))

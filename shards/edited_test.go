@@ -36,6 +36,18 @@ func (c *cluster) leases(name string) (found []coordinationv1.Lease) {
 	return found
 }
 
+// table is the Lease with the name of the group.
+func (c *cluster) table() *coordinationv1.Lease {
+	c.t.Helper()
+	for _, lease := range c.leases("test") {
+		if lease.Name == "test" {
+			return &lease
+		}
+	}
+	c.t.Fatal("the group has no Lease")
+	return nil
+}
+
 // Somebody deletes the Lease of the member that balances, while it works on objects for less
 // than the margin and another one joins: nobody else owns them meanwhile.
 func TestLeaseDeletedDuringWork(t *testing.T) {
@@ -201,10 +213,7 @@ func TestTableEdited(t *testing.T) {
 				defer c.close()
 				group := []*process{c.start(0), c.start(0)}
 				c.balanced(group...)
-				before, err := group[0].member.leases.Get(t.Context(), "test", metav1.GetOptions{})
-				if err != nil {
-					t.Fatal(err)
-				}
+				before := c.table()
 				if err := edit(c, before); err != nil {
 					t.Fatal(err)
 				}
@@ -294,10 +303,7 @@ func TestTableWithoutLabel(t *testing.T) {
 		defer c.close()
 		group := []*process{c.start(0), c.start(0)}
 		c.balanced(group...)
-		table, err := group[0].member.leases.Get(t.Context(), "test", metav1.GetOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		table := c.table()
 		table.Labels = map[string]string{"other": "kept"}
 		if err := c.server.Put(table); err != nil {
 			t.Fatal(err)
@@ -308,9 +314,8 @@ func TestTableWithoutLabel(t *testing.T) {
 		group = append(group, c.start(0))
 		time.Sleep(testDuration)
 		c.balanced(group...)
-		table, err = group[0].member.leases.Get(t.Context(), "test", metav1.GetOptions{})
-		if err != nil || table.Labels[groupLabel] != "test" || table.Labels["other"] != "kept" {
-			t.Errorf("%v %v", table.Labels, err)
+		if labels := c.table().Labels; labels[groupLabel] != "test" || labels["other"] != "kept" {
+			t.Error(labels)
 		}
 	})
 }
@@ -335,9 +340,9 @@ func TestNameOfGroupTaken(t *testing.T) {
 				t.Errorf("%s: %+v", p.name, h)
 			}
 		}
-		found, err := group[0].member.leases.Get(t.Context(), "test", metav1.GetOptions{})
-		if err != nil || ptr.Deref(found.Spec.HolderIdentity, "") != "a leader" || len(found.Labels)+len(found.Annotations) > 0 {
-			t.Errorf("%+v %v", found, err)
+		found := c.table()
+		if ptr.Deref(found.Spec.HolderIdentity, "") != "a leader" || len(found.Labels)+len(found.Annotations) > 0 {
+			t.Errorf("%+v", found)
 		}
 		if err := c.server.Delete(found); err != nil {
 			t.Fatal(err)

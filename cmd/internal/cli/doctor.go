@@ -182,7 +182,7 @@ func failedCheck(err error) doctor.Result {
 	return doctor.Result{Status: doctor.Fail, Found: found, Advice: advice}
 }
 
-// collections are those whose rights are checked.
+// collections returns the collections to check rights for.
 func (a *app) collections(ctx context.Context, cfg *rest.Config, namespace string, args []string, opts *doctorOptions) ([]doctor.Collection, doctor.Result) {
 	catalog, err := mirror.Discover(ctx, cfg)
 	if err != nil {

@@ -110,7 +110,7 @@ func (a *app) history(ctx context.Context, args []string, opts *historyOptions) 
 type historyPrinter interface {
 	// object is called before the entries of each object.
 	object(of *historyObject) error
-	// entry gets a state and the state before it in the same life, nil if there is none.
+	// entry is called with a state and the previous one of the same object; before is nil for the first.
 	entry(e changelog.Typed[mirror.Object], before mirror.Object) error
 	end() error
 }

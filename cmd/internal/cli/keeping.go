@@ -47,7 +47,7 @@ func (k *keeping) check() (err error) {
 	return nil
 }
 
-// open opens the directory; it returns nil if there is none. The returned function closes the
+// open opens the directory; without one it returns nil. The returned function closes the
 // directory after the mirror, and reports what is not on disk.
 func (a *app) open(k *keeping) (*mirror.Disk, func() error, error) {
 	if k.dir == "" {

@@ -31,7 +31,7 @@ const certificateWarning = 7 * 24 * time.Hour
 // way is the connection to a server: the dialed address, and what is known about it.
 type way struct {
 	server *url.URL
-	// proxy is the proxy of the connection, nil if there is none.
+	// proxy is nil for a direct connection.
 	proxy *url.URL
 	// opaque says that the config makes connections in its own way.
 	opaque bool

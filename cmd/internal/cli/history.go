@@ -110,7 +110,7 @@ func (a *app) history(ctx context.Context, args []string, opts *historyOptions) 
 type historyPrinter interface {
 	// object is called before the entries of each object.
 	object(of *historyObject) error
-	// entry is called with a state and the previous one of the same object; before is nil for the first.
+	// entry is called with each state. before is the previous one, nil when the object was created.
 	entry(e changelog.Typed[mirror.Object], before mirror.Object) error
 	end() error
 }

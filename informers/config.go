@@ -5,11 +5,8 @@ import (
 	"time"
 
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
-	"github.com/tarnproject/tarn/cache"
-	"github.com/tarnproject/tarn/informers/internal/wired"
 	"github.com/tarnproject/tarn/kube"
 )
 
@@ -36,17 +33,4 @@ func NewSharedInformerFactoryForConfig(config *rest.Config, defaultResync time.D
 		return nil, shards
 	}
 	return f, nil
-}
-
-// fromWire makes the informer of a collection with package kube.
-func (r recipe) fromWire(f *factory, c collection, resync time.Duration) cache.SharedIndexInformer {
-	namespace := f.namespace
-	if c.clusterWide {
-		namespace = ""
-	}
-	from := kube.Collection{Resource: r.resource, Namespace: namespace, Tweak: r.tweak}
-	if kinds, _, err := scheme.Scheme.ObjectKinds(r.object); err == nil {
-		from.Kind = kinds[0]
-	}
-	return wired.Informer(f.wire, from, r.object, r.options(resync), f.keep, f.shards.Of(c.object))
 }

@@ -25,10 +25,14 @@
 // unchanged. [For] makes the function with which they take an informer of package
 // cache, one line for each resource.
 //
-// [NewSharedInformerFactoryForConfig] needs no clientset and reads the wire by
-// itself. With [WithDisk] its informers survive a restart: the next process has
+// The informers of a factory with client-go's own clientset send the requests of that
+// clientset, and read the answers by themselves: with package kube, as they arrive, on all
+// cores, and equal parts of objects become one. Any other client, such as a fake one, is
+// called as client-go's factory calls it.
+//
+// [NewSharedInformerFactoryForConfig] needs no clientset. With [WithDisk] its informers survive a restart: the next process has
 // their objects at once, and follows the server from there without a list.
 //
 // Nothing here lists, watches or stores: this package only puts together what
-// client-go's packages and package cache provide.
+// client-go's packages and packages cache and kube provide.
 package informers

@@ -70,9 +70,10 @@ type factory struct {
 
 	running sync.WaitGroup // the informers that have been started
 
-	mu      sync.Mutex
-	members map[reflect.Type]*member
-	closed  bool // nothing starts any more
+	mu         sync.Mutex
+	members    map[reflect.Type]*member
+	clientsets clientsets
+	closed     bool // nothing starts any more
 }
 
 // member is an informer of a factory.

@@ -10,8 +10,11 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/informers/internalinterfaces"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/tarnproject/tarn/cache"
+	"github.com/tarnproject/tarn/informers/internal/wired"
+	"github.com/tarnproject/tarn/kube"
 )
 
 // ours is the factory that client-go's typed packages get: they request an informer
@@ -39,10 +42,25 @@ func (f *factory) builder(c collection) internalinterfaces.NewInformerFunc {
 			tweak:    f.tweak,
 		}
 		if f.wire != nil {
-			return r.fromWire(f, c, resync)
+			return wired.Informer(f.wire, f.reads(c), r.object, r.options(resync), f.keep, f.shards.Of(c.object))
+		}
+		if reader := f.clientsets.of(client, c); reader != nil {
+			return wired.Informer(reader, f.reads(c), r.object, r.options(resync), kube.Keeper{}, nil)
 		}
 		return r.informer(client, resync, func() Client[runtime.Object] { return c.in(client, f.namespace) })
 	}
+}
+
+// reads is what an informer for a collection reads from the wire.
+func (f *factory) reads(c collection) kube.Collection {
+	from := kube.Collection{Resource: c.resource, Namespace: f.namespace, Tweak: f.tweak}
+	if c.clusterWide {
+		from.Namespace = ""
+	}
+	if kinds, _, err := scheme.Scheme.ObjectKinds(c.example()); err == nil {
+		from.Kind = kinds[0]
+	}
+	return from
 }
 
 // GenericInformer is an informer with a lister that does not know the type.

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 )
 
 //go:generate go run generate.go
@@ -33,6 +34,8 @@ type collection struct {
 	// clusterWide says that the collection has no namespaces.
 	clusterWide bool
 	in          func(client kubernetes.Interface, namespace string) Client[runtime.Object]
+	// rest is the REST client that in leads to, as far as client tells.
+	rest func(client kubernetes.Interface) rest.Interface
 }
 
 // example returns a new, empty object of the collection.
@@ -47,21 +50,25 @@ type typedClient[O, L runtime.Object] interface {
 	Get(ctx context.Context, name string, opts metav1.GetOptions) (O, error)
 }
 
+// groupVersion is the client of a group version.
+type groupVersion interface{ RESTClient() rest.Interface }
+
 // namespaced makes a row of the table from two method expressions: that of the
 // clientset which leads to a group version V, and that of V which leads to the
 // client T of one namespace.
-func namespaced[V any, T typedClient[O, L], O, L runtime.Object](group, version, resource string, at func(kubernetes.Interface) V, client func(V, string) T) collection {
+func namespaced[V groupVersion, T typedClient[O, L], O, L runtime.Object](group, version, resource string, at func(kubernetes.Interface) V, client func(V, string) T) collection {
 	return collection{
 		resource: schema.GroupVersionResource{Group: group, Version: version, Resource: resource},
 		object:   reflect.TypeFor[O](),
 		in: func(c kubernetes.Interface, namespace string) Client[runtime.Object] {
 			return untyped[L]{client(at(c), namespace)}
 		},
+		rest: func(c kubernetes.Interface) rest.Interface { return at(c).RESTClient() },
 	}
 }
 
 // clusterWide is namespaced for collections that have no namespaces.
-func clusterWide[V any, T typedClient[O, L], O, L runtime.Object](group, version, resource string, at func(kubernetes.Interface) V, client func(V) T) collection {
+func clusterWide[V groupVersion, T typedClient[O, L], O, L runtime.Object](group, version, resource string, at func(kubernetes.Interface) V, client func(V) T) collection {
 	c := namespaced(group, version, resource, at, func(v V, _ string) T { return client(v) })
 	c.clusterWide = true
 	return c

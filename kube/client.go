@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"sync"
+	"time"
 
 	metainternal "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,6 +29,9 @@ type Client struct {
 	pool  *wire.Pool
 	media mediaPolicy
 	gzip  bool
+	// asGiven says that the requests are those of a REST client that somebody made: the
+	// formats that it accepts, and whether bodies are compressed, are its own business.
+	asGiven bool
 	// server identifies the API server, as far as the config says.
 	server string
 
@@ -159,15 +163,14 @@ func (c *Client) send(ctx context.Context, r request, shard string, plain bool) 
 	req := c.rest.Get().
 		AbsPath(r.collection.path()...).
 		SpecificallyVersionedParams(&r.options, metav1.ParameterCodec, schema.GroupVersion{Version: "v1"}).
-		SetHeader("Accept", c.media.accept(r, plain)).
-		SetHeader("Accept-Encoding", "identity").
 		MaxRetries(0)
-	switch {
-	case r.options.Watch:
+	c.accept(req, r, plain)
+	if r.options.Watch {
 		// client-go does not rate-limit watches either: each one follows a list.
 		req.Throttle(flowcontrol.NewFakeAlwaysRateLimiter())
-	case c.gzip:
-		req.SetHeader("Accept-Encoding", "gzip")
+	}
+	if seconds := r.options.TimeoutSeconds; c.asGiven && seconds != nil {
+		req.Timeout(time.Duration(*seconds) * time.Second) // clientsets say it twice
 	}
 	if shard != "" {
 		req.Param(shardParameter, shard)
@@ -191,6 +194,23 @@ func (c *Client) send(ctx context.Context, r request, shard string, plain bool) 
 		return nil, err
 	}
 	return &response{body: body, media: m, shard: shard, filter: r.filter}, nil
+}
+
+// accept says in a request which bodies can be read.
+func (c *Client) accept(req *rest.Request, r request, plain bool) {
+	if c.asGiven && r.protobuf && !plain && r.collection.Object != metadataType {
+		req.UseProtobufAsDefault() // as clientsets do
+	} else {
+		req.SetHeader("Accept", c.media.accept(r, plain))
+	}
+	switch {
+	case c.asGiven:
+		// net/http asks for gzip and decompresses, unless the transport forbids it.
+	case c.gzip && !r.options.Watch:
+		req.SetHeader("Accept-Encoding", "gzip")
+	default:
+		req.SetHeader("Accept-Encoding", "identity")
+	}
 }
 
 // readJSON reads what is at a path, if it is no larger than an object may be.

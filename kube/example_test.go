@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/tarnproject/tarn"
@@ -89,6 +90,32 @@ func ExampleReflectResource() {
 	<-objects.Done()
 	// Output:
 	// Pod db 8
+}
+
+// A copy with the connections and credentials of a clientset that the program has.
+func ExampleClientOf() {
+	server := newServer()
+	defer server.Close()
+	ctx, stop := context.WithCancel(context.Background())
+
+	clientset := kubernetes.NewForConfigOrDie(&rest.Config{Host: server.URL})
+	client, err := kube.ClientOf(clientset.CoreV1().RESTClient().(*rest.RESTClient))
+	if err != nil {
+		log.Fatal(err)
+	}
+	pods, err := kube.Reflect[*corev1.Pod](ctx, nil, kube.WithClient(client))
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := pods.WaitSynced(ctx); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(pods.Len(), "pods")
+
+	stop()
+	<-pods.Done()
+	// Output:
+	// 2 pods
 }
 
 // A source alone, for a reflector and a store of your own.

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/bench/replay"
@@ -24,6 +25,7 @@ func tarns() []Contender {
 		{Name: "tarn kube", Doc: "kube.Reflect, protobuf", Format: replay.Protobuf, Start: startKube},
 		{Name: "tarn kube list", Doc: "the same with KUBE_FEATURE_WatchListClient=false", Format: replay.Protobuf, Environment: listing, Start: startKube},
 		{Name: "tarn informers", Doc: "informers.NewSharedInformerFactoryForConfig, protobuf", Format: replay.Protobuf, Start: startInformers},
+		{Name: "tarn informers clientset", Doc: "informers.NewSharedInformerFactory of a clientset, protobuf", Format: replay.Protobuf, Start: startClientsetInformers},
 		{Name: "tarn ctrlcache", Doc: "ctrlcache.NewCache, protobuf", Format: replay.Protobuf, Start: startManaged(ctrlcache.NewCache)},
 		{Name: "tarn typed", Doc: "kube.Reflect of a custom resource's Go type, JSON", Format: replay.Custom, Start: startKubeTyped},
 		{Name: "tarn dynamic", Doc: "kube.ReflectResource of a custom resource", Format: replay.Custom, Start: startKubeDynamic},
@@ -46,6 +48,14 @@ func startInformers(ctx context.Context, s Setup) (Copy, error) {
 		return Copy{}, err
 	}
 	return runInformer(ctx, factory.Core().V1().Pods().Informer(), s)
+}
+
+func startClientsetInformers(ctx context.Context, s Setup) (Copy, error) {
+	client, err := kubernetes.NewForConfig(inProtobuf(s.Config))
+	if err != nil {
+		return Copy{}, err
+	}
+	return runInformer(ctx, informers.NewSharedInformerFactory(client, 0).Core().V1().Pods().Informer(), s)
 }
 
 func startDynamicInformers(ctx context.Context, s Setup) (Copy, error) {

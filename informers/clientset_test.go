@@ -1,0 +1,230 @@
+package informers_test
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	upstream "k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	typedcore "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/tarnproject/tarn/cache"
+	"github.com/tarnproject/tarn/informers"
+)
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// recorder remembers the requests that pass through a transport.
+type recorder struct {
+	mu   sync.Mutex
+	seen []string
+}
+
+var randomTimeout = regexp.MustCompile(`(timeout|timeoutSeconds)=[^&]+`)
+
+func (r *recorder) wrap(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(req *http.Request) (*http.Response, error) {
+		header := req.Header.Clone()
+		header.Del("Traceparent")
+		r.mu.Lock()
+		r.seen = append(r.seen, fmt.Sprint(req.Method, " ", req.URL.Path, "?", randomTimeout.ReplaceAllString(req.URL.RawQuery, "$1=random"), " ", header))
+		r.mu.Unlock()
+		return next.RoundTrip(req)
+	})
+}
+
+func (r *recorder) requests() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Sorted(slices.Values(r.seen))
+}
+
+// clientset makes a clientset whose requests are recorded.
+func clientset(t *testing.T, config *rest.Config, change func(*rest.Config)) (kubernetes.Interface, *recorder) {
+	t.Helper()
+	sent := &recorder{}
+	config = rest.CopyConfig(config)
+	config.WrapTransport = sent.wrap
+	change(config)
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client, sent
+}
+
+// The informers of a clientset send the requests that client-go's send, and hold what
+// client-go's hold.
+func TestClientsetSameAsStock(t *testing.T) {
+	_, config := serve(t)
+	for name, change := range map[string]func(*rest.Config){
+		"as it is": func(*rest.Config) {},
+		"JSON":     func(c *rest.Config) { c.ContentType = runtime.ContentTypeJSON },
+		"protobuf": func(c *rest.Config) { c.ContentType = runtime.ContentTypeProtobuf },
+		"either": func(c *rest.Config) {
+			c.AcceptContentTypes = "application/json;q=0.5,application/vnd.kubernetes.protobuf"
+		},
+		"credentials": func(c *rest.Config) { c.UserAgent, c.Impersonate.UserName = "lake/1", "ops" },
+		"no gzip":     func(c *rest.Config) { c.DisableCompression = true },
+		"a timeout":   func(c *rest.Config) { c.Timeout = time.Minute },
+	} {
+		t.Run(name, func(t *testing.T) {
+			tweak := func(o *metav1.ListOptions) { o.LabelSelector = "app!=z" }
+			type observation struct {
+				Requests []string
+				Objects  []metav1.Object
+			}
+			observe := func(factory upstream.SharedInformerFactory, sent *recorder) (seen observation) {
+				all := []cache.SharedIndexInformer{factory.Core().V1().Pods().Informer(), factory.Core().V1().Nodes().Informer()}
+				started(t, factory)
+				for _, informer := range all {
+					for _, object := range informer.GetStore().List() {
+						seen.Objects = append(seen.Objects, object.(metav1.Object))
+					}
+				}
+				slices.SortFunc(seen.Objects, func(a, b metav1.Object) int { return cmp.Compare(a.GetName(), b.GetName()) })
+				seen.Requests = sent.requests()
+				return seen
+			}
+			client, sent := clientset(t, config, change)
+			stock := observe(upstream.NewSharedInformerFactoryWithOptions(client, 0, upstream.WithNamespace("north"), upstream.WithTweakListOptions(tweak)), sent)
+			client, sent = clientset(t, config, change)
+			ours := observe(informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace("north"), informers.WithTweakListOptions(tweak)), sent)
+			if diff := gocmp.Diff(stock, ours); diff != "" {
+				t.Errorf("client-go and ours differ (-client-go +ours):\n%s", diff)
+			}
+			if len(stock.Objects) != 31 || len(stock.Requests) != 2 {
+				t.Errorf("%d objects by %d requests, wanted 31 by 2", len(stock.Objects), len(stock.Requests))
+			}
+		})
+	}
+}
+
+// Parts are shared by all factories of the process.
+func TestClientsetShares(t *testing.T) {
+	_, config := serve(t)
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	north := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace("north"))
+	south := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace("south"))
+	inNorth, inSouth := north.Core().V1().Pods(), south.Core().V1().Pods()
+	inNorth.Informer()
+	inSouth.Informer()
+	started(t, north)
+	started(t, south)
+	a, errA := inNorth.Lister().Pods("north").Get("a1")
+	b, errB := inSouth.Lister().Pods("south").Get("b1")
+	if errA != nil || errB != nil {
+		t.Fatal(errA, errB)
+	}
+	if &a.Spec.Containers[0] != &b.Spec.Containers[0] {
+		t.Error("equal containers of two factories are not the same")
+	}
+}
+
+// own has methods of its own for pods. It embeds a clientset, as programs do to count or
+// limit what is read.
+type own struct {
+	*kubernetes.Clientset
+	reads *atomic.Int32
+}
+
+func (c own) CoreV1() typedcore.CoreV1Interface {
+	c.reads.Add(1)
+	return c.Clientset.CoreV1()
+}
+
+// Methods that a program has put before a clientset are not passed over.
+func TestClientsetWithMethodsOfItsOwn(t *testing.T) {
+	_, config := serve(t)
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reads := &atomic.Int32{}
+	factory := informers.NewSharedInformerFactory(own{client, reads}, 0)
+	pods := factory.Core().V1().Pods().Informer()
+	started(t, factory)
+	if got := len(pods.GetStore().List()); got != 60 || reads.Load() == 0 {
+		t.Errorf("%d pods after %d calls of CoreV1", got, reads.Load())
+	}
+}
+
+// A transport that is replaced later is used, as tests of programs expect.
+func TestClientsetWithAnotherTransport(t *testing.T) {
+	_, config := serve(t)
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	factory := informers.NewSharedInformerFactory(client, 0)
+	pods := factory.Core().V1().Pods().Informer()
+	reads := &recorder{}
+	of := client.CoreV1().RESTClient().(*rest.RESTClient)
+	replaced := *of.Client
+	replaced.Transport = reads.wrap(of.Client.Transport)
+	of.Client = &replaced
+	started(t, factory)
+	if got := len(pods.GetStore().List()); got != 60 || len(reads.requests()) == 0 {
+		t.Errorf("%d pods by %d requests of the new transport", got, len(reads.requests()))
+	}
+}
+
+// A clientset without anything in it is an error when it is used, not before.
+func TestClientsetThatIsNil(t *testing.T) {
+	factory := informers.NewSharedInformerFactory((*kubernetes.Clientset)(nil), 0)
+	if err := factory.Core().V1().Pods().Informer().GetIndexer().Add(pod("north", "a")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := factory.Core().V1().Pods().Lister().Pods("north").Get("a"); err != nil {
+		t.Error(err)
+	}
+}
+
+// An object that cannot be decoded costs itself alone, although client-go's decoder ends
+// the watch for it.
+func TestClientsetWithABadObject(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", runtime.ContentTypeJSON)
+		for _, event := range []string{
+			`{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"good","namespace":"north","resourceVersion":"3"}}}`,
+			`{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"bad","namespace":"north","resourceVersion":"4"},"spec":"text"}}`,
+			`{"type":"BOOKMARK","object":{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"5","annotations":{"k8s.io/initial-events-end":"true"}}}}`,
+		} {
+			fmt.Fprintln(w, event)
+		}
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	}))
+	t.Cleanup(server.Close)
+	client, err := kubernetes.NewForConfig(&rest.Config{Host: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	factory := informers.NewSharedInformerFactory(client, 0)
+	pods := factory.Core().V1().Pods().Informer()
+	started(t, factory)
+	if keys := pods.GetStore().ListKeys(); !slices.Equal(keys, []string{"north/good"}) {
+		t.Errorf("the informer holds %q", keys)
+	}
+	replica, _ := cache.ReplicaOf(pods)
+	if health := replica.Health(); health.BadCount != 1 {
+		t.Errorf("%d bad objects: %+v", health.BadCount, health)
+	}
+}

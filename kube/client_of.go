@@ -1,0 +1,111 @@
+package kube
+
+import (
+	"errors"
+	"net/http"
+	"reflect"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"github.com/tarnproject/tarn/kube/wire"
+)
+
+// ClientOf returns a client that makes the requests of a REST client, such as that of a
+// clientset:
+//
+//	own, ok := clientset.CoreV1().RESTClient().(*rest.RESTClient)
+//
+// Requests have its address, connections, credentials, rate limit and warning handler, and
+// accept the formats that it accepts, except for CBOR. So a server cannot tell them from
+// requests of the clientset. What a program changes in own.Client.Transport later has its
+// effect here too.
+//
+// Two things differ from [NewClient] with the config of the clientset. Reads of connections
+// are buffered as the clientset does it. And a disk knows the server by its address alone,
+// because a REST client does not tell its certificate authority.
+func ClientOf(own *rest.RESTClient, opts ...ClientOption) (*Client, error) {
+	if own == nil {
+		return nil, errors.New("kube: the REST client is nil: take one from a clientset, or use NewClient with a config")
+	}
+	var s clientSettings
+	for _, o := range opts {
+		o(&s)
+	}
+	if s.pool == nil {
+		s.pool = wire.NewPool()
+	}
+	c := &Client{
+		rest:     copyOf(own),
+		pool:     s.pool,
+		media:    mediaPolicy{protobuf: true, json: true},
+		asGiven:  true,
+		server:   strings.TrimSuffix(own.Get().AbsPath("/").URL().String(), "/"),
+		jsonOnly: map[schema.GroupVersionResource]bool{},
+	}
+	if s.http == nil {
+		s.http = connectionsOf(own)
+	}
+	c.rest.Client = withHeaderRecorder(s.http)
+	return c, nil
+}
+
+// copyOf copies a REST client, to give the copy another transport. The warning handler and
+// the formats of a REST client cannot be read, so a new one could not be made to equal it.
+// Everything that is copied is fixed when a REST client is made, but for a mark that the
+// server refuses CBOR, which only writes set.
+func copyOf(own *rest.RESTClient) *rest.RESTClient {
+	c := &rest.RESTClient{}
+	reflect.ValueOf(c).Elem().Set(reflect.ValueOf(own).Elem())
+	return c
+}
+
+// connectionsOf is an HTTP client with the settings of a REST client's, and its transport.
+func connectionsOf(own *rest.RESTClient) *http.Client {
+	var c http.Client
+	if own.Client != nil {
+		c = *own.Client
+	}
+	c.Transport = givenTransport{own}
+	return &c
+}
+
+// givenTransport is the transport that a REST client has at the time of each request: tests
+// replace it.
+type givenTransport struct{ of *rest.RESTClient }
+
+func (t givenTransport) RoundTrip(req *http.Request) (*http.Response, error) {
+	accepted := req.Header.Get("Accept")
+	if readable := withoutCBOR(accepted); readable != accepted {
+		req = req.Clone(req.Context())
+		req.Header.Set("Accept", readable)
+	}
+	return t.WrappedRoundTripper().RoundTrip(req)
+}
+
+// WrappedRoundTripper lets client-go's helpers reach the wrapped transport.
+func (t givenTransport) WrappedRoundTripper() http.RoundTripper {
+	if client := t.of.Client; client != nil && client.Transport != nil {
+		return client.Transport
+	}
+	return http.DefaultTransport
+}
+
+// withoutCBOR leaves out of an Accept header what cannot be read here.
+func withoutCBOR(accepted string) string {
+	if !strings.Contains(accepted, "cbor") {
+		return accepted
+	}
+	var readable []string
+	for clause := range strings.SplitSeq(accepted, ",") {
+		if !strings.Contains(clause, "cbor") {
+			readable = append(readable, strings.TrimSpace(clause))
+		}
+	}
+	if len(readable) == 0 {
+		return runtime.ContentTypeJSON
+	}
+	return strings.Join(readable, ",")
+}

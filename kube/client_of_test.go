@@ -1,0 +1,168 @@
+package kube
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+
+	"github.com/tarnproject/tarn"
+)
+
+// clientOf makes a client of the REST client of a clientset.
+func clientOf(t *testing.T, cfg *rest.Config) (*Client, *kubernetes.Clientset) {
+	t.Helper()
+	clientset, err := kubernetes.NewForConfig(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := ClientOf(clientset.CoreV1().RESTClient().(*rest.RESTClient))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.rest.Client.CloseIdleConnections)
+	return client, clientset
+}
+
+// A server cannot tell the requests from those of the clientset.
+func TestClientOfSendsTheSame(t *testing.T) {
+	for name, change := range map[string]func(*rest.Config){
+		"as it is": func(*rest.Config) {},
+		"JSON":     func(c *rest.Config) { c.ContentType = jsonType },
+		"protobuf": func(c *rest.Config) { c.ContentType = protobufType },
+		"all":      func(c *rest.Config) { c.BearerToken, c.UserAgent, c.DisableCompression = "secret", "me/1", true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := serve(t, false, func(w http.ResponseWriter, r *http.Request) {
+				answer(w, jsonType, []byte(`{"kind":"PodList","apiVersion":"v1","items":[]}`))
+			})
+			cfg := s.config()
+			cfg.Host += "/prefix"
+			change(cfg)
+			client, clientset := clientOf(t, cfg)
+			source, err := NewSource[*corev1.Pod](client, pods, SourceOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := clientset.CoreV1().Pods("").List(t.Context(), metav1.ListOptions{ResourceVersion: "7", Limit: 3}); err != nil {
+				t.Fatal(err)
+			}
+			w, err := clientset.CoreV1().Pods("").Watch(t.Context(), metav1.ListOptions{ResourceVersion: "7", AllowWatchBookmarks: true, TimeoutSeconds: ptr.To[int64](400)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.Stop()
+			if _, err := source.List(t.Context(), tarn.ListQuery{AtLeast: "7", Limit: 3}); err != nil {
+				t.Fatal(err)
+			}
+			stream, err := source.Watch(t.Context(), tarn.WatchQuery{From: "7", Timeout: 400e9})
+			if err != nil {
+				t.Fatal(err)
+			}
+			stream.Close()
+			sent := s.requests
+			if len(sent) != 4 {
+				t.Fatalf("%d requests", len(sent))
+			}
+			for i, r := range sent[:2] {
+				if diff := cmp.Diff(r.URL.RequestURI(), sent[2+i].URL.RequestURI()); diff != "" {
+					t.Errorf("addresses (-clientset +ours): %s", diff)
+				}
+				if diff := cmp.Diff(r.Header, sent[2+i].Header); diff != "" {
+					t.Errorf("headers (-clientset +ours): %s", diff)
+				}
+			}
+		})
+	}
+}
+
+// The warning handler and the rate limit are those of the clientset.
+func TestClientOfKeepsHandlers(t *testing.T) {
+	s := serve(t, false, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Warning", `299 - "pods are old"`)
+		answer(w, jsonType, podList(t, jsonType, newPods(2), "9"))
+	})
+	cfg := s.config()
+	heard, limit := &warnings{}, &limiter{}
+	cfg.WarningHandler, cfg.RateLimiter = heard, limit
+	client, _ := clientOf(t, cfg)
+	source, err := NewSource[*corev1.Pod](client, pods, SourceOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if page, err := source.List(t.Context(), tarn.ListQuery{}); err != nil || len(page.Items) != 2 {
+		t.Fatal(len(page.Items), err)
+	}
+	if !slices.Equal(heard.texts, []string{"pods are old"}) || limit.waits.Load() != 1 {
+		t.Errorf("warnings %q, %d waits", heard.texts, limit.waits.Load())
+	}
+	if got := client.Server(); got != s.URL {
+		t.Errorf("server %q, want %q", got, s.URL)
+	}
+}
+
+// Formats that cannot be read are not asked for. Clients that allow CBOR, by a feature
+// gate of client-go, would ask for it.
+func TestClientOfAcceptsNoCBOR(t *testing.T) {
+	for accepted, want := range map[string]string{
+		"application/cbor": jsonType,
+		"application/cbor, application/vnd.kubernetes.protobuf,application/json": "application/vnd.kubernetes.protobuf,application/json",
+		"application/json;q=0.9, application/vnd.kubernetes.protobuf;q=0.8":      "application/json;q=0.9, application/vnd.kubernetes.protobuf;q=0.8",
+		"application/vnd.kubernetes.protobuf,application/cbor-seq,*/*":           "application/vnd.kubernetes.protobuf,*/*",
+	} {
+		var sent string
+		transport := givenTransport{&rest.RESTClient{Client: &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+			sent = r.Header.Get("Accept")
+			return nil, io.EOF
+		})}}}
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://server", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Accept", accepted)
+		if _, err := transport.RoundTrip(req); err != io.EOF {
+			t.Fatal(err)
+		}
+		if sent != want || req.Header.Get("Accept") != accepted {
+			t.Errorf("%q was sent as %q, want %q, and left as %q", accepted, sent, want, req.Header.Get("Accept"))
+		}
+	}
+}
+
+// A server that refuses the formats of the clientset is asked for JSON from then on.
+func TestClientOfFallsBackToJSON(t *testing.T) {
+	s := serve(t, false, func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Accept") != jsonType {
+			w.WriteHeader(http.StatusNotAcceptable)
+			return
+		}
+		answer(w, jsonType, podList(t, jsonType, newPods(1), "9"))
+	})
+	client, _ := clientOf(t, s.config())
+	source, err := NewSource[*corev1.Pod](client, pods, SourceOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if page, err := source.List(context.Background(), tarn.ListQuery{}); err != nil || len(page.Items) != 1 {
+			t.Fatal(len(page.Items), err)
+		}
+	}
+	if got := len(s.requests); got != 3 {
+		t.Errorf("%d requests, wanted one that is refused and two", got)
+	}
+}
+
+func TestClientOfNothing(t *testing.T) {
+	if _, err := ClientOf(nil); err == nil {
+		t.Error("a nil REST client was accepted")
+	}
+}

@@ -60,10 +60,11 @@ var races = []race{
 	{
 		name: "dynamic", pods: podset.ReplicaSets, scaled: true,
 		doc:     "The same pods as a custom resource without a Go type, in JSON.",
-		entries: field("client-go dynamic", "tarn dynamicinformer", "tarn dynamic"),
+		entries: field("client-go dynamic", "tarn dynamicinformer", "tarn dynamicinformer client", "tarn dynamic"),
 		targets: slices.Concat(
 			limits("tarn dynamic", "client-go dynamic", untyped),
 			limits("tarn dynamicinformer", "client-go dynamic", untyped),
+			limits("tarn dynamicinformer client", "client-go dynamic", untyped),
 		),
 	},
 	{

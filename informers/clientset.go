@@ -4,8 +4,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/tarnproject/tarn/informers/internal/wired"
 	"github.com/tarnproject/tarn/kube"
-	"github.com/tarnproject/tarn/kube/wire"
 )
 
 // clientsets finds how to read the wire with a factory's client, so that its informers
@@ -16,9 +16,6 @@ import (
 // client that embeds one may have methods of its own for some collections, and a fake one
 // has no requests at all; the informers of both go through its methods. It belongs to one
 // factory, whose lock guards it.
-//
-// Parts are shared in the pool of the process, as by informers that go through a client:
-// programs often have several factories.
 type clientsets struct {
 	// readers has one client for each REST client. A clientset has one for each group version.
 	readers map[*rest.RESTClient]*kube.Client
@@ -35,16 +32,11 @@ func (s *clientsets) of(client kubernetes.Interface, c collection) *kube.Client 
 	if !ok || own == nil {
 		return nil
 	}
-	if reader, ok := s.readers[own]; ok {
-		return reader
-	}
-	reader, err := kube.ClientOf(own, kube.WithPool(wire.Shared()))
-	if err != nil {
-		return nil // it works as before, and costs more
-	}
 	if s.readers == nil {
 		s.readers = map[*rest.RESTClient]*kube.Client{}
 	}
-	s.readers[own] = reader
-	return reader
+	if s.readers[own] == nil {
+		s.readers[own] = wired.ClientOf(own)
+	}
+	return s.readers[own]
 }

@@ -169,8 +169,8 @@ func (c *Client) send(ctx context.Context, r request, shard string, plain bool) 
 		// client-go does not rate-limit watches either: each one follows a list.
 		req.Throttle(flowcontrol.NewFakeAlwaysRateLimiter())
 	}
-	if seconds := r.options.TimeoutSeconds; c.asGiven && seconds != nil {
-		req.Timeout(time.Duration(*seconds) * time.Second) // clientsets say it twice
+	if seconds := r.options.TimeoutSeconds; c.asGiven && seconds != nil && r.collection.Object != unstructuredType {
+		req.Timeout(time.Duration(*seconds) * time.Second) // client-go's typed clients say it twice
 	}
 	if shard != "" {
 		req.Param(shardParameter, shard)

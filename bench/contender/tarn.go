@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/tarnproject/tarn"
@@ -30,6 +31,7 @@ func tarns() []Contender {
 		{Name: "tarn typed", Doc: "kube.Reflect of a custom resource's Go type, JSON", Format: replay.Custom, Start: startKubeTyped},
 		{Name: "tarn dynamic", Doc: "kube.ReflectResource of a custom resource", Format: replay.Custom, Start: startKubeDynamic},
 		{Name: "tarn dynamicinformer", Doc: "dynamicinformer.NewFactoryForConfig, a custom resource", Format: replay.Custom, Start: startDynamicInformers},
+		{Name: "tarn dynamicinformer client", Doc: "dynamicinformer.NewDynamicSharedInformerFactory of a dynamic client, a custom resource", Format: replay.Custom, Start: startDynamicClientInformers},
 		{Name: "tarn metadata", Doc: "kube.ReflectMetadata, protobuf", Format: replay.Metadata, Start: startKubeMetadata},
 	}
 }
@@ -64,6 +66,14 @@ func startDynamicInformers(ctx context.Context, s Setup) (Copy, error) {
 		return Copy{}, err
 	}
 	return runInformer(ctx, factory.ForResource(customResource).Informer(), s)
+}
+
+func startDynamicClientInformers(ctx context.Context, s Setup) (Copy, error) {
+	client, err := dynamic.NewForConfig(s.Config)
+	if err != nil {
+		return Copy{}, err
+	}
+	return runInformer(ctx, dynamicinformer.NewDynamicSharedInformerFactory(client, 0).ForResource(customResource).Informer(), s)
 }
 
 func startKube(ctx context.Context, s Setup) (Copy, error) {

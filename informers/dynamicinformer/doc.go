@@ -8,7 +8,10 @@
 // All else stays: the interfaces are client-go's own. client-go's factory calls
 // its constructor by name, so that only another factory can give other informers.
 //
-// [NewFactoryForConfig] goes further: it needs no client, and reads the wire with
-// package kube, which decodes equal parts of objects once and on all cores. Its
-// informers survive a restart with [WithDisk].
+// The informers of client-go's own dynamic client send the requests of that client, and
+// read the answers by themselves, with package kube, which decodes equal parts of objects
+// once and on all cores. Any other client, such as a fake one, is called as client-go's
+// informers call it.
+//
+// [NewFactoryForConfig] needs no client. Its informers survive a restart with [WithDisk].
 package dynamicinformer

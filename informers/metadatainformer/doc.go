@@ -8,6 +8,7 @@
 //
 // All else stays: the interfaces are client-go's own, but for
 // [SharedInformerOption], whose namesake is a function of client-go's private
-// factory. [NewFactoryForConfig] goes further: it needs no client, and reads the
-// wire with package kube. Its informers survive a restart with [WithDisk].
+// factory. The informers of client-go's own metadata client send the requests of that
+// client, and read the answers by themselves, with package kube. [NewFactoryForConfig]
+// needs no client. Its informers survive a restart with [WithDisk].
 package metadatainformer

@@ -46,8 +46,8 @@ var testSets = []testSet{
 		"TestProtobufEveryType|TestJSONEveryType|TestShareEveryType|TestLastStateEveryType|TestQuantityHasText"},
 	{"cache", ".", []string{"./cache", "./cache/synctrack"},
 		"TestReplica|TestDetectMutations|TestReflector|TestLostConnections|TestRewound|TestInformersShare|TestSharingSources|TestTransform|TestIndexers|TestRunWaits|TestPanic|TestListWatch|TestSuppliedSource|TestWaitFor|TestGenericLister|TestKeysLikeClientGo|TestClientGoEnds"},
-	{"informers", ".", []string{"./informers", "./informers/dynamicinformer", "./informers/metadatainformer"},
-		"TestForConfig|TestLife|TestStart|TestWaitForCacheSync|TestEvery|TestChoices|TestFiltered|TestSameRequests|TestForResource|TestTheSameAsStock"},
+	{"informers", ".", []string{"./informers", "./informers/dynamicinformer", "./informers/metadatainformer", "./informers/internal/wired"},
+		"TestForConfig|TestClientset|TestUntypedClients|TestRESTClientOf|TestLife|TestStart|TestWaitForCacheSync|TestEvery|TestChoices|TestFiltered|TestSameRequests|TestForResource|TestTheSameAsStock"},
 	{"ctrlcache", "ctrlcache", []string{"."},
 		"TestInformers|TestOptions|TestReading|TestFieldSelectors|TestManager|TestReadYour|TestEveryOption|TestCopies"},
 }

@@ -39,9 +39,13 @@ type Client[L runtime.Object] interface {
 	Watch(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error)
 }
 
-// FromClient makes the informer of the collection of the client that open returns.
-// client itself is only asked whether it supports watch lists; fakes do not.
+// FromClient makes the informer of the collection of the client that open returns. If
+// client is one of client-go's own, the informer sends its requests and reads the answers by
+// itself; any other is only asked whether it supports watch lists, which fakes do not.
 func FromClient[L runtime.Object](r Recipe, client any, open func() Client[L]) *Informer {
+	if reader := wired.ClientOf(wired.RESTClientOf(client)); reader != nil {
+		return FromWire(r, reader, kube.Keeper{}, nil)
+	}
 	requests := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
 			list, err := open().List(ctx, r.tweaked(opts))

@@ -20,8 +20,12 @@ import (
 //
 // Invariants: the queue holds changes as published, in batches that all subscribers
 // share. The line holds each key once, at the place of its oldest pending change,
-// with at most a delete and an add after it. Folding keeps the first Old of a key, so
-// that the Old of each change is the Object that the subscriber got last.
+// with at most a delete and one change after it. Folding keeps the first Old of a key,
+// so that the Old of each change is the Object that the subscriber got last.
+//
+// A subscriber that does not ask for objects that change the shard sees neither their
+// coming nor their going. So an add may follow an add, and an update a delete: it is
+// another object of the same name.
 type backlog[T any] struct {
 	mu   sync.Mutex
 	wake chan struct{}
@@ -155,6 +159,11 @@ func (b *backlog[T]) fold(at time.Time, c Change[T]) {
 // that the subscriber has to the current one.
 func (p *pending[T]) fold(c Change[T]) {
 	last := &p.next[p.n-1]
+	if last.Type == Delete && c.Type != Delete {
+		p.next[1] = c
+		p.n = 2
+		return
+	}
 	switch c.Type {
 	case Sync:
 		// The pending change delivers the object anyway.
@@ -167,19 +176,13 @@ func (p *pending[T]) fold(c Change[T]) {
 			*last = c
 		}
 	case Add:
-		switch last.Type {
-		case Delete:
-			p.next[1] = c
-			p.n = 2
-		case Update, Sync:
-			// The object went to another shard, which the subscriber did not ask for, and
-			// another one has its name.
+		if last.Type != Add {
 			c.Type, c.Old = Update, last.Old
-			*last = c
 		}
+		*last = c
 	case Delete:
 		switch {
-		case last.Type == Add:
+		case last.Type == Add, p.n == 2:
 			// The subscriber never saw this object.
 			*last = Change[T]{}
 			p.n--

@@ -115,6 +115,9 @@ func (h *fanout[T]) markSynced(section *sectionState) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	section.synced = true
+	for _, s := range h.runners() {
+		s.sectionSynced(section.position.Section)
+	}
 	h.settle(section)
 	if section.independent {
 		h.wake(section) // only now is a content without a version known to have none
@@ -141,7 +144,7 @@ func (h *fanout[T]) settle(section *sectionState) {
 		f.mark(now)
 	}
 	for _, s := range h.runners() {
-		s.copySynced()
+		signal(s.wake) // it may have waited for this
 	}
 	// Only now is a content without a version known to have none.
 	for _, s := range h.sections {

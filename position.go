@@ -77,6 +77,11 @@ func (p *Positions) has(section string) bool {
 	return slices.ContainsFunc(p.more, func(x Position) bool { return x.Section == section })
 }
 
+// of returns the position of a section, if there is one.
+func (p *Positions) of(section string) []Position {
+	return slices.DeleteFunc(p.All(), func(x Position) bool { return x.Section != section })
+}
+
 // All returns the positions, sorted by section.
 func (p *Positions) All() []Position {
 	switch {

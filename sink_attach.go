@@ -214,9 +214,9 @@ func (h *fanout[T]) attach(s *sinkRunner[T], held Positions) {
 		s.state = sinkFollowing
 	default:
 		s.state = sinkWaiting
-		// A copy that is synced does not come to what the sink has seen: the source
+		// A section that is synced does not come to what the sink has seen: the source
 		// went back.
-		if ahead := aheadOf(all, copied.All()); ahead != nil && !h.synced {
+		if ahead := aheadOf(all, copied.All()); ahead != nil && !h.anySynced(ahead) {
 			s.state, s.ahead = sinkFollowing, ahead
 		}
 	}
@@ -230,15 +230,22 @@ func lacking(all []Position) bool {
 	return slices.ContainsFunc(all, func(p Position) bool { return !p.Complete || p.Version == "" })
 }
 
-// copySynced records that the copy has reached the version of the source. A sink that
+// anySynced says whether one of some sections is synced.
+func (h *fanout[T]) anySynced(some map[string]Position) bool {
+	return slices.ContainsFunc(h.sections, func(s *sectionState) bool {
+		_, named := some[s.position.Section]
+		return named && s.synced
+	})
+}
+
+// sectionSynced records that a section has reached the version of its source. A sink that
 // is still ahead has seen a version that the source does not have any more.
-func (s *sinkRunner[T]) copySynced() {
+func (s *sinkRunner[T]) sectionSynced(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.ahead) > 0 {
+	if _, ahead := s.ahead[name]; ahead {
 		s.waitAgain()
 	}
-	signal(s.wake)
 }
 
 // aheadOf returns the positions of a sink that are newer than those of the copy, by
@@ -285,26 +292,45 @@ func (s *sinkRunner[T]) reconcile(ctx context.Context) error {
 	return nil
 }
 
-// skipUnknown leaves out of a comparison the independent sections that the copy has no
-// content of: their source is away, and what the sink holds of them is still the best that
-// is known. The sink is compared again when such a section is there.
-func (h *fanout[T]) skipUnknown(s *sinkRunner[T], held map[Key]Meta, at *Positions) {
+// skipAway leaves out of a comparison the independent sections whose source is away, and
+// of which the copy has no content or an older state than the sink: what the sink holds of
+// them is the best that is known. Without content the sink is compared again when the
+// section is there. With an older state the sink is ahead of the copy until the section
+// has caught up.
+func (h *fanout[T]) skipAway(s *sinkRunner[T], held map[Key]Meta, at *Positions) {
 	for _, section := range h.sections {
-		if !section.independent || section.known() {
+		if !section.independent {
 			continue
 		}
-		if s.skipped == nil {
-			s.skipped = map[string]bool{}
-		}
 		name := section.position.Section
-		s.skipped[name] = true
-		for _, p := range s.committed.All() {
-			if p.Section == name {
-				at.Move(p)
+		has := s.committed.of(name)
+		switch {
+		case !section.known():
+			if s.skipped == nil {
+				s.skipped = map[string]bool{}
 			}
+			s.skipped[name] = true
+		case !section.synced && aheadOf(has, []Position{section.position})[name] != (Position{}):
+			if s.ahead == nil {
+				s.ahead = map[string]Position{}
+			}
+			s.ahead[name] = has[0]
+		default:
+			continue
+		}
+		for _, p := range has {
+			at.Move(p)
 		}
 		maps.DeleteFunc(held, func(key Key, _ Meta) bool { return key.HasPrefix(section.prefix) })
 	}
+}
+
+// leftOut says whether a comparison leaves out the section of a key.
+func (h *fanout[T]) leftOut(s *sinkRunner[T], key Key) bool {
+	return len(s.ahead) > 0 && slices.ContainsFunc(h.sections, func(section *sectionState) bool {
+		_, ahead := s.ahead[section.position.Section]
+		return ahead && key.HasPrefix(section.prefix)
+	})
 }
 
 // compare queues what a sink lacks, and lets it follow.
@@ -321,11 +347,14 @@ func (h *fanout[T]) compare(s *sinkRunner[T], held map[Key]Meta) {
 		s.queue.replaceAll(now, h.contact, content, at)
 		return
 	}
-	h.skipUnknown(s, held, &at)
+	h.skipAway(s, held, &at)
 	h.addGapsToUnknown(s)
 	proof := !wentBack(&s.committed, &at)
 	isOlder := h.olderThanSink(&s.committed, &at)
 	for _, c := range content {
+		if h.leftOut(s, c.Key) {
+			continue
+		}
 		before, known := held[c.Key]
 		delete(held, c.Key)
 		if known {

@@ -1,0 +1,111 @@
+package tarn
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+)
+
+// twoClusters runs a replica of two independent sections with sinks.
+func twoClusters(t *testing.T, east, west *remote, sinks ...Sink[*entry]) (stop func()) {
+	t.Helper()
+	r, err := NewReplicaOf([]Section[*entry]{
+		{Name: "east", Source: east, Prefix: "east/", Independent: true},
+		{Name: "west", Source: west, Prefix: "west/", Independent: true},
+	}, newPlainStore(), Options[*entry]{Sinks: sinks, OnError: func(context.Context, error) {}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { _ = r.Run(ctx) }()
+	settle()
+	return func() { cancel(); <-r.Done() }
+}
+
+// aheadOfWest makes a sink that has come further in west than the disk that the copy
+// starts from.
+func aheadOfWest(t *testing.T) (east, west *remote, disk loadedSink, sink listedSink) {
+	east, west = newRemote("east/a"), newRemote("west/a", "west/b")
+	disk, sink = loadedSink{fakeSink: newFakeSink(policy("disk"))}, listedSink{newFakeSink(policy("sink"))}
+	stop := twoClusters(t, east, west, disk, sink)
+	disk.refuse = func(context.Context, Batch[*entry]) error { return errAway }
+	west.put("west/a", "") // 3
+	settle()
+	west.remove("west/b") // 4
+	settle()
+	stop()
+	disk.allow()
+	sink.heard()
+	return east, west, disk, sink
+}
+
+// A sink keeps what it has of a cluster that is away, if the copy has only an older state
+// of that cluster.
+func TestSinkAheadOfAClusterThatIsAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		east, west, disk, sink := aheadOfWest(t)
+		west.fail(errAway)
+		stop := twoClusters(t, east, west, disk, sink)
+		defer func() { stop() }()
+		sink.wantHeard(t)
+		east.put("east/a", "") // 2
+		settle()
+		sink.wantHeard(t, "~east/a2 east@2 west@4")
+
+		west.fail(nil)
+		west.put("west/c", "") // 5
+		settle()
+		west.put("west/c", "") // 6
+		settle()
+		sink.wantHeard(t, "+west/c5 east@2 west@5", "~west/c6 east@2 west@6")
+	})
+}
+
+// The same for a sink that is compared, because it is behind in another cluster.
+func TestSinkBehindInOneClusterAndAheadInAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		east, west, disk, sink := aheadOfWest(t)
+		west.fail(errAway)
+		stop := twoClusters(t, east, west, disk)
+		east.put("east/a", "") // 2
+		settle()
+		stop()
+		stop = twoClusters(t, east, west, disk, sink)
+		defer func() { stop() }()
+		sink.wantHeard(t, "~east/a2 east@2 west@4 (east after 1 to 2 reconciled)")
+		east.put("east/b", "") // 3
+		settle()
+		sink.wantHeard(t, "+east/b3 east@3 west@4")
+		west.fail(nil)
+		west.put("west/c", "") // 5
+		settle()
+		sink.wantHeard(t, "+west/c5 east@3 west@5")
+	})
+}
+
+// A cluster that went back in time while it was away is noticed when it is there again.
+func TestSinkAheadOfAClusterThatWentBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		east, west, disk, sink := aheadOfWest(t)
+		west.restore(2, disk.westOf())
+		west.fail(errAway)
+		stop := twoClusters(t, east, west, disk, sink)
+		defer func() { stop() }()
+		sink.wantHeard(t)
+		west.fail(nil)
+		west.put("west/a", "other") // 3 again
+		settle()
+		sink.wantHeard(t, "!east/a1 !west/a3 +west/b2 east@1 west@3 (west after 4 to 3 rewound)")
+	})
+}
+
+// westOf is what a sink has of west.
+func (s *fakeSink) westOf() map[Key]*entry {
+	all := s.state()
+	for key := range all {
+		if !key.HasPrefix("west/") {
+			delete(all, key)
+		}
+	}
+	return all
+}

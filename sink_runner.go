@@ -346,17 +346,25 @@ func (s *sinkRunner[T]) noteFailure(err error) {
 	}
 }
 
-// finalCommit is how long the last commit of a replica that stops may take, if the sink
-// heeds its context.
+// lags says whether a sink that follows has not committed everything.
+func (s *sinkRunner[T]) lags() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.state == sinkFollowing && (s.taken.any || s.queue.any)
+}
+
+// finalCommit is how long the last commits of a replica that stops may take, if the sink
+// heeds their context.
 const finalCommit = time.Second
 
 // close commits what waits and lets the sink go. run has ended.
 func (s *sinkRunner[T]) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), finalCommit)
 	defer cancel()
-	if s.current() == sinkFollowing {
+	for s.lags() { // twice, if changes came after a batch that failed
 		if err := s.flush(ctx); err != nil {
 			s.logger.Error("the last changes could not be written to a sink, which begins with an older state when it is attached again", "sink", s.policy.Name, "err", err)
+			break
 		}
 	}
 	_ = s.use(context.Background()) // a flush that the sink asked for ends with running

@@ -313,6 +313,28 @@ func TestCommitThatTheEndInterruptsIsNoFailure(t *testing.T) {
 	})
 }
 
+// What came while a commit failed, or hung, is committed at the end too.
+func TestLastCommitsAreOfEverythingThatWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRemote("a")
+		sink := newFakeSink(SinkPolicy[*entry]{Name: "sink", EveryState: true})
+		life := attached(t, r, sink)
+		settle()
+		sink.refuse = func(ctx context.Context, _ Batch[*entry]) error {
+			<-ctx.Done()
+			sink.allow()
+			return context.Cause(ctx)
+		}
+		r.put("a", "") // 2
+		settle()
+		r.put("a", "") // 3
+		r.put("b", "") // 4
+		settle()
+		_ = life.stop()
+		sink.wantHeard(t, "whole +a1 @1", "~a2 @2", "~a3 +b4 @4")
+	})
+}
+
 // What waits is committed at the end, and then the sink is closed.
 func TestLastCommitComesBeforeClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -32,7 +32,9 @@ type modelSink struct {
 	mu       sync.Mutex
 	content  State
 	position tarn.Position
-	contact  time.Time
+	// offered is the version of the last batch, which may take effect later if it has not.
+	offered tarn.Version
+	contact time.Time
 	// commits are those that took effect.
 	commits []commit
 }
@@ -76,11 +78,11 @@ func (d *day) newSinks() (sinks []*modelSink) {
 	return sinks
 }
 
-// seen is the version that the sink has.
-func (s *modelSink) seen() tarn.Version {
+// seen are the versions that the sink has or may come to have.
+func (s *modelSink) seen() []tarn.Version {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.position.Version
+	return []tarn.Version{s.position.Version, s.offered}
 }
 
 // attach makes the sink of one life.
@@ -160,11 +162,14 @@ func (a *attached) trouble(ctx context.Context) error {
 }
 
 func (a *attached) Commit(ctx context.Context, b tarn.Batch[*Object]) error {
+	a.mu.Lock()
 	if !b.Again {
-		a.mu.Lock()
 		a.before = a.position
-		a.mu.Unlock()
 	}
+	if a.offered = ""; len(b.Positions) > 0 {
+		a.offered = b.Positions[0].Version
+	}
+	a.mu.Unlock()
 	if err := a.trouble(ctx); err != nil {
 		return err
 	}

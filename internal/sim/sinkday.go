@@ -105,7 +105,7 @@ func (d *day) liveWithSinks(ctx context.Context) {
 
 func versionsOf(sinks []*modelSink) (all []tarn.Version) {
 	for _, s := range sinks {
-		all = append(all, s.seen())
+		all = append(all, s.seen()...)
 	}
 	return all
 }

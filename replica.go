@@ -105,16 +105,12 @@ func (r *Replica[T]) Health() Health {
 }
 
 func (r *Replica[T]) health() Health {
-	sections := r.present()
 	if r.sections.single {
-		return sections[0].reflector.Health()
+		return r.present()[0].reflector.Health()
 	}
-	each := make([]Health, len(sections))
-	for i, p := range sections {
-		each[i] = p.reflector.Health()
-		each[i].Section = p.name
-	}
+	each, others := r.sections.health()
 	h := mergeHealth(r.name(), each)
+	h.count(others)
 	if r.sections.independent {
 		h.Version = ""
 	}

@@ -76,7 +76,8 @@ type Health struct {
 
 	// Lists counts whole reads by cause, Watches the opened streams, Events their
 	// events, Rewinds how often the source went back in time. AllFailures counts
-	// every failure, where Failures restarts at 0 after each recovery.
+	// every failure, where Failures restarts at 0 after each recovery. Sections that
+	// were removed are counted too.
 	Lists       map[string]int64
 	Watches     int64
 	Events      int64

@@ -261,19 +261,11 @@ func mergeHealth(name string, sections []Health) Health {
 			all.WatchSince, all.WatchAge = h.WatchSince, h.WatchAge
 		}
 		all.Failures += h.Failures
-		all.AllFailures += h.AllFailures
 		all.Bad = append(all.Bad, h.Bad...)
 		all.BadCount += h.BadCount
-		all.Damage.Found += h.Damage.Found
-		all.Damage.Repaired += h.Damage.Repaired
 		all.Damage.Waiting += h.Damage.Waiting
 		all.Damage.Recent = append(all.Damage.Recent, h.Damage.Recent...)
-		for cause, n := range h.Lists {
-			all.Lists[cause] += n
-		}
-		all.Watches += h.Watches
-		all.Events += h.Events
-		all.Rewinds += h.Rewinds
+		all.count(h)
 		all.WatchListGivenUp = all.WatchListGivenUp || h.WatchListGivenUp
 		all.Shard = mergeShards(all.Shard, h.Shard)
 	}
@@ -282,6 +274,22 @@ func mergeHealth(name string, sections []Health) Health {
 	slices.SortStableFunc(all.Damage.Recent, func(a, b Damage) int { return a.Since.Compare(b.Since) })
 	all.Damage.Recent = all.Damage.Recent[max(0, len(all.Damage.Recent)-maxDamageListed):]
 	return all
+}
+
+// count adds what another Health counts.
+func (h *Health) count(other Health) {
+	if h.Lists == nil {
+		h.Lists = map[string]int64{}
+	}
+	for cause, n := range other.Lists {
+		h.Lists[cause] += n
+	}
+	h.Watches += other.Watches
+	h.Events += other.Events
+	h.Rewinds += other.Rewinds
+	h.AllFailures += other.AllFailures
+	h.Damage.Found += other.Damage.Found
+	h.Damage.Repaired += other.Damage.Repaired
 }
 
 // mergeShards is the shard of several sections, which have the same.

@@ -18,6 +18,10 @@ type sectionSet[T any] struct {
 	mu sync.Mutex
 	// all is replaced by another slice when it changes, and never written to.
 	all []*section[T]
+	// leaving are those that are being removed, and gone has what was counted of those that
+	// are removed: what Health counts never goes back.
+	leaving []*section[T]
+	gone    Health
 	// loading says that the replica loads its content, for the sections that it has.
 	loading bool
 	// start runs a section; nil while sections do not run.
@@ -82,10 +86,12 @@ func (r *Replica[T]) RemoveSection(name string) error {
 	}
 	p := set.all[i]
 	set.all = slices.Delete(slices.Clone(set.all), i, i+1)
+	set.leaving = append(set.leaving, p)
 	set.mu.Unlock()
 	if p.stop != nil {
 		p.stop()
 	}
+	set.left(p)
 	if err := r.fanout.removeSection(p.state); err != nil {
 		return fmt.Errorf("tarn: %q: %w", r.name(), err)
 	}
@@ -104,6 +110,30 @@ func (r *Replica[T]) change() error {
 		<-set.ready
 	}
 	return nil
+}
+
+// left records what was counted of a section that is removed and does not run any more.
+func (set *sectionSet[T]) left(p *section[T]) {
+	set.mu.Lock()
+	defer set.mu.Unlock()
+	set.leaving = slices.DeleteFunc(set.leaving, func(x *section[T]) bool { return x == p })
+	set.gone.count(p.reflector.Health())
+}
+
+// health returns the Health of each section, and what was counted of others.
+func (set *sectionSet[T]) health() (each []Health, others Health) {
+	set.mu.Lock()
+	defer set.mu.Unlock()
+	for _, p := range set.all {
+		h := p.reflector.Health()
+		h.Section = p.name
+		each = append(each, h)
+	}
+	others.count(set.gone)
+	for _, p := range set.leaving {
+		others.count(p.reflector.Health())
+	}
+	return each, others
 }
 
 // load keeps the sections from being changed until they run.

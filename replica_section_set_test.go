@@ -146,6 +146,38 @@ func TestSectionsComeAndGo(t *testing.T) {
 	})
 }
 
+// What Health counts never goes back: to a monitoring system a counter that does is one that
+// began at 0 again, and all of it has happened in that moment.
+func TestCountsOutliveSections(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		one, two := newRemote("one/a"), newRemote("two/a", "two/b")
+		c := fleetOf(t, map[string]*remote{"one": one, "two": two}, Options[*entry]{}).start()
+		settle()
+		two.put("two/a", "")
+		two.fail(Because(ReasonRefused, 0, errAway))
+		settle()
+		two.fail(nil)
+		settle()
+		counts := func() string {
+			h := c.Health()
+			return fmt.Sprint(h.Events, h.Watches, h.Lists, h.AllFailures, h.Rewinds, h.Damage.Found, h.Damage.Repaired)
+		}
+		before := counts()
+		if h := c.Health(); h.Events == 0 || h.AllFailures == 0 || h.Lists[causeStart] != 2 {
+			t.Fatalf("the test counts nothing: %+v", h)
+		}
+		for _, name := range []string{"two", "one"} {
+			if err := c.RemoveSection(name); err != nil {
+				t.Fatal(err)
+			}
+			if after := counts(); after != before {
+				t.Errorf("without %s health counts %s, before it was %s", name, after, before)
+			}
+		}
+		_ = c.stop()
+	})
+}
+
 func TestSectionChangesThatAreWrong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := fleetOf(t, map[string]*remote{"north": newRemote("north/a")}, Options[*entry]{})

@@ -32,16 +32,18 @@ func (s *Sink[T]) commitLogged(b tarn.Batch[T]) error {
 		next.whole = keysOf(b.Changes, nil)
 		clear(s.store.unwritten)
 	}
+	var bad tarn.ObjectErrors
 	if before.objects == 0 || b.Whole {
 		for len(next.changes) > largeState {
 			err := s.store.write(batch[T]{changes: next.changes[:largeState], part: true, lastContact: b.LastContact, gaps: next.gaps})
 			if !tarn.Taken(err) {
 				return err
 			}
+			bad = withRefused(bad, err)
 			next.changes, next.gaps = next.changes[largeState:], nil
 		}
 	}
-	return s.store.write(next)
+	return ended(bad, s.store.write(next))
 }
 
 // keysOf updates the keys of the existing objects by some changes.

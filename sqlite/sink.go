@@ -107,12 +107,14 @@ func (s *Sink[T]) Commit(_ context.Context, b tarn.Batch[T]) error {
 		return strings.Compare(string(a.Key), string(b.Key))
 	})
 	all := b.Whole
+	var bad tarn.ObjectErrors
 	if empty := s.store.c.snapshot().objects == 0; empty || all && len(changes) > largeState {
 		for len(changes) > largeState {
 			err := s.store.write(batch[T]{changes: changes[:largeState], all: all, part: true, lastContact: b.LastContact})
 			if !tarn.Taken(err) {
 				return err
 			}
+			bad = withRefused(bad, err)
 			changes, all = changes[largeState:], false
 		}
 	}
@@ -120,7 +122,21 @@ func (s *Sink[T]) Commit(_ context.Context, b tarn.Batch[T]) error {
 	for _, p := range b.Positions {
 		at.Move(p)
 	}
-	return s.store.write(batch[T]{changes: changes, all: all, positions: at, lastContact: b.LastContact})
+	return ended(bad, s.store.write(batch[T]{changes: changes, all: all, positions: at, lastContact: b.LastContact}))
+}
+
+// withRefused adds the objects that a transaction refused to those of the ones before it.
+func withRefused(bad tarn.ObjectErrors, err error) tarn.ObjectErrors {
+	some, _ := errors.AsType[tarn.ObjectErrors](err)
+	return append(bad, some...)
+}
+
+// ended is the result of several transactions, the last of which ended with err.
+func ended(bad tarn.ObjectErrors, err error) error {
+	if len(bad) == 0 || !tarn.Taken(err) {
+		return err
+	}
+	return withRefused(bad, err)
 }
 
 func (c *collection) snapshot() state {

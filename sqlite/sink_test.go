@@ -3,6 +3,7 @@ package sqlite
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/ncruces/go-sqlite3"
@@ -58,4 +59,25 @@ func TestRepairIsWrittenAfterAFullDisk(t *testing.T) {
 	repair.Again = true
 	must(t, s.Commit(t.Context(), repair))
 	expect(t, s.store, "5", map[tarn.Key]int{"a": 2})
+}
+
+// A large first state is written in several transactions. What one of them could not write
+// is in the answer, and so in Health.
+func TestUnwritableObjectOfALargeState(t *testing.T) {
+	for name, history := range map[string]History{"last states": {}, "history": keepAll} {
+		t.Run(name, func(t *testing.T) {
+			s, err := NewSink(open(t, directory(t), Options{History: history}), Collection{Name: "things", Identity: "test"}, things{})
+			must(t, err)
+			changes := []tarn.Change[thing]{{Type: tarn.Add, Key: "0", Object: thing{Name: "unwritable"}, Version: "3"}}
+			for i := range 2 * largeState {
+				changes = append(changes, put(fmt.Sprint(1_000_000+i), i))
+			}
+			changes = append(changes, tarn.Change[thing]{Type: tarn.Add, Key: "2", Object: thing{Name: "unwritable"}, Version: "4"})
+			err = s.Commit(t.Context(), tarn.Batch[thing]{Whole: true, Changes: changes, Positions: []tarn.Position{tarn.At("5")}})
+			bad, _ := errors.AsType[tarn.ObjectErrors](err)
+			if len(bad) != 2 || bad[0].Key != "0" || bad[1].Key != "2" {
+				t.Errorf("the answer is %v, and 0 and 2 could not be written", err)
+			}
+		})
+	}
 }

@@ -9,6 +9,12 @@ import (
 // twoClusters runs a replica of two independent sections with sinks.
 func twoClusters(t *testing.T, east, west *remote, sinks ...Sink[*entry]) (stop func()) {
 	t.Helper()
+	_, stop = runClusters(t, east, west, sinks...)
+	return stop
+}
+
+func runClusters(t *testing.T, east, west *remote, sinks ...Sink[*entry]) (r *Replica[*entry], stop func()) {
+	t.Helper()
 	r, err := NewReplicaOf([]Section[*entry]{
 		{Name: "east", Source: east, Prefix: "east/", Independent: true},
 		{Name: "west", Source: west, Prefix: "west/", Independent: true},
@@ -19,7 +25,7 @@ func twoClusters(t *testing.T, east, west *remote, sinks ...Sink[*entry]) (stop 
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { _ = r.Run(ctx) }()
 	settle()
-	return func() { cancel(); <-r.Done() }
+	return r, func() { cancel(); <-r.Done() }
 }
 
 // aheadOfWest makes a sink that has come further in west than the disk that the copy
@@ -108,4 +114,30 @@ func (s *fakeSink) westOf() map[Key]*entry {
 		}
 	}
 	return all
+}
+
+// A cluster that is removed while it is away goes from a sink that is ahead too, also if the
+// copy has none of its objects.
+func TestSinkAheadOfAClusterThatIsRemoved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		east, west := newRemote("east/a"), newRemote("west/a")
+		west.remove("west/a") // 2
+		disk, sink := loadedSink{fakeSink: newFakeSink(policy("disk"))}, listedSink{newFakeSink(policy("sink"))}
+		stop := twoClusters(t, east, west, disk, sink)
+		disk.refuse = func(context.Context, Batch[*entry]) error { return errAway }
+		west.put("west/b", "") // 3
+		settle()
+		stop()
+		disk.allow()
+		sink.heard()
+		west.fail(errAway)
+		r, stop := runClusters(t, east, west, disk, sink)
+		defer stop()
+		sink.wantHeard(t)
+		if err := r.RemoveSection("west"); err != nil {
+			t.Fatal(err)
+		}
+		settle()
+		sink.wantHeard(t, "-west/b east@1")
+	})
 }

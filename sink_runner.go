@@ -127,7 +127,8 @@ func (s *sinkRunner[T]) add(contact time.Time, changes []Change[T], at Position,
 // passed returns the changes that a sink does not have which is ahead of the copy; false
 // if there is nothing to queue.
 func (s *sinkRunner[T]) passed(changes []Change[T], at Position, gap *Gap, until Position) ([]Change[T], bool) {
-	if gap != nil && gap.Cause != GapBad || at.Epoch != until.Epoch {
+	removed := at == Position{Section: at.Section}
+	if gap != nil && gap.Cause != GapBad || at.Epoch != until.Epoch || removed {
 		s.waitAgain()
 		return nil, false
 	}

@@ -193,6 +193,7 @@ func (s *apiServer) write(w http.ResponseWriter, r *http.Request, t target) {
 	case r.Method == http.MethodDelete && len(old.GetFinalizers()) > 0:
 		leaving := old.DeepCopy()
 		_ = unstructured.SetNestedField(leaving.Object, "2026-01-01T00:00:00Z", "metadata", "deletionTimestamp")
+		_ = unstructured.SetNestedField(leaving.Object, int64(0), "metadata", "deletionGracePeriodSeconds")
 		answer(w, s.store(t.resource, t.key(), leaving, true).Object)
 	case r.Method == http.MethodDelete:
 		s.drop(t.resource, t.key())
@@ -201,13 +202,31 @@ func (s *apiServer) write(w http.ResponseWriter, r *http.Request, t target) {
 		merged := old.DeepCopy()
 		merge(merged.Object, body)
 		merged.SetNamespace(t.namespace)
-		answer(w, s.store(t.resource, t.key(), merged, true).Object)
+		s.replace(w, r, t, old, merged)
 	default:
 		sent.SetGroupVersionKind(resources[t.resource])
 		if existed {
 			sent.SetUID(old.GetUID())
+			s.replace(w, r, t, old, sent)
+			return
 		}
-		answer(w, s.store(t.resource, t.key(), sent, existed).Object)
+		answer(w, s.store(t.resource, t.key(), sent, false).Object)
+	}
+}
+
+// replace stores a new state. One that is to go and has no finalizers is removed; the answer
+// to that, as the real server's, is the new state with the version of the old one.
+func (s *apiServer) replace(w http.ResponseWriter, r *http.Request, t target, old, o *unstructured.Unstructured) {
+	gone := old.GetDeletionTimestamp() != nil && len(o.GetFinalizers()) == 0
+	switch {
+	case r.URL.Query().Get("dryRun") != "" || gone:
+		if gone && r.URL.Query().Get("dryRun") == "" {
+			s.drop(t.resource, t.key())
+		}
+		o.SetResourceVersion(old.GetResourceVersion())
+		answer(w, o.Object)
+	default:
+		answer(w, s.store(t.resource, t.key(), o, true).Object)
 	}
 }
 

@@ -15,8 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
-
-	"github.com/tarnproject/tarn"
 )
 
 // NewClient is a [client.NewClientFunc] for ctrl.Options.NewClient. It is
@@ -27,8 +25,9 @@ import (
 //     delays nobody;
 //   - in every form: an update of a typed object is waited for by a read of the
 //     metadata;
-//   - for deletions too, whether the cache had ever seen the object or not, and
-//     for DeleteAllOf, which controller-runtime's client refuses;
+//   - for deletions too, whether the cache had ever seen the object or not, by removal
+//     of the last finalizer, and for DeleteAllOf, which controller-runtime's client
+//     refuses;
 //   - only reads that the cache answers wait, and only copies that exist are
 //     waited for: writing does not start an informer;
 //   - after a server was restored from a backup, reads show what is left of earlier
@@ -95,7 +94,8 @@ type ownClient struct {
 
 func (c *ownClient) Create(ctx context.Context, object client.Object, opts ...client.CreateOption) error {
 	write := func() error { return c.Client.Create(ctx, object, opts...) }
-	if (&client.CreateOptions{}).ApplyOptions(opts).DisableReadYourWritesConsistency {
+	chosen := (&client.CreateOptions{}).ApplyOptions(opts)
+	if c.unmarked(chosen.DisableReadYourWritesConsistency, chosen.DryRun) {
 		return write()
 	}
 	return c.object(object, object, write)
@@ -103,7 +103,8 @@ func (c *ownClient) Create(ctx context.Context, object client.Object, opts ...cl
 
 func (c *ownClient) Update(ctx context.Context, object client.Object, opts ...client.UpdateOption) error {
 	write := func() error { return c.Client.Update(ctx, object, opts...) }
-	if (&client.UpdateOptions{}).ApplyOptions(opts).DisableReadYourWritesConsistency {
+	chosen := (&client.UpdateOptions{}).ApplyOptions(opts)
+	if c.unmarked(chosen.DisableReadYourWritesConsistency, chosen.DryRun) {
 		return write()
 	}
 	return c.object(object, object, write)
@@ -111,7 +112,8 @@ func (c *ownClient) Update(ctx context.Context, object client.Object, opts ...cl
 
 func (c *ownClient) Patch(ctx context.Context, object client.Object, patch client.Patch, opts ...client.PatchOption) error {
 	write := func() error { return c.Client.Patch(ctx, object, patch, opts...) }
-	if (&client.PatchOptions{}).ApplyOptions(opts).DisableReadYourWritesConsistency {
+	chosen := (&client.PatchOptions{}).ApplyOptions(opts)
+	if c.unmarked(chosen.DisableReadYourWritesConsistency, chosen.DryRun) {
 		return write()
 	}
 	return c.object(object, object, write)
@@ -119,7 +121,8 @@ func (c *ownClient) Patch(ctx context.Context, object client.Object, patch clien
 
 func (c *ownClient) Apply(ctx context.Context, config runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
 	write := func() error { return c.Client.Apply(ctx, config, opts...) }
-	if (&client.ApplyOptions{}).ApplyOptions(opts).DisableReadYourWritesConsistency {
+	chosen := (&client.ApplyOptions{}).ApplyOptions(opts)
+	if c.unmarked(chosen.DisableReadYourWritesConsistency, chosen.DryRun) {
 		return write()
 	}
 	return c.configuration(config, config, write)
@@ -141,7 +144,7 @@ type ownSubResource struct {
 func (c *ownSubResource) Update(ctx context.Context, object client.Object, opts ...client.SubResourceUpdateOption) error {
 	write := func() error { return c.SubResourceClient.Update(ctx, object, opts...) }
 	chosen := (&client.SubResourceUpdateOptions{}).ApplyOptions(opts)
-	if chosen.DisableReadYourWritesConsistency {
+	if c.unmarked(chosen.DisableReadYourWritesConsistency, chosen.DryRun) {
 		return write()
 	}
 	return c.object(object, bodyOr(chosen.SubResourceBody, object), write)
@@ -150,7 +153,7 @@ func (c *ownSubResource) Update(ctx context.Context, object client.Object, opts 
 func (c *ownSubResource) Patch(ctx context.Context, object client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
 	write := func() error { return c.SubResourceClient.Patch(ctx, object, patch, opts...) }
 	chosen := (&client.SubResourcePatchOptions{}).ApplyOptions(opts)
-	if chosen.DisableReadYourWritesConsistency {
+	if c.unmarked(chosen.DisableReadYourWritesConsistency, chosen.DryRun) {
 		return write()
 	}
 	return c.object(object, bodyOr(chosen.SubResourceBody, object), write)
@@ -159,7 +162,7 @@ func (c *ownSubResource) Patch(ctx context.Context, object client.Object, patch 
 func (c *ownSubResource) Apply(ctx context.Context, config runtime.ApplyConfiguration, opts ...client.SubResourceApplyOption) error {
 	write := func() error { return c.SubResourceClient.Apply(ctx, config, opts...) }
 	chosen := (&client.SubResourceApplyOptions{}).ApplyOpts(opts)
-	if chosen.DisableReadYourWritesConsistency {
+	if c.unmarked(chosen.DisableReadYourWritesConsistency, chosen.DryRun) {
 		return write()
 	}
 	answer := config
@@ -189,6 +192,11 @@ type marking struct {
 	deleters sync.Map
 }
 
+// unmarked says that reads need not wait for a write: the caller says so, or it is a dry run.
+func (w *marking) unmarked(disabled bool, dryRun []string) bool {
+	return disabled || len(dryRun) > 0 || ptr.Deref(w.options.DryRun, false)
+}
+
 // keyOf is the key under which copies have an object. Objects without namespaces may come
 // with one, which requests leave out.
 func (w *marking) keyOf(gvk schema.GroupVersionKind, object client.Object) client.ObjectKey {
@@ -212,7 +220,7 @@ func (w *marking) object(object, answer client.Object, write func() error) error
 	if err := write(); err != nil {
 		return err
 	}
-	m := mark{version: tarn.Version(answer.GetResourceVersion())}
+	m := afterWrite(answer)
 	if object == answer {
 		// The caller keeps the object, and may write to its labels.
 		m.labels, m.known = maps.Clone(object.GetLabels()), true
@@ -240,7 +248,7 @@ func (w *marking) configuration(config, answer runtime.ApplyConfiguration, write
 	if err != nil {
 		return err
 	}
-	marks[key] = mark{version: tarn.Version(told.ResourceVersion)}
+	marks[key] = afterWrite(told)
 	return nil
 }
 

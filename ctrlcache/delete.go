@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
@@ -24,7 +23,7 @@ import (
 // it is gone or, with finalizers, that it has a deletion timestamp.
 func (c *ownClient) Delete(ctx context.Context, object client.Object, opts ...client.DeleteOption) error {
 	chosen := (&client.DeleteOptions{}).ApplyOptions(opts)
-	if chosen.DisableReadYourWritesConsistency || len(chosen.DryRun) > 0 || ptr.Deref(c.options.DryRun, false) {
+	if c.unmarked(chosen.DisableReadYourWritesConsistency, chosen.DryRun) {
 		return c.Client.Delete(ctx, object, opts...)
 	}
 	gvk, err := apiutil.GVKForObject(object, c.options.Scheme)
@@ -120,19 +119,34 @@ func afterDelete(last mark, answer *unstructured.Unstructured) mark {
 		return last
 	}
 	m := mark{version: tarn.Version(answer.GetResourceVersion()), labels: answer.GetLabels(), known: true}
-	grace := answer.GetDeletionGracePeriodSeconds()
-	stays := answer.GetDeletionTimestamp() != nil && (len(answer.GetFinalizers()) > 0 || grace == nil || *grace > 0)
-	if !stays {
+	if answer.GetDeletionTimestamp() == nil || ended(answer) {
 		m.gone = answer.GetUID()
 	}
 	return m.follows(last)
+}
+
+// afterWrite is what a copy must have seen after this answer to a write. A write that removes
+// what kept an object, such as the last finalizer, deletes it; the answer is the object, with
+// the version that it had before.
+func afterWrite(answer metav1.Object) mark {
+	m := mark{version: tarn.Version(answer.GetResourceVersion())}
+	if ended(answer) {
+		m.gone = answer.GetUID()
+	}
+	return m
+}
+
+// ended says that an object was to be deleted, and that nothing kept it any more.
+func ended(o metav1.Object) bool {
+	grace := o.GetDeletionGracePeriodSeconds()
+	return o.GetDeletionTimestamp() != nil && len(o.GetFinalizers()) == 0 && grace != nil && *grace == 0
 }
 
 // DeleteAllOf deletes the objects that the options select. Its answer does not name
 // the objects, so their metadata is listed before and after.
 func (c *ownClient) DeleteAllOf(ctx context.Context, object client.Object, opts ...client.DeleteAllOfOption) error {
 	chosen := (&client.DeleteAllOfOptions{}).ApplyOptions(opts)
-	if chosen.DeleteOptions.DisableReadYourWritesConsistency || len(chosen.DryRun) > 0 || ptr.Deref(c.options.DryRun, false) {
+	if c.unmarked(chosen.DeleteOptions.DisableReadYourWritesConsistency, chosen.DryRun) {
 		return c.Client.DeleteAllOf(ctx, object, opts...)
 	}
 	gvk, err := apiutil.GVKForObject(object, c.options.Scheme)

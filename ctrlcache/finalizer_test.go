@@ -1,0 +1,92 @@
+package ctrlcache_test
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tarnproject/tarn/ctrlcache"
+)
+
+var withoutFinalizers = client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
+
+// TestLastFinalizer removes what keeps an object that is to go: that is its delete. The answer
+// is the object, with the version that it had.
+func TestLastFinalizer(t *testing.T) {
+	for name, remove := range map[string]func(x *stage, c client.Client, leaving *corev1.Pod) error{
+		"update": func(x *stage, c client.Client, leaving *corev1.Pod) error {
+			leaving.Finalizers = nil
+			return c.Update(x.ctx, leaving)
+		},
+		"patch": func(x *stage, c client.Client, _ *corev1.Pod) error {
+			return c.Patch(x.ctx, newPod("north", "a"), withoutFinalizers)
+		},
+		"patch of the metadata": func(x *stage, c client.Client, _ *corev1.Pod) error {
+			part := emptyMetadata(podKind)
+			part.Namespace, part.Name = "north", "a"
+			return c.Patch(x.ctx, part, withoutFinalizers)
+		},
+		"apply": func(x *stage, c client.Client, _ *corev1.Pod) error {
+			config := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"namespace": "north", "name": "a", "finalizers": []any{}}}}
+			config.SetGroupVersionKind(podKind)
+			return c.Apply(x.ctx, client.ApplyConfigurationFromUnstructured(config), client.FieldOwner("me"))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x, c, leaving := aboutToGo(t)
+			if err := remove(x, c, leaving); err != nil {
+				t.Fatal(err)
+			}
+			var got corev1.Pod
+			var err error
+			if x.late("", func() error { err = c.Get(x.ctx, podA, &got); return nil }) {
+				t.Error("the read did not wait")
+			}
+			if !apierrors.IsNotFound(err) {
+				t.Errorf("the read shows %q with finalizers %v, error %v", got.Name, got.Finalizers, err)
+			}
+		})
+	}
+}
+
+// aboutToGo is a pod that only a finalizer keeps, and a copy that stands still and shows it.
+func aboutToGo(t *testing.T) (*stage, client.Client, *corev1.Pod) {
+	x := running(t, cache.Options{})
+	c := x.client(ctrlcache.NewClient)
+	if err := c.Patch(x.ctx, newPod("north", "a"), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":["x/y"]}}`))); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Delete(x.ctx, newPod("north", "a")); err != nil {
+		t.Fatal(err)
+	}
+	leaving := &corev1.Pod{}
+	if err := c.Get(x.ctx, podA, leaving); err != nil || leaving.DeletionTimestamp == nil {
+		t.Fatal(leaving.ObjectMeta, err)
+	}
+	x.server.hold("")
+	return x, c, leaving.DeepCopy()
+}
+
+// TestLastFinalizerInADryRun deletes nothing, so a read that waited would wait for ever.
+func TestLastFinalizerInADryRun(t *testing.T) {
+	x, c, leaving := aboutToGo(t)
+	leaving.Finalizers = nil
+	if err := c.Update(x.ctx, leaving, client.DryRunAll); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Patch(x.ctx, newPod("north", "a"), withoutFinalizers, client.DryRunAll); err != nil {
+		t.Fatal(err)
+	}
+	var got corev1.Pod
+	if !x.late("", func() error { return c.Get(x.ctx, podA, &got) }) {
+		t.Error("the read waited")
+	}
+	if len(got.Finalizers) != 1 {
+		t.Errorf("the read shows the finalizers %v", got.Finalizers)
+	}
+}

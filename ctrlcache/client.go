@@ -216,7 +216,7 @@ func (w *marking) object(object, answer client.Object, write func() error) error
 	}
 	f := w.cache.writes.begin(gvk, w.keyOf(gvk, object))
 	marks := map[client.ObjectKey]mark{}
-	defer func() { w.cache.finishWrite(gvk, f, marks) }()
+	defer func() { w.cache.finishWrite(gvk, marks, f) }()
 	if err := write(); err != nil {
 		return err
 	}
@@ -240,7 +240,7 @@ func (w *marking) configuration(config, answer runtime.ApplyConfiguration, write
 	key := w.keyOf(gvk, about)
 	f := w.cache.writes.begin(gvk, key)
 	marks := map[client.ObjectKey]mark{}
-	defer func() { w.cache.finishWrite(gvk, f, marks) }()
+	defer func() { w.cache.finishWrite(gvk, marks, f) }()
 	if err := write(); err != nil {
 		return err
 	}

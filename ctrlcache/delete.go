@@ -43,7 +43,7 @@ func (c *ownClient) Delete(ctx context.Context, object client.Object, opts ...cl
 	}
 	f := c.cache.writes.begin(gvk, key)
 	marks := map[client.ObjectKey]mark{}
-	defer func() { c.cache.finishWrite(gvk, f, marks) }()
+	defer func() { c.cache.finishWrite(gvk, marks, f) }()
 	last, err := c.lastState(ctx, gvk, object)
 	if err != nil {
 		return err
@@ -166,11 +166,7 @@ func (c *ownClient) DeleteAllOf(ctx context.Context, object client.Object, opts 
 		flights = append(flights, c.cache.writes.begin(gvk, key))
 	}
 	marks := map[client.ObjectKey]mark{}
-	defer func() {
-		for _, f := range flights {
-			c.cache.finishWrite(gvk, f, marks)
-		}
-	}()
+	defer func() { c.cache.finishWrite(gvk, marks, flights...) }()
 	if err := c.Client.DeleteAllOf(ctx, object, opts...); err != nil {
 		return err
 	}

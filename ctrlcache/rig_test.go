@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -21,7 +22,14 @@ func running(t *testing.T, opts cache.Options) *stage {
 
 func runningOn(t *testing.T, server *apiServer, opts cache.Options) *stage {
 	opts.Mapper = newMapper()
-	c, err := ctrlcache.NewCache(server.config(), opts)
+	x := runningFor(t, server.config(), opts)
+	x.server = server
+	return x
+}
+
+// runningFor is a cache of ours at work on any server.
+func runningFor(t *testing.T, cfg *rest.Config, opts cache.Options) *stage {
+	c, err := ctrlcache.NewCache(cfg, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +45,7 @@ func runningOn(t *testing.T, server *apiServer, opts cache.Options) *stage {
 	if !c.WaitForCacheSync(ctx) {
 		t.Fatal("the cache does not sync")
 	}
-	return &stage{TB: t, ctx: ctx, server: server, cache: c}
+	return &stage{TB: t, ctx: ctx, cache: c}
 }
 
 // names reads a list and returns its objects' keys, sorted.

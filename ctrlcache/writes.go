@@ -105,16 +105,18 @@ func (w *writes) begin(gvk schema.GroupVersionKind, key client.ObjectKey) *pendi
 	return f
 }
 
-// finishWrite ends a write. What it has done is in marks.
-func (c *ctrlCache) finishWrite(gvk schema.GroupVersionKind, f *pendingWrite, marks map[client.ObjectKey]mark) {
+// finishWrite ends writes that were made by one request. What it has done is in marks.
+func (c *ctrlCache) finishWrite(gvk schema.GroupVersionKind, marks map[client.ObjectKey]mark, of ...*pendingWrite) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	w := c.writes
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	k := w.of(gvk)
-	delete(k.flying, f)
-	close(f.landed)
+	for _, f := range of {
+		delete(k.flying, f)
+		close(f.landed)
+	}
 	for key, m := range marks {
 		if _, ok := m.version.Compare(m.version); !ok {
 			continue // nothing that could be waited for

@@ -1,10 +1,13 @@
 package relay
 
 import (
+	"context"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -101,5 +104,60 @@ func TestReviewsWithoutAnAnswer(t *testing.T) {
 		if now := r.counts.reviews.Load(); now == before {
 			t.Error("the right to an open watch is not asked for any more")
 		}
+	})
+}
+
+// TestReviewsThatManyWaitFor has one question of an origin that does not answer, and callers
+// who wait for it. To ask again for each of them, one after the other, would take minutes.
+func TestReviewsThatManyWaitFor(t *testing.T) {
+	var on atomic.Bool
+	inBubbleThrough(t, func(next http.RoundTripper) http.RoundTripper { return hangs{next, &on} }, Options{}, func(t *testing.T, r *Relay, _ *apiserver.Server, _ func()) {
+		on.Store(true)
+		began := time.Now()
+		var asking sync.WaitGroup
+		for range 20 {
+			asking.Go(func() {
+				answer := ask(r, "/api/v1/pods?resourceVersion=0", "t")
+				if answer.Code != http.StatusServiceUnavailable {
+					t.Errorf("%d: %s", answer.Code, answer.Body)
+				}
+			})
+		}
+		asking.Wait()
+		if took := time.Since(began); took > reviewTimeout+time.Second {
+			t.Errorf("the last one was answered after %v", took)
+		}
+	})
+}
+
+// TestReviewsOutliveTheirCaller has a caller go that others wait for: one of them asks again.
+func TestReviewsOutliveTheirCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var m remembered[string, int]
+		question := func(ctx context.Context) (int, error) {
+			select {
+			case <-time.After(2 * time.Second):
+				return 42, nil
+			case <-ctx.Done():
+				return 0, ctx.Err()
+			}
+		}
+		first, leave := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, leave)
+		var asking sync.WaitGroup
+		asking.Go(func() {
+			if _, err := m.get(first, "q", question); err == nil {
+				t.Error("the caller that has gone got an answer")
+			}
+		})
+		synctest.Wait()
+		for range 5 {
+			asking.Go(func() {
+				if n, err := m.get(t.Context(), "q", question); n != 42 || err != nil {
+					t.Error(n, err)
+				}
+			})
+		}
+		asking.Wait()
 	})
 }

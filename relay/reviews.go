@@ -171,6 +171,9 @@ type remembrance[V any] struct {
 	since time.Time
 	value V
 	err   error
+	// givenUp says that the caller that asked has gone, so that err says nothing about the
+	// question.
+	givenUp bool
 }
 
 func (m *remembered[K, V]) get(ctx context.Context, key K, ask func(context.Context) (V, error)) (V, error) {
@@ -193,8 +196,7 @@ func (m *remembered[K, V]) get(ctx context.Context, key K, ask func(context.Cont
 			var none V
 			return none, context.Cause(ctx)
 		}
-		// The caller that asked may have gone before there was an answer.
-		if a.err == nil || !transient(a.err) || ctx.Err() != nil {
+		if !a.givenUp || ctx.Err() != nil {
 			return a.value, a.err
 		}
 	}
@@ -202,9 +204,10 @@ func (m *remembered[K, V]) get(ctx context.Context, key K, ask func(context.Cont
 
 // ask asks the question. An answer that says nothing about the caller is not remembered.
 func (m *remembered[K, V]) ask(ctx context.Context, key K, a *remembrance[V], ask func(context.Context) (V, error)) (V, error) {
-	ctx, cancel := context.WithTimeout(ctx, reviewTimeout)
+	asking, cancel := context.WithTimeout(ctx, reviewTimeout)
 	defer cancel()
-	a.value, a.err = ask(ctx)
+	a.value, a.err = ask(asking)
+	a.givenUp = transient(a.err) && ctx.Err() != nil
 	m.mu.Lock()
 	a.since = time.Now()
 	if transient(a.err) && m.answers[key] == a {

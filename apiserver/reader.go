@@ -42,7 +42,8 @@ type ReaderOptions struct {
 	// BookmarkInterval is how often a watch that allows bookmarks gets one; 1 min if 0.
 	// It also gets one before its timeout.
 	BookmarkInterval time.Duration
-	// WriteTimeout is how long a watcher may not read before it is closed; 30 s if 0.
+	// WriteTimeout is how long a client may read nothing of what is sent to it before its
+	// answer is cut off; 30 s if 0.
 	WriteTimeout time.Duration
 	// CacheBytes bounds the encodings that are kept beside the objects; 256 MiB if 0.
 	CacheBytes int64
@@ -97,10 +98,12 @@ func (s *Reader) read(r *request) (*OpenWatch, error) {
 	if err := r.checkTable(); err != nil {
 		return nil, err
 	}
-	switch r.verb(r.URL.Query()) {
-	case "watch":
+	verb := r.verb(r.URL.Query())
+	if verb == "watch" {
 		return s.watch(r)
-	case "list":
+	}
+	r.w = newLimited(r.w, s.options.WriteTimeout)
+	if verb == "list" {
 		return nil, s.list(r)
 	}
 	return nil, s.get(r)

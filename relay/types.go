@@ -55,7 +55,7 @@ type Options struct {
 	// CallerWatches is how many watches one caller may have open, 10,000 if 0, and
 	// CallerRequests how many other requests in flight, 200 if 0.
 	CallerWatches, CallerRequests int
-	// WriteTimeout is how long a client may not read before its watch is closed; 30 s
+	// WriteTimeout is how long a client may read nothing before its answer is cut off; 30 s
 	// if 0.
 	WriteTimeout time.Duration
 	// OwnConnections lets watches over HTTP/1.1 take their connections over from the

@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -67,22 +68,23 @@ func within(objects []*apiserver.Object, namespace string) []*apiserver.Object {
 	return slices.Clip(objects[from:to])
 }
 
-// with returns the objects with some replaced, or removed if they are nil.
+// with returns the objects with some replaced, or removed if they are nil. Its time is that of a
+// copy if the replaced ones are few.
 func with(objects []*apiserver.Object, replaced map[string]*apiserver.Object) []*apiserver.Object {
 	if len(replaced) == 0 {
 		return objects
 	}
 	merged := make([]*apiserver.Object, 0, len(objects)+len(replaced))
-	for _, o := range objects {
-		if _, ok := replaced[o.Key()]; !ok {
+	for _, key := range slices.Sorted(maps.Keys(replaced)) {
+		i, found := find(objects, key)
+		merged = append(merged, objects[:i]...)
+		if o := replaced[key]; o != nil {
 			merged = append(merged, o)
 		}
-	}
-	for _, o := range replaced {
-		if o != nil {
-			merged = append(merged, o)
+		if found {
+			i++
 		}
+		objects = objects[i:]
 	}
-	slices.SortFunc(merged, func(a, b *apiserver.Object) int { return strings.Compare(a.Key(), b.Key()) })
-	return merged
+	return append(merged, objects...)
 }

@@ -59,10 +59,10 @@ func (l *eventLog) since(version int64) (int, bool) {
 	return l.first + i, true
 }
 
-// undo returns what objects were before the events from a place on.
-func (l *eventLog) undo(place int) undone {
+// undo returns what objects were before some events.
+func undo(events []*apiserver.Event) undone {
 	before := undone{}
-	for _, e := range l.events[place-l.first:] {
+	for _, e := range events {
 		before.note(e)
 	}
 	return before

@@ -164,7 +164,7 @@ func (s *state) olderListing(ctx context.Context, namespace string, version int6
 	objects, err := j.past.get(ctx, pastKey{version, rewinds}, func() ([]*apiserver.Object, error) {
 		s.mu.Lock()
 		first := s.log.first
-		objects := with(s.now("").Objects, s.log.undo(first))
+		objects := s.before(first)
 		s.mu.Unlock()
 		return j.at(ctx, version, objects, first)
 	})

@@ -48,10 +48,15 @@ func (s *state) List(ctx context.Context, namespace string, at apiserver.At) (ap
 func (s *state) listing(namespace string, at apiserver.At) (apiserver.Listing, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if at.Match == apiserver.Exact && at.Version != s.version {
-		return s.past(namespace, at.Version)
+	if at.Match != apiserver.Exact || at.Version == s.version {
+		return s.now(namespace), nil
 	}
-	return s.now(namespace), nil
+	place, ok := s.log.since(at.Version)
+	if !ok {
+		return apiserver.Listing{}, apiserver.ErrExpired
+	}
+	objects := s.before(place)
+	return apiserver.Listing{Objects: within(objects, namespace), Version: at.Version}, nil
 }
 
 // now is the content. It is shared with the reader, until the next write.
@@ -60,14 +65,14 @@ func (s *state) now(namespace string) apiserver.Listing {
 	return apiserver.Listing{Objects: s.content.span(namespace), Version: s.version}
 }
 
-// past is the content at an older version.
-func (s *state) past(namespace string, version int64) (apiserver.Listing, error) {
-	place, ok := s.log.since(version)
-	if !ok {
-		return apiserver.Listing{}, apiserver.ErrExpired
-	}
-	objects := with(s.content.objects, s.log.undo(place))
-	return apiserver.Listing{Objects: within(objects, namespace), Version: version}, nil
+// before is the content before the events from a place on. The lock is held, but not while
+// that content is put together: for that the events and the content of this moment suffice.
+func (s *state) before(place int) []*apiserver.Object {
+	objects := s.now("").Objects
+	events, _ := s.log.after(place) // the caller knows that it is there
+	s.mu.Unlock()
+	defer s.mu.Lock()
+	return with(objects, undo(events))
 }
 
 // noGaps marks the context of a watch that a gap ends with 410, as the origin would. It is

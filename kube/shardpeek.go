@@ -116,12 +116,11 @@ func peekProtobuf(raw []byte, number int) (value []byte, found bool) {
 
 // peekJSON finds a text in the metadata by its quoted name; rest is what follows it.
 func peekJSON(raw []byte, name string) (value, rest []byte, found bool) {
-	metadata, ok := jsonAt(raw, `"metadata"`)
-	if !ok {
-		return nil, nil, false
+	if len(raw) > 0 && raw[0] != '{' {
+		raw = bytes.TrimLeft(raw, jsonSpace)
 	}
-	at, ok := jsonAt(metadata, name)
-	if !ok || at[0] != '"' {
+	at := jsonend.Member(jsonend.Member(raw, `"metadata"`), name)
+	if len(at) == 0 || at[0] != '"' {
 		return nil, nil, false
 	}
 	end := bytes.IndexByte(at[1:], '"')
@@ -129,44 +128,4 @@ func peekJSON(raw []byte, name string) (value, rest []byte, found bool) {
 		return nil, nil, false
 	}
 	return at[1 : 1+end], at[end+2:], true
-}
-
-// jsonAt returns an object's bytes from the value of a field on. It does not look for the
-// end of the value, which may be far.
-func jsonAt(raw []byte, name string) (from []byte, ok bool) {
-	raw = trimJSON(raw, 0)
-	if len(raw) == 0 || raw[0] != '{' {
-		return nil, false
-	}
-	for raw = raw[1:]; ; {
-		if raw = trimJSON(raw, ','); len(raw) == 0 || raw[0] != '"' {
-			return nil, false
-		}
-		end := bytes.IndexByte(raw[1:], '"') + 2
-		if end < 2 || bytes.IndexByte(raw[:end], '\\') >= 0 {
-			return nil, false
-		}
-		key := raw[:end]
-		if raw = trimJSON(raw[end:], ':'); len(raw) == 0 {
-			return nil, false
-		}
-		if string(key) == name {
-			return raw, true
-		}
-		var value jsonend.Scan
-		if !value.Scan(raw) {
-			return nil, false
-		}
-		raw = raw[value.Pos:]
-	}
-}
-
-// trimJSON skips space and one kind of mark.
-func trimJSON(raw []byte, mark byte) []byte {
-	for i, c := range raw {
-		if c != ' ' && c != '\n' && c != '\t' && c != '\r' && c != mark {
-			return raw[i:]
-		}
-	}
-	return nil
 }

@@ -44,17 +44,17 @@ func (s *Scan) shallow(b *block, data []byte) (ended bool) {
 	s.strings, s.escaped = uint64(int64(in)>>63), escaped
 	for both := b.opens | b.closes; both != 0; both &= both - 1 {
 		i := bits.TrailingZeros64(both)
-		if b.opens>>i&1 != 0 {
-			if s.depth++; s.depth == 2 {
-				s.childBegins(s.Pos + i)
-			}
-			continue
-		}
-		switch s.depth--; {
-		case s.depth <= 0:
+		// Without a branch, because the processor guesses wrong which bracket comes next.
+		opens := int(b.opens >> i & 1)
+		s.depth += 2*opens - 1
+		switch {
+		case s.depth > 2:
+		case opens > 0 && s.depth == 2:
+			s.childBegins(s.Pos + i)
+		case opens == 0 && s.depth <= 0:
 			s.Pos += i + 1
 			return true
-		case s.depth == 1:
+		case opens == 0 && s.depth == 1:
 			s.childEnds(s.Pos + i + 1)
 		}
 	}
@@ -68,12 +68,13 @@ func (s *state) deepGeneric(data []byte, stop *block) (n int) {
 		*stop = find((*[blockSize]byte)(data))
 		in, escaped := s.inStrings(stop)
 		stop.opens, stop.closes = stop.opens&^in, stop.closes&^in
-		// The least depth, in whatever order the brackets are.
-		least := s.depth - bits.OnesCount64(stop.closes)
-		if stop.backslashes&^in != 0 || least < 2 && stop.opens|stop.closes != 0 {
+		// The least depth, in whatever order the brackets are. A pair with nothing in it, as
+		// managed fields have many, does not count.
+		least := s.depth - bits.OnesCount64(stop.closes&^(stop.opens<<1))
+		if stop.backslashes&^in != 0 || least < 2 {
 			return n
 		}
-		*s = state{least + bits.OnesCount64(stop.opens), uint64(int64(in) >> 63), escaped}
+		*s = state{s.depth + bits.OnesCount64(stop.opens) - bits.OnesCount64(stop.closes), uint64(int64(in) >> 63), escaped}
 		n++
 	}
 	return n

@@ -32,7 +32,7 @@ func wantModel(t failer, text []byte, cuts ...int) {
 }
 
 // wantAlways checks a text as a whole, byte by byte, in two pieces of all sizes, and in random
-// ones; and the two ways to go through blocks, side by side.
+// ones; the ways to go through blocks, side by side; and a member of it.
 func wantAlways(t failer, text []byte) {
 	t.Helper()
 	all := make([]int, len(text))
@@ -54,6 +54,7 @@ func wantAlways(t failer, text []byte) {
 	}
 	wantEnd(t, text)
 	wantDeep(t, text)
+	wantMember(t, text)
 }
 
 // wantEnd checks that a valid value ends where encoding/json says. Consume makes no
@@ -85,8 +86,13 @@ func wantEnd(t failer, text []byte) {
 // A valid value ends where encoding/json says, and everything that is found on the way is what
 // the model finds.
 func TestValidModel(t *testing.T) {
-	words := rapid.SampledFrom([]string{`"`, `\`, `\\"`, "{", "}", "},{", `"}`, "y", "Y", "_", "\x7f", "ö", "\u2028", "[", "]", ":", ",", "plain text of some length", strings.Repeat(`\`, 63), strings.Repeat("x", 61)})
-	texts := rapid.Custom(func(r *rapid.T) string { return strings.Join(rapid.SliceOfN(words, 0, 12).Draw(r, "words"), "") })
+	words := rapid.SampledFrom([]string{"uid", `"`, `\`, `\\"`, "{", "}", "},{", `"}`, "y", "Y", "_", "\x7f", "ö", "\u2028", "[", "]", ":", ",", "plain text of some length", strings.Repeat(`\`, 63), strings.Repeat("x", 61)})
+	texts := rapid.Custom(func(r *rapid.T) string {
+		if rapid.IntRange(0, 3).Draw(r, "uid") == 0 {
+			return "uid"
+		}
+		return strings.Join(rapid.SliceOfN(words, 0, 12).Draw(r, "words"), "")
+	})
 	var values *rapid.Generator[any]
 	values = rapid.Custom(func(r *rapid.T) any {
 		switch rapid.IntRange(0, 6).Draw(r, "kind") {
@@ -123,7 +129,7 @@ func TestValidModel(t *testing.T) {
 // Malformed values are followed as the model follows them: brackets without partners, lost
 // quotes, backslashes outside of strings, and values that do not end.
 func TestMalformedModel(t *testing.T) {
-	words := rapid.SampledFrom([]string{`"`, `\`, `\\`, `\"`, "{", "}", "[", "]", "{[", "]}", `":"`, `","`, ",", "y", "Y", "_", "\x7f", "\xfb", "\xfd", "\xa2", "\xdc", "\x00", "#", "x", strings.Repeat(`\`, 63), strings.Repeat("x", 57), strings.Repeat("[", 70), strings.Repeat("}", 3)})
+	words := rapid.SampledFrom([]string{`"uid":`, `"uid" `, `{}`, `"`, `\`, `\\`, `\"`, "{", "}", "[", "]", "{[", "]}", `":"`, `","`, ",", "y", "Y", "_", "\x7f", "\xfb", "\xfd", "\xa2", "\xdc", "\x00", "#", "x", strings.Repeat(`\`, 63), strings.Repeat("x", 57), strings.Repeat("[", 70), strings.Repeat("}", 3)})
 	rapid.Check(t, func(r *rapid.T) {
 		first := rapid.SampledFrom([]string{"{", "[", `"`, `{"`, "[[[", "7"}).Draw(r, "first")
 		wantAlways(r, []byte(first+strings.Join(rapid.SliceOfN(words, 0, 40).Draw(r, "words"), "")))
@@ -169,7 +175,7 @@ func TestScanDoesNotAllocate(t *testing.T) {
 }
 
 func FuzzScan(f *testing.F) {
-	for _, seed := range []string{`{}`, `{"a":"\\"}`, `{"a":"\""},{`, `{"metadata":{"uid":"}"},"y":[{}]}]}`, `{"` + strings.Repeat(`\\`, 40) + `":"{"}`, `{"` + strings.Repeat("y", 62) + `\"}":{}}`, `{\"` + strings.Repeat(" ", 70) + `}"}`, `"a\"b" `, "12,", "[[]"} {
+	for _, seed := range []string{`{}`, `{"a":"\\"}`, `{"a":"\""},{`, `{"metadata":{"uid":"}"},"y":[{}]}]}`, `{"` + strings.Repeat(`\\`, 40) + `":"{"}`, `{"` + strings.Repeat("y", 62) + `\"}":{}}`, `{\"` + strings.Repeat(" ", 70) + `}"}`, `"a\"b" `, "12,", "[[]", `{"f":{"a":{},"b":[{"uid":1}]},"uid" : 2}`} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {

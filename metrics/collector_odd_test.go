@@ -34,3 +34,31 @@ func TestAnyCause(t *testing.T) {
 		t.Errorf("%v, want %v", got, want)
 	}
 }
+
+// Names that come to the same, once they are those of labels, do not break all metrics.
+func TestNamesThatCollide(t *testing.T) {
+	c := metrics.NewCollector(metrics.Options{})
+	fleet := fake{health: tarn.Health{
+		Sinks:    []tarn.SinkHealth{{Name: "log", Pending: 1}, {Name: "log", Pending: 2}, {Name: "log-2", Pending: 3}, {Name: "log-2", Pending: 4}},
+		Sections: []tarn.Health{{Section: "b\xff", Events: 1}, {Section: "b\xfe", Events: 2}, {Section: "b?-2", Events: 3}},
+	}}
+	if err := c.Add("x", fleet); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.AddClusters("x", fleet); err != nil {
+		t.Fatal(err)
+	}
+	got := gather(t, c)
+	maps.DeleteFunc(got, func(key string, _ float64) bool {
+		return !strings.HasPrefix(key, "tarn_sink_pending{") && !strings.HasPrefix(key, "tarn_cluster_events")
+	})
+	want := map[string]float64{
+		"tarn_sink_pending{replica=x,sink=log}": 1, "tarn_sink_pending{replica=x,sink=log-2}": 2,
+		"tarn_sink_pending{replica=x,sink=log-2-2}": 3, "tarn_sink_pending{replica=x,sink=log-2-3}": 4,
+		"tarn_cluster_events_total{cluster=b?,replica=x}": 1, "tarn_cluster_events_total{cluster=b?-2,replica=x}": 2,
+		"tarn_cluster_events_total{cluster=b?-2-2,replica=x}": 3,
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}

@@ -67,8 +67,9 @@ func (s sender) replica(name string, replica Observed, freshWithin time.Duration
 
 // clusters sends what is known of each cluster of a replica.
 func (s sender) clusters(name string, replica Observed, freshWithin time.Duration) {
+	names := labels{}
 	for _, h := range replica.Health().Sections {
-		cluster := valid(h.Section)
+		cluster := names.own(h.Section)
 		s.send(clusterSynced, number(h.Synced), name, cluster)
 		s.send(clusterFresh, number(h.Fresh(freshWithin)), name, cluster)
 		s.send(clusterFailing, number(h.Err != nil), name, cluster)
@@ -108,18 +109,30 @@ func number(yes bool) float64 {
 // diskName is the name of a sink that is a disk, which has metrics of its own.
 const diskName = "disk"
 
+// labels are those that have been given out. Two metrics with the same labels would break
+// all metrics of the process.
+type labels map[string]bool
+
+// own returns a text as a label, with a number if another one has it already.
+func (l labels) own(text string) string {
+	text = valid(text)
+	label := text
+	for n := 2; l[label]; n++ {
+		label = fmt.Sprintf("%s-%d", text, n)
+	}
+	l[label] = true
+	return label
+}
+
 // sinks sends what the sinks of a replica say. One that has the name of another gets a
 // number.
 func (s sender) sinks(replica string, all []tarn.SinkHealth) {
-	seen := map[string]int{}
+	names := labels{}
 	for _, h := range all {
 		if h.Name == diskName {
 			continue
 		}
-		sink := valid(h.Name)
-		if seen[sink]++; seen[sink] > 1 {
-			sink = fmt.Sprintf("%s-%d", sink, seen[sink])
-		}
+		sink := names.own(h.Name)
 		s.send(sinkPending, float64(h.Pending), replica, sink)
 		s.send(sinkBytes, float64(h.PendingBytes), replica, sink)
 		s.send(sinkLag, h.Lag.Seconds(), replica, sink)

@@ -25,6 +25,9 @@ type lake struct {
 	server *apiserver.Server
 	store  *memory.Store[object]
 	target Target[object]
+	// client and options are those of the sources.
+	client  *kube.Client
+	options kube.SourceOptions
 	// meddle intercepts the lists of the comparison: its result, if any, replaces
 	// the nth answer.
 	meddle func(n int64, q tarn.ListQuery) error
@@ -44,31 +47,22 @@ type shape struct {
 func newLake(t *testing.T, s shape) *lake {
 	t.Helper()
 	s.server.AnyNamespace = true
-	l := &lake{t: t, server: apiserver.New(s.server), store: memory.New[object]()}
+	l := &lake{t: t, server: apiserver.New(s.server), store: memory.New[object](), options: s.source}
 	for i := range s.objects {
 		l.put(i, "first")
-	}
-	client, err := kube.NewClient(l.server.Config())
-	if err != nil {
-		t.Fatal(err)
 	}
 	if len(s.namespaces) == 0 {
 		s.namespaces = []string{""}
 	}
 	var sections []tarn.Section[object]
 	for _, namespace := range s.namespaces {
-		source, err := kube.NewSource[object](client, kube.Collection{
-			Resource: corev1.SchemeGroupVersion.WithResource("configmaps"), Namespace: namespace,
-			Object: reflect.TypeFor[object](),
-		}, s.source)
-		if err != nil {
-			t.Fatal(err)
-		}
+		source := l.sourceOf(namespace)
 		sections = append(sections, tarn.Section[object]{Name: namespace, Source: source, Prefix: kube.KeyPrefix(namespace)})
 		// Unshared as what has no wrapper would be.
 		l.target.Sources = append(l.target.Sources, &meddler{Source: source.Unshared(), lake: l})
 	}
 	opts := tarn.Options[object]{Name: "configmaps", Transform: s.transform, WatchList: true, OnError: func(context.Context, error) {}}
+	var err error
 	if len(sections) == 1 {
 		l.target.Replica, err = tarn.NewReplica(sections[0].Source, l.store, opts)
 	} else {
@@ -89,6 +83,26 @@ func newLake(t *testing.T, s shape) *lake {
 		t.Fatal(err)
 	}
 	return l
+}
+
+// sourceOf is a source of a namespace, of all if it is empty.
+func (l *lake) sourceOf(namespace string) *kube.Source[object] {
+	l.t.Helper()
+	if l.client == nil {
+		client, err := kube.NewClient(l.server.Config())
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		l.client = client
+	}
+	source, err := kube.NewSource[object](l.client, kube.Collection{
+		Resource: corev1.SchemeGroupVersion.WithResource("configmaps"), Namespace: namespace,
+		Object: reflect.TypeFor[object](),
+	}, l.options)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return source
 }
 
 type meddler struct {

@@ -202,8 +202,9 @@ func (r *Rolling[T]) repair(ctx context.Context) {
 			return
 		}
 		done := true
-		for i, n := range rechecks(r.target.Replica.Health()) {
-			done = done && n > before[i]
+		for section, n := range rechecks(r.target.Replica.Health()) {
+			asked, known := before[section]
+			done = done && (!known || n > asked) // one that came meanwhile is new anyway
 		}
 		if done {
 			return
@@ -211,14 +212,14 @@ func (r *Rolling[T]) repair(ctx context.Context) {
 	}
 }
 
-// rechecks counts those of each section.
-func rechecks(h tarn.Health) []int64 {
+// rechecks counts those of each section, by name.
+func rechecks(h tarn.Health) map[string]int64 {
 	if len(h.Sections) == 0 {
-		return []int64{h.Lists[recheckCause]}
+		return map[string]int64{"": h.Lists[recheckCause]}
 	}
-	var each []int64
+	each := map[string]int64{}
 	for _, section := range h.Sections {
-		each = append(each, section.Lists[recheckCause])
+		each[section.Section] = section.Lists[recheckCause]
 	}
 	return each
 }

@@ -252,3 +252,22 @@ func TestRollingLogs(t *testing.T) {
 		}
 	}
 }
+
+// A section that comes while the copy is repaired does not end the process.
+func TestRollingWhileASectionComes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLake(t, shape{objects: 60, namespaces: []string{"n0", "n1"}})
+		_, rounds := l.roll(RollingOptions{Options: Options{PageSize: 10}})
+		<-rounds
+		l.corrupt(keyOf(51), setText("wrong"))
+		for l.target.Replica.Health().Lists[recheckCause] == 0 {
+			time.Sleep(10 * time.Millisecond)
+		}
+		if err := l.target.Replica.AddSection(tarn.Section[object]{Name: "n9", Source: l.sourceOf("n9"), Prefix: "n9/"}); err != nil {
+			t.Fatal(err)
+		}
+		if r := <-rounds; r.Err != nil || !r.Repaired() {
+			t.Errorf("%s", r)
+		}
+	})
+}

@@ -55,6 +55,13 @@ func (c *content) set(key string, o *apiserver.Object) (before *apiserver.Object
 	return before
 }
 
+// replace sets many objects at once: to insert them one by one would move those behind each time.
+func (c *content) replace(by map[string]*apiserver.Object) {
+	if len(by) > 0 {
+		c.objects, c.shared = with(c.objects, by), false
+	}
+}
+
 // span returns the objects of a namespace, all if it is empty. A caller that keeps them
 // sets shared first.
 func (c *content) span(namespace string) []*apiserver.Object { return within(c.objects, namespace) }

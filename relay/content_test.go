@@ -12,7 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"pgregory.net/rapid"
 
+	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/apiserver"
+	"github.com/tarnproject/tarn/internal/testsize"
 )
 
 // TestReplacedObjects compares with, which relies on order, with a map.
@@ -103,4 +105,27 @@ func objectOf(t *testing.T, name string, version int64) *apiserver.Object {
 		t.Fatal(err)
 	}
 	return o
+}
+
+// TestGapWithManyObjects has a gap after which most objects are new. They come in no order, and
+// to insert them one by one took 17 s in the full size.
+func TestGapWithManyObjects(t *testing.T) {
+	many := testsize.Of(200_000, 2_000)
+	s := &state{synced: true, version: 1}
+	s.content.objects = []Object{objectOf(t, "p", 1)}
+	gap := part{gap: true, to: int64(many) + 1}
+	for i := range many {
+		o := objectOf(t, fmt.Sprint("p", i), int64(i+2))
+		gap.changes = append(gap.changes, tarn.Change[Object]{Type: tarn.Add, Key: tarn.Key(o.Key()), Object: o})
+	}
+	before := s.now("").Objects
+	began := time.Now()
+	s.bridge(gap, began)
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	after := s.now("").Objects
+	if len(before) != 1 || len(after) != many+1 || !slices.IsSortedFunc(after, byKey) || len(s.log.events) != 1 {
+		t.Errorf("%d objects before, %d after, %d events", len(before), len(after), len(s.log.events))
+	}
 }

@@ -122,12 +122,13 @@ func (s *state) bridge(p part, heard time.Time) {
 	}
 	gap := &apiserver.Gap{From: s.version}
 	for key, o := range next {
-		old := s.content.set(key, o)
+		old := s.content.get(key)
 		if old == o || old != nil && o != nil && old.UID() == o.UID() && old.Version() == o.Version() {
 			continue
 		}
 		gap.Changes = append(gap.Changes, &apiserver.GapChange{Old: old, New: o})
 	}
+	s.content.replace(next)
 	slices.SortFunc(gap.Changes, func(a, b *apiserver.GapChange) int {
 		return cmp.Or(cmp.Compare(newVersion(a), newVersion(b)), cmp.Compare(gapKey(a), gapKey(b)))
 	})

@@ -114,7 +114,8 @@ func answerProbe(w http.ResponseWriter, err error) {
 // copyFor returns the copy that a request reads, nil if there is none, and why the origin
 // has to answer all the same; empty if the copy can.
 //
-// The origin judges a caller that acts as somebody else. Where the columns of a table are
+// The origin judges a caller that acts as somebody else. It also speaks WebSocket, in which
+// browsers watch. Where the columns of a table are
 // not known, the origin prints it, except for shards, which it may not know. A get
 // without a version reads back what somebody has just written.
 func (r *Relay) copyFor(req *http.Request) (c *copied, to apiserver.Target, cause string, err error) {
@@ -125,19 +126,27 @@ func (r *Relay) copyFor(req *http.Request) (c *copied, to apiserver.Target, caus
 	}
 	query := req.URL.Query()
 	get := to.Name != "" && !to.Watch && query.Get("resourceVersion") == ""
-	if c, err = r.copyOf(s, to); impersonates(req) || get {
+	if c, err = r.copyOf(s, to); impersonates(req) || get || ofWebSocket(req) {
 		err = nil // the origin answers
 	}
 	switch {
 	case c == nil:
 	case impersonates(req):
 		cause = "impersonation"
+	case ofWebSocket(req):
+		cause = "websocket"
 	case get:
 		cause = "get without a version"
 	case !c.of.HasColumns() && strings.Contains(req.Header.Get("Accept"), "as=Table") && !query.Has("shardSelector"):
 		cause = "table"
 	}
 	return c, to, cause, err
+}
+
+// ofWebSocket says whether a request asks for a WebSocket. Other protocols that are offered, as
+// HTTP/2 by some clients, need not be taken.
+func ofWebSocket(req *http.Request) bool {
+	return strings.EqualFold(req.Header.Get("Upgrade"), "websocket") && strings.Contains(strings.ToLower(req.Header.Get("Connection")), "upgrade")
 }
 
 // upstreamCause says why a read that the copy usually answers went to the origin.

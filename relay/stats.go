@@ -60,8 +60,8 @@ type Stats struct {
 	ServedBy map[string]int64
 	// ForwardedBy counts the reads that the copy could not answer, by cause: "behind"
 	// (not proved to be as new as the origin), "unproved" (the origin did not say how new
-	// it is), "get without a version", "no token", "impersonation", "table" (its columns
-	// are not known).
+	// it is), "get without a version", "no token", "impersonation", "websocket", "table"
+	// (its columns are not known).
 	ForwardedBy map[string]int64
 	Traffic
 }

@@ -10,12 +10,17 @@ import (
 // first stream that sends it; the others neither copy it nor need a buffer of their own.
 //
 // There are only a few: an event reaches its streams within milliseconds, and a stream that is
-// further behind sends several events at once, from its own buffer.
+// further behind sends several events at once, from its own buffer. Large ones are shared too,
+// because a copy for each of a thousand clients that are slow would be a gigabyte.
 type sharedFrames struct {
 	mu     sync.Mutex
 	frames [16]sharedFrame
 	next   int
+	bytes  int
 }
+
+// sharedBytes bounds the frames together, except for a single one that is larger.
+const sharedBytes = 4 << 20
 
 type sharedFrame struct {
 	of   sharedKey
@@ -44,9 +49,23 @@ func (s *sharedFrames) get(of sharedKey, encode func() ([]byte, error)) ([]byte,
 		}
 	}
 	data, err := encode()
-	if err == nil && len(data) <= maxPooled {
-		s.frames[s.next] = sharedFrame{of, data}
-		s.next = (s.next + 1) % len(s.frames)
+	if err == nil {
+		s.keep(sharedFrame{of, data})
 	}
 	return data, err
+}
+
+// keep drops the oldest frames for a new one.
+func (s *sharedFrames) keep(f sharedFrame) {
+	s.bytes += len(f.data)
+	for i := range s.frames {
+		if i > 0 && s.bytes <= sharedBytes {
+			break
+		}
+		oldest := &s.frames[(s.next+i)%len(s.frames)]
+		s.bytes -= len(oldest.data)
+		*oldest = sharedFrame{}
+	}
+	s.frames[s.next] = f
+	s.next = (s.next + 1) % len(s.frames)
 }

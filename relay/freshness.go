@@ -43,7 +43,7 @@ func newUpstreamAge(config *rest.Config, within time.Duration) (*upstreamAge, er
 	if err != nil {
 		return nil, err
 	}
-	return &upstreamAge{client: client, url: strings.TrimSuffix(base.String(), "/") + "/livez", every: within / 8}, nil
+	return &upstreamAge{client: client, url: strings.TrimSuffix(base.String(), "/") + "/livez", every: max(within/8, time.Millisecond)}, nil
 }
 
 // note records what an answer says.

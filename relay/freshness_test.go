@@ -126,3 +126,8 @@ func TestFreshnessOfAnotherOrigin(t *testing.T) {
 		t.Errorf("behind a relay again: %v", age)
 	}
 }
+
+// TestShortFreshness has a bound that leaves no time between two questions.
+func TestShortFreshness(t *testing.T) {
+	newRig(t, Options{FreshWithin: 7})
+}

@@ -26,7 +26,8 @@ type Log interface {
 	Of(ctx context.Context, key tarn.Key) iter.Seq2[Entry, error]
 	// AsOf walks the states that were valid at a place: one for each object that lived
 	// then, in the order of keys, and before them the gaps that the place lies in. It
-	// fails with ErrExpired before the bounds.
+	// fails with ErrExpired before the bounds, and if states of the place are thinned out
+	// during the walk.
 	AsOf(ctx context.Context, place Place) iter.Seq2[Entry, error]
 	// AtTime is the place of the last entry that arrived at or before a time. It fails
 	// with ErrExpired before the bounds, and with ErrAhead while the log has no complete

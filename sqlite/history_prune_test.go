@@ -67,6 +67,47 @@ func TestThinning(t *testing.T) {
 	}
 }
 
+// A place that was found before the states around it were thinned out is read with the gap,
+// and a walk does not go on after that as if nothing was missing.
+func TestPlaceThatIsThinnedOut(t *testing.T) {
+	r := newPastRig(t, History{Age: time.Hour, Thin: Thinning{After: 5 * time.Minute, Every: time.Minute}})
+	for i := range 300 {
+		r.set(tarn.Key(fmt.Sprintf("other/%d", i)), "text")
+	}
+	minutes := func(n int) {
+		for i := range n * 60 {
+			r.set("ns/a", fmt.Sprintf("text %d", i))
+		}
+	}
+	minutes(2)
+	place, err := r.sink.Log().AtTime(t.Context(), r.now.Add(-90*time.Second))
+	must(t, err)
+	asOf := func(between func()) (gaps []tarn.GapCause, states int, failed error) {
+		for e, err := range r.sink.Log().AsOf(t.Context(), place) {
+			switch {
+			case err != nil:
+				return gaps, states, err
+			case e.Gap != nil:
+				gaps = append(gaps, e.Gap.Cause)
+			default:
+				states++
+			}
+			between()
+			between = func() {}
+		}
+		return gaps, states, nil
+	}
+	if gaps, n, err := asOf(func() {}); len(gaps) > 0 || n != 301 || err != nil {
+		t.Fatalf("at the place there are %d states, with the gaps %v (%v)", n, gaps, err)
+	}
+	if gaps, n, err := asOf(func() { minutes(8) }); !errors.Is(err, changelog.ErrExpired) {
+		t.Errorf("a walk during which the place is thinned out has %d states, with the gaps %v (%v)", n, gaps, err)
+	}
+	if gaps, n, err := asOf(func() {}); len(gaps) != 1 || gaps[0] != changelog.GapThinned || n != 301 || err != nil {
+		t.Errorf("afterwards there are %d states, with the gaps %v (%v)", n, gaps, err)
+	}
+}
+
 // With another interval, states that were thinned out before are thinned out again.
 func TestThinningWithAnotherInterval(t *testing.T) {
 	thinned := func(every time.Duration) History {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"time"
 
@@ -301,10 +302,19 @@ func (l *logReader) AsOf(ctx context.Context, place changelog.Place) iter.Seq2[c
 			}
 		}
 		var lives []int64
-		begun := false
+		begun, known := false, slices.ContainsFunc(place.Gaps, thinned)
 		l.walk(ctx, yield, func(s *logSession) (all []changelog.Entry, more bool, err error) {
 			if place.Seq < changelog.Seq(s.state.horizon) {
 				return nil, false, s.expired(fmt.Sprintf("states are kept from %d on", s.state.horizon), fmt.Sprintf("those at %d", place.Seq))
+			}
+			switch lacks := !known && s.thinnedAt(int64(place.Seq)); {
+			case lacks && begun:
+				return nil, false, s.expired("states were thinned out while they were read", fmt.Sprintf("those at %d", place.Seq))
+			case lacks: // since the place was found
+				known = true
+				if all, err = s.thinnedGaps(); err != nil {
+					return nil, false, err
+				}
 			}
 			if !begun {
 				begun = true
@@ -327,6 +337,22 @@ func (l *logReader) AsOf(ctx context.Context, place changelog.Place) iter.Seq2[c
 			return all, len(lives) > 0, nil
 		})
 	}
+}
+
+func thinned(g changelog.Gap) bool { return g.Cause == changelog.GapThinned }
+
+// thinnedAt reports whether states that were valid at a place may have been thinned out.
+// Those that were valid at the horizon stay.
+func (s *logSession) thinnedAt(place int64) bool {
+	return place > s.state.horizon && place < s.state.thinned
+}
+
+func (s *logSession) thinnedGaps() (all []changelog.Entry, err error) {
+	err = s.gaps("cause=?", func(g changelog.Gap) error {
+		all = append(all, changelog.Entry{State: changelog.State{Seq: g.Seq}, Gap: &g})
+		return nil
+	}, string(changelog.GapThinned))
+	return all, err
 }
 
 // livesAt returns the lives at a place, by key.

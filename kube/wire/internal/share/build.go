@@ -78,7 +78,7 @@ func (w *worker) build(b *block, off uintptr, p *plan, like unsafe.Pointer, cur,
 				switch {
 				case ok:
 					*(*string)(b.at(off)) = shared
-				case own && w.offered == 0:
+				case own:
 					w.texts = append(w.texts, ownText{off, text})
 				}
 			}
@@ -92,8 +92,13 @@ func (w *worker) build(b *block, off uintptr, p *plan, like unsafe.Pointer, cur,
 			}
 		case pointerStep, mapStep:
 			x := *(*unsafe.Pointer)(at)
-			if s.scalar && b.dst != nil && w.offered == 0 {
-				w.scalars.add((*unsafe.Pointer)(unsafe.Add(b.dst, off)), s.elem)
+			if s.scalar && b.dst != nil && w.offered == 0 && w.scalars.add((*unsafe.Pointer)(unsafe.Add(b.dst, off)), s.elem) {
+				// It will be moved to the object's others, so it is not compared with the last
+				// state's, which is in no cache of the processor.
+				if cur != unhashed {
+					cur = int(w.nodes[cur].next)
+				}
+				continue
 			}
 			var y shape.Memory
 			y, cur = w.part(s, &sites[i], shape.Memory{Ptr: x, N: 1}, shape.Memory{Ptr: *(*unsafe.Pointer)(like), N: 1}, 1, cur, depth)
@@ -232,7 +237,9 @@ func (w *worker) below(s *step, x, like shape.Memory, room, cur, depth int) shap
 // textStep is the step of every string.
 var textStep = &step{reference: &reference{seed: salted(1 << 32)}}
 
-// text shares a string, or reports that it is the object's own.
+// text shares a string, or reports that it is in no other object. In a part that the pool
+// is offered that is every short text that was not found: it lies with the part's other
+// texts then, and what was given stays in the table of recent parts.
 func (w *worker) text(at *site, text, like string) (shared string, ok, own bool) {
 	x := shape.Memory{Ptr: unsafe.Pointer(unsafe.StringData(text)), N: len(text)}
 	if like == text {
@@ -247,14 +254,17 @@ func (w *worker) text(at *site, text, like string) (shared string, ok, own bool)
 		return unsafe.String((*byte)(last.Ptr), last.N), last.Ptr != x.Ptr, false
 	}
 	hash := hashString(text)
-	y, ok := w.find(textStep, hash, x)
-	if ok {
+	y, found := w.find(textStep, hash, x)
+	if found {
 		at.hit()
 	} else {
 		at.miss()
 		y = w.offer(textStep, hash, x, uintptr(x.N))
 	}
 	*last = y
+	if !found && w.offered > 0 && x.N < minPooledText {
+		return text, false, true
+	}
 	return unsafe.String((*byte)(y.Ptr), y.N), y.Ptr != x.Ptr, false
 }
 

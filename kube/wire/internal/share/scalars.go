@@ -23,15 +23,18 @@ type ownNumber struct {
 	size uintptr
 }
 
-// add records the pointer at, to a value of a plan, if it is of a kind that is
-// gathered.
-func (s *ownScalars) add(at *unsafe.Pointer, of *plan) {
+// add records the pointer at, to a value of a plan, and says whether it is of a kind that
+// is gathered.
+func (s *ownScalars) add(at *unsafe.Pointer, of *plan) bool {
 	switch {
 	case of.t == shape.TimeType:
 		s.times = append(s.times, (**metav1.Time)(unsafe.Pointer(at)))
 	case of.memory && of.size <= 8:
 		s.numbers = append(s.numbers, ownNumber{at, of.size})
+	default:
+		return false
 	}
+	return true
 }
 
 // gather moves the recorded values.

@@ -7,7 +7,7 @@ import (
 	"github.com/tarnproject/tarn/kube/wire/internal/recent"
 )
 
-// ownText is a string that is in no other object, and its position in its
+// ownText is a string that is in no other object or part, and its position in its
 // block.
 type ownText struct {
 	off  uintptr
@@ -16,7 +16,8 @@ type ownText struct {
 
 // gather puts the strings from mark on, all of one block, into one allocation,
 // if the block may be written to. A decoder makes one allocation for each, and
-// the garbage collector's time grows with their number.
+// the garbage collector's time grows with their number. A part that the pool is
+// offered has its texts gathered before its checksum is made.
 //
 // Why not those of the whole object into one: the object's next state takes
 // over what has not changed, and would keep all text with it.

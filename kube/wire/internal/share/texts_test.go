@@ -41,6 +41,48 @@ func TestShareOwnTextsLieTogether(t *testing.T) {
 	}
 }
 
+// TestSharePartsTextsLieTogether: the short texts that a part brought to the pool are one
+// piece of memory, and are in place before the part has its checksum.
+func TestSharePartsTextsLieTogether(t *testing.T) {
+	sharer := New(pool.New(), pool.Options{})
+	withPorts := func(n int) *corev1.Pod {
+		pod := wiretest.Replica("set", n)
+		pod.Spec.Containers[0].Ports = nil
+		for i := range 3 {
+			port := corev1.ContainerPort{Name: fmt.Sprintf("port-%d", i), HostIP: fmt.Sprintf("10.0.0.%d", i)}
+			pod.Spec.Containers[0].Ports = append(pod.Spec.Containers[0].Ports, port)
+		}
+		return pod
+	}
+	var first *corev1.Pod
+	for n := range 3 {
+		shared := sharer.ShareOwn(withPorts(n), nil).(*corev1.Pod)
+		if !reflect.DeepEqual(shared, withPorts(n)) {
+			t.Fatalf("pod %d is not what it was", n)
+		}
+		if first == nil {
+			first = shared
+		}
+		ports := shared.Spec.Containers[0].Ports
+		if &ports[0] != &first.Spec.Containers[0].Ports[0] {
+			t.Fatalf("pod %d has ports of its own", n)
+		}
+		end := uintptr(unsafe.Pointer(unsafe.StringData(ports[0].Name)))
+		for i := range ports {
+			for _, text := range []string{ports[i].Name, ports[i].HostIP} {
+				if uintptr(unsafe.Pointer(unsafe.StringData(text))) != end {
+					t.Fatalf("pod %d: %q lies apart", n, text)
+				}
+				end += uintptr(len(text))
+			}
+		}
+	}
+	sharer.pool.Verify()
+	if found := sharer.pool.Stats().StrayWrites; found != 0 {
+		t.Errorf("%d stray writes, and nobody wrote", found)
+	}
+}
+
 // TestShareOwnTextIsLetGo: objects that were updated often hold no more memory than
 // new ones, although each state takes over what it can from the last one.
 func TestShareOwnTextIsLetGo(t *testing.T) {

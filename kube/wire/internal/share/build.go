@@ -215,6 +215,10 @@ func (w *worker) below(s *step, x, like shape.Memory, room, cur, depth int) shap
 	if s.kind == sliceStep || s.kind == ownListStep {
 		b.slice = s
 	}
+	slack := uintptr(room-x.N)*s.elem.size >= minSlack
+	if slack && b.dst != nil {
+		b.copy() // first, because what is gathered is written to the copy
+	}
 	if !s.elem.leaf {
 		mark := len(w.texts)
 		for i := range x.N {
@@ -228,7 +232,7 @@ func (w *worker) below(s *step, x, like shape.Memory, room, cur, depth int) shap
 		}
 		w.gather(&b, mark)
 	}
-	if (b.dst == nil || b.dst == b.src) && uintptr(room-x.N)*s.elem.size >= minSlack {
+	if slack && b.dst == nil {
 		b.copy()
 	}
 	return shape.Memory{Ptr: b.result(), N: x.N}

@@ -154,3 +154,28 @@ func TestShareOwnMapsLieTogether(t *testing.T) {
 		}
 	}
 }
+
+// TestShareOwnListsWithRoom: what the elements of a list point to lies together also if
+// the list is copied, because it has room for more.
+func TestShareOwnListsWithRoom(t *testing.T) {
+	listed := func() *corev1.Pod {
+		pod := wiretest.Replica("set", 1)
+		pod.Status.ContainerStatuses = make([]corev1.ContainerStatus, 3, 4)
+		for i := range 3 {
+			pod.Status.ContainerStatuses[i] = corev1.ContainerStatus{Name: fmt.Sprint(i), Started: new(i == 1)}
+		}
+		return pod
+	}
+	sharer := New(pool.New(), pool.Options{})
+	for n := range 200 { // until the worker has learned that statuses do not repeat
+		pod := listed()
+		for i := range pod.Status.ContainerStatuses {
+			pod.Status.ContainerStatuses[i].ContainerID = fmt.Sprint(n, "-", i)
+		}
+		statuses := sharer.ShareOwn(pod, nil).(*corev1.Pod).Status.ContainerStatuses
+		a, b := uintptr(unsafe.Pointer(statuses[0].Started)), uintptr(unsafe.Pointer(statuses[1].Started))
+		if n > 100 && b-a != 8 {
+			t.Fatalf("pod %d: the numbers of two statuses are %d bytes apart", n, int(b-a))
+		}
+	}
+}

@@ -3,7 +3,9 @@ package tarn
 import (
 	"fmt"
 	"iter"
+	"runtime"
 	"slices"
+	"sync"
 	"time"
 )
 
@@ -148,9 +150,34 @@ func (h *fanout[T]) initial() []Change[T] { return h.adds(h.store.Len(), h.store
 func (h *fanout[T]) adds(size int, objects iter.Seq2[Key, T]) []Change[T] {
 	adds := make([]Change[T], 0, size)
 	for key, object := range objects {
-		adds = append(adds, Change[T]{Type: Add, Initial: true, Key: key, Object: object, Version: h.versionOf(object)})
+		adds = append(adds, Change[T]{Type: Add, Initial: true, Key: key, Object: object})
 	}
+	h.addVersions(adds)
 	return adds
+}
+
+// fewestDescribed is how many objects a goroutine describes at least.
+const fewestDescribed = 4096
+
+// addVersions describes objects, many of them by several goroutines: each object has to be
+// fetched from memory, and after a restart nothing else goes on meanwhile.
+func (h *fanout[T]) addVersions(adds []Change[T]) {
+	var working sync.WaitGroup
+	each := max(len(adds)/runtime.GOMAXPROCS(0)+1, fewestDescribed)
+	for from := 0; from < len(adds); from += each {
+		part := adds[from:min(from+each, len(adds))]
+		describe := func() {
+			for i := range part {
+				part[i].Version = h.versionOf(part[i].Object)
+			}
+		}
+		if from+each < len(adds) {
+			working.Go(describe)
+		} else {
+			describe()
+		}
+	}
+	working.Wait()
 }
 
 func (h *fanout[T]) leave(f *follower[T]) {

@@ -131,7 +131,7 @@ func (r *Report) file(ctx context.Context, conn *sqlite3.Conn, key []byte, saved
 			return err
 		}
 	}
-	return nil
+	return r.strayBundles(conn)
 }
 
 // keys returns the keys of the file. It may find them even if the header or the list of
@@ -247,7 +247,7 @@ func (r *Report) collection(conn *sqlite3.Conn, keys *fileKeys, row collectionRo
 		return err
 	}
 	if saved == nil {
-		if err := r.history(conn, keys, row, &c); err != nil {
+		if err := first(r.bundles(conn, row, units.packer), r.history(conn, keys, row, &c)); err != nil {
 			return err
 		}
 	}

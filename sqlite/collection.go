@@ -78,7 +78,8 @@ type collection struct {
 	state  state
 	packer *packer
 	// stmts are those of the writing connection.
-	stmts writeStmts
+	stmts   writeStmts
+	bundles bundles
 	// dropped says that attach dropped content.
 	dropped bool
 	// released says that another store may have the collection now.
@@ -111,14 +112,14 @@ func (c *collection) publishState() {
 }
 
 type writeStmts struct {
-	find, update, insert, remove *sqlite3.Stmt
-	table                        tableStmts
-	log                          []*sqlite3.Stmt
+	find, update, insert, remove, unbundle *sqlite3.Stmt
+	table                                  tableStmts
+	log                                    []*sqlite3.Stmt
 }
 
 // close closes the statements, which would otherwise stay open with the file.
 func (w writeStmts) close() {
-	all := []*sqlite3.Stmt{w.find, w.update, w.insert, w.remove}
+	all := []*sqlite3.Stmt{w.find, w.update, w.insert, w.remove, w.unbundle}
 	for _, stmt := range slices.Concat(all, w.table.all(), w.log) {
 		_ = stmt.Close() // it repeats the last error
 	}
@@ -193,7 +194,7 @@ func (db *DB) resumeCollections() error {
 // identity.
 func (c *collection) attach() error {
 	defer c.publishState()
-	c.packer.keys, c.dropped, c.keepLog, c.droppedLog = c.db.keys, false, false, nil
+	c.packer.keys, c.dropped, c.keepLog, c.droppedLog, c.bundles = c.db.keys, false, false, nil, bundles{}
 	err := c.db.transact(func(conn *sqlite3.Conn) error {
 		found, err := c.find(conn)
 		if err != nil {
@@ -338,6 +339,8 @@ func (c *collection) prepare(conn *sqlite3.Conn) (err error) {
 		update: make("UPDATE " + t + " SET sum=?2, found=?3, parts=?4, body=?5 WHERE id=?1"),
 		insert: make("INSERT INTO " + t + " (key, sum, found, parts, body) VALUES (?1, ?2, ?3, ?4, ?5)"),
 		remove: make("DELETE FROM " + t + " WHERE id=?1"),
+
+		unbundle: make("DELETE FROM tarn_bundles WHERE collection=?1 AND span=?2"),
 	}
 	if c.table != nil {
 		c.stmts.table = c.table.stmts(c.id, rowSums{c.db.keys.sums, c.Name}, make)

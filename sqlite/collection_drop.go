@@ -59,6 +59,9 @@ func (c *collection) dropContent(conn *sqlite3.Conn) error {
 			return err
 		}
 	}
+	if err := c.unbundleAll(conn); err != nil {
+		return err
+	}
 	if !c.keepLog { // the log needs it too
 		if err := execute(conn, "DELETE FROM tarn_dictionaries WHERE id=?", c.id); err != nil {
 			return err

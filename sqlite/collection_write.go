@@ -47,7 +47,7 @@ func (c *collection) clear(conn *sqlite3.Conn) error {
 			return err
 		}
 	}
-	return nil
+	return c.unbundleAll(conn)
 }
 
 // storedRow is the row of an object in the content, as far as its next write needs it.
@@ -107,6 +107,9 @@ func (c *collection) writeOver(conn *sqlite3.Conn, before storedRow, e entry, ne
 		}
 		next.sum += e.sum.number()
 		err = run(c.stmts.update, noRow, id, e.sum, e.found, e.parts, e.body)
+	}
+	if err == nil {
+		err = c.unbundle(conn, id)
 	}
 	if err != nil || c.table == nil {
 		return id, err

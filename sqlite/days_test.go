@@ -317,7 +317,7 @@ func (d *day) verify(dir string) (at tarn.Version, content map[tarn.Key]tarn.Ver
 	defer db.Close()
 	s, err := newStore(db, Collection{Name: "objects", Identity: "day"}, objectCodec{}, d.history())
 	must(d.t, err)
-	all, err := s.tryLoad(d.t.Context())
+	all, _, err := s.tryLoad(d.t.Context(), true)
 	if err != nil || len(reports(d.t, dir)) > 0 {
 		d.t.Errorf("what was left is damaged: %v", err)
 	}

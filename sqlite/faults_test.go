@@ -51,7 +51,7 @@ func (h *history) step() ([]tarn.Change[thing], tarn.Version) {
 // verify says what is wrong with a store that should have one of the states.
 func (h *history) verify(t testing.TB, s *Store[thing]) tarn.Version {
 	t.Helper()
-	all, err := s.tryLoad(t.Context())
+	all, _, err := s.tryLoad(t.Context(), true)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -115,6 +115,7 @@ func (untabled) UID(o logtest.Object) string                         { return o.
 func toFormat6(t *testing.T, dir string) {
 	t.Helper()
 	sql(strings.Join([]string{
+		"DROP TABLE tarn_bundles",
 		"DELETE FROM tarn_moments_1 WHERE seq NOT IN (300, 10300, 10340, 15340)",
 		"UPDATE tarn_moments_1 SET first = 1 + coalesce((SELECT max(b.seq) FROM tarn_moments_1 b WHERE b.seq < tarn_moments_1.seq), 0)",
 		"UPDATE tarn_moments_1 SET low_ms = (SELECT min(heard_ms) FROM tarn_states_1 s WHERE s.seq BETWEEN tarn_moments_1.first AND tarn_moments_1.seq)",

@@ -97,6 +97,15 @@ const largeState = 5_000
 // Commit writes a batch in one transaction. It writes the first state of a large
 // collection in several, to keep the log small: until its end a crash can lose nothing.
 func (s *Sink[T]) Commit(_ context.Context, b tarn.Batch[T]) error {
+	whole := b.Whole || s.store.c.snapshot().objects == 0
+	err := s.commit(b)
+	if tarn.Taken(err) {
+		s.store.bundle(whole)
+	}
+	return err
+}
+
+func (s *Sink[T]) commit(b tarn.Batch[T]) error {
 	if s.store.c.history.on() {
 		return s.commitLogged(b)
 	}

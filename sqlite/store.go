@@ -194,6 +194,9 @@ func (s *Store[T]) write(b batch[T]) error {
 		log, bad, err = s.writeLogged(conn, b, &next)
 		return err
 	})
+	if err != nil {
+		s.c.bundles = bundles{}
+	}
 	if err != nil && s.c.log != nil {
 		s.c.log.recent.forgetAll()
 	}

@@ -26,6 +26,9 @@ type rows struct {
 	sums  []Sum
 	ends  []int
 	bytes []byte
+	// bundled says that bytes is the bundle of this span, instead of rows.
+	bundled bool
+	span    int64
 }
 
 // loadRows is how many rows a worker decodes at a time.
@@ -40,13 +43,20 @@ func (r *rows) add(row *sqlite3.Stmt) {
 }
 
 func (r *rows) reset() {
-	r.keys, r.sums, r.ends, r.bytes = r.keys[:0], r.sums[:0], r.ends[:0], r.bytes[:0]
+	r.keys, r.sums, r.ends, r.bytes, r.bundled = r.keys[:0], r.sums[:0], r.ends[:0], r.bytes[:0], false
 }
 
 // load reads the whole collection: one goroutine reads the file, the others decode. If
-// the file is damaged, it is replaced by an empty one.
+// bundles do not lead to the content, it reads all rows, and if these are damaged, the file is
+// replaced by an empty one.
 func (s *Store[T]) load(ctx context.Context) (loaded[T], error) {
-	all, err := s.tryLoad(ctx)
+	all, bundles, err := s.tryLoad(ctx, true)
+	if damaged(err) && bundles > 0 {
+		cause := err
+		if all, _, err = s.tryLoad(ctx, false); err == nil {
+			s.c.db.logEvent(slog.LevelWarn, "the bundles on disk do not fit the objects, and are removed", "collection", s.c.Name, "cause", cause, "err", s.dropBundles())
+		}
+	}
 	if err == nil || !damaged(err) {
 		return all, err
 	}
@@ -70,7 +80,36 @@ func (s *Store[T]) rebuild(cause error) error {
 	return nil
 }
 
-func (s *Store[T]) tryLoad(ctx context.Context) (all loaded[T], err error) {
+// census counts the objects that a load finds.
+type census struct {
+	objects int64
+	// sum adds up their checksums, rows their keys and ids.
+	sum  uint64
+	rows entries
+}
+
+func (c *census) add(key []byte, id int64, sum Sum) {
+	c.objects++
+	c.sum += sum.number()
+	c.rows.add(key, id)
+}
+
+func (c *census) merge(other census) {
+	c.objects += other.objects
+	c.sum += other.sum
+	c.rows.merge(other.rows)
+}
+
+// loadWorker decodes for a load, in memory that it reuses.
+type loadWorker[T any] struct {
+	store *Store[T]
+	// buf is the memory for an object, room for a bundle.
+	buf, room []byte
+	// census counts the objects of its bundles.
+	census census
+}
+
+func (s *Store[T]) tryLoad(ctx context.Context, bundled bool) (all loaded[T], bundles int, err error) {
 	n := runtime.GOMAXPROCS(0) // all of them: reading needs little
 	work, done := make(chan *rows, n), make(chan decoded[T])
 	// Each worker has one buffer, some buffers wait for a worker, and one is being read.
@@ -83,12 +122,15 @@ func (s *Store[T]) tryLoad(ctx context.Context) (all loaded[T], err error) {
 	for range cap(room) {
 		room <- make([]tarn.Change[T], 0, loadRows)
 	}
-	var workers sync.WaitGroup
-	for range n {
-		workers.Go(func() {
-			buf := make([]byte, 0, 64<<10)
+	read := loadReader[T]{store: s, work: work, spare: spare, bundled: bundled, found: census{rows: newEntries()}}
+	workers := make([]loadWorker[T], n)
+	var working sync.WaitGroup
+	for i := range workers {
+		w := &workers[i]
+		*w = loadWorker[T]{store: s, buf: make([]byte, 0, 64<<10), census: census{rows: read.found.rows}}
+		working.Go(func() {
 			for r := range work {
-				d := s.decodeRows(r, buf, <-room)
+				d := w.decode(r, <-room)
 				r.reset()
 				spare <- r
 				done <- d
@@ -111,54 +153,42 @@ func (s *Store[T]) tryLoad(ctx context.Context) (all loaded[T], err error) {
 		}
 		collected <- first
 	}()
-	err = s.c.db.pool.with(func(r *reader) error { return s.readRows(ctx, r, &all.state, work, spare) })
+	err = s.c.db.pool.with(func(r *reader) error { return read.all(ctx, r, &all.state) })
 	close(work)
-	workers.Wait()
+	working.Wait()
 	close(done)
 	if decoding := <-collected; err == nil {
 		err = decoding
 	}
-	return all, err
-}
-
-// readRows reads the state and all rows in one snapshot.
-func (s *Store[T]) readRows(ctx context.Context, r *reader, st *state, work chan<- *rows, spare <-chan *rows) (err error) {
-	if err := r.conn.Exec("BEGIN"); err != nil {
-		return err
-	}
-	defer func() { err = first(err, r.conn.Exec("COMMIT")) }()
-	if err := s.c.readState(r, st); err != nil {
-		return err
-	}
-	next, found := <-spare, state{}
-	index := s.c.walkIndex(r)
-	defer index.stop()
-	release := func() {}
-	defer func() { release() }()
-	err = r.query("SELECT key, sum, body, id FROM "+s.c.objectsTable()+" ORDER BY id", func(row *sqlite3.Stmt) error {
-		next.add(row)
-		if err := index.row(row.ColumnRawText(0), row.ColumnInt64(3)); err != nil {
-			return err
-		}
-		found.objects++
-		found.sum += sumOf(row.ColumnRawBlob(1)).number()
-		if len(next.keys) == loadRows {
-			if found.objects == loadRows {
-				release = loadReserve.hold(st.objects / loadRows * int64(len(next.bytes)))
-			}
-			work <- next
-			next = <-spare
-		}
-		return ctx.Err()
-	})
-	if err == nil && (found.objects != st.objects || found.sum != st.sum) {
-		err = fmt.Errorf("%w: rows were lost, or are there twice: %d are there, and %d belong there", errBadRow, found.objects, st.objects)
+	for _, w := range workers {
+		read.found.merge(w.census)
 	}
 	if err == nil {
-		work <- next
-		err = index.finish()
+		err = read.check(all.state)
 	}
-	return err
+	return all, read.bundles, err
+}
+
+// decode decodes rows, or a bundle. items has room for the results.
+func (w *loadWorker[T]) decode(r *rows, items []tarn.Change[T]) (d decoded[T]) {
+	if !r.bundled {
+		return w.store.decodeRows(r, w.buf, items)
+	}
+	d.items = items
+	plain, err := w.store.c.packer.unpackBundle(r.span, r.bytes, &w.room)
+	if err == nil {
+		err = readBundle(r.span, plain, func(o bundled) error {
+			w.census.add(textBytes(o.key), o.id, o.sum)
+			object, err := w.store.decodePlain(o.plain)
+			if err != nil {
+				return fmt.Errorf("%s: %w", o.key, err)
+			}
+			d.items = append(d.items, tarn.Change[T]{Type: tarn.Add, Key: tarn.Key(o.key), Object: object})
+			return nil
+		})
+	}
+	d.err = err
+	return d
 }
 
 // decoded is the result of decoding some rows.

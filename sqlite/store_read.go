@@ -63,6 +63,11 @@ func (s *Store[T]) decode(key tarn.Key, sum Sum, packed, buf []byte) (object T, 
 	if err != nil {
 		return object, err
 	}
+	return s.decodePlain(plain)
+}
+
+// decodePlain decodes the bytes that the codec wrote.
+func (s *Store[T]) decodePlain(plain []byte) (object T, err error) {
 	defer recoverTo(&err)
 	return s.codec.Decode(plain)
 }

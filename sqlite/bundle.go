@@ -1,0 +1,178 @@
+package sqlite
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strconv"
+
+	"github.com/klauspost/compress/s2"
+
+	"github.com/tarnproject/tarn"
+)
+
+// bundlesDDL makes the table of all bundles. A bundle has copies of the objects of one span
+// of rows, compressed together. Siblings are next to each other, and most of what they have
+// is the same: in bundles, pods take a sixth of the bytes of their rows, and a start that
+// reads bundles takes 0.76 to 0.83 of the CPU.
+//
+// Rows have the content, and bundles are only for [Store.load]. So that they cannot lead to a
+// wrong copy, or keep what is gone:
+//
+//   - A bundle has all objects of its span. Whoever writes a row of the span deletes the
+//     bundle in the same transaction.
+//   - A load verifies the CRC of each bundle, and compares the number, the checksums and the
+//     keys of all objects that it found with the state of the collection and the index of the
+//     keys. If anything differs, it reads the rows instead.
+//   - Spans that were not written for a while get a bundle again; see [bundleAfter].
+//
+// Why no file of all objects: the first write would make it useless. Why not bundles only,
+// without rows: changing one object would mean to compress all of its span again.
+const bundlesDDL = `CREATE TABLE tarn_bundles (collection INTEGER NOT NULL, span INTEGER NOT NULL, body BLOB NOT NULL, PRIMARY KEY (collection, span))`
+
+const (
+	// spanBits gives the number of ids of a span, 64. With 32, the bundles of 30,000 pods
+	// took 14.5 MB, with 64 12.8 MB, with 128 12.0 MB, and a write to any row of a span is
+	// the end of its bundle.
+	spanBits = 6
+	// fewestBundled is the number of rows from which a bundle is worth having.
+	fewestBundled = 16
+	// largestBundle limits the bytes of a bundle before they are compressed. The rows of a
+	// span with larger objects are read one by one.
+	largestBundle = 4 << 20
+)
+
+// spanOf is the span of a row.
+func spanOf(id int64) int64 { return id >> spanBits }
+
+// firstOf is the first id of a span.
+func firstOf(span int64) int64 { return span << spanBits }
+
+// bundleKey is what the CRC of a bundle, and its encryption, have in the place of the key of
+// an object.
+func bundleKey(span int64) tarn.Key { return tarn.Key("\x00bundle " + strconv.FormatInt(span, 10)) }
+
+// bundle is the content of a bundle: a list of its objects, and their bytes.
+type bundle struct {
+	count int
+	list  []byte
+	plain []byte
+}
+
+// bundled is an object of a bundle. Its plain bytes are in the memory of the bundle.
+type bundled struct {
+	id    int64
+	key   string
+	sum   Sum
+	plain []byte
+}
+
+func (b *bundle) add(o bundled) {
+	b.count++
+	b.list = binary.AppendUvarint(b.list, uint64(o.id&(1<<spanBits-1)))
+	b.list = binary.AppendUvarint(b.list, uint64(len(o.key)))
+	b.list = append(b.list, o.key...)
+	b.list = append(b.list, o.sum[:]...)
+	b.list = binary.AppendUvarint(b.list, uint64(len(o.plain)))
+	b.plain = append(b.plain, o.plain...)
+}
+
+func (b *bundle) reset() { b.count, b.list, b.plain = 0, b.list[:0], b.plain[:0] }
+
+// bytes are those that [readBundle] reads.
+func (b *bundle) bytes() []byte {
+	raw := binary.AppendUvarint(nil, uint64(b.count))
+	raw = binary.AppendUvarint(raw, uint64(len(b.list)))
+	return append(append(raw, b.list...), b.plain...)
+}
+
+var errBadBundle = fmt.Errorf("%w: a bundle", errBadRow)
+
+// readBundle calls each for the objects of a bundle.
+func readBundle(span int64, raw []byte, each func(bundled) error) error {
+	r := bundleReader{rest: raw}
+	count, size := r.number(), r.number()
+	list := r.take(size)
+	l := bundleReader{rest: list, bad: r.bad}
+	texts := string(list) // one allocation for all keys
+	for range count {
+		o := bundled{id: firstOf(span) | int64(l.number()&(1<<spanBits-1))}
+		n := l.number()
+		at := len(list) - len(l.rest)
+		if key := l.take(n); !l.bad {
+			o.key = texts[at : at+len(key)]
+		}
+		copy(o.sum[:], l.take(uint64(len(o.sum))))
+		o.plain = r.take(l.number())
+		if l.bad || r.bad {
+			return errBadBundle
+		}
+		if err := each(o); err != nil {
+			return err
+		}
+	}
+	if r.bad || len(l.rest) > 0 || len(r.rest) > 0 {
+		return errBadBundle
+	}
+	return nil
+}
+
+// bundleReader reads parts of bytes, until they are at their end too early.
+type bundleReader struct {
+	rest []byte
+	bad  bool
+}
+
+func (r *bundleReader) number() uint64 {
+	v, n := binary.Uvarint(r.rest)
+	if n <= 0 {
+		r.bad, r.rest = true, nil
+		return 0
+	}
+	r.rest = r.rest[n:]
+	return v
+}
+
+func (r *bundleReader) take(n uint64) []byte {
+	if n > uint64(len(r.rest)) {
+		r.bad, r.rest = true, nil
+		return nil
+	}
+	taken := r.rest[:n]
+	r.rest = r.rest[n:]
+	return taken
+}
+
+// packBundle returns the stored bytes of a bundle.
+func (p *packer) packBundle(span int64, plain []byte) (stored []byte, err error) {
+	packed := make([]byte, 1+s2.MaxEncodedLen(len(plain))+crcSize)
+	packed[0] = packedAlone
+	n := len(s2.Encode(packed[1:], plain))
+	stored = p.appendCRC(bundleKey(span), packed[:1+n])
+	if p.keys.seal != nil {
+		return p.keys.seal.close(stored, p.belongs(bundleKey(span)))
+	}
+	return stored, nil
+}
+
+// unpackBundle reverses packBundle. The result is in the memory of room, which it lets grow.
+func (p *packer) unpackBundle(span int64, stored []byte, room *[]byte) ([]byte, error) {
+	packed, checked, err := p.open(bundleKey(span), stored)
+	if err != nil {
+		return nil, err
+	}
+	if !checked || packed[0]&^packedCRC != packedAlone {
+		return nil, errBadBundle
+	}
+	size, err := s2.DecodedLen(packed[1:])
+	if err != nil || size > 2*largestBundle {
+		return nil, errBadBundle
+	}
+	if size > cap(*room) {
+		*room = make([]byte, size+size/4)
+	}
+	plain, err := s2.Decode((*room)[:cap(*room)], packed[1:])
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errBadBundle, err)
+	}
+	return plain, nil
+}

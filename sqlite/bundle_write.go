@@ -1,0 +1,210 @@
+package sqlite
+
+import (
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/tarnproject/tarn"
+)
+
+const (
+	// bundleAfter is how long a span must not be written before it gets a bundle. So a span
+	// is bundled at most once in this time, however often it is written.
+	bundleAfter = 10 * time.Minute
+	// bundledAtOnce is how many spans get a bundle after a commit, and firstBundled how many
+	// in one transaction after a whole state.
+	bundledAtOnce, firstBundled = 32, 128
+)
+
+// bundles is what the writer knows about the bundles of a collection. The zero value knows
+// nothing: it is read from the file when it is needed. A transaction that fails leads back to
+// it, because it may have deleted bundles. The DB's lock guards it.
+type bundles struct {
+	// made has the spans with a bundle.
+	made map[int64]struct{}
+	// loose has the other spans with rows, by the time of their last write, or of the start.
+	loose map[int64]time.Time
+}
+
+// unbundle is called with each row that is written: it deletes the bundle of its span.
+func (c *collection) unbundle(conn *sqlite3.Conn, id int64) error {
+	if err := c.knowBundles(conn); err != nil {
+		return err
+	}
+	span := spanOf(id)
+	if c.bundles.loose != nil {
+		c.bundles.loose[span] = time.Now()
+	}
+	if _, ok := c.bundles.made[span]; !ok {
+		return nil
+	}
+	delete(c.bundles.made, span)
+	return run(c.stmts.unbundle, noRow, c.id, span)
+}
+
+// unbundleAll is called when all rows are deleted.
+func (c *collection) unbundleAll(conn *sqlite3.Conn) error {
+	c.bundles = bundles{made: map[int64]struct{}{}, loose: map[int64]time.Time{}}
+	return execute(conn, "DELETE FROM tarn_bundles WHERE collection=?", c.id)
+}
+
+func (c *collection) knowBundles(conn *sqlite3.Conn) error {
+	if c.bundles.made != nil {
+		return nil
+	}
+	made := map[int64]struct{}{}
+	err := query(conn, "SELECT span FROM tarn_bundles WHERE collection=?", func(row *sqlite3.Stmt) error {
+		made[row.ColumnInt64(0)] = struct{}{}
+		return nil
+	}, c.id)
+	if err == nil {
+		c.bundles.made = made
+	}
+	return err
+}
+
+// knowLoose finds the spans without a bundle by the index of the keys, which has the ids too.
+func (c *collection) knowLoose(conn *sqlite3.Conn) error {
+	if err := c.knowBundles(conn); err != nil || c.bundles.loose != nil {
+		return err
+	}
+	loose, now := map[int64]time.Time{}, time.Now()
+	err := query(conn, "SELECT id FROM "+c.objectsTable()+" INDEXED BY sqlite_autoindex_"+c.objectsTable()+"_1", func(row *sqlite3.Stmt) error {
+		span := spanOf(row.ColumnInt64(0))
+		if _, ok := c.bundles.made[span]; !ok {
+			loose[span] = now
+		}
+		return nil
+	})
+	if err == nil {
+		c.bundles.loose = loose
+	}
+	return err
+}
+
+// bundle makes bundles after a commit: of all spans after a whole state, else of some that
+// were not written for a while. If it fails, the next start reads rows.
+func (s *Store[T]) bundle(whole bool) {
+	quiet, most := bundleAfter, bundledAtOnce
+	if whole {
+		quiet, most = 0, firstBundled
+	}
+	for {
+		made, err := s.c.makeBundles(quiet, most)
+		if err != nil {
+			s.c.db.logEvent(slog.LevelWarn, "objects could not be bundled for the next start, which takes longer", "collection", s.c.Name, "err", err)
+			if damaged(err) {
+				s.suspicion.put(err)
+			}
+		}
+		if err != nil || !whole || made == 0 {
+			return
+		}
+	}
+}
+
+// makeBundles bundles spans that were not written for this time, and returns how many it has
+// dealt with.
+func (c *collection) makeBundles(quiet time.Duration, most int) (dealt int, err error) {
+	db := c.db
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	if db.closed || db.writer == nil || c.released || !c.state.whole {
+		return 0, nil
+	}
+	if err := db.room(); err != nil {
+		return 0, err
+	}
+	defer func() {
+		if err != nil {
+			c.bundles = bundles{}
+		}
+	}()
+	if err := withoutPanic(func() error { return c.knowLoose(db.writer) }); err != nil {
+		return 0, err
+	}
+	var spans []int64
+	for span, at := range c.bundles.loose {
+		if time.Since(at) >= quiet {
+			spans = append(spans, span)
+		}
+	}
+	if len(spans) == 0 {
+		return 0, nil
+	}
+	slices.Sort(spans)
+	spans = spans[:min(len(spans), most)]
+	var made []int64
+	err = db.transact(func(conn *sqlite3.Conn) error {
+		var b bundle
+		var room []byte
+		for _, span := range spans {
+			b.reset()
+			if err := c.collectBundle(conn, span, &b, &room); err != nil {
+				return err
+			}
+			if b.count < fewestBundled || len(b.plain) > largestBundle {
+				continue
+			}
+			stored, err := c.packer.packBundle(span, b.bytes())
+			if err == nil {
+				err = execute(conn, "INSERT INTO tarn_bundles (collection, span, body) VALUES (?, ?, ?)", c.id, span, stored)
+			}
+			if err != nil {
+				return err
+			}
+			made = append(made, span)
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	for _, span := range spans {
+		delete(c.bundles.loose, span)
+	}
+	for _, span := range made {
+		c.bundles.made[span] = struct{}{}
+	}
+	return len(spans), nil
+}
+
+// collectBundle reads the rows of a span, until they are too large.
+func (c *collection) collectBundle(conn *sqlite3.Conn, span int64, b *bundle, room *[]byte) error {
+	return query(conn, "SELECT id, key, sum, body FROM "+c.objectsTable()+" WHERE id >= ? AND id < ? ORDER BY id", func(row *sqlite3.Stmt) error {
+		if len(b.plain) > largestBundle {
+			return nil
+		}
+		o := bundled{id: row.ColumnInt64(0), key: row.ColumnText(1), sum: sumOf(row.ColumnRawBlob(2))}
+		stored := row.ColumnRawBlob(3)
+		if need := 16*len(stored) + largestLed; need > cap(*room) {
+			*room = make([]byte, need)
+		}
+		plain, err := c.packer.unpack(tarn.Key(o.key), o.sum, stored, *room)
+		if err == nil {
+			o.plain = plain
+			b.add(o)
+		}
+		return err
+	}, firstOf(span), firstOf(span+1))
+}
+
+// dropBundles deletes all bundles. If they are damaged so much that they cannot be deleted, the
+// next write replaces the file.
+func (s *Store[T]) dropBundles() error {
+	db := s.c.db
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	if err := db.usable(); err != nil {
+		return err
+	}
+	err := db.transact(s.c.unbundleAll)
+	s.c.bundles = bundles{}
+	if damaged(err) {
+		s.suspicion.put(err)
+	}
+	return err
+}

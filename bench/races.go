@@ -74,7 +74,7 @@ var races = []race{
 		targets: slices.Concat(
 			limits("tarn disk", "client-go", map[string]float64{syncTime: 1 / 5., cpuPerUpdate: 2}),
 			limits("tarn disk only", "client-go", map[string]float64{syncTime: 1 / 5.}),
-			within("tarn disk first", map[string]float64{diskSize: 1.25}), // 5 % are bundles, for restarts
+			within("tarn disk first", map[string]float64{diskSize: 1.2}),
 			within("tarn disk only first", map[string]float64{diskSize: 1.2}),
 		),
 	},

@@ -4,16 +4,17 @@ import (
 	"encoding/binary"
 	"fmt"
 	"strconv"
+	"sync"
 
-	"github.com/klauspost/compress/s2"
+	"github.com/klauspost/compress/zstd"
 
 	"github.com/tarnproject/tarn"
 )
 
 // bundlesDDL makes the table of all bundles. A bundle has copies of the objects of one span
 // of rows, compressed together. Siblings are next to each other, and most of what they have
-// is the same: in bundles, pods take a sixth of the bytes of their rows, and a start that
-// reads bundles takes 0.76 to 0.83 of the CPU.
+// is the same: in bundles, pods take a ninth of the bytes of their rows, and a start that
+// reads bundles takes about 0.8 of the CPU and of the time.
 //
 // Rows have the content, and bundles are only for [Store.load]. So that they cannot lead to a
 // wrong copy, or keep what is gone:
@@ -30,15 +31,17 @@ import (
 const bundlesDDL = `CREATE TABLE tarn_bundles (collection INTEGER NOT NULL, span INTEGER NOT NULL, body BLOB NOT NULL, PRIMARY KEY (collection, span))`
 
 const (
-	// spanBits gives the number of ids of a span, 64. With 32, the bundles of 30,000 pods
-	// took 14.5 MB, with 64 12.8 MB, with 128 12.0 MB, and a write to any row of a span is
-	// the end of its bundle.
+	// spanBits gives the number of ids of a span, 64. With 64, a real pod took 278 bytes of a
+	// bundle, with 128 256, with 256 246; and a write to any row of a span is the end of its
+	// bundle.
 	spanBits = 6
 	// fewestBundled is the number of rows from which a bundle is worth having.
 	fewestBundled = 16
 	// largestBundle limits the bytes of a bundle before they are compressed. The rows of a
 	// span with larger objects are read one by one.
 	largestBundle = 4 << 20
+	// bundleWindow is how far back zstd looks for what repeats: as far as most bundles reach.
+	bundleWindow = 1 << 20
 )
 
 // spanOf is the span of a row.
@@ -142,12 +145,16 @@ func (r *bundleReader) take(n uint64) []byte {
 	return taken
 }
 
-// packBundle returns the stored bytes of a bundle.
+// packBundle returns the stored bytes of a bundle: its size, and the bundle as one frame of
+// zstd, with a CRC as objects have it. For 64 pods zstd takes two thirds of the bytes of s2,
+// and 2.2 µs instead of 1.5 µs for a pod to decompress; s2 would let the file grow by more
+// than it may.
 func (p *packer) packBundle(span int64, plain []byte) (stored []byte, err error) {
-	packed := make([]byte, 1+s2.MaxEncodedLen(len(plain))+crcSize)
-	packed[0] = packedAlone
-	n := len(s2.Encode(packed[1:], plain))
-	stored = p.appendCRC(bundleKey(span), packed[:1+n])
+	encoder := bundleEncoders.Get().(*zstd.Encoder)
+	defer bundleEncoders.Put(encoder)
+	packed := binary.AppendUvarint([]byte{packedAlone}, uint64(len(plain)))
+	packed = encoder.EncodeAll(plain, packed)
+	stored = p.appendCRC(bundleKey(span), packed)
 	if p.keys.seal != nil {
 		return p.keys.seal.close(stored, p.belongs(bundleKey(span)))
 	}
@@ -163,16 +170,40 @@ func (p *packer) unpackBundle(span int64, stored []byte, room *[]byte) ([]byte, 
 	if !checked || packed[0]&^packedCRC != packedAlone {
 		return nil, errBadBundle
 	}
-	size, err := s2.DecodedLen(packed[1:])
-	if err != nil || size > 2*largestBundle {
+	size, n := binary.Uvarint(packed[1:])
+	if n <= 0 || size > 2*largestBundle {
 		return nil, errBadBundle
 	}
-	if size > cap(*room) {
+	if size > uint64(cap(*room)) {
 		*room = make([]byte, size+size/4)
 	}
-	plain, err := s2.Decode((*room)[:cap(*room)], packed[1:])
-	if err != nil {
+	decoder := bundleDecoders.Get().(*zstd.Decoder)
+	defer bundleDecoders.Put(decoder)
+	plain, err := decoder.DecodeAll(packed[1+n:], (*room)[:0])
+	switch {
+	case err != nil:
 		return nil, fmt.Errorf("%w: %w", errBadBundle, err)
+	case uint64(len(plain)) != size:
+		return nil, errBadBundle
 	}
 	return plain, nil
 }
+
+// Encoders and decoders have tables that are worth keeping for the next bundle, and that
+// the garbage collector may have.
+var (
+	bundleEncoders = sync.Pool{New: func() any {
+		encoder, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false), zstd.WithWindowSize(bundleWindow))
+		if err != nil {
+			panic(err) // the options are constants
+		}
+		return encoder
+	}}
+	bundleDecoders = sync.Pool{New: func() any {
+		decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(2*largestBundle))
+		if err != nil {
+			panic(err) // the options are constants
+		}
+		return decoder
+	}}
+)

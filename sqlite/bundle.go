@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"strconv"
-	"sync"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -149,11 +148,9 @@ func (r *bundleReader) take(n uint64) []byte {
 // zstd, with a CRC as objects have it. For 64 pods zstd takes two thirds of the bytes of s2,
 // and 2.2 µs instead of 1.5 µs for a pod to decompress; s2 would let the file grow by more
 // than it may.
-func (p *packer) packBundle(span int64, plain []byte) (stored []byte, err error) {
-	encoder := bundleEncoders.Get().(*zstd.Encoder)
-	defer bundleEncoders.Put(encoder)
+func (p *packer) packBundle(bundler *zstd.Encoder, span int64, plain []byte) (stored []byte, err error) {
 	packed := binary.AppendUvarint([]byte{packedAlone}, uint64(len(plain)))
-	packed = encoder.EncodeAll(plain, packed)
+	packed = bundler.EncodeAll(plain, packed)
 	stored = p.appendCRC(bundleKey(span), packed)
 	if p.keys.seal != nil {
 		return p.keys.seal.close(stored, p.belongs(bundleKey(span)))
@@ -161,8 +158,8 @@ func (p *packer) packBundle(span int64, plain []byte) (stored []byte, err error)
 	return stored, nil
 }
 
-// unpackBundle reverses packBundle. The result is in the memory of room, which it lets grow.
-func (p *packer) unpackBundle(span int64, stored []byte, room *[]byte) ([]byte, error) {
+// unpackBundle reverses packBundle. The result is in the memory of u.
+func (p *packer) unpackBundle(u *unbundler, span int64, stored []byte) ([]byte, error) {
 	packed, checked, err := p.open(bundleKey(span), stored)
 	if err != nil {
 		return nil, err
@@ -174,36 +171,38 @@ func (p *packer) unpackBundle(span int64, stored []byte, room *[]byte) ([]byte, 
 	if n <= 0 || size > 2*largestBundle {
 		return nil, errBadBundle
 	}
-	if size > uint64(cap(*room)) {
-		*room = make([]byte, size+size/4)
+	return u.plain(int(size), packed[1+n:])
+}
+
+// newBundler makes what compresses bundles. Its tables are worth keeping for the bundles that
+// are made together. Why not for longer, or for all stores: it has channels inside, and those
+// of one test in virtual time cannot be used in another one.
+func newBundler() (*zstd.Encoder, error) {
+	return zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false), zstd.WithWindowSize(bundleWindow))
+}
+
+// unbundler decompresses bundles, in memory that it reuses. It belongs to one goroutine.
+type unbundler struct {
+	decoder *zstd.Decoder
+	room    []byte
+}
+
+// plain returns what was compressed, which has this size.
+func (u *unbundler) plain(size int, packed []byte) (plain []byte, err error) {
+	if u.decoder == nil {
+		if u.decoder, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(2*largestBundle)); err != nil {
+			return nil, err
+		}
 	}
-	decoder := bundleDecoders.Get().(*zstd.Decoder)
-	defer bundleDecoders.Put(decoder)
-	plain, err := decoder.DecodeAll(packed[1+n:], (*room)[:0])
+	if size > cap(u.room) {
+		u.room = make([]byte, size+size/4)
+	}
+	plain, err = u.decoder.DecodeAll(packed, u.room[:0])
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("%w: %w", errBadBundle, err)
-	case uint64(len(plain)) != size:
+	case len(plain) != size:
 		return nil, errBadBundle
 	}
 	return plain, nil
 }
-
-// Encoders and decoders have tables that are worth keeping for the next bundle, and that
-// the garbage collector may have.
-var (
-	bundleEncoders = sync.Pool{New: func() any {
-		encoder, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false), zstd.WithWindowSize(bundleWindow))
-		if err != nil {
-			panic(err) // the options are constants
-		}
-		return encoder
-	}}
-	bundleDecoders = sync.Pool{New: func() any {
-		decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(2*largestBundle))
-		if err != nil {
-			panic(err) // the options are constants
-		}
-		return decoder
-	}}
-)

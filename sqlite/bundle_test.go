@@ -214,8 +214,10 @@ func TestBundlesThatDoNotFit(t *testing.T) {
 		"of a span without rows": func(r *bundleRig) {
 			var b bundle
 			b.add(bundled{id: 99, key: "ns/stray", plain: []byte(`{"Name":"stray"}`)})
+			bundler, err := newBundler()
+			must(r, err)
 			for _, span := range []int64{-1 << 60, -1, 77, 1 << 60} {
-				stored, err := r.sink.store.c.packer.packBundle(span, b.bytes())
+				stored, err := r.sink.store.c.packer.packBundle(bundler, span, b.bytes())
 				must(r, err)
 				must(r, execute(r.db.writer, insert, span, stored))
 			}

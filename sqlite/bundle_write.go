@@ -137,6 +137,10 @@ func (c *collection) makeBundles(quiet time.Duration, most int) (dealt int, err 
 	}
 	slices.Sort(spans)
 	spans = spans[:min(len(spans), most)]
+	bundler, err := newBundler()
+	if err != nil {
+		return 0, err
+	}
 	var made []int64
 	err = db.transact(func(conn *sqlite3.Conn) error {
 		var b bundle
@@ -149,7 +153,7 @@ func (c *collection) makeBundles(quiet time.Duration, most int) (dealt int, err 
 			if b.count < fewestBundled || len(b.plain) > largestBundle {
 				continue
 			}
-			stored, err := c.packer.packBundle(span, b.bytes())
+			stored, err := c.packer.packBundle(bundler, span, b.bytes())
 			if err == nil {
 				err = execute(conn, "INSERT INTO tarn_bundles (collection, span, body) VALUES (?, ?, ?)", c.id, span, stored)
 			}

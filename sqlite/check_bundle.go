@@ -12,9 +12,9 @@ import (
 
 // bundles compares the bundles of a collection with its rows.
 func (r *Report) bundles(conn *sqlite3.Conn, row collectionRow, p *packer) error {
-	var room []byte
+	var u unbundler
 	err := query(conn, "SELECT span, body FROM tarn_bundles WHERE collection=? ORDER BY span", func(stored *sqlite3.Stmt) error {
-		err := checkBundle(conn, row, p, stored.ColumnInt64(0), stored.ColumnRawBlob(1), &room)
+		err := checkBundle(conn, row, p, stored.ColumnInt64(0), stored.ColumnRawBlob(1), &u)
 		if err == nil || errors.Is(err, sqlite3.INTERRUPT) || !unreadable(err) {
 			return err
 		}
@@ -29,8 +29,8 @@ func (r *Report) bundles(conn *sqlite3.Conn, row collectionRow, p *packer) error
 }
 
 // checkBundle compares a bundle with the rows of its span.
-func checkBundle(conn *sqlite3.Conn, row collectionRow, p *packer, span int64, stored []byte, room *[]byte) error {
-	raw, err := p.unpackBundle(span, stored, room)
+func checkBundle(conn *sqlite3.Conn, row collectionRow, p *packer, span int64, stored []byte, u *unbundler) error {
+	raw, err := p.unpackBundle(u, span, stored)
 	if err != nil {
 		return err
 	}

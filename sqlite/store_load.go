@@ -103,8 +103,9 @@ func (c *census) merge(other census) {
 // loadWorker decodes for a load, in memory that it reuses.
 type loadWorker[T any] struct {
 	store *Store[T]
-	// buf is the memory for an object, room for a bundle.
-	buf, room []byte
+	// buf is the memory for an object.
+	buf       []byte
+	unbundler unbundler
 	// census counts the objects of its bundles.
 	census census
 }
@@ -175,7 +176,7 @@ func (w *loadWorker[T]) decode(r *rows, items []tarn.Change[T]) (d decoded[T]) {
 		return w.store.decodeRows(r, w.buf, items)
 	}
 	d.items = items
-	plain, err := w.store.c.packer.unpackBundle(r.span, r.bytes, &w.room)
+	plain, err := w.store.c.packer.unpackBundle(&w.unbundler, r.span, r.bytes)
 	if err == nil {
 		err = readBundle(r.span, plain, func(o bundled) error {
 			w.census.add(textBytes(o.key), o.id, o.sum)

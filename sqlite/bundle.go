@@ -18,7 +18,7 @@ import (
 // Rows have the content, and bundles are only for [Store.load]. So that they cannot lead to a
 // wrong copy, or keep what is gone:
 //
-//   - A bundle has all objects of its span. Whoever writes a row of the span deletes the
+//   - A bundle has all objects of its span. A write to a row of the span deletes the
 //     bundle in the same transaction.
 //   - A load verifies the CRC of each bundle, and compares the number, the checksums and the
 //     keys of all objects that it found with the state of the collection and the index of the

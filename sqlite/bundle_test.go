@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -248,6 +250,46 @@ func TestBundlesThatDoNotFit(t *testing.T) {
 			}
 			if all := reports(t, r.dir); len(all) > 0 {
 				t.Errorf("the file was replaced: %v", all)
+			}
+		})
+	}
+}
+
+// Objects are loaded also if SQLite cannot read a single bundle.
+func TestBundlesThatCannotBeRead(t *testing.T) {
+	for name, c := range map[string]struct {
+		spoil func(r *bundleRig)
+		// count is the error of counting the bundles after the start.
+		count error
+	}{
+		"the first one is too long": {spoil: func(r *bundleRig) {
+			r.db.writer.Limit(sqlite3.LIMIT_LENGTH, 1<<30)
+			must(r, execute(r.db.writer, "UPDATE tarn_bundles SET body=zeroblob(?) WHERE span=0", 2*largestObject))
+		}},
+		"the root of their table is damaged": {count: sqlite3.CORRUPT, spoil: func(r *bundleRig) {
+			root, err := number(r.db.writer, "SELECT rootpage FROM sqlite_schema WHERE name='tarn_bundles'")
+			must(r, err)
+			must(r, r.db.Close())
+			f, err := os.OpenFile(filepath.Join(r.dir, fileName), os.O_WRONLY, 0)
+			must(r, err)
+			_, err = f.WriteAt(make([]byte, pageSize), (root-1)*pageSize)
+			must(r, errors.Join(err, f.Close()))
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newBundleRig(t, Options{})
+			r.fill(300)
+			c.spoil(r)
+			r.reopen()
+			items, err := r.sink.Load(t.Context())
+			must(t, err)
+			r.compare(items)
+			if all := reports(t, r.dir); len(all) > 0 {
+				t.Errorf("the start replaced the file: %v", all)
+			}
+			left, err := number(r.db.writer, "SELECT count(body) FROM tarn_bundles")
+			if left > 0 || !errors.Is(err, c.count) {
+				t.Errorf("after the start %d bundles are left, %v, want none, %v", left, err, c.count)
 			}
 		})
 	}

@@ -50,11 +50,11 @@ func (r *rows) reset() {
 // bundles do not lead to the content, it reads all rows, and if these are damaged, the file is
 // replaced by an empty one.
 func (s *Store[T]) load(ctx context.Context) (loaded[T], error) {
-	all, bundles, err := s.tryLoad(ctx, true)
-	if damaged(err) && bundles > 0 {
+	all, _, err := s.tryLoad(ctx, true)
+	if damaged(err) {
 		cause := err
 		if all, _, err = s.tryLoad(ctx, false); err == nil {
-			s.c.db.logEvent(slog.LevelWarn, "the bundles on disk do not fit the objects, and are removed", "collection", s.c.Name, "cause", cause, "err", s.dropBundles())
+			s.c.db.logEvent(slog.LevelWarn, "the bundles on disk cannot be used and are removed", "collection", s.c.Name, "cause", cause, "err", s.dropBundles())
 		}
 	}
 	if err == nil || !damaged(err) {

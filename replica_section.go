@@ -149,7 +149,7 @@ func (r *Reflector[T]) rename(name string) {
 func (r *Replica[T]) connect(sections []*section[T]) {
 	r.done = make(chan struct{})
 	r.sections = sectionSet[T]{
-		all: sections, independent: sections[0].independent, ready: make(chan struct{}),
+		all: sections, independent: sections[0].independent, ready: make(chan struct{}), gone: noCounts(),
 		single: len(sections) == 1 && !sections[0].independent,
 	}
 	first := sections[0].reflector
@@ -265,9 +265,9 @@ func mergeHealth(name string, sections []Health) Health {
 		all.BadCount += h.BadCount
 		all.Damage.Waiting += h.Damage.Waiting
 		all.Damage.Recent = append(all.Damage.Recent, h.Damage.Recent...)
-		all.count(h)
 		all.WatchListGivenUp = all.WatchListGivenUp || h.WatchListGivenUp
 		all.Shard = mergeShards(all.Shard, h.Shard)
+		all.count(h)
 	}
 	all.LastContact = slices.MinFunc(contacts, time.Time.Compare)
 	all.Bad = all.Bad[:min(len(all.Bad), maxBadListed)]
@@ -276,11 +276,11 @@ func mergeHealth(name string, sections []Health) Health {
 	return all
 }
 
+// noCounts is a Health that the counts of others are added to.
+func noCounts() Health { return Health{Lists: map[string]int64{}, Shard: &ShardHealth{}} }
+
 // count adds what another Health counts.
 func (h *Health) count(other Health) {
-	if h.Lists == nil {
-		h.Lists = map[string]int64{}
-	}
 	for cause, n := range other.Lists {
 		h.Lists[cause] += n
 	}
@@ -290,17 +290,22 @@ func (h *Health) count(other Health) {
 	h.AllFailures += other.AllFailures
 	h.Damage.Found += other.Damage.Found
 	h.Damage.Repaired += other.Damage.Repaired
+	if h.Shard != nil && other.Shard != nil {
+		h.Shard.Dropped += other.Shard.Dropped
+	}
 }
 
-// mergeShards is the shard of several sections, which have the same.
+// mergeShards is the shard of several sections, which have the same. What they dropped is not
+// counted.
 func mergeShards(all, next *ShardHealth) *ShardHealth {
-	if all == nil || next == nil {
-		return cmp.Or(all, next)
+	switch {
+	case next == nil:
+		return all
+	case all == nil:
+		return &ShardHealth{Name: next.Name, Share: next.Share, ByServer: next.ByServer}
 	}
-	merged := *all
-	merged.ByServer = merged.ByServer && next.ByServer
-	merged.Dropped += next.Dropped
-	return &merged
+	all.ByServer = all.ByServer && next.ByServer
+	return all
 }
 
 // severity orders states by how far they are from following: a replica has the most

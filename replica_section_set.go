@@ -129,6 +129,7 @@ func (set *sectionSet[T]) health() (each []Health, others Health) {
 		h.Section = p.name
 		each = append(each, h)
 	}
+	others = noCounts()
 	others.count(set.gone)
 	for _, p := range set.leaving {
 		others.count(p.reflector.Health())

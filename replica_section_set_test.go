@@ -178,6 +178,52 @@ func TestCountsOutliveSections(t *testing.T) {
 	})
 }
 
+// shardedRemote is a remote of which a part is read.
+type shardedRemote struct {
+	*remote
+	dropped int64
+}
+
+func (s shardedRemote) Shard() ShardReader { return fixedShard{s.dropped} }
+
+// fixedShard is a part that never changes.
+type fixedShard struct{ dropped int64 }
+
+func (fixedShard) Open(func())                    {}
+func (fixedShard) Begin() (func(Meta) bool, bool) { return nil, false }
+func (fixedShard) Taken()                         {}
+func (fixedShard) Close()                         {}
+func (s fixedShard) Health() ShardHealth          { return ShardHealth{Name: "0 of 4", Dropped: s.dropped} }
+
+// The dropped objects of other shards are counted in the same way.
+func TestDroppedObjectsOutliveSections(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := fleetOf(t, map[string]*remote{"one": newRemote("one/a")}, Options[*entry]{}).start()
+		for i, name := range []string{"two", "three"} {
+			s := clusterOf(name, newRemote(name+"/a"))
+			s.Source = shardedRemote{newRemote(name + "/a"), int64(10 * (i + 1))}
+			if err := c.AddSection(s); err != nil {
+				t.Fatal(err)
+			}
+		}
+		settle()
+		for _, name := range []string{"one", "two"} {
+			if err := c.RemoveSection(name); err != nil {
+				t.Fatal(err)
+			}
+			if h := c.Health().Shard; h == nil || *h != (ShardHealth{Name: "0 of 4", Dropped: 30}) {
+				t.Errorf("without %s the shard is %+v", name, h)
+			}
+		}
+		if err := c.RemoveSection("three"); err != nil {
+			t.Fatal(err)
+		}
+		if h := c.Health().Shard; h != nil {
+			t.Errorf("without sections the shard is %+v", h)
+		}
+	})
+}
+
 func TestSectionChangesThatAreWrong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := fleetOf(t, map[string]*remote{"north": newRemote("north/a")}, Options[*entry]{})

@@ -23,9 +23,10 @@ type fanout[T any] struct {
 	clock  Clock
 	logger *slog.Logger
 
-	// versionOf and describe are the reflector's.
+	// versionOf and metaOf are those of the first section's reflector. They know the
+	// versions and uids of the other sections' objects too, but not whose they are.
 	versionOf func(T) Version
-	describe  func(T) (Meta, error)
+	metaOf    func(T) Meta
 	// joint is the version that all sections have reached.
 	joint atomic.Value
 
@@ -60,7 +61,7 @@ type fanout[T any] struct {
 func newFanout[T any](store ReadStore[T], opts Options[T], reflector *Reflector[T], sections []*section[T]) *fanout[T] {
 	h := &fanout[T]{
 		store: store, clock: opts.Clock, logger: opts.Logger,
-		versionOf: reflector.versionOf, describe: reflector.describe,
+		versionOf: reflector.versionOf, metaOf: reflector.metaOf,
 		allSynced: make(chan struct{}),
 	}
 	for _, s := range sections {

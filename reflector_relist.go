@@ -300,9 +300,12 @@ func (l *relisting[T]) changes(items []newItem[T]) []Change[T] {
 
 // versionOf is the version of an object that the store holds, empty if it cannot
 // be read.
-func (r *Reflector[T]) versionOf(held T) Version {
+func (r *Reflector[T]) versionOf(held T) Version { return r.metaOf(held).Version }
+
+// metaOf is the identity of an object that the store holds, as far as it can be read.
+func (r *Reflector[T]) metaOf(held T) Meta {
 	m, _ := r.describe(held)
-	return m.Version
+	return m
 }
 
 // same reports whether the store has an item already, by content, for states whose

@@ -359,7 +359,7 @@ func (h *fanout[T]) compare(s *sinkRunner[T], held map[Key]Meta) {
 		delete(held, c.Key)
 		if known {
 			c.Type, c.Rewound = Update, !proof
-			if m, err := h.describe(c.Object); proof && err == nil && m.UID == before.UID && m.Version == before.Version && m.Version != "" {
+			if m := h.metaOf(c.Object); proof && m.UID == before.UID && m.Version == before.Version && m.Version != "" {
 				continue
 			}
 		}

@@ -67,6 +67,22 @@ func TestSinkAheadOfAClusterThatIsAway(t *testing.T) {
 	})
 }
 
+// A comparison sends only what is different, in each of the sections.
+func TestSinkGetsTheDifferencesOfAllSections(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		east, west := newRemote("east/a", "east/b"), newRemote("west/a", "west/b")
+		disk, sink := loadedSink{fakeSink: newFakeSink(policy("disk"))}, listedSink{newFakeSink(policy("sink"))}
+		twoClusters(t, east, west, disk, sink)()
+		stop := twoClusters(t, east, west, disk)
+		west.put("west/a", "") // 3
+		settle()
+		stop()
+		sink.heard()
+		defer twoClusters(t, east, west, disk, sink)()
+		sink.wantHeard(t, "~west/a3 east@2 west@3 (west after 2 to 3 reconciled)")
+	})
+}
+
 // The same for a sink that is compared, because it is behind in another cluster.
 func TestSinkBehindInOneClusterAndAheadInAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

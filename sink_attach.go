@@ -239,11 +239,12 @@ func (h *fanout[T]) anySynced(some map[string]Position) bool {
 }
 
 // sectionSynced records that a section has reached the version of its source. A sink that
-// is still ahead has seen a version that the source does not have any more.
+// is still ahead has seen a version that the source does not have any more, and one that the
+// section was left out for can be compared.
 func (s *sinkRunner[T]) sectionSynced(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, ahead := s.ahead[name]; ahead {
+	if _, ahead := s.ahead[name]; ahead || s.skipped[name] {
 		s.waitAgain()
 	}
 }
@@ -295,8 +296,8 @@ func (s *sinkRunner[T]) reconcile(ctx context.Context) error {
 // skipAway leaves out of a comparison the independent sections whose source is away, and
 // of which the copy has no content or an older state than the sink: what the sink holds of
 // them is the best that is known. Without content the sink is compared again when the
-// section is there. With an older state the sink is ahead of the copy until the section
-// has caught up.
+// section is there, and so it is if one of the two lacks something. With an older state the
+// sink is ahead of the copy until the section has caught up.
 func (h *fanout[T]) skipAway(s *sinkRunner[T], held map[Key]Meta, at *Positions) {
 	for _, section := range h.sections {
 		if !section.independent {
@@ -304,17 +305,18 @@ func (h *fanout[T]) skipAway(s *sinkRunner[T], held map[Key]Meta, at *Positions)
 		}
 		name := section.position.Section
 		has := s.committed.of(name)
+		older := !section.synced && len(has) > 0 && has[0].Epoch == section.position.Epoch && section.position.Version.OlderThan(has[0].Version)
 		switch {
-		case !section.known():
-			if s.skipped == nil {
-				s.skipped = map[string]bool{}
-			}
-			s.skipped[name] = true
-		case !section.synced && aheadOf(has, []Position{section.position})[name] != (Position{}):
+		case older && !lacking(has) && section.position.Complete:
 			if s.ahead == nil {
 				s.ahead = map[string]Position{}
 			}
 			s.ahead[name] = has[0]
+		case older, !section.known():
+			if s.skipped == nil {
+				s.skipped = map[string]bool{}
+			}
+			s.skipped[name] = true
 		default:
 			continue
 		}
@@ -327,9 +329,9 @@ func (h *fanout[T]) skipAway(s *sinkRunner[T], held map[Key]Meta, at *Positions)
 
 // leftOut says whether a comparison leaves out the section of a key.
 func (h *fanout[T]) leftOut(s *sinkRunner[T], key Key) bool {
-	return len(s.ahead) > 0 && slices.ContainsFunc(h.sections, func(section *sectionState) bool {
+	return len(s.ahead)+len(s.skipped) > 0 && slices.ContainsFunc(h.sections, func(section *sectionState) bool {
 		_, ahead := s.ahead[section.position.Section]
-		return ahead && key.HasPrefix(section.prefix)
+		return (ahead || s.skipped[section.position.Section]) && key.HasPrefix(section.prefix)
 	})
 }
 

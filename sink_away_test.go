@@ -105,6 +105,31 @@ func TestSinkBehindInOneClusterAndAheadInAnother(t *testing.T) {
 	})
 }
 
+// The same if one of the two lacks an object of that cluster: then versions do not tell what
+// the sink has, and it is compared once the cluster is there.
+func TestSinkAheadOfAClusterThatLacksSomething(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, disksLack := range []bool{true, false} {
+			east, west, disk, sink := aheadOfWest(t)
+			lacks, kept := sink.fakeSink, "east@1 west@4?"
+			if disksLack {
+				lacks, kept = disk.fakeSink, "east@1 west@4"
+			}
+			at := lacks.positions.of("west")[0]
+			at.Complete = false
+			lacks.positions.Move(at)
+			west.fail(errAway)
+			stop := twoClusters(t, east, west, disk, sink)
+			sink.wantHeard(t, kept)
+			west.fail(nil)
+			west.put("west/c", "") // 5
+			settle()
+			sink.wantHeard(t, "+west/c5 east@1 west@5 (west after 4 to 5 reconciled)")
+			stop()
+		}
+	})
+}
+
 // A cluster that went back in time while it was away is noticed when it is there again.
 func TestSinkAheadOfAClusterThatWentBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -37,8 +37,8 @@ type sinkRunner[T any] struct {
 	taken queueSize
 	// ahead has, by section, the versions that the sink had and the copy has not reached.
 	ahead map[string]Position
-	// skipped are the sections that the copy had no content of when it was last compared
-	// with the sink.
+	// skipped are the sections that were left out when the copy was last compared with the
+	// sink: it had no content of them, or an older one that does not tell what the sink lacks.
 	skipped map[string]bool
 	// distrusted says that the content of the sink is not compared but replaced.
 	distrusted bool

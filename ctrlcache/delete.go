@@ -143,7 +143,8 @@ func ended(o metav1.Object) bool {
 }
 
 // DeleteAllOf deletes the objects that the options select. Its answer does not name
-// the objects, so their metadata is listed before and after.
+// the objects, so their metadata is listed before and after; after it without selectors,
+// because an object that they no longer select is not deleted.
 func (c *ownClient) DeleteAllOf(ctx context.Context, object client.Object, opts ...client.DeleteAllOfOption) error {
 	chosen := (&client.DeleteAllOfOptions{}).ApplyOptions(opts)
 	if c.unmarked(chosen.DeleteOptions.DisableReadYourWritesConsistency, chosen.DryRun) {
@@ -170,7 +171,7 @@ func (c *ownClient) DeleteAllOf(ctx context.Context, object client.Object, opts 
 	if err := c.Client.DeleteAllOf(ctx, object, opts...); err != nil {
 		return err
 	}
-	now, err := c.listed(ctx, gvk, &chosen.ListOptions)
+	now, err := c.listed(ctx, gvk, &client.ListOptions{Namespace: chosen.Namespace})
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,9 @@
 package ctrlcache_test
 
 import (
+	"context"
 	"fmt"
+	"net/http"
 	"testing"
 	"time"
 
@@ -128,5 +130,48 @@ func TestDeleteAllOfMany(t *testing.T) {
 	}
 	if took := time.Since(began); took > 10*time.Second {
 		t.Errorf("it took %v", took)
+	}
+}
+
+// TestDeleteAllOfWhatIsNoLongerSelected has a DeleteAllOf spare an object whose label another
+// program has changed meanwhile. A read that waited for its delete would wait for ever.
+func TestDeleteAllOfWhatIsNoLongerSelected(t *testing.T) {
+	api := apiserver.New(apiserver.Options{})
+	defer api.Close()
+	labelled := func(name, value string) {
+		t.Helper()
+		if err := api.Put(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, Labels: map[string]string{"is": value}}}); err != nil {
+			t.Error(err)
+		}
+	}
+	labelled("spared", "old")
+	labelled("deleted", "old")
+	x := runningFor(t, api.Config(), cache.Options{})
+	config := api.Config()
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			if r.Method == http.MethodDelete {
+				labelled("spared", "new")
+			}
+			return next.RoundTrip(r)
+		})
+	})
+	c, err := ctrlcache.NewClient(config, client.Options{Cache: &client.CacheOptions{
+		Reader: x.cache, EnableReadYourWritesConsistency: ptr.To(true),
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(x.names(&corev1.ConfigMapList{})); n != 2 {
+		t.Fatal(n, "objects before")
+	}
+	if err := c.DeleteAllOf(x.ctx, &corev1.ConfigMap{}, client.InNamespace("default"), client.MatchingLabels{"is": "old"}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(x.ctx, 5*time.Second)
+	defer cancel()
+	var left corev1.ConfigMapList
+	if err := c.List(ctx, &left); err != nil || len(left.Items) != 1 || left.Items[0].Labels["is"] != "new" {
+		t.Errorf("the read shows %v: %v", left.Items, err)
 	}
 }

@@ -130,6 +130,31 @@ func TestSinkAheadOfAClusterThatLacksSomething(t *testing.T) {
 	})
 }
 
+// A sink that loses its content lacks that of a cluster that is away, too: that is a gap, as for
+// any other state that it does not get.
+func TestSinkLosesAClusterThatIsAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		east, west := newRemote("east/a"), newRemote("west/a")
+		sink := listedSink{newFakeSink(policy("sink"))}
+		twoClusters(t, east, west, sink)()
+		sink.heard()
+		west.fail(errAway)
+		defer twoClusters(t, east, west, sink)()
+		sink.wantHeard(t, "east@1 west@1")
+		sink.refuse = func(context.Context, Batch[*entry]) error {
+			clear(sink.has)
+			sink.allow()
+			return ErrSinkEmpty
+		}
+		east.put("east/a", "") // 2
+		settle()
+		sink.wantHeard(t, "whole +east/a2 east@2 (west after 1 to  reconciled) (east after 1 to 2 reconciled)")
+		west.fail(nil)
+		settle()
+		sink.wantHeard(t, "+west/a1 east@2 west@1")
+	})
+}
+
 // A cluster that went back in time while it was away is noticed when it is there again.
 func TestSinkAheadOfAClusterThatWentBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -307,7 +307,7 @@ func (h *fanout[T]) restart(s *sinkRunner[T]) {
 	defer h.mu.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.state, s.ahead = sinkFollowing, nil
+	s.state, s.ahead, s.skipped = sinkFollowing, nil, nil
 	h.addGapsToUnknown(s)
 	s.queue.replaceAll(s.clock.Now(), h.contact, h.initial(), h.sectionPositions())
 }

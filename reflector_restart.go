@@ -226,7 +226,8 @@ func (h *fanout[T]) restore(ctx context.Context, store Durable, sections []*sect
 // and publishes the rest, if it is new, to the present followers.
 func (h *fanout[T]) begin(kept Kept, sections []*section[T], isNew bool) error {
 	h.contact = kept.LastContact
-	if len(kept.Positions) > 1 || len(sections) > 1 {
+	same := len(sections) == 1 && len(kept.Positions) == 1 && kept.Positions[0].Section == sections[0].name
+	if !same {
 		if err := h.dropOthers(kept, sections); err != nil {
 			return err
 		}

@@ -178,6 +178,27 @@ func TestCountsOutliveSections(t *testing.T) {
 	})
 }
 
+// A replica of one section begins with what is on disk of another one, as that of a cluster
+// which was replaced: that is removed.
+func TestTheOnlySectionIsReplaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		east, west := newRemote("east/a"), newRemote("west/a")
+		disk, sink := loadedSink{fakeSink: newFakeSink(policy("disk"))}, listedSink{newFakeSink(policy("sink"))}
+		opts := Options[*entry]{Sinks: []Sink[*entry]{disk, sink}}
+		c := fleetOf(t, map[string]*remote{"east": east}, opts).start()
+		settle()
+		_ = c.stop()
+		c = fleetOf(t, map[string]*remote{"west": west}, opts).start()
+		settle()
+		if c.Len() != 1 {
+			t.Errorf("the copy has %d objects, and one is there", c.Len())
+		}
+		disk.wantState(t, west)
+		sink.wantState(t, west)
+		_ = c.stop()
+	})
+}
+
 // shardedRemote is a remote of which a part is read.
 type shardedRemote struct {
 	*remote

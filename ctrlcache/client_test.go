@@ -279,6 +279,56 @@ func TestWritesOutsideTheFieldSelector(t *testing.T) {
 	}
 }
 
+// TestWritesOutsideTheLabelSelector would wait for a bookmark if they were waited for.
+func TestWritesOutsideTheLabelSelector(t *testing.T) {
+	outside := newPod("north", "outside")
+	outside.Labels = map[string]string{"lake": "shallow"}
+	for name, write := range map[string]func(*stage, client.Client) error{
+		"with other labels each time": func(x *stage, c client.Client) error {
+			return c.Patch(x.ctx, outside.DeepCopy(), client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"lake":"flat"}}}`)))
+		},
+		"all deleted": func(x *stage, c client.Client) error {
+			return c.DeleteAllOf(x.ctx, &corev1.Pod{}, client.InNamespace("north"), client.MatchingLabels(outside.Labels))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x, c := deleting(t, cache.Options{DefaultLabelSelector: label("deep")})
+			if err := c.Create(x.ctx, outside.DeepCopy()); err != nil {
+				t.Fatal(err)
+			}
+			if err := write(x, c); err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(x.ctx, 5*time.Second)
+			defer cancel()
+			if err := c.List(ctx, &corev1.PodList{}); err != nil {
+				t.Errorf("a list of others: %v", err)
+			}
+		})
+	}
+}
+
+// TestWriteInPlaceOfWhatIsSelected creates an object that the cache does not select under the name
+// of one that it shows. The last event that comes is the delete of that one.
+func TestWriteInPlaceOfWhatIsSelected(t *testing.T) {
+	x, c := deleting(t, cache.Options{DefaultLabelSelector: label("deep")})
+	x.server.remove("pods", podA.Namespace, podA.Name)
+	outside := newPod(podA.Namespace, podA.Name)
+	outside.Labels = map[string]string{"lake": "shallow"}
+	if err := c.Create(x.ctx, outside); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(x.ctx, 5*time.Second)
+	defer cancel()
+	var err error
+	if x.late("", func() error { err = c.Get(ctx, podA, &corev1.Pod{}); return nil }) {
+		t.Error("the read did not wait")
+	}
+	if !apierrors.IsNotFound(err) {
+		t.Errorf("what is not selected was read with: %v", err)
+	}
+}
+
 // TestDeleteWithoutUID deletes an object of a copy whose transform keeps little of the
 // metadata.
 func TestDeleteWithoutUID(t *testing.T) {

@@ -177,7 +177,7 @@ func (c *ownClient) DeleteAllOf(ctx context.Context, object client.Object, opts 
 	}
 	for key, was := range before {
 		if is := now[key]; is.gone == was.gone {
-			was = mark{version: is.version}
+			was, was.gone = is, ""
 		}
 		marks[key] = was
 	}
@@ -194,7 +194,7 @@ func (c *ownClient) listed(ctx context.Context, gvk schema.GroupVersionKind, cho
 	found := map[client.ObjectKey]mark{}
 	for i := range list.Items {
 		o := &list.Items[i]
-		found[client.ObjectKeyFromObject(o)] = mark{version: tarn.Version(o.ResourceVersion), gone: o.UID}
+		found[client.ObjectKeyFromObject(o)] = mark{version: tarn.Version(o.ResourceVersion), gone: o.UID, labels: o.Labels, known: true}
 	}
 	return found, nil
 }

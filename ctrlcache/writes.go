@@ -124,6 +124,7 @@ func (c *ctrlCache) finishWrite(gvk schema.GroupVersionKind, marks map[client.Ob
 		for p := range c.showing(gvk, key) {
 			m.rewinds[p.form] = p.rewinds()
 		}
+		c.sweep(gvk, k, key) // what nobody waits for any more need not be known of this mark
 		if before, ok := k.marks[key]; ok {
 			m = m.follows(before)
 		}
@@ -188,8 +189,13 @@ func (p *scopedInformer) never(key client.ObjectKey, m mark) bool {
 	if !p.selectsKey(key) {
 		return true
 	}
+	return p.excludes(m) && p.held(key) == nil
+}
+
+// excludes says that the informer's label selector does not select what was written.
+func (p *scopedInformer) excludes(m mark) bool {
 	s := p.config.LabelSelector
-	return s != nil && m.known && !s.Matches(m.labels) && p.held(key) == nil
+	return s != nil && m.known && !s.Matches(m.labels)
 }
 
 // selectsKey says whether the informer's field selector lets through an object with this
@@ -297,24 +303,21 @@ func unseen(p *scopedInformer, err error) error {
 }
 
 func (p *scopedInformer) awaitMark(ctx context.Context, key client.ObjectKey, m mark) error {
-	if p.never(key, m) {
-		return nil
-	}
-	since := m.rewinds[p.form]
-	if rewound, err := p.reachUnlessRewound(ctx, m.version, since); err != nil || rewound {
-		return err
-	}
 	for {
 		next, ok := after(p.version()) // before the object is looked at
-		if !p.holdsGone(key, m) || !ok {
+		if p.shows(key, m) || !ok {
 			return nil
 		}
-		rewound, err := p.reachUnlessRewound(ctx, next, since)
-		if err != nil {
-			return fmt.Errorf("%v was deleted: %w", key, err)
+		// What is not selected leaves the copy with an event before that version, and nothing
+		// else may come.
+		if next.OlderThan(m.version) && !p.excludes(m) {
+			next = m.version
 		}
-		if rewound {
-			return nil
+		if _, err := p.reachUnlessRewound(ctx, next, m.rewinds[p.form]); err != nil {
+			if m.version.OlderThan(next) {
+				err = fmt.Errorf("%v was deleted: %w", key, err)
+			}
+			return err
 		}
 	}
 }

@@ -63,8 +63,8 @@ func withHeaderRecorder(client *http.Client) *http.Client {
 
 func (t headerRecorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := t.next.RoundTrip(req)
-	if err != nil {
-		return resp, err
+	if err != nil || resp == nil {
+		return resp, err // net/http makes an error of nothing
 	}
 	if recorded, ok := req.Context().Value(headersKey{}).(*headers); ok {
 		recorded.contentType = resp.Header.Get("Content-Type")
@@ -73,6 +73,9 @@ func (t headerRecorder) RoundTrip(req *http.Request) (*http.Response, error) {
 		if resp.Request != nil {
 			recorded.host = resp.Request.URL.Host
 		}
+	}
+	if resp.Body == nil {
+		return resp, nil // net/http gives it an empty one
 	}
 	if resp.Header.Get("Content-Encoding") == "gzip" {
 		resp.Body = &gunzipped{packed: resp.Body}

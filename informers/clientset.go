@@ -1,6 +1,7 @@
 package informers
 
 import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -13,9 +14,9 @@ import (
 // decode every object, and sharing equal parts would come on top.
 //
 // Only client-go's own clientset is recognised, because only its requests are known. A
-// client that embeds one may have methods of its own for some collections, and a fake one
-// has no requests at all; the informers of both go through its methods. It belongs to one
-// factory, whose lock guards it.
+// client that embeds one may have methods of its own for some collections, one made of a
+// REST client may have any path, and a fake one has no requests at all; the informers of all
+// three go through its methods. It belongs to one factory, whose lock guards it.
 type clientsets struct {
 	// readers has one client for each REST client. A clientset has one for each group version.
 	readers map[*rest.RESTClient]*kube.Client
@@ -29,7 +30,7 @@ func (s *clientsets) of(client kubernetes.Interface, c collection) *kube.Client 
 		return nil
 	}
 	own, ok := c.rest(clientset).(*rest.RESTClient)
-	if !ok || own == nil {
+	if !ok || own == nil || !atUsualPath(own, c.resource) {
 		return nil
 	}
 	if s.readers == nil {
@@ -39,4 +40,14 @@ func (s *clientsets) of(client kubernetes.Interface, c collection) *kube.Client 
 		s.readers[own] = wired.ClientOf(own)
 	}
 	return s.readers[own]
+}
+
+// atUsualPath says that a REST client reads a resource where API servers have it. One that was
+// given to [kubernetes.New] has a path of its own, for all group versions.
+func atUsualPath(own *rest.RESTClient, resource schema.GroupVersionResource) bool {
+	usual := []string{"apis", resource.Group, resource.Version, resource.Resource}
+	if resource.Group == "" {
+		usual = []string{"api", resource.Version, resource.Resource}
+	}
+	return own.Get().Resource(resource.Resource).URL().Path == own.Get().AbsPath(usual...).URL().Path
 }

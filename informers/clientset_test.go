@@ -7,16 +7,19 @@ import (
 	"net/http/httptest"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	upstream "k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
 	typedcore "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 
@@ -163,6 +166,34 @@ func TestClientsetWithMethodsOfItsOwn(t *testing.T) {
 	started(t, factory)
 	if got := len(pods.GetStore().List()); got != 60 || reads.Load() == 0 {
 		t.Errorf("%d pods after %d calls of CoreV1", got, reads.Load())
+	}
+}
+
+// A clientset that was made of a REST client has the path of that, which may be any.
+func TestClientsetWithAPathOfItsOwn(t *testing.T) {
+	_, config := serve(t)
+	var outside atomic.Int32
+	config.WrapTransport = func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(req *http.Request) (*http.Response, error) {
+			req = req.Clone(req.Context())
+			path, inside := strings.CutPrefix(req.URL.Path, "/lakes/deep")
+			if !inside {
+				outside.Add(1)
+			}
+			req.URL.Path = path
+			return next.RoundTrip(req)
+		})
+	}
+	config.APIPath, config.GroupVersion, config.NegotiatedSerializer = "/lakes/deep/api", &corev1.SchemeGroupVersion, scheme.Codecs.WithoutConversion()
+	client, err := rest.RESTClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	factory := informers.NewSharedInformerFactory(kubernetes.New(client), 0)
+	pods := factory.Core().V1().Pods().Informer()
+	started(t, factory)
+	if got := len(pods.GetStore().List()); got != 60 || outside.Load() > 0 {
+		t.Errorf("%d pods, and %d requests for another path", got, outside.Load())
 	}
 }
 

@@ -16,9 +16,25 @@ import (
 	stock "k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 
 	"github.com/tarnproject/tarn/cache"
 )
+
+// The wire is read for every collection of a clientset, not only for those that other tests
+// read: the others would arrive as well, for four times the CPU.
+func TestClientsetIsReadForEveryCollection(t *testing.T) {
+	client, err := kubernetes.NewForConfig(&rest.Config{Host: "http://lake:8080/deep/"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read clientsets
+	for resource, c := range known().byResource {
+		if read.of(client, c) == nil {
+			t.Errorf("%v is read through the clientset", resource)
+		}
+	}
+}
 
 // TestForResource asks both factories for every resource name that any
 // collection has in every version of every group, so that what one knows and

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
+	"k8s.io/utils/ptr"
 
 	"github.com/tarnproject/tarn/kube/wire"
 )
@@ -169,8 +170,8 @@ func (c *Client) send(ctx context.Context, r request, shard string, plain bool) 
 		// client-go does not rate-limit watches either: each one follows a list.
 		req.Throttle(flowcontrol.NewFakeAlwaysRateLimiter())
 	}
-	if seconds := r.options.TimeoutSeconds; c.asGiven && seconds != nil && r.collection.Object != unstructuredType {
-		req.Timeout(time.Duration(*seconds) * time.Second) // client-go's typed clients say it twice
+	if limit, ok := c.timeLimit(r); ok {
+		req.Timeout(limit) // says it to the server, again
 	}
 	if shard != "" {
 		req.Param(shardParameter, shard)
@@ -194,6 +195,17 @@ func (c *Client) send(ctx context.Context, r request, shard string, plain bool) 
 		return nil, err
 	}
 	return &response{body: body, media: m, shard: shard, filter: r.filter}, nil
+}
+
+// timeLimit is how long a client of client-go's lets a request take. Typed clients replace the
+// timeout of the config by it, the metadata client does so in watches, and the dynamic client
+// never.
+func (c *Client) timeLimit(r request) (limit time.Duration, ok bool) {
+	object := r.collection.Object
+	if !c.asGiven || object == unstructuredType || object == metadataType && !r.options.Watch {
+		return 0, false
+	}
+	return time.Duration(ptr.Deref(r.options.TimeoutSeconds, 0)) * time.Second, true
 }
 
 // accept says in a request which bodies can be read.

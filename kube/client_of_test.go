@@ -2,15 +2,20 @@ package kube
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 
@@ -81,6 +86,107 @@ func TestClientOfSendsTheSame(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The time limits in the requests are those of client-go's clients: typed ones replace that of
+// the config, the metadata client does so in watches, and the dynamic one never.
+func TestClientOfTimeLimits(t *testing.T) {
+	s := serve(t, false, func(w http.ResponseWriter, r *http.Request) {
+		answer(w, jsonType, []byte(`{"kind":"PodList","apiVersion":"v1","items":[]}`))
+	})
+	asked := func(o metav1.ListOptions) metav1.ListOptions { o.TimeoutSeconds = ptr.To[int64](40); return o }
+	for limits, c := range map[string]struct {
+		timeout time.Duration
+		tweak   func(*metav1.ListOptions)
+	}{
+		"of the config":  {time.Minute, nil},
+		"of the options": {0, func(o *metav1.ListOptions) { *o = asked(*o) }},
+		"of both":        {time.Minute, func(o *metav1.ListOptions) { *o = asked(*o) }},
+		"of no watch":    {time.Minute, func(o *metav1.ListOptions) { o.TimeoutSeconds = nil }},
+	} {
+		cfg := s.config()
+		cfg.Timeout = c.timeout
+		typed := kubernetes.NewForConfigOrDie(cfg)
+		untyped, err := rest.UnversionedRESTClientFor(dynamic.ConfigFor(cfg))
+		if err != nil {
+			t.Fatal(err)
+		}
+		anyOf := dynamic.New(untyped).Resource(podResource)
+		metaOf := metadata.NewForConfigOrDie(cfg).Resource(podResource)
+		core := typed.CoreV1().RESTClient().(*rest.RESTClient)
+		for name, client := range map[string]struct {
+			own   *rest.RESTClient
+			reads Collection
+			list  func(metav1.ListOptions) error
+			watch func(metav1.ListOptions) (watch.Interface, error)
+		}{
+			"typed": {core, pods,
+				func(o metav1.ListOptions) error { _, err := typed.CoreV1().Pods("").List(t.Context(), o); return err },
+				func(o metav1.ListOptions) (watch.Interface, error) {
+					return typed.CoreV1().Pods("").Watch(t.Context(), o)
+				}},
+			"dynamic": {untyped, anyPods,
+				func(o metav1.ListOptions) error { _, err := anyOf.List(t.Context(), o); return err },
+				func(o metav1.ListOptions) (watch.Interface, error) { return anyOf.Watch(t.Context(), o) }},
+			"metadata": {core, podMetadata,
+				func(o metav1.ListOptions) error { _, err := metaOf.List(t.Context(), o); return err },
+				func(o metav1.ListOptions) (watch.Interface, error) { return metaOf.Watch(t.Context(), o) }},
+		} {
+			t.Run(name+" "+limits, func(t *testing.T) {
+				s.requests = nil
+				reads := client.reads
+				reads.Tweak = c.tweak
+				own, err := ClientOf(client.own)
+				if err != nil {
+					t.Fatal(err)
+				}
+				source, err := NewSource[any](own, reads, SourceOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := source.List(t.Context(), tarn.ListQuery{AtLeast: "7"}); err != nil {
+					t.Fatal(err)
+				}
+				stream, err := source.Watch(t.Context(), tarn.WatchQuery{From: "7", Timeout: 400e9})
+				if err != nil {
+					t.Fatal(err)
+				}
+				stream.Close()
+				options := reads.options(metav1.ListOptions{ResourceVersion: "7"})
+				if err := client.list(options); err != nil {
+					t.Fatal(err)
+				}
+				w, err := client.watch(reads.options(metav1.ListOptions{ResourceVersion: "7", AllowWatchBookmarks: true, TimeoutSeconds: ptr.To[int64](400)}))
+				if err != nil {
+					t.Fatal(err)
+				}
+				w.Stop()
+				sent := s.seen(func(r *http.Request) string { return r.URL.RequestURI() })
+				if diff := cmp.Diff(sent[2:], sent[:2]); diff != "" {
+					t.Errorf("requests (-client-go +ours): %s", diff)
+				}
+			})
+		}
+	}
+}
+
+// A list whose options limit its time ends then, as that of a typed client, although the
+// server says nothing.
+func TestClientOfEndsLists(t *testing.T) {
+	s := serve(t, false, func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	client, _ := clientOf(t, s.config())
+	limited := pods
+	limited.Tweak = func(o *metav1.ListOptions) { o.TimeoutSeconds = ptr.To[int64](1) }
+	source, err := NewSource[*corev1.Pod](client, limited, SourceOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if _, err := source.List(ctx, tarn.ListQuery{}); !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
+		t.Errorf("after %v: %v", time.Since(began), err)
 	}
 }
 

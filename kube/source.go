@@ -160,7 +160,13 @@ func (s *Source[T]) list(ctx context.Context, q tarn.ListQuery, take func(items 
 	} else if q.Exact {
 		options.ResourceVersionMatch = metav1.ResourceVersionMatchExact
 	}
-	resp, err := s.client.get(ctx, s.request(of, options))
+	request, life := s.request(of, options), ctx
+	if limit, _ := s.client.timeLimit(request); limit > 0 {
+		var cancel context.CancelFunc
+		life, cancel = context.WithTimeout(ctx, limit)
+		defer cancel()
+	}
+	resp, err := s.client.get(life, request)
 	if err != nil {
 		return tarn.Page[T]{}, s.failed(ctx, "list", err)
 	}

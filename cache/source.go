@@ -15,6 +15,7 @@ import (
 
 	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/internal/reasons"
+	"github.com/tarnproject/tarn/internal/usercall"
 )
 
 // source is a ListerWatcher as the engine sees it. It speaks the protocol, that
@@ -81,7 +82,7 @@ func (s *source) List(ctx context.Context, q tarn.ListQuery) (tarn.Page[any], er
 		options.ResourceVersion = ""
 	}
 	done := s.meter.list()
-	list, err := interruptible(ctx, func() (runtime.Object, error) {
+	list, err := usercall.Do(ctx, "lister-watcher", func() (runtime.Object, error) {
 		return s.lw.ListWithContext(ctx, options)
 	}, nil)
 	if err != nil {
@@ -154,7 +155,7 @@ func (s *source) Watch(ctx context.Context, q tarn.WatchQuery) (tarn.Stream[any]
 		options.SendInitialEvents = ptr.To(true)
 		options.ResourceVersionMatch = metav1.ResourceVersionMatchNotOlderThan
 	}
-	w, err := interruptible(ctx, func() (watch.Interface, error) {
+	w, err := usercall.Do(ctx, "lister-watcher", func() (watch.Interface, error) {
 		return s.lw.WatchWithContext(ctx, options)
 	}, func(w watch.Interface) {
 		if !isNil(w) {

@@ -1,17 +1,12 @@
 package cache
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"strings"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	"k8s.io/klog/v2"
 
 	"github.com/tarnproject/tarn/internal/reasons"
 )
@@ -79,69 +74,4 @@ func rawWatchError(err error) error {
 		return e.error
 	}
 	return err
-}
-
-// graceful is how long a call that should have ended with its context is waited
-// for.
-const graceful = 500 * time.Millisecond
-
-// interruptible calls f and returns when it does, or when ctx has ended and f has
-// still not returned a moment later.
-//
-// ListerWatchers from before contexts came to client-go cannot be stopped, and a
-// stop must not hang on them. Such a call is left behind until the caller's own
-// code returns; release then gets what nobody waits for. A call that honours its
-// context is always waited for.
-func interruptible[R any](ctx context.Context, f func() (R, error), release func(R)) (R, error) {
-	type result struct {
-		value    R
-		err      error
-		panicked any
-		stack    []byte
-	}
-	done := make(chan result, 1)
-	go func() {
-		var r result
-		defer func() {
-			if r.panicked = recover(); r.panicked != nil {
-				r.stack = debug.Stack()
-			}
-			done <- r
-		}()
-		r.value, r.err = f()
-	}()
-	var r result
-	select {
-	case r = <-done:
-	case <-ctx.Done():
-		late := time.NewTimer(graceful)
-		defer late.Stop()
-		select {
-		case r = <-done:
-		case <-late.C:
-			if release != nil {
-				go func() {
-					if r := <-done; r.err == nil && r.panicked == nil {
-						release(r.value)
-					}
-				}()
-			}
-			return r.value, context.Cause(ctx)
-		}
-	}
-	if r.panicked != nil {
-		return r.value, crashed(ctx, r.panicked, r.stack)
-	}
-	return r.value, r.err
-}
-
-// crashed passes on a panic of user code, as utilruntime is configured: it ends the
-// process, or is an error like any other.
-func crashed(ctx context.Context, value any, stack []byte) error {
-	klog.FromContext(ctx).Error(nil, "A lister-watcher panicked", "panic", value, "stack", string(stack))
-	func() {
-		defer utilruntime.HandleCrashWithContext(ctx)
-		panic(value)
-	}()
-	return fmt.Errorf("the lister-watcher panicked: %v", value)
 }

@@ -2,7 +2,9 @@ package informers_test
 
 import (
 	"cmp"
+	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -17,6 +19,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	upstream "k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -215,6 +218,82 @@ func TestClientsetWithAnotherTransport(t *testing.T) {
 	if got := len(pods.GetStore().List()); got != 60 || len(reads.requests()) == 0 {
 		t.Errorf("%d pods by %d requests of the new transport", got, len(reads.requests()))
 	}
+}
+
+// A factory stops although a transport does not: one that waits for a person to log in, such
+// as with a credential plugin, or one of a test that knows nothing of contexts.
+func TestClientsetThatDoesNotStop(t *testing.T) {
+	for name, answer := range map[string]func(release <-chan struct{}) *http.Response{
+		"no answer": func(release <-chan struct{}) *http.Response {
+			<-release
+			return nil
+		},
+		"no end": func(release <-chan struct{}) *http.Response {
+			body, end := io.Pipe()
+			go func() {
+				<-release
+				end.Close()
+			}()
+			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {runtime.ContentTypeJSON}}, Body: io.NopCloser(body)}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			release, asked := make(chan struct{}), make(chan struct{}, 1)
+			t.Cleanup(func() { close(release) })
+			client, _ := clientset(t, &rest.Config{Host: "http://lake"}, func(c *rest.Config) {
+				c.WrapTransport = func(http.RoundTripper) http.RoundTripper {
+					return roundTripper(func(*http.Request) (*http.Response, error) {
+						asked <- struct{}{}
+						return answer(release), nil
+					})
+				}
+			})
+			factory := informers.NewSharedInformerFactory(client, 0)
+			factory.Core().V1().Pods().Informer()
+			ctx, cancel := context.WithCancel(t.Context())
+			factory.StartWithContext(ctx)
+			<-asked
+			cancel()
+			stopped := make(chan struct{})
+			go func() {
+				factory.Shutdown()
+				close(stopped)
+			}()
+			select {
+			case <-stopped:
+			case <-time.After(20 * time.Second):
+				t.Error("Shutdown waits for the transport")
+			}
+		})
+	}
+}
+
+// If panics do not end the process, a transport that panics does not end the informer.
+func TestClientsetOfATransportThatPanics(t *testing.T) {
+	crash := utilruntime.ReallyCrash
+	utilruntime.ReallyCrash = false
+	t.Cleanup(func() { utilruntime.ReallyCrash = crash })
+	_, config := serve(t)
+	var requests atomic.Int32
+	client, _ := clientset(t, config, func(c *rest.Config) {
+		c.WrapTransport = func(next http.RoundTripper) http.RoundTripper {
+			return roundTripper(func(req *http.Request) (*http.Response, error) {
+				if requests.Add(1) == 1 {
+					panic("no credentials")
+				}
+				return next.RoundTrip(req)
+			})
+		}
+	})
+	factory := informers.NewSharedInformerFactory(client, 0)
+	pods := factory.Core().V1().Pods().Informer()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	factory.StartWithContext(ctx)
+	if !cache.WaitForCacheSync(ctx.Done(), pods.HasSynced) || len(pods.GetStore().List()) != 60 {
+		t.Errorf("the informer has %d pods after a panic", len(pods.GetStore().List()))
+	}
+	cancel()
+	factory.Shutdown()
 }
 
 // A clientset without anything in it is an error when it is used, not before.

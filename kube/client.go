@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/utils/ptr"
 
+	"github.com/tarnproject/tarn/internal/usercall"
 	"github.com/tarnproject/tarn/kube/wire"
 )
 
@@ -176,14 +177,16 @@ func (c *Client) send(ctx context.Context, r request, shard string, plain bool) 
 	if shard != "" {
 		req.Param(shardParameter, shard)
 	}
-	body, err := req.Stream(context.WithValue(ctx, headersKey{}, recorded))
+	body, err := usercall.Do(ctx, "transport", func() (io.ReadCloser, error) {
+		return req.Stream(context.WithValue(ctx, headersKey{}, recorded))
+	}, func(late io.ReadCloser) { late.Close() })
+	if err != nil && ctx.Err() != nil {
+		return nil, context.Cause(ctx) // the transport may still write to recorded
+	}
 	if recorded.host != "" {
 		c.shards.answered(recorded.host)
 	}
 	if err != nil {
-		if ctx.Err() != nil {
-			err = context.Cause(ctx)
-		}
 		return nil, recorded.complete(err)
 	}
 	m, err := mediaOf(recorded.contentType)

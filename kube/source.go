@@ -18,8 +18,9 @@ import (
 // Source is a collection of an API server, as a [tarn.Source].
 //
 //   - Bodies are cut into objects as they arrive and decoded by several goroutines.
-//     All of them have ended when List returns or the stream is closed. Only a few
-//     blocks of a body are held, whatever its length.
+//     All of them have ended when List returns or the stream is closed, unless a
+//     transport does not end a read that was cancelled. Only a few blocks of a body
+//     are held, whatever its length.
 //   - Objects are read-only: equal parts of them are the same memory.
 //   - An object that cannot be decoded, is too long, or of another kind, is a bad
 //     object; the rest is delivered.

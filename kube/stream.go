@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/internal/usercall"
 	"github.com/tarnproject/tarn/kube/wire"
 )
 
@@ -23,6 +24,7 @@ type stream[T any] struct {
 	media  media
 	held   wire.Held
 	inbox  *inbox
+	life   context.Context
 	cancel context.CancelFunc
 	body   io.Closer
 	done   chan struct{}
@@ -40,6 +42,7 @@ func (s *Source[T]) newStream(life context.Context, cancel context.CancelFunc, r
 		media:  resp.media,
 		held:   heldBy(q.Held),
 		inbox:  newInbox(),
+		life:   life,
 		cancel: cancel,
 		body:   resp.body,
 		done:   make(chan struct{}),
@@ -135,11 +138,11 @@ func (s *stream[T]) decode(buf []tarn.Event[T]) int {
 	return n
 }
 
-// Close ends the request and waits for its reader.
+// Close ends the request and waits for its reader, unless a transport does not end its read.
 func (s *stream[T]) Close() {
 	s.closed.Do(func() {
 		s.cancel()
 		s.body.Close()
-		<-s.done
+		usercall.Wait(s.life, s.done)
 	})
 }

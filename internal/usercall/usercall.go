@@ -1,0 +1,91 @@
+// Package usercall calls code that a program brought along, which may not return when it
+// should, or panic: a lister-watcher, or a transport.
+package usercall
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/klog/v2"
+)
+
+// graceful is how long code that should have ended with its context is waited for.
+const graceful = 500 * time.Millisecond
+
+// Do calls f and returns when it does, or when ctx has ended and f has still not
+// returned a moment later.
+//
+// ListerWatchers from before contexts came to client-go cannot be stopped, nor can a
+// credential plugin that waits for a person to log in, and a stop must not hang on
+// them. Such a call is left behind until the code returns; release then gets what
+// nobody waits for. A call that honours its context is always waited for.
+//
+// A panic of f is treated as utilruntime is configured: it ends the process, or is an
+// error like any other, which says what panicked.
+func Do[R any](ctx context.Context, what string, f func() (R, error), release func(R)) (R, error) {
+	type result struct {
+		value    R
+		err      error
+		panicked any
+		stack    []byte
+	}
+	done := make(chan result, 1)
+	go func() {
+		var r result
+		defer func() {
+			if r.panicked = recover(); r.panicked != nil {
+				r.stack = debug.Stack()
+			}
+			done <- r
+		}()
+		r.value, r.err = f()
+	}()
+	r, ended := await(ctx, done)
+	switch {
+	case !ended:
+		if release != nil {
+			go func() {
+				if r := <-done; r.err == nil && r.panicked == nil {
+					release(r.value)
+				}
+			}()
+		}
+		return r.value, context.Cause(ctx)
+	case r.panicked != nil:
+		return r.value, crashed(ctx, what, r.panicked, r.stack)
+	}
+	return r.value, r.err
+}
+
+// Wait waits until done is closed, or ctx has ended and it is still open a moment later.
+func Wait(ctx context.Context, done <-chan struct{}) { await(ctx, done) }
+
+// await receives from done, unless ctx has ended and nothing came a moment later.
+func await[T any](ctx context.Context, done <-chan T) (received T, ok bool) {
+	select {
+	case received = <-done:
+		return received, true
+	case <-ctx.Done():
+	}
+	late := time.NewTimer(graceful)
+	defer late.Stop()
+	select {
+	case received = <-done:
+		return received, true
+	case <-late.C:
+		return received, false
+	}
+}
+
+// crashed passes on a panic.
+func crashed(ctx context.Context, what string, value any, stack []byte) error {
+	klog.FromContext(ctx).Error(nil, "A call panicked", "of", what, "panic", value, "stack", string(stack))
+	func() {
+		defer utilruntime.HandleCrashWithContext(ctx)
+		panic(value)
+	}()
+	return fmt.Errorf("the %s panicked: %v", what, value)
+}

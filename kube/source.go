@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -162,6 +163,7 @@ func (s *Source[T]) list(ctx context.Context, q tarn.ListQuery, take func(items 
 		options.ResourceVersionMatch = metav1.ResourceVersionMatchExact
 	}
 	request, life := s.request(of, options), ctx
+	defer s.client.listed(ctx, request, time.Now())
 	if limit, _ := s.client.timeLimit(request); limit > 0 {
 		var cancel context.CancelFunc
 		life, cancel = context.WithTimeout(ctx, limit)

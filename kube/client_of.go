@@ -64,12 +64,17 @@ func copyOf(own *rest.RESTClient) *rest.RESTClient {
 
 // connectionsOf is an HTTP client with the settings of a REST client's, and its transport.
 func connectionsOf(own *rest.RESTClient) *http.Client {
-	var c http.Client
-	if own.Client != nil {
-		c = *own.Client
-	}
+	c := *httpClientOf(own)
 	c.Transport = givenTransport{own}
 	return &c
+}
+
+// httpClientOf is the HTTP client by which a REST client makes its requests.
+func httpClientOf(own *rest.RESTClient) *http.Client {
+	if own.Client == nil {
+		return http.DefaultClient
+	}
+	return own.Client
 }
 
 // givenTransport is the transport that a REST client has at the time of each request: tests
@@ -87,8 +92,8 @@ func (t givenTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // WrappedRoundTripper lets client-go's helpers reach the wrapped transport.
 func (t givenTransport) WrappedRoundTripper() http.RoundTripper {
-	if client := t.of.Client; client != nil && client.Transport != nil {
-		return client.Transport
+	if next := httpClientOf(t.of).Transport; next != nil {
+		return next
 	}
 	return http.DefaultTransport
 }

@@ -298,6 +298,30 @@ func TestClientOfAcceptsNoCBOR(t *testing.T) {
 	}
 }
 
+// A REST client without an HTTP client uses that of net/http, as a program has set it up.
+func TestClientOfTheDefaultClient(t *testing.T) {
+	before := *http.DefaultClient
+	t.Cleanup(func() { *http.DefaultClient = before })
+	http.DefaultClient.Transport = roundTripper(func(*http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(`{"kind":"PodList","apiVersion":"v1","items":[]}`))}, nil
+	})
+	clientset, err := kubernetes.NewForConfigAndClient(&rest.Config{Host: "http://lake.invalid"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := ClientOf(clientset.CoreV1().RESTClient().(*rest.RESTClient))
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := NewSource[*corev1.Pod](client, pods, SourceOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := source.List(t.Context(), tarn.ListQuery{}); err != nil {
+		t.Error(err)
+	}
+}
+
 // A server that refuses the formats of the clientset is asked for JSON from then on.
 func TestClientOfFallsBackToJSON(t *testing.T) {
 	s := serve(t, false, func(w http.ResponseWriter, r *http.Request) {

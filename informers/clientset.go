@@ -30,7 +30,7 @@ func (s *clientsets) of(client kubernetes.Interface, c collection) *kube.Client 
 		return nil
 	}
 	own, ok := c.rest(clientset).(*rest.RESTClient)
-	if !ok || own == nil || !atUsualPath(own, c.resource) {
+	if !ok || own == nil {
 		return nil
 	}
 	if s.readers == nil {
@@ -38,6 +38,9 @@ func (s *clientsets) of(client kubernetes.Interface, c collection) *kube.Client 
 	}
 	if s.readers[own] == nil {
 		s.readers[own] = wired.ClientOf(own)
+	}
+	if s.readers[own] == nil || !atUsualPath(own, c.resource) {
+		return nil
 	}
 	return s.readers[own]
 }

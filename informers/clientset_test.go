@@ -298,12 +298,22 @@ func TestClientsetOfATransportThatPanics(t *testing.T) {
 
 // A clientset without anything in it is an error when it is used, not before.
 func TestClientsetThatIsNil(t *testing.T) {
-	factory := informers.NewSharedInformerFactory((*kubernetes.Clientset)(nil), 0)
-	if err := factory.Core().V1().Pods().Informer().GetIndexer().Add(pod("north", "a")); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := factory.Core().V1().Pods().Lister().Pods("north").Get("a"); err != nil {
-		t.Error(err)
+	for name, client := range map[string]kubernetes.Interface{
+		"nil":             (*kubernetes.Clientset)(nil),
+		"zero":            &kubernetes.Clientset{},
+		"of nothing":      kubernetes.New(nil),
+		"of a nil client": kubernetes.New((*rest.RESTClient)(nil)),
+		"of a zero one":   kubernetes.New(&rest.RESTClient{}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			factory := informers.NewSharedInformerFactory(client, 0)
+			if err := factory.Core().V1().Pods().Informer().GetIndexer().Add(pod("north", "a")); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := factory.Core().V1().Pods().Lister().Pods("north").Get("a"); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
 

@@ -27,8 +27,8 @@ import (
 // are buffered as the clientset does it. And a disk knows the server by its address alone,
 // because a REST client does not tell its certificate authority.
 func ClientOf(own *rest.RESTClient, opts ...ClientOption) (*Client, error) {
-	if own == nil {
-		return nil, errors.New("kube: the REST client is nil: take one from a clientset, or use NewClient with a config")
+	if own == nil || own.Get().URL().Host == "" {
+		return nil, errors.New("kube: the REST client is nil, or has no address: take one from a clientset, or use NewClient with a config")
 	}
 	var s clientSettings
 	for _, o := range opts {

@@ -347,7 +347,9 @@ func TestClientOfFallsBackToJSON(t *testing.T) {
 }
 
 func TestClientOfNothing(t *testing.T) {
-	if _, err := ClientOf(nil); err == nil {
-		t.Error("a nil REST client was accepted")
+	for _, own := range []*rest.RESTClient{nil, {}} {
+		if _, err := ClientOf(own); err == nil {
+			t.Errorf("the REST client %v was accepted", own)
+		}
 	}
 }

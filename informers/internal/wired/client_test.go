@@ -42,7 +42,7 @@ func TestRESTClientOf(t *testing.T) {
 func TestRESTClientOfOthers(t *testing.T) {
 	for _, client := range []any{
 		nil, "text", (*dynamic.DynamicClient)(nil), (*metadata.Client)(nil), &dynamic.DynamicClient{}, &metadata.Client{},
-		dynamicfake.NewSimpleDynamicClient(scheme.Scheme), dynamic.New(&restfake.RESTClient{}),
+		dynamicfake.NewSimpleDynamicClient(scheme.Scheme), dynamic.New(&restfake.RESTClient{}), dynamic.New(&rest.RESTClient{}),
 		struct{ dynamic.Interface }{dynamic.New(nil)},
 	} {
 		if reader := ClientOf(RESTClientOf(client)); reader != nil {

@@ -3,13 +3,10 @@ package kube
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -21,7 +18,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/metrics"
 	"k8s.io/utils/ptr"
 
 	"github.com/tarnproject/tarn"
@@ -192,56 +188,6 @@ func TestClientOfEndsLists(t *testing.T) {
 	defer cancel()
 	if _, err := source.List(ctx, tarn.ListQuery{}); !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
 		t.Errorf("after %v: %v", time.Since(began), err)
-	}
-}
-
-// measured is a program's metric of how long requests take.
-type measured struct {
-	mu   sync.Mutex
-	seen []string
-}
-
-func (m *measured) Observe(_ context.Context, verb string, u url.URL, took time.Duration) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.seen = append(m.seen, fmt.Sprint(verb, " ", u.String(), " ", took > 0))
-}
-
-// client-go's metric of how long requests take has the lists, as those of the clientset. It
-// has no watches.
-func TestClientOfIsMeasured(t *testing.T) {
-	metric := &measured{}
-	before := metrics.RequestLatency
-	metrics.RequestLatency = metric
-	t.Cleanup(func() { metrics.RequestLatency = before })
-	s := serve(t, false, func(w http.ResponseWriter, r *http.Request) {
-		if strings.Contains(r.URL.Path, "south") {
-			w.WriteHeader(http.StatusForbidden)
-			return
-		}
-		answer(w, jsonType, []byte(`{"kind":"PodList","apiVersion":"v1","items":[]}`))
-	})
-	cfg := s.config()
-	cfg.Host += "/prefix"
-	client, clientset := clientOf(t, cfg)
-	for _, namespace := range []string{"", "north", "south"} {
-		metric.seen = nil
-		_, stock := clientset.CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{ResourceVersion: "7", Limit: 3})
-		within := pods
-		within.Namespace = namespace
-		source, err := NewSource[*corev1.Pod](client, within, SourceOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := source.List(t.Context(), tarn.ListQuery{AtLeast: "7", Limit: 3}); (err == nil) != (stock == nil) {
-			t.Fatal(err, stock)
-		}
-		if stream, err := source.Watch(t.Context(), tarn.WatchQuery{From: "7"}); err == nil {
-			stream.Close()
-		}
-		if len(metric.seen) != 2 || metric.seen[0] != metric.seen[1] {
-			t.Errorf("observed %q, wanted two that are equal", metric.seen)
-		}
 	}
 }
 

@@ -163,7 +163,8 @@ func (s *Source[T]) list(ctx context.Context, q tarn.ListQuery, take func(items 
 		options.ResourceVersionMatch = metav1.ResourceVersionMatchExact
 	}
 	request, life := s.request(of, options), ctx
-	defer s.client.listed(ctx, request, time.Now())
+	body := &countedBody{}
+	defer s.client.measured(ctx, request, time.Now(), body)
 	if limit, _ := s.client.timeLimit(request); limit > 0 {
 		var cancel context.CancelFunc
 		life, cancel = context.WithTimeout(ctx, limit)
@@ -173,6 +174,7 @@ func (s *Source[T]) list(ctx context.Context, q tarn.ListQuery, take func(items 
 	if err != nil {
 		return tarn.Page[T]{}, s.failed(ctx, "list", err)
 	}
+	body.ReadCloser, resp.body = resp.body, body
 	defer resp.body.Close()
 	given := 0
 	if inner := take; inner != nil {

@@ -1,0 +1,89 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/metrics"
+
+	"github.com/tarnproject/tarn"
+)
+
+// measurements are what a program's metrics of requests have got.
+type measurements struct {
+	mu   sync.Mutex
+	seen []string
+}
+
+func (m *measurements) add(what string, value any) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.seen = append(m.seen, fmt.Sprint(what, " ", value))
+}
+
+type (
+	latencyMeasurements struct{ *measurements }
+	sizeMeasurements    struct {
+		*measurements
+		of string
+	}
+)
+
+func (m latencyMeasurements) Observe(_ context.Context, verb string, u url.URL, took time.Duration) {
+	m.add(verb+" "+u.String()+" took time", took > 0)
+}
+
+func (m sizeMeasurements) Observe(_ context.Context, verb, host string, size float64) {
+	m.add(verb+" "+host+" "+m.of, size)
+}
+
+// client-go's metrics of requests have the lists, as those of the clientset. They have no
+// watches.
+func TestClientOfIsMeasured(t *testing.T) {
+	metric := &measurements{}
+	latency, request, response := metrics.RequestLatency, metrics.RequestSize, metrics.ResponseSize
+	metrics.RequestLatency, metrics.RequestSize, metrics.ResponseSize = latencyMeasurements{metric}, sizeMeasurements{metric, "request"}, sizeMeasurements{metric, "response"}
+	t.Cleanup(func() { metrics.RequestLatency, metrics.RequestSize, metrics.ResponseSize = latency, request, response })
+	s := serve(t, false, func(w http.ResponseWriter, r *http.Request) {
+		if strings.Contains(r.URL.Path, "south") {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		answer(w, jsonType, []byte(`{"kind":"PodList","apiVersion":"v1","items":[]}`))
+	})
+	cfg := s.config()
+	cfg.Host += "/prefix"
+	client, clientset := clientOf(t, cfg)
+	for _, namespace := range []string{"", "north", "south"} {
+		metric.seen = nil
+		_, stock := clientset.CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{ResourceVersion: "7", Limit: 3})
+		want := slices.Sorted(slices.Values(metric.seen))
+		metric.seen = nil
+		within := pods
+		within.Namespace = namespace
+		source, err := NewSource[*corev1.Pod](client, within, SourceOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := source.List(t.Context(), tarn.ListQuery{AtLeast: "7", Limit: 3}); (err == nil) != (stock == nil) {
+			t.Fatal(err, stock)
+		}
+		if stream, err := source.Watch(t.Context(), tarn.WatchQuery{From: "7"}); err == nil {
+			stream.Close()
+		}
+		slices.Sort(metric.seen)
+		if diff := cmp.Diff(want, metric.seen); diff != "" || len(want) < 2 {
+			t.Errorf("measured of %q (-clientset +ours): %s", namespace, diff)
+		}
+	}
+}

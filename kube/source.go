@@ -176,6 +176,7 @@ func (s *Source[T]) list(ctx context.Context, q tarn.ListQuery, take func(items 
 	}
 	body.ReadCloser, resp.body = resp.body, body
 	defer resp.body.Close()
+	defer context.AfterFunc(ctx, func() { resp.body.Close() })() // the transport may have lost the context
 	given := 0
 	if inner := take; inner != nil {
 		take = func(items []T) {

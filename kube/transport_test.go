@@ -1,8 +1,12 @@
 package kube
 
 import (
+	"context"
+	"errors"
+	"io"
 	"net/http"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -48,5 +52,64 @@ func TestAnswersWithoutABody(t *testing.T) {
 				t.Errorf("the watch: %v", err)
 			}
 		})
+	}
+}
+
+// A transport may lose the context of a request, as wrappers that add values to it do. Lists
+// and streams end with theirs nevertheless.
+func TestTransportThatLosesTheContext(t *testing.T) {
+	release, began := make(chan struct{}), make(chan struct{}, 2)
+	s := serve(t, false, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", jsonType)
+		_, _ = io.WriteString(w, `{"kind":"PodList","apiVersion":"v1","items":[`)
+		w.(http.Flusher).Flush()
+		began <- struct{}{}
+		select {
+		case <-release:
+		case <-r.Context().Done():
+		}
+	})
+	t.Cleanup(func() { close(release) })
+	client, err := NewClient(s.config(), WithHTTPClient(&http.Client{
+		Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+			return s.Client().Transport.RoundTrip(r.WithContext(context.Background()))
+		}),
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := NewSource[*corev1.Pod](client, pods, SourceOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, read := range map[string]func(context.Context) error{
+		"list": func(ctx context.Context) error {
+			_, err := source.List(ctx, tarn.ListQuery{})
+			return err
+		},
+		"watch": func(ctx context.Context) error {
+			stream, err := source.Watch(ctx, tarn.WatchQuery{})
+			if err != nil {
+				return err
+			}
+			defer stream.Close()
+			_, err = stream.Next(ctx, make([]tarn.Event[*corev1.Pod], 1))
+			return err
+		},
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- read(ctx) }()
+		<-began
+		time.Sleep(10 * time.Millisecond) // the body is being read
+		cancel()
+		select {
+		case err := <-ended:
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("%s: %v", name, err)
+			}
+		case <-time.After(10 * time.Second):
+			t.Errorf("the %s does not end with its context", name)
+		}
 	}
 }

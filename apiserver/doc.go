@@ -32,8 +32,9 @@
 // tests; and what informers see on bad days is compared end to end (module e2e).
 // kubectl, controller-runtime and the real kube-controller-manager work with it.
 //
-// An event is encoded once for each media type, however many clients watch. A watcher
-// that does not read, or falls out of the history, is closed and has to come again.
+// An event is encoded once for each media type, however many clients watch. A watch is
+// closed if its client does not read, or is further behind than the history reaches;
+// the client has to open it again.
 //
 // What a request may cost is bounded: bodies and objects to 3 MiB, what the copies of a
 // JSON patch add up to as well (a limit of the library that holds for the process,
@@ -49,8 +50,8 @@
 //
 // It admits every client, or every client with a token: there is no RBAC. It
 // validates metadata, and custom resources by the plain rules of their schema, but
-// not the specs of built-in types; defaults are filled in of pods, workloads and
-// what goes with them, without what admission adds. Server-side apply, eviction,
+// not the specs of built-in types. Pods, workloads and related
+// types get their defaults, without what admission adds. Server-side apply, eviction,
 // logs and the like, admission webhooks and conversion webhooks are not there, and
 // managedFields are not kept. No controller runs: owner references collect nothing,
 // and a deleted pod is gone at once.

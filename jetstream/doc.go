@@ -9,9 +9,10 @@
 // codec writes it. Headers have its version, its uid and what happened.
 //
 // Keys that begin with _tarn. are not objects. _tarn.checkpoint says which state of the
-// source the bucket has. It is the last message of every commit, and a commit is atomic, so
-// the bucket and the checkpoint never disagree. _tarn.gap. names ranges of versions in which
-// states are missing, _tarn.bad. names objects that are too large to be kept.
+// source the bucket has, and is the last message of every commit. A commit is one atomic
+// batch if it is small enough for the server. A larger one begins with a checkpoint that is
+// marked incomplete, and readers wait for the one that ends it. _tarn.gap. names ranges of
+// versions in which states are missing, _tarn.bad. names objects that are too large to be kept.
 //
 // One feeder writes a bucket. A second one waits, says so, and takes over when the lease of
 // the first has ended. Each write names the checkpoint that it follows; so a feeder that was

@@ -20,7 +20,7 @@ import (
 //
 // A certificate is verified for each request and not for the connection. A connection
 // stays open for days; a certificate that ends, and an authority that is replaced, count
-// within ten seconds, for open watches too.
+// within 20 seconds, for open watches too.
 type certificates struct {
 	// roots are the authorities; nil if certificates do not count.
 	roots func() *x509.CertPool

@@ -19,7 +19,7 @@
 //     has everything in it. [Check] reports what is wrong with a file, and [Repair]
 //     saves the good objects.
 //   - Deleted, changed or dropped content is in no file of the directory after a
-//     minute, unless a reader keeps the file open for longer.
+//     minute or two, unless a reader keeps the file open for longer.
 //   - Content of another source, selector, schema or format is never used.
 //   - Files have mode 0600 in a directory with mode 0700, and one process writes at
 //     a time. A directory or file of another user, or a link in its place, is refused.

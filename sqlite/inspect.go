@@ -25,6 +25,9 @@ type Inspection struct {
 	// Format is the format of the file, 0 if there is no file or nothing in it; Reads is
 	// the one that this package reads and writes.
 	Format, Reads int
+	// Converts says that [Open] converts a file of this older Format and keeps its content.
+	// Files of other older formats are removed and built anew.
+	Converts bool
 	// Unreadable is why the format cannot be read, nil if it can.
 	Unreadable error
 	// Bytes is the size of the file and its log.
@@ -61,6 +64,7 @@ func Inspect(ctx context.Context, dir string) (Inspection, error) {
 	err = tryGuarded(ctx, path, still, maxGrace, func(conn *sqlite3.Conn, _ *stopper) error {
 		conn.SetInterrupt(ctx)
 		found.Format, err = inspectFormat(conn)
+		found.Converts = err == nil && oldTables[int64(found.Format)] != nil && reserved(conn) == 0
 		return err
 	})
 	if ctx.Err() != nil {

@@ -43,8 +43,14 @@ func TestInspect(t *testing.T) {
 	if found.InUse || found.Format != found.Reads || found.Bytes == 0 || found.Unreadable != nil {
 		t.Errorf("of a directory that was closed it says %+v", found)
 	}
+	for version, converts := range map[string]bool{"3": false, "4": true} {
+		change(t, dir, "PRAGMA user_version="+version)
+		if found := inspect(dir); found.Converts != converts {
+			t.Errorf("of format %s it says %+v", version, found)
+		}
+	}
 	change(t, dir, "PRAGMA user_version=99")
-	if found := inspect(dir); found.Format != 99 {
+	if found := inspect(dir); found.Format != 99 || found.Converts {
 		t.Errorf("of another format it says %+v", found)
 	}
 	change(t, dir, "PRAGMA application_id=7")

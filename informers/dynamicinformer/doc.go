@@ -5,8 +5,8 @@
 //
 //	import "github.com/tarnproject/tarn/informers/dynamicinformer" // was k8s.io/client-go/dynamic/dynamicinformer
 //
-// All else stays: the interfaces are client-go's own. client-go's factory calls
-// its constructor by name, so that only another factory can give other informers.
+// All else stays: the interfaces are client-go's own. client-go's factory
+// calls its own constructor, so this package has a factory of its own.
 //
 // The informers of client-go's own dynamic client send the requests of that client, and
 // read the answers by themselves, with package kube, which decodes equal parts of objects

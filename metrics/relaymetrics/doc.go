@@ -15,10 +15,10 @@
 //	tarn_relay_received_bytes_total       counter  resource         bytes that the origin sent to keep the copy
 //	tarn_relay_requests_total             counter  resource,verb    requests answered from the copy
 //	tarn_relay_forwarded_total            counter  resource,cause   reads that the copy could not answer
-//	tarn_relay_passed_total               counter  -                requests for what there is no copy of
+//	tarn_relay_passed_total               counter  -                requests for resources without a copy
 //	tarn_relay_refused_total              counter  cause            requests that were refused
 //	tarn_relay_reviews_total              counter  -                questions to the origin about callers and their rights
-//	tarn_relay_probes_total               counter  resource         questions to the origin how new it is
+//	tarn_relay_probes_total               counter  resource         requests for the newest version of the origin
 //	tarn_relay_gaps_total                 counter  resource         times that states of the origin were missed
 //	tarn_relay_slow_clients_total         counter  resource         watches closed because their clients did not read
 //	tarn_relay_log_events                 gauge    resource         changes in the log, for watches from older versions

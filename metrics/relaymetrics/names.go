@@ -38,7 +38,7 @@ var (
 	passed        = counter("tarn_relay_passed_total", "Requests for resources that the relay has no copy of.")
 	refused       = counter("tarn_relay_refused_total", "Requests that were refused, by cause.", "cause")
 	reviews       = counter("tarn_relay_reviews_total", "Questions to the origin about callers and their rights.")
-	probes        = counter("tarn_relay_probes_total", "Questions to the origin how new it is.", "resource")
+	probes        = counter("tarn_relay_probes_total", "Requests for the newest version of the origin.", "resource")
 	gaps          = counter("tarn_relay_gaps_total", "Times that states of the origin were missed.", "resource")
 	slowClients   = counter("tarn_relay_slow_clients_total", "Watches closed because their clients did not read.", "resource")
 	logEvents     = gauge("tarn_relay_log_events", "Changes in the log, for watches from older versions.", "resource")

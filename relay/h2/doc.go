@@ -1,9 +1,9 @@
 // Package h2 serves HTTP/2 connections whose answers last, as watches do.
 //
-// In net/http every write of a stream is handed to the goroutine of the connection, which
-// starts another one to write it, and back: that is most of what a delivery costs. Here a
-// stream puts its frames into the buffer of the connection by itself, and the first one that
-// finds nobody writing writes what all of them have put there, in one piece.
+// In net/http a stream passes each write to the goroutine of the connection, which starts
+// another one to write it, and the stream waits for both: that is most of what a delivery
+// costs. Here a stream appends its frames to the buffer of the connection. If no other stream
+// is writing, it writes the whole buffer, with the frames of all streams, in one call.
 //
 // Frames are read by golang.org/x/net/http2, and so are headers, with its bounds.
 package h2

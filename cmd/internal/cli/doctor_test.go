@@ -394,7 +394,7 @@ func TestDoctorOfDirectories(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer used.Close()
-	for _, name := range []string{"sound", "newer", "older", "open"} {
+	for _, name := range []string{"sound", "newer", "older", "oldest", "open"} {
 		db, err := sqlite.Open(in(name), sqlite.Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -404,7 +404,8 @@ func TestDoctorOfDirectories(t *testing.T) {
 		}
 	}
 	tamper(t, in("newer"), "PRAGMA user_version=99")
-	tamper(t, in("older"), "PRAGMA user_version=1")
+	tamper(t, in("older"), "PRAGMA user_version=4")
+	tamper(t, in("oldest"), "PRAGMA user_version=1")
 	if err := os.Chmod(in("open"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -416,13 +417,14 @@ func TestDoctorOfDirectories(t *testing.T) {
 		words  []string
 		code   int
 	}{
-		"sound": {"format", doctor.OK, []string{"the current one"}, exitOK},
-		"new":   {"directory", doctor.OK, []string{"does not exist; it is made"}, exitOK},
-		"used":  {"lock", doctor.Fail, []string{"another process has", "end the mirror"}, exitProblems},
-		"newer": {"format", doctor.Fail, []string{"newer Tarn"}, exitProblems},
-		"older": {"format", doctor.Warn, []string{"rebuilds the file"}, exitOK},
-		"open":  {"directory", doctor.Fail, []string{"open to others (mode 0755)", "chmod 700"}, exitProblems},
-		"file":  {"directory", doctor.Fail, []string{"is not a directory"}, exitProblems},
+		"sound":  {"format", doctor.OK, []string{"the current one"}, exitOK},
+		"new":    {"directory", doctor.OK, []string{"does not exist; it is made"}, exitOK},
+		"used":   {"lock", doctor.Fail, []string{"another process has", "end the mirror"}, exitProblems},
+		"newer":  {"format", doctor.Fail, []string{"newer Tarn"}, exitProblems},
+		"older":  {"format", doctor.Warn, []string{"converts the file"}, exitOK},
+		"oldest": {"format", doctor.Warn, []string{"rebuilds the file"}, exitOK},
+		"open":   {"directory", doctor.Fail, []string{"open to others (mode 0755)", "chmod 700"}, exitProblems},
+		"file":   {"directory", doctor.Fail, []string{"is not a directory"}, exitProblems},
 	} {
 		got := examine(t, r.run, "pods", "--to", in(name))
 		if err := got.is(c.check, c.status, c.words...); err != nil || got.code != c.code {

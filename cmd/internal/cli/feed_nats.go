@@ -36,12 +36,13 @@ type natsEngine struct {
 // natsHelp is the command's help about this engine.
 const natsHelp = `nats://host:4222: each resource has a key-value bucket, CLUSTER_pods, that any
 NATS client can read and watch; default.web is the key of pod web in namespace
-default. Objects, deletes, gaps and the position are one atomic batch; servers
-have that since 2.12. With --history it is a stream instead, with every state
-on the subject CLUSTER_pods.default.web, dropped after the time of
---history=24h. The address may end with ?history=N
-(states of an object that a bucket keeps), replicas=N and creds=FILE. Just nats,
-without an address, starts a server that keeps its streams in --nats-dir.`
+default. Objects, deletes, gaps and the position are one atomic batch, or, if
+they are too large for one, a chain that is marked incomplete until its end;
+servers have batches since 2.12. With --history it is a stream instead, with
+every state on the subject CLUSTER_pods.default.web, dropped after the time of
+--history=24h. The address may end with ?history=N (states of an object that a
+bucket keeps), replicas=N and creds=FILE. Just nats, without an address, starts
+a server that keeps its streams in --nats-dir.`
 
 var natsName = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
 

@@ -80,6 +80,8 @@ func readable(found sqlite.Inspection) Result {
 		return ok("there is no file yet; format %d is written", found.Reads)
 	case found.Format > found.Reads:
 		return fail("use the newer Tarn, or name another directory", "format %d, written by a newer Tarn; this one reads %d", found.Format, found.Reads)
+	case found.Converts:
+		return warn("nothing to do: the next mirror converts the file and keeps its content", "format %d is older than the current one, %d", found.Format, found.Reads)
 	case found.Format < found.Reads:
 		return warn("nothing to do: the next mirror rebuilds the file from the server", "format %d is older than the current one, %d", found.Format, found.Reads)
 	}

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/utils/ptr"
 
 	"github.com/tarnproject/tarn/internal/usercall"
@@ -169,7 +168,7 @@ func (c *Client) send(ctx context.Context, r request, shard string, plain bool) 
 	c.accept(req, r, plain)
 	if r.options.Watch {
 		// client-go does not rate-limit watches either: each one follows a list.
-		req.Throttle(flowcontrol.NewFakeAlwaysRateLimiter())
+		req.Throttle(nil)
 	}
 	if limit, ok := c.timeLimit(r); ok {
 		req.Timeout(limit) // says it to the server, again

@@ -32,15 +32,18 @@ func (m *measurements) add(what string, value any) {
 }
 
 type (
-	latencyMeasurements struct{ *measurements }
-	sizeMeasurements    struct {
+	latencyMeasurements struct {
+		*measurements
+		of string
+	}
+	sizeMeasurements struct {
 		*measurements
 		of string
 	}
 )
 
 func (m latencyMeasurements) Observe(_ context.Context, verb string, u url.URL, took time.Duration) {
-	m.add(verb+" "+u.String()+" took time", took > 0)
+	m.add(verb+" "+u.String()+" "+m.of+" took time", took > 0)
 }
 
 func (m sizeMeasurements) Observe(_ context.Context, verb, host string, size float64) {
@@ -48,12 +51,15 @@ func (m sizeMeasurements) Observe(_ context.Context, verb, host string, size flo
 }
 
 // client-go's metrics of requests have the lists, as those of the clientset. They have no
-// watches.
+// watches, nor has that of waits for the rate limit.
 func TestClientOfIsMeasured(t *testing.T) {
 	metric := &measurements{}
-	latency, request, response := metrics.RequestLatency, metrics.RequestSize, metrics.ResponseSize
-	metrics.RequestLatency, metrics.RequestSize, metrics.ResponseSize = latencyMeasurements{metric}, sizeMeasurements{metric, "request"}, sizeMeasurements{metric, "response"}
-	t.Cleanup(func() { metrics.RequestLatency, metrics.RequestSize, metrics.ResponseSize = latency, request, response })
+	latency, waits, request, response := metrics.RequestLatency, metrics.RateLimiterLatency, metrics.RequestSize, metrics.ResponseSize
+	metrics.RequestLatency, metrics.RateLimiterLatency = latencyMeasurements{metric, "request"}, latencyMeasurements{metric, "rate limit"}
+	metrics.RequestSize, metrics.ResponseSize = sizeMeasurements{metric, "request"}, sizeMeasurements{metric, "response"}
+	t.Cleanup(func() {
+		metrics.RequestLatency, metrics.RateLimiterLatency, metrics.RequestSize, metrics.ResponseSize = latency, waits, request, response
+	})
 	s := serve(t, false, func(w http.ResponseWriter, r *http.Request) {
 		if strings.Contains(r.URL.Path, "south") {
 			w.WriteHeader(http.StatusForbidden)

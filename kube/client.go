@@ -172,6 +172,9 @@ func (c *Client) send(ctx context.Context, r request, shard string, plain bool) 
 	}
 	if limit, ok := c.timeLimit(r); ok {
 		req.Timeout(limit) // says it to the server, again
+		if !r.options.Watch {
+			recorded.limit = limit
+		}
 	}
 	if shard != "" {
 		req.Param(shardParameter, shard)

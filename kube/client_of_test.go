@@ -191,6 +191,33 @@ func TestClientOfEndsLists(t *testing.T) {
 	}
 }
 
+// The time limit of a list begins when the rate limit lets it pass, as with a typed client: a
+// program with many informers waits longer for that.
+func TestClientOfWaitsBeforeItsTimeBegins(t *testing.T) {
+	s := serve(t, false, func(w http.ResponseWriter, r *http.Request) {
+		answer(w, jsonType, []byte(`{"kind":"PodList","apiVersion":"v1","items":[]}`))
+	})
+	cfg := s.config()
+	cfg.QPS, cfg.Burst = 0.5, 1
+	client, clientset := clientOf(t, cfg)
+	limited := pods
+	limited.Tweak = func(o *metav1.ListOptions) { o.TimeoutSeconds = ptr.To[int64](1) }
+	source, err := NewSource[*corev1.Pod](client, limited, SourceOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := clientset.CoreV1().Pods("").List(t.Context(), limited.options(metav1.ListOptions{})); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	if _, err := source.List(t.Context(), tarn.ListQuery{}); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(began); took < time.Second {
+		t.Errorf("the second list took %v, so it did not wait", took)
+	}
+}
+
 // The warning handler and the rate limit are those of the clientset.
 func TestClientOfKeepsHandlers(t *testing.T) {
 	s := serve(t, false, func(w http.ResponseWriter, r *http.Request) {

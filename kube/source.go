@@ -162,15 +162,10 @@ func (s *Source[T]) list(ctx context.Context, q tarn.ListQuery, take func(items 
 	} else if q.Exact {
 		options.ResourceVersionMatch = metav1.ResourceVersionMatchExact
 	}
-	request, life := s.request(of, options), ctx
+	request := s.request(of, options)
 	body := &countedBody{}
 	defer s.client.measured(ctx, request, time.Now(), body)
-	if limit, _ := s.client.timeLimit(request); limit > 0 {
-		var cancel context.CancelFunc
-		life, cancel = context.WithTimeout(ctx, limit)
-		defer cancel()
-	}
-	resp, err := s.client.get(life, request)
+	resp, err := s.client.get(ctx, request)
 	if err != nil {
 		return tarn.Page[T]{}, s.failed(ctx, "list", err)
 	}

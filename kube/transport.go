@@ -1,10 +1,12 @@
 package kube
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/klauspost/compress/gzip"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -13,6 +15,10 @@ import (
 
 // headers are the response headers that client-go's REST client does not pass on.
 type headers struct {
+	// limit is how long the answer may take, with its body; 0 means any time. It is set before
+	// the request, and begins when that is sent: the rate limit may hold it back for longer.
+	limit time.Duration
+
 	contentType, retryAfter string
 	// host is that of the server that answered; see [Endpoints].
 	host string
@@ -44,7 +50,8 @@ type headersKey struct{}
 const maxErrorBody = 1 << 20
 
 // headerRecorder is a round tripper below the REST client. It copies response
-// headers to the [headers] in the request's context, and decompresses gzip.
+// headers to the [headers] in the request's context, keeps its time limit, and
+// decompresses gzip.
 //
 // Why not leave gzip to net/http: it uses the standard library's decompressor,
 // which takes about twice the CPU of this one for a list.
@@ -62,11 +69,37 @@ func withHeaderRecorder(client *http.Client) *http.Client {
 }
 
 func (t headerRecorder) RoundTrip(req *http.Request) (*http.Response, error) {
+	recorded, _ := req.Context().Value(headersKey{}).(*headers)
+	if recorded == nil || recorded.limit <= 0 {
+		return t.roundTrip(req, recorded)
+	}
+	ctx, cancel := context.WithTimeout(req.Context(), recorded.limit)
+	resp, err := t.roundTrip(req.WithContext(ctx), recorded)
+	if err != nil || resp == nil || resp.Body == nil {
+		cancel()
+		return resp, err
+	}
+	resp.Body = cancelledBody{resp.Body, cancel}
+	return resp, nil
+}
+
+// cancelledBody is a body that cancels the context of its request when it is closed.
+type cancelledBody struct {
+	io.ReadCloser
+	cancel context.CancelFunc
+}
+
+func (b cancelledBody) Close() error {
+	defer b.cancel()
+	return b.ReadCloser.Close()
+}
+
+func (t headerRecorder) roundTrip(req *http.Request, recorded *headers) (*http.Response, error) {
 	resp, err := t.next.RoundTrip(req)
 	if err != nil || resp == nil {
 		return resp, err // net/http makes an error of nothing
 	}
-	if recorded, ok := req.Context().Value(headersKey{}).(*headers); ok {
+	if recorded != nil {
 		recorded.contentType = resp.Header.Get("Content-Type")
 		recorded.retryAfter = resp.Header.Get("Retry-After")
 		recorded.host = req.URL.Host

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"regexp"
+	goruntime "runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -266,6 +267,29 @@ func TestClientsetThatDoesNotStop(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A transport that ends its goroutine, as t.Fatal does in that of a test, does not end the
+// process: the test is to fail with what it said.
+func TestClientsetOfATransportThatFailsItsTest(t *testing.T) {
+	asked := make(chan struct{})
+	client, _ := clientset(t, &rest.Config{Host: "http://lake"}, func(c *rest.Config) {
+		c.WrapTransport = func(http.RoundTripper) http.RoundTripper {
+			return roundTripper(func(*http.Request) (*http.Response, error) {
+				asked <- struct{}{}
+				goruntime.Goexit()
+				return nil, nil
+			})
+		}
+	})
+	factory := informers.NewSharedInformerFactory(client, 0)
+	factory.Core().V1().Pods().Informer()
+	ctx, cancel := context.WithCancel(t.Context())
+	factory.StartWithContext(ctx)
+	<-asked
+	<-asked // a list, after the watch list
+	cancel()
+	factory.Shutdown()
 }
 
 // If panics do not end the process, a transport that panics does not end the informer.

@@ -24,7 +24,8 @@ const graceful = 500 * time.Millisecond
 // nobody waits for. A call that honours its context is always waited for.
 //
 // A panic of f is treated as utilruntime is configured: it ends the process, or is an
-// error like any other, which says what panicked.
+// error like any other, which says what panicked. A call that ends its goroutine, as
+// t.Fatal in the transport of a test does, is an error too.
 func Do[R any](ctx context.Context, what string, f func() (R, error), release func(R)) (R, error) {
 	type result struct {
 		value    R
@@ -41,6 +42,7 @@ func Do[R any](ctx context.Context, what string, f func() (R, error), release fu
 			}
 			done <- r
 		}()
+		r.err = fmt.Errorf("the %s ended its goroutine", what) // unless it returns
 		r.value, r.err = f()
 	}()
 	r, ended := await(ctx, done)

@@ -3,6 +3,7 @@ package usercall
 import (
 	"context"
 	"errors"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -52,6 +53,17 @@ func TestDoPanics(t *testing.T) {
 	t.Cleanup(func() { utilruntime.ReallyCrash = crash })
 	_, err := Do(t.Context(), "lake", func() (string, error) { panic("too deep") }, nil)
 	if err == nil || !strings.Contains(err.Error(), "the lake panicked: too deep") {
+		t.Error(err)
+	}
+}
+
+// A call that ends its goroutine, as t.Fatal does in the transport of a test, is an error.
+func TestDoEndsItsGoroutine(t *testing.T) {
+	_, err := Do(t.Context(), "lake", func() (string, error) {
+		runtime.Goexit()
+		return "", nil
+	}, nil)
+	if err == nil || !strings.Contains(err.Error(), "the lake ended its goroutine") {
 		t.Error(err)
 	}
 }

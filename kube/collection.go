@@ -29,7 +29,8 @@ type Collection struct {
 	Namespace string
 	// LabelSelector and FieldSelector narrow it too.
 	LabelSelector, FieldSelector string
-	// Tweak may change the options of each request. It runs last.
+	// Tweak may change the options of each request. It runs last, except that a list of one
+	// item, which asks for the newest version, stays consistent and limited.
 	Tweak func(*metav1.ListOptions)
 }
 

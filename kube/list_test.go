@@ -82,6 +82,9 @@ func TestListQuery(t *testing.T) {
 			"/api/v1/namespaces/ns/pods?fieldSelector=c%3Dd&labelSelector=a%3Db"},
 		{tarn.ListQuery{}, Collection{Resource: podResource, Object: pods.Object, Tweak: func(o *metav1.ListOptions) { o.LabelSelector = "x" }},
 			"/api/v1/pods?labelSelector=x"},
+		{tarn.ListQuery{Limit: 1}, Collection{Resource: podResource, Object: pods.Object, Tweak: func(o *metav1.ListOptions) {
+			*o = metav1.ListOptions{ResourceVersion: "0", ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan, LabelSelector: "x"}
+		}}, "/api/v1/pods?labelSelector=x&limit=1"},
 		{tarn.ListQuery{}, Collection{Resource: schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}, Object: unstructuredType},
 			"/apis/example.com/v1/widgets"},
 	} {

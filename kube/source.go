@@ -163,6 +163,11 @@ func (s *Source[T]) list(ctx context.Context, q tarn.ListQuery, take func(items 
 		options.ResourceVersionMatch = metav1.ResourceVersionMatchExact
 	}
 	request := s.request(of, options)
+	if q.AtLeast == tarn.Latest && q.Limit == 1 && q.Continue == "" {
+		// The answer is the newest version. A Tweak that asks for version 0 of any list would
+		// make it that of a server that lags, as if the source had gone back in time.
+		request.options.ResourceVersion, request.options.ResourceVersionMatch, request.options.Limit = "", "", 1
+	}
 	body := &countedBody{}
 	defer s.client.measured(ctx, request, time.Now(), body)
 	resp, err := s.client.get(ctx, request)

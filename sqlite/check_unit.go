@@ -62,7 +62,7 @@ func newUnitReader(conn *sqlite3.Conn, keys *fileKeys, row collectionRow) (*unit
 		reader: reader{conn: conn, stmts: map[string]*sqlite3.Stmt{}}, row: row, layout: layoutOf(row), packer: &packer{owner: row.name, keys: keys},
 		sums: rowSums{keys.sums, row.name}, known: map[string]map[int64]sharedUnit{},
 	}
-	dictionary, err := readDictionary(conn, row.id)
+	dictionary, err := r.packer.readDictionary(conn, row.id)
 	if err == nil {
 		err = r.packer.use(dictionary)
 	}

@@ -250,19 +250,11 @@ func (c *collection) find(conn *sqlite3.Conn) (found bool, err error) {
 		return false, err
 	}
 	c.state, c.label = row.state, row.label
-	dictionary, err := readDictionary(conn, c.id)
+	dictionary, err := c.packer.readDictionary(conn, c.id)
 	if err != nil {
 		return false, err
 	}
 	return true, c.packer.use(dictionary)
-}
-
-func readDictionary(conn *sqlite3.Conn, id int64) (dictionary []byte, err error) {
-	err = query(conn, "SELECT value FROM tarn_dictionaries WHERE id=?", func(row *sqlite3.Stmt) error {
-		dictionary = row.ColumnBlob(0, nil)
-		return nil
-	}, id)
-	return dictionary, err
 }
 
 // made are the statements that make the collection's tables.
@@ -292,7 +284,7 @@ func (c *collection) create(conn *sqlite3.Conn) error {
 		return err
 	}
 	if c.keepLog {
-		dictionary, err := readDictionary(conn, c.id)
+		dictionary, err := c.packer.readDictionary(conn, c.id)
 		if err == nil {
 			err = c.packer.use(dictionary)
 		}
@@ -300,7 +292,7 @@ func (c *collection) create(conn *sqlite3.Conn) error {
 			return err
 		}
 	} else if dictionary := storedDictionary(c.Dictionary); dictionary != nil {
-		if err := execute(conn, "INSERT INTO tarn_dictionaries (id, value) VALUES (?, ?)", c.id, dictionary); err != nil {
+		if err := c.packer.writeDictionary(conn, c.id, dictionary); err != nil {
 			return err
 		}
 		if err := c.packer.use(dictionary); err != nil {

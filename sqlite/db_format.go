@@ -16,7 +16,7 @@ const (
 	applicationID = 0x5461726e
 	// format is the layout of the tables. It grows when an older Tarn would misread
 	// them, or this one an older file.
-	format = 11
+	format = 12
 )
 
 var (
@@ -44,10 +44,13 @@ var (
 // resume from the version. sum is the sum over all rows, which detects a missing or
 // exchanged page even if each row is good. positions has the position of each section, in
 // JSON; label is the caller's. proof is a checksum of the row itself.
+//
+// tarn_dictionaries has what objects are compressed against, with a checksum: those of the
+// objects are of their compressed bytes.
 var tables = []string{
 	`CREATE TABLE tarn_format (name TEXT PRIMARY KEY, value BLOB) WITHOUT ROWID`,
 	`CREATE TABLE tarn_collections (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, identity TEXT NOT NULL, version TEXT NOT NULL, heard_ms INTEGER NOT NULL, objects INTEGER NOT NULL, whole INTEGER NOT NULL, sum INTEGER NOT NULL, positions TEXT NOT NULL, label TEXT NOT NULL, proof BLOB NOT NULL)`,
-	`CREATE TABLE tarn_dictionaries (id INTEGER PRIMARY KEY, value BLOB NOT NULL)`,
+	`CREATE TABLE tarn_dictionaries (id INTEGER PRIMARY KEY, value BLOB NOT NULL, sum BLOB)`,
 	`CREATE TABLE tarn_logs (id INTEGER PRIMARY KEY, seq INTEGER NOT NULL, shown INTEGER NOT NULL, horizon INTEGER NOT NULL, horizon_ms INTEGER NOT NULL, thinned INTEGER NOT NULL, states INTEGER NOT NULL, lives INTEGER NOT NULL, sum INTEGER NOT NULL, pruned INTEGER NOT NULL, thinning INTEGER NOT NULL, every_ms INTEGER NOT NULL, epochs INTEGER NOT NULL, epoch TEXT NOT NULL, columns TEXT NOT NULL, proof BLOB NOT NULL)`,
 	`CREATE TABLE tarn_log_gaps (collection INTEGER NOT NULL, seq INTEGER NOT NULL, section TEXT NOT NULL, from_version TEXT NOT NULL, to_version TEXT NOT NULL, cause TEXT NOT NULL, from_ms INTEGER NOT NULL, to_ms INTEGER NOT NULL, sum BLOB NOT NULL, PRIMARY KEY (collection, seq)) WITHOUT ROWID`,
 	`CREATE VIEW tarn_gaps AS SELECT c.name AS collection, g.section AS section, nullif(g.from_version, '') AS from_version, nullif(g.to_version, '') AS to_version, g.cause AS cause, g.from_ms / 1000.0 AS since, g.to_ms / 1000.0 AS until FROM tarn_log_gaps g JOIN tarn_collections c ON c.id = g.collection`,
@@ -58,18 +61,23 @@ var tables = []string{
 // gaps of format 5 had empty texts for versions that are not known, the moments of format 6
 // had no checksums, in format 7 values of columns had a table of their own, the objects of
 // format 8 have no CRC (they are read as they are, and get one when they change), up to
-// format 9 states were in the order of lives, and format 10 had no bundles.
+// format 9 states were in the order of lives, format 10 had no bundles, and up to format 11
+// dictionaries had no checksums.
 var oldTables = map[int64][]string{
-	4:  tables[:3],
+	4:  tablesBefore12[:3],
 	6:  tablesBefore10,
 	7:  tablesBefore10,
 	8:  tablesBefore10,
 	9:  tablesBefore10,
-	10: tables[:6],
+	10: tablesBefore12[:6],
+	11: tablesBefore12,
 	5:  append(slices.Clone(tablesBefore10[:5]), `CREATE VIEW tarn_gaps AS SELECT c.name AS collection, g.section AS section, g.from_version AS from_version, g.to_version AS to_version, g.cause AS cause, g.from_ms / 1000.0 AS since, g.to_ms / 1000.0 AS until FROM tarn_log_gaps g JOIN tarn_collections c ON c.id = g.collection`),
 }
 
-var tablesBefore10 = append(append(slices.Clone(tables[:3]), oldLogsDDL), tables[4:6]...)
+var (
+	tablesBefore10 = append(append(slices.Clone(tablesBefore12[:3]), oldLogsDDL), tables[4:6]...)
+	tablesBefore12 = append([]string{tables[0], tables[1], `CREATE TABLE tarn_dictionaries (id INTEGER PRIMARY KEY, value BLOB NOT NULL)`}, tables[3:]...)
+)
 
 // migrations are what makes the tables of the present format of each of them.
 var migrations = map[int64]string{
@@ -80,6 +88,7 @@ var migrations = map[int64]string{
 	8:  bundlesDDL,
 	9:  bundlesDDL,
 	10: bundlesDDL,
+	11: "",
 }
 
 // keyProof is stored encrypted, to detect another key later.
@@ -142,6 +151,9 @@ func migrate(conn *sqlite3.Conn, key []byte, p *progress) error {
 	}
 	if err == nil && version > 4 && version < 10 {
 		err = migrateLogs(conn, keys, version, p)
+	}
+	if err == nil {
+		err = migrateDictionaries(conn, keys)
 	}
 	if err == nil {
 		err = conn.Exec(fmt.Sprintf("UPDATE tarn_format SET value=%d WHERE name='format'; PRAGMA user_version=%[1]d; COMMIT", format))

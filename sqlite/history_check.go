@@ -29,7 +29,7 @@ func (r *Report) history(conn *sqlite3.Conn, keys *fileKeys, row collectionRow, 
 	if moving, err := number(conn, "SELECT count(*) FROM sqlite_schema WHERE name=?", clusteredTable(row.id)); err != nil || moving > 0 {
 		return err // its states are in two tables
 	}
-	dictionary, err := readDictionary(conn, row.id)
+	dictionary, err := l.packer.readDictionary(conn, row.id)
 	if err == nil {
 		err = l.packer.use(dictionary)
 	}

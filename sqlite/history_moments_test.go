@@ -130,6 +130,7 @@ func toFormat6(t *testing.T, dir string) {
 		"ALTER TABLE tarn_logs RENAME COLUMN every_ms TO round",
 		"ALTER TABLE tarn_moments_1 DROP COLUMN sum",
 		"ALTER TABLE tarn_bases_1 DROP COLUMN cols",
+		"ALTER TABLE tarn_dictionaries DROP COLUMN sum",
 		oldColumnsDDL(1),
 		"UPDATE tarn_format SET value=6 WHERE name='format'",
 		"PRAGMA user_version=6",

@@ -112,7 +112,7 @@ func inSession(r *reader, keys *fileKeys, name string, read func(*logSession) er
 	if err != nil {
 		return err
 	}
-	dictionary, err := readDictionary(r.conn, row.id)
+	dictionary, err := s.packer.readDictionary(r.conn, row.id)
 	if err == nil {
 		err = s.packer.use(dictionary)
 	}

@@ -124,7 +124,7 @@ func (p *past) add(conn *sqlite3.Conn, row collectionRow, lower string) error {
 	if err != nil || len(columns) == 0 {
 		return err
 	}
-	dictionary, err := readDictionary(conn, row.id)
+	dictionary, err := s.packer.readDictionary(conn, row.id)
 	if err == nil {
 		err = s.packer.use(dictionary)
 	}

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/klauspost/compress/s2"
+	"github.com/ncruces/go-sqlite3"
 )
 
 // dictionary compresses against the dictionary of a collection, and reverses that.
@@ -69,6 +70,51 @@ func appendLiteral(block, text []byte) []byte {
 	block = append(block, tagLiteral)
 	block = binary.LittleEndian.AppendUint16(block, uint16(len(text)-1))
 	return append(block, text...)
+}
+
+// readDictionary reads the dictionary of the packer's collection, nil if it has none. The
+// checksums of objects do not cover it: with another one, they would be decompressed to
+// other objects.
+func (p *packer) readDictionary(conn *sqlite3.Conn, id int64) (dictionary []byte, err error) {
+	err = query(conn, "SELECT value, sum FROM tarn_dictionaries WHERE id=?", func(row *sqlite3.Stmt) error {
+		dictionary = row.ColumnBlob(0, nil)
+		if p.dictionarySum(dictionary) != sumOf(row.ColumnRawBlob(1)) {
+			return fmt.Errorf("%w: the dictionary of %q", errBadRow, p.owner)
+		}
+		return nil
+	}, id)
+	return dictionary, err
+}
+
+func (p *packer) writeDictionary(conn *sqlite3.Conn, id int64, dictionary []byte) error {
+	return execute(conn, "INSERT INTO tarn_dictionaries (id, value, sum) VALUES (?, ?, ?)", id, dictionary, p.dictionarySum(dictionary))
+}
+
+func (p *packer) dictionarySum(dictionary []byte) Sum {
+	return p.keys.sums.sum(func(h *sumHash) {
+		h.text("dictionary")
+		h.text(p.owner)
+		h.bytes(dictionary)
+	})
+}
+
+// migrateDictionaries gives the dictionaries of a format before 12 their checksums.
+func migrateDictionaries(conn *sqlite3.Conn, keys *fileKeys) error {
+	if err := conn.Exec("ALTER TABLE tarn_dictionaries ADD COLUMN sum BLOB"); err != nil {
+		return err
+	}
+	sums := map[int64]Sum{}
+	err := query(conn, "SELECT d.id, c.name, d.value FROM tarn_dictionaries d JOIN tarn_collections c ON c.id=d.id", func(row *sqlite3.Stmt) error {
+		p := &packer{owner: row.ColumnText(1), keys: keys}
+		sums[row.ColumnInt64(0)] = p.dictionarySum(row.ColumnRawBlob(2))
+		return nil
+	})
+	for id, sum := range sums {
+		if err == nil {
+			err = execute(conn, "UPDATE tarn_dictionaries SET sum=? WHERE id=?", sum, id)
+		}
+	}
+	return err
 }
 
 // decode decompresses packed bytes, to buf if it is large enough.

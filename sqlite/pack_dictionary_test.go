@@ -2,11 +2,15 @@ package sqlite
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
 
 	"github.com/klauspost/compress/s2"
+
+	"github.com/tarnproject/tarn"
 )
 
 // testWords are the words of a dictionary, in random order.
@@ -74,4 +78,55 @@ func FuzzDictionary(f *testing.F) {
 			t.Errorf("s2 decodes %x to %x, and here it is %x, %v", packed, want, got, ours)
 		}
 	})
+}
+
+// An object that was compressed against a dictionary is never loaded with another one, also
+// if only a letter of it differs.
+func TestDamagedDictionary(t *testing.T) {
+	words := strings.Repeat("words that are usual in things; ", 5)
+	for name, opts := range map[string]Options{"plain": {}, "encrypted": {Key: bytes.Repeat([]byte{7}, keySize)}} {
+		t.Run(name, func(t *testing.T) {
+			dir := directory(t)
+			sink := func(db *DB) *Sink[thing] {
+				s, err := NewSink(db, Collection{Name: "things", Identity: "test", Dictionary: []byte(words)}, things{})
+				must(t, err)
+				return s
+			}
+			db := open(t, dir, opts)
+			o := put("ns/a", 1)
+			o.Object.Pad = words
+			must(t, sink(db).Commit(t.Context(), tarn.Batch[thing]{Whole: true, Changes: []tarn.Change[thing]{o}, Positions: []tarn.Position{tarn.At("1")}}))
+			must(t, db.writer.Exec("UPDATE tarn_dictionaries SET value=CAST(replace(CAST(value AS TEXT), 'usual', 'usuaL') AS BLOB)"))
+			must(t, db.Close())
+			if report, err := Check(t.Context(), dir, opts.Key); err != nil || report.OK() {
+				t.Errorf("check finds nothing: %v, %v", report, err)
+			}
+			if items, err := sink(open(t, dir, opts)).Load(t.Context()); !errors.Is(err, tarn.ErrSinkEmpty) {
+				t.Errorf("it loads %v, %v", items, err)
+			}
+			if all := reports(t, dir); len(all) != 1 {
+				t.Errorf("there are the reports %v", all)
+			}
+		})
+	}
+}
+
+// The dictionaries of a directory of format 11 have no checksums. They get them, and its
+// content is used.
+func TestDirectoryOfFormat11(t *testing.T) {
+	r := &bundleRig{TB: t, dir: oldDirectory(t, 11), want: map[tarn.Key]int{}, n: 1}
+	for i := range 100 {
+		r.want[tarn.Key(fmt.Sprintf("ns/%04d", i))] = i
+	}
+	r.open()
+	if got := r.load(); got != 2 {
+		t.Errorf("a load reads %d bundles, want 2", got)
+	}
+	must(t, r.sink.store.dropBundles())
+	r.load() // with the dictionary
+	r.reopen()
+	r.load()
+	if n, err := number(r.db.writer, "SELECT count(sum) FROM tarn_dictionaries"); n != 1 || err != nil {
+		t.Errorf("%d dictionaries have a checksum (%v), want 1", n, err)
+	}
 }

@@ -262,7 +262,7 @@ func (v *Reader) WalkPrefix(ctx context.Context, collection string, prefix tarn.
 			return err
 		}
 		p := &packer{owner: collection, keys: v.keys}
-		dictionary, err := readDictionary(conn, h.id)
+		dictionary, err := p.readDictionary(conn, h.id)
 		if err == nil {
 			err = p.use(dictionary)
 		}

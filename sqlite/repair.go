@@ -171,9 +171,9 @@ func (w *repairWriter) collection(from *unitReader) (func(*unit) error, error) {
 	if err := conn.Exec(strings.Join(from.layout.made, ";\n")); err != nil {
 		return nil, err
 	}
-	dictionary, err := readDictionary(from.conn, row.id)
+	dictionary, err := from.packer.readDictionary(from.conn, row.id)
 	if err == nil && len(dictionary) > 0 {
-		err = execute(conn, "INSERT INTO tarn_dictionaries (id, value) VALUES (?, ?)", row.id, dictionary)
+		err = from.packer.writeDictionary(conn, row.id, dictionary)
 	}
 	if err != nil {
 		return nil, err

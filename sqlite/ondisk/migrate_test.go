@@ -171,7 +171,7 @@ func TestReadersOfOlderFormats(t *testing.T) {
 		_, err1 := sqlite.OpenReader(dir, nil)
 		_, err2 := sqlite.Check(t.Context(), dir, nil)
 		_, err3 := sqlite.Repair(t.Context(), dir, nil)
-		want := fmt.Sprintf("it has an older format, %d, and this Tarn reads format 11: start its mirror once, which takes it over in place", format)
+		want := fmt.Sprintf("it has an older format, %d, and this Tarn reads format 12: start its mirror once, which takes it over in place", format)
 		for _, err := range []error{err1, err2, err3} {
 			if err == nil || !strings.HasSuffix(err.Error(), want) || strings.Contains(err.Error(), "no more use") {
 				t.Errorf("it says %v", err)

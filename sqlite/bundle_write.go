@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"log/slog"
+	"math"
 	"slices"
 	"time"
 
@@ -143,9 +144,14 @@ func (c *collection) makeBundles(quiet time.Duration, most int) (dealt int, err 
 	}
 	var made []int64
 	err = db.transact(func(conn *sqlite3.Conn) error {
+		left, err := db.leftForBundles(conn)
+		if err != nil {
+			return err
+		}
 		var b bundle
 		var room []byte
-		for _, span := range spans {
+		for ; dealt < len(spans) && left > 0; dealt++ {
+			span := spans[dealt]
 			b.reset()
 			if err := c.collectBundle(conn, span, &b, &room); err != nil {
 				return err
@@ -154,10 +160,13 @@ func (c *collection) makeBundles(quiet time.Duration, most int) (dealt int, err 
 				continue
 			}
 			stored, err := c.packer.packBundle(bundler, span, b.bytes())
-			if err == nil {
-				err = execute(conn, "INSERT INTO tarn_bundles (collection, span, body) VALUES (?, ?, ?)", c.id, span, stored)
-			}
 			if err != nil {
+				return err
+			}
+			if left -= int64(len(stored)); left < 0 {
+				break
+			}
+			if err := execute(conn, "INSERT INTO tarn_bundles (collection, span, body) VALUES (?, ?, ?)", c.id, span, stored); err != nil {
 				return err
 			}
 			made = append(made, span)
@@ -167,13 +176,29 @@ func (c *collection) makeBundles(quiet time.Duration, most int) (dealt int, err 
 	if err != nil {
 		return 0, err
 	}
-	for _, span := range spans {
+	for _, span := range spans[:dealt] {
 		delete(c.bundles.loose, span)
+	}
+	for _, span := range spans[dealt:] {
+		c.bundles.loose[span] = time.Now() // there may be room later
 	}
 	for _, span := range made {
 		c.bundles.made[span] = struct{}{}
 	}
-	return len(spans), nil
+	return dealt, nil
+}
+
+// leftForBundles is how many bytes bundles may take. At the bound of a history they would
+// take the room of states.
+func (db *DB) leftForBundles(conn *sqlite3.Conn) (int64, error) {
+	bound := int64(math.MaxInt64)
+	for _, c := range db.collections {
+		if l := c.log; l != nil && l.Bytes > 0 {
+			bound = min(bound, l.Bytes)
+		}
+	}
+	used, err := usedBytes(conn)
+	return bound/100*tightPercent - used, err
 }
 
 // collectBundle reads the rows of a span, until they are too large.

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -225,6 +226,54 @@ func TestHistoryBytesWithAWrongClock(t *testing.T) {
 			checkSound(t, r.dir, nil)
 		})
 	}
+}
+
+// Bundles are made within the bound, and not in place of states, also if their objects cannot
+// be compressed.
+func TestHistoryBytesWithBundles(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const bound, objects = 4 << 20, 400
+		r := newBundleRig(t, Options{History: History{Bytes: bound}})
+		r.sink.Close()
+		sink, err := NewSink(r.db, Collection{Name: "things", Identity: "test"}, things{})
+		must(t, err)
+		r.sink = sink
+		random := rand.New(rand.NewPCG(1, 1))
+		var changes []tarn.Change[thing]
+		text := func() string {
+			raw := make([]byte, 2000)
+			for i := range raw {
+				raw[i] = byte(random.Uint32())
+			}
+			return base64.StdEncoding.EncodeToString(raw)
+		}
+		for i := range objects {
+			changes = append(changes, put(fmt.Sprintf("ns/%04d", i), i))
+			changes[i].Object.Pad = text()
+		}
+		r.commit(true, changes...)
+		for i := range 3 * objects {
+			c := put(fmt.Sprintf("ns/%04d", i%objects), i)
+			c.Object.Pad = text()
+			time.Sleep(time.Second)
+			r.commit(false, c)
+		}
+		for range 3 {
+			time.Sleep(bundleAfter)
+			r.commit(false, put("ns/0000", 1))
+		}
+		used, err := usedBytes(r.db.writer)
+		must(t, err)
+		must(t, r.db.log.empty(r.db.writer))
+		if size := fileSize(filepath.Join(r.dir, fileName)); size > bound/100*105 || used > bound {
+			t.Errorf("the file has %.1f %% of its bound, and %.1f %% are in use", float64(size)/bound*100, float64(used)/bound*100)
+		}
+		if bounds, err := sink.Log().Bounds(t.Context()); err != nil || bounds.States == objects {
+			t.Errorf("no past states are left (%v)", err)
+		}
+		r.load()
+		must(t, r.db.Close())
+	})
 }
 
 // At the bound of bytes the oldest states of the directory go first, also those of a

@@ -355,6 +355,40 @@ func TestSpansAreBundledAgain(t *testing.T) {
 	})
 }
 
+// While a reader keeps the log from being emptied, bundles leave room in it for changes.
+func TestBundlesLeaveRoomInTheLog(t *testing.T) {
+	r := newBundleRig(t, Options{LogLimit: 1 << 20})
+	random := rand.New(rand.NewPCG(1, 1))
+	var changes []tarn.Change[thing]
+	for i := range 2500 {
+		c := put(fmt.Sprintf("ns/%04d", i), i)
+		for range 100 {
+			c.Object.Pad += fmt.Sprintf("%016x", random.Uint64())
+		}
+		changes = append(changes, c)
+	}
+	r.commit(true, changes...)
+	if got := r.load(); got != 39 {
+		t.Errorf("a load reads %d bundles after the first state, want 39", got)
+	}
+	must(t, r.sink.store.dropBundles())
+	must(t, r.db.log.empty(r.db.writer))
+	reader, err := r.db.openReader()
+	must(t, err)
+	defer closeAll(reader)
+	must(t, pinSnapshot(reader))
+	for made := 1; made > 0; {
+		made, err = r.sink.store.c.makeBundles(0, bundledAtOnce)
+		must(t, err)
+	}
+	r.commit(false, put("ns/0000", -1))
+	must(t, reader.Exec("COMMIT"))
+	r.sink.store.bundle(true)
+	if got := r.load(); got != 39 {
+		t.Errorf("a load reads %d bundles after the reader has ended, want 39", got)
+	}
+}
+
 // A directory of format 10 has no bundles. Its content is used, and is bundled later.
 func TestDirectoryOfFormat10(t *testing.T) {
 	r := &bundleRig{TB: t, dir: oldDirectory(t, 10), want: map[tarn.Key]int{}, n: 1}

@@ -116,9 +116,6 @@ func (c *collection) makeBundles(quiet time.Duration, most int) (dealt int, err 
 	if db.closed || db.writer == nil || c.released || !c.state.whole {
 		return 0, nil
 	}
-	if err := db.room(); err != nil {
-		return 0, err
-	}
 	defer func() {
 		if err != nil {
 			c.bundles = bundles{}
@@ -136,6 +133,10 @@ func (c *collection) makeBundles(quiet time.Duration, most int) (dealt int, err 
 	if len(spans) == 0 {
 		return 0, nil
 	}
+	// While a reader keeps the log from being emptied, its second half is for changes.
+	if size, err := db.logSize(db.opts.LogLimit / 2); err != nil || size > db.opts.LogLimit/2 {
+		return 0, err
+	}
 	slices.Sort(spans)
 	spans = spans[:min(len(spans), most)]
 	bundler, err := newBundler()
@@ -143,6 +144,7 @@ func (c *collection) makeBundles(quiet time.Duration, most int) (dealt int, err 
 		return 0, err
 	}
 	var made []int64
+	full := false
 	err = db.transact(func(conn *sqlite3.Conn) error {
 		left, err := db.leftForBundles(conn)
 		if err != nil {
@@ -150,12 +152,14 @@ func (c *collection) makeBundles(quiet time.Duration, most int) (dealt int, err 
 		}
 		var b bundle
 		var room []byte
-		for ; dealt < len(spans) && left > 0; dealt++ {
+		// Of large objects, fewer spans fit a transaction: others wait for it, and the log grows.
+		for bytes := int64(0); dealt < len(spans) && bytes < db.opts.LogLimit/4; dealt++ {
 			span := spans[dealt]
 			b.reset()
 			if err := c.collectBundle(conn, span, &b, &room); err != nil {
 				return err
 			}
+			bytes += int64(len(b.plain))
 			if b.count < fewestBundled || len(b.plain) > largestBundle {
 				continue
 			}
@@ -164,6 +168,7 @@ func (c *collection) makeBundles(quiet time.Duration, most int) (dealt int, err 
 				return err
 			}
 			if left -= int64(len(stored)); left < 0 {
+				full = true
 				break
 			}
 			if err := execute(conn, "INSERT INTO tarn_bundles (collection, span, body) VALUES (?, ?, ?)", c.id, span, stored); err != nil {
@@ -179,8 +184,10 @@ func (c *collection) makeBundles(quiet time.Duration, most int) (dealt int, err 
 	for _, span := range spans[:dealt] {
 		delete(c.bundles.loose, span)
 	}
-	for _, span := range spans[dealt:] {
-		c.bundles.loose[span] = time.Now() // there may be room later
+	if full { // there may be room later
+		for _, span := range spans[dealt:] {
+			c.bundles.loose[span] = time.Now()
+		}
 	}
 	for _, span := range made {
 		c.bundles.made[span] = struct{}{}

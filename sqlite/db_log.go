@@ -121,12 +121,9 @@ func (db *DB) erase() {
 // room returns nil if the log has room for one more transaction, after it has tried to
 // make room. mu is held.
 func (db *DB) room() error {
-	size := fileSize(db.path() + "-wal")
-	if size > db.opts.LogLimit {
-		if err := withoutPanic(func() error { return db.log.empty(db.writer) }); err != nil && !errors.Is(err, errLogBusy) {
-			return db.explain("empty the log of", err)
-		}
-		size = fileSize(db.path() + "-wal")
+	size, err := db.logSize(db.opts.LogLimit)
+	if err != nil {
+		return err
 	}
 	full := size > db.opts.LogLimit
 	switch {
@@ -142,6 +139,17 @@ func (db *DB) room() error {
 	db.failures.Add(1)
 	return fmt.Errorf("sqlite: %s: %w: it has %d MiB, more than the %d that are allowed, and a tool that reads the file keeps it from being emptied; nothing is written until that has ended",
 		db.path(), ErrLogFull, size>>20, db.opts.LogLimit>>20)
+}
+
+// logSize is the size of the log, after it has tried to empty one that is larger than limit.
+func (db *DB) logSize(limit int64) (size int64, err error) {
+	if size = fileSize(db.path() + "-wal"); size > limit {
+		if err := withoutPanic(func() error { return db.log.empty(db.writer) }); err != nil && !errors.Is(err, errLogBusy) {
+			return size, db.explain("empty the log of", err)
+		}
+		size = fileSize(db.path() + "-wal")
+	}
+	return size, nil
 }
 
 func fileSize(name string) int64 {

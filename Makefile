@@ -65,7 +65,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -o pipefail -c
 
 .DEFAULT_GOAL := help
-.PHONY: help run test proofs lint matrix peers image release sim simdisk fuzz crash engines questions e2e bench bench-history bench-engines bench-relay bench-shards bench-fleet bench-server conformance
+.PHONY: help run test proofs lint matrix peers image release sim simdisk fuzz crash engines questions e2e e2e-scenarios e2e-others bench bench-history bench-engines bench-relay bench-shards bench-fleet bench-server conformance
 
 help: ## say what there is to make
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -185,23 +185,39 @@ conformance: ## run client-go's own tests against package cache, where the scrip
 		echo "conformance: NOT RUN: there is no script at $(CONFORMANCE); name one with make conformance CONFORMANCE=<path>"; \
 	fi
 
+e2e = cd e2e && TARN_E2E_BIN=$(KUBERNETES_BIN):$(ETCD_BIN) $(GO) test -count=1 -timeout 60m
+
 # How many pods the benchmark on the real server has, and how many rounds.
 BENCH_PODS ?= 3000
 BENCH_ROUNDS ?= 3
 
 bench-server: e2e-build ## compare with client-go on the real kube-apiserver; BENCH_PODS and BENCH_ROUNDS choose
-	cd e2e && TARN_E2E_BIN=$(KUBERNETES_BIN):$(ETCD_BIN) $(GO) test -count=1 -timeout 60m -v -run TestBenchmark . -bench.pods $(BENCH_PODS) -bench.rounds $(BENCH_ROUNDS)
+	$(e2e) -v -run TestBenchmark . -bench.pods $(BENCH_PODS) -bench.rounds $(BENCH_ROUNDS)
 
 # Flags for make bench-relay, such as RELAY='-pods 1000', which only prints.
 RELAY ?= -docs ../docs/benchmarks.md
 
 bench-relay: e2e-build ## measure a relay beside the real kube-apiserver, and write it into docs/benchmarks.md; RELAY='-pods 1000' only prints
-	cd e2e && TARN_E2E_BIN=$(KUBERNETES_BIN):$(ETCD_BIN) $(GO) test -count=1 -timeout 60m -v -run TestRelayBenchmark . -bench.relay '$(RELAY)'
+	$(e2e) -v -run TestRelayBenchmark . -bench.relay '$(RELAY)'
+
+# with-kubectl are the tests of other packages that need a kubectl.
+define with-kubectl
+KUBECTL=$(KUBERNETES_BIN)/kubectl $(GO) test -count=1 -run TestKubectl ./apiserver
+KUBECTL=$(KUBERNETES_BIN)/kubectl $(GO) test -count=1 -run TestDocs ./cmd/internal/cli
+endef
 
 e2e: e2e-build ## run against the real kube-apiserver, built on the first run; E2E='-v -run Sync' chooses
-	cd e2e && TARN_E2E_BIN=$(KUBERNETES_BIN):$(ETCD_BIN) $(GO) test -count=1 -timeout 60m $(E2E) ./...
-	KUBECTL=$(KUBERNETES_BIN)/kubectl $(GO) test -count=1 -run TestKubectl ./apiserver
-	KUBECTL=$(KUBERNETES_BIN)/kubectl $(GO) test -count=1 -run TestDocs ./cmd/internal/cli
+	$(e2e) $(E2E) ./...
+	$(with-kubectl)
+
+# The tests spend most of their time waiting: make -j2 e2e-scenarios e2e-others runs all but
+# the benchmarks in two thirds of it.
+e2e-scenarios: e2e-build
+	$(e2e) $(E2E) -run TestScenarios ./...
+
+e2e-others: e2e-build
+	$(e2e) $(E2E) -skip 'Benchmark|TestScenarios' ./...
+	$(with-kubectl)
 
 e2e-build: $(E2E_PROGRAMS)
 

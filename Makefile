@@ -185,6 +185,7 @@ conformance: ## run client-go's own tests against package cache, where the scrip
 		echo "conformance: NOT RUN: there is no script at $(CONFORMANCE); name one with make conformance CONFORMANCE=<path>"; \
 	fi
 
+# e2e runs tests of the module e2e with the programs that they need.
 e2e = cd e2e && TARN_E2E_BIN=$(KUBERNETES_BIN):$(ETCD_BIN) $(GO) test -count=1 -timeout 60m
 
 # How many pods the benchmark on the real server has, and how many rounds.

@@ -199,7 +199,7 @@ func TestTheOnlySectionIsReplaced(t *testing.T) {
 	})
 }
 
-// shardedRemote is a remote of which a part is read.
+// shardedRemote is a remote that gives one shard of its objects.
 type shardedRemote struct {
 	*remote
 	dropped int64

@@ -50,9 +50,9 @@
 //
 // It admits every client, or every client with a token: there is no RBAC. It
 // validates metadata, and custom resources by the plain rules of their schema, but
-// not the specs of built-in types. Pods, workloads and related
-// types get their defaults, without what admission adds. Server-side apply, eviction,
-// logs and the like, admission webhooks and conversion webhooks are not there, and
-// managedFields are not kept. No controller runs: owner references collect nothing,
+// not the specs of built-in types. Pods, workloads and related types get their
+// defaults, without what admission adds. Server-side apply, eviction, logs and the
+// like, admission webhooks and conversion webhooks are not there, and managedFields
+// are not kept. No controller runs: owner references collect nothing,
 // and a deleted pod is gone at once.
 package apiserver

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -194,28 +195,30 @@ func TestClientOfEndsLists(t *testing.T) {
 // The time limit of a list begins when the rate limit lets it pass, as with a typed client: a
 // program with many informers waits longer for that.
 func TestClientOfWaitsBeforeItsTimeBegins(t *testing.T) {
-	s := serve(t, false, func(w http.ResponseWriter, r *http.Request) {
-		answer(w, jsonType, []byte(`{"kind":"PodList","apiVersion":"v1","items":[]}`))
+	synctest.Test(t, func(t *testing.T) {
+		client, clientset := clientOf(t, &rest.Config{Host: "http://server", QPS: 0.5, Burst: 1, Transport: roundTripper(func(*http.Request) (*http.Response, error) {
+			return &http.Response{
+				StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {jsonType}},
+				Body: io.NopCloser(strings.NewReader(`{"kind":"PodList","apiVersion":"v1","items":[]}`)),
+			}, nil
+		})})
+		limited := pods
+		limited.Tweak = func(o *metav1.ListOptions) { o.TimeoutSeconds = ptr.To[int64](1) }
+		source, err := NewSource[*corev1.Pod](client, limited, SourceOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := clientset.CoreV1().Pods("").List(t.Context(), limited.options(metav1.ListOptions{})); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		if _, err := source.List(t.Context(), tarn.ListQuery{}); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(began); took != 2*time.Second {
+			t.Errorf("the second list took %v, and should have waited for 2s", took)
+		}
 	})
-	cfg := s.config()
-	cfg.QPS, cfg.Burst = 0.5, 1
-	client, clientset := clientOf(t, cfg)
-	limited := pods
-	limited.Tweak = func(o *metav1.ListOptions) { o.TimeoutSeconds = ptr.To[int64](1) }
-	source, err := NewSource[*corev1.Pod](client, limited, SourceOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := clientset.CoreV1().Pods("").List(t.Context(), limited.options(metav1.ListOptions{})); err != nil {
-		t.Fatal(err)
-	}
-	began := time.Now()
-	if _, err := source.List(t.Context(), tarn.ListQuery{}); err != nil {
-		t.Error(err)
-	}
-	if took := time.Since(began); took < time.Second {
-		t.Errorf("the second list took %v, so it did not wait", took)
-	}
 }
 
 // The warning handler and the rate limit are those of the clientset.

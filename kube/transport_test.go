@@ -55,6 +55,21 @@ func TestAnswersWithoutABody(t *testing.T) {
 	}
 }
 
+// announcedBody tells a test that all is read of it that was sent.
+type announcedBody struct {
+	io.ReadCloser
+	some   bool
+	stalls chan<- struct{}
+}
+
+func (b *announcedBody) Read(p []byte) (int, error) {
+	if b.some {
+		b.stalls <- struct{}{}
+	}
+	b.some = true
+	return b.ReadCloser.Read(p)
+}
+
 // A transport may lose the context of a request, as wrappers that add values to it do. Lists
 // and streams end with theirs nevertheless.
 func TestTransportThatLosesTheContext(t *testing.T) {
@@ -63,7 +78,6 @@ func TestTransportThatLosesTheContext(t *testing.T) {
 		w.Header().Set("Content-Type", jsonType)
 		_, _ = io.WriteString(w, `{"kind":"PodList","apiVersion":"v1","items":[`)
 		w.(http.Flusher).Flush()
-		began <- struct{}{}
 		select {
 		case <-release:
 		case <-r.Context().Done():
@@ -72,7 +86,11 @@ func TestTransportThatLosesTheContext(t *testing.T) {
 	t.Cleanup(func() { close(release) })
 	client, err := NewClient(s.config(), WithHTTPClient(&http.Client{
 		Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
-			return s.Client().Transport.RoundTrip(r.WithContext(context.Background()))
+			resp, err := s.Client().Transport.RoundTrip(r.WithContext(context.Background()))
+			if err == nil {
+				resp.Body = &announcedBody{ReadCloser: resp.Body, stalls: began}
+			}
+			return resp, err
 		}),
 	}))
 	if err != nil {
@@ -101,7 +119,6 @@ func TestTransportThatLosesTheContext(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() { ended <- read(ctx) }()
 		<-began
-		time.Sleep(10 * time.Millisecond) // the body is being read
 		cancel()
 		select {
 		case err := <-ended:

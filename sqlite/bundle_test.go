@@ -389,13 +389,20 @@ func TestBundlesLeaveRoomInTheLog(t *testing.T) {
 	}
 }
 
-// A directory of format 10 has no bundles. Its content is used, and is bundled later.
-func TestDirectoryOfFormat10(t *testing.T) {
-	r := &bundleRig{TB: t, dir: oldDirectory(t, 10), want: map[tarn.Key]int{}, n: 1}
+// openOldBundles opens a directory of an older format, which has 100 objects.
+func openOldBundles(t *testing.T, format int) *bundleRig {
+	t.Helper()
+	r := &bundleRig{TB: t, dir: oldDirectory(t, format), want: map[tarn.Key]int{}, n: 1}
 	for i := range 100 {
 		r.want[tarn.Key(fmt.Sprintf("ns/%04d", i))] = i
 	}
 	r.open()
+	return r
+}
+
+// A directory of format 10 has no bundles. Its content is used, and is bundled later.
+func TestDirectoryOfFormat10(t *testing.T) {
+	r := openOldBundles(t, 10)
 	if got := r.load(); got != 0 {
 		t.Errorf("a load reads %d bundles", got)
 	}

@@ -3,7 +3,6 @@ package sqlite
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -114,11 +113,7 @@ func TestDamagedDictionary(t *testing.T) {
 // The dictionaries of a directory of format 11 have no checksums. They get them, and its
 // content is used.
 func TestDirectoryOfFormat11(t *testing.T) {
-	r := &bundleRig{TB: t, dir: oldDirectory(t, 11), want: map[tarn.Key]int{}, n: 1}
-	for i := range 100 {
-		r.want[tarn.Key(fmt.Sprintf("ns/%04d", i))] = i
-	}
-	r.open()
+	r := openOldBundles(t, 11)
 	if got := r.load(); got != 2 {
 		t.Errorf("a load reads %d bundles, want 2", got)
 	}

@@ -9,7 +9,9 @@ MODULES = . cmd ctrlcache jetstream metrics postgres relay sqlite
 PROOFS = bench deploy e2e
 # Released, and outside of go.work: what they require would raise versions for all others.
 APART = etcd
-PACKAGES = ./... $(patsubst %,./%/...,$(filter-out .,$(MODULES)))
+# Modules with long tests come first: at the end, one package would run alone.
+LONG = sqlite cmd
+PACKAGES = $(LONG:%=./%/...) ./... $(patsubst %,./%/...,$(filter-out . $(LONG),$(MODULES)))
 ALL_PACKAGES = $(PACKAGES) $(PROOFS:%=./%/...)
 
 # staticcheck comes from a module of its own, so that the version is pinned and
@@ -86,9 +88,10 @@ test: bin/testrun ## test everything in a small form, with the race detector, an
 	cd tools && GOWORK=off $(GO) test -vet=off ./...
 
 # Packages with tests of two sizes, or tests that the race detector leaves out. The others
-# would do the same again.
+# would do the same again. In reverse, because the longest, of sqlite, are late in the
+# alphabet.
 TWO_SIZES = testsize\.|testing\.Short\(|rapid\.Check|[rR]aceEnabled|wiretest\.Some|go:build !race
-PROOF_PACKAGES = $(shell grep -rlE '$(TWO_SIZES)' --include='*_test.go' . | grep -vE '^\./(bench|deploy|e2e|etcd|tools)/' | xargs -n1 dirname | sort -u)
+PROOF_PACKAGES = $(shell grep -rlE '$(TWO_SIZES)' --include='*_test.go' . | grep -vE '^\./(bench|deploy|e2e|etcd|tools)/' | xargs -n1 dirname | sort -ru)
 
 proofs: bin/testrun ## run the same tests in their full form, without the race detector
 	GO=$(GO) bin/testrun -- -vet=off -timeout=30m $(PROOF_PACKAGES)

@@ -11,12 +11,17 @@ import (
 // a text that is made of objects in objects without spaces, and that is checked here.
 func fieldSet(w *writer, buf []byte, at unsafe.Pointer) []byte {
 	f := (*metav1.FieldsV1)(at)
-	raw := f.GetRawBytes()
-	if !nestedObjects(raw) {
-		return w.stock(buf, f)
+	if known, ok := any(f).(rawBytes); ok {
+		if raw := known.GetRawBytes(); nestedObjects(raw) {
+			return append(buf, raw...)
+		}
 	}
-	return append(buf, raw...)
+	return w.stock(buf, f)
 }
+
+// rawBytes is what metav1.FieldsV1 implements from apimachinery 0.36 on. Package kube can be
+// built with 0.35 too. Why not the field Raw: a build tag of apimachinery removes it.
+type rawBytes interface{ GetRawBytes() []byte }
 
 // nestedObjects says whether a text is one JSON object, without spaces, whose values are such
 // objects or empty, and whose names need no other escapes than they have.

@@ -13,6 +13,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
+// fieldsV1 is metav1.NewFieldsV1, which apimachinery has from 0.36 on.
+func fieldsV1(text string) *metav1.FieldsV1 {
+	var f metav1.FieldsV1
+	if err := f.UnmarshalJSON([]byte(text)); err != nil {
+		panic(err) // it only refuses a nil receiver
+	}
+	return &f
+}
+
 // Replica is the nth pod of a ReplicaSet.
 func Replica(set string, n int) *corev1.Pod {
 	yes, grace, mode, token := true, int64(30), int32(420), int64(3607)
@@ -31,8 +40,8 @@ func Replica(set string, n int) *corev1.Pod {
 			Annotations:     map[string]string{"checksum/config": strings.Repeat(set, 8)},
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: set, UID: types.UID(set), Controller: &yes, BlockOwnerDeletion: &yes}},
 			ManagedFields: []metav1.ManagedFieldsEntry{
-				{Manager: "kcm", Operation: "Update", Time: &now, FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{"f:` + set + `":{}}},"f:spec":{}}`)},
-				{Manager: "kubelet", Operation: "Update", Time: &now, FieldsV1: metav1.NewFieldsV1(fmt.Sprintf(`{"f:status":{"k:10.0.%d":{}}}`, n))},
+				{Manager: "kcm", Operation: "Update", Time: &now, FieldsV1: fieldsV1(`{"f:metadata":{"f:labels":{"f:` + set + `":{}}},"f:spec":{}}`)},
+				{Manager: "kubelet", Operation: "Update", Time: &now, FieldsV1: fieldsV1(fmt.Sprintf(`{"f:status":{"k:10.0.%d":{}}}`, n))},
 			},
 		},
 		Spec: corev1.PodSpec{

@@ -18,7 +18,7 @@ const (
 	noReadYourWrites = "controller-runtime has the options for reading one's own writes, which `NewClient` implements, from 0.25 on"
 	noBatches        = "client-go has the queues with batches and bookmarks, and the names and metrics of informers, which `cache` implements, from 0.36 on"
 	needsCache       = "it builds on `cache`"
-	noFields         = "its tests use `metav1.NewFieldsV1`, which apimachinery has from 0.36 on"
+	noFields         = "its tests use methods of `metav1.FieldsV1` that apimachinery has from 0.36 on"
 )
 
 var minors = []minor{

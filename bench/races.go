@@ -37,13 +37,14 @@ var races = []race{
 		name: "protobuf", pods: podset.ReplicaSets, scaled: true,
 		doc: "Pods in protobuf.",
 		entries: append(
-			field("client-go", "client-go list", "controller-runtime", "tarn cache", "tarn cache list", "tarn cache GOGC=200", "tarn informers", "tarn informers clientset", "tarn kube", "tarn kube list"),
+			field("client-go", "client-go list", "controller-runtime", "tarn cache", "tarn cache list", "tarn cache GOGC=200", "tarn cache REST client", "tarn informers", "tarn informers clientset", "tarn kube", "tarn kube list"),
 			entry{"tarn ctrlcache", "tarn ctrlcache", "controller-runtime"},
 		),
 		targets: slices.Concat(
 			limits("tarn kube", "client-go", fromServer),
 			limits("tarn informers", "client-go", dropIn),
 			limits("tarn informers clientset", "client-go", dropIn),
+			limits("tarn cache REST client", "client-go", dropIn),
 			limits("tarn ctrlcache", "controller-runtime", map[string]float64{heapPerObject: 0.29, objectsPerObject: 0.12}),
 			limits("tarn kube", "client-go list", map[string]float64{cpuPerObject: 1 / 2.}),
 			limits("tarn kube list", "client-go list", map[string]float64{cpuPerObject: 1 / 2.}),

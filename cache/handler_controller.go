@@ -52,16 +52,15 @@ func (c *handlerController) connect() {
 	if options.Logger != nil {
 		logger = *options.Logger
 	}
-	src := newSource(options.ListerWatcher, options.ObjectType, c.description)
-	src.meter = newReflectorMeter(c.name)
+	from, transform := c.origin()
 	opts := engineOptions(c.description, nil, logger)
-	opts.WatchList, opts.Unversioned = usesWatchList(options.ListerWatcher), isFake(options.ListerWatcher)
+	opts.WatchList, opts.Unversioned = from.watchList, from.unversioned
+	opts.Transform = transform
 	opts.MinWatchTimeout = options.MinWatchTimeout
 	opts.ResyncPeriod = max(options.ResyncPeriod, 0)
-	opts.Transform = sharing(options.Transform, c.store, ourSharer(), src)
 	reportTo(&opts, newShownReflector(c.name, c.description, c.LastSyncResourceVersion), nil)
 	var err error
-	c.replica, err = tarn.NewReplica(src, ownStore{c.store.memory(), c.store, src.meter.reached}, opts)
+	c.replica, err = tarn.NewReplica(from.source, ownStore{c.store.memory(), c.store, from.meter.reached}, opts)
 	utilruntime.Must(err)
 	c.store.replica.Store(c.replica)
 
@@ -78,6 +77,24 @@ func (c *handlerController) connect() {
 	c.subscription, err = c.replica.Subscribe(deliver,
 		tarn.SubscribeOptions{Name: handlerName(handler), Inline: true, Syncs: func() bool { return true }})
 	utilruntime.Must(err)
+}
+
+// origin is where the objects come from, and what is done to each of them.
+func (c *handlerController) origin() (origin, TransformFunc) {
+	lw, example, transform := c.options.ListerWatcher, c.options.ObjectType, c.options.Transform
+	from := origin{meter: newReflectorMeter(c.name), watchList: usesWatchList(lw), unversioned: isFake(lw)}
+	if source := wireSource(lw, example); source != nil {
+		from.source = &suppliedSource{source, expectedTypeOf(example), from.meter}
+		source.ShareParts(transform == nil)
+		if transform == nil {
+			return from, nil
+		}
+		return from, sharing(transform, c.store, ourSharer(), nil)
+	}
+	src := newSource(lw, example, c.description)
+	src.meter = from.meter
+	from.source = src
+	return from, sharing(transform, c.store, ourSharer(), src)
 }
 
 func (c *handlerController) Run(stopCh <-chan struct{}) {

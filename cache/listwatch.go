@@ -7,7 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/watchlist"
 )
 
@@ -72,34 +71,19 @@ func (lw *clientListWatch) IsWatchListSemanticsUnSupported() bool { return lw.no
 
 // NewListWatchFromClient lists and watches a resource through a REST client,
 // restricted to what the field selector matches.
+//
+// An informer that is given the result, as it is, reads it from the wire, at a fraction of
+// the cost, if the REST client decodes as those of clientsets do.
 func NewListWatchFromClient(c Getter, resource string, namespace string, fieldSelector fields.Selector) *ListWatch {
-	return NewFilteredListWatchFromClient(c, resource, namespace, func(options *metav1.ListOptions) {
-		options.FieldSelector = fieldSelector.String()
-	})
+	reads := &clientReads{client: c, resource: resource, namespace: namespace}
+	if fieldSelector != nil {
+		reads.fieldSelector = fieldSelector.String()
+	}
+	return reads.listWatch()
 }
 
-// NewFilteredListWatchFromClient lists and watches a resource through a REST
-// client. optionsModifier runs last on the options of every request.
+// NewFilteredListWatchFromClient is [NewListWatchFromClient] with options of any kind.
+// optionsModifier runs last on the options of every request.
 func NewFilteredListWatchFromClient(c Getter, resource string, namespace string, optionsModifier func(options *metav1.ListOptions)) *ListWatch {
-	request := func(options metav1.ListOptions) *rest.Request {
-		optionsModifier(&options)
-		return c.Get().Namespace(namespace).Resource(resource).VersionedParams(&options, metav1.ParameterCodec)
-	}
-	list := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		return request(options).Do(ctx).Get()
-	}
-	follow := func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-		options.Watch = true
-		return request(options).Watch(ctx)
-	}
-	return &ListWatch{
-		ListWithContextFunc:  list,
-		WatchFuncWithContext: follow,
-		ListFunc: func(options metav1.ListOptions) (runtime.Object, error) {
-			return list(context.Background(), options)
-		},
-		WatchFunc: func(options metav1.ListOptions) (watch.Interface, error) {
-			return follow(context.Background(), options)
-		},
-	}
+	return (&clientReads{client: c, resource: resource, namespace: namespace, modify: optionsModifier}).listWatch()
 }

@@ -33,10 +33,15 @@ func NewSharedIndexInformerFromSource(source tarn.Source[any], exampleObject run
 		if isNil(source) {
 			source = noSource{s.description}
 		}
-		s.supplied = source
-		meter := newReflectorMeter(s.name)
-		return origin{source: &suppliedSource{source, expectedTypeOf(exampleObject), meter}, meter: meter, watchList: watchList}
+		return s.supply(source, watchList)
 	})
+}
+
+// supply makes a source the origin of an informer's objects.
+func (s *informer) supply(source tarn.Source[any], watchList bool) origin {
+	s.supplied = source
+	meter := newReflectorMeter(s.name)
+	return origin{source: &suppliedSource{source, expectedTypeOf(s.example), meter}, meter: meter, watchList: watchList}
 }
 
 // suppliedSource is a source of somebody else's making: it is measured, and its

@@ -33,6 +33,9 @@ type Client struct {
 	// asGiven says that the requests are those of a REST client that somebody made: the
 	// formats that it accepts, and whether bodies are compressed, are its own business.
 	asGiven bool
+	// direct says that they are those of the REST client itself, and not those of a typed
+	// client that uses it.
+	direct bool
 	// server identifies the API server, as far as the config says.
 	server string
 
@@ -48,8 +51,9 @@ type Client struct {
 type ClientOption func(*clientSettings)
 
 type clientSettings struct {
-	http *http.Client
-	pool *wire.Pool
+	http   *http.Client
+	pool   *wire.Pool
+	direct bool
 }
 
 // WithHTTPClient makes a client use these connections. The transport settings of
@@ -161,8 +165,7 @@ func (c *Client) negotiate(ctx context.Context, r request, shard string) (*respo
 // retries here.
 func (c *Client) send(ctx context.Context, r request, shard string, plain bool) (*response, error) {
 	recorded := &headers{}
-	req := c.rest.Get().
-		AbsPath(r.collection.path()...).
+	req := c.at(r.collection).
 		SpecificallyVersionedParams(&r.options, metav1.ParameterCodec, schema.GroupVersion{Version: "v1"}).
 		MaxRetries(0)
 	c.accept(req, r, plain)
@@ -202,12 +205,20 @@ func (c *Client) send(ctx context.Context, r request, shard string, plain bool) 
 	return &response{body: body, media: m, shard: shard, filter: r.filter}, nil
 }
 
+// at begins a request for a collection.
+func (c *Client) at(of Collection) *rest.Request {
+	if c.direct {
+		return c.rest.Get().Namespace(of.Namespace).Resource(of.Resource.Resource)
+	}
+	return c.rest.Get().AbsPath(of.path()...)
+}
+
 // timeLimit is how long a client of client-go's lets a request take. Typed clients replace the
 // timeout of the config by it, the metadata client does so in watches, and the dynamic client
 // never.
 func (c *Client) timeLimit(r request) (limit time.Duration, ok bool) {
 	object := r.collection.Object
-	if !c.asGiven || object == unstructuredType || object == metadataType && !r.options.Watch {
+	if !c.asGiven || c.direct || object == unstructuredType || object == metadataType && !r.options.Watch {
 		return 0, false
 	}
 	return time.Duration(ptr.Deref(r.options.TimeoutSeconds, 0)) * time.Second, true
@@ -215,9 +226,12 @@ func (c *Client) timeLimit(r request) (limit time.Duration, ok bool) {
 
 // accept says in a request which bodies can be read.
 func (c *Client) accept(req *rest.Request, r request, plain bool) {
-	if c.asGiven && r.protobuf && !plain && r.collection.Object != metadataType {
+	switch {
+	case c.direct && !plain:
+		// The REST client names the formats of its config.
+	case c.asGiven && r.protobuf && !plain && r.collection.Object != metadataType:
 		req.UseProtobufAsDefault() // as clientsets do
-	} else {
+	default:
 		req.SetHeader("Accept", c.media.accept(r, plain))
 	}
 	switch {

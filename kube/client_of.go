@@ -39,6 +39,7 @@ func ClientOf(own *rest.RESTClient, opts ...ClientOption) (*Client, error) {
 	}
 	c := &Client{
 		rest:     copyOf(own),
+		direct:   s.direct,
 		pool:     s.pool,
 		media:    mediaPolicy{protobuf: true, json: true},
 		asGiven:  true,
@@ -50,6 +51,15 @@ func ClientOf(own *rest.RESTClient, opts ...ClientOption) (*Client, error) {
 	}
 	c.rest.Client = withHeaderRecorder(s.http)
 	return c, nil
+}
+
+// DirectRequests makes the requests of [ClientOf] those of code that uses the REST client
+// itself, such as client-go's NewListWatchFromClient: at the path that the REST client has,
+// whatever group and version a collection names. The requests of a typed client over it,
+// which ClientOf makes otherwise, ask for protobuf if the config names no format, and limit
+// the time of each request.
+func DirectRequests() ClientOption {
+	return func(s *clientSettings) { s.direct = true }
 }
 
 // copyOf copies a REST client, to give the copy another transport. The warning handler and

@@ -101,14 +101,13 @@ func splitKey(key tarn.Key) (namespace, name string) {
 	return namespace, name
 }
 
-// options completes the options of a request.
-func (c Collection) options(o metav1.ListOptions) metav1.ListOptions {
+// options completes the options of a request. Tweak is shown whether it is a watch if
+// showWatch is set, and cannot change it.
+func (c Collection) options(o metav1.ListOptions, showWatch bool) metav1.ListOptions {
 	o.LabelSelector, o.FieldSelector = c.LabelSelector, c.FieldSelector
 	if c.Tweak != nil {
-		// Tweak must not change whether it is a watch, and client-go does not pass
-		// it that.
 		watch := o.Watch
-		o.Watch = false
+		o.Watch = watch && showWatch
 		c.Tweak(&o)
 		o.Watch = watch
 	}

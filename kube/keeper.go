@@ -53,7 +53,7 @@ func (k Keeper) Drop(object reflect.Type) (paths []string) {
 // Origin describes what an informer has a copy of, for a [Keeper]. Of the options it uses
 // the dropped fields, and how to decode objects that are read from disk.
 func (c *Client) Origin(of Collection, opts SourceOptions) Origin {
-	asked := of.options(metav1.ListOptions{})
+	asked := of.options(metav1.ListOptions{}, false)
 	o := OriginOf(c, of)
 	o.LabelSelector, o.FieldSelector = asked.LabelSelector, asked.FieldSelector
 	o.sharding = opts.Shard

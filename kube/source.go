@@ -247,7 +247,9 @@ func heldBy(h tarn.Holder) wire.Held {
 }
 
 func (s *Source[T]) request(of Collection, options metav1.ListOptions) request {
-	return request{collection: of, options: of.options(options), protobuf: s.protobuf, filter: s.shard.filter()}
+	// client-go's factories do not show their tweaks whether it is a watch, and its
+	// NewFilteredListWatchFromClient does.
+	return request{collection: of, options: of.options(options, s.client.direct), protobuf: s.protobuf, filter: s.shard.filter()}
 }
 
 // Maintain verifies the objects of a copy, which share memory: see [wire.Verifier].

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
@@ -23,6 +24,7 @@ func tarns() []Contender {
 		{Name: "tarn cache", Doc: "tarn's cache over client-go's ListWatch, protobuf", Format: replay.Protobuf, Start: startCache},
 		{Name: "tarn cache list", Doc: "the same with KUBE_FEATURE_WatchListClient=false", Format: replay.Protobuf, Environment: listing, Start: startCache},
 		{Name: "tarn cache GOGC=200", Doc: "tarn's cache, collected half as often: a smaller heap is otherwise collected more often than client-go's", Format: replay.Protobuf, Environment: []string{"GOGC=200"}, Start: startCache},
+		{Name: "tarn cache REST client", Doc: "tarn's cache over its NewListWatchFromClient, protobuf", Format: replay.Protobuf, Start: startCacheFromClient},
 		{Name: "tarn kube", Doc: "kube.Reflect, protobuf", Format: replay.Protobuf, Start: startKube},
 		{Name: "tarn kube list", Doc: "the same with KUBE_FEATURE_WatchListClient=false", Format: replay.Protobuf, Environment: listing, Start: startKube},
 		{Name: "tarn informers", Doc: "informers.NewSharedInformerFactoryForConfig, protobuf", Format: replay.Protobuf, Start: startInformers},
@@ -42,6 +44,15 @@ func startCache(ctx context.Context, s Setup) (Copy, error) {
 		return Copy{}, err
 	}
 	return runInformer(ctx, cache.NewSharedIndexInformer(source, &corev1.Pod{}, 0, indexers()), s)
+}
+
+func startCacheFromClient(ctx context.Context, s Setup) (Copy, error) {
+	client, err := kubernetes.NewForConfig(inProtobuf(s.Config))
+	if err != nil {
+		return Copy{}, err
+	}
+	pods := cache.NewListWatchFromClient(client.CoreV1().RESTClient(), "pods", metav1.NamespaceAll, fields.Everything())
+	return runInformer(ctx, cache.NewSharedIndexInformer(pods, &corev1.Pod{}, 0, indexers()), s)
 }
 
 func startInformers(ctx context.Context, s Setup) (Copy, error) {

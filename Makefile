@@ -82,8 +82,8 @@ run: ## start a lively cluster in the process, mirror it, and show it in the ter
 # Every test in its small form (-short). make lint vets, so that go test need not.
 test: bin/testrun ## test everything in a small form, with the race detector, and say at the end what was not tested
 	GO=$(GO) bin/testrun $(if $(RACE),-note "writes to shared objects$(comma) which the race detector reports; larger numbers: make proofs",-note "data races: there is no C compiler for the race detector") \
-		-- -short -vet=off $(RACE) $(PACKAGES) ./deploy/... \
-		-- -C bench -short -vet=off ./...
+		-- -short -vet=off -timeout=20m $(RACE) $(PACKAGES) ./deploy/... \
+		-- -C bench -short -vet=off -timeout=20m ./...
 	@for module in $(APART); do echo "$(GO) test $$module"; (cd $$module && GOWORK=off $(GO) test -short -vet=off $(RACE) ./...) || exit 1; done
 	cd tools && GOWORK=off $(GO) test -vet=off ./...
 

@@ -21,8 +21,10 @@ import (
 const (
 	// maxStreams is how many requests of one connection are answered at a time.
 	maxStreams = 250
-	// mostOut bounds what waits to be written.
-	mostOut = 64 << 10
+	// mostOut bounds what waits to be written, and mostReplies what waits in it of answers to
+	// frames, such as pings.
+	mostOut     = 64 << 10
+	mostReplies = 64 << 10
 	// uploadWindow is how much of a request's body may be on its way, or wait to be read, and
 	// uploadsWindow that of all requests of a connection.
 	uploadWindow  = 64<<10 - 1
@@ -86,8 +88,7 @@ type conn struct {
 	running sync.WaitGroup
 
 	mu sync.Mutex
-	// changed is signalled when there is room in out, and when the writer stops. waiting
-	// counts all who wait, streams included.
+	// changed is signalled when the writer stops. waiting counts all who wait, streams included.
 	changed sync.Cond
 	waiting int
 	streams map[uint32]*stream
@@ -101,6 +102,8 @@ type conn struct {
 	out      []byte
 	writing  bool
 	deadline time.Time
+	// replies is how much of out the reading goroutine has put there.
+	replies int
 	// draining says that the connection ends when out was written.
 	draining bool
 	// window is that of the connection, initial that of new streams, frame the largest frame.
@@ -165,26 +168,44 @@ func (c *conn) run() error {
 			}
 			c.setIdle()
 		}
-		var broken http2.StreamError
-		if errors.As(err, &broken) {
-			err = c.refuse(broken.StreamID, broken.Code)
-		} else if err == nil {
-			err = c.take(f)
-		}
-		if err != nil {
+		if err := c.handle(f, err); err != nil {
 			return err
 		}
 	}
 }
 
-// take handles a frame. An error ends the connection.
-func (c *conn) take(f http2.Frame) error {
+// handle handles a frame, or why it cannot be read. An error ends the connection.
+//
+// It never waits until the client reads. A client may write and read with one lock, as that of
+// net/http does: while its upload waits for this server to read, it does not read either. So
+// what there is to write is for another goroutine, and a client that asks for answers and does
+// not read them is cut off.
+func (c *conn) handle(f http2.Frame, err error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	defer c.flush()
-	if err := c.awaitRoom(); err != nil {
+	if c.err != nil {
+		return c.err
+	}
+	before := len(c.out)
+	var broken http2.StreamError
+	if errors.As(err, &broken) {
+		c.refuse(broken.StreamID, broken.Code)
+		err = nil
+	} else if err == nil {
+		err = c.take(f)
+	}
+	if err != nil {
 		return err
 	}
+	if c.replies += len(c.out) - before; c.replies > mostReplies {
+		return http2.ConnectionError(http2.ErrCodeEnhanceYourCalm)
+	}
+	c.flushApart()
+	return nil
+}
+
+// take handles a frame that was read.
+func (c *conn) take(f http2.Frame) error {
 	switch f := f.(type) {
 	case *http2.MetaHeadersFrame:
 		return c.takeHeaders(f)
@@ -219,17 +240,6 @@ func (c *conn) take(f http2.Frame) error {
 		return http2.ConnectionError(http2.ErrCodeProtocol)
 	}
 	return nil
-}
-
-// awaitRoom waits before a frame is handled: a client that sends and does not read is not
-// read either.
-func (c *conn) awaitRoom() error {
-	for len(c.out) >= mostOut && c.err == nil {
-		c.waiting++
-		c.changed.Wait()
-		c.waiting--
-	}
-	return c.err
 }
 
 func (c *conn) takeWindow(f *http2.WindowUpdateFrame) error {
@@ -289,19 +299,12 @@ func (c *conn) takeSettings(f *http2.SettingsFrame) error {
 }
 
 // refuse ends a stream, which may not have begun.
-func (c *conn) refuse(id uint32, code http2.ErrCode) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	defer c.flush()
-	if err := c.awaitRoom(); err != nil {
-		return err
-	}
+func (c *conn) refuse(id uint32, code http2.ErrCode) {
 	if s := c.streams[id]; s != nil {
 		s.fail(http2.StreamError{StreamID: id, Code: code})
 	}
 	c.newest = max(c.newest, id)
 	c.putReset(id, code)
-	return nil
 }
 
 // signal wakes all who wait: there is room in out, the window of the connection has grown, or

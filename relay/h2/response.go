@@ -200,7 +200,9 @@ func (w *response) begin(whole bool) {
 	if _, ok := w.header["Date"]; !ok {
 		w.header.Set("Date", time.Now().UTC().Format(http.TimeFormat))
 	}
-	w.putStatus(w.status, w.header, w.headersOnly())
+	if w.awaitRoom() == nil {
+		w.putStatus(w.status, w.header, w.headersOnly())
+	}
 }
 
 // putStatus puts headers into out.

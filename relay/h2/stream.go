@@ -287,6 +287,17 @@ func (s *stream) write(data []byte, last bool) error {
 	}
 }
 
+// awaitRoom waits until little waits to be written.
+func (s *stream) awaitRoom() error {
+	for s.err == nil && len(s.c.out) >= mostOut {
+		s.flush()
+		if s.err == nil && len(s.c.out) >= mostOut {
+			s.wait()
+		}
+	}
+	return s.err
+}
+
 // flush writes what is in out, for all streams.
 func (s *stream) flush() {
 	s.flushing = true

@@ -39,7 +39,7 @@ func (c *conn) flush() {
 			return
 		}
 		data := c.out
-		c.out = nil
+		c.out, c.replies = nil, 0
 		c.signal()
 		if limit := time.Now().Add(writePatience); limit.After(c.deadline) && !c.draining {
 			c.deadline = limit.Add(writePatience / 8) // serves the next writes too
@@ -61,7 +61,15 @@ func (c *conn) flush() {
 	c.signal()
 }
 
-// flushRest continues a flush.
+// flushApart has another goroutine write what is in out.
+func (c *conn) flushApart() {
+	if !c.writing && len(c.out) > 0 {
+		c.writing = true
+		c.running.Go(c.flushRest)
+	}
+}
+
+// flushRest begins a flush, or continues one.
 func (c *conn) flushRest() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

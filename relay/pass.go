@@ -29,9 +29,9 @@ const (
 // The private key of a certificate stays with the caller, so the relay cannot show it to
 // the origin.
 func (r *Relay) pass(w http.ResponseWriter, req *http.Request) {
-	if climbs(req.URL) {
+	if err := checkTarget(req.URL); err != nil {
 		r.counts.refused.add("path")
-		apiserver.SendError(w, req, apierrors.NewBadRequest("the path leads out of the cluster; leave out the dots"))
+		apiserver.SendError(w, req, err)
 		return
 	}
 	caller, certified, err := r.certificates.caller(req)
@@ -47,6 +47,18 @@ func (r *Relay) pass(w http.ResponseWriter, req *http.Request) {
 	default:
 		r.origin.ServeHTTP(w, req.WithContext(context.WithValue(req.Context(), onBehalf{}, caller)))
 	}
+}
+
+// checkTarget refuses a request that may lead to another cluster. An opaque target, as in "GET
+// x:http://host/path", would be sent on as it is, without the path of the origin's address.
+func checkTarget(u *url.URL) error {
+	switch {
+	case u.Opaque != "":
+		return apierrors.NewBadRequest("the target of the request is not a path")
+	case climbs(u):
+		return apierrors.NewBadRequest("the path leads out of the cluster; leave out the dots")
+	}
+	return nil
 }
 
 // climbs reports whether a path leads above its root, with its escaped slashes as slashes or

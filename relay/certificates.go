@@ -57,6 +57,9 @@ func hasCredentials(req *http.Request) bool {
 // is the user, the organizations are its groups.
 func verify(chain []*x509.Certificate, roots *x509.CertPool) (Caller, error) {
 	leaf, between := chain[0], x509.NewCertPool()
+	if roots == nil { // would mean those that the machine trusts for servers
+		return Caller{}, apierrors.NewUnauthorized(fmt.Sprintf("the client certificate of %q is not accepted: no authorities are known", leaf.Subject.CommonName))
+	}
 	for _, certificate := range chain[1:] {
 		between.AddCert(certificate)
 	}

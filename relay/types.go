@@ -30,8 +30,9 @@ type Options struct {
 	// ClientCAs returns the authorities whose client certificates name callers, as the
 	// API server's --client-ca-file does: the common name is the user, the organizations
 	// are its groups. It is called often, and may return other authorities when their
-	// file has changed. If it is nil, certificates are ignored. The server's TLS config
-	// has to ask for them (tls.RequestClientCert); the relay verifies them.
+	// file has changed; while it returns nil, no certificate is accepted. If ClientCAs is nil,
+	// certificates are ignored. The server's TLS config has to ask for them
+	// (tls.RequestClientCert); the relay verifies them.
 	ClientCAs func() *x509.CertPool
 	// Impersonate passes requests of callers with certificates on in the caller's name,
 	// with the relay's own credentials. The relay needs the right to impersonate. Without

@@ -100,6 +100,9 @@ func (j *journal) writeContent(place int, position tarn.Position, contact time.T
 	if err == nil {
 		err = os.Rename(c.path+".new", c.path)
 	}
+	if err != nil {
+		_ = os.Remove(c.path + ".new") // the disk may be full
+	}
 	return c, err
 }
 

@@ -85,7 +85,7 @@ func (e *endpoint) selectorFields() []string {
 		}
 		return names
 	}
-	empty, err := scheme.New(e.stored.kind)
+	empty, err := scheme.New(e.stored.knownKind())
 	if err != nil {
 		return names
 	}

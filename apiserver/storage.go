@@ -16,6 +16,9 @@ import (
 type storage struct {
 	kind   schema.GroupVersionKind
 	custom bool
+	// known is the version whose Go type selectors and columns read; empty if it is that of
+	// kind.
+	known schema.GroupVersionKind
 	// selects knows by which fields custom resources are selected. It changes with their
 	// definition.
 	selects atomic.Pointer[endpoint]
@@ -62,7 +65,27 @@ func (s *storage) selectable(object runtime.Object) map[string]string {
 	if custom, ok := object.(*unstructured.Unstructured); ok {
 		return s.selects.Load().selectableCustom(custom)
 	}
-	return selectable(object)
+	known, err := s.asKnown(object)
+	if err != nil {
+		return nil
+	}
+	return selectable(known)
+}
+
+// knownKind is the kind that selectors and columns read.
+func (s *storage) knownKind() schema.GroupVersionKind {
+	if s.known.Empty() {
+		return s.kind
+	}
+	return s.known
+}
+
+// asKnown returns a built-in object in the version that selectors and columns read.
+func (s *storage) asKnown(object runtime.Object) (runtime.Object, error) {
+	if s.known.Empty() {
+		return object, nil
+	}
+	return convert(object, s.known)
 }
 
 func (s *storage) decode(raw []byte) (runtime.Object, error) {

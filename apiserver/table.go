@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/client-go/util/jsonpath"
 )
@@ -23,7 +22,7 @@ type column struct {
 // kubectl's users are used to, else name and age.
 func (e *endpoint) columns() []column {
 	if e.definition == nil {
-		if extra, ok := builtinColumns[schema.GroupKind{Group: e.stored.kind.Group, Kind: e.stored.kind.Kind}]; ok {
+		if extra, ok := builtinColumns[e.stored.knownKind().GroupKind()]; ok {
 			return append([]column{nameColumn}, extra...)
 		}
 		return []column{nameColumn, ageColumn}
@@ -125,9 +124,13 @@ func (r *request) table(entries []*Object, meta metav1.ListMeta, columns []colum
 		if err != nil {
 			return nil, err
 		}
+		known, err := r.stored.asKnown(object)
+		if err != nil {
+			return nil, err
+		}
 		row := metav1.TableRow{Cells: make([]any, len(columns))}
 		for i, c := range columns {
-			row.Cells[i] = c.cell(object)
+			row.Cells[i] = c.cell(known)
 		}
 		if row.Object, err = r.rowObject(object); err != nil {
 			return nil, err

@@ -47,7 +47,7 @@ func BuiltinResource(resource schema.GroupVersionResource) (*Resource, bool) {
 	for _, r := range builtins() {
 		for _, e := range r.versions {
 			if e.groupVersion().WithResource(r.plural) == resource {
-				r.stored = &storage{kind: e.gvk()}
+				r.stored = &storage{kind: e.gvk(), known: r.stored.kind}
 				return &Resource{endpoint: e}, true
 			}
 		}
@@ -67,6 +67,6 @@ func (r *Resource) Namespaced() bool { return r.endpoint.namespaced }
 // HasColumns says whether the columns of tables are known; else tables show name and
 // age only.
 func (r *Resource) HasColumns() bool {
-	_, known := builtinColumns[r.endpoint.groupKind()]
+	_, known := builtinColumns[r.endpoint.stored.knownKind().GroupKind()]
 	return known || r.Custom()
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -69,4 +70,19 @@ func (r *Resource) Namespaced() bool { return r.endpoint.namespaced }
 func (r *Resource) HasColumns() bool {
 	_, known := builtinColumns[r.endpoint.stored.knownKind().GroupKind()]
 	return known || r.Custom()
+}
+
+// KnowsFields says whether objects can be selected by the fields of a selector. A server may
+// know more fields of a built-in resource than this program. A selector that cannot be read is
+// refused whatever its fields are.
+func (r *Resource) KnowsFields(selector string) bool {
+	if r.Custom() || selector == "" {
+		return true
+	}
+	parsed, err := fields.ParseSelector(selector)
+	if err != nil {
+		return true
+	}
+	_, err = r.endpoint.checkFields(parsed)
+	return err == nil
 }

@@ -115,8 +115,8 @@ func answerProbe(w http.ResponseWriter, err error) {
 // has to answer all the same; empty if the copy can.
 //
 // The origin judges a caller that acts as somebody else. It also speaks WebSocket, in which
-// browsers watch. Where the columns of a table are
-// not known, the origin prints it, except for shards, which it may not know. A get
+// browsers watch. Where the columns of a table are not known, the origin prints it, and it
+// selects by fields that are not known, except for shards, which it may not know. A get
 // without a version reads back what somebody has just written.
 func (r *Relay) copyFor(req *http.Request) (c *copied, to apiserver.Target, cause string, err error) {
 	to, ok := apiserver.ParsePath(req.URL.Path)
@@ -137,6 +137,8 @@ func (r *Relay) copyFor(req *http.Request) (c *copied, to apiserver.Target, caus
 		cause = "websocket"
 	case get:
 		cause = "get without a version"
+	case (to.Name == "" || to.Watch) && !query.Has("shardSelector") && !c.of.KnowsFields(query.Get("fieldSelector")):
+		cause = "field selector"
 	case !c.of.HasColumns() && strings.Contains(req.Header.Get("Accept"), "as=Table") && !query.Has("shardSelector"):
 		cause = "table"
 	}

@@ -61,7 +61,7 @@ type Stats struct {
 	// ForwardedBy counts the reads that the copy could not answer, by cause: "behind"
 	// (not proved to be as new as the origin), "unproved" (the origin did not say how new
 	// it is), "get without a version", "no token", "impersonation", "websocket", "table"
-	// (its columns are not known).
+	// (its columns are not known), "field selector" (its fields are not known).
 	ForwardedBy map[string]int64
 	Traffic
 }

@@ -114,9 +114,8 @@ func (s *state) Commit(_ context.Context, b tarn.Batch[Object]) error {
 func (s *state) commit(b tarn.Batch[Object], at position) (begun bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	begun = !s.synced || s.rewound(b, at)
-	if begun && s.journal != nil {
-		s.journal.forget()
+	if begun = !s.synced || s.rewound(b, at); begun {
+		s.forgetJournal()
 	}
 	switch {
 	case begun:
@@ -239,16 +238,29 @@ func (s *state) confirm(from, to int64) {
 func (s *state) disprove(version int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if version >= s.version || version < s.heardOf {
+	disproved := func() bool { return version < s.version && version >= s.heardOf }
+	if !disproved() {
 		return
 	}
-	if s.journal != nil {
-		s.journal.forget()
+	if s.forgetJournal(); !disproved() {
+		return // the copy itself has moved meanwhile
 	}
 	s.version = s.heardOf
 	s.log.reset(s.version)
 	s.rewinds++
 	s.watchers.wakeAll(s.log.end())
+}
+
+// forgetJournal empties the journal. The lock is held, but not meanwhile: that may wait for the
+// disk.
+func (s *state) forgetJournal() {
+	j := s.journal
+	if j == nil {
+		return
+	}
+	s.mu.Unlock()
+	defer s.mu.Lock()
+	j.forget()
 }
 
 // unsync ends all watches, and has reads wait for the next commit: the content is not one of

@@ -2,6 +2,7 @@ package tarn
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -44,5 +45,35 @@ func TestRecheckOfABusyStream(t *testing.T) {
 		}
 		cancel()
 		<-r.Done()
+	})
+}
+
+// refusesResync is a store whose resync fails.
+type refusesResync struct{ *plainStore }
+
+func (refusesResync) Resync() error { return errors.New("no resync") }
+
+// A resync that fails ends a pass whose stream never waits, too.
+func TestFailedResyncOfABusyStream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := busySource{&asked{remote: newRemote("a")}}
+		r, err := NewReflector[*entry](source, refusesResync{newPlainStore()}, Options[*entry]{
+			ResyncPeriod: 10 * time.Second, OnError: func(context.Context, error) {},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := cancelable(t)
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_ = r.Run(ctx)
+		}()
+		time.Sleep(15 * time.Second)
+		if lists := r.Health().Lists; lists[causeStart] != 1 || len(lists) != 2 {
+			t.Errorf("the state was read because of %v", lists)
+		}
+		cancel()
+		<-done
 	})
 }

@@ -9,7 +9,7 @@ MODULES = . cmd ctrlcache jetstream metrics postgres relay sqlite
 PROOFS = bench deploy e2e
 # Released, and outside of go.work: what they require would raise versions for all others.
 APART = etcd
-# Modules with long tests come first: at the end, one package would run alone.
+# Modules with long tests come first: otherwise one package would run alone at the end.
 LONG = sqlite cmd
 PACKAGES = $(LONG:%=./%/...) ./... $(patsubst %,./%/...,$(filter-out . $(LONG),$(MODULES)))
 ALL_PACKAGES = $(PACKAGES) $(PROOFS:%=./%/...)
@@ -88,8 +88,8 @@ test: bin/testrun ## test everything in a small form, with the race detector, an
 	cd tools && GOWORK=off $(GO) test -vet=off ./...
 
 # Packages with tests of two sizes, or tests that the race detector leaves out. The others
-# would do the same again. In reverse, because the longest, of sqlite, are late in the
-# alphabet.
+# would only repeat make test. In reverse order, because those of sqlite take longest and would
+# come late.
 TWO_SIZES = testsize\.|testing\.Short\(|rapid\.Check|[rR]aceEnabled|wiretest\.Some|go:build !race
 PROOF_PACKAGES = $(shell grep -rlE '$(TWO_SIZES)' --include='*_test.go' . | grep -vE '^\./(bench|deploy|e2e|etcd|tools)/' | xargs -n1 dirname | sort -ru)
 
@@ -204,7 +204,7 @@ RELAY ?= -docs ../docs/benchmarks.md
 bench-relay: e2e-build ## measure a relay beside the real kube-apiserver, and write it into docs/benchmarks.md; RELAY='-pods 1000' only prints
 	$(e2e) -v -run TestRelayBenchmark . -bench.relay '$(RELAY)'
 
-# with-kubectl are the tests of other packages that need a kubectl.
+# with-kubectl runs the tests of other packages that need a kubectl.
 define with-kubectl
 KUBECTL=$(KUBERNETES_BIN)/kubectl $(GO) test -count=1 -run TestKubectl ./apiserver
 KUBECTL=$(KUBERNETES_BIN)/kubectl $(GO) test -count=1 -run TestDocs ./cmd/internal/cli

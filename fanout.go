@@ -23,8 +23,8 @@ type fanout[T any] struct {
 	clock  Clock
 	logger *slog.Logger
 
-	// versionOf and metaOf are those of the first section's reflector. They know the
-	// versions and uids of the other sections' objects too, but not whose they are.
+	// versionOf and metaOf are those of the first section's reflector. They read the version
+	// and the uid of any section's objects, but do not know their sections.
 	versionOf func(T) Version
 	metaOf    func(T) Meta
 	// joint is the version that all sections have reached.

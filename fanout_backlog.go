@@ -23,8 +23,8 @@ import (
 // with at most a delete and one change after it. Folding keeps the first Old of a key,
 // so that the Old of each change is the Object that the subscriber got last.
 //
-// A subscriber that does not ask for objects that change the shard sees neither their
-// coming nor their going. So an add may follow an add, and an update a delete: it is
+// A subscriber that does not ask for moves gets no change when an object enters or leaves
+// the shard. So for one key an add may follow an add, and an update a delete: that is
 // another object of the same name.
 type backlog[T any] struct {
 	mu   sync.Mutex

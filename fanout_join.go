@@ -156,14 +156,14 @@ func (h *fanout[T]) adds(size int, objects iter.Seq2[Key, T]) []Change[T] {
 	return adds
 }
 
-// fewestDescribed is how many objects a goroutine describes at least.
-const fewestDescribed = 4096
+// minPerGoroutine is the least number of objects for a goroutine.
+const minPerGoroutine = 4096
 
-// addVersions describes objects, many of them by several goroutines: each object has to be
-// fetched from memory, and after a restart nothing else goes on meanwhile.
+// addVersions reads the versions of objects, in several goroutines if there are many: each
+// object has to be fetched from memory, and after a restart no other work is waiting.
 func (h *fanout[T]) addVersions(adds []Change[T]) {
 	var working sync.WaitGroup
-	each := max(len(adds)/runtime.GOMAXPROCS(0)+1, fewestDescribed)
+	each := max(len(adds)/runtime.GOMAXPROCS(0)+1, minPerGoroutine)
 	for from := 0; from < len(adds); from += each {
 		part := adds[from:min(from+each, len(adds))]
 		describe := func() {

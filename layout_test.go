@@ -64,7 +64,7 @@ var layout = []folderRule{
 	{folder: "internal/reasons", imports: []string{"."},
 		why: "it says what errors of the API mean to the engine, to whoever speaks to a server"},
 	{folder: "internal/usercall", imports: nil,
-		why: "it calls code of the program by which packages reach a server: a lister-watcher or a transport"},
+		why: "it calls the program's own code, such as a lister-watcher or a transport"},
 	{folder: "internal/render", imports: nil, noKubernetes: true,
 		why: "it writes any object for people to read, and knows nothing of where it comes from"},
 	{folder: "internal/story", imports: []string{"."}, noKubernetes: true,

@@ -302,7 +302,7 @@ func (l *relisting[T]) changes(items []newItem[T]) []Change[T] {
 // be read.
 func (r *Reflector[T]) versionOf(held T) Version { return r.metaOf(held).Version }
 
-// metaOf is the identity of an object that the store holds, as far as it can be read.
+// metaOf is the identity of an object that the store holds, or the parts of it that can be read.
 func (r *Reflector[T]) metaOf(held T) Meta {
 	m, _ := r.describe(held)
 	return m

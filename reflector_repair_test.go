@@ -233,7 +233,7 @@ func TestMaintainEnds(t *testing.T) {
 		c := newMaintained(t, m, Options[*entry]{})
 		_ = c.stop()
 		if !m.ended {
-			t.Error("Run has returned, and the source's own work goes on")
+			t.Error("Run has returned, and the source's own work continues")
 		}
 	})
 }

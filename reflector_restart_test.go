@@ -16,7 +16,7 @@ import (
 // process left on disk.
 func TestWarmRestart(t *testing.T) { tellStories(t, "restart") }
 
-// What comes from disk is served at once, and says so, while the source is away.
+// What comes from disk is served at once, and says so, while the source is unreachable.
 func TestServingFromDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := parseScripted(t, "probe hang")

@@ -108,9 +108,9 @@ func (r *Replica[T]) health() Health {
 	if r.sections.single {
 		return r.present()[0].reflector.Health()
 	}
-	each, others := r.sections.health()
+	each, removed := r.sections.health()
 	h := mergeHealth(r.name(), each)
-	h.count(others)
+	h.count(removed)
 	if r.sections.independent {
 		h.Version = ""
 	}

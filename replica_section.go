@@ -28,7 +28,7 @@ type Section[T any] struct {
 	// sections, such as one cluster of many. Either all sections are independent or none.
 	//
 	//   - Versions of independent sections have no common order: the replica has no version
-	//     of its own, and [Replica.WaitForKey] takes the place of [Replica.WaitFor].
+	//     of its own. Use [Replica.WaitForKey] instead of [Replica.WaitFor].
 	//   - Nobody waits for a source that is unreachable: the replica counts as synced
 	//     when each section is synced, or has failed once. Health.Sections says which is
 	//     which, and Health.Synced still means all of them.
@@ -149,7 +149,7 @@ func (r *Reflector[T]) rename(name string) {
 func (r *Replica[T]) connect(sections []*section[T]) {
 	r.done = make(chan struct{})
 	r.sections = sectionSet[T]{
-		all: sections, independent: sections[0].independent, ready: make(chan struct{}), gone: noCounts(),
+		all: sections, independent: sections[0].independent, ready: make(chan struct{}), removed: emptyCounts(),
 		single: len(sections) == 1 && !sections[0].independent,
 	}
 	first := sections[0].reflector
@@ -276,10 +276,10 @@ func mergeHealth(name string, sections []Health) Health {
 	return all
 }
 
-// noCounts is a Health that the counts of others are added to.
-func noCounts() Health { return Health{Lists: map[string]int64{}, Shard: &ShardHealth{}} }
+// emptyCounts is a Health to which counts can be added.
+func emptyCounts() Health { return Health{Lists: map[string]int64{}, Shard: &ShardHealth{}} }
 
-// count adds what another Health counts.
+// count adds the counts of another Health.
 func (h *Health) count(other Health) {
 	for cause, n := range other.Lists {
 		h.Lists[cause] += n
@@ -295,8 +295,8 @@ func (h *Health) count(other Health) {
 	}
 }
 
-// mergeShards is the shard of several sections, which have the same. What they dropped is not
-// counted.
+// mergeShards is the shard of several sections, which have the same one. It does not add up the
+// dropped objects, which are counts.
 func mergeShards(all, next *ShardHealth) *ShardHealth {
 	switch {
 	case next == nil:

@@ -18,10 +18,10 @@ type sectionSet[T any] struct {
 	mu sync.Mutex
 	// all is replaced by another slice when it changes, and never written to.
 	all []*section[T]
-	// leaving are those that are being removed, and gone has what was counted of those that
-	// are removed: what Health counts never goes back.
-	leaving []*section[T]
-	gone    Health
+	// removing are the sections that are being removed, and removed has the counts of those
+	// that were: the counters of Health never decrease.
+	removing []*section[T]
+	removed  Health
 	// loading says that the replica loads its content, for the sections that it has.
 	loading bool
 	// start runs a section; nil while sections do not run.
@@ -86,12 +86,12 @@ func (r *Replica[T]) RemoveSection(name string) error {
 	}
 	p := set.all[i]
 	set.all = slices.Delete(slices.Clone(set.all), i, i+1)
-	set.leaving = append(set.leaving, p)
+	set.removing = append(set.removing, p)
 	set.mu.Unlock()
 	if p.stop != nil {
 		p.stop()
 	}
-	set.left(p)
+	set.keepCounts(p)
 	if err := r.fanout.removeSection(p.state); err != nil {
 		return fmt.Errorf("tarn: %q: %w", r.name(), err)
 	}
@@ -112,16 +112,16 @@ func (r *Replica[T]) change() error {
 	return nil
 }
 
-// left records what was counted of a section that is removed and does not run any more.
-func (set *sectionSet[T]) left(p *section[T]) {
+// keepCounts keeps the counts of a section that is removed and has stopped.
+func (set *sectionSet[T]) keepCounts(p *section[T]) {
 	set.mu.Lock()
 	defer set.mu.Unlock()
-	set.leaving = slices.DeleteFunc(set.leaving, func(x *section[T]) bool { return x == p })
-	set.gone.count(p.reflector.Health())
+	set.removing = slices.DeleteFunc(set.removing, func(x *section[T]) bool { return x == p })
+	set.removed.count(p.reflector.Health())
 }
 
-// health returns the Health of each section, and what was counted of others.
-func (set *sectionSet[T]) health() (each []Health, others Health) {
+// health returns the Health of each section, and the counts of those that were removed.
+func (set *sectionSet[T]) health() (each []Health, removed Health) {
 	set.mu.Lock()
 	defer set.mu.Unlock()
 	for _, p := range set.all {
@@ -129,12 +129,12 @@ func (set *sectionSet[T]) health() (each []Health, others Health) {
 		h.Section = p.name
 		each = append(each, h)
 	}
-	others = noCounts()
-	others.count(set.gone)
-	for _, p := range set.leaving {
-		others.count(p.reflector.Health())
+	removed = emptyCounts()
+	removed.count(set.removed)
+	for _, p := range set.removing {
+		removed.count(p.reflector.Health())
 	}
-	return each, others
+	return each, removed
 }
 
 // load keeps the sections from being changed until they run.

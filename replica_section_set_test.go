@@ -146,15 +146,15 @@ func TestSectionsComeAndGo(t *testing.T) {
 	})
 }
 
-// What Health counts never goes back: to a monitoring system a counter that does is one that
-// began at 0 again, and all of it has happened in that moment.
+// The counters of Health never decrease: a monitoring system takes that for a restart, and
+// counts everything again.
 func TestCountsOutliveSections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, two := newRemote("one/a"), newRemote("two/a", "two/b")
 		c := fleetOf(t, map[string]*remote{"one": one, "two": two}, Options[*entry]{}).start()
 		settle()
 		two.put("two/a", "")
-		two.fail(Because(ReasonRefused, 0, errAway))
+		two.fail(Because(ReasonRefused, 0, errUnreachable))
 		settle()
 		two.fail(nil)
 		settle()
@@ -178,8 +178,8 @@ func TestCountsOutliveSections(t *testing.T) {
 	})
 }
 
-// A replica of one section begins with what is on disk of another one, as that of a cluster
-// which was replaced: that is removed.
+// A replica of one section finds the objects of another section on its disk, as after a cluster
+// was replaced. They are removed.
 func TestTheOnlySectionIsReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		east, west := newRemote("east/a"), newRemote("west/a")
@@ -269,7 +269,7 @@ func TestSectionChangesThatAreWrong(t *testing.T) {
 	})
 }
 
-// A sink keeps what it has of a section whose source is away, and is compared once it is
+// A sink keeps what it has of a section whose source is unreachable, and is compared once it is
 // there.
 func TestSinkKeepsAbsentSections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

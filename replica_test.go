@@ -87,7 +87,7 @@ func TestDone(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() { _ = c.Run(ctx) }()
 		if !open() {
-			t.Error("Done is closed while Run goes on")
+			t.Error("Done is closed while Run still runs")
 		}
 		cancel()
 		if !open() {

@@ -12,7 +12,7 @@ import (
 
 // sinkOpenWait is how long a replica waits for its sinks to open before it asks its
 // source. A sink that opens in time misses nothing. One that opens later, because its
-// server is away, is compared with the copy.
+// server is unreachable, is compared with the copy.
 const sinkOpenWait = 5 * time.Second
 
 // restore loads what was kept of the content, before Run does anything else. If that
@@ -214,8 +214,7 @@ func (h *fanout[T]) attach(s *sinkRunner[T], held Positions) {
 		s.state = sinkFollowing
 	default:
 		s.state = sinkWaiting
-		// A section that is synced does not come to what the sink has seen: the source
-		// went back.
+		// If a synced section is older than the sink, the source went back in time.
 		if ahead := aheadOf(all, copied.All()); ahead != nil && !h.anySynced(ahead) {
 			s.state, s.ahead = sinkFollowing, ahead
 		}
@@ -230,7 +229,7 @@ func lacking(all []Position) bool {
 	return slices.ContainsFunc(all, func(p Position) bool { return !p.Complete || p.Version == "" })
 }
 
-// anySynced says whether one of some sections is synced.
+// anySynced says whether at least one of these sections is synced.
 func (h *fanout[T]) anySynced(some map[string]Position) bool {
 	return slices.ContainsFunc(h.sections, func(s *sectionState) bool {
 		_, named := some[s.position.Section]
@@ -239,8 +238,8 @@ func (h *fanout[T]) anySynced(some map[string]Position) bool {
 }
 
 // sectionSynced records that a section has reached the version of its source. A sink that
-// is still ahead has seen a version that the source does not have any more, and one that the
-// section was left out for can be compared.
+// is still ahead has a version that the source no longer has. A sink whose comparison left
+// the section out can be compared now.
 func (s *sinkRunner[T]) sectionSynced(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -293,12 +292,15 @@ func (s *sinkRunner[T]) reconcile(ctx context.Context) error {
 	return nil
 }
 
-// skipAway leaves out of a comparison the independent sections whose source is away, and
-// of which the copy has no content or an older state than the sink: what the sink holds of
-// them is the best that is known. Without content the sink is compared again when the
-// section is there, and so it is if one of the two lacks something. With an older state the
-// sink is ahead of the copy until the section has caught up.
-func (h *fanout[T]) skipAway(s *sinkRunner[T], held map[Key]Meta, at *Positions) {
+// skipUnreachable leaves out of a comparison the independent sections whose source is
+// unreachable, if the copy has no content of them or an older one than the sink. The content
+// of the sink is then the newest that is known.
+//
+//   - If the copy has no content, or one of the two positions is incomplete, the sink is
+//     compared again once the section is synced.
+//   - If the copy has an older content, the sink is ahead of it until the section has caught
+//     up.
+func (h *fanout[T]) skipUnreachable(s *sinkRunner[T], held map[Key]Meta, at *Positions) {
 	for _, section := range h.sections {
 		if !section.independent {
 			continue
@@ -349,7 +351,7 @@ func (h *fanout[T]) compare(s *sinkRunner[T], held map[Key]Meta) {
 		s.queue.replaceAll(now, h.contact, content, at)
 		return
 	}
-	h.skipAway(s, held, &at)
+	h.skipUnreachable(s, held, &at)
 	h.addGapsToUnknown(s)
 	proof := !wentBack(&s.committed, &at)
 	isOlder := h.olderThanSink(&s.committed, &at)

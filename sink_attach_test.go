@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-var errAway = errors.New("away")
+var errUnreachable = errors.New("away")
 
 func policy(name string) SinkPolicy[*entry] { return SinkPolicy[*entry]{Name: name} }
 
@@ -114,7 +114,7 @@ func ahead(t *testing.T, r *remote) (disk loadedSink, sink listedSink) {
 	disk, sink = loadedSink{fakeSink: newFakeSink(policy("disk"))}, listedSink{newFakeSink(policy("sink"))}
 	life := attached(t, r, disk, sink)
 	settle()
-	disk.refuse = func(context.Context, Batch[*entry]) error { return errAway }
+	disk.refuse = func(context.Context, Batch[*entry]) error { return errUnreachable }
 	r.put("a", "") // 3
 	settle()
 	r.remove("b") // 4
@@ -298,7 +298,7 @@ func TestSinkThatIsAwayDoesNotHoldUpTheCopy(t *testing.T) {
 			s.positions.Reset(At("1"))
 			s.opening = func(context.Context) error {
 				if time.Now().Before(back) {
-					return errAway
+					return errUnreachable
 				}
 				return nil
 			}
@@ -306,13 +306,13 @@ func TestSinkThatIsAwayDoesNotHoldUpTheCopy(t *testing.T) {
 		}
 		life := attached(t, r, sinks...)
 		if err := life.WaitSynced(within(t, 2*sinkOpenWait)); err != nil {
-			t.Fatalf("the copy waits for sinks that are away: %v", err)
+			t.Fatalf("the copy waits for sinks that are unreachable: %v", err)
 		}
 		r.put("c", "")
 		time.Sleep(time.Second)
 		h := life.Health().Sinks[1]
-		if !errors.Is(h.Err, errAway) || h.Failures == 0 || h.ErrSince.IsZero() || h.Name != "two" {
-			t.Errorf("health says %+v of a sink that is away", h)
+		if !errors.Is(h.Err, errUnreachable) || h.Failures == 0 || h.ErrSince.IsZero() || h.Name != "two" {
+			t.Errorf("health says %+v of a sink that is unreachable", h)
 		}
 		time.Sleep(2 * time.Minute)
 		for i, s := range fakes {
@@ -374,13 +374,13 @@ func TestReplicaRestartsFromASink(t *testing.T) {
 		_ = life.stop()
 		heard := disk.contact
 
-		r.fail(errAway)
+		r.fail(errUnreachable)
 		time.Sleep(time.Hour)
 		life = attached(t, r, disk)
 		time.Sleep(10 * time.Second)
 		h := life.Health()
 		if life.Len() != 2 || !h.FromDisk || h.Synced || h.Version != "2" || !h.LastContact.Equal(heard) {
-			t.Errorf("it serves %d objects while the source is away, health is %+v; the disk is of %s", life.Len(), h, stopped)
+			t.Errorf("it serves %d objects while the source is unreachable, health is %+v; the disk is of %s", life.Len(), h, stopped)
 		}
 		r.fail(nil)
 		r.put("b", "")
@@ -397,8 +397,8 @@ func TestReplicaRestartsFromASink(t *testing.T) {
 
 func TestReplicaOfASinkThatCannotBeLoaded(t *testing.T) {
 	for loading, want := range map[error]string{
-		errAway:      "whole +a1 +b2 @2 (after 1 to 2 reconciled)",
-		ErrSinkEmpty: "whole +a1 +b2 @2",
+		errUnreachable: "whole +a1 +b2 @2 (after 1 to 2 reconciled)",
+		ErrSinkEmpty:   "whole +a1 +b2 @2",
 	} {
 		t.Run(loading.Error(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -425,7 +425,7 @@ func TestSinkToLoadFromThatIsAway(t *testing.T) {
 		back := time.Now().Add(30 * time.Second)
 		disk.opening = func(context.Context) error {
 			if time.Now().Before(back) {
-				return errAway
+				return errUnreachable
 			}
 			return nil
 		}
@@ -437,8 +437,8 @@ func TestSinkToLoadFromThatIsAway(t *testing.T) {
 		}
 		life := attached(t, r, disk)
 		time.Sleep(20 * time.Second)
-		if h := life.Health(); !h.Synced || !errors.Is(h.Sinks[0].Err, errAway) {
-			t.Errorf("the copy of a sink that is away: %+v", h)
+		if h := life.Health(); !h.Synced || !errors.Is(h.Sinks[0].Err, errUnreachable) {
+			t.Errorf("the copy of a sink that is unreachable: %+v", h)
 		}
 		r.put("a", "")
 		settle()

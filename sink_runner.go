@@ -37,8 +37,8 @@ type sinkRunner[T any] struct {
 	taken queueSize
 	// ahead has, by section, the versions that the sink had and the copy has not reached.
 	ahead map[string]Position
-	// skipped are the sections that were left out when the copy was last compared with the
-	// sink: it had no content of them, or an older one that does not tell what the sink lacks.
+	// skipped are the sections that the last comparison with the sink left out: the copy had no
+	// content of them, or an older one that did not show what the sink lacked.
 	skipped map[string]bool
 	// distrusted says that the content of the sink is not compared but replaced.
 	distrusted bool
@@ -347,7 +347,7 @@ func (s *sinkRunner[T]) noteFailure(err error) {
 	}
 }
 
-// lags says whether a sink that follows has not committed everything.
+// lags says whether a sink that follows has changes that are not committed.
 func (s *sinkRunner[T]) lags() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

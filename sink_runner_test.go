@@ -23,7 +23,7 @@ func TestFailedCommitIsTriedAgain(t *testing.T) {
 				began := time.Now()
 				sink.refuse = func(_ context.Context, b Batch[*entry]) error {
 					tried = append(tried, fmt.Sprintf("%s %s", time.Since(began).Round(time.Second), showBatch(b)))
-					return errAway
+					return errUnreachable
 				}
 				r.put("a", "") // 2
 				time.Sleep(1500 * time.Millisecond)
@@ -41,7 +41,7 @@ func TestFailedCommitIsTriedAgain(t *testing.T) {
 				if got := strings.Join(tried, ", "); got != want {
 					t.Errorf("it was tried at\n  %s\nwant\n  %s", got, want)
 				}
-				if !errors.Is(h.Err, errAway) || !h.ErrSince.Equal(began) || h.Failures != 7 || h.Pending != pending || h.Lag != time.Since(began) || h.Version != "1" {
+				if !errors.Is(h.Err, errUnreachable) || !h.ErrSince.Equal(began) || h.Failures != 7 || h.Pending != pending || h.Lag != time.Since(began) || h.Version != "1" {
 					t.Errorf("health says %+v, Lag %s, ErrSince %s after the start", h, h.Lag, h.ErrSince.Sub(began))
 				}
 				sink.allow()
@@ -70,7 +70,7 @@ func TestLostAcknowledgement(t *testing.T) {
 		life := attached(t, r, sink)
 		settle()
 		sink.heard()
-		sink.lost = func(context.Context, Batch[*entry]) error { sink.lost = nil; return errAway }
+		sink.lost = func(context.Context, Batch[*entry]) error { sink.lost = nil; return errUnreachable }
 		r.put("a", "") // 2
 		time.Sleep(100 * time.Millisecond)
 		r.put("a", "") // 3
@@ -134,7 +134,7 @@ func TestRelistIsAGap(t *testing.T) {
 		life := attached(t, r, sink)
 		settle()
 		sink.heard()
-		r.fail(Because(ReasonRefused, 0, errAway))
+		r.fail(Because(ReasonRefused, 0, errUnreachable))
 		time.Sleep(time.Second)
 		r.put("a", "")
 		r.put("a", "")
@@ -191,10 +191,10 @@ func TestSinkGathersForAWhile(t *testing.T) {
 		}
 		sink.wantHeard(t, "+e5 @5")
 		synctest.Wait()
-		sink.refuse = func(context.Context, Batch[*entry]) error { return errAway }
+		sink.refuse = func(context.Context, Batch[*entry]) error { return errUnreachable }
 		r.put("f", "")
 		time.Sleep(time.Second)
-		if err := flush(); !errors.Is(err, errAway) {
+		if err := flush(); !errors.Is(err, errUnreachable) {
 			t.Errorf("flush returned %v", err)
 		}
 		synctest.Wait()
@@ -239,13 +239,13 @@ func TestSinkIsToldWhenTheSourceWasHeard(t *testing.T) {
 		back := time.Now().Add(time.Hour)
 		sink.opening = func(context.Context) error {
 			if time.Now().Before(back) {
-				return errAway
+				return errUnreachable
 			}
 			return nil
 		}
 		life := attached(t, r, sink)
 		time.Sleep(time.Minute)
-		r.fail(errAway)
+		r.fail(errUnreachable)
 		heard := life.Health().LastContact
 		time.Sleep(2 * time.Hour)
 		synctest.Wait()
@@ -313,7 +313,7 @@ func TestCommitThatTheEndInterruptsIsNoFailure(t *testing.T) {
 	})
 }
 
-// What came while a commit failed, or hung, is committed at the end too.
+// Changes that arrive while a commit fails or hangs are committed at the end too.
 func TestLastCommitsAreOfEverythingThatWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRemote("a")

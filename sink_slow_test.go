@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// An engine that is away for an hour, or as slow, costs no more memory than its bound. Health
+// An engine that is unreachable for an hour, or as slow, costs no more memory than its bound. Health
 // says how far behind it is, and what was folded is a gap afterwards.
 func TestSinkBehindForAnHour(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -17,7 +17,7 @@ func TestSinkBehindForAnHour(t *testing.T) {
 		err    error
 		lag    time.Duration
 	}{
-		"away": {func(context.Context, Batch[*entry]) error { return errAway }, errAway, 59 * time.Minute},
+		"away": {func(context.Context, Batch[*entry]) error { return errUnreachable }, errUnreachable, 59 * time.Minute},
 		"slow": {func(ctx context.Context, _ Batch[*entry]) error {
 			select {
 			case <-time.After(10 * time.Minute):

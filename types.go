@@ -360,7 +360,7 @@ type Filler[T any] interface {
 //   - flush commits the pending changes and returns the result. The sink may call it at
 //     any time until Close, but not from its other methods.
 //   - Close is called once, after the last Commit. When the replica stops, the contexts of
-//     the commits that are left end after one second.
+//     the last commits end after one second.
 type Sink[T any] interface {
 	Policy() SinkPolicy[T]
 	Open(ctx context.Context, flush func() error) (Kept, error)

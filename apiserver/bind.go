@@ -35,7 +35,7 @@ func (s *Server) bind(r *request) error {
 	if problem := checkTarget(binding.Target); problem != nil {
 		return internal(problem) // as the real server has it
 	}
-	if _, err := s.change(r, manner{whole: true, uncounted: true}, func(current runtime.Object) (runtime.Object, error) {
+	if _, err := s.change(r, writeMode{whole: true, uncounted: true}, func(current runtime.Object) (runtime.Object, error) {
 		pod := current.(*corev1.Pod)
 		return pod, bindPod(pod, binding)
 	}); err != nil {

@@ -34,8 +34,8 @@ func (c *collection) end() {
 	}
 }
 
-// revive takes back that the resource is gone.
-func (c *collection) revive() {
+// serveAgain undoes end: the resource is served again.
+func (c *collection) serveAgain() {
 	if c.ended {
 		c.gone, c.ended = make(chan struct{}), false
 	}

@@ -30,7 +30,7 @@ func (s *Server) create(r *request) error {
 	if err != nil {
 		return err
 	}
-	created, err := s.add(r.endpoint, r.namespace, stored, manner{dry: len(options.DryRun) > 0})
+	created, err := s.add(r.endpoint, r.namespace, stored, writeMode{dry: len(options.DryRun) > 0})
 	if err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func (r *request) readObject(care strictness) (runtime.Object, error) {
 
 // object handles complaints about a body: an error, warnings, or nothing.
 func (r *request) object(complaints []string, care strictness) error {
-	if len(complaints) == 0 || !care.watchful() {
+	if len(complaints) == 0 || !care.complains() {
 		return nil
 	}
 	if care == metav1.FieldValidationStrict {
@@ -69,8 +69,8 @@ func (r *request) object(complaints []string, care strictness) error {
 	return nil
 }
 
-// manner is how a write is done.
-type manner struct {
+// writeMode is how a write is done.
+type writeMode struct {
 	// dry does everything but store the object.
 	dry bool
 	// whole takes the status with all the rest, as no client can.
@@ -80,7 +80,7 @@ type manner struct {
 }
 
 // add stores a new object.
-func (s *Server) add(e *endpoint, namespace string, object runtime.Object, how manner) (*Object, error) {
+func (s *Server) add(e *endpoint, namespace string, object runtime.Object, how writeMode) (*Object, error) {
 	metadata := accessor(object)
 	if metadata.GetResourceVersion() != "" {
 		return nil, internal(errors.New("resourceVersion should not be set on objects to be created"))

@@ -49,7 +49,7 @@ func bodyMedia(r *http.Request) (media, error) {
 // strictness is what is done about fields that are unknown or given twice.
 type strictness string
 
-func (s strictness) watchful() bool { return s != metav1.FieldValidationIgnore }
+func (s strictness) complains() bool { return s != metav1.FieldValidationIgnore }
 
 // decode reads an object of the endpoint's kind and version from a body. It also
 // returns what a careful reader would object to.

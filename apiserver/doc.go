@@ -33,8 +33,8 @@
 // kubectl, controller-runtime and the real kube-controller-manager work with it.
 //
 // An event is encoded once for each media type, however many clients watch. A watch is
-// closed if its client does not read, or is further behind than the history reaches;
-// the client has to open it again.
+// closed if its client does not read, or falls further behind than the history reaches;
+// the client then has to open it again.
 //
 // What a request may cost is bounded: bodies and objects to 3 MiB, what the copies of a
 // JSON patch add up to as well (a limit of the library that holds for the process,

@@ -90,7 +90,7 @@ func ExampleServer_Register() {
 	// Output: w 1 <nil>
 }
 
-// A client that was away for too long must start over.
+// A client that was disconnected for too long must start over.
 func ExampleServer_Compact() {
 	server := apiserver.New(apiserver.Options{})
 	defer server.Close()

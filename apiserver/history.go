@@ -53,12 +53,12 @@ func (h *history) append(e *Event) {
 // wake wakes all who watch.
 func (h *history) wake() {
 	for w := range h.watchers {
-		poke(w)
+		signal(w)
 	}
 }
 
-// poke sends to a channel that has room for one, unless it has one.
-func poke(c chan<- struct{}) {
+// signal sends to a channel that has room for one, unless it has one.
+func signal(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:
 	default:

@@ -108,14 +108,14 @@ func joinKey(namespace, name string) string {
 	return namespace + "/" + name
 }
 
-// leaver is an object as it is sent to a watch whose selection it leaves: its last state
+// leavingObject is an object as it is sent to a watch whose selection it leaves: its last state
 // there, with a later version. It is made once for all watches.
-type leaver struct {
+type leavingObject struct {
 	once   sync.Once
 	object *Object
 }
 
-func (l *leaver) of(last *Object, version int64) *Object {
+func (l *leavingObject) of(last *Object, version int64) *Object {
 	l.once.Do(func() {
 		l.object = last
 		if later, err := last.withVersion(version); err == nil {
@@ -126,6 +126,6 @@ func (l *leaver) of(last *Object, version int64) *Object {
 }
 
 // left is what a watch is sent whose selection no longer matches.
-func (e *Event) left() *Object { return e.leaver.of(e.Old, e.Version) }
+func (e *Event) left() *Object { return e.leaving.of(e.Old, e.Version) }
 
-func (c *GapChange) left(from int64) *Object { return c.leaver.of(c.Old, from) }
+func (c *GapChange) left(from int64) *Object { return c.leaving.of(c.Old, from) }

@@ -47,7 +47,7 @@ func (s *Server) put(object runtime.Object) error {
 	for {
 		before := s.state.find(e.content, key)
 		if before == nil || metadata.GetName() == "" {
-			_, err := s.add(e, metadata.GetNamespace(), object.DeepCopyObject(), manner{whole: true})
+			_, err := s.add(e, metadata.GetNamespace(), object.DeepCopyObject(), writeMode{whole: true})
 			if apierrors.IsAlreadyExists(err) {
 				continue
 			}
@@ -57,7 +57,7 @@ func (s *Server) put(object runtime.Object) error {
 		if err != nil {
 			return err
 		}
-		if _, err := s.replace(e, "", before, old, object.DeepCopyObject(), manner{whole: true}); !errors.Is(err, errMoved) {
+		if _, err := s.replace(e, "", before, old, object.DeepCopyObject(), writeMode{whole: true}); !errors.Is(err, errMoved) {
 			return err
 		}
 	}
@@ -105,7 +105,7 @@ func (s *Server) ensureNamespace(name string) error {
 	}
 	accessor(namespace).SetName(name)
 	namespace.GetObjectKind().SetGroupVersionKind(s.namespaces.gvk())
-	_, err = s.add(s.namespaces, "", namespace, manner{})
+	_, err = s.add(s.namespaces, "", namespace, writeMode{})
 	if apierrors.IsAlreadyExists(err) {
 		return nil
 	}

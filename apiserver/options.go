@@ -30,8 +30,8 @@ type Options struct {
 	// BookmarkInterval is how often a watch that allows bookmarks gets one; 1 min
 	// if 0. It also gets one before its timeout.
 	BookmarkInterval time.Duration
-	// WriteTimeout is for how long a client may read nothing of what is sent to it before
-	// its answer is cut off; 30 s if 0.
+	// WriteTimeout is how long a client may read nothing before its answer is cut off;
+	// 30 s if 0.
 	WriteTimeout time.Duration
 	// ClientConnections is how many connections one address may have open to a
 	// server that listens; 5,000 if 0.

@@ -27,14 +27,14 @@ type patch struct {
 	apply patcher
 }
 
-func (p *patch) manner() manner { return manner{dry: len(p.DryRun) > 0} }
+func (p *patch) writeMode() writeMode { return writeMode{dry: len(p.DryRun) > 0} }
 
 func (s *Server) patch(r *request) error {
 	p, err := r.readPatch(r.custom)
 	if err != nil {
 		return err
 	}
-	patched, err := s.change(r, p.manner(), func(current runtime.Object) (runtime.Object, error) { return r.patched(current, p) })
+	patched, err := s.change(r, p.writeMode(), func(current runtime.Object) (runtime.Object, error) { return r.patched(current, p) })
 	if err != nil {
 		return err
 	}

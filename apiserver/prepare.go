@@ -93,7 +93,7 @@ func withoutMetadata(object map[string]any) map[string]any {
 
 // inherit gives the successor of an object what only the server may change: of
 // the metadata what it keeps itself, and the part that the request is not about.
-func (e *endpoint) inherit(old, object runtime.Object, sub string, how manner) {
+func (e *endpoint) inherit(old, object runtime.Object, sub string, how writeMode) {
 	before, after := accessor(old), accessor(object)
 	if sub == "status" {
 		status, found := getStatus(object)

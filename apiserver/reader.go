@@ -42,8 +42,8 @@ type ReaderOptions struct {
 	// BookmarkInterval is how often a watch that allows bookmarks gets one; 1 min if 0.
 	// It also gets one before its timeout.
 	BookmarkInterval time.Duration
-	// WriteTimeout is how long a client may read nothing of what is sent to it before its
-	// answer is cut off; 30 s if 0.
+	// WriteTimeout is how long a client may read nothing before its answer is cut off;
+	// 30 s if 0.
 	WriteTimeout time.Duration
 	// CacheBytes bounds the encodings that are kept beside the objects; 256 MiB if 0.
 	CacheBytes int64

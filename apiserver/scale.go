@@ -56,7 +56,7 @@ func (s *Server) updateScale(r *request) error {
 	if err != nil {
 		return err
 	}
-	return s.rescale(r, manner{dry: len(options.DryRun) > 0}, func(*autoscalingv1.Scale) (*autoscalingv1.Scale, error) {
+	return s.rescale(r, writeMode{dry: len(options.DryRun) > 0}, func(*autoscalingv1.Scale) (*autoscalingv1.Scale, error) {
 		return object.(*autoscalingv1.Scale), nil
 	})
 }
@@ -67,7 +67,7 @@ func (s *Server) patchScale(r *request) error {
 	if err != nil {
 		return err
 	}
-	return s.rescale(r, p.manner(), func(current *autoscalingv1.Scale) (*autoscalingv1.Scale, error) {
+	return s.rescale(r, p.writeMode(), func(current *autoscalingv1.Scale) (*autoscalingv1.Scale, error) {
 		object, err := view.patched(current, p)
 		if err != nil {
 			return nil, err
@@ -77,7 +77,7 @@ func (s *Server) patchScale(r *request) error {
 }
 
 // rescale gives an object the replicas of the scale that follows on its own.
-func (s *Server) rescale(r *request, how manner, next func(*autoscalingv1.Scale) (*autoscalingv1.Scale, error)) error {
+func (s *Server) rescale(r *request, how writeMode, next func(*autoscalingv1.Scale) (*autoscalingv1.Scale, error)) error {
 	changed, err := s.change(r, how, func(current runtime.Object) (runtime.Object, error) {
 		before, err := r.scaleOf(current)
 		if err != nil {

@@ -70,7 +70,7 @@ func New(options Options) *Server {
 	for _, name := range initialNamespaces {
 		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		namespace.SetGroupVersionKind(s.namespaces.gvk())
-		if _, err := s.add(s.namespaces, "", namespace, manner{}); err != nil {
+		if _, err := s.add(s.namespaces, "", namespace, writeMode{}); err != nil {
 			panic(err) // the first objects of an empty server cannot be in anybody's way
 		}
 	}

@@ -10,8 +10,8 @@ import (
 // first stream that sends it; the others neither copy it nor need a buffer of their own.
 //
 // There are only a few: an event reaches its streams within milliseconds, and a stream that is
-// further behind sends several events at once, from its own buffer. Large ones are shared too,
-// because a copy for each of a thousand clients that are slow would be a gigabyte.
+// further behind sends several events at once, from its own buffer. Large frames are shared too:
+// a copy for each of a thousand slow clients would take a gigabyte.
 type sharedFrames struct {
 	mu     sync.Mutex
 	frames [16]sharedFrame
@@ -55,7 +55,7 @@ func (s *sharedFrames) get(of sharedKey, encode func() ([]byte, error)) ([]byte,
 	return data, err
 }
 
-// keep drops the oldest frames for a new one.
+// keep stores a frame, and drops the oldest ones to make room for it.
 func (s *sharedFrames) keep(f sharedFrame) {
 	s.bytes += len(f.data)
 	for i := range s.frames {

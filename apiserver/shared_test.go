@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestLargeEventsAreShared updates an object of a megabyte that many watch. A frame of its own for
-// each of them would need as many megabytes at once, as many as clients are slow.
+// TestLargeEventsAreShared updates an object of a megabyte that has many watches. A frame for
+// each of them would need a megabyte for each slow client.
 func TestLargeEventsAreShared(t *testing.T) {
 	const watches, size = 50, 1 << 20
 	server := New(Options{})
@@ -53,7 +53,7 @@ func TestLargeEventsAreShared(t *testing.T) {
 	}
 }
 
-// TestSharedFramesAreBounded keeps frames, but not many large ones.
+// TestSharedFramesAreBounded checks that a frame is shared, and that large frames are dropped.
 func TestSharedFramesAreBounded(t *testing.T) {
 	var s sharedFrames
 	for _, size := range []int{10, 1 << 10, 1 << 20, 3 << 20, 8 << 20, 10} {

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// TestStuckListIsEnded has a client that asks for a list, and does not read it. Its answer
-// would hold a state of the resource, and count against a relay's limit for the caller, for ever.
+// TestStuckListIsEnded has a client that requests a list and does not read it. Without an end,
+// its answer would hold a state of the resource, and count against a relay's limit for the caller.
 func TestStuckListIsEnded(t *testing.T) {
 	for _, path := range []string{"", "/c1", "?pretty=1", "?limit=300"} {
 		listSlowly(t, "/api/v1/namespaces/default/configmaps"+path, func(response *bufio.Reader, ended <-chan struct{}) {
@@ -52,7 +52,7 @@ func TestSlowListIsFinished(t *testing.T) {
 	}
 }
 
-// listSlowly asks for something over a connection without buffers, in virtual time. ended is
+// listSlowly sends a request over a connection without buffers, in virtual time. ended is
 // closed when the server has closed the connection.
 func listSlowly(t *testing.T, path string, read func(response *bufio.Reader, ended <-chan struct{})) {
 	t.Helper()

@@ -71,7 +71,7 @@ func (s *state) restore(snapshot *Snapshot) {
 	for c, entries := range snapshot.entries {
 		c.entries = slices.Clone(entries)
 		c.history.reset(snapshot.version)
-		c.revive()
+		c.serveAgain()
 		s.collections[c] = true
 	}
 }

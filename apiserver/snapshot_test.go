@@ -62,7 +62,7 @@ func TestRestore(t *testing.T) {
 		}
 		for i, stream := range streams {
 			if event, more := <-stream.ResultChan(); more {
-				t.Errorf("watch %d goes on with %v", i, event)
+				t.Errorf("watch %d continues with %v", i, event)
 			}
 		}
 		if server.Version() != snapshot.Version() || snapshot.Version() == future {

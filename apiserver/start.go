@@ -27,7 +27,7 @@ import (
 // the options say otherwise.
 func Start(options Options) (*Server, error) { return startWith(options, usualDeadlines) }
 
-func startWith(options Options, patience deadlines) (*Server, error) {
+func startWith(options Options, limits deadlines) (*Server, error) {
 	s := New(options)
 	host, _, err := net.SplitHostPort(s.options.Address)
 	if err != nil {
@@ -44,7 +44,7 @@ func startWith(options Options, patience deadlines) (*Server, error) {
 	s.http = &http.Server{
 		Handler:           withoutReadDeadline(s.guarded()),
 		BaseContext:       func(net.Listener) context.Context { return s.ctx },
-		ReadHeaderTimeout: patience.header, ReadTimeout: patience.body, IdleTimeout: patience.idle,
+		ReadHeaderTimeout: limits.header, ReadTimeout: limits.body, IdleTimeout: limits.idle,
 		ErrorLog: log.New(io.Discard, "", 0), // disconnected clients are not worth a log line
 	}
 	(&clients{most: s.options.ClientConnections}).watch(s.http)

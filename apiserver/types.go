@@ -108,7 +108,7 @@ type Event struct {
 	// Gap is set if states between two versions are not known.
 	Gap *Gap
 
-	leaver leaver
+	leaving leavingObject
 }
 
 // A Gap covers the versions after From, up to Event.Version. Only the states at both ends
@@ -127,5 +127,5 @@ type Gap struct {
 type GapChange struct {
 	Old, New *Object
 
-	leaver leaver
+	leaving leavingObject
 }

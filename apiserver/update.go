@@ -34,7 +34,7 @@ func (s *Server) update(r *request) error {
 	if err != nil {
 		return err
 	}
-	updated, err := s.change(r, manner{dry: len(options.DryRun) > 0}, func(runtime.Object) (runtime.Object, error) {
+	updated, err := s.change(r, writeMode{dry: len(options.DryRun) > 0}, func(runtime.Object) (runtime.Object, error) {
 		return object.DeepCopyObject(), nil
 	})
 	if err != nil {
@@ -46,7 +46,7 @@ func (s *Server) update(r *request) error {
 // change makes the successor of an object, in the client's API version, and stores
 // it. If the object changes meanwhile, it calls next again, unless the client named
 // a version.
-func (s *Server) change(r *request, how manner, next func(current runtime.Object) (runtime.Object, error)) (*Object, error) {
+func (s *Server) change(r *request, how writeMode, next func(current runtime.Object) (runtime.Object, error)) (*Object, error) {
 	for {
 		before := s.state.find(r.content, r.key())
 		if before == nil {
@@ -122,7 +122,7 @@ func (r *request) checkName(object metav1.Object) error {
 // replace stores object in the place of before, which decodes to old. Nothing is
 // written if nothing is new. It ends an object that is on its way out when its
 // last finalizer goes.
-func (s *Server) replace(e *endpoint, sub string, before *Object, old, object runtime.Object, how manner) (*Object, error) {
+func (s *Server) replace(e *endpoint, sub string, before *Object, old, object runtime.Object, how writeMode) (*Object, error) {
 	e.inherit(old, object, sub, how)
 	e.setDefaults(object)
 	if !how.uncounted {

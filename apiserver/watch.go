@@ -148,7 +148,7 @@ func (w *watcher) run(ctx context.Context, parting time.Duration) {
 	w.flush()
 	bookmarks := newBookmarks(w.reader.options.BookmarkInterval, parting, w.wake)
 	defer bookmarks.timer.Stop()
-	defer context.AfterFunc(ctx, func() { poke(w.wake) })()
+	defer context.AfterFunc(ctx, func() { signal(w.wake) })()
 	for w.err == nil && ctx.Err() == nil {
 		told, version, err := w.catchUp()
 		if err != nil {
@@ -181,7 +181,7 @@ func newBookmarks(every, parting time.Duration, wake chan<- struct{}) *bookmarks
 	b := &bookmarks{every: every}
 	b.timer = time.AfterFunc(time.Hour, func() {
 		b.due.Store(true)
-		poke(wake)
+		signal(wake)
 	})
 	if parting > 0 {
 		b.parting = time.Now().Add(parting)
@@ -230,7 +230,7 @@ func (w *watcher) tell(change *Event) error {
 	switch {
 	case change.Version <= w.after:
 	case change.Gap != nil:
-		return w.bridge(change)
+		return w.sendGap(change)
 	case w.Namespace != "" && change.Object.namespace() != w.Namespace:
 	case w.all():
 		w.emit(change.Type, change.Object)
@@ -261,7 +261,7 @@ func (w *watcher) tell(change *Event) error {
 //
 // A client that has come from another server and is in the middle of the gap may hold
 // objects that were never seen here.
-func (w *watcher) bridge(change *Event) error {
+func (w *watcher) sendGap(change *Event) error {
 	gap := change.Gap
 	if w.after > gap.From {
 		return tooOld(w.after, change.Version)

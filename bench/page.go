@@ -104,8 +104,8 @@ func (p *page) scenario(name, measure string) (cells []string) {
 	return cells
 }
 
-// pair joins two figures of a store, the second of which was measured while
-// others used the store.
+// pair joins two figures of a store. The second one was measured while others used the
+// store.
 func pair(alone, beside []string) []string {
 	joined := make([]string, len(alone))
 	for i := range alone {

@@ -37,7 +37,7 @@ const streamBuffer = 100
 const tightGC = 10
 
 // runRelist relists twice: once as it is, for the times, and once with a tight
-// collector, for what is really held at the worst moment.
+// collector, for the memory that is held at the worst moment.
 func runRelist(ctx context.Context, m *meter, create newInformer, src *source) error {
 	changed := make(chan struct{}, 1)
 	handler := upstream.ResourceEventHandlerFuncs{UpdateFunc: func(old, object any) {

@@ -34,7 +34,7 @@ func relistServer() scenario {
 	}
 }
 
-// silentWatches is a transport on which watches bring nothing, and end as they are told.
+// silentWatches is a transport whose watches deliver nothing, and end on command.
 type silentWatches struct {
 	next http.RoundTripper
 	// over ends a watch for each value.

@@ -110,11 +110,11 @@ func laps(call func()) (each []float64) {
 // best is the shortest lap: that which others on the machine disturbed least.
 func best(call func()) float64 { return slices.Min(laps(call)) }
 
-// middle is the median lap, for what is disturbed on purpose.
+// middle is the median lap, for calls that are disturbed on purpose.
 func middle(call func()) float64 { return report.Median(laps(call)) }
 
-// noAllocation is the limit for what must not allocate: the process may, here and
-// there.
+// noAllocation is the limit for calls that must not allocate: other goroutines of the process
+// may allocate now and then.
 const noAllocation = 0.01
 
 // garbage counts what one call allocates. The figure is that of the whole process,

@@ -18,8 +18,8 @@ import (
 //
 //   - A key is queued once, in the order of its first pending change.
 //   - Two deletions in a row are one, the one that knows the final state.
-//   - The transform is called once for each object that comes in, never for what
-//     comes from the known objects.
+//   - The transform is called once for each object that comes in, never for objects
+//     that come from the known objects.
 //   - Replace takes what it can: an object that has no key, or that the transform
 //     fails or panics on, is reported and left out, and what the consumer knows
 //     under its key stays. client-go gives up the whole list instead, and then one

@@ -22,7 +22,7 @@ func newEngine(src *source, store ReflectorStore, opts tarn.Options[any], reache
 		return tarn.NewReflector(src, ownStore{own.memory(), own, told}, opts)
 	}
 	src.nameless = true
-	return tarn.NewReflector(src, toldStore{foreignStore{store}, told}, opts)
+	return tarn.NewReflector(src, reportingStore{foreignStore{store}, told}, opts)
 }
 
 // ownStore is an indexer of ours as the engine writes it: straight to the memory
@@ -44,13 +44,13 @@ func (s ownStore) Apply(changes []tarn.Change[any], at tarn.Position) error {
 // TakeRemoved lets handlers receive the delete of an object that a program removed itself.
 func (s ownStore) TakeRemoved(key tarn.Key) (any, bool) { return s.indexer.removed.TakeRemoved(key) }
 
-// toldStore passes on each version that a foreign store was brought to.
-type toldStore struct {
+// reportingStore passes on each version that a foreign store was brought to.
+type reportingStore struct {
 	foreignStore
 	reached func(tarn.Version)
 }
 
-func (s toldStore) Replace(items []tarn.Item[any], at tarn.Position) error {
+func (s reportingStore) Replace(items []tarn.Item[any], at tarn.Position) error {
 	err := s.foreignStore.Replace(items, at)
 	if err == nil {
 		s.reached(at.Version)
@@ -58,7 +58,7 @@ func (s toldStore) Replace(items []tarn.Item[any], at tarn.Position) error {
 	return err
 }
 
-func (s toldStore) Apply(changes []tarn.Change[any], at tarn.Position) error {
+func (s reportingStore) Apply(changes []tarn.Change[any], at tarn.Position) error {
 	err := s.foreignStore.Apply(changes, at)
 	s.reached(at.Version)
 	return err

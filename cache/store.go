@@ -152,7 +152,7 @@ func (x *indexer) Replace(list []any, resourceVersion string) error {
 	return nil
 }
 
-// Transaction makes several writes one step, leaving out those whose object has
+// Transaction makes several writes in one step. It leaves out a write whose object has
 // no key or cannot be transformed. The version becomes that of the last object.
 func (x *indexer) Transaction(txns ...Transaction) *TransactionError {
 	keyed := make([]ThreadSafeStoreTransaction, 0, len(txns))

@@ -48,19 +48,19 @@ func allSynced(cacheSyncs []InformerSynced) bool {
 }
 
 // WaitForNamedCacheSync is [WaitForCacheSync] with a log line before and after
-// that names who waits.
+// that names the controller that waits.
 func WaitForNamedCacheSync(controllerName string, stopCh <-chan struct{}, cacheSyncs ...InformerSynced) bool {
 	ctx := klog.NewContext(context.Background(), klog.Background().WithValues("controller", controllerName))
-	return waitAloud(ctx, stopCh, cacheSyncs)
+	return waitAndLog(ctx, stopCh, cacheSyncs)
 }
 
 // WaitForNamedCacheSyncWithContext is [WaitForNamedCacheSync] where the context's
-// logger names who waits and the context ends the wait.
+// logger names the controller, and the end of the context ends the wait.
 func WaitForNamedCacheSyncWithContext(ctx context.Context, cacheSyncs ...InformerSynced) bool {
-	return waitAloud(ctx, ctx.Done(), cacheSyncs)
+	return waitAndLog(ctx, ctx.Done(), cacheSyncs)
 }
 
-func waitAloud(ctx context.Context, stopCh <-chan struct{}, cacheSyncs []InformerSynced) bool {
+func waitAndLog(ctx context.Context, stopCh <-chan struct{}, cacheSyncs []InformerSynced) bool {
 	logger := klog.FromContext(ctx)
 	logger.Info("Waiting for caches to sync")
 	if !WaitForCacheSync(stopCh, cacheSyncs...) {
@@ -77,10 +77,10 @@ func waitAloud(ctx context.Context, stopCh <-chan struct{}, cacheSyncs []Informe
 // With a non-empty what it logs the beginning, each checker that is done, and at
 // the end those that are not.
 func WaitFor(ctx context.Context, what string, checkers ...DoneChecker) bool {
-	aloud := what != ""
+	logs := what != ""
 	helper, logger := klog.FromContext(ctx).WithCallStackHelper()
 	helper()
-	if aloud {
+	if logs {
 		logger.Info("Waiting", "for", what)
 	}
 	pending := slices.Clone(checkers)
@@ -89,12 +89,12 @@ func WaitFor(ctx context.Context, what string, checkers ...DoneChecker) bool {
 		if i < 0 {
 			break
 		}
-		if aloud {
+		if logs {
 			logger.Info("Done waiting", "for", what, "instance", pending[i].Name())
 		}
 		pending = slices.Delete(pending, i, i+1)
 	}
-	if aloud && len(pending) > 0 {
+	if logs && len(pending) > 0 {
 		logger.Info("Timed out waiting", "for", what, "cause", context.Cause(ctx), "instances", checkerNames(pending))
 	}
 	return len(pending) == 0

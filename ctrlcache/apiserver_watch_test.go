@@ -214,8 +214,8 @@ func (s *apiServer) write(w http.ResponseWriter, r *http.Request, t target) {
 	}
 }
 
-// replace stores a new state. One that is to go and has no finalizers is removed; the answer
-// to that, as the real server's, is the new state with the version of the old one.
+// replace stores a new state. An object that is being deleted and has no finalizers left is
+// removed; the answer, as the real server's, is the new state with the version of the old one.
 func (s *apiServer) replace(w http.ResponseWriter, r *http.Request, t target, old, o *unstructured.Unstructured) {
 	gone := old.GetDeletionTimestamp() != nil && len(o.GetFinalizers()) == 0
 	switch {

@@ -25,9 +25,8 @@ import (
 //     delays nobody;
 //   - in every form: an update of a typed object is waited for by a read of the
 //     metadata;
-//   - for deletions too, whether the cache had ever seen the object or not, by removal
-//     of the last finalizer, and for DeleteAllOf, which controller-runtime's client
-//     refuses;
+//   - for deletions too: of objects that the cache has never seen, by removal of the
+//     last finalizer, and by DeleteAllOf, which controller-runtime's client refuses;
 //   - only reads that the cache answers wait, and only copies that exist are
 //     waited for: writing does not start an informer;
 //   - after a server was restored from a backup, reads show what is left of earlier
@@ -192,7 +191,7 @@ type marking struct {
 	deleters sync.Map
 }
 
-// unmarked says that reads need not wait for a write: the caller says so, or it is a dry run.
+// unmarked says that reads need not wait for a write: the caller chose that, or it is a dry run.
 func (w *marking) unmarked(disabled bool, dryRun []string) bool {
 	return disabled || len(dryRun) > 0 || ptr.Deref(w.options.DryRun, false)
 }

@@ -279,7 +279,8 @@ func TestWritesOutsideTheFieldSelector(t *testing.T) {
 	}
 }
 
-// TestWritesOutsideTheLabelSelector would wait for a bookmark if they were waited for.
+// TestWritesOutsideTheLabelSelector writes objects that the cache does not select. Reads must
+// not wait for them: no event comes, and they would wait for a bookmark.
 func TestWritesOutsideTheLabelSelector(t *testing.T) {
 	outside := newPod("north", "outside")
 	outside.Labels = map[string]string{"lake": "shallow"}
@@ -308,8 +309,8 @@ func TestWritesOutsideTheLabelSelector(t *testing.T) {
 	}
 }
 
-// TestWriteInPlaceOfWhatIsSelected creates an object that the cache does not select under the name
-// of one that it shows. The last event that comes is the delete of that one.
+// TestWriteInPlaceOfWhatIsSelected creates an object that the cache does not select, under the
+// name of an object that it shows. The last event is the delete of that object.
 func TestWriteInPlaceOfWhatIsSelected(t *testing.T) {
 	x, c := deleting(t, cache.Options{DefaultLabelSelector: label("deep")})
 	x.server.remove("pods", podA.Namespace, podA.Name)

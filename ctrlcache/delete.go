@@ -126,8 +126,8 @@ func afterDelete(last mark, answer *unstructured.Unstructured) mark {
 }
 
 // afterWrite is what a copy must have seen after this answer to a write. A write that removes
-// what kept an object, such as the last finalizer, deletes it; the answer is the object, with
-// the version that it had before.
+// the last finalizer of an object that is being deleted completes the delete; the answer is
+// the object, with the version that it had before.
 func afterWrite(answer metav1.Object) mark {
 	m := mark{version: tarn.Version(answer.GetResourceVersion())}
 	if ended(answer) {
@@ -136,15 +136,16 @@ func afterWrite(answer metav1.Object) mark {
 	return m
 }
 
-// ended says that an object was to be deleted, and that nothing kept it any more.
+// ended says that an object was being deleted, and that neither a finalizer nor a grace
+// period kept it any more.
 func ended(o metav1.Object) bool {
 	grace := o.GetDeletionGracePeriodSeconds()
 	return o.GetDeletionTimestamp() != nil && len(o.GetFinalizers()) == 0 && grace != nil && *grace == 0
 }
 
 // DeleteAllOf deletes the objects that the options select. Its answer does not name
-// the objects, so their metadata is listed before and after; after it without selectors,
-// because an object that they no longer select is not deleted.
+// the objects, so their metadata is listed before and after. The second list has no
+// selectors, because an object that they no longer select was not deleted.
 func (c *ownClient) DeleteAllOf(ctx context.Context, object client.Object, opts ...client.DeleteAllOfOption) error {
 	chosen := (&client.DeleteAllOfOptions{}).ApplyOptions(opts)
 	if c.unmarked(chosen.DeleteOptions.DisableReadYourWritesConsistency, chosen.DryRun) {
@@ -162,12 +163,12 @@ func (c *ownClient) DeleteAllOf(ctx context.Context, object client.Object, opts 
 	if err != nil {
 		return err
 	}
-	var flights []*pendingWrite
+	var pending []*pendingWrite
 	for key := range before {
-		flights = append(flights, c.cache.writes.begin(gvk, key))
+		pending = append(pending, c.cache.writes.begin(gvk, key))
 	}
 	marks := map[client.ObjectKey]mark{}
-	defer func() { c.cache.finishWrite(gvk, marks, flights...) }()
+	defer func() { c.cache.finishWrite(gvk, marks, pending...) }()
 	if err := c.Client.DeleteAllOf(ctx, object, opts...); err != nil {
 		return err
 	}

@@ -22,8 +22,8 @@ import (
 
 var withoutFinalizers = client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
 
-// TestLastFinalizer removes what keeps an object that is to go: that is its delete. The answer
-// is the object, with the version that it had.
+// TestLastFinalizer removes the last finalizer of an object that is being deleted, which
+// completes the delete. The answer is the object, with the version that it had.
 func TestLastFinalizer(t *testing.T) {
 	for name, remove := range map[string]func(x *stage, c client.Client, leaving *corev1.Pod) error{
 		"update": func(x *stage, c client.Client, leaving *corev1.Pod) error {
@@ -61,7 +61,8 @@ func TestLastFinalizer(t *testing.T) {
 	}
 }
 
-// aboutToGo is a pod that only a finalizer keeps, and a copy that stands still and shows it.
+// aboutToGo makes a pod that only a finalizer keeps, and a copy that shows it and gets no
+// more events.
 func aboutToGo(t *testing.T) (*stage, client.Client, *corev1.Pod) {
 	x := running(t, cache.Options{})
 	c := x.client(ctrlcache.NewClient)
@@ -79,7 +80,7 @@ func aboutToGo(t *testing.T) (*stage, client.Client, *corev1.Pod) {
 	return x, c, leaving.DeepCopy()
 }
 
-// TestLastFinalizerInADryRun deletes nothing, so a read that waited would wait for ever.
+// TestLastFinalizerInADryRun deletes nothing, so a read must not wait for a delete.
 func TestLastFinalizerInADryRun(t *testing.T) {
 	x, c, leaving := aboutToGo(t)
 	leaving.Finalizers = nil
@@ -99,8 +100,8 @@ func TestLastFinalizerInADryRun(t *testing.T) {
 }
 
 // TestDeleteAllOfMany deletes as many objects as a busy namespace has. It takes a tenth of a
-// second. When each object cost a look at all of them it was 17 s, in which nobody
-// could read.
+// second. When each object was compared with all others it took 17 s, and reads waited
+// meanwhile.
 func TestDeleteAllOfMany(t *testing.T) {
 	const many = 3000
 	api := apiserver.New(apiserver.Options{})
@@ -133,8 +134,8 @@ func TestDeleteAllOfMany(t *testing.T) {
 	}
 }
 
-// TestDeleteAllOfWhatIsNoLongerSelected has a DeleteAllOf spare an object whose label another
-// program has changed meanwhile. A read that waited for its delete would wait for ever.
+// TestDeleteAllOfWhatIsNoLongerSelected changes the label of an object while DeleteAllOf runs,
+// so that the object is not deleted. Reads must not wait for its delete.
 func TestDeleteAllOfWhatIsNoLongerSelected(t *testing.T) {
 	api := apiserver.New(apiserver.Options{})
 	defer api.Close()

@@ -57,7 +57,7 @@ func TestRemovalEndsRequests(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !informer.IsStopped() {
-		t.Error("the informer was removed and goes on")
+		t.Error("the informer was removed and still runs")
 	}
 	x.until("no watch", func() bool { return x.server.open.Load() == 0 })
 }
@@ -117,7 +117,7 @@ func TestAfterTheEnd(t *testing.T) {
 		t.Errorf("Start: %v", err)
 	}
 	if !informer.IsStopped() {
-		t.Error("Start has returned, and an informer goes on")
+		t.Error("Start has returned, and an informer still runs")
 	}
 	if err := c.Get(t.Context(), podA, &corev1.Pod{}); err != nil {
 		t.Errorf("what was known before: %v", err)

@@ -27,7 +27,7 @@ func runningOn(t *testing.T, server *apiServer, opts cache.Options) *stage {
 	return x
 }
 
-// runningFor is a cache of ours at work on any server.
+// runningFor runs a cache of ours on any server.
 func runningFor(t *testing.T, cfg *rest.Config, opts cache.Options) *stage {
 	c, err := ctrlcache.NewCache(cfg, opts)
 	if err != nil {

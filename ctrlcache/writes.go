@@ -33,9 +33,9 @@ type writes struct {
 type kindWrites struct {
 	// base is a version that covers all marks that went: informers made later must
 	// not begin before it.
-	base   tarn.Version
-	marks  map[client.ObjectKey]mark
-	flying map[*pendingWrite]struct{}
+	base    tarn.Version
+	marks   map[client.ObjectKey]mark
+	pending map[*pendingWrite]struct{}
 	// swept is how many marks the last sweep left.
 	swept int
 }
@@ -49,7 +49,7 @@ type mark struct {
 	labels labels.Set
 	known  bool
 	// rewinds says, for the informer of each form, how often the server had gone back in
-	// time when the write landed. An informer that was read again after another time
+	// time when the write ended. An informer that was read again after another time
 	// shows what is left of the write, at versions that may be lower.
 	rewinds [forms]int64
 }
@@ -68,8 +68,8 @@ func (m mark) follows(before mark) mark {
 
 // pendingWrite is a write that is under way.
 type pendingWrite struct {
-	key    client.ObjectKey
-	landed chan struct{}
+	key  client.ObjectKey
+	done chan struct{}
 }
 
 func newWrites() *writes {
@@ -80,7 +80,7 @@ func newWrites() *writes {
 func (w *writes) of(gvk schema.GroupVersionKind) *kindWrites {
 	k, ok := w.kinds[gvk]
 	if !ok {
-		k = &kindWrites{marks: map[client.ObjectKey]mark{}, flying: map[*pendingWrite]struct{}{}}
+		k = &kindWrites{marks: map[client.ObjectKey]mark{}, pending: map[*pendingWrite]struct{}{}}
 		w.kinds[gvk] = k
 	}
 	return k
@@ -95,17 +95,17 @@ func (w *writes) base(gvk schema.GroupVersionKind) tarn.Version {
 	return ""
 }
 
-// begin records that a write starts. Reads that start before it has landed wait for it.
+// begin records that a write starts. Reads that start before its end wait for it.
 func (w *writes) begin(gvk schema.GroupVersionKind, key client.ObjectKey) *pendingWrite {
 	w.used.Store(true)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	f := &pendingWrite{key, make(chan struct{})}
-	w.of(gvk).flying[f] = struct{}{}
+	w.of(gvk).pending[f] = struct{}{}
 	return f
 }
 
-// finishWrite ends writes that were made by one request. What it has done is in marks.
+// finishWrite ends the writes of one request. marks has their results.
 func (c *ctrlCache) finishWrite(gvk schema.GroupVersionKind, marks map[client.ObjectKey]mark, of ...*pendingWrite) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -114,8 +114,8 @@ func (c *ctrlCache) finishWrite(gvk schema.GroupVersionKind, marks map[client.Ob
 	defer w.mu.Unlock()
 	k := w.of(gvk)
 	for _, f := range of {
-		delete(k.flying, f)
-		close(f.landed)
+		delete(k.pending, f)
+		close(f.done)
 	}
 	for key, m := range marks {
 		if _, ok := m.version.Compare(m.version); !ok {
@@ -124,7 +124,7 @@ func (c *ctrlCache) finishWrite(gvk schema.GroupVersionKind, marks map[client.Ob
 		for p := range c.showing(gvk, key) {
 			m.rewinds[p.form] = p.rewinds()
 		}
-		c.sweep(gvk, k, key) // what nobody waits for any more need not be known of this mark
+		c.sweep(gvk, k, key) // a mark that every copy shows is not merged into the new one
 		if before, ok := k.marks[key]; ok {
 			m = m.follows(before)
 		}
@@ -272,7 +272,7 @@ func (c *ctrlCache) awaitAll(ctx context.Context, p *scopedInformer, namespace s
 	})
 }
 
-// await waits for the flights that concern a read, then for the marks it chooses.
+// await waits for the pending writes that concern a read, then for the marks it chooses.
 func (c *ctrlCache) await(ctx context.Context, p *scopedInformer, concerns func(client.ObjectKey) bool, choose func(*kindWrites) map[client.ObjectKey]mark) error {
 	if !c.writes.used.Load() {
 		return nil
@@ -284,7 +284,7 @@ func (c *ctrlCache) await(ctx context.Context, p *scopedInformer, concerns func(
 	}
 	for _, f := range c.writes.underWay(p.gvk, concerns) {
 		select {
-		case <-f.landed:
+		case <-f.done:
 		case <-ctx.Done():
 			return unseen(p, fmt.Errorf("a write of %v has not returned: %w", f.key, context.Cause(ctx)))
 		}
@@ -308,8 +308,8 @@ func (p *scopedInformer) awaitMark(ctx context.Context, key client.ObjectKey, m 
 		if p.shows(key, m) || !ok {
 			return nil
 		}
-		// What is not selected leaves the copy with an event before that version, and nothing
-		// else may come.
+		// An object that is not selected any more leaves the copy by an event before that
+		// version, and there may be no later event.
 		if next.OlderThan(m.version) && !p.excludes(m) {
 			next = m.version
 		}
@@ -326,7 +326,7 @@ func (w *writes) underWay(gvk schema.GroupVersionKind, concerns func(client.Obje
 	w.mu.RLock()
 	defer w.mu.RUnlock()
 	if k, ok := w.kinds[gvk]; ok {
-		for f := range k.flying {
+		for f := range k.pending {
 			if concerns(f.key) {
 				found = append(found, f)
 			}

@@ -68,7 +68,7 @@ func startPlainWatch(t *testing.T, client kubernetes.Interface) *plainWatch {
 	p.done.Go(func() {
 		for ctx.Err() == nil {
 			p.follow(ctx)
-			select { // the server may be away
+			select { // the server may be unreachable
 			case <-ctx.Done():
 			case <-time.After(100 * time.Millisecond):
 			}
@@ -103,7 +103,7 @@ func (p *plainWatch) follow(ctx context.Context) {
 	}
 }
 
-// again goes on from the version of a list. A server that was started again knows no version
+// again continues from the version of a list. A server that was started again knows no version
 // before its own start, and that may be of another kind of object: of pods nothing must have
 // been missed.
 func (p *plainWatch) again(ctx context.Context) {

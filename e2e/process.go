@@ -80,7 +80,7 @@ func (p *process) kill() { p.end(syscall.SIGKILL, 10*time.Second) }
 // terminate asks the process to end, and kills it if it does not.
 func (p *process) terminate() { p.end(syscall.SIGTERM, 30*time.Second) }
 
-func (p *process) end(signal syscall.Signal, patience time.Duration) {
+func (p *process) end(signal syscall.Signal, timeout time.Duration) {
 	if p == nil {
 		return
 	}
@@ -92,7 +92,7 @@ func (p *process) end(signal syscall.Signal, patience time.Duration) {
 	_ = syscall.Kill(-p.cmd.Process.Pid, signal)
 	select {
 	case <-p.done:
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
 		<-p.done
 	}

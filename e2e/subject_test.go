@@ -73,15 +73,15 @@ func (s *subject) stop(t *testing.T) {
 		return
 	default:
 	}
-	patience := clientGoStopsWithin
+	timeout := clientGoStopsWithin
 	if s.ours {
-		patience = oursStopsWithin
+		timeout = oursStopsWithin
 	}
 	s.cancel()
 	select {
 	case <-s.done:
-	case <-time.After(patience):
-		t.Errorf("%s: still running %v after it was stopped", s.name, patience)
+	case <-time.After(timeout):
+		t.Errorf("%s: still running %v after it was stopped", s.name, timeout)
 		<-s.done
 	}
 	if s.healthLog == nil {

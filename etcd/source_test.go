@@ -288,7 +288,7 @@ func TestFreshness(t *testing.T) {
 	}
 }
 
-// A server that is away for a while is followed again from the same revision.
+// A server that is unreachable for a while is followed again from the same revision.
 func TestRestartedServer(t *testing.T) {
 	s := startServer(t)
 	client := s.connect()

@@ -2,8 +2,8 @@ package faults
 
 import "math/rand/v2"
 
-// Mix says how likely each kind of fault is, from 0 (never, as for a kind that is
-// not there) to 1 (always); see [Kind] for what the chance is of.
+// Mix says how likely each kind of fault is, from 0 (never, also for a kind that is
+// missing) to 1 (always). [Kind] says to what the chance applies.
 type Mix map[Kind]float64
 
 // usual is the chance of each kind on an average day. Faults of a whole stream may

@@ -157,7 +157,7 @@ func (c own) CoreV1() typedcore.CoreV1Interface {
 	return c.Clientset.CoreV1()
 }
 
-// Methods that a program has put before a clientset are not passed over.
+// The methods of a type that embeds a clientset are called.
 func TestClientsetWithMethodsOfItsOwn(t *testing.T) {
 	_, config := serve(t)
 	client, err := kubernetes.NewForConfig(config)
@@ -173,7 +173,7 @@ func TestClientsetWithMethodsOfItsOwn(t *testing.T) {
 	}
 }
 
-// A clientset that was made of a REST client has the path of that, which may be any.
+// A clientset that was made of a REST client has the path of that client, which may be any.
 func TestClientsetWithAPathOfItsOwn(t *testing.T) {
 	_, config := serve(t)
 	var outside atomic.Int32
@@ -201,7 +201,7 @@ func TestClientsetWithAPathOfItsOwn(t *testing.T) {
 	}
 }
 
-// A transport that is replaced later is used, as tests of programs expect.
+// If a transport is replaced later, the new one is used, as tests of programs expect.
 func TestClientsetWithAnotherTransport(t *testing.T) {
 	_, config := serve(t)
 	client, err := kubernetes.NewForConfig(config)
@@ -221,8 +221,8 @@ func TestClientsetWithAnotherTransport(t *testing.T) {
 	}
 }
 
-// A factory stops although a transport does not: one that waits for a person to log in, such
-// as with a credential plugin, or one of a test that knows nothing of contexts.
+// A factory stops although a transport does not, such as a credential plugin that waits for a
+// person to log in, or a transport of a test that ignores contexts.
 func TestClientsetThatDoesNotStop(t *testing.T) {
 	for name, answer := range map[string]func(release <-chan struct{}) *http.Response{
 		"no answer": func(release <-chan struct{}) *http.Response {
@@ -269,8 +269,8 @@ func TestClientsetThatDoesNotStop(t *testing.T) {
 	}
 }
 
-// A transport that ends its goroutine, as t.Fatal does in that of a test, does not end the
-// process: the test is to fail with what it said.
+// A transport that ends its goroutine, as t.Fatal does, does not end the process: the test fails
+// with its own message.
 func TestClientsetOfATransportThatFailsItsTest(t *testing.T) {
 	asked := make(chan struct{})
 	client, _ := clientset(t, &rest.Config{Host: "http://lake"}, func(c *rest.Config) {
@@ -320,7 +320,7 @@ func TestClientsetOfATransportThatPanics(t *testing.T) {
 	factory.Shutdown()
 }
 
-// A clientset without anything in it is an error when it is used, not before.
+// An empty clientset is an error when it is used, not before.
 func TestClientsetThatIsNil(t *testing.T) {
 	for name, client := range map[string]kubernetes.Interface{
 		"nil":             (*kubernetes.Clientset)(nil),
@@ -341,8 +341,8 @@ func TestClientsetThatIsNil(t *testing.T) {
 	}
 }
 
-// An object that cannot be decoded costs itself alone, although client-go's decoder ends
-// the watch for it.
+// An object that cannot be decoded is one bad object, although client-go's decoder ends the
+// watch for it.
 func TestClientsetWithABadObject(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", runtime.ContentTypeJSON)

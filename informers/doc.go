@@ -30,8 +30,9 @@
 // cores, and equal parts of objects become one. Any other client, such as a fake one, is
 // called as client-go's factory calls it.
 //
-// [NewSharedInformerFactoryForConfig] needs no clientset. With [WithDisk] its informers survive a restart: the next process has
-// their objects at once, and follows the server from there without a list.
+// [NewSharedInformerFactoryForConfig] needs no clientset. With [WithDisk] its informers survive
+// a restart: the next process has their objects at once, and follows the server from there
+// without a list.
 //
 // Nothing here lists, watches or stores: this package only puts together what
 // client-go's packages and packages cache and kube provide.

@@ -51,7 +51,7 @@ func (f *factory) builder(c collection) internalinterfaces.NewInformerFunc {
 	}
 }
 
-// reads is what an informer for a collection reads from the wire.
+// reads is the collection as package kube reads it.
 func (f *factory) reads(c collection) kube.Collection {
 	from := kube.Collection{Resource: c.resource, Namespace: f.namespace, Tweak: f.tweak}
 	if c.clusterWide {

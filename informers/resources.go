@@ -34,7 +34,7 @@ type collection struct {
 	// clusterWide says that the collection has no namespaces.
 	clusterWide bool
 	in          func(client kubernetes.Interface, namespace string) Client[runtime.Object]
-	// rest is the REST client that in leads to, as far as client tells.
+	// rest is the REST client that the client returned by in uses.
 	rest func(client kubernetes.Interface) rest.Interface
 }
 

@@ -135,7 +135,7 @@ func TestInterruptedCommit(t *testing.T) {
 	}
 }
 
-// The server is away while the origin changes, and comes back. Health says how far behind
+// The server is unreachable while the origin changes, and comes back. Health says how far behind
 // the sink is, and afterwards everything is there, in the second copy too.
 func TestServerAway(t *testing.T) {
 	t.Parallel()

@@ -11,7 +11,7 @@
 // Keys that begin with _tarn. are not objects. _tarn.checkpoint says which state of the
 // source the bucket has, and is the last message of every commit. A commit is one atomic
 // batch if it is small enough for the server. A larger one begins with a checkpoint that is
-// marked incomplete, and readers wait for the one that ends it. _tarn.gap. names ranges of
+// marked incomplete, and readers wait for the complete checkpoint at its end. _tarn.gap. names ranges of
 // versions in which states are missing, _tarn.bad. names objects that are too large to be kept.
 //
 // One feeder writes a bucket. A second one waits, says so, and takes over when the lease of

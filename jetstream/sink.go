@@ -54,7 +54,7 @@ type Sink[T any] struct {
 	// replaced says that the checkpoint was not this session's, until own has said so. A
 	// checkpoint that this sink wrote since then may have had no answer.
 	replaced bool
-	// opened says that Of of the bucket is known, and source is what confirm was told.
+	// opened says that Of of the bucket is known, and source is the argument of confirm.
 	opened bool
 	source string
 	// stoodBy says that another feeder was alive when this one was opened.

@@ -30,10 +30,10 @@ type Client struct {
 	pool  *wire.Pool
 	media mediaPolicy
 	gzip  bool
-	// asGiven says that the requests are those of a REST client that somebody made: the
-	// formats that it accepts, and whether bodies are compressed, are its own business.
-	asGiven bool
-	// direct says that they are those of the REST client itself, and not those of a typed
+	// ofRESTClient says that the client was made of an existing REST client ([ClientOf]), which
+	// decides what formats it accepts and whether bodies are compressed.
+	ofRESTClient bool
+	// direct says that requests are those of the REST client itself, and not those of a typed
 	// client that uses it.
 	direct bool
 	// server identifies the API server, as far as the config says.
@@ -174,7 +174,7 @@ func (c *Client) send(ctx context.Context, r request, shard string, plain bool) 
 		req.Throttle(nil)
 	}
 	if limit, ok := c.timeLimit(r); ok {
-		req.Timeout(limit) // says it to the server, again
+		req.Timeout(limit) // sent to the server too
 		if !r.options.Watch {
 			recorded.limit = limit
 		}
@@ -213,29 +213,29 @@ func (c *Client) at(of Collection) *rest.Request {
 	return c.rest.Get().AbsPath(of.path()...)
 }
 
-// timeLimit is how long a client of client-go's lets a request take. Typed clients replace the
-// timeout of the config by it, the metadata client does so in watches, and the dynamic client
-// never.
+// timeLimit is how long client-go's own client would let the request take. Typed clients use it
+// instead of the config's timeout, the metadata client does so for watches only, and the dynamic
+// client never does.
 func (c *Client) timeLimit(r request) (limit time.Duration, ok bool) {
 	object := r.collection.Object
-	if !c.asGiven || c.direct || object == unstructuredType || object == metadataType && !r.options.Watch {
+	if !c.ofRESTClient || c.direct || object == unstructuredType || object == metadataType && !r.options.Watch {
 		return 0, false
 	}
 	return time.Duration(ptr.Deref(r.options.TimeoutSeconds, 0)) * time.Second, true
 }
 
-// accept says in a request which bodies can be read.
+// accept sets the formats and encodings that the request accepts.
 func (c *Client) accept(req *rest.Request, r request, plain bool) {
 	switch {
 	case c.direct && !plain:
 		// The REST client names the formats of its config.
-	case c.asGiven && r.protobuf && !plain && r.collection.Object != metadataType:
+	case c.ofRESTClient && r.protobuf && !plain && r.collection.Object != metadataType:
 		req.UseProtobufAsDefault() // as clientsets do
 	default:
 		req.SetHeader("Accept", c.media.accept(r, plain))
 	}
 	switch {
-	case c.asGiven:
+	case c.ofRESTClient:
 		// net/http asks for gzip and decompresses, unless the transport forbids it.
 	case c.gzip && !r.options.Watch:
 		req.SetHeader("Accept-Encoding", "gzip")

@@ -20,12 +20,12 @@ import (
 //
 // Requests have its address, connections, credentials, rate limit and warning handler, and
 // accept the formats that it accepts, except for CBOR. So a server cannot tell them from
-// requests of the clientset. What a program changes in own.Client.Transport later has its
-// effect here too.
+// requests of the clientset. If a program replaces own.Client.Transport later, requests use
+// the new one.
 //
 // Two things differ from [NewClient] with the config of the clientset. Reads of connections
-// are buffered as the clientset does it. And a disk knows the server by its address alone,
-// because a REST client does not tell its certificate authority.
+// are buffered as in the clientset. And a copy on disk identifies the server by its address
+// alone, because a REST client does not reveal its certificate authority.
 func ClientOf(own *rest.RESTClient, opts ...ClientOption) (*Client, error) {
 	if own == nil || own.Get().URL().Host == "" {
 		return nil, errors.New("kube: the REST client is nil, or has no address: take one from a clientset, or use NewClient with a config")
@@ -38,13 +38,13 @@ func ClientOf(own *rest.RESTClient, opts ...ClientOption) (*Client, error) {
 		s.pool = wire.NewPool()
 	}
 	c := &Client{
-		rest:     copyOf(own),
-		direct:   s.direct,
-		pool:     s.pool,
-		media:    mediaPolicy{protobuf: true, json: true},
-		asGiven:  true,
-		server:   strings.TrimSuffix(own.Get().AbsPath("/").URL().String(), "/"),
-		jsonOnly: map[schema.GroupVersionResource]bool{},
+		rest:         copyOf(own),
+		direct:       s.direct,
+		pool:         s.pool,
+		media:        mediaPolicy{protobuf: true, json: true},
+		ofRESTClient: true,
+		server:       strings.TrimSuffix(own.Get().AbsPath("/").URL().String(), "/"),
+		jsonOnly:     map[schema.GroupVersionResource]bool{},
 	}
 	if s.http == nil {
 		s.http = connectionsOf(own)
@@ -64,8 +64,8 @@ func DirectRequests() ClientOption {
 
 // copyOf copies a REST client, to give the copy another transport. The warning handler and
 // the formats of a REST client cannot be read, so a new one could not be made to equal it.
-// Everything that is copied is fixed when a REST client is made, but for a mark that the
-// server refuses CBOR, which only writes set.
+// Everything that is copied is fixed when a REST client is made, except for the mark that the
+// server refuses CBOR, which only write requests set.
 func copyOf(own *rest.RESTClient) *rest.RESTClient {
 	c := &rest.RESTClient{}
 	reflect.ValueOf(c).Elem().Set(reflect.ValueOf(own).Elem())
@@ -75,7 +75,7 @@ func copyOf(own *rest.RESTClient) *rest.RESTClient {
 // connectionsOf is an HTTP client with the settings of a REST client's, and its transport.
 func connectionsOf(own *rest.RESTClient) *http.Client {
 	c := *httpClientOf(own)
-	c.Transport = givenTransport{own}
+	c.Transport = currentTransport{own}
 	return &c
 }
 
@@ -87,11 +87,11 @@ func httpClientOf(own *rest.RESTClient) *http.Client {
 	return own.Client
 }
 
-// givenTransport is the transport that a REST client has at the time of each request: tests
-// replace it.
-type givenTransport struct{ of *rest.RESTClient }
+// currentTransport sends each request through the transport that a REST client has at that time,
+// because tests replace it.
+type currentTransport struct{ of *rest.RESTClient }
 
-func (t givenTransport) RoundTrip(req *http.Request) (*http.Response, error) {
+func (t currentTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	accepted := req.Header.Get("Accept")
 	if readable := withoutCBOR(accepted); readable != accepted {
 		req = req.Clone(req.Context())
@@ -101,14 +101,14 @@ func (t givenTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // WrappedRoundTripper lets client-go's helpers reach the wrapped transport.
-func (t givenTransport) WrappedRoundTripper() http.RoundTripper {
+func (t currentTransport) WrappedRoundTripper() http.RoundTripper {
 	if next := httpClientOf(t.of).Transport; next != nil {
 		return next
 	}
 	return http.DefaultTransport
 }
 
-// withoutCBOR leaves out of an Accept header what cannot be read here.
+// withoutCBOR removes CBOR from an Accept header, because it cannot be read here.
 func withoutCBOR(accepted string) string {
 	if !strings.Contains(accepted, "cbor") {
 		return accepted

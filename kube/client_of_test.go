@@ -155,11 +155,11 @@ func TestClientOfTimeLimits(t *testing.T) {
 					t.Fatal(err)
 				}
 				stream.Close()
-				options := reads.options(metav1.ListOptions{ResourceVersion: "7"})
+				options := reads.options(metav1.ListOptions{ResourceVersion: "7"}, false)
 				if err := client.list(options); err != nil {
 					t.Fatal(err)
 				}
-				w, err := client.watch(reads.options(metav1.ListOptions{ResourceVersion: "7", AllowWatchBookmarks: true, TimeoutSeconds: ptr.To[int64](400)}))
+				w, err := client.watch(reads.options(metav1.ListOptions{ResourceVersion: "7", AllowWatchBookmarks: true, TimeoutSeconds: ptr.To[int64](400)}, false))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -173,8 +173,8 @@ func TestClientOfTimeLimits(t *testing.T) {
 	}
 }
 
-// A list whose options limit its time ends then, as that of a typed client, although the
-// server says nothing.
+// A list whose options limit its time ends at that limit, as that of a typed client, although
+// the server sends nothing.
 func TestClientOfEndsLists(t *testing.T) {
 	s := serve(t, false, func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	client, _ := clientOf(t, s.config())
@@ -192,8 +192,8 @@ func TestClientOfEndsLists(t *testing.T) {
 	}
 }
 
-// The time limit of a list begins when the rate limit lets it pass, as with a typed client: a
-// program with many informers waits longer for that.
+// The time limit of a list begins when the request is sent, as with a typed client. In a program
+// with many informers the wait for the rate limit is longer than the time limit.
 func TestClientOfWaitsBeforeItsTimeBegins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, clientset := clientOf(t, &rest.Config{Host: "http://server", QPS: 0.5, Burst: 1, Transport: roundTripper(func(*http.Request) (*http.Response, error) {
@@ -208,7 +208,7 @@ func TestClientOfWaitsBeforeItsTimeBegins(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := clientset.CoreV1().Pods("").List(t.Context(), limited.options(metav1.ListOptions{})); err != nil {
+		if _, err := clientset.CoreV1().Pods("").List(t.Context(), limited.options(metav1.ListOptions{}, false)); err != nil {
 			t.Fatal(err)
 		}
 		began := time.Now()
@@ -256,7 +256,7 @@ func TestClientOfAcceptsNoCBOR(t *testing.T) {
 		"application/vnd.kubernetes.protobuf,application/cbor-seq,*/*":           "application/vnd.kubernetes.protobuf,*/*",
 	} {
 		var sent string
-		transport := givenTransport{&rest.RESTClient{Client: &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+		transport := currentTransport{&rest.RESTClient{Client: &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
 			sent = r.Header.Get("Accept")
 			return nil, io.EOF
 		})}}}
@@ -274,7 +274,7 @@ func TestClientOfAcceptsNoCBOR(t *testing.T) {
 	}
 }
 
-// A REST client without an HTTP client uses that of net/http, as a program has set it up.
+// A REST client without an HTTP client uses http.DefaultClient, as the program has set it up.
 func TestClientOfTheDefaultClient(t *testing.T) {
 	before := *http.DefaultClient
 	t.Cleanup(func() { *http.DefaultClient = before })

@@ -150,7 +150,7 @@ func ExampleNewSource() {
 func ExampleEndpoints() {
 	relay, server := newServer(), newServer()
 	defer server.Close()
-	relay.Close() // it is away
+	relay.Close() // it is unreachable
 
 	cfg, err := kube.Endpoints(&rest.Config{Host: relay.URL}, &rest.Config{Host: server.URL})
 	if err != nil {

@@ -19,9 +19,9 @@ import (
 // Source is a collection of an API server, as a [tarn.Source].
 //
 //   - Bodies are cut into objects as they arrive and decoded by several goroutines.
-//     All of them have ended when List returns or the stream is closed, unless a
-//     transport does not end a read that was cancelled. Only a few blocks of a body
-//     are held, whatever its length.
+//     All of them have ended when List returns or the stream is closed, unless the
+//     transport ignores that a read was cancelled. Only a few blocks of a body are
+//     held, whatever its length.
 //   - Objects are read-only: equal parts of them are the same memory.
 //   - An object that cannot be decoded, is too long, or of another kind, is a bad
 //     object; the rest is delivered.
@@ -164,12 +164,12 @@ func (s *Source[T]) list(ctx context.Context, q tarn.ListQuery, take func(items 
 	}
 	request := s.request(of, options)
 	if q.AtLeast == tarn.Latest && q.Limit == 1 && q.Continue == "" {
-		// The answer is the newest version. A Tweak that asks for version 0 of any list would
-		// make it that of a server that lags, as if the source had gone back in time.
+		// This list asks for the newest version. With a Tweak that asks for version 0, a server
+		// that lags would answer, and the source would seem to have gone back in time.
 		request.options.ResourceVersion, request.options.ResourceVersionMatch, request.options.Limit = "", "", 1
 	}
-	body := &countedBody{}
-	defer s.client.measured(ctx, request, time.Now(), body)
+	body := &countingBody{}
+	defer s.client.observe(ctx, request, time.Now(), body)
 	resp, err := s.client.get(ctx, request)
 	if err != nil {
 		return tarn.Page[T]{}, s.failed(ctx, "list", err)

@@ -138,7 +138,8 @@ func (s *stream[T]) decode(buf []tarn.Event[T]) int {
 	return n
 }
 
-// Close ends the request and waits for its reader, unless a transport does not end its read.
+// Close ends the request and waits for its reader, but not for long if the transport ignores
+// that.
 func (s *stream[T]) Close() {
 	s.closed.Do(func() {
 		s.cancel()

@@ -15,8 +15,8 @@ import (
 
 // headers are the response headers that client-go's REST client does not pass on.
 type headers struct {
-	// limit is how long the answer may take, with its body; 0 means any time. It is set before
-	// the request, and begins when that is sent: the rate limit may hold it back for longer.
+	// limit is how long the answer may take, with its body; 0 means no limit. The time begins
+	// when the request is sent, after the wait for the rate limit.
 	limit time.Duration
 
 	contentType, retryAfter string
@@ -97,7 +97,7 @@ func (b cancelledBody) Close() error {
 func (t headerRecorder) roundTrip(req *http.Request, recorded *headers) (*http.Response, error) {
 	resp, err := t.next.RoundTrip(req)
 	if err != nil || resp == nil {
-		return resp, err // net/http makes an error of nothing
+		return resp, err // net/http makes an error of a nil response
 	}
 	if recorded != nil {
 		recorded.contentType = resp.Header.Get("Content-Type")

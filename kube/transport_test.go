@@ -15,7 +15,7 @@ import (
 	"github.com/tarnproject/tarn"
 )
 
-// A transport may answer without a body, or not at all, as those of tests do: net/http allows
+// A transport may answer without a body, or return nil, as those of tests do: net/http allows
 // the former, and makes an error of the latter.
 func TestAnswersWithoutABody(t *testing.T) {
 	for name, answer := range map[string]*http.Response{
@@ -55,7 +55,7 @@ func TestAnswersWithoutABody(t *testing.T) {
 	}
 }
 
-// announcedBody tells a test that all is read of it that was sent.
+// announcedBody tells a test that everything was read that has been sent.
 type announcedBody struct {
 	io.ReadCloser
 	some   bool

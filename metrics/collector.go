@@ -34,12 +34,12 @@ type Collector struct {
 	freshWithin time.Duration
 
 	mu       sync.Mutex
-	replicas shelf[Observed]
-	fleets   shelf[Observed]
-	bytes    shelf[func() int]
-	decoding shelf[func() Decoded]
-	pools    shelf[func() PoolStats]
-	disks    shelf[func() DiskStats]
+	replicas named[Observed]
+	fleets   named[Observed]
+	bytes    named[func() int]
+	decoding named[func() Decoded]
+	pools    named[func() PoolStats]
+	disks    named[func() DiskStats]
 }
 
 // NewCollector returns a collector that shows nothing yet.
@@ -174,10 +174,10 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// shelf holds things by name.
-type shelf[V any] map[string]V
+// named has values by name.
+type named[V any] map[string]V
 
-func (s *shelf[V]) put(what, name string, v V) error {
+func (s *named[V]) put(what, name string, v V) error {
 	if name == "" {
 		return errors.New("metrics: a " + what + " needs a name")
 	}
@@ -188,7 +188,7 @@ func (s *shelf[V]) put(what, name string, v V) error {
 		return fmt.Errorf("metrics: there is a %s %q already; remove it, or choose another name", what, name)
 	}
 	if *s == nil {
-		*s = shelf[V]{}
+		*s = named[V]{}
 	}
 	(*s)[name] = v
 	return nil

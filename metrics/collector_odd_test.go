@@ -35,7 +35,7 @@ func TestAnyCause(t *testing.T) {
 	}
 }
 
-// Names that come to the same, once they are those of labels, do not break all metrics.
+// Two names that become the same label do not break all metrics.
 func TestNamesThatCollide(t *testing.T) {
 	c := metrics.NewCollector(metrics.Options{})
 	fleet := fake{health: tarn.Health{

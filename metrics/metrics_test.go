@@ -354,7 +354,7 @@ func badDay(t *testing.T, compare func(before, after map[string]float64)) {
 
 	connection.set(func() { connection.down = true })
 	time.Sleep(time.Minute)
-	look("the server is away", map[string]float64{"tarn_failing" + me: 1, "tarn_fresh" + me: 0, "tarn_synced" + me: 1})
+	look("the server is unreachable", map[string]float64{"tarn_failing" + me: 1, "tarn_fresh" + me: 0, "tarn_synced" + me: 1})
 	failed := before["tarn_failures_total"+me]
 	if failed < 2 {
 		t.Errorf("%v failures", failed)

@@ -109,11 +109,11 @@ func number(yes bool) float64 {
 // diskName is the name of a sink that is a disk, which has metrics of its own.
 const diskName = "disk"
 
-// labels are those that have been given out. Two metrics with the same labels would break
-// all metrics of the process.
+// labels are the labels that are in use. Two metrics with the same labels would break all
+// metrics of the process.
 type labels map[string]bool
 
-// own returns a text as a label, with a number if another one has it already.
+// own returns a text as a label of its own, with a number if the label is in use already.
 func (l labels) own(text string) string {
 	text = valid(text)
 	label := text

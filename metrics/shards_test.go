@@ -14,13 +14,13 @@ import (
 	"github.com/tarnproject/tarn/metrics"
 )
 
-// forgetful is a server that does not know shards, if on is set.
-type forgetful struct {
+// unshardedServer is a server that does not know shards, if on is set.
+type unshardedServer struct {
 	to http.RoundTripper
 	on bool
 }
 
-func (f *forgetful) RoundTrip(r *http.Request) (*http.Response, error) {
+func (f *unshardedServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	if q := r.URL.Query(); f.on && q.Has("shardSelector") {
 		r = r.Clone(r.Context())
 		q.Del("shardSelector")
@@ -44,7 +44,7 @@ func shards(t *testing.T, compare func(before, after map[string]float64)) {
 		}
 		return set
 	}
-	connection, sharding := &forgetful{to: server.Config().Transport}, kube.NewSharding(set(4))
+	connection, sharding := &unshardedServer{to: server.Config().Transport}, kube.NewSharding(set(4))
 	ctx, cancel := context.WithCancel(t.Context())
 	replica, err := kube.ReflectResource(ctx, &rest.Config{Host: server.Config().Host, QPS: -1, Transport: connection}, widgets, kube.Sharded(sharding))
 	if err != nil {

@@ -94,7 +94,7 @@ type DB struct {
 }
 
 // Connect returns the database of an address such as postgres://user@host/database. It
-// makes no connection: a server that is away does not keep a program from starting. The
+// makes no connection: a server that is unreachable does not keep a program from starting. The
 // tables are made in the first schema of the connection's search_path.
 func Connect(address string, opts Options) (*DB, error) {
 	if err := opts.validate(); err != nil {

@@ -87,7 +87,7 @@ func (db *DB) query(t *testing.T, sql string, args ...any) []string {
 	return all
 }
 
-// try is query of a database that may be away, or have no tables yet.
+// try is query of a database that may be unreachable, or have no tables yet.
 func (db *DB) try(ctx context.Context, sql string, args ...any) (all []string, err error) {
 	rows, err := db.pool.Query(ctx, sql, args...)
 	if err != nil {

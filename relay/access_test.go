@@ -107,8 +107,8 @@ func TestReviewsWithoutAnAnswer(t *testing.T) {
 	})
 }
 
-// TestReviewsThatManyWaitFor has one question of an origin that does not answer, and callers
-// who wait for it. To ask again for each of them, one after the other, would take minutes.
+// TestReviewsThatManyWaitFor has an origin that does not answer, and several callers that wait
+// for the same review. If each asked again after the other, that would take minutes.
 func TestReviewsThatManyWaitFor(t *testing.T) {
 	var on atomic.Bool
 	inBubbleThrough(t, func(next http.RoundTripper) http.RoundTripper { return hangs{next, &on} }, Options{}, func(t *testing.T, r *Relay, _ *apiserver.Server, _ func()) {
@@ -130,10 +130,11 @@ func TestReviewsThatManyWaitFor(t *testing.T) {
 	})
 }
 
-// TestReviewsOutliveTheirCaller has a caller go that others wait for: one of them asks again.
+// TestReviewsOutliveTheirCaller cancels a request while others wait for its review: one of them
+// asks again.
 func TestReviewsOutliveTheirCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var m remembered[string, int]
+		var m answerCache[string, int]
 		question := func(ctx context.Context) (int, error) {
 			select {
 			case <-time.After(2 * time.Second):
@@ -147,7 +148,7 @@ func TestReviewsOutliveTheirCaller(t *testing.T) {
 		var asking sync.WaitGroup
 		asking.Go(func() {
 			if _, err := m.get(first, "q", question); err == nil {
-				t.Error("the caller that has gone got an answer")
+				t.Error("the cancelled request got an answer")
 			}
 		})
 		synctest.Wait()

@@ -24,7 +24,7 @@ import (
 type certificates struct {
 	// roots are the authorities; nil if certificates do not count.
 	roots func() *x509.CertPool
-	known remembered[[sha256.Size]byte, Caller]
+	known answerCache[[sha256.Size]byte, Caller]
 }
 
 // authenticated is the group that every caller with a name has.

@@ -57,7 +57,7 @@ func TestRewindToBeforeAProof(t *testing.T) {
 				time.Sleep(time.Minute)
 				synctest.Wait()
 				if text := string(bytes.Join(watching.take(), nil)); !strings.Contains(text, `"code":410`) || !watching.ended() {
-					t.Errorf("the watch goes on after a rewind, and was sent %q", text)
+					t.Errorf("the watch continues after a rewind, and was sent %q", text)
 				}
 				answer := ask(r, "/api/v1/pods?resourceVersion=0", "t").Body.String()
 				_, version, _ := strings.Cut(answer, `"metadata":{"resourceVersion":"`)

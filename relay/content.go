@@ -55,7 +55,8 @@ func (c *content) set(key string, o *apiserver.Object) (before *apiserver.Object
 	return before
 }
 
-// replace sets many objects at once: to insert them one by one would move those behind each time.
+// replace sets many objects at once. Inserting them one by one would move all later objects
+// each time.
 func (c *content) replace(by map[string]*apiserver.Object) {
 	if len(by) > 0 {
 		c.objects, c.shared = with(c.objects, by), false
@@ -75,8 +76,8 @@ func within(objects []*apiserver.Object, namespace string) []*apiserver.Object {
 	return slices.Clip(objects[from:to])
 }
 
-// with returns the objects with some replaced, or removed if they are nil. Its time is that of a
-// copy if the replaced ones are few.
+// with returns the objects with some replaced, or removed if they are nil. If only a few are
+// replaced, it takes as long as a copy.
 func with(objects []*apiserver.Object, replaced map[string]*apiserver.Object) []*apiserver.Object {
 	if len(replaced) == 0 {
 		return objects

@@ -27,7 +27,7 @@ func TestReplacedObjects(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		some := rapid.SliceOfDistinct(rapid.SampledFrom(all), (*apiserver.Object).Key)
 		objects := slices.SortedFunc(slices.Values(some.Draw(t, "objects")), byKey)
-		replaced, want := undone{}, map[string]*apiserver.Object{}
+		replaced, want := priorObjects{}, map[string]*apiserver.Object{}
 		for _, o := range objects {
 			want[o.Key()] = o
 		}
@@ -51,11 +51,11 @@ func TestReplacedObjects(t *testing.T) {
 	})
 }
 
-// TestPagesOfThePast reads what the second page of a list reads after something has changed. It
-// was put together by sorting all objects, under the lock that everything needs.
+// TestPagesOfThePast reads what the second page of a list reads after something has changed. That
+// must not sort all objects, which it once did under the lock that all requests need.
 func TestPagesOfThePast(t *testing.T) {
 	const many = 20_000
-	s := &state{patience: time.Second, synced: true}
+	s := &state{maxWait: time.Second, synced: true}
 	for i := range many {
 		s.content.objects = append(s.content.objects, objectOf(t, fmt.Sprint("p", i), int64(i+1)))
 	}
@@ -107,8 +107,8 @@ func objectOf(t *testing.T, name string, version int64) *apiserver.Object {
 	return o
 }
 
-// TestGapWithManyObjects has a gap after which most objects are new. They come in no order, and
-// to insert them one by one took 17 s in the full size.
+// TestGapWithManyObjects has a gap after which most objects are new, in no order. Inserting them
+// one by one took 17 s in the full size.
 func TestGapWithManyObjects(t *testing.T) {
 	many := testsize.Of(200_000, 2_000)
 	s := &state{synced: true, version: 1}
@@ -120,7 +120,7 @@ func TestGapWithManyObjects(t *testing.T) {
 	}
 	before := s.now("").Objects
 	began := time.Now()
-	s.bridge(gap, began)
+	s.applyGap(gap, began)
 	if took := time.Since(began); took > 5*time.Second {
 		t.Errorf("it took %v", took)
 	}

@@ -45,7 +45,7 @@ func (r *Relay) newCopied(client *kube.Client, of *apiserver.Resource, resource 
 		return nil, err
 	}
 	name := collection.String()
-	c.state = &state{logger: r.options.Logger, name: name, bytes: r.options.LogBytes, age: r.options.LogAge, patience: versionPatience, latest: c.latest, prove: c.prove}
+	c.state = &state{logger: r.options.Logger, name: name, bytes: r.options.LogBytes, age: r.options.LogAge, maxWait: versionWait, latest: c.latest, prove: c.prove}
 	c.replica, err = tarn.NewReplica(c.source, memory.New[Object](), tarn.Options[Object]{
 		Name: name, WatchList: true, Logger: r.options.Logger,
 		Equal: sameBytes,

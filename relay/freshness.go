@@ -18,7 +18,7 @@ import (
 const ageHeader = "Tarn-Relay-Age"
 
 // upstreamAge is how old the copies of the origin are, if it is a relay too. A relay sends
-// bookmarks while its own origin is away, so its clients would mistake old objects for new
+// bookmarks while its own origin is unreachable, so its clients would mistake old objects for new
 // ones. Answers to a relay have the header; between answers the relay asks for it.
 type upstreamAge struct {
 	client *http.Client

@@ -75,7 +75,7 @@ func TestFreshnessUnanswered(t *testing.T) {
 }
 
 // An origin that was a relay, and is an API server now, has no age: a relay of several
-// endpoints goes on with the API server when its first origin is gone. A relay that has read
+// endpoints continues with the API server when its first origin is gone. A relay that has read
 // nothing yet is no API server.
 func TestFreshnessOfAnotherOrigin(t *testing.T) {
 	first := newRig(t, Options{})
@@ -127,7 +127,7 @@ func TestFreshnessOfAnotherOrigin(t *testing.T) {
 	}
 }
 
-// TestShortFreshness has a bound that leaves no time between two questions.
+// TestShortFreshness has a bound so short that an eighth of it is nothing.
 func TestShortFreshness(t *testing.T) {
 	newRig(t, Options{FreshWithin: 7})
 }

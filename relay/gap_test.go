@@ -19,7 +19,7 @@ import (
 	"github.com/tarnproject/tarn/apiserver"
 )
 
-// The origin is away, changes, and forgets its past: watches stay open, and receive what
+// The origin is unreachable, changes, and forgets its past: watches stay open, and receive what
 // differs, each as its selector shows it.
 func TestGapIsBridged(t *testing.T) {
 	origin := apiserver.New(apiserver.Options{AnyNamespace: true})
@@ -86,7 +86,7 @@ func TestGapIsBridged(t *testing.T) {
 func TestRewindEndsWatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		resource, _ := apiserver.BuiltinResource(pods)
-		s := &state{name: "pods", bytes: 1 << 20, age: time.Hour, patience: time.Second, latest: func(context.Context, *state, bool) error { return nil }}
+		s := &state{name: "pods", bytes: 1 << 20, age: time.Hour, maxWait: time.Second, latest: func(context.Context, *state, bool) error { return nil }}
 		reader := apiserver.NewReader(resource, s, apiserver.ReaderOptions{})
 		commit := func(b tarn.Batch[Object], at tarn.Position) {
 			b.Positions, b.LastContact = []tarn.Position{at}, time.Now()

@@ -50,7 +50,7 @@ func TestContentOfAnotherOrigin(t *testing.T) {
 			t.Errorf("the content of another cluster is served: %s", names)
 		}
 		if _, _, err := watch.Next(); err == nil {
-			t.Error("a watch of another cluster goes on")
+			t.Error("a watch of another cluster continues")
 		}
 		watch.Close()
 		r.Close()

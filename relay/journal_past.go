@@ -111,8 +111,8 @@ func (j *journal) at(ctx context.Context, version int64, objects []*apiserver.Ob
 
 // undo returns what objects were before the events between two places. It does not hold the
 // blocks that it reads: there may be many.
-func (j *journal) undo(ctx context.Context, from, to int) (undone, error) {
-	before := undone{}
+func (j *journal) undo(ctx context.Context, from, to int) (priorObjects, error) {
+	before := priorObjects{}
 	for from < to {
 		if err := context.Cause(ctx); err != nil {
 			return nil, err

@@ -111,7 +111,7 @@ func diskState(t *testing.T, dir string, memory int64) (*durableState, tarn.Kept
 	of, _ := apiserver.BuiltinResource(pods)
 	logger := slog.New(slog.DiscardHandler)
 	s := &durableState{
-		state: &state{name: "pods", bytes: memory, age: time.Hour, patience: time.Millisecond, logger: logger},
+		state: &state{name: "pods", bytes: memory, age: time.Hour, maxWait: time.Millisecond, logger: logger},
 		open:  func() (*journal, restored, error) { return openJournal(dir, of, 1<<40, 24*time.Hour, logger) },
 	}
 	kept, err := s.Open(t.Context(), nil)
@@ -121,9 +121,9 @@ func diskState(t *testing.T, dir string, memory int64) (*durableState, tarn.Kept
 	return s, kept
 }
 
-// A client that was away for an hour at 100 updates a second resumes without a list. The
+// A client that was disconnected for an hour at 100 updates a second resumes without a list. The
 // memory of the past is bounded by 1 MiB, and by 1 MiB that is not on disk yet. With -short
-// the client is away for seven minutes.
+// the client is disconnected for seven minutes.
 func TestHourAway(t *testing.T) {
 	updates := testsize.Of(360_000, 40_000)
 	synctest.Test(t, func(t *testing.T) {
@@ -246,7 +246,7 @@ func contentText(s *state) string {
 	return strings.Join(all, " ")
 }
 
-// An origin that has forgotten what happened while the relay was away is a gap, which is
+// An origin that has forgotten what happened while the relay was stopped is a gap, which is
 // bridged for watches from before.
 func TestDirectoryAfterGap(t *testing.T) {
 	dir := t.TempDir()

@@ -60,19 +60,19 @@ func (l *eventLog) since(version int64) (int, bool) {
 }
 
 // undo returns what objects were before some events.
-func undo(events []*apiserver.Event) undone {
-	before := undone{}
+func undo(events []*apiserver.Event) priorObjects {
+	before := priorObjects{}
 	for _, e := range events {
 		before.note(e)
 	}
 	return before
 }
 
-// undone is what objects were before some events, by key; nil if they were not there.
-type undone map[string]*apiserver.Object
+// priorObjects is what objects were before some events, by key; nil if they were not there.
+type priorObjects map[string]*apiserver.Object
 
 // note takes the next event. The first one of an object counts.
-func (u undone) note(e *apiserver.Event) {
+func (u priorObjects) note(e *apiserver.Event) {
 	if e.Gap == nil {
 		u.add(e.Object.Key(), e.Old)
 		return
@@ -82,7 +82,7 @@ func (u undone) note(e *apiserver.Event) {
 	}
 }
 
-func (u undone) add(key string, old *apiserver.Object) {
+func (u priorObjects) add(key string, old *apiserver.Object) {
 	if _, ok := u[key]; !ok {
 		u[key] = old
 	}

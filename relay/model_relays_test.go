@@ -21,7 +21,7 @@ func shardQuery(half uint64) string { return "shardSelector=" + url.QueryEscape(
 func (m *model) begin(s *modelServer, durable bool) (kept tarn.Kept) {
 	logger := slog.New(slog.DiscardHandler)
 	s.state = &state{
-		name: "pods", bytes: 2000, age: time.Hour, patience: time.Millisecond, logger: logger,
+		name: "pods", bytes: 2000, age: time.Hour, maxWait: time.Millisecond, logger: logger,
 		latest: func(context.Context, *state, bool) error { return nil },
 	}
 	s.reader = apiserver.NewReader(m.resource, s.state, apiserver.ReaderOptions{BookmarkInterval: time.Hour})

@@ -57,7 +57,7 @@ func TestUpgrade(t *testing.T) {
 	}
 }
 
-// A request without credentials has none at the origin either. An origin that is away is
+// A request without credentials has none at the origin either. An origin that is unreachable is
 // reported by one clear line.
 func TestNoCredentialsOfTheRelay(t *testing.T) {
 	seen := make(chan string, 2)

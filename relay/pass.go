@@ -55,21 +55,21 @@ func checkTarget(u *url.URL) error {
 	switch {
 	case u.Opaque != "":
 		return apierrors.NewBadRequest("the target of the request is not a path")
-	case climbs(u):
+	case leavesRoot(u):
 		return apierrors.NewBadRequest("the path leads out of the cluster; leave out the dots")
 	}
 	return nil
 }
 
-// climbs reports whether a path leads above its root, with its escaped slashes as slashes or
+// leavesRoot reports whether a path leads above its root, with its escaped slashes as slashes or
 // as parts of names: servers differ. The address of an origin may have a path, with other
 // clusters beside it.
-func climbs(u *url.URL) bool {
-	return climbsAbove(u.Path, func(segment string) string { return segment }) ||
-		climbsAbove(u.EscapedPath(), func(segment string) string { name, _ := url.PathUnescape(segment); return name })
+func leavesRoot(u *url.URL) bool {
+	return goesAbove(u.Path, func(segment string) string { return segment }) ||
+		goesAbove(u.EscapedPath(), func(segment string) string { name, _ := url.PathUnescape(segment); return name })
 }
 
-func climbsAbove(path string, name func(segment string) string) bool {
+func goesAbove(path string, name func(segment string) string) bool {
 	depth := 0
 	for segment := range strings.SplitSeq(path, "/") {
 		switch name(segment) {

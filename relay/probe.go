@@ -13,10 +13,10 @@ import (
 )
 
 const (
-	// latestPatience is how long a list waits for the copy to reach the version that the
+	// latestWait is how long a list waits for the copy to reach the version that the
 	// origin has, before it goes there. An event takes some milliseconds to arrive; a
 	// copy that is behind for longer is behind because other resources have changed.
-	latestPatience = 100 * time.Millisecond
+	latestWait = 100 * time.Millisecond
 	// probeTimeout is how long the origin may take to say its version.
 	probeTimeout = 10 * time.Second
 )
@@ -117,7 +117,7 @@ func (c *copied) reachLatest(ctx context.Context, s *state, watch bool) error {
 		s.disprove(version)
 		return errUpstream
 	}
-	_, current := s.await(ctx, version, latestPatience)
+	_, current := s.await(ctx, version, latestWait)
 	if current >= version || watch && c.quiet.reach(ctx, version, quietPatience) {
 		return nil
 	}

@@ -52,9 +52,9 @@ type proof struct {
 }
 
 // reach waits until the copy has a version, and returns whether it has. It gives up when a
-// proof has failed, and when patience is over.
-func (p *proofs) reach(ctx context.Context, version int64, patience time.Duration) bool {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+// proof has failed, and after maxWait.
+func (p *proofs) reach(ctx context.Context, version int64, maxWait time.Duration) bool {
+	ctx, cancel := context.WithTimeout(ctx, maxWait)
 	defer cancel()
 	for {
 		reached, moved := p.state.reached(version)

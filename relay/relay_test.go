@@ -267,14 +267,14 @@ func TestPagesAheadOfTheCopy(t *testing.T) {
 // A version of the future is waited for, and then refused with a hint to come again.
 func TestFutureVersion(t *testing.T) {
 	r := newRig(t, Options{})
-	r.copy(pods, "").state.patience = 50 * time.Millisecond
+	r.copy(pods, "").state.maxWait = 50 * time.Millisecond
 	r.put(pod("a", "1"))
 	r.settle()
 	code, body := r.read("/api/v1/pods?resourceVersion=999999")
 	if code != http.StatusGatewayTimeout || !strings.Contains(body, "Too large resource version: 999999") || !strings.Contains(body, "retryAfterSeconds") {
 		t.Errorf("%d %s", code, body)
 	}
-	r.copy(pods, "").state.patience = 10 * time.Second
+	r.copy(pods, "").state.maxWait = 10 * time.Second
 	next := versionOf(tarnVersion(r.origin.Version())) + 1
 	answered := make(chan string)
 	go func() {

@@ -37,8 +37,8 @@ var errNoToken = fmt.Errorf("%w: it has no bearer token", errUpstream)
 // anonymous caller may do.
 type Reviews struct {
 	client  kubernetes.Interface
-	callers remembered[[sha256.Size]byte, Caller]
-	rights  remembered[[sha256.Size]byte, struct{}]
+	callers answerCache[[sha256.Size]byte, Caller]
+	rights  answerCache[[sha256.Size]byte, struct{}]
 }
 
 // NewReviews returns a gate that asks the API server of a config, with its credentials.
@@ -159,31 +159,31 @@ func notReviewed(what string, err error) error {
 	return apierrors.NewServiceUnavailable(text)
 }
 
-// remembered keeps answers for a while, refusals included. Requests that ask the same at
+// answerCache keeps answers for a while, refusals included. Requests that ask the same at
 // the same time share one question.
-type remembered[K comparable, V any] struct {
+type answerCache[K comparable, V any] struct {
 	mu      sync.Mutex
-	answers map[K]*remembrance[V]
+	answers map[K]*cachedAnswer[V]
 }
 
-type remembrance[V any] struct {
+type cachedAnswer[V any] struct {
 	done  chan struct{}
 	since time.Time
 	value V
 	err   error
-	// givenUp says that the caller that asked has gone, so that err says nothing about the
-	// question.
-	givenUp bool
+	// abandoned says that the caller that asked left before the answer came. Then err is
+	// about that caller's request, and another caller has to ask again.
+	abandoned bool
 }
 
-func (m *remembered[K, V]) get(ctx context.Context, key K, ask func(context.Context) (V, error)) (V, error) {
+func (m *answerCache[K, V]) get(ctx context.Context, key K, ask func(context.Context) (V, error)) (V, error) {
 	for {
 		m.mu.Lock()
 		a, found := m.answers[key]
 		if !found || !a.since.IsZero() && time.Since(a.since) >= reviewAge {
-			a = &remembrance[V]{done: make(chan struct{})}
+			a = &cachedAnswer[V]{done: make(chan struct{})}
 			if m.answers == nil || len(m.answers) >= mostReviews {
-				m.answers = map[K]*remembrance[V]{}
+				m.answers = map[K]*cachedAnswer[V]{}
 			}
 			m.answers[key] = a
 			m.mu.Unlock()
@@ -196,18 +196,18 @@ func (m *remembered[K, V]) get(ctx context.Context, key K, ask func(context.Cont
 			var none V
 			return none, context.Cause(ctx)
 		}
-		if !a.givenUp || ctx.Err() != nil {
+		if !a.abandoned || ctx.Err() != nil {
 			return a.value, a.err
 		}
 	}
 }
 
-// ask asks the question. An answer that says nothing about the caller is not remembered.
-func (m *remembered[K, V]) ask(ctx context.Context, key K, a *remembrance[V], ask func(context.Context) (V, error)) (V, error) {
+// ask asks the question. An answer that says nothing about the caller is not kept.
+func (m *answerCache[K, V]) ask(ctx context.Context, key K, a *cachedAnswer[V], ask func(context.Context) (V, error)) (V, error) {
 	asking, cancel := context.WithTimeout(ctx, reviewTimeout)
 	defer cancel()
 	a.value, a.err = ask(asking)
-	a.givenUp = transient(a.err) && ctx.Err() != nil
+	a.abandoned = transient(a.err) && ctx.Err() != nil
 	m.mu.Lock()
 	a.since = time.Now()
 	if transient(a.err) && m.answers[key] == a {

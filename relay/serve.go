@@ -38,7 +38,7 @@ func (r *Relay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		s.detach()
 		go func() {
 			defer s.end()
-			defer r.survive(req)
+			defer r.recoverFault(req)
 			open.Run()
 		}()
 	case open != nil:
@@ -114,10 +114,10 @@ func answerProbe(w http.ResponseWriter, err error) {
 // copyFor returns the copy that a request reads, nil if there is none, and why the origin
 // has to answer all the same; empty if the copy can.
 //
-// The origin judges a caller that acts as somebody else. It also speaks WebSocket, in which
-// browsers watch. Where the columns of a table are not known, the origin prints it, and it
-// selects by fields that are not known, except for shards, which it may not know. A get
-// without a version reads back what somebody has just written.
+// The origin decides whether a caller may act as somebody else. It also speaks WebSocket,
+// which browsers use for watches. It prints tables whose columns are not known here, and
+// selects by fields that are not known here, except for shards, which it may not know. A get
+// without a version must see the caller's own last write.
 func (r *Relay) copyFor(req *http.Request) (c *copied, to apiserver.Target, cause string, err error) {
 	to, ok := apiserver.ParsePath(req.URL.Path)
 	s := r.served[to.Resource]
@@ -145,8 +145,8 @@ func (r *Relay) copyFor(req *http.Request) (c *copied, to apiserver.Target, caus
 	return c, to, cause, err
 }
 
-// ofWebSocket says whether a request asks for a WebSocket. Other protocols that are offered, as
-// HTTP/2 by some clients, need not be taken.
+// ofWebSocket says whether a request asks for a WebSocket. Offers of other protocols, such as
+// HTTP/2, may be ignored.
 func ofWebSocket(req *http.Request) bool {
 	return strings.EqualFold(req.Header.Get("Upgrade"), "websocket") && strings.Contains(strings.ToLower(req.Header.Get("Connection")), "upgrade")
 }

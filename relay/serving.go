@@ -91,8 +91,8 @@ func (r *Relay) serveApart(w http.ResponseWriter, req *http.Request, s *serving)
 	return open, upstream
 }
 
-// survive prevents a fault in one watch from ending the others, as net/http does for handlers.
-func (r *Relay) survive(req *http.Request) {
+// recoverFault prevents a fault in one watch from ending the others, as net/http does for handlers.
+func (r *Relay) recoverFault(req *http.Request) {
 	if fault := recover(); fault != nil {
 		r.counts.refused.add("fault")
 		r.options.Logger.Error("a watch ended by a fault of the relay; please report it", "path", req.URL.Path, "fault", fault, "stack", string(debug.Stack()))

@@ -39,7 +39,7 @@ func TestFaultInAWatch(t *testing.T) {
 	var log bytes.Buffer
 	r := &Relay{options: Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}}
 	func() {
-		defer r.survive(httptest.NewRequest("GET", "/api/v1/pods?watch=1", nil))
+		defer r.recoverFault(httptest.NewRequest("GET", "/api/v1/pods?watch=1", nil))
 		panic("a fault")
 	}()
 	if r.counts.refused.read()["fault"] != 1 || !strings.Contains(log.String(), "a fault") || !strings.Contains(log.String(), "/api/v1/pods") {

@@ -33,17 +33,17 @@ type state struct {
 	latest func(ctx context.Context, s *state, watch bool) error
 	// prove moves the version on if the origin shows that nothing has happened; nil if it
 	// cannot be asked.
-	prove    func(ctx context.Context, version int64)
-	patience time.Duration
+	prove   func(ctx context.Context, version int64)
+	maxWait time.Duration
 
 	mu      sync.RWMutex
 	content content
 	version int64
-	// heardOf is the version that the copy itself has. The version is a later one if a proof
+	// copyVersion is the version that the copy itself has. The version is a later one if a proof
 	// has shown that nothing happened since.
-	heardOf int64
-	epoch   string
-	log     eventLog
+	copyVersion int64
+	epoch       string
+	log         eventLog
 	// synced says that the content is one of the origin.
 	synced bool
 	// rewinds counts how often the log was dropped; watches from before end.
@@ -130,9 +130,9 @@ func (s *state) commit(b tarn.Batch[Object], at position) (begun bool) {
 		}
 		s.version = max(s.version, at.version)
 	}
-	s.epoch, s.complete, s.heard, s.heardOf = at.epoch, at.complete, b.LastContact, at.version
+	s.epoch, s.complete, s.heard, s.copyVersion = at.epoch, at.complete, b.LastContact, at.version
 	for _, c := range b.Changes {
-		s.heardOf = max(s.heardOf, versionOf(c.Version))
+		s.copyVersion = max(s.copyVersion, versionOf(c.Version))
 	}
 	if s.moved != nil {
 		close(s.moved)
@@ -196,11 +196,11 @@ func (s *state) rewound(b tarn.Batch[Object], at position) bool {
 // disproves says that a change is in a range of versions for which a proof has shown that
 // nothing changed.
 func (s *state) disproves(c tarn.Change[Object], at position) bool {
-	if s.version <= s.heardOf {
+	if s.version <= s.copyVersion {
 		return false
 	}
 	v := versionOf(c.Version)
-	return v > s.heardOf && v <= s.version || c.Missed && at.version <= s.version
+	return v > s.copyVersion && v <= s.version || c.Missed && at.version <= s.version
 }
 
 // take changes the content, and not the log.
@@ -238,14 +238,14 @@ func (s *state) confirm(from, to int64) {
 func (s *state) disprove(version int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	disproved := func() bool { return version < s.version && version >= s.heardOf }
+	disproved := func() bool { return version < s.version && version >= s.copyVersion }
 	if !disproved() {
 		return
 	}
 	if s.forgetJournal(); !disproved() {
 		return // the copy itself has moved meanwhile
 	}
-	s.version = s.heardOf
+	s.version = s.copyVersion
 	s.log.reset(s.version)
 	s.rewinds++
 	s.watchers.wakeAll(s.log.end())

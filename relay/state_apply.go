@@ -84,7 +84,7 @@ func versionOf(v tarn.Version) int64 {
 // apply changes content and log, and wakes the watches that it concerns.
 func (s *state) apply(p part, heard time.Time) {
 	if p.gap {
-		s.bridge(p, heard)
+		s.applyGap(p, heard)
 		return
 	}
 	for _, c := range p.changes {
@@ -106,8 +106,8 @@ func (s *state) apply(p part, heard time.Time) {
 	}
 }
 
-// bridge appends a gap from the version that was reached to the one after it.
-func (s *state) bridge(p part, heard time.Time) {
+// applyGap appends a gap from the version that was reached to the one after it.
+func (s *state) applyGap(p part, heard time.Time) {
 	next := map[string]*apiserver.Object{}
 	if p.whole {
 		for _, o := range s.content.objects {

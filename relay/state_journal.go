@@ -49,7 +49,7 @@ func (s *durableState) Open(context.Context, func() error) (tarn.Kept, error) {
 	}
 	at := kept.last.position
 	s.content, s.version, s.epoch = kept.content, versionOf(at.Version), at.Epoch
-	s.heardOf = s.version
+	s.copyVersion = s.version
 	s.log = eventLog{first: j.end, floor: s.version}
 	s.saved, s.savedVersion, s.savedAt = j.end, s.version, kept.last.contact
 	s.synced = true

@@ -14,9 +14,9 @@ import (
 // errUpstream says that a request is for the origin to answer.
 var errUpstream = errors.New("the request is for the origin to answer")
 
-// versionPatience is how long a request waits for a version that the copy has not reached,
+// versionWait is how long a request waits for a version that the copy has not reached,
 // as with the real server.
-const versionPatience = 3 * time.Second
+const versionWait = 3 * time.Second
 
 // Get reads one object. Without a version the origin is to be asked: a client that reads
 // back what it has just written does so.
@@ -65,11 +65,12 @@ func (s *state) now(namespace string) apiserver.Listing {
 	return apiserver.Listing{Objects: s.content.span(namespace), Version: s.version}
 }
 
-// before is the content before the events from a place on. The lock is held, but not while
-// that content is put together: for that the events and the content of this moment suffice.
+// before is the content before the events from a place on. The lock is held at the call and at
+// the return, and released while the content is put together from the events and the present
+// content.
 func (s *state) before(place int) []*apiserver.Object {
 	objects := s.now("").Objects
-	events, _ := s.log.after(place) // the caller knows that it is there
+	events, _ := s.log.after(place) // the caller has checked the place
 	s.mu.Unlock()
 	defer s.mu.Lock()
 	return with(objects, undo(events))
@@ -135,14 +136,14 @@ func (s *state) ready(ctx context.Context, at apiserver.At, watch bool) error {
 // next bookmark, so the origin is asked for one.
 func (s *state) reach(ctx context.Context, version int64) error {
 	began := time.Now()
-	synced, current := s.await(ctx, version, min(latestPatience, s.patience))
+	synced, current := s.await(ctx, version, min(latestWait, s.maxWait))
 	if synced && current < version && s.prove != nil {
-		proving, cancel := context.WithDeadline(ctx, began.Add(s.patience))
+		proving, cancel := context.WithDeadline(ctx, began.Add(s.maxWait))
 		s.prove(proving, version)
 		cancel()
 	}
 	if !synced || current < version {
-		synced, current = s.await(ctx, version, time.Until(began.Add(s.patience)))
+		synced, current = s.await(ctx, version, time.Until(began.Add(s.maxWait)))
 	}
 	switch {
 	case synced && current >= version:
@@ -154,7 +155,7 @@ func (s *state) reach(ctx context.Context, version int64) error {
 }
 
 // await waits for a version for some time, and returns the one that was reached.
-func (s *state) await(ctx context.Context, version int64, patience time.Duration) (synced bool, current int64) {
+func (s *state) await(ctx context.Context, version int64, maxWait time.Duration) (synced bool, current int64) {
 	var deadline <-chan time.Time
 	for {
 		synced, current, moved := s.progress(version)
@@ -162,7 +163,7 @@ func (s *state) await(ctx context.Context, version int64, patience time.Duration
 			return synced, current
 		}
 		if deadline == nil {
-			timer := time.NewTimer(patience)
+			timer := time.NewTimer(maxWait)
 			defer timer.Stop()
 			deadline = timer.C
 		}

@@ -59,8 +59,8 @@ type Stats struct {
 	// or watch.
 	ServedBy map[string]int64
 	// ForwardedBy counts the reads that the copy could not answer, by cause: "behind"
-	// (not proved to be as new as the origin), "unproved" (the origin did not say how new
-	// it is), "get without a version", "no token", "impersonation", "websocket", "table"
+	// (not proved to be as new as the origin), "unproved" (the origin did not answer the
+	// probe), "get without a version", "no token", "impersonation", "websocket", "table"
 	// (its columns are not known), "field selector" (its fields are not known).
 	ForwardedBy map[string]int64
 	Traffic

@@ -40,7 +40,7 @@ type Options struct {
 	Impersonate bool
 
 	// LogBytes bounds the memory of the past of each resource, 64 MiB if 0, and LogAge
-	// its age, one hour if 0. A client that was away for longer has to list.
+	// its age, one hour if 0. A client that was disconnected for longer has to list.
 	LogBytes int64
 	LogAge   time.Duration
 	// Directory, if set, is where content and past are kept too: the relay starts with

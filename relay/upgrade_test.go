@@ -14,8 +14,8 @@ import (
 	"github.com/tarnproject/tarn/apiserver"
 )
 
-// TestWatchOverAWebSocket watches as programs in browsers do, and the proxies before them: the
-// API server sends events in the frames of a WebSocket, which the relay cannot.
+// TestWatchOverAWebSocket watches as programs in browsers do. The API server sends events in the
+// frames of a WebSocket, which the relay does not implement, so the origin has to answer.
 func TestWatchOverAWebSocket(t *testing.T) {
 	for _, own := range []bool{false, true} {
 		r := &rig{t: t, origin: apiserver.New(apiserver.Options{AnyNamespace: true})}

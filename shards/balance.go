@@ -50,8 +50,8 @@ func (s *slot) give(to string) {
 	}
 }
 
-// quotas is how many slots each member is to have. What does not divide goes to those who
-// have most.
+// quotas is how many slots each member should have. The remainder of the division goes to the
+// members that have most.
 func (t table) quotas(members []string) map[string]int {
 	has := map[string]int{}
 	for _, s := range t {

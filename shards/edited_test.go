@@ -197,7 +197,7 @@ func TestTableDeletedDuringWork(t *testing.T) {
 }
 
 // Somebody deletes the Lease of the group, or makes its table unreadable, while members run:
-// everyone goes on with what it has, and when there is a table again a new member gets its part.
+// every member keeps its slots, and when there is a table again a new member gets its part.
 func TestTableEdited(t *testing.T) {
 	for name, edit := range map[string]func(c *cluster, table *coordinationv1.Lease) error{
 		"deleted": func(c *cluster, table *coordinationv1.Lease) error { return c.server.Delete(table) },

@@ -18,7 +18,7 @@ import (
 // renew renews the Lease of the member if that is due, or joins the group.
 func (m *Member) renew(ctx context.Context) {
 	g, began, leaving := &m.group, m.opts.now(), m.leaving.Load()
-	tableUID := m.tableUIDToSay()
+	tableUID := m.announcedTableUID()
 	if began.Before(g.due) && (!g.joined || g.announced == leaving && g.tableUID == tableUID) {
 		return
 	}
@@ -44,10 +44,10 @@ func (m *Member) renew(ctx context.Context) {
 	}
 }
 
-// tableUIDToSay is the uid of the table that the member's slots are from. When the table was
+// announcedTableUID is the uid of the table that the member's slots are from. When the table was
 // replaced, it stays the old one until the member's slots are in the new one, and no work is
 // left on those that are not.
-func (m *Member) tableUIDToSay() types.UID {
+func (m *Member) announcedTableUID() types.UID {
 	g := &m.group
 	if !g.joined || g.tableLease == nil {
 		return g.tableUID

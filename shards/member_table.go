@@ -137,7 +137,7 @@ func (m *Member) vacate(ctx context.Context) {
 	for range 10 {
 		lease, err := m.leases.Get(ctx, m.opts.Group, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
-			break // nobody needs to hear what it owned
+			break // there is no table that has its slots
 		}
 		if err != nil {
 			m.failed(ctx, "leaving", err)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Members come and go faster than what is handed over between them, and the API server is away
+// Members come and go faster than what is handed over between them, and the API server is unreachable
 // in the middle of it. Nothing has two owners, and in the end everything has one.
 func TestQuickChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

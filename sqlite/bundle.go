@@ -11,35 +11,35 @@ import (
 )
 
 // bundlesDDL makes the table of all bundles. A bundle has copies of the objects of one span
-// of rows, compressed together. Siblings are next to each other, and most of what they have
-// is the same: in bundles, pods take a ninth of the bytes of their rows, and a start that
-// reads bundles takes about 0.8 of the CPU and of the time.
+// of rows, compressed together. Neighbouring objects are mostly equal: in bundles, pods take
+// a ninth of the bytes of their rows, and a start that reads bundles takes about 0.8 of the
+// CPU and of the time.
 //
-// Rows have the content, and bundles are only for [Store.load]. So that they cannot lead to a
-// wrong copy, or keep what is gone:
+// Rows have the content, and only [Store.load] reads bundles. These rules keep a bundle from
+// leading to a wrong copy, and from keeping deleted content:
 //
 //   - A bundle has all objects of its span. A write to a row of the span deletes the
 //     bundle in the same transaction.
 //   - A load verifies the CRC of each bundle, and compares the number, the checksums and the
 //     keys of all objects that it found with the state of the collection and the index of the
 //     keys. If anything differs, it reads the rows instead.
-//   - Spans that were not written for a while get a bundle again; see [bundleAfter].
+//   - A span that was not written for [bundleAfter] gets a bundle again.
 //
-// Why no file of all objects: the first write would make it useless. Why not bundles only,
-// without rows: changing one object would mean to compress all of its span again.
+// Why not one file of all objects: the first write would make it useless. Why not bundles
+// without rows: changing one object would mean compressing its whole span again.
 const bundlesDDL = `CREATE TABLE tarn_bundles (collection INTEGER NOT NULL, span INTEGER NOT NULL, body BLOB NOT NULL, PRIMARY KEY (collection, span))`
 
 const (
 	// spanBits gives the number of ids of a span, 64. With 64, a real pod took 278 bytes of a
-	// bundle, with 128 256, with 256 246; and a write to any row of a span is the end of its
-	// bundle.
+	// bundle, with 128 it took 256, with 256 it took 246. But a write to any row of a span
+	// deletes its bundle.
 	spanBits = 6
-	// fewestBundled is the number of rows from which a bundle is worth having.
+	// fewestBundled is the least number of rows for which a bundle is made.
 	fewestBundled = 16
 	// largestBundle limits the bytes of a bundle before they are compressed. The rows of a
 	// span with larger objects are read one by one.
 	largestBundle = 4 << 20
-	// bundleWindow is how far back zstd looks for what repeats: as far as most bundles reach.
+	// bundleWindow is how far back zstd searches for repetitions: the size of most bundles.
 	bundleWindow = 1 << 20
 )
 
@@ -49,8 +49,7 @@ func spanOf(id int64) int64 { return id >> spanBits }
 // firstOf is the first id of a span.
 func firstOf(span int64) int64 { return span << spanBits }
 
-// bundleKey is what the CRC of a bundle, and its encryption, have in the place of the key of
-// an object.
+// bundleKey replaces the key of an object in the CRC of a bundle, and in its encryption.
 func bundleKey(span int64) tarn.Key { return tarn.Key("\x00bundle " + strconv.FormatInt(span, 10)) }
 
 // bundle is the content of a bundle: a list of its objects, and their bytes.
@@ -80,7 +79,7 @@ func (b *bundle) add(o bundled) {
 
 func (b *bundle) reset() { b.count, b.list, b.plain = 0, b.list[:0], b.plain[:0] }
 
-// bytes are those that [readBundle] reads.
+// bytes returns what [readBundle] reads.
 func (b *bundle) bytes() []byte {
 	raw := binary.AppendUvarint(nil, uint64(b.count))
 	raw = binary.AppendUvarint(raw, uint64(len(b.list)))
@@ -118,7 +117,7 @@ func readBundle(span int64, raw []byte, each func(bundled) error) error {
 	return nil
 }
 
-// bundleReader reads parts of bytes, until they are at their end too early.
+// bundleReader reads numbers and bytes. bad says that the input ended too early.
 type bundleReader struct {
 	rest []byte
 	bad  bool
@@ -145,9 +144,9 @@ func (r *bundleReader) take(n uint64) []byte {
 }
 
 // packBundle returns the stored bytes of a bundle: its size, and the bundle as one frame of
-// zstd, with a CRC as objects have it. For 64 pods zstd takes two thirds of the bytes of s2,
-// and 2.2 µs instead of 1.5 µs for a pod to decompress; s2 would let the file grow by more
-// than it may.
+// zstd, with a CRC like that of objects. For 64 pods zstd takes two thirds of the bytes of s2,
+// and 2.2 µs instead of 1.5 µs to decompress a pod. With s2 the file would grow by more than
+// it should.
 func (p *packer) packBundle(bundler *zstd.Encoder, span int64, plain []byte) (stored []byte, err error) {
 	packed := binary.AppendUvarint([]byte{packedAlone}, uint64(len(plain)))
 	packed = bundler.EncodeAll(plain, packed)
@@ -174,9 +173,9 @@ func (p *packer) unpackBundle(u *unbundler, span int64, stored []byte) ([]byte, 
 	return u.plain(int(size), packed[1+n:])
 }
 
-// newBundler makes what compresses bundles. Its tables are worth keeping for the bundles that
-// are made together. Why not for longer, or for all stores: it has channels inside, and those
-// of one test in virtual time cannot be used in another one.
+// newBundler makes the compressor of bundles. Its tables are reused for bundles that are made
+// together. Why not for longer, or for all stores: it contains channels, and channels made in
+// one test in virtual time cannot be used in another one.
 func newBundler() (*zstd.Encoder, error) {
 	return zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false), zstd.WithWindowSize(bundleWindow))
 }
@@ -187,7 +186,7 @@ type unbundler struct {
 	room    []byte
 }
 
-// plain returns what was compressed, which has this size.
+// plain decompresses packed, whose content has this size.
 func (u *unbundler) plain(size int, packed []byte) (plain []byte, err error) {
 	if u.decoder == nil {
 		if u.decoder, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(2*largestBundle)); err != nil {

@@ -158,7 +158,7 @@ func TestBundlesHaveWhatRowsHave(t *testing.T) {
 	}
 }
 
-// A write ends the bundle of its span only.
+// A write deletes only the bundle of its span.
 func TestAWriteEndsABundle(t *testing.T) {
 	for name, change := range map[string]tarn.Change[thing]{
 		"update": put("ns/0070", -1), "delete": gone("ns/0070"), "insert into the last span": put("ns/0000a", -1),
@@ -172,7 +172,7 @@ func TestAWriteEndsABundle(t *testing.T) {
 	}
 }
 
-// A transaction that fails leaves its bundles, and the next one ends them.
+// A transaction that fails keeps the bundles, and the next one deletes them.
 func TestBundlesAfterAFailedWrite(t *testing.T) {
 	r := newBundleRig(t, Options{})
 	r.fill(300)
@@ -255,7 +255,7 @@ func TestBundlesThatDoNotFit(t *testing.T) {
 	}
 }
 
-// Objects are loaded also if SQLite cannot read a single bundle.
+// Objects are loaded even if SQLite can read no bundle.
 func TestBundlesThatCannotBeRead(t *testing.T) {
 	for name, c := range map[string]struct {
 		spoil func(r *bundleRig)
@@ -322,8 +322,8 @@ func FuzzBundle(f *testing.F) {
 	})
 }
 
-// A span that is not written for a while gets a bundle again, and with a replica that starts
-// with rows only, all spans do.
+// A span that is not written for a while gets a bundle again. If a replica starts from rows
+// only, all spans get one.
 func TestSpansAreBundledAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newBundleRig(t, Options{})
@@ -378,7 +378,7 @@ func TestBundlesLeaveRoomInTheLog(t *testing.T) {
 	defer closeAll(reader)
 	must(t, pinSnapshot(reader))
 	for made := 1; made > 0; {
-		made, err = r.sink.store.c.makeBundles(0, bundledAtOnce)
+		made, err = r.sink.store.c.makeBundles(0, bundlesPerCommit)
 		must(t, err)
 	}
 	r.commit(false, put("ns/0000", -1))

@@ -12,32 +12,32 @@ import (
 )
 
 const (
-	// bundleAfter is how long a span must not be written before it gets a bundle. So a span
+	// bundleAfter is the time without a write after which a span gets a bundle. So a span
 	// is bundled at most once in this time, however often it is written.
 	bundleAfter = 10 * time.Minute
-	// bundledAtOnce is how many spans get a bundle after a commit, and firstBundled how many
-	// in one transaction after a whole state.
-	bundledAtOnce, firstBundled = 32, 128
+	// bundlesPerCommit is how many spans get a bundle after a commit, and bundlesPerTransaction
+	// how many in each transaction after a whole state.
+	bundlesPerCommit, bundlesPerTransaction = 32, 128
 )
 
 // bundles is what the writer knows about the bundles of a collection. The zero value knows
-// nothing: it is read from the file when it is needed. A transaction that fails leads back to
-// it, because it may have deleted bundles. The DB's lock guards it.
+// nothing, and is filled from the file when it is needed. It is set to zero after a transaction
+// that failed, because that may have deleted bundles. The DB's lock guards it.
 type bundles struct {
 	// made has the spans with a bundle.
 	made map[int64]struct{}
-	// loose has the other spans with rows, by the time of their last write, or of the start.
-	loose map[int64]time.Time
+	// unbundled has the other spans with rows, and the time of their last write or of the start.
+	unbundled map[int64]time.Time
 }
 
 // unbundle is called with each row that is written: it deletes the bundle of its span.
 func (c *collection) unbundle(conn *sqlite3.Conn, id int64) error {
-	if err := c.knowBundles(conn); err != nil {
+	if err := c.findBundled(conn); err != nil {
 		return err
 	}
 	span := spanOf(id)
-	if c.bundles.loose != nil {
-		c.bundles.loose[span] = time.Now()
+	if c.bundles.unbundled != nil {
+		c.bundles.unbundled[span] = time.Now()
 	}
 	if _, ok := c.bundles.made[span]; !ok {
 		return nil
@@ -48,11 +48,11 @@ func (c *collection) unbundle(conn *sqlite3.Conn, id int64) error {
 
 // unbundleAll is called when all rows are deleted.
 func (c *collection) unbundleAll(conn *sqlite3.Conn) error {
-	c.bundles = bundles{made: map[int64]struct{}{}, loose: map[int64]time.Time{}}
+	c.bundles = bundles{made: map[int64]struct{}{}, unbundled: map[int64]time.Time{}}
 	return execute(conn, "DELETE FROM tarn_bundles WHERE collection=?", c.id)
 }
 
-func (c *collection) knowBundles(conn *sqlite3.Conn) error {
+func (c *collection) findBundled(conn *sqlite3.Conn) error {
 	if c.bundles.made != nil {
 		return nil
 	}
@@ -67,21 +67,21 @@ func (c *collection) knowBundles(conn *sqlite3.Conn) error {
 	return err
 }
 
-// knowLoose finds the spans without a bundle by the index of the keys, which has the ids too.
-func (c *collection) knowLoose(conn *sqlite3.Conn) error {
-	if err := c.knowBundles(conn); err != nil || c.bundles.loose != nil {
+// findUnbundled finds the spans without a bundle by the index of the keys, which has the ids too.
+func (c *collection) findUnbundled(conn *sqlite3.Conn) error {
+	if err := c.findBundled(conn); err != nil || c.bundles.unbundled != nil {
 		return err
 	}
-	loose, now := map[int64]time.Time{}, time.Now()
+	unbundled, now := map[int64]time.Time{}, time.Now()
 	err := query(conn, "SELECT id FROM "+c.objectsTable()+" INDEXED BY sqlite_autoindex_"+c.objectsTable()+"_1", func(row *sqlite3.Stmt) error {
 		span := spanOf(row.ColumnInt64(0))
 		if _, ok := c.bundles.made[span]; !ok {
-			loose[span] = now
+			unbundled[span] = now
 		}
 		return nil
 	})
 	if err == nil {
-		c.bundles.loose = loose
+		c.bundles.unbundled = unbundled
 	}
 	return err
 }
@@ -89,9 +89,9 @@ func (c *collection) knowLoose(conn *sqlite3.Conn) error {
 // bundle makes bundles after a commit: of all spans after a whole state, else of some that
 // were not written for a while. If it fails, the next start reads rows.
 func (s *Store[T]) bundle(whole bool) {
-	quiet, most := bundleAfter, bundledAtOnce
+	quiet, most := bundleAfter, bundlesPerCommit
 	if whole {
-		quiet, most = 0, firstBundled
+		quiet, most = 0, bundlesPerTransaction
 	}
 	for {
 		made, err := s.c.makeBundles(quiet, most)
@@ -107,9 +107,9 @@ func (s *Store[T]) bundle(whole bool) {
 	}
 }
 
-// makeBundles bundles spans that were not written for this time, and returns how many it has
-// dealt with.
-func (c *collection) makeBundles(quiet time.Duration, most int) (dealt int, err error) {
+// makeBundles bundles spans that were not written for this time, and returns how many spans it
+// has handled.
+func (c *collection) makeBundles(quiet time.Duration, most int) (handled int, err error) {
 	db := c.db
 	db.mu.Lock()
 	defer db.mu.Unlock()
@@ -121,11 +121,11 @@ func (c *collection) makeBundles(quiet time.Duration, most int) (dealt int, err 
 			c.bundles = bundles{}
 		}
 	}()
-	if err := withoutPanic(func() error { return c.knowLoose(db.writer) }); err != nil {
+	if err := withoutPanic(func() error { return c.findUnbundled(db.writer) }); err != nil {
 		return 0, err
 	}
 	var spans []int64
-	for span, at := range c.bundles.loose {
+	for span, at := range c.bundles.unbundled {
 		if time.Since(at) >= quiet {
 			spans = append(spans, span)
 		}
@@ -152,9 +152,10 @@ func (c *collection) makeBundles(quiet time.Duration, most int) (dealt int, err 
 		}
 		var b bundle
 		var room []byte
-		// Of large objects, fewer spans fit a transaction: others wait for it, and the log grows.
-		for bytes := int64(0); dealt < len(spans) && bytes < db.opts.LogLimit/4; dealt++ {
-			span := spans[dealt]
+		// With large objects, fewer spans go into a transaction: writers wait for it, and the log
+		// grows.
+		for bytes := int64(0); handled < len(spans) && bytes < db.opts.LogLimit/4; handled++ {
+			span := spans[handled]
 			b.reset()
 			if err := c.collectBundle(conn, span, &b, &room); err != nil {
 				return err
@@ -181,22 +182,22 @@ func (c *collection) makeBundles(quiet time.Duration, most int) (dealt int, err 
 	if err != nil {
 		return 0, err
 	}
-	for _, span := range spans[:dealt] {
-		delete(c.bundles.loose, span)
+	for _, span := range spans[:handled] {
+		delete(c.bundles.unbundled, span)
 	}
 	if full { // there may be room later
-		for _, span := range spans[dealt:] {
-			c.bundles.loose[span] = time.Now()
+		for _, span := range spans[handled:] {
+			c.bundles.unbundled[span] = time.Now()
 		}
 	}
 	for _, span := range made {
 		c.bundles.made[span] = struct{}{}
 	}
-	return dealt, nil
+	return handled, nil
 }
 
-// leftForBundles is how many bytes bundles may take. At the bound of a history they would
-// take the room of states.
+// leftForBundles is how many bytes bundles may take. In a file that is at the bound of its
+// history, bundles would displace states.
 func (db *DB) leftForBundles(conn *sqlite3.Conn) (int64, error) {
 	bound := int64(math.MaxInt64)
 	for _, c := range db.collections {
@@ -228,8 +229,7 @@ func (c *collection) collectBundle(conn *sqlite3.Conn, span int64, b *bundle, ro
 	}, firstOf(span), firstOf(span+1))
 }
 
-// dropBundles deletes all bundles. If they are damaged so much that they cannot be deleted, the
-// next write replaces the file.
+// dropBundles deletes all bundles. If damage prevents that, the next write replaces the file.
 func (s *Store[T]) dropBundles() error {
 	db := s.c.db
 	db.mu.Lock()

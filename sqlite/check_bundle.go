@@ -18,7 +18,7 @@ func (r *Report) bundles(conn *sqlite3.Conn, row collectionRow, p *packer) error
 		if err == nil || errors.Is(err, sqlite3.INTERRUPT) || !unreadable(err) {
 			return err
 		}
-		r.found(row.name, "", "a bundle does not fit the objects, so that a start reads them one by one: "+withoutKind(err))
+		r.found(row.name, "", "a bundle does not fit the objects; a start reads the objects one by one instead: "+withoutKind(err))
 		return nil
 	}, row.id)
 	if unreadable(err) {

@@ -45,8 +45,8 @@ var (
 // exchanged page even if each row is good. positions has the position of each section, in
 // JSON; label is the caller's. proof is a checksum of the row itself.
 //
-// tarn_dictionaries has what objects are compressed against, with a checksum: those of the
-// objects are of their compressed bytes.
+// tarn_dictionaries has the bytes against which objects are compressed, with a checksum: the
+// checksums of objects are of their compressed bytes.
 var tables = []string{
 	`CREATE TABLE tarn_format (name TEXT PRIMARY KEY, value BLOB) WITHOUT ROWID`,
 	`CREATE TABLE tarn_collections (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, identity TEXT NOT NULL, version TEXT NOT NULL, heard_ms INTEGER NOT NULL, objects INTEGER NOT NULL, whole INTEGER NOT NULL, sum INTEGER NOT NULL, positions TEXT NOT NULL, label TEXT NOT NULL, proof BLOB NOT NULL)`,

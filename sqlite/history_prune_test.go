@@ -68,8 +68,8 @@ func TestThinning(t *testing.T) {
 	}
 }
 
-// A place that was found before the states around it were thinned out is read with the gap,
-// and a walk does not go on after that as if nothing was missing.
+// A place is read with the gap if the states around it were thinned out after it was found. A
+// walk during which that happens ends with an error.
 func TestPlaceThatIsThinnedOut(t *testing.T) {
 	r := newPastRig(t, History{Age: time.Hour, Thin: Thinning{After: 5 * time.Minute, Every: time.Minute}})
 	for i := range 300 {
@@ -228,8 +228,8 @@ func TestHistoryBytesWithAWrongClock(t *testing.T) {
 	}
 }
 
-// Bundles are made within the bound, and not in place of states, also if their objects cannot
-// be compressed.
+// Bundles stay within the bound and displace no states, also if their objects cannot be
+// compressed.
 func TestHistoryBytesWithBundles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const bound, objects = 4 << 20, 400

@@ -13,19 +13,19 @@ type loadReader[T any] struct {
 	store *Store[T]
 	work  chan<- *rows
 	spare <-chan *rows
-	// bundled says that bundles are read, where there are some; bundles counts them.
+	// bundled says that bundles are read if there are some; bundles counts them.
 	bundled bool
 	bundles int
 
 	ctx    context.Context
 	reader *reader
 	index  *indexWalk
-	// next has the rows that are not handed over yet, found counts all of them.
+	// next has the rows that are not handed over yet; found counts all rows.
 	next  *rows
-	found census
+	found tally
 	// walked is the number of objects for which the index has been walked.
 	walked int64
-	// objects is their number by the state, release ends the reserve of heap.
+	// objects is their number in the collection's state; release ends the reserve of heap.
 	objects int64
 	release func()
 }
@@ -98,17 +98,17 @@ func (l *loadReader[T]) bundle(span int64, stored []byte) error {
 	return l.handOver(1 << spanBits)
 }
 
-// rowsOfBundle is how many bytes the rows of real pods have for a byte of their bundle.
+// rowsOfBundle is how many bytes of rows correspond to a byte of a bundle, for real pods.
 const rowsOfBundle = 6
 
-// reserve makes the reserve of heap when the first objects show how large all of them are.
+// reserve reserves heap once the first objects show how large all of them are.
 func (l *loadReader[T]) reserve(objects int64, packed int) {
 	if l.release == nil {
 		l.release = loadReserve.hold(l.objects / objects * int64(packed))
 	}
 }
 
-// handOver lets a worker have what was read, and walks as far in the index.
+// handOver hands what was read to a worker, and walks as far in the index.
 func (l *loadReader[T]) handOver(objects int64) error {
 	l.work <- l.next
 	l.next = <-l.spare

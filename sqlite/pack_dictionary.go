@@ -72,9 +72,9 @@ func appendLiteral(block, text []byte) []byte {
 	return append(block, text...)
 }
 
-// readDictionary reads the dictionary of the packer's collection, nil if it has none. The
-// checksums of objects do not cover it: with another one, they would be decompressed to
-// other objects.
+// readDictionary reads the dictionary of the packer's collection, nil if it has none. It has its
+// own checksum: those of objects are of their compressed bytes, and would not show that another
+// dictionary decompresses them to other objects.
 func (p *packer) readDictionary(conn *sqlite3.Conn, id int64) (dictionary []byte, err error) {
 	err = query(conn, "SELECT value, sum FROM tarn_dictionaries WHERE id=?", func(row *sqlite3.Stmt) error {
 		dictionary = row.ColumnBlob(0, nil)

@@ -140,7 +140,7 @@ func withRefused(bad tarn.ObjectErrors, err error) tarn.ObjectErrors {
 	return append(bad, some...)
 }
 
-// ended is the result of several transactions, the last of which ended with err.
+// ended is the result of several transactions. err is that of the last one.
 func ended(bad tarn.ObjectErrors, err error) error {
 	if len(bad) == 0 || !tarn.Taken(err) {
 		return err

@@ -61,8 +61,8 @@ func TestRepairIsWrittenAfterAFullDisk(t *testing.T) {
 	expect(t, s.store, "5", map[tarn.Key]int{"a": 2})
 }
 
-// A large first state is written in several transactions. What one of them could not write
-// is in the answer, and so in Health.
+// A large first state is written in several transactions. The objects that any of them could not
+// write are in the result, and so in Health.
 func TestUnwritableObjectOfALargeState(t *testing.T) {
 	for name, history := range map[string]History{"last states": {}, "history": keepAll} {
 		t.Run(name, func(t *testing.T) {

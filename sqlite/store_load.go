@@ -46,9 +46,9 @@ func (r *rows) reset() {
 	r.keys, r.sums, r.ends, r.bytes, r.bundled = r.keys[:0], r.sums[:0], r.ends[:0], r.bytes[:0], false
 }
 
-// load reads the whole collection: one goroutine reads the file, the others decode. If
-// bundles do not lead to the content, it reads all rows, and if these are damaged, the file is
-// replaced by an empty one.
+// load reads the whole collection: one goroutine reads the file, the others decode. If the
+// bundles are damaged or do not fit the rows, it reads all rows. If the rows are damaged, it
+// replaces the file by an empty one.
 func (s *Store[T]) load(ctx context.Context) (loaded[T], error) {
 	all, _, err := s.tryLoad(ctx, true)
 	if damaged(err) {
@@ -80,21 +80,21 @@ func (s *Store[T]) rebuild(cause error) error {
 	return nil
 }
 
-// census counts the objects that a load finds.
-type census struct {
+// tally counts the objects that a load finds.
+type tally struct {
 	objects int64
 	// sum adds up their checksums, rows their keys and ids.
 	sum  uint64
 	rows entries
 }
 
-func (c *census) add(key []byte, id int64, sum Sum) {
+func (c *tally) add(key []byte, id int64, sum Sum) {
 	c.objects++
 	c.sum += sum.number()
 	c.rows.add(key, id)
 }
 
-func (c *census) merge(other census) {
+func (c *tally) merge(other tally) {
 	c.objects += other.objects
 	c.sum += other.sum
 	c.rows.merge(other.rows)
@@ -106,8 +106,8 @@ type loadWorker[T any] struct {
 	// buf is the memory for an object.
 	buf       []byte
 	unbundler unbundler
-	// census counts the objects of its bundles.
-	census census
+	// tally counts the objects of its bundles.
+	tally tally
 }
 
 func (s *Store[T]) tryLoad(ctx context.Context, bundled bool) (all loaded[T], bundles int, err error) {
@@ -123,12 +123,12 @@ func (s *Store[T]) tryLoad(ctx context.Context, bundled bool) (all loaded[T], bu
 	for range cap(room) {
 		room <- make([]tarn.Change[T], 0, loadRows)
 	}
-	read := loadReader[T]{store: s, work: work, spare: spare, bundled: bundled, found: census{rows: newEntries()}}
+	read := loadReader[T]{store: s, work: work, spare: spare, bundled: bundled, found: tally{rows: newEntries()}}
 	workers := make([]loadWorker[T], n)
 	var working sync.WaitGroup
 	for i := range workers {
 		w := &workers[i]
-		*w = loadWorker[T]{store: s, buf: make([]byte, 0, 64<<10), census: census{rows: read.found.rows}}
+		*w = loadWorker[T]{store: s, buf: make([]byte, 0, 64<<10), tally: tally{rows: read.found.rows}}
 		working.Go(func() {
 			for r := range work {
 				d := w.decode(r, <-room)
@@ -162,7 +162,7 @@ func (s *Store[T]) tryLoad(ctx context.Context, bundled bool) (all loaded[T], bu
 		err = decoding
 	}
 	for _, w := range workers {
-		read.found.merge(w.census)
+		read.found.merge(w.tally)
 	}
 	if err == nil {
 		err = read.check(all.state)
@@ -179,7 +179,7 @@ func (w *loadWorker[T]) decode(r *rows, items []tarn.Change[T]) (d decoded[T]) {
 	plain, err := w.store.c.packer.unpackBundle(&w.unbundler, r.span, r.bytes)
 	if err == nil {
 		err = readBundle(r.span, plain, func(o bundled) error {
-			w.census.add(textBytes(o.key), o.id, o.sum)
+			w.tally.add(textBytes(o.key), o.id, o.sum)
 			object, err := w.store.decodePlain(o.plain)
 			if err != nil {
 				return fmt.Errorf("%s: %w", o.key, err)

@@ -31,17 +31,17 @@ type comparison[T any] struct {
 	// the copy has.
 	seen    map[tarn.Key]struct{}
 	matched int
-	// unsure are objects that may only have changed between the two states. They
+	// mismatches are objects that may only have changed between the two states. They
 	// are held until that is settled; they are no more than the objects that
 	// changed meanwhile.
-	unsure map[tarn.Key]unsure[T]
+	mismatches map[tarn.Key]mismatch[T]
 	// nameless counts unreadable objects that could be any.
 	nameless int
 	result   Result
 }
 
-// unsure is an object that was not the same on both sides.
-type unsure[T any] struct {
+// mismatch is an object that was not the same on both sides.
+type mismatch[T any] struct {
 	// listed is the server's state, nil if it had none; version that under which
 	// it came, at that of the list.
 	listed      *side[T]
@@ -52,7 +52,7 @@ func newComparison[T any](t Target[T], o Options, exact bool) *comparison[T] {
 	held := t.Store.Snapshot()
 	return &comparison[T]{
 		target: t, opts: o, held: held, at: held.Version(), exact: exact,
-		seen: make(map[tarn.Key]struct{}, held.Len()), unsure: map[tarn.Key]unsure[T]{},
+		seen: make(map[tarn.Key]struct{}, held.Len()), mismatches: map[tarn.Key]mismatch[T]{},
 		result: Result{Name: t.Name, Exact: exact, Objects: held.Len()},
 	}
 }
@@ -122,7 +122,7 @@ func (c *comparison[T]) page(source tarn.Source[T], page tarn.Page[T]) {
 			c.unreadable(listed.Key)
 			continue
 		}
-		c.object(source, listed, unsure[T]{listed: &listed, version: version, at: page.Version})
+		c.object(source, listed, mismatch[T]{listed: &listed, version: version, at: page.Version})
 	}
 	for _, bad := range page.Bad {
 		c.unreadable(bad.Key)
@@ -144,7 +144,7 @@ func (c *comparison[T]) unreadable(key tarn.Key) {
 }
 
 // object compares one that the server listed.
-func (c *comparison[T]) object(source tarn.Source[T], listed side[T], u unsure[T]) {
+func (c *comparison[T]) object(source tarn.Source[T], listed side[T], u mismatch[T]) {
 	if _, twice := c.seen[listed.Key]; twice {
 		return
 	}
@@ -154,7 +154,7 @@ func (c *comparison[T]) object(source tarn.Source[T], listed side[T], u unsure[T
 		if c.exact || notNewer(u.version, c.at) {
 			c.differ(nil, &listed)
 		} else {
-			c.unsure[listed.Key] = u
+			c.mismatches[listed.Key] = u
 		}
 		return
 	}
@@ -166,7 +166,7 @@ func (c *comparison[T]) object(source tarn.Source[T], listed side[T], u unsure[T
 	case c.certain(held.Meta, listed.Meta, u):
 		c.differ(&held, &listed)
 	default:
-		c.unsure[listed.Key] = u
+		c.mismatches[listed.Key] = u
 	}
 }
 
@@ -177,7 +177,7 @@ func (c *comparison[T]) object(source tarn.Source[T], listed side[T], u unsure[T
 //   - What was written up to v, and is still so, the copy must have.
 //   - What the copy has, and was written up to the version of the list, is not
 //     newer than what was listed.
-func (c *comparison[T]) certain(held, listed tarn.Meta, u unsure[T]) bool {
+func (c *comparison[T]) certain(held, listed tarn.Meta, u mismatch[T]) bool {
 	if c.exact || held.UID == listed.UID && held.Version == listed.Version && held.Version != "" {
 		return true
 	}
@@ -220,7 +220,7 @@ func (c *comparison[T]) extras() {
 			held := c.describe(c.target.Sources[0], key, object)
 			c.differ(&held, nil)
 		default:
-			c.unsure[key] = unsure[T]{at: c.result.Version}
+			c.mismatches[key] = mismatch[T]{at: c.result.Version}
 		}
 	}
 }

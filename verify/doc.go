@@ -26,7 +26,6 @@
 // # What counts as equal
 //
 // Key, uid, version and content, as encoding/json writes it. The server's objects
-// go through the transform that the copy's went through, and are decoded apart from
-// them: parts that the copy shares with others, and that somebody may have written
-// to, are not used again for what they are compared with.
+// go through the copy's transform, and are decoded without its pool: a shared part that
+// somebody wrote to must not be compared with itself.
 package verify

@@ -204,7 +204,7 @@ func (r *Rolling[T]) repair(ctx context.Context) {
 		done := true
 		for section, n := range rechecks(r.target.Replica.Health()) {
 			asked, known := before[section]
-			done = done && (!known || n > asked) // one that came meanwhile is new anyway
+			done = done && (!known || n > asked) // a section that was added meanwhile has just been read
 		}
 		if done {
 			return

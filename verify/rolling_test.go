@@ -174,7 +174,7 @@ func TestRollingHurriesWhereVersionsExpire(t *testing.T) {
 	})
 }
 
-// A server that is away is tried again in the next round.
+// A server that is unreachable is tried again in the next round.
 func TestRollingFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLake(t, shape{objects: 30})
@@ -253,7 +253,7 @@ func TestRollingLogs(t *testing.T) {
 	}
 }
 
-// A section that comes while the copy is repaired does not end the process.
+// A section that is added while the copy is repaired does not end the process.
 func TestRollingWhileASectionComes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLake(t, shape{objects: 60, namespaces: []string{"n0", "n1"}})

@@ -19,11 +19,11 @@ const opaquePatience = 5 * time.Second
 // settle looks again at what may only have changed between the two states, once the
 // copy has reached the version that the server had.
 func (c *comparison[T]) settle(ctx context.Context) error {
-	if len(c.unsure) == 0 {
+	if len(c.mismatches) == 0 {
 		return nil
 	}
 	at := c.result.Version
-	for _, u := range c.unsure {
+	for _, u := range c.mismatches {
 		if at.OlderThan(u.at) {
 			at = u.at
 		}
@@ -37,8 +37,8 @@ func (c *comparison[T]) settle(ctx context.Context) error {
 	}
 	now := c.target.Store.Snapshot()
 	defer now.Close()
-	for _, key := range slices.Sorted(maps.Keys(c.unsure)) {
-		c.second(now, key, c.unsure[key], err == nil)
+	for _, key := range slices.Sorted(maps.Keys(c.mismatches)) {
+		c.second(now, key, c.mismatches[key], err == nil)
 	}
 	return nil
 }
@@ -63,7 +63,7 @@ func (c *comparison[T]) await(ctx context.Context, v tarn.Version) error {
 // second is the second comparison of an object. reached says that the copy has
 // reached the listed state: then the copy has either that state or a later one,
 // which its version shows.
-func (c *comparison[T]) second(now *memory.Snapshot[T], key tarn.Key, u unsure[T], reached bool) {
+func (c *comparison[T]) second(now *memory.Snapshot[T], key tarn.Key, u mismatch[T], reached bool) {
 	var held side[T]
 	object, ok := now.Get(key)
 	if ok {

@@ -30,7 +30,7 @@ func measure() error {
 	defer cancel()
 	cfg := &rest.Config{Host: *server, QPS: -1, DisableCompression: *plain}
 	if *alone {
-		cfg.Wrap(forgetful)
+		cfg.Wrap(withoutShardSelector)
 	}
 	var reading pausable
 	if *backlog {

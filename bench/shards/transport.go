@@ -10,8 +10,8 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// forgetful removes shard selectors from requests, as an old server does.
-func forgetful(next http.RoundTripper) http.RoundTripper {
+// withoutShardSelector removes shard selectors from requests, as an old server does.
+func withoutShardSelector(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		r = r.Clone(r.Context())
 		q := r.URL.Query()
@@ -21,8 +21,8 @@ func forgetful(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// pausable is a transport whose answers are not read while it is locked. A read that has
-// begun before goes on.
+// pausable is a transport whose answers are not read while it is locked. A read that began
+// earlier continues.
 type pausable struct{ sync.RWMutex }
 
 func (p *pausable) wrap(next http.RoundTripper) http.RoundTripper {

@@ -81,7 +81,7 @@ func run(ctx context.Context, out io.Writer) error {
 		}
 	}
 
-	// When the source is away, reads answer with what is known, and Health says
+	// When the source is unreachable, reads answer with what is known, and Health says
 	// that something is wrong, what, and since when.
 	shop.Close("closed for lunch")
 	select {

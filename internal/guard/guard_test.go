@@ -247,7 +247,7 @@ func child(t *testing.T, name string) string {
 	cmd.Env = append(os.Environ(), "GUARD_TEST_WRITE="+name, "TMPDIR="+t.TempDir())
 	out, err := cmd.CombinedOutput()
 	if err == nil {
-		t.Fatalf("the process went on after the write:\n%s", out)
+		t.Fatalf("the process continued after the write:\n%s", out)
 	}
 	return string(out)
 }

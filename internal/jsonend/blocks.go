@@ -44,7 +44,7 @@ func (s *Scan) shallow(b *block, data []byte) (ended bool) {
 	s.strings, s.escaped = uint64(int64(in)>>63), escaped
 	for both := b.opens | b.closes; both != 0; both &= both - 1 {
 		i := bits.TrailingZeros64(both)
-		// Without a branch, because the processor guesses wrong which bracket comes next.
+		// Without a branch, because the processor mispredicts which bracket comes next.
 		opens := int(b.opens >> i & 1)
 		s.depth += 2*opens - 1
 		switch {

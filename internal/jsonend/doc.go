@@ -30,8 +30,8 @@
 //
 // With AVX-512 a mask takes two instructions instead of six, and the loop 0.7 of the time of
 // AVX2. The two loops differ in how they make the masks, and have the rest in common. arm64 uses
-// the loop in Go: NEON has no instruction that makes a mask of bytes, and nobody has measured what
-// several in its place would save.
+// the loop in Go: NEON has no instruction that makes a mask of bytes, and what several
+// instructions would save has not been measured.
 //
 // # Why not a library
 //

@@ -5,15 +5,14 @@ import (
 	"math/bits"
 )
 
-// Member finds a member of the object that data begins with, by its name, which is given with
-// its quotes and has at least two letters. value is the rest of data from the member's value on;
-// it is nil if data does not have the name and the first byte of the value, or if the name is
-// written with escapes. Of two members with the name it finds the first one.
+// Member finds a member of the object that data begins with. name has its quotes and at least two
+// letters. value is the rest of data from the member's value on; it is nil if data does not have
+// the name and the first byte of the value, or if the name is written with escapes. Of two members
+// with the name it finds the first one.
 //
-// Why not a Scan of each value: metadata has a dozen of small values, and a Scan needs a closer
-// look at the first and the last block of each. Here the values between two blocks with members
-// are passed over together, and in these blocks only the places at which strings begin are
-// looked at.
+// Why not a Scan of each value: metadata has a dozen small values, and a Scan examines the first
+// and the last block of each. Member skips the values between two blocks with members together,
+// and in these blocks it examines only the places at which strings begin.
 func Member(data []byte, name string) (value []byte) {
 	if len(data) == 0 || data[0] != '{' {
 		return nil
@@ -38,7 +37,7 @@ func Member(data []byte, name string) (value []byte) {
 		inside := b.before(s.depth)
 		for begins := in &^ (in<<1 | s.strings&1) & inside; begins != 0; begins &= begins - 1 {
 			i := bits.TrailingZeros64(begins)
-			if from := data[at+i:]; hasPrefix(from, name) && s.depth+b.rise(i) == 1 {
+			if from := data[at+i:]; hasPrefix(from, name) && s.depth+b.deeper(i) == 1 {
 				if value = afterColon(from[len(name):]); value != nil {
 					return value
 				}
@@ -47,7 +46,7 @@ func Member(data []byte, name string) (value []byte) {
 		if inside != allBits {
 			return nil
 		}
-		s = state{s.depth + b.rise(blockSize), uint64(int64(in) >> 63), escaped}
+		s = state{s.depth + b.deeper(blockSize), uint64(int64(in) >> 63), escaped}
 		at += blockSize
 	}
 	return nil
@@ -55,8 +54,8 @@ func Member(data []byte, name string) (value []byte) {
 
 const spaces = "                                                                "
 
-// before has the bytes before the bracket that ends the value, all if it does not end. depth is
-// that of the block's first byte.
+// before is the mask of the bytes before the bracket that ends the value, all if the value does
+// not end here. depth is that of the block's first byte.
 func (b *block) before(depth int) uint64 {
 	if bits.OnesCount64(b.closes) < depth {
 		return allBits
@@ -72,14 +71,14 @@ func (b *block) before(depth int) uint64 {
 	return allBits
 }
 
-// rise is by how much the depth at byte i is above that at the first one.
-func (b *block) rise(i int) int {
+// deeper is how many levels byte i is below the first byte.
+func (b *block) deeper(i int) int {
 	below := uint64(1)<<i - 1
 	return bits.OnesCount64(b.opens&below) - bits.OnesCount64(b.closes&below)
 }
 
-// hasPrefix is like that of package bytes. It compares the first bytes as a number, which
-// decides it for most strings without a call.
+// hasPrefix is bytes.HasPrefix. It compares the first four bytes as a number, which decides for
+// most strings without a call.
 func hasPrefix(text []byte, name string) bool {
 	return len(text) >= len(name) && binary.LittleEndian.Uint32(text) == binary.LittleEndian.Uint32([]byte(name[:4])) && string(text[:len(name)]) == name
 }

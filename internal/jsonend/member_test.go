@@ -63,7 +63,7 @@ func wantMember(t failer, text []byte) {
 	}
 }
 
-// A member is found wherever it is in a block, and nothing else is taken for it.
+// A member is found at every place in a block, and nothing else is mistaken for it.
 func TestMemberInEveryPlace(t *testing.T) {
 	for before, found := range map[string]bool{
 		"":                                       true,

@@ -8,8 +8,8 @@
 // server.
 //
 // A day with [Config.Sinks] has instead a process that ends, in good order or killed at
-// any step, and begins again several times, with sinks that are slow, fail, are away or
-// lose what they held. What each sink was given is judged commit by commit: content and
+// any step, and begins again several times, with sinks that are slow, fail, are unreachable or
+// lose their content. The commits of each sink are checked one by one: content and
 // position are a state that the server had, and no state is missing unmarked or given
 // twice.
 //

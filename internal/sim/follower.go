@@ -59,8 +59,8 @@ func (f *follower) stall() time.Duration {
 	return d
 }
 
-// punctual reports whether it takes every change at once.
-func (f *follower) punctual() bool {
+// keepsUp reports whether it takes every change at once.
+func (f *follower) keepsUp() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.pace == 0 && f.stallFor == 0

@@ -124,7 +124,7 @@ func (c *informerCopy) followers(visit func(*follower, tarn.Lag)) {
 		// client-go's interfaces do not report how much waits. For a punctual
 		// follower nothing waits once all is calm.
 		lag := tarn.Lag{}
-		if !f.punctual() {
+		if !f.keepsUp() {
 			lag.Pending = 1
 		}
 		visit(f, lag)

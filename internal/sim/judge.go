@@ -44,7 +44,7 @@ func (d *day) judge() {
 		if lag.Pending == 0 && !maps.Equal(believes, want) {
 			d.record.violate(f.name, "convergence", "believes %v, the server has %v", believes, want)
 		}
-		if lag.Pending > 0 && f.punctual() {
+		if lag.Pending > 0 && f.keepsUp() {
 			d.record.violate(f.name, "convergence", "%d changes still wait for it", lag.Pending)
 		}
 	})

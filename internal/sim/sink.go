@@ -32,7 +32,7 @@ type modelSink struct {
 	mu       sync.Mutex
 	content  State
 	position tarn.Position
-	// offered is the version of the last batch, which may take effect later if it has not.
+	// offered is the version of the last batch, which may still take effect.
 	offered tarn.Version
 	contact time.Time
 	// commits are those that took effect.
@@ -78,7 +78,7 @@ func (d *day) newSinks() (sinks []*modelSink) {
 	return sinks
 }
 
-// seen are the versions that the sink has or may come to have.
+// seen are the versions that the sink has or may still take.
 func (s *modelSink) seen() []tarn.Version {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -54,9 +54,9 @@ func (d *day) judgeSinks(r *tarn.Replica[*Object], sinks []*modelSink) {
 
 // past is what happened on the server in one order: a restore begins another order, with
 // what was before it in common.
-type past []happening
+type past []pastChange
 
-type happening struct {
+type pastChange struct {
 	version int
 	key     tarn.Key
 	gone    bool
@@ -70,10 +70,10 @@ func (d *day) pasts() (all []past) {
 		name, _, _ := strings.Cut(rest, "@")
 		switch verb {
 		case "put", "delete":
-			now = append(now, happening{m.Version, tarn.Key(name), verb == "delete", m.State[tarn.Key(name)]})
+			now = append(now, pastChange{m.Version, tarn.Key(name), verb == "delete", m.State[tarn.Key(name)]})
 		case "restore":
 			all = append(all, now)
-			end := slices.IndexFunc(now, func(h happening) bool { return h.version > m.Version })
+			end := slices.IndexFunc(now, func(h pastChange) bool { return h.version > m.Version })
 			if end >= 0 {
 				now = slices.Clone(now[:end])
 			}
@@ -149,7 +149,7 @@ func (c commit) misses(p past) string {
 		}
 		_, present := has[h.key]
 		if h.gone && !present {
-			continue // nobody was told of it
+			continue // the sink never had it
 		}
 		delete(has, h.key)
 		if !h.gone {

@@ -1,5 +1,5 @@
-// Package usercall calls code that a program brought along, which may not return when it
-// should, or panic: a lister-watcher, or a transport.
+// Package usercall calls the program's own code, such as a lister-watcher or a transport. That
+// code may panic, or not return when its context ends.
 package usercall
 
 import (
@@ -12,20 +12,20 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// graceful is how long code that should have ended with its context is waited for.
-const graceful = 500 * time.Millisecond
+// gracePeriod is how long to wait for a call after its context has ended.
+const gracePeriod = 500 * time.Millisecond
 
 // Do calls f and returns when it does, or when ctx has ended and f has still not
 // returned a moment later.
 //
-// ListerWatchers from before contexts came to client-go cannot be stopped, nor can a
-// credential plugin that waits for a person to log in, and a stop must not hang on
-// them. Such a call is left behind until the code returns; release then gets what
-// nobody waits for. A call that honours its context is always waited for.
+// Some code cannot be stopped: a ListerWatcher from before client-go had contexts, or a
+// credential plugin that waits for a person to log in. A stop must not hang on it, so
+// its goroutine is left behind until it returns; release then gets the result. A call
+// that honours its context is always waited for.
 //
-// A panic of f is treated as utilruntime is configured: it ends the process, or is an
-// error like any other, which says what panicked. A call that ends its goroutine, as
-// t.Fatal in the transport of a test does, is an error too.
+// A panic of f ends the process, or is an error that says what panicked, as utilruntime
+// is configured. A call that ends its goroutine, as t.Fatal in the transport of a test
+// does, is an error too.
 func Do[R any](ctx context.Context, what string, f func() (R, error), release func(R)) (R, error) {
 	type result struct {
 		value    R
@@ -72,7 +72,7 @@ func await[T any](ctx context.Context, done <-chan T) (received T, ok bool) {
 		return received, true
 	case <-ctx.Done():
 	}
-	late := time.NewTimer(graceful)
+	late := time.NewTimer(gracePeriod)
 	defer late.Stop()
 	select {
 	case received = <-done:
@@ -82,7 +82,7 @@ func await[T any](ctx context.Context, done <-chan T) (received T, ok bool) {
 	}
 }
 
-// crashed passes on a panic.
+// crashed reports a panic as utilruntime is configured.
 func crashed(ctx context.Context, what string, value any, stack []byte) error {
 	klog.FromContext(ctx).Error(nil, "A call panicked", "of", what, "panic", value, "stack", string(stack))
 	func() {

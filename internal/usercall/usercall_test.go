@@ -23,7 +23,7 @@ func TestDo(t *testing.T) {
 		released    string
 	}{
 		"in time":          {takes: time.Hour, stop: 2 * time.Hour, want: "value"},
-		"a moment late":    {takes: time.Hour + graceful/2, stop: time.Hour, want: "value"},
+		"a moment late":    {takes: time.Hour + gracePeriod/2, stop: time.Hour, want: "value"},
 		"late":             {takes: 2 * time.Hour, stop: time.Hour, err: errStop, released: "value"},
 		"after an old end": {takes: time.Hour, stop: 0, err: errStop, released: "value"},
 	} {

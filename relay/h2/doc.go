@@ -1,4 +1,4 @@
-// Package h2 serves HTTP/2 connections whose answers last, as watches do.
+// Package h2 serves HTTP/2 connections with long answers, such as watches.
 //
 // In net/http a stream passes each write to the goroutine of the connection, which starts
 // another one to write it, and the stream waits for both: that is most of what a delivery

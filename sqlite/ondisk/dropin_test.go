@@ -303,13 +303,13 @@ func TestInformersRestart(t *testing.T) {
 					second := startInformer(t, dir, dropIn, server, w, choice{})
 					synctest.Wait()
 					if h := second.health(); !h.FromDisk || !strings.Contains(h.String(), "from disk, 42s old") {
-						t.Errorf("while the server is away Health says %q", h)
+						t.Errorf("while the server is unreachable Health says %q", h)
 					}
 					if n := len(second.GetStore().List()); n != 3 {
-						t.Errorf("while the server is away %d objects are served", n)
+						t.Errorf("while the server is unreachable %d objects are served", n)
 					}
 					if got := second.seenEvents(); got != "+a1* +a2* +b1*" {
-						t.Errorf("while the server is away the handler got %q", got)
+						t.Errorf("while the server is unreachable the handler got %q", got)
 					}
 					if second.HasSynced() || second.handler.HasSynced() {
 						t.Error("synced, although nobody knows what happened meanwhile")

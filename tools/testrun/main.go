@@ -7,8 +7,8 @@
 //	testrun [-note text]… -- go test arguments [-- go test arguments]…
 //
 // Every group of arguments is a run of its own. All are run, and the exit code is 1 if
-// one fails. A note is told at the end with the skipped tests: something that nobody
-// tests because of how the runs were chosen.
+// one fails. Notes are printed at the end with the skipped tests: they say what is not
+// tested because of how the runs were chosen.
 package main
 
 import (

@@ -196,11 +196,11 @@ func (a *app) introduce(session *demo.Session, opts *demoOptions, page, kubeconf
 // conclude compares the copy with the server a last time, both at rest.
 func (a *app) conclude(session *demo.Session) error {
 	session.StopWorkload()
-	patience := session.Comparison.Timeout()
-	if patience > longConclusion {
-		fmt.Fprintf(a.out, "Comparing the copy with the server a last time, which may take up to %s.\n", seconds(patience))
+	timeout := session.Comparison.Timeout()
+	if timeout > longConclusion {
+		fmt.Fprintf(a.out, "Comparing the copy with the server a last time, which may take up to %s.\n", seconds(timeout))
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	finding := session.Comparison.Compare(ctx)
 	text := fmt.Sprintf("Ended after %s", plural(int(session.Workload.Writes()), "change"))

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Several clusters are fed under their names. One that is away holds nobody up, and is fed
+// Several clusters are fed under their names. One that is unreachable holds nobody up, and is fed
 // when it answers; one whose kubeconfig goes is no longer fed, and its rows stay.
 func TestFeedFleet(t *testing.T) {
 	f := newFed(t)

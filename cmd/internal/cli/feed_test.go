@@ -168,7 +168,7 @@ func TestFeedPostgres(t *testing.T) {
 	f.await("SELECT count(*) FROM tarn_gaps", "0")
 }
 
-// A server that is away is waited for. One that refuses is not, and says why.
+// A server that is unreachable is waited for. One that refuses is not, and says why.
 func TestFeedWithoutDatabase(t *testing.T) {
 	r := newRig(t, pod("web-1", corev1.PodPending))
 	waiting := r.feed("pods", "--to", "postgres://tarn:topsecret@/fleet?host="+t.TempDir())

@@ -168,7 +168,7 @@ func (a *app) getTables(ctx context.Context, r objectReader, places []location, 
 	}
 	tables = slices.DeleteFunc(tables, func(t *shownTable) bool { return len(t.Rows) == 0 })
 	if len(tables) == 0 && len(failed) == 0 {
-		a.sayNothingFound(places)
+		a.printNothingFound(places)
 	}
 	a.cutCells(tables)
 	if err := opts.printTables(a.out, tables, kinds(places) > 1, opts.allNamespaces); err != nil {
@@ -207,8 +207,8 @@ func (a *app) getObjects(ctx context.Context, r objectReader, places []location,
 	return failed
 }
 
-// sayNothingFound prints kubectl's message, which scripts look for.
-func (a *app) sayNothingFound(places []location) {
+// printNothingFound prints kubectl's message, which scripts look for.
+func (a *app) printNothingFound(places []location) {
 	if p := places[0]; p.resource.Namespaced && p.namespace != "" {
 		fmt.Fprintf(a.errOut, "No resources found in %s namespace.\n", p.namespace)
 		return

@@ -42,11 +42,11 @@ type player struct {
 	onFailure func(mirror.Resource, changelog.Typed[mirror.Object], error)
 
 	objects, changes, failures int
-	tapes                      []*tape
+	logs                       []*resourceLog
 }
 
-// tape has what happened to one resource, in order; head is the next entry.
-type tape struct {
+// resourceLog has what happened to one resource, in order; head is the next entry.
+type resourceLog struct {
 	resource mirror.Resource
 	place    changelog.Place
 	next     func() (changelog.Typed[mirror.Object], error, bool)
@@ -64,7 +64,7 @@ func (p *player) find(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		t := &tape{resource: r}
+		t := &resourceLog{resource: r}
 		if t.place, err = log.AtTime(ctx, p.since); err != nil {
 			return err
 		}
@@ -75,7 +75,7 @@ func (p *player) find(ctx context.Context) error {
 		if t.place.Seq < bounds.Thinned {
 			return fmt.Errorf("%s: %w: states of that time were thinned out, so not every change could be shown", r.Name(), changelog.ErrExpired)
 		}
-		p.tapes = append(p.tapes, t)
+		p.logs = append(p.logs, t)
 	}
 	return nil
 }
@@ -96,7 +96,7 @@ const definitions = "customresourcedefinitions.apiextensions.k8s.io"
 // begin shows the state as of the beginning.
 func (p *player) begin(ctx context.Context) error {
 	defined := map[string]bool{}
-	for _, t := range p.tapes {
+	for _, t := range p.logs {
 		if err := p.register(t.resource, defined); err != nil {
 			return err
 		}
@@ -157,7 +157,7 @@ func (p *player) show(r mirror.Resource, e changelog.Typed[mirror.Object]) bool 
 
 // play shows the changes after the beginning, and returns when it has shown all of them.
 func (p *player) play(ctx context.Context) error {
-	for _, t := range p.tapes {
+	for _, t := range p.logs {
 		t.next, t.stop = iter.Pull2(p.directory.After(ctx, t.resource, t.place.Seq, p.options))
 		defer t.stop()
 		if err := p.advance(t); err != nil {
@@ -181,24 +181,24 @@ func (p *player) play(ctx context.Context) error {
 	return nil
 }
 
-// advance reads the next entry of a tape.
-func (p *player) advance(t *tape) (err error) {
+// advance reads the next entry of a resourceLog.
+func (p *player) advance(t *resourceLog) (err error) {
 	t.head, err, t.more = t.next()
 	t.more = t.more && !t.time().After(p.until)
 	return err
 }
 
 // time is the time of the next entry.
-func (t *tape) time() time.Time {
+func (t *resourceLog) time() time.Time {
 	if t.head.Gap != nil {
 		return t.head.Gap.Since
 	}
 	return t.head.Heard
 }
 
-// first returns the tape whose next entry was received first; nil if all have ended.
-func (p *player) first() (found *tape) {
-	for _, t := range p.tapes {
+// first returns the resourceLog whose next entry was received first; nil if all have ended.
+func (p *player) first() (found *resourceLog) {
+	for _, t := range p.logs {
 		if t.more && (found == nil || t.time().Before(found.time())) {
 			found = t
 		}

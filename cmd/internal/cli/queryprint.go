@@ -77,7 +77,7 @@ func (a *app) printFound(answers []*answer, opts *queryOptions) error {
 		}
 	}
 	if len(tables) == 0 {
-		a.sayNothingFound([]location{{resource: answers[0].resource, namespace: answers[0].namespace}})
+		a.printNothingFound([]location{{resource: answers[0].resource, namespace: answers[0].namespace}})
 	}
 	a.cutCells(tables)
 	err := opts.printTables(a.out, tables, len(answers) > 1, opts.allNamespaces)

@@ -24,7 +24,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// clusterAuthorities is a word that takes the place of a file with authorities.
+// clusterAuthorities, instead of a file, means the authorities that the cluster publishes.
 const clusterAuthorities = "cluster"
 
 // relayAddress is where a relay listens by default.

@@ -246,7 +246,7 @@ func (a *app) answer(ctx context.Context, dir, statement string, tables []string
 	if err != nil {
 		return nil, err
 	}
-	to := &tableNoter{Encoder: encoder}
+	to := &tableRecorder{Encoder: encoder}
 	summary, err := opts.moment.Stream(ctx, dir, statement, opts.limits(), to)
 	if err != nil && summary.Rows > 0 {
 		_ = encoder.End(summary) // the error below is the one to report
@@ -265,14 +265,14 @@ func (a *app) answer(ctx context.Context, dir, statement string, tables []string
 	return to.read, a.printRewinds(ctx, dir, opts.moment, to.read)
 }
 
-// tableNoter is an encoder that notes which tables are read.
-type tableNoter struct {
+// tableRecorder is an encoder that notes which tables are read.
+type tableRecorder struct {
 	sqlout.Encoder
 	read []sqlite.TableState
 	gaps []sqlite.TableGap
 }
 
-func (n *tableNoter) Begin(head sqlite.Head) error {
+func (n *tableRecorder) Begin(head sqlite.Head) error {
 	n.read, n.gaps = head.Read, head.Gaps
 	return n.Encoder.Begin(head)
 }

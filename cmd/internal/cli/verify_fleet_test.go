@@ -9,7 +9,7 @@ import (
 	"github.com/tarnproject/tarn/verify"
 )
 
-// Several clusters are compared, each under its name. One that is away makes the whole
+// Several clusters are compared, each under its name. One that is unreachable makes the whole
 // doubtful, is named, and keeps no other from being compared.
 func TestVerifyFleet(t *testing.T) {
 	dir := t.TempDir()

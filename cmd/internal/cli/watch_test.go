@@ -183,7 +183,7 @@ func TestWatchSurvivesTheServer(t *testing.T) {
 			r.put(pod("web-1", corev1.PodRunning)) // wakes the watch up, which finds itself cut
 			time.Sleep(20 * time.Second)
 			if screen := r.screen.String(); !strings.Contains(screen, "ago: ") || !strings.Contains(screen, "connection refused") || !strings.Contains(screen, "Pending") {
-				t.Errorf("while the server is away, the view shows\n%s", screen)
+				t.Errorf("while the server is unreachable, the view shows\n%s", screen)
 			}
 			r.put(pod("web-2", corev1.PodRunning))
 			r.server.Compact()

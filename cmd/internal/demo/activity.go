@@ -30,16 +30,16 @@ type budget struct {
 
 // tick makes changes, as far as the budget allows.
 func (w *Workload) tick() {
-	w.agenda.after(tick, w.tick)
+	w.queue.after(tick, w.tick)
 	rate := w.rate()
 	if rate <= 0 {
 		w.budget.left = 0
 		return
 	}
 	w.budget.left = min(max(w.budget.left, -300*rate)+rate*tick.Seconds(), max(1, rate))
-	if w.budget.left >= 0 && !w.agenda.now.Before(w.budget.nextDisruption) {
+	if w.budget.left >= 0 && !w.queue.now.Before(w.budget.nextDisruption) {
 		pods := w.disrupt()
-		w.budget.nextDisruption = w.agenda.now.Add(time.Duration(float64(1+pods) * writesOfPod / (disruptionShare * rate) * float64(time.Second)))
+		w.budget.nextDisruption = w.queue.now.Add(time.Duration(float64(1+pods) * writesOfPod / (disruptionShare * rate) * float64(time.Second)))
 	}
 	for w.budget.left >= 1 {
 		w.smallChange()

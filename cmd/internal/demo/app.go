@@ -183,7 +183,7 @@ func (a *app) deploy() {
 func (a *app) deployBroken() {
 	a.brokenImage = imageName(a.namespace, a.name, a.version()+"-rc1")
 	a.setImage(a.brokenImage)
-	a.w.agenda.after(a.w.within(15*time.Second, 25*time.Second), func() {
+	a.w.queue.after(a.w.within(15*time.Second, 25*time.Second), func() {
 		if !a.deleted && a.deployment.Spec.Template.Spec.Containers[0].Image == a.brokenImage {
 			a.deploy()
 		}

@@ -80,7 +80,7 @@ func (w *Workload) addDatabase(number int) {
 			"parameters": map[string]any{"max_connections": "500", "shared_buffers": "2GB", "log_min_duration": "250ms", "timezone": "UTC"},
 			"backup":     map[string]any{"schedule": "0 */6 * * *", "keep": int64(14)},
 		},
-		"status": map[string]any{"storedMegabytes": int64(w.between(100, 90_000)), "lastBackup": stamp(w.agenda.now.Add(-w.within(time.Hour, 6*time.Hour)))},
+		"status": map[string]any{"storedMegabytes": int64(w.between(100, 90_000)), "lastBackup": stamp(w.queue.now.Add(-w.within(time.Hour, 6*time.Hour)))},
 	}}}
 	d.setPhase("Ready")
 	d.set(name+"-0", "primary")
@@ -102,7 +102,7 @@ func (d *database) setPhase(phase string) {
 		ready = "False"
 	}
 	d.set(phase, "phase")
-	d.set([]any{map[string]any{"type": "Ready", "status": ready, "reason": phase, "lastTransitionTime": stamp(d.w.agenda.now)}}, "conditions")
+	d.set([]any{map[string]any{"type": "Ready", "status": ready, "reason": phase, "lastTransitionTime": stamp(d.w.queue.now)}}, "conditions")
 }
 
 // updateStatus writes new values of the frequently changing fields.
@@ -115,7 +115,7 @@ func (d *database) updateStatus() {
 
 // backUp and failOver change the phase for a few seconds.
 func (d *database) backUp() {
-	d.transition("BackingUp", "Backup", func() { d.set(stamp(d.w.agenda.now), "lastBackup") })
+	d.transition("BackingUp", "Backup", func() { d.set(stamp(d.w.queue.now), "lastBackup") })
 }
 
 func (d *database) failOver() {
@@ -131,7 +131,7 @@ func (d *database) transition(through, reason string, end func()) {
 	d.setPhase(through)
 	d.w.put(d.object)
 	d.w.event(d.object, databaseKind, corev1.EventTypeNormal, reason+"Started", reason+" of "+d.object.GetName()+" has begun", "database-operator")
-	d.w.agenda.after(d.w.within(2*time.Second, 9*time.Second), func() {
+	d.w.queue.after(d.w.within(2*time.Second, 9*time.Second), func() {
 		d.busy = false
 		end()
 		d.setPhase("Ready")

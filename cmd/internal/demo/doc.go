@@ -1,7 +1,7 @@
 // Package demo simulates a busy cluster: it writes to an API server what
 // controllers, a scheduler and kubelets would write.
 //
-// It is a discrete-event simulation. One agenda holds all planned actions, one
+// It is a discrete-event simulation. One queue holds all planned actions, one
 // random generator makes all choices, and one goroutine does everything. So a seed
 // reproduces a run, and a test can simulate an hour in a moment. [Workload.Run]
 // runs the simulation in real time.

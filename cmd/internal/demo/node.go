@@ -84,7 +84,7 @@ func (w *Workload) addNode() {
 	}
 	n.renewLease()
 	w.nodes = append(w.nodes, n)
-	w.agenda.after(w.within(0, w.leaseInterval()), n.keepAlive)
+	w.queue.after(w.within(0, w.leaseInterval()), n.keepAlive)
 }
 
 // keepAlive renews the lease at intervals, while the node is up and the rate is
@@ -93,7 +93,7 @@ func (n *node) keepAlive() {
 	if n.up && n.w.rate() > 0 {
 		n.renewLease()
 	}
-	n.w.agenda.after(n.w.leaseInterval(), n.keepAlive)
+	n.w.queue.after(n.w.leaseInterval(), n.keepAlive)
 }
 
 // leaseInterval is how often a lease is renewed: as in real clusters, unless there are so
@@ -108,7 +108,7 @@ func (w *Workload) leaseInterval() time.Duration {
 }
 
 func (n *node) renewLease() {
-	n.lease.Spec.RenewTime = new(metav1.NewMicroTime(n.w.agenda.now))
+	n.lease.Spec.RenewTime = new(metav1.NewMicroTime(n.w.queue.now))
 	n.w.put(n.lease)
 }
 
@@ -164,7 +164,7 @@ func (n *node) fail() {
 		}
 		p.set.app.enqueue()
 	}
-	n.w.agenda.after(evictAfter, func() {
+	n.w.queue.after(evictAfter, func() {
 		for _, p := range slices.Clone(n.pods) {
 			if !p.terminating {
 				p.terminate()
@@ -172,7 +172,7 @@ func (n *node) fail() {
 			}
 		}
 	})
-	n.w.agenda.after(evictAfter+n.w.within(8*time.Second, 20*time.Second), n.recover)
+	n.w.queue.after(evictAfter+n.w.within(8*time.Second, 20*time.Second), n.recover)
 }
 
 func (n *node) recover() {

@@ -35,7 +35,7 @@ type pod struct {
 
 func (p *pod) after(d time.Duration, do func()) {
 	epoch := p.epoch
-	p.w.agenda.after(d, func() {
+	p.w.queue.after(d, func() {
 		if p.epoch == epoch {
 			do()
 		}

@@ -117,4 +117,4 @@ func (p *pod) setCrashed(exitCode int32) {
 	p.setReady(false)
 }
 
-func (w *Workload) time() metav1.Time { return metav1.NewTime(w.agenda.now).Rfc3339Copy() }
+func (w *Workload) time() metav1.Time { return metav1.NewTime(w.queue.now).Rfc3339Copy() }

@@ -183,7 +183,7 @@ func build(t testing.TB, target *recorder, config Config) *Workload {
 
 // advance runs all actions of the next period, and checks sizes after each.
 func (l *recorder) advance(w *Workload, d time.Duration) {
-	for until := w.agenda.now.Add(d); w.agenda.step(until); {
+	for until := w.queue.now.Add(d); w.queue.step(until); {
 		l.checkSizes(w)
 	}
 }

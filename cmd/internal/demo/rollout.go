@@ -46,7 +46,7 @@ func (a *app) enqueue() {
 		return
 	}
 	a.queued = true
-	a.w.agenda.after(a.w.within(10*time.Millisecond, 80*time.Millisecond), func() {
+	a.w.queue.after(a.w.within(10*time.Millisecond, 80*time.Millisecond), func() {
 		a.queued = false
 		if len(a.sets) == 0 {
 			return

@@ -45,7 +45,7 @@ type Workload struct {
 	target Target
 	ctx    context.Context // for the calls that are under way
 
-	agenda    agenda
+	queue     eventQueue
 	budget    budget
 	eventLog  eventLog
 	nodes     []*node
@@ -65,7 +65,7 @@ func Build(ctx context.Context, target Target, config Config) (*Workload, error)
 	config.Logger = cmp.Or(config.Logger, slog.Default())
 	w := &Workload{
 		random: newRandom(config.Seed), config: config, target: target, ctx: ctx,
-		agenda:   agenda{now: time.Now()},
+		queue:    eventQueue{now: time.Now()},
 		eventLog: eventLog{limit: 200 + config.Pods, latest: map[eventKey]*corev1.Event{}},
 		external: make(chan func()), terminating: map[string]bool{},
 	}
@@ -95,7 +95,7 @@ func Build(ctx context.Context, target Target, config Config) (*Workload, error)
 	}
 	w.budget.left = 0
 	w.writes.Store(0)
-	w.agenda.after(tick, w.tick)
+	w.queue.after(tick, w.tick)
 	return w, nil
 }
 
@@ -137,11 +137,11 @@ func (w *Workload) Run(ctx context.Context) {
 	defer timer.Stop()
 	for ctx.Err() == nil {
 		now := time.Now()
-		next, _ := w.agenda.next() // there is always the next tick
+		next, _ := w.queue.next() // there is always the next tick
 		if behind := now.Sub(next); behind > late {
-			w.agenda.postpone(behind)
+			w.queue.postpone(behind)
 		}
-		if w.agenda.step(now) {
+		if w.queue.step(now) {
 			continue
 		}
 		timer.Reset(next.Sub(now))
@@ -150,7 +150,7 @@ func (w *Workload) Run(ctx context.Context) {
 		case <-timer.C:
 		case handle := <-w.external:
 			if now := time.Now(); now.Before(next) {
-				w.agenda.now = now
+				w.queue.now = now
 			}
 			handle()
 		}
@@ -159,10 +159,10 @@ func (w *Workload) Run(ctx context.Context) {
 
 // advance runs all actions of the next period at once.
 func (w *Workload) advance(d time.Duration) {
-	until := w.agenda.now.Add(d)
-	for w.agenda.step(until) {
+	until := w.queue.now.Add(d)
+	for w.queue.step(until) {
 	}
-	w.agenda.now = until
+	w.queue.now = until
 }
 
 // put writes an object. In a namespace that is being deleted it writes only pods,

@@ -98,7 +98,7 @@ func TestRollout(t *testing.T) {
 	old := a.current()
 	a.deploy()
 	most, least := a.limits()
-	for until := w.agenda.now.Add(5 * time.Minute); w.agenda.step(until); {
+	for until := w.queue.now.Add(5 * time.Minute); w.queue.step(until); {
 		var all, ready int32
 		for _, set := range a.sets {
 			all += set.active()

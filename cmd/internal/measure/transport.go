@@ -19,7 +19,7 @@ type transports struct {
 // watching returns a copy of cfg whose answers about a resource are noted.
 func (t *transports) watching(cfg *rest.Config, resource string) *rest.Config {
 	cfg = rest.CopyConfig(cfg)
-	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return notedTransport{next, t, "/" + resource} })
+	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return recordingTransport{next, t, "/" + resource} })
 	return cfg
 }
 
@@ -30,13 +30,13 @@ func (t *transports) last() string {
 	return t.seen
 }
 
-type notedTransport struct {
+type recordingTransport struct {
 	next http.RoundTripper
 	into *transports
 	path string
 }
 
-func (n notedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+func (n recordingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := n.next.RoundTrip(r)
 	if err == nil && resp.StatusCode == http.StatusOK && strings.HasSuffix(r.URL.Path, n.path) {
 		n.into.note(resp, r.URL.Query().Get("watch"))

@@ -208,7 +208,7 @@ func (d *Directory) newSource(r Resource, opts Options) (*diskSource, error) {
 			}
 		}
 	}
-	sieve, err := newSieve(r, opts)
+	filter, err := newObjectFilter(r, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -216,7 +216,7 @@ func (d *Directory) newSource(r Resource, opts Options) (*diskSource, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &diskSource{view: d.view, table: known.Table, sieve: sieve, decoder: decoder, pool: d.pool, appliedCopies: opts.appliedCopies()}
+	s := &diskSource{view: d.view, table: known.Table, filter: filter, decoder: decoder, pool: d.pool, appliedCopies: opts.appliedCopies()}
 	s.hide = r.Secret() && !opts.ShowSecrets && !known.Hidden
 	return s, nil
 }

@@ -33,7 +33,7 @@ type diskSource struct {
 	// cluster is the cluster to read if there are several; empty if there is only one. Keys
 	// do not include it.
 	cluster string
-	sieve   sieve
+	filter  objectFilter
 	decoder *wire.Decoder
 	pool    *wire.Pool
 	// hide removes values from Secrets, and the annotations that repeat them.
@@ -128,7 +128,7 @@ func (s *diskSource) read(ctx context.Context) (next map[tarn.Key]knownObject, h
 			bad = append(bad, tarn.BadObject{Key: s.own(e.Key), Err: err})
 			return nil
 		}
-		next[e.Key] = knownObject{e.Sum, object, s.sieve.passes(s.own(e.Key), object)}
+		next[e.Key] = knownObject{e.Sum, object, s.filter.passes(s.own(e.Key), object)}
 		return nil
 	})
 	if err == nil {

@@ -90,7 +90,7 @@ func wantKeys(t *testing.T, m *Mirror, want string) {
 	}
 }
 
-// The same name in two clusters is two objects; a cluster that is away stops nobody, and
+// The same name in two clusters is two objects; a cluster that is unreachable stops nobody, and
 // clusters come and go.
 func TestFleet(t *testing.T) {
 	fleetInBubble(t, func(f *fleetRig) {

@@ -46,7 +46,7 @@ func (s *pastSource) List(ctx context.Context, q tarn.ListQuery) (page tarn.Page
 			page.Bad = append(page.Bad, tarn.BadObject{Key: s.own(e.Key), Err: err})
 			continue
 		}
-		if s.sieve.passes(s.own(e.Key), object) {
+		if s.filter.passes(s.own(e.Key), object) {
 			page.Items = append(page.Items, object)
 		}
 		if page.Version.OlderThan(e.Version) {

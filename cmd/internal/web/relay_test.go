@@ -68,7 +68,7 @@ func newRelayRig(t *testing.T, opts Options) *relayRig {
 	return r
 }
 
-// health has the relay as the only one, or in a fleet whose other cluster is away.
+// health has the relay as the only one, or in a fleet whose other cluster is unreachable.
 func (r *relayRig) health() RelayHealth {
 	h := r.relay.Health()
 	if !r.fleet {

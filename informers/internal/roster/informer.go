@@ -41,7 +41,8 @@ type Client[L runtime.Object] interface {
 
 // FromClient makes the informer of the collection of the client that open returns. If
 // client is one of client-go's own, the informer sends its requests and reads the answers by
-// itself; any other is only asked whether it supports watch lists, which fakes do not.
+// itself. Of any other client it only checks whether it supports watch lists, which fakes do
+// not.
 func FromClient[L runtime.Object](r Recipe, client any, open func() Client[L]) *Informer {
 	if reader := wired.ClientOf(wired.RESTClientOf(client)); reader != nil {
 		return FromWire(r, reader, kube.Keeper{}, nil)

@@ -14,8 +14,7 @@ import (
 
 // ClientOf returns a client for the requests of a REST client; nil without one.
 //
-// Parts are shared in the pool of the process, as by informers that go through a client:
-// programs often have several factories.
+// Parts are shared in the pool of the process, because programs often have several factories.
 func ClientOf(own rest.Interface) *kube.Client {
 	known, _ := own.(*rest.RESTClient)
 	client, err := kube.ClientOf(known, kube.WithPool(wire.Shared()))
@@ -25,13 +24,12 @@ func ClientOf(own rest.Interface) *kube.Client {
 	return client
 }
 
-// RESTClientOf returns the REST client behind client-go's dynamic or metadata client; nil
-// for any other client, such as a fake one, and if client-go keeps it elsewhere than here
-// expected. Then informers go through the methods of the client, as client-go's do.
+// RESTClientOf returns the REST client of client-go's dynamic or metadata client. It returns
+// nil for any other client, such as a fake one, and if a version of client-go keeps it
+// elsewhere. Then informers call the methods of the client, as client-go's do.
 //
-// These clients have no method that returns it, so it is read from their only field, whose
-// name and type are checked. What depends on the answer is only the cost: requests and
-// objects are the same.
+// These clients have no method that returns it, so it is read from their only field, after a
+// check of its name and type. Only the cost depends on it: requests and objects are the same.
 func RESTClientOf(client any) rest.Interface {
 	switch client.(type) {
 	case *dynamic.DynamicClient, *metadata.Client:

@@ -11,7 +11,7 @@ import (
 	restfake "k8s.io/client-go/rest/fake"
 )
 
-// The REST client is where it is expected in this version of client-go. If it is not, all
+// This version of client-go keeps the REST client where it is expected. Otherwise everything
 // still works, but informers of dynamic and metadata clients cost as much as client-go's.
 func TestRESTClientOf(t *testing.T) {
 	config := &rest.Config{Host: "http://lake:8080/deep"}
@@ -38,7 +38,7 @@ func TestRESTClientOf(t *testing.T) {
 	}
 }
 
-// Any other client is called as it is.
+// Of any other client it returns nil.
 func TestRESTClientOfOthers(t *testing.T) {
 	for _, client := range []any{
 		nil, "text", (*dynamic.DynamicClient)(nil), (*metadata.Client)(nil), &dynamic.DynamicClient{}, &metadata.Client{},

@@ -14,7 +14,7 @@ type member struct {
 	offset uintptr
 	// empty says how to see that the field is left out, at the offset emptyAt; most fields of
 	// most objects are. left is asked where that is not enough; nil if it need not be.
-	empty   emptiness
+	empty   omitCheck
 	emptyAt uintptr
 	left    func(at unsafe.Pointer) bool
 	isText  bool
@@ -22,11 +22,11 @@ type member struct {
 	name    string
 }
 
-// emptiness is how a field looks that is left out.
-type emptiness uint8
+// omitCheck is how to find out whether a field is left out.
+type omitCheck uint8
 
 const (
-	never     emptiness = iota // ask left, if that is set
+	never     omitCheck = iota // ask left, if that is set
 	zeroWord                   // a pointer, or the length of a string or a list
 	zeroHalf                   // an int32
 	zeroByte                   // a bool

@@ -130,7 +130,7 @@ func (h *checksummer) anyTable(r *shape.Ref, m unsafe.Pointer, depth int) (sum u
 	return sum
 }
 
-// mapEntry is where the entries of a map are copied to, to hash them.
+// mapEntry is memory to which the entries of a map are copied, to hash them.
 //
 // Why it is reused: containers have maps of quantities, and with memory made for each map, hashing
 // made 9 % of the allocations for the first state of one of four shards (bench/shards). Why not

@@ -42,8 +42,8 @@ func TestChecksumOfMaps(t *testing.T) {
 	}
 }
 
-// To hash a map of quantities takes no memory, except for what reflect needs to walk it: it is
-// done for each part of a first state.
+// Hashing a map of quantities allocates nothing, except for reflect's iterator. It is done for
+// each part of a first state.
 func TestChecksumOfMapsReusesMemory(t *testing.T) {
 	quantities := map[string]resource.Quantity{"cpu": resource.MustParse("1"), "memory": resource.MustParse("1Gi")}
 	labels := map[string]string{"app": "a", "team": "b"}

@@ -93,8 +93,8 @@ func (w *worker) build(b *block, off uintptr, p *plan, like unsafe.Pointer, cur,
 		case pointerStep, mapStep:
 			x := *(*unsafe.Pointer)(at)
 			if s.scalar && b.dst != nil && w.offered == 0 && w.scalars.add((*unsafe.Pointer)(unsafe.Add(b.dst, off)), s.elem) {
-				// It will be moved to the object's others, so it is not compared with the last
-				// state's, which is in no cache of the processor.
+				// It will be gathered with the object's other scalars. So it is not compared with
+				// that of the last state, which would have to be fetched from memory.
 				if cur != unhashed {
 					cur = int(w.nodes[cur].next)
 				}
@@ -217,7 +217,7 @@ func (w *worker) below(s *step, x, like shape.Memory, room, cur, depth int) shap
 	}
 	slack := uintptr(room-x.N)*s.elem.size >= minSlack
 	if slack && b.dst != nil {
-		b.copy() // first, because what is gathered is written to the copy
+		b.copy() // first, because gathered texts and scalars are written to the copy
 	}
 	if !s.elem.leaf {
 		mark := len(w.texts)
@@ -241,9 +241,9 @@ func (w *worker) below(s *step, x, like shape.Memory, room, cur, depth int) shap
 // textStep is the step of every string.
 var textStep = &step{reference: &reference{seed: salted(1 << 32)}}
 
-// text shares a string, or reports that it is in no other object. In a part that the pool
-// is offered that is every short text that was not found: it lies with the part's other
-// texts then, and what was given stays in the table of recent parts.
+// text shares a string, or reports that it is in no other object. In a part that is offered
+// to the pool, that is every short text that was not found: it is gathered with the part's
+// other texts, and the original stays in the table of recent parts.
 func (w *worker) text(at *site, text, like string) (shared string, ok, own bool) {
 	x := shape.Memory{Ptr: unsafe.Pointer(unsafe.StringData(text)), N: len(text)}
 	if like == text {

@@ -23,8 +23,8 @@ type ownNumber struct {
 	size uintptr
 }
 
-// add records the pointer at, to a value of a plan, and says whether it is of a kind that
-// is gathered.
+// add records the pointer at, to a value of a plan, if its kind is gathered, and says
+// whether it is.
 func (s *ownScalars) add(at *unsafe.Pointer, of *plan) bool {
 	switch {
 	case of.t == shape.TimeType:

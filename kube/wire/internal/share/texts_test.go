@@ -155,8 +155,8 @@ func TestShareOwnMapsLieTogether(t *testing.T) {
 	}
 }
 
-// TestShareOwnListsWithRoom: what the elements of a list point to lies together also if
-// the list is copied, because it has room for more.
+// TestShareOwnListsWithRoom: the values to which the elements of a list point lie together,
+// also if the list is copied because its capacity is larger than its length.
 func TestShareOwnListsWithRoom(t *testing.T) {
 	listed := func() *corev1.Pod {
 		pod := wiretest.Replica("set", 1)

@@ -11,10 +11,10 @@ import (
 	"k8s.io/client-go/tools/metrics"
 )
 
-// measured tells client-go's metrics how long a list took and how large it was, since
-// client-go tells them only of bodies that it reads itself. The address has names in place of
-// values, as it has there, so that a label made of it has few values.
-func (c *Client) measured(ctx context.Context, r request, began time.Time, body *countedBody) {
+// observe reports the duration and the size of a list to client-go's metrics, because
+// client-go reports only bodies that it reads itself. As in client-go, the address has
+// placeholders instead of values, so that a label made of it has few values.
+func (c *Client) observe(ctx context.Context, r request, began time.Time, body *countingBody) {
 	of := r.collection
 	if of.Namespace != "" {
 		of.Namespace = "{namespace}"
@@ -33,13 +33,13 @@ func (c *Client) measured(ctx context.Context, r request, began time.Time, body 
 	}
 }
 
-// countedBody counts what is read of a body.
-type countedBody struct {
+// countingBody counts what is read of a body.
+type countingBody struct {
 	io.ReadCloser
 	size int64
 }
 
-func (b *countedBody) Read(p []byte) (int, error) {
+func (b *countingBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.size += int64(n)
 	return n, err

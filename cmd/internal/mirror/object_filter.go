@@ -14,9 +14,9 @@ import (
 	"github.com/tarnproject/tarn/fieldpath"
 )
 
-// sieve selects objects by namespaces and selectors, where no server does it. Any field can
-// be in a selector.
-type sieve struct {
+// objectFilter selects objects by namespaces and selectors, where no server does it. A
+// selector may name any field.
+type objectFilter struct {
 	namespaces []string
 	labels     labels.Selector
 	fields     []fieldTest
@@ -28,8 +28,8 @@ type fieldTest struct {
 	equal bool
 }
 
-func newSieve(r Resource, opts Options) (sieve, error) {
-	var s sieve
+func newObjectFilter(r Resource, opts Options) (objectFilter, error) {
+	var s objectFilter
 	if r.Namespaced && !slices.Contains(opts.Namespaces, metav1.NamespaceAll) {
 		s.namespaces = opts.Namespaces
 	}
@@ -51,7 +51,7 @@ func newSieve(r Resource, opts Options) (sieve, error) {
 	return s, nil
 }
 
-func (s sieve) passes(key tarn.Key, object Object) bool {
+func (s objectFilter) passes(key tarn.Key, object Object) bool {
 	if len(s.namespaces) > 0 {
 		namespace, _, _ := strings.Cut(string(key), "/")
 		if !slices.Contains(s.namespaces, namespace) {

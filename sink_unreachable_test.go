@@ -28,13 +28,13 @@ func runClusters(t *testing.T, east, west *remote, sinks ...Sink[*entry]) (r *Re
 	return r, func() { cancel(); <-r.Done() }
 }
 
-// aheadOfWest makes a sink that has come further in west than the disk that the copy
-// starts from.
+// aheadOfWest makes a sink that has a later version of west than the disk from which the copy
+// starts.
 func aheadOfWest(t *testing.T) (east, west *remote, disk loadedSink, sink listedSink) {
 	east, west = newRemote("east/a"), newRemote("west/a", "west/b")
 	disk, sink = loadedSink{fakeSink: newFakeSink(policy("disk"))}, listedSink{newFakeSink(policy("sink"))}
 	stop := twoClusters(t, east, west, disk, sink)
-	disk.refuse = func(context.Context, Batch[*entry]) error { return errAway }
+	disk.refuse = func(context.Context, Batch[*entry]) error { return errUnreachable }
 	west.put("west/a", "") // 3
 	settle()
 	west.remove("west/b") // 4
@@ -45,12 +45,12 @@ func aheadOfWest(t *testing.T) (east, west *remote, disk loadedSink, sink listed
 	return east, west, disk, sink
 }
 
-// A sink keeps what it has of a cluster that is away, if the copy has only an older state
-// of that cluster.
+// A sink keeps its content of an unreachable cluster if the copy has only an older state of
+// that cluster.
 func TestSinkAheadOfAClusterThatIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		east, west, disk, sink := aheadOfWest(t)
-		west.fail(errAway)
+		west.fail(errUnreachable)
 		stop := twoClusters(t, east, west, disk, sink)
 		defer func() { stop() }()
 		sink.wantHeard(t)
@@ -87,7 +87,7 @@ func TestSinkGetsTheDifferencesOfAllSections(t *testing.T) {
 func TestSinkBehindInOneClusterAndAheadInAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		east, west, disk, sink := aheadOfWest(t)
-		west.fail(errAway)
+		west.fail(errUnreachable)
 		stop := twoClusters(t, east, west, disk)
 		east.put("east/a", "") // 2
 		settle()
@@ -105,8 +105,8 @@ func TestSinkBehindInOneClusterAndAheadInAnother(t *testing.T) {
 	})
 }
 
-// The same if one of the two lacks an object of that cluster: then versions do not tell what
-// the sink has, and it is compared once the cluster is there.
+// The same if one of the two lacks an object of that cluster: then versions do not show what
+// the sink has, and it is compared once the cluster is reachable.
 func TestSinkAheadOfAClusterThatLacksSomething(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, disksLack := range []bool{true, false} {
@@ -118,7 +118,7 @@ func TestSinkAheadOfAClusterThatLacksSomething(t *testing.T) {
 			at := lacks.positions.of("west")[0]
 			at.Complete = false
 			lacks.positions.Move(at)
-			west.fail(errAway)
+			west.fail(errUnreachable)
 			stop := twoClusters(t, east, west, disk, sink)
 			sink.wantHeard(t, kept)
 			west.fail(nil)
@@ -130,15 +130,15 @@ func TestSinkAheadOfAClusterThatLacksSomething(t *testing.T) {
 	})
 }
 
-// A sink that loses its content lacks that of a cluster that is away, too: that is a gap, as for
-// any other state that it does not get.
+// A sink that loses its content also lacks that of an unreachable cluster: that is a gap, as
+// for any other state that it does not get.
 func TestSinkLosesAClusterThatIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		east, west := newRemote("east/a"), newRemote("west/a")
 		sink := listedSink{newFakeSink(policy("sink"))}
 		twoClusters(t, east, west, sink)()
 		sink.heard()
-		west.fail(errAway)
+		west.fail(errUnreachable)
 		defer twoClusters(t, east, west, sink)()
 		sink.wantHeard(t, "east@1 west@1")
 		sink.refuse = func(context.Context, Batch[*entry]) error {
@@ -155,12 +155,12 @@ func TestSinkLosesAClusterThatIsAway(t *testing.T) {
 	})
 }
 
-// A cluster that went back in time while it was away is noticed when it is there again.
+// A cluster that went back in time while it was unreachable is noticed when it answers again.
 func TestSinkAheadOfAClusterThatWentBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		east, west, disk, sink := aheadOfWest(t)
 		west.restore(2, disk.westOf())
-		west.fail(errAway)
+		west.fail(errUnreachable)
 		stop := twoClusters(t, east, west, disk, sink)
 		defer func() { stop() }()
 		sink.wantHeard(t)
@@ -182,21 +182,21 @@ func (s *fakeSink) westOf() map[Key]*entry {
 	return all
 }
 
-// A cluster that is removed while it is away goes from a sink that is ahead too, also if the
-// copy has none of its objects.
+// A cluster that is removed while it is unreachable is removed from a sink that is ahead, also
+// if the copy has none of its objects.
 func TestSinkAheadOfAClusterThatIsRemoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		east, west := newRemote("east/a"), newRemote("west/a")
 		west.remove("west/a") // 2
 		disk, sink := loadedSink{fakeSink: newFakeSink(policy("disk"))}, listedSink{newFakeSink(policy("sink"))}
 		stop := twoClusters(t, east, west, disk, sink)
-		disk.refuse = func(context.Context, Batch[*entry]) error { return errAway }
+		disk.refuse = func(context.Context, Batch[*entry]) error { return errUnreachable }
 		west.put("west/b", "") // 3
 		settle()
 		stop()
 		disk.allow()
 		sink.heard()
-		west.fail(errAway)
+		west.fail(errUnreachable)
 		r, stop := runClusters(t, east, west, disk, sink)
 		defer stop()
 		sink.wantHeard(t)

@@ -19,7 +19,7 @@ import (
 	"github.com/tarnproject/tarn"
 )
 
-// measurements are what a program's metrics of requests have got.
+// measurements records what client-go's metrics receive.
 type measurements struct {
 	mu   sync.Mutex
 	seen []string
@@ -50,8 +50,8 @@ func (m sizeMeasurements) Observe(_ context.Context, verb, host string, size flo
 	m.add(verb+" "+host+" "+m.of, size)
 }
 
-// client-go's metrics of requests have the lists, as those of the clientset. They have no
-// watches, nor has that of waits for the rate limit.
+// client-go's metrics count our lists as they count those of the clientset. They do not count
+// watches, and neither does the metric of waits for the rate limit.
 func TestClientOfIsMeasured(t *testing.T) {
 	metric := &measurements{}
 	latency, waits, request, response := metrics.RequestLatency, metrics.RateLimiterLatency, metrics.RequestSize, metrics.ResponseSize

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// agenda is the event queue of the simulation: planned actions in order of time,
+// eventQueue has the planned actions of the simulation in order of time,
 // and those of the same time in the order in which they were planned.
 //
 // Its clock moves only when an action runs, so that what an action reads or plans
-// depends on nothing but the agenda. Why not a timer for each: timers of the same
+// depends on nothing but the queue. Why not a timer for each: timers of the same
 // time fire in any order, and then a seed would not reproduce a run.
-type agenda struct {
+type eventQueue struct {
 	now     time.Time
 	planned plans
 	count   uint64
@@ -23,13 +23,13 @@ type plan struct {
 	do    func()
 }
 
-func (a *agenda) after(d time.Duration, do func()) {
+func (a *eventQueue) after(d time.Duration, do func()) {
 	a.count++
 	heap.Push(&a.planned, plan{at: a.now.Add(d), order: a.count, do: do})
 }
 
 // next is the time of the next action.
-func (a *agenda) next() (time.Time, bool) {
+func (a *eventQueue) next() (time.Time, bool) {
 	if len(a.planned) == 0 {
 		return time.Time{}, false
 	}
@@ -38,7 +38,7 @@ func (a *agenda) next() (time.Time, bool) {
 
 // step runs the next action if it is planned for that time or earlier, and reports
 // whether it was.
-func (a *agenda) step(until time.Time) bool {
+func (a *eventQueue) step(until time.Time) bool {
 	if at, ok := a.next(); !ok || at.After(until) {
 		return false
 	}
@@ -49,7 +49,7 @@ func (a *agenda) step(until time.Time) bool {
 }
 
 // postpone delays all actions, for example after the machine was suspended.
-func (a *agenda) postpone(d time.Duration) {
+func (a *eventQueue) postpone(d time.Duration) {
 	a.now = a.now.Add(d)
 	for i := range a.planned {
 		a.planned[i].at = a.planned[i].at.Add(d)

@@ -79,6 +79,8 @@ type Reflector[T any] struct {
 	unreadable   unreadable
 	// shortWatches counts watches in a row that ended within a second.
 	shortWatches int
+	// lostOpenings counts watches in a row that were lost before they were open.
+	lostOpenings int
 	internal     retryWindow
 	deleted      tombstones
 	pace         repairPace

@@ -22,6 +22,10 @@ const (
 	// the next one has to wait: a few happen when a server restarts, more would be a
 	// busy loop.
 	maxShortWatches = 5
+	// maxLostOpenings is how many watches in a row may be lost before they are open until
+	// the source is asked whether it answers at all. A source that restarts behind a load
+	// balancer loses a few; one that answers, and loses every watch, must be listed.
+	maxLostOpenings = 5
 	// timeoutSlack is how much earlier than asked a normal timeout may come: sources
 	// count in whole seconds, and from before the stream was open.
 	timeoutSlack = 5 * time.Second
@@ -80,12 +84,13 @@ func (p *Pass[T]) follow(ctx context.Context) error {
 }
 
 // open starts a watch from the version reached. It retries if the source refuses the
-// connection or is busy: the watch still starts at the same version.
+// connection, loses it or is busy: the watch still starts at the same version.
 func (r *Reflector[T]) open(ctx context.Context) (Stream[T], time.Duration, error) {
 	for {
 		asked := r.watchFor()
 		stream, err := r.watch(ctx, WatchQuery{From: r.version, Held: r.held(), Timeout: asked})
 		if err == nil {
+			r.lostOpenings = 0
 			r.monitor.opened()
 			return stream, asked, nil
 		}
@@ -97,19 +102,29 @@ func (r *Reflector[T]) open(ctx context.Context) (Stream[T], time.Duration, erro
 		case ReasonTooNew:
 			r.tooNew()
 		}
-		if ctx.Err() != nil || (reason != ReasonRefused && reason != ReasonBusy) || !r.resumable() {
+		if ctx.Err() != nil || (reason != ReasonRefused && reason != ReasonBusy && reason != ReasonLost) || !r.resumable() || reason == ReasonLost && r.losesWatches(ctx) {
 			return nil, 0, err
 		}
 		r.report(ctx, err)
 		r.monitor.enter(StateWaiting)
 		r.waits.failing = true
-		if reason == ReasonRefused {
+		if reason != ReasonBusy {
 			r.suspicion.raise()
 		}
 		if !pause(ctx, r.opts.Clock, r.waits.delay(err)) {
 			return nil, 0, err
 		}
 	}
+}
+
+// losesWatches counts a watch that was lost before it was open, and reports whether the
+// source answers other requests while it loses each watch.
+func (r *Reflector[T]) losesWatches(ctx context.Context) bool {
+	if r.lostOpenings++; r.lostOpenings <= maxLostOpenings {
+		return false
+	}
+	_, err := r.probe(ctx)
+	return err == nil
 }
 
 // consume applies a stream's events until it ends, and returns their number and the

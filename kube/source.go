@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/utils/ptr"
 
 	"github.com/tarnproject/tarn"
@@ -218,8 +219,13 @@ func (s *Source[T]) Watch(ctx context.Context, q tarn.WatchQuery) (tarn.Stream[T
 	if err != nil {
 		cancel()
 		err = s.failed(ctx, "watch", err)
-		if q.Initial && reasons.RefusesWatchList(err) {
+		switch {
+		case q.Initial && reasons.RefusesWatchList(err):
 			err = tarn.Because(tarn.ReasonNoWatchList, 0, err)
+		case ctx.Err() == nil && utilnet.IsTimeout(err):
+			// By a time limit of the config or of the transport. Some proxies pass on the head
+			// of an answer with the first event, so the collection may just be quiet.
+			err = tarn.Because(tarn.ReasonLost, 0, err)
 		}
 		return nil, err
 	}

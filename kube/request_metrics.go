@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,7 +20,7 @@ func (c *Client) observe(ctx context.Context, r request, began time.Time, body *
 	if of.Namespace != "" {
 		of.Namespace = "{namespace}"
 	}
-	address := *c.rest.Get().AbsPath(of.path()...).
+	address := *c.at(of).
 		SpecificallyVersionedParams(&r.options, metav1.ParameterCodec, schema.GroupVersion{Version: "v1"}).URL()
 	query := address.Query()
 	for name := range query {
@@ -29,18 +30,18 @@ func (c *Client) observe(ctx context.Context, r request, began time.Time, body *
 	metrics.RequestLatency.Observe(ctx, http.MethodGet, address, time.Since(began))
 	metrics.RequestSize.Observe(ctx, http.MethodGet, address.Host, 0)
 	if body.ReadCloser != nil {
-		metrics.ResponseSize.Observe(ctx, http.MethodGet, address.Host, float64(body.size))
+		metrics.ResponseSize.Observe(ctx, http.MethodGet, address.Host, float64(body.size.Load()))
 	}
 }
 
-// countingBody counts what is read of a body.
+// countingBody counts what is read of a body, also of one that is left behind.
 type countingBody struct {
 	io.ReadCloser
-	size int64
+	size atomic.Int64
 }
 
 func (b *countingBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	b.size += int64(n)
+	b.size.Add(int64(n))
 	return n, err
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/internal/reasons"
+	"github.com/tarnproject/tarn/internal/usercall"
 	"github.com/tarnproject/tarn/kube/wire"
 )
 
@@ -176,16 +178,7 @@ func (s *Source[T]) list(ctx context.Context, q tarn.ListQuery, take func(items 
 		return tarn.Page[T]{}, s.failed(ctx, "list", err)
 	}
 	body.ReadCloser, resp.body = resp.body, body
-	defer resp.body.Close()
-	defer context.AfterFunc(ctx, func() { resp.body.Close() })() // the transport may have lost the context
-	given := 0
-	if inner := take; inner != nil {
-		take = func(items []T) {
-			given += len(items)
-			inner(items)
-		}
-	}
-	page, err := s.readPage(ctx, resp, heldBy(q.Held), take)
+	page, given, err := s.readBody(ctx, resp, heldBy(q.Held), take)
 	if err == nil && page.Continue != "" && page.Continue == q.Continue {
 		return tarn.Page[T]{}, fmt.Errorf("the list of %s does not advance: a page leads to itself, by the token %.100q; does a proxy keep old answers?", s.collection, q.Continue)
 	}
@@ -193,6 +186,33 @@ func (s *Source[T]) list(ctx context.Context, q tarn.ListQuery, take func(items 
 		s.client.pool.Settle()
 	}
 	return page, err
+}
+
+// readBody reads a page, and returns how many items it gave to take. It returns soon after ctx
+// has ended, although a body may neither end then nor when it is closed: that one is left
+// behind, and what still comes of it is dropped.
+func (s *Source[T]) readBody(ctx context.Context, resp *response, held wire.Held, take func(items []T)) (page tarn.Page[T], given int, err error) {
+	var mu sync.Mutex
+	left := false
+	if inner := take; inner != nil {
+		take = func(items []T) {
+			mu.Lock()
+			defer mu.Unlock()
+			if !left {
+				given += len(items)
+				inner(items)
+			}
+		}
+	}
+	page, err = usercall.Do(ctx, "transport", func() (tarn.Page[T], error) {
+		defer resp.body.Close()
+		defer context.AfterFunc(ctx, func() { resp.body.Close() })() // the transport may have lost the context
+		return s.readPage(ctx, resp, held, take)
+	}, nil)
+	mu.Lock()
+	defer mu.Unlock()
+	left = true
+	return page, given, err
 }
 
 // Watch opens a stream.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -129,4 +130,52 @@ func TestTransportThatLosesTheContext(t *testing.T) {
 			t.Errorf("the %s does not end with its context", name)
 		}
 	}
+}
+
+// A body may end neither with its context nor when it is closed, as those of tests do. A list
+// does not wait for it, and takes nothing of it any more.
+func TestListWhoseBodyDoesNotEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		in, out := io.Pipe()
+		client, err := NewClient(&rest.Config{Host: "http://lake"}, WithHTTPClient(&http.Client{
+			Transport: roundTripper(func(*http.Request) (*http.Response, error) {
+				return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {jsonType}}, Body: io.NopCloser(in)}, nil
+			}),
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		source, err := NewSource[*corev1.Pod](client, pods, SourceOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() {
+			_, err := source.StreamList(ctx, tarn.ListQuery{}, func(items []*corev1.Pod) {
+				if ctx.Err() != nil {
+					t.Errorf("%d items are taken after the end", len(items))
+				}
+			})
+			ended <- err
+		}()
+		list := podList(t, jsonType, newPods(2000), "9")
+		if _, err := out.Write(list[:len(list)/2]); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		cancel()
+		select {
+		case err := <-ended:
+			if !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+		case <-time.After(time.Minute):
+			t.Error("the list waits for its body")
+		}
+		if _, err := out.Write(list[len(list)/2:]); err != nil {
+			t.Error(err)
+		}
+		out.Close()
+	})
 }

@@ -14,6 +14,7 @@ import (
 var plumbing = []string{
 	"github.com/tarnproject/tarn/cache.",
 	"github.com/tarnproject/tarn/informers.",
+	"github.com/tarnproject/tarn/informers/",
 	"k8s.io/client-go/tools/cache.",
 	"k8s.io/client-go/informers",
 }

@@ -30,6 +30,8 @@ func NewDynamicSharedInformerFactory(client dynamic.Interface, defaultResync tim
 
 // NewFilteredDynamicSharedInformerFactory makes a factory for one namespace, or
 // all if it is empty, whose requests go through tweakListOptions.
+//
+//go:noinline // or its function literal has the name of the caller's, and informers that of this line
 func NewFilteredDynamicSharedInformerFactory(client dynamic.Interface, defaultResync time.Duration, namespace string, tweakListOptions TweakListOptionsFunc) DynamicSharedInformerFactory {
 	return roster.New(func(gvr schema.GroupVersionResource) informers.GenericInformer {
 		return NewFilteredDynamicInformer(client, gvr, namespace, defaultResync, roster.ByNamespace(), tweakListOptions)

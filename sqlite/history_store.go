@@ -107,6 +107,7 @@ func (s *Store[T]) writeLogged(conn *sqlite3.Conn, b batch[T], next *state) (w *
 	if err := inTurn(w.flush(), func() error { return w.commit(b.positions.All(), next.version, b.part, b.contact()) }); err != nil {
 		return w, nil, err
 	}
+	next.whole = s.whole(b) // only now all objects are encoded
 	return w, bad, s.c.writeRow(conn, "REPLACE INTO", *next, s.c.label)
 }
 

@@ -185,7 +185,7 @@ func (s *Store[T]) write(b batch[T]) error {
 	positions := b.positions.All()
 	next.version, next.positions, next.lastContact = b.positions.Oldest(), encodePositions(positions), b.lastContact
 	next.incomplete = !complete(positions)
-	next.whole = !b.part && len(s.unwritten) == 0
+	next.whole = s.whole(b)
 	var log *logWrite
 	err := db.transact(func(conn *sqlite3.Conn) (err error) {
 		if s.c.log == nil {
@@ -220,6 +220,9 @@ func (s *Store[T]) write(b batch[T]) error {
 	}
 	return nil
 }
+
+// whole reports whether the content is whole after a batch, once its objects are encoded.
+func (s *Store[T]) whole(b batch[T]) bool { return !b.part && len(s.unwritten) == 0 }
 
 // Release allows another store to open the collection; see [tarn.Releaser]. This one can
 // be read until then.

@@ -255,26 +255,31 @@ func TestKeys(t *testing.T) {
 // An object that cannot be written is reported, and the version is not to be
 // resumed from, until it can or is gone.
 func TestAnObjectThatCannotBeWritten(t *testing.T) {
-	s := openStore(t, open(t, directory(t), Options{}))
-	bad := put("b", 2)
-	bad.Object.Name = "unwritable"
-	err := s.Apply([]tarn.Change[thing]{put("a", 1), bad}, tarn.At("2"))
-	some, ok := errors.AsType[tarn.ObjectErrors](err)
-	if !ok || len(some) != 1 || some[0].Key != "b" {
-		t.Fatalf("Apply says %v", err)
-	}
-	expect(t, s, "2", map[tarn.Key]int{"a": 1})
-	whole := func() bool { return s.shown().whole }
-	if whole() {
-		t.Error("the content is whole without the object")
-	}
-	must(t, s.Apply(nil, tarn.At("3")))
-	if whole() {
-		t.Error("a bookmark made the content whole")
-	}
-	must(t, s.Apply([]tarn.Change[thing]{put("b", 4)}, tarn.At("4")))
-	if !whole() {
-		t.Error("the content is still not whole")
+	for name, history := range map[string]History{"without a history": {}, "with a history": keepAll} {
+		t.Run(name, func(t *testing.T) {
+			s, err := newStore(open(t, directory(t), Options{}), Collection{Name: "things", Identity: "test"}, things{}, history)
+			must(t, err)
+			bad := put("b", 2)
+			bad.Object.Name = "unwritable"
+			err = s.Apply([]tarn.Change[thing]{put("a", 1), bad}, tarn.At("2"))
+			some, ok := errors.AsType[tarn.ObjectErrors](err)
+			if !ok || len(some) != 1 || some[0].Key != "b" {
+				t.Fatalf("Apply says %v", err)
+			}
+			expect(t, s, "2", map[tarn.Key]int{"a": 1})
+			whole := func() bool { return s.shown().whole }
+			if whole() {
+				t.Error("the content is whole without the object")
+			}
+			must(t, s.Apply(nil, tarn.At("3")))
+			if whole() {
+				t.Error("a bookmark made the content whole")
+			}
+			must(t, s.Apply([]tarn.Change[thing]{put("b", 4)}, tarn.At("4")))
+			if !whole() {
+				t.Error("the content is still not whole")
+			}
+		})
 	}
 }
 

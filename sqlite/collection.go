@@ -73,10 +73,13 @@ type collection struct {
 	identity string
 	id       int64
 	// label is the caller's. A file that replaces a damaged one gets it too.
-	label  string
-	table  *prepared
-	state  state
-	packer *packer
+	label string
+	// distrusted has the sections whose content is of another source, with the epochs that
+	// they had; see [Store.SetLabel].
+	distrusted map[string]string
+	table      *prepared
+	state      state
+	packer     *packer
 	// stmts are those of the writing connection.
 	stmts   writeStmts
 	bundles bundles

@@ -21,7 +21,7 @@ func (s *Sink[T]) commitLogged(b tarn.Batch[T]) error {
 	for _, p := range b.Positions {
 		at.Move(p)
 	}
-	before, positions := s.store.c.snapshot(), encodePositions(at.All())
+	before, positions := s.store.c.snapshot(), s.store.c.encodeTrusted(at)
 	if !b.Again {
 		s.moves = before.positions != positions
 	} else if s.moves && before.whole && before.version != "" && before.positions == positions {

@@ -49,8 +49,8 @@ func NewSink[T any](db *DB, c Collection, codec Codec[T]) (*Sink[T], error) {
 func (s *Sink[T]) Label() string { return s.store.Label() }
 
 // SetLabel is that of [Store].
-func (s *Sink[T]) SetLabel(label string, distrust bool) error {
-	return s.store.SetLabel(label, distrust)
+func (s *Sink[T]) SetLabel(label string, distrust bool, sections ...string) error {
+	return s.store.SetLabel(label, distrust, sections...)
 }
 
 // Policy asks for the last state of each object, or, with a history, for every state, in

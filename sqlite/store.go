@@ -182,6 +182,8 @@ func (s *Store[T]) write(b batch[T]) error {
 	}
 	s.epoch = db.epoch
 	next := s.c.state
+	reached := b.positions
+	b.positions = s.c.trusted(reached)
 	positions := b.positions.All()
 	next.version, next.positions, next.lastContact = b.positions.Oldest(), encodePositions(positions), b.lastContact
 	next.incomplete = !complete(positions)
@@ -211,6 +213,9 @@ func (s *Store[T]) write(b batch[T]) error {
 		return db.explain("write "+s.c.Name+" to", err)
 	}
 	s.c.state = next
+	if !b.part {
+		s.c.trustMoved(reached)
+	}
 	if log != nil {
 		log.committed()
 	}

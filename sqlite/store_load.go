@@ -242,36 +242,6 @@ func (s *Store[T]) Restore(ctx context.Context) (tarn.Kept, error) {
 	return tarn.Kept{}, s.Replace(nil, tarn.Position{})
 }
 
-// Label is what [Store.SetLabel] last wrote, empty if that was for another identity.
-func (s *Store[T]) Label() (label string) {
-	s.failed(s.c.db.pool.with(func(r *reader) error {
-		return r.query("SELECT "+collectionColumns+" FROM tarn_collections WHERE name=?", func(row *sqlite3.Stmt) error {
-			found, err := scanCollection(row, s.c.db.keys)
-			label = found.label
-			return err
-		}, s.c.Name)
-	}))
-	return label
-}
-
-// SetLabel stores a text of the caller with the content, such as the server that it came
-// from. With distrust, a start does not use the content until the next write.
-func (s *Store[T]) SetLabel(label string, distrust bool) error {
-	db := s.c.db
-	db.mu.Lock()
-	defer db.mu.Unlock()
-	if err := db.usable(); err != nil {
-		return err
-	}
-	next := s.c.state
-	next.whole = next.whole && !distrust
-	err := db.transact(func(conn *sqlite3.Conn) error { return s.c.writeRow(conn, "REPLACE INTO", next, label) })
-	if err == nil {
-		s.c.state, s.c.label = next, label
-	}
-	return db.explain("write "+s.c.Name+" to", err)
-}
-
 // Disk returns the state of the file; see [tarn.DiskReporter].
 func (s *Store[T]) Disk() tarn.SinkHealth {
 	return *s.c.health.Load()

@@ -31,7 +31,7 @@ type confirmation struct {
 
 type labelled interface {
 	Label() string
-	SetLabel(label string, distrust bool) error
+	SetLabel(label string, distrust bool, sections ...string) error
 }
 
 func newConfirmation(label labelled, of kube.Origin) *confirmation {
@@ -112,7 +112,7 @@ func (k *confirmation) confirmCluster(ctx context.Context, name string) error {
 	if other {
 		verdict = fmt.Errorf("%w: %s is another cluster now, at %s", tarn.ErrOtherSource, name, now.Server)
 	}
-	if err := k.label.SetLabel(string(label), other); err != nil && !other {
+	if err := k.label.SetLabel(string(label), other, name); err != nil && !other {
 		return nil // the next write of objects reports it
 	}
 	return verdict

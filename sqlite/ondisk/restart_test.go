@@ -32,6 +32,8 @@ type tap struct {
 	ready chan struct{}
 	// refuse has the status that some requests are answered with.
 	refuse map[string]int
+	// forbidden is a namespace that may not be read.
+	forbidden string
 }
 
 func (w *tap) config(server *apiserver.Server) *rest.Config {
@@ -76,7 +78,11 @@ func (r recorder) RoundTrip(q *http.Request) (*http.Response, error) {
 	r.w.mu.Lock()
 	r.w.requests = append(r.w.requests, what)
 	r.w.mu.Unlock()
-	if status := r.w.refuse[what]; status != 0 {
+	status := r.w.refuse[what]
+	if r.w.forbidden != "" && strings.Contains(q.URL.Path, "/namespaces/"+r.w.forbidden+"/") {
+		status = http.StatusForbidden
+	}
+	if status != 0 {
 		return &http.Response{StatusCode: status, Header: http.Header{}, Body: http.NoBody, Request: q}, nil
 	}
 	return r.rt.RoundTrip(q)

@@ -37,6 +37,13 @@ func (d *badDisk) failing(fail func(op, name string) error) {
 	d.fail = fail
 }
 
+// forget forgets all files.
+func (d *badDisk) forget() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	clear(d.durable)
+}
+
 func (d *badDisk) check(op, name string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

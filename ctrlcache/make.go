@@ -34,9 +34,13 @@ func (c *ctrlCache) newScopedInformer(at informerKey, e *extent) (*scopedInforme
 		Resource: e.resource, Kind: at.gvk, Object: reflect.TypeOf(example), Namespace: namespace,
 		LabelSelector: selectorText(config.LabelSelector), FieldSelector: selectorText(config.FieldSelector),
 	}
+	server, err := c.serverOfOne()
+	if err != nil {
+		return nil, err
+	}
 	var informer toolscache.SharedIndexInformer
 	if c.opts.NewInformer == nil {
-		informer, err = c.ownInformer(at, collection, config, example)
+		informer, err = c.ownInformer(server, at, collection, config, example)
 	} else {
 		informer, err = c.usersInformer(at, collection, config, example)
 	}
@@ -51,13 +55,19 @@ func (c *ctrlCache) newScopedInformer(at informerKey, e *extent) (*scopedInforme
 	}
 	collection.Object = reflect.TypeFor[*metav1.PartialObjectMetadata]()
 	p.current = func(ctx context.Context, least tarn.Version) (map[tarn.Key]tarn.Version, tarn.Version, error) {
-		source, err := kube.NewSource[any](c.server, collection, kube.SourceOptions{Unshared: true, Shard: c.shardOf(at.gvk)})
+		source, err := kube.NewSource[any](server, collection, kube.SourceOptions{Unshared: true, Shard: c.shardOf(at.gvk)})
 		if err != nil {
 			return nil, "", err
 		}
 		return current(ctx, source, least)
 	}
 	return p, nil
+}
+
+// serverOfOne is a client for one informer: as in controller-runtime's cache, the config's limit
+// on the rate of requests holds for each informer, and does not make many wait for each other.
+func (c *ctrlCache) serverOfOne() (*kube.Client, error) {
+	return kube.NewClient(c.cfg, kube.WithHTTPClient(c.opts.HTTPClient), kube.WithPool(c.server.Pool()))
 }
 
 // onlyNamespace is the namespace that a selector names: a request by path instead
@@ -79,7 +89,7 @@ func byNamespace() toolscache.Indexers {
 // A transform may write to what it is given, so its objects are decoded each by
 // itself; the informer shares them by value afterwards. Removing the managed
 // fields, the most common transform, needs none: they are skipped on the wire.
-func (c *ctrlCache) ownInformer(at informerKey, collection kube.Collection, config cache.Config, example client.Object) (toolscache.SharedIndexInformer, error) {
+func (c *ctrlCache) ownInformer(server *kube.Client, at informerKey, collection kube.Collection, config cache.Config, example client.Object) (toolscache.SharedIndexInformer, error) {
 	options := kube.SourceOptions{SetKind: at.form == metadataOnly, Shard: c.shardOf(at.gvk)}
 	transform := config.Transform
 	if strips(transform) {
@@ -91,7 +101,7 @@ func (c *ctrlCache) ownInformer(at informerKey, collection kube.Collection, conf
 	if !bookmarks {
 		collection.Tweak = func(o *metav1.ListOptions) { o.AllowWatchBookmarks = false }
 	}
-	source, err := kube.NewSource[any](c.server, collection, options)
+	source, err := kube.NewSource[any](server, collection, options)
 	if err != nil {
 		return nil, err
 	}

@@ -62,7 +62,7 @@ func (c *ownClient) Delete(ctx context.Context, object client.Object, opts ...cl
 // without permission to read the object has to do without.
 func (c *ownClient) lastState(ctx context.Context, gvk schema.GroupVersionKind, object client.Object) (mark, error) {
 	if object.GetUID() != "" && object.GetResourceVersion() != "" && !c.cache.hides(gvk, object) {
-		return mark{version: tarn.Version(object.GetResourceVersion()), gone: object.GetUID()}, nil
+		return mark{version: tarn.Version(object.GetResourceVersion()), gone: object.GetUID(), uid: object.GetUID()}, nil
 	}
 	now := &metav1.PartialObjectMetadata{}
 	now.SetGroupVersionKind(gvk)
@@ -72,7 +72,7 @@ func (c *ownClient) lastState(ctx context.Context, gvk schema.GroupVersionKind, 
 	case err != nil:
 		return mark{}, err
 	}
-	return mark{version: tarn.Version(now.ResourceVersion), gone: now.UID, labels: now.Labels, known: true}, nil
+	return mark{version: tarn.Version(now.ResourceVersion), gone: now.UID, uid: now.UID, labels: now.Labels, known: true}, nil
 }
 
 // hides says that some copy would not show an object with these labels. Whether
@@ -114,11 +114,11 @@ func (w *marking) deleter(gvk schema.GroupVersionKind) (rest.Interface, error) {
 func afterDelete(last mark, answer *unstructured.Unstructured) mark {
 	if answer.GetResourceVersion() == "" || answer.GetKind() == "Status" {
 		if details, ok, _ := unstructured.NestedString(answer.Object, "details", "uid"); ok && details != "" {
-			last.gone = types.UID(details)
+			last.gone, last.uid = types.UID(details), types.UID(details)
 		}
 		return last
 	}
-	m := mark{version: tarn.Version(answer.GetResourceVersion()), labels: answer.GetLabels(), known: true}
+	m := mark{version: tarn.Version(answer.GetResourceVersion()), uid: answer.GetUID(), labels: answer.GetLabels(), known: true}
 	if answer.GetDeletionTimestamp() == nil || ended(answer) {
 		m.gone = answer.GetUID()
 	}
@@ -129,7 +129,7 @@ func afterDelete(last mark, answer *unstructured.Unstructured) mark {
 // the last finalizer of an object that is being deleted completes the delete; the answer is
 // the object, with the version that it had before.
 func afterWrite(answer metav1.Object) mark {
-	m := mark{version: tarn.Version(answer.GetResourceVersion())}
+	m := mark{version: tarn.Version(answer.GetResourceVersion()), uid: answer.GetUID()}
 	if ended(answer) {
 		m.gone = answer.GetUID()
 	}
@@ -195,7 +195,7 @@ func (c *ownClient) listed(ctx context.Context, gvk schema.GroupVersionKind, cho
 	found := map[client.ObjectKey]mark{}
 	for i := range list.Items {
 		o := &list.Items[i]
-		found[client.ObjectKeyFromObject(o)] = mark{version: tarn.Version(o.ResourceVersion), gone: o.UID, labels: o.Labels, known: true}
+		found[client.ObjectKeyFromObject(o)] = mark{version: tarn.Version(o.ResourceVersion), gone: o.UID, uid: o.UID, labels: o.Labels, known: true}
 	}
 	return found, nil
 }

@@ -48,6 +48,9 @@ func (c *ctrlCache) newScopedInformer(at informerKey, e *extent) (*scopedInforme
 		return nil, err
 	}
 	p := newScopedInformer(at, e, informer, example)
+	if c.opts.NewInformer == nil {
+		p.sharding = c.shardOf(at.gvk)
+	}
 	if handler := c.opts.DefaultWatchErrorHandler; handler != nil {
 		if err := informer.SetWatchErrorHandlerWithContext(p.detachable(handler)); err != nil {
 			return nil, fmt.Errorf("the informer of %v does not take the watch error handler: %w", at, err)

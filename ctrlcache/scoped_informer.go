@@ -17,6 +17,7 @@ import (
 
 	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/cache"
+	"github.com/tarnproject/tarn/kube"
 )
 
 // informerKey names one informer: a kind under the settings of one namespace.
@@ -38,6 +39,8 @@ type scopedInformer struct {
 	goType reflect.Type
 	// replica is nil if the informer is not one of ours.
 	replica *tarn.Replica[any]
+	// sharding is what the informer is confined to; nil if it has all objects.
+	sharding *kube.Sharding
 	// current lists what the server has now; see the function.
 	current func(ctx context.Context, least tarn.Version) (map[tarn.Key]tarn.Version, tarn.Version, error)
 	// base is the version that the first state must have at least, for an informer

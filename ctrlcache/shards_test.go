@@ -3,15 +3,18 @@ package ctrlcache_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -92,6 +95,70 @@ func TestShardedCache(t *testing.T) {
 		}
 		if in, out := moved.in.Load(), moved.out.Load(); int(in) != 100-half || int(out) != half {
 			t.Errorf("%d came and %d went", in, out)
+		}
+	})
+}
+
+// TestWritesToOtherShards writes through a client whose reads wait for writes. A server that
+// selects by shard sends no event of objects of other shards, and a bookmark each minute.
+func TestWritesToOtherShards(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := apiserver.New(apiserver.Options{AnyNamespace: true})
+		defer server.Close()
+		sharding := kube.NewSharding(part(t, 0, 2))
+		c, err := ctrlcache.With(ctrlcache.Settings{Sharding: sharding})(server.Config(), cache.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { _ = c.Start(ctx) })
+		defer running.Wait()
+		defer cancel()
+		writer, err := ctrlcache.NewClient(server.Config(), client.Options{Cache: &client.CacheOptions{
+			Reader: c, EnableReadYourWritesConsistency: ptr.To(true),
+		}})
+		if err != nil || !c.WaitForCacheSync(ctx) {
+			t.Fatal(err)
+		}
+		var found corev1.ConfigMapList
+		if err := c.List(ctx, &found); err != nil {
+			t.Fatal(err)
+		}
+		began, own := time.Now(), 0
+		for i := range 20 {
+			object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: fmt.Sprint("x", i)}}
+			has := func(when string, want bool) {
+				t.Helper()
+				if err := writer.List(ctx, &found); err != nil {
+					t.Fatal(err)
+				}
+				got := slices.ContainsFunc(found.Items, func(o corev1.ConfigMap) bool {
+					return o.Name == object.Name && o.ResourceVersion == object.ResourceVersion
+				})
+				if want = want && sharding.Wanted().Has("a", string(object.UID)); got != want {
+					t.Errorf("%s: %t, wanted %t", when, got, want)
+				}
+			}
+			if err := writer.Create(ctx, object); err != nil {
+				t.Fatal(err)
+			}
+			if sharding.Wanted().Has("a", string(object.UID)) {
+				own++
+			}
+			has("created", true)
+			object.Data = map[string]string{"changed": "yes"}
+			if err := writer.Update(ctx, object); err != nil {
+				t.Fatal(err)
+			}
+			has("updated", true)
+			if err := writer.Delete(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: object.Name}}); err != nil {
+				t.Fatal(err)
+			}
+			has("deleted", false)
+		}
+		if took := time.Since(began); took > time.Second || own == 0 || own == 20 {
+			t.Errorf("the reads waited %v; %d of 20 were of the cache's shard", took, own)
 		}
 	})
 }

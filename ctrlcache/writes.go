@@ -45,6 +45,8 @@ type kindWrites struct {
 type mark struct {
 	version tarn.Version
 	gone    types.UID
+	// uid, if known, is that of all states of the mark; an object's shard depends on it.
+	uid types.UID
 	// labels, if known, are those of every state of the mark.
 	labels labels.Set
 	known  bool
@@ -63,6 +65,9 @@ func (m mark) follows(before mark) mark {
 		m.version = before.version
 	}
 	m.known = m.known && before.known && labels.Equals(m.labels, before.labels)
+	if m.uid != before.uid {
+		m.uid = ""
+	}
 	return m
 }
 
@@ -183,19 +188,22 @@ func (p *scopedInformer) shows(key client.ObjectKey, m mark) bool {
 	return p.never(key, m) || ok && at >= 0 && !p.holdsGone(key, m) || p.rewoundSince(m.rewinds[p.form])
 }
 
-// never says that the informer's selectors exclude the written object: no event will
+// never says that the informer's selectors or its shard exclude the written object: no event will
 // show it. An object that is in the copy will get a delete event.
 func (p *scopedInformer) never(key client.ObjectKey, m mark) bool {
 	if !p.selectsKey(key) {
 		return true
 	}
-	return p.excludes(m) && p.held(key) == nil
+	return p.excludes(key, m) && p.held(key) == nil
 }
 
-// excludes says that the informer's label selector does not select what was written.
-func (p *scopedInformer) excludes(m mark) bool {
-	s := p.config.LabelSelector
-	return s != nil && m.known && !s.Matches(m.labels)
+// excludes says that what was written is not selected by the informer's labels, or is not of
+// its shard.
+func (p *scopedInformer) excludes(key client.ObjectKey, m mark) bool {
+	if s := p.config.LabelSelector; s != nil && m.known && !s.Matches(m.labels) {
+		return true
+	}
+	return p.sharding != nil && m.uid != "" && !p.sharding.Wanted().Has(key.Namespace, string(m.uid))
 }
 
 // selectsKey says whether the informer's field selector lets through an object with this
@@ -310,7 +318,7 @@ func (p *scopedInformer) awaitMark(ctx context.Context, key client.ObjectKey, m 
 		}
 		// An object that is not selected any more leaves the copy by an event before that
 		// version, and there may be no later event.
-		if next.OlderThan(m.version) && !p.excludes(m) {
+		if next.OlderThan(m.version) && !p.excludes(key, m) {
 			next = m.version
 		}
 		if _, err := p.reachUnlessRewound(ctx, next, m.rewinds[p.form]); err != nil {

@@ -79,10 +79,15 @@ func (j *mergedInformer) AddEventHandlerWithOptions(h toolscache.ResourceEventHa
 	return r, nil
 }
 
+// RemoveEventHandler does nothing, as client-go's informer, if the handler is that of
+// another informer: one of the same kind, for example, that was removed.
 func (j *mergedInformer) RemoveEventHandler(handle toolscache.ResourceEventHandlerRegistration) error {
 	r, ok := handle.(*mergedRegistration)
-	if !ok || r.merged.informers[0] != j.informers[0] {
-		return fmt.Errorf("a %T does not belong to this informer of %v", handle, j.informers[0].gvk)
+	if !ok {
+		return fmt.Errorf("a %T is not what AddEventHandler of an informer of %v returned", handle, j.informers[0].gvk)
+	}
+	if r.merged.informers[0] != j.informers[0] {
+		return nil
 	}
 	var failed []error
 	for i, h := range r.handles {

@@ -58,6 +58,29 @@ func TestInformers(t *testing.T) {
 	two := func() cache.Options {
 		return cache.Options{DefaultNamespaces: map[string]cache.Config{"north": {}, "south": {}}}
 	}
+	// A program that has removed an informer removes its handler afterwards.
+	removeLate := func(x *stage) {
+		informer, err := x.cache.GetInformer(x.ctx, &corev1.Pod{})
+		if err != nil {
+			x.Fatal(err)
+		}
+		handle, err := informer.AddEventHandler(&journal{})
+		if err != nil {
+			x.Fatal(err)
+		}
+		if err := x.cache.RemoveInformer(x.ctx, &corev1.Pod{}); err != nil {
+			x.Error(err)
+		}
+		x.until("stop", informer.IsStopped)
+		for _, object := range []client.Object{&corev1.Pod{}, emptyLake()} {
+			another, err := x.cache.GetInformer(x.ctx, object)
+			if err != nil {
+				x.Fatal(err)
+			}
+			x.note("handle of another informer: %v", another.RemoveEventHandler(handle))
+			x.note("no handle: %s", classify(another.RemoveEventHandler(nil)))
+		}
+	}
 	follow := func(x *stage) {
 		forms := map[string]client.Object{"pods": &corev1.Pod{}, "lakes": emptyLake(), "configmaps": emptyMetadata(resources["configmaps"])}
 		for _, resource := range []string{"pods", "lakes", "configmaps"} {
@@ -158,6 +181,8 @@ func TestInformers(t *testing.T) {
 			x.until("stop", informer.IsStopped)
 			x.list(&corev1.PodList{})
 		}},
+		"handler of an informer that was removed":                   {play: removeLate},
+		"handler of an informer of two namespaces that was removed": {options: two, play: removeLate},
 		"started twice": {play: func(x *stage) { x.note("%s", classify(x.cache.Start(x.ctx))) }},
 		"handler of another informer": {options: two, play: func(x *stage) {
 			pods, err := x.cache.GetInformer(x.ctx, &corev1.Pod{})

@@ -221,6 +221,27 @@ func (c *ctrlCache) extent(k kind) (*extent, error) {
 	return e, nil
 }
 
+// extentToRead is extent for a read. If reads make no informers, the mapper is not asked for
+// kinds that none has been made of: they may not be served, or the server not be there.
+func (c *ctrlCache) extentToRead(k kind) (*extent, error) {
+	if c.opts.ReaderFailOnMissingInformer && len(c.namespaces(k)) == 0 && !c.known(k.gvk) {
+		return nil, &cache.ErrResourceNotCached{GVK: k.gvk}
+	}
+	return c.extent(k)
+}
+
+// known says whether the extent of a kind is known, in any form.
+func (c *ctrlCache) known(gvk schema.GroupVersionKind) bool {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	for f := range form(forms) {
+		if _, ok := c.extents[kind{gvk, f}]; ok {
+			return true
+		}
+	}
+	return false
+}
+
 // obtain returns the informer at a place, made and started if need be, and whether
 // the cache runs. fresh says that the informer had not synced when this call made it.
 func (c *ctrlCache) obtain(at informerKey, e *extent) (p *scopedInformer, started, fresh bool, err error) {

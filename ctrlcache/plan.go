@@ -99,6 +99,15 @@ func (p *plan) ownSettings(k kind) cache.ByObject {
 	return cache.ByObject{}
 }
 
+// namespaces are the settings of the namespaces that a kind is confined to if it has any
+// namespaces; none for a kind that is watched in all of them.
+func (p *plan) namespaces(k kind) map[string]cache.Config {
+	if own := p.ownSettings(k).Namespaces; own != nil {
+		return own
+	}
+	return p.opts.DefaultNamespaces
+}
+
 // extent says what is to be watched of a kind.
 type extent struct {
 	resource   schema.GroupVersionResource
@@ -116,11 +125,7 @@ func (p *plan) extentOf(k kind) (*extent, error) {
 		return nil, err
 	}
 	e := &extent{resource: mapping.Resource, namespaced: mapping.Scope.Name() != meta.RESTScopeNameRoot}
-	own := p.ownSettings(k)
-	namespaces := own.Namespaces
-	if namespaces == nil {
-		namespaces = p.opts.DefaultNamespaces
-	}
+	own, namespaces := p.ownSettings(k), p.namespaces(k)
 	if !e.namespaced || len(namespaces) == 0 {
 		e.configs = map[string]cache.Config{cache.AllNamespaces: layered(configOf(own), p.defaults())}
 		return e, nil

@@ -27,7 +27,7 @@ func (c *ctrlCache) Get(ctx context.Context, key client.ObjectKey, out client.Ob
 	if err != nil {
 		return err
 	}
-	e, err := c.extent(k)
+	e, err := c.extentToRead(k)
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (c *ctrlCache) List(ctx context.Context, out client.ObjectList, opts ...cli
 	if err != nil {
 		return err
 	}
-	e, err := c.extent(k)
+	e, err := c.extentToRead(k)
 	if err != nil {
 		return err
 	}

@@ -134,6 +134,27 @@ func TestReading(t *testing.T) {
 				x.get(emptyLake(), "north", "baikal")
 			},
 		},
+		"only known informers of kinds that are not served": {
+			options: func() cache.Options { return cache.Options{ReaderFailOnMissingInformer: true} },
+			play: func(x *stage) {
+				x.get(&corev1.Secret{}, "north", "a")
+				x.list(&corev1.SecretList{})
+				x.get(emptyMetadata(schema.GroupVersionKind{Group: "x", Version: "v1", Kind: "Unknown"}), "north", "a")
+			},
+		},
+		"only known informers of some namespaces": {
+			options: func() cache.Options {
+				o := twoNamespaces
+				o.ReaderFailOnMissingInformer = true
+				return o
+			},
+			play: func(x *stage) {
+				x.get(&corev1.Secret{}, "north", "a")
+				x.get(&corev1.Pod{}, "north", "a")
+				x.get(&corev1.Pod{}, "west", "d")
+				x.get(&corev1.Node{}, "", "n1")
+			},
+		},
 		"selectors of the cache": {
 			options: func() cache.Options {
 				return cache.Options{

@@ -36,8 +36,9 @@ func (v readTarget) question(chosen *client.ListOptions, indexed toolscache.Inde
 			return nil, true, nil // fields.Nothing
 		}
 	}
-	namespace := v.namespaceOf(chosen.Namespace, required)
-	q.Query = q.Under(v.keysOf(namespace, required))
+	direct := notIndexed(required, indexed)
+	namespace := v.namespaceOf(chosen.Namespace, direct)
+	q.Query = q.Under(v.keysOf(namespace, direct))
 	for _, r := range required {
 		if _, ok := indexed[indexName(r.Field)]; ok && equal(r) {
 			q.Query = q.And(query.Indexed(indexName(r.Field), indexValue(namespace, r.Value)))
@@ -107,6 +108,17 @@ func (q *indexQuery) asked(match func(client.Object) (bool, error)) func(any) bo
 		}
 		return ok && err == nil
 	}
+}
+
+// notIndexed are the requirements on fields that have no index. An index says itself what its
+// field is, even if it is one that every object has.
+func notIndexed(required fields.Requirements, indexed toolscache.Indexers) (direct fields.Requirements) {
+	for _, r := range required {
+		if _, ok := indexed[indexName(r.Field)]; !ok {
+			direct = append(direct, r)
+		}
+	}
+	return direct
 }
 
 // namespaceOf is the namespace that the objects must be of, empty for any.

@@ -155,6 +155,23 @@ func TestReading(t *testing.T) {
 				x.get(&corev1.Node{}, "", "n1")
 			},
 		},
+		"indexes that have the name of a field": {
+			before: func(x *stage) {
+				x.note("index %s", classify(x.cache.IndexField(x.ctx, &corev1.Pod{}, "metadata.name", func(o client.Object) []string {
+					return []string{"pod-" + o.GetName()}
+				})))
+				x.note("index %s", classify(x.cache.IndexField(x.ctx, &corev1.Pod{}, "metadata.namespace", func(o client.Object) []string {
+					return []string{"the " + o.GetNamespace()}
+				})))
+			},
+			play: func(x *stage) {
+				x.list(&corev1.PodList{}, client.MatchingFields{"metadata.name": "pod-a"})
+				x.list(&corev1.PodList{}, client.MatchingFields{"metadata.name": "pod-a"}, client.InNamespace("south"))
+				x.list(&corev1.PodList{}, client.MatchingFields{"metadata.name": "a"}, client.InNamespace("south"))
+				x.list(&corev1.PodList{}, client.MatchingFields{"metadata.namespace": "the south"})
+				x.list(&corev1.PodList{}, client.MatchingFields{"metadata.name": "pod-a", "metadata.namespace": "the south"})
+			},
+		},
 		"selectors of the cache": {
 			options: func() cache.Options {
 				return cache.Options{

@@ -90,7 +90,7 @@ func (v readTarget) candidates(namespace string, selector fields.Selector) ([]an
 		return nil, nil, nil // fields.Nothing
 	}
 	indexed := v.indexed(store)
-	namespace = v.namespaceOf(namespace, required)
+	namespace = v.namespaceOf(namespace, notIndexed(required, indexed))
 	objects, looked, err := v.look(store, indexed, required, namespace)
 	if err != nil {
 		return nil, nil, err

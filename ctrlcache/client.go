@@ -222,7 +222,7 @@ func (w *marking) object(object, answer client.Object, write func() error) error
 	m := afterWrite(answer)
 	if object == answer {
 		// The caller keeps the object, and may write to its labels.
-		m.labels, m.known = maps.Clone(object.GetLabels()), true
+		m.labels, m.known, m.answer = maps.Clone(object.GetLabels()), true, object
 	}
 	marks[w.keyOf(gvk, object)] = m // with the name that was generated
 	return nil

@@ -10,7 +10,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -50,6 +49,11 @@ type mark struct {
 	// labels, if known, are those of every state of the mark.
 	labels labels.Set
 	known  bool
+	// answer, until the write has ended, is the object as the server answered; nil if the
+	// answer was not one. omitted says of the informer of each form that its field selector
+	// does not select the answer, nor any other state of the mark.
+	answer  client.Object
+	omitted [forms]bool
 	// rewinds says, for the informer of each form, how often the server had gone back in
 	// time when the write ended. An informer that was read again after another time
 	// shows what is left of the write, at versions that may be lower.
@@ -67,6 +71,9 @@ func (m mark) follows(before mark) mark {
 	m.known = m.known && before.known && labels.Equals(m.labels, before.labels)
 	if m.uid != before.uid {
 		m.uid = ""
+	}
+	for f := range m.omitted {
+		m.omitted[f] = m.omitted[f] && before.omitted[f]
 	}
 	return m
 }
@@ -127,8 +134,9 @@ func (c *ctrlCache) finishWrite(gvk schema.GroupVersionKind, marks map[client.Ob
 			continue // nothing that could be waited for
 		}
 		for p := range c.showing(gvk, key) {
-			m.rewinds[p.form] = p.rewinds()
+			m.rewinds[p.form], m.omitted[p.form] = p.rewinds(), p.omits(m.answer)
 		}
+		m.answer = nil
 		c.sweep(gvk, k, key) // a mark that every copy shows is not merged into the new one
 		if before, ok := k.marks[key]; ok {
 			m = m.follows(before)
@@ -186,45 +194,6 @@ func (c *ctrlCache) showing(gvk schema.GroupVersionKind, key client.ObjectKey) i
 func (p *scopedInformer) shows(key client.ObjectKey, m mark) bool {
 	at, ok := p.version().Compare(m.version)
 	return p.never(key, m) || ok && at >= 0 && !p.holdsGone(key, m) || p.rewoundSince(m.rewinds[p.form])
-}
-
-// never says that the informer's selectors or its shard exclude the written object: no event will
-// show it. An object that is in the copy will get a delete event.
-func (p *scopedInformer) never(key client.ObjectKey, m mark) bool {
-	if !p.selectsKey(key) {
-		return true
-	}
-	return p.excludes(key, m) && p.held(key) == nil
-}
-
-// excludes says that what was written is not selected by the informer's labels, or is not of
-// its shard.
-func (p *scopedInformer) excludes(key client.ObjectKey, m mark) bool {
-	if s := p.config.LabelSelector; s != nil && m.known && !s.Matches(m.labels) {
-		return true
-	}
-	return p.sharding != nil && m.uid != "" && !p.sharding.Wanted().Has(key.Namespace, string(m.uid))
-}
-
-// selectsKey says whether the informer's field selector lets through an object with this
-// key, whatever its other fields.
-func (p *scopedInformer) selectsKey(key client.ObjectKey) bool {
-	if p.config.FieldSelector == nil {
-		return true
-	}
-	for _, r := range p.config.FieldSelector.Requirements() {
-		value := key.Name
-		switch {
-		case r.Field == namespaceField && p.namespaced:
-			value = key.Namespace
-		case r.Field != nameField:
-			continue
-		}
-		if equal(r) && value != r.Value || r.Operator == selection.NotEquals && value == r.Value {
-			return false
-		}
-	}
-	return true
 }
 
 // holdsGone says whether the informer still has the object that was deleted.

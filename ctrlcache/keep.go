@@ -11,11 +11,11 @@ import (
 )
 
 // kept has the informer of a place kept on disk.
-func (c *ctrlCache) kept(informer toolscache.SharedIndexInformer, at informerKey, collection kube.Collection, options kube.SourceOptions) error {
+func (c *ctrlCache) kept(informer toolscache.SharedIndexInformer, server *kube.Client, at informerKey, collection kube.Collection, options kube.SourceOptions) error {
 	named := c.scopeName(at)
 	return tarncache.Keep(informer, func(objects tarncache.ObjectTraits) (tarn.Sink[any], error) {
 		options.Unshared = !objects.Shared
-		of := c.server.Origin(collection, options)
+		of := server.Origin(collection, options)
 		of.Transformed, of.Transform, of.Part = objects.Transformed, objects.Transform, named
 		return c.keep.Open(of)
 	}, c.keep.Strip)

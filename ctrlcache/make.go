@@ -112,7 +112,7 @@ func (c *ctrlCache) ownInformer(server *kube.Client, at informerKey, collection 
 		ResyncPeriod: resyncPeriod(config), Indexers: byNamespace(), ObjectDescription: at.String(),
 	}, bookmarks && features.FeatureGates().Enabled(features.WatchListClient))
 	if c.keep.Sink != nil {
-		if err := c.kept(informer, at, collection, options); err != nil {
+		if err := c.kept(informer, server, at, collection, options); err != nil {
 			return nil, err
 		}
 	}

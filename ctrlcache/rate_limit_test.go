@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -14,8 +15,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/apiserver"
+	"github.com/tarnproject/tarn/ctrlcache"
+	"github.com/tarnproject/tarn/kube"
 )
 
 // withoutStreamedLists makes a server one that does not stream lists, as 1.31 and 1.33 do not.
@@ -33,9 +38,24 @@ func withoutStreamedLists(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
+// nowhere is a sink that keeps nothing.
+type nowhere struct{}
+
+func (nowhere) Policy() tarn.SinkPolicy[any]                          { return tarn.SinkPolicy[any]{Name: "nowhere"} }
+func (nowhere) Open(context.Context, func() error) (tarn.Kept, error) { return tarn.Kept{}, nil }
+func (nowhere) Commit(context.Context, tarn.Batch[any]) error         { return nil }
+func (nowhere) Close()                                                {}
+
 // TestRateLimitOfEachInformer starts as many informers as an operator of many namespaces has,
 // with a limit on the rate of requests. The limit is that of each informer by itself.
 func TestRateLimitOfEachInformer(t *testing.T) {
+	makers := append(slices.Clip(makers), maker{"ours on disk", ctrlcache.WithDisk(kube.Keeper{
+		// Sinks ask for the identity of the server.
+		Sink: func(of kube.Origin) (tarn.Sink[any], error) {
+			_, err := of.ServerUID(context.Background())
+			return nowhere{}, client.IgnoreNotFound(err)
+		},
+	})})
 	for _, m := range makers {
 		t.Run(m.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -27,11 +27,13 @@ import (
 	"github.com/tarnproject/tarn/ctrlcache"
 )
 
-// theirs and ours are the caches that every scenario runs through.
-var makers = []struct {
+type maker struct {
 	name string
 	make cache.NewCacheFunc
-}{
+}
+
+// theirs and ours are the caches that every scenario runs through.
+var makers = []maker{
 	{"controller-runtime", cache.New},
 	{"controller-runtime on our informers", func(cfg *rest.Config, opts cache.Options) (cache.Cache, error) {
 		if opts.NewInformer == nil {

@@ -16,6 +16,7 @@ import (
 	"unsafe"
 
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -307,6 +308,27 @@ func TestWritesToMapsAreFound(t *testing.T) {
 	} {
 		if out := child(t, name); !strings.Contains(out, want) {
 			t.Errorf("%s: it says\n%s", name, out)
+		}
+	}
+}
+
+// Types of several packages have the same name, such as v1.Event, and other fields.
+func TestTypesOfOneName(t *testing.T) {
+	s := session(t)
+	core := frozen(t, s, "shop/a", &corev1.Event{Reason: "x", Series: &corev1.EventSeries{Count: 1}})
+	named := frozen(t, s, "shop/b", &eventsv1.Event{Reason: "x", Series: &eventsv1.EventSeries{Count: 1}})
+	for want, at := range map[string]unsafe.Pointer{
+		"reason of v1.Event shop/a":                  unsafe.Pointer(&core.Reason),
+		"series.count of v1.Event shop/a":            unsafe.Pointer(&core.Series.Count),
+		"note of v1.Event shop/b":                    unsafe.Pointer(&named.Note),
+		"regarding.name of v1.Event shop/b":          unsafe.Pointer(&named.Regarding.Name),
+		"series.lastObservedTime of v1.Event shop/b": unsafe.Pointer(&named.Series.LastObservedTime),
+	} {
+		if got, ok := Explain(uintptr(at)); !ok || got != want {
+			t.Errorf("explained as %q, want %q", got, want)
+		}
+		if got, err := ExplainFile(s.log.file.Name(), uintptr(at)); err != nil || got != want {
+			t.Errorf("by the file, explained as %q (%v), want %q", got, err, want)
 		}
 	}
 }

@@ -26,12 +26,13 @@ type Block struct {
 type Part struct {
 	At, Size int
 	Field    string `json:",omitempty"`
-	// Type is what the part is, or its elements if Stride is not zero.
+	// Type is what the part is, or its elements if Stride is not zero. No other type of
+	// the process has the same name: see [record.newLayout].
 	Type   string
 	Stride int `json:",omitempty"`
 }
 
-// Layout says where the fields of a struct are.
+// Layout says where the fields of a type are, if it is a struct.
 type Layout struct {
 	Type   string
 	Fields []Part
@@ -49,7 +50,8 @@ type record struct {
 	mu      sync.Mutex
 	file    *os.File
 	blocks  []Block
-	layouts map[string]Layout
+	names   map[reflect.Type]string
+	layouts map[string]Layout // of all types in names
 }
 
 // opened is the record of the process.
@@ -75,7 +77,7 @@ func openRecord() (*record, error) {
 	removeOld()
 	fmt.Fprintf(os.Stderr, "tarn: guard mode: objects of caches are read-only, and a write to one ends the process at the line that writes.\n"+
 		"tarn: to find out which object and field it was: tarn guard explain --file %s ADDRESS\n", file.Name())
-	opened.record = &record{file: file, layouts: map[string]Layout{}}
+	opened.record = &record{file: file, names: map[reflect.Type]string{}, layouts: map[string]Layout{}}
 	return opened.record, nil
 }
 
@@ -106,15 +108,15 @@ func (r *record) add(object string, memory []byte, parts []part) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, p := range parts {
-		name := p.t.String()
-		block.Parts = append(block.Parts, Part{At: p.at, Size: p.size, Field: p.field, Type: name, Stride: p.stride})
-		if _, known := r.layouts[name]; !known && p.t.Kind() == reflect.Struct {
-			layout := Layout{name, layoutOf("", p.t, 0)}
-			r.layouts[name] = layout
+		name, known := r.names[p.t]
+		if !known {
+			layout := r.newLayout(p.t)
+			name = layout.Type
 			if err := write(line{Layout: &layout}); err != nil {
 				return err
 			}
 		}
+		block.Parts = append(block.Parts, Part{At: p.at, Size: p.size, Field: p.field, Type: name, Stride: p.stride})
 	}
 	r.blocks = append(r.blocks, block)
 	if err := write(line{Block: &block}); err != nil {
@@ -122,6 +124,23 @@ func (r *record) add(object string, memory []byte, parts []part) error {
 	}
 	_, err := r.file.Write(lines)
 	return err
+}
+
+// newLayout describes a type that was not seen before. A type of another package may have
+// the same name, such as v1.Event, so the second one gets a number. The caller holds the lock.
+func (r *record) newLayout(t reflect.Type) Layout {
+	layout := Layout{Type: t.String()}
+	for n := 2; ; n++ {
+		if _, taken := r.layouts[layout.Type]; !taken {
+			break
+		}
+		layout.Type = fmt.Sprintf("%s#%d", t, n)
+	}
+	if t.Kind() == reflect.Struct {
+		layout.Fields = layoutOf("", t, 0)
+	}
+	r.names[t], r.layouts[layout.Type] = layout.Type, layout
+	return layout
 }
 
 // layoutOf lists the fields of a struct, those of structs within it included.

@@ -130,7 +130,7 @@ var layout = []folderRule{
 		why: "it stands by itself in client-go too"},
 	{folder: "cache/testing", imports: []string{".", "memory", "cache"},
 		why: "helpers for tests of code that uses cache"},
-	{folder: "cache", imports: []string{".", "memory", "kube/...", "cache/synctrack", "internal/adapter", "internal/reasons", "internal/usercall"},
+	{folder: "cache", imports: []string{".", "memory", "kube/...", "cache/synctrack", "internal/adapter", "internal/guard", "internal/reasons", "internal/usercall"},
 		why: "cache adapts what lies below it; informers and ctrlcache build on it, never the other way"},
 	{folder: "informers/...", imports: []string{".", "memory", "kube/...", "cache", "informers/..."},
 		why: "informers adapts, and builds on cache"},

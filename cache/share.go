@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tarnproject/tarn"
+	"github.com/tarnproject/tarn/internal/guard"
 	"github.com/tarnproject/tarn/kube/wire"
 )
 
@@ -88,7 +89,14 @@ func onCopy(transform TransformFunc) TransformFunc {
 // state that store has of the same object, and with others. Objects that from has
 // decoded for us alone are shared where they are, unless there is a transform, which
 // may return anything.
+//
+// In guard mode nothing is shared: each object is copied into memory of its own next. A
+// program may also send what it read from such memory to another informer, and no pool may
+// hold that: Go ends a process that makes a weak pointer to it.
 func sharing(transform TransformFunc, store *indexer, sharer *wire.Sharer, from *source) TransformFunc {
+	if guard.FromEnvironment() {
+		return transform
+	}
 	return func(object any) (any, error) {
 		if transform != nil {
 			var err error

@@ -187,7 +187,12 @@ func (w *worker) lookUp(s *step, at *site, last *shape.Memory, x, like shape.Mem
 	at.miss()
 	*last = shape.Memory{}
 	w.offered++
-	made := w.below(s, x, like, room, cur+1, depth)
+	var made shape.Memory
+	if w.inPlace {
+		made = w.below(s, x, like, room, cur+1, depth)
+	} else {
+		made = w.ownPart(s, x, cur+1, depth)
+	}
 	w.offered--
 	return w.offer(s, n.hash, made, s.bytes(x.N))
 }

@@ -19,6 +19,8 @@ type mapReader interface {
 	// hash adds the content to h, independent of its order.
 	hash(w *worker, m unsafe.Pointer, h uint64, depth int) uint64
 	equal(c *comparer, a, b unsafe.Pointer, depth int) bool
+	// clone returns a map of the same content and nothing of the memory; see clone.go.
+	clone(w *worker, m unsafe.Pointer) unsafe.Pointer
 }
 
 func (f fields) mapReaderOf(t reflect.Type) mapReader {

@@ -18,6 +18,7 @@ import (
 //     Share returns has the same content, to the bit, and is built beside it out
 //     of the pool's parts, the object's own parts and copies of what lies between.
 //     Only [Sharer.ShareOwn] builds it where the object is.
+//   - The pool keeps nothing of the object's memory, whose owner may change it.
 //   - The object itself is never shared: its own fields may be set. Its parts are
 //     read-only from then on, as everything in a cache is.
 //   - Parts of slices have no room behind them, so that an append copies.

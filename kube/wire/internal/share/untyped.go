@@ -148,6 +148,9 @@ func (w *worker) treePart(s *step, v, like any, where uint64, cur, depth int) (o
 	if cur != unhashed {
 		next = int(w.nodes[cur].next)
 	}
+	if w.cloned {
+		cur = unhashed // the nodes lead to the map that was cloned
+	}
 	if w.left--; w.left < 0 || depth >= maxDepth {
 		return v, next, false
 	}
@@ -158,13 +161,13 @@ func (w *worker) treePart(s *step, v, like any, where uint64, cur, depth int) (o
 		out, changed = w.treeBelow(v, like, where, cur, depth)
 		return out, next, changed
 	}
-	mark := len(w.nodes)
-	if cur == unhashed {
+	mark, hashed := len(w.nodes), cur != unhashed
+	if !hashed {
 		cur = mark
 		w.hashTree(v, depth)
 	}
 	out, changed = w.lookUpTree(s, at, v, like, where, cur, depth)
-	if next == unhashed {
+	if !hashed {
 		w.forget(mark)
 	}
 	return out, next, changed
@@ -184,7 +187,12 @@ func (w *worker) lookUpTree(s *step, at *site, v, like any, where uint64, cur, d
 		at.hit()
 	} else {
 		at.miss()
-		out, _ := w.treeBelow(v, like, where, cur, depth)
+		var out any
+		if w.inPlace {
+			out, _ = w.treeBelow(v, like, where, cur, depth)
+		} else {
+			out = w.ownTree(v, where, depth)
+		}
 		y = w.offer(s, n.hash, shape.Memory{Ptr: shape.Boxed(out), N: 1}, mapBytes)
 	}
 	return s.value(y), y.Ptr != x.Ptr

@@ -28,8 +28,10 @@ type worker struct {
 	texts   []ownText
 	pairs   [][2]string
 	scalars ownScalars
-	// inPlace says that the object may be written to.
-	inPlace bool
+	// inPlace says that the object, or the part of it that is being built, is nobody
+	// else's: it may be written to. cloned says that it is a part that was cloned after it
+	// was hashed.
+	inPlace, cloned bool
 	// offered counts the parts being built that the pool will be offered.
 	offered int
 	comparer
@@ -54,7 +56,7 @@ const (
 
 func (w *worker) begin() {
 	w.nodes, w.left, w.compares, w.opaque = w.nodes[:0], maxReads, maxReads, false
-	w.mapped = false
+	w.mapped, w.cloned = false, false
 	w.texts, w.offered = w.texts[:0], 0
 	w.scalars.forget()
 	w.epoch++

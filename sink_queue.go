@@ -42,11 +42,20 @@ func (q *sinkQueue[T]) add(now, contact time.Time, changes []Change[T], at Posit
 	for i := range changes {
 		q.putHeard(changes[i], contact)
 	}
-	if !q.at.has(at.Section) {
-		q.from.Move(at) // the first state of a section is no gap
+	if !q.at.has(at.Section) && at != (Position{Section: at.Section}) {
+		q.begin(at)
 	}
 	q.at.Move(at)
 	q.note(now, contact)
+}
+
+// begin records the first state of a section. It is no gap, unless the section was removed
+// while the sink was behind, and is there again.
+func (q *sinkQueue[T]) begin(at Position) {
+	for _, g := range between(&q.from, &Positions{only: at}, GapRead) {
+		q.addGap(g)
+	}
+	q.from.Move(at)
 }
 
 // addGap appends a gap, or extends the last one: while an object is bad, every change
@@ -150,6 +159,7 @@ func (q *sinkQueue[T]) take() sinkQueue[T] {
 	taken := *q
 	if taken.dropped {
 		taken.gaps = append(taken.gaps, between(&taken.from, &taken.at, GapFolded)...)
+		taken.gaps = append(taken.gaps, foldedAway(&taken.from, &taken.at)...)
 		taken.dropped = false
 	}
 	*q = sinkQueue[T]{policy: q.policy, from: taken.at.Clone(), at: taken.at.Clone()}
@@ -193,10 +203,21 @@ func (q *sinkQueue[T]) putBack(later sinkQueue[T]) {
 func between(from, to *Positions, cause GapCause) (gaps []Gap) {
 	for before, p := range moves(from, to) {
 		gap := Gap{Section: p.Section, From: before.Version, To: p.Version, Cause: cause}
-		if cause == GapReconciled && back(before, p) {
+		if cause != GapFolded && back(before, p) {
 			gap.Cause = GapRewound
 		}
 		gaps = append(gaps, gap)
+	}
+	return gaps
+}
+
+// foldedAway are the gaps of the sections that were removed while states were folded. Nobody
+// knows where such a gap ends.
+func foldedAway(from, to *Positions) (gaps []Gap) {
+	for _, p := range from.All() {
+		if !to.has(p.Section) && p.Version != "" {
+			gaps = append(gaps, Gap{Section: p.Section, From: p.Version, Cause: GapFolded})
+		}
 	}
 	return gaps
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 // twoClusters runs a replica of two independent sections with sinks.
@@ -206,4 +207,40 @@ func TestSinkAheadOfAClusterThatIsRemoved(t *testing.T) {
 		settle()
 		sink.wantHeard(t, "-west/b east@1")
 	})
+}
+
+// States of a cluster that a slow sink did not get are a gap, also if the cluster was removed
+// meanwhile, and if it is there again.
+func TestFoldedStatesOfAClusterThatIsRemoved(t *testing.T) {
+	for _, again := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			east, west := newRemote("east/a"), newRemote("west/a")
+			sink := newFakeSink(SinkPolicy[*entry]{Name: "log", EveryState: true, MaxBytes: 3, SizeOf: func(Change[*entry]) int { return 1 }})
+			r, stop := runClusters(t, east, west, sink)
+			defer stop()
+			sink.heard()
+			sink.refuse = func(ctx context.Context, _ Batch[*entry]) error {
+				pause(ctx, realClock{}, time.Minute)
+				return nil
+			}
+			east.put("east/a", "") // 2
+			synctest.Wait()
+			for range 5 {
+				west.put("west/a", "") // 6 at last
+			}
+			synctest.Wait()
+			if err := r.RemoveSection("west"); err != nil {
+				t.Fatal(err)
+			}
+			want := "-west/a east@2 (west after 1 to  folded)"
+			if again {
+				if err := r.AddSection(clusterOf("west", west)); err != nil {
+					t.Fatal(err)
+				}
+				want = "+west/a6 east@2 west@6 (west after 1 to 6 read anew)"
+			}
+			time.Sleep(5 * time.Minute)
+			sink.wantHeard(t, "~east/a2 east@2 west@1", want)
+		})
+	}
 }

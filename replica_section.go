@@ -129,6 +129,8 @@ type section[T any] struct {
 	state       *sectionState
 	// stop ends the section alone, and returns when it has ended; nil if it does not run.
 	stop func()
+	// removed is closed when the section has been removed with its objects; nil before.
+	removed chan struct{}
 }
 
 // fullName is the name of the section's reflector in a replica of this name.

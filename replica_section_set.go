@@ -39,10 +39,11 @@ func (r *Replica[T]) present() []*section[T] {
 
 // AddSection adds a section to a replica of [NewReplicaOf], before or while it runs. The
 // other sections are not affected: a synced replica stays synced, and Health shows that
-// the new section is not synced yet.
+// the new section is not synced yet. If a section with the same name or keys is being
+// removed, AddSection waits for that.
 func (r *Replica[T]) AddSection(s Section[T]) error {
 	set := &r.sections
-	if err := r.change(); err != nil {
+	if err := r.change(&s); err != nil {
 		return err
 	}
 	defer set.mu.Unlock()
@@ -76,7 +77,7 @@ func (r *Replica[T]) AddSection(s Section[T]) error {
 // other sections are not affected. A section of the same name can be added later.
 func (r *Replica[T]) RemoveSection(name string) error {
 	set := &r.sections
-	if err := r.change(); err != nil {
+	if err := r.change(nil); err != nil {
 		return err
 	}
 	i := slices.IndexFunc(set.all, func(p *section[T]) bool { return p.name == name })
@@ -86,38 +87,63 @@ func (r *Replica[T]) RemoveSection(name string) error {
 	}
 	p := set.all[i]
 	set.all = slices.Delete(slices.Clone(set.all), i, i+1)
+	p.removed = make(chan struct{})
 	set.removing = append(set.removing, p)
 	set.mu.Unlock()
+	defer set.finishRemoval(p)
 	if p.stop != nil {
 		p.stop()
 	}
-	set.keepCounts(p)
 	if err := r.fanout.removeSection(p.state); err != nil {
 		return fmt.Errorf("tarn: %q: %w", r.name(), err)
 	}
 	return nil
 }
 
-// change locks the sections, to change them, once the replica has loaded its content. It
-// fails for one whose sections do not change.
-func (r *Replica[T]) change() error {
+// change locks the sections, to add one or to remove one (adding is nil), once that is
+// possible. It fails for a replica whose sections do not change.
+func (r *Replica[T]) change(adding *Section[T]) error {
 	set := &r.sections
 	if set.single {
 		return fmt.Errorf("tarn: %q has one source for good: make a replica whose sections come and go with NewReplicaOf, of independent sections or of several", r.name())
 	}
-	for set.mu.Lock(); set.loading; set.mu.Lock() {
+	for {
+		set.mu.Lock()
+		wait := set.busy(adding)
+		if wait == nil {
+			return nil
+		}
 		set.mu.Unlock()
-		<-set.ready
+		<-wait
+	}
+}
+
+// busy returns what a change of the sections has to wait for: the replica is loading its
+// content, or a section is being removed with the objects of the one that is to be added. It
+// returns nil if there is nothing.
+func (set *sectionSet[T]) busy(adding *Section[T]) <-chan struct{} {
+	if set.loading {
+		return set.ready
+	}
+	if adding == nil {
+		return nil
+	}
+	for _, p := range set.removing {
+		if p.name == adding.Name || p.prefix.HasPrefix(adding.Prefix) || adding.Prefix.HasPrefix(p.prefix) {
+			return p.removed
+		}
 	}
 	return nil
 }
 
-// keepCounts keeps the counts of a section that is removed and has stopped.
-func (set *sectionSet[T]) keepCounts(p *section[T]) {
+// finishRemoval keeps the counts of a section that has been removed, and lets another one
+// take its name and its keys.
+func (set *sectionSet[T]) finishRemoval(p *section[T]) {
 	set.mu.Lock()
 	defer set.mu.Unlock()
 	set.removing = slices.DeleteFunc(set.removing, func(x *section[T]) bool { return x == p })
 	set.removed.count(p.reflector.Health())
+	close(p.removed)
 }
 
 // health returns the Health of each section, and the counts of those that were removed.

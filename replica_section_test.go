@@ -262,3 +262,50 @@ func wantText(t *testing.T, err error, says string) {
 		t.Errorf("the error is %v; want one that says %q", err, says)
 	}
 }
+
+// lingering is a source whose streams end a while after their context, as over a transport
+// that does not notice it.
+type lingering struct{ *remote }
+
+func (l lingering) Watch(ctx context.Context, q WatchQuery) (Stream[*entry], error) {
+	stream, err := l.remote.Watch(ctx, q)
+	return lingeringStream{stream}, err
+}
+
+type lingeringStream struct{ Stream[*entry] }
+
+func (l lingeringStream) Next(ctx context.Context, buf []Event[*entry]) (int, error) {
+	n, err := l.Stream.Next(ctx, buf)
+	if ctx.Err() != nil {
+		time.Sleep(time.Second)
+	}
+	return n, err
+}
+
+// A section that is added while one of its name is being removed keeps its objects.
+func TestSectionAddedWhileItIsRemoved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		north, south := newRemote("north/a"), newRemote("south/a")
+		sink := newFakeSink(policy("sink"))
+		c := fleetOf(t, map[string]*remote{"south": south}, Options[*entry]{Sinks: []Sink[*entry]{sink}})
+		s := clusterOf("north", north)
+		s.Source = lingering{north}
+		if err := c.AddSection(s); err != nil {
+			t.Fatal(err)
+		}
+		seen := c.subscribe(SubscribeOptions{})
+		c.start()
+		settle()
+		removed := make(chan error)
+		go func() { removed <- c.RemoveSection("north") }()
+		time.Sleep(time.Millisecond)
+		other := newRemote("north/b", "north/c")
+		if err := errors.Join(c.AddSection(clusterOf("north", other)), <-removed); err != nil {
+			t.Fatal(err)
+		}
+		settle()
+		if c.Len() != 3 || len(seen.state()) != 3 || len(sink.state()) != 3 || len(sink.positions.All()) != 2 {
+			t.Errorf("%d objects of 3, the subscriber has %d, the sink %d at %v", c.Len(), len(seen.state()), len(sink.state()), sink.positions.All())
+		}
+	})
+}

@@ -119,9 +119,7 @@ func (h *fanout[T]) markSynced(section *sectionState) {
 		s.sectionSynced(section.position.Section)
 	}
 	h.settle(section)
-	if section.independent {
-		h.wake(section) // only now is a content without a version known to have none
-	}
+	h.wake(section) // only now is a content without a version known to have none
 }
 
 // noteFailed ends the waits for an independent section, which has failed.
@@ -173,7 +171,9 @@ func (h *fanout[T]) removeSection(section *sectionState) error {
 	h.settle(section)
 	deletes := h.removals(section.prefix)
 	gone := Position{Section: name}
-	if err := h.store.Apply(deletes, gone); !Taken(err) {
+	err := h.store.Apply(deletes, gone)
+	h.waiters.reach(h.version()) // without this section, the others may have reached it
+	if !Taken(err) {
 		return fmt.Errorf("the objects of the section %q could not be deleted: %w", name, err)
 	}
 	h.publish(deletes, nil)

@@ -1,6 +1,9 @@
 package tarn
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // versionWaiters holds a channel for each wait for a version.
 type versionWaiters struct {
@@ -40,7 +43,7 @@ var everywhere *sectionState
 func (h *fanout[T]) await(section *sectionState, v Version) (reached bool, wait chan struct{}, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	now, synced := h.version(), h.synced
+	now, synced := h.version(), h.synced && !h.someToCome()
 	if section != everywhere {
 		now, synced = section.position.Version, section.synced
 		if section.removed {
@@ -62,6 +65,12 @@ func (h *fanout[T]) await(section *sectionState, v Version) (reached bool, wait 
 	wait = make(chan struct{})
 	h.waitersOf(section).wait(wait, v)
 	return false, wait, nil
+}
+
+// someToCome says whether a section that was added later has not been read yet. The replica
+// has no version until then. One of independent sections never has one.
+func (h *fanout[T]) someToCome() bool {
+	return slices.ContainsFunc(h.sections, func(s *sectionState) bool { return !s.synced && !s.independent })
 }
 
 func (h *fanout[T]) waitersOf(section *sectionState) *versionWaiters {

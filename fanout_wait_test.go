@@ -212,3 +212,66 @@ func TestManyWaits(t *testing.T) {
 		}
 	})
 }
+
+// A wait for all sections outlives that one is added, and lasts until it has been read.
+func TestWaitForWhileASectionIsAdded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, north, _ := twoLakes(t, Options[*entry]{})
+		c.start()
+		synctest.Wait()
+		waiting := func(v Version) chan error {
+			waited := make(chan error, 1)
+			go func() { waited <- c.WaitFor(within(t, time.Hour), v) }()
+			synctest.Wait()
+			return waited
+		}
+		before := waiting("3")
+		east := newRemote("east/a", "east/b", "east/c")
+		east.fail(errAway)
+		if err := c.AddSection(sectionOf("east", east)); err != nil {
+			t.Fatal(err)
+		}
+		after := waiting("3")
+		north.put("north/b", "")
+		north.put("north/c", "") // 3
+		time.Sleep(time.Second)
+		if len(before)+len(after) > 0 {
+			t.Fatal("it has waited before the east was read")
+		}
+		east.fail(nil)
+		settle()
+		if err := errors.Join(<-before, <-after); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// If the section that lacks the version is removed, the others have reached it.
+func TestWaitForWhileASectionIsRemoved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, _, south := twoLakes(t, Options[*entry]{})
+		c.start()
+		synctest.Wait()
+		waited := make(chan error, 1)
+		go func() { waited <- c.WaitFor(within(t, time.Second), south.version()) }()
+		synctest.Wait()
+		if err := errors.Join(c.RemoveSection("north"), <-waited); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A section that has no versions is known to have none once it has been read.
+func TestWaitForWhileASectionWithoutVersionsIsAdded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, _, _ := twoLakes(t, Options[*entry]{})
+		c.start()
+		synctest.Wait()
+		east := newRemote("east/a")
+		east.versionless = true
+		if err := c.AddSection(sectionOf("east", east)); err != nil {
+			t.Fatal(err)
+		}
+		wantError(t, c.WaitFor(within(t, time.Minute), "1"), ErrOpaqueVersion, "lakes")
+	})
+}

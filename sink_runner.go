@@ -136,7 +136,7 @@ func (s *sinkRunner[T]) passed(changes []Change[T], at Position, gap *Gap, until
 	for _, c := range changes {
 		order, comparable := c.Version.Compare(until.Version)
 		switch {
-		case c.Rewound || c.Missed || !comparable:
+		case c.Rewound || c.Missed || c.Moved || !comparable:
 			s.waitAgain() // versions do not tell whether the sink has it
 			return nil, false
 		case order > 0:

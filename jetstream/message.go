@@ -69,7 +69,9 @@ func (s *Sink[T]) describe(in *writer[T], m *message, c tarn.Change[T], epoch st
 			return nil
 		}
 		h.add(headerOperation, operationDeleted)
-		h.add(headerTTL, strconv.FormatInt(int64(s.bucket.Tombstones.Seconds()), 10))
+		if s.bucket.serverForgets() {
+			h.add(headerTTL, strconv.FormatInt(int64(s.bucket.Tombstones.Seconds()), 10))
+		}
 		return nil
 	case tarn.Add:
 		h.add(HeaderType, "add")

@@ -67,6 +67,8 @@ type Sink[T any] struct {
 	held []tarn.Position
 	// bad has the objects that could not be written, with their versions.
 	bad map[tarn.Key]tarn.Version
+	// touched has the objects of commits while old delete markers are looked for, else it is nil.
+	touched map[tarn.Key]bool
 
 	// objectSize is about how long objects are, so that buffers need not grow.
 	objectSize atomic.Int64

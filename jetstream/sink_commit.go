@@ -24,6 +24,7 @@ func (s *Sink[T]) Commit(ctx context.Context, b tarn.Batch[T]) error {
 	if !b.Again || s.pending == "" {
 		s.pending = nuid.Next()
 	}
+	s.touch(b.Changes)
 	err := s.commit(ctx, b)
 	for range lateTries {
 		if !errors.Is(err, errOther) {
@@ -242,7 +243,7 @@ func (s *Sink[T]) markBad(w *writing[T]) error {
 	}
 	for _, key := range slices.Sorted(maps.Keys(s.bad)) {
 		if _, still := w.bad[key]; !still {
-			w.marks = append(w.marks, message{s.bucket.prefix() + badKey(key), header{{headerOperation, "PURGE"}, {headerRollup, "sub"}}, nil})
+			w.marks = append(w.marks, message{s.bucket.prefix() + badKey(key), header{{headerOperation, operationPurged}, {headerRollup, "sub"}}, nil})
 		}
 	}
 	return nil

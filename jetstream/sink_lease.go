@@ -94,6 +94,9 @@ func (s *Sink[T]) claim(ctx context.Context) error {
 		refreshing, stop := context.WithCancel(context.Background())
 		s.stop = stop
 		s.running.Go(func() { s.keepLease(refreshing) })
+		if s.bucket.feederForgets() {
+			s.running.Go(func() { s.keepForgetting(refreshing) })
+		}
 	}
 	return nil
 }

@@ -177,6 +177,9 @@ func (w *stream[T]) commit(ctx context.Context) (events []tarn.Event[T], err err
 		if len(events) >= largestCommit {
 			return nil, expired("a commit has more than %d changes; all is read instead", largestCommit)
 		}
+		if isPurge(m.Headers()) {
+			continue // the delete came before
+		}
 		if name, ok := w.source.objectKey(key); ok && stateOf(name, m.Headers()).foreign {
 			events = append(events, tarn.Event[T]{Type: tarn.EventModified, Bad: tarn.BadObject{Key: name, Err: errForeign}})
 		} else if ok {

@@ -185,3 +185,26 @@ func TestWholeStateWithADelete(t *testing.T) {
 	db.wants(t, "SELECT key, operation, version, inferred FROM things_history WHERE seq > 2 ORDER BY key", "a|deleted|2|false", "b|deleted|1|true")
 	db.wants(t, "SELECT key, resource_version, inferred FROM tarn_tombstones ORDER BY key", "a|2|false", "b|1|true")
 }
+
+// While no history was kept, objects were deleted that it had: they are not alive in the one
+// that follows. An object in quarantine, which has no row, still is.
+func TestHistoryThatEndedAndBeginsAgain(t *testing.T) {
+	address := database(t)
+	run := func(history bool, all ...tarn.Batch[object]) {
+		s := NewSink(connect(t, address, Options{History: history}), "things", "all", raw{})
+		must(t, open(t.Context(), s))
+		defer s.Close()
+		for _, b := range all {
+			if err := s.Commit(t.Context(), b); !tarn.Taken(err) {
+				t.Fatal(err)
+			}
+		}
+	}
+	run(true, whole(batch("3", thing("a", "1", `{}`), thing("b", "2", `{}`), thing("bad", "3", `{"a": "\u0000"}`))), batch("4", thing("gone", "4", `{}`)), batch("5", gone("gone", "5")))
+	run(false, batch("6", gone("a", "6")))
+	run(true, batch("7", thing("c", "7", `{}`)))
+	db := connect(t, address, Options{})
+	db.wants(t, `SELECT DISTINCT ON (key) key, operation, version, inferred FROM things_history ORDER BY key, seq DESC`,
+		"a|deleted|1|true", "b|kept|2|", "bad|added|3|false", "c|added|7|false", "gone|deleted|5|false")
+	db.wants(t, "SELECT to_version, cause FROM tarn_gaps WHERE cause = 'no history' ORDER BY id DESC LIMIT 1", "6|no history")
+}

@@ -141,14 +141,23 @@ func (s *Sink[T]) filled() string {
 	return fmt.Sprintf("%s (columns %x)", s.selection, sum[:8])
 }
 
-// switchHistory begins or ends the history. One that begins has first what is in the table,
-// and a gap for everything before.
+// switchHistory begins or ends the history. One that begins has first what is in the table, the
+// deletes that are missing in one that ended before, and a gap for everything before.
 func (s *Sink[T]) switchHistory(ctx context.Context, tx pgx.Tx, at []tarn.Position) error {
 	if s.db.opts.History {
 		history := s.table.history()
 		shared := names(append(append([]column(nil), s.table.own()...), content...), "")
 		if _, err := tx.Exec(ctx, fmt.Sprintf(`INSERT INTO %s (cluster, key, operation, version, heard, %s)
 			SELECT cluster, key, 'kept', resource_version, clock_timestamp(), %s FROM %s WHERE cluster = $1`, history.quoted(), shared, shared, s.table.quoted()), s.db.opts.Cluster); err != nil {
+			return err
+		}
+		// Another history may have ended before: what was deleted since is still alive there.
+		if _, err := tx.Exec(ctx, fmt.Sprintf(`INSERT INTO %s (cluster, key, operation, version, epoch, inferred, rewound, heard, %s)
+			SELECT cluster, key, 'deleted', version, epoch, true, false, clock_timestamp(), %s
+			FROM (SELECT DISTINCT ON (key) * FROM %s WHERE cluster = $1 ORDER BY key, seq DESC) last
+			WHERE operation <> 'deleted' AND NOT EXISTS (SELECT FROM %s t WHERE t.cluster = $1 AND t.key = last.key)
+				AND NOT EXISTS (SELECT FROM tarn_quarantine q WHERE q.cluster = $1 AND q.resource = $2 AND q.key = last.key)`,
+			history.quoted(), shared, shared, history.quoted(), s.table.quoted()), s.db.opts.Cluster, s.table.name); err != nil {
 			return err
 		}
 		for _, p := range at {

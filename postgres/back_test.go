@@ -107,3 +107,21 @@ func TestRowThatCannotBeDecoded(t *testing.T) {
 		t.Errorf("afterwards it has %v (%v)", all, err)
 	}
 }
+
+// Somebody drops the whole schema while it is fed, with Tarn's own tables: all are made again.
+func TestSchemaDroppedWhileFed(t *testing.T) {
+	for name, history := range map[string]bool{"the last state": false, "every state": true} {
+		t.Run(name, func(t *testing.T) {
+			db := connect(t, database(t), Options{History: history})
+			s := opened(t, db)
+			must(t, s.Commit(t.Context(), whole(batch("1", thing("a", "1", "")))))
+			schema := db.query(t, "SELECT current_schema")[0]
+			_, err := db.pool.Exec(t.Context(), "DROP SCHEMA "+schema+" CASCADE; CREATE SCHEMA "+schema)
+			must(t, err)
+			s.lostBy(t, batch("2", thing("b", "2", "")), whole(batch("2", thing("a", "1", ""), thing("b", "2", ""))))
+			must(t, s.Commit(t.Context(), batch("3", gone("a", "3"))))
+			db.wants(t, "SELECT key FROM things ORDER BY key", "b")
+			db.wants(t, "SELECT version FROM tarn_positions", "3")
+		})
+	}
+}

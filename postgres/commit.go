@@ -74,6 +74,9 @@ const insufficientPrivilege = "42501"
 // tarn.ErrSinkEmpty asks for it. A copy that has not reached the position of the other one
 // must not write.
 func (s *Sink[T]) reclaim(ctx context.Context, b tarn.Batch[T]) error {
+	if err := s.db.migrate(ctx); err != nil {
+		return fmt.Errorf("postgres: %w", err)
+	}
 	var err error
 	if s.table, err = s.db.prepare(ctx, s.wanted); err != nil {
 		return err

@@ -34,8 +34,14 @@ func (db *DB) transaction(ctx context.Context, do func(pgx.Tx) error) error {
 }
 
 // heed gives up all connections if they lead to a server that takes no writes, as one that is
-// no longer the primary: the address may lead to another one by now.
+// no longer the primary: the address may lead to another one by now. If a table is missing,
+// Tarn's own may be too: somebody may have dropped the schema.
 func (db *DB) heed(err error) {
+	if isMissing(err) {
+		db.mu.Lock()
+		db.migrated = false
+		db.mu.Unlock()
+	}
 	if refused, ok := errors.AsType[*pgconn.PgError](err); ok && refused.Code == readOnly {
 		db.pool.Reset()
 		db.leases.pool.Reset()

@@ -170,3 +170,20 @@ func TestLongNames(t *testing.T) {
 	}
 	db.wants(t, "SELECT count(*) FROM tarn_tables", "4")
 }
+
+// A custom resource may have printer columns called as the columns that Postgres has in each
+// table, such as XMin, and as words of SQL.
+func TestColumnsOfAnyName(t *testing.T) {
+	db := connect(t, database(t), Options{History: true})
+	var more []columns.Column
+	for _, name := range []string{"xmin", "xmax", "cmin", "cmax", "ctid", "tableoid", "oid", "user", "select"} {
+		more = append(more, columns.Column{Name: name, Type: "INTEGER", Index: true})
+	}
+	s := NewSink(db, "things", "all", wide{more: more})
+	must(t, open(t.Context(), s))
+	t.Cleanup(s.Close)
+	must(t, s.Commit(t.Context(), whole(batch("1", thing("a", "1", ""), thing("b", "1", "")))))
+	must(t, s.Commit(t.Context(), batch("2", gone("a", "2"))))
+	db.wants(t, `SELECT key, xmin_, xmax_, cmin_, cmax_, ctid_, tableoid_, oid, "user", "select" FROM things`, "b|7|7|7|7|7|7|7|7|7")
+	db.wants(t, `SELECT key, xmin_, ctid_ FROM things_history ORDER BY seq`, "a|7|7", "b|7|7", "a|7|7")
+}

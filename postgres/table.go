@@ -42,6 +42,9 @@ var (
 // batch, and whether it is the first and the last of its key.
 var order = []column{{Name: "tarn_ord", Type: bigint}, {Name: "tarn_first", Type: boolean}, {Name: "tarn_last", Type: boolean}}
 
+// system are the columns that Postgres gives to each table.
+var system = []column{{Name: "cmax"}, {Name: "cmin"}, {Name: "ctid"}, {Name: "tableoid"}, {Name: "xmax"}, {Name: "xmin"}}
+
 const (
 	text        = "text"
 	bigint      = "bigint"
@@ -86,7 +89,7 @@ func short(name string, most int) string {
 func resourceTable(name string, own []columns.Column) table {
 	t := table{name: short(name, longestName-len(historySuffix))}
 	t.columns = slices.Concat(identity, content)
-	taken := slices.Concat(identity, occurrence, content, order)
+	taken := slices.Concat(identity, occurrence, content, order, system)
 	for _, c := range own {
 		column := column{Name: short(c.Name, longestName), Type: typeOf(c.Type), index: c.Index}
 		for slices.ContainsFunc(taken, column.sameName) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -213,4 +214,30 @@ func TestRowsHiddenFromTheFeeder(t *testing.T) {
 	must(t, open(t.Context(), own))
 	defer own.Close()
 	must(t, own.Commit(t.Context(), batch("2", thing("a", "2", ""))))
+}
+
+// Somebody has chosen another form of times and numbers for all clients, and a pooler needs
+// values as text.
+func TestFormsOfTheUser(t *testing.T) {
+	for _, mode := range []string{"cache_describe", "exec", "simple_protocol"} {
+		name := databaseIn(t, "")
+		admin := connect(t, server.URL(name), Options{})
+		for _, setting := range []string{"datestyle = 'German'", "intervalstyle = 'sql_standard'", "timezone = 'Asia/Kathmandu'", "extra_float_digits = -15"} {
+			_, err := admin.pool.Exec(t.Context(), "ALTER DATABASE "+name+" SET "+setting)
+			must(t, err)
+		}
+		s := NewSink(connect(t, server.URL(name)+"&default_query_exec_mode="+mode, Options{History: true, HistoryAge: time.Hour}), "things", "all", plain{})
+		must(t, open(t.Context(), s))
+		must(t, s.Commit(t.Context(), whole(batch("1", thing("a", "1", `back\slash ' quote`)))))
+		must(t, s.Commit(t.Context(), batch("2", thing("b", "2", ""))))
+		s.Close()
+		kept, err := s.Open(t.Context(), nil)
+		if err != nil || time.Since(kept.LastContact).Abs() > time.Minute {
+			t.Errorf("%s: the last contact was at %v (%v)", mode, kept.LastContact, err)
+		}
+		if all, err := s.Load(t.Context()); err != nil || len(all) != 2 {
+			t.Errorf("%s: it has %v (%v)", mode, all, err)
+		}
+		s.Close()
+	}
 }

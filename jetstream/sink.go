@@ -83,7 +83,7 @@ type Sink[T any] struct {
 
 // New makes a sink that keeps a collection in a bucket. The caller owns the connection and
 // closes it after the replica has stopped; it should reconnect for ever, by
-// nats.MaxReconnects(-1).
+// nats.MaxReconnects(-1) and nats.IgnoreAuthErrorAbort().
 func New[T any](js jetstream.JetStream, bucket Bucket, codec Codec[T]) (*Sink[T], error) {
 	if js == nil || codec == nil {
 		return nil, errors.New("jetstream: a sink needs a connection and a codec")

@@ -5,9 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -31,6 +34,8 @@ type natsEngine struct {
 	// received. The mirror closes those, unless it could not be started.
 	claimed map[schema.GroupResource]*jetstream.Sink[mirror.Object]
 	given   []*jetstream.Sink[mirror.Object]
+	// known says that the server took this process once, and refused that it has refused it since.
+	known, refused atomic.Bool
 }
 
 // natsHelp is the command's help about this engine.
@@ -51,7 +56,9 @@ func openNATS(opts *feedOptions) (engine, error) {
 		return nil, usagef("--cluster-name %s: names of buckets begin with it; use letters, digits, - and _", opts.clusterName)
 	}
 	e := &natsEngine{bucket: jetstream.Bucket{Name: opts.clusterName + "_", Events: opts.history, MaxAge: opts.historyAge}, claimed: map[schema.GroupResource]*jetstream.Sink[mirror.Object]{}}
-	connect := []nats.Option{nats.Name("tarn feed"), nats.MaxReconnects(-1), nats.RetryOnFailedConnect(true), nats.ReconnectWait(time.Second)}
+	connect := []nats.Option{nats.Name("tarn feed"), nats.MaxReconnects(-1), nats.RetryOnFailedConnect(true), nats.ReconnectWait(time.Second),
+		// Credentials are replaced while a feeder runs, and accounts are locked for a while.
+		nats.IgnoreAuthErrorAbort(), nats.ErrorHandler(e.failed), nats.ConnectHandler(e.taken), nats.ReconnectHandler(e.taken)}
 	target := ""
 	if opts.to == "nats" {
 		var err error
@@ -84,6 +91,26 @@ func openNATS(opts *feedOptions) (engine, error) {
 		e.server.Stop()
 	}
 	return nil, usagef("--to %s: %v", redacted(opts.to), err)
+}
+
+// taken is called when the server has taken this process.
+func (e *natsEngine) taken(*nats.Conn) {
+	e.known.Store(true)
+	e.refused.Store(false)
+}
+
+// failed is called with what happens to the connection. A refusal is repeated each second.
+func (e *natsEngine) failed(_ *nats.Conn, _ *nats.Subscription, err error) {
+	if isRefusal(err) && e.refused.Swap(true) {
+		return
+	}
+	slog.Warn("NATS reports an error", "error", err)
+}
+
+// isRefusal reports whether a server refuses this process.
+func isRefusal(err error) bool {
+	return slices.ContainsFunc([]error{nats.ErrAuthorization, nats.ErrAuthExpired, nats.ErrAuthRevoked, nats.ErrAccountAuthExpired},
+		func(kind error) bool { return errors.Is(err, kind) })
 }
 
 func startNATS(opts *feedOptions) (*embedded.Server, error) {
@@ -149,11 +176,14 @@ func (e *natsEngine) claim(ctx context.Context, resources []mirror.Resource) err
 // explain says whether a failed claim can be tried again.
 func (e *natsEngine) explain(err error) error {
 	nc := e.js.Conn()
+	last := nc.LastError()
 	switch {
-	case nc.IsClosed():
-		return fmt.Errorf("--to %s: the server refuses: %w; check user, password and rights", e.address, cmp.Or(nc.LastError(), err))
 	case errors.Is(err, jetstream.ErrFed):
 		return errNotYet{err}
+	case !nc.IsConnected() && isRefusal(last) && e.known.Load():
+		return errNotYet{fmt.Errorf("%s refuses this process, which it took before: %w", e.address, last)}
+	case nc.IsClosed(), !nc.IsConnected() && isRefusal(last):
+		return fmt.Errorf("--to %s: the server refuses: %w; check user, password and rights", e.address, cmp.Or(last, err))
 	case !nc.IsConnected(), errors.Is(err, context.DeadlineExceeded), errors.Is(err, nats.ErrNoResponders), errors.Is(err, nats.ErrTimeout):
 		return errNotYet{fmt.Errorf("%s does not answer: %w", e.address, err)}
 	}

@@ -24,7 +24,7 @@ func ExampleNew() {
 	withServers(func(ctx context.Context, cluster *apiserver.Server, js natsjs.JetStream) {
 		check(cluster.Put(configMap("frontend", "info")))
 		replica, err := kube.Reflect[*corev1.ConfigMap](ctx, cluster.Config(), kube.Sink(func(of kube.Origin) (tarn.Sink[*corev1.ConfigMap], error) {
-			bucket := jetstream.Bucket{Name: "configmaps", History: 5, Of: of.Selection(), Source: of.ServerUID}
+			bucket := jetstream.Bucket{Name: "configmaps", History: 5, Of: of.Selection(), Source: of.Identity}
 			return jetstream.New(js, bucket, jetstream.Objects[*corev1.ConfigMap]())
 		}))
 		check(err)

@@ -88,6 +88,16 @@ func (o Origin) Server() string {
 // an error means that it is not known yet.
 func (o Origin) ServerUID(ctx context.Context) (string, error) { return o.client.ServerUID(ctx) }
 
+// Identity distinguishes a cluster from others as well as possible: it is [Origin.ServerUID], or,
+// if that may not be read, [Origin.Server]. An error means that it is not known yet.
+func (o Origin) Identity(ctx context.Context) (string, error) {
+	uid, err := o.ServerUID(ctx)
+	if uid == "" && err == nil {
+		return o.Server(), nil
+	}
+	return uid, err
+}
+
 // Server is [Origin.Server].
 func (c *Client) Server() string { return c.server }
 

@@ -19,14 +19,14 @@ type confirmation struct {
 	verdict  error
 }
 
-// confirm asks the cluster for its uid, once for all sections.
+// confirm asks the cluster who it is, once for all sections.
 func (k *confirmation) confirm(ctx context.Context, l label) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.answered {
 		return k.verdict
 	}
-	uid, err := k.of.ServerUID(ctx)
+	uid, err := k.of.Identity(ctx)
 	if err != nil {
 		return err
 	}

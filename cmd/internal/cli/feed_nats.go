@@ -206,7 +206,7 @@ func (e *natsEngine) sink(of kube.Origin, _ []columns.Column) (tarn.Sink[mirror.
 	if !ok {
 		return nil, fmt.Errorf("%s was not claimed", of.Resource.GroupResource())
 	}
-	sink.SetOrigin(of.Selection(), of.ServerUID)
+	sink.SetOrigin(of.Selection(), of.Identity)
 	delete(e.claimed, of.Resource.GroupResource())
 	e.given = append(e.given, sink)
 	return sink, nil

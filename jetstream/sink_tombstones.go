@@ -78,7 +78,9 @@ func (s *Sink[T]) forget(ctx context.Context) {
 	err = s.walk(ctx, true, func(key string, r record, pending uint64) bool {
 		name, ok := s.objectKey(key)
 		is := stateOf(name, r.header)
-		if ok && is.deleted && !is.foreign && !isPurge(r.header) && r.time.Before(before) {
+		// One that the server removes soon is of an older version, or of a shorter history.
+		expires := r.header.Get(headerTTL) != ""
+		if ok && is.deleted && !is.foreign && !isPurge(r.header) && (expires || r.time.Before(before)) {
 			keys, old = append(keys, name), append(old, s.purge(key, is))
 		}
 		more := pending > 0 && r.sequence < info.State.LastSeq // else it was written since

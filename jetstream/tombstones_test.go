@@ -67,6 +67,25 @@ func TestForgottenDeletes(t *testing.T) {
 	}
 }
 
+// A marker that the server would remove, as older versions wrote them in buckets with a history,
+// is replaced before that.
+func TestMarkersOfOlderVersions(t *testing.T) {
+	t.Parallel()
+	server := startServer(t)
+	b := Bucket{Name: "b", History: 5, Tombstones: time.Minute}
+	s := opened(t, server.connect(), b)
+	commit(t, s, to("2", change(tarn.Add, "a", "1", "x"), change(tarn.Update, "a", "2", "y")))
+	s.bucket.History = 1
+	commit(t, s, to("3", change(tarn.Delete, "a", "3", "y")))
+	s.Close()
+	s = opened(t, server.connect(), b)
+	defer s.Close()
+	eventually(t, "nothing is before the marker", func() bool { return messagesOf(t, s, "a") == 1 && !remembers(t, s, "a") }, func() string { return fmt.Sprint(messagesOf(t, s, "a")) })
+	if got := heldKeys(t, s); len(got) > 0 {
+		t.Errorf("the bucket has %v", got)
+	}
+}
+
 // remembers says whether the bucket still has the marker of a delete.
 func remembers(t *testing.T, s *Sink[object], key string) bool {
 	t.Helper()

@@ -57,7 +57,9 @@ func (b bucketClient) configure(ctx context.Context, have jetstream.StreamConfig
 	next.Subjects = want.Subjects
 	next.MaxMsgsPerSubject, next.MaxMsgs, next.MaxBytes, next.MaxMsgSize = want.MaxMsgsPerSubject, want.MaxMsgs, want.MaxBytes, want.MaxMsgSize
 	next.MaxAge, next.Duplicates, next.Discard, next.DiscardNewPerSubject = want.MaxAge, want.Duplicates, want.Discard, false
-	next.Replicas = want.Replicas
+	if b.bucket.Replicas > 0 {
+		next.Replicas = want.Replicas
+	}
 	next.AllowRollup, next.AllowDirect, next.AllowMsgTTL, next.AllowAtomicPublish = true, true, true, true
 	if !reflect.DeepEqual(next, have) {
 		changed, err := b.js.UpdateStream(ctx, next)

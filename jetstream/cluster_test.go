@@ -88,3 +88,40 @@ func TestReplicatedBucket(t *testing.T) {
 	large.Changes = append(large.Changes, small.Changes...)
 	onceEach(t, s.bucketClient, large)
 }
+
+// Somebody gives a bucket replicas. A feeder that was told of no number leaves them there.
+func TestReplicasSetByHand(t *testing.T) {
+	js := startCluster(t)
+	replicas := func(b Bucket) int {
+		t.Helper()
+		s := newSink(t, js, b)
+		eventually(t, "the bucket is there", func() bool {
+			_, err := s.Open(t.Context(), nil)
+			return err == nil
+		}, func() string { return "" })
+		defer s.Close()
+		stream, err := js.Stream(t.Context(), b.stream())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return stream.CachedInfo().Config.Replicas
+	}
+	if n := replicas(Bucket{Name: "b"}); n != 1 {
+		t.Errorf("it begins with %d replicas", n)
+	}
+	stream, err := js.Stream(t.Context(), "KV_b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	more := stream.CachedInfo().Config
+	more.Replicas = 3
+	if _, err := js.UpdateStream(t.Context(), more); err != nil {
+		t.Fatal(err)
+	}
+	if n := replicas(Bucket{Name: "b"}); n != 3 {
+		t.Errorf("the next feeder has left %d of 3 replicas", n)
+	}
+	if n := replicas(Bucket{Name: "b", Replicas: 1}); n != 1 {
+		t.Errorf("it has %d replicas, though 1 is asked for", n)
+	}
+}

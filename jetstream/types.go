@@ -42,7 +42,8 @@ type Bucket struct {
 	// MaxBytes bounds what is kept; 0 means no bound. A full bucket takes no more changes.
 	// A full stream of events drops its oldest.
 	MaxBytes int64
-	// Replicas is 1 if it is 0. Memory keeps nothing on the server's disk.
+	// Replicas is how many servers keep the bucket. If it is 0, a new one has one, and one that is
+	// there stays as it is. Memory keeps nothing on the server's disk.
 	Replicas int
 	Memory   bool
 	// Tombstones is how long a bucket remembers that a key was deleted, a day if it is 0.
@@ -85,7 +86,6 @@ func (b Bucket) withDefaults() (Bucket, error) {
 		return b, errors.New("jetstream: tombstones are kept for a second at least, and a lease lasts for 100 ms at least")
 	}
 	b.History = max(b.History, 1)
-	b.Replicas = max(b.Replicas, 1)
 	if b.Tombstones == 0 {
 		b.Tombstones = defaultTombstones
 	}
@@ -128,7 +128,7 @@ func (b Bucket) config() jetstream.StreamConfig {
 		Name: b.stream(), Subjects: []string{b.prefix() + ">"},
 		Description:       "Kept by Tarn; see the key _tarn.checkpoint.",
 		MaxMsgsPerSubject: int64(b.History), MaxBytes: -1, MaxMsgSize: -1, MaxMsgs: -1, MaxConsumers: -1,
-		Replicas: b.Replicas, Duplicates: rememberIDs, Discard: jetstream.DiscardNew,
+		Replicas: max(b.Replicas, 1), Duplicates: rememberIDs, Discard: jetstream.DiscardNew,
 		AllowRollup: true, DenyDelete: true, AllowDirect: true, AllowMsgTTL: true, AllowAtomicPublish: true,
 	}
 	if b.MaxBytes > 0 {

@@ -109,8 +109,6 @@ func Connect(address string, opts Options) (*DB, error) {
 	}
 	// What is sent is UTF-8, whatever the server, the database or the user has chosen.
 	config.ConnConfig.RuntimeParams["client_encoding"] = "UTF8"
-	// A pooler may need pgx to read times as text, and it reads one form of them.
-	config.ConnConfig.RuntimeParams["datestyle"] = "ISO"
 	// A statement that was prepared before a table changed would fail after it.
 	if config.ConnConfig.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement {
 		config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe

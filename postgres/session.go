@@ -18,7 +18,8 @@ import (
 //     there, by default after two hours.
 //   - A first state is one statement that takes minutes, and a limit for statements would
 //     end it each time. As in pg_dump, the limit is off.
-const guards = `SELECT set_config('idle_in_transaction_session_timeout', '60s', true), set_config('statement_timeout', '0', true),
+//   - A pooler may need pgx to read times as text, and it reads one form of them.
+const guards = `SELECT set_config('idle_in_transaction_session_timeout', '60s', true), set_config('statement_timeout', '0', true), set_config('datestyle', 'ISO', true),
 	set_config('tcp_keepalives_idle', '15', true), set_config('tcp_keepalives_interval', '5', true), set_config('tcp_keepalives_count', '6', true)`
 
 // transaction does something in a transaction that is committed if it does not fail.

@@ -177,54 +177,60 @@ const gapNoHistory tarn.GapCause = "no history"
 // Held lists the objects in the table.
 func (s *Sink[T]) Held(ctx context.Context) iter.Seq2[tarn.Meta, error] {
 	return func(yield func(tarn.Meta, error) bool) {
-		rows, err := s.db.pool.Query(ctx, `SELECT key, coalesce(uid, ''), coalesce(resource_version, '') FROM `+s.table.quoted()+` WHERE cluster = $1`, s.db.opts.Cluster)
-		if err != nil {
-			yield(tarn.Meta{}, err)
-			return
-		}
-		defer rows.Close()
-		for rows.Next() {
+		stopped := false
+		err := s.read(ctx, "key, coalesce(uid, ''), coalesce(resource_version, '')", func(row pgx.Rows) (more bool, err error) {
 			var key, version string
 			var m tarn.Meta
-			if err := rows.Scan(&key, &m.UID, &version); err != nil {
-				yield(tarn.Meta{}, err)
-				return
+			if err := row.Scan(&key, &m.UID, &version); err != nil {
+				return false, err
 			}
 			m.Key, m.Version = tarn.Key(key), tarn.Version(version)
-			if !yield(m, nil) {
-				return
-			}
-		}
-		if err := rows.Err(); err != nil {
+			stopped = !yield(m, nil)
+			return !stopped, nil
+		})
+		if err != nil && !stopped {
 			yield(tarn.Meta{}, err)
 		}
 	}
 }
 
 // Load reads all objects.
-func (s *Sink[T]) Load(ctx context.Context) ([]tarn.Change[T], error) {
-	rows, err := s.db.pool.Query(ctx, `SELECT key, object FROM `+s.table.quoted()+` WHERE cluster = $1`, s.db.opts.Cluster)
-	if err != nil {
-		return nil, fmt.Errorf("postgres: %s cannot be read: %w", s.table.name, err)
-	}
-	defer rows.Close()
-	var all []tarn.Change[T]
-	for rows.Next() {
+func (s *Sink[T]) Load(ctx context.Context) (all []tarn.Change[T], err error) {
+	err = s.read(ctx, "key, object", func(row pgx.Rows) (more bool, err error) {
 		var key string
 		var raw []byte
-		if err := rows.Scan(&key, &raw); err != nil {
-			return nil, fmt.Errorf("postgres: %s cannot be read: %w", s.table.name, err)
+		if err := row.Scan(&key, &raw); err != nil {
+			return false, err
 		}
 		object, err := s.codec.Decode(raw)
 		if err != nil {
-			return nil, fmt.Errorf("postgres: %s %s cannot be decoded: %w; everything is compared with the cluster, and the row is written again", s.table.name, key, err)
+			return false, fmt.Errorf("%s cannot be decoded: %w; everything is compared with the cluster, and the row is written again", key, err)
 		}
 		all = append(all, tarn.Change[T]{Type: tarn.Add, Key: tarn.Key(key), Object: object})
-	}
-	if err := rows.Err(); err != nil {
+		return true, nil
+	})
+	if err != nil {
 		return nil, fmt.Errorf("postgres: %s cannot be read: %w", s.table.name, err)
 	}
 	return all, nil
+}
+
+// read gives the rows of the cluster to a function until that has enough. It is a transaction,
+// because a limit for statements counts the time in which rows are decoded too.
+func (s *Sink[T]) read(ctx context.Context, columns string, take func(row pgx.Rows) (more bool, err error)) error {
+	return s.db.transaction(ctx, func(tx pgx.Tx) error {
+		rows, err := tx.Query(ctx, `SELECT `+columns+` FROM `+s.table.quoted()+` WHERE cluster = $1`, s.db.opts.Cluster)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			if more, err := take(rows); err != nil || !more {
+				return err
+			}
+		}
+		return rows.Err()
+	})
 }
 
 // Close releases the resource for another process.

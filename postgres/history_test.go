@@ -208,3 +208,20 @@ func TestHistoryThatEndedAndBeginsAgain(t *testing.T) {
 		"a|deleted|1|true", "b|kept|2|", "bad|added|3|false", "c|added|7|false", "gone|deleted|5|false")
 	db.wants(t, "SELECT to_version, cause FROM tarn_gaps WHERE cause = 'no history' ORDER BY id DESC LIMIT 1", "6|no history")
 }
+
+// Deletes that nobody saw are of the epoch in which they were found, also if nothing is left.
+func TestEpochOfInferredDeletes(t *testing.T) {
+	db := connect(t, database(t), Options{History: true})
+	s := opened(t, db)
+	in := func(b tarn.Batch[object], positions ...tarn.Position) tarn.Batch[object] {
+		b.Positions = positions
+		return b
+	}
+	a, b := tarn.Position{Section: "a", Epoch: "one", Version: "2", Complete: true}, tarn.Position{Section: "b", Epoch: "one", Version: "2", Complete: true}
+	must(t, s.Commit(t.Context(), in(whole(batch("2", thing("a/x", "1", ""), thing("b/x", "2", ""))), a, b)))
+	a.Epoch = "two"
+	must(t, s.Commit(t.Context(), in(whole(batch("2", thing("c", "2", ""))), a, b)))
+	must(t, s.Commit(t.Context(), in(whole(batch("1")), tarn.Position{Epoch: "three", Version: "1", Complete: true})))
+	db.wants(t, "SELECT key, epoch FROM things_history WHERE operation = 'deleted' ORDER BY key", "a/x|two", "b/x|one", "c|three")
+	db.wants(t, "SELECT key, epoch FROM tarn_tombstones ORDER BY key", "a/x|two", "b/x|one", "c|three")
+}

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -17,7 +18,18 @@ func (s *Sink[T]) merge(ctx context.Context, tx pgx.Tx, b tarn.Batch[T]) error {
 	if err := s.mergeStates(ctx, tx, b.Whole); err != nil {
 		return err
 	}
-	for _, statement := range append([]string{s.deleteSQL(b.Whole)}, s.markSQL(b.Whole)...) {
+	args := []any{cluster, resource}
+	if b.Whole {
+		epochs, err := json.Marshal(epochs(b.Positions))
+		if err != nil {
+			return err
+		}
+		args = append(args, string(epochs))
+	}
+	if _, err := tx.Exec(ctx, s.deleteSQL(b.Whole), args...); err != nil {
+		return err
+	}
+	for _, statement := range s.markSQL(b.Whole) {
 		if _, err := tx.Exec(ctx, statement, cluster, resource); err != nil {
 			return err
 		}
@@ -31,6 +43,18 @@ func (s *Sink[T]) merge(ctx context.Context, tx pgx.Tx, b tarn.Batch[T]) error {
 		s.pruned = time.Now()
 	}
 	return err
+}
+
+// epochs are those of the sections, which are named by namespaces. The only one has all objects.
+func epochs(positions []tarn.Position) map[string]string {
+	all := map[string]string{}
+	for _, p := range positions {
+		all[p.Section] = p.Epoch
+	}
+	if len(positions) == 1 {
+		all[""] = positions[0].Epoch
+	}
+	return all
 }
 
 // mergeStates writes the states themselves.
@@ -79,9 +103,9 @@ func (s *Sink[T]) deleteSQL(whole bool) string {
 		// They are joined: to look them up for each row would read the whole batch each time.
 		left = fmt.Sprintf(`removed AS (DELETE FROM %s t WHERE t.cluster = $1 AND NOT EXISTS
 				(SELECT FROM %s s WHERE s.key = t.key AND s.tarn_last AND s.operation <> 'deleted') RETURNING t.*),
-			gone AS (SELECT r.*, coalesce(nullif(s.version, ''), r.resource_version) AS tarn_version, coalesce((SELECT max(epoch) FROM %s), '') AS tarn_epoch,
+			gone AS (SELECT r.*, coalesce(nullif(s.version, ''), r.resource_version) AS tarn_version, coalesce($3::text::jsonb ->> split_part(r.key, '/', 1), $3::text::jsonb ->> '', '') AS tarn_epoch,
 				coalesce(s.inferred, true) AS tarn_inferred, s.key IS NOT NULL AS tarn_told
-				FROM removed r LEFT JOIN %s s ON s.key = r.key AND s.tarn_last AND s.operation = 'deleted')`, t.quoted(), staged, staged, staged)
+				FROM removed r LEFT JOIN %s s ON s.key = r.key AND s.tarn_last AND s.operation = 'deleted')`, t.quoted(), staged, staged)
 	}
 	if whole && s.db.opts.History {
 		shared := slices.Concat(t.own(), content)

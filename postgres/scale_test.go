@@ -26,7 +26,11 @@ func TestDeletesAreJoined(t *testing.T) {
 			if err := newStaging(s, b).copy(t.Context(), tx); err != nil {
 				return err
 			}
-			rows, err := tx.Query(t.Context(), "EXPLAIN "+s.deleteSQL(all), db.opts.Cluster, s.table.name)
+			args := []any{db.opts.Cluster, s.table.name}
+			if all {
+				args = append(args, "{}") // the epochs
+			}
+			rows, err := tx.Query(t.Context(), "EXPLAIN "+s.deleteSQL(all), args...)
 			if err != nil {
 				return err
 			}

@@ -227,7 +227,7 @@ func TestWaitForWhileASectionIsAdded(t *testing.T) {
 		}
 		before := waiting("3")
 		east := newRemote("east/a", "east/b", "east/c")
-		east.fail(errAway)
+		east.fail(errUnreachable)
 		if err := c.AddSection(sectionOf("east", east)); err != nil {
 			t.Fatal(err)
 		}

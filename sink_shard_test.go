@@ -33,7 +33,7 @@ func (s *leavingShard) Health() ShardHealth { return ShardHealth{Name: "0 of 1"}
 // Watch is refused until the object has left.
 func (n narrowing) Watch(ctx context.Context, q WatchQuery) (Stream[*entry], error) {
 	if !n.shard.left.Load() {
-		return nil, Because(ReasonRefused, 0, errAway)
+		return nil, Because(ReasonRefused, 0, errUnreachable)
 	}
 	return n.remote.Watch(ctx, q)
 }
@@ -46,7 +46,7 @@ func TestSinkAheadLetsGoOfAnotherShard(t *testing.T) {
 		disk, sink := loadedSink{fakeSink: newFakeSink(policy("disk"))}, listedSink{newFakeSink(policy("sink"))}
 		life := attached(t, r, disk, sink)
 		settle()
-		disk.refuse = func(context.Context, Batch[*entry]) error { return errAway }
+		disk.refuse = func(context.Context, Batch[*entry]) error { return errUnreachable }
 		r.put("a", "") // 4
 		settle()
 		_ = life.stop()

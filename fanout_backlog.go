@@ -183,9 +183,11 @@ func (p *pending[T]) fold(c Change[T]) {
 	case Delete:
 		switch {
 		case last.Type == Add, p.n == 2:
-			// The subscriber never saw this object.
+			// The subscriber never saw this object. If the one before only left the shard,
+			// it is gone now unless this one left too.
 			*last = Change[T]{}
 			p.n--
+			p.next[0].Moved = p.next[0].Moved && c.Moved
 		case last.Type != Delete:
 			c.Old = last.Old
 			*last = c

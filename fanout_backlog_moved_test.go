@@ -37,3 +37,37 @@ func TestFoldRulesOfAShardThatChanges(t *testing.T) {
 		})
 	}
 }
+
+// To a subscriber that asks for moves, an object that left, came back and was deleted is
+// deleted, and has not only left.
+func TestFoldOfADeleteAfterMoves(t *testing.T) {
+	const gone, moved = "deleted", "moved"
+	for _, test := range []struct {
+		name   string
+		second bool // whether the last delete is a move
+		want   string
+	}{
+		{"deleted in the end", false, gone},
+		{"moved twice", true, moved},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s, b := newScript("a0"), backlogOf(0)
+			for i, word := range []string{"-a0", "+a1", "-a1"} {
+				c := s.parse(word)
+				c.Moved = i < 2 || test.second
+				b.add(time.Now(), []Change[*entry]{c})
+			}
+			changes := takeAll(b, handOver)
+			if len(changes) != 1 || changes[0].Type != Delete {
+				t.Fatalf("the subscriber gets %s", show(changes))
+			}
+			got := gone
+			if changes[0].Moved {
+				got = moved
+			}
+			if got != test.want {
+				t.Errorf("the object is %s, want %s", got, test.want)
+			}
+		})
+	}
+}

@@ -5,6 +5,8 @@ import (
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/klog/v2"
+
+	"github.com/tarnproject/tarn/internal/guard"
 )
 
 // crashGuard calls user code, which may panic. A panic is reported; then, depending
@@ -20,6 +22,20 @@ func (g *crashGuard) call(logger klog.Logger, f func()) {
 	}
 	g.crashed = true
 	defer utilruntime.HandleCrashWithLogger(logger)
+	defer explainWrite()
 	f()
 	g.crashed = false
+}
+
+// explainWrite makes a panic for a write to a frozen object name the object, before
+// utilruntime reports it.
+func explainWrite() {
+	v := recover()
+	if v == nil {
+		return
+	}
+	if message, ok := guard.Fault(v); ok {
+		panic(message)
+	}
+	panic(v)
 }

@@ -87,6 +87,7 @@ func TestGiversMayChangeTheirOwnObjects(t *testing.T) {
 					}, kind.example, 0, Indexers{})
 					defer running(informer.RunWithContext)()
 					time.Sleep(time.Second)
+					synctest.Wait() // the informer has read them
 					kind.change(given[0])
 					events.Modify(given[0])
 					time.Sleep(time.Second)

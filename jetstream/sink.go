@@ -32,6 +32,10 @@ type Sink[T any] struct {
 	bucketClient
 	codec   Codec[T]
 	session string
+	// copyOf and askSource are Of and Source of the [Bucket]. They may be set after the sink was
+	// claimed, when goroutines use the bucket already.
+	copyOf    string
+	askSource func(ctx context.Context) (string, error)
 
 	// mu is held while the bucket is written. The lease is not renewed then.
 	mu sync.Mutex
@@ -54,7 +58,7 @@ type Sink[T any] struct {
 	// replaced says that the checkpoint was not this session's, until own has said so. A
 	// checkpoint that this sink wrote since then may have had no answer.
 	replaced bool
-	// opened says that Of of the bucket is known, and source is the argument of confirm.
+	// opened says that copyOf is known, and source is the argument of confirm.
 	opened bool
 	source string
 	// stoodBy says that another feeder was alive when this one was opened.
@@ -99,13 +103,16 @@ func New[T any](js jetstream.JetStream, bucket Bucket, codec Codec[T]) (*Sink[T]
 		}
 		bucket.Feeder = fmt.Sprintf("%s, process %d", host, os.Getpid())
 	}
-	return &Sink[T]{bucketClient: bucketClient{js: js, bucket: bucket}, codec: codec, session: nuid.Next(), batchSize: maxBatch, waiting: waitingStates}, nil
+	return &Sink[T]{
+		bucketClient: bucketClient{js: js, bucket: bucket}, codec: codec, session: nuid.Next(),
+		copyOf: bucket.Of, askSource: bucket.Source, batchSize: maxBatch, waiting: waitingStates,
+	}, nil
 }
 
 // SetOrigin sets Of and Source of the [Bucket], for a sink that is claimed before they
 // are known. It must be called before Open.
 func (s *Sink[T]) SetOrigin(of string, source func(ctx context.Context) (string, error)) {
-	s.bucket.Of, s.bucket.Source = of, source
+	s.copyOf, s.askSource = of, source
 }
 
 // Policy asks for every state, unless the bucket keeps only one of each object.
@@ -147,7 +154,7 @@ func (s *Sink[T]) Open(ctx context.Context, _ func() error) (tarn.Kept, error) {
 		// The copy that is loaded lacks what could not be written.
 		kept.Positions[i].Complete = kept.Positions[i].Complete && len(s.bad) == 0
 	}
-	if s.bucket.Source != nil {
+	if s.askSource != nil {
 		kept.Confirm = s.confirm
 	}
 	return kept, nil

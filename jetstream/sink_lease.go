@@ -169,7 +169,7 @@ func (s *Sink[T]) fence(err error) {
 // confirm checks that the bucket is of the source that is copied now, and records which
 // one that is.
 func (s *Sink[T]) confirm(ctx context.Context) error {
-	now, err := s.bucket.Source(ctx)
+	now, err := s.askSource(ctx)
 	if err != nil || now == "" {
 		return err
 	}
@@ -294,8 +294,8 @@ func (s *Sink[T]) recover(ctx context.Context) bool {
 // relabelled is a checkpoint of the bucket that says what this sink copies. The positions in
 // one that said otherwise mean nothing here.
 func (s *Sink[T]) relabelled(at placed) placed {
-	if s.opened && at.Of != s.bucket.Of {
-		at.Of, at.Positions = s.bucket.Of, nil
+	if s.opened && at.Of != s.copyOf {
+		at.Of, at.Positions = s.copyOf, nil
 	}
 	if s.source != "" && at.Source != s.source {
 		if at.Source != "" {

@@ -50,7 +50,7 @@ var layout = []folderRule{
 	{folder: "internal/enginetest", imports: []string{".", "apiserver"},
 		why: "it kills feeders of any engine, and knows none of them"},
 	{folder: "internal/proxytest", imports: nil, noKubernetes: true,
-		why: "it passes bytes on, and the tests of a module may use it without requiring more"},
+		why: "it passes bytes and requests on, and the tests of a module may use it without requiring more"},
 	{folder: "internal/testsize", imports: nil, noKubernetes: true,
 		why: "it chooses how much tests try, and knows none of them"},
 	{folder: "internal/podfile", imports: nil,

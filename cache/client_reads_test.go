@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"net/http"
-	"regexp"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -28,36 +26,8 @@ import (
 	upstream "k8s.io/client-go/tools/cache"
 
 	"github.com/tarnproject/tarn/apiserver"
+	"github.com/tarnproject/tarn/internal/proxytest"
 )
-
-type transportFunc func(*http.Request) (*http.Response, error)
-
-func (f transportFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
-// sentRequests are the requests that passed through a transport.
-type sentRequests struct {
-	mu   sync.Mutex
-	seen []string
-}
-
-var randomTime = regexp.MustCompile(`(timeout|timeoutSeconds)=[^&]+`)
-
-func (s *sentRequests) wrap(next http.RoundTripper) http.RoundTripper {
-	return transportFunc(func(r *http.Request) (*http.Response, error) {
-		header := r.Header.Clone()
-		header.Del("Traceparent")
-		s.mu.Lock()
-		s.seen = append(s.seen, fmt.Sprint(r.Method, " ", r.URL.Path, "?", randomTime.ReplaceAllString(r.URL.RawQuery, "$1=random"), " ", header))
-		s.mu.Unlock()
-		return next.RoundTrip(r)
-	})
-}
-
-func (s *sentRequests) sorted() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Sorted(slices.Values(s.seen))
-}
 
 // serveTolerant starts a server with some pods of two namespaces.
 func serveTolerant(t *testing.T) (*apiserver.Server, *rest.Config) {
@@ -80,11 +50,11 @@ func serveTolerant(t *testing.T) (*apiserver.Server, *rest.Config) {
 }
 
 // coreClient makes the REST client of a clientset, whose requests are recorded.
-func coreClient(t *testing.T, config *rest.Config, change func(*rest.Config)) (rest.Interface, *sentRequests) {
+func coreClient(t *testing.T, config *rest.Config, change func(*rest.Config)) (rest.Interface, *proxytest.Recorder) {
 	t.Helper()
-	sent := &sentRequests{}
+	sent := &proxytest.Recorder{}
 	config = rest.CopyConfig(config)
-	config.WrapTransport = sent.wrap
+	config.WrapTransport = sent.Wrap
 	change(config)
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -129,7 +99,7 @@ func (c *handlerLog) handler() ResourceEventHandler {
 func observeReads(t *testing.T, server *apiserver.Server, store Store, controller interface {
 	RunWithContext(context.Context)
 	HasSynced() bool
-}, called *handlerLog, sent *sentRequests) (s readsSeen) {
+}, called *handlerLog, sent *proxytest.Recorder) (s readsSeen) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
@@ -171,7 +141,7 @@ func observeReads(t *testing.T, server *apiserver.Server, store Store, controlle
 	called.mu.Lock()
 	defer called.mu.Unlock()
 	slices.Sort(called.list)
-	s.Calls, s.Requests = called.list, sent.sorted()
+	s.Calls, s.Requests = called.list, sent.Requests()
 	return s
 }
 
@@ -211,7 +181,7 @@ func TestClientReadsSameAsStock(t *testing.T) {
 					t.Fatalf("%d objects by %d requests, %d calls", len(want.Objects), len(want.Requests), len(want.Calls))
 				}
 
-				lw := func() (*ListWatch, *sentRequests) {
+				lw := func() (*ListWatch, *proxytest.Recorder) {
 					client, sent := coreClient(t, config, change)
 					if filtered {
 						return NewFilteredListWatchFromClient(client, "pods", "", modify), sent

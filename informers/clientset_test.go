@@ -7,11 +7,9 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"regexp"
 	goruntime "runtime"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -29,43 +27,15 @@ import (
 
 	"github.com/tarnproject/tarn/cache"
 	"github.com/tarnproject/tarn/informers"
+	"github.com/tarnproject/tarn/internal/proxytest"
 )
 
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
-// recorder remembers the requests that pass through a transport.
-type recorder struct {
-	mu   sync.Mutex
-	seen []string
-}
-
-var randomTimeout = regexp.MustCompile(`(timeout|timeoutSeconds)=[^&]+`)
-
-func (r *recorder) wrap(next http.RoundTripper) http.RoundTripper {
-	return roundTripper(func(req *http.Request) (*http.Response, error) {
-		header := req.Header.Clone()
-		header.Del("Traceparent")
-		r.mu.Lock()
-		r.seen = append(r.seen, fmt.Sprint(req.Method, " ", req.URL.Path, "?", randomTimeout.ReplaceAllString(req.URL.RawQuery, "$1=random"), " ", header))
-		r.mu.Unlock()
-		return next.RoundTrip(req)
-	})
-}
-
-func (r *recorder) requests() []string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.Sorted(slices.Values(r.seen))
-}
-
 // clientset makes a clientset whose requests are recorded.
-func clientset(t *testing.T, config *rest.Config, change func(*rest.Config)) (kubernetes.Interface, *recorder) {
+func clientset(t *testing.T, config *rest.Config, change func(*rest.Config)) (kubernetes.Interface, *proxytest.Recorder) {
 	t.Helper()
-	sent := &recorder{}
+	sent := &proxytest.Recorder{}
 	config = rest.CopyConfig(config)
-	config.WrapTransport = sent.wrap
+	config.WrapTransport = sent.Wrap
 	change(config)
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -95,7 +65,7 @@ func TestClientsetSameAsStock(t *testing.T) {
 				Requests []string
 				Objects  []metav1.Object
 			}
-			observe := func(factory upstream.SharedInformerFactory, sent *recorder) (seen observation) {
+			observe := func(factory upstream.SharedInformerFactory, sent *proxytest.Recorder) (seen observation) {
 				all := []cache.SharedIndexInformer{factory.Core().V1().Pods().Informer(), factory.Core().V1().Nodes().Informer()}
 				started(t, factory)
 				for _, informer := range all {
@@ -104,7 +74,7 @@ func TestClientsetSameAsStock(t *testing.T) {
 					}
 				}
 				slices.SortFunc(seen.Objects, func(a, b metav1.Object) int { return cmp.Compare(a.GetName(), b.GetName()) })
-				seen.Requests = sent.requests()
+				seen.Requests = sent.Requests()
 				return seen
 			}
 			client, sent := clientset(t, config, change)
@@ -178,7 +148,7 @@ func TestClientsetWithAPathOfItsOwn(t *testing.T) {
 	_, config := serve(t)
 	var outside atomic.Int32
 	config.WrapTransport = func(next http.RoundTripper) http.RoundTripper {
-		return roundTripper(func(req *http.Request) (*http.Response, error) {
+		return proxytest.Transport(func(req *http.Request) (*http.Response, error) {
 			req = req.Clone(req.Context())
 			path, inside := strings.CutPrefix(req.URL.Path, "/lakes/deep")
 			if !inside {
@@ -210,14 +180,14 @@ func TestClientsetWithAnotherTransport(t *testing.T) {
 	}
 	factory := informers.NewSharedInformerFactory(client, 0)
 	pods := factory.Core().V1().Pods().Informer()
-	reads := &recorder{}
+	reads := &proxytest.Recorder{}
 	of := client.CoreV1().RESTClient().(*rest.RESTClient)
 	replaced := *of.Client
-	replaced.Transport = reads.wrap(of.Client.Transport)
+	replaced.Transport = reads.Wrap(of.Client.Transport)
 	of.Client = &replaced
 	started(t, factory)
-	if got := len(pods.GetStore().List()); got != 60 || len(reads.requests()) == 0 {
-		t.Errorf("%d pods by %d requests of the new transport", got, len(reads.requests()))
+	if got := len(pods.GetStore().List()); got != 60 || len(reads.Requests()) == 0 {
+		t.Errorf("%d pods by %d requests of the new transport", got, len(reads.Requests()))
 	}
 }
 
@@ -243,7 +213,7 @@ func TestClientsetThatDoesNotStop(t *testing.T) {
 			t.Cleanup(func() { close(release) })
 			client, _ := clientset(t, &rest.Config{Host: "http://lake"}, func(c *rest.Config) {
 				c.WrapTransport = func(http.RoundTripper) http.RoundTripper {
-					return roundTripper(func(*http.Request) (*http.Response, error) {
+					return proxytest.Transport(func(*http.Request) (*http.Response, error) {
 						asked <- struct{}{}
 						return answer(release), nil
 					})
@@ -275,7 +245,7 @@ func TestClientsetOfATransportThatFailsItsTest(t *testing.T) {
 	asked := make(chan struct{})
 	client, _ := clientset(t, &rest.Config{Host: "http://lake"}, func(c *rest.Config) {
 		c.WrapTransport = func(http.RoundTripper) http.RoundTripper {
-			return roundTripper(func(*http.Request) (*http.Response, error) {
+			return proxytest.Transport(func(*http.Request) (*http.Response, error) {
 				asked <- struct{}{}
 				goruntime.Goexit()
 				return nil, nil
@@ -301,7 +271,7 @@ func TestClientsetOfATransportThatPanics(t *testing.T) {
 	var requests atomic.Int32
 	client, _ := clientset(t, config, func(c *rest.Config) {
 		c.WrapTransport = func(next http.RoundTripper) http.RoundTripper {
-			return roundTripper(func(req *http.Request) (*http.Response, error) {
+			return proxytest.Transport(func(req *http.Request) (*http.Response, error) {
 				if requests.Add(1) == 1 {
 					panic("no credentials")
 				}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/tarnproject/tarn/cache"
 	"github.com/tarnproject/tarn/informers"
+	"github.com/tarnproject/tarn/internal/proxytest"
 )
 
 // factoriesOf are client-go's factory and ours, over the same clientset.
@@ -80,7 +81,7 @@ func TestClientsetWhoseWatchesAreLost(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					var reads, watches atomic.Int32
 					client, _ := clientset(t, &rest.Config{Host: "http://lake"}, func(c *rest.Config) {
-						c.Transport = roundTripper(func(req *http.Request) (*http.Response, error) {
+						c.Transport = proxytest.Transport(func(req *http.Request) (*http.Response, error) {
 							text, lasts := news, time.Hour
 							switch query := req.URL.Query(); {
 							case query.Get("watch") == "" || query.Get("sendInitialEvents") != "":

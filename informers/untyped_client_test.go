@@ -21,6 +21,7 @@ import (
 	"github.com/tarnproject/tarn/cache"
 	"github.com/tarnproject/tarn/informers/dynamicinformer"
 	"github.com/tarnproject/tarn/informers/metadatainformer"
+	"github.com/tarnproject/tarn/internal/proxytest"
 )
 
 // The informers of a dynamic and of a metadata client send the requests that client-go's
@@ -57,9 +58,9 @@ func TestUntypedClientsSameAsStock(t *testing.T) {
 				Objects  []metav1.Object
 			}
 			observe := func(build func(*rest.Config) upstream.GenericInformer) (seen observation) {
-				sent := &recorder{}
+				sent := &proxytest.Recorder{}
 				config := rest.CopyConfig(config)
-				config.WrapTransport = sent.wrap
+				config.WrapTransport = sent.Wrap
 				informer := build(config).Informer()
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				done := make(chan struct{})
@@ -74,7 +75,7 @@ func TestUntypedClientsSameAsStock(t *testing.T) {
 					seen.Objects = append(seen.Objects, object.(metav1.Object))
 				}
 				slices.SortFunc(seen.Objects, func(a, b metav1.Object) int { return cmp.Compare(a.GetName(), b.GetName()) })
-				seen.Requests = sent.requests()
+				seen.Requests = sent.Requests()
 				cancel()
 				<-done
 				return seen

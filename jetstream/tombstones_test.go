@@ -24,7 +24,7 @@ func heldKeys(t *testing.T, s *Sink[object]) (keys []string) {
 	return keys
 }
 
-// messagesOf counts the messages of a key, of which the last one may be about to expire.
+// messagesOf counts the messages of a key. The last one may expire soon.
 func messagesOf(t *testing.T, s *Sink[object], key string) uint64 {
 	t.Helper()
 	stream, err := s.js.Stream(t.Context(), s.bucket.stream())

@@ -1,4 +1,5 @@
-// Package proxytest has a proxy for tests of clients whose server is slow, hangs or is cut off.
+// Package proxytest has what lies between clients and servers in tests: a proxy, for a server that
+// is slow, hangs or is cut off, and a recorder of requests.
 //
 // It imports nothing of this project, so that the tests of module etcd can use it without
 // requiring more.

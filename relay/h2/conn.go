@@ -176,10 +176,9 @@ func (c *conn) run() error {
 
 // handle handles a frame, or why it cannot be read. An error ends the connection.
 //
-// It never waits until the client reads. A client may write and read with one lock, as that of
-// net/http does: while its upload waits for this server to read, it does not read either. So
-// what there is to write is for another goroutine, and a client that asks for answers and does
-// not read them is cut off.
+// It never waits until the client reads. The client of net/http, for one, writes and reads under
+// one lock: while its upload waits for this server to read, it does not read either. So another
+// goroutine writes, and a client that asks for answers and does not read them is cut off.
 func (c *conn) handle(f http2.Frame, err error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

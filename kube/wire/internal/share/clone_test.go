@@ -51,8 +51,7 @@ func written(path string, v reflect.Value, into map[unsafe.Pointer]string) {
 	}
 }
 
-// TestShareKeepsNothingOfGivers: whoever gave an object may change it. No other object has
-// any of its memory.
+// The program that gave an object may change it later. No other object has any of its memory.
 func TestShareKeepsNothingOfGivers(t *testing.T) {
 	type deep struct {
 		Maps  map[string]map[string][]string

@@ -75,6 +75,8 @@ func TestMarkersOfOlderVersions(t *testing.T) {
 	b := Bucket{Name: "b", History: 5, Tombstones: time.Minute}
 	s := opened(t, server.connect(), b)
 	commit(t, s, to("2", change(tarn.Add, "a", "1", "x"), change(tarn.Update, "a", "2", "y")))
+	s.stop()
+	s.running.Wait() // nobody else reads the bucket's settings
 	s.bucket.History = 1
 	commit(t, s, to("3", change(tarn.Delete, "a", "3", "y")))
 	s.Close()

@@ -90,7 +90,6 @@ func (r *Reflector[T]) open(ctx context.Context) (Stream[T], time.Duration, erro
 		asked := r.watchFor()
 		stream, err := r.watch(ctx, WatchQuery{From: r.version, Held: r.held(), Timeout: asked})
 		if err == nil {
-			r.lostOpenings = 0
 			r.monitor.opened()
 			return stream, asked, nil
 		}
@@ -130,6 +129,7 @@ func (r *Reflector[T]) losesWatches(ctx context.Context) bool {
 // consume applies a stream's events until it ends, and returns their number and the
 // error that ended it.
 func (r *Reflector[T]) consume(ctx context.Context, stream Stream[T]) (int, error) {
+	r.lostOpenings = 0
 	events := 0
 	d := r.newChangeBuilder()
 	buf := make([]Event[T], quietBatch)

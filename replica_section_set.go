@@ -40,7 +40,8 @@ func (r *Replica[T]) present() []*section[T] {
 // AddSection adds a section to a replica of [NewReplicaOf], before or while it runs. The
 // other sections are not affected: a synced replica stays synced, and Health shows that
 // the new section is not synced yet. If a section with the same name or keys is being
-// removed, AddSection waits for that.
+// removed, AddSection waits for that, so do not call it from the source or the error handler of
+// that section.
 func (r *Replica[T]) AddSection(s Section[T]) error {
 	set := &r.sections
 	if err := r.change(&s); err != nil {

@@ -3,6 +3,7 @@ package cache
 import (
 	"context"
 	"reflect"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 
+	"github.com/tarnproject/tarn"
 	"github.com/tarnproject/tarn/kube"
 	"github.com/tarnproject/tarn/kube/wire"
 )
@@ -103,10 +105,19 @@ func readsOf(lw ListerWatcher) *clientReads {
 // sameFunction says whether two functions have the same code.
 func sameFunction(f, g any) bool { return reflect.ValueOf(f).Pointer() == reflect.ValueOf(g).Pointer() }
 
-// wireSource returns a source that makes the requests of a lister-watcher and decodes the
-// answers itself. It returns nil unless it is certain that its objects equal those that the
+// clientSource makes the requests of a [ListWatch] of a REST client and decodes the answers by
+// itself. Once a program has replaced a function of the ListWatch, it calls that.
+type clientSource struct {
+	*kube.Source[any]
+	lw    ListerWatcher
+	reads *clientReads
+	plain *source
+}
+
+// clientSourceOf returns the source of a lister-watcher that is known to read with a REST
+// client. It returns nil unless it is certain that its objects equal those that the
 // lister-watcher returns: then that is to be called.
-func wireSource(lw ListerWatcher, example runtime.Object) *kube.Source[any] {
+func clientSourceOf(lw ListerWatcher, example runtime.Object, description string) *clientSource {
 	reads := readsOf(lw)
 	if reads == nil {
 		return nil
@@ -115,27 +126,53 @@ func wireSource(lw ListerWatcher, example runtime.Object) *kube.Source[any] {
 	if !ok || client == nil {
 		return nil
 	}
-	kind := kindAt(client, example)
-	from := kube.Collection{
-		Resource: kind.GroupVersion().WithResource(reads.resource), Kind: kind, Object: reflect.TypeOf(example),
-		Namespace: reads.namespace, FieldSelector: reads.fieldSelector, Tweak: reads.modify,
-	}
 	reader, err := kube.ClientOf(client, kube.WithPool(wire.Shared()), kube.DirectRequests())
-	if err != nil || kind.Empty() {
-		return nil
-	}
-	source, err := kube.NewSource[any](reader, from, kube.SourceOptions{})
 	if err != nil {
 		return nil
 	}
-	return source
+	kind := kindAt(client, example)
+	if kind.Empty() {
+		return nil
+	}
+	source, err := kube.NewSource[any](reader, kube.Collection{
+		Resource: kind.GroupVersion().WithResource(reads.resource), Kind: kind, Object: reflect.TypeOf(example),
+		Namespace: reads.namespace, FieldSelector: reads.fieldSelector, Tweak: reads.modify,
+	}, kube.SourceOptions{})
+	if err != nil {
+		return nil
+	}
+	return &clientSource{source, lw, reads, newSource(lw, example, description)}
+}
+
+func (s *clientSource) replaced() bool { return readsOf(s.lw) != s.reads }
+
+func (s *clientSource) List(ctx context.Context, q tarn.ListQuery) (tarn.Page[any], error) {
+	if s.replaced() {
+		return s.plain.List(ctx, q)
+	}
+	return s.Source.List(ctx, q)
+}
+
+func (s *clientSource) StreamList(ctx context.Context, q tarn.ListQuery, take func([]any)) (tarn.Page[any], error) {
+	if s.replaced() {
+		return s.plain.List(ctx, q)
+	}
+	return s.Source.StreamList(ctx, q, take)
+}
+
+func (s *clientSource) Watch(ctx context.Context, q tarn.WatchQuery) (tarn.Stream[any], error) {
+	if s.replaced() {
+		return s.plain.Watch(ctx, q)
+	}
+	return s.Source.Watch(ctx, q)
 }
 
 // kindAt returns the kind that a REST client decodes into the type of an example, without
-// converting it or setting defaults; none if there is no such kind or it is not known.
+// converting it or setting defaults. It returns none if there is none, or several, or if it is
+// not known.
 func kindAt(client *rest.RESTClient, example runtime.Object) (kind schema.GroupVersionKind) {
 	scheme := schemeOf(client)
-	if scheme == nil || isNil(example) {
+	if _, untyped := example.(runtime.Unstructured); untyped || scheme == nil || isNil(example) {
 		return kind
 	}
 	kinds, _, err := scheme.ObjectKinds(example)
@@ -143,36 +180,61 @@ func kindAt(client *rest.RESTClient, example runtime.Object) (kind schema.GroupV
 		return kind
 	}
 	for _, k := range kinds {
-		if k.GroupVersion() == client.APIVersion() {
-			return k
+		switch {
+		case k.GroupVersion() != client.APIVersion():
+		case !kind.Empty():
+			return schema.GroupVersionKind{}
+		default:
+			kind = k
 		}
+	}
+	if !scheme.Recognizes(kind.GroupVersion().WithKind(kind.Kind + "List")) {
+		return schema.GroupVersionKind{}
 	}
 	return kind
 }
 
 // schemeOf returns the scheme by which a REST client decodes, if it neither converts nor sets
-// defaults, as those of clientsets do not; otherwise nil.
+// defaults, as those of clientsets do not, and asks for formats that package kube reads;
+// otherwise nil.
 //
 // A REST client has no method that tells this, so its fields are read, without unsafe. If one
 // is missing or has another type, as in another version of client-go, informers go through
 // the REST client as client-go's do.
 func schemeOf(client *rest.RESTClient) *runtime.Scheme {
-	at := reflect.ValueOf(client).Elem()
-	for _, field := range []string{"content", "base", "Negotiator", "serializer"} {
-		for at.Kind() == reflect.Pointer || at.Kind() == reflect.Interface {
-			at = at.Elem()
-		}
-		if at.Kind() != reflect.Struct {
+	content := fieldOf(reflect.ValueOf(client), "content", "base")
+	for _, accepted := range []string{"ContentType", "AcceptContentTypes"} {
+		if at := fieldOf(content, accepted); at.Kind() != reflect.String || !readable(at.String()) {
 			return nil
 		}
-		at = at.FieldByName(field)
 	}
-	if at.Kind() != reflect.Interface || at.Elem().Kind() == reflect.Invalid || at.Elem().Type() != reflect.TypeFor[serializer.WithoutConversionCodecFactory]() {
+	codec := fieldOf(content, "Negotiator", "serializer")
+	if codec.Kind() != reflect.Interface || codec.IsNil() || codec.Elem().Type() != reflect.TypeFor[serializer.WithoutConversionCodecFactory]() {
 		return nil
 	}
-	scheme := at.Elem().FieldByName("scheme")
+	scheme := codec.Elem().FieldByName("scheme")
 	if !scheme.IsValid() || scheme.Type() != reflect.TypeFor[*runtime.Scheme]() {
 		return nil
 	}
 	return (*runtime.Scheme)(scheme.UnsafePointer())
+}
+
+// fieldOf follows fields of structs, and what leads to structs. It returns the zero Value if
+// there is no such field.
+func fieldOf(at reflect.Value, names ...string) reflect.Value {
+	for _, name := range names {
+		for at.Kind() == reflect.Pointer || at.Kind() == reflect.Interface {
+			at = at.Elem()
+		}
+		if at.Kind() != reflect.Struct {
+			return reflect.Value{}
+		}
+		at = at.FieldByName(name)
+	}
+	return at
+}
+
+// readable says whether package kube reads what a client with these media types is sent.
+func readable(accepted string) bool {
+	return accepted == "" || strings.Contains(accepted, runtime.ContentTypeJSON) || strings.Contains(accepted, runtime.ContentTypeProtobuf)
 }

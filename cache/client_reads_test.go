@@ -4,7 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -18,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -218,8 +223,9 @@ func TestClientReadsThatAreNotKnown(t *testing.T) {
 	_, config := serveTolerant(t)
 	client, _ := coreClient(t, config, unchanged)
 	own := client.(*rest.RESTClient)
-	decodingBy := func(negotiated runtime.NegotiatedSerializer) *rest.RESTClient {
+	decodingBy := func(negotiated runtime.NegotiatedSerializer, media ...string) *rest.RESTClient {
 		config := rest.CopyConfig(config)
+		config.ContentType = strings.Join(media, "")
 		config.APIPath, config.GroupVersion, config.NegotiatedSerializer = "/api", &corev1.SchemeGroupVersion, negotiated
 		client, err := rest.RESTClientFor(config)
 		if err != nil {
@@ -233,6 +239,13 @@ func TestClientReadsThatAreNotKnown(t *testing.T) {
 		t.Fatal(err)
 	}
 	others.AddTypeDefaultingFunc(&corev1.PodList{}, func(any) {})
+	twoKinds := runtime.NewScheme()
+	twoKinds.AddKnownTypes(corev1.SchemeGroupVersion, &corev1.Pod{}, &corev1.PodList{})
+	twoKinds.AddKnownTypeWithName(corev1.SchemeGroupVersion.WithKind("Whale"), &corev1.Pod{})
+	noList := runtime.NewScheme()
+	noList.AddKnownTypes(corev1.SchemeGroupVersion, &corev1.Pod{})
+	untyped := &unstructured.Unstructured{}
+	untyped.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod"))
 	lent := pods(own)
 	lent.WatchFuncWithContext = pods(own).WatchFuncWithContext
 	replaced := pods(own)
@@ -251,6 +264,10 @@ func TestClientReadsThatAreNotKnown(t *testing.T) {
 		"a REST client with another scheme":  {pods(decodingBy(serializer.NewCodecFactory(others).WithoutConversion())), &corev1.Pod{}, true},
 		"a REST client that sets defaults":   {pods(decodingBy(serializer.NewCodecFactory(others))), &corev1.Pod{}, false},
 		"a REST client without the type":     {pods(decodingBy(serializer.NewCodecFactory(runtime.NewScheme()).WithoutConversion())), &corev1.Pod{}, false},
+		"a REST client that wants YAML":      {pods(decodingBy(scheme.Codecs.WithoutConversion(), runtime.ContentTypeYAML)), &corev1.Pod{}, false},
+		"a type of two kinds":                {pods(decodingBy(serializer.NewCodecFactory(twoKinds).WithoutConversion())), &corev1.Pod{}, false},
+		"a kind without lists":               {pods(decodingBy(serializer.NewCodecFactory(noList).WithoutConversion())), &corev1.Pod{}, false},
+		"an object without a Go type":        {pods(own), untyped, false},
 		"another type":                       {pods(own), &unstructured.Unstructured{}, false},
 		"no type":                            {pods(own), nil, false},
 		"a nil type":                         {pods(own), (*corev1.Pod)(nil), false},
@@ -275,18 +292,33 @@ func TestClientReadsThatAreNotKnown(t *testing.T) {
 	}
 }
 
-// A function that a program has put into a ListWatch is called.
+// A function that a program has put into a ListWatch is called, before the informer was made and
+// afterwards.
 func TestClientReadsWithAFunctionOfTheProgram(t *testing.T) {
 	_, config := serveTolerant(t)
 	client, _ := coreClient(t, config, unchanged)
+	for _, early := range []bool{true, false} {
+		withAFunctionOfTheProgram(t, client, early)
+	}
+}
+
+func withAFunctionOfTheProgram(t *testing.T, client rest.Interface, early bool) {
 	lw := NewListWatchFromClient(client, "pods", "north", fields.Everything())
 	var opened atomic.Int32
-	inner := lw.WatchFuncWithContext
-	lw.WatchFuncWithContext = func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-		opened.Add(1)
-		return inner(ctx, o)
+	replace := func() {
+		inner := lw.WatchFuncWithContext
+		lw.WatchFuncWithContext = func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			opened.Add(1)
+			return inner(ctx, o)
+		}
+	}
+	if early {
+		replace()
 	}
 	informer := NewSharedIndexInformer(lw, &corev1.Pod{}, 0, Indexers{})
+	if !early {
+		replace()
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := run(ctx, informer)
 	if !WaitForCacheSync(ctx.Done(), informer.HasSynced) || opened.Load() == 0 || len(informer.GetStore().List()) != 20 {
@@ -360,6 +392,85 @@ func TestClientReadsAreTransformed(t *testing.T) {
 		cancel()
 		<-done
 	}
+}
+
+// Items of a list keep the kind that a server of custom resources writes into each, as with
+// client-go, and a watch error handler is given the error of the API as it is.
+func TestClientReadsDetails(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", runtime.ContentTypeJSON)
+		if r.URL.Query().Get("watch") != "" {
+			w.WriteHeader(http.StatusForbidden)
+			_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`)
+			return
+		}
+		_, _ = io.WriteString(w, `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":[
+			{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","namespace":"n"}},{"kind":"Pod","metadata":{"name":"b","namespace":"n"}}]}`)
+	}))
+	defer server.Close()
+	kinds := func(informerOver func(Getter) (SharedIndexInformer, func(WatchErrorHandler))) (seen []string) {
+		client, err := kubernetes.NewForConfig(&rest.Config{Host: server.URL})
+		if err != nil {
+			t.Fatal(err)
+		}
+		informer, onError := informerOver(client.CoreV1().RESTClient())
+		failed := make(chan string, 100)
+		onError(func(_ *Reflector, err error) { failed <- fmt.Sprintf("%T", err) })
+		ctx, cancel := context.WithCancel(t.Context())
+		done := run(ctx, informer)
+		WaitForCacheSync(ctx.Done(), informer.HasSynced)
+		for _, name := range []string{"n/a", "n/b"} {
+			object, _, _ := informer.GetStore().GetByKey(name)
+			if object == nil {
+				seen = append(seen, name+" is missing")
+				continue
+			}
+			seen = append(seen, fmt.Sprint(name, " ", object.(*corev1.Pod).TypeMeta))
+		}
+		for range 2 {
+			seen = append(seen, <-failed) // of the stream of initial events, and of the watch
+		}
+		cancel()
+		<-done
+		return seen
+	}
+	stock := kinds(func(c Getter) (SharedIndexInformer, func(WatchErrorHandler)) {
+		i := upstream.NewSharedIndexInformer(upstream.NewListWatchFromClient(c, "pods", "", fields.Everything()), &corev1.Pod{}, 0, Indexers{})
+		return i, func(h WatchErrorHandler) { must(i.SetWatchErrorHandler(h)) }
+	})
+	ours := kinds(func(c Getter) (SharedIndexInformer, func(WatchErrorHandler)) {
+		i := NewSharedIndexInformer(NewListWatchFromClient(c, "pods", "", fields.Everything()), &corev1.Pod{}, 0, Indexers{})
+		if !readsWire(i) {
+			t.Error("the informer calls the REST client's decoder")
+		}
+		return i, func(h WatchErrorHandler) { must(i.SetWatchErrorHandler(h)) }
+	})
+	if diff := gocmp.Diff(stock, ours); diff != "" {
+		t.Errorf("client-go and ours differ (-client-go +ours):\n%s", diff)
+	}
+}
+
+// A function that panics is reported, and the informer goes on, if utilruntime is configured so.
+func TestClientReadsSurviveAPanic(t *testing.T) {
+	crash := utilruntime.ReallyCrash
+	utilruntime.ReallyCrash = false
+	t.Cleanup(func() { utilruntime.ReallyCrash = crash })
+	_, config := serveTolerant(t)
+	client, _ := coreClient(t, config, unchanged)
+	var calls atomic.Int32
+	lw := NewFilteredListWatchFromClient(client, "pods", "north", func(*metav1.ListOptions) {
+		if calls.Add(1) == 1 {
+			panic("no options")
+		}
+	})
+	informer := NewSharedIndexInformer(lw, &corev1.Pod{}, 0, Indexers{})
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	done := run(ctx, informer)
+	if !WaitForCacheSync(ctx.Done(), informer.HasSynced) || len(informer.GetStore().List()) != 20 {
+		t.Errorf("the informer has %d pods after a panic", len(informer.GetStore().List()))
+	}
+	cancel()
+	<-done
 }
 
 // The fields of a REST client are where they are expected in this version of client-go. If

@@ -83,8 +83,8 @@ func (c *handlerController) connect() {
 func (c *handlerController) origin() (origin, TransformFunc) {
 	lw, example, transform := c.options.ListerWatcher, c.options.ObjectType, c.options.Transform
 	from := origin{meter: newReflectorMeter(c.name), watchList: usesWatchList(lw), unversioned: isFake(lw)}
-	if source := wireSource(lw, example); source != nil {
-		from.source = &suppliedSource{source, expectedTypeOf(example), from.meter}
+	if source := clientSourceOf(lw, example, c.description); source != nil {
+		from.source, from.unversioned = supplied(source, example, from.meter), false
 		source.ShareParts(transform == nil)
 		if transform == nil {
 			return from, nil

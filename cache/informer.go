@@ -39,7 +39,7 @@ func NewSharedIndexInformer(lw ListerWatcher, exampleObject runtime.Object, defa
 // fixed at the start as the shortest then asked for and at least a second.
 func NewSharedIndexInformerWithOptions(lw ListerWatcher, exampleObject runtime.Object, options SharedIndexInformerOptions) SharedIndexInformer {
 	return newSharedInformer(exampleObject, options, func(s *informer) origin {
-		if source := wireSource(lw, exampleObject); source != nil {
+		if source := clientSourceOf(lw, exampleObject, s.description); source != nil {
 			return s.supply(source, usesWatchList(lw))
 		}
 		src := newSource(lw, exampleObject, s.description)

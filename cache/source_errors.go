@@ -71,7 +71,7 @@ func rawWatchError(err error) error {
 		return e.err
 	}
 	if e, ok := errors.AsType[watchError](err); ok {
-		return e.error
+		return e.shown
 	}
 	return err
 }

@@ -2,10 +2,12 @@ package cache
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tarnproject/tarn"
@@ -41,7 +43,12 @@ func NewSharedIndexInformerFromSource(source tarn.Source[any], exampleObject run
 func (s *informer) supply(source tarn.Source[any], watchList bool) origin {
 	s.supplied = source
 	meter := newReflectorMeter(s.name)
-	return origin{source: &suppliedSource{source, expectedTypeOf(s.example), meter}, meter: meter, watchList: watchList}
+	return origin{source: supplied(source, s.example, meter), meter: meter, watchList: watchList}
+}
+
+func supplied(source tarn.Source[any], example runtime.Object, meter *reflectorMeter) *suppliedSource {
+	_, bare := source.(*clientSource)
+	return &suppliedSource{source, expectedTypeOf(example), meter, bare}
 }
 
 // suppliedSource is a source of somebody else's making: it is measured, and its
@@ -50,6 +57,9 @@ type suppliedSource struct {
 	tarn.Source[any]
 	expected expectedType
 	meter    *reflectorMeter
+	// bare says that watch error handlers are given the errors of the API as they are: it takes
+	// the place of a ListerWatcher.
+	bare bool
 }
 
 // Unwrap lets the engine find what the source can do beyond the contract.
@@ -103,7 +113,7 @@ func (s *suppliedSource) own(items []any) (own []any, foreign []tarn.BadObject) 
 func (s *suppliedSource) Watch(ctx context.Context, q tarn.WatchQuery) (tarn.Stream[any], error) {
 	inner, err := s.Source.Watch(ctx, q)
 	if err != nil {
-		return nil, watchError{err}
+		return nil, s.watchError(err)
 	}
 	if isNil(inner) {
 		return nil, fmt.Errorf("%T: the stream is nil: Watch must return a stream or an error", s.Source)
@@ -128,9 +138,20 @@ func (s *suppliedSource) bad(object any, err error) (b tarn.BadObject) {
 
 // watchError marks the error of a supplied source's watch, to distinguish it from
 // what the engine added.
-type watchError struct{ error }
+type watchError struct {
+	error
+	// shown is what watch error handlers are given.
+	shown error
+}
 
 func (e watchError) Unwrap() error { return e.error }
+
+func (s *suppliedSource) watchError(err error) error {
+	if status, ok := errors.AsType[*apierrors.StatusError](err); ok && s.bare {
+		return watchError{err, status}
+	}
+	return watchError{err, err}
+}
 
 // suppliedStream is a stream of a [suppliedSource].
 type suppliedStream struct {
@@ -144,7 +165,7 @@ type suppliedStream struct {
 func (s *suppliedStream) Next(ctx context.Context, buf []tarn.Event[any]) (int, error) {
 	n, err := s.Stream.Next(ctx, buf)
 	if err != nil && err != io.EOF {
-		err = watchError{err}
+		err = s.source.watchError(err)
 	}
 	s.events += n
 	for i := range buf[:n] {

@@ -155,7 +155,7 @@ func (s *Sink[T]) Open(ctx context.Context, _ func() error) (tarn.Kept, error) {
 		kept.Positions[i].Complete = kept.Positions[i].Complete && len(s.bad) == 0
 	}
 	if s.askSource != nil {
-		kept.Confirm = s.confirm
+		kept.Confirm = s.confirmOnce()
 	}
 	return kept, nil
 }

@@ -166,24 +166,6 @@ func (s *Sink[T]) fence(err error) {
 	s.report.Err = err
 }
 
-// confirm checks that the bucket is of the source that is copied now, and records which
-// one that is.
-func (s *Sink[T]) confirm(ctx context.Context) error {
-	now, err := s.askSource(ctx)
-	if err != nil || now == "" {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	before := s.at.Source
-	s.source = now
-	s.at = s.relabelled(s.at) // the next checkpoint says so
-	if before != "" && before != now {
-		return fmt.Errorf("%w: bucket %s is of %s, and this is %s", tarn.ErrOtherSource, s.bucket.Name, before, now)
-	}
-	return nil
-}
-
 // speak writes the checkpoint again, which renews the lease, or gives it up. It also ends a
 // chain that another feeder has begun, or this one before it lost its connection; what that
 // chain has written is counted.
@@ -298,7 +280,7 @@ func (s *Sink[T]) relabelled(at placed) placed {
 		at.Of, at.Positions = s.copyOf, nil
 	}
 	if s.source != "" && at.Source != s.source {
-		if at.Source != "" {
+		if other, _ := otherSource(at.Source, s.source); other {
 			at.Positions = nil
 		}
 		at.Source = s.source

@@ -53,7 +53,8 @@ type Bucket struct {
 	Lease time.Duration
 	// Of describes what the copy has, such as which namespaces and fields. A bucket with
 	// another description is compared with the copy, and not continued. Source, if it is
-	// set, returns what identifies the source, such as the uid of a cluster.
+	// set, returns what identifies the source, such as the uid of a cluster. What begins with
+	// "server " identifies it by its address, and is compared with other addresses only.
 	Of     string
 	Source func(ctx context.Context) (string, error)
 	// Feeder names the process in the messages of others: its host and process if empty.

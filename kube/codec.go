@@ -25,6 +25,8 @@ type codec[T any] struct {
 	kinds    kindFilter
 	// stamp is set on typed objects and metadata; usually empty.
 	stamp metav1.TypeMeta
+	// itemKinds leaves the items of lists the kinds that a server wrote, as a REST client does.
+	itemKinds bool
 }
 
 // stateInfo is what is known of a state before it is decoded: the event, and where
@@ -32,6 +34,8 @@ type codec[T any] struct {
 type stateInfo struct {
 	event wire.Event
 	held  wire.Held
+	// item says that it is an item of a list.
+	item bool
 }
 
 // object decodes one state of an object. In protobuf it is the bare message, of
@@ -68,7 +72,9 @@ func (c *codec[T]) object(m media, raw []byte, t runtime.TypeMeta, l stateInfo) 
 	if err := c.kinds.foreign(t); err != nil {
 		return object, false, err
 	}
-	mark(decoded, c.stamp)
+	if !l.item || !c.itemKinds {
+		mark(decoded, c.stamp)
+	}
 	object, ok := decoded.(T)
 	if !ok {
 		return object, false, fmt.Errorf("the decoder returned a %T", decoded)

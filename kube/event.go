@@ -44,7 +44,7 @@ func (s *Source[T]) event(m media, f frame, held wire.Held) tarn.Event[T] {
 	}
 	var object T
 	if err == nil {
-		object, err = s.eventObject(m, raw, kind, stateInfo{wireEvents[t], held})
+		object, err = s.eventObject(m, raw, kind, stateInfo{wireEvents[t], held, false})
 	}
 	if err == nil && t == 0 {
 		err = fmt.Errorf("unknown watch event %q", n.kind)

@@ -89,13 +89,31 @@ func (o Origin) Server() string {
 func (o Origin) ServerUID(ctx context.Context) (string, error) { return o.client.ServerUID(ctx) }
 
 // Identity distinguishes a cluster from others as well as possible: it is [Origin.ServerUID], or,
-// if that may not be read, [Origin.Server]. An error means that it is not known yet.
+// if that may not be read, "server " and [Origin.Server]. An error means that it is not known yet.
+//
+// Rights may change, so a uid and a server prove nothing about each other: see [OtherCluster].
 func (o Origin) Identity(ctx context.Context) (string, error) {
 	uid, err := o.ServerUID(ctx)
 	if uid == "" && err == nil {
-		return o.Server(), nil
+		return serverIdentity + o.Server(), nil
 	}
 	return uid, err
+}
+
+// serverIdentity begins an identity that is not a uid.
+const serverIdentity = "server "
+
+// OtherCluster compares two identities of [Origin.Identity], of different times. It reports
+// whether they certainly are of different clusters, and which one to remember.
+func OtherCluster(before, now string) (other bool, remember string) {
+	had, has := strings.HasPrefix(before, serverIdentity), strings.HasPrefix(now, serverIdentity)
+	switch {
+	case before == "" || had && !has:
+		return false, now
+	case now == "" || has && !had:
+		return false, before
+	}
+	return before != now, now
 }
 
 // Server is [Origin.Server].

@@ -38,7 +38,7 @@ func kindFilterOf(c Collection) kindFilter {
 // foreign returns an error if an object of this kind does not belong here.
 func (k *kindFilter) foreign(t runtime.TypeMeta) error {
 	switch {
-	case t.Kind == "" || t == k.want:
+	case t.Kind == "" || t == k.want || t.APIVersion == "" && t.Kind == k.want.Kind:
 		return nil
 	case k.metadata && t.Kind == "PartialObjectMetadata" && strings.HasPrefix(t.APIVersion, metav1.GroupName+"/"):
 		return nil

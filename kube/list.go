@@ -227,7 +227,7 @@ func (b *batch[T]) decode(g *pageDecoder[T], items []rawItem) {
 	defer func() { s.decoded.add(len(items), bytes, time.Since(began)) }()
 	for _, item := range items {
 		bytes += len(item.raw)
-		object, silent, err := s.codec.object(m, item.raw, runtime.TypeMeta{}, stateInfo{wire.Added, g.held})
+		object, silent, err := s.codec.object(m, item.raw, runtime.TypeMeta{}, stateInfo{wire.Added, g.held, true})
 		if err != nil {
 			err = fmt.Errorf("at byte %d of the list of %s: %w", item.at, s.collection, err)
 			seen := excerptOf(m, item.raw)

@@ -117,7 +117,11 @@ func (s *Source[T]) askForShards(ctx context.Context) {
 	if s.shard.filter() == nil || s.client.shards.of(s.collection.Resource) != shardsUnknown {
 		return
 	}
-	resp, err := s.client.get(ctx, s.request(s.collection, metav1.ListOptions{Limit: 1}))
+	request, err := s.request(ctx, s.collection, metav1.ListOptions{Limit: 1})
+	if err != nil {
+		return
+	}
+	resp, err := s.client.get(ctx, request)
 	if err != nil {
 		return
 	}

@@ -97,7 +97,7 @@ func NewSource[T any](client *Client, c Collection, opts SourceOptions) (*Source
 	s := &Source[T]{
 		client:     client,
 		collection: c,
-		codec:      codec[T]{wire: decoder, kinds: kindFilterOf(c)},
+		codec:      codec[T]{wire: decoder, kinds: kindFilterOf(c), itemKinds: client.direct},
 		decoding:   decoding,
 		protobuf:   decoder.HasProtobuf(),
 		maxItem:    opts.MaxItem,
@@ -165,7 +165,10 @@ func (s *Source[T]) list(ctx context.Context, q tarn.ListQuery, take func(items 
 	} else if q.Exact {
 		options.ResourceVersionMatch = metav1.ResourceVersionMatchExact
 	}
-	request := s.request(of, options)
+	request, err := s.request(ctx, of, options)
+	if err != nil {
+		return tarn.Page[T]{}, s.failed(ctx, "list", err)
+	}
 	if q.AtLeast == tarn.Latest && q.Limit == 1 && q.Continue == "" {
 		// This list asks for the newest version. With a Tweak that asks for version 0, a server
 		// that lags would answer, and the source would seem to have gone back in time.
@@ -234,8 +237,12 @@ func (s *Source[T]) Watch(ctx context.Context, q tarn.WatchQuery) (tarn.Stream[T
 	if q.Initial {
 		s.askForShards(ctx)
 	}
+	request, err := s.request(ctx, s.collection, options)
+	if err != nil {
+		return nil, s.failed(ctx, "watch", err)
+	}
 	life, cancel := context.WithCancel(ctx)
-	resp, err := s.client.get(life, s.request(s.collection, options))
+	resp, err := s.client.get(life, request)
 	if err != nil {
 		cancel()
 		err = s.failed(ctx, "watch", err)
@@ -272,10 +279,21 @@ func heldBy(h tarn.Holder) wire.Held {
 	}
 }
 
-func (s *Source[T]) request(of Collection, options metav1.ListOptions) request {
-	// client-go's factories do not show their tweaks whether it is a watch, and its
-	// NewFilteredListWatchFromClient does.
-	return request{collection: of, options: of.options(options, s.client.direct), protobuf: s.protobuf, filter: s.shard.filter()}
+// request completes a request. A panic of the collection's Tweak is an error, or ends the
+// process, as utilruntime is configured.
+func (s *Source[T]) request(ctx context.Context, of Collection, options metav1.ListOptions) (request, error) {
+	r := request{collection: of, protobuf: s.protobuf, filter: s.shard.filter()}
+	if of.Tweak == nil {
+		r.options = of.options(options, false)
+		return r, nil
+	}
+	var err error
+	r.options, err = usercall.Do(ctx, "function that changes the options of requests", func() (metav1.ListOptions, error) {
+		// client-go's factories do not show theirs whether it is a watch, and its
+		// NewFilteredListWatchFromClient does.
+		return of.options(options, s.client.direct), nil
+	}, nil)
+	return r, err
 }
 
 // Maintain verifies the objects of a copy, which share memory: see [wire.Verifier].

@@ -14,7 +14,10 @@ import (
 type confirmation struct {
 	of kube.Origin
 
-	mu       sync.Mutex
+	mu sync.Mutex
+	// before is what the rows were of when that was first read: the answer to what was recorded
+	// since then may have been lost.
+	before   *string
 	answered bool
 	verdict  error
 }
@@ -26,22 +29,26 @@ func (k *confirmation) confirm(ctx context.Context, l label) error {
 	if k.answered {
 		return k.verdict
 	}
-	uid, err := k.of.Identity(ctx)
+	now, err := k.of.Identity(ctx)
 	if err != nil {
 		return err
 	}
-	before, err := l.get(ctx)
-	if err != nil {
-		return err
+	if k.before == nil {
+		before, err := l.get(ctx)
+		if err != nil {
+			return err
+		}
+		k.before = &before
 	}
-	if uid != "" && uid != before {
-		if err := l.set(ctx, uid); err != nil {
+	other, remember := kube.OtherCluster(*k.before, now)
+	if remember != *k.before {
+		if err := l.set(ctx, remember, other); err != nil {
 			return err
 		}
 	}
 	k.answered = true
-	if before != "" && uid != "" && uid != before {
-		k.verdict = fmt.Errorf("%w: the rows of %s are of the cluster %s, and this is %s", tarn.ErrOtherSource, l.table, before, uid)
+	if other {
+		k.verdict = fmt.Errorf("%w: the rows of %s are of the cluster %s, and this is %s", tarn.ErrOtherSource, l.table, *k.before, now)
 	}
 	return k.verdict
 }

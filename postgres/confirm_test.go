@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -16,6 +17,9 @@ import (
 	"github.com/tarnproject/tarn/apiserver"
 	"github.com/tarnproject/tarn/kube"
 )
+
+// withUID is the config of somebody who may read the namespace kube-system.
+func withUID(of *apiserver.Server, _ string) *rest.Config { return of.Config() }
 
 // withoutUID is the config of somebody who may not read the namespace kube-system, as with
 // rights in one namespace only, for a cluster at an address.
@@ -42,10 +46,11 @@ func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f
 // uid: the rows are those of the other cluster afterwards.
 func TestOtherClusterWithoutUID(t *testing.T) {
 	db := connect(t, database(t), Options{})
+	access := withoutUID
 	run := func(server *apiserver.Server, address string, want ...string) {
 		t.Helper()
 		reflect := func(ctx context.Context, _ *rest.Config, opts ...kube.Option) (*tarn.Replica[*corev1.Pod], error) {
-			return kube.Reflect[*corev1.Pod](ctx, withoutUID(server, address), opts...)
+			return kube.Reflect[*corev1.Pod](ctx, access(server, address), opts...)
 		}
 		defer feed(t, server, reflect, In[*corev1.Pod](db))()
 		db.at(t, server, "pods")
@@ -59,6 +64,34 @@ func TestOtherClusterWithoutUID(t *testing.T) {
 	}
 	run(east, "http://east.invalid", "pod-0", "pod-1")
 	run(east, "http://east.invalid", "pod-0", "pod-1")
+	names := []string{"pod-0", "pod-1"}
+	for _, may := range []func(*apiserver.Server, string) *rest.Config{withUID, withoutUID, withUID} {
+		access = may // rights are granted, taken back, and granted again
+		names = append(names, fmt.Sprint("pod-", len(names)))
+		must(t, east.Put(pod(names[len(names)-1], corev1.PodPending)))
+		run(east, "http://other-name.invalid", names...)
+	}
 	db.wants(t, "SELECT count(*) FROM tarn_gaps", "0")
-	run(west, "http://west.invalid", "west-0", "west-1", "west-2", "west-3")
+	run(west, "", "west-0", "west-1", "west-2", "west-3")
+	db.wants(t, "SELECT count(*) > 0 FROM tarn_gaps", "true")
+}
+
+// The other cluster was recorded, and the answer to that was lost: it is another cluster all the
+// same when it is asked again.
+func TestOtherClusterRecordedWithoutAnAnswer(t *testing.T) {
+	db := connect(t, database(t), Options{})
+	server := serverWith(t, 1)
+	end := feed(t, server, kube.Reflect[*corev1.Pod], In[*corev1.Pod](db))
+	db.at(t, server, "pods")
+	end()
+	before := "the uid of another cluster"
+	l := label{db, "pods"}
+	now, err := l.get(t.Context()) // as if it had been recorded just now
+	must(t, err)
+	client, err := kube.NewClient(server.Config())
+	must(t, err)
+	k := confirmation{of: kube.OriginOf(client, kube.Collection{Resource: corev1.SchemeGroupVersion.WithResource("pods")}), before: &before}
+	if err := k.confirm(t.Context(), l); !errors.Is(err, tarn.ErrOtherSource) || now == "" {
+		t.Errorf("the rows are of %q: %v", now, err)
+	}
 }

@@ -160,9 +160,9 @@ func (l label) get(ctx context.Context) (uid string, err error) {
 	return uid, err
 }
 
-// set records another cluster. The position of the one before means nothing then.
-func (l label) set(ctx context.Context, uid string) error {
-	_, err := l.db.pool.Exec(ctx, `UPDATE tarn_feeds SET source = $4, positions = CASE WHEN source = '' THEN positions END
-		WHERE cluster = $1 AND resource = $2 AND owner = $3`, l.db.opts.Cluster, l.table, l.db.token, uid)
+// set records a cluster. If it is another one, the positions of the one before mean nothing.
+func (l label) set(ctx context.Context, identity string, other bool) error {
+	_, err := l.db.pool.Exec(ctx, `UPDATE tarn_feeds SET source = $4, positions = CASE WHEN $5 THEN NULL ELSE positions END
+		WHERE cluster = $1 AND resource = $2 AND owner = $3`, l.db.opts.Cluster, l.table, l.db.token, identity, other)
 	return err
 }

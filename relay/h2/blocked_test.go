@@ -85,6 +85,34 @@ func TestUploadWhileTheClientDoesNotRead(t *testing.T) {
 	})
 }
 
+// A client that cuts off request after request, and reads nothing, is cut off, although each
+// request only leaves a few bytes.
+func TestUnreadEndsOfRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := block(t, func(w http.ResponseWriter, r *http.Request) {
+			_, _ = w.Write(make([]byte, 1<<20))
+			_, _ = io.Copy(io.Discard, r.Body)
+		})
+		most := mostUnread / 9 // a frame has at least as many bytes
+		cut := 0
+		for ; cut < most; cut++ {
+			id := uint32(5 + 2*cut)
+			if b.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: requestHead(), EndHeaders: true}) != nil ||
+				b.WriteData(id, false, []byte("x")) != nil || b.WriteRSTStream(id, http2.ErrCodeCancel) != nil {
+				break
+			}
+			if cut%100 == 0 {
+				synctest.Wait() // the handlers have returned
+			}
+		}
+		if cut == most {
+			t.Errorf("the server took %d requests", cut)
+		}
+		close(b.read)
+		_ = b.Close()
+	})
+}
+
 // A client that asks for answers to its frames, and reads none, is cut off.
 func TestUnreadReplies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

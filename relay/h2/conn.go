@@ -25,6 +25,10 @@ const (
 	// frames, such as pings.
 	mostOut     = 64 << 10
 	mostReplies = 64 << 10
+	// mostUnread ends the connection. Answers wait for room below mostOut, so that only what
+	// follows from the client's own frames comes this far, such as the ends of requests that it
+	// has cut off.
+	mostUnread = 4 * mostOut
 	// uploadWindow is how much of a request's body may be on its way, or wait to be read, and
 	// uploadsWindow that of all requests of a connection.
 	uploadWindow  = 64<<10 - 1
@@ -196,7 +200,7 @@ func (c *conn) handle(f http2.Frame, err error) error {
 	if err != nil {
 		return err
 	}
-	if c.replies += len(c.out) - before; c.replies > mostReplies {
+	if c.replies += len(c.out) - before; c.replies > mostReplies || len(c.out) > mostUnread {
 		return http2.ConnectionError(http2.ErrCodeEnhanceYourCalm)
 	}
 	c.flushApart()

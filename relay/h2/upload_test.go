@@ -96,12 +96,17 @@ func TestEndedUploads(t *testing.T) {
 // begin begins a request with a body.
 func begin(t *testing.T, framer *http2.Framer, id uint32) {
 	t.Helper()
+	if err := framer.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: requestHead(), EndHeaders: true}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// requestHead is the header of an upload.
+func requestHead() []byte {
 	var block bytes.Buffer
 	encoder := hpack.NewEncoder(&block)
 	for _, field := range [][2]string{{":method", "POST"}, {":scheme", "https"}, {":path", "/"}, {":authority", "a"}} {
 		_ = encoder.WriteField(hpack.HeaderField{Name: field[0], Value: field[1]})
 	}
-	if err := framer.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: block.Bytes(), EndHeaders: true}); err != nil {
-		t.Fatal(err)
-	}
+	return block.Bytes()
 }

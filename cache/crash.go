@@ -22,7 +22,9 @@ func (g *crashGuard) call(logger klog.Logger, f func()) {
 	}
 	g.crashed = true
 	defer utilruntime.HandleCrashWithLogger(logger)
-	defer explainWrite()
+	if guard.Active() {
+		defer explainWrite()
+	}
 	f()
 	g.crashed = false
 }

@@ -168,8 +168,8 @@ func (s *clientSource) Watch(ctx context.Context, q tarn.WatchQuery) (tarn.Strea
 }
 
 // kindAt returns the kind that a REST client decodes into the type of an example, without
-// converting it or setting defaults. It returns none if there is none, or several, or if it is
-// not known.
+// converting it or setting defaults. The kind is empty if the scheme has no such kind or
+// several, or cannot be read.
 func kindAt(client *rest.RESTClient, example runtime.Object) (kind schema.GroupVersionKind) {
 	scheme := schemeOf(client)
 	if _, untyped := example.(runtime.Unstructured); untyped || scheme == nil || isNil(example) {

@@ -57,8 +57,8 @@ type suppliedSource struct {
 	tarn.Source[any]
 	expected expectedType
 	meter    *reflectorMeter
-	// bare says that watch error handlers are given the errors of the API as they are: it takes
-	// the place of a ListerWatcher.
+	// bare says that watch error handlers are given the errors of the API as they are, as from a
+	// ListerWatcher.
 	bare bool
 }
 

@@ -119,6 +119,11 @@ func (r *Reflector[T]) startFrom(ctx context.Context, kept Kept, section string,
 	}
 	at, known := kept.of(section)
 	if !known {
+		if len(kept.Positions) > 0 {
+			// An earlier process may have had the section, of another source or another past of this
+			// one.
+			r.newEpoch()
+		}
 		return
 	}
 	r.version, r.epoch, r.traits.versioned = at.Version, at.Epoch, true

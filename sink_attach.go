@@ -28,6 +28,7 @@ func (r *Replica[T]) restore(ctx context.Context) {
 	} else {
 		return
 	}
+	kept = r.fanout.disowning(kept)
 	r.sections.confirm = kept.ConfirmSection // nobody else uses it while the content is loaded
 	for _, s := range sections {
 		s.reflector.startFrom(ctx, kept, s.name, s.share(err))
@@ -124,6 +125,7 @@ func (s *sinkRunner[T]) distrust(held Positions) {
 	defer s.mu.Unlock()
 	s.start(held)
 	s.state, s.distrusted = sinkWaiting, true
+	s.signal()
 }
 
 // start records what the sink holds, and leaves the queue empty. mu is held.
@@ -187,7 +189,15 @@ func (s *sinkRunner[T]) open(ctx context.Context) error {
 	if errors.Is(err, ErrSinkEmpty) {
 		kept, err = Kept{}, nil
 	}
+	var foreign bool
 	if err == nil {
+		foreign, err = s.isForeign(ctx, kept)
+	}
+	switch {
+	case err != nil:
+	case foreign:
+		s.distrust(kept.positions())
+	default:
 		s.fanout.attach(s, kept.positions())
 	}
 	s.mu.Lock()

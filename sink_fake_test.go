@@ -21,6 +21,8 @@ type fakeSink struct {
 	// asked after a commit took effect.
 	refuse, lost func(context.Context, Batch[*entry]) error
 	opening      func(context.Context) error
+	// confirm is [Kept.Confirm] of what was opened.
+	confirm func(context.Context) error
 
 	mu        sync.Mutex
 	has       map[Key]*entry
@@ -50,7 +52,7 @@ func (s *fakeSink) Open(ctx context.Context, flush func() error) (Kept, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.flush = flush
-	return Kept{Positions: s.positions.All(), LastContact: s.contact}, nil
+	return Kept{Positions: s.positions.All(), LastContact: s.contact, Confirm: s.confirm}, nil
 }
 
 func (s *fakeSink) Commit(ctx context.Context, b Batch[*entry]) error {

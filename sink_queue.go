@@ -59,8 +59,12 @@ func (q *sinkQueue[T]) begin(at Position) {
 }
 
 // addGap appends a gap, or extends the last one: while an object is bad, every change
-// has a gap.
+// has a gap. A gap whose end was not known yet gets it.
 func (q *sinkQueue[T]) addGap(g Gap) {
+	if i := slices.Index(q.gaps, Gap{Section: g.Section, From: g.From, Cause: g.Cause}); i >= 0 {
+		q.gaps[i].To = g.To
+		return
+	}
 	if n := len(q.gaps); n > 0 {
 		last := &q.gaps[n-1]
 		if last.Section == g.Section && last.Cause == g.Cause && last.To == g.From {

@@ -40,6 +40,8 @@ type sinkRunner[T any] struct {
 	// skipped are the sections that the last comparison with the sink left out: the copy had no
 	// content of them, or an older one that did not show what the sink lacked.
 	skipped map[string]bool
+	// foreign has the epochs of positions that are of another source, by section.
+	foreign map[string]string
 	// distrusted says that the content of the sink is not compared but replaced.
 	distrusted bool
 	// committed is what the sink has; failure is why it does not follow.
@@ -105,6 +107,9 @@ func (s *sinkRunner[T]) release() { <-s.committing }
 func (s *sinkRunner[T]) add(contact time.Time, changes []Change[T], at Position, gap *Gap) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if at == (Position{Section: at.Section}) {
+		delete(s.foreign, at.Section) // it was removed: one of the same name begins anew
+	}
 	if s.state != sinkFollowing {
 		return
 	}
@@ -284,13 +289,13 @@ func (s *sinkRunner[T]) putBack() {
 
 // commit gives the sink one batch. If the sink has lost its content, it gets all of it.
 func (s *sinkRunner[T]) commit(ctx context.Context, q sinkQueue[T]) error {
-	err := s.sink.Commit(ctx, q.batch())
+	err := s.sink.Commit(ctx, s.batch(q))
 	if errors.Is(err, ErrSinkEmpty) {
 		s.putBack() // what it missed is a gap
 		s.fanout.restart(s)
 		q = s.take()
 		s.retry = q
-		err = s.sink.Commit(ctx, q.batch())
+		err = s.sink.Commit(ctx, s.batch(q))
 	}
 	refused, some := errors.AsType[ObjectErrors](err)
 	if some {

@@ -297,8 +297,9 @@ func (s *sinkRunner[T]) reconcile(ctx context.Context) error {
 			held[m.Key] = m
 		}
 	}
+	unanswered := s.retry
 	s.retry = sinkQueue[T]{}
-	s.fanout.compare(s, held)
+	s.fanout.compare(s, held, unanswered)
 	return nil
 }
 
@@ -347,13 +348,17 @@ func (h *fanout[T]) leftOut(s *sinkRunner[T], key Key) bool {
 	})
 }
 
-// compare queues what a sink lacks, and lets it follow.
-func (h *fanout[T]) compare(s *sinkRunner[T], held map[Key]Meta) {
+// compare queues what a sink lacks, and lets it follow. unanswered is a batch of which nobody
+// knows whether the sink has it.
+func (h *fanout[T]) compare(s *sinkRunner[T], held map[Key]Meta, unanswered sinkQueue[T]) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	gaps := s.queue.openGaps()
 	s.start(s.committed)
+	s.queue.gaps = gaps
+	s.queue.follows(unanswered)
 	s.state, s.distrusted = sinkFollowing, false
 	content, now, at := h.initial(), s.clock.Now(), h.sectionPositions()
 	if held == nil {

@@ -138,6 +138,25 @@ func (q *sinkQueue[T]) fold(c Change[T]) {
 	q.changes[i] = c
 }
 
+// openGaps are the gaps of which nobody knows the end. A comparison finds the others again by the
+// positions.
+func (q *sinkQueue[T]) openGaps() []Gap {
+	return slices.DeleteFunc(slices.Clone(q.gaps), func(g Gap) bool { return g.To != "" })
+}
+
+// follows has the queue of a comparison begin after a batch that the sink may have or not: its
+// gaps come again, and a section that it began may lack what came since.
+func (q *sinkQueue[T]) follows(unanswered sinkQueue[T]) {
+	for _, g := range unanswered.gaps {
+		q.addGap(g)
+	}
+	for _, p := range unanswered.at.All() {
+		if !q.from.has(p.Section) {
+			q.from.Move(p)
+		}
+	}
+}
+
 // replaceAll makes the queue the whole content at these positions.
 func (q *sinkQueue[T]) replaceAll(now, contact time.Time, content []Change[T], at Positions) {
 	*q = sinkQueue[T]{policy: q.policy, whole: true, from: q.from, gaps: q.gaps}

@@ -158,7 +158,7 @@ func (s *sinkRunner[T]) passed(changes []Change[T], at Position, gap *Gap, until
 // waitAgain gives up following: the sink is compared with the copy instead.
 func (s *sinkRunner[T]) waitAgain() {
 	s.state, s.ahead, s.skipped = sinkWaiting, nil, nil
-	s.queue = sinkQueue[T]{policy: s.policy, from: s.committed.Clone(), at: s.committed.Clone()}
+	s.queue = sinkQueue[T]{policy: s.policy, from: s.committed.Clone(), at: s.committed.Clone(), gaps: s.queue.openGaps()}
 	s.signal()
 }
 

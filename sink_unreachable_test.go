@@ -244,3 +244,40 @@ func TestFoldedStatesOfAClusterThatIsRemoved(t *testing.T) {
 		})
 	}
 }
+
+// The answer to the first commit of a section was lost, and the sink is compared before that
+// commit is repeated: states that came in between may be missing.
+func TestSinkIsComparedAfterALostAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		east, west := newRemote("east/a"), newRemote("west/a")
+		sink := listedSink{newFakeSink(SinkPolicy[*entry]{Name: "sink", EveryState: true})}
+		sink.has = map[Key]*entry{"west/a": west.state()["west/a"]}
+		sink.positions.Move(Position{Section: "west", Version: "1", Complete: true})
+		west.fail(errUnreachable)
+		refuse := func(refused func(Batch[*entry]) bool) {
+			sink.mu.Lock()
+			defer sink.mu.Unlock()
+			sink.refuse = func(_ context.Context, b Batch[*entry]) error {
+				if refused(b) {
+					return errUnreachable
+				}
+				return nil
+			}
+		}
+		sink.lost = func(context.Context, Batch[*entry]) error {
+			refuse(func(Batch[*entry]) bool { return true })
+			return errUnreachable
+		}
+		stop := twoClusters(t, east, west, sink)
+		defer func() { stop() }()
+		sink.wantHeard(t, "+east/a1 east@1 west@1")
+		east.put("east/a", "") // 2
+		east.put("east/a", "") // 3
+		settle()
+		west.fail(nil)
+		sink.lost = nil
+		refuse(func(b Batch[*entry]) bool { return b.Again }) // until it is compared
+		time.Sleep(5 * time.Minute)
+		sink.wantHeard(t, "~east/a3 east@3 west@1 (east after 1 to 3 reconciled)")
+	})
+}

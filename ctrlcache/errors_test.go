@@ -90,6 +90,10 @@ func TestErrorsKeepTheirWords(t *testing.T) {
 			_, err := x.cache.GetInformer(refusing(x), emptyMetadata(podKind))
 			return err
 		}, false},
+		"an informer of lists": {nil, func(x *stage) error {
+			_, err := x.cache.GetInformerForKind(x.ctx, podKind.GroupVersion().WithKind("PodList"))
+			return err
+		}, true},
 		"an index that is there":               {nil, twice, true},
 		"an index that is there in namespaces": {two, twice, false},
 		"an index after the end": {two, func(x *stage) error {

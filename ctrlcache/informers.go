@@ -28,13 +28,11 @@ func (c *ctrlCache) GetInformer(ctx context.Context, object client.Object, opts 
 // GetInformerForKind is GetInformer for the typed form of a kind, which must be in
 // the scheme.
 func (c *ctrlCache) GetInformerForKind(ctx context.Context, gvk schema.GroupVersionKind, opts ...cache.InformerGetOption) (cache.Informer, error) {
-	k := kind{gvk, typed}
-	example, err := k.example(c.opts.Scheme)
+	made, err := c.opts.Scheme.New(gvk)
 	if err != nil {
 		return nil, err
 	}
-	k.form = formOf(example)
-	return c.informer(ctx, k, opts)
+	return c.informer(ctx, kind{gvk, formOf(made)}, opts)
 }
 
 func (c *ctrlCache) informer(ctx context.Context, k kind, opts []cache.InformerGetOption) (cache.Informer, error) {

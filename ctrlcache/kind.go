@@ -40,6 +40,11 @@ type kind struct {
 	form form
 }
 
+// listKind is the kind of the lists that the server sends.
+func (k kind) listKind() schema.GroupVersionKind {
+	return k.gvk.GroupVersion().WithKind(k.gvk.Kind + "List")
+}
+
 // kindOf returns an object's kind.
 func kindOf(object runtime.Object, scheme *runtime.Scheme) (kind, error) {
 	gvk, err := apiutil.GVKForObject(object, scheme)
@@ -54,6 +59,10 @@ func kindOfItems(list client.ObjectList, scheme *runtime.Scheme) (kind, error) {
 }
 
 // example returns an empty object of the kind.
+//
+// A kind in typed form must have its list in the scheme too, as in controller-runtime.
+// Most kinds without one cannot be listed, such as SubjectAccessReview or PodList: an
+// informer would try for ever, and its readers would wait.
 func (k kind) example(scheme *runtime.Scheme) (client.Object, error) {
 	var object client.Object
 	switch k.form {
@@ -64,6 +73,9 @@ func (k kind) example(scheme *runtime.Scheme) (client.Object, error) {
 	default:
 		made, err := scheme.New(k.gvk)
 		if err != nil {
+			return nil, err
+		}
+		if _, err := scheme.New(k.listKind()); err != nil {
 			return nil, err
 		}
 		object, ok := made.(client.Object)

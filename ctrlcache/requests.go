@@ -48,11 +48,7 @@ func newEndpoint(cfg *rest.Config, opts *cache.Options, k kind, resource schema.
 		if err != nil {
 			return nil, err
 		}
-		listKind := k.gvk.GroupVersion().WithKind(k.gvk.Kind + "List")
-		if _, err := opts.Scheme.New(listKind); err != nil {
-			return nil, err
-		}
-		return typedEndpoint{client, resource.Resource, namespace, func() (runtime.Object, error) { return opts.Scheme.New(listKind) }}, nil
+		return typedEndpoint{client, resource.Resource, namespace, func() (runtime.Object, error) { return opts.Scheme.New(k.listKind()) }}, nil
 	}
 }
 

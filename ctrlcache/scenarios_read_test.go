@@ -1,9 +1,12 @@
 package ctrlcache_test
 
 import (
+	"context"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -50,7 +53,27 @@ func TestReading(t *testing.T) {
 			x.note("informer for an unregistered kind: %s", classify(err))
 			_, err = x.cache.GetInformer(x.ctx, &corev1.Secret{})
 			x.note("informer for a kind not served: %s", classify(err))
+			for _, name := range []string{"PodList", "NodeList", "SecretList", "Status"} {
+				_, err = x.cache.GetInformerForKind(x.ctx, podKind.GroupVersion().WithKind(name))
+				x.note("informer for %s: %s", name, classify(err))
+			}
 		}},
+		"kinds that have no list": {
+			options: func() cache.Options {
+				mapper := meta.NewDefaultRESTMapper(nil)
+				mapper.Add(podKind.GroupVersion().WithKind("Binding"), meta.RESTScopeNamespace)
+				return cache.Options{Mapper: mapper}
+			},
+			play: func(x *stage) {
+				ctx, cancel := context.WithTimeout(x.ctx, 5*time.Second)
+				defer cancel()
+				_, err := x.cache.GetInformerForKind(ctx, podKind.GroupVersion().WithKind("Binding"))
+				x.note("informer of the kind: %s", classify(err))
+				_, err = x.cache.GetInformer(ctx, &corev1.Binding{})
+				x.note("informer: %s", classify(err))
+				x.note("get: %s", classify(x.cache.Get(ctx, podA, &corev1.Binding{})))
+			},
+		},
 		"labels": {play: func(x *stage) {
 			x.list(&corev1.PodList{}, client.MatchingLabels{"lake": "deep"})
 			x.list(&corev1.PodList{}, client.MatchingLabels{"lake": "deep"}, client.InNamespace("north"))

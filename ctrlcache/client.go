@@ -32,6 +32,9 @@ import (
 //   - after a server was restored from a backup, reads show what is left of earlier
 //     writes, and do not wait for their versions.
 //
+// The metric of controller-runtime's client for these waits,
+// controller_runtime_client_consistency_wait_duration_seconds, has those of this client too.
+//
 // With NewCache alone controller-runtime's own client keeps its promise too, in several
 // namespaces as well. But it does not report the namespace of a write, so the copies of
 // all namespaces must reach the version of the write; quiet ones are compared with the

@@ -23,6 +23,8 @@ import (
 // forbid that.
 func (c *ctrlCache) Get(ctx context.Context, key client.ObjectKey, out client.Object, opts ...client.GetOption) error {
 	chosen := (&client.GetOptions{}).ApplyOptions(opts)
+	timer := timerIn(opts)
+	timer.start()
 	k, err := kindOf(out, c.opts.Scheme)
 	if err != nil {
 		return err
@@ -36,6 +38,7 @@ func (c *ctrlCache) Get(ctx context.Context, key client.ObjectKey, out client.Ob
 	}
 	home, ok := e.home(key.Namespace)
 	if !ok {
+		timer.stop()
 		return unknownNamespace("get", key, k)
 	}
 	v, err := c.readTarget(ctx, informerKey{k, home}, e)
@@ -47,6 +50,7 @@ func (c *ctrlCache) Get(ctx context.Context, key client.ObjectKey, out client.Ob
 			return err
 		}
 	}
+	timer.stop()
 	object, err := v.get(key)
 	if err != nil {
 		return err
@@ -98,6 +102,8 @@ func (c *ctrlCache) List(ctx context.Context, out client.ObjectList, opts ...cli
 	if chosen.Continue != "" {
 		return errContinue
 	}
+	timer := timerIn(opts)
+	timer.start()
 	k, err := kindOfItems(out, c.opts.Scheme)
 	if err != nil {
 		return err
@@ -108,10 +114,12 @@ func (c *ctrlCache) List(ctx context.Context, out client.ObjectList, opts ...cli
 	}
 	homes, err := e.homes(k, chosen.Namespace)
 	if err != nil {
+		timer.stop()
 		return err
 	}
 	items := []runtime.Object{}
 	for _, home := range homes {
+		timer.start()
 		v, err := c.readTarget(ctx, informerKey{k, home}, e)
 		if err != nil {
 			return err
@@ -121,6 +129,7 @@ func (c *ctrlCache) List(ctx context.Context, out client.ObjectList, opts ...cli
 				return err
 			}
 		}
+		timer.stop()
 		if items, err = v.list(items, chosen); err != nil {
 			return err
 		}

@@ -237,6 +237,18 @@ func TestReadYourWritesGivesUp(t *testing.T) {
 	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "own writes") {
 		t.Errorf("the read gave up with: %v", err)
 	}
+	// A controller with a ReconciliationTimeout gives its reconcilers such a context.
+	cause := errors.New("the reconciliation took too long")
+	caused, cancelCaused := context.WithTimeoutCause(x.ctx, 20*time.Millisecond, cause)
+	defer cancelCaused()
+	for what, err := range map[string]error{
+		"read": c.Get(caused, client.ObjectKey{Namespace: "north", Name: "new"}, &corev1.Pod{}),
+		"list": c.List(caused, &corev1.PodList{}),
+	} {
+		if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, cause) {
+			t.Errorf("with a cause, the %s gave up with: %v", what, err)
+		}
+	}
 	if err := c.Get(x.ctx, client.ObjectKey{Namespace: "south", Name: "a"}, &corev1.Pod{}); err != nil {
 		t.Errorf("another key waited: %v", err)
 	}

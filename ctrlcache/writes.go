@@ -2,6 +2,7 @@ package ctrlcache
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"maps"
@@ -256,26 +257,31 @@ func (c *ctrlCache) await(ctx context.Context, p *scopedInformer, concerns func(
 	}
 	if p.base != "" && p.version().OlderThan(p.base) {
 		if _, err := p.reachUnlessRewound(ctx, p.base, 0); err != nil {
-			return unseen(p, err)
+			return unseen(ctx, p, err)
 		}
 	}
 	for _, f := range c.writes.underWay(p.gvk, concerns) {
 		select {
 		case <-f.done:
 		case <-ctx.Done():
-			return unseen(p, fmt.Errorf("a write of %v has not returned: %w", f.key, context.Cause(ctx)))
+			return unseen(ctx, p, fmt.Errorf("a write of %v has not returned: %w", f.key, context.Cause(ctx)))
 		}
 	}
 	for key, m := range c.writes.marked(p.gvk, choose) {
 		if err := p.awaitMark(ctx, key, m); err != nil {
-			return unseen(p, err)
+			return unseen(ctx, p, err)
 		}
 		c.seen(p.gvk, key)
 	}
 	return nil
 }
 
-func unseen(p *scopedInformer, err error) error {
+// unseen is the error of a read that gave up. Programs look for the error of the context in
+// it, even if the context was cancelled with a cause.
+func unseen(ctx context.Context, p *scopedInformer, err error) error {
+	if ended := ctx.Err(); ended != nil && !errors.Is(err, ended) {
+		err = fmt.Errorf("%w: %w", ended, err)
+	}
 	return fmt.Errorf("the cache of %v does not show this process's own writes yet: %w", p.informerKey, err)
 }
 

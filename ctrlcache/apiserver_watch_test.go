@@ -225,6 +225,13 @@ func (s *apiServer) replace(w http.ResponseWriter, r *http.Request, t target, ol
 		}
 		o.SetResourceVersion(old.GetResourceVersion())
 		answer(w, o.Object)
+	case t.sub == "scale":
+		scale := &unstructured.Unstructured{Object: map[string]any{"kind": "Scale", "apiVersion": "autoscaling/v1"}}
+		scale.SetNamespace(o.GetNamespace())
+		scale.SetName(o.GetName())
+		scale.SetUID(o.GetUID())
+		scale.SetResourceVersion(s.store(t.resource, t.key(), o, true).GetResourceVersion())
+		answer(w, shown(r, scale))
 	default:
 		answer(w, s.store(t.resource, t.key(), o, true).Object)
 	}

@@ -100,7 +100,7 @@ func (c *ownClient) Create(ctx context.Context, object client.Object, opts ...cl
 	if c.unmarked(chosen.DisableReadYourWritesConsistency, chosen.DryRun) {
 		return write()
 	}
-	return c.object(object, object, write)
+	return c.object(object, object, true, write)
 }
 
 func (c *ownClient) Update(ctx context.Context, object client.Object, opts ...client.UpdateOption) error {
@@ -109,7 +109,7 @@ func (c *ownClient) Update(ctx context.Context, object client.Object, opts ...cl
 	if c.unmarked(chosen.DisableReadYourWritesConsistency, chosen.DryRun) {
 		return write()
 	}
-	return c.object(object, object, write)
+	return c.object(object, object, true, write)
 }
 
 func (c *ownClient) Patch(ctx context.Context, object client.Object, patch client.Patch, opts ...client.PatchOption) error {
@@ -118,7 +118,7 @@ func (c *ownClient) Patch(ctx context.Context, object client.Object, patch clien
 	if c.unmarked(chosen.DisableReadYourWritesConsistency, chosen.DryRun) {
 		return write()
 	}
-	return c.object(object, object, write)
+	return c.object(object, object, true, write)
 }
 
 func (c *ownClient) Apply(ctx context.Context, config runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
@@ -133,7 +133,7 @@ func (c *ownClient) Apply(ctx context.Context, config runtime.ApplyConfiguration
 func (c *ownClient) Status() client.SubResourceWriter { return c.SubResource("status") }
 
 func (c *ownClient) SubResource(name string) client.SubResourceClient {
-	return &ownSubResource{SubResourceClient: c.Client.SubResource(name), marking: c.marking}
+	return &ownSubResource{SubResourceClient: c.Client.SubResource(name), marking: c.marking, name: name}
 }
 
 // ownSubResource marks the writes of a subresource. What it creates, a token or an
@@ -141,6 +141,7 @@ func (c *ownClient) SubResource(name string) client.SubResourceClient {
 type ownSubResource struct {
 	client.SubResourceClient
 	*marking
+	name string
 }
 
 func (c *ownSubResource) Update(ctx context.Context, object client.Object, opts ...client.SubResourceUpdateOption) error {
@@ -149,7 +150,8 @@ func (c *ownSubResource) Update(ctx context.Context, object client.Object, opts 
 	if c.unmarked(chosen.DisableReadYourWritesConsistency, chosen.DryRun) {
 		return write()
 	}
-	return c.object(object, bodyOr(chosen.SubResourceBody, object), write)
+	answer, whole := c.answerOf(object, chosen.SubResourceBody)
+	return c.object(object, answer, whole, write)
 }
 
 func (c *ownSubResource) Patch(ctx context.Context, object client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
@@ -158,7 +160,8 @@ func (c *ownSubResource) Patch(ctx context.Context, object client.Object, patch 
 	if c.unmarked(chosen.DisableReadYourWritesConsistency, chosen.DryRun) {
 		return write()
 	}
-	return c.object(object, bodyOr(chosen.SubResourceBody, object), write)
+	answer, whole := c.answerOf(object, chosen.SubResourceBody)
+	return c.object(object, answer, whole, write)
 }
 
 func (c *ownSubResource) Apply(ctx context.Context, config runtime.ApplyConfiguration, opts ...client.SubResourceApplyOption) error {
@@ -174,13 +177,16 @@ func (c *ownSubResource) Apply(ctx context.Context, config runtime.ApplyConfigur
 	return c.configuration(config, answer, write)
 }
 
-// bodyOr is where the answer of a subresource goes, and with it the version of
-// the object: what is called a scale has that of its deployment.
-func bodyOr(body, object client.Object) client.Object {
-	if body != nil {
-		return body
+// answerOf is where the answer of a write of a subresource goes, and with it the version of the
+// object: what is called a scale has that of its deployment. whole says that the answer is the
+// object, with its labels and fields.
+func (c *ownSubResource) answerOf(object, body client.Object) (answer client.Object, whole bool) {
+	as := formOf(object)
+	if body != nil && as != metadataOnly { // a patch of metadata leaves the body as it is
+		return body, false
 	}
-	return object
+	// A typed object cannot be another one. Neither can a status.
+	return object, as == typed || c.name == "status"
 }
 
 // marking records writes for the cache.
@@ -210,8 +216,8 @@ func (w *marking) keyOf(gvk schema.GroupVersionKind, object client.Object) clien
 }
 
 // object makes a write of an object; answer is what the server's answer is decoded
-// into.
-func (w *marking) object(object, answer client.Object, write func() error) error {
+// into, and whole says that it is then the object, with all that it has on the server.
+func (w *marking) object(object, answer client.Object, whole bool, write func() error) error {
 	gvk, err := apiutil.GVKForObject(object, w.options.Scheme)
 	if err != nil {
 		return err
@@ -223,9 +229,9 @@ func (w *marking) object(object, answer client.Object, write func() error) error
 		return err
 	}
 	m := afterWrite(answer)
-	if object == answer {
+	if whole {
 		// The caller keeps the object, and may write to its labels.
-		m.labels, m.known, m.answer = maps.Clone(object.GetLabels()), true, object
+		m.labels, m.known, m.answer = maps.Clone(answer.GetLabels()), true, answer
 	}
 	marks[w.keyOf(gvk, object)] = m // with the name that was generated
 	return nil

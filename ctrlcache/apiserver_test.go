@@ -34,6 +34,8 @@ type apiServer struct {
 	open     atomic.Int32 // watches
 	// refuse, if set, answers a request instead.
 	refuse func(*http.Request) (code int, message string)
+	// dropped names fields of what is sent, and of its metadata, that the server ignores.
+	dropped []string
 	// warn, if set, says what a request is warned of.
 	warn func(*http.Request) string
 }

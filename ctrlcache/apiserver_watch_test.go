@@ -169,6 +169,11 @@ func (s *apiServer) write(w http.ResponseWriter, r *http.Request, t target) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	about, _ := body["metadata"].(map[string]any)
+	for _, name := range s.dropped {
+		delete(body, name)
+		delete(about, name)
+	}
 	sent := &unstructured.Unstructured{Object: body}
 	if r.Method == http.MethodPost {
 		if sent.GetName() == "" {

@@ -2,14 +2,14 @@ package ctrlcache
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"sync"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -127,7 +127,7 @@ func (c *ownClient) Apply(ctx context.Context, config runtime.ApplyConfiguration
 	if c.unmarked(chosen.DisableReadYourWritesConsistency, chosen.DryRun) {
 		return write()
 	}
-	return c.configuration(config, config, write)
+	return c.configuration(config, config, true, write)
 }
 
 func (c *ownClient) Status() client.SubResourceWriter { return c.SubResource("status") }
@@ -170,11 +170,10 @@ func (c *ownSubResource) Apply(ctx context.Context, config runtime.ApplyConfigur
 	if c.unmarked(chosen.DisableReadYourWritesConsistency, chosen.DryRun) {
 		return write()
 	}
-	answer := config
 	if chosen.SubResourceBody != nil {
-		answer = chosen.SubResourceBody
+		return c.configuration(config, chosen.SubResourceBody, false, write)
 	}
-	return c.configuration(config, answer, write)
+	return c.configuration(config, config, c.name == "status", write)
 }
 
 // answerOf is where the answer of a write of a subresource goes, and with it the version of the
@@ -239,35 +238,56 @@ func (w *marking) object(object, answer client.Object, whole bool, write func() 
 
 // configuration is object for an apply configuration, whose object is known only
 // from its JSON.
-func (w *marking) configuration(config, answer runtime.ApplyConfiguration, write func() error) error {
-	about, err := metadataOf(config)
+func (w *marking) configuration(config, answer runtime.ApplyConfiguration, whole bool, write func() error) error {
+	sent, err := contentOf(config)
 	if err != nil {
 		return err
 	}
-	gvk := about.GroupVersionKind()
-	key := w.keyOf(gvk, about)
+	gvk := sent.GroupVersionKind()
+	key := w.keyOf(gvk, sent)
 	f := w.cache.writes.begin(gvk, key)
 	marks := map[client.ObjectKey]mark{}
 	defer func() { w.cache.finishWrite(gvk, marks, f) }()
 	if err := write(); err != nil {
 		return err
 	}
-	told, err := metadataOf(answer)
+	told, err := contentOf(answer)
 	if err != nil {
 		return err
 	}
-	marks[key] = afterWrite(told)
+	m := afterWrite(told)
+	if whole {
+		m.labels, m.known, m.answer = told.GetLabels(), true, told
+		if _, replaced := config.(runtime.Unstructured); !replaced {
+			m.known = len(sent.GetLabels()) == 0
+			remove(told.Object, sent.Object)
+		}
+	}
+	marks[key] = m
 	return nil
 }
 
-func metadataOf(config runtime.ApplyConfiguration) (*metav1.PartialObjectMetadata, error) {
+// remove leaves out what was sent. The answer is decoded over a typed configuration, which
+// keeps what it had and the answer has not, such as a status that the server ignores.
+func remove(content, sent map[string]any) {
+	for name, value := range sent {
+		inner, ok := value.(map[string]any)
+		if have, isMap := content[name].(map[string]any); ok && isMap {
+			remove(have, inner)
+		} else {
+			delete(content, name)
+		}
+	}
+}
+
+func contentOf(config runtime.ApplyConfiguration) (*unstructured.Unstructured, error) {
+	content := &unstructured.Unstructured{}
 	raw, err := json.Marshal(config)
+	if err == nil {
+		err = json.Unmarshal(raw, &content.Object)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("what a %T applies to is not known: %w", config, err)
 	}
-	about := &metav1.PartialObjectMetadata{}
-	if err := json.Unmarshal(raw, about); err != nil {
-		return nil, fmt.Errorf("what a %T applies to is not known: %w", config, err)
-	}
-	return about, nil
+	return content, nil
 }

@@ -49,8 +49,9 @@ func (p *scopedInformer) selectsKey(key client.ObjectKey) bool {
 }
 
 // omits says that the informer's field selector does not select an object. It is false if that
-// does not follow from the object. The object is the answer to a write: nothing of what the
-// caller had in it before is left, because controller-runtime clears it before it decodes.
+// does not follow from the object. The object is the answer to a write. Nothing is left of what
+// the caller had in it before: controller-runtime clears an object before it decodes an answer
+// into it, and an apply configuration is without what was sent; see remove.
 func (p *scopedInformer) omits(object client.Object) bool {
 	if p.config.FieldSelector == nil || object == nil {
 		return false

@@ -1,12 +1,8 @@
 package ctrlcache_test
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
 	"slices"
 	"sync"
 	"testing"
@@ -109,35 +105,10 @@ func TestWritesThatFieldsLeaveOut(t *testing.T) {
 // every kind with a status subresource. By the status of the caller the cache would not select
 // the object; it does by what the server has stored.
 func TestStatusThatTheServerDrops(t *testing.T) {
-	x := running(t, cache.Options{DefaultFieldSelector: fields.OneTermNotEqualSelector("status.phase", "Failed")})
-	cfg := x.server.config()
-	cfg.ContentType = "application/json"
-	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return roundTripper(func(r *http.Request) (*http.Response, error) {
-			if r.Method == http.MethodPost {
-				var sent map[string]any
-				if err := json.NewDecoder(r.Body).Decode(&sent); err != nil {
-					return nil, err
-				}
-				delete(sent, "status")
-				kept, err := json.Marshal(sent)
-				if err != nil {
-					return nil, err
-				}
-				r = r.Clone(r.Context())
-				r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(kept)), int64(len(kept))
-			}
-			return next.RoundTrip(r)
-		})
-	})
-	c, err := ctrlcache.NewClient(cfg, client.Options{Mapper: newMapper(), Cache: &client.CacheOptions{
-		Reader: x.cache, EnableReadYourWritesConsistency: ptr.To(true),
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	x.names(&corev1.PodList{})
-	x.server.hold("")
+	x, c := deleting(t, cache.Options{DefaultFieldSelector: fields.OneTermNotEqualSelector("status.phase", "Failed")})
+	x.server.mu.Lock()
+	x.server.dropped = []string{"status"}
+	x.server.mu.Unlock()
 	p := newPod("north", "new")
 	p.Status.Phase = corev1.PodFailed
 	if err := c.Create(x.ctx, p); err != nil {
